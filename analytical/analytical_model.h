@@ -1,0 +1,52 @@
+// The first-principles model of DESIGN section 5 behind the CostModel contract, plus the per-kernel
+// analysis that ranking thousands of tiles reuses.
+//
+//   KernelAnalysis analysis(kernel, device);          // once per kernel
+//   for (const TileConfig& t : analysis.tiles()) ...  analysis.estimate(t)
+#pragma once
+
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "analytical/cost_model.h"
+
+namespace tilecast::analytical {
+
+class AnalyticalModel final : public CostModel {
+ public:
+  [[nodiscard]] std::vector<std::optional<Estimate>> estimate(
+      std::span<const KernelQuery> queries, const hwdesc::Device& device) const override;
+};
+
+// Why a tile cannot run: "needs 21.3 MiB of vmem, 16 MiB available".
+struct Infeasible {
+  std::string reason;
+};
+
+class KernelAnalysis {
+ public:
+  KernelAnalysis(const ir::Kernel& kernel, const hwdesc::Device& device);
+  ~KernelAnalysis();
+  KernelAnalysis(KernelAnalysis&&) noexcept;
+
+  // False for kernels that have no tiles (collectives, custom calls ...): use estimate_best().
+  [[nodiscard]] bool tileable() const;
+  // The iteration space a tile cuts: physical sizes, most major first; the two minor ones in native
+  // tiles. Kernel part empty unless the kernel has a convolution or dot.
+  [[nodiscard]] TileConfig full_tile() const;
+  // Valid tiles, at most `limit`, in a deterministic order.
+  [[nodiscard]] std::vector<TileConfig> tiles(std::size_t limit = 4096) const;
+
+  // Time alone; the hot path of ranking: no allocation. Infinity when infeasible.
+  [[nodiscard]] Seconds time(const TileConfig& tile) const;
+  [[nodiscard]] std::variant<Estimate, Infeasible> estimate(const TileConfig& tile) const;
+  // With the compiler's tile if the dump has one, else the best of tiles().
+  [[nodiscard]] Estimate estimate_best() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tilecast::analytical

@@ -1,0 +1,1 @@
+#include "analytical/estimate.h"

@@ -1,0 +1,24 @@
+// A tile: how a kernel's iteration space is cut so that a piece fits the scratchpad.
+//
+// Bounds are as in XLA:TPU dumps and TpuGraphs: physical, most major dimension first; the two most
+// minor entries count native tiles (8 sublanes, 128 lanes on TPU), the others count elements.
+// `output` cuts the output (of reductions: the reduced input), `kernel` cuts the weights of a
+// convolution or dot (cutting them splits the reduction). An empty list means "not cut".
+#pragma once
+
+#include <string>
+
+#include "ir/shape.h"
+
+namespace tilecast::analytical {
+
+struct TileConfig {
+  ir::Dims output;
+  ir::Dims kernel;
+  ir::Dims input;
+  friend bool operator==(const TileConfig&, const TileConfig&) = default;
+};
+
+[[nodiscard]] std::string to_string(const TileConfig& tile);  // "out 2x26x4x2 kernel 3x3x24x1"
+
+}  // namespace tilecast::analytical

@@ -1,0 +1,23 @@
+# Installs headers, libraries, presets and the command, and exports the package `tilecast`, so that
+# another project can say find_package(tilecast) and link tilecast::sim.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS tilecast_diag tilecast_ir tilecast_hwdesc tilecast_analytical tilecast_sim
+        EXPORT tilecastTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS tilecast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+foreach(folder diag ir hwdesc analytical sim)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/ FILES_MATCHING PATTERN "*.h"
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tilecast/${folder})
+endforeach()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/devices ${PROJECT_SOURCE_DIR}/configs/programs
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/tilecast)
+install(EXPORT tilecastTargets NAMESPACE tilecast::
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilecast)
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/tilecastConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/tilecastConfig.cmake
+  INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilecast)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/tilecastConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/tilecastConfig.cmake
+              ${PROJECT_BINARY_DIR}/tilecastConfigVersion.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilecast)

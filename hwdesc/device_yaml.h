@@ -1,0 +1,33 @@
+// YAML -> Device: strict (unknown, duplicate, missing, mistyped, wrong-unit, out-of-range keys are
+// errors `file:line:col: key: got ..., expected ...; did you mean ...`), `extends:`, overrides.
+//
+//   Device d = load_device("tpu_v3", {{"hbm.bandwidth", "1.2TB/s"}});
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hwdesc/device.h"
+
+namespace tilecast::hwdesc {
+
+using Overrides = std::vector<std::pair<std::string, std::string>>;  // key path -> value text
+
+// `name_or_path`: a preset's name, or a path (has a `/` or ends in .yaml). Throws Error.
+[[nodiscard]] Device load_device(const std::string& name_or_path, const Overrides& overrides = {});
+// From text, for tests; `file` is used in messages and to resolve `extends:`.
+[[nodiscard]] Device parse_device(const std::string& text, const std::string& file,
+                                  const Overrides& overrides = {});
+// Names of the presets, sorted; searched in $TILECAST_DEVICES, then the source tree or the
+// installed share/tilecast/devices.
+[[nodiscard]] std::vector<std::string> preset_names();
+[[nodiscard]] std::string preset_path(const std::string& name);
+// Canonical YAML of a device, every value in its unit: load(print(d)) == d.
+[[nodiscard]] std::string print_device(const Device& device);
+// Every leaf as (key path, value text), in schema order: what `hw diff` compares.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> flatten(const Device& device);
+// Every key the schema knows with unit, range and one-line doc: `hw show --schema`.
+[[nodiscard]] std::string schema_help();
+
+}  // namespace tilecast::hwdesc

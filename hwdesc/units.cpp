@@ -1,0 +1,1 @@
+#include "hwdesc/units.h"

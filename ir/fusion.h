@@ -1,0 +1,21 @@
+// Our own fusion pass, for dumps taken before optimisation: gives TPU-like kernels by the public
+// rules (specs/hlo.md 2.12). Producers are fused into consumers in reverse post-order; expensive
+// producers are never duplicated; one convolution or dot per fusion; sibling reductions over the
+// same input become multi-output fusions; a limit bounds the operands of one fusion.
+#pragma once
+
+#include "ir/hlo.h"
+
+namespace tilecast::ir {
+
+struct FusionOptions {
+  int max_parameters = 64;          // operands of one fusion
+  std::int64_t max_ops = 512;       // instructions of one fusion
+};
+
+// A module counts as optimised when it holds a fusion instruction or a tiled layout.
+[[nodiscard]] bool is_optimised(const Module& module);
+// Returns the module with fusions formed in every sequential computation; verified.
+[[nodiscard]] Module fuse(const Module& module, const FusionOptions& options = {});
+
+}  // namespace tilecast::ir

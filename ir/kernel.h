@@ -1,0 +1,111 @@
+// A kernel: what the device launches, one scheduled instruction with its interior graph.
+//
+// A fusion's callee (and fusions inside it) is inlined into one DAG; an unfused op becomes a DAG of
+// itself and its parameters. Ops are in topological order (operands first), so `OpId` order is a
+// valid evaluation order. Immutable after KernelBuilder::build(); analyses keep side tables indexed
+// by OpId. Reading is thread-safe. Shapes carry the device layouts.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/hlo.h"
+#include "ir/work_counts.h"
+
+namespace tilecast::ir {
+
+using OpId = StrongId<struct OpTag>;
+
+struct Op {
+  Opcode opcode = Opcode::kParameter;
+  Shape shape;
+  std::vector<OpId> operands;
+  Dims dimensions;
+  OpAttrs attrs;             // as ir::Instruction
+  double applied_flops = 0;  // reduce-like ops: FLOPs of one application of the called computation
+  double applied_transcendentals = 0;
+  std::string name;
+
+  template <class T>
+  [[nodiscard]] const T& as() const { return std::get<T>(attrs); }
+  template <class T>
+  [[nodiscard]] const T* get() const { return std::get_if<T>(&attrs); }
+};
+
+// The compiler's own choices found in the dump (`backend_config.window_config`), bounds physical
+// major to minor; the two most minor ones count native tiles (8 sublanes, 128 lanes).
+struct CompilerTile {
+  Dims kernel_bounds, output_bounds, input_bounds, iteration_bounds;
+  std::optional<double> estimated_cycles;
+};
+
+struct CustomCallCost {  // from the dump's cost_estimate, when present
+  double flops = 0, transcendentals = 0, bytes_accessed = 0;
+};
+
+class Kernel {
+ public:
+  [[nodiscard]] const std::string& name() const { return name_; }
+  // The scheduled instruction's opcode (kFusion, kCopy, kAllReduce ...).
+  [[nodiscard]] Opcode opcode() const { return opcode_; }
+  [[nodiscard]] std::string_view op_name() const { return op_name_; }  // metadata, may be ""
+  [[nodiscard]] std::span<const Op> ops() const { return ops_; }
+  [[nodiscard]] const Op& op(OpId id) const { return ops_[id.index()]; }
+  [[nodiscard]] std::span<const OpId> users(OpId id) const;   // through the boost graph
+  [[nodiscard]] std::span<const OpId> parameters() const { return parameters_; }  // array leaves
+  [[nodiscard]] std::span<const OpId> outputs() const { return outputs_; }        // array leaves
+  [[nodiscard]] const WorkCounts& work() const { return work_; }
+  [[nodiscard]] const std::optional<CompilerTile>& compiler_tile() const { return compiler_tile_; }
+  [[nodiscard]] const std::optional<CustomCallCost>& custom_call_cost() const { return custom_cost_; }
+  // For collectives: devices in one group, and how it was known ("replica_groups", "module", ...).
+  [[nodiscard]] std::int64_t group_size() const { return group_size_; }
+  // In-place: outputs[i] shares the buffer of parameters[j] (dynamic-update-slice, aliasing).
+  [[nodiscard]] std::span<const std::pair<std::size_t, std::size_t>> in_place() const { return in_place_; }
+
+ private:
+  friend class KernelBuilder;
+  struct Graph;  // Boost.Graph lives in kernel.cpp
+  std::string name_, op_name_;
+  Opcode opcode_ = Opcode::kFusion;
+  std::vector<Op> ops_;
+  std::vector<OpId> parameters_, outputs_;
+  std::shared_ptr<const Graph> graph_;  // immutable, shared by copies
+  WorkCounts work_;
+  std::optional<CompilerTile> compiler_tile_;
+  std::optional<CustomCallCost> custom_cost_;
+  std::int64_t group_size_ = 1;
+  std::vector<std::pair<std::size_t, std::size_t>> in_place_;
+};
+
+// Builds a kernel op by op (operator tables, tests, the program builder). build() verifies that the
+// graph is a DAG with arrays at its edges and throws Error otherwise.
+//
+//   KernelBuilder b("matmul", Opcode::kDot);
+//   OpId x = b.parameter(Shape::array(DType::kBF16, {512, 256}));
+//   ...
+//   Kernel k = b.build({dot});
+class KernelBuilder {
+ public:
+  KernelBuilder(std::string name, Opcode opcode);
+  OpId parameter(Shape shape, std::string name = {});
+  OpId add(Op op);
+  void set_op_name(std::string op_name);
+  void set_work(WorkCounts work);
+  void set_compiler_tile(CompilerTile tile);
+  void set_custom_call_cost(CustomCallCost cost);
+  void set_group_size(std::int64_t devices);
+  void add_in_place(std::size_t output, std::size_t parameter);
+  [[nodiscard]] Kernel build(std::vector<OpId> outputs);
+
+ private:
+  Kernel kernel_;
+};
+
+// The kernel of one instruction of `computation` (fusions inlined, backend_config read).
+[[nodiscard]] Kernel make_kernel(const Module& module, ComputationId computation, InstrId instruction,
+                                 WorkCounter& counter);
+
+}  // namespace tilecast::ir

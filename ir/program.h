@@ -1,0 +1,64 @@
+// A program: the kernels a module launches, how often, and which must wait for which.
+//
+// Built from a verified module whose shapes carry device layouts. Loops, calls and conditionals are
+// flattened: a kernel in a while body appears once with the loop's trip count as its multiplicity.
+// Immutable; reading is thread-safe.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/hlo.h"
+#include "ir/kernel.h"
+
+namespace tilecast::ir {
+
+using KernelId = StrongId<struct KernelTag>;
+
+struct ScheduledKernel {
+  Kernel kernel;
+  double multiplicity = 1;           // product of trip counts; branches count with their weight
+  std::vector<KernelId> waits_for;   // earlier kernels of the schedule whose results it uses
+  // Asynchronous pairs: a `*-start` kernel runs beside others until `done_before`, the first kernel
+  // that needs its result (invalid id = end of program). Unset for ordinary kernels.
+  bool asynchronous = false;
+  KernelId done_before;
+  std::string computation;           // where it stands, for reports
+  std::int32_t loop_depth = 0;
+};
+
+// Something the numbers rest on that the reader should know ("trip count of while.7 unknown: 5").
+struct Note {
+  std::string what;
+  std::size_t count = 1;
+};
+
+struct ProgramOptions {
+  double default_trip_count = 5;  // XLA's memory-space assignment assumes 5 per unknown loop
+};
+
+class Program {
+ public:
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] std::span<const ScheduledKernel> kernels() const { return kernels_; }
+  [[nodiscard]] const ScheduledKernel& at(KernelId id) const { return kernels_[id.index()]; }
+  [[nodiscard]] std::span<const Note> notes() const { return notes_; }
+  [[nodiscard]] std::int64_t devices() const { return devices_; }  // replicas x partitions
+
+ private:
+  friend Program make_program(const Module&, const ProgramOptions&);
+  friend class ProgramBuilder;
+  std::string name_;
+  std::vector<ScheduledKernel> kernels_;
+  std::vector<Note> notes_;
+  std::int64_t devices_ = 1;
+};
+
+[[nodiscard]] Program make_program(const Module& module, const ProgramOptions& options = {});
+
+// Ops that take no time as kernels (2.7): parameter, constant, tuple, bitcast, *-done ...
+[[nodiscard]] bool is_zero_cost(Opcode opcode);
+
+}  // namespace tilecast::ir
