@@ -2,6 +2,8 @@
 # another project can say find_package(tilecast) and link tilecast::sim.
 include(CMakePackageConfigHelpers)
 
+set_target_properties(tilecast PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+
 install(TARGETS tilecast_diag tilecast_ir tilecast_hwdesc tilecast_analytical tilecast_sim
         EXPORT tilecastTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS tilecast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -10,7 +12,8 @@ foreach(folder diag ir hwdesc analytical sim)
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tilecast/${folder})
 endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/devices ${PROJECT_SOURCE_DIR}/configs/programs
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/tilecast)
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/tilecast
+        FILES_MATCHING PATTERN "*.yaml" PATTERN "*.hlo")
 install(EXPORT tilecastTargets NAMESPACE tilecast::
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilecast)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/tilecastConfig.cmake.in

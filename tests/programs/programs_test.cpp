@@ -1,0 +1,129 @@
+// The example programs parse, verify, and hold the work their models are known for.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ir/hlo_parser.h"
+#include "ir/trip_count.h"
+#include "ir/work_counts.h"
+
+namespace tilecast::ir {
+namespace {
+
+Module read_program(const std::string& name) {
+  return read_hlo_file(std::string(TILECAST_SOURCE_DIR) + "/configs/programs/" + name);
+}
+
+double matrix_flops(const Module& module, Opcode opcode) {
+  WorkCounter counter(module);
+  double sum = 0;
+  for (std::size_t c = 0; c < module.computations.size(); ++c) {
+    const auto& instructions = module.computations[c].instructions;
+    for (std::size_t i = 0; i < instructions.size(); ++i) {
+      if (instructions[i].opcode == opcode) {
+        sum += counter.of(ComputationId(c), InstrId(i)).flops;
+      }
+    }
+  }
+  return sum;
+}
+
+std::int64_t count(const Module& module, Opcode opcode) {
+  std::int64_t found = 0;
+  for (const Instruction& instruction : module.entry_computation().instructions) {
+    found += instruction.opcode == opcode ? 1 : 0;
+  }
+  return found;
+}
+
+// (kernel tap, output position) pairs of a padded convolution that fall on the image.
+double taps_on_image(int size, int kernel, int stride, int padding) {
+  double taps = 0;
+  for (int out = 0; out * stride + kernel <= size + 2 * padding; ++out) {
+    for (int tap = 0; tap < kernel; ++tap) {
+      const int at = out * stride + tap - padding;
+      taps += at >= 0 && at < size ? 1 : 0;
+    }
+  }
+  return taps;
+}
+
+struct ResNetWork {
+  double taps_on_image = 0;  // multiply-adds per image, padding left out (XLA's count)
+  double all_taps = 0;       // padding counted (what papers give)
+  int convolutions = 0;
+
+  void add(int size, int kernel, int stride, int in, int out) {
+    const double on_image = tilecast::ir::taps_on_image(size, kernel, stride, kernel / 2);
+    taps_on_image += on_image * on_image * in * out;
+    const double side = static_cast<double>(size) / stride * kernel;
+    all_taps += side * side * in * out;
+    ++convolutions;
+  }
+};
+
+ResNetWork resnet50_work() {
+  ResNetWork work;
+  work.add(224, 7, 2, 3, 64);
+  int size = 56, channels = 64;
+  const int blocks[] = {3, 4, 6, 3};
+  for (int stage = 0; stage < 4; ++stage) {
+    const int width = 64 << stage;
+    for (int block = 0; block < blocks[stage]; ++block) {
+      const int stride = block == 0 && stage > 0 ? 2 : 1;
+      work.add(size, 1, 1, channels, width);
+      work.add(size, 3, stride, width, width);
+      if (block == 0) {
+        work.add(size, 1, stride, channels, 4 * width);
+      }
+      size /= stride;
+      work.add(size, 1, 1, width, 4 * width);
+      channels = 4 * width;
+    }
+  }
+  return work;
+}
+
+TEST(Programs, ResNet50HasItsConvolutionsAndTheirWork) {
+  const Module module = read_program("resnet50_inference.hlo");
+  const ResNetWork work = resnet50_work();
+  const double batch = 64;
+  EXPECT_EQ(count(module, Opcode::kConvolution), work.convolutions);
+  EXPECT_EQ(work.convolutions, 53);
+  EXPECT_NEAR(matrix_flops(module, Opcode::kConvolution) / (batch * 2 * work.taps_on_image), 1,
+              1e-6);
+  EXPECT_FLOAT_EQ(matrix_flops(module, Opcode::kDot), batch * 2 * 2048 * 1000);
+  // The figure quoted for the network: 4.1 G multiply-adds per image.
+  EXPECT_NEAR((work.all_taps + 2048 * 1000) / 4.1e9, 1, 0.03);
+}
+
+TEST(Programs, TheTransformerStepHasThreeTimesTheMatrixWorkOfItsForwardPass) {
+  const Module module = read_program("transformer_block_train.hlo");
+  const double tokens = 8 * 512, sequence = 512, d = 1024, f = 4096;
+  const double forward = 2 * tokens * (4 * d * d + 2 * d * f) + 2 * (2 * tokens * sequence * d);
+  EXPECT_NEAR(matrix_flops(module, Opcode::kDot) / (3 * forward), 1, 1e-6);
+  EXPECT_EQ(count(module, Opcode::kDot), 3 * (4 + 2 + 2));
+}
+
+TEST(Programs, TheMlpStepSkipsTheGradientOfItsInput) {
+  const Module module = read_program("mlp_train.hlo");
+  const double first = 784 * 2048, others = 2048 * 2048 + 2048 * 10;
+  EXPECT_FLOAT_EQ(matrix_flops(module, Opcode::kDot), 2 * 512 * (2 * first + 3 * others));
+}
+
+TEST(Programs, TheMlpLoopRunsItsStepTenTimes) {
+  const Module module = read_program("mlp_train_loop.hlo");
+  const Computation& entry = module.entry_computation();
+  int loops = 0;
+  for (const Instruction& instruction : entry.instructions) {
+    if (instruction.opcode == Opcode::kWhile) {
+      EXPECT_EQ(trip_count(module, entry, instruction), 10);
+      ++loops;
+    }
+  }
+  EXPECT_EQ(loops, 1);
+  EXPECT_FLOAT_EQ(matrix_flops(module, Opcode::kDot),
+                  matrix_flops(read_program("mlp_train.hlo"), Opcode::kDot));
+}
+
+}  // namespace
+}  // namespace tilecast::ir
