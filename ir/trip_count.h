@@ -9,7 +9,8 @@
 
 namespace tilecast::ir {
 
-[[nodiscard]] std::optional<std::int64_t> trip_count(const Module& module, const Computation& caller,
+[[nodiscard]] std::optional<std::int64_t> trip_count(const Module& module,
+                                                     const Computation& caller,
                                                      const Instruction& while_op);
 
 }  // namespace tilecast::ir
