@@ -4,6 +4,10 @@
 // itself and its parameters. Ops are in topological order (operands first), so `OpId` order is a
 // valid evaluation order. Immutable after KernelBuilder::build(); analyses keep side tables indexed
 // by OpId. Reading is thread-safe. Shapes carry the device layouts.
+// Tuples are resolved away: an op with several results (variadic reduce, sort ...) keeps its tuple
+// shape, and get-tuple-element ops pick its leaves by flat position. Parameters are the used array
+// leaves of the instruction's operands, shaped as they are defined outside; operands that are scalar
+// constants are constant ops instead.
 #pragma once
 
 #include <memory>
@@ -25,7 +29,8 @@ struct Op {
   std::vector<OpId> operands;
   Dims dimensions;
   OpAttrs attrs;             // as ir::Instruction
-  double applied_flops = 0;  // reduce-like ops: FLOPs of one application of the called computation
+  // reduce-like ops: FLOPs of one application of the called computations (summed)
+  double applied_flops = 0;
   double applied_transcendentals = 0;
   std::string name;
 
@@ -92,6 +97,7 @@ class KernelBuilder {
   KernelBuilder(std::string name, Opcode opcode);
   OpId parameter(Shape shape, std::string name = {});
   OpId add(Op op);
+  void set_opcode(Opcode opcode);
   void set_op_name(std::string op_name);
   void set_work(WorkCounts work);
   void set_compiler_tile(CompilerTile tile);
@@ -99,8 +105,14 @@ class KernelBuilder {
   void set_group_size(std::int64_t devices);
   void add_in_place(std::size_t output, std::size_t parameter);
   [[nodiscard]] Kernel build(std::vector<OpId> outputs);
+  // What was added so far; ids are those handed out.
+  [[nodiscard]] const Op& op(OpId id) const { return kernel_.op(id); }
+  [[nodiscard]] Op& op(OpId id) { return kernel_.ops_[id.index()]; }
+  [[nodiscard]] std::span<const OpId> parameters() const { return kernel_.parameters_; }
+  [[nodiscard]] std::size_t size() const { return kernel_.ops_.size(); }
 
  private:
+  void check_edges(const std::vector<OpId>& outputs) const;
   Kernel kernel_;
 };
 

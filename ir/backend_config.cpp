@@ -1,0 +1,125 @@
+#include "ir/backend_config.h"
+
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace tilecast::ir {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kMaxNesting = 64;
+
+// Undoes the quoting of a configuration that is written as a string literal.
+std::string unquoted(std::string_view text) {
+  if (text.size() < 2 || text.front() != '"' || text.back() != '"') return std::string(text);
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 1; i + 1 < text.size(); ++i) {
+    if (text[i] == '\\' && i + 2 < text.size()) ++i;
+    out.push_back(text[i]);
+  }
+  return out;
+}
+
+// The JSON parser recurses; hostile nesting must not reach it.
+bool nests_too_deeply(std::string_view text) {
+  int depth = 0;
+  for (const char c : text) {
+    if (c == '{' || c == '[') {
+      if (++depth > kMaxNesting) return true;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return false;
+}
+
+const Json* find(const Json& object, const char* key) {
+  if (!object.is_object()) return nullptr;
+  const auto it = object.find(key);
+  return it == object.end() ? nullptr : &*it;
+}
+
+std::optional<double> number(const Json& value) {
+  double parsed = 0;
+  if (value.is_number()) {
+    parsed = value.get<double>();
+  } else if (value.is_string()) {
+    const auto& text = value.get_ref<const std::string&>();
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
+    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  } else {
+    return std::nullopt;
+  }
+  if (!std::isfinite(parsed) || parsed < 0) return std::nullopt;
+  return parsed;
+}
+
+// False when the list holds something that is not a positive count.
+bool read_bounds(const Json& window, const char* key, Dims& bounds) {
+  constexpr double kMaxBound = 1e15;
+  const Json* list = find(window, key);
+  if (list == nullptr) return true;
+  if (!list->is_array()) return false;
+  for (const Json& item : *list) {
+    const std::optional<double> value = number(item);
+    if (!value || *value < 1 || *value > kMaxBound) return false;
+    bounds.push_back(static_cast<std::int64_t>(*value));
+  }
+  return true;
+}
+
+void read_tile(const Json& window, BackendConfig& config) {
+  CompilerTile tile;
+  const bool readable = read_bounds(window, "kernel_window_bounds", tile.kernel_bounds) &&
+                        read_bounds(window, "output_window_bounds", tile.output_bounds) &&
+                        read_bounds(window, "input_window_bounds", tile.input_bounds) &&
+                        read_bounds(window, "iteration_bounds", tile.iteration_bounds);
+  if (!readable) {
+    config.unreadable = true;
+    return;
+  }
+  if (const Json* cycles = find(window, "estimated_cycles"))
+    tile.estimated_cycles = number(*cycles);
+  const bool says_something = !tile.kernel_bounds.empty() || !tile.output_bounds.empty() ||
+                              !tile.input_bounds.empty() || !tile.iteration_bounds.empty();
+  if (says_something || tile.estimated_cycles) config.tile = std::move(tile);
+}
+
+void read_cost(const Json& estimate, BackendConfig& config) {
+  CustomCallCost cost;
+  const auto read = [&](const char* key, double& field) {
+    const Json* value = find(estimate, key);
+    if (value == nullptr) return;
+    const std::optional<double> parsed = number(*value);
+    if (parsed) field = *parsed;
+    config.unreadable |= !parsed.has_value();
+  };
+  read("flops", cost.flops);
+  read("transcendentals", cost.transcendentals);
+  read("bytes_accessed", cost.bytes_accessed);
+  if (!config.unreadable) config.cost = cost;
+}
+
+}  // namespace
+
+BackendConfig read_backend_config(std::string_view text) {
+  BackendConfig config;
+  const bool has_tile = text.find("window_config") != std::string_view::npos;
+  const bool has_cost = text.find("cost_estimate") != std::string_view::npos;
+  if (!has_tile && !has_cost) return config;
+  const std::string plain = unquoted(text);
+  if (nests_too_deeply(plain)) return {.unreadable = true};
+  const Json json = Json::parse(plain, nullptr, false);
+  if (json.is_discarded()) return {.unreadable = true};
+  if (const Json* window = find(json, "window_config")) read_tile(*window, config);
+  const Json* call = find(json, "custom_call_config");
+  const Json* estimate = find(call != nullptr ? *call : json, "cost_estimate");
+  if (estimate == nullptr) estimate = find(json, "cost_estimate");
+  if (estimate != nullptr) read_cost(*estimate, config);
+  return config;
+}
+
+}  // namespace tilecast::ir

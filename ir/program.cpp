@@ -1,0 +1,302 @@
+#include "ir/program.h"
+
+#include <algorithm>
+
+#include "diag/error.h"
+#include "ir/annotation.h"
+#include "ir/program_builder.h"
+#include "ir/schedule_order.h"
+#include "ir/trip_count.h"
+
+namespace tilecast::ir {
+namespace {
+
+constexpr int kMaxDepth = 256;
+constexpr std::size_t kMaxVisited = 4'000'000;
+constexpr std::size_t kMaxKernels = 500'000;
+
+bool starts_asynchronously(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kAsyncStart:
+    case Opcode::kCopyStart:
+    case Opcode::kAllGatherStart:
+    case Opcode::kAllReduceStart:
+    case Opcode::kCollectivePermuteStart:
+    case Opcode::kSend:
+    case Opcode::kRecv:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string number(double value) {
+  std::string text = std::to_string(value);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+bool is_zero_cost(Opcode opcode) {
+  const OpClass work = op_class(opcode);
+  return work == OpClass::kFree || work == OpClass::kAsyncDone;
+}
+
+Program make_program(const Module& module, const ProgramOptions& options) {
+  return ProgramBuilder(module, options).build();
+}
+
+ProgramBuilder::ProgramBuilder(const Module& module, const ProgramOptions& options)
+    : module_(module), options_(options), counter_(module) {
+  if (!(options.default_trip_count >= 0) || options.default_trip_count > 1e18) {
+    throw Error("the default trip count is " + number(options.default_trip_count) +
+                ", expected 0 .. 1e18");
+  }
+}
+
+Program ProgramBuilder::build() {
+  program_.name_ = module_.name;
+  if (__builtin_mul_overflow(module_.replica_count, module_.num_partitions, &program_.devices_)) {
+    throw Error("module " + module_.name + ": replica_count x num_partitions overflows");
+  }
+  std::vector<ValueId> arguments;
+  for (std::size_t i = 0; i < module_.entry_computation().parameters.size(); ++i) {
+    arguments.push_back(add_value({}));
+  }
+  (void)walk(module_.entry, std::move(arguments), 1, 0, 0);
+  for (ScheduledKernel& kernel : program_.kernels_) {
+    if (kernel.done_before.valid() && kernel.done_before.index() >= program_.kernels_.size()) {
+      kernel.done_before = {};
+    }
+  }
+  return std::move(program_);
+}
+
+ProgramBuilder::ValueId ProgramBuilder::walk(ComputationId id, std::vector<ValueId> arguments,
+                                             double multiplicity, std::int32_t loop_depth,
+                                             int depth) {
+  if (depth > kMaxDepth) {
+    throw Error("module " + module_.name + ": calls nest deeper than 256");
+  }
+  const Computation& computation = module_.at(id);
+  Frame frame{id,
+              std::vector<ValueId>(computation.instructions.size(), 0),
+              std::move(arguments),
+              multiplicity,
+              loop_depth,
+              {}};
+  for (const InstrId next : schedule_order(computation)) {
+    if (++visited_ > kMaxVisited) {
+      throw Error("module " + module_.name +
+                  ": more than 4 million instructions once its calls are inlined");
+    }
+    frame.values[next.index()] = visit(frame, next, depth);
+  }
+  close(frame);
+  return frame.values[computation.root.index()];
+}
+
+ProgramBuilder::ValueId ProgramBuilder::visit(Frame& frame, InstrId id, int depth) {
+  const Instruction& op = module_.at(frame.computation).at(id);
+  switch (op.opcode) {
+    case Opcode::kWhile:
+      return visit_while(frame, op, depth);
+    case Opcode::kConditional:
+      return visit_conditional(frame, op, depth);
+    case Opcode::kCall:
+      return walk(op.called.at(0), operand_values(frame, op), frame.multiplicity, frame.loop_depth,
+                  depth + 1);
+    default:
+      break;
+  }
+  if (op_class(op.opcode) == OpClass::kAsyncDone) return visit_done(frame, op);
+  if (is_zero_cost(op.opcode)) return visit_free(frame, op);
+  if (is_annotation(op)) {
+    note("annotation custom-calls (sharding, placement) counted as free");
+    return frame.values[op.operands[0].index()];
+  }
+  return launch(frame, id);
+}
+
+ProgramBuilder::ValueId ProgramBuilder::visit_while(Frame& frame, const Instruction& op,
+                                                    int depth) {
+  const auto known = trip_count(module_, module_.at(frame.computation), op);
+  double trips = options_.default_trip_count;
+  if (known) {
+    trips = static_cast<double>(std::max<std::int64_t>(0, *known));
+  } else {
+    note("trip count of " + op.name + " unknown: " + number(trips) + " assumed");
+  }
+  const double multiplicity = frame.multiplicity * trips;
+  const std::vector<ValueId> state = operand_values(frame, op);
+  (void)walk(op.called.at(0), state, multiplicity, frame.loop_depth + 1, depth + 1);
+  return walk(op.called.at(1), state, multiplicity, frame.loop_depth + 1, depth + 1);
+}
+
+ProgramBuilder::ValueId ProgramBuilder::visit_conditional(Frame& frame, const Instruction& op,
+                                                          int depth) {
+  const std::size_t branches = op.called.size();
+  note(op.name + ": one of " + std::to_string(branches) + " branches runs; each counts 1/" +
+       std::to_string(branches));
+  const double multiplicity = frame.multiplicity / static_cast<double>(branches);
+  const std::vector<ValueId> operands = operand_values(frame, op);
+  std::vector<ValueId> results;
+  for (std::size_t i = 0; i < branches; ++i) {
+    results.push_back(
+        walk(op.called[i], {operands.at(i + 1)}, multiplicity, frame.loop_depth, depth + 1));
+  }
+  return merged(results);
+}
+
+ProgramBuilder::ValueId ProgramBuilder::visit_done(Frame& frame, const Instruction& op) {
+  const ValueId value = frame.values[op.operands.at(0).index()];
+  for (const KernelId kernel : kernels_behind({value})) {
+    const auto it = pending_.find(kernel.value);
+    if (it != pending_.end() && !it->second.done) {
+      it->second = {program_.kernels_.size(), true};
+    }
+  }
+  return value;
+}
+
+ProgramBuilder::ValueId ProgramBuilder::visit_free(Frame& frame, const Instruction& op) {
+  if (op.opcode == Opcode::kParameter) {
+    const auto parameter = static_cast<std::size_t>(op.as<ParameterAttrs>().number);
+    return parameter < frame.arguments.size() ? frame.arguments[parameter] : add_value({});
+  }
+  if (op.opcode == Opcode::kTuple) return add_value({{}, operand_values(frame, op)});
+  if (op.opcode == Opcode::kGetTupleElement) {
+    return element(frame.values[op.operands[0].index()], op.as<IndexAttrs>().index);
+  }
+  if (op.operands.size() == 1) return frame.values[op.operands[0].index()];
+  return merged(operand_values(frame, op));
+}
+
+ProgramBuilder::ValueId ProgramBuilder::launch(Frame& frame, InstrId id) {
+  const Computation& computation = module_.at(frame.computation);
+  const Instruction& op = computation.at(id);
+  if (program_.kernels_.size() >= kMaxKernels) {
+    throw Error("module " + module_.name + ": more than 500000 kernels once its calls are inlined");
+  }
+  const KernelId kernel(program_.kernels_.size());
+  std::vector<ValueId> inputs = operand_values(frame, op);
+  for (const InstrId before : op.control_predecessors)
+    inputs.push_back(frame.values[before.index()]);
+  ScheduledKernel scheduled{make_kernel(module_, frame.computation, id, counter_)};
+  scheduled.multiplicity = frame.multiplicity;
+  scheduled.waits_for = kernels_behind(inputs);
+  scheduled.asynchronous = starts_asynchronously(op.opcode);
+  scheduled.computation = computation.name;
+  scheduled.loop_depth = frame.loop_depth;
+  resolve_first_use(frame, kernel, scheduled.waits_for);
+  if (scheduled.asynchronous) {
+    frame.pending.push_back(kernel);
+    pending_[kernel.value] = {};
+  }
+  note_shape(op.shape);
+  if (op.backend_config.find("window_config") != std::string::npos &&
+      !scheduled.kernel.compiler_tile()) {
+    note("backend_config with an unreadable window_config ignored");
+  }
+  program_.kernels_.push_back(std::move(scheduled));
+  return add_value({{kernel}, {}});
+}
+
+// `user` is about to be scheduled: finished asynchronous kernels it waits for have found their
+// user.
+void ProgramBuilder::resolve_first_use(Frame& frame, KernelId user,
+                                       const std::vector<KernelId>& used) {
+  if (frame.pending.empty()) return;
+  std::erase_if(frame.pending, [&](KernelId kernel) {
+    const bool uses =
+        pending_.at(kernel.value).done && std::find(used.begin(), used.end(), kernel) != used.end();
+    if (uses) program_.kernels_[kernel.index()].done_before = user;
+    return uses;
+  });
+}
+
+// At the end of a computation, whatever nobody used is waited for where its done op stands.
+void ProgramBuilder::close(Frame& frame) {
+  for (const KernelId kernel : frame.pending) {
+    const Pending& state = pending_.at(kernel.value);
+    if (state.done) program_.kernels_[kernel.index()].done_before = KernelId(state.done_at);
+  }
+}
+
+ProgramBuilder::ValueId ProgramBuilder::add_value(Value value) {
+  values_.push_back(std::move(value));
+  seen_.push_back(0);
+  return static_cast<ValueId>(values_.size() - 1);
+}
+
+ProgramBuilder::ValueId ProgramBuilder::element(ValueId tuple, std::int64_t index) const {
+  const auto& elements = values_[tuple].elements;
+  return index >= 0 && index < std::ssize(elements) ? elements[static_cast<std::size_t>(index)]
+                                                    : tuple;
+}
+
+std::vector<KernelId> ProgramBuilder::kernels_behind(const std::vector<ValueId>& values) {
+  ++visit_number_;
+  std::vector<KernelId> kernels;
+  std::vector<ValueId> open = values;
+  while (!open.empty()) {
+    const ValueId id = open.back();
+    open.pop_back();
+    if (seen_[id] == visit_number_) continue;
+    seen_[id] = visit_number_;
+    const Value& value = values_[id];
+    kernels.insert(kernels.end(), value.kernels.begin(), value.kernels.end());
+    open.insert(open.end(), value.elements.begin(), value.elements.end());
+  }
+  std::sort(kernels.begin(), kernels.end());
+  kernels.erase(std::unique(kernels.begin(), kernels.end()), kernels.end());
+  return kernels;
+}
+
+// The value that may come from any of `values`: element by element where all are tuples alike.
+ProgramBuilder::ValueId ProgramBuilder::merged(const std::vector<ValueId>& values) {
+  if (values.empty()) return add_value({});
+  const std::size_t elements = values_[values[0]].elements.size();
+  bool alike = elements > 0;
+  for (const ValueId id : values) alike &= values_[id].elements.size() == elements;
+  Value result;
+  if (alike) {
+    for (std::size_t i = 0; i < elements; ++i) {
+      std::vector<ValueId> column;
+      for (const ValueId id : values) column.push_back(values_[id].elements[i]);
+      const std::vector<KernelId> kernels = kernels_behind(column);
+      result.elements.push_back(add_value({{kernels.begin(), kernels.end()}, {}}));
+    }
+  } else {
+    const std::vector<KernelId> kernels = kernels_behind(values);
+    result.kernels.assign(kernels.begin(), kernels.end());
+  }
+  return add_value(std::move(result));
+}
+
+std::vector<ProgramBuilder::ValueId> ProgramBuilder::operand_values(const Frame& frame,
+                                                                    const Instruction& op) const {
+  std::vector<ValueId> values;
+  values.reserve(op.operands.size());
+  for (const InstrId id : op.operands) values.push_back(frame.values[id.index()]);
+  return values;
+}
+
+void ProgramBuilder::note(std::string what) {
+  const auto [it, is_new] = note_positions_.try_emplace(what, program_.notes_.size());
+  if (is_new) {
+    program_.notes_.push_back({std::move(what), 1});
+  } else {
+    ++program_.notes_[it->second].count;
+  }
+}
+
+void ProgramBuilder::note_shape(const Shape& shape) {
+  bool dynamic = false;
+  for_each_leaf(shape, [&](const Shape& leaf) { dynamic |= leaf.dynamic_mask != 0; });
+  if (dynamic) note("kernels with dynamic dimensions: their bounds are used");
+}
+
+}  // namespace tilecast::ir

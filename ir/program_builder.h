@@ -1,0 +1,72 @@
+// Flattens a module's control flow into the kernels of a Program; a part of make_program().
+// Used by one thread, once.
+#pragma once
+
+#include <boost/container/small_vector.hpp>
+#include <map>
+#include <unordered_map>
+
+#include "ir/program.h"
+#include "ir/work_counts.h"
+
+namespace tilecast::ir {
+
+class ProgramBuilder {
+ public:
+  ProgramBuilder(const Module& module, const ProgramOptions& options);
+  [[nodiscard]] Program build();
+
+ private:
+  // Which kernels a result comes from: by itself, and element by element where that is known.
+  using ValueId = std::uint32_t;
+  struct Value {
+    boost::container::small_vector<KernelId, 2> kernels;
+    std::vector<ValueId> elements;
+  };
+  // One walk through one computation.
+  struct Frame {
+    ComputationId computation;
+    std::vector<ValueId> values;  // by instruction
+    std::vector<ValueId> arguments;
+    double multiplicity = 1;
+    std::int32_t loop_depth = 0;
+    std::vector<KernelId> pending;  // asynchronous kernels whose first user was not seen yet
+  };
+  struct Pending {
+    std::size_t done_at;  // kernels scheduled before its done op
+    bool done = false;
+  };
+
+  [[nodiscard]] ValueId walk(ComputationId id, std::vector<ValueId> arguments, double multiplicity,
+                             std::int32_t loop_depth, int depth);
+  [[nodiscard]] ValueId visit(Frame& frame, InstrId id, int depth);
+  [[nodiscard]] ValueId visit_while(Frame& frame, const Instruction& op, int depth);
+  [[nodiscard]] ValueId visit_conditional(Frame& frame, const Instruction& op, int depth);
+  [[nodiscard]] ValueId visit_done(Frame& frame, const Instruction& op);
+  [[nodiscard]] ValueId visit_free(Frame& frame, const Instruction& op);
+  [[nodiscard]] ValueId launch(Frame& frame, InstrId id);
+  void resolve_first_use(Frame& frame, KernelId user, const std::vector<KernelId>& used);
+  void close(Frame& frame);
+
+  [[nodiscard]] ValueId add_value(Value value);
+  [[nodiscard]] ValueId element(ValueId tuple, std::int64_t index) const;
+  [[nodiscard]] std::vector<KernelId> kernels_behind(const std::vector<ValueId>& values);
+  [[nodiscard]] ValueId merged(const std::vector<ValueId>& values);
+  [[nodiscard]] std::vector<ValueId> operand_values(const Frame& frame,
+                                                    const Instruction& op) const;
+  void note(std::string what);
+  void note_shape(const Shape& shape);
+
+  const Module& module_;
+  const ProgramOptions& options_;
+  WorkCounter counter_;
+  Program program_;
+  std::vector<Value> values_;
+  std::vector<std::uint32_t> seen_;  // by ValueId: last kernels_behind() that visited it
+  std::uint32_t visit_number_ = 0;
+  std::size_t visited_ = 0;
+  std::unordered_map<std::uint32_t, Pending> pending_;  // by kernel id
+  std::map<std::string, std::size_t> note_positions_;
+};
+
+}  // namespace tilecast::ir
