@@ -1,0 +1,159 @@
+#include "ir/literal.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <system_error>
+
+namespace tilecast::ir {
+namespace {
+
+// A binary floating-point format: what rounding and printing need to know of it.
+struct FloatFormat {
+  int mantissa_bits;  // without the leading one
+  int min_exponent;   // of normal numbers; subnormals share it
+  double max_finite;
+  int short_digits;  // tried first
+  int long_digits;   // enough to tell any two numbers apart (max_digits10)
+  int payload_bits;
+  bool saturates;  // rounds to max_finite instead of leaving the range
+};
+
+std::optional<FloatFormat> format_of(DType dtype) {
+  constexpr double kMaxF32 = std::numeric_limits<float>::max();
+  constexpr double kMaxF64 = std::numeric_limits<double>::max();
+  switch (dtype) {
+    case DType::kF16:
+      return FloatFormat{10, -14, 65504, 5, 5, 10, false};
+    case DType::kBF16:
+      return FloatFormat{7, -126, 0x1.FEp127, 4, 4, 7, false};
+    case DType::kF32:
+    case DType::kC64:
+      return FloatFormat{23, -126, kMaxF32, 6, 9, 23, false};
+    case DType::kF64:
+    case DType::kC128:
+      return FloatFormat{52, -1022, kMaxF64, 15, 17, 52, false};
+    case DType::kF4E2M1FN:
+      return FloatFormat{1, 0, 6, 2, 2, 0, true};
+    case DType::kF8E3M4:
+      return FloatFormat{4, -2, 15.5, 3, 3, 4, false};
+    case DType::kF8E4M3:
+      return FloatFormat{3, -6, 240, 3, 3, 3, false};
+    case DType::kF8E4M3B11FNUZ:
+      return FloatFormat{3, -10, 30, 3, 3, 0, false};
+    case DType::kF8E4M3FN:
+      return FloatFormat{3, -6, 448, 3, 3, 0, false};
+    case DType::kF8E4M3FNUZ:
+      return FloatFormat{3, -7, 240, 3, 3, 0, false};
+    case DType::kF8E5M2:
+      return FloatFormat{2, -14, 57344, 2, 2, 2, false};
+    case DType::kF8E5M2FNUZ:
+      return FloatFormat{2, -15, 57344, 2, 2, 0, false};
+    case DType::kF8E8M0FNU:
+      return FloatFormat{0, -127, 0x1p127, 2, 2, 0, false};
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string print(double value, int digits) {
+  std::array<char, 64> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
+                                 std::chars_format::general, digits);
+  return {text.data(), end.ptr};
+}
+
+bool reads_back(const std::string& text, double value, DType dtype) {
+  double read = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), read);
+  return result.ec == std::errc{} && round_to(read, dtype) == value;
+}
+
+// Writes the nested braces of an array literal.
+class ArrayWriter {
+ public:
+  ArrayWriter(std::string& out, const Dims& dims,
+              const std::function<void(std::string&)>& append_element)
+      : out_(out), dims_(dims), append_element_(append_element) {}
+
+  void write(std::size_t level) {
+    if (level == dims_.size()) {
+      append_element_(out_);
+      return;
+    }
+    const bool innermost = level + 1 == dims_.size();
+    // One row of a matrix is spaced, a vector is not; nor is a row of at most one element.
+    const bool spaced = !innermost || (dims_.size() > 1 && dims_[level] > 1);
+    out_ += '{';
+    if (spaced) out_ += ' ';
+    if (!innermost && level > 0 && dims_.size() > 3) append_position(level - 1);
+    for (index_[level] = 0; index_[level] < dims_[level]; ++index_[level]) {
+      if (index_[level] > 0) out_ += ", ";
+      write(level + 1);
+    }
+    if (spaced && (innermost || dims_[level] > 0)) out_ += ' ';
+    out_ += '}';
+  }
+
+ private:
+  // `/*i0=2*/ `: where the outer dimension stands, in arrays of more than three dimensions.
+  void append_position(std::size_t level) {
+    out_ += "/*i" + std::to_string(level) + "=" + std::to_string(index_[level]) + "*/ ";
+  }
+
+  std::string& out_;
+  const Dims& dims_;
+  const std::function<void(std::string&)>& append_element_;
+  Dims index_ = Dims(dims_.size(), 0);
+};
+
+}  // namespace
+
+double round_to(double value, DType dtype) {
+  const std::optional<FloatFormat> format = format_of(dtype);
+  if (!format || value == 0 || !std::isfinite(value)) return value;
+  const int exponent = std::max(std::ilogb(value), format->min_exponent);
+  const int quantum = exponent - format->mantissa_bits;
+  const double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -quantum)), quantum);
+  if (std::abs(rounded) <= format->max_finite) return rounded;
+  return std::copysign(format->saturates ? format->max_finite : INFINITY, value);
+}
+
+bool representable(double value, DType dtype) {
+  return !std::isfinite(value) || std::isfinite(round_to(value, dtype));
+}
+
+std::string canonical_float(double value, DType dtype) {
+  const FloatFormat format = format_of(dtype).value_or(*format_of(DType::kF64));
+  const double rounded = round_to(value, dtype);
+  if (std::isnan(rounded)) return std::signbit(rounded) ? "-nan" : "nan";
+  if (std::isinf(rounded)) return rounded < 0 ? "-inf" : "inf";
+  std::string text = print(rounded, format.short_digits);
+  if (format.short_digits == format.long_digits || reads_back(text, rounded, dtype)) return text;
+  return print(rounded, format.long_digits);
+}
+
+int nan_payload_bits(DType dtype) {
+  const std::optional<FloatFormat> format = format_of(dtype);
+  return format ? format->payload_bits : 0;
+}
+
+std::string canonical_nan(bool negative, std::optional<std::uint64_t> payload, DType dtype) {
+  std::string text = negative ? "-nan" : "nan";
+  const int bits = nan_payload_bits(dtype);
+  if (!payload || bits == 0 || *payload == std::uint64_t{1} << (bits - 1)) return text;
+  std::array<char, 24> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), *payload, 16);
+  text += "(0x";
+  text.append(digits.data(), end.ptr);
+  return text + ")";
+}
+
+void append_array_literal(std::string& out, const Dims& dims,
+                          const std::function<void(std::string&)>& append_element) {
+  ArrayWriter(out, dims, append_element).write(0);
+}
+
+}  // namespace tilecast::ir
