@@ -1,0 +1,68 @@
+#include "validation/bench/bench_programs.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "ir/fusion.h"
+#include "ir/hlo_parser.h"
+#include "ir/layout_assignment.h"
+
+namespace tilecast::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path shared_folder() {
+  if (const char* folder = std::getenv("TILECAST_SHARED")) {
+    return folder;
+  }
+  return fs::path(TILECAST_SOURCE_DIR) / "../shared";
+}
+
+}  // namespace
+
+std::string shared_file(const std::string& relative) {
+  const fs::path path = shared_folder() / relative;
+  return fs::exists(path) ? path.string() : std::string();
+}
+
+std::vector<BenchProgram> bench_programs() {
+  std::vector<BenchProgram> programs;
+  for (const auto& entry :
+       fs::directory_iterator(fs::path(TILECAST_SOURCE_DIR) / "configs/programs")) {
+    if (entry.path().extension() == ".hlo") {
+      programs.push_back({entry.path().stem().string(), entry.path().string()});
+    }
+  }
+  std::sort(programs.begin(), programs.end(),
+            [](const BenchProgram& a, const BenchProgram& b) { return a.name < b.name; });
+  for (const char* file :
+       {"hlo/public/openxla_llama31_8b_bf16_1x8_train.hlo", "data/tpu_v3_unet3d/unet3d.hlo"}) {
+    if (const std::string path = shared_file(file); !path.empty()) {
+      programs.push_back({fs::path(file).stem().string(), path});
+    }
+  }
+  return programs;
+}
+
+ir::Module prepare(const std::string& path, const hwdesc::Device& device) {
+  return prepare(ir::read_hlo_file(path), device);
+}
+
+ir::Module prepare(ir::Module module, const hwdesc::Device& device) {
+  if (!ir::is_optimised(module)) {
+    module = ir::fuse(module);
+  }
+  if (ir::has_device_layouts(module)) {
+    return module;
+  }
+  const hwdesc::NativeTile& tile = device.native_tile;
+  return ir::assign_layouts(module, {.sublanes = tile.sublanes,
+                                     .lanes = tile.lanes,
+                                     .word_bits = tile.word_bits,
+                                     .tiled = tile.tiled});
+}
+
+}  // namespace tilecast::bench

@@ -1,0 +1,41 @@
+// HLO text to a verified module (bar: 40 MB/s on one core), and a module to its kernels.
+#include <benchmark/benchmark.h>
+
+#include "diag/source_text.h"
+#include "hwdesc/device_yaml.h"
+#include "ir/hlo_parser.h"
+#include "ir/program.h"
+#include "validation/bench/bench_programs.h"
+
+namespace tilecast::bench {
+namespace {
+
+void load_and_verify(benchmark::State& state, const std::string& path) {
+  const auto text = diag::SourceText::read_file(path);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(ir::parse_hlo(text));
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.text().size()));
+}
+
+void extract_kernels(benchmark::State& state, const std::string& path) {
+  const ir::Module module = prepare(path, hwdesc::load_device("tpu_v3"));
+  std::size_t kernels = 0;
+  for (auto _ : state) {
+    kernels = ir::make_program(module).kernels().size();
+  }
+  state.counters["kernels"] = static_cast<double>(kernels);
+}
+
+const bool registered = [] {
+  for (const BenchProgram& program : bench_programs()) {
+    benchmark::RegisterBenchmark(("load/" + program.name).c_str(), load_and_verify, program.path)
+        ->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(("kernels/" + program.name).c_str(), extract_kernels, program.path)
+        ->Unit(benchmark::kMillisecond);
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace tilecast::bench

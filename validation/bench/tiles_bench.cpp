@@ -1,0 +1,79 @@
+// Tile estimates per second on one core: the hot path of ranking (bar: 300,000/s on fusion.191 of
+// the TPU v3 tile data; goal 1,000,000/s).
+#include <benchmark/benchmark.h>
+
+#include "analytical/analytical_model.h"
+#include "diag/source_text.h"
+#include "hwdesc/device_yaml.h"
+#include "ir/hlo_parser.h"
+#include "ir/program.h"
+#include "validation/bench/bench_programs.h"
+
+namespace tilecast::bench {
+namespace {
+
+// A 3x3 convolution with bias and ReLU in the layouts of a TPU.
+constexpr const char* kConvolutionFusion = R"(
+HloModule conv_relu
+
+fused {
+  x = bf16[64,28,28,256]{3,0,2,1:T(8,128)(2,1)} parameter(0)
+  k = bf16[3,3,256,512]{3,2,1,0:T(8,128)(2,1)} parameter(1)
+  b = f32[512]{0:T(512)} parameter(2)
+  conv = f32[64,28,28,512]{3,0,2,1:T(8,128)} convolution(x, k), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+  wide = f32[64,28,28,512]{3,0,2,1:T(8,128)} broadcast(b), dimensions={3}
+  sum = f32[64,28,28,512]{3,0,2,1:T(8,128)} add(conv, wide)
+  zero = f32[]{:T(128)} constant(0)
+  zeros = f32[64,28,28,512]{3,0,2,1:T(8,128)} broadcast(zero), dimensions={}
+  relu = f32[64,28,28,512]{3,0,2,1:T(8,128)} maximum(sum, zeros)
+  ROOT y = bf16[64,28,28,512]{3,0,2,1:T(8,128)(2,1)} convert(relu)
+}
+
+ENTRY main {
+  x = bf16[64,28,28,256]{3,0,2,1:T(8,128)(2,1)} parameter(0)
+  k = bf16[3,3,256,512]{3,2,1,0:T(8,128)(2,1)} parameter(1)
+  b = f32[512]{0:T(512)} parameter(2)
+  ROOT y = bf16[64,28,28,512]{3,0,2,1:T(8,128)(2,1)} fusion(x, k, b), kind=kOutput, calls=fused
+}
+)";
+
+void rank_tiles(benchmark::State& state, const ir::Module& module) {
+  const auto device = hwdesc::load_device("tpu_v3");
+  const auto program = ir::make_program(module);
+  const analytical::KernelAnalysis analysis(program.kernels().front().kernel, device);
+  const auto tiles = analysis.tiles();
+  for (auto _ : state) {
+    for (const auto& tile : tiles) {
+      benchmark::DoNotOptimize(analysis.time(tile));
+    }
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(tiles.size()));
+}
+
+void analyse_kernel(benchmark::State& state, const ir::Module& module) {
+  const auto device = hwdesc::load_device("tpu_v3");
+  const auto program = ir::make_program(module);
+  for (auto _ : state) {
+    const analytical::KernelAnalysis analysis(program.kernels().front().kernel, device);
+    benchmark::DoNotOptimize(analysis.tileable());
+  }
+}
+
+void register_kernel(const std::string& name, const ir::Module& module) {
+  benchmark::RegisterBenchmark(("tiles/" + name).c_str(), rank_tiles, module)
+      ->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark(("analysis/" + name).c_str(), analyse_kernel, module)
+      ->Unit(benchmark::kMicrosecond);
+}
+
+const bool registered = [] {
+  register_kernel("conv_relu",
+                  ir::parse_hlo(diag::SourceText("conv_relu.hlo", kConvolutionFusion)));
+  if (const auto path = shared_file("data/tpu_v3_tiles/fusion.191.hlo"); !path.empty()) {
+    register_kernel("fusion.191", ir::read_hlo_file(path));
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace tilecast::bench
