@@ -1,0 +1,117 @@
+// XLA's own cost-analysis expectations, when the case files are beside the checkout.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/hlo_parser.h"
+#include "ir/work_counts.h"
+
+namespace tilecast::ir {
+namespace {
+
+using Row = std::map<std::string, std::string>;
+
+std::vector<std::string> split_csv(const std::string& line) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '"') {
+      if (quoted && i + 1 < line.size() && line[i + 1] == '"') {
+        fields.back() += line[i++];
+      } else {
+        quoted = !quoted;
+      }
+    } else if (line[i] == ',' && !quoted) {
+      fields.emplace_back();
+    } else if (line[i] != '\r') {
+      fields.back() += line[i];
+    }
+  }
+  return fields;
+}
+
+std::vector<Row> read_index(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  const std::vector<std::string> keys = split_csv(line);
+  std::vector<Row> rows;
+  while (std::getline(in, line)) {
+    const std::vector<std::string> fields = split_csv(line);
+    Row row;
+    for (std::size_t i = 0; i < keys.size() && i < fields.size(); ++i) row[keys[i]] = fields[i];
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+float option(const std::string& options, const std::string& key) {
+  const std::size_t at = options.find('"' + key + '"');
+  return at == std::string::npos ? 0 : std::stof(options.substr(options.find(':', at) + 1));
+}
+
+WorkCountOptions options_of(const std::string& text) {
+  WorkCountOptions o;
+  o.count_multiple_input_accesses =
+      text.find("\"count_multiple_input_accesses\": true") != std::string::npos;
+  o.flops_per_s = option(text, "flops_per_second");
+  o.bytes_per_s = option(text, "bytes_per_second");
+  o.transcendentals_per_s = option(text, "transcendentals_per_second");
+  o.flops_min_latency_s = option(text, "flops_min_latency_second");
+  o.bytes_min_latency_s = option(text, "bytes_min_latency_second");
+  o.transcendentals_min_latency_s = option(text, "transcendentals_min_latency_second");
+  return o;
+}
+
+void expect_value(const Row& row, const std::string& key, float got) {
+  const auto it = row.find(key);
+  if (it == row.end() || it->second.empty()) return;
+  EXPECT_FLOAT_EQ(got, std::stof(it->second)) << row.at("test") << ": " << key;
+}
+
+void expect_operands(const Row& row, const std::vector<float>& got) {
+  std::string list = row.at("root_operand_bytes");
+  if (list.empty()) return;
+  std::vector<float> expected;
+  for (std::size_t at = 1; at < list.size(); at = list.find_first_of(",]", at) + 1) {
+    if (list[at] == ']') break;
+    expected.push_back(std::stof(list.substr(at)));
+  }
+  ASSERT_LE(expected.size(), got.size()) << row.at("test");
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_FLOAT_EQ(got[i], expected[i]) << row.at("test") << ": operand " << i;
+  }
+}
+
+TEST(XlaCostCases, AllComeOutAsXlaCountsThem) {
+  const char* shared = std::getenv("TILECAST_SHARED");
+  const std::filesystem::path root =
+      shared != nullptr ? shared : std::filesystem::path(TILECAST_SOURCE_DIR) / "../shared";
+  const auto folder = root / "hlo" / "xla_cases" / "cost_analysis";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";
+  const std::vector<Row> rows = read_index(folder / "index.csv");
+  EXPECT_FALSE(rows.empty());
+  for (const Row& row : rows) {
+    const Module module = read_hlo_file((folder / row.at("file")).string());
+    WorkCounter counter(module, options_of(row.at("options")));
+    const WorkCounts total = counter.total_from_root(module.entry);
+    const WorkCounts& at_root = counter.of(module.entry, module.entry_computation().root);
+    expect_value(row, "flops", total.flops);
+    expect_value(row, "transcendentals", total.transcendentals);
+    expect_value(row, "bytes_accessed", total.bytes_accessed);
+    expect_value(row, "optimal_seconds", total.optimal_s);
+    expect_value(row, "root_flops", at_root.flops);
+    expect_value(row, "root_transcendentals", at_root.transcendentals);
+    expect_value(row, "root_bytes_accessed", at_root.bytes_accessed);
+    expect_value(row, "root_output_bytes", at_root.output_bytes);
+    expect_operands(row, at_root.operand_bytes);
+  }
+}
+
+}  // namespace
+}  // namespace tilecast::ir
