@@ -1,4 +1,11 @@
 // Whole programs: kernels through a cost model, added up and laid on a timeline.
+//
+//   Simulation s = simulate(program, device, model);
+//   s.time         // sum over kernels of time x multiplicity
+//   s.timeline     // the same kernels with copies and collectives overlapping, never longer
+//
+// A Simulation is plain data and needs neither program nor device any more: views (sim/views/) turn
+// it into text. All times are on the device; the host's dispatch is reported apart, never added.
 #pragma once
 
 #include <string>
@@ -6,9 +13,11 @@
 
 #include "analytical/cost_model.h"
 #include "ir/program.h"
+#include "sim/timeline.h"
 
 namespace tilecast::sim {
 
+// What to do with a kernel the model has no answer for.
 enum class UnknownOp { kError, kSkip };
 
 struct SimulateOptions {
@@ -17,20 +26,28 @@ struct SimulateOptions {
 
 struct SimulatedKernel {
   ir::KernelId id;
-  analytical::Estimate estimate;   // of one launch
-  bool skipped = false;            // --unknown-op=skip: no time, and the report says so
-  Seconds start, end;              // first launch on the timeline
+  std::string name, computation;
+  ir::Opcode opcode = ir::Opcode::kFusion;
+  double multiplicity = 1;  // launches per run of the program
+  Lane lane = Lane::kCompute;
+  analytical::Estimate estimate;  // of one launch
+  bool skipped = false;           // --unknown-op=skip: no time, and the report says so
+  Seconds start, end;             // on the timeline, all launches together
+
+  [[nodiscard]] Seconds total() const { return estimate.time * multiplicity; }
 };
 
 struct Simulation {
   std::string program, file, device;
-  Seconds time;        // sum over kernels of time x multiplicity: the papers' definition
-  Seconds timeline;    // with async copies and collectives overlapping other kernels
-  Seconds host_dispatch;  // reported apart
+  Seconds time;           // sum over kernels of time x multiplicity: the papers' definition
+  Seconds timeline;       // with async copies and collectives overlapping other kernels
+  Seconds host_dispatch;  // one dispatch of the program by the host; in neither of the above
   std::vector<SimulatedKernel> kernels;
   std::vector<ir::Note> notes;
 };
 
+// Throws Error when the model has no answer for a kernel (unless skipped) or the device lacks a
+// unit that a kernel needs. Deterministic; the kernels go to the model in one batch.
 [[nodiscard]] Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
                                   const analytical::CostModel& model,
                                   const SimulateOptions& options = {});

@@ -1,0 +1,19 @@
+// The verbs of the command line: each adds itself to the app, options, help and what it does.
+// A verb writes its answer to stdout or --output, and what is not the answer to stderr. It throws
+// tilecast::Error (exit 1) or UsageError (exit 2).
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace tilecast::sim::cli {
+
+void add_simulate(CLI::App& app);
+void add_explain(CLI::App& app);
+void add_kernels(CLI::App& app);
+void add_hw(CLI::App& app);
+void add_ops(CLI::App& app);
+void add_tiles(CLI::App& app);
+
+}  // namespace tilecast::sim::cli

@@ -1,0 +1,60 @@
+#include "sim/explain.h"
+
+#include <CLI/CLI.hpp>
+
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+#include "sim/tile_table.h"
+#include "sim/views/explain.h"
+
+namespace tilecast::sim::cli {
+namespace {
+
+struct Arguments {
+  std::string file, kernel, tile;
+  DeviceOptions device;
+  LoadArguments load;
+  OutputOptions output;
+  std::size_t top = ExplainOptions{}.top;
+};
+
+std::string run(const Arguments& arguments) {
+  const LoadOptions load = load_options(arguments.load);
+  analytical::TileConfig tile;
+  if (!arguments.tile.empty()) tile = parse_tile(arguments.tile);
+  const hwdesc::Device device = load_devices(arguments.device).front();
+  const DeviceProgram built = program_for(load_module(arguments.file, load), device, load);
+  const ir::Kernel& kernel = find_kernel(built.program, arguments.kernel, arguments.file);
+  Explanation why = explain(
+      kernel, device, {.tile = arguments.tile.empty() ? nullptr : &tile, .top = arguments.top});
+  why.file = arguments.file;
+  if (arguments.output.format == "json") return views::explain_json(why);
+  return arguments.output.format == "csv" ? views::explain_csv(why) : views::explain_text(why);
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App& verb = *app.add_subcommand("explain", "why one kernel takes its time; its best tiles");
+  verb.add_option("program", arguments->file, "HLO text file")->required()->type_name("FILE");
+  verb.add_option("-k,--kernel", arguments->kernel,
+                  "name of the kernel; not needed when there is only one")
+      ->type_name("NAME");
+  verb.add_option("--tile", arguments->tile, "tile to use instead of the compiler's or the best")
+      ->type_name("TILE");
+  verb.add_option("--top", arguments->top, "tiles ranked")->type_name("N")->capture_default_str();
+  add_device_options(verb, arguments->device, Devices::kOne);
+  add_load_options(verb, arguments->load);
+  add_output_options(verb, arguments->output, {"table", "json", "csv"});
+  verb.footer(
+      "Examples:\n"
+      "  tilecast explain --device tpu_v3 model.hlo --kernel fusion.12\n"
+      "  tilecast explain -d tpu_v3 model.hlo -k fusion.12 --tile \"out=2x26x4x2 "
+      "kernel=3x3x24x1\"\n"
+      "Tile sizes are physical, most major dimension first; the two minor ones count native "
+      "tiles.");
+  verb.callback([arguments] { write(arguments->output, run(*arguments)); });
+}
+
+}  // namespace tilecast::sim::cli

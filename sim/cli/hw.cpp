@@ -1,0 +1,136 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+
+#include "diag/error.h"
+#include "hwdesc/device_check.h"
+#include "hwdesc/device_yaml.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+
+namespace tilecast::sim::cli {
+namespace {
+
+struct Arguments {
+  DeviceOptions device;  // names: positional here
+  OutputOptions output;
+  bool schema = false;
+};
+
+void list(const Arguments& arguments) {
+  CsvTable rows{"presets",
+                {"name", "generation", "clock", "memory", "memory_bandwidth_per_core",
+                 "bf16_peak_per_core", "description"},
+                {}};
+  for (const std::string& name : hwdesc::preset_names()) {
+    const hwdesc::Device device = hwdesc::load_device(name);
+    using hwdesc::UnitKind;
+    const auto human = [](double value, UnitKind kind) {
+      return hwdesc::format_quantity(value, kind);
+    };
+    const hwdesc::MemoryLevel& memory = device.main_memory();
+    rows.rows.push_back(
+        {0,
+         {name, device.generation, human(device.clock.value, UnitKind::kFrequency),
+          human(memory.capacity.value, UnitKind::kCapacity),
+          human(memory.bandwidth.value, UnitKind::kBandwidth),
+          human(device.matrix_peak("bf16").value, UnitKind::kFlopRate), device.description}});
+  }
+  write_rows(arguments.output, rows, "tilecast.hw.list/1");
+}
+
+void show(const Arguments& arguments) {
+  if (arguments.schema) {
+    write(arguments.output, hwdesc::schema_help());
+    return;
+  }
+  if (arguments.device.names.empty()) {
+    throw UsageError("hw show: no device given; tilecast hw list names the presets");
+  }
+  write(arguments.output, hwdesc::print_device(load_devices(arguments.device).front()));
+}
+
+void check(const Arguments& arguments) {
+  DeviceOptions devices = arguments.device;
+  if (devices.names.empty()) devices.names = hwdesc::preset_names();
+  CsvTable rows{
+      "check",
+      {"device", "what", "computed_si", "published_si", "deviation_percent", "ok", "message"},
+      {}};
+  std::size_t failures = 0;
+  for (const hwdesc::Device& device : load_devices(devices)) {
+    for (const hwdesc::CheckResult& result : hwdesc::check(device)) {
+      failures += result.ok ? 0 : 1;
+      rows.rows.push_back({0,
+                           {device.name, result.what, fmt::format("{:.6g}", result.computed_si),
+                            fmt::format("{:.6g}", result.published_si),
+                            fmt::format("{:.2f}", 100 * result.deviation), result.ok ? "yes" : "NO",
+                            result.message}});
+    }
+  }
+  write_rows(arguments.output, rows, "tilecast.hw.check/1");
+  if (failures > 0) throw Error(fmt::format("{} of {} checks failed", failures, rows.rows.size()));
+}
+
+void diff(const Arguments& arguments) {
+  const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
+  const auto left = hwdesc::flatten(devices.at(0)), right = hwdesc::flatten(devices.at(1));
+  const std::map<std::string, std::string> left_values(left.begin(), left.end());
+  const std::map<std::string, std::string> right_values(right.begin(), right.end());
+  CsvTable rows{"diff", {"key", arguments.device.names[0], arguments.device.names[1]}, {}};
+  for (const auto& [key, value] : left) {
+    const auto other = right_values.find(key);
+    if (other != right_values.end() && other->second == value) continue;
+    rows.rows.push_back({0, {key, value, other == right_values.end() ? "" : other->second}});
+  }
+  for (const auto& [key, value] : right) {
+    if (!left_values.contains(key)) rows.rows.push_back({0, {key, "", value}});
+  }
+  write_rows(arguments.output, rows, "tilecast.hw.diff/1");
+}
+
+using Action = void (*)(const Arguments&);
+
+CLI::App& add(CLI::App& hw, const char* name, const char* help, int min_devices, int max_devices,
+              Action action) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App& verb = *hw.add_subcommand(name, help);
+  if (max_devices > 0) {
+    verb.add_option("device", arguments->device.names, "device presets or YAML files")
+        ->expected(std::max(min_devices, 1), max_devices)
+        ->required(min_devices > 0)
+        ->type_name("DEVICE");
+    verb.add_option("--set", arguments->device.set, "override a value")
+        ->allow_extra_args(false)
+        ->type_name("KEY=VALUE");
+  }
+  if (action == show) {
+    verb.add_flag("--schema", arguments->schema, "every key with unit, range and meaning");
+    verb.add_option("-o,--output", arguments->output.file, "file to write instead of stdout")
+        ->type_name("FILE");
+  } else {
+    add_output_options(verb, arguments->output, {"table", "json", "csv"});
+  }
+  verb.callback([arguments, action] { action(*arguments); });
+  return verb;
+}
+
+}  // namespace
+
+void add_hw(CLI::App& app) {
+  CLI::App& hw = *app.add_subcommand("hw", "devices: list, show, check, diff");
+  hw.require_subcommand(1);
+  add(hw, "list", "the presets", 0, 0, list);
+  add(hw, "show", "a device in full, as YAML", 0, 1, show);
+  add(hw, "check", "recomputed peaks against published ones; all presets by default", 0, 64, check);
+  add(hw, "diff", "the values in which two devices differ", 2, 2, diff);
+  hw.footer(
+      "Examples:\n"
+      "  tilecast hw list\n"
+      "  tilecast hw show tpu_v3 > my_device.yaml\n"
+      "  tilecast hw check my_device.yaml\n"
+      "  tilecast hw diff tpu_v3 tpu_v4");
+}
+
+}  // namespace tilecast::sim::cli

@@ -1,0 +1,44 @@
+#include <CLI/CLI.hpp>
+
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+#include "sim/kernel_list.h"
+
+namespace tilecast::sim::cli {
+namespace {
+
+struct Arguments {
+  std::string file;
+  DeviceOptions device;
+  LoadArguments load;
+  OutputOptions output;
+};
+
+void run(const Arguments& arguments) {
+  const LoadOptions load = load_options(arguments.load);
+  const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
+  const LoadedModule loaded = load_module(arguments.file, load);
+  const DeviceProgram built = devices.empty() ? program_as_dumped(loaded, load)
+                                              : program_for(loaded, devices.front(), load);
+  write_rows(arguments.output, kernel_list(built.program, arguments.file), "tilecast.kernels/1");
+}
+
+}  // namespace
+
+void add_kernels(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App& verb = *app.add_subcommand("kernels", "the kernels of a program and their work");
+  verb.add_option("program", arguments->file, "HLO text file")->required()->type_name("FILE");
+  add_device_options(verb, arguments->device, Devices::kOptional);
+  add_load_options(verb, arguments->load);
+  add_output_options(verb, arguments->output, {"table", "json", "csv"});
+  verb.footer(
+      "Work is per launch, counted as XLA does (a multiply-add is 2 FLOPs; -1: unknown). With\n"
+      "--device, arrays are laid out (padded_bytes) as that device stores them.\n"
+      "Examples:\n"
+      "  tilecast kernels model.hlo\n"
+      "  tilecast kernels --device tpu_v3 --format csv model.hlo");
+  verb.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace tilecast::sim::cli

@@ -1,0 +1,83 @@
+// The command line: parses it, runs one verb, and turns errors into messages and exit codes
+// (0 ok, 1 failed, 2 wrong usage).
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <new>
+
+#include "diag/error.h"
+#include "diag/source_text.h"
+#include "sim/cli/commands.h"
+
+namespace tilecast::sim::cli {
+namespace {
+
+// The nearest option or verb to an argument nobody expected, as a hint; "" when none is near.
+std::string hint(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(verb->get_name());
+  }
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  const std::string near = diag::nearest(word.substr(0, word.find('=')), known);
+  return near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
+}
+
+const CLI::App& innermost(const CLI::App& app) {
+  const auto used = app.get_subcommands();
+  return used.empty() ? app : innermost(*used.front());
+}
+
+int usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& verb = innermost(app);
+  const std::vector<std::string> extra = app.remaining(/*recurse=*/true);
+  const bool unexpected = error.get_name() == "ExtrasError" && !extra.empty();
+  fmt::print(stderr, "error: {}\nsee {}{} --help\n",
+             unexpected
+                 ? fmt::format("'{}' was not expected{}", extra.front(), hint(verb, extra.front()))
+                 : std::string(error.what()),
+             &verb == &app ? "" : app.get_name() + " ", verb.get_name());
+  return 2;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Predicts how long a tensor program (HLO text) runs on a described machine.",
+               "tilecast");
+  app.set_version_flag("--version", "tilecast " TILECAST_VERSION);
+  app.require_subcommand(1);
+  add_simulate(app);
+  add_explain(app);
+  add_kernels(app);
+  add_hw(app);
+  add_ops(app);
+  add_tiles(app);
+  app.footer("Start with: tilecast simulate --device tpu_v3 model.hlo");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);
+    return usage_error(app, error);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace tilecast::sim::cli
+
+int main(int argc, char** argv) {
+  try {
+    return tilecast::sim::cli::run(argc, argv);
+  } catch (const tilecast::UsageError& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return 2;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "error: out of memory\n");
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+  }
+  return 1;
+}

@@ -1,0 +1,54 @@
+#include <CLI/CLI.hpp>
+
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+#include "sim/op_table.h"
+
+namespace tilecast::sim::cli {
+namespace {
+
+struct Arguments {
+  std::string table, model;
+  DeviceOptions device;
+  OutputOptions output;
+  OpTableOptions options;
+};
+
+void run(const Arguments& arguments) {
+  const hwdesc::Device device = load_devices(arguments.device).front();
+  const CsvTable table = read_csv(diag::SourceText::read_file(arguments.table));
+  const auto model = make_model(arguments.model);
+  write_rows(arguments.output, estimate_operators(table, device, *model, arguments.options),
+             "tilecast.ops/1");
+}
+
+}  // namespace
+
+void add_ops(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App& verb = *app.add_subcommand("ops", "a CSV of single operators, with their times");
+  verb.add_option("table", arguments->table, "CSV file")->required()->type_name("FILE");
+  add_device_options(verb, arguments->device, Devices::kOne);
+  add_output_options(verb, arguments->output, {"csv", "table", "json"});
+  add_model_option(verb, arguments->model);
+  verb.add_flag("--keep-going", arguments->options.keep_going,
+                "put the message of a bad row into the column error and go on");
+  add_jobs_option(verb, arguments->options.jobs);
+  verb.footer(
+      "Every row has op and dtype (f32, bf16, f16 ...). By op:\n"
+      "  matmul                                    batch (1), m, n, k\n"
+      "  conv2d conv2d_grad_input conv2d_grad_weight  n, h, w, ci, co, kh, kw, stride (1),\n"
+      "                                            padding (0; pixels, same or valid)\n"
+      "  softmax layernorm reduce transpose        rows, columns\n"
+      "  gelu copy all_reduce, and elementwise HLO opcodes (add, exponential ...)\n"
+      "                                            elements, or rows and columns\n"
+      "Added columns: estimate_ns, bound, utilisation (speed of light / time, 0 to 1).\n"
+      "Example:\n"
+      "  tilecast ops --device tpu_v3 table.csv\n"
+      "with table.csv\n"
+      "  op,dtype,m,n,k\n"
+      "  matmul,bf16,1024,12288,12288");
+  verb.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace tilecast::sim::cli

@@ -1,0 +1,124 @@
+#include "sim/cli/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+
+#include "analytical/analytical_model.h"
+#include "analytical/roofline.h"
+#include "diag/error.h"
+#include "hwdesc/device_yaml.h"
+#include "sim/parallel.h"
+
+namespace tilecast::sim::cli {
+namespace {
+
+constexpr double kMaxTripCount = 1e12;
+constexpr int kMaxJobs = 1024;
+
+hwdesc::Overrides overrides(const DeviceOptions& options) {
+  hwdesc::Overrides result;
+  for (const std::string& text : options.set) {
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      throw UsageError(fmt::format(
+          "--set: got '{}', expected key=value; example: --set hbm.bandwidth=1.2TB/s", text));
+    }
+    result.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return result;
+}
+
+}  // namespace
+
+void add_device_options(CLI::App& verb, DeviceOptions& options, Devices count) {
+  auto* device = verb.add_option("-d,--device", options.names,
+                                 count == Devices::kOneOrMore
+                                     ? "device preset or YAML file; repeat it to compare"
+                                     : "device preset or YAML file");
+  device->allow_extra_args(false)->type_name("DEVICE");
+  if (count != Devices::kOptional) device->required();
+  if (count != Devices::kOneOrMore) device->expected(1);
+  verb.add_option("--set", options.set, "override a device value; example: hbm.bandwidth=1.2TB/s")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+}
+
+std::vector<hwdesc::Device> load_devices(const DeviceOptions& options) {
+  const hwdesc::Overrides changes = overrides(options);
+  std::vector<hwdesc::Device> devices;
+  for (const std::string& name : options.names) {
+    devices.push_back(hwdesc::load_device(name, changes));
+  }
+  return devices;
+}
+
+std::vector<ir::Note> override_notes(const DeviceOptions& options) {
+  std::vector<ir::Note> notes;
+  for (const std::string& text : options.set) notes.push_back({"device override: " + text});
+  return notes;
+}
+
+void add_load_options(CLI::App& verb, LoadArguments& arguments) {
+  verb.add_option("--fusion", arguments.fusion,
+                  "default: fuse programs that are not optimised yet; none: take ops as they are")
+      ->check(CLI::IsMember({"default", "none"}))
+      ->capture_default_str();
+  verb.add_option("--trip-count", arguments.trip_count,
+                  "iterations of loops whose count cannot be found")
+      ->type_name("N")
+      ->capture_default_str();
+  verb.add_flag("--strict", arguments.strict, "unknown HLO attributes are errors");
+}
+
+LoadOptions load_options(const LoadArguments& arguments) {
+  const double count = arguments.trip_count;
+  if (!(count >= 0 && count <= kMaxTripCount)) {
+    throw UsageError(
+        fmt::format("--trip-count: got {}, expected a number from 0 to {}", count, kMaxTripCount));
+  }
+  return {.strict = arguments.strict, .fuse = arguments.fusion == "default", .trip_count = count};
+}
+
+void add_jobs_option(CLI::App& verb, int& jobs) {
+  jobs = default_jobs();
+  verb.add_option("-j,--jobs", jobs, "threads; the answer does not depend on it")
+      ->check(CLI::Range(1, kMaxJobs));
+}
+
+void add_model_option(CLI::App& verb, std::string& model) {
+  model = "analytical";
+  verb.add_option("--model", model, "what predicts the time of a kernel")
+      ->check(CLI::IsMember({"analytical", "roofline"}))
+      ->capture_default_str();
+}
+
+std::unique_ptr<analytical::CostModel> make_model(const std::string& name) {
+  if (name == "roofline") return std::make_unique<analytical::RooflineModel>();
+  return std::make_unique<analytical::AnalyticalModel>();
+}
+
+const ir::Kernel& find_kernel(const ir::Program& program, const std::string& name,
+                              const std::string& file) {
+  std::string wanted = name;
+  if (wanted.starts_with('%')) wanted.erase(0, 1);
+  std::vector<std::string_view> names;
+  for (const ir::ScheduledKernel& scheduled : program.kernels()) {
+    if (scheduled.kernel.name() == wanted) return scheduled.kernel;
+    names.push_back(scheduled.kernel.name());
+  }
+  if (wanted.empty() && names.size() == 1) return program.kernels().front().kernel;
+  if (wanted.empty()) {
+    throw Error(
+        fmt::format("{}: {} kernels, expected one; choose it with --kernel NAME (tilecast "
+                    "kernels lists them)",
+                    file, names.size()));
+  }
+  const std::string near = diag::nearest(wanted, names);
+  throw Error(fmt::format(
+      "{}: no kernel is called '{}'; {}", file, wanted,
+      near.empty() ? "tilecast kernels lists them" : fmt::format("did you mean '{}'?", near)));
+}
+
+}  // namespace tilecast::sim::cli

@@ -1,0 +1,57 @@
+// Options that several verbs share, and what they mean.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analytical/cost_model.h"
+#include "sim/csv.h"
+#include "sim/load_program.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tilecast::sim::cli {
+
+struct OutputOptions {
+  std::string format;  // "table", "json", "csv", "trace"
+  std::string file;    // "" = stdout
+};
+void add_output_options(CLI::App& verb, OutputOptions& options,
+                        const std::vector<std::string>& formats);
+// To the file (a temporary one, then renamed, so that nobody sees half of it) or to stdout.
+void write(const OutputOptions& options, const std::string& text);
+// A table of rows in the format asked for; `schema` names the JSON.
+void write_rows(const OutputOptions& options, const CsvTable& rows, const std::string& schema);
+
+struct DeviceOptions {
+  std::vector<std::string> names;  // presets or paths
+  std::vector<std::string> set;    // key=value
+};
+enum class Devices { kOne, kOneOrMore, kOptional };
+void add_device_options(CLI::App& verb, DeviceOptions& options, Devices count);
+[[nodiscard]] std::vector<hwdesc::Device> load_devices(const DeviceOptions& options);
+// One note per override, for reports.
+[[nodiscard]] std::vector<ir::Note> override_notes(const DeviceOptions& options);
+
+struct LoadArguments {
+  std::string fusion = "default";
+  double trip_count = LoadOptions{}.trip_count;
+  bool strict = false;
+};
+void add_load_options(CLI::App& verb, LoadArguments& arguments);
+[[nodiscard]] LoadOptions load_options(const LoadArguments& arguments);
+
+void add_jobs_option(CLI::App& verb, int& jobs);
+
+// The models by name: "analytical", "roofline".
+void add_model_option(CLI::App& verb, std::string& model);
+[[nodiscard]] std::unique_ptr<analytical::CostModel> make_model(const std::string& name);
+
+// The kernel called `name` ("%" optional), or the only one when `name` is empty; throws Error.
+[[nodiscard]] const ir::Kernel& find_kernel(const ir::Program& program, const std::string& name,
+                                            const std::string& file);
+
+}  // namespace tilecast::sim::cli

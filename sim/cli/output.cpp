@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "diag/error.h"
+#include "sim/cli/options.h"
+#include "sim/views/rows.h"
+
+namespace tilecast::sim::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+void write_stream(const std::string& path, const std::string& text) {
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out << text;
+  out.close();
+  if (!out) throw Error(fmt::format("{}: cannot write it: {}", path, std::strerror(errno)));
+}
+
+void write_atomically(const std::string& path, const std::string& text) {
+  std::error_code ignored;
+  if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
+    write_stream(path, text);  // a pipe or a device: there is nothing to replace
+    return;
+  }
+  const std::string temporary = path + ".tmp";
+  write_stream(temporary, text);
+  std::error_code failure;
+  fs::rename(temporary, path, failure);
+  if (failure) {
+    fs::remove(temporary, ignored);
+    throw Error(fmt::format("{}: cannot write it: {}", path, failure.message()));
+  }
+}
+
+}  // namespace
+
+void add_output_options(CLI::App& verb, OutputOptions& options,
+                        const std::vector<std::string>& formats) {
+  options.format = formats.front();
+  verb.add_option("-f,--format", options.format, "form of the answer")
+      ->check(CLI::IsMember(formats))
+      ->capture_default_str();
+  verb.add_option("-o,--output", options.file, "file to write instead of stdout")
+      ->type_name("FILE");
+}
+
+void write(const OutputOptions& options, const std::string& text) {
+  if (!options.file.empty()) {
+    write_atomically(options.file, text);
+    return;
+  }
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw Error(fmt::format("stdout: cannot write it: {}", std::strerror(errno)));
+  }
+}
+
+void write_rows(const OutputOptions& options, const CsvTable& rows, const std::string& schema) {
+  write(options, options.format == "json"  ? views::rows_json(rows, schema)
+                 : options.format == "csv" ? views::rows_csv(rows)
+                                           : views::rows_text(rows));
+}
+
+}  // namespace tilecast::sim::cli

@@ -1,0 +1,23 @@
+#include "sim/cli/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace tilecast::sim::cli {
+
+Progress::Progress(std::string what, std::size_t total)
+    : what_(std::move(what)), total_(total), shown_(total > 1 && isatty(STDERR_FILENO) == 1) {}
+
+Progress::~Progress() {
+  if (shown_) fmt::print(stderr, "\r\x1b[K");
+}
+
+void Progress::step() {
+  if (!shown_) return;
+  const std::lock_guard lock(mutex_);
+  fmt::print(stderr, "\r\x1b[K{} {} of {}", what_, ++done_, total_);
+}
+
+}  // namespace tilecast::sim::cli

@@ -1,0 +1,105 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "diag/error.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+#include "sim/cli/progress.h"
+#include "sim/parallel.h"
+#include "sim/simulator.h"
+#include "sim/views/csv.h"
+#include "sim/views/json.h"
+#include "sim/views/table.h"
+#include "sim/views/trace.h"
+
+namespace tilecast::sim::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> files;
+  DeviceOptions device;
+  LoadArguments load;
+  OutputOptions output;
+  std::string unknown_op = "error", model;
+  std::size_t top = views::TableOptions{}.top;
+  bool all = false;
+  int jobs = 1;
+};
+
+Simulation simulate_one(const LoadedModule& loaded, const hwdesc::Device& device,
+                        const analytical::CostModel& model, const Arguments& arguments) {
+  const LoadOptions load = load_options(arguments.load);
+  const DeviceProgram built = program_for(loaded, device, load);
+  const UnknownOp unknown = arguments.unknown_op == "skip" ? UnknownOp::kSkip : UnknownOp::kError;
+  try {
+    Simulation run = simulate(built.program, device, model, {.unknown_op = unknown});
+    run.file = loaded.file;
+    run.notes.insert(run.notes.begin(), built.notes.begin(), built.notes.end());
+    const std::vector<ir::Note> changes = override_notes(arguments.device);
+    run.notes.insert(run.notes.end(), changes.begin(), changes.end());
+    return run;
+  } catch (const UsageError&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", loaded.file, error.what()));
+  }
+}
+
+// Every program on every device, programs outermost.
+std::vector<Simulation> simulate_all(const Arguments& arguments) {
+  const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
+  const LoadOptions load = load_options(arguments.load);
+  const auto model = make_model(arguments.model);
+  std::vector<LoadedModule> modules(arguments.files.size());
+  parallel_for(modules.size(), arguments.jobs,
+               [&](std::size_t i) { modules[i] = load_module(arguments.files[i], load); });
+  std::vector<Simulation> runs(modules.size() * devices.size());
+  Progress progress("simulated", runs.size());
+  parallel_for(runs.size(), arguments.jobs, [&](std::size_t i) {
+    runs[i] =
+        simulate_one(modules[i / devices.size()], devices[i % devices.size()], *model, arguments);
+    progress.step();
+  });
+  return runs;
+}
+
+std::string report(const std::vector<Simulation>& runs, const Arguments& arguments) {
+  if (arguments.output.format == "json") return views::json(runs);
+  if (arguments.output.format == "csv") return views::csv(runs);
+  if (arguments.output.format == "trace") return views::trace(runs);
+  if (runs.size() > 1) return views::comparison(runs);
+  return views::table(runs.front(),
+                      {.top = arguments.all ? runs.front().kernels.size() : arguments.top});
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App& verb = *app.add_subcommand("simulate", "how long a program runs on a device, and why");
+  verb.add_option("program", arguments->files, "HLO text files")->required()->type_name("FILE");
+  add_device_options(verb, arguments->device, Devices::kOneOrMore);
+  add_load_options(verb, arguments->load);
+  add_output_options(verb, arguments->output, {"table", "json", "csv", "trace"});
+  add_model_option(verb, arguments->model);
+  verb.add_option("--unknown-op", arguments->unknown_op,
+                  "kernels without a model: error, or skip (no time, and the report says so)")
+      ->check(CLI::IsMember({"error", "skip"}))
+      ->capture_default_str();
+  verb.add_option("--top", arguments->top, "kernels in the table, by total time")
+      ->type_name("N")
+      ->capture_default_str();
+  verb.add_flag("--all", arguments->all, "all kernels in the table");
+  add_jobs_option(verb, arguments->jobs);
+  verb.footer(
+      "Examples:\n"
+      "  tilecast simulate --device tpu_v3 model.hlo\n"
+      "  tilecast simulate --device tpu_v3 --set hbm.bandwidth=1.8TB/s model.hlo\n"
+      "  tilecast simulate -d tpu_v3 -d h100_sxm a.hlo b.hlo      one comparison table\n"
+      "  tilecast simulate -d tpu_v3 --format trace -o model.json model.hlo   open in Perfetto");
+  verb.callback(
+      [arguments] { write(arguments->output, report(simulate_all(*arguments), *arguments)); });
+}
+
+}  // namespace tilecast::sim::cli

@@ -1,0 +1,68 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "diag/error.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+#include "sim/tile_table.h"
+
+namespace tilecast::sim::cli {
+namespace {
+
+struct Arguments {
+  std::string file, table, kernel;
+  DeviceOptions device;
+  LoadArguments load;
+  OutputOptions output;
+};
+
+CsvTable rows_to_answer(const Arguments& arguments) {
+  const CsvTable table = read_csv(diag::SourceText::read_file(arguments.table));
+  CsvTable rows = rows_of_file(table, arguments.file);
+  if (rows.rows.empty() && !table.rows.empty()) {
+    throw Error(fmt::format("{}: no row has a column 'file' that names {}", arguments.table,
+                            arguments.file));
+  }
+  if (rows.rows.size() < table.rows.size()) {
+    fmt::print(stderr, "note: {} of {} rows are of {}; the others are left out\n", rows.rows.size(),
+               table.rows.size(), arguments.file);
+  }
+  return rows;
+}
+
+void run(const Arguments& arguments) {
+  const LoadOptions load = load_options(arguments.load);
+  const hwdesc::Device device = load_devices(arguments.device).front();
+  const CsvTable rows = rows_to_answer(arguments);
+  const DeviceProgram built = program_for(load_module(arguments.file, load), device, load);
+  const ir::Kernel& kernel = find_kernel(built.program, arguments.kernel, arguments.file);
+  write_rows(arguments.output, estimate_tiles(rows, kernel, device), "tilecast.tiles/1");
+}
+
+}  // namespace
+
+void add_tiles(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App& verb = *app.add_subcommand("tiles", "a CSV of tiles of one kernel, with their times");
+  verb.add_option("program", arguments->file, "HLO text file of the kernel")
+      ->required()
+      ->type_name("FILE");
+  verb.add_option("table", arguments->table, "CSV file")->required()->type_name("CSV");
+  verb.add_option("-k,--kernel", arguments->kernel,
+                  "name of the kernel; not needed when there is only one")
+      ->type_name("NAME");
+  add_device_options(verb, arguments->device, Devices::kOne);
+  add_load_options(verb, arguments->load);
+  add_output_options(verb, arguments->output, {"csv", "table", "json"});
+  verb.footer(
+      "Read columns: kernel_bounds, output_bounds, input_bounds, numbers separated by spaces:\n"
+      "physical, most major dimension first; the two minor ones count native tiles. With a column\n"
+      "file, only the rows of this file are answered.\n"
+      "Added columns: estimate_ns, bound, utilisation (0 to 1), reason (why it cannot run).\n"
+      "Example:\n"
+      "  tilecast tiles --device tpu_v3 fusion.7.hlo tiles.csv");
+  verb.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace tilecast::sim::cli

@@ -1,0 +1,70 @@
+#include "sim/op_table.h"
+
+#include <fmt/format.h>
+
+#include "diag/error.h"
+#include "sim/load_program.h"
+#include "sim/op_kernels.h"
+#include "sim/parallel.h"
+
+namespace tilecast::sim {
+namespace {
+
+constexpr double kNanosecondsPerSecond = 1e9;
+
+void require_op_column(const CsvTable& table) {
+  if (table.find("op")) return;
+  throw Error(
+      fmt::format("{}:1: no column 'op'; got {}, expected op, dtype and the columns of the "
+                  "operators (tilecast ops --help lists them)",
+                  table.file, fmt::join(table.columns, ", ")));
+}
+
+std::vector<std::string> answer_cells(const CsvTable& table, const CsvRow& row,
+                                      const hwdesc::Device& device,
+                                      const analytical::CostModel& model,
+                                      const OpDefaults& defaults) {
+  const ir::Kernel kernel = operator_kernel(table, row, defaults);
+  const analytical::KernelQuery query{kernel};
+  std::vector<std::optional<analytical::Estimate>> answers;
+  try {
+    answers = model.estimate({&query, 1}, device);
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}:{}: {}", table.file, row.line, error.what()));
+  }
+  if (!answers.front()) {
+    throw Error(fmt::format("{}: no model for {} on device {}", table.where(row, "op"),
+                            table.cell(row, "op"), device.name));
+  }
+  const analytical::Estimate& estimate = *answers.front();
+  return {fmt::format("{:.3f}", estimate.time.value * kNanosecondsPerSecond),
+          std::string(analytical::name(estimate.bound)),
+          fmt::format("{:.4f}", estimate.utilisation)};
+}
+
+}  // namespace
+
+CsvTable estimate_operators(const CsvTable& table, const hwdesc::Device& device,
+                            const analytical::CostModel& model, const OpTableOptions& options) {
+  require_op_column(table);
+  CsvTable result = with_columns(table, {"estimate_ns", "bound", "utilisation"});
+  if (options.keep_going) result = with_columns(result, {"error"});
+  const OpDefaults defaults{
+      .layout = layout_rules(device),
+      .all_reduce_devices = device.interconnect ? device.interconnect->devices_per_host : 1};
+  parallel_for(table.rows.size(), options.jobs, [&](std::size_t i) {
+    std::vector<std::string>& cells = result.rows[i].cells;
+    std::vector<std::string> answer;
+    try {
+      answer = answer_cells(table, table.rows[i], device, model, defaults);
+      if (options.keep_going) answer.emplace_back();
+    } catch (const Error& error) {
+      if (!options.keep_going) throw;
+      answer = {"", "", "", error.what()};
+    }
+    cells.insert(cells.end(), answer.begin(), answer.end());
+  });
+  return result;
+}
+
+}  // namespace tilecast::sim

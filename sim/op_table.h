@@ -1,0 +1,20 @@
+// A CSV of single operators -> the same rows with estimate_ns, bound and utilisation (0..1).
+// Columns and operators: sim/op_kernels.h. Row order is kept; same bytes for any number of jobs.
+#pragma once
+
+#include "analytical/cost_model.h"
+#include "sim/csv.h"
+
+namespace tilecast::sim {
+
+struct OpTableOptions {
+  bool keep_going = false;  // a bad row gets its message in column `error` instead of ending all
+  int jobs = 1;
+};
+
+// Throws Error naming file, row and column of the first bad row.
+[[nodiscard]] CsvTable estimate_operators(const CsvTable& table, const hwdesc::Device& device,
+                                          const analytical::CostModel& model,
+                                          const OpTableOptions& options = {});
+
+}  // namespace tilecast::sim

@@ -1,0 +1,132 @@
+#include "sim/tile_table.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+
+#include "diag/error.h"
+
+namespace tilecast::sim {
+namespace {
+
+using analytical::Estimate;
+using analytical::TileConfig;
+
+constexpr double kNanosecondsPerSecond = 1e9;
+
+ir::Dims bounds(const CsvTable& table, const CsvRow& row, std::string_view column) {
+  const std::vector<std::int64_t> list = integer_list_cell(table, row, column);
+  return {list.begin(), list.end()};
+}
+
+std::string mismatch(std::string_view what, const ir::Dims& tile, const ir::Dims& full) {
+  if (tile.empty() || tile.size() == full.size()) return {};
+  return fmt::format("{} tile has {} dimensions, this kernel has {}", what, tile.size(),
+                     full.size());
+}
+
+std::vector<std::string> success(const Estimate& estimate) {
+  return {fmt::format("{:.3f}", estimate.time.value * kNanosecondsPerSecond),
+          std::string(analytical::name(estimate.bound)),
+          fmt::format("{:.4f}", estimate.utilisation), ""};
+}
+
+std::vector<std::string> answer(const analytical::KernelAnalysis& analysis,
+                                const TileConfig& tile) {
+  if (tile == TileConfig{}) return success(analysis.estimate_best());
+  if (!analysis.tileable()) return {"", "", "", "this kernel has no tiles"};
+  if (std::string reason = tile_mismatch(tile, analysis.full_tile()); !reason.empty()) {
+    return {"", "", "", std::move(reason)};
+  }
+  const auto result = analysis.estimate(tile);
+  if (const auto* infeasible = std::get_if<analytical::Infeasible>(&result)) {
+    return {"", "", "", infeasible->reason};
+  }
+  return success(std::get<Estimate>(result));
+}
+
+ir::Dims parse_sizes(std::string_view text, std::string_view whole) {
+  ir::Dims sizes;
+  while (true) {
+    std::int64_t size = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+    if (error != std::errc{} || size < 1) {
+      throw Error(fmt::format("tile '{}': got '{}', expected sizes such as 2x26x4x2", whole, text));
+    }
+    sizes.push_back(size);
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (text.empty()) return sizes;
+    if (text.front() != 'x') {
+      throw Error(fmt::format("tile '{}': got '{}', expected 'x' and a size", whole, text));
+    }
+    text.remove_prefix(1);
+  }
+}
+
+std::string_view base_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+}  // namespace
+
+CsvTable estimate_tiles(const CsvTable& table, const ir::Kernel& kernel,
+                        const hwdesc::Device& device) {
+  if (!table.find("output_bounds") && !table.find("kernel_bounds") && !table.find("input_bounds")) {
+    throw Error(
+        fmt::format("{}:1: no tile columns; got {}, expected output_bounds, kernel_bounds "
+                    "or input_bounds",
+                    table.file, fmt::join(table.columns, ", ")));
+  }
+  CsvTable result = with_columns(table, {"estimate_ns", "bound", "utilisation", "reason"});
+  const analytical::KernelAnalysis analysis(kernel, device);
+  for (CsvRow& row : result.rows) {
+    const std::vector<std::string> cells =
+        answer(analysis, {bounds(table, row, "output_bounds"), bounds(table, row, "kernel_bounds"),
+                          bounds(table, row, "input_bounds")});
+    row.cells.insert(row.cells.end(), cells.begin(), cells.end());
+  }
+  return result;
+}
+
+CsvTable rows_of_file(const CsvTable& table, const std::string& path) {
+  if (!table.find("file")) return table;
+  CsvTable result{table.file, table.columns, {}};
+  for (const CsvRow& row : table.rows) {
+    if (base_name(table.cell(row, "file")) == base_name(path)) result.rows.push_back(row);
+  }
+  return result;
+}
+
+TileConfig parse_tile(std::string_view text) {
+  TileConfig tile;
+  std::string_view rest = text;
+  const auto word = [&rest](std::string_view separators) {
+    rest.remove_prefix(std::min(rest.find_first_not_of(" ,="), rest.size()));
+    const std::string_view taken = rest.substr(0, rest.find_first_of(separators));
+    rest.remove_prefix(taken.size());
+    return taken;
+  };
+  for (std::string_view part = word(" ="); !part.empty(); part = word(" =")) {
+    ir::Dims* sizes = part == "out" || part == "output" ? &tile.output
+                      : part == "kernel"                ? &tile.kernel
+                      : part == "in" || part == "input" ? &tile.input
+                                                        : nullptr;
+    if (sizes == nullptr || !sizes->empty()) {
+      throw Error(
+          fmt::format("tile '{}': got '{}', expected out, kernel or in, each at most once; "
+                      "example: \"out=2x26x4x2 kernel=3x3x24x1\"",
+                      text, part));
+    }
+    *sizes = parse_sizes(word(" ,"), text);
+  }
+  if (tile == TileConfig{}) throw Error("tile: got nothing, expected \"out=2x26x4x2\"");
+  return tile;
+}
+
+std::string tile_mismatch(const TileConfig& tile, const TileConfig& full) {
+  std::string output = mismatch("output", tile.output, full.output);
+  return output.empty() ? mismatch("kernel", tile.kernel, full.kernel) : output;
+}
+
+}  // namespace tilecast::sim

@@ -1,0 +1,45 @@
+// When each kernel of a program runs, if copies and collectives overlap other kernels.
+//
+// A list schedule in program order on three lanes, each doing one thing at a time. Compute kernels
+// are issued one after the other. A kernel on the dma or network lane is issued when the compute
+// kernels before it have ended, and does not hold up those behind it; who uses its result waits.
+// Hence   critical path, work of any lane  <=  makespan  <=  sum of durations:
+// every task starts at 0 or when another one ends, so some task is always running.
+//
+// A task with a multiplicity (loop body) stands for all its launches together, so overlap is that
+// of one iteration, repeated; overlap across iterations is not modelled.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "hwdesc/units.h"
+
+namespace tilecast::sim {
+
+enum class Lane : std::uint8_t { kCompute, kDma, kNetwork };
+inline constexpr std::size_t kLaneCount = 3;
+[[nodiscard]] std::string_view name(Lane lane);  // "compute", "dma", "network"
+
+struct Task {
+  Seconds duration;  // all launches together, >= 0
+  Lane lane = Lane::kCompute;
+  std::vector<std::size_t> waits_for;      // earlier tasks, by index
+  std::optional<std::size_t> done_before;  // a later task that waits for this one
+};
+
+struct Span {
+  Seconds start, end;
+};
+
+struct Timeline {
+  std::vector<Span> spans;  // one per task, same order
+  Seconds makespan;         // the end of the last task
+};
+
+[[nodiscard]] Timeline schedule(std::span<const Task> tasks);
+
+}  // namespace tilecast::sim

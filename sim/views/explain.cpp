@@ -1,0 +1,135 @@
+#include "sim/views/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sim/csv.h"
+#include "sim/views/estimate_json.h"
+#include "sim/views/text_table.h"
+
+namespace tilecast::sim::views {
+namespace {
+
+using analytical::Bound;
+using analytical::Estimate;
+using Json = nlohmann::ordered_json;
+
+constexpr double kBytesPerMegabyte = 1e6;
+constexpr double kBytesPerMebibyte = 1024.0 * 1024.0;
+
+std::string megabytes(Bytes bytes) {
+  return compact(bytes.value / kBytesPerMegabyte);
+}
+
+std::string summary(const Explanation& why) {
+  const Estimate& e = why.estimate;
+  std::string out =
+      fmt::format("time            {} us on the device\n", microseconds(e.time.value));
+  out += fmt::format("speed of light  {} us  (utilisation {} %)\n",
+                     microseconds(e.speed_of_light.value), percent(e.utilisation));
+  out += fmt::format("bound by        {}\n", analytical::name(e.bound));
+  out += fmt::format("next bound      {}: {} us if {} were free\n", analytical::name(e.next_bound),
+                     microseconds(e.next_time.value), analytical::name(e.bound));
+  const std::string tile = analytical::to_string(e.tile);
+  out += fmt::format("tile            {}  ({}), {} iterations\n", tile.empty() ? "whole" : tile,
+                     why.tile_origin, compact(e.iterations));
+  out += fmt::format("HBM             {} MB read, {} MB written\n", megabytes(e.hbm_read),
+                     megabytes(e.hbm_write));
+  out += fmt::format("{:<15} {} of {} MiB\n", why.scratchpad,
+                     compact(e.scratchpad_used.value / kBytesPerMebibyte),
+                     compact(why.scratchpad_capacity.value / kBytesPerMebibyte));
+  return out + fmt::format("work            {} GFLOP, answered by {}\n",
+                           compact(e.flops.value / 1e9), e.model);
+}
+
+std::string bars(const Estimate& e) {
+  constexpr double kBarWidth = 40;
+  TextTable rows({{"resource"}, {"busy us", Align::kRight}, {"of time %", Align::kRight}, {""}});
+  for (std::size_t i = 0; i < analytical::kBoundCount; ++i) {
+    if (e.bounds[i].value <= 0) continue;
+    const double share = e.time.value > 0 ? e.bounds[i] / e.time : 0;
+    const auto length =
+        static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * kBarWidth));
+    rows.add({std::string(analytical::name(static_cast<Bound>(i))), microseconds(e.bounds[i].value),
+              percent(share), std::string(length, '#')});
+  }
+  return rows.render();
+}
+
+std::string arrays(const Explanation& why) {
+  TextTable rows({{"array"}, {"MB padded", Align::kRight}, {"shape", Align::kLeft, 100}});
+  for (const ExplainedArray& array : why.arrays) {
+    rows.add({array.role, megabytes(array.padded), array.shape});
+  }
+  return rows.render();
+}
+
+std::string tiles(const Explanation& why) {
+  if (why.best_tiles.empty()) return {};
+  TextTable rows({{"rank", Align::kRight},
+                  {"time us", Align::kRight},
+                  {"iterations", Align::kRight},
+                  {"bound"},
+                  {"scratchpad MiB", Align::kRight},
+                  {"tile", Align::kLeft, 80}});
+  for (std::size_t i = 0; i < why.best_tiles.size(); ++i) {
+    const Estimate& e = why.best_tiles[i];
+    rows.add({fmt::format("{}", i + 1), microseconds(e.time.value), compact(e.iterations),
+              std::string(analytical::name(e.bound)),
+              compact(e.scratchpad_used.value / kBytesPerMebibyte), analytical::to_string(e.tile)});
+  }
+  return fmt::format("best of {} tiles\n", why.tiles_tried) + rows.render();
+}
+
+}  // namespace
+
+std::string explain_text(const Explanation& why) {
+  std::string out = fmt::format("kernel          {} ({})", why.kernel, ir::name(why.opcode));
+  if (!why.op_name.empty()) out += fmt::format("  {}", why.op_name);
+  out += fmt::format("\ndevice          {}\n", why.device);
+  out += why.infeasible ? fmt::format("this tile cannot run: {}\n", *why.infeasible)
+                        : summary(why) + "\n" + bars(why.estimate);
+  out += "\n" + arrays(why);
+  const std::string ranked = tiles(why);
+  if (!ranked.empty()) out += "\n" + ranked;
+  for (const std::string& flag : why.estimate.flags) out += fmt::format("flag: {}\n", flag);
+  return out;
+}
+
+std::string explain_json(const Explanation& why) {
+  Json document = {{"schema", "tilecast.explain/1"}, {"file", why.file},
+                   {"kernel", why.kernel},           {"opcode", std::string(ir::name(why.opcode))},
+                   {"device", why.device},           {"tile_origin", why.tile_origin}};
+  if (why.infeasible) {
+    document["infeasible"] = *why.infeasible;
+  } else {
+    document["estimate"] = estimate_json(why.estimate);
+  }
+  document["arrays"] = Json::array();
+  for (const ExplainedArray& array : why.arrays) {
+    document["arrays"].push_back(
+        {{"role", array.role}, {"shape", array.shape}, {"padded_bytes", array.padded.value}});
+  }
+  document["tiles_tried"] = why.tiles_tried;
+  document["best_tiles"] = Json::array();
+  for (const Estimate& e : why.best_tiles) document["best_tiles"].push_back(estimate_json(e));
+  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string explain_csv(const Explanation& why) {
+  std::string out = csv_line(
+      {"rank", "time_s", "bound", "next_bound", "iterations", "scratchpad_used_bytes", "tile"});
+  for (std::size_t i = 0; i < why.best_tiles.size(); ++i) {
+    const Estimate& e = why.best_tiles[i];
+    out += csv_line({fmt::format("{}", i + 1), fmt::format("{}", e.time.value),
+                     std::string(analytical::name(e.bound)),
+                     std::string(analytical::name(e.next_bound)), fmt::format("{}", e.iterations),
+                     fmt::format("{}", e.scratchpad_used.value), analytical::to_string(e.tile)});
+  }
+  return out;
+}
+
+}  // namespace tilecast::sim::views

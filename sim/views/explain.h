@@ -1,0 +1,14 @@
+// An explanation as text with bars, as JSON ("tilecast.explain/1"), or its tiles as CSV. Pure.
+#pragma once
+
+#include <string>
+
+#include "sim/explain.h"
+
+namespace tilecast::sim::views {
+
+[[nodiscard]] std::string explain_text(const Explanation& why);
+[[nodiscard]] std::string explain_json(const Explanation& why);
+[[nodiscard]] std::string explain_csv(const Explanation& why);  // one row per ranked tile
+
+}  // namespace tilecast::sim::views

@@ -1,0 +1,53 @@
+#include "sim/views/json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "sim/views/estimate_json.h"
+
+namespace tilecast::sim::views {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json kernel_json(const SimulatedKernel& kernel) {
+  Json out = {{"name", kernel.name},
+              {"opcode", std::string(ir::name(kernel.opcode))},
+              {"class", std::string(ir::name(ir::op_class(kernel.opcode)))},
+              {"computation", kernel.computation},
+              {"multiplicity", kernel.multiplicity},
+              {"skipped", kernel.skipped},
+              {"total_s", kernel.total().value},
+              {"start_s", kernel.start.value},
+              {"end_s", kernel.end.value},
+              {"lane", std::string(name(kernel.lane))}};
+  out.update(kernel.skipped ? Json{{"time_s", 0.0}} : estimate_json(kernel.estimate));
+  return out;
+}
+
+Json run_json(const Simulation& run) {
+  Json kernels = Json::array();
+  for (const SimulatedKernel& kernel : run.kernels) kernels.push_back(kernel_json(kernel));
+  Json notes = Json::array();
+  for (const ir::Note& note : run.notes) {
+    notes.push_back({{"what", note.what}, {"count", note.count}});
+  }
+  return {{"file", run.file},
+          {"program", run.program},
+          {"device", run.device},
+          {"time_s", run.time.value},
+          {"timeline_s", run.timeline.value},
+          {"host_dispatch_s", run.host_dispatch.value},
+          {"kernels", std::move(kernels)},
+          {"notes", std::move(notes)}};
+}
+
+}  // namespace
+
+std::string json(std::span<const Simulation> runs) {
+  Json programs = Json::array();
+  for (const Simulation& run : runs) programs.push_back(run_json(run));
+  const Json document = {{"schema", "tilecast.simulate/1"}, {"programs", std::move(programs)}};
+  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tilecast::sim::views

@@ -1,0 +1,174 @@
+#include "sim/views/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+
+#include "sim/views/text_table.h"
+
+namespace tilecast::sim::views {
+namespace {
+
+constexpr double kBytesPerMegabyte = 1e6;
+constexpr double kFlopsPerGigaflop = 1e9;
+
+double share_of(Seconds part, Seconds whole) {
+  return whole.value > 0 ? part / whole : 0;
+}
+
+std::string header(const Simulation& run) {
+  std::string out = fmt::format("program   {}", run.program);
+  if (!run.file.empty()) out += fmt::format("  ({})", run.file);
+  out += fmt::format("\ndevice    {}\n", run.device);
+  out += fmt::format("time      {} us  (sum over {} kernels x launches)\n",
+                     microseconds(run.time.value), run.kernels.size());
+  out += fmt::format("timeline  {} us  (async copies and collectives overlap)\n",
+                     microseconds(run.timeline.value));
+  out += fmt::format("host      {} us  (dispatch, not in the times above)\n",
+                     microseconds(run.host_dispatch.value));
+  const analytical::BoundVector shares = bound_shares(run);
+  out += "bound by ";
+  for (std::size_t i = 0; i < analytical::kBoundCount; ++i) {
+    if (shares[i].value <= 0) continue;
+    out += fmt::format(" {} {} %", analytical::name(static_cast<analytical::Bound>(i)),
+                       percent(share_of(shares[i], run.time)));
+  }
+  return out + "\n";
+}
+
+std::vector<std::string> row(const SimulatedKernel& kernel, Seconds whole) {
+  const analytical::Estimate& e = kernel.estimate;
+  const std::string launches = compact(kernel.multiplicity);
+  if (kernel.skipped) {
+    return {kernel.name, kind(kernel), launches, "skipped", "", "", "", "", "", "", "", ""};
+  }
+  return {kernel.name,
+          kind(kernel),
+          launches,
+          microseconds(e.time.value),
+          microseconds(kernel.total().value),
+          percent(share_of(kernel.total(), whole)),
+          std::string(analytical::name(e.bound)),
+          std::string(analytical::name(e.next_bound)),
+          percent(e.utilisation),
+          compact((e.hbm_read + e.hbm_write).value / kBytesPerMegabyte),
+          compact(e.flops.value / kFlopsPerGigaflop),
+          analytical::to_string(e.tile)};
+}
+
+std::vector<std::size_t> by_total_time(const Simulation& run) {
+  std::vector<std::size_t> order(run.kernels.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return run.kernels[a].total() > run.kernels[b].total();
+  });
+  return order;
+}
+
+std::string kernel_rows(const Simulation& run, std::size_t top) {
+  TextTable rows({{"kernel"},
+                  {"op", Align::kLeft, 24},
+                  {"launches", Align::kRight},
+                  {"time us", Align::kRight},
+                  {"total us", Align::kRight},
+                  {"share %", Align::kRight},
+                  {"bound"},
+                  {"next bound"},
+                  {"util %", Align::kRight},
+                  {"HBM MB", Align::kRight},
+                  {"GFLOP", Align::kRight},
+                  {"tile", Align::kLeft, 60}});
+  const std::vector<std::size_t> order = by_total_time(run);
+  const std::size_t shown = std::min(top, order.size());
+  for (std::size_t i = 0; i < shown; ++i) rows.add(row(run.kernels[order[i]], run.time));
+  std::string out = rows.render();
+  Seconds rest;
+  for (std::size_t i = shown; i < order.size(); ++i) rest += run.kernels[order[i]].total();
+  if (shown < order.size()) {
+    out +=
+        fmt::format("... {} more kernels, {} us, {} %  (--all shows them)\n", order.size() - shown,
+                    microseconds(rest.value), percent(share_of(rest, run.time)));
+  }
+  const bool any_async = std::any_of(run.kernels.begin(), run.kernels.end(),
+                                     [](const auto& k) { return k.lane != Lane::kCompute; });
+  return any_async ? out + "* may overlap other kernels on the timeline\n" : out;
+}
+
+std::string notes(const Simulation& run) {
+  std::string out;
+  for (const ir::Note& note : run.notes) {
+    out += fmt::format("note: {}{}\n", note.what,
+                       note.count > 1 ? fmt::format("  (x{})", note.count) : "");
+  }
+  for (const ir::Note& flag : flag_counts(run)) {
+    out +=
+        fmt::format("flag: {}  ({} kernel{})\n", flag.what, flag.count, flag.count == 1 ? "" : "s");
+  }
+  return out;
+}
+
+std::vector<std::string> distinct_devices(std::span<const Simulation> runs) {
+  std::vector<std::string> devices;
+  for (const Simulation& run : runs) {
+    if (run.file != runs.front().file) break;
+    devices.push_back(run.device);
+  }
+  return devices;
+}
+
+}  // namespace
+
+std::string kind(const SimulatedKernel& kernel) {
+  return std::string(ir::name(kernel.opcode)) + (kernel.lane == Lane::kCompute ? "" : "*");
+}
+
+analytical::BoundVector bound_shares(const Simulation& simulation) {
+  analytical::BoundVector held{};
+  for (const SimulatedKernel& kernel : simulation.kernels) {
+    held[static_cast<std::size_t>(kernel.estimate.bound)] += kernel.total();
+  }
+  return held;
+}
+
+std::vector<ir::Note> flag_counts(const Simulation& simulation) {
+  std::vector<ir::Note> flags;
+  std::unordered_map<std::string, std::size_t> index;
+  for (const SimulatedKernel& kernel : simulation.kernels) {
+    for (const std::string& flag : kernel.estimate.flags) {
+      const auto [found, fresh] = index.try_emplace(flag, flags.size());
+      if (fresh) flags.push_back({flag, 0});
+      ++flags[found->second].count;
+    }
+  }
+  return flags;
+}
+
+std::string table(const Simulation& simulation, const TableOptions& options) {
+  return header(simulation) + "\n" + kernel_rows(simulation, options.top) + notes(simulation);
+}
+
+std::string comparison(std::span<const Simulation> runs) {
+  if (runs.empty()) return {};
+  const std::vector<std::string> devices = distinct_devices(runs);
+  std::vector<Column> columns{{"program"}};
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    columns.push_back({devices[i] + " us", Align::kRight});
+    if (i > 0) columns.push_back({"/ " + devices[0], Align::kRight});
+  }
+  TextTable rows(columns);
+  for (std::size_t first = 0; first + devices.size() <= runs.size(); first += devices.size()) {
+    const Simulation& reference = runs[first];
+    std::vector<std::string> cells{reference.file.empty() ? reference.program : reference.file};
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      const Simulation& run = runs[first + i];
+      cells.push_back(microseconds(run.time.value));
+      if (i > 0) cells.push_back(fmt::format("{:.3f}", share_of(run.time, reference.time)));
+    }
+    rows.add(std::move(cells));
+  }
+  return rows.render();
+}
+
+}  // namespace tilecast::sim::views

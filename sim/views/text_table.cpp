@@ -1,0 +1,75 @@
+#include "sim/views/text_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "diag/error.h"
+
+namespace tilecast::sim::views {
+namespace {
+
+std::string cut(const std::string& cell, std::size_t width) {
+  return cell.size() <= width ? cell : cell.substr(0, width - 1) + "~";
+}
+
+void append_line(std::string& out, const std::vector<Column>& columns,
+                 const std::vector<std::string>& cells, const std::vector<std::size_t>& widths) {
+  std::string line;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (i > 0) line += "  ";
+    line += columns[i].align == Align::kLeft ? fmt::format("{:<{}}", cells[i], widths[i])
+                                             : fmt::format("{:>{}}", cells[i], widths[i]);
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  out += line + '\n';
+}
+
+}  // namespace
+
+TextTable::TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+void TextTable::add(std::vector<std::string> cells) {
+  TC_CHECK(cells.size() == columns_.size(), "a row has one cell per column");
+  for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = cut(cells[i], columns_[i].max_width);
+  rows_.push_back(std::move(cells));
+}
+
+std::string TextTable::render() const {
+  std::vector<std::string> titles, rule;
+  std::vector<std::size_t> widths;
+  for (const Column& column : columns_) {
+    titles.push_back(column.title);
+    widths.push_back(column.title.size());
+  }
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  for (const std::size_t width : widths) rule.emplace_back(width, '-');
+  std::string out;
+  append_line(out, columns_, titles, widths);
+  append_line(out, columns_, rule, widths);
+  for (const auto& row : rows_) append_line(out, columns_, row, widths);
+  return out;
+}
+
+std::string compact(double value) {
+  const double size = std::abs(value);
+  if (size == 0) return "0";
+  if (size >= 1e15 || size < 1e-4) return fmt::format("{:.3g}", value);
+  const int whole_digits = size < 1 ? 1 : static_cast<int>(std::floor(std::log10(size))) + 1;
+  return fmt::format("{:.{}f}", value, std::clamp(4 - whole_digits, size < 0.1 ? 4 : 0, 4));
+}
+
+std::string microseconds(double time_s) {
+  constexpr double kMicrosecondsPerSecond = 1e6;
+  const double time_us = time_s * kMicrosecondsPerSecond;
+  return std::abs(time_us) >= 100 ? fmt::format("{:.1f}", time_us) : compact(time_us);
+}
+
+std::string percent(double share) {
+  return fmt::format("{:.1f}", 100 * share);
+}
+
+}  // namespace tilecast::sim::views
