@@ -105,6 +105,42 @@ void require_extent(std::int64_t value, std::int64_t low, const char* what) {
   }
 }
 
+std::int64_t extent(const Shape& shape, std::int64_t dim) {
+  return dim >= 0 && dim < shape.rank() ? shape.dims[static_cast<std::size_t>(dim)] : 1;
+}
+
+float convolution_flops(const ConvAttrs& attrs, const Shape& input, const Shape& kernel,
+                        const Shape& result) {
+  const ConvDims& dims = attrs.dims;
+  const std::int64_t features =
+      extent(input, dims.input_feature) / std::max<std::int64_t>(1, attrs.feature_group_count);
+  const std::int64_t batch =
+      extent(input, dims.input_batch) / std::max<std::int64_t>(1, attrs.batch_group_count);
+  long double multiply_adds = static_cast<long double>(features) * static_cast<long double>(batch) *
+                              static_cast<long double>(extent(result, dims.output_feature));
+  const std::size_t spatial = std::min({attrs.window.size(), dims.input_spatial.size(),
+                                        dims.kernel_spatial.size(), dims.output_spatial.size()});
+  for (std::size_t i = 0; i < spatial; ++i) {
+    WindowDim window = attrs.window[i];
+    window.size = extent(kernel, dims.kernel_spatial[i]);
+    multiply_adds *= static_cast<long double>(valid_positions(
+        extent(input, dims.input_spatial[i]), extent(result, dims.output_spatial[i]), window));
+  }
+  return saturated(2 * multiply_adds);
+}
+
+float dot_flops(const DotDims& dims, std::size_t skipped_result_dims, const Shape& lhs,
+                const Shape& result) {
+  long double multiply_adds = 1;
+  for (std::size_t i = skipped_result_dims; i < result.dims.size(); ++i) {
+    multiply_adds *= static_cast<long double>(result.dims[i]);
+  }
+  for (const std::int64_t dim : dims.lhs_contracting) {
+    multiply_adds *= static_cast<long double>(extent(lhs, dim));
+  }
+  return saturated(2 * multiply_adds);
+}
+
 }  // namespace
 
 std::int64_t valid_positions(std::int64_t input_size, std::int64_t output_size,
@@ -143,48 +179,16 @@ std::int64_t valid_positions(std::int64_t input_size, std::int64_t output_size,
   return static_cast<std::int64_t>(std::min(count, kMax));
 }
 
-float convolution_flops(const CountedOp& op) {
-  const auto* attrs = op.op.get<ConvAttrs>();
-  if (attrs == nullptr || op.operand_count() < 2) return 0;
-  const auto extent = [](const Shape& shape, std::int64_t dim) -> std::int64_t {
-    return dim >= 0 && dim < shape.rank() ? shape.dims[static_cast<std::size_t>(dim)] : 1;
-  };
-  const Shape& input = op.operand_shape(0);
-  const Shape& kernel = op.operand_shape(1);
-  const ConvDims& dims = attrs->dims;
-  const std::int64_t features =
-      extent(input, dims.input_feature) / std::max<std::int64_t>(1, attrs->feature_group_count);
-  const std::int64_t batch =
-      extent(input, dims.input_batch) / std::max<std::int64_t>(1, attrs->batch_group_count);
-  long double multiply_adds = static_cast<long double>(features) * static_cast<long double>(batch) *
-                              static_cast<long double>(extent(op.op.shape, dims.output_feature));
-  const std::size_t spatial = std::min({attrs->window.size(), dims.input_spatial.size(),
-                                        dims.kernel_spatial.size(), dims.output_spatial.size()});
-  for (std::size_t i = 0; i < spatial; ++i) {
-    WindowDim window = attrs->window[i];
-    window.size = extent(kernel, dims.kernel_spatial[i]);
-    multiply_adds *= static_cast<long double>(valid_positions(
-        extent(input, dims.input_spatial[i]), extent(op.op.shape, dims.output_spatial[i]), window));
+float matrix_flops(Opcode opcode, const OpAttrs& attrs, const Shape& lhs, const Shape& rhs,
+                   const Shape& result) {
+  if (const auto* conv = std::get_if<ConvAttrs>(&attrs); conv != nullptr) {
+    return opcode == Opcode::kConvolution ? convolution_flops(*conv, lhs, rhs, result) : 0;
   }
-  return saturated(2 * multiply_adds);
-}
-
-float dot_flops(const CountedOp& op) {
-  const auto* attrs = op.op.get<DotAttrs>();
-  if (attrs == nullptr || op.operand_count() < 2) return 0;
+  const auto* dot = std::get_if<DotAttrs>(&attrs);
+  if (dot == nullptr) return 0;
   // XLA leaves out the first result dimensions of a ragged-dot, one per rhs group dimension.
-  const std::size_t skipped = op.op.opcode == Opcode::kRaggedDot ? attrs->dims.rhs_group.size() : 0;
-  long double multiply_adds = 1;
-  for (std::size_t i = skipped; i < op.op.shape.dims.size(); ++i) {
-    multiply_adds *= static_cast<long double>(op.op.shape.dims[i]);
-  }
-  const Shape& lhs = op.operand_shape(0);
-  for (const std::int64_t dim : attrs->dims.lhs_contracting) {
-    if (dim >= 0 && dim < lhs.rank()) {
-      multiply_adds *= static_cast<long double>(lhs.dims[static_cast<std::size_t>(dim)]);
-    }
-  }
-  return saturated(2 * multiply_adds);
+  return dot_flops(dot->dims, opcode == Opcode::kRaggedDot ? dot->dims.rhs_group.size() : 0, lhs,
+                   result);
 }
 
 }  // namespace tilecast::ir

@@ -316,7 +316,10 @@ WorkCounts count_op(const CountedOp& op) {
       count_arithmetic(op, counts);
       break;
     case OpClass::kMatrix:
-      counts.flops = op.op.opcode == Opcode::kConvolution ? convolution_flops(op) : dot_flops(op);
+      if (op.operand_count() >= 2) {
+        counts.flops = matrix_flops(op.op.opcode, op.op.attrs, op.operand_shape(0),
+                                    op.operand_shape(1), op.op.shape);
+      }
       break;
     case OpClass::kReduction:
       count_reduction(op, counts);

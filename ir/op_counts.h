@@ -31,11 +31,6 @@ struct CountedOp {
 void count_gather(const CountedOp& op, WorkCounts& counts);
 void count_scatter(const CountedOp& op, WorkCounts& counts);
 
-// FLOPs of a convolution: multiply-adds on real input only (ir/conv_counts.cpp).
-[[nodiscard]] float convolution_flops(const CountedOp& op);
-// FLOPs of dot, scaled-dot and ragged-dot.
-[[nodiscard]] float dot_flops(const CountedOp& op);
-
 // Work of reduce, reduce-window, select-and-scatter and scan (ir/reduction_counts.cpp).
 void count_reduction(const CountedOp& op, WorkCounts& counts);
 // Adds the work of called computation `callee`, applied `times` times.

@@ -65,4 +65,8 @@ class WorkCounter {
 [[nodiscard]] std::int64_t valid_positions(std::int64_t input_size, std::int64_t output_size,
                                            const WindowDim& window);
 
+// FLOPs of a convolution, dot, scaled-dot or ragged-dot by XLA's rules; 0 for other opcodes.
+[[nodiscard]] float matrix_flops(Opcode opcode, const OpAttrs& attrs, const Shape& lhs,
+                                 const Shape& rhs, const Shape& result);
+
 }  // namespace tilecast::ir
