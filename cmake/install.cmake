@@ -8,8 +8,9 @@ install(TARGETS tilecast_diag tilecast_ir tilecast_hwdesc tilecast_analytical ti
         EXPORT tilecastTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS tilecast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 foreach(folder diag ir hwdesc analytical sim)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/ FILES_MATCHING PATTERN "*.h"
-          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tilecast/${folder})
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tilecast/${folder}
+          FILES_MATCHING PATTERN "*.h")
 endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/devices ${PROJECT_SOURCE_DIR}/configs/programs
         DESTINATION ${CMAKE_INSTALL_DATADIR}/tilecast
