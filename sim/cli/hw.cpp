@@ -128,9 +128,9 @@ void add_hw(CLI::App& app) {
   hw.footer(
       "Examples:\n"
       "  tilecast hw list\n"
-      "  tilecast hw show tpu_v3 > my_device.yaml\n"
+      "  tilecast hw show DEVICE > my_device.yaml\n"
       "  tilecast hw check my_device.yaml\n"
-      "  tilecast hw diff tpu_v3 tpu_v4");
+      "  tilecast hw diff DEVICE OTHER");
 }
 
 }  // namespace tilecast::sim::cli

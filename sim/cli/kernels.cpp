@@ -37,7 +37,7 @@ void add_kernels(CLI::App& app) {
       "--device, arrays are laid out (padded_bytes) as that device stores them.\n"
       "Examples:\n"
       "  tilecast kernels model.hlo\n"
-      "  tilecast kernels --device tpu_v3 --format csv model.hlo");
+      "  tilecast kernels --device DEVICE --format csv model.hlo");
   verb.callback([arguments] { run(*arguments); });
 }
 

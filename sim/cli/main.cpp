@@ -55,12 +55,12 @@ int run(int argc, char** argv) {
   add_hw(app);
   add_ops(app);
   add_tiles(app);
-  app.footer("Start with: tilecast simulate --device tpu_v3 model.hlo");
+  app.footer("Start with: tilecast hw list, then tilecast simulate --device DEVICE model.hlo");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    return usage_error(app, error);
+    if (error.get_exit_code() != 0) return usage_error(app, error);
+    fmt::print("{}\n", error.get_name() == "CallForHelp" ? app.help() : error.what());
   }
   return 0;
 }

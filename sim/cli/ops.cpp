@@ -44,7 +44,7 @@ void add_ops(CLI::App& app) {
       "                                            elements, or rows and columns\n"
       "Added columns: estimate_ns, bound, utilisation (speed of light / time, 0 to 1).\n"
       "Example:\n"
-      "  tilecast ops --device tpu_v3 table.csv\n"
+      "  tilecast ops --device DEVICE table.csv\n"
       "with table.csv\n"
       "  op,dtype,m,n,k\n"
       "  matmul,bf16,1024,12288,12288");

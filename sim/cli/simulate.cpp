@@ -94,10 +94,10 @@ void add_simulate(CLI::App& app) {
   add_jobs_option(verb, arguments->jobs);
   verb.footer(
       "Examples:\n"
-      "  tilecast simulate --device tpu_v3 model.hlo\n"
-      "  tilecast simulate --device tpu_v3 --set hbm.bandwidth=1.8TB/s model.hlo\n"
-      "  tilecast simulate -d tpu_v3 -d h100_sxm a.hlo b.hlo      one comparison table\n"
-      "  tilecast simulate -d tpu_v3 --format trace -o model.json model.hlo   open in Perfetto");
+      "  tilecast simulate --device DEVICE model.hlo\n"
+      "  tilecast simulate --device DEVICE --set hbm.bandwidth=1.8TB/s model.hlo\n"
+      "  tilecast simulate -d DEVICE -d OTHER a.hlo b.hlo      one comparison table\n"
+      "  tilecast simulate -d DEVICE --format trace -o model.json model.hlo   open in Perfetto");
   verb.callback(
       [arguments] { write(arguments->output, report(simulate_all(*arguments), *arguments)); });
 }

@@ -61,7 +61,7 @@ void add_tiles(CLI::App& app) {
       "file, only the rows of this file are answered.\n"
       "Added columns: estimate_ns, bound, utilisation (0 to 1), reason (why it cannot run).\n"
       "Example:\n"
-      "  tilecast tiles --device tpu_v3 fusion.7.hlo tiles.csv");
+      "  tilecast tiles --device DEVICE fusion.7.hlo tiles.csv");
   verb.callback([arguments] { run(*arguments); });
 }
 
