@@ -95,6 +95,7 @@ struct NativeTile {                  // device layout rules, see ir::LayoutRules
   std::int64_t sublanes = 1, lanes = 1;
   int word_bits = 32;
   bool tiled = false;
+  Provenance provenance;
 };
 
 struct Interconnect {
@@ -131,6 +132,7 @@ struct Device {
   Execution execution = Execution::kScratchpad;
   Hertz clock;
   int cores_per_chip = 1;
+  Provenance provenance;                 // of the clock and the number of cores
   std::vector<MemoryLevel> memory;       // outermost first, at least 2
   std::vector<TransferEngine> engines;   // memory.size() - 1
   MatrixUnit matrix;
@@ -151,7 +153,9 @@ struct Device {
 
   [[nodiscard]] const MemoryLevel& main_memory() const { return memory.front(); }
   [[nodiscard]] const MemoryLevel& scratchpad() const { return memory.back(); }
-  // Peak of one core for `dtype` operands; 0 when the matrix unit cannot.
+  // Peak of one core for `dtype` operands: workers x count x rows x columns x rows_per_cycle x 2 x
+  // clock / passes; 0 when the matrix unit cannot. `passes` entries "f8", "s8" and "s4" stand for
+  // all their variants (f8e4m3fn, u8, u4 ...) that have no entry of their own.
   [[nodiscard]] FlopsPerSecond matrix_peak(std::string_view dtype) const;
   [[nodiscard]] FlopsPerSecond vector_peak() const;  // 32-bit operations per second
 };

@@ -10,7 +10,7 @@
 namespace tilecast::hwdesc {
 
 struct CheckResult {
-  std::string what;      // "bf16 peak per chip"
+  std::string what;  // "bf16 peak per chip"
   double computed_si = 0, published_si = 0;
   double deviation = 0;  // computed / published - 1
   bool ok = false;

@@ -14,13 +14,17 @@ namespace tilecast::hwdesc {
 
 using Overrides = std::vector<std::pair<std::string, std::string>>;  // key path -> value text
 
-// `name_or_path`: a preset's name, or a path (has a `/` or ends in .yaml). Throws Error.
+// `name_or_path`: a preset's name, or a path (has a `/` or ends in .yaml). A description may
+// `extends:` a preset or a file relative to its own folder, at most 8 deep; its keys lie over the
+// parent's, blocks key by key; null removes a key; a block that overrides numbers names its own
+// `source:`. Overrides address memory levels and engines by name. Throws Error.
 [[nodiscard]] Device load_device(const std::string& name_or_path, const Overrides& overrides = {});
 // From text, for tests; `file` is used in messages and to resolve `extends:`.
 [[nodiscard]] Device parse_device(const std::string& text, const std::string& file,
                                   const Overrides& overrides = {});
-// Names of the presets, sorted; searched in $TILECAST_DEVICES, then the source tree or the
-// installed share/tilecast/devices.
+// Names of the presets, sorted. The first of these folders that exists holds them:
+// $TILECAST_DEVICES; ../share/tilecast/devices beside the executable; configs/devices of the source
+// tree this was built from; share/tilecast/devices under the install prefix.
 [[nodiscard]] std::vector<std::string> preset_names();
 [[nodiscard]] std::string preset_path(const std::string& name);
 // Canonical YAML of a device, every value in its unit: load(print(d)) == d.

@@ -1,0 +1,186 @@
+#include "hwdesc/config_reader.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "diag/error.h"
+
+namespace tilecast::hwdesc {
+namespace {
+
+constexpr std::size_t kMaxDepth = 16;
+
+// Builds the tree from yaml-cpp's events; lighter than YAML::Load, and it sees what Load hides.
+class TreeBuilder final : public YAML::EventHandler {
+ public:
+  explicit TreeBuilder(const std::string& file) : file_(file) {}
+
+  [[nodiscard]] ConfigNode take_root() { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ > 1) fail(mark, "got a second document, expected one");
+  }
+  void OnDocumentEnd() override {}
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    fail(mark, "got an alias (*name), expected the value itself; use 'extends:' to share values");
+  }
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    refuse_anchor(mark, anchor);
+    if (expects_key()) fail(mark, "got an empty key, expected a word");
+    add(node(mark, ConfigNode::Kind::kNull));
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    refuse_anchor(mark, anchor);
+    refuse_tag(mark, tag);
+    if (expects_key()) return take_key(mark, value);
+    ConfigNode scalar = node(mark, ConfigNode::Kind::kScalar);
+    scalar.scalar = value;
+    add(std::move(scalar));
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(mark, tag, anchor, ConfigNode::Kind::kSequence);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(mark, tag, anchor, ConfigNode::Kind::kMapping);
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  struct Open {
+    ConfigNode node;
+    std::string key;  // of the entry being read
+    Origin key_at;
+    bool has_key = false;
+  };
+
+  [[nodiscard]] Origin origin(const YAML::Mark& mark) const {
+    return {file_, mark.line + 1, mark.column + 1};
+  }
+  [[noreturn]] void fail(const YAML::Mark& mark, std::string_view message) const {
+    throw Error(fmt::format("{}: {}", origin(mark).describe(), message));
+  }
+  [[nodiscard]] ConfigNode node(const YAML::Mark& mark, ConfigNode::Kind kind) const {
+    ConfigNode made;
+    made.kind = kind;
+    made.at = origin(mark);
+    return made;
+  }
+  void refuse_anchor(const YAML::Mark& mark, YAML::anchor_t anchor) const {
+    if (anchor == YAML::NullAnchor) return;
+    fail(mark, "got an anchor (&name), expected a value; use 'extends:' to share values");
+  }
+  void refuse_tag(const YAML::Mark& mark, const std::string& tag) const {
+    if (tag.empty() || tag == "?" || tag == "!") return;
+    fail(mark, fmt::format("got the tag {}, expected a plain value", show_text(tag)));
+  }
+  [[nodiscard]] bool expects_key() const {
+    return !open_.empty() && open_.back().node.is_mapping() && !open_.back().has_key;
+  }
+  void take_key(const YAML::Mark& mark, const std::string& key) {
+    Open& top = open_.back();
+    if (key.empty()) fail(mark, "got an empty key, expected a word");
+    if (const ConfigNode* first = top.node.find(key)) {
+      fail(mark, fmt::format("duplicate key {}; it was first given at {}", show_text(key),
+                             first->at.describe()));
+    }
+    top.key = key;
+    top.key_at = origin(mark);
+    top.has_key = true;
+  }
+  void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+            ConfigNode::Kind kind) {
+    refuse_anchor(mark, anchor);
+    refuse_tag(mark, tag);
+    if (expects_key()) fail(mark, "got a mapping or list as a key, expected a word");
+    if (open_.size() >= kMaxDepth) {
+      fail(mark, fmt::format("nested deeper than the limit of {} levels", kMaxDepth));
+    }
+    open_.push_back({node(mark, kind), {}, {}, false});
+  }
+  void close() {
+    ConfigNode done = std::move(open_.back().node);
+    open_.pop_back();
+    add(std::move(done));
+  }
+  void add(ConfigNode value) {
+    if (open_.empty()) {
+      root_ = std::move(value);
+      return;
+    }
+    Open& top = open_.back();
+    if (top.node.is_mapping()) {
+      value.key = std::move(top.key);
+      value.at = std::move(top.key_at);
+      top.has_key = false;
+    }
+    top.node.children.push_back(std::move(value));
+  }
+
+  const std::string& file_;
+  int documents_ = 0;
+  ConfigNode root_;
+  std::vector<Open> open_;
+};
+
+}  // namespace
+
+std::string Origin::describe() const {
+  return line == 0 ? file : fmt::format("{}:{}:{}", file, line, column);
+}
+
+const ConfigNode* ConfigNode::find(std::string_view name) const {
+  if (kind != Kind::kMapping) return nullptr;
+  const auto entry = std::find_if(children.begin(), children.end(),
+                                  [&](const ConfigNode& child) { return child.key == name; });
+  return entry == children.end() ? nullptr : &*entry;
+}
+
+ConfigNode* ConfigNode::find(std::string_view name) {
+  return const_cast<ConfigNode*>(static_cast<const ConfigNode&>(*this).find(name));
+}
+
+void ConfigNode::erase(std::string_view name) {
+  std::erase_if(children, [&](const ConfigNode& child) { return child.key == name; });
+}
+
+std::string show_text(std::string_view text) {
+  constexpr std::size_t kShown = 60;
+  std::string shown(text.substr(0, kShown));
+  for (char& c : shown) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return fmt::format("'{}{}'", shown, text.size() > kShown ? "..." : "");
+}
+
+ConfigNode read_config(const std::string& text, const std::string& file) {
+  if (text.size() > kMaxConfigBytes) {
+    throw Error(fmt::format("{}: got {} bytes, expected a description of at most {}", file,
+                            text.size(), kMaxConfigBytes));
+  }
+  if (text.find('\0') != std::string::npos) {
+    throw Error(fmt::format("{}: got a NUL byte, expected YAML text", file));
+  }
+  TreeBuilder builder(file);
+  std::istringstream input(text);
+  try {
+    YAML::Parser parser(input);
+    while (parser.HandleNextDocument(builder)) {
+    }
+  } catch (const YAML::Exception& error) {
+    const Origin at{file, error.mark.line + 1, error.mark.column + 1};
+    throw Error(fmt::format("{}: not valid YAML: {}", at.describe(), error.msg));
+  }
+  return builder.take_root();
+}
+
+}  // namespace tilecast::hwdesc

@@ -1,0 +1,49 @@
+// YAML text -> a tree of nodes that know where they were written. The only user of yaml-cpp.
+//
+// What YAML allows but a description must not is refused here with `file:line:col: message`:
+// duplicate keys at any depth, anchors and aliases (no expansion bombs), tags, keys that are not
+// plain words, several documents, nesting deeper than 16, texts above 1 MiB or with NUL bytes.
+//
+//   ConfigNode root = read_config("clock: 940 MHz\n", "chip.yaml");
+//   root.find("clock")->scalar == "940 MHz";
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tilecast::hwdesc {
+
+// Where a node was written: a place in a file, or (line 0) an override of the command line.
+struct Origin {
+  std::string file;
+  int line = 0, column = 0;
+
+  [[nodiscard]] std::string describe() const;  // "chip.yaml:3:8" or "--set clock"
+};
+
+struct ConfigNode {
+  enum class Kind { kNull, kScalar, kMapping, kSequence };
+
+  Kind kind = Kind::kNull;
+  std::string key;                   // of an entry of a mapping; empty in sequences and at the root
+  Origin at;                         // of the key in mappings, else of the value
+  std::string scalar;                // kScalar: the text, quotes removed
+  std::vector<ConfigNode> children;  // kMapping, kSequence: in file order
+
+  [[nodiscard]] bool is_mapping() const { return kind == Kind::kMapping; }
+  [[nodiscard]] const ConfigNode* find(std::string_view name) const;  // null when absent
+  [[nodiscard]] ConfigNode* find(std::string_view name);
+  void erase(std::string_view name);
+};
+
+constexpr std::size_t kMaxConfigBytes = std::size_t{1} << 20;
+
+// Throws Error for anything that is not one strict YAML document. An empty text is kNull.
+[[nodiscard]] ConfigNode read_config(const std::string& text, const std::string& file);
+
+// "'text'", cut to 60 bytes, control characters replaced: safe to show in a message.
+[[nodiscard]] std::string show_text(std::string_view text);
+
+}  // namespace tilecast::hwdesc

@@ -1,0 +1,131 @@
+#include "hwdesc/device_check.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+
+#include "hwdesc/device_schema.h"
+
+namespace tilecast::hwdesc {
+namespace {
+
+// A description off by more than this is a different machine, or a slip of the keyboard.
+constexpr double kAbsurdFactor = 2.0;
+
+const MemoryLevel* level_named(const Device& device, std::string_view name) {
+  for (const MemoryLevel& level : device.memory) {
+    if (level.name == name) return &level;
+  }
+  return nullptr;
+}
+
+// Recomputes a published quantity of the whole chip from the parts; nothing when no part has it.
+std::optional<double> recompute(const Device& device, const std::string& quantity) {
+  const double cores = device.cores_per_chip;
+  const auto dot = quantity.find('.');
+  if (dot != std::string::npos) {
+    const MemoryLevel* level = level_named(device, quantity.substr(0, dot));
+    if (!level) return std::nullopt;
+    if (quantity.ends_with(".bandwidth")) return cores * level->bandwidth.value;
+    if (quantity.ends_with(".capacity")) {
+      const double instances =
+          std::ceil(static_cast<double>(device.multiplexing.workers) / level->shared_by);
+      return cores * instances * level->capacity.value;
+    }
+    return std::nullopt;
+  }
+  // Data sheets count a fused multiply-add on the vector lanes as two operations.
+  if (quantity == "vector_fma") return 2 * cores * device.vector_peak().value;
+  const double peak = cores * device.matrix_peak(quantity).value;
+  if (peak == 0) return std::nullopt;
+  return peak;
+}
+
+CheckResult compare(const Device& device, const PublishedPeak& published, double tolerance) {
+  CheckResult result;
+  result.what = published.quantity + " per chip";
+  result.published_si = published.value_si;
+  const std::optional<double> computed = recompute(device, published.quantity);
+  if (!computed) {
+    result.message = fmt::format("{}: published by {}, but no part of {} gives it",
+                                 published.quantity, published.source, device.name);
+    return result;
+  }
+  const UnitKind kind = published_kind(published.quantity);
+  result.computed_si = *computed;
+  result.deviation = *computed / published.value_si - 1;
+  result.ok = std::abs(result.deviation) <= tolerance;
+  const bool absurd = *computed > kAbsurdFactor * published.value_si ||
+                      *computed * kAbsurdFactor < published.value_si;
+  result.message =
+      fmt::format("{}: computed {}, published {} ({}), {:+.1f} %{}", published.quantity,
+                  format_quantity(*computed, kind), format_quantity(published.value_si, kind),
+                  published.source, 100 * result.deviation, absurd ? ": a different machine" : "");
+  return result;
+}
+
+class RoofChecks {
+ public:
+  explicit RoofChecks(std::vector<CheckResult>& results) : results_(results) {}
+
+  void positive(const std::string& what, double value) {
+    const bool ok = std::isfinite(value) && value > 0;
+    results_.push_back(
+        {what, value, 0, 0, ok,
+         ok ? fmt::format("{}: finite and positive", what)
+            : fmt::format("{}: got {}, expected a finite positive rate", what, value)});
+  }
+  void sourced(const std::string& block, const Provenance& provenance) {
+    const bool ok = !provenance.source.empty();
+    results_.push_back({block + ".source", 0, 0, 0, ok,
+                        fmt::format("{}: {}", block, ok ? "has a source" : "has no source")});
+  }
+
+ private:
+  std::vector<CheckResult>& results_;
+};
+
+void check_memory(const Device& device, RoofChecks& roofs) {
+  for (const MemoryLevel& level : device.memory) {
+    roofs.positive(level.name + " sustained bandwidth", level.bandwidth.value * level.efficiency);
+    roofs.positive(level.name + " capacity", level.capacity.value);
+    roofs.sourced("memory." + level.name, level.provenance);
+  }
+  for (std::size_t i = 0; i < device.engines.size(); ++i) {
+    roofs.sourced(
+        fmt::format("transfer.{}_to_{}", device.memory[i].name, device.memory[i + 1].name),
+        device.engines[i].provenance);
+  }
+}
+
+void check_units(const Device& device, RoofChecks& roofs) {
+  roofs.sourced("device", device.provenance);
+  roofs.positive("vector peak", device.vector_peak().value);
+  roofs.sourced("vector", device.vector.provenance);
+  roofs.positive("transcendental rate", device.transcendental.per_cycle * device.clock.value);
+  roofs.sourced("transcendental", device.transcendental.provenance);
+  roofs.positive("cross-lane rate", device.cross_lane.elements_per_cycle * device.clock.value);
+  roofs.sourced("cross_lane", device.cross_lane.provenance);
+  roofs.sourced("dispatch", device.dispatch.provenance);
+  if (device.matrix.count == 0) return;
+  for (const auto& [dtype, passes] : device.matrix.passes) {
+    roofs.positive(dtype + " matrix peak", device.matrix_peak(dtype).value);
+  }
+  roofs.sourced("matrix", device.matrix.provenance);
+}
+
+}  // namespace
+
+std::vector<CheckResult> check(const Device& device, double tolerance) {
+  std::vector<CheckResult> results;
+  for (const PublishedPeak& published : device.published) {
+    results.push_back(compare(device, published, tolerance));
+  }
+  RoofChecks roofs(results);
+  check_memory(device, roofs);
+  check_units(device, roofs);
+  return results;
+}
+
+}  // namespace tilecast::hwdesc

@@ -1,0 +1,83 @@
+// Are the presets sound? Every one loads, its parts give the published peaks, and every block says
+// where its numbers come from.
+#include <gmock/gmock.h>
+
+#include "diag/error.h"
+#include "hwdesc/device_check.h"
+#include "hwdesc/device_yaml.h"
+
+namespace tilecast::hwdesc {
+namespace {
+
+TEST(Presets, AreTheTenDevices) {
+  EXPECT_THAT(preset_names(),
+              testing::ElementsAre("a100_sxm_40gb", "cpu_generic", "h100_sxm", "h200_sxm", "tpu_v2",
+                                   "tpu_v3", "tpu_v4", "tpu_v5e", "tpu_v5p", "tpu_v6e"));
+}
+
+TEST(Presets, GiveThePublishedPeaksAndNameTheirSources) {
+  for (const std::string& name : preset_names()) {
+    const Device device = load_device(name);
+    EXPECT_FALSE(device.published.empty()) << name;
+    for (const CheckResult& result : check(device)) {
+      EXPECT_TRUE(result.ok) << name << ": " << result.message;
+    }
+  }
+}
+
+TEST(Presets, PrintToYamlThatLoadsAsTheSameDevice) {
+  for (const std::string& name : preset_names()) {
+    const Device device = load_device(name);
+    const std::string printed = print_device(device);
+    EXPECT_EQ(flatten(parse_device(printed, name + ".yaml")), flatten(device)) << printed;
+  }
+}
+
+TEST(Presets, AreNamedAfterTheirFile) {
+  for (const std::string& name : preset_names()) EXPECT_EQ(load_device(name).name, name);
+}
+
+TEST(Presets, HaveFiniteRoofsThatOrderTheMemoryChain) {
+  for (const std::string& name : preset_names()) {
+    const Device device = load_device(name);
+    ASSERT_EQ(device.engines.size(), device.memory.size() - 1) << name;
+    for (std::size_t i = 1; i < device.memory.size(); ++i) {
+      EXPECT_GE(device.memory[i].bandwidth, device.memory[i - 1].bandwidth) << name;
+      EXPECT_LE(device.memory[i].latency, device.memory[i - 1].latency) << name;
+    }
+  }
+}
+
+TEST(Check, SaysWhichPeakIsOffAndByHowMuch) {
+  const Device device = load_device("tpu_v3", {{"clock", "470 MHz"}});
+  const std::vector<CheckResult> results = check(device);
+  EXPECT_EQ(results[0].what, "bf16 per chip");
+  EXPECT_FALSE(results[0].ok);
+  EXPECT_NEAR(results[0].deviation, -0.5, 0.01);
+  EXPECT_TRUE(results[1].ok) << results[1].message;
+}
+
+TEST(Check, ComparesAcrossAllCoresOfTheChip) {
+  const Device device = load_device("tpu_v3");
+  EXPECT_DOUBLE_EQ(check(device)[0].computed_si,
+                   device.cores_per_chip * device.matrix_peak("bf16").value);
+}
+
+TEST(MatrixPeak, IsTheProductOfItsParts) {
+  const Device device = load_device("tpu_v3");
+  EXPECT_DOUBLE_EQ(device.matrix_peak("bf16").value, 2.0 * 128 * 128 * 2 * 940e6);
+  EXPECT_DOUBLE_EQ(device.vector_peak().value, 128.0 * 8 * 2 * 940e6);
+}
+
+TEST(MatrixPeak, IsZeroForATypeTheUnitCannotMultiply) {
+  EXPECT_EQ(load_device("tpu_v3").matrix_peak("f64").value, 0);
+}
+
+TEST(MatrixPeak, LetsOneEntryStandForTheVariantsOfAType) {
+  const Device device = load_device("h100_sxm");
+  EXPECT_EQ(device.matrix_peak("f8e4m3fn"), device.matrix_peak("f8"));
+  EXPECT_DOUBLE_EQ(device.matrix_peak("f8e5m2") / device.matrix_peak("bf16"), 2.0);
+}
+
+}  // namespace
+}  // namespace tilecast::hwdesc
