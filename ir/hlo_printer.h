@@ -1,5 +1,6 @@
 // Module -> canonical HLO text; parse(print(m)) == m and print(parse(print(m))) == print(m).
-// Order of attributes and computations as XLA prints them: specs/hlo.md 2.9.
+// Order of attributes and computations as XLA prints them: specs/hlo.md 2.9, XLA's
+// HloModule::Print. Thread-safe.
 #pragma once
 
 #include <string>
@@ -12,13 +13,17 @@ struct PrintOptions {
   // Long: `%names`, operand shapes, metadata, backend_config, signatures, /*index=5*/ comments.
   // Short ("parsable short form"): none of these.
   bool short_form = false;
+  // False leaves out the names of one instruction and of its operands (XLA's canonical form).
+  bool names = true;
 };
 
 [[nodiscard]] std::string print_hlo(const Module& module, const PrintOptions& options = {});
+// Without indentation and `ROOT`.
 [[nodiscard]] std::string print_instruction(const Module& module, const Computation& computation,
                                             const Instruction& instruction,
                                             const PrintOptions& options = {});
 [[nodiscard]] std::string to_string(const ReplicaGroups& groups);
 [[nodiscard]] std::string to_string(const Window& window);  // `{size=3x3 pad=1_1x1_1}`
+[[nodiscard]] std::string to_string(const std::vector<PadDim>& padding);  // `0_1x2_3`
 
 }  // namespace tilecast::ir
