@@ -11,130 +11,19 @@
 #include <string_view>
 #include <vector>
 
+#include "hwdesc/device_parts.h"
 #include "hwdesc/units.h"
 
 namespace tilecast::hwdesc {
-
-struct Provenance {
-  std::string source;      // where the numbers of a block come from; never empty in a preset
-  bool estimated = false;  // true: nobody publishes it; `source` says how it was estimated
-};
-
-enum class Execution { kScratchpad, kSimt, kCache };
-
-struct MemoryLevel {
-  std::string name;                  // "hbm", "vmem", "l2", "shared"
-  Bytes capacity;                    // of one instance
-  BytesPerSecond bandwidth;          // read, peak, of all instances together
-  std::optional<BytesPerSecond> write_bandwidth;  // absent: as read
-  double efficiency = 1.0;           // share of the peak that large streams sustain, (0, 1]
-  Seconds latency;                   // first byte of a load
-  bool full_duplex = false;          // reads and writes do not share the path
-  Bytes granule{1};                  // smallest aligned unit that moves
-  int memory_space = -1;             // HLO S(n) of this level; -1 = none
-  int shared_by = 1;                 // workers (SMs, cores) behind one instance
-  Provenance provenance;
-};
-
-struct TransferEngine {
-  Seconds setup;                     // per transfer (one operand's window), issue + descriptor
-  Seconds iteration_overhead;        // per pipeline iteration, synchronisation and loop control
-  int stages = 2;                    // buffers per stream that the machine or compiler supports
-  Bytes in_flight;                   // bytes outstanding at most; 0 = not limiting
-  Bytes full_efficiency_run{0};      // contiguous run at which peak rate is reached; shorter runs
-                                     // reach run / (run + half); 0 = run length does not matter
-  Provenance provenance;
-};
-
-struct MatrixUnit {
-  int count = 0;                     // per worker; 0 = no matrix unit
-  std::int64_t rows = 0, columns = 0;  // contraction x output columns of one array
-  double rows_per_cycle = 1;         // operand rows pushed per cycle
-  // Passes of the base rate per dtype: bf16 1, f32 1 (default precision) ... absent = unsupported.
-  std::map<std::string, double> passes;
-  Cycles fill;                       // latency through the array
-  Cycles weight_load;                // cycles to load one rows x columns weight tile
-  bool weight_load_hidden = true;    // double-buffered behind compute
-  double efficiency = 1.0;           // sustained share of peak in long runs
-  std::optional<Hertz> clock;        // when it differs from the core clock
-  Provenance provenance;
-};
-
-struct VectorUnit {
-  std::int64_t lanes = 0, sublanes = 1;
-  double alus = 1;                   // operations per lane and cycle, all dtypes of 32 bits
-  double load_ports = 1, store_ports = 1;  // vector registers loaded / stored per cycle
-  double packing = 1;                // speed-up for 16-bit elements
-  std::map<std::string, double> op_cycles;  // opcode name -> ALU operations per element (default 1)
-  double efficiency = 1.0;
-  Provenance provenance;
-};
-
-struct TranscendentalUnit {
-  double per_cycle = 0;              // elements per cycle of the whole worker
-  std::map<std::string, double> op_cost;  // opcode name -> units of `per_cycle` (default 1)
-  Provenance provenance;
-};
-
-struct CrossLaneUnit {
-  double elements_per_cycle = 0;     // transposes, rotations, permutations: 32-bit elements
-  double reduce_elements_per_cycle = 0;  // reductions across lanes
-  double irregular_elements_per_cycle = 0;  // gather/scatter/sort element moves
-  Provenance provenance;
-};
-
-struct Multiplexing {
-  int workers = 1;                   // SMs, cores that run blocks of one kernel
-  int max_resident = 1;              // blocks per worker
-  int warps_per_block = 1;
-  Bytes registers_per_worker{0};
-  Provenance provenance;
-};
-
-struct NativeTile {                  // device layout rules, see ir::LayoutRules
-  std::int64_t sublanes = 1, lanes = 1;
-  int word_bits = 32;
-  bool tiled = false;
-  Provenance provenance;
-};
-
-struct Interconnect {
-  int links = 0;
-  BytesPerSecond link_bandwidth;     // one way, one link, per chip
-  Seconds latency;                   // per hop
-  std::string topology;              // "ring", "torus2d", "torus3d", "switch"
-  std::optional<BytesPerSecond> host_bandwidth;  // PCIe
-  int devices_per_host = 1;          // cores of one host
-  Provenance provenance;
-};
-
-struct Dispatch {
-  Seconds kernel_launch;             // on-device time between kernels
-  Seconds host;                      // host-side dispatch, reported apart, never mixed in
-  Provenance provenance;
-};
-
-struct Energy {
-  std::map<std::string, Joules> per_op;   // "bf16_mac"
-  std::map<std::string, Joules> per_byte;  // memory level name
-  Watts idle, tdp;
-  Provenance provenance;
-};
-
-struct PublishedPeak {                // what the data sheet says, recomputed by device_check
-  std::string quantity;               // "bf16", "hbm.bandwidth" (chip)
-  double value_si = 0;
-  std::string source;
-};
 
 struct Device {
   std::string name, description, generation;
   Execution execution = Execution::kScratchpad;
   Hertz clock;
   int cores_per_chip = 1;
-  Provenance provenance;                 // of the clock and the number of cores
-  std::vector<MemoryLevel> memory;       // outermost first, at least 2
-  std::vector<TransferEngine> engines;   // memory.size() - 1
+  Provenance provenance;                // of the clock and the number of cores
+  std::vector<MemoryLevel> memory;      // outermost first, at least 2
+  std::vector<TransferEngine> engines;  // memory.size() - 1
   MatrixUnit matrix;
   VectorUnit vector;
   TranscendentalUnit transcendental;
@@ -147,9 +36,9 @@ struct Device {
   Dispatch dispatch;
   std::optional<Energy> energy;
   std::vector<PublishedPeak> published;
-  std::map<std::string, double> calibration;   // fitted multipliers, empty in presets
+  std::map<std::string, double> calibration;  // fitted multipliers, empty in presets
   std::string calibration_provenance;
-  std::string file;                            // where it was read from
+  std::string file;  // where it was read from
 
   [[nodiscard]] const MemoryLevel& main_memory() const { return memory.front(); }
   [[nodiscard]] const MemoryLevel& scratchpad() const { return memory.back(); }

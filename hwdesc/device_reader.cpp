@@ -241,24 +241,34 @@ void check_names(const ConfigNode& root, std::string_view block, std::string_vie
   }
 }
 
-// What no single key can say: the parts must fit each other.
-void check_together(const ConfigNode& root, const Device& device) {
+void check_levels(const ConfigNode& memory, const Device& device) {
   if (device.memory.size() < 2) {
-    throw Error(
-        fmt::format("{}: memory: got {} level(s), expected at least 2: an outer one that "
-                    "holds the arrays and an inner one the units work from",
-                    root.find("memory")->at.describe(), device.memory.size()));
+    throw Error(fmt::format(
+        "{}: memory: got {} level(s), expected at least 2: an outer one that holds the arrays and "
+        "an inner one the units work from",
+        memory.at.describe(), device.memory.size()));
   }
+  std::map<int, std::string> spaces;
   for (std::size_t i = 0; i < device.memory.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      const MemoryLevel& inner = device.memory[i];
-      if (inner.memory_space < 0 || inner.memory_space != device.memory[j].memory_space) continue;
-      throw Error(
-          fmt::format("{}: memory.{}.memory_space: got {}, the space of {}; expected one "
-                      "level per space",
-                      root.find("memory")->children[i].at.describe(), inner.name,
-                      inner.memory_space, device.memory[j].name));
-    }
+    const MemoryLevel& level = device.memory[i];
+    if (level.memory_space < 0) continue;
+    const auto [first, is_new] = spaces.emplace(level.memory_space, level.name);
+    if (is_new) continue;
+    throw Error(fmt::format(
+        "{}: memory.{}.memory_space: got {}, which is {}'s; expected one level per space",
+        memory.children[i].at.describe(), level.name, level.memory_space, first->second));
+  }
+}
+
+void check_energy(const ConfigNode& root, const Device& device) {
+  if (!device.energy) return;
+  std::vector<std::string_view> levels;
+  for (const MemoryLevel& level : device.memory) levels.push_back(level.name);
+  for (const auto& [name, energy] : device.energy->per_byte) {
+    if (std::ranges::find(levels, name) != levels.end()) continue;
+    throw Error(fmt::format("{}: energy.per_byte: got {}, expected a memory level; {}",
+                            root.find("energy")->at.describe(), show_text(name),
+                            did_you_mean(name, levels)));
   }
 }
 
@@ -271,7 +281,8 @@ Device read_device(const ConfigNode& root) {
   check_names(root, "published", "abcdefghijklmnopqrstuvwxyz0123456789_.");
   walk(reader, device);
   reader.leave();
-  check_together(root, device);
+  check_levels(*root.find("memory"), device);
+  check_energy(root, device);
   return device;
 }
 

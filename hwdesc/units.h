@@ -19,18 +19,25 @@ struct Quantity {
   constexpr Quantity() = default;
   constexpr explicit Quantity(double v) : value(v) {}
   friend constexpr auto operator<=>(Quantity, Quantity) = default;
-  friend constexpr Quantity operator+(Quantity a, Quantity b) { return Quantity{a.value + b.value}; }
-  friend constexpr Quantity operator-(Quantity a, Quantity b) { return Quantity{a.value - b.value}; }
+  friend constexpr Quantity operator+(Quantity a, Quantity b) {
+    return Quantity{a.value + b.value};
+  }
+  friend constexpr Quantity operator-(Quantity a, Quantity b) {
+    return Quantity{a.value - b.value};
+  }
   friend constexpr Quantity operator*(Quantity a, double s) { return Quantity{a.value * s}; }
   friend constexpr Quantity operator*(double s, Quantity a) { return Quantity{a.value * s}; }
   friend constexpr Quantity operator/(Quantity a, double s) { return Quantity{a.value / s}; }
   friend constexpr double operator/(Quantity a, Quantity b) { return a.value / b.value; }
-  constexpr Quantity& operator+=(Quantity b) { value += b.value; return *this; }
+  constexpr Quantity& operator+=(Quantity b) {
+    value += b.value;
+    return *this;
+  }
 };
 
 using Seconds = Quantity<struct SecondsTag>;
 using Bytes = Quantity<struct BytesTag>;
-using Flops = Quantity<struct FlopsTag>;                    // operations; a multiply-add is 2
+using Flops = Quantity<struct FlopsTag>;  // operations; a multiply-add is 2
 using Hertz = Quantity<struct HertzTag>;
 using Cycles = Quantity<struct CyclesTag>;
 using BytesPerSecond = Quantity<struct BytesPerSecondTag>;  // decimal: 1 GB/s = 1e9 B/s
@@ -38,21 +45,46 @@ using FlopsPerSecond = Quantity<struct FlopsPerSecondTag>;
 using Watts = Quantity<struct WattsTag>;
 using Joules = Quantity<struct JoulesTag>;
 
-constexpr Seconds operator/(Bytes b, BytesPerSecond r) { return Seconds{b.value / r.value}; }
-constexpr Seconds operator/(Flops f, FlopsPerSecond r) { return Seconds{f.value / r.value}; }
-constexpr Seconds operator/(Cycles c, Hertz f) { return Seconds{c.value / f.value}; }
-constexpr BytesPerSecond operator/(Bytes b, Seconds t) { return BytesPerSecond{b.value / t.value}; }
-constexpr FlopsPerSecond operator/(Flops f, Seconds t) { return FlopsPerSecond{f.value / t.value}; }
-constexpr Bytes operator*(BytesPerSecond r, Seconds t) { return Bytes{r.value * t.value}; }
-constexpr Cycles operator*(Hertz f, Seconds t) { return Cycles{f.value * t.value}; }
+constexpr Seconds operator/(Bytes b, BytesPerSecond r) {
+  return Seconds{b.value / r.value};
+}
+constexpr Seconds operator/(Flops f, FlopsPerSecond r) {
+  return Seconds{f.value / r.value};
+}
+constexpr Seconds operator/(Cycles c, Hertz f) {
+  return Seconds{c.value / f.value};
+}
+constexpr BytesPerSecond operator/(Bytes b, Seconds t) {
+  return BytesPerSecond{b.value / t.value};
+}
+constexpr FlopsPerSecond operator/(Flops f, Seconds t) {
+  return FlopsPerSecond{f.value / t.value};
+}
+constexpr Bytes operator*(BytesPerSecond r, Seconds t) {
+  return Bytes{r.value * t.value};
+}
+constexpr Cycles operator*(Hertz f, Seconds t) {
+  return Cycles{f.value * t.value};
+}
 
 namespace hwdesc {
 
-// "900 GB/s", "16 MiB", "940 MHz", "0.6 us", "61.6 TFLOP/s", "85 %", "400 W", "31 pJ": the number in
-// SI base units. `kind` is what the key wants; throws Error with what was got, what was expected and
-// an example. Capacities must say Ki/Mi/Gi (bare KB, MB, GB are refused: 1000 or 1024?); rates are
-// decimal (GiB/s is refused).
-enum class UnitKind { kTime, kCapacity, kBandwidth, kFrequency, kFlopRate, kRatio, kPower, kEnergy, kCount, kCycles };
+// "900 GB/s", "16 MiB", "940 MHz", "0.6 us", "61.6 TFLOP/s", "85 %", "400 W", "31 pJ": the number
+// in SI base units. `kind` is what the key wants; throws Error with what was got, what was expected
+// and an example. Capacities must say Ki/Mi/Gi (bare KB, MB, GB are refused: 1000 or 1024?); rates
+// are decimal (GiB/s is refused).
+enum class UnitKind {
+  kTime,
+  kCapacity,
+  kBandwidth,
+  kFrequency,
+  kFlopRate,
+  kRatio,
+  kPower,
+  kEnergy,
+  kCount,
+  kCycles
+};
 [[nodiscard]] double parse_quantity(std::string_view text, UnitKind kind);
 // The shortest exact human form: 9e11, kBandwidth -> "900 GB/s".
 [[nodiscard]] std::string format_quantity(double value, UnitKind kind);
