@@ -1,0 +1,49 @@
+#include "sim/tile_table.h"
+
+#include <gtest/gtest.h>
+
+#include "diag/error.h"
+
+namespace tilecast::sim {
+namespace {
+
+using analytical::TileConfig;
+
+TEST(ParseTile, ReadsTheFormItIsGivenInAndTheFormReportsPrint) {
+  const TileConfig tile{.output = {2, 26, 4, 2}, .kernel = {3, 3, 24, 1}, .input = {}};
+  EXPECT_EQ(parse_tile("out=2x26x4x2 kernel=3x3x24x1"), tile);
+  EXPECT_EQ(parse_tile("kernel 3x3x24x1, out 2x26x4x2"), tile);
+  EXPECT_EQ(parse_tile("in=8x1"), (TileConfig{.output = {}, .kernel = {}, .input = {8, 1}}));
+}
+
+TEST(ParseTile, RefusesWhatIsNoTile) {
+  for (const char* text : {"", "out", "out=", "out=2x", "out=0x2", "out=2x-1", "2x2", "out=2y3",
+                           "out=2 out=3", "out=99999999999999999999"}) {
+    EXPECT_THROW(static_cast<void>(parse_tile(text)), Error) << text;
+  }
+}
+
+TEST(RowsOfFile, KeepsTheRowsThatNameTheFile) {
+  const CsvTable table =
+      read_csv(diag::SourceText("t.csv", "file,output_bounds\na.hlo,1\nb.hlo,2\ndir/a.hlo,3\n"));
+  const CsvTable rows = rows_of_file(table, "some/where/a.hlo");
+  ASSERT_EQ(rows.rows.size(), 2U);
+  EXPECT_EQ(rows.rows[1].cells[1], "3");
+}
+
+TEST(RowsOfFile, KeepsAllRowsWithoutAFileColumn) {
+  const CsvTable table = read_csv(diag::SourceText("t.csv", "output_bounds\n1\n2\n"));
+  EXPECT_EQ(rows_of_file(table, "a.hlo").rows.size(), 2U);
+}
+
+TEST(TileMismatch, SaysHowManyDimensionsTheKernelHas) {
+  const TileConfig full{.output = {26, 26, 4, 2}, .kernel = {3, 3, 24, 3}, .input = {}};
+  EXPECT_EQ(tile_mismatch({.output = {1, 1, 1, 1}}, full), "");
+  EXPECT_EQ(tile_mismatch({.output = {1, 1, 1}}, full),
+            "output tile has 3 dimensions, this kernel has 4");
+  EXPECT_EQ(tile_mismatch({.kernel = {1}}, full),
+            "kernel tile has 1 dimensions, this kernel has 4");
+}
+
+}  // namespace
+}  // namespace tilecast::sim

@@ -1,0 +1,161 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/csv.h"
+#include "sim/views/csv.h"
+#include "sim/views/json.h"
+#include "sim/views/rows.h"
+#include "sim/views/table.h"
+#include "sim/views/text_table.h"
+#include "sim/views/trace.h"
+
+namespace tilecast::sim {
+namespace {
+
+using analytical::Bound;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+SimulatedKernel kernel(std::string name, double time_s, double multiplicity, Bound bound) {
+  SimulatedKernel result{
+      .name = std::move(name), .computation = "main", .multiplicity = multiplicity};
+  result.estimate.time = Seconds{time_s};
+  result.estimate.speed_of_light = Seconds{time_s / 2};
+  result.estimate.utilisation = 0.5;
+  result.estimate.bound = bound;
+  result.estimate.hbm_read = Bytes{3e6};
+  result.estimate.flops = Flops{5e9};
+  result.estimate.model = "hand-made";
+  result.estimate.tile.output = {2, 4};
+  return result;
+}
+
+Simulation example() {
+  Simulation run{.program = "demo", .file = "demo.hlo", .device = "toy"};
+  run.kernels = {kernel("small", 1e-6, 1, Bound::kVector), kernel("big", 2e-6, 2, Bound::kHbmRead)};
+  run.kernels[0].end = Seconds{1e-6};
+  run.kernels[1].start = Seconds{1e-6};
+  run.kernels[1].end = Seconds{5e-6};
+  run.kernels[1].estimate.flags = {"approximate"};
+  run.time = run.timeline = Seconds{5e-6};
+  run.host_dispatch = Seconds{1e-4};
+  run.notes = {{"something assumed", 3}};
+  return run;
+}
+
+TEST(TableView, ShowsTotalsBoundsNotesAndTheSlowestKernelFirst) {
+  const std::string text = views::table(example());
+  EXPECT_THAT(text, HasSubstr("time      5.000 us"));
+  EXPECT_THAT(text, HasSubstr("host      100.0 us"));
+  EXPECT_THAT(text, HasSubstr("bound by  hbm_read 80.0 % vector 20.0 %"));
+  EXPECT_THAT(text, HasSubstr("note: something assumed  (x3)"));
+  EXPECT_THAT(text, HasSubstr("flag: approximate  (1 kernel)"));
+  EXPECT_LT(text.find("big "), text.find("small "));
+}
+
+TEST(TableView, SumsUpTheKernelsItDoesNotShow) {
+  const std::string text = views::table(example(), {.top = 1});
+  EXPECT_THAT(text, Not(HasSubstr("small ")));
+  EXPECT_THAT(text, HasSubstr("1 more kernels, 1.000 us, 20.0 %"));
+}
+
+TEST(TableView, OfAnEmptyProgramHasNoKernelsAndNoNan) {
+  const std::string text = views::table({.program = "empty", .device = "toy"});
+  EXPECT_THAT(text, HasSubstr("sum over 0 kernels"));
+  EXPECT_THAT(text, Not(HasSubstr("nan")));
+}
+
+TEST(ComparisonView, PutsDevicesSideBySideWithTheRatioToTheFirst) {
+  Simulation slow = example();
+  slow.device = "slow";
+  slow.time = Seconds{10e-6};
+  const std::vector<Simulation> runs{example(), slow};
+  const std::string text = views::comparison(runs);
+  EXPECT_THAT(text, HasSubstr("toy us"));
+  EXPECT_THAT(text, HasSubstr("slow us"));
+  EXPECT_THAT(text, HasSubstr("2.000"));
+}
+
+TEST(JsonView, HasTheSchemaAndSecondsEverywhere) {
+  const std::vector<Simulation> runs{example()};
+  const Json document = Json::parse(views::json(runs));
+  EXPECT_EQ(document["schema"], "tilecast.simulate/1");
+  const Json& program = document["programs"][0];
+  EXPECT_EQ(program["file"], "demo.hlo");
+  EXPECT_EQ(program["time_s"], 5e-6);
+  EXPECT_EQ(program["host_dispatch_s"], 1e-4);
+  EXPECT_EQ(program["kernels"][1]["name"], "big");
+  EXPECT_EQ(program["kernels"][1]["time_s"], 2e-6);
+  EXPECT_EQ(program["kernels"][1]["total_s"], 4e-6);
+  EXPECT_EQ(program["kernels"][1]["bound"], "hbm_read");
+  EXPECT_EQ(program["kernels"][1]["tile"]["output"], (std::vector<int>{2, 4}));
+  EXPECT_EQ(program["kernels"][1]["bounds_s"].size(), analytical::kBoundCount);
+  EXPECT_EQ(program["notes"][0]["count"], 3);
+}
+
+TEST(JsonView, SaysWhichKernelsWereSkipped) {
+  Simulation run = example();
+  run.kernels[0].skipped = true;
+  const std::vector<Simulation> runs{run};
+  const Json kernel = Json::parse(views::json(runs))["programs"][0]["kernels"][0];
+  EXPECT_EQ(kernel["skipped"], true);
+  EXPECT_FALSE(kernel.contains("bound"));
+  EXPECT_THAT(views::table(run), HasSubstr("skipped"));
+}
+
+TEST(JsonView, EscapesNamesThatAreNotUtf8) {
+  Simulation run = example();
+  run.kernels[0].name = "bad\xFF\"name";
+  const std::vector<Simulation> runs{run};
+  EXPECT_TRUE(Json::accept(views::json(runs)));
+  EXPECT_TRUE(Json::accept(views::trace(runs)));
+}
+
+TEST(CsvView, HasOneRowPerKernelWithAsManyCellsAsColumns) {
+  const std::vector<Simulation> runs{example(), example()};
+  const CsvTable table = read_csv(diag::SourceText("out.csv", views::csv(runs)));
+  ASSERT_EQ(table.rows.size(), 4U);
+  EXPECT_EQ(table.cell(table.rows[1], "kernel"), "big");
+  EXPECT_EQ(table.cell(table.rows[1], "total_s"), "4e-06");
+  EXPECT_EQ(table.cell(table.rows[1], "flags"), "approximate");
+}
+
+TEST(TraceView, HasNamedLanesAndMicroseconds) {
+  const std::vector<Simulation> runs{example()};
+  const Json events = Json::parse(views::trace(runs))["traceEvents"];
+  ASSERT_EQ(events.size(), 1 + kLaneCount + 2);
+  EXPECT_EQ(events[0]["ph"], "M");
+  EXPECT_EQ(events[0]["args"]["name"], "demo on toy");
+  const Json& big = events.back();
+  EXPECT_EQ(big["ph"], "X");
+  EXPECT_DOUBLE_EQ(big["ts"], 1.0);
+  EXPECT_DOUBLE_EQ(big["dur"], 4.0);
+}
+
+TEST(RowsView, KeepsNumbersNumbersAndEmptyCellsNull) {
+  const CsvTable table{"t", {"a", "b", "c"}, {{2, {"1", "x", ""}}, {3, {"2.5", "nan", "inf"}}}};
+  const Json rows = Json::parse(views::rows_json(table, "s/1"))["rows"];
+  EXPECT_EQ(rows[0], (Json{{"a", 1}, {"b", "x"}, {"c", nullptr}}));
+  EXPECT_EQ(rows[1], (Json{{"a", 2.5}, {"b", "nan"}, {"c", "inf"}}));
+}
+
+TEST(TextTable, NumbersKeepFourDigitsAndNoExponentInBetween) {
+  EXPECT_EQ(views::compact(0), "0");
+  EXPECT_EQ(views::compact(1234567.8), "1234568");
+  EXPECT_EQ(views::compact(12.3456), "12.35");
+  EXPECT_EQ(views::compact(0.01234), "0.0123");
+  EXPECT_EQ(views::microseconds(1.5e-6), "1.500");
+  EXPECT_EQ(views::microseconds(0.9109), "910900.0");
+}
+
+TEST(TextTable, CutsLongCellsAndAlignsColumns) {
+  views::TextTable table({{"name", views::Align::kLeft, 6}, {"n", views::Align::kRight}});
+  table.add({"abcdefgh", "12"});
+  EXPECT_EQ(table.render(), "name     n\n------  --\nabcde~  12\n");
+}
+
+}  // namespace
+}  // namespace tilecast::sim
