@@ -1,0 +1,237 @@
+// Drives the built `tilecast`: exit codes, messages on bad input, and what every format is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace tilecast::sim {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+struct Answer {
+  int exit_code = -1;
+  std::string out, err;
+};
+
+class CommandLine : public ::testing::Test {
+ protected:
+  CommandLine() {
+    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = fs::temp_directory_path() /
+              ("tilecast_cli_" + std::to_string(getpid()) + "_" + info->name());
+    fs::create_directories(folder_);
+    write("dot.hlo",
+          "HloModule m\n\nENTRY main {\n  a = bf16[256,512] parameter(0)\n"
+          "  b = bf16[512,1024] parameter(1)\n"
+          "  ROOT d = bf16[256,1024] dot(a, b), lhs_contracting_dims={1}, "
+          "rhs_contracting_dims={0}\n}\n");
+  }
+  ~CommandLine() override { fs::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+  }
+
+  std::string read(const std::string& name) const {
+    std::ostringstream text;
+    text << std::ifstream(folder_ / name, std::ios::binary).rdbuf();
+    return text.str();
+  }
+
+  // Runs `tilecast <arguments>` in the folder.
+  Answer run(const std::string& arguments) const {
+    const std::string command = "cd '" + folder_.string() + "' && '" TILECAST_BINARY "' " +
+                                arguments + " >stdout.txt 2>stderr.txt </dev/null";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("stdout.txt"), read("stderr.txt")};
+  }
+
+  void expect_failure(const std::string& arguments, int exit_code,
+                      const std::string& message) const {
+    const Answer answer = run(arguments);
+    EXPECT_EQ(answer.exit_code, exit_code) << arguments << "\n" << answer.err;
+    EXPECT_THAT(answer.err, StartsWith("error: ")) << arguments;
+    EXPECT_THAT(answer.err, HasSubstr(message)) << arguments;
+    EXPECT_EQ(answer.out, "") << arguments;
+  }
+
+ private:
+  fs::path folder_;
+};
+
+TEST_F(CommandLine, PrintsItsVersionAndHelp) {
+  EXPECT_THAT(run("--version").out, StartsWith("tilecast "));
+  EXPECT_EQ(run("--help").exit_code, 0);
+  for (const char* verb : {"simulate", "explain", "kernels", "hw", "ops", "tiles"}) {
+    const Answer help = run(std::string(verb) + " --help");
+    EXPECT_EQ(help.exit_code, 0) << verb;
+    EXPECT_THAT(help.out, HasSubstr("Example")) << verb;
+  }
+}
+
+TEST_F(CommandLine, WrongUsageExitsWithTwoAndNamesTheNearest) {
+  expect_failure("", 2, "subcommand is required");
+  expect_failure("simulat dot.hlo", 2, "did you mean 'simulate'?");
+  expect_failure("simulate --device tpu_v3 --fromat json dot.hlo", 2, "did you mean '--format'?");
+  expect_failure("simulate --device tpu_v3 --format yaml dot.hlo", 2, "yaml");
+  expect_failure("simulate dot.hlo", 2, "--device is required");
+  expect_failure("simulate --device tpu_v3", 2, "program is required");
+  expect_failure("simulate --device tpu_v3 --set clock dot.hlo", 2, "expected key=value");
+  expect_failure("simulate --device tpu_v3 --jobs 0 dot.hlo", 2, "jobs");
+  expect_failure("simulate --device tpu_v3 --trip-count=-1 dot.hlo", 2, "--trip-count");
+  expect_failure("hw", 2, "subcommand is required");
+}
+
+TEST_F(CommandLine, FilesThatCannotBeReadExitWithOneAndNameTheFile) {
+  expect_failure("simulate --device tpu_v3 missing.hlo", 1, "missing.hlo");
+  expect_failure("simulate --device tpu_v3 .", 1, ".");
+  write("empty.hlo", "");
+  expect_failure("simulate --device tpu_v3 empty.hlo", 1, "empty.hlo");
+  write("binary.hlo", std::string("\x7f"
+                                  "ELF\0\1\2\xff",
+                                  8));
+  expect_failure("simulate --device tpu_v3 binary.hlo", 1, "binary.hlo:1:1");
+  const std::string whole = read("dot.hlo");
+  for (std::size_t length = 12; length + 3 < whole.size(); length += 7) {
+    write("cut.hlo", whole.substr(0, length));
+    expect_failure("simulate --device tpu_v3 cut.hlo", 1, "cut.hlo");
+  }
+}
+
+TEST_F(CommandLine, UnknownDevicesAndKeysNameTheNearest) {
+  expect_failure("simulate --device tpu_v33 dot.hlo", 1, "tpu_v3");
+  expect_failure("simulate --device tpu_v3 --set hbm.bandwith=1TB/s dot.hlo", 1, "bandwidth");
+  expect_failure("simulate --device missing.yaml dot.hlo", 1, "missing.yaml");
+}
+
+TEST_F(CommandLine, UnknownKernelsNameTheNearest) {
+  expect_failure("explain --device tpu_v3 dot.hlo --kernel dd", 1, "did you mean 'd'?");
+  expect_failure("explain --device tpu_v3 dot.hlo --kernel d --tile out=2y2", 1, "tile");
+}
+
+TEST_F(CommandLine, SimulatesInEveryFormat) {
+  const Answer table = run("simulate --device tpu_v3 dot.hlo");
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("time us"));
+  const auto json = nlohmann::json::parse(run("simulate -d tpu_v3 -f json dot.hlo").out);
+  EXPECT_EQ(json["schema"], "tilecast.simulate/1");
+  EXPECT_GT(json["programs"][0]["time_s"], 0.0);
+  EXPECT_EQ(json["programs"][0]["kernels"][0]["flops"], 2.0 * 256 * 512 * 1024);
+  EXPECT_THAT(run("simulate -d tpu_v3 -f csv dot.hlo").out, StartsWith("file,program,device"));
+  const auto trace = nlohmann::json::parse(run("simulate -d tpu_v3 -f trace dot.hlo").out);
+  EXPECT_FALSE(trace["traceEvents"].empty());
+}
+
+TEST_F(CommandLine, ComparesProgramsAndDevicesInOneTable) {
+  const Answer answer = run("simulate -d tpu_v3 -d h100_sxm dot.hlo dot.hlo");
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("tpu_v3 us"));
+  EXPECT_THAT(answer.out, HasSubstr("h100_sxm us"));
+}
+
+TEST_F(CommandLine, SameBytesForAnyNumberOfJobs) {
+  const std::string files = " -f json dot.hlo dot.hlo dot.hlo dot.hlo";
+  EXPECT_EQ(run("simulate -d tpu_v3 -d tpu_v4 -j 1" + files).out,
+            run("simulate -d tpu_v3 -d tpu_v4 -j 8" + files).out);
+}
+
+TEST_F(CommandLine, AnOverrideChangesTheAnswerAndIsReported) {
+  const auto time_s = [](const Answer& answer) {
+    return nlohmann::json::parse(answer.out)["programs"][0]["time_s"].get<double>();
+  };
+  const Answer base = run("simulate -d tpu_v3 -f json dot.hlo");
+  const Answer slow = run("simulate -d tpu_v3 --set hbm.bandwidth=1GB/s -f json dot.hlo");
+  EXPECT_GT(time_s(slow), time_s(base));
+  EXPECT_THAT(slow.out, HasSubstr("device override: hbm.bandwidth=1GB/s"));
+}
+
+TEST_F(CommandLine, WritesAFileWholeOrNotAtAll) {
+  EXPECT_EQ(run("simulate -d tpu_v3 -f json -o out.json dot.hlo").out, "");
+  EXPECT_EQ(nlohmann::json::parse(read("out.json"))["schema"], "tilecast.simulate/1");
+  EXPECT_FALSE(fs::exists(path("out.json.tmp")));
+  write("kept.json", "before");
+  expect_failure("simulate -d tpu_v3 -f json -o kept.json missing.hlo", 1, "missing.hlo");
+  EXPECT_EQ(read("kept.json"), "before");
+  expect_failure("simulate -d tpu_v3 -o no/such/folder.txt dot.hlo", 1, "no/such/folder.txt");
+}
+
+TEST_F(CommandLine, ZeroSizedArraysAreAnsweredWithoutNan) {
+  write("zero.hlo",
+        "HloModule z\nENTRY main {\n  a = f32[0,128] parameter(0)\n"
+        "  ROOT b = f32[0,128] add(a, a)\n}\n");
+  const Answer answer = run("simulate -d tpu_v3 zero.hlo");
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_THAT(answer.out, Not(HasSubstr("nan")));
+  EXPECT_THAT(answer.out, Not(HasSubstr("inf")));
+}
+
+TEST_F(CommandLine, ExplainsAKernelAndSaysWhyATileCannotRun) {
+  const Answer answer = run("explain -d tpu_v3 dot.hlo");
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("bound by"));
+  EXPECT_THAT(answer.out, HasSubstr("best of"));
+  const Answer wrong = run("explain -d tpu_v3 dot.hlo -k d --tile out=1x1x1x1x1");
+  EXPECT_THAT(wrong.out, HasSubstr("this tile cannot run"));
+}
+
+TEST_F(CommandLine, ListsKernelsWithoutADevice) {
+  const Answer answer = run("kernels -f csv dot.hlo");
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("dot.hlo,d,dot,"));
+}
+
+TEST_F(CommandLine, AnswersOperatorTablesRowByRow) {
+  write("ops.csv", "id,op,dtype,m,n,k,elements\n1,matmul,bf16,128,128,128,\n2,add,f32,,,,4096\n");
+  const Answer answer = run("ops -d tpu_v3 ops.csv");
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_THAT(answer.out, StartsWith("id,op,dtype,m,n,k,elements,estimate_ns,bound,utilisation\n"
+                                     "1,matmul,bf16,128,128,128,,"));
+  write("bad.csv", "op,dtype,m,n,k\nmatmul,bf16,1,1,1\nmatmul,bf16,x,1,1\n");
+  expect_failure("ops -d tpu_v3 bad.csv", 1, "bad.csv:3: column 'm': got 'x'");
+  const Answer kept = run("ops -d tpu_v3 --keep-going bad.csv");
+  EXPECT_EQ(kept.exit_code, 0);
+  EXPECT_THAT(kept.out, HasSubstr("matmul,bf16,x,1,1,,,,"));
+  expect_failure("ops -d tpu_v3 dot.hlo", 1, "dot.hlo");
+}
+
+TEST_F(CommandLine, AnswersTileTablesAndGivesReasons) {
+  write("tiles.csv",
+        "file,output_bounds,kernel_bounds\ndot.hlo,8 8,\ndot.hlo,1 1 1 1,\nother.hlo,1 1,\n");
+  const Answer answer = run("tiles -d tpu_v3 dot.hlo tiles.csv");
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("output tile has 4 dimensions"));
+  EXPECT_THAT(answer.out, Not(HasSubstr("other.hlo")));
+  EXPECT_THAT(answer.err, HasSubstr("2 of 3 rows"));
+}
+
+TEST_F(CommandLine, ShowsAndComparesDevices) {
+  EXPECT_THAT(run("hw list").out, HasSubstr("tpu_v3"));
+  EXPECT_THAT(run("hw diff tpu_v3 tpu_v4").out, HasSubstr("clock"));
+  const Answer show = run("hw show tpu_v3 -o mine.yaml");
+  EXPECT_EQ(show.exit_code, 0) << show.err;
+  const Answer again = run("simulate -d mine.yaml dot.hlo");
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  const Answer check = run("hw check");
+  EXPECT_EQ(check.exit_code, 0) << check.out << check.err;
+}
+
+TEST_F(CommandLine, AFullDiskIsAnError) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "this system has no /dev/full";
+  expect_failure("simulate -d tpu_v3 -o /dev/full dot.hlo", 1, "/dev/full");
+}
+
+}  // namespace
+}  // namespace tilecast::sim
