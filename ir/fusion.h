@@ -9,8 +9,11 @@
 namespace tilecast::ir {
 
 struct FusionOptions {
-  int max_parameters = 64;          // operands of one fusion
-  std::int64_t max_ops = 512;       // instructions of one fusion
+  int max_parameters = 64;     // operands of one fusion
+  std::int64_t max_ops = 512;  // instructions of one fusion
+  // Recompute cheap elementwise producers in each of their users where that moves fewer bytes than
+  // writing and re-reading them; otherwise only broadcasts, iotas and widening converts are.
+  bool recompute_to_save_bytes = true;
 };
 
 // A module counts as optimised when it holds a fusion instruction or a tiled layout.

@@ -1,0 +1,84 @@
+#include "ir/fusion.h"
+
+#include "ir/fusion_cleanup.h"
+#include "ir/fusion_planner.h"
+#include "ir/fusion_rewriter.h"
+#include "ir/verifier.h"
+
+namespace tilecast::ir {
+namespace {
+
+// Computations whose instructions run one after the other: entry, loops, branches, calls.
+std::vector<bool> find_sequential(const Module& module) {
+  std::vector<bool> sequential(module.computations.size(), false);
+  std::vector<ComputationId> open = {module.entry};
+  sequential[module.entry.index()] = true;
+  while (!open.empty()) {
+    const Computation& computation = module.at(open.back());
+    open.pop_back();
+    for (const Instruction& op : computation.instructions) {
+      const bool runs = op.opcode == Opcode::kWhile || op.opcode == Opcode::kConditional ||
+                        op.opcode == Opcode::kCall;
+      if (!runs) continue;
+      for (const ComputationId called : op.called) {
+        if (sequential[called.index()]) continue;
+        sequential[called.index()] = true;
+        open.push_back(called);
+      }
+    }
+  }
+  return sequential;
+}
+
+}  // namespace
+
+bool is_optimised(const Module& module) {
+  for (const Computation& computation : module.computations) {
+    for (const Instruction& op : computation.instructions) {
+      if (op.opcode == Opcode::kFusion) return true;
+      bool tiled = false;
+      for_each_leaf(op.shape, [&](const Shape& leaf) {
+        tiled |= leaf.has_layout() && !leaf.layout->tiles.empty();
+      });
+      if (tiled) return true;
+    }
+  }
+  return false;
+}
+
+Module fuse(const Module& module, const FusionOptions& options) {
+  const std::vector<bool> sequential = find_sequential(module);
+  FreshNames names(module);
+  Module result = module;
+  result.computations.clear();
+  std::vector<ComputationId> moved(module.computations.size());
+  const auto add = [&](Computation computation, std::size_t first_fused) {
+    for (Instruction& op : computation.instructions) {
+      for (ComputationId& called : op.called) {
+        const bool is_new = called.index() >= moved.size();
+        called = is_new ? ComputationId(first_fused + called.index() - moved.size())
+                        : moved[called.index()];
+      }
+    }
+    result.computations.push_back(std::move(computation));
+  };
+  for (std::size_t i = 0; i < module.computations.size(); ++i) {
+    const std::size_t first_fused = result.computations.size();
+    if (!sequential[i]) {
+      add(module.computations[i], first_fused);
+    } else {
+      const Computation tidy = tidied(module.computations[i]);
+      RewrittenComputation rewritten =
+          with_fusions(tidy, FusionPlanner(tidy, options).plan(), moved.size(), names);
+      for (Computation& fused : rewritten.fused) add(std::move(fused), first_fused);
+      add(std::move(rewritten.caller), first_fused);
+    }
+    moved[i] = ComputationId(result.computations.size() - 1);
+  }
+  result.entry = moved[module.entry.index()];
+  result.is_scheduled = false;
+  verify(result);
+  return result;
+}
+
+}  // namespace tilecast::ir
