@@ -9,6 +9,9 @@ namespace {
 constexpr bool kRequired = true;
 constexpr bool kOptional = false;
 
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+constexpr double kTiB = 1024 * kGiB;
+
 using Word = std::string_view;
 constexpr std::array<Word, 3> kExecutions = {"scratchpad", "simt", "cache"};
 constexpr std::array<Word, 5> kTopologies = {"none", "ring", "torus2d", "torus3d", "switch"};
@@ -55,10 +58,11 @@ void walk_provenance(SchemaVisitor& v, Provenance& p) {
 
 void walk_level(SchemaVisitor& v, MemoryLevel& level) {
   using enum UnitKind;
-  quantity(v, {"capacity", kCapacity, 1, 1e16, kRequired, "of one instance"}, level.capacity);
-  quantity(v, {"bandwidth", kBandwidth, 1e3, 1e17, kRequired, "peak read rate of all instances"},
+  quantity(v, {"capacity", kCapacity, 1, 1000 * kTiB, kRequired, "of one instance"},
+           level.capacity);
+  quantity(v, {"bandwidth", kBandwidth, 1e3, 1e15, kRequired, "peak read rate of all instances"},
            level.bandwidth);
-  quantity(v, {"write_bandwidth", kBandwidth, 1e3, 1e17, kOptional, "peak write rate; as read"},
+  quantity(v, {"write_bandwidth", kBandwidth, 1e3, 1e15, kOptional, "peak write rate; as read"},
            level.write_bandwidth);
   v.number({"efficiency", kRatio, 1e-3, 1, kOptional, "share of the peak large streams sustain"},
            level.efficiency);
@@ -81,10 +85,10 @@ void walk_engine(SchemaVisitor& v, TransferEngine& engine) {
   quantity(v, {"iteration_overhead", kTime, 0, 1, kOptional, "per pipeline iteration: sync, loop"},
            engine.iteration_overhead);
   integer(v, {"stages", kCount, 1, 64, kOptional, "buffers per stream"}, engine.stages);
-  quantity(v, {"in_flight", kCapacity, 0, 1e15, kOptional, "bytes outstanding; 0 not limiting"},
+  quantity(v, {"in_flight", kCapacity, 0, kTiB, kOptional, "bytes outstanding; 0 not limiting"},
            engine.in_flight);
   quantity(v,
-           {"full_efficiency_run", kCapacity, 0, 1e12, kOptional,
+           {"full_efficiency_run", kCapacity, 0, kTiB, kOptional,
             "contiguous run that reaches the peak rate; 0: run length does not matter"},
            engine.full_efficiency_run);
   walk_provenance(v, engine.provenance);
@@ -158,7 +162,7 @@ void walk_multiplexing(SchemaVisitor& v, Multiplexing& m) {
   integer(v, {"max_resident", kCount, 1, 1 << 16, kOptional, "blocks per worker"}, m.max_resident);
   integer(v, {"warps_per_block", kCount, 1, 1 << 10, kOptional, "warps of a block"},
           m.warps_per_block);
-  quantity(v, {"registers_per_worker", kCapacity, 0, 1e12, kOptional, "register file"},
+  quantity(v, {"registers_per_worker", kCapacity, 0, kTiB, kOptional, "register file"},
            m.registers_per_worker);
   walk_provenance(v, m.provenance);
 }
@@ -176,7 +180,7 @@ void walk_native_tile(SchemaVisitor& v, NativeTile& tile) {
 void walk_interconnect(SchemaVisitor& v, Interconnect& net) {
   using enum UnitKind;
   integer(v, {"links", kCount, 0, 1 << 16, kRequired, "per chip"}, net.links);
-  quantity(v, {"link_bandwidth", kBandwidth, 1, 1e16, kRequired, "one link, one way"},
+  quantity(v, {"link_bandwidth", kBandwidth, 1e3, 1e15, kRequired, "one link, one way"},
            net.link_bandwidth);
   quantity(v, {"latency", kTime, 0, 1, kRequired, "per hop"}, net.latency);
   std::size_t topology = 0;
@@ -185,7 +189,7 @@ void walk_interconnect(SchemaVisitor& v, Interconnect& net) {
   }
   v.choice({"topology", kCount, 0, 0, kRequired, "how chips are joined", kTopologies}, topology);
   net.topology = kTopologies[topology];
-  quantity(v, {"host_bandwidth", kBandwidth, 1, 1e16, kOptional, "to the host, one way"},
+  quantity(v, {"host_bandwidth", kBandwidth, 1e3, 1e15, kOptional, "to the host, one way"},
            net.host_bandwidth);
   integer(v, {"devices_per_host", kCount, 1, 1 << 20, kOptional, "cores of one host"},
           net.devices_per_host);

@@ -136,6 +136,20 @@ std::string unit_hint(std::string_view symbol, UnitKind kind, const UnitFamily& 
   return fmt::format("known units: {}", fmt::join(known, ", "));
 }
 
+// `number` with its unit, in as few digits as give back exactly `value`; empty when none do.
+std::string exact_text(double number, const Unit& unit, double value) {
+  constexpr int kCleanDigits = 15;  // what a double always keeps; hides 31.000000000000004
+  for (std::string text :
+       {fmt::format("{:.{}g}", number, kCleanDigits), fmt::format("{}", number)}) {
+    double back = 0;
+    std::from_chars(text.data(), text.data() + text.size(), back);
+    if (back * unit.multiplier / unit.divisor != value) continue;
+    if (!unit.symbol.empty()) text += fmt::format(" {}", unit.symbol);
+    return text;
+  }
+  return {};
+}
+
 }  // namespace
 
 double parse_quantity(std::string_view text, UnitKind kind) {
@@ -157,18 +171,18 @@ double parse_quantity(std::string_view text, UnitKind kind) {
 }
 
 std::string format_quantity(double value, UnitKind kind) {
-  std::string shortest;
+  const double limit = kind == UnitKind::kCapacity ? kKi : 1000;
+  std::string best;
   for (const Unit& unit : family(kind).units) {
     if (!unit.printed) continue;
     const double number = value * unit.divisor / unit.multiplier;
-    if (number * unit.multiplier / unit.divisor != value) continue;
-    std::string text = fmt::format("{}", number);
-    if (!unit.symbol.empty()) text += fmt::format(" {}", unit.symbol);
-    const double limit = kind == UnitKind::kCapacity ? kKi : 1000;
+    std::string text = exact_text(number, unit, value);
+    if (text.empty()) continue;
     if (std::abs(number) >= 1 && std::abs(number) < limit) return text;
-    if (shortest.empty() || text.size() < shortest.size()) shortest = std::move(text);
+    const bool neater = text.find('e') == std::string::npos && best.find('e') != std::string::npos;
+    if (best.empty() || neater || text.size() < best.size()) best = std::move(text);
   }
-  return shortest;
+  return best;
 }
 
 }  // namespace tilecast::hwdesc

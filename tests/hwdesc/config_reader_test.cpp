@@ -1,0 +1,87 @@
+// Does the reader refuse what YAML allows but a description must not, and say where?
+#include "hwdesc/config_reader.h"
+
+#include <gmock/gmock.h>
+
+#include "diag/error.h"
+
+namespace tilecast::hwdesc {
+namespace {
+
+std::string message_of(const std::string& text) {
+  try {
+    (void)read_config(text, "chip.yaml");
+    return "read";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(ReadConfig, KeepsOrderTextAndPositions) {
+  const ConfigNode root = read_config("b: 1\na: {x: \"two\"}\n", "chip.yaml");
+  ASSERT_EQ(root.children.size(), 2u);
+  EXPECT_EQ(root.children[0].key, "b");
+  EXPECT_EQ(root.children[0].scalar, "1");
+  const ConfigNode* x = root.find("a")->find("x");
+  EXPECT_EQ(x->scalar, "two");
+  EXPECT_EQ(x->at.describe(), "chip.yaml:2:5");
+}
+
+TEST(ReadConfig, ReadsAnEmptyTextAsNothing) {
+  EXPECT_EQ(read_config("", "chip.yaml").kind, ConfigNode::Kind::kNull);
+  EXPECT_EQ(read_config("# only a comment\n", "chip.yaml").kind, ConfigNode::Kind::kNull);
+}
+
+TEST(ReadConfig, DoesNotReadNumbersAsOctal) {
+  EXPECT_EQ(read_config("a: 010", "chip.yaml").find("a")->scalar, "010");
+}
+
+struct Case {
+  std::string text;
+  std::string message;
+};
+
+class RefuseYaml : public testing::TestWithParam<Case> {};
+
+TEST_P(RefuseYaml, SaysWhereAndWhy) {
+  EXPECT_EQ(message_of(GetParam().text), GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Texts, RefuseYaml,
+    testing::Values(
+        Case{"a: 1\nb: 2\na: 3\n",
+             "chip.yaml:3:1: duplicate key 'a'; it was first given at chip.yaml:1:1"},
+        Case{"top:\n  a: 1\n  a: 2\n",
+             "chip.yaml:3:3: duplicate key 'a'; it was first given at chip.yaml:2:3"},
+        Case{"a: &x 1\n",
+             "chip.yaml:1:4: got an anchor (&name), expected a value; use 'extends:' to share "
+             "values"},
+        Case{"a: !!float 1\n",
+             "chip.yaml:1:4: got the tag 'tag:yaml.org,2002:float', expected a plain value"},
+        Case{"{a: 1}: 2\n", "chip.yaml:1:1: got a mapping or list as a key, expected a word"},
+        Case{"~: 2\n", "chip.yaml:1:1: got an empty key, expected a word"},
+        Case{"a: 1\n---\nb: 1\n", "chip.yaml:2:1: got a second document, expected one"},
+        Case{std::string("a: \0b", 5), "chip.yaml: got a NUL byte, expected YAML text"},
+        Case{"a: [1, 2\n", "chip.yaml:2:1: not valid YAML: end of sequence flow not found"}));
+
+TEST(ReadConfig, RefusesAliasesWhereverTheyPoint) {
+  EXPECT_THAT(message_of("a: *x\n"), testing::HasSubstr("chip.yaml:1:4: "));
+}
+
+TEST(ReadConfig, RefusesDeepNestingWithoutRecursingIntoIt) {
+  EXPECT_THAT(message_of("a: " + std::string(50'000, '[') + std::string(50'000, ']')),
+              testing::HasSubstr("nested deeper than the limit of 16 levels"));
+  EXPECT_NE(message_of(std::string(100'000, '[')), "read");
+  std::string deep;
+  for (int i = 0; i < 400; ++i) deep += std::string(static_cast<std::size_t>(i), ' ') + "a:\n";
+  EXPECT_THAT(message_of(deep), testing::HasSubstr("nested deeper than the limit of 16 levels"));
+}
+
+TEST(ReadConfig, RefusesTextsAboveTheSizeLimit) {
+  EXPECT_THAT(message_of(std::string(kMaxConfigBytes + 1, '#')),
+              testing::HasSubstr("expected a description of at most 1048576"));
+}
+
+}  // namespace
+}  // namespace tilecast::hwdesc
