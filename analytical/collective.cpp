@@ -1,0 +1,261 @@
+#include "analytical/collective.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "diag/error.h"
+
+namespace tilecast::analytical {
+namespace {
+
+using ir::Opcode;
+
+enum class Pattern { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast, kPermute };
+
+std::optional<Pattern> pattern_of(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kAllReduce:
+    case Opcode::kAllReduceStart:
+      return Pattern::kAllReduce;
+    case Opcode::kAllGather:
+    case Opcode::kAllGatherStart:
+      return Pattern::kAllGather;
+    case Opcode::kReduceScatter:
+      return Pattern::kReduceScatter;
+    case Opcode::kAllToAll:
+    case Opcode::kRaggedAllToAll:
+      return Pattern::kAllToAll;
+    case Opcode::kCollectiveBroadcast:
+    case Opcode::kCollectiveReduce:  // a broadcast backwards
+      return Pattern::kBroadcast;
+    case Opcode::kCollectivePermute:
+    case Opcode::kCollectivePermuteStart:
+    case Opcode::kSend:
+    case Opcode::kRecv:
+      return Pattern::kPermute;
+    default:
+      return std::nullopt;
+  }
+}
+
+Pattern require_pattern(Opcode opcode) {
+  const auto pattern = pattern_of(opcode);
+  if (!pattern) {
+    throw Error("collective: got opcode " + std::string(ir::name(opcode)) +
+                ", expected one that crosses devices");
+  }
+  return *pattern;
+}
+
+// Devices of a group on their chips.
+struct Group {
+  double cores = 1;  // of the group on one chip
+  std::int64_t chips = 1;
+};
+
+Group place(std::int64_t devices, const hwdesc::Device& device) {
+  const std::int64_t cores =
+      std::clamp<std::int64_t>(devices, 1, std::max(1, device.cores_per_chip));
+  return {static_cast<double>(cores), devices < 1 ? 1 : (devices + cores - 1) / cores};
+}
+
+// Bytes that one chip sends or shares; see the header.
+double chip_payload(Pattern pattern, Bytes payload, const Group& group) {
+  const bool shared = pattern != Pattern::kAllToAll && pattern != Pattern::kPermute;
+  return payload.value * (shared ? 1.0 : group.cores);
+}
+
+constexpr double kMaxSide = 1 << 16;  // bounds the search for divisors
+
+// Sizes of the rings of a torus, as square as the divisors of `chips` allow, smallest first.
+std::vector<std::int64_t> torus_dims(std::int64_t chips, int dimensions) {
+  std::vector<std::int64_t> dims;
+  for (int left = dimensions; left > 1; --left) {
+    const double side = std::pow(static_cast<double>(chips), 1.0 / left);
+    auto divisor = static_cast<std::int64_t>(std::clamp(std::floor(side + 1e-9), 1.0, kMaxSide));
+    while (chips % divisor != 0) --divisor;
+    dims.push_back(divisor);
+    chips /= divisor;
+  }
+  dims.push_back(chips);
+  return dims;
+}
+
+struct Network {
+  std::vector<std::int64_t> rings;  // one entry for a ring; empty for a switch
+  double egress = 0;                // of one chip, links in use, bytes per second
+  double ring_egress = 0;           // of one ring of it
+  double link = 0;
+  double steps = 0;
+  std::string shape;
+};
+
+Network network_of(const hwdesc::Interconnect& net, std::int64_t chips) {
+  Network n;
+  n.link = net.link_bandwidth.value;
+  n.shape = net.topology;
+  const double all = n.link * net.links;
+  if (net.topology == "switch") {
+    n.egress = n.ring_egress = all;
+    n.steps = std::ceil(std::log2(static_cast<double>(chips)));
+    return n;
+  }
+  const int dimensions = net.topology == "ring"      ? 1
+                         : net.topology == "torus2d" ? 2
+                         : net.topology == "torus3d" ? 3
+                                                     : 0;
+  if (dimensions == 0) {
+    throw Error("device interconnect.topology: got \"" + net.topology +
+                "\", expected ring, torus2d, torus3d or switch");
+  }
+  n.rings = torus_dims(chips, dimensions);
+  n.ring_egress = all / dimensions;
+  for (std::size_t i = 0; i < n.rings.size(); ++i) {
+    n.steps += static_cast<double>(n.rings[i] - 1);
+    if (n.rings[i] > 1) n.egress += n.ring_egress;
+    n.shape += (i == 0 ? " " : "x") + std::to_string(n.rings[i]);
+  }
+  return n;
+}
+
+// Seconds the busiest link of a uniform all-to-all is busy.
+double all_to_all_s(const Network& n, double bytes, double share) {
+  if (n.rings.empty()) return bytes * share / n.egress;
+  double slowest = 0;
+  for (const std::int64_t ring : n.rings) {
+    const double d = static_cast<double>(ring);
+    slowest = std::max(slowest, bytes * std::floor(d * d / 4) / d / n.ring_egress);
+  }
+  return slowest;
+}
+
+struct AlphaBeta {
+  double bandwidth_s = 0, hops = 0;
+};
+
+AlphaBeta alpha_beta(Pattern pattern, double bytes, std::int64_t chips, const Network& n) {
+  const double share = 1 - 1 / static_cast<double>(chips);
+  const double half_way = n.rings.empty() ? 1 : std::max(1.0, std::ceil(n.steps / 2));
+  switch (pattern) {
+    case Pattern::kAllReduce:
+      return {2 * bytes * share / n.egress, 2 * n.steps};
+    case Pattern::kAllGather:
+    case Pattern::kReduceScatter:
+      return {bytes * share / n.egress, n.steps};
+    case Pattern::kAllToAll:
+      return {all_to_all_s(n, bytes, share), half_way};
+    case Pattern::kBroadcast:
+      return {bytes / n.egress, n.rings.empty() ? n.steps : half_way};
+    case Pattern::kPermute:
+      return {bytes / (n.rings.empty() ? n.egress : n.link), 1};
+  }
+  return {};
+}
+
+// Reading operands and writing results in main memory; cores of one chip exchange there too.
+double local_s(Pattern pattern, double payload, std::int64_t devices, double cores,
+               const hwdesc::Device& device) {
+  if (device.memory.empty()) {
+    throw Error("device " + device.name + ": memory: got no level, expected main memory");
+  }
+  const double part = payload / static_cast<double>(std::max<std::int64_t>(1, devices));
+  const double exchanged = cores > 1 ? payload : 0;
+  const double read = (pattern == Pattern::kAllGather ? part : payload) + exchanged;
+  const double write = pattern == Pattern::kReduceScatter ? part : payload;
+  const hwdesc::MemoryLevel& memory = device.main_memory();
+  const double read_s = read / (memory.bandwidth.value * memory.efficiency);
+  const double write_s =
+      write / (memory.write_bandwidth.value_or(memory.bandwidth).value * memory.efficiency);
+  return memory.full_duplex ? std::max(read_s, write_s) : read_s + write_s;
+}
+
+std::string plain_name(Opcode opcode) {
+  std::string text(ir::name(opcode));
+  if (text.ends_with("-start")) text.resize(text.size() - 6);
+  return text;
+}
+
+}  // namespace
+
+CollectiveTime collective_time(Opcode opcode, Bytes payload, std::int64_t group_size,
+                               const hwdesc::Device& device) {
+  const Pattern pattern = require_pattern(opcode);
+  const Group group = place(group_size, device);
+  const double local = local_s(pattern, payload.value, group_size, group.cores, device);
+  CollectiveTime result;
+  result.bandwidth_part = Seconds{local};
+  result.algorithm = group_size <= 1 ? "local" : plain_name(opcode) + " inside one chip";
+  if (group.chips > 1) {
+    if (!device.interconnect || device.interconnect->links < 1 ||
+        !(device.interconnect->link_bandwidth.value > 0)) {
+      throw Error("device " + device.name +
+                  ": interconnect: got none with links, expected one for " + plain_name(opcode) +
+                  " over " + std::to_string(group_size) +
+                  " devices; add an interconnect block to the device file");
+    }
+    const Network network = network_of(*device.interconnect, group.chips);
+    const AlphaBeta cost =
+        alpha_beta(pattern, chip_payload(pattern, payload, group), group.chips, network);
+    result.bandwidth_part = Seconds{std::max(local, cost.bandwidth_s)};
+    result.latency_part = device.interconnect->latency * cost.hops;
+    result.algorithm = plain_name(opcode) + " on " + network.shape;
+    if (network.rings.empty()) result.algorithm += " of " + std::to_string(group.chips);
+  }
+  result.time = result.bandwidth_part + result.latency_part;
+  return result;
+}
+
+CollectiveTime collective_time(const ir::Kernel& kernel, const hwdesc::Device& device) {
+  const ir::Op* op = collective_op(kernel);
+  return collective_time(op == nullptr ? kernel.opcode() : op->opcode,
+                         collective_payload(kernel, PayloadSize::kPadded), kernel.group_size(),
+                         device);
+}
+
+Seconds collective_lower_bound(Opcode opcode, Bytes payload, std::int64_t group_size,
+                               const hwdesc::Device& device) {
+  const Pattern pattern = require_pattern(opcode);
+  const Group group = place(group_size, device);
+  if (group.chips <= 1 || !device.interconnect) return Seconds{0};
+  const double egress = device.interconnect->link_bandwidth.value * device.interconnect->links;
+  if (!(egress > 0)) return Seconds{0};
+  const double share = pattern == Pattern::kBroadcast || pattern == Pattern::kPermute
+                           ? 1
+                           : 1 - 1 / static_cast<double>(group.chips);
+  const double times = pattern == Pattern::kAllReduce ? 2 : 1;
+  return Seconds{times * share * chip_payload(pattern, payload, group) / egress};
+}
+
+const ir::Op* collective_op(const ir::Kernel& kernel) {
+  for (const ir::Op& op : kernel.ops()) {
+    if (pattern_of(op.opcode)) return &op;
+  }
+  return nullptr;
+}
+
+Bytes collective_payload(const ir::Kernel& kernel, PayloadSize size) {
+  const ir::Op* op = collective_op(kernel);
+  const Opcode opcode = op == nullptr ? kernel.opcode() : op->opcode;
+  const auto bytes_of = [&](std::span<const ir::OpId> ids) {
+    double sum = 0;
+    for (const ir::OpId id : ids) {
+      const ir::Shape& shape = kernel.op(id).shape;
+      sum += static_cast<double>(size == PayloadSize::kPadded ? ir::padded_bytes(shape)
+                                                              : ir::unpadded_bytes(shape));
+    }
+    return Bytes{sum};
+  };
+  const auto pattern = pattern_of(opcode);
+  const bool by_result =
+      pattern == Pattern::kAllGather || pattern == Pattern::kBroadcast || opcode == Opcode::kRecv;
+  if (by_result) return bytes_of(kernel.outputs());
+  if (opcode == Opcode::kRaggedAllToAll || opcode == Opcode::kSend) {
+    return bytes_of(
+        kernel.parameters().first(std::min<std::size_t>(1, kernel.parameters().size())));
+  }
+  return bytes_of(kernel.parameters());
+}
+
+}  // namespace tilecast::analytical

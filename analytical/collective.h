@@ -1,0 +1,57 @@
+// Time of operations that cross devices: alpha-beta models on the described links.
+//
+// alpha = latency of one hop, beta = 1 / egress, egress = links in use x one-way link bandwidth.
+// n devices (cores) of a group sit on c chips, filling each chip: cores of a chip exchange through
+// main memory and share the chip's links. V = payload of one device, P = what a chip sends of it
+// (V where cores of a chip can share the traffic, else V x cores).
+//
+//   all-reduce          2 P (c-1)/c beta       2 s alpha    bandwidth-optimal ring [PY]; halving
+//   all-gather,                                             and doubling on a switch [TRG]
+//   reduce-scatter      P (c-1)/c beta         s alpha      [TRG]
+//   all-to-all          max_d P floor(d^2/4)/d beta_d       shortest ways on each ring of d chips
+//                       (switch: P (c-1)/c beta)   s/2 alpha
+//   broadcast           P beta                 s/2 alpha    pipelined [PY]
+//   permute, send       P / link               alpha        neighbours; all links on a switch
+//
+// s, the steps: ring c-1; torus sum of (d-1) over its dimensions d; switch ceil(log2 c).
+// A torus is as square as c's divisors allow, wraps around, and runs one ring per dimension in
+// parallel on parts of the data, so that every link of a dimension longer than 1 is busy.
+// Network traffic overlaps the reading of operands and writing of results in main memory; the
+// slower of the two is the bandwidth part. time = bandwidth part + latency part.
+// [TRG] Thakur, Rabenseifner, Gropp, Optimization of Collective Communication Operations in MPICH,
+// IJHPCA 19(1), 2005. [PY] Patarasuk, Yuan, Bandwidth Optimal All-reduce Algorithms for Clusters
+// of Workstations, JPDC 69(2), 2009.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "hwdesc/device.h"
+#include "ir/kernel.h"
+
+namespace tilecast::analytical {
+
+struct CollectiveTime {
+  Seconds time, bandwidth_part, latency_part;
+  std::string algorithm;  // "all-reduce on torus2d 4x8", "local"
+};
+
+// `payload`: bytes on one device; of the result for all-gather and broadcast, else of the operands.
+// Throws Error when the group needs links and the device describes none, or an unknown topology,
+// and for an opcode that is no collective.
+[[nodiscard]] CollectiveTime collective_time(ir::Opcode opcode, Bytes payload,
+                                             std::int64_t group_size, const hwdesc::Device& device);
+[[nodiscard]] CollectiveTime collective_time(const ir::Kernel& kernel,
+                                             const hwdesc::Device& device);
+
+// No algorithm is faster: what must leave a chip, over all its links at once, without latency.
+// 0 when the device describes no links.
+[[nodiscard]] Seconds collective_lower_bound(ir::Opcode opcode, Bytes payload,
+                                             std::int64_t group_size, const hwdesc::Device& device);
+
+// The collective of a kernel (also inside an async-start or a fusion), or nullptr.
+[[nodiscard]] const ir::Op* collective_op(const ir::Kernel& kernel);
+enum class PayloadSize { kPadded, kUnpadded };
+[[nodiscard]] Bytes collective_payload(const ir::Kernel& kernel, PayloadSize size);
+
+}  // namespace tilecast::analytical

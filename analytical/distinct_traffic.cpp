@@ -1,0 +1,183 @@
+#include "analytical/distinct_traffic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace tilecast::analytical {
+namespace {
+
+using ir::Op;
+using ir::Opcode;
+using ir::OpId;
+
+double elements(const ir::Shape& shape) {
+  return shape.is_array() ? static_cast<double>(ir::element_count(shape)) : 0;
+}
+
+double ratio(double part, double whole) {
+  return whole > 0 ? std::min(1.0, part / whole) : 0;
+}
+
+bool only_renames(Opcode opcode) {
+  return opcode == Opcode::kBitcast || opcode == Opcode::kReshape ||
+         opcode == Opcode::kGetTupleElement || opcode == Opcode::kTuple;
+}
+
+// Ops whose value leaves the kernel and is not read inside it: an update of such a value in place
+// need not read what it replaces nor what it keeps.
+std::vector<bool> values_only_written(const ir::Kernel& kernel) {
+  std::vector<bool> is_output(kernel.ops().size());
+  for (const OpId id : kernel.outputs()) is_output[id.index()] = true;
+  std::vector<bool> only(kernel.ops().size());
+  for (std::size_t i = kernel.ops().size(); i-- > 0;) {
+    const auto users = kernel.users(OpId(i));
+    const bool passed_on = std::all_of(users.begin(), users.end(), [&](OpId user) {
+      return only_renames(kernel.op(user).opcode) && only[user.index()];
+    });
+    only[i] = passed_on && (is_output[i] || !users.empty());
+  }
+  return only;
+}
+
+// Share of one input dimension that windows over all outputs touch, at least.
+double touched_share(std::int64_t input, std::int64_t output, const ir::WindowDim& window) {
+  if (input <= 0) return 0;
+  double touched = static_cast<double>(ir::valid_positions(input, output, window));
+  if (window.base_dilation == 1) {
+    const std::int64_t grid = std::gcd(window.stride, window.window_dilation);
+    touched = std::min(touched, std::ceil(static_cast<double>(input) / static_cast<double>(grid)));
+  }
+  return ratio(touched, static_cast<double>(input));
+}
+
+double convolution_input_share(const ir::Kernel& kernel, const Op& op) {
+  const auto* attrs = op.get<ir::ConvAttrs>();
+  if (attrs == nullptr || op.operands.size() < 2) return 1;
+  const ir::Shape& input = kernel.op(op.operands[0]).shape;
+  double share = 1;
+  const std::size_t spatial = std::min(
+      {attrs->window.size(), attrs->dims.input_spatial.size(), attrs->dims.output_spatial.size()});
+  for (std::size_t i = 0; i < spatial; ++i) {
+    const auto in = static_cast<std::size_t>(attrs->dims.input_spatial[i]);
+    const auto out = static_cast<std::size_t>(attrs->dims.output_spatial[i]);
+    if (in >= input.dims.size() || out >= op.shape.dims.size()) return 1;
+    share *= touched_share(input.dims[in], op.shape.dims[out], attrs->window[i]);
+  }
+  return share;
+}
+
+double reduce_window_input_share(const ir::Kernel& kernel, const Op& op) {
+  const auto* attrs = op.get<ir::WindowAttrs>();
+  if (attrs == nullptr || op.operands.empty() || !op.shape.is_array()) return 1;
+  const ir::Shape& input = kernel.op(op.operands[0]).shape;
+  double share = 1;
+  const std::size_t rank =
+      std::min({attrs->window.size(), input.dims.size(), op.shape.dims.size()});
+  for (std::size_t i = 0; i < rank; ++i) {
+    share *= touched_share(input.dims[i], op.shape.dims[i], attrs->window[i]);
+  }
+  return share;
+}
+
+// How one op needs one operand: as a piece of its own, or as data other uses may share.
+struct Need {
+  double share = 0;
+  bool piece = false;
+};
+
+Need update_need(const ir::Kernel& kernel, const Op& op, std::size_t operand, double share,
+                 bool only_written) {
+  if (operand != 0) return {share, false};
+  if (only_written) return {0, false};
+  const std::size_t update = op.opcode == Opcode::kScatter ? op.operands.size() - 1 : 1;
+  if (update >= op.operands.size()) return {share, false};
+  const double kept = 1 - ratio(elements(kernel.op(op.operands[update]).shape), elements(op.shape));
+  return {share * kept, false};
+}
+
+Need need_of(const ir::Kernel& kernel, const Op& op, std::size_t operand, double share,
+             bool only_written) {
+  switch (op.opcode) {
+    case Opcode::kSlice:
+    case Opcode::kDynamicSlice:
+    case Opcode::kGather:
+      if (operand != 0) return {share, false};
+      return {ratio(share * elements(op.shape), elements(kernel.op(op.operands[0]).shape)), true};
+    case Opcode::kDynamicUpdateSlice:
+    case Opcode::kScatter:
+      return update_need(kernel, op, operand, share, only_written);
+    case Opcode::kConvolution:
+      return {share * (operand == 0 ? convolution_input_share(kernel, op) : 1), false};
+    case Opcode::kReduceWindow:
+      return {share * (operand == 0 ? reduce_window_input_share(kernel, op) : 1), false};
+    case Opcode::kPad:  // negative padding drops elements
+      if (operand != 0) return {share, false};
+      return {ratio(share * elements(op.shape), elements(kernel.op(op.operands[0]).shape)), false};
+    default:
+      return {share, false};
+  }
+}
+
+// What must be written of an output: an update in place writes only the update.
+double written_share(const ir::Kernel& kernel, OpId id) {
+  const Op* op = &kernel.op(id);
+  while (only_renames(op->opcode) && op->operands.size() == 1) {
+    op = &kernel.op(op->operands[0]);
+  }
+  if (op->opcode == Opcode::kParameter) return 0;
+  std::size_t update = 0;
+  if (op->opcode == Opcode::kDynamicUpdateSlice) update = 1;
+  if (op->opcode == Opcode::kScatter) update = op->operands.size() - 1;
+  if (update == 0 || update >= op->operands.size()) return 1;
+  return ratio(elements(kernel.op(op->operands[update]).shape), elements(op->shape));
+}
+
+}  // namespace
+
+std::vector<double> needed_shares(const ir::Kernel& kernel) {
+  const std::vector<bool> only_written = values_only_written(kernel);
+  std::vector<double> shared(kernel.ops().size());
+  std::vector<double> pieces(kernel.ops().size());
+  for (const OpId id : kernel.outputs()) shared[id.index()] = 1;
+  for (std::size_t i = kernel.ops().size(); i-- > 0;) {
+    const Op& op = kernel.op(OpId(i));
+    shared[i] = std::min(1.0, shared[i] + pieces[i]);
+    for (std::size_t operand = 0; operand < op.operands.size(); ++operand) {
+      const std::size_t source = op.operands[operand].index();
+      const Need need = need_of(kernel, op, operand, shared[i], only_written[i]);
+      if (need.piece) {
+        pieces[source] += need.share;
+      } else {
+        shared[source] = std::max(shared[source], need.share);
+      }
+    }
+  }
+  return shared;
+}
+
+bool is_resident(const ir::Shape& shape, const hwdesc::Device& device) {
+  const int space = shape.memory_space();
+  return device.execution == hwdesc::Execution::kScratchpad && space != 0 && space != 5;
+}
+
+Traffic distinct_traffic(const ir::Kernel& kernel, const hwdesc::Device& device) {
+  const std::vector<double> needed = needed_shares(kernel);
+  const auto main_memory_bytes = [&](OpId id) {
+    const ir::Shape& shape = kernel.op(id).shape;
+    return is_resident(shape, device) ? 0.0 : static_cast<double>(ir::unpadded_bytes(shape));
+  };
+  Traffic traffic;
+  for (const OpId id : kernel.parameters()) {
+    traffic.read += Bytes{main_memory_bytes(id) * needed[id.index()]};
+  }
+  std::vector<bool> written(kernel.ops().size());
+  for (const OpId id : kernel.outputs()) {
+    if (written[id.index()]) continue;
+    written[id.index()] = true;
+    traffic.write += Bytes{main_memory_bytes(id) * written_share(kernel, id)};
+  }
+  return traffic;
+}
+
+}  // namespace tilecast::analytical

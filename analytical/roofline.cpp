@@ -1,0 +1,185 @@
+#include "analytical/roofline.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "analytical/collective.h"
+#include "analytical/distinct_traffic.h"
+#include "diag/error.h"
+
+namespace tilecast::analytical {
+namespace {
+
+using ir::Op;
+using ir::OpClass;
+
+struct Work {
+  Flops flops;
+  Seconds time;
+};
+
+// The fastest the matrix unit, or else the vector unit, multiplies operands of these types.
+FlopsPerSecond multiply_peak(const ir::Kernel& kernel, const Op& op, const hwdesc::Device& device) {
+  FlopsPerSecond peak{0};
+  for (const ir::OpId id : op.operands) {
+    peak = std::max(peak, device.matrix_peak(ir::name(kernel.op(id).shape.dtype)));
+  }
+  return peak.value > 0 ? peak : device.vector_peak();
+}
+
+Work matrix_work(const ir::Kernel& kernel, const std::vector<double>& needed,
+                 const hwdesc::Device& device) {
+  Work work;
+  for (std::size_t i = 0; i < kernel.ops().size(); ++i) {
+    const Op& op = kernel.ops()[i];
+    if (ir::op_class(op.opcode) != OpClass::kMatrix || op.operands.size() < 2) continue;
+    const Flops flops{needed[i] * static_cast<double>(ir::matrix_flops(
+                                      op.opcode, op.attrs, kernel.op(op.operands[0]).shape,
+                                      kernel.op(op.operands[1]).shape, op.shape))};
+    const FlopsPerSecond peak = multiply_peak(kernel, op, device);
+    work.flops += flops;
+    if (peak.value > 0) work.time += flops / peak;
+  }
+  return work;
+}
+
+// Conversions ride along with loads and stores on some machines; they make no roof.
+bool makes_vector_roof(const Op& op) {
+  return ir::op_class(op.opcode) == OpClass::kElementwise && op.opcode != ir::Opcode::kConvert &&
+         op.opcode != ir::Opcode::kBitcastConvert && op.opcode != ir::Opcode::kMap &&
+         op.shape.is_array();
+}
+
+Work vector_work(const ir::Kernel& kernel, const std::vector<double>& needed,
+                 const hwdesc::Device& device) {
+  Work work;
+  const FlopsPerSecond peak = device.vector_peak();
+  for (std::size_t i = 0; i < kernel.ops().size(); ++i) {
+    const Op& op = kernel.ops()[i];
+    if (!makes_vector_roof(op)) continue;
+    const double count = needed[i] * static_cast<double>(ir::element_count(op.shape));
+    work.flops += Flops{count};
+    const auto cost = device.vector.op_cycles.find(std::string(ir::name(op.opcode)));
+    const double per_element = cost == device.vector.op_cycles.end() ? 1 : cost->second;
+    const double packing =
+        ir::bits(op.shape.dtype) <= 16 ? std::max(1.0, device.vector.packing) : 1;
+    if (peak.value > 0) work.time += Flops{count * per_element / packing} / peak;
+  }
+  return work;
+}
+
+struct Roofs {
+  Traffic traffic;
+  Flops flops;
+  BoundVector bounds{};
+  Seconds memory;  // reads and writes together
+  bool opaque = false;
+
+  [[nodiscard]] Seconds highest() const {
+    Seconds time = memory;
+    for (const Bound b : {Bound::kMatrix, Bound::kVector, Bound::kNetwork}) {
+      time = std::max(time, bounds[static_cast<std::size_t>(b)]);
+    }
+    return time;
+  }
+};
+
+void set_memory_roof(const hwdesc::Device& device, Roofs& roofs) {
+  const hwdesc::MemoryLevel& memory = device.main_memory();
+  const Seconds read = roofs.traffic.read / memory.bandwidth;
+  const Seconds write = roofs.traffic.write / memory.write_bandwidth.value_or(memory.bandwidth);
+  roofs.bounds[static_cast<std::size_t>(Bound::kHbmRead)] = read;
+  roofs.bounds[static_cast<std::size_t>(Bound::kHbmWrite)] = write;
+  roofs.memory = memory.full_duplex ? std::max(read, write) : read + write;
+}
+
+// The fastest any unit computes, whatever the types.
+FlopsPerSecond highest_peak(const hwdesc::Device& device) {
+  FlopsPerSecond peak = device.vector_peak();
+  for (const auto& [dtype, passes] : device.matrix.passes) {
+    peak = std::max(peak, device.matrix_peak(dtype));
+  }
+  return peak;
+}
+
+// A custom call with its own cost estimate: those FLOPs, and half the bytes each way.
+void set_custom_call_roofs(const ir::CustomCallCost& cost, const hwdesc::Device& device,
+                           Roofs& roofs) {
+  const Bytes half{std::max(0.0, cost.bytes_accessed) / 2};
+  roofs.traffic = {half, half};
+  roofs.flops = Flops{std::max(0.0, cost.flops)};
+  const FlopsPerSecond peak = highest_peak(device);
+  if (peak.value > 0) roofs.bounds[static_cast<std::size_t>(Bound::kMatrix)] = roofs.flops / peak;
+}
+
+Roofs roofs_of(const ir::Kernel& kernel, const hwdesc::Device& device) {
+  if (device.memory.empty()) {
+    throw Error("device " + device.name + ": memory: got no level, expected main memory");
+  }
+  Roofs roofs;
+  const auto& custom = kernel.custom_call_cost();
+  roofs.opaque = !custom && std::any_of(kernel.ops().begin(), kernel.ops().end(), [](const Op& op) {
+    return op.opcode == ir::Opcode::kCustomCall;
+  });
+  if (custom) {
+    set_custom_call_roofs(*custom, device, roofs);
+  } else {
+    const std::vector<double> needed = needed_shares(kernel);
+    const Work matrix = matrix_work(kernel, needed, device);
+    const Work vector = vector_work(kernel, needed, device);
+    roofs.traffic = distinct_traffic(kernel, device);
+    roofs.flops = matrix.flops + vector.flops;
+    roofs.bounds[static_cast<std::size_t>(Bound::kMatrix)] = matrix.time;
+    roofs.bounds[static_cast<std::size_t>(Bound::kVector)] = vector.time;
+  }
+  if (const Op* op = collective_op(kernel)) {
+    roofs.bounds[static_cast<std::size_t>(Bound::kNetwork)] =
+        collective_lower_bound(op->opcode, collective_payload(kernel, PayloadSize::kUnpadded),
+                               kernel.group_size(), device);
+  }
+  set_memory_roof(device, roofs);
+  return roofs;
+}
+
+Estimate estimate_of(const Roofs& roofs) {
+  Estimate e;
+  e.time = e.speed_of_light = roofs.highest();
+  e.bounds = roofs.bounds;
+  const bool reads_more = roofs.traffic.read >= roofs.traffic.write;
+  std::array<std::pair<Seconds, Bound>, 4> roof{{
+      {roofs.memory, reads_more ? Bound::kHbmRead : Bound::kHbmWrite},
+      {roofs.bounds[static_cast<std::size_t>(Bound::kMatrix)], Bound::kMatrix},
+      {roofs.bounds[static_cast<std::size_t>(Bound::kVector)], Bound::kVector},
+      {roofs.bounds[static_cast<std::size_t>(Bound::kNetwork)], Bound::kNetwork},
+  }};
+  std::stable_sort(roof.begin(), roof.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  e.bound = roof[0].second;
+  e.next_bound = roof[1].second;
+  e.next_time = roof[1].first;
+  e.hbm_read = roofs.traffic.read;
+  e.hbm_write = roofs.traffic.write;
+  e.flops = roofs.flops;
+  e.utilisation = e.time.value > 0 ? 1 : 0;
+  e.model = "roofline";
+  if (roofs.opaque) e.flags.emplace_back("custom-call: bytes only");
+  return e;
+}
+
+}  // namespace
+
+std::vector<std::optional<Estimate>> RooflineModel::estimate(std::span<const KernelQuery> queries,
+                                                             const hwdesc::Device& device) const {
+  std::vector<std::optional<Estimate>> answers;
+  answers.reserve(queries.size());
+  for (const KernelQuery& query : queries) {
+    answers.emplace_back(estimate_of(roofs_of(query.kernel, device)));
+  }
+  return answers;
+}
+
+Seconds speed_of_light(const ir::Kernel& kernel, const hwdesc::Device& device) {
+  return roofs_of(kernel, device).highest();
+}
+
+}  // namespace tilecast::analytical
