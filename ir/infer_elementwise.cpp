@@ -21,6 +21,24 @@ bool dims_match(const Shape& a, const Shape& b) {
   return a.dims == b.dims;
 }
 
+// Scalars and dimensions of size 1 would stretch in other languages; here nothing does.
+[[noreturn]] void different_sizes(Opcode opcode, const Shape& lhs, const Shape& rhs) {
+  bool stretches = lhs.is_scalar() || rhs.is_scalar() || lhs.rank() == rhs.rank();
+  if (lhs.rank() != rhs.rank() && !stretches) {
+    fail("Shapes must be equal rank, but are {} and {}", human(lhs), human(rhs));
+  }
+  for (std::size_t i = 0; lhs.rank() == rhs.rank() && i < lhs.dims.size(); ++i) {
+    stretches = stretches && (lhs.dims[i] == rhs.dims[i] || lhs.dims[i] == 1 || rhs.dims[i] == 1);
+  }
+  if (stretches) {
+    fail(
+        "Implicit broadcast is not allowed in HLO. Found different shapes for instruction {}: {} "
+        "and {}",
+        name(opcode), human(lhs), human(rhs));
+  }
+  fail("Binary op {} with incompatible shapes: {} and {}.", name(opcode), human(lhs), human(rhs));
+}
+
 // Both arrays, equal types up to floating-point width, equal sizes.
 Shape elementwise_binary(const Site& site) {
   const Shape& lhs = site.operand(0);
@@ -29,13 +47,7 @@ Shape elementwise_binary(const Site& site) {
     fail("Binary op {} with different element types: {} and {}.", name(site.instruction.opcode),
          human(lhs), human(rhs));
   }
-  if (lhs.rank() != rhs.rank()) {
-    fail("Shapes must be equal rank, but are {} and {}", human(lhs), human(rhs));
-  }
-  if (!dims_match(lhs, rhs)) {
-    fail("Binary op {} with incompatible shapes: {} and {}.", name(site.instruction.opcode),
-         human(lhs), human(rhs));
-  }
+  if (!dims_match(lhs, rhs)) different_sizes(site.instruction.opcode, lhs, rhs);
   Shape result = array_like(lhs, higher_precision(lhs.dtype, rhs.dtype));
   result.dynamic_mask |= rhs.dynamic_mask;
   return result;
@@ -164,8 +176,7 @@ Shape clamp(const Site& site) {
   expect_array(operand, "clamp operand");
   expect_array(high, "clamp max");
   for (const Shape* bound : {&low, &high}) {
-    if (!same_type_ignoring_fp(bound->dtype, operand.dtype) ||
-        (!bound->is_scalar() && !dims_match(*bound, operand))) {
+    if (!same_type_ignoring_fp(bound->dtype, operand.dtype) || !dims_match(*bound, operand)) {
       fail("Clamp with different shapes: {}, {}, {}.", human(low), human(operand), human(high));
     }
   }
