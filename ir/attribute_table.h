@@ -1,0 +1,28 @@
+// Which attributes an opcode takes and how each is read: one row per attribute.
+// Source: XLA's HLO parser (the attribute tables of its instructions).
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "ir/hlo.h"
+
+namespace tilecast::ir {
+
+class ModuleParser;
+
+struct AttributeRow {
+  std::string_view key;
+  bool required = false;
+  // Reads the value at the cursor into the instruction.
+  void (*read)(ModuleParser& parser, Instruction& instruction, std::string_view key) = nullptr;
+};
+
+// Attributes every instruction may have.
+[[nodiscard]] std::span<const AttributeRow> common_attributes();
+// Attributes of the opcode; `predicated` chooses between the two forms of conditional.
+[[nodiscard]] std::span<const AttributeRow> attributes_for(Opcode opcode, bool predicated);
+// Attributes of async-start, -update and -done, written generically or with `sugar`; else none.
+[[nodiscard]] std::span<const AttributeRow> async_attributes(Opcode opcode, bool sugar);
+
+}  // namespace tilecast::ir

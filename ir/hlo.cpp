@@ -1,0 +1,27 @@
+#include "ir/hlo.h"
+
+#include <algorithm>
+
+namespace tilecast::ir {
+
+const std::string* Instruction::find_raw(std::string_view key) const {
+  const auto found =
+      std::find_if(raw.begin(), raw.end(), [&](const RawAttr& attr) { return attr.key == key; });
+  return found == raw.end() ? nullptr : &found->value;
+}
+
+std::string_view Instruction::op_name() const {
+  constexpr std::string_view kKey = "op_name=\"";
+  const std::string_view text = metadata;
+  std::size_t begin = text.find(kKey);
+  while (begin != std::string_view::npos && begin > 0 && text[begin - 1] != ' ') {
+    begin = text.find(kKey, begin + 1);
+  }
+  if (begin == std::string_view::npos) return {};
+  begin += kKey.size();
+  std::size_t end = begin;
+  while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+  return text.substr(begin, std::min(end, text.size()) - begin);
+}
+
+}  // namespace tilecast::ir
