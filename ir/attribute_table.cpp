@@ -1,5 +1,7 @@
 #include "ir/attribute_table.h"
 
+#include <array>
+
 #include "ir/attribute_readers.h"
 
 namespace tilecast::ir {
@@ -250,35 +252,82 @@ constexpr AttributeRow kAsyncLater[] = {{"calls", kOptional, callee<0>},
                                         {"async_execution_thread", kOptional, execution_thread}};
 constexpr AttributeRow kAsyncSugar[] = {{"async_execution_thread", kOptional, execution_thread}};
 
-std::span<const AttributeRow> collective_attributes(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kAllGather:
-    case Opcode::kAllGatherStart:
-      return kAllGather;
-    case Opcode::kAllReduce:
-    case Opcode::kAllReduceStart:
-      return kAllReduce;
-    case Opcode::kReduceScatter:
-      return kReduceScatter;
-    case Opcode::kAllToAll:
-      return kAllToAll;
-    case Opcode::kRaggedAllToAll:
-      return kRaggedAllToAll;
-    case Opcode::kCollectiveBroadcast:
-      return kCollectiveBroadcast;
-    case Opcode::kCollectiveReduce:
-      return kCollectiveReduce;
-    case Opcode::kCollectivePermute:
-    case Opcode::kCollectivePermuteStart:
-      return kCollectivePermute;
-    case Opcode::kSend:
-    case Opcode::kSendDone:
-    case Opcode::kRecv:
-    case Opcode::kRecvDone:
-      return kSendRecv;
-    default:
-      return {};
-  }
+struct OpcodeRows {
+  Opcode opcode;
+  std::span<const AttributeRow> rows;
+};
+
+constexpr OpcodeRows kOpcodes[] = {
+    {Opcode::kAllGather, kAllGather},
+    {Opcode::kAllGatherStart, kAllGather},
+    {Opcode::kAllReduce, kAllReduce},
+    {Opcode::kAllReduceStart, kAllReduce},
+    {Opcode::kAllToAll, kAllToAll},
+    {Opcode::kBatchNormGrad, kBatchNorm},
+    {Opcode::kBatchNormInference, kBatchNorm},
+    {Opcode::kBatchNormTraining, kBatchNorm},
+    {Opcode::kBroadcast, kBroadcast},
+    {Opcode::kCall, kCall},
+    {Opcode::kCholesky, kCholesky},
+    {Opcode::kCollectiveBroadcast, kCollectiveBroadcast},
+    {Opcode::kCollectivePermute, kCollectivePermute},
+    {Opcode::kCollectivePermuteStart, kCollectivePermute},
+    {Opcode::kCollectiveReduce, kCollectiveReduce},
+    {Opcode::kCompare, kCompare},
+    {Opcode::kConcatenate, kDimensions},
+    {Opcode::kConditional, kIndexed},
+    {Opcode::kConvolution, kConvolution},
+    {Opcode::kCopyStart, kCopyStart},
+    {Opcode::kCustomCall, kCustomCall},
+    {Opcode::kDomain, kDomain},
+    {Opcode::kDot, kDot},
+    {Opcode::kDynamicSlice, kDynamicSlice},
+    {Opcode::kFft, kFft},
+    {Opcode::kFusion, kFusion},
+    {Opcode::kGather, kGather},
+    {Opcode::kGetDimensionSize, kDimensions},
+    {Opcode::kGetTupleElement, kGetTupleElement},
+    {Opcode::kInfeed, kInfeed},
+    {Opcode::kIota, kIota},
+    {Opcode::kMap, kMap},
+    {Opcode::kOutfeed, kOutfeed},
+    {Opcode::kPad, kPad},
+    {Opcode::kRaggedAllToAll, kRaggedAllToAll},
+    {Opcode::kRaggedDot, kRaggedDot},
+    {Opcode::kRecv, kSendRecv},
+    {Opcode::kRecvDone, kSendRecv},
+    {Opcode::kReduce, kReduce},
+    {Opcode::kReducePrecision, kReducePrecision},
+    {Opcode::kReduceScatter, kReduceScatter},
+    {Opcode::kReduceWindow, kReduceWindow},
+    {Opcode::kReshape, kReshape},
+    {Opcode::kReverse, kDimensions},
+    {Opcode::kRng, kRng},
+    {Opcode::kRngBitGenerator, kRngBitGenerator},
+    {Opcode::kRngGetAndUpdateState, kRngState},
+    {Opcode::kScaledDot, kDot},
+    {Opcode::kScan, kScan},
+    {Opcode::kScatter, kScatter},
+    {Opcode::kSelectAndScatter, kSelectAndScatter},
+    {Opcode::kSend, kSendRecv},
+    {Opcode::kSendDone, kSendRecv},
+    {Opcode::kSetDimensionSize, kDimensions},
+    {Opcode::kSlice, kSlice},
+    {Opcode::kSort, kSort},
+    {Opcode::kTopK, kTopK},
+    {Opcode::kTranspose, kDimensions},
+    {Opcode::kTriangularSolve, kTriangularSolve},
+    {Opcode::kWhile, kWhile},
+};
+
+using RowsByOpcode = std::array<std::span<const AttributeRow>, 256>;
+
+RowsByOpcode index_rows() {
+  RowsByOpcode rows;
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = {};
+  for (const OpcodeRows& entry : kOpcodes)
+    rows[static_cast<std::size_t>(entry.opcode)] = entry.rows;
+  return rows;
 }
 
 }  // namespace
@@ -302,96 +351,12 @@ std::span<const AttributeRow> async_attributes(Opcode opcode, bool sugar) {
 }
 
 std::span<const AttributeRow> attributes_for(Opcode opcode, bool predicated) {
-  switch (opcode) {
-    case Opcode::kBroadcast:
-      return kBroadcast;
-    case Opcode::kIota:
-      return kIota;
-    case Opcode::kReshape:
-      return kReshape;
-    case Opcode::kTranspose:
-    case Opcode::kReverse:
-    case Opcode::kConcatenate:
-    case Opcode::kGetDimensionSize:
-    case Opcode::kSetDimensionSize:
-      return kDimensions;
-    case Opcode::kReduce:
-      return kReduce;
-    case Opcode::kMap:
-      return kMap;
-    case Opcode::kSlice:
-      return kSlice;
-    case Opcode::kPad:
-      return kPad;
-    case Opcode::kDynamicSlice:
-      return kDynamicSlice;
-    case Opcode::kGetTupleElement:
-      return kGetTupleElement;
-    case Opcode::kCompare:
-      return kCompare;
-    case Opcode::kDot:
-    case Opcode::kScaledDot:
-      return kDot;
-    case Opcode::kRaggedDot:
-      return kRaggedDot;
-    case Opcode::kConvolution:
-      return kConvolution;
-    case Opcode::kReduceWindow:
-      return kReduceWindow;
-    case Opcode::kSelectAndScatter:
-      return kSelectAndScatter;
-    case Opcode::kScatter:
-      return kScatter;
-    case Opcode::kGather:
-      return kGather;
-    case Opcode::kSort:
-      return kSort;
-    case Opcode::kTopK:
-      return kTopK;
-    case Opcode::kScan:
-      return kScan;
-    case Opcode::kFft:
-      return kFft;
-    case Opcode::kCholesky:
-      return kCholesky;
-    case Opcode::kTriangularSolve:
-      return kTriangularSolve;
-    case Opcode::kBatchNormGrad:
-    case Opcode::kBatchNormInference:
-    case Opcode::kBatchNormTraining:
-      return kBatchNorm;
-    case Opcode::kRng:
-      return kRng;
-    case Opcode::kRngBitGenerator:
-      return kRngBitGenerator;
-    case Opcode::kRngGetAndUpdateState:
-      return kRngState;
-    case Opcode::kReducePrecision:
-      return kReducePrecision;
-    case Opcode::kWhile:
-      return kWhile;
-    case Opcode::kConditional:
-      return predicated ? std::span<const AttributeRow>(kPredicated)
-                        : std::span<const AttributeRow>(kIndexed);
-    case Opcode::kCall:
-      return kCall;
-    case Opcode::kFusion:
-      return kFusion;
-    case Opcode::kCustomCall:
-      return kCustomCall;
-    case Opcode::kInfeed:
-      return kInfeed;
-    case Opcode::kOutfeed:
-      return kOutfeed;
-    case Opcode::kCopyStart:
-      return kCopyStart;
-    case Opcode::kDomain:
-      return kDomain;
-    default:
-      break;
-  }
-  if (op_class(opcode) == OpClass::kTranscendental && info(opcode).arity == 1) return kAccuracy;
-  return collective_attributes(opcode);
+  static const RowsByOpcode kRows = index_rows();
+  if (opcode == Opcode::kConditional && predicated) return kPredicated;
+  const std::span<const AttributeRow> rows = kRows[static_cast<std::size_t>(opcode)];
+  if (!rows.empty()) return rows;
+  const bool accurate = op_class(opcode) == OpClass::kTranscendental && info(opcode).arity == 1;
+  return accurate ? std::span<const AttributeRow>(kAccuracy) : std::span<const AttributeRow>();
 }
 
 }  // namespace tilecast::ir

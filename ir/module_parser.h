@@ -34,8 +34,9 @@ class ModuleParser {
   struct Scope {
     Computation computation;
     std::unordered_map<std::string_view, InstrId> names;
-    std::deque<std::string> own_names;                 // names that do not stand in the text
-    std::unordered_map<std::string, int> name_counts;  // of those, by their first part
+    std::deque<std::string> own_names;                  // names that do not stand in the text
+    std::unordered_map<std::string, int> name_counts;   // of those, by their first part
+    std::unordered_map<InstrId, InstrId> async_starts;  // of async-update: the start of its chain
     InstrId root;
     std::size_t begin = 0;
   };
@@ -95,7 +96,8 @@ class ModuleParser {
                                std::size_t opcode_at);
   void finish_async(Scope& scope, Instruction& instruction, const OpcodeText& opcode,
                     std::size_t opcode_at);
-  const Instruction& async_start_of(const Scope& scope, const Instruction& instruction) const;
+  // The start of the chain that an async-update or async-done continues.
+  InstrId async_start_of(const Scope& scope, const Instruction& instruction) const;
 
   Cursor cursor_;
   Module module_;
@@ -104,6 +106,7 @@ class ModuleParser {
   std::vector<Scope*> scopes_;      // innermost last
   std::vector<bool> async_callee_;  // by computation: referenced by an async-start
   std::size_t instruction_count_ = 0;
+  std::int64_t missing_operands_ = 0;
   bool single_ = false;  // the text is one instruction: unknown operands become parameters
 };
 

@@ -47,11 +47,10 @@ void ModuleParser::check_async_shape(const Scope& scope, const Instruction& inst
   }
 }
 
-const Instruction& ModuleParser::async_start_of(const Scope& scope,
-                                                const Instruction& instruction) const {
-  const Instruction* start = &instruction;
-  while (start->opcode != Opcode::kAsyncStart) start = &scope.computation.at(start->operands[0]);
-  return *start;
+InstrId ModuleParser::async_start_of(const Scope& scope, const Instruction& instruction) const {
+  const InstrId previous = instruction.operands[0];
+  const auto found = scope.async_starts.find(previous);
+  return found == scope.async_starts.end() ? previous : found->second;
 }
 
 Instruction ModuleParser::wrapped_instruction(const Scope&, const Instruction& start,
@@ -101,7 +100,9 @@ void ModuleParser::finish_async(Scope& scope, Instruction& instruction, const Op
     async_callee_[callee.index()] = true;
     return;
   }
-  const Instruction& start = async_start_of(scope, instruction);
+  const InstrId start_id = async_start_of(scope, instruction);
+  const Instruction& start = scope.computation.at(start_id);
+  scope.async_starts.emplace(InstrId(scope.computation.instructions.size()), start_id);
   const Computation& callee = module_.at(start.called[0]);
   if (opcode.wrapped && callee.root_instruction().opcode != *opcode.wrapped) {
     cursor_.fail_at(opcode_at,

@@ -48,6 +48,8 @@ bool read_known(ModuleParser& parser, std::span<RowGroup> groups, const Token& k
 void read_unknown(Cursor& cursor, Instruction& instruction, std::span<const RowGroup> groups,
                   const Token& key) {
   if (cursor.options().strict) fail_unknown(cursor, key, groups);
+  constexpr std::size_t kMostKept = 256;
+  if (instruction.raw.size() >= kMostKept) cursor.fail_at(key.begin, "too many unknown attributes");
   if (instruction.find_raw(key.text) != nullptr) {
     cursor.fail_at(key.begin, fmt::format("attribute {} already exists", key.text));
   }

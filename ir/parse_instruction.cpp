@@ -73,7 +73,6 @@ OpAttrs attributes_of(Opcode opcode) {
 }
 
 void ModuleParser::read_instruction(Scope& scope) {
-  const std::size_t begin = cursor_.token().begin;
   const bool root = cursor_.at_keyword("ROOT");
   if (root) {
     if (scope.root.valid()) cursor_.fail("one computation should have only one ROOT");
@@ -82,8 +81,6 @@ void ModuleParser::read_instruction(Scope& scope) {
   const std::size_t offset = cursor_.token().begin;
   const std::string_view name = cursor_.name();
   cursor_.expect(Tok::kEqual, "expects '=' in instruction");
-  if (root && scope.root.valid())
-    cursor_.fail_at(begin, "one computation should have only one ROOT");
   const InstrId id = read_rhs(scope, name, offset, /*with_attributes=*/true);
   if (root) scope.root = id;
 }
@@ -206,10 +203,7 @@ InstrId ModuleParser::missing_operand(Scope& scope, std::string_view name, const
   parameter.opcode = Opcode::kParameter;
   parameter.shape = shape;
   parameter.offset = cursor_.token().begin;
-  std::int64_t number = 0;
-  for (const Instruction& other : scope.computation.instructions) {
-    number += other.opcode == Opcode::kParameter ? 1 : 0;
-  }
+  const std::int64_t number = missing_operands_++;
   parameter.attrs = ParameterAttrs{number, {}};
   std::string_view text_name = name;
   if (name.empty()) text_name = scope.own_names.emplace_back(fmt::format("_{}", number));

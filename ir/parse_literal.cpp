@@ -38,7 +38,9 @@ class ArrayReader {
       : cursor_(cursor), shape_(shape), literal_(literal), seen_(shape.dims.size(), 0) {}
 
   void read() {
-    if (shape_.rank() == 0) {
+    if (!cursor_.options().strict && read_placeholder()) {
+      elided_ = true;
+    } else if (shape_.rank() == 0) {
       read_element();
     } else {
       do {
@@ -49,6 +51,7 @@ class ArrayReader {
   }
 
  private:
+  bool read_placeholder();
   void read_token();
   void open();
   void close();
@@ -75,6 +78,28 @@ class ArrayReader {
   std::string texts_;              // of the elements, one after the other
   std::vector<std::size_t> ends_;  // where each of them ends
 };
+
+// Leniently: `{{NAME}}`, a template's hole, and `{...}` of any rank; the value is unknown.
+bool ArrayReader::read_placeholder() {
+  if (!cursor_.at(Tok::kLeftBrace)) return false;
+  const char next = cursor_.peek_char();
+  if (next != '{' && next != '.') return false;
+  const std::size_t begin = cursor_.token().begin;
+  const auto matches = [this](bool hole) {
+    cursor_.advance();
+    if (hole && !cursor_.accept(Tok::kLeftBrace)) return false;
+    if (!cursor_.accept(hole ? Tok::kIdentifier : Tok::kDots)) return false;
+    if (hole && !cursor_.accept(Tok::kRightBrace)) return false;
+    return cursor_.accept(Tok::kRightBrace);
+  };
+  const bool found = matches(next == '{');
+  if (!found) {
+    cursor_.rewind(begin);
+  } else if (next == '{') {
+    cursor_.complain(begin, "a template's placeholder instead of a literal: value unknown");
+  }
+  return found;
+}
 
 std::string ArrayReader::place(int depth) const {
   std::string out;
