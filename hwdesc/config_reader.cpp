@@ -39,6 +39,7 @@ class TreeBuilder final : public YAML::EventHandler {
                 const std::string& value) override {
     refuse_anchor(mark, anchor);
     refuse_tag(mark, tag);
+    require_plain_text(value, origin(mark).describe());  // escapes may write what bytes may not
     if (expects_key()) return take_key(mark, value);
     ConfigNode scalar = node(mark, ConfigNode::Kind::kScalar);
     scalar.scalar = value;
@@ -132,6 +133,22 @@ class TreeBuilder final : public YAML::EventHandler {
   std::vector<Open> open_;
 };
 
+// Bytes of the UTF-8 character at the start of `text`; 0 when it is none (surrogates and overlong
+// forms included), or a control character a description has no use for.
+std::size_t character_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return lead >= 0x20 || lead == '\n' || lead == '\r' || lead == '\t' ? 1 : 0;
+  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  const bool overlong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xf0 && byte(1) < 0x90);
+  const bool outside = (lead == 0xed && byte(1) >= 0xa0) || (lead == 0xf4 && byte(1) >= 0x90);
+  return overlong || outside ? 0 : length;
+}
+
 }  // namespace
 
 std::string Origin::describe() const {
@@ -162,14 +179,23 @@ std::string show_text(std::string_view text) {
   return fmt::format("'{}{}'", shown, text.size() > kShown ? "..." : "");
 }
 
+void require_plain_text(std::string_view text, const std::string& where) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = character_length(text.substr(at));
+    if (length == 0) {
+      throw Error(fmt::format("{}: got the byte 0x{:02x} at offset {}, expected UTF-8 text", where,
+                              static_cast<unsigned char>(text[at]), at));
+    }
+    at += length;
+  }
+}
+
 ConfigNode read_config(const std::string& text, const std::string& file) {
   if (text.size() > kMaxConfigBytes) {
     throw Error(fmt::format("{}: got {} bytes, expected a description of at most {}", file,
                             text.size(), kMaxConfigBytes));
   }
-  if (text.find('\0') != std::string::npos) {
-    throw Error(fmt::format("{}: got a NUL byte, expected YAML text", file));
-  }
+  require_plain_text(text, file);
   TreeBuilder builder(file);
   std::istringstream input(text);
   try {

@@ -2,7 +2,8 @@
 //
 // What YAML allows but a description must not is refused here with `file:line:col: message`:
 // duplicate keys at any depth, anchors and aliases (no expansion bombs), tags, keys that are not
-// plain words, several documents, nesting deeper than 16, texts above 1 MiB or with NUL bytes.
+// plain words, several documents, nesting deeper than 16, texts above 1 MiB, bytes that are not
+// UTF-8 and control characters.
 //
 //   ConfigNode root = read_config("clock: 940 MHz\n", "chip.yaml");
 //   root.find("clock")->scalar == "940 MHz";
@@ -42,6 +43,9 @@ constexpr std::size_t kMaxConfigBytes = std::size_t{1} << 20;
 
 // Throws Error for anything that is not one strict YAML document. An empty text is kNull.
 [[nodiscard]] ConfigNode read_config(const std::string& text, const std::string& file);
+
+// Throws Error unless `text` is UTF-8 without control characters other than tab and line ends.
+void require_plain_text(std::string_view text, const std::string& where);
 
 // "'text'", cut to 60 bytes, control characters replaced: safe to show in a message.
 [[nodiscard]] std::string show_text(std::string_view text);

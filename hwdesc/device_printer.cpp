@@ -146,12 +146,14 @@ class HelpPrinter final : public SchemaVisitor {
     if (block.key == kInner) return false;
     const std::string label = block.key + ":";
     out_ += fmt::format("{:{}}{:<{}} {}\n", "", 2 * depth_, label, 34 - 2 * depth_, block.doc);
+    entered_ = block.key;
     ++depth_;
     return true;
   }
   void leave() override { --depth_; }
   [[nodiscard]] std::vector<std::string> names(const std::vector<std::string>&) override {
-    // Memory asks first, and needs two levels to have an engine between them.
+    if (entered_ == "published") return {"<quantity>"};
+    // Memory needs two levels to have an engine between them.
     return {std::string(kOuter), std::string(kInner)};
   }
 
@@ -169,6 +171,7 @@ class HelpPrinter final : public SchemaVisitor {
   }
 
   std::string out_;
+  std::string entered_;
   int depth_ = 0;
 };
 

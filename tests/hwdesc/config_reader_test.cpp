@@ -32,6 +32,10 @@ TEST(ReadConfig, ReadsAnEmptyTextAsNothing) {
   EXPECT_EQ(read_config("# only a comment\n", "chip.yaml").kind, ConfigNode::Kind::kNull);
 }
 
+TEST(ReadConfig, ReadsUtf8) {
+  EXPECT_EQ(read_config("a: 5 µs – ok\n", "chip.yaml").find("a")->scalar, "5 µs – ok");
+}
+
 TEST(ReadConfig, DoesNotReadNumbersAsOctal) {
   EXPECT_EQ(read_config("a: 010", "chip.yaml").find("a")->scalar, "010");
 }
@@ -62,7 +66,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"{a: 1}: 2\n", "chip.yaml:1:1: got a mapping or list as a key, expected a word"},
         Case{"~: 2\n", "chip.yaml:1:1: got an empty key, expected a word"},
         Case{"a: 1\n---\nb: 1\n", "chip.yaml:2:1: got a second document, expected one"},
-        Case{std::string("a: \0b", 5), "chip.yaml: got a NUL byte, expected YAML text"},
+        Case{std::string("a: \0b", 5),
+             "chip.yaml: got the byte 0x00 at offset 3, expected UTF-8 text"},
+        Case{"a: \xff", "chip.yaml: got the byte 0xff at offset 3, expected UTF-8 text"},
+        Case{"a: \xed\xa0\x80", "chip.yaml: got the byte 0xed at offset 3, expected UTF-8 text"},
+        Case{"a: \"\\0\"", "chip.yaml:1:4: got the byte 0x00 at offset 0, expected UTF-8 text"},
         Case{"a: [1, 2\n", "chip.yaml:2:1: not valid YAML: end of sequence flow not found"}));
 
 TEST(ReadConfig, RefusesAliasesWhereverTheyPoint) {

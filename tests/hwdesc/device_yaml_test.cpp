@@ -330,8 +330,9 @@ TEST(Flatten, ListsEveryLeafByTheNameThatSetsIt) {
 
 TEST(SchemaHelp, NamesEveryKeyOfAFullDevice) {
   const std::string help = schema_help();
-  for (const char* key : {"clock", "<level>:", "<level>_to_<next>:", "bandwidth", "passes",
-                          "op_cost", "kernel_launch", "1 KB/s .. 1000 TB/s", "(required)"}) {
+  for (const char* key :
+       {"clock", "<level>:", "<level>_to_<next>:", "<quantity>:", "bandwidth", "passes", "op_cost",
+        "kernel_launch", "1 KB/s .. 1000 TB/s", "(required)"}) {
     EXPECT_THAT(help, HasSubstr(key));
   }
 }
