@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "diag/error.h"
@@ -291,8 +292,9 @@ Token Lexer::non_finite(std::size_t begin, std::size_t word_begin) {
   }
   Token token = make(Tok::kNonFinite, begin, end);
   token.integer = payload;
-  token.number = sign * (is_nan ? std::numeric_limits<double>::quiet_NaN()
-                                : std::numeric_limits<double>::infinity());
+  token.number = std::copysign(is_nan ? std::numeric_limits<double>::quiet_NaN()
+                                      : std::numeric_limits<double>::infinity(),
+                               sign);
   return token;
 }
 

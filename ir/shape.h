@@ -29,7 +29,7 @@ struct Layout {
   int element_bits = 0;            // E(n), 0 = natural
   int memory_space = 0;            // S(n): 0 HBM, 1 VMEM, 2 sync flags, 3 CMEM, 5 host, 6 scalar
   std::int64_t dynamic_prefix_bytes = 0;  // M(n)
-  std::string split_config;        // raw `SC(1:50,200)` items, kept for printing
+  std::string split_config;        // `(1:50,200)` after SC, kept for printing
   std::string other;               // raw D(..) before T, or #(..) *(..) P(..) items, for printing
   friend bool operator==(const Layout&, const Layout&) = default;
 };

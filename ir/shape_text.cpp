@@ -67,7 +67,10 @@ void append_properties(std::string& out, const Layout& layout) {
   append_raw_items(out, layout.other, "#*");
   if (layout.element_bits != 0) append_item(out, "E", layout.element_bits);
   if (layout.memory_space != 0) append_item(out, "S", layout.memory_space);
-  out += layout.split_config;
+  if (!layout.split_config.empty()) {
+    out += "SC";
+    out += layout.split_config;
+  }
   append_raw_items(out, layout.other, "P");
   if (layout.dynamic_prefix_bytes != 0) append_item(out, "M", layout.dynamic_prefix_bytes);
 }

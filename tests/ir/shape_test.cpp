@@ -139,7 +139,7 @@ TEST(ShapeText, LayoutItemsComeInXlasOrder) {
   shape.layout->tail_alignment = 4;
   shape.layout->element_bits = 16;
   shape.layout->dynamic_prefix_bytes = 8;
-  shape.layout->split_config = "SC(0:5)";
+  shape.layout->split_config = "(0:5)";
   EXPECT_EQ(to_string(shape), "f32[32,26]{1,0:T(8,128)(2,1)L(4)E(16)S(1)SC(0:5)M(8)}");
 }
 
