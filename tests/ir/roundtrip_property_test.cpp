@@ -1,0 +1,138 @@
+// Invariants of shapes on seeded random cases, and of reading and printing on real modules.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <set>
+#include <string>
+
+#include "ir/hlo_parser.h"
+#include "ir/hlo_printer.h"
+#include "ir/shape.h"
+
+namespace tilecast::ir {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RandomShapes {
+ public:
+  explicit RandomShapes(std::uint32_t seed) : engine_(seed) {}
+
+  Shape array(int max_rank, std::int64_t max_size) {
+    constexpr DType kTypes[] = {DType::kF32, DType::kBF16, DType::kS8,  DType::kPred,
+                                DType::kC64, DType::kS4,   DType::kF64, DType::kF8E4M3FN};
+    Shape shape = Shape::array(kTypes[below(std::size(kTypes))], {});
+    const auto rank = static_cast<int>(below(static_cast<std::uint64_t>(max_rank) + 1));
+    for (int i = 0; i < rank; ++i) {
+      shape.dims.push_back(1 +
+                           static_cast<std::int64_t>(below(static_cast<std::uint64_t>(max_size))));
+    }
+    shape.layout = layout(rank);
+    // Text does not tell a scalar with the default layout from one without.
+    if (rank == 0 && shape.layout == default_layout(0)) shape.layout.reset();
+    return shape;
+  }
+
+  Shape any(int depth) {
+    if (depth == 0 || below(3) != 0) return array(5, 300);
+    std::vector<Shape> elements;
+    for (std::uint64_t i = below(8); i > 0; --i) elements.push_back(any(depth - 1));
+    return Shape::tuple(std::move(elements));
+  }
+
+ private:
+  std::uint64_t below(std::uint64_t limit) { return engine_() % limit; }
+
+  Layout layout(int rank) {
+    Layout result = default_layout(rank);
+    std::shuffle(result.minor_to_major.begin(), result.minor_to_major.end(), engine_);
+    if (rank > 1 && below(2) == 0) {
+      result.tiles.push_back({std::int64_t{1} << below(4), std::int64_t{1} << below(8)});
+      if (below(2) == 0) result.tiles.push_back({2, 1});
+    }
+    if (below(4) == 0) result.memory_space = static_cast<int>(below(6));
+    if (below(8) == 0) result.tail_alignment = 1 + static_cast<std::int64_t>(below(64));
+    return result;
+  }
+
+  std::mt19937 engine_;
+};
+
+TEST(ShapeProperty, TextReadsBackAsTheSameShape) {
+  RandomShapes random(1);
+  for (int i = 0; i < 1000; ++i) {
+    const Shape shape = random.any(3);
+    EXPECT_EQ(parse_shape(to_string(shape)), shape) << to_string(shape);
+  }
+}
+
+TEST(ShapeProperty, PaddingNeverShrinksAnArray) {
+  RandomShapes random(2);
+  for (int i = 0; i < 1000; ++i) {
+    const Shape shape = random.any(2);
+    EXPECT_GE(padded_bytes(shape), unpadded_bytes(shape)) << to_string(shape);
+  }
+}
+
+// Calls `visit` with every index of an array of at most three dimensions.
+template <class Visit>
+void for_each_index(const Shape& shape, Visit&& visit) {
+  Dims index(shape.dims.size(), 0);
+  const std::int64_t count = element_count(shape);
+  for (std::int64_t i = 0; i < count; ++i) {
+    visit(index);
+    for (std::size_t dim = index.size(); dim-- > 0;) {
+      if (++index[dim] < shape.dims[dim]) break;
+      index[dim] = 0;
+    }
+  }
+}
+
+TEST(ShapeProperty, NoTwoElementsShareAPosition) {
+  RandomShapes random(3);
+  for (int i = 0; i < 200; ++i) {
+    const Shape shape = random.array(3, 9);
+    std::set<std::int64_t> positions;
+    for_each_index(shape, [&](const Dims& index) {
+      EXPECT_TRUE(positions.insert(linear_position(shape, index)).second) << to_string(shape);
+    });
+    EXPECT_EQ(static_cast<std::int64_t>(positions.size()), element_count(shape));
+  }
+}
+
+fs::path shared_folder() {
+  const char* shared = std::getenv("TILECAST_SHARED");
+  return shared != nullptr ? fs::path(shared) : fs::path(TILECAST_SOURCE_DIR) / ".." / "shared";
+}
+
+// Reads, prints and reads again every module of a folder.
+void expect_stable_text(const fs::path& folder) {
+  if (!fs::exists(folder)) GTEST_SKIP() << "no data at " << folder;
+  std::size_t modules = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() != ".hlo") continue;
+    ++modules;
+    ParseOptions options;
+    options.verify = false;  // whether a module makes sense is another test's question
+    const std::string once = print_hlo(read_hlo_file(entry.path().string(), options));
+    const std::string twice = print_hlo(parse_hlo(diag::SourceText("printed", once), options));
+    EXPECT_TRUE(once == twice) << entry.path().filename();
+  }
+  EXPECT_GT(modules, 0U);
+}
+
+TEST(TextProperty, PublicModulesPrintTheSameAgain) {
+  expect_stable_text(shared_folder() / "hlo" / "public");
+}
+TEST(TextProperty, TpuTileModulesPrintTheSameAgain) {
+  expect_stable_text(shared_folder() / "data" / "tpu_v3_tiles");
+}
+TEST(TextProperty, TheUnet3dModulePrintsTheSameAgain) {
+  expect_stable_text(shared_folder() / "data" / "tpu_v3_unet3d");
+}
+
+}  // namespace
+}  // namespace tilecast::ir

@@ -1,0 +1,157 @@
+// Does the reader and printer agree with XLA's own parser tests? The cases are third-party data
+// beside the repository; without them the test is skipped.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "diag/error.h"
+#include "ir/hlo_lexer.h"
+#include "ir/hlo_parser.h"
+#include "ir/hlo_printer.h"
+
+namespace tilecast::ir {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Case {
+  std::string name, suite, api, file, expect, message, note;
+};
+
+fs::path cases_folder() {
+  const char* shared = std::getenv("TILECAST_SHARED");
+  const fs::path root =
+      shared != nullptr ? fs::path(shared) : fs::path(TILECAST_SOURCE_DIR) / ".." / "shared";
+  return root / "hlo" / "xla_cases" / "parser";
+}
+
+std::string read(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// One CSV record: commas and doubled quotes may stand inside quotes.
+std::vector<std::string> fields(const std::string& line) {
+  std::vector<std::string> result(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '"') {
+      if (quoted && i + 1 < line.size() && line[i + 1] == '"') {
+        result.back() += line[++i];
+      } else {
+        quoted = !quoted;
+      }
+    } else if (line[i] == ',' && !quoted) {
+      result.emplace_back();
+    } else if (line[i] != '\r') {
+      result.back() += line[i];
+    }
+  }
+  return result;
+}
+
+std::vector<Case> read_cases(const fs::path& folder) {
+  std::ifstream in(folder / "index.csv");
+  std::string line;
+  std::getline(in, line);
+  std::vector<Case> cases;
+  while (std::getline(in, line)) {
+    const std::vector<std::string> row = fields(line);
+    if (row.size() < 9) continue;
+    cases.push_back({row[0], row[1], row[2], row[3], row[4], row[5], row[7]});
+  }
+  return cases;
+}
+
+std::string trimmed(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string::npos) return "";
+  return text.substr(begin, text.find_last_not_of(" \t\r\n") + 1 - begin);
+}
+
+std::string reprint_module(const Case& test, const std::string& text) {
+  ParseOptions options;
+  options.strict = true;
+  options.verify = test.expect == "reject" || test.note.starts_with("verifier");
+  const Module module = parse_hlo(diag::SourceText(test.file, text), options);
+  PrintOptions print;
+  print.short_form = test.suite == "roundtrip_short" || test.suite == "nonroundtrip";
+  if (test.suite != "HloParserSingleOpTest") return print_hlo(module, print);
+  print.names = false;
+  const Computation& entry = module.entry_computation();
+  return print_instruction(module, entry, entry.root_instruction(), print);
+}
+
+// Every token is an integer; commas stand between them.
+std::string relex(const Case& test, const std::string& text) {
+  const diag::SourceText source(test.file, text);
+  Lexer lexer(source);
+  for (Token token = lexer.next(); !token.is(Tok::kEof); token = lexer.next()) {
+    if (!token.is(Tok::kInteger) && !token.is(Tok::kComma)) throw Error("not an integer");
+  }
+  return text;
+}
+
+// What the entry point named by `api` makes of the text.
+std::string reprint(const Case& test, const std::string& text) {
+  const std::string bare = trimmed(text);
+  if (test.api == "module") return reprint_module(test, text);
+  if (test.api == "lexer") return relex(test, text);
+  if (test.api == "shape") return to_string(parse_shape(bare));
+  if (test.api == "sharding") return canonical_sharding(bare);
+  if (test.api == "frontendattributes") return canonical_frontend_attributes(bare);
+  if (test.api == "convolutiondimensionnumbers") return parse_conv_dims(bare).text;
+  if (test.api == "replicagroups") return to_string(parse_replica_groups(bare));
+  if (test.api == "paddingconfig") return to_string(parse_padding(bare));
+  if (test.api == "json_dict" && lexes_as_json_dict(text)) return text;
+  throw Error("no such entry point, or it refused the text: " + test.api);
+}
+
+// Empty when the case comes out as XLA has it, else what went wrong.
+std::string failure(const Case& test, const fs::path& folder) {
+  const std::string text = read(folder / test.file);
+  std::string printed;
+  try {
+    printed = reprint(test, text);
+  } catch (const Error& error) {
+    if (test.expect != "reject") return std::string("refused: ") + error.what();
+    const bool says_so = std::string(error.what()).find(test.message) != std::string::npos;
+    return says_so ? "" : "wanted \"" + test.message + "\", got: " + error.what();
+  }
+  if (test.expect == "reject") return "accepted; wanted \"" + test.message + "\"";
+  if (test.expect == "parse_ok") return "";
+  fs::path expected = folder / test.file;
+  if (test.expect == "parses_to_other_text") expected.replace_extension(".expected.hlo");
+  const std::string wanted = trimmed(read(expected));
+  return trimmed(printed) == wanted ? "" : "printed\n" + printed + "\nwanted\n" + wanted;
+}
+
+TEST(XlaParserCases, AtLeast98PercentComeOutAsInXla) {
+  const fs::path folder = cases_folder();
+  if (!fs::exists(folder / "index.csv")) GTEST_SKIP() << "no data at " << folder;
+  const std::vector<Case> cases = read_cases(folder);
+  ASSERT_GT(cases.size(), 100U);
+  std::size_t passed = 0, roundtrips_failed = 0;
+  for (const Case& test : cases) {
+    const std::string why = failure(test, folder);
+    if (why.empty()) {
+      ++passed;
+      continue;
+    }
+    if (test.suite.starts_with("roundtrip")) ++roundtrips_failed;
+    std::cout << "case " << test.name << " (" << test.expect << "): " << why << "\n";
+  }
+  std::cout << passed << " of " << cases.size() << " cases\n";
+  EXPECT_EQ(roundtrips_failed, 0U);
+  EXPECT_GE(static_cast<double>(passed), 0.98 * static_cast<double>(cases.size()));
+}
+
+}  // namespace
+}  // namespace tilecast::ir
