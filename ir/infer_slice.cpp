@@ -277,7 +277,7 @@ void check_reshape(const Site& site) {
   const Shape& result = site.instruction.shape;
   expect_array(operand, "reshape");
   expect_array(result, "result of reshape");
-  if (operand.dtype != result.dtype) {
+  if (!same_type_ignoring_fp(operand.dtype, result.dtype)) {
     fail("Reshape cannot change the element type: {} to {}", human(operand), human(result));
   }
   if (element_count(operand) != element_count(result)) {

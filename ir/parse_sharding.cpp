@@ -90,7 +90,7 @@ std::string read_tile_assignment(Cursor& cursor) {
   }
   std::vector<std::int64_t> ids;
   do {
-    ids.push_back(cursor.integer_from(0, "device number"));
+    ids.push_back(cursor.integer());  // the verifier judges the sign, as XLA's does
   } while (cursor.accept(Tok::kComma));
   check_explicit_devices(cursor, ids, count, begin);
   return fmt::format("devices={}{}", square(dims), fmt::join(ids, ","));
@@ -126,7 +126,7 @@ void read_sharding_attribute(Cursor& cursor, SingleSharding& sharding) {
   cursor.advance();
   if (key.text == "device") {
     if (!cursor.at(Tok::kInteger)) cursor.fail("device= attribute must be an integer");
-    sharding.devices = fmt::format("device={}", cursor.integer_from(0, "device number"));
+    sharding.devices = fmt::format("device={}", cursor.integer());
     sharding.one_device = true;
   } else if (key.text == "devices") {
     sharding.devices = read_tile_assignment(cursor);

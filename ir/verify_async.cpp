@@ -88,7 +88,8 @@ std::string_view thread_of(std::string_view thread) {
 
 void check_wrapped_thread(const Site& site, const Instruction& start, const Computation& wrapped) {
   const AsyncAttrs* attrs = start.get<AsyncAttrs>();
-  const std::string_view own = thread_of(attrs == nullptr ? "" : attrs->execution_thread);
+  const std::string_view own =
+      thread_of(attrs == nullptr ? std::string_view() : std::string_view(attrs->execution_thread));
   const std::string_view called = thread_of(wrapped.execution_thread);
   if (own != called) {
     fail("{} expects same async thread name as wrapped computation's thread name ({} vs {}).",

@@ -174,7 +174,8 @@ class BufferRules {
 
   void check_custom_call(InstrId id, const Instruction& call) const {
     const CustomCallAttrs* attrs = call.get<CustomCallAttrs>();
-    const std::string_view target = attrs == nullptr ? std::string_view() : attrs->target;
+    const std::string_view target =
+        attrs == nullptr ? std::string_view() : std::string_view(attrs->target);
     if (target == "Pin") return check_pin(id, call);
     if (target == "Unpin") return check_unpin(call);
     if (target == "CreateBuffer") return check_create(id, call);

@@ -5,7 +5,8 @@ namespace tilecast::ir::verification {
 namespace {
 
 std::string_view thread_of(const Computation& computation) {
-  return computation.execution_thread.empty() ? "main" : computation.execution_thread;
+  const std::string_view thread = computation.execution_thread;
+  return thread.empty() ? std::string_view("main") : thread;
 }
 
 void check_threads(const Site& site) {
