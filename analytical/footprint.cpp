@@ -1,0 +1,226 @@
+#include "analytical/footprint.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "analytical/footprint_steps.h"
+
+namespace tilecast::analytical {
+namespace {
+
+using ir::Kernel;
+using ir::Op;
+using ir::OpId;
+
+std::int64_t saturating_mul(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? INT64_MAX / 4 : product;
+}
+
+std::int64_t apply(const DimMap& map, const std::int64_t* source) {
+  if (map.source < 0) return map.limit;
+  std::int64_t extent = saturating_mul(source[map.source], map.scale) + map.offset;
+  if (map.second_source >= 0) {
+    extent += saturating_mul(source[map.second_source], map.second_scale);
+  }
+  extent = (extent + map.divisor - 1) / map.divisor;
+  return std::clamp<std::int64_t>(extent, 1, map.limit);
+}
+
+void apply_same_volume(const Step& step, const std::int64_t* source, Extents& out) {
+  std::int64_t left = 1;
+  for (int d = 0; d < step.source_rank; ++d) left = saturating_mul(left, source[d]);
+  for (int i = 0; i < step.rank; ++i) {
+    const int d = step.minor_first[i];
+    const std::int64_t size = std::min(left, step.dims[d].limit);
+    out[d] = std::max(out[d], size);
+    left = (left + size - 1) / size;
+  }
+}
+
+// The loops whose position the result of `step` depends on.
+std::uint32_t loops_of(const Step& step, std::uint32_t source_loops, bool from_loops) {
+  if (!from_loops) return source_loops;
+  if (step.same_volume) return source_loops;
+  std::uint32_t mask = 0;
+  for (int d = 0; d < step.rank; ++d) {
+    if (step.dims[d].source >= 0) mask |= 1U << step.dims[d].source;
+    if (step.dims[d].second_source >= 0) mask |= 1U << step.dims[d].second_source;
+  }
+  return mask;
+}
+
+// Which source dimensions a step reads, as a mask.
+std::uint32_t source_dims(const Step& step) {
+  if (step.same_volume) return (1U << step.source_rank) - 1;
+  return loops_of(step, 0, true);
+}
+
+class Builder {
+ public:
+  Builder(const Kernel& kernel, const IterationSpace& space, std::vector<Group>& groups,
+          std::vector<int>& group_of)
+      : kernel_(kernel), space_(space), groups_(groups), group_of_(group_of) {}
+
+  void run() {
+    group_of_.assign(kernel_.ops().size(), -1);
+    if (space_.anchor.valid()) assign_anchor();
+    for (int round = 0; round < 4 && !complete(); ++round) {
+      forward();
+      backward();
+    }
+    for (std::size_t i = 0; i < group_of_.size(); ++i) {
+      if (group_of_[i] < 0) add_group(OpId(i), {whole_step(region_shape(kernel_.ops()[i].shape))});
+    }
+  }
+
+ private:
+  bool complete() const {
+    return std::none_of(group_of_.begin(), group_of_.end(), [](int g) { return g < 0; });
+  }
+
+  int add_group(OpId op, std::vector<Step> steps) {
+    Group group{.steps = std::move(steps), .representative = op};
+    dims_.emplace_back();
+    for (const Step& step : group.steps) {
+      group.loops |= step.source_group < 0 ? loops_of(step, all_loops(), true)
+                                           : loops_through(step);
+      note_dims(step, dims_.back());
+    }
+    groups_.push_back(std::move(group));
+    group_of_[op.index()] = static_cast<int>(groups_.size()) - 1;
+    return group_of_[op.index()];
+  }
+
+  std::uint32_t all_loops() const { return (1U << space_.loops.size()) - 1; }
+
+  // Loop masks are tracked per dimension, so that a reduced dimension drops its loop.
+  void note_dims(const Step& step, std::array<std::uint32_t, kMaxRank>& dims) {
+    const auto source_mask = [&](int d) {
+      return step.source_group < 0 ? 1U << d : dims_[step.source_group][d];
+    };
+    std::uint32_t all = 0;
+    const std::uint32_t used = source_dims(step);
+    for (int d = 0; d < kMaxLoops; ++d) {
+      if ((used >> d & 1U) != 0) all |= source_mask(d);
+    }
+    for (int d = 0; d < step.rank; ++d) {
+      if (step.same_volume) {
+        dims[d] |= all;
+        continue;
+      }
+      if (step.dims[d].source >= 0) dims[d] |= source_mask(step.dims[d].source);
+      if (step.dims[d].second_source >= 0) dims[d] |= source_mask(step.dims[d].second_source);
+    }
+  }
+
+  std::uint32_t loops_through(const Step& step) const {
+    std::uint32_t mask = 0;
+    const std::uint32_t used = source_dims(step);
+    for (int d = 0; d < kMaxRank; ++d) {
+      if ((used >> d & 1U) != 0) mask |= dims_[step.source_group][d];
+    }
+    return mask;
+  }
+
+  void assign_anchor() {
+    const ir::Shape& shape = region_shape(kernel_.op(space_.anchor).shape);
+    Step step = whole_step(shape);
+    if (shape.rank() > kMaxRank) {
+      step = volume_step(1, shape);
+    } else {
+      for (int d = 0; d < shape.rank(); ++d) step.dims[d].source = space_.anchor_loops[d];
+    }
+    step.source_group = -1;
+    add_group(space_.anchor, {step});
+  }
+
+  // Descendants of what is known.
+  void forward() {
+    for (std::size_t i = 0; i < kernel_.ops().size(); ++i) {
+      if (group_of_[i] >= 0) continue;
+      const Op& op = kernel_.ops()[i];
+      for (std::size_t k = 0; k < op.operands.size(); ++k) {
+        const int source = group_of_[op.operands[k].index()];
+        if (source < 0 || !carries_region(kernel_, op, k)) continue;
+        Step step = forward_step(kernel_, op, k);
+        step.source_group = source;
+        join_or_add(OpId(i), {step});
+        break;
+      }
+    }
+  }
+
+  // Ancestors: all users of an op come after it, so walk from the end.
+  void backward() {
+    for (std::size_t i = kernel_.ops().size(); i-- > 0;) {
+      if (group_of_[i] >= 0) continue;
+      std::vector<Step> steps;
+      for (const OpId user : kernel_.users(OpId(i))) {
+        if (group_of_[user.index()] >= 0) add_demands(OpId(i), user, steps);
+      }
+      if (!steps.empty()) join_or_add(OpId(i), std::move(steps));
+    }
+  }
+
+  void add_demands(OpId op, OpId user, std::vector<Step>& steps) {
+    const Op& consumer = kernel_.op(user);
+    for (std::size_t k = 0; k < consumer.operands.size(); ++k) {
+      if (consumer.operands[k] != op) continue;
+      Step step = user == space_.anchor && space_.matrix
+                      ? matrix_step(kernel_, space_, k)
+                      : backward_step(kernel_, consumer, k);
+      if (!(user == space_.anchor && space_.matrix)) step.source_group = group_of_[user.index()];
+      steps.push_back(step);
+    }
+  }
+
+  void join_or_add(OpId op, std::vector<Step> steps) {
+    const int source = steps.front().source_group;
+    const bool identical =
+        source >= 0 && std::all_of(steps.begin(), steps.end(), [&](const Step& step) {
+          return step.source_group == source && is_identity(step, group_shape(source));
+        });
+    if (identical) {
+      group_of_[op.index()] = source;
+      return;
+    }
+    add_group(op, std::move(steps));
+  }
+
+  const ir::Shape& group_shape(int group) const {
+    return region_shape(kernel_.op(groups_[group].representative).shape);
+  }
+
+  const Kernel& kernel_;
+  const IterationSpace& space_;
+  std::vector<Group>& groups_;
+  std::vector<int>& group_of_;
+  std::vector<std::array<std::uint32_t, kMaxRank>> dims_;  // loops behind each dimension
+};
+
+}  // namespace
+
+Footprints::Footprints(const Kernel& kernel, const IterationSpace& space) {
+  Builder(kernel, space, groups_, group_of_).run();
+}
+
+void Footprints::evaluate(const LoopSizes& tile, std::span<Extents> out) const {
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    Extents& extents = out[g];
+    extents.fill(1);
+    for (const Step& step : groups_[g].steps) {
+      const std::int64_t* source =
+          step.source_group < 0 ? tile.data() : out[step.source_group].data();
+      if (step.same_volume) {
+        apply_same_volume(step, source, extents);
+        continue;
+      }
+      for (int d = 0; d < step.rank; ++d) {
+        extents[d] = std::max(extents[d], apply(step.dims[d], source));
+      }
+    }
+  }
+}
+
+}  // namespace tilecast::analytical

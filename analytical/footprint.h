@@ -1,0 +1,56 @@
+// What region of every op one tile needs: extents propagated through the kernel's graph.
+//
+// Ops whose extents are always equal form a group (an elementwise chain is one group). A group's
+// extents follow from another's by a Step: per dimension an affine map of up to two sources
+// (windows: stride * output + dilation * kernel position), or "as many elements" (reshape, gather).
+// The groups are computed once per kernel; evaluating them for a tile is a short loop.
+// Rules per op: DESIGN section 5; XLA operation semantics for windows, pads, slices, gathers.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "analytical/iteration_space.h"
+
+namespace tilecast::analytical {
+
+struct DimMap {
+  int source = -1;               // dimension of the source extents; -1: the whole dimension
+  std::int64_t scale = 1;
+  int second_source = -1;
+  std::int64_t second_scale = 0;
+  std::int64_t offset = 0;
+  std::int64_t divisor = 1;      // rounded up
+  std::int64_t limit = 1;        // size of the dimension: extents never exceed it
+};
+
+struct Step {
+  int source_group = -1;         // -1: the loops themselves
+  bool same_volume = false;      // as many elements as the source, minor dimensions first
+  int source_rank = 0;
+  int rank = 0;
+  std::array<DimMap, kMaxRank> dims;  // by dimension number of the group's ops
+  std::array<std::int8_t, kMaxRank> minor_first{};  // for same_volume
+};
+
+struct Group {
+  std::vector<Step> steps;       // extents are the largest that any step asks for
+  ir::OpId representative;
+  std::uint32_t loops = 0;       // bit i: the extents depend on loop i's position or size
+};
+
+class Footprints {
+ public:
+  Footprints(const ir::Kernel& kernel, const IterationSpace& space);
+
+  [[nodiscard]] std::span<const Group> groups() const { return groups_; }
+  [[nodiscard]] int group_of(ir::OpId op) const { return group_of_[op.index()]; }
+  // Extents of every group for one tile; `out` has groups().size() entries.
+  void evaluate(const LoopSizes& tile, std::span<Extents> out) const;
+
+ private:
+  std::vector<Group> groups_;
+  std::vector<int> group_of_;    // by op
+};
+
+}  // namespace tilecast::analytical

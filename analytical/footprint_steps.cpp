@@ -1,0 +1,366 @@
+#include "analytical/footprint_steps.h"
+
+#include <algorithm>
+
+namespace tilecast::analytical {
+namespace {
+
+using ir::Dims;
+using ir::Kernel;
+using ir::Op;
+using ir::Opcode;
+using ir::Shape;
+
+std::int64_t at_least_one(std::int64_t v) { return std::max<std::int64_t>(v, 1); }
+
+void map_dim(Step& step, int dim, std::int64_t source) {
+  step.dims[dim].source = static_cast<int>(source);
+}
+
+Step identity_step(const Shape& source, const Shape& shape) {
+  Step step = whole_step(shape);
+  if (source.rank() != shape.rank()) {
+    return shape.rank() == 0 ? step : volume_step(source.rank(), shape);
+  }
+  for (int d = 0; d < shape.rank(); ++d) map_dim(step, d, d);
+  return step;
+}
+
+// Input of a windowed dimension from its output: (t - 1) * stride + reach, undoing base dilation.
+void map_window(Step& step, int dim, int source, const ir::WindowDim& window) {
+  DimMap& map = step.dims[dim];
+  map.source = source;
+  map.scale = window.stride;
+  map.offset = (window.size - 1) * window.window_dilation + 1 - window.stride;
+  map.divisor = at_least_one(window.base_dilation);
+}
+
+// Reshape: dimension runs with equal products map one to one where both sides have one real
+// dimension; anything else keeps the volume.
+Step reshape_step(const Shape& source, const Shape& shape) {
+  Step step = whole_step(shape);
+  int i = 0;
+  int j = 0;
+  while (i < source.rank() || j < shape.rank()) {
+    while (i < source.rank() && source.dims[i] == 1) ++i;
+    while (j < shape.rank() && shape.dims[j] == 1) ++j;
+    if (i == source.rank() && j == shape.rank()) break;
+    if (i == source.rank() || j == shape.rank() || source.dims[i] != shape.dims[j]) {
+      return volume_step(source.rank(), shape);
+    }
+    map_dim(step, j++, i++);
+  }
+  return step;
+}
+
+Step transpose_backward(const Op& op, const Shape& shape) {
+  Step step = whole_step(shape);
+  for (int d = 0; d < static_cast<int>(op.dimensions.size()); ++d) {
+    map_dim(step, static_cast<int>(op.dimensions[d]), d);
+  }
+  return step;
+}
+
+bool contains(const Dims& dims, std::int64_t d) {
+  return std::find(dims.begin(), dims.end(), d) != dims.end();
+}
+
+// Dimensions left after a reduction, in order: kept(i) of the operand is dimension i of the result.
+Step reduce_backward(const Op& op, const Shape& shape) {
+  Step step = whole_step(shape);
+  int kept = 0;
+  for (int d = 0; d < shape.rank(); ++d) {
+    if (!contains(op.dimensions, d)) map_dim(step, d, kept++);
+  }
+  return step;
+}
+
+Step reduce_forward(const Op& op, const Shape& source, const Shape& shape) {
+  Step step = whole_step(shape);
+  int kept = 0;
+  for (int d = 0; d < source.rank(); ++d) {
+    if (!contains(op.dimensions, d) && kept < shape.rank()) map_dim(step, kept++, d);
+  }
+  return step;
+}
+
+Step window_backward(const ir::Window& window, const Shape& shape) {
+  Step step = whole_step(shape);
+  for (int d = 0; d < shape.rank() && d < static_cast<int>(window.size()); ++d) {
+    map_window(step, d, d, window[d]);
+  }
+  return step;
+}
+
+Step slice_backward(const Op& op, const Shape& shape) {
+  Step step = whole_step(shape);
+  const auto& dims = op.as<ir::SliceAttrs>().dims;
+  for (int d = 0; d < shape.rank(); ++d) {
+    map_dim(step, d, d);
+    step.dims[d].scale = dims[d].stride;
+    step.dims[d].offset = 1 - dims[d].stride;
+  }
+  return step;
+}
+
+Step pad_backward(const Op& op, const Shape& shape) {
+  Step step = whole_step(shape);
+  const auto& dims = op.as<ir::PadAttrs>().dims;
+  for (int d = 0; d < shape.rank(); ++d) {
+    map_dim(step, d, d);
+    step.dims[d].divisor = at_least_one(dims[d].interior + 1);
+  }
+  return step;
+}
+
+// Each operand of a concatenation supplies its share of a tile.
+Step concatenate_backward(const Op& op, const Shape& shape) {
+  Step step = identity_step(op.shape, shape);
+  const auto d = op.dimensions.empty() ? 0 : op.dimensions[0];
+  step.dims[d].scale = at_least_one(shape.dims[d]);
+  step.dims[d].divisor = at_least_one(op.shape.dims[d]);
+  return step;
+}
+
+// Normalisations: the big operand point by point, per-channel vectors by the feature dimension.
+Step feature_backward(const Op& op, const Shape& source, const Shape& shape) {
+  if (shape.rank() == source.rank()) return identity_step(source, shape);
+  Step step = whole_step(shape);
+  const auto feature = op.as<ir::BatchNormAttrs>().feature_index;
+  if (shape.rank() == 1 && feature < source.rank()) map_dim(step, 0, feature);
+  return step;
+}
+
+Step sort_backward(const Op& op, const Shape& shape) {
+  Step step = identity_step(shape, shape);
+  for (const std::int64_t d : op.dimensions) map_dim(step, static_cast<int>(d), -1);
+  return step;
+}
+
+Step scatter_source_backward(const Op& op, std::size_t operand, const Shape& source,
+                             const Shape& shape) {
+  if (operand != 1) return identity_step(source, shape);
+  Step step = whole_step(shape);
+  const auto& window = op.as<ir::WindowAttrs>().window;
+  for (int d = 0; d < shape.rank() && d < static_cast<int>(window.size()); ++d) {
+    map_dim(step, d, d);
+    step.dims[d].divisor = at_least_one(window[d].stride);
+  }
+  return step;
+}
+
+Step dot_backward(const Kernel& kernel, const Op& op, std::size_t operand) {
+  const ir::DotDims& dims = op.as<ir::DotAttrs>().dims;
+  const Shape& lhs = kernel.op(op.operands[0]).shape;
+  const Shape& shape = region_shape(kernel.op(op.operands[operand]).shape);
+  Step step = whole_step(shape);
+  const bool left = operand == 0;
+  const Dims& batch = left ? dims.lhs_batch : dims.rhs_batch;
+  const Dims& contracted = left ? dims.lhs_contracting : dims.rhs_contracting;
+  int next = left ? static_cast<int>(batch.size())
+                  : lhs.rank() - static_cast<int>(dims.lhs_contracting.size());
+  for (int d = 0; d < shape.rank(); ++d) {
+    const auto at = std::find(batch.begin(), batch.end(), d);
+    if (at != batch.end()) {
+      map_dim(step, d, at - batch.begin());
+    } else if (!contains(contracted, d)) {
+      map_dim(step, d, next++);
+    }
+  }
+  return step;
+}
+
+Step convolution_backward(const Op& op, std::size_t operand, const Shape& shape) {
+  const auto& attrs = op.as<ir::ConvAttrs>();
+  Step step = whole_step(shape);
+  if (operand == 1) {
+    map_dim(step, attrs.dims.kernel_output_feature, attrs.dims.output_feature);
+    return step;
+  }
+  map_dim(step, attrs.dims.input_batch, attrs.dims.output_batch);
+  for (std::size_t i = 0; i < attrs.window.size(); ++i) {
+    map_window(step, static_cast<int>(attrs.dims.input_spatial[i]),
+               static_cast<int>(attrs.dims.output_spatial[i]), attrs.window[i]);
+  }
+  return step;
+}
+
+// Rewrites the sources of a step over the anchor's dimensions into loops.
+void to_loops(Step& step, const IterationSpace& space) {
+  for (int d = 0; d < step.rank; ++d) {
+    DimMap& map = step.dims[d];
+    if (map.source >= 0) map.source = space.anchor_loops[map.source];
+  }
+  step.source_group = -1;
+}
+
+}  // namespace
+
+const Shape& region_shape(const Shape& shape) {
+  const Shape* leaf = &shape;
+  while (leaf->is_tuple() && !leaf->elements.empty()) leaf = &leaf->elements.front();
+  return *leaf;
+}
+
+Step whole_step(const Shape& shape) {
+  Step step;
+  step.rank = std::min(shape.rank(), kMaxRank);
+  for (int d = 0; d < step.rank; ++d) step.dims[d].limit = at_least_one(shape.dims[d]);
+  for (int d = kMaxRank; d < shape.rank(); ++d) {
+    step.dims[kMaxRank - 1].limit *= at_least_one(shape.dims[d]);
+  }
+  return step;
+}
+
+Step volume_step(int source_rank, const Shape& shape) {
+  Step step = whole_step(shape);
+  step.same_volume = true;
+  step.source_rank = std::min(source_rank, kMaxRank);
+  const Dims order = physical_order(shape);
+  for (int i = 0; i < step.rank; ++i) {
+    step.minor_first[i] = static_cast<std::int8_t>(
+        shape.rank() > kMaxRank ? step.rank - 1 - i : order[shape.rank() - 1 - i]);
+  }
+  return step;
+}
+
+bool is_identity(const Step& step, const Shape& source_shape) {
+  if (step.same_volume || step.rank != source_shape.rank()) return false;
+  for (int d = 0; d < step.rank; ++d) {
+    const DimMap& map = step.dims[d];
+    const bool same = map.source == d && map.scale == 1 && map.second_source < 0 &&
+                      map.offset == 0 && map.divisor == 1 &&
+                      map.limit == at_least_one(source_shape.dims[d]);
+    if (!same) return false;
+  }
+  return true;
+}
+
+bool carries_region(const Kernel& kernel, const Op& op, std::size_t operand) {
+  const Shape& shape = region_shape(kernel.op(op.operands[operand]).shape);
+  if (shape.is_scalar() && !region_shape(op.shape).is_scalar()) return false;
+  switch (op.opcode) {
+    case Opcode::kGather:
+    case Opcode::kDynamicSlice:
+    case Opcode::kPad:
+      return operand == 0;
+    case Opcode::kDynamicUpdateSlice:
+      return operand <= 1;
+    case Opcode::kReduce:
+    case Opcode::kReduceWindow:
+      return operand < op.operands.size() / 2;
+    default:
+      return true;
+  }
+}
+
+Step backward_step(const Kernel& kernel, const Op& op, std::size_t operand) {
+  const Shape& shape = region_shape(kernel.op(op.operands[operand]).shape);
+  const Shape& result = region_shape(op.shape);
+  if (shape.rank() > kMaxRank || result.rank() > kMaxRank) {
+    return volume_step(result.rank(), shape);
+  }
+  if (!carries_region(kernel, op, operand) && shape.is_scalar()) return whole_step(shape);
+  switch (op.opcode) {
+    case Opcode::kBroadcast: {
+      Step step = whole_step(shape);
+      for (int d = 0; d < shape.rank(); ++d) map_dim(step, d, op.dimensions[d]);
+      return step;
+    }
+    case Opcode::kTranspose: return transpose_backward(op, shape);
+    case Opcode::kReshape:
+    case Opcode::kBitcast: return reshape_step(result, shape);
+    case Opcode::kReduce: return reduce_backward(op, shape);
+    case Opcode::kReduceWindow: return window_backward(op.as<ir::WindowAttrs>().window, shape);
+    case Opcode::kSelectAndScatter: return scatter_source_backward(op, operand, result, shape);
+    case Opcode::kSlice: return slice_backward(op, shape);
+    case Opcode::kPad: return pad_backward(op, shape);
+    case Opcode::kConcatenate: return concatenate_backward(op, shape);
+    case Opcode::kSort: return sort_backward(op, shape);
+    case Opcode::kFft: return whole_step(shape);
+    case Opcode::kBatchNormTraining:
+    case Opcode::kBatchNormInference:
+    case Opcode::kBatchNormGrad: return feature_backward(op, result, shape);
+    case Opcode::kDot:
+      if (op.get<ir::DotAttrs>() != nullptr) return dot_backward(kernel, op, operand);
+      break;
+    case Opcode::kConvolution: return convolution_backward(op, operand, shape);
+    case Opcode::kGather:
+    case Opcode::kScatter: return volume_step(result.rank(), shape);
+    default: break;
+  }
+  return identity_step(result, shape);
+}
+
+Step forward_step(const Kernel& kernel, const Op& op, std::size_t operand) {
+  const Shape& source = region_shape(kernel.op(op.operands[operand]).shape);
+  const Shape& shape = region_shape(op.shape);
+  if (shape.rank() > kMaxRank || source.rank() > kMaxRank) {
+    return volume_step(source.rank(), shape);
+  }
+  switch (op.opcode) {
+    case Opcode::kBroadcast: {
+      Step step = whole_step(shape);
+      for (int d = 0; d < source.rank(); ++d) {
+        map_dim(step, static_cast<int>(op.dimensions[d]), d);
+      }
+      return step;
+    }
+    case Opcode::kTranspose: {
+      Step step = whole_step(shape);
+      for (int d = 0; d < shape.rank(); ++d) map_dim(step, d, op.dimensions[d]);
+      return step;
+    }
+    case Opcode::kReshape:
+    case Opcode::kBitcast: return reshape_step(source, shape);
+    case Opcode::kReduce: return reduce_forward(op, source, shape);
+    case Opcode::kReduceWindow: {
+      Step step = identity_step(source, shape);
+      const auto& window = op.as<ir::WindowAttrs>().window;
+      for (int d = 0; d < shape.rank() && d < static_cast<int>(window.size()); ++d) {
+        step.dims[d].divisor = at_least_one(window[d].stride);
+      }
+      return step;
+    }
+    case Opcode::kDot:
+    case Opcode::kConvolution:
+    case Opcode::kGather:
+    case Opcode::kScatter: return volume_step(source.rank(), shape);
+    default: return identity_step(source, shape);
+  }
+}
+
+Step matrix_step(const Kernel& kernel, const IterationSpace& space, std::size_t operand) {
+  const Op& op = kernel.op(space.anchor);
+  Step step = backward_step(kernel, op, operand);
+  to_loops(step, space);
+  if (operand > 1) return step;
+  if (const auto* conv = op.get<ir::ConvAttrs>()) {
+    const MatrixLoops& matrix = *space.matrix;
+    const auto& dims = conv->dims;
+    for (std::size_t i = 0; i < matrix.positions.size() && i < conv->window.size(); ++i) {
+      const auto& window = conv->window[i];
+      DimMap& map = step.dims[operand == 0 ? dims.input_spatial[i] : dims.kernel_spatial[i]];
+      if (operand == 1) {
+        map.source = matrix.positions[i];
+      } else {
+        map.second_source = matrix.positions[i];
+        map.second_scale = window.window_dilation;
+        map.offset = 1 - window.stride - window.window_dilation;
+      }
+    }
+    if (matrix.contraction.empty()) return step;
+    const int feature = operand == 0 ? dims.input_feature : dims.kernel_input_feature;
+    step.dims[feature].source = matrix.contraction[0];
+    if (operand == 0) step.dims[feature].scale = at_least_one(conv->feature_group_count);
+    return step;
+  }
+  const ir::DotDims& dims = op.as<ir::DotAttrs>().dims;
+  const Dims& contracted = operand == 0 ? dims.lhs_contracting : dims.rhs_contracting;
+  for (std::size_t i = 0; i < contracted.size() && i < space.matrix->contraction.size(); ++i) {
+    step.dims[contracted[i]].source = space.matrix->contraction[i];
+  }
+  return step;
+}
+
+}  // namespace tilecast::analytical

@@ -1,0 +1,265 @@
+#include "analytical/iteration_space.h"
+
+#include <algorithm>
+
+namespace tilecast::analytical {
+namespace {
+
+using ir::Dims;
+using ir::Kernel;
+using ir::Op;
+using ir::OpClass;
+using ir::OpId;
+using ir::Opcode;
+using ir::Shape;
+
+// Multiply-adds of a dot or convolution, without the special cases of XLA's count.
+double matrix_work(const Kernel& kernel, const Op& op) {
+  double work = static_cast<double>(ir::element_count(op.shape));
+  const Shape& rhs = kernel.op(op.operands[1]).shape;
+  if (const auto* conv = op.get<ir::ConvAttrs>()) {
+    const double columns = static_cast<double>(op.shape.dims[conv->dims.output_feature]);
+    return work * static_cast<double>(ir::element_count(rhs)) / std::max(columns, 1.0);
+  }
+  if (const auto* dot = op.get<ir::DotAttrs>()) {
+    for (const std::int64_t d : dot->dims.rhs_contracting) work *= static_cast<double>(rhs.dims[d]);
+  }
+  return work;
+}
+
+bool has_matrix_loops(const Op& op) {
+  return op.shape.is_array() && op.shape.rank() <= kMaxRank &&
+         (op.opcode == Opcode::kDot || op.opcode == Opcode::kConvolution);
+}
+
+OpId find_matrix_op(const Kernel& kernel) {
+  OpId best;
+  double most = 0;
+  for (std::size_t i = 0; i < kernel.ops().size(); ++i) {
+    const Op& op = kernel.ops()[i];
+    if (!has_matrix_loops(op)) continue;
+    const double work = matrix_work(kernel, op);
+    if (work > most) {
+      most = work;
+      best = OpId(i);
+    }
+  }
+  return best;
+}
+
+std::int64_t elements_or_zero(const Shape& shape) {
+  return shape.is_array() ? ir::element_count(shape) : 0;
+}
+
+// The op whose region a tile cuts when there is no matrix work.
+OpId find_anchor(const Kernel& kernel) {
+  OpId anchor;
+  std::int64_t most = -1;
+  for (const OpId id : kernel.outputs()) {
+    if (elements_or_zero(kernel.op(id).shape) > most) {
+      most = elements_or_zero(kernel.op(id).shape);
+      anchor = id;
+    }
+  }
+  for (const Op& op : kernel.ops()) {
+    if (op.opcode != Opcode::kReduce || op.operands.empty()) continue;
+    const OpId input = op.operands[0];
+    if (elements_or_zero(kernel.op(input).shape) > most) {
+      most = elements_or_zero(kernel.op(input).shape);
+      anchor = input;
+    }
+  }
+  const bool update = anchor.valid() && kernel.op(anchor).opcode == Opcode::kDynamicUpdateSlice;
+  return update ? kernel.op(anchor).operands[1] : anchor;
+}
+
+std::int64_t granule_of(const hwdesc::NativeTile& native, int physical, int rank) {
+  if (!native.tiled) return 1;
+  if (rank == 1) return native.sublanes * native.lanes;
+  if (physical == rank - 1) return native.lanes;
+  return physical == rank - 2 ? native.sublanes : 1;
+}
+
+// The layout a tile's output bounds refer to: that of an output with the anchor's dimensions.
+const Shape& tiled_shape(const Kernel& kernel, OpId anchor) {
+  const Shape& own = kernel.op(anchor).shape;
+  for (const OpId id : kernel.outputs()) {
+    if (ir::same_dims(kernel.op(id).shape, own)) return kernel.op(id).shape;
+  }
+  return own;
+}
+
+void add_anchor_loops(const Kernel& kernel, const hwdesc::NativeTile& native,
+                      IterationSpace& space) {
+  const Shape& shape = tiled_shape(kernel, space.anchor);
+  const Dims order = physical_order(shape);
+  const int rank = shape.rank();
+  space.anchor_loops.assign(rank, -1);
+  for (int slot = 0; slot < rank; ++slot) {
+    const auto dim = order[slot];
+    space.anchor_loops[dim] = static_cast<int>(space.loops.size());
+    space.loops.push_back({.size = shape.dims[dim],
+                           .granule = granule_of(native, slot, rank),
+                           .slot = slot});
+  }
+  space.output_slots = rank;
+}
+
+// Adds the loop of one contracted dimension of the right-hand side, cut by the kernel list.
+int add_reduction_loop(IterationSpace& space, const Shape& rhs, std::int64_t dim,
+                       const hwdesc::NativeTile& native) {
+  if (space.loops.size() >= kMaxLoops) return -1;
+  const Dims order = physical_order(rhs);
+  const auto at = std::find(order.begin(), order.end(), dim);
+  const int slot = static_cast<int>(at - order.begin());
+  const int loop = static_cast<int>(space.loops.size());
+  space.loops.push_back({.size = rhs.dims[dim],
+                         .granule = granule_of(native, slot, rhs.rank()),
+                         .reduction = true,
+                         .list = TileList::kKernel,
+                         .slot = slot});
+  space.kernel_slot_loops[slot] = loop;
+  return loop;
+}
+
+void push_loop(std::vector<int>& loops, int loop) {
+  if (loop >= 0) loops.push_back(loop);
+}
+
+void add_conv_loops(const Kernel& kernel, const Op& op, const hwdesc::NativeTile& native,
+                    IterationSpace& space, MatrixLoops& matrix) {
+  const auto& attrs = op.as<ir::ConvAttrs>();
+  const Shape& rhs = kernel.op(op.operands[1]).shape;
+  for (int d = 0; d < op.shape.rank(); ++d) {
+    (d == attrs.dims.output_feature ? matrix.columns : matrix.rows)
+        .push_back(space.anchor_loops[d]);
+  }
+  for (const std::int64_t d : attrs.dims.kernel_spatial) {
+    push_loop(matrix.positions, add_reduction_loop(space, rhs, d, native));
+  }
+  push_loop(matrix.contraction,
+            add_reduction_loop(space, rhs, attrs.dims.kernel_input_feature, native));
+  matrix.groups = std::max(attrs.feature_group_count, attrs.batch_group_count);
+}
+
+void add_dot_loops(const Kernel& kernel, const Op& op, const hwdesc::NativeTile& native,
+                   IterationSpace& space, MatrixLoops& matrix) {
+  const ir::DotDims& dims = op.as<ir::DotAttrs>().dims;
+  const Shape& lhs = kernel.op(op.operands[0]).shape;
+  const Shape& rhs = kernel.op(op.operands[1]).shape;
+  const int batch = static_cast<int>(dims.lhs_batch.size());
+  const int rows = lhs.rank() - batch - static_cast<int>(dims.lhs_contracting.size());
+  for (int d = 0; d < op.shape.rank(); ++d) {
+    auto& role = d < batch ? matrix.batch : d < batch + rows ? matrix.rows : matrix.columns;
+    role.push_back(space.anchor_loops[d]);
+  }
+  for (const std::int64_t d : dims.rhs_contracting) {
+    push_loop(matrix.contraction, add_reduction_loop(space, rhs, d, native));
+  }
+}
+
+void add_matrix_loops(const Kernel& kernel, const hwdesc::NativeTile& native,
+                      IterationSpace& space) {
+  const Op& op = kernel.op(space.anchor);
+  MatrixLoops matrix;
+  matrix.op = space.anchor;
+  matrix.lhs_dtype = ir::name(kernel.op(op.operands[0]).shape.dtype);
+  space.kernel_slots = kernel.op(op.operands[1]).shape.rank();
+  space.kernel_slot_loops.assign(space.kernel_slots, -1);
+  if (op.opcode == Opcode::kConvolution) {
+    add_conv_loops(kernel, op, native, space, matrix);
+  } else {
+    add_dot_loops(kernel, op, native, space, matrix);
+  }
+  space.matrix = std::move(matrix);
+}
+
+// Matrix units hold weights still, so loops that change the weights run outermost (and reductions
+// innermost, for their accumulator); other kernels run in physical order.
+std::vector<int> loop_order(const IterationSpace& space) {
+  std::vector<int> order;
+  const auto append = [&order](const std::vector<int>& loops) {
+    std::vector<int> sorted = loops;
+    std::sort(sorted.begin(), sorted.end());
+    order.insert(order.end(), sorted.begin(), sorted.end());
+  };
+  if (space.matrix) {
+    append(space.matrix->batch);
+    append(space.matrix->columns);
+    append(space.matrix->rows);
+    append(space.matrix->positions);
+    append(space.matrix->contraction);
+    return order;
+  }
+  for (std::size_t i = 0; i < space.loops.size(); ++i) order.push_back(static_cast<int>(i));
+  return order;
+}
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+Dims physical_order(const Shape& shape) {
+  Dims order;
+  const int rank = shape.rank();
+  if (shape.layout && static_cast<int>(shape.layout->minor_to_major.size()) == rank) {
+    order.assign(shape.layout->minor_to_major.rbegin(), shape.layout->minor_to_major.rend());
+    return order;
+  }
+  for (int d = 0; d < rank; ++d) order.push_back(d);
+  return order;
+}
+
+IterationSpace make_iteration_space(const Kernel& kernel, const hwdesc::NativeTile& native) {
+  IterationSpace space;
+  const OpId matrix = find_matrix_op(kernel);
+  space.anchor = matrix.valid() ? matrix : find_anchor(kernel);
+  if (!space.anchor.valid()) return space;
+  if (kernel.op(space.anchor).shape.rank() > kMaxRank) {
+    space.flags.push_back("rank above 8: streamed as one dimension");
+    space.loops.push_back({.size = std::max<std::int64_t>(
+                               ir::element_count(kernel.op(space.anchor).shape), 1),
+                           .granule = native.tiled ? native.sublanes * native.lanes : 1});
+    space.output_slots = 1;
+    space.order = {0};
+    return space;
+  }
+  add_anchor_loops(kernel, native, space);
+  if (matrix.valid()) add_matrix_loops(kernel, native, space);
+  for (Loop& loop : space.loops) loop.size = std::max<std::int64_t>(loop.size, 1);
+  space.order = loop_order(space);
+  return space;
+}
+
+LoopSizes tile_extents(const IterationSpace& space, const TileConfig& tile) {
+  LoopSizes extents;
+  extents.fill(1);
+  for (std::size_t i = 0; i < space.loops.size(); ++i) {
+    const Loop& loop = space.loops[i];
+    const Dims& list = loop.list == TileList::kOutput ? tile.output : tile.kernel;
+    const bool cut = static_cast<std::size_t>(loop.slot) < list.size();
+    const std::int64_t units = cut ? std::min(list[loop.slot], loop.units()) : loop.units();
+    extents[i] = std::min(std::max<std::int64_t>(units, 1) * loop.granule, loop.size);
+  }
+  return extents;
+}
+
+TileConfig tile_of_trips(const IterationSpace& space, const LoopSizes& trips) {
+  TileConfig tile;
+  tile.output.assign(space.output_slots, 1);
+  tile.kernel.assign(space.kernel_slots, 1);
+  for (std::size_t i = 0; i < space.loops.size(); ++i) {
+    const Loop& loop = space.loops[i];
+    Dims& list = loop.list == TileList::kOutput ? tile.output : tile.kernel;
+    list[loop.slot] = ceil_div(loop.units(), std::max<std::int64_t>(trips[i], 1));
+  }
+  return tile;
+}
+
+TileConfig full_tile(const IterationSpace& space) {
+  LoopSizes once;
+  once.fill(1);
+  return tile_of_trips(space, once);
+}
+
+}  // namespace tilecast::analytical

@@ -1,0 +1,69 @@
+// The loop nest of a kernel on a tiled machine: which dimensions a tile cuts, in which order they
+// run, and what region of every operand one tile needs.
+//
+// One op anchors the space: a convolution or dot (its output dimensions plus the dimensions it
+// contracts), else the input of the largest reduction, else the largest output. From the extents of
+// the anchor's tile the extents of every other op follow by walking the graph (footprint.h).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analytical/tile.h"
+#include "hwdesc/device.h"
+#include "ir/kernel.h"
+
+namespace tilecast::analytical {
+
+inline constexpr int kMaxLoops = 12;
+inline constexpr int kMaxRank = 8;
+
+using Extents = std::array<std::int64_t, kMaxRank>;   // per dimension of an op, elements
+using LoopSizes = std::array<std::int64_t, kMaxLoops>;  // per loop, elements
+
+enum class TileList : std::uint8_t { kOutput, kKernel };
+
+struct Loop {
+  std::int64_t size = 1;      // elements
+  std::int64_t granule = 1;   // elements per tile unit: 8 sublanes, 128 lanes, else 1
+  bool reduction = false;     // contracted: splitting it needs an accumulator
+  TileList list = TileList::kOutput;
+  int slot = 0;               // position in that list of a TileConfig
+  [[nodiscard]] std::int64_t units() const { return (size + granule - 1) / granule; }
+};
+
+// Matrix work of the anchor: which loops make its rows (M), columns (N), contraction (K) and batch.
+struct MatrixLoops {
+  std::vector<int> rows, columns, contraction, batch;
+  std::vector<int> positions;        // kernel window positions: each its own weight matrix
+  std::int64_t groups = 1;           // feature groups
+  std::string lhs_dtype;
+  ir::OpId op;
+};
+
+struct IterationSpace {
+  std::vector<Loop> loops;           // anchor dimensions first, then contracted ones
+  std::vector<int> order;            // loop indices, outermost first
+  ir::OpId anchor;
+  std::vector<int> anchor_loops;     // loop of each anchor dimension
+  std::optional<MatrixLoops> matrix;
+  std::size_t output_slots = 0, kernel_slots = 0;
+  std::vector<int> kernel_slot_loops;  // loop cut by each slot of the kernel list, -1 = none
+  std::vector<std::string> flags;      // what was approximated
+};
+
+[[nodiscard]] IterationSpace make_iteration_space(const ir::Kernel& kernel,
+                                                  const hwdesc::NativeTile& native);
+
+// Tile extent of every loop, in elements, clamped to the loop.
+[[nodiscard]] LoopSizes tile_extents(const IterationSpace& space, const TileConfig& tile);
+[[nodiscard]] TileConfig full_tile(const IterationSpace& space);
+// The tile that cuts loop i into `trips[i]` pieces (of whole units).
+[[nodiscard]] TileConfig tile_of_trips(const IterationSpace& space, const LoopSizes& trips);
+
+// Dimension numbers of `shape`, most major first.
+[[nodiscard]] ir::Dims physical_order(const ir::Shape& shape);
+
+}  // namespace tilecast::analytical

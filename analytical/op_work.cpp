@@ -1,0 +1,150 @@
+#include "analytical/op_work.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace tilecast::analytical {
+namespace {
+
+using ir::Kernel;
+using ir::Op;
+using ir::OpClass;
+using ir::OpId;
+using ir::Opcode;
+using ir::Shape;
+
+double cost_of(const std::map<std::string, double>& table, Opcode opcode) {
+  const auto found = table.find(std::string(ir::name(opcode)));
+  return found == table.end() ? 1.0 : found->second;
+}
+
+bool minor_is_reduced(const Op& op, const Shape& input) {
+  const ir::Dims order = physical_order(input);
+  return !order.empty() && std::find(op.dimensions.begin(), op.dimensions.end(), order.back()) !=
+                               op.dimensions.end();
+}
+
+// Do lanes keep their elements when `from` becomes `to`? (`minor` = the operand's minor dimension
+// in the numbering of the result, -1 when it is not one dimension any more.)
+bool lanes_move(const Shape& from, const Shape& to, const Op& op) {
+  if (from.rank() == 0 || to.rank() == 0) return false;
+  const auto from_minor = physical_order(from).back();
+  const auto to_minor = physical_order(to).back();
+  switch (op.opcode) {
+    case Opcode::kTranspose:
+      return to_minor >= static_cast<std::int64_t>(op.dimensions.size()) ||
+             op.dimensions[to_minor] != from_minor;
+    case Opcode::kReshape: return from.dims[from_minor] != to.dims[to_minor];
+    default: return from_minor != to_minor;
+  }
+}
+
+double log2_of(std::int64_t n) { return std::ceil(std::log2(std::max<double>(2.0, double(n)))); }
+
+double window_size(const Op& op) {
+  double size = 1;
+  if (const auto* attrs = op.get<ir::WindowAttrs>()) {
+    for (const ir::WindowDim& dim : attrs->window) size *= static_cast<double>(dim.size);
+  }
+  return size;
+}
+
+// A bitonic network of compare-exchanges over `n` keys: log2(n) (log2(n) + 1) / 2 steps each.
+double sort_steps(const Op& op, const Shape& shape) {
+  const auto dim = op.dimensions.empty() ? shape.rank() - 1 : op.dimensions[0];
+  if (dim < 0 || dim >= shape.rank()) return 1;
+  const double stages = log2_of(shape.dims[dim]);
+  return stages * (stages + 1) / 2;
+}
+
+double contraction_of(const Kernel& kernel, const Op& op) {
+  const Shape& rhs = kernel.op(op.operands[1]).shape;
+  double k = 1;
+  if (const auto* dot = op.get<ir::DotAttrs>()) {
+    for (const std::int64_t d : dot->dims.rhs_contracting) k *= static_cast<double>(rhs.dims[d]);
+  } else if (const auto* conv = op.get<ir::ConvAttrs>()) {
+    k = static_cast<double>(ir::element_count(rhs)) /
+        std::max(1.0, static_cast<double>(rhs.dims[conv->dims.kernel_output_feature]));
+  }
+  return k;
+}
+
+void add_reduction(const Kernel& kernel, const Op& op, int group, int input_group,
+                   std::vector<ElementWork>& work) {
+  const double steps = std::max(op.applied_flops, 1.0);
+  switch (op.opcode) {
+    case Opcode::kReduceWindow:
+    case Opcode::kSelectAndScatter: work[group].vector += steps * window_size(op); break;
+    default: {
+      work[input_group].vector += steps;
+      if (minor_is_reduced(op, kernel.op(op.operands[0]).shape)) {
+        work[input_group].cross_lane_reduce += 1;
+      }
+    }
+  }
+  work[input_group].transcendental += op.applied_transcendentals;
+}
+
+void add_movement(const Kernel& kernel, const Op& op, int group, std::vector<ElementWork>& work) {
+  if (op.operands.empty()) {
+    work[group].vector += 1;  // iota
+    return;
+  }
+  const Shape& from = kernel.op(op.operands[0]).shape;
+  if (op.opcode == Opcode::kBroadcast || op.opcode == Opcode::kSlice) return;
+  const bool relayout = op.opcode == Opcode::kTranspose || op.opcode == Opcode::kReshape ||
+                        op.opcode == Opcode::kCopy;
+  if (relayout && from.is_array() && op.shape.is_array() && lanes_move(from, op.shape, op)) {
+    work[group].cross_lane += 1;
+  }
+  if (op.opcode == Opcode::kReverse) work[group].cross_lane += 1;
+  if (op.opcode == Opcode::kPad || op.opcode == Opcode::kConcatenate) work[group].vector += 1;
+}
+
+// XLA expands these into elementwise code and reductions; counted as passes over the big operand.
+constexpr double kNormalizationOpsPerElement = 6;
+constexpr double kFftOpsPerElementAndStage = 5;   // radix-2 butterfly: 10 real ops per 2 points
+constexpr double kRandomOpsPerElement = 60;       // Threefry-2x32: 20 rounds x 6 ops per 2 words
+
+}  // namespace
+
+void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
+                 const Footprints& footprints, std::vector<ElementWork>& by_group) {
+  const Op& op = kernel.op(id);
+  const int group = footprints.group_of(id);
+  const int input_group = op.operands.empty() ? group : footprints.group_of(op.operands[0]);
+  ElementWork& work = by_group[group];
+  switch (ir::op_class(op.opcode)) {
+    case OpClass::kElementwise:
+      work.vector += op.opcode == Opcode::kMap ? std::max(op.applied_flops, 1.0)
+                                               : cost_of(device.vector.op_cycles, op.opcode);
+      break;
+    case OpClass::kTranscendental:
+      work.transcendental += cost_of(device.transcendental.op_cost, op.opcode);
+      break;
+    case OpClass::kReduction: add_reduction(kernel, op, group, input_group, by_group); break;
+    case OpClass::kDataMovement: add_movement(kernel, op, group, by_group); break;
+    case OpClass::kMatrix: work.matrix_flops += 2 * contraction_of(kernel, op); break;
+    case OpClass::kIndexed: work.irregular += 1; break;
+    case OpClass::kSort:
+      by_group[input_group].vector += sort_steps(op, kernel.op(op.operands[0]).shape);
+      by_group[input_group].cross_lane += sort_steps(op, kernel.op(op.operands[0]).shape);
+      break;
+    case OpClass::kRandom: work.vector += kRandomOpsPerElement; break;
+    case OpClass::kNormalization: by_group[input_group].vector += kNormalizationOpsPerElement; break;
+    case OpClass::kLinearAlgebra:
+      by_group[input_group].vector +=
+          kFftOpsPerElementAndStage * log2_of(ir::element_count(kernel.op(op.operands[0]).shape));
+      break;
+    default: break;
+  }
+  if (op.opcode == Opcode::kParameter && op.shape.is_array()) {
+    work.load_bytes += ir::storage_bytes(op.shape.dtype);
+  }
+  for (const OpId output : kernel.outputs()) {
+    if (output == id && op.shape.is_array()) work.store_bytes += ir::storage_bytes(op.shape.dtype);
+  }
+}
+
+}  // namespace tilecast::analytical

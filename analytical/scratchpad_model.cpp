@@ -1,0 +1,384 @@
+#include "analytical/scratchpad_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analytical/pipeline.h"
+
+namespace tilecast::analytical {
+namespace {
+
+constexpr std::size_t index_of(Bound bound) { return static_cast<std::size_t>(bound); }
+constexpr bool has(BoundMask mask, Bound bound) { return (mask >> index_of(bound) & 1U) != 0; }
+
+// A result smaller than this share of the scratchpad stays there while outer loops revisit it.
+constexpr double kAccumulatorShare = 1.0 / 8;
+// Ragged loops costed exactly; further ones count as interior tiles.
+constexpr int kMaxRagged = 3;
+
+// Interior and edge extents of the ragged loops: 2^n combinations with their shares.
+struct TileClasses {
+  int ragged[kMaxRagged];
+  int count = 0;
+};
+
+}  // namespace
+
+ScratchpadModel::ScratchpadModel(const ir::Kernel& kernel, const hwdesc::Device& device)
+    : device_(&device),
+      space_(make_iteration_space(kernel, device.native_tile)),
+      footprints_(kernel, space_),
+      compute_(kernel, device, space_, footprints_) {
+  const hwdesc::MemoryLevel& memory = device.main_memory();
+  const hwdesc::TransferEngine& engine = device.engines.front();
+  read_rate_ = memory.bandwidth.value * memory.efficiency;
+  write_rate_ = memory.write_bandwidth.value_or(memory.bandwidth).value * memory.efficiency;
+  latency_s_ = memory.latency.value;
+  full_duplex_ = memory.full_duplex;
+  setup_s_ = engine.setup.value;
+  overhead_s_ = engine.iteration_overhead.value;
+  stages_ = engine.stages;
+  cycle_s_ = 1.0 / device.clock.value;
+  add_streams(kernel);
+}
+
+void ScratchpadModel::add_streams(const ir::Kernel& kernel) {
+  const double granule = device_->main_memory().granule.value;
+  const int home = device_->main_memory().memory_space;
+  const auto stream = [&](ir::OpId id) {
+    const ir::Shape& shape = kernel.op(id).shape;
+    const int group = footprints_.group_of(id);
+    return Stream{.array = stored_array(shape, granule),
+                  .group = group,
+                  .loops = footprints_.groups()[group].loops,
+                  .in_main_memory = shape.memory_space() == std::max(home, 0),
+                  .op = id};
+  };
+  for (std::size_t i = 0; i < kernel.parameters().size(); ++i) {
+    const ir::OpId id = kernel.parameters()[i];
+    const bool updated = std::any_of(kernel.in_place().begin(), kernel.in_place().end(),
+                                     [&](const auto& pair) { return pair.second == i; });
+    const auto users = kernel.users(id);
+    const bool only_updated =
+        updated && std::all_of(users.begin(), users.end(), [&](ir::OpId user) {
+          return kernel.op(user).opcode == ir::Opcode::kDynamicUpdateSlice &&
+                 kernel.op(user).operands[0] == id;
+        });
+    if (only_updated || !kernel.op(id).shape.is_array()) continue;
+    inputs_.push_back(stream(id));
+  }
+  for (const ir::OpId id : kernel.outputs()) {
+    if (!kernel.op(id).shape.is_array()) continue;
+    const ir::Op& op = kernel.op(id);
+    const bool update = op.opcode == ir::Opcode::kDynamicUpdateSlice;
+    outputs_.push_back(stream(update ? op.operands[1] : id));
+    Stream& output = outputs_.back();
+    output.resident = revisited(output.loops) && whole_bytes(output.array) <=
+                                                     kAccumulatorShare *
+                                                         device_->scratchpad().capacity.value;
+  }
+}
+
+// Does an outer loop come back to the same tile of a result after inner loops moved away from it?
+bool ScratchpadModel::revisited(std::uint32_t loops) const {
+  bool outside = false;
+  for (const int loop : space_.order) {
+    const bool moves_tile = (loops >> loop & 1U) != 0;
+    if (moves_tile && outside) return true;
+    outside = outside || (!moves_tile && !space_.loops[loop].reduction);
+  }
+  return false;
+}
+
+ScratchpadModel::Shape ScratchpadModel::prepare(const TileConfig& tile,
+                                                std::span<Extents> groups) const {
+  Shape shape;
+  shape.extents = tile_extents(space_, tile);
+  shape.trips.fill(1);
+  for (std::size_t i = 0; i < space_.loops.size(); ++i) {
+    shape.trips[i] = (space_.loops[i].size + shape.extents[i] - 1) / shape.extents[i];
+  }
+  footprints_.evaluate(shape.extents, groups);
+  shape.scratchpad_bytes = footprint_bytes(shape, groups);
+  return shape;
+}
+
+double ScratchpadModel::footprint_bytes(const Shape& shape, std::span<const Extents> groups) const {
+  double bytes = 0;
+  std::uint32_t cut = 0;
+  bool split = false;
+  for (std::size_t i = 0; i < space_.loops.size(); ++i) {
+    if (shape.trips[i] <= 1) continue;
+    cut |= 1U << i;
+    split = split || space_.loops[i].reduction;
+  }
+  const auto add = [&](const Stream& stream) {
+    const double buffers = (stream.loops & cut) != 0 ? stages_ : 1;
+    bytes += buffers * resident_bytes(stream.array, groups[stream.group]);
+  };
+  for (const Stream& stream : inputs_) add(stream);
+  for (const Stream& stream : outputs_) {
+    if (stream.resident) {
+      bytes += whole_bytes(stream.array);
+    } else {
+      add(stream);
+    }
+  }
+  if (split) bytes += compute_.accumulator_bytes(groups);
+  return bytes;
+}
+
+ScratchpadModel::Uses ScratchpadModel::uses(const Shape& shape, std::span<const Extents> groups,
+                                            BoundMask removed) const {
+  const auto drop = [removed](UnitCycles cycles) {
+    if (has(removed, Bound::kMatrix)) cycles.matrix = 0;
+    if (has(removed, Bound::kVector)) cycles.vector = 0;
+    if (has(removed, Bound::kTranscendental)) cycles.transcendental = 0;
+    if (has(removed, Bound::kCrossLane)) cycles.cross_lane = 0;
+    if (has(removed, Bound::kOnChip)) cycles.on_chip = 0;
+    return cycles;
+  };
+  Uses use;
+  UnitCycles after = compute_.epilogue(groups);
+  if (space_.matrix) {
+    use.iteration = compute_.prologue(groups);
+    if (compute_.has_matrix_work()) {
+      use.iteration.matrix += compute_.matrix_cycles(shape.extents);
+    } else {
+      use.iteration.vector += compute_.vector_matrix_cycles(shape.extents);
+    }
+    for (std::size_t i = 0; i < space_.loops.size(); ++i) {
+      if (!space_.loops[i].reduction || shape.trips[i] <= 1) continue;
+      const UnitCycles partial = compute_.accumulate(groups);
+      use.iteration.vector += partial.vector;
+      use.iteration.on_chip += partial.on_chip;
+      break;
+    }
+    use.iteration = drop(use.iteration);
+    use.finish = drop(after);
+    use.finish_s = compute_.overlapped(use.finish) * cycle_s_;
+  } else {
+    use.iteration = drop(after);
+  }
+  use.iteration_s = compute_.overlapped(use.iteration) * cycle_s_;
+  return use;
+}
+
+ScratchpadModel::Moves ScratchpadModel::moves(std::uint32_t changed,
+                                              std::span<const Extents> groups) const {
+  Moves moved;
+  for (const Stream& stream : inputs_) {
+    if (!stream.in_main_memory || (stream.loops & changed) == 0) continue;
+    moved.read_bytes += region_bytes(stream.array, groups[stream.group]);
+    moved.reads += 1;
+  }
+  for (const Stream& stream : outputs_) {
+    if (!stream.in_main_memory || stream.resident || (stream.loops & changed) == 0) continue;
+    moved.write_bytes += region_bytes(stream.array, groups[stream.group]);
+    moved.writes += 1;
+  }
+  return moved;
+}
+
+double ScratchpadModel::period_s(const Moves& moved, double use_s, BoundMask removed) const {
+  const double setup = has(removed, Bound::kIssue) ? 0 : setup_s_;
+  const double load = (has(removed, Bound::kHbmRead) ? 0 : moved.read_bytes / read_rate_) +
+                      setup * moved.reads;
+  const double store = (has(removed, Bound::kHbmWrite) ? 0 : moved.write_bytes / write_rate_) +
+                       setup * moved.writes;
+  const double path = full_duplex_ ? std::max(load, store) : load + store;
+  const bool waits = moved.reads > 0 && !has(removed, Bound::kLatency);
+  const double round_trip = (waits ? latency_s_ : 0) + load + use_s;
+  const double overhead = has(removed, Bound::kOverhead) ? 0 : overhead_s_;
+  return steady_period_s({.busy_s = std::max(path, use_s),
+                          .round_trip_s = round_trip,
+                          .stages = stages_}) +
+         overhead;
+}
+
+void ScratchpadModel::tally_period(const Moves& moved, const Uses& use, bool finishes,
+                                   double weight, double period, Tally& tally) const {
+  const auto cycles = [&](double per_iteration, double at_finish) {
+    return (per_iteration + (finishes ? at_finish : 0)) * cycle_s_;
+  };
+  std::array<double, kBoundCount> busy{};
+  busy[index_of(Bound::kHbmRead)] = moved.read_bytes / read_rate_;
+  busy[index_of(Bound::kHbmWrite)] = moved.write_bytes / write_rate_;
+  busy[index_of(Bound::kIssue)] = setup_s_ * (moved.reads + moved.writes);
+  busy[index_of(Bound::kMatrix)] = cycles(use.iteration.matrix, use.finish.matrix);
+  busy[index_of(Bound::kVector)] = cycles(use.iteration.vector, use.finish.vector);
+  busy[index_of(Bound::kTranscendental)] =
+      cycles(use.iteration.transcendental, use.finish.transcendental);
+  busy[index_of(Bound::kCrossLane)] = cycles(use.iteration.cross_lane, use.finish.cross_lane);
+  busy[index_of(Bound::kOnChip)] = cycles(use.iteration.on_chip, use.finish.on_chip);
+  const double path = busy[index_of(Bound::kHbmRead)] + busy[index_of(Bound::kHbmWrite)] +
+                      busy[index_of(Bound::kIssue)];
+  const double use_s = use.iteration_s + (finishes ? use.finish_s : 0);
+  const double occupied = std::max(path, use_s);
+  busy[index_of(Bound::kLatency)] = std::max(0.0, period - overhead_s_ - occupied);
+  busy[index_of(Bound::kOverhead)] = overhead_s_;
+  for (std::size_t b = 0; b < kBoundCount; ++b) tally.busy[b] += Seconds{weight * busy[b]};
+  // The transition is blamed on the busiest resource of whichever side holds it up.
+  const std::size_t first = path >= use_s ? index_of(Bound::kHbmRead) : index_of(Bound::kMatrix);
+  std::size_t worst = first;
+  const auto consider = [&](Bound b) {
+    if (busy[index_of(b)] > busy[worst]) worst = index_of(b);
+  };
+  if (path >= use_s) {
+    consider(Bound::kHbmWrite);
+    consider(Bound::kIssue);
+  } else {
+    for (const Bound b : {Bound::kVector, Bound::kTranscendental, Bound::kCrossLane, Bound::kOnChip}) {
+      consider(b);
+    }
+  }
+  tally.blame[worst] += weight * occupied;
+  tally.blame[index_of(Bound::kLatency)] += weight * busy[index_of(Bound::kLatency)];
+  tally.blame[index_of(Bound::kOverhead)] += weight * overhead_s_;
+  tally.read_bytes += weight * moved.read_bytes;
+  tally.write_bytes += weight * moved.write_bytes;
+}
+
+double ScratchpadModel::transitions_s(const Shape& shape, const Uses& use,
+                                      std::span<const Extents> groups, BoundMask removed,
+                                      Tally* tally) const {
+  TileClasses classes;
+  for (const int loop : space_.order) {
+    const bool is_ragged = shape.trips[loop] > 1 && space_.loops[loop].size % shape.extents[loop] != 0;
+    if (is_ragged && classes.count < kMaxRagged) classes.ragged[classes.count++] = loop;
+  }
+  GroupExtents edge_storage(groups.size(), boost::container::default_init);
+  double total = 0;
+  for (int combination = 0; combination < 1 << classes.count; ++combination) {
+    LoopSizes extents = shape.extents;
+    double share = 1;
+    for (int i = 0; i < classes.count; ++i) {
+      const int loop = classes.ragged[i];
+      const double trips = static_cast<double>(shape.trips[loop]);
+      const bool edge = (combination >> i & 1) != 0;
+      share *= edge ? 1 / trips : (trips - 1) / trips;
+      if (edge) extents[loop] = space_.loops[loop].size % shape.extents[loop];
+    }
+    std::span<const Extents> region = groups;
+    if (combination != 0) {
+      const std::span<Extents> edge(edge_storage.data(), edge_storage.size());
+      footprints_.evaluate(extents, edge);
+      region = edge;
+    }
+    double outer = 1;
+    for (std::size_t position = 0; position < space_.order.size(); ++position) {
+      const int loop = space_.order[position];
+      const double trips = static_cast<double>(shape.trips[loop]);
+      if (trips <= 1) continue;
+      std::uint32_t changed = 0;
+      for (std::size_t p = position; p < space_.order.size(); ++p) {
+        if (shape.trips[space_.order[p]] > 1) changed |= 1U << space_.order[p];
+      }
+      const bool finishes = !space_.loops[loop].reduction;
+      const double weight = outer * (trips - 1) * share;
+      outer *= trips;
+      const Moves moved = moves(changed, region);
+      const double use_s = use.iteration_s + (finishes ? use.finish_s : 0);
+      const double period = period_s(moved, use_s, removed);
+      total += weight * period;
+      if (tally != nullptr) tally_period(moved, use, finishes, weight, period, *tally);
+    }
+  }
+  return total;
+}
+
+double ScratchpadModel::ends_s(const Shape&, const Uses& use, std::span<const Extents> groups,
+                               BoundMask removed, Tally* tally) const {
+  Moves first;
+  for (const Stream& stream : inputs_) {
+    if (!stream.in_main_memory) continue;
+    first.read_bytes += region_bytes(stream.array, groups[stream.group]);
+    first.reads += 1;
+  }
+  for (const Stream& stream : outputs_) {
+    if (!stream.in_main_memory) continue;
+    first.write_bytes += region_bytes(stream.array, groups[stream.group]);
+    first.writes += 1;
+  }
+  const double latency = has(removed, Bound::kLatency) ? 0 : latency_s_;
+  const double read = has(removed, Bound::kHbmRead) ? 0 : first.read_bytes / read_rate_;
+  const double write = has(removed, Bound::kHbmWrite) ? 0 : first.write_bytes / write_rate_;
+  const double ends = has(removed, Bound::kFillDrain)
+                          ? 0
+                          : (first.reads > 0 ? latency + read : 0) +
+                                (first.writes > 0 ? latency + write : 0);
+  const double last_use = use.iteration_s + use.finish_s;
+  if (tally != nullptr) {
+    tally_period({}, use, true, 1, last_use + overhead_s_, *tally);
+    tally->busy[index_of(Bound::kOverhead)] += Seconds{-overhead_s_};
+    tally->blame[index_of(Bound::kOverhead)] -= overhead_s_;
+    tally->busy[index_of(Bound::kFillDrain)] += Seconds{ends};
+    tally->blame[index_of(Bound::kFillDrain)] += ends;
+    tally->read_bytes += first.read_bytes;
+    tally->write_bytes += first.write_bytes;
+  }
+  return ends + last_use;
+}
+
+double ScratchpadModel::run_s(const TileConfig& tile, BoundMask removed, Tally* tally) const {
+  GroupExtents storage(footprints_.groups().size(), boost::container::default_init);
+  const std::span<Extents> groups(storage.data(), storage.size());
+  const Shape shape = prepare(tile, groups);
+  if (shape.scratchpad_bytes > device_->scratchpad().capacity.value) {
+    return std::numeric_limits<double>::infinity();
+  }
+  const Uses use = uses(shape, groups, removed);
+  const double launch = has(removed, Bound::kOverhead) ? 0 : device_->dispatch.kernel_launch.value;
+  if (tally != nullptr) {
+    tally->busy[index_of(Bound::kOverhead)] += Seconds{launch};
+    tally->blame[index_of(Bound::kOverhead)] += launch;
+  }
+  return launch + transitions_s(shape, use, groups, removed, tally) +
+         ends_s(shape, use, groups, removed, tally);
+}
+
+double ScratchpadModel::time_s(const TileConfig& tile) const { return run_s(tile, 0, nullptr); }
+
+Estimate ScratchpadModel::estimate(const TileConfig& tile) const {
+  Tally tally;
+  Estimate estimate;
+  estimate.time = Seconds{run_s(tile, 0, &tally)};
+  estimate.bounds = tally.busy;
+  const auto worst = [](const Tally& t) {
+    return static_cast<Bound>(std::max_element(t.blame.begin(), t.blame.end()) - t.blame.begin());
+  };
+  estimate.bound = worst(tally);
+  Tally without;
+  const BoundMask removed = 1U << index_of(estimate.bound);
+  estimate.next_time = Seconds{run_s(tile, removed, &without)};
+  without.blame[index_of(estimate.bound)] = 0;
+  estimate.next_bound = worst(without);
+  estimate.tile = tile;
+  estimate.hbm_read = Bytes{tally.read_bytes};
+  estimate.hbm_write = Bytes{tally.write_bytes};
+  GroupExtents storage(footprints_.groups().size(), boost::container::default_init);
+  const std::span<Extents> groups(storage.data(), storage.size());
+  const Shape shape = prepare(tile, groups);
+  estimate.scratchpad_used = Bytes{shape.scratchpad_bytes};
+  for (std::size_t i = 0; i < space_.loops.size(); ++i) {
+    estimate.iterations *= static_cast<double>(shape.trips[i]);
+  }
+  estimate.flags = space_.flags;
+  return estimate;
+}
+
+std::string ScratchpadModel::infeasible_reason(const TileConfig& tile) const {
+  GroupExtents storage(footprints_.groups().size(), boost::container::default_init);
+  const std::span<Extents> groups(storage.data(), storage.size());
+  const Shape shape = prepare(tile, groups);
+  const hwdesc::MemoryLevel& scratchpad = device_->scratchpad();
+  if (shape.scratchpad_bytes <= scratchpad.capacity.value) return {};
+  constexpr double kMiB = 1024.0 * 1024.0;
+  return fmt::format("needs {:.2f} MiB of {} ({} stages of every cut operand), {:.2f} MiB available",
+                     shape.scratchpad_bytes / kMiB, scratchpad.name, stages_,
+                     scratchpad.capacity.value / kMiB);
+}
+
+}  // namespace tilecast::analytical

@@ -1,0 +1,67 @@
+#include "analytical/transfer.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tilecast::analytical {
+namespace {
+
+double padded_extent(const StoredArray& array, const Extents& extents, int position) {
+  const std::int64_t tile = array.tile[position];
+  const std::int64_t extent = extents[array.minor_first[position]];
+  if (tile <= 1) return static_cast<double>(extent);
+  return static_cast<double>((extent + tile - 1) / tile) * static_cast<double>(tile);
+}
+
+}  // namespace
+
+StoredArray stored_array(const ir::Shape& shape, double granule_bytes) {
+  StoredArray array;
+  array.rank = std::min(shape.rank(), kMaxRank);
+  array.granule_bytes = granule_bytes;
+  array.element_bytes = shape.layout && shape.layout->element_bits > 0
+                            ? shape.layout->element_bits / 8.0
+                            : ir::storage_bytes(shape.dtype);
+  const ir::Dims order = physical_order(shape);
+  ir::Dims tile;
+  if (shape.layout && !shape.layout->tiles.empty()) tile = shape.layout->tiles.front();
+  for (int i = 0; i < array.rank; ++i) {
+    const auto dim = shape.rank() > kMaxRank ? array.rank - 1 - i : order[shape.rank() - 1 - i];
+    array.minor_first[i] = static_cast<std::int8_t>(dim);
+    array.size[i] = std::max<std::int64_t>(shape.dims[dim], 1);
+    const bool tiled = i < static_cast<int>(tile.size());
+    array.tile[i] = tiled ? std::max<std::int64_t>(tile[tile.size() - 1 - i], 1) : 1;
+  }
+  if (array.rank == 0 && !tile.empty()) {  // scalars take one tile
+    array.element_bytes *= static_cast<double>(std::max<std::int64_t>(tile.back(), 1));
+  }
+  return array;
+}
+
+double resident_bytes(const StoredArray& array, const Extents& extents) {
+  double bytes = array.element_bytes;
+  for (int i = 0; i < array.rank; ++i) bytes *= padded_extent(array, extents, i);
+  return bytes;
+}
+
+double whole_bytes(const StoredArray& array) {
+  Extents whole;
+  whole.fill(1);
+  for (int i = 0; i < array.rank; ++i) whole[array.minor_first[i]] = array.size[i];
+  return resident_bytes(array, whole);
+}
+
+double region_bytes(const StoredArray& array, const Extents& extents) {
+  double run = array.element_bytes;
+  double runs = 1;
+  bool contiguous = true;
+  for (int i = 0; i < array.rank; ++i) {
+    const double extent = padded_extent(array, extents, i);
+    (contiguous || array.tile[i] > 1 ? run : runs) *= extent;
+    contiguous = contiguous && extents[array.minor_first[i]] >= array.size[i];
+  }
+  if (array.granule_bytes <= 1) return run * runs;
+  return std::ceil(run / array.granule_bytes) * array.granule_bytes * runs;
+}
+
+}  // namespace tilecast::analytical
