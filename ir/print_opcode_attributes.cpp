@@ -55,8 +55,8 @@ class OpcodeAttributes {
         written_(instruction.raw.size(), false) {}
 
   void write() {
-    if (instruction_.get<AsyncAttrs>() == nullptr && !instruction_.get<CollectiveAttrs>() &&
-        prints_dimensions()) {
+    // Collectives place theirs between other attributes.
+    if (instruction_.get<CollectiveAttrs>() == nullptr && prints_dimensions()) {
       put("dimensions", list(instruction_.dimensions));
     }
     std::visit(*this, instruction_.attrs);
