@@ -72,7 +72,7 @@ bool may_be_type(std::string_view word) {
     case 'u':
     case 'c':
     case 'b':
-      return is(word.back(), kDigit | kLetter);
+      return word != "buffer";
     case 'p':
       return word == "pred";
     case 't':
@@ -292,9 +292,9 @@ Token Lexer::non_finite(std::size_t begin, std::size_t word_begin) {
   }
   Token token = make(Tok::kNonFinite, begin, end);
   token.integer = payload;
-  token.number = std::copysign(is_nan ? std::numeric_limits<double>::quiet_NaN()
-                                      : std::numeric_limits<double>::infinity(),
-                               sign);
+  token.number = std::copysign(
+      is_nan ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity(),
+      sign);
   return token;
 }
 

@@ -1,9 +1,25 @@
 // Computations: at the top of a module, or written inline as the value of an attribute.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ir/module_parser.h"
 
 namespace tilecast::ir {
+namespace {
+
+// About how many instructions the body that starts here has: its lines, up to the `}` that stands
+// first in one. Saves growing large vectors step by step; bounded, for it is only a guess.
+std::size_t guess_instruction_count(std::string_view text, std::size_t body_begin) {
+  constexpr std::size_t kMost = std::size_t{1} << 18;
+  constexpr std::size_t kLeastLineBytes = 16;
+  const std::size_t end = std::min(text.find("\n}", body_begin), text.size());
+  const auto first = text.begin() + static_cast<std::ptrdiff_t>(body_begin);
+  const auto lines = std::count(first, text.begin() + static_cast<std::ptrdiff_t>(end), '\n');
+  return std::min({static_cast<std::size_t>(lines), (end - body_begin) / kLeastLineBytes, kMost});
+}
+
+}  // namespace
 
 Shape ModuleParser::shape() {
   Shape value = read_shape(cursor_);
@@ -26,6 +42,11 @@ void ModuleParser::read_signature(std::optional<Shape>& result) {
 }
 
 void ModuleParser::read_body(Scope& scope) {
+  if (scopes_.empty()) {
+    const std::size_t count = guess_instruction_count(cursor_.text(), cursor_.token().begin);
+    scope.computation.instructions.reserve(count);
+    scope.names.reserve(count);
+  }
   cursor_.expect(Tok::kLeftBrace, "expects '{' at the start of instruction list.");
   scopes_.push_back(&scope);
   do {

@@ -27,6 +27,7 @@ class Cursor {
 
   [[nodiscard]] const Token& token() const { return token_; }
   [[nodiscard]] const ParseOptions& options() const { return options_; }
+  [[nodiscard]] std::string_view text() const { return lexer_.source().text(); }
   [[nodiscard]] std::vector<std::string>& warnings() { return warnings_; }
   void advance() { token_ = lexer_.next(); }
   [[nodiscard]] bool at(Tok kind) const { return token_.kind == kind; }

@@ -118,7 +118,7 @@ void ArrayReader::open() {
     const int dim = nest_level_ - 2;
     if (++seen_[static_cast<std::size_t>(dim)] > size(dim)) {
       cursor_.fail(fmt::format("expects {} elements in the {}th element, but sees more", size(dim),
-                               place(nest_level_ - 1)));
+                               place(nest_level_ - 2)));
     }
   }
   cursor_.advance();
@@ -305,6 +305,9 @@ void ArrayReader::print() {
   if (elided_) {
     literal_.text += "{...}";
     return;
+  }
+  if (static_cast<std::int64_t>(ends_.size()) != element_count(shape_)) {
+    cursor_.fail(fmt::format("expects a literal of shape {}", to_string(shape_, false)));
   }
   std::size_t index = 0;
   append_array_literal(literal_.text, shape_.dims, [&](std::string& out) {

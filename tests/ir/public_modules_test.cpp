@@ -1,0 +1,54 @@
+// Third-party modules, read in place; skipped where they are absent.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "diag/error.h"
+#include "ir/hlo_parser.h"
+
+namespace tilecast::ir {
+namespace {
+
+std::filesystem::path shared_folder() {
+  if (const char* const folder = std::getenv("TILECAST_SHARED")) return folder;
+  return std::filesystem::path(TILECAST_SOURCE_DIR).parent_path() / "shared";
+}
+
+std::vector<std::filesystem::path> modules_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  if (!std::filesystem::is_directory(folder)) return files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".hlo") files.push_back(entry.path());
+  }
+  return files;
+}
+
+void expect_all_load(const std::filesystem::path& folder) {
+  const std::vector<std::filesystem::path> files = modules_in(folder);
+  if (files.empty()) GTEST_SKIP() << "no modules in " << folder;
+  for (const std::filesystem::path& file : files) {
+    try {
+      const Module module = read_hlo_file(file.string());
+      EXPECT_TRUE(module.entry.valid()) << file;
+      EXPECT_FALSE(module.entry_computation().instructions.empty()) << file;
+    } catch (const Error& error) {
+      ADD_FAILURE() << error.what();
+    }
+  }
+}
+
+TEST(PublicModules, AllLoadAndVerify) {
+  expect_all_load(shared_folder() / "hlo/public");
+}
+
+TEST(PublicModules, TpuKernelsLoadAndVerify) {
+  expect_all_load(shared_folder() / "data/tpu_v3_tiles");
+}
+
+TEST(PublicModules, Unet3dLoadsAndVerifies) {
+  expect_all_load(shared_folder() / "data/tpu_v3_unet3d");
+}
+
+}  // namespace
+}  // namespace tilecast::ir
