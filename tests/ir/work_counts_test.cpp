@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 
 #include "diag/error.h"
@@ -328,13 +329,35 @@ TEST(WorkCounts, WithPaddedSizesAreThoseOfXlaTpu) {
   EXPECT_EQ(c.bytes_accessed, 19968);
 }
 
-TEST(WorkCounts, HugeCountsSaturateInsteadOfOverflowing) {
+TEST(WorkCounts, CountsBeyondAllIntegersAreStillNumbers) {
   const WorkCounts c =
-      root_counts(entry("  a = s4[4294967296,1073741824] parameter(0)\n"
-                        "  b = s4[1073741824,4294967296] parameter(1)\n"
-                        "  ROOT d = s4[4294967296,4294967296] dot(a, b), lhs_contracting_dims={1}, "
+      root_counts(entry("  a = s4[1073741824,1073741824] parameter(0)\n"
+                        "  b = s4[1073741824,2147483648] parameter(1)\n"
+                        "  ROOT d = s4[1073741824,2147483648] dot(a, b), lhs_contracting_dims={1}, "
                         "rhs_contracting_dims={0}\n"));
-  EXPECT_GT(c.flops, 1e28F);
+  EXPECT_EQ(c.flops, std::ldexp(1.0F, 1 + 30 + 30 + 31));
+}
+
+TEST(WorkCounts, ExponentiallyManyPathsThroughNestedFusionsComeAtOnce) {
+  std::string text =
+      "HloModule m\nlevel_0 {\n  p = f32[8] parameter(0)\n  q = f32[8] parameter(1)\n"
+      "  ROOT r = f32[8] add(p, q)\n}\n";
+  constexpr int kLevels = 40;
+  for (int i = 1; i <= kLevels; ++i) {
+    const std::string inner = "kind=kLoop, calls=level_" + std::to_string(i - 1) + "\n";
+    text += "level_" + std::to_string(i) +
+            " {\n  p = f32[8] parameter(0)\n  q = f32[8] parameter(1)\n"
+            "  c = f32[8] fusion(p, p), " +
+            inner + "  d = f32[8] fusion(q, q), " + inner + "  ROOT r = f32[8] add(c, d)\n}\n";
+  }
+  text +=
+      "ENTRY e {\n  x = f32[8] parameter(0)\n  ROOT r = f32[8] fusion(x, x), kind=kLoop, "
+      "calls=level_" +
+      std::to_string(kLevels) + "\n}\n";
+  const WorkCounts c = root_counts(text);
+  EXPECT_FLOAT_EQ(c.flops, 8 * (std::ldexp(1.0F, kLevels + 1) - 1));
+  // Every level passes each parameter on twice.
+  EXPECT_FLOAT_EQ(c.operand_bytes[0], 8 * kF32 * std::ldexp(1.0F, kLevels));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // XLA's own cost-analysis expectations, when the case files are beside the checkout.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -88,11 +89,15 @@ void expect_operands(const Row& row, const std::vector<float>& got) {
   }
 }
 
-TEST(XlaCostCases, AllComeOutAsXlaCountsThem) {
+std::filesystem::path shared_folder(const char* name) {
   const char* shared = std::getenv("TILECAST_SHARED");
   const std::filesystem::path root =
       shared != nullptr ? shared : std::filesystem::path(TILECAST_SOURCE_DIR) / "../shared";
-  const auto folder = root / "hlo" / "xla_cases" / "cost_analysis";
+  return root / "hlo" / name;
+}
+
+TEST(XlaCostCases, AllComeOutAsXlaCountsThem) {
+  const auto folder = shared_folder("xla_cases") / "cost_analysis";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";
   const std::vector<Row> rows = read_index(folder / "index.csv");
   EXPECT_FALSE(rows.empty());
@@ -110,6 +115,19 @@ TEST(XlaCostCases, AllComeOutAsXlaCountsThem) {
     expect_value(row, "root_bytes_accessed", at_root.bytes_accessed);
     expect_value(row, "root_output_bytes", at_root.output_bytes);
     expect_operands(row, at_root.operand_bytes);
+  }
+}
+
+TEST(PublishedDumps, HaveFiniteCountsThatHoldTheirOperands) {
+  const auto folder = shared_folder("public");
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    const Module module = read_hlo_file(file.path().string());
+    WorkCounter counter(module);
+    const WorkCounts total = counter.total(module.entry);
+    EXPECT_TRUE(std::isfinite(total.flops)) << file.path();
+    EXPECT_TRUE(std::isfinite(total.bytes_accessed)) << file.path();
+    EXPECT_GE(total.transcendentals, 0) << file.path();
   }
 }
 
