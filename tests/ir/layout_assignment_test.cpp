@@ -22,8 +22,14 @@ Module module_with(Shape shape) {
   Computation computation;
   computation.name = "main";
   computation.instructions.push_back(parameter);
+  Instruction copy = parameter;
+  copy.name = "c";
+  copy.opcode = Opcode::kCopy;
+  copy.attrs = std::monostate{};
+  copy.operands = {InstrId(0)};
+  computation.instructions.push_back(copy);
   computation.parameters = {InstrId(0)};
-  computation.root = InstrId(0);
+  computation.root = InstrId(1);
   Module module;
   module.name = "m";
   module.computations.push_back(computation);
@@ -92,14 +98,19 @@ TEST(LayoutAssignment, EmptyAndUnboundedArraysGetALayoutToo) {
 }
 
 TEST(LayoutAssignment, ModulesGetTilingsOnceAndKeepThem) {
-  const Module plain = module_with(Shape::tuple({Shape::array(DType::kF32, {64, 256})}));
+  const Module plain = module_with(Shape::array(DType::kF32, {64, 256}));
   EXPECT_FALSE(has_device_layouts(plain));
   const Module tiled = assign_layouts(plain, {});
   EXPECT_TRUE(has_device_layouts(tiled));
-  EXPECT_EQ(to_string(root_shape(tiled)), "(f32[64,256]{1,0:T(8,128)})");
+  EXPECT_EQ(to_string(root_shape(tiled)), "f32[64,256]{1,0:T(8,128)}");
   LayoutRules other;
   other.sublanes = 16;
   EXPECT_EQ(root_shape(assign_layouts(tiled, other)), root_shape(tiled));
+}
+
+TEST(LayoutAssignment, TupleElementsGetTilingsToo) {
+  const Module plain = module_with(Shape::tuple({Shape::array(DType::kF32, {64, 256})}));
+  EXPECT_EQ(to_string(root_shape(assign_layouts(plain, {}))), "(f32[64,256]{1,0:T(8,128)})");
 }
 
 TEST(LayoutAssignment, UntiledDevicesDropTilings) {
