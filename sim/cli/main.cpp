@@ -35,7 +35,9 @@ const CLI::App& innermost(const CLI::App& app) {
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& verb = innermost(app);
   const std::vector<std::string> extra = app.remaining(/*recurse=*/true);
-  const bool unexpected = error.get_name() == "ExtrasError" && !extra.empty();
+  const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
+  const bool unexpected = !extra.empty() && (code == CLI::ExitCodes::ExtrasError ||
+                                             code == CLI::ExitCodes::RequiredError);
   fmt::print(stderr, "error: {}\nsee {}{} --help\n",
              unexpected
                  ? fmt::format("'{}' was not expected{}", extra.front(), hint(verb, extra.front()))

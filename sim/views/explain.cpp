@@ -35,7 +35,7 @@ std::string summary(const Explanation& why) {
                      microseconds(e.next_time.value), analytical::name(e.bound));
   const std::string tile = analytical::to_string(e.tile);
   out += fmt::format("tile            {}  ({}), {} iterations\n", tile.empty() ? "whole" : tile,
-                     why.tile_origin, compact(e.iterations));
+                     why.tile_origin, count(e.iterations));
   out += fmt::format("HBM             {} MB read, {} MB written\n", megabytes(e.hbm_read),
                      megabytes(e.hbm_write));
   out += fmt::format("{:<15} {} of {} MiB\n", why.scratchpad,
@@ -77,7 +77,7 @@ std::string tiles(const Explanation& why) {
                   {"tile", Align::kLeft, 80}});
   for (std::size_t i = 0; i < why.best_tiles.size(); ++i) {
     const Estimate& e = why.best_tiles[i];
-    rows.add({fmt::format("{}", i + 1), microseconds(e.time.value), compact(e.iterations),
+    rows.add({fmt::format("{}", i + 1), microseconds(e.time.value), count(e.iterations),
               std::string(analytical::name(e.bound)),
               compact(e.scratchpad_used.value / kBytesPerMebibyte), analytical::to_string(e.tile)});
   }

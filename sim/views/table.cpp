@@ -40,7 +40,7 @@ std::string header(const Simulation& run) {
 
 std::vector<std::string> row(const SimulatedKernel& kernel, Seconds whole) {
   const analytical::Estimate& e = kernel.estimate;
-  const std::string launches = compact(kernel.multiplicity);
+  const std::string launches = count(kernel.multiplicity);
   if (kernel.skipped) {
     return {kernel.name, kind(kernel), launches, "skipped", "", "", "", "", "", "", "", ""};
   }

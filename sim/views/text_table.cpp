@@ -62,6 +62,11 @@ std::string compact(double value) {
   return fmt::format("{:.{}f}", value, std::clamp(4 - whole_digits, size < 0.1 ? 4 : 0, 4));
 }
 
+std::string count(double value) {
+  const bool whole = value == std::floor(value) && std::abs(value) < 1e15;
+  return whole ? fmt::format("{:.0f}", value) : compact(value);
+}
+
 std::string microseconds(double time_s) {
   constexpr double kMicrosecondsPerSecond = 1e6;
   const double time_us = time_s * kMicrosecondsPerSecond;

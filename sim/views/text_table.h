@@ -33,6 +33,8 @@ class TextTable {
 [[nodiscard]] std::string microseconds(double time_s);
 // A number with about four significant digits and no exponent up to 1e15.
 [[nodiscard]] std::string compact(double value);
+// A whole number without decimals, else as compact().
+[[nodiscard]] std::string count(double value);
 [[nodiscard]] std::string percent(double share);  // 0.123 -> "12.3"
 
 }  // namespace tilecast::sim::views
