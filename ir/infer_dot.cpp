@@ -172,8 +172,8 @@ Shape ragged_dot(const Site& site) {
           "non-contracting.");
     }
     if (size(rhs, dims.rhs_group[0]) != groups.dims.back()) {
-      fail("group_sizes is expected to have {} groups along its last dimension; got {}.",
-           size(rhs, dims.rhs_group[0]), human(groups));
+      fail("rhs group dimension is expected to have size={}, got {}", groups.dims.back(),
+           size(rhs, dims.rhs_group[0]));
     }
   }
   Shape result = product_shape(site, dims, dims.rhs_group);

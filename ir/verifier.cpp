@@ -57,7 +57,7 @@ class Verifier {
   void check_instruction(const Site& site) {
     check_operand_count(site);
     check_async(site);
-    check_channels(site);
+    check_channels(site, host_channels_);
     check_operation(site);
     check_result_shape(site);
     check_callees(site);
@@ -108,6 +108,7 @@ class Verifier {
   const VerifyOptions& options_;
   ModuleFacts facts_;
   Users users_;
+  verification::HostChannels host_channels_;
   ComputationId computation_;
   InstrId instruction_;
 };

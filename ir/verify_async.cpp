@@ -145,33 +145,28 @@ void check_chain(const Site& site) {
     fail("{} belongs to no async-start with one called computation", site.instruction.name);
   }
   const Computation& wrapped = site.module.at(start->called[0]);
-  const bool done = site.instruction.opcode == Opcode::kAsyncDone;
-  const Shape& async = done ? site.operand(0) : site.instruction.shape;
-  check_wrapped_shapes(site, async, wrapped);
   check_wrapped_thread(site, *start, wrapped);
+  const bool is_start = site.instruction.opcode == Opcode::kAsyncStart;
+  const Shape& async = is_start ? site.instruction.shape : site.operand(0);
+  if (site.instruction.opcode == Opcode::kAsyncUpdate &&
+      !same(site, async, site.instruction.shape)) {
+    fail("async-update expects the shape of operand and output to match ({} vs {}).",
+         to_string(async), to_string(site.instruction.shape));
+  }
+  check_wrapped_shapes(site, async, wrapped);
   if (!site.instruction.called.empty() && site.instruction.called != start->called) {
     fail(
         "The {} expects its wrapped async computation to be identical to its operand's ({} vs "
         "{}).",
         name(site.instruction.opcode), site.callee(0).name, wrapped.name);
   }
-  switch (site.instruction.opcode) {
-    case Opcode::kAsyncStart:
-      check_start_operands(site);
-      return;
-    case Opcode::kAsyncUpdate:
-      if (!same(site, site.operand(0), site.instruction.shape)) {
-        fail("async-update expects the shape of operand and output to match ({} vs {}).",
-             to_string(site.operand(0)), to_string(site.instruction.shape));
-      }
-      return;
-    default:
-      if (!same(site, async.elements[1], site.instruction.shape)) {
-        fail(
-            "async-done expects the shape of output to match the async shape at index {{1}} ({} "
-            "vs {}).",
-            to_string(site.instruction.shape), to_string(async.elements[1]));
-      }
+  if (is_start) check_start_operands(site);
+  if (site.instruction.opcode == Opcode::kAsyncDone &&
+      !same(site, async.elements[1], site.instruction.shape)) {
+    fail(
+        "async-done expects the shape of output to match the async shape at index {{1}} ({} vs "
+        "{}).",
+        to_string(site.instruction.shape), to_string(async.elements[1]));
   }
 }
 
@@ -250,6 +245,28 @@ bool is_barrier(const Computation& computation) {
   });
 }
 
+// Two transfers between device and host on one channel must be the same operation.
+void check_host_channel(const Site& site, HostChannels& channels) {
+  const CollectiveAttrs* attrs = site.instruction.get<CollectiveAttrs>();
+  if (attrs == nullptr || attrs->channel_id == 0 || !attrs->is_host_transfer) return;
+  const auto [first, inserted] = channels.try_emplace(attrs->channel_id, &site.instruction);
+  if (inserted) return;
+  const Instruction& other = *first->second;
+  const std::string* own_notes = site.instruction.find_raw("frontend_attributes");
+  const std::string* other_notes = other.find_raw("frontend_attributes");
+  const bool same_notes = own_notes == nullptr || other_notes == nullptr
+                              ? own_notes == other_notes
+                              : *own_notes == *other_notes;
+  if (site.instruction.opcode != other.opcode || !same_notes ||
+      !match(site.instruction.shape, other.shape, {})) {
+    fail(
+        "Host-transfer send/recv instructions that use the same channel must be identical up to "
+        "having different operands. Found different instructions with the same channel ID: {} vs "
+        "{}.",
+        other.name, site.instruction.name);
+  }
+}
+
 }  // namespace
 
 void check_async(const Site& site) {
@@ -284,9 +301,10 @@ void check_async_callee(const Site& site) {
        callee.name);
 }
 
-void check_channels(const Site& site) {
+void check_channels(const Site& site, HostChannels& channels) {
   const Opcode opcode = site.instruction.opcode;
   if (opcode != Opcode::kSend && opcode != Opcode::kRecv) return;
+  check_host_channel(site, channels);
   const CollectiveAttrs* attrs = site.instruction.get<CollectiveAttrs>();
   if (attrs == nullptr || attrs->channel_id == 0 || is_async_root(site)) return;
   const InstrId user = site.users.first[site.id.index()];

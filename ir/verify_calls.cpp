@@ -14,11 +14,11 @@ void check_threads(const Site& site) {
     const std::string_view parent = thread_of(site.computation);
     const std::string_view called = thread_of(site.callee(i));
     if (parent == called) continue;
-    const std::string both = fmt::format("({} vs {})", called, parent);
     fail(
-        "{} to_apply computation execution thread does not match {}: Callable instruction {} "
-        "expects parent computation thread name same as called computation's thread name {}",
-        site.instruction.name, both, site.instruction.name, both);
+        "{} to_apply computation execution thread does not match ({} vs {}): Callable instruction "
+        "{} expects parent computation thread name same as called computation's thread name ({} vs "
+        "{}).",
+        site.instruction.name, called, parent, site.instruction.name, parent, called);
   }
 }
 

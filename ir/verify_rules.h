@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -79,7 +80,9 @@ void check_fusion_aliasing(const Site& site);
 void check_callees(const Site& site);  // verify_calls.cpp: signatures, threads
 void check_async(const Site& site);    // verify_async.cpp
 void check_async_callee(const Site& start);
-void check_channels(const Site& site);
+// First transfer between device and host on each channel.
+using HostChannels = std::map<std::int64_t, const Instruction*>;
+void check_channels(const Site& site, HostChannels& channels);
 void check_collective(const Site& site);   // verify_collectives.cpp
 void check_layouts(const Site& site);      // verify_layouts.cpp
 void check_annotations(const Site& site);  // verify_annotations.cpp: sharding, origin, names

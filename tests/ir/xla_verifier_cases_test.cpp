@@ -1,0 +1,150 @@
+// XLA's own expectations of its verifier and its shape inference, read from ../shared/hlo.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "diag/error.h"
+#include "ir/hlo_parser.h"
+#include "ir/verifier.h"
+
+namespace tilecast::ir {
+namespace {
+
+using Row = std::map<std::string, std::string>;
+
+std::filesystem::path cases_dir() {
+  const char* shared = std::getenv("TILECAST_SHARED");
+  const std::filesystem::path root =
+      shared != nullptr ? std::filesystem::path(shared)
+                        : std::filesystem::path(TILECAST_SOURCE_DIR) / ".." / "shared";
+  return root / "hlo" / "xla_cases";
+}
+
+std::vector<std::string> csv_cells(const std::string& line) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '"') {
+      quoted = !quoted;
+    } else if (c == ',' && !quoted) {
+      cells.emplace_back();
+    } else if (c != '\r') {
+      cells.back() += c;
+    }
+  }
+  return cells;
+}
+
+std::vector<Row> read_index(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  const std::vector<std::string> header = csv_cells(line);
+  std::vector<Row> rows;
+  while (std::getline(in, line)) {
+    const std::vector<std::string> cells = csv_cells(line);
+    Row row;
+    for (std::size_t i = 0; i < header.size() && i < cells.size(); ++i) row[header[i]] = cells[i];
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+// Options under which XLA's test of that name runs its verifier, beyond the columns of the index.
+VerifyOptions options_of(const Row& row) {
+  VerifyOptions options;
+  options.layout_sensitive = row.at("layout_sensitive") == "True";
+  options.allow_mixed_precision = row.at("mixed_precision_allowed") == "True";
+  const std::string& test = row.at("test");
+  options.allow_unbounded_dynamism = test == "HloVerifierTest.EnableUnboundedDynamism";
+  options.reshape_is_bitcast = test == "HloVerifierTest.ReshapeIsNotBitcast";
+  return options;
+}
+
+// "" when the module is accepted, the message otherwise.
+std::string verdict(const std::filesystem::path& file, const VerifyOptions& options,
+                    Module* module = nullptr) {
+  try {
+    const diag::SourceText text = diag::SourceText::read_file(file.string());
+    const Module parsed = parse_hlo(text, {.verify = false});
+    verify(parsed, &text, options);
+    if (module != nullptr) *module = parsed;
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+bool holds_any(const std::string& message, const std::string& alternatives) {
+  std::istringstream parts(alternatives);
+  std::string part;
+  if (alternatives.empty()) return true;
+  while (std::getline(parts, part, '|')) {
+    if (message.find(part) != std::string::npos) return true;
+  }
+  return false;
+}
+
+bool as_expected(const Row& row, const std::string& message) {
+  if (row.at("expect") == "accept") return message.empty();
+  return !message.empty() && holds_any(message, row.at("message_contains"));
+}
+
+// The rest are cases whose fault XLA's test plants in the parsed module (an alias, a shape, an
+// operand, a device count), so that the text alone shows none.
+TEST(XlaVerifierCases, AgreesWithXlaOnNinetyPercent) {
+  const auto dir = cases_dir() / "verifier";
+  if (!std::filesystem::exists(dir)) GTEST_SKIP() << dir << " is absent";
+  int total = 0;
+  int passed = 0;
+  for (const Row& row : read_index(dir / "index.csv")) {
+    if (row.at("expect") == "UNKNOWN") continue;
+    const std::string message = verdict(dir / row.at("file"), options_of(row));
+    ++total;
+    if (as_expected(row, message)) {
+      ++passed;
+    } else {
+      std::printf("differs: %s: expected %s \"%s\", got \"%s\"\n", row.at("test").c_str(),
+                  row.at("expect").c_str(), row.at("message_contains").c_str(), message.c_str());
+    }
+  }
+  std::printf("verifier cases: %d of %d\n", passed, total);
+  ASSERT_GT(total, 0);
+  EXPECT_GE(passed * 100, total * 90);
+}
+
+TEST(XlaShapeInferenceCases, AgreesWithXlaOnNinetyEightPercent) {
+  const auto dir = cases_dir() / "shape_inference";
+  if (!std::filesystem::exists(dir)) GTEST_SKIP() << dir << " is absent";
+  int total = 0;
+  int passed = 0;
+  for (const Row& row : read_index(dir / "index.csv")) {
+    Module module;
+    const std::string message = verdict(dir / row.at("file"), VerifyOptions(), &module);
+    const std::string shape =
+        message.empty()
+            ? to_string(module.entry_computation().root_instruction().shape, /*with_layout=*/false)
+            : "";
+    const bool good = row.at("expect") == "ok"
+                          ? message.empty() && shape == row.at("expected_root_shape")
+                          : !message.empty() && holds_any(message, row.at("message_contains"));
+    ++total;
+    passed += good ? 1 : 0;
+    if (!good) {
+      std::printf("differs: %s: expected %s, got %s %s\n", row.at("test").c_str(),
+                  row.at("expected_root_shape").c_str(), shape.c_str(), message.c_str());
+    }
+  }
+  std::printf("shape inference cases: %d of %d\n", passed, total);
+  ASSERT_GT(total, 0);
+  EXPECT_GE(passed * 100, total * 98);
+}
+
+}  // namespace
+}  // namespace tilecast::ir
