@@ -83,6 +83,20 @@ double ComputeModel::vector_matrix_cycles(const LoopSizes& tile) const {
          (static_cast<double>(vector.lanes * vector.sublanes) * vector.alus * vector.efficiency);
 }
 
+// Operand rows arrive as vector registers whose sublanes are the second-minor dimension of the
+// activations; sublanes it does not fill are pushed all the same.
+double ComputeModel::pushed_rows(const LoopSizes& tile) const {
+  const hwdesc::NativeTile& native = device_->native_tile;
+  const double sublanes = native.tiled ? static_cast<double>(native.sublanes) : 1;
+  double rows = 1;
+  for (const int loop : space_->matrix->rows) {
+    const double extent = static_cast<double>(tile[loop]);
+    const bool in_sublanes = native.tiled && space_->loops[loop].granule == native.sublanes;
+    rows *= in_sublanes ? ceil_ratio(extent, sublanes) * sublanes : extent;
+  }
+  return ceil_ratio(rows, sublanes) * sublanes;
+}
+
 double ComputeModel::matrix_cycles(const LoopSizes& tile) const {
   if (!has_matrix_work()) return 0;
   const MatrixLoops& loops = *space_->matrix;
@@ -107,10 +121,7 @@ double ComputeModel::matrix_cycles(const LoopSizes& tile) const {
       packed_positions(product(tile, loops.positions), contraction, array_rows);
   const double blocks = matrices * positions * ceil_ratio(contraction, array_rows) *
                         ceil_ratio(columns, array_columns);
-  const double native_rows = static_cast<double>(std::max<std::int64_t>(
-      device_->native_tile.tiled ? device_->native_tile.sublanes : 1, 1));
-  const double rows = ceil_ratio(product(tile, loops.rows), native_rows) * native_rows;
-  const double push = rows / unit.rows_per_cycle * passes_;
+  const double push = pushed_rows(tile) / unit.rows_per_cycle * passes_;
   const double load = unit.weight_load.value;
   const double per_block = unit.weight_load_hidden ? std::max(push, load) : push + load;
   const double count = unit.count;

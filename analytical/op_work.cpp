@@ -131,7 +131,11 @@ void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
       by_group[input_group].vector += sort_steps(op, kernel.op(op.operands[0]).shape);
       by_group[input_group].cross_lane += sort_steps(op, kernel.op(op.operands[0]).shape);
       break;
-    case OpClass::kRandom: work.vector += kRandomOpsPerElement; break;
+    case OpClass::kRandom: {
+      const auto found = device.vector.op_cycles.find(std::string(ir::name(op.opcode)));
+      work.vector += found == device.vector.op_cycles.end() ? kRandomOpsPerElement : found->second;
+      break;
+    }
     case OpClass::kNormalization: by_group[input_group].vector += kNormalizationOpsPerElement; break;
     case OpClass::kLinearAlgebra:
       by_group[input_group].vector +=

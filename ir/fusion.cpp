@@ -1,5 +1,6 @@
 #include "ir/fusion.h"
 
+#include "ir/layout_assignment.h"
 #include "ir/fusion_cleanup.h"
 #include "ir/fusion_planner.h"
 #include "ir/fusion_rewriter.h"
@@ -33,17 +34,13 @@ std::vector<bool> find_sequential(const Module& module) {
 }  // namespace
 
 bool is_optimised(const Module& module) {
-  for (const Computation& computation : module.computations) {
-    for (const Instruction& op : computation.instructions) {
-      if (op.opcode == Opcode::kFusion) return true;
-      bool tiled = false;
-      for_each_leaf(op.shape, [&](const Shape& leaf) {
-        tiled |= leaf.has_layout() && !leaf.layout->tiles.empty();
+  const auto is_fusion = [](const Instruction& op) { return op.opcode == Opcode::kFusion; };
+  const bool fused = std::any_of(
+      module.computations.begin(), module.computations.end(), [&](const Computation& computation) {
+        return std::any_of(computation.instructions.begin(), computation.instructions.end(),
+                           is_fusion);
       });
-      if (tiled) return true;
-    }
-  }
-  return false;
+  return fused || has_device_layouts(module);
 }
 
 Module fuse(const Module& module, const FusionOptions& options) {

@@ -16,7 +16,7 @@ struct FusionOptions {
   bool recompute_to_save_bytes = true;
 };
 
-// A module counts as optimised when it holds a fusion instruction or a tiled layout.
+// A module counts as optimised when it holds a fusion instruction or has device layouts.
 [[nodiscard]] bool is_optimised(const Module& module);
 // Returns the module with fusions formed in every sequential computation; verified.
 [[nodiscard]] Module fuse(const Module& module, const FusionOptions& options = {});

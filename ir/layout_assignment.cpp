@@ -1,6 +1,7 @@
 #include "ir/layout_assignment.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include "diag/error.h"
@@ -103,21 +104,70 @@ void assign_vector_tiles(Layout& layout, const Shape& shape, const LayoutRules& 
 
 void assign_matrix_tiles(Layout& layout, const Shape& shape, const LayoutRules& rules) {
   const PaddingCost cost(shape, rules);
-  layout.minor_to_major = choose_order(layout.minor_to_major, cost);
   layout.tiles.push_back({cost.rows(layout.minor_to_major[1]), rules.lanes});
   const std::int64_t pack = packing(shape.dtype, rules);
   if (pack > 1) layout.tiles.push_back({pack, 1});
 }
 
-void assign(Shape& shape, const LayoutRules& rules) {
-  for (Shape& element : shape.elements) assign(element, rules);
+Layout ordered_layout(const Shape& shape, const Dims& order, const LayoutRules& rules) {
+  Layout layout = shape.layout.value_or(default_layout(shape.rank()));
+  layout.minor_to_major = order;
+  layout.tiles.clear();
+  if (bits(shape.dtype) < 8) layout.element_bits = bits(shape.dtype);
+  assign_matrix_tiles(layout, shape, rules);
+  return layout;
+}
+
+// Orders that convolutions ask for, by the dimensions of the array.
+using PreferredOrders = std::map<Dims, Dims>;
+
+Dims order_from(std::int64_t minor, std::int64_t second, int rank) {
+  Dims descending;
+  for (int d = rank; d-- > 0;) descending.push_back(d);
+  return with_minor_pair(descending, minor, second);
+}
+
+// A convolution wants features and batch in the two minor dimensions of its activations, whichever
+// way round pads less, and output over input features in its weights: that is how TPU dumps look.
+void prefer_activation(const Shape& shape, std::int64_t feature, std::int64_t batch,
+                       const LayoutRules& rules, PreferredOrders& orders) {
+  if (!shape.is_array() || shape.rank() < 3) return;
+  const PaddingCost cost(shape, rules);
+  const bool batch_minor = cost.inflation(batch, feature) < cost.inflation(feature, batch);
+  orders.emplace(shape.dims, batch_minor ? order_from(batch, feature, shape.rank())
+                                         : order_from(feature, batch, shape.rank()));
+}
+
+PreferredOrders preferred_orders(const Module& module, const LayoutRules& rules) {
+  PreferredOrders orders;
+  for (const Computation& computation : module.computations) {
+    for (const Instruction& op : computation.instructions) {
+      const auto* conv = op.get<ConvAttrs>();
+      if (conv == nullptr || op.opcode != Opcode::kConvolution) continue;
+      const ConvDims& dims = conv->dims;
+      const Shape& input = computation.at(op.operands[0]).shape;
+      const Shape& kernel = computation.at(op.operands[1]).shape;
+      prefer_activation(op.shape, dims.output_feature, dims.output_batch, rules, orders);
+      prefer_activation(input, dims.input_feature, dims.input_batch, rules, orders);
+      prefer_activation(kernel, dims.kernel_output_feature, dims.kernel_input_feature, rules,
+                        orders);
+    }
+  }
+  return orders;
+}
+
+void assign(Shape& shape, const LayoutRules& rules, const PreferredOrders& orders) {
+  for (Shape& element : shape.elements) assign(element, rules, orders);
   if (!shape.is_array()) return;
   if (!rules.tiled) {
     if (shape.layout) shape.layout->tiles.clear();
     if (!shape.layout) shape.layout = default_layout(shape.rank());
-  } else if (!shape.layout || shape.layout->tiles.empty()) {
-    shape.layout = device_layout(shape, rules);
+    return;
   }
+  if (shape.layout && !shape.layout->tiles.empty()) return;
+  const auto preferred = orders.find(shape.dims);
+  shape.layout = preferred == orders.end() ? device_layout(shape, rules)
+                                           : ordered_layout(shape, preferred->second, rules);
 }
 
 bool is_tiled(const Shape& shape) {
@@ -128,12 +178,15 @@ bool is_tiled(const Shape& shape) {
 }  // namespace
 
 bool has_device_layouts(const Module& module) {
+  std::size_t tiled = 0;
+  std::size_t plain = 0;
   for (const Computation& computation : module.computations) {
-    for (const Instruction& instruction : computation.instructions) {
-      if (is_tiled(instruction.shape)) return true;
+    for (const Instruction& op : computation.instructions) {
+      const bool computed = op_class(op.opcode) != OpClass::kFree && op.shape.is_array();
+      if (computed && op.shape.rank() > 0) ++(is_tiled(op.shape) ? tiled : plain);
     }
   }
-  return false;
+  return tiled > plain;
 }
 
 Layout device_layout(const Shape& shape, const LayoutRules& rules) {
@@ -141,23 +194,24 @@ Layout device_layout(const Shape& shape, const LayoutRules& rules) {
   Layout layout = shape.layout.value_or(default_layout(shape.rank()));
   layout.tiles.clear();
   if (!rules.tiled) return layout;
-  if (bits(shape.dtype) < 8) layout.element_bits = bits(shape.dtype);
-  if (shape.rank() < 2) {
-    assign_vector_tiles(layout, shape, rules);
-  } else {
-    assign_matrix_tiles(layout, shape, rules);
+  if (shape.rank() >= 2) {
+    const Dims order = choose_order(layout.minor_to_major, PaddingCost(shape, rules));
+    return ordered_layout(shape, order, rules);
   }
+  if (bits(shape.dtype) < 8) layout.element_bits = bits(shape.dtype);
+  assign_vector_tiles(layout, shape, rules);
   return layout;
 }
 
 Module assign_layouts(const Module& module, const LayoutRules& rules) {
   check(rules);
+  const PreferredOrders orders = preferred_orders(module, rules);
   Module result = module;
   for (Computation& computation : result.computations) {
-    for (Instruction& instruction : computation.instructions) assign(instruction.shape, rules);
+    for (Instruction& op : computation.instructions) assign(op.shape, rules, orders);
   }
-  for (Shape& shape : result.entry_parameter_layouts) assign(shape, rules);
-  if (result.entry_result_layout) assign(*result.entry_result_layout, rules);
+  for (Shape& shape : result.entry_parameter_layouts) assign(shape, rules, orders);
+  if (result.entry_result_layout) assign(*result.entry_result_layout, rules, orders);
   return result;
 }
 

@@ -21,7 +21,9 @@ struct LayoutRules {
   std::int64_t max_rank1_tile = 1024;
 };
 
-[[nodiscard]] bool has_device_layouts(const Module& module);  // any tiled layout
+// True when most computed arrays carry a tiled layout (dumps taken before layout assignment may
+// have tiled parameters only).
+[[nodiscard]] bool has_device_layouts(const Module& module);
 // Tiled rules: arrays without a tiling get one, others keep theirs. Untiled rules: tilings are
 // dropped, the order of dimensions stays. Throws Error for rules that are not positive.
 [[nodiscard]] Module assign_layouts(const Module& module, const LayoutRules& rules);
