@@ -3,6 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "analytical/analytical_model.h"
+#include "diag/error.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/program.h"
 #include "sim/simulator.h"
@@ -16,8 +17,13 @@ void simulate_program(benchmark::State& state, const std::string& path,
   const auto device = hwdesc::load_device(device_name);
   const analytical::AnalyticalModel model;
   for (auto _ : state) {
-    const auto program = ir::make_program(prepare(path, device));
-    benchmark::DoNotOptimize(sim::simulate(program, device, model));
+    try {
+      const auto program = ir::make_program(prepare(path, device));
+      benchmark::DoNotOptimize(sim::simulate(program, device, model));
+    } catch (const Error& error) {
+      state.SkipWithError(error.what());
+      break;
+    }
   }
 }
 
