@@ -72,16 +72,23 @@ void statistics(ModuleParser& parser, Instruction& instruction, Key key) {
 
 void replication(ModuleParser& parser, Instruction& instruction, Key key) {
   Cursor& cursor = parser.cursor();
-  std::string text;
+  const std::size_t begin = cursor.token().begin;
+  std::vector<std::string_view> values;
   cursor.expect(Tok::kLeftBrace, "expects '{' to start a list of booleans");
   if (!cursor.at(Tok::kRightBrace)) {
     do {
-      text += text.empty() ? "" : ",";
-      text += cursor.boolean() ? "true" : "false";
+      values.push_back(cursor.boolean() ? "true" : "false");
     } while (cursor.accept(Tok::kComma));
   }
   cursor.expect(Tok::kRightBrace, "expects '}' at the end of a list of booleans");
-  text = "{" + text + "}";
+  std::size_t leaves = 0;
+  for_each_leaf(instruction.shape, [&leaves](const Shape&) { ++leaves; });
+  if (values.size() != leaves) {
+    cursor.fail_at(begin, fmt::format("parameter has {} leaf buffers, but parameter_replication "
+                                      "has {} elements",
+                                      leaves, values.size()));
+  }
+  std::string text = fmt::format("{{{}}}", fmt::join(values, ","));
   if (auto* const parameter = std::get_if<ParameterAttrs>(&instruction.attrs)) {
     parameter->replication = std::move(text);
   } else {
@@ -195,19 +202,27 @@ void transpose_a(ModuleParser& parser, Instruction& instruction, Key) {
 void operand_layouts(ModuleParser& parser, Instruction& instruction, Key key) {
   Cursor& cursor = parser.cursor();
   const std::size_t begin = cursor.token().begin;
-  std::string text;
-  std::size_t count = 0;
+  std::vector<Shape> shapes;
   cursor.expect(Tok::kLeftBrace, "expects '{' to start a list of shapes");
   if (!cursor.at(Tok::kRightBrace)) {
     do {
-      text += (count == 0 ? "" : ", ") + to_string(parser.shape());
-      ++count;
+      shapes.push_back(parser.shape());
     } while (cursor.accept(Tok::kComma));
   }
   cursor.expect(Tok::kRightBrace, "expects '}' at the end of a list of shapes");
-  if (count != instruction.operands.size()) {
+  if (shapes.size() != instruction.operands.size()) {
     cursor.fail_at(begin, fmt::format("Expected {} operand layout constraints, {} given",
-                                      instruction.operands.size(), count));
+                                      instruction.operands.size(), shapes.size()));
+  }
+  std::string text;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const Shape& operand = parser.operand(instruction, i).shape;
+    if (!compatible(shapes[i], operand)) {
+      cursor.fail_at(begin, fmt::format("operand constraint shape {} for operand {} is not "
+                                        "compatible with operand shape {}",
+                                        to_string(shapes[i]), i, to_string(operand)));
+    }
+    text += (i == 0 ? "" : ", ") + to_string(shapes[i]);
   }
   keep(instruction, key, "{" + text + "}");
 }

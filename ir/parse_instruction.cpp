@@ -99,6 +99,11 @@ InstrId ModuleParser::read_rhs(Scope& scope, std::string_view name, std::size_t 
   if (!has_shape && opcode.opcode == Opcode::kConstant) {
     cursor_.fail_at(opcode_at, "the shape of a constant cannot be left out");
   }
+  if (opcode.opcode == Opcode::kInfeed && has_shape &&
+      (!instruction.shape.is_tuple() || instruction.shape.elements.empty())) {
+    cursor_.fail_at(opcode_at, fmt::format("infeed must have a non-empty tuple shape, but got {}",
+                                           to_string(instruction.shape)));
+  }
   read_parenthesised(scope, instruction);
   check_operand_count(instruction, opcode_at);
   const AttributeForm form{with_attributes, opcode.wrapped.has_value()};
@@ -187,6 +192,11 @@ InstrId ModuleParser::named_operand(Scope& scope, const std::optional<Shape>& sh
   const auto found = scope.names.find(name);
   if (found == scope.names.end()) {
     if (creates && shape) return missing_operand(scope, name, *shape);
+    if (creates) {
+      cursor_.fail_at(begin,
+                      "Operand had no shape in HLO text; cannot create parameter for "
+                      "single-instruction module.");
+    }
     cursor_.fail_at(begin, fmt::format("instruction does not exist: {}", name));
   }
   const Shape& defined = scope.computation.at(found->second).shape;

@@ -78,6 +78,31 @@ void read_sparse_leftovers(Cursor& cursor, Layout& layout) {
   if (cursor.accept(Tok::kAsterisk)) layout.other += "*" + item_in_parens(cursor);
 }
 
+// `(D,C+,S)`: one level of storage per dimension; `+` is not unique, `~` is not ordered.
+std::string read_dim_levels(Cursor& cursor, std::size_t rank) {
+  std::string out;
+  std::size_t count = 0;
+  cursor.expect(Tok::kLeftParen, "expects '(' after D");
+  do {
+    const std::size_t begin = cursor.token().begin;
+    const std::string_view level = cursor.identifier("expects a dimension level");
+    const bool modified = cursor.at(Tok::kPlus) || cursor.at(Tok::kTilde);
+    if (level.find_first_not_of("DCSH") != std::string_view::npos || level.size() != 1 ||
+        (level == "D" && modified)) {
+      cursor.fail_at(begin, "invalid DimLevelType/unique/ordered combination in shape");
+    }
+    out += count++ == 0 ? "" : ",";
+    out += level;
+    if (cursor.accept(Tok::kPlus)) out += "+";
+    if (cursor.accept(Tok::kTilde)) out += "~";
+  } while (cursor.accept(Tok::kComma));
+  cursor.expect(Tok::kRightParen, "expects ')' after dimension levels");
+  if (count != rank) {
+    cursor.fail(fmt::format("Dimensions size is {}, but dim level types size is {}.", rank, count));
+  }
+  return "(" + out + ")";
+}
+
 // The items after `:`, in the order in which XLA prints them, each optional.
 void read_layout_items(Cursor& cursor, Layout& layout) {
   const auto accept = [&cursor](std::string_view word) {
@@ -85,7 +110,7 @@ void read_layout_items(Cursor& cursor, Layout& layout) {
     cursor.advance();
     return true;
   };
-  if (accept("D")) layout.other += "D" + item_in_parens(cursor);
+  if (accept("D")) layout.other += "D" + read_dim_levels(cursor, layout.minor_to_major.size());
   if (accept("T")) read_tiles(cursor, layout);
   if (accept("L")) layout.tail_alignment = std::max<std::int64_t>(1, int_in_parens(cursor, "L"));
   read_sparse_leftovers(cursor, layout);

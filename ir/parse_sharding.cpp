@@ -254,14 +254,18 @@ std::string read_dim_axes(Cursor& cursor, const std::vector<std::string_view>& a
   return "[" + out + "]";
 }
 
+// `(0,2,1,3)` or an iota form; kept as it is.
 std::string read_device_ids(Cursor& cursor) {
-  std::vector<std::int64_t> ids;
-  cursor.expect(Tok::kLeftParen, "expects '(' to start device_ids");
+  std::string out;
+  int depth = 0;
   do {
-    ids.push_back(cursor.integer_from(0, "device number"));
-  } while (cursor.accept(Tok::kComma));
-  cursor.expect(Tok::kRightParen, "expects ')' at the end of device_ids");
-  return fmt::format("({})", fmt::join(ids, ","));
+    if (cursor.at(Tok::kEof)) cursor.fail("expects ')' at the end of device_ids");
+    depth += cursor.at(Tok::kLeftParen) ? 1 : cursor.at(Tok::kRightParen) ? -1 : 0;
+    if (depth == 0 && out.empty()) cursor.fail("expects '(' to start device_ids");
+    out += cursor.token().text;
+    cursor.advance();
+  } while (depth > 0);
+  return out;
 }
 
 std::string read_named_item(Cursor& cursor, const std::vector<std::string_view>& axes) {
