@@ -16,11 +16,15 @@ void check_operand_count(const Instruction& instruction) {
   }
 }
 
+bool is_unbounded_array(const Shape& shape) {
+  return shape.is_array() && infer::contains(shape.dims, kUnboundedSize);
+}
+
 bool any_unbounded(const Site& site) {
   for (std::size_t i = 0; i < site.count(); ++i) {
-    if (site.operand(i).is_unbounded()) return true;
+    if (is_unbounded_array(site.operand(i))) return true;
   }
-  return site.instruction.shape.is_unbounded();
+  return is_unbounded_array(site.instruction.shape);
 }
 
 Shape tuple(const Site& site) {

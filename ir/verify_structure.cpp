@@ -1,6 +1,5 @@
 // The skeleton of a module: ids, parameters, sizes, and graphs without cycles.
 #include <algorithm>
-#include <array>
 
 #include "ir/verify_rules.h"
 
@@ -13,6 +12,7 @@ constexpr int kMaxShapeDepth = 128;
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62;
 
 using At = std::function<void(ComputationId, InstrId)>;
+using Callees = std::vector<ComputationId>;
 
 // ---- shapes ------------------------------------------------------------------------------------
 
@@ -71,11 +71,8 @@ std::int64_t shape_bytes(const Shape& shape, bool allow_unbounded, ModuleFacts& 
 
 // ---- one computation ---------------------------------------------------------------------------
 
-void check_parameters(const Computation& computation) {
-  std::size_t found = 0;
-  for (const Instruction& instruction : computation.instructions) {
-    if (instruction.opcode == Opcode::kParameter) ++found;
-  }
+// `found` is how many parameter instructions there are.
+void check_parameters(const Computation& computation, std::size_t found) {
   if (found != computation.parameters.size()) {
     fail("computation {} has {} parameter instructions but lists {}", computation.name, found,
          computation.parameters.size());
@@ -143,11 +140,15 @@ void note_callee(ModuleFacts& facts, const Instruction& instruction, Computation
   }
 }
 
-void check_references(const Module& module, const Computation& computation,
-                      const Instruction& instruction, ModuleFacts& facts) {
+// Returns whether an operand or control predecessor stands later in the text.
+bool check_references(const Module& module, const Computation& computation, InstrId self,
+                      ModuleFacts& facts) {
+  const Instruction& instruction = computation.at(self);
+  bool forward = false;
   for (const auto* edges : {&instruction.operands, &instruction.control_predecessors}) {
     for (const InstrId id : *edges) {
       if (id.index() >= computation.instructions.size()) fail("operand does not exist");
+      forward = forward || id >= self;
     }
   }
   for (const ComputationId callee : instruction.called) {
@@ -157,18 +158,7 @@ void check_references(const Module& module, const Computation& computation,
   if (instruction.opcode == Opcode::kSend || instruction.opcode == Opcode::kRecv) {
     facts.has_send_recv = true;
   }
-}
-
-bool has_forward_edge(const Computation& computation) {
-  for (std::size_t i = 0; i < computation.instructions.size(); ++i) {
-    const Instruction& instruction = computation.instructions[i];
-    for (const auto* edges : {&instruction.operands, &instruction.control_predecessors}) {
-      for (const InstrId id : *edges) {
-        if (id.index() >= i) return true;
-      }
-    }
-  }
-  return false;
+  return forward;
 }
 
 // ---- call graph --------------------------------------------------------------------------------
@@ -177,8 +167,9 @@ bool has_forward_edge(const Computation& computation) {
 // chain cannot exhaust the stack.
 class CallDepth {
  public:
-  explicit CallDepth(const Module& module)
-      : module_(module), depth_(module.computations.size(), 0), state_(depth_.size(), kNew) {}
+  // `calls` lists the callees of each computation, perhaps several times.
+  CallDepth(const Module& module, const std::vector<Callees>& calls)
+      : module_(module), calls_(calls), depth_(calls.size(), 0), state_(calls.size(), kNew) {}
 
   void check() {
     for (std::size_t i = 0; i < depth_.size(); ++i) {
@@ -189,46 +180,36 @@ class CallDepth {
  private:
   enum State : std::uint8_t { kNew, kOpen, kDone };
 
-  std::vector<std::size_t> callees(std::size_t computation) const {
-    std::vector<std::size_t> found;
-    for (const Instruction& instruction : module_.computations[computation].instructions) {
-      for (const ComputationId id : instruction.called) found.push_back(id.index());
-    }
-    std::sort(found.begin(), found.end());
-    found.erase(std::unique(found.begin(), found.end()), found.end());
-    return found;
-  }
-
   void visit(std::size_t start) {
     struct Frame {
       std::size_t computation;
-      std::vector<std::size_t> callees;
       std::size_t next = 0;
     };
-    std::vector<Frame> stack{{start, callees(start)}};
+    std::vector<Frame> stack{{start}};
     state_[start] = kOpen;
     while (!stack.empty()) {
       Frame& frame = stack.back();
-      if (frame.next == frame.callees.size()) {
-        close(frame.computation, frame.callees);
+      const Callees& callees = calls_[frame.computation];
+      if (frame.next == callees.size()) {
+        close(frame.computation);
         stack.pop_back();
         continue;
       }
-      const std::size_t callee = frame.callees[frame.next++];
+      const std::size_t callee = callees[frame.next++].index();
       if (state_[callee] == kOpen) {
         fail("computation {} calls itself, directly or through others",
              module_.computations[callee].name);
       }
       if (state_[callee] == kNew) {
         state_[callee] = kOpen;
-        stack.push_back({callee, callees(callee)});
+        stack.push_back({callee});
       }
     }
   }
 
-  void close(std::size_t computation, const std::vector<std::size_t>& callees) {
-    for (const std::size_t callee : callees) {
-      depth_[computation] = std::max(depth_[computation], depth_[callee] + 1);
+  void close(std::size_t computation) {
+    for (const ComputationId callee : calls_[computation]) {
+      depth_[computation] = std::max(depth_[computation], depth_[callee.index()] + 1);
     }
     if (depth_[computation] > kMaxCallDepth) {
       fail("calls are nested deeper than {} below computation {}", kMaxCallDepth,
@@ -238,6 +219,7 @@ class CallDepth {
   }
 
   const Module& module_;
+  const std::vector<Callees>& calls_;
   std::vector<std::size_t> depth_;
   std::vector<State> state_;
 };
@@ -247,29 +229,35 @@ class CallDepth {
 void check_structure(const Module& module, const VerifyOptions& options, ModuleFacts& facts,
                      const At& at) {
   const std::size_t count = module.computations.size();
-  if (!module.entry.valid() || module.entry.index() >= count)
+  if (!module.entry.valid() || module.entry.index() >= count) {
     fail("module has no entry computation");
+  }
   facts.called_by_async.assign(count, false);
   facts.called_by_fusion.assign(count, false);
   facts.called_by_while.assign(count, false);
+  std::vector<Callees> calls(count);
   for (std::size_t c = 0; c < count; ++c) {
     const Computation& computation = module.computations[c];
     at(ComputationId(c), InstrId());
     if (!computation.root.valid() || computation.root.index() >= computation.instructions.size()) {
       fail("computation {} has no root", computation.name);
     }
-    check_parameters(computation);
+    std::size_t parameters = 0;
+    bool forward = false;
     for (std::size_t i = 0; i < computation.instructions.size(); ++i) {
       const Instruction& instruction = computation.instructions[i];
       at(ComputationId(c), InstrId(i));
-      check_references(module, computation, instruction, facts);
+      forward = check_references(module, computation, InstrId(i), facts) || forward;
       shape_bytes(instruction.shape, options.allow_unbounded_dynamism, facts);
+      if (instruction.opcode == Opcode::kParameter) ++parameters;
+      calls[c].insert(calls[c].end(), instruction.called.begin(), instruction.called.end());
     }
     at(ComputationId(c), InstrId());
-    if (has_forward_edge(computation)) check_acyclic(computation);
+    check_parameters(computation, parameters);
+    if (forward) check_acyclic(computation);
   }
   at(module.entry, InstrId());
-  CallDepth(module).check();
+  CallDepth(module, calls).check();
   if (facts.called_by_fusion[module.entry.index()]) {
     fail("Module entry computation cannot be a fusion computation");
   }
