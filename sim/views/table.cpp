@@ -109,6 +109,26 @@ std::string notes(const Simulation& run) {
   return out;
 }
 
+// Notes and flags of all runs, each once, with the number of runs that carry it.
+std::string shared_notes(std::span<const Simulation> runs) {
+  std::vector<ir::Note> shared;
+  std::unordered_map<std::string, std::size_t> index;
+  const auto add = [&](const std::string& text) {
+    const auto [found, fresh] = index.try_emplace(text, shared.size());
+    if (fresh) shared.push_back({text, 0});
+    ++shared[found->second].count;
+  };
+  for (const Simulation& run : runs) {
+    for (const ir::Note& note : run.notes) add("note: " + note.what);
+    for (const ir::Note& flag : flag_counts(run)) add("flag: " + flag.what);
+  }
+  std::string out;
+  for (const ir::Note& note : shared) {
+    out += fmt::format("{}  ({} of {} runs)\n", note.what, note.count, runs.size());
+  }
+  return out;
+}
+
 std::vector<std::string> distinct_devices(std::span<const Simulation> runs) {
   std::vector<std::string> devices;
   for (const Simulation& run : runs) {
@@ -168,7 +188,7 @@ std::string comparison(std::span<const Simulation> runs) {
     }
     rows.add(std::move(cells));
   }
-  return rows.render();
+  return rows.render() + shared_notes(runs);
 }
 
 }  // namespace tilecast::sim::views

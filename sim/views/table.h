@@ -16,7 +16,8 @@ struct TableOptions {
 // Totals, share of the time per bound, the top kernels, notes and flags.
 [[nodiscard]] std::string table(const Simulation& simulation, const TableOptions& options = {});
 
-// Programs x devices: one row per program, per device the time and the ratio to the first device.
+// Programs x devices: one row per program, per device the time and the ratio to the first device;
+// then the notes and flags of all runs.
 // `runs` holds every combination, programs outermost.
 [[nodiscard]] std::string comparison(std::span<const Simulation> runs);
 

@@ -77,6 +77,7 @@ TEST(ComparisonView, PutsDevicesSideBySideWithTheRatioToTheFirst) {
   EXPECT_THAT(text, HasSubstr("toy us"));
   EXPECT_THAT(text, HasSubstr("slow us"));
   EXPECT_THAT(text, HasSubstr("2.000"));
+  EXPECT_THAT(text, HasSubstr("note: something assumed  (2 of 2 runs)"));
 }
 
 TEST(JsonView, HasTheSchemaAndSecondsEverywhere) {
