@@ -21,7 +21,7 @@ using ir::OpClass;
 using ir::Opcode;
 
 constexpr std::string_view kModelName = "analytical";
-constexpr std::size_t kCandidates = 512;
+constexpr std::size_t kCandidates = 16384;
 
 Seconds& bound_of(Estimate& estimate, Bound bound) {
   return estimate.bounds[static_cast<std::size_t>(bound)];

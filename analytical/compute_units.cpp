@@ -117,8 +117,10 @@ double ComputeModel::matrix_cycles(const LoopSizes& tile) const {
     matrices *= ceil_ratio(in_tile, share);
     columns = std::min(columns, per_group);
   }
-  const double positions =
-      packed_positions(product(tile, loops.positions), contraction, array_rows);
+  // Every output meets only the kernel positions that fall on real input between the holes.
+  const double met = std::max(
+      product(tile, loops.positions) / static_cast<double>(loops.dilation), 1.0);
+  const double positions = packed_positions(met, contraction, array_rows);
   const double blocks = matrices * positions * ceil_ratio(contraction, array_rows) *
                         ceil_ratio(columns, array_columns);
   const double push = pushed_rows(tile) / unit.rows_per_cycle * passes_;

@@ -140,6 +140,7 @@ void add_conv_loops(const Kernel& kernel, const Op& op, const hwdesc::NativeTile
   push_loop(matrix.contraction,
             add_reduction_loop(space, rhs, attrs.dims.kernel_input_feature, native));
   matrix.groups = std::max(attrs.feature_group_count, attrs.batch_group_count);
+  for (const ir::WindowDim& window : attrs.window) matrix.dilation *= window.base_dilation;
 }
 
 void add_dot_loops(const Kernel& kernel, const Op& op, const hwdesc::NativeTile& native,

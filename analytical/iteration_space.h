@@ -39,6 +39,7 @@ struct MatrixLoops {
   std::vector<int> rows, columns, contraction, batch;
   std::vector<int> positions;        // kernel window positions: each its own weight matrix
   std::int64_t groups = 1;           // feature groups
+  std::int64_t dilation = 1;         // product of base dilations: 1 of so many positions is no hole
   std::string lhs_dtype;
   ir::OpId op;
 };

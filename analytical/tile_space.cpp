@@ -9,13 +9,10 @@ namespace {
 
 using TripsList = std::vector<LoopSizes>;
 
-// 1, 2, 3, 4, 6, 8, 12, 16 ... up to the number of units (which is always included).
+// 1, 2, 4, 8, 16 ... up to the number of units (which is always included).
 std::vector<std::int64_t> ladder(std::int64_t units) {
   std::vector<std::int64_t> steps;
-  for (std::int64_t power = 1; power < units && power > 0; power *= 2) {
-    steps.push_back(power);
-    if (power > 1 && power + power / 2 < units) steps.push_back(power + power / 2);
-  }
+  for (std::int64_t power = 1; power < units && power > 0; power *= 2) steps.push_back(power);
   steps.push_back(units);
   return steps;
 }

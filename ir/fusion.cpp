@@ -1,9 +1,11 @@
 #include "ir/fusion.h"
 
-#include "ir/layout_assignment.h"
+#include <algorithm>
+
 #include "ir/fusion_cleanup.h"
 #include "ir/fusion_planner.h"
 #include "ir/fusion_rewriter.h"
+#include "ir/layout_assignment.h"
 #include "ir/verifier.h"
 
 namespace tilecast::ir {
@@ -31,23 +33,36 @@ std::vector<bool> find_sequential(const Module& module) {
   return sequential;
 }
 
+Module without_computations(const Module& module) {
+  Module result;
+  result.name = module.name;
+  result.file = module.file;
+  result.replica_count = module.replica_count;
+  result.num_partitions = module.num_partitions;
+  result.entry_parameter_layouts = module.entry_parameter_layouts;
+  result.entry_result_layout = module.entry_result_layout;
+  result.input_output_alias = module.input_output_alias;
+  result.raw = module.raw;
+  result.warnings = module.warnings;
+  return result;
+}
+
 }  // namespace
 
 bool is_optimised(const Module& module) {
   const auto is_fusion = [](const Instruction& op) { return op.opcode == Opcode::kFusion; };
-  const bool fused = std::any_of(
-      module.computations.begin(), module.computations.end(), [&](const Computation& computation) {
-        return std::any_of(computation.instructions.begin(), computation.instructions.end(),
-                           is_fusion);
-      });
+  const bool fused = std::any_of(module.computations.begin(), module.computations.end(),
+                                 [&](const Computation& computation) {
+                                   return std::any_of(computation.instructions.begin(),
+                                                      computation.instructions.end(), is_fusion);
+                                 });
   return fused || has_device_layouts(module);
 }
 
 Module fuse(const Module& module, const FusionOptions& options) {
   const std::vector<bool> sequential = find_sequential(module);
   FreshNames names(module);
-  Module result = module;
-  result.computations.clear();
+  Module result = without_computations(module);
   std::vector<ComputationId> moved(module.computations.size());
   const auto add = [&](Computation computation, std::size_t first_fused) {
     for (Instruction& op : computation.instructions) {
@@ -64,16 +79,15 @@ Module fuse(const Module& module, const FusionOptions& options) {
     if (!sequential[i]) {
       add(module.computations[i], first_fused);
     } else {
-      const Computation tidy = tidied(module.computations[i]);
-      RewrittenComputation rewritten =
-          with_fusions(tidy, FusionPlanner(tidy, options).plan(), moved.size(), names);
+      Computation tidy = tidied(module.computations[i]);
+      const std::vector<FusedKernel> kernels = FusionPlanner(tidy, options).plan();
+      RewrittenComputation rewritten = with_fusions(std::move(tidy), kernels, moved.size(), names);
       for (Computation& fused : rewritten.fused) add(std::move(fused), first_fused);
       add(std::move(rewritten.caller), first_fused);
     }
     moved[i] = ComputationId(result.computations.size() - 1);
   }
   result.entry = moved[module.entry.index()];
-  result.is_scheduled = false;
   verify(result);
   return result;
 }

@@ -14,9 +14,9 @@ constexpr std::uint32_t kNone = UINT32_MAX;
 
 class Rewriter {
  public:
-  Rewriter(const Computation& computation, const std::vector<FusedKernel>& kernels,
-           std::size_t first_id, FreshNames& names)
-      : old_(computation), first_id_(first_id), names_(names) {
+  Rewriter(Computation computation, const std::vector<FusedKernel>& kernels, std::size_t first_id,
+           FreshNames& names)
+      : old_(std::move(computation)), first_id_(first_id), names_(names) {
     split_into_units(kernels);
   }
 
@@ -49,7 +49,7 @@ class Rewriter {
     return old_.at(id).opcode == Opcode::kConstant && old_.at(id).shape.is_scalar();
   }
 
-  const Computation& old_;
+  const Computation old_;
   std::size_t first_id_;
   FreshNames& names_;
   std::vector<Unit> units_;
@@ -266,10 +266,9 @@ std::string FreshNames::next(const std::string& stem) {
   return stem + "." + std::to_string(++highest_);
 }
 
-RewrittenComputation with_fusions(const Computation& computation,
-                                  const std::vector<FusedKernel>& kernels, std::size_t first_id,
-                                  FreshNames& names) {
-  return Rewriter(computation, kernels, first_id, names).run();
+RewrittenComputation with_fusions(Computation computation, const std::vector<FusedKernel>& kernels,
+                                  std::size_t first_id, FreshNames& names) {
+  return Rewriter(std::move(computation), kernels, first_id, names).run();
 }
 
 }  // namespace tilecast::ir

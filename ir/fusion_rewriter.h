@@ -27,7 +27,7 @@ struct RewrittenComputation {
 // `computation` with one fusion instruction per kernel of more than one op (scalar constants are
 // cloned into it), in the topological order nearest to the text. The k-th new computation is called
 // by the id `first_id` + k.
-[[nodiscard]] RewrittenComputation with_fusions(const Computation& computation,
+[[nodiscard]] RewrittenComputation with_fusions(Computation computation,
                                                 const std::vector<FusedKernel>& kernels,
                                                 std::size_t first_id, FreshNames& names);
 

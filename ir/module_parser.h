@@ -2,13 +2,14 @@
 // parse_*.cpp files only; ir/hlo_parser.h is the interface. One parser reads one text once.
 #pragma once
 
-#include <deque>
+#include <list>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "ir/name_table.h"
 #include "ir/parse_cursor.h"
 
 namespace tilecast::ir {
@@ -33,8 +34,8 @@ class ModuleParser {
   // A computation while it is read.
   struct Scope {
     Computation computation;
-    std::unordered_map<std::string_view, InstrId> names;
-    std::deque<std::string> own_names;                  // names that do not stand in the text
+    NameTable names;
+    std::list<std::string> own_names;                   // names that do not stand in the text
     std::unordered_map<std::string, int> name_counts;   // of those, by their first part
     std::unordered_map<InstrId, InstrId> async_starts;  // of async-update: the start of its chain
     InstrId root;

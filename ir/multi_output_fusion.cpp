@@ -142,12 +142,12 @@ bool FusionPlanner::reaches(std::uint32_t from, std::uint32_t to, bool through_o
   for (std::size_t next = 0; next < open.size(); ++next) {
     const bool is_direct = next < direct;
     for (const std::uint32_t user : users(open[next])) {
-      if (user > last) break;  // users are in text order
-      if (homes_[user].empty() && seen_[user] != visit_) {
+      if (homes_[user].empty() && user <= last && seen_[user] != visit_) {
         seen_[user] = visit_;
         open.push_back(user);
       }
       for (const Home& home : homes_[user]) {
+        if (clusters_[home.cluster].first > last) continue;  // it can feed nothing up to there
         if (!clusters_[home.cluster].inputs.contains(open[next])) continue;
         if (home.cluster == to && !(is_direct && through_others_only)) return true;
         if (home.cluster == to || clusters_[home.cluster].last_visit == visit_) continue;

@@ -179,11 +179,11 @@ std::vector<InstrId> ModuleParser::instruction_list() {
     do {
       const std::size_t begin = cursor_.token().begin;
       const std::string_view name = cursor_.name();
-      const auto found = scopes_.back()->names.find(name);
-      if (found == scopes_.back()->names.end()) {
+      const InstrId found = scopes_.back()->names.find(name);
+      if (!found.valid()) {
         cursor_.fail_at(begin, fmt::format("instruction '{}' is not defined", name));
       }
-      ids.push_back(found->second);
+      ids.push_back(found);
     } while (cursor_.accept(Tok::kComma));
   }
   cursor_.expect(Tok::kRightBrace, "expects '}' at the end of instruction name list");

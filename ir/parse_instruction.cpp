@@ -189,8 +189,8 @@ InstrId ModuleParser::named_operand(Scope& scope, const std::optional<Shape>& sh
     return missing_operand(scope, "", *shape);
   }
   const std::string_view name = cursor_.name();
-  const auto found = scope.names.find(name);
-  if (found == scope.names.end()) {
+  const InstrId found = scope.names.find(name);
+  if (!found.valid()) {
     if (creates && shape) return missing_operand(scope, name, *shape);
     if (creates) {
       cursor_.fail_at(begin,
@@ -199,13 +199,13 @@ InstrId ModuleParser::named_operand(Scope& scope, const std::optional<Shape>& sh
     }
     cursor_.fail_at(begin, fmt::format("instruction does not exist: {}", name));
   }
-  const Shape& defined = scope.computation.at(found->second).shape;
+  const Shape& defined = scope.computation.at(found).shape;
   if (shape && !compatible(defined, *shape)) {
     cursor_.fail_at(begin, fmt::format("The declared operand shape {} is not compatible with the "
                                        "shape of the operand instruction {}.",
                                        to_string(*shape), to_string(defined)));
   }
-  return found->second;
+  return found;
 }
 
 InstrId ModuleParser::missing_operand(Scope& scope, std::string_view name, const Shape& shape) {
@@ -279,7 +279,7 @@ std::string ModuleParser::anonymous_name(Scope& scope, Opcode opcode) const {
   std::string base = fmt::format("{}.anon", name(opcode));
   int& count = scope.name_counts[base];
   std::string candidate = base;
-  while (scope.names.contains(candidate)) candidate = fmt::format("{}.{}", base, ++count);
+  while (scope.names.find(candidate).valid()) candidate = fmt::format("{}.{}", base, ++count);
   return candidate;
 }
 
@@ -292,7 +292,7 @@ InstrId ModuleParser::add_instruction(Scope& scope, Instruction&& instruction,
     text_name = scope.own_names.emplace_back(anonymous_name(scope, instruction.opcode));
   }
   const InstrId id(scope.computation.instructions.size());
-  if (!scope.names.emplace(text_name, id).second) {
+  if (!scope.names.add(text_name)) {
     cursor_.fail_at(offset, fmt::format("instruction already exists: {}", text_name));
   }
   instruction.name = text_name;
