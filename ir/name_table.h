@@ -1,0 +1,76 @@
+// Names of one computation's instructions while it is read: a flat hash table from views into the
+// source text to ids. Names must outlive the table. Single-threaded.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "ir/hlo.h"
+
+namespace tilecast::ir {
+
+class NameTable {
+ public:
+  void reserve(std::size_t count) {
+    names_.reserve(count);
+    while (slots_.size() < 2 * count) grow();
+  }
+
+  // The id of `name`; an invalid id when it is not there.
+  [[nodiscard]] InstrId find(std::string_view name) const {
+    if (slots_.empty()) return {};
+    const Slot& slot = slots_[place(name, hash(name))];
+    return slot.index == kFree ? InstrId() : InstrId(slot.index);
+  }
+
+  // Names are added in the order of the ids; false when `name` is there already.
+  bool add(std::string_view name) {
+    if (slots_.size() < 2 * (names_.size() + 1)) grow();
+    const std::uint32_t bits = hash(name);
+    Slot& slot = slots_[place(name, bits)];
+    if (slot.index != kFree) return false;
+    slot = {bits, static_cast<std::uint32_t>(names_.size())};
+    names_.push_back(name);
+    return true;
+  }
+
+ private:
+  static constexpr std::uint32_t kFree = UINT32_MAX;
+  struct Slot {
+    std::uint32_t hash = 0;
+    std::uint32_t index = kFree;
+  };
+
+  static std::uint32_t hash(std::string_view name) {
+    return static_cast<std::uint32_t>(std::hash<std::string_view>{}(name));
+  }
+
+  // The slot that holds `name`, or the free one where it belongs.
+  [[nodiscard]] std::size_t place(std::string_view name, std::uint32_t bits) const {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t at = bits & mask;
+    while (slots_[at].index != kFree &&
+           (slots_[at].hash != bits || names_[slots_[at].index] != name)) {
+      at = (at + 1) & mask;
+    }
+    return at;
+  }
+
+  void grow() {
+    slots_.assign(slots_.empty() ? 16 : 2 * slots_.size(), Slot());
+    const std::size_t mask = slots_.size() - 1;
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      const std::uint32_t bits = hash(names_[i]);
+      std::size_t at = bits & mask;
+      while (slots_[at].index != kFree) at = (at + 1) & mask;
+      slots_[at] = {bits, static_cast<std::uint32_t>(i)};
+    }
+  }
+
+  std::vector<std::string_view> names_;  // by id
+  std::vector<Slot> slots_;              // a power of two of them, at most half full
+};
+
+}  // namespace tilecast::ir
