@@ -109,6 +109,56 @@ void check_scale(const Shape& operand, const Shape& scale, std::string_view whic
   }
 }
 
+// The numbers of ragged and group dimensions, by themselves.
+void check_ragged_numbers(const Shape& lhs, const Shape& rhs, const Shape& groups,
+                          const DotDims& dims) {
+  expect_array(groups, "group_sizes of ragged dot");
+  if (!is_integer(groups.dtype)) {
+    fail("group_sizes of ragged dot must be of integral type; got {}.", human(groups));
+  }
+  if (dims.lhs_ragged.size() != 1) {
+    fail("There must be exactly one ragged dimension in the lhs.");
+  }
+  const std::int64_t ragged = dims.lhs_ragged[0];
+  if (ragged < 0 || ragged >= lhs.rank()) {
+    fail("A dimension number is out of range in RaggedDot: lhs_ragged_dims {}.", ragged);
+  }
+  if (!in_range(dims.rhs_group, rhs.rank())) {
+    fail("A dimension number is out of range in RaggedDot: rhs_group_dims {}.",
+         join(dims.rhs_group));
+  }
+  if (!disjoint_unique(dims.rhs_group, dims.rhs_contracting) ||
+      !disjoint_unique(dims.rhs_group, dims.rhs_batch)) {
+    fail("A dimension number is not unique in RaggedDot: rhs_group_dims {}.", join(dims.rhs_group));
+  }
+}
+
+// By where the ragged dimension is: contracting and batch dimensions leave rhs without groups.
+void check_ragged(const Shape& lhs, const Shape& rhs, const Shape& groups, const DotDims& dims) {
+  check_ragged_numbers(lhs, rhs, groups, dims);
+  if (groups.dims.empty()) fail("group_sizes of ragged dot must have rank 1 or more.");
+  const std::int64_t ragged = dims.lhs_ragged[0];
+  const bool contracting = contains(dims.lhs_contracting, ragged);
+  const bool batch = contains(dims.lhs_batch, ragged);
+  if (contracting || batch) {
+    if (!dims.rhs_group.empty()) {
+      fail(
+          "There must be zero group dimensions in the rhs when the ragged dimension is batch or "
+          "contracting.");
+    }
+  } else {
+    if (dims.rhs_group.size() != 1) {
+      fail(
+          "There must be exactly one group dimension in the rhs when the ragged dimension is "
+          "non-contracting.");
+    }
+    if (size(rhs, dims.rhs_group[0]) != groups.dims.back()) {
+      fail("rhs group dimension is expected to have size={}, got {}", groups.dims.back(),
+           size(rhs, dims.rhs_group[0]));
+    }
+  }
+}
+
 }  // namespace
 
 Shape dot(const Site& site) {
@@ -133,51 +183,11 @@ Shape scaled_dot(const Site& site) {
 
 Shape ragged_dot(const Site& site) {
   const DotDims& dims = site.attrs<DotAttrs>().dims;
-  const Shape& lhs = site.operand(0);
-  const Shape& rhs = site.operand(1);
   const Shape& groups = site.operand(2);
-  check_dims(lhs, rhs, dims);
-  expect_array(groups, "group_sizes of ragged dot");
-  if (!is_integer(groups.dtype)) {
-    fail("group_sizes of ragged dot must be of integral type; got {}.", human(groups));
-  }
-  if (dims.lhs_ragged.size() != 1) {
-    fail("There must be exactly one ragged dimension in the lhs.");
-  }
-  const std::int64_t ragged = dims.lhs_ragged[0];
-  if (ragged < 0 || ragged >= lhs.rank()) {
-    fail("A dimension number is out of range in RaggedDot: lhs_ragged_dims {}.", ragged);
-  }
-  if (!in_range(dims.rhs_group, rhs.rank())) {
-    fail("A dimension number is out of range in RaggedDot: rhs_group_dims {}.",
-         join(dims.rhs_group));
-  }
-  if (!disjoint_unique(dims.rhs_group, dims.rhs_contracting) ||
-      !disjoint_unique(dims.rhs_group, dims.rhs_batch)) {
-    fail("A dimension number is not unique in RaggedDot: rhs_group_dims {}.", join(dims.rhs_group));
-  }
-  if (groups.dims.empty()) fail("group_sizes of ragged dot must have rank 1 or more.");
-  const bool contracting = contains(dims.lhs_contracting, ragged);
-  const bool batch = contains(dims.lhs_batch, ragged);
-  if (contracting || batch) {
-    if (!dims.rhs_group.empty()) {
-      fail(
-          "There must be zero group dimensions in the rhs when the ragged dimension is batch or "
-          "contracting.");
-    }
-  } else {
-    if (dims.rhs_group.size() != 1) {
-      fail(
-          "There must be exactly one group dimension in the rhs when the ragged dimension is "
-          "non-contracting.");
-    }
-    if (size(rhs, dims.rhs_group[0]) != groups.dims.back()) {
-      fail("rhs group dimension is expected to have size={}, got {}", groups.dims.back(),
-           size(rhs, dims.rhs_group[0]));
-    }
-  }
+  check_dims(site.operand(0), site.operand(1), dims);
+  check_ragged(site.operand(0), site.operand(1), groups, dims);
   Shape result = product_shape(site, dims, dims.rhs_group);
-  if (contracting) {
+  if (contains(dims.lhs_contracting, dims.lhs_ragged[0])) {
     result.dims.insert(result.dims.begin(), groups.dims.back());
     result.dynamic_mask <<= 1;
   }

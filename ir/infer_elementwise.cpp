@@ -53,6 +53,24 @@ Shape elementwise_binary(const Site& site) {
   return result;
 }
 
+Shape complex_of(const Site& site) {
+  const Shape& lhs = site.operand(0);
+  const Shape& rhs = site.operand(1);
+  if (!is_floating(lhs.dtype)) {
+    fail("Expected element type in shape to be floating for complex compose operation; got {}.",
+         type_name(lhs.dtype));
+  }
+  Shape result = elementwise_binary(site);
+  if (lhs.dtype == DType::kF32 && rhs.dtype == DType::kF32) {
+    result.dtype = DType::kC64;
+  } else if (lhs.dtype == DType::kF64 && rhs.dtype == DType::kF64) {
+    result.dtype = DType::kC128;
+  } else {
+    fail("Complex component type is not implemented.");
+  }
+  return result;
+}
+
 void check_unary_type(const Site& site, DType dtype) {
   const bool floating = is_floating(dtype);
   const bool complex = is_complex(dtype);
@@ -135,21 +153,8 @@ Shape binary(const Site& site) {
              name(opcode));
       }
       return elementwise_binary(site);
-    case Opcode::kComplex: {
-      if (!is_floating(lhs.dtype)) {
-        fail("Expected element type in shape to be floating for complex compose operation; got {}.",
-             type_name(lhs.dtype));
-      }
-      Shape result = elementwise_binary(site);
-      if (lhs.dtype == DType::kF32 && rhs.dtype == DType::kF32) {
-        result.dtype = DType::kC64;
-      } else if (lhs.dtype == DType::kF64 && rhs.dtype == DType::kF64) {
-        result.dtype = DType::kC128;
-      } else {
-        fail("Complex component type is not implemented.");
-      }
-      return result;
-    }
+    case Opcode::kComplex:
+      return complex_of(site);
     case Opcode::kAnd:
     case Opcode::kOr:
     case Opcode::kXor:
