@@ -1,0 +1,189 @@
+// Random programs of elementwise ops, broadcasts, reductions, dots, reshapes and updates: fusing
+// keeps what they compute.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+#include "ir/fusion.h"
+#include "ir/hlo_parser.h"
+#include "ir/hlo_printer.h"
+#include "ir/program.h"
+
+namespace tilecast::ir {
+namespace {
+
+// Writes a module over f32[16,16], f32[16] and f32[] values.
+class RandomModule {
+ public:
+  explicit RandomModule(std::uint32_t seed) : random_(seed) {}
+
+  std::string text() {
+    body_ = " zero = f32[] constant(0)\n i = s32[] parameter(2)\n";
+    add("f32[16,16]", "parameter(0)", squares_);
+    add("f32[16]", "parameter(1)", rows_);
+    const int ops = pick(3, 40);
+    for (int n = 0; n < ops; ++n) add_op();
+    std::string results, types;
+    for (int n = pick(1, 4); n > 0; --n) {
+      const bool square = pick(0, 2) > 0;
+      results += (results.empty() ? "" : ", ") + (square ? any(squares_) : any(rows_));
+      types += std::string(types.empty() ? "" : ", ") + (square ? "f32[16,16]" : "f32[16]");
+    }
+    return "HloModule m\nsum { a = f32[] parameter(0)\n b = f32[] parameter(1)\n"
+           " ROOT s = f32[] add(a, b) }\nENTRY main {\n" +
+           body_ + " ROOT t = (" + types + ") tuple(" + results + ") }\n";
+  }
+
+ private:
+  int pick(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+  const std::string& any(const std::vector<std::string>& values) {
+    return values[static_cast<std::size_t>(pick(0, static_cast<int>(values.size()) - 1))];
+  }
+  void add(const std::string& type, const std::string& call, std::vector<std::string>& to) {
+    const std::string name = "v" + std::to_string(count_++);
+    body_ += " " + name + " = " + type + " " + call + "\n";
+    to.push_back(name);
+  }
+  void add_op() {
+    static const std::vector<std::string> kUnary = {"negate", "exponential", "tanh", "abs"};
+    static const std::vector<std::string> kBinary = {"add", "multiply", "maximum", "divide"};
+    const bool square = pick(0, 2) > 0;
+    auto& values = square ? squares_ : rows_;
+    const std::string type = square ? "f32[16,16]" : "f32[16]";
+    switch (pick(0, 8)) {
+      case 0:
+      case 1:
+        return add(type, any(kUnary) + "(" + any(values) + ")", values);
+      case 2:
+      case 3:
+      case 4:
+        return add(type, any(kBinary) + "(" + any(values) + ", " + any(values) + ")", values);
+      case 5:
+        return add("f32[16,16]",
+                   "broadcast(" + any(rows_) + "), dimensions={" + std::to_string(pick(0, 1)) + "}",
+                   squares_);
+      case 6:
+        return add("f32[16]",
+                   "reduce(" + any(squares_) + ", zero), dimensions={" +
+                       std::to_string(pick(0, 1)) + "}, to_apply=sum",
+                   rows_);
+      case 7:
+        return add("f32[16,16]",
+                   "dot(" + any(squares_) + ", " + any(squares_) +
+                       "), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+                   squares_);
+      default:
+        return add("f32[16]", "dynamic-update-slice(" + any(rows_) + ", " + any(rows_) + ", i)",
+                   rows_);
+    }
+  }
+
+  std::mt19937 random_;
+  std::string body_;
+  std::vector<std::string> squares_, rows_;
+  int count_ = 0;
+};
+
+// Every value of a module as the expression it computes, with fusions looked through; equal
+// expressions get equal numbers.
+class Expressions {
+ public:
+  std::vector<int> of(const Module& module, const Computation& computation,
+                      const std::vector<std::vector<int>>& arguments) {
+    std::vector<std::vector<int>> values(computation.instructions.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = of_instruction(module, computation, i, values, arguments);
+    }
+    return values[computation.root.index()];
+  }
+
+ private:
+  std::vector<int> of_instruction(const Module& module, const Computation& computation,
+                                  std::size_t i, const std::vector<std::vector<int>>& values,
+                                  const std::vector<std::vector<int>>& arguments) {
+    const Instruction& op = computation.instructions[i];
+    std::vector<std::vector<int>> operands;
+    for (const InstrId id : op.operands) operands.push_back(values[id.index()]);
+    switch (op.opcode) {
+      case Opcode::kParameter: {
+        const auto number = static_cast<std::size_t>(op.as<ParameterAttrs>().number);
+        if (!arguments.empty()) return arguments[number];
+        return {numbered("parameter " + std::to_string(number))};
+      }
+      case Opcode::kTuple: {
+        std::vector<int> all;
+        for (const auto& operand : operands) all.insert(all.end(), operand.begin(), operand.end());
+        return all;
+      }
+      case Opcode::kGetTupleElement:
+        return {operands[0][static_cast<std::size_t>(op.as<IndexAttrs>().index)]};
+      case Opcode::kFusion:
+        return of(module, module.at(op.called[0]), operands);
+      default:
+        break;
+    }
+    std::string key = std::string(name(op.opcode)) + to_string(op.shape, false);
+    for (const std::int64_t dim : op.dimensions) key += " d" + std::to_string(dim);
+    for (const auto& operand : operands) key += " " + std::to_string(operand[0]);
+    return {numbered(key)};
+  }
+  int numbered(const std::string& key) {
+    return numbers_.try_emplace(key, static_cast<int>(numbers_.size())).first->second;
+  }
+  std::map<std::string, int> numbers_;
+};
+
+double total_flops(const Module& module) {
+  double sum = 0;
+  const Program program = make_program(module);
+  for (const ScheduledKernel& kernel : program.kernels()) {
+    sum += static_cast<double>(kernel.kernel.work().flops);
+  }
+  return sum;
+}
+
+class FusedRandomModules : public ::testing::TestWithParam<bool> {};
+
+TEST_P(FusedRandomModules, ComputeTheSameInFewerKernels) {
+  const FusionOptions options{.recompute_to_save_bytes = GetParam()};
+  std::size_t before = 0, after = 0;
+  for (std::uint32_t seed = 0; seed < 1000; ++seed) {
+    const std::string text = RandomModule(seed).text();
+    SCOPED_TRACE(text);
+    const Module module = parse_hlo(diag::SourceText("random.hlo", text));
+    const Module result = fuse(module, options);
+
+    Expressions expressions;
+    ASSERT_EQ(expressions.of(module, module.entry_computation(), {}),
+              expressions.of(result, result.entry_computation(), {}))
+        << print_hlo(result);
+    ASSERT_EQ(module.entry_computation().parameters.size(),
+              result.entry_computation().parameters.size());
+
+    const Module alone = fuse(module, {.max_ops = 1});
+    ASSERT_GE(total_flops(result), total_flops(alone)) << "work of live ops is never lost";
+    before += make_program(alone).kernels().size();
+    const Program program = make_program(result);
+    after += program.kernels().size();
+    for (const ScheduledKernel& kernel : program.kernels()) {
+      int matrix_ops = 0;
+      for (const Op& op : kernel.kernel.ops())
+        matrix_ops += op_class(op.opcode) == OpClass::kMatrix;
+      ASSERT_LE(matrix_ops, 1) << print_hlo(result);
+    }
+  }
+  EXPECT_LT(after, before / 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Fusion, FusedRandomModules, ::testing::Bool());
+
+TEST(Fusion, GivesTheSameModuleEveryTime) {
+  for (std::uint32_t seed = 0; seed < 20; ++seed) {
+    const Module module = parse_hlo(diag::SourceText("random.hlo", RandomModule(seed).text()));
+    EXPECT_EQ(print_hlo(fuse(module)), print_hlo(fuse(module)));
+  }
+}
+
+}  // namespace
+}  // namespace tilecast::ir

@@ -1,0 +1,276 @@
+#include "ir/kernel.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "diag/error.h"
+#include "ir/dot_writer.h"
+#include "ir/hlo_parser.h"
+
+namespace tilecast::ir {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Op op(Opcode opcode, Shape shape, std::vector<OpId> operands) {
+  Op result;
+  result.opcode = opcode;
+  result.shape = std::move(shape);
+  result.operands = std::move(operands);
+  result.name = name(opcode);
+  return result;
+}
+
+// The kernel of the entry instruction called `name`.
+Kernel kernel_of(const std::string& text, std::string_view name) {
+  const Module module = parse_hlo(diag::SourceText("test.hlo", text));
+  WorkCounter counter(module);
+  const Computation& entry = module.entry_computation();
+  for (std::size_t i = 0; i < entry.instructions.size(); ++i) {
+    if (entry.instructions[i].name == name) {
+      return make_kernel(module, module.entry, InstrId(i), counter);
+    }
+  }
+  throw Error("the test's module has no such instruction");
+}
+
+std::vector<Opcode> opcodes(const Kernel& kernel) {
+  std::vector<Opcode> all;
+  for (const Op& each : kernel.ops()) all.push_back(each.opcode);
+  return all;
+}
+
+TEST(KernelBuilder, KeepsOpsInTheOrderGivenAndLinksUsers) {
+  const Shape shape = Shape::array(DType::kF32, {8, 128});
+  KernelBuilder builder("k", Opcode::kFusion);
+  const OpId x = builder.parameter(shape);
+  const OpId squared = builder.add(op(Opcode::kMultiply, shape, {x, x}));
+  const OpId sum = builder.add(op(Opcode::kAdd, shape, {squared, x}));
+  const Kernel kernel = builder.build({sum});
+  EXPECT_THAT(kernel.users(x), ElementsAre(squared, sum));
+  EXPECT_THAT(kernel.users(sum), IsEmpty());
+  EXPECT_THAT(kernel.outputs(), ElementsAre(sum));
+  EXPECT_THAT(kernel.parameters(), ElementsAre(x));
+}
+
+TEST(KernelBuilder, PutsOperandsFirstWhenTheyWereAddedLater) {
+  const Shape shape = Shape::array(DType::kF32, {4});
+  KernelBuilder builder("k", Opcode::kFusion);
+  const OpId later(std::size_t{2});
+  const OpId first = builder.add(op(Opcode::kNegate, shape, {later}));
+  const OpId parameter = builder.parameter(shape);
+  builder.add(op(Opcode::kExp, shape, {parameter}));
+  const Kernel kernel = builder.build({first});
+  EXPECT_THAT(opcodes(kernel), ElementsAre(Opcode::kParameter, Opcode::kExp, Opcode::kNegate));
+  EXPECT_EQ(kernel.op(kernel.outputs()[0]).opcode, Opcode::kNegate);
+  EXPECT_EQ(kernel.op(kernel.parameters()[0]).opcode, Opcode::kParameter);
+}
+
+TEST(KernelBuilder, RefusesCyclesUnknownOperandsAndTuplesAtItsEdges) {
+  const Shape shape = Shape::array(DType::kF32, {4});
+  KernelBuilder cyclic("k", Opcode::kFusion);
+  const OpId self = cyclic.add(op(Opcode::kNegate, shape, {OpId(std::size_t{0})}));
+  EXPECT_THROW((void)cyclic.build({self}), Error);
+
+  KernelBuilder dangling("k", Opcode::kFusion);
+  const OpId bad = dangling.add(op(Opcode::kNegate, shape, {OpId(std::size_t{7})}));
+  EXPECT_THROW((void)dangling.build({bad}), Error);
+
+  KernelBuilder tuple("k", Opcode::kFusion);
+  const OpId pair = tuple.parameter(Shape::tuple({shape, shape}));
+  EXPECT_THROW((void)tuple.build({pair}), Error);
+}
+
+TEST(Kernel, InlinesNestedFusionsAndResolvesTuples) {
+  const Kernel kernel = kernel_of(R"(
+HloModule m
+inner { p = f32[8] parameter(0)
+  e = f32[8] exponential(p)
+  n = f32[8] negate(p)
+  ROOT t = (f32[8], f32[8]) tuple(e, n) }
+outer { a = f32[8] parameter(0)
+  b = f32[8] parameter(1)
+  both = (f32[8], f32[8]) fusion(a), kind=kLoop, calls=inner
+  e = f32[8] get-tuple-element(both), index=0
+  n = f32[8] get-tuple-element(both), index=1
+  s = f32[8] add(e, b)
+  ROOT t = (f32[8], f32[8]) tuple(s, n) }
+ENTRY main { x = f32[8] parameter(0)
+  y = f32[8] parameter(1)
+  ROOT f = (f32[8], f32[8]) fusion(x, y), kind=kLoop, calls=outer })",
+                                  "f");
+  EXPECT_THAT(opcodes(kernel), ElementsAre(Opcode::kParameter, Opcode::kExp, Opcode::kNegate,
+                                           Opcode::kParameter, Opcode::kAdd));
+  ASSERT_EQ(kernel.outputs().size(), 2U);
+  EXPECT_EQ(kernel.op(kernel.outputs()[0]).opcode, Opcode::kAdd);
+  EXPECT_EQ(kernel.op(kernel.outputs()[1]).opcode, Opcode::kNegate);
+  EXPECT_EQ(kernel.work().flops, 8 + 8);
+  EXPECT_EQ(kernel.work().transcendentals, 8);
+}
+
+TEST(Kernel, ParametersAreShapedAsDefinedOutside) {
+  const Kernel kernel = kernel_of(R"(
+HloModule m
+body { p = f32[16,256]{1,0} parameter(0)
+  ROOT n = f32[16,256]{1,0} negate(p) }
+ENTRY main { x = f32[16,256]{0,1:T(8,128)S(1)} parameter(0)
+  ROOT f = f32[16,256]{0,1:T(8,128)} fusion(x), kind=kLoop, calls=body })",
+                                  "f");
+  EXPECT_EQ(to_string(kernel.op(kernel.parameters()[0]).shape), "f32[16,256]{0,1:T(8,128)S(1)}");
+  EXPECT_EQ(to_string(kernel.op(kernel.outputs()[0]).shape), "f32[16,256]{0,1:T(8,128)}");
+}
+
+TEST(Kernel, TakesScalarConstantsInAndAppliedWorkFromTheCallee) {
+  const Kernel kernel = kernel_of(R"(
+HloModule m
+sum { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }
+ENTRY main { x = f32[64,32] parameter(0)
+  zero = f32[] constant(0)
+  ROOT r = f32[64] reduce(x, zero), dimensions={1}, to_apply=sum })",
+                                  "r");
+  EXPECT_THAT(opcodes(kernel), ElementsAre(Opcode::kParameter, Opcode::kConstant, Opcode::kReduce));
+  EXPECT_EQ(kernel.parameters().size(), 1U);
+  EXPECT_EQ(kernel.op(kernel.outputs()[0]).applied_flops, 1);
+  EXPECT_EQ(kernel.work().flops, (32 - 1) * 64);
+}
+
+TEST(Kernel, OpsWithSeveralResultsKeepTheirTuple) {
+  const Kernel kernel = kernel_of(R"(
+HloModule m
+less { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  c = s32[] parameter(2)
+  d = s32[] parameter(3)
+  ROOT l = pred[] compare(a, b), direction=LT }
+ENTRY main { k = f32[100] parameter(0)
+  v = s32[100] parameter(1)
+  ROOT s = (f32[100], s32[100]) sort(k, v), dimensions={0}, to_apply=less })",
+                                  "s");
+  ASSERT_EQ(kernel.outputs().size(), 2U);
+  const Op& values = kernel.op(kernel.outputs()[1]);
+  EXPECT_EQ(values.opcode, Opcode::kGetTupleElement);
+  EXPECT_EQ(values.shape.dtype, DType::kS32);
+  EXPECT_EQ(values.as<IndexAttrs>().index, 1);
+  EXPECT_EQ(kernel.op(values.operands[0]).opcode, Opcode::kSort);
+}
+
+TEST(Kernel, FindsUpdatesInPlaceThroughBitcasts) {
+  const Kernel kernel = kernel_of(R"(
+HloModule m
+body { u = f32[1,128] parameter(0)
+  buffer = f32[64,128] parameter(1)
+  i = s32[] parameter(2)
+  z = s32[] constant(0)
+  d = f32[64,128] dynamic-update-slice(buffer, u, i, z)
+  ROOT b = f32[64,1,128] bitcast(d) }
+ENTRY main { u = f32[1,128] parameter(0)
+  buffer = f32[64,128] parameter(1)
+  i = s32[] parameter(2)
+  ROOT f = f32[64,1,128] fusion(u, buffer, i), kind=kLoop, calls=body })",
+                                  "f");
+  ASSERT_EQ(kernel.in_place().size(), 1U);
+  const auto [output, parameter] = kernel.in_place()[0];
+  EXPECT_EQ(output, 0U);
+  EXPECT_EQ(kernel.op(kernel.parameters()[parameter]).name, "buffer");
+}
+
+TEST(Kernel, FollowsDeclaredAliasing) {
+  const Kernel kernel = kernel_of(R"(
+HloModule m
+ENTRY main { a = f32[8] parameter(0)
+  b = f32[16] parameter(1)
+  ROOT c = (f32[16], f32[8]) custom-call(a, b), custom_call_target="x", output_to_operand_aliasing={{0}: (1, {})} })",
+                                  "c");
+  ASSERT_EQ(kernel.in_place().size(), 1U);
+  EXPECT_EQ(kernel.in_place()[0], (std::pair<std::size_t, std::size_t>{0, 1}));
+}
+
+TEST(Kernel, ACopyStartMovesItsOperandToItsDestination) {
+  const Kernel kernel = kernel_of(R"(
+HloModule m
+ENTRY main { x = f32[8,128]{1,0} parameter(0)
+  s = (f32[8,128]{1,0:S(1)}, f32[8,128]{1,0}, u32[]) copy-start(x)
+  ROOT d = f32[8,128]{1,0:S(1)} copy-done(s) })",
+                                  "s");
+  EXPECT_EQ(kernel.opcode(), Opcode::kCopyStart);
+  ASSERT_EQ(kernel.outputs().size(), 1U);
+  EXPECT_EQ(kernel.op(kernel.outputs()[0]).shape.memory_space(), 1);
+  EXPECT_EQ(kernel.op(kernel.parameters()[0]).shape.memory_space(), 0);
+}
+
+TEST(Kernel, AnAsyncStartIsTheKernelOfWhatItWraps) {
+  const Kernel kernel = kernel_of(R"(
+HloModule m, replica_count=4
+wrapped { p = f32[8] parameter(0)
+  ROOT n = f32[32] all-gather(p), replica_groups={{0,1,2,3}}, dimensions={0} }
+ENTRY main { x = f32[8] parameter(0)
+  s = ((f32[8]), f32[32], u32[]) async-start(x), calls=wrapped
+  ROOT d = f32[32] async-done(s) })",
+                                  "s");
+  EXPECT_EQ(kernel.opcode(), Opcode::kAllGather);
+  EXPECT_EQ(kernel.group_size(), 4);
+  ASSERT_EQ(kernel.outputs().size(), 1U);
+  EXPECT_EQ(element_count(kernel.op(kernel.outputs()[0]).shape), 32);
+}
+
+TEST(Kernel, AResultThatIsAnOperandIsCopied) {
+  const Kernel kernel = kernel_of(R"(
+HloModule m
+body { p = f32[8] parameter(0)
+  n = f32[8] negate(p)
+  ROOT t = (f32[8], f32[8]) tuple(n, p) }
+ENTRY main { x = f32[8] parameter(0)
+  ROOT f = (f32[8], f32[8]) fusion(x), kind=kLoop, calls=body })",
+                                  "f");
+  EXPECT_EQ(kernel.op(kernel.outputs()[1]).opcode, Opcode::kCopy);
+}
+
+struct GroupCase {
+  const char* name;
+  const char* header;
+  const char* attributes;
+  std::int64_t expected;
+};
+
+class GroupSize : public ::testing::TestWithParam<GroupCase> {};
+
+TEST_P(GroupSize, FollowsXlasReadingOfTheIds) {
+  const std::string text = std::string("HloModule m, ") + GetParam().header + R"(
+sum { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT s = f32[] add(a, b) }
+ENTRY main { x = f32[8] parameter(0)
+  ROOT c = f32[8] all-reduce(x), to_apply=sum, )" +
+                           GetParam().attributes + " }";
+  EXPECT_EQ(kernel_of(text, "c").group_size(), GetParam().expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kernel, GroupSize,
+    ::testing::Values(
+        GroupCase{"replicas", "replica_count=4, num_partitions=2", "replica_groups={{0,1},{2,3}}",
+                  2},
+        GroupCase{"all_replicas", "replica_count=4, num_partitions=2", "replica_groups={}", 4},
+        GroupCase{"both", "replica_count=4, num_partitions=2",
+                  "replica_groups={{0,1},{2,3}}, channel_id=1", 2 * 2},
+        GroupCase{"global", "replica_count=1, num_partitions=8",
+                  "replica_groups=[2,4]<=[8], channel_id=1, use_global_device_ids=true", 4}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+TEST(DotWriter, ShowsEveryOpAndEdge) {
+  const Shape shape = Shape::array(DType::kF32, {4});
+  KernelBuilder builder("a \"quoted\" name", Opcode::kFusion);
+  const OpId x = builder.parameter(shape, "x");
+  const Kernel kernel = builder.build({builder.add(op(Opcode::kExp, shape, {x}))});
+  const std::string dot = write_dot(kernel);
+  EXPECT_THAT(dot, HasSubstr("digraph \"a \\\"quoted\\\" name\""));
+  EXPECT_THAT(dot, HasSubstr("n0 -> n1;"));
+  EXPECT_THAT(dot, HasSubstr("exponential"));
+}
+
+}  // namespace
+}  // namespace tilecast::ir
