@@ -68,7 +68,7 @@ std::string report(const std::vector<Simulation>& runs, const Arguments& argumen
   if (arguments.output.format == "json") return views::json(runs);
   if (arguments.output.format == "csv") return views::csv(runs);
   if (arguments.output.format == "trace") return views::trace(runs);
-  if (runs.size() > 1) return views::comparison(runs);
+  if (runs.size() > 1) return views::comparison(runs, arguments.device.names.size());
   return views::table(runs.front(),
                       {.top = arguments.all ? runs.front().kernels.size() : arguments.top});
 }

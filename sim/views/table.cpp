@@ -6,6 +6,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "diag/error.h"
 #include "sim/views/text_table.h"
 
 namespace tilecast::sim::views {
@@ -129,15 +130,6 @@ std::string shared_notes(std::span<const Simulation> runs) {
   return out;
 }
 
-std::vector<std::string> distinct_devices(std::span<const Simulation> runs) {
-  std::vector<std::string> devices;
-  for (const Simulation& run : runs) {
-    if (run.file != runs.front().file) break;
-    devices.push_back(run.device);
-  }
-  return devices;
-}
-
 }  // namespace
 
 std::string kind(const SimulatedKernel& kernel) {
@@ -169,19 +161,18 @@ std::string table(const Simulation& simulation, const TableOptions& options) {
   return header(simulation) + "\n" + kernel_rows(simulation, options.top) + notes(simulation);
 }
 
-std::string comparison(std::span<const Simulation> runs) {
-  if (runs.empty()) return {};
-  const std::vector<std::string> devices = distinct_devices(runs);
+std::string comparison(std::span<const Simulation> runs, std::size_t devices) {
+  TC_CHECK(devices > 0 && runs.size() % devices == 0, "runs are programs x devices");
   std::vector<Column> columns{{"program"}};
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    columns.push_back({devices[i] + " us", Align::kRight});
-    if (i > 0) columns.push_back({"/ " + devices[0], Align::kRight});
+  for (std::size_t i = 0; i < devices && !runs.empty(); ++i) {
+    columns.push_back({runs[i].device + " us", Align::kRight});
+    if (i > 0) columns.push_back({"/ " + runs[0].device, Align::kRight});
   }
   TextTable rows(columns);
-  for (std::size_t first = 0; first + devices.size() <= runs.size(); first += devices.size()) {
+  for (std::size_t first = 0; first < runs.size(); first += devices) {
     const Simulation& reference = runs[first];
     std::vector<std::string> cells{reference.file.empty() ? reference.program : reference.file};
-    for (std::size_t i = 0; i < devices.size(); ++i) {
+    for (std::size_t i = 0; i < devices; ++i) {
       const Simulation& run = runs[first + i];
       cells.push_back(microseconds(run.time.value));
       if (i > 0) cells.push_back(fmt::format("{:.3f}", share_of(run.time, reference.time)));

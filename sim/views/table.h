@@ -18,8 +18,8 @@ struct TableOptions {
 
 // Programs x devices: one row per program, per device the time and the ratio to the first device;
 // then the notes and flags of all runs.
-// `runs` holds every combination, programs outermost.
-[[nodiscard]] std::string comparison(std::span<const Simulation> runs);
+// `runs` holds every combination, programs outermost; `devices` >= 1 is how many there are.
+[[nodiscard]] std::string comparison(std::span<const Simulation> runs, std::size_t devices);
 
 // "fusion", "dot", ... with "*" for asynchronous kernels.
 [[nodiscard]] std::string kind(const SimulatedKernel& kernel);

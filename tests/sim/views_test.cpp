@@ -73,11 +73,18 @@ TEST(ComparisonView, PutsDevicesSideBySideWithTheRatioToTheFirst) {
   slow.device = "slow";
   slow.time = Seconds{10e-6};
   const std::vector<Simulation> runs{example(), slow};
-  const std::string text = views::comparison(runs);
+  const std::string text = views::comparison(runs, 2);
   EXPECT_THAT(text, HasSubstr("toy us"));
   EXPECT_THAT(text, HasSubstr("slow us"));
   EXPECT_THAT(text, HasSubstr("2.000"));
   EXPECT_THAT(text, HasSubstr("note: something assumed  (2 of 2 runs)"));
+}
+
+TEST(ComparisonView, GivesTheSameProgramTwiceTwoRows) {
+  const std::vector<Simulation> runs{example(), example()};
+  const std::string text = views::comparison(runs, 1);
+  const std::size_t first = text.find("demo.hlo");
+  EXPECT_NE(text.find("demo.hlo", first + 1), std::string::npos);
 }
 
 TEST(JsonView, HasTheSchemaAndSecondsEverywhere) {
