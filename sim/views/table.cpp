@@ -163,7 +163,7 @@ std::string table(const Simulation& simulation, const TableOptions& options) {
 
 std::string comparison(std::span<const Simulation> runs, std::size_t devices) {
   TC_CHECK(devices > 0 && runs.size() % devices == 0, "runs are programs x devices");
-  std::vector<Column> columns{{"program"}};
+  std::vector<Column> columns{{"program", Align::kLeft, 80}};
   for (std::size_t i = 0; i < devices && !runs.empty(); ++i) {
     columns.push_back({runs[i].device + " us", Align::kRight});
     if (i > 0) columns.push_back({"/ " + runs[0].device, Align::kRight});
