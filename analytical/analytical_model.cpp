@@ -1,7 +1,5 @@
 #include "analytical/analytical_model.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
@@ -105,6 +103,17 @@ Estimate opaque_estimate(const Kernel& kernel, const hwdesc::Device& device) {
   return estimate;
 }
 
+// No tile fits: the smallest one, spilling what does not.
+Estimate smallest_spilled(const ScratchpadModel& model, std::span<const TileConfig> candidates) {
+  const auto smallest = std::min_element(
+      candidates.begin(), candidates.end(), [&](const TileConfig& a, const TileConfig& b) {
+        return model.scratchpad_bytes(a) < model.scratchpad_bytes(b);
+      });
+  Estimate estimate = model.estimate_spilled(*smallest);
+  estimate.flags.push_back("no tile fits the scratchpad: the excess is spilled to main memory");
+  return estimate;
+}
+
 void complete(Estimate& estimate, const Kernel& kernel, const hwdesc::Device& device) {
   estimate.model = kModelName;
   estimate.flops = Flops{std::max(0.0, static_cast<double>(kernel.work().flops))};
@@ -195,11 +204,7 @@ Estimate KernelAnalysis::estimate_best() const {
       chosen = tile;
     }
   }
-  if (!chosen) {
-    throw Error(fmt::format("{}: no tile fits {}: {}", kernel.name(), state_->device->name,
-                            model.infeasible_reason(candidates.back())));
-  }
-  estimate = model.estimate(*chosen);
+  estimate = chosen ? model.estimate(*chosen) : smallest_spilled(model, candidates);
   complete(estimate, kernel, *state_->device);
   return estimate;
 }

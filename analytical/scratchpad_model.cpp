@@ -322,29 +322,38 @@ double ScratchpadModel::ends_s(const Shape&, const Uses& use, std::span<const Ex
   return ends + last_use;
 }
 
-double ScratchpadModel::run_s(const TileConfig& tile, BoundMask removed, Tally* tally) const {
+double ScratchpadModel::run_s(const TileConfig& tile, BoundMask removed, Tally* tally,
+                              bool may_spill) const {
   GroupExtents storage(footprints_.groups().size(), boost::container::default_init);
   const std::span<Extents> groups(storage.data(), storage.size());
   const Shape shape = prepare(tile, groups);
-  if (shape.scratchpad_bytes > device_->scratchpad().capacity.value) {
-    return std::numeric_limits<double>::infinity();
-  }
+  const double excess = shape.scratchpad_bytes - device_->scratchpad().capacity.value;
+  if (excess > 0 && !may_spill) return std::numeric_limits<double>::infinity();
+  const double spill_s = excess > 0 ? excess / write_rate_ + excess / read_rate_ : 0;
   const Uses use = uses(shape, groups, removed);
   const double launch = has(removed, Bound::kOverhead) ? 0 : device_->dispatch.kernel_launch.value;
   if (tally != nullptr) {
     tally->busy[index_of(Bound::kOverhead)] += Seconds{launch};
     tally->blame[index_of(Bound::kOverhead)] += launch;
+    tally->busy[index_of(Bound::kHbmWrite)] += Seconds{spill_s};
+    tally->blame[index_of(Bound::kHbmWrite)] += spill_s;
   }
-  return launch + transitions_s(shape, use, groups, removed, tally) +
+  return launch + spill_s + transitions_s(shape, use, groups, removed, tally) +
          ends_s(shape, use, groups, removed, tally);
 }
 
 double ScratchpadModel::time_s(const TileConfig& tile) const { return run_s(tile, 0, nullptr); }
 
-Estimate ScratchpadModel::estimate(const TileConfig& tile) const {
+Estimate ScratchpadModel::estimate(const TileConfig& tile) const { return explained(tile, false); }
+
+Estimate ScratchpadModel::estimate_spilled(const TileConfig& tile) const {
+  return explained(tile, true);
+}
+
+Estimate ScratchpadModel::explained(const TileConfig& tile, bool may_spill) const {
   Tally tally;
   Estimate estimate;
-  estimate.time = Seconds{run_s(tile, 0, &tally)};
+  estimate.time = Seconds{run_s(tile, 0, &tally, may_spill)};
   estimate.bounds = tally.busy;
   const auto worst = [](const Tally& t) {
     return static_cast<Bound>(std::max_element(t.blame.begin(), t.blame.end()) - t.blame.begin());
@@ -352,7 +361,7 @@ Estimate ScratchpadModel::estimate(const TileConfig& tile) const {
   estimate.bound = worst(tally);
   Tally without;
   const BoundMask removed = 1U << index_of(estimate.bound);
-  estimate.next_time = Seconds{run_s(tile, removed, &without)};
+  estimate.next_time = Seconds{run_s(tile, removed, &without, may_spill)};
   without.blame[index_of(estimate.bound)] = 0;
   estimate.next_bound = worst(without);
   estimate.tile = tile;
@@ -369,15 +378,18 @@ Estimate ScratchpadModel::estimate(const TileConfig& tile) const {
   return estimate;
 }
 
-std::string ScratchpadModel::infeasible_reason(const TileConfig& tile) const {
+double ScratchpadModel::scratchpad_bytes(const TileConfig& tile) const {
   GroupExtents storage(footprints_.groups().size(), boost::container::default_init);
-  const std::span<Extents> groups(storage.data(), storage.size());
-  const Shape shape = prepare(tile, groups);
+  return prepare(tile, {storage.data(), storage.size()}).scratchpad_bytes;
+}
+
+std::string ScratchpadModel::infeasible_reason(const TileConfig& tile) const {
   const hwdesc::MemoryLevel& scratchpad = device_->scratchpad();
-  if (shape.scratchpad_bytes <= scratchpad.capacity.value) return {};
+  const double bytes = scratchpad_bytes(tile);
+  if (bytes <= scratchpad.capacity.value) return {};
   constexpr double kMiB = 1024.0 * 1024.0;
   return fmt::format("needs {:.2f} MiB of {} ({} stages of every cut operand), {:.2f} MiB available",
-                     shape.scratchpad_bytes / kMiB, scratchpad.name, stages_,
+                     bytes / kMiB, scratchpad.name, stages_,
                      scratchpad.capacity.value / kMiB);
 }
 

@@ -33,6 +33,10 @@ class ScratchpadModel {
   [[nodiscard]] double time_s(const TileConfig& tile) const;
   // Everything but names: time, bounds, bytes, iterations, scratchpad use. Tile must fit.
   [[nodiscard]] Estimate estimate(const TileConfig& tile) const;
+  // For kernels of which no tile fits: the tile all the same, what does not fit stored to and loaded
+  // from main memory once more.
+  [[nodiscard]] Estimate estimate_spilled(const TileConfig& tile) const;
+  [[nodiscard]] double scratchpad_bytes(const TileConfig& tile) const;
   // Why the tile cannot run; empty when it can.
   [[nodiscard]] std::string infeasible_reason(const TileConfig& tile) const;
 
@@ -66,7 +70,9 @@ class ScratchpadModel {
   [[nodiscard]] double footprint_bytes(const Shape& shape, std::span<const Extents> groups) const;
   [[nodiscard]] Uses uses(const Shape& shape, std::span<const Extents> groups, BoundMask removed) const;
   [[nodiscard]] Moves moves(std::uint32_t changed, std::span<const Extents> groups) const;
-  [[nodiscard]] double run_s(const TileConfig& tile, BoundMask removed, Tally* tally) const;
+  [[nodiscard]] double run_s(const TileConfig& tile, BoundMask removed, Tally* tally,
+                             bool may_spill = false) const;
+  [[nodiscard]] Estimate explained(const TileConfig& tile, bool may_spill) const;
   [[nodiscard]] double transitions_s(const Shape& shape, const Uses& use,
                                      std::span<const Extents> groups, BoundMask removed,
                                      Tally* tally) const;
