@@ -114,6 +114,22 @@ Estimate smallest_spilled(const ScratchpadModel& model, std::span<const TileConf
   return estimate;
 }
 
+// Candidates come with the fewest iterations first, and no iteration is faster than the model's
+// least: once that alone takes longer than the best, the rest cannot win.
+std::optional<TileConfig> fastest(const ScratchpadModel& model,
+                                  std::span<const TileConfig> candidates) {
+  double best = std::numeric_limits<double>::infinity();
+  const TileConfig* chosen = nullptr;
+  for (const TileConfig& tile : candidates) {
+    if (model.iterations(tile) * model.least_iteration_s() >= best) break;
+    const double time = model.time_s(tile);
+    if (time >= best) continue;
+    best = time;
+    chosen = &tile;
+  }
+  return chosen == nullptr ? std::nullopt : std::optional(*chosen);
+}
+
 void complete(Estimate& estimate, const Kernel& kernel, const hwdesc::Device& device) {
   estimate.model = kModelName;
   estimate.flops = Flops{std::max(0.0, static_cast<double>(kernel.work().flops))};
@@ -194,15 +210,10 @@ Estimate KernelAnalysis::estimate_best() const {
     const TileConfig tile{compiled->output_bounds, compiled->kernel_bounds, compiled->input_bounds};
     if (model.infeasible_reason(tile).empty()) chosen = tile;
   }
-  double best = std::numeric_limits<double>::infinity();
   std::vector<TileConfig> candidates;
-  if (!chosen) candidates = candidate_tiles(model.space(), kCandidates);
-  for (const TileConfig& tile : candidates) {
-    const double time = model.time_s(tile);
-    if (time < best) {
-      best = time;
-      chosen = tile;
-    }
+  if (!chosen) {
+    candidates = candidate_tiles(model.space(), kCandidates);
+    chosen = fastest(model, candidates);
   }
   estimate = chosen ? model.estimate(*chosen) : smallest_spilled(model, candidates);
   complete(estimate, kernel, *state_->device);

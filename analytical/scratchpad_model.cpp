@@ -371,11 +371,25 @@ Estimate ScratchpadModel::explained(const TileConfig& tile, bool may_spill) cons
   const std::span<Extents> groups(storage.data(), storage.size());
   const Shape shape = prepare(tile, groups);
   estimate.scratchpad_used = Bytes{shape.scratchpad_bytes};
-  for (std::size_t i = 0; i < space_.loops.size(); ++i) {
-    estimate.iterations *= static_cast<double>(shape.trips[i]);
-  }
+  estimate.iterations = iterations(tile);
   estimate.flags = space_.flags;
   return estimate;
+}
+
+double ScratchpadModel::iterations(const TileConfig& tile) const {
+  const LoopSizes extents = tile_extents(space_, tile);
+  double iterations = 1;
+  for (std::size_t i = 0; i < space_.loops.size(); ++i) {
+    iterations *= std::ceil(static_cast<double>(space_.loops[i].size) /
+                            static_cast<double>(extents[i]));
+  }
+  return iterations;
+}
+
+double ScratchpadModel::least_iteration_s() const {
+  const hwdesc::MatrixUnit& unit = device_->matrix;
+  const double fill = compute_.has_matrix_work() ? unit.weight_load.value + unit.fill.value : 0;
+  return overhead_s_ + fill * cycle_s_;
 }
 
 double ScratchpadModel::scratchpad_bytes(const TileConfig& tile) const {

@@ -37,6 +37,9 @@ class ScratchpadModel {
   // from main memory once more.
   [[nodiscard]] Estimate estimate_spilled(const TileConfig& tile) const;
   [[nodiscard]] double scratchpad_bytes(const TileConfig& tile) const;
+  [[nodiscard]] double iterations(const TileConfig& tile) const;
+  // No iteration of any tile is faster: loop overhead, and filling the matrix unit once.
+  [[nodiscard]] double least_iteration_s() const;
   // Why the tile cannot run; empty when it can.
   [[nodiscard]] std::string infeasible_reason(const TileConfig& tile) const;
 
