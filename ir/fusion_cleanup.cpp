@@ -1,5 +1,7 @@
 #include "ir/fusion_cleanup.h"
 
+#include <algorithm>
+
 #include "ir/annotation.h"
 #include "ir/fusion_rules.h"
 #include "ir/schedule_order.h"
@@ -65,6 +67,8 @@ class Tidier {
     result.name = computation_.name;
     result.execution_thread = computation_.execution_thread;
     new_id_.resize(computation_.instructions.size());
+    result.instructions.reserve(
+        static_cast<std::size_t>(std::count(live.begin(), live.end(), true)));
     for (const InstrId id : order_) {
       if (live[id.index()]) copy(id, result);
     }

@@ -24,6 +24,7 @@ class Rewriter {
     new_id_.resize(old_.instructions.size());
     result_.caller.name = old_.name;
     result_.caller.execution_thread = old_.execution_thread;
+    result_.caller.instructions.reserve(units_.size() + units_.size() / 4);
     for (const std::uint32_t unit : unit_order()) emit(unit);
     for (const InstrId id : old_.parameters) {
       result_.caller.parameters.push_back(new_id_[id.index()]);
@@ -41,15 +42,16 @@ class Rewriter {
   void split_into_units(const std::vector<FusedKernel>& kernels);
   [[nodiscard]] std::vector<std::uint32_t> unit_order() const;
   void emit(std::uint32_t unit);
-  void emit_single(const Instruction& op, InstrId id);
+  void emit_single(InstrId id);
   void emit_fusion(Unit& unit);
   [[nodiscard]] Instruction fusion_of(const Unit& unit, std::vector<InstrId>& inputs);
+  void set_root(const Unit& unit, Computation& fused, Instruction& fusion);
+  [[nodiscard]] Instruction take(InstrId id);
   [[nodiscard]] InstrId parameter(Computation& fused, std::vector<InstrId>& inputs, InstrId source);
-  [[nodiscard]] bool is_scalar_constant(InstrId id) const {
-    return old_.at(id).opcode == Opcode::kConstant && old_.at(id).shape.is_scalar();
-  }
+  [[nodiscard]] bool is_scalar_constant(InstrId id) const { return scalar_constants_[id.index()]; }
 
-  const Computation old_;
+  Computation old_;                    // instructions are moved out of it as they are emitted
+  std::vector<std::uint32_t> copies_;  // by instruction: kernels that still need it
   std::size_t first_id_;
   FreshNames& names_;
   std::vector<Unit> units_;
@@ -59,6 +61,7 @@ class Rewriter {
   std::vector<InstrId> local_;           // by instruction: its copy inside the fusion being built
   std::vector<std::uint32_t> local_of_;  // ... valid when this is that fusion's number
   std::uint32_t fusions_ = 0;
+  std::vector<bool> scalar_constants_;
   std::vector<bool> stays_;  // by instruction: scalar constants used outside fusions
 };
 
@@ -67,19 +70,23 @@ void Rewriter::split_into_units(const std::vector<FusedKernel>& kernels) {
   producer_.assign(count, kNone);
   local_.resize(count);
   local_of_.assign(count, kNone);
-  std::vector<bool> inside(count, false);
+  copies_.assign(count, 0);
+  for (const Instruction& op : old_.instructions) {
+    scalar_constants_.push_back(op.opcode == Opcode::kConstant && op.shape.is_scalar());
+  }
   for (const FusedKernel& kernel : kernels) {
     Unit unit{kernel.members, kernel.roots};
     std::sort(unit.members.begin(), unit.members.end());
     std::sort(unit.roots.begin(), unit.roots.end());
-    for (const InstrId id : unit.members) inside[id.index()] = true;
+    for (const InstrId id : unit.members) ++copies_[id.index()];
     for (const InstrId id : unit.roots) {
       producer_[id.index()] = static_cast<std::uint32_t>(units_.size());
     }
     units_.push_back(std::move(unit));
   }
   for (std::size_t i = 0; i < count; ++i) {
-    if (inside[i]) continue;
+    if (copies_[i] > 0) continue;
+    copies_[i] = 1;
     producer_[i] = static_cast<std::uint32_t>(units_.size());
     units_.push_back({{InstrId(i)}, {InstrId(i)}});
   }
@@ -133,14 +140,21 @@ void Rewriter::emit(std::uint32_t unit) {
   Unit& group = units_[unit];
   if (is_scalar_constant(group.roots[0]) && !stays_[group.roots[0].index()]) return;
   if (group.members.size() == 1) {
-    emit_single(old_.at(group.members[0]), group.members[0]);
+    emit_single(group.members[0]);
   } else {
     emit_fusion(group);
   }
 }
 
-void Rewriter::emit_single(const Instruction& op, InstrId id) {
-  Instruction copy = op;
+Instruction Rewriter::take(InstrId id) {
+  Instruction& op = old_.instructions[id.index()];
+  // Scalar constants are cloned into fusions without being their members.
+  const bool is_last = --copies_[id.index()] == 0 && !is_scalar_constant(id);
+  return is_last ? std::move(op) : op;
+}
+
+void Rewriter::emit_single(InstrId id) {
+  Instruction copy = take(id);
   for (InstrId& operand : copy.operands) operand = new_id_[operand.index()];
   for (InstrId& before : copy.control_predecessors) before = new_id_[before.index()];
   new_id_[id.index()] = InstrId(result_.caller.instructions.size());
@@ -151,7 +165,7 @@ InstrId Rewriter::parameter(Computation& fused, std::vector<InstrId>& inputs, In
   Instruction parameter;
   parameter.name = "param_" + std::to_string(inputs.size()) + "." + std::to_string(fusions_);
   parameter.opcode = Opcode::kParameter;
-  parameter.shape = old_.at(source).shape;
+  parameter.shape = result_.caller.at(new_id_[source.index()]).shape;
   parameter.attrs = ParameterAttrs{static_cast<std::int64_t>(inputs.size()), {}};
   inputs.push_back(source);
   fused.parameters.emplace_back(fused.instructions.size());
@@ -178,46 +192,48 @@ Instruction Rewriter::fusion_of(const Unit& unit, std::vector<InstrId>& inputs) 
   Instruction fusion;
   fusion.opcode = Opcode::kFusion;
   FusionKind kind = FusionKind::kLoop;
-  const Instruction* hero = &old_.at(unit.roots.back());
+  InstrId hero;
+  fused.instructions.reserve(2 * unit.members.size() + 2);
   for (const InstrId member : unit.members) {
-    Instruction op = old_.at(member);
+    Instruction op = take(member);
     for (InstrId& operand : op.operands) operand = local(operand);
-    if (is_matrix(op)) {
-      kind = FusionKind::kOutput;
-      hero = &old_.at(member);
-    } else if (is_reduction(op) && !is_matrix(*hero)) {
-      hero = &old_.at(member);
-    }
-    local_[member.index()] = InstrId(fused.instructions.size());
+    const InstrId id(fused.instructions.size());
+    if (is_matrix(op)) kind = FusionKind::kOutput;
+    if (is_matrix(op) || (is_reduction(op) && kind == FusionKind::kLoop)) hero = id;
+    local_[member.index()] = id;
     local_of_[member.index()] = fusions_;
     fused.instructions.push_back(std::move(op));
   }
-  fused.root = local_[unit.roots[0].index()];
-  fusion.shape = old_.at(unit.roots[0]).shape;
-  if (unit.roots.size() > 1) {
-    Instruction tuple;
-    tuple.name = "tuple." + std::to_string(fusions_) + ".fused";
-    tuple.opcode = Opcode::kTuple;
-    std::vector<Shape> shapes;
-    for (const InstrId root : unit.roots) {
-      tuple.operands.push_back(local_[root.index()]);
-      shapes.push_back(old_.at(root).shape);
-    }
-    tuple.shape = fusion.shape = Shape::tuple(std::move(shapes));
-    fused.root = InstrId(fused.instructions.size());
-    fused.instructions.push_back(std::move(tuple));
-  }
-  std::string stem(name(hero->opcode));
-  if (hero != &old_.at(unit.roots.back())) {
-    stem += "_" + std::string(name(old_.at(unit.roots.back()).opcode));
-  }
+  set_root(unit, fused, fusion);
+  const Instruction& last = fused.at(local_[unit.roots.back().index()]);
+  const Instruction& main = hero.valid() ? fused.at(hero) : last;
+  std::string stem(name(main.opcode));
+  if (&main != &last) stem += "_" + std::string(name(last.opcode));
   fusion.name = names_.next(stem + "_fusion");
-  fusion.metadata = hero->metadata;
+  fusion.metadata = main.metadata;
   fusion.attrs = FusionAttrs{kind};
   fusion.called = {ComputationId(first_id_ + result_.fused.size())};
   fused.name = "fused_computation." + fusion.name;
   result_.fused.push_back(std::move(fused));
   return fusion;
+}
+
+// Several roots become a tuple.
+void Rewriter::set_root(const Unit& unit, Computation& fused, Instruction& fusion) {
+  fused.root = local_[unit.roots[0].index()];
+  fusion.shape = fused.at(fused.root).shape;
+  if (unit.roots.size() == 1) return;
+  Instruction tuple;
+  tuple.name = "tuple." + std::to_string(fusions_) + ".fused";
+  tuple.opcode = Opcode::kTuple;
+  std::vector<Shape> shapes;
+  for (const InstrId root : unit.roots) {
+    tuple.operands.push_back(local_[root.index()]);
+    shapes.push_back(fused.at(tuple.operands.back()).shape);
+  }
+  tuple.shape = fusion.shape = Shape::tuple(std::move(shapes));
+  fused.root = InstrId(fused.instructions.size());
+  fused.instructions.push_back(std::move(tuple));
 }
 
 void Rewriter::emit_fusion(Unit& unit) {
@@ -228,6 +244,7 @@ void Rewriter::emit_fusion(Unit& unit) {
   std::vector<Instruction>& out = result_.caller.instructions;
   const InstrId id(out.size());
   const std::string fusion_name = fusion.name;
+  const Shape shapes = fusion.shape;
   out.push_back(std::move(fusion));
   if (unit.roots.size() == 1) {
     new_id_[unit.roots[0].index()] = id;
@@ -237,7 +254,7 @@ void Rewriter::emit_fusion(Unit& unit) {
     Instruction pick;
     pick.name = fusion_name + ".result" + std::to_string(i);
     pick.opcode = Opcode::kGetTupleElement;
-    pick.shape = old_.at(unit.roots[i]).shape;
+    pick.shape = shapes.elements[i];
     pick.operands = {id};
     pick.attrs = IndexAttrs{static_cast<std::int64_t>(i)};
     new_id_[unit.roots[i].index()] = InstrId(out.size());

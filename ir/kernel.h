@@ -97,6 +97,7 @@ class KernelBuilder {
   KernelBuilder(std::string name, Opcode opcode);
   OpId parameter(Shape shape, std::string name = {});
   OpId add(Op op);
+  void reserve(std::size_t ops) { kernel_.ops_.reserve(ops); }
   void set_opcode(Opcode opcode);
   void set_op_name(std::string op_name);
   void set_work(WorkCounts work);

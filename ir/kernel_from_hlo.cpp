@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "diag/error.h"
 #include "ir/backend_config.h"
 #include "ir/collective_groups.h"
@@ -242,9 +244,20 @@ std::vector<OpId> KernelInliner::outputs(const Value& result, const Shape& shape
   return out;
 }
 
+std::size_t KernelInliner::expected_ops() const {
+  std::size_t ops = outside_.size() + 1;
+  if (inlines(instruction_.opcode) && !instruction_.called.empty()) {
+    const Computation& called = module_.at(instruction_.called[0]);
+    ops +=
+        called.instructions.size() - std::min(called.instructions.size(), called.parameters.size());
+  }
+  return ops;
+}
+
 Kernel KernelInliner::build(const Instruction& worker, const WorkCounts& work) {
   std::vector<Value> operands;
   for (const InstrId id : instruction_.operands) operands.push_back(outside_value(id));
+  builder_.reserve(expected_ops());
   const Shape& shape = result_part(instruction_);
   Value result;
   if (inlines(instruction_.opcode) && !instruction_.called.empty()) {

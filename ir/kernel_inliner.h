@@ -30,6 +30,7 @@ class KernelInliner {
     OpId op;  // once used
   };
 
+  [[nodiscard]] std::size_t expected_ops() const;
   [[nodiscard]] Value outside_value(InstrId id);
   [[nodiscard]] OpId use(const Leaf& leaf);
   [[nodiscard]] Value inline_computation(ComputationId id, std::vector<Value> arguments, int depth);
