@@ -7,7 +7,7 @@
 // without `%` and operand shapes, shapes left out where they can be inferred. Unknown attributes
 // are kept and warned about; `strict` makes them errors, as XLA does.
 // Limits: nesting depth 128 (shapes, inline computations, braces), rank 32, 4 M instructions.
-// Grammar: specs/hlo.md 2.1 - 2.8. Thread-safe (no shared state).
+// Grammar: that of XLA's HLO parser (xla/hlo/parser). Thread-safe (no shared state).
 #pragma once
 
 #include "diag/source_text.h"
