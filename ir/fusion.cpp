@@ -59,7 +59,7 @@ bool is_optimised(const Module& module) {
   return fused || has_device_layouts(module);
 }
 
-Module fuse(const Module& module, const FusionOptions& options) {
+Module fuse(Module module, const FusionOptions& options) {
   const std::vector<bool> sequential = find_sequential(module);
   FreshNames names(module);
   Module result = without_computations(module);
@@ -77,9 +77,9 @@ Module fuse(const Module& module, const FusionOptions& options) {
   for (std::size_t i = 0; i < module.computations.size(); ++i) {
     const std::size_t first_fused = result.computations.size();
     if (!sequential[i]) {
-      add(module.computations[i], first_fused);
+      add(std::move(module.computations[i]), first_fused);
     } else {
-      Computation tidy = tidied(module.computations[i]);
+      Computation tidy = tidied(std::move(module.computations[i]));
       const std::vector<FusedKernel> kernels = FusionPlanner(tidy, options).plan();
       RewrittenComputation rewritten = with_fusions(std::move(tidy), kernels, moved.size(), names);
       for (Computation& fused : rewritten.fused) add(std::move(fused), first_fused);

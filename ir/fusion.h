@@ -19,6 +19,7 @@ struct FusionOptions {
 // A module counts as optimised when it holds a fusion instruction or has device layouts.
 [[nodiscard]] bool is_optimised(const Module& module);
 // Returns the module with fusions formed in every sequential computation; verified.
-[[nodiscard]] Module fuse(const Module& module, const FusionOptions& options = {});
+// Large modules are worth moving in.
+[[nodiscard]] Module fuse(Module module, const FusionOptions& options = {});
 
 }  // namespace tilecast::ir

@@ -49,10 +49,10 @@ bool keeps_tiles_in_order(const Shape& from, const Shape& to) {
 
 class Tidier {
  public:
-  explicit Tidier(const Computation& computation)
-      : computation_(computation),
-        order_(schedule_order(computation)),
-        stands_for_(computation.instructions.size()) {
+  explicit Tidier(Computation computation)
+      : computation_(std::move(computation)),
+        order_(schedule_order(computation_)),
+        stands_for_(computation_.instructions.size()) {
     for (std::size_t i = 0; i < stands_for_.size(); ++i) stands_for_[i] = InstrId(i);
   }
 
@@ -70,7 +70,7 @@ class Tidier {
     result.instructions.reserve(
         static_cast<std::size_t>(std::count(live.begin(), live.end(), true)));
     for (const InstrId id : order_) {
-      if (live[id.index()]) copy(id, result);
+      if (live[id.index()]) move(id, result);
     }
     for (const InstrId id : computation_.parameters) {
       result.parameters.push_back(new_id_[id.index()]);
@@ -107,29 +107,29 @@ class Tidier {
     return live;
   }
 
-  void copy(InstrId id, Computation& result) {
+  void move(InstrId id, Computation& result) {
     new_id_[id.index()] = InstrId(result.instructions.size());
-    Instruction op = computation_.at(id);
+    Instruction op = std::move(computation_.instructions[id.index()]);
+    for (InstrId& operand : op.operands) operand = new_id_[resolved(operand).index()];
+    for (InstrId& before : op.control_predecessors) before = new_id_[resolved(before).index()];
     if (op.opcode == Opcode::kReshape && op.operands.size() == 1 &&
-        keeps_tiles_in_order(computation_.at(op.operands[0]).shape, op.shape)) {
+        keeps_tiles_in_order(result.at(op.operands[0]).shape, op.shape)) {
       op.opcode = Opcode::kBitcast;
       op.attrs = std::monostate{};
       op.dimensions.clear();
     }
-    for (InstrId& operand : op.operands) operand = new_id_[resolved(operand).index()];
-    for (InstrId& before : op.control_predecessors) before = new_id_[resolved(before).index()];
     result.instructions.push_back(std::move(op));
   }
 
-  const Computation& computation_;
+  Computation computation_;  // instructions are moved out of it in order
   std::vector<InstrId> order_;
   std::vector<InstrId> stands_for_, new_id_;
 };
 
 }  // namespace
 
-Computation tidied(const Computation& computation) {
-  return Tidier(computation).run();
+Computation tidied(Computation computation) {
+  return Tidier(std::move(computation)).run();
 }
 
 }  // namespace tilecast::ir

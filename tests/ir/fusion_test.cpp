@@ -240,7 +240,7 @@ TEST(Fusion, OptimisedModulesAreRecognised) {
   EXPECT_FALSE(is_optimised(parse("HloModule m\nENTRY e { ROOT x = f32[8]{0} parameter(0) }")));
   EXPECT_TRUE(
       is_optimised(parse("HloModule m\nENTRY e { x = f32[8]{0:T(256)} parameter(0)\n"
-                                 " ROOT y = f32[8]{0:T(256)} negate(x) }")));
+                         " ROOT y = f32[8]{0:T(256)} negate(x) }")));
 }
 
 }  // namespace
