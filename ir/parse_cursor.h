@@ -92,6 +92,7 @@ class Nesting {
 
 // Readers of whole values; each starts at the current token.
 [[nodiscard]] Shape read_shape(Cursor& cursor);
+[[nodiscard]] Shape read_shape_before_literal(Cursor& cursor);  // of `literal=s32[2] {1,2}`
 [[nodiscard]] bool at_shape(Cursor& cursor);
 void fill_default_layouts(Shape& shape);
 [[nodiscard]] Window read_window(Cursor& cursor);

@@ -167,7 +167,8 @@ void check_element_count(const Cursor& cursor, const Shape& shape, std::size_t b
   }
 }
 
-Shape read_array(Cursor& cursor) {
+// With `literal_follows`, braces are a layout only when they touch the shape: s32[2] {1,2}.
+Shape read_array(Cursor& cursor, bool literal_follows) {
   const std::size_t begin = cursor.token().begin;
   Shape shape;
   shape.dtype = cursor.token().dtype;
@@ -178,9 +179,10 @@ Shape read_array(Cursor& cursor) {
       read_dimension(cursor, shape);
     } while (cursor.accept(Tok::kComma));
   }
+  const std::size_t end = cursor.token().end;
   cursor.expect(Tok::kRightSquare, "expects ']' at the end of the shape's dimensions");
   check_element_count(cursor, shape, begin);
-  if (cursor.at(Tok::kLeftBrace)) {
+  if (cursor.at(Tok::kLeftBrace) && (!literal_follows || cursor.token().begin == end)) {
     const char next = cursor.peek_char();
     if (next == ':' || (next >= '0' && next <= '9')) shape.layout = read_layout(cursor);
   }
@@ -227,11 +229,15 @@ bool at_shape(Cursor& cursor) {
 }
 
 Shape read_shape(Cursor& cursor) {
-  if (cursor.at(Tok::kType)) return read_array(cursor);
+  if (cursor.at(Tok::kType)) return read_array(cursor, /*literal_follows=*/false);
   if (cursor.at(Tok::kLeftParen)) return read_tuple(cursor);
   if (at_shape(cursor)) return read_buffer(cursor);
   cursor.fail(fmt::format("expected primitive type, saw {}",
                           cursor.at(Tok::kEof) ? "the end of the text" : cursor.token().text));
+}
+
+Shape read_shape_before_literal(Cursor& cursor) {
+  return cursor.at(Tok::kType) ? read_array(cursor, /*literal_follows=*/true) : read_shape(cursor);
 }
 
 void fill_default_layouts(Shape& shape) {
