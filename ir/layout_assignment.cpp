@@ -203,16 +203,15 @@ Layout device_layout(const Shape& shape, const LayoutRules& rules) {
   return layout;
 }
 
-Module assign_layouts(const Module& module, const LayoutRules& rules) {
+Module assign_layouts(Module module, const LayoutRules& rules) {
   check(rules);
   const PreferredOrders orders = preferred_orders(module, rules);
-  Module result = module;
-  for (Computation& computation : result.computations) {
+  for (Computation& computation : module.computations) {
     for (Instruction& op : computation.instructions) assign(op.shape, rules, orders);
   }
-  for (Shape& shape : result.entry_parameter_layouts) assign(shape, rules, orders);
-  if (result.entry_result_layout) assign(*result.entry_result_layout, rules, orders);
-  return result;
+  for (Shape& shape : module.entry_parameter_layouts) assign(shape, rules, orders);
+  if (module.entry_result_layout) assign(*module.entry_result_layout, rules, orders);
+  return module;
 }
 
 }  // namespace tilecast::ir

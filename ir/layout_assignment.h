@@ -26,7 +26,7 @@ struct LayoutRules {
 [[nodiscard]] bool has_device_layouts(const Module& module);
 // Tiled rules: arrays without a tiling get one, others keep theirs. Untiled rules: tilings are
 // dropped, the order of dimensions stays. Throws Error for rules that are not positive.
-[[nodiscard]] Module assign_layouts(const Module& module, const LayoutRules& rules);
+[[nodiscard]] Module assign_layouts(Module module, const LayoutRules& rules);
 // The layout one array gets on its own: the dimension order as given unless another one saves a
 // quarter of the padded size or more; then the one that pads least.
 [[nodiscard]] Layout device_layout(const Shape& shape, const LayoutRules& rules);

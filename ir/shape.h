@@ -17,7 +17,7 @@
 
 namespace tilecast::ir {
 
-using Dims = boost::container::small_vector<std::int64_t, 6>;
+using Dims = boost::container::small_vector<std::int64_t, 4>;
 
 inline constexpr std::int64_t kUnboundedSize = INT64_MIN;  // `?` in f32[?,784]
 inline constexpr std::int64_t kCombineTileDim = INT64_MIN;  // `*` in T(2,*,128)

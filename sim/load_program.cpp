@@ -9,7 +9,7 @@ LoadedModule load_module(const std::string& path, const LoadOptions& options) {
   LoadedModule loaded{path, ir::read_hlo_file(path, {.strict = options.strict}), {}};
   for (const std::string& warning : loaded.module.warnings) loaded.notes.push_back({warning});
   if (options.fuse && !ir::is_optimised(loaded.module)) {
-    loaded.module = ir::fuse(loaded.module);
+    loaded.module = ir::fuse(std::move(loaded.module));
     loaded.notes.push_back({"not optimised: fused by Tilecast's rules (--fusion=none keeps ops)"});
   }
   return loaded;

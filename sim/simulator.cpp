@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 
 #include "diag/error.h"
+#include "ir/kernel_fingerprint.h"
 
 namespace tilecast::sim {
 namespace {
@@ -16,15 +18,23 @@ Lane lane_of(const ir::ScheduledKernel& scheduled) {
   return scheduled.asynchronous ? Lane::kDma : Lane::kCompute;
 }
 
+// One answer per kernel; programs repeat layers, so each distinct kernel is asked about once.
 std::vector<std::optional<Estimate>> ask(const ir::Program& program, const hwdesc::Device& device,
                                          const analytical::CostModel& model) {
   std::vector<analytical::KernelQuery> queries;
-  queries.reserve(program.kernels().size());
+  std::vector<std::size_t> query_of;
+  std::map<ir::Fingerprint, std::size_t> known;
+  query_of.reserve(program.kernels().size());
   for (const ir::ScheduledKernel& scheduled : program.kernels()) {
-    queries.push_back({scheduled.kernel});
+    const auto [at, is_new] = known.emplace(ir::fingerprint(scheduled.kernel), queries.size());
+    if (is_new) queries.push_back({scheduled.kernel});
+    query_of.push_back(at->second);
   }
-  std::vector<std::optional<Estimate>> answers = model.estimate(queries, device);
-  TC_CHECK(answers.size() == queries.size(), "a cost model answers every query");
+  const std::vector<std::optional<Estimate>> distinct = model.estimate(queries, device);
+  TC_CHECK(distinct.size() == queries.size(), "a cost model answers every query");
+  std::vector<std::optional<Estimate>> answers;
+  answers.reserve(query_of.size());
+  for (const std::size_t query : query_of) answers.push_back(distinct[query]);
   return answers;
 }
 

@@ -53,13 +53,13 @@ ir::Module prepare(const std::string& path, const hwdesc::Device& device) {
 
 ir::Module prepare(ir::Module module, const hwdesc::Device& device) {
   if (!ir::is_optimised(module)) {
-    module = ir::fuse(module);
+    module = ir::fuse(std::move(module));
   }
   if (ir::has_device_layouts(module)) {
     return module;
   }
   const hwdesc::NativeTile& tile = device.native_tile;
-  return ir::assign_layouts(module, {.sublanes = tile.sublanes,
+  return ir::assign_layouts(std::move(module), {.sublanes = tile.sublanes,
                                      .lanes = tile.lanes,
                                      .word_bits = tile.word_bits,
                                      .tiled = tile.tiled});
