@@ -24,16 +24,16 @@ ir::LayoutRules layout_rules(const hwdesc::Device& device) {
   return rules;
 }
 
-DeviceProgram program_for(const LoadedModule& loaded, const hwdesc::Device& device,
+DeviceProgram program_for(LoadedModule loaded, const hwdesc::Device& device,
                           const LoadOptions& options) {
   const bool has_tiles = ir::has_device_layouts(loaded.module);
   if (has_tiles == device.native_tile.tiled) return program_as_dumped(loaded, options);
-  const ir::Module laid_out = ir::assign_layouts(loaded.module, layout_rules(device));
-  DeviceProgram result{ir::make_program(laid_out, {.default_trip_count = options.trip_count}),
-                       loaded.notes};
-  result.notes.push_back({has_tiles ? "tiled layouts of the file dropped: the device has none"
+  const ir::Module laid_out =
+      ir::assign_layouts(std::move(loaded.module), layout_rules(device));
+  loaded.notes.push_back({has_tiles ? "tiled layouts of the file dropped: the device has none"
                                     : "no device layouts in the file: assigned by device rules"});
-  return result;
+  return {ir::make_program(laid_out, {.default_trip_count = options.trip_count}),
+          std::move(loaded.notes)};
 }
 
 DeviceProgram program_as_dumped(const LoadedModule& loaded, const LoadOptions& options) {

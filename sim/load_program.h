@@ -33,7 +33,8 @@ struct DeviceProgram {
 };
 
 [[nodiscard]] LoadedModule load_module(const std::string& path, const LoadOptions& options);
-[[nodiscard]] DeviceProgram program_for(const LoadedModule& loaded, const hwdesc::Device& device,
+// Takes its own copy of the module, to lay it out: move the last one in.
+[[nodiscard]] DeviceProgram program_for(LoadedModule loaded, const hwdesc::Device& device,
                                         const LoadOptions& options);
 // With the layouts of the dump as they are.
 [[nodiscard]] DeviceProgram program_as_dumped(const LoadedModule& loaded,

@@ -1,6 +1,7 @@
 // The command line: parses it, runs one verb, and turns errors into messages and exit codes
 // (0 ok, 1 failed, 2 wrong usage).
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -46,7 +47,18 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   return 2;
 }
 
+// Large programs are built in several passes over the same memory: keep freed pages for the next one
+// instead of handing them back and faulting them in again (a third of the time of a 3 MB module).
+void keep_freed_memory() {
+  constexpr int kNever = 1 << 30;
+  constexpr int kGrowBytes = 16 << 20;
+  mallopt(M_TRIM_THRESHOLD, kNever);
+  mallopt(M_MMAP_THRESHOLD, kNever);
+  mallopt(M_TOP_PAD, kGrowBytes);
+}
+
 int run(int argc, char** argv) {
+  keep_freed_memory();
   CLI::App app("Predicts how long a tensor program (HLO text) runs on a described machine.",
                "tilecast");
   app.set_version_flag("--version", "tilecast " TILECAST_VERSION);

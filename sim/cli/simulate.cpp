@@ -27,14 +27,15 @@ struct Arguments {
   int jobs = 1;
 };
 
-Simulation simulate_one(const LoadedModule& loaded, const hwdesc::Device& device,
+Simulation simulate_one(LoadedModule loaded, const hwdesc::Device& device,
                         const analytical::CostModel& model, const Arguments& arguments) {
   const LoadOptions load = load_options(arguments.load);
-  const DeviceProgram built = program_for(loaded, device, load);
+  const std::string file = loaded.file;
+  const DeviceProgram built = program_for(std::move(loaded), device, load);
   const UnknownOp unknown = arguments.unknown_op == "skip" ? UnknownOp::kSkip : UnknownOp::kError;
   try {
     Simulation run = simulate(built.program, device, model, {.unknown_op = unknown});
-    run.file = loaded.file;
+    run.file = file;
     run.notes.insert(run.notes.begin(), built.notes.begin(), built.notes.end());
     const std::vector<ir::Note> changes = override_notes(arguments.device);
     run.notes.insert(run.notes.end(), changes.begin(), changes.end());
@@ -42,7 +43,7 @@ Simulation simulate_one(const LoadedModule& loaded, const hwdesc::Device& device
   } catch (const UsageError&) {
     throw;
   } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", loaded.file, error.what()));
+    throw Error(fmt::format("{}: {}", file, error.what()));
   }
 }
 
@@ -57,8 +58,9 @@ std::vector<Simulation> simulate_all(const Arguments& arguments) {
   std::vector<Simulation> runs(modules.size() * devices.size());
   Progress progress("simulated", runs.size());
   parallel_for(runs.size(), arguments.jobs, [&](std::size_t i) {
-    runs[i] =
-        simulate_one(modules[i / devices.size()], devices[i % devices.size()], *model, arguments);
+    LoadedModule& module = modules[i / devices.size()];
+    runs[i] = simulate_one(devices.size() == 1 ? std::move(module) : module,
+                           devices[i % devices.size()], *model, arguments);
     progress.step();
   });
   return runs;
