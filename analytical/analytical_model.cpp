@@ -8,7 +8,7 @@
 #include "analytical/distinct_traffic.h"
 #include "analytical/roofline.h"
 #include "analytical/scratchpad_model.h"
-#include "analytical/tile_space.h"
+#include "analytical/simt_model.h"
 #include "diag/error.h"
 
 namespace tilecast::analytical {
@@ -104,7 +104,7 @@ Estimate opaque_estimate(const Kernel& kernel, const hwdesc::Device& device) {
 }
 
 // No tile fits: the smallest one, spilling what does not.
-Estimate smallest_spilled(const ScratchpadModel& model, std::span<const TileConfig> candidates) {
+Estimate smallest_spilled(const TileModel& model, std::span<const TileConfig> candidates) {
   const auto smallest = std::min_element(
       candidates.begin(), candidates.end(), [&](const TileConfig& a, const TileConfig& b) {
         return model.scratchpad_bytes(a) < model.scratchpad_bytes(b);
@@ -116,7 +116,7 @@ Estimate smallest_spilled(const ScratchpadModel& model, std::span<const TileConf
 
 // Candidates come with the fewest iterations first, and no iteration is faster than the model's
 // least: once that alone takes longer than the best, the rest cannot win.
-std::optional<TileConfig> fastest(const ScratchpadModel& model,
+std::optional<TileConfig> fastest(const TileModel& model,
                                   std::span<const TileConfig> candidates) {
   double best = std::numeric_limits<double>::infinity();
   const TileConfig* chosen = nullptr;
@@ -144,22 +144,26 @@ void complete(Estimate& estimate, const Kernel& kernel, const hwdesc::Device& de
 struct KernelAnalysis::State {
   const Kernel* kernel;
   const hwdesc::Device* device;
-  std::optional<ScratchpadModel> pipelined;  // empty: opaque or collective
+  std::unique_ptr<const TileModel> pipelined;  // null: opaque or collective
 };
 
 KernelAnalysis::KernelAnalysis(const Kernel& kernel, const hwdesc::Device& device)
-    : state_(std::make_unique<State>(State{&kernel, &device, std::nullopt})) {
+    : state_(std::make_unique<State>(State{&kernel, &device, nullptr})) {
   if (is_collective(kernel) || is_opaque(kernel) || kernel.outputs().empty() ||
       has_empty_result(kernel)) {
     return;
   }
-  state_->pipelined.emplace(kernel, device);
+  if (device.execution == hwdesc::Execution::kScratchpad) {
+    state_->pipelined = std::make_unique<ScratchpadModel>(kernel, device);
+  } else {
+    state_->pipelined = std::make_unique<SimtModel>(kernel, device);
+  }
 }
 
 KernelAnalysis::~KernelAnalysis() = default;
 KernelAnalysis::KernelAnalysis(KernelAnalysis&&) noexcept = default;
 
-bool KernelAnalysis::tileable() const { return state_->pipelined.has_value(); }
+bool KernelAnalysis::tileable() const { return state_->pipelined != nullptr; }
 
 TileConfig KernelAnalysis::full_tile() const {
   return tileable() ? analytical::full_tile(state_->pipelined->space()) : TileConfig{};
@@ -168,7 +172,7 @@ TileConfig KernelAnalysis::full_tile() const {
 std::vector<TileConfig> KernelAnalysis::tiles(std::size_t limit) const {
   std::vector<TileConfig> feasible;
   if (!tileable()) return feasible;
-  for (TileConfig& tile : candidate_tiles(state_->pipelined->space(), limit)) {
+  for (TileConfig& tile : state_->pipelined->candidates(limit)) {
     if (std::isfinite(state_->pipelined->time_s(tile))) feasible.push_back(std::move(tile));
   }
   return feasible;
@@ -204,7 +208,7 @@ Estimate KernelAnalysis::estimate_best() const {
     complete(estimate, kernel, *state_->device);
     return estimate;
   }
-  const ScratchpadModel& model = *state_->pipelined;
+  const TileModel& model = *state_->pipelined;
   std::optional<TileConfig> chosen;
   if (const auto& compiled = kernel.compiler_tile()) {
     const TileConfig tile{compiled->output_bounds, compiled->kernel_bounds, compiled->input_bounds};
@@ -212,7 +216,7 @@ Estimate KernelAnalysis::estimate_best() const {
   }
   std::vector<TileConfig> candidates;
   if (!chosen) {
-    candidates = candidate_tiles(model.space(), kCandidates);
+    candidates = model.candidates(kCandidates);
     chosen = fastest(model, candidates);
   }
   estimate = chosen ? model.estimate(*chosen) : smallest_spilled(model, candidates);

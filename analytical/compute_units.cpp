@@ -136,6 +136,11 @@ double ComputeModel::matrix_cycles(const LoopSizes& tile) const {
 double ComputeModel::padded_elements(int group, const Extents& extents) const {
   const Padding& padding = padding_[group];
   const auto round_up = [](double v, double to) { return std::ceil(v / to) * to; };
+  if (!device_->native_tile.tiled) {  // elements are dealt to lanes in memory order
+    double flat = 1;
+    for (int d = 0; d < padding.rank; ++d) flat *= static_cast<double>(extents[d]);
+    return round_up(flat, static_cast<double>(device_->vector.lanes * device_->vector.sublanes));
+  }
   double elements = 1;
   for (int d = 0; d < padding.rank; ++d) {
     double extent = static_cast<double>(extents[d]);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "analytical/pipeline.h"
+#include "analytical/tile_space.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -340,6 +341,10 @@ double ScratchpadModel::run_s(const TileConfig& tile, BoundMask removed, Tally* 
   }
   return launch + spill_s + transitions_s(shape, use, groups, removed, tally) +
          ends_s(shape, use, groups, removed, tally);
+}
+
+std::vector<TileConfig> ScratchpadModel::candidates(std::size_t limit) const {
+  return candidate_tiles(space_, limit);
 }
 
 double ScratchpadModel::time_s(const TileConfig& tile) const { return run_s(tile, 0, nullptr); }

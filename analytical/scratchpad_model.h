@@ -18,30 +18,30 @@
 
 #include "analytical/compute_units.h"
 #include "analytical/estimate.h"
+#include "analytical/tile_model.h"
 #include "analytical/transfer.h"
 
 namespace tilecast::analytical {
 
-using BoundMask = std::uint32_t;  // bit per Bound: resources taken away, for "what would bind next"
-
-class ScratchpadModel {
+class ScratchpadModel final : public TileModel {
  public:
   ScratchpadModel(const ir::Kernel& kernel, const hwdesc::Device& device);
 
-  [[nodiscard]] const IterationSpace& space() const { return space_; }
+  [[nodiscard]] const IterationSpace& space() const override { return space_; }
+  [[nodiscard]] std::vector<TileConfig> candidates(std::size_t limit) const override;
   // Seconds; infinity when the tile does not fit. No allocation.
-  [[nodiscard]] double time_s(const TileConfig& tile) const;
+  [[nodiscard]] double time_s(const TileConfig& tile) const override;
   // Everything but names: time, bounds, bytes, iterations, scratchpad use. Tile must fit.
-  [[nodiscard]] Estimate estimate(const TileConfig& tile) const;
+  [[nodiscard]] Estimate estimate(const TileConfig& tile) const override;
   // For kernels of which no tile fits: the tile all the same, what does not fit stored to and loaded
   // from main memory once more.
-  [[nodiscard]] Estimate estimate_spilled(const TileConfig& tile) const;
-  [[nodiscard]] double scratchpad_bytes(const TileConfig& tile) const;
-  [[nodiscard]] double iterations(const TileConfig& tile) const;
+  [[nodiscard]] Estimate estimate_spilled(const TileConfig& tile) const override;
+  [[nodiscard]] double scratchpad_bytes(const TileConfig& tile) const override;
+  [[nodiscard]] double iterations(const TileConfig& tile) const override;
   // No iteration of any tile is faster: loop overhead, and filling the matrix unit once.
-  [[nodiscard]] double least_iteration_s() const;
+  [[nodiscard]] double least_iteration_s() const override;
   // Why the tile cannot run; empty when it can.
-  [[nodiscard]] std::string infeasible_reason(const TileConfig& tile) const;
+  [[nodiscard]] std::string infeasible_reason(const TileConfig& tile) const override;
 
  private:
   struct Stream {

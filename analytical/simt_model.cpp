@@ -1,0 +1,262 @@
+#include "analytical/simt_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analytical/distinct_traffic.h"
+#include "analytical/simt_tiles.h"
+
+namespace tilecast::analytical {
+namespace {
+
+double product(const LoopSizes& sizes, const std::vector<int>& loops) {
+  double p = 1;
+  for (const int loop : loops) p *= static_cast<double>(sizes[loop]);
+  return p;
+}
+
+double round_up(double value, double multiple) {
+  return std::ceil(value / multiple) * multiple;
+}
+
+// Share of the streams' data that a cache of this size does not keep between waves.
+double miss_share(double capacity, double bytes) {
+  return bytes > 0 ? std::max(0.0, 1 - capacity / bytes) : 0;
+}
+
+// At most what is outstanding can arrive in one latency (Little's law).
+double attained(double bandwidth, const hwdesc::TransferEngine& engine, double latency_s) {
+  const double limit = engine.in_flight.value;
+  return limit > 0 && latency_s > 0 ? std::min(bandwidth, limit / latency_s) : bandwidth;
+}
+
+}  // namespace
+
+SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
+    : device_(&device),
+      space_(make_iteration_space(kernel, device.native_tile)),
+      footprints_(kernel, space_),
+      compute_(kernel, device, space_, footprints_) {
+  const auto rates = [&](const hwdesc::MemoryLevel& level, const hwdesc::TransferEngine& engine) {
+    const double latency = level.latency.value;
+    const double write = level.write_bandwidth.value_or(level.bandwidth).value;
+    return Rates{.read = attained(level.bandwidth.value * level.efficiency, engine, latency),
+                 .write = write * level.efficiency,
+                 .latency_s = latency,
+                 .full_duplex = level.full_duplex};
+  };
+  const double workers = std::max(device.multiplexing.workers, 1);
+  memory_ = rates(device.main_memory(), device.engines.front());
+  const hwdesc::MemoryLevel* cache = shared_cache(device);
+  has_cache_ = cache != nullptr;
+  cache_ = has_cache_ ? rates(*cache, device.engines[1]) : memory_;
+  cache_capacity_ = has_cache_ ? cache->capacity.value : 0;
+  const hwdesc::TransferEngine& engine = device.engines[has_cache_ ? 1 : 0];
+  overhead_s_ = engine.iteration_overhead.value;
+  cycle_s_ = 1 / device.clock.value;
+  const double granule = (has_cache_ ? *cache : device.main_memory()).granule.value;
+  for (MemoryStream& stream : input_streams(kernel, footprints_, granule)) {
+    if (is_resident(kernel.op(stream.op).shape, device)) continue;
+    Input input{.stream = std::move(stream)};
+    for (std::size_t i = 0; i < space_.loops.size(); ++i) {
+      input.in_loop |= space_.loops[i].reduction && (input.stream.loops >> i & 1U) != 0;
+    }
+    input.whole_bytes = whole_bytes(input.stream.array);
+    input_bytes_ += input.whole_bytes;
+    inputs_.push_back(std::move(input));
+  }
+  for (MemoryStream& stream : output_streams(kernel, footprints_, granule)) {
+    if (is_resident(kernel.op(stream.op).shape, device)) continue;
+    output_bytes_ += whole_bytes(stream.array);
+    outputs_.push_back(std::move(stream));
+  }
+  if (!space_.matrix) return;
+  stages_ = engine.stages;
+  matrix_rate_ =
+      device.matrix_peak(space_.matrix->lhs_dtype).value * device.matrix.efficiency / workers;
+  operand_bytes_ =
+      ir::storage_bytes(kernel.op(kernel.op(space_.matrix->op).operands[0]).shape.dtype);
+  if (device.execution == hwdesc::Execution::kSimt) {
+    shared_rate_ = device.scratchpad().bandwidth.value / workers;
+  }
+}
+
+std::vector<TileConfig> SimtModel::candidates(std::size_t limit) const {
+  return simt_candidate_tiles(space_, limit);
+}
+
+SimtModel::Block SimtModel::prepare(const TileConfig& tile, std::span<Extents> groups) const {
+  Block block;
+  block.extents = tile_extents(space_, tile);
+  for (std::size_t i = 0; i < space_.loops.size(); ++i) {
+    const Loop& loop = space_.loops[i];
+    const double covered = static_cast<double>(loop.size) / static_cast<double>(block.extents[i]);
+    (loop.reduction ? block.covered_steps : block.covered_blocks) *= covered;
+    (loop.reduction ? block.steps : block.blocks) *= std::ceil(covered);
+  }
+  footprints_.evaluate(block.extents, groups);
+  for (const Input& input : inputs_) {
+    (input.in_loop ? block.step_bytes : block.once_bytes) +=
+        region_bytes(input.stream.array, groups[input.stream.group]);
+  }
+  for (const MemoryStream& output : outputs_) {
+    block.out_bytes += region_bytes(output.array, groups[output.group]);
+  }
+  set_needs(groups, block);
+  return block;
+}
+
+// Matrix kernels buffer the operands of every stage and keep accumulators in registers; others hold
+// their tile in registers (or the core's cache) and go back to the shared cache for what does not
+// fit.
+void SimtModel::set_needs(std::span<const Extents> groups, Block& block) const {
+  const double registers = device_->multiplexing.registers_per_worker.value;
+  const double capacity = registers > 0 ? registers : worker_memory(*device_).capacity.value;
+  if (!space_.matrix) {
+    const double bytes = block.once_bytes + block.out_bytes;
+    block.excess_bytes = std::max(0.0, bytes - capacity);
+    block.resident = bytes > 0 ? std::floor(capacity / bytes) : device_->multiplexing.max_resident;
+    block.resident =
+        std::clamp<double>(block.resident, 1, std::max(device_->multiplexing.max_resident, 1));
+    block.needs.register_bytes = bytes;
+    return;
+  }
+  const double accumulators = compute_.accumulator_bytes(groups);
+  for (const Input& input : inputs_) {
+    if (!input.in_loop) continue;
+    block.needs.shared_bytes +=
+        stages_ * resident_bytes(input.stream.array, groups[input.stream.group]);
+  }
+  (registers > 0 ? block.needs.register_bytes : block.needs.shared_bytes) += accumulators;
+  block.resident = resident_blocks(*device_, block.needs);
+}
+
+// One step of one block, padded to the instruction's rows x columns x contraction; groups too
+// narrow for the unit are left to the vector units when those are faster.
+UnitCycles SimtModel::multiply(const LoopSizes& extents) const {
+  const MatrixLoops& loops = *space_.matrix;
+  constexpr double kFusedMultiplyAdd = 2;  // operations in one vector instruction
+  const double vector = compute_.vector_matrix_cycles(extents) / kFusedMultiplyAdd;
+  if (matrix_rate_ <= 0) return {.vector = vector};
+  const hwdesc::MatrixUnit& unit = device_->matrix;
+  const double rows_of_unit = static_cast<double>(unit.rows);
+  double columns = product(extents, loops.columns);
+  double matrices = product(extents, loops.batch);
+  if (loops.groups > 1) {
+    double all_columns = 1;
+    for (const int loop : loops.columns)
+      all_columns *= static_cast<double>(space_.loops[loop].size);
+    const double per_group = std::max(all_columns / static_cast<double>(loops.groups), 1.0);
+    matrices *= std::ceil(columns / per_group);
+    columns = std::min(columns, per_group);
+  }
+  const double rows = round_up(product(extents, loops.rows), rows_of_unit);
+  const double positions =
+      std::max(product(extents, loops.positions) / static_cast<double>(loops.dilation), 1.0);
+  const double depth = round_up(product(extents, loops.contraction) * positions, rows_of_unit);
+  const double flops =
+      2 * matrices * rows * depth * round_up(columns, static_cast<double>(unit.columns));
+  const double matrix = flops / matrix_rate_ / cycle_s_;
+  return loops.groups > 1 && vector < matrix ? UnitCycles{.vector = vector}
+                                             : UnitCycles{.matrix = matrix};
+}
+
+// Warps stand in a square over the tile: each reads its rows and columns of the operands.
+double SimtModel::shared_memory_s(const LoopSizes& extents) const {
+  if (shared_rate_ <= 0 || matrix_rate_ <= 0) return 0;
+  const MatrixLoops& loops = *space_.matrix;
+  const double side = std::sqrt(std::max(device_->multiplexing.warps_per_block, 1));
+  const double lines = product(extents, loops.rows) + product(extents, loops.columns);
+  return product(extents, loops.batch) * side * lines * product(extents, loops.contraction) *
+         product(extents, loops.positions) * operand_bytes_ / shared_rate_;
+}
+
+SimtModel::Uses SimtModel::uses(const Block& block, std::span<const Extents> groups) const {
+  Uses use;
+  use.finish = compute_.epilogue(groups);
+  if (space_.matrix) {
+    use.iteration = compute_.prologue(groups);
+    const UnitCycles product = multiply(block.extents);
+    use.iteration.matrix += product.matrix;
+    use.iteration.vector += product.vector;
+    use.shared_s = shared_memory_s(block.extents);
+  } else {
+    std::swap(use.iteration, use.finish);
+  }
+  use.iteration_s = compute_.overlapped(use.iteration) * cycle_s_;
+  use.finish_s = compute_.overlapped(use.finish) * cycle_s_;
+  return use;
+}
+
+WaveShape SimtModel::shape_of_wave(const Block& block, double wave_blocks,
+                                   std::span<const Extents> groups) const {
+  if (!space_.matrix) return {};
+  const auto grid = [&](const std::vector<int>& loops) {
+    double tiles = 1;
+    for (const int l : loops) {
+      tiles *= std::ceil(static_cast<double>(space_.loops[l].size) /
+                         static_cast<double>(block.extents[l]));
+    }
+    return tiles;
+  };
+  const auto bytes = [&](const std::vector<int>& loops) {
+    double sum = 0;
+    for (const Input& input : inputs_) {
+      const bool moved = std::any_of(loops.begin(), loops.end(), [&](int loop) {
+        return (input.stream.loops >> loop & 1U) != 0;
+      });
+      if (input.in_loop && moved) {
+        sum += region_bytes(input.stream.array, groups[input.stream.group]);
+      }
+    }
+    return sum;
+  };
+  const MatrixLoops& loops = *space_.matrix;
+  return wave_shape(wave_blocks, grid(loops.rows), grid(loops.columns), bytes(loops.rows),
+                    bytes(loops.columns));
+}
+
+// Blocks of a wave that share one copy of what `input` loads.
+double SimtModel::reuse(const Input& input, const Block& block, const WaveShape& wave,
+                        double wave_blocks) const {
+  const auto moves = [&](int loop) { return (input.stream.loops >> loop & 1U) != 0; };
+  if (space_.matrix) {
+    const MatrixLoops& loops = *space_.matrix;
+    const bool by_row = std::any_of(loops.rows.begin(), loops.rows.end(), moves);
+    const bool by_column = std::any_of(loops.columns.begin(), loops.columns.end(), moves);
+    return (by_row ? 1 : wave.rows) * (by_column ? 1 : wave.columns);
+  }
+  double shared = 1;
+  for (std::size_t i = 0; i < space_.loops.size(); ++i) {
+    if (moves(static_cast<int>(i))) continue;
+    shared *= static_cast<double>(space_.loops[i].size) / static_cast<double>(block.extents[i]);
+  }
+  return std::clamp(shared, 1.0, std::max(wave_blocks, 1.0));
+}
+
+SimtModel::Traffic SimtModel::traffic(const Block& block, const Launch& launch, double splits,
+                                      std::span<const Extents> groups) const {
+  const double together = std::max(1.0, launch.wave_blocks / splits);
+  const WaveShape wave = shape_of_wave(block, together, groups);
+  const double missed = miss_share(cache_capacity_, input_bytes_);
+  Traffic moved;
+  for (const Input& input : inputs_) {
+    const double loaded = region_bytes(input.stream.array, groups[input.stream.group]) *
+                          block.covered_blocks * (input.in_loop ? block.covered_steps : 1);
+    const double once = std::min(input.whole_bytes, loaded);
+    const double by_wave = std::max(once, loaded / reuse(input, block, wave, together));
+    moved.cache_read += loaded;
+    moved.dram_read += once + (by_wave - once) * missed;
+  }
+  moved.cache_read += block.excess_bytes * block.covered_blocks * block.covered_steps;
+  moved.cache_write = block.out_bytes * block.covered_blocks;
+  moved.dram_write = output_bytes_;
+  if (splits > 1) {
+    const double partial = splits * compute_.accumulator_bytes(groups) * block.covered_blocks;
+    moved.cache_write += partial;
+    moved.cache_read += partial;
+  }
+  return moved;
+}
+
+}  // namespace tilecast::analytical

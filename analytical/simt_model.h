@@ -1,0 +1,105 @@
+// The pipelined model of a machine that runs thread blocks: GPUs and, with one block per core,
+// CPUs. One kernel, one tile = the output tile of a block; contractions run inside a block in
+// steps.
+//
+//   T = launch + max(resources, chain) + ends                     (ALCOP, MLSys 2023, Table I)
+//
+// resources: main memory, shared cache, the worker's own memory, compute units of the busiest
+// worker (ceil(blocks / workers) blocks). Main memory moves the working set of each wave once,
+// unless the shared cache keeps it (simt_launch.h); the shared cache serves the loads of every
+// block. chain: waves x steps x (latency + use) over the pipeline stages, ALCOP's load-bound
+// branch, and one block's own steps in sequence. ends: first load and last store of a wave, hidden
+// by other resident blocks except once. A contraction may be split over blocks when they are fewer
+// than the workers hold; its partial sums then go through the shared cache. With one wave shape,
+// one resident block and no shared cache this is ALCOP's formula, see
+// tests/analytical/simt_model_test.cpp. Matrix work is padded to the unit's instruction shape.
+#pragma once
+
+#include "analytical/compute_units.h"
+#include "analytical/simt_launch.h"
+#include "analytical/streams.h"
+#include "analytical/tile_model.h"
+
+namespace tilecast::analytical {
+
+class SimtModel final : public TileModel {
+ public:
+  SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device);
+
+  [[nodiscard]] const IterationSpace& space() const override { return space_; }
+  [[nodiscard]] std::vector<TileConfig> candidates(std::size_t limit) const override;
+  [[nodiscard]] double time_s(const TileConfig& tile) const override;
+  [[nodiscard]] Estimate estimate(const TileConfig& tile) const override;
+  [[nodiscard]] Estimate estimate_spilled(const TileConfig& tile) const override;
+  // Of the buffers of one block.
+  [[nodiscard]] double scratchpad_bytes(const TileConfig& tile) const override;
+  [[nodiscard]] double iterations(const TileConfig& tile) const override;
+  [[nodiscard]] double least_iteration_s() const override { return 0; }
+  [[nodiscard]] std::string infeasible_reason(const TileConfig& tile) const override;
+
+ private:
+  struct Input {
+    MemoryStream stream;
+    bool in_loop = false;  // loaded again every step
+    double whole_bytes = 0;
+  };
+  struct Rates {
+    double read = 1, write = 1, latency_s = 0;
+    bool full_duplex = false;
+  };
+  struct Block {  // one tile, prepared
+    LoopSizes extents;
+    double blocks = 1, steps = 1;                          // counted, edges included
+    double covered_blocks = 1, covered_steps = 1;          // of whole tiles: size / extent
+    double step_bytes = 0, once_bytes = 0, out_bytes = 0;  // per block
+    double excess_bytes = 0;                               // what does not fit and is loaded again
+    BlockNeeds needs;
+    double resident = 1;
+  };
+  struct Uses {
+    UnitCycles iteration, finish;
+    double iteration_s = 0, finish_s = 0, shared_s = 0;
+  };
+  struct Traffic {
+    double dram_read = 0, dram_write = 0, cache_read = 0, cache_write = 0;
+  };
+  struct Breakdown {
+    std::array<double, kBoundCount> busy{};
+    double path_s = 0, units_s = 0, total_s = 0;
+    Traffic traffic;
+  };
+  using GroupExtents = boost::container::small_vector<Extents, 48>;
+
+  [[nodiscard]] Block prepare(const TileConfig& tile, std::span<Extents> groups) const;
+  void set_needs(std::span<const Extents> groups, Block& block) const;
+  [[nodiscard]] Uses uses(const Block& block, std::span<const Extents> groups) const;
+  [[nodiscard]] UnitCycles multiply(const LoopSizes& extents) const;
+  [[nodiscard]] double shared_memory_s(const LoopSizes& extents) const;
+  [[nodiscard]] Traffic traffic(const Block& block, const Launch& launch, double splits,
+                                std::span<const Extents> groups) const;
+  [[nodiscard]] double reuse(const Input& input, const Block& block, const WaveShape& wave,
+                             double wave_blocks) const;
+  [[nodiscard]] WaveShape shape_of_wave(const Block& block, double wave_blocks,
+                                        std::span<const Extents> groups) const;
+  [[nodiscard]] Breakdown run(const Block& block, double splits, BoundMask removed,
+                              std::span<const Extents> groups) const;
+  [[nodiscard]] Breakdown best_split(const TileConfig& tile, BoundMask removed,
+                                     bool may_spill) const;
+  [[nodiscard]] Estimate explained(const TileConfig& tile, bool may_spill) const;
+
+  const hwdesc::Device* device_;
+  IterationSpace space_;
+  Footprints footprints_;
+  ComputeModel compute_;
+  std::vector<Input> inputs_;
+  std::vector<MemoryStream> outputs_;
+  double input_bytes_ = 0, output_bytes_ = 0;
+  Rates memory_, cache_;
+  bool has_cache_ = false;
+  double cache_capacity_ = 0, shared_rate_ = 0;  // bytes; bytes per second of one worker
+  double matrix_rate_ = 0;  // FLOP/s of one worker, efficiency applied; 0: cannot
+  double operand_bytes_ = 4;
+  double cycle_s_ = 1, overhead_s_ = 0, stages_ = 1;
+};
+
+}  // namespace tilecast::analytical

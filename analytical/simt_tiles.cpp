@@ -1,0 +1,102 @@
+#include "analytical/simt_tiles.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "analytical/tile_space.h"
+
+namespace tilecast::analytical {
+namespace {
+
+constexpr std::int64_t kSides[] = {16, 32, 64, 128, 256};
+constexpr std::int64_t kSteps[] = {32, 64, 128};
+
+using Weighted = std::pair<double, LoopSizes>;  // pieces, trips
+
+// Fills about `target` elements from the last of `loops` to the first.
+void fill_from_innermost(const IterationSpace& space, std::vector<int> loops, std::int64_t target,
+                         LoopSizes& trips) {
+  std::sort(loops.begin(), loops.end());
+  double left = static_cast<double>(target);
+  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+    const std::int64_t size = space.loops[*loop].size;
+    const double extent = std::clamp(std::round(left), 1.0, static_cast<double>(size));
+    trips[*loop] =
+        (size + static_cast<std::int64_t>(extent) - 1) / static_cast<std::int64_t>(extent);
+    left /= extent;
+  }
+}
+
+void add(std::vector<Weighted>& list, const LoopSizes& trips) {
+  double pieces = 1;
+  for (const std::int64_t t : trips) pieces *= static_cast<double>(t);
+  list.emplace_back(pieces, trips);
+}
+
+void add_matrix_tiles(const IterationSpace& space, std::vector<Weighted>& list) {
+  const MatrixLoops& matrix = *space.matrix;
+  std::vector<int> reductions = matrix.positions;
+  reductions.insert(reductions.end(), matrix.contraction.begin(), matrix.contraction.end());
+  for (const std::int64_t rows : kSides) {
+    for (const std::int64_t columns : kSides) {
+      for (const std::int64_t step : kSteps) {
+        LoopSizes trips;
+        trips.fill(1);
+        for (const int loop : matrix.batch) trips[loop] = space.loops[loop].size;
+        fill_from_innermost(space, matrix.rows, rows, trips);
+        fill_from_innermost(space, matrix.columns, columns, trips);
+        fill_from_innermost(space, reductions, step, trips);
+        add(list, trips);
+      }
+    }
+  }
+}
+
+// Powers of two up to the size of the loop.
+std::vector<std::int64_t> ladder(std::int64_t size) {
+  std::vector<std::int64_t> steps;
+  for (std::int64_t power = 1; power < size && power > 0; power *= 2) steps.push_back(power);
+  steps.push_back(size);
+  return steps;
+}
+
+void add_streaming_tiles(const IterationSpace& space, std::vector<Weighted>& list) {
+  LoopSizes trips;
+  trips.fill(1);
+  add(list, trips);
+  for (const int kept : space.order) {
+    for (const std::int64_t pieces : ladder(space.loops[kept].size)) {
+      trips.fill(1);
+      trips[kept] = pieces;
+      add(list, trips);
+      for (const int loop : space.order) {
+        if (loop == kept) continue;
+        for (const std::int64_t outer : ladder(space.loops[loop].size)) {
+          trips[loop] = outer;
+          if (outer > 1) add(list, trips);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<TileConfig> simt_candidate_tiles(const IterationSpace& space, std::size_t limit) {
+  std::vector<Weighted> list;
+  if (space.matrix) {
+    add_matrix_tiles(space, list);
+  } else {
+    add_streaming_tiles(space, list);
+  }
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+  if (list.size() > limit) list.resize(limit);
+  std::vector<TileConfig> tiles;
+  tiles.reserve(list.size());
+  for (const auto& [pieces, trips] : list) tiles.push_back(tile_of_trips(space, trips));
+  return tiles;
+}
+
+}  // namespace tilecast::analytical
