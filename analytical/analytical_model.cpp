@@ -133,7 +133,8 @@ std::optional<TileConfig> fastest(const TileModel& model,
 void complete(Estimate& estimate, const Kernel& kernel, const hwdesc::Device& device) {
   estimate.model = kModelName;
   estimate.flops = Flops{std::max(0.0, static_cast<double>(kernel.work().flops))};
-  estimate.speed_of_light = speed_of_light(kernel, device);
+  estimate.speed_of_light =
+      has_empty_result(kernel) ? Seconds{0} : speed_of_light(kernel, device);
   estimate.time = std::max(estimate.time, estimate.speed_of_light);
   estimate.utilisation =
       estimate.time.value > 0 ? estimate.speed_of_light / estimate.time : 1.0;
