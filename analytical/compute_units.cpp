@@ -151,6 +151,17 @@ double ComputeModel::padded_elements(int group, const Extents& extents) const {
   return elements;
 }
 
+double ComputeModel::lane_padded_elements(int group, const Extents& extents) const {
+  const Padding& padding = padding_[group];
+  double elements = 1;
+  for (int d = 0; d < padding.rank; ++d) {
+    const double extent = static_cast<double>(extents[d]);
+    const double lanes = static_cast<double>(device_->vector.lanes);
+    elements *= d == padding.minor ? std::ceil(extent / lanes) * lanes : extent;
+  }
+  return elements;
+}
+
 UnitCycles ComputeModel::sum(const std::vector<ElementWork>& work,
                              std::span<const Extents> extents) const {
   const hwdesc::VectorUnit& vector = device_->vector;
@@ -166,7 +177,10 @@ UnitCycles ComputeModel::sum(const std::vector<ElementWork>& work,
     if (w.transcendental > 0) {
       cycles.transcendental += w.transcendental * elements / device_->transcendental.per_cycle;
     }
-    if (w.cross_lane > 0) cycles.cross_lane += w.cross_lane * elements / cross.elements_per_cycle;
+    if (w.cross_lane > 0) {  // works row by row: pads lanes, not sublanes
+      const double rows = lane_padded_elements(static_cast<int>(g), extents[g]);
+      cycles.cross_lane += w.cross_lane * rows / cross.elements_per_cycle;
+    }
     if (w.cross_lane_reduce > 0) {
       cycles.cross_lane += w.cross_lane_reduce * elements / cross.reduce_elements_per_cycle;
     }

@@ -52,6 +52,7 @@ class ComputeModel {
   [[nodiscard]] UnitCycles sum(const std::vector<ElementWork>& work,
                                std::span<const Extents> extents) const;
   [[nodiscard]] double pushed_rows(const LoopSizes& tile) const;
+  [[nodiscard]] double lane_padded_elements(int group, const Extents& extents) const;
   [[nodiscard]] double padded_elements(int group, const Extents& extents) const;
 
   const hwdesc::Device* device_;
