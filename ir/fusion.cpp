@@ -56,7 +56,7 @@ bool is_optimised(const Module& module) {
                                    return std::any_of(computation.instructions.begin(),
                                                       computation.instructions.end(), is_fusion);
                                  });
-  return fused || has_device_layouts(module);
+  return fused || module.is_scheduled || has_device_layouts(module);
 }
 
 Module fuse(Module module, const FusionOptions& options) {

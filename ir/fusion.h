@@ -16,7 +16,8 @@ struct FusionOptions {
   bool recompute_to_save_bytes = true;
 };
 
-// A module counts as optimised when it holds a fusion instruction or has device layouts.
+// A module counts as optimised when it holds a fusion instruction, is scheduled, or has
+// device layouts.
 [[nodiscard]] bool is_optimised(const Module& module);
 // Returns the module with fusions formed in every sequential computation; verified.
 // Large modules are worth moving in.
