@@ -194,8 +194,7 @@ WaveShape SimtModel::shape_of_wave(const Block& block, double wave_blocks,
   const auto grid = [&](const std::vector<int>& loops) {
     double tiles = 1;
     for (const int l : loops) {
-      tiles *= std::ceil(static_cast<double>(space_.loops[l].size) /
-                         static_cast<double>(block.extents[l]));
+      tiles *= static_cast<double>(space_.loops[l].size) / static_cast<double>(block.extents[l]);
     }
     return tiles;
   };

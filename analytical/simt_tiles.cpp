@@ -4,34 +4,58 @@
 #include <cmath>
 #include <utility>
 
-#include "analytical/tile_space.h"
-
 namespace tilecast::analytical {
 namespace {
 
 constexpr std::int64_t kSides[] = {16, 32, 64, 128, 256};
 constexpr std::int64_t kSteps[] = {32, 64, 128};
 
-using Weighted = std::pair<double, LoopSizes>;  // pieces, trips
+using Weighted = std::pair<double, LoopSizes>;  // pieces, extents
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
 
 // Fills about `target` elements from the last of `loops` to the first.
 void fill_from_innermost(const IterationSpace& space, std::vector<int> loops, std::int64_t target,
-                         LoopSizes& trips) {
+                         LoopSizes& extents) {
   std::sort(loops.begin(), loops.end());
   double left = static_cast<double>(target);
   for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
     const std::int64_t size = space.loops[*loop].size;
     const double extent = std::clamp(std::round(left), 1.0, static_cast<double>(size));
-    trips[*loop] =
-        (size + static_cast<std::int64_t>(extent) - 1) / static_cast<std::int64_t>(extent);
+    extents[*loop] = static_cast<std::int64_t>(extent);
     left /= extent;
   }
 }
 
-void add(std::vector<Weighted>& list, const LoopSizes& trips) {
+void add(const IterationSpace& space, const LoopSizes& extents, std::vector<Weighted>& list) {
   double pieces = 1;
-  for (const std::int64_t t : trips) pieces *= static_cast<double>(t);
-  list.emplace_back(pieces, trips);
+  for (std::size_t i = 0; i < space.loops.size(); ++i) {
+    pieces *= static_cast<double>(ceil_div(space.loops[i].size, extents[i]));
+  }
+  list.emplace_back(pieces, extents);
+}
+
+void add_cut(const IterationSpace& space, const LoopSizes& trips, std::vector<Weighted>& list) {
+  LoopSizes extents;
+  extents.fill(1);
+  for (std::size_t i = 0; i < space.loops.size(); ++i) {
+    extents[i] = ceil_div(space.loops[i].size, trips[i]);
+  }
+  add(space, extents, list);
+}
+
+TileConfig tile_of_extents(const IterationSpace& space, const LoopSizes& extents) {
+  TileConfig tile;
+  tile.output.assign(space.output_slots, 1);
+  tile.kernel.assign(space.kernel_slots, 1);
+  for (std::size_t i = 0; i < space.loops.size(); ++i) {
+    const Loop& loop = space.loops[i];
+    ir::Dims& list = loop.list == TileList::kOutput ? tile.output : tile.kernel;
+    list[loop.slot] = ceil_div(extents[i], loop.granule);
+  }
+  return tile;
 }
 
 void add_matrix_tiles(const IterationSpace& space, std::vector<Weighted>& list) {
@@ -41,13 +65,12 @@ void add_matrix_tiles(const IterationSpace& space, std::vector<Weighted>& list) 
   for (const std::int64_t rows : kSides) {
     for (const std::int64_t columns : kSides) {
       for (const std::int64_t step : kSteps) {
-        LoopSizes trips;
-        trips.fill(1);
-        for (const int loop : matrix.batch) trips[loop] = space.loops[loop].size;
-        fill_from_innermost(space, matrix.rows, rows, trips);
-        fill_from_innermost(space, matrix.columns, columns, trips);
-        fill_from_innermost(space, reductions, step, trips);
-        add(list, trips);
+        LoopSizes extents;
+        extents.fill(1);  // batches one by one
+        fill_from_innermost(space, matrix.rows, rows, extents);
+        fill_from_innermost(space, matrix.columns, columns, extents);
+        fill_from_innermost(space, reductions, step, extents);
+        add(space, extents, list);
       }
     }
   }
@@ -64,17 +87,17 @@ std::vector<std::int64_t> ladder(std::int64_t size) {
 void add_streaming_tiles(const IterationSpace& space, std::vector<Weighted>& list) {
   LoopSizes trips;
   trips.fill(1);
-  add(list, trips);
+  add_cut(space, trips, list);
   for (const int kept : space.order) {
     for (const std::int64_t pieces : ladder(space.loops[kept].size)) {
       trips.fill(1);
       trips[kept] = pieces;
-      add(list, trips);
+      add_cut(space, trips, list);
       for (const int loop : space.order) {
         if (loop == kept) continue;
         for (const std::int64_t outer : ladder(space.loops[loop].size)) {
           trips[loop] = outer;
-          if (outer > 1) add(list, trips);
+          if (outer > 1) add_cut(space, trips, list);
         }
       }
     }
@@ -95,7 +118,7 @@ std::vector<TileConfig> simt_candidate_tiles(const IterationSpace& space, std::s
   if (list.size() > limit) list.resize(limit);
   std::vector<TileConfig> tiles;
   tiles.reserve(list.size());
-  for (const auto& [pieces, trips] : list) tiles.push_back(tile_of_trips(space, trips));
+  for (const auto& [pieces, extents] : list) tiles.push_back(tile_of_extents(space, extents));
   return tiles;
 }
 
