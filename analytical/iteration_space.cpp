@@ -64,7 +64,10 @@ OpId find_anchor(const Kernel& kernel) {
   for (const Op& op : kernel.ops()) {
     if (op.opcode != Opcode::kReduce || op.operands.empty()) continue;
     const OpId input = op.operands[0];
-    if (elements_or_zero(kernel.op(input).shape) > most) {
+    const std::int64_t elements = elements_or_zero(kernel.op(input).shape);
+    const bool same_size = elements == most && anchor.valid() &&
+                           kernel.op(input).shape.rank() > kernel.op(anchor).shape.rank();
+    if (elements > most || same_size) {
       most = elements_or_zero(kernel.op(input).shape);
       anchor = input;
     }

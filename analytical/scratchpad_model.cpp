@@ -19,12 +19,6 @@ constexpr double kAccumulatorShare = 1.0 / 8;
 // Ragged loops costed exactly; further ones count as interior tiles.
 constexpr int kMaxRagged = 3;
 
-// Interior and edge extents of the ragged loops: 2^n combinations with their shares.
-struct TileClasses {
-  int ragged[kMaxRagged];
-  int count = 0;
-};
-
 }  // namespace
 
 ScratchpadModel::ScratchpadModel(const ir::Kernel& kernel, const hwdesc::Device& device)
@@ -200,26 +194,33 @@ double ScratchpadModel::period_s(const Moves& moved, double use_s, BoundMask rem
 }
 
 void ScratchpadModel::tally_period(const Moves& moved, const Uses& use, bool finishes,
-                                   double weight, double period, Tally& tally) const {
+                                   double weight, double period, BoundMask removed,
+                                   Tally& tally) const {
   const auto cycles = [&](double per_iteration, double at_finish) {
     return (per_iteration + (finishes ? at_finish : 0)) * cycle_s_;
   };
   std::array<double, kBoundCount> busy{};
   busy[index_of(Bound::kHbmRead)] = moved.read_bytes / read_rate_;
   busy[index_of(Bound::kHbmWrite)] = moved.write_bytes / write_rate_;
-  busy[index_of(Bound::kIssue)] = setup_s_ * (moved.reads + moved.writes);
+  const double setup = has(removed, Bound::kIssue) ? 0 : setup_s_;
+  busy[index_of(Bound::kIssue)] = setup * (moved.reads + moved.writes);
   busy[index_of(Bound::kMatrix)] = cycles(use.iteration.matrix, use.finish.matrix);
   busy[index_of(Bound::kVector)] = cycles(use.iteration.vector, use.finish.vector);
   busy[index_of(Bound::kTranscendental)] =
       cycles(use.iteration.transcendental, use.finish.transcendental);
   busy[index_of(Bound::kCrossLane)] = cycles(use.iteration.cross_lane, use.finish.cross_lane);
   busy[index_of(Bound::kOnChip)] = cycles(use.iteration.on_chip, use.finish.on_chip);
-  const double path = busy[index_of(Bound::kHbmRead)] + busy[index_of(Bound::kHbmWrite)] +
-                      busy[index_of(Bound::kIssue)];
+  busy[index_of(Bound::kOverhead)] = overhead_s_;
+  for (std::size_t b = 0; b < kBoundCount; ++b) {
+    if ((removed >> b & 1U) != 0) busy[b] = 0;
+  }
+  const double load = busy[index_of(Bound::kHbmRead)] + setup * moved.reads;
+  const double store = busy[index_of(Bound::kHbmWrite)] + setup * moved.writes;
+  const double path = full_duplex_ ? std::max(load, store) : load + store;
   const double use_s = use.iteration_s + (finishes ? use.finish_s : 0);
   const double occupied = std::max(path, use_s);
-  busy[index_of(Bound::kLatency)] = std::max(0.0, period - overhead_s_ - occupied);
-  busy[index_of(Bound::kOverhead)] = overhead_s_;
+  const double overhead = busy[index_of(Bound::kOverhead)];
+  busy[index_of(Bound::kLatency)] = std::max(0.0, period - overhead - occupied);
   for (std::size_t b = 0; b < kBoundCount; ++b) tally.busy[b] += Seconds{weight * busy[b]};
   // The transition is blamed on the busiest resource of whichever side holds it up.
   const std::size_t first = path >= use_s ? index_of(Bound::kHbmRead) : index_of(Bound::kMatrix);
@@ -237,7 +238,7 @@ void ScratchpadModel::tally_period(const Moves& moved, const Uses& use, bool fin
   }
   tally.blame[worst] += weight * occupied;
   tally.blame[index_of(Bound::kLatency)] += weight * busy[index_of(Bound::kLatency)];
-  tally.blame[index_of(Bound::kOverhead)] += weight * overhead_s_;
+  tally.blame[index_of(Bound::kOverhead)] += weight * overhead;
   tally.read_bytes += weight * moved.read_bytes;
   tally.write_bytes += weight * moved.write_bytes;
 }
@@ -245,22 +246,24 @@ void ScratchpadModel::tally_period(const Moves& moved, const Uses& use, bool fin
 double ScratchpadModel::transitions_s(const Shape& shape, const Uses& use,
                                       std::span<const Extents> groups, BoundMask removed,
                                       Tally* tally) const {
-  TileClasses classes;
+  int ragged[kMaxRagged];
+  int ragged_count = 0;
+  std::uint32_t ragged_loops = 0;
   for (const int loop : space_.order) {
     const bool is_ragged = shape.trips[loop] > 1 && space_.loops[loop].size % shape.extents[loop] != 0;
-    if (is_ragged && classes.count < kMaxRagged) classes.ragged[classes.count++] = loop;
+    if (!is_ragged || ragged_count == kMaxRagged) continue;
+    ragged[ragged_count++] = loop;
+    ragged_loops |= 1U << loop;
   }
   GroupExtents edge_storage(groups.size(), boost::container::default_init);
   double total = 0;
-  for (int combination = 0; combination < 1 << classes.count; ++combination) {
+  for (int combination = 0; combination < 1 << ragged_count; ++combination) {
     LoopSizes extents = shape.extents;
-    double share = 1;
-    for (int i = 0; i < classes.count; ++i) {
-      const int loop = classes.ragged[i];
-      const double trips = static_cast<double>(shape.trips[loop]);
-      const bool edge = (combination >> i & 1) != 0;
-      share *= edge ? 1 / trips : (trips - 1) / trips;
-      if (edge) extents[loop] = space_.loops[loop].size % shape.extents[loop];
+    std::uint32_t edges = 0;  // loops at their last, smaller tile
+    for (int i = 0; i < ragged_count; ++i) {
+      if ((combination >> i & 1) == 0) continue;
+      edges |= 1U << ragged[i];
+      extents[ragged[i]] = space_.loops[ragged[i]].size % shape.extents[ragged[i]];
     }
     std::span<const Extents> region = groups;
     if (combination != 0) {
@@ -268,23 +271,28 @@ double ScratchpadModel::transitions_s(const Shape& shape, const Uses& use,
       footprints_.evaluate(extents, edge);
       region = edge;
     }
-    double outer = 1;
+    double outer = 1;  // positions of the outer loops that are at their edge as `edges` says
     for (std::size_t position = 0; position < space_.order.size(); ++position) {
       const int loop = space_.order[position];
       const double trips = static_cast<double>(shape.trips[loop]);
       if (trips <= 1) continue;
+      const bool at_edge = (edges >> loop & 1U) != 0;
+      const double positions = at_edge ? 1 : trips - static_cast<double>(ragged_loops >> loop & 1U);
+      const double arrivals = at_edge ? 1 : positions - 1;
+      const double weight = outer * arrivals;
+      outer *= positions;
+      edges &= ~(1U << loop);
+      if (edges != 0 || weight == 0) continue;  // inner loops restart with a whole tile
       std::uint32_t changed = 0;
       for (std::size_t p = position; p < space_.order.size(); ++p) {
         if (shape.trips[space_.order[p]] > 1) changed |= 1U << space_.order[p];
       }
       const bool finishes = !space_.loops[loop].reduction;
-      const double weight = outer * (trips - 1) * share;
-      outer *= trips;
       const Moves moved = moves(changed, region);
       const double use_s = use.iteration_s + (finishes ? use.finish_s : 0);
       const double period = period_s(moved, use_s, removed);
       total += weight * period;
-      if (tally != nullptr) tally_period(moved, use, finishes, weight, period, *tally);
+      if (tally != nullptr) tally_period(moved, use, finishes, weight, period, removed, *tally);
     }
   }
   return total;
@@ -300,7 +308,8 @@ double ScratchpadModel::ends_s(const Shape&, const Uses& use, std::span<const Ex
   }
   for (const Stream& stream : outputs_) {
     if (!stream.in_main_memory) continue;
-    first.write_bytes += region_bytes(stream.array, groups[stream.group]);
+    first.write_bytes += stream.resident ? whole_bytes(stream.array)
+                                         : region_bytes(stream.array, groups[stream.group]);
     first.writes += 1;
   }
   const double latency = has(removed, Bound::kLatency) ? 0 : latency_s_;
@@ -312,9 +321,8 @@ double ScratchpadModel::ends_s(const Shape&, const Uses& use, std::span<const Ex
                                 (first.writes > 0 ? latency + write : 0);
   const double last_use = use.iteration_s + use.finish_s;
   if (tally != nullptr) {
-    tally_period({}, use, true, 1, last_use + overhead_s_, *tally);
-    tally->busy[index_of(Bound::kOverhead)] += Seconds{-overhead_s_};
-    tally->blame[index_of(Bound::kOverhead)] -= overhead_s_;
+    constexpr BoundMask kNoOverhead = 1U << index_of(Bound::kOverhead);
+    tally_period({}, use, true, 1, last_use, removed | kNoOverhead, *tally);
     tally->busy[index_of(Bound::kFillDrain)] += Seconds{ends};
     tally->blame[index_of(Bound::kFillDrain)] += ends;
     tally->read_bytes += first.read_bytes;

@@ -81,7 +81,7 @@ class ScratchpadModel final : public TileModel {
                                      Tally* tally) const;
   [[nodiscard]] double period_s(const Moves& moved, double use_s, BoundMask removed) const;
   void tally_period(const Moves& moved, const Uses& use, bool finishes, double weight,
-                    double period, Tally& tally) const;
+                    double period, BoundMask removed, Tally& tally) const;
   [[nodiscard]] double ends_s(const Shape& shape, const Uses& use, std::span<const Extents> groups,
                               BoundMask removed, Tally* tally) const;
 
