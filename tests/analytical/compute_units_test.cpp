@@ -1,0 +1,188 @@
+// Cycles of the compute units, against closed formulas.
+#include "analytical/compute_units.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "test_kernels.h"
+
+namespace tilecast::analytical::testing {
+namespace {
+
+constexpr double kArray = 128;  // rows and columns of the matrix unit of round_device()
+constexpr double kLoad = 128;
+constexpr double kFill = 254;  // R + C - 2
+
+struct Parts {
+  Parts(ir::Kernel k, hwdesc::Device d)
+      : kernel(std::move(k)),
+        device(std::move(d)),
+        space(make_iteration_space(kernel, device.native_tile)),
+        footprints(kernel, space),
+        compute(kernel, device, space, footprints) {}
+  Parts(const Parts&) = delete;
+
+  LoopSizes whole() const {
+    LoopSizes sizes;
+    sizes.fill(1);
+    for (std::size_t i = 0; i < space.loops.size(); ++i) sizes[i] = space.loops[i].size;
+    return sizes;
+  }
+  double matrix_cycles() const { return compute.matrix_cycles(whole()); }
+  UnitCycles epilogue() const {
+    std::vector<Extents> extents(footprints.groups().size());
+    footprints.evaluate(whole(), extents);
+    return compute.epilogue(extents);
+  }
+
+  ir::Kernel kernel;
+  hwdesc::Device device;
+  IterationSpace space;
+  Footprints footprints;
+  ComputeModel compute;
+};
+
+std::string product_text(std::int64_t m, std::int64_t k, std::int64_t n, const std::string& dtype) {
+  const std::string result = array(dtype, {m, n});
+  return fusion(
+      {array(dtype, {m, k}), array(dtype, {k, n})}, result,
+      "  ROOT r = " + result + " dot(p0, p1), lhs_contracting_dims={1}, rhs_contracting_dims={0}");
+}
+
+double cycles(std::int64_t m, std::int64_t k, std::int64_t n,
+              const hwdesc::Device& device = round_device()) {
+  return Parts(kernel_of(product_text(m, k, n, "bf16")), device).matrix_cycles();
+}
+
+hwdesc::Device with_units(int count) {
+  hwdesc::Device d = round_device();
+  d.matrix.count = count;
+  return d;
+}
+
+TEST(MatrixUnit, PushesEveryRowThroughEveryFullBlock) {
+  const double blocks = 256 / kArray * (512 / kArray);
+  EXPECT_EQ(cycles(1024, 256, 512), blocks / 2 * 1024 + kLoad + kFill);
+}
+
+TEST(MatrixUnit, GainsNothingFromContractionOrColumnsThatUnderfillABlock) {
+  for (const std::int64_t small : {1, 17, 127, 128}) {
+    EXPECT_EQ(cycles(1024, small, 128), cycles(1024, 128, 128)) << small;
+    EXPECT_EQ(cycles(1024, 128, small), cycles(1024, 128, 128)) << small;
+  }
+  EXPECT_GT(cycles(1024, 129, 256), cycles(1024, 128, 256));
+  EXPECT_EQ(cycles(1024, 129, 256), cycles(1024, 256, 256));
+}
+
+TEST(MatrixUnit, IsBoundByLoadingWeightsWhenThereAreFewRows) {
+  const double blocks = 16;
+  EXPECT_EQ(cycles(8, 512, 512), blocks / 2 * kLoad + kLoad + kFill);
+  EXPECT_EQ(cycles(1, 512, 512), cycles(8, 512, 512));
+}
+
+TEST(MatrixUnit, TakesScaleSimsRuntimeForOneBlock) {
+  for (const std::int64_t rows : {128, 256, 1000}) {
+    const double published = 2 * kArray + kArray + static_cast<double>(rows) - 2;
+    EXPECT_EQ(cycles(rows, 128, 128, with_units(1)), published);
+  }
+}
+
+TEST(MatrixUnit, HalvesWithTwoUnits) {
+  const double ends = kLoad + kFill;
+  EXPECT_EQ(cycles(1024, 512, 512, with_units(1)) - ends,
+            2 * (cycles(1024, 512, 512, with_units(2)) - ends));
+}
+
+TEST(MatrixUnit, NeverGetsSlowerWithMoreUnits) {
+  for (const std::int64_t n : {100, 300, 640, 1000}) {
+    for (int count = 1; count < 12; ++count) {
+      EXPECT_LE(cycles(200, 384, n, with_units(count + 1)), cycles(200, 384, n, with_units(count)))
+          << count << " units, " << n << " columns";
+    }
+  }
+}
+
+TEST(MatrixUnit, PaysEveryPassOfAnElementType) {
+  hwdesc::Device d = round_device();
+  d.matrix.passes["f32"] = 3;
+  const Parts once(kernel_of(product_text(1024, 256, 512, "bf16")), d);
+  const Parts thrice(kernel_of(product_text(1024, 256, 512, "f32")), d);
+  EXPECT_EQ(thrice.matrix_cycles() - kLoad - kFill, 3 * (once.matrix_cycles() - kLoad - kFill));
+}
+
+TEST(MatrixUnit, LeavesElementTypesItLacksToTheVectorUnit) {
+  const Parts parts(kernel_of(product_text(64, 32, 16, "f32")), round_device());
+  EXPECT_FALSE(parts.compute.has_matrix_work());
+  EXPECT_EQ(parts.matrix_cycles(), 0);
+  EXPECT_EQ(parts.compute.vector_matrix_cycles(parts.whole()), 2.0 * 64 * 32 * 16 / (1024 * 2));
+}
+
+double grouped_cycles(std::int64_t groups, std::int64_t features) {
+  const std::string result = array("bf16", {8, 16, 16, groups * features});
+  const std::string text =
+      fusion({result, array("bf16", {1, 1, features, groups * features})}, result,
+             "  ROOT r = " + result +
+                 " convolution(p0, p1), window={size=1x1}, dim_labels=b01f_01io->b01f, "
+                 "feature_group_count=" +
+                 std::to_string(groups));
+  return Parts(kernel_of(text), with_units(1)).matrix_cycles();
+}
+
+TEST(MatrixUnit, PutsSeveralSmallFeatureGroupsIntoOneBlock) {
+  const double rows = 8 * 16 * 16;
+  const auto blocks = [&](std::int64_t groups, std::int64_t features) {
+    return (grouped_cycles(groups, features) - kLoad - kFill) / rows;
+  };
+  EXPECT_EQ(blocks(4, 32), 1);
+  EXPECT_EQ(blocks(8, 32), 2);
+  EXPECT_EQ(blocks(5, 128), 5);
+  EXPECT_EQ(blocks(128, 1), 1);
+  EXPECT_EQ(blocks(3, 65), 3);  // more than half a block: one each
+}
+
+UnitCycles elementwise(const std::vector<std::int64_t>& dims, const std::string& op) {
+  const std::string shape = array("f32", dims);
+  return Parts(kernel_of(fusion({shape}, shape, "  ROOT r = " + shape + " " + op)), round_device())
+      .epilogue();
+}
+
+TEST(VectorUnit, DoesOneOperationPerLaneSublaneAndAlu) {
+  EXPECT_EQ(elementwise({256, 512}, "negate(p0)").vector, 256.0 * 512 / (8 * 128 * 2));
+}
+
+TEST(VectorUnit, WorksOnWholeRegisters) {
+  EXPECT_EQ(elementwise({9, 130}, "negate(p0)").vector, 16.0 * 256 / (8 * 128 * 2));
+}
+
+TEST(VectorUnit, LoadsAndStoresOneRegisterPerPortAndCycle) {
+  EXPECT_EQ(elementwise({256, 512}, "negate(p0)").on_chip, 256.0 * 512 / (8 * 128));
+}
+
+TEST(TranscendentalUnit, DoesWhatTheVectorUnitDoesNot) {
+  const UnitCycles c = elementwise({256, 512}, "exponential(p0)");
+  EXPECT_EQ(c.transcendental, 256.0 * 512 / 1024);
+  EXPECT_EQ(c.vector, 0);
+}
+
+TEST(CrossLaneUnit, MovesTheElementsOfATransposeOfTheMinorDimension) {
+  const std::string from = array("f32", {256, 512});
+  const std::string to = array("f32", {512, 256});
+  const Parts parts(
+      kernel_of(fusion({from}, to, "  ROOT r = " + to + " transpose(p0), dimensions={1,0}")),
+      round_device());
+  EXPECT_EQ(parts.epilogue().cross_lane, 256.0 * 512 / 1024);
+}
+
+TEST(Units, OverlapWithinACoIssueGroupAndAddUpAcrossGroups) {
+  hwdesc::Device d = round_device();
+  const UnitCycles c{
+      .matrix = 10, .vector = 20, .transcendental = 5, .cross_lane = 7, .on_chip = 1};
+  const ir::Kernel k = kernel_of(product_text(8, 128, 128, "bf16"));
+  EXPECT_EQ(Parts(k, d).compute.overlapped(c), 20);
+  d.co_issue = {{"matrix", "vector"}, {"transcendental", "cross_lane"}};
+  EXPECT_EQ(Parts(k, d).compute.overlapped(c), 20 + 7);
+}
+
+}  // namespace
+}  // namespace tilecast::analytical::testing

@@ -1,0 +1,217 @@
+// Kernel times of the scratchpad pipeline, against closed formulas.
+#include "analytical/scratchpad_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "test_kernels.h"
+
+namespace tilecast::analytical::testing {
+namespace {
+
+constexpr double kBandwidth = 100e9;  // of round_device()
+constexpr double kClock = 1e9;
+
+double bound(const Estimate& e, Bound b) {
+  return e.bounds[static_cast<std::size_t>(b)].value;
+}
+
+// f32[rows, 1024] = p0 + p1
+ir::Kernel addition(std::int64_t rows, const std::string& first_suffix = "") {
+  const std::string shape = array("f32", {rows, 1024});
+  std::string first = shape;
+  if (!first_suffix.empty()) first.insert(first.size() - 1, first_suffix);
+  return kernel_of(fusion({first, shape}, shape, "  ROOT r = " + shape + " add(p0, p1)"));
+}
+
+// Time of `tile_rows` rows of it on the core: two registers are loaded per sum.
+double addition_s(double tile_rows) {
+  return 2 * tile_rows * 1024 / (8 * 128) / kClock;
+}
+
+TileConfig rows_of_8(std::int64_t count) {
+  return {.output = {count, 8}, .kernel = {}, .input = {}};
+}
+
+Estimate estimate(const ir::Kernel& kernel, const TileConfig& tile,
+                  const hwdesc::Device& device = round_device()) {
+  return ScratchpadModel(kernel, device).estimate(tile);
+}
+
+TEST(ScratchpadModel, OfAStreamIsFillPlusPeriodsPlusDrain) {
+  const double tile_s = 64 * 1024 * 4 / kBandwidth;
+  const double tiles = 32;
+  const double fill = 2 * tile_s;
+  const double drain = tile_s;
+  const double period = 3 * tile_s;
+  const Estimate e = estimate(addition(64 * 32), rows_of_8(8));
+  const double expected = fill + (tiles - 1) * period + addition_s(64) + drain;
+  EXPECT_NEAR(e.time.value, expected, 1e-9 * expected);
+  EXPECT_EQ(e.iterations, tiles);
+}
+
+TEST(ScratchpadModel, OfALongStreamIsItsBytesOverTheBandwidth) {
+  const ir::Kernel k = addition(64 * 256);
+  const double bytes = 3.0 * 64 * 256 * 1024 * 4;
+  const Estimate e = estimate(k, rows_of_8(8));
+  EXPECT_NEAR(e.time.value, bytes / kBandwidth, 0.01 * bytes / kBandwidth);
+  EXPECT_EQ(e.hbm_read.value, bytes * 2 / 3);
+  EXPECT_EQ(e.hbm_write.value, bytes / 3);
+  EXPECT_EQ(e.bound, Bound::kHbmRead);
+}
+
+TEST(ScratchpadModel, OverlapsReadsAndWritesOnAFullDuplexMemory) {
+  hwdesc::Device duplex = round_device();
+  duplex.memory[0].full_duplex = true;
+  const double tile_s = 64 * 1024 * 4 / kBandwidth;
+  const double expected = 2 * tile_s + 31 * 2 * tile_s + addition_s(64) + tile_s;
+  EXPECT_NEAR(estimate(addition(64 * 32), rows_of_8(8), duplex).time.value, expected,
+              1e-9 * expected);
+}
+
+TEST(ScratchpadModel, PaysLatencyAtBothEndsAndHidesItInBetween) {
+  hwdesc::Device far = round_device();
+  far.memory[0].latency = Seconds{4e-6};
+  const ir::Kernel k = addition(64 * 32);
+  const double near_s = estimate(k, rows_of_8(8)).time.value;
+  EXPECT_NEAR(estimate(k, rows_of_8(8), far).time.value, near_s + 8e-6, 1e-9 * near_s);
+  // A tile too small to hide it waits (latency + load + use) / stages per iteration.
+  const double row_s = 8 * 1024 * 4 / kBandwidth;
+  const double period = (4e-6 + 2 * row_s + addition_s(8)) / 2;
+  ASSERT_GT(period, 3 * row_s);
+  const double expected = 8e-6 + 3 * row_s + addition_s(8) + 255 * period;
+  EXPECT_NEAR(estimate(k, rows_of_8(1), far).time.value, expected, 1e-9 * expected);
+}
+
+TEST(ScratchpadModel, PaysSetUpPerTransferAndOverheadPerIteration) {
+  hwdesc::Device slow = round_device();
+  slow.engines[0].setup = Seconds{100e-9};
+  slow.engines[0].iteration_overhead = Seconds{50e-9};
+  const ir::Kernel k = addition(64 * 32);
+  const double base = estimate(k, rows_of_8(8)).time.value;
+  EXPECT_NEAR(estimate(k, rows_of_8(8), slow).time.value, base + 31 * (3 * 100e-9 + 50e-9),
+              1e-9 * base);
+}
+
+TEST(ScratchpadModel, MovesNothingForOperandsInTheScratchpad) {
+  const Estimate e = estimate(addition(64 * 32, "S(1)"), rows_of_8(8));
+  EXPECT_EQ(e.hbm_read.value, 64.0 * 32 * 1024 * 4);
+}
+
+TEST(ScratchpadModel, MovesOnlyWhatExistsOfEdgeTiles) {
+  for (const std::int64_t rows : {72, 136, 200, 2040}) {
+    const double bytes = static_cast<double>(rows) * 1024 * 4;
+    const Estimate e = estimate(addition(rows), rows_of_8(8));
+    EXPECT_NEAR(e.hbm_read.value, 2 * bytes, 1e-9 * bytes) << rows;
+    EXPECT_NEAR(e.hbm_write.value, bytes, 1e-9 * bytes) << rows;
+  }
+}
+
+TEST(ScratchpadModel, MovesOnlyWhatExistsWhereTwoDimensionsAreRagged) {
+  const ir::Kernel k = addition(200);
+  const TileConfig tile{.output = {8, 3}, .kernel = {}, .input = {}};
+  const Estimate e = estimate(k, tile);
+  EXPECT_NEAR(e.hbm_write.value, 200.0 * 1024 * 4, 1.0);
+}
+
+ir::Kernel matmul(std::int64_t m, std::int64_t k, std::int64_t n) {
+  const std::string result = array("bf16", {m, n});
+  return kernel_of(fusion(
+      {array("bf16", {m, k}), array("bf16", {k, n})}, result,
+      "  ROOT r = " + result + " dot(p0, p1), lhs_contracting_dims={1}, rhs_contracting_dims={0}"));
+}
+
+TEST(ScratchpadModel, LoadsWeightsOnceAndActivationsOncePerBandOfColumns) {
+  const double m = 1024, k = 512, n = 1024;
+  const ir::Kernel kernel = matmul(1024, 512, 1024);
+  const Estimate e = estimate(kernel, {.output = {16, 2}, .kernel = {}, .input = {}});
+  const double bands = n / 256;
+  EXPECT_EQ(e.hbm_read.value, 2 * (bands * m * k + k * n));
+  EXPECT_EQ(e.hbm_write.value, 2 * m * n);
+}
+
+TEST(ScratchpadModel, WritesResultsOnceWhenTheContractionIsSplit) {
+  const ir::Kernel kernel = matmul(1024, 512, 1024);
+  const Estimate e = estimate(kernel, {.output = {16, 2}, .kernel = {16, 8}, .input = {}});
+  EXPECT_EQ(e.iterations, 1024 / 128 * (1024 / 256) * (512 / 128));
+  EXPECT_EQ(e.hbm_write.value, 2.0 * 1024 * 1024);
+  EXPECT_EQ(e.hbm_read.value, 2.0 * (1024 / 256 * 1024 * 512 + 1024 / 128 * 512 * 1024));
+}
+
+TEST(ScratchpadModel, OfALargeMatmulIsItsMatrixCycles) {
+  hwdesc::Device d = round_device();
+  d.memory[0].bandwidth = BytesPerSecond{1e18};
+  const Estimate e =
+      estimate(matmul(4096, 512, 1024), {.output = {512, 8}, .kernel = {}, .input = {}}, d);
+  const double cycles = 4 * 8 / 2 * 4096 + 128 + 254;
+  EXPECT_NEAR(e.time.value, cycles / kClock, 1e-6 * cycles / kClock);
+  EXPECT_EQ(e.bound, Bound::kMatrix);
+  EXPECT_NEAR(bound(e, Bound::kMatrix), cycles / kClock, 1e-9 * cycles / kClock);
+}
+
+TEST(ScratchpadModel, MultipliesOnTheVectorUnitWhatTheMatrixUnitCannotTake) {
+  const std::string s = array("f32", {512, 512});
+  const ir::Kernel k = kernel_of(fusion(
+      {s, s}, s,
+      "  ROOT r = " + s + " dot(p0, p1), lhs_contracting_dims={1}, rhs_contracting_dims={0}"));
+  const Estimate e = estimate(k, {});
+  const double busy = 2.0 * 512 * 512 * 512 / (8 * 128 * 2) / kClock;
+  EXPECT_EQ(e.bound, Bound::kVector);
+  EXPECT_EQ(bound(e, Bound::kMatrix), 0);
+  EXPECT_NEAR(bound(e, Bound::kVector), busy, 1e-9 * busy);
+}
+
+TEST(ScratchpadModel, HoldsTwoStagesOfWhatIsCutAndOneOfWhatIsNot) {
+  const hwdesc::Device device = round_device();
+  const ir::Kernel kernel = matmul(1024, 512, 256);
+  const ScratchpadModel model(kernel, device);
+  const double m = 128, k = 512, n = 256;
+  EXPECT_EQ(model.scratchpad_bytes({.output = {16, 2}, .kernel = {}, .input = {}}),
+            2 * 2 * m * k + 2 * k * n + 2 * 2 * m * n);
+}
+
+TEST(ScratchpadModel, SaysWhyATileDoesNotFit) {
+  const ir::Kernel k = addition(8192);
+  const hwdesc::Device device = round_device();
+  const ScratchpadModel model(k, device);
+  const TileConfig whole{};
+  EXPECT_THAT(model.infeasible_reason(whole), ::testing::HasSubstr("needs 96.00 MiB of vmem"));
+  EXPECT_THAT(model.infeasible_reason(whole), ::testing::HasSubstr("16.00 MiB available"));
+  EXPECT_TRUE(std::isinf(model.time_s(whole)));
+  EXPECT_EQ(model.infeasible_reason(rows_of_8(8)), "");
+}
+
+TEST(ScratchpadModel, SpillsTheExcessTwiceThroughMainMemory) {
+  const ir::Kernel k = addition(8192);
+  const hwdesc::Device device = round_device();
+  const ScratchpadModel model(k, device);
+  const double bytes = 3.0 * 8192 * 1024 * 4;
+  const double excess = bytes - 16 * 1024 * 1024;
+  const double expected = (bytes + 2 * excess) / kBandwidth + addition_s(8192);
+  EXPECT_NEAR(model.estimate_spilled({}).time.value, expected, 1e-9 * expected);
+}
+
+TEST(ScratchpadModel, WritesAReductionOverOuterRowsOnceInFull) {
+  const ir::Kernel k =
+      kernel_of(fusion({array("f32", {2048, 1024})}, array("f32", {1024}),
+                       "  zero = f32[] constant(0)\n  ROOT r = " + array("f32", {1024}) +
+                           " reduce(p0, zero), dimensions={0}, to_apply=adder"));
+  const Estimate rows = estimate(k, {.output = {8, 8}, .kernel = {}, .input = {}});
+  EXPECT_EQ(rows.hbm_write.value, 1024 * 4.0);
+  const Estimate both = estimate(k, {.output = {8, 2}, .kernel = {}, .input = {}});
+  EXPECT_EQ(both.hbm_write.value, 1024 * 4.0);
+  EXPECT_EQ(both.hbm_read.value, 2048 * 1024 * 4.0);
+}
+
+TEST(ScratchpadModel, NamesTheBoundThatComesNext) {
+  const ir::Kernel k = addition(64 * 32);
+  const Estimate e = estimate(k, rows_of_8(8));
+  EXPECT_EQ(e.bound, Bound::kHbmRead);
+  EXPECT_EQ(e.next_bound, Bound::kHbmWrite);
+  EXPECT_LT(e.next_time, e.time);
+}
+
+}  // namespace
+}  // namespace tilecast::analytical::testing

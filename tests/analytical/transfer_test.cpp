@@ -1,0 +1,90 @@
+// Bytes of regions in device layouts.
+#include "analytical/transfer.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "ir/hlo_parser.h"
+#include "ir/layout_assignment.h"
+
+namespace tilecast::analytical {
+namespace {
+
+using ir::DType;
+using ir::Shape;
+
+Extents extents(std::initializer_list<std::int64_t> sizes) {
+  Extents e;
+  e.fill(1);
+  std::copy(sizes.begin(), sizes.end(), e.begin());
+  return e;
+}
+
+TEST(RegionBytes, PadsTheTwoMinorDimensionsToTheTile) {
+  const StoredArray a = stored_array(ir::parse_shape("f32[32,26,26,192]{3,0,2,1:T(8,128)}"), 1);
+  // Minor to major: 192 -> 256 lanes, dimension 0 (32) in sublanes, then 26 and 26.
+  EXPECT_EQ(whole_bytes(a), 4.0 * 26 * 26 * 32 * 256);
+  EXPECT_EQ(region_bytes(a, extents({9, 1, 2, 100})), 4.0 * 2 * 16 * 128);
+}
+
+TEST(RegionBytes, RoundEveryContiguousRunToTheGranule) {
+  const StoredArray rows = stored_array(ir::parse_shape("f32[64,1000]{1,0}"), 512);
+  EXPECT_EQ(region_bytes(rows, extents({64, 10})), 64 * 512.0);   // 40 bytes a row
+  EXPECT_EQ(region_bytes(rows, extents({2, 1000})), 16 * 512.0);  // one run of 8000 bytes
+  EXPECT_EQ(resident_bytes(rows, extents({64, 10})), 64 * 10 * 4.0);
+}
+
+TEST(RegionBytes, CountElementSizesBelowAByte) {
+  EXPECT_EQ(whole_bytes(stored_array(ir::parse_shape("s4[256,256]{1,0:E(4)}"), 1)),
+            256 * 256 / 2.0);
+}
+
+Shape random_shape(std::mt19937_64& random) {
+  static constexpr DType kTypes[] = {DType::kF32, DType::kBF16, DType::kS8, DType::kPred};
+  ir::Dims dims;
+  const int rank = std::uniform_int_distribution<>(1, 5)(random);
+  for (int d = 0; d < rank; ++d) dims.push_back(std::uniform_int_distribution<>(1, 300)(random));
+  Shape shape = Shape::array(kTypes[random() % 4], dims);
+  shape.layout = ir::default_layout(rank);
+  std::shuffle(shape.layout->minor_to_major.begin(), shape.layout->minor_to_major.end(), random);
+  if (random() % 4 != 0) shape.layout = ir::device_layout(shape, {});
+  return shape;
+}
+
+TEST(RegionBytes, OfTheWholeArrayAreItsPaddedBytes) {
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 10'000; ++i) {
+    const Shape shape = random_shape(random);
+    const StoredArray a = stored_array(shape, 1);
+    Extents whole;
+    whole.fill(1);
+    std::copy(shape.dims.begin(), shape.dims.end(), whole.begin());
+    const auto padded = static_cast<double>(ir::padded_bytes(shape));
+    ASSERT_EQ(whole_bytes(a), padded) << ir::to_string(shape);
+    ASSERT_EQ(region_bytes(a, whole), padded) << ir::to_string(shape);
+  }
+}
+
+TEST(RegionBytes, NeverShrinkWhenTheRegionOrTheGranuleGrows) {
+  std::mt19937_64 random(2);
+  for (int i = 0; i < 10'000; ++i) {
+    const Shape shape = random_shape(random);
+    Extents part;
+    part.fill(1);
+    for (int d = 0; d < shape.rank(); ++d)
+      part[d] = 1 + static_cast<std::int64_t>(random() % shape.dims[d]);
+    Extents larger = part;
+    const int d = static_cast<int>(random() % shape.rank());
+    larger[d] += static_cast<std::int64_t>(random() % (shape.dims[d] - part[d] + 1));
+    const StoredArray a = stored_array(shape, 1);
+    const StoredArray coarse = stored_array(shape, 512);
+    ASSERT_LE(region_bytes(a, part), region_bytes(a, larger)) << ir::to_string(shape);
+    ASSERT_LE(region_bytes(a, part), region_bytes(coarse, part)) << ir::to_string(shape);
+    ASSERT_EQ(region_bytes(a, part), resident_bytes(a, part)) << ir::to_string(shape);
+    ASSERT_LE(resident_bytes(a, part), whole_bytes(a)) << ir::to_string(shape);
+  }
+}
+
+}  // namespace
+}  // namespace tilecast::analytical
