@@ -211,7 +211,9 @@ Estimate KernelAnalysis::estimate_best() const {
   }
   const TileModel& model = *state_->pipelined;
   std::optional<TileConfig> chosen;
-  if (const auto& compiled = kernel.compiler_tile()) {
+  // Bounds in a dump are windows of the TPU compiler; other machines choose their own blocks.
+  const bool has_windows = state_->device->execution == hwdesc::Execution::kScratchpad;
+  if (const auto& compiled = kernel.compiler_tile(); compiled && has_windows) {
     const TileConfig tile{compiled->output_bounds, compiled->kernel_bounds, compiled->input_bounds};
     if (model.infeasible_reason(tile).empty()) chosen = tile;
   }
