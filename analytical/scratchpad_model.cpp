@@ -40,39 +40,17 @@ ScratchpadModel::ScratchpadModel(const ir::Kernel& kernel, const hwdesc::Device&
 }
 
 void ScratchpadModel::add_streams(const ir::Kernel& kernel) {
-  const double granule = device_->main_memory().granule.value;
-  const int home = device_->main_memory().memory_space;
-  const auto stream = [&](ir::OpId id) {
-    const ir::Shape& shape = kernel.op(id).shape;
-    const int group = footprints_.group_of(id);
-    return Stream{.array = stored_array(shape, granule),
-                  .group = group,
-                  .loops = footprints_.groups()[group].loops,
-                  .in_main_memory = shape.memory_space() == std::max(home, 0),
-                  .op = id};
+  const hwdesc::MemoryLevel& memory = device_->main_memory();
+  const auto in_main_memory = [&](const MemoryStream& stream) {
+    return kernel.op(stream.op).shape.memory_space() == std::max(memory.memory_space, 0);
   };
-  for (std::size_t i = 0; i < kernel.parameters().size(); ++i) {
-    const ir::OpId id = kernel.parameters()[i];
-    const bool updated = std::any_of(kernel.in_place().begin(), kernel.in_place().end(),
-                                     [&](const auto& pair) { return pair.second == i; });
-    const auto users = kernel.users(id);
-    const bool only_updated =
-        updated && std::all_of(users.begin(), users.end(), [&](ir::OpId user) {
-          return kernel.op(user).opcode == ir::Opcode::kDynamicUpdateSlice &&
-                 kernel.op(user).operands[0] == id;
-        });
-    if (only_updated || !kernel.op(id).shape.is_array()) continue;
-    inputs_.push_back(stream(id));
+  for (const MemoryStream& input : input_streams(kernel, footprints_, memory.granule.value)) {
+    inputs_.push_back({input, in_main_memory(input), false});
   }
-  for (const ir::OpId id : kernel.outputs()) {
-    if (!kernel.op(id).shape.is_array()) continue;
-    const ir::Op& op = kernel.op(id);
-    const bool update = op.opcode == ir::Opcode::kDynamicUpdateSlice;
-    outputs_.push_back(stream(update ? op.operands[1] : id));
-    Stream& output = outputs_.back();
-    output.resident = revisited(output.loops) && whole_bytes(output.array) <=
-                                                     kAccumulatorShare *
-                                                         device_->scratchpad().capacity.value;
+  const double small = kAccumulatorShare * device_->scratchpad().capacity.value;
+  for (const MemoryStream& output : output_streams(kernel, footprints_, memory.granule.value)) {
+    const bool resident = revisited(output.loops) && whole_bytes(output.array) <= small;
+    outputs_.push_back({output, in_main_memory(output), resident});
   }
 }
 
@@ -321,8 +299,7 @@ double ScratchpadModel::ends_s(const Shape&, const Uses& use, std::span<const Ex
                                 (first.writes > 0 ? latency + write : 0);
   const double last_use = use.iteration_s + use.finish_s;
   if (tally != nullptr) {
-    constexpr BoundMask kNoOverhead = 1U << index_of(Bound::kOverhead);
-    tally_period({}, use, true, 1, last_use, removed | kNoOverhead, *tally);
+    tally_period({}, use, true, 1, last_use, removed | 1U << index_of(Bound::kOverhead), *tally);
     tally->busy[index_of(Bound::kFillDrain)] += Seconds{ends};
     tally->blame[index_of(Bound::kFillDrain)] += ends;
     tally->read_bytes += first.read_bytes;

@@ -18,8 +18,8 @@
 
 #include "analytical/compute_units.h"
 #include "analytical/estimate.h"
+#include "analytical/streams.h"
 #include "analytical/tile_model.h"
-#include "analytical/transfer.h"
 
 namespace tilecast::analytical {
 
@@ -44,13 +44,9 @@ class ScratchpadModel final : public TileModel {
   [[nodiscard]] std::string infeasible_reason(const TileConfig& tile) const override;
 
  private:
-  struct Stream {
-    StoredArray array;
-    int group = 0;
-    std::uint32_t loops = 0;   // loops whose step moves the tile
+  struct Stream : MemoryStream {
     bool in_main_memory = true;
     bool resident = false;     // outputs: kept as an accumulator over all loops
-    ir::OpId op;
   };
   struct Shape {               // one tile, prepared
     LoopSizes extents;
