@@ -237,6 +237,8 @@ SimtModel::Traffic SimtModel::traffic(const Block& block, const Launch& launch, 
                                       std::span<const Extents> groups) const {
   const double together = std::max(1.0, launch.wave_blocks / splits);
   const WaveShape wave = shape_of_wave(block, together, groups);
+  const double clustered = std::min<double>(together, device_->multiplexing.cluster_blocks);
+  const WaveShape cluster = shape_of_wave(block, clustered, groups);
   const double missed = miss_share(cache_capacity_, input_bytes_);
   Traffic moved;
   for (const Input& input : inputs_) {
@@ -244,7 +246,8 @@ SimtModel::Traffic SimtModel::traffic(const Block& block, const Launch& launch, 
                           block.covered_blocks * (input.in_loop ? block.covered_steps : 1);
     const double once = std::min(input.whole_bytes, loaded);
     const double by_wave = std::max(once, loaded / reuse(input, block, wave, together));
-    moved.cache_read += loaded;
+    const double multicast = input.in_loop ? reuse(input, block, cluster, clustered) : 1;
+    moved.cache_read += loaded / multicast;
     moved.dram_read += once + (by_wave - once) * missed;
   }
   moved.cache_read += block.excess_bytes * block.covered_blocks * block.covered_steps;

@@ -139,6 +139,20 @@ TEST(SimtModel, ASharedCacheThatHoldsTheOperandsLoadsThemOnce) {
             4 * 2 * 2 * 1024.0 * 1024);
 }
 
+TEST(SimtModel, ClustersLoadWhatTheyShareOnce) {
+  hwdesc::Device device = block_device();
+  device.memory.insert(device.memory.begin() + 1, device.memory[0]);
+  device.memory[0].bandwidth = BytesPerSecond{1e15};
+  device.memory[1].name = "cache";
+  device.memory[1].bandwidth = BytesPerSecond{1e9};
+  device.engines.resize(2);
+  const ir::Kernel kernel = product_kernel(1024, 1024, 8192);
+  const double alone = SimtModel(kernel, device).time_s(square_tile());
+  device.multiplexing.cluster_blocks = 4;  // 2 x 2
+  const double together = SimtModel(kernel, device).time_s(square_tile());
+  EXPECT_NEAR(together, alone / 2, 0.02 * together);
+}
+
 TEST(SimtModel, SaysWhichResourceATileExceeds) {
   const ir::Kernel kernel = product_kernel(1024, 1024, 1024);
   const SimtModel model(kernel, block_device());
