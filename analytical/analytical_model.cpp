@@ -25,13 +25,16 @@ Seconds& bound_of(Estimate& estimate, Bound bound) {
   return estimate.bounds[static_cast<std::size_t>(bound)];
 }
 
-bool is_collective(const Kernel& kernel) { return collective_op(kernel) != nullptr; }
+bool is_collective(const Kernel& kernel) {
+  return collective_op(kernel) != nullptr;
+}
 
 // Kernels without a loop nest of ours: opaque or not on this core.
 bool is_opaque(const Kernel& kernel) {
   const OpClass work = ir::op_class(kernel.opcode());
   return work == OpClass::kCustomCall || work == OpClass::kHost || work == OpClass::kControl ||
-         work == OpClass::kAsyncDone || work == OpClass::kFree || kernel.opcode() == Opcode::kCopyStart;
+         work == OpClass::kAsyncDone || work == OpClass::kFree ||
+         kernel.opcode() == Opcode::kCopyStart;
 }
 
 bool has_empty_result(const Kernel& kernel) {
@@ -89,7 +92,8 @@ Estimate opaque_estimate(const Kernel& kernel, const hwdesc::Device& device) {
     estimate.flags.push_back(what + ": opaque, bytes of operands and results only");
   }
   const double rate = memory.bandwidth.value * memory.efficiency;
-  const double write_rate = memory.write_bandwidth.value_or(memory.bandwidth).value * memory.efficiency;
+  const double write_rate =
+      memory.write_bandwidth.value_or(memory.bandwidth).value * memory.efficiency;
   bound_of(estimate, Bound::kHbmRead) = Seconds{read / rate};
   bound_of(estimate, Bound::kHbmWrite) = Seconds{write / write_rate};
   bound_of(estimate, Bound::kMatrix) = Seconds{compute_s};
@@ -97,7 +101,8 @@ Estimate opaque_estimate(const Kernel& kernel, const hwdesc::Device& device) {
   bound_of(estimate, Bound::kOverhead) = device.dispatch.kernel_launch;
   const double path = memory.full_duplex ? std::max(read / rate, write / write_rate)
                                          : read / rate + write / write_rate;
-  estimate.time = Seconds{std::max(path, compute_s)} + memory.latency + device.dispatch.kernel_launch;
+  estimate.time =
+      Seconds{std::max(path, compute_s)} + memory.latency + device.dispatch.kernel_launch;
   estimate.hbm_read = Bytes{read};
   estimate.hbm_write = Bytes{write};
   return estimate;
@@ -116,8 +121,7 @@ Estimate smallest_spilled(const TileModel& model, std::span<const TileConfig> ca
 
 // Candidates come with the fewest iterations first, and no iteration is faster than the model's
 // least: once that alone takes longer than the best, the rest cannot win.
-std::optional<TileConfig> fastest(const TileModel& model,
-                                  std::span<const TileConfig> candidates) {
+std::optional<TileConfig> fastest(const TileModel& model, std::span<const TileConfig> candidates) {
   double best = std::numeric_limits<double>::infinity();
   const TileConfig* chosen = nullptr;
   for (const TileConfig& tile : candidates) {
@@ -133,11 +137,9 @@ std::optional<TileConfig> fastest(const TileModel& model,
 void complete(Estimate& estimate, const Kernel& kernel, const hwdesc::Device& device) {
   estimate.model = kModelName;
   estimate.flops = Flops{std::max(0.0, static_cast<double>(kernel.work().flops))};
-  estimate.speed_of_light =
-      has_empty_result(kernel) ? Seconds{0} : speed_of_light(kernel, device);
+  estimate.speed_of_light = has_empty_result(kernel) ? Seconds{0} : speed_of_light(kernel, device);
   estimate.time = std::max(estimate.time, estimate.speed_of_light);
-  estimate.utilisation =
-      estimate.time.value > 0 ? estimate.speed_of_light / estimate.time : 1.0;
+  estimate.utilisation = estimate.time.value > 0 ? estimate.speed_of_light / estimate.time : 1.0;
 }
 
 }  // namespace
@@ -164,7 +166,9 @@ KernelAnalysis::KernelAnalysis(const Kernel& kernel, const hwdesc::Device& devic
 KernelAnalysis::~KernelAnalysis() = default;
 KernelAnalysis::KernelAnalysis(KernelAnalysis&&) noexcept = default;
 
-bool KernelAnalysis::tileable() const { return state_->pipelined != nullptr; }
+bool KernelAnalysis::tileable() const {
+  return state_->pipelined != nullptr;
+}
 
 TileConfig KernelAnalysis::full_tile() const {
   return tileable() ? analytical::full_tile(state_->pipelined->space()) : TileConfig{};
@@ -227,8 +231,8 @@ Estimate KernelAnalysis::estimate_best() const {
   return estimate;
 }
 
-std::vector<std::optional<Estimate>> AnalyticalModel::estimate(
-    std::span<const KernelQuery> queries, const hwdesc::Device& device) const {
+std::vector<std::optional<Estimate>> AnalyticalModel::estimate(std::span<const KernelQuery> queries,
+                                                               const hwdesc::Device& device) const {
   std::vector<std::optional<Estimate>> answers;
   answers.reserve(queries.size());
   for (const KernelQuery& query : queries) {

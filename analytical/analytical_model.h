@@ -26,6 +26,7 @@ struct Infeasible {
 
 class KernelAnalysis {
  public:
+  // Keeps references: both must outlive the analysis. Reading is thread-safe.
   KernelAnalysis(const ir::Kernel& kernel, const hwdesc::Device& device);
   ~KernelAnalysis();
   KernelAnalysis(KernelAnalysis&&) noexcept;

@@ -17,7 +17,9 @@ double product(const LoopSizes& tile, const std::vector<int>& loops) {
   return p;
 }
 
-double ceil_ratio(double a, double b) { return std::ceil(a / b); }
+double ceil_ratio(double a, double b) {
+  return std::ceil(a / b);
+}
 
 // Marks the ops whose results the anchor needs.
 std::vector<bool> ancestors_of(const ir::Kernel& kernel, OpId anchor) {
@@ -46,12 +48,10 @@ ComputeModel::ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& devic
   before_.resize(groups);
   after_.resize(groups);
   padding_.resize(groups);
-  const std::vector<bool> prologue = space.matrix
-                                         ? ancestors_of(kernel, space.matrix->op)
-                                         : std::vector<bool>(kernel.ops().size(), false);
+  const std::vector<bool> prologue = space.matrix ? ancestors_of(kernel, space.matrix->op)
+                                                  : std::vector<bool>(kernel.ops().size(), false);
   for (std::size_t g = 0; g < groups; ++g) {
-    const ir::Shape& shape =
-        region_shape(kernel.op(footprints.groups()[g].representative).shape);
+    const ir::Shape& shape = region_shape(kernel.op(footprints.groups()[g].representative).shape);
     const ir::Dims order = physical_order(shape);
     padding_[g].rank = std::min(shape.rank(), kMaxRank);
     if (shape.rank() > kMaxRank) continue;
@@ -112,14 +112,14 @@ double ComputeModel::matrix_cycles(const LoopSizes& tile) const {
     for (const int loop : loops.columns) whole *= static_cast<double>(space_->loops[loop].size);
     const double per_group = std::max(whole / groups, 1.0);
     const double in_tile = std::max(columns / per_group, 1.0);
-    const double share = std::max(std::min(std::floor(array_rows / contraction),
-                                           std::floor(array_columns / per_group)), 1.0);
+    const double share = std::max(
+        std::min(std::floor(array_rows / contraction), std::floor(array_columns / per_group)), 1.0);
     matrices *= ceil_ratio(in_tile, share);
     columns = std::min(columns, per_group);
   }
   // Every output meets only the kernel positions that fall on real input between the holes.
-  const double met = std::max(
-      product(tile, loops.positions) / static_cast<double>(loops.dilation), 1.0);
+  const double met =
+      std::max(product(tile, loops.positions) / static_cast<double>(loops.dilation), 1.0);
   const double positions = packed_positions(met, contraction, array_rows);
   const double blocks = matrices * positions * ceil_ratio(contraction, array_rows) *
                         ceil_ratio(columns, array_columns);
@@ -145,7 +145,8 @@ double ComputeModel::padded_elements(int group, const Extents& extents) const {
   for (int d = 0; d < padding.rank; ++d) {
     double extent = static_cast<double>(extents[d]);
     if (d == padding.minor) extent = round_up(extent, static_cast<double>(device_->vector.lanes));
-    if (d == padding.second) extent = round_up(extent, static_cast<double>(device_->vector.sublanes));
+    if (d == padding.second)
+      extent = round_up(extent, static_cast<double>(device_->vector.sublanes));
     elements *= extent;
   }
   return elements;
@@ -234,8 +235,8 @@ double ComputeModel::overlapped(const UnitCycles& cycles) const {
     return 0.0;
   };
   if (device_->co_issue.empty()) {
-    return std::max({cycles.matrix, cycles.vector, cycles.transcendental, cycles.cross_lane,
-                     cycles.on_chip});
+    return std::max(
+        {cycles.matrix, cycles.vector, cycles.transcendental, cycles.cross_lane, cycles.on_chip});
   }
   double total = 0;
   for (const std::vector<std::string>& group : device_->co_issue) {

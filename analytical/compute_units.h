@@ -2,11 +2,11 @@
 //
 // Matrix unit: a weight-stationary systolic array of R x C. Every R x C block of weights is loaded
 // (R cycles, double-buffered) and `rows` operand rows are pushed through it, so one block costs
-// max(rows, R) cycles; contraction and columns that do not fill a block waste it. An iteration fills
-// and empties the array once: R to load the first block and R + C - 2 of skew (SCALE-Sim, Samajdar
-// et al., ISPASS 2020, weight-stationary runtime 2R + C + rows - 2).
-// Vector, transcendental and cross-lane units: operations over their rate, elements padded to the
-// native tile. Rates come from hwdesc::Device; nothing here is fitted.
+// max(rows, R) cycles; contraction and columns that do not fill a block waste it. An iteration
+// fills and empties the array once: R to load the first block and R + C - 2 of skew (SCALE-Sim,
+// Samajdar et al., ISPASS 2020, weight-stationary runtime 2R + C + rows - 2). Vector,
+// transcendental and cross-lane units: operations over their rate, elements padded to the native
+// tile. Rates come from hwdesc::Device; nothing here is fitted.
 #pragma once
 
 #include <vector>
@@ -38,7 +38,8 @@ class ComputeModel {
   [[nodiscard]] double vector_matrix_cycles(const LoopSizes& tile) const;
   // Matrix work of one iteration of the anchor, fill included; 0 without matrix work.
   [[nodiscard]] double matrix_cycles(const LoopSizes& tile) const;
-  // Everything before the anchor consumes a tile / after it has made one (all, without a matrix op).
+  // Everything before the anchor consumes a tile / after it has made one (all, without a matrix
+  // op).
   [[nodiscard]] UnitCycles prologue(std::span<const Extents> extents) const;
   [[nodiscard]] UnitCycles epilogue(std::span<const Extents> extents) const;
   // Adding one partial result to the accumulator.
@@ -58,8 +59,11 @@ class ComputeModel {
   const hwdesc::Device* device_;
   const IterationSpace* space_;
   std::vector<ElementWork> before_, after_;  // by group
-  struct Padding { int rank = 0; int minor = -1, second = -1; };
-  std::vector<Padding> padding_;             // by group
+  struct Padding {
+    int rank = 0;
+    int minor = -1, second = -1;
+  };
+  std::vector<Padding> padding_;  // by group
   int anchor_group_ = -1;
   double passes_ = 0;
 };

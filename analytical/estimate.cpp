@@ -17,8 +17,8 @@ std::string joined(const ir::Dims& bounds) {
 
 std::string_view name(Bound bound) {
   static constexpr std::array<std::string_view, kBoundCount> kNames = {
-      "hbm_read", "hbm_write", "matrix",  "vector",  "transcendental", "cross_lane",
-      "on_chip",  "network",   "issue",   "latency", "fill_drain",     "overhead"};
+      "hbm_read", "hbm_write", "matrix", "vector",  "transcendental", "cross_lane",
+      "on_chip",  "network",   "issue",  "latency", "fill_drain",     "overhead"};
   return kNames[static_cast<std::size_t>(bound)];
 }
 

@@ -13,8 +13,18 @@ namespace tilecast::analytical {
 
 // The resources a kernel can be bound by; the order is the order of reports.
 enum class Bound : std::uint8_t {
-  kHbmRead, kHbmWrite, kMatrix, kVector, kTranscendental, kCrossLane, kOnChip,
-  kNetwork, kIssue, kLatency, kFillDrain, kOverhead,
+  kHbmRead,
+  kHbmWrite,
+  kMatrix,
+  kVector,
+  kTranscendental,
+  kCrossLane,
+  kOnChip,
+  kNetwork,
+  kIssue,
+  kLatency,
+  kFillDrain,
+  kOverhead,
 };
 inline constexpr std::size_t kBoundCount = 12;
 [[nodiscard]] std::string_view name(Bound bound);  // "hbm_read", ...
@@ -24,19 +34,19 @@ inline constexpr std::size_t kBoundCount = 12;
 using BoundVector = std::array<Seconds, kBoundCount>;
 
 struct Estimate {
-  Seconds time;                // on the device; dispatch overhead of the host is never in it
-  Seconds speed_of_light;      // no implementation can be faster: max over roofs
+  Seconds time;            // on the device; dispatch overhead of the host is never in it
+  Seconds speed_of_light;  // no implementation can be faster: max over roofs
   BoundVector bounds{};
   Bound bound = Bound::kOverhead;       // what holds the time up
   Bound next_bound = Bound::kOverhead;  // what would, if `bound` were removed ...
   Seconds next_time;                    // ... and the time then
   TileConfig tile;
   double iterations = 1;
-  Bytes hbm_read, hbm_write;   // device traffic, padded layouts, re-reads included
-  Flops flops;                 // useful work, XLA's count
-  double utilisation = 0;      // speed_of_light / time
+  Bytes hbm_read, hbm_write;  // device traffic, padded layouts, re-reads included
+  Flops flops;                // useful work, XLA's count
+  double utilisation = 0;     // speed_of_light / time
   Bytes scratchpad_used;
-  std::string_view model;      // "analytical", "roofline", ...; static storage
+  std::string_view model;          // "analytical", "roofline", ...; static storage
   std::vector<std::string> flags;  // what was approximated: "custom-call: bytes only", ...
 };
 

@@ -83,8 +83,8 @@ class Builder {
     Group group{.steps = std::move(steps), .representative = op};
     dims_.emplace_back();
     for (const Step& step : group.steps) {
-      group.loops |= step.source_group < 0 ? loops_of(step, all_loops(), true)
-                                           : loops_through(step);
+      group.loops |=
+          step.source_group < 0 ? loops_of(step, all_loops(), true) : loops_through(step);
       note_dims(step, dims_.back());
     }
     groups_.push_back(std::move(group));
@@ -167,9 +167,8 @@ class Builder {
     const Op& consumer = kernel_.op(user);
     for (std::size_t k = 0; k < consumer.operands.size(); ++k) {
       if (consumer.operands[k] != op) continue;
-      Step step = user == space_.anchor && space_.matrix
-                      ? matrix_step(kernel_, space_, k)
-                      : backward_step(kernel_, consumer, k);
+      Step step = user == space_.anchor && space_.matrix ? matrix_step(kernel_, space_, k)
+                                                         : backward_step(kernel_, consumer, k);
       if (!(user == space_.anchor && space_.matrix)) step.source_group = group_of_[user.index()];
       steps.push_back(step);
     }

@@ -15,28 +15,28 @@
 namespace tilecast::analytical {
 
 struct DimMap {
-  int source = -1;               // dimension of the source extents; -1: the whole dimension
+  int source = -1;  // dimension of the source extents; -1: the whole dimension
   std::int64_t scale = 1;
   int second_source = -1;
   std::int64_t second_scale = 0;
   std::int64_t offset = 0;
-  std::int64_t divisor = 1;      // rounded up
-  std::int64_t limit = 1;        // size of the dimension: extents never exceed it
+  std::int64_t divisor = 1;  // rounded up
+  std::int64_t limit = 1;    // size of the dimension: extents never exceed it
 };
 
 struct Step {
-  int source_group = -1;         // -1: the loops themselves
-  bool same_volume = false;      // as many elements as the source, minor dimensions first
+  int source_group = -1;     // -1: the loops themselves
+  bool same_volume = false;  // as many elements as the source, minor dimensions first
   int source_rank = 0;
   int rank = 0;
-  std::array<DimMap, kMaxRank> dims;  // by dimension number of the group's ops
+  std::array<DimMap, kMaxRank> dims;                // by dimension number of the group's ops
   std::array<std::int8_t, kMaxRank> minor_first{};  // for same_volume
 };
 
 struct Group {
-  std::vector<Step> steps;       // extents are the largest that any step asks for
+  std::vector<Step> steps;  // extents are the largest that any step asks for
   ir::OpId representative;
-  std::uint32_t loops = 0;       // bit i: the extents depend on loop i's position or size
+  std::uint32_t loops = 0;  // bit i: the extents depend on loop i's position or size
 };
 
 class Footprints {
@@ -50,7 +50,7 @@ class Footprints {
 
  private:
   std::vector<Group> groups_;
-  std::vector<int> group_of_;    // by op
+  std::vector<int> group_of_;  // by op
 };
 
 }  // namespace tilecast::analytical

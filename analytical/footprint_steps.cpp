@@ -11,7 +11,9 @@ using ir::Op;
 using ir::Opcode;
 using ir::Shape;
 
-std::int64_t at_least_one(std::int64_t v) { return std::max<std::int64_t>(v, 1); }
+std::int64_t at_least_one(std::int64_t v) {
+  return std::max<std::int64_t>(v, 1);
+}
 
 void map_dim(Step& step, int dim, std::int64_t source) {
   step.dims[dim].source = static_cast<int>(source);
@@ -267,27 +269,41 @@ Step backward_step(const Kernel& kernel, const Op& op, std::size_t operand) {
       for (int d = 0; d < shape.rank(); ++d) map_dim(step, d, op.dimensions[d]);
       return step;
     }
-    case Opcode::kTranspose: return transpose_backward(op, shape);
+    case Opcode::kTranspose:
+      return transpose_backward(op, shape);
     case Opcode::kReshape:
-    case Opcode::kBitcast: return reshape_step(result, shape);
-    case Opcode::kReduce: return reduce_backward(op, shape);
-    case Opcode::kReduceWindow: return window_backward(op.as<ir::WindowAttrs>().window, shape);
-    case Opcode::kSelectAndScatter: return scatter_source_backward(op, operand, result, shape);
-    case Opcode::kSlice: return slice_backward(op, shape);
-    case Opcode::kPad: return pad_backward(op, shape);
-    case Opcode::kConcatenate: return concatenate_backward(op, shape);
-    case Opcode::kSort: return sort_backward(op, shape);
-    case Opcode::kFft: return whole_step(shape);
+    case Opcode::kBitcast:
+      return reshape_step(result, shape);
+    case Opcode::kReduce:
+      return reduce_backward(op, shape);
+    case Opcode::kReduceWindow:
+      return window_backward(op.as<ir::WindowAttrs>().window, shape);
+    case Opcode::kSelectAndScatter:
+      return scatter_source_backward(op, operand, result, shape);
+    case Opcode::kSlice:
+      return slice_backward(op, shape);
+    case Opcode::kPad:
+      return pad_backward(op, shape);
+    case Opcode::kConcatenate:
+      return concatenate_backward(op, shape);
+    case Opcode::kSort:
+      return sort_backward(op, shape);
+    case Opcode::kFft:
+      return whole_step(shape);
     case Opcode::kBatchNormTraining:
     case Opcode::kBatchNormInference:
-    case Opcode::kBatchNormGrad: return feature_backward(op, result, shape);
+    case Opcode::kBatchNormGrad:
+      return feature_backward(op, result, shape);
     case Opcode::kDot:
       if (op.get<ir::DotAttrs>() != nullptr) return dot_backward(kernel, op, operand);
       break;
-    case Opcode::kConvolution: return convolution_backward(op, operand, shape);
+    case Opcode::kConvolution:
+      return convolution_backward(op, operand, shape);
     case Opcode::kGather:
-    case Opcode::kScatter: return volume_step(result.rank(), shape);
-    default: break;
+    case Opcode::kScatter:
+      return volume_step(result.rank(), shape);
+    default:
+      break;
   }
   return identity_step(result, shape);
 }
@@ -312,8 +328,10 @@ Step forward_step(const Kernel& kernel, const Op& op, std::size_t operand) {
       return step;
     }
     case Opcode::kReshape:
-    case Opcode::kBitcast: return reshape_step(source, shape);
-    case Opcode::kReduce: return reduce_forward(op, source, shape);
+    case Opcode::kBitcast:
+      return reshape_step(source, shape);
+    case Opcode::kReduce:
+      return reduce_forward(op, source, shape);
     case Opcode::kReduceWindow: {
       Step step = identity_step(source, shape);
       const auto& window = op.as<ir::WindowAttrs>().window;
@@ -325,8 +343,10 @@ Step forward_step(const Kernel& kernel, const Op& op, std::size_t operand) {
     case Opcode::kDot:
     case Opcode::kConvolution:
     case Opcode::kGather:
-    case Opcode::kScatter: return volume_step(source.rank(), shape);
-    default: return identity_step(source, shape);
+    case Opcode::kScatter:
+      return volume_step(source.rank(), shape);
+    default:
+      return identity_step(source, shape);
   }
 }
 

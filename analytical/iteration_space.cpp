@@ -9,8 +9,8 @@ using ir::Dims;
 using ir::Kernel;
 using ir::Op;
 using ir::OpClass;
-using ir::OpId;
 using ir::Opcode;
+using ir::OpId;
 using ir::Shape;
 
 // Multiply-adds of a dot or convolution, without the special cases of XLA's count.
@@ -101,9 +101,8 @@ void add_anchor_loops(const Kernel& kernel, const hwdesc::NativeTile& native,
   for (int slot = 0; slot < rank; ++slot) {
     const auto dim = order[slot];
     space.anchor_loops[dim] = static_cast<int>(space.loops.size());
-    space.loops.push_back({.size = shape.dims[dim],
-                           .granule = granule_of(native, slot, rank),
-                           .slot = slot});
+    space.loops.push_back(
+        {.size = shape.dims[dim], .granule = granule_of(native, slot, rank), .slot = slot});
   }
   space.output_slots = rank;
 }
@@ -199,7 +198,9 @@ std::vector<int> loop_order(const IterationSpace& space) {
   return order;
 }
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
 
 }  // namespace
 
@@ -221,9 +222,9 @@ IterationSpace make_iteration_space(const Kernel& kernel, const hwdesc::NativeTi
   if (!space.anchor.valid()) return space;
   if (kernel.op(space.anchor).shape.rank() > kMaxRank) {
     space.flags.push_back("rank above 8: streamed as one dimension");
-    space.loops.push_back({.size = std::max<std::int64_t>(
-                               ir::element_count(kernel.op(space.anchor).shape), 1),
-                           .granule = native.tiled ? native.sublanes * native.lanes : 1});
+    space.loops.push_back(
+        {.size = std::max<std::int64_t>(ir::element_count(kernel.op(space.anchor).shape), 1),
+         .granule = native.tiled ? native.sublanes * native.lanes : 1});
     space.output_slots = 1;
     space.order = {0};
     return space;

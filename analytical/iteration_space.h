@@ -20,35 +20,35 @@ namespace tilecast::analytical {
 inline constexpr int kMaxLoops = 12;
 inline constexpr int kMaxRank = 8;
 
-using Extents = std::array<std::int64_t, kMaxRank>;   // per dimension of an op, elements
+using Extents = std::array<std::int64_t, kMaxRank>;     // per dimension of an op, elements
 using LoopSizes = std::array<std::int64_t, kMaxLoops>;  // per loop, elements
 
 enum class TileList : std::uint8_t { kOutput, kKernel };
 
 struct Loop {
-  std::int64_t size = 1;      // elements
-  std::int64_t granule = 1;   // elements per tile unit: 8 sublanes, 128 lanes, else 1
-  bool reduction = false;     // contracted: splitting it needs an accumulator
+  std::int64_t size = 1;     // elements
+  std::int64_t granule = 1;  // elements per tile unit: 8 sublanes, 128 lanes, else 1
+  bool reduction = false;    // contracted: splitting it needs an accumulator
   TileList list = TileList::kOutput;
-  int slot = 0;               // position in that list of a TileConfig
+  int slot = 0;  // position in that list of a TileConfig
   [[nodiscard]] std::int64_t units() const { return (size + granule - 1) / granule; }
 };
 
 // Matrix work of the anchor: which loops make its rows (M), columns (N), contraction (K) and batch.
 struct MatrixLoops {
   std::vector<int> rows, columns, contraction, batch;
-  std::vector<int> positions;        // kernel window positions: each its own weight matrix
-  std::int64_t groups = 1;           // feature groups
-  std::int64_t dilation = 1;         // product of base dilations: 1 of so many positions is no hole
+  std::vector<int> positions;  // kernel window positions: each its own weight matrix
+  std::int64_t groups = 1;     // feature groups
+  std::int64_t dilation = 1;   // product of base dilations: 1 of so many positions is no hole
   std::string lhs_dtype;
   ir::OpId op;
 };
 
 struct IterationSpace {
-  std::vector<Loop> loops;           // anchor dimensions first, then contracted ones
-  std::vector<int> order;            // loop indices, outermost first
+  std::vector<Loop> loops;  // anchor dimensions first, then contracted ones
+  std::vector<int> order;   // loop indices, outermost first
   ir::OpId anchor;
-  std::vector<int> anchor_loops;     // loop of each anchor dimension
+  std::vector<int> anchor_loops;  // loop of each anchor dimension
   std::optional<MatrixLoops> matrix;
   std::size_t output_slots = 0, kernel_slots = 0;
   std::vector<int> kernel_slot_loops;  // loop cut by each slot of the kernel list, -1 = none

@@ -10,8 +10,8 @@ namespace {
 using ir::Kernel;
 using ir::Op;
 using ir::OpClass;
-using ir::OpId;
 using ir::Opcode;
+using ir::OpId;
 using ir::Shape;
 
 double cost_of(const std::map<std::string, double>& table, Opcode opcode) {
@@ -21,8 +21,8 @@ double cost_of(const std::map<std::string, double>& table, Opcode opcode) {
 
 bool minor_is_reduced(const Op& op, const Shape& input) {
   const ir::Dims order = physical_order(input);
-  return !order.empty() && std::find(op.dimensions.begin(), op.dimensions.end(), order.back()) !=
-                               op.dimensions.end();
+  return !order.empty() &&
+         std::find(op.dimensions.begin(), op.dimensions.end(), order.back()) != op.dimensions.end();
 }
 
 // Do lanes keep their elements when `from` becomes `to`? (`minor` = the operand's minor dimension
@@ -35,12 +35,16 @@ bool lanes_move(const Shape& from, const Shape& to, const Op& op) {
     case Opcode::kTranspose:
       return to_minor >= static_cast<std::int64_t>(op.dimensions.size()) ||
              op.dimensions[to_minor] != from_minor;
-    case Opcode::kReshape: return from.dims[from_minor] != to.dims[to_minor];
-    default: return from_minor != to_minor;
+    case Opcode::kReshape:
+      return from.dims[from_minor] != to.dims[to_minor];
+    default:
+      return from_minor != to_minor;
   }
 }
 
-double log2_of(std::int64_t n) { return std::ceil(std::log2(std::max<double>(2.0, double(n)))); }
+double log2_of(std::int64_t n) {
+  return std::ceil(std::log2(std::max<double>(2.0, double(n))));
+}
 
 double window_size(const Op& op) {
   double size = 1;
@@ -75,7 +79,9 @@ void add_reduction(const Kernel& kernel, const Op& op, int group, int input_grou
   const double steps = std::max(op.applied_flops, 1.0);
   switch (op.opcode) {
     case Opcode::kReduceWindow:
-    case Opcode::kSelectAndScatter: work[group].vector += steps * window_size(op); break;
+    case Opcode::kSelectAndScatter:
+      work[group].vector += steps * window_size(op);
+      break;
     default: {
       work[input_group].vector += steps;
       if (minor_is_reduced(op, kernel.op(op.operands[0]).shape)) {
@@ -104,8 +110,8 @@ void add_movement(const Kernel& kernel, const Op& op, int group, std::vector<Ele
 
 // XLA expands these into elementwise code and reductions; counted as passes over the big operand.
 constexpr double kNormalizationOpsPerElement = 6;
-constexpr double kFftOpsPerElementAndStage = 5;   // radix-2 butterfly: 10 real ops per 2 points
-constexpr double kRandomOpsPerElement = 60;       // Threefry-2x32: 20 rounds x 6 ops per 2 words
+constexpr double kFftOpsPerElementAndStage = 5;  // radix-2 butterfly: 10 real ops per 2 points
+constexpr double kRandomOpsPerElement = 60;      // Threefry-2x32: 20 rounds x 6 ops per 2 words
 
 }  // namespace
 
@@ -123,10 +129,18 @@ void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
     case OpClass::kTranscendental:
       work.transcendental += cost_of(device.transcendental.op_cost, op.opcode);
       break;
-    case OpClass::kReduction: add_reduction(kernel, op, group, input_group, by_group); break;
-    case OpClass::kDataMovement: add_movement(kernel, op, group, by_group); break;
-    case OpClass::kMatrix: work.matrix_flops += 2 * contraction_of(kernel, op); break;
-    case OpClass::kIndexed: work.irregular += 1; break;
+    case OpClass::kReduction:
+      add_reduction(kernel, op, group, input_group, by_group);
+      break;
+    case OpClass::kDataMovement:
+      add_movement(kernel, op, group, by_group);
+      break;
+    case OpClass::kMatrix:
+      work.matrix_flops += 2 * contraction_of(kernel, op);
+      break;
+    case OpClass::kIndexed:
+      work.irregular += 1;
+      break;
     case OpClass::kSort:
       by_group[input_group].vector += sort_steps(op, kernel.op(op.operands[0]).shape);
       by_group[input_group].cross_lane += sort_steps(op, kernel.op(op.operands[0]).shape);
@@ -136,12 +150,15 @@ void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
       work.vector += found == device.vector.op_cycles.end() ? kRandomOpsPerElement : found->second;
       break;
     }
-    case OpClass::kNormalization: by_group[input_group].vector += kNormalizationOpsPerElement; break;
+    case OpClass::kNormalization:
+      by_group[input_group].vector += kNormalizationOpsPerElement;
+      break;
     case OpClass::kLinearAlgebra:
       by_group[input_group].vector +=
           kFftOpsPerElementAndStage * log2_of(ir::element_count(kernel.op(op.operands[0]).shape));
       break;
-    default: break;
+    default:
+      break;
   }
   if (op.opcode == Opcode::kParameter && op.shape.is_array()) {
     work.load_bytes += ir::storage_bytes(op.shape.dtype);

@@ -1,9 +1,9 @@
 // The bound every kernel time rests on: the steady-state period of a load-use pipeline.
 //
 // A loop runs n times: load a tile, use it, store the result. With `busy_r` the time per iteration
-// for which resource r is occupied, `round_trip` the time from the start of a tile's load to the end
-// of its use (latency included), N pipeline stages (buffers) and M workers that hide each other's
-// latency, one iteration of any worker completes every
+// for which resource r is occupied, `round_trip` the time from the start of a tile's load to the
+// end of its use (latency included), N pipeline stages (buffers) and M workers that hide each
+// other's latency, one iteration of any worker completes every
 //
 //     period = max( max_r busy_r, round_trip / (N * M) )
 //

@@ -11,9 +11,6 @@
 namespace tilecast::analytical {
 namespace {
 
-constexpr std::size_t index_of(Bound bound) { return static_cast<std::size_t>(bound); }
-constexpr bool has(BoundMask mask, Bound bound) { return (mask >> index_of(bound) & 1U) != 0; }
-
 // A result smaller than this share of the scratchpad stays there while outer loops revisit it.
 constexpr double kAccumulatorShare = 1.0 / 8;
 // Ragged loops costed exactly; further ones count as interior tiles.
@@ -157,68 +154,17 @@ ScratchpadModel::Moves ScratchpadModel::moves(std::uint32_t changed,
 
 double ScratchpadModel::period_s(const Moves& moved, double use_s, BoundMask removed) const {
   const double setup = has(removed, Bound::kIssue) ? 0 : setup_s_;
-  const double load = (has(removed, Bound::kHbmRead) ? 0 : moved.read_bytes / read_rate_) +
-                      setup * moved.reads;
-  const double store = (has(removed, Bound::kHbmWrite) ? 0 : moved.write_bytes / write_rate_) +
-                       setup * moved.writes;
+  const double load =
+      (has(removed, Bound::kHbmRead) ? 0 : moved.read_bytes / read_rate_) + setup * moved.reads;
+  const double store =
+      (has(removed, Bound::kHbmWrite) ? 0 : moved.write_bytes / write_rate_) + setup * moved.writes;
   const double path = full_duplex_ ? std::max(load, store) : load + store;
   const bool waits = moved.reads > 0 && !has(removed, Bound::kLatency);
   const double round_trip = (waits ? latency_s_ : 0) + load + use_s;
   const double overhead = has(removed, Bound::kOverhead) ? 0 : overhead_s_;
-  return steady_period_s({.busy_s = std::max(path, use_s),
-                          .round_trip_s = round_trip,
-                          .stages = stages_}) +
+  return steady_period_s(
+             {.busy_s = std::max(path, use_s), .round_trip_s = round_trip, .stages = stages_}) +
          overhead;
-}
-
-void ScratchpadModel::tally_period(const Moves& moved, const Uses& use, bool finishes,
-                                   double weight, double period, BoundMask removed,
-                                   Tally& tally) const {
-  const auto cycles = [&](double per_iteration, double at_finish) {
-    return (per_iteration + (finishes ? at_finish : 0)) * cycle_s_;
-  };
-  std::array<double, kBoundCount> busy{};
-  busy[index_of(Bound::kHbmRead)] = moved.read_bytes / read_rate_;
-  busy[index_of(Bound::kHbmWrite)] = moved.write_bytes / write_rate_;
-  const double setup = has(removed, Bound::kIssue) ? 0 : setup_s_;
-  busy[index_of(Bound::kIssue)] = setup * (moved.reads + moved.writes);
-  busy[index_of(Bound::kMatrix)] = cycles(use.iteration.matrix, use.finish.matrix);
-  busy[index_of(Bound::kVector)] = cycles(use.iteration.vector, use.finish.vector);
-  busy[index_of(Bound::kTranscendental)] =
-      cycles(use.iteration.transcendental, use.finish.transcendental);
-  busy[index_of(Bound::kCrossLane)] = cycles(use.iteration.cross_lane, use.finish.cross_lane);
-  busy[index_of(Bound::kOnChip)] = cycles(use.iteration.on_chip, use.finish.on_chip);
-  busy[index_of(Bound::kOverhead)] = overhead_s_;
-  for (std::size_t b = 0; b < kBoundCount; ++b) {
-    if ((removed >> b & 1U) != 0) busy[b] = 0;
-  }
-  const double load = busy[index_of(Bound::kHbmRead)] + setup * moved.reads;
-  const double store = busy[index_of(Bound::kHbmWrite)] + setup * moved.writes;
-  const double path = full_duplex_ ? std::max(load, store) : load + store;
-  const double use_s = use.iteration_s + (finishes ? use.finish_s : 0);
-  const double occupied = std::max(path, use_s);
-  const double overhead = busy[index_of(Bound::kOverhead)];
-  busy[index_of(Bound::kLatency)] = std::max(0.0, period - overhead - occupied);
-  for (std::size_t b = 0; b < kBoundCount; ++b) tally.busy[b] += Seconds{weight * busy[b]};
-  // The transition is blamed on the busiest resource of whichever side holds it up.
-  const std::size_t first = path >= use_s ? index_of(Bound::kHbmRead) : index_of(Bound::kMatrix);
-  std::size_t worst = first;
-  const auto consider = [&](Bound b) {
-    if (busy[index_of(b)] > busy[worst]) worst = index_of(b);
-  };
-  if (path >= use_s) {
-    consider(Bound::kHbmWrite);
-    consider(Bound::kIssue);
-  } else {
-    for (const Bound b : {Bound::kVector, Bound::kTranscendental, Bound::kCrossLane, Bound::kOnChip}) {
-      consider(b);
-    }
-  }
-  tally.blame[worst] += weight * occupied;
-  tally.blame[index_of(Bound::kLatency)] += weight * busy[index_of(Bound::kLatency)];
-  tally.blame[index_of(Bound::kOverhead)] += weight * overhead;
-  tally.read_bytes += weight * moved.read_bytes;
-  tally.write_bytes += weight * moved.write_bytes;
 }
 
 double ScratchpadModel::transitions_s(const Shape& shape, const Uses& use,
@@ -228,7 +174,8 @@ double ScratchpadModel::transitions_s(const Shape& shape, const Uses& use,
   int ragged_count = 0;
   std::uint32_t ragged_loops = 0;
   for (const int loop : space_.order) {
-    const bool is_ragged = shape.trips[loop] > 1 && space_.loops[loop].size % shape.extents[loop] != 0;
+    const bool is_ragged =
+        shape.trips[loop] > 1 && space_.loops[loop].size % shape.extents[loop] != 0;
     if (!is_ragged || ragged_count == kMaxRagged) continue;
     ragged[ragged_count++] = loop;
     ragged_loops |= 1U << loop;
@@ -293,10 +240,10 @@ double ScratchpadModel::ends_s(const Shape&, const Uses& use, std::span<const Ex
   const double latency = has(removed, Bound::kLatency) ? 0 : latency_s_;
   const double read = has(removed, Bound::kHbmRead) ? 0 : first.read_bytes / read_rate_;
   const double write = has(removed, Bound::kHbmWrite) ? 0 : first.write_bytes / write_rate_;
-  const double ends = has(removed, Bound::kFillDrain)
-                          ? 0
-                          : (first.reads > 0 ? latency + read : 0) +
-                                (first.writes > 0 ? latency + write : 0);
+  const double ends =
+      has(removed, Bound::kFillDrain)
+          ? 0
+          : (first.reads > 0 ? latency + read : 0) + (first.writes > 0 ? latency + write : 0);
   const double last_use = use.iteration_s + use.finish_s;
   if (tally != nullptr) {
     tally_period({}, use, true, 1, last_use, removed | 1U << index_of(Bound::kOverhead), *tally);
@@ -332,46 +279,16 @@ std::vector<TileConfig> ScratchpadModel::candidates(std::size_t limit) const {
   return candidate_tiles(space_, limit);
 }
 
-double ScratchpadModel::time_s(const TileConfig& tile) const { return run_s(tile, 0, nullptr); }
-
-Estimate ScratchpadModel::estimate(const TileConfig& tile) const { return explained(tile, false); }
-
-Estimate ScratchpadModel::estimate_spilled(const TileConfig& tile) const {
-  return explained(tile, true);
-}
-
-Estimate ScratchpadModel::explained(const TileConfig& tile, bool may_spill) const {
-  Tally tally;
-  Estimate estimate;
-  estimate.time = Seconds{run_s(tile, 0, &tally, may_spill)};
-  estimate.bounds = tally.busy;
-  const auto worst = [](const Tally& t) {
-    return static_cast<Bound>(std::max_element(t.blame.begin(), t.blame.end()) - t.blame.begin());
-  };
-  estimate.bound = worst(tally);
-  Tally without;
-  const BoundMask removed = 1U << index_of(estimate.bound);
-  estimate.next_time = Seconds{run_s(tile, removed, &without, may_spill)};
-  without.blame[index_of(estimate.bound)] = 0;
-  estimate.next_bound = worst(without);
-  estimate.tile = tile;
-  estimate.hbm_read = Bytes{tally.read_bytes};
-  estimate.hbm_write = Bytes{tally.write_bytes};
-  GroupExtents storage(footprints_.groups().size(), boost::container::default_init);
-  const std::span<Extents> groups(storage.data(), storage.size());
-  const Shape shape = prepare(tile, groups);
-  estimate.scratchpad_used = Bytes{shape.scratchpad_bytes};
-  estimate.iterations = iterations(tile);
-  estimate.flags = space_.flags;
-  return estimate;
+double ScratchpadModel::time_s(const TileConfig& tile) const {
+  return run_s(tile, 0, nullptr);
 }
 
 double ScratchpadModel::iterations(const TileConfig& tile) const {
   const LoopSizes extents = tile_extents(space_, tile);
   double iterations = 1;
   for (std::size_t i = 0; i < space_.loops.size(); ++i) {
-    iterations *= std::ceil(static_cast<double>(space_.loops[i].size) /
-                            static_cast<double>(extents[i]));
+    iterations *=
+        std::ceil(static_cast<double>(space_.loops[i].size) / static_cast<double>(extents[i]));
   }
   return iterations;
 }
@@ -392,9 +309,9 @@ std::string ScratchpadModel::infeasible_reason(const TileConfig& tile) const {
   const double bytes = scratchpad_bytes(tile);
   if (bytes <= scratchpad.capacity.value) return {};
   constexpr double kMiB = 1024.0 * 1024.0;
-  return fmt::format("needs {:.2f} MiB of {} ({} stages of every cut operand), {:.2f} MiB available",
-                     bytes / kMiB, scratchpad.name, stages_,
-                     scratchpad.capacity.value / kMiB);
+  return fmt::format(
+      "needs {:.2f} MiB of {} ({} stages of every cut operand), {:.2f} MiB available", bytes / kMiB,
+      scratchpad.name, stages_, scratchpad.capacity.value / kMiB);
 }
 
 }  // namespace tilecast::analytical

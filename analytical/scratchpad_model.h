@@ -7,10 +7,10 @@
 //
 // A transition advances one loop and resets the loops inside it; an operand is loaded again only if
 // the loops that changed move its tile, and a result is stored when its tile is left. The period is
-// pipeline.h's bound over {load path, store path (shared unless full duplex), compute units} with the
-// memory's latency in the round trip. Edge tiles move only what exists but compute in full: the code
-// of an iteration is static. Results revisited by outer loops stay in the scratchpad as accumulators
-// when they are small.
+// pipeline.h's bound over {load path, store path (shared unless full duplex), compute units} with
+// the memory's latency in the round trip. Edge tiles move only what exists but compute in full: the
+// code of an iteration is static. Results revisited by outer loops stay in the scratchpad as
+// accumulators when they are small.
 #pragma once
 
 #include <limits>
@@ -33,8 +33,8 @@ class ScratchpadModel final : public TileModel {
   [[nodiscard]] double time_s(const TileConfig& tile) const override;
   // Everything but names: time, bounds, bytes, iterations, scratchpad use. Tile must fit.
   [[nodiscard]] Estimate estimate(const TileConfig& tile) const override;
-  // For kernels of which no tile fits: the tile all the same, what does not fit stored to and loaded
-  // from main memory once more.
+  // For kernels of which no tile fits: the tile all the same, what does not fit stored to and
+  // loaded from main memory once more.
   [[nodiscard]] Estimate estimate_spilled(const TileConfig& tile) const override;
   [[nodiscard]] double scratchpad_bytes(const TileConfig& tile) const override;
   [[nodiscard]] double iterations(const TileConfig& tile) const override;
@@ -46,20 +46,25 @@ class ScratchpadModel final : public TileModel {
  private:
   struct Stream : MemoryStream {
     bool in_main_memory = true;
-    bool resident = false;     // outputs: kept as an accumulator over all loops
+    bool resident = false;  // outputs: kept as an accumulator over all loops
   };
-  struct Shape {               // one tile, prepared
+  struct Shape {  // one tile, prepared
     LoopSizes extents;
     LoopSizes trips;
     double scratchpad_bytes = 0;
   };
-  struct Tally {               // where the time goes; null on the hot path
+  struct Tally {  // where the time goes; null on the hot path
     BoundVector busy{};
     std::array<double, kBoundCount> blame{};
     double read_bytes = 0, write_bytes = 0;
   };
-  struct Moves { double read_bytes = 0, write_bytes = 0, reads = 0, writes = 0; };
-  struct Uses { double iteration_s = 0, finish_s = 0; UnitCycles iteration, finish; };
+  struct Moves {
+    double read_bytes = 0, write_bytes = 0, reads = 0, writes = 0;
+  };
+  struct Uses {
+    double iteration_s = 0, finish_s = 0;
+    UnitCycles iteration, finish;
+  };
 
   using GroupExtents = boost::container::small_vector<Extents, 48>;  // on the stack
 
@@ -67,7 +72,8 @@ class ScratchpadModel final : public TileModel {
   [[nodiscard]] bool revisited(std::uint32_t loops) const;
   [[nodiscard]] Shape prepare(const TileConfig& tile, std::span<Extents> groups) const;
   [[nodiscard]] double footprint_bytes(const Shape& shape, std::span<const Extents> groups) const;
-  [[nodiscard]] Uses uses(const Shape& shape, std::span<const Extents> groups, BoundMask removed) const;
+  [[nodiscard]] Uses uses(const Shape& shape, std::span<const Extents> groups,
+                          BoundMask removed) const;
   [[nodiscard]] Moves moves(std::uint32_t changed, std::span<const Extents> groups) const;
   [[nodiscard]] double run_s(const TileConfig& tile, BoundMask removed, Tally* tally,
                              bool may_spill = false) const;
@@ -86,7 +92,7 @@ class ScratchpadModel final : public TileModel {
   Footprints footprints_;
   ComputeModel compute_;
   std::vector<Stream> inputs_, outputs_;
-  double read_rate_ = 1, write_rate_ = 1;   // bytes per second, efficiency applied
+  double read_rate_ = 1, write_rate_ = 1;  // bytes per second, efficiency applied
   double latency_s_ = 0, setup_s_ = 0, overhead_s_ = 0, cycle_s_ = 1;
   double stages_ = 2;
   bool full_duplex_ = false;

@@ -10,12 +10,6 @@
 namespace tilecast::analytical {
 namespace {
 
-constexpr std::size_t index_of(Bound bound) {
-  return static_cast<std::size_t>(bound);
-}
-constexpr bool has(BoundMask mask, Bound bound) {
-  return (mask >> index_of(bound) & 1U) != 0;
-}
 constexpr double kMaxSplits = 32;
 
 double path_s(double read_s, double write_s, bool full_duplex) {

@@ -13,6 +13,13 @@ namespace tilecast::analytical {
 
 using BoundMask = std::uint32_t;  // bit per Bound: resources taken away, for "what would bind next"
 
+constexpr std::size_t index_of(Bound bound) {
+  return static_cast<std::size_t>(bound);
+}
+constexpr bool has(BoundMask mask, Bound bound) {
+  return (mask >> index_of(bound) & 1U) != 0;
+}
+
 class TileModel {
  public:
   virtual ~TileModel() = default;

@@ -77,9 +77,8 @@ std::vector<TileConfig> candidate_tiles(const IterationSpace& space, std::size_t
   } else {
     list = cut_in_order(space, space.order);
   }
-  std::stable_sort(list.begin(), list.end(), [](const LoopSizes& a, const LoopSizes& b) {
-    return pieces(a) < pieces(b);
-  });
+  std::stable_sort(list.begin(), list.end(),
+                   [](const LoopSizes& a, const LoopSizes& b) { return pieces(a) < pieces(b); });
   if (list.size() > limit) list.resize(limit);
   std::vector<TileConfig> tiles;
   tiles.reserve(list.size());

@@ -1,9 +1,9 @@
 // Bytes a tile moves between memory levels, as the memory system sees them.
 //
 // A region of an array moves in its device layout: minor dimensions padded to the layout's first
-// tiling (a window narrower than a tile still moves whole tiles), every contiguous run rounded up to
-// the memory's granule, so short runs waste bandwidth.
-// Sources: XLA tiled layouts (openxla.org/xla/tiled_layout); DMA granules as in hwdesc::MemoryLevel.
+// tiling (a window narrower than a tile still moves whole tiles), every contiguous run rounded up
+// to the memory's granule, so short runs waste bandwidth. Sources: XLA tiled layouts
+// (openxla.org/xla/tiled_layout); DMA granules as in hwdesc::MemoryLevel.
 #pragma once
 
 #include "analytical/iteration_space.h"
@@ -13,9 +13,9 @@ namespace tilecast::analytical {
 // How one array lies in memory, prepared once per kernel.
 struct StoredArray {
   int rank = 0;
-  std::array<std::int8_t, kMaxRank> minor_first{};   // dimension numbers
-  std::array<std::int64_t, kMaxRank> size{};         // by position, minor first
-  std::array<std::int64_t, kMaxRank> tile{};         // padding multiple by position, minor first
+  std::array<std::int8_t, kMaxRank> minor_first{};  // dimension numbers
+  std::array<std::int64_t, kMaxRank> size{};        // by position, minor first
+  std::array<std::int64_t, kMaxRank> tile{};        // padding multiple by position, minor first
   double element_bytes = 0;
   double granule_bytes = 1;
 };

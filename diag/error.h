@@ -31,9 +31,9 @@ namespace diag {
 }  // namespace diag
 }  // namespace tilecast
 
-#define TC_CHECK(condition, message)                                                \
-  do {                                                                              \
-    if (!(condition)) {                                                             \
-      ::tilecast::diag::check_failed(__FILE__, __LINE__, #condition, message);      \
-    }                                                                               \
+#define TC_CHECK(condition, message)                                           \
+  do {                                                                         \
+    if (!(condition)) {                                                        \
+      ::tilecast::diag::check_failed(__FILE__, __LINE__, #condition, message); \
+    }                                                                          \
   } while (false)

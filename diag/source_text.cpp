@@ -62,7 +62,8 @@ SourceText SourceText::read_file(const std::string& path, std::size_t max_bytes)
 
 Position SourceText::position(std::size_t offset) const {
   offset = std::min(offset, text_.size());
-  const auto lines = std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(offset), '\n');
+  const auto lines =
+      std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(offset), '\n');
   return {static_cast<int>(lines) + 1, static_cast<int>(offset - line_start(text_, offset)) + 1};
 }
 

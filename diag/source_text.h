@@ -1,4 +1,5 @@
-// A text with positions: turns an offset into `file:line:col: message`, the source line and a caret.
+// A text with positions: turns an offset into `file:line:col: message`, the source line and a
+// caret.
 //
 //   model.hlo:8:39: error: instruction does not exist: aparam
 //     ROOT gte0 = s32[] get-tuple-element(aparam), index=0
@@ -42,6 +43,7 @@ class SourceText {
 
 // The entry of `known` nearest to `word` by edit distance, or "" when none is near (for
 // "did you mean ...?" hints).
-[[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string_view>& known);
+[[nodiscard]] std::string nearest(std::string_view word,
+                                  const std::vector<std::string_view>& known);
 
 }  // namespace tilecast::diag

@@ -1,5 +1,6 @@
-// Integer ids that cannot be mixed up: `StrongId<struct OpTag>` is not a `StrongId<struct KernelTag>`.
-// An id is an index into a vector owned by the object that handed it out. Default is "no id".
+// Integer ids that cannot be mixed up: `StrongId<struct OpTag>` is not a `StrongId<struct
+// KernelTag>`. An id is an index into a vector owned by the object that handed it out. Default is
+// "no id".
 #pragma once
 
 #include <compare>

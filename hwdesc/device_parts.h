@@ -84,7 +84,7 @@ struct Multiplexing {
   int workers = 1;       // SMs, cores that run blocks of one kernel
   int max_resident = 1;  // blocks per worker
   int warps_per_block = 1;
-  int cluster_blocks = 1;    // blocks that load what they share once (multicast); 1 = none
+  int cluster_blocks = 1;  // blocks that load what they share once (multicast); 1 = none
   Bytes registers_per_worker{0};
   Provenance provenance;
 };

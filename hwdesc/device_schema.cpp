@@ -162,9 +162,10 @@ void walk_multiplexing(SchemaVisitor& v, Multiplexing& m) {
   integer(v, {"max_resident", kCount, 1, 1 << 16, kOptional, "blocks per worker"}, m.max_resident);
   integer(v, {"warps_per_block", kCount, 1, 1 << 10, kOptional, "warps of a block"},
           m.warps_per_block);
-  integer(v,
-          {"cluster_blocks", kCount, 1, 1 << 6, kOptional, "blocks whose shared loads are multicast"},
-          m.cluster_blocks);
+  integer(
+      v,
+      {"cluster_blocks", kCount, 1, 1 << 6, kOptional, "blocks whose shared loads are multicast"},
+      m.cluster_blocks);
   quantity(v, {"registers_per_worker", kCapacity, 0, kTiB, kOptional, "register file"},
            m.registers_per_worker);
   walk_provenance(v, m.provenance);

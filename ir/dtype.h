@@ -8,13 +8,41 @@
 namespace tilecast::ir {
 
 enum class DType : std::uint8_t {
-  kInvalid, kPred,
-  kS1, kS2, kS4, kS8, kS16, kS32, kS64,
-  kU1, kU2, kU4, kU8, kU16, kU32, kU64,
-  kF16, kBF16, kF32, kF64, kC64, kC128,
-  kF4E2M1FN, kF8E3M4, kF8E4M3, kF8E4M3B11FNUZ, kF8E4M3FN, kF8E4M3FNUZ,
-  kF8E5M2, kF8E5M2FNUZ, kF8E8M0FNU,
-  kToken, kOpaque, kTuple, kBuffer,
+  kInvalid,
+  kPred,
+  kS1,
+  kS2,
+  kS4,
+  kS8,
+  kS16,
+  kS32,
+  kS64,
+  kU1,
+  kU2,
+  kU4,
+  kU8,
+  kU16,
+  kU32,
+  kU64,
+  kF16,
+  kBF16,
+  kF32,
+  kF64,
+  kC64,
+  kC128,
+  kF4E2M1FN,
+  kF8E3M4,
+  kF8E4M3,
+  kF8E4M3B11FNUZ,
+  kF8E4M3FN,
+  kF8E4M3FNUZ,
+  kF8E5M2,
+  kF8E5M2FNUZ,
+  kF8E8M0FNU,
+  kToken,
+  kOpaque,
+  kTuple,
+  kBuffer,
 };
 
 // "bf16", "f8e4m3fn", ...
@@ -34,6 +62,8 @@ enum class DType : std::uint8_t {
 [[nodiscard]] inline bool is_integer(DType dtype) {
   return is_signed_integer(dtype) || is_unsigned_integer(dtype);
 }
-[[nodiscard]] inline bool is_array_element(DType dtype) { return bits(dtype) != 0; }
+[[nodiscard]] inline bool is_array_element(DType dtype) {
+  return bits(dtype) != 0;
+}
 
 }  // namespace tilecast::ir

@@ -16,9 +16,9 @@
 namespace tilecast::ir {
 
 struct ParseOptions {
-  bool strict = false;          // unknown attributes are errors
-  bool verify = true;           // run ir/verifier.h on the result
-  bool fill_layouts = true;     // arrays without a layout get the row-major default
+  bool strict = false;       // unknown attributes are errors
+  bool verify = true;        // run ir/verifier.h on the result
+  bool fill_layouts = true;  // arrays without a layout get the row-major default
 };
 
 [[nodiscard]] Module parse_hlo(const diag::SourceText& text, const ParseOptions& options = {});
@@ -26,7 +26,7 @@ struct ParseOptions {
 
 // Parts, for tests and tools; each must consume the whole text.
 [[nodiscard]] Shape parse_shape(std::string_view text);
-[[nodiscard]] std::string canonical_sharding(std::string_view text);            // checks, reprints
+[[nodiscard]] std::string canonical_sharding(std::string_view text);  // checks, reprints
 [[nodiscard]] std::string canonical_frontend_attributes(std::string_view text);
 [[nodiscard]] ConvDims parse_conv_dims(std::string_view text);
 [[nodiscard]] std::vector<PadDim> parse_padding(std::string_view text);

@@ -6,8 +6,8 @@
 // by OpId. Reading is thread-safe. Shapes carry the device layouts.
 // Tuples are resolved away: an op with several results (variadic reduce, sort ...) keeps its tuple
 // shape, and get-tuple-element ops pick its leaves by flat position. Parameters are the used array
-// leaves of the instruction's operands, shaped as they are defined outside; operands that are scalar
-// constants are constant ops instead.
+// leaves of the instruction's operands, shaped as they are defined outside; operands that are
+// scalar constants are constant ops instead.
 #pragma once
 
 #include <memory>
@@ -28,16 +28,20 @@ struct Op {
   Shape shape;
   std::vector<OpId> operands;
   Dims dimensions;
-  OpAttrs attrs;             // as ir::Instruction
+  OpAttrs attrs;  // as ir::Instruction
   // reduce-like ops: FLOPs of one application of the called computations (summed)
   double applied_flops = 0;
   double applied_transcendentals = 0;
   std::string name;
 
   template <class T>
-  [[nodiscard]] const T& as() const { return std::get<T>(attrs); }
+  [[nodiscard]] const T& as() const {
+    return std::get<T>(attrs);
+  }
   template <class T>
-  [[nodiscard]] const T* get() const { return std::get_if<T>(&attrs); }
+  [[nodiscard]] const T* get() const {
+    return std::get_if<T>(&attrs);
+  }
 };
 
 // The compiler's own choices found in the dump (`backend_config.window_config`), bounds physical
@@ -59,16 +63,20 @@ class Kernel {
   [[nodiscard]] std::string_view op_name() const { return op_name_; }  // metadata, may be ""
   [[nodiscard]] std::span<const Op> ops() const { return ops_; }
   [[nodiscard]] const Op& op(OpId id) const { return ops_[id.index()]; }
-  [[nodiscard]] std::span<const OpId> users(OpId id) const;   // through the boost graph
+  [[nodiscard]] std::span<const OpId> users(OpId id) const;  // through the boost graph
   [[nodiscard]] std::span<const OpId> parameters() const { return parameters_; }  // array leaves
   [[nodiscard]] std::span<const OpId> outputs() const { return outputs_; }        // array leaves
   [[nodiscard]] const WorkCounts& work() const { return work_; }
   [[nodiscard]] const std::optional<CompilerTile>& compiler_tile() const { return compiler_tile_; }
-  [[nodiscard]] const std::optional<CustomCallCost>& custom_call_cost() const { return custom_cost_; }
+  [[nodiscard]] const std::optional<CustomCallCost>& custom_call_cost() const {
+    return custom_cost_;
+  }
   // For collectives: devices in one group, and how it was known ("replica_groups", "module", ...).
   [[nodiscard]] std::int64_t group_size() const { return group_size_; }
   // In-place: outputs[i] shares the buffer of parameters[j] (dynamic-update-slice, aliasing).
-  [[nodiscard]] std::span<const std::pair<std::size_t, std::size_t>> in_place() const { return in_place_; }
+  [[nodiscard]] std::span<const std::pair<std::size_t, std::size_t>> in_place() const {
+    return in_place_;
+  }
 
  private:
   friend class KernelBuilder;
@@ -118,7 +126,7 @@ class KernelBuilder {
 };
 
 // The kernel of one instruction of `computation` (fusions inlined, backend_config read).
-[[nodiscard]] Kernel make_kernel(const Module& module, ComputationId computation, InstrId instruction,
-                                 WorkCounter& counter);
+[[nodiscard]] Kernel make_kernel(const Module& module, ComputationId computation,
+                                 InstrId instruction, WorkCounter& counter);
 
 }  // namespace tilecast::ir

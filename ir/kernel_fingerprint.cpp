@@ -88,16 +88,16 @@ struct AttrsHasher {
   }
   void operator()(const DynamicSliceAttrs& a) const { hash.add(a.sizes); }
   void operator()(const GatherAttrs& a) const {
-    for (const Dims* dims : {&a.offset_dims, &a.collapsed_slice_dims, &a.start_index_map,
-                             &a.slice_sizes, &a.operand_batching_dims,
-                             &a.start_indices_batching_dims}) {
+    for (const Dims* dims :
+         {&a.offset_dims, &a.collapsed_slice_dims, &a.start_index_map, &a.slice_sizes,
+          &a.operand_batching_dims, &a.start_indices_batching_dims}) {
       hash.add(*dims);
     }
   }
   void operator()(const ScatterAttrs& a) const {
-    for (const Dims* dims : {&a.update_window_dims, &a.inserted_window_dims,
-                             &a.scatter_dims_to_operand_dims, &a.input_batching_dims,
-                             &a.scatter_indices_batching_dims}) {
+    for (const Dims* dims :
+         {&a.update_window_dims, &a.inserted_window_dims, &a.scatter_dims_to_operand_dims,
+          &a.input_batching_dims, &a.scatter_indices_batching_dims}) {
       hash.add(*dims);
     }
   }

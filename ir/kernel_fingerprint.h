@@ -2,7 +2,8 @@
 //
 // Two kernels with equal fingerprints have the same ops, shapes, layouts, attributes, work counts,
 // tile of the compiler and group: every cost model gives them the same answer. 128 bits, so that an
-// accidental match among a billion kernels has a chance below 1e-20. Stable within one process only.
+// accidental match among a billion kernels has a chance below 1e-20. Stable within one process
+// only.
 #pragma once
 
 #include <array>

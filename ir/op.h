@@ -10,6 +10,7 @@ namespace tilecast::ir {
 
 // Name in C++, name in HLO text, number of operands (-1 = variadic), class of work.
 // Source: specs/hlo.md 2.13 (XLA March 2026 plus the August 2026 additions and old spellings).
+// clang-format off
 #define TILECAST_OPCODES(X)                                            \
   X(kAbs, "abs", 1, kElementwise)                                      \
   X(kAcos, "acos", 1, kTranscendental)                                 \
@@ -147,6 +148,7 @@ namespace tilecast::ir {
   X(kTuple, "tuple", -1, kFree)                                        \
   X(kWhile, "while", 1, kControl)                                      \
   X(kXor, "xor", 2, kElementwise)
+// clang-format on
 
 enum class Opcode : std::uint8_t {
 #define TILECAST_OPCODE_ENUM(id, text, arity, work) id,
@@ -165,14 +167,14 @@ enum class OpClass : std::uint8_t {
   kIndexed,         // gather, scatter
   kSort,
   kRandom,
-  kNormalization,   // batch-norm-*
-  kLinearAlgebra,   // fft, cholesky, triangular-solve
+  kNormalization,  // batch-norm-*
+  kLinearAlgebra,  // fft, cholesky, triangular-solve
   kFusion,
-  kCollective,      // crosses devices (send and recv too)
-  kAsyncDone,       // end of an asynchronous pair
-  kControl,         // while, conditional, call, async-start: runs other computations
-  kCustomCall,      // opaque
-  kHost,            // infeed, outfeed
+  kCollective,  // crosses devices (send and recv too)
+  kAsyncDone,   // end of an asynchronous pair
+  kControl,     // while, conditional, call, async-start: runs other computations
+  kCustomCall,  // opaque
+  kHost,        // infeed, outfeed
 };
 
 struct OpInfo {
@@ -183,8 +185,12 @@ struct OpInfo {
 };
 
 [[nodiscard]] const OpInfo& info(Opcode opcode);
-[[nodiscard]] inline std::string_view name(Opcode opcode) { return info(opcode).name; }
-[[nodiscard]] inline OpClass op_class(Opcode opcode) { return info(opcode).work; }
+[[nodiscard]] inline std::string_view name(Opcode opcode) {
+  return info(opcode).name;
+}
+[[nodiscard]] inline OpClass op_class(Opcode opcode) {
+  return info(opcode).work;
+}
 [[nodiscard]] std::string_view name(OpClass work);
 // The opcode spelled `text`, old spellings included; nothing when unknown.
 [[nodiscard]] std::optional<Opcode> parse_opcode(std::string_view text);

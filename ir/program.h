@@ -19,13 +19,13 @@ using KernelId = StrongId<struct KernelTag>;
 
 struct ScheduledKernel {
   Kernel kernel;
-  double multiplicity = 1;           // product of trip counts; branches count with their weight
-  std::vector<KernelId> waits_for;   // earlier kernels of the schedule whose results it uses
+  double multiplicity = 1;          // product of trip counts; branches count with their weight
+  std::vector<KernelId> waits_for;  // earlier kernels of the schedule whose results it uses
   // Asynchronous pairs: a `*-start` kernel runs beside others until `done_before`, the first kernel
   // that needs its result (invalid id = end of program). Unset for ordinary kernels.
   bool asynchronous = false;
   KernelId done_before;
-  std::string computation;           // where it stands, for reports
+  std::string computation;  // where it stands, for reports
   std::int32_t loop_depth = 0;
 };
 

@@ -19,27 +19,27 @@ namespace tilecast::ir {
 
 using Dims = boost::container::small_vector<std::int64_t, 4>;
 
-inline constexpr std::int64_t kUnboundedSize = INT64_MIN;  // `?` in f32[?,784]
+inline constexpr std::int64_t kUnboundedSize = INT64_MIN;   // `?` in f32[?,784]
 inline constexpr std::int64_t kCombineTileDim = INT64_MIN;  // `*` in T(2,*,128)
 
 struct Layout {
-  Dims minor_to_major;             // a permutation of 0..rank-1
-  std::vector<Dims> tiles;         // T(8,128)(2,1) is {{8,128},{2,1}}
+  Dims minor_to_major;              // a permutation of 0..rank-1
+  std::vector<Dims> tiles;          // T(8,128)(2,1) is {{8,128},{2,1}}
   std::int64_t tail_alignment = 1;  // L(n), elements
-  int element_bits = 0;            // E(n), 0 = natural
-  int memory_space = 0;            // S(n): 0 HBM, 1 VMEM, 2 sync flags, 3 CMEM, 5 host, 6 scalar
+  int element_bits = 0;             // E(n), 0 = natural
+  int memory_space = 0;             // S(n): 0 HBM, 1 VMEM, 2 sync flags, 3 CMEM, 5 host, 6 scalar
   std::int64_t dynamic_prefix_bytes = 0;  // M(n)
-  std::string split_config;        // `(1:50,200)` after SC, kept for printing
-  std::string other;               // raw D(..) before T, or #(..) *(..) P(..) items, for printing
+  std::string split_config;               // `(1:50,200)` after SC, kept for printing
+  std::string other;  // raw D(..) before T, or #(..) *(..) P(..) items, for printing
   friend bool operator==(const Layout&, const Layout&) = default;
 };
 
 struct Shape {
   DType dtype = DType::kInvalid;
-  Dims dims;                        // arrays only
-  std::uint32_t dynamic_mask = 0;   // bit i: dims[i] is only a bound (`<=n`)
-  std::optional<Layout> layout;     // arrays only; absent = not assigned
-  std::vector<Shape> elements;      // tuple elements; one element for a buffer
+  Dims dims;                       // arrays only
+  std::uint32_t dynamic_mask = 0;  // bit i: dims[i] is only a bound (`<=n`)
+  std::optional<Layout> layout;    // arrays only; absent = not assigned
+  std::vector<Shape> elements;     // tuple elements; one element for a buffer
 
   [[nodiscard]] bool is_array() const { return is_array_element(dtype); }
   [[nodiscard]] bool is_tuple() const { return dtype == DType::kTuple; }

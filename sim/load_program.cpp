@@ -28,8 +28,7 @@ DeviceProgram program_for(LoadedModule loaded, const hwdesc::Device& device,
                           const LoadOptions& options) {
   const bool has_tiles = ir::has_device_layouts(loaded.module);
   if (has_tiles == device.native_tile.tiled) return program_as_dumped(loaded, options);
-  const ir::Module laid_out =
-      ir::assign_layouts(std::move(loaded.module), layout_rules(device));
+  const ir::Module laid_out = ir::assign_layouts(std::move(loaded.module), layout_rules(device));
   loaded.notes.push_back({has_tiles ? "tiled layouts of the file dropped: the device has none"
                                     : "no device layouts in the file: assigned by device rules"});
   return {ir::make_program(laid_out, {.default_trip_count = options.trip_count}),

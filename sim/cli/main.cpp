@@ -47,8 +47,9 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   return 2;
 }
 
-// Large programs are built in several passes over the same memory: keep freed pages for the next one
-// instead of handing them back and faulting them in again (a third of the time of a 3 MB module).
+// Large programs are built in several passes over the same memory: keep freed pages for the next
+// one instead of handing them back and faulting them in again (a third of the time of a 3 MB
+// module).
 void keep_freed_memory() {
   constexpr int kNever = 1 << 30;
   constexpr int kGrowBytes = 16 << 20;

@@ -60,9 +60,9 @@ ir::Module prepare(ir::Module module, const hwdesc::Device& device) {
   }
   const hwdesc::NativeTile& tile = device.native_tile;
   return ir::assign_layouts(std::move(module), {.sublanes = tile.sublanes,
-                                     .lanes = tile.lanes,
-                                     .word_bits = tile.word_bits,
-                                     .tiled = tile.tiled});
+                                                .lanes = tile.lanes,
+                                                .word_bits = tile.word_bits,
+                                                .tiled = tile.tiled});
 }
 
 }  // namespace tilecast::bench
