@@ -58,7 +58,7 @@ struct Group {
 Group place(std::int64_t devices, const hwdesc::Device& device) {
   const std::int64_t cores =
       std::clamp<std::int64_t>(devices, 1, std::max(1, device.cores_per_chip));
-  return {static_cast<double>(cores), devices < 1 ? 1 : (devices + cores - 1) / cores};
+  return {static_cast<double>(cores), devices < 1 ? 1 : (devices - 1) / cores + 1};
 }
 
 // Bytes that one chip sends or shares; see the header.

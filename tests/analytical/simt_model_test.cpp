@@ -155,7 +155,8 @@ TEST(SimtModel, ClustersLoadWhatTheyShareOnce) {
 
 TEST(SimtModel, SaysWhichResourceATileExceeds) {
   const ir::Kernel kernel = product_kernel(1024, 1024, 1024);
-  const SimtModel model(kernel, block_device());
+  const hwdesc::Device device = block_device();
+  const SimtModel model(kernel, device);
   const TileConfig large{.output = {512, 512}, .kernel = {64, 512}, .input = {}};
   EXPECT_TRUE(std::isinf(model.time_s(large)));
   EXPECT_NE(model.infeasible_reason(large).find("KiB of shared"), std::string::npos)
