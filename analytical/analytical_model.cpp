@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_map>
 
 #include "analytical/collective.h"
 #include "analytical/distinct_traffic.h"

@@ -249,6 +249,14 @@ LoopSizes tile_extents(const IterationSpace& space, const TileConfig& tile) {
   return extents;
 }
 
+double tile_count(const IterationSpace& space, const LoopSizes& extents) {
+  double count = 1;
+  for (std::size_t i = 0; i < space.loops.size(); ++i) {
+    count *= static_cast<double>(ceil_div(space.loops[i].size, extents[i]));
+  }
+  return count;
+}
+
 TileConfig tile_of_trips(const IterationSpace& space, const LoopSizes& trips) {
   TileConfig tile;
   tile.output.assign(space.output_slots, 1);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analytical/distinct_traffic.h"
 #include "analytical/pipeline.h"
 #include "analytical/tile_space.h"
 
@@ -39,7 +40,7 @@ ScratchpadModel::ScratchpadModel(const ir::Kernel& kernel, const hwdesc::Device&
 void ScratchpadModel::add_streams(const ir::Kernel& kernel) {
   const hwdesc::MemoryLevel& memory = device_->main_memory();
   const auto in_main_memory = [&](const MemoryStream& stream) {
-    return kernel.op(stream.op).shape.memory_space() == std::max(memory.memory_space, 0);
+    return !is_resident(kernel.op(stream.op).shape, *device_);
   };
   for (const MemoryStream& input : input_streams(kernel, footprints_, memory.granule.value)) {
     inputs_.push_back({input, in_main_memory(input), false});
@@ -223,8 +224,8 @@ double ScratchpadModel::transitions_s(const Shape& shape, const Uses& use,
   return total;
 }
 
-double ScratchpadModel::ends_s(const Shape&, const Uses& use, std::span<const Extents> groups,
-                               BoundMask removed, Tally* tally) const {
+double ScratchpadModel::ends_s(const Uses& use, std::span<const Extents> groups, BoundMask removed,
+                               Tally* tally) const {
   Moves first;
   for (const Stream& stream : inputs_) {
     if (!stream.in_main_memory) continue;
@@ -272,7 +273,7 @@ double ScratchpadModel::run_s(const TileConfig& tile, BoundMask removed, Tally* 
     tally->blame[index_of(Bound::kHbmWrite)] += spill_s;
   }
   return launch + spill_s + transitions_s(shape, use, groups, removed, tally) +
-         ends_s(shape, use, groups, removed, tally);
+         ends_s(use, groups, removed, tally);
 }
 
 std::vector<TileConfig> ScratchpadModel::candidates(std::size_t limit) const {
@@ -284,13 +285,7 @@ double ScratchpadModel::time_s(const TileConfig& tile) const {
 }
 
 double ScratchpadModel::iterations(const TileConfig& tile) const {
-  const LoopSizes extents = tile_extents(space_, tile);
-  double iterations = 1;
-  for (std::size_t i = 0; i < space_.loops.size(); ++i) {
-    iterations *=
-        std::ceil(static_cast<double>(space_.loops[i].size) / static_cast<double>(extents[i]));
-  }
-  return iterations;
+  return tile_count(space_, tile_extents(space_, tile));
 }
 
 double ScratchpadModel::least_iteration_s() const {

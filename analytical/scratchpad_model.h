@@ -84,8 +84,8 @@ class ScratchpadModel final : public TileModel {
   [[nodiscard]] double period_s(const Moves& moved, double use_s, BoundMask removed) const;
   void tally_period(const Moves& moved, const Uses& use, bool finishes, double weight,
                     double period, BoundMask removed, Tally& tally) const;
-  [[nodiscard]] double ends_s(const Shape& shape, const Uses& use, std::span<const Extents> groups,
-                              BoundMask removed, Tally* tally) const;
+  [[nodiscard]] double ends_s(const Uses& use, std::span<const Extents> groups, BoundMask removed,
+                              Tally* tally) const;
 
   const hwdesc::Device* device_;
   IterationSpace space_;

@@ -30,11 +30,7 @@ void fill_from_innermost(const IterationSpace& space, std::vector<int> loops, st
 }
 
 void add(const IterationSpace& space, const LoopSizes& extents, std::vector<Weighted>& list) {
-  double pieces = 1;
-  for (std::size_t i = 0; i < space.loops.size(); ++i) {
-    pieces *= static_cast<double>(ceil_div(space.loops[i].size, extents[i]));
-  }
-  list.emplace_back(pieces, extents);
+  list.emplace_back(tile_count(space, extents), extents);
 }
 
 void add_cut(const IterationSpace& space, const LoopSizes& trips, std::vector<Weighted>& list) {
