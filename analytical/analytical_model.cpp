@@ -9,6 +9,7 @@
 #include "analytical/scratchpad_model.h"
 #include "analytical/simt_model.h"
 #include "diag/error.h"
+#include "hwdesc/calibration.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -145,12 +146,17 @@ void complete(Estimate& estimate, const Kernel& kernel, const hwdesc::Device& de
 
 struct KernelAnalysis::State {
   const Kernel* kernel;
+  std::optional<hwdesc::Device> calibrated;  // absent: the device is as described
   const hwdesc::Device* device;
   std::unique_ptr<const TileModel> pipelined;  // null: opaque or collective
 };
 
-KernelAnalysis::KernelAnalysis(const Kernel& kernel, const hwdesc::Device& device)
-    : state_(std::make_unique<State>(State{&kernel, &device, nullptr})) {
+KernelAnalysis::KernelAnalysis(const Kernel& kernel, const hwdesc::Device& described)
+    : state_(std::make_unique<State>(State{&kernel, std::nullopt, &described, nullptr})) {
+  if (hwdesc::is_calibrated(described)) {
+    state_->device = &state_->calibrated.emplace(hwdesc::apply_calibration(described));
+  }
+  const hwdesc::Device& device = *state_->device;
   if (is_collective(kernel) || is_opaque(kernel) || kernel.outputs().empty() ||
       has_empty_result(kernel)) {
     return;
@@ -230,8 +236,12 @@ Estimate KernelAnalysis::estimate_best() const {
   return estimate;
 }
 
-std::vector<std::optional<Estimate>> AnalyticalModel::estimate(std::span<const KernelQuery> queries,
-                                                               const hwdesc::Device& device) const {
+std::vector<std::optional<Estimate>> AnalyticalModel::estimate(
+    std::span<const KernelQuery> queries, const hwdesc::Device& described) const {
+  const std::optional<hwdesc::Device> calibrated =
+      hwdesc::is_calibrated(described) ? std::optional(hwdesc::apply_calibration(described))
+                                       : std::nullopt;
+  const hwdesc::Device& device = calibrated ? *calibrated : described;
   std::vector<std::optional<Estimate>> answers;
   answers.reserve(queries.size());
   for (const KernelQuery& query : queries) {

@@ -19,6 +19,9 @@ struct TileConfig {
   friend bool operator==(const TileConfig&, const TileConfig&) = default;
 };
 
-[[nodiscard]] std::string to_string(const TileConfig& tile);  // "out 2x26x4x2 kernel 3x3x24x1"
+[[nodiscard]] std::string to_string(const TileConfig& tile);  // "out=2x26x4x2 kernel=3x3x24x1"
+
+// What is wrong with the shape of a tile for a kernel whose full tile is `full`; "" when it fits.
+[[nodiscard]] std::string tile_mismatch(const TileConfig& tile, const TileConfig& full);
 
 }  // namespace tilecast::analytical

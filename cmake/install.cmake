@@ -4,10 +4,11 @@ include(CMakePackageConfigHelpers)
 
 set_target_properties(tilecast PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 
-install(TARGETS tilecast_diag tilecast_ir tilecast_hwdesc tilecast_analytical tilecast_sim
+install(TARGETS tilecast_diag tilecast_ir tilecast_hwdesc tilecast_analytical tilecast_learned
+        tilecast_sim
         EXPORT tilecastTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS tilecast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-foreach(folder diag ir hwdesc analytical sim)
+foreach(folder diag ir hwdesc analytical learned sim)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tilecast/${folder}
           FILES_MATCHING PATTERN "*.h")

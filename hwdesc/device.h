@@ -36,9 +36,11 @@ struct Device {
   Dispatch dispatch;
   std::optional<Energy> energy;
   std::vector<PublishedPeak> published;
-  std::map<std::string, double> calibration;  // fitted multipliers, empty in presets
-  std::string calibration_provenance;
-  std::string file;  // where it was read from
+  Calibration calibration;  // identity in presets; hwdesc/calibration.h applies it
+  std::string file;         // where it was read from
+  // Names of the descriptions it extends, nearest first: what was measured on one of them is about
+  // this machine too.
+  std::vector<std::string> lineage;
 
   [[nodiscard]] const MemoryLevel& main_memory() const { return memory.front(); }
   [[nodiscard]] const MemoryLevel& scratchpad() const { return memory.back(); }

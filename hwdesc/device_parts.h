@@ -119,6 +119,20 @@ struct Energy {
   Provenance provenance;
 };
 
+// Fitted to measurements: multipliers of described constants (1 = as described), and times that no
+// description holds. Kept apart from the description, so that both stay visible.
+struct Calibration {
+  double memory_bandwidth = 1;    // of main memory, reads and writes
+  double cache_bandwidth = 1;     // of the levels between main memory and the innermost
+  double memory_latency = 1;      // of main memory
+  double transfer_setup = 1;      // of every engine
+  double iteration_overhead = 1;  // of every engine
+  double matrix = 1, vector = 1, transcendental = 1, cross_lane = 1;  // rates of the units
+  Seconds kernel_overhead;                  // on the device, added to every kernel
+  std::map<std::string, Seconds> dispatch;  // op class -> host time per launch; never on-chip time
+  std::string source;                       // what they were fitted on; empty: not calibrated
+};
+
 struct PublishedPeak {   // what the data sheet says, recomputed by device_check
   std::string quantity;  // "bf16", "hbm.bandwidth" (chip)
   double value_si = 0;

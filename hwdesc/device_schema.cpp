@@ -265,12 +265,26 @@ void walk_published(SchemaVisitor& v, Device& device) {
 }
 
 void walk_calibration(SchemaVisitor& v, Device& device) {
-  const bool present = !device.calibration.empty() || !device.calibration_provenance.empty();
-  if (!v.enter({"calibration", kOptional, "fitted multipliers"}, present)) return;
-  v.numbers({"factors", UnitKind::kCount, 1e-6, 1e6, kRequired, "by model constant"},
-            device.calibration);
-  v.text({"source", UnitKind::kCount, 1, 2000, kRequired, "what they were fitted on"},
-         device.calibration_provenance);
+  using enum UnitKind;
+  Calibration& c = device.calibration;
+  if (!v.enter({"calibration", kOptional, "fitted to measurements"}, !c.source.empty())) return;
+  const auto factor = [&v](std::string_view key, std::string_view doc, double& value) {
+    v.number({key, kCount, 1e-3, 1e3, kOptional, doc}, value);
+  };
+  factor("memory_bandwidth", "multiplies main memory's bandwidth", c.memory_bandwidth);
+  factor("cache_bandwidth", "multiplies the bandwidth of caches", c.cache_bandwidth);
+  factor("memory_latency", "multiplies main memory's latency", c.memory_latency);
+  factor("transfer_setup", "multiplies the set-up of transfers", c.transfer_setup);
+  factor("iteration_overhead", "multiplies the overhead of iterations", c.iteration_overhead);
+  factor("matrix", "multiplies the rate of matrix units", c.matrix);
+  factor("vector", "multiplies the rate of vector units", c.vector);
+  factor("transcendental", "multiplies the rate of that unit", c.transcendental);
+  factor("cross_lane", "multiplies the rates of that unit", c.cross_lane);
+  quantity(v, {"kernel_overhead", kTime, 0, 1, kOptional, "on the device, added to every kernel"},
+           c.kernel_overhead);
+  quantities(v, {"dispatch", kTime, 0, 10, kOptional, "by op class: host time per launch"},
+             c.dispatch);
+  v.text({"source", kCount, 1, 2000, kRequired, "what they were fitted on"}, c.source);
   v.leave();
 }
 

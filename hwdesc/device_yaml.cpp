@@ -79,9 +79,19 @@ std::string parent_path(const ConfigNode& extends, const std::string& file) {
   return (fs::path(file).parent_path() / extends.scalar).lexically_normal().string();
 }
 
-// The tree of `text` laid over those it extends. `chain` holds the files on the way here.
+std::string stem(const std::string& file) {
+  return fs::path(file).stem().string();
+}
+
+std::string name_of(const ConfigNode& root, const std::string& file) {
+  const ConfigNode* name = root.find("name");
+  return name && !name->scalar.empty() ? name->scalar : stem(file);
+}
+
+// The tree of `text` laid over those it extends. `chain` holds the files on the way here, `lineage`
+// gets the names of those it extends.
 ConfigNode read_chain(const std::string& text, const std::string& file,
-                      std::vector<std::string>& chain) {
+                      std::vector<std::string>& chain, std::vector<std::string>& lineage) {
   ConfigNode root = read_config(text, file);
   const ConfigNode* extends = root.find("extends");
   if (!extends) return root;
@@ -98,7 +108,7 @@ ConfigNode read_chain(const std::string& text, const std::string& file,
   chain.push_back(parent_identity);
   ConfigNode inherited;
   try {
-    inherited = read_chain(read_text(parent), parent, chain);
+    inherited = read_chain(read_text(parent), parent, chain, lineage);
   } catch (const Error& error) {
     throw Error(fmt::format("{}\n  extended by {}", error.what(), where));
   }
@@ -106,6 +116,7 @@ ConfigNode read_chain(const std::string& text, const std::string& file,
   if (!inherited.is_mapping()) {
     throw Error(fmt::format("{}: extends: {} is no device description", where, parent));
   }
+  lineage.insert(lineage.begin(), name_of(inherited, parent));
   return merge(std::move(inherited), root);
 }
 
@@ -113,14 +124,16 @@ ConfigNode read_chain(const std::string& text, const std::string& file,
 
 Device parse_device(const std::string& text, const std::string& file, const Overrides& overrides) {
   std::vector<std::string> chain = {identity(file)};
-  ConfigNode root = read_chain(text, file, chain);
+  std::vector<std::string> lineage;
+  ConfigNode root = read_chain(text, file, chain, lineage);
   if (root.at.file.empty()) root.at = {file, 1, 1};
   if (root.is_mapping()) {
     for (const auto& [path, value] : overrides) apply_override(root, path, value);
   }
   Device device = read_device(root);
   device.file = file;
-  if (device.name.empty()) device.name = fs::path(file).stem().string();
+  device.lineage = std::move(lineage);
+  if (device.name.empty()) device.name = stem(file);
   return device;
 }
 

@@ -4,10 +4,10 @@
 #pragma once
 
 #include "ir/program.h"
-#include "sim/csv.h"
+#include "learned/csv.h"
 
 namespace tilecast::sim {
 
-[[nodiscard]] CsvTable kernel_list(const ir::Program& program, const std::string& file);
+[[nodiscard]] learned::CsvTable kernel_list(const ir::Program& program, const std::string& file);
 
 }  // namespace tilecast::sim

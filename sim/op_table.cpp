@@ -2,17 +2,17 @@
 
 #include <fmt/format.h>
 
+#include "analytical/load_program.h"
+#include "analytical/parallel.h"
 #include "diag/error.h"
-#include "sim/load_program.h"
-#include "sim/op_kernels.h"
-#include "sim/parallel.h"
+#include "learned/op_kernels.h"
 
 namespace tilecast::sim {
 namespace {
 
 constexpr double kNanosecondsPerSecond = 1e9;
 
-void require_op_column(const CsvTable& table) {
+void require_op_column(const learned::CsvTable& table) {
   if (table.find("op")) return;
   throw Error(
       fmt::format("{}:1: no column 'op'; got {}, expected op, dtype and the columns of the "
@@ -20,11 +20,11 @@ void require_op_column(const CsvTable& table) {
                   table.file, fmt::join(table.columns, ", ")));
 }
 
-std::vector<std::string> answer_cells(const CsvTable& table, const CsvRow& row,
+std::vector<std::string> answer_cells(const learned::CsvTable& table, const learned::CsvRow& row,
                                       const hwdesc::Device& device,
                                       const analytical::CostModel& model,
-                                      const OpDefaults& defaults) {
-  const ir::Kernel kernel = operator_kernel(table, row, defaults);
+                                      const learned::OpDefaults& defaults) {
+  const ir::Kernel kernel = learned::operator_kernel(table, row, defaults);
   const analytical::KernelQuery query{kernel};
   std::vector<std::optional<analytical::Estimate>> answers;
   try {
@@ -44,15 +44,16 @@ std::vector<std::string> answer_cells(const CsvTable& table, const CsvRow& row,
 
 }  // namespace
 
-CsvTable estimate_operators(const CsvTable& table, const hwdesc::Device& device,
-                            const analytical::CostModel& model, const OpTableOptions& options) {
+learned::CsvTable estimate_operators(const learned::CsvTable& table, const hwdesc::Device& device,
+                                     const analytical::CostModel& model,
+                                     const OpTableOptions& options) {
   require_op_column(table);
-  CsvTable result = with_columns(table, {"estimate_ns", "bound", "utilisation"});
-  if (options.keep_going) result = with_columns(result, {"error"});
-  const OpDefaults defaults{
-      .layout = layout_rules(device),
+  learned::CsvTable result = learned::with_columns(table, {"estimate_ns", "bound", "utilisation"});
+  if (options.keep_going) result = learned::with_columns(result, {"error"});
+  const learned::OpDefaults defaults{
+      .layout = analytical::layout_rules(device),
       .all_reduce_devices = device.interconnect ? device.interconnect->devices_per_host : 1};
-  parallel_for(table.rows.size(), options.jobs, [&](std::size_t i) {
+  analytical::parallel_for(table.rows.size(), options.jobs, [&](std::size_t i) {
     std::vector<std::string>& cells = result.rows[i].cells;
     std::vector<std::string> answer;
     try {

@@ -1,9 +1,10 @@
 // A CSV of single operators -> the same rows with estimate_ns, bound and utilisation (0..1).
-// Columns and operators: sim/op_kernels.h. Row order is kept; same bytes for any number of jobs.
+// Columns and operators: learned/op_kernels.h. Row order is kept; same bytes for any number of
+// jobs.
 #pragma once
 
 #include "analytical/cost_model.h"
-#include "sim/csv.h"
+#include "learned/csv.h"
 
 namespace tilecast::sim {
 
@@ -13,8 +14,9 @@ struct OpTableOptions {
 };
 
 // Throws Error naming file, row and column of the first bad row.
-[[nodiscard]] CsvTable estimate_operators(const CsvTable& table, const hwdesc::Device& device,
-                                          const analytical::CostModel& model,
-                                          const OpTableOptions& options = {});
+[[nodiscard]] learned::CsvTable estimate_operators(const learned::CsvTable& table,
+                                                   const hwdesc::Device& device,
+                                                   const analytical::CostModel& model,
+                                                   const OpTableOptions& options = {});
 
 }  // namespace tilecast::sim

@@ -15,15 +15,10 @@ using analytical::TileConfig;
 
 constexpr double kNanosecondsPerSecond = 1e9;
 
-ir::Dims bounds(const CsvTable& table, const CsvRow& row, std::string_view column) {
-  const std::vector<std::int64_t> list = integer_list_cell(table, row, column);
+ir::Dims bounds(const learned::CsvTable& table, const learned::CsvRow& row,
+                std::string_view column) {
+  const std::vector<std::int64_t> list = learned::integer_list_cell(table, row, column);
   return {list.begin(), list.end()};
-}
-
-std::string mismatch(std::string_view what, const ir::Dims& tile, const ir::Dims& full) {
-  if (tile.empty() || tile.size() == full.size()) return {};
-  return fmt::format("{} tile has {} dimensions, this kernel has {}", what, tile.size(),
-                     full.size());
 }
 
 std::vector<std::string> success(const Estimate& estimate) {
@@ -36,7 +31,7 @@ std::vector<std::string> answer(const analytical::KernelAnalysis& analysis,
                                 const TileConfig& tile) {
   if (tile == TileConfig{}) return success(analysis.estimate_best());
   if (!analysis.tileable()) return {"", "", "", "this kernel has no tiles"};
-  if (std::string reason = tile_mismatch(tile, analysis.full_tile()); !reason.empty()) {
+  if (std::string reason = analytical::tile_mismatch(tile, analysis.full_tile()); !reason.empty()) {
     return {"", "", "", std::move(reason)};
   }
   const auto result = analysis.estimate(tile);
@@ -70,17 +65,18 @@ std::string_view base_name(std::string_view path) {
 
 }  // namespace
 
-CsvTable estimate_tiles(const CsvTable& table, const ir::Kernel& kernel,
-                        const hwdesc::Device& device) {
+learned::CsvTable estimate_tiles(const learned::CsvTable& table, const ir::Kernel& kernel,
+                                 const hwdesc::Device& device) {
   if (!table.find("output_bounds") && !table.find("kernel_bounds") && !table.find("input_bounds")) {
     throw Error(
         fmt::format("{}:1: no tile columns; got {}, expected output_bounds, kernel_bounds "
                     "or input_bounds",
                     table.file, fmt::join(table.columns, ", ")));
   }
-  CsvTable result = with_columns(table, {"estimate_ns", "bound", "utilisation", "reason"});
+  learned::CsvTable result =
+      learned::with_columns(table, {"estimate_ns", "bound", "utilisation", "reason"});
   const analytical::KernelAnalysis analysis(kernel, device);
-  for (CsvRow& row : result.rows) {
+  for (learned::CsvRow& row : result.rows) {
     const std::vector<std::string> cells =
         answer(analysis, {bounds(table, row, "output_bounds"), bounds(table, row, "kernel_bounds"),
                           bounds(table, row, "input_bounds")});
@@ -89,10 +85,10 @@ CsvTable estimate_tiles(const CsvTable& table, const ir::Kernel& kernel,
   return result;
 }
 
-CsvTable rows_of_file(const CsvTable& table, const std::string& path) {
+learned::CsvTable rows_of_file(const learned::CsvTable& table, const std::string& path) {
   if (!table.find("file")) return table;
-  CsvTable result{table.file, table.columns, {}};
-  for (const CsvRow& row : table.rows) {
+  learned::CsvTable result{table.file, table.columns, {}};
+  for (const learned::CsvRow& row : table.rows) {
     if (base_name(table.cell(row, "file")) == base_name(path)) result.rows.push_back(row);
   }
   return result;
@@ -122,11 +118,6 @@ TileConfig parse_tile(std::string_view text) {
   }
   if (tile == TileConfig{}) throw Error("tile: got nothing, expected \"out=2x26x4x2\"");
   return tile;
-}
-
-std::string tile_mismatch(const TileConfig& tile, const TileConfig& full) {
-  std::string output = mismatch("output", tile.output, full.output);
-  return output.empty() ? mismatch("kernel", tile.kernel, full.kernel) : output;
 }
 
 }  // namespace tilecast::sim

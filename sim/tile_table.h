@@ -9,23 +9,21 @@
 #include <string>
 
 #include "analytical/analytical_model.h"
-#include "sim/csv.h"
+#include "learned/csv.h"
 
 namespace tilecast::sim {
 
 // Throws Error for a table without tile columns or with cells that are not lists of numbers.
-[[nodiscard]] CsvTable estimate_tiles(const CsvTable& table, const ir::Kernel& kernel,
-                                      const hwdesc::Device& device);
+[[nodiscard]] learned::CsvTable estimate_tiles(const learned::CsvTable& table,
+                                               const ir::Kernel& kernel,
+                                               const hwdesc::Device& device);
 
 // The rows whose `file` cell names the same file as `path`; all rows when there is no such column.
-[[nodiscard]] CsvTable rows_of_file(const CsvTable& table, const std::string& path);
+[[nodiscard]] learned::CsvTable rows_of_file(const learned::CsvTable& table,
+                                             const std::string& path);
 
 // "out=2x26x4x2 kernel=3x3x24x1 in=1x8": any of the three, `out 2x26` is accepted too. Throws
 // Error.
 [[nodiscard]] analytical::TileConfig parse_tile(std::string_view text);
-
-// What is wrong with the shape of a tile for this kernel; "" when it fits.
-[[nodiscard]] std::string tile_mismatch(const analytical::TileConfig& tile,
-                                        const analytical::TileConfig& full);
 
 }  // namespace tilecast::sim

@@ -19,11 +19,12 @@ struct Arguments {
 };
 
 std::string run(const Arguments& arguments) {
-  const LoadOptions load = load_options(arguments.load);
+  const analytical::LoadOptions load = load_options(arguments.load);
   analytical::TileConfig tile;
   if (!arguments.tile.empty()) tile = parse_tile(arguments.tile);
   const hwdesc::Device device = load_devices(arguments.device).front();
-  const DeviceProgram built = program_for(load_module(arguments.file, load), device, load);
+  const analytical::DeviceProgram built =
+      analytical::program_for(analytical::load_module(arguments.file, load), device, load);
   const ir::Kernel& kernel = find_kernel(built.program, arguments.kernel, arguments.file);
   Explanation why = explain(
       kernel, device, {.tile = arguments.tile.empty() ? nullptr : &tile, .top = arguments.top});

@@ -15,11 +15,12 @@ struct Arguments {
 };
 
 void run(const Arguments& arguments) {
-  const LoadOptions load = load_options(arguments.load);
+  const analytical::LoadOptions load = load_options(arguments.load);
   const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
-  const LoadedModule loaded = load_module(arguments.file, load);
-  const DeviceProgram built = devices.empty() ? program_as_dumped(loaded, load)
-                                              : program_for(loaded, devices.front(), load);
+  const analytical::LoadedModule loaded = analytical::load_module(arguments.file, load);
+  const analytical::DeviceProgram built =
+      devices.empty() ? analytical::program_as_dumped(loaded, load)
+                      : analytical::program_for(loaded, devices.front(), load);
   write_rows(arguments.output, kernel_list(built.program, arguments.file), "tilecast.kernels/1");
 }
 

@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "analytical/analytical_model.h"
+#include "analytical/parallel.h"
 #include "analytical/roofline.h"
 #include "diag/error.h"
 #include "hwdesc/device_yaml.h"
-#include "sim/parallel.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -72,7 +72,7 @@ void add_load_options(CLI::App& verb, LoadArguments& arguments) {
   verb.add_flag("--strict", arguments.strict, "unknown HLO attributes are errors");
 }
 
-LoadOptions load_options(const LoadArguments& arguments) {
+analytical::LoadOptions load_options(const LoadArguments& arguments) {
   const double count = arguments.trip_count;
   if (!(count >= 0 && count <= kMaxTripCount)) {
     throw UsageError(
@@ -82,7 +82,7 @@ LoadOptions load_options(const LoadArguments& arguments) {
 }
 
 void add_jobs_option(CLI::App& verb, int& jobs) {
-  jobs = default_jobs();
+  jobs = analytical::default_jobs();
   verb.add_option("-j,--jobs", jobs, "threads; the answer does not depend on it")
       ->check(CLI::Range(1, kMaxJobs));
 }

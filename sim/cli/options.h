@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "analytical/cost_model.h"
-#include "sim/csv.h"
-#include "sim/load_program.h"
+#include "analytical/load_program.h"
+#include "learned/csv.h"
 
 namespace CLI {
 class App;
@@ -24,7 +24,8 @@ void add_output_options(CLI::App& verb, OutputOptions& options,
 // To the file (a temporary one, then renamed, so that nobody sees half of it) or to stdout.
 void write(const OutputOptions& options, const std::string& text);
 // A table of rows in the format asked for; `schema` names the JSON.
-void write_rows(const OutputOptions& options, const CsvTable& rows, const std::string& schema);
+void write_rows(const OutputOptions& options, const learned::CsvTable& rows,
+                const std::string& schema);
 
 struct DeviceOptions {
   std::vector<std::string> names;  // presets or paths
@@ -38,11 +39,11 @@ void add_device_options(CLI::App& verb, DeviceOptions& options, Devices count);
 
 struct LoadArguments {
   std::string fusion = "default";
-  double trip_count = LoadOptions{}.trip_count;
+  double trip_count = analytical::LoadOptions{}.trip_count;
   bool strict = false;
 };
 void add_load_options(CLI::App& verb, LoadArguments& arguments);
-[[nodiscard]] LoadOptions load_options(const LoadArguments& arguments);
+[[nodiscard]] analytical::LoadOptions load_options(const LoadArguments& arguments);
 
 void add_jobs_option(CLI::App& verb, int& jobs);
 

@@ -61,7 +61,8 @@ void write(const OutputOptions& options, const std::string& text) {
   }
 }
 
-void write_rows(const OutputOptions& options, const CsvTable& rows, const std::string& schema) {
+void write_rows(const OutputOptions& options, const learned::CsvTable& rows,
+                const std::string& schema) {
   write(options, options.format == "json"  ? views::rows_json(rows, schema)
                  : options.format == "csv" ? views::rows_csv(rows)
                                            : views::rows_text(rows));

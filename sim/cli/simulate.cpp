@@ -2,11 +2,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include "analytical/parallel.h"
 #include "diag/error.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
-#include "sim/parallel.h"
 #include "sim/simulator.h"
 #include "sim/views/csv.h"
 #include "sim/views/json.h"
@@ -27,11 +27,11 @@ struct Arguments {
   int jobs = 1;
 };
 
-Simulation simulate_one(LoadedModule loaded, const hwdesc::Device& device,
+Simulation simulate_one(analytical::LoadedModule loaded, const hwdesc::Device& device,
                         const analytical::CostModel& model, const Arguments& arguments) {
-  const LoadOptions load = load_options(arguments.load);
+  const analytical::LoadOptions load = load_options(arguments.load);
   const std::string file = loaded.file;
-  const DeviceProgram built = program_for(std::move(loaded), device, load);
+  const analytical::DeviceProgram built = analytical::program_for(std::move(loaded), device, load);
   const UnknownOp unknown = arguments.unknown_op == "skip" ? UnknownOp::kSkip : UnknownOp::kError;
   try {
     Simulation run = simulate(built.program, device, model, {.unknown_op = unknown});
@@ -50,15 +50,16 @@ Simulation simulate_one(LoadedModule loaded, const hwdesc::Device& device,
 // Every program on every device, programs outermost.
 std::vector<Simulation> simulate_all(const Arguments& arguments) {
   const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
-  const LoadOptions load = load_options(arguments.load);
+  const analytical::LoadOptions load = load_options(arguments.load);
   const auto model = make_model(arguments.model);
-  std::vector<LoadedModule> modules(arguments.files.size());
-  parallel_for(modules.size(), arguments.jobs,
-               [&](std::size_t i) { modules[i] = load_module(arguments.files[i], load); });
+  std::vector<analytical::LoadedModule> modules(arguments.files.size());
+  analytical::parallel_for(modules.size(), arguments.jobs, [&](std::size_t i) {
+    modules[i] = analytical::load_module(arguments.files[i], load);
+  });
   std::vector<Simulation> runs(modules.size() * devices.size());
   Progress progress("simulated", runs.size());
-  parallel_for(runs.size(), arguments.jobs, [&](std::size_t i) {
-    LoadedModule& module = modules[i / devices.size()];
+  analytical::parallel_for(runs.size(), arguments.jobs, [&](std::size_t i) {
+    analytical::LoadedModule& module = modules[i / devices.size()];
     runs[i] = simulate_one(devices.size() == 1 ? std::move(module) : module,
                            devices[i % devices.size()], *model, arguments);
     progress.step();

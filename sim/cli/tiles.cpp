@@ -17,9 +17,9 @@ struct Arguments {
   OutputOptions output;
 };
 
-CsvTable rows_to_answer(const Arguments& arguments) {
-  const CsvTable table = read_csv(diag::SourceText::read_file(arguments.table));
-  CsvTable rows = rows_of_file(table, arguments.file);
+learned::CsvTable rows_to_answer(const Arguments& arguments) {
+  const learned::CsvTable table = learned::read_csv(diag::SourceText::read_file(arguments.table));
+  learned::CsvTable rows = rows_of_file(table, arguments.file);
   if (rows.rows.empty() && !table.rows.empty()) {
     throw Error(fmt::format("{}: no row has a column 'file' that names {}", arguments.table,
                             arguments.file));
@@ -32,10 +32,11 @@ CsvTable rows_to_answer(const Arguments& arguments) {
 }
 
 void run(const Arguments& arguments) {
-  const LoadOptions load = load_options(arguments.load);
+  const analytical::LoadOptions load = load_options(arguments.load);
   const hwdesc::Device device = load_devices(arguments.device).front();
-  const CsvTable rows = rows_to_answer(arguments);
-  const DeviceProgram built = program_for(load_module(arguments.file, load), device, load);
+  const learned::CsvTable rows = rows_to_answer(arguments);
+  const analytical::DeviceProgram built =
+      analytical::program_for(analytical::load_module(arguments.file, load), device, load);
   const ir::Kernel& kernel = find_kernel(built.program, arguments.kernel, arguments.file);
   write_rows(arguments.output, estimate_tiles(rows, kernel, device), "tilecast.tiles/1");
 }

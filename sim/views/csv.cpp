@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/csv.h"
+#include "learned/csv.h"
 
 namespace tilecast::sim::views {
 namespace {
@@ -38,7 +38,7 @@ std::string header() {
   for (std::size_t i = 0; i < analytical::kBoundCount; ++i) {
     columns.push_back(fmt::format("{}_s", analytical::name(static_cast<analytical::Bound>(i))));
   }
-  return csv_line(columns);
+  return learned::csv_line(columns);
 }
 
 std::string row(const Simulation& run, const SimulatedKernel& kernel) {
@@ -68,7 +68,7 @@ std::string row(const Simulation& run, const SimulatedKernel& kernel) {
       std::string(e.model),
       kernel.skipped ? "skipped" : fmt::format("{}", fmt::join(e.flags, "; "))};
   for (const Seconds time : e.bounds) cells.push_back(number(time.value));
-  return csv_line(cells);
+  return learned::csv_line(cells);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "sim/csv.h"
+#include "learned/csv.h"
 #include "sim/views/estimate_json.h"
 #include "sim/views/text_table.h"
 
@@ -120,14 +120,15 @@ std::string explain_json(const Explanation& why) {
 }
 
 std::string explain_csv(const Explanation& why) {
-  std::string out = csv_line(
+  std::string out = learned::csv_line(
       {"rank", "time_s", "bound", "next_bound", "iterations", "scratchpad_used_bytes", "tile"});
   for (std::size_t i = 0; i < why.best_tiles.size(); ++i) {
     const Estimate& e = why.best_tiles[i];
-    out += csv_line({fmt::format("{}", i + 1), fmt::format("{}", e.time.value),
-                     std::string(analytical::name(e.bound)),
-                     std::string(analytical::name(e.next_bound)), fmt::format("{}", e.iterations),
-                     fmt::format("{}", e.scratchpad_used.value), analytical::to_string(e.tile)});
+    out += learned::csv_line(
+        {fmt::format("{}", i + 1), fmt::format("{}", e.time.value),
+         std::string(analytical::name(e.bound)), std::string(analytical::name(e.next_bound)),
+         fmt::format("{}", e.iterations), fmt::format("{}", e.scratchpad_used.value),
+         analytical::to_string(e.tile)});
   }
   return out;
 }

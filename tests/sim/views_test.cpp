@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/csv.h"
+#include "learned/csv.h"
 #include "sim/views/csv.h"
 #include "sim/views/json.h"
 #include "sim/views/rows.h"
@@ -124,7 +124,7 @@ TEST(JsonView, EscapesNamesThatAreNotUtf8) {
 
 TEST(CsvView, HasOneRowPerKernelWithAsManyCellsAsColumns) {
   const std::vector<Simulation> runs{example(), example()};
-  const CsvTable table = read_csv(diag::SourceText("out.csv", views::csv(runs)));
+  const learned::CsvTable table = learned::read_csv(diag::SourceText("out.csv", views::csv(runs)));
   ASSERT_EQ(table.rows.size(), 4U);
   EXPECT_EQ(table.cell(table.rows[1], "kernel"), "big");
   EXPECT_EQ(table.cell(table.rows[1], "total_s"), "4e-06");
@@ -144,7 +144,7 @@ TEST(TraceView, HasNamedLanesAndMicroseconds) {
 }
 
 TEST(RowsView, KeepsNumbersNumbersAndEmptyCellsNull) {
-  const CsvTable table{"t", {"a", "b", "c"}, {{2, {"1", "x", ""}}, {3, {"2.5", "nan", "inf"}}}};
+  const learned::CsvTable table{"t", {"a", "b", "c"}, {{2, {"1", "x", ""}}, {3, {"2.5", "nan", "inf"}}}};
   const Json rows = Json::parse(views::rows_json(table, "s/1"))["rows"];
   EXPECT_EQ(rows[0], (Json{{"a", 1}, {"b", "x"}, {"c", nullptr}}));
   EXPECT_EQ(rows[1], (Json{{"a", 2.5}, {"b", "nan"}, {"c", "inf"}}));

@@ -1,4 +1,4 @@
-#include "sim/parallel.h"
+#include "analytical/parallel.h"
 
 #include <algorithm>
 #include <atomic>
@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace tilecast::sim {
+namespace tilecast::analytical {
 
 void parallel_for(std::size_t count, int jobs, const std::function<void(std::size_t)>& body) {
   std::vector<std::exception_ptr> errors(count);
@@ -36,4 +36,4 @@ int default_jobs() {
   return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
-}  // namespace tilecast::sim
+}  // namespace tilecast::analytical

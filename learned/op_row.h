@@ -6,9 +6,9 @@
 
 #include "ir/dtype.h"
 #include "ir/shape.h"
-#include "sim/csv.h"
+#include "learned/csv.h"
 
-namespace tilecast::sim {
+namespace tilecast::learned {
 
 class OpRow {
  public:
@@ -31,4 +31,4 @@ class OpRow {
   const CsvRow& row_;
 };
 
-}  // namespace tilecast::sim
+}  // namespace tilecast::learned

@@ -1,4 +1,4 @@
-#include "sim/op_kernels.h"
+#include "learned/op_kernels.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include "diag/error.h"
 
-namespace tilecast::sim {
+namespace tilecast::learned {
 namespace {
 
 using ::testing::HasSubstr;
@@ -139,4 +139,4 @@ TEST(OperatorKernel, HugeArraysAreRefusedInsteadOfOverflowing) {
 }
 
 }  // namespace
-}  // namespace tilecast::sim
+}  // namespace tilecast::learned

@@ -1,9 +1,9 @@
-#include "sim/load_program.h"
+#include "analytical/load_program.h"
 
 #include "ir/fusion.h"
 #include "ir/hlo_parser.h"
 
-namespace tilecast::sim {
+namespace tilecast::analytical {
 
 LoadedModule load_module(const std::string& path, const LoadOptions& options) {
   LoadedModule loaded{path, ir::read_hlo_file(path, {.strict = options.strict}), {}};
@@ -40,4 +40,4 @@ DeviceProgram program_as_dumped(const LoadedModule& loaded, const LoadOptions& o
           loaded.notes};
 }
 
-}  // namespace tilecast::sim
+}  // namespace tilecast::analytical

@@ -1,10 +1,10 @@
-#include "sim/op_row.h"
+#include "learned/op_row.h"
 
 #include <fmt/format.h>
 
 #include "diag/error.h"
 
-namespace tilecast::sim {
+namespace tilecast::learned {
 
 std::string_view OpRow::text(std::string_view column) const {
   return table_.cell(row_, column);
@@ -44,4 +44,4 @@ void OpRow::fail(std::string_view column, std::string_view message) const {
   throw Error(fmt::format("{}: {}", table_.where(row_, column), message));
 }
 
-}  // namespace tilecast::sim
+}  // namespace tilecast::learned

@@ -1,4 +1,4 @@
-#include "sim/csv.h"
+#include "learned/csv.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "diag/error.h"
 
-namespace tilecast::sim {
+namespace tilecast::learned {
 namespace {
 
 std::string_view trim(std::string_view text) {
@@ -186,4 +186,4 @@ std::string csv_line(const std::vector<std::string>& cells) {
   return line + '\n';
 }
 
-}  // namespace tilecast::sim
+}  // namespace tilecast::learned

@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <functional>
 
-namespace tilecast::sim {
+namespace tilecast::analytical {
 
 void parallel_for(std::size_t count, int jobs, const std::function<void(std::size_t)>& body);
 
 // The machine's threads, at least 1.
 [[nodiscard]] int default_jobs();
 
-}  // namespace tilecast::sim
+}  // namespace tilecast::analytical

@@ -22,9 +22,9 @@
 
 #include "ir/kernel.h"
 #include "ir/layout_assignment.h"
-#include "sim/csv.h"
+#include "learned/csv.h"
 
-namespace tilecast::sim {
+namespace tilecast::learned {
 
 struct OpDefaults {
   ir::LayoutRules layout;
@@ -38,4 +38,4 @@ struct OpDefaults {
 // Names for `op`, without the elementwise opcodes.
 [[nodiscard]] std::vector<std::string_view> operator_names();
 
-}  // namespace tilecast::sim
+}  // namespace tilecast::learned

@@ -16,7 +16,7 @@
 
 #include "diag/source_text.h"
 
-namespace tilecast::sim {
+namespace tilecast::learned {
 
 struct CsvRow {
   int line = 0;  // 1-based, where the row starts
@@ -52,4 +52,4 @@ struct CsvTable {
 // One line with its LF; cells are quoted where needed.
 [[nodiscard]] std::string csv_line(const std::vector<std::string>& cells);
 
-}  // namespace tilecast::sim
+}  // namespace tilecast::learned

@@ -1,11 +1,11 @@
-#include "sim/csv.h"
+#include "learned/csv.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "diag/error.h"
 
-namespace tilecast::sim {
+namespace tilecast::learned {
 namespace {
 
 using ::testing::ElementsAre;
@@ -84,4 +84,4 @@ TEST(Csv, RefusesToAddAColumnThatIsThere) {
 }
 
 }  // namespace
-}  // namespace tilecast::sim
+}  // namespace tilecast::learned

@@ -1,14 +1,14 @@
-#include "sim/op_kernels.h"
+#include "learned/op_kernels.h"
 
 #include <fmt/format.h>
 
 #include <array>
 
 #include "diag/error.h"
-#include "sim/conv_kernels.h"
-#include "sim/op_row.h"
+#include "learned/conv_kernels.h"
+#include "learned/op_row.h"
 
-namespace tilecast::sim {
+namespace tilecast::learned {
 namespace {
 
 using ir::DType;
@@ -16,13 +16,13 @@ using ir::Opcode;
 using ir::OpId;
 
 // 16-bit floats are widened for the arithmetic of a fusion, and narrowed at its end.
-OpId widen(KernelSketch& sketch, OpId x) {
+OpId widen(ir::KernelSketch& sketch, OpId x) {
   const DType dtype = sketch.shape(x).dtype;
   if (dtype != DType::kBF16 && dtype != DType::kF16) return x;
   return sketch.elementwise(Opcode::kConvert, {x}, DType::kF32);
 }
 
-OpId narrow(KernelSketch& sketch, OpId x, DType dtype) {
+OpId narrow(ir::KernelSketch& sketch, OpId x, DType dtype) {
   if (sketch.shape(x).dtype == dtype) return x;
   return sketch.elementwise(Opcode::kConvert, {x}, dtype);
 }
@@ -37,7 +37,7 @@ void require_floating(const OpRow& row) {
 ir::Kernel matmul(const OpRow& row, const OpDefaults& defaults) {
   const std::int64_t batch = row.integer("batch", 1), m = row.integer("m"), n = row.integer("n"),
                      k = row.integer("k");
-  KernelSketch sketch("matmul", Opcode::kDot, defaults.layout);
+  ir::KernelSketch sketch("matmul", Opcode::kDot, defaults.layout);
   const DType result = row.out_dtype();
   if (batch == 1) {
     const OpId a = sketch.parameter(row.dtype(), {m, k}), b = sketch.parameter(row.dtype(), {k, n});
@@ -53,7 +53,7 @@ ir::Kernel matmul(const OpRow& row, const OpDefaults& defaults) {
 
 ir::Kernel softmax(const OpRow& row, const OpDefaults& defaults) {
   require_floating(row);
-  KernelSketch sketch("softmax", Opcode::kFusion, defaults.layout);
+  ir::KernelSketch sketch("softmax", Opcode::kFusion, defaults.layout);
   const OpId in = sketch.parameter(row.dtype(), {row.integer("rows"), row.integer("columns")});
   const OpId x = widen(sketch, in);
   const OpId top = sketch.broadcast_like(sketch.reduce(x, Opcode::kMaximum, 1), x, {0});
@@ -67,7 +67,7 @@ ir::Kernel softmax(const OpRow& row, const OpDefaults& defaults) {
 ir::Kernel layernorm(const OpRow& row, const OpDefaults& defaults) {
   require_floating(row);
   const std::int64_t rows = row.integer("rows"), columns = row.integer("columns");
-  KernelSketch sketch("layernorm", Opcode::kFusion, defaults.layout);
+  ir::KernelSketch sketch("layernorm", Opcode::kFusion, defaults.layout);
   const OpId in = sketch.parameter(row.dtype(), {rows, columns});
   const OpId scale = widen(sketch, sketch.parameter(row.dtype(), {columns}));
   const OpId shift = widen(sketch, sketch.parameter(row.dtype(), {columns}));
@@ -93,7 +93,7 @@ ir::Kernel layernorm(const OpRow& row, const OpDefaults& defaults) {
 // x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))): Hendrycks and Gimpel, arXiv:1606.08415.
 ir::Kernel gelu(const OpRow& row, const OpDefaults& defaults) {
   require_floating(row);
-  KernelSketch sketch("gelu", Opcode::kFusion, defaults.layout);
+  ir::KernelSketch sketch("gelu", Opcode::kFusion, defaults.layout);
   const OpId x = widen(sketch, sketch.parameter(row.dtype(), row.elements()));
   const auto times = [&](OpId a, OpId b) { return sketch.elementwise(Opcode::kMultiply, {a, b}); };
   const auto plus = [&](OpId a, OpId b) { return sketch.elementwise(Opcode::kAdd, {a, b}); };
@@ -107,14 +107,14 @@ ir::Kernel gelu(const OpRow& row, const OpDefaults& defaults) {
 
 ir::Kernel reduce(const OpRow& row, const OpDefaults& defaults) {
   const bool half = row.dtype() == DType::kBF16 || row.dtype() == DType::kF16;
-  KernelSketch sketch("reduce", half ? Opcode::kFusion : Opcode::kReduce, defaults.layout);
+  ir::KernelSketch sketch("reduce", half ? Opcode::kFusion : Opcode::kReduce, defaults.layout);
   const OpId in = sketch.parameter(row.dtype(), {row.integer("rows"), row.integer("columns")});
   const OpId sum = sketch.reduce(widen(sketch, in), Opcode::kAdd, 1);
   return sketch.build({narrow(sketch, sum, row.dtype())});
 }
 
 ir::Kernel transpose(const OpRow& row, const OpDefaults& defaults) {
-  KernelSketch sketch("transpose", Opcode::kTranspose, defaults.layout);
+  ir::KernelSketch sketch("transpose", Opcode::kTranspose, defaults.layout);
   ir::Dims dims{row.integer("rows"), row.integer("columns")};
   if (const std::int64_t batch = row.integer("batch", 1); batch != 1) {
     dims.insert(dims.begin(), batch);
@@ -123,12 +123,12 @@ ir::Kernel transpose(const OpRow& row, const OpDefaults& defaults) {
 }
 
 ir::Kernel copy(const OpRow& row, const OpDefaults& defaults) {
-  KernelSketch sketch("copy", Opcode::kCopy, defaults.layout);
+  ir::KernelSketch sketch("copy", Opcode::kCopy, defaults.layout);
   return sketch.build({sketch.copy(sketch.parameter(row.dtype(), row.elements()))});
 }
 
 ir::Kernel all_reduce(const OpRow& row, const OpDefaults& defaults) {
-  KernelSketch sketch("all_reduce", Opcode::kAllReduce, defaults.layout);
+  ir::KernelSketch sketch("all_reduce", Opcode::kAllReduce, defaults.layout);
   const std::int64_t devices = row.integer("devices", defaults.all_reduce_devices);
   return sketch.build({sketch.all_reduce(sketch.parameter(row.dtype(), row.elements()), devices)});
 }
@@ -141,7 +141,7 @@ DType elementwise_result(const OpRow& row, Opcode opcode) {
 }
 
 ir::Kernel elementwise(const OpRow& row, const OpDefaults& defaults, Opcode opcode) {
-  KernelSketch sketch(std::string(ir::name(opcode)), opcode, defaults.layout);
+  ir::KernelSketch sketch(std::string(ir::name(opcode)), opcode, defaults.layout);
   const ir::Dims dims = row.elements();
   std::vector<OpId> operands;
   for (int i = 0; i < ir::info(opcode).arity; ++i) {
@@ -210,4 +210,4 @@ ir::Kernel operator_kernel(const CsvTable& table, const CsvRow& row, const OpDef
   }
 }
 
-}  // namespace tilecast::sim
+}  // namespace tilecast::learned

@@ -12,7 +12,7 @@
 #include "ir/layout_assignment.h"
 #include "ir/program.h"
 
-namespace tilecast::sim {
+namespace tilecast::analytical {
 
 struct LoadOptions {
   bool strict = false;    // unknown attributes are errors
@@ -42,4 +42,4 @@ struct DeviceProgram {
 
 [[nodiscard]] ir::LayoutRules layout_rules(const hwdesc::Device& device);
 
-}  // namespace tilecast::sim
+}  // namespace tilecast::analytical

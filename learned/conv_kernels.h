@@ -2,13 +2,13 @@
 // Extents: forward out = floor((size + low + high - k) / stride) + 1 (XLA's window rule).
 #pragma once
 
-#include "sim/kernel_sketch.h"
-#include "sim/op_row.h"
+#include "ir/kernel_sketch.h"
+#include "learned/op_row.h"
 
-namespace tilecast::sim {
+namespace tilecast::learned {
 
 [[nodiscard]] ir::Kernel conv2d(const OpRow& row, const ir::LayoutRules& layout);
 [[nodiscard]] ir::Kernel conv2d_grad_input(const OpRow& row, const ir::LayoutRules& layout);
 [[nodiscard]] ir::Kernel conv2d_grad_weight(const OpRow& row, const ir::LayoutRules& layout);
 
-}  // namespace tilecast::sim
+}  // namespace tilecast::learned

@@ -1,4 +1,4 @@
-#include "sim/conv_kernels.h"
+#include "learned/conv_kernels.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "diag/error.h"
 
-namespace tilecast::sim {
+namespace tilecast::learned {
 namespace {
 
 // One spatial dimension of the forward convolution.
@@ -99,7 +99,7 @@ ir::WindowDim weight_gradient_window(const Axis& a) {
 
 ir::Kernel conv2d(const OpRow& row, const ir::LayoutRules& layout) {
   const Problem p = problem(row);
-  KernelSketch sketch("conv2d", ir::Opcode::kConvolution, layout);
+  ir::KernelSketch sketch("conv2d", ir::Opcode::kConvolution, layout);
   const ir::OpId x = sketch.parameter(row.dtype(), {p.n, p.h.size, p.w.size, p.ci});
   const ir::OpId k = sketch.parameter(row.dtype(), {p.h.kernel, p.w.kernel, p.ci, p.co});
   ir::ConvAttrs attrs{.window = {forward_window(p.h), forward_window(p.w)},
@@ -110,7 +110,7 @@ ir::Kernel conv2d(const OpRow& row, const ir::LayoutRules& layout) {
 
 ir::Kernel conv2d_grad_input(const OpRow& row, const ir::LayoutRules& layout) {
   const Problem p = problem(row);
-  KernelSketch sketch("conv2d_grad_input", ir::Opcode::kConvolution, layout);
+  ir::KernelSketch sketch("conv2d_grad_input", ir::Opcode::kConvolution, layout);
   const ir::OpId dy = sketch.parameter(row.dtype(), {p.n, p.h.out, p.w.out, p.co});
   const ir::OpId k = sketch.parameter(row.dtype(), {p.h.kernel, p.w.kernel, p.ci, p.co});
   ir::ConvAttrs attrs{.window = {input_gradient_window(p.h), input_gradient_window(p.w)},
@@ -121,7 +121,7 @@ ir::Kernel conv2d_grad_input(const OpRow& row, const ir::LayoutRules& layout) {
 
 ir::Kernel conv2d_grad_weight(const OpRow& row, const ir::LayoutRules& layout) {
   const Problem p = problem(row);
-  KernelSketch sketch("conv2d_grad_weight", ir::Opcode::kConvolution, layout);
+  ir::KernelSketch sketch("conv2d_grad_weight", ir::Opcode::kConvolution, layout);
   const ir::OpId x = sketch.parameter(row.dtype(), {p.n, p.h.size, p.w.size, p.ci});
   const ir::OpId dy = sketch.parameter(row.dtype(), {p.n, p.h.out, p.w.out, p.co});
   ir::ConvAttrs attrs{.window = {weight_gradient_window(p.h), weight_gradient_window(p.w)},
@@ -130,4 +130,4 @@ ir::Kernel conv2d_grad_weight(const OpRow& row, const ir::LayoutRules& layout) {
                                           {p.h.kernel, p.w.kernel, p.ci, p.co}, row.out_dtype())});
 }
 
-}  // namespace tilecast::sim
+}  // namespace tilecast::learned

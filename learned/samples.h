@@ -1,0 +1,85 @@
+// A measurement set on one device, ready for models: every row's work as real kernels, so that all
+// models see the same thing.
+//
+//   SampleSet samples = make_samples(set, device);
+//   std::vector<Prediction> answers = predict(samples, model, device);
+//
+// A kernel is its own work; a program is its kernels with their launches, and its time their sum.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analytical/cost_model.h"
+#include "hwdesc/device.h"
+#include "ir/kernel.h"
+#include "learned/measurement_set.h"
+
+namespace tilecast::learned {
+
+struct WorkPart {
+  ir::Kernel kernel;
+  double launches = 1;
+};
+
+struct Work {
+  std::string name;      // "fusion.191", "matmul m=64 n=12288 k=12288", program name
+  std::string op_class;  // "matmul", "softmax", "convolution_fusion", "loop_fusion", "program" ...
+  std::string family;    // shape family or program family: what splits keep together
+  std::string fingerprint;      // equal work has equal fingerprints, across sets
+  std::vector<WorkPart> parts;  // one, unless a program
+};
+
+struct Sample {
+  std::size_t work = 0;         // into SampleSet::works
+  int line = 0;                 // of measurements.csv
+  analytical::TileConfig tile;  // empty: the model chooses; kernels only
+  Seconds measured;  // on the device: the run time less the dispatch of its row, if given
+  bool holds_dispatch = false;  // `measured` still holds a dispatch nobody measured
+  std::string split;
+};
+
+struct SampleSet {
+  std::string name, hash, device;
+  Manifest manifest;
+  std::deque<Work> works;
+  std::vector<Sample> samples;
+  std::vector<RowFault> faults;  // those of the set on this device, and those physics found
+};
+
+struct SampleOptions {
+  bool check_physics = true;  // false: keep rows that only physics doubts
+  int jobs = 1;
+};
+
+// The rows of `set` whose device is `device` (by name; all rows when the set has one device).
+// Throws Error where work cannot be built: file, row and column.
+[[nodiscard]] SampleSet make_samples(const MeasurementSet& set, const hwdesc::Device& device,
+                                     const SampleOptions& options = {});
+
+// The class of a kernel: its opcode, or for fusions what dominates it ("convolution_fusion",
+// "matmul_fusion", "reduce_fusion", "transpose_fusion", "loop_fusion").
+[[nodiscard]] std::string op_class(const ir::Kernel& kernel);
+
+struct Prediction {
+  bool answered = false;  // false: outside the model's domain; nothing else is set
+  Seconds on_device;      // sum over parts
+  Seconds dispatch;  // added when the sample holds one; device.calibration, else the manifest's
+                     // floor, else device.dispatch.host
+  std::optional<analytical::Estimate> estimate;  // of the only part; absent for programs
+
+  [[nodiscard]] Seconds comparable() const { return on_device + dispatch; }  // to Sample::measured
+};
+
+// One per sample, same order, whatever `jobs`. Distinct kernels are asked about once per tile.
+[[nodiscard]] std::vector<Prediction> predict(const SampleSet& samples,
+                                              const analytical::CostModel& model,
+                                              const hwdesc::Device& device, int jobs = 1);
+
+// The host's dispatch for one launch of this class.
+[[nodiscard]] Seconds dispatch_of(const std::string& op_class, const Manifest& manifest,
+                                  const hwdesc::Device& device);
+
+}  // namespace tilecast::learned
