@@ -38,8 +38,8 @@ struct Device {
   std::vector<PublishedPeak> published;
   Calibration calibration;  // identity in presets; hwdesc/calibration.h applies it
   std::string file;         // where it was read from
-  // Names of the descriptions it extends, nearest first: what was measured on one of them is about
-  // this machine too.
+  // Names of the descriptions it extends without changing the machine (only name, description and
+  // calibration differ), nearest first: what was measured on one of them is about this one too.
   std::vector<std::string> lineage;
 
   [[nodiscard]] const MemoryLevel& main_memory() const { return memory.front(); }

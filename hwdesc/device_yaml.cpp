@@ -88,8 +88,16 @@ std::string name_of(const ConfigNode& root, const std::string& file) {
   return name && !name->scalar.empty() ? name->scalar : stem(file);
 }
 
-// The tree of `text` laid over those it extends. `chain` holds the files on the way here, `lineage`
-// gets the names of those it extends.
+// Whether a description leaves the machine of its parent as it is.
+bool only_calibrates(const ConfigNode& root) {
+  constexpr std::string_view kKeys[] = {"extends", "name", "description", "calibration"};
+  return std::ranges::all_of(root.children, [&](const ConfigNode& child) {
+    return std::ranges::find(kKeys, child.key) != std::end(kKeys);
+  });
+}
+
+// The tree of `text` laid over those it extends. `chain` holds the files on the way here; `lineage`
+// gets Device::lineage.
 ConfigNode read_chain(const std::string& text, const std::string& file,
                       std::vector<std::string>& chain, std::vector<std::string>& lineage) {
   ConfigNode root = read_config(text, file);
@@ -116,7 +124,11 @@ ConfigNode read_chain(const std::string& text, const std::string& file,
   if (!inherited.is_mapping()) {
     throw Error(fmt::format("{}: extends: {} is no device description", where, parent));
   }
-  lineage.insert(lineage.begin(), name_of(inherited, parent));
+  if (only_calibrates(root)) {
+    lineage.insert(lineage.begin(), name_of(inherited, parent));
+  } else {
+    lineage.clear();
+  }
   return merge(std::move(inherited), root);
 }
 

@@ -9,6 +9,11 @@
 // Columns besides those: runtime_ns (required), dispatch_ns (the part of it that was the host's,
 // when measured in the same run), output_bounds / kernel_bounds / input_bounds (the tile that ran,
 // analytical/tile.h), device, class, family, repeats, spread_ns, split, and x_* (kept, not read).
+// `kernel` is a file of one kernel, or file#name; files lie inside the directory.
+//
+// manifest.yaml: format (tilecast.measurements/1), name, source, licence, timing (device | host),
+// device and / or devices (cell of the column -> preset or path) are required; description,
+// how_timed, dtype (of operator rows that name none), dispatch (op class -> "21 us") are not.
 //
 // Reading is strict about form (unknown columns, missing files, a row of the wrong length: Error
 // with file, row and column) and reports bad *values* per row: see RowFault. Thread-safe values.
@@ -17,6 +22,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analytical/tile.h"
@@ -42,6 +48,7 @@ struct MeasurementRow {
   std::size_t table_row = 0;            // into MeasurementSet::table
   int line = 0;                         // of measurements.csv
   std::string file;                     // HLO file relative to the set; empty: an operator row
+  std::string kernel;                   // its name in a file of several, or empty
   bool is_program = false;              // the file is a whole program, else one kernel
   std::string device;                   // preset or path, resolved through the manifest
   std::string op_class, family, split;  // as given, or empty
@@ -66,13 +73,14 @@ struct RowFault {
   int line = 0;
   Kind kind = Kind::kNotANumber;
   std::string message;  // names the column, what was got and expected
+  std::string device;   // of the row, as MeasurementRow::device
 };
 [[nodiscard]] std::string_view name(RowFault::Kind kind);  // "not_a_number", ...
 
 struct MeasurementSet {
   std::string directory;
   Manifest manifest;
-  CsvTable table;  // measurements.csv as written
+  CsvTable table;  // measurements.csv; empty cells of `dtype` hold the manifest's
   std::vector<MeasurementRow> rows;
   std::vector<RowFault> faults;  // rows left out, by line
   std::string hash;              // of manifest, table and files: provenance in reports
@@ -81,7 +89,18 @@ struct MeasurementSet {
 // `path`: the directory. Throws Error.
 [[nodiscard]] MeasurementSet read_measurement_set(const std::string& path);
 
-// Hex digest of 128 bits over the bytes; stable across machines and versions.
+// The text of a manifest.yaml; paths of devices are relative to the folder of `file`.
+[[nodiscard]] Manifest read_manifest(const std::string& text, const std::string& file);
+// read_manifest(manifest_text(m), file) is m, where devices are presets or absolute paths. Throws
+// Error for texts that YAML of ours cannot hold (control characters).
+[[nodiscard]] std::string manifest_text(const Manifest& manifest);
+
+// "op=matmul m=64 n=64 k=64 dtype=bf16": the cells that say which operator a row ran; equal for
+// equal work. Empty for rows of files.
+[[nodiscard]] std::string operator_key(const CsvTable& table, const CsvRow& row);
+
+// Hex digest (SHA-1, 160 bits) over the bytes; stable across machines and versions. It tells data
+// apart; it is no protection against forgery.
 [[nodiscard]] std::string content_hash(std::string_view bytes);
 
 }  // namespace tilecast::learned

@@ -1,0 +1,194 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "diag/error.h"
+#include "diag/source_text.h"
+#include "hwdesc/config_reader.h"
+#include "ir/dtype.h"
+#include "learned/measurement_set.h"
+
+namespace tilecast::learned {
+namespace {
+
+namespace fs = std::filesystem;
+using hwdesc::ConfigNode;
+using Kind = ConfigNode::Kind;
+
+constexpr std::string_view kFormat = "tilecast.measurements/1";
+constexpr std::array<std::string_view, 11> kKeys{"format",    "name",     "description", "device",
+                                                 "devices",   "source",   "licence",     "timing",
+                                                 "how_timed", "dispatch", "dtype"};
+
+template <class... Args>
+[[noreturn]] void fail(const ConfigNode& node, std::string_view key,
+                       fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(fmt::format("{}: {}: {}", node.at.describe(), key,
+                          fmt::format(format, std::forward<Args>(args)...)));
+}
+
+const std::string& text_of(const ConfigNode& node, std::string_view expected) {
+  if (node.kind != Kind::kScalar || node.scalar.empty()) {
+    fail(node, node.key, "expected {}", expected);
+  }
+  return node.scalar;
+}
+
+std::string optional_text(const ConfigNode& root, std::string_view key) {
+  const ConfigNode* node = root.find(key);
+  return node ? text_of(*node, "a text") : std::string();
+}
+
+std::string required_text(const ConfigNode& root, std::string_view key, std::string_view what) {
+  const ConfigNode* node = root.find(key);
+  if (!node) fail(root, key, "the key is missing; expected {}", what);
+  return text_of(*node, what);
+}
+
+void refuse_unknown_keys(const ConfigNode& root) {
+  for (const ConfigNode& child : root.children) {
+    if (std::ranges::find(kKeys, child.key) != kKeys.end()) continue;
+    const std::string near = diag::nearest(child.key, {kKeys.begin(), kKeys.end()});
+    throw Error(fmt::format("{}: unknown key {}; {}", child.at.describe(),
+                            hwdesc::show_text(child.key),
+                            near.empty() ? fmt::format("known: {}", fmt::join(kKeys, ", "))
+                                         : fmt::format("did you mean '{}'?", near)));
+  }
+}
+
+bool is_path(std::string_view device) {
+  return device.find('/') != std::string_view::npos || device.ends_with(".yaml");
+}
+
+std::string device_of(const ConfigNode& node, const fs::path& folder) {
+  const std::string& device = text_of(node, "a preset's name or the path of a description");
+  if (!is_path(device) || fs::path(device).is_absolute()) return device;
+  return (folder / device).lexically_normal().string();
+}
+
+void read_devices(const ConfigNode& root, const fs::path& folder, Manifest& manifest) {
+  if (const ConfigNode* node = root.find("device")) manifest.device = device_of(*node, folder);
+  const ConfigNode* devices = root.find("devices");
+  if (!devices) {
+    if (manifest.device.empty())
+      fail(root, "device", "the key is missing; expected device or devices");
+    return;
+  }
+  if (!devices->is_mapping() || devices->children.empty()) {
+    fail(*devices, "devices", "expected a mapping of values of the column device to presets");
+  }
+  for (const ConfigNode& entry : devices->children) {
+    manifest.devices[entry.key] = device_of(entry, folder);
+  }
+}
+
+Timing read_timing(const ConfigNode& root) {
+  const std::string timing = required_text(root, "timing", "device or host");
+  if (timing == "device") return Timing::kDevice;
+  if (timing == "host") return Timing::kHost;
+  fail(*root.find("timing"), "timing", "got {}, expected device or host",
+       hwdesc::show_text(timing));
+}
+
+void read_dispatch(const ConfigNode& root, Manifest& manifest) {
+  const ConfigNode* node = root.find("dispatch");
+  if (!node) return;
+  if (manifest.timing == Timing::kDevice) {
+    fail(*node, "dispatch", "given, but timing is device; expected timing: host, or no dispatch");
+  }
+  if (!node->is_mapping()) fail(*node, "dispatch", "expected a mapping of op classes to times");
+  for (const ConfigNode& entry : node->children) {
+    double seconds = 0;
+    try {
+      seconds =
+          hwdesc::parse_quantity(text_of(entry, "a time such as 21 us"), hwdesc::UnitKind::kTime);
+    } catch (const Error& error) {
+      fail(entry, "dispatch." + entry.key, "{}", error.what());
+    }
+    if (seconds < 0 || seconds > 1) {
+      fail(entry, "dispatch." + entry.key, "got {}, expected 0 to 1 s",
+           hwdesc::show_text(entry.scalar));
+    }
+    manifest.dispatch[entry.key] = Seconds{seconds};
+  }
+}
+
+// A double-quoted YAML scalar.
+std::string yaml_text(std::string_view text) {
+  hwdesc::require_plain_text(text, "manifest");
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '\n') {
+      result += "\\n";
+    } else if (c == '\t') {
+      result += "\\t";
+    } else if (c == '\r') {
+      result += "\\r";
+    } else {
+      if (c == '"' || c == '\\') result += '\\';
+      result += c;
+    }
+  }
+  return result + '"';
+}
+
+void append(std::string& text, std::string_view key, std::string_view value) {
+  if (!value.empty()) text += fmt::format("{}: {}\n", key, yaml_text(value));
+}
+
+}  // namespace
+
+Manifest read_manifest(const std::string& text, const std::string& file) {
+  ConfigNode root = hwdesc::read_config(text, file);
+  if (root.at.file.empty()) root.at = {file, 1, 1};
+  if (!root.is_mapping()) {
+    throw Error(fmt::format("{}: expected a mapping that describes measurements", file));
+  }
+  refuse_unknown_keys(root);
+  const std::string format = required_text(root, "format", kFormat);
+  if (format != kFormat) {
+    fail(*root.find("format"), "format", "got {}, expected {}", hwdesc::show_text(format), kFormat);
+  }
+  Manifest manifest;
+  manifest.name = required_text(root, "name", "a name");
+  manifest.description = optional_text(root, "description");
+  manifest.source = required_text(root, "source", "where the numbers come from");
+  manifest.licence = required_text(root, "licence", "the licence of the numbers");
+  manifest.how_timed = optional_text(root, "how_timed");
+  manifest.timing = read_timing(root);
+  manifest.defaults_dtype = optional_text(root, "dtype");
+  if (!manifest.defaults_dtype.empty() && !ir::parse_dtype(manifest.defaults_dtype)) {
+    fail(*root.find("dtype"), "dtype", "got {}, expected an HLO element type such as f32, bf16",
+         hwdesc::show_text(manifest.defaults_dtype));
+  }
+  read_devices(root, fs::path(file).parent_path(), manifest);
+  read_dispatch(root, manifest);
+  return manifest;
+}
+
+std::string manifest_text(const Manifest& manifest) {
+  std::string text = fmt::format("format: {}\n", kFormat);
+  append(text, "name", manifest.name);
+  append(text, "description", manifest.description);
+  append(text, "device", manifest.device);
+  if (!manifest.devices.empty()) text += "devices:\n";
+  for (const auto& [cell, device] : manifest.devices) {
+    text += fmt::format("  {}: {}\n", yaml_text(cell), yaml_text(device));
+  }
+  append(text, "source", manifest.source);
+  append(text, "licence", manifest.licence);
+  append(text, "timing", manifest.timing == Timing::kHost ? "host" : "device");
+  append(text, "how_timed", manifest.how_timed);
+  append(text, "dtype", manifest.defaults_dtype);
+  if (!manifest.dispatch.empty()) text += "dispatch:\n";
+  for (const auto& [op_class, time] : manifest.dispatch) {
+    text += fmt::format("  {}: {}\n", yaml_text(op_class),
+                        hwdesc::format_quantity(time.value, hwdesc::UnitKind::kTime));
+  }
+  return text;
+}
+
+}  // namespace tilecast::learned
