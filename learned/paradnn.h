@@ -1,0 +1,55 @@
+// One training step of a fully connected network as ParaDnn builds it (Wang, Wei, Brooks,
+// arXiv:1907.10701): input -> `layers` hidden layers of `nodes` units with ReLU -> `output`
+// classes, softmax cross-entropy, data parallel: every device holds all weights and a share of the
+// batch.
+//
+//   FcTraining net{.layers = 16, .nodes = 1024, .input = 2000, .output = 1000, .batch = 4096};
+//   std::vector<WorkPart> step = fc_training_program(net, defaults);   // of ONE device
+//
+// What one device runs, per layer with a [k,n] weight and b = batch / devices rows:
+//   forward         dot, bias, ReLU fused                        2 b k n FLOPs
+//   loss            softmax cross-entropy and its gradient, one fusion, once
+//   backward        gradient to the input fused with the ReLU's  2 b k n, not for the first layer
+//                   gradient to the weight                       2 b k n
+//                   gradient to the bias: sum over the rows
+//   all-reduce      both gradients, over all devices; none for one device
+//   update          RMSProp with momentum, one fusion: 4 arrays read, 3 written
+// Weights, their gradients and the optimizer's state are f32; `dtype` is that of activations.
+// Layers of equal shape are one part with launches = their number.
+//
+// Thread-safe values.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hwdesc/units.h"
+#include "ir/dtype.h"
+#include "learned/op_kernels.h"
+#include "learned/op_row.h"
+#include "learned/samples.h"
+
+namespace tilecast::learned {
+
+struct FcTraining {
+  std::int64_t layers = 1;             // hidden layers
+  std::int64_t nodes = 1;              // units of each
+  std::int64_t input = 1, output = 1;  // features, classes
+  std::int64_t batch = 1;              // of all devices together
+  std::int64_t devices = 1;            // divides batch
+  ir::DType dtype = ir::DType::kBF16;
+};
+
+// Columns layers, nodes, input, output, batch, devices (defaults.all_reduce_devices), dtype.
+// Throws Error naming file, row and column.
+[[nodiscard]] FcTraining fc_training_row(const OpRow& row, const OpDefaults& defaults);
+
+// Throws Error for parameters below 1, arrays above KernelSketch::kMaxElements, a batch that
+// `devices` does not divide, and a dtype that is no float.
+[[nodiscard]] std::vector<WorkPart> fc_training_program(const FcTraining& parameters,
+                                                        const OpDefaults& defaults);
+
+// Weights and biases.
+[[nodiscard]] double parameter_count(const FcTraining& parameters);
+
+}  // namespace tilecast::learned
