@@ -9,10 +9,32 @@
 namespace tilecast::hwdesc {
 namespace {
 
-TEST(Presets, AreTheTenDevices) {
-  EXPECT_THAT(preset_names(),
-              testing::ElementsAre("a100_sxm_40gb", "cpu_generic", "h100_sxm", "h200_sxm", "tpu_v2",
-                                   "tpu_v3", "tpu_v4", "tpu_v5e", "tpu_v5p", "tpu_v6e"));
+TEST(Presets, AreTheKnownDevices) {
+  EXPECT_THAT(preset_names(), testing::ElementsAre(
+                                  "a100_pcie_40gb", "a100_sxm_40gb", "a4000", "cpu_generic",
+                                  "h100_sxm", "h20", "h200_sxm", "h800", "mi250x", "p100_pcie",
+                                  "p4", "rtx_3090", "t4", "titan_rtx", "tpu_v2", "tpu_v3", "tpu_v4",
+                                  "tpu_v5e", "tpu_v5p", "tpu_v6e", "v100_pcie", "w6600"));
+}
+
+// Where tensor cores take no 32-bit operands, f32 products run on the lanes of the vector unit.
+TEST(Presets, MultiplySingleFloatsOnTheVectorLanesWhereTensorCoresCannot) {
+  for (const std::string name :
+       {"a100_pcie_40gb", "a4000", "p100_pcie", "p4", "t4", "titan_rtx", "v100_pcie", "w6600"}) {
+    const Device device = load_device(name);
+    EXPECT_DOUBLE_EQ(device.matrix_peak("f32") / (2 * device.vector_peak()), 1.0) << name;
+  }
+}
+
+// Each level that all workers share serves all of them, and none more.
+TEST(Presets, ShareTheirOuterMemoryAmongAllWorkersOfAGpu) {
+  for (const std::string& name : preset_names()) {
+    const Device device = load_device(name);
+    if (device.execution != Execution::kSimt) continue;
+    ASSERT_EQ(device.memory.size(), 3U) << name;
+    EXPECT_EQ(device.memory[0].shared_by, device.multiplexing.workers) << name;
+    EXPECT_EQ(device.memory[1].shared_by, device.multiplexing.workers) << name;
+  }
 }
 
 TEST(Presets, GiveThePublishedPeaksAndNameTheirSources) {
