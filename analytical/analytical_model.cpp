@@ -195,6 +195,9 @@ Seconds KernelAnalysis::time(const TileConfig& tile) const {
 
 std::variant<Estimate, Infeasible> KernelAnalysis::estimate(const TileConfig& tile) const {
   if (!tileable()) return Infeasible{"this kernel has no tiles"};
+  if (std::string wrong = tile_mismatch(tile, full_tile()); !wrong.empty()) {
+    return Infeasible{std::move(wrong)};
+  }
   std::string reason = state_->pipelined->infeasible_reason(tile);
   if (!reason.empty()) return Infeasible{std::move(reason)};
   Estimate estimate = state_->pipelined->estimate(tile);
@@ -244,13 +247,18 @@ std::vector<std::optional<Estimate>> AnalyticalModel::estimate(
   const hwdesc::Device& device = calibrated ? *calibrated : described;
   std::vector<std::optional<Estimate>> answers;
   answers.reserve(queries.size());
+  const Kernel* analysed = nullptr;  // queries about one kernel often come together
+  std::optional<KernelAnalysis> analysis;
   for (const KernelQuery& query : queries) {
-    const KernelAnalysis analysis(query.kernel, device);
+    if (analysed != &query.kernel) {
+      analysis.emplace(query.kernel, device);
+      analysed = &query.kernel;
+    }
     if (query.tile == nullptr) {
-      answers.push_back(analysis.estimate_best());
+      answers.push_back(analysis->estimate_best());
       continue;
     }
-    std::variant<Estimate, Infeasible> answer = analysis.estimate(*query.tile);
+    std::variant<Estimate, Infeasible> answer = analysis->estimate(*query.tile);
     if (auto* estimate = std::get_if<Estimate>(&answer)) {
       answers.push_back(std::move(*estimate));
     } else {

@@ -30,12 +30,11 @@ constexpr std::array<std::string_view, 13> kRowColumns{
     "kernel",        "program",      "runtime_ns", "dispatch_ns", "output_bounds",
     "kernel_bounds", "input_bounds", "device",     "class",       "family",
     "repeats",       "spread_ns",    "split"};
-// Of learned/op_kernels.h, and of whole parametric programs.
-constexpr std::array<std::string_view, 26> kOperatorColumns{
-    "op",      "dtype",  "out_dtype", "batch",    "m",       "n",      "k",
-    "h",       "w",      "ci",        "co",       "kh",      "kw",     "stride",
-    "padding", "rows",   "columns",   "elements", "devices", "layers", "nodes",
-    "input",   "output", "optimizer", "cores",    "groups"};
+// Of learned/op_kernels.h and learned/paradnn.h.
+constexpr std::array<std::string_view, 23> kOperatorColumns{
+    "op",      "dtype",    "out_dtype", "batch",  "m",     "n",      "k",       "h",
+    "w",       "ci",       "co",        "kh",     "kw",    "stride", "padding", "rows",
+    "columns", "elements", "devices",   "layers", "nodes", "input",  "output"};
 
 template <std::size_t n>
 bool holds(const std::array<std::string_view, n>& names, std::string_view name) {
@@ -257,6 +256,10 @@ void read_rows(MeasurementSet& set, SetFiles& files) {
     read.split = table.cell(row, "split");
     read.tile = {bounds_cell(table, row, "output_bounds"), bounds_cell(table, row, "kernel_bounds"),
                  bounds_cell(table, row, "input_bounds")};
+    if (read.is_program && read.tile != analytical::TileConfig{}) {
+      throw Error(fmt::format("{}: got a tile, expected none: programs have many kernels",
+                              table.where(row, "program")));
+    }
     try {
       read_values(table, row, read);
       const auto [first, is_new] = seen.emplace(duplicate_key(table, row, read), row.line);

@@ -5,8 +5,12 @@
 //   std::vector<Prediction> answers = predict(samples, model, device);
 //
 // A kernel is its own work; a program is its kernels with their launches, and its time their sum.
+// Physics a row must obey (analytical/roofline.h; check_physics): it takes at least 0.98 x the
+// speed of light, where arrays that fit a cache shared by all workers may be there already (timing
+// loops repeat a launch); its ratio to an estimate is not 10^3 or 10^6 times off the set's.
 #pragma once
 
+#include <cstddef>
 #include <deque>
 #include <optional>
 #include <string>
@@ -22,6 +26,7 @@ namespace tilecast::learned {
 struct WorkPart {
   ir::Kernel kernel;
   double launches = 1;
+  bool asynchronous = false;  // may run beside the parts after it (copies, collectives)
 };
 
 struct Work {
@@ -43,6 +48,7 @@ struct Sample {
 
 struct SampleSet {
   std::string name, hash, device;
+  std::string measured_on;  // what the set calls the rows' device: it, or one of its lineage
   Manifest manifest;
   std::deque<Work> works;
   std::vector<Sample> samples;
@@ -54,8 +60,9 @@ struct SampleOptions {
   int jobs = 1;
 };
 
-// The rows of `set` whose device is `device` (by name; all rows when the set has one device).
-// Throws Error where work cannot be built: file, row and column.
+// The rows of `set` whose device is `device`: by name, else by Device::lineage; all rows when the
+// set has one device. None: no samples. Throws Error where work cannot be built: file, row and
+// column.
 [[nodiscard]] SampleSet make_samples(const MeasurementSet& set, const hwdesc::Device& device,
                                      const SampleOptions& options = {});
 
@@ -73,7 +80,30 @@ struct Prediction {
   [[nodiscard]] Seconds comparable() const { return on_device + dispatch; }  // to Sample::measured
 };
 
-// One per sample, same order, whatever `jobs`. Distinct kernels are asked about once per tile.
+// The distinct questions (kernel, tile) of a set, found once: a calibration asks them many times.
+// Keeps references into `samples`. Thread-safe.
+class PredictionPlan {
+ public:
+  explicit PredictionPlan(const SampleSet& samples);
+
+  // One per sample, same order, whatever `jobs`.
+  [[nodiscard]] std::vector<Prediction> predict(const analytical::CostModel& model,
+                                                const hwdesc::Device& device, int jobs = 1) const;
+  [[nodiscard]] std::size_t questions() const { return queries_.size(); }
+
+ private:
+  struct Term {
+    std::size_t query = 0;
+    double launches = 1;
+  };
+
+  const SampleSet* samples_;
+  std::vector<analytical::KernelQuery> queries_;  // those of one kernel stand together
+  std::vector<Term> terms_;                       // of all samples, one after the other
+  std::vector<std::size_t> first_term_;           // by sample, and the end
+};
+
+// PredictionPlan(samples).predict(model, device, jobs).
 [[nodiscard]] std::vector<Prediction> predict(const SampleSet& samples,
                                               const analytical::CostModel& model,
                                               const hwdesc::Device& device, int jobs = 1);

@@ -215,6 +215,15 @@ class Extends : public testing::Test {
   std::filesystem::path folder_;
 };
 
+TEST_F(Extends, KnowsWhichDescriptionsAreTheSameMachine) {
+  write("fitted.yaml", "extends: base.yaml\ncalibration: {matrix: 0.9, source: a fit}\n");
+  EXPECT_THAT(load_device(write("named.yaml", "extends: fitted.yaml\nname: named\n")).lineage,
+              testing::ElementsAre("fitted", "base"));
+  const Device faster =
+      load_device(write("faster.yaml", "extends: fitted.yaml\nclock: 2 GHz\nsource: a guess\n"));
+  EXPECT_THAT(faster.lineage, testing::IsEmpty());
+}
+
 TEST_F(Extends, OverridesSingleKeysAndKeepsTheRest) {
   const Device device = load_device(write(
       "next.yaml", "extends: base.yaml\nmemory: {hbm: {bandwidth: 200 GB/s, source: a guess}}\n"));

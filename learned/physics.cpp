@@ -1,0 +1,194 @@
+#include "learned/physics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "analytical/analytical_model.h"
+#include "analytical/distinct_traffic.h"
+#include "analytical/parallel.h"
+#include "analytical/roofline.h"
+
+namespace tilecast::learned {
+namespace {
+
+constexpr double kLightMargin = 0.98;  // clocks and timers are not exact
+constexpr double kSlipMargin = 1.5;
+constexpr double kPlausibleRatio = 30;  // of a set's median time to the estimate
+constexpr std::size_t kReferenceRows = 101;
+
+struct Slip {
+  double factor;
+  std::string_view what;
+};
+constexpr std::array<Slip, 4> kSlips{
+    Slip{1e3, "1000 x too long: nanoseconds written where the column took microseconds?"},
+    Slip{1e6, "1e6 x too long: nanoseconds written where the column took milliseconds?"},
+    Slip{1e-3, "1000 x too short: microseconds in a column of nanoseconds?"},
+    Slip{1e-6, "1e6 x too short: milliseconds in a column of nanoseconds?"},
+};
+
+const Slip* slip_of(double ratio) {
+  const auto found = std::ranges::find_if(kSlips, [&](const Slip& slip) {
+    return ratio > slip.factor / kSlipMargin && ratio < slip.factor * kSlipMargin;
+  });
+  return found == kSlips.end() ? nullptr : &*found;
+}
+
+// The level that may still hold what the launch before left: not the workers' own ones.
+const hwdesc::MemoryLevel* warm_cache(const hwdesc::Device& device) {
+  const bool cached = device.execution != hwdesc::Execution::kScratchpad;
+  return cached && device.memory.size() > 2 ? &device.memory[1] : nullptr;
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// A typical ratio of time to estimate; 1 where the typical one is a slip itself.
+double reference(const std::vector<double>& ratios) {
+  const double typical = median(ratios);
+  const bool plausible = typical > 1 / kPlausibleRatio && typical < kPlausibleRatio;
+  return plausible ? typical : 1;
+}
+
+// Light alone is a poor estimate of small work: launches and latencies are added.
+double rough_s(const Sample& sample, const Work& work, Seconds light, const SampleSet& samples,
+               const hwdesc::Device& device) {
+  double launches = 0;
+  for (const WorkPart& part : work.parts) launches += part.launches;
+  const double each = device.dispatch.kernel_launch.value + 2 * device.main_memory().latency.value;
+  const Seconds host =
+      sample.holds_dispatch ? dispatch_of(work.op_class, samples.manifest, device) : Seconds{0};
+  return light.value + launches * each + host.value;
+}
+
+// The samples `picked`, alone.
+SampleSet subset(const SampleSet& samples, const std::vector<std::size_t>& picked) {
+  SampleSet some;
+  some.manifest = samples.manifest;
+  std::vector<std::size_t> moved(samples.works.size(), samples.works.size());
+  for (const std::size_t i : picked) {
+    Sample sample = samples.samples[i];
+    std::size_t& work = moved[sample.work];
+    if (work == samples.works.size()) {
+      work = some.works.size();
+      some.works.push_back(samples.works[sample.work]);
+    }
+    sample.work = work;
+    some.samples.push_back(std::move(sample));
+  }
+  return some;
+}
+
+// measured / analytical; 0 where the model does not answer.
+std::vector<double> analytical_ratios(const SampleSet& samples,
+                                      const std::vector<std::size_t>& picked,
+                                      const hwdesc::Device& device, int jobs) {
+  const SampleSet some = subset(samples, picked);
+  const std::vector<Prediction> answers =
+      predict(some, analytical::AnalyticalModel(), device, jobs);
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const double expected = answers[i].answered ? answers[i].comparable().value : 0;
+    ratios.push_back(expected > 0 ? some.samples[i].measured.value / expected : 0);
+  }
+  return ratios;
+}
+
+// What the rough estimate suspects, the analytical model confirms.
+std::vector<RowFault> unit_slips(const SampleSet& samples, const std::vector<Seconds>& light,
+                                 const hwdesc::Device& device, int jobs) {
+  std::vector<double> rough;
+  for (const Sample& sample : samples.samples) {
+    rough.push_back(sample.measured.value / rough_s(sample, samples.works[sample.work],
+                                                    light[sample.work], samples, device));
+  }
+  const double usual = reference(rough);
+  std::vector<std::size_t> suspects, others;
+  const std::size_t step = rough.size() / kReferenceRows + 1;
+  constexpr double kSuspicious = 100;
+  for (std::size_t i = 0; i < rough.size(); ++i) {
+    const double ratio = rough[i] / usual;
+    if (ratio > kSuspicious || ratio < 1 / kSuspicious) {
+      suspects.push_back(i);
+    } else if (i % step == 0) {
+      others.push_back(i);
+    }
+  }
+  std::vector<RowFault> faults;
+  if (suspects.empty()) return faults;
+  std::vector<double> trusted = analytical_ratios(samples, others, device, jobs);
+  std::erase(trusted, 0.0);
+  const double typical = trusted.empty() ? 1 : reference(trusted);
+  const std::vector<double> ratios = analytical_ratios(samples, suspects, device, jobs);
+  for (std::size_t i = 0; i < suspects.size(); ++i) {
+    const Slip* slip = slip_of(ratios[i] / typical);
+    if (slip == nullptr) continue;
+    const Sample& sample = samples.samples[suspects[i]];
+    faults.push_back({sample.line, RowFault::Kind::kUnitSlip,
+                      fmt::format("column 'runtime_ns': {:.4g} us on {} is {:.4g} x the estimate, "
+                                  "of this set typical is {:.3g} x; {}",
+                                  sample.measured.value * 1e6, samples.works[sample.work].name,
+                                  ratios[i], typical, slip->what),
+                      samples.measured_on});
+  }
+  return faults;
+}
+
+}  // namespace
+
+Seconds light_time(const Work& work, const hwdesc::Device& device) {
+  const hwdesc::MemoryLevel* cache = warm_cache(device);
+  Seconds total{0};
+  for (const WorkPart& part : work.parts) {
+    if (part.asynchronous) continue;
+    if (cache == nullptr) {
+      total += analytical::speed_of_light(part.kernel, device) * part.launches;
+      continue;
+    }
+    const analytical::Traffic traffic = analytical::distinct_traffic(part.kernel, device);
+    const double bytes = (traffic.read + traffic.write).value;
+    const double cold = bytes > 0 ? std::max(0.0, 1 - cache->capacity.value / bytes) : 0;
+    const double share = std::max(cold, device.main_memory().bandwidth / cache->bandwidth);
+    hwdesc::Device warm = device;
+    hwdesc::MemoryLevel& memory = warm.memory.front();
+    if (share < 1) {
+      memory.bandwidth = memory.bandwidth / share;
+      if (memory.write_bandwidth) memory.write_bandwidth = *memory.write_bandwidth / share;
+    }
+    total += analytical::speed_of_light(part.kernel, warm) * part.launches;
+  }
+  return total;
+}
+
+std::vector<RowFault> physics_faults(const SampleSet& samples, const hwdesc::Device& device,
+                                     int jobs) {
+  if (samples.samples.empty()) return {};
+  std::vector<Seconds> light(samples.works.size());
+  analytical::parallel_for(light.size(), jobs,
+                           [&](std::size_t i) { light[i] = light_time(samples.works[i], device); });
+  std::vector<RowFault> faults = unit_slips(samples, light, device, jobs);
+  const std::size_t slips = faults.size();
+  for (const Sample& sample : samples.samples) {
+    const Seconds least = light[sample.work];
+    if (sample.measured >= least * kLightMargin) continue;
+    const bool named = std::any_of(faults.begin(), faults.begin() + std::ptrdiff_t(slips),
+                                   [&](const RowFault& f) { return f.line == sample.line; });
+    if (named) continue;
+    faults.push_back({sample.line, RowFault::Kind::kFasterThanLight,
+                      fmt::format("column 'runtime_ns': {:.4g} us on the device for {}, expected "
+                                  "at least {:.4g} us: its bytes and FLOPs at the peaks of {}",
+                                  sample.measured.value * 1e6, samples.works[sample.work].name,
+                                  least.value * 1e6, device.name),
+                      samples.measured_on});
+  }
+  std::ranges::sort(faults, {}, &RowFault::line);
+  return faults;
+}
+
+}  // namespace tilecast::learned
