@@ -13,6 +13,7 @@ void add_simulate(CLI::App& app);
 void add_explain(CLI::App& app);
 void add_kernels(CLI::App& app);
 void add_hw(CLI::App& app);
+void add_import(CLI::App& app);
 void add_ops(CLI::App& app);
 void add_tiles(CLI::App& app);
 

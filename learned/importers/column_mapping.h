@@ -1,0 +1,68 @@
+// The YAML that says how somebody's tables become a measurement set: the fields of the manifest,
+// and for each table where its columns come from.
+//
+//   name: bmm_t4
+//   source: where the numbers are from
+//   licence: MIT
+//   timing: device                         or host: run times hold the dispatch
+//   how_timed: CUDA events
+//   device: t4                             or `devices: {Tesla T4: t4}` with a column `device`
+//   dispatch: {softmax: 12 us}             floors per op class, host timing only
+//   dtype: f32                             for rows without one
+//   tables:
+//     - files: bmm_*.csv                   patterns (* and ?) of file names; without: every file
+//       where: {column: OPName, in: [bmm]} rows to take; also `not_in`, or `not_empty: COLUMN`
+//       columns: {op: {constant: matmul}, m: M, ...}      learned/importers/column_rule.h
+//       keep: [CUDA Version]               columns kept as x_cuda_version
+//
+// Strict, as every YAML here: `file:line:col: key: got ..., expected ...`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "learned/importers/column_rule.h"
+#include "learned/measurement_set.h"
+
+namespace tilecast::learned {
+
+struct RowFilter {
+  std::string where, column;
+  std::vector<std::string> values;  // empty: any text but the empty one
+  bool keep_listed = true;          // false: the rows whose value is listed are left out
+  std::size_t index = 0;            // once bound
+
+  [[nodiscard]] bool passes(const std::vector<std::string_view>& cells) const;
+};
+
+struct TableMapping {
+  std::vector<std::string> files;  // patterns; empty: every file
+  std::vector<RowFilter> filters;
+  std::vector<ColumnRule> rules;
+
+  [[nodiscard]] bool knows(const std::string& file_name) const;
+  void bind(const std::vector<std::string>& columns);  // throws Error
+};
+
+struct ColumnMapping {
+  Manifest manifest;
+  std::vector<TableMapping> tables;
+
+  // The table for a file, by its name without folders; null when no pattern fits.
+  [[nodiscard]] const TableMapping* find(const std::string& path) const;
+  // Columns of measurements.csv, in the order they are first named.
+  [[nodiscard]] std::vector<std::string> targets() const;
+};
+
+// `name_or_path`: a path (has a '/' or ends in .yaml), or a mapping that comes with Tilecast, in
+// `imports` beside the presets of devices. Throws Error.
+[[nodiscard]] ColumnMapping read_column_mapping(const std::string& name_or_path);
+[[nodiscard]] std::string find_mapping(const std::string& name_or_path);  // its path
+[[nodiscard]] std::vector<std::string> shipped_mappings();
+
+// The fields of a manifest among the entries of `root`; other keys are an Error, but for `others`.
+[[nodiscard]] Manifest read_manifest_fields(const hwdesc::ConfigNode& root,
+                                            const std::vector<std::string_view>& others);
+
+}  // namespace tilecast::learned

@@ -1,0 +1,78 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "learned/importers/column_mapping.h"
+#include "learned/importers/csv_stream.h"
+#include "learned/importers/importer.h"
+#include "learned/importers/mapped_rows.h"
+#include "learned/importers/set_writer.h"
+
+namespace tilecast::learned {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Folders stand for the files in them that the mapping knows, in order of name.
+std::vector<std::string> expand(const std::vector<std::string>& inputs,
+                                const ColumnMapping& mapping) {
+  std::vector<std::string> files;
+  for (const std::string& input : inputs) {
+    std::error_code failure;
+    if (!fs::is_directory(input, failure)) {
+      if (mapping.find(input) == nullptr) {
+        throw Error(
+            fmt::format("{}: no table of the mapping is for a file of this name; see its "
+                        "`files:`",
+                        input));
+      }
+      files.push_back(input);
+      continue;
+    }
+    std::vector<std::string> found;
+    for (const auto& entry : fs::directory_iterator(input, failure)) {
+      const std::string path = entry.path().string();
+      if (entry.is_regular_file(failure) && mapping.find(path) != nullptr) found.push_back(path);
+    }
+    if (found.empty()) {
+      throw Error(
+          fmt::format("{}: the folder has no file the mapping knows; see its `files:`", input));
+    }
+    std::sort(found.begin(), found.end());
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return files;
+}
+
+}  // namespace
+
+void ImportReport::add_bad(const Error& error) {
+  ++bad;
+  if (messages.size() < kMaxMessages) messages.emplace_back(error.what());
+}
+
+ImportReport import_operators(const std::vector<std::string>& inputs, const std::string& mapping,
+                              const ImportOptions& options) {
+  const ColumnMapping columns = read_column_mapping(mapping);
+  const std::vector<std::string> files = expand(inputs, columns);
+  SetWriter writer(options.output, options.force);
+  ImportReport report;
+  const std::vector<std::string> targets = columns.targets();
+  writer.begin_rows(targets);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    CsvStream source(files[i]);
+    const auto progress = [&](double done) {
+      options.progress((static_cast<double>(i) + done) / static_cast<double>(files.size()));
+    };
+    add_mapped_rows(source, *columns.find(files[i]), targets,
+                    {writer, report, options.keep_going, progress});
+  }
+  if (report.rows == 0) {
+    throw Error(fmt::format("{}: no row is a measurement; nothing is written", files.front()));
+  }
+  writer.commit(columns.manifest);
+  return report;
+}
+
+}  // namespace tilecast::learned

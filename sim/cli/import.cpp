@@ -1,0 +1,127 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+
+#include "learned/importers/column_mapping.h"
+#include "learned/importers/importer.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+#include "sim/cli/progress.h"
+
+namespace tilecast::sim::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> inputs;
+  std::string mapping, modules, format;
+  learned::ImportOptions options;
+};
+using Import = learned::ImportReport (*)(const Arguments&, const learned::ImportOptions&);
+
+// Percent by percent on the terminal.
+class Percent {
+ public:
+  explicit Percent(const std::string& what) : progress_(what + ": percent", 100) {}
+  void show(double done) {
+    for (; shown_ < static_cast<int>(done * 100); ++shown_) progress_.step();
+  }
+
+ private:
+  Progress progress_;
+  int shown_ = 0;
+};
+
+void print(const learned::ImportReport& report, const Arguments& arguments) {
+  for (const std::string& message : report.messages) {
+    fmt::print(stderr, "left out: {}\n", message);
+  }
+  const auto unnamed = report.bad - static_cast<std::int64_t>(report.messages.size());
+  if (unnamed > 0) fmt::print(stderr, "left out: {} more rows in error\n", unnamed);
+  for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
+  learned::CsvTable table{arguments.options.output, {"what", "rows"}, {}};
+  const auto add = [&](const std::string& what, std::int64_t rows) {
+    table.rows.push_back({0, {what, fmt::format("{}", rows)}});
+  };
+  add("written to " + arguments.options.output, report.rows);
+  for (const auto& [reason, rows] : report.left_out) add("left out: " + reason, rows);
+  if (report.bad > 0) add("left out: rows in error", report.bad);
+  write_rows({.format = arguments.format, .file = {}}, table, "tilecast.import/1");
+}
+
+CLI::App& add_format(CLI::App& verb, const char* name, const char* what, Import import) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App& format = *verb.add_subcommand(name, what);
+  format.add_option("inputs", arguments->inputs, "files, plain or .gz")
+      ->required()
+      ->type_name("FILE");
+  format.add_option("-o,--output", arguments->options.output, "folder to make")
+      ->required()
+      ->type_name("FOLDER");
+  format
+      .add_option("-m,--mapping", arguments->mapping,
+                  "YAML that describes the data: a path, or the name of a shipped one")
+      ->required()
+      ->type_name("YAML");
+  format.add_flag("--force", arguments->options.force, "replace a measurement set that is there");
+  format.add_flag("--keep-going", arguments->options.keep_going,
+                  "list bad rows and leave them out");
+  arguments->format = "table";
+  format.add_option("-f,--format", arguments->format, "form of the summary")
+      ->check(CLI::IsMember({"table", "json", "csv"}))
+      ->capture_default_str();
+  if (std::string_view(name) == "tiles") {
+    format
+        .add_option("--modules", arguments->modules, "folder of the HLO files (that of the runs)")
+        ->type_name("FOLDER");
+  }
+  format.callback([arguments, import] {
+    learned::ImportReport report;
+    {
+      Percent percent("importing");
+      learned::ImportOptions options = arguments->options;
+      options.progress = [&](double done) { percent.show(done); };
+      report = import(*arguments, options);
+    }
+    print(report, *arguments);
+  });
+  return format;
+}
+
+learned::ImportReport operators(const Arguments& arguments, const learned::ImportOptions& options) {
+  return learned::import_operators(arguments.inputs, arguments.mapping, options);
+}
+
+learned::ImportReport tiles(const Arguments& arguments, const learned::ImportOptions& options) {
+  if (arguments.inputs.size() != 1) throw UsageError("expected one CSV of tile runs");
+  const std::string& runs = arguments.inputs.front();
+  const std::string folder = std::filesystem::path(runs).parent_path().string();
+  return learned::import_tiles({.runs = runs,
+                                .modules = arguments.modules.empty() ? folder : arguments.modules,
+                                .manifest = arguments.mapping},
+                               options);
+}
+
+}  // namespace
+
+void add_import(CLI::App& app) {
+  CLI::App& verb = *app.add_subcommand("import", "measurements of others as a measurement set");
+  verb.require_subcommand(1);
+  add_format(verb, "operators", "tables of operators and their times (CSV)", operators)
+      .footer(
+          "A folder stands for its files that the mapping knows. Shipped mappings are in\n"
+          "configs/imports; learned/importers/column_mapping.h explains how to write one.\n"
+          "Example:\n"
+          "  tilecast import operators --mapping neusight -o sets/neusight data/neusight");
+  add_format(verb, "tiles", "HLO kernels and the tiles that were run (CSV)", tiles)
+      .footer(
+          "Columns: file (HLO, beside the CSV or in --modules), compute_time_ns, output_bounds,\n"
+          "kernel_bounds, input_bounds; error, config_index, is_default, iteration_bounds.\n"
+          "Runs that failed or have no bounds are counted and left out.\n"
+          "Example:\n"
+          "  tilecast import tiles --mapping tpu_v3_tiles -o sets/tiles data/tile_runs.csv");
+  verb.footer("tilecast import FORMAT --help shows an example of each.");
+}
+
+}  // namespace tilecast::sim::cli
