@@ -42,7 +42,8 @@ double packed_positions(double positions, double contraction, double rows) {
 }  // namespace
 
 ComputeModel::ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& device,
-                           const IterationSpace& space, const Footprints& footprints)
+                           const IterationSpace& space, const Footprints& footprints,
+                           std::span<const int> times)
     : device_(&device), space_(&space) {
   const std::size_t groups = footprints.groups().size();
   before_.resize(groups);
@@ -60,7 +61,9 @@ ComputeModel::ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& devic
   }
   for (std::size_t i = 0; i < kernel.ops().size(); ++i) {
     if (space.matrix && OpId(i) == space.matrix->op) continue;
-    add_op_work(kernel, OpId(i), device, footprints, prologue[i] ? before_ : after_);
+    for (int t = 0; t < (times.empty() ? 1 : times[i]); ++t) {
+      add_op_work(kernel, OpId(i), device, footprints, prologue[i] ? before_ : after_);
+    }
   }
   if (space.anchor.valid()) anchor_group_ = footprints.group_of(space.anchor);
   if (space.matrix) {

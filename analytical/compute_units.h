@@ -29,8 +29,9 @@ struct ElementWork {
 
 class ComputeModel {
  public:
+  // `times`: by op, how often it is computed; empty: every op once.
   ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& device, const IterationSpace& space,
-               const Footprints& footprints);
+               const Footprints& footprints, std::span<const int> times = {});
 
   // False when the kernel has none, or the unit cannot take its element type: then the vector unit
   // does the multiply-adds.

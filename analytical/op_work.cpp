@@ -14,9 +14,9 @@ using ir::Opcode;
 using ir::OpId;
 using ir::Shape;
 
-double cost_of(const std::map<std::string, double>& table, Opcode opcode) {
+double cost_of(const std::map<std::string, double>& table, Opcode opcode, double otherwise = 1) {
   const auto found = table.find(std::string(ir::name(opcode)));
-  return found == table.end() ? 1.0 : found->second;
+  return found == table.end() ? otherwise : found->second;
 }
 
 bool minor_is_reduced(const Op& op, const Shape& input) {
@@ -128,6 +128,7 @@ void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
       break;
     case OpClass::kTranscendental:
       work.transcendental += cost_of(device.transcendental.op_cost, op.opcode);
+      work.vector += cost_of(device.vector.op_cycles, op.opcode, 0);
       break;
     case OpClass::kReduction:
       add_reduction(kernel, op, group, input_group, by_group);

@@ -1,9 +1,11 @@
 // What each op of a kernel asks of the compute units besides the matrix unit, per element.
 //
-// Elementwise ops are one vector operation (or the device's `op_cycles`), transcendentals go to the
-// transcendental unit, reductions are one operation per input element plus a cross-lane reduction
-// when the minor dimension is reduced, and ops that move elements between lanes (transposes and
-// reshapes of the minor dimension, gathers, sorts) go to the cross-lane unit.
+// Elementwise ops are one vector operation (or the device's `op_cycles`). Transcendentals go to the
+// transcendental unit, and where the device lists them in `op_cycles` also to the vector unit:
+// range reduction and polynomial around the special-function result. Reductions are one operation
+// per input element plus a cross-lane reduction when the minor dimension is reduced, and ops that
+// move elements between lanes (transposes and reshapes of the minor dimension, gathers, sorts) go
+// to the cross-lane unit.
 #pragma once
 
 #include <vector>

@@ -36,7 +36,11 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
     : device_(&device),
       space_(make_iteration_space(kernel, device.native_tile)),
       footprints_(kernel, space_),
+      passes_(space_.matrix || device.execution != hwdesc::Execution::kSimt
+                  ? Passes{}
+                  : passes_of(kernel, footprints_)),
       compute_(kernel, device, space_, footprints_) {
+  if (passes_.count > 1) looped_.emplace(kernel, device, space_, footprints_, passes_.times);
   const auto rates = [&](const hwdesc::MemoryLevel& level, const hwdesc::TransferEngine& engine) {
     const double latency = level.latency.value;
     const double write = level.write_bandwidth.value_or(level.bandwidth).value;
@@ -62,6 +66,7 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
       input.in_loop |= space_.loops[i].reduction && (input.stream.loops >> i & 1U) != 0;
     }
     input.whole_bytes = whole_bytes(input.stream.array);
+    if (looped_) input.again = passes_.times[input.stream.op.index()] - 1;
     input_bytes_ += input.whole_bytes;
     inputs_.push_back(std::move(input));
   }
@@ -94,6 +99,11 @@ SimtModel::Block SimtModel::prepare(const TileConfig& tile, std::span<Extents> g
     (loop.reduction ? block.covered_steps : block.covered_blocks) *= covered;
     (loop.reduction ? block.steps : block.blocks) *= std::ceil(covered);
   }
+  for (std::size_t i = 0; looped_ && i < space_.loops.size(); ++i) {
+    const bool along_row = (passes_.reduced_loops >> i & 1U) != 0;
+    block.cut |= along_row && block.extents[i] < space_.loops[i].size;
+  }
+  block.held = !looped_ || (!block.cut && passes_.row_elements <= kHeldRowElements);
   footprints_.evaluate(block.extents, groups);
   for (const Input& input : inputs_) {
     (input.in_loop ? block.step_bytes : block.once_bytes) +=
@@ -112,6 +122,10 @@ SimtModel::Block SimtModel::prepare(const TileConfig& tile, std::span<Extents> g
 void SimtModel::set_needs(std::span<const Extents> groups, Block& block) const {
   const double registers = device_->multiplexing.registers_per_worker.value;
   const double capacity = registers > 0 ? registers : worker_memory(*device_).capacity.value;
+  if (!block.held) {
+    block.resident = std::max(device_->multiplexing.max_resident, 1);
+    return;
+  }
   if (!space_.matrix) {
     const double bytes = block.once_bytes + block.out_bytes;
     block.excess_bytes = std::max(0.0, bytes - capacity);
@@ -173,7 +187,7 @@ double SimtModel::shared_memory_s(const LoopSizes& extents) const {
 
 SimtModel::Uses SimtModel::uses(const Block& block, std::span<const Extents> groups) const {
   Uses use;
-  use.finish = compute_.epilogue(groups);
+  use.finish = (block.held ? compute_ : *looped_).epilogue(groups);
   if (space_.matrix) {
     use.iteration = compute_.prologue(groups);
     const UnitCycles product = multiply(block.extents);
@@ -233,6 +247,22 @@ double SimtModel::reuse(const Input& input, const Block& block, const WaveShape&
   return std::clamp(shared, 1.0, std::max(wave_blocks, 1.0));
 }
 
+// What all blocks read between two passes over the same row: one row for each block in flight, all
+// input when passes are launches.
+double SimtModel::bytes_between_passes(const Block& block, std::span<const Extents> groups) const {
+  if (block.cut) return input_bytes_;
+  double rows = 1;
+  for (std::size_t i = 0; i < space_.loops.size(); ++i) {
+    if ((passes_.reduced_loops >> i & 1U) == 0) rows *= static_cast<double>(block.extents[i]);
+  }
+  double row_bytes = 0;
+  for (const Input& input : inputs_) {
+    if (input.again == 0) continue;
+    row_bytes += region_bytes(input.stream.array, groups[input.stream.group]) / rows;
+  }
+  return std::min(device_->multiplexing.workers * block.resident * row_bytes, input_bytes_);
+}
+
 SimtModel::Traffic SimtModel::traffic(const Block& block, const Launch& launch, double splits,
                                       std::span<const Extents> groups) const {
   const double together = std::max(1.0, launch.wave_blocks / splits);
@@ -240,6 +270,8 @@ SimtModel::Traffic SimtModel::traffic(const Block& block, const Launch& launch, 
   const double clustered = std::min<double>(together, device_->multiplexing.cluster_blocks);
   const WaveShape cluster = shape_of_wave(block, clustered, groups);
   const double missed = miss_share(cache_capacity_, input_bytes_);
+  const double missed_again =
+      block.held ? 0 : repeated_miss_share(cache_capacity_, bytes_between_passes(block, groups));
   Traffic moved;
   for (const Input& input : inputs_) {
     const double loaded = region_bytes(input.stream.array, groups[input.stream.group]) *
@@ -249,6 +281,9 @@ SimtModel::Traffic SimtModel::traffic(const Block& block, const Launch& launch, 
     const double multicast = input.in_loop ? reuse(input, block, cluster, clustered) : 1;
     moved.cache_read += loaded / multicast;
     moved.dram_read += once + (by_wave - once) * missed;
+    if (block.held) continue;
+    moved.cache_read += loaded * input.again;
+    moved.dram_read += once * input.again * missed_again;
   }
   moved.cache_read += block.excess_bytes * block.covered_blocks * block.covered_steps;
   moved.cache_write = block.out_bytes * block.covered_blocks;

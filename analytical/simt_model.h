@@ -13,10 +13,13 @@
 // than the workers hold; its partial sums then go through the shared cache. With one wave shape,
 // one resident block and no shared cache this is ALCOP's formula, see
 // tests/analytical/simt_model_test.cpp. Matrix work is padded to the unit's instruction shape.
+// Rows too long to be held go through the block once per pass (simt_passes.h), from the shared
+// cache as far as it keeps the rows in flight; a tile that cuts such rows makes each pass a launch.
 #pragma once
 
 #include "analytical/compute_units.h"
 #include "analytical/simt_launch.h"
+#include "analytical/simt_passes.h"
 #include "analytical/streams.h"
 #include "analytical/tile_model.h"
 
@@ -42,6 +45,7 @@ class SimtModel final : public TileModel {
     MemoryStream stream;
     bool in_loop = false;  // loaded again every step
     double whole_bytes = 0;
+    double again = 0;  // further passes over it, when rows are not held
   };
   struct Rates {
     double read = 1, write = 1, latency_s = 0;
@@ -53,6 +57,8 @@ class SimtModel final : public TileModel {
     double covered_blocks = 1, covered_steps = 1;          // of whole tiles: size / extent
     double step_bytes = 0, once_bytes = 0, out_bytes = 0;  // per block
     double excess_bytes = 0;                               // what does not fit and is loaded again
+    bool held = true;  // rows stay in registers from pass to pass
+    bool cut = false;  // rows are spread over blocks: every pass is a kernel of its own
     BlockNeeds needs;
     double resident = 1;
   };
@@ -72,6 +78,8 @@ class SimtModel final : public TileModel {
 
   [[nodiscard]] Block prepare(const TileConfig& tile, std::span<Extents> groups) const;
   void set_needs(std::span<const Extents> groups, Block& block) const;
+  [[nodiscard]] double bytes_between_passes(const Block& block,
+                                            std::span<const Extents> groups) const;
   [[nodiscard]] Uses uses(const Block& block, std::span<const Extents> groups) const;
   [[nodiscard]] UnitCycles multiply(const LoopSizes& extents) const;
   [[nodiscard]] double shared_memory_s(const LoopSizes& extents) const;
@@ -90,7 +98,9 @@ class SimtModel final : public TileModel {
   const hwdesc::Device* device_;
   IterationSpace space_;
   Footprints footprints_;
+  Passes passes_;
   ComputeModel compute_;
+  std::optional<ComputeModel> looped_;  // rows not held: what passes need is computed again
   std::vector<Input> inputs_;
   std::vector<MemoryStream> outputs_;
   double input_bytes_ = 0, output_bytes_ = 0;

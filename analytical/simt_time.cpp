@@ -89,7 +89,12 @@ SimtModel::Breakdown SimtModel::run(const Block& block, double splits, BoundMask
   const double overhead = kept(Bound::kOverhead, overhead_s_);
   // Streaming blocks start whenever another ends, so their transfers are not in step with a wave.
   const double in_step = space_.matrix ? b.path_s : 0;
-  const double recurrence = (launch.waves * steps * (latency + step_s) + in_step) / stages_;
+  const double passes = passes_.count;
+  const double pass_s =  // a pass waits for the one before
+      block.held || block.cut ? 0
+                              : (passes - 1) * (kept(Bound::kLatency, cache_.latency_s) + overhead);
+  const double recurrence =
+      (launch.waves * (steps * (latency + step_s) + pass_s) + in_step) / stages_;
   const double sequence = launch.waves * (steps * (step_s + overhead) + use.finish_s);
   const double busy_s = std::max(b.path_s, b.units_s);
   const double chain_s = std::max(recurrence, sequence);
@@ -103,8 +108,8 @@ SimtModel::Breakdown SimtModel::run(const Block& block, double splits, BoundMask
         (kept(Bound::kOnChip, first / cache_.read) + kept(Bound::kOnChip, last / cache_.write)) /
         launch.resident;
   }
-  b.busy[index_of(Bound::kFillDrain)] = kept(Bound::kFillDrain, ends);
-  const double launches = splits > 1 ? 2 : 1;
+  const double launches = block.cut ? passes : splits > 1 ? 2 : 1;
+  b.busy[index_of(Bound::kFillDrain)] = kept(Bound::kFillDrain, block.cut ? passes * ends : ends);
   b.busy[index_of(Bound::kOverhead)] =
       kept(Bound::kOverhead, launches * device_->dispatch.kernel_launch.value);
   b.total_s = b.busy[index_of(Bound::kOverhead)] + std::max(busy_s, chain_s) +
