@@ -95,7 +95,7 @@ struct MeasurementSet {
 // Error for texts that YAML of ours cannot hold (control characters).
 [[nodiscard]] std::string manifest_text(const Manifest& manifest);
 
-// "op=matmul m=64 n=64 k=64 dtype=bf16": the cells that say which operator a row ran; equal for
+// "op=matmul dtype=bf16 m=64 n=64 k=64": the cells that say which operator a row ran; equal for
 // equal work. Empty for rows of files.
 [[nodiscard]] std::string operator_key(const CsvTable& table, const CsvRow& row);
 

@@ -30,7 +30,7 @@ struct WorkPart {
 };
 
 struct Work {
-  std::string name;      // "fusion.191", "matmul m=64 n=12288 k=12288", program name
+  std::string name;      // "fusion.191", "matmul bf16 m=64 n=12288", program name
   std::string op_class;  // "matmul", "softmax", "convolution_fusion", "loop_fusion", "program" ...
   std::string family;    // shape family or program family: what splits keep together
   std::string fingerprint;      // equal work has equal fingerprints, across sets

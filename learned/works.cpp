@@ -42,7 +42,7 @@ bool is_whole_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// "matmul m=64 n=12288": the operator, then its cells; with `bucketed`, sizes as powers of two.
+// "matmul bf16 m=64 n=12288": the operator, then its cells; with `bucketed`, sizes as powers of two.
 std::string describe_operator(const std::string& key, bool bucketed) {
   std::string text;
   for (std::size_t at = 0; at < key.size();) {
@@ -52,6 +52,8 @@ std::string describe_operator(const std::string& key, bool bucketed) {
     at = end + 1;
     if (cell.starts_with("op=")) {
       text += cell.substr(3);
+    } else if (cell.starts_with("dtype=")) {
+      text += fmt::format(" {}", cell.substr(equals + 1));
     } else if (const std::string_view value = cell.substr(equals + 1);
                bucketed && is_whole_number(value) && value.size() < 18) {
       std::int64_t power = 1;
