@@ -14,6 +14,7 @@ foreach(folder diag ir hwdesc analytical learned sim)
           FILES_MATCHING PATTERN "*.h")
 endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/devices ${PROJECT_SOURCE_DIR}/configs/programs
+        ${PROJECT_SOURCE_DIR}/configs/references
         DESTINATION ${CMAKE_INSTALL_DATADIR}/tilecast
         FILES_MATCHING PATTERN "*.yaml" PATTERN "*.hlo")
 install(EXPORT tilecastTargets NAMESPACE tilecast::

@@ -210,7 +210,10 @@ void add_answers(ScoreSheet& sheet, std::span<const Answers> per_column) {
       joiner.row(samples, samples.samples[i]).predicted_s[column] = usable_time(predictions[i]);
     }
   }
-  sheet.sets.back().rows = sheet.rows.size() - before;
+  ScoredSet& set = sheet.sets.back();
+  set.rows = sheet.rows.size() - before;
+  set.with_dispatch = static_cast<std::size_t>(
+      std::ranges::count_if(first.samples, [](const Sample& s) { return s.holds_dispatch; }));
 }
 
 Evaluation evaluate(const ScoreSheet& sheet, const EvaluationOptions& options) {

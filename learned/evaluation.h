@@ -23,8 +23,9 @@ namespace tilecast::learned {
 struct ScoredSet {
   std::string name, hash, device;
   Manifest manifest;
-  std::vector<RowFault> faults;  // rows left out
-  std::size_t rows = 0;          // rows kept
+  std::vector<RowFault> faults;   // rows left out
+  std::size_t rows = 0;           // rows kept
+  std::size_t with_dispatch = 0;  // of them: hold a host dispatch nobody measured
 };
 
 struct ScoredWork {

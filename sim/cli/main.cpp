@@ -70,6 +70,7 @@ int run(int argc, char** argv) {
   add_hw(app);
   add_ops(app);
   add_tiles(app);
+  add_evaluate(app);
   add_import(app);
   app.footer("Start with: tilecast hw list, then tilecast simulate --device DEVICE model.hlo");
   try {

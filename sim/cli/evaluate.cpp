@@ -1,0 +1,156 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "diag/error.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+#include "sim/cli/progress.h"
+#include "sim/evaluation_report.h"
+#include "sim/views/evaluation.h"
+#include "sim/views/model_card.h"
+
+namespace tilecast::sim::cli {
+namespace {
+
+using learned::Breakdown;
+
+constexpr int kMaxDraws = 100'000;
+
+struct Arguments {
+  std::vector<std::string> sets, models, by = {"class"};
+  DeviceOptions devices;
+  OutputOptions output;
+  std::string card, references;
+  bool faults = false, doubted = false, show_references = false;
+  learned::BootstrapOptions bootstrap;
+  int jobs = 1;
+};
+
+struct Choice {
+  std::string model;
+  std::size_t device = 0;
+};
+
+// Without --model: both models on the first device, and the analytical one on the others.
+std::vector<Choice> choices(const Arguments& arguments, std::size_t devices) {
+  std::vector<Choice> result;
+  for (std::size_t device = 0; device < devices; ++device) {
+    if (!arguments.models.empty()) {
+      for (const std::string& model : arguments.models) result.push_back({model, device});
+      continue;
+    }
+    if (device == 0) result.push_back({"roofline", device});
+    result.push_back({"analytical", device});
+  }
+  return result;
+}
+
+// The models of the first device go by their own name, those of others by the device's.
+std::string column_name(const Choice& choice, const hwdesc::Device& device) {
+  if (choice.device == 0) return choice.model;
+  return choice.model == "analytical" ? device.name
+                                      : fmt::format("{} {}", choice.model, device.name);
+}
+
+std::vector<Breakdown> breakdowns(const std::vector<std::string>& names) {
+  constexpr Breakdown kChoices[] = {Breakdown::kOpClass, Breakdown::kSize, Breakdown::kSplit,
+                                    Breakdown::kKernel};
+  std::vector<Breakdown> result;
+  for (const std::string& name : names) {
+    const auto* found = std::ranges::find_if(
+        kChoices, [&](Breakdown candidate) { return learned::name(candidate) == name; });
+    if (found == std::end(kChoices)) {
+      throw UsageError(fmt::format("--by: got '{}', expected class, size, split or kernel", name));
+    }
+    result.push_back(*found);
+  }
+  return result;
+}
+
+EvaluationReport make_report(const Arguments& arguments) {
+  std::vector<hwdesc::Device> devices = load_devices(arguments.devices);
+  std::vector<ModelColumn> columns;
+  for (const Choice& choice : choices(arguments, devices.size())) {
+    std::string name = column_name(choice, devices[choice.device]);
+    const auto same = std::ranges::count(columns, name, &ModelColumn::name);
+    if (same > 0) name += fmt::format(" #{}", choice.device + 1);
+    columns.push_back({name, choice.model, choice.device, make_model(choice.model)});
+  }
+  Progress progress("evaluate", arguments.sets.size() * columns.size());
+  EvaluateSetsOptions options;
+  options.evaluation = {
+      .by = breakdowns(arguments.by), .bootstrap = arguments.bootstrap, .jobs = arguments.jobs};
+  options.check_physics = !arguments.doubted;
+  options.step = [&progress] { progress.step(); };
+  EvaluationReport report =
+      evaluate_sets(arguments.sets, std::move(devices), std::move(columns), options);
+  for (const ir::Note& note : override_notes(arguments.devices)) report.notes.push_back(note.what);
+  if (arguments.show_references) {
+    report.references = learned::read_references(
+        arguments.references.empty() ? learned::reference_folder() : arguments.references);
+  }
+  return report;
+}
+
+void run(const Arguments& arguments) {
+  const EvaluationReport report = make_report(arguments);
+  const views::EvaluationViewOptions view{.faults = arguments.faults};
+  if (!arguments.card.empty()) {
+    write({.format = "markdown", .file = arguments.card}, views::model_card(report));
+  }
+  const std::string& format = arguments.output.format;
+  write(arguments.output, format == "json"  ? views::evaluation_json(report, view)
+                          : format == "csv" ? views::evaluation_csv(report)
+                                            : views::evaluation_text(report, view));
+}
+
+void add_options(CLI::App& verb, Arguments& arguments) {
+  verb.add_option("sets", arguments.sets, "folders of measurements (tilecast import makes them)")
+      ->required()
+      ->type_name("SET");
+  add_device_options(verb, arguments.devices, Devices::kOneOrMore);
+  verb.add_option("--model", arguments.models,
+                  "what predicts; repeat it; without it: roofline and analytical")
+      ->check(CLI::IsMember({"analytical", "roofline"}))
+      ->allow_extra_args(false);
+  verb.add_option("--by", arguments.by, "tables besides the whole: class, size, split, kernel")
+      ->delimiter(',')
+      ->capture_default_str();
+  verb.add_option("--card", arguments.card, "write a model card (Markdown) too")->type_name("FILE");
+  verb.add_flag("--faults", arguments.faults, "list every row that was left out, and why");
+  verb.add_flag("--doubted", arguments.doubted, "score rows that only physics doubts, too");
+  verb.add_flag("--references", arguments.show_references,
+                "show what others published, marked as theirs");
+  verb.add_option("--references-from", arguments.references, "other file or folder of references")
+      ->type_name("PATH");
+  verb.add_option("--draws", arguments.bootstrap.draws, "resamples behind an interval")
+      ->check(CLI::Range(1, kMaxDraws))
+      ->capture_default_str();
+  verb.add_option("--seed", arguments.bootstrap.seed, "of the resamples")->capture_default_str();
+  add_output_options(verb, arguments.output, {"table", "json", "csv"});
+  add_jobs_option(verb, arguments.jobs);
+}
+
+}  // namespace
+
+void add_evaluate(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App& verb = *app.add_subcommand("evaluate", "how far models are off measurements");
+  add_options(verb, *arguments);
+  verb.footer(
+      "Every model is scored on the same rows. Columns are models x devices: those of the first\n"
+      "device are called by the model, those of further ones (a calibrated copy) by the device.\n"
+      "MAPE, median and p90 APE, bias (geometric mean of predicted / measured), Kendall tau-b, "
+      "and\n"
+      "for kernels with several tiles measured Tile-Size APE, top-k slowdown and best in top k;\n"
+      "brackets are 95 % bootstrap intervals. JSON and CSV hold fractions, the table %.\n"
+      "Examples:\n"
+      "  tilecast evaluate --device DEVICE sets/matmul --by class,size\n"
+      "  tilecast evaluate -d DEVICE -d calibrated.yaml sets/* --by split --card card.md\n"
+      "  tilecast evaluate -d DEVICE sets/tiles --by kernel --format csv -o scores.csv");
+  verb.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace tilecast::sim::cli

@@ -1,0 +1,108 @@
+#include "sim/evaluation_report.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "diag/error.h"
+
+namespace tilecast::sim {
+namespace {
+
+using learned::Answers;
+using learned::SampleSet;
+using learned::Stratum;
+
+// The samples of one set on every device, and what every column says about them.
+void answer(const learned::MeasurementSet& set, EvaluationReport& report,
+            const EvaluateSetsOptions& options) {
+  std::vector<SampleSet> samples;
+  samples.reserve(report.devices.size());
+  for (const hwdesc::Device& device : report.devices) {
+    samples.push_back(learned::make_samples(
+        set, device, {.check_physics = options.check_physics, .jobs = options.evaluation.jobs}));
+    if (samples.back().samples.empty()) {
+      report.notes.push_back(
+          fmt::format("{}: no row to score on {}", set.manifest.name, device.name));
+    }
+  }
+  std::vector<std::vector<learned::Prediction>> predictions;
+  std::vector<Answers> answers;
+  predictions.reserve(report.columns.size());
+  for (const ModelColumn& column : report.columns) {
+    predictions.push_back(learned::predict(samples[column.device], *column.answers,
+                                           report.devices[column.device], options.evaluation.jobs));
+    answers.push_back({samples[column.device], predictions.back()});
+    if (options.step) options.step();
+  }
+  learned::add_answers(report.sheet, answers);
+}
+
+void add_notes(EvaluationReport& report) {
+  for (const learned::ScoredSet& set : report.sheet.sets) {
+    if (!set.faults.empty()) {
+      report.notes.push_back(fmt::format("{}: {} rows left out: {}", set.name, set.faults.size(),
+                                         fault_summary(set.faults)));
+    }
+    if (set.with_dispatch > 0) {
+      report.notes.push_back(
+          fmt::format("{}: {} of {} rows hold the host's dispatch, unmeasured; they are compared "
+                      "with the model's time plus a dispatch floor",
+                      set.name, set.with_dispatch, set.rows));
+    }
+  }
+  const Stratum& all = report.evaluation.strata.front();
+  for (std::size_t i = 0; i < report.columns.size(); ++i) {
+    const learned::Scores& scores = all.columns[i];
+    if (scores.answered < all.rows_measured) {
+      report.notes.push_back(fmt::format(
+          "{}: {} of {} rows not answered; no model is scored on them", report.columns[i].name,
+          all.rows_measured - scores.answered, all.rows_measured));
+    }
+    if (scores.kernels_ranked < all.kernels_with_tiles) {
+      report.notes.push_back(
+          fmt::format("{}: says the same for every tile of {} of {} kernels: it cannot rank them",
+                      report.columns[i].name, all.kernels_with_tiles - scores.kernels_ranked,
+                      all.kernels_with_tiles));
+    }
+  }
+}
+
+}  // namespace
+
+std::string fault_summary(std::span<const learned::RowFault> faults) {
+  std::map<learned::RowFault::Kind, std::size_t> counts;
+  for (const learned::RowFault& fault : faults) ++counts[fault.kind];
+  std::string text;
+  for (const auto& [kind, count] : counts) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, learned::name(kind));
+  }
+  return text;
+}
+
+EvaluationReport evaluate_sets(std::span<const std::string> paths,
+                               std::vector<hwdesc::Device> devices,
+                               std::vector<ModelColumn> columns,
+                               const EvaluateSetsOptions& options) {
+  EvaluationReport report;
+  report.devices = std::move(devices);
+  report.columns = std::move(columns);
+  for (const ModelColumn& column : report.columns) report.sheet.columns.push_back(column.name);
+  for (const std::string& path : paths) {
+    answer(learned::read_measurement_set(path), report, options);
+  }
+  if (report.sheet.rows.empty()) {
+    std::string why = "no row of these sets can be scored on these devices";
+    for (const std::string& note : report.notes) why += "; " + note;
+    for (const learned::ScoredSet& set : report.sheet.sets) {
+      if (!set.faults.empty())
+        why += fmt::format("; {}: left out: {}", set.name, fault_summary(set.faults));
+    }
+    throw Error(why);
+  }
+  report.evaluation = learned::evaluate(report.sheet, options.evaluation);
+  add_notes(report);
+  return report;
+}
+
+}  // namespace tilecast::sim

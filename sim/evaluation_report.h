@@ -1,0 +1,50 @@
+// `tilecast evaluate` without its command line: measurement sets x models -> everything a report
+// shows.
+//
+//   EvaluationReport report = evaluate_sets({"sets/matmul"}, devices, columns, options);
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "learned/evaluation.h"
+#include "learned/reference_rows.h"
+
+namespace tilecast::sim {
+
+// One column of the table: a model on one of the devices.
+struct ModelColumn {
+  std::string name;   // "roofline", "analytical"; of further devices their name
+  std::string model;  // as the command line calls it
+  std::size_t device = 0;
+  std::unique_ptr<analytical::CostModel> answers = nullptr;
+};
+
+struct EvaluationReport {
+  std::vector<hwdesc::Device> devices;
+  std::vector<ModelColumn> columns;
+  learned::ScoreSheet sheet;
+  learned::Evaluation evaluation;
+  std::vector<learned::ReferenceRow> references;  // others' numbers; empty unless asked for
+  std::vector<std::string> notes;                 // what was left out or not answered, and why
+};
+
+struct EvaluateSetsOptions {
+  learned::EvaluationOptions evaluation = {};
+  bool check_physics = true;        // false: rows that only physics doubts are scored
+  std::function<void()> step = {};  // called after every set and column; any thread
+};
+
+// Throws Error for sets that cannot be read and when no row of any set is on the devices.
+[[nodiscard]] EvaluationReport evaluate_sets(std::span<const std::string> paths,
+                                             std::vector<hwdesc::Device> devices,
+                                             std::vector<ModelColumn> columns,
+                                             const EvaluateSetsOptions& options = {});
+
+// Rows left out by kind: "3 faster_than_light, 1 duplicate"; "" for none.
+[[nodiscard]] std::string fault_summary(std::span<const learned::RowFault> faults);
+
+}  // namespace tilecast::sim

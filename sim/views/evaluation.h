@@ -1,0 +1,30 @@
+// An evaluation as text (a block per stratum, models below each other), as CSV (one row per
+// stratum, model and metric) or as JSON, schema "tilecast.evaluate/1": models[], sets[], scores[]
+// (as the CSV), notes[], references[], faults[]. Text shows %, CSV and JSON fractions. Pure.
+#pragma once
+
+#include <string>
+
+#include "sim/evaluation_report.h"
+
+namespace tilecast::sim::views {
+
+struct EvaluationViewOptions {
+  bool faults = false;  // list every row left out, not only how many
+};
+
+[[nodiscard]] std::string evaluation_text(const EvaluationReport& report,
+                                          const EvaluationViewOptions& options = {});
+[[nodiscard]] std::string evaluation_json(const EvaluationReport& report,
+                                          const EvaluationViewOptions& options = {});
+[[nodiscard]] std::string evaluation_csv(const EvaluationReport& report);
+
+// A metric for people: title with its unit, and its cells.
+[[nodiscard]] std::string metric_title(learned::Metric metric);            // "MAPE %"
+[[nodiscard]] std::string metric_value(learned::Metric metric, double v);  // 0.123 -> "12.3"
+// "12.3 [10.1, 14.9]"; "-" when undefined.
+[[nodiscard]] std::string metric_cell(learned::Metric metric, const learned::Score& score);
+// "class matmul": how a stratum is called.
+[[nodiscard]] std::string stratum_title(const learned::Stratum& stratum);
+
+}  // namespace tilecast::sim::views

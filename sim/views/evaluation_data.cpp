@@ -1,0 +1,157 @@
+// The machine-readable forms of an evaluation.
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "learned/csv.h"
+#include "sim/views/evaluation.h"
+
+namespace tilecast::sim::views {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using learned::Metric;
+
+struct LongRow {
+  const learned::Stratum& stratum;
+  const ModelColumn& column;
+  const learned::Scores& scores;
+  Metric metric;
+};
+
+// Every stratum x model x metric, in this order.
+template <class Function>
+void each_score(const EvaluationReport& report, const Function& function) {
+  for (const learned::Stratum& stratum : report.evaluation.strata) {
+    for (std::size_t i = 0; i < report.columns.size(); ++i) {
+      for (std::size_t m = 0; m < learned::kMetricCount; ++m) {
+        function(LongRow{stratum, report.columns[i], stratum.columns[i], static_cast<Metric>(m)});
+      }
+    }
+  }
+}
+
+std::string number(const std::optional<double>& value) {
+  return value ? fmt::format("{}", *value) : "";
+}
+
+Json number_json(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json score_json(const LongRow& row) {
+  const learned::Score& score = row.scores[row.metric];
+  const auto low = score.interval ? std::optional(score.interval->low) : std::nullopt;
+  const auto high = score.interval ? std::optional(score.interval->high) : std::nullopt;
+  return {{"by", learned::name(row.stratum.breakdown)},
+          {"stratum", row.stratum.name},
+          {"model", row.column.name},
+          {"metric", learned::name(row.metric)},
+          {"value", number_json(score.value)},
+          {"low", number_json(low)},
+          {"high", number_json(high)},
+          {"rows", row.stratum.rows},
+          {"rows_measured", row.stratum.rows_measured},
+          {"works", row.stratum.works},
+          {"answered", row.scores.answered},
+          {"kernels_with_tiles", row.stratum.kernels_with_tiles},
+          {"kernels_ranked", row.scores.kernels_ranked}};
+}
+
+Json fault_json(const learned::ScoredSet& set, const learned::RowFault& fault) {
+  return {{"set", set.name},
+          {"line", fault.line},
+          {"kind", learned::name(fault.kind)},
+          {"message", fault.message}};
+}
+
+Json set_json(const learned::ScoredSet& set) {
+  std::map<std::string, std::size_t> counts;
+  for (const learned::RowFault& fault : set.faults)
+    ++counts[std::string(learned::name(fault.kind))];
+  Json left_out = Json::object();
+  for (const auto& [kind, count] : counts) left_out[kind] = count;
+  return {{"name", set.name},
+          {"hash", set.hash},
+          {"device", set.device},
+          {"source", set.manifest.source},
+          {"licence", set.manifest.licence},
+          {"how_timed", set.manifest.how_timed},
+          {"timing", set.manifest.timing == learned::Timing::kDevice ? "device" : "host"},
+          {"rows", set.rows},
+          {"rows_with_dispatch", set.with_dispatch},
+          {"left_out", std::move(left_out)}};
+}
+
+Json model_json(const EvaluationReport& report, const ModelColumn& column) {
+  const hwdesc::Device& device = report.devices[column.device];
+  return {{"name", column.name},
+          {"model", column.model},
+          {"device", device.name},
+          {"calibrated_on", device.calibration.source}};
+}
+
+Json reference_json(const learned::ReferenceRow& row) {
+  return {{"source", row.source},
+          {"where", row.where},
+          {"metric", row.metric},
+          {"unit", row.unit},
+          {"hardware", row.hardware},
+          {"data", row.data},
+          {"split", row.split},
+          {"subject", row.subject},
+          {"column", row.column},
+          {"value", row.value},
+          {"note", row.note},
+          {"read_off_plot", row.read_off_plot},
+          {"second_hand", row.second_hand}};
+}
+
+}  // namespace
+
+std::string evaluation_csv(const EvaluationReport& report) {
+  std::string out = learned::csv_line({"by", "stratum", "model", "metric", "value", "low", "high",
+                                       "rows", "rows_measured", "works", "answered",
+                                       "kernels_with_tiles", "kernels_ranked"});
+  each_score(report, [&](const LongRow& row) {
+    const learned::Score& score = row.scores[row.metric];
+    out += learned::csv_line(
+        {std::string(learned::name(row.stratum.breakdown)), row.stratum.name, row.column.name,
+         std::string(learned::name(row.metric)), number(score.value),
+         score.interval ? number(score.interval->low) : "",
+         score.interval ? number(score.interval->high) : "", std::to_string(row.stratum.rows),
+         std::to_string(row.stratum.rows_measured), std::to_string(row.stratum.works),
+         std::to_string(row.scores.answered), std::to_string(row.stratum.kernels_with_tiles),
+         std::to_string(row.scores.kernels_ranked)});
+  });
+  return out;
+}
+
+std::string evaluation_json(const EvaluationReport& report, const EvaluationViewOptions& options) {
+  Json document = {{"schema", "tilecast.evaluate/1"}};
+  document["models"] = Json::array();
+  for (const ModelColumn& column : report.columns) {
+    document["models"].push_back(model_json(report, column));
+  }
+  document["sets"] = Json::array();
+  for (const learned::ScoredSet& set : report.sheet.sets) document["sets"].push_back(set_json(set));
+  document["scores"] = Json::array();
+  each_score(report, [&](const LongRow& row) { document["scores"].push_back(score_json(row)); });
+  document["notes"] = report.notes;
+  document["references"] = Json::array();
+  for (const learned::ReferenceRow& row : report.references) {
+    document["references"].push_back(reference_json(row));
+  }
+  if (options.faults) {
+    document["faults"] = Json::array();
+    for (const learned::ScoredSet& set : report.sheet.sets) {
+      for (const learned::RowFault& fault : set.faults) {
+        document["faults"].push_back(fault_json(set, fault));
+      }
+    }
+  }
+  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tilecast::sim::views

@@ -1,0 +1,169 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "sim/views/evaluation.h"
+#include "sim/views/reference_tables.h"
+#include "sim/views/text_table.h"
+
+namespace tilecast::sim::views {
+namespace {
+
+using learned::Metric;
+using learned::Score;
+using learned::Scores;
+using learned::Stratum;
+
+constexpr Metric kErrors[] = {Metric::kMape, Metric::kMedianApe, Metric::kP90Ape, Metric::kBias,
+                              Metric::kRowTau};
+constexpr Metric kRankings[] = {
+    Metric::kTileTau,       Metric::kTileSizeApe, Metric::kTop1Slowdown, Metric::kTop5Slowdown,
+    Metric::kTop10Slowdown, Metric::kBestInTop1,  Metric::kBestInTop5,   Metric::kBestInTop10};
+constexpr std::size_t kShortHash = 12;
+
+bool is_share(Metric metric) {
+  return metric != Metric::kBias && metric != Metric::kRowTau && metric != Metric::kTileTau;
+}
+
+std::string sets(const EvaluationReport& report) {
+  std::string out;
+  for (const learned::ScoredSet& set : report.sheet.sets) {
+    out += fmt::format("set     {}: {} rows, {} left out, {} times, device {}, hash {}\n", set.name,
+                       set.rows, set.faults.size(),
+                       set.manifest.timing == learned::Timing::kDevice ? "device" : "host",
+                       set.device, set.hash.substr(0, kShortHash));
+  }
+  for (const ModelColumn& column : report.columns) {
+    const hwdesc::Device& device = report.devices[column.device];
+    out += fmt::format("model   {}: {} on {}{}\n", column.name, column.model, device.name,
+                       device.calibration.source.empty()
+                           ? ""
+                           : fmt::format(", calibrated on {}", device.calibration.source));
+  }
+  return out;
+}
+
+std::string heading(const Stratum& stratum) {
+  std::string out = fmt::format("\n{}: n = {}", stratum_title(stratum), stratum.rows);
+  if (stratum.rows < stratum.rows_measured) out += fmt::format(" of {}", stratum.rows_measured);
+  out += fmt::format(" rows, {} {}", stratum.works, stratum.works == 1 ? "work" : "works");
+  return out + "\n";
+}
+
+std::string error_block(const EvaluationReport& report, const Stratum& stratum) {
+  std::vector<Column> columns{{"model"}, {"answered", Align::kRight}};
+  for (const Metric metric : kErrors) columns.push_back({metric_title(metric), Align::kRight});
+  TextTable table(columns);
+  for (std::size_t i = 0; i < report.columns.size(); ++i) {
+    const Scores& scores = stratum.columns[i];
+    std::vector<std::string> cells{report.columns[i].name, std::to_string(scores.answered)};
+    for (const Metric metric : kErrors) cells.push_back(metric_cell(metric, scores[metric]));
+    table.add(cells);
+  }
+  return table.render();
+}
+
+// Intervals of the first three only; the others are in CSV and JSON.
+std::string ranking_block(const EvaluationReport& report, const Stratum& stratum) {
+  if (stratum.kernels_with_tiles == 0) return "";
+  std::vector<Column> columns{{"tiles within kernels"}, {"ranked", Align::kRight}};
+  for (const Metric metric : kRankings) columns.push_back({metric_title(metric), Align::kRight});
+  TextTable table(columns);
+  for (std::size_t i = 0; i < report.columns.size(); ++i) {
+    const Scores& scores = stratum.columns[i];
+    std::vector<std::string> cells{
+        report.columns[i].name,
+        fmt::format("{} of {}", scores.kernels_ranked, stratum.kernels_with_tiles)};
+    for (const Metric metric : kRankings) {
+      const bool show_interval = metric <= Metric::kTop1Slowdown;
+      const Score& score = scores[metric];
+      cells.push_back(show_interval ? metric_cell(metric, score)
+                                    : metric_cell(metric, {.value = score.value, .interval = {}}));
+    }
+    if (scores.kernels_ranked == 0) cells[2] = "cannot rank";
+    table.add(cells);
+  }
+  return table.render();
+}
+
+std::string faults(const EvaluationReport& report) {
+  std::string out;
+  for (const learned::ScoredSet& set : report.sheet.sets) {
+    for (const learned::RowFault& fault : set.faults) {
+      out += fmt::format("fault: {}: line {}: {}: {}\n", set.name, fault.line,
+                         learned::name(fault.kind), fault.message);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string metric_title(Metric metric) {
+  switch (metric) {
+    case Metric::kMape:
+      return "MAPE %";
+    case Metric::kMedianApe:
+      return "median APE %";
+    case Metric::kP90Ape:
+      return "p90 APE %";
+    case Metric::kBias:
+      return "bias x";
+    case Metric::kRowTau:
+      return "tau of rows";
+    case Metric::kTileTau:
+      return "tau-b";
+    case Metric::kTileSizeApe:
+      return "Tile-Size APE %";
+    case Metric::kTop1Slowdown:
+      return "top-1 slowdown %";
+    case Metric::kTop5Slowdown:
+      return "top-5 %";
+    case Metric::kTop10Slowdown:
+      return "top-10 %";
+    case Metric::kBestInTop1:
+      return "best in top 1 %";
+    case Metric::kBestInTop5:
+      return "top 5 %";
+    case Metric::kBestInTop10:
+      return "top 10 %";
+  }
+  return "";
+}
+
+std::string metric_value(Metric metric, double value) {
+  constexpr double kMany = 10;
+  if (!is_share(metric)) {
+    return std::abs(value) < kMany ? fmt::format("{:.2f}", value) : compact(value);
+  }
+  return value < kMany ? percent(value) : fmt::format("{:.0f}", 100 * value);
+}
+
+std::string metric_cell(Metric metric, const Score& score) {
+  if (!score.value) return "-";
+  std::string cell = metric_value(metric, *score.value);
+  if (score.interval) {
+    cell += fmt::format(" [{}, {}]", metric_value(metric, score.interval->low),
+                        metric_value(metric, score.interval->high));
+  }
+  return cell;
+}
+
+std::string stratum_title(const Stratum& stratum) {
+  if (stratum.breakdown == learned::Breakdown::kAll) return "all";
+  return fmt::format("{} {}", learned::name(stratum.breakdown), stratum.name);
+}
+
+std::string evaluation_text(const EvaluationReport& report, const EvaluationViewOptions& options) {
+  std::string out = sets(report);
+  for (const Stratum& stratum : report.evaluation.strata) {
+    out += heading(stratum) + error_block(report, stratum) + ranking_block(report, stratum);
+  }
+  out += "\n[ , ]: 95 % bootstrap interval over works, or over rows when there is one work\n";
+  for (const std::string& note : report.notes) out += fmt::format("note: {}\n", note);
+  if (options.faults) out += faults(report);
+  if (!report.references.empty()) out += "\n" + reference_text(report.references);
+  return out;
+}
+
+}  // namespace tilecast::sim::views
