@@ -48,26 +48,6 @@ void allow_only(const ConfigNode& node, const std::vector<std::string_view>& key
   }
 }
 
-// Whether `name` fits a pattern of literal characters, '*' (any run) and '?' (any one).
-bool fits(std::string_view pattern, std::string_view name) {
-  std::size_t p = 0, n = 0, star = std::string_view::npos, retry = 0;
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      retry = n;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
-      ++p;
-      ++n;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      n = ++retry;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
-}
-
 RowFilter read_filter(const ConfigNode& node) {
   allow_only(node, {"column", "in", "not_in", "not_empty"});
   RowFilter filter{.where = node.at.describe() + ": where", .column = {}, .values = {}};
@@ -86,7 +66,7 @@ RowFilter read_filter(const ConfigNode& node) {
 }
 
 TableMapping read_table(const ConfigNode& node) {
-  allow_only(node, {"files", "where", "columns", "keep"});
+  allow_only(node, {"files", "where", "columns", "keep", "fastest_of_equal"});
   TableMapping table;
   if (const ConfigNode* files = node.find("files")) table.files = texts_of(*files);
   if (const ConfigNode* where = node.find("where")) {
@@ -104,6 +84,11 @@ TableMapping read_table(const ConfigNode& node) {
   if (const ConfigNode* keep = node.find("keep")) {
     if (keep->kind != ConfigNode::Kind::kSequence) fail(*keep, "expected a list of columns");
     for (const ConfigNode& child : keep->children) table.rules.push_back(ColumnRule::keep(child));
+  }
+  if (const ConfigNode* fastest = node.find("fastest_of_equal")) {
+    const std::string& text = text_of(*fastest);
+    if (text != "true" && text != "false") fail(*fastest, "expected true or false");
+    table.fastest_of_equal = text == "true";
   }
   std::vector<std::string> seen;
   for (const ColumnRule& rule : table.rules) {
@@ -169,6 +154,25 @@ void join_devices(ColumnMapping& mapping) {
 
 }  // namespace
 
+bool fits_pattern(std::string_view pattern, std::string_view name) {
+  std::size_t p = 0, n = 0, star = std::string_view::npos, retry = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      retry = n;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
+      ++p;
+      ++n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      n = ++retry;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
 bool RowFilter::passes(const std::vector<std::string_view>& cells) const {
   if (values.empty()) return !cells[index].empty();
   return (std::find(values.begin(), values.end(), cells[index]) != values.end()) == keep_listed;
@@ -176,15 +180,15 @@ bool RowFilter::passes(const std::vector<std::string_view>& cells) const {
 
 bool TableMapping::knows(const std::string& file_name) const {
   return files.empty() || std::any_of(files.begin(), files.end(), [&](const std::string& pattern) {
-           return fits(pattern, file_name);
+           return fits_pattern(pattern, file_name);
          });
 }
 
-void TableMapping::bind(const std::vector<std::string>& columns) {
+void TableMapping::bind(const std::vector<std::string>& columns, const std::string& file) {
   for (RowFilter& filter : filters) {
     filter.index = column_index(columns, filter.column, filter.where);
   }
-  for (ColumnRule& rule : rules) rule.bind(columns);
+  for (ColumnRule& rule : rules) rule.bind(columns, file);
 }
 
 const TableMapping* ColumnMapping::find(const std::string& path) const {

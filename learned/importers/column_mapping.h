@@ -14,6 +14,8 @@
 //       where: {column: OPName, in: [bmm]} rows to take; also `not_in`, or `not_empty: COLUMN`
 //       columns: {op: {constant: matmul}, m: M, ...}      learned/importers/column_rule.h
 //       keep: [CUDA Version]               columns kept as x_cuda_version
+//       fastest_of_equal: true             of rows equal in all but time and x_*, the fastest: for
+//                                          kernels with more knobs than a tile tells apart
 //
 // Strict, as every YAML here: `file:line:col: key: got ..., expected ...`.
 #pragma once
@@ -40,9 +42,10 @@ struct TableMapping {
   std::vector<std::string> files;  // patterns; empty: every file
   std::vector<RowFilter> filters;
   std::vector<ColumnRule> rules;
+  bool fastest_of_equal = false;
 
   [[nodiscard]] bool knows(const std::string& file_name) const;
-  void bind(const std::vector<std::string>& columns);  // throws Error
+  void bind(const std::vector<std::string>& columns, const std::string& file);  // throws Error
 };
 
 struct ColumnMapping {
@@ -60,6 +63,9 @@ struct ColumnMapping {
 [[nodiscard]] ColumnMapping read_column_mapping(const std::string& name_or_path);
 [[nodiscard]] std::string find_mapping(const std::string& name_or_path);  // its path
 [[nodiscard]] std::vector<std::string> shipped_mappings();
+
+// Whether `name` fits a pattern of literal characters, '*' (any run) and '?' (any one).
+[[nodiscard]] bool fits_pattern(std::string_view pattern, std::string_view name);
 
 // The fields of a manifest among the entries of `root`; other keys are an Error, but for `others`.
 [[nodiscard]] Manifest read_manifest_fields(const hwdesc::ConfigNode& root,

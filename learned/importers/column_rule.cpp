@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 
 #include "diag/error.h"
 #include "diag/source_text.h"
 #include "hwdesc/units.h"
+#include "learned/importers/column_mapping.h"
 
 namespace tilecast::learned {
 namespace {
@@ -135,17 +137,25 @@ class RuleReader {
       rule_.column_ = node_.scalar;
       return std::move(rule_);
     }
+    if (const ConfigNode* patterns = node_.is_mapping() ? node_.find("file") : nullptr) {
+      allow_only({"file"});
+      rule_.kind_ = ColumnRule::Kind::kFile;
+      read_map(*patterns);
+      return std::move(rule_);
+    }
     allow_only({"column", "map"});
     rule_.column_ = entry("column");
     if (rule_.column_.empty()) fail("expected {column: NAME, map: {FROM: TO}}");
-    if (const ConfigNode* map = node_.find("map")) {
-      if (!map->is_mapping()) fail("map: expected {FROM: TO, ...}");
-      for (const ConfigNode& child : map->children) {
-        if (child.kind != ConfigNode::Kind::kScalar) fail("map: expected {FROM: TO, ...}");
-        rule_.map_.emplace_back(child.key, child.scalar);
-      }
-    }
+    if (const ConfigNode* map = node_.find("map")) read_map(*map);
     return std::move(rule_);
+  }
+
+  void read_map(const ConfigNode& map) {
+    if (!map.is_mapping() || map.children.empty()) fail(map.key + ": expected {FROM: TO, ...}");
+    for (const ConfigNode& child : map.children) {
+      if (child.kind != ConfigNode::Kind::kScalar) fail(map.key + ": expected {FROM: TO, ...}");
+      rule_.map_.emplace_back(child.key, child.scalar);
+    }
   }
 
   ColumnRule whole() {
@@ -230,7 +240,17 @@ void ColumnRule::allow_only(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) map_.emplace_back(text, text);
 }
 
-void ColumnRule::bind(const std::vector<std::string>& columns) {
+void ColumnRule::bind(const std::vector<std::string>& columns, const std::string& file) {
+  if (kind_ == Kind::kFile) {
+    const std::string name = std::filesystem::path(file).filename().string();
+    const auto found = std::find_if(map_.begin(), map_.end(), [&](const auto& entry) {
+      return fits_pattern(entry.first, name);
+    });
+    if (found == map_.end()) {
+      throw Error(fmt::format("{}: no pattern fits the file {}", where_, show_text(file)));
+    }
+    constant_ = found->second;
+  }
   if (!column_.empty()) index_ = column_index(columns, column_, where_);
   for (Expression& expression : values_) expression.bind(columns, where_);
   for (Expression& expression : per_) expression.bind(columns, where_);
@@ -240,6 +260,7 @@ void ColumnRule::apply(const std::vector<std::string_view>& cells, std::string& 
   out.clear();
   switch (kind_) {
     case Kind::kConstant:
+    case Kind::kFile:
       out = constant_;
       return;
     case Kind::kText:

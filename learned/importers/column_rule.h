@@ -4,6 +4,7 @@
 //   elements: B*H                                           an expression (expression.h)
 //   op: {constant: matmul}                                  the same text for every row
 //   device: {column: Device, map: {Tesla T4: t4}}           a column, its values renamed
+//   device: {file: {"*_T4.*": t4}}                          from the name of the file, by pattern
 //   runtime: {column: latency_ms, unit: ms}                 a time; also {value: EXPRESSION, unit}
 //   runtime: {work: m*n, per: gelem_per_s, unit: Gelem/s}   a time from a rate
 //   output_bounds: [block_x*tile_x, block_y]                a tile
@@ -35,12 +36,13 @@ class ColumnRule {
   [[nodiscard]] std::vector<std::string> possible_texts() const;
   // Of text: other cells of the source are errors, unless there is a map already.
   void allow_only(const std::vector<std::string>& texts);
-  void bind(const std::vector<std::string>& columns);
+  // Finds the columns in a source; throws Error.
+  void bind(const std::vector<std::string>& columns, const std::string& file);
   // The cell's text into `out` (replaced). Throws Error naming the column, not the row.
   void apply(const std::vector<std::string_view>& cells, std::string& out) const;
 
  private:
-  enum class Kind { kConstant, kText, kWhole, kTime, kTile };
+  enum class Kind { kConstant, kFile, kText, kWhole, kTime, kTile };
   friend class RuleReader;
 
   void apply_text(std::string_view cell, std::string& out) const;
@@ -52,7 +54,7 @@ class ColumnRule {
   std::string target_, where_;  // where: of the rule, for messages
   std::string constant_, column_;
   std::size_t index_ = 0;                                 // of column_, once bound
-  std::vector<std::pair<std::string, std::string>> map_;  // of column_'s values; empty: as is
+  std::vector<std::pair<std::string, std::string>> map_;  // of values, or of patterns of file names
   std::vector<Expression> values_;                        // one, or one per bound of a tile
   std::vector<Expression> per_;                           // kTime from a rate: work / per
   double scale_ = 1;                                      // ns per unit, or units per second

@@ -8,21 +8,27 @@
 // Rows are at most 16 MiB; blank lines are skipped; the first line names the columns.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "learned/importers/byte_source.h"
-#include "learned/importers/row_source.h"
 
 namespace tilecast::learned {
 
-class CsvStream final : public RowSource {
+class CsvStream {
  public:
   // Reads the line of column names; throws Error when there is none, or a name appears twice.
   explicit CsvStream(const std::string& path);
 
-  [[nodiscard]] const std::string& file() const override { return source_.path(); }
-  [[nodiscard]] const std::vector<std::string>& columns() const override { return columns_; }
-  bool next(std::vector<std::string_view>& cells) override;
-  [[nodiscard]] std::string where() const override;
-  [[nodiscard]] double progress() const override { return source_.progress(); }
+  [[nodiscard]] const std::string& file() const { return source_.path(); }
+  [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }
+  // False at the end. `cells` has one entry per column, valid until the next call. A row that is
+  // malformed throws RowError (importer.h), after which `next` goes on behind it.
+  bool next(std::vector<std::string_view>& cells);
+  [[nodiscard]] std::string where() const;  // of the row: "runs.csv:12"
+  [[nodiscard]] double progress() const { return source_.progress(); }
 
  private:
   bool next_record(std::string_view& record);

@@ -6,6 +6,7 @@
 #include "learned/importers/column_mapping.h"
 #include "learned/importers/csv_stream.h"
 #include "learned/importers/importer.h"
+#include "learned/importers/kernel_tuner_cache.h"
 #include "learned/importers/mapped_rows.h"
 #include "learned/importers/set_writer.h"
 
@@ -45,6 +46,26 @@ std::vector<std::string> expand(const std::vector<std::string>& inputs,
   return files;
 }
 
+constexpr std::int64_t kRowsPerReport = 4096;
+
+void add_csv_rows(CsvStream& source, MappedRows& rows, ImportReport& report, bool keep_going,
+                  const std::function<void(double)>& progress) {
+  const std::function<std::string()> where = [&] { return source.where(); };
+  std::vector<std::string_view> row;
+  for (std::int64_t read = 1;; ++read) {
+    if (read % kRowsPerReport == 0) progress(source.progress());
+    try {
+      if (!source.next(row)) break;
+      rows.add(row, where);
+    } catch (const RowError& error) {
+      if (!keep_going) throw;
+      report.add_bad(error);
+    }
+  }
+  rows.finish();
+  progress(1);
+}
+
 }  // namespace
 
 void ImportReport::add_bad(const Error& error) {
@@ -61,12 +82,20 @@ ImportReport import_operators(const std::vector<std::string>& inputs, const std:
   const std::vector<std::string> targets = columns.targets();
   writer.begin_rows(targets);
   for (std::size_t i = 0; i < files.size(); ++i) {
-    CsvStream source(files[i]);
     const auto progress = [&](double done) {
       options.progress((static_cast<double>(i) + done) / static_cast<double>(files.size()));
     };
-    add_mapped_rows(source, *columns.find(files[i]), targets,
-                    {writer, report, options.keep_going, progress});
+    const TableMapping& table = *columns.find(files[i]);
+    if (is_kernel_tuner_cache(files[i])) {
+      const auto rows = [&](const std::vector<std::string>& names) {
+        return MappedRows(table, names, files[i], targets, writer, report);
+      };
+      add_kernel_tuner_cache(files[i], rows, report, {options.keep_going, progress});
+    } else {
+      CsvStream source(files[i]);
+      MappedRows rows(table, source.columns(), files[i], targets, writer, report);
+      add_csv_rows(source, rows, report, options.keep_going, progress);
+    }
   }
   if (report.rows == 0) {
     throw Error(fmt::format("{}: no row is a measurement; nothing is written", files.front()));

@@ -25,7 +25,7 @@ const std::vector<std::string> kTargets{"kernel",        "runtime_ns",        "o
 // The columns of a table of tile runs; all but the first two may be missing.
 class RunColumns {
  public:
-  explicit RunColumns(const RowSource& source) {
+  explicit RunColumns(const CsvStream& source) {
     const auto& names = source.columns();
     for (const char* name : {"file", "compute_time_ns"}) {
       static_cast<void>(column_index(names, name, source.file() + ":1"));

@@ -3,35 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 namespace tilecast::learned {
 namespace {
-
-constexpr std::int64_t kRowsPerReport = 4096;
-
-// Applies every rule to one row; cells of columns without a rule stay empty.
-class RowMapper {
- public:
-  RowMapper(const TableMapping& table, const std::vector<std::string>& targets)
-      : table_(table), cells_(targets.size()) {
-    for (const ColumnRule& rule : table.rules) {
-      const auto place = std::find(targets.begin(), targets.end(), rule.target());
-      places_.push_back(static_cast<std::size_t>(place - targets.begin()));
-    }
-  }
-
-  void map(const std::vector<std::string_view>& row) {
-    for (std::size_t i = 0; i < places_.size(); ++i) {
-      table_.rules[i].apply(row, cells_[places_[i]]);
-    }
-  }
-  [[nodiscard]] const std::vector<std::string>& cells() const { return cells_; }
-
- private:
-  const TableMapping& table_;
-  std::vector<std::size_t> places_;
-  std::vector<std::string> cells_;
-};
 
 // The first filter that a row does not pass; null when it passes all.
 const RowFilter* stopped_by(const TableMapping& table, const std::vector<std::string_view>& row) {
@@ -46,38 +21,74 @@ std::string reason(const RowFilter& filter) {
   return fmt::format("left out by `where` on column '{}'", filter.column);
 }
 
+bool tells_apart(const std::string& target) {
+  return !target.starts_with("x_") && target != "runtime_ns" && target != "dispatch_ns" &&
+         target != "spread_ns" && target != "repeats" && target != "split";
+}
+
+double number(const std::string& cell) {
+  double value = 0;
+  std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  return value;
+}
+
 }  // namespace
 
-void add_mapped_rows(RowSource& source, TableMapping table, const std::vector<std::string>& targets,
-                     const MappedRowsTo& to) {
-  table.bind(source.columns());
-  RowMapper mapper(table, targets);
-  std::vector<std::string_view> row;
-  for (std::int64_t read = 1;; ++read) {
-    if (read % kRowsPerReport == 0) to.progress(source.progress());
-    try {
-      if (!source.next(row)) break;
-      if (const RowFilter* filter = stopped_by(table, row)) {
-        ++to.report.left_out[reason(*filter)];
-        continue;
-      }
-    } catch (const RowError& error) {
-      if (!to.keep_going) throw;
-      to.report.add_bad(error);
-      continue;
-    }
-    try {
-      mapper.map(row);
-    } catch (const Error& error) {
-      const RowError located(fmt::format("{}: {}", source.where(), error.what()));
-      if (!to.keep_going) throw located;
-      to.report.add_bad(located);
-      continue;
-    }
-    to.writer.add(mapper.cells());
-    ++to.report.rows;
+MappedRows::MappedRows(TableMapping table, const std::vector<std::string>& source_columns,
+                       const std::string& source_file, const std::vector<std::string>& targets,
+                       SetWriter& writer, ImportReport& report)
+    : table_(std::move(table)), writer_(writer), report_(report), cells_(targets.size()) {
+  table_.bind(source_columns, source_file);
+  const auto place = [&](const std::string& target) {
+    return static_cast<std::size_t>(std::find(targets.begin(), targets.end(), target) -
+                                    targets.begin());
+  };
+  for (const ColumnRule& rule : table_.rules) {
+    places_.push_back({place(rule.target()), tells_apart(rule.target())});
   }
-  to.progress(1);
+  runtime_ = place("runtime_ns");
+}
+
+void MappedRows::add(const std::vector<std::string_view>& row,
+                     const std::function<std::string()>& where) {
+  if (const RowFilter* filter = stopped_by(table_, row)) {
+    ++report_.left_out[reason(*filter)];
+    return;
+  }
+  try {
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      table_.rules[i].apply(row, cells_[places_[i].cell]);
+    }
+  } catch (const Error& error) {
+    throw RowError(fmt::format("{}: {}", where(), error.what()));
+  }
+  if (table_.fastest_of_equal) return hold();
+  writer_.add(cells_);
+  ++report_.rows;
+}
+
+void MappedRows::hold() {
+  std::string key;
+  for (const Place& place : places_) {
+    if (place.tells_apart) key += cells_[place.cell] + '\n';
+  }
+  const auto [found, is_new] = equal_.emplace(std::move(key), held_.size());
+  if (is_new) {
+    held_.push_back(cells_);
+    return;
+  }
+  std::vector<std::string>& fastest = held_[found->second];
+  if (number(cells_[runtime_]) < number(fastest[runtime_])) fastest = cells_;
+  ++report_.left_out["slower than a run of the same work and tile"];
+}
+
+void MappedRows::finish() {
+  for (const std::vector<std::string>& cells : held_) {
+    writer_.add(cells);
+    ++report_.rows;
+  }
+  held_.clear();
+  equal_.clear();
 }
 
 }  // namespace tilecast::learned

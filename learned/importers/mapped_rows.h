@@ -1,22 +1,45 @@
-// The rows of one source, mapped and written: the loop that operator tables and Kernel Tuner share.
+// The rows of one source, mapped and written: what operator tables and Kernel Tuner share.
 #pragma once
+
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
 
 #include "learned/importers/column_mapping.h"
 #include "learned/importers/importer.h"
-#include "learned/importers/row_source.h"
 #include "learned/importers/set_writer.h"
 
 namespace tilecast::learned {
 
-struct MappedRowsTo {
-  SetWriter& writer;
-  ImportReport& report;
-  bool keep_going = false;
-  std::function<void(double)> progress;  // 0 to 1, over this source
-};
+class MappedRows {
+ public:
+  // `targets`: the columns `writer` began with. Throws Error for columns the source has not.
+  MappedRows(TableMapping table, const std::vector<std::string>& source_columns,
+             const std::string& source_file, const std::vector<std::string>& targets,
+             SetWriter& writer, ImportReport& report);
 
-// `targets`: the columns the writer began with. Throws Error naming file, row and column.
-void add_mapped_rows(RowSource& source, TableMapping table, const std::vector<std::string>& targets,
-                     const MappedRowsTo& to);
+  // One row of the source. Throws RowError (starting with `where()`) for a row in error; nothing is
+  // written of it.
+  void add(const std::vector<std::string_view>& row, const std::function<std::string()>& where);
+  // Writes what was held back to find the fastest of equal rows.
+  void finish();
+
+ private:
+  struct Place {
+    std::size_t cell;  // of the rule's target, in a row of the set
+    bool tells_apart;  // says what ran, not how long it took or what it was called
+  };
+  void hold();
+
+  TableMapping table_;
+  SetWriter& writer_;
+  ImportReport& report_;
+  std::vector<Place> places_;
+  std::vector<std::string> cells_;
+  std::size_t runtime_ = 0;                             // place of runtime_ns in cells_
+  std::vector<std::vector<std::string>> held_;          // in the order they first came
+  std::unordered_map<std::string, std::size_t> equal_;  // what ran -> its row in held_
+};
 
 }  // namespace tilecast::learned

@@ -114,6 +114,14 @@ void add_import(CLI::App& app) {
           "configs/imports; learned/importers/column_mapping.h explains how to write one.\n"
           "Example:\n"
           "  tilecast import operators --mapping neusight -o sets/neusight data/neusight");
+  add_format(verb, "kernel-tuner", "caches of Kernel Tuner (JSON, or a CSV of them)", operators)
+      .footer(
+          "The mapping says which operator it is and which parameters make a tile. Configurations\n"
+          "that do not run are counted and left out. Columns of a cache: its parameters,\n"
+          "time_ms_mean, time_ms_min, time_ms_std, n_repeats.\n"
+          "Example:\n"
+          "  tilecast import kernel-tuner --mapping kernel_tuner_gemm -o sets/gemm "
+          "RTX_3090.json.gz");
   add_format(verb, "tiles", "HLO kernels and the tiles that were run (CSV)", tiles)
       .footer(
           "Columns: file (HLO, beside the CSV or in --modules), compute_time_ns, output_bounds,\n"
