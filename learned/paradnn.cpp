@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "analytical/roofline.h"
 #include "diag/error.h"
 #include "ir/kernel_sketch.h"
 
@@ -182,6 +183,22 @@ double parameter_count(const FcTraining& net) {
     count += layer.count * (inputs + 1) * units;
   }
   return count;
+}
+
+Seconds feed_time(const FcTraining& net, const HostFeed& feed) {
+  constexpr double kLabelBytes = 4;
+  const double example = static_cast<double>(net.input) * ir::storage_bytes(net.dtype) +
+                         static_cast<double>(net.output) * kLabelBytes;
+  return feed.per_step + Bytes{static_cast<double>(net.batch) * example} / feed.rate;
+}
+
+std::string_view fc_training_class(const FcTraining& net, std::span<const WorkPart> program,
+                                   const hwdesc::Device& device, const HostFeed& feed) {
+  Seconds light;
+  for (const WorkPart& part : program) {
+    light += analytical::speed_of_light(part.kernel, device) * part.launches;
+  }
+  return light > feed_time(net, feed) ? "fc_training" : "fc_training_infeed";
 }
 
 std::vector<WorkPart> fc_training_program(const FcTraining& net, const OpDefaults& defaults) {

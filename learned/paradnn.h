@@ -17,12 +17,18 @@
 // Weights, their gradients and the optimizer's state are f32; `dtype` is that of activations.
 // Layers of equal shape are one part with launches = their number.
 //
+// The host feeds features and one-hot labels beside the computation: a step takes the longer of
+// the two. See HostFeed for the programs of which a measured time is the host's.
+//
 // Thread-safe values.
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string_view>
 #include <vector>
 
+#include "hwdesc/device.h"
 #include "hwdesc/units.h"
 #include "ir/dtype.h"
 #include "learned/op_kernels.h"
@@ -51,5 +57,25 @@ struct FcTraining {
 
 // Weights and biases.
 [[nodiscard]] double parameter_count(const FcTraining& parameters);
+
+// What the host takes to feed one step: features in `dtype` and f32 one-hot labels of the whole
+// batch. The defaults describe the input pipeline of the published runs on Cloud TPU v2, not the
+// machine: the line through the public times of the 70 programs of at most 8 layers of 64 units,
+// whose kernels take next to nothing (median error 4 %). With f32 features the same programs give
+// 2.2 ms and 5.3 GB/s, and a line that fits slightly worse.
+struct HostFeed {
+  Seconds per_step{2.1e-3};
+  BytesPerSecond rate{2.95e9};
+};
+[[nodiscard]] Seconds feed_time(const FcTraining& parameters, const HostFeed& feed = {});
+
+// The classes of measured steps: "fc_training", whose time is the devices', and
+// "fc_training_infeed", whose time may be the host's. A step is the devices' when its kernels take
+// longer than the feed even at the speed of light (analytical/roofline.h): no measured time and no
+// model's estimate decides.
+[[nodiscard]] std::string_view fc_training_class(const FcTraining& parameters,
+                                                 std::span<const WorkPart> program,
+                                                 const hwdesc::Device& device,
+                                                 const HostFeed& feed = {});
 
 }  // namespace tilecast::learned
