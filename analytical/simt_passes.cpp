@@ -21,6 +21,27 @@ bool shrinks(const ir::Kernel& kernel, OpId id) {
          elements(kernel, op.operands[0]) > elements(kernel, id);
 }
 
+// Is `id` only ever subtracted from the argument of exponentials?
+bool shifts_exponentials(const ir::Kernel& kernel, OpId id) {
+  const auto users = kernel.users(id);
+  return !users.empty() && std::all_of(users.begin(), users.end(), [&](OpId user) {
+    switch (kernel.op(user).opcode) {
+      case ir::Opcode::kBroadcast:
+      case ir::Opcode::kReshape:
+      case ir::Opcode::kBitcast:
+      case ir::Opcode::kConvert:
+        return shifts_exponentials(kernel, user);
+      case ir::Opcode::kSubtract: {
+        const auto next = kernel.users(user);
+        return std::any_of(next.begin(), next.end(),
+                           [&](OpId op) { return kernel.op(op).opcode == ir::Opcode::kExp; });
+      }
+      default:
+        return false;
+    }
+  });
+}
+
 // Loops along which the operand's region moves and the result's does not.
 std::uint32_t loops_reduced(const ir::Kernel& kernel, const Footprints& footprints, OpId id) {
   const auto groups = footprints.groups();
@@ -31,9 +52,11 @@ std::uint32_t loops_reduced(const ir::Kernel& kernel, const Footprints& footprin
 // The pass in which each op is first computed.
 std::vector<int> first_passes(const ir::Kernel& kernel, const std::vector<bool>& reduces) {
   std::vector<int> pass(kernel.ops().size(), 0);
+  std::vector<bool> ends_pass(pass.size(), false);
   for (std::size_t i = 0; i < pass.size(); ++i) {
+    ends_pass[i] = reduces[i] && !shifts_exponentials(kernel, OpId(i));
     for (const OpId operand : kernel.ops()[i].operands) {
-      const int after = pass[operand.index()] + (reduces[operand.index()] ? 1 : 0);
+      const int after = pass[operand.index()] + (ends_pass[operand.index()] ? 1 : 0);
       pass[i] = std::max(pass[i], std::min(after, kMaxPasses));
     }
   }

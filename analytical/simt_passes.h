@@ -1,10 +1,12 @@
 // How often a kernel made of rows goes over them when a thread block cannot hold one.
 //
-// A softmax needs the maximum of a row before it can sum its exponentials, and the sum before it
-// can divide: two reductions that wait for each other, then the result. A block that holds the row
-// in registers reads it once. One that does not reads it again in each pass, and computes again
-// what the pass needs: the exponential twice. GPU libraries hold rows of up to 1024 elements, 32
-// per thread of a warp (PyTorch's persistent softmax, the persistent reductions of its Inductor).
+// A layer norm needs the mean of a row before the variance, and both before the result: two
+// reductions that wait for each other, then a third pass. A block that holds the row in registers
+// reads it once. One that does not reads it again in each pass, and computes again what the pass
+// needs. GPU libraries hold rows of up to 1024 elements, 32 per thread of a warp (PyTorch's
+// persistent softmax, the persistent reductions of its Inductor). A maximum that only shifts the
+// argument of exponentials waits for nothing: it is corrected while they are summed (online
+// softmax, Milakov and Gimelshein, arXiv:1805.02867), so a softmax takes two passes.
 #pragma once
 
 #include "analytical/footprint.h"
