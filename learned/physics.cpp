@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <span>
 
 #include "analytical/analytical_model.h"
 #include "analytical/distinct_traffic.h"
@@ -13,6 +13,8 @@
 
 namespace tilecast::learned {
 namespace {
+
+using analytical::Bound;
 
 constexpr double kLightMargin = 0.98;  // clocks and timers are not exact
 constexpr double kSlipMargin = 1.5;
@@ -140,28 +142,46 @@ std::vector<RowFault> unit_slips(const SampleSet& samples, const std::vector<Sec
   return faults;
 }
 
+// Share of main memory's time that a launch needs whose arrays may be in the cache already.
+double warm_share(const analytical::Traffic& traffic, const hwdesc::MemoryLevel& cache,
+                  const hwdesc::Device& device) {
+  const double bytes = (traffic.read + traffic.write).value;
+  const double cold = bytes > 0 ? std::max(0.0, 1 - cache.capacity.value / bytes) : 0;
+  return std::min(1.0, std::max(cold, device.main_memory().bandwidth / cache.bandwidth));
+}
+
+// Whether fast algorithms may skip multiplications of the kernel's convolution.
+bool may_be_transformed(const ir::Kernel& kernel) {
+  return std::ranges::any_of(kernel.ops(), [](const ir::Op& op) {
+    const auto* attrs = op.get<ir::ConvAttrs>();
+    return attrs != nullptr && attrs->window.size() >= 2 &&
+           std::ranges::all_of(attrs->window, [](const ir::WindowDim& dim) {
+             return dim.size >= 3 && dim.stride == 1 && dim.window_dilation == 1;
+           });
+  });
+}
+
+Seconds light_of(const ir::Kernel& kernel, const hwdesc::Device& device) {
+  const hwdesc::MemoryLevel* cache = warm_cache(device);
+  if (cache == nullptr) return analytical::speed_of_light(kernel, device);
+  constexpr double kWinograd = 4;
+  const analytical::KernelQuery query{kernel};
+  const analytical::Estimate roofs =
+      *analytical::RooflineModel().estimate(std::span(&query, 1), device).front();
+  const auto roof = [&](Bound bound) { return roofs.bounds[static_cast<std::size_t>(bound)]; };
+  const Seconds read = roof(Bound::kHbmRead), write = roof(Bound::kHbmWrite);
+  const Seconds memory = (device.main_memory().full_duplex ? std::max(read, write) : read + write) *
+                         warm_share({roofs.hbm_read, roofs.hbm_write}, *cache, device);
+  const Seconds matrix = roof(Bound::kMatrix) / (may_be_transformed(kernel) ? kWinograd : 1);
+  return std::max({memory, matrix, roof(Bound::kVector), roof(Bound::kNetwork)});
+}
+
 }  // namespace
 
 Seconds light_time(const Work& work, const hwdesc::Device& device) {
-  const hwdesc::MemoryLevel* cache = warm_cache(device);
   Seconds total{0};
   for (const WorkPart& part : work.parts) {
-    if (part.asynchronous) continue;
-    if (cache == nullptr) {
-      total += analytical::speed_of_light(part.kernel, device) * part.launches;
-      continue;
-    }
-    const analytical::Traffic traffic = analytical::distinct_traffic(part.kernel, device);
-    const double bytes = (traffic.read + traffic.write).value;
-    const double cold = bytes > 0 ? std::max(0.0, 1 - cache->capacity.value / bytes) : 0;
-    const double share = std::max(cold, device.main_memory().bandwidth / cache->bandwidth);
-    hwdesc::Device warm = device;
-    hwdesc::MemoryLevel& memory = warm.memory.front();
-    if (share < 1) {
-      memory.bandwidth = memory.bandwidth / share;
-      if (memory.write_bandwidth) memory.write_bandwidth = *memory.write_bandwidth / share;
-    }
-    total += analytical::speed_of_light(part.kernel, warm) * part.launches;
+    if (!part.asynchronous) total += light_of(part.kernel, device) * part.launches;
   }
   return total;
 }

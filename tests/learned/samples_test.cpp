@@ -227,6 +227,23 @@ TEST_F(Samples, OnMachinesWithCachesMayHaveTheirArraysThere) {
               8 * kSmall / device_.main_memory().bandwidth.value, 1e-12);
 }
 
+TEST_F(Samples, OfConvolutionsMayUseWinograd) {
+  disk_.write_manifest();
+  const hwdesc::Device gpu = hwdesc::load_device("a100_sxm_40gb");
+  const auto light = [&](const hwdesc::Device& device, int stride) {
+    const SampleSet made =
+        samples_on(device,
+                   fmt::format("op,dtype,n,h,w,ci,co,kh,kw,stride,padding,runtime_ns\n"
+                               "conv2d,f32,32,{0},{0},256,256,3,3,{1},1,1e9\n",
+                               56 * stride, stride),
+                   {.check_physics = false});
+    return light_time(made.works[0], device).value;
+  };
+  EXPECT_NEAR(light(gpu, 2) / light(gpu, 1), 4, 0.2) << "only the padding differs";
+  EXPECT_NEAR(light(device_, 2) / light(device_, 1), 1, 0.05)
+      << "not on machines that XLA compiles for";
+}
+
 // Rows of matmuls and softmaxes that take `factor` x what the analytical model says, +- 10 %.
 class Corrupted : public Samples, public testing::WithParamInterface<int> {
  protected:
@@ -309,6 +326,20 @@ TEST_F(Corrupted, ASetWhollyInTheWrongUnitIsReportedToo) {
     table += fmt::format("{},{}\n", row.cells, row.ns * 1e3);
   }
   EXPECT_THAT(samples(table).samples, IsEmpty());
+}
+
+TEST_F(Samples, OfTheExampleThatIsShippedHaveNoFaults) {
+  const MeasurementSet set =
+      read_measurement_set(TILECAST_SOURCE_DIR "/configs/measurements/example_matmul");
+  const SampleSet made = make_samples(set, device_);
+  EXPECT_THAT(made.faults, IsEmpty());
+  ASSERT_THAT(made.samples, SizeIs(16));
+  const std::vector<Prediction> answers = predict(made, analytical::AnalyticalModel(), device_);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    ASSERT_TRUE(answers[i].answered);
+    const double ratio = made.samples[i].measured / answers[i].on_device;
+    EXPECT_NEAR(ratio, 1.15, 0.15) << "as its manifest says";
+  }
 }
 
 // Counts what it is asked.
