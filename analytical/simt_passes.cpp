@@ -21,25 +21,37 @@ bool shrinks(const ir::Kernel& kernel, OpId id) {
          elements(kernel, op.operands[0]) > elements(kernel, id);
 }
 
+bool feeds_exponential(const ir::Kernel& kernel, OpId id) {
+  const auto users = kernel.users(id);
+  return std::any_of(users.begin(), users.end(),
+                     [&](OpId user) { return kernel.op(user).opcode == ir::Opcode::kExp; });
+}
+
 // Is `id` only ever subtracted from the argument of exponentials?
 bool shifts_exponentials(const ir::Kernel& kernel, OpId id) {
-  const auto users = kernel.users(id);
-  return !users.empty() && std::all_of(users.begin(), users.end(), [&](OpId user) {
-    switch (kernel.op(user).opcode) {
-      case ir::Opcode::kBroadcast:
-      case ir::Opcode::kReshape:
-      case ir::Opcode::kBitcast:
-      case ir::Opcode::kConvert:
-        return shifts_exponentials(kernel, user);
-      case ir::Opcode::kSubtract: {
-        const auto next = kernel.users(user);
-        return std::any_of(next.begin(), next.end(),
-                           [&](OpId op) { return kernel.op(op).opcode == ir::Opcode::kExp; });
+  std::vector<OpId> copies{id};
+  bool shifts = false;
+  while (!copies.empty()) {
+    const auto users = kernel.users(copies.back());
+    copies.pop_back();
+    for (const OpId user : users) {
+      switch (kernel.op(user).opcode) {
+        case ir::Opcode::kBroadcast:
+        case ir::Opcode::kReshape:
+        case ir::Opcode::kBitcast:
+        case ir::Opcode::kConvert:
+          copies.push_back(user);
+          break;
+        case ir::Opcode::kSubtract:
+          if (!feeds_exponential(kernel, user)) return false;
+          shifts = true;
+          break;
+        default:
+          return false;
       }
-      default:
-        return false;
     }
-  });
+  }
+  return shifts;
 }
 
 // Loops along which the operand's region moves and the result's does not.
