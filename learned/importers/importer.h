@@ -55,4 +55,14 @@ struct TileSource {
 };
 [[nodiscard]] ImportReport import_tiles(const TileSource& source, const ImportOptions& options);
 
+struct TraceSource {
+  std::vector<std::string> traces;  // trace_events.h
+  std::string module;               // HLO text of what ran
+  std::string manifest;             // YAML with the fields of the manifest; or:
+  std::string device;
+};
+// One row per kernel that has events, its mean over occurrences; one for the program where the
+// trace says how long the module ran. Time and kernels that do not match become notes.
+[[nodiscard]] ImportReport import_trace(const TraceSource& source, const ImportOptions& options);
+
 }  // namespace tilecast::learned

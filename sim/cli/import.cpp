@@ -15,7 +15,7 @@ namespace {
 
 struct Arguments {
   std::vector<std::string> inputs;
-  std::string mapping, modules, format;
+  std::string mapping, modules, module, device, format;
   learned::ImportOptions options;
 };
 using Import = learned::ImportReport (*)(const Arguments&, const learned::ImportOptions&);
@@ -59,11 +59,11 @@ CLI::App& add_format(CLI::App& verb, const char* name, const char* what, Import 
   format.add_option("-o,--output", arguments->options.output, "folder to make")
       ->required()
       ->type_name("FOLDER");
-  format
-      .add_option("-m,--mapping", arguments->mapping,
-                  "YAML that describes the data: a path, or the name of a shipped one")
-      ->required()
-      ->type_name("YAML");
+  CLI::Option& mapping =
+      *format
+           .add_option("-m,--mapping", arguments->mapping,
+                       "YAML that describes the data: a path, or the name of a shipped one")
+           ->type_name("YAML");
   format.add_flag("--force", arguments->options.force, "replace a measurement set that is there");
   format.add_flag("--keep-going", arguments->options.keep_going,
                   "list bad rows and leave them out");
@@ -71,6 +71,16 @@ CLI::App& add_format(CLI::App& verb, const char* name, const char* what, Import 
   format.add_option("-f,--format", arguments->format, "form of the summary")
       ->check(CLI::IsMember({"table", "json", "csv"}))
       ->capture_default_str();
+  if (std::string_view(name) == "trace") {
+    format.add_option("--module", arguments->module, "HLO text of what ran")
+        ->required()
+        ->type_name("FILE");
+    format.add_option("-d,--device", arguments->device, "device preset or YAML; or --mapping")
+        ->type_name("DEVICE")
+        ->excludes(&mapping);
+  } else {
+    mapping.required();
+  }
   if (std::string_view(name) == "tiles") {
     format
         .add_option("--modules", arguments->modules, "folder of the HLO files (that of the runs)")
@@ -103,6 +113,17 @@ learned::ImportReport tiles(const Arguments& arguments, const learned::ImportOpt
                                options);
 }
 
+learned::ImportReport trace(const Arguments& arguments, const learned::ImportOptions& options) {
+  if (arguments.mapping.empty() && arguments.device.empty()) {
+    throw UsageError("expected --device, or --mapping with a YAML that names it");
+  }
+  return learned::import_trace({.traces = arguments.inputs,
+                                .module = arguments.module,
+                                .manifest = arguments.mapping,
+                                .device = arguments.device},
+                               options);
+}
+
 }  // namespace
 
 void add_import(CLI::App& app) {
@@ -129,6 +150,12 @@ void add_import(CLI::App& app) {
           "Runs that failed or have no bounds are counted and left out.\n"
           "Example:\n"
           "  tilecast import tiles --mapping tpu_v3_tiles -o sets/tiles data/tile_runs.csv");
+  add_format(verb, "trace", "Chrome / Perfetto traces (JSON) of a JAX or XLA profile", trace)
+      .footer(
+          "Events of device lanes are joined to the module's kernels by instruction name and\n"
+          "averaged; time and kernels that do not match are reported.\n"
+          "Example:\n"
+          "  tilecast import trace --device DEVICE --module step.hlo -o sets/step trace.json.gz");
   verb.footer("tilecast import FORMAT --help shows an example of each.");
 }
 
