@@ -14,7 +14,9 @@
 //                   gradient to the bias: sum over the rows
 //   all-reduce      both gradients, over all devices; none for one device
 //   update          RMSProp with momentum, one fusion: 4 arrays read, 3 written
-// Weights, their gradients and the optimizer's state are f32; `dtype` is that of activations.
+// Weights, their gradients and the optimizer's state are f32; `dtype` is that of activations. The
+// optimizer is ParaDnn's default; times alone do not tell it from others, as its traffic and the
+// all-reduce both grow with the parameters.
 // Layers of equal shape are one part with launches = their number.
 //
 // The host feeds features and one-hot labels beside the computation: a step takes the longer of
@@ -71,8 +73,8 @@ struct HostFeed {
 
 // The classes of measured steps: "fc_training", whose time is the devices', and
 // "fc_training_infeed", whose time may be the host's. A step is the devices' when its kernels take
-// longer than the feed even at the speed of light (analytical/roofline.h): no measured time and no
-// model's estimate decides.
+// longer than the feed even at the speed of light (analytical/roofline.h): beyond the two constants
+// of HostFeed no measured time decides, and no model's estimate.
 [[nodiscard]] std::string_view fc_training_class(const FcTraining& parameters,
                                                  std::span<const WorkPart> program,
                                                  const hwdesc::Device& device,
