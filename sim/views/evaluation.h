@@ -24,7 +24,12 @@ struct EvaluationViewOptions {
 [[nodiscard]] std::string metric_value(learned::Metric metric, double v);  // 0.123 -> "12.3"
 // "12.3 [10.1, 14.9]"; "-" when undefined.
 [[nodiscard]] std::string metric_cell(learned::Metric metric, const learned::Score& score);
-// "class matmul": how a stratum is called.
-[[nodiscard]] std::string stratum_title(const learned::Stratum& stratum);
+// Whether a stratum holds all rows, as that of the only class does: tables name it, but do not
+// repeat its numbers.
+[[nodiscard]] bool repeats_all(const learned::Evaluation& evaluation,
+                               const learned::Stratum& stratum);
+// "class matmul"; "all", with the strata that repeat it in brackets.
+[[nodiscard]] std::string stratum_title(const learned::Evaluation& evaluation,
+                                        const learned::Stratum& stratum);
 
 }  // namespace tilecast::sim::views

@@ -16,9 +16,10 @@ using learned::Stratum;
 
 constexpr Metric kErrors[] = {Metric::kMape, Metric::kMedianApe, Metric::kP90Ape, Metric::kBias,
                               Metric::kRowTau};
-constexpr Metric kRankings[] = {
-    Metric::kTileTau,       Metric::kTileSizeApe, Metric::kTop1Slowdown, Metric::kTop5Slowdown,
-    Metric::kTop10Slowdown, Metric::kBestInTop1,  Metric::kBestInTop5,   Metric::kBestInTop10};
+// The other ranking metrics are in CSV and JSON.
+constexpr Metric kRankings[] = {Metric::kTileTau,       Metric::kTileSizeApe,
+                                Metric::kTop1Slowdown,  Metric::kTop5Slowdown,
+                                Metric::kTop10Slowdown, Metric::kBestInTop10};
 constexpr std::size_t kShortHash = 12;
 
 bool is_share(Metric metric) {
@@ -43,8 +44,9 @@ std::string sets(const EvaluationReport& report) {
   return out;
 }
 
-std::string heading(const Stratum& stratum) {
-  std::string out = fmt::format("\n{}: n = {}", stratum_title(stratum), stratum.rows);
+std::string heading(const EvaluationReport& report, const Stratum& stratum) {
+  std::string out =
+      fmt::format("\n{}: n = {}", stratum_title(report.evaluation, stratum), stratum.rows);
   if (stratum.rows < stratum.rows_measured) out += fmt::format(" of {}", stratum.rows_measured);
   out += fmt::format(" rows, {} {}", stratum.works, stratum.works == 1 ? "work" : "works");
   return out + "\n";
@@ -149,15 +151,28 @@ std::string metric_cell(Metric metric, const Score& score) {
   return cell;
 }
 
-std::string stratum_title(const Stratum& stratum) {
-  if (stratum.breakdown == learned::Breakdown::kAll) return "all";
-  return fmt::format("{} {}", learned::name(stratum.breakdown), stratum.name);
+bool repeats_all(const learned::Evaluation& evaluation, const Stratum& stratum) {
+  return stratum.breakdown != learned::Breakdown::kAll &&
+         stratum.rows_measured == evaluation.strata.front().rows_measured;
+}
+
+std::string stratum_title(const learned::Evaluation& evaluation, const Stratum& stratum) {
+  const auto plain = [](const Stratum& s) {
+    return fmt::format("{} {}", learned::name(s.breakdown), s.name);
+  };
+  if (stratum.breakdown != learned::Breakdown::kAll) return plain(stratum);
+  std::string same;
+  for (const Stratum& other : evaluation.strata) {
+    if (repeats_all(evaluation, other)) same += (same.empty() ? "" : ", ") + plain(other);
+  }
+  return same.empty() ? "all" : fmt::format("all ({})", same);
 }
 
 std::string evaluation_text(const EvaluationReport& report, const EvaluationViewOptions& options) {
   std::string out = sets(report);
   for (const Stratum& stratum : report.evaluation.strata) {
-    out += heading(stratum) + error_block(report, stratum) + ranking_block(report, stratum);
+    if (repeats_all(report.evaluation, stratum)) continue;
+    out += heading(report, stratum) + error_block(report, stratum) + ranking_block(report, stratum);
   }
   out += "\n[ , ]: 95 % bootstrap interval over works, or over rows when there is one work\n";
   for (const std::string& note : report.notes) out += fmt::format("note: {}\n", note);

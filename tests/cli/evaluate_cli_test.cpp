@@ -1,0 +1,130 @@
+// Drives `tilecast evaluate` on a set of three made-up rows.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace tilecast::sim {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+struct Answer {
+  int exit_code = -1;
+  std::string out, err;
+};
+
+class EvaluateCommand : public ::testing::Test {
+ protected:
+  EvaluateCommand() {
+    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = fs::temp_directory_path() /
+              ("tilecast_evaluate_" + std::to_string(getpid()) + "_" + info->name());
+    fs::create_directories(folder_ / "set");
+    write("set/manifest.yaml",
+          "format: tilecast.measurements/1\nname: made_up\nsource: nobody\nlicence: none\n"
+          "timing: device\ndevice: tpu_v3\n");
+    write("set/measurements.csv",
+          "op,dtype,m,n,k,runtime_ns,split\n"
+          "matmul,bf16,1024,1024,1024,60000,train\n"
+          "matmul,bf16,2048,2048,2048,400000,test\n"
+          "matmul,bf16,4096,4096,4096,3000000,test\n"
+          "matmul,bf16,4096,4096,4096,-5,test\n");
+    write("fitted.yaml",
+          "extends: tpu_v3\nname: fitted\ncalibration:\n  matrix: 0.9\n  source: a test\n");
+  }
+  ~EvaluateCommand() override { fs::remove_all(folder_); }
+
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+  }
+
+  std::string read(const std::string& name) const {
+    std::ostringstream text;
+    text << std::ifstream(folder_ / name, std::ios::binary).rdbuf();
+    return text.str();
+  }
+
+  Answer run(const std::string& arguments) const {
+    const std::string command = "cd '" + folder_.string() + "' && '" TILECAST_BINARY "' evaluate " +
+                                arguments + " >stdout.txt 2>stderr.txt </dev/null";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("stdout.txt"), read("stderr.txt")};
+  }
+
+  void expect_failure(const std::string& arguments, int exit_code,
+                      const std::string& message) const {
+    const Answer answer = run(arguments);
+    EXPECT_EQ(answer.exit_code, exit_code) << arguments << "\n" << answer.err;
+    EXPECT_THAT(answer.err, StartsWith("error: ")) << arguments;
+    EXPECT_THAT(answer.err, HasSubstr(message)) << arguments;
+  }
+
+ private:
+  fs::path folder_;
+};
+
+TEST_F(EvaluateCommand, ShowsRooflineAndAnalyticalOnTheSameRows) {
+  const Answer answer = run("-d tpu_v3 set");
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("all (class matmul): n = 3 rows, 3 works"));
+  EXPECT_THAT(answer.out, HasSubstr("roofline"));
+  EXPECT_THAT(answer.out, HasSubstr("analytical"));
+  EXPECT_THAT(answer.out, HasSubstr("1 left out"));
+  EXPECT_THAT(run("-d tpu_v3 set --faults").out, HasSubstr("fault: made_up: line 5: not_positive"));
+}
+
+TEST_F(EvaluateCommand, PutsACalibratedDeviceBesideThePreset) {
+  const auto json =
+      nlohmann::json::parse(run("-d tpu_v3 -d fitted.yaml set --by split -f json").out);
+  EXPECT_EQ(json["schema"], "tilecast.evaluate/1");
+  ASSERT_EQ(json["models"].size(), 3U);
+  EXPECT_EQ(json["models"][0]["name"], "roofline");
+  EXPECT_EQ(json["models"][1]["name"], "analytical");
+  EXPECT_EQ(json["models"][2]["name"], "fitted");
+  int test_rows = 0;
+  for (const auto& score : json["scores"]) {
+    if (score["by"] == "split" && score["stratum"] == "test") test_rows = score["rows"];
+  }
+  EXPECT_EQ(test_rows, 2);
+}
+
+TEST_F(EvaluateCommand, AnswersTheSameForAnyNumberOfThreads) {
+  for (const std::string format : {"table", "json", "csv"}) {
+    EXPECT_EQ(run("-d tpu_v3 set -j 1 -f " + format).out,
+              run("-d tpu_v3 set -j 3 -f " + format).out);
+  }
+}
+
+TEST_F(EvaluateCommand, WritesAModelCardWithOthersNumbersMarked) {
+  EXPECT_EQ(run("-d tpu_v3 set --card card.md --references").exit_code, 0);
+  EXPECT_THAT(read("card.md"), StartsWith("# Model card: roofline, analytical"));
+  EXPECT_THAT(read("card.md"), HasSubstr("Others' published numbers"));
+}
+
+TEST_F(EvaluateCommand, RefusesWhatItCannotScore) {
+  expect_failure("-d tpu_v3 nowhere", 1, "nowhere");
+  expect_failure("-d tpu_v3", 2, "sets is required");
+  expect_failure("set", 2, "--device is required");
+  expect_failure("-d tpu_v3 set --by colour", 2, "expected class, size, split or kernel");
+  expect_failure("-d tpu_v3 set --model magic", 2, "magic");
+  expect_failure("-d tpu_v3 set --draws 0", 2, "draws");
+  expect_failure("-d tpu_v3 set --references-from nowhere.yaml --references", 1, "nowhere.yaml");
+  write("set/measurements.csv", "op,dtype,m,n,k,runtime_ns\nmatmul,bf16,64,64,64,-1\n");
+  expect_failure("-d tpu_v3 set", 1, "1 not_positive");
+}
+
+TEST_F(EvaluateCommand, ExplainsItselfWithExamples) {
+  EXPECT_THAT(run("--help").out, HasSubstr("Examples"));
+}
+
+}  // namespace
+}  // namespace tilecast::sim

@@ -1,0 +1,174 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "learned/csv.h"
+#include "sim/evaluation_report.h"
+#include "sim/views/evaluation.h"
+#include "sim/views/model_card.h"
+#include "sim/views/reference_tables.h"
+
+namespace tilecast::sim {
+namespace {
+
+using learned::Metric;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+// Two kernels of three tiles each, a program; "flat" says 10 us for everything.
+EvaluationReport example() {
+  EvaluationReport report;
+  report.devices.resize(2);
+  report.devices[0].name = "toy";
+  report.devices[1].name = "toy_fitted";
+  report.devices[1].calibration.source = "twelve rows of a set";
+  report.columns.push_back({.name = "flat", .model = "flat", .device = 0});
+  report.columns.push_back({.name = "toy_fitted", .model = "analytical", .device = 1});
+  learned::ScoreSheet& sheet = report.sheet;
+  sheet.columns = {"flat", "toy_fitted"};
+  sheet.sets.resize(1);
+  sheet.sets[0].name = "a|b";
+  sheet.sets[0].hash = "0123456789abcdef";
+  sheet.sets[0].device = "toy";
+  sheet.sets[0].manifest.source = "somebody";
+  sheet.sets[0].manifest.licence = "MIT";
+  sheet.sets[0].manifest.timing = learned::Timing::kHost;
+  sheet.sets[0].rows = 7;
+  sheet.sets[0].with_dispatch = 1;
+  sheet.sets[0].faults.resize(1);
+  sheet.sets[0].faults[0].line = 9;
+  sheet.sets[0].faults[0].kind = learned::RowFault::Kind::kUnitSlip;
+  sheet.sets[0].faults[0].message = "a thousand times too long";
+  sheet.works = {{"k0", "copy", "", 0}, {"k1", "copy", "", 0}, {"p", "program", "", 0}};
+  for (int i = 0; i < 7; ++i) {
+    const auto work = static_cast<std::size_t>(i / 3);
+    const double measured_s = 1e-5 * (1 + i % 3);
+    sheet.rows.push_back({.work = work,
+                          .line = i + 2,
+                          .split = "test",
+                          .tile = work < 2 ? "out=" + std::to_string(i) : "",
+                          .measured_s = measured_s,
+                          .predicted_s = {1e-5, 1.1 * measured_s}});
+  }
+  report.evaluation = learned::evaluate(sheet);
+  report.notes = {"something left out"};
+  return report;
+}
+
+TEST(EvaluationText, ShowsEveryModelInEveryStratumWithNAndIntervals) {
+  const std::string text = views::evaluation_text(example());
+  EXPECT_THAT(text, HasSubstr("all: n = 7 rows, 3 works"));
+  EXPECT_THAT(text, HasSubstr("class copy: n = 6 rows, 2 works"));
+  EXPECT_THAT(text, HasSubstr("MAPE %"));
+  EXPECT_THAT(text, HasSubstr("10.0 [10.0, 10.0]"));
+  EXPECT_THAT(text, HasSubstr("1.10 [1.10, 1.10]"));
+  EXPECT_THAT(text, HasSubstr("1 left out"));
+  EXPECT_THAT(text, HasSubstr("calibrated on twelve rows of a set"));
+  EXPECT_THAT(text, HasSubstr("note: something left out"));
+  EXPECT_THAT(text, Not(HasSubstr("nan")));
+  EXPECT_THAT(text, Not(HasSubstr("a thousand times too long")));
+}
+
+TEST(EvaluationText, SaysThatAModelCannotRankInsteadOfANumber) {
+  const std::string text = views::evaluation_text(example());
+  EXPECT_THAT(text, HasSubstr("0 of 2  cannot rank"));
+  EXPECT_THAT(text, HasSubstr("2 of 2"));
+}
+
+TEST(EvaluationText, ListsFaultsWhenAsked) {
+  EXPECT_THAT(views::evaluation_text(example(), {.faults = true}),
+              HasSubstr("fault: a|b: line 9: unit_slip: a thousand times too long"));
+}
+
+TEST(EvaluationText, DoesNotRepeatTheOnlyClass) {
+  EvaluationReport report = example();
+  for (auto& work : report.sheet.works) work.op_class = "copy";
+  report.evaluation = learned::evaluate(report.sheet);
+  const std::string text = views::evaluation_text(report);
+  EXPECT_THAT(text, HasSubstr("all (class copy): n = 7"));
+  EXPECT_THAT(text, Not(HasSubstr("\nclass copy")));
+}
+
+TEST(EvaluationCsv, HasOneRowPerStratumModelAndMetricInFractions) {
+  const learned::CsvTable table =
+      learned::read_csv(diag::SourceText("e.csv", views::evaluation_csv(example())));
+  EXPECT_EQ(table.rows.size(), 3 * 2 * learned::kMetricCount);
+  int found = 0;
+  for (const learned::CsvRow& row : table.rows) {
+    if (table.cell(row, "by") != "all" || table.cell(row, "model") != "toy_fitted") continue;
+    if (table.cell(row, "metric") != "mape") continue;
+    EXPECT_NEAR(std::stod(std::string(table.cell(row, "value"))), 0.1, 1e-12);
+    EXPECT_EQ(table.cell(row, "rows"), "7");
+    ++found;
+  }
+  EXPECT_EQ(found, 1);
+}
+
+TEST(EvaluationJson, IsVersionedAndHoldsModelsSetsScoresAndFaults) {
+  const auto json = Json::parse(views::evaluation_json(example(), {.faults = true}));
+  EXPECT_EQ(json["schema"], "tilecast.evaluate/1");
+  EXPECT_EQ(json["models"][1]["calibrated_on"], "twelve rows of a set");
+  EXPECT_EQ(json["sets"][0]["hash"], "0123456789abcdef");
+  EXPECT_EQ(json["sets"][0]["timing"], "host");
+  EXPECT_EQ(json["sets"][0]["left_out"]["unit_slip"], 1);
+  EXPECT_EQ(json["scores"].size(), 3 * 2 * learned::kMetricCount);
+  EXPECT_EQ(json["faults"][0]["line"], 9);
+  for (const auto& score : json["scores"]) {
+    const bool flat_ranks = score["model"] == "flat" && score["metric"] == "tile_tau_b";
+    if (flat_ranks) {
+      EXPECT_TRUE(score["value"].is_null());
+    }
+  }
+}
+
+TEST(ModelCard, NamesModelsDataLicenceHashSplitAndLimits) {
+  const std::string card = views::model_card(example());
+  EXPECT_THAT(card, HasSubstr("# Model card: flat, toy_fitted"));
+  EXPECT_THAT(card, HasSubstr("| a\\|b | toy | 7 | 1 unit_slip | test | host | somebody | MIT | "
+                              "`0123456789abcdef` |"));
+  EXPECT_THAT(card, HasSubstr("| all | 7 | 3 | toy_fitted | 10.0 [10.0, 10.0] |"));
+  EXPECT_THAT(card, HasSubstr("| cannot rank |"));
+  EXPECT_THAT(card, HasSubstr("What these numbers are not"));
+  EXPECT_THAT(card, HasSubstr("may have been fitted to some of these rows"));
+  EXPECT_THAT(card, HasSubstr("mixes the kernel's with that of an assumed dispatch"));
+  EXPECT_THAT(card, Not(HasSubstr("Others' numbers")));
+}
+
+TEST(ReferenceTables, SayWhoseNumbersTheyAre) {
+  EvaluationReport report = example();
+  for (const auto& [subject, value] : {std::pair{"net", 7.0}, {"Mean", 5.0}}) {
+    learned::ReferenceRow row;
+    row.source = "Somebody 2020";
+    row.where = "Table 3";
+    row.metric = "mape";
+    row.unit = "%";
+    row.hardware = "a chip";
+    row.subject = subject;
+    row.column = "theirs";
+    row.value = value;
+    row.second_hand = true;
+    report.references.push_back(row);
+  }
+  for (const std::string& text : {views::evaluation_text(report), views::model_card(report)}) {
+    EXPECT_THAT(text, HasSubstr("Others' published numbers"));
+    EXPECT_THAT(text, HasSubstr("Somebody 2020"));
+    EXPECT_THAT(text, HasSubstr("Table 3"));
+    EXPECT_THAT(text, HasSubstr("Mean: theirs 5"));
+    EXPECT_THAT(text, HasSubstr("second hand"));
+    EXPECT_THAT(text, Not(HasSubstr("net: theirs")));
+  }
+  EXPECT_EQ(Json::parse(views::evaluation_json(report))["references"].size(), 2U);
+}
+
+TEST(MetricCells, HaveDigitsThatFitTheirSize) {
+  EXPECT_EQ(views::metric_cell(Metric::kMape, {.value = 0.1234, .interval = {{0.1, 0.2}}}),
+            "12.3 [10.0, 20.0]");
+  EXPECT_EQ(views::metric_cell(Metric::kMape, {.value = 123.4, .interval = {}}), "12340");
+  EXPECT_EQ(views::metric_cell(Metric::kBias, {.value = 0.987, .interval = {}}), "0.99");
+  EXPECT_EQ(views::metric_cell(Metric::kTileTau, {.value = {}, .interval = {}}), "-");
+}
+
+}  // namespace
+}  // namespace tilecast::sim
