@@ -1,5 +1,7 @@
 #include "simt_kernels.h"
 
+#include "ir/kernel_sketch.h"
+
 namespace tilecast::analytical::testing {
 namespace {
 
@@ -33,6 +35,16 @@ ir::Kernel chain_kernel(std::int64_t rows, std::int64_t columns, int ops) {
   ir::OpId last = b.parameter(shape);
   for (int i = 0; i < ops; ++i) last = add(b, ir::Opcode::kAdd, shape, {x, last});
   return b.build({last});
+}
+
+ir::Kernel centred_kernel(std::int64_t rows, std::int64_t columns, int levels) {
+  ir::KernelSketch sketch("centred", ir::Opcode::kFusion, {.tiled = false});
+  ir::OpId x = sketch.parameter(ir::DType::kF32, {rows, columns});
+  for (int i = 0; i < levels; ++i) {
+    const ir::OpId sum = sketch.broadcast_like(sketch.reduce(x, ir::Opcode::kAdd, 1), x, {0});
+    x = sketch.elementwise(ir::Opcode::kSubtract, {x, sum});
+  }
+  return sketch.build({x});
 }
 
 hwdesc::Device block_device() {

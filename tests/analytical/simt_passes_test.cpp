@@ -18,20 +18,8 @@ using ir::OpId;
 
 constexpr std::int64_t kRows = 64;
 
-// x - sum(x) over the columns, `levels` times: every level waits for the reduction of the one
-// before.
-ir::Kernel centred_kernel(std::int64_t rows, std::int64_t columns, int levels) {
-  KernelSketch sketch("centred", Opcode::kFusion, {});
-  OpId x = sketch.parameter(ir::DType::kF32, {rows, columns});
-  for (int i = 0; i < levels; ++i) {
-    const OpId sum = sketch.broadcast_like(sketch.reduce(x, Opcode::kAdd, 1), x, {0});
-    x = sketch.elementwise(Opcode::kSubtract, {x, sum});
-  }
-  return sketch.build({x});
-}
-
 ir::Kernel softmax_kernel(std::int64_t rows, std::int64_t columns, Opcode function) {
-  KernelSketch sketch("softmax", Opcode::kFusion, {});
+  KernelSketch sketch("softmax", Opcode::kFusion, {.tiled = false});
   const OpId x = sketch.parameter(ir::DType::kF32, {rows, columns});
   const OpId top = sketch.broadcast_like(sketch.reduce(x, Opcode::kMaximum, 1), x, {0});
   const OpId powers =
@@ -71,7 +59,7 @@ double bytes_read(const ir::Kernel& kernel, const hwdesc::Device& device) {
 
 TEST(SimtPasses, AKernelWithoutReductionsOrThatOnlyReducesGoesOverItsInputOnce) {
   EXPECT_EQ(passes(chain_kernel(kRows, 4096, 3)).count, 1);
-  KernelSketch sketch("reduce", Opcode::kReduce, {});
+  KernelSketch sketch("reduce", Opcode::kReduce, {.tiled = false});
   const OpId x = sketch.parameter(ir::DType::kF32, {kRows, 4096});
   const ir::Kernel sum = sketch.build({sketch.reduce(x, Opcode::kAdd, 1)});
   EXPECT_EQ(passes(sum).count, 1);
@@ -151,7 +139,7 @@ TEST(SimtPasses, SpecialFunctionsTakeVectorOperationsWhereTheDeviceListsThem) {
   hwdesc::Device device = cached_device(1e9);
   device.memory[0].bandwidth = device.memory[1].bandwidth = BytesPerSecond{1e15};
   device.transcendental.per_cycle = 1e9;
-  KernelSketch sketch("tanh", Opcode::kTanh, {});
+  KernelSketch sketch("tanh", Opcode::kTanh, {.tiled = false});
   const OpId x = sketch.parameter(ir::DType::kF32, {1 << 12, 1 << 12});
   const ir::Kernel kernel = sketch.build({sketch.elementwise(Opcode::kTanh, {x})});
   const auto vector_s = [&] {
