@@ -5,16 +5,16 @@ include(CMakePackageConfigHelpers)
 set_target_properties(tilecast PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 
 install(TARGETS tilecast_diag tilecast_ir tilecast_hwdesc tilecast_analytical tilecast_learned
-        tilecast_sim
+        tilecast_hybrid tilecast_sim
         EXPORT tilecastTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS tilecast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-foreach(folder diag ir hwdesc analytical learned sim)
+foreach(folder diag ir hwdesc analytical learned hybrid sim)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tilecast/${folder}
           FILES_MATCHING PATTERN "*.h")
 endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/devices ${PROJECT_SOURCE_DIR}/configs/programs
-        ${PROJECT_SOURCE_DIR}/configs/references
+        ${PROJECT_SOURCE_DIR}/configs/references ${PROJECT_SOURCE_DIR}/configs/imports
         DESTINATION ${CMAKE_INSTALL_DATADIR}/tilecast
         FILES_MATCHING PATTERN "*.yaml" PATTERN "*.hlo")
 install(EXPORT tilecastTargets NAMESPACE tilecast::

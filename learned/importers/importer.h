@@ -65,4 +65,16 @@ struct TraceSource {
 // trace says how long the module ran. Time and kernels that do not match become notes.
 [[nodiscard]] ImportReport import_trace(const TraceSource& source, const ImportOptions& options);
 
+// Archives of TpuGraphs (.npz; collections tile and layout). They hold graphs by opcode number and
+// features, not programs, so the set is one for learned models (manifest `subject: graph`):
+//   graphs/NAME.nodes.csv   node, opcode, config_node (its place in x_config), feature_0 ...
+//   graphs/NAME.edges.csv   edge_index_0, edge_index_1
+//   measurements.csv        graph (NAME: the file's), runtime_ns, x_normalizer_ns (tile: the time
+//   of
+//                           the default tile on that machine), x_config (the numbers of
+//                           config_feat, or of node_config_feat node by node)
+[[nodiscard]] ImportReport import_tpugraphs(const std::vector<std::string>& files,
+                                            const std::string& manifest,
+                                            const ImportOptions& options);
+
 }  // namespace tilecast::learned

@@ -113,6 +113,10 @@ learned::ImportReport tiles(const Arguments& arguments, const learned::ImportOpt
                                options);
 }
 
+learned::ImportReport tpugraphs(const Arguments& arguments, const learned::ImportOptions& options) {
+  return learned::import_tpugraphs(arguments.inputs, arguments.mapping, options);
+}
+
 learned::ImportReport trace(const Arguments& arguments, const learned::ImportOptions& options) {
   if (arguments.mapping.empty() && arguments.device.empty()) {
     throw UsageError("expected --device, or --mapping with a YAML that names it");
@@ -150,6 +154,12 @@ void add_import(CLI::App& app) {
           "Runs that failed or have no bounds are counted and left out.\n"
           "Example:\n"
           "  tilecast import tiles --mapping tpu_v3_tiles -o sets/tiles data/tile_runs.csv");
+  add_format(verb, "tpugraphs", "graphs and times of TpuGraphs (npz, tile and layout)", tpugraphs)
+      .footer(
+          "The archives hold no programs: the set is for learned models, analytical ones cannot\n"
+          "answer it.\n"
+          "Example:\n"
+          "  tilecast import tpugraphs --mapping tpugraphs -o sets/alexnet alexnet.npz");
   add_format(verb, "trace", "Chrome / Perfetto traces (JSON) of a JAX or XLA profile", trace)
       .footer(
           "Events of device lanes are joined to the module's kernels by instruction name and\n"
