@@ -22,7 +22,7 @@ struct Arguments {
   std::vector<std::string> sets, models, by = {"class"};
   DeviceOptions devices;
   OutputOptions output;
-  std::string card, references;
+  std::string card, references, rows;
   bool faults = false, doubted = false, show_references = false;
   learned::BootstrapOptions bootstrap;
   int jobs = 1;
@@ -100,6 +100,9 @@ void run(const Arguments& arguments) {
   if (!arguments.card.empty()) {
     write({.format = "markdown", .file = arguments.card}, views::model_card(report));
   }
+  if (!arguments.rows.empty()) {
+    write({.format = "csv", .file = arguments.rows}, views::evaluation_rows_csv(report));
+  }
   const std::string& format = arguments.output.format;
   write(arguments.output, format == "json"  ? views::evaluation_json(report, view)
                           : format == "csv" ? views::evaluation_csv(report)
@@ -119,6 +122,8 @@ void add_options(CLI::App& verb, Arguments& arguments) {
       ->delimiter(',')
       ->capture_default_str();
   verb.add_option("--card", arguments.card, "write a model card (Markdown) too")->type_name("FILE");
+  verb.add_option("--rows", arguments.rows, "write every row with its predictions too (CSV)")
+      ->type_name("FILE");
   verb.add_flag("--faults", arguments.faults, "list every row that was left out, and why");
   verb.add_flag("--doubted", arguments.doubted, "score rows that only physics doubts, too");
   verb.add_flag("--references", arguments.show_references,

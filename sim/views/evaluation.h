@@ -18,6 +18,9 @@ struct EvaluationViewOptions {
 [[nodiscard]] std::string evaluation_json(const EvaluationReport& report,
                                           const EvaluationViewOptions& options = {});
 [[nodiscard]] std::string evaluation_csv(const EvaluationReport& report);
+// One row per measurement: set, line, work, class, split, tile, measured_ns, and "<model> ns" of
+// every column, comparable to it; empty where it did not answer.
+[[nodiscard]] std::string evaluation_rows_csv(const EvaluationReport& report);
 
 // A metric for people: title with its unit, and its cells.
 [[nodiscard]] std::string metric_title(learned::Metric metric);            // "MAPE %"

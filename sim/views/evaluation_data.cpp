@@ -128,6 +128,31 @@ std::string evaluation_csv(const EvaluationReport& report) {
   return out;
 }
 
+std::string evaluation_rows_csv(const EvaluationReport& report) {
+  constexpr double kNanosecondsPerSecond = 1e9;
+  const auto nanoseconds = [](double time_s) {
+    return fmt::format("{:.12g}", time_s * kNanosecondsPerSecond);
+  };
+  std::vector<std::string> titles{"set", "line", "work", "class", "split", "tile", "measured_ns"};
+  for (const ModelColumn& column : report.columns) titles.push_back(column.name + " ns");
+  std::string out = learned::csv_line(titles);
+  for (const learned::ScoredRow& row : report.sheet.rows) {
+    const learned::ScoredWork& work = report.sheet.works[row.work];
+    std::vector<std::string> cells{report.sheet.sets[row.set].name,
+                                   std::to_string(row.line),
+                                   work.name,
+                                   work.op_class,
+                                   row.split,
+                                   row.tile,
+                                   nanoseconds(row.measured_s)};
+    for (const auto& predicted_s : row.predicted_s) {
+      cells.push_back(predicted_s ? nanoseconds(*predicted_s) : "");
+    }
+    out += learned::csv_line(cells);
+  }
+  return out;
+}
+
 std::string evaluation_json(const EvaluationReport& report, const EvaluationViewOptions& options) {
   Json document = {{"schema", "tilecast.evaluate/1"}};
   document["models"] = Json::array();

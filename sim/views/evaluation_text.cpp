@@ -20,6 +20,8 @@ constexpr Metric kErrors[] = {Metric::kMape, Metric::kMedianApe, Metric::kP90Ape
 constexpr Metric kRankings[] = {Metric::kTileTau,       Metric::kTileSizeApe,
                                 Metric::kTop1Slowdown,  Metric::kTop5Slowdown,
                                 Metric::kTop10Slowdown, Metric::kBestInTop10};
+constexpr Metric kKernelMetrics[] = {Metric::kMape, Metric::kP90Ape, Metric::kBias,
+                                     Metric::kTileTau, Metric::kTop1Slowdown};
 constexpr std::size_t kShortHash = 12;
 
 bool is_share(Metric metric) {
@@ -88,6 +90,32 @@ std::string ranking_block(const EvaluationReport& report, const Stratum& stratum
   return table.render();
 }
 
+// Kernels are many and small: one line per kernel and model instead of a block each.
+std::string kernel_table(const EvaluationReport& report) {
+  std::vector<Column> columns{{"kernel"}, {"n", Align::kRight}, {"model"}};
+  for (const Metric metric : kKernelMetrics) {
+    columns.push_back({metric_title(metric), Align::kRight});
+  }
+  TextTable table(columns);
+  bool any = false;
+  for (const Stratum& stratum : report.evaluation.strata) {
+    if (stratum.breakdown != learned::Breakdown::kKernel) continue;
+    any = true;
+    for (std::size_t i = 0; i < report.columns.size(); ++i) {
+      const Scores& scores = stratum.columns[i];
+      std::vector<std::string> cells{i == 0 ? stratum.name : "", std::to_string(stratum.rows),
+                                     report.columns[i].name};
+      for (const Metric metric : kKernelMetrics) {
+        const bool cannot_rank = metric == Metric::kTileTau && stratum.kernels_with_tiles > 0 &&
+                                 scores.kernels_ranked == 0;
+        cells.push_back(cannot_rank ? "cannot rank" : metric_cell(metric, scores[metric]));
+      }
+      table.add(cells);
+    }
+  }
+  return any ? "\n" + table.render() : "";
+}
+
 std::string faults(const EvaluationReport& report) {
   std::string out;
   for (const learned::ScoredSet& set : report.sheet.sets) {
@@ -126,9 +154,9 @@ std::string metric_title(Metric metric) {
     case Metric::kBestInTop1:
       return "best in top 1 %";
     case Metric::kBestInTop5:
-      return "top 5 %";
+      return "best in top 5 %";
     case Metric::kBestInTop10:
-      return "top 10 %";
+      return "best in top 10 %";
   }
   return "";
 }
@@ -172,8 +200,10 @@ std::string evaluation_text(const EvaluationReport& report, const EvaluationView
   std::string out = sets(report);
   for (const Stratum& stratum : report.evaluation.strata) {
     if (repeats_all(report.evaluation, stratum)) continue;
+    if (stratum.breakdown == learned::Breakdown::kKernel) continue;
     out += heading(report, stratum) + error_block(report, stratum) + ranking_block(report, stratum);
   }
+  out += kernel_table(report);
   out += "\n[ , ]: 95 % bootstrap interval over works, or over rows when there is one work\n";
   for (const std::string& note : report.notes) out += fmt::format("note: {}\n", note);
   if (options.faults) out += faults(report);

@@ -91,6 +91,23 @@ TEST(EvaluationText, DoesNotRepeatTheOnlyClass) {
   EXPECT_THAT(text, Not(HasSubstr("\nclass copy")));
 }
 
+TEST(EvaluationText, ShowsKernelsOnOneLinePerModel) {
+  EvaluationReport report = example();
+  report.evaluation = learned::evaluate(report.sheet, {.by = {learned::Breakdown::kKernel}});
+  const std::string text = views::evaluation_text(report);
+  EXPECT_THAT(text, HasSubstr("\nk1      3  flat"));
+  EXPECT_THAT(text, Not(HasSubstr("kernel k1: n")));
+}
+
+TEST(EvaluationCsv, OfRowsHoldsWhatEveryModelSaid) {
+  EvaluationReport report = example();
+  report.sheet.rows[1].predicted_s[0].reset();
+  const std::string text = views::evaluation_rows_csv(report);
+  EXPECT_THAT(text, HasSubstr("measured_ns,flat ns,toy_fitted ns\n"
+                              "a|b,2,k0,copy,test,out=0,10000,10000,11000\n"
+                              "a|b,3,k0,copy,test,out=1,20000,,22000\n"));
+}
+
 TEST(EvaluationCsv, HasOneRowPerStratumModelAndMetricInFractions) {
   const learned::CsvTable table =
       learned::read_csv(diag::SourceText("e.csv", views::evaluation_csv(example())));
