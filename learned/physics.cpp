@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <unordered_set>
 
 #include "analytical/analytical_model.h"
 #include "analytical/distinct_traffic.h"
@@ -193,13 +194,11 @@ std::vector<RowFault> physics_faults(const SampleSet& samples, const hwdesc::Dev
   analytical::parallel_for(light.size(), jobs,
                            [&](std::size_t i) { light[i] = light_time(samples.works[i], device); });
   std::vector<RowFault> faults = unit_slips(samples, light, device, jobs);
-  const std::size_t slips = faults.size();
+  std::unordered_set<int> slipped;
+  for (const RowFault& fault : faults) slipped.insert(fault.line);
   for (const Sample& sample : samples.samples) {
     const Seconds least = light[sample.work];
-    if (sample.measured >= least * kLightMargin) continue;
-    const bool named = std::any_of(faults.begin(), faults.begin() + std::ptrdiff_t(slips),
-                                   [&](const RowFault& f) { return f.line == sample.line; });
-    if (named) continue;
+    if (sample.measured >= least * kLightMargin || slipped.contains(sample.line)) continue;
     faults.push_back({sample.line, RowFault::Kind::kFasterThanLight,
                       fmt::format("column 'runtime_ns': {:.4g} us on the device for {}, expected "
                                   "at least {:.4g} us: its bytes and FLOPs at the peaks of {}",

@@ -42,7 +42,7 @@ bool is_whole_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// "matmul bf16 m=64 n=12288": the operator, then its cells; with `bucketed`, sizes as powers of two.
+// "matmul bf16 m=64 n=12288": the operator, then its cells; `bucketed`: sizes as powers of two.
 std::string describe_operator(const std::string& key, bool bucketed) {
   std::string text;
   for (std::size_t at = 0; at < key.size();) {
