@@ -113,12 +113,14 @@ class Strata {
     StratumRows result;
     std::unordered_map<std::size_t, std::size_t> place;
     std::vector<std::vector<std::size_t>> tiled;
+    std::unordered_map<std::size_t, double> fastest;  // measured, of each work's tiles
     for (const std::size_t i : rows) {
       const ScoredRow& row = sheet_.rows[i];
-      if (!std::all_of(row.predicted_s.begin(), row.predicted_s.end(),
-                       [](const auto& p) { return p.has_value(); })) {
-        continue;
+      if (!row.tile.empty()) {
+        double& time_s = fastest.try_emplace(row.work, row.measured_s).first->second;
+        time_s = std::min(time_s, row.measured_s);
       }
+      if (!answered_by_all(row)) continue;
       const auto [found, fresh] = place.try_emplace(row.work, place.size());
       if (fresh) tiled.emplace_back();
       if (!row.tile.empty()) tiled[found->second].push_back(result.rows.size());
@@ -126,9 +128,7 @@ class Strata {
       result.rows.push_back(i);
     }
     result.works = place.size();
-    for (auto& ranking : tiled) {
-      if (distinct_tiles(result, ranking) >= 2) result.rankings.push_back(std::move(ranking));
-    }
+    for (auto& ranking : tiled) add_ranking(result, fastest, std::move(ranking));
     return result;
   }
 
@@ -150,6 +150,22 @@ class Strata {
         return sheet_.sets.size() > 1 ? sheet_.sets[row.set].name + ": " + work.name : work.name;
     }
     return "";
+  }
+
+  static bool answered_by_all(const ScoredRow& row) {
+    return std::ranges::all_of(row.predicted_s, [](const auto& p) { return p.has_value(); });
+  }
+
+  void add_ranking(StratumRows& stratum, const std::unordered_map<std::size_t, double>& fastest,
+                   std::vector<std::size_t> ranking) const {
+    if (distinct_tiles(stratum, ranking) < 2) return;
+    double answered_s = INFINITY;
+    for (const std::size_t i : ranking) {
+      answered_s = std::min(answered_s, sheet_.rows[stratum.rows[i]].measured_s);
+    }
+    const std::size_t work = sheet_.rows[stratum.rows[ranking.front()]].work;
+    if (fastest.at(work) < answered_s) ++stratum.rankings_without_fastest;
+    stratum.rankings.push_back(std::move(ranking));
   }
 
   std::size_t distinct_tiles(const StratumRows& stratum,
@@ -229,6 +245,7 @@ Evaluation evaluate(const ScoreSheet& sheet, const EvaluationOptions& options) {
                       .rows = scored.back().rows.size(),
                       .works = scored.back().works,
                       .kernels_with_tiles = scored.back().rankings.size(),
+                      .kernels_without_fastest = scored.back().rankings_without_fastest,
                       .columns = std::vector<Scores>(sheet.columns.size())};
       for (std::size_t column = 0; column < sheet.columns.size(); ++column) {
         stratum.columns[column].answered = answered(sheet, rows, column);

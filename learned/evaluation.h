@@ -103,6 +103,9 @@ struct Stratum {
   std::string name;
   std::size_t rows_measured = 0, rows = 0;        // rows: those that every model answered
   std::size_t works = 0, kernels_with_tiles = 0;  // of `rows`
+  // Of those: the fastest tile measured is one that not every model answered, so that what a model
+  // loses is against the fastest answered.
+  std::size_t kernels_without_fastest = 0;
   std::vector<Scores> columns;
 };
 

@@ -14,6 +14,7 @@ struct StratumRows {
   std::vector<std::size_t> work_of;                // per row: dense numbers
   std::size_t works = 0;                           // how many of them
   std::vector<std::vector<std::size_t>> rankings;  // kernels with >= 2 tiles: into `rows`
+  std::size_t rankings_without_fastest = 0;        // Stratum::kernels_without_fastest
 };
 
 // Resamples whole works where there are several, else rows; the same draws for every column.

@@ -52,6 +52,12 @@ void add_notes(EvaluationReport& report) {
     }
   }
   const Stratum& all = report.evaluation.strata.front();
+  if (all.kernels_without_fastest > 0) {
+    report.notes.push_back(fmt::format(
+        "the fastest tile measured of {} of {} kernels was not answered by every model: "
+        "what choices of tiles lose is against the fastest answered",
+        all.kernels_without_fastest, all.kernels_with_tiles));
+  }
   for (std::size_t i = 0; i < report.columns.size(); ++i) {
     const learned::Scores& scores = all.columns[i];
     if (scores.answered < all.rows_measured) {

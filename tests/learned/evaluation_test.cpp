@@ -173,6 +173,23 @@ TEST(Evaluation, AModelThatSaysTheSameForEveryTileHasNoRankingRatherThanABadOne)
   EXPECT_TRUE(all.columns[1][Metric::kTileSizeApe].value);
 }
 
+TEST(Evaluation, SaysWhenTheFastestTileIsNotAmongTheScored) {
+  Made made;
+  const std::size_t lost = made.work("lost", "f"), kept = made.work("kept", "f");
+  made.row(lost, 10, {0}, 1);
+  made.row(lost, 20, {2}, 2);
+  made.row(lost, 30, {3}, 3);
+  made.row(kept, 10, {1}, 1);
+  made.row(kept, 20, {2}, 2);
+  made.row(kept, 30, {0}, 3);
+  ScoreSheet sheet{.columns = {"model"}};
+  made.add_to(sheet);
+  const Stratum all = evaluate(sheet).strata.front();
+  EXPECT_EQ(all.kernels_with_tiles, 2U);
+  EXPECT_EQ(all.kernels_without_fastest, 1U);
+  EXPECT_NEAR(value(all, 0, Metric::kTop1Slowdown), 0, 1e-12);
+}
+
 TEST(Evaluation, RepeatsOfOneTileAreNoRanking) {
   Made made;
   const std::size_t kernel = made.work("k", "f");
