@@ -13,6 +13,24 @@ using learned::Answers;
 using learned::SampleSet;
 using learned::Stratum;
 
+// Different sets may share a name, and strata go by it: the later one gets its hash appended. The
+// same data twice would count twice.
+void tell_apart(learned::MeasurementSet& set, const std::string& path,
+                const learned::ScoreSheet& sheet) {
+  constexpr std::size_t kShortHash = 6;
+  for (const learned::ScoredSet& other : sheet.sets) {
+    if (other.hash == set.hash) {
+      throw Error(
+          fmt::format("{}: the same data as set '{}'; give each set once", path, other.name));
+    }
+  }
+  for (const learned::ScoredSet& other : sheet.sets) {
+    if (other.name != set.manifest.name) continue;
+    set.manifest.name += fmt::format(" ({})", set.hash.substr(0, kShortHash));
+    return;
+  }
+}
+
 // The samples of one set on every device, and what every column says about them.
 void answer(const learned::MeasurementSet& set, EvaluationReport& report,
             const EvaluateSetsOptions& options) {
@@ -95,7 +113,9 @@ EvaluationReport evaluate_sets(std::span<const std::string> paths,
   report.columns = std::move(columns);
   for (const ModelColumn& column : report.columns) report.sheet.columns.push_back(column.name);
   for (const std::string& path : paths) {
-    answer(learned::read_measurement_set(path), report, options);
+    learned::MeasurementSet set = learned::read_measurement_set(path);
+    tell_apart(set, path, report.sheet);
+    answer(set, report, options);
   }
   if (report.sheet.rows.empty()) {
     std::string why = "no row of these sets can be scored on these devices";

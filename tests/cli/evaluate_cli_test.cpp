@@ -43,6 +43,8 @@ class EvaluateCommand : public ::testing::Test {
   }
   ~EvaluateCommand() override { fs::remove_all(folder_); }
 
+  const fs::path& folder() const { return folder_; }
+
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ / name, std::ios::binary) << text;
   }
@@ -120,6 +122,16 @@ TEST_F(EvaluateCommand, RefusesWhatItCannotScore) {
   expect_failure("-d tpu_v3 set --references-from nowhere.yaml --references", 1, "nowhere.yaml");
   write("set/measurements.csv", "op,dtype,m,n,k,runtime_ns\nmatmul,bf16,64,64,64,-1\n");
   expect_failure("-d tpu_v3 set", 1, "1 not_positive");
+}
+
+TEST_F(EvaluateCommand, TellsSetsOfOneNameApartAndTakesNoneTwice) {
+  expect_failure("-d tpu_v3 set set", 1, "give each set once");
+  fs::create_directories(folder() / "other");
+  write("other/manifest.yaml", read("set/manifest.yaml"));
+  write("other/measurements.csv", "op,dtype,m,n,k,runtime_ns\nmatmul,bf16,512,512,512,20000\n");
+  const Answer answer = run("-d tpu_v3 set other");
+  EXPECT_THAT(answer.out, HasSubstr("set made_up: n = 3"));
+  EXPECT_THAT(answer.out, HasSubstr("set made_up ("));
 }
 
 TEST_F(EvaluateCommand, ExplainsItselfWithExamples) {
