@@ -24,6 +24,31 @@ double miss_share(double capacity, double bytes) {
   return bytes > 0 ? std::max(0.0, 1 - capacity / bytes) : 0;
 }
 
+constexpr double kMaxSplits = 32;
+
+// What GPU libraries offer for a product. cuBLAS names its kernels after their block tiles
+// (sgemm_32x32 ..., h16816gemm_64x64 ...) and has others for products with a vector. Kernels for
+// 8-bit floats give a block two warp groups of 64 rows and do not split the contraction (CUTLASS's
+// scaled_mm, DeepGEMM).
+struct LibraryTiles {
+  double least_side = 1;  // rows and columns of a block
+  double splits = kMaxSplits;
+};
+
+double whole(const IterationSpace& space, const std::vector<int>& loops) {
+  double size = 1;
+  for (const int loop : loops) size *= static_cast<double>(space.loops[loop].size);
+  return size;
+}
+
+LibraryTiles library_tiles(const IterationSpace& space, ir::DType dtype) {
+  const double bytes = ir::storage_bytes(dtype);
+  if (bytes < 2 && ir::is_floating(dtype)) return {.least_side = 128, .splits = 1};
+  if (space.matrix->groups > 1) return {};
+  if (whole(space, space.matrix->rows) == 1 || whole(space, space.matrix->columns) == 1) return {};
+  return {.least_side = bytes < 4 ? 64.0 : 32.0};
+}
+
 // At most what is outstanding can arrive in one latency (Little's law).
 double attained(double bandwidth, const hwdesc::TransferEngine& engine, double latency_s) {
   const double limit = engine.in_flight.value;
@@ -79,15 +104,19 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
   stages_ = engine.stages;
   matrix_rate_ =
       device.matrix_peak(space_.matrix->lhs_dtype).value * device.matrix.efficiency / workers;
-  operand_bytes_ =
-      ir::storage_bytes(kernel.op(kernel.op(space_.matrix->op).operands[0]).shape.dtype);
+  const ir::DType operand = kernel.op(kernel.op(space_.matrix->op).operands[0]).shape.dtype;
+  operand_bytes_ = ir::storage_bytes(operand);
+  max_splits_ = kMaxSplits;
   if (device.execution == hwdesc::Execution::kSimt) {
+    const LibraryTiles tiles = library_tiles(space_, operand);
+    least_side_ = tiles.least_side;
+    max_splits_ = tiles.splits;
     shared_rate_ = device.scratchpad().bandwidth.value / workers;
   }
 }
 
 std::vector<TileConfig> SimtModel::candidates(std::size_t limit) const {
-  return simt_candidate_tiles(space_, limit);
+  return simt_candidate_tiles(space_, limit, least_side_);
 }
 
 SimtModel::Block SimtModel::prepare(const TileConfig& tile, std::span<Extents> groups) const {
@@ -164,12 +193,16 @@ UnitCycles SimtModel::multiply(const LoopSizes& extents) const {
     matrices *= std::ceil(columns / per_group);
     columns = std::min(columns, per_group);
   }
-  const double rows = round_up(product(extents, loops.rows), rows_of_unit);
+  const auto side = [&](const std::vector<int>& of, double size, double unit_size) {
+    const bool fits = size >= whole(space_, of);
+    return std::max(round_up(size, unit_size), fits ? least_side_ : 1);
+  };
+  const double rows = side(loops.rows, product(extents, loops.rows), rows_of_unit);
   const double positions =
       std::max(product(extents, loops.positions) / static_cast<double>(loops.dilation), 1.0);
   const double depth = round_up(product(extents, loops.contraction) * positions, rows_of_unit);
   const double flops =
-      2 * matrices * rows * depth * round_up(columns, static_cast<double>(unit.columns));
+      2 * matrices * rows * depth * side(loops.columns, columns, static_cast<double>(unit.columns));
   const double matrix = flops / matrix_rate_ / cycle_s_;
   return loops.groups > 1 && vector < matrix ? UnitCycles{.vector = vector}
                                              : UnitCycles{.matrix = matrix};

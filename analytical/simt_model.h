@@ -108,7 +108,7 @@ class SimtModel final : public TileModel {
   bool has_cache_ = false;
   double cache_capacity_ = 0, shared_rate_ = 0;  // bytes; bytes per second of one worker
   double matrix_rate_ = 0;  // FLOP/s of one worker, efficiency applied; 0: cannot
-  double operand_bytes_ = 4;
+  double operand_bytes_ = 4, least_side_ = 1, max_splits_ = 1;
   double cycle_s_ = 1, overhead_s_ = 0, stages_ = 1;
 };
 

@@ -54,12 +54,14 @@ TileConfig tile_of_extents(const IterationSpace& space, const LoopSizes& extents
   return tile;
 }
 
-void add_matrix_tiles(const IterationSpace& space, std::vector<Weighted>& list) {
+void add_matrix_tiles(const IterationSpace& space, double least_side, std::vector<Weighted>& list) {
   const MatrixLoops& matrix = *space.matrix;
   std::vector<int> reductions = matrix.positions;
   reductions.insert(reductions.end(), matrix.contraction.begin(), matrix.contraction.end());
   for (const std::int64_t rows : kSides) {
+    if (static_cast<double>(rows) < least_side) continue;
     for (const std::int64_t columns : kSides) {
+      if (static_cast<double>(columns) < least_side) continue;
       for (const std::int64_t step : kSteps) {
         LoopSizes extents;
         extents.fill(1);  // batches one by one
@@ -102,10 +104,11 @@ void add_streaming_tiles(const IterationSpace& space, std::vector<Weighted>& lis
 
 }  // namespace
 
-std::vector<TileConfig> simt_candidate_tiles(const IterationSpace& space, std::size_t limit) {
+std::vector<TileConfig> simt_candidate_tiles(const IterationSpace& space, std::size_t limit,
+                                             double least_side) {
   std::vector<Weighted> list;
   if (space.matrix) {
-    add_matrix_tiles(space, list);
+    add_matrix_tiles(space, least_side, list);
   } else {
     add_streaming_tiles(space, list);
   }

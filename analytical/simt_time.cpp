@@ -10,8 +10,6 @@
 namespace tilecast::analytical {
 namespace {
 
-constexpr double kMaxSplits = 32;
-
 double path_s(double read_s, double write_s, bool full_duplex) {
   return full_duplex ? std::max(read_s, write_s) : read_s + write_s;
 }
@@ -131,7 +129,7 @@ SimtModel::Breakdown SimtModel::best_split(const TileConfig& tile, BoundMask rem
     block.resident = 1;
   }
   const double held = device_->multiplexing.workers * block.resident;
-  for (double splits = 1; splits <= kMaxSplits && splits < 2 * block.steps; splits *= 2) {
+  for (double splits = 1; splits <= max_splits_ && splits < 2 * block.steps; splits *= 2) {
     if (splits > 1 && (block.blocks >= held || !space_.matrix)) break;
     const Breakdown b = run(block, splits, removed, groups);
     if (b.total_s < best.total_s) best = b;

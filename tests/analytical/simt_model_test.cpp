@@ -153,6 +153,38 @@ TEST(SimtModel, ClustersLoadWhatTheyShareOnce) {
   EXPECT_NEAR(together, alone / 2, 0.02 * together);
 }
 
+double matrix_s(const ir::Kernel& kernel, const hwdesc::Device& device) {
+  return KernelAnalysis(kernel, device).estimate_best().bounds[index_of(Bound::kMatrix)].value;
+}
+
+TEST(SimtModel, ANarrowProductComputesTheSmallestTileThatLibrariesHave) {
+  hwdesc::Device device = block_device();
+  device.memory[0].bandwidth = BytesPerSecond{1e15};
+  device.memory[0].latency = Seconds{0};
+  const double whole = matrix_s(product_kernel(64, 4096, 4096), device);
+  EXPECT_GT(whole, 0);
+  for (const std::int64_t rows : {2, 16, 63}) {
+    EXPECT_DOUBLE_EQ(matrix_s(product_kernel(rows, 4096, 4096), device), whole) << rows;
+    EXPECT_DOUBLE_EQ(matrix_s(product_kernel(4096, rows, 4096), device), whole) << rows;
+  }
+  EXPECT_LT(matrix_s(product_kernel(1, 4096, 4096), device), whole / 2);  // a vector
+  EXPECT_GT(matrix_s(product_kernel(65, 4096, 4096), device), whole);
+}
+
+TEST(SimtModel, ATileThatIsAskedForIsNotWidened) {
+  hwdesc::Device device = block_device();
+  device.memory[0].bandwidth = BytesPerSecond{1e15};
+  device.memory[0].latency = Seconds{0};
+  const ir::Kernel kernel = product_kernel(4096, 4096, 4096);
+  const SimtModel model(kernel, device);
+  const auto matrix_of = [&](std::int64_t side) {
+    return model.estimate({.output = {side, side}, .kernel = {32, side}, .input = {}})
+        .bounds[index_of(Bound::kMatrix)]
+        .value;
+  };
+  EXPECT_DOUBLE_EQ(matrix_of(16), matrix_of(64));
+}
+
 TEST(SimtModel, SaysWhichResourceATileExceeds) {
   const ir::Kernel kernel = product_kernel(1024, 1024, 1024);
   const hwdesc::Device device = block_device();
