@@ -214,7 +214,7 @@ void add_answers(ScoreSheet& sheet, std::span<const Answers> per_column) {
   const SampleSet& first = per_column.front().samples;
   sheet.sets.push_back({.name = first.name,
                         .hash = first.hash,
-                        .device = first.device,
+                        .device = first.measured_on,
                         .manifest = first.manifest,
                         .faults = joined_faults(per_column)});
   const std::size_t before = sheet.rows.size();

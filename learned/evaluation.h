@@ -21,7 +21,8 @@ namespace tilecast::learned {
 
 // A measurement set as reports name it.
 struct ScoredSet {
-  std::string name, hash, device;
+  std::string name, hash;
+  std::string device;  // the rows were measured on, as the set calls it
   Manifest manifest;
   std::vector<RowFault> faults;   // rows left out
   std::size_t rows = 0;           // rows kept

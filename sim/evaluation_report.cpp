@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <map>
 
 #include "diag/error.h"
@@ -31,6 +33,13 @@ void tell_apart(learned::MeasurementSet& set, const std::string& path,
   }
 }
 
+bool is_measured_on(const hwdesc::Device& device, const std::string& measured_on) {
+  std::error_code failed;
+  return device.name == measured_on ||
+         std::ranges::find(device.lineage, measured_on) != device.lineage.end() ||
+         (!device.file.empty() && std::filesystem::equivalent(device.file, measured_on, failed));
+}
+
 // The samples of one set on every device, and what every column says about them.
 void answer(const learned::MeasurementSet& set, EvaluationReport& report,
             const EvaluateSetsOptions& options) {
@@ -42,6 +51,10 @@ void answer(const learned::MeasurementSet& set, EvaluationReport& report,
     if (samples.back().samples.empty()) {
       report.notes.push_back(
           fmt::format("{}: no row to score on {}", set.manifest.name, device.name));
+    } else if (!is_measured_on(device, samples.back().measured_on)) {
+      report.notes.push_back(fmt::format("{}: measured on {}, scored against a model of {}",
+                                         set.manifest.name, samples.back().measured_on,
+                                         device.name));
     }
   }
   std::vector<std::vector<learned::Prediction>> predictions;
@@ -56,11 +69,15 @@ void answer(const learned::MeasurementSet& set, EvaluationReport& report,
   learned::add_answers(report.sheet, answers);
 }
 
+std::string rows_of(std::size_t n) {
+  return fmt::format("{} {}", n, n == 1 ? "row" : "rows");
+}
+
 void add_notes(EvaluationReport& report) {
   for (const learned::ScoredSet& set : report.sheet.sets) {
     if (!set.faults.empty()) {
-      report.notes.push_back(fmt::format("{}: {} rows left out: {}", set.name, set.faults.size(),
-                                         fault_summary(set.faults)));
+      report.notes.push_back(fmt::format("{}: {} left out: {}", set.name,
+                                         rows_of(set.faults.size()), fault_summary(set.faults)));
     }
     if (set.with_dispatch > 0) {
       report.notes.push_back(

@@ -31,6 +31,7 @@ struct Arguments {
 struct Choice {
   std::string model;
   std::size_t device = 0;
+  friend bool operator==(const Choice&, const Choice&) = default;
 };
 
 // Without --model: both models on the first device, and the analytical one on the others.
@@ -38,7 +39,10 @@ std::vector<Choice> choices(const Arguments& arguments, std::size_t devices) {
   std::vector<Choice> result;
   for (std::size_t device = 0; device < devices; ++device) {
     if (!arguments.models.empty()) {
-      for (const std::string& model : arguments.models) result.push_back({model, device});
+      for (const std::string& model : arguments.models) {
+        const Choice choice{model, device};
+        if (std::ranges::find(result, choice) == result.end()) result.push_back(choice);
+      }
       continue;
     }
     if (device == 0) result.push_back({"roofline", device});

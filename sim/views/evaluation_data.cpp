@@ -74,7 +74,7 @@ Json set_json(const learned::ScoredSet& set) {
   for (const auto& [kind, count] : counts) left_out[kind] = count;
   return {{"name", set.name},
           {"hash", set.hash},
-          {"device", set.device},
+          {"measured_on", set.device},
           {"source", set.manifest.source},
           {"licence", set.manifest.licence},
           {"how_timed", set.manifest.how_timed},

@@ -31,8 +31,8 @@ bool is_share(Metric metric) {
 std::string sets(const EvaluationReport& report) {
   std::string out;
   for (const learned::ScoredSet& set : report.sheet.sets) {
-    out += fmt::format("set     {}: {} rows, {} left out, {} times, device {}, hash {}\n", set.name,
-                       set.rows, set.faults.size(),
+    out += fmt::format("set     {}: {} rows, {} left out, {} times, measured on {}, hash {}\n",
+                       set.name, set.rows, set.faults.size(),
                        set.manifest.timing == learned::Timing::kDevice ? "device" : "host",
                        set.device, set.hash.substr(0, kShortHash));
   }

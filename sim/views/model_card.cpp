@@ -65,7 +65,7 @@ std::string splits(const learned::ScoreSheet& sheet, std::size_t set) {
 std::string data(const EvaluationReport& report) {
   std::string out = "\n## Data\n\n";
   out += table_head(
-      {"set", "device", "rows", "left out", "split", "timing", "source", "licence", "hash"});
+      {"set", "measured on", "rows", "left out", "split", "timing", "source", "licence", "hash"});
   for (std::size_t i = 0; i < report.sheet.sets.size(); ++i) {
     const learned::ScoredSet& set = report.sheet.sets[i];
     const bool on_device = set.manifest.timing == learned::Timing::kDevice;

@@ -99,6 +99,12 @@ TEST_F(EvaluateCommand, PutsACalibratedDeviceBesideThePreset) {
   EXPECT_EQ(test_rows, 2);
 }
 
+TEST_F(EvaluateCommand, SaysWhenTheRowsAreOfAnotherMachine) {
+  EXPECT_THAT(run("-d tpu_v4 set").out,
+              HasSubstr("note: made_up: measured on tpu_v3, scored against a model of tpu_v4"));
+  EXPECT_THAT(run("-d fitted.yaml set").out, ::testing::Not(HasSubstr("scored against")));
+}
+
 TEST_F(EvaluateCommand, AnswersTheSameForAnyNumberOfThreads) {
   for (const std::string format : {"table", "json", "csv"}) {
     EXPECT_EQ(run("-d tpu_v3 set -j 1 -f " + format).out,
