@@ -58,17 +58,10 @@ struct ColumnMapping {
   [[nodiscard]] std::vector<std::string> targets() const;
 };
 
-// `name_or_path`: a path (has a '/' or ends in .yaml), or a mapping that comes with Tilecast, in
-// `imports` beside the presets of devices. Throws Error.
+// `name_or_path`: as find_mapping (import_manifest.h). Throws Error.
 [[nodiscard]] ColumnMapping read_column_mapping(const std::string& name_or_path);
-[[nodiscard]] std::string find_mapping(const std::string& name_or_path);  // its path
-[[nodiscard]] std::vector<std::string> shipped_mappings();
 
 // Whether `name` fits a pattern of literal characters, '*' (any run) and '?' (any one).
 [[nodiscard]] bool fits_pattern(std::string_view pattern, std::string_view name);
-
-// The fields of a manifest among the entries of `root`; other keys are an Error, but for `others`.
-[[nodiscard]] Manifest read_manifest_fields(const hwdesc::ConfigNode& root,
-                                            const std::vector<std::string_view>& others);
 
 }  // namespace tilecast::learned

@@ -8,8 +8,9 @@
 
 #include "analytical/load_program.h"
 #include "diag/source_text.h"
-#include "learned/importers/column_mapping.h"
 #include "learned/importers/csv_stream.h"
+#include "learned/importers/expression.h"
+#include "learned/importers/import_manifest.h"
 #include "learned/importers/importer.h"
 #include "learned/importers/set_writer.h"
 
@@ -108,15 +109,10 @@ std::string unusable(const RunColumns& columns, const std::vector<std::string_vi
   return "no bounds: the run has no tile";
 }
 
-Manifest read_tile_manifest(const std::string& path) {
-  const auto text = diag::SourceText::read_file(path, hwdesc::kMaxConfigBytes);
-  return read_manifest_fields(hwdesc::read_config(std::string(text.text()), path), {});
-}
-
 }  // namespace
 
 ImportReport import_tiles(const TileSource& source, const ImportOptions& options) {
-  Manifest manifest = read_tile_manifest(find_mapping(source.manifest));
+  const Manifest manifest = read_import_manifest(source.manifest);
   CsvStream runs(source.runs);
   const RunColumns columns(runs);
   SetWriter writer(options.output, options.force);

@@ -6,8 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "diag/source_text.h"
-#include "learned/importers/column_mapping.h"
+#include "learned/importers/import_manifest.h"
 #include "learned/importers/importer.h"
 #include "learned/importers/npz_reader.h"
 #include "learned/importers/set_writer.h"
@@ -184,10 +183,7 @@ class Runs {
 
 ImportReport import_tpugraphs(const std::vector<std::string>& files, const std::string& manifest,
                               const ImportOptions& options) {
-  const std::string path = find_mapping(manifest);
-  const auto text = diag::SourceText::read_file(path, hwdesc::kMaxConfigBytes);
-  const Manifest fields =
-      read_manifest_fields(hwdesc::read_config(std::string(text.text()), path), {});
+  const Manifest fields = read_import_manifest(manifest);
   SetWriter writer(options.output, options.force);
   writer.begin_rows({"graph", "runtime_ns", "x_normalizer_ns", "x_config"});
   ImportReport report;

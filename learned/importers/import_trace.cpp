@@ -8,7 +8,7 @@
 
 #include "analytical/load_program.h"
 #include "diag/source_text.h"
-#include "learned/importers/column_mapping.h"
+#include "learned/importers/import_manifest.h"
 #include "learned/importers/importer.h"
 #include "learned/importers/set_writer.h"
 #include "learned/importers/trace_events.h"
@@ -21,14 +21,10 @@ constexpr std::size_t kNamesShown = 5;
 constexpr double kNanosecondsPerSecond = 1e9, kMaxRepeats = 1e9;
 
 Manifest manifest_for(const TraceSource& source) {
-  if (!source.manifest.empty()) {
-    const std::string path = find_mapping(source.manifest);
-    const auto text = diag::SourceText::read_file(path, hwdesc::kMaxConfigBytes);
-    return read_manifest_fields(hwdesc::read_config(std::string(text.text()), path), {});
-  }
+  if (!source.manifest.empty()) return read_import_manifest(source.manifest);
   Manifest manifest;
   manifest.name = fs::path(source.module).stem().string();
-  manifest.device = source.device;
+  manifest.device = resolve_device(source.device, {});
   manifest.source = "trace " + fs::path(source.traces.front()).filename().string();
   manifest.licence = "not given";
   manifest.how_timed = "profiler, on the device";

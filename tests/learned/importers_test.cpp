@@ -173,6 +173,24 @@ TEST_F(Import, WrongMappingsAreRefusedWithPlaceAndHint) {
       HasSubstr("no table of the mapping is for a file of this name"));
 }
 
+TEST_F(Import, DevicesMustBeThere) {
+  const auto with = [&](const std::string& fields, const std::string& device) {
+    return message(fields +
+                       "tables:\n  - columns:\n      op: {constant: add}\n      elements: m\n"
+                       "      runtime: {column: t, unit: ns}\n      device: " +
+                       device + "\n",
+                   "m,t,card\n1,2,A\n");
+  };
+  EXPECT_THAT(with("", "{constant: abacus}"), HasSubstr("abacus"));
+  EXPECT_THAT(with("devices: {A: abacus}\n", "card"), HasSubstr("map.yaml:8:"));
+  EXPECT_THAT(with("devices: {B: tpu_v3}\n", "card"),
+              HasSubstr("in.csv:2: column 'card': got 'A', which the mapping does not know"));
+  EXPECT_THAT(with("", "{file: {\"*.tsv\": tpu_v3}}"), HasSubstr("no pattern fits the file"));
+  write("mine.yaml", "extends: tpu_v3\n");
+  EXPECT_EQ(with("devices: {A: ./mine.yaml}\n", "card"), "imported");
+  EXPECT_EQ(read_measurement_set(at("out")).rows.at(0).device, at("mine.yaml"));
+}
+
 TEST_F(Import, OnlyAMeasurementSetIsReplacedAndOnlyWithForce) {
   ASSERT_EQ(message(kMatmul, "m,t_us\n4,1\n"), "imported");
   EXPECT_THROW(static_cast<void>(operators(kMatmul, "m,t_us\n9,1\n", options())), Error);

@@ -1,0 +1,171 @@
+#include "learned/importers/import_manifest.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "diag/error.h"
+#include "diag/source_text.h"
+#include "hwdesc/device_yaml.h"
+#include "hwdesc/units.h"
+#include "ir/dtype.h"
+
+namespace tilecast::learned {
+namespace {
+
+namespace fs = std::filesystem;
+using hwdesc::ConfigNode;
+using hwdesc::show_text;
+
+fs::path shipped_folder() {
+  const std::vector<std::string> presets = hwdesc::preset_names();
+  if (presets.empty()) return {};
+  return fs::path(hwdesc::preset_path(presets.front())).parent_path().parent_path() / "imports";
+}
+
+std::vector<std::string> shipped_mappings() {
+  std::vector<std::string> names;
+  std::error_code failure;
+  for (const auto& entry : fs::directory_iterator(shipped_folder(), failure)) {
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void read_timing(const ConfigNode& node, Manifest& manifest) {
+  const std::string& text = text_of(node);
+  if (text != "device" && text != "host") {
+    fail_at(node, fmt::format("got {}, expected device or host", show_text(text)));
+  }
+  manifest.timing = text == "host" ? Timing::kHost : Timing::kDevice;
+}
+
+void read_dispatch(const ConfigNode& node, Manifest& manifest) {
+  if (!node.is_mapping()) fail_at(node, "expected {OP CLASS: TIME, ...}");
+  for (const ConfigNode& child : node.children) {
+    try {
+      manifest.dispatch[child.key] =
+          Seconds{hwdesc::parse_quantity(text_of(child), hwdesc::UnitKind::kTime)};
+    } catch (const Error& error) {
+      fail_at(child, error.what());
+    }
+  }
+}
+
+std::string device_of(const ConfigNode& node) {
+  try {
+    return resolve_device(text_of(node), fs::path(node.at.file).parent_path().string());
+  } catch (const Error& error) {
+    fail_at(node, error.what());
+  }
+}
+
+void read_devices(const ConfigNode& node, Manifest& manifest) {
+  if (!node.is_mapping()) fail_at(node, "expected {VALUE OF COLUMN device: PRESET, ...}");
+  for (const ConfigNode& child : node.children) manifest.devices[child.key] = device_of(child);
+}
+
+}  // namespace
+
+void fail_at(const ConfigNode& at, const std::string& message) {
+  throw Error(
+      fmt::format("{}: {}{}{}", at.at.describe(), at.key, at.key.empty() ? "" : ": ", message));
+}
+
+const std::string& text_of(const ConfigNode& node) {
+  if (node.kind != ConfigNode::Kind::kScalar || node.scalar.empty())
+    fail_at(node, "expected a text");
+  return node.scalar;
+}
+
+void allow_only(const ConfigNode& node, const std::vector<std::string_view>& keys) {
+  if (!node.is_mapping()) fail_at(node, "expected a mapping");
+  for (const ConfigNode& child : node.children) {
+    if (std::find(keys.begin(), keys.end(), child.key) != keys.end()) continue;
+    const std::string near = diag::nearest(child.key, keys);
+    fail_at(child, fmt::format("unknown key; expected {}{}", fmt::join(keys, ", "),
+                               near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+  }
+}
+
+std::string resolve_device(const std::string& name_or_path, const std::string& folder) {
+  if (name_or_path.find('/') == std::string::npos && !name_or_path.ends_with(".yaml")) {
+    static_cast<void>(hwdesc::preset_path(name_or_path));
+    return name_or_path;
+  }
+  const fs::path whole = fs::absolute(fs::path(folder) / name_or_path).lexically_normal();
+  std::error_code failure;
+  if (!fs::is_regular_file(whole, failure)) {
+    throw Error(fmt::format("{}: no such description of a device", whole.string()));
+  }
+  return whole.string();
+}
+
+std::string find_mapping(const std::string& name) {
+  if (name.find('/') != std::string::npos || name.ends_with(".yaml")) return name;
+  const std::vector<std::string> shipped = shipped_mappings();
+  if (std::find(shipped.begin(), shipped.end(), name) != shipped.end()) {
+    return (shipped_folder() / (name + ".yaml")).string();
+  }
+  throw Error(
+      fmt::format("mapping '{}': there is none of this name; shipped are {}; or give the "
+                  "path of a .yaml file",
+                  name, fmt::join(shipped, ", ")));
+}
+
+ConfigNode read_mapping_file(const std::string& name_or_path) {
+  const std::string path = find_mapping(name_or_path);
+  const auto text = diag::SourceText::read_file(path, hwdesc::kMaxConfigBytes);
+  ConfigNode root = hwdesc::read_config(std::string(text.text()), path);
+  if (root.at.file.empty()) root.at = {path, 1, 1};
+  return root;
+}
+
+Manifest read_import_manifest(const std::string& name_or_path) {
+  const ConfigNode root = read_mapping_file(name_or_path);
+  Manifest manifest = read_manifest_fields(root, {});
+  if (manifest.device.empty()) fail_at(root, "device is missing");
+  return manifest;
+}
+
+Manifest read_manifest_fields(const ConfigNode& root, const std::vector<std::string_view>& others) {
+  std::vector<std::string_view> keys{"name",      "description", "source",   "licence", "timing",
+                                     "how_timed", "device",      "dispatch", "dtype",   "devices"};
+  keys.insert(keys.end(), others.begin(), others.end());
+  allow_only(root, keys);
+  Manifest manifest;
+  const auto take = [&](std::string_view key, std::string& field, bool required) {
+    const ConfigNode* node = root.find(key);
+    if (node != nullptr) field = text_of(*node);
+    if (node == nullptr && required) fail_at(root, fmt::format("{} is missing", key));
+  };
+  take("name", manifest.name, true);
+  take("description", manifest.description, false);
+  take("source", manifest.source, true);
+  take("licence", manifest.licence, true);
+  take("how_timed", manifest.how_timed, true);
+  take("device", manifest.device, false);
+  if (const ConfigNode* device = root.find("device")) manifest.device = device_of(*device);
+  take("dtype", manifest.defaults_dtype, false);
+  if (!manifest.defaults_dtype.empty() && !ir::parse_dtype(manifest.defaults_dtype)) {
+    fail_at(*root.find("dtype"),
+            fmt::format("got {}, expected an HLO element type such as f32, bf16",
+                        show_text(manifest.defaults_dtype)));
+  }
+  if (const ConfigNode* timing = root.find("timing")) {
+    read_timing(*timing, manifest);
+  } else {
+    fail_at(root, "timing is missing");
+  }
+  if (const ConfigNode* devices = root.find("devices")) read_devices(*devices, manifest);
+  if (const ConfigNode* dispatch = root.find("dispatch")) read_dispatch(*dispatch, manifest);
+  if (!manifest.dispatch.empty() && manifest.timing == Timing::kDevice) {
+    fail_at(*root.find("dispatch"), "times on the device hold no dispatch; expected timing: host");
+  }
+  return manifest;
+}
+
+}  // namespace tilecast::learned

@@ -1,0 +1,97 @@
+// `tilecast import` from the command line: exit codes, the summary, and our own traces back in.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace tilecast::sim {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+struct Answer {
+  int exit_code = -1;
+  std::string out, err;
+};
+
+class ImportVerb : public ::testing::Test {
+ protected:
+  ImportVerb() {
+    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = fs::temp_directory_path() /
+              ("tilecast_import_" + std::to_string(getpid()) + "_" + info->name());
+    fs::create_directories(folder_);
+    write("map.yaml",
+          "name: t\nsource: a test\nlicence: none\ntiming: device\nhow_timed: by hand\n"
+          "device: tpu_v3\ndtype: bf16\ntables:\n  - columns:\n      op: {constant: matmul}\n"
+          "      m: m\n      n: 64\n      k: 64\n      runtime: {column: t, unit: us}\n");
+  }
+  ~ImportVerb() override { fs::remove_all(folder_); }
+
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+  }
+  [[nodiscard]] std::string read(const std::string& name) const {
+    std::ostringstream text;
+    text << std::ifstream(folder_ / name, std::ios::binary).rdbuf();
+    return text.str();
+  }
+  [[nodiscard]] Answer run(const std::string& arguments) const {
+    const std::string command = "cd '" + folder_.string() + "' && '" TILECAST_BINARY "' " +
+                                arguments + " >stdout.txt 2>stderr.txt </dev/null";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("stdout.txt"), read("stderr.txt")};
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(ImportVerb, SaysWhatItTookAndWhatItLeftOut) {
+  write("a.csv", "m,t\n64,5\nx,6\n");
+  const Answer refused = run("import operators -m ./map.yaml -o set a.csv");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_EQ(refused.err, "error: a.csv:3: column 'm': got 'x', expected a number\n");
+  EXPECT_FALSE(fs::exists(folder_ / "set"));
+  const Answer taken =
+      run("import operators -m ./map.yaml -o set --keep-going --format json a.csv");
+  EXPECT_EQ(taken.exit_code, 0);
+  EXPECT_EQ(taken.err, "left out: a.csv:3: column 'm': got 'x', expected a number\n");
+  EXPECT_FALSE(nlohmann::json::parse(taken.out).empty());
+  const Answer again = run("import operators -m ./map.yaml -o set a.csv");
+  EXPECT_EQ(again.exit_code, 1);
+  EXPECT_THAT(again.err, HasSubstr("--force replaces it"));
+}
+
+TEST_F(ImportVerb, WrongUsageIsTwoAndNamesWhatThereIs) {
+  EXPECT_EQ(run("import").exit_code, 2);
+  EXPECT_EQ(run("import operators a.csv").exit_code, 2);
+  EXPECT_EQ(run("import trace --module m.hlo -o set t.json").exit_code, 2);
+  const Answer unknown = run("import operators -m no_such_mapping -o set a.csv");
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("neusight"));
+  EXPECT_THAT(run("import trace --help").out, HasSubstr("Example:"));
+}
+
+TEST_F(ImportVerb, OurOwnTraceComesBackAsTheTimesOfTheSimulation) {
+  const std::string module =
+      std::string(TILECAST_SOURCE_DIR) + "/configs/programs/mlp_train_loop.hlo";
+  ASSERT_EQ(run("simulate -d tpu_v3 -f trace -o t.json '" + module + "'").exit_code, 0);
+  const Answer answer = run("import trace -d tpu_v3 --module '" + module + "' -o set t.json");
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  // An analytical model is right about its own times, to the rounding of the set (1 ps).
+  const Answer score = run("evaluate -d tpu_v3 --model analytical --draws 10 -f csv set");
+  const std::string row = "all,all,analytical,mape,";
+  const std::size_t at = score.out.find(row);
+  ASSERT_NE(at, std::string::npos) << score.out << score.err;
+  EXPECT_LT(std::stod(score.out.substr(at + row.size())), 1e-5);
+}
+
+}  // namespace
+}  // namespace tilecast::sim
