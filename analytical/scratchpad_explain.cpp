@@ -12,8 +12,8 @@ void ScratchpadModel::tally_period(const Moves& moved, const Uses& use, bool fin
     return (per_iteration + (finishes ? at_finish : 0)) * cycle_s_;
   };
   std::array<double, kBoundCount> busy{};
-  busy[index_of(Bound::kHbmRead)] = moved.read_bytes / read_rate_;
-  busy[index_of(Bound::kHbmWrite)] = moved.write_bytes / write_rate_;
+  busy[index_of(Bound::kHbmRead)] = moved.read_s;
+  busy[index_of(Bound::kHbmWrite)] = moved.write_s;
   const double setup = has(removed, Bound::kIssue) ? 0 : setup_s_;
   busy[index_of(Bound::kIssue)] = setup * (moved.reads + moved.writes);
   busy[index_of(Bound::kMatrix)] = cycles(use.iteration.matrix, use.finish.matrix);
@@ -26,32 +26,29 @@ void ScratchpadModel::tally_period(const Moves& moved, const Uses& use, bool fin
   for (std::size_t b = 0; b < kBoundCount; ++b) {
     if ((removed >> b & 1U) != 0) busy[b] = 0;
   }
-  const double load = busy[index_of(Bound::kHbmRead)] + setup * moved.reads;
-  const double store = busy[index_of(Bound::kHbmWrite)] + setup * moved.writes;
+  const double load = busy[index_of(Bound::kHbmRead)];
+  const double store = busy[index_of(Bound::kHbmWrite)];
   const double path = full_duplex_ ? std::max(load, store) : load + store;
   const double use_s = use.iteration_s + (finishes ? use.finish_s : 0);
-  const double occupied = std::max(path, use_s);
+  const double issue = busy[index_of(Bound::kIssue)];
   const double overhead = busy[index_of(Bound::kOverhead)];
-  busy[index_of(Bound::kLatency)] = std::max(0.0, period - overhead - occupied);
+  const double core = use_s + issue + overhead;
+  const double occupied = std::max(path, core);
+  busy[index_of(Bound::kLatency)] = std::max(0.0, period - occupied);
   for (std::size_t b = 0; b < kBoundCount; ++b) tally.busy[b] += Seconds{weight * busy[b]};
-  // The transition is blamed on the busiest resource of whichever side holds it up.
-  const std::size_t first = path >= use_s ? index_of(Bound::kHbmRead) : index_of(Bound::kMatrix);
-  std::size_t worst = first;
-  const auto consider = [&](Bound b) {
-    if (busy[index_of(b)] > busy[worst]) worst = index_of(b);
-  };
-  if (path >= use_s) {
-    consider(Bound::kHbmWrite);
-    consider(Bound::kIssue);
-  } else {
+  tally.blame[index_of(Bound::kLatency)] += weight * busy[index_of(Bound::kLatency)];
+  if (path >= core) {
+    tally.blame[index_of(load >= store ? Bound::kHbmRead : Bound::kHbmWrite)] += weight * path;
+  } else {  // computing, issuing and looping follow each other on the core
+    Bound worst = Bound::kMatrix;
     for (const Bound b :
          {Bound::kVector, Bound::kTranscendental, Bound::kCrossLane, Bound::kOnChip}) {
-      consider(b);
+      if (busy[index_of(b)] > busy[index_of(worst)]) worst = b;
     }
+    tally.blame[index_of(worst)] += weight * use_s;
+    tally.blame[index_of(Bound::kIssue)] += weight * issue;
+    tally.blame[index_of(Bound::kOverhead)] += weight * overhead;
   }
-  tally.blame[worst] += weight * occupied;
-  tally.blame[index_of(Bound::kLatency)] += weight * busy[index_of(Bound::kLatency)];
-  tally.blame[index_of(Bound::kOverhead)] += weight * overhead;
   tally.read_bytes += weight * moved.read_bytes;
   tally.write_bytes += weight * moved.write_bytes;
 }

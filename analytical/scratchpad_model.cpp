@@ -42,13 +42,16 @@ void ScratchpadModel::add_streams(const ir::Kernel& kernel) {
   const auto in_main_memory = [&](const MemoryStream& stream) {
     return !is_resident(kernel.op(stream.op).shape, *device_);
   };
+  const double run_cost = device_->engines.front().full_efficiency_run.value;
   for (const MemoryStream& input : input_streams(kernel, footprints_, memory.granule.value)) {
     inputs_.push_back({input, in_main_memory(input), false});
+    inputs_.back().array.run_cost_bytes = run_cost;
   }
   const double small = kAccumulatorShare * device_->scratchpad().capacity.value;
   for (const MemoryStream& output : output_streams(kernel, footprints_, memory.granule.value)) {
     const bool resident = revisited(output.loops) && whole_bytes(output.array) <= small;
     outputs_.push_back({output, in_main_memory(output), resident});
+    outputs_.back().array.run_cost_bytes = run_cost;
   }
 }
 
@@ -137,35 +140,49 @@ ScratchpadModel::Uses ScratchpadModel::uses(const Shape& shape, std::span<const 
   return use;
 }
 
+void ScratchpadModel::add_read(const Stream& stream, std::span<const Extents> groups,
+                               Moves& moved) const {
+  const Extents& region = groups[stream.group];
+  const double bytes = region_bytes(stream.array, region);
+  moved.read_bytes += bytes;
+  moved.read_s += bytes / (read_rate_ * run_efficiency(stream.array, region));
+  moved.reads += 1;
+}
+
+void ScratchpadModel::add_write(const Stream& stream, std::span<const Extents> groups,
+                                Moves& moved) const {
+  const Extents& region = groups[stream.group];
+  const double bytes = region_bytes(stream.array, region);
+  moved.write_bytes += bytes;
+  moved.write_s += bytes / (write_rate_ * run_efficiency(stream.array, region));
+  moved.writes += 1;
+}
+
 ScratchpadModel::Moves ScratchpadModel::moves(std::uint32_t changed,
                                               std::span<const Extents> groups) const {
   Moves moved;
   for (const Stream& stream : inputs_) {
-    if (!stream.in_main_memory || (stream.loops & changed) == 0) continue;
-    moved.read_bytes += region_bytes(stream.array, groups[stream.group]);
-    moved.reads += 1;
+    if (stream.in_main_memory && (stream.loops & changed) != 0) add_read(stream, groups, moved);
   }
   for (const Stream& stream : outputs_) {
-    if (!stream.in_main_memory || stream.resident || (stream.loops & changed) == 0) continue;
-    moved.write_bytes += region_bytes(stream.array, groups[stream.group]);
-    moved.writes += 1;
+    if (stream.in_main_memory && !stream.resident && (stream.loops & changed) != 0) {
+      add_write(stream, groups, moved);
+    }
   }
   return moved;
 }
 
+// The core issues the transfers and runs the loop besides computing; the engine moves bytes.
 double ScratchpadModel::period_s(const Moves& moved, double use_s, BoundMask removed) const {
-  const double setup = has(removed, Bound::kIssue) ? 0 : setup_s_;
-  const double load =
-      (has(removed, Bound::kHbmRead) ? 0 : moved.read_bytes / read_rate_) + setup * moved.reads;
-  const double store =
-      (has(removed, Bound::kHbmWrite) ? 0 : moved.write_bytes / write_rate_) + setup * moved.writes;
+  const double load = has(removed, Bound::kHbmRead) ? 0 : moved.read_s;
+  const double store = has(removed, Bound::kHbmWrite) ? 0 : moved.write_s;
   const double path = full_duplex_ ? std::max(load, store) : load + store;
+  const double issue = has(removed, Bound::kIssue) ? 0 : setup_s_ * (moved.reads + moved.writes);
+  const double core = use_s + issue + (has(removed, Bound::kOverhead) ? 0 : overhead_s_);
   const bool waits = moved.reads > 0 && !has(removed, Bound::kLatency);
-  const double round_trip = (waits ? latency_s_ : 0) + load + use_s;
-  const double overhead = has(removed, Bound::kOverhead) ? 0 : overhead_s_;
+  const double round_trip = (waits ? latency_s_ : 0) + load + core;
   return steady_period_s(
-             {.busy_s = std::max(path, use_s), .round_trip_s = round_trip, .stages = stages_}) +
-         overhead;
+      {.busy_s = std::max(path, core), .round_trip_s = round_trip, .stages = stages_});
 }
 
 double ScratchpadModel::transitions_s(const Shape& shape, const Uses& use,
@@ -228,32 +245,42 @@ double ScratchpadModel::ends_s(const Uses& use, std::span<const Extents> groups,
                                Tally* tally) const {
   Moves first;
   for (const Stream& stream : inputs_) {
-    if (!stream.in_main_memory) continue;
-    first.read_bytes += region_bytes(stream.array, groups[stream.group]);
-    first.reads += 1;
+    if (stream.in_main_memory) add_read(stream, groups, first);
   }
   for (const Stream& stream : outputs_) {
     if (!stream.in_main_memory) continue;
-    first.write_bytes += stream.resident ? whole_bytes(stream.array)
-                                         : region_bytes(stream.array, groups[stream.group]);
+    if (!stream.resident) {
+      add_write(stream, groups, first);
+      continue;
+    }
+    const double bytes = whole_bytes(stream.array);
+    first.write_bytes += bytes;
+    first.write_s += bytes / write_rate_;
     first.writes += 1;
   }
   const double latency = has(removed, Bound::kLatency) ? 0 : latency_s_;
-  const double read = has(removed, Bound::kHbmRead) ? 0 : first.read_bytes / read_rate_;
-  const double write = has(removed, Bound::kHbmWrite) ? 0 : first.write_bytes / write_rate_;
+  const double read = has(removed, Bound::kHbmRead) ? 0 : first.read_s;
+  const double write = has(removed, Bound::kHbmWrite) ? 0 : first.write_s;
   const double ends =
       has(removed, Bound::kFillDrain)
           ? 0
           : (first.reads > 0 ? latency + read : 0) + (first.writes > 0 ? latency + write : 0);
+  // The first loads and the last stores are issued too, by a core that has nothing else to do.
+  const double issue = has(removed, Bound::kIssue) ? 0 : setup_s_ * (first.reads + first.writes);
+  const double overhead = has(removed, Bound::kOverhead) ? 0 : overhead_s_;
   const double last_use = use.iteration_s + use.finish_s;
   if (tally != nullptr) {
     tally_period({}, use, true, 1, last_use, removed | 1U << index_of(Bound::kOverhead), *tally);
+    tally->busy[index_of(Bound::kIssue)] += Seconds{issue};
+    tally->blame[index_of(Bound::kIssue)] += issue;
+    tally->busy[index_of(Bound::kOverhead)] += Seconds{overhead};
+    tally->blame[index_of(Bound::kOverhead)] += overhead;
     tally->busy[index_of(Bound::kFillDrain)] += Seconds{ends};
     tally->blame[index_of(Bound::kFillDrain)] += ends;
     tally->read_bytes += first.read_bytes;
     tally->write_bytes += first.write_bytes;
   }
-  return ends + last_use;
+  return ends + issue + overhead + last_use;
 }
 
 double ScratchpadModel::run_s(const TileConfig& tile, BoundMask removed, Tally* tally,

@@ -8,9 +8,10 @@
 // A transition advances one loop and resets the loops inside it; an operand is loaded again only if
 // the loops that changed move its tile, and a result is stored when its tile is left. The period is
 // pipeline.h's bound over {load path, store path (shared unless full duplex), compute units} with
-// the memory's latency in the round trip. Edge tiles move only what exists but compute in full: the
-// code of an iteration is static. Results revisited by outer loops stay in the scratchpad as
-// accumulators when they are small.
+// the memory's latency in the round trip. The engine moves bytes; the core issues the transfers and
+// runs the loop besides computing, one after the other. Edge tiles move only what exists but
+// compute in full: the code of an iteration is static. Results revisited by outer loops stay in the
+// scratchpad as accumulators when they are small.
 #pragma once
 
 #include <limits>
@@ -60,6 +61,7 @@ class ScratchpadModel final : public TileModel {
   };
   struct Moves {
     double read_bytes = 0, write_bytes = 0, reads = 0, writes = 0;
+    double read_s = 0, write_s = 0;  // of the engine, short runs costed
   };
   struct Uses {
     double iteration_s = 0, finish_s = 0;
@@ -69,6 +71,8 @@ class ScratchpadModel final : public TileModel {
   using GroupExtents = boost::container::small_vector<Extents, 48>;  // on the stack
 
   void add_streams(const ir::Kernel& kernel);
+  void add_read(const Stream& stream, std::span<const Extents> groups, Moves& moved) const;
+  void add_write(const Stream& stream, std::span<const Extents> groups, Moves& moved) const;
   [[nodiscard]] bool revisited(std::uint32_t loops) const;
   [[nodiscard]] Shape prepare(const TileConfig& tile, std::span<Extents> groups) const;
   [[nodiscard]] double footprint_bytes(const Shape& shape, std::span<const Extents> groups) const;

@@ -51,6 +51,25 @@ double whole_bytes(const StoredArray& array) {
   return resident_bytes(array, whole);
 }
 
+double contiguous_bytes(const StoredArray& array, const Extents& extents) {
+  double run = array.element_bytes;
+  for (int i = 0; i < array.rank; ++i) {
+    if (array.tile[i] > 1) run *= static_cast<double>(array.tile[i]);
+  }
+  for (int i = 0; i < array.rank; ++i) {
+    const double tile = static_cast<double>(std::max<std::int64_t>(array.tile[i], 1));
+    run *= padded_extent(array, extents, i) / tile;
+    if (extents[array.minor_first[i]] < array.size[i]) break;
+  }
+  return run;
+}
+
+double run_efficiency(const StoredArray& array, const Extents& extents) {
+  if (array.run_cost_bytes <= 0) return 1;
+  const double run = contiguous_bytes(array, extents);
+  return run / (run + array.run_cost_bytes);
+}
+
 double region_bytes(const StoredArray& array, const Extents& extents) {
   double run = array.element_bytes;
   double runs = 1;

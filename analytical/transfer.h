@@ -2,8 +2,10 @@
 //
 // A region of an array moves in its device layout: minor dimensions padded to the layout's first
 // tiling (a window narrower than a tile still moves whole tiles), every contiguous run rounded up
-// to the memory's granule, so short runs waste bandwidth. Sources: XLA tiled layouts
-// (openxla.org/xla/tiled_layout); DMA granules as in hwdesc::MemoryLevel.
+// to the memory's granule, so short runs waste bandwidth. Where the engine says so, every run also
+// costs the time of `run_cost_bytes` more: a run reaches run / (run + run_cost_bytes) of the rate.
+// Sources: XLA tiled layouts (openxla.org/xla/tiled_layout); DMA granules as in
+// hwdesc::MemoryLevel, run cost as in hwdesc::TransferEngine::full_efficiency_run.
 #pragma once
 
 #include "analytical/iteration_space.h"
@@ -18,12 +20,17 @@ struct StoredArray {
   std::array<std::int64_t, kMaxRank> tile{};        // padding multiple by position, minor first
   double element_bytes = 0;
   double granule_bytes = 1;
+  double run_cost_bytes = 0;
 };
 
 [[nodiscard]] StoredArray stored_array(const ir::Shape& shape, double granule_bytes);
 
-// Bytes moved for a region of `extents` elements per dimension.
+// Bytes in a row in memory of a region of `extents` elements per dimension, whole tiles.
+[[nodiscard]] double contiguous_bytes(const StoredArray& array, const Extents& extents);
+// Bytes moved for such a region.
 [[nodiscard]] double region_bytes(const StoredArray& array, const Extents& extents);
+// The share of the full rate at which the region's runs move, (0, 1].
+[[nodiscard]] double run_efficiency(const StoredArray& array, const Extents& extents);
 // Bytes the same region takes in the scratchpad (padded, no granule).
 [[nodiscard]] double resident_bytes(const StoredArray& array, const Extents& extents);
 // Bytes of the whole array, padded.

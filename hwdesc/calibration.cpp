@@ -13,20 +13,26 @@ void scale_bandwidth(MemoryLevel& level, double factor) {
 
 bool is_calibrated(const Device& device) {
   const Calibration& c = device.calibration;
-  const double factors[] = {c.memory_bandwidth, c.cache_bandwidth,    c.memory_latency,
-                            c.transfer_setup,   c.iteration_overhead, c.matrix,
-                            c.vector,           c.transcendental,     c.cross_lane};
+  const double factors[] = {c.memory_bandwidth, c.memory_write,   c.cache_bandwidth,
+                            c.memory_latency,   c.transfer_setup, c.iteration_overhead,
+                            c.matrix,           c.vector,         c.transcendental,
+                            c.cross_lane,       c.network};
   return c.kernel_overhead.value != 0 ||
          std::any_of(std::begin(factors), std::end(factors), [](double f) { return f != 1; });
 }
 
 Device apply_calibration(Device device) {
   const Calibration c = device.calibration;
-  scale_bandwidth(device.memory.front(), c.memory_bandwidth);
+  MemoryLevel& memory = device.memory.front();
+  scale_bandwidth(memory, c.memory_bandwidth);
+  if (c.memory_write != 1) {
+    const BytesPerSecond peak = memory.write_bandwidth.value_or(memory.bandwidth);
+    memory.write_bandwidth = peak * std::min(c.memory_write, 1 / memory.efficiency);
+  }
   for (std::size_t i = 1; i + 1 < device.memory.size(); ++i) {
     scale_bandwidth(device.memory[i], c.cache_bandwidth);
   }
-  device.memory.front().latency = device.memory.front().latency * c.memory_latency;
+  memory.latency = memory.latency * c.memory_latency;
   for (TransferEngine& engine : device.engines) {
     engine.setup = engine.setup * c.transfer_setup;
     engine.iteration_overhead = engine.iteration_overhead * c.iteration_overhead;
@@ -37,6 +43,9 @@ Device apply_calibration(Device device) {
   device.cross_lane.elements_per_cycle *= c.cross_lane;
   device.cross_lane.reduce_elements_per_cycle *= c.cross_lane;
   device.cross_lane.irregular_elements_per_cycle *= c.cross_lane;
+  if (device.interconnect) {
+    device.interconnect->link_bandwidth = device.interconnect->link_bandwidth * c.network;
+  }
   device.dispatch.kernel_launch += c.kernel_overhead;
   device.calibration = {.dispatch = c.dispatch, .source = c.source};
   return device;

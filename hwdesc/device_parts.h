@@ -38,8 +38,8 @@ struct TransferEngine {
   Seconds iteration_overhead;    // per pipeline iteration, synchronisation and loop control
   int stages = 2;                // buffers per stream that the machine or compiler supports
   Bytes in_flight;               // bytes outstanding at most; 0 = not limiting
-  Bytes full_efficiency_run{0};  // contiguous run at which peak rate is reached; shorter runs
-                                 // reach run / (run + half); 0 = run length does not matter
+  Bytes full_efficiency_run{0};  // each contiguous run costs as long as so many more bytes: it
+                                 // reaches run / (run + this) of the rate; 0 = does not matter
   Provenance provenance;
 };
 
@@ -123,11 +123,13 @@ struct Energy {
 // description holds. Kept apart from the description, so that both stay visible.
 struct Calibration {
   double memory_bandwidth = 1;    // of main memory, reads and writes
+  double memory_write = 1;        // of main memory's writes, on top of that
   double cache_bandwidth = 1;     // of the levels between main memory and the innermost
   double memory_latency = 1;      // of main memory
   double transfer_setup = 1;      // of every engine
   double iteration_overhead = 1;  // of every engine
   double matrix = 1, vector = 1, transcendental = 1, cross_lane = 1;  // rates of the units
+  double network = 1;                                                 // bandwidth of links
   Seconds kernel_overhead;                  // on the device, added to every kernel
   std::map<std::string, Seconds> dispatch;  // op class -> host time per launch; never on-chip time
   std::string source;                       // what they were fitted on; empty: not calibrated

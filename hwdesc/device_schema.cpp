@@ -89,7 +89,7 @@ void walk_engine(SchemaVisitor& v, TransferEngine& engine) {
            engine.in_flight);
   quantity(v,
            {"full_efficiency_run", kCapacity, 0, kTiB, kOptional,
-            "contiguous run that reaches the peak rate; 0: run length does not matter"},
+            "bytes by which each contiguous run is as if longer; 0: does not matter"},
            engine.full_efficiency_run);
   walk_provenance(v, engine.provenance);
 }
@@ -272,6 +272,7 @@ void walk_calibration(SchemaVisitor& v, Device& device) {
     v.number({key, kCount, 1e-3, 1e3, kOptional, doc}, value);
   };
   factor("memory_bandwidth", "multiplies main memory's bandwidth", c.memory_bandwidth);
+  factor("memory_write", "multiplies the rate of writes on top of that", c.memory_write);
   factor("cache_bandwidth", "multiplies the bandwidth of caches", c.cache_bandwidth);
   factor("memory_latency", "multiplies main memory's latency", c.memory_latency);
   factor("transfer_setup", "multiplies the set-up of transfers", c.transfer_setup);
@@ -280,6 +281,7 @@ void walk_calibration(SchemaVisitor& v, Device& device) {
   factor("vector", "multiplies the rate of vector units", c.vector);
   factor("transcendental", "multiplies the rate of that unit", c.transcendental);
   factor("cross_lane", "multiplies the rates of that unit", c.cross_lane);
+  factor("network", "multiplies the bandwidth of links", c.network);
   quantity(v, {"kernel_overhead", kTime, 0, 1, kOptional, "on the device, added to every kernel"},
            c.kernel_overhead);
   quantities(v, {"dispatch", kTime, 0, 10, kOptional, "by op class: host time per launch"},

@@ -1,0 +1,56 @@
+#include "hybrid/calibration_rows.h"
+
+#include <cmath>
+#include <map>
+
+namespace tilecast::hybrid {
+
+CalibrationRows::CalibrationRows(std::span<const learned::SampleSet> sets,
+                                 const analytical::CostModel& model, const hwdesc::Device& device,
+                                 int jobs)
+    : sets_(sets), jobs_(jobs) {
+  std::map<std::string, double> rows_of_kernel;
+  for (std::size_t s = 0; s < sets.size(); ++s) {
+    const learned::SampleSet& set = sets[s];
+    const auto answers = plans_.emplace_back(set).predict(model, device, jobs);
+    for (std::size_t i = 0; i < set.samples.size(); ++i) {
+      if (!answers[i].answered || !(answers[i].comparable().value > 0)) {
+        ++unanswered_;
+        continue;
+      }
+      const learned::Work& work = set.works[set.samples[i].work];
+      rows_.push_back({.set = s,
+                       .sample = i,
+                       .kernel = work.fingerprint,
+                       .op_class = work.op_class,
+                       .measured_s = set.samples[i].measured.value});
+      rows_of_kernel[work.fingerprint] += 1;
+    }
+  }
+  for (CalibrationRow& row : rows_) row.weight = 1 / std::sqrt(rows_of_kernel.at(row.kernel));
+}
+
+const learned::Sample& CalibrationRows::sample(const CalibrationRow& row) const {
+  return sets_[row.set].samples[row.sample];
+}
+
+const learned::Work& CalibrationRows::work(const CalibrationRow& row) const {
+  return sets_[row.set].works[sample(row).work];
+}
+
+std::vector<double> CalibrationRows::log_errors(const analytical::CostModel& model,
+                                                const hwdesc::Device& device) const {
+  std::vector<std::vector<learned::Prediction>> answers;
+  for (const learned::PredictionPlan& plan : plans_) {
+    answers.push_back(plan.predict(model, device, jobs_));
+  }
+  std::vector<double> errors;
+  errors.reserve(rows_.size());
+  for (const CalibrationRow& row : rows_) {
+    const double predicted = answers[row.set][row.sample].comparable().value;
+    errors.push_back(std::log(predicted / row.measured_s));
+  }
+  return errors;
+}
+
+}  // namespace tilecast::hybrid

@@ -1,0 +1,46 @@
+// The constants of a device that measurements may move, as one vector x with a prior at x = 0.
+//
+//   multipliers, dispatch    value = described * exp(x)
+//   kernel_overhead          value = described + x * (one main-memory latency)
+//
+// x is normal with the stated standard deviation, so a prior of 0.1 means "known to about 10 %".
+// Bounds keep every value physical: sustained rates at or below their peaks, times above zero.
+#pragma once
+
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hwdesc/device.h"
+#include "learned/samples.h"
+
+namespace tilecast::hybrid {
+
+struct Constant {
+  std::string name;           // a key of the calibration block; "dispatch.matmul"
+  bool is_time = false;       // value in seconds, else a multiplier
+  double described = 1;       // value at x = 0
+  double prior = 0.1;         // standard deviation of x
+  double low = -1, high = 1;  // bounds of x
+  double linear_unit = 0;     // > 0: value = described + x * linear_unit
+  double* (*field)(hwdesc::Calibration&, const std::string&) = nullptr;
+
+  [[nodiscard]] double value(double x) const;
+};
+
+// Those that `device` has and the sets can speak about (dispatch: the op classes whose times hold
+// one), except `fixed` (names; "dispatch" stands for all of them).
+[[nodiscard]] std::vector<Constant> constants_of(const hwdesc::Device& device,
+                                                 std::span<const learned::SampleSet> sets,
+                                                 const std::set<std::string>& fixed);
+
+// Every name that may be fitted or fixed, for messages: "memory_bandwidth", ..., "dispatch".
+[[nodiscard]] std::vector<std::string_view> constant_names();
+
+// The device with its calibration block at x.
+[[nodiscard]] hwdesc::Device device_at(const hwdesc::Device& device,
+                                       std::span<const Constant> constants,
+                                       std::span<const double> x);
+
+}  // namespace tilecast::hybrid

@@ -1,0 +1,171 @@
+#include "hybrid/robust_fit.h"
+
+#include <ceres/ceres.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "learned/metrics.h"
+
+namespace tilecast::hybrid {
+namespace {
+
+constexpr double kCauchy = 2.385;
+constexpr double kStep = 1e-4;          // of x, for differences
+constexpr double kFirstScatter = 0.1;   // before the rows say better
+constexpr double kLeastScatter = 0.02;  // no model of ours is better than 2 %
+constexpr double kMostScatter = 0.5;
+constexpr int kRounds = 3;         // fit, estimate the scatter, fit again
+constexpr double kPooledRows = 3;  // rows for which the scatter of all stands in a class
+constexpr int kIterations = 30;
+
+double robust(double u) {
+  const double loss = std::log1p((u / kCauchy) * (u / kCauchy));
+  return std::copysign(kCauchy * std::sqrt(loss), u);
+}
+
+struct Rows {
+  const Errors& errors;
+  std::span<const Constant> constants;
+  std::span<const std::size_t> rows;
+  std::span<const RowTraits> traits;
+};
+
+class Cost final : public ceres::CostFunction {
+ public:
+  Cost(const Rows& rows, const std::vector<double>& scatter) : rows_(rows), scatter_(scatter) {
+    mutable_parameter_block_sizes()->push_back(static_cast<int>(rows.constants.size()));
+    set_num_residuals(static_cast<int>(rows.rows.size() + rows.constants.size()));
+  }
+
+  bool Evaluate(double const* const* parameters, double* residuals,
+                double** jacobians) const override {
+    const std::size_t count = rows_.constants.size();
+    std::vector<double> x(parameters[0], parameters[0] + count);
+    const std::vector<double> base = residuals_at(x);
+    std::copy(base.begin(), base.end(), residuals);
+    if (jacobians == nullptr || jacobians[0] == nullptr) return all_finite(base);
+    for (std::size_t j = 0; j < count; ++j) {
+      const double at = x[j];
+      const double step = at + kStep > rows_.constants[j].high ? -kStep : kStep;
+      x[j] = at + step;
+      const std::vector<double> moved = residuals_at(x);
+      x[j] = at;
+      for (std::size_t i = 0; i < base.size(); ++i) {
+        jacobians[0][i * count + j] = (moved[i] - base[i]) / step;
+      }
+    }
+    return all_finite(base);
+  }
+
+ private:
+  static bool all_finite(const std::vector<double>& values) {
+    return std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
+  }
+
+  std::vector<double> residuals_at(std::span<const double> x) const {
+    const std::vector<double> errors = rows_.errors(x);
+    std::vector<double> residuals;
+    residuals.reserve(rows_.rows.size() + x.size());
+    for (const std::size_t i : rows_.rows) {
+      residuals.push_back(std::sqrt(rows_.traits[i].weight) * robust(errors[i] / scatter_[i]));
+    }
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      residuals.push_back(x[j] / rows_.constants[j].prior);
+    }
+    return residuals;
+  }
+
+  const Rows& rows_;
+  const std::vector<double>& scatter_;  // by entry of the errors
+};
+
+void bound(ceres::Problem& problem, std::span<const Constant> constants, std::vector<double>& x) {
+  for (std::size_t j = 0; j < constants.size(); ++j) {
+    const int index = static_cast<int>(j);
+    problem.SetParameterLowerBound(x.data(), index, constants[j].low);
+    problem.SetParameterUpperBound(x.data(), index, std::max(constants[j].high, 1e-9));
+  }
+}
+
+std::vector<double> deviations(ceres::Problem& problem, const std::vector<double>& x) {
+  ceres::Covariance::Options options;
+  options.algorithm_type = ceres::DENSE_SVD;
+  options.null_space_rank = -1;
+  ceres::Covariance covariance(options);
+  const std::vector<std::pair<const double*, const double*>> blocks = {{x.data(), x.data()}};
+  std::vector<double> matrix(x.size() * x.size(), 0);
+  if (!covariance.Compute(blocks, &problem) ||
+      !covariance.GetCovarianceBlock(x.data(), x.data(), matrix.data())) {
+    return {};
+  }
+  std::vector<double> result;
+  for (std::size_t j = 0; j < x.size(); ++j) {
+    result.push_back(std::sqrt(std::max(matrix[j * x.size() + j], 0.0)));
+  }
+  return result;
+}
+
+// Median of |error| as the standard deviation of a normal.
+double scatter_of(std::vector<double> sizes) {
+  constexpr double kNormal = 1.4826;
+  return std::clamp(kNormal * learned::quantile(std::move(sizes), 0.5), kLeastScatter,
+                    kMostScatter);
+}
+
+struct Scatter {
+  double all = kFirstScatter;
+  std::vector<double> of_row;  // by entry of the errors
+};
+
+Scatter estimate_scatter(const std::vector<double>& errors, const Rows& data) {
+  std::vector<double> sizes;
+  std::map<std::string, std::vector<double>> by_class;
+  for (const std::size_t i : data.rows) {
+    sizes.push_back(std::abs(errors[i]));
+    by_class[data.traits[i].op_class].push_back(sizes.back());
+  }
+  Scatter scatter{scatter_of(sizes), std::vector<double>(errors.size(), kFirstScatter)};
+  std::map<std::string, double> of_class;
+  for (const auto& [op_class, own] : by_class) {
+    const double n = static_cast<double>(own.size());
+    of_class[op_class] = (n * scatter_of(own) + kPooledRows * scatter.all) / (n + kPooledRows);
+  }
+  for (const std::size_t i : data.rows) scatter.of_row[i] = of_class.at(data.traits[i].op_class);
+  return scatter;
+}
+
+}  // namespace
+
+Fit robust_fit(const Errors& errors, std::span<const Constant> constants,
+               std::span<const std::size_t> rows, std::span<const RowTraits> traits,
+               std::vector<double> start) {
+  Fit fit{.x = std::move(start)};
+  fit.x.resize(constants.size(), 0);
+  const Rows data{errors, constants, rows, traits};
+  Scatter scatter{kFirstScatter, std::vector<double>(traits.size(), kFirstScatter)};
+  for (int round = 0; round < kRounds && !constants.empty(); ++round) {
+    ceres::Problem problem;
+    problem.AddResidualBlock(new Cost(data, scatter.of_row), nullptr, fit.x.data());
+    bound(problem, constants, fit.x);
+    ceres::Solver::Options options;
+    options.linear_solver_type = ceres::DENSE_QR;
+    options.max_num_iterations = kIterations;
+    options.function_tolerance = 1e-8;
+    options.parameter_tolerance = 1e-6;
+    options.logging_type = ceres::SILENT;
+    ceres::Solver::Summary summary;
+    ceres::Solve(options, &problem, &summary);
+    fit.converged = summary.IsSolutionUsable();
+    fit.deviation = deviations(problem, fit.x);
+    scatter = estimate_scatter(errors(fit.x), data);
+    fit.scatter = scatter.all;
+  }
+  if (fit.deviation.empty()) {
+    for (const Constant& constant : constants) fit.deviation.push_back(constant.prior);
+  }
+  return fit;
+}
+
+}  // namespace tilecast::hybrid

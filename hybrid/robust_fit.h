@@ -1,0 +1,41 @@
+// The fit behind a calibration: robust least squares with priors, by Ceres (Levenberg-Marquardt
+// with bounds; Agarwal, Mierle et al., ceres-solver.org).
+//
+//   minimise  sum_i w_i rho(e_i(x) / s_i) + sum_j (x_j / prior_j)^2
+//
+// e_i = log(predicted / measured) of row i; rho(u) = c^2 log(1 + (u / c)^2), Cauchy's loss with
+// c = 2.385 (95 % efficient for normal errors), so that wrong rows lose their pull; s_i is the
+// scatter of the row's op class, estimated from the median of |e| (few rows: drawn to that of all
+// rows), and the fit repeated. Classes the model describes well thus say more. Deterministic.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "hybrid/constants.h"
+
+namespace tilecast::hybrid {
+
+// Log errors of all rows at x.
+using Errors = std::function<std::vector<double>(std::span<const double> x)>;
+
+struct RowTraits {
+  double weight = 1;
+  std::string op_class;
+};
+
+struct Fit {
+  std::vector<double> x;          // by constant
+  std::vector<double> deviation;  // standard deviation of x given rows and priors
+  double scatter = 0;             // of all rows: standard deviation of a good row's log error
+  bool converged = false;
+};
+
+// `rows`: which entries of `errors` are fitted; `traits` by entry of `errors`; `start`: x to begin
+// at (empty: the priors' centre).
+[[nodiscard]] Fit robust_fit(const Errors& errors, std::span<const Constant> constants,
+                             std::span<const std::size_t> rows, std::span<const RowTraits> traits,
+                             std::vector<double> start = {});
+
+}  // namespace tilecast::hybrid

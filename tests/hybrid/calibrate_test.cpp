@@ -1,0 +1,3 @@
+#include "hybrid/calibrate.h"
+
+#include <gtest/gtest.h>
