@@ -43,8 +43,8 @@ double whole(const IterationSpace& space, const std::vector<int>& loops) {
 
 LibraryTiles library_tiles(const IterationSpace& space, ir::DType dtype) {
   const double bytes = ir::storage_bytes(dtype);
+  if (!space.matrix->positions.empty() || space.matrix->groups > 1) return {};  // convolutions
   if (bytes < 2 && ir::is_floating(dtype)) return {.least_side = 128, .splits = 1};
-  if (space.matrix->groups > 1) return {};
   if (whole(space, space.matrix->rows) == 1 || whole(space, space.matrix->columns) == 1) return {};
   return {.least_side = bytes < 4 ? 64.0 : 32.0};
 }

@@ -17,15 +17,16 @@ ir::OpId add(ir::KernelBuilder& b, ir::Opcode opcode, ir::Shape shape,
 
 }  // namespace
 
-ir::Kernel product_kernel(std::int64_t rows, std::int64_t columns, std::int64_t depth) {
-  const auto f16 = [](ir::Dims dims) { return ir::Shape::array(ir::DType::kF16, std::move(dims)); };
+ir::Kernel product_kernel(std::int64_t rows, std::int64_t columns, std::int64_t depth,
+                          ir::DType dtype) {
+  const auto array = [&](ir::Dims dims) { return ir::Shape::array(dtype, std::move(dims)); };
   ir::KernelBuilder b("product", ir::Opcode::kDot);
-  const ir::OpId lhs = b.parameter(f16({rows, depth}));
-  const ir::OpId rhs = b.parameter(f16({depth, columns}));
+  const ir::OpId lhs = b.parameter(array({rows, depth}));
+  const ir::OpId rhs = b.parameter(array({depth, columns}));
   ir::DotAttrs attrs;
   attrs.dims.lhs_contracting = {1};
   attrs.dims.rhs_contracting = {0};
-  return b.build({add(b, ir::Opcode::kDot, f16({rows, columns}), {lhs, rhs}, std::move(attrs))});
+  return b.build({add(b, ir::Opcode::kDot, array({rows, columns}), {lhs, rhs}, std::move(attrs))});
 }
 
 ir::Kernel chain_kernel(std::int64_t rows, std::int64_t columns, int ops) {

@@ -8,9 +8,9 @@
 
 namespace tilecast::analytical::testing {
 
-// out[rows, columns] = lhs[rows, depth] x rhs[depth, columns], all f16, row-major.
-[[nodiscard]] ir::Kernel product_kernel(std::int64_t rows, std::int64_t columns,
-                                        std::int64_t depth);
+// out[rows, columns] = lhs[rows, depth] x rhs[depth, columns], row-major.
+[[nodiscard]] ir::Kernel product_kernel(std::int64_t rows, std::int64_t columns, std::int64_t depth,
+                                        ir::DType dtype = ir::DType::kF16);
 // A chain of `ops` additions over f32[rows, columns].
 [[nodiscard]] ir::Kernel chain_kernel(std::int64_t rows, std::int64_t columns, int ops);
 // x - sum(x) over the columns of f32[rows, columns], `levels` times: every level waits for the

@@ -171,6 +171,23 @@ TEST(SimtModel, ANarrowProductComputesTheSmallestTileThatLibrariesHave) {
   EXPECT_GT(matrix_s(product_kernel(65, 4096, 4096), device), whole);
 }
 
+TEST(SimtModel, ProductsOfEightBitFloatsTakeBlocksOf128RowsAndAreNotSplit) {
+  hwdesc::Device device = block_device();
+  device.matrix.passes["f8"] = 1;
+  device.dispatch.kernel_launch = Seconds{1e-6};
+  device.memory[0].bandwidth = BytesPerSecond{1e15};
+  device.memory[0].latency = Seconds{0};
+  device.multiplexing.registers_per_worker = Bytes{256.0 * 1024};
+  const auto estimate = [&](std::int64_t rows, ir::DType dtype) {
+    return KernelAnalysis(product_kernel(rows, 128, 1 << 16, dtype), device).estimate_best();
+  };
+  const Estimate f8 = estimate(2, ir::DType::kF8E4M3FN);
+  const double cycles = 128.0 * 128 * (1 << 16) / (16 * 8);  // one block, one worker
+  EXPECT_NEAR(f8.bounds[index_of(Bound::kMatrix)].value, cycles * 1e-9, 1e-9);
+  EXPECT_DOUBLE_EQ(f8.bounds[index_of(Bound::kOverhead)].value, 1e-6);
+  EXPECT_DOUBLE_EQ(estimate(2, ir::DType::kF16).bounds[index_of(Bound::kOverhead)].value, 2e-6);
+}
+
 TEST(SimtModel, ATileThatIsAskedForIsNotWidened) {
   hwdesc::Device device = block_device();
   device.memory[0].bandwidth = BytesPerSecond{1e15};
