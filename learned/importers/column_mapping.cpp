@@ -43,9 +43,10 @@ RowFilter read_filter(const ConfigNode& node) {
 }
 
 TableMapping read_table(const ConfigNode& node) {
-  allow_only(node, {"files", "where", "columns", "keep", "fastest_of_equal"});
+  allow_only(node, {"files", "header", "where", "columns", "keep", "fastest_of_equal"});
   TableMapping table;
   if (const ConfigNode* files = node.find("files")) table.files = texts_of(*files);
+  if (const ConfigNode* header = node.find("header")) table.header = texts_of(*header);
   if (const ConfigNode* where = node.find("where")) {
     if (where->kind == ConfigNode::Kind::kSequence) {
       for (const ConfigNode& child : where->children) table.filters.push_back(read_filter(child));
@@ -126,9 +127,10 @@ bool RowFilter::passes(const std::vector<std::string_view>& cells) const {
   return (std::find(values.begin(), values.end(), cells[index]) != values.end()) == keep_listed;
 }
 
-bool TableMapping::knows(const std::string& file_name) const {
+bool TableMapping::knows(const std::string& path) const {
+  const std::string name = fs::path(path).filename().string();
   return files.empty() || std::any_of(files.begin(), files.end(), [&](const std::string& pattern) {
-           return fits_pattern(pattern, file_name);
+           return fits_pattern(pattern, pattern.find('/') == std::string::npos ? name : path);
          });
 }
 
@@ -140,9 +142,8 @@ void TableMapping::bind(const std::vector<std::string>& columns, const std::stri
 }
 
 const TableMapping* ColumnMapping::find(const std::string& path) const {
-  const std::string name = fs::path(path).filename().string();
   const auto found = std::find_if(tables.begin(), tables.end(),
-                                  [&](const TableMapping& table) { return table.knows(name); });
+                                  [&](const TableMapping& table) { return table.knows(path); });
   return found == tables.end() ? nullptr : &*found;
 }
 

@@ -10,7 +10,9 @@
 //   dispatch: {softmax: 12 us}             floors per op class, host timing only
 //   dtype: f32                             for rows without one
 //   tables:
-//     - files: bmm_*.csv                   patterns (* and ?) of file names; without: every file
+//     - files: bmm_*.csv                   patterns (* and ?) of file names, or with a / of whole
+//                                          paths; without: every file
+//       header: [M, N, K, t]               names of the columns, where the file has none
 //       where: {column: OPName, in: [bmm]} rows to take; also `not_in`, or `not_empty: COLUMN`
 //       columns: {op: {constant: matmul}, m: M, ...}      learned/importers/column_rule.h
 //       keep: [CUDA Version]               columns kept as x_cuda_version
@@ -39,12 +41,13 @@ struct RowFilter {
 };
 
 struct TableMapping {
-  std::vector<std::string> files;  // patterns; empty: every file
+  std::vector<std::string> files;   // patterns; empty: every file
+  std::vector<std::string> header;  // empty: the file's first line
   std::vector<RowFilter> filters;
   std::vector<ColumnRule> rules;
   bool fastest_of_equal = false;
 
-  [[nodiscard]] bool knows(const std::string& file_name) const;
+  [[nodiscard]] bool knows(const std::string& path) const;
   void bind(const std::vector<std::string>& columns, const std::string& file);  // throws Error
 };
 
@@ -52,7 +55,7 @@ struct ColumnMapping {
   Manifest manifest;
   std::vector<TableMapping> tables;
 
-  // The table for a file, by its name without folders; null when no pattern fits.
+  // The first table that knows the file; null when none does.
   [[nodiscard]] const TableMapping* find(const std::string& path) const;
   // Columns of measurements.csv, in the order they are first named.
   [[nodiscard]] std::vector<std::string> targets() const;

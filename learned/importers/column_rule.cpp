@@ -190,7 +190,8 @@ class RuleReader {
     } else {
       allow_only({"column", "value", "unit"});
       rule_.values_.push_back(value());
-      rule_.scale_ = time_scale(entry("unit"), rule_.where_ + ".unit");
+      rule_.unit_ = entry("unit");
+      rule_.scale_ = time_scale(rule_.unit_, rule_.where_ + ".unit");
     }
     return std::move(rule_);
   }
@@ -298,7 +299,7 @@ void ColumnRule::apply_text(std::string_view cell, std::string& out) const {
 void ColumnRule::apply_time(const std::vector<std::string_view>& cells, std::string& out) const {
   const Expression& value = values_.front();
   if (may_be_empty_ && value.is_column() && cells[value.factors().front().index].empty()) return;
-  const double amount = value.evaluate(cells);
+  const double amount = value.evaluate(cells, unit_);
   const double exact_ns =
       per_.empty() ? amount * scale_ : 1e9 * amount / (per_.front().evaluate(cells) * scale_);
   const double time_ns = std::round(exact_ns * 1e3) / 1e3;  // 1 ps is far below any clock

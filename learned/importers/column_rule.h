@@ -5,7 +5,8 @@
 //   op: {constant: matmul}                                  the same text for every row
 //   device: {column: Device, map: {Tesla T4: t4}}           a column, its values renamed
 //   device: {file: {"*_T4.*": t4}}                          from the name of the file, by pattern
-//   runtime: {column: latency_ms, unit: ms}                 a time; also {value: EXPRESSION, unit}
+//   runtime: {column: latency_ms, unit: ms}                 a time ("1.5" or "1.5ms" in the cell);
+//                                                           also {value: EXPRESSION, unit}
 //   runtime: {work: m*n, per: gelem_per_s, unit: Gelem/s}   a time from a rate
 //   output_bounds: [block_x*tile_x, block_y]                a tile
 //
@@ -57,6 +58,7 @@ class ColumnRule {
   std::vector<std::pair<std::string, std::string>> map_;  // of values, or of patterns of file names
   std::vector<Expression> values_;                        // one, or one per bound of a tile
   std::vector<Expression> per_;                           // kTime from a rate: work / per
+  std::string unit_;                                      // of a time, as cells may spell it
   double scale_ = 1;                                      // ns per unit, or units per second
   bool may_be_empty_ = false;                             // an empty cell stays empty
 };

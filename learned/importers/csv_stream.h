@@ -5,7 +5,8 @@
 //   std::vector<std::string_view> cells;          // trimmed, quotes removed
 //   while (rows.next(cells)) { ... }
 //
-// Rows are at most 16 MiB; blank lines are skipped; the first line names the columns.
+// Rows are at most 16 MiB; blank lines are skipped; the first line names the columns, unless their
+// names are given.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,9 @@ namespace tilecast::learned {
 
 class CsvStream {
  public:
-  // Reads the line of column names; throws Error when there is none, or a name appears twice.
-  explicit CsvStream(const std::string& path);
+  // `columns`: of a file without a line of column names. Otherwise reads it; throws Error when
+  // there is none, or a name appears twice.
+  explicit CsvStream(const std::string& path, std::vector<std::string> columns = {});
 
   [[nodiscard]] const std::string& file() const { return source_.path(); }
   [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }

@@ -30,6 +30,12 @@ double parse_number(std::string_view text) {
   return whole && std::isfinite(value) ? value : std::nan("");
 }
 
+std::string_view without_unit(std::string_view cell, std::string_view unit) {
+  if (unit.empty() || !cell.ends_with(unit)) return cell;
+  cell.remove_suffix(unit.size());
+  return cell.substr(0, cell.find_last_not_of(' ') + 1);
+}
+
 std::string_view skip_blanks(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of(' '), text.size()));
 }
@@ -75,13 +81,14 @@ void Expression::bind(const std::vector<std::string>& columns, const std::string
   }
 }
 
-double Expression::evaluate(const std::vector<std::string_view>& cells) const {
+double Expression::evaluate(const std::vector<std::string_view>& cells,
+                            std::string_view unit) const {
   double value = 1;
   for (const Factor& factor : factors_) {
     double number = factor.number;
     if (!factor.column.empty()) {
       const std::string_view cell = cells[factor.index];
-      number = parse_number(cell);
+      number = parse_number(without_unit(cell, unit));
       if (std::isnan(number) || (factor.divides && number == 0)) {
         throw Error(fmt::format("column '{}': got {}, expected a {}number", factor.column,
                                 cell.empty() ? "an empty cell" : hwdesc::show_text(cell),

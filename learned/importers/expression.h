@@ -26,8 +26,10 @@ class Expression {
 
   // Finds the columns in a table; throws Error, starting with `where`, naming the missing one.
   void bind(const std::vector<std::string>& columns, const std::string& where);
-  // Throws Error ("column 'm': got 'x', expected a number").
-  [[nodiscard]] double evaluate(const std::vector<std::string_view>& cells) const;
+  // `unit` may stand behind the number in a cell. Throws Error ("column 'm': got 'x', expected a
+  // number").
+  [[nodiscard]] double evaluate(const std::vector<std::string_view>& cells,
+                                std::string_view unit = {}) const;
 
  private:
   std::vector<Factor> factors_;

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Folders stand for the files in them that the mapping knows, in order of name.
+// Folders stand for the files in and below them that the mapping knows, in order of name.
 std::vector<std::string> expand(const std::vector<std::string>& inputs,
                                 const ColumnMapping& mapping) {
   std::vector<std::string> files;
@@ -32,7 +32,8 @@ std::vector<std::string> expand(const std::vector<std::string>& inputs,
       continue;
     }
     std::vector<std::string> found;
-    for (const auto& entry : fs::directory_iterator(input, failure)) {
+    for (const auto& entry : fs::recursive_directory_iterator(
+             input, fs::directory_options::skip_permission_denied, failure)) {
       const std::string path = entry.path().string();
       if (entry.is_regular_file(failure) && mapping.find(path) != nullptr) found.push_back(path);
     }
@@ -75,12 +76,12 @@ void ImportReport::add_bad(const Error& error) {
 
 ImportReport import_operators(const std::vector<std::string>& inputs, const std::string& mapping,
                               const ImportOptions& options) {
-  const ColumnMapping columns = read_column_mapping(mapping);
+  ColumnMapping columns = read_column_mapping(mapping);
   const std::vector<std::string> files = expand(inputs, columns);
   SetWriter writer(options.output, options.force);
   ImportReport report;
-  const std::vector<std::string> targets = columns.targets();
-  writer.begin_rows(targets);
+  MappedSet set{writer, report, columns.targets(), {}};
+  writer.begin_rows(set.targets);
   for (std::size_t i = 0; i < files.size(); ++i) {
     const auto progress = [&](double done) {
       options.progress((static_cast<double>(i) + done) / static_cast<double>(files.size()));
@@ -88,18 +89,20 @@ ImportReport import_operators(const std::vector<std::string>& inputs, const std:
     const TableMapping& table = *columns.find(files[i]);
     if (is_kernel_tuner_cache(files[i])) {
       const auto rows = [&](const std::vector<std::string>& names) {
-        return MappedRows(table, names, files[i], targets, writer, report);
+        return MappedRows(table, names, files[i], set);
       };
       add_kernel_tuner_cache(files[i], rows, report, {options.keep_going, progress});
     } else {
-      CsvStream source(files[i]);
-      MappedRows rows(table, source.columns(), files[i], targets, writer, report);
+      CsvStream source(files[i], table.header);
+      MappedRows rows(table, source.columns(), files[i], set);
       add_csv_rows(source, rows, report, options.keep_going, progress);
     }
   }
   if (report.rows == 0) {
     throw Error(fmt::format("{}: no row is a measurement; nothing is written", files.front()));
   }
+  std::erase_if(columns.manifest.devices,
+                [&](const auto& entry) { return !set.devices.contains(entry.first); });
   writer.commit(columns.manifest);
   return report;
 }

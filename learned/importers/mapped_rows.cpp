@@ -35,11 +35,11 @@ double number(const std::string& cell) {
 }  // namespace
 
 MappedRows::MappedRows(TableMapping table, const std::vector<std::string>& source_columns,
-                       const std::string& source_file, const std::vector<std::string>& targets,
-                       SetWriter& writer, ImportReport& report)
-    : table_(std::move(table)), writer_(writer), report_(report), cells_(targets.size()) {
+                       const std::string& source_file, MappedSet& set)
+    : table_(std::move(table)), set_(set), cells_(set.targets.size()) {
   table_.bind(source_columns, source_file);
   const auto place = [&](const std::string& target) {
+    const auto& targets = set_.targets;
     return static_cast<std::size_t>(std::find(targets.begin(), targets.end(), target) -
                                     targets.begin());
   };
@@ -47,12 +47,13 @@ MappedRows::MappedRows(TableMapping table, const std::vector<std::string>& sourc
     places_.push_back({place(rule.target()), tells_apart(rule.target())});
   }
   runtime_ = place("runtime_ns");
+  device_ = place("device");
 }
 
 void MappedRows::add(const std::vector<std::string_view>& row,
                      const std::function<std::string()>& where) {
   if (const RowFilter* filter = stopped_by(table_, row)) {
-    ++report_.left_out[reason(*filter)];
+    ++set_.report.left_out[reason(*filter)];
     return;
   }
   try {
@@ -63,8 +64,13 @@ void MappedRows::add(const std::vector<std::string_view>& row,
     throw RowError(fmt::format("{}: {}", where(), error.what()));
   }
   if (table_.fastest_of_equal) return hold();
-  writer_.add(cells_);
-  ++report_.rows;
+  write(cells_);
+}
+
+void MappedRows::write(const std::vector<std::string>& cells) {
+  if (device_ < cells.size()) set_.devices.insert(cells[device_]);
+  set_.writer.add(cells);
+  ++set_.report.rows;
 }
 
 void MappedRows::hold() {
@@ -79,13 +85,12 @@ void MappedRows::hold() {
   }
   std::vector<std::string>& fastest = held_[found->second];
   if (number(cells_[runtime_]) < number(fastest[runtime_])) fastest = cells_;
-  ++report_.left_out["slower than a run of the same work and tile"];
+  ++set_.report.left_out["slower than a run of the same work and tile"];
 }
 
 void MappedRows::finish() {
   for (const std::vector<std::string>& cells : held_) {
-    writer_.add(cells);
-    ++report_.rows;
+    write(cells);
   }
   held_.clear();
   equal_.clear();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -12,12 +13,19 @@
 
 namespace tilecast::learned {
 
+// Where the rows of all sources of one set go.
+struct MappedSet {
+  SetWriter& writer;
+  ImportReport& report;
+  std::vector<std::string> targets;  // the columns `writer` began with
+  std::set<std::string> devices;     // cells of column `device` that were written
+};
+
 class MappedRows {
  public:
-  // `targets`: the columns `writer` began with. Throws Error for columns the source has not.
+  // Throws Error for columns the source has not. `set` must outlive the rows.
   MappedRows(TableMapping table, const std::vector<std::string>& source_columns,
-             const std::string& source_file, const std::vector<std::string>& targets,
-             SetWriter& writer, ImportReport& report);
+             const std::string& source_file, MappedSet& set);
 
   // One row of the source. Throws RowError (starting with `where()`) for a row in error; nothing is
   // written of it.
@@ -31,12 +39,13 @@ class MappedRows {
     bool tells_apart;  // says what ran, not how long it took or what it was called
   };
   void hold();
+  void write(const std::vector<std::string>& cells);
 
   TableMapping table_;
-  SetWriter& writer_;
-  ImportReport& report_;
+  MappedSet& set_;
   std::vector<Place> places_;
   std::vector<std::string> cells_;
+  std::size_t device_ = 0;                              // place of device in cells_, or beyond them
   std::size_t runtime_ = 0;                             // place of runtime_ns in cells_
   std::vector<std::vector<std::string>> held_;          // in the order they first came
   std::unordered_map<std::string, std::size_t> equal_;  // what ran -> its row in held_
