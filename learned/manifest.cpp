@@ -1,3 +1,5 @@
+#include "learned/manifest.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,7 +11,6 @@
 #include "diag/source_text.h"
 #include "hwdesc/config_reader.h"
 #include "ir/dtype.h"
-#include "learned/measurement_set.h"
 
 namespace tilecast::learned {
 namespace {
@@ -19,9 +20,9 @@ using hwdesc::ConfigNode;
 using Kind = ConfigNode::Kind;
 
 constexpr std::string_view kFormat = "tilecast.measurements/1";
-constexpr std::array<std::string_view, 11> kKeys{"format",    "name",     "description", "device",
-                                                 "devices",   "source",   "licence",     "timing",
-                                                 "how_timed", "dispatch", "dtype"};
+constexpr std::array<std::string_view, 12> kKeys{"feed",   "format",    "name",     "description",
+                                                 "device", "devices",   "source",   "licence",
+                                                 "timing", "how_timed", "dispatch", "dtype"};
 
 template <class... Args>
 [[noreturn]] void fail(const ConfigNode& node, std::string_view key,
@@ -141,6 +142,29 @@ void append(std::string& text, std::string_view key, std::string_view value) {
 
 }  // namespace
 
+HostFeed read_feed(const ConfigNode& node) {
+  const auto number = [&](std::string_view key, hwdesc::UnitKind kind) {
+    const ConfigNode* child = node.find(key);
+    if (child == nullptr || child->kind != Kind::kScalar) {
+      fail(node, "feed", "{} is missing; expected per_step (2.1 ms) and rate (2.95 GB/s)", key);
+    }
+    double value = 0;
+    try {
+      value = hwdesc::parse_quantity(child->scalar, kind);
+    } catch (const Error& error) {
+      fail(*child, key, "{}", error.what());
+    }
+    if (!(value > 0)) fail(*child, key, "got {}, expected more than zero", child->scalar);
+    return value;
+  };
+  for (const ConfigNode& child : node.children) {
+    if (child.key == "per_step" || child.key == "rate") continue;
+    fail(child, child.key, "unknown key in feed; expected per_step and rate");
+  }
+  return {Seconds{number("per_step", hwdesc::UnitKind::kTime)},
+          BytesPerSecond{number("rate", hwdesc::UnitKind::kBandwidth)}};
+}
+
 Manifest read_manifest(const std::string& text, const std::string& file) {
   ConfigNode root = hwdesc::read_config(text, file);
   if (root.at.file.empty()) root.at = {file, 1, 1};
@@ -166,6 +190,7 @@ Manifest read_manifest(const std::string& text, const std::string& file) {
   }
   read_devices(root, fs::path(file).parent_path(), manifest);
   read_dispatch(root, manifest);
+  if (const ConfigNode* feed = root.find("feed")) manifest.feed = read_feed(*feed);
   return manifest;
 }
 
@@ -187,6 +212,12 @@ std::string manifest_text(const Manifest& manifest) {
   for (const auto& [op_class, time] : manifest.dispatch) {
     text += fmt::format("  {}: {}\n", yaml_text(op_class),
                         hwdesc::format_quantity(time.value, hwdesc::UnitKind::kTime));
+  }
+  if (manifest.feed) {
+    text += fmt::format(
+        "feed:\n  per_step: {}\n  rate: {}\n",
+        hwdesc::format_quantity(manifest.feed->per_step.value, hwdesc::UnitKind::kTime),
+        hwdesc::format_quantity(manifest.feed->rate.value, hwdesc::UnitKind::kBandwidth));
   }
   return text;
 }

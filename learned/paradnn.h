@@ -20,7 +20,8 @@
 // Layers of equal shape are one part with launches = their number.
 //
 // The host feeds features and one-hot labels beside the computation: a step takes the longer of
-// the two. See HostFeed for the programs of which a measured time is the host's.
+// the two. See HostFeed (learned/measurement_set.h) for the programs of which a measured time is
+// the host's.
 //
 // Thread-safe values.
 #pragma once
@@ -61,15 +62,8 @@ struct FcTraining {
 [[nodiscard]] double parameter_count(const FcTraining& parameters);
 
 // What the host takes to feed one step: features in `dtype` and f32 one-hot labels of the whole
-// batch. The defaults describe the input pipeline of the published runs on Cloud TPU v2, not the
-// machine: the line through the public times of the 70 programs of at most 8 layers of 64 units,
-// whose kernels take next to nothing (median error 4 %). With f32 features the same programs give
-// 2.2 ms and 5.3 GB/s, and a line that fits slightly worse.
-struct HostFeed {
-  Seconds per_step{2.1e-3};
-  BytesPerSecond rate{2.95e9};
-};
-[[nodiscard]] Seconds feed_time(const FcTraining& parameters, const HostFeed& feed = {});
+// batch.
+[[nodiscard]] Seconds feed_time(const FcTraining& parameters, const HostFeed& feed);
 
 // The classes of measured steps: "fc_training", whose time is the devices', and
 // "fc_training_infeed", whose time may be the host's. A step is the devices' when its kernels take
@@ -78,6 +72,6 @@ struct HostFeed {
 [[nodiscard]] std::string_view fc_training_class(const FcTraining& parameters,
                                                  std::span<const WorkPart> program,
                                                  const hwdesc::Device& device,
-                                                 const HostFeed& feed = {});
+                                                 const HostFeed& feed);
 
 }  // namespace tilecast::learned

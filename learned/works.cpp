@@ -98,10 +98,13 @@ class Builder {
     }
   }
 
-  [[nodiscard]] std::vector<WorkPart> training_step(const CsvRow& cells) const {
+  // The parts of a training step; returns its class.
+  std::string build_training_step(const CsvRow& cells, Work& work) const {
     const FcTraining parameters = fc_training_row(OpRow(set_.table, cells), defaults_);
     try {
-      return fc_training_program(parameters, defaults_);
+      work.parts = fc_training_program(parameters, defaults_);
+      if (!set_.manifest.feed) return std::string(kTrainingStep);
+      return std::string(fc_training_class(parameters, work.parts, device_, *set_.manifest.feed));
     } catch (const Error& error) {
       throw Error(fmt::format("{}: {}", set_.table.where(cells, "op"), error.what()));
     }
@@ -112,9 +115,11 @@ class Builder {
     const std::string key = operator_key(set_.table, cells);
     work.name = describe_operator(key, false);
     std::string op(set_.table.cell(cells, "op"));
-    work.parts = op == kTrainingStep
-                     ? training_step(cells)
-                     : std::vector<WorkPart>{{operator_kernel(set_.table, cells, defaults_)}};
+    if (op == kTrainingStep) {
+      op = build_training_step(cells, work);
+    } else {
+      work.parts = {{operator_kernel(set_.table, cells, defaults_)}};
+    }
     if (op == "all-reduce") op = "all_reduce";
     finish(row, op, describe_operator(key, true), work);
   }

@@ -11,6 +11,7 @@
 #include "hwdesc/device_yaml.h"
 #include "hwdesc/units.h"
 #include "ir/dtype.h"
+#include "learned/manifest.h"
 
 namespace tilecast::learned {
 namespace {
@@ -132,8 +133,9 @@ Manifest read_import_manifest(const std::string& name_or_path) {
 }
 
 Manifest read_manifest_fields(const ConfigNode& root, const std::vector<std::string_view>& others) {
-  std::vector<std::string_view> keys{"name",      "description", "source",   "licence", "timing",
-                                     "how_timed", "device",      "dispatch", "dtype",   "devices"};
+  std::vector<std::string_view> keys{"name",   "description", "source", "licence",
+                                     "timing", "how_timed",   "device", "dispatch",
+                                     "dtype",  "devices",     "feed"};
   keys.insert(keys.end(), others.begin(), others.end());
   allow_only(root, keys);
   Manifest manifest;
@@ -162,6 +164,7 @@ Manifest read_manifest_fields(const ConfigNode& root, const std::vector<std::str
   }
   if (const ConfigNode* devices = root.find("devices")) read_devices(*devices, manifest);
   if (const ConfigNode* dispatch = root.find("dispatch")) read_dispatch(*dispatch, manifest);
+  if (const ConfigNode* feed = root.find("feed")) manifest.feed = read_feed(*feed);
   if (!manifest.dispatch.empty() && manifest.timing == Timing::kDevice) {
     fail_at(*root.find("dispatch"), "times on the device hold no dispatch; expected timing: host");
   }

@@ -85,14 +85,37 @@ TEST(ScratchpadModel, PaysLatencyAtBothEndsAndHidesItInBetween) {
   EXPECT_NEAR(estimate(k, rows_of_8(1), far).time.value, expected, 1e-9 * expected);
 }
 
-TEST(ScratchpadModel, PaysSetUpPerTransferAndOverheadPerIteration) {
-  hwdesc::Device slow = round_device();
-  slow.engines[0].setup = Seconds{100e-9};
-  slow.engines[0].iteration_overhead = Seconds{50e-9};
+// The core issues 3 transfers and loops once per iteration, besides adding; that is hidden where
+// the engine is busy for longer, except before the first load and after the last.
+TEST(ScratchpadModel, IssuesTransfersAndLoopsOnTheCore) {
   const ir::Kernel k = addition(64 * 32);
   const double base = estimate(k, rows_of_8(8)).time.value;
-  EXPECT_NEAR(estimate(k, rows_of_8(8), slow).time.value, base + 31 * (3 * 100e-9 + 50e-9),
-              1e-9 * base);
+  const double path = 3.0 * 64 * 1024 * 4 / kBandwidth;
+  for (const double setup : {100e-9, 5e-6}) {
+    hwdesc::Device slow = round_device();
+    slow.engines[0].setup = Seconds{setup};
+    slow.engines[0].iteration_overhead = Seconds{50e-9};
+    const double issue = 3 * setup + 50e-9;
+    const double longer = std::max(path, addition_s(64) + issue) - path;
+    EXPECT_NEAR(estimate(k, rows_of_8(8), slow).time.value, base + 31 * longer + issue, 1e-9 * base)
+        << setup;
+  }
+}
+
+// f32[64,1024] lies in 8 rows of 8 native tiles of 4 KiB.
+TEST(ScratchpadModel, PaysForEveryContiguousRun) {
+  constexpr double kNativeTile = 8 * 128 * 4;
+  hwdesc::Device device = round_device();
+  device.engines[0].full_efficiency_run = Bytes{kNativeTile};
+  const auto slower = [&](const TileConfig& tile) {
+    const ir::Kernel k = addition(64);
+    return bound(estimate(k, tile, device), Bound::kHbmWrite) /
+           bound(estimate(k, tile), Bound::kHbmWrite);
+  };
+  const TileConfig column{.output = {8, 1}, .kernel = {}, .input = {}};
+  const TileConfig row{.output = {1, 8}, .kernel = {}, .input = {}};
+  EXPECT_NEAR(slower(column), (kNativeTile + kNativeTile) / kNativeTile, 1e-9);
+  EXPECT_NEAR(slower(row), (8 * kNativeTile + kNativeTile) / (8 * kNativeTile), 1e-9);
 }
 
 TEST(ScratchpadModel, MovesNothingForOperandsInTheScratchpad) {

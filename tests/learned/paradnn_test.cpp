@@ -212,6 +212,9 @@ TEST(FcTrainingFeed, DecidesTheClassAgainstTheSpeedOfLight) {
   EXPECT_EQ(decide(1.001 * light), "fc_training_infeed");
 }
 
+// As configs/imports/paradnn_fc_tpu_v2.yaml.
+constexpr HostFeed kPublishedFeed{.per_step = Seconds{2.1e-3}, .rate = BytesPerSecond{2.95e9}};
+
 // The public ParaDnn programs on TPU v2, as samples of the class that is the devices'.
 struct Measured {
   SampleSet set;
@@ -226,7 +229,7 @@ void read_measured(const std::string& file, Measured& measured) {
     const FcTraining net{number("layers"), number("nodes"), number("input"),
                          number("output"), number("batch"), 8};
     std::vector<WorkPart> program = fc_training_program(net, defaults);
-    if (fc_training_class(net, program, measured.device) != "fc_training") continue;
+    if (fc_training_class(net, program, measured.device, kPublishedFeed) != "fc_training") continue;
     const double steps_per_s = std::stod(std::string(table.cell(row, "steps_per_s")));
     measured.set.samples.push_back(
         {.work = measured.set.works.size(), .measured = Seconds{1 / steps_per_s}});
