@@ -75,10 +75,12 @@ TableMapping read_table(const ConfigNode& node) {
     }
     seen.push_back(rule.target());
   }
-  for (const std::string_view needed : {"op", "runtime_ns"}) {
-    if (std::find(seen.begin(), seen.end(), needed) == seen.end()) {
-      fail_at(*columns, fmt::format("{} is missing", needed == "op" ? "op" : "runtime"));
-    }
+  const auto has = [&](std::string_view target) {
+    return std::find(seen.begin(), seen.end(), target) != seen.end();
+  };
+  if (!has("runtime_ns")) fail_at(*columns, "runtime is missing");
+  if (int{has("op")} + int{has("kernel")} + int{has("program")} != 1) {
+    fail_at(*columns, "expected one of op, kernel and program: what ran");
   }
   return table;
 }

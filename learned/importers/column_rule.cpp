@@ -22,8 +22,9 @@ constexpr std::array<std::string_view, 22> kWholeTargets{
     "batch", "m",      "n",      "k",       "h",        "w",       "ci",     "co",
     "kh",    "kw",     "rows",   "columns", "elements", "devices", "layers", "nodes",
     "input", "output", "stride", "repeats", "cores",    "groups"};
-constexpr std::array<std::string_view, 9> kTextTargets{
-    "op", "optimizer", "dtype", "out_dtype", "device", "class", "family", "split", "padding"};
+constexpr std::array<std::string_view, 11> kTextTargets{
+    "op",     "kernel", "program", "optimizer", "dtype",  "out_dtype",
+    "device", "class",  "family",  "split",     "padding"};
 constexpr std::array<std::string_view, 3> kTimeTargets{"runtime", "dispatch", "spread"};
 constexpr std::array<std::string_view, 3> kTileTargets{"output_bounds", "kernel_bounds",
                                                        "input_bounds"};
@@ -132,7 +133,7 @@ class RuleReader {
 
   ColumnRule text() {
     rule_.kind_ = ColumnRule::Kind::kText;
-    rule_.may_be_empty_ = node_.key != "op";
+    rule_.may_be_empty_ = node_.key != "op" && node_.key != "kernel" && node_.key != "program";
     if (node_.kind == ConfigNode::Kind::kScalar) {
       rule_.column_ = node_.scalar;
       return std::move(rule_);

@@ -12,7 +12,7 @@
 //
 // The target decides what a value must be: times (runtime, dispatch, spread) need a unit and become
 // nanoseconds above zero; extents are whole numbers of at least 1; op, dtype, device, class,
-// family, split, padding and x_* are text as it stands.
+// family, split, padding and x_* are text as it stands; kernel and program name an HLO file.
 #pragma once
 
 #include <string>

@@ -80,7 +80,7 @@ ImportReport import_operators(const std::vector<std::string>& inputs, const std:
   const std::vector<std::string> files = expand(inputs, columns);
   SetWriter writer(options.output, options.force);
   ImportReport report;
-  MappedSet set{writer, report, columns.targets(), {}};
+  MappedSet set{writer, report, columns.targets(), ModuleCopies(writer), {}};
   writer.begin_rows(set.targets);
   for (std::size_t i = 0; i < files.size(); ++i) {
     const auto progress = [&](double done) {

@@ -3,21 +3,17 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
-#include <set>
+#include <map>
 
-#include "analytical/load_program.h"
-#include "diag/source_text.h"
 #include "learned/importers/csv_stream.h"
 #include "learned/importers/expression.h"
 #include "learned/importers/import_manifest.h"
 #include "learned/importers/importer.h"
+#include "learned/importers/module_copies.h"
 #include "learned/importers/set_writer.h"
 
 namespace tilecast::learned {
 namespace {
-
-namespace fs = std::filesystem;
 
 const std::vector<std::string> kTargets{"kernel",        "runtime_ns",        "output_bounds",
                                         "kernel_bounds", "input_bounds",      "x_config_index",
@@ -74,30 +70,13 @@ std::string runtime(std::string_view text) {
   return std::string(text);
 }
 
-// Copies each HLO file once, having parsed it.
-class Modules {
- public:
-  Modules(std::string folder, SetWriter& writer) : folder_(std::move(folder)), writer_(writer) {}
-
-  // The file's name in the set.
-  std::string take(std::string_view file) {
-    const std::string name(file);
-    if (name.empty() || fs::path(name).filename() != name || name == "." || name == "..") {
-      bad_cell("file", file, "the name of an HLO file, without folders");
-    }
-    if (known_.insert(name).second) {
-      const auto text = diag::SourceText::read_file((fs::path(folder_) / name).string());
-      static_cast<void>(analytical::load_module(text.file(), {}));
-      writer_.add_file("kernels/" + name, text.text());
-    }
-    return "kernels/" + name;
+std::string copied(ModuleCopies& modules, const std::string& folder, std::string_view file) {
+  try {
+    return modules.take(folder, file);
+  } catch (const Error& error) {
+    throw RowError(fmt::format("column 'file': {}", error.what()));
   }
-
- private:
-  std::string folder_;
-  SetWriter& writer_;
-  std::set<std::string> known_;
-};
+}
 
 // Why a run tells nothing about a tile; "" when it does.
 std::string unusable(const RunColumns& columns, const std::vector<std::string_view>& cells) {
@@ -117,7 +96,7 @@ ImportReport import_tiles(const TileSource& source, const ImportOptions& options
   const RunColumns columns(runs);
   SetWriter writer(options.output, options.force);
   writer.begin_rows(kTargets);
-  Modules modules(source.modules, writer);
+  ModuleCopies modules(writer);
   ImportReport report;
   std::vector<std::string_view> cells;
   const auto text = [&](const std::string& name) { return std::string(columns.of(cells, name)); };
@@ -129,7 +108,7 @@ ImportReport import_tiles(const TileSource& source, const ImportOptions& options
         ++report.left_out[reason];
         continue;
       }
-      row = {modules.take(text("file")),
+      row = {copied(modules, source.modules, columns.of(cells, "file")),
              runtime(columns.of(cells, "compute_time_ns")),
              bounds(columns.of(cells, "output_bounds"), "output_bounds"),
              bounds(columns.of(cells, "kernel_bounds"), "kernel_bounds"),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 
 namespace tilecast::learned {
 namespace {
@@ -26,6 +27,10 @@ bool tells_apart(const std::string& target) {
          target != "spread_ns" && target != "repeats" && target != "split";
 }
 
+bool names_file(const std::string& target) {
+  return target == "kernel" || target == "program";
+}
+
 double number(const std::string& cell) {
   double value = 0;
   std::from_chars(cell.data(), cell.data() + cell.size(), value);
@@ -36,7 +41,10 @@ double number(const std::string& cell) {
 
 MappedRows::MappedRows(TableMapping table, const std::vector<std::string>& source_columns,
                        const std::string& source_file, MappedSet& set)
-    : table_(std::move(table)), set_(set), cells_(set.targets.size()) {
+    : table_(std::move(table)),
+      set_(set),
+      folder_(std::filesystem::path(source_file).parent_path().string()),
+      cells_(set.targets.size()) {
   table_.bind(source_columns, source_file);
   const auto place = [&](const std::string& target) {
     const auto& targets = set_.targets;
@@ -44,7 +52,8 @@ MappedRows::MappedRows(TableMapping table, const std::vector<std::string>& sourc
                                     targets.begin());
   };
   for (const ColumnRule& rule : table_.rules) {
-    places_.push_back({place(rule.target()), tells_apart(rule.target())});
+    places_.push_back(
+        {place(rule.target()), names_file(rule.target()), tells_apart(rule.target())});
   }
   runtime_ = place("runtime_ns");
   device_ = place("device");
@@ -58,7 +67,9 @@ void MappedRows::add(const std::vector<std::string_view>& row,
   }
   try {
     for (std::size_t i = 0; i < places_.size(); ++i) {
-      table_.rules[i].apply(row, cells_[places_[i].cell]);
+      std::string& cell = cells_[places_[i].cell];
+      table_.rules[i].apply(row, cell);
+      if (places_[i].is_file) cell = set_.modules.take(folder_, cell);
     }
   } catch (const Error& error) {
     throw RowError(fmt::format("{}: {}", where(), error.what()));

@@ -9,6 +9,7 @@
 
 #include "learned/importers/column_mapping.h"
 #include "learned/importers/importer.h"
+#include "learned/importers/module_copies.h"
 #include "learned/importers/set_writer.h"
 
 namespace tilecast::learned {
@@ -18,6 +19,7 @@ struct MappedSet {
   SetWriter& writer;
   ImportReport& report;
   std::vector<std::string> targets;  // the columns `writer` began with
+  ModuleCopies modules;              // files that rows name
   std::set<std::string> devices;     // cells of column `device` that were written
 };
 
@@ -36,6 +38,7 @@ class MappedRows {
  private:
   struct Place {
     std::size_t cell;  // of the rule's target, in a row of the set
+    bool is_file;      // names an HLO file
     bool tells_apart;  // says what ran, not how long it took or what it was called
   };
   void hold();
@@ -43,6 +46,7 @@ class MappedRows {
 
   TableMapping table_;
   MappedSet& set_;
+  std::string folder_;  // of the source
   std::vector<Place> places_;
   std::vector<std::string> cells_;
   std::size_t device_ = 0;                              // place of device in cells_, or beyond them

@@ -101,6 +101,12 @@ TEST_F(PublicData, TileRunsOfEightKernelsKeepThoseWithATile) {
   EXPECT_EQ(static_cast<std::int64_t>(set.rows.size() + set.faults.size()), report.rows);
 }
 
+TEST_F(PublicData, AWholeProgramComesWithItsDefaultRun) {
+  const MeasurementSet set = operators("tpu_v3_unet3d", "tpu_v3_unet3d/layout_runs.csv");
+  ASSERT_EQ(set.rows.size(), 1u);
+  EXPECT_NEAR(set.rows[0].runtime.value, 0.911, 0.001);
+}
+
 TEST_F(PublicData, LayoutRunsComeRunByRun) {
   const ImportReport report =
       import_tpugraphs({(data_folder() / "tpu_v3_alexnet_layout" / "alexnet.npz").string()},

@@ -297,6 +297,23 @@ TEST_F(Import, TileRunsTakeTheirKernelsAlong) {
   EXPECT_FALSE(fs::exists(at("out/kernels/unused.hlo")));
 }
 
+TEST_F(Import, ProgramsAndKernelsComeAlongWithTheirTable) {
+  write("a.hlo", kHlo);
+  const char* mapping =
+      "tables:\n  - columns:\n      program: hlo\n      runtime: {column: t, unit: ms}\n";
+  EXPECT_EQ(operators(mapping, "hlo,t\na.hlo,2\n", options()).rows, 1);
+  const MeasurementSet set = read_measurement_set(at("out"));
+  EXPECT_EQ(set.rows.at(0).file, "kernels/a.hlo");
+  EXPECT_TRUE(set.rows.at(0).is_program);
+  fs::remove_all(at("out"));
+  EXPECT_THAT(message(mapping, "hlo,t\n../a.hlo,2\n"), HasSubstr("without folders"));
+  EXPECT_THAT(message(mapping, "hlo,t\nabsent.hlo,2\n"), HasSubstr("in.csv:2: "));
+  EXPECT_THAT(message("tables:\n  - columns:\n      kernel: hlo\n      op: op\n"
+                      "      runtime: {column: t, unit: ms}\n",
+                      "hlo,op,t\n"),
+              HasSubstr("expected one of op, kernel and program"));
+}
+
 TEST_F(Import, TileRunsNameWhatIsWrongWithThem) {
   write("map.yaml", kManifest);
   write("a.hlo", kHlo);
