@@ -19,7 +19,7 @@ const RowFilter* stopped_by(const TableMapping& table, const std::vector<std::st
 
 std::string reason(const RowFilter& filter) {
   if (filter.values.empty()) return fmt::format("column '{}' is empty", filter.column);
-  return fmt::format("left out by `where` on column '{}'", filter.column);
+  return fmt::format("`where` on column '{}'", filter.column);
 }
 
 bool tells_apart(const std::string& target) {

@@ -135,8 +135,28 @@ void add_import(CLI::App& app) {
   verb.require_subcommand(1);
   add_format(verb, "operators", "tables of operators and their times (CSV)", operators)
       .footer(
-          "A folder stands for its files that the mapping knows. Shipped mappings are in\n"
-          "configs/imports; learned/importers/column_mapping.h explains how to write one.\n"
+          "A folder stands for the files in it that the mapping knows. Shipped mappings (by "
+          "name):\n"
+          "configs/imports/*.yaml. One of your own:\n"
+          "  name: mine\n"
+          "  source: our lab\n"
+          "  licence: internal\n"
+          "  timing: device                 or host: times hold the dispatch\n"
+          "  how_timed: events\n"
+          "  device: DEVICE\n"
+          "  dtype: f32\n"
+          "  tables:\n"
+          "    - files: \"*gemm*.csv\"\n"
+          "      where: {column: status, in: [ok]}\n"
+          "      columns:\n"
+          "        op: {constant: matmul}\n"
+          "        m: rows\n"
+          "        n: 2*width\n"
+          "        k: {column: Inner Size}\n"
+          "        runtime: {column: latency, unit: ms}\n"
+          "Also {column: A, map: {from: to}}, {work: m*n, per: RATE, unit: Gelem/s},\n"
+          "output_bounds: [a*b, c], program: HLO_FILE_COLUMN, keep: [columns kept as x_*]; see\n"
+          "learned/importers/column_mapping.h and column_rule.h.\n"
           "Example:\n"
           "  tilecast import operators --mapping neusight -o sets/neusight data/neusight");
   add_format(verb, "kernel-tuner", "caches of Kernel Tuner (JSON, or a CSV of them)", operators)
