@@ -124,6 +124,7 @@ void add_options(CLI::App& verb, Arguments& arguments) {
       ->allow_extra_args(false);
   verb.add_option("--by", arguments.by, "tables besides the whole: class, size, split, kernel")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->capture_default_str();
   verb.add_option("--card", arguments.card, "write a model card (Markdown) too")->type_name("FILE");
   verb.add_option("--rows", arguments.rows, "write every row with its predictions too (CSV)")

@@ -72,6 +72,7 @@ int run(int argc, char** argv) {
   add_tiles(app);
   add_evaluate(app);
   add_calibrate(app);
+  add_compare(app);
   add_import(app);
   app.footer("Start with: tilecast hw list, then tilecast simulate --device DEVICE model.hlo");
   try {

@@ -1,0 +1,150 @@
+#include "sim/compare.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+
+#include "diag/error.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+#include "sim/cli/progress.h"
+#include "sim/compare_inputs.h"
+#include "sim/views/compare.h"
+
+namespace tilecast::sim::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> inputs, measured, models;
+  DeviceOptions devices;
+  LoadArguments load;
+  OutputOptions output;
+  CompareOptions compare;
+  std::size_t top = views::CompareTableOptions{}.top;
+  bool all = false, doubted = false;
+  int jobs = 1;
+};
+
+// Sides are called by what tells them apart: the model, the device, or both.
+std::vector<ModelColumn> model_columns(const std::vector<std::string>& models,
+                                       const std::vector<hwdesc::Device>& devices) {
+  std::vector<ModelColumn> columns;
+  for (std::size_t device = 0; device < devices.size(); ++device) {
+    for (const std::string& model : models) {
+      const std::string& on = devices[device].name;
+      const std::string name = devices.size() == 1  ? model
+                               : models.size() == 1 ? on
+                                                    : fmt::format("{} {}", model, on);
+      columns.push_back({name, model, device, make_model(model)});
+    }
+  }
+  return columns;
+}
+
+std::vector<std::string> distinct(const std::vector<std::string>& names) {
+  std::vector<std::string> result;
+  for (const std::string& name : names) {
+    if (std::ranges::find(result, name) == result.end()) result.push_back(name);
+  }
+  return result;
+}
+
+bool are_sets(const Arguments& arguments) {
+  const auto is_folder = [](const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::is_directory(path, ignored);
+  };
+  const auto folders = std::ranges::count_if(arguments.inputs, is_folder);
+  if (folders == 0) return false;
+  if (static_cast<std::size_t>(folders) < arguments.inputs.size()) {
+    throw UsageError(
+        "got programs and folders of measurements, expected one kind; --measured SET joins "
+        "programs with measurements");
+  }
+  if (!arguments.measured.empty()) {
+    throw UsageError(
+        "--measured: the rows are a set of measurements already; expected programs (HLO files)");
+  }
+  return true;
+}
+
+Comparison make_comparison(const Arguments& arguments) {
+  const bool sets = are_sets(arguments);
+  CompareSetup setup;
+  setup.devices = load_devices(arguments.devices);
+  setup.columns = model_columns(arguments.models.empty() ? std::vector<std::string>{"analytical"}
+                                                         : distinct(arguments.models),
+                                setup.devices);
+  setup.load = load_options(arguments.load);
+  setup.check_physics = !arguments.doubted;
+  setup.jobs = arguments.jobs;
+  Progress progress("compared", arguments.inputs.size() * setup.columns.size());
+  setup.step = [&progress] { progress.step(); };
+  Comparison inputs = sets ? compare_sets(arguments.inputs, setup)
+                           : compare_programs(arguments.inputs, arguments.measured, setup);
+  for (const ir::Note& note : override_notes(arguments.devices)) inputs.notes.push_back(note.what);
+  return compare(std::move(inputs), arguments.compare);
+}
+
+void run(const Arguments& arguments) {
+  const Comparison comparison = make_comparison(arguments);
+  const std::string& format = arguments.output.format;
+  const std::size_t top =
+      arguments.all ? comparison.rows.size() + comparison.unmatched.size() : arguments.top;
+  write(arguments.output, format == "json"  ? views::compare_json(comparison)
+                          : format == "csv" ? views::compare_csv(comparison)
+                                            : views::compare_text(comparison, {.top = top}));
+}
+
+void add_options(CLI::App& verb, Arguments& arguments) {
+  verb.add_option("inputs", arguments.inputs, "HLO text files, or folders of measurements")
+      ->required()
+      ->type_name("FILE|SET");
+  add_device_options(verb, arguments.devices, Devices::kOneOrMore);
+  verb.add_option("--model", arguments.models, "what predicts; repeat it to compare")
+      ->check(CLI::IsMember({"analytical", "roofline"}))
+      ->allow_extra_args(false);
+  verb.add_option("--measured", arguments.measured,
+                  "folder of measurements that times kernels of the programs; repeat it")
+      ->type_name("SET")
+      ->allow_extra_args(false);
+  verb.add_option("--reference", arguments.compare.reference,
+                  "side that the others are held against; without it: measured, else the first")
+      ->type_name("SIDE");
+  verb.add_option("--sort", arguments.compare.sort,
+                  "side whose loss orders the rows; without it: the first besides the reference")
+      ->type_name("SIDE");
+  verb.add_flag("--doubted", arguments.doubted, "keep measured rows that only physics doubts");
+  add_load_options(verb, arguments.load);
+  add_output_options(verb, arguments.output, {"table", "json", "csv"});
+  verb.add_option("--top", arguments.top, "rows in the table, by microseconds lost")
+      ->type_name("N")
+      ->capture_default_str();
+  verb.add_flag("--all", arguments.all, "all rows in the table");
+  add_jobs_option(verb, arguments.jobs);
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App& verb = *app.add_subcommand(
+      "compare", "models, devices, the compiler's estimates and measurements, kernel by kernel");
+  add_options(verb, *arguments);
+  verb.footer(
+      "Sides are called by the model, by the device when there are several of them, 'compiler'\n"
+      "(window_config.estimated_cycles of the module at the device's clock) and 'measured'.\n"
+      "Rows are kernels of programs, or work and tile of measurements, those first in which most\n"
+      "microseconds are lost to the reference; a model says which bound it blames.\n"
+      "Examples:\n"
+      "  tilecast compare --device DEVICE model.hlo\n"
+      "  tilecast compare -d DEVICE model.hlo --measured sets/profile   (tilecast import trace)\n"
+      "  tilecast compare -d DEVICE -d calibrated.yaml sets/tiles\n"
+      "  tilecast compare -d DEVICE --model analytical --model roofline model.hlo "
+      "--reference roofline");
+  verb.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace tilecast::sim::cli

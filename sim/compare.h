@@ -1,0 +1,104 @@
+// Times of the same work side by side: models on devices, the compiler's own estimates,
+// measurements; where the microseconds go between them, and the bound that each model blames.
+//
+//   Comparison c = compare({.sides = ..., .groups = {"prog"}, .rows = ...}, {.reference = "m"});
+//   c.rows.front()           // the row in which most is lost
+//   lost(c, c.rows[0], 1)    // (side 1 - reference) x launches
+//
+// Here is arithmetic only; sim/compare_inputs.h makes the rows. Pure values, thread-safe.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analytical/estimate.h"
+#include "hwdesc/units.h"
+
+namespace tilecast::sim {
+
+struct CompareSide {
+  enum class Kind { kModel, kCompiler, kMeasured };
+  std::string name;  // unique: what --reference and --sort call it
+  Kind kind = Kind::kModel;
+  std::string model = {}, device = {};  // model: empty unless kModel
+};
+[[nodiscard]] std::string_view name(CompareSide::Kind kind);  // "model", "compiler", "measured"
+
+struct CompareCell {
+  Seconds time;  // of one launch; positive or zero, finite
+  std::optional<analytical::Bound> bound = {};
+};
+
+struct CompareRow {
+  std::size_t group = 0;  // into Comparison::groups
+  std::string name, op_class, tile;
+  double launches = 1;
+  int line = 0;                                        // of measurements.csv; 0: a program's kernel
+  std::vector<std::optional<CompareCell>> cells = {};  // by side; nullopt: it says nothing
+};
+
+// One side over the rows of a group, or over all rows. Times are x launches.
+struct SideTotal {
+  std::size_t rows = 0;              // that it has a time for
+  Seconds time;                      // of those
+  std::size_t shared = 0;            // rows that the reference has, too
+  Seconds shared_time, reference;    // of those, by this side and by the reference
+  Seconds lost;                      // sum of |this side - reference|
+  std::optional<double> median_ape;  // of shared rows: |this side / reference - 1|
+
+  [[nodiscard]] Seconds difference() const { return shared_time - reference; }
+};
+
+// What a model blames: the shared rows whose bound, as it says, is `bound`.
+struct BoundTotal {
+  analytical::Bound bound = analytical::Bound::kOverhead;
+  std::size_t rows = 0;
+  Seconds time, reference, lost;  // as in SideTotal
+};
+
+struct CompareGroup {  // a program, or a measurement set
+  std::string name, file;
+  std::size_t rows = 0;
+  std::vector<std::optional<Seconds>> whole = {};  // by side: a run of the whole group, measured
+  std::vector<SideTotal> totals = {};              // by side; filled by compare()
+};
+
+struct Unmatched {  // measured, but no kernel of the programs
+  std::string set, name;
+  int line = 0;
+  Seconds time = {};
+};
+
+struct Comparison {
+  std::vector<CompareSide> sides;
+  std::vector<CompareGroup> groups;
+  std::vector<CompareRow> rows;  // by microseconds lost, rows without a reference last
+  std::vector<Unmatched> unmatched;
+  std::vector<std::string> notes;
+  // Filled by compare():
+  std::size_t reference = 0;                    // into sides
+  std::size_t sorted_by = 0;                    // into sides
+  std::vector<SideTotal> totals;                // by side, all groups together
+  std::vector<std::vector<BoundTotal>> blamed;  // by side; most lost first; models only
+};
+
+struct CompareOptions {
+  std::string reference;  // side; "": the first measured one that shares a row with another side,
+                          // else the first side
+  std::string sort;       // side whose loss orders the rows; "": the first besides the reference
+};
+
+// Chooses the reference, adds totals, orders the rows: by |lost| of the side asked for, where it
+// has no time by that of the next one that has. UsageError for a side that is not there.
+[[nodiscard]] Comparison compare(Comparison inputs, const CompareOptions& options = {});
+
+// (side - reference) x launches; nullopt where one of them is missing.
+[[nodiscard]] std::optional<Seconds> lost(const Comparison& comparison, const CompareRow& row,
+                                          std::size_t side);
+// side / reference - 1; nullopt also where the reference is 0.
+[[nodiscard]] std::optional<double> relative(const Comparison& comparison, const CompareRow& row,
+                                             std::size_t side);
+
+}  // namespace tilecast::sim

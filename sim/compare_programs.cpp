@@ -1,0 +1,189 @@
+// Rows of a comparison from programs: one per kernel, joined with measurement sets.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+
+#include "analytical/parallel.h"
+#include "diag/error.h"
+#include "sim/compare_inputs.h"
+#include "sim/compare_rows.h"
+#include "sim/measured_kernels.h"
+
+namespace tilecast::sim {
+namespace {
+
+using learned::SampleSet;
+
+struct MeasuredSide {
+  std::string set;
+  std::size_t side = 0, device = 0;
+  MeasuredKernels kernels;
+};
+
+// One program on one device.
+struct Placed {
+  const ir::Program& program;
+  std::size_t group = 0, device = 0;
+  std::string stem;               // of the file
+  std::vector<std::size_t> rows;  // by kernel
+};
+
+// The set on the devices it was measured on; where descriptions share rows, on the first.
+void add_measured_sides(const std::string& path, const CompareSetup& setup,
+                        std::deque<MeasuredSide>& sides, ComparisonBuilder& builder) {
+  const learned::MeasurementSet set = learned::read_measurement_set(path);
+  std::vector<std::string> seen;
+  for (std::size_t d = 0; d < setup.devices.size(); ++d) {
+    const hwdesc::Device& device = setup.devices[d];
+    SampleSet samples = learned::make_samples(
+        set, device, {.check_physics = setup.check_physics, .jobs = setup.jobs});
+    if (!samples.faults.empty()) {
+      builder.note(fmt::format("{}: {} left out: {}", samples.name,
+                               count_of(samples.faults.size(), "row"),
+                               fault_summary(samples.faults)));
+    }
+    if (samples.samples.empty()) {
+      builder.note(fmt::format("{}: no row measured on {}", samples.name, device.name));
+      continue;
+    }
+    const std::string on = samples.measured_on;
+    if (std::ranges::find(seen, on) != seen.end()) continue;
+    seen.push_back(on);
+    sides.push_back(
+        {samples.name, builder.measured(on), d, MeasuredKernels(set, std::move(samples), device)});
+    if (const std::size_t n = sides.back().kernels.all_dispatch(); n > 0) {
+      builder.note(fmt::format("{}: {} left out: shorter than the dispatch they hold",
+                               sides.back().set, count_of(n, "row")));
+    }
+  }
+}
+
+// Kernels of one program stand in the same rows on every device.
+std::vector<std::size_t> add_rows(const ir::Program& program, std::size_t group,
+                                  ComparisonBuilder& builder) {
+  std::unordered_map<std::string, int> seen;
+  std::vector<std::size_t> rows;
+  rows.reserve(program.kernels().size());
+  for (const ir::ScheduledKernel& scheduled : program.kernels()) {
+    const std::string name = fmt::format("{}/{}", scheduled.computation, scheduled.kernel.name());
+    const std::string key = fmt::format("{}#{}", name, seen[name]++);
+    rows.push_back(builder.row(group, key,
+                               {.name = scheduled.kernel.name(),
+                                .op_class = learned::op_class(scheduled.kernel),
+                                .tile = analytical::to_string(compiler_choice(scheduled.kernel)),
+                                .launches = scheduled.multiplicity}));
+  }
+  return rows;
+}
+
+void add_models(const Placed& placed, const CompareSetup& setup, ComparisonBuilder& builder) {
+  SampleSet questions;
+  for (const ir::ScheduledKernel& scheduled : placed.program.kernels()) {
+    learned::Sample question;
+    question.work = questions.works.size();
+    questions.samples.push_back(std::move(question));
+    learned::Work work;
+    work.parts.push_back({scheduled.kernel});
+    questions.works.push_back(std::move(work));
+  }
+  const learned::PredictionPlan plan(questions);
+  for (std::size_t column = 0; column < setup.columns.size(); ++column) {
+    const ModelColumn& model = setup.columns[column];
+    if (model.device != placed.device) continue;
+    const auto answers = plan.predict(*model.answers, setup.devices[placed.device], setup.jobs);
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      if (!answers[i].answered) continue;
+      builder.set(placed.rows[i], column, {answers[i].on_device, answers[i].estimate->bound});
+    }
+    if (setup.step) setup.step();
+  }
+}
+
+void add_compiler(const Placed& placed, const hwdesc::Device& device, ComparisonBuilder& builder) {
+  for (std::size_t i = 0; i < placed.rows.size(); ++i) {
+    const auto time = compiler_time(placed.program.kernels()[i].kernel, device.clock);
+    if (time) builder.set(placed.rows[i], builder.compiler(), {*time});
+  }
+}
+
+void note_join(const MeasuredSide& side, const std::string& program, std::size_t found,
+               std::size_t others, std::size_t fastest, ComparisonBuilder& builder) {
+  builder.note(fmt::format("{}: {} of {} timed", side.set, count_of(found, "kernel"), program));
+  if (others > 0) {
+    builder.note(fmt::format("{}: {} joined by name only: the module measured differs in them",
+                             side.set, count_of(others, "kernel")));
+  }
+  if (fastest > 0) {
+    builder.note(
+        fmt::format("{}: {} with the fastest tile measured: the module does not say "
+                    "which it runs",
+                    side.set, count_of(fastest, "kernel")));
+  }
+}
+
+void add_measured(const Placed& placed, MeasuredSide& side, ComparisonBuilder& builder) {
+  std::size_t found = 0, others = 0, fastest = 0;
+  for (std::size_t i = 0; i < placed.rows.size(); ++i) {
+    const ir::Kernel& kernel = placed.program.kernels()[i].kernel;
+    const auto measured = side.kernels.find(kernel, placed.stem);
+    if (!measured || builder.has(placed.rows[i], side.side)) continue;  // the first set counts
+    builder.set(placed.rows[i], side.side, {measured->time});
+    ++found;
+    others += measured->same ? 0 : 1;
+    fastest += measured->is_of_compiler ? 0 : 1;
+  }
+  note_join(side, placed.program.name(), found, others, fastest, builder);
+  if (const auto run = side.kernels.find(placed.program, placed.stem)) {
+    builder.set_whole(placed.group, side.side, run->time);
+    if (!run->same) {
+      builder.note(fmt::format("{}: the run of {} is of a module that differs", side.set,
+                               placed.program.name()));
+    }
+  }
+}
+
+void note_unmatched(const std::deque<MeasuredSide>& sides, ComparisonBuilder& builder) {
+  for (const MeasuredSide& side : sides) {
+    const std::vector<Unmatched> rows = side.kernels.unmatched();
+    std::vector<Unmatched>& all = builder.comparison().unmatched;
+    all.insert(all.end(), rows.begin(), rows.end());
+  }
+  std::ranges::stable_sort(builder.comparison().unmatched,
+                           [](const auto& a, const auto& b) { return a.time > b.time; });
+}
+
+}  // namespace
+
+Comparison compare_programs(std::span<const std::string> files,
+                            std::span<const std::string> measured_sets, const CompareSetup& setup) {
+  ComparisonBuilder builder(setup);
+  std::deque<MeasuredSide> sides;
+  for (const std::string& path : measured_sets) add_measured_sides(path, setup, sides, builder);
+  std::vector<analytical::LoadedModule> modules(files.size());
+  analytical::parallel_for(files.size(), setup.jobs, [&](std::size_t i) {
+    modules[i] = analytical::load_module(files[i], setup.load);
+  });
+  for (std::size_t i = 0; i < modules.size(); ++i) {
+    const std::string stem = std::filesystem::path(files[i]).stem().string();
+    std::size_t group = 0;
+    for (std::size_t d = 0; d < setup.devices.size(); ++d) {
+      const auto built = analytical::program_for(modules[i], setup.devices[d], setup.load);
+      if (d == 0) group = builder.add_group(built.program.name(), files[i]);
+      const Placed placed{built.program, group, d, stem, add_rows(built.program, group, builder)};
+      for (const ir::Note& note : built.notes) builder.note(note.what);
+      for (const ir::Note& note : built.program.notes()) builder.note(note.what);
+      add_models(placed, setup, builder);
+      if (d == 0) add_compiler(placed, setup.devices[d], builder);
+      for (MeasuredSide& side : sides) {
+        if (side.device == d) add_measured(placed, side, builder);
+      }
+    }
+    modules[i] = {};
+  }
+  note_unmatched(sides, builder);
+  return builder.finish();
+}
+
+}  // namespace tilecast::sim

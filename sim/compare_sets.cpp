@@ -1,0 +1,139 @@
+// Rows of a comparison from measurement sets: one per work and tile.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "diag/error.h"
+#include "sim/compare_inputs.h"
+#include "sim/compare_rows.h"
+
+namespace tilecast::sim {
+namespace {
+
+using learned::Sample;
+using learned::SampleSet;
+using learned::Work;
+
+// Equal for the same row of a set on every device, however its kernel is laid out there.
+std::string row_key(const Work& work, const Sample& sample) {
+  return fmt::format("{}\n{}\n{}\n{}", work.name, work.op_class, work.family,
+                     analytical::to_string(sample.tile));
+}
+
+std::vector<std::size_t> add_rows(const SampleSet& samples, std::size_t group,
+                                  ComparisonBuilder& builder) {
+  std::unordered_map<std::string, int> seen;
+  std::vector<std::size_t> rows;
+  for (const Sample& sample : samples.samples) {
+    const Work& work = samples.works[sample.work];
+    std::string key = row_key(work, sample);
+    if (const int before = seen[key]++; before > 0) key += fmt::format("\n#{}", before);
+    rows.push_back(builder.row(group, key,
+                               {.name = work.name,
+                                .op_class = work.op_class,
+                                .tile = analytical::to_string(sample.tile),
+                                .line = sample.line}));
+  }
+  return rows;
+}
+
+// What the compiler estimates of the sample: of its own tile, or of all kernels of a program.
+std::optional<Seconds> compiler_estimate(const SampleSet& samples, const Sample& sample,
+                                         const hwdesc::Device& device) {
+  Seconds sum;
+  const Work& work = samples.works[sample.work];
+  for (const learned::WorkPart& part : work.parts) {
+    const bool own =
+        sample.tile == analytical::TileConfig{} || sample.tile == compiler_choice(part.kernel);
+    const std::optional<Seconds> time =
+        own ? compiler_time(part.kernel, device.clock) : std::nullopt;
+    if (!time) return std::nullopt;
+    sum += *time * part.launches;
+  }
+  if (sample.holds_dispatch) sum += learned::dispatch_of(work.op_class, samples.manifest, device);
+  return sum;
+}
+
+void add_measured(const SampleSet& samples, const std::vector<std::size_t>& rows,
+                  ComparisonBuilder& builder) {
+  const std::size_t side = builder.measured(samples.measured_on);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    builder.set(rows[i], side, {samples.samples[i].measured});
+  }
+}
+
+void add_compiler(const SampleSet& samples, const std::vector<std::size_t>& rows,
+                  const hwdesc::Device& device, ComparisonBuilder& builder) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto time = compiler_estimate(samples, samples.samples[i], device);
+    if (time) builder.set(rows[i], builder.compiler(), {*time});
+  }
+}
+
+void add_model(const SampleSet& samples, const std::vector<std::size_t>& rows, std::size_t column,
+               const CompareSetup& setup, ComparisonBuilder& builder) {
+  const ModelColumn& model = setup.columns[column];
+  const std::vector<learned::Prediction> answers =
+      learned::predict(samples, *model.answers, setup.devices[model.device], setup.jobs);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!answers[i].answered) continue;
+    CompareCell cell{answers[i].comparable()};
+    if (answers[i].estimate) cell.bound = answers[i].estimate->bound;
+    builder.set(rows[i], column, cell);
+  }
+}
+
+void note_samples(const SampleSet& samples, ComparisonBuilder& builder) {
+  if (!samples.faults.empty()) {
+    builder.note(fmt::format("{}: {} left out: {}", samples.name,
+                             count_of(samples.faults.size(), "row"),
+                             fault_summary(samples.faults)));
+  }
+  const auto with_dispatch =
+      static_cast<std::size_t>(std::ranges::count_if(samples.samples, &Sample::holds_dispatch));
+  if (with_dispatch > 0) {
+    builder.note(
+        fmt::format("{}: {} of {} hold the host's dispatch, unmeasured; a dispatch floor "
+                    "is added to estimates of them",
+                    samples.name, with_dispatch, count_of(samples.samples.size(), "row")));
+  }
+}
+
+void add_set(const learned::MeasurementSet& set, std::size_t group, const CompareSetup& setup,
+             ComparisonBuilder& builder) {
+  for (std::size_t d = 0; d < setup.devices.size(); ++d) {
+    const hwdesc::Device& device = setup.devices[d];
+    const SampleSet samples = learned::make_samples(
+        set, device, {.check_physics = setup.check_physics, .jobs = setup.jobs});
+    note_samples(samples, builder);
+    if (samples.samples.empty()) {
+      builder.note(fmt::format("{}: no row to compare on {}", set.manifest.name, device.name));
+    }
+    const std::vector<std::size_t> rows = add_rows(samples, group, builder);
+    for (std::size_t column = 0; column < setup.columns.size(); ++column) {
+      if (setup.columns[column].device != d) continue;
+      add_model(samples, rows, column, setup, builder);
+      if (setup.step) setup.step();
+    }
+    if (d == 0) add_compiler(samples, rows, device, builder);
+    if (!samples.samples.empty()) add_measured(samples, rows, builder);
+  }
+}
+
+}  // namespace
+
+Comparison compare_sets(std::span<const std::string> sets, const CompareSetup& setup) {
+  ComparisonBuilder builder(setup);
+  std::vector<std::string> hashes;
+  for (const std::string& path : sets) {
+    const learned::MeasurementSet set = learned::read_measurement_set(path);
+    if (std::ranges::find(hashes, set.hash) != hashes.end()) {
+      throw Error(fmt::format("{}: the same data as a set before it; give each set once", path));
+    }
+    hashes.push_back(set.hash);
+    add_set(set, builder.add_group(set.manifest.name, path), setup, builder);
+  }
+  return builder.finish();
+}
+
+}  // namespace tilecast::sim

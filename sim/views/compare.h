@@ -1,0 +1,23 @@
+// A comparison (sim/compare.h) as text for a terminal, as CSV (one line per row and side) or as
+// JSON, schema "tilecast.compare/1": sides[], reference, groups[], rows[], totals[], blamed[],
+// unmatched[], notes[]. Text shows us and %, CSV and JSON seconds and fractions; "lost" is
+// side - reference, x launches. Pure.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "sim/compare.h"
+
+namespace tilecast::sim::views {
+
+struct CompareTableOptions {
+  std::size_t top = 20;  // rows shown; the rest is one line
+};
+
+[[nodiscard]] std::string compare_text(const Comparison& comparison,
+                                       const CompareTableOptions& options = {});
+[[nodiscard]] std::string compare_csv(const Comparison& comparison);
+[[nodiscard]] std::string compare_json(const Comparison& comparison);
+
+}  // namespace tilecast::sim::views

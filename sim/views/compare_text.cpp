@@ -1,0 +1,250 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/views/compare.h"
+#include "sim/views/text_table.h"
+
+namespace tilecast::sim::views {
+namespace {
+
+using Kind = CompareSide::Kind;
+
+std::string signed_us(Seconds time) {
+  return (time.value > 0 ? "+" : "") + microseconds(time.value);
+}
+
+std::string signed_percent(double share) {
+  return fmt::format("{:+.1f}", 100 * share);
+}
+
+std::string describe(const CompareSide& side) {
+  switch (side.kind) {
+    case Kind::kModel:
+      return fmt::format("{} on {}", side.model, side.device);
+    case Kind::kCompiler:
+      return "the compiler's own estimate, in the module";
+    case Kind::kMeasured:
+      break;
+  }
+  return fmt::format("measured on {}", side.device);
+}
+
+std::string header(const Comparison& c) {
+  std::string out;
+  for (const CompareGroup& group : c.groups) {
+    out += fmt::format("rows    {}: {} of {}\n", group.name, group.rows, group.file);
+  }
+  for (std::size_t i = 0; i < c.sides.size(); ++i) {
+    out += fmt::format("side    {}: {}{}\n", c.sides[i].name, describe(c.sides[i]),
+                       i == c.reference ? "  (the reference)" : "");
+  }
+  return out;
+}
+
+// Times summed over rows x launches; against the reference over the rows both have.
+std::vector<std::string> total_row(const Comparison& c, const std::string& group, std::size_t rows,
+                                   std::size_t side, const SideTotal& total) {
+  std::vector<std::string> cells{group, c.sides[side].name,
+                                 fmt::format("{} of {}", total.rows, rows),
+                                 microseconds(total.time.value)};
+  if (side == c.reference) {
+    cells.insert(cells.end(), {"", "", "", "", "", ""});
+    return cells;
+  }
+  if (total.shared == 0) {
+    cells.insert(cells.end(), {"0", "", "", "", "", ""});
+    return cells;
+  }
+  cells.push_back(std::to_string(total.shared));
+  cells.push_back(microseconds(total.reference.value));
+  cells.push_back(signed_us(total.difference()));
+  cells.push_back(total.reference.value > 0 ? signed_percent(total.difference() / total.reference)
+                                            : "");
+  cells.push_back(microseconds(total.lost.value));
+  cells.push_back(total.median_ape ? percent(*total.median_ape) : "");
+  return cells;
+}
+
+std::string totals(const Comparison& c) {
+  TextTable table({{"total"},
+                   {"side", Align::kLeft, 32},
+                   {"rows timed", Align::kRight},
+                   {"time us", Align::kRight},
+                   {"shared", Align::kRight},
+                   {"reference us", Align::kRight},
+                   {"difference us", Align::kRight},
+                   {"%", Align::kRight},
+                   {"lost us", Align::kRight},
+                   {"median %", Align::kRight}});
+  for (const CompareGroup& group : c.groups) {
+    for (std::size_t i = 0; i < c.sides.size(); ++i) {
+      table.add(total_row(c, group.name, group.rows, i, group.totals[i]));
+    }
+  }
+  for (std::size_t i = 0; c.groups.size() > 1 && i < c.sides.size(); ++i) {
+    table.add(total_row(c, "all", c.rows.size(), i, c.totals[i]));
+  }
+  return table.render() +
+         "lost: sum of |side - reference| over shared rows; median: of |side / reference - 1|\n";
+}
+
+// Runs of whole programs beside the sum of each side.
+std::string whole_runs(const Comparison& c) {
+  std::string out;
+  for (const CompareGroup& group : c.groups) {
+    for (std::size_t i = 0; i < c.sides.size(); ++i) {
+      if (!group.whole[i]) continue;
+      out += fmt::format("run     {}: {} us as a whole ({})", group.name,
+                         microseconds(group.whole[i]->value), c.sides[i].name);
+      for (std::size_t side = 0; side < c.sides.size(); ++side) {
+        if (group.totals[side].rows < group.rows || side == i) continue;
+        out += fmt::format(", {} {} %", c.sides[side].name,
+                           signed_percent(group.totals[side].time / *group.whole[i] - 1));
+      }
+      out += "\n";
+    }
+  }
+  return out;
+}
+
+std::string blamed(const Comparison& c) {
+  TextTable table({{"side", Align::kLeft, 32},
+                   {"blames"},
+                   {"rows", Align::kRight},
+                   {"time us", Align::kRight},
+                   {"reference us", Align::kRight},
+                   {"difference us", Align::kRight},
+                   {"lost us", Align::kRight},
+                   {"of lost %", Align::kRight}});
+  bool any = false;
+  for (std::size_t i = 0; i < c.sides.size(); ++i) {
+    for (const BoundTotal& total : c.blamed[i]) {
+      any = true;
+      const Seconds all = c.totals[i].lost;
+      table.add({c.sides[i].name, std::string(analytical::name(total.bound)),
+                 std::to_string(total.rows), microseconds(total.time.value),
+                 microseconds(total.reference.value), signed_us(total.time - total.reference),
+                 microseconds(total.lost.value), all.value > 0 ? percent(total.lost / all) : ""});
+    }
+  }
+  return any ? "\n" + table.render() : "";
+}
+
+// The columns of rows: those that say something.
+class RowsTable {
+ public:
+  explicit RowsTable(const Comparison& c) : c_(c) {
+    const auto any = [&](const auto& says) { return std::ranges::any_of(c.rows, says); };
+    groups_ = c.groups.size() > 1;
+    launches_ = any([](const CompareRow& row) { return row.launches != 1; });
+    tiles_ = any([](const CompareRow& row) { return !row.tile.empty(); });
+    order_.push_back(c.reference);
+    for (std::size_t i = 0; i < c.sides.size(); ++i) {
+      if (i != c.reference && c.totals[i].rows > 0) order_.push_back(i);
+    }
+    for (std::size_t i = 0; i < c.sides.size(); ++i) {
+      bounds_.push_back(
+          any([&](const CompareRow& row) { return row.cells[i] && row.cells[i]->bound; }));
+    }
+  }
+
+  [[nodiscard]] std::string render(std::size_t shown) const {
+    TextTable table(columns());
+    for (std::size_t i = 0; i < shown; ++i) table.add(cells(c_.rows[i]));
+    return table.render();
+  }
+
+ private:
+  [[nodiscard]] std::vector<Column> columns() const {
+    std::vector<Column> columns;
+    if (groups_) columns.push_back({"in", Align::kLeft, 24});
+    columns.push_back({"kernel"});
+    columns.push_back({"class", Align::kLeft, 24});
+    if (launches_) columns.push_back({"launches", Align::kRight});
+    if (tiles_) columns.push_back({"tile", Align::kLeft, 40});
+    for (const std::size_t side : order_) {
+      columns.push_back({c_.sides[side].name + " us", Align::kRight});
+      if (side != c_.reference) {
+        columns.push_back({"lost us", Align::kRight});
+        columns.push_back({"%", Align::kRight});
+      }
+      if (bounds_[side]) columns.push_back({"bound"});
+    }
+    return columns;
+  }
+
+  [[nodiscard]] std::vector<std::string> cells(const CompareRow& row) const {
+    std::vector<std::string> cells;
+    if (groups_) cells.push_back(c_.groups[row.group].name);
+    cells.push_back(row.name);
+    cells.push_back(row.op_class);
+    if (launches_) cells.push_back(count(row.launches));
+    if (tiles_) cells.push_back(row.tile);
+    for (const std::size_t side : order_) add_side(row, side, cells);
+    return cells;
+  }
+
+  void add_side(const CompareRow& row, std::size_t side, std::vector<std::string>& cells) const {
+    const auto& cell = row.cells[side];
+    cells.push_back(cell ? microseconds(cell->time.value) : "-");
+    if (side != c_.reference) {
+      const auto time = lost(c_, row, side);
+      const auto share = relative(c_, row, side);
+      cells.push_back(time ? signed_us(*time) : "");
+      cells.push_back(share ? signed_percent(*share) : "");
+    }
+    if (!bounds_[side]) return;
+    const bool says = cell && cell->bound;
+    cells.push_back(says ? std::string(analytical::name(*cell->bound)) : "");
+  }
+
+  const Comparison& c_;
+  bool groups_ = false, launches_ = false, tiles_ = false;
+  std::vector<std::size_t> order_;  // sides shown, the reference first
+  std::vector<bool> bounds_;        // by side
+};
+
+std::string rows(const Comparison& c, std::size_t top) {
+  const std::size_t shown = std::min(top, c.rows.size());
+  std::string out = "\n" + RowsTable(c).render(shown);
+  Seconds rest;
+  for (std::size_t i = shown; i < c.rows.size(); ++i) {
+    const auto time = lost(c, c.rows[i], c.sorted_by);
+    if (time) rest += Seconds{std::abs(time->value)};
+  }
+  if (shown < c.rows.size()) {
+    out += fmt::format("... {} more rows, {} us lost by {}  (--all shows them)\n",
+                       c.rows.size() - shown, microseconds(rest.value), c.sides[c.sorted_by].name);
+  }
+  return out + "us: of one launch; lost: (side - reference) x launches\n";
+}
+
+std::string unmatched(const Comparison& c, std::size_t top) {
+  if (c.unmatched.empty()) return "";
+  Seconds sum;
+  for (const Unmatched& row : c.unmatched) sum += row.time;
+  std::string out = fmt::format("\nmeasured, but no kernel of these programs: {}, {} us\n",
+                                c.unmatched.size(), microseconds(sum.value));
+  const std::size_t shown = std::min(top, c.unmatched.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const Unmatched& row = c.unmatched[i];
+    out += fmt::format("  {} us  {}  ({} line {})\n", microseconds(row.time.value), row.name,
+                       row.set, row.line);
+  }
+  if (shown < c.unmatched.size()) out += fmt::format("  ... {} more\n", c.unmatched.size() - shown);
+  return out;
+}
+
+}  // namespace
+
+std::string compare_text(const Comparison& comparison, const CompareTableOptions& options) {
+  std::string out = header(comparison) + "\n" + totals(comparison) + whole_runs(comparison) +
+                    blamed(comparison) + rows(comparison, options.top) +
+                    unmatched(comparison, options.top);
+  for (const std::string& note : comparison.notes) out += fmt::format("note: {}\n", note);
+  return out;
+}
+
+}  // namespace tilecast::sim::views
