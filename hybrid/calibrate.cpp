@@ -144,7 +144,7 @@ Scored cross_validate(const Problem& problem, std::span<const Constant> constant
   return scored;
 }
 
-FittedConstant shown(const Constant& c, double x, double deviation, bool identified) {
+FittedConstant shown(const Constant& c, double x, double deviation) {
   const double spread = std::min(deviation, c.prior);
   const auto at = [&](double v) { return c.value(std::clamp(v, c.low, c.high)); };
   return {.name = c.name,
@@ -155,7 +155,9 @@ FittedConstant shown(const Constant& c, double x, double deviation, bool identif
           .high = at(x + kNormal95 * spread),
           .prior_low = at(-kNormal95 * c.prior),
           .prior_high = at(kNormal95 * c.prior),
-          .identified = identified};
+          .knowledge = deviation < kIdentified * c.prior ? Knowledge::kRows
+                       : deviation > kSilent * c.prior   ? Knowledge::kDescription
+                                                         : Knowledge::kBoth};
 }
 
 // What is fitted, and then less and less of it, until a fit helps the kernels it has not seen.
@@ -179,22 +181,23 @@ std::vector<std::vector<Constant>> attempts(const std::vector<Constant>& all) {
   return result;
 }
 
-// Fits `constants`, and once more only those the rows identify: the others stay as described.
+// Fits `constants`, and once more without those the rows say nothing about, which stay as
+// described.
 struct Selected {
-  std::vector<Constant> constants, unidentified;
+  std::vector<Constant> constants, silent;
   Fit fit;
 };
 
-Selected fit_identified(const Problem& problem, std::span<const Constant> constants,
-                        std::span<const std::size_t> rows) {
+Selected fit_selected(const Problem& problem, std::span<const Constant> constants,
+                      std::span<const std::size_t> rows) {
   Selected selected{.fit = problem.fit(constants, rows, {})};
   std::vector<double> start;
   for (std::size_t j = 0; j < constants.size(); ++j) {
-    const bool identified = selected.fit.deviation[j] < kIdentified * constants[j].prior;
-    (identified ? selected.constants : selected.unidentified).push_back(constants[j]);
-    if (identified) start.push_back(selected.fit.x[j]);
+    const bool silent = selected.fit.deviation[j] > kSilent * constants[j].prior;
+    (silent ? selected.silent : selected.constants).push_back(constants[j]);
+    if (!silent) start.push_back(selected.fit.x[j]);
   }
-  if (!selected.unidentified.empty()) {
+  if (!selected.silent.empty()) {
     selected.fit = problem.fit(selected.constants, rows, std::move(start));
   }
   return selected;
@@ -203,10 +206,9 @@ Selected fit_identified(const Problem& problem, std::span<const Constant> consta
 std::vector<FittedConstant> shown(const Selected& selected) {
   std::vector<FittedConstant> result;
   for (std::size_t j = 0; j < selected.constants.size(); ++j) {
-    result.push_back(
-        shown(selected.constants[j], selected.fit.x[j], selected.fit.deviation[j], true));
+    result.push_back(shown(selected.constants[j], selected.fit.x[j], selected.fit.deviation[j]));
   }
-  for (const Constant& c : selected.unidentified) result.push_back(shown(c, 0, c.prior, false));
+  for (const Constant& c : selected.silent) result.push_back(shown(c, 0, c.prior));
   return result;
 }
 
@@ -266,7 +268,7 @@ Calibrated calibrate(std::span<const learned::SampleSet> sets, const Device& dev
   result.kernels = kernels.size();
   result.folds = folds_of(rows, sorted.good).size();
   for (const std::vector<Constant>& constants : attempts(all)) {
-    const Selected selected = fit_identified(problem, constants, sorted.good);
+    const Selected selected = fit_selected(problem, constants, sorted.good);
     if (selected.constants.empty()) break;
     const Scored scored = cross_validate(problem, selected.constants, sorted.good);
     const std::vector<LeftOut> left_out = summaries(rows, scored);

@@ -6,8 +6,8 @@
 // Works from kLeastRows rows up, because every constant is held by a prior at its described value
 // (hybrid/constants.h). On-chip time and the host's dispatch are fitted as different constants, and
 // a dispatch only to rows that hold one. Rows that no constants can explain (x10, a unit slip) are
-// found after a first robust fit, listed, and left out of the last one. Constants that the rows do
-// not identify stay as described. The judge is a
+// found after a first robust fit, listed, and left out of the last one. Constants that the rows say
+// nothing about stay as described. The judge is a
 // cross-validation by kernel: median and p90 of APE of kernels left out, before and after; when
 // either gets worse, fewer constants are tried, and at last the described values are kept.
 // Throws Error when there are too few rows. Deterministic, whatever `jobs`.
@@ -31,15 +31,20 @@ struct CalibrateOptions {
   int jobs = 1;
 };
 
+// Where a fitted value comes from: the rows narrowed its prior to less than kIdentified, to less
+// than kSilent, or not at all. In the last case it stays as described.
+enum class Knowledge { kRows, kBoth, kDescription };
+inline constexpr double kIdentified = 0.7;
+inline constexpr double kSilent = 0.8;
+
 struct FittedConstant {
   std::string name;
   bool is_time = false;  // seconds, else a multiplier
   double described = 1, fitted = 1;
   double low = 1, high = 1;              // 95 % interval of `fitted`, given rows and prior
   double prior_low = 1, prior_high = 1;  // the same before any row
-  bool identified = false;  // the rows narrowed it to less than kIdentified of its prior
+  Knowledge knowledge = Knowledge::kDescription;
 };
-inline constexpr double kIdentified = 0.7;
 
 // Errors of left-out kernels, as fractions; n rows of one kernel weigh like sqrt(n), as in the fit.
 struct LeftOut {

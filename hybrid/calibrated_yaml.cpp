@@ -39,7 +39,7 @@ std::string calibrated_yaml(const Calibrated& calibrated, const std::string& par
                   quoted(name), quoted(calibrated.device.description + ", calibrated"));
   std::string dispatch;
   for (const FittedConstant& constant : calibrated.constants) {
-    if (!constant.identified) continue;
+    if (constant.knowledge == Knowledge::kDescription) continue;
     if (constant.name.starts_with(kDispatchPrefix)) {
       dispatch += fmt::format("    {}: {}{}\n", constant.name.substr(kDispatchPrefix.size()),
                               value_text(constant), comment(constant));

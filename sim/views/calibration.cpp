@@ -19,6 +19,18 @@ std::string shown(const FittedConstant& constant, double value) {
   return constant.is_time ? microseconds(value) + " us" : fmt::format("x {:.3f}", value);
 }
 
+std::string knowledge(hybrid::Knowledge knowledge) {
+  switch (knowledge) {
+    case hybrid::Knowledge::kRows:
+      return "the rows";
+    case hybrid::Knowledge::kBoth:
+      return "the rows and its prior: not identified alone";
+    case hybrid::Knowledge::kDescription:
+      break;
+  }
+  return "as described: the rows say nothing about it";
+}
+
 std::string constants_table(const Calibrated& calibrated) {
   TextTable table({{"constant"},
                    {"described", Align::kRight},
@@ -30,7 +42,7 @@ std::string constants_table(const Calibrated& calibrated) {
     table.add({c.name, shown(c, c.described), shown(c, c.fitted),
                fmt::format("{} .. {}", shown(c, c.low), shown(c, c.high)),
                fmt::format("{} .. {}", shown(c, c.prior_low), shown(c, c.prior_high)),
-               c.identified ? "the rows" : "as described: the rows do not identify it"});
+               knowledge(c.knowledge)});
   }
   return table.render();
 }
@@ -116,7 +128,8 @@ std::string calibration_json(const Calibrated& calibrated) {
                                  {"fitted", c.fitted},
                                  {"interval_95", {c.low, c.high}},
                                  {"prior_95", {c.prior_low, c.prior_high}},
-                                 {"identified", c.identified}});
+                                 {"identified", c.knowledge == hybrid::Knowledge::kRows},
+                                 {"kept", c.knowledge == hybrid::Knowledge::kDescription}});
   }
   for (const LeftOut& score : calibrated.left_out) {
     json["left_out"].push_back(left_out_json(score));

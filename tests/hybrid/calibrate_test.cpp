@@ -1,3 +1,180 @@
 #include "hybrid/calibrate.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analytical/analytical_model.h"
+#include "diag/error.h"
+#include "hwdesc/calibration.h"
+#include "hwdesc/device_yaml.h"
+#include "tests/hybrid/synthetic_set.h"
+
+namespace tilecast::hybrid {
+namespace {
+
+using hwdesc::Device;
+using testing::HasSubstr;
+
+const analytical::AnalyticalModel kModel;
+
+Device described() {
+  return hwdesc::load_device("tpu_v3");
+}
+
+// The same machine with other sustained rates than its description says.
+Device truth() {
+  Device device = described();
+  device.calibration.memory_bandwidth = 0.92;
+  device.calibration.memory_write = 0.7;
+  device.calibration.memory_latency = 1.5;
+  device.calibration.source = "invented";
+  return device;
+}
+
+Calibrated fit(const learned::SampleSet& set, const CalibrateOptions& options = {}) {
+  return calibrate({&set, 1}, described(), kModel, options);
+}
+
+const FittedConstant& constant(const Calibrated& calibrated, const std::string& name) {
+  const auto found = std::ranges::find(calibrated.constants, name, &FittedConstant::name);
+  EXPECT_NE(found, calibrated.constants.end()) << name;
+  return *found;
+}
+
+TEST(Calibrate, FindsTheConstantsThatMadeTheTimes) {
+  const Calibrated c = fit(synthetic_set(truth(), 8, 12));
+  ASSERT_TRUE(c.accepted);
+  EXPECT_NEAR(constant(c, "memory_bandwidth").fitted, 0.92, 0.01);
+  EXPECT_NEAR(constant(c, "memory_write").fitted, 0.7, 0.02);
+  EXPECT_NEAR(constant(c, "memory_latency").fitted, 1.5, 0.1);
+  EXPECT_LT(c.left_out.front().median_after, 0.01);
+}
+
+TEST(Calibrate, KeepsWhatItDoesNotSee) {
+  const Calibrated c = fit(synthetic_set(truth(), 8, 12));
+  const FittedConstant& matrix = constant(c, "matrix");  // sums of arrays have no product
+  EXPECT_EQ(matrix.knowledge, Knowledge::kDescription);
+  EXPECT_EQ(matrix.fitted, matrix.described);
+  EXPECT_EQ(c.device.calibration.matrix, 1);
+}
+
+TEST(Calibrate, CoversTheTruthWithItsIntervals) {
+  const Calibrated c = fit(synthetic_set(truth(), 8, 12, 0.05));
+  ASSERT_TRUE(c.accepted);
+  for (const auto& [name, value] :
+       {std::pair("memory_bandwidth", 0.92), std::pair("memory_write", 0.7)}) {
+    EXPECT_LT(constant(c, name).low, value) << name;
+    EXPECT_GT(constant(c, name).high, value) << name;
+  }
+}
+
+TEST(Calibrate, WorksFromThreeRowsAndNeverLeavesItsPriorFar) {
+  const Calibrated c = fit(synthetic_set(truth(), 3, 1));
+  for (const FittedConstant& fitted : c.constants) {
+    EXPECT_TRUE(std::isfinite(fitted.fitted)) << fitted.name;
+    EXPECT_GE(fitted.fitted, fitted.prior_low * 0.8) << fitted.name;
+  }
+  EXPECT_FALSE(c.left_out.empty());
+}
+
+TEST(Calibrate, AsksForMoreThanTwoRows) {
+  try {
+    static_cast<void>(fit(synthetic_set(truth(), 2, 1)));
+    FAIL() << "expected an Error";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(),
+                HasSubstr("got 2 usable rows for device tpu_v3, expected at least 3"));
+  }
+}
+
+TEST(Calibrate, LeavesADescriptionThatIsRightAlone) {
+  const Calibrated c = fit(synthetic_set(described(), 8, 12));
+  EXPECT_LE(c.left_out.front().median_after, c.left_out.front().median_before + 1e-12);
+  EXPECT_NEAR(c.device.calibration.memory_bandwidth, 1, 0.005);
+}
+
+// Kernels that disagree about every constant: what helps some of them hurts those left out.
+TEST(Calibrate, RefusesWhatMakesLeftOutKernelsWorse) {
+  learned::SampleSet set = synthetic_set(described(), 6, 6);
+  for (learned::Sample& sample : set.samples) {
+    const double factor = sample.work % 2 == 0 ? 1.0 : 1.6;
+    if (sample.work == 3) continue;
+    sample.measured = sample.measured * factor;
+  }
+  const Calibrated c = fit(set);
+  for (const Attempt& attempt : c.refused) EXPECT_TRUE(attempt.all.worse());
+  EXPECT_EQ(c.accepted, !c.left_out.front().worse());
+  EXPECT_EQ(hwdesc::is_calibrated(c.device), c.accepted);
+}
+
+// The bar of the project: 20 % of rows ten or a thousand times too long move no constant by 10 %.
+TEST(Calibrate, ListsCorruptedRowsAndStandsByTheCleanFit) {
+  const learned::SampleSet clean = synthetic_set(truth(), 8, 12, 0.03);
+  learned::SampleSet corrupted = clean;
+  std::set<int> wrong;
+  for (std::size_t i = 0; i < corrupted.samples.size(); i += 5) {
+    learned::Sample& sample = corrupted.samples[i];
+    sample.measured = sample.measured * (i % 2 == 0 ? 10 : 1000);
+    wrong.insert(sample.line);
+  }
+  const Calibrated right = fit(clean);
+  const Calibrated robust = fit(corrupted);
+  ASSERT_TRUE(robust.accepted);
+  for (const FittedConstant& expected : right.constants) {
+    // An overhead near zero is held against what its prior allows instead.
+    const bool near_zero = expected.name == "kernel_overhead";
+    EXPECT_NEAR(constant(robust, expected.name).fitted, expected.fitted,
+                0.1 * (near_zero ? expected.prior_high : expected.fitted))
+        << expected.name;
+  }
+  std::set<int> listed;
+  for (const learned::RowFault& fault : robust.outliers) listed.insert(fault.line);
+  EXPECT_EQ(listed, wrong);
+}
+
+TEST(Calibrate, FitsDispatchOnlyToTimesThatHoldOneAndNeverAsOnChipTime) {
+  learned::SampleSet set = synthetic_set(described(), 8, 6);
+  set.manifest.timing = learned::Timing::kHost;
+  set.manifest.dispatch["loop_fusion"] = Seconds{60e-6};
+  for (learned::Sample& sample : set.samples) {
+    sample.holds_dispatch = true;
+    sample.measured += Seconds{90e-6};
+  }
+  const Calibrated c = fit(set, {.fixed = {"kernel_overhead"}});
+  ASSERT_TRUE(c.accepted);
+  EXPECT_NEAR(c.device.calibration.dispatch.at("loop_fusion").value, 90e-6, 2e-6);
+  const ir::Kernel& kernel = set.works.front().parts.front().kernel;
+  const Seconds before = analytical::KernelAnalysis(kernel, described()).estimate_best().time;
+  Device only_dispatch = described();
+  only_dispatch.calibration.dispatch = c.device.calibration.dispatch;
+  EXPECT_EQ(analytical::KernelAnalysis(kernel, only_dispatch).estimate_best().time, before);
+}
+
+TEST(Calibrate, HoldsFixedConstants) {
+  const Calibrated c = fit(synthetic_set(truth(), 8, 12), {.fixed = {"memory_write", "dispatch"}});
+  EXPECT_EQ(c.device.calibration.memory_write, 1);
+  EXPECT_EQ(std::ranges::count(c.constants, "memory_write", &FittedConstant::name), 0);
+}
+
+TEST(Calibrate, IsTheSameForAnyNumberOfJobs) {
+  const learned::SampleSet set = synthetic_set(truth(), 6, 6, 0.02);
+  EXPECT_EQ(hwdesc::print_device(fit(set, {.jobs = 1}).device),
+            hwdesc::print_device(fit(set, {.jobs = 3}).device));
+}
+
+TEST(CalibratedYaml, IsADescriptionThatExtendsTheOldOneAndPredictsAsTheFit) {
+  Calibrated c = fit(synthetic_set(truth(), 8, 12));
+  const std::string text = calibrated_yaml(c, "tpu_v3", "mine", "tilecast calibrate on \"rows\"");
+  const Device read = hwdesc::parse_device(text, "mine.yaml");
+  EXPECT_EQ(read.name, "mine");
+  EXPECT_EQ(read.lineage, std::vector<std::string>{"tpu_v3"});
+  EXPECT_EQ(read.calibration.source, "tilecast calibrate on \"rows\"");
+  EXPECT_NEAR(read.calibration.memory_write, c.device.calibration.memory_write, 1e-5);
+  EXPECT_TRUE(hwdesc::is_calibrated(read));
+}
+
+}  // namespace
+}  // namespace tilecast::hybrid

@@ -1,0 +1,47 @@
+#include "tests/hybrid/synthetic_set.h"
+
+#include <cmath>
+#include <random>
+
+#include "analytical/analytical_model.h"
+#include "analytical/load_program.h"
+#include "ir/kernel_sketch.h"
+
+namespace tilecast::hybrid {
+
+learned::SampleSet synthetic_set(const hwdesc::Device& truth, int kernels, int tiles,
+                                 double noise) {
+  learned::SampleSet set{.name = "synthetic", .hash = "0123456789abcdef", .device = truth.name};
+  std::mt19937_64 random(7);
+  const auto unit = [&random] {
+    return 2 * static_cast<double>(random() >> 11) / static_cast<double>(1ULL << 53) - 1;
+  };
+  int line = 1;
+  for (int k = 0; k < kernels; ++k) {
+    const std::int64_t rows = 512LL << (k % 5);
+    ir::KernelSketch sketch("sum", ir::Opcode::kFusion, analytical::layout_rules(truth));
+    ir::OpId sum = sketch.parameter(ir::DType::kF32, {rows + 64 * k, 1024});
+    for (int more = 0; more < k % 4; ++more) {
+      const ir::OpId term = sketch.parameter(ir::DType::kF32, {rows + 64 * k, 1024});
+      sum = sketch.elementwise(ir::Opcode::kAdd, {sum, term});
+    }
+    ir::Kernel kernel = sketch.build({sketch.elementwise(ir::Opcode::kNegate, {sum})});
+    set.works.push_back({.name = "sum " + std::to_string(k),
+                         .op_class = "loop_fusion",
+                         .family = "sum",
+                         .fingerprint = std::to_string(k),
+                         .parts = {{std::move(kernel)}}});
+    const analytical::KernelAnalysis analysis(set.works.back().parts.front().kernel, truth);
+    for (int t = 0; t < tiles; ++t) {
+      analytical::TileConfig tile{.output = {1LL << (t % 6), 1LL << (t % 4)}};
+      const double time = analysis.time(tile).value * std::exp(noise * unit());
+      set.samples.push_back({.work = static_cast<std::size_t>(k),
+                             .line = ++line,
+                             .tile = std::move(tile),
+                             .measured = Seconds{time}});
+    }
+  }
+  return set;
+}
+
+}  // namespace tilecast::hybrid

@@ -1,0 +1,15 @@
+// Measurements made by the analytical model itself on a device whose constants are known, so that a
+// fit can be asked to find them again.
+#pragma once
+
+#include "hwdesc/device.h"
+#include "learned/samples.h"
+
+namespace tilecast::hybrid {
+
+// `kernels` sums of one to four rows x 1024 arrays, each with `tiles` tiles, timed on `truth` times
+// exp(noise x a fixed sequence in [-1, 1]).
+[[nodiscard]] learned::SampleSet synthetic_set(const hwdesc::Device& truth, int kernels, int tiles,
+                                               double noise = 0);
+
+}  // namespace tilecast::hybrid
