@@ -19,5 +19,6 @@ void add_hw(CLI::App& app);
 void add_import(CLI::App& app);
 void add_ops(CLI::App& app);
 void add_tiles(CLI::App& app);
+void add_validate(CLI::App& app);
 
 }  // namespace tilecast::sim::cli

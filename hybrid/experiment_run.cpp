@@ -1,0 +1,276 @@
+#include "hybrid/experiment_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "analytical/analytical_model.h"
+#include "analytical/roofline.h"
+#include "diag/error.h"
+#include "hwdesc/device_yaml.h"
+#include "hybrid/calibrate.h"
+#include "hybrid/experiment_scores.h"
+#include "hybrid/experiment_splits.h"
+
+namespace tilecast::hybrid {
+namespace {
+
+using hwdesc::Device;
+using learned::Prediction;
+using learned::SampleSet;
+using learned::ScoreSheet;
+
+// The sets of an experiment on their devices.
+struct Loaded {
+  std::vector<SampleSet> sets;
+  std::vector<Device> devices;     // by set
+  std::vector<std::string> names;  // of the source, by set
+};
+
+// `count` rows of `device`, and none of another; nothing to do when there are not more.
+void sample(learned::MeasurementSet& set, const std::string& device, std::size_t count,
+            std::uint64_t seed) {
+  std::vector<std::size_t> of_device;
+  for (std::size_t i = 0; i < set.rows.size(); ++i) {
+    if (set.rows[i].device == device) of_device.push_back(i);
+  }
+  if (of_device.size() > count) of_device = learned::sampled_rows(of_device, count, seed).fit;
+  std::vector<learned::MeasurementRow> rows;
+  for (const std::size_t i : of_device) rows.push_back(set.rows[i]);
+  set.rows = std::move(rows);
+}
+
+void load_source(const Experiment& experiment, const ExperimentSource& source, ExperimentData& data,
+                 const RunOptions& options, Loaded& loaded, ExperimentResult& result) {
+  const std::vector<std::string> devices =
+      source.devices.empty() ? std::vector<std::string>{experiment.device} : source.devices;
+  for (const std::string& name : devices) {
+    const Device device = hwdesc::load_device(name);
+    learned::MeasurementSet set = data.read(source, name);
+    const std::size_t all = set.rows.size();
+    if (source.sample_rows > 0) sample(set, name, source.sample_rows, source.sample_seed);
+    SampleSet samples = learned::make_samples(set, device, {.jobs = options.jobs});
+    samples.name = devices.size() > 1 ? fmt::format("{} {}", source.name, name) : source.name;
+    if (samples.samples.empty()) {
+      throw Error(fmt::format("{}: data {}: no row that can be used on {}", experiment.file,
+                              source.name, name));
+    }
+    if (set.rows.size() < all && source.sample_rows > 0) {
+      result.notes.push_back(fmt::format("{}: {} random rows (seed {}) of {} of all devices",
+                                         samples.name, set.rows.size(), source.sample_seed, all));
+    }
+    result.sets.push_back({.name = samples.name,
+                           .hash = samples.hash,
+                           .device = samples.measured_on,
+                           .rows = samples.samples.size(),
+                           .left_out = samples.faults.size()});
+    result.sets.back().with_dispatch = static_cast<std::size_t>(
+        std::ranges::count(samples.samples, true, &learned::Sample::holds_dispatch));
+    loaded.sets.push_back(std::move(samples));
+    loaded.devices.push_back(device);
+    loaded.names.push_back(source.name);
+  }
+}
+
+Loaded load(const Experiment& experiment, ExperimentData& data, const RunOptions& options,
+            ExperimentResult& result) {
+  Loaded loaded;
+  for (const ExperimentSource& source : experiment.data) {
+    load_source(experiment, source, data, options, loaded, result);
+  }
+  return loaded;
+}
+
+std::size_t column_index(const Experiment& experiment, std::string_view column) {
+  return static_cast<std::size_t>(std::ranges::find(experiment.columns, column) -
+                                  experiment.columns.begin());
+}
+
+// All rows, in the order of rows_of; the calibrated column is as the analytical one.
+ScoreSheet base_sheet(const Experiment& experiment, const Loaded& loaded, int jobs) {
+  const analytical::AnalyticalModel analytical;
+  const analytical::RooflineModel roofline;
+  ScoreSheet sheet{.columns = experiment.columns};
+  for (std::size_t i = 0; i < loaded.sets.size(); ++i) {
+    const learned::PredictionPlan plan(loaded.sets[i]);
+    const std::vector<Prediction> prior = plan.predict(analytical, loaded.devices[i], jobs);
+    const std::vector<Prediction> bound = plan.predict(roofline, loaded.devices[i], jobs);
+    std::vector<learned::Answers> answers;
+    for (const std::string& column : experiment.columns) {
+      answers.push_back({loaded.sets[i], column == "roofline" ? bound : prior});
+    }
+    learned::add_answers(sheet, answers);
+  }
+  return sheet;
+}
+
+// The samples of `all` at `rows`, in place of those of `some`, which has the same works.
+void choose(std::span<const SampleSet> all, std::span<const ExperimentRow> rows,
+            const std::vector<std::size_t>& chosen, std::vector<SampleSet>& some) {
+  for (SampleSet& set : some) set.samples.clear();
+  for (const std::size_t row : chosen) {
+    some[rows[row].set].samples.push_back(all[rows[row].set].samples[rows[row].sample]);
+  }
+}
+
+std::size_t count_works(std::span<const SampleSet> sets) {
+  std::set<std::string> prints;
+  for (const SampleSet& set : sets) {
+    for (const learned::Sample& s : set.samples) prints.insert(set.works[s.work].fingerprint);
+  }
+  return prints.size();
+}
+
+void describe(const Calibrated& calibrated, Round& round) {
+  constexpr double kMicrosecondsPerSecond = 1e6;
+  round.accepted = calibrated.accepted;
+  if (!calibrated.accepted) return;
+  for (const FittedConstant& c : calibrated.constants) {
+    if (c.fitted == c.described) continue;
+    round.changed.push_back(
+        c.is_time ? fmt::format("{} {:.4g} us", c.name, c.fitted * kMicrosecondsPerSecond)
+                  : fmt::format("{} x {:.3f}", c.name, c.fitted));
+  }
+}
+
+// Calibrates round by round and collects the scored rows.
+class Runner {
+ public:
+  Runner(const Experiment& experiment, const Loaded& loaded, int jobs)
+      : experiment_(experiment),
+        loaded_(loaded),
+        jobs_(jobs),
+        base_(base_sheet(experiment, loaded, jobs)),
+        rows_(rows_of(loaded.sets)),
+        calibrated_(column_index(experiment, "calibrated")) {
+    if (experiment.split.kind != SplitKind::kNone) chosen_ = loaded.sets;
+    for (std::size_t i = 0; i < loaded.sets.size(); ++i) {
+      const auto n = std::ranges::count(base_.rows, i, &learned::ScoredRow::set);
+      TC_CHECK(static_cast<std::size_t>(n) == loaded.sets[i].samples.size(), "one row per sample");
+    }
+  }
+
+  [[nodiscard]] Round run(const NamedSplit& named, ScoreSheet& sheet) {
+    Round round{.name = named.name,
+                .fit_rows = named.split.fit.size(),
+                .score_rows = named.split.score.size(),
+                .fitted = experiment_.split.kind != SplitKind::kNone,
+                .changed = {}};
+    std::vector<std::optional<double>> times;
+    if (round.fitted) times = calibrated_times(named, round);
+    for (std::size_t i = 0; i < named.split.score.size(); ++i) {
+      sheet.rows.push_back(base_.rows[named.split.score[i]]);
+      if (round.fitted) sheet.rows.back().predicted_s[calibrated_] = times[i];
+    }
+    return round;
+  }
+
+  // No rows yet.
+  [[nodiscard]] ScoreSheet empty_sheet() const {
+    ScoreSheet sheet = base_;
+    sheet.rows.clear();
+    return sheet;
+  }
+
+ private:
+  // Of the scored rows, in their order.
+  std::vector<std::optional<double>> calibrated_times(const NamedSplit& named, Round& round) {
+    const Device& described = loaded_.devices.front();
+    choose(loaded_.sets, rows_, named.split.fit, chosen_);
+    round.fit_works = count_works(chosen_);
+    const Calibrated calibrated =
+        calibrate(chosen_, described, model_, {.fixed = {}, .jobs = jobs_});
+    describe(calibrated, round);
+    choose(loaded_.sets, rows_, named.split.score, chosen_);
+    std::vector<std::optional<double>> times;
+    for (const SampleSet& set : chosen_) {
+      for (const Prediction& p : learned::predict(set, model_, calibrated.device, jobs_)) {
+        const double time_s = p.comparable().value;
+        const bool usable = p.answered && std::isfinite(time_s) && time_s > 0;
+        times.push_back(usable ? std::optional(time_s) : std::nullopt);
+      }
+    }
+    return times;
+  }
+
+  const Experiment& experiment_;
+  const Loaded& loaded_;
+  int jobs_;
+  analytical::AnalyticalModel model_;
+  ScoreSheet base_;
+  std::vector<ExperimentRow> rows_;
+  std::size_t calibrated_;
+  std::vector<SampleSet> chosen_;  // works of all, samples of one round
+};
+
+bool over_seeds(const Experiment& experiment) {
+  const SplitKind kind = experiment.split.kind;
+  return (kind == SplitKind::kSampledRows || kind == SplitKind::kSampledWorks) &&
+         experiment.split.seeds > 1;
+}
+
+// Rows that no round fitted or scored, by op class.
+void note_rows_apart(const Loaded& loaded, std::span<const NamedSplit> splits,
+                     ExperimentResult& result) {
+  const std::vector<ExperimentRow> rows = rows_of(loaded.sets);
+  std::vector<bool> used(rows.size());
+  for (const NamedSplit& named : splits) {
+    for (const std::size_t row : named.split.fit) used[row] = true;
+    for (const std::size_t row : named.split.score) used[row] = true;
+  }
+  std::map<std::pair<std::string, std::string>, std::size_t> apart;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const SampleSet& set = loaded.sets[rows[i].set];
+    if (!used[i]) ++apart[{set.name, set.works[set.samples[rows[i].sample].work].op_class}];
+  }
+  for (const auto& [where, count] : apart) {
+    result.notes.push_back(fmt::format("{}: {} rows of class {} are neither fitted nor scored",
+                                       where.first, count, where.second));
+  }
+}
+
+void add_notes(const Experiment& experiment, ExperimentResult& result) {
+  std::size_t with_dispatch = 0;
+  for (const ResultSet& set : result.sets) with_dispatch += set.with_dispatch;
+  if (with_dispatch == 0) return;
+  result.notes.push_back(fmt::format(
+      "{} rows hold the host's dispatch, unmeasured: predictions of them add the floor that the "
+      "set's manifest publishes{}",
+      with_dispatch,
+      experiment.split.kind == SplitKind::kNone
+          ? ""
+          : ", the calibrated column the fitted one for op classes with fitted rows"));
+}
+
+}  // namespace
+
+std::size_t ExperimentResult::refused() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      rounds, [](const Round& round) { return round.fitted && !round.accepted; }));
+}
+
+ExperimentResult run_experiment(const Experiment& experiment, ExperimentData& data,
+                                const RunOptions& options) {
+  ExperimentResult result;
+  result.experiment = experiment;
+  result.notes = experiment.notes;
+  const Loaded loaded = load(experiment, data, options, result);
+  const std::vector<NamedSplit> splits = experiment_splits(experiment, loaded.sets, loaded.names);
+  Runner runner(experiment, loaded, options.jobs);
+  const bool seeds = over_seeds(experiment);
+  std::vector<ScoreSheet> sheets;
+  for (const NamedSplit& named : splits) {
+    if (seeds || sheets.empty()) sheets.push_back(runner.empty_sheet());
+    result.rounds.push_back(runner.run(named, sheets.back()));
+  }
+  result.strata = score_strata(experiment, sheets, options.jobs);
+  result.bars = check_bars(experiment, result.strata);
+  note_rows_apart(loaded, splits, result);
+  add_notes(experiment, result);
+  return result;
+}
+
+}  // namespace tilecast::hybrid

@@ -1,0 +1,70 @@
+// Runs an experiment: what was fitted, what was scored, and how every column did.
+//
+//   ExperimentData data("../shared");
+//   ExperimentResult result = run_experiment(experiment, data, {});
+//
+// Fitted and scored rows are disjoint, by row and, unless rows of one kernel are sampled, by
+// kernel: else Error. All columns answer the same rows. Folds are pooled; seeds give a mean and a
+// worst. A class whose rows were not fitted has the dispatch its set publishes.
+#pragma once
+
+#include "hybrid/experiment_data.h"
+#include "learned/splits.h"
+
+namespace tilecast::hybrid {
+
+struct ResultSet {
+  std::string name, hash, device;
+  std::size_t rows = 0, left_out = 0, with_dispatch = 0;
+};
+
+// One calibration.
+struct Round {
+  std::string name;  // "fold 1 of 5", "seed 3", "without softmax"; or empty
+  std::size_t fit_rows = 0, fit_works = 0, score_rows = 0;
+  bool fitted = false;    // the split asks for a fit
+  bool accepted = false;  // else the calibration refused, and the described device was scored
+  std::vector<std::string> changed;  // "matrix 1.050": constants that moved
+};
+
+struct Cell {
+  std::optional<double> value, worst;  // mean over seeds where there are several; the worst of them
+  std::optional<learned::Interval> interval;  // without seeds
+};
+
+struct ResultStratum {
+  learned::Breakdown breakdown = learned::Breakdown::kAll;
+  std::string name;
+  std::size_t rows = 0, rows_measured = 0, works = 0;  // with seeds: of the first that has it
+  std::vector<std::vector<Cell>> cells;                // by column, by learned::Metric
+
+  [[nodiscard]] std::string title() const;  // "all", "class matmul"
+};
+
+struct BarResult {
+  Bar bar;
+  std::string stratum;  // one bar may be about several
+  std::optional<double> value;
+  double limit = 0;
+  bool met = false;  // never without a value
+};
+
+struct ExperimentResult {
+  Experiment experiment;
+  std::vector<ResultSet> sets;
+  std::vector<Round> rounds;
+  std::vector<ResultStratum> strata;
+  std::vector<BarResult> bars;
+  std::vector<std::string> notes;
+
+  [[nodiscard]] std::size_t refused() const;  // rounds
+};
+
+struct RunOptions {
+  int jobs = 1;
+};
+
+[[nodiscard]] ExperimentResult run_experiment(const Experiment& experiment, ExperimentData& data,
+                                              const RunOptions& options);
+
+}  // namespace tilecast::hybrid

@@ -1,0 +1,153 @@
+#include "hybrid/experiment_scores.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "diag/error.h"
+
+namespace tilecast::hybrid {
+namespace {
+
+using learned::Breakdown;
+using learned::Metric;
+
+constexpr std::string_view kEvery = "every ";
+
+bool more_is_better(Metric metric) {
+  return metric == Metric::kRowTau || metric == Metric::kTileTau || metric >= Metric::kBestInTop1;
+}
+
+// How bad a value is: grows from the best one.
+double badness(Metric metric, double value) {
+  if (metric == Metric::kBias) return std::abs(std::log(value));
+  return more_is_better(metric) ? -value : value;
+}
+
+bool is_shown(const Experiment& experiment, Breakdown breakdown) {
+  return breakdown == Breakdown::kAll ||
+         std::ranges::find(experiment.by, breakdown) != experiment.by.end();
+}
+
+// The stratum of `result` that is `stratum`; made when new.
+ResultStratum& find_or_add(std::vector<ResultStratum>& result, const learned::Stratum& stratum,
+                           std::size_t columns) {
+  for (ResultStratum& known : result) {
+    if (known.breakdown == stratum.breakdown && known.name == stratum.name) return known;
+  }
+  result.push_back({.breakdown = stratum.breakdown,
+                    .name = stratum.name,
+                    .rows = stratum.rows,
+                    .rows_measured = stratum.rows_measured,
+                    .works = stratum.works,
+                    .cells = {columns, std::vector<Cell>(learned::kMetricCount)}});
+  return result.back();
+}
+
+// Adds one seed's value to a mean of `weight` of all seeds.
+void add(Metric metric, double value, Cell& cell, std::size_t& count) {
+  ++count;
+  cell.value =
+      cell.value ? *cell.value + (value - *cell.value) / static_cast<double>(count) : value;
+  if (!cell.worst || badness(metric, value) > badness(metric, *cell.worst)) cell.worst = value;
+}
+
+void add(const learned::Stratum& stratum, bool several, ResultStratum& result,
+         std::vector<std::vector<std::size_t>>& counts) {
+  for (std::size_t column = 0; column < stratum.columns.size(); ++column) {
+    for (std::size_t i = 0; i < learned::kMetricCount; ++i) {
+      const auto metric = static_cast<Metric>(i);
+      const learned::Score& score = stratum.columns[column][metric];
+      if (!score.value) continue;
+      Cell& cell = result.cells[column][i];
+      add(metric, *score.value, cell, counts[column][i]);
+      if (!several) cell = {.value = score.value, .worst = {}, .interval = score.interval};
+    }
+  }
+}
+
+double limit_of(const Bar& bar, const Cell& other) {
+  const std::optional<double>& value =
+      bar.over == Statistic::kWorst && other.worst ? other.worst : other.value;
+  return value.value_or(std::nan(""));
+}
+
+bool holds(Bar::Kind kind, double value, double limit) {
+  switch (kind) {
+    case Bar::Kind::kAtMost:
+      return value <= limit;
+    case Bar::Kind::kAtLeast:
+      return value >= limit;
+    case Bar::Kind::kBelow:
+      return value < limit;
+  }
+  return false;
+}
+
+BarResult check(const Experiment& experiment, const Bar& bar, const ResultStratum& stratum) {
+  const auto column = [&](const std::string& name) {
+    return static_cast<std::size_t>(std::ranges::find(experiment.columns, name) -
+                                    experiment.columns.begin());
+  };
+  const auto metric = static_cast<std::size_t>(bar.metric);
+  const Cell& cell = stratum.cells[column(bar.column)][metric];
+  BarResult result{.bar = bar, .stratum = stratum.title(), .value = {}, .limit = bar.limit};
+  result.value = bar.over == Statistic::kWorst && cell.worst ? cell.worst : cell.value;
+  if (!bar.limit_column.empty()) {
+    result.limit = limit_of(bar, stratum.cells[column(bar.limit_column)][metric]);
+  }
+  result.met = result.value && holds(bar.kind, *result.value, result.limit);
+  return result;
+}
+
+}  // namespace
+
+std::string ResultStratum::title() const {
+  if (breakdown == Breakdown::kAll) return "all";
+  return fmt::format("{} {}", learned::name(breakdown), name);
+}
+
+std::vector<ResultStratum> score_strata(const Experiment& experiment,
+                                        std::span<const learned::ScoreSheet> sheets, int jobs) {
+  const bool several = sheets.size() > 1;
+  learned::EvaluationOptions options{.by = experiment.by, .jobs = jobs};
+  std::erase(options.by, Breakdown::kSet);  // comes by itself
+  if (several) options.bootstrap.draws = 1;
+  std::vector<ResultStratum> result;
+  std::vector<std::vector<std::vector<std::size_t>>> counts;
+  for (const learned::ScoreSheet& sheet : sheets) {
+    for (const learned::Stratum& stratum : learned::evaluate(sheet, options).strata) {
+      if (!is_shown(experiment, stratum.breakdown)) continue;
+      ResultStratum& into = find_or_add(result, stratum, sheet.columns.size());
+      counts.resize(result.size(),
+                    std::vector<std::vector<std::size_t>>(
+                        sheet.columns.size(), std::vector<std::size_t>(learned::kMetricCount)));
+      add(stratum, several, into, counts[static_cast<std::size_t>(&into - result.data())]);
+    }
+  }
+  return result;
+}
+
+std::vector<BarResult> check_bars(const Experiment& experiment,
+                                  std::span<const ResultStratum> strata) {
+  std::vector<BarResult> results;
+  for (const Bar& bar : experiment.bars) {
+    const std::size_t before = results.size();
+    for (const ResultStratum& stratum : strata) {
+      const bool wanted = bar.stratum.starts_with(kEvery) ? bar.stratum.substr(kEvery.size()) ==
+                                                                learned::name(stratum.breakdown)
+                                                          : bar.stratum == stratum.title();
+      if (wanted) results.push_back(check(experiment, bar, stratum));
+    }
+    if (results.size() > before) continue;
+    std::vector<std::string> titles;
+    for (const ResultStratum& stratum : strata) titles.push_back(stratum.title());
+    throw Error(fmt::format("{}: bars: no stratum is called '{}'; there are: {}", experiment.file,
+                            bar.stratum, fmt::join(titles, ", ")));
+  }
+  return results;
+}
+
+}  // namespace tilecast::hybrid

@@ -1,0 +1,20 @@
+// Scored rows of an experiment -> its table and the verdict on its bars.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "hybrid/experiment_run.h"
+
+namespace tilecast::hybrid {
+
+// One sheet: values with intervals. Several (one per seed): means and worsts.
+[[nodiscard]] std::vector<ResultStratum> score_strata(const Experiment& experiment,
+                                                      std::span<const learned::ScoreSheet> sheets,
+                                                      int jobs);
+
+// Throws Error for a bar on a stratum that is not there.
+[[nodiscard]] std::vector<BarResult> check_bars(const Experiment& experiment,
+                                                std::span<const ResultStratum> strata);
+
+}  // namespace tilecast::hybrid

@@ -1,0 +1,244 @@
+#include "hybrid/experiment_splits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "diag/error.h"
+#include "learned/importers/column_mapping.h"
+
+namespace tilecast::hybrid {
+namespace {
+
+using learned::GroupBy;
+using learned::SampleSet;
+using learned::Split;
+using learned::Work;
+
+using Indices = std::vector<std::size_t>;
+
+class Dealer {
+ public:
+  Dealer(const Experiment& experiment, std::span<const SampleSet> sets,
+         std::span<const std::string> names)
+      : experiment_(experiment), sets_(sets), names_(names), rows_(rows_of(sets)) {
+    fit_ = pool(experiment.fit, "fit");
+    score_ = pool(experiment.score, "score");
+  }
+
+  [[nodiscard]] std::vector<NamedSplit> deal() const {
+    const SplitSpec& spec = experiment_.split;
+    switch (spec.kind) {
+      case SplitKind::kNone:
+        return {{"", {{}, score_}}};
+      case SplitKind::kFixed:
+        return {{"", {fit_, experiment_.score.empty() ? without(score_, fit_) : score_}}};
+      case SplitKind::kKFold:
+        return folds(learned::k_fold(keys(GroupBy::kKernel), spec.folds, spec.seed));
+      case SplitKind::kLargest:
+        return {{"", within_pools(
+                         learned::largest_held_out(sizes(), keys(GroupBy::kOpClass), spec.share))}};
+      case SplitKind::kLeaveOneClassOut:
+        return classes();
+      case SplitKind::kSampledRows:
+      case SplitKind::kSampledWorks:
+        return seeds();
+    }
+    return {};
+  }
+
+ private:
+  [[nodiscard]] const Work& work(std::size_t row) const {
+    const SampleSet& set = sets_[rows_[row].set];
+    return set.works[set.samples[rows_[row].sample].work];
+  }
+
+  [[nodiscard]] bool selects(const Selector& selector, std::size_t row) const {
+    if (!selector.set.empty() && selector.set != names_[rows_[row].set]) return false;
+    const Work& of_row = work(row);
+    const auto fits = [&](const std::string& pattern) {
+      return learned::fits_pattern(pattern, of_row.name);
+    };
+    return (selector.classes.empty() ||
+            std::ranges::find(selector.classes, of_row.op_class) != selector.classes.end()) &&
+           (selector.kernels.empty() || std::ranges::any_of(selector.kernels, fits));
+  }
+
+  // The rows of any selector; all rows without one.
+  [[nodiscard]] Indices pool(const std::vector<Selector>& selectors, std::string_view key) const {
+    Indices rows;
+    std::vector<bool> used(selectors.size());
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      bool taken = selectors.empty();
+      for (std::size_t i = 0; i < selectors.size(); ++i) {
+        if (!selects(selectors[i], row)) continue;
+        used[i] = true;
+        taken = true;
+      }
+      if (taken) rows.push_back(row);
+    }
+    const auto unused = std::ranges::find(used, false);
+    if (unused != used.end()) {
+      throw Error(fmt::format("{}: {}: entry {} selects no row of the data", experiment_.file, key,
+                              unused - used.begin() + 1));
+    }
+    return rows;
+  }
+
+  [[nodiscard]] static Indices without(const Indices& rows, const Indices& others) {
+    Indices rest;
+    std::ranges::set_difference(rows, others, std::back_inserter(rest));
+    return rest;
+  }
+  [[nodiscard]] Split within_pools(const Split& split) const {
+    Split result;
+    std::ranges::set_intersection(split.fit, fit_, std::back_inserter(result.fit));
+    std::ranges::set_intersection(split.score, score_, std::back_inserter(result.score));
+    return result;
+  }
+
+  [[nodiscard]] std::vector<std::string> keys(GroupBy by) const {
+    std::vector<std::string> all;
+    for (const SampleSet& set : sets_) {
+      const std::vector<std::string> of_set = learned::group_keys(set, by);
+      all.insert(all.end(), of_set.begin(), of_set.end());
+    }
+    return all;
+  }
+  [[nodiscard]] std::vector<double> sizes() const {
+    std::vector<double> all;
+    for (const SampleSet& set : sets_) {
+      const std::vector<double> of_set = learned::work_sizes(set);
+      all.insert(all.end(), of_set.begin(), of_set.end());
+    }
+    return all;
+  }
+
+  [[nodiscard]] std::vector<NamedSplit> folds(const std::vector<Split>& splits) const {
+    std::vector<NamedSplit> result;
+    for (std::size_t i = 0; i < splits.size(); ++i) {
+      result.push_back(
+          {fmt::format("fold {} of {}", i + 1, splits.size()), within_pools(splits[i])});
+    }
+    return result;
+  }
+
+  [[nodiscard]] std::vector<NamedSplit> classes() const {
+    const std::vector<std::string> op_class = keys(GroupBy::kOpClass);
+    std::vector<NamedSplit> result;
+    for (const Split& split : learned::leave_one_out(op_class)) {
+      NamedSplit named{"without " + op_class[split.score.front()], within_pools(split)};
+      if (!named.split.score.empty()) result.push_back(std::move(named));
+    }
+    return result;
+  }
+
+  // One split per seed of the rows that may be fitted and scored: rows, or whole works.
+  [[nodiscard]] std::vector<NamedSplit> seeds() const {
+    const SplitSpec& spec = experiment_.split;
+    std::map<std::string, Indices> groups;
+    for (const std::size_t row : fit_) groups[work(row).fingerprint].push_back(row);
+    std::vector<const Indices*> members;
+    Indices order;
+    for (const auto& [key, rows] : groups) {
+      order.push_back(members.size());
+      members.push_back(&rows);
+    }
+    const bool by_row = spec.kind == SplitKind::kSampledRows;
+    if (by_row && groups.size() != 1) {
+      throw Error(fmt::format("{}: split: sampled_rows is about rows of one kernel; fit selects {}",
+                              experiment_.file, groups.size()));
+    }
+    std::vector<NamedSplit> result;
+    for (std::size_t i = 0; i < spec.seeds; ++i) {
+      const std::uint64_t seed = spec.seed + i;
+      Split split = by_row ? learned::sampled_rows(fit_, spec.rows, seed)
+                           : learned::sampled_rows(order, spec.works, seed);
+      if (!by_row) split.fit = members_of(members, split.fit);
+      split.score = without(score_, by_row ? split.fit : equal_work(split.fit));
+      result.push_back({fmt::format("seed {}", seed), std::move(split)});
+    }
+    return result;
+  }
+
+  [[nodiscard]] static Indices members_of(const std::vector<const Indices*>& groups,
+                                          const Indices& chosen) {
+    Indices rows;
+    for (const std::size_t group : chosen) {
+      rows.insert(rows.end(), groups[group]->begin(), groups[group]->end());
+    }
+    std::ranges::sort(rows);
+    return rows;
+  }
+  // All rows whose work one of `rows` has.
+  [[nodiscard]] Indices equal_work(const Indices& rows) const {
+    std::set<std::string> prints;
+    for (const std::size_t row : rows) prints.insert(work(row).fingerprint);
+    Indices all;
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      if (prints.contains(work(row).fingerprint)) all.push_back(row);
+    }
+    return all;
+  }
+
+  const Experiment& experiment_;
+  std::span<const SampleSet> sets_;
+  std::span<const std::string> names_;
+  std::vector<ExperimentRow> rows_;
+  Indices fit_, score_;  // rows that may be
+};
+
+}  // namespace
+
+std::vector<ExperimentRow> rows_of(std::span<const SampleSet> sets) {
+  std::vector<ExperimentRow> rows;
+  for (std::size_t set = 0; set < sets.size(); ++set) {
+    for (std::size_t i = 0; i < sets[set].samples.size(); ++i) rows.push_back({set, i});
+  }
+  return rows;
+}
+
+void require_disjoint(const Split& split, std::span<const SampleSet> sets, bool by_kernel,
+                      const std::string& where) {
+  const std::vector<ExperimentRow> rows = rows_of(sets);
+  const auto describe = [&](std::size_t row) {
+    const SampleSet& set = sets[rows[row].set];
+    const learned::Sample& sample = set.samples[rows[row].sample];
+    return fmt::format("{} of set {} line {}", set.works[sample.work].name, set.name, sample.line);
+  };
+  std::map<std::string, std::size_t> fitted;
+  for (const std::size_t row : split.fit) {
+    const SampleSet& set = sets[rows[row].set];
+    fitted.emplace(set.works[set.samples[rows[row].sample].work].fingerprint, row);
+    if (std::ranges::binary_search(split.score, row)) {
+      throw Error(fmt::format("{}: {} is both fitted and scored", where, describe(row)));
+    }
+  }
+  if (!by_kernel) return;
+  for (const std::size_t row : split.score) {
+    const SampleSet& set = sets[rows[row].set];
+    const auto same = fitted.find(set.works[set.samples[rows[row].sample].work].fingerprint);
+    if (same == fitted.end()) continue;
+    throw Error(fmt::format("{}: {} is scored, and {} with equal work is fitted", where,
+                            describe(row), describe(same->second)));
+  }
+}
+
+std::vector<NamedSplit> experiment_splits(const Experiment& experiment,
+                                          std::span<const SampleSet> sets,
+                                          std::span<const std::string> names) {
+  std::vector<NamedSplit> splits = Dealer(experiment, sets, names).deal();
+  const bool fits = experiment.split.kind != SplitKind::kNone;
+  for (const NamedSplit& named : splits) {
+    const std::string where =
+        named.name.empty() ? experiment.file : fmt::format("{}: {}", experiment.file, named.name);
+    if (named.split.score.empty()) throw Error(where + ": no row is left to score");
+    if (fits && named.split.fit.empty()) throw Error(where + ": no row is left to fit");
+    require_disjoint(named.split, sets, experiment.split.kind != SplitKind::kSampledRows, where);
+  }
+  return splits;
+}
+
+}  // namespace tilecast::hybrid

@@ -1,0 +1,129 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "diag/error.h"
+#include "hwdesc/device_yaml.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+#include "sim/cli/progress.h"
+#include "sim/views/experiment.h"
+
+namespace tilecast::sim::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFolder = "validation/experiments";
+
+struct Arguments {
+  std::vector<std::string> files;
+  std::string data;
+  OutputOptions output;
+  int jobs = 1;
+};
+
+// Here, or in the source tree whose presets are used.
+fs::path shipped_folder() {
+  std::error_code failure;
+  if (fs::is_directory(kFolder, failure)) return kFolder;
+  const std::vector<std::string> presets = hwdesc::preset_names();
+  if (!presets.empty()) {
+    const fs::path devices = fs::path(hwdesc::preset_path(presets.front())).parent_path();
+    const fs::path folder = (devices / "../.." / kFolder).lexically_normal();
+    if (fs::is_directory(folder, failure)) return folder;
+  }
+  throw Error(fmt::format("no folder {} here; name the experiments to run", kFolder));
+}
+
+std::vector<std::string> files_of(const Arguments& arguments) {
+  if (!arguments.files.empty()) return arguments.files;
+  std::vector<std::string> files;
+  for (const auto& entry : fs::directory_iterator(shipped_folder())) {
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
+  }
+  std::ranges::sort(files);
+  if (files.empty()) throw Error(fmt::format("{}: no experiments", shipped_folder().string()));
+  return files;
+}
+
+// --data, else $TILECAST_SHARED, else ../shared of the repository that holds the experiments.
+std::string data_folder(const Arguments& arguments, const std::string& experiment) {
+  if (!arguments.data.empty()) return arguments.data;
+  if (const char* shared = std::getenv("TILECAST_SHARED"); shared && *shared) return shared;
+  const fs::path folder = fs::absolute(experiment).parent_path();
+  return (folder / "../../../shared").lexically_normal().string();
+}
+
+void write_results(const Arguments& arguments, std::span<const hybrid::ExperimentResult> results,
+                   std::span<const views::SkippedExperiment> skipped) {
+  if (arguments.output.format == "json") {
+    return write(arguments.output, views::experiments_json(results, skipped));
+  }
+  std::string text;
+  for (const hybrid::ExperimentResult& result : results) {
+    if (!text.empty()) text += "\n";
+    text += arguments.output.format == "markdown" ? views::experiment_markdown(result)
+                                                  : views::experiment_text(result);
+  }
+  write(arguments.output, text);
+}
+
+void run(const Arguments& arguments) {
+  std::vector<hybrid::Experiment> experiments;
+  for (const std::string& file : files_of(arguments)) {
+    experiments.push_back(hybrid::read_experiment(file));
+  }
+  std::vector<hybrid::ExperimentResult> results;
+  std::vector<views::SkippedExperiment> skipped;
+  hybrid::ExperimentData data(data_folder(arguments, experiments.front().file));
+  {
+    Progress progress("validate: experiments", experiments.size());
+    for (const hybrid::Experiment& experiment : experiments) {
+      if (const auto missing = data.missing(experiment)) {
+        skipped.push_back({experiment.name, *missing + " is not there"});
+      } else {
+        results.push_back(hybrid::run_experiment(experiment, data, {.jobs = arguments.jobs}));
+      }
+      progress.step();
+    }
+  }
+  for (const views::SkippedExperiment& one : skipped) {
+    fmt::print(stderr, "skipped: {}: {}\n", one.name, one.why);
+  }
+  if (results.empty()) {
+    throw Error(
+        "validate: nothing ran; name the folder of third-party data with --data or "
+        "$TILECAST_SHARED");
+  }
+  write_results(arguments, results, skipped);
+}
+
+}  // namespace
+
+void add_validate(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App& verb = *app.add_subcommand("validate", "run experiments: what our claims rest on");
+  verb.add_option("experiments", arguments->files,
+                  "experiment files (YAML); without: all in validation/experiments")
+      ->type_name("FILE");
+  verb.add_option("--data", arguments->data,
+                  "folder of third-party data; default: $TILECAST_SHARED, else ../shared beside "
+                  "the repository")
+      ->type_name("FOLDER");
+  add_output_options(verb, arguments->output, {"table", "markdown", "json"});
+  add_jobs_option(verb, arguments->jobs);
+  verb.footer(
+      "Every experiment names its data, what is fitted and what is scored, and its bars; both\n"
+      "sides are disjoint and all columns answer the same rows. Experiments whose data is not\n"
+      "there are skipped. A bar that is not met is part of the answer, not a failure.\n"
+      "Examples:\n"
+      "  tilecast validate\n"
+      "  tilecast validate validation/experiments/tpu_v3_transfer.yaml --format markdown");
+  verb.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace tilecast::sim::cli

@@ -1,0 +1,25 @@
+// What experiments found, as text, as Markdown (the README's tables) or as JSON, schema
+// "tilecast.validate/1": experiments[] of name, claim, sets[], split, rounds[], scores[], bars[],
+// notes[]; skipped[]. Text and Markdown show %, JSON fractions. Pure.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "hybrid/experiment_run.h"
+
+namespace tilecast::sim::views {
+
+struct SkippedExperiment {
+  std::string name, why;
+};
+
+[[nodiscard]] std::string experiment_text(const hybrid::ExperimentResult& result);
+[[nodiscard]] std::string experiment_markdown(const hybrid::ExperimentResult& result);
+[[nodiscard]] std::string experiments_json(std::span<const hybrid::ExperimentResult> results,
+                                           std::span<const SkippedExperiment> skipped);
+
+// "5 folds by kernel, pooled", "20 x 10 random rows of one kernel fitted, the rest scored".
+[[nodiscard]] std::string split_text(const hybrid::SplitSpec& split);
+
+}  // namespace tilecast::sim::views

@@ -1,0 +1,98 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "sim/views/experiment.h"
+
+namespace tilecast::sim::views {
+namespace {
+
+using hybrid::ExperimentResult;
+using Json = nlohmann::ordered_json;
+
+Json number(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+}
+
+Json scores(const ExperimentResult& result) {
+  Json all = Json::array();
+  for (const hybrid::ResultStratum& stratum : result.strata) {
+    for (std::size_t i = 0; i < result.experiment.columns.size(); ++i) {
+      for (const learned::Metric metric : result.experiment.metrics) {
+        const hybrid::Cell& cell = stratum.cells[i][static_cast<std::size_t>(metric)];
+        Json score = {{"by", learned::name(stratum.breakdown)},
+                      {"stratum", stratum.name},
+                      {"rows", stratum.rows},
+                      {"works", stratum.works},
+                      {"column", result.experiment.columns[i]},
+                      {"metric", learned::name(metric)},
+                      {"value", number(cell.value)}};
+        if (cell.worst) score["worst"] = number(cell.worst);
+        if (cell.interval) score["interval_95"] = {cell.interval->low, cell.interval->high};
+        all.push_back(std::move(score));
+      }
+    }
+  }
+  return all;
+}
+
+Json bars(const ExperimentResult& result) {
+  constexpr std::string_view kKinds[] = {"at_most", "at_least", "below"};
+  Json all = Json::array();
+  for (const hybrid::BarResult& bar : result.bars) {
+    all.push_back({{"metric", learned::name(bar.bar.metric)},
+                   {"column", bar.bar.column},
+                   {"stratum", bar.stratum},
+                   {"over", bar.bar.over == hybrid::Statistic::kWorst ? "worst" : "mean"},
+                   {"kind", kKinds[static_cast<std::size_t>(bar.bar.kind)]},
+                   {"limit", number(bar.limit)},
+                   {"limit_column", bar.bar.limit_column},
+                   {"value", number(bar.value)},
+                   {"met", bar.met}});
+  }
+  return all;
+}
+
+Json experiment(const ExperimentResult& result) {
+  Json sets = Json::array();
+  for (const hybrid::ResultSet& set : result.sets) {
+    sets.push_back({{"name", set.name},
+                    {"device", set.device},
+                    {"rows", set.rows},
+                    {"left_out", set.left_out},
+                    {"with_dispatch", set.with_dispatch},
+                    {"hash", set.hash}});
+  }
+  Json rounds = Json::array();
+  for (const hybrid::Round& round : result.rounds) {
+    rounds.push_back({{"name", round.name},
+                      {"fit_rows", round.fit_rows},
+                      {"fit_works", round.fit_works},
+                      {"score_rows", round.score_rows},
+                      {"fitted", round.fitted},
+                      {"accepted", round.accepted},
+                      {"changed", round.changed}});
+  }
+  return {{"name", result.experiment.name},
+          {"claim", result.experiment.claim},
+          {"split", split_text(result.experiment.split)},
+          {"sets", sets},
+          {"rounds", rounds},
+          {"scores", scores(result)},
+          {"bars", bars(result)},
+          {"notes", result.notes}};
+}
+
+}  // namespace
+
+std::string experiments_json(std::span<const ExperimentResult> results,
+                             std::span<const SkippedExperiment> skipped) {
+  Json json = {{"schema", "tilecast.validate/1"}, {"experiments", Json::array()}};
+  for (const ExperimentResult& result : results) json["experiments"].push_back(experiment(result));
+  json["skipped"] = Json::array();
+  for (const SkippedExperiment& one : skipped) {
+    json["skipped"].push_back({{"name", one.name}, {"why", one.why}});
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace tilecast::sim::views
