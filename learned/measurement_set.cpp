@@ -31,10 +31,10 @@ constexpr std::array<std::string_view, 13> kRowColumns{
     "kernel_bounds", "input_bounds", "device",     "class",       "family",
     "repeats",       "spread_ns",    "split"};
 // Of learned/op_kernels.h and learned/paradnn.h.
-constexpr std::array<std::string_view, 23> kOperatorColumns{
-    "op",      "dtype",    "out_dtype", "batch",  "m",     "n",      "k",       "h",
-    "w",       "ci",       "co",        "kh",     "kw",    "stride", "padding", "rows",
-    "columns", "elements", "devices",   "layers", "nodes", "input",  "output"};
+constexpr std::array<std::string_view, 24> kOperatorColumns{
+    "op",   "execution", "dtype",    "out_dtype", "batch",  "m",     "n",      "k",
+    "h",    "w",         "ci",       "co",        "kh",     "kw",    "stride", "padding",
+    "rows", "columns",   "elements", "devices",   "layers", "nodes", "input",  "output"};
 
 template <std::size_t n>
 bool holds(const std::array<std::string_view, n>& names, std::string_view name) {

@@ -6,6 +6,8 @@
 //
 // A row names its work in one of two ways: `kernel` / `program`, an HLO file in the directory, or
 // `op` with the columns of learned/op_kernels.h (an operator, or a whole parametric program).
+// `execution` says how many launches an operator of several ops was: fused (one, the default),
+// reductions (a new one after every reduction), ops (one per op): ir/kernel_split.h.
 // Columns besides those: runtime_ns (required), dispatch_ns (the part of it that was the host's,
 // when measured in the same run), output_bounds / kernel_bounds / input_bounds (the tile that ran,
 // analytical/tile.h), device, class, family, repeats, spread_ns, split, and x_* (kept, not read).

@@ -10,6 +10,7 @@
 #include "analytical/parallel.h"
 #include "diag/error.h"
 #include "ir/kernel_fingerprint.h"
+#include "ir/kernel_split.h"
 #include "learned/op_kernels.h"
 #include "learned/op_row.h"
 #include "learned/paradnn.h"
@@ -110,6 +111,27 @@ class Builder {
     }
   }
 
+  [[nodiscard]] std::vector<WorkPart> launches_of(const CsvRow& cells) const {
+    ir::Kernel fused = operator_kernel(set_.table, cells, defaults_);
+    const std::string_view execution = set_.table.cell(cells, "execution");
+    if (execution.empty() || execution == "fused") return {{std::move(fused)}};
+    const bool per_op = execution == "ops";
+    if (!per_op && execution != "reductions") {
+      throw Error(fmt::format("{}: got '{}', expected fused, reductions or ops",
+                              set_.table.where(cells, "execution"), execution));
+    }
+    std::vector<WorkPart> parts;
+    try {
+      const ir::Launches launches = per_op ? ir::Launches::kPerOp : ir::Launches::kPerReduction;
+      for (ir::Kernel& launch : ir::split_kernel(fused, launches)) {
+        parts.push_back({std::move(launch)});
+      }
+    } catch (const Error& error) {
+      throw Error(fmt::format("{}: {}", set_.table.where(cells, "execution"), error.what()));
+    }
+    return parts;
+  }
+
   void build_operator(const MeasurementRow& row, Work& work) const {
     const CsvRow& cells = set_.table.rows[row.table_row];
     const std::string key = operator_key(set_.table, cells);
@@ -118,7 +140,7 @@ class Builder {
     if (op == kTrainingStep) {
       op = build_training_step(cells, work);
     } else {
-      work.parts = {{operator_kernel(set_.table, cells, defaults_)}};
+      work.parts = launches_of(cells);
     }
     if (op == "all-reduce") op = "all_reduce";
     finish(row, op, describe_operator(key, true), work);
