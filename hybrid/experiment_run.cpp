@@ -1,6 +1,7 @@
 #include "hybrid/experiment_run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -221,14 +222,20 @@ void note_rows_apart(const Loaded& loaded, std::span<const NamedSplit> splits,
     for (const std::size_t row : named.split.fit) used[row] = true;
     for (const std::size_t row : named.split.score) used[row] = true;
   }
-  std::map<std::pair<std::string, std::string>, std::size_t> apart;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const SampleSet& set = loaded.sets[rows[i].set];
-    if (!used[i]) ++apart[{set.name, set.works[set.samples[rows[i].sample].work].op_class}];
-  }
-  for (const auto& [where, count] : apart) {
-    result.notes.push_back(fmt::format("{}: {} rows of class {} are neither fitted nor scored",
-                                       where.first, count, where.second));
+  for (std::size_t set = 0; set < loaded.sets.size(); ++set) {
+    std::map<std::string, std::size_t> apart;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const SampleSet& of_row = loaded.sets[rows[i].set];
+      if (rows[i].set != set || used[i]) continue;
+      ++apart[of_row.works[of_row.samples[rows[i].sample].work].op_class];
+    }
+    std::vector<std::string> classes;
+    for (const auto& [op_class, count] : apart) {
+      classes.push_back(fmt::format("{} of {}", count, op_class));
+    }
+    if (classes.empty()) continue;
+    result.notes.push_back(fmt::format("{}: rows neither fitted nor scored: {}",
+                                       loaded.sets[set].name, fmt::join(classes, ", ")));
   }
 }
 

@@ -38,12 +38,19 @@ std::string cell_text(Metric metric, const Cell& cell) {
                      metric_value(metric, *cell.worst));
 }
 
+// Those that every column answered, of those there are.
+std::string row_count(const ResultStratum& stratum) {
+  return stratum.rows == stratum.rows_measured
+             ? std::to_string(stratum.rows)
+             : fmt::format("{} of {}", stratum.rows, stratum.rows_measured);
+}
+
 // Every stratum x column.
 std::vector<std::vector<std::string>> table_rows(const ExperimentResult& result) {
   std::vector<std::vector<std::string>> rows;
   for (const ResultStratum& stratum : result.strata) {
     for (std::size_t i = 0; i < result.experiment.columns.size(); ++i) {
-      std::vector<std::string> cells{stratum.title(), std::to_string(stratum.rows),
+      std::vector<std::string> cells{stratum.title(), row_count(stratum),
                                      std::to_string(stratum.works), result.experiment.columns[i]};
       for (const Metric metric : result.experiment.metrics) {
         cells.push_back(cell_text(metric, stratum.cells[i][static_cast<std::size_t>(metric)]));
