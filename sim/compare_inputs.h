@@ -23,11 +23,16 @@
 
 namespace tilecast::sim {
 
+struct CellFilter {
+  std::string column, value;  // of measurements.csv
+};
+
 struct CompareSetup {
   std::vector<hwdesc::Device> devices;
   std::vector<ModelColumn> columns;  // models on devices, at least one; their names are the sides'
   analytical::LoadOptions load = {};
-  bool check_physics = true;  // false: measured rows that only physics doubts count
+  bool check_physics = true;           // false: measured rows that only physics doubts count
+  std::vector<CellFilter> where = {};  // rows of sets that become rows; none: all
   int jobs = 1;
   std::function<void()> step = {};  // called after every file or set on every column; any thread
 };

@@ -20,6 +20,7 @@ struct MeasuredSide {
   std::string set;
   std::size_t side = 0, device = 0;
   MeasuredKernels kernels;
+  std::size_t others = 0, fastest = 0;  // kernels joined by name only, or with the fastest tile
 };
 
 // One program on one device.
@@ -39,15 +40,8 @@ void add_measured_sides(const std::string& path, const CompareSetup& setup,
     const hwdesc::Device& device = setup.devices[d];
     SampleSet samples = learned::make_samples(
         set, device, {.check_physics = setup.check_physics, .jobs = setup.jobs});
-    if (!samples.faults.empty()) {
-      builder.note(fmt::format("{}: {} left out: {}", samples.name,
-                               count_of(samples.faults.size(), "row"),
-                               fault_summary(samples.faults)));
-    }
-    if (samples.samples.empty()) {
-      builder.note(fmt::format("{}: no row measured on {}", samples.name, device.name));
-      continue;
-    }
+    builder.note_samples(samples, device);
+    if (samples.samples.empty()) continue;
     const std::string on = samples.measured_on;
     if (std::ranges::find(seen, on) != seen.end()) continue;
     seen.push_back(on);
@@ -108,33 +102,28 @@ void add_compiler(const Placed& placed, const hwdesc::Device& device, Comparison
   }
 }
 
-void note_join(const MeasuredSide& side, const std::string& program, std::size_t found,
-               std::size_t others, std::size_t fastest, ComparisonBuilder& builder) {
-  builder.note(fmt::format("{}: {} of {} timed", side.set, count_of(found, "kernel"), program));
-  if (others > 0) {
+void note_join(const MeasuredSide& side, ComparisonBuilder& builder) {
+  if (side.others > 0) {
     builder.note(fmt::format("{}: {} joined by name only: the module measured differs in them",
-                             side.set, count_of(others, "kernel")));
+                             side.set, count_of(side.others, "kernel")));
   }
-  if (fastest > 0) {
+  if (side.fastest > 0) {
     builder.note(
-        fmt::format("{}: {} with the fastest tile measured: the module does not say "
-                    "which it runs",
-                    side.set, count_of(fastest, "kernel")));
+        fmt::format("{}: {} with the fastest tile measured: no row has the tile that the "
+                    "module runs, or it does not say",
+                    side.set, count_of(side.fastest, "kernel")));
   }
 }
 
 void add_measured(const Placed& placed, MeasuredSide& side, ComparisonBuilder& builder) {
-  std::size_t found = 0, others = 0, fastest = 0;
   for (std::size_t i = 0; i < placed.rows.size(); ++i) {
     const ir::Kernel& kernel = placed.program.kernels()[i].kernel;
     const auto measured = side.kernels.find(kernel, placed.stem);
     if (!measured || builder.has(placed.rows[i], side.side)) continue;  // the first set counts
     builder.set(placed.rows[i], side.side, {measured->time});
-    ++found;
-    others += measured->same ? 0 : 1;
-    fastest += measured->is_of_compiler ? 0 : 1;
+    side.others += measured->same ? 0 : 1;
+    side.fastest += measured->is_of_compiler ? 0 : 1;
   }
-  note_join(side, placed.program.name(), found, others, fastest, builder);
   if (const auto run = side.kernels.find(placed.program, placed.stem)) {
     builder.set_whole(placed.group, side.side, run->time);
     if (!run->same) {
@@ -144,8 +133,9 @@ void add_measured(const Placed& placed, MeasuredSide& side, ComparisonBuilder& b
   }
 }
 
-void note_unmatched(const std::deque<MeasuredSide>& sides, ComparisonBuilder& builder) {
+void note_measured(const std::deque<MeasuredSide>& sides, ComparisonBuilder& builder) {
   for (const MeasuredSide& side : sides) {
+    note_join(side, builder);
     const std::vector<Unmatched> rows = side.kernels.unmatched();
     std::vector<Unmatched>& all = builder.comparison().unmatched;
     all.insert(all.end(), rows.begin(), rows.end());
@@ -159,6 +149,7 @@ void note_unmatched(const std::deque<MeasuredSide>& sides, ComparisonBuilder& bu
 Comparison compare_programs(std::span<const std::string> files,
                             std::span<const std::string> measured_sets, const CompareSetup& setup) {
   ComparisonBuilder builder(setup);
+  builder.reads_modules();
   std::deque<MeasuredSide> sides;
   for (const std::string& path : measured_sets) add_measured_sides(path, setup, sides, builder);
   std::vector<analytical::LoadedModule> modules(files.size());
@@ -182,7 +173,7 @@ Comparison compare_programs(std::span<const std::string> files,
     }
     modules[i] = {};
   }
-  note_unmatched(sides, builder);
+  note_measured(sides, builder);
   return builder.finish();
 }
 

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <filesystem>
+#include <map>
 #include <set>
 
 #include "diag/error.h"
@@ -12,6 +13,9 @@ namespace tilecast::sim {
 namespace {
 
 using Kind = CompareSide::Kind;
+
+// Weeks of one kernel: what compilers write for "unknown" (the largest integer).
+constexpr double kUnknownCycles = 1e15;
 
 template <class T>
 void put(std::vector<std::optional<T>>& list, std::size_t at, T value) {
@@ -86,6 +90,30 @@ void ComparisonBuilder::note(std::string what) {
   }
 }
 
+void ComparisonBuilder::note_samples(const learned::SampleSet& samples,
+                                     const hwdesc::Device& device) {
+  if (!samples.faults.empty()) {
+    note(fmt::format("{}: {} left out: {}", samples.name, count_of(samples.faults.size(), "row"),
+                     fault_summary(samples.faults)));
+  }
+  if (samples.samples.empty()) {
+    note(fmt::format("{}: no row to compare on {}", samples.name, device.name));
+  } else if (!is_measured_on(device, samples.measured_on)) {
+    note(fmt::format("{}: measured on {}, compared with a model of {}", samples.name,
+                     samples.measured_on, device.name));
+  }
+}
+
+// Programs may share a name: then each gets that of its file.
+void ComparisonBuilder::name_groups() {
+  std::map<std::string, int> counts;
+  for (const CompareGroup& group : comparison_.groups) ++counts[group.name];
+  for (CompareGroup& group : comparison_.groups) {
+    if (counts[group.name] < 2) continue;
+    group.name += fmt::format(" ({})", std::filesystem::path(group.file).stem().string());
+  }
+}
+
 void ComparisonBuilder::name_sides() {
   std::vector<CompareSide>& sides = comparison_.sides;
   const auto measured = std::ranges::count(sides, Kind::kMeasured, &CompareSide::kind);
@@ -115,7 +143,8 @@ void ComparisonBuilder::note_gaps() {
       note(fmt::format("{}: no time of {}", side.name, gap));
     }
   }
-  if (std::ranges::count(comparison_.sides, Kind::kCompiler, &CompareSide::kind) == 0) {
+  if (reads_modules_ &&
+      std::ranges::count(comparison_.sides, Kind::kCompiler, &CompareSide::kind) == 0) {
     note("no kernel carries the compiler's estimate (window_config.estimated_cycles)");
   }
 }
@@ -131,6 +160,7 @@ Comparison ComparisonBuilder::finish() {
     for (const std::string& note : comparison_.notes) why += "; " + note;
     throw Error(why);
   }
+  name_groups();
   name_sides();
   note_gaps();
   return std::move(comparison_);
@@ -138,9 +168,9 @@ Comparison ComparisonBuilder::finish() {
 
 std::optional<Seconds> compiler_time(const ir::Kernel& kernel, Hertz clock) {
   if (!kernel.compiler_tile() || !kernel.compiler_tile()->estimated_cycles) return std::nullopt;
-  const Seconds time = Cycles{*kernel.compiler_tile()->estimated_cycles} / clock;
-  if (!std::isfinite(time.value) || time.value <= 0) return std::nullopt;
-  return time;
+  const double cycles = *kernel.compiler_tile()->estimated_cycles;
+  if (!(cycles > 0 && cycles < kUnknownCycles)) return std::nullopt;
+  return Cycles{cycles} / clock;
 }
 
 analytical::TileConfig compiler_choice(const ir::Kernel& kernel) {

@@ -24,7 +24,10 @@ class ComparisonBuilder {
   // Sides besides the models', made at first use.
   std::size_t compiler();
   std::size_t measured(const std::string& device);
-  void note(std::string what);  // once, however often it is said
+  // What of a set is left out on a device, or is about another one.
+  void note_samples(const learned::SampleSet& samples, const hwdesc::Device& device);
+  void note(std::string what);                     // once, however often it is said
+  void reads_modules() { reads_modules_ = true; }  // which may carry the compiler's estimates
   [[nodiscard]] Comparison& comparison() { return comparison_; }
 
   // Names the sides, fills up cells, says what each side does not answer. Throws Error when no side
@@ -32,10 +35,12 @@ class ComparisonBuilder {
   [[nodiscard]] Comparison finish();
 
  private:
+  void name_groups();
   void name_sides();
   void note_gaps();
 
   Comparison comparison_;
+  bool reads_modules_ = false;
   std::unordered_map<std::string, std::size_t> row_of_;
 };
 

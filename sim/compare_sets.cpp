@@ -1,5 +1,6 @@
 // Rows of a comparison from measurement sets: one per work and tile.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -83,19 +84,31 @@ void add_model(const SampleSet& samples, const std::vector<std::size_t>& rows, s
   }
 }
 
-void note_samples(const SampleSet& samples, ComparisonBuilder& builder) {
-  if (!samples.faults.empty()) {
-    builder.note(fmt::format("{}: {} left out: {}", samples.name,
-                             count_of(samples.faults.size(), "row"),
-                             fault_summary(samples.faults)));
-  }
+void note_dispatch(const SampleSet& samples, ComparisonBuilder& builder) {
   const auto with_dispatch =
       static_cast<std::size_t>(std::ranges::count_if(samples.samples, &Sample::holds_dispatch));
-  if (with_dispatch > 0) {
-    builder.note(
-        fmt::format("{}: {} of {} hold the host's dispatch, unmeasured; a dispatch floor "
-                    "is added to estimates of them",
-                    samples.name, with_dispatch, count_of(samples.samples.size(), "row")));
+  if (with_dispatch == 0) return;
+  builder.note(
+      fmt::format("{}: {} of {} hold the host's dispatch, unmeasured; a dispatch floor is "
+                  "added to estimates of them",
+                  samples.name, with_dispatch, count_of(samples.samples.size(), "row")));
+}
+
+// Leaves the samples whose cells hold what was asked for.
+void keep_where(const learned::MeasurementSet& set, const std::vector<CellFilter>& filters,
+                SampleSet& samples) {
+  std::unordered_map<int, const learned::CsvRow*> row_of;
+  for (const learned::MeasurementRow& row : set.rows) {
+    row_of.emplace(row.line, &set.table.rows[row.table_row]);
+  }
+  for (const CellFilter& filter : filters) {
+    if (std::ranges::find(set.table.columns, filter.column) == set.table.columns.end()) {
+      throw Error(fmt::format("{}: no column is called '{}', expected one of {}", set.directory,
+                              filter.column, fmt::join(set.table.columns, ", ")));
+    }
+    std::erase_if(samples.samples, [&](const Sample& sample) {
+      return set.table.cell(*row_of.at(sample.line), filter.column) != filter.value;
+    });
   }
 }
 
@@ -103,12 +116,11 @@ void add_set(const learned::MeasurementSet& set, std::size_t group, const Compar
              ComparisonBuilder& builder) {
   for (std::size_t d = 0; d < setup.devices.size(); ++d) {
     const hwdesc::Device& device = setup.devices[d];
-    const SampleSet samples = learned::make_samples(
+    SampleSet samples = learned::make_samples(
         set, device, {.check_physics = setup.check_physics, .jobs = setup.jobs});
-    note_samples(samples, builder);
-    if (samples.samples.empty()) {
-      builder.note(fmt::format("{}: no row to compare on {}", set.manifest.name, device.name));
-    }
+    builder.note_samples(samples, device);
+    keep_where(set, setup.where, samples);
+    note_dispatch(samples, builder);
     const std::vector<std::size_t> rows = add_rows(samples, group, builder);
     for (std::size_t column = 0; column < setup.columns.size(); ++column) {
       if (setup.columns[column].device != d) continue;
@@ -131,6 +143,9 @@ Comparison compare_sets(std::span<const std::string> sets, const CompareSetup& s
       throw Error(fmt::format("{}: the same data as a set before it; give each set once", path));
     }
     hashes.push_back(set.hash);
+    if (std::ranges::any_of(set.rows, [](const auto& row) { return !row.file.empty(); })) {
+      builder.reads_modules();
+    }
     add_set(set, builder.add_group(set.manifest.name, path), setup, builder);
   }
   return builder.finish();

@@ -33,13 +33,6 @@ void tell_apart(learned::MeasurementSet& set, const std::string& path,
   }
 }
 
-bool is_measured_on(const hwdesc::Device& device, const std::string& measured_on) {
-  std::error_code failed;
-  return device.name == measured_on ||
-         std::ranges::find(device.lineage, measured_on) != device.lineage.end() ||
-         (!device.file.empty() && std::filesystem::equivalent(device.file, measured_on, failed));
-}
-
 // The samples of one set on every device, and what every column says about them.
 void answer(const learned::MeasurementSet& set, EvaluationReport& report,
             const EvaluateSetsOptions& options) {
@@ -110,6 +103,13 @@ void add_notes(EvaluationReport& report) {
 }
 
 }  // namespace
+
+bool is_measured_on(const hwdesc::Device& device, const std::string& measured_on) {
+  std::error_code failed;
+  return device.name == measured_on ||
+         std::ranges::find(device.lineage, measured_on) != device.lineage.end() ||
+         (!device.file.empty() && std::filesystem::equivalent(device.file, measured_on, failed));
+}
 
 std::string fault_summary(std::span<const learned::RowFault> faults) {
   std::map<learned::RowFault::Kind, std::size_t> counts;

@@ -44,6 +44,9 @@ struct EvaluateSetsOptions {
                                              std::vector<ModelColumn> columns,
                                              const EvaluateSetsOptions& options = {});
 
+// Whether `device` describes the machine that a set calls `measured_on`: by name, lineage or file.
+[[nodiscard]] bool is_measured_on(const hwdesc::Device& device, const std::string& measured_on);
+
 // Rows left out by kind: "3 faster_than_light, 1 duplicate"; "" for none.
 [[nodiscard]] std::string fault_summary(std::span<const learned::RowFault> faults);
 

@@ -17,7 +17,7 @@ namespace tilecast::sim::cli {
 namespace {
 
 struct Arguments {
-  std::vector<std::string> inputs, measured, models;
+  std::vector<std::string> inputs, measured, models, where;
   DeviceOptions devices;
   LoadArguments load;
   OutputOptions output;
@@ -51,12 +51,28 @@ std::vector<std::string> distinct(const std::vector<std::string>& names) {
   return result;
 }
 
+std::vector<CellFilter> cell_filters(const std::vector<std::string>& texts) {
+  std::vector<CellFilter> filters;
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      throw UsageError(
+          fmt::format("--where: got '{}', expected column=value; example: split=test", text));
+    }
+    filters.push_back({text.substr(0, equals), text.substr(equals + 1)});
+  }
+  return filters;
+}
+
 bool are_sets(const Arguments& arguments) {
   const auto is_folder = [](const std::string& path) {
     std::error_code ignored;
     return std::filesystem::is_directory(path, ignored);
   };
   const auto folders = std::ranges::count_if(arguments.inputs, is_folder);
+  if (folders == 0 && !arguments.where.empty()) {
+    throw UsageError("--where: chooses rows of measurements; expected folders of them");
+  }
   if (folders == 0) return false;
   if (static_cast<std::size_t>(folders) < arguments.inputs.size()) {
     throw UsageError(
@@ -79,6 +95,7 @@ Comparison make_comparison(const Arguments& arguments) {
                                 setup.devices);
   setup.load = load_options(arguments.load);
   setup.check_physics = !arguments.doubted;
+  setup.where = cell_filters(arguments.where);
   setup.jobs = arguments.jobs;
   Progress progress("compared", arguments.inputs.size() * setup.columns.size());
   setup.step = [&progress] { progress.step(); };
@@ -116,6 +133,9 @@ void add_options(CLI::App& verb, Arguments& arguments) {
   verb.add_option("--sort", arguments.compare.sort,
                   "side whose loss orders the rows; without it: the first besides the reference")
       ->type_name("SIDE");
+  verb.add_option("--where", arguments.where, "rows of measurements with this cell; repeat it")
+      ->type_name("COLUMN=VALUE")
+      ->allow_extra_args(false);
   verb.add_flag("--doubted", arguments.doubted, "keep measured rows that only physics doubts");
   add_load_options(verb, arguments.load);
   add_output_options(verb, arguments.output, {"table", "json", "csv"});
@@ -141,7 +161,7 @@ void add_compare(CLI::App& app) {
       "Examples:\n"
       "  tilecast compare --device DEVICE model.hlo\n"
       "  tilecast compare -d DEVICE model.hlo --measured sets/profile   (tilecast import trace)\n"
-      "  tilecast compare -d DEVICE -d calibrated.yaml sets/tiles\n"
+      "  tilecast compare -d DEVICE -d calibrated.yaml sets/tiles --where split=test\n"
       "  tilecast compare -d DEVICE --model analytical --model roofline model.hlo "
       "--reference roofline");
   verb.callback([arguments] { run(*arguments); });

@@ -12,7 +12,7 @@
 namespace tilecast::sim::views {
 
 struct CompareTableOptions {
-  std::size_t top = 20;  // rows shown; the rest is one line
+  std::size_t top = 20;  // rows, and groups, shown; the rest is one line
 };
 
 [[nodiscard]] std::string compare_text(const Comparison& comparison,

@@ -31,11 +31,13 @@ std::string describe(const CompareSide& side) {
   return fmt::format("measured on {}", side.device);
 }
 
-std::string header(const Comparison& c) {
+std::string header(const Comparison& c, std::size_t top) {
   std::string out;
-  for (const CompareGroup& group : c.groups) {
+  for (std::size_t i = 0; i < std::min(top, c.groups.size()); ++i) {
+    const CompareGroup& group = c.groups[i];
     out += fmt::format("rows    {}: {} of {}\n", group.name, group.rows, group.file);
   }
+  if (top < c.groups.size()) out += fmt::format("rows    ... {} in all\n", c.rows.size());
   for (std::size_t i = 0; i < c.sides.size(); ++i) {
     out += fmt::format("side    {}: {}{}\n", c.sides[i].name, describe(c.sides[i]),
                        i == c.reference ? "  (the reference)" : "");
@@ -50,14 +52,15 @@ std::vector<std::string> total_row(const Comparison& c, const std::string& group
                                  fmt::format("{} of {}", total.rows, rows),
                                  microseconds(total.time.value)};
   if (side == c.reference) {
-    cells.insert(cells.end(), {"", "", "", "", "", ""});
+    cells.insert(cells.end(), {"", "", "", "", "", "", ""});
     return cells;
   }
   if (total.shared == 0) {
-    cells.insert(cells.end(), {"0", "", "", "", "", ""});
+    cells.insert(cells.end(), {"0", "", "", "", "", "", ""});
     return cells;
   }
   cells.push_back(std::to_string(total.shared));
+  cells.push_back(total.time.value > 0 ? percent(total.shared_time / total.time) : "");
   cells.push_back(microseconds(total.reference.value));
   cells.push_back(signed_us(total.difference()));
   cells.push_back(total.reference.value > 0 ? signed_percent(total.difference() / total.reference)
@@ -67,18 +70,20 @@ std::vector<std::string> total_row(const Comparison& c, const std::string& group
   return cells;
 }
 
-std::string totals(const Comparison& c) {
+std::string totals(const Comparison& c, std::size_t top) {
   TextTable table({{"total"},
                    {"side", Align::kLeft, 32},
                    {"rows timed", Align::kRight},
                    {"time us", Align::kRight},
                    {"shared", Align::kRight},
+                   {"of time %", Align::kRight},
                    {"reference us", Align::kRight},
                    {"difference us", Align::kRight},
                    {"%", Align::kRight},
                    {"lost us", Align::kRight},
                    {"median %", Align::kRight}});
-  for (const CompareGroup& group : c.groups) {
+  for (std::size_t g = 0; g < std::min(top, c.groups.size()); ++g) {
+    const CompareGroup& group = c.groups[g];
     for (std::size_t i = 0; i < c.sides.size(); ++i) {
       table.add(total_row(c, group.name, group.rows, i, group.totals[i]));
     }
@@ -87,7 +92,8 @@ std::string totals(const Comparison& c) {
     table.add(total_row(c, "all", c.rows.size(), i, c.totals[i]));
   }
   return table.render() +
-         "lost: sum of |side - reference| over shared rows; median: of |side / reference - 1|\n";
+         "shared: rows that the reference times too, and their share of the side's time;\n"
+         "lost: sum of |side - reference| over them; median: of |side / reference - 1|\n";
 }
 
 // Runs of whole programs beside the sum of each side.
@@ -137,7 +143,8 @@ class RowsTable {
  public:
   explicit RowsTable(const Comparison& c) : c_(c) {
     const auto any = [&](const auto& says) { return std::ranges::any_of(c.rows, says); };
-    groups_ = c.groups.size() > 1;
+    groups_ = c.groups.size() > 1 &&
+              any([&](const CompareRow& row) { return row.name != c.groups[row.group].name; });
     launches_ = any([](const CompareRow& row) { return row.launches != 1; });
     tiles_ = any([](const CompareRow& row) { return !row.tile.empty(); });
     order_.push_back(c.reference);
@@ -240,8 +247,8 @@ std::string unmatched(const Comparison& c, std::size_t top) {
 }  // namespace
 
 std::string compare_text(const Comparison& comparison, const CompareTableOptions& options) {
-  std::string out = header(comparison) + "\n" + totals(comparison) + whole_runs(comparison) +
-                    blamed(comparison) + rows(comparison, options.top) +
+  std::string out = header(comparison, options.top) + "\n" + totals(comparison, options.top) +
+                    whole_runs(comparison) + blamed(comparison) + rows(comparison, options.top) +
                     unmatched(comparison, options.top);
   for (const std::string& note : comparison.notes) out += fmt::format("note: {}\n", note);
   return out;

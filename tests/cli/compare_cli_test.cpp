@@ -1,0 +1,234 @@
+// Drives `tilecast compare` on a module of three kernels, and on made-up measurements of them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace tilecast::sim {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+using Json = nlohmann::json;
+
+struct Answer {
+  int exit_code = -1;
+  std::string out, err;
+};
+
+// copy.1 and copy.2 compute the same; add.3 and copy.1 carry the compiler's estimate, that of
+// copy.1 being the largest integer, which stands for "unknown".
+constexpr const char* kModule = R"(HloModule small, is_scheduled=true
+
+ENTRY %main (x: f32[1024,1024]) -> f32[1024,1024] {
+  %x = f32[1024,1024]{1,0:T(8,128)} parameter(0)
+  %copy.1 = f32[1024,1024]{1,0:T(8,128)} copy(f32[1024,1024]{1,0:T(8,128)} %x), backend_config={"window_config":{"output_window_bounds":["16","8"],"estimated_cycles":"9223372036854775807"}}
+  %copy.2 = f32[1024,1024]{1,0:T(8,128)} copy(f32[1024,1024]{1,0:T(8,128)} %copy.1), backend_config={"window_config":{"output_window_bounds":["16","8"],"estimated_cycles":"9223372036854775807"}}
+  ROOT %add.3 = f32[1024,1024]{1,0:T(8,128)} add(f32[1024,1024]{1,0:T(8,128)} %copy.1, f32[1024,1024]{1,0:T(8,128)} %copy.2), backend_config={"window_config":{"output_window_bounds":["16","8"],"estimated_cycles":"47000"}}
+}
+)";
+constexpr double kClockHz = 940e6;  // of the preset that is used here
+
+class CompareCommand : public ::testing::Test {
+ protected:
+  CompareCommand() {
+    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = fs::temp_directory_path() /
+              ("tilecast_compare_" + std::to_string(getpid()) + "_" + info->name());
+    fs::create_directories(folder_ / "set");
+    write("small.hlo", kModule);
+    write("set/small.hlo", kModule);
+    write("set/manifest.yaml",
+          "format: tilecast.measurements/1\nname: profile\nsource: nobody\nlicence: none\n"
+          "timing: device\ndevice: tpu_v3\n");
+    write("set/measurements.csv",
+          "kernel,program,op,dtype,m,n,k,runtime_ns,x_run\n"
+          "small.hlo#copy.1,,,,,,,30000,a\n"
+          "small.hlo#copy.2,,,,,,,40000,b\n"
+          "small.hlo#add.3,,,,,,,60000,b\n"
+          ",small.hlo,,,,,,125000,c\n"
+          ",,matmul,bf16,1024,1024,1024,60000,d\n");
+    write("fitted.yaml",
+          "extends: tpu_v3\nname: fitted\ncalibration:\n  memory_bandwidth: 0.5\n"
+          "  source: a test\n");
+  }
+  ~CompareCommand() override { fs::remove_all(folder_); }
+
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+  }
+
+  std::string read(const std::string& name) const {
+    std::ostringstream text;
+    text << std::ifstream(folder_ / name, std::ios::binary).rdbuf();
+    return text.str();
+  }
+
+  Answer run(const std::string& arguments) const {
+    const std::string command = "cd '" + folder_.string() + "' && '" TILECAST_BINARY "' compare " +
+                                arguments + " >stdout.txt 2>stderr.txt </dev/null";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("stdout.txt"), read("stderr.txt")};
+  }
+
+  Json run_json(const std::string& arguments) const {
+    const Answer answer = run(arguments + " --format json");
+    EXPECT_EQ(answer.exit_code, 0) << arguments << "\n" << answer.err;
+    return Json::parse(answer.out, nullptr, false);
+  }
+
+  void expect_failure(const std::string& arguments, int exit_code,
+                      const std::string& message) const {
+    const Answer answer = run(arguments);
+    EXPECT_EQ(answer.exit_code, exit_code) << arguments << "\n" << answer.err;
+    EXPECT_THAT(answer.err, StartsWith("error: ")) << arguments;
+    EXPECT_THAT(answer.err, HasSubstr(message)) << arguments;
+    EXPECT_EQ(answer.out, "") << arguments;
+  }
+
+ private:
+  fs::path folder_;
+};
+
+const Json& row_of(const Json& document, const std::string& name) {
+  static const Json kNone;
+  for (const Json& row : document["rows"]) {
+    if (row["name"] == name) return row;
+  }
+  ADD_FAILURE() << "no row " << name;
+  return kNone;
+}
+
+double time_of(const Json& row, const std::string& side) {
+  for (const Json& cell : row["times"]) {
+    if (cell["side"] == side) return cell["time_s"];
+  }
+  return -1;
+}
+
+const Json& total_of(const Json& document, const std::string& side) {
+  static const Json kNone;
+  for (const Json& total : document["totals"]) {
+    if (total["side"] == side) return total;
+  }
+  ADD_FAILURE() << "no total of " << side;
+  return kNone;
+}
+
+TEST_F(CompareCommand, ReadsTheCompilersEstimateAtTheClockOfTheDevice) {
+  const Json document = run_json("-d tpu_v3 small.hlo");
+  EXPECT_DOUBLE_EQ(time_of(row_of(document, "add.3"), "compiler"), 47000 / kClockHz);
+  EXPECT_EQ(time_of(row_of(document, "copy.1"), "compiler"), -1);  // "unknown" is no time
+  EXPECT_EQ(total_of(document, "compiler")["rows"], 1);
+  EXPECT_EQ(document["reference"], "analytical");
+}
+
+TEST_F(CompareCommand, JoinsKernelsWithTheirOwnMeasurements) {
+  const Json document = run_json("-d tpu_v3 small.hlo --measured set");
+  EXPECT_EQ(document["reference"], "measured");
+  EXPECT_DOUBLE_EQ(time_of(row_of(document, "copy.1"), "measured"), 30e-6);
+  EXPECT_DOUBLE_EQ(time_of(row_of(document, "copy.2"), "measured"), 40e-6);  // equal work
+  EXPECT_DOUBLE_EQ(time_of(row_of(document, "add.3"), "measured"), 60e-6);
+  EXPECT_DOUBLE_EQ(document["groups"][0]["whole_runs"][0]["time_s"], 125e-6);
+  ASSERT_EQ(document["unmatched"].size(), 1U);
+  EXPECT_THAT(document["unmatched"][0]["name"], HasSubstr("matmul"));
+}
+
+TEST_F(CompareCommand, TotalsAreSumsOverKernels) {
+  const Json document = run_json("-d tpu_v3 small.hlo --measured set");
+  double lost_s = 0, difference_s = 0;
+  for (const Json& row : document["rows"]) {
+    const double difference = time_of(row, "analytical") - time_of(row, "measured");
+    lost_s += std::abs(difference);
+    difference_s += difference;
+  }
+  EXPECT_NEAR(total_of(document, "analytical")["lost_s"], lost_s, 1e-15);
+  EXPECT_NEAR(total_of(document, "analytical")["difference_s"], difference_s, 1e-15);
+  EXPECT_NEAR(total_of(document, "measured")["time_s"], 130e-6, 1e-15);
+}
+
+TEST_F(CompareCommand, JoinsByNameWhereTheModuleMeasuredDiffers) {
+  std::string other = kModule;
+  for (std::size_t at = other.find("1024,1024"); at != std::string::npos;
+       at = other.find("1024,1024")) {
+    other.replace(at, 9, "512,1024");
+  }
+  write("set/small.hlo", other);
+  const Answer answer = run("-d tpu_v3 small.hlo --measured set");
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("profile: 3 kernels joined by name only"));
+  EXPECT_THAT(answer.out, HasSubstr("the run of small is of a module that differs"));
+}
+
+TEST_F(CompareCommand, TakesTheTileTheCompilerChoseElseTheFastest) {
+  write("set/measurements.csv",
+        "kernel,output_bounds,runtime_ns\nsmall.hlo#copy.1,16 8,40000\n"
+        "small.hlo#copy.1,8 8,35000\nsmall.hlo#add.3,8 8,80000\nsmall.hlo#add.3,4 8,70000\n");
+  const Json document = run_json("-d tpu_v3 small.hlo --measured set");
+  EXPECT_DOUBLE_EQ(time_of(row_of(document, "copy.1"), "measured"), 40e-6);
+  EXPECT_DOUBLE_EQ(time_of(row_of(document, "add.3"), "measured"), 70e-6);
+  EXPECT_THAT(document["notes"].dump(), HasSubstr("1 kernel with the fastest tile measured"));
+}
+
+TEST_F(CompareCommand, ComparesDevicesAndModels) {
+  const Json devices = run_json("-d tpu_v3 -d fitted.yaml small.hlo");
+  EXPECT_EQ(devices["sides"][0]["name"], "tpu_v3");
+  EXPECT_EQ(devices["sides"][1]["name"], "fitted");
+  const Json& copy = row_of(devices, "copy.1");
+  EXPECT_GT(time_of(copy, "fitted"), time_of(copy, "tpu_v3"));  // half the bandwidth
+  const Json models =
+      run_json("-d tpu_v3 --model analytical --model roofline small.hlo --reference roofline");
+  EXPECT_EQ(models["reference"], "roofline");
+  const Json both = run_json("-d tpu_v3 -d tpu_v3 --model analytical --model roofline small.hlo");
+  EXPECT_EQ(both["sides"][2]["name"], "analytical tpu_v3 #2");
+}
+
+TEST_F(CompareCommand, ComparesRowsOfMeasurements) {
+  const Json document = run_json("-d tpu_v3 -d fitted.yaml set");
+  EXPECT_EQ(document["rows"].size(), 5U);
+  EXPECT_EQ(document["sides"].size(), 4U);  // two devices, compiler, measured once
+  EXPECT_EQ(document["reference"], "measured");
+  EXPECT_DOUBLE_EQ(time_of(row_of(document, "add.3"), "compiler"), 47000 / kClockHz);
+  const Json some = run_json("-d tpu_v3 set --where x_run=b");
+  EXPECT_EQ(some["rows"].size(), 2U);
+}
+
+TEST_F(CompareCommand, WritesTablesAndCsv) {
+  const Answer table = run("-d tpu_v3 small.hlo --measured set --top 1");
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("measured us"));
+  EXPECT_THAT(table.out, HasSubstr("... 2 more rows"));
+  EXPECT_THAT(run("-d tpu_v3 small.hlo --measured set --top 1 --all").out,
+              Not(HasSubstr("more rows")));
+  EXPECT_THAT(run("-d tpu_v3 small.hlo --format csv").out,
+              StartsWith("group,name,class,tile,launches,line,side,"));
+}
+
+TEST_F(CompareCommand, OptionsDoNotSwallowTheFilesBehindThem) {
+  EXPECT_EQ(run("--measured set --model roofline -d tpu_v3 small.hlo").exit_code, 0);
+  EXPECT_EQ(run("--where x_run=b -d tpu_v3 set").exit_code, 0);
+}
+
+TEST_F(CompareCommand, RefusesWhatItCannotCompare) {
+  expect_failure("small.hlo", 2, "--device is required");
+  expect_failure("-d tpu_v3 small.hlo set", 2, "expected one kind; --measured SET");
+  expect_failure("-d tpu_v3 set --measured set", 2, "--measured");
+  expect_failure("-d tpu_v3 small.hlo --where x_run=b", 2, "--where");
+  expect_failure("-d tpu_v3 set --where x_run", 2, "--where: got 'x_run', expected column=value");
+  expect_failure("-d tpu_v3 set --where run=b", 1, "no column is called 'run'");
+  expect_failure("-d tpu_v3 set --where x_run=z", 1, "nothing to compare");
+  expect_failure("-d tpu_v3 set set", 1, "the same data as a set before it");
+  expect_failure("-d tpu_v3 small.hlo --reference me", 2, "--reference: got 'me', expected one of");
+  expect_failure("-d tpu_v3 missing.hlo", 1, "missing.hlo");
+}
+
+}  // namespace
+}  // namespace tilecast::sim

@@ -1,0 +1,227 @@
+// What compare() makes of rows worked out by hand, and what its views show.
+#include "sim/compare.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "diag/error.h"
+#include "learned/csv.h"
+#include "sim/views/compare.h"
+
+namespace tilecast::sim {
+namespace {
+
+using analytical::Bound;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::json;
+using Kind = CompareSide::Kind;
+
+constexpr double kUs = 1e-6;
+
+CompareRow row(std::string name, double launches, std::vector<std::optional<CompareCell>> cells) {
+  CompareRow result;
+  result.name = std::move(name);
+  result.op_class = "copy";
+  result.launches = launches;
+  result.cells = std::move(cells);
+  return result;
+}
+
+CompareCell us(double time, std::optional<Bound> bound = {}) {
+  return {Seconds{time * kUs}, bound};
+}
+
+// us per launch:   launches   fast  slow  compiler  measured      fast - measured, x launches
+//   often               100      2     3         -         3                  -100
+//   long                  1     60    90        40        50                   +10
+//   exact                 1      7     7         7         7                     0
+//   unmeasured            1     30     -         -         -
+//   only slow             1      -     9         -         5                     -
+Comparison example() {
+  Comparison c;
+  c.sides = {{"fast", Kind::kModel, "m", "d"},
+             {"slow", Kind::kModel, "n", "d"},
+             {"compiler", Kind::kCompiler},
+             {"measured", Kind::kMeasured, "", "d"}};
+  c.groups.push_back({.name = "program", .file = "program.hlo"});
+  c.rows = {
+      row("unmeasured", 1, {us(30, Bound::kHbmRead), {}, {}, {}}),
+      row("exact", 1, {us(7, Bound::kMatrix), us(7, Bound::kMatrix), us(7), us(7)}),
+      row("long", 1, {us(60, Bound::kMatrix), us(90, Bound::kHbmRead), us(40), us(50)}),
+      row("only slow", 1, {{}, us(9, Bound::kMatrix), {}, us(5)}),
+      row("often", 100, {us(2, Bound::kHbmRead), us(3, Bound::kHbmRead), {}, us(3)}),
+  };
+  c.notes = {"something to know"};
+  return c;
+}
+
+std::vector<std::string> names(const Comparison& c) {
+  std::vector<std::string> result;
+  for (const CompareRow& each : c.rows) result.push_back(each.name);
+  return result;
+}
+
+TEST(Compare, HoldsAgainstMeasurementsWhereThereAreAny) {
+  const Comparison c = compare(example());
+  EXPECT_EQ(c.sides[c.reference].name, "measured");
+  EXPECT_EQ(c.sides[c.sorted_by].name, "fast");
+}
+
+TEST(Compare, OrdersByMicrosecondsLostOverAllLaunchesAndPutsRowsWithoutReferenceLast) {
+  // |lost|: often 100, long 10, only slow 4 (by the next side), exact 0
+  EXPECT_THAT(names(compare(example())),
+              ElementsAre("often", "long", "only slow", "exact", "unmeasured"));
+}
+
+TEST(Compare, OrdersByTheSideAskedFor) {
+  // |lost| by slow: long 40, only slow 4, often 0, exact 0 (in the order given)
+  EXPECT_THAT(names(compare(example(), {.reference = {}, .sort = "slow"})),
+              ElementsAre("long", "only slow", "exact", "often", "unmeasured"));
+}
+
+TEST(Compare, HoldsAgainstTheSideAskedFor) {
+  const Comparison c = compare(example(), {.reference = "compiler", .sort = {}});
+  EXPECT_EQ(c.rows.front().name, "long");
+  EXPECT_NEAR(lost(c, c.rows.front(), 0)->value, 20 * kUs, 1e-15);
+  EXPECT_NEAR(*relative(c, c.rows.front(), 0), 0.5, 1e-12);
+  EXPECT_EQ(c.totals[0].shared, 2U);
+}
+
+TEST(Compare, RefusesASideThatIsNotThere) {
+  try {
+    (void)compare(example(), {.reference = "quick", .sort = {}});
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("--reference: got 'quick', expected one of 'fast'"));
+  }
+  EXPECT_THROW((void)compare(example(), {.reference = {}, .sort = "quick"}), UsageError);
+}
+
+TEST(Compare, SaysNothingOfRowsWhereASideIsMissing) {
+  const Comparison c = compare(example());
+  EXPECT_FALSE(lost(c, c.rows.back(), 0));       // no reference
+  EXPECT_FALSE(relative(c, c.rows.front(), 2));  // no compiler
+  Comparison zero = example();
+  zero.rows = {row("zero", 1, {us(1), {}, {}, us(0)})};
+  zero = compare(std::move(zero));
+  EXPECT_NEAR(lost(zero, zero.rows.front(), 0)->value, kUs, 1e-15);
+  EXPECT_FALSE(relative(zero, zero.rows.front(), 0));
+}
+
+TEST(Compare, AddsUpWhatEachSideCoversAndWhatItShares) {
+  const Comparison c = compare(example());
+  const SideTotal& fast = c.totals[0];
+  EXPECT_EQ(fast.rows, 4U);
+  EXPECT_NEAR(fast.time.value, (30 + 7 + 60 + 200) * kUs, 1e-12);
+  EXPECT_EQ(fast.shared, 3U);
+  EXPECT_NEAR(fast.shared_time.value, (7 + 60 + 200) * kUs, 1e-12);
+  EXPECT_NEAR(fast.reference.value, (7 + 50 + 300) * kUs, 1e-12);
+  EXPECT_NEAR(fast.difference().value, (0 + 10 - 100) * kUs, 1e-12);
+  EXPECT_NEAR(fast.lost.value, (0 + 10 + 100) * kUs, 1e-12);
+  EXPECT_NEAR(*fast.median_ape, 0.2, 1e-12);  // of 0, 10/50, 1/3
+  EXPECT_EQ(c.totals[2].rows, 2U);
+  EXPECT_EQ(c.totals[3].rows, 4U);
+}
+
+TEST(Compare, AddsUpGroupsApart) {
+  Comparison inputs = example();
+  inputs.groups.push_back({.name = "other", .file = "other.hlo"});
+  inputs.rows[1].group = inputs.rows[2].group = 1;  // exact, long
+  const Comparison c = compare(std::move(inputs));
+  EXPECT_EQ(c.groups[0].rows, 3U);
+  EXPECT_EQ(c.groups[1].rows, 2U);
+  EXPECT_NEAR(c.groups[0].totals[0].difference().value, -100 * kUs, 1e-12);
+  EXPECT_NEAR(c.groups[1].totals[0].difference().value, 10 * kUs, 1e-12);
+  for (std::size_t side = 0; side < c.sides.size(); ++side) {
+    EXPECT_EQ(c.groups[0].totals[side].rows + c.groups[1].totals[side].rows, c.totals[side].rows);
+  }
+}
+
+TEST(Compare, AddsUpTheLossByTheBoundThatASideBlames) {
+  const Comparison c = compare(example());
+  ASSERT_EQ(c.blamed[0].size(), 2U);
+  EXPECT_EQ(c.blamed[0][0].bound, Bound::kHbmRead);  // often
+  EXPECT_NEAR(c.blamed[0][0].lost.value, 100 * kUs, 1e-12);
+  EXPECT_EQ(c.blamed[0][1].bound, Bound::kMatrix);  // exact, long
+  EXPECT_EQ(c.blamed[0][1].rows, 2U);
+  EXPECT_NEAR(c.blamed[0][1].lost.value, 10 * kUs, 1e-12);
+  EXPECT_TRUE(c.blamed[2].empty());  // compilers do not say
+  EXPECT_TRUE(c.blamed[3].empty());
+}
+
+TEST(Compare, IsAgainstTheFirstSideWhereNothingMeasuredCanBeCompared) {
+  Comparison inputs = example();
+  for (CompareRow& each : inputs.rows) each.cells[3] = std::nullopt;
+  inputs.rows.push_back(row("alone", 1, {{}, {}, {}, us(5)}));
+  const Comparison c = compare(std::move(inputs));
+  EXPECT_EQ(c.sides[c.reference].name, "fast");
+  EXPECT_EQ(c.rows.size(), 6U);  // "alone" is still there
+}
+
+TEST(Compare, TakesASingleSideAndNoRows) {
+  Comparison one;
+  one.sides = {{"only"}};
+  one.groups.push_back({.name = "empty", .file = ""});
+  one = compare(std::move(one));
+  EXPECT_EQ(one.totals[0].rows, 0U);
+  EXPECT_THAT(views::compare_text(one), HasSubstr("only"));
+  EXPECT_EQ(Json::parse(views::compare_json(one))["rows"].size(), 0U);
+}
+
+TEST(CompareText, ShowsTimesLossesAndBounds) {
+  Comparison inputs = example();
+  inputs.groups[0].whole = {{}, {}, {}, Seconds{400 * kUs}};
+  inputs.unmatched = {{"set", "stray", 9, Seconds{12 * kUs}}};
+  const std::string text = views::compare_text(compare(std::move(inputs)));
+  EXPECT_THAT(text, HasSubstr("side    measured: measured on d  (the reference)"));
+  EXPECT_THAT(text, HasSubstr("measured us"));
+  EXPECT_THAT(text, HasSubstr("-100.0  -33.3  hbm_read"));  // often
+  EXPECT_THAT(text, HasSubstr("400.0 us as a whole (measured)"));
+  EXPECT_THAT(text, HasSubstr("measured, but no kernel of these programs: 1, 12.00 us"));
+  EXPECT_THAT(text, HasSubstr("stray  (set line 9)"));
+  EXPECT_THAT(text, HasSubstr("note: something to know"));
+}
+
+TEST(CompareText, FoldsTheRowsThatLoseLeastIntoOneLine) {
+  const std::string text = views::compare_text(compare(example()), {.top = 1});
+  EXPECT_THAT(text, HasSubstr("often"));
+  EXPECT_THAT(text, Not(HasSubstr("only slow")));
+  EXPECT_THAT(text, HasSubstr("... 4 more rows, 10.00 us lost by fast  (--all shows them)"));
+}
+
+TEST(CompareCsv, HasALinePerRowAndSideInSecondsAndFractions) {
+  const learned::CsvTable table =
+      learned::read_csv({"compare.csv", views::compare_csv(compare(example()))});
+  EXPECT_EQ(table.rows.size(), 14U);  // the cells of the example that are there
+  const learned::CsvRow& first = table.rows.front();
+  EXPECT_EQ(table.cell(first, "name"), "often");
+  EXPECT_EQ(table.cell(first, "side"), "fast");
+  EXPECT_EQ(table.cell(first, "bound"), "hbm_read");
+  EXPECT_NEAR(std::stod(std::string(table.cell(first, "lost_s"))), -100 * kUs, 1e-12);
+  EXPECT_NEAR(std::stod(std::string(table.cell(first, "relative"))), -1.0 / 3, 1e-12);
+  EXPECT_EQ(table.cell(table.rows.back(), "name"), "unmeasured");
+  EXPECT_EQ(table.cell(table.rows.back(), "lost_s"), "");
+}
+
+TEST(CompareJson, HoldsSidesRowsTotalsAndBounds) {
+  const Json document = Json::parse(views::compare_json(compare(example())));
+  EXPECT_EQ(document["schema"], "tilecast.compare/1");
+  EXPECT_EQ(document["reference"], "measured");
+  EXPECT_EQ(document["sides"].size(), 4U);
+  EXPECT_EQ(document["sides"][2]["kind"], "compiler");
+  EXPECT_EQ(document["rows"].size(), 5U);
+  const Json& often = document["rows"][0];
+  EXPECT_EQ(often["launches"], 100);
+  EXPECT_EQ(often["times"].size(), 3U);
+  EXPECT_NEAR(often["times"][0]["lost_s"].get<double>(), -100 * kUs, 1e-12);
+  EXPECT_FALSE(often["times"][2].contains("lost_s"));  // the reference itself
+  EXPECT_EQ(document["totals"][0]["shared_rows"], 3);
+  EXPECT_EQ(document["blamed"][0]["bound"], "hbm_read");
+}
+
+}  // namespace
+}  // namespace tilecast::sim
