@@ -20,9 +20,9 @@ using hwdesc::ConfigNode;
 using Kind = ConfigNode::Kind;
 
 constexpr std::string_view kFormat = "tilecast.measurements/1";
-constexpr std::array<std::string_view, 12> kKeys{"feed",   "format",    "name",     "description",
-                                                 "device", "devices",   "source",   "licence",
-                                                 "timing", "how_timed", "dispatch", "dtype"};
+constexpr std::array<std::string_view, 12> kKeys{"name",    "description", "device", "devices",
+                                                 "source",  "licence",     "timing", "how_timed",
+                                                 "subject", "dispatch",    "feed",   "dtype"};
 
 template <class... Args>
 [[noreturn]] void fail(const ConfigNode& node, std::string_view key,
@@ -49,13 +49,15 @@ std::string required_text(const ConfigNode& root, std::string_view key, std::str
   return text_of(*node, what);
 }
 
-void refuse_unknown_keys(const ConfigNode& root) {
+void refuse_unknown_keys(const ConfigNode& root, std::span<const std::string_view> others) {
+  std::vector<std::string_view> known(kKeys.begin(), kKeys.end());
+  known.insert(known.end(), others.begin(), others.end());
   for (const ConfigNode& child : root.children) {
-    if (std::ranges::find(kKeys, child.key) != kKeys.end()) continue;
-    const std::string near = diag::nearest(child.key, {kKeys.begin(), kKeys.end()});
+    if (std::ranges::find(known, child.key) != known.end()) continue;
+    const std::string near = diag::nearest(child.key, known);
     throw Error(fmt::format("{}: unknown key {}; {}", child.at.describe(),
                             hwdesc::show_text(child.key),
-                            near.empty() ? fmt::format("known: {}", fmt::join(kKeys, ", "))
+                            near.empty() ? fmt::format("known: {}", fmt::join(known, ", "))
                                          : fmt::format("did you mean '{}'?", near)));
   }
 }
@@ -94,6 +96,14 @@ Timing read_timing(const ConfigNode& root) {
        hwdesc::show_text(timing));
 }
 
+Subject read_subject(const ConfigNode& root) {
+  const std::string subject = optional_text(root, "subject");
+  if (subject.empty() || subject == "work") return Subject::kWork;
+  if (subject == "graph") return Subject::kGraph;
+  fail(*root.find("subject"), "subject", "got {}, expected work or graph",
+       hwdesc::show_text(subject));
+}
+
 void read_dispatch(const ConfigNode& root, Manifest& manifest) {
   const ConfigNode* node = root.find("dispatch");
   if (!node) return;
@@ -115,6 +125,29 @@ void read_dispatch(const ConfigNode& root, Manifest& manifest) {
     }
     manifest.dispatch[entry.key] = Seconds{seconds};
   }
+}
+
+HostFeed read_feed(const ConfigNode& node) {
+  const auto number = [&](std::string_view key, hwdesc::UnitKind kind) {
+    const ConfigNode* child = node.find(key);
+    if (child == nullptr || child->kind != Kind::kScalar) {
+      fail(node, "feed", "{} is missing; expected per_step (2.1 ms) and rate (2.95 GB/s)", key);
+    }
+    double value = 0;
+    try {
+      value = hwdesc::parse_quantity(child->scalar, kind);
+    } catch (const Error& error) {
+      fail(*child, key, "{}", error.what());
+    }
+    if (!(value > 0)) fail(*child, key, "got {}, expected more than zero", child->scalar);
+    return value;
+  };
+  for (const ConfigNode& child : node.children) {
+    if (child.key == "per_step" || child.key == "rate") continue;
+    fail(child, child.key, "unknown key in feed; expected per_step and rate");
+  }
+  return {Seconds{number("per_step", hwdesc::UnitKind::kTime)},
+          BytesPerSecond{number("rate", hwdesc::UnitKind::kBandwidth)}};
 }
 
 // A double-quoted YAML scalar.
@@ -142,40 +175,13 @@ void append(std::string& text, std::string_view key, std::string_view value) {
 
 }  // namespace
 
-HostFeed read_feed(const ConfigNode& node) {
-  const auto number = [&](std::string_view key, hwdesc::UnitKind kind) {
-    const ConfigNode* child = node.find(key);
-    if (child == nullptr || child->kind != Kind::kScalar) {
-      fail(node, "feed", "{} is missing; expected per_step (2.1 ms) and rate (2.95 GB/s)", key);
-    }
-    double value = 0;
-    try {
-      value = hwdesc::parse_quantity(child->scalar, kind);
-    } catch (const Error& error) {
-      fail(*child, key, "{}", error.what());
-    }
-    if (!(value > 0)) fail(*child, key, "got {}, expected more than zero", child->scalar);
-    return value;
-  };
-  for (const ConfigNode& child : node.children) {
-    if (child.key == "per_step" || child.key == "rate") continue;
-    fail(child, child.key, "unknown key in feed; expected per_step and rate");
-  }
-  return {Seconds{number("per_step", hwdesc::UnitKind::kTime)},
-          BytesPerSecond{number("rate", hwdesc::UnitKind::kBandwidth)}};
-}
-
-Manifest read_manifest(const std::string& text, const std::string& file) {
-  ConfigNode root = hwdesc::read_config(text, file);
-  if (root.at.file.empty()) root.at = {file, 1, 1};
+Manifest manifest_of(const ConfigNode& root, const std::string& folder,
+                     std::span<const std::string_view> others) {
   if (!root.is_mapping()) {
-    throw Error(fmt::format("{}: expected a mapping that describes measurements", file));
+    throw Error(
+        fmt::format("{}: expected a mapping that describes measurements", root.at.describe()));
   }
-  refuse_unknown_keys(root);
-  const std::string format = required_text(root, "format", kFormat);
-  if (format != kFormat) {
-    fail(*root.find("format"), "format", "got {}, expected {}", hwdesc::show_text(format), kFormat);
-  }
+  refuse_unknown_keys(root, others);
   Manifest manifest;
   manifest.name = required_text(root, "name", "a name");
   manifest.description = optional_text(root, "description");
@@ -183,15 +189,30 @@ Manifest read_manifest(const std::string& text, const std::string& file) {
   manifest.licence = required_text(root, "licence", "the licence of the numbers");
   manifest.how_timed = optional_text(root, "how_timed");
   manifest.timing = read_timing(root);
+  manifest.subject = read_subject(root);
   manifest.defaults_dtype = optional_text(root, "dtype");
   if (!manifest.defaults_dtype.empty() && !ir::parse_dtype(manifest.defaults_dtype)) {
     fail(*root.find("dtype"), "dtype", "got {}, expected an HLO element type such as f32, bf16",
          hwdesc::show_text(manifest.defaults_dtype));
   }
-  read_devices(root, fs::path(file).parent_path(), manifest);
+  read_devices(root, folder, manifest);
   read_dispatch(root, manifest);
   if (const ConfigNode* feed = root.find("feed")) manifest.feed = read_feed(*feed);
   return manifest;
+}
+
+Manifest read_manifest(const std::string& text, const std::string& file) {
+  ConfigNode root = hwdesc::read_config(text, file);
+  if (root.at.file.empty()) root.at = {file, 1, 1};
+  constexpr std::array<std::string_view, 1> kOwn{"format"};
+  if (root.is_mapping()) {
+    const std::string format = required_text(root, "format", kFormat);
+    if (format != kFormat) {
+      fail(*root.find("format"), "format", "got {}, expected {}", hwdesc::show_text(format),
+           kFormat);
+    }
+  }
+  return manifest_of(root, fs::path(file).parent_path().string(), kOwn);
 }
 
 std::string manifest_text(const Manifest& manifest) {
@@ -207,6 +228,7 @@ std::string manifest_text(const Manifest& manifest) {
   append(text, "licence", manifest.licence);
   append(text, "timing", manifest.timing == Timing::kHost ? "host" : "device");
   append(text, "how_timed", manifest.how_timed);
+  if (manifest.subject == Subject::kGraph) append(text, "subject", "graph");
   append(text, "dtype", manifest.defaults_dtype);
   if (!manifest.dispatch.empty()) text += "dispatch:\n";
   for (const auto& [op_class, time] : manifest.dispatch) {

@@ -1,12 +1,18 @@
-// Pieces of a manifest that a measurement set and a column mapping read alike.
+// The keys of a manifest, which a measurement set and the mapping of an import read alike.
 #pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "hwdesc/config_reader.h"
 #include "learned/measurement_set.h"
 
 namespace tilecast::learned {
 
-// The block `feed: {per_step: 2.1 ms, rate: 2.95 GB/s}`. Throws Error naming the place.
-[[nodiscard]] HostFeed read_feed(const hwdesc::ConfigNode& node);
+// Paths of devices are relative to `folder`. Keys in `others` are the caller's; any other unknown
+// one is an Error, as are missing ones and values that make no sense: each names its place.
+[[nodiscard]] Manifest manifest_of(const hwdesc::ConfigNode& root, const std::string& folder,
+                                   std::span<const std::string_view> others);
 
 }  // namespace tilecast::learned

@@ -342,6 +342,12 @@ MeasurementSet read_measurement_set(const std::string& path) {
   const std::string manifest_file = (fs::path(path) / "manifest.yaml").string();
   const std::string manifest = read_text(manifest_file, hwdesc::kMaxConfigBytes);
   set.manifest = read_manifest(manifest, manifest_file);
+  if (set.manifest.subject == Subject::kGraph) {
+    throw Error(
+        fmt::format("{}: holds graphs of features, no kernels; only learned models can use "
+                    "it",
+                    path));
+  }
   const std::string table_file = (fs::path(path) / "measurements.csv").string();
   std::string hashed;
   {

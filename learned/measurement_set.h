@@ -16,7 +16,8 @@
 // manifest.yaml: format (tilecast.measurements/1), name, source, licence, timing (device | host),
 // device and / or devices (cell of the column -> preset or path) are required; description,
 // how_timed, dtype (of operator rows that name none), dispatch (op class -> "21 us") and feed
-// (per_step: 2.1 ms, rate: 2.95 GB/s) are not.
+// (per_step: 2.1 ms, rate: 2.95 GB/s) are not; nor is subject: graph, of sets that hold features
+// instead of work, which read_measurement_set() refuses by name.
 //
 // Reading is strict about form (unknown columns, missing files, a row of the wrong length: Error
 // with file, row and column) and reports bad *values* per row: see RowFault. Thread-safe values.
@@ -37,6 +38,9 @@ namespace tilecast::learned {
 // What a run time holds besides the kernel: nothing, or the host's dispatch.
 enum class Timing { kDevice, kHost };
 
+// What rows are about: kernels and programs, or graphs of features for learned models only.
+enum class Subject { kWork, kGraph };
+
 // What the host took to feed one step of a program, as a property of the measured runs (their input
 // pipeline), not of the machine.
 struct HostFeed {
@@ -50,6 +54,7 @@ struct Manifest {
   std::map<std::string, std::string> devices;  // values of column `device` -> preset or path
   std::string source, licence, how_timed;
   Timing timing = Timing::kDevice;
+  Subject subject = Subject::kWork;
   std::map<std::string, Seconds> dispatch;  // floor per op class; kHost only
   std::optional<HostFeed> feed;             // of programs timed with their input
   std::string defaults_dtype;               // for operator rows without a dtype; may be empty

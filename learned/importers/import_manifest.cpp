@@ -9,8 +9,6 @@
 #include "diag/error.h"
 #include "diag/source_text.h"
 #include "hwdesc/device_yaml.h"
-#include "hwdesc/units.h"
-#include "ir/dtype.h"
 #include "learned/manifest.h"
 
 namespace tilecast::learned {
@@ -18,7 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using hwdesc::ConfigNode;
-using hwdesc::show_text;
 
 fs::path shipped_folder() {
   const std::vector<std::string> presets = hwdesc::preset_names();
@@ -36,37 +33,13 @@ std::vector<std::string> shipped_mappings() {
   return names;
 }
 
-void read_timing(const ConfigNode& node, Manifest& manifest) {
-  const std::string& text = text_of(node);
-  if (text != "device" && text != "host") {
-    fail_at(node, fmt::format("got {}, expected device or host", show_text(text)));
-  }
-  manifest.timing = text == "host" ? Timing::kHost : Timing::kDevice;
-}
-
-void read_dispatch(const ConfigNode& node, Manifest& manifest) {
-  if (!node.is_mapping()) fail_at(node, "expected {OP CLASS: TIME, ...}");
-  for (const ConfigNode& child : node.children) {
-    try {
-      manifest.dispatch[child.key] =
-          Seconds{hwdesc::parse_quantity(text_of(child), hwdesc::UnitKind::kTime)};
-    } catch (const Error& error) {
-      fail_at(child, error.what());
-    }
-  }
-}
-
-std::string device_of(const ConfigNode& node) {
+// Only devices there are: an import should not write a set that nobody can read.
+void check_device(const ConfigNode& at, std::string& device) {
   try {
-    return resolve_device(text_of(node), fs::path(node.at.file).parent_path().string());
+    device = resolve_device(device, "");
   } catch (const Error& error) {
-    fail_at(node, error.what());
+    fail_at(at, error.what());
   }
-}
-
-void read_devices(const ConfigNode& node, Manifest& manifest) {
-  if (!node.is_mapping()) fail_at(node, "expected {VALUE OF COLUMN device: PRESET, ...}");
-  for (const ConfigNode& child : node.children) manifest.devices[child.key] = device_of(child);
 }
 
 }  // namespace
@@ -133,40 +106,11 @@ Manifest read_import_manifest(const std::string& name_or_path) {
 }
 
 Manifest read_manifest_fields(const ConfigNode& root, const std::vector<std::string_view>& others) {
-  std::vector<std::string_view> keys{"name",   "description", "source", "licence",
-                                     "timing", "how_timed",   "device", "dispatch",
-                                     "dtype",  "devices",     "feed"};
-  keys.insert(keys.end(), others.begin(), others.end());
-  allow_only(root, keys);
-  Manifest manifest;
-  const auto take = [&](std::string_view key, std::string& field, bool required) {
-    const ConfigNode* node = root.find(key);
-    if (node != nullptr) field = text_of(*node);
-    if (node == nullptr && required) fail_at(root, fmt::format("{} is missing", key));
-  };
-  take("name", manifest.name, true);
-  take("description", manifest.description, false);
-  take("source", manifest.source, true);
-  take("licence", manifest.licence, true);
-  take("how_timed", manifest.how_timed, true);
-  take("device", manifest.device, false);
-  if (const ConfigNode* device = root.find("device")) manifest.device = device_of(*device);
-  take("dtype", manifest.defaults_dtype, false);
-  if (!manifest.defaults_dtype.empty() && !ir::parse_dtype(manifest.defaults_dtype)) {
-    fail_at(*root.find("dtype"),
-            fmt::format("got {}, expected an HLO element type such as f32, bf16",
-                        show_text(manifest.defaults_dtype)));
-  }
-  if (const ConfigNode* timing = root.find("timing")) {
-    read_timing(*timing, manifest);
-  } else {
-    fail_at(root, "timing is missing");
-  }
-  if (const ConfigNode* devices = root.find("devices")) read_devices(*devices, manifest);
-  if (const ConfigNode* dispatch = root.find("dispatch")) read_dispatch(*dispatch, manifest);
-  if (const ConfigNode* feed = root.find("feed")) manifest.feed = read_feed(*feed);
-  if (!manifest.dispatch.empty() && manifest.timing == Timing::kDevice) {
-    fail_at(*root.find("dispatch"), "times on the device hold no dispatch; expected timing: host");
+  Manifest manifest = manifest_of(root, fs::path(root.at.file).parent_path().string(), others);
+  if (manifest.how_timed.empty()) fail_at(root, "how_timed is missing");
+  if (const ConfigNode* node = root.find("device")) check_device(*node, manifest.device);
+  if (const ConfigNode* node = root.find("devices")) {
+    for (auto& [cell, device] : manifest.devices) check_device(*node, device);
   }
   return manifest;
 }

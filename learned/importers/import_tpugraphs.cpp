@@ -183,7 +183,8 @@ class Runs {
 
 ImportReport import_tpugraphs(const std::vector<std::string>& files, const std::string& manifest,
                               const ImportOptions& options) {
-  const Manifest fields = read_import_manifest(manifest);
+  Manifest fields = read_import_manifest(manifest);
+  fields.subject = Subject::kGraph;
   SetWriter writer(options.output, options.force);
   writer.begin_rows({"graph", "runtime_ns", "x_normalizer_ns", "x_config"});
   ImportReport report;
@@ -213,7 +214,7 @@ ImportReport import_tpugraphs(const std::vector<std::string>& files, const std::
     }
   }
   if (report.rows == 0) throw Error(files.front() + ": no run has a time; nothing is written");
-  writer.commit(fields, "subject: graph\n");
+  writer.commit(fields);
   report.notes.emplace_back(
       "a set of graphs: for learned models only, analytical ones need kernels (HLO)");
   return report;

@@ -96,11 +96,11 @@ void SetWriter::flush() {
   if (!rows_) cannot_write(target_ + "/measurements.csv");
 }
 
-void SetWriter::commit(const Manifest& manifest, const std::string& more) {
+void SetWriter::commit(const Manifest& manifest) {
   flush();
   rows_.close();
   if (!rows_) cannot_write(target_ + "/measurements.csv");
-  add_file("manifest.yaml", manifest_text(manifest) + more);
+  add_file("manifest.yaml", manifest_text(manifest));
   std::error_code failure, ignored;
   const std::string old = fmt::format("{}.replaced-{}", target_, getpid());
   const bool replaces = fs::exists(target_, ignored) && !fs::is_empty(target_, ignored);

@@ -27,8 +27,7 @@ class SetWriter {
   void add_file(const std::string& name, std::string_view bytes);
   // Opens a file of the set for a stream too large for memory.
   [[nodiscard]] std::ofstream open_file(const std::string& name);
-  // `more`: lines behind the manifest's own.
-  void commit(const Manifest& manifest, const std::string& more = {});
+  void commit(const Manifest& manifest);
 
  private:
   void flush();
