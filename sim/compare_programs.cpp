@@ -20,7 +20,8 @@ struct MeasuredSide {
   std::string set;
   std::size_t side = 0, device = 0;
   MeasuredKernels kernels;
-  std::size_t others = 0, fastest = 0;  // kernels joined by name only, or with the fastest tile
+  // Kernels joined by name only, by equal work under another name, with the fastest tile.
+  std::size_t others = 0, equals = 0, fastest = 0;
 };
 
 // One program on one device.
@@ -107,6 +108,10 @@ void note_join(const MeasuredSide& side, ComparisonBuilder& builder) {
     builder.note(fmt::format("{}: {} joined by name only: the module measured differs in them",
                              side.set, count_of(side.others, "kernel")));
   }
+  if (side.equals > 0) {
+    builder.note(fmt::format("{}: {} with the time of equal work under another name", side.set,
+                             count_of(side.equals, "kernel")));
+  }
   if (side.fastest > 0) {
     builder.note(
         fmt::format("{}: {} with the fastest tile measured: no row has the tile that the "
@@ -122,6 +127,7 @@ void add_measured(const Placed& placed, MeasuredSide& side, ComparisonBuilder& b
     if (!measured || builder.has(placed.rows[i], side.side)) continue;  // the first set counts
     builder.set(placed.rows[i], side.side, {measured->time});
     side.others += measured->same ? 0 : 1;
+    side.equals += measured->own ? 0 : 1;
     side.fastest += measured->is_of_compiler ? 0 : 1;
   }
   if (const auto run = side.kernels.find(placed.program, placed.stem)) {

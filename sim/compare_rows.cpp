@@ -104,13 +104,13 @@ void ComparisonBuilder::note_samples(const learned::SampleSet& samples,
   }
 }
 
-// Programs may share a name: then each gets that of its file.
+// Programs may share a name: then each goes by that of its file.
 void ComparisonBuilder::name_groups() {
   std::map<std::string, int> counts;
   for (const CompareGroup& group : comparison_.groups) ++counts[group.name];
   for (CompareGroup& group : comparison_.groups) {
     if (counts[group.name] < 2) continue;
-    group.name += fmt::format(" ({})", std::filesystem::path(group.file).stem().string());
+    group.name = std::filesystem::path(group.file).stem().string();
   }
 }
 

@@ -83,7 +83,10 @@ std::optional<MeasuredKernel> MeasuredKernels::find(const ir::Kernel& kernel,
   if (const auto same = by_print_.find(ir::fingerprint(kernel)); same != by_print_.end()) {
     const auto named = std::ranges::find_if(
         same->second, [&](std::size_t work) { return samples_.works[work].name == kernel.name(); });
-    return choose(named == same->second.end() ? same->second.front() : *named, tile);
+    const bool own = named != same->second.end();
+    std::optional<MeasuredKernel> result = choose(own ? *named : same->second.front(), tile);
+    result->own = own;
+    return result;
   }
   const auto named = by_name_.find(kernel.name());
   if (named == by_name_.end()) return std::nullopt;

@@ -17,6 +17,7 @@ namespace tilecast::sim {
 
 struct MeasuredKernel {
   Seconds time = {};           // on the device: less a dispatch floor where the row holds one
+  bool own = true;             // false: of equal work under another name
   bool same = true;            // false: another kernel, of the same name in a file of the same name
   std::size_t tiles = 1;       // rows of it
   bool is_of_compiler = true;  // false: the fastest of `tiles`

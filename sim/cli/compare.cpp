@@ -4,9 +4,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "diag/error.h"
+#include "learned/importers/importer.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
@@ -16,8 +20,10 @@
 namespace tilecast::sim::cli {
 namespace {
 
+namespace fs = std::filesystem;
+
 struct Arguments {
-  std::vector<std::string> inputs, measured, models, where;
+  std::vector<std::string> inputs, measured, traces, models, where;
   DeviceOptions devices;
   LoadArguments load;
   OutputOptions output;
@@ -64,10 +70,54 @@ std::vector<CellFilter> cell_filters(const std::vector<std::string>& texts) {
   return filters;
 }
 
+// A folder of its own that is gone in the end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string path = (fs::temp_directory_path() / "tilecast_compare_XXXXXX").string();
+    if (mkdtemp(path.data()) == nullptr) {
+      throw Error(fmt::format("{}: cannot make this folder: {}", path, std::strerror(errno)));
+    }
+    path_ = path;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// The traces as a measurement set of the program; what did not match becomes notes.
+std::string import_traces(const Arguments& arguments, const TemporaryFolder& folder,
+                          std::vector<std::string>& notes) {
+  if (arguments.inputs.size() != 1) {
+    throw UsageError("--trace: times one program; expected one HLO file");
+  }
+  const std::string set = (folder.path() / "trace").string();
+  learned::ImportOptions options;
+  options.output = set;
+  const learned::ImportReport report =
+      learned::import_trace({.traces = arguments.traces,
+                             .module = arguments.inputs.front(),
+                             .manifest = {},
+                             .device = arguments.devices.names.front()},
+                            options);
+  for (const auto& [reason, count] : report.left_out) {
+    notes.push_back(fmt::format("trace: {} left out: {}", count, reason));
+  }
+  for (const std::string& note : report.notes) notes.push_back("trace: " + note);
+  return set;
+}
+
 bool are_sets(const Arguments& arguments) {
   const auto is_folder = [](const std::string& path) {
     std::error_code ignored;
-    return std::filesystem::is_directory(path, ignored);
+    return fs::is_directory(path, ignored);
   };
   const auto folders = std::ranges::count_if(arguments.inputs, is_folder);
   if (folders == 0 && !arguments.where.empty()) {
@@ -79,9 +129,10 @@ bool are_sets(const Arguments& arguments) {
         "got programs and folders of measurements, expected one kind; --measured SET joins "
         "programs with measurements");
   }
-  if (!arguments.measured.empty()) {
+  if (!arguments.measured.empty() || !arguments.traces.empty()) {
     throw UsageError(
-        "--measured: the rows are a set of measurements already; expected programs (HLO files)");
+        "--measured, --trace: the rows are a set of measurements already; expected programs (HLO "
+        "files)");
   }
   return true;
 }
@@ -99,8 +150,14 @@ Comparison make_comparison(const Arguments& arguments) {
   setup.jobs = arguments.jobs;
   Progress progress("compared", arguments.inputs.size() * setup.columns.size());
   setup.step = [&progress] { progress.step(); };
+  std::vector<std::string> measured = arguments.measured, notes;
+  std::optional<TemporaryFolder> folder;
+  if (!arguments.traces.empty()) {
+    measured.push_back(import_traces(arguments, folder.emplace(), notes));
+  }
   Comparison inputs = sets ? compare_sets(arguments.inputs, setup)
-                           : compare_programs(arguments.inputs, arguments.measured, setup);
+                           : compare_programs(arguments.inputs, measured, setup);
+  inputs.notes.insert(inputs.notes.end(), notes.begin(), notes.end());
   for (const ir::Note& note : override_notes(arguments.devices)) inputs.notes.push_back(note.what);
   return compare(std::move(inputs), arguments.compare);
 }
@@ -126,6 +183,10 @@ void add_options(CLI::App& verb, Arguments& arguments) {
   verb.add_option("--measured", arguments.measured,
                   "folder of measurements that times kernels of the programs; repeat it")
       ->type_name("SET")
+      ->allow_extra_args(false);
+  verb.add_option("--trace", arguments.traces,
+                  "profile of the program on the first device (Chrome / Perfetto JSON or .gz)")
+      ->type_name("FILE")
       ->allow_extra_args(false);
   verb.add_option("--reference", arguments.compare.reference,
                   "side that the others are held against; without it: measured, else the first")
@@ -160,6 +221,7 @@ void add_compare(CLI::App& app) {
       "microseconds are lost to the reference; a model says which bound it blames.\n"
       "Examples:\n"
       "  tilecast compare --device DEVICE model.hlo\n"
+      "  tilecast compare -d DEVICE model.hlo --trace profile.json.gz\n"
       "  tilecast compare -d DEVICE model.hlo --measured sets/profile   (tilecast import trace)\n"
       "  tilecast compare -d DEVICE -d calibrated.yaml sets/tiles --where split=test\n"
       "  tilecast compare -d DEVICE --model analytical --model roofline model.hlo "

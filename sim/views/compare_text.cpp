@@ -37,7 +37,9 @@ std::string header(const Comparison& c, std::size_t top) {
     const CompareGroup& group = c.groups[i];
     out += fmt::format("rows    {}: {} of {}\n", group.name, group.rows, group.file);
   }
-  if (top < c.groups.size()) out += fmt::format("rows    ... {} in all\n", c.rows.size());
+  if (top < c.groups.size()) {
+    out += fmt::format("rows    ... {} more of {} in all\n", c.groups.size() - top, c.rows.size());
+  }
   for (std::size_t i = 0; i < c.sides.size(); ++i) {
     out += fmt::format("side    {}: {}{}\n", c.sides[i].name, describe(c.sides[i]),
                        i == c.reference ? "  (the reference)" : "");
@@ -166,8 +168,8 @@ class RowsTable {
  private:
   [[nodiscard]] std::vector<Column> columns() const {
     std::vector<Column> columns;
-    if (groups_) columns.push_back({"in", Align::kLeft, 24});
-    columns.push_back({"kernel"});
+    if (groups_) columns.push_back({"in", Align::kLeft, 40});
+    columns.push_back({"kernel", Align::kLeft, 72});
     columns.push_back({"class", Align::kLeft, 24});
     if (launches_) columns.push_back({"launches", Align::kRight});
     if (tiles_) columns.push_back({"tile", Align::kLeft, 40});

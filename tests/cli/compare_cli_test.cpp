@@ -178,6 +178,23 @@ TEST_F(CompareCommand, TakesTheTileTheCompilerChoseElseTheFastest) {
   EXPECT_THAT(document["notes"].dump(), HasSubstr("1 kernel with the fastest tile measured"));
 }
 
+TEST_F(CompareCommand, JoinsATraceOfTheProgram) {
+  write("trace.json", R"({"traceEvents": [
+    {"ph": "X", "pid": 1, "tid": 1, "ts": 0, "dur": 30, "name": "copy.1"},
+    {"ph": "X", "pid": 1, "tid": 1, "ts": 40, "dur": 50, "name": "copy.1"},
+    {"ph": "X", "pid": 1, "tid": 1, "ts": 100, "dur": 60, "name": "add.3"},
+    {"ph": "X", "pid": 1, "tid": 1, "ts": 170, "dur": 7, "name": "stray.9"}]})");
+  const Json document = run_json("-d tpu_v3 --trace trace.json small.hlo");
+  EXPECT_EQ(document["reference"], "measured");
+  EXPECT_DOUBLE_EQ(time_of(row_of(document, "copy.1"), "measured"), 40e-6);  // mean of both
+  EXPECT_DOUBLE_EQ(time_of(row_of(document, "add.3"), "measured"), 60e-6);
+  EXPECT_DOUBLE_EQ(time_of(row_of(document, "copy.2"), "measured"), 40e-6);  // equal to copy.1
+  EXPECT_THAT(document["notes"].dump(), HasSubstr("1 kernel with the time of equal work"));
+  EXPECT_THAT(document["notes"].dump(), HasSubstr("stray.9"));
+  expect_failure("-d tpu_v3 small.hlo small.hlo --trace trace.json", 2, "expected one HLO file");
+  expect_failure("-d tpu_v3 small.hlo --trace missing.json", 1, "missing.json");
+}
+
 TEST_F(CompareCommand, ComparesDevicesAndModels) {
   const Json devices = run_json("-d tpu_v3 -d fitted.yaml small.hlo");
   EXPECT_EQ(devices["sides"][0]["name"], "tpu_v3");
