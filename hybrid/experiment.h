@@ -15,6 +15,7 @@
 //   score: [{class: [softmax], kernel: ["fusion.*"]}]     rows that may be scored; without: all
 //   columns: [roofline, analytical, calibrated]
 //   by: [class]                               strata besides all: set, class, kernel
+//   by_kernel: ["tiles: *"]                   of the kernels' strata, those to show
 //   metrics: [mape, p90_ape]                  learned/evaluation.h
 //   bars: [{metric: mape, column: calibrated, stratum: class matmul, at_most: 6 %}]
 //
@@ -99,6 +100,7 @@ struct Experiment {
   std::vector<Selector> fit = {}, score = {};
   std::vector<std::string> columns = {};
   std::vector<learned::Breakdown> by = {};
+  std::vector<std::string> kernels_shown = {};  // patterns; empty: all, where `by` has them
   std::vector<learned::Metric> metrics = {};
   std::vector<Bar> bars = {};
 };

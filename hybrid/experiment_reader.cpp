@@ -279,6 +279,12 @@ void read_table(const ConfigNode& root, Experiment& experiment) {
     constexpr Breakdown kBy[] = {Breakdown::kSet, Breakdown::kOpClass, Breakdown::kKernel};
     for (const ConfigNode& entry : list(*by)) experiment.by.push_back(enumerator(entry, kBy));
   }
+  if (root.find("by_kernel")) {
+    experiment.kernels_shown = optional_texts(root, "by_kernel");
+    if (std::ranges::find(experiment.by, Breakdown::kKernel) == experiment.by.end()) {
+      experiment.by.push_back(Breakdown::kKernel);
+    }
+  }
   for (const ConfigNode& entry : list(required(root, "metrics"))) {
     experiment.metrics.push_back(metric_of(entry));
   }
@@ -324,7 +330,7 @@ Experiment parse_experiment(const std::string& content, const std::string& file)
   ConfigNode root = hwdesc::read_config(content, file);
   if (root.at.file.empty()) root.at = {file, 1, 1};
   allow_only(root, {"format", "name", "claim", "notes", "device", "data", "split", "fit", "score",
-                    "columns", "by", "metrics", "bars"});
+                    "columns", "by", "by_kernel", "metrics", "bars"});
   const ConfigNode& format = required(root, "format");
   if (text_of(format) != kFormat) {
     fail_at(format, fmt::format("got {}, expected {}", hwdesc::show_text(format.scalar), kFormat));

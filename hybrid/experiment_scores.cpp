@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "diag/error.h"
+#include "learned/importers/column_mapping.h"
 
 namespace tilecast::hybrid {
 namespace {
@@ -26,9 +27,15 @@ double badness(Metric metric, double value) {
   return more_is_better(metric) ? -value : value;
 }
 
-bool is_shown(const Experiment& experiment, Breakdown breakdown) {
-  return breakdown == Breakdown::kAll ||
-         std::ranges::find(experiment.by, breakdown) != experiment.by.end();
+bool is_shown(const Experiment& experiment, const learned::Stratum& stratum) {
+  if (stratum.breakdown == Breakdown::kAll) return true;
+  const std::vector<std::string>& kernels = experiment.kernels_shown;
+  if (stratum.breakdown == Breakdown::kKernel && !kernels.empty()) {
+    return std::ranges::any_of(kernels, [&](const std::string& pattern) {
+      return learned::fits_pattern(pattern, stratum.name);
+    });
+  }
+  return std::ranges::find(experiment.by, stratum.breakdown) != experiment.by.end();
 }
 
 // The stratum of `result` that is `stratum`; made when new.
@@ -119,7 +126,7 @@ std::vector<ResultStratum> score_strata(const Experiment& experiment,
   std::vector<std::vector<std::vector<std::size_t>>> counts;
   for (const learned::ScoreSheet& sheet : sheets) {
     for (const learned::Stratum& stratum : learned::evaluate(sheet, options).strata) {
-      if (!is_shown(experiment, stratum.breakdown)) continue;
+      if (!is_shown(experiment, stratum)) continue;
       ResultStratum& into = find_or_add(result, stratum, sheet.columns.size());
       counts.resize(result.size(),
                     std::vector<std::vector<std::size_t>>(
@@ -144,6 +151,11 @@ std::vector<BarResult> check_bars(const Experiment& experiment,
     if (results.size() > before) continue;
     std::vector<std::string> titles;
     for (const ResultStratum& stratum : strata) titles.push_back(stratum.title());
+    constexpr std::size_t kMostShown = 20;
+    if (titles.size() > kMostShown) {
+      titles.resize(kMostShown);
+      titles.emplace_back("...");
+    }
     throw Error(fmt::format("{}: bars: no stratum is called '{}'; there are: {}", experiment.file,
                             bar.stratum, fmt::join(titles, ", ")));
   }

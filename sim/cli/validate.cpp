@@ -72,34 +72,52 @@ void write_results(const Arguments& arguments, std::span<const hybrid::Experimen
   write(arguments.output, text);
 }
 
+struct Run {
+  std::vector<hybrid::ExperimentResult> results;
+  std::vector<views::SkippedExperiment> skipped, failed;
+};
+
+Run run_all(const Arguments& arguments, std::span<const hybrid::Experiment> experiments) {
+  Run run;
+  hybrid::ExperimentData data(data_folder(arguments, experiments.front().file));
+  Progress progress("validate: experiments", experiments.size());
+  for (const hybrid::Experiment& experiment : experiments) {
+    if (const auto missing = data.missing(experiment)) {
+      run.skipped.push_back({experiment.name, *missing + " is not there"});
+    } else {
+      try {
+        run.results.push_back(hybrid::run_experiment(experiment, data, {.jobs = arguments.jobs}));
+      } catch (const Error& error) {
+        run.failed.push_back({experiment.name, error.what()});
+      }
+    }
+    progress.step();
+  }
+  return run;
+}
+
 void run(const Arguments& arguments) {
   std::vector<hybrid::Experiment> experiments;
   for (const std::string& file : files_of(arguments)) {
     experiments.push_back(hybrid::read_experiment(file));
   }
-  std::vector<hybrid::ExperimentResult> results;
-  std::vector<views::SkippedExperiment> skipped;
-  hybrid::ExperimentData data(data_folder(arguments, experiments.front().file));
-  {
-    Progress progress("validate: experiments", experiments.size());
-    for (const hybrid::Experiment& experiment : experiments) {
-      if (const auto missing = data.missing(experiment)) {
-        skipped.push_back({experiment.name, *missing + " is not there"});
-      } else {
-        results.push_back(hybrid::run_experiment(experiment, data, {.jobs = arguments.jobs}));
-      }
-      progress.step();
-    }
-  }
-  for (const views::SkippedExperiment& one : skipped) {
+  const Run done = run_all(arguments, experiments);
+  for (const views::SkippedExperiment& one : done.skipped) {
     fmt::print(stderr, "skipped: {}: {}\n", one.name, one.why);
   }
-  if (results.empty()) {
+  if (!done.results.empty()) write_results(arguments, done.results, done.skipped);
+  for (const views::SkippedExperiment& one : done.failed) {
+    fmt::print(stderr, "failed: {}: {}\n", one.name, one.why);
+  }
+  if (!done.failed.empty()) {
+    throw Error(fmt::format("validate: {} of {} experiments failed", done.failed.size(),
+                            experiments.size()));
+  }
+  if (done.results.empty()) {
     throw Error(
         "validate: nothing ran; name the folder of third-party data with --data or "
         "$TILECAST_SHARED");
   }
-  write_results(arguments, results, skipped);
 }
 
 }  // namespace
