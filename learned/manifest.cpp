@@ -75,11 +75,7 @@ std::string device_of(const ConfigNode& node, const fs::path& folder) {
 void read_devices(const ConfigNode& root, const fs::path& folder, Manifest& manifest) {
   if (const ConfigNode* node = root.find("device")) manifest.device = device_of(*node, folder);
   const ConfigNode* devices = root.find("devices");
-  if (!devices) {
-    if (manifest.device.empty())
-      fail(root, "device", "the key is missing; expected device or devices");
-    return;
-  }
+  if (!devices) return;
   if (!devices->is_mapping() || devices->children.empty()) {
     fail(*devices, "devices", "expected a mapping of values of the column device to presets");
   }
@@ -212,7 +208,11 @@ Manifest read_manifest(const std::string& text, const std::string& file) {
            kFormat);
     }
   }
-  return manifest_of(root, fs::path(file).parent_path().string(), kOwn);
+  Manifest manifest = manifest_of(root, fs::path(file).parent_path().string(), kOwn);
+  if (manifest.device.empty() && manifest.devices.empty()) {
+    fail(root, "device", "the key is missing; expected device or devices");
+  }
+  return manifest;
 }
 
 std::string manifest_text(const Manifest& manifest) {

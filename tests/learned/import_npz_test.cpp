@@ -101,7 +101,7 @@ TEST_F(Npz, AGraphWithLayoutsBecomesTables) {
   EXPECT_EQ(text("out/graphs/g.nodes.csv"),  // node_feat was column by column
             "node,opcode,config_node,feature_0,feature_1\n0,63,1,1,10\n1,2,,2,20\n2,63,0,3,30.5\n");
   EXPECT_EQ(text("out/graphs/g.edges.csv"), "edge_index_0,edge_index_1\n1,0\n2,1\n");
-  EXPECT_THAT(text("out/manifest.yaml"), HasSubstr("subject: graph"));
+  EXPECT_THAT(text("out/manifest.yaml"), HasSubstr("subject: \"graph\""));
 }
 
 TEST_F(Npz, AGraphWithTilesKeepsItsNormalizers) {

@@ -165,7 +165,7 @@ TEST_F(Import, WrongMappingsAreRefusedWithPlaceAndHint) {
   EXPECT_THAT(with("      runtime: {column: t, unit: GB}\n"), HasSubstr("a unit of time"));
   EXPECT_THAT(with("      runtime: {work: 1, per: t, unit: ms}\n"), HasSubstr("a rate"));
   EXPECT_THAT(message("dispatch: {add: 1 us}\ntables:\n  - columns: {}\n", "m\n"),
-              HasSubstr("hold no dispatch"));
+              HasSubstr("expected timing: host, or no dispatch"));
   EXPECT_THAT(
       message("tables:\n  - files: other*.csv\n    columns:\n      op: {constant: add}\n" + runtime,
               "m,t\n1,2\n"),
