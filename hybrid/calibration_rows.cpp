@@ -1,9 +1,15 @@
 #include "hybrid/calibration_rows.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
 namespace tilecast::hybrid {
+namespace {
+
+constexpr double kUnknownTile = 0.25;  // twice the standard deviation
+
+}  // namespace
 
 CalibrationRows::CalibrationRows(std::span<const learned::SampleSet> sets,
                                  const analytical::CostModel& model, const hwdesc::Device& device,
@@ -27,7 +33,14 @@ CalibrationRows::CalibrationRows(std::span<const learned::SampleSet> sets,
       rows_of_kernel[work.fingerprint] += 1;
     }
   }
-  for (CalibrationRow& row : rows_) row.weight = 1 / std::sqrt(rows_of_kernel.at(row.kernel));
+  const auto names_tile = [&](const CalibrationRow& row) {
+    return !(sample(row).tile == analytical::TileConfig{});
+  };
+  const bool any_tile = std::ranges::any_of(rows_, names_tile);
+  for (CalibrationRow& row : rows_) {
+    row.weight = 1 / std::sqrt(rows_of_kernel.at(row.kernel));
+    if (any_tile && !names_tile(row)) row.weight *= kUnknownTile;
+  }
 }
 
 const learned::Sample& CalibrationRows::sample(const CalibrationRow& row) const {

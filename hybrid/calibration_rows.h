@@ -19,6 +19,8 @@ struct CalibrationRow {
   std::string op_class;
   double measured_s = 0;
   // Rows of one kernel share the model's error for that kernel, so n of them weigh like sqrt(n).
+  // Beside rows that name the tile that ran, those that do not count with twice their deviation:
+  // the model compares them with the best tile, which the system measured may not have chosen.
   double weight = 1;
 };
 
