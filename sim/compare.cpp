@@ -42,6 +42,21 @@ std::size_t choose_reference(const Comparison& c, const std::string& wanted) {
   return 0;
 }
 
+bool share_rows(const Comparison& c, std::size_t a, std::size_t b) {
+  return std::ranges::any_of(c.rows,
+                             [&](const CompareRow& row) { return row.cells[a] && row.cells[b]; });
+}
+
+// By side; the main reference is its own.
+std::vector<std::size_t> choose_references(const Comparison& c, const std::string& wanted) {
+  std::vector<std::size_t> references(c.sides.size(), c.reference);
+  for (std::size_t side = 0; wanted.empty() && side < c.sides.size(); ++side) {
+    const std::optional<std::size_t> own = c.sides[side].own;
+    if (own && side != c.reference && share_rows(c, side, *own)) references[side] = *own;
+  }
+  return references;
+}
+
 // The side asked for, then the others in their order.
 std::vector<std::size_t> sort_order(const Comparison& c, const std::string& wanted) {
   std::vector<std::size_t> order;
@@ -95,7 +110,7 @@ void add(const Comparison& c, const CompareRow& row, std::size_t side, SideTotal
   if (!difference) return;
   ++total.shared;
   total.shared_time += time;
-  total.reference += row.cells[c.reference]->time * row.launches;
+  total.reference += row.cells[c.references[side]]->time * row.launches;
   total.lost += Seconds{std::abs(difference->value)};
 }
 
@@ -126,7 +141,7 @@ std::vector<BoundTotal> blamed_by(const Comparison& c, std::size_t side) {
     BoundTotal& total = bounds[static_cast<std::size_t>(*row.cells[side]->bound)];
     ++total.rows;
     total.time += row.cells[side]->time * row.launches;
-    total.reference += row.cells[c.reference]->time * row.launches;
+    total.reference += row.cells[c.references[side]]->time * row.launches;
     total.lost += Seconds{std::abs(difference->value)};
   }
   for (std::size_t i = 0; i < bounds.size(); ++i) {
@@ -164,6 +179,7 @@ Comparison compare(Comparison inputs, const CompareOptions& options) {
   Comparison c = std::move(inputs);
   check(c);
   c.reference = choose_reference(c, options.reference);
+  c.references = choose_references(c, options.reference);
   const std::vector<std::size_t> order = sort_order(c, options.sort);
   c.sorted_by = order.empty() ? c.reference : order.front();
   sort_rows(c, order);
@@ -183,7 +199,7 @@ Comparison compare(Comparison inputs, const CompareOptions& options) {
 
 std::optional<Seconds> lost(const Comparison& comparison, const CompareRow& row, std::size_t side) {
   const auto& cell = row.cells[side];
-  const auto& reference = row.cells[comparison.reference];
+  const auto& reference = row.cells[comparison.references[side]];
   if (!cell || !reference) return std::nullopt;
   return (cell->time - reference->time) * row.launches;
 }
@@ -191,7 +207,7 @@ std::optional<Seconds> lost(const Comparison& comparison, const CompareRow& row,
 std::optional<double> relative(const Comparison& comparison, const CompareRow& row,
                                std::size_t side) {
   const auto& cell = row.cells[side];
-  const auto& reference = row.cells[comparison.reference];
+  const auto& reference = row.cells[comparison.references[side]];
   if (!cell || !reference || !(reference->time.value > 0)) return std::nullopt;
   return cell->time / reference->time - 1;
 }

@@ -23,6 +23,7 @@ struct CompareSide {
   std::string name;  // unique: what --reference and --sort call it
   Kind kind = Kind::kModel;
   std::string model = {}, device = {};  // model: empty unless kModel
+  std::optional<std::size_t> own = {};  // the side that was measured on this model's machine
 };
 [[nodiscard]] std::string_view name(CompareSide::Kind kind);  // "model", "compiler", "measured"
 
@@ -43,7 +44,7 @@ struct CompareRow {
 struct SideTotal {
   std::size_t rows = 0;              // that it has a time for
   Seconds time;                      // of those
-  std::size_t shared = 0;            // rows that the reference has, too
+  std::size_t shared = 0;            // rows that its reference has, too
   Seconds shared_time, reference;    // of those, by this side and by the reference
   Seconds lost;                      // sum of |this side - reference|
   std::optional<double> median_ape;  // of shared rows: |this side / reference - 1|
@@ -79,25 +80,28 @@ struct Comparison {
   std::vector<std::string> notes;
   // Filled by compare():
   std::size_t reference = 0;                    // into sides
+  std::vector<std::size_t> references;          // by side: what it is held against
   std::size_t sorted_by = 0;                    // into sides
   std::vector<SideTotal> totals;                // by side, all groups together
   std::vector<std::vector<BoundTotal>> blamed;  // by side; most lost first; models only
 };
 
 struct CompareOptions {
-  std::string reference;  // side; "": the first measured one that shares a row with another side,
-                          // else the first side
-  std::string sort;       // side whose loss orders the rows; "": the first besides the reference
+  // A side that all others are held against. "": models are held against what was measured on
+  // their machine, and all else against the first measured side that shares a row with another
+  // one; where nothing is measured, against the first side.
+  std::string reference;
+  std::string sort;  // side whose loss orders the rows; "": the first besides the reference
 };
 
 // Chooses the reference, adds totals, orders the rows: by |lost| of the side asked for, where it
 // has no time by that of the next one that has. UsageError for a side that is not there.
 [[nodiscard]] Comparison compare(Comparison inputs, const CompareOptions& options = {});
 
-// (side - reference) x launches; nullopt where one of them is missing.
+// (side - its reference) x launches; nullopt where one of them is missing.
 [[nodiscard]] std::optional<Seconds> lost(const Comparison& comparison, const CompareRow& row,
                                           std::size_t side);
-// side / reference - 1; nullopt also where the reference is 0.
+// side / its reference - 1; nullopt also where the reference is 0.
 [[nodiscard]] std::optional<double> relative(const Comparison& comparison, const CompareRow& row,
                                              std::size_t side);
 

@@ -43,11 +43,17 @@ void add_measured_sides(const std::string& path, const CompareSetup& setup,
         set, device, {.check_physics = setup.check_physics, .jobs = setup.jobs});
     builder.note_samples(samples, device);
     if (samples.samples.empty()) continue;
+    if (std::ranges::any_of(samples.samples, &learned::Sample::holds_dispatch)) {
+      builder.note(
+          fmt::format("{}: times hold the host's dispatch, unmeasured; a dispatch floor "
+                      "is taken off them",
+                      samples.name));
+    }
     const std::string on = samples.measured_on;
+    const std::size_t measured = builder.measured(on, d);
     if (std::ranges::find(seen, on) != seen.end()) continue;
     seen.push_back(on);
-    sides.push_back(
-        {samples.name, builder.measured(on), d, MeasuredKernels(set, std::move(samples), device)});
+    sides.push_back({samples.name, measured, d, MeasuredKernels(set, std::move(samples), device)});
     if (const std::size_t n = sides.back().kernels.all_dispatch(); n > 0) {
       builder.note(fmt::format("{}: {} left out: shorter than the dispatch they hold",
                                sides.back().set, count_of(n, "row")));

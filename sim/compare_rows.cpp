@@ -25,7 +25,7 @@ void put(std::vector<std::optional<T>>& list, std::size_t at, T value) {
 
 }  // namespace
 
-ComparisonBuilder::ComparisonBuilder(const CompareSetup& setup) {
+ComparisonBuilder::ComparisonBuilder(const CompareSetup& setup) : setup_(&setup) {
   TC_CHECK(!setup.columns.empty(), "a comparison has a model");
   for (const ModelColumn& column : setup.columns) {
     comparison_.sides.push_back({.name = column.name,
@@ -72,14 +72,17 @@ std::size_t ComparisonBuilder::compiler() {
   return at;
 }
 
-std::size_t ComparisonBuilder::measured(const std::string& device) {
+std::size_t ComparisonBuilder::measured(const std::string& name, std::size_t device) {
   std::vector<CompareSide>& sides = comparison_.sides;
   const auto found = std::ranges::find_if(sides, [&](const CompareSide& side) {
-    return side.kind == Kind::kMeasured && side.device == device;
+    return side.kind == Kind::kMeasured && side.device == name;
   });
   const auto at = static_cast<std::size_t>(found - sides.begin());
   if (found == sides.end()) {
-    sides.push_back({.name = "measured", .kind = Kind::kMeasured, .device = device});
+    sides.push_back({.name = "measured", .kind = Kind::kMeasured, .device = name});
+  }
+  for (std::size_t column = 0; column < setup_->columns.size(); ++column) {
+    if (setup_->columns[column].device == device) sides[column].own = at;
   }
   return at;
 }
@@ -159,6 +162,11 @@ Comparison ComparisonBuilder::finish() {
     std::string why = "nothing to compare: no side has a time for any row";
     for (const std::string& note : comparison_.notes) why += "; " + note;
     throw Error(why);
+  }
+  if (comparison_.sides.size() == 1) {
+    note(
+        "one side only: another --device, --model, --measured or --trace gives one to hold it "
+        "against");
   }
   name_groups();
   name_sides();

@@ -23,7 +23,8 @@ class ComparisonBuilder {
   void set_whole(std::size_t group, std::size_t side, Seconds time);
   // Sides besides the models', made at first use.
   std::size_t compiler();
-  std::size_t measured(const std::string& device);
+  // `name`: what a set calls device `device` of the setup; its models are held against this side.
+  std::size_t measured(const std::string& name, std::size_t device);
   // What of a set is left out on a device, or is about another one.
   void note_samples(const learned::SampleSet& samples, const hwdesc::Device& device);
   void note(std::string what);                     // once, however often it is said
@@ -39,6 +40,7 @@ class ComparisonBuilder {
   void name_sides();
   void note_gaps();
 
+  const CompareSetup* setup_;
   Comparison comparison_;
   bool reads_modules_ = false;
   std::unordered_map<std::string, std::size_t> row_of_;

@@ -56,8 +56,8 @@ std::optional<Seconds> compiler_estimate(const SampleSet& samples, const Sample&
 }
 
 void add_measured(const SampleSet& samples, const std::vector<std::size_t>& rows,
-                  ComparisonBuilder& builder) {
-  const std::size_t side = builder.measured(samples.measured_on);
+                  std::size_t device, ComparisonBuilder& builder) {
+  const std::size_t side = builder.measured(samples.measured_on, device);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     builder.set(rows[i], side, {samples.samples[i].measured});
   }
@@ -128,7 +128,7 @@ void add_set(const learned::MeasurementSet& set, std::size_t group, const Compar
       if (setup.step) setup.step();
     }
     if (d == 0) add_compiler(samples, rows, device, builder);
-    if (!samples.samples.empty()) add_measured(samples, rows, builder);
+    if (!samples.samples.empty()) add_measured(samples, rows, d, builder);
   }
 }
 

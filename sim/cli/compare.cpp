@@ -189,7 +189,8 @@ void add_options(CLI::App& verb, Arguments& arguments) {
       ->type_name("FILE")
       ->allow_extra_args(false);
   verb.add_option("--reference", arguments.compare.reference,
-                  "side that the others are held against; without it: measured, else the first")
+                  "side that the others are held against; without it: what their machine measured, "
+                  "else the first")
       ->type_name("SIDE");
   verb.add_option("--sort", arguments.compare.sort,
                   "side whose loss orders the rows; without it: the first besides the reference")
@@ -202,6 +203,7 @@ void add_options(CLI::App& verb, Arguments& arguments) {
   add_output_options(verb, arguments.output, {"table", "json", "csv"});
   verb.add_option("--top", arguments.top, "rows in the table, by microseconds lost")
       ->type_name("N")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   verb.add_flag("--all", arguments.all, "all rows in the table");
   add_jobs_option(verb, arguments.jobs);

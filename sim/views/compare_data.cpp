@@ -102,20 +102,20 @@ Json blamed_json(const Comparison& c) {
 
 std::string compare_csv(const Comparison& c) {
   std::string out = learned::csv_line({"group", "name", "class", "tile", "launches", "line", "side",
-                                       "kind", "device", "time_s", "total_s", "bound",
+                                       "kind", "device", "time_s", "total_s", "bound", "reference",
                                        "reference_s", "lost_s", "relative"});
   for (const CompareRow& row : c.rows) {
-    const auto& reference = row.cells[c.reference];
     for (std::size_t i = 0; i < c.sides.size(); ++i) {
       if (!row.cells[i]) continue;
+      const auto& reference = row.cells[c.references[i]];
       const CompareCell& cell = *row.cells[i];
-      out +=
-          learned::csv_line({c.groups[row.group].name, row.name, row.op_class, row.tile,
-                             number(row.launches), row.line > 0 ? std::to_string(row.line) : "",
-                             c.sides[i].name, std::string(name(c.sides[i].kind)), c.sides[i].device,
-                             number(cell.time.value), number((cell.time * row.launches).value),
-                             bound_name(cell), reference ? number(reference->time.value) : "",
-                             number(seconds(lost(c, row, i))), number(relative(c, row, i))});
+      out += learned::csv_line(
+          {c.groups[row.group].name, row.name, row.op_class, row.tile, number(row.launches),
+           row.line > 0 ? std::to_string(row.line) : "", c.sides[i].name,
+           std::string(name(c.sides[i].kind)), c.sides[i].device, number(cell.time.value),
+           number((cell.time * row.launches).value), bound_name(cell),
+           c.sides[c.references[i]].name, reference ? number(reference->time.value) : "",
+           number(seconds(lost(c, row, i))), number(relative(c, row, i))});
     }
   }
   return out;
@@ -123,11 +123,12 @@ std::string compare_csv(const Comparison& c) {
 
 std::string compare_json(const Comparison& c) {
   Json document = {{"schema", "tilecast.compare/1"}, {"sides", Json::array()}};
-  for (const CompareSide& side : c.sides) {
-    document["sides"].push_back({{"name", side.name},
-                                 {"kind", name(side.kind)},
-                                 {"model", side.model},
-                                 {"device", side.device}});
+  for (std::size_t i = 0; i < c.sides.size(); ++i) {
+    document["sides"].push_back({{"name", c.sides[i].name},
+                                 {"kind", name(c.sides[i].kind)},
+                                 {"model", c.sides[i].model},
+                                 {"device", c.sides[i].device},
+                                 {"against", c.sides[c.references[i]].name}});
   }
   document["reference"] = c.sides[c.reference].name;
   document["sorted_by"] = c.sides[c.sorted_by].name;

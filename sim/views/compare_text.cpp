@@ -42,7 +42,10 @@ std::string header(const Comparison& c, std::size_t top) {
   }
   for (std::size_t i = 0; i < c.sides.size(); ++i) {
     out += fmt::format("side    {}: {}{}\n", c.sides[i].name, describe(c.sides[i]),
-                       i == c.reference ? "  (the reference)" : "");
+                       i == c.reference ? "  (the reference)"
+                       : c.references[i] == c.reference
+                           ? ""
+                           : fmt::format("  (against {})", c.sides[c.references[i]].name));
   }
   return out;
 }
@@ -107,7 +110,8 @@ std::string whole_runs(const Comparison& c) {
       out += fmt::format("run     {}: {} us as a whole ({})", group.name,
                          microseconds(group.whole[i]->value), c.sides[i].name);
       for (std::size_t side = 0; side < c.sides.size(); ++side) {
-        if (group.totals[side].rows < group.rows || side == i) continue;
+        const bool is_its = c.sides[side].own.value_or(i) == i;
+        if (group.totals[side].rows < group.rows || side == i || !is_its) continue;
         out += fmt::format(", {} {} %", c.sides[side].name,
                            signed_percent(group.totals[side].time / *group.whole[i] - 1));
       }
@@ -149,9 +153,14 @@ class RowsTable {
               any([&](const CompareRow& row) { return row.name != c.groups[row.group].name; });
     launches_ = any([](const CompareRow& row) { return row.launches != 1; });
     tiles_ = any([](const CompareRow& row) { return !row.tile.empty(); });
-    order_.push_back(c.reference);
+    const auto show = [&](std::size_t side) {
+      if (std::ranges::find(order_, side) == order_.end()) order_.push_back(side);
+    };
+    show(c.reference);
     for (std::size_t i = 0; i < c.sides.size(); ++i) {
-      if (i != c.reference && c.totals[i].rows > 0) order_.push_back(i);
+      if (c.totals[i].rows == 0) continue;
+      show(c.references[i]);
+      show(i);
     }
     for (std::size_t i = 0; i < c.sides.size(); ++i) {
       bounds_.push_back(
@@ -211,7 +220,7 @@ class RowsTable {
 
   const Comparison& c_;
   bool groups_ = false, launches_ = false, tiles_ = false;
-  std::vector<std::size_t> order_;  // sides shown, the reference first
+  std::vector<std::size_t> order_;  // sides shown, references before those held against them
   std::vector<bool> bounds_;        // by side
 };
 

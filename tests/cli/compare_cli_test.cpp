@@ -62,6 +62,8 @@ class CompareCommand : public ::testing::Test {
   }
   ~CompareCommand() override { fs::remove_all(folder_); }
 
+  const fs::path& folder() const { return folder_; }
+
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ / name, std::ios::binary) << text;
   }
@@ -208,6 +210,32 @@ TEST_F(CompareCommand, ComparesDevicesAndModels) {
   EXPECT_EQ(both["sides"][2]["name"], "analytical tpu_v3 #2");
 }
 
+TEST_F(CompareCommand, TakesTheDispatchOffHostTimesOfKernels) {
+  write("set/manifest.yaml",
+        "format: tilecast.measurements/1\nname: profile\nsource: nobody\nlicence: none\n"
+        "timing: host\ndevice: tpu_v3\ndispatch:\n  copy: 10 us\n  add: 61 us\n  matmul: 10 us\n");
+  const Json document = run_json("-d tpu_v3 small.hlo --measured set");
+  EXPECT_NEAR(time_of(row_of(document, "copy.2"), "measured"), 30e-6, 1e-15);
+  EXPECT_EQ(time_of(row_of(document, "add.3"), "measured"), -1);  // 60 us, shorter than it
+  EXPECT_THAT(document["notes"].dump(), HasSubstr("1 row left out: shorter than the dispatch"));
+}
+
+TEST_F(CompareCommand, FindsTheErrorsThatEvaluateFinds) {
+  const Json document = run_json("-d tpu_v3 set");
+  const std::string evaluate = "cd '" + folder().string() +
+                               "' && '" TILECAST_BINARY
+                               "' evaluate -d tpu_v3 --model analytical set --draws 1 -f json "
+                               "-o evaluated.json";
+  ASSERT_EQ(std::system(evaluate.c_str()), 0);
+  const Json evaluated = Json::parse(read("evaluated.json"));
+  for (const Json& score : evaluated["scores"]) {
+    if (score["by"] != "all" || score["metric"] != "median_ape") continue;
+    EXPECT_NEAR(score["value"], total_of(document, "analytical")["median_ape"], 1e-12);
+    return;
+  }
+  ADD_FAILURE() << evaluated["scores"].dump();
+}
+
 TEST_F(CompareCommand, ComparesRowsOfMeasurements) {
   const Json document = run_json("-d tpu_v3 -d fitted.yaml set");
   EXPECT_EQ(document["rows"].size(), 5U);
@@ -244,6 +272,7 @@ TEST_F(CompareCommand, RefusesWhatItCannotCompare) {
   expect_failure("-d tpu_v3 set --where x_run=z", 1, "nothing to compare");
   expect_failure("-d tpu_v3 set set", 1, "the same data as a set before it");
   expect_failure("-d tpu_v3 small.hlo --reference me", 2, "--reference: got 'me', expected one of");
+  expect_failure("-d tpu_v3 small.hlo --top -1", 2, "--top");
   expect_failure("-d tpu_v3 missing.hlo", 1, "missing.hlo");
 }
 

@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "diag/error.h"
 #include "learned/csv.h"
@@ -91,6 +93,25 @@ TEST(Compare, HoldsAgainstTheSideAskedFor) {
   EXPECT_EQ(c.totals[0].shared, 2U);
 }
 
+TEST(Compare, HoldsModelsAgainstWhatTheirOwnMachineMeasured) {
+  Comparison inputs;
+  inputs.sides = {{"here", Kind::kModel, "m", "d", 2},
+                  {"there", Kind::kModel, "m", "e", 3},
+                  {"measured d", Kind::kMeasured, "", "d"},
+                  {"measured e", Kind::kMeasured, "", "e"}};
+  inputs.groups.push_back({.name = "set", .file = ""});
+  inputs.rows = {row("x", 2, {us(11), us(33), us(10), us(30)})};
+  const Comparison own = compare(inputs);
+  EXPECT_THAT(own.references, ElementsAre(2, 3, 2, 2));
+  EXPECT_NEAR(*relative(own, own.rows[0], 1), 0.1, 1e-12);
+  EXPECT_NEAR(*relative(own, own.rows[0], 3), 2.0, 1e-12);  // machines against each other
+  EXPECT_NEAR(own.totals[1].reference.value, 60 * kUs, 1e-12);
+  EXPECT_THAT(views::compare_text(own), HasSubstr("(against measured e)"));
+  const Comparison one = compare(inputs, {.reference = "measured d", .sort = {}});
+  EXPECT_THAT(one.references, ElementsAre(2, 2, 2, 2));
+  EXPECT_NEAR(*relative(one, one.rows[0], 1), 2.3, 1e-12);
+}
+
 TEST(Compare, RefusesASideThatIsNotThere) {
   try {
     (void)compare(example(), {.reference = "quick", .sort = {}});
@@ -172,6 +193,51 @@ TEST(Compare, TakesASingleSideAndNoRows) {
   EXPECT_EQ(Json::parse(views::compare_json(one))["rows"].size(), 0U);
 }
 
+TEST(Compare, KeepsItsInvariantsForAnyTimes) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> time(0, 100), chance(0, 1);
+  for (int round = 0; round < 200; ++round) {
+    Comparison inputs;
+    inputs.sides = {{"a"}, {"b"}, {"c", Kind::kMeasured}};
+    inputs.groups = {{.name = "x", .file = ""}, {.name = "y", .file = ""}};
+    const int rows = round % 20;
+    for (int i = 0; i < rows; ++i) {
+      CompareRow each = row(std::to_string(i), std::floor(time(random)), {{}, {}, {}});
+      each.group = static_cast<std::size_t>(i % 2);
+      for (auto& cell : each.cells) {
+        if (chance(random) < 0.7) cell = us(time(random), static_cast<Bound>(i % 12));
+      }
+      inputs.rows.push_back(std::move(each));
+    }
+    const Comparison c = compare(std::move(inputs));
+    EXPECT_EQ(c.rows.size(), static_cast<std::size_t>(rows));
+    for (std::size_t side = 0; side < 3; ++side) {
+      const SideTotal& total = c.totals[side];
+      EXPECT_LE(std::abs(total.difference().value), total.lost.value + 1e-12);
+      EXPECT_LE(total.shared, total.rows);
+      EXPECT_NEAR((c.groups[0].totals[side].lost + c.groups[1].totals[side].lost).value,
+                  total.lost.value, 1e-12);
+      if (side == c.reference) continue;
+      Seconds blamed;
+      for (const BoundTotal& bound : c.blamed[side]) blamed += bound.lost;
+      EXPECT_NEAR(blamed.value, total.lost.value, 1e-12);
+    }
+    double last = 1e9;
+    bool comparable = true;
+    for (const CompareRow& each : c.rows) {
+      std::optional<Seconds> key = lost(c, each, c.sorted_by);
+      for (std::size_t side = 0; side < 3 && !key; ++side) {
+        if (side != c.reference) key = lost(c, each, side);
+      }
+      EXPECT_TRUE(comparable || !key);
+      comparable = key.has_value();
+      if (!key) continue;
+      EXPECT_LE(std::abs(key->value), last);
+      last = std::abs(key->value);
+    }
+  }
+}
+
 TEST(CompareText, ShowsTimesLossesAndBounds) {
   Comparison inputs = example();
   inputs.groups[0].whole = {{}, {}, {}, Seconds{400 * kUs}};
@@ -201,6 +267,7 @@ TEST(CompareCsv, HasALinePerRowAndSideInSecondsAndFractions) {
   EXPECT_EQ(table.cell(first, "name"), "often");
   EXPECT_EQ(table.cell(first, "side"), "fast");
   EXPECT_EQ(table.cell(first, "bound"), "hbm_read");
+  EXPECT_EQ(table.cell(first, "reference"), "measured");
   EXPECT_NEAR(std::stod(std::string(table.cell(first, "lost_s"))), -100 * kUs, 1e-12);
   EXPECT_NEAR(std::stod(std::string(table.cell(first, "relative"))), -1.0 / 3, 1e-12);
   EXPECT_EQ(table.cell(table.rows.back(), "name"), "unmeasured");
