@@ -9,6 +9,7 @@
 #include <set>
 
 #include "analytical/analytical_model.h"
+#include "analytical/parallel.h"
 #include "analytical/roofline.h"
 #include "diag/error.h"
 #include "hwdesc/device_yaml.h"
@@ -143,30 +144,29 @@ class Runner {
   Runner(const Experiment& experiment, const Loaded& loaded, int jobs)
       : experiment_(experiment),
         loaded_(loaded),
-        jobs_(jobs),
         base_(base_sheet(experiment, loaded, jobs)),
         rows_(rows_of(loaded.sets)),
         calibrated_(column_index(experiment, "calibrated")) {
-    if (experiment.split.kind != SplitKind::kNone) chosen_ = loaded.sets;
     for (std::size_t i = 0; i < loaded.sets.size(); ++i) {
       const auto n = std::ranges::count(base_.rows, i, &learned::ScoredRow::set);
       TC_CHECK(static_cast<std::size_t>(n) == loaded.sets[i].samples.size(), "one row per sample");
     }
   }
 
-  [[nodiscard]] Round run(const NamedSplit& named, ScoreSheet& sheet) {
-    Round round{.name = named.name,
-                .fit_rows = named.split.fit.size(),
-                .score_rows = named.split.score.size(),
-                .fitted = experiment_.split.kind != SplitKind::kNone,
-                .changed = {}};
-    std::vector<std::optional<double>> times;
-    if (round.fitted) times = calibrated_times(named, round);
-    for (std::size_t i = 0; i < named.split.score.size(); ++i) {
-      sheet.rows.push_back(base_.rows[named.split.score[i]]);
-      if (round.fitted) sheet.rows.back().predicted_s[calibrated_] = times[i];
-    }
-    return round;
+  // One calibration and the rows it scores.
+  struct Answer {
+    Round round;
+    std::vector<learned::ScoredRow> rows;
+  };
+  [[nodiscard]] Answer run(const NamedSplit& named, int jobs) const {
+    Answer answer;
+    answer.round.name = named.name;
+    answer.round.fit_rows = named.split.fit.size();
+    answer.round.score_rows = named.split.score.size();
+    answer.round.fitted = experiment_.split.kind != SplitKind::kNone;
+    for (const std::size_t row : named.split.score) answer.rows.push_back(base_.rows[row]);
+    if (answer.round.fitted) calibrate_and_predict(named, jobs, answer);
+    return answer;
   }
 
   // No rows yet.
@@ -177,35 +177,47 @@ class Runner {
   }
 
  private:
-  // Of the scored rows, in their order.
-  std::vector<std::optional<double>> calibrated_times(const NamedSplit& named, Round& round) {
+  void calibrate_and_predict(const NamedSplit& named, int jobs, Answer& answer) const {
     const Device& described = loaded_.devices.front();
-    choose(loaded_.sets, rows_, named.split.fit, chosen_);
-    round.fit_works = count_works(chosen_);
-    const Calibrated calibrated =
-        calibrate(chosen_, described, model_, {.fixed = {}, .jobs = jobs_});
-    describe(calibrated, round);
-    choose(loaded_.sets, rows_, named.split.score, chosen_);
-    std::vector<std::optional<double>> times;
-    for (const SampleSet& set : chosen_) {
-      for (const Prediction& p : learned::predict(set, model_, calibrated.device, jobs_)) {
+    std::vector<SampleSet> chosen = loaded_.sets;
+    choose(loaded_.sets, rows_, named.split.fit, chosen);
+    answer.round.fit_works = count_works(chosen);
+    const Calibrated calibrated = calibrate(chosen, described, model_, {.fixed = {}, .jobs = jobs});
+    describe(calibrated, answer.round);
+    choose(loaded_.sets, rows_, named.split.score, chosen);
+    std::size_t row = 0;
+    for (const SampleSet& set : chosen) {
+      for (const Prediction& p : learned::predict(set, model_, calibrated.device, jobs)) {
         const double time_s = p.comparable().value;
         const bool usable = p.answered && std::isfinite(time_s) && time_s > 0;
-        times.push_back(usable ? std::optional(time_s) : std::nullopt);
+        answer.rows[row++].predicted_s[calibrated_] = usable ? std::optional(time_s) : std::nullopt;
       }
     }
-    return times;
   }
 
   const Experiment& experiment_;
   const Loaded& loaded_;
-  int jobs_;
   analytical::AnalyticalModel model_;
   ScoreSheet base_;
   std::vector<ExperimentRow> rows_;
   std::size_t calibrated_;
-  std::vector<SampleSet> chosen_;  // works of all, samples of one round
 };
+
+// All rounds, several at a time; sheets as score_strata takes them.
+std::vector<ScoreSheet> run_rounds(const Runner& runner, std::span<const NamedSplit> splits,
+                                   bool seeds, int jobs, std::vector<Round>& rounds) {
+  std::vector<Runner::Answer> answers(splits.size());
+  const int inner = splits.size() > 1 ? 1 : jobs;
+  analytical::parallel_for(splits.size(), jobs,
+                           [&](std::size_t i) { answers[i] = runner.run(splits[i], inner); });
+  std::vector<ScoreSheet> sheets;
+  for (Runner::Answer& answer : answers) {
+    if (seeds || sheets.empty()) sheets.push_back(runner.empty_sheet());
+    std::ranges::move(answer.rows, std::back_inserter(sheets.back().rows));
+    rounds.push_back(std::move(answer.round));
+  }
+  return sheets;
+}
 
 bool over_seeds(const Experiment& experiment) {
   const SplitKind kind = experiment.split.kind;
@@ -266,13 +278,9 @@ ExperimentResult run_experiment(const Experiment& experiment, ExperimentData& da
   result.notes = experiment.notes;
   const Loaded loaded = load(experiment, data, options, result);
   const std::vector<NamedSplit> splits = experiment_splits(experiment, loaded.sets, loaded.names);
-  Runner runner(experiment, loaded, options.jobs);
-  const bool seeds = over_seeds(experiment);
-  std::vector<ScoreSheet> sheets;
-  for (const NamedSplit& named : splits) {
-    if (seeds || sheets.empty()) sheets.push_back(runner.empty_sheet());
-    result.rounds.push_back(runner.run(named, sheets.back()));
-  }
+  const Runner runner(experiment, loaded, options.jobs);
+  const std::vector<ScoreSheet> sheets =
+      run_rounds(runner, splits, over_seeds(experiment), options.jobs, result.rounds);
   result.strata = score_strata(experiment, sheets, options.jobs);
   result.bars = check_bars(experiment, result.strata);
   note_rows_apart(loaded, splits, result);
