@@ -28,8 +28,8 @@ constexpr double kMaxSplits = 32;
 
 // What GPU libraries offer for a product. cuBLAS names its kernels after their block tiles
 // (sgemm_32x32 ..., h16816gemm_64x64 ...) and has others for products with a vector. Kernels for
-// 8-bit floats give a block two warp groups of 64 rows and do not split the contraction (CUTLASS's
-// scaled_mm, DeepGEMM).
+// 8-bit floats give a block two warp groups of 64 rows (CUTLASS's scaled_mm, DeepGEMM); they are
+// taken not to split the contraction, as products measured on two GPUs suggest, though some do.
 struct LibraryTiles {
   double least_side = 1;  // rows and columns of a block
   double splits = kMaxSplits;

@@ -44,7 +44,10 @@ void add_explain(CLI::App& app) {
       ->type_name("NAME");
   verb.add_option("--tile", arguments->tile, "tile to use instead of the compiler's or the best")
       ->type_name("TILE");
-  verb.add_option("--top", arguments->top, "tiles ranked")->type_name("N")->capture_default_str();
+  verb.add_option("--top", arguments->top, "tiles ranked")
+      ->type_name("N")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   add_device_options(verb, arguments->device, Devices::kOne);
   add_load_options(verb, arguments->load);
   add_output_options(verb, arguments->output, {"table", "json", "csv"});

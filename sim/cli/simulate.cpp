@@ -92,6 +92,7 @@ void add_simulate(CLI::App& app) {
       ->capture_default_str();
   verb.add_option("--top", arguments->top, "kernels in the table, by total time")
       ->type_name("N")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   verb.add_flag("--all", arguments->all, "all kernels in the table");
   add_jobs_option(verb, arguments->jobs);
