@@ -19,7 +19,8 @@
 //   metrics: [mape, p90_ape]                  learned/evaluation.h
 //   bars: [{metric: mape, column: calibrated, stratum: class matmul, at_most: 6 %}]
 //
-// A source may name its own `devices` (one sample set each) and `sample: {rows: n, seed: s}` (of
+// Devices and mappings are names of shipped ones, or paths relative to the file. A source may name
+// its own `devices` (one sample set each) and `sample: {rows: n, seed: s}` (of
 // each device). Reading is strict: Error with file, line, column and key. Plain values.
 #pragma once
 

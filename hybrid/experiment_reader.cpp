@@ -115,6 +115,22 @@ Metric metric_of(const ConfigNode& node) {
   return static_cast<Metric>(choice(node, names));
 }
 
+// Paths are relative to the experiment's file; names of presets stay.
+std::string device_of(const ConfigNode& node, const std::string& device) {
+  try {
+    return learned::resolve_device(device,
+                                   std::filesystem::path(node.at.file).parent_path().string());
+  } catch (const Error& error) {
+    fail_at(node, error.what());
+  }
+}
+
+std::string mapping_of(const ConfigNode& node) {
+  const std::string& mapping = text_of(node);
+  if (mapping.find('/') == std::string::npos && !mapping.ends_with(".yaml")) return mapping;
+  return (std::filesystem::path(node.at.file).parent_path() / mapping).lexically_normal().string();
+}
+
 void read_program(const ConfigNode& node, ExperimentSource& source) {
   const ConfigNode& runtime = required(node, "runtime");
   try {
@@ -140,14 +156,16 @@ ExperimentSource read_source(const ConfigNode& node) {
     keys.insert(keys.end(), {"runtime", "source", "licence", "how_timed"});
   } else if (source.importer != "set") {
     keys.push_back("mapping");
-    source.mapping = text(node, "mapping");
+    source.mapping = mapping_of(required(node, "mapping"));
   }
   allow_only(node, keys);
   if (source.importer == "program") read_program(node, source);
   if (source.importer != "operators" && source.from.size() != 1) {
     fail_at(*node.find("from"), fmt::format("expected one path for {}", source.importer));
   }
-  source.devices = optional_texts(node, "devices");
+  for (const std::string& device : optional_texts(node, "devices")) {
+    source.devices.push_back(device_of(*node.find("devices"), device));
+  }
   if (const ConfigNode* sample = node.find("sample")) {
     allow_only(*sample, {"rows", "seed"});
     source.sample_rows = whole_number(required(*sample, "rows"), 1, kMostRows);
@@ -337,7 +355,9 @@ Experiment parse_experiment(const std::string& content, const std::string& file)
   }
   Experiment experiment{.file = file, .name = text(root, "name"), .claim = text(root, "claim")};
   experiment.notes = optional_texts(root, "notes");
-  if (const ConfigNode* device = root.find("device")) experiment.device = text_of(*device);
+  if (const ConfigNode* device = root.find("device")) {
+    experiment.device = device_of(*device, text_of(*device));
+  }
   experiment.data = read_sources(required(root, "data"));
   experiment.split = read_split(required(root, "split"));
   experiment.fit = read_selectors(root, "fit", experiment.data);

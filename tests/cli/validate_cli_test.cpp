@@ -1,0 +1,130 @@
+// Drives `tilecast validate` on made-up measurements.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace tilecast::sim {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Answer {
+  int exit_code = -1;
+  std::string out, err;
+};
+
+class ValidateCommand : public ::testing::Test {
+ protected:
+  ValidateCommand() {
+    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = fs::temp_directory_path() /
+              ("tilecast_validate_" + std::to_string(getpid()) + "_" + info->name());
+    fs::create_directories(folder_ / "data");
+    fs::create_directories(folder_ / "validation/experiments");
+    write("data/ops.csv",
+          "m,n,k,us\n1024,1024,1024,60\n2048,2048,2048,400\n4096,4096,4096,3000\n"
+          "1024,2048,2048,210\n2048,4096,2048,800\n8192,2048,2048,1600\n");
+    write("validation/ops.yaml",
+          "name: ops\nsource: nobody\nlicence: none\ntiming: device\nhow_timed: by hand\n"
+          "device: tpu_v3\ndtype: bf16\ntables:\n  - columns:\n      op: {constant: matmul}\n"
+          "      m: m\n      n: n\n      k: k\n      runtime: {column: us, unit: us}\n");
+    write("validation/experiments/folds.yaml",
+          "format: tilecast.experiment/1\nname: folds\nclaim: It fits.\ndevice: tpu_v3\n"
+          "data: [{name: made up, importer: operators, from: ops.csv, mapping: ../ops.yaml}]\n"
+          "split: {kind: k_fold, folds: 2}\ncolumns: [roofline, analytical, calibrated]\n"
+          "metrics: [mape, geometric_bias]\n"
+          "bars:\n  - {metric: mape, column: calibrated, at_most: 1000 %}\n"
+          "  - {metric: mape, column: roofline, at_most: 0.001 %}\n");
+  }
+  ~ValidateCommand() override { fs::remove_all(folder_); }
+
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+  }
+  std::string read(const std::string& name) const {
+    std::ostringstream text;
+    text << std::ifstream(folder_ / name, std::ios::binary).rdbuf();
+    return text.str();
+  }
+  Answer run(const std::string& arguments) const {
+    const std::string command = "cd '" + folder_.string() + "' && '" TILECAST_BINARY "' validate " +
+                                arguments + " >stdout.txt 2>stderr.txt </dev/null";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("stdout.txt"), read("stderr.txt")};
+  }
+
+ private:
+  fs::path folder_;
+};
+
+TEST_F(ValidateCommand, RunsAllExperimentsOfTheFolderAndSaysWhichBarsAreMet) {
+  const Answer answer = run("--data data");
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("folds: It fits.\n"));
+  EXPECT_THAT(answer.out, HasSubstr("set     made up: 6 rows, 0 left out, measured on tpu_v3"));
+  EXPECT_THAT(answer.out, HasSubstr("fitted on 3 rows of 3 kernels, scored on 3"));
+  EXPECT_THAT(answer.out, HasSubstr("bar     met: mape of calibrated, all"));
+  EXPECT_THAT(answer.out, HasSubstr("bar     NOT MET: mape of roofline, all"));
+}
+
+TEST_F(ValidateCommand, PrintsMarkdownTables) {
+  const Answer answer = run("--data data --format markdown");
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("### folds\n"));
+  EXPECT_THAT(answer.out, HasSubstr("| rows | n | works | model | MAPE % | bias x |\n"
+                                    "| --- | --- | --- | --- | --- | --- |\n| all | 6 | 6 |"));
+}
+
+TEST_F(ValidateCommand, JsonHoldsSetsRoundsScoresAndBarsWhateverTheJobs) {
+  const Answer answer = run("--data data --format json --jobs 1");
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  const auto json = nlohmann::json::parse(answer.out);
+  EXPECT_EQ(json["schema"], "tilecast.validate/1");
+  const auto& experiment = json["experiments"].at(0);
+  EXPECT_EQ(experiment["sets"].at(0)["rows"], 6);
+  EXPECT_EQ(experiment["rounds"].size(), 2U);
+  EXPECT_EQ(experiment["scores"].size(), 3U * 2U);
+  EXPECT_EQ(experiment["bars"].at(0)["met"], true);
+  EXPECT_EQ(experiment["bars"].at(1)["met"], false);
+  EXPECT_EQ(run("--data data --format json --jobs 4").out, answer.out);
+}
+
+TEST_F(ValidateCommand, SkipsExperimentsWithoutTheirDataAndFailsOnlyWhenNothingRan) {
+  write("validation/experiments/other.yaml",
+        "format: tilecast.experiment/1\nname: other\nclaim: None.\ndevice: tpu_v3\n"
+        "data: [{name: nothing, importer: set, from: not_there}]\n"
+        "split: {kind: none}\ncolumns: [analytical]\nmetrics: [mape]\n");
+  const Answer some = run("--data data");
+  EXPECT_EQ(some.exit_code, 0) << some.err;
+  EXPECT_THAT(some.err, HasSubstr("skipped: other: data/not_there is not there"));
+  const Answer none = run("--data elsewhere");
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.err, HasSubstr("error: validate: nothing ran"));
+}
+
+TEST_F(ValidateCommand, AFailingExperimentDoesNotHideTheOthers) {
+  write("validation/experiments/other.yaml",
+        "format: tilecast.experiment/1\nname: other\nclaim: None.\ndevice: tpu_v3\n"
+        "data: [{name: ops, importer: operators, from: ops.csv, mapping: ../ops.yaml}]\n"
+        "split: {kind: fixed}\nfit: [{class: softmax}]\ncolumns: [analytical, calibrated]\n"
+        "metrics: [mape]\n");
+  const Answer answer = run("--data data");
+  EXPECT_EQ(answer.exit_code, 1);
+  EXPECT_THAT(answer.out, HasSubstr("folds: It fits."));
+  EXPECT_THAT(answer.out, Not(HasSubstr("other:")));
+  EXPECT_THAT(answer.err, HasSubstr("failed: other: "));
+  EXPECT_THAT(answer.err, HasSubstr("fit: entry 1 selects no row of the data"));
+  EXPECT_THAT(answer.err, HasSubstr("error: validate: 1 of 2 experiments failed"));
+}
+
+}  // namespace
+}  // namespace tilecast::sim
