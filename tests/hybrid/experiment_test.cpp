@@ -226,6 +226,37 @@ TEST_F(ExperimentOnDisk, ABarOnAStratumThatIsNotThereIsAnErrorThatNamesThoseThat
   }
 }
 
+TEST_F(ExperimentOnDisk, AProgramAndItsTimeBecomeASetOfOneRow) {
+  std::ofstream(folder_ / "step.hlo")
+      << "HloModule step\n\nENTRY main {\n  a = f32[1024,1024] parameter(0)\n"
+         "  b = f32[1024,1024] negate(a)\n  ROOT c = f32[1024,1024] tanh(b)\n}\n";
+  ExperimentData data(folder_.string());
+  const Experiment e = parse_experiment(
+      "format: tilecast.experiment/1\nname: e\nclaim: c\ndevice: tpu_v3\n"
+      "data: [{name: step, importer: program, from: step.hlo, runtime: 2 ms, source: made here, "
+      "licence: none, how_timed: by hand}]\n"
+      "split: {kind: none}\ncolumns: [analytical]\nmetrics: [geometric_bias]\n",
+      "e.yaml");
+  const learned::MeasurementSet set = data.read(e.data.front(), e.device);
+  ASSERT_EQ(set.rows.size(), 1U);
+  EXPECT_TRUE(set.rows[0].is_program);
+  EXPECT_DOUBLE_EQ(set.rows[0].runtime.value, 2e-3);
+  const ExperimentResult result = run_experiment(e, data, {});
+  EXPECT_EQ(result.strata.front().rows, 1U);
+  EXPECT_FALSE(result.rounds.at(0).fitted);
+}
+
+TEST(ShippedExperiments, AllRead) {
+  std::size_t count = 0;
+  for (const auto& entry :
+       fs::directory_iterator(fs::path(TILECAST_SOURCE_DIR) / "validation/experiments")) {
+    const Experiment e = read_experiment(entry.path().string());
+    EXPECT_EQ(e.name, entry.path().stem().string());
+    ++count;
+  }
+  EXPECT_GT(count, 0U);
+}
+
 TEST_F(ExperimentOnDisk, MissingDataIsNamed) {
   const ExperimentData data((folder_ / "nowhere").string());
   const auto missing = data.missing(with_split("{kind: k_fold}"));
