@@ -99,7 +99,7 @@ constexpr Rule kRules[] = {
      unlimited},
     {"iteration_overhead", 0.2, 0.5, member<&Calibration::iteration_overhead>,
      has_iteration_overhead, engine_estimated, unlimited},
-    {"matrix", 0.02, 0.1, member<&Calibration::matrix>, has_matrix, matrix_estimated,
+    {"matrix", 0.03, 0.1, member<&Calibration::matrix>, has_matrix, matrix_estimated,
      matrix_headroom},
     {"vector", 0.1, 0.3, member<&Calibration::vector>, always, vector_estimated, unlimited},
     {"transcendental", 0.1, 0.3, member<&Calibration::transcendental>, always,

@@ -107,11 +107,14 @@ std::vector<double> deviations(ceres::Problem& problem, const std::vector<double
   return result;
 }
 
-// Median of |error| as the standard deviation of a normal.
-double scatter_of(std::vector<double> sizes) {
+// Median of |error - median error| as the standard deviation of a normal: what all rows of a class
+// have in common is for the constants to explain.
+double scatter_of(const std::vector<double>& errors) {
   constexpr double kNormal = 1.4826;
-  return std::clamp(kNormal * learned::quantile(std::move(sizes), 0.5), kLeastScatter,
-                    kMostScatter);
+  const double centre = learned::quantile(errors, 0.5);
+  std::vector<double> sizes;
+  for (const double error : errors) sizes.push_back(std::abs(error - centre));
+  return std::clamp(kNormal * learned::quantile(sizes, 0.5), kLeastScatter, kMostScatter);
 }
 
 struct Scatter {
@@ -120,13 +123,13 @@ struct Scatter {
 };
 
 Scatter estimate_scatter(const std::vector<double>& errors, const Rows& data) {
-  std::vector<double> sizes;
+  std::vector<double> all;
   std::map<std::string, std::vector<double>> by_class;
   for (const std::size_t i : data.rows) {
-    sizes.push_back(std::abs(errors[i]));
-    by_class[data.traits[i].op_class].push_back(sizes.back());
+    all.push_back(errors[i]);
+    by_class[data.traits[i].op_class].push_back(errors[i]);
   }
-  Scatter scatter{scatter_of(sizes), std::vector<double>(errors.size(), kFirstScatter)};
+  Scatter scatter{scatter_of(all), std::vector<double>(errors.size(), kFirstScatter)};
   std::map<std::string, double> of_class;
   for (const auto& [op_class, own] : by_class) {
     const double n = static_cast<double>(own.size());

@@ -5,8 +5,9 @@
 //
 // e_i = log(predicted / measured) of row i; rho(u) = c^2 log(1 + (u / c)^2), Cauchy's loss with
 // c = 2.385 (95 % efficient for normal errors), so that wrong rows lose their pull; s_i is the
-// scatter of the row's op class, estimated from the median of |e| (few rows: drawn to that of all
-// rows), and the fit repeated. Classes the model describes well thus say more. Deterministic.
+// scatter of the row's op class about its own median (few rows: drawn to that of all rows),
+// estimated after a fit and the fit repeated. What a class has in common is thus for the constants
+// to explain, and classes the model describes well say more. Deterministic.
 #pragma once
 
 #include <functional>
