@@ -133,8 +133,9 @@ std::string mapping_of(const ConfigNode& node) {
 
 void read_program(const ConfigNode& node, ExperimentSource& source) {
   const ConfigNode& runtime = required(node, "runtime");
+  const std::string& time = text_of(runtime);
   try {
-    source.runtime_s = hwdesc::parse_quantity(text_of(runtime), hwdesc::UnitKind::kTime);
+    source.runtime_s = hwdesc::parse_quantity(time, hwdesc::UnitKind::kTime);
   } catch (const Error& error) {
     fail_at(runtime, error.what());
   }

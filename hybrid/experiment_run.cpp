@@ -252,6 +252,19 @@ void note_rows_apart(const Loaded& loaded, std::span<const NamedSplit> splits,
 }
 
 void add_notes(const Experiment& experiment, ExperimentResult& result) {
+  const ResultStratum& all = result.strata.front();
+  if (all.rows < all.rows_measured) {
+    result.notes.push_back(
+        fmt::format("{} of {} rows were not answered by every column and are "
+                    "scored for none",
+                    all.rows_measured - all.rows, all.rows_measured));
+  }
+  if (all.kernels_without_fastest > 0) {
+    result.notes.push_back(fmt::format(
+        "the fastest tile measured of {} of {} kernels was not answered by every column: what "
+        "choices of tiles lose is against the fastest answered",
+        all.kernels_without_fastest, all.kernels_with_tiles));
+  }
   std::size_t with_dispatch = 0;
   for (const ResultSet& set : result.sets) with_dispatch += set.with_dispatch;
   if (with_dispatch == 0) return;

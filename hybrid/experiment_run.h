@@ -36,7 +36,8 @@ struct ResultStratum {
   learned::Breakdown breakdown = learned::Breakdown::kAll;
   std::string name;
   std::size_t rows = 0, rows_measured = 0, works = 0;  // with seeds: of the first that has it
-  std::vector<std::vector<Cell>> cells;                // by column, by learned::Metric
+  std::size_t kernels_with_tiles = 0, kernels_without_fastest = 0;  // learned::Stratum
+  std::vector<std::vector<Cell>> cells;                             // by column, by learned::Metric
 
   [[nodiscard]] std::string title() const;  // "all", "class matmul"
 };

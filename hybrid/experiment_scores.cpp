@@ -49,6 +49,8 @@ ResultStratum& find_or_add(std::vector<ResultStratum>& result, const learned::St
                     .rows = stratum.rows,
                     .rows_measured = stratum.rows_measured,
                     .works = stratum.works,
+                    .kernels_with_tiles = stratum.kernels_with_tiles,
+                    .kernels_without_fastest = stratum.kernels_without_fastest,
                     .cells = {columns, std::vector<Cell>(learned::kMetricCount)}});
   return result.back();
 }
