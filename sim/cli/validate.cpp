@@ -63,6 +63,9 @@ void write_results(const Arguments& arguments, std::span<const hybrid::Experimen
   if (arguments.output.format == "json") {
     return write(arguments.output, views::experiments_json(results, skipped));
   }
+  if (arguments.output.format == "summary") {
+    return write(arguments.output, views::experiments_summary(results));
+  }
   std::string text;
   for (const hybrid::ExperimentResult& result : results) {
     if (!text.empty()) text += "\n";
@@ -132,7 +135,7 @@ void add_validate(CLI::App& app) {
                   "folder of third-party data; default: $TILECAST_SHARED, else ../shared beside "
                   "the repository")
       ->type_name("FOLDER");
-  add_output_options(verb, arguments->output, {"table", "markdown", "json"});
+  add_output_options(verb, arguments->output, {"table", "markdown", "summary", "json"});
   add_jobs_option(verb, arguments->jobs);
   verb.footer(
       "Every experiment names its data, what is fitted and what is scored, and its bars; both\n"
