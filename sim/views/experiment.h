@@ -19,8 +19,8 @@ struct SkippedExperiment {
 [[nodiscard]] std::string experiments_json(std::span<const hybrid::ExperimentResult> results,
                                            std::span<const SkippedExperiment> skipped);
 
-// One Markdown table: MAPE (and median APE) in % of every experiment as a whole, of its sets where it
-// has several, and of the strata its bars are about.
+// One Markdown table: MAPE (and median APE) in % of every experiment as a whole, of its sets where
+// it has several, and of the strata its bars are about.
 [[nodiscard]] std::string experiments_summary(std::span<const hybrid::ExperimentResult> results);
 
 // "5 folds by kernel, pooled", "20 x 10 random rows of one kernel fitted, the rest scored".

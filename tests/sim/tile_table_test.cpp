@@ -24,15 +24,16 @@ TEST(ParseTile, RefusesWhatIsNoTile) {
 }
 
 TEST(RowsOfFile, KeepsTheRowsThatNameTheFile) {
-  const learned::CsvTable table =
-      learned::read_csv(diag::SourceText("t.csv", "file,output_bounds\na.hlo,1\nb.hlo,2\ndir/a.hlo,3\n"));
+  const learned::CsvTable table = learned::read_csv(
+      diag::SourceText("t.csv", "file,output_bounds\na.hlo,1\nb.hlo,2\ndir/a.hlo,3\n"));
   const learned::CsvTable rows = rows_of_file(table, "some/where/a.hlo");
   ASSERT_EQ(rows.rows.size(), 2U);
   EXPECT_EQ(rows.rows[1].cells[1], "3");
 }
 
 TEST(RowsOfFile, KeepsAllRowsWithoutAFileColumn) {
-  const learned::CsvTable table = learned::read_csv(diag::SourceText("t.csv", "output_bounds\n1\n2\n"));
+  const learned::CsvTable table =
+      learned::read_csv(diag::SourceText("t.csv", "output_bounds\n1\n2\n"));
   EXPECT_EQ(rows_of_file(table, "a.hlo").rows.size(), 2U);
 }
 

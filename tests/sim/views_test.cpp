@@ -144,7 +144,8 @@ TEST(TraceView, HasNamedLanesAndMicroseconds) {
 }
 
 TEST(RowsView, KeepsNumbersNumbersAndEmptyCellsNull) {
-  const learned::CsvTable table{"t", {"a", "b", "c"}, {{2, {"1", "x", ""}}, {3, {"2.5", "nan", "inf"}}}};
+  const learned::CsvTable table{
+      "t", {"a", "b", "c"}, {{2, {"1", "x", ""}}, {3, {"2.5", "nan", "inf"}}}};
   const Json rows = Json::parse(views::rows_json(table, "s/1"))["rows"];
   EXPECT_EQ(rows[0], (Json{{"a", 1}, {"b", "x"}, {"c", nullptr}}));
   EXPECT_EQ(rows[1], (Json{{"a", 2.5}, {"b", "nan"}, {"c", "inf"}}));
