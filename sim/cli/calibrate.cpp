@@ -12,6 +12,7 @@
 #include "hwdesc/device_yaml.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
+#include "sim/evaluation_report.h"
 #include "sim/views/calibration.h"
 
 namespace tilecast::sim::cli {
@@ -24,6 +25,7 @@ struct Arguments {
   DeviceOptions devices;
   OutputOptions report;
   std::string file, name;
+  bool other_machine = false;
   int jobs = 1;
 };
 
@@ -57,6 +59,12 @@ std::vector<learned::SampleSet> load_sets(const Arguments& arguments,
   for (const std::string& path : arguments.sets) {
     sets.push_back(learned::make_samples(learned::read_measurement_set(path), device,
                                          {.jobs = arguments.jobs}));
+    if (!arguments.other_machine && !is_measured_on(device, sets.back().measured_on)) {
+      throw Error(
+          fmt::format("{}: got rows measured on '{}', expected on {} or what it extends unchanged; "
+                      "--other-machine fits them all the same",
+                      path, sets.back().measured_on, device.name));
+    }
     const std::size_t before = sets.back().samples.size();
     select(arguments, sets.back());
     fmt::print(stderr, "{}: {} rows of {} used, {} left out by physics\n", sets.back().name,
@@ -138,6 +146,8 @@ void add_options(CLI::App& verb, Arguments& arguments) {
   verb.add_option("-f,--format", arguments.report.format, "form of the report on stdout")
       ->check(CLI::IsMember({"table", "json"}))
       ->default_val("table");
+  verb.add_flag("--other-machine", arguments.other_machine,
+                "use rows that were measured on another machine");
   add_jobs_option(verb, arguments.jobs);
 }
 
