@@ -31,6 +31,7 @@ struct Problem {
   const analytical::CostModel& model;
   const Device& device;
   std::vector<RowTraits> traits;
+  std::function<void()> step;
 
   [[nodiscard]] std::vector<double> errors(std::span<const Constant> constants,
                                            std::span<const double> x) const {
@@ -39,7 +40,9 @@ struct Problem {
   [[nodiscard]] Fit fit(std::span<const Constant> constants, std::span<const std::size_t> fitted,
                         std::vector<double> start) const {
     const Errors at = [&](std::span<const double> x) { return errors(constants, x); };
-    return robust_fit(at, constants, fitted, traits, std::move(start));
+    Fit found = robust_fit(at, constants, fitted, traits, std::move(start));
+    step();
+    return found;
   }
 };
 
@@ -244,7 +247,7 @@ Calibrated calibrate(std::span<const learned::SampleSet> sets, const Device& dev
     throw Error(fmt::format("calibrate: got {} usable rows for device {}, expected at least {}",
                             rows.rows().size(), device.name, kLeastRows));
   }
-  Problem problem{rows, fixed, device, {}};
+  Problem problem{rows, fixed, device, {}, options.step};
   std::vector<std::size_t> everything;
   for (std::size_t i = 0; i < rows.rows().size(); ++i) {
     everything.push_back(i);

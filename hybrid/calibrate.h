@@ -13,6 +13,7 @@
 // Throws Error when there are too few rows. Deterministic, whatever `jobs`.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <span>
 #include <string>
@@ -29,7 +30,9 @@ inline constexpr std::size_t kLeastRows = 3;
 struct CalibrateOptions {
   std::set<std::string> fixed;  // constants that stay as described, hybrid/constants.h
   int jobs = 1;
+  std::function<void()> step = [] {};  // after each fit, at most kMostFits times
 };
+inline constexpr std::size_t kMostFits = 37;
 
 // Where a fitted value comes from: the rows narrowed its prior to less than kIdentified, to less
 // than kSilent, or not at all. In the last case it stays as described.

@@ -6,12 +6,15 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 
 #include "diag/error.h"
 #include "diag/source_text.h"
 #include "hwdesc/device_yaml.h"
+#include "learned/splits.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
+#include "sim/cli/progress.h"
 #include "sim/evaluation_report.h"
 #include "sim/views/calibration.h"
 
@@ -26,6 +29,7 @@ struct Arguments {
   OutputOptions report;
   std::string file, name;
   bool other_machine = false;
+  std::size_t most_rows = 1000;
   int jobs = 1;
 };
 
@@ -53,6 +57,27 @@ void select(const Arguments& arguments, learned::SampleSet& set) {
   });
 }
 
+// A few constants need no more than a sample of a large table: the same one every time.
+void thin_out(const Arguments& arguments, std::vector<learned::SampleSet>& sets) {
+  constexpr std::uint64_t kSeed = 1;
+  std::size_t all = 0;
+  for (const learned::SampleSet& set : sets) all += set.samples.size();
+  if (all <= arguments.most_rows) return;
+  for (learned::SampleSet& set : sets) {
+    const std::size_t share = set.samples.size() * arguments.most_rows / all;
+    std::vector<std::size_t> indices(set.samples.size());
+    std::iota(indices.begin(), indices.end(), std::size_t{0});
+    if (share == 0 || share == indices.size()) continue;
+    std::vector<learned::Sample> kept;
+    for (const std::size_t i : learned::sampled_rows(indices, share, kSeed).fit) {
+      kept.push_back(std::move(set.samples[i]));
+    }
+    set.samples = std::move(kept);
+  }
+  fmt::print(stderr, "a random sample of {} of {} rows is fitted (--rows)\n", arguments.most_rows,
+             all);
+}
+
 std::vector<learned::SampleSet> load_sets(const Arguments& arguments,
                                           const hwdesc::Device& device) {
   std::vector<learned::SampleSet> sets;
@@ -71,6 +96,7 @@ std::vector<learned::SampleSet> load_sets(const Arguments& arguments,
                sets.back().samples.size(), before + sets.back().faults.size(),
                sets.back().faults.size());
   }
+  thin_out(arguments, sets);
   return sets;
 }
 
@@ -103,8 +129,10 @@ void run(const Arguments& arguments) {
   const hwdesc::Device device = load_devices(arguments.devices).front();
   const std::vector<learned::SampleSet> sets = load_sets(arguments, device);
   const auto model = make_model("analytical");
-  const hybrid::Calibrated calibrated =
-      hybrid::calibrate(sets, device, *model, {.fixed = fixed, .jobs = arguments.jobs});
+  Progress progress("calibrate: fits", hybrid::kMostFits);
+  const hybrid::Calibrated calibrated = hybrid::calibrate(
+      sets, device, *model,
+      {.fixed = fixed, .jobs = arguments.jobs, .step = [&progress] { progress.step(); }});
   if (calibrated.accepted && !arguments.file.empty()) {
     const std::string name =
         arguments.name.empty() ? fs::path(arguments.file).stem().string() : arguments.name;
@@ -146,6 +174,9 @@ void add_options(CLI::App& verb, Arguments& arguments) {
   verb.add_option("-f,--format", arguments.report.format, "form of the report on stdout")
       ->check(CLI::IsMember({"table", "json"}))
       ->default_val("table");
+  verb.add_option("--rows", arguments.most_rows, "fit a random sample of at most so many rows")
+      ->check(CLI::Range(std::size_t{3}, std::size_t{1'000'000'000}))
+      ->capture_default_str();
   verb.add_flag("--other-machine", arguments.other_machine,
                 "use rows that were measured on another machine");
   add_jobs_option(verb, arguments.jobs);
