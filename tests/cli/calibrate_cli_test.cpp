@@ -1,55 +1,18 @@
 // Drives `tilecast calibrate` on the synthetic set that comes with Tilecast.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
+
+#include "tests/cli/command_test.h"
 
 namespace tilecast::sim {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 const std::string kSet = TILECAST_SOURCE_DIR "/configs/measurements/example_matmul";
 
-struct Answer {
-  int exit_code = -1;
-  std::string out, err;
-};
-
-class CalibrateCommand : public ::testing::Test {
- protected:
-  CalibrateCommand() {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::temp_directory_path() /
-              ("tilecast_calibrate_" + std::to_string(getpid()) + "_" + info->name());
-    fs::create_directories(folder_);
-  }
-  ~CalibrateCommand() override { fs::remove_all(folder_); }
-
-  [[nodiscard]] std::string read(const std::string& name) const {
-    std::ostringstream text;
-    text << std::ifstream(folder_ / name, std::ios::binary).rdbuf();
-    return text.str();
-  }
-  [[nodiscard]] bool exists(const std::string& name) const { return fs::exists(folder_ / name); }
-  Answer run(const std::string& arguments) const {
-    const std::string command = "cd '" + folder_.string() + "' && '" TILECAST_BINARY "' " +
-                                arguments + " >stdout.txt 2>stderr.txt </dev/null";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("stdout.txt"), read("stderr.txt")};
-  }
-
- private:
-  fs::path folder_;
-};
+class CalibrateCommand : public CommandTest {};
 
 TEST_F(CalibrateCommand, WritesADeviceThatOtherVerbsTake) {
   const Answer answer = run("calibrate --device tpu_v3 " + kSet + " -o mine.yaml");

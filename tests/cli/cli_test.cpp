@@ -1,75 +1,27 @@
 // Drives the built `tilecast`: exit codes, messages on bad input, and what every format is.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
+
+#include "tests/cli/command_test.h"
 
 namespace tilecast::sim {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-struct Answer {
-  int exit_code = -1;
-  std::string out, err;
-};
-
-class CommandLine : public ::testing::Test {
+class CommandLine : public CommandTest {
  protected:
   CommandLine() {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::temp_directory_path() /
-              ("tilecast_cli_" + std::to_string(getpid()) + "_" + info->name());
-    fs::create_directories(folder_);
     write("dot.hlo",
           "HloModule m\n\nENTRY main {\n  a = bf16[256,512] parameter(0)\n"
           "  b = bf16[512,1024] parameter(1)\n"
           "  ROOT d = bf16[256,1024] dot(a, b), lhs_contracting_dims={1}, "
           "rhs_contracting_dims={0}\n}\n");
   }
-  ~CommandLine() override { fs::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-  }
-
-  std::string read(const std::string& name) const {
-    std::ostringstream text;
-    text << std::ifstream(folder_ / name, std::ios::binary).rdbuf();
-    return text.str();
-  }
-
-  // Runs `tilecast <arguments>` in the folder.
-  Answer run(const std::string& arguments) const {
-    const std::string command = "cd '" + folder_.string() + "' && '" TILECAST_BINARY "' " +
-                                arguments + " >stdout.txt 2>stderr.txt </dev/null";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("stdout.txt"), read("stderr.txt")};
-  }
-
-  void expect_failure(const std::string& arguments, int exit_code,
-                      const std::string& message) const {
-    const Answer answer = run(arguments);
-    EXPECT_EQ(answer.exit_code, exit_code) << arguments << "\n" << answer.err;
-    EXPECT_THAT(answer.err, StartsWith("error: ")) << arguments;
-    EXPECT_THAT(answer.err, HasSubstr(message)) << arguments;
-    EXPECT_EQ(answer.out, "") << arguments;
-  }
-
- private:
-  fs::path folder_;
 };
 
 TEST_F(CommandLine, PrintsItsVersionAndHelp) {
@@ -161,7 +113,7 @@ TEST_F(CommandLine, AnOverrideChangesTheAnswerAndIsReported) {
 TEST_F(CommandLine, WritesAFileWholeOrNotAtAll) {
   EXPECT_EQ(run("simulate -d tpu_v3 -f json -o out.json dot.hlo").out, "");
   EXPECT_EQ(nlohmann::json::parse(read("out.json"))["schema"], "tilecast.simulate/1");
-  EXPECT_FALSE(fs::exists(path("out.json.tmp")));
+  EXPECT_FALSE(exists("out.json.tmp"));
   write("kept.json", "before");
   expect_failure("simulate -d tpu_v3 -f json -o kept.json missing.hlo", 1, "missing.hlo");
   EXPECT_EQ(read("kept.json"), "before");
@@ -229,7 +181,7 @@ TEST_F(CommandLine, ShowsAndComparesDevices) {
 }
 
 TEST_F(CommandLine, AFullDiskIsAnError) {
-  if (!fs::exists("/dev/full")) GTEST_SKIP() << "this system has no /dev/full";
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "this system has no /dev/full";
   expect_failure("simulate -d tpu_v3 -o /dev/full dot.hlo", 1, "/dev/full");
 }
 

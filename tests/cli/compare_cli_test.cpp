@@ -1,28 +1,18 @@
 // Drives `tilecast compare` on a module of three kernels, and on made-up measurements of them.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
+#include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
+
+#include "tests/cli/command_test.h"
 
 namespace tilecast::sim {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 using Json = nlohmann::json;
-
-struct Answer {
-  int exit_code = -1;
-  std::string out, err;
-};
 
 // copy.1 and copy.2 compute the same; add.3 and copy.1 carry the compiler's estimate, that of
 // copy.1 being the largest integer, which stands for "unknown".
@@ -37,13 +27,9 @@ ENTRY %main (x: f32[1024,1024]) -> f32[1024,1024] {
 )";
 constexpr double kClockHz = 940e6;  // of the preset that is used here
 
-class CompareCommand : public ::testing::Test {
+class CompareCommand : public CommandTest {
  protected:
-  CompareCommand() {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::temp_directory_path() /
-              ("tilecast_compare_" + std::to_string(getpid()) + "_" + info->name());
-    fs::create_directories(folder_ / "set");
+  CompareCommand() : CommandTest("compare") {
     write("small.hlo", kModule);
     write("set/small.hlo", kModule);
     write("set/manifest.yaml",
@@ -60,44 +46,12 @@ class CompareCommand : public ::testing::Test {
           "extends: tpu_v3\nname: fitted\ncalibration:\n  memory_bandwidth: 0.5\n"
           "  source: a test\n");
   }
-  ~CompareCommand() override { fs::remove_all(folder_); }
-
-  const fs::path& folder() const { return folder_; }
-
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-  }
-
-  std::string read(const std::string& name) const {
-    std::ostringstream text;
-    text << std::ifstream(folder_ / name, std::ios::binary).rdbuf();
-    return text.str();
-  }
-
-  Answer run(const std::string& arguments) const {
-    const std::string command = "cd '" + folder_.string() + "' && '" TILECAST_BINARY "' compare " +
-                                arguments + " >stdout.txt 2>stderr.txt </dev/null";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("stdout.txt"), read("stderr.txt")};
-  }
 
   Json run_json(const std::string& arguments) const {
     const Answer answer = run(arguments + " --format json");
     EXPECT_EQ(answer.exit_code, 0) << arguments << "\n" << answer.err;
     return Json::parse(answer.out, nullptr, false);
   }
-
-  void expect_failure(const std::string& arguments, int exit_code,
-                      const std::string& message) const {
-    const Answer answer = run(arguments);
-    EXPECT_EQ(answer.exit_code, exit_code) << arguments << "\n" << answer.err;
-    EXPECT_THAT(answer.err, StartsWith("error: ")) << arguments;
-    EXPECT_THAT(answer.err, HasSubstr(message)) << arguments;
-    EXPECT_EQ(answer.out, "") << arguments;
-  }
-
- private:
-  fs::path folder_;
 };
 
 const Json& row_of(const Json& document, const std::string& name) {
@@ -222,12 +176,9 @@ TEST_F(CompareCommand, TakesTheDispatchOffHostTimesOfKernels) {
 
 TEST_F(CompareCommand, FindsTheErrorsThatEvaluateFinds) {
   const Json document = run_json("-d tpu_v3 set");
-  const std::string evaluate = "cd '" + folder().string() +
-                               "' && '" TILECAST_BINARY
-                               "' evaluate -d tpu_v3 --model analytical set --draws 1 -f json "
-                               "-o evaluated.json";
-  ASSERT_EQ(std::system(evaluate.c_str()), 0);
-  const Json evaluated = Json::parse(read("evaluated.json"));
+  const Answer evaluate = tilecast("evaluate -d tpu_v3 --model analytical set --draws 1 -f json");
+  ASSERT_EQ(evaluate.exit_code, 0) << evaluate.err;
+  const Json evaluated = Json::parse(evaluate.out);
   for (const Json& score : evaluated["scores"]) {
     if (score["by"] != "all" || score["metric"] != "median_ape") continue;
     EXPECT_NEAR(score["value"], total_of(document, "analytical")["median_ape"], 1e-12);

@@ -1,34 +1,19 @@
 // Drives `tilecast evaluate` on a set of three made-up rows.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
+
+#include "tests/cli/command_test.h"
 
 namespace tilecast::sim {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-struct Answer {
-  int exit_code = -1;
-  std::string out, err;
-};
-
-class EvaluateCommand : public ::testing::Test {
+class EvaluateCommand : public CommandTest {
  protected:
-  EvaluateCommand() {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::temp_directory_path() /
-              ("tilecast_evaluate_" + std::to_string(getpid()) + "_" + info->name());
-    fs::create_directories(folder_ / "set");
+  EvaluateCommand() : CommandTest("evaluate") {
     write("set/manifest.yaml",
           "format: tilecast.measurements/1\nname: made_up\nsource: nobody\nlicence: none\n"
           "timing: device\ndevice: tpu_v3\n");
@@ -41,37 +26,6 @@ class EvaluateCommand : public ::testing::Test {
     write("fitted.yaml",
           "extends: tpu_v3\nname: fitted\ncalibration:\n  matrix: 0.9\n  source: a test\n");
   }
-  ~EvaluateCommand() override { fs::remove_all(folder_); }
-
-  const fs::path& folder() const { return folder_; }
-
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-  }
-
-  std::string read(const std::string& name) const {
-    std::ostringstream text;
-    text << std::ifstream(folder_ / name, std::ios::binary).rdbuf();
-    return text.str();
-  }
-
-  Answer run(const std::string& arguments) const {
-    const std::string command = "cd '" + folder_.string() + "' && '" TILECAST_BINARY "' evaluate " +
-                                arguments + " >stdout.txt 2>stderr.txt </dev/null";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("stdout.txt"), read("stderr.txt")};
-  }
-
-  void expect_failure(const std::string& arguments, int exit_code,
-                      const std::string& message) const {
-    const Answer answer = run(arguments);
-    EXPECT_EQ(answer.exit_code, exit_code) << arguments << "\n" << answer.err;
-    EXPECT_THAT(answer.err, StartsWith("error: ")) << arguments;
-    EXPECT_THAT(answer.err, HasSubstr(message)) << arguments;
-  }
-
- private:
-  fs::path folder_;
 };
 
 TEST_F(EvaluateCommand, ShowsRooflineAndAnalyticalOnTheSameRows) {
@@ -132,7 +86,6 @@ TEST_F(EvaluateCommand, RefusesWhatItCannotScore) {
 
 TEST_F(EvaluateCommand, TellsSetsOfOneNameApartAndTakesNoneTwice) {
   expect_failure("-d tpu_v3 set set", 1, "give each set once");
-  fs::create_directories(folder() / "other");
   write("other/manifest.yaml", read("set/manifest.yaml"));
   write("other/measurements.csv", "op,dtype,m,n,k,runtime_ns\nmatmul,bf16,512,512,512,20000\n");
   const Answer answer = run("-d tpu_v3 set other");

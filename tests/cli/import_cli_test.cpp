@@ -1,56 +1,23 @@
 // `tilecast import` from the command line: exit codes, the summary, and our own traces back in.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
+
+#include "tests/cli/command_test.h"
 
 namespace tilecast::sim {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-struct Answer {
-  int exit_code = -1;
-  std::string out, err;
-};
-
-class ImportVerb : public ::testing::Test {
+class ImportVerb : public CommandTest {
  protected:
   ImportVerb() {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::temp_directory_path() /
-              ("tilecast_import_" + std::to_string(getpid()) + "_" + info->name());
-    fs::create_directories(folder_);
     write("map.yaml",
           "name: t\nsource: a test\nlicence: none\ntiming: device\nhow_timed: by hand\n"
           "device: tpu_v3\ndtype: bf16\ntables:\n  - columns:\n      op: {constant: matmul}\n"
           "      m: m\n      n: 64\n      k: 64\n      runtime: {column: t, unit: us}\n");
   }
-  ~ImportVerb() override { fs::remove_all(folder_); }
-
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-  }
-  [[nodiscard]] std::string read(const std::string& name) const {
-    std::ostringstream text;
-    text << std::ifstream(folder_ / name, std::ios::binary).rdbuf();
-    return text.str();
-  }
-  [[nodiscard]] Answer run(const std::string& arguments) const {
-    const std::string command = "cd '" + folder_.string() + "' && '" TILECAST_BINARY "' " +
-                                arguments + " >stdout.txt 2>stderr.txt </dev/null";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("stdout.txt"), read("stderr.txt")};
-  }
-
-  fs::path folder_;
 };
 
 TEST_F(ImportVerb, SaysWhatItTookAndWhatItLeftOut) {
@@ -58,7 +25,7 @@ TEST_F(ImportVerb, SaysWhatItTookAndWhatItLeftOut) {
   const Answer refused = run("import operators -m ./map.yaml -o set a.csv");
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_EQ(refused.err, "error: a.csv:3: column 'm': got 'x', expected a number\n");
-  EXPECT_FALSE(fs::exists(folder_ / "set"));
+  EXPECT_FALSE(exists("set"));
   const Answer taken =
       run("import operators -m ./map.yaml -o set --keep-going --format json a.csv");
   EXPECT_EQ(taken.exit_code, 0);

@@ -1,35 +1,19 @@
 // Drives `tilecast validate` on made-up measurements.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
+
+#include "tests/cli/command_test.h"
 
 namespace tilecast::sim {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-struct Answer {
-  int exit_code = -1;
-  std::string out, err;
-};
-
-class ValidateCommand : public ::testing::Test {
+class ValidateCommand : public CommandTest {
  protected:
-  ValidateCommand() {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::temp_directory_path() /
-              ("tilecast_validate_" + std::to_string(getpid()) + "_" + info->name());
-    fs::create_directories(folder_ / "data");
-    fs::create_directories(folder_ / "validation/experiments");
+  ValidateCommand() : CommandTest("validate") {
     write("data/ops.csv",
           "m,n,k,us\n1024,1024,1024,60\n2048,2048,2048,400\n4096,4096,4096,3000\n"
           "1024,2048,2048,210\n2048,4096,2048,800\n8192,2048,2048,1600\n");
@@ -45,25 +29,6 @@ class ValidateCommand : public ::testing::Test {
           "bars:\n  - {metric: mape, column: calibrated, at_most: 1000 %}\n"
           "  - {metric: mape, column: roofline, at_most: 0.001 %}\n");
   }
-  ~ValidateCommand() override { fs::remove_all(folder_); }
-
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name, std::ios::binary) << text;
-  }
-  std::string read(const std::string& name) const {
-    std::ostringstream text;
-    text << std::ifstream(folder_ / name, std::ios::binary).rdbuf();
-    return text.str();
-  }
-  Answer run(const std::string& arguments) const {
-    const std::string command = "cd '" + folder_.string() + "' && '" TILECAST_BINARY "' validate " +
-                                arguments + " >stdout.txt 2>stderr.txt </dev/null";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("stdout.txt"), read("stderr.txt")};
-  }
-
- private:
-  fs::path folder_;
 };
 
 TEST_F(ValidateCommand, RunsAllExperimentsOfTheFolderAndSaysWhichBarsAreMet) {

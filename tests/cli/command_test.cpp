@@ -1,0 +1,65 @@
+#include "tests/cli/command_test.h"
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+namespace tilecast::sim {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+CommandTest::CommandTest(std::string verb) : verb_(std::move(verb)) {
+  const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+  folder_ = fs::temp_directory_path() / ("tilecast_" + std::to_string(getpid()) + "_" +
+                                         info->test_suite_name() + "_" + info->name());
+  fs::create_directories(folder_);
+}
+
+CommandTest::~CommandTest() {
+  fs::remove_all(folder_);
+}
+
+void CommandTest::write(const std::string& name, const std::string& text) const {
+  const fs::path file = folder_ / name;
+  fs::create_directories(file.parent_path());
+  std::ofstream(file, std::ios::binary) << text;
+}
+
+std::string CommandTest::read(const std::string& name) const {
+  std::ostringstream text;
+  text << std::ifstream(folder_ / name, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+bool CommandTest::exists(const std::string& name) const {
+  return fs::exists(folder_ / name);
+}
+
+Answer CommandTest::run(const std::string& arguments) const {
+  return tilecast(verb_ + " " + arguments);
+}
+
+Answer CommandTest::tilecast(const std::string& arguments) const {
+  const std::string command = "cd '" + folder_.string() + "' && '" TILECAST_BINARY "' " +
+                              arguments + " >stdout.txt 2>stderr.txt </dev/null";
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("stdout.txt"), read("stderr.txt")};
+}
+
+void CommandTest::expect_failure(const std::string& arguments, int exit_code,
+                                 const std::string& message) const {
+  const Answer answer = run(arguments);
+  EXPECT_EQ(answer.exit_code, exit_code) << arguments << "\n" << answer.err;
+  EXPECT_THAT(answer.err, StartsWith("error: ")) << arguments;
+  EXPECT_THAT(answer.err, HasSubstr(message)) << arguments;
+  EXPECT_EQ(answer.out, "") << arguments;
+}
+
+}  // namespace tilecast::sim

@@ -1,0 +1,40 @@
+// What tests of the command share: a folder of each test's own, and `tilecast` run inside it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+namespace tilecast::sim {
+
+struct Answer {
+  int exit_code = -1;  // -1: ended by a signal
+  std::string out, err;
+};
+
+class CommandTest : public ::testing::Test {
+ protected:
+  // `verb` is what `run` runs; with none, its arguments begin with one.
+  explicit CommandTest(std::string verb = {});
+  ~CommandTest() override;
+
+  // Names are relative to the folder.
+  void write(const std::string& name, const std::string& text) const;  // with the folders it is in
+  [[nodiscard]] std::string read(const std::string& name) const;
+  [[nodiscard]] bool exists(const std::string& name) const;
+
+  // Runs `tilecast <verb> <arguments>` in the folder, with nothing to read.
+  Answer run(const std::string& arguments) const;
+  // Runs `tilecast <arguments>`, whatever the verb of this test.
+  Answer tilecast(const std::string& arguments) const;
+  // Expects an error that holds `message`, and no output.
+  void expect_failure(const std::string& arguments, int exit_code,
+                      const std::string& message) const;
+
+ private:
+  std::string verb_;
+  std::filesystem::path folder_;
+};
+
+}  // namespace tilecast::sim
