@@ -3,24 +3,10 @@
 
 #include "hwdesc/device_schema.h"
 #include "hwdesc/device_yaml.h"
+#include "hwdesc/yaml_text.h"
 
 namespace tilecast::hwdesc {
 namespace {
-
-std::string yaml_quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += fmt::format("\\{}", c);
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
 
 // Walks a device that is complete and hands each leaf to the derived class as text.
 class LeafVisitor : public SchemaVisitor {
@@ -60,14 +46,14 @@ class YamlPrinter final : public LeafVisitor {
   [[nodiscard]] std::string take() { return std::move(out_); }
 
   void text(const Field& field, std::string& value) override {
-    if (!value.empty()) leaf(field, yaml_quoted(value));
+    if (!value.empty()) leaf(field, yaml_text(value, field.key));
   }
   void numbers(const Field& field, std::map<std::string, double>& values) override {
     if (values.empty() && !field.required) return;
     std::vector<std::string> entries;
     for (const auto& [key, value] : values) {
       entries.push_back(
-          fmt::format("{}: {}", yaml_quoted(key), format_quantity(value, field.kind)));
+          fmt::format("{}: {}", yaml_text(key, field.key), format_quantity(value, field.kind)));
     }
     leaf(field, fmt::format("{{{}}}", fmt::join(entries, ", ")));
   }

@@ -1,19 +1,14 @@
 // The YAML of a calibrated device: what it extends, the fitted constants, where they come from.
 #include <fmt/format.h>
 
+#include "hwdesc/yaml_text.h"
 #include "hybrid/calibrate.h"
 
 namespace tilecast::hybrid {
 namespace {
 
-// A double-quoted YAML scalar.
 std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c == '\n' ? ' ' : c;
-  }
-  return result + '"';
+  return hwdesc::yaml_text(text, "calibrated device");
 }
 
 std::string value_text(const FittedConstant& constant) {

@@ -10,6 +10,7 @@
 #include "diag/error.h"
 #include "diag/source_text.h"
 #include "hwdesc/config_reader.h"
+#include "hwdesc/yaml_text.h"
 #include "ir/dtype.h"
 
 namespace tilecast::learned {
@@ -146,23 +147,8 @@ HostFeed read_feed(const ConfigNode& node) {
           BytesPerSecond{number("rate", hwdesc::UnitKind::kBandwidth)}};
 }
 
-// A double-quoted YAML scalar.
 std::string yaml_text(std::string_view text) {
-  hwdesc::require_plain_text(text, "manifest");
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '\n') {
-      result += "\\n";
-    } else if (c == '\t') {
-      result += "\\t";
-    } else if (c == '\r') {
-      result += "\\r";
-    } else {
-      if (c == '"' || c == '\\') result += '\\';
-      result += c;
-    }
-  }
-  return result + '"';
+  return hwdesc::yaml_text(text, "manifest");
 }
 
 void append(std::string& text, std::string_view key, std::string_view value) {

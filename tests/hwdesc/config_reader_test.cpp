@@ -3,7 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "diag/error.h"
+#include "hwdesc/yaml_text.h"
 
 namespace tilecast::hwdesc {
 namespace {
@@ -89,6 +92,24 @@ TEST(ReadConfig, RefusesDeepNestingWithoutRecursingIntoIt) {
 TEST(ReadConfig, RefusesTextsAboveTheSizeLimit) {
   EXPECT_THAT(message_of(std::string(kMaxConfigBytes + 1, '#')),
               testing::HasSubstr("expected a description of at most 1048576"));
+}
+
+TEST(YamlText, IsReadBackAsTheSameText) {
+  for (const std::string text :
+       {"", "plain", "a \"b\" \\n", "two\nlines\r\n\tand: # more", "- [1, {2}]", "null", " a ",
+        "\x7f", "\xc2\x85\xe2\x80\xa8\xef\xbb\xbf\xf0\x9f\x98\x80"}) {
+    const std::string written = "a: " + yaml_text(text, "here") + "\n";
+    EXPECT_EQ(std::ranges::count(written, '\n'), 1) << written;
+    const ConfigNode root = read_config(written, "chip.yaml");
+    EXPECT_EQ(root.find("a")->kind, ConfigNode::Kind::kScalar) << written;
+    EXPECT_EQ(root.find("a")->scalar, text) << written;
+  }
+}
+
+TEST(YamlText, RefusesWhatTheReaderWouldRefuse) {
+  for (const std::string text : {"a\x01", "a\x1b[0m", "a\xff"}) {
+    EXPECT_THROW((void)yaml_text(text, "here"), Error);
+  }
 }
 
 }  // namespace
