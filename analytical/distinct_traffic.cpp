@@ -4,16 +4,15 @@
 #include <cmath>
 #include <numeric>
 
+#include "ir/array_elements.h"
+
 namespace tilecast::analytical {
 namespace {
 
+using ir::array_elements;
 using ir::Op;
 using ir::Opcode;
 using ir::OpId;
-
-double elements(const ir::Shape& shape) {
-  return shape.is_array() ? static_cast<double>(ir::element_count(shape)) : 0;
-}
 
 double ratio(double part, double whole) {
   return whole > 0 ? std::min(1.0, part / whole) : 0;
@@ -86,13 +85,20 @@ struct Need {
   bool piece = false;
 };
 
+// Of an op that picks its results out of its first operand: the share of it that is read when
+// `share` of the results is needed.
+double picked_share(const ir::Kernel& kernel, const Op& op, double share) {
+  return ratio(share * array_elements(op.shape), array_elements(kernel.op(op.operands[0]).shape));
+}
+
 Need update_need(const ir::Kernel& kernel, const Op& op, std::size_t operand, double share,
                  bool only_written) {
   if (operand != 0) return {share, false};
   if (only_written) return {0, false};
   const std::size_t update = op.opcode == Opcode::kScatter ? op.operands.size() - 1 : 1;
   if (update >= op.operands.size()) return {share, false};
-  const double kept = 1 - ratio(elements(kernel.op(op.operands[update]).shape), elements(op.shape));
+  const double kept =
+      1 - ratio(array_elements(kernel.op(op.operands[update]).shape), array_elements(op.shape));
   return {share * kept, false};
 }
 
@@ -103,7 +109,7 @@ Need need_of(const ir::Kernel& kernel, const Op& op, std::size_t operand, double
     case Opcode::kDynamicSlice:
     case Opcode::kGather:
       if (operand != 0) return {share, false};
-      return {ratio(share * elements(op.shape), elements(kernel.op(op.operands[0]).shape)), true};
+      return {picked_share(kernel, op, share), true};
     case Opcode::kDynamicUpdateSlice:
     case Opcode::kScatter:
       return update_need(kernel, op, operand, share, only_written);
@@ -113,7 +119,7 @@ Need need_of(const ir::Kernel& kernel, const Op& op, std::size_t operand, double
       return {share * (operand == 0 ? reduce_window_input_share(kernel, op) : 1), false};
     case Opcode::kPad:  // negative padding drops elements
       if (operand != 0) return {share, false};
-      return {ratio(share * elements(op.shape), elements(kernel.op(op.operands[0]).shape)), false};
+      return {picked_share(kernel, op, share), false};
     default:
       return {share, false};
   }
@@ -130,7 +136,7 @@ double written_share(const ir::Kernel& kernel, OpId id) {
   if (op->opcode == Opcode::kDynamicUpdateSlice) update = 1;
   if (op->opcode == Opcode::kScatter) update = op->operands.size() - 1;
   if (update == 0 || update >= op->operands.size()) return 1;
-  return ratio(elements(kernel.op(op->operands[update]).shape), elements(op->shape));
+  return ratio(array_elements(kernel.op(op->operands[update]).shape), array_elements(op->shape));
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "ir/array_elements.h"
+
 namespace tilecast::analytical {
 namespace {
 
@@ -11,8 +13,7 @@ using ir::OpId;
 constexpr int kMaxPasses = 31;
 
 double elements(const ir::Kernel& kernel, OpId id) {
-  const ir::Shape& shape = kernel.op(id).shape;
-  return shape.is_array() ? static_cast<double>(ir::element_count(shape)) : 0;
+  return ir::array_elements(kernel.op(id).shape);
 }
 
 bool shrinks(const ir::Kernel& kernel, OpId id) {

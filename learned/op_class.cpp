@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/array_elements.h"
 #include "learned/samples.h"
 
 namespace tilecast::learned {
@@ -9,14 +10,12 @@ using ir::Op;
 using ir::OpClass;
 using ir::Opcode;
 
-double elements(const ir::Shape& shape) {
-  return shape.is_array() ? static_cast<double>(ir::element_count(shape)) : 0;
-}
-
 // Elements an op goes through: the larger of its result and its operands.
 double extent(const ir::Kernel& kernel, const Op& op) {
-  double most = elements(op.shape);
-  for (const ir::OpId id : op.operands) most = std::max(most, elements(kernel.op(id).shape));
+  double most = ir::array_elements(op.shape);
+  for (const ir::OpId id : op.operands) {
+    most = std::max(most, ir::array_elements(kernel.op(id).shape));
+  }
   return most;
 }
 

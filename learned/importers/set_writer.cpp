@@ -7,6 +7,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "learned/csv.h"
+
 namespace tilecast::learned {
 namespace {
 
@@ -82,11 +84,7 @@ void SetWriter::begin_rows(const std::vector<std::string>& columns) {
 }
 
 void SetWriter::add(const std::vector<std::string>& cells) {
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    if (i != 0) pending_ += ',';
-    append_csv_cell(pending_, cells[i]);
-  }
-  pending_ += '\n';
+  pending_ += csv_line(cells);
   if (pending_.size() >= kFlushBytes) flush();
 }
 
@@ -112,19 +110,6 @@ void SetWriter::commit(const Manifest& manifest) {
   }
   committed_ = true;
   if (replaces) fs::remove_all(old, ignored);
-}
-
-void append_csv_cell(std::string& line, std::string_view cell) {
-  if (cell.find_first_of(",\"\r\n") == std::string_view::npos) {
-    line += cell;
-    return;
-  }
-  line += '"';
-  for (const char c : cell) {
-    if (c == '"') line += '"';
-    line += c;
-  }
-  line += '"';
 }
 
 }  // namespace tilecast::learned

@@ -38,7 +38,4 @@ class SetWriter {
   std::string pending_;
 };
 
-// Appends a cell, quoted where it must be.
-void append_csv_cell(std::string& line, std::string_view cell);
-
 }  // namespace tilecast::learned

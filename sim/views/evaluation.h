@@ -3,6 +3,7 @@
 // (as the CSV), notes[], references[], faults[]. Text shows %, CSV and JSON fractions. Pure.
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "sim/evaluation_report.h"
@@ -21,6 +22,14 @@ struct EvaluationViewOptions {
 // One row per measurement: set, line, work, class, split, tile, measured_ns, and "<model> ns" of
 // every column, comparable to it; empty where it did not answer.
 [[nodiscard]] std::string evaluation_rows_csv(const EvaluationReport& report);
+
+// The errors and the rankings that text and Markdown show, in this order; CSV and JSON have all.
+inline constexpr std::array kErrorMetrics{learned::Metric::kMape, learned::Metric::kMedianApe,
+                                          learned::Metric::kP90Ape, learned::Metric::kBias,
+                                          learned::Metric::kRowTau};
+inline constexpr std::array kRankingMetrics{
+    learned::Metric::kTileTau,      learned::Metric::kTileSizeApe,   learned::Metric::kTop1Slowdown,
+    learned::Metric::kTop5Slowdown, learned::Metric::kTop10Slowdown, learned::Metric::kBestInTop10};
 
 // A metric for people: title with its unit, and its cells.
 [[nodiscard]] std::string metric_title(learned::Metric metric);            // "MAPE %"

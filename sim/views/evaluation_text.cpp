@@ -14,12 +14,6 @@ using learned::Score;
 using learned::Scores;
 using learned::Stratum;
 
-constexpr Metric kErrors[] = {Metric::kMape, Metric::kMedianApe, Metric::kP90Ape, Metric::kBias,
-                              Metric::kRowTau};
-// The other ranking metrics are in CSV and JSON.
-constexpr Metric kRankings[] = {Metric::kTileTau,       Metric::kTileSizeApe,
-                                Metric::kTop1Slowdown,  Metric::kTop5Slowdown,
-                                Metric::kTop10Slowdown, Metric::kBestInTop10};
 constexpr Metric kKernelMetrics[] = {Metric::kMape, Metric::kP90Ape, Metric::kBias,
                                      Metric::kTileTau, Metric::kTop1Slowdown};
 constexpr std::size_t kShortHash = 12;
@@ -56,12 +50,14 @@ std::string heading(const EvaluationReport& report, const Stratum& stratum) {
 
 std::string error_block(const EvaluationReport& report, const Stratum& stratum) {
   std::vector<Column> columns{{"model"}, {"answered", Align::kRight}};
-  for (const Metric metric : kErrors) columns.push_back({metric_title(metric), Align::kRight});
+  for (const Metric metric : kErrorMetrics) {
+    columns.push_back({metric_title(metric), Align::kRight});
+  }
   TextTable table(columns);
   for (std::size_t i = 0; i < report.columns.size(); ++i) {
     const Scores& scores = stratum.columns[i];
     std::vector<std::string> cells{report.columns[i].name, std::to_string(scores.answered)};
-    for (const Metric metric : kErrors) cells.push_back(metric_cell(metric, scores[metric]));
+    for (const Metric metric : kErrorMetrics) cells.push_back(metric_cell(metric, scores[metric]));
     table.add(cells);
   }
   return table.render();
@@ -71,14 +67,16 @@ std::string error_block(const EvaluationReport& report, const Stratum& stratum) 
 std::string ranking_block(const EvaluationReport& report, const Stratum& stratum) {
   if (stratum.kernels_with_tiles == 0) return "";
   std::vector<Column> columns{{"tiles within kernels"}, {"ranked", Align::kRight}};
-  for (const Metric metric : kRankings) columns.push_back({metric_title(metric), Align::kRight});
+  for (const Metric metric : kRankingMetrics) {
+    columns.push_back({metric_title(metric), Align::kRight});
+  }
   TextTable table(columns);
   for (std::size_t i = 0; i < report.columns.size(); ++i) {
     const Scores& scores = stratum.columns[i];
     std::vector<std::string> cells{
         report.columns[i].name,
         fmt::format("{} of {}", scores.kernels_ranked, stratum.kernels_with_tiles)};
-    for (const Metric metric : kRankings) {
+    for (const Metric metric : kRankingMetrics) {
       const bool show_interval = metric <= Metric::kTop1Slowdown;
       const Score& score = scores[metric];
       cells.push_back(show_interval ? metric_cell(metric, score)

@@ -14,12 +14,6 @@ namespace {
 using learned::Metric;
 using learned::Stratum;
 
-constexpr Metric kErrors[] = {Metric::kMape, Metric::kMedianApe, Metric::kP90Ape, Metric::kBias,
-                              Metric::kRowTau};
-constexpr Metric kRankings[] = {Metric::kTileTau,       Metric::kTileSizeApe,
-                                Metric::kTop1Slowdown,  Metric::kTop5Slowdown,
-                                Metric::kTop10Slowdown, Metric::kBestInTop10};
-
 // Text of others in a Markdown table: no bars, no line ends.
 std::string cell(std::string text) {
   std::ranges::replace(text, '\n', ' ');
@@ -93,7 +87,7 @@ std::string accuracy(const EvaluationReport& report) {
       "geometric mean of predicted / measured; brackets hold 95 % bootstrap intervals over works "
       "(over rows where there is one work).\n\n";
   std::vector<std::string> titles{"stratum", "n", "works", "model"};
-  for (const Metric metric : kErrors) titles.push_back(metric_title(metric));
+  for (const Metric metric : kErrorMetrics) titles.push_back(metric_title(metric));
   out += table_head(titles);
   for (const Stratum& stratum : report.evaluation.strata) {
     if (repeats_all(report.evaluation, stratum)) continue;
@@ -101,7 +95,7 @@ std::string accuracy(const EvaluationReport& report) {
       std::vector<std::string> cells{stratum_title(report.evaluation, stratum),
                                      of_measured(stratum), std::to_string(stratum.works),
                                      report.columns[i].name};
-      for (const Metric metric : kErrors) {
+      for (const Metric metric : kErrorMetrics) {
         cells.push_back(metric_cell(metric, stratum.columns[i][metric]));
       }
       out += line(cells);
@@ -117,7 +111,7 @@ std::string choice_of_tiles(const EvaluationReport& report) {
       "APE: time lost by the tile the model chooses, over the time of the best ones (Kaufman et "
       "al., MLSys 2021, Eq. 2); top-k slowdown: of the best among the k it likes best.\n\n";
   std::vector<std::string> titles{"stratum", "kernels", "model"};
-  for (const Metric metric : kRankings) titles.push_back(metric_title(metric));
+  for (const Metric metric : kRankingMetrics) titles.push_back(metric_title(metric));
   out += table_head(titles);
   for (const Stratum& stratum : report.evaluation.strata) {
     if (stratum.kernels_with_tiles == 0 || repeats_all(report.evaluation, stratum)) continue;
@@ -126,7 +120,9 @@ std::string choice_of_tiles(const EvaluationReport& report) {
       std::vector<std::string> cells{stratum_title(report.evaluation, stratum),
                                      std::to_string(stratum.kernels_with_tiles),
                                      report.columns[i].name};
-      for (const Metric metric : kRankings) cells.push_back(metric_cell(metric, scores[metric]));
+      for (const Metric metric : kRankingMetrics) {
+        cells.push_back(metric_cell(metric, scores[metric]));
+      }
       if (scores.kernels_ranked == 0) cells[3] = "cannot rank";
       out += line(cells);
     }
