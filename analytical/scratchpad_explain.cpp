@@ -12,10 +12,10 @@ void ScratchpadModel::tally_period(const Moves& moved, const Uses& use, bool fin
     return (per_iteration + (finishes ? at_finish : 0)) * cycle_s_;
   };
   std::array<double, kBoundCount> busy{};
-  busy[index_of(Bound::kHbmRead)] = moved.read_s;
-  busy[index_of(Bound::kHbmWrite)] = moved.write_s;
+  busy[index_of(Bound::kHbmRead)] = moved.read.engine_s;
+  busy[index_of(Bound::kHbmWrite)] = moved.write.engine_s;
   const double setup = has(removed, Bound::kIssue) ? 0 : setup_s_;
-  busy[index_of(Bound::kIssue)] = setup * (moved.reads + moved.writes);
+  busy[index_of(Bound::kIssue)] = setup * moved.transfers();
   busy[index_of(Bound::kMatrix)] = cycles(use.iteration.matrix, use.finish.matrix);
   busy[index_of(Bound::kVector)] = cycles(use.iteration.vector, use.finish.vector);
   busy[index_of(Bound::kTranscendental)] =
@@ -49,8 +49,8 @@ void ScratchpadModel::tally_period(const Moves& moved, const Uses& use, bool fin
     tally.blame[index_of(Bound::kIssue)] += weight * issue;
     tally.blame[index_of(Bound::kOverhead)] += weight * overhead;
   }
-  tally.read_bytes += weight * moved.read_bytes;
-  tally.write_bytes += weight * moved.write_bytes;
+  tally.read_bytes += weight * moved.read.bytes;
+  tally.write_bytes += weight * moved.write.bytes;
 }
 
 Estimate ScratchpadModel::estimate(const TileConfig& tile) const {

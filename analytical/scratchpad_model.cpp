@@ -140,33 +140,26 @@ ScratchpadModel::Uses ScratchpadModel::uses(const Shape& shape, std::span<const 
   return use;
 }
 
-void ScratchpadModel::add_read(const Stream& stream, std::span<const Extents> groups,
-                               Moves& moved) const {
+void ScratchpadModel::add(const Stream& stream, std::span<const Extents> groups, double rate,
+                          Moves::Way& way) const {
   const Extents& region = groups[stream.group];
   const double bytes = region_bytes(stream.array, region);
-  moved.read_bytes += bytes;
-  moved.read_s += bytes / (read_rate_ * run_efficiency(stream.array, region));
-  moved.reads += 1;
-}
-
-void ScratchpadModel::add_write(const Stream& stream, std::span<const Extents> groups,
-                                Moves& moved) const {
-  const Extents& region = groups[stream.group];
-  const double bytes = region_bytes(stream.array, region);
-  moved.write_bytes += bytes;
-  moved.write_s += bytes / (write_rate_ * run_efficiency(stream.array, region));
-  moved.writes += 1;
+  way.bytes += bytes;
+  way.engine_s += bytes / (rate * run_efficiency(stream.array, region));
+  way.transfers += 1;
 }
 
 ScratchpadModel::Moves ScratchpadModel::moves(std::uint32_t changed,
                                               std::span<const Extents> groups) const {
   Moves moved;
   for (const Stream& stream : inputs_) {
-    if (stream.in_main_memory && (stream.loops & changed) != 0) add_read(stream, groups, moved);
+    if (stream.in_main_memory && (stream.loops & changed) != 0) {
+      add(stream, groups, read_rate_, moved.read);
+    }
   }
   for (const Stream& stream : outputs_) {
     if (stream.in_main_memory && !stream.resident && (stream.loops & changed) != 0) {
-      add_write(stream, groups, moved);
+      add(stream, groups, write_rate_, moved.write);
     }
   }
   return moved;
@@ -174,12 +167,12 @@ ScratchpadModel::Moves ScratchpadModel::moves(std::uint32_t changed,
 
 // The core issues the transfers and runs the loop besides computing; the engine moves bytes.
 double ScratchpadModel::period_s(const Moves& moved, double use_s, BoundMask removed) const {
-  const double load = has(removed, Bound::kHbmRead) ? 0 : moved.read_s;
-  const double store = has(removed, Bound::kHbmWrite) ? 0 : moved.write_s;
+  const double load = has(removed, Bound::kHbmRead) ? 0 : moved.read.engine_s;
+  const double store = has(removed, Bound::kHbmWrite) ? 0 : moved.write.engine_s;
   const double path = full_duplex_ ? std::max(load, store) : load + store;
-  const double issue = has(removed, Bound::kIssue) ? 0 : setup_s_ * (moved.reads + moved.writes);
+  const double issue = has(removed, Bound::kIssue) ? 0 : setup_s_ * moved.transfers();
   const double core = use_s + issue + (has(removed, Bound::kOverhead) ? 0 : overhead_s_);
-  const bool waits = moved.reads > 0 && !has(removed, Bound::kLatency);
+  const bool waits = moved.read.transfers > 0 && !has(removed, Bound::kLatency);
   const double round_trip = (waits ? latency_s_ : 0) + load + core;
   return steady_period_s(
       {.busy_s = std::max(path, core), .round_trip_s = round_trip, .stages = stages_});
@@ -245,28 +238,28 @@ double ScratchpadModel::ends_s(const Uses& use, std::span<const Extents> groups,
                                Tally* tally) const {
   Moves first;
   for (const Stream& stream : inputs_) {
-    if (stream.in_main_memory) add_read(stream, groups, first);
+    if (stream.in_main_memory) add(stream, groups, read_rate_, first.read);
   }
   for (const Stream& stream : outputs_) {
     if (!stream.in_main_memory) continue;
     if (!stream.resident) {
-      add_write(stream, groups, first);
+      add(stream, groups, write_rate_, first.write);
       continue;
     }
     const double bytes = whole_bytes(stream.array);
-    first.write_bytes += bytes;
-    first.write_s += bytes / write_rate_;
-    first.writes += 1;
+    first.write.bytes += bytes;
+    first.write.engine_s += bytes / write_rate_;
+    first.write.transfers += 1;
   }
   const double latency = has(removed, Bound::kLatency) ? 0 : latency_s_;
-  const double read = has(removed, Bound::kHbmRead) ? 0 : first.read_s;
-  const double write = has(removed, Bound::kHbmWrite) ? 0 : first.write_s;
-  const double ends =
-      has(removed, Bound::kFillDrain)
-          ? 0
-          : (first.reads > 0 ? latency + read : 0) + (first.writes > 0 ? latency + write : 0);
+  const double read = has(removed, Bound::kHbmRead) ? 0 : first.read.engine_s;
+  const double write = has(removed, Bound::kHbmWrite) ? 0 : first.write.engine_s;
+  const double ends = has(removed, Bound::kFillDrain)
+                          ? 0
+                          : (first.read.transfers > 0 ? latency + read : 0) +
+                                (first.write.transfers > 0 ? latency + write : 0);
   // The first loads and the last stores are issued too, by a core that has nothing else to do.
-  const double issue = has(removed, Bound::kIssue) ? 0 : setup_s_ * (first.reads + first.writes);
+  const double issue = has(removed, Bound::kIssue) ? 0 : setup_s_ * first.transfers();
   const double overhead = has(removed, Bound::kOverhead) ? 0 : overhead_s_;
   const double last_use = use.iteration_s + use.finish_s;
   if (tally != nullptr) {
@@ -277,8 +270,8 @@ double ScratchpadModel::ends_s(const Uses& use, std::span<const Extents> groups,
     tally->blame[index_of(Bound::kOverhead)] += overhead;
     tally->busy[index_of(Bound::kFillDrain)] += Seconds{ends};
     tally->blame[index_of(Bound::kFillDrain)] += ends;
-    tally->read_bytes += first.read_bytes;
-    tally->write_bytes += first.write_bytes;
+    tally->read_bytes += first.read.bytes;
+    tally->write_bytes += first.write.bytes;
   }
   return ends + issue + overhead + last_use;
 }

@@ -60,8 +60,13 @@ class ScratchpadModel final : public TileModel {
     double read_bytes = 0, write_bytes = 0;
   };
   struct Moves {
-    double read_bytes = 0, write_bytes = 0, reads = 0, writes = 0;
-    double read_s = 0, write_s = 0;  // of the engine, short runs costed
+    struct Way {
+      double bytes = 0, transfers = 0;
+      double engine_s = 0;  // short runs costed
+    };
+    Way read, write;
+
+    [[nodiscard]] double transfers() const { return read.transfers + write.transfers; }
   };
   struct Uses {
     double iteration_s = 0, finish_s = 0;
@@ -71,8 +76,8 @@ class ScratchpadModel final : public TileModel {
   using GroupExtents = boost::container::small_vector<Extents, 48>;  // on the stack
 
   void add_streams(const ir::Kernel& kernel);
-  void add_read(const Stream& stream, std::span<const Extents> groups, Moves& moved) const;
-  void add_write(const Stream& stream, std::span<const Extents> groups, Moves& moved) const;
+  void add(const Stream& stream, std::span<const Extents> groups, double rate,
+           Moves::Way& way) const;
   [[nodiscard]] bool revisited(std::uint32_t loops) const;
   [[nodiscard]] Shape prepare(const TileConfig& tile, std::span<Extents> groups) const;
   [[nodiscard]] double footprint_bytes(const Shape& shape, std::span<const Extents> groups) const;

@@ -20,10 +20,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMaxChain = 8;
 constexpr std::string_view kExtension = ".yaml";
 
-bool is_path(std::string_view name_or_path) {
-  return name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(kExtension);
-}
-
 std::vector<fs::path> preset_folders() {
   std::vector<fs::path> folders;
   if (const char* chosen = std::getenv("TILECAST_DEVICES"); chosen && *chosen) {
@@ -133,6 +129,10 @@ ConfigNode read_chain(const std::string& text, const std::string& file,
 }
 
 }  // namespace
+
+bool is_path(std::string_view name_or_path) {
+  return name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(kExtension);
+}
 
 Device parse_device(const std::string& text, const std::string& file, const Overrides& overrides) {
   std::vector<std::string> chain = {identity(file)};

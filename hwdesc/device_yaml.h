@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,7 +15,11 @@ namespace tilecast::hwdesc {
 
 using Overrides = std::vector<std::pair<std::string, std::string>>;  // key path -> value text
 
-// `name_or_path`: a preset's name, or a path (has a `/` or ends in .yaml). A description may
+// Whether a text that names a description means a file: it has a `/` or ends in .yaml. Mappings of
+// imports are named alike.
+[[nodiscard]] bool is_path(std::string_view name_or_path);
+
+// `name_or_path`: a preset's name, or a path. A description may
 // `extends:` a preset or a file relative to its own folder, at most 8 deep; its keys lie over the
 // parent's, blocks key by key; null removes a key; a block that overrides numbers names its own
 // `source:`. Overrides address memory levels and engines by name. Throws Error.

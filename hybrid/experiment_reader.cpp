@@ -10,6 +10,7 @@
 #include "diag/error.h"
 #include "diag/source_text.h"
 #include "hwdesc/config_reader.h"
+#include "hwdesc/device_yaml.h"
 #include "hwdesc/units.h"
 #include "hybrid/experiment.h"
 #include "learned/importers/import_manifest.h"
@@ -127,7 +128,7 @@ std::string device_of(const ConfigNode& node, const std::string& device) {
 
 std::string mapping_of(const ConfigNode& node) {
   const std::string& mapping = text_of(node);
-  if (mapping.find('/') == std::string::npos && !mapping.ends_with(".yaml")) return mapping;
+  if (!hwdesc::is_path(mapping)) return mapping;
   return (std::filesystem::path(node.at.file).parent_path() / mapping).lexically_normal().string();
 }
 

@@ -10,6 +10,7 @@
 #include "diag/error.h"
 #include "diag/source_text.h"
 #include "hwdesc/config_reader.h"
+#include "hwdesc/device_yaml.h"
 #include "hwdesc/yaml_text.h"
 #include "ir/dtype.h"
 
@@ -63,13 +64,9 @@ void refuse_unknown_keys(const ConfigNode& root, std::span<const std::string_vie
   }
 }
 
-bool is_path(std::string_view device) {
-  return device.find('/') != std::string_view::npos || device.ends_with(".yaml");
-}
-
 std::string device_of(const ConfigNode& node, const fs::path& folder) {
   const std::string& device = text_of(node, "a preset's name or the path of a description");
-  if (!is_path(device) || fs::path(device).is_absolute()) return device;
+  if (!hwdesc::is_path(device) || fs::path(device).is_absolute()) return device;
   return (folder / device).lexically_normal().string();
 }
 

@@ -11,10 +11,6 @@
 namespace tilecast::learned {
 namespace {
 
-bool is_path(std::string_view device) {
-  return device.find('/') != std::string_view::npos || device.ends_with(".yaml");
-}
-
 // What the set calls `device`; "" when it has none of its rows.
 std::string name_in_set(const MeasurementSet& set, const hwdesc::Device& device) {
   std::map<std::string, std::string> by_name;  // name of a description -> as the rows say
@@ -24,7 +20,7 @@ std::string name_in_set(const MeasurementSet& set, const hwdesc::Device& device)
   if (all.size() == 1) return *all.begin();
   for (const std::string& device_of_rows : all) {
     by_name.emplace(
-        is_path(device_of_rows) ? hwdesc::load_device(device_of_rows).name : device_of_rows,
+        hwdesc::is_path(device_of_rows) ? hwdesc::load_device(device_of_rows).name : device_of_rows,
         device_of_rows);
   }
   if (const auto found = by_name.find(device.name); found != by_name.end()) return found->second;

@@ -66,7 +66,7 @@ void allow_only(const ConfigNode& node, const std::vector<std::string_view>& key
 }
 
 std::string resolve_device(const std::string& name_or_path, const std::string& folder) {
-  if (name_or_path.find('/') == std::string::npos && !name_or_path.ends_with(".yaml")) {
+  if (!hwdesc::is_path(name_or_path)) {
     static_cast<void>(hwdesc::preset_path(name_or_path));
     return name_or_path;
   }
@@ -79,7 +79,7 @@ std::string resolve_device(const std::string& name_or_path, const std::string& f
 }
 
 std::string find_mapping(const std::string& name) {
-  if (name.find('/') != std::string::npos || name.ends_with(".yaml")) return name;
+  if (hwdesc::is_path(name)) return name;
   const std::vector<std::string> shipped = shipped_mappings();
   if (std::find(shipped.begin(), shipped.end(), name) != shipped.end()) {
     return (shipped_folder() / (name + ".yaml")).string();

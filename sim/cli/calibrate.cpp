@@ -118,8 +118,7 @@ std::string provenance(const std::vector<learned::SampleSet>& sets,
 
 // What the new file extends: a preset by name, any other description by its path from there.
 std::string parent_of(const std::string& device, const std::string& file) {
-  const bool is_path = device.find('/') != std::string::npos || device.ends_with(".yaml");
-  if (!is_path) return device;
+  if (!hwdesc::is_path(device)) return device;
   const fs::path folder = fs::absolute(file).parent_path();
   return "./" + fs::relative(fs::absolute(device), folder).string();
 }
