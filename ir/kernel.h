@@ -32,6 +32,8 @@ struct Op {
   // reduce-like ops: FLOPs of one application of the called computations (summed)
   double applied_flops = 0;
   double applied_transcendentals = 0;
+  // reduce-like ops: the called computation, where it is one op of its two parameters
+  std::optional<Opcode> applied;
   std::string name;
 
   template <class T>
