@@ -57,6 +57,37 @@ OpAttrs kept_attrs(const Instruction& instruction) {
   return kept;
 }
 
+bool commutes(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kAdd:
+    case Opcode::kMultiply:
+    case Opcode::kMaximum:
+    case Opcode::kMinimum:
+    case Opcode::kAnd:
+    case Opcode::kOr:
+    case Opcode::kXor:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The opcode that `called` applies to its two parameters, where it does nothing else. A compare is
+// more than its opcode.
+std::optional<Opcode> applied_opcode(const Computation& called) {
+  const Instruction& root = called.root_instruction();
+  const bool plain = is_elementwise(root.opcode) && root.opcode != Opcode::kCompare &&
+                     info(root.opcode).arity == 2 && root.operands.size() == 2;
+  if (!plain || called.parameters.size() != 2) return std::nullopt;
+  const auto reads = [&](std::size_t operand, std::size_t parameter) {
+    return root.operands[operand] == called.parameters[parameter];
+  };
+  const bool in_order = reads(0, 0) && reads(1, 1);
+  const bool swapped = reads(0, 1) && reads(1, 0);
+  if (in_order || (swapped && commutes(root.opcode))) return root.opcode;
+  return std::nullopt;
+}
+
 // The instruction whose work a kernel is: what an async-start wraps, else itself.
 std::pair<ComputationId, InstrId> working_instruction(const Module& module, ComputationId caller,
                                                       InstrId id) {
@@ -143,6 +174,8 @@ KernelInliner::Value KernelInliner::add_op(const Instruction& instruction, const
     op.applied_flops += static_cast<double>(applied.flops);
     op.applied_transcendentals += static_cast<double>(applied.transcendentals);
   }
+  if (instruction.called.size() == 1)
+    op.applied = applied_opcode(module_.at(instruction.called[0]));
   const OpId id = builder_.add(std::move(op));
   if (shape.is_array()) return {{Leaf::Kind::kOp, id.value}};
 

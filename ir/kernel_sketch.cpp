@@ -120,7 +120,8 @@ OpId KernelSketch::reduce(OpId operand, Opcode combiner, std::int64_t dimension)
         .shape = array(input.dtype, std::move(kept)),
         .operands = {operand, initial},
         .dimensions = {dimension},
-        .applied_flops = 1};
+        .applied_flops = 1,
+        .applied = combiner};
   work_.flops += static_cast<float>(elements_of(input) - elements_of(op.shape));
   return add(std::move(op));
 }
@@ -176,7 +177,8 @@ OpId KernelSketch::all_reduce(OpId operand, std::int64_t devices) {
               .shape = shape(operand),
               .operands = {operand},
               .attrs = CollectiveAttrs{},
-              .applied_flops = 1});
+              .applied_flops = 1,
+              .applied = Opcode::kAdd});
 }
 
 Kernel KernelSketch::build(std::vector<OpId> outputs) {

@@ -52,6 +52,15 @@ TEST(SplitKernel, DoesTheSameWorkPerOp) {
   EXPECT_DOUBLE_EQ(transcendentals, whole.work().transcendentals);
 }
 
+TEST(KernelSketch, ReductionsSayWhatTheyApply) {
+  std::vector<Opcode> applied;
+  const Kernel kernel = softmax();
+  for (const Op& op : kernel.ops()) {
+    if (op.opcode == Opcode::kReduce) applied.push_back(op.applied.value());
+  }
+  EXPECT_EQ(applied, (std::vector<Opcode>{Opcode::kMaximum, Opcode::kAdd}));
+}
+
 TEST(SplitKernel, RefusesProducts) {
   KernelSketch sketch("matmul", Opcode::kDot, LayoutRules{});
   const OpId a = sketch.parameter(DType::kF32, {8, 8});

@@ -229,6 +229,58 @@ ENTRY main { x = f32[8] parameter(0)
   EXPECT_EQ(kernel.op(kernel.outputs()[1]).opcode, Opcode::kCopy);
 }
 
+struct AppliedCase {
+  const char* name;
+  const char* root;
+  std::optional<Opcode> expected;
+};
+
+class Applied : public ::testing::TestWithParam<AppliedCase> {};
+
+TEST_P(Applied, IsTheOneOpOfTheCalledComputation) {
+  const std::string text = std::string(R"(
+HloModule m
+reducer { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  n = f32[] negate(b)
+  ROOT r = f32[] )") + GetParam().root +
+                           R"( }
+ENTRY main { x = f32[8,4] parameter(0)
+  zero = f32[] constant(0)
+  ROOT c = f32[8] reduce(x, zero), dimensions={1}, to_apply=reducer })";
+  const Kernel kernel = kernel_of(text, "c");
+  EXPECT_EQ(kernel.op(kernel.outputs()[0]).applied, GetParam().expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kernel, Applied,
+    ::testing::Values(AppliedCase{"sum", "add(a, b)", Opcode::kAdd},
+                      AppliedCase{"sum_swapped", "add(b, a)", Opcode::kAdd},
+                      AppliedCase{"maximum_swapped", "maximum(b, a)", Opcode::kMaximum},
+                      AppliedCase{"difference", "subtract(a, b)", Opcode::kSubtract},
+                      AppliedCase{"difference_swapped", "subtract(b, a)", std::nullopt},
+                      AppliedCase{"one_parameter_twice", "add(a, a)", std::nullopt},
+                      AppliedCase{"two_ops", "add(a, n)", std::nullopt},
+                      AppliedCase{"one_operand", "negate(b)", std::nullopt}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+TEST(Kernel, AVariadicReducerAppliesNoSingleOp) {
+  const Kernel kernel = kernel_of(R"(
+HloModule m
+reducer { a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  c = f32[] parameter(2)
+  d = f32[] parameter(3)
+  e = f32[] add(a, c)
+  f = f32[] add(b, d)
+  ROOT t = (f32[], f32[]) tuple(e, f) }
+ENTRY main { x = f32[8,4] parameter(0)
+  zero = f32[] constant(0)
+  ROOT c = (f32[8], f32[8]) reduce(x, x, zero, zero), dimensions={1}, to_apply=reducer })",
+                                  "c");
+  for (const Op& op : kernel.ops()) EXPECT_EQ(op.applied, std::nullopt);
+}
+
 struct GroupCase {
   const char* name;
   const char* header;
