@@ -1,0 +1,166 @@
+#include "ir/op_hash.h"
+
+namespace tilecast::ir {
+namespace {
+
+void add_window(Hash128& hash, const Window& window) {
+  hash.add(std::uint64_t{window.size()});
+  for (const WindowDim& dim : window) {
+    hash.add(Dims{dim.size, dim.stride, dim.pad_low, dim.pad_high, dim.base_dilation,
+                  dim.window_dilation, dim.reversal});
+  }
+}
+
+void add_conv_dims(Hash128& hash, const ConvDims& dims) {
+  hash.add(Dims{dims.input_batch, dims.input_feature, dims.kernel_input_feature,
+                dims.kernel_output_feature, dims.output_batch, dims.output_feature});
+  hash.add(dims.input_spatial);
+  hash.add(dims.kernel_spatial);
+  hash.add(dims.output_spatial);
+}
+
+// Not given is the same as "default".
+void add_precision(Hash128& hash, const std::vector<std::string>& precision) {
+  for (std::size_t i = 0; i < precision.size(); ++i) {
+    if (precision[i] == "default") continue;
+    hash.add(std::uint64_t{i});
+    hash.add(precision[i]);
+  }
+}
+
+struct CostAttributes {
+  Hash128& hash;
+
+  void operator()(const DotAttrs& a) const {
+    for (const Dims* dims : {&a.dims.lhs_contracting, &a.dims.rhs_contracting, &a.dims.lhs_batch,
+                             &a.dims.rhs_batch, &a.dims.lhs_ragged, &a.dims.rhs_group}) {
+      hash.add(*dims);
+    }
+    add_precision(hash, a.precision);
+    hash.add(a.algorithm);
+  }
+  void operator()(const ConvAttrs& a) const {
+    add_window(hash, a.window);
+    add_conv_dims(hash, a.dims);
+    hash.add(Dims{a.feature_group_count, a.batch_group_count});
+    add_precision(hash, a.precision);
+  }
+  void operator()(const WindowAttrs& a) const { add_window(hash, a.window); }
+  void operator()(const SliceAttrs& a) const {
+    for (const SliceDim& d : a.dims) hash.add(Dims{d.start, d.limit, d.stride});
+  }
+  void operator()(const PadAttrs& a) const {
+    for (const PadDim& d : a.dims) hash.add(Dims{d.low, d.high, d.interior});
+  }
+  void operator()(const DynamicSliceAttrs& a) const { hash.add(a.sizes); }
+  void operator()(const GatherAttrs& a) const {
+    for (const Dims* dims :
+         {&a.offset_dims, &a.collapsed_slice_dims, &a.start_index_map, &a.slice_sizes,
+          &a.operand_batching_dims, &a.start_indices_batching_dims}) {
+      hash.add(*dims);
+    }
+  }
+  void operator()(const ScatterAttrs& a) const {
+    for (const Dims* dims :
+         {&a.update_window_dims, &a.inserted_window_dims, &a.scatter_dims_to_operand_dims,
+          &a.input_batching_dims, &a.scatter_indices_batching_dims}) {
+      hash.add(*dims);
+    }
+  }
+  void operator()(const CollectiveAttrs& a) const {
+    hash.add(a.groups.text);
+    hash.add(std::uint64_t{a.source_target_pairs.size()});
+    hash.add(std::uint64_t{a.is_host_transfer});
+  }
+  void operator()(const CustomCallAttrs& a) const { hash.add(a.target); }
+  void operator()(const FftAttrs& a) const {
+    hash.add(a.type);
+    hash.add(a.length);
+  }
+  void operator()(const BatchNormAttrs& a) const {
+    hash.add(static_cast<std::uint64_t>(a.feature_index));
+  }
+  void operator()(const IndexAttrs& a) const { hash.add(static_cast<std::uint64_t>(a.index)); }
+  void operator()(const FusionAttrs& a) const { hash.add(static_cast<std::uint64_t>(a.kind)); }
+  template <class Other>  // nothing in it changes the cost: numbers, names, literals, flags
+  void operator()(const Other&) const {}
+};
+
+struct ValueAttributes {
+  Hash128& hash;
+
+  void operator()(const ConstantAttrs& a) const {
+    hash.add(std::uint64_t{a.literal.elided});
+    hash.add(a.literal.text);
+    hash.add(std::uint64_t{a.literal.integers.size()});
+    for (const std::int64_t value : a.literal.integers) {
+      hash.add(static_cast<std::uint64_t>(value));
+    }
+  }
+  void operator()(const CompareAttrs& a) const {
+    hash.add(a.direction);
+    hash.add(a.type);
+  }
+  void operator()(const GatherAttrs& a) const {
+    hash.add(static_cast<std::uint64_t>(a.index_vector_dim));
+  }
+  void operator()(const ScatterAttrs& a) const {
+    hash.add(static_cast<std::uint64_t>(a.index_vector_dim));
+  }
+  void operator()(const CollectiveAttrs& a) const {
+    for (const auto& [source, target] : a.source_target_pairs) hash.add(Dims{source, target});
+  }
+  void operator()(const CustomCallAttrs& a) const {
+    add_window(hash, a.window);
+    if (a.dims) add_conv_dims(hash, *a.dims);
+    hash.add(Dims{a.feature_group_count, a.batch_group_count, a.has_side_effect});
+  }
+  void operator()(const TriangularAttrs& a) const {
+    hash.add(Dims{a.left_side, a.lower, a.unit_diagonal});
+    hash.add(a.transpose_a);
+  }
+  void operator()(const BatchNormAttrs& a) const { hash.add(a.epsilon); }
+  template <class Other>  // all that matters in it is in CostAttributes
+  void operator()(const Other&) const {}
+};
+
+}  // namespace
+
+// Eight characters at a time, the first in the lowest bits on every machine.
+void Hash128::add(std::string_view text) {
+  add(std::uint64_t{text.size()});
+  for (std::size_t begin = 0; begin < text.size(); begin += 8) {
+    std::uint64_t word = 0;
+    for (std::size_t i = begin; i < text.size() && i < begin + 8; ++i) {
+      word |= std::uint64_t{static_cast<unsigned char>(text[i])} << (8 * (i - begin));
+    }
+    add(word);
+  }
+}
+
+void add_shape(Hash128& hash, const Shape& shape) {
+  hash.add(name(shape.dtype));
+  hash.add(shape.dims);
+  hash.add(std::uint64_t{shape.dynamic_mask} << 1 | std::uint64_t{shape.has_layout()});
+  if (shape.layout) {
+    hash.add(shape.layout->minor_to_major);
+    hash.add(std::uint64_t{shape.layout->tiles.size()});
+    for (const Dims& tile : shape.layout->tiles) hash.add(tile);
+    hash.add(Dims{shape.layout->memory_space, shape.layout->element_bits,
+                  shape.layout->tail_alignment, shape.layout->dynamic_prefix_bytes});
+    hash.add(shape.layout->split_config);
+    hash.add(shape.layout->other);
+  }
+  hash.add(std::uint64_t{shape.elements.size()});
+  for (const Shape& element : shape.elements) add_shape(hash, element);
+}
+
+void add_cost_attributes(Hash128& hash, const OpAttrs& attrs) {
+  std::visit(CostAttributes{hash}, attrs);
+}
+
+void add_value_attributes(Hash128& hash, const OpAttrs& attrs) {
+  std::visit(ValueAttributes{hash}, attrs);
+}
+
+}  // namespace tilecast::ir

@@ -1,0 +1,60 @@
+#include "program_kernels.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "ir/fusion.h"
+#include "ir/hlo_parser.h"
+#include "ir/program.h"
+
+namespace tilecast::ir {
+
+std::vector<KernelPlace> kernel_places(const Module& module) {
+  std::vector<KernelPlace> places;
+  std::vector<bool> seen(module.computations.size(), false);
+  std::vector<ComputationId> open = {module.entry};
+  while (!open.empty()) {
+    const ComputationId id = open.back();
+    open.pop_back();
+    if (seen[id.index()]) continue;
+    seen[id.index()] = true;
+    const Computation& computation = module.at(id);
+    for (std::size_t i = 0; i < computation.instructions.size(); ++i) {
+      const Instruction& op = computation.instructions[i];
+      const bool is_control = op.opcode == Opcode::kWhile || op.opcode == Opcode::kConditional ||
+                              op.opcode == Opcode::kCall;
+      if (is_control) {
+        open.insert(open.end(), op.called.begin(), op.called.end());
+      } else if (!is_zero_cost(op.opcode)) {
+        places.push_back({id, InstrId(i)});
+      }
+    }
+  }
+  return places;
+}
+
+std::vector<std::filesystem::path> modules_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  if (!std::filesystem::is_directory(folder)) return files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".hlo") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::vector<Module> shipped_programs() {
+  std::vector<Module> programs;
+  const auto folder = std::filesystem::path(TILECAST_SOURCE_DIR) / "configs/programs";
+  for (const std::filesystem::path& file : modules_in(folder)) {
+    programs.push_back(fuse(read_hlo_file(file.string())));
+  }
+  return programs;
+}
+
+std::filesystem::path shared_folder() {
+  if (const char* const folder = std::getenv("TILECAST_SHARED")) return folder;
+  return std::filesystem::path(TILECAST_SOURCE_DIR).parent_path() / "shared";
+}
+
+}  // namespace tilecast::ir
