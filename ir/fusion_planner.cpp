@@ -1,8 +1,10 @@
 #include "ir/fusion_planner.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ir/fusion_rules.h"
+#include "ir/op_hash.h"
 
 namespace tilecast::ir {
 namespace {
@@ -70,6 +72,16 @@ const FusionPlanner::Home* FusionPlanner::home(std::uint32_t id, std::uint32_t c
 bool FusionPlanner::is_small_constant(InstrId id) const {
   const Instruction& op = computation_.at(id);
   return op.opcode == Opcode::kConstant && op.shape.is_scalar();
+}
+
+bool FusionPlanner::is_taken(Step step, std::uint32_t id, std::uint32_t cluster) const {
+  if (options_.fuse_share >= 1) return true;
+  Hash128 hash;
+  hash.add(options_.seed);
+  hash.add(static_cast<std::uint64_t>(step));
+  hash.add(std::uint64_t{id});
+  hash.add(std::uint64_t{clusters_[cluster].roots.front().value});
+  return std::ldexp(static_cast<double>(hash.result()[0] >> 11), -53) < options_.fuse_share;
 }
 
 void FusionPlanner::place(std::uint32_t id) {
@@ -143,6 +155,7 @@ std::optional<FusionPlanner::Home> FusionPlanner::accepted_home(std::uint32_t pr
   const Home home = home_of(producer, reads);
   if (is_costly(op) && !is_matrix(op) && home.reused) return std::nullopt;
   if (breaks_update(kernel, op)) return std::nullopt;
+  if (!is_taken(Step::kProducer, producer, reads.front().cluster)) return std::nullopt;
   if ((is_matrix(op) || is_reduction(op)) && !accepts_hero(kernel, op, home)) return std::nullopt;
   return home;
 }

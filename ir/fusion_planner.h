@@ -41,6 +41,7 @@ class FusionPlanner {
     Place place;
     bool reused;  // some element may be computed more than once
   };
+  enum class Step : std::uint8_t { kProducer, kOutput, kSibling };
   struct Read {  // a user of some instruction, in one of the kernels it belongs to
     std::uint32_t cluster, user;
     friend auto operator<=>(const Read&, const Read&) = default;
@@ -66,6 +67,8 @@ class FusionPlanner {
   [[nodiscard]] Dims reduced_loop(const Instruction& reduction) const;
   [[nodiscard]] Dims reduced_dims(const Instruction& reduction) const;
   [[nodiscard]] bool is_small_constant(InstrId id) const;
+  // Whether this configuration takes the step that joins `id`, or what reads it, to a kernel.
+  [[nodiscard]] bool is_taken(Step step, std::uint32_t id, std::uint32_t cluster) const;
 
   // Step 1.
   void place(std::uint32_t id);

@@ -58,7 +58,8 @@ void FusionPlanner::fuse_into_readers(std::uint32_t id) {
         in_order &= loop_dims(computation_.at(root).shape) == from.reduced_loop;
       }
     }
-    if (in_order && !reaches(own, reader, true)) merge(own, reader);
+    if (!in_order || !is_taken(Step::kOutput, id, reader)) continue;
+    if (!reaches(own, reader, true)) merge(own, reader);
   }
 }
 
@@ -79,6 +80,7 @@ void FusionPlanner::fuse_siblings(std::uint32_t id) {
       if (clusters_[a].has_matrix || clusters_[b].has_matrix) continue;
       if (!can_merge(clusters_[a], clusters_[b])) continue;
       if (reading_place(a, id) != reading_place(b, id) && loops_differ(a, b, id)) continue;
+      if (!is_taken(Step::kSibling, id, b)) continue;
       if (!reaches(a, b, false) && !reaches(b, a, false)) merge(a, b);
     }
   }

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <random>
+#include <set>
 
 #include "ir/fusion.h"
 #include "ir/hlo_parser.h"
@@ -177,6 +178,61 @@ TEST_P(FusedRandomModules, ComputeTheSameInFewerKernels) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Fusion, FusedRandomModules, ::testing::Bool());
+
+TEST(Fusion, ComputesTheSameUnderEveryRandomConfiguration) {
+  std::size_t different = 0;
+  for (std::uint32_t seed = 0; seed < 300; ++seed) {
+    const Module module = parse_hlo(diag::SourceText("random.hlo", RandomModule(seed).text()));
+    Expressions expressions;
+    const std::vector<int> expected = expressions.of(module, module.entry_computation(), {});
+    const std::string by_rules = print_hlo(fuse(module));
+    for (std::uint64_t configuration = 0; configuration < 8; ++configuration) {
+      const FusionOptions options{.max_parameters = configuration % 2 == 0 ? 64 : 4,
+                                  .max_ops = configuration < 4 ? 512 : 6,
+                                  .fuse_share = 0.15 + 0.1 * static_cast<double>(configuration),
+                                  .seed = configuration};
+      const Module result = fuse(module, options);  // verified
+      ASSERT_EQ(expressions.of(result, result.entry_computation(), {}), expected)
+          << print_hlo(result);
+      different += print_hlo(result) != by_rules;
+    }
+  }
+  EXPECT_GT(different, 300u * 8u / 3u);
+}
+
+TEST(Fusion, GoesFromNothingFusedToTheRules) {
+  const auto kernels = [](const Module& module) { return make_program(module).kernels().size(); };
+  std::size_t none = 0, some = 0, most = 0, all = 0;
+  for (std::uint32_t seed = 0; seed < 200; ++seed) {
+    const Module module = parse_hlo(diag::SourceText("random.hlo", RandomModule(seed).text()));
+    EXPECT_EQ(print_hlo(fuse(module, {.fuse_share = 0})), print_hlo(fuse(module, {.max_ops = 1})));
+    EXPECT_EQ(print_hlo(fuse(module, {.fuse_share = 1, .seed = seed})), print_hlo(fuse(module)));
+    none += kernels(fuse(module, {.fuse_share = 0}));
+    some += kernels(fuse(module, {.fuse_share = 0.3}));
+    most += kernels(fuse(module, {.fuse_share = 0.8}));
+    all += kernels(fuse(module));
+  }
+  EXPECT_GT(none, some);
+  EXPECT_GT(some, most);
+  EXPECT_GT(most, all);
+}
+
+TEST(Fusion, SeedsGiveDifferentConfigurationsTheSameEveryTime) {
+  std::size_t modules = 0, configurations = 0;
+  for (std::uint32_t number = 0; number < 50; ++number) {
+    const Module module = parse_hlo(diag::SourceText("random.hlo", RandomModule(number).text()));
+    std::set<std::string> seen;
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      const FusionOptions options{.fuse_share = 0.5, .seed = seed};
+      const std::string text = print_hlo(fuse(module, options));
+      EXPECT_EQ(print_hlo(fuse(module, options)), text);
+      seen.insert(text);
+    }
+    ++modules;
+    configurations += seen.size();
+  }
+  EXPECT_GT(configurations, 5 * modules);
+}
 
 TEST(Fusion, GivesTheSameModuleEveryTime) {
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
