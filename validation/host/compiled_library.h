@@ -3,8 +3,13 @@
 //   Compiler cc;                                              // finds `cc`, or $CC
 //   std::vector<Compilation> made = cc.compile(sources, jobs);
 //
-// Flags: -O3 -march=native -ffast-math is NOT used (results must match the evaluator), C11, no
-// warnings. A library lives as long as its CompiledLibrary.
+// C11, -O3, for this machine's instructions, linked with libm, warnings off. Of -ffast-math only
+// what cannot move a result by more than a rounding: products and sums may be fused
+// (-ffp-contract=fast), and the compiler may ignore errno and floating-point exceptions, which no
+// generated function reads. Sums are not reordered, NaN, infinities and signed zeros are kept: a
+// function that wants a vectorised sum has to write its lanes.
+// Files are made under $TMPDIR (/tmp when unset). A library lives as long as its CompiledLibrary.
+// Not thread-safe while another thread changes the environment.
 #pragma once
 
 #include <optional>
@@ -12,9 +17,12 @@
 #include <string>
 #include <vector>
 
+#include "hwdesc/units.h"
+
 namespace tilecast::host {
 
-class CompiledLibrary {  // owns the file; movable
+// Owns a library and the folder made for it; removes both. Movable; a moved-from one owns nothing.
+class CompiledLibrary {
  public:
   explicit CompiledLibrary(std::string path) : path_(std::move(path)) {}
   CompiledLibrary(CompiledLibrary&& other) noexcept;
@@ -23,6 +31,7 @@ class CompiledLibrary {  // owns the file; movable
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
+  void remove() noexcept;
   std::string path_;
 };
 
@@ -34,15 +43,17 @@ struct Compilation {
 class Compiler {
  public:
   Compiler();  // throws Error when there is no C compiler, naming the package to install
-  // One library per source, `jobs` compilers at once, same order. Throws Error only when files
-  // cannot be written.
-  [[nodiscard]] std::vector<Compilation> compile(std::span<const std::string> sources,
-                                                 int jobs) const;
+  // One library per source, `jobs` compilers at once, same order. A compiler that needs longer than
+  // `timeout` for one source is killed. Throws Error only when files cannot be written or no
+  // process can be started.
+  [[nodiscard]] std::vector<Compilation> compile(std::span<const std::string> sources, int jobs,
+                                                 Seconds timeout = Seconds{60}) const;
   // "gcc (Debian 12.2.0-14) 12.2.0; -O3 -march=native ..."
   [[nodiscard]] const std::string& description() const { return description_; }
 
  private:
-  std::string command_, description_;
+  std::vector<std::string> command_;  // the compiler and its flags
+  std::string description_;
 };
 
 }  // namespace tilecast::host

@@ -43,7 +43,8 @@ struct Timing {
   Seconds minimum, median, spread;  // of one call; spread: median absolute deviation
   int calls = 0;                    // timed
   int attempts = 1;
-  double drift = 0;  // of the reference loop around it, relative
+  double drift = 0;   // of the reference loop around it, relative to its fastest so far
+  Seconds reference;  // of the reference loop around it: comparable between runs on one machine
 };
 
 enum class RunStatus { kTimed, kCrashed, kTimedOut, kUnstable };
