@@ -1,0 +1,190 @@
+// Do the workloads read back as what is measured, and are there as many as a session needs?
+#include "validation/host/workloads.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "analytical/analytical_model.h"
+#include "analytical/load_program.h"
+#include "analytical/roofline.h"
+#include "diag/error.h"
+#include "hwdesc/device_yaml.h"
+#include "ir/canonical_hash.h"
+#include "ir/hlo_parser.h"
+#include "ir/hlo_printer.h"
+#include "ir/program.h"
+
+namespace tilecast::host {
+namespace {
+
+hwdesc::Device cpu() {
+  return hwdesc::load_device(std::string(TILECAST_SOURCE_DIR) +
+                             "/configs/devices/cpu_generic.yaml");
+}
+
+ir::Module program(const std::string& name) {
+  return ir::read_hlo_file(std::string(TILECAST_SOURCE_DIR) + "/configs/programs/" + name);
+}
+
+// As a measurement set is read: the text, through the loader, as one kernel.
+void expect_reads_back(const Workload& workload, const hwdesc::Device& device) {
+  const std::string text = ir::print_hlo(workload.module);
+  const ir::Module module = ir::parse_hlo(diag::SourceText(workload.name + ".hlo", text));
+  EXPECT_TRUE(ir::is_optimised(module)) << "would be fused again";
+  const analytical::LoadOptions options;
+  const ir::Program read =
+      analytical::program_for({workload.name, module, {}}, device, options).program;
+  ASSERT_EQ(read.kernels().size(), 1u) << text;
+  EXPECT_EQ(ir::canonical_hash(read.kernels()[0].kernel), workload.hash) << text;
+  EXPECT_EQ(ir::canonical_hash(workload.kernel), workload.hash);
+}
+
+void expect_distinct(const std::vector<Workload>& workloads) {
+  std::set<std::string> names, hashes;
+  for (const Workload& workload : workloads) {
+    EXPECT_TRUE(names.insert(workload.name).second) << workload.name;
+    EXPECT_TRUE(hashes.insert(workload.hash).second) << workload.name;
+  }
+}
+
+TEST(TileWorkloads, AreDistinctKernelsThatReadBack) {
+  const hwdesc::Device device = cpu();
+  const std::vector<Workload> workloads = tile_workloads(device);
+  expect_distinct(workloads);
+  for (const Workload& workload : workloads) expect_reads_back(workload, device);
+}
+
+TEST(TileWorkloads, CoverEveryFamily) {
+  std::map<std::string, int> families;
+  for (const Workload& workload : tile_workloads(cpu())) ++families[workload.family];
+  EXPECT_EQ(families["convolution"], 12);
+  EXPECT_GE(families["matmul"], 12);
+  EXPECT_GE(families["epilogue"], 8);
+  EXPECT_GE(families["reduction"], 6);
+  EXPECT_GE(families["movement"], 5);
+  EXPECT_GE(families["rows"], 4);
+}
+
+// Multiply-adds of layer C2 on its image, by hand: 56 x 56 positions, 3 x 3 taps less the padding.
+TEST(TileWorkloads, ConvolutionsHaveTheWorkOfTheirLayers) {
+  const std::vector<Workload> workloads = tile_workloads(cpu());
+  const auto flops = [&](const std::string& name) {
+    for (const Workload& workload : workloads) {
+      if (workload.name == name) return static_cast<double>(workload.kernel.work().flops);
+    }
+    ADD_FAILURE() << name;
+    return 0.0;
+  };
+  const double taps = 3 * 56 - 2;  // per direction, those on the image
+  EXPECT_FLOAT_EQ(flops("resnet18_c2"), 2 * taps * taps * 64 * 64);
+  EXPECT_FLOAT_EQ(flops("resnet18_c3"), 2.0 * 56 * 56 * 64 * 64);
+  EXPECT_FLOAT_EQ(flops("resnet18_c5"), 2.0 * 28 * 28 * 64 * 128);
+}
+
+TEST(TileWorkloads, HaveTilesToChooseFrom) {
+  const hwdesc::Device device = cpu();
+  std::size_t tiles = 0;
+  for (const Workload& workload : tile_workloads(device)) {
+    const std::size_t count = analytical::KernelAnalysis(workload.kernel, device).tiles().size();
+    EXPECT_GE(count, 2u) << workload.name;
+    tiles += count;
+  }
+  EXPECT_GE(tiles, 3000u);
+}
+
+TEST(FusionConfiguration, StartsWithTheRulesAndWithNothingFused) {
+  EXPECT_EQ(fusion_configuration(1, 0).fuse_share, 1);
+  EXPECT_EQ(fusion_configuration(1, 1).fuse_share, 0);
+  std::set<double> shares;
+  for (std::size_t number = 2; number < 30; ++number) {
+    const ir::FusionOptions options = fusion_configuration(1, number);
+    EXPECT_GT(options.fuse_share, 0);
+    EXPECT_LE(options.fuse_share, 1);
+    shares.insert(options.fuse_share);
+    EXPECT_NE(options.fuse_share, fusion_configuration(2, number).fuse_share);
+  }
+  EXPECT_EQ(shares.size(), 28u);
+}
+
+TEST(FusionWorkloads, AreDistinctKernelsThatReadBack) {
+  const hwdesc::Device device = cpu();
+  for (const char* name : {"mlp_train.hlo", "transformer_block_train.hlo"}) {
+    const ProgramKernels cut = fusion_workloads(program(name), device, {.configurations = 8});
+    EXPECT_GT(cut.workloads.size(), 20u);
+    expect_distinct(cut.workloads);
+    for (const Workload& workload : cut.workloads) {
+      EXPECT_EQ(workload.family + ".hlo", name);
+      expect_reads_back(workload, device);
+    }
+  }
+}
+
+TEST(FusionWorkloads, CountsEveryKernelOnce) {
+  const ProgramKernels cut = fusion_workloads(program("transformer_block_train.hlo"), cpu(),
+                                              {.configurations = 6, .longest = Seconds{1e-3}});
+  std::size_t left_out = 0;
+  for (const auto& [reason, count] : cut.left_out) left_out += count;
+  EXPECT_GT(left_out, 0u) << "some take longer than a millisecond";
+  EXPECT_EQ(cut.kernels, cut.workloads.size() + cut.duplicates + left_out);
+  for (const Workload& workload : cut.workloads) {
+    EXPECT_LE(analytical::speed_of_light(workload.kernel, cpu()), Seconds{1e-3});
+  }
+}
+
+TEST(FusionWorkloads, MoreConfigurationsOnlyAddKernels) {
+  const ir::Module mlp = program("mlp_train.hlo");
+  const ProgramKernels few = fusion_workloads(mlp, cpu(), {.configurations = 3});
+  const ProgramKernels many = fusion_workloads(mlp, cpu(), {.configurations = 12});
+  ASSERT_GT(many.workloads.size(), few.workloads.size());
+  for (std::size_t i = 0; i < few.workloads.size(); ++i) {
+    EXPECT_EQ(few.workloads[i].name, many.workloads[i].name);
+  }
+}
+
+TEST(FusionWorkloads, NamesWhatCannotRunOnOneCore) {
+  const ir::Module module = ir::parse_hlo(diag::SourceText("mixed.hlo", R"(HloModule m
+sum { a = f32[] parameter(0)
+ b = f32[] parameter(1)
+ ROOT s = f32[] add(a, b) }
+ENTRY main { x = f32[64,64] parameter(0)
+ r = f32[64,64] all-reduce(x), replica_groups={}, to_apply=sum
+ c = f32[64,64] custom-call(r), custom_call_target="f"
+ low = f32[] constant(0)
+ high = f32[] constant(1)
+ n = f32[64,64] rng(low, high), distribution=rng_uniform
+ e = f32[64,64] exponential(c)
+ ROOT y = f32[64,64] add(e, n) })"));
+  const ProgramKernels cut = fusion_workloads(module, cpu(), {.configurations = 1});
+  EXPECT_EQ(cut.left_out.at("collective"), 1u);
+  EXPECT_EQ(cut.left_out.at("custom call"), 1u);
+  EXPECT_EQ(cut.left_out.at("random numbers"), 1u);
+  EXPECT_EQ(cut.workloads.size(), 1u);
+  EXPECT_THROW(static_cast<void>(whole_programs(module, cpu(), {.configurations = 1})), Error);
+}
+
+TEST(FusionWorkloads, TakeAFusedProgramAsItIs) {
+  const ir::Module fused = ir::fuse(program("mlp_train.hlo"));
+  const ProgramKernels cut = fusion_workloads(fused, cpu(), {.configurations = 50});
+  EXPECT_EQ(cut.kernels, ir::make_program(fused).kernels().size());
+}
+
+TEST(WholePrograms, AreDistinctAndHaveTheKernelsTheyCount) {
+  const std::vector<ProgramVariant> variants =
+      whole_programs(program("mlp_train.hlo"), cpu(), {.configurations = 6});
+  ASSERT_GE(variants.size(), 4u);
+  for (const ProgramVariant& variant : variants) {
+    EXPECT_EQ(ir::make_program(variant.program).kernels().size(), variant.kernels);
+  }
+  EXPECT_EQ(variants[0].name, "mlp_train.c0");
+  EXPECT_LT(variants[0].kernels, variants[1].kernels) << "the rules against nothing fused";
+}
+
+TEST(WholePrograms, RefuseLoops) {
+  EXPECT_THROW(static_cast<void>(whole_programs(program("mlp_train_loop.hlo"), cpu())), Error);
+}
+
+}  // namespace
+}  // namespace tilecast::host
