@@ -1,0 +1,340 @@
+// A measuring session with a machine of our own: what is written, in which order, and what
+// survives.
+#include "validation/host/measure.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "diag/error.h"
+#include "diag/source_text.h"
+#include "hwdesc/device_yaml.h"
+#include "ir/canonical_hash.h"
+#include "ir/hlo_parser.h"
+#include "ir/program.h"
+#include "learned/samples.h"
+#include "validation/host/measure_summary.h"
+
+namespace tilecast::host {
+namespace {
+
+namespace fs = std::filesystem;
+using analytical::TileConfig;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+constexpr double kMicrosecond = 1e-6;
+
+Workload matmul(const std::string& family, int size) {
+  const std::string name = fmt::format("{}_{}", family, size);
+  ir::Module module = ir::parse_hlo(diag::SourceText(
+      name, fmt::format("HloModule {0}, is_scheduled=true\n\nENTRY main {{\n"
+                        "  a = f32[{1},{1}]{{1,0}} parameter(0)\n"
+                        "  b = f32[{1},{1}]{{1,0}} parameter(1)\n"
+                        "  ROOT dot = f32[{1},{1}]{{1,0}} dot(a, b), lhs_contracting_dims={{1}}, "
+                        "rhs_contracting_dims={{0}}\n}}\n",
+                        name, size)));
+  ir::Kernel kernel = ir::make_program(module).kernels().front().kernel;
+  std::string hash = ir::canonical_hash(kernel);
+  return {name, family, std::move(module), std::move(kernel), std::move(hash)};
+}
+
+// A machine whose clock moves only when it works: 1 s per compiled file, 0.1 s per kernel. A kernel
+// takes 10 us plus 1 us for each one it was generated after.
+struct FakeMachine {
+  double now_s = 0;
+  std::size_t generated = 0;
+  std::map<std::string, std::size_t> runs;            // function -> how often
+  std::map<std::string, RunStatus> ends;              // function -> how it ends, when not well
+  std::set<std::string> not_generated, not_compiled;  // functions
+  fs::path folder;
+
+  Bench bench() {
+    return {.machine = "a test's processor",
+            .compiler = "no compiler",
+            .generate = [this](const ir::Kernel&, const TileConfig&,
+                               const std::string& function) -> Bench::Generated {
+              if (not_generated.contains(function)) return Unsupported{"it is Tuesday"};
+              ++generated;
+              return CKernel{.function = function, .source = function + ";"};
+            },
+            .compile =
+                [this](std::span<const std::string> sources, int) {
+                  std::vector<Compilation> made;
+                  for (const std::string& source : sources) made.push_back(compile(source));
+                  return made;
+                },
+            .run =
+                [this](const std::string&, std::span<const RunJob> jobs, const TimingOptions&,
+                       const Bench::Done& done) {
+                  for (std::size_t i = 0; i < jobs.size(); ++i) {
+                    if (!done(i, run(jobs[i].function))) return;
+                  }
+                },
+            .now = [this] { return Seconds{now_s}; }};
+  }
+
+ private:
+  Compilation compile(const std::string& source) {
+    now_s += 1;
+    for (const std::string& function : not_compiled) {
+      if (source.find(function + ";") != std::string::npos) return {{}, "error: " + function};
+    }
+    return {CompiledLibrary((folder / "library" / "none.so").string()), ""};
+  }
+  RunOutcome run(const std::string& function) {
+    now_s += 0.1;
+    ++runs[function];
+    const double number = std::stod(function.substr(function.find('_') + 1));
+    const Seconds time{(10 + number) * kMicrosecond};
+    RunOutcome outcome{.timing = {.minimum = time, .median = 1.1 * time, .calls = 5}};
+    if (const auto end = ends.find(function); end != ends.end()) {
+      outcome.status = end->second;
+      outcome.message = "as the test says";
+    }
+    return outcome;
+  }
+};
+
+class MeasureTest : public ::testing::Test {
+ protected:
+  MeasureTest() : folder_(fs::temp_directory_path() / fmt::format("measure_test_{}", getpid())) {
+    fs::create_directories(folder_);
+    machine_.folder = folder_;
+    source_.workloads.push_back(matmul("small", 64));
+    source_.workloads.push_back(matmul("small", 96));
+    source_.workloads.push_back(matmul("large", 256));
+  }
+  ~MeasureTest() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string path(const std::string& file = {}) const {
+    return (folder_ / "set" / file).string();
+  }
+  [[nodiscard]] std::string text(const std::string& file) const {
+    return std::string(diag::SourceText::read_file(path(file)).text());
+  }
+  [[nodiscard]] std::vector<WorkItem> plan(std::size_t tiles = 4) const {
+    return plan_work(std::span(&source_, 1), device_,
+                     {.tiles_per_kernel = tiles, .shortest = Seconds{0}});
+  }
+  [[nodiscard]] learned::Manifest manifest() const {
+    return {.name = "test", .device = "cpu_generic", .source = "a test", .licence = "none"};
+  }
+  [[nodiscard]] SessionSettings settings() const {
+    return {.date = "2026-01-01", .machine = "a test's processor", .device = "cpu_generic"};
+  }
+  SessionReport session(const std::vector<WorkItem>& items, const SessionOptions& options = {},
+                        const SessionEvents& events = {}) {
+    const Bench bench = machine_.bench();
+    GrowingSet set(path(), manifest(), settings());
+    SessionReport report = measure(items, device_, set, bench, options, events);
+    notes_ = set.notes();
+    return report;
+  }
+  [[nodiscard]] std::string why_not(const SessionSettings& other) const {
+    try {
+      const GrowingSet set(path(), manifest(), other);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "opened";
+  }
+
+  fs::path folder_;
+  hwdesc::Device device_ = hwdesc::load_device("cpu_generic");
+  WorkSource source_{.set = "tiles", .many_tiles = true};
+  FakeMachine machine_;
+  std::vector<std::string> notes_;
+};
+
+TEST_F(MeasureTest, WritesAnOrdinaryMeasurementSet) {
+  const std::vector<WorkItem> items = plan();
+  const SessionReport report = session(items);
+  EXPECT_EQ(report.end, SessionEnd::kFinished);
+  EXPECT_EQ(report.measured, items.size());
+  const learned::MeasurementSet set = learned::read_measurement_set(path());
+  ASSERT_EQ(set.rows.size(), items.size());
+  EXPECT_TRUE(set.faults.empty());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    EXPECT_EQ(set.rows[i].tile, items[i].tile);
+    EXPECT_EQ(set.rows[i].family, items[i].workload->family);
+    EXPECT_EQ(set.rows[i].op_class, "dot");
+    EXPECT_EQ(set.rows[i].repeats, 5);
+    EXPECT_NEAR(set.rows[i].runtime.value, (10.0 + double(i)) * kMicrosecond, 1e-10);
+  }
+  const learned::SampleSet samples = learned::make_samples(set, device_, {.check_physics = false});
+  EXPECT_EQ(samples.works.size(), source_.workloads.size());
+  EXPECT_EQ(samples.samples.size(), items.size());
+}
+
+TEST_F(MeasureTest, GoesOnWhereItWasStoppedAndMeasuresNothingTwice) {
+  const std::vector<WorkItem> items = plan();
+  std::size_t seen = 0;
+  const SessionEvents stop_at_five{
+      .stop = [&seen] { return seen >= 5; },
+      .progress = [&seen](std::size_t settled, std::optional<Seconds>) { seen = settled; }};
+  const SessionReport first = session(items, {}, stop_at_five);
+  EXPECT_EQ(first.end, SessionEnd::kStopped);
+  EXPECT_EQ(first.measured, 5U);
+  EXPECT_EQ(learned::read_measurement_set(path()).rows.size(), 5U);
+  const SessionReport second = session(items);
+  EXPECT_EQ(second.known, 5U);
+  EXPECT_EQ(second.measured, items.size() - 5);
+  EXPECT_EQ(session(items).measured, 0U);
+  const learned::MeasurementSet set = learned::read_measurement_set(path());
+  EXPECT_EQ(set.rows.size(), items.size());
+  EXPECT_TRUE(set.faults.empty());
+}
+
+TEST_F(MeasureTest, DropsATornLastLineAndMeasuresThatRowAgain) {
+  const std::vector<WorkItem> items = plan();
+  session(items);
+  const std::string whole = text("measurements.csv");
+  for (const std::size_t cut : {1, 7, 40}) {
+    std::ofstream(path("measurements.csv"), std::ios::trunc) << whole.substr(0, whole.size() - cut);
+    EXPECT_EQ(session(items).measured, 1U) << cut;
+    EXPECT_THAT(notes_, ElementsAre(HasSubstr("dropped a torn last line")));
+    EXPECT_EQ(learned::read_measurement_set(path()).rows.size(), items.size());
+  }
+  std::ofstream(path("measurements.csv"), std::ios::app) << std::string(100, '\0');
+  EXPECT_EQ(session(items).measured, 0U);
+  EXPECT_EQ(learned::read_measurement_set(path()).rows.size(), items.size());
+}
+
+TEST_F(MeasureTest, NamesABrokenLineThatIsNotTheLast) {
+  session(plan());
+  const std::string whole = text("measurements.csv");
+  const std::size_t second = whole.find('\n') + 1;
+  std::ofstream(path("measurements.csv"), std::ios::trunc)
+      << whole.substr(0, second) << "half,a,row\n"
+      << whole.substr(second);
+  EXPECT_THAT(why_not(settings()), HasSubstr("measurements.csv:2: a broken row"));
+}
+
+TEST_F(MeasureTest, KeepsWhatItCannotMeasureWithItsReason) {
+  const std::vector<WorkItem> items = plan();
+  ASSERT_GE(items.size(), 6U);
+  machine_.not_generated = {"kernel_0"};
+  machine_.not_compiled = {"kernel_1"};
+  machine_.ends = {{"kernel_2", RunStatus::kCrashed},
+                   {"kernel_3", RunStatus::kTimedOut},
+                   {"kernel_4", RunStatus::kUnstable}};
+  const SessionReport report = session(items);
+  EXPECT_THAT(report.skipped,
+              ElementsAre(Pair("compile error", 1U), Pair("crash", 1U), Pair("time-out", 1U),
+                          Pair("unstable", 1U), Pair("unsupported", 1U)));
+  EXPECT_EQ(report.measured, items.size() - 5) << "those beside them are measured";
+  EXPECT_THAT(text("skipped.csv"), HasSubstr("unsupported,it is Tuesday"));
+  EXPECT_EQ(session(items).known, items.size()) << "and are not tried again";
+  fs::remove(path("skipped.csv"));
+  EXPECT_EQ(session(items).known, items.size() - 5) << "unless the list is removed";
+}
+
+TEST_F(MeasureTest, LeavesOutWhatIsPredictedTooLong) {
+  const std::vector<WorkItem> items = plan();
+  Seconds longest;
+  for (const WorkItem& item : items) longest = std::max(longest, item.predicted);
+  const SessionReport report = session(items, {.longest = 0.999 * longest});
+  EXPECT_GE(report.skipped.at("too long"), 1U);
+  EXPECT_EQ(report.measured + report.skipped.at("too long"), items.size());
+}
+
+TEST_F(MeasureTest, BlamesNoKernelForAnInterrupt) {
+  const std::vector<WorkItem> items = plan();
+  bool interrupted = false;
+  Bench bench = machine_.bench();
+  bench.run = [&](const std::string&, std::span<const RunJob>, const TimingOptions&,
+                  const Bench::Done& done) {
+    interrupted = true;  // Ctrl-C reaches the child too
+    EXPECT_FALSE(done(0, {.status = RunStatus::kCrashed, .message = "killed by SIGINT"}));
+  };
+  GrowingSet set(path(), manifest(), settings());
+  const SessionReport report =
+      measure(items, device_, set, bench, {}, {.stop = [&] { return interrupted; }});
+  EXPECT_EQ(report.end, SessionEnd::kStopped);
+  EXPECT_TRUE(report.skipped.empty());
+}
+
+TEST_F(MeasureTest, EndsWithItsBudget) {
+  const std::vector<WorkItem> items = plan(16);
+  ASSERT_GT(items.size(), 20U);
+  // Two files compiled at 1 s each leave half a second: five kernels at 0.1 s.
+  const SessionReport report = session(items, {.budget = Seconds{2.45}});
+  EXPECT_EQ(report.end, SessionEnd::kOutOfTime);
+  EXPECT_EQ(report.measured, 5U);
+  EXPECT_EQ(session(items, {.budget = Seconds{0}}).measured, 0U);
+}
+
+TEST_F(MeasureTest, RefusesRowsOfOtherSettings) {
+  session(plan());
+  SessionSettings other = settings();
+  other.machine = "another processor";
+  EXPECT_THAT(why_not(other), HasSubstr("another machine: got another processor, expected a test"));
+  other = settings();
+  other.device = "host.yaml";
+  EXPECT_THAT(why_not(other), HasSubstr("device description: got host.yaml, expected cpu_generic"));
+  other = settings();
+  other.cache = CacheState::kWarm;
+  EXPECT_THAT(why_not(other), HasSubstr("cache state: got warm, expected cold"));
+  other = settings();
+  other.seed = 7;
+  other.compiler = "a newer one";
+  EXPECT_EQ(why_not(other), "opened");
+}
+
+TEST_F(MeasureTest, RefusesASetItDidNotBeginAndASecondWriter) {
+  {
+    const GrowingSet set(path(), manifest(), settings());
+    EXPECT_THAT(why_not(settings()), HasSubstr("another session is writing it"));
+  }
+  fs::remove(path("sessions.csv"));
+  EXPECT_THAT(why_not(settings()), HasSubstr("did not begin"));
+}
+
+TEST_F(MeasureTest, SummaryCountsByClassAndReason) {
+  const std::vector<WorkItem> items = plan();
+  machine_.not_generated = {"kernel_0"};
+  session(items);
+  const SetSummary summary = summarise(path());
+  EXPECT_EQ(summary.rows, items.size() - 1);
+  ASSERT_EQ(summary.classes.size(), 1U);
+  const ClassSummary& dots = summary.classes.front();
+  EXPECT_EQ(dots.set, "tiles");
+  EXPECT_EQ(dots.kernels, source_.workloads.size());
+  EXPECT_EQ(dots.at_least_5us, dots.rows);
+  EXPECT_EQ(dots.ranked, source_.workloads.size());
+  // Kernels have items 1 to 3, 4 to 7 and 8 to 11, each of 10 us plus its number: the median of
+  // 13 / 11, 17 / 14 and 21 / 18.
+  EXPECT_NEAR(dots.worst_over_best.value(), 13.0 / 11.0, 1e-9);
+  ASSERT_EQ(summary.skipped.size(), 1U);
+  EXPECT_EQ(summary.skipped.front().reason, "unsupported");
+  EXPECT_EQ(summary.skipped.front().example, "it is Tuesday");
+}
+
+TEST_F(MeasureTest, RepeatabilityComparesTheSameTiles) {
+  session(plan());
+  const std::string first = (folder_ / "first").string();
+  fs::copy(path(), first, fs::copy_options::recursive);
+  const Repeatability same = repeatability(first, path());
+  EXPECT_EQ(same.pairs, plan().size());
+  EXPECT_EQ(same.kernels, source_.workloads.size());
+  EXPECT_EQ(same.median, 0);
+  EXPECT_NEAR(same.tau.value(), 1, 1e-12);
+  // Measured in the opposite order, the ranking inside a kernel turns around.
+  fs::remove_all(path());
+  std::vector<WorkItem> reversed = plan();
+  std::ranges::reverse(reversed);
+  session(reversed);
+  const Repeatability turned = repeatability(first, path());
+  EXPECT_NEAR(turned.tau.value(), -1, 1e-12);
+  EXPECT_GT(turned.median.value(), 0);
+}
+
+}  // namespace
+}  // namespace tilecast::host

@@ -1,0 +1,49 @@
+// What a growing set (measure_set.h) holds, in numbers a reader can judge it by.
+//
+//   SetSummary summary = summarise("my_machine");
+//   Repeatability again = repeatability("my_machine", "my_machine_again");
+//
+// Reads the tables alone, no kernels. Throws Error when they are not there. Thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hwdesc/units.h"
+
+namespace tilecast::host {
+
+struct ClassSummary {
+  std::string set, op_class;
+  std::size_t kernels = 0, rows = 0;
+  std::size_t at_least_5us = 0;           // rows
+  std::size_t ranked = 0;                 // kernels with two tiles or more
+  std::optional<double> worst_over_best;  // median over those, of slowest / fastest tile
+};
+
+struct SkipSummary {
+  std::string set, reason;
+  std::size_t kernels = 0, rows = 0;  // rows: (kernel, tile) pairs
+  std::string example;                // the detail most of them have
+};
+
+struct SetSummary {
+  std::vector<ClassSummary> classes;  // by set, then class
+  std::vector<SkipSummary> skipped;   // by set, then reason
+  std::size_t kernels = 0, rows = 0;  // measured, over all sets
+};
+[[nodiscard]] SetSummary summarise(const std::string& directory);
+
+// Two measurements of the same (kernel, tile) pairs. Differences are second / first - 1.
+struct Repeatability {
+  std::size_t pairs = 0, kernels = 0;
+  std::optional<double> median, p90;  // of |difference|
+  std::optional<double> shift;        // median of the difference, with its sign
+  std::size_t ranked = 0;             // kernels with two tiles or more in both
+  std::optional<double> tau;          // mean Kendall tau-b within those
+};
+[[nodiscard]] Repeatability repeatability(const std::string& first, const std::string& second);
+
+}  // namespace tilecast::host
