@@ -121,7 +121,7 @@ KernelInliner::Value KernelInliner::outside_value(InstrId id) {
   std::size_t leaf = 0, next = entry->second;
   for_each_leaf(producer.shape, [&](const Shape& shape) {
     if (shape.is_array()) {
-      if (is_new) outside_.push_back({&producer, &shape, leaf, {}});
+      if (is_new) outside_.push_back({id, &producer, &shape, leaf, {}});
       value.push_back({Leaf::Kind::kOutside, static_cast<std::uint32_t>(next++)});
     } else {
       value.push_back({});
@@ -148,6 +148,7 @@ OpId KernelInliner::use(const Leaf& leaf) {
     std::string name = producer.name;
     if (producer.shape.is_tuple()) name += "." + std::to_string(source.leaf);
     source.op = builder_.parameter(*source.shape, std::move(name));
+    sources_.push_back({source.id, source.leaf});
   }
   return source.op;
 }
@@ -317,12 +318,18 @@ void KernelInliner::read_config(const Instruction& instruction) {
   if (config.cost) builder_.set_custom_call_cost(*config.cost);
 }
 
-Kernel make_kernel(const Module& module, ComputationId computation, InstrId instruction,
-                   WorkCounter& counter) {
+WiredKernel make_wired_kernel(const Module& module, ComputationId computation, InstrId instruction,
+                              WorkCounter& counter) {
   const auto [where, what] = working_instruction(module, computation, instruction);
   const Instruction& start = module.at(computation).at(instruction);
   KernelInliner inliner(module, computation, start, counter);
-  return inliner.build(module.at(where).at(what), counter.of(where, what));
+  Kernel kernel = inliner.build(module.at(where).at(what), counter.of(where, what));
+  return {std::move(kernel), inliner.take_sources()};
+}
+
+Kernel make_kernel(const Module& module, ComputationId computation, InstrId instruction,
+                   WorkCounter& counter) {
+  return make_wired_kernel(module, computation, instruction, counter).kernel;
 }
 
 }  // namespace tilecast::ir

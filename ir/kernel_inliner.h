@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "ir/kernel.h"
+#include "ir/kernel_sources.h"
 
 namespace tilecast::ir {
 
@@ -14,6 +14,8 @@ class KernelInliner {
                 WorkCounter& counter);
   // `worker` is the instruction itself, or the one that an async-start wraps.
   [[nodiscard]] Kernel build(const Instruction& worker, const WorkCounts& work);
+  // Of the parameters, once the kernel is built.
+  [[nodiscard]] std::vector<ArraySource> take_sources() { return std::move(sources_); }
 
  private:
   // One array of a value: an op of the kernel, an array defined outside that nothing used yet, or
@@ -24,6 +26,7 @@ class KernelInliner {
   };
   using Value = boost::container::small_vector<Leaf, 1>;  // all leaves, depth first
   struct Outside {
+    InstrId id;
     const Instruction* instruction;
     const Shape* shape;
     std::size_t leaf;
@@ -52,6 +55,7 @@ class KernelInliner {
   WorkCounter& counter_;
   KernelBuilder builder_;
   std::vector<Outside> outside_;
+  std::vector<ArraySource> sources_;
   std::map<InstrId, std::size_t> first_outside_;  // operand -> its first entry in outside_
 };
 

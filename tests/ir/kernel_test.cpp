@@ -6,6 +6,7 @@
 #include "diag/error.h"
 #include "ir/dot_writer.h"
 #include "ir/hlo_parser.h"
+#include "ir/kernel_sources.h"
 
 namespace tilecast::ir {
 namespace {
@@ -322,6 +323,35 @@ TEST(DotWriter, ShowsEveryOpAndEdge) {
   EXPECT_THAT(dot, HasSubstr("digraph \"a \\\"quoted\\\" name\""));
   EXPECT_THAT(dot, HasSubstr("n0 -> n1;"));
   EXPECT_THAT(dot, HasSubstr("exponential"));
+}
+
+TEST(MakeWiredKernel, SaysWhichArrayEachParameterIs) {
+  const Module module = parse_hlo(diag::SourceText("test.hlo", R"(HloModule m
+fused (p0: (f32[4], f32[8], f32[4]), p1: f32[], p2: f32[4]) -> f32[4] {
+  p0 = (f32[4]{0}, f32[8]{0}, f32[4]{0}) parameter(0)
+  p1 = f32[] parameter(1)
+  p2 = f32[4]{0} parameter(2)
+  x = f32[4]{0} get-tuple-element(p0), index=2
+  scale = f32[4]{0} broadcast(p1), dimensions={}
+  product = f32[4]{0} multiply(x, scale)
+  ROOT sum = f32[4]{0} add(product, p2)
+}
+ENTRY e {
+  t = (f32[4]{0}, f32[8]{0}, f32[4]{0}) parameter(0)
+  half = f32[] constant(0.5)
+  first = f32[4]{0} get-tuple-element(t), index=0
+  ROOT f = f32[4]{0} fusion(t, half, first), kind=kLoop, calls=fused
+})"));
+  WorkCounter counter(module);
+  const Computation& entry = module.entry_computation();
+  const WiredKernel wired = make_wired_kernel(module, module.entry, entry.root, counter);
+  // The scalar constant is an op of the kernel; leaves 0 and 1 of the tuple are not read.
+  ASSERT_EQ(wired.parameters.size(), wired.kernel.parameters().size());
+  ASSERT_EQ(wired.parameters.size(), 2U);
+  EXPECT_EQ(entry.at(wired.parameters[0].instruction).name, "t");
+  EXPECT_EQ(wired.parameters[0].leaf, 2U);
+  EXPECT_EQ(entry.at(wired.parameters[1].instruction).name, "first");
+  EXPECT_EQ(wired.parameters[1].leaf, 0U);
 }
 
 }  // namespace
