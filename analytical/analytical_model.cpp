@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analytical/cache_model.h"
 #include "analytical/collective.h"
 #include "analytical/distinct_traffic.h"
 #include "analytical/roofline.h"
@@ -161,10 +162,16 @@ KernelAnalysis::KernelAnalysis(const Kernel& kernel, const hwdesc::Device& descr
       has_empty_result(kernel)) {
     return;
   }
-  if (device.execution == hwdesc::Execution::kScratchpad) {
-    state_->pipelined = std::make_unique<ScratchpadModel>(kernel, device);
-  } else {
-    state_->pipelined = std::make_unique<SimtModel>(kernel, device);
+  switch (device.execution) {
+    case hwdesc::Execution::kScratchpad:
+      state_->pipelined = std::make_unique<ScratchpadModel>(kernel, device);
+      break;
+    case hwdesc::Execution::kSimt:
+      state_->pipelined = std::make_unique<SimtModel>(kernel, device);
+      break;
+    case hwdesc::Execution::kCache:
+      state_->pipelined = std::make_unique<CacheModel>(kernel, device);
+      break;
   }
 }
 

@@ -1,0 +1,76 @@
+// The model of processor cores with caches: one kernel, one tile. Every step is the core's own.
+//
+// Tile by tile a core packs the operands that moved into a scratchpad its caches hold, computes
+// there, and stores what is finished. No engine moves data beside it, so the parts add up:
+//
+//   T = launch + sum over operands and levels (loads * load_s) + stores
+//         + iterations * (use_s + overhead)
+//
+//   load_s(level) = setup + max over the levels it passes ((bytes + runs * run cost) / bandwidth)
+//
+// Loads by level: analytical/reuse.h. `bytes` are whole cache lines up to the last level, elements
+// in the copy itself; `run cost` is what starting another contiguous run costs
+// (hwdesc::TransferEngine::full_efficiency_run). Bandwidths are what a core sustains, so that the
+// prefetchers' work is in them. Tiles are dealt to `multiplexing.workers` cores.
+// Edge tiles count as what exists of them.
+#pragma once
+
+#include <boost/container/small_vector.hpp>
+
+#include "analytical/compute_units.h"
+#include "analytical/reuse.h"
+#include "analytical/streams.h"
+#include "analytical/tile_model.h"
+
+namespace tilecast::analytical {
+
+class CacheModel final : public TileModel {
+ public:
+  CacheModel(const ir::Kernel& kernel, const hwdesc::Device& device);
+
+  [[nodiscard]] const IterationSpace& space() const override { return space_; }
+  [[nodiscard]] std::vector<TileConfig> candidates(std::size_t limit) const override;
+  [[nodiscard]] double time_s(const TileConfig& tile) const override;
+  [[nodiscard]] Estimate estimate(const TileConfig& tile) const override;
+  [[nodiscard]] Estimate estimate_spilled(const TileConfig& tile) const override;
+  [[nodiscard]] double scratchpad_bytes(const TileConfig& tile) const override;
+  [[nodiscard]] double iterations(const TileConfig& tile) const override;
+  [[nodiscard]] double least_iteration_s() const override;
+  [[nodiscard]] std::string infeasible_reason(const TileConfig& tile) const override;
+
+ private:
+  struct Level {
+    double read = 1, write = 1;  // bytes per second, efficiency applied
+    double capacity = 0, run_cost_bytes = 0;
+  };
+  struct Nest {  // one tile, prepared
+    LoopSizes extents{};
+    boost::container::small_vector<NestLoop, kMaxLoops> loops;  // innermost first
+    double tiles = 1, whole_tiles = 1;                          // all loops: edges as parts / whole
+    double results = 1;                                         // non-reduction loops only, parts
+    bool split = false;                                         // a reduction is cut
+    double scratchpad_bytes = 0;
+  };
+  using GroupExtents = boost::container::small_vector<Extents, 48>;  // on the stack
+
+  [[nodiscard]] Nest prepare(const TileConfig& tile, std::span<Extents> groups) const;
+  [[nodiscard]] double footprint_bytes(const Nest& nest, std::span<const Extents> groups) const;
+  [[nodiscard]] double load_s(const MemoryStream& stream, const Extents& region,
+                              std::size_t level) const;
+  [[nodiscard]] double store_s(const MemoryStream& stream, const Extents& region) const;
+  [[nodiscard]] double product_s(const LoopSizes& extents) const;
+  void add_loads(const Nest& nest, std::span<const Extents> groups, BoundVector& busy) const;
+  void add_uses(const Nest& nest, std::span<const Extents> groups, BoundVector& busy) const;
+  [[nodiscard]] BoundVector run(const Nest& nest, std::span<const Extents> groups) const;
+  [[nodiscard]] Estimate explained(const TileConfig& tile) const;
+
+  const hwdesc::Device* device_;
+  IterationSpace space_;
+  Footprints footprints_;
+  ComputeModel compute_;
+  std::vector<MemoryStream> inputs_, outputs_;
+  std::vector<Level> levels_;  // as Device::memory
+  double overhead_s_ = 0, setup_s_ = 0, cycle_s_ = 1, workers_ = 1;
+};
+
+}  // namespace tilecast::analytical

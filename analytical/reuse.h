@@ -1,0 +1,37 @@
+// From which memory level a nest of tile loops loads its operands.
+//
+// An operand's tile is loaded when a loop that moves it advances, or a loop outside those. The
+// first load of a tile comes from main memory. When a loop that does not move the operand comes
+// round again, the tile was last touched one sweep of the loops inside ago: it comes from the
+// nearest cache that holds what such a sweep touches (the stack distance of Mattson et al., IBM
+// Systems Journal 1970, counted in tiles as in Wolf and Lam, PLDI 1991). Thread-safe.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace tilecast::analytical {
+
+inline constexpr std::size_t kMaxLevels = 8;
+
+struct NestLoop {    // of a nest given innermost first
+  int loop = 0;      // bit in Operand::loops
+  double tiles = 1;  // size / extent: an edge tile counts as what exists of it
+};
+
+struct Operand {
+  std::uint32_t loops = 0;  // bit per loop that moves its tile
+  double tile_bytes = 0;
+};
+
+// Number of loads by the level they come from; index as hwdesc::Device::memory, 0 main memory.
+using LoadsFrom = std::array<double, kMaxLevels>;
+
+// `capacities[i]`: bytes of level i; entry 0 is not looked at. `always_bytes` are touched in every
+// iteration besides the operands. `loads` has operands.size() entries.
+void count_loads(std::span<const NestLoop> nest, std::span<const Operand> operands,
+                 std::span<const double> capacities, double always_bytes,
+                 std::span<LoadsFrom> loads);
+
+}  // namespace tilecast::analytical
