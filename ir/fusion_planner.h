@@ -11,6 +11,7 @@
 
 #include <boost/container/flat_set.hpp>
 #include <boost/container/small_vector.hpp>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -90,7 +91,15 @@ class FusionPlanner {
   [[nodiscard]] std::optional<Place> reading_place(std::uint32_t cluster, std::uint32_t id) const;
   [[nodiscard]] bool loops_differ(std::uint32_t a, std::uint32_t b, std::uint32_t id) const;
   [[nodiscard]] bool can_merge(const Cluster& a, const Cluster& b) const;
+  [[nodiscard]] std::uint32_t last_before(std::uint32_t position) const;
+  void add_span(std::uint32_t first, std::uint32_t last);
   [[nodiscard]] bool reaches(std::uint32_t from, std::uint32_t to, bool through_others_only);
+  struct Bounds {
+    std::uint32_t last;   // position in the text
+    std::size_t visited;  // users looked at
+  };
+  [[nodiscard]] bool reaches_up_to(std::uint32_t from, std::uint32_t to, bool through_others_only,
+                                   Bounds bounds);
   void merge(std::uint32_t into, std::uint32_t from);
   void drop_inner_roots(std::uint32_t cluster);
   [[nodiscard]] Clusters reading_clusters(std::uint32_t id) const;
@@ -101,6 +110,7 @@ class FusionPlanner {
   std::vector<Homes> homes_;
   std::vector<std::uint32_t> owner_;  // cluster whose root it is
   std::vector<Cluster> clusters_;
+  std::map<std::uint32_t, std::uint32_t> spans_;  // first root -> last member, of several roots
   std::vector<bool> pinned_;         // something must run after it: stays an instruction
   std::vector<std::uint32_t> seen_;  // by instruction, for reaches()
   std::uint32_t visit_ = 0;

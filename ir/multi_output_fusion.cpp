@@ -8,8 +8,11 @@ namespace tilecast::ir {
 namespace {
 
 constexpr std::uint32_t kNone = UINT32_MAX;
-constexpr std::size_t kMaxVisited = 256;  // kernels looked at for one cycle check
-constexpr std::size_t kMaxReaders = 12;   // readers of one array that are compared
+// Users looked at for one cycle check: near the kernels, and wherever kernels of several roots
+// reach. The second is rarely needed and so may be long.
+constexpr std::size_t kMaxVisited = 256;
+constexpr std::size_t kMaxVisitedFar = 65536;
+constexpr std::size_t kMaxReaders = 12;  // readers of one array that are compared
 
 }  // namespace
 
@@ -128,12 +131,39 @@ bool FusionPlanner::can_merge(const Cluster& a, const Cluster& b) const {
          std::ssize(a.inputs) + std::ssize(b.inputs) <= options_.max_parameters;
 }
 
+// The last position in the text that can come before `position` in some order of the kernels: those
+// of several roots need what stands up to their last member before what follows their first root.
+std::uint32_t FusionPlanner::last_before(std::uint32_t position) const {
+  const auto after = spans_.upper_bound(position);
+  return after == spans_.begin() ? position : std::max(position, std::prev(after)->second);
+}
+
+// Spans that overlap become one.
+void FusionPlanner::add_span(std::uint32_t first, std::uint32_t last) {
+  auto it = spans_.upper_bound(first);
+  if (it != spans_.begin() && std::prev(it)->second >= first) --it;
+  while (it != spans_.end() && it->first <= last) {
+    first = std::min(first, it->first);
+    last = std::max(last, it->second);
+    it = spans_.erase(it);
+  }
+  spans_.emplace(first, last);
+}
+
 // Whether something computed by `from` is needed by `to`: through other kernels only, or directly
 // too. Gives up with "yes" after a bounded search; text positions cut it short.
 bool FusionPlanner::reaches(std::uint32_t from, std::uint32_t to, bool through_others_only) {
+  const std::uint32_t last = clusters_[to].last;
+  const std::uint32_t last_of_all = last_before(last);
+  return reaches_up_to(from, to, through_others_only, {last, kMaxVisited}) ||
+         (last_of_all > last &&
+          reaches_up_to(from, to, through_others_only, {last_of_all, kMaxVisitedFar}));
+}
+
+bool FusionPlanner::reaches_up_to(std::uint32_t from, std::uint32_t to, bool through_others_only,
+                                  Bounds bounds) {
   ++visit_;
   std::size_t visited = 0;
-  const std::uint32_t last = clusters_[to].last;
   std::vector<std::uint32_t> open;
   const auto open_roots = [&](std::uint32_t cluster) {
     clusters_[cluster].last_visit = visit_;
@@ -144,18 +174,19 @@ bool FusionPlanner::reaches(std::uint32_t from, std::uint32_t to, bool through_o
   for (std::size_t next = 0; next < open.size(); ++next) {
     const bool is_direct = next < direct;
     for (const std::uint32_t user : users(open[next])) {
-      if (homes_[user].empty() && user <= last && seen_[user] != visit_) {
+      if (homes_[user].empty() && user <= bounds.last && seen_[user] != visit_) {
         seen_[user] = visit_;
         open.push_back(user);
       }
       for (const Home& home : homes_[user]) {
-        if (clusters_[home.cluster].first > last) continue;  // it can feed nothing up to there
+        if (clusters_[home.cluster].first > bounds.last)
+          continue;  // it can feed nothing up to there
         if (!clusters_[home.cluster].inputs.contains(open[next])) continue;
         if (home.cluster == to && !(is_direct && through_others_only)) return true;
         if (home.cluster == to || clusters_[home.cluster].last_visit == visit_) continue;
         open_roots(home.cluster);
       }
-      if (++visited > kMaxVisited) return true;
+      if (++visited > bounds.visited) return true;
     }
   }
   return false;
@@ -197,6 +228,9 @@ void FusionPlanner::merge(std::uint32_t into, std::uint32_t from) {
   gone = {};
   gone.alive = false;
   drop_inner_roots(into);
+  const std::vector<InstrId>& roots = clusters_[into].roots;
+  if (roots.size() < 2) return;
+  add_span(std::min_element(roots.begin(), roots.end())->value, clusters_[into].last);
 }
 
 // Roots that only the kernel itself reads are not outputs.
