@@ -16,7 +16,9 @@ void add_evaluate(CLI::App& app);
 void add_explain(CLI::App& app);
 void add_kernels(CLI::App& app);
 void add_hw(CLI::App& app);
+void add_hw_probe(CLI::App& hw);  // a verb of hw
 void add_import(CLI::App& app);
+void add_measure(CLI::App& app);
 void add_ops(CLI::App& app);
 void add_tiles(CLI::App& app);
 void add_validate(CLI::App& app);

@@ -119,18 +119,20 @@ CLI::App& add(CLI::App& hw, const char* name, const char* help, int min_devices,
 }  // namespace
 
 void add_hw(CLI::App& app) {
-  CLI::App& hw = *app.add_subcommand("hw", "devices: list, show, check, diff");
+  CLI::App& hw = *app.add_subcommand("hw", "devices: list, show, check, diff, probe");
   hw.require_subcommand(1);
   add(hw, "list", "the presets", 0, 0, list);
   add(hw, "show", "a device in full, as YAML", 0, 1, show);
   add(hw, "check", "recomputed peaks against published ones; all presets by default", 0, 64, check);
   add(hw, "diff", "the values in which two devices differ", 2, 2, diff);
+  add_hw_probe(hw);
   hw.footer(
       "Examples:\n"
       "  tilecast hw list\n"
       "  tilecast hw show DEVICE > my_device.yaml\n"
       "  tilecast hw check my_device.yaml\n"
-      "  tilecast hw diff DEVICE OTHER");
+      "  tilecast hw diff DEVICE OTHER\n"
+      "  tilecast hw probe -o host.yaml");
 }
 
 }  // namespace tilecast::sim::cli

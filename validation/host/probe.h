@@ -3,43 +3,58 @@
 //   Probed found = probe({.seconds = 20});
 //   write("host.yaml", probed_yaml(found, "my_host"));
 //
-// One core is described (kernels are measured on one); what all cores reach together is measured
-// beside it. Not thread-safe; runs compiled loops in child processes.
+// One core is described (kernels are measured on one, the last that the process may run on); what
+// all cores of its NUMA node reach together is measured beside it. Every loop (probe_loops.h) runs
+// pinned in child processes, in two rounds some seconds apart; the best of all repeats counts, and
+// `spread` says how far their median lies above it. Not thread-safe (forks).
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hwdesc/units.h"
+#include "validation/host/probe_topology.h"
 
 namespace tilecast::host {
 
 struct ProbedLevel {  // fastest first; main memory last
   std::string name;   // "l1", "l2", "l3", "dram"
-  Bytes capacity;
+  Bytes capacity, line;
   int shared_by = 1;                             // cores
   BytesPerSecond read, write, copy;              // of one core; copy counts both directions
   BytesPerSecond all_read, all_write, all_copy;  // of all cores together
   Seconds latency;                               // of a dependent load
+  Bytes working_set, all_working_set;            // measured on; of each core when all run
+  Bytes chain;                                   // that the latency was measured on
+  double spread = 0, all_spread = 0;             // the largest of one core, of all
+  bool told = true;                              // false: nobody told its capacity, it is assumed
 };
 
 struct ProbedRate {
   std::string dtype;                   // "f32", "f64", "bf16", "f16", "s32", "s8"
-  FlopsPerSecond one_core, all_cores;  // multiply-adds count 2
+  FlopsPerSecond one_core, all_cores;  // multiply-adds count 2; integer ones too
+  double spread = 0, all_spread = 0;
 };
 
 struct Probed {
-  std::string model, compiler, date;
-  int cores = 1;
-  int vector_bytes = 16;  // widest the compiler uses for this machine
+  std::string model, compiler, date;  // date: 2026-11-22, UTC
+  int cores = 1;                      // of the NUMA node, that the process may use
+  int threads_per_core = 1, numa_nodes = 1;
+  int vector_bytes = 16;  // widest the compiler has for this machine
   Hertz clock;            // measured: a chain of dependent additions, one per cycle
+  double clock_spread = 0;
   std::vector<ProbedLevel> levels;
   std::vector<ProbedRate> rates;
-  std::vector<std::pair<std::string, double>> op_cycles;  // per vector: "divide", "exponential" ...
-  Seconds call;                                           // of an empty kernel
-  double reference_spread = 0;  // of the reference loop over the probe: how quiet the machine was
+  // Cycles of one vector (vector_bytes / 4 elements of 32 bits): "add" (registers only), "divide",
+  // "remainder" (s32), "sqrt", "rsqrt", "exponential", "log", "tanh", "logistic", "power",
+  // "transpose", "reduce" (of rows), "gather".
+  std::vector<std::pair<std::string, double>> op_cycles;
+  double op_spread = 0;         // largest of them
+  Seconds call;                 // of an empty kernel
+  int repeats = 1;              // each number is the best of
+  double reference_spread = 0;  // of the clock's loop over the probe: how quiet the machine was
 };
 
 struct ProbeOptions {
@@ -47,8 +62,17 @@ struct ProbeOptions {
   std::function<void(const std::string&)> progress = [](const std::string&) {};
 };
 
+// Throws Error without a C compiler, and when a loop cannot be run.
 [[nodiscard]] Probed probe(const ProbeOptions& options = {});
-// A description that hwdesc reads; each block says how its numbers were got.
+
+// The cache levels and main memory that a probe measures, with the working sets it takes.
+// Bandwidth: half of a level, for a shared one each core's part of half; main memory four times the
+// last cache. Latency: four times the level before, at most that half; a chain is slow to come back
+// to a line, which others who use a shared cache push out meanwhile.
+[[nodiscard]] std::vector<ProbedLevel> levels_to_probe(const Topology& topology);
+
+// A description that hwdesc reads; each block says how its numbers were got. `name`: see
+// hwdesc/device_yaml.h. Pure.
 [[nodiscard]] std::string probed_yaml(const Probed& probed, const std::string& name);
 
 }  // namespace tilecast::host

@@ -1,0 +1,281 @@
+#include "validation/host/probe.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <fstream>
+
+#include "diag/error.h"
+#include "validation/host/c_kernel.h"
+#include "validation/host/compiled_library.h"
+#include "validation/host/probe_runner.h"
+
+namespace tilecast::host {
+namespace {
+
+constexpr int kRounds = 2;
+constexpr int kRepeatsPerRound = 6;
+// Of a measurement's time, what goes into finding how many calls fill a repeat.
+constexpr double kWarmUpRepeats = 2;
+constexpr double kReferences = kRounds + 1;
+
+constexpr const char* kDtypes[] = {"f32", "f64", "bf16", "f16", "s32", "s8"};
+constexpr const char* kOps[] = {"divide",      "remainder", "sqrt",   "rsqrt",
+                                "exponential", "log",       "tanh",   "logistic",
+                                "power",       "transpose", "reduce", "gather"};
+
+struct Task {
+  std::string what;
+  LoopRun run;
+  LoopTimes times;
+};
+
+// The list of what to measure, and the answers.
+class Tasks {
+ public:
+  explicit Tasks(const Topology& topology) : topology_(&topology) {}
+
+  const LoopTimes* one(const std::string& function, std::int64_t bytes = kOpBytes) {
+    return add(function, bytes, {topology_->pus.back()}, "one core");
+  }
+  const LoopTimes* all(const std::string& function, std::int64_t bytes = kOpBytes) {
+    return add(function, bytes, topology_->pus, "all cores");
+  }
+  // Returns the times of the reference loop.
+  LoopTimes measure(const std::string& library, const ProbeOptions& options);
+
+ private:
+  const LoopTimes* add(const std::string& function, std::int64_t bytes, std::vector<int> pus,
+                       const char* where) {
+    const double line = topology_->caches.empty() ? 0 : topology_->caches.front().line.value;
+    tasks_.push_back({.what = fmt::format("{}, {} KiB, {}", function, bytes >> 10, where),
+                      .run = {.loop = find_loop(function),
+                              .bytes = bytes,
+                              .line = line >= sizeof(void*) ? static_cast<std::int64_t>(line) : 64,
+                              .pus = std::move(pus),
+                              .repeats = kRepeatsPerRound},
+                      .times = {}});
+    return &tasks_.back().times;
+  }
+
+  const Topology* topology_;
+  std::deque<Task> tasks_;  // addresses of answers stay
+};
+
+LoopTimes Tasks::measure(const std::string& library, const ProbeOptions& options) {
+  const double repeats =
+      kRounds * (kRepeatsPerRound + kWarmUpRepeats) * static_cast<double>(tasks_.size());
+  const Seconds repeat{
+      std::max(options.seconds / (repeats + kReferences * kRepeatsPerRound), 1e-4)};
+  LoopRun reference{.loop = find_loop("clock_adds"),
+                    .pus = {topology_->pus.back()},
+                    .repeat = repeat,
+                    .repeats = kRepeatsPerRound};
+  LoopTimes references{.call_s = {run_loop(library, reference).best()}};
+  for (int round = 0; round < kRounds; ++round) {
+    for (Task& task : tasks_) {
+      options.progress(fmt::format("round {} of {}: {}", round + 1, kRounds, task.what));
+      task.run.repeat = repeat;
+      const LoopTimes more = run_loop(library, task.run);
+      task.times.vector_bytes = more.vector_bytes;
+      task.times.call_s.insert(task.times.call_s.end(), more.call_s.begin(), more.call_s.end());
+    }
+    references.call_s.push_back(run_loop(library, reference).best());
+  }
+  return references;
+}
+
+double fewer(double a, double b) {
+  return b > 0 ? std::min(a, b) : a;
+}
+
+// What a process here may take without pushing anybody out: of memory, of its container.
+double memory_to_use(const Topology& topology) {
+  double limit = 0;
+  std::ifstream("/sys/fs/cgroup/memory.max") >> limit;  // "max" reads as 0
+  constexpr double kShare = 0.25;
+  return kShare * fewer(topology.memory.value, limit);
+}
+
+// Whole pages, so that every loop's vectors and both halves of a copy fit.
+Bytes pages(double bytes) {
+  constexpr double kPage = 8192;
+  return Bytes{std::max(std::floor(bytes / kPage), 1.0) * kPage};
+}
+
+// Half of a level's share, on top of the level before where that would hold it.
+Bytes set_of_level(double share, double before) {
+  constexpr double kClearlyMore = 2;
+  const double half = share / 2;
+  return pages(half >= kClearlyMore * before ? half : before + half);
+}
+
+struct LevelTimes {
+  const LoopTimes *read, *write, *copy, *all_read, *all_write, *all_copy, *latency;
+};
+
+LevelTimes add_level(const ProbedLevel& level, Tasks& tasks) {
+  const auto one = static_cast<std::int64_t>(level.working_set.value);
+  const auto each = static_cast<std::int64_t>(level.all_working_set.value);
+  return {.read = tasks.one("mem_read", one),
+          .write = tasks.one("mem_write", one),
+          .copy = tasks.one("mem_copy", one),
+          .all_read = tasks.all("mem_read", each),
+          .all_write = tasks.all("mem_write", each),
+          .all_copy = tasks.all("mem_copy", each),
+          .latency = tasks.one("mem_chase", static_cast<std::int64_t>(level.chain.value))};
+}
+
+void set_level(const LevelTimes& times, int cores, ProbedLevel& level) {
+  const auto one = [&](const LoopTimes* t) { return level.working_set / Seconds{t->best()}; };
+  const auto all = [&](const LoopTimes* t) {
+    return cores * level.all_working_set / Seconds{t->best()};
+  };
+  level.read = one(times.read);
+  level.write = one(times.write);
+  level.copy = one(times.copy);
+  level.all_read = all(times.all_read);
+  level.all_write = all(times.all_write);
+  level.all_copy = all(times.all_copy);
+  level.latency = Seconds{times.latency->best() / find_loop("mem_chase").work};
+  for (const LoopTimes* t : {times.read, times.write, times.copy, times.latency}) {
+    level.spread = std::max(level.spread, t->spread());
+  }
+  for (const LoopTimes* t : {times.all_read, times.all_write, times.all_copy}) {
+    level.all_spread = std::max(level.all_spread, t->spread());
+  }
+}
+
+double lanes_of(std::string_view dtype, int vector_bytes) {
+  return vector_bytes / (dtype == "f64" ? 8.0 : 4.0);
+}
+
+std::string today() {
+  return fmt::format(
+      "{:%Y-%m-%d}",
+      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+}
+
+std::string model_or_machine(const std::string& model) {
+  utsname machine{};
+  if (!model.empty() || ::uname(&machine) != 0) return model;
+  return fmt::format("unnamed {} processor", machine.machine);
+}
+
+}  // namespace
+
+std::vector<ProbedLevel> levels_to_probe(const Topology& topology) {
+  const double cores = static_cast<double>(topology.pus.size());
+  std::vector<ProbedLevel> levels;
+  double before = 0, all_before = 0;  // capacity below a level, of one core
+  for (const Cache& cache : topology.caches) {
+    const double capacity = cache.capacity.value;
+    const double share = capacity / cache.shared_by;
+    levels.push_back({.name = fmt::format("l{}", cache.depth),
+                      .capacity = cache.capacity,
+                      .line = cache.line,
+                      .shared_by = cache.shared_by,
+                      .working_set = set_of_level(capacity, before),
+                      .all_working_set = set_of_level(share, all_before)});
+    constexpr double kChainTimesBefore = 4;
+    ProbedLevel& level = levels.back();
+    level.chain = before > 0 ? std::min(level.working_set, pages(kChainTimesBefore * before))
+                             : level.working_set;
+    before = capacity;
+    all_before = share;
+  }
+  if (levels.empty()) {
+    constexpr double kAssumedL1 = 32 * 1024;  // what cores of the last twenty years have at least
+    levels.push_back({.name = "l1",
+                      .capacity = Bytes{kAssumedL1},
+                      .line = Bytes{64},
+                      .working_set = pages(kAssumedL1 / 2),
+                      .all_working_set = pages(kAssumedL1 / 2),
+                      .chain = pages(kAssumedL1 / 2),
+                      .told = false});
+  }
+  const ProbedLevel& last = levels.back();
+  constexpr double kTimesCache = 4, kLeast = 256.0 * 1024 * 1024;
+  const double most = std::max(memory_to_use(topology), 2 * last.capacity.value);
+  const double caches = cores / last.shared_by;
+  const double one = std::min(std::max(kTimesCache * last.capacity.value, kLeast), most);
+  const double all = std::min(std::max(kTimesCache * last.capacity.value * caches, kLeast), most);
+  const Bytes line = last.line;
+  levels.push_back({.name = "dram",
+                    .capacity = topology.memory,
+                    .line = line,
+                    .shared_by = static_cast<int>(topology.pus.size()),
+                    .working_set = pages(one),
+                    .all_working_set = pages(all / cores),
+                    .chain = pages(one)});
+  return levels;
+}
+
+Probed probe(const ProbeOptions& options) {
+  const Topology topology = read_topology();
+  options.progress("compiling the loops");
+  const Compiler compiler;
+  const std::string source = probe_source(c_prelude());
+  const std::vector<Compilation> made = compiler.compile({&source, 1}, 1);
+  if (!made.front().library) {
+    throw Error(fmt::format("probe: the loops do not compile: {}", made.front().error));
+  }
+  Tasks tasks(topology);
+  std::vector<ProbedLevel> levels = levels_to_probe(topology);
+  const LoopTimes* clock = tasks.one("clock_adds");
+  const LoopTimes* call = tasks.one("empty_calls");
+  const LoopTimes* add = tasks.one("add_f32");
+  std::vector<std::pair<const LoopTimes*, const LoopTimes*>> rates;
+  for (const std::string dtype : kDtypes) {
+    const LoopTimes* one = tasks.one("peak_" + dtype);
+    rates.emplace_back(one, tasks.all("peak_" + dtype));
+  }
+  std::vector<const LoopTimes*> ops;
+  for (const std::string op : kOps) ops.push_back(tasks.one("op_" + op));
+  std::vector<LevelTimes> level_times;
+  for (const ProbedLevel& level : levels) level_times.push_back(add_level(level, tasks));
+  const LoopTimes references = tasks.measure(made.front().library->path(), options);
+
+  const int cores = static_cast<int>(topology.pus.size());
+  Probed found{.model = model_or_machine(topology.model),
+               .compiler = compiler.description(),
+               .date = today(),
+               .cores = cores,
+               .threads_per_core = topology.threads_per_core,
+               .numa_nodes = topology.numa_nodes,
+               .vector_bytes = clock->vector_bytes,
+               .clock = Hertz{find_loop("clock_adds").work / clock->best()},
+               .clock_spread = clock->spread(),
+               .call = Seconds{call->best() / find_loop("empty_calls").work},
+               .repeats = static_cast<int>(clock->call_s.size())};
+  const double slowest = *std::ranges::max_element(references.call_s);
+  found.reference_spread = slowest / references.best() - 1;
+  for (std::size_t i = 0; i < levels.size(); ++i) set_level(level_times[i], cores, levels[i]);
+  found.levels = std::move(levels);
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    const std::string dtype = kDtypes[i];
+    const Flops flops{2 * find_loop("peak_" + dtype).work * lanes_of(dtype, found.vector_bytes)};
+    const auto [one, all] = rates[i];
+    found.rates.push_back({.dtype = dtype,
+                           .one_core = FlopsPerSecond{flops.value / one->best()},
+                           .all_cores = FlopsPerSecond{cores * flops.value / all->best()},
+                           .spread = one->spread(),
+                           .all_spread = all->spread()});
+  }
+  const auto add_op = [&](const std::string& name, const LoopTimes& times, double vectors) {
+    found.op_cycles.emplace_back(name, times.best() * found.clock.value / vectors);
+    found.op_spread = std::max(found.op_spread, times.spread());
+  };
+  add_op("add", *add, find_loop("add_f32").work);
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    add_op(kOps[i], *ops[i],
+           static_cast<double>(kOpElements) / lanes_of("f32", found.vector_bytes));
+  }
+  return found;
+}
+
+}  // namespace tilecast::host

@@ -1,0 +1,297 @@
+#include "validation/host/probe_loops.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "diag/error.h"
+
+namespace tilecast::host {
+namespace {
+
+// As many vector operations whatever the number of registers: a multiple of all counts below.
+constexpr int kVectorsPerCall = 960;
+constexpr int kUnrolled = 1024;  // steps of a dependent chain in one call
+
+constexpr std::array kLoops = {
+    Loop{"clock_adds", kUnrolled},
+    Loop{"peak_f32", kVectorsPerCall},
+    Loop{"peak_f64", kVectorsPerCall},
+    Loop{"peak_bf16", kVectorsPerCall},
+    Loop{"peak_f16", kVectorsPerCall},
+    Loop{"peak_s32", kVectorsPerCall},
+    Loop{"peak_s8", kVectorsPerCall},
+    Loop{"add_f32", kVectorsPerCall},
+    Loop{"mem_read"},
+    Loop{"mem_write"},
+    Loop{"mem_copy"},
+    Loop{"mem_chase", kUnrolled, Fill::kChain},
+    Loop{"empty_calls", kUnrolled},
+    Loop{"op_divide", kOpElements, Fill::kRandom},
+    Loop{"op_remainder", kOpElements, Fill::kRandom},
+    Loop{"op_sqrt", kOpElements, Fill::kRandom},
+    Loop{"op_rsqrt", kOpElements, Fill::kRandom},
+    Loop{"op_exponential", kOpElements, Fill::kRandom},
+    Loop{"op_log", kOpElements, Fill::kRandom},
+    Loop{"op_tanh", kOpElements, Fill::kRandom},
+    Loop{"op_logistic", kOpElements, Fill::kRandom},
+    Loop{"op_power", kOpElements, Fill::kRandom},
+    Loop{"op_transpose", kOpElements, Fill::kRandom},
+    Loop{"op_reduce", kOpElements, Fill::kRandom},
+    Loop{"op_gather", kOpElements, Fill::kIndex},
+};
+
+// Enough independent accumulators to fill the pipes (latency x pipes), as many as registers hold
+// beside the operands.
+constexpr const char* kVectors = R"(
+#if defined(__AVX512F__)
+#define VB 64
+#elif defined(__ARM_FEATURE_SVE_BITS) && __ARM_FEATURE_SVE_BITS > 0
+#define VB (__ARM_FEATURE_SVE_BITS / 8)
+#elif defined(__AVX__)
+#define VB 32
+#else
+#define VB 16
+#endif
+#if defined(__AVX512F__) || defined(__aarch64__) || defined(__powerpc64__) || defined(__riscv)
+#define MANY_REGISTERS 1
+#endif
+const int vector_bytes = VB;
+typedef float vf32 __attribute__((vector_size(VB), may_alias));
+typedef double vf64 __attribute__((vector_size(VB), may_alias));
+typedef int32_t vs32 __attribute__((vector_size(VB), may_alias));
+typedef uint32_t vu32 __attribute__((vector_size(VB), may_alias));
+static volatile float one_f32 = 1;
+static volatile double one_f64 = 1;
+static volatile int32_t one_s32 = 1;
+static volatile uint64_t one_u64 = 1;
+#define KEEP __asm__ volatile("" ::: "memory")
+// One operand of a narrow type, widened in place: vector i of those that memory holds packed by 2 or
+// 4 in lanes of 32 bits. The order of elements does not matter to a rate.
+static inline vf32 bf16(const char* memory, int i) {
+  vu32 packed = ((const vu32*)memory)[i / 2];
+  return (vf32)(packed << (i % 2 * 16) & 0xffff0000u);
+}
+static inline vf32 f16(const char* memory, int i) {
+  vu32 bits = ((const vu32*)memory)[i / 2] >> (i % 2 * 16);
+  vf32 size = (vf32)((bits & 0x7fffu) << 13) * 0x1p112f;
+  return (vf32)((vu32)size | (bits & 0x8000u) << 16);
+}
+static inline vs32 s8(const char* memory, int i) {
+  return ((const vs32*)memory)[i / 4] << (24 - i % 4 * 8) >> 24;
+}
+)";
+
+// `step` in terms of {i}; `count` of them, each on an accumulator of its own.
+std::string repeated(int count, const char* step) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += fmt::format(fmt::runtime(step), fmt::arg("i", i));
+  return text;
+}
+
+// `step` computes on accumulator a{i} with operands x and y of `vector`'s type.
+std::string rate_loop(const char* name, const char* vector, const char* one, const char* step) {
+  const auto body = [&](int count) {
+    return fmt::format(
+        "  {vector} x = ({vector}){{}} + {one}, y = ({vector}){{}} + {one};\n"
+        "  {vector} {start}sum = x;\n"
+        "  while (calls-- > 0) {{\n    for (int r = 0; r < {rounds}; ++r) {{\n      {steps}\n"
+        "      KEEP;\n    }}\n  }}\n  {finish}\n",
+        fmt::arg("vector", vector), fmt::arg("one", one),
+        fmt::arg("start", repeated(count, "a{i} = x + {i}, ")),
+        fmt::arg("rounds", kVectorsPerCall / count), fmt::arg("steps", repeated(count, step)),
+        fmt::arg("finish", repeated(count, "sum += a{i}; ")));
+  };
+  constexpr int kMany = 20, kFew = 12;
+  static_assert(kVectorsPerCall % kMany == 0 && kVectorsPerCall % kFew == 0);
+  return fmt::format(
+      "void {}(char* memory, long bytes, long calls) {{\n#ifdef MANY_REGISTERS\n{}#else\n{}#endif\n"
+      "  *({}*)memory = sum;\n}}\n",
+      name, body(kMany), body(kFew), vector);
+}
+
+std::string rate_loops() {
+  return rate_loop("peak_f32", "vf32", "one_f32", "a{i} = a{i} * x + y; ") +
+         rate_loop("peak_f64", "vf64", "one_f64", "a{i} = a{i} * x + y; ") +
+         rate_loop("peak_bf16", "vf32", "one_f32", "a{i} += x * bf16(memory, {i}); ") +
+         rate_loop("peak_f16", "vf32", "one_f32", "a{i} += x * f16(memory, {i}); ") +
+         rate_loop("peak_s32", "vs32", "one_s32", "a{i} = a{i} * x + y; ") +
+         rate_loop("peak_s8", "vs32", "one_s32", "a{i} += x * s8(memory, {i}); ") +
+         rate_loop("add_f32", "vf32", "one_f32", "a{i} += x; ");
+}
+
+std::string chain_loops() {
+  const auto chain = [](const char* step) {
+    std::string text;
+    for (int i = 0; i < 16; ++i) text += step;
+    return text;
+  };
+  return fmt::format(
+      R"(
+void clock_adds(char* memory, long bytes, long calls) {{
+  uint64_t x = one_u64, y = one_u64;
+  while (calls-- > 0) {{
+    for (int r = 0; r < {rounds}; ++r) {{
+      {adds}
+    }}
+  }}
+  *(uint64_t*)memory = x;
+}}
+void mem_chase(char* memory, long bytes, long calls) {{
+  static char* at;
+  if (at == 0) at = memory;
+  char* p = at;
+  while (calls-- > 0) {{
+    for (int r = 0; r < {rounds}; ++r) {{
+      {loads}
+    }}
+  }}
+  at = p;
+}}
+static void empty(const void* const* in, void* const* out, void* scratch) {{}}
+void empty_calls(char* memory, long bytes, long calls) {{
+  void (*volatile function)(const void* const*, void* const*, void*) = empty;
+  while (calls-- > 0) {{
+    for (int r = 0; r < {calls_per_call}; ++r) function(0, 0, memory);
+  }}
+}}
+)",
+      fmt::arg("rounds", kUnrolled / 16), fmt::arg("calls_per_call", kUnrolled),
+      fmt::arg("adds", chain("x += y; __asm__ volatile(\"\" : \"+r\"(x)); ")),
+      fmt::arg("loads", chain("p = *(char**)p; ")));
+}
+
+// Eight vectors at a time; `bytes` is a multiple of 16 vectors.
+constexpr const char* kMemoryLoops = R"(
+void mem_read(char* memory, long bytes, long calls) {
+  vu32 s0 = {}, s1 = {}, s2 = {}, s3 = {}, s4 = {}, s5 = {}, s6 = {}, s7 = {};
+  while (calls-- > 0) {
+    for (const vu32 *p = (vu32*)memory, *end = (vu32*)(memory + bytes); p < end; p += 8) {
+      s0 += p[0]; s1 += p[1]; s2 += p[2]; s3 += p[3];
+      s4 += p[4]; s5 += p[5]; s6 += p[6]; s7 += p[7];
+    }
+    KEEP;
+  }
+  *(vu32*)memory = s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7;
+}
+void mem_write(char* memory, long bytes, long calls) {
+  vf32 x = (vf32){} + one_f32;
+  while (calls-- > 0) {
+    for (vf32 *p = (vf32*)memory, *end = (vf32*)(memory + bytes); p < end; p += 8) {
+      p[0] = x; p[1] = x; p[2] = x; p[3] = x; p[4] = x; p[5] = x; p[6] = x; p[7] = x;
+    }
+    KEEP;
+  }
+}
+void mem_copy(char* memory, long bytes, long calls) {
+  const vf32* from = (vf32*)memory;
+  vf32* to = (vf32*)(memory + bytes / 2);
+  const long vectors = bytes / 2 / VB;
+  while (calls-- > 0) {
+    for (long i = 0; i < vectors; i += 8) {
+      vf32 x0 = from[i], x1 = from[i + 1], x2 = from[i + 2], x3 = from[i + 3];
+      vf32 x4 = from[i + 4], x5 = from[i + 5], x6 = from[i + 6], x7 = from[i + 7];
+      to[i] = x0; to[i + 1] = x1; to[i + 2] = x2; to[i + 3] = x3;
+      to[i + 4] = x4; to[i + 5] = x5; to[i + 6] = x6; to[i + 7] = x7;
+    }
+    KEEP;
+  }
+}
+)";
+
+// Input b, then a, then the output, each a page and a bit apart.
+std::string op_loop(const char* name, const char* type, const char* result) {
+  return fmt::format(
+      R"(
+void op_{name}(char* memory, long bytes, long calls) {{
+  const {type}* restrict b = (const {type}*)memory;
+  const {type}* restrict a = (const {type}*)(memory + {stride});
+  {type}* restrict o = ({type}*)(memory + {stride} * 2);
+  while (calls-- > 0) {{
+    for (long i = 0; i < {elements}; ++i) o[i] = {result};
+    KEEP;
+  }}
+}}
+)",
+      fmt::arg("name", name), fmt::arg("type", type), fmt::arg("result", result),
+      fmt::arg("elements", kOpElements), fmt::arg("stride", 4 * kOpElements + 256));
+}
+
+// A function of generated kernels, or the C library's.
+std::string function_of(std::string_view prelude, std::string_view op, const char* otherwise) {
+  const std::string ours = fmt::format("tc_{}_f32", op);
+  return prelude.find(ours + "(") != std::string_view::npos ? ours : otherwise;
+}
+
+std::string op_loops(std::string_view prelude) {
+  const auto unary = [&](const char* name, const char* otherwise) {
+    const std::string call = function_of(prelude, name, otherwise) + "(a[i])";
+    return op_loop(name, "float", call.c_str());
+  };
+  return op_loop("divide", "float", "a[i] / b[i]") +
+         op_loop("remainder", "int32_t", "(a[i] & 0xfffff) % ((b[i] & 0xff) + 1)") +
+         unary("sqrt", "sqrtf") + op_loop("rsqrt", "float", "1.0f / sqrtf(a[i])") +
+         unary("exponential", "expf") + unary("log", "logf") + unary("tanh", "tanhf") +
+         op_loop(
+             "logistic", "float",
+             fmt::format("1.0f / (1.0f + {}(-a[i]))", function_of(prelude, "exponential", "expf"))
+                 .c_str()) +
+         op_loop("power", "float",
+                 fmt::format("{}(a[i], b[i])", function_of(prelude, "power", "powf")).c_str()) +
+         op_loop("gather", "float", "a[((const int32_t*)b)[i]]");
+}
+
+// A 32 x 32 array in blocks of 8 x 8; rows of 256 summed in four vectors, as accumulators of a
+// generated kernel are.
+constexpr const char* kMoves = R"(
+void op_transpose(char* memory, long bytes, long calls) {
+  const float* restrict a = (const float*)memory;
+  float* restrict o = (float*)(memory + 4352);
+  while (calls-- > 0) {
+    for (int r = 0; r < 32; r += 8)
+      for (int c = 0; c < 32; c += 8)
+        for (int i = 0; i < 8; ++i)
+          for (int j = 0; j < 8; ++j) o[(r + i) * 32 + c + j] = a[(c + j) * 32 + r + i];
+    KEEP;
+  }
+}
+void op_reduce(char* memory, long bytes, long calls) {
+  float* o = (float*)(memory + 8192);
+  while (calls-- > 0) {
+    for (int row = 0; row < 4; ++row) {
+      const vf32* a = (const vf32*)(memory + row * 1024);
+      vf32 s0 = {}, s1 = {}, s2 = {}, s3 = {};
+      for (int i = 0; i < 1024 / VB; i += 4) {
+        s0 += a[i]; s1 += a[i + 1]; s2 += a[i + 2]; s3 += a[i + 3];
+      }
+      s0 += s1; s2 += s3; s0 += s2;
+      float sum = 0;
+      for (int i = 0; i < VB / 4; ++i) sum += s0[i];
+      o[row] = sum;
+    }
+    KEEP;
+  }
+}
+)";
+
+}  // namespace
+
+std::span<const Loop> probe_loops() {
+  return kLoops;
+}
+
+const Loop& find_loop(std::string_view function) {
+  const auto found = std::ranges::find(kLoops, function, &Loop::function);
+  TC_CHECK(found != kLoops.end(), "a loop of the probe");
+  return *found;
+}
+
+std::string probe_source(std::string_view prelude) {
+  return std::string(prelude) + "#include <math.h>\n#include <stdint.h>\n" +
+         "#if defined(__GNUC__) && !defined(__clang__)\n"
+         "#pragma GCC optimize(\"no-tree-loop-distribute-patterns\")\n#endif\n" +
+         kVectors + rate_loops() + chain_loops() + kMemoryLoops + op_loops(prelude) + kMoves;
+}
+
+}  // namespace tilecast::host

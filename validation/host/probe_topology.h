@@ -1,0 +1,36 @@
+// What hwloc says of the processor a process may run on: cores, caches, memory.
+//
+//   const Topology here = read_topology();
+//   here.pus.back();  // where one core is measured: run_kernels measures there too
+//
+// A core counts once, however many hardware threads it has; several NUMA nodes: the one that holds
+// the last core the process may run on, with its cores and memory. Virtual machines may hide
+// caches or tell odd ones: what is not told is not made up here. Throws Error when hwloc fails.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hwdesc/units.h"
+
+namespace tilecast::host {
+
+struct Cache {
+  int depth = 1;  // 1, 2, 3 ...
+  Bytes capacity, line;
+  int shared_by = 1;  // cores of `pus`
+};
+
+struct Topology {
+  std::string model;          // "" when nobody tells
+  std::vector<int> pus;       // one per core, as sched_setaffinity counts
+  std::vector<Cache> caches;  // of pus.back(), data or unified, innermost first
+  Bytes memory;               // of the NUMA node
+  int numa_nodes = 1;         // of the machine
+  int threads_per_core = 1;
+};
+
+// `synthetic`: a machine described as hwloc's synthetic topologies are, for tests.
+[[nodiscard]] Topology read_topology(const std::string& synthetic = "");
+
+}  // namespace tilecast::host
