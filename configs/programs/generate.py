@@ -7,7 +7,13 @@
 import pathlib
 import sys
 
+import adam
+import decoder
+import diffusion
+import lstm
+import mixer
 import mlp
+import pointwise
 import resnet50
 import transformer
 
@@ -16,6 +22,17 @@ PROGRAMS = {
     "mlp_train_loop.hlo": lambda: mlp.training_loop(steps=10),
     "resnet50_inference.hlo": resnet50.inference,
     "transformer_block_train.hlo": transformer.training_step,
+    # At the size of one processor core: what `tilecast measure host` cuts into kernels.
+    "small_adam.hlo": lambda: adam.step("jit_small_adam"),
+    "small_decoder_train.hlo": lambda: decoder.training_step("jit_small_decoder_train"),
+    "small_diffusion.hlo": lambda: diffusion.inference("jit_small_diffusion"),
+    "small_lstm_train.hlo": lambda: lstm.training_step("jit_small_lstm_train"),
+    "small_mixer.hlo": lambda: mixer.inference("jit_small_mixer"),
+    "small_mlp_train.hlo": lambda: mlp.training_step("jit_small_mlp_train", mlp.SMALL),
+    "small_pointwise_train.hlo": lambda: pointwise.training_step("jit_small_pointwise_train"),
+    "small_resnet.hlo": lambda: resnet50.inference("jit_small_resnet", resnet50.SMALL),
+    "small_transformer_train.hlo":
+        lambda: transformer.training_step("jit_small_transformer_train", transformer.SMALL),
 }
 
 

@@ -74,6 +74,29 @@ def _rsqrt(b, y, g):
     return b.multiply(g, b.scale(cube, -0.5))
 
 
+def _logistic(b, y, g):
+    """g y (1 - y)."""
+    one = b.fill(y.dtype, 1, y.dims)
+    return b.multiply(g, b.multiply(y, b.subtract(one, y)))
+
+
+def _unslice(b, value, g):
+    """Zeros where the slice `value` took nothing."""
+    dimension, start = value.attrs["dimension"], value.attrs["start"]
+    whole = value.operands[0].dims[dimension]
+    return b.pad(g, dimension, start, whole - start - value.dims[dimension])
+
+
+def _parts(b, value, g):
+    """Of every operand of a concatenation, the slice of `g` that stands where it does."""
+    dimension, start, parts = value.attrs["dimension"], 0, []
+    for operand in value.operands:
+        limit = start + operand.dims[dimension]
+        parts.append(lambda start=start, limit=limit: b.slice(g, dimension, start, limit))
+        start = limit
+    return parts
+
+
 def _divide(b, value, g):
     x, y = value.operands
     return b.divide(g, y), lambda: b.unary("negate", b.divide(b.multiply(g, x), b.multiply(y, y)))
@@ -100,6 +123,9 @@ def _operand_cotangents(b, value, g):
         "log": lambda: (b.divide(g, operands[0]),),
         "tanh": lambda: (_tanh(b, value, g),),
         "rsqrt": lambda: (_rsqrt(b, value, g),),
+        "logistic": lambda: (_logistic(b, value, g),),
+        "slice": lambda: (_unslice(b, value, g),),
+        "concatenate": lambda: _parts(b, value, g),
         "negate": lambda: (b.unary("negate", g),),
         "convert": lambda: (b.convert(g, operands[0].dtype),),
         "broadcast": lambda: (_unbroadcast(b, value, g),),

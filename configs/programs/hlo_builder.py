@@ -193,6 +193,29 @@ class Builder:
         assert math.prod(dims) == math.prod(x.dims)
         return self.emit("reshape", x.dtype, dims, (x,))
 
+    def slice(self, x, dimension, start, limit):
+        """Elements start .. limit-1 of one dimension."""
+        bounds = [(0, d) for d in x.dims]
+        bounds[dimension] = (start, limit)
+        dims = [hi - lo for lo, hi in bounds]
+        return self.emit("slice", x.dtype, dims, (x,), "slice={"
+                         + ", ".join(f"[{lo}:{hi}]" for lo, hi in bounds) + "}",
+                         dimension=dimension, start=start)
+
+    def pad(self, x, dimension, low, high):
+        """Zeros before and after one dimension."""
+        edges = [(0, 0)] * x.rank
+        edges[dimension] = (low, high)
+        dims = [d + lo + hi for d, (lo, hi) in zip(x.dims, edges)]
+        return self.emit("pad", x.dtype, dims, (x, self.constant(x.dtype, 0)),
+                         "padding=" + "x".join(f"{lo}_{hi}" for lo, hi in edges))
+
+    def concatenate(self, parts, dimension):
+        dims = list(parts[0].dims)
+        dims[dimension] = sum(p.dims[dimension] for p in parts)
+        return self.emit("concatenate", parts[0].dtype, dims, tuple(parts),
+                         f"dimensions={list_text((dimension,))}", dimension=dimension)
+
     def transpose(self, x, permutation):
         if list(permutation) == list(range(x.rank)):
             return x

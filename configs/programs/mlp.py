@@ -3,12 +3,21 @@
 Matrix FLOPs of a step with B rows and layers d0 -> d1 -> d2 -> d3: forward 2 B sum(d_i d_(i+1));
 backward the same for the weights, and for all inputs but the first layer's.
 """
+import dataclasses
+
 from gradients import gradients
 from hlo_builder import Builder, computation_text, header_text, shape_text, tuple_text
 
-BATCH = 512
-LAYERS = (784, 2048, 2048, 10)
 LEARNING_RATE = 0.01
+
+
+@dataclasses.dataclass(frozen=True)
+class Sizes:
+    batch: int = 512
+    layers: tuple = (784, 2048, 2048, 10)
+
+
+SMALL = Sizes(batch=96, layers=(256, 384, 320, 10))  # a few milliseconds on one processor core
 
 
 def _dense(b, x, weights, bias):
@@ -18,25 +27,25 @@ def _dense(b, x, weights, bias):
 
 def _cross_entropy_gradient(b, logits, labels):
     """Mean loss over the batch, and its gradient with respect to the logits."""
-    rows = (0,)
+    rows, batch = (0,), logits.dims[0]
     largest = b.broadcast(b.reduce(logits, (1,), "maximum"), logits.dims, rows)
     shifted = b.subtract(logits, largest)
     total = b.reduce(b.unary("exponential", shifted), (1,))
     log_p = b.subtract(shifted, b.broadcast(b.unary("log", total), logits.dims, rows))
     loss = b.unary("negate", b.reduce(b.multiply(labels, log_p), (0, 1)))
-    mean = b.multiply(loss, b.constant("f32", 1 / BATCH))
+    mean = b.multiply(loss, b.constant("f32", 1 / batch))
     error = b.subtract(b.unary("exponential", log_p), labels)
-    return mean, b.scale(error, 1 / BATCH)
+    return mean, b.scale(error, 1 / batch)
 
 
-def _step(name):
+def _step(name, sizes=Sizes()):
     """Builder, inputs first the trained values; results: the new ones, then the loss."""
     b = Builder(name)
-    shapes = list(zip(LAYERS, LAYERS[1:]))
+    shapes = list(zip(sizes.layers, sizes.layers[1:]))
     weights = [b.parameter("f32", shape) for shape in shapes]
     biases = [b.parameter("f32", shape[1:]) for shape in shapes]
-    x = b.parameter("f32", (BATCH, LAYERS[0]))
-    labels = b.parameter("f32", (BATCH, LAYERS[-1]))
+    x = b.parameter("f32", (sizes.batch, sizes.layers[0]))
+    labels = b.parameter("f32", (sizes.batch, sizes.layers[-1]))
 
     h = x
     for i, (w, bias) in enumerate(zip(weights, biases)):
@@ -54,8 +63,8 @@ def _step(name):
     return b, updated, loss
 
 
-def training_step():
-    b, updated, loss = _step("jit_mlp_train")
+def training_step(name="jit_mlp_train", sizes=Sizes()):
+    b, updated, loss = _step(name, sizes)
     return b.module([*updated, loss])
 
 

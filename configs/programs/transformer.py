@@ -7,21 +7,35 @@ of its output is an input, and that of its input is a result.
 Matrix FLOPs with T = batch x sequence tokens: forward 2 T (4 d^2 + 2 d f) + 4 T s d; each product
 is followed by two of the same size on the way back.
 """
+import dataclasses
+
 from gradients import gradients
 from hlo_builder import Builder
 
-BATCH = 8
-SEQUENCE = 512
-MODEL = 1024
-HEADS = 16
-HEAD = MODEL // HEADS
-FEED_FORWARD = 4096
 EPSILON = 1e-5
 LEARNING_RATE = 0.001
 
 
-def _layer_norm(b, x, scale, bias):
-    """In f32 over the last dimension; the result is bf16 again."""
+@dataclasses.dataclass(frozen=True)
+class Sizes:
+    batch: int = 8
+    sequence: int = 512
+    model: int = 1024
+    heads: int = 16
+    feed_forward: int = 4096
+    products: str = "bf16"  # type of the matrix products
+
+    @property
+    def head(self):
+        return self.model // self.heads
+
+
+# Some milliseconds per matrix product on one processor core.
+SMALL = Sizes(batch=4, sequence=64, model=256, heads=4, feed_forward=1024, products="f32")
+
+
+def layer_norm(b, x, scale, bias):
+    """In f32 over the last dimension; the result has the type of x again."""
     wide = b.convert(x, "f32")
     kept, last = tuple(range(wide.rank - 1)), wide.rank - 1
 
@@ -32,17 +46,17 @@ def _layer_norm(b, x, scale, bias):
     variance = mean(b.multiply(centred, centred))
     inverse = b.unary("rsqrt", b.add(variance, b.fill("f32", EPSILON, wide.dims)))
     y = b.multiply(b.multiply(centred, inverse), b.broadcast(scale, wide.dims, (last,)))
-    return b.convert(b.add(y, b.broadcast(bias, wide.dims, (last,))), "bf16")
+    return b.convert(b.add(y, b.broadcast(bias, wide.dims, (last,))), x.dtype)
 
 
-def _softmax(b, x):
+def softmax(b, x):
     kept, last = tuple(range(x.rank - 1)), x.rank - 1
     largest = b.broadcast(b.reduce(x, (last,), "maximum"), x.dims, kept)
     exponential = b.unary("exponential", b.subtract(x, largest))
     return b.divide(exponential, b.broadcast(b.reduce(exponential, (last,)), x.dims, kept))
 
 
-def _gelu(b, x):
+def gelu(b, x):
     """x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))): Hendrycks and Gimpel, arXiv:1606.08415."""
     cube = b.multiply(x, b.multiply(x, x))
     inner = b.scale(b.add(x, b.scale(cube, 0.044715)), 0.7978846)
@@ -52,37 +66,37 @@ def _gelu(b, x):
 
 def _attention(b, h, weights):
     """h is (batch, sequence, model); scores are (batch, head, query, key)."""
-    query, key, value = (b.dot(h, b.convert(w, "bf16"), contract=((2,), (0,)))
+    query, key, value = (b.dot(h, b.convert(w, h.dtype), contract=((2,), (0,)))
                          for w in weights[:3])
     scores = b.dot(query, key, contract=((3,), (3,)), batch=((0, 2), (0, 2)))
-    scores = b.scale(b.convert(scores, "f32"), HEAD**-0.5)
+    scores = b.scale(b.convert(scores, "f32"), query.dims[3]**-0.5)
     rows, columns = (b.iota("s32", scores.dims, d) for d in (2, 3))
     masked = b.select(b.compare(rows, columns, "GE"), scores,
                       b.fill("f32", "-1e+30", scores.dims))
-    p = b.convert(_softmax(b, masked), "bf16")
+    p = b.convert(softmax(b, masked), h.dtype)
     context = b.dot(p, value, contract=((3,), (1,)), batch=((0, 1), (0, 2)))
-    return b.dot(context, b.convert(weights[3], "bf16"), contract=((1, 3), (0, 1)))
+    return b.dot(context, b.convert(weights[3], h.dtype), contract=((1, 3), (0, 1)))
 
 
 def _feed_forward(b, h, w_in, w_out):
-    inner = _gelu(b, b.dot(h, b.convert(w_in, "bf16"), contract=((2,), (0,))))
-    return b.dot(inner, b.convert(w_out, "bf16"), contract=((2,), (0,)))
+    inner = gelu(b, b.dot(h, b.convert(w_in, h.dtype), contract=((2,), (0,))))
+    return b.dot(inner, b.convert(w_out, h.dtype), contract=((2,), (0,)))
 
 
-def training_step():
-    b = Builder("jit_transformer_block_train")
-    projections = [b.parameter("f32", (MODEL, HEADS, HEAD)) for _ in range(3)]
-    projections.append(b.parameter("f32", (HEADS, HEAD, MODEL)))
-    feed_forward = [b.parameter("f32", (MODEL, FEED_FORWARD)),
-                    b.parameter("f32", (FEED_FORWARD, MODEL))]
-    norms = [b.parameter("f32", (MODEL,)) for _ in range(4)]
-    x = b.parameter("bf16", (BATCH, SEQUENCE, MODEL))
-    dy = b.parameter("bf16", (BATCH, SEQUENCE, MODEL))
+def training_step(name="jit_transformer_block_train", sizes=Sizes()):
+    b, model = Builder(name), sizes.model
+    projections = [b.parameter("f32", (model, sizes.heads, sizes.head)) for _ in range(3)]
+    projections.append(b.parameter("f32", (sizes.heads, sizes.head, model)))
+    feed_forward = [b.parameter("f32", (model, sizes.feed_forward)),
+                    b.parameter("f32", (sizes.feed_forward, model))]
+    norms = [b.parameter("f32", (model,)) for _ in range(4)]
+    x = b.parameter(sizes.products, (sizes.batch, sizes.sequence, model))
+    dy = b.parameter(sizes.products, (sizes.batch, sizes.sequence, model))
 
     with b.scope("attention"):
-        y = b.add(x, _attention(b, _layer_norm(b, x, *norms[:2]), projections))
+        y = b.add(x, _attention(b, layer_norm(b, x, *norms[:2]), projections))
     with b.scope("feed_forward"):
-        y = b.add(y, _feed_forward(b, _layer_norm(b, y, *norms[2:]), *feed_forward))
+        y = b.add(y, _feed_forward(b, layer_norm(b, y, *norms[2:]), *feed_forward))
     weights = projections + feed_forward + norms
     with b.scope("backward"):
         dx, *grads = gradients(b, y, dy, [x, *weights])

@@ -25,6 +25,26 @@ hwdesc::Device cpu() {
                              "/configs/devices/cpu_generic.yaml");
 }
 
+// One core of it, with the bandwidth one core reaches.
+hwdesc::Device one_core() {
+  return hwdesc::load_device(std::string(TILECAST_SOURCE_DIR) + "/configs/devices/cpu_generic.yaml",
+                             {{"multiplexing.workers", "1"},
+                              {"memory.dram.bandwidth", "15GB/s"},
+                              {"memory.dram.shared_by", "1"},
+                              {"memory.l3.bandwidth", "50GB/s"},
+                              {"memory.l3.shared_by", "1"}});
+}
+
+std::vector<std::string> shipped_programs() {
+  std::vector<std::string> names;
+  const std::string folder = std::string(TILECAST_SOURCE_DIR) + "/configs/programs";
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".hlo") names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 ir::Module program(const std::string& name) {
   return ir::read_hlo_file(std::string(TILECAST_SOURCE_DIR) + "/configs/programs/" + name);
 }
@@ -131,6 +151,32 @@ TEST(FusionWorkloads, CountsEveryKernelOnce) {
   EXPECT_EQ(cut.kernels, cut.workloads.size() + cut.duplicates + left_out);
   for (const Workload& workload : cut.workloads) {
     EXPECT_LE(analytical::speed_of_light(workload.kernel, cpu()), Seconds{1e-3});
+  }
+}
+
+// A session of twenty minutes is to measure 2,000 of them, most of them 5 us or longer.
+TEST(FusionWorkloads, ShippedProgramsGiveThousandsOfKernels) {
+  const hwdesc::Device device = one_core();
+  std::set<std::string> kernels;
+  std::size_t long_enough = 0;
+  for (const std::string& name : shipped_programs()) {
+    const ProgramKernels cut = fusion_workloads(program(name), device, {.configurations = 12});
+    for (const Workload& workload : cut.workloads) {
+      if (!kernels.insert(workload.hash).second) continue;
+      const auto time = analytical::KernelAnalysis(workload.kernel, device).estimate_best().time;
+      long_enough += time >= Seconds{5e-6};
+    }
+  }
+  EXPECT_GE(kernels.size(), 2500u);
+  EXPECT_GE(long_enough, kernels.size() * 6 / 10);
+}
+
+TEST(FusionWorkloads, SmallProgramsAreNeverTooLong) {
+  for (const std::string& name : shipped_programs()) {
+    if (name.rfind("small_", 0) != 0) continue;
+    const ProgramKernels cut = fusion_workloads(program(name), one_core(), {.configurations = 3});
+    EXPECT_TRUE(cut.left_out.empty()) << name;
+    EXPECT_GE(whole_programs(program(name), one_core(), {.configurations = 4}).size(), 3u) << name;
   }
 }
 

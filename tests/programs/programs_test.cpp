@@ -104,6 +104,36 @@ TEST(Programs, TheTransformerStepHasThreeTimesTheMatrixWorkOfItsForwardPass) {
   EXPECT_EQ(count(module, Opcode::kDot), 3 * (4 + 2 + 2));
 }
 
+TEST(Programs, SmallTrainingStepsHaveThreeTimesTheMatrixWorkOfTheirForwardPass) {
+  const auto work = [](const std::string& name) {
+    return matrix_flops(read_program(name), Opcode::kDot);
+  };
+  const double tokens = 4 * 64, sequence = 64, d = 256, f = 1024;
+  const double block = 2 * tokens * (4 * d * d + 2 * d * f) + 2 * (2 * tokens * sequence * d);
+  EXPECT_NEAR(work("small_transformer_train.hlo") / (3 * block), 1, 1e-6);
+
+  const double words = 2 * 96, length = 96, heads = 8, groups = 2, head = 32, width = 688;
+  const double decoder = 2 * words * d * (2 * heads + 2 * groups) * head +
+                         2 * (2 * words * length * heads * head) + 2 * words * 3 * d * width;
+  EXPECT_NEAR(work("small_decoder_train.hlo") / (3 * decoder), 1, 1e-6);
+
+  const double cell = 2.0 * 32 * (128 + 192) * (4 * 192);
+  EXPECT_NEAR(work("small_lstm_train.hlo") / (3 * 4 * cell), 1, 1e-6);
+
+  const double pixels = 4 * 20 * 20, layer = 2 * pixels * 64 * 128, dense = 2.0 * 4 * 64 * 100;
+  // Four layers; the first needs no gradient of its input.
+  EXPECT_NEAR(work("small_pointwise_train.hlo") / (3 * (4 * layer + dense) - layer), 1, 1e-6);
+}
+
+TEST(Programs, SmallInferenceHasTheWorkOfItsLayers) {
+  const double patches = 8 * 64, channels = 192;
+  const double mixer = 2 * (2 * (8 * channels) * 64 * 128) + 2 * (2 * patches * channels * 512);
+  EXPECT_NEAR(matrix_flops(read_program("small_mixer.hlo"), Opcode::kDot) / (2 * mixer), 1, 1e-6);
+  EXPECT_EQ(count(read_program("small_resnet.hlo"), Opcode::kConvolution), 1 + 4 * 3 + 3);
+  EXPECT_EQ(count(read_program("small_diffusion.hlo"), Opcode::kConvolution), 3 * 2 + 1 + 1 + 1);
+  EXPECT_EQ(matrix_flops(read_program("small_adam.hlo"), Opcode::kDot), 0);
+}
+
 TEST(Programs, TheMlpStepSkipsTheGradientOfItsInput) {
   const Module module = read_program("mlp_train.hlo");
   const double first = 784 * 2048, others = 2048 * 2048 + 2048 * 10;
