@@ -1,0 +1,16 @@
+// Arrays as generated code sees them (validation/host/c_kernel.h): elements one after the other in
+// the physical order of the layout.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "ir/evaluate.h"
+
+namespace tilecast::host {
+
+// `elements` in row-major order of the dimensions, as ir::evaluate() has them; numbers of the type.
+[[nodiscard]] std::vector<std::byte> to_bytes(const ir::Shape& shape, const ir::Elements& elements);
+[[nodiscard]] ir::Elements from_bytes(const ir::Shape& shape, const std::vector<std::byte>& bytes);
+
+}  // namespace tilecast::host

@@ -1,0 +1,83 @@
+// One random op after another onto a graph: what random_kernels.h puts together.
+//
+// Each function takes a value and gives a new one, or the same one where the op does not apply to
+// its type, sizes or range.
+#pragma once
+
+#include <random>
+
+#include "tests/host/random_graph.h"
+
+namespace tilecast::host {
+
+class RandomOps {
+ public:
+  RandomOps(std::uint64_t seed, std::int64_t most_elements)
+      : random_(seed), most_elements_(most_elements) {}
+
+  [[nodiscard]] RandomGraph& graph() { return graph_; }
+  int pick(int low, int high);  // both included
+  bool chance(int percent);
+  ir::DType random_type();
+  ir::Dims random_dims(int lowest_rank, int highest_rank);
+
+  NodeId parameter(ir::DType dtype, const ir::Dims& dims);
+  // A value of the type and sizes of x: another one, a parameter, or something spread over them.
+  NodeId like(NodeId x);
+  NodeId unary(NodeId x);
+  NodeId binary(NodeId x);
+  NodeId choose(NodeId x);  // compare and select
+  NodeId clamp(NodeId x);
+  NodeId convert(NodeId x);
+  NodeId pointwise(NodeId x);  // any of the five
+  NodeId broadcast(NodeId x);
+  NodeId reshape(NodeId x);
+  NodeId transpose(NodeId x);
+  NodeId slice(NodeId x);
+  NodeId pad(NodeId x);
+  NodeId concatenate(NodeId x);
+  NodeId reverse(NodeId x);
+  NodeId bitcast(NodeId x);
+  NodeId move(NodeId x);  // any of the eight
+  NodeId dynamic_slice(NodeId x);
+  NodeId dynamic_update_slice(NodeId x);
+  NodeId gather(NodeId x);
+  NodeId reduce(NodeId x);
+  NodeId reduce_window(NodeId x);
+  NodeId softmax(NodeId x);
+  NodeId normalize(NodeId x);
+  NodeId dot(ir::DType dtype);          // of new parameters, each after up to two pointwise ops
+  NodeId convolution(ir::DType dtype);  // the same
+
+  // Large numbers scaled back by a power of two, so that nothing overflows.
+  NodeId tame(NodeId x);
+
+ private:
+  NodeId add(const std::string& opcode, ir::DType dtype, ir::Dims dims,
+             std::vector<NodeId> operands, Range range, std::string attributes = {});
+  NodeId scalar(ir::DType dtype, double value);
+  NodeId spread(NodeId scalar, const ir::Dims& dims);
+  NodeId same(const std::string& opcode, NodeId x, std::vector<NodeId> others, Range range);
+  NodeId reduce_dims(NodeId x, const std::string& opcode, const ir::Dims& dims);
+  NodeId back(NodeId reduced, NodeId x, const ir::Dims& reduced_dims);
+  NodeId initial(ir::DType dtype, const std::string& opcode);
+  std::string combiner(ir::DType dtype);
+  ir::Dims random_subset(int rank);
+  ir::Dims shuffled(std::size_t count);
+  NodeId index(std::int64_t last);
+  NodeId prologue(NodeId x);
+  ir::WindowDim random_window(std::int64_t size, bool dilated);
+
+  std::mt19937_64 random_;
+  std::int64_t most_elements_;
+  RandomGraph graph_;
+};
+
+[[nodiscard]] bool is_float(ir::DType dtype);
+// `dtype`'s least and greatest number.
+[[nodiscard]] Range type_range(ir::DType dtype);
+// Positions a window takes over `size` elements.
+[[nodiscard]] std::int64_t window_outputs(const ir::WindowDim& window, std::int64_t size);
+[[nodiscard]] std::string window_text(const std::vector<ir::WindowDim>& window);
+
+}  // namespace tilecast::host
