@@ -20,4 +20,11 @@ void Progress::step() {
   fmt::print(stderr, "\r\x1b[K{} {} of {}", what_, ++done_, total_);
 }
 
+void Progress::show(std::size_t done, const std::string& note) {
+  if (!shown_) return;
+  const std::lock_guard lock(mutex_);
+  done_ = done;
+  fmt::print(stderr, "\r\x1b[K{} {} of {}{}", what_, done_, total_, note);
+}
+
 }  // namespace tilecast::sim::cli

@@ -15,6 +15,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   void step();
+  void show(std::size_t done, const std::string& note);  // "measure 17 of 400, 3 min left"
 
  private:
   std::string what_;

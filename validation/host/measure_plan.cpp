@@ -31,7 +31,7 @@ std::vector<TimedTile> sampled_tiles(const KernelAnalysis& analysis, const std::
   std::vector<TimedTile> all;
   for (TileConfig& tile : analysis.tiles()) {
     const Seconds time = analysis.time(tile);
-    all.push_back({std::move(tile), time});
+    if (time <= options.longest) all.push_back({std::move(tile), time});
   }
   std::ranges::stable_sort(all, {}, &TimedTile::predicted);
   const std::uint64_t seed = options.seed ^ std::hash<std::string>{}(hash);

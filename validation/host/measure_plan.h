@@ -4,9 +4,10 @@
 //
 // Any prefix of the plan is useful: sources take turns, inside one its families do, and a kernel's
 // tiles come in blocks of four, so that what was measured can be ranked; further tiles come later.
-// Sampled tiles are the model's best one and a spread over the model's times, fast to slow. Kernels
-// predicted far below 5 us come last (Kaufman et al., MLSys 2021, section 4, keeps longer ones).
-// Deterministic for a seed, whatever `jobs`. Thread-safe.
+// Sampled tiles are the model's best one and a spread over the model's times, fast to slow, up to
+// `longest` (a kernel none of whose tiles is faster keeps its best, for the session to skip).
+// Kernels predicted far below 5 us come last (Kaufman et al., MLSys 2021, section 4, keeps longer
+// ones). Deterministic for a seed, whatever `jobs`. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +43,7 @@ struct PlanOptions {
   std::size_t tiles_per_kernel = 16;
   std::size_t kernels_per_source = 0;  // 0: all
   Seconds shortest{1.25e-6};           // predicted shorter: last
+  Seconds longest{0.1};                // predicted longer: not sampled
   std::uint64_t seed = 1;
   int jobs = 1;
 };

@@ -24,9 +24,10 @@ using learned::CsvTable;
 
 constexpr double kNanosecondsPerSecond = 1e9;
 const std::vector<std::string> kRowColumns{
-    "kernel",     "program", "runtime_ns", "output_bounds",   "kernel_bounds", "input_bounds",
-    "class",      "family",  "repeats",    "spread_ns",       "x_median_ns",   "x_cache",
-    "x_attempts", "x_drift", "x_hash",     "x_scratch_bytes", "x_name",        "x_set"};
+    "kernel",       "program",         "runtime_ns", "output_bounds", "kernel_bounds",
+    "input_bounds", "class",           "family",     "repeats",       "spread_ns",
+    "x_median_ns",  "x_cache",         "x_attempts", "x_drift",       "x_reference_ns",
+    "x_hash",       "x_scratch_bytes", "x_name",     "x_set"};
 const std::vector<std::string> kSkippedColumns{
     "hash",   "output_bounds", "kernel_bounds", "input_bounds", "class",
     "family", "name",          "set",           "reason",       "detail"};
@@ -84,7 +85,8 @@ std::string numbers(const ir::Dims& bounds) {
 }
 
 // The bytes of whole lines at the start of a table whose rows have no line breaks in cells.
-std::size_t whole_bytes(std::string_view text, std::size_t columns) {
+std::size_t whole_bytes(std::string_view text, const std::vector<std::string>& columns) {
+  const std::string header = learned::csv_line(columns);
   std::size_t end = 0;
   while (end < text.size()) {
     const std::size_t newline = text.find('\n', end);
@@ -92,8 +94,7 @@ std::size_t whole_bytes(std::string_view text, std::size_t columns) {
     const std::string line(text.substr(end, newline + 1 - end));
     if (line.find('\0') != std::string::npos) break;
     try {
-      const CsvTable one = learned::read_csv(diag::SourceText("line", line));
-      if (one.columns.size() != columns) break;
+      static_cast<void>(learned::read_csv(diag::SourceText("line", header + line)));
     } catch (const Error&) {
       break;
     }
@@ -122,8 +123,8 @@ std::string row_line(const MeasuredRow& row, CacheState state) {
        learned::op_class(workload.kernel), one_line(workload.family),
        fmt::format("{}", std::max(row.timing.calls, 1)), ns(row.timing.spread),
        ns(row.timing.median), std::string(name(state)), fmt::format("{}", row.timing.attempts),
-       fmt::format("{:.4f}", row.timing.drift), workload.hash, fmt::format("{}", row.scratch_bytes),
-       one_line(workload.name), row.item->set});
+       fmt::format("{:.4f}", row.timing.drift), ns(row.timing.reference), workload.hash,
+       fmt::format("{}", row.scratch_bytes), one_line(workload.name), row.item->set});
 }
 
 std::string skipped_line(const SkippedRow& row) {
@@ -147,7 +148,15 @@ std::string_view name(CacheState state) {
 
 std::optional<SessionSettings> settings_of(const std::string& directory) {
   const std::string file = path_in(directory, "sessions.csv");
-  if (!fs::exists(file)) return std::nullopt;
+  if (!fs::exists(file)) {
+    for (const std::string_view other : {"manifest.yaml", "measurements.csv"}) {
+      if (!fs::exists(path_in(directory, other))) continue;
+      throw Error(fmt::format(
+          "{}: of a measurement set that `measure` did not begin; expected a new folder",
+          path_in(directory, other)));
+    }
+    return std::nullopt;
+  }
   const CsvTable table = learned::read_csv(diag::SourceText::read_file(file));
   if (table.rows.empty()) return std::nullopt;
   const auto cell = [&](std::string_view column) {
@@ -167,7 +176,7 @@ GrowingSet::GrowingSet(const std::string& directory, const learned::Manifest& ma
                        const SessionSettings& settings)
     : directory_(directory), settings_(settings) {
   const std::string manifest_file = path_in(directory_, "manifest.yaml");
-  check_settings(manifest_file);
+  check_settings();
   std::error_code failed;
   fs::create_directories(path_in(directory_, "kernels"), failed);
   if (failed) throw Error(fmt::format("{}: cannot make it: {}", directory_, failed.message()));
@@ -191,16 +200,9 @@ void GrowingSet::close() const {
   if (skipped_ >= 0) ::close(skipped_);
 }
 
-void GrowingSet::check_settings(const std::string& manifest_file) const {
+void GrowingSet::check_settings() const {
   const std::optional<SessionSettings> first = settings_of(directory_);
-  if (!first) {
-    for (const std::string& file : {manifest_file, path_in(directory_, "measurements.csv")}) {
-      if (!fs::exists(file)) continue;
-      throw Error(fmt::format(
-          "{}: of a measurement set that `measure` did not begin; expected a new folder", file));
-    }
-    return;
-  }
+  if (!first) return;
   const auto same = [&](std::string_view what, std::string_view got, std::string_view expected) {
     if (got == expected) return;
     throw Error(
@@ -239,7 +241,7 @@ void GrowingSet::open_table(const std::string& file, const std::vector<std::stri
                     path));
   }
   const std::string text(diag::SourceText::read_file(path).text());
-  const std::size_t whole = whole_bytes(text, columns.size());
+  const std::size_t whole = whole_bytes(text, columns);
   if (whole < text.size()) {
     const std::size_t newline = text.find('\n', whole);
     if (newline != std::string::npos && newline + 1 < text.size()) {

@@ -69,7 +69,7 @@ class GrowingSet {
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  private:
-  void check_settings(const std::string& manifest_file) const;
+  void check_settings() const;
   void note_session();
   void open_table(const std::string& file, const std::vector<std::string>& columns, int& fd);
   void close() const;
@@ -81,7 +81,8 @@ class GrowingSet {
   std::vector<std::string> notes_;
 };
 
-// The settings of the first session of a set; nullopt where none was noted.
+// The settings of the first session of a set; nullopt where there is no set yet. Throws Error for a
+// set that no session began.
 [[nodiscard]] std::optional<SessionSettings> settings_of(const std::string& directory);
 
 }  // namespace tilecast::host

@@ -1,0 +1,242 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+
+#include "diag/error.h"
+#include "hwdesc/device_yaml.h"
+#include "learned/measurement_set.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/measure_session.h"
+#include "sim/cli/options.h"
+#include "validation/host/measure_sources.h"
+#include "validation/host/measure_summary.h"
+
+namespace tilecast::sim::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct HostArguments {
+  MeasureArguments common;
+  std::vector<std::string> sets, files;
+  std::size_t configurations = host::FusionCut{}.configurations;
+};
+
+std::vector<host::WorkSource> sources_of(const HostArguments& arguments,
+                                         const hwdesc::Device& device) {
+  const Seconds longest = longest_of(arguments.common);
+  std::vector<std::string> sets = arguments.sets;
+  if (sets.empty() && arguments.files.empty()) sets = {"tiles", "fusion"};
+  const auto wanted = [&](const char* set) { return std::ranges::count(sets, set) > 0; };
+  std::vector<host::WorkSource> sources;
+  if (wanted("tiles")) sources.push_back(host::tile_source(device));
+  if (!arguments.files.empty())
+    sources.push_back(host::file_source(arguments.files, device, longest));
+  std::vector<std::string> programs = arguments.files;
+  if (wanted("fusion")) {
+    for (const std::string& own : host::own_programs()) programs.push_back(own);
+  }
+  if (!programs.empty()) {
+    sources.push_back(host::fusion_source(programs, device,
+                                          {.configurations = arguments.configurations,
+                                           .seed = arguments.common.seed,
+                                           .longest = longest}));
+  }
+  for (const host::WorkSource& source : sources) {
+    for (const auto& [reason, kernels] : source.left_out) {
+      fmt::print(stderr, "note: {}: {} kernels left out: {}\n", source.set, kernels, reason);
+    }
+  }
+  return sources;
+}
+
+std::string optional_number(const std::optional<double>& value, const char* format) {
+  return value ? fmt::format(fmt::runtime(format), *value) : std::string();
+}
+
+// What the set holds now, and what this session took.
+learned::CsvTable summary_table(const std::string& out, const host::SessionReport& report,
+                                Seconds planning) {
+  learned::CsvTable table{out,
+                          {"set", "what", "kernels", "rows", "rows_5us", "ranked_kernels",
+                           "worst_over_best", "seconds", "example"},
+                          {}};
+  const auto number = [](std::size_t value) { return fmt::format("{}", value); };
+  const host::SetSummary summary = host::summarise(out);
+  for (const host::ClassSummary& row : summary.classes) {
+    table.rows.push_back(
+        {0,
+         {row.set, row.op_class, number(row.kernels), number(row.rows), number(row.at_least_5us),
+          number(row.ranked), optional_number(row.worst_over_best, "{:.2f}"), "", ""}});
+  }
+  for (const host::SkipSummary& row : summary.skipped) {
+    table.rows.push_back({0,
+                          {row.set, "skipped: " + row.reason, number(row.kernels), number(row.rows),
+                           "", "", "", "", row.example}});
+  }
+  table.rows.push_back(
+      {0, {"all", "measured", number(summary.kernels), number(summary.rows), "", "", "", "", ""}});
+  const auto time = [&](const char* what, Seconds seconds) {
+    table.rows.push_back(
+        {0, {"session", what, "", "", "", "", "", fmt::format("{:.1f}", seconds.value), ""}});
+  };
+  time("planning", planning + report.generating);
+  time("compiling", report.compiling);
+  time("timing", report.timing);
+  return table;
+}
+
+void finish(const learned::CsvTable& table, const MeasureArguments& arguments,
+            const host::SessionReport& report, const std::string& schema) {
+  write_rows({.format = arguments.format, .file = {}}, table, schema);
+  if (report.end == host::SessionEnd::kStopped) end_as_interrupted();
+}
+
+void run_host(const HostArguments& arguments) {
+  const host::Bench bench = host::this_machine();
+  const Seconds start = bench.now();
+  const ChosenDevice device = choose_device(arguments.common.out, arguments.common.device);
+  const std::vector<host::WorkSource> sources = sources_of(arguments, device.device);
+  const std::vector<host::WorkItem> plan =
+      host::plan_work(sources, device.device,
+                      {.tiles_per_kernel = arguments.common.tiles,
+                       .kernels_per_source = arguments.common.limit,
+                       .seed = arguments.common.seed,
+                       .jobs = arguments.common.jobs});
+  if (plan.empty()) throw Error("nothing to measure: no kernel is left; see the notes above");
+  const Seconds planning = bench.now() - start;
+  const MeasureTask task{.plan = plan,
+                         .device = device,
+                         .bench = bench,
+                         .name = fs::path(device.device.name).string(),
+                         .description = "kernels and tiles as C on one core of this machine",
+                         .spent_s = planning.value};
+  const host::SessionReport report = run_session(task, arguments.common);
+  finish(summary_table(arguments.common.out, report, planning), arguments.common, report,
+         "tilecast.measure.host/1");
+}
+
+struct RepeatArguments {
+  MeasureArguments common;
+  std::string set;
+};
+
+learned::CsvTable repeat_table(const RepeatArguments& arguments) {
+  const host::Repeatability found = host::repeatability(arguments.set, arguments.common.out);
+  learned::CsvTable table{arguments.common.out, {"quantity", "value"}, {}};
+  const auto add = [&](const char* quantity, const std::string& value) {
+    table.rows.push_back({0, {quantity, value}});
+  };
+  const auto percent = [](std::optional<double> share) {
+    return share ? fmt::format("{:.2f}", 100 * *share) : std::string();
+  };
+  add("rows", fmt::format("{}", found.pairs));
+  add("kernels", fmt::format("{}", found.kernels));
+  add("median_difference_percent", percent(found.median));
+  add("p90_difference_percent", percent(found.p90));
+  add("shift_percent", percent(found.shift));
+  add("ranked_kernels", fmt::format("{}", found.ranked));
+  add("kendall_tau_within_kernels", optional_number(found.tau, "{:.3f}"));
+  return table;
+}
+
+void run_repeat(RepeatArguments arguments) {
+  std::error_code failed;
+  if (fs::equivalent(arguments.set, arguments.common.out, failed)) {
+    throw UsageError("--out: is the set itself; expected another folder for the second times");
+  }
+  const auto first = host::settings_of(arguments.set);
+  if (!first) throw Error(fmt::format("{}: no measurement set of `measure`", arguments.set));
+  const host::Bench bench = host::this_machine();
+  if (first->machine != bench.machine) {
+    fmt::print(stderr, "note: {} was measured on {}, this is {}\n", arguments.set, first->machine,
+               bench.machine);
+  }
+  const Seconds start = bench.now();
+  arguments.common.cache = host::name(first->cache);
+  const learned::Manifest manifest = learned::read_measurement_set(arguments.set).manifest;
+  const ChosenDevice device = choose_device(arguments.common.out, manifest.device);
+  const std::vector<host::WorkSource> sources{host::set_source(
+      arguments.set, device.device, arguments.common.tiles, arguments.common.seed)};
+  const std::vector<host::WorkItem> plan =
+      host::plan_work(sources, device.device,
+                      {.kernels_per_source = arguments.common.limit,
+                       .shortest = Seconds{0},
+                       .jobs = arguments.common.jobs});
+  const MeasureTask task{.plan = plan,
+                         .device = device,
+                         .bench = bench,
+                         .name = manifest.name + "_again",
+                         .description = "kernels of " + manifest.name + " measured again",
+                         .spent_s = (bench.now() - start).value};
+  const host::SessionReport report = run_session(task, arguments.common);
+  finish(repeat_table(arguments), arguments.common, report, "tilecast.measure.repeat/1");
+}
+
+void add_host_verb(CLI::App& measure) {
+  auto arguments = std::make_shared<HostArguments>();
+  CLI::App& verb = *measure.add_subcommand("host", "kernels and tiles as C on this CPU");
+  verb.add_option("files", arguments->files, "HLO programs to measure kernels of")
+      ->type_name("FILE.hlo");
+  add_measure_options(verb, arguments->common);
+  verb.add_option("-d,--device", arguments->common.device,
+                  "description that chooses tiles; without it this machine is described first")
+      ->type_name("DEVICE");
+  verb.add_option("--cache", arguments->common.cache, "what caches hold before a call")
+      ->check(CLI::IsMember({"cold", "warm"}))
+      ->capture_default_str();
+  verb.add_option("--sets", arguments->sets,
+                  "what comes with Tilecast: tiles, fusion; both when no file is given")
+      ->check(CLI::IsMember({"tiles", "fusion"}))
+      ->delimiter(',');
+  verb.add_option("--configurations", arguments->configurations,
+                  "fusion configurations that cut each program")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  verb.footer(
+      "Writes a measurement set that evaluate, calibrate and compare read. tiles: convolutions,\n"
+      "matrix products, reductions, transposes, each under many tiles. fusion: programs cut into\n"
+      "kernels by random fusions, each kernel once. FILE.hlo: your program's kernels under many\n"
+      "tiles, and its random fusions. Kernels are compiled by cc (or $CC), checked for drift of\n"
+      "the clock, and run in a child process on one core. Run it again with the same --out to go\n"
+      "on; Ctrl-C stops after the current kernel (exit code 130), all rows are kept.\n"
+      "FOLDER/skipped.csv says what was not measured and why; remove it to try those again.\n"
+      "worst_over_best: median over kernels of slowest / fastest tile.\n"
+      "Examples:\n"
+      "  tilecast measure host --out my_machine --budget 10m\n"
+      "  tilecast measure host --out mine --tiles-per-kernel 32 model.hlo\n"
+      "  tilecast evaluate --device my_machine/host.yaml my_machine");
+  verb.callback([arguments] { run_host(*arguments); });
+}
+
+void add_repeat_verb(CLI::App& measure) {
+  auto arguments = std::make_shared<RepeatArguments>();
+  CLI::App& verb =
+      *measure.add_subcommand("repeat", "kernels of a set once more: can its times be trusted?");
+  verb.add_option("set", arguments->set, "folder that measure host wrote")
+      ->required()
+      ->type_name("SET");
+  add_measure_options(verb, arguments->common);
+  verb.footer(
+      "Measures kernels of SET again into --out, with the tiles they have there, and compares.\n"
+      "Differences are second / first - 1: median and p90 of their size, shift: their median with\n"
+      "its sign; Kendall tau-b between the two rankings of a kernel's tiles, averaged.\n"
+      "Example:\n"
+      "  tilecast measure repeat my_machine --limit 200 --out my_machine_again");
+  verb.callback([arguments] { run_repeat(*arguments); });
+}
+
+}  // namespace
+
+void add_measure(CLI::App& app) {
+  CLI::App& measure = *app.add_subcommand("measure", "measure kernels on this machine");
+  measure.require_subcommand(1);
+  add_host_verb(measure);
+  add_repeat_verb(measure);
+  measure.footer("tilecast measure host --help shows examples.");
+}
+
+}  // namespace tilecast::sim::cli

@@ -1,0 +1,241 @@
+#include "sim/cli/measure_session.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+
+#include "analytical/parallel.h"
+#include "diag/error.h"
+#include "diag/source_text.h"
+#include "hwdesc/device_yaml.h"
+#include "sim/cli/options.h"
+#include "sim/cli/progress.h"
+#include "validation/host/probe.h"
+
+namespace tilecast::sim::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMaxJobs = 1024, kMaxCore = 4095;
+constexpr const char* kProbed = "host.yaml";
+constexpr const char* kCopied = "device.yaml";
+constexpr Seconds kTimeout{3};  // of one kernel, warm-up included
+
+volatile std::sig_atomic_t interrupted = 0;
+
+// While it lives the first Ctrl-C sets a flag; the second ends the process.
+class Interrupt {
+ public:
+  Interrupt() {
+    interrupted = 0;
+    struct sigaction action = {};
+    action.sa_handler = [](int) { interrupted = 1; };
+    action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
+    sigaction(SIGINT, &action, &before_);
+  }
+  ~Interrupt() { sigaction(SIGINT, &before_, nullptr); }
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+
+ private:
+  struct sigaction before_ = {};
+};
+
+std::string today() {
+  const auto days = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
+  const std::chrono::year_month_day date(days);
+  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+}
+
+std::string duration(Seconds time) {
+  const double s = std::max(time.value, 0.0);
+  if (s < 120) return fmt::format("{:.0f} s", s);
+  return s < 7200 ? fmt::format("{:.0f} min", s / 60) : fmt::format("{:.1f} h", s / 3600);
+}
+
+// A device's name from a folder's: letters, digits and '_', a letter first.
+std::string device_name(const std::string& folder) {
+  const fs::path path = fs::absolute(folder).lexically_normal();
+  std::string name = (path.has_filename() ? path : path.parent_path()).filename().string();
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  }
+  const bool fits = !name.empty() && name.size() <= 40 &&
+                    std::isalpha(static_cast<unsigned char>(name.front())) != 0;
+  return fits ? name : "host";
+}
+
+void make_folder(const std::string& folder) {
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed) throw Error(fmt::format("{}: cannot make it: {}", folder, failed.message()));
+}
+
+ChosenDevice probed_device(const std::string& folder) {
+  const std::string file = (fs::path(folder) / kProbed).string();
+  if (!fs::exists(file)) {
+    fmt::print(stderr, "no --device: measuring this machine first, into {} (about {:.0f} s)\n",
+               file, host::ProbeOptions{}.seconds);
+    const std::string yaml = host::probed_yaml(host::probe(), device_name(folder));
+    make_folder(folder);
+    write({.format = "yaml", .file = file}, yaml);
+  }
+  return {hwdesc::load_device(file), kProbed};
+}
+
+ChosenDevice copied_device(const std::string& folder, const std::string& path) {
+  hwdesc::Device device = hwdesc::load_device(path);
+  for (const char* inside : {kProbed, kCopied}) {
+    std::error_code failed;
+    if (fs::equivalent(path, fs::path(folder) / inside, failed)) return {device, inside};
+  }
+  const std::string copy = (fs::path(folder) / kCopied).string();
+  const std::string text = hwdesc::print_device(device);
+  if (!fs::exists(copy)) {
+    make_folder(folder);
+    write({.format = "yaml", .file = copy}, text);
+  } else if (diag::SourceText::read_file(copy).text() != text) {
+    throw Error(
+        fmt::format("--device {}: differs from {}, with which rows were measured; expected "
+                    "the same one, or another --out",
+                    path, copy));
+  }
+  return {std::move(device), kCopied};
+}
+
+learned::Manifest manifest_of(const MeasureTask& task, const host::TimingOptions& timing) {
+  return {.name = task.name,
+          .description = task.description,
+          .device = task.device.in_manifest,
+          .source = fmt::format("measured by `tilecast measure` on {}, {}; {}", task.bench.machine,
+                                today(), task.bench.compiler),
+          .licence = "of whoever measured; say it here before passing it on",
+          .how_timed = host::how_timed(timing),
+          .timing = learned::Timing::kDevice};
+}
+
+void say_how_it_ended(const host::SessionReport& report, const MeasureArguments& arguments) {
+  std::size_t skipped = 0;
+  for (const auto& [reason, count] : report.skipped) skipped += count;
+  const std::size_t left = report.planned - report.known - report.measured - skipped;
+  const std::string_view how = report.end == host::SessionEnd::kStopped     ? "stopped"
+                               : report.end == host::SessionEnd::kOutOfTime ? "out of time"
+                                                                            : "finished";
+  fmt::print(
+      stderr, "{}: {} rows measured, {} skipped, {} known before, {} of {} left{}\n", how,
+      report.measured, skipped, report.known, left, report.planned,
+      left > 0 ? fmt::format("; the same command goes on with {}", arguments.out) : std::string());
+}
+
+}  // namespace
+
+void add_measure_options(CLI::App& verb, MeasureArguments& arguments) {
+  verb.add_option("--out", arguments.out, "folder of the measurement set, made or gone on with")
+      ->required()
+      ->type_name("FOLDER");
+  verb.add_option("--budget", arguments.budget, "stop after this long: 90s, 10m, 1h")
+      ->type_name("TIME");
+  verb.add_option("--limit", arguments.limit, "kernels of each set at most; 0: all")
+      ->type_name("N");
+  verb.add_option("--tiles-per-kernel", arguments.tiles, "tiles of a kernel at most")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  verb.add_option("--longest", arguments.longest, "leave out what is predicted longer")
+      ->type_name("TIME")
+      ->capture_default_str();
+  verb.add_option("--core", arguments.core, "core to measure on; -1: the last one allowed")
+      ->check(CLI::Range(-1, kMaxCore))
+      ->capture_default_str();
+  verb.add_option("--seed", arguments.seed, "of what is sampled")->capture_default_str();
+  arguments.jobs = analytical::default_jobs();
+  verb.add_option("-j,--jobs", arguments.jobs, "compilers at once; nothing is timed meanwhile")
+      ->check(CLI::Range(1, kMaxJobs));
+  verb.add_option("-f,--format", arguments.format, "form of the summary")
+      ->check(CLI::IsMember({"table", "json", "csv"}))
+      ->capture_default_str();
+}
+
+Seconds parse_budget(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  const double scale = unit.empty() || unit == "s"    ? 1
+                       : unit == "m" || unit == "min" ? 60
+                       : unit == "h"                  ? 3600
+                                                      : 0;
+  if (error != std::errc{} || scale == 0 || !std::isfinite(value) || value < 0) {
+    throw UsageError(
+        fmt::format("--budget: got '{}', expected a time such as 90s, 10m or 1h", text));
+  }
+  return Seconds{value * scale};
+}
+
+Seconds longest_of(const MeasureArguments& arguments) {
+  try {
+    return Seconds{hwdesc::parse_quantity(arguments.longest, hwdesc::UnitKind::kTime)};
+  } catch (const Error& error) {
+    throw UsageError(fmt::format("--longest: {}", error.what()));
+  }
+}
+
+ChosenDevice choose_device(const std::string& folder, const std::string& name_or_path) {
+  const auto begun = host::settings_of(folder);
+  if (!name_or_path.empty()) {
+    if (hwdesc::is_path(name_or_path)) return copied_device(folder, name_or_path);
+    return {hwdesc::load_device(name_or_path), name_or_path};
+  }
+  if (!begun || begun->device == kProbed) return probed_device(folder);
+  const std::string device =
+      hwdesc::is_path(begun->device) ? (fs::path(folder) / begun->device).string() : begun->device;
+  return {hwdesc::load_device(device), begun->device};
+}
+
+host::SessionReport run_session(const MeasureTask& task, const MeasureArguments& arguments) {
+  const host::TimingOptions timing{
+      .state = arguments.cache == "warm" ? host::CacheState::kWarm : host::CacheState::kCold,
+      .core = arguments.core,
+      .timeout = kTimeout};
+  host::GrowingSet set(arguments.out, manifest_of(task, timing),
+                       {.date = today(),
+                        .machine = task.bench.machine,
+                        .compiler = task.bench.compiler,
+                        .device = task.device.in_manifest,
+                        .cache = timing.state,
+                        .seed = arguments.seed});
+  for (const std::string& note : set.notes()) fmt::print(stderr, "note: {}\n", note);
+  host::SessionOptions options{
+      .timing = timing, .jobs = arguments.jobs, .longest = longest_of(arguments)};
+  if (!arguments.budget.empty()) {
+    options.budget = parse_budget(arguments.budget) - Seconds{task.spent_s};
+  }
+  host::SessionReport report;
+  {
+    Progress progress("measure", task.plan.size());
+    const Interrupt interrupt;
+    report = host::measure(task.plan, task.device.device, set, task.bench, options,
+                           {.stop = [] { return interrupted != 0; },
+                            .progress =
+                                [&progress](std::size_t done, std::optional<Seconds> left) {
+                                  progress.show(
+                                      done, left ? fmt::format(", {} left", duration(*left)) : "");
+                                }});
+  }
+  say_how_it_ended(report, arguments);
+  return report;
+}
+
+void end_as_interrupted() {
+  std::fflush(nullptr);
+  std::signal(SIGINT, SIG_DFL);
+  std::raise(SIGINT);
+}
+
+}  // namespace tilecast::sim::cli

@@ -1,0 +1,55 @@
+// What `measure host` and `measure repeat` share: the folder, the device, and a session that can be
+// interrupted and shows how far it is.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "hwdesc/device.h"
+#include "validation/host/measure.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tilecast::sim::cli {
+
+struct MeasureArguments {
+  std::string out, device, budget, cache = "cold", longest = "100 ms", format = "table";
+  int core = -1, jobs = 2;
+  std::uint64_t seed = 1;
+  std::size_t tiles = 16, limit = 0;
+};
+void add_measure_options(CLI::App& verb, MeasureArguments& arguments);
+
+// "10m", "90s", "1.5h" (no unit: seconds). Throws UsageError.
+[[nodiscard]] Seconds parse_budget(const std::string& text);
+
+[[nodiscard]] Seconds longest_of(const MeasureArguments& arguments);
+
+// A description, and what a manifest in the folder calls it.
+struct ChosenDevice {
+  hwdesc::Device device;
+  std::string in_manifest;
+};
+// `name_or_path`, copied into the folder when it is a path; else that of the set in the folder;
+// else host.yaml in the folder, which is measured when it is not there.
+[[nodiscard]] ChosenDevice choose_device(const std::string& folder,
+                                         const std::string& name_or_path);
+
+struct MeasureTask {
+  std::span<const host::WorkItem> plan;
+  const ChosenDevice& device;
+  const host::Bench& bench;
+  std::string name, description;  // of the set
+  double spent_s = 0;             // of the budget, before this
+};
+// Notes and how it ended go to stderr.
+[[nodiscard]] host::SessionReport run_session(const MeasureTask& task,
+                                              const MeasureArguments& arguments);
+
+// Ends this process as an interrupt does (shells see 130): for after the answer was written.
+void end_as_interrupted();
+
+}  // namespace tilecast::sim::cli
