@@ -23,13 +23,13 @@ struct Built {
 };
 
 std::variant<Built, std::string> build(const ProgramVariant& variant, const hwdesc::Device& device,
-                                       const Bench& bench, int jobs) {
+                                       const Bench& bench) {
   auto made = make_c_program(variant.program, device, bench.generate);
   if (const auto* problem = std::get_if<Unsupported>(&made)) {
     return "unsupported: " + problem->reason;
   }
   CProgram& program = std::get<CProgram>(made);
-  std::vector<Compilation> compiled = bench.compile({&program.source, 1}, jobs);
+  std::vector<Compilation> compiled = bench.compile({&program.source, 1}, /*jobs=*/1);
   if (!compiled.front().library) return "compile error: " + compiled.front().error;
   return Built{std::move(program), std::move(*compiled.front().library)};
 }
@@ -82,7 +82,7 @@ void measure_additivity(std::span<const ProgramVariant> programs, const hwdesc::
                         const Bench& bench, const AdditivityOptions& options,
                         const std::function<bool(const ProgramTimes&)>& done) {
   for (const ProgramVariant& variant : programs) {
-    const auto built = build(variant, device, bench, options.jobs);
+    const auto built = build(variant, device, bench);
     for (const CacheState state : options.states) {
       ProgramTimes row;
       row.program = variant.name;
@@ -105,6 +105,10 @@ void measure_additivity(std::span<const ProgramVariant> programs, const hwdesc::
       if (!done(row)) return;
     }
   }
+}
+
+std::string family_of(const std::string& variant) {
+  return variant.substr(0, variant.rfind('.'));
 }
 
 std::optional<AdditivitySummary> summarise(std::span<const ProgramTimes> rows, CacheState state) {
@@ -138,27 +142,26 @@ std::string additivity_csv(std::span<const ProgramTimes> rows) {
   return text;
 }
 
-void write_program_set(const std::string& directory, const learned::Manifest& manifest,
-                       std::span<const ProgramVariant> programs, std::span<const ProgramTimes> rows,
-                       CacheState state) {
+void write_program_set(const std::string& directory, const ProgramSet& set) {
   learned::SetWriter writer(directory, /*force=*/false);
   writer.begin_rows({"program", "runtime_ns", "repeats", "spread_ns", "family", "x_sum_ns",
                      "x_kernels", "x_cache"});
-  for (const ProgramTimes& row : rows) {
-    if (row.state != state || !row.skipped.empty()) continue;
-    const auto variant = std::find_if(programs.begin(), programs.end(),
+  for (const ProgramTimes& row : set.rows) {
+    if (row.state != set.state || !row.skipped.empty()) continue;
+    const auto variant = std::find_if(set.programs.begin(), set.programs.end(),
                                       [&](const auto& v) { return v.name == row.program; });
-    TC_CHECK(variant != programs.end(), "rows are of the programs given");
+    TC_CHECK(variant != set.programs.end(), "rows are of the programs given");
     ir::Module scheduled = variant->program;
     scheduled.is_scheduled = true;  // a reader is not to fuse it again
     const std::string file = fmt::format("programs/{}.hlo", row.program);
     writer.add_file(file, ir::print_hlo(scheduled));
     writer.add({file, nanoseconds(row.whole.minimum), std::to_string(row.whole.calls),
-                nanoseconds(row.whole.spread), row.program.substr(0, row.program.rfind('.')),
-                nanoseconds(row.sum), std::to_string(row.kernels), std::string(name(row.state))});
+                nanoseconds(row.whole.spread), family_of(row.program), nanoseconds(row.sum),
+                std::to_string(row.kernels), std::string(name(row.state))});
   }
-  writer.add_file("additivity.csv", additivity_csv(rows));
-  writer.commit(manifest);
+  writer.add_file("additivity.csv", additivity_csv(set.rows));
+  if (!set.device_yaml.empty()) writer.add_file("device.yaml", set.device_yaml);
+  writer.commit(set.manifest);
 }
 
 }  // namespace tilecast::host

@@ -42,13 +42,15 @@ struct ProgramTimes {
 struct AdditivityOptions {
   std::vector<CacheState> states{CacheState::kCold, CacheState::kWarm};
   TimingOptions timing;  // `state` is taken from `states`
-  int jobs = 2;          // compilers at once
 };
 
 // One row per program and state, in that order; `done` returning false stops.
 void measure_additivity(std::span<const ProgramVariant> programs, const hwdesc::Device& device,
                         const Bench& bench, const AdditivityOptions& options,
                         const std::function<bool(const ProgramTimes&)>& done);
+
+// "mlp_train" of "mlp_train.c17": what was cut.
+[[nodiscard]] std::string family_of(const std::string& variant);
 
 // Over rows of one state that have times.
 struct AdditivitySummary {
@@ -64,10 +66,15 @@ struct AdditivitySummary {
 [[nodiscard]] std::string additivity_csv(std::span<const ProgramTimes> rows);
 
 // The timed programs of one state as a measurement set: programs/<name>.hlo, x_sum_ns and
-// x_kernels beside the time, and additivity_csv() of all rows. `programs` are those measured.
+// x_kernels beside the time, and additivity.csv.
+struct ProgramSet {
+  learned::Manifest manifest;
+  std::string device_yaml;                   // written as device.yaml, unless empty
+  std::span<const ProgramVariant> programs;  // those measured
+  std::span<const ProgramTimes> rows;
+  CacheState state = CacheState::kCold;
+};
 // Throws Error where `directory` is taken.
-void write_program_set(const std::string& directory, const learned::Manifest& manifest,
-                       std::span<const ProgramVariant> programs, std::span<const ProgramTimes> rows,
-                       CacheState state);
+void write_program_set(const std::string& directory, const ProgramSet& set);
 
 }  // namespace tilecast::host

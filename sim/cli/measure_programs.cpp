@@ -1,0 +1,205 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <map>
+#include <set>
+
+#include "analytical/roofline.h"
+#include "diag/error.h"
+#include "hwdesc/device_yaml.h"
+#include "ir/hlo_parser.h"
+#include "ir/program.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/measure_session.h"
+#include "sim/cli/options.h"
+#include "sim/cli/progress.h"
+#include "validation/host/additivity.h"
+#include "validation/host/measure_sources.h"
+
+namespace tilecast::sim::cli {
+namespace {
+
+constexpr Seconds kTimeout{60};  // of one program, warm-up included
+
+struct ProgramArguments {
+  std::vector<std::string> files;
+  std::string out, device, budget = "5m", longest = "500 ms", format = "table";
+  std::size_t configurations = 8;
+  std::uint64_t seed = 1;
+  int core = -1;
+};
+
+// What no machine of this kind can do faster.
+Seconds shortest_time(const ir::Module& module, const hwdesc::Device& device) {
+  Seconds time{0};
+  const ir::Program program = ir::make_program(module);
+  for (const ir::ScheduledKernel& scheduled : program.kernels()) {
+    time += analytical::speed_of_light(scheduled.kernel, device) * scheduled.multiplicity;
+  }
+  return time;
+}
+
+std::vector<host::ProgramVariant> variants_of(const std::string& file,
+                                              const ProgramArguments& arguments,
+                                              const hwdesc::Device& device) {
+  std::vector<host::ProgramVariant> variants =
+      host::whole_programs(ir::read_hlo_file(file), device,
+                           {.configurations = arguments.configurations, .seed = arguments.seed});
+  MeasureArguments common;
+  common.longest = arguments.longest;
+  const Seconds longest = longest_of(common);
+  for (const host::ProgramVariant& variant : variants) {
+    const Seconds time = shortest_time(variant.program, device);
+    if (time <= longest) continue;
+    throw Error(
+        fmt::format("{} takes {:.3g} s at least, expected no more than {:.3g} s (--longest)",
+                    variant.name, time.value, longest.value));
+  }
+  return variants;
+}
+
+// First every program under its first configuration, then under its second ...
+std::vector<host::ProgramVariant> variants_of(const ProgramArguments& arguments,
+                                              const hwdesc::Device& device) {
+  std::vector<std::vector<host::ProgramVariant>> by_program;
+  std::size_t most = 0;
+  for (const std::string& file : arguments.files.empty() ? host::own_programs() : arguments.files) {
+    try {
+      by_program.push_back(variants_of(file, arguments, device));
+      most = std::max(most, by_program.back().size());
+    } catch (const Error& error) {
+      fmt::print(stderr, "note: {}: left out: {}\n", file, error.what());
+    }
+  }
+  std::vector<host::ProgramVariant> variants;
+  for (std::size_t i = 0; i < most; ++i) {
+    for (auto& program : by_program) {
+      if (i < program.size()) variants.push_back(std::move(program[i]));
+    }
+  }
+  if (variants.empty()) throw Error("nothing to measure: no program is left; see the notes above");
+  return variants;
+}
+
+learned::CsvTable summary_table(const std::string& out,
+                                const std::vector<host::ProgramTimes>& rows) {
+  learned::CsvTable table{out,
+                          {"program", "cache", "configurations", "median_error_percent",
+                           "p90_error_percent", "bias_percent"},
+                          {}};
+  std::map<std::string, std::vector<host::ProgramTimes>> families;
+  for (const host::ProgramTimes& row : rows) {
+    families[host::family_of(row.program)].push_back(row);
+  }
+  const auto add = [&](const std::string& program, const std::vector<host::ProgramTimes>& of) {
+    for (const host::CacheState state : {host::CacheState::kCold, host::CacheState::kWarm}) {
+      const auto found = host::summarise(of, state);
+      if (!found) continue;
+      table.rows.push_back(
+          {0,
+           {program, std::string(host::name(state)), fmt::format("{}", found->programs),
+            fmt::format("{:.1f}", 100 * found->median), fmt::format("{:.1f}", 100 * found->p90),
+            fmt::format("{:.1f}", 100 * found->bias)}});
+    }
+  };
+  for (const auto& [family, of] : families) add(family, of);
+  add("all", rows);
+  return table;
+}
+
+void say_what_was_skipped(const std::vector<host::ProgramTimes>& rows, std::size_t left) {
+  std::map<std::string, std::set<std::string>> programs;  // reason -> programs
+  for (const host::ProgramTimes& row : rows) {
+    if (!row.skipped.empty()) programs[row.skipped].insert(row.program);
+  }
+  for (const auto& [reason, names] : programs) {
+    fmt::print(stderr, "note: {} of the programs ({} ...) not timed: {}\n", names.size(),
+               *names.begin(), reason);
+  }
+  if (left > 0) fmt::print(stderr, "out of time: {} programs left\n", left);
+}
+
+std::string today() {
+  const auto days = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
+  const std::chrono::year_month_day date(days);
+  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+}
+
+void run_programs(const ProgramArguments& arguments) {
+  const host::Bench bench = host::this_machine();
+  const Seconds end = bench.now() + parse_budget(arguments.budget);
+  const hwdesc::Device device = hwdesc::load_device(arguments.device);
+  const std::vector<host::ProgramVariant> variants = variants_of(arguments, device);
+  const host::AdditivityOptions options{.timing = {.core = arguments.core, .timeout = kTimeout}};
+  std::vector<host::ProgramTimes> rows;
+  const std::size_t expected = variants.size() * options.states.size();
+  {
+    Progress progress("measure", expected);
+    host::measure_additivity(variants, device, bench, options, [&](const host::ProgramTimes& row) {
+      rows.push_back(row);
+      progress.step();
+      return bench.now() < end;
+    });
+  }
+  const bool is_file = hwdesc::is_path(arguments.device);
+  const learned::Manifest manifest{
+      .name = device.name + "_programs",
+      .description = "whole programs under fusion configurations, and the sum of their kernels",
+      .device = is_file ? "device.yaml" : arguments.device,
+      .source = fmt::format("measured by `tilecast measure` on {}, {}; {}", bench.machine, today(),
+                            bench.compiler),
+      .licence = "of whoever measured; say it here before passing it on",
+      .how_timed = host::how_timed(options.timing)};
+  host::write_program_set(
+      arguments.out, {manifest, is_file ? hwdesc::print_device(device) : std::string(), variants,
+                      rows, host::CacheState::kCold});
+  say_what_was_skipped(rows, (expected - rows.size() + 1) / options.states.size());
+  write_rows({.format = arguments.format, .file = {}}, summary_table(arguments.out, rows),
+             "tilecast.measure.programs/1");
+}
+
+}  // namespace
+
+void add_measure_programs(CLI::App& measure) {
+  auto arguments = std::make_shared<ProgramArguments>();
+  CLI::App& verb = *measure.add_subcommand(
+      "programs", "whole programs beside the sum of their kernels, on this CPU");
+  verb.add_option("files", arguments->files, "HLO programs; without any, those of Tilecast")
+      ->type_name("FILE.hlo");
+  verb.add_option("--out", arguments->out, "folder of the measurement set to write")
+      ->required()
+      ->type_name("FOLDER");
+  verb.add_option("-d,--device", arguments->device, "description that chooses tiles")
+      ->required()
+      ->type_name("DEVICE");
+  verb.add_option("--budget", arguments->budget, "stop after this long: 90s, 10m, 1h")
+      ->type_name("TIME")
+      ->capture_default_str();
+  verb.add_option("--longest", arguments->longest, "leave out programs that take longer at best")
+      ->type_name("TIME")
+      ->capture_default_str();
+  verb.add_option("--configurations", arguments->configurations,
+                  "fusion configurations of each program")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  verb.add_option("--core", arguments->core, "core to measure on; -1: the last one allowed")
+      ->check(CLI::Range(-1, 4095))
+      ->capture_default_str();
+  verb.add_option("--seed", arguments->seed, "of the configurations")->capture_default_str();
+  verb.add_option("-f,--format", arguments->format, "form of the summary")
+      ->check(CLI::IsMember({"table", "json", "csv"}))
+      ->capture_default_str();
+  verb.footer(
+      "error: sum of the kernels, each timed alone, / whole program - 1. cold: arrays of every\n"
+      "timed call come from main memory, though inside a program kernels find what the one\n"
+      "before left in the caches; warm: they are where the last call left them.\n"
+      "FOLDER/measurements.csv has the cold programs, FOLDER/additivity.csv everything.\n"
+      "Example:\n"
+      "  tilecast hw probe --output host.yaml\n"
+      "  tilecast measure programs --device host.yaml --out my_programs");
+  verb.callback([arguments] { run_programs(*arguments); });
+}
+
+}  // namespace tilecast::sim::cli

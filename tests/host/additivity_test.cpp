@@ -1,0 +1,206 @@
+// The additivity experiment on a machine of our own, whose times are chosen.
+#include "validation/host/additivity.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "analytical/load_program.h"
+#include "hwdesc/device_yaml.h"
+#include "ir/hlo_parser.h"
+#include "learned/csv.h"
+
+namespace tilecast::host {
+namespace {
+
+namespace fs = std::filesystem;
+using analytical::TileConfig;
+using ::testing::HasSubstr;
+
+constexpr double kMicrosecond = 1e-6;
+
+hwdesc::Device cpu() {
+  return hwdesc::load_device(std::string(TILECAST_SOURCE_DIR) +
+                             "/configs/devices/cpu_generic.yaml");
+}
+
+// Two equal kernels and another one.
+ProgramVariant three_kernels(const std::string& name) {
+  ir::Module module = ir::parse_hlo(diag::SourceText(name, R"(HloModule m
+ENTRY e {
+  p = f32[64]{0} parameter(0)
+  a = f32[64]{0} negate(p)
+  b = f32[64]{0} negate(a)
+  ROOT c = f32[64]{0} exponential(b)
+})"));
+  return {name, std::move(module), 3};
+}
+
+// Kernels take as long as `alone` says for their opcode; the program takes `whole`, then less.
+struct FakeMachine {
+  std::map<std::string, double> alone_us{{"negate", 10}, {"exponential", 5}};
+  double whole_us = 20;
+  std::string not_generated, crashes;  // opcodes
+  int runs_of_whole = 0;
+  std::vector<CacheState> states;
+  fs::path library;
+
+  Bench bench() {
+    return {.machine = "a test's processor",
+            .compiler = "no compiler",
+            .generate = [this](const ir::Kernel& kernel, const TileConfig&,
+                               const std::string& function) -> Bench::Generated {
+              const std::string opcode(ir::name(kernel.opcode()));
+              if (opcode == not_generated) return Unsupported{opcode + " is not generated"};
+              opcode_of[function] = opcode;
+              return CKernel{.function = function, .source = "// " + function + " " + opcode};
+            },
+            .compile =
+                [this](std::span<const std::string> sources, int) {
+                  std::vector<Compilation> made;
+                  for (std::size_t i = 0; i < sources.size(); ++i) {
+                    made.push_back({CompiledLibrary(library.string()), ""});
+                  }
+                  return made;
+                },
+            .run =
+                [this](const std::string&, std::span<const RunJob> jobs,
+                       const TimingOptions& options, const Bench::Done& done) {
+                  states.push_back(options.state);
+                  for (std::size_t i = 0; i < jobs.size(); ++i) {
+                    if (!done(i, run(jobs[i].function))) return;
+                  }
+                },
+            .now = [] { return Seconds{0}; }};
+  }
+
+ private:
+  RunOutcome run(const std::string& function) {
+    RunOutcome outcome;
+    const auto known = opcode_of.find(function);
+    if (known == opcode_of.end()) {
+      const double drifted = runs_of_whole++ % 2 == 0 ? 1.5 : 1;
+      outcome.timing.minimum = Seconds{whole_us * drifted * kMicrosecond};
+    } else {
+      outcome.timing.minimum = Seconds{alone_us.at(known->second) * kMicrosecond};
+      if (known->second == crashes) outcome = {RunStatus::kCrashed, {}, "killed by SIGSEGV"};
+    }
+    return outcome;
+  }
+
+  std::map<std::string, std::string> opcode_of;  // by function
+};
+
+std::vector<ProgramTimes> measured(FakeMachine& machine,
+                                   const std::vector<ProgramVariant>& programs,
+                                   const AdditivityOptions& options = {}) {
+  std::vector<ProgramTimes> rows;
+  measure_additivity(programs, cpu(), machine.bench(), options, [&](const ProgramTimes& row) {
+    rows.push_back(row);
+    return true;
+  });
+  return rows;
+}
+
+class Additivity : public testing::Test {
+ protected:
+  Additivity()
+      : folder_(fs::temp_directory_path() / ("tilecast_additivity_" + std::to_string(getpid()))) {
+    machine_.library = folder_ / "library" / "none.so";
+  }
+  ~Additivity() override { fs::remove_all(folder_); }
+
+  FakeMachine machine_;
+  fs::path folder_;
+};
+
+TEST_F(Additivity, TheSumCountsEqualKernelsAsOftenAsTheyRun) {
+  const std::vector<ProgramTimes> rows = measured(machine_, {three_kernels("p")});
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].state, CacheState::kCold);
+  EXPECT_EQ(rows[1].state, CacheState::kWarm);
+  EXPECT_EQ(machine_.states, (std::vector<CacheState>{CacheState::kCold, CacheState::kWarm}));
+  for (const ProgramTimes& row : rows) {
+    EXPECT_EQ(row.skipped, "");
+    EXPECT_EQ(row.kernels, 3U);
+    EXPECT_EQ(row.distinct, 2U);
+    EXPECT_DOUBLE_EQ(row.sum.value, (2 * 10 + 5) * kMicrosecond);
+    // Timed before and after the kernels: the faster one counts.
+    EXPECT_DOUBLE_EQ(row.whole.minimum.value, 20 * kMicrosecond);
+    EXPECT_DOUBLE_EQ(row.error(), 25.0 / 20 - 1);
+  }
+}
+
+TEST_F(Additivity, WhatCannotRunIsNamed) {
+  machine_.not_generated = "exponential";
+  EXPECT_EQ(measured(machine_, {three_kernels("p")}).at(0).skipped,
+            "unsupported: c: exponential is not generated");
+  machine_.not_generated.clear();
+  machine_.crashes = "negate";
+  EXPECT_THAT(measured(machine_, {three_kernels("p")}).at(1).skipped,
+              HasSubstr("crash: a killed by SIGSEGV"));
+}
+
+TEST_F(Additivity, TheSummaryIsOverTimedRowsOfOneState) {
+  std::vector<ProgramTimes> rows(5);
+  const std::vector<double> ratios{0.9, 1.0, 1.2, 5, 5};  // sum / whole
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].whole.minimum = Seconds{1};
+    rows[i].sum = Seconds{ratios[i]};
+  }
+  rows[3].state = CacheState::kWarm;
+  rows[4].skipped = "crash";
+  const auto summary = summarise(rows, CacheState::kCold);
+  ASSERT_TRUE(summary);
+  EXPECT_EQ(summary->programs, 3U);
+  EXPECT_NEAR(summary->median, 0.1, 1e-12);
+  EXPECT_NEAR(summary->bias, std::cbrt(0.9 * 1.0 * 1.2) - 1, 1e-12);
+  EXPECT_FALSE(summarise(std::span(rows).last(1), CacheState::kCold));
+}
+
+TEST_F(Additivity, ProgramsBecomeAMeasurementSetThatReadsBackAsTheSameKernels) {
+  const hwdesc::Device device = cpu();
+  const ir::Module program =
+      ir::read_hlo_file(std::string(TILECAST_SOURCE_DIR) + "/configs/programs/mlp_train.hlo");
+  const std::vector<ProgramVariant> programs =
+      whole_programs(program, device, {.configurations = 3});
+  std::vector<ProgramTimes> rows;
+  for (const ProgramVariant& variant : programs) {
+    ProgramTimes row{.program = variant.name, .kernels = variant.kernels};
+    row.whole.minimum = Seconds{1e-3};
+    row.whole.calls = 5;
+    row.sum = Seconds{1.1e-3};
+    rows.push_back(row);
+    row.state = CacheState::kWarm;
+    rows.push_back(row);
+  }
+  learned::Manifest manifest;
+  manifest.name = "programs";
+  manifest.device = "cpu_generic";
+  manifest.source = "a test";
+  manifest.licence = "none";
+  write_program_set(folder_.string(), {manifest, "", programs, rows, CacheState::kCold});
+
+  const learned::MeasurementSet set = learned::read_measurement_set(folder_.string());
+  EXPECT_TRUE(set.faults.empty());
+  ASSERT_EQ(set.rows.size(), programs.size());
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    EXPECT_TRUE(set.rows[i].is_program);
+    EXPECT_EQ(set.rows[i].family, "mlp_train");
+    const auto loaded =
+        analytical::load_module((folder_ / set.rows[i].file).string(), analytical::LoadOptions{});
+    const auto read = analytical::program_for(loaded, device, {}).program;
+    EXPECT_EQ(read.kernels().size(), programs[i].kernels);
+  }
+  const learned::CsvTable all =
+      learned::read_csv(diag::SourceText::read_file((folder_ / "additivity.csv").string()));
+  EXPECT_EQ(all.rows.size(), rows.size());
+  EXPECT_EQ(all.cell(all.rows[1], "cache"), "warm");
+  EXPECT_EQ(all.cell(all.rows[1], "error"), "0.1000");
+}
+
+}  // namespace
+}  // namespace tilecast::host

@@ -1,0 +1,287 @@
+// Whole programs in C: do they compute what the program says, and is their memory reused safely?
+#include "validation/host/c_program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "analytical/load_program.h"
+#include "diag/error.h"
+#include "hwdesc/device_yaml.h"
+#include "ir/fusion.h"
+#include "ir/hlo_parser.h"
+#include "ir/kernel_sources.h"
+#include "tests/host/array_bytes.h"
+#include "tests/host/random_kernels.h"
+#include "tests/host/rounding_bounds.h"
+#include "validation/host/compiled_library.h"
+#include "validation/host/workloads.h"
+
+namespace tilecast::host {
+namespace {
+
+using ::testing::HasSubstr;
+
+hwdesc::Device cpu() {
+  return hwdesc::load_device(std::string(TILECAST_SOURCE_DIR) +
+                             "/configs/devices/cpu_generic.yaml");
+}
+
+ir::Module parsed(const std::string& text) {
+  return ir::parse_hlo(diag::SourceText("test.hlo", text));
+}
+
+WiredProgram wired(const std::string& text) {
+  auto made = wire_program(parsed(text));
+  if (const auto* problem = std::get_if<Unsupported>(&made)) throw Error(problem->reason);
+  return std::get<WiredProgram>(std::move(made));
+}
+
+std::string unsupported(const std::string& text) {
+  const auto made = wire_program(parsed(text));
+  const auto* problem = std::get_if<Unsupported>(&made);
+  return problem == nullptr ? "" : problem->reason;
+}
+
+TEST(CProgramWiring, TakesNoLaunchForWhatCostsNothing) {
+  const WiredProgram program = wired(R"(HloModule m
+ENTRY e {
+  p = (f32[8]{0}, f32[4,2]{1,0}) parameter(0)
+  x = f32[8]{0} get-tuple-element(p), index=0
+  y = f32[4,2]{1,0} get-tuple-element(p), index=1
+  flat = f32[8]{0} bitcast(y)
+  sum = f32[8]{0} add(x, flat)
+  pair = (f32[8]{0}, f32[8]{0}) tuple(sum, x)
+  again = f32[8]{0} get-tuple-element(pair), index=0
+  ROOT twice = f32[8]{0} multiply(again, again)
+})");
+  ASSERT_EQ(program.inputs.size(), 2U);
+  ASSERT_EQ(program.launches.size(), 2U);
+  const Launch& sum = program.launches[0];
+  ASSERT_EQ(sum.reads.size(), 2U);
+  EXPECT_EQ(sum.reads[0].index, 0U);
+  EXPECT_EQ(sum.reads[1].index, 1U);
+  const Launch& twice = program.launches[1];
+  ASSERT_EQ(twice.reads.size(), 1U);  // one array, read twice inside
+  EXPECT_EQ(twice.reads[0].kind, ArrayRef::Kind::kArray);
+  EXPECT_EQ(twice.reads[0].index, sum.writes[0]);
+  EXPECT_EQ(program.arrays[twice.writes[0]].result, 0U);
+  EXPECT_FALSE(program.arrays[sum.writes[0]].result);
+  EXPECT_TRUE(program.copies.empty());
+}
+
+TEST(CProgramWiring, ConstantsThatAreReadAreInputsAfterTheParameters) {
+  const WiredProgram program = wired(R"(HloModule m
+ENTRY e {
+  c = f32[3]{0} constant({1, 2, 3})
+  unread = f32[3]{0} constant({4, 5, 6})
+  half = f32[] constant(0.5)
+  p = f32[3]{0} parameter(0)
+  wide = f32[3]{0} broadcast(half), dimensions={}
+  product = f32[3]{0} multiply(wide, c)
+  ROOT sum = f32[3]{0} add(product, p)
+})");
+  ASSERT_EQ(program.inputs.size(), 2U);
+  EXPECT_EQ(program.launches[1].reads.size(), 2U);
+  EXPECT_EQ(program.launches[1].reads[1].index, 1U);
+}
+
+TEST(CProgramWiring, ResultsThatAreInputsOrTwiceTheSameAreCopied) {
+  const WiredProgram program = wired(R"(HloModule m
+ENTRY e {
+  p = f32[8]{0} parameter(0)
+  n = f32[8]{0} negate(p)
+  ROOT r = (f32[8]{0}, f32[8]{0}, f32[8]{0}) tuple(n, p, n)
+})");
+  EXPECT_EQ(program.results.size(), 3U);
+  EXPECT_EQ(program.arrays[0].result, 0U);
+  ASSERT_EQ(program.copies.size(), 2U);
+  EXPECT_EQ(program.copies[0].first.kind, ArrayRef::Kind::kInput);
+  EXPECT_EQ(program.copies[0].second, 1U);
+  EXPECT_EQ(program.copies[1].first.kind, ArrayRef::Kind::kArray);
+  EXPECT_EQ(program.copies[1].second, 2U);
+}
+
+TEST(CProgramWiring, NamesWhatItCannotCall) {
+  EXPECT_THAT(unsupported(R"(HloModule m
+twice {
+  x = f32[8]{0} parameter(0)
+  ROOT s = f32[8]{0} add(x, x)
+}
+ENTRY e {
+  p = f32[8]{0} parameter(0)
+  ROOT c = f32[8]{0} call(p), to_apply=twice
+})"),
+              HasSubstr("c: call is not launched"));
+}
+
+// A chain of `length` sums of 256 bytes, each read by the next one only.
+std::string chain(int length) {
+  std::string text = "HloModule m\nENTRY e {\n  v0 = f32[64]{0} parameter(0)\n";
+  for (int i = 1; i <= length; ++i) {
+    text += (i == length ? "  ROOT v" : "  v") + std::to_string(i) + " = f32[64]{0} negate(v" +
+            std::to_string(i - 1) + ")\n";
+  }
+  return text + "}\n";
+}
+
+TEST(CProgramHeap, AChainNeedsTwoArraysHoweverLong) {
+  for (const int length : {3, 4, 20}) {
+    EXPECT_EQ(plan_heap(wired(chain(length))).bytes, 2 * 256) << length;
+  }
+}
+
+bool overlap(std::int64_t a, std::int64_t a_bytes, std::int64_t b, std::int64_t b_bytes) {
+  return a < b + b_bytes && b < a + a_bytes;
+}
+
+// Arrays that exist at the same time (being written counts) lie apart.
+void expect_apart(const WiredProgram& program) {
+  const HeapPlan plan = plan_heap(program);
+  for (std::size_t i = 0; i < program.arrays.size(); ++i) {
+    const ProgramArray& a = program.arrays[i];
+    if (a.result) continue;
+    EXPECT_GE(plan.offsets[i], 0);
+    EXPECT_EQ(plan.offsets[i] % 64, 0);
+    EXPECT_LE(plan.offsets[i] + a.bytes, plan.bytes);
+    for (std::size_t j = i + 1; j < program.arrays.size(); ++j) {
+      const ProgramArray& b = program.arrays[j];
+      const bool together = a.made_by <= b.last_read_by && b.made_by <= a.last_read_by;
+      if (b.result || !together) continue;
+      EXPECT_FALSE(overlap(plan.offsets[i], a.bytes, plan.offsets[j], b.bytes)) << i << ", " << j;
+    }
+  }
+}
+
+TEST(CProgramHeap, ArraysInUseTogetherLieApart) {
+  for (const char* file : {"mlp_train.hlo", "transformer_block_train.hlo"}) {
+    const ir::Module program =
+        ir::read_hlo_file(std::string(TILECAST_SOURCE_DIR) + "/configs/programs/" + file);
+    for (const ProgramVariant& variant : whole_programs(program, cpu(), {.configurations = 6})) {
+      const auto made = wire_program(variant.program);
+      ASSERT_TRUE(std::holds_alternative<WiredProgram>(made)) << variant.name;
+      const auto& found = std::get<WiredProgram>(made);
+      expect_apart(found);
+      std::int64_t all = 0;
+      for (const ProgramArray& array : found.arrays) all += array.result ? 0 : array.bytes;
+      EXPECT_LT(plan_heap(found).bytes, all) << "no memory was used twice in " << variant.name;
+    }
+  }
+}
+
+// A random kernel's fused computation as a program of its own: one launch per op before fusion.
+ir::Module as_program(const RandomKernel& made) {
+  ir::Module module = parsed(made.text);
+  const ir::Instruction fusion = module.entry_computation().root_instruction();
+  module.computations.pop_back();  // the entry: callees come first
+  module.entry = fusion.called[0];
+  module.entry_parameter_layouts.clear();
+  module.entry_result_layout.reset();
+  return module;
+}
+
+// The kernel's elements for every input of the program, as bytes.
+std::vector<std::vector<std::byte>> inputs_of(const CProgram& program, const ir::Module& module,
+                                              const RandomKernel& made,
+                                              const std::vector<ir::Elements>& elements) {
+  const ir::Module whole = parsed(made.text);
+  const ir::Computation& entry = whole.entry_computation();
+  std::map<std::string, std::size_t> by_name;
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    by_name[made.kernel.op(made.kernel.parameters()[i]).name] = i;
+  }
+  std::vector<std::vector<std::byte>> inputs;
+  for (const ProgramInput& input : program.inputs) {
+    const ir::Instruction& instruction = module.entry_computation().at(input.instruction);
+    if (instruction.opcode == ir::Opcode::kConstant) {
+      ir::KernelBuilder builder("constant", ir::Opcode::kConstant);
+      ir::Op op;
+      op.opcode = ir::Opcode::kConstant;
+      op.shape = instruction.shape;
+      op.attrs = instruction.attrs;
+      const ir::OpId id = builder.add(std::move(op));
+      inputs.push_back(to_bytes(input.shape, ir::evaluate(builder.build({id}), {})[0]));
+      continue;
+    }
+    const auto number = static_cast<std::size_t>(instruction.as<ir::ParameterAttrs>().number);
+    const std::string& name = entry.at(entry.root_instruction().operands[number]).name;
+    const auto known = by_name.find(name);
+    inputs.push_back(
+        to_bytes(input.shape, known != by_name.end()
+                                  ? elements[known->second]
+                                  : ir::Elements(std::size_t(ir::element_count(input.shape)), 0)));
+  }
+  return inputs;
+}
+
+struct Trial {
+  std::uint64_t seed = 0;
+  RandomKernel made;
+  ir::Module module;
+  CProgram program;
+};
+
+void expect_right(const Trial& trial, const std::string& library) {
+  std::mt19937_64 random(trial.seed);
+  const std::vector<ir::Elements> elements = random_inputs(trial.made, random);
+  const std::vector<Bounded> expected = evaluate_with_bounds(trial.made.kernel, elements);
+  const auto inputs = inputs_of(trial.program, trial.module, trial.made, elements);
+  const auto outputs = run_once(library, whole_job(trial.program), inputs);
+  ASSERT_EQ(outputs.size(), expected.size());
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    const ir::Elements got = from_bytes(trial.program.outputs[k], outputs[k]);
+    ASSERT_EQ(got.size(), expected[k].value.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      ASSERT_TRUE(agrees(got[i], expected[k].value[i], expected[k].bound[i]))
+          << "seed " << trial.seed << ", result " << k << ", element " << i << ": got " << got[i]
+          << ", expected " << expected[k].value[i] << " +- " << expected[k].bound[i] << "\n"
+          << trial.made.text;
+    }
+  }
+}
+
+TEST(CProgram, ComputesWhatItsOpsComputeInOneKernel) {
+  const hwdesc::Device device = cpu();
+  const Compiler compiler;
+  constexpr std::uint64_t kPrograms = 48;
+  std::vector<Trial> trials;
+  std::vector<std::string> sources;
+  std::map<std::string, int> not_generated;
+  for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
+    Trial trial{seed, random_kernel(seed + 5000), {}, {}};
+    const ir::FusionOptions options = fusion_configuration(seed, seed % 8);
+    trial.module = ir::assign_layouts(ir::fuse(as_program(trial.made), options),
+                                      analytical::layout_rules(device));
+    auto program = make_c_program(trial.module, device);
+    if (const auto* problem = std::get_if<Unsupported>(&program)) {
+      ++not_generated[problem->reason];
+      continue;
+    }
+    trial.program = std::get<CProgram>(std::move(program));
+    sources.push_back(trial.program.source);
+    trials.push_back(std::move(trial));
+  }
+  EXPECT_GE(trials.size(), kPrograms * 3 / 4) << ::testing::PrintToString(not_generated);
+  const std::vector<Compilation> compiled = compiler.compile(sources, 2);
+  std::size_t launches = 0;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    ASSERT_TRUE(compiled[i].library) << compiled[i].error;
+    launches += trials[i].program.launches;
+    expect_right(trials[i], compiled[i].library->path());
+  }
+  EXPECT_GE(launches, 2 * trials.size()) << "programs of one kernel show little";
+}
+
+TEST(CProgram, EqualKernelsShareAFunction) {
+  auto made = make_c_program(parsed(chain(5)), cpu());
+  ASSERT_TRUE(std::holds_alternative<CProgram>(made));
+  const auto& program = std::get<CProgram>(made);
+  ASSERT_EQ(program.parts.size(), 1U);
+  EXPECT_EQ(program.parts[0].launches, 5U);
+  EXPECT_EQ(program.launches, 5U);
+}
+
+}  // namespace
+}  // namespace tilecast::host
