@@ -200,13 +200,11 @@ BoundVector CacheModel::run(const Nest& nest, std::span<const Extents> groups) c
   add_uses(nest, groups, busy);
   const double results = std::ceil(nest.results);
   const double share = std::ceil(results / workers_) / results;  // of the busiest core
-  const double workers = 1 / share;
   for (const Bound bound :
        {Bound::kMatrix, Bound::kVector, Bound::kTranscendental, Bound::kCrossLane}) {
     bound_of(busy, bound) = bound_of(busy, bound) * share;
   }
   bound_of(busy, Bound::kIssue) = bound_of(busy, Bound::kIssue) * share;
-  bound_of(busy, Bound::kOnChip) = bound_of(busy, Bound::kOnChip) * (workers_ / workers);
   bound_of(busy, Bound::kLatency) = device_->main_memory().latency;
   bound_of(busy, Bound::kOverhead) =
       device_->dispatch.kernel_launch + Seconds{nest.whole_tiles * overhead_s_ * share};

@@ -11,8 +11,8 @@
 // Loads by level: analytical/reuse.h. `bytes` are whole cache lines up to the last level, elements
 // in the copy itself; `run cost` is what starting another contiguous run costs
 // (hwdesc::TransferEngine::full_efficiency_run). Bandwidths are what a core sustains, so that the
-// prefetchers' work is in them. Tiles are dealt to `multiplexing.workers` cores.
-// Edge tiles count as what exists of them.
+// prefetchers' work is in them. Tiles are dealt to `multiplexing.workers` cores,
+// which together reach the bandwidth of a level. Edge tiles count as what exists of them.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
