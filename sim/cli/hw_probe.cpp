@@ -45,6 +45,8 @@ learned::CsvTable rows_of(const host::Probed& probed) {
   rows.add("core", "cores", "", 1, probed.cores);
   rows.add("core", "vector", "bytes", probed.vector_bytes);
   rows.add("core", "empty call", "ns", probed.call.value / kNano);
+  rows.add("core", "packing one element", "ns", probed.pack.value / kNano);
+  rows.add("core", "start of a product's loop", "cycles", probed.product_start.value);
   for (const host::ProbedRate& rate : probed.rates) {
     rows.add("multiply-add", rate.dtype, "GFLOP/s", rate.one_core.value / kGiga,
              rate.all_cores.value / kGiga, rate.spread);
@@ -59,6 +61,7 @@ learned::CsvTable rows_of(const host::Probed& probed) {
     bandwidth("read", level.read, level.all_read);
     bandwidth("write", level.write, level.all_write);
     bandwidth("copy, both ways", level.copy, level.all_copy);
+    bandwidth("runs of 256 B, packed", level.runs, {});
   }
   for (const auto& [op, cycles] : probed.op_cycles) {
     rows.add("op", op, "cycles per vector", cycles, 0, probed.op_spread);

@@ -58,6 +58,7 @@ ProbedLevel level(const std::string& name, double capacity, double bandwidth) {
           .all_read = BytesPerSecond{bandwidth},
           .all_write = BytesPerSecond{bandwidth},
           .all_copy = BytesPerSecond{bandwidth},
+          .runs = BytesPerSecond{bandwidth / 3},
           .latency = Seconds{1e-9},
           .working_set = Bytes{capacity / 2},
           .all_working_set = Bytes{capacity / 2},
@@ -78,6 +79,8 @@ Probed plain_machine() {
                 .levels = {level("l1", 32 * kKiB, 400e9), level("l2", 512 * kKiB, 100e9),
                            level("dram", 16 * kGiB, 20e9)},
                 .call = Seconds{2e-9},
+                .pack = Seconds{3e-9},
+                .product_start = Cycles{10},
                 .repeats = 12};
   for (const char* dtype : {"f32", "f64", "bf16", "f16", "s32", "s8"}) {
     probed.rates.push_back(
@@ -104,6 +107,8 @@ Probed random_machine(std::mt19937& random) {
   probed.vector_bytes = pick({16, 32, 64, 128, 256});
   probed.clock = Hertz{between(4e8, 7e9)};
   probed.call = Seconds{between(1e-10, 1e-6)};
+  probed.pack = Seconds{between(1e-10, 1e-6)};
+  probed.product_start = Cycles{between(0.1, 1000)};
   probed.reference_spread = between(1e-6, 10);
   probed.levels.resize(static_cast<std::size_t>(pick({1, 2, 3, 4})));
   double capacity = between(4 * kKiB, 256 * kKiB);
@@ -115,6 +120,7 @@ Probed random_machine(std::mt19937& random) {
     probed.levels[i].shared_by = pick({1, 2, 128});
     probed.levels[i].copy = BytesPerSecond{bandwidth * between(0.3, 3)};
     probed.levels[i].latency = Seconds{between(2e-10, 5e-7)};
+    probed.levels[i].runs = BytesPerSecond{bandwidth * between(0.01, 1.2)};
     capacity *= between(1, 64);
     bandwidth /= between(0.8, 6);
   }
@@ -168,8 +174,20 @@ void expect_rates_as_measured(const Probed& probed, const hwdesc::Device& device
   }
   const hwdesc::CrossLaneUnit& cross = device.cross_lane;
   expect_near(cross.elements_per_cycle, lanes / cycles_of(probed, "transpose"), "transpose");
-  expect_near(cross.reduce_elements_per_cycle, lanes / cycles_of(probed, "reduce"), "reduce");
+  const double reduced = cycles_of(probed, "reduce"), added = cycles_of(probed, "add");
+  if (reduced > 1.1 * added) {  // its additions are the vector unit's
+    EXPECT_NEAR((lanes / cross.reduce_elements_per_cycle + added) / reduced, 1, kWritten);
+  }
   expect_near(cross.irregular_elements_per_cycle, lanes / cycles_of(probed, "gather"), "gather");
+  for (std::size_t i = 0; i < device.engines.size(); ++i) {
+    const hwdesc::TransferEngine& engine = device.engines[i];
+    const ProbedLevel& from = probed.levels[probed.levels.size() - 1 - i];
+    const double run = static_cast<double>(kRunBytes);
+    const double packed = run / (run + engine.full_efficiency_run.value) * from.read.value;
+    EXPECT_NEAR(packed / std::min(from.runs.value, from.read.value), 1, 0.01) << from.name;
+    expect_near(engine.setup.value, probed.pack.value, "setup");
+  }
+  expect_near(device.matrix.fill.value, probed.product_start.value, "fill");
   expect_near(device.dispatch.kernel_launch.value, probed.call.value, "call");
 }
 

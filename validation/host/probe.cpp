@@ -8,6 +8,7 @@
 #include <chrono>
 #include <deque>
 #include <fstream>
+#include <map>
 
 #include "diag/error.h"
 #include "validation/host/c_kernel.h"
@@ -24,9 +25,10 @@ constexpr double kWarmUpRepeats = 2;
 constexpr double kReferences = kRounds + 1;
 
 constexpr const char* kDtypes[] = {"f32", "f64", "bf16", "f16", "s32", "s8"};
-constexpr const char* kOps[] = {"divide",      "remainder", "sqrt",   "rsqrt",
-                                "exponential", "log",       "tanh",   "logistic",
-                                "power",       "transpose", "reduce", "gather"};
+constexpr const char* kOps[] = {
+    "divide", "remainder",    "sqrt",      "rsqrt",  "exponential", "exponential-minus-one",
+    "log",    "log-plus-one", "logistic",  "tanh",   "erf",         "sine",
+    "cosine", "power",        "transpose", "reduce", "gather"};
 
 struct Task {
   std::string what;
@@ -115,7 +117,7 @@ Bytes set_of_level(double share, double before) {
 }
 
 struct LevelTimes {
-  const LoopTimes *read, *write, *copy, *all_read, *all_write, *all_copy, *latency;
+  const LoopTimes *read, *write, *copy, *all_read, *all_write, *all_copy, *runs, *latency;
 };
 
 LevelTimes add_level(const ProbedLevel& level, Tasks& tasks) {
@@ -127,6 +129,7 @@ LevelTimes add_level(const ProbedLevel& level, Tasks& tasks) {
           .all_read = tasks.all("mem_read", each),
           .all_write = tasks.all("mem_write", each),
           .all_copy = tasks.all("mem_copy", each),
+          .runs = tasks.one("mem_runs", one),
           .latency = tasks.one("mem_chase", static_cast<std::int64_t>(level.chain.value))};
 }
 
@@ -141,8 +144,9 @@ void set_level(const LevelTimes& times, int cores, ProbedLevel& level) {
   level.all_read = all(times.all_read);
   level.all_write = all(times.all_write);
   level.all_copy = all(times.all_copy);
+  level.runs = one(times.runs);
   level.latency = Seconds{times.latency->best() / find_loop("mem_chase").work};
-  for (const LoopTimes* t : {times.read, times.write, times.copy, times.latency}) {
+  for (const LoopTimes* t : {times.read, times.write, times.copy, times.runs, times.latency}) {
     level.spread = std::max(level.spread, t->spread());
   }
   for (const LoopTimes* t : {times.all_read, times.all_write, times.all_copy}) {
@@ -215,6 +219,72 @@ std::vector<ProbedLevel> levels_to_probe(const Topology& topology) {
   return levels;
 }
 
+namespace {
+
+// What one probe times, and the answers.
+struct Measured {
+  explicit Measured(const Topology& topology) : levels(levels_to_probe(topology)), tasks(topology) {
+    for (const char* loop :
+         {"clock_adds", "empty_calls", "one_run", "product_short", "product_long", "add_f32"}) {
+      by_loop[loop] = tasks.one(loop);
+    }
+    for (const std::string dtype : kDtypes) {
+      const LoopTimes* one = tasks.one("peak_" + dtype);
+      rates.emplace_back(one, tasks.all("peak_" + dtype));
+    }
+    for (const std::string op : kOps) {
+      std::string function = "op_" + op;
+      std::ranges::replace(function, '-', '_');
+      ops.push_back(tasks.one(function));
+    }
+    for (const ProbedLevel& level : levels) level_times.push_back(add_level(level, tasks));
+  }
+
+  // Of one unit of the loop's work.
+  [[nodiscard]] double unit_s(const std::string& loop) const {
+    return by_loop.at(loop)->best() / find_loop(loop).work;
+  }
+
+  std::vector<ProbedLevel> levels;
+  Tasks tasks;
+  std::map<std::string, const LoopTimes*> by_loop;
+  std::vector<std::pair<const LoopTimes*, const LoopTimes*>> rates;  // one core, all
+  std::vector<const LoopTimes*> ops;
+  std::vector<LevelTimes> level_times;
+};
+
+void set_rates(const Measured& measured, Probed& found) {
+  for (std::size_t i = 0; i < measured.rates.size(); ++i) {
+    const std::string dtype = kDtypes[i];
+    const double flops = 2 * find_loop("peak_" + dtype).work * lanes_of(dtype, found.vector_bytes);
+    const auto [one, all] = measured.rates[i];
+    found.rates.push_back({.dtype = dtype,
+                           .one_core = FlopsPerSecond{flops / one->best()},
+                           .all_cores = FlopsPerSecond{found.cores * flops / all->best()},
+                           .spread = one->spread(),
+                           .all_spread = all->spread()});
+  }
+}
+
+void set_ops(const Measured& measured, Probed& found) {
+  const double hertz = found.clock.value;
+  const double lanes = lanes_of("f32", found.vector_bytes);
+  found.op_cycles.emplace_back("add", measured.unit_s("add_f32") * hertz);
+  for (std::size_t i = 0; i < measured.ops.size(); ++i) {
+    const double vectors = static_cast<double>(kOpElements) / lanes;
+    found.op_cycles.emplace_back(kOps[i], measured.ops[i]->best() * hertz / vectors);
+    found.op_spread = std::max(found.op_spread, measured.ops[i]->spread());
+  }
+  found.call = Seconds{measured.unit_s("empty_calls")};
+  found.pack = Seconds{measured.unit_s("one_run")};
+  const double few = measured.unit_s("product_short"), many = measured.unit_s("product_long");
+  const double column = (many - few) / static_cast<double>(kLongColumns - kShortColumns);
+  const double start = few - static_cast<double>(kShortColumns) * column;
+  found.product_start = Cycles{std::max(start, 0.0) * hertz};
+}
+
+}  // namespace
+
 Probed probe(const ProbeOptions& options) {
   const Topology topology = read_topology();
   options.progress("compiling the loops");
@@ -224,57 +294,27 @@ Probed probe(const ProbeOptions& options) {
   if (!made.front().library) {
     throw Error(fmt::format("probe: the loops do not compile: {}", made.front().error));
   }
-  Tasks tasks(topology);
-  std::vector<ProbedLevel> levels = levels_to_probe(topology);
-  const LoopTimes* clock = tasks.one("clock_adds");
-  const LoopTimes* call = tasks.one("empty_calls");
-  const LoopTimes* add = tasks.one("add_f32");
-  std::vector<std::pair<const LoopTimes*, const LoopTimes*>> rates;
-  for (const std::string dtype : kDtypes) {
-    const LoopTimes* one = tasks.one("peak_" + dtype);
-    rates.emplace_back(one, tasks.all("peak_" + dtype));
-  }
-  std::vector<const LoopTimes*> ops;
-  for (const std::string op : kOps) ops.push_back(tasks.one("op_" + op));
-  std::vector<LevelTimes> level_times;
-  for (const ProbedLevel& level : levels) level_times.push_back(add_level(level, tasks));
-  const LoopTimes references = tasks.measure(made.front().library->path(), options);
+  Measured measured(topology);
+  const LoopTimes references = measured.tasks.measure(made.front().library->path(), options);
 
-  const int cores = static_cast<int>(topology.pus.size());
+  const LoopTimes& clock = *measured.by_loop.at("clock_adds");
   Probed found{.model = model_or_machine(topology.model),
                .compiler = compiler.description(),
                .date = today(),
-               .cores = cores,
+               .cores = static_cast<int>(topology.pus.size()),
                .threads_per_core = topology.threads_per_core,
                .numa_nodes = topology.numa_nodes,
-               .vector_bytes = clock->vector_bytes,
-               .clock = Hertz{find_loop("clock_adds").work / clock->best()},
-               .clock_spread = clock->spread(),
-               .call = Seconds{call->best() / find_loop("empty_calls").work},
-               .repeats = static_cast<int>(clock->call_s.size())};
-  const double slowest = *std::ranges::max_element(references.call_s);
-  found.reference_spread = slowest / references.best() - 1;
-  for (std::size_t i = 0; i < levels.size(); ++i) set_level(level_times[i], cores, levels[i]);
-  found.levels = std::move(levels);
-  for (std::size_t i = 0; i < rates.size(); ++i) {
-    const std::string dtype = kDtypes[i];
-    const Flops flops{2 * find_loop("peak_" + dtype).work * lanes_of(dtype, found.vector_bytes)};
-    const auto [one, all] = rates[i];
-    found.rates.push_back({.dtype = dtype,
-                           .one_core = FlopsPerSecond{flops.value / one->best()},
-                           .all_cores = FlopsPerSecond{cores * flops.value / all->best()},
-                           .spread = one->spread(),
-                           .all_spread = all->spread()});
+               .vector_bytes = clock.vector_bytes,
+               .clock = Hertz{1 / measured.unit_s("clock_adds")},
+               .clock_spread = clock.spread(),
+               .levels = std::move(measured.levels),
+               .repeats = static_cast<int>(clock.call_s.size())};
+  found.reference_spread = *std::ranges::max_element(references.call_s) / references.best() - 1;
+  for (std::size_t i = 0; i < found.levels.size(); ++i) {
+    set_level(measured.level_times[i], found.cores, found.levels[i]);
   }
-  const auto add_op = [&](const std::string& name, const LoopTimes& times, double vectors) {
-    found.op_cycles.emplace_back(name, times.best() * found.clock.value / vectors);
-    found.op_spread = std::max(found.op_spread, times.spread());
-  };
-  add_op("add", *add, find_loop("add_f32").work);
-  for (std::size_t i = 0; i < ops.size(); ++i) {
-    add_op(kOps[i], *ops[i],
-           static_cast<double>(kOpElements) / lanes_of("f32", found.vector_bytes));
-  }
+  set_rates(measured, found);
+  set_ops(measured, found);
   return found;
 }
 

@@ -25,6 +25,7 @@ struct ProbedLevel {  // fastest first; main memory last
   int shared_by = 1;                             // cores
   BytesPerSecond read, write, copy;              // of one core; copy counts both directions
   BytesPerSecond all_read, all_write, all_copy;  // of all cores together
+  BytesPerSecond runs;                           // packed in runs of 256 bytes; one core
   Seconds latency;                               // of a dependent load
   Bytes working_set, all_working_set;            // measured on; of each core when all run
   Bytes chain;                                   // that the latency was measured on
@@ -47,13 +48,15 @@ struct Probed {
   double clock_spread = 0;
   std::vector<ProbedLevel> levels;
   std::vector<ProbedRate> rates;
-  // Cycles of one vector (vector_bytes / 4 elements of 32 bits): "add" (registers only), "divide",
-  // "remainder" (s32), "sqrt", "rsqrt", "exponential", "log", "tanh", "logistic", "power",
+  // Cycles of one vector (vector_bytes / 4 elements of 32 bits): "add" (registers only), then
+  // loops over arrays in the first cache: HLO's opcodes, f32 but for "remainder" (s32), and
   // "transpose", "reduce" (of rows), "gather".
   std::vector<std::pair<std::string, double>> op_cycles;
-  double op_spread = 0;         // largest of them
-  Seconds call;                 // of an empty kernel
-  int repeats = 1;              // each number is the best of
+  double op_spread = 0;  // largest of them
+  Seconds call;          // of an empty kernel
+  Seconds pack;          // of one element by the loops that pack tiles
+  Cycles product_start;  // of a loop along the columns of a product, besides its multiply-adds
+  int repeats = 1;       // each number is the best of
   double reference_spread = 0;  // of the clock's loop over the probe: how quiet the machine was
 };
 

@@ -26,6 +26,10 @@ constexpr std::array kLoops = {
     Loop{"mem_read"},
     Loop{"mem_write"},
     Loop{"mem_copy"},
+    Loop{"mem_runs"},
+    Loop{"one_run", kUnrolled},
+    Loop{"product_short", kUnrolled},
+    Loop{"product_long", kUnrolled},
     Loop{"mem_chase", kUnrolled, Fill::kChain},
     Loop{"empty_calls", kUnrolled},
     Loop{"op_divide", kOpElements, Fill::kRandom},
@@ -33,9 +37,14 @@ constexpr std::array kLoops = {
     Loop{"op_sqrt", kOpElements, Fill::kRandom},
     Loop{"op_rsqrt", kOpElements, Fill::kRandom},
     Loop{"op_exponential", kOpElements, Fill::kRandom},
+    Loop{"op_exponential_minus_one", kOpElements, Fill::kRandom},
     Loop{"op_log", kOpElements, Fill::kRandom},
+    Loop{"op_log_plus_one", kOpElements, Fill::kRandom},
     Loop{"op_tanh", kOpElements, Fill::kRandom},
     Loop{"op_logistic", kOpElements, Fill::kRandom},
+    Loop{"op_erf", kOpElements, Fill::kRandom},
+    Loop{"op_sine", kOpElements, Fill::kRandom},
+    Loop{"op_cosine", kOpElements, Fill::kRandom},
     Loop{"op_power", kOpElements, Fill::kRandom},
     Loop{"op_transpose", kOpElements, Fill::kRandom},
     Loop{"op_reduce", kOpElements, Fill::kRandom},
@@ -200,8 +209,80 @@ void mem_copy(char* memory, long bytes, long calls) {
 }
 )";
 
+// As a generated kernel packs a tile and multiplies tiles (analytical/cache_model.h): extents are
+// known only when it runs. Rows of the packed array lie 17 runs apart, so that runs neither follow
+// each other nor meet in few sets of a cache; 17 panels of them cover all bytes.
+std::string tile_loops() {
+  const std::string text = R"(
+static volatile long run_elements = RUN_BYTES / 4, single = 1;
+static float packed[8 * RUN_BYTES];
+static inline void pack(float* restrict to, const float* restrict from, long rows, long row,
+                        long elements) {
+  for (long i = 0; i < rows; ++i)
+    for (long j = 0; j < elements; ++j) to[i * elements + j] = from[i * row + j];
+}
+void mem_runs(char* memory, long bytes, long calls) {
+  const long panels = 17, elements = run_elements, row = panels * elements;
+  const long rows = bytes / (row * 4), together = 8;
+  while (calls-- > 0) {
+    for (long panel = 0; panel < panels; ++panel)
+      for (long i = 0; i < rows; i += together) {
+        pack(packed, (const float*)memory + i * row + panel * elements,
+             rows - i < together ? rows - i : together, row, elements);
+        KEEP;
+      }
+  }
+}
+void one_run(char* memory, long bytes, long calls) {
+  while (calls-- > 0) {
+    for (int r = 0; r < UNROLLED; ++r) {
+      pack(packed, (const float*)memory, single, single, single);
+      KEEP;
+    }
+  }
+}
+static inline void product(float* restrict c, const float* restrict a, const float* restrict b,
+                           long columns) {
+  for (long j = 0; j < columns; ++j) {
+    const float b0 = b[j], b1 = b[columns + j], b2 = b[2 * columns + j], b3 = b[3 * columns + j];
+    c[j] += a[0] * b0 + a[1] * b1 + a[2] * b2 + a[3] * b3;
+    c[columns + j] += a[4] * b0 + a[5] * b1 + a[6] * b2 + a[7] * b3;
+  }
+}
+static volatile long short_columns = SHORT_COLUMNS, long_columns = LONG_COLUMNS;
+void product_short(char* memory, long bytes, long calls) {
+  const long columns = short_columns;
+  while (calls-- > 0) {
+    for (int r = 0; r < UNROLLED; ++r) {
+      product((float*)memory + 16, (const float*)memory, (const float*)memory + 2048, columns);
+      KEEP;
+    }
+  }
+}
+void product_long(char* memory, long bytes, long calls) {
+  const long columns = long_columns;
+  while (calls-- > 0) {
+    for (int r = 0; r < UNROLLED; ++r) {
+      product((float*)memory + 16, (const float*)memory, (const float*)memory + 2048, columns);
+      KEEP;
+    }
+  }
+}
+)";
+  return fmt::format(
+             "#define RUN_BYTES {}\n#define UNROLLED {}\n#define SHORT_COLUMNS {}\n"
+             "#define LONG_COLUMNS {}\n",
+             kRunBytes, kUnrolled, kShortColumns, kLongColumns) +
+         text;
+}
+
+std::string identifier(std::string name) {
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
 // Input b, then a, then the output, each a page and a bit apart.
-std::string op_loop(const char* name, const char* type, const char* result) {
+std::string op_loop(const char* name, const char* type, const std::string& result) {
   return fmt::format(
       R"(
 void op_{name}(char* memory, long bytes, long calls) {{
@@ -214,32 +295,43 @@ void op_{name}(char* memory, long bytes, long calls) {{
   }}
 }}
 )",
-      fmt::arg("name", name), fmt::arg("type", type), fmt::arg("result", result),
+      fmt::arg("name", identifier(name)), fmt::arg("type", type), fmt::arg("result", result),
       fmt::arg("elements", kOpElements), fmt::arg("stride", 4 * kOpElements + 256));
 }
 
-// A function of generated kernels, or the C library's.
-std::string function_of(std::string_view prelude, std::string_view op, const char* otherwise) {
-  const std::string ours = fmt::format("tc_{}_f32", op);
-  return prelude.find(ours + "(") != std::string_view::npos ? ours : otherwise;
-}
+// What generated kernels compute of `a` and `b`: a function of theirs, where they have it, or one
+// of the C library.
+struct OpText {
+  const char* name;
+  const char* ours;       // "": none
+  const char* otherwise;  // expression of a[i] and b[i]
+};
+
+constexpr OpText kOpTexts[] = {
+    {"divide", "", "a[i] / b[i]"},
+    {"sqrt", "", "sqrtf(a[i])"},
+    {"rsqrt", "", "1 / sqrtf(a[i])"},
+    {"exponential", "tc_exp_f", "expf(a[i])"},
+    {"exponential-minus-one", "tc_expm1_f", "expm1f(a[i])"},
+    {"log", "tc_log_f", "logf(a[i])"},
+    {"log-plus-one", "tc_log1p_f", "log1pf(a[i])"},
+    {"logistic", "tc_logistic_f", "1 / (1 + expf(-a[i]))"},
+    {"tanh", "tc_tanh_f", "tanhf(a[i])"},
+    {"erf", "tc_erf_f", "erff(a[i])"},
+    {"sine", "", "sinf(a[i])"},
+    {"cosine", "", "cosf(a[i])"},
+    {"power", "", "powf(a[i], b[i])"},
+};
 
 std::string op_loops(std::string_view prelude) {
-  const auto unary = [&](const char* name, const char* otherwise) {
-    const std::string call = function_of(prelude, name, otherwise) + "(a[i])";
-    return op_loop(name, "float", call.c_str());
-  };
-  return op_loop("divide", "float", "a[i] / b[i]") +
-         op_loop("remainder", "int32_t", "(a[i] & 0xfffff) % ((b[i] & 0xff) + 1)") +
-         unary("sqrt", "sqrtf") + op_loop("rsqrt", "float", "1.0f / sqrtf(a[i])") +
-         unary("exponential", "expf") + unary("log", "logf") + unary("tanh", "tanhf") +
-         op_loop(
-             "logistic", "float",
-             fmt::format("1.0f / (1.0f + {}(-a[i]))", function_of(prelude, "exponential", "expf"))
-                 .c_str()) +
-         op_loop("power", "float",
-                 fmt::format("{}(a[i], b[i])", function_of(prelude, "power", "powf")).c_str()) +
-         op_loop("gather", "float", "a[((const int32_t*)b)[i]]");
+  std::string text = op_loop("remainder", "int32_t", "(a[i] & 0xfffff) % ((b[i] & 0xff) + 1)") +
+                     op_loop("gather", "float", "a[((const int32_t*)b)[i]]");
+  for (const OpText& op : kOpTexts) {
+    const std::string ours(op.ours);
+    const bool found = !ours.empty() && prelude.find(ours + "(") != std::string_view::npos;
+    text += op_loop(op.name, "float", found ? ours + "(a[i])" : op.otherwise);
+  }
+  return text;
 }
 
 // A 32 x 32 array in blocks of 8 x 8; rows of 256 summed in four vectors, as accumulators of a
@@ -291,7 +383,8 @@ std::string probe_source(std::string_view prelude) {
   return std::string(prelude) + "#include <math.h>\n#include <stdint.h>\n" +
          "#if defined(__GNUC__) && !defined(__clang__)\n"
          "#pragma GCC optimize(\"no-tree-loop-distribute-patterns\")\n#endif\n" +
-         kVectors + rate_loops() + chain_loops() + kMemoryLoops + op_loops(prelude) + kMoves;
+         kVectors + rate_loops() + chain_loops() + kMemoryLoops + tile_loops() + op_loops(prelude) +
+         kMoves;
 }
 
 }  // namespace tilecast::host

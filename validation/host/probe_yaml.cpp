@@ -10,6 +10,7 @@
 #include "diag/error.h"
 #include "hwdesc/yaml_text.h"
 #include "validation/host/probe.h"
+#include "validation/host/probe_loops.h"
 
 namespace tilecast::host {
 namespace {
@@ -162,13 +163,27 @@ std::string Writer::memory() const {
   return out;
 }
 
+// Bytes by which a run is as if longer: what packing runs takes beyond streaming them.
+double run_cost(const ProbedLevel& level) {
+  return std::max(0.0, level.read.value / level.runs.value - 1) * static_cast<double>(kRunBytes);
+}
+
 std::string Writer::transfer() const {
   std::string out = "\ntransfer:\n";
   for (std::size_t i = p_.levels.size(); i-- > 1;) {
+    const ProbedLevel& level = p_.levels[i];
+    const bool last = i == 1;
     out += fmt::format(
-        "  {}_to_{}:\n    setup: 0 ns\n    source: \"caches need no set-up; what is outstanding at "
-        "most is in the measured bandwidth\"\n",
-        p_.levels[i].name, p_.levels[i - 1].name);
+        "  {}_to_{}:\n    setup: {}\n{}    full_efficiency_run: {} B\n{}{}", level.name,
+        p_.levels[i - 1].name, quantity(p_.pack.value, UnitKind::kTime),
+        last ? fmt::format("    iteration_overhead: {}\n", quantity(p_.pack.value, UnitKind::kTime))
+             : "",
+        std::round(run_cost(level)), last ? "    estimated: true\n" : "",
+        source(fmt::format("{}set-up: packing one element by the loops that pack tiles; runs: "
+                           "packing {} B at a time out of {}, {}, against streaming",
+                           last ? "overhead of an iteration estimated as one more set-up; " : "",
+                           kRunBytes, capacity(level.working_set), bandwidth(level.runs)),
+               level.spread, "    "));
   }
   return out;
 }
@@ -194,10 +209,12 @@ std::string Writer::matrix() const {
   }
   return fmt::format(
       "\n# Multiply-adds of vectors: passes and efficiency give the measured rate of each type.\n"
-      "matrix:\n  count: {}\n  rows: 1\n  columns: {}\n  passes: {{{}}}\n  efficiency: {}\n{}",
-      count, lanes(), fmt::join(passes, ", "), efficiency,
+      "matrix:\n  count: {}\n  rows: 1\n  columns: {}\n  passes: {{{}}}\n  fill: {} cycles\n"
+      "  efficiency: {}\n{}",
+      count, lanes(), fmt::join(passes, ", "), number(p_.product_start.value), efficiency,
       source("independent multiply-adds on registers; bf16 and f16 converted to f32, s8 to s32, "
-             "one operand each time" +
+             "one operand each time; fill: start of a loop along the columns of 2 rows, 4 steps of "
+             "the contraction at a time" +
                  together(fmt::format("{}", fmt::join(rates, ", ")), all_spread),
              spread));
 }
@@ -223,8 +240,11 @@ std::string Writer::vector() const {
 std::string Writer::transcendental() const {
   const double base = cycles("exponential");
   std::vector<std::string> costs;
-  for (const char* op : {"exponential", "log", "tanh", "logistic", "power", "sqrt", "rsqrt"}) {
-    if (has(op)) costs.push_back(fmt::format("{}: {}", op, number(cycles(op) / base)));
+  constexpr std::string_view kOthers[] = {"add",       "divide", "remainder",
+                                          "transpose", "reduce", "gather"};
+  for (const auto& [op, taken] : p_.op_cycles) {
+    if (std::ranges::count(kOthers, op) > 0) continue;
+    costs.push_back(fmt::format("{}: {}", op, number(taken / base)));
   }
   return fmt::format("\ntranscendental:\n  per_cycle: {}\n  op_cost: {{{}}}\n{}",
                      number(lanes() / base), fmt::join(costs, ", "),
@@ -233,22 +253,24 @@ std::string Writer::transcendental() const {
                             p_.op_spread));
 }
 
+// The additions of a reduction are the vector unit's; what its loop takes beyond them is ours.
 std::string Writer::cross_lane() const {
+  constexpr double kLeast = 0.05;  // of the loop
+  const double reduce = std::max(cycles("reduce") - cycles("add"), kLeast * cycles("reduce"));
   return fmt::format(
       "\ncross_lane:\n  elements_per_cycle: {}\n  reduce_elements_per_cycle: {}\n"
       "  irregular_elements_per_cycle: {}\n{}",
-      number(lanes() / cycles("transpose")), number(lanes() / cycles("reduce")),
+      number(lanes() / cycles("transpose")), number(lanes() / reduce),
       number(lanes() / cycles("gather")),
       source("f32 arrays in the first cache: a transposition in blocks of 8 x 8, sums of rows of "
-             "256, loads at random indices",
+             "256 less their additions, loads at random indices",
              p_.op_spread));
 }
 
 std::string Writer::rest() const {
   return fmt::format(
-      "\n# Cross-lane rates hold the loads and additions of their loops; special and matrix work "
-      "share\n# the vector pipes.\n"
-      "co_issue: [[vector, cross_lane, load, store, scalar], [matrix], [transcendental]]\n"
+      "\n# All work of these units goes through the same pipes; loads and stores run beside it.\n"
+      "co_issue: [[vector, load, store, scalar], [matrix], [transcendental], [cross_lane]]\n"
       "\nmultiplexing:\n  workers: 1\n  max_resident: 1\n"
       "  source: \"one core, one thread on it\"\n"
       "\nnative_tile:\n  tiled: false\n  source: \"generated kernels keep arrays dense\"\n"
