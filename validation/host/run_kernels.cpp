@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <set>
 
 #include "diag/error.h"
 #include "validation/host/child_process.h"
@@ -52,28 +54,77 @@ KernelFunction find_function(void* library, const std::string& name) {
   return reinterpret_cast<KernelFunction>(found);
 }
 
-// In the child: times jobs[first...] and reports each.
-void time_jobs(int pipe, const std::string& path, std::span<const RunJob> jobs, std::size_t first,
-               const TimingOptions& options, std::size_t cold) {
+// Jobs are visited in turn, this many at a time: so that the visits of one lie about a second
+// apart.
+constexpr std::size_t kChunk = 32;
+
+// What a child is to do: jobs[first...] by chunks, without those that already failed.
+struct Assignment {
+  const std::string& library;
+  std::span<const RunJob> jobs;
+  const TimingOptions& options;
+  std::size_t cold;
+  std::size_t first;
+  const std::set<std::size_t>& failed;
+};
+
+// In the child.
+class Worker {
+ public:
+  Worker(int pipe, const Assignment& work)
+      : pipe_(pipe), work_(work), pools_(work.cold, work.jobs, work.options.state) {
+    for (int i = 0; i < kReferenceWarmUp; ++i) reference_.run();
+  }
+
+  void time_chunk(std::size_t begin, std::size_t end, Record& record) {
+    std::map<std::size_t, TimedFunction> functions;
+    for (record.job = begin; record.job < end; ++record.job) {
+      if (work_.failed.contains(record.job)) continue;
+      const RunJob& job = work_.jobs[record.job];
+      functions.try_emplace(record.job, function_of(job), pools_.place(job), work_.options);
+    }
+    for (bool more = true; more;) {
+      more = false;
+      for (auto& [job, function] : functions) {
+        if (function.settled()) continue;
+        if (work_.options.state == CacheState::kCold) pools_.evict();
+        record.job = job;
+        record.kind = Record::Kind::kStarted;
+        send(pipe_, record);
+        function.visit(reference_);
+        more = true;
+      }
+    }
+    for (const auto& [job, function] : functions) {
+      const RunOutcome outcome = function.outcome();
+      send(pipe_, {Record::Kind::kDone, job, outcome.status, outcome.timing});
+    }
+  }
+
+ private:
+  static constexpr int kReferenceWarmUp = 20;  // passes until the clock is up, about 3 ms
+
+  KernelFunction function_of(const RunJob& job) {
+    const std::string& path = job.library.empty() ? work_.library : job.library;
+    const auto [library, added] = libraries_.try_emplace(path, nullptr);
+    if (library->second == nullptr) library->second = open_library(path);
+    return find_function(library->second, job.function);
+  }
+
+  int pipe_;
+  const Assignment& work_;
+  std::map<std::string, void*> libraries_;
+  ArrayPools pools_;
+  ReferenceLoop reference_;
+};
+
+void work_through(int pipe, const Assignment& work) {
   Record record;
-  record.job = first;
+  record.job = work.first;
   try {
-    void* library = open_library(path);
-    ArrayPools pools(cold, jobs, options.state);
-    ReferenceLoop reference;
-    for (int i = 0; i < 20; ++i) reference.run();  // until the clock is up
-    for (record.job = first; record.job < jobs.size(); ++record.job) {
-      const RunJob& job = jobs[record.job];
-      Arrays arrays = pools.place(job);
-      if (options.state == CacheState::kCold) pools.evict();
-      record.kind = Record::Kind::kStarted;
-      const auto starts = [&] { send(pipe, record); };
-      const RunOutcome outcome =
-          time_function(find_function(library, job.function), arrays, options, reference, starts);
-      record.kind = Record::Kind::kDone;
-      record.status = outcome.status;
-      record.timing = outcome.timing;
-      send(pipe, record);
+    Worker worker(pipe, work);
+    for (std::size_t begin = work.first; begin < work.jobs.size(); begin += kChunk) {
+      worker.time_chunk(begin, std::min(begin + kChunk, work.jobs.size()), record);
     }
   } catch (const std::exception& error) {
     record.kind = Record::Kind::kUnusable;
@@ -82,45 +133,77 @@ void time_jobs(int pipe, const std::string& path, std::span<const RunJob> jobs, 
   }
 }
 
-// Follows one child until it ends, or a job ends it; the next job, or all when `done` said stop.
-class Follower {
+// In the parent: what is known about the jobs, told in their order.
+class Ledger {
  public:
-  Follower(ForkedChild& child, const TimingOptions& options, std::size_t first, std::size_t jobs,
-           const std::function<bool(std::size_t, const RunOutcome&)>& done)
-      : child_(child), options_(options), next_(first), jobs_(jobs), done_(done) {}
+  using Done = std::function<bool(std::size_t, const RunOutcome&)>;
+  Ledger(std::size_t jobs, const Done& done) : jobs_(jobs), done_(done) {}
 
-  std::size_t follow() {
-    Seconds patience = kSetUpTimeout;
-    Record record;
-    while (next_ < jobs_) {
-      switch (child_.read(std::as_writable_bytes(std::span(&record, 1)), patience)) {
-        case ForkedChild::Got::kEnd: {
-          const std::string how = child_.end(/*kill=*/false);
-          return fail(RunStatus::kCrashed, how.empty() ? "ended the process" : how);
-        }
-        case ForkedChild::Got::kTimeout:
-          return fail(RunStatus::kTimedOut, fmt::format("took longer than {} s", patience.value));
-        case ForkedChild::Got::kRecord:
-          break;
-      }
-      patience = record.kind == Record::Kind::kStarted ? options_.timeout : kSetUpTimeout;
-      if (record.kind == Record::Kind::kUnusable) return fail(RunStatus::kCrashed, record.message);
-      if (record.kind == Record::Kind::kDone && !report({record.status, record.timing, ""})) break;
+  // False when there is no more to do: all told, or the receiver said stop.
+  bool more() const { return !stopped_ && told_ < jobs_; }
+  // Where the chunk begins that a new child has to start with.
+  std::size_t first() const { return told_ / kChunk * kChunk; }
+  // The first job that nothing is known about.
+  std::size_t unknown() const {
+    std::size_t job = told_;
+    while (known_.contains(job)) ++job;
+    return job;
+  }
+  // Known failures and finished jobs of the chunk, which a new child passes over.
+  std::set<std::size_t> known() const {
+    std::set<std::size_t> jobs;
+    for (std::size_t job = first(); job < told_; ++job) jobs.insert(job);
+    for (const auto& [job, outcome] : known_) jobs.insert(job);
+    return jobs;
+  }
+  void add(std::size_t job, const RunOutcome& outcome) {
+    known_.emplace(job, outcome);
+    for (auto next = known_.find(told_); next != known_.end() && !stopped_;
+         next = known_.find(told_)) {
+      const RunOutcome told = next->second;
+      known_.erase(next);
+      stopped_ = !done_(told_++, told);
     }
-    return jobs_;
   }
 
  private:
-  bool report(const RunOutcome& outcome) { return done_(next_++, outcome); }
-  std::size_t fail(RunStatus status, const std::string& message) {
-    return report({status, {}, message}) ? next_ : jobs_;
-  }
-
-  ForkedChild& child_;
-  const TimingOptions& options_;
-  std::size_t next_, jobs_;
-  const std::function<bool(std::size_t, const RunOutcome&)>& done_;
+  std::size_t jobs_, told_ = 0;
+  bool stopped_ = false;
+  std::map<std::size_t, RunOutcome> known_;  // not yet told
+  const Done& done_;
 };
+
+// Follows one child until it ends, a job ends it, or nothing is left to do.
+void follow(ForkedChild& child, const TimingOptions& options, Ledger& ledger) {
+  Seconds patience = kSetUpTimeout;
+  std::size_t running = ledger.unknown();
+  Record record;
+  while (ledger.more()) {
+    switch (child.read(std::as_writable_bytes(std::span(&record, 1)), patience)) {
+      case ForkedChild::Got::kEnd: {
+        const std::string how = child.end(/*kill=*/false);
+        return ledger.add(running, {.status = RunStatus::kCrashed,
+                                    .message = how.empty() ? "ended the process" : how});
+      }
+      case ForkedChild::Got::kTimeout:
+        return ledger.add(running,
+                          {.status = RunStatus::kTimedOut,
+                           .message = fmt::format("took longer than {} s", patience.value)});
+      case ForkedChild::Got::kRecord:
+        break;
+    }
+    const bool started = record.kind == Record::Kind::kStarted;
+    patience = started ? options.timeout : kSetUpTimeout;
+    running = record.job;
+    if (record.kind == Record::Kind::kUnusable) {
+      return ledger.add(running, {.status = RunStatus::kCrashed, .message = record.message});
+    }
+    if (!started) {
+      ledger.add(record.job, {.status = record.status, .timing = record.timing});
+      running = ledger.unknown();
+    }
+  }
+}
 
 int chosen_core(const TimingOptions& options) {
   const std::vector<int> cores = allowed_cores();
@@ -141,9 +224,12 @@ void run_kernels(const std::string& library, std::span<const RunJob> jobs,
   const int core = chosen_core(options);
   const std::size_t cold = cold_bytes(core);
   const KeptOff elsewhere(core);
-  for (std::size_t next = 0; next < jobs.size();) {
-    ForkedChild child(core, [&](int pipe) { time_jobs(pipe, library, jobs, next, options, cold); });
-    next = Follower(child, options, next, jobs.size(), done).follow();
+  Ledger ledger(jobs.size(), done);
+  while (ledger.more()) {
+    const std::set<std::size_t> known = ledger.known();
+    const Assignment work{library, jobs, options, cold, ledger.first(), known};
+    ForkedChild child(core, [&](int pipe) { work_through(pipe, work); });
+    follow(child, options, ledger);
   }
 }
 

@@ -1,13 +1,22 @@
-// Runs functions of a compiled library in a child process and times them so that the numbers can be
+// Runs functions of compiled libraries in a child process and times them so that the numbers can be
 // trusted.
 //
+//   run_kernels(library.path(), jobs, {.state = CacheState::kCold},
+//               [&](std::size_t i, const RunOutcome& outcome) { keep(i, outcome); return true; });
+//
 // The child is pinned to one core. A function is warmed up, then called in groups long enough for
-// the clock; minimum and median over the groups are kept (Kaufman et al., MLSys 2021, section 4:
-// the minimum of three runs). Cold: every call reads and writes other copies of its arrays, in
-// rotation over more memory than the last-level cache holds; warm: the same arrays each time. A
-// reference loop of known work runs between kernels: where its time has moved, the clock has, and
-// the kernel is measured again. A function that crashes or overruns ends only its child; the next
-// child goes on after it. Not thread-safe (forks).
+// the clock, at several visits with other functions in between, until two visits agree: what a
+// neighbour does to caches and memory lasts up to seconds, and one sitting would not see it.
+// Minimum and median come from the two quietest visits (Kaufman et al., MLSys 2021, section 4: the
+// minimum of three runs). Cold: every call reads and writes other copies of its arrays, in rotation
+// over several times the last-level cache; warm: the same arrays each time (timing_arrays.h). A
+// reference loop of known work runs around every visit: where its time has moved, the clock has,
+// and the visit counts last. A function that crashes or overruns ends only its child; the next
+// child goes on after it.
+//
+// A child fills its arrays once, a tenth of a second or more: give many jobs at a time. Jobs are
+// visited in turn by chunks of 32 and told when their chunk is done, 30 to 50 ms a job. Not
+// thread-safe (forks).
 #pragma once
 
 #include <cstddef>
@@ -25,6 +34,7 @@ struct RunJob {
   std::string function;
   std::vector<ir::Shape> inputs, outputs;  // dense, host_bytes() each
   std::int64_t scratch_bytes = 0;
+  std::string library;  // that has the function; empty: the one given beside the jobs
 };
 
 enum class CacheState { kCold, kWarm };
@@ -32,19 +42,22 @@ enum class CacheState { kCold, kWarm };
 struct TimingOptions {
   CacheState state = CacheState::kCold;
   int core = -1;         // -1: the last one the process may run on
-  int groups = 5;        // timed groups of calls, at least 3
-  Seconds group{1e-3};   // a group's least duration (at least one call)
-  Seconds timeout{10};   // of one function, warm-up included
-  double drift = 0.02;   // of the reference loop, before a kernel is measured again
-  double spread = 0.05;  // (median - minimum) / minimum, the same; at most 3 attempts
+  int visits = 3;        // at least; up to twice as many until two agree
+  int groups = 6;        // timed groups of calls in a visit; fewer where a call fills several
+  Seconds group{5e-4};   // a group's least duration (at least one call)
+  Seconds timeout{10};   // of one visit, warm-up included
+  double drift = 0.02;   // of the reference loop: a visit that drifted more is the last to be used
+  double agree = 0.02;   // between the medians of the two quietest visits: no more are needed
+  double spread = 0.05;  // the same after all visits: beyond it the function is kUnstable
 };
 
 struct Timing {
-  Seconds minimum, median, spread;  // of one call; spread: median absolute deviation
-  int calls = 0;                    // timed
-  int attempts = 1;
-  double drift = 0;   // of the reference loop around it, relative to its fastest so far
-  Seconds reference;  // of the reference loop around it: comparable between runs on one machine
+  Seconds minimum, median, spread;  // of one call, over the two quietest visits; spread: median
+                                    // absolute deviation
+  int calls = 0;                    // timed, in all visits
+  int attempts = 1;                 // visits
+  double drift = 0;   // of the reference loop around the quietest visit, relative to its fastest
+  Seconds reference;  // the reference loop then: comparable between runs on one machine
 };
 
 enum class RunStatus { kTimed, kCrashed, kTimedOut, kUnstable };

@@ -125,7 +125,8 @@ std::vector<std::vector<std::byte>> run_once(const std::string& library, const R
   const GuardedArray scratch(
       static_cast<std::size_t>(std::max<std::int64_t>(0, job.scratch_bytes)));
   ForkedChild child(/*core=*/-1, [&](int pipe) {
-    call_once(pipe, library, job.function, in, out, scratch.data());
+    call_once(pipe, job.library.empty() ? library : job.library, job.function, in, out,
+              scratch.data());
   });
   wait_for(child, job.function, timeout);
   if (!scratch.intact()) throw Error(fmt::format("{}: writes beyond its scratch", job.function));

@@ -72,7 +72,7 @@ class ArrayPools {
   // `cold` bytes are passed over before a cold job meets the same copies again. `jobs`: all that
   // will be placed.
   ArrayPools(std::size_t cold, std::span<const RunJob> jobs, CacheState state);
-  // Valid until the next call. Throws Error when there is not enough memory.
+  // Valid as long as this. Throws Error when there is not enough memory.
   [[nodiscard]] Arrays place(const RunJob& job);
   // Reads through memory that no job uses, so that the caches hold nothing of the last one.
   void evict();
@@ -93,8 +93,8 @@ class ArrayPools {
   Pool outputs_, scratch_, other_;
 };
 
-// Twice the last-level cache of `core` as the system describes it, at least 64 MiB, at most
-// 512 MiB.
+// Eight times the last-level cache of `core` as the system describes it, at least 64 MiB, at most
+// 512 MiB. Twice is not enough: replacement that resists streams keeps a good part of them.
 [[nodiscard]] std::size_t cold_bytes(int core);
 
 // Bytes of an array as a function sees it: dense, sub-byte types one byte an element.

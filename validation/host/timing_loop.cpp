@@ -6,16 +6,19 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
+
+#include "diag/error.h"
 
 namespace tilecast::host {
 namespace {
 
-constexpr int kMaxAttempts = 3;
-constexpr int kMinGroups = 3;
+constexpr int kMaxVisitsPerVisit = 2;  // times TimingOptions::visits, where visits disagree
 constexpr int kMaxCallsPerGroup = 1'000'000;
-constexpr Seconds kLongCall{20e-3};  // beyond it: one call a group, the fewest groups
+constexpr int kMinWarmUp = 4;          // calls
+constexpr Seconds kLongCall{10e-3};    // one such call is warm-up enough
+constexpr Seconds kThrownAway{50e-3};  // of a visit that may go to groups that are run again
 constexpr int kReferenceSteps = 48'000;
+constexpr int kReferencePasses = 3;
 
 // Written by the reference loop, so that it is not optimised away.
 volatile std::uint64_t reference_result;
@@ -34,75 +37,23 @@ long involuntary_switches() {
   return usage.ru_nivcsw;
 }
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+// Of ascending values.
+double median(const std::vector<double>& values) {
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
-
-Timing summary(const std::vector<double>& samples_s, int calls) {
-  Timing timing;
-  const double middle = median(samples_s);
-  std::vector<double> deviations;
-  for (const double sample : samples_s) deviations.push_back(std::abs(sample - middle));
-  timing.minimum = Seconds{*std::min_element(samples_s.begin(), samples_s.end())};
-  timing.median = Seconds{middle};
-  timing.spread = Seconds{median(deviations)};
-  timing.calls = calls;
-  return timing;
-}
-
-class Attempts {
- public:
-  Attempts(KernelFunction function, Arrays& arrays, const TimingOptions& options)
-      : function_(function), arrays_(arrays), options_(options) {}
-
-  // Calls until a group's time has passed; decides how many calls a group has.
-  void warm_up() {
-    const Seconds start = now();
-    Seconds before = start, shortest{1e9};
-    do {
-      arrays_.call(function_);
-      const Seconds after = now();
-      shortest = std::min(shortest, after - before);
-      before = after;
-    } while (before - start < options_.group);
-    const double fill = std::ceil(options_.group.value / std::max(shortest.value, 1e-9));
-    calls_ = static_cast<int>(std::clamp(fill, 1.0, double{kMaxCallsPerGroup}));
-    groups_ = std::max(options_.groups, kMinGroups);
-    if (shortest > kLongCall) groups_ = kMinGroups;
-  }
-
-  Timing attempt() {
-    std::vector<double> samples_s;
-    int thrown_away = 0;
-    while (static_cast<int>(samples_s.size()) < groups_) {
-      const long switches = involuntary_switches();
-      const Seconds start = now();
-      for (int i = 0; i < calls_; ++i) arrays_.call(function_);
-      const Seconds time = now() - start;
-      if (involuntary_switches() != switches && thrown_away < 2 * groups_) {
-        ++thrown_away;
-        continue;
-      }
-      samples_s.push_back(time.value / calls_);
-    }
-    return summary(samples_s, calls_ * groups_);
-  }
-
- private:
-  KernelFunction function_;
-  Arrays& arrays_;
-  const TimingOptions& options_;
-  int calls_ = 1, groups_ = kMinGroups;
-};
 
 }  // namespace
 
+Seconds now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC_RAW, &time);
+  return Seconds{static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec)};
+}
+
 Seconds ReferenceLoop::run() {
   Seconds shortest{1e9};
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < kReferencePasses; ++i) {
     const Seconds start = now();
     reference_result = reference_work(reference_result + 1, kReferenceSteps);
     shortest = std::min(shortest, now() - start);
@@ -111,36 +62,119 @@ Seconds ReferenceLoop::run() {
   return shortest;
 }
 
-Seconds now() {
-  timespec time{};
-  ::clock_gettime(CLOCK_MONOTONIC_RAW, &time);
-  return Seconds{static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec)};
+TimedFunction::TimedFunction(KernelFunction function, Arrays arrays, const TimingOptions& options)
+    : function_(function), arrays_(std::move(arrays)), options_(options) {}
+
+// How many calls a group and how many groups a visit has, for a call of `call_s`.
+void TimedFunction::plan_visit(double call_s) {
+  const double fill = std::ceil(options_.group.value / std::max(call_s, 1e-9));
+  calls_ = static_cast<int>(std::clamp(fill, 1.0, double{kMaxCallsPerGroup}));
+  const double room = options_.groups * options_.group.value / (calls_ * call_s);
+  groups_ = std::clamp(static_cast<int>(std::ceil(room)), 1, std::max(options_.groups, 1));
 }
 
-RunOutcome time_function(KernelFunction function, Arrays& arrays, const TimingOptions& options,
-                         ReferenceLoop& reference, const std::function<void()>& starts) {
-  RunOutcome outcome;
-  Attempts attempts(function, arrays, options);
-  Timing best;
-  bool quiet = false;
-  for (int i = 1; i <= kMaxAttempts && !quiet; ++i) {
-    starts();
-    if (i == 1) attempts.warm_up();
-    const Seconds before = reference.run();
-    Timing timing = attempts.attempt();
-    const Seconds after = reference.run();
-    timing.reference = std::min(before, after);
-    timing.drift = std::max(before, after) / reference.best() - 1;
-    timing.attempts = i;
-    const bool narrow = (timing.median - timing.minimum) / timing.minimum <= options.spread;
-    quiet = narrow && timing.drift <= options.drift;
-    if (i == 1 || quiet || timing.median < best.median) best = timing;
-    best.attempts = i;
-    if (narrow) outcome.status = RunStatus::kTimed;
-    if (!narrow && i == 1) outcome.status = RunStatus::kUnstable;
+// The first visit: a group's time and a few calls, for the first ones are slow. A later one: half a
+// group, or nothing where that is less than a call.
+void TimedFunction::warm_up() {
+  if (!visits_.empty()) {
+    plan_visit(fastest_s_);
+    for (int i = 0; i < calls_ / 2; ++i) arrays_.call(function_);
+    return;
   }
-  outcome.timing = best;
-  return outcome;
+  const Seconds start = now();
+  Seconds before = start;
+  for (int calls = 1;; ++calls) {
+    arrays_.call(function_);
+    const Seconds after = now(), call = after - before;
+    if (calls == 1 || call.value < fastest_s_) fastest_s_ = call.value;
+    before = after;
+    if (call > kLongCall || (calls >= kMinWarmUp && after - start >= options_.group)) break;
+  }
+  plan_visit(fastest_s_);
+}
+
+double TimedFunction::timed_group() {
+  const Seconds start = now();
+  for (int i = 0; i < calls_; ++i) arrays_.call(function_);
+  return (now() - start).value / calls_;
+}
+
+void TimedFunction::visit(ReferenceLoop& reference) {
+  warm_up();
+  Visit visit;
+  const Seconds before = reference.run();
+  Seconds thrown_away;
+  while (static_cast<int>(visit.samples_s.size()) < groups_) {
+    const long switches = involuntary_switches();
+    const double sample_s = timed_group();
+    if (involuntary_switches() != switches) {
+      thrown_away += Seconds{sample_s * calls_};
+      if (thrown_away < kThrownAway) continue;
+      visit.disturbed = true;
+    }
+    visit.samples_s.push_back(sample_s);
+    visit.calls += calls_;
+  }
+  const Seconds after = reference.run();
+  std::sort(visit.samples_s.begin(), visit.samples_s.end());
+  fastest_s_ = std::min(fastest_s_, visit.samples_s.front());
+  visit.reference = std::min(before, after);
+  visit.drift = std::max(before, after) / reference.best() - 1;
+  visits_.push_back(std::move(visit));
+}
+
+// By their medians; visits that lost the core or during which the reference loop was slow come
+// last.
+std::vector<const TimedFunction::Visit*> TimedFunction::quietest_first() const {
+  std::vector<const Visit*> order;
+  for (const Visit& visit : visits_) order.push_back(&visit);
+  std::sort(order.begin(), order.end(), [&](const Visit* a, const Visit* b) {
+    const bool loud_a = a->disturbed || a->drift > options_.drift;
+    const bool loud_b = b->disturbed || b->drift > options_.drift;
+    if (loud_a != loud_b) return loud_b;
+    return median(a->samples_s) < median(b->samples_s);
+  });
+  return order;
+}
+
+double TimedFunction::disagreement() const {
+  if (visits_.size() < 2) return 0;
+  const auto order = quietest_first();
+  const double first_s = median(order[0]->samples_s), second_s = median(order[1]->samples_s);
+  return std::abs(second_s - first_s) / std::min(first_s, second_s);
+}
+
+bool TimedFunction::settled() const {
+  const auto visits = static_cast<int>(visits_.size());
+  const int enough = std::max(options_.visits, 1);
+  return visits >= kMaxVisitsPerVisit * enough ||
+         (visits >= enough && disagreement() <= options_.agree);
+}
+
+RunOutcome TimedFunction::outcome() const {
+  TC_CHECK(!visits_.empty(), "an outcome needs a visit");
+  RunOutcome made;
+  const auto order = quietest_first();
+  std::vector<double> samples_s;
+  for (std::size_t i = 0; i < std::min<std::size_t>(2, order.size()); ++i) {
+    const auto& more = order[i]->samples_s;
+    samples_s.insert(samples_s.end(), more.begin(), more.end());
+  }
+  std::sort(samples_s.begin(), samples_s.end());
+  std::vector<double> deviations_s;
+  for (const double sample_s : samples_s) {
+    deviations_s.push_back(std::abs(sample_s - median(samples_s)));
+  }
+  std::sort(deviations_s.begin(), deviations_s.end());
+  made.timing = {.minimum = Seconds{samples_s.front()},
+                 .median = Seconds{median(samples_s)},
+                 .spread = Seconds{median(deviations_s)},
+                 .attempts = static_cast<int>(visits_.size()),
+                 .drift = order.front()->drift,
+                 .reference = order.front()->reference};
+  for (const Visit& visit : visits_) made.timing.calls += visit.calls;
+  if (disagreement() > options_.spread) made.status = RunStatus::kUnstable;
+  return made;
 }
 
 }  // namespace tilecast::host

@@ -1,13 +1,14 @@
-// Times one function: groups of calls, again where the machine was not quiet.
+// Times one function: groups of calls, at visits some time apart.
 //
 // A group is as many calls as fill TimingOptions::group; its time over its calls is one sample. A
 // group during which the system took the core away (an involuntary context switch) is thrown away
-// and run again. What the hypervisor takes is not counted anywhere; it shows as a long group, which
-// minimum and median pass over, or in the reference loop. Nothing is subtracted: a call costs two
-// or three loads and stores per array beside the function (probe.h's `call` is the whole of it).
+// and run again. What a hypervisor takes, and what others do to shared caches and memory, is
+// counted nowhere; it lasts from microseconds to seconds. So a function is visited several times
+// with others between, until two visits agree. Nothing is subtracted: a call costs a few loads and
+// stores per array beside the function (probe.h's `call` is the whole of it).
 #pragma once
 
-#include <functional>
+#include <vector>
 
 #include "validation/host/run_kernels.h"
 #include "validation/host/timing_arrays.h"
@@ -30,9 +31,36 @@ class ReferenceLoop {
 // CLOCK_MONOTONIC_RAW: not slewed by clock adjustments.
 [[nodiscard]] Seconds now();
 
-// Calls `starts()` before each of at most three attempts.
-[[nodiscard]] RunOutcome time_function(KernelFunction function, Arrays& arrays,
-                                       const TimingOptions& options, ReferenceLoop& reference,
-                                       const std::function<void()>& starts);
+class TimedFunction {
+ public:
+  TimedFunction(KernelFunction function, Arrays arrays, const TimingOptions& options);
+  // Warms up and times some groups.
+  void visit(ReferenceLoop& reference);
+  // Enough visits, and the two quietest agree; or as many as are allowed.
+  [[nodiscard]] bool settled() const;
+  [[nodiscard]] RunOutcome outcome() const;
+
+ private:
+  struct Visit {
+    int calls = 0;                  // timed
+    std::vector<double> samples_s;  // of one call, a sample a group, ascending
+    Seconds reference;
+    double drift = 0;
+    bool disturbed = false;  // the core was taken away in a group that counts
+  };
+  void plan_visit(double call_s);
+  void warm_up();
+  double timed_group();
+  [[nodiscard]] std::vector<const Visit*> quietest_first() const;
+  // Between the medians of the two quietest visits, relative to the smaller.
+  [[nodiscard]] double disagreement() const;
+
+  KernelFunction function_;
+  Arrays arrays_;
+  TimingOptions options_;
+  int calls_ = 1, groups_ = 1;  // of a visit
+  double fastest_s_ = 0;        // call
+  std::vector<Visit> visits_;
+};
 
 }  // namespace tilecast::host
