@@ -19,10 +19,8 @@ namespace tilecast::host {
 namespace {
 
 constexpr int kRounds = 2;
-constexpr int kRepeatsPerRound = 6;
-// Of a measurement's time, what goes into finding how many calls fill a repeat.
-constexpr double kWarmUpRepeats = 2;
-constexpr double kReferences = kRounds + 1;
+// Of a measurement's time, what making its memory and finding the number of calls leaves.
+constexpr double kRepeating = 0.7;
 
 constexpr const char* kDtypes[] = {"f32", "f64", "bf16", "f16", "s32", "s8"};
 constexpr const char* kOps[] = {
@@ -47,6 +45,11 @@ class Tasks {
   const LoopTimes* all(const std::string& function, std::int64_t bytes = kOpBytes) {
     return add(function, bytes, topology_->pus, "all cores");
   }
+  [[nodiscard]] int least_repeats() const {
+    const auto least = std::ranges::min_element(
+        tasks_, {}, [](const Task& task) { return task.times.call_s.size(); });
+    return static_cast<int>(least->times.call_s.size());
+  }
   // Returns the times of the reference loop.
   LoopTimes measure(const std::string& library, const ProbeOptions& options);
 
@@ -58,8 +61,7 @@ class Tasks {
                       .run = {.loop = find_loop(function),
                               .bytes = bytes,
                               .line = line >= sizeof(void*) ? static_cast<std::int64_t>(line) : 64,
-                              .pus = std::move(pus),
-                              .repeats = kRepeatsPerRound},
+                              .pus = std::move(pus)},
                       .times = {}});
     return &tasks_.back().times;
   }
@@ -69,19 +71,19 @@ class Tasks {
 };
 
 LoopTimes Tasks::measure(const std::string& library, const ProbeOptions& options) {
-  const double repeats =
-      kRounds * (kRepeatsPerRound + kWarmUpRepeats) * static_cast<double>(tasks_.size());
-  const Seconds repeat{
-      std::max(options.seconds / (repeats + kReferences * kRepeatsPerRound), 1e-4)};
-  LoopRun reference{.loop = find_loop("clock_adds"),
-                    .pus = {topology_->pus.back()},
-                    .repeat = repeat,
-                    .repeats = kRepeatsPerRound};
+  const double runs = kRounds * static_cast<double>(tasks_.size() + 1) + 1;
+  const Seconds budget{kRepeating * options.seconds / runs};
+  const Seconds repeat{std::min(LoopRun{}.repeat, budget / LoopRun{}.least_repeats)};
+  const LoopRun reference{.loop = find_loop("clock_adds"),
+                          .pus = {topology_->pus.back()},
+                          .repeat = repeat,
+                          .budget = budget};
   LoopTimes references{.call_s = {run_loop(library, reference).best()}};
   for (int round = 0; round < kRounds; ++round) {
     for (Task& task : tasks_) {
       options.progress(fmt::format("round {} of {}: {}", round + 1, kRounds, task.what));
       task.run.repeat = repeat;
+      task.run.budget = budget;
       const LoopTimes more = run_loop(library, task.run);
       task.times.vector_bytes = more.vector_bytes;
       task.times.call_s.insert(task.times.call_s.end(), more.call_s.begin(), more.call_s.end());
@@ -308,7 +310,7 @@ Probed probe(const ProbeOptions& options) {
                .clock = Hertz{1 / measured.unit_s("clock_adds")},
                .clock_spread = clock.spread(),
                .levels = std::move(measured.levels),
-               .repeats = static_cast<int>(clock.call_s.size())};
+               .repeats = measured.tasks.least_repeats()};
   found.reference_spread = *std::ranges::max_element(references.call_s) / references.best() - 1;
   for (std::size_t i = 0; i < found.levels.size(); ++i) {
     set_level(measured.level_times[i], found.cores, found.levels[i]);

@@ -56,7 +56,7 @@ struct Probed {
   Seconds call;          // of an empty kernel
   Seconds pack;          // of one element by the loops that pack tiles
   Cycles product_start;  // of a loop along the columns of a product, besides its multiply-adds
-  int repeats = 1;       // each number is the best of
+  int repeats = 1;       // each number is the best of at least so many
   double reference_spread = 0;  // of the clock's loop over the probe: how quiet the machine was
 };
 

@@ -13,7 +13,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -41,6 +43,7 @@ struct Board {
   std::atomic<int> arrived, round;
   std::atomic<std::int64_t> calls;  // the fewest that any child wants
   std::atomic<int> vector_bytes;
+  std::atomic<int> repeats;  // that are run: known to all before the first that is not
 
   // Spins: all are to leave at the same moment. Lets others run where cores are too few.
   void meet(int all) {
@@ -151,8 +154,11 @@ ExitCode measure(const std::string& library, const LoopRun& run, int child, Boar
   }
   board.meet(all);
   const std::int64_t calls = board.calls.load();
-  for (int repeat = 0; repeat < run.repeats; ++repeat) {
+  const std::int64_t end_ns = now_ns() + std::llround(run.budget.value * 1e9);
+  for (int repeat = 0; repeat < run.most_repeats; ++repeat) {
+    if (child == 0 && repeat >= run.least_repeats && now_ns() >= end_ns) board.repeats = repeat;
     board.meet(all);
+    if (repeat >= board.repeats) break;
     Span& span = spans[repeat * all + child];
     span.start_ns = now_ns();
     function(memory, run.bytes, calls);
@@ -212,12 +218,14 @@ double LoopTimes::spread() const {
 LoopTimes run_loop(const std::string& library, const LoopRun& run) {
   const std::size_t all = run.pus.size();
   const std::size_t spans_at = 4096;
-  TC_CHECK(all > 0 && run.repeats > 0, "cores and repeats to measure");
+  TC_CHECK(all > 0 && run.least_repeats > 0 && run.least_repeats <= run.most_repeats,
+           "cores and repeats to measure");
   const Mapping shared =
-      map(spans_at + sizeof(Span) * all * static_cast<std::size_t>(run.repeats), MAP_SHARED);
+      map(spans_at + sizeof(Span) * all * static_cast<std::size_t>(run.most_repeats), MAP_SHARED);
   if (!shared) throw Error("probe: no memory to share with child processes");
   auto* board = new (shared.get()) Board{};
   board->calls.store(std::numeric_limits<std::int64_t>::max());
+  board->repeats.store(run.most_repeats);
   auto* spans = reinterpret_cast<Span*>(static_cast<char*>(shared.get()) + spans_at);
   const pid_t parent = ::getpid();
   pid_t group = 0;
@@ -241,7 +249,7 @@ LoopTimes run_loop(const std::string& library, const LoopRun& run) {
   if (!failure.empty()) throw Error(fmt::format("probe: {} {}", run.loop.function, failure));
   LoopTimes times{.vector_bytes = board->vector_bytes.load()};
   const auto calls = static_cast<double>(board->calls.load());
-  for (int repeat = 0; repeat < run.repeats; ++repeat) {
+  for (int repeat = 0; repeat < board->repeats.load(); ++repeat) {
     const Span* first = spans + repeat * static_cast<int>(all);
     const auto start = std::ranges::min_element(first, first + all, {}, &Span::start_ns)->start_ns;
     const auto end = std::ranges::max_element(first, first + all, {}, &Span::end_ns)->end_ns;

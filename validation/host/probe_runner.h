@@ -4,9 +4,10 @@
 //   t.best();  // seconds of one call, the slowest core's when there are several
 //
 // A child process per core, pinned, with memory of its own in huge pages where the system has them.
-// The children find together how many calls take `repeat`, then start every repeat at a barrier; a
-// repeat lasts from the first start to the last end. Throws Error when a child ends otherwise
-// (crash, time-out). Not thread-safe (forks).
+// The children find together how many calls take `repeat`, then start every repeat at a barrier,
+// until `budget` is used up; a repeat lasts from the first start to the last end. Many short
+// repeats find moments in which nobody else runs. Throws Error when a child ends otherwise (crash,
+// time-out). Not thread-safe (forks).
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,9 @@ struct LoopRun {
   std::int64_t bytes = kOpBytes;  // of each core
   std::int64_t line = 64;         // bytes between neighbours of a chain
   std::vector<int> pus;           // a child on each
-  Seconds repeat{10e-3};
-  int repeats = 5;
+  Seconds repeat{2e-3};           // at least one call
+  Seconds budget{50e-3};          // of all repeats
+  int least_repeats = 3, most_repeats = 200;
   int timeout_s = 60;
 };
 

@@ -75,10 +75,10 @@ class Writer {
   [[nodiscard]] bool has(std::string_view op) const {
     return std::ranges::count(p_.op_cycles, op, [](const auto& o) { return o.first; }) > 0;
   }
-  // "measured: WHAT; best of 12, 2026-11-22, spread 1 %".
+  // "measured: WHAT; best of 12 or more repeats, 2026-11-22, spread 1 %".
   [[nodiscard]] std::string measured(const std::string& what, double spread) const {
-    return fmt::format("measured: {}; best of {}, {}, spread {:.1f} %", what, p_.repeats,
-                       plain(p_.date), 100 * spread);
+    return fmt::format("measured: {}; best of {} or more repeats, {}, spread {:.1f} %", what,
+                       p_.repeats, plain(p_.date), 100 * spread);
   }
   [[nodiscard]] std::string source(const std::string& what, double spread,
                                    const char* indent = "  ") const {
