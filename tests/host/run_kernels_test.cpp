@@ -192,6 +192,49 @@ TEST_F(RunKernels, ACrashEndsOnlyItsOwnFunction) {
   EXPECT_THAT(outcomes[5].message, HasSubstr("no function 'no_such_function'"));
 }
 
+TEST_F(RunKernels, ManyJobsAreToldInTheirOrderWhateverCrashesAmongThem) {
+  std::vector<RunJob> jobs(70, job("twice"));
+  const std::set<std::size_t> bad{0, 31, 32, 33, 69};
+  for (const std::size_t i : bad) jobs[i] = job("aborts");
+  const auto outcomes = run(jobs, hasty(CacheState::kWarm));
+  ASSERT_EQ(outcomes.size(), jobs.size());
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    EXPECT_EQ(outcomes[i].status == RunStatus::kCrashed, bad.contains(i)) << i;
+    EXPECT_EQ(was_timed(outcomes[i]), !bad.contains(i)) << i;
+  }
+}
+
+TEST_F(RunKernels, AJobMayNameALibraryOfItsOwn) {
+  const std::string source = std::string(kHead) + "KERNEL(elsewhere) {}\n";
+  const auto other = Compiler().compile(std::span(&source, 1), 1);
+  RunJob there = job("elsewhere");
+  there.library = other.at(0).library->path();
+  const auto outcomes = run({job("elsewhere"), there, job("twice")}, hasty(CacheState::kWarm));
+  EXPECT_THAT(outcomes.at(0).message, HasSubstr("no function 'elsewhere'"));
+  EXPECT_TRUE(was_timed(outcomes.at(1)));
+  EXPECT_TRUE(was_timed(outcomes.at(2)));
+}
+
+TEST_F(RunKernels, ArraysThatDoNotFitIntoMemoryAreRefusedBeforeTheyAreFilled) {
+  RunJob huge = job("twice");
+  huge.inputs = {f32(std::int64_t{1} << 44)};
+  const auto outcomes = run({huge, job("twice")}, hasty(CacheState::kCold));
+  EXPECT_EQ(outcomes.at(0).status, RunStatus::kCrashed);
+  EXPECT_THAT(outcomes.at(0).message, HasSubstr("of memory"));
+  EXPECT_TRUE(was_timed(outcomes.at(1)));
+}
+
+TEST_F(RunKernels, AMissingLibraryIsNamed) {
+  std::string message;
+  const RunJob twice = job("twice");
+  run_kernels("no_such_library.so", std::span(&twice, 1), hasty(CacheState::kWarm),
+              [&](std::size_t, const RunOutcome& outcome) {
+                message = outcome.message;
+                return true;
+              });
+  EXPECT_THAT(message, HasSubstr("no_such_library.so"));
+}
+
 TEST_F(RunKernels, AFunctionThatWritesToItsInputIsStopped) {
   const auto outcomes = run({job("writes_input"), job("twice")}, hasty(CacheState::kCold));
   EXPECT_EQ(outcomes.at(0).message, "killed by SIGSEGV");

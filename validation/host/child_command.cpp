@@ -2,13 +2,16 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <string_view>
 #include <thread>
@@ -101,6 +104,11 @@ ChildCommand::~ChildCommand() {
 
 bool ChildCommand::read_some() {
   std::array<char, 4096> buffer;
+  pollfd fd{fd_, POLLIN, 0};
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now()).count();
+  const int ready = ::poll(&fd, 1, static_cast<int>(std::clamp<std::int64_t>(left, 0, 1 << 30)));
+  if (ready == 0) return false;
+  if (ready < 0) return errno == EINTR;
   const ssize_t got = ::read(fd_, buffer.data(), buffer.size());
   if (got < 0) return errno == EINTR;
   // Beyond the limit it is read and dropped, so that the command does not block.

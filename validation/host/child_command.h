@@ -30,7 +30,8 @@ class ChildCommand {
   // Becomes readable when read_some() does not block.
   [[nodiscard]] int fd() const { return fd_; }
   [[nodiscard]] Clock::time_point deadline() const { return deadline_; }
-  // Reads what is there, waiting for it; false once the command has closed its streams.
+  // Reads what is there, waiting for it; false once the command has closed its streams or time is
+  // over.
   bool read_some();
   // What was read, without blanks at its end; the first kilobytes of a long text.
   [[nodiscard]] std::string text() const;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -102,6 +103,15 @@ std::size_t step_through(std::size_t copies) {
   return step % copies;
 }
 
+std::size_t scratch_bytes(const RunJob& job) {
+  return static_cast<std::size_t>(std::max<std::int64_t>(job.scratch_bytes, 0));
+}
+
+std::size_t physical_bytes() {
+  return static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
 }  // namespace
 
 Mapping::Mapping(std::size_t bytes) : size_(round_up(std::max(bytes, kLine), kHugePage)) {
@@ -154,6 +164,7 @@ struct ArrayPools::Plan {
   std::vector<std::size_t> inputs, outputs;  // strides
   std::map<ir::DType, std::size_t> input_bytes;
   std::size_t output_bytes = 0;
+  std::size_t bytes = 0;  // of all copies and the scratch
 };
 
 ArrayPools::Plan ArrayPools::plan(const RunJob& job) const {
@@ -163,6 +174,7 @@ ArrayPools::Plan ArrayPools::plan(const RunJob& job) const {
   const std::size_t set = std::accumulate(made.inputs.begin(), made.inputs.end(), std::size_t{0}) +
                           std::accumulate(made.outputs.begin(), made.outputs.end(), std::size_t{0});
   if (state_ == CacheState::kCold && set > 0) made.copies = (cold_ + set - 1) / set;
+  made.bytes = made.copies * set + scratch_bytes(job);
   for (std::size_t i = 0; i < job.inputs.size(); ++i) {
     made.input_bytes[job.inputs[i].dtype] += made.copies * made.inputs[i];
   }
@@ -177,9 +189,10 @@ ArrayPools::ArrayPools(std::size_t cold, std::span<const RunJob> jobs, CacheStat
   };
   for (const RunJob& job : jobs) {
     const Plan made = plan(job);
+    if (made.bytes > physical_bytes() / 2) continue;  // place() refuses it
     for (const auto& [dtype, bytes] : made.input_bytes) grow(inputs_[dtype], bytes);
     grow(outputs_, made.output_bytes);
-    grow(scratch_, static_cast<std::size_t>(std::max<std::int64_t>(job.scratch_bytes, 0)));
+    grow(scratch_, scratch_bytes(job));
   }
 }
 
@@ -202,6 +215,10 @@ std::byte* ArrayPools::memory(ir::DType dtype, std::size_t bytes) {
 
 Arrays ArrayPools::place(const RunJob& job) {
   const Plan made = plan(job);
+  if (made.bytes > physical_bytes() / 2) {
+    throw Error(fmt::format("its arrays need {} MiB; got {} MiB of memory, expected twice as much",
+                            made.bytes >> 20, physical_bytes() >> 20));
+  }
   Arrays arrays;
   arrays.copies_ = made.copies;
   arrays.step_ = step_through(made.copies);
@@ -252,7 +269,9 @@ std::size_t cold_bytes(int core) {
     file >> unit;
     largest = std::max(largest, unit == 'K' ? size << 10 : unit == 'M' ? size << 20 : size);
   }
-  return std::clamp(kColdCaches * largest, kMinCold, kMaxCold);
+  // There is a pool per element type: each may take a sixteenth of the memory.
+  const std::size_t most = std::clamp(physical_bytes() / 16, kMinCold, kMaxCold);
+  return std::clamp(kColdCaches * largest, kMinCold, most);
 }
 
 std::size_t dense_bytes(const ir::Shape& shape) {

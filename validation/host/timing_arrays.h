@@ -93,8 +93,9 @@ class ArrayPools {
   Pool outputs_, scratch_, other_;
 };
 
-// Eight times the last-level cache of `core` as the system describes it, at least 64 MiB, at most
-// 512 MiB. Twice is not enough: replacement that resists streams keeps a good part of them.
+// Eight times the last-level cache of `core` as the system describes it, at most 512 MiB and a
+// sixteenth of the memory, at least 64 MiB. Twice is not enough: replacement that resists streams
+// keeps a good part of them.
 [[nodiscard]] std::size_t cold_bytes(int core);
 
 // Bytes of an array as a function sees it: dense, sub-byte types one byte an element.
