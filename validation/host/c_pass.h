@@ -1,0 +1,178 @@
+// One pass over a kernel's tiles: the tile loops and the stages that run in each tile.
+//
+// A stage fills a buffer of the scratchpad with a box of one op. Stages are asked for backwards,
+// from the outputs: box() makes the stage of an op, its operands' stages first. A stage runs again
+// only where a tile loop has advanced that its box follows. Loads (boxes of parameters, through
+// nothing but moves and conversions) run one tile ahead, in two buffers. A reduction whose loop is
+// cut keeps its accumulator over the pieces; what follows from it runs after the last ("late").
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "validation/host/c_function.h"
+#include "validation/host/c_labels.h"
+#include "validation/host/c_nest.h"
+
+namespace tilecast::host {
+
+struct BoxDim {
+  Affine start, size;
+  std::int64_t largest = 1;  // of the size
+};
+using Box = std::vector<BoxDim>;
+using Index = std::vector<Affine>;
+// How a buffer lies: as its op's rule likes best, or dense in a given order of dimensions.
+enum class BoxOrder { kAny, kRowMajor, kPhysical };
+
+struct Stage {
+  ir::OpId op;
+  std::string type;          // C type of an element in the buffer
+  bool accumulates = false;  // elements are not rounded to the op's type yet
+  bool split = false;        // over the pieces of a cut reduction
+  bool is_load = false, late = false;
+  std::string buffer;
+  Index starts;          // of the box, by dimension
+  ir::Dims strides;      // elements, by dimension
+  std::int64_t elements = 0, offset = 0;  // of one buffer; bytes
+  std::uint32_t loops = 0;                // tile loops it follows
+  std::string code;
+};
+
+// Elements of a packed dimension come from `op_dim` of the op, at scale * (start + i). With a
+// border, start + i counts positions of a padded and dilated array: element j lies at low + j *
+// step, what lies between and outside is the fill.
+struct Border {
+  Affine low;
+  std::int64_t step = 1, size = 1;
+};
+struct PackDim {
+  BoxDim box;
+  int op_dim = 0;
+  std::int64_t scale = 1;
+  std::optional<Border> border;
+};
+struct Piece {
+  ir::OpId op;
+  std::vector<PackDim> dims;  // as the buffer's, most major first
+  ir::Dims base;              // added to the op's indices
+};
+struct PackSpec {
+  std::string type;
+  std::vector<Piece> pieces;           // later ones overwrite earlier ones
+  std::string fill;                    // a value; "": every element is in a piece
+  ir::DType fill_type = ir::DType::kF32;
+  std::int64_t minor_multiple = 1;     // the most minor extent in memory is a multiple of this
+};
+struct Packed {
+  std::size_t stage = 0;
+  ir::Dims strides;  // by packed dimension
+};
+
+struct PassLoop {
+  int loop = 0;  // of the iteration space
+  TileLoop tile;
+  bool cuts_output = true;  // else a reduction
+  bool used = false;        // by an output or a split reduction
+  SymbolId symbol = 0;
+  Affine start, size;
+};
+
+class Pass {
+ public:
+  Pass(Function& function, const Labels& labels, const analytical::IterationSpace& space,
+       std::vector<PassLoop> loops);
+
+  [[nodiscard]] Function& function() { return function_; }
+  [[nodiscard]] Symbols& symbols() { return function_.symbols(); }
+  [[nodiscard]] const ir::Op& op(ir::OpId id) const { return function_.kernel().op(id); }
+  [[nodiscard]] const Labels& labels() const { return labels_; }
+  [[nodiscard]] std::vector<PassLoop>& loops() { return loops_; }
+  [[nodiscard]] const std::vector<Stage>& stages() const { return stages_; }
+  [[nodiscard]] const std::vector<std::string>& definitions() const { return definitions_; }
+
+  // The part of `op` that the tile has: its labelled dimensions cut, the others whole.
+  [[nodiscard]] Box box_of(ir::OpId op) const;
+  // The stage that holds this box of the op.
+  std::size_t box(ir::OpId op, const Box& box, BoxOrder order = BoxOrder::kAny);
+  [[nodiscard]] std::int64_t scratch_bytes() const { return scratch_; }
+  Packed pack(const PackSpec& spec);
+  // Ops of one index space, stored to outputs over `box`; `names` and `strides` of the outputs.
+  struct Store {
+    ir::OpId op;
+    std::string name;
+    ir::Dims strides;
+  };
+  void store(const std::vector<Store>& stores, const Box& box);
+
+  // A stage's buffers are read before it ends, and it depends on what they depend on.
+  const Stage& read(std::size_t stage);
+  // Does an expression end here, because the op has a buffer of its own?
+  [[nodiscard]] bool has_buffer(ir::OpId op);
+  // The cut reduction loop that this op may split on, nullptr for others.
+  PassLoop* split_loop(int loop);
+  // A number known per tile.
+  Affine definition(Range range, const std::string& text, std::uint32_t loops);
+  Affine divided(const Affine& value, std::int64_t divisor);  // rounded down
+
+  // --- used by the rules of single ops (c_reduce.cpp, c_matrix.cpp, c_pieces.cpp)
+  // Between begin() and finish() lie the requests for what the stage reads.
+  [[nodiscard]] std::string begin();  // the name of its buffer
+  std::size_t finish(Stage stage, Writer& code);
+  // Inside the operands of a split reduction nothing else is split.
+  [[nodiscard]] bool inside_split() const { return inside_split_ > 0; }
+  void enter_split() { ++inside_split_; }
+  void leave_split() { --inside_split_; }
+  [[nodiscard]] const analytical::IterationSpace& space() const { return space_; }
+  // C condition: this tile is the first of those loops.
+  [[nodiscard]] std::string first_piece(const std::vector<const PassLoop*>& loops) const;
+
+ private:
+  struct Frame {
+    std::uint32_t loops = 0;
+    bool late = false;
+  };
+  std::size_t make_box(ir::OpId op, const Box& box, BoxOrder order);
+  Packed make_pack(const PackSpec& spec, ir::OpId root);
+  bool find(const std::string& key, std::size_t& stage);
+  [[nodiscard]] bool worth_a_buffer(ir::OpId op);
+  [[nodiscard]] int inline_cost(ir::OpId op);
+  void write_piece(const Piece& piece, const Stage& stage, const ir::Dims& strides, Writer& out);
+  struct Clamped {
+    Affine first, count;
+    std::int64_t largest;
+  };
+  Clamped clamp(const Border& border, const BoxDim& box);
+  bool covers(const Piece& piece);
+  std::string key(const Box& box) const;
+
+  Function& function_;
+  const Labels& labels_;
+  const analytical::IterationSpace& space_;
+  std::vector<PassLoop> loops_;
+  std::vector<Stage> stages_;
+  std::vector<std::string> definitions_;
+  std::map<std::string, Affine> defined_;
+  std::map<std::string, std::size_t> boxes_;
+  std::map<std::string, Packed> packs_;
+  std::vector<Frame> frames_;
+  std::vector<int> has_buffer_, costs_;  // by op, -1 = not known yet
+  int inside_split_ = 0, buffers_ = 0;
+  std::int64_t scratch_ = 0;
+  bool many_tiles_ = false;
+};
+
+// Stages of the ops that have rules of their own. `order`: dimensions, most major first.
+std::size_t reduce_stage(Pass& pass, ir::OpId op, const Box& box);
+std::size_t reduce_window_stage(Pass& pass, ir::OpId op, const Box& box);
+std::size_t dot_stage(Pass& pass, ir::OpId op, const Box& box);
+std::size_t convolution_stage(Pass& pass, ir::OpId op, const Box& box);
+// pad, concatenate, dynamic-update-slice
+PackSpec pieces_of(Pass& pass, ir::OpId op, const Box& box, const ir::Dims& order);
+
+// Only moves and conversions of one source: it can be loaded straight from it.
+[[nodiscard]] bool is_load(Pass& pass, ir::OpId op);
+
+}  // namespace tilecast::host

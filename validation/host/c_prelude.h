@@ -1,0 +1,13 @@
+// The parts of c_prelude() (c_kernel.h): C text that every generated file starts with.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tilecast::host {
+
+[[nodiscard]] std::string_view prelude_numbers();  // types, conversions, integer operations
+[[nodiscard]] std::string_view prelude_math();     // exponentials, logarithms ... that vectorise
+[[nodiscard]] std::string prelude_matrix();        // the loops of matrix products
+
+}  // namespace tilecast::host
