@@ -151,7 +151,7 @@ std::string Function::table(OpId id) {
 }
 
 std::string Function::add_scalar(OpId op, const std::string& text) {
-  const std::string name = fmt::format("c{}", op.index());
+  const std::string name = fmt::format("u{}", op.index());
   prologue_ += fmt::format("const {} {} = {};\n", value_type(kernel_.op(op).shape.dtype), name, text);
   return name;
 }
