@@ -46,11 +46,12 @@ learned::CsvTable rows_of(const host::Probed& probed) {
   rows.add("core", "vector", "bytes", probed.vector_bytes);
   rows.add("core", "empty call", "ns", probed.call.value / kNano);
   rows.add("core", "packing one element", "ns", probed.pack.value / kNano);
-  rows.add("core", "start of a product's loop", "cycles", probed.product_start.value);
   for (const host::ProbedRate& rate : probed.rates) {
     rows.add("multiply-add", rate.dtype, "GFLOP/s", rate.one_core.value / kGiga,
              rate.all_cores.value / kGiga, rate.spread);
   }
+  rows.add("matrix product", "f32", "GFLOP/s", probed.product.value / kGiga, 0,
+           probed.product_spread);
   for (const host::ProbedLevel& level : probed.levels) {
     const auto bandwidth = [&](const char* what, BytesPerSecond one, BytesPerSecond all) {
       rows.add(level.name, what, "GB/s", one.value / kGiga, all.value / kGiga, level.spread);

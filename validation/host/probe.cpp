@@ -226,10 +226,10 @@ namespace {
 // What one probe times, and the answers.
 struct Measured {
   explicit Measured(const Topology& topology) : levels(levels_to_probe(topology)), tasks(topology) {
-    for (const char* loop :
-         {"clock_adds", "empty_calls", "one_run", "product_short", "product_long", "add_f32"}) {
+    for (const char* loop : {"clock_adds", "empty_calls", "one_run", "add_f32"}) {
       by_loop[loop] = tasks.one(loop);
     }
+    by_loop["product"] = tasks.one("product", kProductBytes);
     for (const std::string dtype : kDtypes) {
       const LoopTimes* one = tasks.one("peak_" + dtype);
       rates.emplace_back(one, tasks.all("peak_" + dtype));
@@ -279,10 +279,8 @@ void set_ops(const Measured& measured, Probed& found) {
   }
   found.call = Seconds{measured.unit_s("empty_calls")};
   found.pack = Seconds{measured.unit_s("one_run")};
-  const double few = measured.unit_s("product_short"), many = measured.unit_s("product_long");
-  const double column = (many - few) / static_cast<double>(kLongColumns - kShortColumns);
-  const double start = few - static_cast<double>(kShortColumns) * column;
-  found.product_start = Cycles{std::max(start, 0.0) * hertz};
+  found.product = FlopsPerSecond{2 / measured.unit_s("product")};
+  found.product_spread = measured.by_loop.at("product")->spread();
 }
 
 }  // namespace

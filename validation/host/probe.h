@@ -55,8 +55,10 @@ struct Probed {
   double op_spread = 0;  // largest of them
   Seconds call;          // of an empty kernel
   Seconds pack;          // of one element by the loops that pack tiles
-  Cycles product_start;  // of a loop along the columns of a product, besides its multiply-adds
-  int repeats = 1;       // each number is the best of at least so many
+  // What the loops of generated products sustain on one core, f32, operands in the caches.
+  FlopsPerSecond product;
+  double product_spread = 0;
+  int repeats = 1;              // each number is the best of at least so many
   double reference_spread = 0;  // of the clock's loop over the probe: how quiet the machine was
 };
 

@@ -28,8 +28,7 @@ constexpr std::array kLoops = {
     Loop{"mem_copy"},
     Loop{"mem_runs"},
     Loop{"one_run", kUnrolled},
-    Loop{"product_short", kUnrolled},
-    Loop{"product_long", kUnrolled},
+    Loop{"product", kProductSide* kProductSide* kProductDepth},
     Loop{"mem_chase", kUnrolled, Fill::kChain},
     Loop{"empty_calls", kUnrolled},
     Loop{"op_divide", kOpElements, Fill::kRandom},
@@ -67,28 +66,25 @@ constexpr const char* kVectors = R"(
 #define MANY_REGISTERS 1
 #endif
 const int vector_bytes = VB;
-typedef float vf32 __attribute__((vector_size(VB), may_alias));
-typedef double vf64 __attribute__((vector_size(VB), may_alias));
-typedef int32_t vs32 __attribute__((vector_size(VB), may_alias));
-typedef uint32_t vu32 __attribute__((vector_size(VB), may_alias));
-static volatile float one_f32 = 1;
-static volatile double one_f64 = 1;
-static volatile int32_t one_s32 = 1;
-static volatile uint64_t one_u64 = 1;
+typedef float vfloat __attribute__((vector_size(VB), may_alias));
+typedef double vdouble __attribute__((vector_size(VB), may_alias));
+typedef int32_t vint32_t __attribute__((vector_size(VB), may_alias));
+typedef uint32_t vuint32_t __attribute__((vector_size(VB), may_alias));
+static volatile int one = 1;
 #define KEEP __asm__ volatile("" ::: "memory")
 // One operand of a narrow type, widened in place: vector i of those that memory holds packed by 2 or
 // 4 in lanes of 32 bits. The order of elements does not matter to a rate.
-static inline vf32 bf16(const char* memory, int i) {
-  vu32 packed = ((const vu32*)memory)[i / 2];
-  return (vf32)(packed << (i % 2 * 16) & 0xffff0000u);
+static inline vfloat bf16(const char* memory, int i) {
+  vuint32_t packed = ((const vuint32_t*)memory)[i / 2];
+  return (vfloat)(packed << (i % 2 * 16) & 0xffff0000u);
 }
-static inline vf32 f16(const char* memory, int i) {
-  vu32 bits = ((const vu32*)memory)[i / 2] >> (i % 2 * 16);
-  vf32 size = (vf32)((bits & 0x7fffu) << 13) * 0x1p112f;
-  return (vf32)((vu32)size | (bits & 0x8000u) << 16);
+static inline vfloat f16(const char* memory, int i) {
+  vuint32_t bits = ((const vuint32_t*)memory)[i / 2] >> (i % 2 * 16);
+  vfloat size = (vfloat)((bits & 0x7fffu) << 13) * 0x1p112f;
+  return (vfloat)((vuint32_t)size | (bits & 0x8000u) << 16);
 }
-static inline vs32 s8(const char* memory, int i) {
-  return ((const vs32*)memory)[i / 4] << (24 - i % 4 * 8) >> 24;
+static inline vint32_t s8(const char* memory, int i) {
+  return ((const vint32_t*)memory)[i / 4] << (24 - i % 4 * 8) >> 24;
 }
 )";
 
@@ -99,17 +95,20 @@ std::string repeated(int count, const char* step) {
   return text;
 }
 
-// `step` computes on accumulator a{i} with operands x and y of `vector`'s type.
-std::string rate_loop(const char* name, const char* vector, const char* one, const char* step) {
+// `step` computes on accumulator a{i} with x and y, vectors of `scalar`s; `prepare` comes before
+// each round of all accumulators.
+std::string rate_loop(const char* name, const char* scalar, const char* prepare, const char* step) {
+  const std::string vector = std::string("v") + scalar;
   const auto body = [&](int count) {
     return fmt::format(
-        "  {vector} x = ({vector}){{}} + {one}, y = ({vector}){{}} + {one};\n"
+        "  {vector} x = ({vector}){{}} + ({scalar})one, y = x;\n"
         "  {vector} {start}sum = x;\n"
-        "  while (calls-- > 0) {{\n    for (int r = 0; r < {rounds}; ++r) {{\n      {steps}\n"
-        "      KEEP;\n    }}\n  }}\n  {finish}\n",
-        fmt::arg("vector", vector), fmt::arg("one", one),
+        "  while (calls-- > 0) {{\n    for (int r = 0; r < {rounds}; ++r) {{\n"
+        "      {prepare}\n      {steps}\n      KEEP;\n    }}\n  }}\n  {finish}\n",
+        fmt::arg("vector", vector), fmt::arg("scalar", scalar),
         fmt::arg("start", repeated(count, "a{i} = x + {i}, ")),
-        fmt::arg("rounds", kVectorsPerCall / count), fmt::arg("steps", repeated(count, step)),
+        fmt::arg("rounds", kVectorsPerCall / count), fmt::arg("prepare", prepare),
+        fmt::arg("steps", repeated(count, step)),
         fmt::arg("finish", repeated(count, "sum += a{i}; ")));
   };
   constexpr int kMany = 20, kFew = 12;
@@ -121,13 +120,13 @@ std::string rate_loop(const char* name, const char* vector, const char* one, con
 }
 
 std::string rate_loops() {
-  return rate_loop("peak_f32", "vf32", "one_f32", "a{i} = a{i} * x + y; ") +
-         rate_loop("peak_f64", "vf64", "one_f64", "a{i} = a{i} * x + y; ") +
-         rate_loop("peak_bf16", "vf32", "one_f32", "a{i} += x * bf16(memory, {i}); ") +
-         rate_loop("peak_f16", "vf32", "one_f32", "a{i} += x * f16(memory, {i}); ") +
-         rate_loop("peak_s32", "vs32", "one_s32", "a{i} = a{i} * x + y; ") +
-         rate_loop("peak_s8", "vs32", "one_s32", "a{i} += x * s8(memory, {i}); ") +
-         rate_loop("add_f32", "vf32", "one_f32", "a{i} += x; ");
+  constexpr const char* kStep = "a{i} = a{i} * x + y; ";
+  return rate_loop("peak_f32", "float", "", kStep) + rate_loop("peak_f64", "double", "", kStep) +
+         rate_loop("peak_bf16", "float", "x = bf16(memory, r);", kStep) +
+         rate_loop("peak_f16", "float", "x = f16(memory, r);", kStep) +
+         rate_loop("peak_s32", "int32_t", "", kStep) +
+         rate_loop("peak_s8", "int32_t", "x = s8(memory, r);", kStep) +
+         rate_loop("add_f32", "float", "", "a{i} += x; ");
 }
 
 std::string chain_loops() {
@@ -139,7 +138,7 @@ std::string chain_loops() {
   return fmt::format(
       R"(
 void clock_adds(char* memory, long bytes, long calls) {{
-  uint64_t x = one_u64, y = one_u64;
+  uint64_t x = (uint64_t)one, y = (uint64_t)one;
   while (calls-- > 0) {{
     for (int r = 0; r < {rounds}; ++r) {{
       {adds}
@@ -174,33 +173,33 @@ void empty_calls(char* memory, long bytes, long calls) {{
 // Eight vectors at a time; `bytes` is a multiple of 16 vectors.
 constexpr const char* kMemoryLoops = R"(
 void mem_read(char* memory, long bytes, long calls) {
-  vu32 s0 = {}, s1 = {}, s2 = {}, s3 = {}, s4 = {}, s5 = {}, s6 = {}, s7 = {};
+  vuint32_t s0 = {}, s1 = {}, s2 = {}, s3 = {}, s4 = {}, s5 = {}, s6 = {}, s7 = {};
   while (calls-- > 0) {
-    for (const vu32 *p = (vu32*)memory, *end = (vu32*)(memory + bytes); p < end; p += 8) {
+    for (const vuint32_t *p = (vuint32_t*)memory, *end = (vuint32_t*)(memory + bytes); p < end; p += 8) {
       s0 += p[0]; s1 += p[1]; s2 += p[2]; s3 += p[3];
       s4 += p[4]; s5 += p[5]; s6 += p[6]; s7 += p[7];
     }
     KEEP;
   }
-  *(vu32*)memory = s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7;
+  *(vuint32_t*)memory = s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7;
 }
 void mem_write(char* memory, long bytes, long calls) {
-  vf32 x = (vf32){} + one_f32;
+  vfloat x = (vfloat){} + (float)one;
   while (calls-- > 0) {
-    for (vf32 *p = (vf32*)memory, *end = (vf32*)(memory + bytes); p < end; p += 8) {
+    for (vfloat *p = (vfloat*)memory, *end = (vfloat*)(memory + bytes); p < end; p += 8) {
       p[0] = x; p[1] = x; p[2] = x; p[3] = x; p[4] = x; p[5] = x; p[6] = x; p[7] = x;
     }
     KEEP;
   }
 }
 void mem_copy(char* memory, long bytes, long calls) {
-  const vf32* from = (vf32*)memory;
-  vf32* to = (vf32*)(memory + bytes / 2);
+  const vfloat* from = (vfloat*)memory;
+  vfloat* to = (vfloat*)(memory + bytes / 2);
   const long vectors = bytes / 2 / VB;
   while (calls-- > 0) {
     for (long i = 0; i < vectors; i += 8) {
-      vf32 x0 = from[i], x1 = from[i + 1], x2 = from[i + 2], x3 = from[i + 3];
-      vf32 x4 = from[i + 4], x5 = from[i + 5], x6 = from[i + 6], x7 = from[i + 7];
+      vfloat x0 = from[i], x1 = from[i + 1], x2 = from[i + 2], x3 = from[i + 3];
+      vfloat x4 = from[i + 4], x5 = from[i + 5], x6 = from[i + 6], x7 = from[i + 7];
       to[i] = x0; to[i + 1] = x1; to[i + 2] = x2; to[i + 3] = x3;
       to[i + 4] = x4; to[i + 5] = x5; to[i + 6] = x6; to[i + 7] = x7;
     }
@@ -212,7 +211,14 @@ void mem_copy(char* memory, long bytes, long calls) {
 // As a generated kernel packs a tile and multiplies tiles (analytical/cache_model.h): extents are
 // known only when it runs. Rows of the packed array lie 17 runs apart, so that runs neither follow
 // each other nor meet in few sets of a cache; 17 panels of them cover all bytes.
-std::string tile_loops() {
+std::string tile_loops(std::string_view prelude) {
+  constexpr const char* kOurs =
+      "tc_mm_f(PRODUCT_SIDE, PRODUCT_SIDE, PRODUCT_DEPTH, a, PRODUCT_DEPTH, b, PRODUCT_SIDE, c, "
+      "PRODUCT_SIDE)";
+  constexpr const char* kPlain =
+      "for (int i = 0; i < PRODUCT_SIDE; ++i) for (int k = 0; k < PRODUCT_DEPTH; ++k) "
+      "for (int j = 0; j < PRODUCT_SIDE; ++j) c[i * PRODUCT_SIDE + j] += "
+      "a[i * PRODUCT_DEPTH + k] * b[k * PRODUCT_SIDE + j]";
   const std::string text = R"(
 static volatile long run_elements = RUN_BYTES / 4, single = 1;
 static float packed[8 * RUN_BYTES];
@@ -241,38 +247,21 @@ void one_run(char* memory, long bytes, long calls) {
     }
   }
 }
-static inline void product(float* restrict c, const float* restrict a, const float* restrict b,
-                           long columns) {
-  for (long j = 0; j < columns; ++j) {
-    const float b0 = b[j], b1 = b[columns + j], b2 = b[2 * columns + j], b3 = b[3 * columns + j];
-    c[j] += a[0] * b0 + a[1] * b1 + a[2] * b2 + a[3] * b3;
-    c[columns + j] += a[4] * b0 + a[5] * b1 + a[6] * b2 + a[7] * b3;
-  }
-}
-static volatile long short_columns = SHORT_COLUMNS, long_columns = LONG_COLUMNS;
-void product_short(char* memory, long bytes, long calls) {
-  const long columns = short_columns;
+void product(char* memory, long bytes, long calls) {
+  const float *a = (const float*)memory, *b = a + PRODUCT_SIDE * PRODUCT_DEPTH;
+  float* c = (float*)b + PRODUCT_SIDE * PRODUCT_DEPTH;
   while (calls-- > 0) {
-    for (int r = 0; r < UNROLLED; ++r) {
-      product((float*)memory + 16, (const float*)memory, (const float*)memory + 2048, columns);
-      KEEP;
-    }
-  }
-}
-void product_long(char* memory, long bytes, long calls) {
-  const long columns = long_columns;
-  while (calls-- > 0) {
-    for (int r = 0; r < UNROLLED; ++r) {
-      product((float*)memory + 16, (const float*)memory, (const float*)memory + 2048, columns);
-      KEEP;
-    }
+    MULTIPLY;
+    KEEP;
   }
 }
 )";
+  // tc_mm_f: validation/host/c_matrix.h.
+  const bool ours = prelude.find("tc_mm_f(") != std::string_view::npos;
   return fmt::format(
-             "#define RUN_BYTES {}\n#define UNROLLED {}\n#define SHORT_COLUMNS {}\n"
-             "#define LONG_COLUMNS {}\n",
-             kRunBytes, kUnrolled, kShortColumns, kLongColumns) +
+             "#define RUN_BYTES {}\n#define UNROLLED {}\n#define PRODUCT_SIDE {}L\n"
+             "#define PRODUCT_DEPTH {}L\n#define MULTIPLY {}\n",
+             kRunBytes, kUnrolled, kProductSide, kProductDepth, ours ? kOurs : kPlain) +
          text;
 }
 
@@ -352,8 +341,8 @@ void op_reduce(char* memory, long bytes, long calls) {
   float* o = (float*)(memory + 8192);
   while (calls-- > 0) {
     for (int row = 0; row < 4; ++row) {
-      const vf32* a = (const vf32*)(memory + row * 1024);
-      vf32 s0 = {}, s1 = {}, s2 = {}, s3 = {};
+      const vfloat* a = (const vfloat*)(memory + row * 1024);
+      vfloat s0 = {}, s1 = {}, s2 = {}, s3 = {};
       for (int i = 0; i < 1024 / VB; i += 4) {
         s0 += a[i]; s1 += a[i + 1]; s2 += a[i + 2]; s3 += a[i + 3];
       }
@@ -383,8 +372,8 @@ std::string probe_source(std::string_view prelude) {
   return std::string(prelude) + "#include <math.h>\n#include <stdint.h>\n" +
          "#if defined(__GNUC__) && !defined(__clang__)\n"
          "#pragma GCC optimize(\"no-tree-loop-distribute-patterns\")\n#endif\n" +
-         kVectors + rate_loops() + chain_loops() + kMemoryLoops + tile_loops() + op_loops(prelude) +
-         kMoves;
+         kVectors + rate_loops() + chain_loops() + kMemoryLoops + tile_loops(prelude) +
+         op_loops(prelude) + kMoves;
 }
 
 }  // namespace tilecast::host

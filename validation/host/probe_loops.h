@@ -32,15 +32,17 @@ struct Loop {
 inline constexpr std::int64_t kOpElements = 1024;           // of 32 bits, in one call of an op
 inline constexpr std::int64_t kOpBytes = 20 * kOpElements;  // of its arrays together
 inline constexpr std::int64_t kRunBytes = 256;              // of mem_runs
-inline constexpr std::int64_t kShortColumns = 64, kLongColumns = 512;
+inline constexpr std::int64_t kProductSide = 64, kProductDepth = 128;
+inline constexpr std::int64_t kProductBytes = 4 * kProductSide * (2 * kProductDepth + kProductSide);
 
-// peak_<dtype>: multiply-adds of a vector (of the accumulator's type: s8, bf16 and f16 widen one
-// operand). add_f32: additions of a vector. clock_adds: dependent integer additions. mem_read,
-// mem_write, mem_copy: passes over `bytes` (a copy reads one half and writes the other). mem_chase:
-// dependent loads. mem_runs: a pass that packs runs of kRunBytes, far apart, one by one. one_run:
-// runs of one element, packed by such loops. product_short, _long: products of 2 x 4 with 4 x
-// columns, the columns being kShortColumns and kLongColumns. empty_calls: calls. op_<name>:
-// elements of 32 bits.
+// peak_<dtype>: multiply-adds of a vector of the accumulator's type; operands of s8 are widened to
+// s32, of bf16 and f16 to f32, one for each round of 12 or 20 accumulators, since generated kernels
+// widen a tile once and use it for many rows. add_f32: additions of a vector. product:
+// multiply-adds of a product of kProductSide x kProductDepth by kProductDepth x kProductSide, f32.
+// clock_adds: dependent integer additions. mem_read, mem_write, mem_copy: passes over `bytes` (a
+// copy reads one half and writes the other). mem_runs: passes that pack runs of kRunBytes, far
+// apart, one by one. mem_chase: dependent loads. one_run: runs of one element, packed by such
+// loops. empty_calls: calls. op_<name>: elements of 32 bits.
 [[nodiscard]] std::span<const Loop> probe_loops();
 [[nodiscard]] const Loop& find_loop(std::string_view function);
 [[nodiscard]] std::string probe_source(std::string_view prelude);

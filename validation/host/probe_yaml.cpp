@@ -188,34 +188,38 @@ std::string Writer::transfer() const {
   return out;
 }
 
-// Pipes are as many as the f32 rate needs at least; efficiency and passes make up the rest.
+// Pipes are as many as the f32 rate needs; passes make up the rest of each type's rate.
 std::string Writer::matrix() const {
   const auto f32 = std::ranges::find(p_.rates, std::string("f32"), &ProbedRate::dtype);
   if (f32 == p_.rates.end()) return {};
-  constexpr double kSlack = 0.05;  // of the clock beside which the rate was measured
+  constexpr double kSlack = 0.25;  // clocks differ from moment to moment
   const double of_pipe = 2 * lanes() * rounded(p_.clock.value);
-  const double pipes = f32->one_core.value / of_pipe;
-  const double count = std::max(1.0, std::ceil(pipes - kSlack));
-  const double efficiency = rounded(std::min(1.0, pipes / count));
-  std::vector<std::string> passes, rates;
+  const double count = std::max(1.0, std::ceil(f32->one_core.value / of_pipe - kSlack));
+  const double efficiency = std::clamp(p_.product.value / f32->one_core.value, 1e-3, 1.0);
+  std::vector<std::string> passes, rates, together_rates;
   double spread = 0, all_spread = 0;
   for (const ProbedRate& rate : p_.rates) {
-    passes.push_back(fmt::format("{}: {}", rate.dtype,
-                                 number(efficiency * count * of_pipe / rate.one_core.value)));
-    rates.push_back(
-        fmt::format("{} {}", rate.dtype, quantity(rate.all_cores.value, UnitKind::kFlopRate)));
+    const auto shown = [&](FlopsPerSecond value) {
+      return fmt::format("{} {}", rate.dtype, quantity(value.value, UnitKind::kFlopRate));
+    };
+    passes.push_back(
+        fmt::format("{}: {}", rate.dtype, number(count * of_pipe / rate.one_core.value)));
+    rates.push_back(shown(rate.one_core));
+    together_rates.push_back(shown(rate.all_cores));
     spread = std::max(spread, rate.spread);
     all_spread = std::max(all_spread, rate.all_spread);
   }
   return fmt::format(
-      "\n# Multiply-adds of vectors: passes and efficiency give the measured rate of each type.\n"
-      "matrix:\n  count: {}\n  rows: 1\n  columns: {}\n  passes: {{{}}}\n  fill: {} cycles\n"
-      "  efficiency: {}\n{}",
-      count, lanes(), fmt::join(passes, ", "), number(p_.product_start.value), efficiency,
-      source("independent multiply-adds on registers; bf16 and f16 converted to f32, s8 to s32, "
-             "one operand each time; fill: start of a loop along the columns of 2 rows, 4 steps of "
-             "the contraction at a time" +
-                 together(fmt::format("{}", fmt::join(rates, ", ")), all_spread),
+      "\n# Multiply-adds of vectors: passes give the measured peak of each type, efficiency what\n"
+      "# products of generated kernels sustain of it.\n"
+      "matrix:\n  count: {}\n  rows: 1\n  columns: {}\n  passes: {{{}}}\n  efficiency: {}\n{}",
+      count, lanes(), fmt::join(passes, ", "), number(efficiency),
+      source(fmt::format("independent multiply-adds on registers: {}; bf16 and f16 converted to "
+                         "f32, s8 to s32, once for many multiply-adds; efficiency: an f32 product "
+                         "of 64 x 128 by 128 x 64, {}, spread {:.1f} %{}",
+                         fmt::join(rates, ", "), quantity(p_.product.value, UnitKind::kFlopRate),
+                         100 * p_.product_spread,
+                         together(fmt::format("{}", fmt::join(together_rates, ", ")), all_spread)),
              spread));
 }
 
