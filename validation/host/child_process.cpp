@@ -22,6 +22,7 @@
 namespace tilecast::host {
 namespace {
 
+constexpr int kPriority = -10;    // of a pinned child: others wait for it, not it for others
 constexpr int kFailedStatus = 3;  // of a child whose work threw
 
 bool pin_to(const std::vector<int>& cores) {
@@ -44,7 +45,9 @@ void become_a_child(pid_t parent, int core) {
   ::setrlimit(RLIMIT_CORE, &no_core);
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = 0; null >= 0 && fd <= 2; ++fd) ::dup2(null, fd);
-  if (core >= 0) pin_to({core});
+  if (core < 0) return;
+  pin_to({core});
+  ::setpriority(PRIO_PROCESS, 0, kPriority);  // a wish: only an administrator may
 }
 
 [[noreturn]] void run_child(pid_t parent, int core, int fd, const std::function<void(int)>& work) {

@@ -7,11 +7,12 @@
 // The child is pinned to one core. A function is warmed up, then called in groups long enough for
 // the clock, at several visits with other functions in between, until two visits agree: what a
 // neighbour does to caches and memory lasts up to seconds, and one sitting would not see it.
-// Minimum and median come from the two quietest visits (Kaufman et al., MLSys 2021, section 4: the
-// minimum of three runs). Cold: every call reads and writes other copies of its arrays, in rotation
-// over several times the last-level cache; warm: the same arrays each time (timing_arrays.h). A
-// reference loop of known work runs around every visit: where its time has moved, the clock has,
-// and the visit counts last. A function that crashes or overruns ends only its child; the next
+// The minimum over all visits is the number to use (Kaufman et al., MLSys 2021, section 4: the
+// minimum of three runs); the median is of the two quietest. Cold: every call reads and writes
+// other copies of its arrays, in rotation over several times the last-level cache; warm: the same
+// arrays each time (timing_arrays.h). A reference loop of known work runs around every visit and,
+// cold, a pass over memory before it: where either was slow, the visit is loud, another one
+// follows, and it counts last. A function that crashes or overruns ends only its child; the next
 // child goes on after it.
 //
 // A child fills its arrays once, a tenth of a second or more: give many jobs at a time. Jobs are
@@ -46,18 +47,18 @@ struct TimingOptions {
   int groups = 6;        // timed groups of calls in a visit; fewer where a call fills several
   Seconds group{5e-4};   // a group's least duration (at least one call)
   Seconds timeout{10};   // of one visit, warm-up included
-  double drift = 0.02;   // of the reference loop: a visit that drifted more is the last to be used
+  double drift = 0.04;   // of the reference loop: a visit that drifted more is the last to be used
   double agree = 0.02;   // between the medians of the two quietest visits: no more are needed
   double spread = 0.05;  // the same after all visits: beyond it the function is kUnstable
 };
 
 struct Timing {
-  Seconds minimum, median, spread;  // of one call, over the two quietest visits; spread: median
-                                    // absolute deviation
-  int calls = 0;                    // timed, in all visits
-  int attempts = 1;                 // visits
-  double drift = 0;   // of the reference loop around the quietest visit, relative to its fastest
-  Seconds reference;  // the reference loop then: comparable between runs on one machine
+  Seconds minimum;         // of one call, over all visits
+  Seconds median, spread;  // over the two quietest visits; spread: median absolute deviation
+  int calls = 0;           // timed, in all visits
+  int attempts = 1;        // visits
+  double drift = 0;        // of the reference loop around the quietest visit, over what is usual
+  Seconds reference;       // the reference loop then: comparable between runs on one machine
 };
 
 enum class RunStatus { kTimed, kCrashed, kTimedOut, kUnstable };

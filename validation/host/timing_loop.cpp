@@ -16,9 +16,11 @@ constexpr int kMaxVisitsPerVisit = 2;  // times TimingOptions::visits, where vis
 constexpr int kMaxCallsPerGroup = 1'000'000;
 constexpr int kMinWarmUp = 4;          // calls
 constexpr Seconds kLongCall{10e-3};    // one such call is warm-up enough
+constexpr double kMemoryDrift = 0.15;  // beyond it a visit is loud
 constexpr Seconds kThrownAway{50e-3};  // of a visit that may go to groups that are run again
 constexpr int kReferenceSteps = 48'000;
 constexpr int kReferencePasses = 3;
+constexpr std::size_t kReferenceRuns = 100;  // of about 50 visits: some seconds
 
 // Written by the reference loop, so that it is not optimised away.
 volatile std::uint64_t reference_result;
@@ -58,8 +60,16 @@ Seconds ReferenceLoop::run() {
     reference_result = reference_work(reference_result + 1, kReferenceSteps);
     shortest = std::min(shortest, now() - start);
   }
-  best_ = best_.value == 0 ? shortest : std::min(best_, shortest);
+  last_.push_back(shortest);
+  if (last_.size() > kReferenceRuns) last_.pop_front();
   return shortest;
+}
+
+Seconds ReferenceLoop::usual() const {
+  TC_CHECK(!last_.empty(), "the reference loop has run");
+  std::vector<Seconds> sorted(last_.begin(), last_.end());
+  std::sort(sorted.begin(), sorted.end());
+  return sorted[sorted.size() / 5];
 }
 
 TimedFunction::TimedFunction(KernelFunction function, Arrays arrays, const TimingOptions& options)
@@ -99,7 +109,7 @@ double TimedFunction::timed_group() {
   return (now() - start).value / calls_;
 }
 
-void TimedFunction::visit(ReferenceLoop& reference) {
+void TimedFunction::visit(ReferenceLoop& reference, double memory_drift) {
   warm_up();
   Visit visit;
   const Seconds before = reference.run();
@@ -110,7 +120,7 @@ void TimedFunction::visit(ReferenceLoop& reference) {
     if (involuntary_switches() != switches) {
       thrown_away += Seconds{sample_s * calls_};
       if (thrown_away < kThrownAway) continue;
-      visit.disturbed = true;
+      visit.loud = true;
     }
     visit.samples_s.push_back(sample_s);
     visit.calls += calls_;
@@ -119,7 +129,8 @@ void TimedFunction::visit(ReferenceLoop& reference) {
   std::sort(visit.samples_s.begin(), visit.samples_s.end());
   fastest_s_ = std::min(fastest_s_, visit.samples_s.front());
   visit.reference = std::min(before, after);
-  visit.drift = std::max(before, after) / reference.best() - 1;
+  visit.drift = std::max(0.0, std::max(before, after) / reference.usual() - 1);
+  visit.loud = visit.loud || visit.drift > options_.drift || memory_drift > kMemoryDrift;
   visits_.push_back(std::move(visit));
 }
 
@@ -129,9 +140,7 @@ std::vector<const TimedFunction::Visit*> TimedFunction::quietest_first() const {
   std::vector<const Visit*> order;
   for (const Visit& visit : visits_) order.push_back(&visit);
   std::sort(order.begin(), order.end(), [&](const Visit* a, const Visit* b) {
-    const bool loud_a = a->disturbed || a->drift > options_.drift;
-    const bool loud_b = b->disturbed || b->drift > options_.drift;
-    if (loud_a != loud_b) return loud_b;
+    if (a->loud != b->loud) return b->loud;
     return median(a->samples_s) < median(b->samples_s);
   });
   return order;
@@ -148,7 +157,8 @@ bool TimedFunction::settled() const {
   const auto visits = static_cast<int>(visits_.size());
   const int enough = std::max(options_.visits, 1);
   return visits >= kMaxVisitsPerVisit * enough ||
-         (visits >= enough && disagreement() <= options_.agree);
+         (visits >= enough && visits >= 2 && disagreement() <= options_.agree &&
+          !quietest_first()[1]->loud);
 }
 
 RunOutcome TimedFunction::outcome() const {
@@ -172,7 +182,10 @@ RunOutcome TimedFunction::outcome() const {
                  .attempts = static_cast<int>(visits_.size()),
                  .drift = order.front()->drift,
                  .reference = order.front()->reference};
-  for (const Visit& visit : visits_) made.timing.calls += visit.calls;
+  for (const Visit& visit : visits_) {
+    made.timing.calls += visit.calls;
+    made.timing.minimum = std::min(made.timing.minimum, Seconds{visit.samples_s.front()});
+  }
   if (disagreement() > options_.spread) made.status = RunStatus::kUnstable;
   return made;
 }

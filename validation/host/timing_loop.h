@@ -8,6 +8,7 @@
 // stores per array beside the function (probe.h's `call` is the whole of it).
 #pragma once
 
+#include <deque>
 #include <vector>
 
 #include "validation/host/run_kernels.h"
@@ -21,11 +22,12 @@ class ReferenceLoop {
  public:
   // The shortest of three passes.
   Seconds run();
-  // The shortest so far.
-  [[nodiscard]] Seconds best() const { return best_; }
+  // What it usually takes: a low quantile of the last runs. Not the shortest ever, for a moment of
+  // a faster clock is no measure of the rest.
+  [[nodiscard]] Seconds usual() const;
 
  private:
-  Seconds best_{0};
+  std::deque<Seconds> last_;
 };
 
 // CLOCK_MONOTONIC_RAW: not slewed by clock adjustments.
@@ -34,9 +36,10 @@ class ReferenceLoop {
 class TimedFunction {
  public:
   TimedFunction(KernelFunction function, Arrays arrays, const TimingOptions& options);
-  // Warms up and times some groups.
-  void visit(ReferenceLoop& reference);
-  // Enough visits, and the two quietest agree; or as many as are allowed.
+  // Warms up and times some groups. `memory_drift`: how much slower than ever a pass over memory
+  // just was, relative.
+  void visit(ReferenceLoop& reference, double memory_drift = 0);
+  // Enough visits, two of them quiet, and the two quietest agree; or as many as are allowed.
   [[nodiscard]] bool settled() const;
   [[nodiscard]] RunOutcome outcome() const;
 
@@ -46,7 +49,7 @@ class TimedFunction {
     std::vector<double> samples_s;  // of one call, a sample a group, ascending
     Seconds reference;
     double drift = 0;
-    bool disturbed = false;  // the core was taken away in a group that counts
+    bool loud = false;  // the clock or memory had slowed, or the core was taken away
   };
   void plan_visit(double call_s);
   void warm_up();
