@@ -95,7 +95,14 @@ void finish(const learned::CsvTable& table, const MeasureArguments& arguments,
   if (report.end == host::SessionEnd::kStopped) end_as_interrupted();
 }
 
+// What is wrong with the options shows before a machine is measured for it.
+void check(const MeasureArguments& arguments) {
+  if (!arguments.budget.empty()) static_cast<void>(parse_budget(arguments.budget));
+  static_cast<void>(longest_of(arguments));
+}
+
 void run_host(const HostArguments& arguments) {
+  check(arguments.common);
   const host::Bench bench = host::this_machine();
   const Seconds start = bench.now();
   const ChosenDevice device = choose_device(arguments.common.out, arguments.common.device);
@@ -111,7 +118,7 @@ void run_host(const HostArguments& arguments) {
   const MeasureTask task{.plan = plan,
                          .device = device,
                          .bench = bench,
-                         .name = fs::path(device.device.name).string(),
+                         .name = device.device.name,
                          .description = "kernels and tiles as C on one core of this machine",
                          .spent_s = planning.value};
   const host::SessionReport report = run_session(task, arguments.common);
@@ -144,6 +151,7 @@ learned::CsvTable repeat_table(const RepeatArguments& arguments) {
 }
 
 void run_repeat(RepeatArguments arguments) {
+  check(arguments.common);
   std::error_code failed;
   if (fs::equivalent(arguments.set, arguments.common.out, failed)) {
     throw UsageError("--out: is the set itself; expected another folder for the second times");
@@ -180,6 +188,7 @@ void add_host_verb(CLI::App& measure) {
   auto arguments = std::make_shared<HostArguments>();
   CLI::App& verb = *measure.add_subcommand("host", "kernels and tiles as C on this CPU");
   verb.add_option("files", arguments->files, "HLO programs to measure kernels of")
+      ->check(CLI::ExistingFile)
       ->type_name("FILE.hlo");
   add_measure_options(verb, arguments->common);
   verb.add_option("-d,--device", arguments->common.device,

@@ -1,6 +1,7 @@
 #include "sim/cli/measure_session.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <charconv>
@@ -36,7 +37,13 @@ class Interrupt {
   Interrupt() {
     interrupted = 0;
     struct sigaction action = {};
-    action.sa_handler = [](int) { interrupted = 1; };
+    action.sa_handler = [](int) {
+      interrupted = 1;
+      constexpr std::string_view kSaid =
+          "\nstopping after the kernels that are being timed; Ctrl-C again ends at once\n";
+      // Of what a handler may call, this alone writes.
+      [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kSaid.data(), kSaid.size());
+    };
     action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
     sigaction(SIGINT, &action, &before_);
   }
@@ -167,10 +174,7 @@ Seconds parse_budget(const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  const double scale = unit.empty() || unit == "s"    ? 1
-                       : unit == "m" || unit == "min" ? 60
-                       : unit == "h"                  ? 3600
-                                                      : 0;
+  const double scale = unit == "s" ? 1 : unit == "m" || unit == "min" ? 60 : unit == "h" ? 3600 : 0;
   if (error != std::errc{} || scale == 0 || !std::isfinite(value) || value < 0) {
     throw UsageError(
         fmt::format("--budget: got '{}', expected a time such as 90s, 10m or 1h", text));

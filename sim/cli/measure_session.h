@@ -23,9 +23,8 @@ struct MeasureArguments {
 };
 void add_measure_options(CLI::App& verb, MeasureArguments& arguments);
 
-// "10m", "90s", "1.5h" (no unit: seconds). Throws UsageError.
+// "10m", "90s", "1.5h", and --longest. Throw UsageError.
 [[nodiscard]] Seconds parse_budget(const std::string& text);
-
 [[nodiscard]] Seconds longest_of(const MeasureArguments& arguments);
 
 // A description, and what a manifest in the folder calls it.

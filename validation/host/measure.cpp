@@ -16,6 +16,9 @@
 namespace tilecast::host {
 namespace {
 
+constexpr std::size_t kFilesPerJob = 4;  // of a batch, for each compiler at once
+constexpr std::size_t kRowsAtOnce = 16;  // are written, or when a batch is done
+
 struct Prepared {
   const WorkItem* item = nullptr;
   CKernel code;
@@ -92,7 +95,7 @@ class Session {
   bool readable(const WorkItem& item);
   std::vector<Library> compile(std::span<const Prepared> batch);
   void compile_alone(std::span<const Prepared> kernels, std::vector<Library>& libraries);
-  void time(const Library& library);
+  void time(std::span<const Library> libraries);
   void settle(const Prepared& prepared, const RunOutcome& outcome);
   void skip(const WorkItem& item, std::string_view reason, const std::string& detail);
   void save();
@@ -122,13 +125,13 @@ bool Session::must_end() {
   return report_.end != SessionEnd::kFinished;
 }
 
-// A file for every compiler and one to follow; less when the budget ends before.
+// A few files for every compiler; less when the budget ends before.
 std::size_t Session::batch_size() const {
   const std::size_t jobs = static_cast<std::size_t>(std::max(options_.jobs, 1));
-  const std::size_t whole = options_.kernels_per_file * jobs * 2;
+  const std::size_t whole = options_.kernels_per_file * jobs * kFilesPerJob;
   const std::optional<Seconds> left = budget_left();
   if (!left) return whole;
-  if (report_.measured == 0) return whole / 2;
+  if (report_.measured == 0) return options_.kernels_per_file * jobs;
   const Seconds each = (report_.compiling + report_.timing) / double(report_.measured);
   const double fit = *left / std::max(each, Seconds{1e-6});
   return std::clamp<std::size_t>(static_cast<std::size_t>(std::min(fit, 1e6)), 2 * jobs, whole);
@@ -219,20 +222,27 @@ void Session::compile_alone(std::span<const Prepared> kernels, std::vector<Libra
   }
 }
 
-void Session::time(const Library& library) {
+void Session::time(std::span<const Library> libraries) {
   std::vector<RunJob> jobs;
-  for (const Prepared& prepared : library.kernels) {
-    const CKernel& code = prepared.code;
-    jobs.push_back({code.function, code.inputs, code.outputs, code.scratch_bytes});
+  std::vector<const Prepared*> kernels;
+  for (const Library& library : libraries) {
+    for (const Prepared& prepared : library.kernels) {
+      const CKernel& code = prepared.code;
+      jobs.push_back({.function = code.function,
+                      .inputs = code.inputs,
+                      .outputs = code.outputs,
+                      .scratch_bytes = code.scratch_bytes,
+                      .library = library.compiled.path()});
+      kernels.push_back(&prepared);
+    }
   }
-  bench_.run(library.compiled.path(), jobs, options_.timing,
-             [&](std::size_t i, const RunOutcome& outcome) {
-               // An interrupt may end the child too: the kernel is not to blame.
-               if (outcome.status == RunStatus::kTimed || !events_.stop()) {
-                 settle(library.kernels[i], outcome);
-               }
-               return !must_end();
-             });
+  bench_.run({}, jobs, options_.timing, [&](std::size_t i, const RunOutcome& outcome) {
+    // An interrupt may end the child too: the kernel is not to blame.
+    if (outcome.status == RunStatus::kTimed || !events_.stop()) settle(*kernels[i], outcome);
+    if (rows_.size() + skipped_.size() >= kRowsAtOnce) save();
+    return !must_end();
+  });
+  save();
 }
 
 void Session::settle(const Prepared& prepared, const RunOutcome& outcome) {
@@ -268,11 +278,7 @@ SessionReport Session::run() {
     const std::vector<Library> libraries = compile(batch);
     const Seconds compiled = bench_.now();
     report_.compiling += compiled - begin;
-    for (const Library& library : libraries) {
-      if (must_end()) break;
-      time(library);
-      save();
-    }
+    if (!must_end()) time(libraries);
     save();
     report_.timing += bench_.now() - compiled;
   }
@@ -289,14 +295,13 @@ SessionReport measure(std::span<const WorkItem> plan, const hwdesc::Device& devi
 
 std::string how_timed(const TimingOptions& options) {
   return fmt::format(
-      "generated C on one pinned core; minimum over {} groups of calls of at least {:.3g} ms "
-      "each; {}; repeated where a reference loop drifted more than {:.3g} % or the groups "
-      "spread more than {:.3g} %",
-      options.groups, options.group.value * 1e3,
+      "generated C on one pinned core, visited {} times or more, other kernels in between, until "
+      "two visits agree within {:.3g} %; a visit: up to {} groups of calls of at least {:.3g} ms; "
+      "runtime: the fastest group of the two quietest visits; {}",
+      options.visits, options.spread * 100, options.groups, options.group.value * 1e3,
       options.state == CacheState::kCold
           ? "caches cold: arrays in rotation over more memory than the last cache holds"
-          : "caches warm: the same arrays in every call",
-      options.drift * 100, options.spread * 100);
+          : "caches warm: the same arrays in every call");
 }
 
 }  // namespace tilecast::host

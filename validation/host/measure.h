@@ -4,7 +4,7 @@
 //   SessionReport report = measure(plan_work(sources, device), set, this_machine(), options);
 //
 // Works in batches: while it compiles nothing is timed, and while it times nothing compiles. Rows
-// are on disk after every library of kernels. What the set holds already is passed over, so a
+// are on disk every few kernels. What the set holds already is passed over, so a
 // session that was stopped goes on where it was. What cannot be measured is kept with its reason:
 //   unsupported      the generator cannot write it as C
 //   compile error    the compiler refused it, or took too long

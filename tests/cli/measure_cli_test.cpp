@@ -1,0 +1,160 @@
+// Drives `tilecast measure` end to end with a few small kernels; needs a C compiler.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command_test.h"
+
+namespace tilecast::sim {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kTiny =
+    "host --out set -d cpu_generic --limit 3 --tiles-per-kernel 4 --longest 20ms "
+    "--configurations 2 ";
+
+class MeasureCommand : public CommandTest {
+ protected:
+  MeasureCommand() : CommandTest("measure") {
+    write("two.hlo",
+          "HloModule two\n\nENTRY main {\n"
+          "  x = f32[64,256]{1,0} parameter(0)\n  y = f32[256,128]{1,0} parameter(1)\n"
+          "  d = f32[64,128]{1,0} dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+          "  ROOT e = f32[64,128]{1,0} tanh(d)\n}\n");
+  }
+  [[nodiscard]] std::ptrdiff_t rows(const std::string& set = "set") const {
+    const std::string text = read(set + "/measurements.csv");
+    return std::count(text.begin(), text.end(), '\n') - 1;
+  }
+};
+
+TEST_F(MeasureCommand, MeasuresASetThatEvaluateReadsAndGoesOnWithout) {
+  const Answer first = run(std::string(kTiny) + "-f json");
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const auto json = nlohmann::json::parse(first.out);
+  EXPECT_EQ(json["schema"], "tilecast.measure.host/1");
+  std::int64_t tiles = 0, fused = 0, skipped = 0;
+  for (const auto& row : json["rows"]) {
+    const std::string what = row["what"];
+    if (what.starts_with("skipped")) {
+      skipped += row["rows"].get<std::int64_t>();
+    } else if (row["set"] == "tiles") {
+      tiles += row["rows"].get<std::int64_t>();
+    } else if (row["set"] == "fusion") {
+      fused += row["rows"].get<std::int64_t>();
+    }
+  }
+  EXPECT_EQ(tiles + fused, rows());
+  EXPECT_GT(tiles, 0);
+  EXPECT_GT(fused, 0);
+  EXPECT_LE(tiles + fused + skipped, 3 * 4 + 3);
+  const Answer scored = tilecast("evaluate -d cpu_generic set --doubted");
+  EXPECT_EQ(scored.exit_code, 0) << scored.err;
+  EXPECT_THAT(scored.out, HasSubstr("measured on cpu_generic"));
+  const std::ptrdiff_t before = rows();
+  const Answer second = run(kTiny);
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("0 rows measured"));
+  EXPECT_EQ(rows(), before);
+}
+
+TEST_F(MeasureCommand, MeasuresOnlyTheKernelsOfAFileThatIsGiven) {
+  const Answer answer = run("host --out set -d cpu_generic --tiles-per-kernel 3 two.hlo");
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("files"));
+  EXPECT_THAT(answer.out, HasSubstr("matmul_fusion"));
+  EXPECT_THAT(read("set/measurements.csv"), Not(HasSubstr("resnet18")));
+  EXPECT_THAT(read("set/manifest.yaml"), HasSubstr("device: \"cpu_generic\""));
+}
+
+TEST_F(MeasureCommand, DropsATornLastLine) {
+  const std::string command = "host --out set -d cpu_generic --tiles-per-kernel 3 two.hlo";
+  ASSERT_EQ(run(command).exit_code, 0);
+  const std::ptrdiff_t before = rows();
+  const std::string whole = read("set/measurements.csv");
+  write("set/measurements.csv", whole.substr(0, whole.size() - 20));
+  const Answer again = run(command);
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("dropped a torn last line"));
+  EXPECT_EQ(rows(), before);
+}
+
+TEST_F(MeasureCommand, StopsAtCtrlCAndKeepsItsRows) {
+  // Interrupted as soon as there is a row.
+  write("stop.sh",
+        "'" TILECAST_BINARY
+        "' measure host --out set -d cpu_generic --sets tiles >out.txt 2>err.txt & p=$!\n"
+        "for i in $(seq 2000); do\n"
+        "  [ -f set/measurements.csv ] && [ $(wc -l <set/measurements.csv) -gt 1 ] "
+        "&& break\n  sleep 0.02\ndone\nkill -INT $p\nwait $p\necho code $?\n");
+  EXPECT_THAT(tilecast("--version && sh stop.sh").out, HasSubstr("code 130"));
+  EXPECT_THAT(read("err.txt"), HasSubstr("stopped: "));
+  EXPECT_THAT(read("err.txt"), HasSubstr("the same command goes on with set"));
+  EXPECT_THAT(read("out.txt"), HasSubstr("all"));
+  EXPECT_GT(rows(), 0);
+  EXPECT_EQ(tilecast("evaluate -d cpu_generic set --doubted").exit_code, 0);
+}
+
+TEST_F(MeasureCommand, DescriptionsGivenByPathAreKeptWithTheSet) {
+  write("mine.yaml", "extends: cpu_generic\nname: mine\ndescription: of a test\n");
+  const std::string command = "host --out set -d mine.yaml --tiles-per-kernel 2 two.hlo";
+  ASSERT_EQ(run(command).exit_code, 0);
+  EXPECT_THAT(read("set/manifest.yaml"), HasSubstr("device: \"device.yaml\""));
+  EXPECT_EQ(tilecast("evaluate -d set/device.yaml set --doubted").exit_code, 0);
+  EXPECT_EQ(run("host --out set --tiles-per-kernel 2 two.hlo").exit_code, 0) << "without -d too";
+  write("mine.yaml", "extends: cpu_generic\nname: other\ndescription: of a test\n");
+  expect_failure(command, 1, "differs from set/device.yaml");
+  expect_failure("host --out set -d cpu_generic two.hlo", 1,
+                 "another device description: got cpu_generic, expected device.yaml");
+}
+
+TEST_F(MeasureCommand, AProbedDescriptionInTheFolderIsUsed) {
+  write("set/host.yaml", "extends: cpu_generic\nname: probed\ndescription: of a test\n");
+  const Answer answer = run("host --out set --tiles-per-kernel 2 two.hlo");
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_THAT(read("set/manifest.yaml"), HasSubstr("device: \"host.yaml\""));
+}
+
+TEST_F(MeasureCommand, MeasuresASetAgainAndComparesTheTimes) {
+  ASSERT_EQ(run("host --out set -d cpu_generic --tiles-per-kernel 4 two.hlo").exit_code, 0);
+  const Answer answer = run("repeat set --out again -f json");
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  const auto json = nlohmann::json::parse(answer.out);
+  EXPECT_EQ(json["schema"], "tilecast.measure.repeat/1");
+  EXPECT_EQ(json["rows"][0]["quantity"], "rows");
+  EXPECT_EQ(json["rows"][0]["value"], rows("again"));
+  EXPECT_EQ(rows("again"), rows("set"));
+  expect_failure("repeat set --out set", 2, "expected another folder");
+  expect_failure("repeat nowhere --out other", 1, "nowhere: no measurement set");
+}
+
+TEST_F(MeasureCommand, SaysWhatIsWrong) {
+  expect_failure("host", 2, "--out is required");
+  expect_failure("host --out set -d nothing_known", 1, "nothing_known");
+  expect_failure("host --out set -d cpu_generic --budget soon", 2,
+                 "--budget: got 'soon', expected a time such as 90s, 10m or 1h");
+  expect_failure("host --out set -d cpu_generic --longest 5", 2, "--longest");
+  expect_failure("host --out set -d cpu_generic --sets music", 2, "music");
+  expect_failure("host --out set -d cpu_generic nowhere.hlo", 2, "nowhere.hlo");
+  expect_failure("host --out two.hlo/set -d cpu_generic two.hlo", 1, "two.hlo/set");
+  write("other/manifest.yaml", "format: tilecast.measurements/1\n");
+  expect_failure("host --out other -d cpu_generic two.hlo", 1, "did not begin");
+}
+
+TEST_F(MeasureCommand, ABudgetOfNothingMeasuresNothing) {
+  const Answer answer = run("host --out set -d cpu_generic --budget 0s two.hlo");
+  EXPECT_EQ(answer.exit_code, 0);
+  EXPECT_THAT(answer.err, HasSubstr("out of time: 0 rows measured"));
+  EXPECT_EQ(rows(), 0);
+}
+
+TEST_F(MeasureCommand, ExplainsItselfWithExamples) {
+  EXPECT_THAT(run("host --help").out, HasSubstr("Examples"));
+  EXPECT_THAT(run("repeat --help").out, HasSubstr("Example"));
+}
+
+}  // namespace
+}  // namespace tilecast::sim
