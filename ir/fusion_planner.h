@@ -101,7 +101,10 @@ class FusionPlanner {
   [[nodiscard]] bool reaches_up_to(std::uint32_t from, std::uint32_t to, bool through_others_only,
                                    Bounds bounds);
   void merge(std::uint32_t into, std::uint32_t from);
+  [[nodiscard]] bool is_read_outside(InstrId root) const;
   void drop_inner_roots(std::uint32_t cluster);
+  void drop_unread();
+  bool drop_unread_members(std::uint32_t cluster);  // whether there were any
   [[nodiscard]] Clusters reading_clusters(std::uint32_t id) const;
 
   const Computation& computation_;

@@ -1,5 +1,6 @@
 // Step 2 of the fusion planner: kernels with several outputs.
 #include <algorithm>
+#include <set>
 
 #include "ir/fusion_planner.h"
 #include "ir/fusion_rules.h"
@@ -24,6 +25,7 @@ void FusionPlanner::fuse_outputs() {
   for (std::uint32_t id = 0; id < count; ++id) {
     if (at(id).shape.is_array() && !at(id).shape.is_scalar()) fuse_siblings(id);
   }
+  drop_unread();
 }
 
 FusionPlanner::Clusters FusionPlanner::reading_clusters(std::uint32_t id) const {
@@ -233,19 +235,67 @@ void FusionPlanner::merge(std::uint32_t into, std::uint32_t from) {
   add_span(std::min_element(roots.begin(), roots.end())->value, clusters_[into].last);
 }
 
+bool FusionPlanner::is_read_outside(InstrId root) const {
+  if (root == computation_.root) return true;
+  for (const std::uint32_t user : users(root.value)) {
+    if (homes_[user].empty()) return true;
+    for (const Home& reader : homes_[user]) {
+      if (clusters_[reader.cluster].inputs.contains(root.value)) return true;
+    }
+  }
+  return false;
+}
+
 // Roots that only the kernel itself reads are not outputs.
 void FusionPlanner::drop_inner_roots(std::uint32_t cluster) {
   std::erase_if(clusters_[cluster].roots, [&](InstrId root) {
-    if (root == computation_.root) return false;
-    for (const std::uint32_t user : users(root.value)) {
-      if (homes_[user].empty()) return false;
-      for (const Home& other : homes_[user]) {
-        if (clusters_[other.cluster].inputs.contains(root.value)) return false;
-      }
-    }
+    if (is_read_outside(root)) return false;
     owner_[root.index()] = kNone;
     return true;
   });
+}
+
+// Kernels that merged may both have computed a value that one of them read from a third: what was
+// made for that reader alone goes, and with it what only that needed.
+void FusionPlanner::drop_unread() {
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (std::uint32_t cluster = 0; cluster < clusters_.size(); ++cluster) {
+      if (!clusters_[cluster].alive) continue;
+      drop_inner_roots(cluster);
+      changed |= drop_unread_members(cluster);
+    }
+  }
+}
+
+bool FusionPlanner::drop_unread_members(std::uint32_t cluster) {
+  Cluster& kernel = clusters_[cluster];
+  std::vector<InstrId> members = kernel.members;  // users before their operands
+  std::sort(members.rbegin(), members.rend());
+  std::set<InstrId> needed(kernel.roots.begin(), kernel.roots.end());
+  for (const InstrId member : members) {
+    if (!needed.contains(member)) continue;
+    for (const InstrId operand : computation_.at(member).operands) needed.insert(operand);
+  }
+  const auto is_unread = [&](InstrId member) { return !needed.contains(member); };
+  if (std::erase_if(kernel.members, is_unread) == 0) return false;
+  kernel.inputs.clear();
+  for (const InstrId member : members) {
+    if (is_unread(member)) {
+      const auto here = [&](const Home& home) { return home.cluster == cluster; };
+      Homes& homes = homes_[member.index()];
+      homes.erase(std::remove_if(homes.begin(), homes.end(), here), homes.end());
+    }
+  }
+  for (const InstrId member : kernel.members) {
+    for (const InstrId operand : computation_.at(member).operands) {
+      const bool is_inside = home(operand.value, cluster) != nullptr;
+      if (!is_inside && !is_small_constant(operand)) kernel.inputs.insert(operand.value);
+    }
+  }
+  kernel.alive = !kernel.members.empty();
+  return true;
 }
 
 }  // namespace tilecast::ir
