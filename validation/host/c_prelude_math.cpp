@@ -2,7 +2,8 @@
 
 namespace tilecast::host {
 
-// Written without branches, so that loops vectorise; about 1e-7 to 5e-7 relative.
+// Written without branches, so that loops vectorise (tc_pick() selects on the bits: a compiler would
+// move one side of a ?: into a branch); about 1e-7 to 5e-7 relative.
 //   exp: Cody and Waite's reduction x = n ln 2 + r (ln 2 in two parts, n by adding 1.5 * 2^23),
 //        Taylor's polynomial of degree 7 on |r| <= ln 2 / 2 (remainder 5e-9), 2^n in two factors.
 //   log: x = 2^e m with m in [sqrt(1/2), sqrt 2), log m = 2 atanh((m - 1) / (m + 1)) as its series.
@@ -21,6 +22,10 @@ TC float tc_sign_f(float x) { return x > 0 ? 1.0f : x < 0 ? -1.0f : x; }
 TC double tc_sign_d(double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : x; }
 TC float tc_round_f(float x) { return truncf(x + copysignf(0x1.fffffep-2f, x)); }
 TC double tc_round_d(double x) { return round(x); }
+TC float tc_pick(int32_t which, float a, float b) {
+  const uint32_t mask = 0u - (uint32_t)which;
+  return tc_bits_u32_f((tc_bits_f_u32(a) & mask) | (tc_bits_f_u32(b) & ~mask));
+}
 TC float tc_exp_f(float x) {
   float y = x > 90.0f ? 90.0f : x;
   y = y < -105.0f ? -105.0f : y;
@@ -55,14 +60,14 @@ TC float tc_log_f(float x) {
   p = p * q + 2.0f / 3;
   const float l = 2.0f * s + s * q * p;
   float r = e * 0x1.62e4p-1f + (l + e * 0x1.7f7d1cp-20f);
-  r = x == INFINITY ? x : r;
-  r = x == 0 ? -INFINITY : r;
-  return x >= 0 ? r : NAN;
+  r = tc_pick(x == INFINITY, x, r);
+  r = tc_pick(x == 0, -INFINITY, r);
+  return tc_pick(x >= 0, r, NAN);
 }
 TC float tc_log1p_f(float x) {
   const float u = 1.0f + x, d = u - 1.0f;
   const float r = tc_log_f(u) * (x / d);
-  return d == 0 ? x : u == INFINITY ? u : x == -1 ? -INFINITY : r;
+  return tc_pick(d == 0, x, tc_pick(u == INFINITY, u, tc_pick(x == -1, -INFINITY, r)));
 }
 TC float tc_expm1_f(float x) {
   float p = 1.0f / 362880;
@@ -74,7 +79,7 @@ TC float tc_expm1_f(float x) {
   p = p * x + 1.0f / 6;
   p = p * x + 0.5f;
   const float near = p * x * x + x, far = tc_exp_f(x) - 1.0f;
-  return x < 0.4f && x > -0.4f ? near : far;
+  return tc_pick(fabsf(x) < 0.4f, near, far);
 }
 TC float tc_tanh_f(float x) {
   const float a = 2.0f * fabsf(x);
@@ -101,7 +106,7 @@ TC float tc_erf_f(float x) {
   g = g * y - 1.12589365f;
   g = g * y - 0.000765897778f;
   const float far = copysignf(1.0f - tc_exp_f(g), x);
-  return a < 1.0f ? x * p : far;
+  return tc_pick(a < 1.0f, x * p, far);
 }
 TC double tc_exp_d(double x) { return exp(x); }
 TC double tc_expm1_d(double x) { return expm1(x); }
