@@ -29,8 +29,8 @@ using LoopFunction = void (*)(char*, long, long);
 
 constexpr std::size_t kHugePage = std::size_t{1} << 21;
 
-// How a child ends: with what it could not do.
-enum ExitCode { kDone, kNotLoaded, kNotPinned, kNoMemory };
+// How a child ends: with what it could not do. No number that a sanitizer or libc ends with.
+enum ExitCode { kDone = 0, kNotLoaded = 50, kNotPinned, kNoMemory };
 
 std::int64_t now_ns() {
   timespec t{};
@@ -53,8 +53,8 @@ struct Board {
       round.store(mine + 1);
       return;
     }
-    constexpr int kSpins = 4096;
-    for (int i = 0; round.load(std::memory_order_acquire) == mine; ++i) {
+    constexpr unsigned kSpins = 4096;
+    for (unsigned i = 0; round.load(std::memory_order_acquire) == mine; ++i) {
       if (i % kSpins == kSpins - 1) ::sched_yield();
     }
   }

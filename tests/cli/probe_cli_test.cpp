@@ -1,0 +1,42 @@
+// Drives `tilecast hw probe` on this machine; the numbers themselves are not looked at.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command_test.h"
+
+namespace tilecast::sim {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ProbeCommand : public CommandTest {};
+
+TEST_F(ProbeCommand, WritesADeviceThatOtherVerbsTake) {
+  const Answer probed = run("hw probe --seconds 0.1 -o mine.yaml --format json");
+  ASSERT_EQ(probed.exit_code, 0) << probed.err;
+  const auto json = nlohmann::json::parse(probed.out);
+  EXPECT_EQ(json.at("schema"), "tilecast.hw.probe/1");
+  EXPECT_FALSE(json.at("rows").empty());
+  EXPECT_THAT(read("mine.yaml"), HasSubstr("name: \"mine\""));
+  const Answer checked = run("hw check mine.yaml");
+  EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
+  const Answer simulated =
+      run("simulate --device ./mine.yaml " TILECAST_SOURCE_DIR "/configs/programs/mlp_train.hlo");
+  EXPECT_EQ(simulated.exit_code, 0) << simulated.err;
+}
+
+TEST_F(ProbeCommand, NamesTheDeviceAsAsked) {
+  const Answer probed = run("hw probe --seconds 0.1 --name 'it: \"here\"' --format yaml");
+  ASSERT_EQ(probed.exit_code, 0) << probed.err;
+  EXPECT_THAT(probed.out, HasSubstr(R"(name: "it: \"here\"")"));
+}
+
+TEST_F(ProbeCommand, RefusesATimeThatIsNone) {
+  const Answer answer = run("hw probe --seconds 0");
+  EXPECT_EQ(answer.exit_code, 2);
+  EXPECT_THAT(answer.err, HasSubstr("--seconds"));
+}
+
+}  // namespace
+}  // namespace tilecast::sim
