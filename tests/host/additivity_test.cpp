@@ -18,7 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using analytical::TileConfig;
-using ::testing::HasSubstr;
 
 constexpr double kMicrosecond = 1e-6;
 
@@ -39,7 +38,10 @@ ENTRY e {
   return {name, std::move(module), 3};
 }
 
-// Kernels take as long as `alone` says for their opcode; the program takes `whole`, then less.
+constexpr double kColdFactor = 3;
+
+// Kernels take as long as `alone_us` says for their opcode, cold kColdFactor as long; the program
+// takes `whole_us`, every other time half as much more.
 struct FakeMachine {
   std::map<std::string, double> alone_us{{"negate", 10}, {"exponential", 5}};
   double whole_us = 20;
@@ -85,7 +87,8 @@ struct FakeMachine {
       const double drifted = runs_of_whole++ % 2 == 0 ? 1.5 : 1;
       outcome.timing.minimum = Seconds{whole_us * drifted * kMicrosecond};
     } else {
-      outcome.timing.minimum = Seconds{alone_us.at(known->second) * kMicrosecond};
+      const double factor = states.back() == CacheState::kCold ? kColdFactor : 1;
+      outcome.timing.minimum = Seconds{factor * alone_us.at(known->second) * kMicrosecond};
       if (known->second == crashes) outcome = {RunStatus::kCrashed, {}, "killed by SIGSEGV"};
     }
     return outcome;
@@ -95,10 +98,9 @@ struct FakeMachine {
 };
 
 std::vector<ProgramTimes> measured(FakeMachine& machine,
-                                   const std::vector<ProgramVariant>& programs,
-                                   const AdditivityOptions& options = {}) {
+                                   const std::vector<ProgramVariant>& programs) {
   std::vector<ProgramTimes> rows;
-  measure_additivity(programs, cpu(), machine.bench(), options, [&](const ProgramTimes& row) {
+  measure_additivity(programs, cpu(), machine.bench(), {}, [&](const ProgramTimes& row) {
     rows.push_back(row);
     return true;
   });
@@ -119,19 +121,27 @@ class Additivity : public testing::Test {
 
 TEST_F(Additivity, TheSumCountsEqualKernelsAsOftenAsTheyRun) {
   const std::vector<ProgramTimes> rows = measured(machine_, {three_kernels("p")});
-  ASSERT_EQ(rows.size(), 2U);
-  EXPECT_EQ(rows[0].state, CacheState::kCold);
-  EXPECT_EQ(rows[1].state, CacheState::kWarm);
   EXPECT_EQ(machine_.states, (std::vector<CacheState>{CacheState::kCold, CacheState::kWarm}));
-  for (const ProgramTimes& row : rows) {
-    EXPECT_EQ(row.skipped, "");
-    EXPECT_EQ(row.kernels, 3U);
-    EXPECT_EQ(row.distinct, 2U);
-    EXPECT_DOUBLE_EQ(row.sum.value, (2 * 10 + 5) * kMicrosecond);
-    // Timed before and after the kernels: the faster one counts.
-    EXPECT_DOUBLE_EQ(row.whole.minimum.value, 20 * kMicrosecond);
-    EXPECT_DOUBLE_EQ(row.error(), 25.0 / 20 - 1);
-  }
+  ASSERT_EQ(rows.size(), 1U);
+  const ProgramTimes& row = rows[0];
+  EXPECT_EQ(row.skipped, "");
+  EXPECT_EQ(row.kernels, 3U);
+  EXPECT_EQ(row.distinct, 2U);
+  // The program is timed before and after its kernels: the faster one counts.
+  EXPECT_DOUBLE_EQ(row.cold.whole.minimum.value, 20 * kMicrosecond);
+  EXPECT_DOUBLE_EQ(row.cold.alone.value, kColdFactor * (2 * 10 + 5) * kMicrosecond);
+  EXPECT_DOUBLE_EQ(row.warm.alone.value, (2 * 10 + 5) * kMicrosecond);
+  EXPECT_DOUBLE_EQ(error(row, CacheState::kWarm, Sum::kAlone), 25.0 / 20 - 1);
+}
+
+TEST_F(Additivity, APlacedKernelIsAsColdAsItsArraysAre) {
+  const ProgramTimes row = measured(machine_, {three_kernels("p")}).at(0);
+  // 256 bytes each: everything fits the cache. Cold, half of what `a` uses (p) and half of what `c`
+  // uses (the result) comes from main memory; `b` uses the heap alone.
+  const double more = kColdFactor - 1;
+  EXPECT_DOUBLE_EQ(row.warm.placed.value, row.warm.alone.value);
+  EXPECT_DOUBLE_EQ(row.cold.placed.value,
+                   (10 * (1 + more / 2) + 10 + 5 * (1 + more / 2)) * kMicrosecond);
 }
 
 TEST_F(Additivity, WhatCannotRunIsNamed) {
@@ -140,25 +150,24 @@ TEST_F(Additivity, WhatCannotRunIsNamed) {
             "unsupported: c: exponential is not generated");
   machine_.not_generated.clear();
   machine_.crashes = "negate";
-  EXPECT_THAT(measured(machine_, {three_kernels("p")}).at(1).skipped,
-              HasSubstr("crash: a killed by SIGSEGV"));
+  const ProgramTimes row = measured(machine_, {three_kernels("p")}).at(0);
+  EXPECT_EQ(row.skipped, "crash: a killed by SIGSEGV");
+  EXPECT_FALSE(summarise({&row, 1}, CacheState::kCold, Sum::kAlone));
 }
 
-TEST_F(Additivity, TheSummaryIsOverTimedRowsOfOneState) {
-  std::vector<ProgramTimes> rows(5);
-  const std::vector<double> ratios{0.9, 1.0, 1.2, 5, 5};  // sum / whole
+TEST_F(Additivity, TheSummaryIsOverProgramsThatHaveTimes) {
+  std::vector<ProgramTimes> rows(4);
+  const std::vector<double> ratios{0.9, 1.0, 1.2, 5};  // sum / whole
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    rows[i].whole.minimum = Seconds{1};
-    rows[i].sum = Seconds{ratios[i]};
+    rows[i].cold.whole.minimum = Seconds{1};
+    rows[i].cold.alone = Seconds{ratios[i]};
   }
-  rows[3].state = CacheState::kWarm;
-  rows[4].skipped = "crash";
-  const auto summary = summarise(rows, CacheState::kCold);
+  rows[3].skipped = "crash";
+  const auto summary = summarise(rows, CacheState::kCold, Sum::kAlone);
   ASSERT_TRUE(summary);
   EXPECT_EQ(summary->programs, 3U);
   EXPECT_NEAR(summary->median, 0.1, 1e-12);
   EXPECT_NEAR(summary->bias, std::cbrt(0.9 * 1.0 * 1.2) - 1, 1e-12);
-  EXPECT_FALSE(summarise(std::span(rows).last(1), CacheState::kCold));
 }
 
 TEST_F(Additivity, ProgramsBecomeAMeasurementSetThatReadsBackAsTheSameKernels) {
@@ -170,11 +179,9 @@ TEST_F(Additivity, ProgramsBecomeAMeasurementSetThatReadsBackAsTheSameKernels) {
   std::vector<ProgramTimes> rows;
   for (const ProgramVariant& variant : programs) {
     ProgramTimes row{.program = variant.name, .kernels = variant.kernels};
-    row.whole.minimum = Seconds{1e-3};
-    row.whole.calls = 5;
-    row.sum = Seconds{1.1e-3};
-    rows.push_back(row);
-    row.state = CacheState::kWarm;
+    row.cold.whole.minimum = row.warm.whole.minimum = Seconds{1e-3};
+    row.cold.whole.calls = 5;
+    row.cold.alone = Seconds{1.1e-3};
     rows.push_back(row);
   }
   learned::Manifest manifest;
@@ -182,7 +189,7 @@ TEST_F(Additivity, ProgramsBecomeAMeasurementSetThatReadsBackAsTheSameKernels) {
   manifest.device = "cpu_generic";
   manifest.source = "a test";
   manifest.licence = "none";
-  write_program_set(folder_.string(), {manifest, "", programs, rows, CacheState::kCold});
+  write_program_set(folder_.string(), {manifest, "", programs, rows});
 
   const learned::MeasurementSet set = learned::read_measurement_set(folder_.string());
   EXPECT_TRUE(set.faults.empty());
@@ -198,8 +205,7 @@ TEST_F(Additivity, ProgramsBecomeAMeasurementSetThatReadsBackAsTheSameKernels) {
   const learned::CsvTable all =
       learned::read_csv(diag::SourceText::read_file((folder_ / "additivity.csv").string()));
   EXPECT_EQ(all.rows.size(), rows.size());
-  EXPECT_EQ(all.cell(all.rows[1], "cache"), "warm");
-  EXPECT_EQ(all.cell(all.rows[1], "error"), "0.1000");
+  EXPECT_EQ(all.cell(all.rows[1], "cold_sum_error"), "0.1000");
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // Whole programs in C: do they compute what the program says, and is their memory reused safely?
-#include "validation/host/c_program.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,6 +14,7 @@
 #include "tests/host/array_bytes.h"
 #include "tests/host/random_kernels.h"
 #include "tests/host/rounding_bounds.h"
+#include "validation/host/c_program_reuse.h"
 #include "validation/host/compiled_library.h"
 #include "validation/host/workloads.h"
 
@@ -171,6 +170,31 @@ TEST(CProgramHeap, ArraysInUseTogetherLieApart) {
   }
 }
 
+TEST(CProgramReuse, ACacheHoldsWhatFitsSinceItsLastUse) {
+  // Ten arrays of 4 pages in a chain: a call reads what the one before it wrote.
+  std::string text = chain(10);
+  for (std::size_t at = 0; (at = text.find("[64]", at)) != std::string::npos;) {
+    text.replace(at, 4, "[4096]");
+  }
+  const auto made = make_c_program(parsed(text), cpu());
+  ASSERT_TRUE(std::holds_alternative<CProgram>(made));
+  const auto& program = std::get<CProgram>(made);
+  constexpr double kArray = 4096 * 4;
+  const auto shares = [&](double arrays, CacheState state) {
+    return missing_shares(program, Bytes{arrays * kArray}, state);
+  };
+  std::vector<double> expected(10, 0);
+  EXPECT_EQ(shares(100, CacheState::kWarm), expected);
+  // The input of the first call and the result of the last are others every time.
+  expected.front() = expected.back() = 0.5;
+  EXPECT_EQ(shares(100, CacheState::kCold), expected);
+  // What is read was written within the last 3 pages' worth of uses; what is overwritten was read
+  // 4 or more before.
+  expected.assign(10, 0.5);
+  expected.front() = 1;
+  EXPECT_EQ(shares(3.5 / 4, CacheState::kCold), expected);
+}
+
 // A random kernel's fused computation as a program of its own: one launch per op before fusion.
 ir::Module as_program(const RandomKernel& made) {
   ir::Module module = parsed(made.text);
@@ -268,7 +292,7 @@ TEST(CProgram, ComputesWhatItsOpsComputeInOneKernel) {
   std::size_t launches = 0;
   for (std::size_t i = 0; i < trials.size(); ++i) {
     ASSERT_TRUE(compiled[i].library) << compiled[i].error;
-    launches += trials[i].program.launches;
+    launches += trials[i].program.calls.size();
     expect_right(trials[i], compiled[i].library->path());
   }
   EXPECT_GE(launches, 2 * trials.size()) << "programs of one kernel show little";
@@ -280,7 +304,7 @@ TEST(CProgram, EqualKernelsShareAFunction) {
   const auto& program = std::get<CProgram>(made);
   ASSERT_EQ(program.parts.size(), 1U);
   EXPECT_EQ(program.parts[0].launches, 5U);
-  EXPECT_EQ(program.launches, 5U);
+  EXPECT_EQ(program.calls.size(), 5U);
 }
 
 }  // namespace
