@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <map>
-#include <set>
 
 #include "analytical/roofline.h"
 #include "diag/error.h"
@@ -82,40 +81,44 @@ std::vector<host::ProgramVariant> variants_of(const ProgramArguments& arguments,
   return variants;
 }
 
+void add_rows(const std::string& program, const std::vector<host::ProgramTimes>& rows,
+              learned::CsvTable& table) {
+  for (const host::CacheState state : {host::CacheState::kCold, host::CacheState::kWarm}) {
+    for (const host::Sum sum : {host::Sum::kAlone, host::Sum::kPlaced}) {
+      const auto found = host::summarise(rows, state, sum);
+      if (!found) continue;
+      table.rows.push_back(
+          {0,
+           {program, std::string(host::name(state)), sum == host::Sum::kAlone ? "alone" : "placed",
+            fmt::format("{}", found->programs), fmt::format("{:.1f}", 100 * found->median),
+            fmt::format("{:.1f}", 100 * found->p90), fmt::format("{:.1f}", 100 * found->bias)}});
+    }
+  }
+}
+
 learned::CsvTable summary_table(const std::string& out,
                                 const std::vector<host::ProgramTimes>& rows) {
   learned::CsvTable table{out,
-                          {"program", "cache", "configurations", "median_error_percent",
+                          {"program", "cache", "sum", "configurations", "median_error_percent",
                            "p90_error_percent", "bias_percent"},
                           {}};
   std::map<std::string, std::vector<host::ProgramTimes>> families;
   for (const host::ProgramTimes& row : rows) {
     families[host::family_of(row.program)].push_back(row);
   }
-  const auto add = [&](const std::string& program, const std::vector<host::ProgramTimes>& of) {
-    for (const host::CacheState state : {host::CacheState::kCold, host::CacheState::kWarm}) {
-      const auto found = host::summarise(of, state);
-      if (!found) continue;
-      table.rows.push_back(
-          {0,
-           {program, std::string(host::name(state)), fmt::format("{}", found->programs),
-            fmt::format("{:.1f}", 100 * found->median), fmt::format("{:.1f}", 100 * found->p90),
-            fmt::format("{:.1f}", 100 * found->bias)}});
-    }
-  };
-  for (const auto& [family, of] : families) add(family, of);
-  add("all", rows);
+  for (const auto& [family, of] : families) add_rows(family, of, table);
+  add_rows("all", rows, table);
   return table;
 }
 
 void say_what_was_skipped(const std::vector<host::ProgramTimes>& rows, std::size_t left) {
-  std::map<std::string, std::set<std::string>> programs;  // reason -> programs
+  std::map<std::string, std::vector<std::string>> programs;  // by reason
   for (const host::ProgramTimes& row : rows) {
-    if (!row.skipped.empty()) programs[row.skipped].insert(row.program);
+    if (!row.skipped.empty()) programs[row.skipped].push_back(row.program);
   }
   for (const auto& [reason, names] : programs) {
-    fmt::print(stderr, "note: {} of the programs ({} ...) not timed: {}\n", names.size(),
-               *names.begin(), reason);
+    fmt::print(stderr, "note: {} programs ({} ...) not timed: {}\n", names.size(), names.front(),
+               reason);
   }
   if (left > 0) fmt::print(stderr, "out of time: {} programs left\n", left);
 }
@@ -132,12 +135,11 @@ void run_programs(const ProgramArguments& arguments) {
   const Seconds end = bench.now() + parse_budget(arguments.budget);
   const hwdesc::Device device = hwdesc::load_device(arguments.device);
   const std::vector<host::ProgramVariant> variants = variants_of(arguments, device);
-  const host::AdditivityOptions options{.timing = {.core = arguments.core, .timeout = kTimeout}};
+  const host::TimingOptions timing{.core = arguments.core, .timeout = kTimeout};
   std::vector<host::ProgramTimes> rows;
-  const std::size_t expected = variants.size() * options.states.size();
   {
-    Progress progress("measure", expected);
-    host::measure_additivity(variants, device, bench, options, [&](const host::ProgramTimes& row) {
+    Progress progress("measure", variants.size());
+    host::measure_additivity(variants, device, bench, timing, [&](const host::ProgramTimes& row) {
       rows.push_back(row);
       progress.step();
       return bench.now() < end;
@@ -151,11 +153,11 @@ void run_programs(const ProgramArguments& arguments) {
       .source = fmt::format("measured by `tilecast measure` on {}, {}; {}", bench.machine, today(),
                             bench.compiler),
       .licence = "of whoever measured; say it here before passing it on",
-      .how_timed = host::how_timed(options.timing)};
+      .how_timed = host::how_timed(timing)};
   host::write_program_set(
-      arguments.out, {manifest, is_file ? hwdesc::print_device(device) : std::string(), variants,
-                      rows, host::CacheState::kCold});
-  say_what_was_skipped(rows, (expected - rows.size() + 1) / options.states.size());
+      arguments.out,
+      {manifest, is_file ? hwdesc::print_device(device) : std::string(), variants, rows});
+  say_what_was_skipped(rows, variants.size() - rows.size());
   write_rows({.format = arguments.format, .file = {}}, summary_table(arguments.out, rows),
              "tilecast.measure.programs/1");
 }
@@ -192,10 +194,13 @@ void add_measure_programs(CLI::App& measure) {
       ->check(CLI::IsMember({"table", "json", "csv"}))
       ->capture_default_str();
   verb.footer(
-      "error: sum of the kernels, each timed alone, / whole program - 1. cold: arrays of every\n"
-      "timed call come from main memory, though inside a program kernels find what the one\n"
-      "before left in the caches; warm: they are where the last call left them.\n"
-      "FOLDER/measurements.csv has the cold programs, FOLDER/additivity.csv everything.\n"
+      "error: sum of the kernels / whole program - 1. cold: a call's inputs come from main "
+      "memory;\n"
+      "warm: they are where the last call left them. sum alone: of kernels timed alone in that\n"
+      "state; placed: each between its warm and its cold time, by what the last cache holds of "
+      "its\n"
+      "arrays when the program gets there.\n"
+      "FOLDER/measurements.csv has the programs, cold; FOLDER/additivity.csv everything.\n"
       "Example:\n"
       "  tilecast hw probe --output host.yaml\n"
       "  tilecast measure programs --device host.yaml --out my_programs");

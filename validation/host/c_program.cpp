@@ -13,6 +13,8 @@
 namespace tilecast::host {
 namespace {
 
+using ir::Shape;
+
 constexpr std::int64_t kAlignment = 64;  // of the heap behind the kernels' scratch, bytes
 constexpr std::string_view kFunction = "tilecast_program";
 // What a function is called while it is compared with those that are there.
@@ -27,19 +29,32 @@ constexpr std::string_view kPartAttribute = R"(
 #endif
 )";
 
+// Where an array behind `end` begins; moves `end` behind it.
+std::int64_t next(std::int64_t& end, const Shape& shape) {
+  constexpr std::int64_t kPage = ArrayUse::kAlignment;
+  const std::int64_t begin = end;
+  end += (host_bytes(shape) + kPage - 1) / kPage * kPage;
+  return begin;
+}
+
 class ProgramWriter {
  public:
   ProgramWriter(WiredProgram wired, const hwdesc::Device& device, const Generate& generate)
-      : wired_(std::move(wired)), device_(device), generate_(generate) {}
+      : wired_(std::move(wired)), device_(device), generate_(generate) {
+    std::int64_t end = 0;
+    for (const ProgramInput& input : wired_.inputs)
+      input_offsets_.push_back(next(end, input.shape));
+    end = 0;
+    for (const Shape& result : wired_.results) output_offsets_.push_back(next(end, result));
+  }
 
   std::variant<CProgram, Unsupported> write() {
-    std::vector<std::size_t> part_of;
+    const HeapPlan heap = plan_heap(wired_);
     for (const Launch& launch : wired_.launches) {
       const auto part = this->part(launch.kernel);
       if (const auto* problem = std::get_if<Unsupported>(&part)) return *problem;
-      part_of.push_back(std::get<std::size_t>(part));
+      program_.calls.push_back({std::get<std::size_t>(part), uses(launch, heap)});
     }
-    const HeapPlan heap = plan_heap(wired_);
     std::int64_t scratch = 0;
     for (const PartKernel& part : program_.parts) {
       scratch = std::max(scratch, part.code.scratch_bytes);
@@ -48,8 +63,7 @@ class ProgramWriter {
     program_.function = kFunction;
     program_.heap_bytes = heap.bytes;
     program_.scratch_bytes = scratch + heap.bytes;
-    program_.launches = wired_.launches.size();
-    program_.source = source(part_of, heap, scratch);
+    program_.source = source(heap, scratch);
     program_.inputs = std::move(wired_.inputs);
     program_.outputs = std::move(wired_.results);
     return std::move(program_);
@@ -88,8 +102,7 @@ class ProgramWriter {
     return known->second;
   }
 
-  std::string source(const std::vector<std::size_t>& part_of, const HeapPlan& heap,
-                     std::int64_t scratch) const {
+  std::string source(const HeapPlan& heap, std::int64_t scratch) const {
     std::string text(c_prelude());
     text += kPartAttribute;
     for (const PartKernel& part : program_.parts) {
@@ -102,8 +115,8 @@ class ProgramWriter {
         "\nvoid {}(const void* const* in, void* const* out, void* scratch) {{\n"
         "  char* const heap = (char*)scratch + {};\n  (void)in;\n  (void)out;\n  (void)heap;\n",
         kFunction, scratch);
-    for (std::size_t i = 0; i < part_of.size(); ++i) {
-      text += call(wired_.launches[i], program_.parts[part_of[i]], heap);
+    for (std::size_t i = 0; i < program_.calls.size(); ++i) {
+      text += call(wired_.launches[i], program_.parts[program_.calls[i].part], heap);
     }
     for (const auto& [from, result] : wired_.copies) {
       text += fmt::format("  __builtin_memcpy(out[{}], {}, {});\n", result, place(from, heap),
@@ -134,7 +147,27 @@ class ProgramWriter {
     return fmt::format("heap + {}", heap.offsets[ref.index]);
   }
 
+  [[nodiscard]] std::vector<ArrayUse> uses(const Launch& launch, const HeapPlan& heap) const {
+    std::vector<ArrayUse> all;
+    for (const ArrayRef& read : launch.reads) all.push_back(use(read, heap));
+    for (const std::size_t array : launch.writes) {
+      all.push_back(use({ArrayRef::Kind::kArray, array}, heap));
+    }
+    return all;
+  }
+
+  [[nodiscard]] ArrayUse use(const ArrayRef& ref, const HeapPlan& heap) const {
+    if (ref.kind == ArrayRef::Kind::kInput) {
+      const Shape& shape = wired_.inputs[ref.index].shape;
+      return {ArrayUse::Memory::kInput, input_offsets_[ref.index], host_bytes(shape)};
+    }
+    const ProgramArray& array = wired_.arrays[ref.index];
+    if (!array.result) return {ArrayUse::Memory::kHeap, heap.offsets[ref.index], array.bytes};
+    return {ArrayUse::Memory::kOutput, output_offsets_[*array.result], array.bytes};
+  }
+
   WiredProgram wired_;
+  std::vector<std::int64_t> input_offsets_, output_offsets_;
   const hwdesc::Device& device_;
   const Generate& generate_;
   CProgram program_;

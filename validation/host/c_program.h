@@ -35,6 +35,20 @@ struct PartKernel {
   std::size_t launches = 1;
 };
 
+// Memory that a call reads or writes. Inputs lie one after the other, so do results; each begins a
+// page (ArrayUse::kAlignment).
+struct ArrayUse {
+  enum class Memory : std::uint8_t { kInput, kOutput, kHeap };
+  static constexpr std::int64_t kAlignment = 4096;
+  Memory memory = Memory::kHeap;
+  std::int64_t offset = 0, bytes = 0;
+};
+
+struct PartCall {
+  std::size_t part = 0;
+  std::vector<ArrayUse> uses;  // what it reads, then what it writes
+};
+
 struct CProgram {
   std::string source;    // prelude included
   std::string function;  // void f(const void* const* in, void* const* out, void* scratch)
@@ -43,7 +57,7 @@ struct CProgram {
   std::int64_t scratch_bytes = 0;  // of the kernels, and the heap behind it
   std::int64_t heap_bytes = 0;
   std::vector<PartKernel> parts;
-  std::size_t launches = 0;
+  std::vector<PartCall> calls;  // in the order they run
 };
 
 using Generate = std::function<std::variant<CKernel, Unsupported>(
