@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "diag/error.h"
+#include "validation/host/c_kernel.h"
 #include "validation/host/child_process.h"
 #include "validation/host/run_kernels.h"
 #include "validation/host/timing_arrays.h"
@@ -115,12 +117,12 @@ std::vector<std::vector<std::byte>> run_once(const std::string& library, const R
   std::vector<void*> out;
   const std::vector<GuardedArray> given = copies_of(inputs);
   for (std::size_t i = 0; i < given.size(); ++i) {
-    TC_CHECK(inputs[i].size() == dense_bytes(job.inputs[i]), "an input has its shape's bytes");
+    TC_CHECK(std::ssize(inputs[i]) == host_bytes(job.inputs[i]), "an input has its shape's bytes");
     in.push_back(given[i].data());
   }
   std::vector<GuardedArray> made;
   for (const ir::Shape& shape : job.outputs) {
-    out.push_back(made.emplace_back(dense_bytes(shape)).data());
+    out.push_back(made.emplace_back(static_cast<std::size_t>(host_bytes(shape))).data());
   }
   const GuardedArray scratch(
       static_cast<std::size_t>(std::max<std::int64_t>(0, job.scratch_bytes)));

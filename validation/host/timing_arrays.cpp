@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "diag/error.h"
+#include "validation/host/c_kernel.h"
 
 namespace tilecast::host {
 namespace {
@@ -90,8 +91,9 @@ std::size_t round_up(std::size_t bytes, std::size_t to) {
 }
 
 // From one copy to the next: an odd number of lines, one at least.
-std::size_t stride_of(std::size_t bytes) {
-  const std::size_t lines = std::max<std::size_t>(1, round_up(bytes, kLine) / kLine);
+std::size_t stride_of(std::int64_t bytes) {
+  const std::size_t lines =
+      std::max<std::size_t>(1, round_up(static_cast<std::size_t>(bytes), kLine) / kLine);
   return (lines | 1) * kLine;
 }
 
@@ -169,8 +171,8 @@ struct ArrayPools::Plan {
 
 ArrayPools::Plan ArrayPools::plan(const RunJob& job) const {
   Plan made;
-  for (const ir::Shape& shape : job.inputs) made.inputs.push_back(stride_of(dense_bytes(shape)));
-  for (const ir::Shape& shape : job.outputs) made.outputs.push_back(stride_of(dense_bytes(shape)));
+  for (const ir::Shape& shape : job.inputs) made.inputs.push_back(stride_of(host_bytes(shape)));
+  for (const ir::Shape& shape : job.outputs) made.outputs.push_back(stride_of(host_bytes(shape)));
   const std::size_t set = std::accumulate(made.inputs.begin(), made.inputs.end(), std::size_t{0}) +
                           std::accumulate(made.outputs.begin(), made.outputs.end(), std::size_t{0});
   if (state_ == CacheState::kCold && set > 0) made.copies = (cold_ + set - 1) / set;
@@ -272,10 +274,6 @@ std::size_t cold_bytes(int core) {
   // There is a pool per element type: each may take a sixteenth of the memory.
   const std::size_t most = std::clamp(physical_bytes() / 16, kMinCold, kMaxCold);
   return std::clamp(kColdCaches * largest, kMinCold, most);
-}
-
-std::size_t dense_bytes(const ir::Shape& shape) {
-  return static_cast<std::size_t>(ir::element_count(shape) * ir::storage_bytes(shape.dtype));
 }
 
 std::vector<std::byte> valid_elements(ir::DType dtype, std::size_t count, std::uint64_t seed) {

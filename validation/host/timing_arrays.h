@@ -98,9 +98,6 @@ class ArrayPools {
 // keeps a good part of them.
 [[nodiscard]] std::size_t cold_bytes(int core);
 
-// Bytes of an array as a function sees it: dense, sub-byte types one byte an element.
-[[nodiscard]] std::size_t dense_bytes(const ir::Shape& shape);
-
 // `count` valid elements, as above, from `seed`.
 [[nodiscard]] std::vector<std::byte> valid_elements(ir::DType dtype, std::size_t count,
                                                     std::uint64_t seed);
