@@ -258,7 +258,7 @@ std::size_t convolution_stage(Pass& pass, OpId id, const Box& box) {
   const std::int64_t lanes = conv.thin || conv.groups > 1 ? 1 : padded_lanes(stage.type);
   const PackSpec x_spec = input_spec(pass, box, conv, stage.type);
   const PackSpec w_spec = weight_spec(pass, conv, stage.type, lanes);
-  if (!conv.split.empty()) pass.enter_split();
+  pass.enter_split(conv.split);
   const Packed x = pass.pack(x_spec), w = pass.pack(w_spec);
   const std::string suffix = stage.type == "float"     ? "f"
                              : stage.type == "double"  ? "d"
@@ -269,14 +269,14 @@ std::size_t convolution_stage(Pass& pass, OpId id, const Box& box) {
                   .b = pass.read(w.stage).buffer,
                   .c = stage.buffer,
                   .lanes = lanes};
-  if (!conv.split.empty()) pass.leave_split();
+  pass.leave_split();
   lay_out(box, *conv.attrs, lanes, stage);
   for (const BoxDim& dim : box) {
     stage.starts.push_back(dim.start);
     stage.loops |= pass.symbols().loops(dim.start) | pass.symbols().loops(dim.size);
   }
-  for (const PassLoop* loop : conv.split) stage.loops |= 1U << loop->loop;
-  stage.split = !conv.split.empty();
+  for (const PassLoop* loop : conv.split) stage.split |= 1U << loop->loop;
+  stage.loops |= stage.split;
   Writer out;
   const std::string first = pass.first_piece(conv.split);
   out.line(fmt::format("{}memset({}, 0, {});", first.empty() ? "" : "if (" + first + ") ",

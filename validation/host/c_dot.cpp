@@ -164,10 +164,10 @@ std::size_t dot_stage(Pass& pass, OpId id, const Box& box) {
   const PackSpec b_spec =
       thin ? pack_spec(columns, type, {&columns.batch, &columns.free, &columns.contracted}, 1)
            : pack_spec(columns, type, {&columns.batch, &columns.contracted, &columns.free}, lanes);
-  if (!split.empty()) pass.enter_split();
+  pass.enter_split(split);
   const Packed a = pass.pack(a_spec), b = pass.pack(b_spec);
   const std::string a_name = pass.read(a.stage).buffer, b_name = pass.read(b.stage).buffer;
-  if (!split.empty()) pass.leave_split();
+  pass.leave_split();
   const Dims a_strides = strides_of(a_spec, a, rows.box.size());
   const Dims b_strides = strides_of(b_spec, b, columns.box.size());
 
@@ -186,8 +186,8 @@ std::size_t dot_stage(Pass& pass, OpId id, const Box& box) {
     stage.starts.push_back(dim.start);
     stage.loops |= pass.symbols().loops(dim.start) | pass.symbols().loops(dim.size);
   }
-  for (const PassLoop* loop : split) stage.loops |= 1U << loop->loop;
-  stage.split = !split.empty();
+  for (const PassLoop* loop : split) stage.split |= 1U << loop->loop;
+  stage.loops |= stage.split;
 
   Product product{.function = fmt::format("tc_mm{}_{}", thin ? "t" : "",
                                           type == "float"     ? "f"

@@ -35,8 +35,8 @@ bool has_own_rule(Opcode opcode) {
 }
 
 bool changes_index(const Op& op) {
-  return op.opcode == Opcode::kGather || (ir::op_class(op.opcode) == ir::OpClass::kDataMovement &&
-                                          op.opcode != Opcode::kCopy);
+  return op.opcode == Opcode::kGather ||
+         (ir::op_class(op.opcode) == ir::OpClass::kDataMovement && op.opcode != Opcode::kCopy);
 }
 
 bool only_moves(Opcode opcode) {
@@ -78,7 +78,8 @@ Pass::Pass(Function& function, const Labels& labels, const analytical::Iteration
   for (PassLoop& loop : loops_) {
     loop.symbol = symbols().tile(loop.loop, loop.tile);
     loop.start = Affine::of(loop.symbol) * loop.tile.step;
-    loop.size = loop.tile.ragged() ? Affine::of(symbols().piece(loop.loop)) : Affine(loop.tile.step);
+    loop.size =
+        loop.tile.ragged() ? Affine::of(symbols().piece(loop.loop)) : Affine(loop.tile.step);
     many_tiles_ = many_tiles_ || loop.tile.trips() > 1;
   }
   has_buffer_.assign(function.kernel().ops().size(), -1);
@@ -146,9 +147,9 @@ bool Pass::has_buffer(OpId id) {
 }
 
 PassLoop* Pass::split_loop(int loop) {
-  if (inside_split() || loop < 0) return nullptr;
-  for (PassLoop& own : loops_) {
-    if (own.loop == loop && !own.cuts_output) return &own;
+  for (std::size_t i = 0; i < loops_.size(); ++i) {
+    const bool further_in = static_cast<int>(i) > split_levels_.back();
+    if (loops_[i].loop == loop && !loops_[i].cuts_output && further_in) return &loops_[i];
   }
   return nullptr;
 }
@@ -174,10 +175,10 @@ Affine Pass::definition(Range range, const std::string& text, std::uint32_t loop
 Affine Pass::divided(const Affine& value, std::int64_t divisor) {
   if (value.divisible_by(divisor)) return value.divided_by(divisor);
   const Range range = symbols().range(value);
-  TC_CHECK(range.low >= 0, "a position that is not negative");
+  // C rounds towards zero, positions towards minus infinity.
+  if (range.low < 0) throw Refused{"a reshape of elements that padding may put before the first"};
   return definition({range.low / divisor, range.high / divisor},
-                    fmt::format("({})/{}", symbols().text(value), divisor),
-                    symbols().loops(value));
+                    fmt::format("({})/{}", symbols().text(value), divisor), symbols().loops(value));
 }
 
 std::string Pass::begin() {
@@ -202,12 +203,8 @@ std::size_t Pass::finish(Stage stage, Writer& code) {
 const Stage& Pass::read(std::size_t index) {
   const Stage& stage = stages_[index];
   Frame& frame = frames_.back();
-  frame.late = frame.late || stage.late || stage.split;
-  std::uint32_t reductions = 0;
-  for (const PassLoop& loop : loops_) {
-    if (!loop.cuts_output) reductions |= 1U << loop.loop;
-  }
-  frame.loops |= stage.split ? stage.loops & ~reductions : stage.loops;
+  frame.late |= stage.late | stage.split;
+  frame.loops |= stage.loops & ~(stage.late | stage.split);
   return stage;
 }
 
@@ -219,12 +216,24 @@ std::string Pass::key(const Box& box) const {
   return text;
 }
 
-bool Pass::find(const std::string& key, std::size_t& stage) {
-  for (const char* where : {"", "/inside"}) {
-    const auto found = boxes_.find(key + where);
-    if (found == boxes_.end()) continue;
+void Pass::enter_split(const std::vector<const PassLoop*>& loops) {
+  int level = split_levels_.back();
+  for (const PassLoop* loop : loops) {
+    level = std::max(level, static_cast<int>(loop - loops_.data()));
+  }
+  split_levels_.push_back(level);
+}
+
+// A stage of this box that is complete here: what it sums over lies further in.
+bool Pass::find(const std::string& key, std::size_t& stage) const {
+  std::uint32_t outside = 0;
+  for (int i = 0; i <= split_levels_.back(); ++i) {
+    outside |= 1U << loops_[static_cast<std::size_t>(i)].loop;
+  }
+  const auto [first, last] = boxes_.equal_range(key);
+  for (auto found = first; found != last; ++found) {
     stage = found->second;
-    if (!inside_split() || (!stages_[stage].late && !stages_[stage].split)) return true;
+    if (((stages_[stage].late | stages_[stage].split) & outside) == 0) return true;
   }
   return false;
 }
@@ -234,9 +243,10 @@ std::size_t Pass::box(OpId id, const Box& box, BoxOrder order) {
   std::size_t stage = 0;
   if (find(name, stage)) return stage;
   constexpr std::size_t kMaxStages = 400;
-  if (stages_.size() > kMaxStages) throw Refused{"too many different parts of its values are needed"};
+  if (stages_.size() > kMaxStages)
+    throw Refused{"too many different parts of its values are needed"};
   stage = make_box(id, box, order);
-  boxes_.emplace(name + (inside_split() ? "/inside" : ""), stage);
+  boxes_.emplace(name, stage);
   return stage;
 }
 
@@ -267,7 +277,8 @@ std::size_t Pass::make_box(OpId id, const Box& box, BoxOrder box_order) {
   } else {
     Piece piece{.op = id, .dims = {}, .base = ir::Dims(box.size(), 0)};
     for (const std::int64_t d : order) {
-      piece.dims.push_back({.box = box[static_cast<std::size_t>(d)], .op_dim = static_cast<int>(d)});
+      piece.dims.push_back(
+          {.box = box[static_cast<std::size_t>(d)], .op_dim = static_cast<int>(d)});
     }
     spec.pieces.push_back(std::move(piece));
   }

@@ -5,6 +5,7 @@
 // only where a tile loop has advanced that its box follows. Loads (boxes of parameters, through
 // nothing but moves and conversions) run one tile ahead, in two buffers. A reduction whose loop is
 // cut keeps its accumulator over the pieces; what follows from it runs after the last ("late").
+// Reductions nest: a product summed over pieces can itself be a piece of a sum.
 #pragma once
 
 #include <map>
@@ -31,8 +32,9 @@ struct Stage {
   ir::OpId op;
   std::string type;          // C type of an element in the buffer
   bool accumulates = false;  // elements are not rounded to the op's type yet
-  bool split = false;        // over the pieces of a cut reduction
-  bool is_load = false, late = false;
+  std::uint32_t split = 0;   // cut reduction loops over whose pieces it accumulates
+  std::uint32_t late = 0;    // cut reduction loops that must be at their last piece when it runs
+  bool is_load = false;
   std::string buffer;
   Index starts;          // of the box, by dimension
   ir::Dims strides;      // elements, by dimension
@@ -111,7 +113,8 @@ class Pass {
   const Stage& read(std::size_t stage);
   // Does an expression end here, because the op has a buffer of its own?
   [[nodiscard]] bool has_buffer(ir::OpId op);
-  // The cut reduction loop that this op may split on, nullptr for others.
+  // The cut reduction loop that an op may split on here, nullptr for others: inside the operands
+  // of a split reduction only loops further in can be.
   PassLoop* split_loop(int loop);
   // A number known per tile.
   Affine definition(Range range, const std::string& text, std::uint32_t loops);
@@ -121,22 +124,20 @@ class Pass {
   // Between begin() and finish() lie the requests for what the stage reads.
   [[nodiscard]] std::string begin();  // the name of its buffer
   std::size_t finish(Stage stage, Writer& code);
-  // Inside the operands of a split reduction nothing else is split.
-  [[nodiscard]] bool inside_split() const { return inside_split_ > 0; }
-  void enter_split() { ++inside_split_; }
-  void leave_split() { --inside_split_; }
+  // Around the requests for the operands of a reduction that is split over these loops.
+  void enter_split(const std::vector<const PassLoop*>& loops);
+  void leave_split() { split_levels_.pop_back(); }
   [[nodiscard]] const analytical::IterationSpace& space() const { return space_; }
   // C condition: this tile is the first of those loops.
   [[nodiscard]] std::string first_piece(const std::vector<const PassLoop*>& loops) const;
 
  private:
   struct Frame {
-    std::uint32_t loops = 0;
-    bool late = false;
+    std::uint32_t loops = 0, late = 0;
   };
   std::size_t make_box(ir::OpId op, const Box& box, BoxOrder order);
   Packed make_pack(const PackSpec& spec, ir::OpId root);
-  bool find(const std::string& key, std::size_t& stage);
+  bool find(const std::string& key, std::size_t& stage) const;
   [[nodiscard]] bool worth_a_buffer(ir::OpId op);
   [[nodiscard]] int inline_cost(ir::OpId op);
   void write_piece(const Piece& piece, const Stage& stage, const ir::Dims& strides, Writer& out);
@@ -155,11 +156,12 @@ class Pass {
   std::vector<Stage> stages_;
   std::vector<std::string> definitions_;
   std::map<std::string, Affine> defined_;
-  std::map<std::string, std::size_t> boxes_;
+  std::multimap<std::string, std::size_t> boxes_;
   std::map<std::string, Packed> packs_;
   std::vector<Frame> frames_;
   std::vector<int> has_buffer_, costs_;  // by op, -1 = not known yet
-  int inside_split_ = 0, buffers_ = 0;
+  std::vector<int> split_levels_{-1};  // positions in loops_, innermost split last
+  int buffers_ = 0;
   std::int64_t scratch_ = 0;
   bool many_tiles_ = false;
 };

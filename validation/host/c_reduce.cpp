@@ -213,8 +213,8 @@ std::size_t reduce_stage(Pass& pass, OpId id, const Box& box) {
   const Combiner combine = combiner_of(pass, op);
   Stage stage = result_stage(pass, id, box, combine.type);
   const Reduced reduced = operand_box(pass, op, box);
-  for (const PassLoop* loop : reduced.split) stage.loops |= 1U << loop->loop;
-  stage.split = !reduced.split.empty();
+  for (const PassLoop* loop : reduced.split) stage.split |= 1U << loop->loop;
+  stage.loops |= stage.split;
   const std::string first = pass.first_piece(reduced.split);
 
   const LoopOrder order = loop_order(pass.op(op.operands[0]).shape, reduced);
@@ -234,10 +234,10 @@ std::size_t reduce_stage(Pass& pass, OpId id, const Box& box) {
       address = address + Affine::of(loop, stage.strides[at(kept - reduced.kept.begin())]);
     }
   }
-  if (stage.split) pass.enter_split();
+  pass.enter_split(reduced.split);
   Expression expression(pass, nest, /*direct=*/false);
   const std::string value = expression.value(op.operands[0], index);
-  if (stage.split) pass.leave_split();
+  pass.leave_split();
   const std::string place = nest.at(address);
   Writer out;
   out.open("");

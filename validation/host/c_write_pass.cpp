@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "validation/host/c_types.h"
 
@@ -103,36 +104,48 @@ class PassWriter {
     out_.open("if (n > 0)");
     write_position('c');
     write_buffers(/*loading=*/false);
-    for (const Stage& stage : pass_.stages()) {
-      if (stage.is_load || stage.late) continue;
-      out_.open(fmt::format("if (now & {}u)", mask(stage)));
-      write_code(stage);
+    for (const std::uint32_t late : late_sets()) {
+      if (late == 0) {
+        write_stages(0, "now");
+        continue;
+      }
+      std::string last;
+      for (const PassLoop& loop : pass_.loops()) {
+        if ((late >> loop.loop & 1U) == 0) continue;
+        last += fmt::format("{}c{} == {}", last.empty() ? "" : " && ", loop.loop,
+                            loop.tile.trips() - 1);
+      }
+      out_.line(fmt::format("late{} |= now;", late));
+      out_.open(fmt::format("if ({})", last));
+      write_stages(late, fmt::format("late{}", late));
+      out_.line(fmt::format("late{} = 0;", late));
       out_.close();
     }
-    write_late();
     out_.close();
   }
 
-  void write_late() {
-    const bool any = std::any_of(pass_.stages().begin(), pass_.stages().end(),
-                                 [](const Stage& stage) { return stage.late; });
-    if (!any) return;
-    std::string last;
-    for (const PassLoop& loop : pass_.loops()) {
-      if (loop.cuts_output) continue;
-      last += fmt::format("{}c{} == {}", last.empty() ? "" : " && ", loop.loop,
-                          loop.tile.trips() - 1);
-    }
-    out_.line("late |= now;");
-    out_.open(fmt::format("if ({})", last));
+  // Which loops must be at their last piece, least demanding first.
+  [[nodiscard]] std::vector<std::uint32_t> late_sets() const {
+    std::vector<std::uint32_t> sets{0};
     for (const Stage& stage : pass_.stages()) {
-      if (!stage.late) continue;
-      out_.open(fmt::format("if (late & {}u)", mask(stage)));
+      if (std::find(sets.begin(), sets.end(), stage.late) == sets.end()) {
+        sets.push_back(stage.late);
+      }
+    }
+    std::stable_sort(sets.begin(), sets.end(), [](std::uint32_t a, std::uint32_t b) {
+      return std::popcount(a) < std::popcount(b);
+    });
+    return sets;
+  }
+
+  // Those whose loops are in `changed`, loops that advanced since they last ran.
+  void write_stages(std::uint32_t late, const std::string& changed) {
+    for (const Stage& stage : pass_.stages()) {
+      if (stage.is_load || stage.late != late) continue;
+      out_.open(fmt::format("if ({} & {}u)", changed, mask(stage)));
       write_code(stage);
       out_.close();
     }
-    out_.line("late = 0;");
-    out_.close();
   }
 
   // The next tile: the innermost loop first.
@@ -156,7 +169,10 @@ class PassWriter {
     for (std::size_t i = 0; i < pass_.stages().size(); ++i) {
       if (twice(pass_.stages()[i])) out_.line(fmt::format("int64_t r{0} = 0, w{0} = 0;", i));
     }
-    out_.line(fmt::format("uint32_t ahead = {}u, now = 0, late = 0;", 1U << kFirstTile));
+    out_.line(fmt::format("uint32_t ahead = {}u, now = 0;", 1U << kFirstTile));
+    for (const std::uint32_t late : late_sets()) {
+      if (late != 0) out_.line(fmt::format("uint32_t late{} = 0;", late));
+    }
     out_.open(fmt::format("for (int64_t n = 0; n <= {}; ++n)", tiles_));
     write_loads();
     write_compute();
