@@ -223,6 +223,7 @@ void add_host_verb(CLI::App& measure) {
 
 void add_repeat_verb(CLI::App& measure) {
   auto arguments = std::make_shared<RepeatArguments>();
+  arguments->common.tiles = 8;
   CLI::App& verb =
       *measure.add_subcommand("repeat", "kernels of a set once more: can its times be trusted?");
   verb.add_option("set", arguments->set, "folder that measure host wrote")
@@ -245,6 +246,7 @@ void add_measure(CLI::App& app) {
   measure.require_subcommand(1);
   add_host_verb(measure);
   add_repeat_verb(measure);
+  add_measure_programs(measure);
   measure.footer("tilecast measure host --help shows examples.");
 }
 

@@ -56,9 +56,12 @@ class PlanTest : public ::testing::Test {
 };
 
 TEST_F(PlanTest, SourcesTakeTurnsAndInsideOneItsFamilies) {
-  EXPECT_THAT(names({.tiles_per_kernel = 2, .shortest = Seconds{0}}),
+  EXPECT_THAT(names({.tiles_per_kernel = 2, .shortest = Seconds{0}, .costly = Seconds{1}}),
               ElementsAre("a1", "c1", "a1", "c2", "b1", "b1", "a2", "a2"));
-  EXPECT_THAT(names({.tiles_per_kernel = 5, .kernels_per_source = 2, .shortest = Seconds{0}}),
+  EXPECT_THAT(names({.tiles_per_kernel = 5,
+                     .kernels_per_source = 2,
+                     .shortest = Seconds{0},
+                     .costly = Seconds{1}}),
               ElementsAre("a1", "c1", "a1", "c2", "a1", "a1", "b1", "b1", "b1", "b1", "a1", "b1"))
       << "blocks of four tiles, then the rest";
 }
@@ -90,6 +93,18 @@ TEST_F(PlanTest, ShortKernelsComeLast) {
   const std::vector<WorkItem> items = plan_work(sources, device_, {});
   EXPECT_EQ(items.back().workload->family, "tiny");
   EXPECT_LT(items.back().predicted, PlanOptions{}.shortest);
+}
+
+TEST_F(PlanTest, CostlyKernelsComeAfterTheOthersButBeforeShortOnes) {
+  fusion_.workloads.push_back(matmul("tiny", 1, 8));
+  fusion_.workloads.push_back(matmul("huge", 1, 2048));
+  fusion_.workloads.push_back(matmul("d", 1, 64));
+  const std::vector<WorkSource> sources{fusion_};
+  const std::vector<WorkItem> items = plan_work(sources, device_, {.costly = Seconds{5e-3}});
+  ASSERT_EQ(items.size(), 5U);
+  EXPECT_EQ(items[3].workload->family, "huge");
+  EXPECT_GT(items[3].predicted, Seconds{5e-3});
+  EXPECT_EQ(items[4].workload->family, "tiny");
 }
 
 TEST_F(PlanTest, EachKernelAndTileIsPlannedOnce) {

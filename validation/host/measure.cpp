@@ -296,9 +296,10 @@ SessionReport measure(std::span<const WorkItem> plan, const hwdesc::Device& devi
 std::string how_timed(const TimingOptions& options) {
   return fmt::format(
       "generated C on one pinned core, visited {} times or more, other kernels in between, until "
-      "two visits agree within {:.3g} %; a visit: up to {} groups of calls of at least {:.3g} ms; "
-      "runtime: the fastest group of the two quietest visits; {}",
-      options.visits, options.spread * 100, options.groups, options.group.value * 1e3,
+      "two visits agree within {:.3g} % (left out beyond {:.3g} %); a visit: up to {} groups of "
+      "calls of at least {:.3g} ms; runtime: the fastest group; {}",
+      options.visits, options.agree * 100, options.spread * 100, options.groups,
+      options.group.value * 1e3,
       options.state == CacheState::kCold
           ? "caches cold: arrays in rotation over more memory than the last cache holds"
           : "caches warm: the same arrays in every call");

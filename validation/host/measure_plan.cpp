@@ -165,8 +165,10 @@ std::vector<WorkItem> plan_work(std::span<const WorkSource> sources, const hwdes
       items.push_back(std::move(queue[i]));
     }
   }
-  std::ranges::stable_partition(
-      items, [&](const WorkItem& item) { return item.predicted >= options.shortest; });
+  const auto stage = [&](const WorkItem& item) {
+    return item.predicted < options.shortest ? 2 : item.predicted > options.costly ? 1 : 0;
+  };
+  std::ranges::stable_sort(items, {}, stage);
   return items;
 }
 

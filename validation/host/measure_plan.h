@@ -40,9 +40,10 @@ struct WorkItem {
 };
 
 struct PlanOptions {
-  std::size_t tiles_per_kernel = 16;
+  std::size_t tiles_per_kernel = 48;
   std::size_t kernels_per_source = 0;  // 0: all
   Seconds shortest{1.25e-6};           // predicted shorter: last
+  Seconds costly{20e-3};               // predicted longer: after the others, before those
   Seconds longest{0.1};                // predicted longer: not sampled
   std::uint64_t seed = 1;
   int jobs = 1;
