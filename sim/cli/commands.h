@@ -19,7 +19,7 @@ void add_hw(CLI::App& app);
 void add_hw_probe(CLI::App& hw);  // a verb of hw
 void add_import(CLI::App& app);
 void add_measure(CLI::App& app);
-void add_measure_programs(CLI::App& measure);
+void add_measure_programs(CLI::App& measure);  // a verb of measure
 void add_ops(CLI::App& app);
 void add_tiles(CLI::App& app);
 void add_validate(CLI::App& app);
