@@ -247,7 +247,6 @@ void add_measure(CLI::App& app) {
   add_host_verb(measure);
   add_repeat_verb(measure);
   add_measure_programs(measure);
-  add_measure_programs(measure);
   measure.footer("tilecast measure host --help shows examples.");
 }
 
