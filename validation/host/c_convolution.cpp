@@ -29,6 +29,7 @@ struct Convolution {
   std::vector<const PassLoop*> split;
   std::vector<BoxDim> window;       // positions, by spatial dimension
   BoxDim group, depth, columns;     // depth, columns: within a group
+  BoxDim features;                  // of the result: the box's, or all of its groups'
   std::int64_t groups = 1, group_depth = 1, group_columns = 1, group_batch = 0;
   bool channelwise = false;  // one input and one output channel per group
   bool thin = false;         // vectors run along the depth
@@ -66,6 +67,7 @@ void cut_groups(Pass& pass, const Box& box, Convolution& conv) {
   const BoxDim& features = box[at(conv.attrs->dims.output_feature)];
   conv.group = whole(1);
   conv.columns = features;
+  conv.features = features;
   if (conv.groups == 1) return;
   const std::int64_t each = conv.group_columns;
   if (conv.channelwise) {
@@ -78,8 +80,16 @@ void cut_groups(Pass& pass, const Box& box, Convolution& conv) {
   } else if (each % features.largest == 0 && features.start.divisible_by(features.largest)) {
     conv.group = {pass.divided(features.start, each), Affine(1), 1};
     conv.columns.start = features.start - conv.group.start * each;
-  } else {
-    throw Refused{"the tile cuts feature groups unevenly"};
+  } else {  // whole groups, some of whose features the tile does not need
+    const std::int64_t count = std::min((features.largest + each - 2) / each + 1, conv.groups);
+    const Affine first = pass.divided(features.start, each);
+    const Affine start = pass.definition(
+        {0, conv.groups - count},
+        fmt::format("tc_smaller({}, {})", pass.symbols().text(first), conv.groups - count),
+        pass.symbols().loops(first));
+    conv.group = {start, Affine(count), count};
+    conv.columns = whole(each);
+    conv.features = {start * each, Affine(count * each), count * each};
   }
 }
 
@@ -144,7 +154,8 @@ PackSpec weight_spec(Pass& pass, const Convolution& conv, const std::string& typ
   return {.type = type, .pieces = {std::move(piece)}, .fill = {}, .minor_multiple = multiple};
 }
 
-Convolution convolution_of(Pass& pass, OpId id, const Box& box) {
+// Widens the box to whole feature groups where it must.
+Convolution convolution_of(Pass& pass, OpId id, Box& box) {
   Convolution conv;
   conv.op = &pass.op(id);
   conv.attrs = conv.op->get<ConvAttrs>();
@@ -164,6 +175,7 @@ Convolution convolution_of(Pass& pass, OpId id, const Box& box) {
                      conv.group_columns == 1;
   cut_window(pass, id, conv);
   cut_groups(pass, box, conv);
+  box[at(attrs.dims.output_feature)] = conv.features;
   const std::int64_t run = conv.window.empty() ? 1 : conv.window.back().largest;
   conv.thin = !conv.channelwise && conv.columns.largest < kThin &&
               conv.depth.largest * run >= 2 * kThin;
@@ -248,7 +260,8 @@ void write_convolution(Pass& pass, const Box& box, const Convolution& conv, cons
 
 }  // namespace
 
-std::size_t convolution_stage(Pass& pass, OpId id, const Box& box) {
+std::size_t convolution_stage(Pass& pass, OpId id, const Box& wanted) {
+  Box box = wanted;
   Stage stage;
   stage.buffer = pass.begin();
   stage.op = id;

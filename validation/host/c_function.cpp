@@ -131,6 +131,17 @@ const Source* Function::source(OpId op) {
   return found == sources_.end() ? nullptr : &found->second;
 }
 
+const Source& Function::keep(OpId op) {
+  const ir::Shape& shape = kernel_.op(op).shape;
+  const std::string name = fmt::format("w{}", op.index());
+  prologue_ += fmt::format("{0}* const {1} = ({0}*)(scratch + {2});\n", storage_type(shape.dtype),
+                           name, kept_bytes_);
+  const std::int64_t bytes = ir::element_count(shape) * bytes_of(storage_type(shape.dtype));
+  kept_bytes_ += (bytes + 63) / 64 * 64;
+  kept_ = {name, dense_strides(shape)};
+  return kept_;
+}
+
 std::string Function::table(OpId id) {
   const Op& op = kernel_.op(id);
   const DType dtype = op.shape.dtype;

@@ -44,6 +44,10 @@ class Function {
   // Element of a small integer vector, as above.
   [[nodiscard]] SymbolId clamped_element(ir::OpId op, std::int64_t element, std::int64_t highest);
 
+  // An op that a pass stores whole in the scratchpad, for later passes.
+  const Source& keep(ir::OpId op);
+  [[nodiscard]] std::int64_t kept_bytes() const { return kept_bytes_; }
+
   [[nodiscard]] const std::string& prologue() const { return prologue_; }
 
  private:
@@ -57,6 +61,8 @@ class Function {
   std::map<ir::OpId, std::string> scalars_;
   std::map<ir::OpId, Source> sources_;
   std::string prologue_;
+  std::int64_t kept_bytes_ = 0;
+  Source kept_;
 };
 
 }  // namespace tilecast::host

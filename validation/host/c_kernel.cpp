@@ -51,10 +51,15 @@ void check_kernel(const Kernel& kernel) {
   if (kernel.outputs().empty()) throw Refused{"no output"};
 }
 
+struct Cut {  // a loop that the tile cuts
+  int loop;
+  TileLoop tile;
+};
+
 // An output as it is stored: through trailing reshapes that keep every element's place, as the op
 // before them, whose dimensions the tile knows.
 struct Stored {
-  std::size_t output = 0;
+  std::string name;
   OpId op;
   ir::Dims strides;
 };
@@ -69,28 +74,35 @@ bool is_row_major(const ir::Shape& shape) {
   return dense_strides(shape) == dense_strides(row_major(shape));
 }
 
-Stored stored_output(const Kernel& kernel, std::size_t output) {
-  Stored made{output, kernel.outputs()[output], {}};
+// Loops among `cuts` that run along a dimension of the op.
+std::size_t followed(const Labels& labels, OpId op, const std::vector<Cut>& cuts) {
+  const std::vector<int>& own = labels.loops(op);
+  return static_cast<std::size_t>(
+      std::count_if(cuts.begin(), cuts.end(), [&own](const Cut& cut) {
+        return std::find(own.begin(), own.end(), cut.loop) != own.end();
+      }));
+}
+
+Stored stored_output(const Kernel& kernel, const Labels& labels, const std::vector<Cut>& cuts,
+                     std::size_t output) {
+  Stored made{fmt::format("o{}", output), kernel.outputs()[output], {}};
   made.strides = dense_strides(kernel.op(made.op).shape);
-  ir::Shape seen = kernel.op(made.op).shape;
+  Stored seen = made;
+  ir::Shape shape = kernel.op(made.op).shape;
   for (;;) {
-    const Op& op = kernel.op(made.op);
-    const bool reshape = op.opcode == Opcode::kReshape && is_row_major(seen);
+    const Op& op = kernel.op(seen.op);
+    const bool reshape = op.opcode == Opcode::kReshape && is_row_major(shape);
     const bool bitcast = op.opcode == Opcode::kBitcast &&
-                         dense_strides(seen) == dense_strides(op.shape);
+                         dense_strides(shape) == dense_strides(op.shape);
     if (!reshape && !bitcast) return made;
     const ir::Shape& operand = kernel.op(op.operands[0]).shape;
     if (operand.dtype != op.shape.dtype || operand.is_scalar()) return made;
-    made.op = op.operands[0];
-    seen = reshape ? row_major(operand) : operand;
-    made.strides = dense_strides(seen);
+    shape = reshape ? row_major(operand) : operand;
+    seen.op = op.operands[0];
+    seen.strides = dense_strides(shape);
+    if (followed(labels, seen.op, cuts) >= followed(labels, made.op, cuts)) made = seen;
   }
 }
-
-struct Cut {  // a loop that the tile cuts
-  int loop;
-  TileLoop tile;
-};
 
 std::vector<Cut> cut_loops(const IterationSpace& space, const LoopSizes& extents) {
   std::vector<Cut> cuts;
@@ -108,16 +120,21 @@ struct Group {
   std::vector<bool> cuts;  // by cut loop: along a dimension of the outputs
 };
 
+std::vector<bool> cuts_along(const Labels& labels, OpId op, const std::vector<Cut>& cuts) {
+  const std::vector<int>& own = labels.loops(op);
+  std::vector<bool> along;
+  for (const Cut& cut : cuts) {
+    along.push_back(std::find(own.begin(), own.end(), cut.loop) != own.end());
+  }
+  return along;
+}
+
 std::vector<Group> group_outputs(const Kernel& kernel, const Labels& labels,
                                  const std::vector<Cut>& cuts) {
   std::vector<Group> groups;
   for (std::size_t i = 0; i < kernel.outputs().size(); ++i) {
-    const Stored stored = stored_output(kernel, i);
-    const std::vector<int>& own = labels.loops(stored.op);
-    std::vector<bool> along;
-    for (const Cut& cut : cuts) {
-      along.push_back(std::find(own.begin(), own.end(), cut.loop) != own.end());
-    }
+    const Stored stored = stored_output(kernel, labels, cuts, i);
+    const std::vector<bool> along = cuts_along(labels, stored.op, cuts);
     const auto same = std::find_if(groups.begin(), groups.end(),
                                    [&](const Group& group) { return group.cuts == along; });
     if (same == groups.end()) {
@@ -148,7 +165,7 @@ void store_outputs(Pass& pass, const Group& group) {
                          pass.labels().loops(other.op) == pass.labels().loops(first.op);
       if (done[j] || !alike) continue;
       done[j] = true;
-      stores.push_back({other.op, fmt::format("o{}", other.output), other.strides});
+      stores.push_back({other.op, other.name, other.strides});
     }
     pass.store(stores, pass.box_of(first.op));
   }
@@ -192,6 +209,69 @@ Made make_pass(Function& function, const Labels& labels, const IterationSpace& s
   }
 }
 
+// All passes of a function.
+struct Body {
+  std::string prologue, text;
+  std::int64_t scratch = 0;
+  bool follows_tile = false;  // some pass does
+};
+
+class Generator {
+ public:
+  Generator(const Kernel& kernel, const IterationSpace& space, std::vector<Cut> cuts)
+      : kernel_(kernel), space_(space), cuts_(std::move(cuts)), labels_(kernel, space) {}
+
+  Body generate() const {
+    Body body = passes(std::nullopt);
+    if (body.follows_tile) return body;
+    // Where no output follows the tile (a slice, a pad, a reshape that joins what it cuts): an op
+    // that does is stored first, whole, and the rest follows from it.
+    constexpr int kTries = 30;
+    int tries = 0;
+    for (std::size_t i = kernel_.ops().size(); i-- > 0 && tries < kTries;) {
+      const bool follows = followed(labels_, OpId(i), cuts_) > 0;
+      if (!follows || kernel_.ops()[i].operands.empty()) continue;
+      ++tries;
+      body = passes(OpId(i));
+      if (body.follows_tile) return body;
+    }
+    throw Refused{"the tile cuts a dimension that no result and no sum follows"};
+  }
+
+ private:
+  Body passes(std::optional<OpId> kept) const {
+    Function function(kernel_);
+    Body body;
+    if (kept) {
+      const Source source = function.keep(*kept);
+      const Group group{{{source.name, *kept, source.strides}}, cuts_along(labels_, *kept, cuts_)};
+      add(make_pass(function, labels_, space_, cuts_, group), body);
+      if (!body.follows_tile) return body;
+      function.add_output(*kept, source);
+    }
+    for (const Group& group : group_outputs(kernel_, labels_, cuts_)) {
+      add(make_pass(function, labels_, space_, cuts_, group), body);
+      for (const Stored& stored : group.outputs) {
+        if (function.is_scalar(stored.op) || function.source(stored.op) != nullptr) continue;
+        function.add_output(stored.op, {stored.name, stored.strides});
+      }
+    }
+    body.prologue = function.prologue();
+    return body;
+  }
+
+  static void add(const Made& pass, Body& body) {
+    body.text += pass.text;
+    body.scratch = std::max(body.scratch, pass.scratch);
+    body.follows_tile = body.follows_tile || pass.follows_tile;
+  }
+
+  const Kernel& kernel_;
+  const IterationSpace& space_;
+  std::vector<Cut> cuts_;
+  Labels labels_;
+};
+
 CKernel generate(const Kernel& kernel, const analytical::TileConfig& tile,
                  const std::string& name) {
   check_kernel(kernel);
@@ -201,23 +281,8 @@ CKernel generate(const Kernel& kernel, const analytical::TileConfig& tile,
   if (!mismatch.empty()) throw Refused{mismatch};
   const LoopSizes extents = analytical::tile_extents(space, tile);
   if (analytical::tile_count(space, extents) > kMaxTiles) throw Refused{"more than 1e9 tiles"};
-  const std::vector<Cut> cuts = cut_loops(space, extents);
-  const Labels labels(kernel, space);
-  Function function(kernel);
-  CKernel made{.function = name};
-  std::string body;
-  bool follows = false;
-  for (const Group& group : group_outputs(kernel, labels, cuts)) {
-    Made pass = make_pass(function, labels, space, cuts, group);
-    body += pass.text;
-    made.scratch_bytes = std::max(made.scratch_bytes, pass.scratch);
-    follows = follows || pass.follows_tile;
-    for (const Stored& stored : group.outputs) {
-      if (function.is_scalar(stored.op) || function.source(stored.op) != nullptr) continue;
-      function.add_output(stored.op, {fmt::format("o{}", stored.output), stored.strides});
-    }
-  }
-  if (!follows) throw Refused{"the tile cuts a dimension that neither an output nor a sum follows"};
+  const Body body = Generator(kernel, space, cut_loops(space, extents)).generate();
+  CKernel made{.function = name, .scratch_bytes = body.scratch};
   if (made.scratch_bytes > kMaxScratch) {
     throw Refused{fmt::format("a tile needs {} MiB, more than {}", made.scratch_bytes >> 20,
                               kMaxScratch >> 20)};
@@ -232,7 +297,7 @@ CKernel generate(const Kernel& kernel, const analytical::TileConfig& tile,
     made.outputs.push_back(kernel.op(kernel.outputs()[i]).shape);
   }
   for (const OpId id : kernel.parameters()) made.inputs.push_back(kernel.op(id).shape);
-  made.source += function.prologue() + body + "}\n";
+  made.source += body.prologue + body.text + "}\n";
   return made;
 }
 

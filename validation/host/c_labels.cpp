@@ -28,6 +28,35 @@ int only_real(const std::vector<int>& group, const Dims& sizes) {
   return found;
 }
 
+Dims logical_order(const ir::Shape& shape) {
+  Dims order;
+  for (int d = 0; d < shape.rank(); ++d) order.push_back(d);
+  return order;
+}
+
+// Positions run in the order of dimensions; through a bitcast, in that of the buffer.
+Pairs reshape_pairs(const Op& op, const ir::Shape& from) {
+  const bool physical = op.opcode == Opcode::kBitcast;
+  const Dims result = physical ? analytical::physical_order(op.shape) : logical_order(op.shape);
+  const Dims operand = physical ? analytical::physical_order(from) : logical_order(from);
+  Dims result_sizes, operand_sizes;
+  for (const std::int64_t d : result) {
+    result_sizes.push_back(op.shape.dims[static_cast<std::size_t>(d)]);
+  }
+  for (const std::int64_t d : operand) {
+    operand_sizes.push_back(from.dims[static_cast<std::size_t>(d)]);
+  }
+  Pairs pairs;
+  for (const ReshapeGroup& group : reshape_groups(result_sizes, operand_sizes)) {
+    const int r = only_real(group.result, result_sizes);
+    const int o = only_real(group.operand, operand_sizes);
+    if (r < 0 || o < 0) continue;
+    pairs.emplace_back(static_cast<int>(result[static_cast<std::size_t>(r)]),
+                       static_cast<int>(operand[static_cast<std::size_t>(o)]));
+  }
+  return pairs;
+}
+
 Pairs dot_pairs(const Kernel& kernel, const Op& op, std::size_t operand) {
   const ir::DotDims& dims = op.as<ir::DotAttrs>().dims;
   const int lhs_rank = kernel.op(op.operands[0]).shape.rank();
@@ -72,12 +101,7 @@ Pairs related(const Kernel& kernel, const Op& op, std::size_t operand) {
       return pairs;
     case Opcode::kReshape:
     case Opcode::kBitcast:
-      for (const ReshapeGroup& group : reshape_groups(op.shape.dims, from.dims)) {
-        const int result = only_real(group.result, op.shape.dims);
-        const int operand_dim = only_real(group.operand, from.dims);
-        if (result >= 0 && operand_dim >= 0) pairs.emplace_back(result, operand_dim);
-      }
-      return pairs;
+      return reshape_pairs(op, from);
     case Opcode::kReduce: {
       int kept = 0;
       for (int d = 0; d < from.rank() && operand == 0; ++d) {

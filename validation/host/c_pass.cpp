@@ -82,6 +82,7 @@ Pass::Pass(Function& function, const Labels& labels, const analytical::Iteration
         loop.tile.ragged() ? Affine::of(symbols().piece(loop.loop)) : Affine(loop.tile.step);
     many_tiles_ = many_tiles_ || loop.tile.trips() > 1;
   }
+  scratch_ = function.kept_bytes();
   has_buffer_.assign(function.kernel().ops().size(), -1);
   costs_.assign(function.kernel().ops().size(), -1);
   frames_.emplace_back();
