@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "analytical/simt_launch.h"
+#include "analytical/simt_passes.h"
 #include "analytical/tile_space.h"
 
 namespace tilecast::analytical {
@@ -47,6 +48,7 @@ CacheModel::CacheModel(const ir::Kernel& kernel, const hwdesc::Device& device)
       space_(make_iteration_space(kernel, device.native_tile)),
       footprints_(kernel, space_),
       compute_(kernel, device, space_, footprints_),
+      passes_(space_.matrix ? Passes{} : passes_of(kernel, footprints_)),
       inputs_(input_streams(kernel, footprints_, line_bytes(device))),
       outputs_(output_streams(kernel, footprints_, line_bytes(device))) {
   workers_ = std::max(device.multiplexing.workers, 1);
@@ -73,6 +75,11 @@ CacheModel::Nest CacheModel::prepare(const TileConfig& tile, std::span<Extents> 
     const double tiles =
         static_cast<double>(loop.size) / static_cast<double>(nest.extents[*position]);
     if (tiles <= 1) continue;
+    if (passes_.count > 1 && (passes_.reduced_loops >> *position & 1U) != 0) {
+      nest.extents[*position] = loop.size;
+      nest.pieces *= std::ceil(tiles);
+      continue;
+    }
     nest.loops.push_back({*position, tiles});
     nest.tiles *= tiles;
     nest.whole_tiles *= std::ceil(tiles);
@@ -81,6 +88,7 @@ CacheModel::Nest CacheModel::prepare(const TileConfig& tile, std::span<Extents> 
   }
   footprints_.evaluate(nest.extents, groups);
   nest.scratchpad_bytes = footprint_bytes(nest, groups);
+  set_sweep(groups, nest);
   return nest;
 }
 
@@ -98,27 +106,66 @@ double CacheModel::footprint_bytes(const Nest& nest, std::span<const Extents> gr
   return bytes;
 }
 
-double CacheModel::load_s(const MemoryStream& stream, const Extents& region,
-                          std::size_t level) const {
-  const double elements = resident_bytes(stream.array, region);
-  const double runs = elements / contiguous_bytes(stream.array, region);
-  const double lines = region_bytes(stream.array, region);
+// The loops, from the innermost, whose whole sweep the core's own cache holds.
+void CacheModel::set_sweep(std::span<const Extents> groups, Nest& nest) const {
+  nest.sweep = nest.extents;
+  boost::container::small_vector<double, 16> touched;
+  double bytes = nest.scratchpad_bytes;
+  const auto start = [&](const MemoryStream& stream) {
+    touched.push_back(region_bytes(stream.array, groups[stream.group]));
+    bytes += touched.back();
+  };
+  std::for_each(inputs_.begin(), inputs_.end(), start);
+  std::for_each(outputs_.begin(), outputs_.end(), start);
+  const double held = worker_memory(*device_).capacity.value;
+  for (const NestLoop& step : nest.loops) {
+    std::size_t i = 0;
+    bytes = nest.scratchpad_bytes;
+    const auto widen = [&](const MemoryStream& stream) {
+      if ((stream.loops >> step.loop & 1U) != 0) touched[i] *= step.tiles;
+      bytes += touched[i++];
+    };
+    std::for_each(inputs_.begin(), inputs_.end(), widen);
+    std::for_each(outputs_.begin(), outputs_.end(), widen);
+    nest.swept |= 1U << step.loop;
+    nest.sweep[step.loop] = space_.loops[step.loop].size;
+    if (bytes > held) break;  // this loop's own neighbours still meet in the cache
+  }
+}
+
+CacheModel::Moved CacheModel::moved(const MemoryStream& stream, const Nest& nest,
+                                    std::span<const Extents> tile,
+                                    std::span<const Extents> sweep) const {
+  const Extents& region = tile[stream.group];
+  const Extents& wide = sweep[stream.group];
+  double tiles = 1;
+  for (const NestLoop& step : nest.loops) {
+    if ((nest.swept & stream.loops) >> step.loop & 1U) tiles *= step.tiles;
+  }
+  Moved moved;
+  moved.elements = resident_bytes(stream.array, region);
+  moved.runs = moved.elements / contiguous_bytes(stream.array, region);
+  moved.lines = region_bytes(stream.array, wide) / tiles;
+  moved.streams = resident_bytes(stream.array, wide) / contiguous_bytes(stream.array, wide) / tiles;
+  return moved;
+}
+
+double CacheModel::load_s(const Moved& moved, std::size_t level) const {
   double longest = 0;
   for (std::size_t l = level; l < levels_.size(); ++l) {
-    const double bytes = l + 1 < levels_.size() ? lines : elements;
+    const bool own = l + 2 >= levels_.size();  // the copy itself, out of the core's caches
+    const double bytes = own ? moved.elements : moved.lines;
+    const double runs = own ? moved.runs : moved.streams;
     longest = std::max(longest, (bytes + runs * levels_[l].run_cost_bytes) / levels_[l].read);
   }
   return longest;
 }
 
-double CacheModel::store_s(const MemoryStream& stream, const Extents& region) const {
-  const double elements = resident_bytes(stream.array, region);
-  const double runs = elements / contiguous_bytes(stream.array, region);
-  const double lines = region_bytes(stream.array, region);
+double CacheModel::store_s(const Moved& moved) const {
   const Level& memory = levels_.front();
   const Level& core = levels_.back();
-  return std::max((lines + runs * memory.run_cost_bytes) / memory.write,
-                  (elements + runs * core.run_cost_bytes) / core.write);
+  return std::max((moved.lines + moved.streams * memory.run_cost_bytes) / memory.write,
+                  (moved.elements + moved.runs * core.run_cost_bytes) / core.write);
 }
 
 void CacheModel::add_loads(const Nest& nest, std::span<const Extents> groups,
@@ -130,15 +177,22 @@ void CacheModel::add_loads(const Nest& nest, std::span<const Extents> groups,
   }
   boost::container::small_vector<double, kMaxLevels> capacities;
   for (const Level& level : levels_) capacities.push_back(level.capacity);
+  GroupExtents storage(groups.size(), boost::container::default_init);
+  const std::span<Extents> sweep(storage.data(), storage.size());
+  footprints_.evaluate(nest.sweep, sweep);
+  const double outside = repeated_miss_share(levels_.back().capacity, nest.scratchpad_bytes);
+  const Level& behind = levels_[levels_.size() - 2];
+  const double spilled_s = outside * (1 / behind.write + 1 / behind.read);  // per byte
   count_loads(view(nest.loops), view(operands), view(capacities), nest.scratchpad_bytes,
               {loads.data(), loads.size()});
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    const Extents& region = groups[inputs_[i].group];
+    const Moved load = moved(inputs_[i], nest, groups, sweep);
     for (std::size_t l = 0; l < levels_.size(); ++l) {
       if (loads[i][l] == 0) continue;
       const Bound bound = l == 0 ? Bound::kHbmRead : Bound::kOnChip;
-      bound_of(busy, bound) += Seconds{loads[i][l] * load_s(inputs_[i], region, l)};
-      bound_of(busy, Bound::kIssue) += Seconds{loads[i][l] * setup_s_};
+      bound_of(busy, bound) += Seconds{loads[i][l] * load_s(load, l)};
+      bound_of(busy, Bound::kOnChip) += Seconds{loads[i][l] * load.elements * spilled_s};
+      bound_of(busy, Bound::kIssue) += Seconds{loads[i][l] * nest.pieces * setup_s_};
     }
   }
   for (const MemoryStream& output : outputs_) {
@@ -146,8 +200,9 @@ void CacheModel::add_loads(const Nest& nest, std::span<const Extents> groups,
     for (const NestLoop& step : nest.loops) {
       if ((output.loops >> step.loop & 1U) != 0) stores *= step.tiles;
     }
-    bound_of(busy, Bound::kHbmWrite) += Seconds{stores * store_s(output, groups[output.group])};
-    bound_of(busy, Bound::kIssue) += Seconds{stores * setup_s_};
+    bound_of(busy, Bound::kHbmWrite) +=
+        Seconds{stores * store_s(moved(output, nest, groups, sweep))};
+    bound_of(busy, Bound::kIssue) += Seconds{stores * nest.pieces * setup_s_};
   }
 }
 
@@ -173,23 +228,35 @@ double CacheModel::product_s(const LoopSizes& extents) const {
          starts * unit.fill.value * cycle_s_;
 }
 
+// How often each group's region is computed: once per step of the innermost loop that moves it.
+void CacheModel::count_uses(const Nest& nest, std::span<double> times) const {
+  for (std::size_t g = 0; g < times.size(); ++g) {
+    const std::uint32_t loops = footprints_.groups()[g].loops;
+    times[g] = 1;
+    bool moved = false;
+    for (const NestLoop& step : nest.loops) {
+      moved = moved || (loops >> step.loop & 1U) != 0;
+      if (moved) times[g] *= step.tiles;
+    }
+  }
+}
+
 void CacheModel::add_uses(const Nest& nest, std::span<const Extents> groups,
                           BoundVector& busy) const {
-  const auto add = [&](const UnitCycles& cycles, double times) {
-    bound_of(busy, Bound::kVector) += Seconds{cycles.vector * cycle_s_ * times};
-    bound_of(busy, Bound::kTranscendental) += Seconds{cycles.transcendental * cycle_s_ * times};
-    bound_of(busy, Bound::kCrossLane) += Seconds{cycles.cross_lane * cycle_s_ * times};
+  const auto add = [&](const UnitCycles& cycles) {
     const double units = cycles.vector + cycles.transcendental + cycles.cross_lane + cycles.matrix;
-    const double waits = std::max(0.0, cycles.on_chip - units);
-    bound_of(busy, Bound::kOnChip) += Seconds{waits * cycle_s_ * times};
-    bound_of(busy, Bound::kMatrix) += Seconds{cycles.matrix * cycle_s_ * times};
+    bound_of(busy, Bound::kVector) += Seconds{cycles.vector * cycle_s_};
+    bound_of(busy, Bound::kTranscendental) += Seconds{cycles.transcendental * cycle_s_};
+    bound_of(busy, Bound::kCrossLane) += Seconds{cycles.cross_lane * cycle_s_};
+    bound_of(busy, Bound::kMatrix) += Seconds{cycles.matrix * cycle_s_};
+    bound_of(busy, Bound::kOnChip) += Seconds{std::max(0.0, cycles.on_chip - units) * cycle_s_};
   };
+  boost::container::small_vector<double, 48> times(groups.size());
+  count_uses(nest, {times.data(), times.size()});
+  add(compute_.prologue(groups, view(times)));
+  add(compute_.epilogue(groups, view(times)));
   if (space_.matrix) {
-    add(compute_.prologue(groups), nest.tiles);
     bound_of(busy, Bound::kMatrix) += Seconds{product_s(nest.extents) * nest.tiles};
-    add(compute_.epilogue(groups), nest.results);
-  } else {
-    add(compute_.epilogue(groups), nest.tiles);
   }
 }
 
@@ -206,8 +273,8 @@ BoundVector CacheModel::run(const Nest& nest, std::span<const Extents> groups) c
   }
   bound_of(busy, Bound::kIssue) = bound_of(busy, Bound::kIssue) * share;
   bound_of(busy, Bound::kLatency) = device_->main_memory().latency;
-  bound_of(busy, Bound::kOverhead) =
-      device_->dispatch.kernel_launch + Seconds{nest.whole_tiles * overhead_s_ * share};
+  bound_of(busy, Bound::kOverhead) = device_->dispatch.kernel_launch +
+                                     Seconds{nest.whole_tiles * nest.pieces * overhead_s_ * share};
   return busy;
 }
 

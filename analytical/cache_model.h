@@ -7,18 +7,24 @@
 //         + iterations * (use_s + overhead)
 //
 //   load_s(level) = setup + max over the levels it passes ((bytes + runs * run cost) / bandwidth)
+//                   + scratchpad
 //
-// Loads by level: analytical/reuse.h. `bytes` are whole cache lines up to the last level, elements
-// in the copy itself; `run cost` is what starting another contiguous run costs
-// (hwdesc::TransferEngine::full_efficiency_run). Bandwidths are what a core sustains, so that the
+// Loads by level: analytical/reuse.h. Memory sees whole lines and long runs where neighbouring
+// tiles continue each other while the core's cache holds them; the copy sees the tile's own
+// elements and runs. `run cost` is what starting another contiguous run costs
+// (hwdesc::TransferEngine::full_efficiency_run). A scratchpad larger than the innermost cache is
+// written to and read from the one behind it. Bandwidths are what a core sustains, so that the
 // prefetchers' work is in them. Tiles are dealt to `multiplexing.workers` cores,
-// which together reach the bandwidth of a level. Edge tiles count as what exists of them.
+// which together reach the bandwidth of a level. Edge tiles count as what exists of them. What a
+// loop does not move is neither loaded nor computed again. Rows that are reduced before their
+// elements are used are reduced whole, whatever the tile.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
 
 #include "analytical/compute_units.h"
 #include "analytical/reuse.h"
+#include "analytical/simt_passes.h"
 #include "analytical/streams.h"
 #include "analytical/tile_model.h"
 
@@ -43,23 +49,34 @@ class CacheModel final : public TileModel {
     double read = 1, write = 1;  // bytes per second, efficiency applied
     double capacity = 0, run_cost_bytes = 0;
   };
+  struct Moved {                    // by one load or store of a stream
+    double elements = 0, runs = 0;  // bytes and contiguous runs, as the copy sees them
+    double lines = 0, streams = 0;  // whole lines and runs, as memory sees them: shared by the
+                                    // tiles of a sweep that a cache of the core holds
+  };
   struct Nest {  // one tile, prepared
     LoopSizes extents{};
     boost::container::small_vector<NestLoop, kMaxLoops> loops;  // innermost first
     double tiles = 1, whole_tiles = 1;                          // all loops: edges as parts / whole
     double results = 1;                                         // non-reduction loops only, parts
-    bool split = false;                                         // a reduction is cut
+    double pieces = 1;   // of rows whose reduction is needed before their elements: a second pass
+    bool split = false;  // a reduction is cut
     double scratchpad_bytes = 0;
+    std::uint32_t swept = 0;  // loops inside of which the core's cache holds all that is touched
+    LoopSizes sweep{};        // extents, those loops whole
   };
   using GroupExtents = boost::container::small_vector<Extents, 48>;  // on the stack
 
   [[nodiscard]] Nest prepare(const TileConfig& tile, std::span<Extents> groups) const;
   [[nodiscard]] double footprint_bytes(const Nest& nest, std::span<const Extents> groups) const;
-  [[nodiscard]] double load_s(const MemoryStream& stream, const Extents& region,
-                              std::size_t level) const;
-  [[nodiscard]] double store_s(const MemoryStream& stream, const Extents& region) const;
+  void set_sweep(std::span<const Extents> groups, Nest& nest) const;
+  [[nodiscard]] Moved moved(const MemoryStream& stream, const Nest& nest,
+                            std::span<const Extents> tile, std::span<const Extents> sweep) const;
+  [[nodiscard]] double load_s(const Moved& moved, std::size_t level) const;
+  [[nodiscard]] double store_s(const Moved& moved) const;
   [[nodiscard]] double product_s(const LoopSizes& extents) const;
   void add_loads(const Nest& nest, std::span<const Extents> groups, BoundVector& busy) const;
+  void count_uses(const Nest& nest, std::span<double> times) const;
   void add_uses(const Nest& nest, std::span<const Extents> groups, BoundVector& busy) const;
   [[nodiscard]] BoundVector run(const Nest& nest, std::span<const Extents> groups) const;
   [[nodiscard]] Estimate explained(const TileConfig& tile) const;
@@ -68,6 +85,7 @@ class CacheModel final : public TileModel {
   IterationSpace space_;
   Footprints footprints_;
   ComputeModel compute_;
+  Passes passes_;
   std::vector<MemoryStream> inputs_, outputs_;
   std::vector<Level> levels_;  // as Device::memory
   double overhead_s_ = 0, setup_s_ = 0, cycle_s_ = 1, workers_ = 1;

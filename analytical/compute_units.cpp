@@ -166,8 +166,8 @@ double ComputeModel::lane_padded_elements(int group, const Extents& extents) con
   return elements;
 }
 
-UnitCycles ComputeModel::sum(const std::vector<ElementWork>& work,
-                             std::span<const Extents> extents) const {
+UnitCycles ComputeModel::sum(const std::vector<ElementWork>& work, std::span<const Extents> extents,
+                             std::span<const double> times) const {
   const hwdesc::VectorUnit& vector = device_->vector;
   const hwdesc::CrossLaneUnit& cross = device_->cross_lane;
   const double width = static_cast<double>(vector.lanes * vector.sublanes);
@@ -176,13 +176,14 @@ UnitCycles ComputeModel::sum(const std::vector<ElementWork>& work,
   double stores = 0;
   for (std::size_t g = 0; g < work.size(); ++g) {
     const ElementWork& w = work[g];
-    const double elements = padded_elements(static_cast<int>(g), extents[g]);
+    const double repeats = times.empty() ? 1 : times[g];
+    const double elements = repeats * padded_elements(static_cast<int>(g), extents[g]);
     cycles.vector += w.vector * elements / (width * vector.alus * vector.efficiency);
     if (w.transcendental > 0) {
       cycles.transcendental += w.transcendental * elements / device_->transcendental.per_cycle;
     }
     if (w.cross_lane > 0) {  // works row by row: pads lanes, not sublanes
-      const double rows = lane_padded_elements(static_cast<int>(g), extents[g]);
+      const double rows = repeats * lane_padded_elements(static_cast<int>(g), extents[g]);
       cycles.cross_lane += w.cross_lane * rows / cross.elements_per_cycle;
     }
     if (w.cross_lane_reduce > 0) {
@@ -205,12 +206,14 @@ UnitCycles ComputeModel::sum(const std::vector<ElementWork>& work,
   return cycles;
 }
 
-UnitCycles ComputeModel::prologue(std::span<const Extents> extents) const {
-  return sum(before_, extents);
+UnitCycles ComputeModel::prologue(std::span<const Extents> extents,
+                                  std::span<const double> times) const {
+  return sum(before_, extents, times);
 }
 
-UnitCycles ComputeModel::epilogue(std::span<const Extents> extents) const {
-  return sum(after_, extents);
+UnitCycles ComputeModel::epilogue(std::span<const Extents> extents,
+                                  std::span<const double> times) const {
+  return sum(after_, extents, times);
 }
 
 UnitCycles ComputeModel::accumulate(std::span<const Extents> extents) const {

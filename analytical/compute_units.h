@@ -41,8 +41,11 @@ class ComputeModel {
   [[nodiscard]] double matrix_cycles(const LoopSizes& tile) const;
   // Everything before the anchor consumes a tile / after it has made one (all, without a matrix
   // op).
-  [[nodiscard]] UnitCycles prologue(std::span<const Extents> extents) const;
-  [[nodiscard]] UnitCycles epilogue(std::span<const Extents> extents) const;
+  // `times`: by group, how often (edge tiles as parts); empty: once.
+  [[nodiscard]] UnitCycles prologue(std::span<const Extents> extents,
+                                    std::span<const double> times = {}) const;
+  [[nodiscard]] UnitCycles epilogue(std::span<const Extents> extents,
+                                    std::span<const double> times = {}) const;
   // Adding one partial result to the accumulator.
   [[nodiscard]] UnitCycles accumulate(std::span<const Extents> extents) const;
   // Units that issue together overlap, others add up (Device::co_issue).
@@ -52,7 +55,8 @@ class ComputeModel {
 
  private:
   [[nodiscard]] UnitCycles sum(const std::vector<ElementWork>& work,
-                               std::span<const Extents> extents) const;
+                               std::span<const Extents> extents,
+                               std::span<const double> times) const;
   [[nodiscard]] double pushed_rows(const LoopSizes& tile) const;
   [[nodiscard]] double lane_padded_elements(int group, const Extents& extents) const;
   [[nodiscard]] double padded_elements(int group, const Extents& extents) const;
