@@ -120,7 +120,7 @@ void say_what_was_skipped(const std::vector<host::ProgramTimes>& rows, std::size
     fmt::print(stderr, "note: {} programs ({} ...) not timed: {}\n", names.size(), names.front(),
                reason);
   }
-  if (left > 0) fmt::print(stderr, "out of time: {} programs left\n", left);
+  if (left > 0) fmt::print(stderr, "out of time: {} variants of programs left\n", left);
 }
 
 std::string today() {
