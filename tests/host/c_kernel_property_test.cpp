@@ -24,10 +24,11 @@ namespace tilecast::host {
 namespace {
 
 #ifdef __SANITIZE_ADDRESS__
-constexpr int kPairs = 75;  // of each of the four shards
+constexpr int kPairs = 40;  // of each shard
 #else
-constexpr int kPairs = 500;
+constexpr int kPairs = 250;
 #endif
+constexpr int kShards = 8;  // tests that may run beside each other
 constexpr std::uint64_t kSeedsPerShard = 1'000'000;
 constexpr std::size_t kFunctionsPerFile = 40;
 constexpr int kMostReported = 8;
@@ -185,7 +186,7 @@ TEST_P(GeneratedC, ComputesWhatTheEvaluatorComputes) {
   EXPECT_LE(checker.unbounded(), checker.elements() / 20) << "elements that no bound checks";
 }
 
-INSTANTIATE_TEST_SUITE_P(Shards, GeneratedC, ::testing::Range(0, 4));
+INSTANTIATE_TEST_SUITE_P(Shards, GeneratedC, ::testing::Range(0, kShards));
 
 TEST(GeneratedC, OfOneSeed) {
   const char* seed = std::getenv("TILECAST_SEED");
