@@ -13,12 +13,6 @@
 namespace tilecast::analytical {
 namespace {
 
-double product(const LoopSizes& sizes, const std::vector<int>& loops) {
-  double p = 1;
-  for (const int loop : loops) p *= static_cast<double>(sizes[loop]);
-  return p;
-}
-
 // At most what is outstanding can arrive in one latency (Little's law), of every core.
 double attained(const hwdesc::MemoryLevel& level, const hwdesc::TransferEngine& engine,
                 double workers) {
@@ -51,6 +45,7 @@ CacheModel::CacheModel(const ir::Kernel& kernel, const hwdesc::Device& device)
       passes_(space_.matrix ? Passes{} : passes_of(kernel, footprints_)),
       inputs_(input_streams(kernel, footprints_, line_bytes(device))),
       outputs_(output_streams(kernel, footprints_, line_bytes(device))) {
+  if (space_.matrix && space_.matrix->op.valid()) find_sides(kernel);
   workers_ = std::max(device.multiplexing.workers, 1);
   for (std::size_t i = 0; i < device.memory.size() && i < kMaxLevels; ++i) {
     const hwdesc::MemoryLevel& level = device.memory[i];
@@ -65,6 +60,28 @@ CacheModel::CacheModel(const ir::Kernel& kernel, const hwdesc::Device& device)
   overhead_s_ = device.engines.back().iteration_overhead.value;
   setup_s_ = device.engines.back().setup.value;
   cycle_s_ = 1 / device.clock.value;
+}
+
+// Of a dot: which of its operands have a contracted dimension innermost in memory.
+void CacheModel::find_sides(const ir::Kernel& kernel) {
+  const ir::Op& op = kernel.op(space_.matrix->op);
+  const auto* dot = op.get<ir::DotAttrs>();
+  if (dot == nullptr) return;
+  for (const std::size_t operand : {0, 1}) {
+    const ir::Shape& shape = kernel.op(op.operands[operand]).shape;
+    const ir::Dims order = physical_order(shape);
+    const ir::Dims& contracted =
+        operand == 0 ? dot->dims.lhs_contracting : dot->dims.rhs_contracting;
+    if (shape.rank() > kMaxRank || order.empty()) continue;
+    std::size_t minor = order.size() - 1;
+    while (minor > 0 && shape.dims[static_cast<std::size_t>(order[minor])] == 1) --minor;
+    const bool depth =
+        std::find(contracted.begin(), contracted.end(), order[minor]) != contracted.end();
+    sides_.push_back({.group = footprints_.group_of(op.operands[operand]),
+                      .rank = shape.rank(),
+                      .is_columns = operand == 1,
+                      .depth_is_minor = depth});
+  }
 }
 
 CacheModel::Nest CacheModel::prepare(const TileConfig& tile, std::span<Extents> groups) const {
@@ -206,26 +223,27 @@ void CacheModel::add_loads(const Nest& nest, std::span<const Extents> groups,
   }
 }
 
-// Multiply-adds of one iteration: rows x contraction vector operations along the columns, whose
-// loop starts again for every pair of rows and four steps of the contraction.
-double CacheModel::product_s(const LoopSizes& extents) const {
-  const MatrixLoops& loops = *space_.matrix;
-  const hwdesc::MatrixUnit& unit = device_->matrix;
-  const double peak = device_->matrix_peak(loops.lhs_dtype).value / workers_;
-  double multiply_adds = product(extents, loops.batch) * product(extents, loops.rows) *
-                         product(extents, loops.contraction) * product(extents, loops.positions);
-  if (peak <= 0) {
-    const hwdesc::VectorUnit& vector = device_->vector;
-    return 2 * multiply_adds * product(extents, loops.columns) /
-           (static_cast<double>(vector.lanes) * vector.alus * vector.efficiency) * cycle_s_;
+// Multiply-adds of one iteration.
+double CacheModel::product_s(const ProductSizes& sizes, const Nest& nest) const {
+  const double outside = repeated_miss_share(levels_.back().capacity, nest.scratchpad_bytes);
+  const double cycles = product_cycles(sizes, *device_, space_.matrix->lhs_dtype, outside);
+  if (std::isfinite(cycles)) return cycles * cycle_s_;
+  return compute_.vector_matrix_cycles(nest.extents) * cycle_s_;
+}
+
+// Operands that lie against the order of the product's loops are turned while they are packed.
+double CacheModel::turned_elements(const ProductSizes& sizes, std::span<const Extents> groups,
+                                   std::span<const double> times) const {
+  double elements = 0;
+  for (const Side& side : sides_) {
+    const bool is_columns = side.is_columns != sizes.exchanged;
+    const bool wants_depth_minor = sizes.thin || !is_columns;
+    if (side.depth_is_minor == wants_depth_minor) continue;
+    double region = times[side.group];
+    for (int d = 0; d < side.rank; ++d) region *= static_cast<double>(groups[side.group][d]);
+    elements += region;
   }
-  const double lanes = static_cast<double>(unit.columns);
-  const double columns = product(extents, loops.columns);
-  const double padded = std::ceil(columns / lanes) * lanes;
-  constexpr double kRowsTogether = 2, kStepsTogether = 4;
-  const double starts = multiply_adds / (kRowsTogether * kStepsTogether);
-  return 2 * multiply_adds * padded / (peak * unit.efficiency) +
-         starts * unit.fill.value * cycle_s_;
+  return elements;
 }
 
 // How often each group's region is computed: once per step of the innermost loop that moves it.
@@ -256,7 +274,10 @@ void CacheModel::add_uses(const Nest& nest, std::span<const Extents> groups,
   add(compute_.prologue(groups, view(times)));
   add(compute_.epilogue(groups, view(times)));
   if (space_.matrix) {
-    bound_of(busy, Bound::kMatrix) += Seconds{product_s(nest.extents) * nest.tiles};
+    const ProductSizes sizes = product_sizes(space_, nest.extents);
+    bound_of(busy, Bound::kMatrix) += Seconds{product_s(sizes, nest) * nest.tiles};
+    bound_of(busy, Bound::kCrossLane) += Seconds{turned_elements(sizes, groups, view(times)) /
+                                                 device_->cross_lane.elements_per_cycle * cycle_s_};
   }
 }
 

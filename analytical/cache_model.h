@@ -22,6 +22,7 @@
 
 #include <boost/container/small_vector.hpp>
 
+#include "analytical/block_product.h"
 #include "analytical/compute_units.h"
 #include "analytical/reuse.h"
 #include "analytical/simt_passes.h"
@@ -65,6 +66,10 @@ class CacheModel final : public TileModel {
     std::uint32_t swept = 0;  // loops inside of which the core's cache holds all that is touched
     LoopSizes sweep{};        // extents, those loops whole
   };
+  struct Side {  // an operand of the dot
+    int group = 0, rank = 0;
+    bool is_columns = false, depth_is_minor = false;
+  };
   using GroupExtents = boost::container::small_vector<Extents, 48>;  // on the stack
 
   [[nodiscard]] Nest prepare(const TileConfig& tile, std::span<Extents> groups) const;
@@ -74,7 +79,10 @@ class CacheModel final : public TileModel {
                             std::span<const Extents> tile, std::span<const Extents> sweep) const;
   [[nodiscard]] double load_s(const Moved& moved, std::size_t level) const;
   [[nodiscard]] double store_s(const Moved& moved) const;
-  [[nodiscard]] double product_s(const LoopSizes& extents) const;
+  void find_sides(const ir::Kernel& kernel);
+  [[nodiscard]] double product_s(const ProductSizes& sizes, const Nest& nest) const;
+  [[nodiscard]] double turned_elements(const ProductSizes& sizes, std::span<const Extents> groups,
+                                       std::span<const double> times) const;
   void add_loads(const Nest& nest, std::span<const Extents> groups, BoundVector& busy) const;
   void count_uses(const Nest& nest, std::span<double> times) const;
   void add_uses(const Nest& nest, std::span<const Extents> groups, BoundVector& busy) const;
@@ -87,6 +95,7 @@ class CacheModel final : public TileModel {
   ComputeModel compute_;
   Passes passes_;
   std::vector<MemoryStream> inputs_, outputs_;
+  std::vector<Side> sides_;
   std::vector<Level> levels_;  // as Device::memory
   double overhead_s_ = 0, setup_s_ = 0, cycle_s_ = 1, workers_ = 1;
 };

@@ -1,0 +1,34 @@
+// Cycles of a matrix product on one core that has no matrix unit: vectors along the columns, blocks
+// of rows x vectors held in registers over the whole contraction (Goto and van de Geijn, ACM TOMS
+// 2008, the inner kernel).
+//
+// A step of the contraction costs a block the most of
+//   its multiply-adds over the pipes, its loads over the load ports, the latency of a multiply-add
+//   (each accumulator is used again by the next step; hwdesc::MatrixUnit::fill), and, where the
+//   operands do not lie in the innermost cache, one run of the columns from the cache behind it.
+// A block also loads and stores its accumulators once. Thin products, whose vectors would be mostly
+// empty, run their vectors along the contraction. Which blocks: as validation/host generates them
+// (4 x 4, 4 x 2, 8 x 1 and single rows). Thread-safe.
+#pragma once
+
+#include "analytical/iteration_space.h"
+
+namespace tilecast::analytical {
+
+struct ProductSizes {  // of one tile
+  double calls = 1;    // products of two matrices: batch, window positions, outer rows, groups
+  double rows = 1, columns = 1, depth = 1;
+  bool exchanged = false;  // rows and columns of the operands, so that vectors fill
+  bool thin = false;       // vectors run along the depth
+};
+
+// Below this many columns vectors would be mostly empty.
+inline constexpr double kThinColumns = 8;
+
+[[nodiscard]] ProductSizes product_sizes(const IterationSpace& space, const LoopSizes& extents);
+// Of one core; `outside`: share of the operands' bytes that the innermost cache does not hold.
+// Infinite where the unit cannot take `dtype`.
+[[nodiscard]] double product_cycles(const ProductSizes& sizes, const hwdesc::Device& device,
+                                    std::string_view dtype, double outside);
+
+}  // namespace tilecast::analytical
