@@ -25,7 +25,7 @@ struct Core {
     const double far = outside * (vectors * vector_bytes + far_run_bytes) / far_bytes_per_cycle;
     const double step =
         std::max({rows * vectors / pipes, (rows + vectors) / load_ports, latency, far});
-    return depth * step + rows * vectors * (1 / load_ports + 1 / store_ports) + latency;
+    return depth * step + rows * vectors / store_ports;
   }
 };
 
@@ -68,7 +68,8 @@ double panel_cycles(double vectors, const ProductSizes& sizes, const Core& core)
 
 }  // namespace
 
-ProductSizes product_sizes(const IterationSpace& space, const LoopSizes& extents) {
+ProductSizes product_sizes(const IterationSpace& space, const LoopSizes& extents,
+                           std::array<bool, 2> depth_is_minor) {
   const MatrixLoops& loops = *space.matrix;
   const double groups = static_cast<double>(loops.groups);
   ProductSizes sizes;
@@ -94,8 +95,9 @@ ProductSizes product_sizes(const IterationSpace& space, const LoopSizes& extents
     std::swap(sizes.rows, sizes.columns);
     sizes.exchanged = true;
   }
-  sizes.thin =
-      sizes.columns < kThinColumns && sizes.rows < kThinColumns && sizes.depth >= 2 * kThinColumns;
+  const bool along_depth = depth_is_minor[sizes.exchanged ? 0 : 1];
+  sizes.thin = sizes.rows < kThinColumns && sizes.depth >= 2 * kThinColumns &&
+               (sizes.columns < kThinColumns || along_depth);
   return sizes;
 }
 

@@ -6,9 +6,9 @@
 //   its multiply-adds over the pipes, its loads over the load ports, the latency of a multiply-add
 //   (each accumulator is used again by the next step; hwdesc::MatrixUnit::fill), and, where the
 //   operands do not lie in the innermost cache, one run of the columns from the cache behind it.
-// A block also loads and stores its accumulators once. Thin products, whose vectors would be mostly
-// empty, run their vectors along the contraction. Which blocks: as validation/host generates them
-// (4 x 4, 4 x 2, 8 x 1 and single rows). Thread-safe.
+// A block also stores its accumulators; the next block's work hides its own start. Thin products,
+// whose vectors would be mostly empty, run their vectors along the contraction. Which blocks: as
+// validation/host generates them (4 x 4, 4 x 2, 8 x 1 and single rows). Thread-safe.
 #pragma once
 
 #include "analytical/iteration_space.h"
@@ -25,7 +25,9 @@ struct ProductSizes {  // of one tile
 // Below this many columns vectors would be mostly empty.
 inline constexpr double kThinColumns = 8;
 
-[[nodiscard]] ProductSizes product_sizes(const IterationSpace& space, const LoopSizes& extents);
+// `depth_is_minor`: of a dot's operands, whether a contracted dimension is innermost in memory.
+[[nodiscard]] ProductSizes product_sizes(const IterationSpace& space, const LoopSizes& extents,
+                                         std::array<bool, 2> depth_is_minor);
 // Of one core; `outside`: share of the operands' bytes that the innermost cache does not hold.
 // Infinite where the unit cannot take `dtype`.
 [[nodiscard]] double product_cycles(const ProductSizes& sizes, const hwdesc::Device& device,

@@ -77,6 +77,7 @@ void CacheModel::find_sides(const ir::Kernel& kernel) {
     while (minor > 0 && shape.dims[static_cast<std::size_t>(order[minor])] == 1) --minor;
     const bool depth =
         std::find(contracted.begin(), contracted.end(), order[minor]) != contracted.end();
+    depth_is_minor_[operand] = depth;
     sides_.push_back({.group = footprints_.group_of(op.operands[operand]),
                       .rank = shape.rank(),
                       .is_columns = operand == 1,
@@ -105,7 +106,7 @@ CacheModel::Nest CacheModel::prepare(const TileConfig& tile, std::span<Extents> 
   }
   footprints_.evaluate(nest.extents, groups);
   nest.scratchpad_bytes = footprint_bytes(nest, groups);
-  set_sweep(groups, nest);
+  set_sweeps(groups, nest);
   return nest;
 }
 
@@ -123,66 +124,82 @@ double CacheModel::footprint_bytes(const Nest& nest, std::span<const Extents> gr
   return bytes;
 }
 
-// The loops, from the innermost, whose whole sweep the core's own cache holds.
-void CacheModel::set_sweep(std::span<const Extents> groups, Nest& nest) const {
-  nest.sweep = nest.extents;
+void CacheModel::set_sweeps(std::span<const Extents> groups, Nest& nest) const {
   boost::container::small_vector<double, 16> touched;
-  double bytes = nest.scratchpad_bytes;
-  const auto start = [&](const MemoryStream& stream) {
-    touched.push_back(region_bytes(stream.array, groups[stream.group]));
-    bytes += touched.back();
-  };
-  std::for_each(inputs_.begin(), inputs_.end(), start);
-  std::for_each(outputs_.begin(), outputs_.end(), start);
-  const double held = worker_memory(*device_).capacity.value;
+  for (const auto* streams : {&inputs_, &outputs_}) {
+    for (const MemoryStream& stream : *streams) {
+      touched.push_back(region_bytes(stream.array, groups[stream.group]));
+    }
+  }
+  std::uint32_t open = (1U << levels_.size()) - 1;  // levels that held everything so far
   for (const NestLoop& step : nest.loops) {
+    double bytes = nest.scratchpad_bytes;
     std::size_t i = 0;
-    bytes = nest.scratchpad_bytes;
-    const auto widen = [&](const MemoryStream& stream) {
-      if ((stream.loops >> step.loop & 1U) != 0) touched[i] *= step.tiles;
-      bytes += touched[i++];
-    };
-    std::for_each(inputs_.begin(), inputs_.end(), widen);
-    std::for_each(outputs_.begin(), outputs_.end(), widen);
-    nest.swept |= 1U << step.loop;
-    nest.sweep[step.loop] = space_.loops[step.loop].size;
-    if (bytes > held) break;  // this loop's own neighbours still meet in the cache
+    for (const auto* streams : {&inputs_, &outputs_}) {
+      for (const MemoryStream& stream : *streams) {
+        if ((stream.loops >> step.loop & 1U) != 0) touched[i] *= step.tiles;
+        bytes += touched[i++];
+      }
+    }
+    for (std::size_t l = 0; l < levels_.size(); ++l) {
+      if ((open >> l & 1U) == 0) continue;
+      nest.swept[l] |= 1U << step.loop;
+      if (bytes > levels_[l].capacity) open &= ~(1U << l);
+    }
   }
 }
 
+// `sweeps`: extents of all groups by level, the loops it sweeps whole; at the end those of a tile.
 CacheModel::Moved CacheModel::moved(const MemoryStream& stream, const Nest& nest,
-                                    std::span<const Extents> tile,
-                                    std::span<const Extents> sweep) const {
-  const Extents& region = tile[stream.group];
-  const Extents& wide = sweep[stream.group];
-  double tiles = 1;
-  for (const NestLoop& step : nest.loops) {
-    if ((nest.swept & stream.loops) >> step.loop & 1U) tiles *= step.tiles;
-  }
+                                    std::span<const GroupExtents> sweeps) const {
+  const Extents& tile = sweeps.back()[stream.group];
+  const auto tiles = [&](std::size_t level) {
+    double count = 1;
+    for (const NestLoop& step : nest.loops) {
+      if (level < levels_.size() && (nest.swept[level] & stream.loops) >> step.loop & 1U) {
+        count *= step.tiles;
+      }
+    }
+    return count;
+  };
+  const auto runs = [&](const Extents& region) {
+    return resident_bytes(stream.array, region) / contiguous_bytes(stream.array, region);
+  };
   Moved moved;
-  moved.elements = resident_bytes(stream.array, region);
-  moved.runs = moved.elements / contiguous_bytes(stream.array, region);
-  moved.lines = region_bytes(stream.array, wide) / tiles;
-  moved.streams = resident_bytes(stream.array, wide) / contiguous_bytes(stream.array, wide) / tiles;
+  moved.elements = resident_bytes(stream.array, tile);
+  const double vector = 4.0 * static_cast<double>(device_->vector.lanes);
+  moved.vectors = runs(tile) * std::ceil(moved.elements / runs(tile) / vector);
+  for (std::size_t l = 0; l + 1 < levels_.size(); ++l) {
+    const Extents& near = sweeps[l + 1][stream.group];
+    const Extents& nearer = sweeps[l + 2][stream.group];
+    moved.lines[l] = region_bytes(stream.array, near) / tiles(l + 1);
+    moved.runs[l] = runs(nearer) / tiles(l + 2);
+  }
   return moved;
 }
 
+// Packing: a vector load and a vector store for each piece of a run.
+double CacheModel::copy_s(const Moved& moved) const {
+  const hwdesc::VectorUnit& vector = device_->vector;
+  return moved.vectors / std::min(vector.load_ports, vector.store_ports) * cycle_s_ / workers_;
+}
+
 double CacheModel::load_s(const Moved& moved, std::size_t level) const {
-  double longest = 0;
-  for (std::size_t l = level; l < levels_.size(); ++l) {
-    const bool own = l + 2 >= levels_.size();  // the copy itself, out of the core's caches
-    const double bytes = own ? moved.elements : moved.lines;
-    const double runs = own ? moved.runs : moved.streams;
-    longest = std::max(longest, (bytes + runs * levels_[l].run_cost_bytes) / levels_[l].read);
+  double longest = copy_s(moved);
+  for (std::size_t l = level; l + 1 < levels_.size(); ++l) {
+    const double bytes = moved.lines[l] + moved.runs[l] * levels_[l].run_cost_bytes;
+    longest = std::max(longest, bytes / levels_[l].read);
   }
   return longest;
 }
 
 double CacheModel::store_s(const Moved& moved) const {
-  const Level& memory = levels_.front();
-  const Level& core = levels_.back();
-  return std::max((moved.lines + moved.streams * memory.run_cost_bytes) / memory.write,
-                  (moved.elements + moved.runs * core.run_cost_bytes) / core.write);
+  double longest = copy_s(moved);
+  for (std::size_t l = 0; l + 1 < levels_.size(); ++l) {
+    const double bytes = moved.lines[l] + moved.runs[l] * levels_[l].run_cost_bytes;
+    longest = std::max(longest, bytes / levels_[l].write);
+  }
+  return longest;
 }
 
 void CacheModel::add_loads(const Nest& nest, std::span<const Extents> groups,
@@ -194,16 +211,23 @@ void CacheModel::add_loads(const Nest& nest, std::span<const Extents> groups,
   }
   boost::container::small_vector<double, kMaxLevels> capacities;
   for (const Level& level : levels_) capacities.push_back(level.capacity);
-  GroupExtents storage(groups.size(), boost::container::default_init);
-  const std::span<Extents> sweep(storage.data(), storage.size());
-  footprints_.evaluate(nest.sweep, sweep);
+  boost::container::small_vector<GroupExtents, kMaxLevels> sweeps(levels_.size() + 1);
+  for (std::size_t l = 0; l <= levels_.size(); ++l) {
+    LoopSizes extents = nest.extents;
+    for (const NestLoop& step : nest.loops) {
+      const bool whole = l < levels_.size() && (nest.swept[l] >> step.loop & 1U) != 0;
+      if (whole) extents[step.loop] = space_.loops[step.loop].size;
+    }
+    sweeps[l].resize(groups.size(), boost::container::default_init);
+    footprints_.evaluate(extents, {sweeps[l].data(), sweeps[l].size()});
+  }
   const double outside = repeated_miss_share(levels_.back().capacity, nest.scratchpad_bytes);
   const Level& behind = levels_[levels_.size() - 2];
   const double spilled_s = outside * (1 / behind.write + 1 / behind.read);  // per byte
   count_loads(view(nest.loops), view(operands), view(capacities), nest.scratchpad_bytes,
               {loads.data(), loads.size()});
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    const Moved load = moved(inputs_[i], nest, groups, sweep);
+    const Moved load = moved(inputs_[i], nest, view(sweeps));
     for (std::size_t l = 0; l < levels_.size(); ++l) {
       if (loads[i][l] == 0) continue;
       const Bound bound = l == 0 ? Bound::kHbmRead : Bound::kOnChip;
@@ -218,7 +242,7 @@ void CacheModel::add_loads(const Nest& nest, std::span<const Extents> groups,
       if ((output.loops >> step.loop & 1U) != 0) stores *= step.tiles;
     }
     bound_of(busy, Bound::kHbmWrite) +=
-        Seconds{stores * store_s(moved(output, nest, groups, sweep))};
+        Seconds{stores * store_s(moved(output, nest, view(sweeps)))};
     bound_of(busy, Bound::kIssue) += Seconds{stores * nest.pieces * setup_s_};
   }
 }
@@ -274,7 +298,7 @@ void CacheModel::add_uses(const Nest& nest, std::span<const Extents> groups,
   add(compute_.prologue(groups, view(times)));
   add(compute_.epilogue(groups, view(times)));
   if (space_.matrix) {
-    const ProductSizes sizes = product_sizes(space_, nest.extents);
+    const ProductSizes sizes = product_sizes(space_, nest.extents, depth_is_minor_);
     bound_of(busy, Bound::kMatrix) += Seconds{product_s(sizes, nest) * nest.tiles};
     bound_of(busy, Bound::kCrossLane) += Seconds{turned_elements(sizes, groups, view(times)) /
                                                  device_->cross_lane.elements_per_cycle * cycle_s_};

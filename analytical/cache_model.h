@@ -50,10 +50,13 @@ class CacheModel final : public TileModel {
     double read = 1, write = 1;  // bytes per second, efficiency applied
     double capacity = 0, run_cost_bytes = 0;
   };
-  struct Moved {                    // by one load or store of a stream
-    double elements = 0, runs = 0;  // bytes and contiguous runs, as the copy sees them
-    double lines = 0, streams = 0;  // whole lines and runs, as memory sees them: shared by the
-                                    // tiles of a sweep that a cache of the core holds
+  using PerLevel = std::array<double, kMaxLevels>;
+  struct Moved {          // by one load or store of a stream
+    double elements = 0;  // bytes
+    double vectors = 0;   // loads of the copy
+    // What a level gives or takes. Lines: shared by all tiles of a sweep that the next cache holds.
+    // Runs: continued by the tiles of a sweep that the cache after that holds.
+    PerLevel lines{}, runs{};
   };
   struct Nest {  // one tile, prepared
     LoopSizes extents{};
@@ -63,8 +66,9 @@ class CacheModel final : public TileModel {
     double pieces = 1;   // of rows whose reduction is needed before their elements: a second pass
     bool split = false;  // a reduction is cut
     double scratchpad_bytes = 0;
-    std::uint32_t swept = 0;  // loops inside of which the core's cache holds all that is touched
-    LoopSizes sweep{};        // extents, those loops whole
+    // By level: loops whose whole sweep it holds, from the innermost; the last one's neighbours
+    // still meet there.
+    std::array<std::uint32_t, kMaxLevels> swept{};
   };
   struct Side {  // an operand of the dot
     int group = 0, rank = 0;
@@ -74,9 +78,10 @@ class CacheModel final : public TileModel {
 
   [[nodiscard]] Nest prepare(const TileConfig& tile, std::span<Extents> groups) const;
   [[nodiscard]] double footprint_bytes(const Nest& nest, std::span<const Extents> groups) const;
-  void set_sweep(std::span<const Extents> groups, Nest& nest) const;
+  void set_sweeps(std::span<const Extents> groups, Nest& nest) const;
   [[nodiscard]] Moved moved(const MemoryStream& stream, const Nest& nest,
-                            std::span<const Extents> tile, std::span<const Extents> sweep) const;
+                            std::span<const GroupExtents> sweeps) const;
+  [[nodiscard]] double copy_s(const Moved& moved) const;
   [[nodiscard]] double load_s(const Moved& moved, std::size_t level) const;
   [[nodiscard]] double store_s(const Moved& moved) const;
   void find_sides(const ir::Kernel& kernel);
@@ -96,7 +101,8 @@ class CacheModel final : public TileModel {
   Passes passes_;
   std::vector<MemoryStream> inputs_, outputs_;
   std::vector<Side> sides_;
-  std::vector<Level> levels_;  // as Device::memory
+  std::array<bool, 2> depth_is_minor_{};  // of the operands of a dot
+  std::vector<Level> levels_;             // as Device::memory
   double overhead_s_ = 0, setup_s_ = 0, cycle_s_ = 1, workers_ = 1;
 };
 
