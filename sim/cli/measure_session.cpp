@@ -137,8 +137,10 @@ void say_how_it_ended(const host::SessionReport& report, const MeasureArguments&
                                : report.end == host::SessionEnd::kOutOfTime ? "out of time"
                                                                             : "finished";
   fmt::print(
-      stderr, "{}: {} rows measured, {} skipped, {} known before, {} of {} left{}\n", how,
+      stderr, "{}: {} rows measured, {} skipped, {} known before, {} of {} left{}{}\n", how,
       report.measured, skipped, report.known, left, report.planned,
+      report.unstable_once > 0 ? fmt::format(" ({} unstable once)", report.unstable_once)
+                               : std::string(),
       left > 0 ? fmt::format("; the same command goes on with {}", arguments.out) : std::string());
 }
 

@@ -151,6 +151,12 @@ TEST_F(MeasureCommand, ABudgetOfNothingMeasuresNothing) {
   EXPECT_EQ(rows(), 0);
 }
 
+TEST_F(MeasureCommand, SaysWhichPackageHasTheCompiler) {
+  ASSERT_EQ(setenv("CC", "no_such_compiler", 1), 0);
+  expect_failure("host --out set -d cpu_generic two.hlo", 1, "apt-get install");
+  unsetenv("CC");
+}
+
 TEST_F(MeasureCommand, ExplainsItselfWithExamples) {
   EXPECT_THAT(run("host --help").out, HasSubstr("Examples"));
   EXPECT_THAT(run("repeat --help").out, HasSubstr("Example"));

@@ -224,7 +224,8 @@ TEST_F(MeasureTest, KeepsWhatItCannotMeasureWithItsReason) {
   machine_.not_compiled = {"kernel_1"};
   machine_.ends = {{"kernel_2", RunStatus::kCrashed},
                    {"kernel_3", RunStatus::kTimedOut},
-                   {"kernel_4", RunStatus::kUnstable}};
+                   {"kernel_4", RunStatus::kUnstable},
+                   {fmt::format("kernel_{}", items.size()), RunStatus::kUnstable}};  // again
   const SessionReport report = session(items);
   EXPECT_THAT(report.skipped,
               ElementsAre(Pair("compile error", 1U), Pair("crash", 1U), Pair("time-out", 1U),
@@ -234,6 +235,27 @@ TEST_F(MeasureTest, KeepsWhatItCannotMeasureWithItsReason) {
   EXPECT_EQ(session(items).known, items.size()) << "and are not tried again";
   fs::remove(path("skipped.csv"));
   EXPECT_EQ(session(items).known, items.size() - 5) << "unless the list is removed";
+}
+
+TEST_F(MeasureTest, TriesWhatWasUnstableOnceMoreAtTheEnd) {
+  const std::vector<WorkItem> items = plan();
+  machine_.ends = {{"kernel_0", RunStatus::kUnstable}};
+  const SessionReport report = session(items);
+  EXPECT_EQ(report.measured, items.size());
+  EXPECT_EQ(report.unstable_once, 0U);
+  const learned::MeasurementSet set = learned::read_measurement_set(path());
+  EXPECT_EQ(set.rows.back().tile, items.front().tile);
+}
+
+TEST_F(MeasureTest, WhatWasUnstableIsLeftToTheNextSessionWhenTimeIsUp) {
+  const std::vector<WorkItem> items = plan();
+  machine_.ends = {{"kernel_0", RunStatus::kUnstable}};
+  // One file for each of two compilers, then the kernels at 0.1 s: nothing is left.
+  const double needed_s = 2 + 0.1 * static_cast<double>(items.size());
+  const SessionReport report = session(items, {.budget = Seconds{needed_s - 0.05}});
+  EXPECT_EQ(report.end, SessionEnd::kOutOfTime);
+  EXPECT_EQ(report.unstable_once, 1U);
+  EXPECT_EQ(session(items).measured, 1U);
 }
 
 TEST_F(MeasureTest, LeavesOutWhatIsPredictedTooLong) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "analytical/load_program.h"
 #include "diag/error.h"
@@ -71,14 +72,14 @@ class Session {
  public:
   Session(std::span<const WorkItem> plan, const hwdesc::Device& device, GrowingSet& set,
           const Bench& bench, const SessionOptions& options, const SessionEvents& events)
-      : plan_(plan),
-        device_(device),
+      : device_(device),
         set_(set),
         bench_(bench),
         options_(options),
         events_(events),
         start_(bench.now()) {
     report_.planned = plan.size();
+    for (const WorkItem& item : plan) queue_.push_back(&item);
   }
 
   SessionReport run();
@@ -100,14 +101,17 @@ class Session {
   void skip(const WorkItem& item, std::string_view reason, const std::string& detail);
   void save();
 
-  std::span<const WorkItem> plan_;
+  void run_queue();
+
   const hwdesc::Device& device_;
   GrowingSet& set_;
   const Bench& bench_;
   const SessionOptions& options_;
   const SessionEvents& events_;
   Seconds start_;
-  std::size_t next_ = 0, settled_ = 0;
+  std::vector<const WorkItem*> queue_, unstable_;
+  bool again_ = false;  // the queue holds what was unstable before
+  std::size_t next_ = 0, settled_ = 0, functions_ = 0;
   std::unordered_map<std::string, std::string> unreadable_;  // hash -> why, or ""
   std::vector<MeasuredRow> rows_;
   std::vector<SkippedRow> skipped_;
@@ -161,7 +165,7 @@ std::optional<Prepared> Session::prepare(const WorkItem& item) {
     return std::nullopt;
   }
   Bench::Generated made =
-      bench_.generate(item.workload->kernel, item.tile, fmt::format("kernel_{}", next_));
+      bench_.generate(item.workload->kernel, item.tile, fmt::format("kernel_{}", functions_++));
   if (const auto* unsupported = std::get_if<Unsupported>(&made)) {
     skip(item, "unsupported", unsupported->reason);
     return std::nullopt;
@@ -173,8 +177,8 @@ std::vector<Prepared> Session::next_batch() {
   const Seconds begin = bench_.now();
   const std::size_t size = batch_size();
   std::vector<Prepared> batch;
-  for (; next_ < plan_.size() && batch.size() < size && !must_end(); ++next_) {
-    if (std::optional<Prepared> prepared = prepare(plan_[next_])) {
+  for (; next_ < queue_.size() && batch.size() < size && !must_end(); ++next_) {
+    if (std::optional<Prepared> prepared = prepare(*queue_[next_])) {
       batch.push_back(std::move(*prepared));
     }
     events_.progress(settled_, budget_left());
@@ -251,6 +255,8 @@ void Session::settle(const Prepared& prepared, const RunOutcome& outcome) {
     rows_.push_back({prepared.item, outcome.timing, prepared.code.scratch_bytes});
     ++report_.measured;
     ++settled_;
+  } else if (outcome.status == RunStatus::kUnstable && !again_) {
+    unstable_.push_back(prepared.item);
   } else {
     skip(*prepared.item, reason_of(outcome.status), outcome.message);
   }
@@ -269,8 +275,8 @@ void Session::save() {
   skipped_.clear();
 }
 
-SessionReport Session::run() {
-  while (next_ < plan_.size() && !must_end()) {
+void Session::run_queue() {
+  while (next_ < queue_.size() && !must_end()) {
     const std::vector<Prepared> batch = next_batch();
     save();
     if (must_end()) break;
@@ -282,6 +288,18 @@ SessionReport Session::run() {
     save();
     report_.timing += bench_.now() - compiled;
   }
+}
+
+// What was unstable has a second chance when all else is done.
+SessionReport Session::run() {
+  run_queue();
+  if (!must_end()) {
+    queue_ = std::exchange(unstable_, {});
+    again_ = true;
+    next_ = 0;
+    run_queue();
+  }
+  report_.unstable_once = unstable_.size();
   return report_;
 }
 

@@ -9,7 +9,7 @@
 //   unsupported      the generator cannot write it as C
 //   compile error    the compiler refused it, or took too long
 //   crash, time-out  of the kernel; only its child process ends
-//   unstable         its times never agreed
+//   unstable         its times did not agree, nor when it was tried once more after all others
 //   too long         predicted longer than SessionOptions::longest
 //   not readable     its HLO text does not read back as the same kernel
 // Not thread-safe (forks).
@@ -71,6 +71,7 @@ struct SessionReport {
   std::size_t planned = 0;                     // items of the plan
   std::size_t known = 0;                       // measured or skipped by sessions before
   std::size_t measured = 0;                    // rows of this session
+  std::size_t unstable_once = 0;               // not settled: a later session tries them again
   std::map<std::string, std::size_t> skipped;  // by reason, of this session
   Seconds generating, compiling, timing;       // of this session
 };
