@@ -27,9 +27,9 @@ struct Convolution {
   const Op* op = nullptr;
   const ConvAttrs* attrs = nullptr;
   std::vector<const PassLoop*> split;
-  std::vector<BoxDim> window;       // positions, by spatial dimension
-  BoxDim group, depth, columns;     // depth, columns: within a group
-  BoxDim features;                  // of the result: the box's, or all of its groups'
+  std::vector<BoxDim> window;    // positions, by spatial dimension
+  BoxDim group, depth, columns;  // depth, columns: within a group
+  BoxDim features;               // of the result: the box's, or all of its groups'
   std::int64_t groups = 1, group_depth = 1, group_columns = 1, group_batch = 0;
   bool channelwise = false;  // one input and one output channel per group
   bool thin = false;         // vectors run along the depth
@@ -111,17 +111,18 @@ PackSpec input_spec(Pass& pass, const Box& box, const Convolution& conv, const s
     const BoxDim& in = conv.window[i];
     const auto dim = static_cast<int>(attrs.dims.input_spatial[i]);
     const std::int64_t reach = (in.largest - 1) * w.window_dilation + 1;
-    piece.dims.push_back({.box = {out.start * w.stride + in.start * w.window_dilation,
-                                  (out.size - 1) * w.stride + (in.size - 1) * w.window_dilation + 1,
-                                  (out.largest - 1) * w.stride + reach},
-                          .op_dim = dim,
-                          .border = Border{Affine(w.pad_low), w.base_dilation,
-                                           input.dims[at(dim)]}});
+    piece.dims.push_back(
+        {.box = {out.start * w.stride + in.start * w.window_dilation,
+                 (out.size - 1) * w.stride + (in.size - 1) * w.window_dilation + 1,
+                 (out.largest - 1) * w.stride + reach},
+         .op_dim = dim,
+         .border = Border{Affine(w.pad_low), w.base_dilation, input.dims[at(dim)]}});
   }
   piece.dims.push_back(conv.channelwise && !by_batch
                            ? PackDim{.box = conv.group, .op_dim = feature}
                            : PackDim{.box = conv.depth, .op_dim = feature});
-  return {.type = type, .pieces = {std::move(piece)}, .fill = "0", .fill_type = conv.op->shape.dtype};
+  return {
+      .type = type, .pieces = {std::move(piece)}, .fill = "0", .fill_type = conv.op->shape.dtype};
 }
 
 // Window positions of a reversed dimension count from its end.
@@ -130,9 +131,8 @@ PackSpec weight_spec(Pass& pass, const Convolution& conv, const std::string& typ
   const ConvAttrs& attrs = *conv.attrs;
   const ir::Shape& weights = pass.op(conv.op->operands[1]).shape;
   Piece piece{.op = conv.op->operands[1], .dims = {}, .base = Dims(weights.dims.size(), 0)};
-  const PackDim group{.box = conv.group,
-                      .op_dim = attrs.dims.kernel_output_feature,
-                      .scale = conv.group_columns};
+  const PackDim group{
+      .box = conv.group, .op_dim = attrs.dims.kernel_output_feature, .scale = conv.group_columns};
   const PackDim columns{.box = conv.columns, .op_dim = attrs.dims.kernel_output_feature};
   if (!conv.channelwise) piece.dims.push_back(group);
   if (conv.thin) piece.dims.push_back(columns);
@@ -171,14 +171,14 @@ Convolution convolution_of(Pass& pass, OpId id, Box& box) {
   conv.group_depth = weights.dims[at(attrs.dims.kernel_input_feature)];
   conv.group_columns = conv.op->shape.dims[at(attrs.dims.output_feature)] / conv.groups;
   conv.group_batch = conv.op->shape.dims[at(attrs.dims.output_batch)];
-  conv.channelwise = attrs.feature_group_count > 1 && conv.group_depth == 1 &&
-                     conv.group_columns == 1;
+  conv.channelwise =
+      attrs.feature_group_count > 1 && conv.group_depth == 1 && conv.group_columns == 1;
   cut_window(pass, id, conv);
   cut_groups(pass, box, conv);
   box[at(attrs.dims.output_feature)] = conv.features;
   const std::int64_t run = conv.window.empty() ? 1 : conv.window.back().largest;
-  conv.thin = !conv.channelwise && conv.columns.largest < kThin &&
-              conv.depth.largest * run >= 2 * kThin;
+  conv.thin =
+      !conv.channelwise && conv.columns.largest < kThin && conv.depth.largest * run >= 2 * kThin;
   return conv;
 }
 
@@ -273,11 +273,8 @@ std::size_t convolution_stage(Pass& pass, OpId id, const Box& wanted) {
   const PackSpec w_spec = weight_spec(pass, conv, stage.type, lanes);
   pass.enter_split(conv.split);
   const Packed x = pass.pack(x_spec), w = pass.pack(w_spec);
-  const std::string suffix = stage.type == "float"     ? "f"
-                             : stage.type == "double"  ? "d"
-                             : stage.type == "int64_t" ? "i64"
-                                                       : "i32";
-  Product product{.function = (conv.channelwise ? "tc_mul_" : conv.thin ? "tc_mmt_" : "tc_mm_") + suffix,
+  const std::string function = conv.channelwise ? "tc_mul_" : conv.thin ? "tc_mmt_" : "tc_mm_";
+  Product product{.function = function + product_suffix(pass.op(id).shape.dtype),
                   .a = pass.read(x.stage).buffer,
                   .b = pass.read(w.stage).buffer,
                   .c = stage.buffer,
@@ -291,11 +288,9 @@ std::size_t convolution_stage(Pass& pass, OpId id, const Box& wanted) {
   for (const PassLoop* loop : conv.split) stage.split |= 1U << loop->loop;
   stage.loops |= stage.split;
   Writer out;
-  const std::string first = pass.first_piece(conv.split);
-  out.line(fmt::format("{}memset({}, 0, {});", first.empty() ? "" : "if (" + first + ") ",
-                       stage.buffer, stage.elements * bytes_of(stage.type)));
-  write_convolution(pass, box, conv, strides_of(conv, x.strides, w.strides),
-                    std::move(product), stage.strides, out);
+  clear(pass, stage, conv.split, out);
+  write_convolution(pass, box, conv, strides_of(conv, x.strides, w.strides), std::move(product),
+                    stage.strides, out);
   return pass.finish(std::move(stage), out);
 }
 

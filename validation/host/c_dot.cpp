@@ -39,12 +39,6 @@ struct Side {
   }
 };
 
-std::int64_t volume(const Box& box, const Dims& dims) {
-  std::int64_t product = 1;
-  for (const std::int64_t d : dims) product *= box[at(d)].largest;
-  return product;
-}
-
 Side side_of(Pass& pass, const Op& op, std::size_t operand, const Box& box) {
   const ir::DotDims& dims = op.as<ir::DotAttrs>().dims;
   Side side;
@@ -135,6 +129,102 @@ bool minor_is_contracted(Pass& pass, const Side& side) {
   return false;
 }
 
+// Both operands, and how they are packed.
+struct Operands {
+  Side rows, columns;                  // of the matrix product: lhs and rhs, or exchanged
+  std::vector<const PassLoop*> split;  // contracted loops that the tile cuts
+  bool thin = false;                   // vectors run along k
+  std::int64_t lanes = 1;              // to which rows of the result are padded
+  Packed a, b;
+  Dims a_strides, b_strides;  // by dimension of the operand
+};
+
+// Vectors run along the wider side; along k where both are thin, or where the operand lies so that
+// anything else would transpose it.
+Operands operands_of(Pass& pass, OpId id, const Box& box, const std::string& type) {
+  const Op& op = pass.op(id);
+  Operands made{.rows = side_of(pass, op, 0, box), .columns = side_of(pass, op, 1, box)};
+  Side& rows = made.rows;
+  Side& columns = made.columns;
+  made.split = cut_contraction(pass, op, id, rows, columns);
+  const std::int64_t width = columns.largest(columns.free);
+  if (width < kThin && rows.largest(rows.free) > width) std::swap(rows, columns);
+  made.thin = rows.largest(rows.free) < kThin &&
+              (columns.largest(columns.free) < kThin || minor_is_contracted(pass, columns)) &&
+              columns.largest(columns.contracted) >= 2 * kThin;
+  made.lanes = made.thin || columns.free.empty() ? 1 : padded_lanes(type);
+  put_single_first(columns);
+  const PackSpec a = pack_spec(rows, type, {&rows.batch, &rows.free, &rows.contracted}, 1);
+  const PackSpec b =
+      made.thin ? pack_spec(columns, type, {&columns.batch, &columns.free, &columns.contracted}, 1)
+                : pack_spec(columns, type, {&columns.batch, &columns.contracted, &columns.free},
+                            made.lanes);
+  pass.enter_split(made.split);
+  made.a = pass.pack(a);
+  made.b = pass.pack(b);
+  pass.leave_split();
+  made.a_strides = strides_of(a, made.a, rows.box.size());
+  made.b_strides = strides_of(b, made.b, columns.box.size());
+  return made;
+}
+
+// [batch][rows][columns]
+void lay_out(const Box& box, const Operands& from, Stage& stage) {
+  stage.strides.assign(box.size(), 0);
+  stage.elements = 1;
+  const auto extend = [&](std::int64_t result, std::int64_t multiple) {
+    stage.strides[at(result)] = stage.elements;
+    stage.elements =
+        (stage.elements * box[at(result)].largest + multiple - 1) / multiple * multiple;
+  };
+  const Dims& columns = from.columns.result;
+  const Dims& rows = from.rows.result;
+  for (std::size_t i = columns.size(); i-- > 0;) {
+    extend(columns[i], i + 1 < columns.size() ? 1 : from.lanes);
+  }
+  for (std::size_t i = rows.size(); i-- > 0;) extend(rows[i], 1);
+  for (std::size_t i = from.rows.batch.size(); i-- > 0;) extend(static_cast<std::int64_t>(i), 1);
+}
+
+// The innermost dimension; the others become loops around.
+ProductDim take_inner(std::vector<ProductDim> dims, std::vector<ProductDim>& outer) {
+  dims = joined(std::move(dims));
+  if (dims.empty()) return {Affine(1), 1, 0, 0, 0};
+  const ProductDim inner = dims.back();
+  dims.pop_back();
+  outer.insert(outer.end(), dims.begin(), dims.end());
+  return inner;
+}
+
+void add_dims(const Operands& from, const Box& box, const Dims& c, Product& product) {
+  const Side& rows = from.rows;
+  const Side& columns = from.columns;
+  for (std::size_t i = 0; i < rows.batch.size(); ++i) {
+    product.outer.push_back({box[i].size, box[i].largest, from.a_strides[at(rows.batch[i])],
+                             from.b_strides[at(columns.batch[i])], c[i]});
+  }
+  std::vector<ProductDim> n, k;
+  for (std::size_t i = 0; i < columns.free.size(); ++i) {
+    const BoxDim& dim = columns.box[at(columns.free[i])];
+    n.push_back(
+        {dim.size, dim.largest, 0, from.b_strides[at(columns.free[i])], c[at(columns.result[i])]});
+  }
+  for (std::size_t i = 0; i < rows.contracted.size(); ++i) {
+    const BoxDim& dim = rows.box[at(rows.contracted[i])];
+    k.push_back({dim.size, dim.largest, from.a_strides[at(rows.contracted[i])],
+                 from.b_strides[at(columns.contracted[i])], 0});
+  }
+  for (std::size_t i = 0; i < rows.free.size(); ++i) {
+    const BoxDim& dim = rows.box[at(rows.free[i])];
+    product.rows.push_back(
+        {dim.size, dim.largest, from.a_strides[at(rows.free[i])], 0, c[at(rows.result[i])]});
+  }
+  product.columns = take_inner(std::move(n), product.outer);
+  product.depth = take_inner(std::move(k), product.outer);
+  product.ldb = from.thin ? product.columns.b : product.depth.b;
+  product.lanes = from.lanes;
+}
+
 }  // namespace
 
 std::size_t dot_stage(Pass& pass, OpId id, const Box& box) {
@@ -143,102 +233,26 @@ std::size_t dot_stage(Pass& pass, OpId id, const Box& box) {
       op.shape.dtype == ir::DType::kPred) {
     throw Refused{"this kind of dot is not generated"};
   }
-  const std::string type(product_type(op.shape.dtype));
   Stage stage;
   stage.buffer = pass.begin();
   stage.op = id;
-  stage.type = type;
+  stage.type = std::string(product_type(op.shape.dtype));
   stage.accumulates = true;
-  Side rows = side_of(pass, op, 0, box), columns = side_of(pass, op, 1, box);
-  const auto split = cut_contraction(pass, op, id, rows, columns);
-  if (columns.largest(columns.free) < kThin && rows.largest(rows.free) > columns.largest(columns.free)) {
-    std::swap(rows, columns);
-  }
-  // Thin: vectors along k where both operands would be packed without a transposition.
-  const bool thin = rows.largest(rows.free) < kThin &&
-                    (columns.largest(columns.free) < kThin || minor_is_contracted(pass, columns)) &&
-                    volume(columns.box, columns.contracted) >= 2 * kThin;
-  const std::int64_t lanes = thin || columns.free.empty() ? 1 : padded_lanes(type);
-  put_single_first(columns);
-  const PackSpec a_spec = pack_spec(rows, type, {&rows.batch, &rows.free, &rows.contracted}, 1);
-  const PackSpec b_spec =
-      thin ? pack_spec(columns, type, {&columns.batch, &columns.free, &columns.contracted}, 1)
-           : pack_spec(columns, type, {&columns.batch, &columns.contracted, &columns.free}, lanes);
-  pass.enter_split(split);
-  const Packed a = pass.pack(a_spec), b = pass.pack(b_spec);
-  const std::string a_name = pass.read(a.stage).buffer, b_name = pass.read(b.stage).buffer;
-  pass.leave_split();
-  const Dims a_strides = strides_of(a_spec, a, rows.box.size());
-  const Dims b_strides = strides_of(b_spec, b, columns.box.size());
-
-  stage.strides.assign(box.size(), 0);
-  stage.elements = 1;
-  const auto extend = [&](std::int64_t result, std::int64_t multiple) {
-    stage.strides[at(result)] = stage.elements;
-    stage.elements = (stage.elements * box[at(result)].largest + multiple - 1) / multiple * multiple;
-  };
-  for (std::size_t i = columns.free.size(); i-- > 0;) {
-    extend(columns.result[i], i + 1 < columns.free.size() ? 1 : lanes);
-  }
-  for (std::size_t i = rows.free.size(); i-- > 0;) extend(rows.result[i], 1);
-  for (std::size_t i = rows.batch.size(); i-- > 0;) extend(static_cast<std::int64_t>(i), 1);
+  const Operands from = operands_of(pass, id, box, stage.type);
+  lay_out(box, from, stage);
   for (const BoxDim& dim : box) {
     stage.starts.push_back(dim.start);
     stage.loops |= pass.symbols().loops(dim.start) | pass.symbols().loops(dim.size);
   }
-  for (const PassLoop* loop : split) stage.split |= 1U << loop->loop;
+  for (const PassLoop* loop : from.split) stage.split |= 1U << loop->loop;
   stage.loops |= stage.split;
-
-  Product product{.function = fmt::format("tc_mm{}_{}", thin ? "t" : "",
-                                          type == "float"     ? "f"
-                                          : type == "double"  ? "d"
-                                          : type == "int64_t" ? "i64"
-                                                              : "i32"),
-                  .a = a_name,
-                  .b = b_name,
+  Product product{.function = (from.thin ? "tc_mmt_" : "tc_mm_") + product_suffix(op.shape.dtype),
+                  .a = pass.read(from.a.stage).buffer,
+                  .b = pass.read(from.b.stage).buffer,
                   .c = stage.buffer};
-  for (std::size_t i = 0; i < rows.batch.size(); ++i) {
-    const BoxDim& dim = box[i];
-    product.outer.push_back({dim.size, dim.largest, a_strides[at(rows.batch[i])],
-                             b_strides[at(columns.batch[i])], stage.strides[i]});
-  }
-  std::vector<ProductDim> n, k;
-  for (std::size_t i = 0; i < columns.free.size(); ++i) {
-    const BoxDim& dim = columns.box[at(columns.free[i])];
-    n.push_back({dim.size, dim.largest, 0, b_strides[at(columns.free[i])],
-                 stage.strides[at(columns.result[i])]});
-  }
-  for (std::size_t i = 0; i < rows.contracted.size(); ++i) {
-    const BoxDim& dim = rows.box[at(rows.contracted[i])];
-    k.push_back({dim.size, dim.largest, a_strides[at(rows.contracted[i])],
-                 b_strides[at(columns.contracted[i])], 0});
-  }
-  for (std::size_t i = 0; i < rows.free.size(); ++i) {
-    const BoxDim& dim = rows.box[at(rows.free[i])];
-    product.rows.push_back({dim.size, dim.largest, a_strides[at(rows.free[i])], 0,
-                            stage.strides[at(rows.result[i])]});
-  }
-  n = joined(std::move(n));
-  k = joined(std::move(k));
-  const auto take_inner = [&](std::vector<ProductDim>& dims) {
-    if (dims.empty()) return ProductDim{Affine(1), 1, 0, 0, 0};
-    const ProductDim inner = dims.back();
-    dims.pop_back();
-    product.outer.insert(product.outer.end(), dims.begin(), dims.end());
-    return inner;
-  };
-  product.columns = take_inner(n);
-  product.depth = take_inner(k);
-  if (thin) {
-    product.ldb = product.columns.b;
-  } else {
-    product.ldb = product.depth.b;
-    product.lanes = lanes;
-  }
+  add_dims(from, box, stage.strides, product);
   Writer out;
-  const std::string first = pass.first_piece(split);
-  out.line(fmt::format("{}memset({}, 0, {});", first.empty() ? "" : "if (" + first + ") ",
-                       stage.buffer, stage.elements * bytes_of(type)));
+  clear(pass, stage, from.split, out);
   write_product(pass.symbols(), std::move(product), out);
   return pass.finish(std::move(stage), out);
 }

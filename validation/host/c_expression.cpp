@@ -111,8 +111,9 @@ std::string Expression::elementwise(const Op& op, const Index& index) {
     types.push_back(shape.dtype);
   }
   const auto text = elementwise_text(op, types, values);
-  if (!text) throw Refused{fmt::format("{} of {} is not generated", ir::name(op.opcode),
-                                       ir::name(op.shape.dtype))};
+  if (!text)
+    throw Refused{
+        fmt::format("{} of {} is not generated", ir::name(op.opcode), ir::name(op.shape.dtype))};
   return nest_.value(value_type_of(op), *text);
 }
 
@@ -136,9 +137,9 @@ std::optional<Index> split_exactly(const Symbols& symbols, Affine position,
     Affine whole(position.constant / stride);
     Affine rest(position.constant % stride);
     for (const auto& [symbol, factor] : position.terms) {
-      (factor % stride == 0 ? whole : rest) =
-          factor % stride == 0 ? whole + Affine::of(symbol, factor / stride)
-                               : rest + Affine::of(symbol, factor);
+      (factor % stride == 0 ? whole : rest) = factor % stride == 0
+                                                  ? whole + Affine::of(symbol, factor / stride)
+                                                  : rest + Affine::of(symbol, factor);
     }
     const Range range = symbols.range(rest);
     if (range.low < 0 || range.high >= stride) return std::nullopt;
@@ -238,17 +239,18 @@ void Expression::outermost_range(const Flat& group, const Dims& dims, Box& box) 
   const Nest::Hull hull = nest_.hull(group.position);
   const std::int64_t positions = pass_.symbols().range(hull.size).high;
   const bool aligned = hull.start.divisible_by(inner);
-  const bool within = hull.size.is_constant() && inner % positions == 0 &&
-                      hull.start.divisible_by(positions);
-  std::int64_t count = aligned ? (positions + inner - 1) / inner : (positions + inner - 2) / inner + 1;
+  const bool within =
+      hull.size.is_constant() && inner % positions == 0 && hull.start.divisible_by(positions);
+  std::int64_t count =
+      aligned ? (positions + inner - 1) / inner : (positions + inner - 2) / inner + 1;
   if (within) count = 1;
   if (count >= outer) return;
   Affine start = pass_.divided(hull.start, inner);
   if (pass_.symbols().range(start).high > outer - count) {
-    start = pass_.definition({0, outer - count},
-                             fmt::format("tc_smaller({}, {})", pass_.symbols().text(start),
-                                         outer - count),
-                             pass_.symbols().loops(start));
+    start = pass_.definition(
+        {0, outer - count},
+        fmt::format("tc_smaller({}, {})", pass_.symbols().text(start), outer - count),
+        pass_.symbols().loops(start));
   }
   box[at(*first)] = {start, Affine(count), count};
 }
@@ -273,8 +275,7 @@ std::string Expression::divided(OpId operand, Index index, const std::vector<Fla
     std::int64_t stride = 1;
     for (std::size_t i = group.dims.size(); i-- > 0;) {
       const std::int64_t size = dims[at(group.dims[i])];
-      const std::string text =
-          fmt::format("({})/{}%{}", nest_.at(group.position), stride, size);
+      const std::string text = fmt::format("({})/{}%{}", nest_.at(group.position), stride, size);
       index[at(group.dims[i])] = Affine::of(nest_.index({0, size - 1}, text));
       stride *= size;
     }

@@ -72,8 +72,7 @@ std::string parsed(DType dtype, const std::string& word) {
   if (word == "false") return number_text(dtype, std::int64_t{0});
   if (ir::is_floating(dtype)) return number_text(dtype, std::strtod(word.c_str(), nullptr));
   if (ir::is_unsigned_integer(dtype)) {
-    return number_text(dtype,
-                       static_cast<std::int64_t>(std::strtoull(word.c_str(), nullptr, 10)));
+    return number_text(dtype, static_cast<std::int64_t>(std::strtoull(word.c_str(), nullptr, 10)));
   }
   return number_text(dtype, static_cast<std::int64_t>(std::strtoll(word.c_str(), nullptr, 10)));
 }
@@ -156,14 +155,14 @@ std::string Function::table(OpId id) {
   }
   std::string list;
   for (const std::string& value : values) list += (list.empty() ? "" : ", ") + value;
-  prologue_ +=
-      fmt::format("static const {} {}[] = {{{}}};\n", storage_type(dtype), name, list);
+  prologue_ += fmt::format("static const {} {}[] = {{{}}};\n", storage_type(dtype), name, list);
   return name;
 }
 
 std::string Function::add_scalar(OpId op, const std::string& text) {
   const std::string name = fmt::format("u{}", op.index());
-  prologue_ += fmt::format("const {} {} = {};\n", value_type(kernel_.op(op).shape.dtype), name, text);
+  prologue_ +=
+      fmt::format("const {} {} = {};\n", value_type(kernel_.op(op).shape.dtype), name, text);
   return name;
 }
 
@@ -195,8 +194,8 @@ std::string Function::scalar(OpId id) {
 
 SymbolId Function::clamped(const std::string& text, std::int64_t highest) {
   const SymbolId symbol = symbols_.value({0, highest}, 0);
-  prologue_ += fmt::format("const int64_t {} = tc_index({}, {});\n", symbols_.name(symbol), text,
-                           highest);
+  prologue_ +=
+      fmt::format("const int64_t {} = tc_index({}, {});\n", symbols_.name(symbol), text, highest);
   return symbol;
 }
 

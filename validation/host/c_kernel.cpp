@@ -77,10 +77,9 @@ bool is_row_major(const ir::Shape& shape) {
 // Loops among `cuts` that run along a dimension of the op.
 std::size_t followed(const Labels& labels, OpId op, const std::vector<Cut>& cuts) {
   const std::vector<int>& own = labels.loops(op);
-  return static_cast<std::size_t>(
-      std::count_if(cuts.begin(), cuts.end(), [&own](const Cut& cut) {
-        return std::find(own.begin(), own.end(), cut.loop) != own.end();
-      }));
+  return static_cast<std::size_t>(std::count_if(cuts.begin(), cuts.end(), [&own](const Cut& cut) {
+    return std::find(own.begin(), own.end(), cut.loop) != own.end();
+  }));
 }
 
 Stored stored_output(const Kernel& kernel, const Labels& labels, const std::vector<Cut>& cuts,
@@ -92,8 +91,8 @@ Stored stored_output(const Kernel& kernel, const Labels& labels, const std::vect
   for (;;) {
     const Op& op = kernel.op(seen.op);
     const bool reshape = op.opcode == Opcode::kReshape && is_row_major(shape);
-    const bool bitcast = op.opcode == Opcode::kBitcast &&
-                         dense_strides(shape) == dense_strides(op.shape);
+    const bool bitcast =
+        op.opcode == Opcode::kBitcast && dense_strides(shape) == dense_strides(op.shape);
     if (!reshape && !bitcast) return made;
     const ir::Shape& operand = kernel.op(op.operands[0]).shape;
     if (operand.dtype != op.shape.dtype || operand.is_scalar()) return made;

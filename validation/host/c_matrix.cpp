@@ -13,6 +13,20 @@ std::int64_t padded_lanes(const std::string& type) {
   return kVectorBytes / bytes_of(type);
 }
 
+std::string product_suffix(ir::DType dtype) {
+  const std::string_view type = product_type(dtype);
+  if (type == "float") return "f";
+  if (type == "double") return "d";
+  return type == "int64_t" ? "i64" : "i32";
+}
+
+void clear(const Pass& pass, const Stage& stage, const std::vector<const PassLoop*>& split,
+           Writer& out) {
+  const std::string first = pass.first_piece(split);
+  out.line(fmt::format("{}memset({}, 0, {});", first.empty() ? "" : "if (" + first + ") ",
+                       stage.buffer, stage.elements * bytes_of(stage.type)));
+}
+
 std::vector<ProductDim> joined(std::vector<ProductDim> dims) {
   std::vector<ProductDim> made;
   for (ProductDim& dim : dims) {

@@ -35,6 +35,11 @@ struct Product {
 [[nodiscard]] std::int64_t padded_lanes(const std::string& type);
 // Joins dimensions (outer to inner) through which all three arrays run on.
 [[nodiscard]] std::vector<ProductDim> joined(std::vector<ProductDim> dims);
+// "f", "d", "i32", "i64": how the loops for a result of this type are called.
+[[nodiscard]] std::string product_suffix(ir::DType dtype);
+// Zeroes the accumulators, in the first piece of what is split.
+void clear(const Pass& pass, const Stage& stage, const std::vector<const PassLoop*>& split,
+           Writer& out);
 void write_product(const Symbols& symbols, Product product, Writer& out);
 
 }  // namespace tilecast::host

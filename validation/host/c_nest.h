@@ -8,7 +8,9 @@
 //
 // A value is placed in the outermost loop where what it needs is known. Two adjacent loops through
 // which every address runs on are merged into one. The innermost loop carries no dependence from
-// one iteration to the next and says so to the compiler.
+// one iteration to the next and says so to the compiler. Where one array runs along the innermost
+// loop and another along some other loop (a transposition), these two run in blocks of 8 x 8, so that
+// cache lines are used while they are near.
 #pragma once
 
 #include <cstdint>
@@ -84,6 +86,10 @@ class Nest {
   [[nodiscard]] std::size_t depth_of(std::uint32_t needs) const;
   [[nodiscard]] bool can_merge(std::size_t outer) const;
   void merge_loops(std::size_t outer);
+  void drop_loop(std::size_t loop);
+  [[nodiscard]] bool runs_along(SymbolId symbol, SymbolId across) const;
+  bool put_crossing_loop_inside();
+  void write_blocks(Writer& out);
 
   Symbols& symbols_;
   std::vector<NestLoop> loops_;

@@ -55,10 +55,9 @@ Pass::Clamped Pass::clamp(const Border& border, const BoxDim& box) {
   } else if (from_range.low >= 0 && from_range.high <= border.size && border.step == 1) {
     made.first = from;
   } else {
-    made.first = definition({0, border.size},
-                            fmt::format("tc_first({}, {}, {})", symbols().text(from), border.step,
-                                        border.size),
-                            loops);
+    made.first = definition(
+        {0, border.size},
+        fmt::format("tc_first({}, {}, {})", symbols().text(from), border.step, border.size), loops);
   }
   Affine end;
   if (last_range.low >= (border.size - 1) * border.step) {
@@ -68,10 +67,10 @@ Pass::Clamped Pass::clamp(const Border& border, const BoxDim& box) {
   } else if (last.is_constant()) {
     end = Affine(std::max<std::int64_t>(ceil_div(last.constant + 1, border.step), 0));
   } else {
-    end = definition({0, border.size},
-                     fmt::format("tc_first({}, {}, {})", symbols().text(last + 1), border.step,
-                                 border.size),
-                     loops);
+    end = definition(
+        {0, border.size},
+        fmt::format("tc_first({}, {}, {})", symbols().text(last + 1), border.step, border.size),
+        loops);
   }
   made.count = end - made.first;
   const Range count = symbols().range(made.count);

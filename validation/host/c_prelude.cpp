@@ -3,13 +3,13 @@
 #include "validation/host/c_kernel.h"
 
 namespace tilecast::host {
+namespace {
 
 // Rounding to nearest, ties to even, on the bits of a float: bf16 is its upper half; f16 has 10
 // bits of mantissa and exponents from -14, below which its numbers are multiples of 2^-24 (as the
 // last bits of a float between 0.5 and 1 are). No branches, so that loops vectorise.
 // Integer division by zero, shifts by too much and conversions: XLA operation semantics.
-std::string_view prelude_numbers() {
-  return R"(#include <math.h>
+constexpr std::string_view kNumbers = R"(#include <math.h>
 #include <stdint.h>
 #include <string.h>
 #define TC static inline __attribute__((unused))
@@ -119,6 +119,11 @@ TC int64_t tc_order_d(double x) {
   return b < 0 ? b ^ INT64_MAX : b;
 }
 )";
+
+}  // namespace
+
+std::string_view prelude_numbers() {
+  return kNumbers;
 }
 
 std::string_view c_prelude() {

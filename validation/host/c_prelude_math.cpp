@@ -1,9 +1,10 @@
 #include "validation/host/c_prelude.h"
 
 namespace tilecast::host {
+namespace {
 
-// Written without branches, so that loops vectorise (tc_pick() selects on the bits: a compiler would
-// move one side of a ?: into a branch); about 1e-7 to 5e-7 relative.
+// Written without branches, so that loops vectorise (tc_pick() selects on the bits: a compiler
+// would move one side of a ?: into a branch); about 1e-7 to 5e-7 relative.
 //   exp: Cody and Waite's reduction x = n ln 2 + r (ln 2 in two parts, n by adding 1.5 * 2^23),
 //        Taylor's polynomial of degree 7 on |r| <= ln 2 / 2 (remainder 5e-9), 2^n in two factors.
 //   log: x = 2^e m with m in [sqrt(1/2), sqrt 2), log m = 2 atanh((m - 1) / (m + 1)) as its series.
@@ -13,8 +14,8 @@ namespace tilecast::host {
 //   erf: x P(x^2) for |x| < 1, else 1 - exp(Q(|x|)): P and Q are Chebyshev interpolations of
 //        erf(x)/x on [0, 1] (1.3e-9 relative) and of log(erfc(x)) on [1, 4] (5e-8 of erf), computed
 //        for this project in double precision.
-std::string_view prelude_math() {
-  return R"(TC float tc_max_f(float a, float b) { return a != a ? a : a > b ? a : b; }
+constexpr std::string_view kMath =
+    R"(TC float tc_max_f(float a, float b) { return a != a ? a : a > b ? a : b; }
 TC float tc_min_f(float a, float b) { return a != a ? a : a < b ? a : b; }
 TC double tc_max_d(double a, double b) { return a != a ? a : a > b ? a : b; }
 TC double tc_min_d(double a, double b) { return a != a ? a : a < b ? a : b; }
@@ -116,6 +117,11 @@ TC double tc_tanh_d(double x) { return tanh(x); }
 TC double tc_logistic_d(double x) { return 1.0 / (1.0 + exp(-x)); }
 TC double tc_erf_d(double x) { return erf(x); }
 )";
+
+}  // namespace
+
+std::string_view prelude_math() {
+  return kMath;
 }
 
 }  // namespace tilecast::host

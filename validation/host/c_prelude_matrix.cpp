@@ -40,14 +40,15 @@ std::string block(int rows, int vectors) {
 }
 
 std::string panel(int vectors, const std::string& condition, std::initializer_list<int> rows) {
-  std::string text = fmt::format(
-      "  for (; {}j + {}*L <= n; j += {}*L) {{\n    int64_t i = 0;\n", condition, vectors, vectors);
+  std::string text = fmt::format("  for (; {}j + {}*L <= n; j += {}*L) {{\n    int64_t i = 0;\n",
+                                 condition, vectors, vectors);
   for (const int r : rows) text += block(r, vectors);
   return text + "  }\n";
 }
 
 std::string product(const std::string& type, const std::string& name) {
-  std::string text = fmt::format(R"(typedef {0} tc_v{1} __attribute__((vector_size(TC_BYTES), aligned(sizeof({0})), may_alias));
+  std::string text = fmt::format(
+      R"(typedef {0} tc_v{1} __attribute__((vector_size(TC_BYTES), aligned(sizeof({0})), may_alias));
 #define T {0}
 #define V tc_v{1}
 #define L ((int64_t)(TC_BYTES / sizeof({0})))
@@ -55,7 +56,7 @@ std::string product(const std::string& type, const std::string& name) {
 static __attribute__((unused, noinline)) void tc_mm_{1}(int64_t m, int64_t n, int64_t k, const T* restrict a, int64_t lda, const T* restrict b, int64_t ldb, T* restrict c, int64_t ldc) {{
   int64_t j = 0;
 )",
-                                 type, name);
+      type, name);
   text += panel(4, "TC_BYTES >= 64 && ", {4, 1});
   text += panel(2, "", {4, 1});
   text += panel(1, "", {8, 1});

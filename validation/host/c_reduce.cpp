@@ -68,8 +68,8 @@ Stage result_stage(Pass& pass, OpId id, const Box& box, const std::string& type)
 
 void fill(Stage& stage, const std::string& value, const std::string& condition, Writer& out) {
   out.line((condition.empty() ? "" : "if (" + condition + ") ") +
-           fmt::format("for (int64_t i = 0; i < {}; ++i) {}[i] = {};", stage.elements,
-                       stage.buffer, value));
+           fmt::format("for (int64_t i = 0; i < {}; ++i) {}[i] = {};", stage.elements, stage.buffer,
+                       value));
 }
 
 // How many partial results: two of the widest vectors.
@@ -115,7 +115,8 @@ void write_row_loop(Nest& nest, const Combiner& combine, const RowLoops& row, Wr
 void write_rows(Nest& nest, const Combiner& combine, const Stage& stage, const RowLoops& row,
                 Writer& out) {
   const std::size_t depth = nest.loops().size();
-  const int lanes = nest.loops().back().largest >= partials(combine.type) ? partials(combine.type) : 1;
+  const int lanes =
+      nest.loops().back().largest >= partials(combine.type) ? partials(combine.type) : 1;
   for (std::size_t i = 0; i < depth; ++i) {
     if (i == row.first_reduced) {
       out.line(fmt::format("{} part[{}];", combine.type, lanes));
@@ -131,16 +132,17 @@ void write_rows(Nest& nest, const Combiner& combine, const Stage& stage, const R
                          combine("part[l]", fmt::format("part[l + {}]", width))));
   }
   const std::string place = stage.buffer + "[" + nest.resolved(row.address) + "]";
-  const std::string before = row.condition.empty() ? combine.initial
-                             : fmt::format("({} ? {} : {})", row.condition, combine.initial, place);
+  const std::string before =
+      row.condition.empty() ? combine.initial
+                            : fmt::format("({} ? {} : {})", row.condition, combine.initial, place);
   out.line(fmt::format("const {} before = {};", combine.type, before));
   out.line(fmt::format("{} = {};", place, combine("before", "part[0]")));
   for (std::size_t i = 0; i < std::min(row.first_reduced, depth - 1); ++i) out.close();
 }
 
 struct Reduced {
-  ir::Dims kept;              // operand dimensions, in the order of the result's
-  Box operand;                // box of the operand
+  ir::Dims kept;  // operand dimensions, in the order of the result's
+  Box operand;    // box of the operand
   std::vector<const PassLoop*> split;
 };
 
@@ -181,8 +183,8 @@ LoopOrder loop_order(const ir::Shape& operand, const Reduced& reduced) {
   LoopOrder made;
   ir::Dims physical = analytical::physical_order(operand);
   std::size_t tail = physical.size();  // kept dimensions below the last reduced one of some size
-  while (tail > 0 && (is_kept(physical[tail - 1]) ||
-                      reduced.operand[at(physical[tail - 1])].largest == 1)) {
+  while (tail > 0 &&
+         (is_kept(physical[tail - 1]) || reduced.operand[at(physical[tail - 1])].largest == 1)) {
     --tail;
   }
   std::int64_t below = 1;

@@ -42,8 +42,8 @@ class PassWriter {
         const std::int64_t bytes = (stage.elements * bytes_of(stage.type) + 63) / 64 * 64;
         offset += fmt::format(" + {}{}*{}", loading ? "w" : "r", i, bytes);
       }
-      out_.line(fmt::format("{0}* const {1} = ({0}*)(scratch + {2});", stage.type, stage.buffer,
-                            offset));
+      out_.line(
+          fmt::format("{0}* const {1} = ({0}*)(scratch + {2});", stage.type, stage.buffer, offset));
     }
   }
 

@@ -1,0 +1,207 @@
+// What the text of generated C promises: the loops of the tile, what is loaded when, what is
+// refused and why. What it computes is c_kernel_property_test.cpp's.
+#include "validation/host/c_kernel.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analytical/iteration_space.h"
+#include "ir/kernel_sketch.h"
+
+namespace tilecast::host {
+namespace {
+
+using analytical::TileConfig;
+using ir::DType;
+using ir::Kernel;
+using ir::KernelSketch;
+using ir::Opcode;
+using ir::OpId;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr ir::LayoutRules kPlain{.tiled = false};
+
+CKernel generated(const Kernel& kernel, const TileConfig& tile = {}) {
+  auto made = generate_c(kernel, tile, "kernel");
+  const auto* unsupported = std::get_if<Unsupported>(&made);
+  EXPECT_EQ(unsupported, nullptr) << unsupported->reason;
+  return unsupported != nullptr ? CKernel{} : std::get<CKernel>(std::move(made));
+}
+
+std::string refusal(const Kernel& kernel, const TileConfig& tile = {}) {
+  auto made = generate_c(kernel, tile, "kernel");
+  const auto* unsupported = std::get_if<Unsupported>(&made);
+  return unsupported == nullptr ? "" : unsupported->reason;
+}
+
+std::size_t count(const std::string& text, const std::string& what) {
+  std::size_t found = 0;
+  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
+  return found;
+}
+
+// m x k times k x n, plus what is added to every row.
+Kernel product(std::int64_t m, std::int64_t k, std::int64_t n, DType dtype = DType::kF32) {
+  KernelSketch sketch("product", Opcode::kFusion, kPlain);
+  const OpId x = sketch.row_major_parameter(dtype, {m, k});
+  const OpId y = sketch.row_major_parameter(dtype, {k, n});
+  const OpId dot =
+      sketch.dot(x, y, {.lhs_contracting = {1}, .rhs_contracting = {0}}, {m, n}, dtype);
+  return sketch.build({dot});
+}
+
+Kernel softmax(std::int64_t rows, std::int64_t columns) {
+  KernelSketch sketch("softmax", Opcode::kFusion, kPlain);
+  const OpId x = sketch.row_major_parameter(DType::kF32, {rows, columns});
+  const OpId largest = sketch.reduce(x, Opcode::kMaximum, 1);
+  const OpId shifted =
+      sketch.elementwise(Opcode::kSubtract, {x, sketch.broadcast_like(largest, x, {0})});
+  const OpId exponential = sketch.elementwise(Opcode::kExp, {shifted});
+  const OpId sum = sketch.reduce(exponential, Opcode::kAdd, 1);
+  return sketch.build(
+      {sketch.elementwise(Opcode::kDivide, {exponential, sketch.broadcast_like(sum, x, {0})})});
+}
+
+Kernel row_sum(std::int64_t rows, std::int64_t columns) {
+  KernelSketch sketch("row_sum", Opcode::kFusion, kPlain);
+  const OpId x = sketch.row_major_parameter(DType::kF32, {rows, columns});
+  return sketch.build({sketch.reduce(x, Opcode::kAdd, 1)});
+}
+
+TEST(GeneratedText, IsTheSameForTheSameKernelAndTile) {
+  const TileConfig tile{.output = {16, 32}, .kernel = {8, 32}, .input = {}};
+  EXPECT_EQ(generated(product(64, 64, 64), tile).source,
+            generated(product(64, 64, 64), tile).source);
+}
+
+TEST(GeneratedText, NamesItsFunctionAndArrays) {
+  const CKernel c = generated(product(4, 8, 16));
+  EXPECT_EQ(c.function, "kernel");
+  EXPECT_THAT(c.source, HasSubstr("void kernel(const void* const* in, void* const* out, "));
+  ASSERT_EQ(c.inputs.size(), 2U);
+  EXPECT_EQ(c.inputs[1].dims, (ir::Dims{8, 16}));
+  ASSERT_EQ(c.outputs.size(), 1U);
+  EXPECT_EQ(host_bytes(c.outputs[0]), 4 * 16 * 4);
+}
+
+TEST(GeneratedText, HasNoTileLoopWhereNothingIsCut) {
+  EXPECT_THAT(generated(product(64, 64, 64)).source, Not(HasSubstr("ahead")));
+}
+
+TEST(GeneratedText, RunsOverAllTilesAndOneStepMoreForTheLoadsAhead) {
+  const TileConfig tile{.output = {16, 24}, .kernel = {8, 24}, .input = {}};
+  const std::int64_t tiles = (64 / 16) * ((64 + 23) / 24) * (64 / 8);
+  EXPECT_THAT(generated(product(64, 64, 64), tile).source,
+              HasSubstr(fmt::format("for (int64_t n = 0; n <= {}; ++n)", tiles)));
+}
+
+TEST(GeneratedText, ComputesTheSizeOfAnEdgeTileOnlyWhereThereIsOne) {
+  const TileConfig even{.output = {16, 32}, .kernel = {}, .input = {}};
+  const TileConfig ragged{.output = {16, 24}, .kernel = {}, .input = {}};
+  EXPECT_THAT(generated(product(64, 64, 64), even).source, Not(HasSubstr("tc_smaller")));
+  EXPECT_THAT(generated(product(64, 64, 64), ragged).source,
+              HasSubstr("tc_smaller(24, 64 - t1*24)"));
+}
+
+// The columns' loop (1) is the outer one: the right-hand side, whole along k, is loaded when it
+// advances, the left-hand side (rows: loop 0) with every tile.
+TEST(GeneratedText, LoadsAnOperandOnlyWhenItsLoopsAdvance) {
+  const TileConfig tile{.output = {16, 32}, .kernel = {}, .input = {}};
+  const std::string source = generated(product(64, 64, 64), tile).source;
+  constexpr unsigned kFirst = 1U << 31U, kRows = 1U << 0U, kColumns = 1U << 1U;
+  EXPECT_EQ(count(source, fmt::format("if (ahead & {}u) {{", kFirst | kRows)), 1U);
+  EXPECT_EQ(count(source, fmt::format("if (ahead & {}u) {{", kFirst | kColumns)), 1U);
+}
+
+TEST(GeneratedText, LoadsBeforeItComputes) {
+  const TileConfig tile{.output = {16, 32}, .kernel = {}, .input = {}};
+  const std::string source = generated(product(64, 64, 64), tile).source;
+  EXPECT_LT(source.find("if (n < 8)"), source.find("if (n > 0)"));
+  EXPECT_LT(source.find("if (n > 0)"), source.find("tc_mm_f("));
+}
+
+TEST(GeneratedText, ZeroesAnAccumulatorInTheFirstPieceOnly) {
+  const TileConfig tile{.output = {64, 64}, .kernel = {8, 64}, .input = {}};
+  EXPECT_THAT(generated(product(64, 64, 64), tile).source, HasSubstr("if (t2 == 0) memset("));
+  EXPECT_THAT(generated(product(64, 64, 64)).source, Not(HasSubstr("if (t2 == 0)")));
+}
+
+TEST(GeneratedText, StoresAfterTheLastPiece) {
+  const TileConfig tile{.output = {64, 64}, .kernel = {8, 64}, .input = {}};
+  const std::string source = generated(product(64, 64, 64), tile).source;
+  const auto last = source.find("if (c2 == 7)");
+  ASSERT_NE(last, std::string::npos);
+  EXPECT_LT(last, source.find("o0["));
+}
+
+TEST(GeneratedText, HoldsTwoTilesOfWhatItLoadsAndOneOfItsResult) {
+  const TileConfig tile{.output = {16, 32}, .kernel = {8, 32}, .input = {}};
+  constexpr std::int64_t kLhs = 16 * 8 * 4, kRhs = 8 * 32 * 4, kResult = 16 * 32 * 4;
+  EXPECT_EQ(generated(product(64, 64, 64), tile).scratch_bytes, 2 * (kLhs + kRhs) + kResult);
+}
+
+TEST(GeneratedText, ComputesRowsOnceForAllPiecesOfThem) {
+  const TileConfig tile{.output = {4, 16}, .kernel = {}, .input = {}};
+  const std::string source = generated(softmax(64, 64), tile).source;
+  constexpr unsigned kFirst = 1U << 31U, kRows = 1U << 0U;
+  const std::string rows = fmt::format("if (now & {}u) {{", kFirst | kRows);
+  for (auto sum = source.find("part[l] ="); sum != std::string::npos;
+       sum = source.find("part[l] =", sum + 1)) {
+    const auto guard = source.rfind("if (now & ", sum);
+    EXPECT_EQ(source.substr(guard, rows.size()), rows);
+  }
+  EXPECT_THAT(source, HasSubstr("part[l] ="));
+}
+
+TEST(GeneratedText, KeepsPartialSumsOfRows) {
+  const std::string source = generated(row_sum(64, 256)).source;
+  EXPECT_THAT(source, HasSubstr("part[l] = part[l]+"));
+}
+
+TEST(GeneratedText, ConvertsNarrowOperandsWhileItPacksThem) {
+  const CKernel narrow = generated(product(64, 64, 64, DType::kBF16));
+  EXPECT_EQ(count(narrow.source, "tc_from_bf16(p"), 2U);
+  EXPECT_THAT(narrow.source, HasSubstr("tc_mm_f("));
+  EXPECT_EQ(host_bytes(narrow.inputs[0]), 64 * 64 * 2);
+}
+
+TEST(GeneratedText, RunsVectorsAlongKWhereRowsAndColumnsAreThin) {
+  EXPECT_THAT(generated(product(4, 256, 4)).source, HasSubstr("tc_mmt_f("));
+  EXPECT_THAT(generated(product(4, 256, 64)).source, HasSubstr("tc_mm_f("));
+}
+
+TEST(Refusals, NameTheOpThatIsNotGenerated) {
+  KernelSketch sketch("reduce", Opcode::kAllReduce, kPlain);
+  const OpId x = sketch.parameter(DType::kF32, {64});
+  EXPECT_EQ(refusal(sketch.build({sketch.all_reduce(x, 2)})), "all-reduce is not generated");
+}
+
+TEST(Refusals, NameTheTypeThatIsNotGenerated) {
+  KernelSketch sketch("negate", Opcode::kNegate, kPlain);
+  const OpId x = sketch.parameter(DType::kC64, {64});
+  EXPECT_EQ(refusal(sketch.build({sketch.elementwise(Opcode::kNegate, {x})})),
+            "type c64 is not generated");
+}
+
+TEST(Refusals, SayThatATileDoesNotFitTheScratchpad) {
+  constexpr std::int64_t kSide = 4096;
+  EXPECT_EQ(refusal(product(kSide, kSide, kSide)),
+            fmt::format("a tile needs {} MiB, more than 64", 3 * kSide * kSide * 4 >> 20));
+}
+
+TEST(Refusals, SayThatATileHasAnotherNumberOfDimensions) {
+  const TileConfig tile{.output = {8, 8, 8}, .kernel = {}, .input = {}};
+  EXPECT_THAT(refusal(product(64, 64, 64), tile), HasSubstr("3 dimensions, this kernel has 2"));
+}
+
+TEST(Refusals, SayThatALayoutHasNativeTiles) {
+  KernelSketch sketch("negate", Opcode::kNegate, ir::LayoutRules{.tiled = true});
+  const OpId x = sketch.parameter(DType::kF32, {64, 256});
+  EXPECT_EQ(refusal(sketch.build({sketch.elementwise(Opcode::kNegate, {x})})),
+            "a layout with native tiles");
+}
+
+}  // namespace
+}  // namespace tilecast::host
