@@ -4,7 +4,7 @@
 //   name: matmul_folds
 //   claim: One sentence.
 //   device: DEVICE                            preset or path
-//   data:                                     relative to the folder of third-party data
+//   data:           relative to the folder of third-party data; ./ and ../ to this file
 //     - {name: ops, importer: operators, from: [data/ops.csv], mapping: ops_of_device}
 //     - {name: tiles, importer: tiles, from: data/runs.csv, mapping: tiles_of_device}
 //     - {name: step, importer: program, from: data/step.hlo, runtime: 9 ms, source: ...,

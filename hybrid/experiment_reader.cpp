@@ -126,6 +126,13 @@ std::string device_of(const ConfigNode& node, const std::string& device) {
   }
 }
 
+// "./" and "../" are seen from the experiment's file, other paths from the folder of data.
+std::string data_path(const ConfigNode& node, const std::string& from) {
+  if (!from.starts_with("./") && !from.starts_with("../")) return from;
+  const auto folder = std::filesystem::absolute(node.at.file).parent_path();
+  return (folder / from).lexically_normal().string();
+}
+
 std::string mapping_of(const ConfigNode& node) {
   const std::string& mapping = text_of(node);
   if (!hwdesc::is_path(mapping)) return mapping;
@@ -152,7 +159,9 @@ ExperimentSource read_source(const ConfigNode& node) {
   source.name = text(node, "name");
   const ConfigNode& importer = required(node, "importer");
   source.importer = kImporters[choice(importer, kImporters)];
-  source.from = texts(required(node, "from"));
+  for (const std::string& from : texts(required(node, "from"))) {
+    source.from.push_back(data_path(node, from));
+  }
   std::vector<std::string_view> keys{"name", "importer", "from", "devices", "sample"};
   if (source.importer == "program") {
     keys.insert(keys.end(), {"runtime", "source", "licence", "how_timed"});
