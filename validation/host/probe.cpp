@@ -226,7 +226,7 @@ namespace {
 // What one probe times, and the answers.
 struct Measured {
   explicit Measured(const Topology& topology) : levels(levels_to_probe(topology)), tasks(topology) {
-    for (const char* loop : {"clock_adds", "empty_calls", "one_run", "add_f32"}) {
+    for (const char* loop : {"clock_adds", "fma_chain", "empty_calls", "one_run", "add_f32"}) {
       by_loop[loop] = tasks.one(loop);
     }
     by_loop["product"] = tasks.one("product", kProductBytes);
@@ -277,6 +277,7 @@ void set_ops(const Measured& measured, Probed& found) {
     found.op_cycles.emplace_back(kOps[i], measured.ops[i]->best() * hertz / vectors);
     found.op_spread = std::max(found.op_spread, measured.ops[i]->spread());
   }
+  found.fma_latency = measured.unit_s("fma_chain") * hertz;
   found.call = Seconds{measured.unit_s("empty_calls")};
   found.pack = Seconds{measured.unit_s("one_run")};
   found.product = FlopsPerSecond{2 / measured.unit_s("product")};

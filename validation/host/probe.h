@@ -58,6 +58,7 @@ struct Probed {
   // What the loops of generated products sustain on one core, f32, operands in the caches.
   FlopsPerSecond product;
   double product_spread = 0;
+  double fma_latency = 4;       // cycles until a vector multiply-add's result can be used
   int repeats = 1;              // each number is the best of at least so many
   double reference_spread = 0;  // of the clock's loop over the probe: how quiet the machine was
 };

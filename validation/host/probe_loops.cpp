@@ -16,6 +16,7 @@ constexpr int kUnrolled = 1024;  // steps of a dependent chain in one call
 
 constexpr std::array kLoops = {
     Loop{"clock_adds", kUnrolled},
+    Loop{"fma_chain", kUnrolled},
     Loop{"peak_f32", kVectorsPerCall},
     Loop{"peak_f64", kVectorsPerCall},
     Loop{"peak_bf16", kVectorsPerCall},
@@ -146,6 +147,15 @@ void clock_adds(char* memory, long bytes, long calls) {{
   }}
   *(uint64_t*)memory = x;
 }}
+void fma_chain(char* memory, long bytes, long calls) {{
+  vfloat x = (vfloat){{}} + (float)one, y = x, a = x;
+  while (calls-- > 0) {{
+    for (int r = 0; r < {rounds}; ++r) {{
+      {fmas}
+    }}
+  }}
+  *(vfloat*)memory = a;
+}}
 void mem_chase(char* memory, long bytes, long calls) {{
   static char* at;
   if (at == 0) at = memory;
@@ -167,7 +177,7 @@ void empty_calls(char* memory, long bytes, long calls) {{
 )",
       fmt::arg("rounds", kUnrolled / 16), fmt::arg("calls_per_call", kUnrolled),
       fmt::arg("adds", chain("x += y; __asm__ volatile(\"\" : \"+r\"(x)); ")),
-      fmt::arg("loads", chain("p = *(char**)p; ")));
+      fmt::arg("fmas", chain("a = a * x + y; ")), fmt::arg("loads", chain("p = *(char**)p; ")));
 }
 
 // Eight vectors at a time; `bytes` is a multiple of 16 vectors.

@@ -212,14 +212,16 @@ std::string Writer::matrix() const {
   return fmt::format(
       "\n# Multiply-adds of vectors: passes give the measured peak of each type, efficiency what\n"
       "# products of generated kernels sustain of it.\n"
-      "matrix:\n  count: {}\n  rows: 1\n  columns: {}\n  passes: {{{}}}\n  efficiency: {}\n{}",
-      count, lanes(), fmt::join(passes, ", "), number(efficiency),
-      source(fmt::format("independent multiply-adds on registers: {}; bf16 and f16 converted to "
-                         "f32, s8 to s32, once for many multiply-adds; efficiency: an f32 product "
-                         "of 64 x 128 by 128 x 64, {}, spread {:.1f} %{}",
-                         fmt::join(rates, ", "), quantity(p_.product.value, UnitKind::kFlopRate),
-                         100 * p_.product_spread,
-                         together(fmt::format("{}", fmt::join(together_rates, ", ")), all_spread)),
+      "matrix:\n  count: {}\n  rows: 1\n  columns: {}\n  fill: {}\n  passes: {{{}}}\n  efficiency: "
+      "{}\n{}",
+      count, lanes(), number(p_.fma_latency), fmt::join(passes, ", "), number(efficiency),
+      source(fmt::format(
+                 "independent multiply-adds on registers: {}; bf16 and f16 converted to "
+                 "f32, s8 to s32, once for many multiply-adds; efficiency: an f32 product "
+                 "of 64 x 128 by 128 x 64, {}, spread {:.1f} %; fill: a chain of dependent ones{}",
+                 fmt::join(rates, ", "), quantity(p_.product.value, UnitKind::kFlopRate),
+                 100 * p_.product_spread,
+                 together(fmt::format("{}", fmt::join(together_rates, ", ")), all_spread)),
              spread));
 }
 
