@@ -13,7 +13,7 @@ double product(const LoopSizes& sizes, const std::vector<int>& loops) {
   return p;
 }
 
-// What a step of the contraction costs, for one element type.
+// What a step of the contraction costs, for one element type; cycles of the core's clock.
 struct Core {
   double lanes = 1, pipes = 1;  // of a vector; multiply-adds of vectors per cycle
   double load_ports = 1, store_ports = 1, latency = 1;
@@ -31,15 +31,15 @@ struct Core {
 
 Core core_of(const hwdesc::Device& device, double peak, double outside) {
   const hwdesc::MatrixUnit& unit = device.matrix;
-  const double clock = unit.clock.value_or(device.clock).value;
+  const double clock_ratio = device.clock / unit.clock.value_or(device.clock);
   const double workers = std::max(device.multiplexing.workers, 1);
   const hwdesc::MemoryLevel& behind = device.memory[device.memory.size() - 2];
   Core core;
   core.lanes = static_cast<double>(unit.columns);
-  core.pipes = peak / workers / (2 * clock * core.lanes) * unit.efficiency;
+  core.pipes = peak / workers / (2 * device.clock.value * core.lanes) * unit.efficiency;
   core.load_ports = device.vector.load_ports;
   core.store_ports = device.vector.store_ports;
-  core.latency = unit.fill.value;
+  core.latency = unit.fill.value * clock_ratio;
   core.vector_bytes = 4 * core.lanes;
   core.far_bytes_per_cycle =
       behind.bandwidth.value * behind.efficiency / workers / device.clock.value;

@@ -307,16 +307,13 @@ void CacheModel::add_uses(const Nest& nest, std::span<const Extents> groups,
 
 // Seconds of each part; they add up.
 BoundVector CacheModel::run(const Nest& nest, std::span<const Extents> groups) const {
-  BoundVector busy{};
+  BoundVector busy{}, computed{};
   add_loads(nest, groups, busy);
-  add_uses(nest, groups, busy);
+  add_uses(nest, groups, computed);
   const double results = std::ceil(nest.results);
   const double share = std::ceil(results / workers_) / results;  // of the busiest core
-  for (const Bound bound :
-       {Bound::kMatrix, Bound::kVector, Bound::kTranscendental, Bound::kCrossLane}) {
-    bound_of(busy, bound) = bound_of(busy, bound) * share;
-  }
   bound_of(busy, Bound::kIssue) = bound_of(busy, Bound::kIssue) * share;
+  for (std::size_t b = 0; b < kBoundCount; ++b) busy[b] += computed[b] * share;
   bound_of(busy, Bound::kLatency) = device_->main_memory().latency;
   bound_of(busy, Bound::kOverhead) = device_->dispatch.kernel_launch +
                                      Seconds{nest.whole_tiles * nest.pieces * overhead_s_ * share};

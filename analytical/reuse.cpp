@@ -19,34 +19,46 @@ void add_repeats(double times, double distance, std::span<const double> capaciti
   loads[0] += times * missed;
 }
 
+struct Reused {         // an operand, the loops inside the next one seen
+  double distinct = 1;  // tiles: each is loaded once for the first time
+  double swept = 0;     // bytes of it that the loops touch
+  double distance = 0;  // bytes touched between two uses of a tile, since a loop moved it last
+  bool moved = false;   // by a loop
+  bool moved_last = false;
+};
+
 }  // namespace
 
 void count_loads(std::span<const NestLoop> nest, std::span<const Operand> operands,
                  std::span<const double> capacities, double always_bytes,
                  std::span<LoadsFrom> loads) {
-  boost::container::small_vector<double, 16> swept;  // bytes of each operand a sweep touches
+  boost::container::small_vector<Reused, 16> reused(operands.size());
   for (std::size_t i = 0; i < operands.size(); ++i) {
     loads[i] = {};
     loads[i][0] = 1;
-    swept.push_back(operands[i].tile_bytes);
+    reused[i].swept = operands[i].tile_bytes;
   }
-  std::uint32_t inside = 0;  // loops seen so far
   for (const NestLoop& step : nest) {
     if (step.tiles <= 1) continue;
     double distance = always_bytes;
-    for (const double bytes : swept) distance += bytes;
+    for (const Reused& operand : reused) distance += operand.swept;
     for (std::size_t i = 0; i < operands.size(); ++i) {
+      Reused& operand = reused[i];
       const bool moves = (operands[i].loops >> step.loop & 1U) != 0;
       if (moves) {
         for (double& count : loads[i]) count *= step.tiles;
-        swept[i] *= step.tiles;
-      } else if ((operands[i].loops & inside) != 0) {
-        const double first = loads[i][0];
-        for (std::size_t l = 1; l < capacities.size(); ++l) loads[i][l] *= step.tiles;
-        add_repeats(first * (step.tiles - 1), distance, capacities, loads[i]);
+        operand.swept *= step.tiles;
+        operand.distinct *= step.tiles;
+        operand.moved = true;
+      } else if (operand.moved) {
+        if (operand.moved_last) operand.distance = distance;
+        loads[i][0] -= operand.distinct;  // what follows in `loads` are repeats
+        for (double& count : loads[i]) count *= step.tiles;
+        loads[i][0] += operand.distinct;
+        add_repeats(operand.distinct * (step.tiles - 1), operand.distance, capacities, loads[i]);
       }
+      operand.moved_last = moves;
     }
-    inside |= 1U << step.loop;
   }
 }
 

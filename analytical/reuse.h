@@ -2,9 +2,9 @@
 //
 // An operand's tile is loaded when a loop that moves it advances, or a loop outside those. The
 // first load of a tile comes from main memory. When a loop that does not move the operand comes
-// round again, the tile was last touched one sweep of the loops inside ago: it comes from the
-// nearest cache that holds what such a sweep touches (the stack distance of Mattson et al., IBM
-// Systems Journal 1970, counted in tiles as in Wolf and Lam, PLDI 1991). Thread-safe.
+// round again, the tile was last touched one sweep ago of the loop inside that moves it: it comes
+// from the nearest cache that holds what such a sweep touches (the stack distance of Mattson et
+// al., IBM Systems Journal 1970, counted in tiles as in Wolf and Lam, PLDI 1991). Thread-safe.
 #pragma once
 
 #include <array>

@@ -1,0 +1,225 @@
+// Cycles of products in blocks of rows and vectors, from the numbers of core_device() alone.
+#include "analytical/block_product.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <random>
+
+#include "cache_kernels.h"
+#include "simt_kernels.h"
+
+namespace tilecast::analytical::testing {
+namespace {
+
+constexpr double kLanes = 8, kPipes = 2, kLatency = 4;
+constexpr double kLoadPorts = 2, kStorePorts = 1;
+constexpr double kDepth = 1000;
+constexpr double kRounding = 1e-12;
+
+hwdesc::Device ported_device() {
+  hwdesc::Device device = core_device();
+  device.vector.load_ports = kLoadPorts;
+  device.vector.store_ports = kStorePorts;
+  return device;
+}
+
+double f32_cycles(const ProductSizes& sizes, const hwdesc::Device& device, double outside = 0) {
+  return product_cycles(sizes, device, "f32", outside);
+}
+
+// Of ported_device(), its operands in the innermost cache.
+double block_cycles(double rows, double vectors, double depth) {
+  const double step = std::max({rows * vectors / kPipes, (rows + vectors) / kLoadPorts, kLatency});
+  return depth * step + rows * vectors / kStorePorts;
+}
+
+ProductSizes sizes_of(const ir::Kernel& kernel, std::array<bool, 2> depth_is_minor) {
+  const IterationSpace space = make_iteration_space(kernel, {});
+  LoopSizes whole;
+  whole.fill(1);
+  for (std::size_t i = 0; i < space.loops.size(); ++i) whole[i] = space.loops[i].size;
+  return product_sizes(space, whole, depth_is_minor);
+}
+
+TEST(BlockProduct, AWholeBlockIsBoundByItsMultiplyAdds) {
+  const ProductSizes sizes{.rows = 4, .columns = 4 * kLanes, .depth = kDepth};
+  EXPECT_DOUBLE_EQ(f32_cycles(sizes, ported_device()), kDepth * (4 * 4 / kPipes) + 4 * 4);
+}
+
+TEST(BlockProduct, ABlockIsBoundByItsLoadsWhenPortsAreFew) {
+  hwdesc::Device device = ported_device();
+  device.vector.load_ports = 0.5;
+  const ProductSizes sizes{.rows = 4, .columns = 4 * kLanes, .depth = kDepth};
+  EXPECT_DOUBLE_EQ(f32_cycles(sizes, device), kDepth * (4 + 4) / 0.5 + 4 * 4);
+}
+
+TEST(BlockProduct, ASingleRowWaitsForTheLatencyOfAMultiplyAdd) {
+  const ProductSizes sizes{.rows = 1, .columns = 4 * kLanes, .depth = kDepth};
+  EXPECT_DOUBLE_EQ(f32_cycles(sizes, ported_device()), kDepth * kLatency + 4);
+  hwdesc::Device quick = ported_device();
+  quick.matrix.fill = Cycles{1};
+  EXPECT_DOUBLE_EQ(f32_cycles(sizes, quick), kDepth * (1 + 4) / kLoadPorts + 4);
+}
+
+TEST(BlockProduct, OperandsOutsideTheInnermostCacheCostARunOfTheColumnsEachStep) {
+  hwdesc::Device device = ported_device();
+  device.memory[1].bandwidth = BytesPerSecond{16e9};  // 16 B per cycle
+  device.engines.back().full_efficiency_run = Bytes{64};
+  const ProductSizes sizes{.rows = 4, .columns = 4 * kLanes, .depth = kDepth};
+  const double run = 4 * 4 * kLanes + 64;
+  EXPECT_DOUBLE_EQ(f32_cycles(sizes, device, 1), kDepth * run / 16 + 4 * 4);
+  const double share = 0.75;
+  EXPECT_DOUBLE_EQ(f32_cycles(sizes, device, share), kDepth * share * run / 16 + 4 * 4);
+  EXPECT_DOUBLE_EQ(f32_cycles(sizes, device, 0), block_cycles(4, 4, kDepth));
+}
+
+TEST(BlockProduct, ColumnsAreTakenFourVectorsThenTwoThenOneAtATime) {
+  const hwdesc::Device device = ported_device();
+  const auto cycles = [&](double rows, double columns) {
+    return f32_cycles({.rows = rows, .columns = columns, .depth = kDepth}, device);
+  };
+  const double four = 2 * block_cycles(4, 4, kDepth);  // of eight rows
+  const double two = 2 * block_cycles(4, 2, kDepth);
+  const double one = block_cycles(8, 1, kDepth);
+  EXPECT_NEAR(cycles(8, 7 * kLanes), four + two + one, kRounding * four);
+  EXPECT_NEAR(cycles(8, 9 * kLanes), 2 * four + one, kRounding * four);
+  EXPECT_DOUBLE_EQ(cycles(8, 6 * kLanes + 1), cycles(8, 7 * kLanes));  // a vector all the same
+  const double rest = 2 * block_cycles(1, 4, kDepth);
+  EXPECT_NEAR(cycles(10, 4 * kLanes), four + rest, kRounding * four);
+}
+
+TEST(BlockProduct, AnElementTypeOfTwoPassesHalvesThePipes) {
+  const ProductSizes sizes{.rows = 4, .columns = 4 * kLanes, .depth = kDepth};
+  EXPECT_DOUBLE_EQ(product_cycles(sizes, ported_device(), "f64", 0),
+                   kDepth * 4 * 4 / (kPipes / 2) + 4 * 4);
+}
+
+TEST(BlockProduct, AMatrixUnitOfItsOwnClockCountsInCyclesOfTheCore) {
+  hwdesc::Device device = ported_device();
+  device.matrix.clock = device.clock * 0.5;
+  const ProductSizes sizes{.rows = 4, .columns = 4 * kLanes, .depth = kDepth};
+  EXPECT_DOUBLE_EQ(f32_cycles(sizes, device), kDepth * 4 * 4 / (kPipes / 2) + 4 * 4);
+}
+
+TEST(BlockProduct, ATypeTheUnitCannotTakeNeverEnds) {
+  for (const bool thin : {false, true}) {
+    const ProductSizes sizes{.rows = 4, .columns = 32, .depth = kDepth, .thin = thin};
+    EXPECT_TRUE(std::isinf(product_cycles(sizes, ported_device(), "f16", 0)));
+    EXPECT_TRUE(std::isfinite(product_cycles(sizes, ported_device(), "f32", 0)));
+  }
+}
+
+// Per column: its vectors, the elements that fill none, adding up the lanes, one latency.
+TEST(BlockProduct, ThinProductsRunTheirVectorsAlongTheDepth) {
+  const double vectors = 12, rest = 3;
+  const ProductSizes sizes{
+      .calls = 5, .rows = 2, .columns = 6, .depth = vectors * kLanes + rest, .thin = true};
+  const double loads_per_vector = 1.25;  // four columns share a load of the row
+  const double per_column = vectors * std::max(1 / kPipes, loads_per_vector / kLoadPorts) +
+                            rest * 2 / kLoadPorts + kLanes / 2 + kLatency;
+  EXPECT_DOUBLE_EQ(f32_cycles(sizes, ported_device()), 5 * 2 * 6 * per_column);
+}
+
+TEST(BlockProduct, CallsAndWholeBlocksAddUp) {
+  const hwdesc::Device device = ported_device();
+  int checked = 0;
+  for (int seed = 0; seed < 500; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto size = [&](int most) { return static_cast<double>(1 + random() % most); };
+    const ProductSizes sizes{
+        .rows = 8 * size(20), .columns = 4 * kLanes * size(20), .depth = size(2000)};
+    const double once = f32_cycles(sizes, device);
+    for (int way = 0; way < 3; ++way) {
+      ProductSizes more = sizes;
+      const double times = size(7);
+      (way == 0 ? more.calls : way == 1 ? more.rows : more.columns) *= times;
+      ASSERT_NEAR(f32_cycles(more, device), times * once, kRounding * times * once) << seed;
+      ++checked;
+    }
+  }
+  EXPECT_EQ(checked, 1500);
+}
+
+TEST(BlockProduct, ADeeperProductOrSlowerCacheIsNeverFaster) {
+  hwdesc::Device device = ported_device();
+  device.memory[1].bandwidth = BytesPerSecond{16e9};
+  device.engines.back().full_efficiency_run = Bytes{64};
+  int dearer = 0;
+  for (int seed = 0; seed < 1000; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto size = [&](int most) { return static_cast<double>(1 + random() % most); };
+    const ProductSizes sizes{
+        .rows = size(70), .columns = size(300), .depth = size(3000), .thin = seed % 5 == 0};
+    const double outside = static_cast<double>(seed % 11) / 10;
+    ProductSizes deeper = sizes;
+    deeper.depth += kLanes * size(100);
+    const double before = f32_cycles(sizes, device, outside);
+    ASSERT_LT(before, f32_cycles(deeper, device, outside)) << seed;
+    const double farther = f32_cycles(sizes, device, 1);
+    ASSERT_LE(before, farther * (1 + kRounding)) << seed;
+    dearer += before < farther ? 1 : 0;
+  }
+  EXPECT_GT(dearer, 0);
+}
+
+TEST(ProductSizes, BatchesCountAsCalls) {
+  const ProductSizes sizes = sizes_of(batched_product_kernel(12, 64, 48, 96), {true, false});
+  EXPECT_DOUBLE_EQ(sizes.calls, 12);
+  EXPECT_DOUBLE_EQ(sizes.rows, 64);
+  EXPECT_DOUBLE_EQ(sizes.columns, 48);
+  EXPECT_DOUBLE_EQ(sizes.depth, 96);
+  EXPECT_FALSE(sizes.exchanged);
+  EXPECT_FALSE(sizes.thin);
+}
+
+TEST(ProductSizes, FewColumnsBecomeRows) {
+  const ir::Kernel kernel = product_kernel(4096, 4, 256, ir::DType::kF32);
+  const ProductSizes sizes = sizes_of(kernel, {false, false});
+  EXPECT_TRUE(sizes.exchanged);
+  EXPECT_DOUBLE_EQ(sizes.rows, 4);
+  EXPECT_DOUBLE_EQ(sizes.columns, 4096);
+  EXPECT_FALSE(sizes.thin);
+  EXPECT_TRUE(sizes_of(kernel, {true, false}).thin);   // the columns' operand lies along the depth
+  EXPECT_FALSE(sizes_of(kernel, {false, true}).thin);  // and here it does not
+}
+
+TEST(ProductSizes, ProductsOfFewRowsAndColumnsAreThinWhenTheyAreDeep) {
+  constexpr auto kF32 = ir::DType::kF32;
+  EXPECT_TRUE(sizes_of(product_kernel(4, 4, 16, kF32), {false, false}).thin);
+  EXPECT_FALSE(sizes_of(product_kernel(4, 4, 15, kF32), {false, false}).thin);
+  EXPECT_FALSE(sizes_of(product_kernel(8, 8, 4096, kF32), {false, true}).thin);
+  EXPECT_TRUE(sizes_of(product_kernel(1, 4096, 4096, kF32), {true, true}).thin);
+  EXPECT_FALSE(sizes_of(product_kernel(1, 4096, 4096, kF32), {true, false}).thin);
+}
+
+TEST(ProductSizes, AConvolutionIsAProductPerWindowPositionAndRowOfTheImage) {
+  const ProductSizes sizes =
+      sizes_of(convolution_kernel({.batch = 8, .side = 56, .input_features = 64, .features = 128}),
+               {false, false});
+  EXPECT_DOUBLE_EQ(sizes.calls, 3 * 3 * 8 * 56);
+  EXPECT_DOUBLE_EQ(sizes.rows, 56);
+  EXPECT_DOUBLE_EQ(sizes.columns, 128);
+  EXPECT_DOUBLE_EQ(sizes.depth, 64);
+}
+
+TEST(ProductSizes, GroupsOfAConvolutionAreProductsOfTheirOwn) {
+  const ProductSizes grouped =
+      sizes_of(convolution_kernel(
+                   {.batch = 2, .side = 14, .input_features = 64, .features = 128, .groups = 4}),
+               {false, false});
+  EXPECT_DOUBLE_EQ(grouped.calls, 3 * 3 * 2 * 14 * 4);
+  EXPECT_DOUBLE_EQ(grouped.columns, 32);
+  EXPECT_DOUBLE_EQ(grouped.depth, 16);
+  const ProductSizes depthwise =
+      sizes_of(convolution_kernel(
+                   {.batch = 2, .side = 14, .input_features = 64, .features = 64, .groups = 64}),
+               {false, false});
+  EXPECT_DOUBLE_EQ(depthwise.calls, 3 * 3 * 2 * 14);  // vectors along the features
+  EXPECT_DOUBLE_EQ(depthwise.columns, 64);
+}
+
+}  // namespace
+}  // namespace tilecast::analytical::testing
