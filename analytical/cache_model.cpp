@@ -124,129 +124,6 @@ double CacheModel::footprint_bytes(const Nest& nest, std::span<const Extents> gr
   return bytes;
 }
 
-void CacheModel::set_sweeps(std::span<const Extents> groups, Nest& nest) const {
-  boost::container::small_vector<double, 16> touched;
-  for (const auto* streams : {&inputs_, &outputs_}) {
-    for (const MemoryStream& stream : *streams) {
-      touched.push_back(region_bytes(stream.array, groups[stream.group]));
-    }
-  }
-  std::uint32_t open = (1U << levels_.size()) - 1;  // levels that held everything so far
-  for (const NestLoop& step : nest.loops) {
-    double bytes = nest.scratchpad_bytes;
-    std::size_t i = 0;
-    for (const auto* streams : {&inputs_, &outputs_}) {
-      for (const MemoryStream& stream : *streams) {
-        if ((stream.loops >> step.loop & 1U) != 0) touched[i] *= step.tiles;
-        bytes += touched[i++];
-      }
-    }
-    for (std::size_t l = 0; l < levels_.size(); ++l) {
-      if ((open >> l & 1U) == 0) continue;
-      nest.swept[l] |= 1U << step.loop;
-      if (bytes > levels_[l].capacity) open &= ~(1U << l);
-    }
-  }
-}
-
-// `sweeps`: extents of all groups by level, the loops it sweeps whole; at the end those of a tile.
-CacheModel::Moved CacheModel::moved(const MemoryStream& stream, const Nest& nest,
-                                    std::span<const GroupExtents> sweeps) const {
-  const Extents& tile = sweeps.back()[stream.group];
-  const auto tiles = [&](std::size_t level) {
-    double count = 1;
-    for (const NestLoop& step : nest.loops) {
-      if (level < levels_.size() && (nest.swept[level] & stream.loops) >> step.loop & 1U) {
-        count *= step.tiles;
-      }
-    }
-    return count;
-  };
-  const auto runs = [&](const Extents& region) {
-    return resident_bytes(stream.array, region) / contiguous_bytes(stream.array, region);
-  };
-  Moved moved;
-  moved.elements = resident_bytes(stream.array, tile);
-  const double vector = 4.0 * static_cast<double>(device_->vector.lanes);
-  moved.vectors = runs(tile) * std::ceil(moved.elements / runs(tile) / vector);
-  for (std::size_t l = 0; l + 1 < levels_.size(); ++l) {
-    const Extents& near = sweeps[l + 1][stream.group];
-    const Extents& nearer = sweeps[l + 2][stream.group];
-    moved.lines[l] = region_bytes(stream.array, near) / tiles(l + 1);
-    moved.runs[l] = runs(nearer) / tiles(l + 2);
-  }
-  return moved;
-}
-
-// Packing: a vector load and a vector store for each piece of a run.
-double CacheModel::copy_s(const Moved& moved) const {
-  const hwdesc::VectorUnit& vector = device_->vector;
-  return moved.vectors / std::min(vector.load_ports, vector.store_ports) * cycle_s_ / workers_;
-}
-
-double CacheModel::load_s(const Moved& moved, std::size_t level) const {
-  double longest = copy_s(moved);
-  for (std::size_t l = level; l + 1 < levels_.size(); ++l) {
-    const double bytes = moved.lines[l] + moved.runs[l] * levels_[l].run_cost_bytes;
-    longest = std::max(longest, bytes / levels_[l].read);
-  }
-  return longest;
-}
-
-double CacheModel::store_s(const Moved& moved) const {
-  double longest = copy_s(moved);
-  for (std::size_t l = 0; l + 1 < levels_.size(); ++l) {
-    const double bytes = moved.lines[l] + moved.runs[l] * levels_[l].run_cost_bytes;
-    longest = std::max(longest, bytes / levels_[l].write);
-  }
-  return longest;
-}
-
-void CacheModel::add_loads(const Nest& nest, std::span<const Extents> groups,
-                           BoundVector& busy) const {
-  boost::container::small_vector<Operand, 16> operands;
-  boost::container::small_vector<LoadsFrom, 16> loads(inputs_.size());
-  for (const MemoryStream& input : inputs_) {
-    operands.push_back({input.loops, region_bytes(input.array, groups[input.group])});
-  }
-  boost::container::small_vector<double, kMaxLevels> capacities;
-  for (const Level& level : levels_) capacities.push_back(level.capacity);
-  boost::container::small_vector<GroupExtents, kMaxLevels> sweeps(levels_.size() + 1);
-  for (std::size_t l = 0; l <= levels_.size(); ++l) {
-    LoopSizes extents = nest.extents;
-    for (const NestLoop& step : nest.loops) {
-      const bool whole = l < levels_.size() && (nest.swept[l] >> step.loop & 1U) != 0;
-      if (whole) extents[step.loop] = space_.loops[step.loop].size;
-    }
-    sweeps[l].resize(groups.size(), boost::container::default_init);
-    footprints_.evaluate(extents, {sweeps[l].data(), sweeps[l].size()});
-  }
-  const double outside = repeated_miss_share(levels_.back().capacity, nest.scratchpad_bytes);
-  const Level& behind = levels_[levels_.size() - 2];
-  const double spilled_s = outside * (1 / behind.write + 1 / behind.read);  // per byte
-  count_loads(view(nest.loops), view(operands), view(capacities), nest.scratchpad_bytes,
-              {loads.data(), loads.size()});
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    const Moved load = moved(inputs_[i], nest, view(sweeps));
-    for (std::size_t l = 0; l < levels_.size(); ++l) {
-      if (loads[i][l] == 0) continue;
-      const Bound bound = l == 0 ? Bound::kHbmRead : Bound::kOnChip;
-      bound_of(busy, bound) += Seconds{loads[i][l] * load_s(load, l)};
-      bound_of(busy, Bound::kOnChip) += Seconds{loads[i][l] * load.elements * spilled_s};
-      bound_of(busy, Bound::kIssue) += Seconds{loads[i][l] * nest.pieces * setup_s_};
-    }
-  }
-  for (const MemoryStream& output : outputs_) {
-    double stores = 1;
-    for (const NestLoop& step : nest.loops) {
-      if ((output.loops >> step.loop & 1U) != 0) stores *= step.tiles;
-    }
-    bound_of(busy, Bound::kHbmWrite) +=
-        Seconds{stores * store_s(moved(output, nest, view(sweeps)))};
-    bound_of(busy, Bound::kIssue) += Seconds{stores * nest.pieces * setup_s_};
-  }
-}
-
 // Multiply-adds of one iteration.
 double CacheModel::product_s(const ProductSizes& sizes, const Nest& nest) const {
   const double outside = repeated_miss_share(levels_.back().capacity, nest.scratchpad_bytes);
@@ -306,14 +183,17 @@ void CacheModel::add_uses(const Nest& nest, std::span<const Extents> groups,
 }
 
 // Seconds of each part; they add up.
-BoundVector CacheModel::run(const Nest& nest, std::span<const Extents> groups) const {
-  BoundVector busy{}, computed{};
-  add_loads(nest, groups, busy);
-  add_uses(nest, groups, computed);
+BoundVector CacheModel::run(const Nest& nest, std::span<const Extents> groups,
+                            const Traffic& moved) const {
+  BoundVector busy{};
+  add_uses(nest, groups, busy);
   const double results = std::ceil(nest.results);
   const double share = std::ceil(results / workers_) / results;  // of the busiest core
-  bound_of(busy, Bound::kIssue) = bound_of(busy, Bound::kIssue) * share;
-  for (std::size_t b = 0; b < kBoundCount; ++b) busy[b] += computed[b] * share;
+  for (Seconds& part : busy) part = part * share;
+  bound_of(busy, Bound::kHbmRead) += Seconds{moved.memory_s};
+  bound_of(busy, Bound::kHbmWrite) += Seconds{moved.store_s};
+  bound_of(busy, Bound::kOnChip) += Seconds{moved.caches_s};
+  bound_of(busy, Bound::kIssue) += Seconds{moved.issue_s * share};
   bound_of(busy, Bound::kLatency) = device_->main_memory().latency;
   bound_of(busy, Bound::kOverhead) = device_->dispatch.kernel_launch +
                                      Seconds{nest.whole_tiles * nest.pieces * overhead_s_ * share};
@@ -328,7 +208,7 @@ double CacheModel::time_s(const TileConfig& tile) const {
     return std::numeric_limits<double>::infinity();
   }
   double total = 0;
-  for (const Seconds& part : run(nest, groups)) total += part.value;
+  for (const Seconds& part : run(nest, groups, traffic(nest, groups))) total += part.value;
   return total;
 }
 
@@ -337,7 +217,8 @@ Estimate CacheModel::explained(const TileConfig& tile) const {
   const std::span<Extents> groups(storage.data(), storage.size());
   const Nest nest = prepare(tile, groups);
   Estimate estimate;
-  estimate.bounds = run(nest, groups);
+  const Traffic bytes = traffic(nest, groups);
+  estimate.bounds = run(nest, groups, bytes);
   std::size_t first = 0, second = 1;
   for (std::size_t b = 0; b < kBoundCount; ++b) {
     estimate.time += estimate.bounds[b];
@@ -350,10 +231,9 @@ Estimate CacheModel::explained(const TileConfig& tile) const {
   estimate.bound = static_cast<Bound>(first);
   estimate.next_bound = static_cast<Bound>(second);
   estimate.next_time = estimate.time - estimate.bounds[first];
-  const Level& memory = levels_.front();
   estimate.tile = tile;
-  estimate.hbm_read = Bytes{estimate.bounds[index_of(Bound::kHbmRead)].value * memory.read};
-  estimate.hbm_write = Bytes{estimate.bounds[index_of(Bound::kHbmWrite)].value * memory.write};
+  estimate.hbm_read = Bytes{bytes.read_bytes};
+  estimate.hbm_write = Bytes{bytes.write_bytes};
   estimate.scratchpad_used = Bytes{nest.scratchpad_bytes};
   estimate.iterations = nest.whole_tiles;
   estimate.flags = space_.flags;

@@ -58,6 +58,10 @@ class CacheModel final : public TileModel {
     // Runs: continued by the tiles of a sweep that the cache after that holds.
     PerLevel lines{}, runs{};
   };
+  struct Traffic {  // of the whole nest; bytes are main memory's
+    double memory_s = 0, caches_s = 0, store_s = 0, issue_s = 0;
+    double read_bytes = 0, write_bytes = 0;
+  };
   struct Nest {  // one tile, prepared
     LoopSizes extents{};
     boost::container::small_vector<NestLoop, kMaxLoops> loops;  // innermost first
@@ -88,10 +92,12 @@ class CacheModel final : public TileModel {
   [[nodiscard]] double product_s(const ProductSizes& sizes, const Nest& nest) const;
   [[nodiscard]] double turned_elements(const ProductSizes& sizes, std::span<const Extents> groups,
                                        std::span<const double> times) const;
-  void add_loads(const Nest& nest, std::span<const Extents> groups, BoundVector& busy) const;
+  [[nodiscard]] Traffic traffic(const Nest& nest, std::span<const Extents> groups) const;
+  void evaluate_sweeps(const Nest& nest, std::size_t groups, std::span<GroupExtents> sweeps) const;
   void count_uses(const Nest& nest, std::span<double> times) const;
   void add_uses(const Nest& nest, std::span<const Extents> groups, BoundVector& busy) const;
-  [[nodiscard]] BoundVector run(const Nest& nest, std::span<const Extents> groups) const;
+  [[nodiscard]] BoundVector run(const Nest& nest, std::span<const Extents> groups,
+                                const Traffic& moved) const;
   [[nodiscard]] Estimate explained(const TileConfig& tile) const;
 
   const hwdesc::Device* device_;

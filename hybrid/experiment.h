@@ -39,6 +39,8 @@ namespace tilecast::hybrid {
 //   k_fold        `folds` by kernel; pooled
 //   largest       the largest `share` of the sizes of each op class is scored
 //   leave_one_class_out   one op class after the other; pooled
+//   leave_one_family_out  one family (program, shape family) after the other is scored, `works`
+//                 random kernels of the others fitted; pooled
 //   sampled_rows  `rows` random rows of ONE kernel fitted, the others scored; `seeds` times
 //   sampled_works `works` random kernels or programs fitted, the others scored; `seeds` times
 enum class SplitKind {
@@ -47,6 +49,7 @@ enum class SplitKind {
   kKFold,
   kLargest,
   kLeaveOneClassOut,
+  kLeaveOneFamilyOut,
   kSampledRows,
   kSampledWorks
 };

@@ -29,8 +29,14 @@ using learned::text_of;
 constexpr std::string_view kFormat = "tilecast.experiment/1";
 constexpr std::string_view kImporters[] = {"operators", "tiles", "program", "set"};
 constexpr std::string_view kColumns[] = {"roofline", "analytical", "calibrated"};
-constexpr std::string_view kSplitNames[] = {
-    "none", "fixed", "k_fold", "largest", "leave_one_class_out", "sampled_rows", "sampled_works"};
+constexpr std::string_view kSplitNames[] = {"none",
+                                            "fixed",
+                                            "k_fold",
+                                            "largest",
+                                            "leave_one_class_out",
+                                            "leave_one_family_out",
+                                            "sampled_rows",
+                                            "sampled_works"};
 constexpr std::uint64_t kMostSeeds = 1000;
 constexpr std::uint64_t kMostRows = 1'000'000'000;
 
@@ -222,6 +228,10 @@ SplitSpec read_split(const ConfigNode& node) {
       split.share = *value;
       break;
     }
+    case SplitKind::kLeaveOneFamilyOut:
+      allow_only(node, {"kind", "works", "seed"});
+      split.works = whole_number(required(node, "works"), 1, kMostRows);
+      break;
     case SplitKind::kSampledRows:
       allow_only(node, {"kind", "rows", "seeds", "seed"});
       split.rows = whole_number(required(node, "rows"), 1, kMostRows);

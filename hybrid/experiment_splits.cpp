@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "diag/error.h"
@@ -42,6 +43,8 @@ class Dealer {
                          learned::largest_held_out(sizes(), keys(GroupBy::kOpClass), spec.share))}};
       case SplitKind::kLeaveOneClassOut:
         return classes();
+      case SplitKind::kLeaveOneFamilyOut:
+        return families();
       case SplitKind::kSampledRows:
       case SplitKind::kSampledWorks:
         return seeds();
@@ -135,43 +138,61 @@ class Dealer {
     return result;
   }
 
+  // Rows of equal work, of those that may be fitted.
+  [[nodiscard]] std::vector<Indices> works_of(const Indices& rows) const {
+    std::map<std::string, Indices> groups;
+    for (const std::size_t row : rows) groups[work(row).fingerprint].push_back(row);
+    std::vector<Indices> members;
+    for (auto& [key, of_work] : groups) members.push_back(std::move(of_work));
+    return members;
+  }
+  // The rows of `count` of these works.
+  [[nodiscard]] static Indices sampled(const std::vector<Indices>& works, std::size_t count,
+                                       std::uint64_t seed) {
+    Indices order(works.size()), rows;
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (const std::size_t i : learned::sampled_rows(order, count, seed).fit) {
+      rows.insert(rows.end(), works[i].begin(), works[i].end());
+    }
+    std::ranges::sort(rows);
+    return rows;
+  }
+
+  [[nodiscard]] std::vector<NamedSplit> families() const {
+    const SplitSpec& spec = experiment_.split;
+    const std::vector<std::string> family = keys(GroupBy::kFamily);
+    std::vector<NamedSplit> result;
+    for (const Split& split : learned::leave_one_out(family)) {
+      NamedSplit named{"without " + family[split.score.front()], within_pools(split)};
+      if (named.split.score.empty()) continue;
+      const Indices unseen = without(named.split.fit, equal_work(named.split.score));
+      named.split.fit = sampled(works_of(unseen), spec.works, spec.seed);
+      result.push_back(std::move(named));
+    }
+    return result;
+  }
+
   // One split per seed of the rows that may be fitted and scored: rows, or whole works.
   [[nodiscard]] std::vector<NamedSplit> seeds() const {
     const SplitSpec& spec = experiment_.split;
-    std::map<std::string, Indices> groups;
-    for (const std::size_t row : fit_) groups[work(row).fingerprint].push_back(row);
-    std::vector<const Indices*> members;
-    Indices order;
-    for (const auto& [key, rows] : groups) {
-      order.push_back(members.size());
-      members.push_back(&rows);
-    }
+    const std::vector<Indices> works = works_of(fit_);
     const bool by_row = spec.kind == SplitKind::kSampledRows;
-    if (by_row && groups.size() != 1) {
+    if (by_row && works.size() != 1) {
       throw Error(fmt::format("{}: split: sampled_rows is about rows of one kernel; fit selects {}",
-                              experiment_.file, groups.size()));
+                              experiment_.file, works.size()));
     }
     std::vector<NamedSplit> result;
     for (std::size_t i = 0; i < spec.seeds; ++i) {
       const std::uint64_t seed = spec.seed + i;
-      Split split = by_row ? learned::sampled_rows(fit_, spec.rows, seed)
-                           : learned::sampled_rows(order, spec.works, seed);
-      if (!by_row) split.fit = members_of(members, split.fit);
+      Split split;
+      split.fit = by_row ? learned::sampled_rows(fit_, spec.rows, seed).fit
+                         : sampled(works, spec.works, seed);
       split.score = without(score_, by_row ? split.fit : equal_work(split.fit));
       result.push_back({fmt::format("seed {}", seed), std::move(split)});
     }
     return result;
   }
 
-  [[nodiscard]] static Indices members_of(const std::vector<const Indices*>& groups,
-                                          const Indices& chosen) {
-    Indices rows;
-    for (const std::size_t group : chosen) {
-      rows.insert(rows.end(), groups[group]->begin(), groups[group]->end());
-    }
-    std::ranges::sort(rows);
-    return rows;
-  }
   // All rows whose work one of `rows` has.
   [[nodiscard]] Indices equal_work(const Indices& rows) const {
     std::set<std::string> prints;

@@ -19,7 +19,7 @@ struct MeasureArguments {
   std::string out, device, budget, cache = "cold", longest = "100 ms", format = "table";
   int core = -1, jobs = 2;
   std::uint64_t seed = 1;
-  std::size_t tiles = 96, limit = 0;
+  std::size_t tiles = 128, limit = 0;
 };
 void add_measure_options(CLI::App& verb, MeasureArguments& arguments);
 

@@ -125,6 +125,10 @@ std::string split_text(const hybrid::SplitSpec& split) {
       return fmt::format("the largest {} % of sizes of each op class scored", percent(split.share));
     case SplitKind::kLeaveOneClassOut:
       return "one op class left out after the other, pooled";
+    case SplitKind::kLeaveOneFamilyOut:
+      return fmt::format(
+          "one family left out after the other, {} random works of the others fitted, pooled",
+          split.works);
     case SplitKind::kSampledRows:
       return fmt::format("{} random rows of one kernel fitted, the others scored; {} seeds",
                          split.rows, split.seeds);

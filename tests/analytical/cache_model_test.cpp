@@ -77,12 +77,14 @@ TEST(CacheModel, EveryRunCostsItsBytes) {
   device.memory[1].capacity = device.memory[2].capacity = Bytes{6 * 1024};  // no sweep of rows
   const ir::Kernel kernel = chain_kernel(1024, 64 * 1024, 1);
   const TileConfig tile = cut({1, 256});
-  const double whole = CacheModel(kernel, device).estimate(tile).hbm_read.value;
+  const double whole = seconds(CacheModel(kernel, device).estimate(tile), Bound::kHbmRead);
   const double cost = 256;
   device.engines[0].full_efficiency_run = Bytes{cost};
-  const double with_runs = CacheModel(kernel, device).estimate(tile).hbm_read.value;
+  const Estimate with_runs = CacheModel(kernel, device).estimate(tile);
   const double rows = 1024;
-  EXPECT_NEAR(with_runs - whole, 2 * rows * cost, 1e-6 * whole);  // tiles of a row continue
+  EXPECT_NEAR(seconds(with_runs, Bound::kHbmRead) - whole, 2 * rows * cost / kMemory,
+              1e-6 * whole);  // tiles of a row continue
+  EXPECT_NEAR(with_runs.hbm_read.value, whole * kMemory, 1e-6 * whole * kMemory);  // bytes alone
 }
 
 // Cut along rows and depth, every tile of rows reads all slices of the weights again. A sweep of

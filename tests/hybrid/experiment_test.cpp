@@ -182,6 +182,33 @@ TEST(ExperimentSplits, SeedsAreDeterministicAndDiffer) {
   EXPECT_GT(different.size(), 1U);
 }
 
+TEST(ExperimentSplits, AFamilyIsScoredByKernelsOfOthersEqualWorkLeftOut) {
+  std::vector<learned::SampleSet> sets{synthetic_set(hwdesc::load_device("tpu_v3"), 9, 2)};
+  for (std::size_t i = 0; i < 9; ++i) {
+    sets[0].works[i].family = "program " + std::to_string(i / 3);
+  }
+  sets[0].works[8].fingerprint = sets[0].works[0].fingerprint;  // in two programs
+  const std::vector<std::string> names{"ops"};
+  const std::vector<NamedSplit> splits =
+      experiment_splits(with_split("{kind: leave_one_family_out, works: 4}"), sets, names);
+  ASSERT_EQ(splits.size(), 3U);
+  std::vector<int> scored(9 * 2, 0);
+  for (std::size_t i = 0; i < splits.size(); ++i) {
+    EXPECT_EQ(splits[i].name, "without program " + std::to_string(i));
+    std::set<std::string> fitted;
+    for (const std::size_t row : splits[i].split.fit) {
+      fitted.insert(sets[0].works[sets[0].samples[row].work].fingerprint);
+    }
+    EXPECT_EQ(fitted.size(), 4U);
+    EXPECT_EQ(splits[i].split.score.size(), 3U * 2U);
+    for (const std::size_t row : splits[i].split.score) {
+      EXPECT_FALSE(fitted.contains(sets[0].works[sets[0].samples[row].work].fingerprint));
+      ++scored.at(row);
+    }
+  }
+  EXPECT_THAT(scored, testing::Each(1));
+}
+
 TEST(ExperimentSplits, SampledRowsAreAboutOneKernel) {
   const std::vector<learned::SampleSet> sets{synthetic_set(hwdesc::load_device("tpu_v3"), 2, 12)};
   const std::vector<std::string> names{"ops"};

@@ -40,7 +40,7 @@ struct WorkItem {
 };
 
 struct PlanOptions {
-  std::size_t tiles_per_kernel = 96;
+  std::size_t tiles_per_kernel = 128;
   std::size_t kernels_per_source = 0;  // 0: all
   Seconds shortest{1.25e-6};           // predicted shorter: last
   Seconds costly{20e-3};               // predicted longer: after the others, before those

@@ -1,0 +1,141 @@
+// CacheModel: what the loads and stores of a nest cost.
+#include <algorithm>
+#include <cmath>
+
+#include "analytical/cache_model.h"
+
+namespace tilecast::analytical {
+
+void CacheModel::set_sweeps(std::span<const Extents> groups, Nest& nest) const {
+  boost::container::small_vector<double, 16> touched;
+  for (const auto* streams : {&inputs_, &outputs_}) {
+    for (const MemoryStream& stream : *streams) {
+      touched.push_back(region_bytes(stream.array, groups[stream.group]));
+    }
+  }
+  std::uint32_t open = (1U << levels_.size()) - 1;  // levels that held everything so far
+  for (const NestLoop& step : nest.loops) {
+    double bytes = nest.scratchpad_bytes;
+    std::size_t i = 0;
+    for (const auto* streams : {&inputs_, &outputs_}) {
+      for (const MemoryStream& stream : *streams) {
+        if ((stream.loops >> step.loop & 1U) != 0) touched[i] *= step.tiles;
+        bytes += touched[i++];
+      }
+    }
+    for (std::size_t l = 0; l < levels_.size(); ++l) {
+      if ((open >> l & 1U) == 0) continue;
+      nest.swept[l] |= 1U << step.loop;
+      if (bytes > levels_[l].capacity) open &= ~(1U << l);
+    }
+  }
+}
+
+// `sweeps`: extents of all groups by level, the loops it sweeps whole; at the end those of a tile.
+CacheModel::Moved CacheModel::moved(const MemoryStream& stream, const Nest& nest,
+                                    std::span<const GroupExtents> sweeps) const {
+  const Extents& tile = sweeps.back()[stream.group];
+  const auto tiles = [&](std::size_t level) {
+    double count = 1;
+    for (const NestLoop& step : nest.loops) {
+      if (level < levels_.size() && (nest.swept[level] & stream.loops) >> step.loop & 1U) {
+        count *= step.tiles;
+      }
+    }
+    return count;
+  };
+  const auto runs = [&](const Extents& region) {
+    return resident_bytes(stream.array, region) / contiguous_bytes(stream.array, region);
+  };
+  Moved moved;
+  moved.elements = resident_bytes(stream.array, tile);
+  const double vector = 4.0 * static_cast<double>(device_->vector.lanes);
+  moved.vectors = runs(tile) * std::ceil(moved.elements / runs(tile) / vector);
+  for (std::size_t l = 0; l + 1 < levels_.size(); ++l) {
+    const Extents& near = sweeps[l + 1][stream.group];
+    const Extents& nearer = sweeps[l + 2][stream.group];
+    moved.lines[l] = region_bytes(stream.array, near) / tiles(l + 1);
+    moved.runs[l] = runs(nearer) / tiles(l + 2);
+  }
+  return moved;
+}
+
+// Packing: a vector load and a vector store for each piece of a run.
+double CacheModel::copy_s(const Moved& moved) const {
+  const hwdesc::VectorUnit& vector = device_->vector;
+  return moved.vectors / std::min(vector.load_ports, vector.store_ports) * cycle_s_ / workers_;
+}
+
+double CacheModel::load_s(const Moved& moved, std::size_t level) const {
+  double longest = copy_s(moved);
+  for (std::size_t l = level; l + 1 < levels_.size(); ++l) {
+    const double bytes = moved.lines[l] + moved.runs[l] * levels_[l].run_cost_bytes;
+    longest = std::max(longest, bytes / levels_[l].read);
+  }
+  return longest;
+}
+
+double CacheModel::store_s(const Moved& moved) const {
+  double longest = copy_s(moved);
+  for (std::size_t l = 0; l + 1 < levels_.size(); ++l) {
+    const double bytes = moved.lines[l] + moved.runs[l] * levels_[l].run_cost_bytes;
+    longest = std::max(longest, bytes / levels_[l].write);
+  }
+  return longest;
+}
+
+CacheModel::Traffic CacheModel::traffic(const Nest& nest, std::span<const Extents> groups) const {
+  boost::container::small_vector<Operand, 16> operands;
+  boost::container::small_vector<LoadsFrom, 16> loads(inputs_.size());
+  for (const MemoryStream& input : inputs_) {
+    operands.push_back({input.loops, region_bytes(input.array, groups[input.group])});
+  }
+  boost::container::small_vector<double, kMaxLevels> capacities;
+  for (const Level& level : levels_) capacities.push_back(level.capacity);
+  count_loads({nest.loops.data(), nest.loops.size()}, {operands.data(), operands.size()},
+              {capacities.data(), capacities.size()}, nest.scratchpad_bytes,
+              {loads.data(), loads.size()});
+  boost::container::small_vector<GroupExtents, kMaxLevels> sweeps(levels_.size() + 1);
+  evaluate_sweeps(nest, groups.size(), {sweeps.data(), sweeps.size()});
+  const double outside = repeated_miss_share(levels_.back().capacity, nest.scratchpad_bytes);
+  const Level& behind = levels_[levels_.size() - 2];
+  const double spilled_s = outside * (1 / behind.write + 1 / behind.read);  // per byte
+  Traffic sum;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const Moved load = moved(inputs_[i], nest, {sweeps.data(), sweeps.size()});
+    for (std::size_t l = 0; l < levels_.size(); ++l) {
+      const double times = loads[i][l];
+      (l == 0 ? sum.memory_s : sum.caches_s) += times * load_s(load, l);
+      sum.caches_s += times * load.elements * spilled_s;
+      sum.issue_s += times * nest.pieces * setup_s_;
+    }
+    sum.read_bytes += loads[i][0] * load.lines[0];
+  }
+  for (const MemoryStream& output : outputs_) {
+    double times = 1;
+    for (const NestLoop& step : nest.loops) {
+      if ((output.loops >> step.loop & 1U) != 0) times *= step.tiles;
+    }
+    const Moved store = moved(output, nest, {sweeps.data(), sweeps.size()});
+    sum.store_s += times * store_s(store);
+    sum.issue_s += times * nest.pieces * setup_s_;
+    sum.write_bytes += times * store.lines[0];
+  }
+  return sum;
+}
+
+// By level the extents of all groups with the loops it sweeps whole; at the end those of a tile.
+void CacheModel::evaluate_sweeps(const Nest& nest, std::size_t groups,
+                                 std::span<GroupExtents> sweeps) const {
+  for (std::size_t l = 0; l < sweeps.size(); ++l) {
+    LoopSizes extents = nest.extents;
+    for (const NestLoop& step : nest.loops) {
+      const bool whole = l < levels_.size() && (nest.swept[l] >> step.loop & 1U) != 0;
+      if (whole) extents[step.loop] = space_.loops[step.loop].size;
+    }
+    sweeps[l].resize(groups, boost::container::default_init);
+    footprints_.evaluate(extents, {sweeps[l].data(), sweeps[l].size()});
+  }
+}
+
+}  // namespace tilecast::analytical

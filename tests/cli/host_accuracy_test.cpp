@@ -1,0 +1,34 @@
+// Does the model still predict what was measured on a processor? The sets are ours and shipped, so
+// this runs everywhere; the bars are in the experiments.
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command_test.h"
+
+namespace tilecast::sim {
+namespace {
+
+class HostAccuracy : public CommandTest {
+ protected:
+  HostAccuracy() : CommandTest("validate") {}
+
+  // Every bar of the shipped experiment is met, and it has some.
+  void expect_bars_met(const std::string& experiment) const {
+    const Answer answer = run("--format json " TILECAST_SOURCE_DIR "/validation/experiments/" +
+                              experiment + ".yaml");
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    const auto bars = nlohmann::json::parse(answer.out)["experiments"].at(0)["bars"];
+    ASSERT_FALSE(bars.empty());
+    for (const auto& bar : bars) EXPECT_TRUE(bar["met"]) << bar.dump(2);
+  }
+};
+
+TEST_F(HostAccuracy, TilesAreRankedOnAProcessorCalibratedOnOtherKernels) {
+  expect_bars_met("host_tiles");
+}
+
+TEST_F(HostAccuracy, KernelsOfAProgramArePredictedByKernelsOfOthers) {
+  expect_bars_met("host_fusion");
+}
+
+}  // namespace
+}  // namespace tilecast::sim
