@@ -9,8 +9,8 @@
 // A value is placed in the outermost loop where what it needs is known. Two adjacent loops through
 // which every address runs on are merged into one. The innermost loop carries no dependence from
 // one iteration to the next and says so to the compiler. Where one array runs along the innermost
-// loop and another along some other loop (a transposition), these two run in blocks of 8 x 8, so that
-// cache lines are used while they are near.
+// loop and another along some other loop (a transposition), these two run in blocks of 8 x 8, so
+// that cache lines are used while they are near.
 #pragma once
 
 #include <cstdint>
