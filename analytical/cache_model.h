@@ -1,10 +1,11 @@
 // The model of processor cores with caches: one kernel, one tile. Every step is the core's own.
 //
 // Tile by tile a core packs the operands that moved into a scratchpad its caches hold, computes
-// there, and stores what is finished. No engine moves data beside it, so the parts add up:
+// there, and stores what is finished. No engine moves data beside it, so the parts add up, but for
+// stores, which go on while the loop that makes them computes:
 //
-//   T = launch + sum over operands and levels (loads * load_s) + stores
-//         + iterations * (use_s + overhead)
+//   T = launch + sum over operands and levels (loads * load_s) + iterations * (use_s + overhead)
+//         + max(0, stores - finishing)
 //
 //   load_s(level) = setup + max over the levels it passes ((bytes + runs * run cost) / bandwidth)
 //                   + scratchpad
@@ -13,11 +14,11 @@
 // tiles continue each other while the core's cache holds them; the copy sees the tile's own
 // elements and runs. `run cost` is what starting another contiguous run costs
 // (hwdesc::TransferEngine::full_efficiency_run). A scratchpad larger than the innermost cache is
-// written to and read from the one behind it. Bandwidths are what a core sustains, so that the
-// prefetchers' work is in them. Tiles are dealt to `multiplexing.workers` cores,
-// which together reach the bandwidth of a level. Edge tiles count as what exists of them. What a
-// loop does not move is neither loaded nor computed again. Rows that are reduced before their
-// elements are used are reduced whole, whatever the tile.
+// fetched to be written, written back and fetched to be read. Bandwidths are what a core sustains,
+// so that the prefetchers' work is in them. Tiles are dealt to `multiplexing.workers` cores, which
+// together reach the bandwidth of a level. Edge tiles count as what exists of them. What a loop
+// does not move is neither loaded nor computed again. Rows that are reduced before their elements
+// are used are reduced whole, whatever the tile.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -95,6 +96,7 @@ class CacheModel final : public TileModel {
   [[nodiscard]] Traffic traffic(const Nest& nest, std::span<const Extents> groups) const;
   void evaluate_sweeps(const Nest& nest, std::size_t groups, std::span<GroupExtents> sweeps) const;
   void count_uses(const Nest& nest, std::span<double> times) const;
+  [[nodiscard]] double finishing_s(const Nest& nest, std::span<const Extents> groups) const;
   void add_uses(const Nest& nest, std::span<const Extents> groups, BoundVector& busy) const;
   [[nodiscard]] BoundVector run(const Nest& nest, std::span<const Extents> groups,
                                 const Traffic& moved) const;

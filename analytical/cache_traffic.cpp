@@ -99,7 +99,8 @@ CacheModel::Traffic CacheModel::traffic(const Nest& nest, std::span<const Extent
   evaluate_sweeps(nest, groups.size(), {sweeps.data(), sweeps.size()});
   const double outside = repeated_miss_share(levels_.back().capacity, nest.scratchpad_bytes);
   const Level& behind = levels_[levels_.size() - 2];
-  const double spilled_s = outside * (1 / behind.write + 1 / behind.read);  // per byte
+  // Per byte: a line is fetched to be written, written back, and fetched to be read.
+  const double spilled_s = outside * (1 / behind.write + 2 / behind.read);
   Traffic sum;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const Moved load = moved(inputs_[i], nest, {sweeps.data(), sweeps.size()});
