@@ -7,12 +7,6 @@
 namespace tilecast::analytical {
 namespace {
 
-double product(const LoopSizes& sizes, const std::vector<int>& loops) {
-  double p = 1;
-  for (const int loop : loops) p *= static_cast<double>(sizes[loop]);
-  return p;
-}
-
 // What a step of the contraction costs, for one element type; cycles of the core's clock.
 struct Core {
   double lanes = 1, pipes = 1;  // of a vector; multiply-adds of vectors per cycle

@@ -11,12 +11,6 @@ namespace {
 
 using ir::OpId;
 
-double product(const LoopSizes& tile, const std::vector<int>& loops) {
-  double p = 1;
-  for (const int loop : loops) p *= static_cast<double>(tile[loop]);
-  return p;
-}
-
 double ceil_ratio(double a, double b) {
   return std::ceil(a / b);
 }

@@ -269,6 +269,12 @@ TileConfig tile_of_trips(const IterationSpace& space, const LoopSizes& trips) {
   return tile;
 }
 
+double product(const LoopSizes& sizes, const std::vector<int>& loops) {
+  double p = 1;
+  for (const int loop : loops) p *= static_cast<double>(sizes[loop]);
+  return p;
+}
+
 TileConfig full_tile(const IterationSpace& space) {
   LoopSizes once;
   once.fill(1);

@@ -62,6 +62,8 @@ struct IterationSpace {
 [[nodiscard]] LoopSizes tile_extents(const IterationSpace& space, const TileConfig& tile);
 // Tiles of these extents that cover the loops: iterations of the whole nest.
 [[nodiscard]] double tile_count(const IterationSpace& space, const LoopSizes& extents);
+// Product of the sizes of these loops.
+[[nodiscard]] double product(const LoopSizes& sizes, const std::vector<int>& loops);
 [[nodiscard]] TileConfig full_tile(const IterationSpace& space);
 // The tile that cuts loop i into `trips[i]` pieces (of whole units).
 [[nodiscard]] TileConfig tile_of_trips(const IterationSpace& space, const LoopSizes& trips);

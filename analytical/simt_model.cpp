@@ -9,12 +9,6 @@
 namespace tilecast::analytical {
 namespace {
 
-double product(const LoopSizes& sizes, const std::vector<int>& loops) {
-  double p = 1;
-  for (const int loop : loops) p *= static_cast<double>(sizes[loop]);
-  return p;
-}
-
 double round_up(double value, double multiple) {
   return std::ceil(value / multiple) * multiple;
 }

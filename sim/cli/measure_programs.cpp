@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <map>
 
 #include "analytical/roofline.h"
@@ -15,6 +14,7 @@
 #include "sim/cli/progress.h"
 #include "validation/host/additivity.h"
 #include "validation/host/measure_sources.h"
+#include "validation/host/probe.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -123,13 +123,6 @@ void say_what_was_skipped(const std::vector<host::ProgramTimes>& rows, std::size
   if (left > 0) fmt::print(stderr, "out of time: {} variants of programs left\n", left);
 }
 
-std::string today() {
-  const auto days = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
-  const std::chrono::year_month_day date(days);
-  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
-                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
-}
-
 void run_programs(const ProgramArguments& arguments) {
   const host::Bench bench = host::this_machine();
   const Seconds end = bench.now() + parse_budget(arguments.budget);
@@ -150,8 +143,8 @@ void run_programs(const ProgramArguments& arguments) {
       .name = device.name + "_programs",
       .description = "whole programs under fusion configurations, and the sum of their kernels",
       .device = is_file ? "device.yaml" : arguments.device,
-      .source = fmt::format("measured by `tilecast measure` on {}, {}; {}", bench.machine, today(),
-                            bench.compiler),
+      .source = fmt::format("measured by `tilecast measure` on {}, {}; {}", bench.machine,
+                            host::today(), bench.compiler),
       .licence = "of whoever measured; say it here before passing it on",
       .how_timed = host::how_timed(timing)};
   host::write_program_set(

@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
-#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -54,13 +53,6 @@ class Interrupt {
  private:
   struct sigaction before_ = {};
 };
-
-std::string today() {
-  const auto days = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
-  const std::chrono::year_month_day date(days);
-  return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
-                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
-}
 
 std::string duration(Seconds time) {
   const double s = std::max(time.value, 0.0);
@@ -123,7 +115,7 @@ learned::Manifest manifest_of(const MeasureTask& task, const host::TimingOptions
           .description = task.description,
           .device = task.device.in_manifest,
           .source = fmt::format("measured by `tilecast measure` on {}, {}; {}", task.bench.machine,
-                                today(), task.bench.compiler),
+                                host::today(), task.bench.compiler),
           .licence = "of whoever measured; say it here before passing it on",
           .how_timed = host::how_timed(timing),
           .timing = learned::Timing::kDevice};
@@ -210,7 +202,7 @@ host::SessionReport run_session(const MeasureTask& task, const MeasureArguments&
       .core = arguments.core,
       .timeout = kTimeout};
   host::GrowingSet set(arguments.out, manifest_of(task, timing),
-                       {.date = today(),
+                       {.date = host::today(),
                         .machine = task.bench.machine,
                         .compiler = task.bench.compiler,
                         .device = task.device.in_manifest,

@@ -20,6 +20,11 @@ namespace tilecast::host {
 
 using SymbolId = int;
 
+// A dimension number or loop as an index.
+constexpr std::size_t at(std::int64_t d) {
+  return static_cast<std::size_t>(d);
+}
+
 struct Range {  // both ends included
   std::int64_t low = 0, high = 0;
   friend bool operator==(const Range&, const Range&) = default;

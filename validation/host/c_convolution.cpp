@@ -19,10 +19,6 @@ using ir::OpId;
 
 constexpr std::int64_t kThin = 8;  // columns below which vectors would be mostly empty
 
-std::size_t at(std::int64_t d) {
-  return static_cast<std::size_t>(d);
-}
-
 struct Convolution {
   const Op* op = nullptr;
   const ConvAttrs* attrs = nullptr;

@@ -17,10 +17,6 @@ using ir::OpId;
 
 constexpr std::int64_t kThin = 8;  // columns below which vectors would be mostly empty
 
-std::size_t at(std::int64_t d) {
-  return static_cast<std::size_t>(d);
-}
-
 bool contains(const Dims& dims, std::int64_t d) {
   return std::find(dims.begin(), dims.end(), d) != dims.end();
 }

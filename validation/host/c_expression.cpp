@@ -19,10 +19,6 @@ using ir::OpId;
 
 constexpr std::size_t kMaxNest = 160;  // values in a nest, before further operands get buffers
 
-std::size_t at(std::int64_t d) {
-  return static_cast<std::size_t>(d);
-}
-
 bool contains(const Dims& dims, std::int64_t d) {
   return std::find(dims.begin(), dims.end(), d) != dims.end();
 }

@@ -10,10 +10,6 @@ using ir::Op;
 using ir::Opcode;
 using ir::OpId;
 
-std::size_t at(std::int64_t d) {
-  return static_cast<std::size_t>(d);
-}
-
 // Element j of an operand's dimension d lies at low[d] + j * step[d] of the result.
 Piece piece_at(Pass& pass, OpId operand, const Box& box, const ir::Dims& order, const Index& low,
                const ir::Dims& step) {

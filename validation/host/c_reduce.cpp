@@ -18,10 +18,6 @@ using ir::Op;
 using ir::Opcode;
 using ir::OpId;
 
-std::size_t at(std::int64_t d) {
-  return static_cast<std::size_t>(d);
-}
-
 struct Combiner {
   Opcode opcode;
   ir::DType dtype;

@@ -160,12 +160,6 @@ double lanes_of(std::string_view dtype, int vector_bytes) {
   return vector_bytes / (dtype == "f64" ? 8.0 : 4.0);
 }
 
-std::string today() {
-  return fmt::format(
-      "{:%Y-%m-%d}",
-      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
-}
-
 std::string model_or_machine(const std::string& model) {
   utsname machine{};
   if (!model.empty() || ::uname(&machine) != 0) return model;
@@ -285,6 +279,12 @@ void set_ops(const Measured& measured, Probed& found) {
 }
 
 }  // namespace
+
+std::string today() {
+  return fmt::format(
+      "{:%Y-%m-%d}",
+      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+}
 
 Probed probe(const ProbeOptions& options) {
   const Topology topology = read_topology();
