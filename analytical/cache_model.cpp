@@ -13,14 +13,6 @@
 namespace tilecast::analytical {
 namespace {
 
-// At most what is outstanding can arrive in one latency (Little's law), of every core.
-double attained(const hwdesc::MemoryLevel& level, const hwdesc::TransferEngine& engine,
-                double workers) {
-  const double rate = level.bandwidth.value * level.efficiency;
-  const double limit = workers * engine.in_flight.value;
-  return limit > 0 && level.latency.value > 0 ? std::min(rate, limit / level.latency.value) : rate;
-}
-
 // The innermost cache's line: what a load of an array moves at least.
 double line_bytes(const hwdesc::Device& device) {
   return device.main_memory().granule.value;
@@ -51,8 +43,10 @@ CacheModel::CacheModel(const ir::Kernel& kernel, const hwdesc::Device& device)
     const hwdesc::MemoryLevel& level = device.memory[i];
     const hwdesc::TransferEngine& engine = device.engines[std::min(i, device.engines.size() - 1)];
     const double write = level.write_bandwidth.value_or(level.bandwidth).value * level.efficiency;
-    levels_.push_back({.read = i < device.engines.size() ? attained(level, engine, workers_)
-                                                         : level.bandwidth.value * level.efficiency,
+    const double read = level.bandwidth.value * level.efficiency;
+    levels_.push_back({.read = i < device.engines.size()
+                                   ? attained(read, engine, level.latency.value, workers_)
+                                   : read,
                        .write = write,
                        .capacity = level.capacity.value,
                        .run_cost_bytes = engine.full_efficiency_run.value});
@@ -160,17 +154,10 @@ void CacheModel::count_uses(const Nest& nest, std::span<double> times) const {
   }
 }
 
-// The loops that end in stores, less what moves between lanes: that makes the stores itself.
-double CacheModel::finishing_s(const Nest& nest, std::span<const Extents> groups) const {
-  boost::container::small_vector<double, 48> times(groups.size());
-  count_uses(nest, {times.data(), times.size()});
-  const UnitCycles cycles = compute_.epilogue(groups, view(times));
-  const double units = cycles.vector + cycles.transcendental + cycles.cross_lane;
-  return (std::max(units, cycles.on_chip) - cycles.cross_lane) * cycle_s_;
-}
-
-void CacheModel::add_uses(const Nest& nest, std::span<const Extents> groups,
-                          BoundVector& busy) const {
+// Returns the seconds of the loops that end in stores, less what moves between lanes: that makes
+// the stores itself.
+double CacheModel::add_uses(const Nest& nest, std::span<const Extents> groups,
+                            BoundVector& busy) const {
   const auto add = [&](const UnitCycles& cycles) {
     const double units = cycles.vector + cycles.transcendental + cycles.cross_lane + cycles.matrix;
     bound_of(busy, Bound::kVector) += Seconds{cycles.vector * cycle_s_};
@@ -182,27 +169,29 @@ void CacheModel::add_uses(const Nest& nest, std::span<const Extents> groups,
   boost::container::small_vector<double, 48> times(groups.size());
   count_uses(nest, {times.data(), times.size()});
   add(compute_.prologue(groups, view(times)));
-  add(compute_.epilogue(groups, view(times)));
+  const UnitCycles last = compute_.epilogue(groups, view(times));
+  add(last);
   if (space_.matrix) {
     const ProductSizes sizes = product_sizes(space_, nest.extents, depth_is_minor_);
     bound_of(busy, Bound::kMatrix) += Seconds{product_s(sizes, nest) * nest.tiles};
     bound_of(busy, Bound::kCrossLane) += Seconds{turned_elements(sizes, groups, view(times)) /
                                                  device_->cross_lane.elements_per_cycle * cycle_s_};
   }
+  const double units = last.vector + last.transcendental + last.cross_lane;
+  return (std::max(units, last.on_chip) - last.cross_lane) * cycle_s_;
 }
 
 // Seconds of each part; they add up.
 BoundVector CacheModel::run(const Nest& nest, std::span<const Extents> groups,
                             const Traffic& moved) const {
   BoundVector busy{};
-  add_uses(nest, groups, busy);
+  const double finish_s = add_uses(nest, groups, busy);
   const double results = std::ceil(nest.results);
   const double share = std::ceil(results / workers_) / results;  // of the busiest core
   for (Seconds& part : busy) part = part * share;
   bound_of(busy, Bound::kHbmRead) += Seconds{moved.memory_s};
   // The loop that makes a result stores it: of both only the longer shows.
-  const double finish_s = finishing_s(nest, groups) * share;
-  bound_of(busy, Bound::kHbmWrite) += Seconds{std::max(0.0, moved.store_s - finish_s)};
+  bound_of(busy, Bound::kHbmWrite) += Seconds{std::max(0.0, moved.store_s - finish_s * share)};
   bound_of(busy, Bound::kOnChip) += Seconds{moved.caches_s};
   bound_of(busy, Bound::kIssue) += Seconds{moved.issue_s * share};
   bound_of(busy, Bound::kLatency) = device_->main_memory().latency;
@@ -223,7 +212,7 @@ double CacheModel::time_s(const TileConfig& tile) const {
   return total;
 }
 
-Estimate CacheModel::explained(const TileConfig& tile) const {
+Estimate CacheModel::estimate(const TileConfig& tile) const {
   GroupExtents storage(footprints_.groups().size(), boost::container::default_init);
   const std::span<Extents> groups(storage.data(), storage.size());
   const Nest nest = prepare(tile, groups);
@@ -251,14 +240,10 @@ Estimate CacheModel::explained(const TileConfig& tile) const {
   return estimate;
 }
 
-Estimate CacheModel::estimate(const TileConfig& tile) const {
-  return explained(tile);
-}
-
 // A cache keeps what fits and loads the rest again: no more than a slower level, which reuse.h
 // counts.
 Estimate CacheModel::estimate_spilled(const TileConfig& tile) const {
-  return explained(tile);
+  return estimate(tile);
 }
 
 std::vector<TileConfig> CacheModel::candidates(std::size_t limit) const {

@@ -96,11 +96,9 @@ class CacheModel final : public TileModel {
   [[nodiscard]] Traffic traffic(const Nest& nest, std::span<const Extents> groups) const;
   void evaluate_sweeps(const Nest& nest, std::size_t groups, std::span<GroupExtents> sweeps) const;
   void count_uses(const Nest& nest, std::span<double> times) const;
-  [[nodiscard]] double finishing_s(const Nest& nest, std::span<const Extents> groups) const;
-  void add_uses(const Nest& nest, std::span<const Extents> groups, BoundVector& busy) const;
+  double add_uses(const Nest& nest, std::span<const Extents> groups, BoundVector& busy) const;
   [[nodiscard]] BoundVector run(const Nest& nest, std::span<const Extents> groups,
                                 const Traffic& moved) const;
-  [[nodiscard]] Estimate explained(const TileConfig& tile) const;
 
   const hwdesc::Device* device_;
   IterationSpace space_;

@@ -43,12 +43,6 @@ LibraryTiles library_tiles(const IterationSpace& space, ir::DType dtype) {
   return {.least_side = bytes < 4 ? 64.0 : 32.0};
 }
 
-// At most what is outstanding can arrive in one latency (Little's law).
-double attained(double bandwidth, const hwdesc::TransferEngine& engine, double latency_s) {
-  const double limit = engine.in_flight.value;
-  return limit > 0 && latency_s > 0 ? std::min(bandwidth, limit / latency_s) : bandwidth;
-}
-
 }  // namespace
 
 SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)

@@ -44,6 +44,12 @@ double resident_bytes(const StoredArray& array, const Extents& extents) {
   return bytes;
 }
 
+double attained(double rate, const hwdesc::TransferEngine& engine, double latency_s,
+                double workers) {
+  const double limit = workers * engine.in_flight.value;
+  return limit > 0 && latency_s > 0 ? std::min(rate, limit / latency_s) : rate;
+}
+
 double whole_bytes(const StoredArray& array) {
   Extents whole;
   whole.fill(1);

@@ -33,6 +33,10 @@ struct StoredArray {
 [[nodiscard]] double run_efficiency(const StoredArray& array, const Extents& extents);
 // Bytes the same region takes in the scratchpad (padded, no granule).
 [[nodiscard]] double resident_bytes(const StoredArray& array, const Extents& extents);
+// Bytes per second of `rate` that arrive: at most what `workers` have outstanding in one latency
+// (Little's law).
+[[nodiscard]] double attained(double rate, const hwdesc::TransferEngine& engine, double latency_s,
+                              double workers = 1);
 // Bytes of the whole array, padded.
 [[nodiscard]] double whole_bytes(const StoredArray& array);
 
