@@ -23,6 +23,9 @@ namespace tilecast::analytical {
 struct KernelQuery {
   const ir::Kernel& kernel;
   const TileConfig* tile = nullptr;  // null: the model chooses
+  // How the kernel was written beyond its tile (block shape, unrolling ...), in the order of the
+  // names its measurement set gives; models of physics know none.
+  std::span<const float> parameters = {};
 };
 
 class CostModel {

@@ -4,14 +4,17 @@ include(CMakePackageConfigHelpers)
 
 set_target_properties(tilecast PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 
-install(TARGETS tilecast_diag tilecast_ir tilecast_hwdesc tilecast_analytical tilecast_learned
+install(TARGETS tilecast_diag tilecast_ir tilecast_hwdesc tilecast_analytical tilecast_learned tilecast_training
         tilecast_hybrid tilecast_sim
         EXPORT tilecastTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS tilecast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TILECAST_WITH_TORCH)
+  install(TARGETS tilecast_torch LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tilecast)
+endif()
 foreach(folder diag ir hwdesc analytical learned hybrid sim)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tilecast/${folder}
-          FILES_MATCHING PATTERN "*.h")
+          FILES_MATCHING PATTERN "*.h" PATTERN torch EXCLUDE)
 endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/devices ${PROJECT_SOURCE_DIR}/configs/programs
         ${PROJECT_SOURCE_DIR}/configs/references ${PROJECT_SOURCE_DIR}/configs/imports

@@ -1,0 +1,1 @@
+#include "learned/feature_scaler.h"

@@ -1,0 +1,1 @@
+#include "learned/feature_schema.h"

@@ -1,0 +1,1 @@
+#include "learned/gbt_model.h"

@@ -1,0 +1,1 @@
+#include "learned/graph_network.h"

@@ -1,0 +1,1 @@
+#include "learned/learned_model.h"

@@ -1,0 +1,27 @@
+// A trained model as a CostModel: times of kernels, and so of programs.
+//
+//   LearnedModel model(load_model("models/host_sage"));
+//   auto answers = model.estimate(queries, device);
+//
+// The estimate's time is the prediction, held at or above the speed of light; its bounds are those
+// of the roofline (a learned time has no parts), and a flag says so. Kernels of op classes the
+// model never saw are outside its domain: nullopt. A model that only ranks is refused (Error).
+#pragma once
+
+#include "learned/model_dir.h"
+
+namespace tilecast::learned {
+
+class LearnedModel final : public analytical::CostModel {
+ public:
+  explicit LearnedModel(LoadedModel model);
+  [[nodiscard]] std::vector<std::optional<analytical::Estimate>> estimate(
+      std::span<const analytical::KernelQuery> queries,
+      const hwdesc::Device& device) const override;
+  [[nodiscard]] const ModelCard& card() const { return model_.card; }
+
+ private:
+  LoadedModel model_;
+};
+
+}  // namespace tilecast::learned

@@ -1,0 +1,70 @@
+// A trained model on disk: a folder of plain files.
+//
+//   model.yaml      the card: what it is, what it was trained on, how good it is (below)
+//   trees.ubj       XGBoost's UBJSON, or
+//   weights.bin     learned/graph_network.h, with scaler_*.csv beside it
+//   training.csv    one row per round or epoch
+//
+// model.yaml (format tilecast.model/1) holds, besides the card's fields, the learner's settings
+// (learned/training/learner.h), and the content hash of every file: loading refuses a folder whose
+// files are not those, whose schema is not what this build computes, or that is of another format,
+// naming the file and the reason. Written to a temporary folder, then renamed. Thread-safe.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "learned/predictor.h"
+
+namespace tilecast::learned {
+
+struct ModelData {  // a measurement set it was trained on
+  std::string name, hash, device, licence;
+  std::size_t train = 0, validation = 0, test = 0;  // rows
+};
+struct ModelMetric {   // on the test rows; baseline: the analytical model on the same rows
+  std::string metric;  // learned/evaluation.h
+  std::size_t n = 0;
+  double value = 0;
+  std::optional<double> baseline;
+};
+
+struct ModelCard {
+  std::string name, kind;  // kind: xgboost | network
+  std::string created;     // date, or empty
+  std::string split;       // "random by program, seed 1: 8 of 12 train, 2 validation, 2 test"
+  std::uint64_t seed = 1;
+  std::vector<ModelData> data;
+  std::vector<ModelMetric> metrics;
+  std::vector<std::string> op_classes, devices, families;     // trained domain
+  std::map<std::string, std::string> settings;                // learner's, by parameter name
+  std::vector<std::pair<std::string, std::string>> versions;  // tilecast, XGBoost | LibTorch
+  double training_seconds = 0;
+  Standardisation target;
+  bool ranks_only = false;
+};
+
+struct LoadedModel {
+  ModelCard card;
+  std::unique_ptr<Predictor> predictor;
+};
+
+// What a predictor is saved from: exactly one of the two.
+struct ModelFiles {
+  ModelCard card;
+  const GbtPredictorParts* trees = nullptr;
+  const NetworkPredictorParts* network = nullptr;
+  const NetworkSpec* network_spec = nullptr;
+  std::string training_csv;
+};
+
+// `directory` must not exist, or hold a model of ours and `force`. Throws Error.
+void save_model(const ModelFiles& files, const std::string& directory, bool force = false);
+[[nodiscard]] LoadedModel load_model(const std::string& directory);
+[[nodiscard]] bool is_model_directory(const std::string& path);  // has a model.yaml
+// The card as Markdown: data, licences, split, metrics with n and baseline, domain, limits.
+[[nodiscard]] std::string card_markdown(const ModelCard& card);
+
+}  // namespace tilecast::learned

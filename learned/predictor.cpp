@@ -1,0 +1,1 @@
+#include "learned/predictor.h"

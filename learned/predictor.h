@@ -1,0 +1,58 @@
+// A trained model with its features: kernels in, log times out. What a model directory holds.
+//
+// Thread-safe, deterministic. Whoever wants times of programs wraps it: learned/learned_model.h.
+#pragma once
+
+#include <memory>
+
+#include "analytical/cost_model.h"
+#include "learned/feature_scaler.h"
+#include "learned/gbt_model.h"
+#include "learned/graph_network.h"
+#include "learned/table_features.h"
+
+namespace tilecast::learned {
+
+using Priors = std::span<const std::optional<analytical::Estimate>>;
+
+class Predictor {
+ public:
+  virtual ~Predictor() = default;
+  // True: the numbers order the tiles of one kernel and mean nothing else (trained to rank).
+  [[nodiscard]] virtual bool ranks_only() const = 0;
+  [[nodiscard]] virtual bool needs_prior() const = 0;
+  // log(seconds) per query, or a score, lower = faster. `priors`: the analytical answers when
+  // needs_prior(), one per query; empty: asks the analytical model itself.
+  virtual void predict(std::span<const analytical::KernelQuery> queries,
+                       const hwdesc::Device& device, Priors priors,
+                       std::span<double> out) const = 0;
+};
+
+// Trees over a table. out = margin x deviation + mean.
+struct Standardisation {
+  double mean = 0, deviation = 1;  // of log(seconds) in the training set; ranking: 0 and 1
+};
+struct GbtPredictorParts {
+  FeatureSelection features;
+  GbtModel model;
+  Standardisation target;
+  bool ranks_only = false;
+};
+[[nodiscard]] std::unique_ptr<Predictor> make_predictor(GbtPredictorParts parts);
+
+// Which features of the kernel a network sees, and where (Kaufman et al., MLSys 2021, figure 3).
+struct NetworkFeatures {
+  GraphEncoding encoding = GraphEncoding::kTilecast;
+  FeatureSelection at_nodes, at_kernel;  // options 1 and 2
+  bool logarithmic = true;               // scale of FeatureScaler
+};
+struct NetworkPredictorParts {
+  NetworkFeatures features;
+  FeatureScaler node_scaler, at_nodes_scaler, at_kernel_scaler;
+  std::unique_ptr<GraphNetwork> network;
+  Standardisation target;
+  bool ranks_only = false;
+};
+[[nodiscard]] std::unique_ptr<Predictor> make_predictor(NetworkPredictorParts parts);
+
+}  // namespace tilecast::learned

@@ -1,0 +1,1 @@
+#include "learned/table_features.h"

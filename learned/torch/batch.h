@@ -1,0 +1,24 @@
+// Several kernel graphs as one disjoint graph of tensors.
+#pragma once
+
+#include <torch/torch.h>
+
+#include "learned/graph_network.h"
+
+namespace tilecast::learned::torch_module {
+
+// N nodes, E edges, G kernels. Nodes of a kernel stand together, in topological order.
+struct Batch {
+  torch::Tensor opcodes;    // (N) int64
+  torch::Tensor features;   // (N, node + at_nodes) float32: node features, then the kernel's
+  torch::Tensor at_kernel;  // (G, at_kernel) float32
+  torch::Tensor producers, consumers;  // (E) int64: edge e goes from producers[e] to consumers[e];
+                                       // at most `neighbours` per node and direction kept below
+  torch::Tensor kernel_of;             // (N) int64
+  torch::Tensor place;                 // (N) int64: position in its kernel
+  std::vector<std::int64_t> lengths;   // (G) nodes
+};
+
+[[nodiscard]] Batch make_batch(std::span<const GraphInput> inputs, const NetworkWidths& widths);
+
+}  // namespace tilecast::learned::torch_module

@@ -1,0 +1,1 @@
+#include "learned/kernel_graph.h"

@@ -1,0 +1,48 @@
+// The rows a learner is trained on, from measurement sets: kernels with their tile and log time.
+//
+// Rows of programs (several kernels in one time) cannot teach a model of kernels: they are left
+// out and counted. Times are on the device: where a row still holds an unmeasured dispatch, the
+// dispatch of its class is taken off (learned/samples.h, dispatch_of); rows not above it are left
+// out and counted. References into the sample sets, which must outlive it.
+#pragma once
+
+#include "learned/predictor.h"
+#include "learned/samples.h"
+
+namespace tilecast::learned {
+
+struct Example {
+  std::size_t set = 0, sample = 0;  // where it comes from
+  const hwdesc::Device* device = nullptr;
+  double log_time = 0;       // of seconds
+  std::uint32_t kernel = 0;  // equal work on one device: equal numbers
+  std::uint32_t family = 0;
+};
+
+struct Examples {
+  std::vector<Example> rows;
+  std::vector<analytical::KernelQuery> queries;             // by row
+  std::vector<std::optional<analytical::Estimate>> priors;  // by row; empty: not asked for
+  std::vector<std::string> kernels, families;               // names by number
+  std::size_t programs = 0, below_dispatch = 0;             // rows left out
+
+  [[nodiscard]] Examples subset(std::span<const std::size_t> rows) const;
+};
+
+// `devices`: one per set. `samples`: which of each set, ascending; empty: all.
+// with_priors: also asks the analytical model (on `jobs` threads).
+[[nodiscard]] Examples make_examples(std::span<const SampleSet> sets,
+                                     std::span<const hwdesc::Device> devices, bool with_priors,
+                                     int jobs);
+
+// Whole families (more than two of them) or kernels, at random, until `share` of the rows: what a
+// training stops early on.
+struct TrainValidation {
+  std::vector<std::size_t> train, validation;  // rows, ascending
+};
+enum class ValidateBy { kFamily, kKernel, kRow };
+inline constexpr std::string_view kValidateBy[] = {"family", "kernel", "row"};
+[[nodiscard]] TrainValidation split_validation(const Examples& examples, ValidateBy by,
+                                               double share, std::uint64_t seed);
+
+}  // namespace tilecast::learned

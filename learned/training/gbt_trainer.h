@@ -1,0 +1,58 @@
+// Trains boosted trees; separate from learned/gbt_model.h, which only predicts.
+//
+// The same table, spec and seed give the same model bytes, whatever the number of threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "learned/gbt_model.h"
+#include "learned/parameter_table.h"
+
+namespace tilecast::learned {
+
+// kLogTime: squared error on the target. kPairwise: LambdaMART-style pairwise ranking within
+// groups (XGBoost's rank:pairwise; Burges et al., ICML 2005), lower score = lower target.
+enum class GbtObjective { kLogTime, kPairwise };
+inline constexpr std::string_view kGbtObjectives[] = {"log_time", "pairwise"};
+
+struct GbtSpec {
+  GbtObjective objective = GbtObjective::kLogTime;
+  int trees = 600;  // at most
+  int depth = 6;
+  double learning_rate = 0.05;
+  double subsample = 0.8;      // of rows, per tree
+  double column_sample = 0.8;  // of columns, per tree
+  double min_child_weight = 1;
+  double lambda = 1;        // L2 on leaf values
+  int early_stopping = 50;  // rounds without a better validation score; 0: never
+  std::uint64_t seed = 1;
+};
+// Name, range and meaning of each parameter: what YAML files, searches, cards and --help use.
+[[nodiscard]] const ParameterTable<GbtSpec>& gbt_parameters();
+
+struct GbtTable {
+  std::size_t columns = 0;
+  std::vector<float> values;          // rows x columns, NaN = missing
+  std::vector<float> targets;         // per row: log of seconds (less the base)
+  std::vector<std::uint32_t> groups;  // per row: kernel; equal ones stand together
+  std::vector<float> weights;         // per row (per group when ranking: the first row's); or empty
+  std::vector<float> base;            // a margin per row, or empty
+
+  [[nodiscard]] std::size_t rows() const { return targets.size(); }
+};
+
+struct GbtRound {
+  int round = 0;
+  double train = 0, validation = 0;  // RMSE of log time, or 1 - share of pairs in order
+};
+struct GbtHooks {
+  std::function<bool(const GbtRound&)> round = {};  // false: stop here
+  int threads = 1;
+};
+
+// `validation` may be empty: no early stopping then. The model keeps the best round's trees.
+[[nodiscard]] GbtModel train_gbt(const GbtTable& train, const GbtTable& validation,
+                                 const GbtSpec& spec, const GbtHooks& hooks = {});
+
+}  // namespace tilecast::learned

@@ -1,0 +1,90 @@
+// One way to learn from measurements, described by data, and its training.
+//
+//   learners:                                             in an experiment or a training file
+//     - {name: trees, model: xgboost, features: [static, ops, shape, tile], depth: 8}
+//     - name: sage
+//       model: network
+//       at_nodes: [static, tile]
+//       graph: sage
+//       reduction: lstm
+//       loss: rank_hinge
+//       search: {trials: 8, rounds: 2, learning_rate: [1e-4, 1e-2], hidden: [32, 64, 128]}
+//
+// Keys: name, model, features | (at_nodes, at_kernel, encoding, scale), validation (share of the
+// rows), validate_by, seed, search, and every parameter of gbt_parameters(), or of
+// network_parameters() and training_parameters().
+#pragma once
+
+#include "hwdesc/config_reader.h"
+#include "learned/model_dir.h"
+#include "learned/training/examples.h"
+#include "learned/training/gbt_trainer.h"
+
+namespace tilecast::learned {
+
+enum class LearnerKind { kXgboost, kNetwork };
+
+// A parameter and what a search draws it from: a range (of a number: uniform in the logarithm when
+// it spans a factor above 10) or a list of values.
+struct SearchRange {
+  std::string parameter;
+  std::vector<std::string> values;  // two numbers and `range`: the ends
+  bool range = false;
+};
+// Random draws, then successive halving (Jamieson and Talwalkar, AISTATS 2016): every round keeps
+// the better half and doubles the epochs (trees); the last round has them all.
+struct SearchSpec {
+  int trials = 0;  // 0: no search
+  int rounds = 2;
+  std::vector<SearchRange> ranges;
+};
+
+struct LearnerSpec {
+  std::string name;
+  LearnerKind kind = LearnerKind::kXgboost;
+  FeatureSelection features;         // kXgboost
+  NetworkFeatures network_features;  // kNetwork
+  GbtSpec gbt;
+  NetworkSpec network;
+  TrainingSpec training;
+  double validation = 0.15;
+  ValidateBy validate_by = ValidateBy::kKernel;
+  std::uint64_t seed = 1;  // of everything: validation split, search, training
+  SearchSpec search;
+
+  [[nodiscard]] bool ranks_only() const;
+  [[nodiscard]] bool needs_prior() const;
+};
+
+// Throws Error with file, line and column; unknown keys name the nearest.
+[[nodiscard]] LearnerSpec read_learner(const hwdesc::ConfigNode& node);
+// Every setting by its key, as text: read_learner() of it gives an equal spec.
+[[nodiscard]] std::map<std::string, std::string> settings_of(const LearnerSpec& spec);
+
+struct LearnerProgress {
+  std::string what;  // "epoch 12 of 60", "trial 3 of 8, round 1 of 2"
+  double done = 0;   // 0 ... 1
+  double loss = 0, validation = 0;
+};
+struct LearnerHooks {
+  std::function<void(const LearnerProgress&)> step = {};
+  int threads = 1;
+  std::string checkpoint = {};  // networks, without a search
+};
+
+// A trained model before it is saved.
+struct Trained {
+  LearnerSpec spec;  // the best of a search
+  std::unique_ptr<Predictor> predictor;
+  std::string training_csv;  // trial, round or epoch, loss, validation, seconds
+  std::size_t train_rows = 0, validation_rows = 0;
+  double seconds = 0;
+  std::function<void(ModelCard, const std::string& directory, bool force)> save;
+};
+
+// The examples must hold priors when the spec needs them. Deterministic. Throws Error when there
+// are too few rows (fewer than 8).
+[[nodiscard]] Trained train(const LearnerSpec& spec, const Examples& examples,
+                            const LearnerHooks& hooks = {});
+
+}  // namespace tilecast::learned
