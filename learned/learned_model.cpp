@@ -1,1 +1,96 @@
 #include "learned/learned_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analytical/roofline.h"
+#include "diag/error.h"
+#include "learned/samples.h"
+
+namespace tilecast::learned {
+namespace {
+
+using analytical::Estimate;
+using analytical::KernelQuery;
+
+constexpr std::string_view kModelName = "learned";
+
+bool knows(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+bool knows_device(const ModelCard& card, const hwdesc::Device& device) {
+  return knows(card.devices, device.name) ||
+         std::ranges::any_of(device.lineage,
+                             [&](const std::string& name) { return knows(card.devices, name); });
+}
+
+// Which queries are of classes it was trained on. Queries of one kernel usually follow each other.
+std::vector<std::size_t> in_domain(std::span<const KernelQuery> queries, const ModelCard& card) {
+  std::vector<std::size_t> result;
+  const ir::Kernel* kernel = nullptr;
+  bool known = false;
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    if (&queries[i].kernel != kernel) {
+      kernel = &queries[i].kernel;
+      known = knows(card.op_classes, op_class(*kernel));
+    }
+    if (known) result.push_back(i);
+  }
+  return result;
+}
+
+// A roofline's answer with the predicted time.
+void take_time(Estimate& estimate, double log_seconds, const KernelQuery& query,
+               const ModelCard& card) {
+  const Seconds said{std::exp(log_seconds)};
+  if (!std::isfinite(said.value)) {
+    throw Error(fmt::format("model {}: kernel {}: predicts exp({}) s, which is no time", card.name,
+                            query.kernel.name(), log_seconds));
+  }
+  estimate.time = std::max(said, estimate.speed_of_light);
+  estimate.next_time = std::min(estimate.next_time, estimate.time);
+  estimate.utilisation = estimate.time.value > 0 ? estimate.speed_of_light / estimate.time : 1.0;
+  if (query.tile != nullptr) estimate.tile = *query.tile;
+  estimate.model = kModelName;
+  estimate.flags.emplace_back("learned time; bounds are the roofline's");
+  if (said < estimate.speed_of_light) estimate.flags.emplace_back("held at the speed of light");
+}
+
+}  // namespace
+
+LearnedModel::LearnedModel(LoadedModel model) : model_(std::move(model)) {
+  TC_CHECK(model_.predictor != nullptr, "a model without a predictor");
+  if (!model_.card.ranks_only && !model_.predictor->ranks_only()) return;
+  throw Error(
+      fmt::format("model {}: was trained to rank the tiles of a kernel and predicts no times; "
+                  "expected a model with the loss log_time or huber",
+                  model_.card.name));
+}
+
+std::vector<std::optional<Estimate>> LearnedModel::estimate(std::span<const KernelQuery> queries,
+                                                            const hwdesc::Device& device) const {
+  std::vector<std::optional<Estimate>> answers(queries.size());
+  const std::vector<std::size_t> known = in_domain(queries, model_.card);
+  std::vector<KernelQuery> asked;
+  asked.reserve(known.size());
+  for (const std::size_t i : known) asked.push_back(queries[i]);
+  std::vector<double> log_seconds(asked.size());
+  model_.predictor->predict(asked, device, {}, log_seconds);
+  const auto roofs = analytical::RooflineModel().estimate(asked, device);
+  const bool known_device = knows_device(model_.card, device);
+  for (std::size_t k = 0; k < known.size(); ++k) {
+    if (!roofs[k]) continue;
+    Estimate estimate = *roofs[k];
+    take_time(estimate, log_seconds[k], asked[k], model_.card);
+    if (!known_device) {
+      estimate.flags.push_back(fmt::format("not trained on {}", device.name));
+    }
+    answers[known[k]] = std::move(estimate);
+  }
+  return answers;
+}
+
+}  // namespace tilecast::learned

@@ -8,10 +8,13 @@
 // model.yaml (format tilecast.model/1) holds, besides the card's fields, the learner's settings
 // (learned/training/learner.h), and the content hash of every file: loading refuses a folder whose
 // files are not those, whose schema is not what this build computes, or that is of another format,
-// naming the file and the reason. Written to a temporary folder, then renamed. Thread-safe.
+// naming the file and the reason. Its last line, `check`, is the content hash of the lines before
+// it. Written to a temporary folder, then renamed. Thread-safe.
 #pragma once
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,16 +54,14 @@ struct LoadedModel {
   std::unique_ptr<Predictor> predictor;
 };
 
-// What a predictor is saved from: exactly one of the two.
-struct ModelFiles {
+struct ModelFiles {  // what is saved
   ModelCard card;
-  const GbtPredictorParts* trees = nullptr;
-  const NetworkPredictorParts* network = nullptr;
-  const NetworkSpec* network_spec = nullptr;
+  const Predictor* predictor = nullptr;
   std::string training_csv;
 };
 
-// `directory` must not exist, or hold a model of ours and `force`. Throws Error.
+// `directory` must not exist, or hold a model of ours, nothing else, and `force`. The card's kind,
+// ranks_only and target are the predictor's. Throws Error.
 void save_model(const ModelFiles& files, const std::string& directory, bool force = false);
 [[nodiscard]] LoadedModel load_model(const std::string& directory);
 [[nodiscard]] bool is_model_directory(const std::string& path);  // has a model.yaml

@@ -1,1 +1,66 @@
 #include "learned/predictor.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "analytical/analytical_model.h"
+#include "diag/error.h"
+
+namespace tilecast::learned {
+namespace {
+
+using analytical::KernelQuery;
+
+constexpr std::size_t kChunk = 1024;  // queries whose features exist at a time
+
+class GbtPredictor final : public Predictor {
+ public:
+  explicit GbtPredictor(GbtPredictorParts parts)
+      : parts_(std::move(parts)), features_(parts_.features) {
+    TC_CHECK(parts_.model.columns() == features_.width(), "trees of another width");
+  }
+
+  [[nodiscard]] bool ranks_only() const override { return parts_.ranks_only; }
+  [[nodiscard]] bool needs_prior() const override { return features_.needs_prior(); }
+  [[nodiscard]] const GbtPredictorParts* trees() const override { return &parts_; }
+
+  void predict(std::span<const KernelQuery> queries, const hwdesc::Device& device, Priors priors,
+               std::span<double> out) const override {
+    TC_CHECK(out.size() == queries.size(), "one place per query");
+    std::vector<std::optional<analytical::Estimate>> asked;
+    if (needs_prior() && priors.empty()) {
+      asked = analytical::AnalyticalModel().estimate(queries, device);
+      priors = asked;
+    }
+    for (std::size_t first = 0; first < queries.size(); first += kChunk) {
+      const std::size_t count = std::min(kChunk, queries.size() - first);
+      predict_chunk(queries.subspan(first, count), device,
+                    needs_prior() ? priors.subspan(first, count) : Priors{},
+                    out.subspan(first, count));
+    }
+  }
+
+ private:
+  void predict_chunk(std::span<const KernelQuery> queries, const hwdesc::Device& device,
+                     Priors priors, std::span<double> out) const {
+    static thread_local std::vector<float> rows, margins;
+    rows.resize(queries.size() * features_.width());
+    margins.resize(queries.size());
+    features_.extract(queries, device, priors, rows);
+    parts_.model.predict(rows, {}, margins);
+    std::ranges::transform(margins, out.begin(), [this](float margin) {
+      return static_cast<double>(margin) * parts_.target.deviation + parts_.target.mean;
+    });
+  }
+
+  GbtPredictorParts parts_;
+  TableFeatures features_;
+};
+
+}  // namespace
+
+std::unique_ptr<Predictor> make_predictor(GbtPredictorParts parts) {
+  return std::make_unique<GbtPredictor>(std::move(parts));
+}
+
+}  // namespace tilecast::learned

@@ -13,6 +13,9 @@
 
 namespace tilecast::learned {
 
+struct GbtPredictorParts;
+struct NetworkPredictorParts;
+
 using Priors = std::span<const std::optional<analytical::Estimate>>;
 
 class Predictor {
@@ -26,12 +29,18 @@ class Predictor {
   virtual void predict(std::span<const analytical::KernelQuery> queries,
                        const hwdesc::Device& device, Priors priors,
                        std::span<double> out) const = 0;
+  // What it is made of: one of the two, the other is null.
+  [[nodiscard]] virtual const GbtPredictorParts* trees() const { return nullptr; }
+  [[nodiscard]] virtual const NetworkPredictorParts* network() const { return nullptr; }
 };
 
-// Trees over a table. out = margin x deviation + mean.
+// out = what the model says x deviation + mean.
 struct Standardisation {
   double mean = 0, deviation = 1;  // of log(seconds) in the training set; ranking: 0 and 1
 };
+
+// Trees over a table. No allocation per query in the steady state of a thread, where no prior is
+// asked for.
 struct GbtPredictorParts {
   FeatureSelection features;
   GbtModel model;
@@ -48,7 +57,8 @@ struct NetworkFeatures {
 };
 struct NetworkPredictorParts {
   NetworkFeatures features;
-  FeatureScaler node_scaler, at_nodes_scaler, at_kernel_scaler;
+  NetworkSpec spec;
+  FeatureScaler node_scaler, at_nodes_scaler, at_kernel_scaler;  // of no columns: unused
   std::unique_ptr<GraphNetwork> network;
   Standardisation target;
   bool ranks_only = false;

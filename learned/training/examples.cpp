@@ -1,1 +1,161 @@
 #include "learned/training/examples.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "analytical/analytical_model.h"
+#include "analytical/parallel.h"
+#include "diag/error.h"
+#include "learned/splits.h"
+
+namespace tilecast::learned {
+namespace {
+
+using analytical::KernelQuery;
+
+constexpr std::size_t kChunk = 64;  // queries that go to the analytical model together
+
+class Numbers {
+ public:
+  explicit Numbers(std::vector<std::string>& names) : names_(names) {}
+
+  std::uint32_t of(const std::string& key, const std::string& name) {
+    const auto [known, is_new] = numbers_.emplace(key, static_cast<std::uint32_t>(names_.size()));
+    if (is_new) names_.push_back(name);
+    return known->second;
+  }
+
+ private:
+  std::vector<std::string>& names_;
+  std::map<std::string, std::uint32_t> numbers_;
+};
+
+bool is_one_kernel(const Work& work) {
+  return work.parts.size() == 1 && work.parts.front().launches == 1;
+}
+
+// Less the dispatch that nobody measured.
+double device_seconds(const Sample& sample, const SampleSet& samples,
+                      const hwdesc::Device& device) {
+  if (!sample.holds_dispatch) return sample.measured.value;
+  const std::string& op_class = samples.works[sample.work].op_class;
+  return sample.measured.value - dispatch_of(op_class, samples.manifest, device).value;
+}
+
+// Queries of one device that follow each other, in pieces for threads.
+std::vector<std::pair<std::size_t, std::size_t>> pieces(const std::vector<Example>& rows) {
+  std::vector<std::pair<std::size_t, std::size_t>> result;
+  for (std::size_t first = 0; first < rows.size();) {
+    std::size_t end = first + 1;
+    while (end < rows.size() && end < first + kChunk && rows[end].device == rows[first].device) {
+      ++end;
+    }
+    result.emplace_back(first, end);
+    first = end;
+  }
+  return result;
+}
+
+void ask_priors(Examples& examples, int jobs) {
+  examples.priors.resize(examples.rows.size());
+  const auto parts = pieces(examples.rows);
+  analytical::parallel_for(parts.size(), jobs, [&](std::size_t part) {
+    const auto [first, end] = parts[part];
+    auto answers = analytical::AnalyticalModel().estimate(
+        std::span<const KernelQuery>(examples.queries).subspan(first, end - first),
+        *examples.rows[first].device);
+    std::ranges::move(answers, examples.priors.begin() + static_cast<std::ptrdiff_t>(first));
+  });
+}
+
+std::vector<std::string> keys_of(const Examples& examples, ValidateBy by) {
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < examples.rows.size(); ++i) {
+    const Example& row = examples.rows[i];
+    const std::size_t key = by == ValidateBy::kFamily   ? row.family
+                            : by == ValidateBy::kKernel ? row.kernel
+                                                        : i;
+    keys.push_back(fmt::format("{:010}", key));
+  }
+  return keys;
+}
+
+std::size_t distinct(std::vector<std::string> keys) {
+  std::ranges::sort(keys);
+  return static_cast<std::size_t>(std::unique(keys.begin(), keys.end()) - keys.begin());
+}
+
+}  // namespace
+
+Examples Examples::subset(std::span<const std::size_t> chosen) const {
+  Examples result{.kernels = kernels, .families = families};
+  for (const std::size_t row : chosen) {
+    result.rows.push_back(rows.at(row));
+    result.queries.push_back(queries.at(row));
+    if (!priors.empty()) result.priors.push_back(priors.at(row));
+  }
+  return result;
+}
+
+Examples make_examples(std::span<const SampleSet> sets, std::span<const hwdesc::Device> devices,
+                       bool with_priors, int jobs) {
+  TC_CHECK(sets.size() == devices.size(), "one device per set");
+  Examples examples;
+  Numbers kernels(examples.kernels), families(examples.families);
+  for (std::size_t s = 0; s < sets.size(); ++s) {
+    const SampleSet& set = sets[s];
+    for (std::size_t i = 0; i < set.samples.size(); ++i) {
+      const Sample& sample = set.samples[i];
+      const Work& work = set.works[sample.work];
+      if (!is_one_kernel(work)) {
+        ++examples.programs;
+        continue;
+      }
+      const double seconds = device_seconds(sample, set, devices[s]);
+      if (!(seconds > 0)) {
+        ++examples.below_dispatch;
+        continue;
+      }
+      const std::string& family = work.family.empty() ? work.name : work.family;
+      examples.rows.push_back(
+          {.set = s,
+           .sample = i,
+           .device = &devices[s],
+           .log_time = std::log(seconds),
+           .kernel = kernels.of(work.fingerprint + '\n' + devices[s].name, work.name),
+           .family = families.of(family, family)});
+      const bool has_tile = sample.tile != analytical::TileConfig{};
+      examples.queries.push_back(
+          {.kernel = work.parts.front().kernel, .tile = has_tile ? &sample.tile : nullptr});
+    }
+  }
+  if (with_priors) ask_priors(examples, jobs);
+  return examples;
+}
+
+TrainValidation split_validation(const Examples& examples, ValidateBy by, double share,
+                                 std::uint64_t seed) {
+  TrainValidation result{.by = by};
+  if (share == 0 || examples.rows.size() < 2) {
+    result.train.resize(examples.rows.size());
+    std::iota(result.train.begin(), result.train.end(), std::size_t{0});
+    return result;
+  }
+  std::vector<std::string> keys = keys_of(examples, result.by);
+  if (result.by == ValidateBy::kFamily && distinct(keys) < 3) {
+    keys = keys_of(examples, result.by = ValidateBy::kKernel);
+  }
+  if (result.by == ValidateBy::kKernel && distinct(keys) < 2) {
+    keys = keys_of(examples, result.by = ValidateBy::kRow);
+  }
+  Split split = held_out(keys, share, seed);
+  result.train = std::move(split.fit);
+  result.validation = std::move(split.score);
+  return result;
+}
+
+}  // namespace tilecast::learned

@@ -3,7 +3,7 @@
 // Rows of programs (several kernels in one time) cannot teach a model of kernels: they are left
 // out and counted. Times are on the device: where a row still holds an unmeasured dispatch, the
 // dispatch of its class is taken off (learned/samples.h, dispatch_of); rows not above it are left
-// out and counted. References into the sample sets, which must outlive it.
+// out and counted. References into the sample sets and devices, which must outlive it.
 #pragma once
 
 #include "learned/predictor.h"
@@ -26,22 +26,24 @@ struct Examples {
   std::vector<std::string> kernels, families;               // names by number
   std::size_t programs = 0, below_dispatch = 0;             // rows left out
 
+  // These rows, in this order; names and numbers stay, nothing counts as left out.
   [[nodiscard]] Examples subset(std::span<const std::size_t> rows) const;
 };
 
-// `devices`: one per set. `samples`: which of each set, ascending; empty: all.
+// All samples, in order. `devices`: one per set.
 // with_priors: also asks the analytical model (on `jobs` threads).
 [[nodiscard]] Examples make_examples(std::span<const SampleSet> sets,
                                      std::span<const hwdesc::Device> devices, bool with_priors,
                                      int jobs);
 
-// Whole families (more than two of them) or kernels, at random, until `share` of the rows: what a
-// training stops early on.
-struct TrainValidation {
-  std::vector<std::size_t> train, validation;  // rows, ascending
-};
+// Whole families or kernels, or rows, at random, until `share` of the rows: what a training stops
+// early on. Fewer than three families: kernels instead; a single kernel: rows. A share of 0: none.
 enum class ValidateBy { kFamily, kKernel, kRow };
 inline constexpr std::string_view kValidateBy[] = {"family", "kernel", "row"};
+struct TrainValidation {
+  std::vector<std::size_t> train, validation;  // rows, ascending
+  ValidateBy by = ValidateBy::kKernel;         // what it came to
+};
 [[nodiscard]] TrainValidation split_validation(const Examples& examples, ValidateBy by,
                                                double share, std::uint64_t seed);
 

@@ -1,0 +1,1 @@
+#include "learned/model_dir.h"

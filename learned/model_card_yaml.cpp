@@ -1,0 +1,1 @@
+#include "learned/model_card_yaml.h"

@@ -1,0 +1,1 @@
+#include "learned/training/learner.h"
