@@ -1,4 +1,8 @@
 // Several kernel graphs as one disjoint graph of tensors.
+//
+//   Batch batch = make_batch(inputs, widths);
+//
+// The same inputs give the same tensors. Thread-safe.
 #pragma once
 
 #include <torch/torch.h>
@@ -12,13 +16,15 @@ struct Batch {
   torch::Tensor opcodes;    // (N) int64
   torch::Tensor features;   // (N, node + at_nodes) float32: node features, then the kernel's
   torch::Tensor at_kernel;  // (G, at_kernel) float32
-  torch::Tensor producers, consumers;  // (E) int64: edge e goes from producers[e] to consumers[e];
-                                       // at most `neighbours` per node and direction kept below
-  torch::Tensor kernel_of;             // (N) int64
-  torch::Tensor place;                 // (N) int64: position in its kernel
-  std::vector<std::int64_t> lengths;   // (G) nodes
+  // (E) int64: edge e goes from producers[e] to consumers[e]. All edges, kernel by kernel, in the
+  // order of KernelGraph::edges; the network takes the first `neighbours` of a node.
+  torch::Tensor producers, consumers;
+  torch::Tensor kernel_of;            // (N) int64
+  torch::Tensor place;                // (N) int64: position in its kernel
+  std::vector<std::int64_t> lengths;  // (G) nodes
 };
 
+// The graphs are well formed: at least one node, opcodes, edges and widths in range.
 [[nodiscard]] Batch make_batch(std::span<const GraphInput> inputs, const NetworkWidths& widths);
 
 }  // namespace tilecast::learned::torch_module

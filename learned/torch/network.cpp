@@ -1,1 +1,117 @@
 #include "learned/torch/network.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "diag/error.h"
+#include "learned/torch/layers.h"
+#include "learned/torch/reductions.h"
+
+namespace tilecast::learned::torch_module {
+namespace {
+
+using torch::Tensor;
+
+const NetworkSpec& checked(const NetworkSpec& spec) {
+  const bool has_heads =
+      spec.graph == GraphLayer::kGat || spec.reduction == Reduction::kTransformer;
+  if (has_heads && spec.hidden % spec.heads != 0) {
+    throw Error(fmt::format("network: heads: got {}, expected a divisor of hidden, which is {}",
+                            spec.heads, spec.hidden));
+  }
+  if (spec.reduction == Reduction::kColumnWise && !spec.pool_mean && !spec.pool_max &&
+      !spec.pool_sum) {
+    throw Error(
+        "network: reduction: got column_wise without a pool, expected at least one of pool_mean, "
+        "pool_max and pool_sum");
+  }
+  return spec;
+}
+
+// Of each opcode, with the variance of a uniform value in [0, 1): that of scaled features.
+Tensor opcode_table(Weights& weights, const NetworkSpec& spec, const NetworkWidths& widths) {
+  const std::int64_t rows = widths.opcodes, columns = spec.opcode_width;
+  const double gain = std::sqrt(static_cast<double>(rows + columns) / 24);
+  return weights.matrix("opcodes", rows, columns, gain);
+}
+
+}  // namespace
+
+struct Network::Layers {
+  Layers(Weights& weights, const NetworkSpec& spec, const NetworkWidths& widths);
+
+  Tensor opcodes;
+  Dense f1;
+  std::vector<Hop> hops;
+  Pool pool;
+  Dense hidden, out;  // hidden: with features at the kernel
+};
+
+Network::Layers::Layers(Weights& weights, const NetworkSpec& spec, const NetworkWidths& widths)
+    : opcodes(opcode_table(weights, spec, widths)),
+      f1(weights, "f1",
+         spec.opcode_width + static_cast<std::int64_t>(widths.node + widths.at_nodes), spec.hidden),
+      hops([&] {
+        std::vector<Hop> made;
+        for (int i = 0; i < spec.hops; ++i) {
+          made.emplace_back(weights, "hop" + std::to_string(i), spec);
+        }
+        return made;
+      }()),
+      pool(weights, spec) {
+  const auto at_kernel = static_cast<std::int64_t>(widths.at_kernel);
+  if (at_kernel > 0) hidden = Dense(weights, "hidden", pool.width() + at_kernel, spec.hidden);
+  // Per-node scalars are summed as they are: the sum is the prediction.
+  if (at_kernel > 0) {
+    out = Dense(weights, "out", spec.hidden, 1);
+  } else if (spec.reduction != Reduction::kPerNode) {
+    out = Dense(weights, "out", pool.width(), 1);
+  }
+}
+
+Network::Network(const NetworkSpec& spec, const NetworkWidths& widths, std::uint64_t seed)
+    : spec_(checked(spec)), widths_(widths) {
+  Weights weights(*this, seed);
+  layers_ = std::make_shared<Layers>(weights, spec_, widths_);
+}
+
+Tensor Network::forward(const Batch& batch, torch::Generator* generator) {
+  const Layers& layers = *layers_;
+  const auto dtype = layers.opcodes.scalar_type();
+  if (batch.lengths.empty()) return torch::empty({0}, dtype);
+  const Dropout dropout{spec_.dropout, generator};
+
+  const Tensor features = batch.features.to(dtype);
+  const Tensor opcodes = torch::embedding(layers.opcodes, batch.opcodes);
+  Tensor nodes = dropout(layers.f1(torch::cat({opcodes, features}, 1)).relu());
+  if (!layers.hops.empty()) {
+    Neighbours neighbours;
+    if (spec_.graph != GraphLayer::kNone) {
+      const std::int64_t count = nodes.size(0);
+      neighbours.in = make_segments(batch.producers, batch.consumers, count, spec_.neighbours);
+      neighbours.out = make_segments(batch.consumers, batch.producers, count, spec_.neighbours);
+      neighbours.both = join(neighbours.in, neighbours.out);
+    }
+    for (const Hop& hop : layers.hops) nodes = dropout(hop(nodes, neighbours));
+  }
+
+  Tensor kernels = layers.pool(nodes, batch, dropout);
+  if (widths_.at_kernel > 0) {
+    const Tensor joined = torch::cat({kernels, batch.at_kernel.to(dtype)}, 1);
+    kernels = dropout(layers.hidden(joined).relu());
+  }
+  return (layers.out.weight.defined() ? layers.out(kernels) : kernels).squeeze(1);
+}
+
+std::string Network::architecture() const {
+  std::string text;
+  for (const Parameter<NetworkSpec>& parameter : network_parameters().parameters()) {
+    if (parameter.name == "dropout") continue;
+    text += fmt::format("{}={}\n", parameter.name, parameter.get(spec_));
+  }
+  return text + fmt::format("opcodes={}\nnode={}\nat_nodes={}\nat_kernel={}\n", widths_.opcodes,
+                            widths_.node, widths_.at_nodes, widths_.at_kernel);
+}
+
+}  // namespace tilecast::learned::torch_module

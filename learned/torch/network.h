@@ -3,8 +3,14 @@
 //   Network network(spec, widths, seed);
 //   torch::Tensor y = network.forward(make_batch(inputs, widths));      // (G)
 //
+// Nodes: opcode embedding and features -> f1 (relu) -> hops (layers.h) -> reduction
+// (reductions.h) -> a linear layer to one number. Features at the kernel (option 2) join its
+// embedding; then there is one hidden layer (relu) between, so that they can interact.
+// kNone has as many feed-forward layers after f1 as others have hops; no hops: f1 only.
+//
 // All randomness (initial weights, dropout) comes from generators seeded by arguments, never from
-// LibTorch's global one, so that several networks can train at once.
+// LibTorch's global one, so that several networks can train at once. forward() changes nothing:
+// with gradients off it is thread-safe. to(torch::kDouble) gives a network in double precision.
 #pragma once
 
 #include "learned/torch/batch.h"
@@ -13,9 +19,12 @@ namespace tilecast::learned::torch_module {
 
 class Network : public torch::nn::Module {
  public:
+  // Throws Error when the spec contradicts itself: heads that do not divide hidden, no pool.
   Network(const NetworkSpec& spec, const NetworkWidths& widths, std::uint64_t seed);
   // (G): one number per kernel. `dropout`: null in prediction.
   [[nodiscard]] torch::Tensor forward(const Batch& batch, torch::Generator* dropout = nullptr);
+  // Everything that gives the weights their meaning, as text: settings but dropout, widths.
+  [[nodiscard]] std::string architecture() const;
 
  private:
   struct Layers;
@@ -24,7 +33,8 @@ class Network : public torch::nn::Module {
   std::shared_ptr<Layers> layers_;
 };
 
-// learned/graph_network.h, GraphNetwork::save(). load_weights throws Error.
+// learned/graph_network.h, GraphNetwork::save(). load_weights throws Error and leaves the network
+// as it was.
 [[nodiscard]] std::string save_weights(const Network& network);
 void load_weights(Network& network, std::string_view weights);
 

@@ -1,0 +1,81 @@
+// What the network is made of: tensors it owns and the functions on them.
+//
+// Every layer takes its tensors from a Weights, which names them, registers them with the module
+// and draws their first values, in the order in which they are asked for.
+#pragma once
+
+#include <random>
+
+#include "learned/torch/segments.h"
+
+namespace tilecast::learned::torch_module {
+
+// First values: uniform with the variance of Glorot and Bengio (AISTATS 2010), from a generator of
+// its own; biases 0.
+class Weights {
+ public:
+  Weights(torch::nn::Module& module, std::uint64_t seed) : module_(&module), engine_(seed) {}
+
+  [[nodiscard]] torch::Tensor matrix(const std::string& name, std::int64_t rows,
+                                     std::int64_t columns, double gain = 1);
+  [[nodiscard]] torch::Tensor constant(const std::string& name, std::int64_t size, double value);
+
+ private:
+  torch::nn::Module* module_;
+  std::mt19937_64 engine_;
+};
+
+// Zeroes a share of the values and scales the others; nothing without a generator.
+struct Dropout {
+  double share = 0;
+  torch::Generator* generator = nullptr;
+
+  [[nodiscard]] torch::Tensor operator()(const torch::Tensor& values) const;
+};
+
+// x -> x W^T + b
+struct Dense {
+  torch::Tensor weight, bias;
+
+  Dense() = default;
+  Dense(Weights& weights, const std::string& name, std::int64_t inputs, std::int64_t outputs,
+        double gain = 1);
+  [[nodiscard]] torch::Tensor operator()(const torch::Tensor& x) const;
+};
+
+// Neighbours of each node, capped: over edges into it, out of it, and both (in, then out).
+struct Neighbours {
+  Segments in, out, both;
+};
+
+// One hop: e' = relu f3(concat(e, reduce relu f2(e_j))); then l2, if asked for.
+//   kSage            f2 and the reduction apart for producers and consumers, both concatenated
+//   kSageUndirected  one f2, one reduction over all neighbours
+//   kGat             below
+//   kNone            relu f3(e): nothing from neighbours
+// kGat (Velickovic et al., ICLR 2018) with directions: a node attends to itself, its producers and
+// its consumers in one softmax per head; each of the three has its own transformation and its own
+// attention vector. Heads are concatenated; relu after the bias.
+class Hop {
+ public:
+  Hop(Weights& weights, const std::string& name, const NetworkSpec& spec);
+  [[nodiscard]] torch::Tensor operator()(const torch::Tensor& nodes,
+                                         const Neighbours& neighbours) const;
+
+ private:
+  [[nodiscard]] torch::Tensor attend(const torch::Tensor& nodes,
+                                     const Neighbours& neighbours) const;
+
+  GraphLayer kind_;
+  Aggregate aggregate_;
+  bool l2_norm_;
+  std::int64_t heads_;
+  Dense f2_in_, f2_out_, f3_;                                    // kSageUndirected: f2_in_ only
+  torch::Tensor transform_self_, transform_in_, transform_out_;  // kGat, and its vectors
+  torch::Tensor attention_target_, attention_self_, attention_in_, attention_out_, bias_;
+};
+
+// Rows of length 1; a row of zeros stays 0, with a finite gradient.
+[[nodiscard]] torch::Tensor l2_normalised(const torch::Tensor& rows);
+
+}  // namespace tilecast::learned::torch_module
