@@ -1,1 +1,145 @@
 #include "learned/feature_scaler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "diag/error.h"
+#include "diag/source_text.h"
+#include "learned/csv.h"
+
+namespace tilecast::learned {
+namespace {
+
+constexpr float kMissing = 0;
+constexpr float kBeyond = 0.25F;  // of the training range, on either side
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// Infinite values count as the largest finite ones.
+float on_scale(float x, bool logarithmic) {
+  constexpr float kMost = std::numeric_limits<float>::max();
+  const float finite = std::clamp(x, -kMost, kMost);
+  if (!logarithmic) return finite;
+  return std::copysign(static_cast<float>(std::log1p(std::fabs(static_cast<double>(finite)))),
+                       finite);
+}
+
+float scaled(float x, float low, float high) {
+  if (std::isnan(x)) return kMissing;
+  const double range = static_cast<double>(high) - static_cast<double>(low);
+  if (!(range > 0)) return 0;
+  const double share = (static_cast<double>(x) - static_cast<double>(low)) / range;
+  return std::clamp(static_cast<float>(share), -kBeyond, 1 + kBeyond);
+}
+
+std::string_view scale_name(bool logarithmic) {
+  return logarithmic ? "log" : "linear";
+}
+
+// The shortest text that reads back as the same float.
+std::string exact(float value) {
+  return fmt::format("{}", value);
+}
+
+float number_cell(const CsvTable& table, const CsvRow& row, std::string_view column) {
+  const std::string_view text = table.cell(row, column);
+  float value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure == std::errc{} && end == text.data() + text.size() && std::isfinite(value)) {
+    return value;
+  }
+  throw Error(
+      fmt::format("{}: got '{}', expected a finite number", table.where(row, column), text));
+}
+
+bool logarithmic_cell(const CsvTable& table, const CsvRow& row) {
+  const std::string_view text = table.cell(row, "scale");
+  for (const bool logarithmic : {false, true}) {
+    if (text == scale_name(logarithmic)) return logarithmic;
+  }
+  throw Error(fmt::format("{}: got '{}', expected linear or log", table.where(row, "scale"), text));
+}
+
+void check_form(const CsvTable& table, const FeatureSchema& schema) {
+  const std::vector<std::string> expected = {"column", "low", "high", "scale"};
+  if (table.columns != expected) {
+    throw Error(fmt::format("{}:1: got columns '{}', expected '{}'", table.file,
+                            fmt::join(table.columns, ","), fmt::join(expected, ",")));
+  }
+  if (table.rows.size() != schema.columns.size()) {
+    throw Error(fmt::format("{}: got {} rows, expected {}: one per column of schema {}", table.file,
+                            table.rows.size(), schema.columns.size(), schema.name));
+  }
+}
+
+}  // namespace
+
+FeatureScaler::FeatureScaler(std::span<const float> rows, std::size_t width, bool logarithmic)
+    : low_(width, kInfinity), high_(width, -kInfinity), logarithmic_(logarithmic) {
+  TC_CHECK(width == 0 ? rows.empty() : rows.size() % width == 0, "rows of another width");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (std::isnan(rows[i])) continue;
+    const float value = on_scale(rows[i], logarithmic);
+    low_[i % width] = std::min(low_[i % width], value);
+    high_[i % width] = std::max(high_[i % width], value);
+  }
+  for (std::size_t column = 0; column < width; ++column) {
+    if (low_[column] > high_[column]) low_[column] = high_[column] = 0;  // never seen
+  }
+}
+
+void FeatureScaler::apply(std::span<float> rows) const {
+  if (width() == 0) return;
+  TC_CHECK(rows.size() % width() == 0, "rows of another width");
+  for (std::size_t row = 0; row < rows.size(); row += width()) {
+    for (std::size_t column = 0; column < width(); ++column) {
+      float& value = rows[row + column];
+      value = std::isnan(value)
+                  ? kMissing
+                  : scaled(on_scale(value, logarithmic_), low_[column], high_[column]);
+    }
+  }
+}
+
+std::string FeatureScaler::to_csv(const FeatureSchema& schema) const {
+  TC_CHECK(schema.columns.size() == width(), "a schema of another width");
+  std::string text = csv_line({"column", "low", "high", "scale"});
+  for (std::size_t i = 0; i < width(); ++i) {
+    text += csv_line({schema.columns[i].name, exact(low_[i]), exact(high_[i]),
+                      std::string(scale_name(logarithmic_))});
+  }
+  return text;
+}
+
+FeatureScaler FeatureScaler::from_csv(const std::string& text, const std::string& file,
+                                      const FeatureSchema& schema) {
+  const CsvTable table = read_csv(diag::SourceText(file, text));
+  check_form(table, schema);
+  FeatureScaler scaler;
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const CsvRow& row = table.rows[i];
+    if (table.cell(row, "column") != schema.columns[i].name) {
+      throw Error(fmt::format("{}: got '{}', expected '{}'", table.where(row, "column"),
+                              table.cell(row, "column"), schema.columns[i].name));
+    }
+    const float low = number_cell(table, row, "low"), high = number_cell(table, row, "high");
+    if (low > high) {
+      throw Error(fmt::format("{}: got {} below low, {}", table.where(row, "high"), high, low));
+    }
+    const bool logarithmic = logarithmic_cell(table, row);
+    if (i > 0 && logarithmic != scaler.logarithmic_) {
+      throw Error(fmt::format("{}: got {}, expected {} as in the rows before",
+                              table.where(row, "scale"), scale_name(logarithmic),
+                              scale_name(scaler.logarithmic_)));
+    }
+    scaler.logarithmic_ = logarithmic;
+    scaler.low_.push_back(low);
+    scaler.high_.push_back(high);
+  }
+  return scaler;
+}
+
+}  // namespace tilecast::learned
