@@ -1,1 +1,193 @@
 #include "learned/training/gbt_trainer.h"
+
+#include <fmt/format.h>
+#include <xgboost/c_api.h>
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "diag/error.h"
+#include "learned/training/gbt_objective.h"
+
+namespace tilecast::learned {
+namespace {
+
+void check(int result) {
+  if (result == 0) return;
+  const std::string_view message = XGBGetLastError();  // first line; a stack trace follows
+  throw Error(fmt::format("XGBoost: {}", message.substr(0, message.find('\n'))));
+}
+
+class Matrix {
+ public:
+  Matrix(const GbtTable& table, int threads) : rows_(table.rows()) {
+    check(XGDMatrixCreateFromMat_omp(table.values.data(), table.rows(), table.columns,
+                                     std::nanf(""), &handle_, threads));
+    margins_ = table.base;
+    margins_.resize(rows_);
+    if (table.base.empty()) return;
+    try {
+      check(XGDMatrixSetFloatInfo(handle_, "base_margin", table.base.data(), rows_));
+    } catch (...) {
+      XGDMatrixFree(handle_);
+      throw;
+    }
+  }
+  ~Matrix() { XGDMatrixFree(handle_); }
+  Matrix(const Matrix&) = delete;
+  Matrix& operator=(const Matrix&) = delete;
+
+  [[nodiscard]] DMatrixHandle handle() const { return handle_; }
+  // What the trees so far predict for it.
+  [[nodiscard]] std::span<const float> margins() const { return margins_; }
+  void set_margins(std::span<const float> margins) {
+    TC_CHECK(margins.size() == rows_, "a margin per row");
+    margins_.assign(margins.begin(), margins.end());
+  }
+
+ private:
+  DMatrixHandle handle_ = nullptr;
+  std::size_t rows_;
+  std::vector<float> margins_;
+};
+
+class Booster {
+ public:
+  explicit Booster(std::span<const DMatrixHandle> matrices) {
+    check(XGBoosterCreate(matrices.data(), matrices.size(), &handle_));
+  }
+  ~Booster() { XGBoosterFree(handle_); }
+  Booster(const Booster&) = delete;
+  Booster& operator=(const Booster&) = delete;
+
+  void set(const char* name, const std::string& value) {
+    check(XGBoosterSetParam(handle_, name, value.c_str()));
+  }
+
+  void boost(const Matrix& matrix, Gradients gradients) {
+    check(XGBoosterBoostOneIter(handle_, matrix.handle(), gradients.first.data(),
+                                gradients.second.data(), gradients.first.size()));
+  }
+
+  // Adds what the trees since the last call predict: XGBoost keeps the sums so far.
+  void update_margins(Matrix& matrix) const {
+    constexpr const char* kMargins =
+        R"({"type": 1, "training": false, "iteration_begin": 0, "iteration_end": 0,)"
+        R"( "strict_shape": false})";
+    const bst_ulong* shape = nullptr;
+    bst_ulong dimensions = 0;
+    const float* out = nullptr;
+    check(
+        XGBoosterPredictFromDMatrix(handle_, matrix.handle(), kMargins, &shape, &dimensions, &out));
+    TC_CHECK(dimensions == 1, "one margin per row");
+    matrix.set_margins({out, shape[0]});
+  }
+
+  [[nodiscard]] std::string first_trees(int count) const {
+    Booster slice;
+    check(XGBoosterSlice(handle_, 0, count, 1, &slice.handle_));
+    bst_ulong size = 0;
+    const char* bytes = nullptr;
+    check(XGBoosterSaveModelToBuffer(slice.handle_, R"({"format": "ubj"})", &size, &bytes));
+    return {bytes, size};
+  }
+
+ private:
+  Booster() = default;
+
+  BoosterHandle handle_ = nullptr;
+};
+
+void configure(Booster& booster, const GbtSpec& spec, int threads) {
+  booster.set("verbosity", "0");
+  booster.set("booster", "gbtree");
+  booster.set("tree_method", "hist");
+  booster.set("objective", "reg:squarederror");  // margins; gradients are ours
+  booster.set("base_score", "0");
+  booster.set("nthread", std::to_string(threads));
+  booster.set("seed", std::to_string(spec.seed % std::numeric_limits<std::int32_t>::max()));
+  booster.set("max_depth", std::to_string(spec.depth));
+  booster.set("learning_rate", parameter_text(spec.learning_rate));
+  booster.set("colsample_bytree", parameter_text(spec.column_sample));
+  booster.set("min_child_weight", parameter_text(spec.min_child_weight));
+  booster.set("reg_lambda", parameter_text(spec.lambda));
+}
+
+// Which round to keep, and when to give up.
+class BestRound {
+ public:
+  explicit BestRound(int patience) : patience_(patience) {}
+  void add(int round, double score) {
+    if (round_ > 0 && !(score < score_)) return;
+    round_ = round;
+    score_ = score;
+  }
+  [[nodiscard]] int round() const { return round_; }
+  [[nodiscard]] bool is_stale(int round) const {
+    return patience_ > 0 && round - round_ >= patience_;
+  }
+
+ private:
+  int patience_, round_ = 0;  // rounds count from 1
+  double score_ = 0;
+};
+
+}  // namespace
+
+const ParameterTable<GbtSpec>& gbt_parameters() {
+  static const ParameterTable<GbtSpec> table = [] {
+    ParameterTable<GbtSpec> t;
+    t.choice("objective", &GbtSpec::objective, kGbtObjectives,
+             "squared error of log time, or order within a kernel");
+    t.number("trees", &GbtSpec::trees, 1, 5000, "most trees");
+    t.number("depth", &GbtSpec::depth, 1, 14, "splits from the root to a leaf, at most");
+    t.number("learning_rate", &GbtSpec::learning_rate, 1e-4, 1, "share of a tree that is added");
+    t.number("subsample", &GbtSpec::subsample, 0.01, 1, "share of the rows a tree sees");
+    t.number("column_sample", &GbtSpec::column_sample, 0.01, 1, "share of the columns a tree sees");
+    t.number("min_child_weight", &GbtSpec::min_child_weight, 0, 1e6,
+             "least weight of rows in a leaf (second derivative of the loss)");
+    t.number("lambda", &GbtSpec::lambda, 0, 1e6, "L2 penalty on the values of leaves");
+    t.number("early_stopping", &GbtSpec::early_stopping, 0, 5000,
+             "rounds without a better validation score before training stops; 0: never");
+    return t;
+  }();
+  return table;
+}
+
+GbtModel train_gbt(const GbtTable& train, const GbtTable& validation, const GbtSpec& spec,
+                   const GbtHooks& hooks) {
+  TC_CHECK(hooks.threads > 0 && spec.trees > 0, "at least one thread and one tree");
+  GbtLoss loss(train, spec, "training rows");
+  Matrix matrix(train, hooks.threads);
+  std::vector<DMatrixHandle> handles = {matrix.handle()};
+  std::optional<GbtLoss> validation_loss;
+  std::optional<Matrix> validation_matrix;
+  if (validation.rows() > 0) {
+    TC_CHECK(validation.columns == train.columns, "validation rows have the same columns");
+    validation_loss.emplace(validation, spec, "validation rows");
+    validation_matrix.emplace(validation, hooks.threads);
+    handles.push_back(validation_matrix->handle());
+  }
+  Booster booster(handles);
+  configure(booster, spec, hooks.threads);
+  BestRound best(spec.early_stopping);
+  int last = 0;
+  while (last < spec.trees) {
+    booster.boost(matrix, loss.gradients(matrix.margins()));
+    booster.update_margins(matrix);
+    GbtRound round{.round = ++last, .train = loss.score(matrix.margins()), .validation = 0};
+    if (validation_matrix) {
+      booster.update_margins(*validation_matrix);
+      round.validation = validation_loss->score(validation_matrix->margins());
+      best.add(last, round.validation);
+    }
+    const bool stop = hooks.round && !hooks.round(round);
+    if (stop || (validation_matrix && best.is_stale(last))) break;
+  }
+  const int keep = validation_matrix ? best.round() : last;
+  return GbtModel::load(booster.first_trees(keep), train.columns);
+}
+
+}  // namespace tilecast::learned

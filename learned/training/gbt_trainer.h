@@ -11,8 +11,8 @@
 
 namespace tilecast::learned {
 
-// kLogTime: squared error on the target. kPairwise: LambdaMART-style pairwise ranking within
-// groups (XGBoost's rank:pairwise; Burges et al., ICML 2005), lower score = lower target.
+// kLogTime: squared error on the target. kPairwise: pairwise ranking within groups (RankNet's loss;
+// Burges et al., ICML 2005), lower score = lower target. Gradients: training/gbt_objective.h.
 enum class GbtObjective { kLogTime, kPairwise };
 inline constexpr std::string_view kGbtObjectives[] = {"log_time", "pairwise"};
 
@@ -36,22 +36,25 @@ struct GbtTable {
   std::vector<float> values;          // rows x columns, NaN = missing
   std::vector<float> targets;         // per row: log of seconds (less the base)
   std::vector<std::uint32_t> groups;  // per row: kernel; equal ones stand together
-  std::vector<float> weights;         // per row (per group when ranking: the first row's); or empty
-  std::vector<float> base;            // a margin per row, or empty
+  // Per row (per group when ranking: the first row's), at least 0, scaled to a mean of 1; or empty.
+  std::vector<float> weights;
+  std::vector<float> base;  // a margin per row, or empty
 
   [[nodiscard]] std::size_t rows() const { return targets.size(); }
 };
 
 struct GbtRound {
   int round = 0;
-  double train = 0, validation = 0;  // RMSE of log time, or 1 - share of pairs in order
+  // RMSE of the target, or 1 - share of pairs in order (ties half; mean over groups by their rows).
+  double train = 0, validation = 0;
 };
 struct GbtHooks {
   std::function<bool(const GbtRound&)> round = {};  // false: stop here
   int threads = 1;
 };
 
-// `validation` may be empty: no early stopping then. The model keeps the best round's trees.
+// `validation` may be empty: all trees are kept then, else those up to its best round. Throws Error
+// when there are no rows, a value is not finite (features: infinite), or nothing is to be ranked.
 [[nodiscard]] GbtModel train_gbt(const GbtTable& train, const GbtTable& validation,
                                  const GbtSpec& spec, const GbtHooks& hooks = {});
 
