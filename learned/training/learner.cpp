@@ -1,1 +1,166 @@
 #include "learned/training/learner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "diag/error.h"
+#include "learned/training/learner_parameters.h"
+#include "learned/training/search.h"
+
+namespace tilecast::learned {
+namespace {
+
+constexpr std::size_t kLeastRows = 8;
+constexpr std::size_t kMostNames = 500;  // in a card
+
+class Clock {
+ public:
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// training.csv, and the progress that hooks are told.
+class Log {
+ public:
+  Log(const LearnerSpec& spec, const LearnerHooks& hooks, bool validates)
+      : spec_(spec), hooks_(hooks), validates_(validates) {
+    text_ = "trial,round,step,loss,validation,seconds";
+    for (const SearchRange& range : spec.search.ranges) text_ += "," + range.parameter;
+    text_ += "\n";
+  }
+
+  void alone(const FitStep& fit) {
+    append(1, 1, fit, spec_);
+    const int of = resource_of(spec_);
+    tell(fmt::format("{} {} of {}", step_name(), fit.step, of), double{1} * fit.step / of, fit);
+  }
+  void search(const SearchStep& step) {
+    append(step.trial, step.round, step.fit, *step.spec);
+    tell(fmt::format("trial {} of {}, round {} of {}, {} {}", step.trial, spec_.search.trials,
+                     step.round, step.rounds, step_name(), step.fit.step),
+         step.done, step.fit);
+  }
+  [[nodiscard]] std::string take() { return std::move(text_); }
+  [[nodiscard]] double seconds() const { return clock_.seconds(); }
+
+ private:
+  [[nodiscard]] std::string_view step_name() const {
+    return spec_.kind == LearnerKind::kXgboost ? "tree" : "epoch";
+  }
+  void append(int trial, int round, const FitStep& fit, const LearnerSpec& spec) {
+    const std::string validation = validates_ ? fmt::format("{:.6g}", fit.validation) : "";
+    text_ += fmt::format("{},{},{},{:.6g},{},{:.3f}", trial, round, fit.step, fit.loss, validation,
+                         clock_.seconds());
+    for (const SearchRange& range : spec_.search.ranges) {
+      text_ += "," + get_parameter(spec, range.parameter);
+    }
+    text_ += "\n";
+  }
+  void tell(std::string what, double done, const FitStep& fit) const {
+    if (hooks_.step) hooks_.step({std::move(what), done, fit.loss, fit.validation});
+  }
+
+  const LearnerSpec& spec_;
+  const LearnerHooks& hooks_;
+  bool validates_;
+  Clock clock_;
+  std::string text_;
+};
+
+std::vector<std::string> names_of(const std::set<std::string>& all) {
+  std::vector<std::string> names(all.begin(), all.end());
+  if (names.size() <= kMostNames) return names;
+  const std::size_t more = names.size() - kMostNames;
+  names.resize(kMostNames);
+  names.push_back(fmt::format("and {} more", more));
+  return names;
+}
+
+void describe_domain(const Examples& examples, ModelCard& card) {
+  std::set<std::string> classes, devices, families;
+  std::set<const ir::Kernel*> kernels;
+  for (std::size_t i = 0; i < examples.rows.size(); ++i) {
+    const ir::Kernel& kernel = examples.queries[i].kernel;
+    if (kernels.insert(&kernel).second) classes.insert(op_class(kernel));
+    devices.insert(examples.rows[i].device->name);
+    families.insert(examples.families.at(examples.rows[i].family));
+  }
+  card.op_classes.assign(classes.begin(), classes.end());
+  card.devices.assign(devices.begin(), devices.end());
+  card.families = names_of(families);
+}
+
+ModelCard card_of(const Trained& trained, const Examples& examples) {
+  const bool trees = trained.spec.kind == LearnerKind::kXgboost;
+  ModelCard card{.name = trained.spec.name, .kind = trees ? "xgboost" : "network"};
+  card.seed = trained.spec.seed;
+  card.settings = settings_of(trained.spec);
+  card.training_seconds = trained.seconds;
+  card.ranks_only = trained.spec.ranks_only();
+  describe_domain(examples, card);
+  if (trees) {
+    card.versions = {{"XGBoost", xgboost_version()}};
+  } else {
+    card.versions = {{"LibTorch", graph_module().version()}};
+  }
+  return card;
+}
+
+void require_rows(const LearnerSpec& spec, const Examples& examples) {
+  if (examples.rows.size() >= kLeastRows) return;
+  throw Error(fmt::format(
+      "learner {}: got {} rows of single kernels to train on, expected at least "
+      "{}; left out: {} of programs, {} not above their dispatch",
+      spec.name, examples.rows.size(), kLeastRows, examples.programs, examples.below_dispatch));
+}
+
+}  // namespace
+
+void Trained::save(ModelCard about, const std::string& directory, bool force) const {
+  if (about.name.empty()) about.name = card.name;
+  about.kind = card.kind;
+  about.seed = card.seed;
+  about.settings = card.settings;
+  about.training_seconds = card.training_seconds;
+  about.ranks_only = card.ranks_only;
+  about.op_classes = card.op_classes;
+  about.devices = card.devices;
+  about.families = card.families;
+  about.versions.insert(about.versions.end(), card.versions.begin(), card.versions.end());
+  save_model({std::move(about), predictor.get(), training_csv}, directory, force);
+}
+
+Trained train(const LearnerSpec& spec, const Examples& examples, const LearnerHooks& hooks) {
+  require_rows(spec, examples);
+  Trained trained{.spec = spec};
+  trained.split = split_validation(examples, spec.validate_by, spec.validation, spec.seed);
+  trained.train_rows = trained.split.train.size();
+  trained.validation_rows = trained.split.validation.size();
+  Log log(spec, hooks, !trained.split.validation.empty());
+  const std::unique_ptr<Fitter> fitter = make_fitter(spec, examples, trained.split, hooks.threads);
+  if (spec.search.trials > 0) {
+    SearchResult best =
+        run_search(spec, *fitter, hooks.threads, [&](const SearchStep& step) { log.search(step); });
+    trained.spec = std::move(best.spec);
+    trained.predictor = std::move(best.fit.predictor);
+  } else {
+    trained.predictor = fitter
+                            ->fit(spec, {.step = [&](const FitStep& step) { log.alone(step); },
+                                         .threads = hooks.threads,
+                                         .checkpoint = hooks.checkpoint})
+                            .predictor;
+  }
+  trained.seconds = log.seconds();
+  trained.training_csv = log.take();
+  trained.card = card_of(trained, examples);
+  return trained;
+}
+
+}  // namespace tilecast::learned

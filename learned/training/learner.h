@@ -24,8 +24,8 @@ namespace tilecast::learned {
 
 enum class LearnerKind { kXgboost, kNetwork };
 
-// A parameter and what a search draws it from: a range (of a number: uniform in the logarithm when
-// it spans a factor above 10) or a list of values.
+// A parameter and what a search draws it from: two numbers are the ends of a range (uniform in the
+// logarithm when it spans a factor above 10), anything else is a list of values.
 struct SearchRange {
   std::string parameter;
   std::vector<std::string> values;  // two numbers and `range`: the ends
@@ -58,7 +58,7 @@ struct LearnerSpec {
 
 // Throws Error with file, line and column; unknown keys name the nearest.
 [[nodiscard]] LearnerSpec read_learner(const hwdesc::ConfigNode& node);
-// Every setting by its key, as text: read_learner() of it gives an equal spec.
+// Every setting by its key, as YAML: read_learner() of it gives an equal spec.
 [[nodiscard]] std::map<std::string, std::string> settings_of(const LearnerSpec& spec);
 
 struct LearnerProgress {
@@ -76,14 +76,19 @@ struct LearnerHooks {
 struct Trained {
   LearnerSpec spec;  // the best of a search
   std::unique_ptr<Predictor> predictor;
-  std::string training_csv;  // trial, round or epoch, loss, validation, seconds
+  std::string training_csv;  // trial, round, step (epoch or tree), loss, validation, seconds
+  TrainValidation split;     // rows of the examples
   std::size_t train_rows = 0, validation_rows = 0;
   double seconds = 0;
-  std::function<void(ModelCard, const std::string& directory, bool force)> save;
+  // What the learner knows: kind, settings, seed, trained domain, versions of libraries.
+  ModelCard card;
+
+  // Saves it under `about`, with what the learner knows put in its place. Throws Error.
+  void save(ModelCard about, const std::string& directory, bool force) const;
 };
 
 // The examples must hold priors when the spec needs them. Deterministic. Throws Error when there
-// are too few rows (fewer than 8).
+// are too few rows (fewer than 8). Several trainings may run at once.
 [[nodiscard]] Trained train(const LearnerSpec& spec, const Examples& examples,
                             const LearnerHooks& hooks = {});
 

@@ -1,1 +1,293 @@
-#include "learned/training/learner.h"
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "diag/error.h"
+#include "hwdesc/units.h"
+#include "hwdesc/yaml_text.h"
+#include "learned/importers/import_manifest.h"
+#include "learned/training/learner_parameters.h"
+
+namespace tilecast::learned {
+namespace {
+
+using hwdesc::ConfigNode;
+
+constexpr std::string_view kKinds[] = {"xgboost", "network"};
+constexpr std::string_view kScales[] = {"linear", "logarithmic"};
+constexpr std::string_view kEncodings[] = {"tilecast", "tpugraphs"};
+constexpr double kMostSeed = 4294967295.0;
+constexpr double kMostTrials = 1000, kMostRounds = 10;
+constexpr std::size_t kLongestName = 100;
+
+// What `body` throws, at the place of `node`.
+template <class Body>
+auto at(const ConfigNode& node, Body&& body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    fail_at(node, error.what());
+  }
+}
+
+double number(const ConfigNode& node, double low, double high) {
+  const std::string& text = text_of(node);
+  return at(node, [&] {
+    return parse_parameter(
+        text, {.kind = ParameterRange::Kind::kInteger, .low = low, .high = high, .choices = {}});
+  });
+}
+
+std::size_t choice(const ConfigNode& node, std::span<const std::string_view> choices) {
+  const std::string& text = text_of(node);
+  return at(node, [&] {
+    return parse_choice(
+        text, {.kind = ParameterRange::Kind::kChoice, .choices = {choices.begin(), choices.end()}});
+  });
+}
+
+const std::vector<ConfigNode>& list(const ConfigNode& node) {
+  if (node.kind != ConfigNode::Kind::kSequence || node.children.empty()) {
+    fail_at(node, "expected a list that is not empty");
+  }
+  return node.children;
+}
+
+std::string name_of(const ConfigNode& node) {
+  const std::string& name = text_of(node);
+  const auto is_word = [](unsigned char c) {
+    return (std::isalnum(c) != 0 && c < 0x80) || c == '_' || c == '-' || c == '.';
+  };
+  if (name.size() > kLongestName || !std::ranges::all_of(name, is_word) || name.front() == '.') {
+    fail_at(node, fmt::format("got {}, expected letters, digits, '_', '-' and '.'",
+                              hwdesc::show_text(name)));
+  }
+  return name;
+}
+
+std::vector<FeatureGroup> groups_of(const ConfigNode& node) {
+  std::vector<FeatureGroup> groups;
+  for (const ConfigNode& entry : list(node)) {
+    const std::optional<FeatureGroup> group = parse_feature_group(text_of(entry));
+    if (!group || *group == FeatureGroup::kNode) {
+      fail_at(entry, fmt::format("got {}, expected a group of features: static, ops, shape, tile, "
+                                 "prior, machine or parameters",
+                                 hwdesc::show_text(entry.scalar)));
+    }
+    groups.push_back(*group);
+  }
+  return groups;
+}
+
+bool has_parameters(const FeatureSelection& selection) {
+  return std::ranges::find(selection.groups, FeatureGroup::kParameters) != selection.groups.end();
+}
+
+// The selections of `root` under `keys`, with the names of its `parameters`.
+void read_selections(const ConfigNode& root,
+                     std::initializer_list<std::pair<std::string_view, FeatureSelection*>> keys) {
+  std::vector<std::string> parameters;
+  if (const ConfigNode* node = root.find("parameters")) {
+    for (const ConfigNode& entry : list(*node)) parameters.push_back(text_of(entry));
+  }
+  bool used = false;
+  for (const auto& [key, selection] : keys) {
+    const ConfigNode* node = root.find(key);
+    if (node == nullptr) continue;
+    selection->groups = groups_of(*node);
+    if (has_parameters(*selection)) {
+      selection->parameters = parameters;
+      used = true;
+    }
+    at(*node, [&] { static_cast<void>(TableFeatures(*selection)); });
+  }
+  if (!used && !parameters.empty()) {
+    fail_at(*root.find("parameters"), "no list of features has the group parameters");
+  }
+}
+
+SearchRange read_range(const ConfigNode& node, LearnerSpec scratch) {
+  const ParameterRange* range = find_range(scratch.kind, node.key);
+  const bool is_resource = node.key == "trees" || node.key == "epochs";
+  const bool is_loss = node.key == "loss" || node.key == "objective";
+  if (is_resource) fail_at(node, "cannot be searched: it is what the rounds of a search share out");
+  if (is_loss) fail_at(node, "cannot be searched: trials of different losses do not compare");
+  SearchRange result{.parameter = node.key};
+  for (const ConfigNode& entry : list(node)) {
+    const std::string& text = text_of(entry);
+    at(entry, [&] { set_parameter(scratch, node.key, text); });
+    result.values.push_back(get_parameter(scratch, node.key));
+  }
+  const bool is_number =
+      range->kind == ParameterRange::Kind::kInteger || range->kind == ParameterRange::Kind::kReal;
+  result.range = is_number && result.values.size() == 2;
+  if (result.range &&
+      !(parse_parameter(result.values[0], *range) < parse_parameter(result.values[1], *range))) {
+    fail_at(node, fmt::format("got {} to {}, expected a range that grows", result.values[0],
+                              result.values[1]));
+  }
+  return result;
+}
+
+SearchSpec read_search(const ConfigNode& node, const LearnerSpec& spec) {
+  std::vector<std::string_view> keys{"trials", "rounds"};
+  const std::vector<std::string_view> names = parameter_names(spec.kind);
+  keys.insert(keys.end(), names.begin(), names.end());
+  allow_only(node, keys);
+  SearchSpec search;
+  const ConfigNode* trials = node.find("trials");
+  if (trials == nullptr) fail_at(node, "trials is missing");
+  search.trials = static_cast<int>(number(*trials, 1, kMostTrials));
+  if (const ConfigNode* rounds = node.find("rounds")) {
+    search.rounds = static_cast<int>(number(*rounds, 1, kMostRounds));
+  }
+  for (const ConfigNode& child : node.children) {
+    if (child.key == "trials" || child.key == "rounds") continue;
+    search.ranges.push_back(read_range(child, spec));
+  }
+  if (search.ranges.empty()) fail_at(node, "no parameter to search; expected depth: [4, 10], ...");
+  if (spec.validation == 0) fail_at(node, "needs rows to choose by, but validation is 0");
+  return search;
+}
+
+std::vector<std::string_view> own_keys(LearnerKind kind) {
+  std::vector<std::string_view> keys{"name",        "model", "parameters", "validation",
+                                     "validate_by", "seed",  "search"};
+  if (kind == LearnerKind::kXgboost) {
+    keys.emplace_back("features");
+  } else {
+    keys.insert(keys.end(), {"at_nodes", "at_kernel", "encoding", "scale"});
+  }
+  return keys;
+}
+
+void read_parameters(const ConfigNode& node, LearnerSpec& spec) {
+  std::vector<std::string_view> own = own_keys(spec.kind), all = own;
+  const std::vector<std::string_view> names = parameter_names(spec.kind);
+  all.insert(all.end(), names.begin(), names.end());
+  allow_only(node, all);
+  for (const ConfigNode& child : node.children) {
+    if (std::ranges::find(own, child.key) != own.end()) continue;
+    const std::string& text = text_of(child);
+    at(child, [&] { set_parameter(spec, child.key, text); });
+  }
+  at(node, [&] { check_parameters(spec); });
+}
+
+void read_features(const ConfigNode& node, LearnerSpec& spec) {
+  if (spec.kind == LearnerKind::kXgboost) {
+    if (node.find("features") == nullptr) fail_at(node, "features is missing");
+    return read_selections(node, {{"features", &spec.features}});
+  }
+  NetworkFeatures& features = spec.network_features;
+  read_selections(node, {{"at_nodes", &features.at_nodes}, {"at_kernel", &features.at_kernel}});
+  if (const ConfigNode* encoding = node.find("encoding")) {
+    features.encoding = static_cast<GraphEncoding>(choice(*encoding, kEncodings));
+  }
+  if (const ConfigNode* scale = node.find("scale")) {
+    features.logarithmic = choice(*scale, kScales) == 1;
+  }
+}
+
+void read_validation(const ConfigNode& node, LearnerSpec& spec) {
+  if (const ConfigNode* share = node.find("validation")) {
+    const std::string& text = text_of(*share);
+    const auto value =
+        at(*share, [&] { return hwdesc::parse_quantity(text, hwdesc::UnitKind::kRatio); });
+    if (!(value >= 0 && value < 1)) {
+      fail_at(*share, fmt::format("got {}, expected a share of the rows from 0 to less than 1",
+                                  hwdesc::show_text(text)));
+    }
+    spec.validation = value;
+  }
+  if (const ConfigNode* by = node.find("validate_by")) {
+    spec.validate_by = static_cast<ValidateBy>(choice(*by, kValidateBy));
+  }
+  if (const ConfigNode* seed = node.find("seed")) {
+    spec.seed = static_cast<std::uint64_t>(number(*seed, 0, kMostSeed));
+  }
+}
+
+std::string list_text(const std::vector<std::string>& texts) {
+  std::vector<std::string> quoted;
+  for (const std::string& text : texts) quoted.push_back(hwdesc::yaml_text(text, "learner"));
+  return fmt::format("[{}]", fmt::join(quoted, ", "));
+}
+
+std::string list_text(const std::vector<FeatureGroup>& groups) {
+  std::vector<std::string_view> names;
+  for (const FeatureGroup group : groups) names.push_back(name(group));
+  return fmt::format("[{}]", fmt::join(names, ", "));
+}
+
+std::string search_text(const SearchSpec& search) {
+  std::string text = fmt::format("{{trials: {}, rounds: {}", search.trials, search.rounds);
+  for (const SearchRange& range : search.ranges) {
+    text += fmt::format(", {}: [{}]", range.parameter, fmt::join(range.values, ", "));
+  }
+  return text + "}";
+}
+
+}  // namespace
+
+bool LearnerSpec::ranks_only() const {
+  return kind == LearnerKind::kXgboost ? gbt.objective == GbtObjective::kPairwise
+                                       : ranks(training.loss);
+}
+
+bool LearnerSpec::needs_prior() const {
+  const auto has = [](const FeatureSelection& selection) {
+    return TableFeatures(selection).needs_prior();
+  };
+  return kind == LearnerKind::kXgboost
+             ? has(features)
+             : has(network_features.at_nodes) || has(network_features.at_kernel);
+}
+
+LearnerSpec read_learner(const ConfigNode& node) {
+  if (!node.is_mapping()) fail_at(node, "expected {name: ..., model: xgboost | network, ...}");
+  LearnerSpec spec;
+  const ConfigNode* name = node.find("name");
+  if (name == nullptr) fail_at(node, "name is missing");
+  spec.name = name_of(*name);
+  const ConfigNode* model = node.find("model");
+  if (model == nullptr) fail_at(node, "model is missing; expected xgboost or network");
+  spec.kind = static_cast<LearnerKind>(choice(*model, kKinds));
+  read_parameters(node, spec);
+  read_features(node, spec);
+  read_validation(node, spec);
+  if (const ConfigNode* search = node.find("search")) spec.search = read_search(*search, spec);
+  return spec;
+}
+
+std::map<std::string, std::string> settings_of(const LearnerSpec& spec) {
+  std::map<std::string, std::string> settings;
+  settings["name"] = hwdesc::yaml_text(spec.name, "learner");
+  settings["model"] = kKinds[static_cast<std::size_t>(spec.kind)];
+  settings["validation"] = parameter_text(spec.validation);
+  settings["validate_by"] = kValidateBy[static_cast<std::size_t>(spec.validate_by)];
+  settings["seed"] = fmt::format("{}", spec.seed);
+  const auto select = [&](std::string_view key, const FeatureSelection& selection) {
+    if (selection.groups.empty()) return;
+    settings[std::string(key)] = list_text(selection.groups);
+    if (has_parameters(selection)) settings["parameters"] = list_text(selection.parameters);
+  };
+  if (spec.kind == LearnerKind::kXgboost) {
+    select("features", spec.features);
+  } else {
+    const NetworkFeatures& features = spec.network_features;
+    select("at_nodes", features.at_nodes);
+    select("at_kernel", features.at_kernel);
+    settings["encoding"] = kEncodings[static_cast<std::size_t>(features.encoding)];
+    settings["scale"] = kScales[features.logarithmic ? 1 : 0];
+  }
+  for (const std::string_view parameter : parameter_names(spec.kind)) {
+    settings[std::string(parameter)] = get_parameter(spec, parameter);
+  }
+  if (spec.search.trials > 0) settings["search"] = search_text(spec.search);
+  return settings;
+}
+
+}  // namespace tilecast::learned

@@ -1,1 +1,87 @@
-#include "learned/training/learner.h"
+#include <algorithm>
+#include <cmath>
+
+#include "analytical/parallel.h"
+#include "diag/error.h"
+#include "learned/training/fit.h"
+
+namespace tilecast::learned {
+namespace {
+
+constexpr std::size_t kChunk = 256;  // rows a thread takes at once
+
+// The rows [first, end) of `rows`, all on one device.
+void extract_piece(const TableFeatures& features, const Examples& examples,
+                   std::span<const std::size_t> rows, std::span<float> out) {
+  std::vector<analytical::KernelQuery> queries;
+  std::vector<std::optional<analytical::Estimate>> priors;
+  for (const std::size_t row : rows) {
+    queries.push_back(examples.queries[row]);
+    if (features.needs_prior()) priors.push_back(examples.priors[row]);
+  }
+  features.extract(queries, *examples.rows[rows.front()].device, priors, out);
+}
+
+}  // namespace
+
+std::unique_ptr<Fitter> make_fitter(const LearnerSpec& spec, const Examples& examples,
+                                    const TrainValidation& split, int threads) {
+  return spec.kind == LearnerKind::kXgboost ? make_tree_fitter(spec, examples, split, threads)
+                                            : make_network_fitter(spec, examples, split, threads);
+}
+
+std::vector<float> feature_rows(const TableFeatures& features, const Examples& examples,
+                                std::span<const std::size_t> rows, int threads) {
+  TC_CHECK(!features.needs_prior() || examples.priors.size() == examples.rows.size(),
+           "examples without the priors that features need");
+  const std::size_t width = features.width();
+  std::vector<float> values(rows.size() * width);
+  if (width == 0) return values;
+  std::vector<std::pair<std::size_t, std::size_t>> pieces;
+  for (std::size_t first = 0, end = 0; first < rows.size(); first = end) {
+    const hwdesc::Device* device = examples.rows[rows[first]].device;
+    while (end < rows.size() && end < first + kChunk && examples.rows[rows[end]].device == device) {
+      ++end;
+    }
+    pieces.emplace_back(first, end - first);
+  }
+  analytical::parallel_for(pieces.size(), threads, [&](std::size_t piece) {
+    const auto [first, count] = pieces[piece];
+    extract_piece(features, examples, rows.subspan(first, count),
+                  std::span(values).subspan(first * width, count * width));
+  });
+  return values;
+}
+
+Standardisation standardisation_of(const Examples& examples, std::span<const std::size_t> rows) {
+  TC_CHECK(!rows.empty(), "no rows to train on");
+  const auto count = static_cast<double>(rows.size());
+  Standardisation target{.mean = 0, .deviation = 0};
+  for (const std::size_t row : rows) target.mean += examples.rows[row].log_time / count;
+  for (const std::size_t row : rows) {
+    const double off = examples.rows[row].log_time - target.mean;
+    target.deviation += off * off / count;
+  }
+  constexpr double kNone = 1e-9;  // of log(seconds): equal times
+  target.deviation = std::sqrt(target.deviation);
+  if (target.deviation < kNone) target.deviation = 1;
+  return target;
+}
+
+std::vector<float> standard_targets(const Examples& examples, std::span<const std::size_t> rows,
+                                    const Standardisation& target) {
+  std::vector<float> result;
+  for (const std::size_t row : rows) {
+    result.push_back(
+        static_cast<float>((examples.rows[row].log_time - target.mean) / target.deviation));
+  }
+  return result;
+}
+
+std::vector<std::size_t> by_kernel(const Examples& examples, std::span<const std::size_t> rows) {
+  std::vector<std::size_t> order(rows.begin(), rows.end());
+  std::ranges::stable_sort(order, {}, [&](std::size_t row) { return examples.rows[row].kernel; });
+  return order;
+}
+
+}  // namespace tilecast::learned

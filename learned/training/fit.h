@@ -1,0 +1,65 @@
+// Examples made ready for one kind of model, to be fitted as often as a search asks. Internal to
+// training; learned/training/learner.h is what others call.
+//
+//   std::unique_ptr<Fitter> fitter = make_fitter(spec, examples, split, threads);
+//   FitResult result = fitter->fit(spec, {.step = ..., .threads = threads});
+//
+// Scales and standardisation are those of the training rows alone.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "learned/training/learner.h"
+
+namespace tilecast::learned {
+
+struct FitStep {
+  int step = 0;  // epoch or tree, from 1
+  double loss = 0, validation = 0;
+};
+struct FitHooks {
+  std::function<void(const FitStep&)> step = {};
+  int threads = 1;
+  std::string checkpoint = {};
+};
+struct FitResult {
+  std::unique_ptr<Predictor> predictor;
+  double validation = 0;  // the least; infinite when there was none
+};
+
+class Fitter {
+ public:
+  virtual ~Fitter() = default;
+  // `spec`: that of the fitter, with other parameters of the model and of its training.
+  [[nodiscard]] virtual FitResult fit(const LearnerSpec& spec, const FitHooks& hooks) const = 0;
+};
+// Copies what it needs. `examples` need not outlive it.
+[[nodiscard]] std::unique_ptr<Fitter> make_fitter(const LearnerSpec& spec, const Examples& examples,
+                                                  const TrainValidation& split, int threads);
+[[nodiscard]] std::unique_ptr<Fitter> make_tree_fitter(const LearnerSpec& spec,
+                                                       const Examples& examples,
+                                                       const TrainValidation& split, int threads);
+[[nodiscard]] std::unique_ptr<Fitter> make_network_fitter(const LearnerSpec& spec,
+                                                          const Examples& examples,
+                                                          const TrainValidation& split,
+                                                          int threads);
+
+// Features of these rows, in this order, row-major; those of one kernel should stand together.
+[[nodiscard]] std::vector<float> feature_rows(const TableFeatures& features,
+                                              const Examples& examples,
+                                              std::span<const std::size_t> rows, int threads);
+// Of log(seconds) of these rows; a deviation of 0 becomes 1.
+[[nodiscard]] Standardisation standardisation_of(const Examples& examples,
+                                                 std::span<const std::size_t> rows);
+[[nodiscard]] std::vector<float> standard_targets(const Examples& examples,
+                                                  std::span<const std::size_t> rows,
+                                                  const Standardisation& target);
+// Ascending by kernel, else as they are.
+[[nodiscard]] std::vector<std::size_t> by_kernel(const Examples& examples,
+                                                 std::span<const std::size_t> rows);
+
+}  // namespace tilecast::learned

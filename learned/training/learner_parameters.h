@@ -1,0 +1,27 @@
+// The parameters of a learner, whichever of its structs holds them: trees, network or training.
+// The seed is the learner's own and none of them. Internal to training. Thread-safe.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "learned/training/learner.h"
+
+namespace tilecast::learned {
+
+[[nodiscard]] std::vector<std::string_view> parameter_names(LearnerKind kind);
+// Null: there is none of this name.
+[[nodiscard]] const ParameterRange* find_range(LearnerKind kind, std::string_view name);
+// Both throw Error for an unknown name; setting also for a text out of range.
+void set_parameter(LearnerSpec& spec, std::string_view name, std::string_view text);
+[[nodiscard]] std::string get_parameter(const LearnerSpec& spec, std::string_view name);
+
+// Throws Error where parameters contradict each other.
+void check_parameters(const LearnerSpec& spec);
+
+// How many epochs or trees at most, and the same with `share` of them, at least 1.
+[[nodiscard]] int resource_of(const LearnerSpec& spec);
+void set_resource(LearnerSpec& spec, int resource);
+
+}  // namespace tilecast::learned
