@@ -7,8 +7,9 @@ namespace {
 
 using torch::Tensor;
 
-// Keeps the square root of a row of zeros differentiable; far below the square of any activation.
-constexpr double kNormFloor = 1e-12;
+// Added to squared lengths: a row that is almost all zeros (dead rectifiers) is not blown up to
+// length 1, and no gradient exceeds 100 times that of the normalised row.
+constexpr double kNormFloor = 1e-4;
 // Slope of the attention's leaky rectifier (Velickovic et al., section 2.1).
 constexpr double kAttentionSlope = 0.2;
 
@@ -50,10 +51,7 @@ Tensor Dense::operator()(const Tensor& x) const {
 }
 
 Hop::Hop(Weights& weights, const std::string& name, const NetworkSpec& spec)
-    : kind_(spec.graph),
-      aggregate_(spec.aggregate),
-      l2_norm_(spec.l2_norm && spec.graph != GraphLayer::kGat),
-      heads_(spec.heads) {
+    : kind_(spec.graph), aggregate_(spec.aggregate), l2_norm_(spec.l2_norm), heads_(spec.heads) {
   const std::int64_t hidden = spec.hidden;
   switch (kind_) {
     case GraphLayer::kNone:
@@ -103,7 +101,8 @@ Tensor Hop::operator()(const Tensor& nodes, const Neighbours& neighbours) const 
       break;
   }
   next = next.relu();
-  return l2_norm_ ? l2_normalised(next) : next;
+  const bool sage = kind_ == GraphLayer::kSage || kind_ == GraphLayer::kSageUndirected;
+  return sage && l2_norm_ ? l2_normalised(next) : next;
 }
 
 // Rows 0 ... N-1 of the messages are the nodes themselves, N ... 2N-1 producers, then consumers.

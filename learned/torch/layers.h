@@ -48,14 +48,14 @@ struct Neighbours {
   Segments in, out, both;
 };
 
-// One hop: e' = relu f3(concat(e, reduce relu f2(e_j))); then l2, if asked for.
+// One hop: e' = l2(relu f3(concat(e, reduce relu f2(e_j)))).
 //   kSage            f2 and the reduction apart for producers and consumers, both concatenated
 //   kSageUndirected  one f2, one reduction over all neighbours
 //   kGat             below
-//   kNone            relu f3(e): nothing from neighbours
+//   kNone            relu f3(e): nothing from neighbours, no l2
 // kGat (Velickovic et al., ICLR 2018) with directions: a node attends to itself, its producers and
 // its consumers in one softmax per head; each of the three has its own transformation and its own
-// attention vector. Heads are concatenated; relu after the bias.
+// attention vector. Heads are concatenated; relu after the bias, no l2.
 class Hop {
  public:
   Hop(Weights& weights, const std::string& name, const NetworkSpec& spec);
@@ -75,7 +75,7 @@ class Hop {
   torch::Tensor attention_target_, attention_self_, attention_in_, attention_out_, bias_;
 };
 
-// Rows of length 1; a row of zeros stays 0, with a finite gradient.
+// Rows of length 1, but for rows of nearly 0, which stay so.
 [[nodiscard]] torch::Tensor l2_normalised(const torch::Tensor& rows);
 
 }  // namespace tilecast::learned::torch_module

@@ -1,1 +1,181 @@
+#include "learned/torch/network.h"
+
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "diag/error.h"
+#include "learned/torch/segments.h"
+#include "tests/learned/torch/random_graphs.h"
+
+namespace tilecast::learned::torch_module {
+namespace {
+
+using torch::Tensor;
+
+constexpr double kTolerance = 1e-5;  // of single precision sums in another order
+
+NetworkSpec small() {
+  NetworkSpec spec;
+  spec.hidden = 8;
+  spec.opcode_width = 4;
+  spec.heads = 2;
+  return spec;
+}
+
+std::vector<float> predict(Network& network, const std::vector<GraphInput>& inputs,
+                           const NetworkWidths& widths = kTestWidths) {
+  const torch::NoGradGuard no_gradients;
+  const Tensor out = network.forward(make_batch(inputs, widths)).contiguous();
+  return {out.data_ptr<float>(), out.data_ptr<float>() + out.numel()};
+}
+float predict(Network& network, const RandomKernel& kernel) {
+  return predict(network, std::vector<GraphInput>{kernel.input()}).front();
+}
+
+// The same kernel with node i called names[i]; edges keep their order.
+RandomKernel renamed(const RandomKernel& kernel, const std::vector<std::int32_t>& names) {
+  RandomKernel out = kernel;
+  const std::size_t width = kTestWidths.node;
+  const auto to = [&](std::int32_t node) { return names[static_cast<std::size_t>(node)]; };
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto at = static_cast<std::size_t>(names[i]);
+    out.graph.opcodes[at] = kernel.graph.opcodes[i];
+    std::copy_n(kernel.graph.features.begin() + static_cast<std::ptrdiff_t>(i * width), width,
+                out.graph.features.begin() + static_cast<std::ptrdiff_t>(at * width));
+    out.graph.topological[i] = to(kernel.graph.topological[i]);
+  }
+  for (GraphEdge& edge : out.graph.edges) edge = {to(edge.producer), to(edge.consumer)};
+  return out;
+}
+
+std::vector<std::int32_t> shuffled_names(RandomKernels& random, std::size_t count) {
+  std::vector<std::int32_t> names(count);
+  std::iota(names.begin(), names.end(), 0);
+  for (std::size_t i = count; i > 1; --i) {
+    std::swap(names[i - 1], names[static_cast<std::size_t>(random.below(static_cast<int>(i)))]);
+  }
+  return names;
+}
+
+struct Variant {
+  GraphLayer graph;
+  Reduction reduction;
+};
+std::string name_of(const ::testing::TestParamInfo<Variant>& info) {
+  return std::string(kGraphLayers[static_cast<std::size_t>(info.param.graph)]) + "_" +
+         std::string(kReductions[static_cast<std::size_t>(info.param.reduction)]);
+}
+std::vector<Variant> all_variants() {
+  std::vector<Variant> variants;
+  for (const GraphLayer graph :
+       {GraphLayer::kNone, GraphLayer::kSage, GraphLayer::kSageUndirected, GraphLayer::kGat}) {
+    for (const Reduction reduction :
+         {Reduction::kPerNode, Reduction::kColumnWise, Reduction::kLstm, Reduction::kTransformer}) {
+      variants.push_back({graph, reduction});
+    }
+  }
+  return variants;
+}
+
+class EveryNetwork : public ::testing::TestWithParam<Variant> {
+ protected:
+  [[nodiscard]] static NetworkSpec spec() {
+    NetworkSpec chosen = small();
+    chosen.graph = GetParam().graph;
+    chosen.reduction = GetParam().reduction;
+    chosen.pool_sum = true;
+    chosen.reduction_layers = 2;
+    return chosen;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Networks, EveryNetwork, ::testing::ValuesIn(all_variants()), name_of);
+
+TEST_P(EveryNetwork, GivesOneFiniteNumberPerKernelWhateverItsSize) {
+  RandomKernels random(1);
+  std::vector<RandomKernel> kernels = random.make_many(20, 40);
+  kernels.push_back(random.make(700));
+  for (const Aggregate aggregate : {Aggregate::kMean, Aggregate::kSum, Aggregate::kMax}) {
+    NetworkSpec chosen = spec();
+    chosen.aggregate = aggregate;
+    Network network(chosen, kTestWidths, 3);
+    const std::vector<float> out = predict(network, inputs_of(kernels));
+    ASSERT_EQ(out.size(), kernels.size());
+    for (const float value : out) EXPECT_TRUE(std::isfinite(value));
+    EXPECT_GT(std::set<float>(out.begin(), out.end()).size(), kernels.size() / 2);
+  }
+}
+
+TEST_P(EveryNetwork, NamesOfNodesDoNotMatter) {
+  RandomKernels random(2);
+  Network network(spec(), kTestWidths, 3);
+  for (int i = 0; i < 10; ++i) {
+    const RandomKernel kernel = random.make(2 + random.below(30));
+    const RandomKernel other = renamed(kernel, shuffled_names(random, kernel.graph.nodes()));
+    EXPECT_NEAR(predict(network, kernel), predict(network, other), kTolerance);
+  }
+}
+
+TEST_P(EveryNetwork, ABatchGivesWhatEachKernelGivesAlone) {
+  RandomKernels random(3);
+  const std::vector<RandomKernel> kernels = random.make_many(12, 30);
+  Network network(spec(), kTestWidths, 3);
+  const std::vector<float> together = predict(network, inputs_of(kernels));
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    EXPECT_NEAR(together[i], predict(network, kernels[i]), kTolerance) << i;
+  }
+}
+
+// Biases start at 0: rows of zeros would sit right at the corner of a rectifier, where a central
+// difference is not the gradient.
+void move_off_corners(Network& network, RandomKernels& random) {
+  const torch::NoGradGuard no_gradients;
+  for (Tensor& parameter : network.parameters()) {
+    Tensor values = parameter.view({-1});
+    for (std::int64_t i = 0; i < values.numel(); ++i) values[i] += 1e-4 * random.below(1000);
+  }
+}
+
+// d loss / d weight by a central difference, for a sample of the weights of each tensor.
+TEST_P(EveryNetwork, GradientsAreThoseOfFiniteDifferences) {
+  RandomKernels random(4);
+  const std::vector<RandomKernel> kernels = random.make_many(5, 9);
+  const Batch batch = make_batch(inputs_of(kernels), kTestWidths);
+  for (const Aggregate aggregate : {Aggregate::kMean, Aggregate::kSum, Aggregate::kMax}) {
+    NetworkSpec chosen = spec();
+    chosen.aggregate = aggregate;
+    Network network(chosen, kTestWidths, 5);
+    network.to(torch::kFloat64);
+    move_off_corners(network, random);
+    const auto loss = [&] { return network.forward(batch).square().sum(); };
+    loss().backward();
+    const torch::NoGradGuard no_gradients;
+    constexpr double kStep = 1e-6;
+    int checked = 0;
+    for (const auto& parameter : network.named_parameters()) {
+      Tensor values = parameter.value().view({-1});
+      ASSERT_TRUE(parameter.value().grad().defined()) << parameter.key();
+      const Tensor gradient = parameter.value().grad().reshape({-1});
+      for (int draw = 0; draw < 4; ++draw) {
+        const auto at = random.below(static_cast<std::int32_t>(values.numel()));
+        const double before = values[at].item<double>();
+        values[at] = before + kStep;
+        const double above = loss().item<double>();
+        values[at] = before - kStep;
+        const double below = loss().item<double>();
+        values[at] = before;
+        const double expected = (above - below) / (2 * kStep);
+        EXPECT_NEAR(gradient[at].item<double>(), expected, 1e-6 * (1 + std::abs(expected)))
+            << parameter.key() << "[" << at << "]";
+        ++checked;
+      }
+    }
+    EXPECT_GT(checked, 20);
+  }
+}
+
+}  // namespace
+}  // namespace tilecast::learned::torch_module
