@@ -4,11 +4,10 @@
 //
 // Two encodings, each with a schema that explains its columns:
 //   kTilecast   shape, layout, dimensions, window, padding, slices, contraction, is_output per op,
-//               lists as a fixed sub-vector, sum and product (Kaufman et al., MLSys 2021, 3.1);
-//               nodes in the order of Kernel::ops()
-//   kTpuGraphs  the 140 node features of TpuGraphs and its opcode numbers (Phothilimthana et al.,
-//               NeurIPS 2023; docs: specs of the data set), in its node order
-// Values are not scaled. Thread-safe.
+//               lists as a fixed sub-vector, sum and product (Kaufman et al., MLSys 2021, 3.1)
+//   kTpuGraphs  the 140 node features and the opcode numbers of TpuGraphs (Phothilimthana et al.,
+//               NeurIPS 2023); learned/tpugraphs_graph.h encodes whole modules as it does
+// Nodes are those of Kernel::ops(), in their order. Values are finite and not scaled. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +31,9 @@ struct KernelGraph {
   std::vector<std::int32_t> opcodes;  // per node, below opcode_count()
   std::vector<float> features;        // nodes x width, row-major
   std::vector<GraphEdge> edges;       // each once; producers need not stand first
-  // Nodes in an order in which producers stand before consumers: what sequence models read.
+  // Nodes in an order in which producers stand before consumers: what sequence models read. The
+  // results' trees depth first, operands in their order: numbering the nodes otherwise changes
+  // nothing.
   std::vector<std::int32_t> topological;
 
   [[nodiscard]] std::size_t nodes() const { return opcodes.size(); }

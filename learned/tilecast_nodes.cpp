@@ -1,0 +1,347 @@
+#include <algorithm>
+
+#include "learned/node_columns.h"
+
+// The columns of GraphEncoding::kTilecast. Dimensions are told by their place in the layout,
+// counted from 1 for the fastest varying one: that is what matters to a machine.
+
+namespace tilecast::learned {
+namespace {
+
+using ir::Dims;
+using Text = NodeColumns::Text;
+constexpr std::size_t kEntries = 6;
+
+// Logical dimensions, the fastest varying first.
+Dims minor_to_major(const ir::Shape& shape) {
+  if (shape.layout && shape.layout->minor_to_major.size() == shape.dims.size()) {
+    return shape.layout->minor_to_major;
+  }
+  Dims order;
+  for (int i = shape.rank(); i-- > 0;) order.push_back(i);
+  return order;
+}
+
+// From 1; 0 for a dimension the shape does not have.
+std::int64_t place(const Dims& order, std::int64_t dimension) {
+  const auto found = std::find(order.begin(), order.end(), dimension);
+  return found == order.end() ? 0 : found - order.begin() + 1;
+}
+
+Dims places(const ir::Shape& shape, const Dims& dimensions) {
+  const Dims order = minor_to_major(shape);
+  Dims found;
+  for (const std::int64_t d : dimensions) found.push_back(place(order, d));
+  return found;
+}
+
+std::int64_t size_of(const ir::Shape& shape, std::int64_t dimension) {
+  return dimension >= 0 && dimension < shape.rank()
+             ? shape.dims[static_cast<std::size_t>(dimension)]
+             : 1;
+}
+
+Dims sizes(const ir::Shape& shape, const Dims& dimensions) {
+  Dims found;
+  for (const std::int64_t d : dimensions) found.push_back(size_of(shape, d));
+  return found;
+}
+
+Dims in_order(const Dims& values, const Dims& order) {
+  if (values.size() != order.size()) return values;
+  Dims found;
+  for (const std::int64_t i : order) found.push_back(values[static_cast<std::size_t>(i)]);
+  return found;
+}
+
+// One member of every entry of a list; of a list per dimension of `shape` in the order of its
+// layout, of any other as it stands.
+template <class Entries, class Member>
+Dims each(const Entries& entries, const ir::Shape* shape, Member member) {
+  Dims found;
+  for (const auto& entry : entries) found.push_back(entry.*member);
+  return shape == nullptr ? found : in_order(found, minor_to_major(*shape));
+}
+
+// What a node is seen through: all of it empty when only names are asked for.
+struct Seen {
+  explicit Seen(const NodeView& node);
+
+  const NodeView& node;
+  const ir::Shape none;
+  const ir::Shape& shape;
+  const ir::Shape *lhs = nullptr, *rhs = nullptr;  // of the first two operands
+  const ir::Window* window = nullptr;
+  const ir::ConvDims* conv = nullptr;
+  const ir::DotDims* dot = nullptr;
+  std::int64_t feature_groups = 0, batch_groups = 0;
+};
+
+Seen::Seen(const NodeView& viewed)
+    : node(viewed), shape(viewed.shape == nullptr ? none : *viewed.shape) {
+  if (node.op != nullptr && !node.op->operands.empty()) {
+    lhs = &node.kernel->op(node.op->operands[0]).shape;
+    if (node.op->operands.size() > 1) rhs = &node.kernel->op(node.op->operands[1]).shape;
+  }
+  if (const auto* const attrs = node.get<ir::ConvAttrs>()) {
+    window = &attrs->window;
+    conv = &attrs->dims;
+    feature_groups = attrs->feature_group_count;
+    batch_groups = attrs->batch_group_count;
+  } else if (const auto* const call = node.get<ir::CustomCallAttrs>(); call && call->dims) {
+    window = &call->window;
+    conv = &*call->dims;
+    feature_groups = call->feature_group_count;
+    batch_groups = call->batch_group_count;
+  } else if (const auto* const windowed = node.get<ir::WindowAttrs>()) {
+    window = &windowed->window;
+  } else if (const auto* const dotted = node.get<ir::DotAttrs>()) {
+    dot = &dotted->dims;
+  }
+}
+
+void role_columns(const Seen& seen, NodeColumns& to) {
+  const auto is = [&](ir::Opcode opcode) {
+    return seen.node.op != nullptr && seen.node.opcode == opcode ? 1.0 : 0.0;
+  };
+  const ir::Op* const op = seen.node.op;
+  to.value({"is_output", "1", "1 where the kernel gives this op's array out, else 0."},
+           seen.node.is_output ? 1 : 0);
+  to.value({"is_parameter", "1", "1 for an array that the kernel reads, else 0."},
+           is(ir::Opcode::kParameter));
+  to.value({"operands", "1", "Number of operands, repeated ones counted again."},
+           op == nullptr ? 0 : static_cast<double>(op->operands.size()));
+  to.value({"users", "1", "Number of ops that read this one."},
+           static_cast<double>(seen.node.users));
+  to.value({"applied_flops", "flop", "FLOPs of one application of the computation it calls."},
+           op == nullptr ? 0 : op->applied_flops);
+  to.value({"applied_transcendentals", "1",
+            "Transcendentals of one application of the computation it calls."},
+           op == nullptr ? 0 : op->applied_transcendentals);
+}
+
+void dtype_columns(const Seen& seen, NodeColumns& to) {
+  const ir::DType dtype = seen.shape.dtype;
+  const auto one = [](bool condition) { return condition ? 1.0 : 0.0; };
+  to.value({"element_bytes", "B", "Width of an element; 0 of a tuple or token."},
+           ir::bits(dtype) / 8.0);
+  to.value({"dtype.pred", "1", "1 for truth values, else 0."}, one(dtype == ir::DType::kPred));
+  to.value({"dtype.signed", "1", "1 for signed integers, else 0."},
+           one(ir::is_signed_integer(dtype)));
+  to.value({"dtype.unsigned", "1", "1 for unsigned integers, else 0."},
+           one(ir::is_unsigned_integer(dtype)));
+  to.value({"dtype.float", "1", "1 for real floating-point numbers, else 0."},
+           one(ir::is_floating(dtype)));
+  to.value({"dtype.complex", "1", "1 for complex numbers, else 0."}, one(ir::is_complex(dtype)));
+  to.value({"dtype.tuple", "1", "1 for an op with several results, else 0."},
+           one(dtype == ir::DType::kTuple));
+}
+
+// Which shape the numbers in `dimensions={...}` are dimensions of.
+const ir::Shape& dimensioned(const Seen& seen) {
+  switch (seen.node.opcode) {
+    case ir::Opcode::kBroadcast:
+    case ir::Opcode::kConcatenate:
+    case ir::Opcode::kIota:
+      return seen.shape;
+    default:
+      return seen.lhs == nullptr ? seen.shape : *seen.lhs;
+  }
+}
+
+Dims dimension_places(const Seen& seen) {
+  if (seen.node.dimensions == nullptr) return {};
+  if (seen.node.opcode == ir::Opcode::kIota) {
+    const auto* const iota = seen.node.get<ir::IndexAttrs>();
+    return iota == nullptr ? Dims() : places(seen.shape, {iota->index});
+  }
+  Dims found = places(dimensioned(seen), *seen.node.dimensions);
+  // A list per dimension of the operand (broadcast) or of the result (transpose).
+  const ir::Shape* by = nullptr;
+  if (seen.node.opcode == ir::Opcode::kBroadcast) by = seen.lhs;
+  if (seen.node.opcode == ir::Opcode::kTranspose) by = &seen.shape;
+  return by == nullptr ? found : in_order(found, minor_to_major(*by));
+}
+
+void shape_columns(const Seen& seen, NodeColumns& to) {
+  const bool array = seen.shape.is_array();
+  const Dims order = minor_to_major(seen.shape);
+  Dims layout;
+  for (const std::int64_t d : order) layout.push_back(d + 1);
+  to.value({"rank", "1", "Number of dimensions of the result."}, seen.shape.rank());
+  to.value({"bytes", "B", "Result in device layout, padding included; tuples: all arrays."},
+           seen.node.shape == nullptr || seen.shape.is_unbounded()
+               ? 0
+               : static_cast<double>(ir::padded_bytes(seen.shape)));
+  to.value({"on_chip", "1", "1 where the result lies in another memory than the main one, else 0."},
+           seen.shape.memory_space() == 0 ? 0 : 1);
+  to.list({"shape", "1", "Elements along the dimensions of the result, fastest varying first."},
+          sizes(seen.shape, order), kEntries, array ? 1 : 0);
+  to.list({"layout", "1",
+           "Layout: the dimensions as the program numbers them, from 1, fastest varying first."},
+          layout, kEntries, 0);
+  to.list({"dimensions", "1",
+           "Dimensions the op names (reduced, broadcast to, transposed, concatenated ...) by their "
+           "place in the layout, 1 varies fastest."},
+          dimension_places(seen), kEntries, 0);
+}
+
+void window_columns(const Seen& seen, NodeColumns& to) {
+  const ir::Window none;
+  const ir::Window& window = seen.window == nullptr ? none : *seen.window;
+  // Convolutions: spatial dimensions as written.
+  const ir::Shape* const by = seen.conv == nullptr ? seen.lhs : nullptr;
+  const auto list = [&](const Text& text, std::int64_t ir::WindowDim::*member) {
+    to.list(text, each(window, by, member), kEntries, 0);
+  };
+  list({"window.size", "1",
+        "Window of a convolution (spatial dimensions as written) or reduction (fastest varying "
+        "first): elements."},
+       &ir::WindowDim::size);
+  list({"window.stride", "1", "Window: step between positions."}, &ir::WindowDim::stride);
+  list({"window.pad_low", "1", "Window: padding before."}, &ir::WindowDim::pad_low);
+  list({"window.pad_high", "1", "Window: padding after."}, &ir::WindowDim::pad_high);
+  list({"window.base_dilation", "1", "Window: step between input elements, holes between."},
+       &ir::WindowDim::base_dilation);
+  list({"window.dilation", "1", "Window: step between elements of the window."},
+       &ir::WindowDim::window_dilation);
+  to.value(
+      {"window.reversed", "1", "Window: number of dimensions that run backwards."},
+      static_cast<double>(std::count_if(window.begin(), window.end(),
+                                        [](const ir::WindowDim& dim) { return dim.reversal; })));
+}
+
+Dims slice_sizes(const Seen& seen) {
+  if (const auto* const slice = seen.node.get<ir::DynamicSliceAttrs>()) {
+    return in_order(slice->sizes, minor_to_major(seen.shape));
+  }
+  const auto* const gather = seen.node.get<ir::GatherAttrs>();
+  if (gather == nullptr || seen.lhs == nullptr) return {};
+  return in_order(gather->slice_sizes, minor_to_major(*seen.lhs));
+}
+
+Dims indexed_places(const Seen& seen) {
+  if (seen.lhs == nullptr) return {};
+  if (const auto* const gather = seen.node.get<ir::GatherAttrs>()) {
+    return places(*seen.lhs, gather->start_index_map);
+  }
+  const auto* const scatter = seen.node.get<ir::ScatterAttrs>();
+  return scatter == nullptr ? Dims() : places(*seen.lhs, scatter->scatter_dims_to_operand_dims);
+}
+
+void movement_columns(const Seen& seen, NodeColumns& to) {
+  const auto* const sliced = seen.node.get<ir::SliceAttrs>();
+  const std::vector<ir::SliceDim> slice =
+      sliced == nullptr ? std::vector<ir::SliceDim>() : sliced->dims;
+  const auto slices = [&](const Text& text, std::int64_t ir::SliceDim::*member) {
+    to.list(text, each(slice, seen.lhs, member), kEntries, 0);
+  };
+  slices({"slice.start", "1", "Slice: first element, fastest varying dimension first."},
+         &ir::SliceDim::start);
+  slices({"slice.limit", "1", "Slice: one past the last element."}, &ir::SliceDim::limit);
+  slices({"slice.stride", "1", "Slice: step."}, &ir::SliceDim::stride);
+  to.list({"slice.size", "1",
+           "Dynamic slice, gather: elements taken along each dimension, fastest varying first."},
+          slice_sizes(seen), kEntries, 0);
+  to.list({"indexed", "1",
+           "Gather, scatter: dimensions that indices run over, by their place in the layout."},
+          indexed_places(seen), kEntries, 0);
+  const auto* const padded = seen.node.get<ir::PadAttrs>();
+  const std::vector<ir::PadDim> pad = padded == nullptr ? std::vector<ir::PadDim>() : padded->dims;
+  const auto pads = [&](const Text& text, std::int64_t ir::PadDim::*member) {
+    to.list(text, each(pad, seen.lhs, member), kEntries, 0);
+  };
+  pads({"pad.low", "1", "Pad: elements before, fastest varying dimension first; negative: cut."},
+       &ir::PadDim::low);
+  pads({"pad.high", "1", "Pad: elements after."}, &ir::PadDim::high);
+  pads({"pad.interior", "1", "Pad: elements between."}, &ir::PadDim::interior);
+}
+
+// Elements that go into one of the result, by dimension.
+Dims summed(const Seen& seen) {
+  if (seen.lhs == nullptr) return {};
+  if (seen.dot != nullptr) return sizes(*seen.lhs, seen.dot->lhs_contracting);
+  if (seen.node.opcode == ir::Opcode::kReduce && seen.node.dimensions != nullptr) {
+    return sizes(*seen.lhs, *seen.node.dimensions);
+  }
+  if (seen.window == nullptr) return {};
+  Dims found = each(*seen.window, seen.conv == nullptr ? seen.lhs : nullptr, &ir::WindowDim::size);
+  if (seen.conv != nullptr && seen.rhs != nullptr) {
+    found.insert(found.begin(), size_of(*seen.rhs, seen.conv->kernel_input_feature));
+  }
+  return found;
+}
+
+void contraction_columns(const Seen& seen, NodeColumns& to) {
+  Dims lhs, rhs, batch;
+  if (seen.lhs != nullptr && seen.rhs != nullptr && seen.dot != nullptr) {
+    lhs = places(*seen.lhs, seen.dot->lhs_contracting);
+    rhs = places(*seen.rhs, seen.dot->rhs_contracting);
+    batch = sizes(*seen.lhs, seen.dot->lhs_batch);
+  } else if (seen.lhs != nullptr && seen.rhs != nullptr && seen.conv != nullptr) {
+    lhs = places(*seen.lhs, {seen.conv->input_feature});
+    rhs = places(*seen.rhs, {seen.conv->kernel_input_feature});
+  }
+  to.list({"summed", "1",
+           "Elements that go into one of the result: contracted dimensions of a dot; input "
+           "features and window of a convolution; what a reduction reduces."},
+          summed(seen), kEntries, 0);
+  to.list({"dot.lhs", "1",
+           "Dot, convolution: contracted dimensions (input features) by their place in the layout "
+           "of the first operand, 1 varies fastest."},
+          lhs, kEntries, 0);
+  to.list({"dot.rhs", "1", "As dot.lhs, of the second operand."}, rhs, kEntries, 0);
+  to.list({"dot.batch", "1", "Dot: sizes of the batch dimensions."}, batch, kEntries, 0);
+}
+
+void convolution_columns(const Seen& seen, NodeColumns& to) {
+  const ir::ConvDims none;
+  const ir::ConvDims& conv = seen.conv == nullptr ? none : *seen.conv;
+  const auto at = [&](const ir::Shape* shape, int dimension) {
+    return shape == nullptr || seen.conv == nullptr
+               ? 0
+               : static_cast<double>(place(minor_to_major(*shape), dimension));
+  };
+  const auto size = [&](const ir::Shape* shape, int dimension) {
+    return shape == nullptr || seen.conv == nullptr
+               ? 0
+               : static_cast<double>(size_of(*shape, dimension));
+  };
+  to.value({"conv.feature_groups", "1", "Convolution: feature_group_count, else 0."},
+           static_cast<double>(seen.feature_groups));
+  to.value({"conv.batch_groups", "1", "Convolution: batch_group_count, else 0."},
+           static_cast<double>(seen.batch_groups));
+  to.value({"conv.input_features", "1", "Convolution: input features of the first operand."},
+           size(seen.lhs, conv.input_feature));
+  to.value({"conv.output_features", "1", "Convolution: output features of the second operand."},
+           size(seen.rhs, conv.kernel_output_feature));
+  to.value({"conv.batch", "1", "Convolution: batch of the first operand."},
+           size(seen.lhs, conv.input_batch));
+  to.value({"conv.input_batch_place", "1",
+            "Convolution: place of the batch in the first operand's layout, 1 varies fastest."},
+           at(seen.lhs, conv.input_batch));
+  to.value({"conv.kernel_output_feature_place", "1",
+            "Convolution: place of the output features in the second operand's layout."},
+           at(seen.rhs, conv.kernel_output_feature));
+  to.value(
+      {"conv.output_batch_place", "1", "Convolution: place of the batch in the result's layout."},
+      at(&seen.shape, conv.output_batch));
+  to.value({"conv.output_feature_place", "1",
+            "Convolution: place of the output features in the result's layout."},
+           at(&seen.shape, conv.output_feature));
+}
+
+}  // namespace
+
+void tilecast_columns(const NodeView& node, NodeColumns& to) {
+  const Seen seen(node);
+  role_columns(seen, to);
+  dtype_columns(seen, to);
+  shape_columns(seen, to);
+  window_columns(seen, to);
+  movement_columns(seen, to);
+  contraction_columns(seen, to);
+  convolution_columns(seen, to);
+}
+
+}  // namespace tilecast::learned
