@@ -20,8 +20,11 @@ using ClassValues = std::array<double, kClasses.size() + 1>;
 
 PartName class_part(std::size_t part) {
   if (part == kOther) return {"other", "any other class"};
-  const std::string name(ir::name(kClasses[part]));
-  return {name, "class " + name};
+  const std::string words(ir::name(kClasses[part]));
+  std::string name = words;
+  std::ranges::replace_if(
+      name, [](char c) { return c == ' ' || c == '-'; }, '_');
+  return {name, "class " + words};
 }
 
 constexpr std::size_t kAllClasses = 32;
