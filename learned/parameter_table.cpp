@@ -1,6 +1,7 @@
 #include "learned/parameter_table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <cmath>
@@ -68,8 +69,9 @@ std::string parameter_text(double value) {
 
 void unknown_parameter(std::string_view name, const std::vector<std::string_view>& known) {
   const std::string near = hint(name, known);
-  throw Error(fmt::format("unknown parameter '{}'{}", name,
-                          near.empty() ? fmt::format("; known: {}", listed(known)) : near));
+  throw Error(
+      fmt::format("unknown parameter '{}'{}", name,
+                  near.empty() ? fmt::format("; known: {}", fmt::join(known, ", ")) : near));
 }
 
 }  // namespace tilecast::learned
