@@ -1,4 +1,16 @@
-// What training minimises. All differentiable in `predicted`; means over rows or pairs.
+// What training minimises. All are differentiable in `predicted`.
+//
+//   log_time       squared difference
+//   huber          x^2 / 2 where the difference x is within 1 (one standard deviation of the
+//                  targets, which are standardised), |x| - 1/2 beyond (Huber 1964)
+//   rank_hinge     max(0, 1 - z) and
+//   rank_logistic  log(1 + exp(-z)) of z = predicted[i] - predicted[j], over the pairs of one
+//                  kernel with target[i] > target[j], however close (Kaufman et al., MLSys 2021,
+//                  equation 1, whose other pairs are 0)
+//
+// Means: over rows; over pairs. With weights: mean over rows of weight x loss; mean over kernels
+// that have a pair of weight x mean over its pairs, a kernel's weight being its rows' mean. Weights
+// that average 1 over the data set keep the scale of the loss. Without a pair a rank loss is 0.
 #pragma once
 
 #include <torch/torch.h>
@@ -7,8 +19,8 @@
 
 namespace tilecast::learned::torch_module {
 
-// predicted, target: (G). `kernel`: (G) int64, used by the rank losses: Kaufman et al., MLSys 2021,
-// equation 1, over the ordered pairs of one kernel; `weights`: (G) or undefined.
+// predicted, target: (G), any floating type. kernel: (G) int64, read by the rank losses only; rows
+// of a kernel may stand anywhere. weights: (G) or undefined. Thread-safe.
 [[nodiscard]] torch::Tensor loss(NetworkLoss kind, const torch::Tensor& predicted,
                                  const torch::Tensor& target, const torch::Tensor& kernel,
                                  const torch::Tensor& weights);

@@ -1,1 +1,270 @@
 #include "learned/torch/train.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <map>
+
+#include "diag/error.h"
+#include "learned/torch/checkpoint.h"
+#include "learned/torch/losses.h"
+#include "learned/torch/sampler.h"
+
+namespace tilecast::learned::torch_module {
+namespace {
+
+// Of a prediction's bucket: enough to make the overhead of operations small.
+constexpr std::size_t kPredictedTogether = 256;
+// Tells the stream of dropout from that of draws.
+constexpr std::uint64_t kDropoutStream = 0x64726f70;
+
+class Trainer {
+ public:
+  Trainer(const NetworkSpec& spec, const NetworkWidths& widths, const TrainingSpec& training,
+          std::span<const GraphExample> train, std::span<const GraphExample> validation,
+          const TrainingHooks& hooks)
+      : widths_(widths),
+        training_(training),
+        train_(train),
+        validation_(validation),
+        hooks_(hooks),
+        sampler_(train, training, pads(spec.reduction)),
+        network_(std::make_unique<Network>(spec, widths, training.seed)),
+        adam_(network_->parameters(), training.weight_decay, training.clip) {
+    if (hooks.checkpoint.empty()) return;
+    so_far_.fingerprint = fingerprint(spec, widths, training, train, validation);
+    resume();
+  }
+
+  std::unique_ptr<Network> run() && {
+    bool goes_on = report_again();
+    for (int epoch = done() + 1; goes_on && epoch <= training_.epochs && !stale(); ++epoch) {
+      const double mean = run_epoch(epoch);
+      keep(epoch, mean);
+      if (!hooks_.checkpoint.empty()) save();
+      if (hooks_.epoch) goes_on = hooks_.epoch(so_far_.history.back());
+    }
+    if (so_far_.best_epoch != 0) load_weights(*network_, so_far_.best_weights);
+    return std::move(network_);
+  }
+
+ private:
+  [[nodiscard]] int done() const { return static_cast<int>(so_far_.history.size()); }
+  [[nodiscard]] bool stale() const {
+    return training_.patience > 0 && so_far_.best_epoch != 0 &&
+           done() - so_far_.best_epoch >= training_.patience;
+  }
+
+  [[nodiscard]] double learning_rate(int epoch) const {
+    return training_.learning_rate * std::pow(training_.decay, epoch - 1);
+  }
+  [[noreturn]] void not_finite(std::string_view what, int epoch) const {
+    throw Error(
+        fmt::format("train: the {} is not finite in epoch {} at a learning rate of {}; "
+                    "lower learning_rate{}",
+                    what, epoch, learning_rate(epoch), training_.clip > 0 ? "" : " or set clip"));
+  }
+
+  void resume();
+  bool report_again() const;
+  double run_epoch(int epoch);
+  double step(const Rows& rows, double rate, torch::Generator& dropout);
+  void keep(int epoch, double mean);
+  void save();
+  [[nodiscard]] double seconds() const {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+    return seconds_before_ + passed.count();
+  }
+
+  NetworkWidths widths_;
+  TrainingSpec training_;
+  std::span<const GraphExample> train_, validation_;
+  const TrainingHooks& hooks_;
+  Sampler sampler_;
+  std::unique_ptr<Network> network_;
+  Adam adam_;
+  Checkpoint so_far_;  // its weights and moments only while it is saved
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  double seconds_before_ = 0;  // of the run resumed from
+};
+
+void Trainer::resume() {
+  std::optional<Checkpoint> found = load_checkpoint(hooks_.checkpoint, so_far_.fingerprint);
+  if (!found) return;
+  const std::size_t weights = adam_.state().mean.size();
+  if (found->adam.mean.size() != weights || found->adam.square.size() != weights) {
+    throw Error(fmt::format("{}: corrupted checkpoint; got {} moments, expected {}",
+                            hooks_.checkpoint, found->adam.mean.size(), weights));
+  }
+  so_far_ = std::move(*found);
+  if (done() > training_.epochs) {
+    throw Error(
+        fmt::format("{}: checkpoint of a longer training; got {} epochs, expected at most "
+                    "{}; remove the file to train anew",
+                    hooks_.checkpoint, done(), training_.epochs));
+  }
+  load_weights(*network_, so_far_.weights);
+  adam_.restore(std::move(so_far_.adam));
+  if (!so_far_.history.empty()) seconds_before_ = so_far_.history.back().seconds;
+}
+
+// False: the hook stopped the training where it stands.
+bool Trainer::report_again() const {
+  bool goes_on = true;
+  if (!hooks_.epoch) return goes_on;
+  for (const EpochReport& report : so_far_.history) goes_on = hooks_.epoch(report);
+  return goes_on;
+}
+
+// The mean loss over what was drawn.
+double Trainer::run_epoch(int epoch) {
+  const double rate = learning_rate(epoch);
+  torch::Generator dropout = torch::make_generator<at::CPUGeneratorImpl>(
+      mix(mix(training_.seed, kDropoutStream), static_cast<std::uint64_t>(epoch)));
+  double sum = 0, rows = 0;
+  for (const Rows& batch : sampler_.epoch(epoch)) {
+    const double value = step(batch, rate, dropout);
+    if (!std::isfinite(value)) not_finite("loss or its gradient", epoch);
+    sum += value * static_cast<double>(batch.size());
+    rows += static_cast<double>(batch.size());
+  }
+  return sum / rows;
+}
+
+// The loss, or a number that is not finite where the loss or its gradient is none.
+double Trainer::step(const Rows& rows, double rate, torch::Generator& dropout) {
+  std::vector<GraphInput> inputs;
+  std::vector<float> targets, weights;
+  std::vector<std::int64_t> kernels;
+  for (const std::uint32_t row : rows) {
+    const GraphExample& example = train_[row];
+    inputs.push_back(example.input);
+    targets.push_back(example.target);
+    kernels.push_back(example.kernel);
+    if (!sampler_.weights().empty()) weights.push_back(sampler_.weights()[row]);
+  }
+  const torch::Tensor predicted = network_->forward(make_batch(inputs, widths_), &dropout);
+  const torch::Tensor objective =
+      loss(training_.loss, predicted, torch::tensor(targets), torch::tensor(kernels),
+           weights.empty() ? torch::Tensor() : torch::tensor(weights));
+  const auto value = static_cast<double>(objective.item<float>());
+  if (!std::isfinite(value)) return value;
+  objective.backward();
+  const double norm = adam_.step(rate);
+  return std::isfinite(norm) ? value : norm;
+}
+
+void Trainer::keep(int epoch, double mean) {
+  std::vector<GraphInput> inputs;
+  for (const GraphExample& example : validation_) inputs.push_back(example.input);
+  std::vector<float> predicted(inputs.size());
+  predict_network(*network_, widths_, inputs, predicted);
+  const std::optional<double> error = validation_error(training_, validation_, predicted);
+  if (error && !std::isfinite(*error)) not_finite("validation", epoch);
+  EpochReport report{.epoch = epoch, .loss = mean, .validation = error.value_or(0)};
+  const bool is_first = so_far_.best_epoch == 0;
+  report.best = so_far_.history.empty() ? report.validation : so_far_.history.back().best;
+  if (error && (is_first || *error < report.best)) {
+    report.best = *error;
+    so_far_.best_epoch = epoch;
+    so_far_.best_weights = save_weights(*network_);
+  }
+  report.seconds = seconds();
+  so_far_.history.push_back(report);
+}
+
+void Trainer::save() {
+  so_far_.weights = save_weights(*network_);
+  so_far_.adam = adam_.state();
+  save_checkpoint(hooks_.checkpoint, so_far_);
+}
+
+std::map<std::uint32_t, Rows> by_kernel(std::span<const GraphExample> examples) {
+  std::map<std::uint32_t, Rows> kernels;
+  for (std::uint32_t row = 0; row < examples.size(); ++row) {
+    kernels[examples[row].kernel].push_back(row);
+  }
+  return kernels;
+}
+
+struct Tally {
+  double sum = 0, count = 0;
+};
+
+Tally squared_errors(const Rows& rows, std::span<const GraphExample> examples,
+                     std::span<const float> predicted) {
+  Tally tally;
+  for (const std::uint32_t row : rows) {
+    const double error = static_cast<double>(predicted[row]) - examples[row].target;
+    tally.sum += error * error;
+    ++tally.count;
+  }
+  return tally;
+}
+
+// Pairs out of order, and all.
+Tally misplaced_pairs(const Rows& rows, std::span<const GraphExample> examples,
+                      std::span<const float> predicted) {
+  Tally tally;
+  for (std::size_t a = 0; a < rows.size(); ++a) {
+    for (std::size_t b = a + 1; b < rows.size(); ++b) {
+      const float measured = examples[rows[a]].target - examples[rows[b]].target;
+      if (measured == 0) continue;
+      const float difference = predicted[rows[a]] - predicted[rows[b]];
+      if (difference == 0) {
+        tally.sum += 0.5;
+      } else if ((difference > 0) != (measured > 0)) {
+        tally.sum += 1;
+      }
+      ++tally.count;
+    }
+  }
+  return tally;
+}
+
+}  // namespace
+
+std::unique_ptr<Network> train_network(const NetworkSpec& spec, const NetworkWidths& widths,
+                                       const TrainingSpec& training,
+                                       std::span<const GraphExample> train,
+                                       std::span<const GraphExample> validation,
+                                       const TrainingHooks& hooks) {
+  return Trainer(spec, widths, training, train, validation, hooks).run();
+}
+
+void predict_network(Network& network, const NetworkWidths& widths,
+                     std::span<const GraphInput> inputs, std::span<float> out) {
+  TC_CHECK(inputs.size() == out.size(), "one prediction per input");
+  const torch::NoGradGuard no_gradients;
+  std::vector<std::size_t> nodes;
+  for (const GraphInput& input : inputs) nodes.push_back(input.graph->nodes());
+  for (const Rows& rows : buckets(nodes, kPredictedTogether)) {
+    std::vector<GraphInput> bucket;
+    for (const std::uint32_t row : rows) bucket.push_back(inputs[row]);
+    const torch::Tensor predicted = network.forward(make_batch(bucket, widths)).contiguous();
+    const float* values = predicted.data_ptr<float>();
+    for (std::size_t i = 0; i < rows.size(); ++i) out[rows[i]] = values[i];
+  }
+}
+
+std::optional<double> validation_error(const TrainingSpec& training,
+                                       std::span<const GraphExample> examples,
+                                       std::span<const float> predicted) {
+  TC_CHECK(examples.size() == predicted.size(), "one prediction per example");
+  const bool ranking = ranks(training.loss);
+  Tally all;
+  for (const auto& [kernel, rows] : by_kernel(examples)) {
+    Tally tally = ranking ? misplaced_pairs(rows, examples, predicted)
+                          : squared_errors(rows, examples, predicted);
+    if (tally.count == 0) continue;
+    if (training.weigh_kernels) tally = {.sum = tally.sum / tally.count, .count = 1};
+    all.sum += tally.sum;
+    all.count += tally.count;
+  }
+  if (all.count == 0) return std::nullopt;
+  return ranking ? all.sum / all.count : std::sqrt(all.sum / all.count);
+}
+
+}  // namespace tilecast::learned::torch_module

@@ -1,1 +1,301 @@
+// Does training learn, stop, keep the best and give the same bits?
+#include "learned/torch/train.h"
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
+#include <future>
+#include <thread>
+
+#include "diag/error.h"
+#include "learned/torch/adam.h"
+#include "random_examples.h"
+
+namespace tilecast::learned::torch_module {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr NetworkWidths kWidths = {
+    .opcodes = RandomExamples::kOpcodes, .node = 5, .at_nodes = 3, .at_kernel = 2};
+constexpr NetworkSpec kSmall = {.hops = 1, .hidden = 16, .opcode_width = 4};
+
+std::vector<float> predictions(Network& network, const RandomExamples& kernels) {
+  const std::vector<GraphInput> inputs = kernels.inputs();
+  std::vector<float> out(inputs.size());
+  predict_network(network, RandomExamples::widths(), inputs, out);
+  return out;
+}
+
+std::unique_ptr<Network> trained(const NetworkSpec& spec, const TrainingSpec& training,
+                                 RandomExamples& train, const TrainingHooks& hooks = {}) {
+  return train_network(spec, RandomExamples::widths(), training, train.examples(), {}, hooks);
+}
+
+// Examples whose times follow from a feature of the tile: something a network can learn.
+void add_learnable(RandomExamples& kernels, std::size_t count, std::size_t tiles) {
+  for (std::size_t i = 0; i < count; ++i) {
+    kernels.add(3 + kernels.below(9), tiles, static_cast<std::uint32_t>(i % 3));
+  }
+  for (GraphExample& example : kernels.examples()) {
+    example.target = 2 * example.input.at_nodes[1] - 1 + example.input.at_kernel[0];
+  }
+}
+
+class Training : public ::testing::Test {
+ protected:
+  Training() { torch::set_num_threads(1); }
+};
+
+TEST_F(Training, OverfitsSixtyFourKernels) {
+  RandomExamples kernels(1);
+  for (int i = 0; i < 64; ++i) kernels.add(2 + kernels.below(12), 1);
+  const TrainingSpec training{
+      .epochs = 250, .batch = 32, .learning_rate = 5e-3, .decay = 0.98, .patience = 0};
+  const auto network = trained({.l2_norm = false}, training, kernels);
+  const auto error = validation_error(training, kernels.examples(), predictions(*network, kernels));
+  EXPECT_LT(error.value(), 0.01);
+}
+
+TEST_F(Training, RankLossesLearnTheOrderOfTilesTheyHaveNotSeen) {
+  for (const NetworkLoss loss : {NetworkLoss::kRankHinge, NetworkLoss::kRankLogistic}) {
+    RandomExamples train(2), other(3);
+    add_learnable(train, 40, 12);
+    add_learnable(other, 20, 12);
+    const TrainingSpec training{.loss = loss, .epochs = 40, .batch = 8, .learning_rate = 5e-3};
+    Network before(kSmall, kWidths, training.seed);
+    const double chance =
+        validation_error(training, other.examples(), predictions(before, other)).value();
+    const auto network = trained(kSmall, training, train);
+    const double error =
+        validation_error(training, other.examples(), predictions(*network, other)).value();
+    EXPECT_LT(error, 0.12);
+    EXPECT_GT(chance, 0.2);
+  }
+}
+
+TEST_F(Training, GivesTheSameBytesForASeed) {
+  RandomExamples kernels(4);
+  add_learnable(kernels, 20, 3);
+  NetworkSpec spec = kSmall;
+  spec.dropout = 0.2;
+  TrainingSpec training{.epochs = 3, .batch = 8};
+  const std::string first = save_weights(*trained(spec, training, kernels));
+  EXPECT_EQ(save_weights(*trained(spec, training, kernels)), first);
+  training.seed = 2;
+  EXPECT_NE(save_weights(*trained(spec, training, kernels)), first);
+}
+
+TEST_F(Training, GivesTheSameBytesBesideOthers) {
+  const auto train = [](std::uint64_t seed) {
+    RandomExamples kernels(seed);
+    add_learnable(kernels, 20, 3);
+    NetworkSpec spec = kSmall;
+    spec.dropout = 0.1;
+    return save_weights(*trained(spec, {.epochs = 3, .batch = 8, .seed = seed}, kernels));
+  };
+  std::vector<std::string> alone;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) alone.push_back(train(seed));
+  std::vector<std::future<std::string>> together;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    together.push_back(std::async(std::launch::async, train, seed));
+  }
+  for (std::size_t i = 0; i < together.size(); ++i) EXPECT_EQ(together[i].get(), alone[i]);
+}
+
+TEST_F(Training, MeasuresTheSameWithOneThreadOrTwo) {
+  RandomExamples kernels(5);
+  add_learnable(kernels, 40, 4);
+  const TrainingSpec training{.epochs = 4, .batch = 16};
+  std::vector<double> errors;
+  for (const int threads : {1, 2}) {
+    torch::set_num_threads(threads);
+    const auto network = trained(kSmall, training, kernels);
+    const auto predicted = predictions(*network, kernels);
+    errors.push_back(validation_error(training, kernels.examples(), predicted).value());
+  }
+  EXPECT_NEAR(errors[0], errors[1], 5e-5 * errors[0]);
+}
+
+TEST_F(Training, KeepsTheBestEpochAndStopsWhenItIsStale) {
+  RandomExamples train(6), validation(7);
+  for (int i = 0; i < 16; ++i) train.add(4, 1);
+  for (int i = 0; i < 16; ++i) validation.add(4, 1);  // random targets: nothing carries over
+  const TrainingSpec training{.epochs = 100, .batch = 4, .learning_rate = 0.01, .patience = 4};
+  std::vector<EpochReport> reports;
+  const TrainingHooks hooks{.epoch = [&](const EpochReport& report) {
+    reports.push_back(report);
+    return true;
+  }};
+  const auto network =
+      train_network(kSmall, kWidths, training, train.examples(), validation.examples(), hooks);
+  ASSERT_LT(reports.size(), 100U);
+  const auto best = std::ranges::min_element(reports, {}, &EpochReport::validation);
+  EXPECT_EQ(reports.end() - best, 1 + 4);
+  EXPECT_EQ(reports.back().best, best->validation);
+  EXPECT_GT(reports.back().validation, best->validation);
+  const auto error =
+      validation_error(training, validation.examples(), predictions(*network, validation));
+  EXPECT_DOUBLE_EQ(error.value(), best->validation);
+}
+
+TEST_F(Training, StopsWhenTheHookSaysSo) {
+  RandomExamples kernels(8);
+  add_learnable(kernels, 6, 2);
+  std::vector<int> epochs;
+  const TrainingHooks hooks{.epoch = [&](const EpochReport& report) {
+    epochs.push_back(report.epoch);
+    return report.epoch < 3;
+  }};
+  const auto network = trained(kSmall, {.epochs = 9}, kernels, hooks);
+  EXPECT_EQ(epochs, (std::vector{1, 2, 3}));
+  const auto three = trained(kSmall, {.epochs = 3}, kernels);
+  EXPECT_EQ(save_weights(*network), save_weights(*three));
+}
+
+TEST_F(Training, KeepsTheLastEpochWhenValidationHasNothingToSay) {
+  RandomExamples train(9), singles(10);
+  add_learnable(train, 8, 4);
+  for (int i = 0; i < 5; ++i) singles.add(4, 1);
+  const TrainingSpec training{.loss = NetworkLoss::kRankHinge, .epochs = 3, .patience = 1};
+  std::vector<double> losses;
+  const TrainingHooks hooks{.epoch = [&](const EpochReport& report) {
+    losses.push_back(report.loss + report.validation + report.best);
+    return true;
+  }};
+  const auto network =
+      train_network(kSmall, kWidths, training, train.examples(), singles.examples(), hooks);
+  EXPECT_EQ(losses.size(), 3U);
+  for (const double loss : losses) EXPECT_TRUE(std::isfinite(loss));
+  EXPECT_EQ(save_weights(*network), save_weights(*trained(kSmall, training, train)));
+}
+
+TEST_F(Training, EveryObjectiveAndReductionLowersItsLoss) {
+  for (const NetworkLoss loss : {NetworkLoss::kLogTime, NetworkLoss::kHuber,
+                                 NetworkLoss::kRankHinge, NetworkLoss::kRankLogistic}) {
+    for (const Reduction reduction :
+         {Reduction::kPerNode, Reduction::kColumnWise, Reduction::kLstm, Reduction::kTransformer}) {
+      RandomExamples kernels(11);
+      add_learnable(kernels, 12, 4);
+      NetworkSpec spec = kSmall;
+      spec.reduction = reduction;
+      std::vector<double> losses;
+      const TrainingHooks hooks{.epoch = [&](const EpochReport& report) {
+        losses.push_back(report.loss);
+        return true;
+      }};
+      const TrainingSpec training{
+          .loss = loss, .epochs = 6, .batch = 6, .learning_rate = 3e-3, .weigh_kernels = true};
+      EXPECT_NE(trained(spec, training, kernels, hooks), nullptr);
+      EXPECT_LT(losses.back(), losses.front())
+          << kNetworkLosses[static_cast<std::size_t>(loss)] << ' '
+          << kReductions[static_cast<std::size_t>(reduction)];
+    }
+  }
+}
+
+TEST_F(Training, SaysInWhichEpochAndAtWhichRateALossIsNotFinite) {
+  RandomExamples kernels(12);
+  add_learnable(kernels, 4, 2);
+  kernels.examples()[3].target = std::numeric_limits<float>::infinity();
+  try {
+    EXPECT_EQ(trained(kSmall, {.epochs = 2, .learning_rate = 0.125, .clip = 0}, kernels), nullptr);
+    FAIL() << "an infinite target was learned";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("not finite in epoch 1 at a learning rate of 0.125"));
+    EXPECT_THAT(error.what(), HasSubstr("or set clip"));
+  }
+}
+
+TEST_F(Training, RefusesNoExamples) {
+  RandomExamples none(13);
+  EXPECT_THROW((void)trained(kSmall, {}, none), Error);
+}
+
+TEST_F(Training, PredictsInAnyCompanyWhatItPredictsAlone) {
+  RandomExamples kernels(14);
+  for (int i = 0; i < 40; ++i) kernels.add(1 + kernels.below(60), 1);
+  for (const Reduction reduction :
+       {Reduction::kPerNode, Reduction::kColumnWise, Reduction::kLstm, Reduction::kTransformer}) {
+    NetworkSpec spec = kSmall;
+    spec.reduction = reduction;
+    Network network(spec, kWidths, 3);
+    const std::vector<float> together = predictions(network, kernels);
+    const std::vector<GraphInput> inputs = kernels.inputs();
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      float alone = 0;
+      predict_network(network, kWidths, std::span(inputs).subspan(i, 1), std::span(&alone, 1));
+      EXPECT_NEAR(together[i], alone, 1e-5) << i;
+    }
+  }
+}
+
+TEST_F(Training, PredictsNothingForNothing) {
+  Network network(kSmall, kWidths, 3);
+  EXPECT_NO_THROW(predict_network(network, kWidths, {}, {}));
+}
+
+// Kernel 0: targets 0, 1, 2; kernel 1: one tile; kernel 2: targets 0, 5.
+std::vector<GraphExample> six_examples() {
+  std::vector<GraphExample> examples;
+  for (const auto& [kernel, target] : std::vector<std::pair<std::uint32_t, float>>{
+           {0, 0.0F}, {0, 1.0F}, {0, 2.0F}, {1, 4.0F}, {2, 0.0F}, {2, 5.0F}}) {
+    examples.push_back({.target = target, .kernel = kernel});
+  }
+  return examples;
+}
+
+TEST(ValidationError, IsTheRootMeanSquareOverRowsOrOfKernels) {
+  const std::vector<float> predicted = {1, 1, 2, 4, 0, 2};
+  EXPECT_DOUBLE_EQ(validation_error({}, six_examples(), predicted).value(),
+                   std::sqrt((1.0 + 9.0) / 6));
+  EXPECT_DOUBLE_EQ(validation_error({.weigh_kernels = true}, six_examples(), predicted).value(),
+                   std::sqrt((1.0 / 3 + 0.0 + 9.0 / 2) / 3));
+}
+
+TEST(ValidationError, IsTheShareOfPairsOutOfOrderWithTiesHalf) {
+  // Kernel 0: (0, 1) tied, (0, 2) in order, (1, 2) in order; kernel 2: out of order.
+  const std::vector<float> predicted = {1, 1, 2, 4, 3, 2};
+  const TrainingSpec rank{.loss = NetworkLoss::kRankHinge};
+  EXPECT_DOUBLE_EQ(validation_error(rank, six_examples(), predicted).value(), (0.5 + 1.0) / 4);
+  const TrainingSpec weighed{.loss = NetworkLoss::kRankHinge, .weigh_kernels = true};
+  EXPECT_DOUBLE_EQ(validation_error(weighed, six_examples(), predicted).value(),
+                   (0.5 / 3 + 1.0) / 2);
+}
+
+TEST(ValidationError, IsAbsentWithoutRowsOrPairs) {
+  EXPECT_FALSE(validation_error({}, {}, {}));
+  const std::vector<GraphExample> one = {{.target = 1}};
+  const std::vector<float> predicted = {2};
+  EXPECT_FALSE(validation_error({.loss = NetworkLoss::kRankLogistic}, one, predicted));
+}
+
+TEST(Adam, StepsAsLibTorchsDoes) {
+  const torch::Tensor start = torch::tensor({0.5F, -1.0F, 2.0F}), goal = torch::zeros(3);
+  torch::Tensor ours = start.clone().requires_grad_(true);
+  torch::Tensor theirs = start.clone().requires_grad_(true);
+  Adam adam({ours}, /*weight_decay=*/0.1, /*clip=*/1);
+  torch::optim::AdamW reference({theirs}, torch::optim::AdamWOptions(0.01).weight_decay(0.1));
+  for (int step = 0; step < 25; ++step) {
+    (ours - goal).pow(4).sum().backward();
+    const double norm = adam.step(0.01);
+    reference.zero_grad();
+    (theirs - goal).pow(4).sum().backward();
+    EXPECT_NEAR(norm, torch::nn::utils::clip_grad_norm_({theirs}, 1.0), 1e-4 * norm);
+    reference.step();
+  }
+  EXPECT_TRUE(torch::allclose(ours, theirs, 1e-5, 1e-6)) << ours << theirs;
+}
+
+TEST(Adam, ChangesNothingForAGradientThatIsNotFinite) {
+  torch::Tensor weight = torch::ones(2).requires_grad_(true);
+  Adam adam({weight}, 0, 1);
+  (weight / torch::zeros(2)).sum().backward();
+  EXPECT_FALSE(std::isfinite(adam.step(0.1)));
+  EXPECT_TRUE(torch::equal(weight, torch::ones(2)));
+  EXPECT_EQ(adam.state().steps, 0U);
+}
+
+}  // namespace
+}  // namespace tilecast::learned::torch_module

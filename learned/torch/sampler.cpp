@@ -1,0 +1,228 @@
+#include "learned/torch/sampler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "diag/error.h"
+
+namespace tilecast::learned::torch_module {
+namespace {
+
+// Batches whose examples are sorted by size together: enough that sizes meet, few enough that
+// batches of an epoch stay mixed.
+constexpr std::size_t kWindow = 16;
+
+template <class T>
+void shuffle(std::vector<T>& values, std::mt19937_64& random) {
+  for (std::size_t i = values.size(); i > 1; --i) {
+    std::swap(values[i - 1], values[draw(random, i)]);
+  }
+}
+
+bool has_pair(const Rows& kernel, std::span<const GraphExample> examples) {
+  return std::ranges::any_of(kernel, [&](std::uint32_t row) {
+    return examples[row].target != examples[kernel.front()].target;
+  });
+}
+
+// One kernel dealt out, a hand or one example after the other, and anew when all are drawn.
+class Deck {
+ public:
+  template <class Deal>
+  const Rows& next(const Deal& deal) {
+    if (at_ == cards_.size()) {
+      cards_ = deal();
+      at_ = 0;
+    }
+    return cards_[at_++];
+  }
+
+ private:
+  std::vector<Rows> cards_;
+  std::size_t at_ = 0;
+};
+
+// Whether one more item of `rows` rows, the largest of `largest` nodes, still fits.
+class Room {
+ public:
+  Room(std::size_t items, bool pads) : items_(items), pads_(pads) {}
+
+  // False: does not fit; the room is empty again then.
+  bool take(std::size_t rows, std::size_t nodes_in_all, std::size_t largest) {
+    const std::size_t sum = nodes_ + nodes_in_all;
+    const std::size_t padded = (rows_ + rows) * std::max(largest_, largest);
+    const bool fits = used_ < items_ && (pads_ ? padded : sum) <= kBatchNodes;
+    if (used_ > 0 && !fits) {
+      used_ = rows_ = nodes_ = largest_ = 0;
+      return false;
+    }
+    ++used_;
+    rows_ += rows;
+    nodes_ = sum;
+    largest_ = std::max(largest_, largest);
+    return true;
+  }
+
+ private:
+  std::size_t items_ = 0, used_ = 0, rows_ = 0, nodes_ = 0, largest_ = 0;
+  bool pads_ = false;
+};
+
+}  // namespace
+
+std::uint64_t draw(std::mt19937_64& random, std::uint64_t bound) {
+  const std::uint64_t usable = UINT64_MAX - UINT64_MAX % bound;
+  std::uint64_t value = random();
+  while (value >= usable) value = random();
+  return value % bound;
+}
+
+// The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), twice.
+std::uint64_t mix(std::uint64_t seed, std::uint64_t number) {
+  const auto finish = [](std::uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+    return x ^ (x >> 31);
+  };
+  return finish(finish(seed + 0x9e3779b97f4a7c15ULL) + number + 0x9e3779b97f4a7c15ULL);
+}
+
+Sampler::Sampler(std::span<const GraphExample> examples, const TrainingSpec& training, bool pads)
+    : examples_(examples), training_(training), pads_(pads) {
+  if (examples.empty()) throw Error("train: got no examples, expected at least one");
+  std::map<std::uint32_t, Rows> kernels;
+  for (std::uint32_t row = 0; row < examples.size(); ++row) {
+    kernels[ranks(training.loss) ? examples[row].kernel : row].push_back(row);
+  }
+  std::map<std::uint32_t, std::vector<Rows>> families;
+  for (auto& [name, rows] : kernels) {
+    if (ranks(training.loss) && !has_pair(rows, examples)) {
+      left_out_ += rows.size();
+      continue;
+    }
+    drawable_ += rows.size();
+    const bool balanced = training.balance == Balance::kFamily;
+    families[balanced ? examples[rows.front()].family : 0].push_back(std::move(rows));
+  }
+  if (families.empty()) {
+    throw Error(
+        fmt::format("train: nothing to rank; got {} examples of {} kernels, expected a "
+                    "kernel with two tiles of different times",
+                    examples.size(), kernels.size()));
+  }
+  for (auto& [name, members] : families) families_.push_back(std::move(members));
+  if (training.weigh_kernels) weigh();
+}
+
+std::size_t Sampler::hands(const Rows& kernel) const {
+  const auto most = static_cast<std::size_t>(std::max(training_.tiles, 2));
+  return (kernel.size() + most - 1) / most;
+}
+
+std::size_t Sampler::nodes(std::uint32_t row) const {
+  return examples_[row].input.graph->nodes();
+}
+
+void Sampler::weigh() {
+  std::map<std::uint32_t, std::size_t> counts;
+  for (const GraphExample& example : examples_) ++counts[example.kernel];
+  weights_.resize(examples_.size());
+  double sum = 0, items = 0;
+  for (const std::vector<Rows>& family : families_) {
+    for (const Rows& kernel : family) {
+      const std::size_t same =
+          ranks(training_.loss) ? hands(kernel) : counts[examples_[kernel.front()].kernel];
+      for (const std::uint32_t row : kernel) weights_[row] = 1 / static_cast<float>(same);
+      const double of_kernel = ranks(training_.loss) ? static_cast<double>(same) : 1;
+      sum += of_kernel / static_cast<double>(same);
+      items += of_kernel;
+    }
+  }
+  for (float& weight : weights_) weight *= static_cast<float>(items / sum);
+}
+
+// Every row of `kernels` once, in hands of random order.
+std::vector<Rows> Sampler::deal(const std::vector<Rows>& kernels, std::mt19937_64& random) const {
+  std::vector<Rows> dealt;
+  for (const Rows& kernel : kernels) {
+    Rows rows = kernel;
+    shuffle(rows, random);
+    const std::size_t count = hands(rows);
+    for (std::size_t hand = 0; hand < count; ++hand) {
+      const std::size_t begin = hand * rows.size() / count, end = (hand + 1) * rows.size() / count;
+      dealt.emplace_back(rows.begin() + static_cast<std::ptrdiff_t>(begin),
+                         rows.begin() + static_cast<std::ptrdiff_t>(end));
+    }
+  }
+  shuffle(dealt, random);
+  return dealt;
+}
+
+std::vector<Rows> Sampler::balanced(std::mt19937_64& random) const {
+  std::vector<Deck> decks(families_.size());
+  std::vector<std::size_t> order(families_.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::vector<Rows> drawn;
+  for (std::size_t count = 0; count < drawable_;) {
+    shuffle(order, random);
+    for (const std::size_t family : order) {
+      if (count >= drawable_) break;
+      drawn.push_back(decks[family].next([&] { return deal(families_[family], random); }));
+      count += drawn.back().size();
+    }
+  }
+  return drawn;
+}
+
+// Batches of what is drawn, in its order.
+std::vector<Rows> Sampler::cut(std::span<const Rows> drawn) const {
+  std::vector<Rows> batches;
+  Room room(static_cast<std::size_t>(training_.batch), pads_);
+  for (const Rows& item : drawn) {
+    std::size_t sum = 0, largest = 0;
+    for (const std::uint32_t row : item) {
+      sum += nodes(row);
+      largest = std::max(largest, nodes(row));
+    }
+    const bool fits = room.take(item.size(), sum, largest);
+    if (!fits) room.take(item.size(), sum, largest);
+    if (!fits || batches.empty()) batches.emplace_back();
+    batches.back().insert(batches.back().end(), item.begin(), item.end());
+  }
+  return batches;
+}
+
+std::vector<Rows> Sampler::epoch(int epoch) const {
+  std::mt19937_64 random(mix(training_.seed, static_cast<std::uint64_t>(epoch)));
+  std::vector<Rows> drawn = families_.size() > 1 ? balanced(random) : deal(families_[0], random);
+  if (!pads_) return cut(drawn);
+  std::vector<Rows> batches;
+  const std::size_t window = kWindow * static_cast<std::size_t>(training_.batch);
+  for (std::size_t begin = 0; begin < drawn.size(); begin += window) {
+    const auto part = std::span(drawn).subspan(begin, std::min(window, drawn.size() - begin));
+    std::ranges::stable_sort(part, {}, [&](const Rows& item) { return nodes(item.front()); });
+    for (Rows& batch : cut(part)) batches.push_back(std::move(batch));
+  }
+  shuffle(batches, random);
+  return batches;
+}
+
+std::vector<Rows> buckets(std::span<const std::size_t> nodes, std::size_t rows) {
+  Rows order(nodes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::uint32_t row) { return nodes[row]; });
+  std::vector<Rows> batches;
+  Room room(rows, /*pads=*/true);
+  for (const std::uint32_t row : order) {
+    const bool fits = room.take(1, nodes[row], nodes[row]);
+    if (!fits) room.take(1, nodes[row], nodes[row]);
+    if (!fits || batches.empty()) batches.emplace_back();
+    batches.back().push_back(row);
+  }
+  return batches;
+}
+
+}  // namespace tilecast::learned::torch_module
