@@ -1,1 +1,355 @@
 #include "learned/model_card_yaml.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "diag/error.h"
+#include "hwdesc/config_reader.h"
+#include "hwdesc/yaml_text.h"
+#include "learned/importers/import_manifest.h"
+
+namespace tilecast::learned {
+namespace {
+
+using hwdesc::ConfigNode;
+
+constexpr std::string_view kFormat = "tilecast.model/1";
+constexpr std::string_view kCheck = "check: ";
+constexpr std::string_view kKinds[] = {"xgboost", "network"};
+constexpr std::string_view kScales[] = {"linear", "logarithmic"};
+constexpr std::string_view kEncodings[] = {"tilecast", "tpugraphs"};
+constexpr std::string_view kNoYes[] = {"no", "yes"};
+
+// --- writing
+
+std::string quoted(std::string_view text) {
+  return hwdesc::yaml_text(text, "model.yaml");
+}
+
+std::string quoted_list(const std::vector<std::string>& texts) {
+  std::vector<std::string> all;
+  for (const std::string& text : texts) all.push_back(quoted(text));
+  return fmt::format("[{}]", fmt::join(all, ", "));
+}
+
+std::string finite(double value, std::string_view what) {
+  if (std::isfinite(value)) return parameter_text(value);
+  throw Error(fmt::format("model.yaml: {}: got {}, expected a finite number", what, value));
+}
+
+// "key: value" where there is a value.
+void line(std::string& text, std::string_view key, const std::string& value) {
+  if (!value.empty()) text += fmt::format("{}: {}\n", key, value);
+}
+
+void optional_line(std::string& text, std::string_view key, const std::string& value) {
+  if (!value.empty()) line(text, key, quoted(value));
+}
+
+void write_selection(std::string& text, std::string_view key, const FeatureSelection& selection) {
+  std::vector<std::string_view> groups;
+  for (const FeatureGroup group : selection.groups) groups.push_back(name(group));
+  line(text, key, fmt::format("[{}]", fmt::join(groups, ", ")));
+  if (!selection.parameters.empty()) line(text, "parameters", quoted_list(selection.parameters));
+}
+
+void write_features(std::string& text, const ModelText& model) {
+  if (model.card.kind == kKinds[0]) return write_selection(text, "features", model.features);
+  const NetworkFeatures& features = model.network_features;
+  FeatureSelection at_kernel = features.at_kernel;
+  if (!features.at_nodes.parameters.empty()) at_kernel.parameters.clear();  // once is enough
+  write_selection(text, "at_nodes", features.at_nodes);
+  write_selection(text, "at_kernel", at_kernel);
+  line(text, "encoding", std::string(name(features.encoding)));
+  line(text, "scale", std::string(kScales[features.logarithmic ? 1 : 0]));
+  text += "network:\n";
+  for (const Parameter<NetworkSpec>& parameter : network_parameters().parameters()) {
+    text += fmt::format("  {}: {}\n", parameter.name, quoted(parameter.get(model.network)));
+  }
+}
+
+void write_data(std::string& text, const ModelCard& card) {
+  if (!card.data.empty()) text += "data:\n";
+  for (const ModelData& data : card.data) {
+    text += fmt::format("  - name: {}\n", quoted(data.name));
+    for (const auto& [key, value] :
+         {std::pair<std::string_view, const std::string&>{"hash", data.hash},
+          {"device", data.device},
+          {"licence", data.licence}}) {
+      if (!value.empty()) text += fmt::format("    {}: {}\n", key, quoted(value));
+    }
+    text += fmt::format("    train: {}\n    validation: {}\n    test: {}\n", data.train,
+                        data.validation, data.test);
+  }
+}
+
+void write_metrics(std::string& text, const ModelCard& card) {
+  if (!card.metrics.empty()) text += "metrics:\n";
+  for (const ModelMetric& metric : card.metrics) {
+    text += fmt::format("  - metric: {}\n    n: {}\n    value: {}\n", quoted(metric.metric),
+                        metric.n, finite(metric.value, metric.metric));
+    if (metric.baseline) {
+      text += fmt::format("    baseline: {}\n", finite(*metric.baseline, metric.metric));
+    }
+  }
+}
+
+void write_maps(std::string& text, const ModelText& model) {
+  text += "settings:\n";
+  for (const auto& [key, value] : model.card.settings) {
+    text += fmt::format("  {}: {}\n", key, quoted(value));
+  }
+  if (!model.card.versions.empty()) text += "versions:\n";
+  for (const auto& [library, version] : model.card.versions) {
+    text += fmt::format("  - {{library: {}, version: {}}}\n", quoted(library), quoted(version));
+  }
+  text += "schemas:\n";
+  for (const auto& [key, schema] : model.schemas) {
+    text += fmt::format("  {}: {{name: {}, version: {}, hash: {}}}\n", key, quoted(schema.name),
+                        schema.version, quoted(schema.hash));
+  }
+  text += "files:\n";
+  for (const auto& [file, hash] : model.files)
+    text += fmt::format("  {}: {}\n", file, quoted(hash));
+}
+
+// --- reading
+
+const ConfigNode& required(const ConfigNode& node, std::string_view key) {
+  const ConfigNode* child = node.find(key);
+  if (child == nullptr) fail_at(node, fmt::format("{} is missing", key));
+  return *child;
+}
+
+std::string text_at(const ConfigNode& node, std::string_view key) {
+  return text_of(required(node, key));
+}
+
+std::string optional_text(const ConfigNode& node, std::string_view key) {
+  const ConfigNode* child = node.find(key);
+  return child == nullptr ? std::string() : text_of(*child);
+}
+
+template <class Number>
+Number number_of(const ConfigNode& node, std::string_view expected) {
+  const std::string& text = text_of(node);
+  Number value{};
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc() || end != text.data() + text.size() ||
+      !std::isfinite(static_cast<double>(value))) {
+    fail_at(node, fmt::format("got {}, expected {}", hwdesc::show_text(text), expected));
+  }
+  return value;
+}
+
+double real_at(const ConfigNode& node, std::string_view key) {
+  return number_of<double>(required(node, key), "a finite number");
+}
+
+std::uint64_t whole_at(const ConfigNode& node, std::string_view key) {
+  return number_of<std::uint64_t>(required(node, key), "a whole number");
+}
+
+std::size_t choice_at(const ConfigNode& node, std::string_view key,
+                      std::span<const std::string_view> choices) {
+  const ConfigNode& child = required(node, key);
+  const auto found = std::ranges::find(choices, text_of(child));
+  if (found != choices.end()) return static_cast<std::size_t>(found - choices.begin());
+  fail_at(child, fmt::format("got {}, expected one of {}", hwdesc::show_text(child.scalar),
+                             fmt::join(choices, ", ")));
+}
+
+const std::vector<ConfigNode>& list_of(const ConfigNode& node) {
+  if (node.kind != ConfigNode::Kind::kSequence) fail_at(node, "expected a list");
+  return node.children;
+}
+
+std::vector<ConfigNode> optional_list(const ConfigNode& node, std::string_view key) {
+  const ConfigNode* child = node.find(key);
+  return child == nullptr ? std::vector<ConfigNode>() : list_of(*child);
+}
+
+std::vector<std::string> texts_at(const ConfigNode& node, std::string_view key) {
+  std::vector<std::string> texts;
+  for (const ConfigNode& entry : optional_list(node, key)) texts.push_back(text_of(entry));
+  return texts;
+}
+
+FeatureSelection selection_at(const ConfigNode& root, std::string_view key) {
+  FeatureSelection selection;
+  const ConfigNode& node = required(root, key);
+  for (const ConfigNode& entry : list_of(node)) {
+    const std::optional<FeatureGroup> group = parse_feature_group(text_of(entry));
+    if (!group) {
+      fail_at(entry,
+              fmt::format("got {}, expected a group of features", hwdesc::show_text(entry.scalar)));
+    }
+    selection.groups.push_back(*group);
+    if (*group == FeatureGroup::kParameters) selection.parameters = texts_at(root, "parameters");
+  }
+  try {
+    static_cast<void>(TableFeatures(selection));
+  } catch (const Error& error) {
+    fail_at(node, error.what());
+  }
+  return selection;
+}
+
+NetworkSpec network_at(const ConfigNode& root) {
+  const ConfigNode& node = required(root, "network");
+  std::vector<std::string_view> keys;
+  for (const Parameter<NetworkSpec>& each : network_parameters().parameters()) {
+    keys.push_back(each.name);
+  }
+  allow_only(node, keys);
+  NetworkSpec spec;
+  for (const std::string_view key : keys) {
+    const ConfigNode& value = required(node, key);
+    const std::string& text = text_of(value);
+    try {
+      network_parameters().set(spec, key, text);
+    } catch (const Error& error) {
+      fail_at(value, error.what());
+    }
+  }
+  return spec;
+}
+
+void read_features(const ConfigNode& root, ModelText& model) {
+  if (model.card.kind == kKinds[0]) {
+    model.features = selection_at(root, "features");
+    return;
+  }
+  NetworkFeatures& features = model.network_features;
+  features.at_nodes = selection_at(root, "at_nodes");
+  features.at_kernel = selection_at(root, "at_kernel");
+  features.encoding = static_cast<GraphEncoding>(choice_at(root, "encoding", kEncodings));
+  features.logarithmic = choice_at(root, "scale", kScales) == 1;
+  model.network = network_at(root);
+}
+
+void read_lists(const ConfigNode& root, ModelText& model) {
+  ModelCard& card = model.card;
+  for (const ConfigNode& entry : optional_list(root, "data")) {
+    allow_only(entry, {"name", "hash", "device", "licence", "train", "validation", "test"});
+    card.data.push_back({text_at(entry, "name"), optional_text(entry, "hash"),
+                         optional_text(entry, "device"), optional_text(entry, "licence"),
+                         whole_at(entry, "train"), whole_at(entry, "validation"),
+                         whole_at(entry, "test")});
+  }
+  for (const ConfigNode& entry : optional_list(root, "metrics")) {
+    allow_only(entry, {"metric", "n", "value", "baseline"});
+    ModelMetric metric{text_at(entry, "metric"), whole_at(entry, "n"), real_at(entry, "value"), {}};
+    if (entry.find("baseline") != nullptr) metric.baseline = real_at(entry, "baseline");
+    card.metrics.push_back(std::move(metric));
+  }
+  for (const ConfigNode& entry : optional_list(root, "versions")) {
+    allow_only(entry, {"library", "version"});
+    card.versions.emplace_back(text_at(entry, "library"), text_at(entry, "version"));
+  }
+  card.op_classes = texts_at(root, "op_classes");
+  card.devices = texts_at(root, "devices");
+  card.families = texts_at(root, "families");
+}
+
+void read_maps(const ConfigNode& root, ModelText& model) {
+  for (const ConfigNode& entry : required(root, "settings").children) {
+    model.card.settings[entry.key] = text_of(entry);
+  }
+  for (const ConfigNode& entry : required(root, "schemas").children) {
+    allow_only(entry, {"name", "version", "hash"});
+    model.schemas[entry.key] = {text_at(entry, "name"), text_at(entry, "hash"),
+                                number_of<int>(required(entry, "version"), "a whole number")};
+  }
+  for (const ConfigNode& entry : required(root, "files").children) {
+    model.files[entry.key] = text_of(entry);
+  }
+}
+
+void require_format(const ConfigNode& root) {
+  if (!root.is_mapping()) fail_at(root, "expected the card of a model");
+  const ConfigNode& format = required(root, "format");
+  if (text_of(format) == kFormat) return;
+  fail_at(format, fmt::format("got {}, expected {}", hwdesc::show_text(format.scalar), kFormat));
+}
+
+void require_check(const ConfigNode& root, std::string_view text) {
+  const ConfigNode& check = required(root, "check");
+  const std::size_t last = text.rfind(kCheck);
+  if (last != std::string_view::npos && text_of(check) == content_hash(text.substr(0, last))) {
+    return;
+  }
+  fail_at(check, "the text was changed after it was written, or is damaged");
+}
+
+void require_keys(const ConfigNode& root) {
+  std::vector<std::string_view> keys{"format",   "name",     "kind",       "created",
+                                     "split",    "seed",     "ranks_only", "target",
+                                     "settings", "versions", "op_classes", "devices",
+                                     "families", "schemas",  "files",      "data",
+                                     "metrics",  "check",    "parameters", "training_seconds"};
+  if (choice_at(root, "kind", kKinds) == 0) {
+    keys.emplace_back("features");
+  } else {
+    keys.insert(keys.end(), {"at_nodes", "at_kernel", "encoding", "scale", "network"});
+  }
+  allow_only(root, keys);
+}
+
+}  // namespace
+
+SchemaStamp stamp(const FeatureSchema& schema) {
+  return {.name = schema.name, .hash = schema.hash(), .version = schema.version};
+}
+
+std::string model_yaml(const ModelText& model) {
+  const ModelCard& card = model.card;
+  std::string text =
+      fmt::format("format: {}\nname: {}\nkind: {}\n", kFormat, quoted(card.name), card.kind);
+  optional_line(text, "created", card.created);
+  optional_line(text, "split", card.split);
+  text += fmt::format("seed: {}\nranks_only: {}\ntraining_seconds: {}\n", card.seed,
+                      kNoYes[card.ranks_only ? 1 : 0],
+                      finite(card.training_seconds, "training_seconds"));
+  text += fmt::format("target: {{mean: {}, deviation: {}}}\n", finite(card.target.mean, "mean"),
+                      finite(card.target.deviation, "deviation"));
+  write_features(text, model);
+  write_data(text, card);
+  write_metrics(text, card);
+  line(text, "op_classes", quoted_list(card.op_classes));
+  line(text, "devices", quoted_list(card.devices));
+  line(text, "families", quoted_list(card.families));
+  write_maps(text, model);
+  return text + fmt::format("{}{}\n", kCheck, content_hash(text));
+}
+
+ModelText read_model_yaml(const std::string& text, const std::string& file) {
+  ConfigNode root = hwdesc::read_config(text, file);
+  if (root.at.file.empty()) root.at = {file, 1, 1};
+  require_format(root);
+  require_check(root, text);
+  require_keys(root);
+  ModelText model;
+  ModelCard& card = model.card;
+  card.name = text_at(root, "name");
+  card.kind = kKinds[choice_at(root, "kind", kKinds)];
+  card.created = optional_text(root, "created");
+  card.split = optional_text(root, "split");
+  card.seed = whole_at(root, "seed");
+  card.ranks_only = choice_at(root, "ranks_only", kNoYes) == 1;
+  card.training_seconds = real_at(root, "training_seconds");
+  const ConfigNode& target = required(root, "target");
+  allow_only(target, {"mean", "deviation"});
+  card.target = {.mean = real_at(target, "mean"), .deviation = real_at(target, "deviation")};
+  if (!(card.target.deviation > 0)) fail_at(target, "deviation: expected more than zero");
+  read_features(root, model);
+  read_lists(root, model);
+  read_maps(root, model);
+  return model;
+}
+
+}  // namespace tilecast::learned
