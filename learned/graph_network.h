@@ -95,8 +95,9 @@ class GraphNetwork {
  public:
   virtual ~GraphNetwork() = default;
   virtual void predict(std::span<const GraphInput> inputs, std::span<float> out) const = 0;
-  // A plain file: magic, version, then name, shape and little-endian floats of each tensor, then a
-  // checksum. Equal networks give equal bytes.
+  // A plain file: magic, version, the architecture as text, then name, shape and little-endian
+  // floats of each tensor, then a checksum (learned/torch/weights.cpp). Equal networks give equal
+  // bytes.
   [[nodiscard]] virtual std::string save() const = 0;
 };
 
@@ -131,14 +132,15 @@ class GraphModule {
       const TrainingHooks& hooks) = 0;
   // Threads inside one operation (LibTorch and its BLAS); 1 until said otherwise.
   virtual void set_threads(int threads) = 0;
-  [[nodiscard]] virtual std::string version() const = 0;  // "LibTorch 1.13.1"
+  // "LibTorch 1.13.1, OpenBLAS"; says so when the BLAS is the reference one, which is far slower.
+  [[nodiscard]] virtual std::string version() const = 0;
 };
 
 // Loads the module once; from then on the process holds LibTorch. It is looked for at
-// $TILECAST_TORCH_MODULE, beside the program, in ../lib/tilecast of it, and where it was built.
-// Throws Error saying where it was looked for, and that a build with TILECAST_WITH_TORCH=OFF has
-// none. Thread-safe.
+// $TILECAST_TORCH_MODULE (nowhere else, if set), beside the program, in ../lib/tilecast of it,
+// where it is installed and where it was built. Throws Error saying where it was looked for, and
+// that a build with TILECAST_WITH_TORCH=OFF has none; or that it is of another build. Thread-safe.
 [[nodiscard]] GraphModule& graph_module();
-[[nodiscard]] bool has_graph_module();
+[[nodiscard]] bool has_graph_module();  // there is a file; loads nothing
 
 }  // namespace tilecast::learned

@@ -1,1 +1,95 @@
+// The module that learned/graph_network.cpp loads: its C symbols, and GraphModule by a Network.
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <torch/version.h>
+
+#include "diag/error.h"
+#include "learned/graph_module_abi.h"
+#include "learned/torch/threads.h"
 #include "learned/torch/train.h"
+
+namespace tilecast::learned::torch_module {
+namespace {
+
+// LibTorch's exceptions end here: their text is of use to us, their backtrace to nobody.
+template <class Call>
+auto translated(const Call& call) {
+  try {
+    return call();
+  } catch (const c10::Error& error) {
+    throw Error(fmt::format("LibTorch: {}", error.what_without_backtrace()));
+  }
+}
+
+class TorchNetwork final : public GraphNetwork {
+ public:
+  TorchNetwork(std::unique_ptr<Network> network, const NetworkWidths& widths)
+      : network_(std::move(network)), widths_(widths) {}
+
+  void predict(std::span<const GraphInput> inputs, std::span<float> out) const override {
+    translated([&] { predict_network(*network_, widths_, inputs, out); });
+  }
+  [[nodiscard]] std::string save() const override {
+    return translated([&] { return save_weights(*network_); });
+  }
+
+ private:
+  std::unique_ptr<Network> network_;
+  NetworkWidths widths_;
+};
+
+class TorchModule final : public GraphModule {
+ public:
+  // One thread each, until said otherwise: several trainings and predictions may run at once.
+  TorchModule() {
+    torch_module::set_threads(1);
+    try {
+      at::set_num_interop_threads(1);
+    } catch (const c10::Error&) {
+      // Somebody used LibTorch in this process before; its choice stands.
+    }
+  }
+
+  [[nodiscard]] std::unique_ptr<GraphNetwork> load(const NetworkSpec& spec,
+                                                   const NetworkWidths& widths,
+                                                   std::string_view weights) override {
+    return translated([&]() -> std::unique_ptr<GraphNetwork> {
+      auto network = std::make_unique<Network>(spec, widths, /*seed=*/0);
+      load_weights(*network, weights);
+      return std::make_unique<TorchNetwork>(std::move(network), widths);
+    });
+  }
+
+  [[nodiscard]] std::unique_ptr<GraphNetwork> train(const NetworkSpec& spec,
+                                                    const NetworkWidths& widths,
+                                                    const TrainingSpec& training,
+                                                    std::span<const GraphExample> train,
+                                                    std::span<const GraphExample> validation,
+                                                    const TrainingHooks& hooks) override {
+    return translated([&]() -> std::unique_ptr<GraphNetwork> {
+      auto network = train_network(spec, widths, training, train, validation, hooks);
+      return std::make_unique<TorchNetwork>(std::move(network), widths);
+    });
+  }
+
+  void set_threads(int threads) override { torch_module::set_threads(threads); }
+
+  [[nodiscard]] std::string version() const override {
+    return fmt::format("LibTorch {}.{}.{}, {}", TORCH_VERSION_MAJOR, TORCH_VERSION_MINOR,
+                       TORCH_VERSION_PATCH, blas_name());
+  }
+};
+
+}  // namespace
+}  // namespace tilecast::learned::torch_module
+
+#define TILECAST_EXPORT extern "C" __attribute__((visibility("default")))
+
+TILECAST_EXPORT std::uint64_t tilecast_graph_module_abi() {
+  return tilecast::learned::kGraphModuleAbi;
+}
+
+TILECAST_EXPORT tilecast::learned::GraphModule* tilecast_graph_module() {
+  static tilecast::learned::torch_module::TorchModule module;
+  return &module;
+}

@@ -1,0 +1,26 @@
+// What the program and the module learned/torch agree on, so that a module of another build is
+// refused instead of misread. Exported by the module as C symbols:
+//
+//   std::uint64_t tilecast_graph_module_abi();     // kGraphModuleAbi of its build
+//   tilecast::learned::GraphModule* tilecast_graph_module();  // lives as long as the process
+#pragma once
+
+#include "learned/graph_network.h"
+
+namespace tilecast::learned {
+
+// To be raised when GraphModule or GraphNetwork change their functions, or a field its meaning.
+inline constexpr std::uint64_t kGraphModuleVersion = 1;
+
+// The version, and the sizes of everything that passes between the two.
+inline constexpr std::uint64_t kGraphModuleAbi = [] {
+  std::uint64_t abi = kGraphModuleVersion;
+  for (const std::size_t size :
+       {sizeof(NetworkSpec), sizeof(TrainingSpec), sizeof(NetworkWidths), sizeof(GraphInput),
+        sizeof(GraphExample), sizeof(KernelGraph), sizeof(EpochReport), sizeof(TrainingHooks)}) {
+    abi = abi * 1000003 + size;
+  }
+  return abi;
+}();
+
+}  // namespace tilecast::learned
