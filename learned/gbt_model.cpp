@@ -15,7 +15,7 @@
 namespace tilecast::learned {
 namespace {
 
-constexpr std::size_t kLanes = 8;   // rows that walk down a tree side by side
+constexpr std::size_t kLanes = 16;  // rows that walk down a tree side by side
 constexpr std::size_t kBlock = 64;  // rows that stay in the cache while a tree is
 
 // One slot of the rows of a block after the other; `rows` beyond the last repeat it.
