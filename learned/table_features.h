@@ -8,10 +8,12 @@
 // Sources: Kaufman et al., MLSys 2021, section 3.1 (lists as a fixed sub-vector, sum and product;
 // static performance features); Phothilimthana et al., NeurIPS 2023 (TpuGraphs; tile config).
 // Counts and sizes are as they are (not scaled, no logarithm: learned/feature_scaler.h does that
-// where a model needs it). A value that does not exist (no tile given, no contraction) is NaN,
-// which trees take as missing. Kernels are analysed once per run of queries about one kernel, so
-// that queries of one kernel should stand together. Thread-safe; no allocation after the first
-// batch of a thread, unless the prior is asked for.
+// where a model needs it), without the padding of layouts. A value that does not exist (no tile
+// given, no contraction) is NaN, which trees take as missing; none is infinite. Each column is
+// declared with its value in learned/table_features_<group>.cpp.
+// Kernels are analysed once per run of queries about one kernel, so that queries of one kernel
+// should stand together. Thread-safe. After the first batch of a thread nothing is allocated per
+// query; the loops that tiles cut are allocated once per run.
 #pragma once
 
 #include <span>
@@ -39,7 +41,8 @@ class TableFeatures {
   [[nodiscard]] std::size_t width() const { return schema_.columns.size(); }
   [[nodiscard]] bool needs_prior() const;
 
-  // Row-major queries x width() into `rows`. `priors`: the analytical answers, one per query, when
+  // Row-major queries x width() into `rows`, columns by group: static, ops, shape, machine, tile,
+  // prior, parameters. `priors`: the analytical answers, one per query, when
   // needs_prior() (one that is absent gives NaN), else ignored and may be empty. A query whose
   // parameters are not as many as the selection's: Error.
   void extract(std::span<const analytical::KernelQuery> queries, const hwdesc::Device& device,

@@ -113,7 +113,24 @@ std::size_t write_columns(std::span<const ColumnRow<Facts>> rows, const Facts& f
   return b > 0 ? a / b : kMissing;
 }
 
-// `empty_product`: what TpuGraphs says of a list without entries, 1 in nodes and 0 in tiles.
-[[nodiscard]] ListValues list_values(const ir::Dims& list, double empty_product);
+// A list, entry by entry. `empty_product`: what TpuGraphs says of a list without entries, 1 in
+// nodes and 0 in tiles.
+class ListBuilder {
+ public:
+  explicit ListBuilder(double empty_product) { values_[kListEntries + 1] = empty_product; }
+  void add(std::int64_t entry) {
+    const auto value = static_cast<double>(entry);
+    double& product = values_[kListEntries + 1];
+    if (count_ < kListEntries) values_[count_] = value;
+    values_[kListEntries] += value;
+    product = count_ == 0 ? value : product * value;
+    ++count_;
+  }
+  [[nodiscard]] const ListValues& values() const { return values_; }
+
+ private:
+  ListValues values_{};
+  std::size_t count_ = 0;
+};
 
 }  // namespace tilecast::learned

@@ -93,13 +93,13 @@ constexpr auto kWorkRows = std::to_array<ColumnRow<ShapeFacts>>({
 ListValues physical_dims(const ir::Shape& shape) {
   const auto rank = static_cast<std::size_t>(shape.rank());
   const bool laid_out = shape.layout && shape.layout->minor_to_major.size() == rank;
-  ir::Dims sizes(rank, 0);
+  ListBuilder sizes(1);
   for (std::size_t i = 0; i < rank; ++i) {
     const auto dim =
         laid_out ? static_cast<std::size_t>(shape.layout->minor_to_major[rank - 1 - i]) : i;
-    sizes[i] = std::max<std::int64_t>(shape.dims[dim], 0);
+    sizes.add(std::max<std::int64_t>(shape.dims[dim], 0));
   }
-  return list_values(sizes, 1);
+  return sizes.values();
 }
 
 double dimension(const ir::Shape& shape, std::int64_t d) {

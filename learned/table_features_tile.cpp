@@ -115,6 +115,12 @@ void set_working_set(const TileScan& scan, const LoopSizes& extents, TileFacts& 
   facts.working_set_cache = ratio(facts.working_set, scan.cache_capacity);
 }
 
+ListValues bounds(const ir::Dims& list) {
+  ListBuilder entries(0);
+  for (const std::int64_t entry : list) entries.add(entry);
+  return entries.values();
+}
+
 double operand_bytes(const KernelScan& scan, std::size_t operand) {
   const ir::OpId id = scan.matrix->operands[operand];
   return ir::storage_bytes(scan.kernel->op(id).shape.dtype);
@@ -146,9 +152,9 @@ void tile_columns(std::vector<FeatureColumn>& columns) {
 std::size_t write_tile(const TileScan& scan, const TileConfig* tile, std::span<float> out) {
   TileFacts facts;
   if (tile != nullptr) {
-    facts.kernel = list_values(tile->kernel, 0);
-    facts.output = list_values(tile->output, 0);
-    facts.input = list_values(tile->input, 0);
+    facts.kernel = bounds(tile->kernel);
+    facts.output = bounds(tile->output);
+    facts.input = bounds(tile->input);
     if (!scan.space.loops.empty()) {
       const LoopSizes extents = analytical::tile_extents(scan.space, *tile);
       set_loops(scan.space, extents, facts);
