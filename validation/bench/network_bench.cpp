@@ -1,0 +1,68 @@
+// Graph networks: kernels per second on one core. 41 nodes: the mean of the kernels of Kaufman et
+// al., MLSys 2021. Weights are random: the time does not depend on them.
+#include <benchmark/benchmark.h>
+
+#include <random>
+
+#include "learned/graph_network.h"
+
+namespace tilecast::learned {
+namespace {
+
+constexpr int kNodes = 41;
+constexpr NetworkWidths kWidths{.opcodes = 100, .node = 110, .at_nodes = 40, .at_kernel = 0};
+
+// Uniform in [0, 1).
+float draw(std::mt19937& engine) {
+  return static_cast<float>(engine() >> 8) * 0x1p-24F;
+}
+
+KernelGraph random_kernel(std::mt19937& engine) {
+  KernelGraph graph;
+  for (std::int32_t node = 0; node < kNodes; ++node) {
+    graph.opcodes.push_back(static_cast<std::int32_t>(engine() % 100));
+    graph.topological.push_back(node);
+    for (std::size_t i = 0; i < kWidths.node; ++i) graph.features.push_back(draw(engine));
+    for (int inputs = 0; node > 0 && inputs < 2; ++inputs) {
+      const auto producer = static_cast<std::int32_t>(engine() % static_cast<unsigned>(node));
+      const GraphEdge edge{producer, node};
+      if (graph.edges.empty() || !(graph.edges.back() == edge)) graph.edges.push_back(edge);
+    }
+  }
+  return graph;
+}
+
+void predict_kernels(benchmark::State& state, Reduction reduction) {
+  if (!has_graph_module()) {
+    state.SkipWithError("built without the graph networks");
+    return;
+  }
+  std::mt19937 engine(1);
+  const auto batch = static_cast<std::size_t>(state.range(0));
+  std::vector<KernelGraph> graphs;
+  for (std::size_t i = 0; i < batch; ++i) graphs.push_back(random_kernel(engine));
+  std::vector<float> at_nodes;
+  for (std::size_t i = 0; i < kWidths.at_nodes; ++i) at_nodes.push_back(draw(engine));
+  std::vector<GraphExample> examples;
+  std::vector<GraphInput> inputs;
+  for (const KernelGraph& graph : graphs) {
+    inputs.push_back({&graph, at_nodes, {}});
+    examples.push_back({inputs.back()});
+  }
+  NetworkSpec spec;
+  spec.reduction = reduction;
+  TrainingSpec training;
+  training.epochs = 1;
+  const auto network = graph_module().train(spec, kWidths, training, examples, {}, {});
+  std::vector<float> out(batch);
+  for (auto _ : state) network->predict(inputs, out);
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+  state.SetLabel(graph_module().version());
+}
+
+BENCHMARK_CAPTURE(predict_kernels, column_wise, Reduction::kColumnWise)->Arg(1)->Arg(64)->Arg(1024);
+BENCHMARK_CAPTURE(predict_kernels, lstm, Reduction::kLstm)->Arg(64);
+BENCHMARK_CAPTURE(predict_kernels, transformer, Reduction::kTransformer)->Arg(64);
+
+}  // namespace
+}  // namespace tilecast::learned
