@@ -1,5 +1,6 @@
 #include "learned/torch/network.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -175,6 +176,157 @@ TEST_P(EveryNetwork, GradientsAreThoseOfFiniteDifferences) {
     }
     EXPECT_GT(checked, 20);
   }
+}
+
+RandomKernel reversed(RandomKernel kernel) {
+  for (GraphEdge& edge : kernel.graph.edges) std::swap(edge.producer, edge.consumer);
+  return kernel;
+}
+
+TEST(GraphLayers, DirectedOnesSeeWhichWayAnEdgeGoesAndOthersDoNot) {
+  RandomKernels random(6);
+  const RandomKernel kernel = random.make(12), other = reversed(kernel);
+  for (std::size_t i = 0; i < std::size(kGraphLayers); ++i) {
+    NetworkSpec spec = small();
+    spec.graph = static_cast<GraphLayer>(i);
+    Network network(spec, kTestWidths, 3);
+    const float difference = std::abs(predict(network, kernel) - predict(network, other));
+    const bool directed = spec.graph == GraphLayer::kSage || spec.graph == GraphLayer::kGat;
+    if (directed) {
+      EXPECT_GT(difference, 1e-4) << kGraphLayers[i];
+    } else {
+      EXPECT_LT(difference, kTolerance) << kGraphLayers[i];
+    }
+  }
+}
+
+TEST(GraphLayers, WithoutHopsEdgesDoNotMatter) {
+  RandomKernels random(7);
+  const RandomKernel kernel = random.make(12);
+  RandomKernel bare = kernel;
+  bare.graph.edges.clear();
+  for (const int hops : {0, 1}) {
+    NetworkSpec spec = small();
+    spec.hops = hops;
+    Network network(spec, kTestWidths, 3);
+    const float difference = std::abs(predict(network, kernel) - predict(network, bare));
+    if (hops == 0) {
+      EXPECT_EQ(difference, 0);
+    } else {
+      EXPECT_GT(difference, 1e-4);
+    }
+  }
+}
+
+// Of a chain, the last node has seen the node `hops` before it and none further.
+TEST(GraphLayers, AHopReachesOneEdgeFurther) {
+  for (int hops = 1; hops <= 3; ++hops) {
+    const Segments in = make_segments(torch::arange(7), torch::arange(1, 8), 8);
+    Tensor values = torch::eye(8);  // row i: which nodes i has seen
+    for (int i = 0; i < hops; ++i) values = values + reduce(values, in, Aggregate::kSum);
+    EXPECT_GT(values[7][7 - hops].item<float>(), 0);
+    EXPECT_EQ(values[7][7 - hops - 1].item<float>(), 0);
+  }
+}
+
+TEST(GraphLayers, OnlyTheFirstNeighboursOfANodeAreRead) {
+  const Tensor sources = torch::tensor({5, 4, 3, 2, 1}), targets = torch::tensor({0, 0, 1, 0, 0});
+  const Segments all = make_segments(sources, targets, 2);
+  EXPECT_TRUE(torch::equal(all.sources, torch::tensor({5, 4, 2, 1, 3})));
+  EXPECT_TRUE(torch::equal(all.offsets, torch::tensor({0, 4, 5})));
+  const Segments capped = make_segments(sources, targets, 2, /*limit=*/3);
+  EXPECT_TRUE(torch::equal(capped.sources, torch::tensor({5, 4, 2, 3})));
+  EXPECT_TRUE(torch::equal(capped.offsets, torch::tensor({0, 3, 4})));
+
+  RandomKernels random(9);
+  RandomKernel star = random.make(7);
+  star.graph.edges.clear();
+  for (std::int32_t i = 1; i < 7; ++i) star.graph.edges.push_back({0, i});
+  RandomKernel swapped = star;
+  std::swap(swapped.graph.edges[1], swapped.graph.edges[5]);  // another set of the first two
+  for (const int neighbours : {2, 6}) {
+    NetworkSpec spec = small();
+    spec.neighbours = neighbours;
+    Network network(spec, kTestWidths, 3);
+    const float difference = std::abs(predict(network, star) - predict(network, swapped));
+    if (neighbours == 2) {
+      EXPECT_GT(difference, 1e-5);
+    } else {
+      EXPECT_LT(difference, 1e-6);
+    }
+  }
+}
+
+TEST(Segments, ReductionsAreThoseOfTheirRows) {
+  const Tensor rows = torch::tensor({1., 10., 2., 20., 4., -40.}).view({3, 2});
+  const Segments segments{torch::tensor({0, 2, 1}), torch::tensor({0, 2, 2, 3})};
+  EXPECT_TRUE(torch::equal(reduce(rows, segments, Aggregate::kSum),
+                           torch::tensor({5., -30., 0., 0., 2., 20.}).view({3, 2})));
+  EXPECT_TRUE(torch::equal(reduce(rows, segments, Aggregate::kMean),
+                           torch::tensor({2.5, -15., 0., 0., 2., 20.}).view({3, 2})));
+  EXPECT_TRUE(torch::equal(reduce(rows, segments, Aggregate::kMax),
+                           torch::tensor({4., 10., 0., 0., 2., 20.}).view({3, 2})));
+  EXPECT_TRUE(torch::equal(segments.targets(), torch::tensor({0, 0, 2})));
+}
+
+TEST(Segments, SoftmaxOfHugeScoresIsFiniteAndSumsToOne) {
+  const Segments segments{torch::arange(3), torch::tensor({0, 2, 2, 3})};
+  const Tensor shares = softmax(torch::tensor({3000.F, 2999.F, -5000.F}).view({3, 1}), segments);
+  EXPECT_NEAR(shares[0].item<float>(), 1 / (1 + std::exp(-1.F)), 1e-6);
+  EXPECT_NEAR((shares[0] + shares[1]).item<float>(), 1, 1e-6);
+  EXPECT_EQ(shares[2].item<float>(), 1);
+}
+
+TEST(Networks, FeaturesOfTheKernelGoWhereTheWidthsSay) {
+  for (const Variant& variant : all_variants()) {
+    NetworkSpec spec = small();
+    spec.graph = variant.graph;
+    spec.reduction = variant.reduction;
+    for (const bool at_nodes : {true, false}) {
+      const NetworkWidths widths{
+          .opcodes = 5, .node = 3, .at_nodes = at_nodes ? 4U : 0U, .at_kernel = at_nodes ? 0U : 4U};
+      RandomKernels random(10, widths);
+      const RandomKernel kernel = random.make(9);
+      RandomKernel other = kernel;
+      for (float& value : at_nodes ? other.at_nodes : other.at_kernel) value = 1 - value;
+      Network network(spec, widths, 3);
+      const std::vector<float> out = predict(network, {kernel.input(), other.input()}, widths);
+      EXPECT_NE(out[0], out[1]);
+    }
+  }
+}
+
+TEST(Networks, TheSeedDecidesTheWeightsAndTheGeneratorTheDropout) {
+  RandomKernels random(11);
+  const RandomKernel kernel = random.make(9);
+  NetworkSpec spec = small();
+  spec.dropout = 0.5;
+  Network network(spec, kTestWidths, 3), same(spec, kTestWidths, 3), other(spec, kTestWidths, 4);
+  EXPECT_EQ(save_weights(network), save_weights(same));
+  EXPECT_NE(save_weights(network), save_weights(other));
+  const Batch batch = make_batch(std::vector<GraphInput>{kernel.input()}, kTestWidths);
+  const auto drawn = [&](std::uint64_t seed) {
+    torch::Generator generator = at::detail::createCPUGenerator(seed);
+    return network.forward(batch, &generator).item<float>();
+  };
+  EXPECT_EQ(drawn(1), drawn(1));
+  EXPECT_NE(drawn(1), drawn(2));
+  EXPECT_EQ(predict(network, kernel), predict(same, kernel));  // none in prediction
+}
+
+TEST(Networks, NoKernelsGiveNoPredictions) {
+  Network network(small(), kTestWidths, 3);
+  EXPECT_TRUE(predict(network, std::vector<GraphInput>{}).empty());
+}
+
+TEST(Networks, SpecsThatContradictThemselvesAreRefused) {
+  NetworkSpec heads = small();
+  heads.graph = GraphLayer::kGat;
+  heads.heads = 3;
+  EXPECT_THROW(Network(heads, kTestWidths, 3), Error);
+  NetworkSpec pools = small();
+  pools.pool_mean = pools.pool_max = pools.pool_sum = false;
+  EXPECT_THROW(Network(pools, kTestWidths, 3), Error);
 }
 
 }  // namespace
