@@ -108,7 +108,10 @@ ModelCard card_of(const Trained& trained, const Examples& examples) {
   if (trees) {
     card.versions = {{"XGBoost", xgboost_version()}};
   } else {
-    card.versions = {{"LibTorch", graph_module().version()}};
+    std::string version = graph_module().version();  // "LibTorch 1.13.1, ..."
+    constexpr std::string_view kLibrary = "LibTorch ";
+    if (version.starts_with(kLibrary)) version.erase(0, kLibrary.size());
+    card.versions = {{"LibTorch", std::move(version)}};
   }
   return card;
 }

@@ -1,1 +1,167 @@
+// Which rows become examples, with which time; what a training stops early on.
+#include "learned/training/examples.h"
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "analytical/analytical_model.h"
+#include "hwdesc/device_yaml.h"
+#include "tests/learned/synthetic_set.h"
+
+namespace tilecast::learned {
+namespace {
+
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class ExamplesOfRows : public testing::Test {
+ protected:
+  Examples made(const std::string& manifest, const std::string& table) {
+    disk_.write(
+        "manifest.yaml",
+        "format: tilecast.measurements/1\nname: n\nsource: s\nlicence: l\ndevice: tpu_v3\n" +
+            manifest);
+    disk_.write("measurements.csv", table);
+    sets_ = {make_samples(read_measurement_set(disk_.path()), devices_.front(),
+                          {.check_physics = false})};
+    return make_examples(sets_, devices_, /*with_priors=*/true, /*jobs=*/1);
+  }
+
+  SetOnDisk disk_;
+  std::vector<hwdesc::Device> devices_{hwdesc::load_device("tpu_v3")};
+  std::vector<SampleSet> sets_;
+};
+
+TEST_F(ExamplesOfRows, AreTheirKernelsWithTilesAndLogTimes) {
+  const Examples examples = made("timing: device\ndtype: bf16\n",
+                                 "op,m,n,k,runtime_ns,output_bounds\n"
+                                 "matmul,512,512,512,9000,8 4\nmatmul,512,512,512,9900,\n"
+                                 "matmul,4096,512,512,20000,\n");
+  ASSERT_THAT(examples.rows, SizeIs(3));
+  ASSERT_THAT(examples.queries, SizeIs(3));
+  EXPECT_DOUBLE_EQ(examples.rows[0].log_time, std::log(9000e-9));
+  ASSERT_NE(examples.queries[0].tile, nullptr);
+  EXPECT_EQ(*examples.queries[0].tile, sets_[0].samples[0].tile);
+  EXPECT_EQ(examples.queries[1].tile, nullptr);
+  EXPECT_EQ(examples.rows[0].kernel, examples.rows[1].kernel);
+  EXPECT_NE(examples.rows[0].kernel, examples.rows[2].kernel);
+  EXPECT_THAT(examples.kernels, SizeIs(2));
+  EXPECT_EQ(examples.families.at(examples.rows[2].family), sets_[0].works[1].family);
+  EXPECT_EQ(examples.rows[2].device, &devices_[0]);
+  const auto prior = analytical::AnalyticalModel().estimate(examples.queries, devices_[0]);
+  for (std::size_t i = 0; i < 3; ++i) {
+    ASSERT_TRUE(examples.priors.at(i));
+    EXPECT_EQ(examples.priors[i]->time, prior[i]->time);
+  }
+}
+
+TEST_F(ExamplesOfRows, ProgramsAreLeftOutAndCounted) {
+  const Examples examples =
+      made("timing: device\ndtype: bf16\n",
+           "op,m,n,k,layers,nodes,input,output,batch,devices,runtime_ns\n"
+           "matmul,512,512,512,,,,,,,9000\nfc_training,,,,4,256,512,128,1024,8,900000\n");
+  EXPECT_THAT(examples.rows, SizeIs(1));
+  EXPECT_EQ(examples.programs, 1U);
+}
+
+TEST_F(ExamplesOfRows, AnUnmeasuredDispatchIsTakenOffAndRowsNotAboveItAreCounted) {
+  const Examples examples = made("timing: host\ndispatch: {add: 30 us}\n",
+                                 "op,dtype,elements,runtime_ns,dispatch_ns\n"
+                                 "add,f32,1000000,70000,\nadd,f32,2000000,30000,\n"
+                                 "add,f32,3000000,90000,10000\n");
+  ASSERT_THAT(examples.rows, SizeIs(2));
+  EXPECT_EQ(examples.below_dispatch, 1U);
+  EXPECT_NEAR(examples.rows[0].log_time, std::log(40e-6), 1e-12);
+  EXPECT_NEAR(examples.rows[1].log_time, std::log(80e-6), 1e-12);
+  EXPECT_EQ(examples.rows[1].sample, 2U);
+}
+
+TEST_F(ExamplesOfRows, OfASubsetKeepTheirNumbers) {
+  const SyntheticSet set(6, 2);
+  const Examples all = set.examples(/*with_priors=*/true);
+  const std::vector<std::size_t> chosen{7, 2};
+  const Examples some = all.subset(chosen);
+  ASSERT_THAT(some.rows, SizeIs(2));
+  EXPECT_EQ(some.rows[0].kernel, all.rows[7].kernel);
+  EXPECT_EQ(&some.queries[1].kernel, &all.queries[2].kernel);
+  EXPECT_EQ(some.priors[1]->time, all.priors[2]->time);
+  EXPECT_EQ(some.kernels, all.kernels);
+}
+
+TEST_F(ExamplesOfRows, ArePriorsTheSameOnAnyNumberOfThreads) {
+  const SyntheticSet set(40, 3);
+  const Examples one = set.examples(/*with_priors=*/true, 1);
+  const Examples four = set.examples(/*with_priors=*/true, 4);
+  ASSERT_EQ(one.priors.size(), four.priors.size());
+  for (std::size_t i = 0; i < one.priors.size(); ++i) {
+    ASSERT_EQ(one.priors[i].has_value(), four.priors[i].has_value());
+    if (one.priors[i]) {
+      EXPECT_EQ(one.priors[i]->time, four.priors[i]->time);
+    }
+  }
+}
+
+TEST_F(ExamplesOfRows, EqualWorkOnTwoDevicesIsTwoKernelsOfOneFamily) {
+  const SyntheticSet v3(3, 1);
+  const hwdesc::Device v4 = hwdesc::load_device("tpu_v4");
+  const std::vector<SampleSet> sets{v3.samples(), v3.samples()};
+  const std::vector<hwdesc::Device> devices{v3.device(), v4};
+  const Examples examples = make_examples(sets, devices, /*with_priors=*/false, 1);
+  ASSERT_THAT(examples.rows, SizeIs(6));
+  EXPECT_NE(examples.rows[0].kernel, examples.rows[3].kernel);
+  EXPECT_EQ(examples.rows[0].family, examples.rows[3].family);
+  EXPECT_THAT(examples.priors, IsEmpty());
+}
+
+// Numbers of `by` on either side.
+template <class Number>
+void expect_apart(const TrainValidation& split, std::size_t rows, const Number& number) {
+  EXPECT_EQ(split.train.size() + split.validation.size(), rows);
+  EXPECT_TRUE(std::ranges::is_sorted(split.train) && std::ranges::is_sorted(split.validation));
+  EXPECT_FALSE(split.train.empty() || split.validation.empty());
+  std::set<std::size_t> trained;
+  for (const std::size_t row : split.train) trained.insert(number(row));
+  for (const std::size_t row : split.validation) {
+    EXPECT_FALSE(trained.contains(number(row))) << row;
+  }
+}
+
+TEST(SplitValidation, KeepsGroupsTogether) {
+  const SyntheticSet set(20, 3);
+  const Examples examples = set.examples();
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const auto family = split_validation(examples, ValidateBy::kFamily, 0.3, seed);
+    const auto kernel = split_validation(examples, ValidateBy::kKernel, 0.3, seed);
+    const auto row = split_validation(examples, ValidateBy::kRow, 0.3, seed);
+    expect_apart(family, 60, [&](std::size_t i) { return examples.rows[i].family; });
+    expect_apart(kernel, 60, [&](std::size_t i) { return examples.rows[i].kernel; });
+    expect_apart(row, 60, [](std::size_t i) { return i; });
+    EXPECT_EQ(row.validation.size(), 18U);
+    EXPECT_EQ(family.by, ValidateBy::kFamily);
+    EXPECT_EQ(kernel.by, ValidateBy::kKernel);
+  }
+  EXPECT_NE(split_validation(examples, ValidateBy::kKernel, 0.3, 1).validation,
+            split_validation(examples, ValidateBy::kKernel, 0.3, 2).validation);
+}
+
+TEST(SplitValidation, FallsBackWhereThereAreTooFewGroups) {
+  const SyntheticSet two(2, 8), one(1, 16);
+  EXPECT_EQ(split_validation(two.examples(), ValidateBy::kFamily, 0.2, 1).by, ValidateBy::kKernel);
+  const Examples rows = one.examples();
+  const TrainValidation split = split_validation(rows, ValidateBy::kFamily, 0.25, 1);
+  EXPECT_EQ(split.by, ValidateBy::kRow);
+  EXPECT_EQ(split.validation.size(), rows.rows.size() / 4);
+}
+
+TEST(SplitValidation, OfNoShareTrainsOnAll) {
+  const SyntheticSet set(4, 2);
+  const TrainValidation split = split_validation(set.examples(), ValidateBy::kKernel, 0, 1);
+  EXPECT_THAT(split.train, SizeIs(8));
+  EXPECT_THAT(split.validation, IsEmpty());
+}
+
+}  // namespace
+}  // namespace tilecast::learned

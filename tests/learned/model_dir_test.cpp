@@ -1,1 +1,325 @@
+// Is a saved model the one that was trained; is a folder that is not one refused, with the reason?
+#include "learned/model_dir.h"
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "diag/error.h"
+#include "learned/measurement_set.h"
+#include "tests/learned/synthetic_set.h"
+
+namespace tilecast::learned {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void write(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+void replace(std::string& text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  ASSERT_NE(at, std::string::npos) << from;
+  text.replace(at, from.size(), to);
+}
+
+// With the check line that belongs to it.
+std::string checked(std::string card) {
+  card.erase(card.rfind("check: "));
+  return card + "check: " + content_hash(card) + "\n";
+}
+
+ModelCard about() {
+  ModelCard card;
+  card.name = "made \"up\": a | b";
+  card.created = "2026-11-22";
+  card.split = "random by kernel, seed 1";
+  card.data = {{"set one", "0123", "tpu_v3", "none", 80, 16, 0}, {"bare", "", "", "", 1, 2, 3}};
+  card.metrics = {{"mape", 16, 0.1 + 0.2, 0.5}, {"tile_tau", 4, -1e-300, {}}};
+  card.versions = {{"tilecast", "0.1"}};
+  return card;
+}
+
+// One trained model, saved anew for every test.
+class ModelDir : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    set_ = new SyntheticSet(12, 2);
+    trained_ = new Trained(train(small_trees({}, 8), set_->examples()));
+  }
+  static void TearDownTestSuite() {
+    delete trained_;
+    delete set_;
+  }
+  void SetUp() override {
+    path_ = folder_.path() + "/models/x";
+    trained_->save(about(), path_, /*force=*/false);
+  }
+
+  // What loading says, without the folder; "loaded" when it throws nothing.
+  [[nodiscard]] std::string message() const {
+    try {
+      static_cast<void>(load_model(path_));
+      return "loaded";
+    } catch (const Error& error) {
+      std::string text = error.what();
+      if (const std::size_t at = text.find(path_); at != std::string::npos) {
+        text.erase(at, path_.size() + 1);
+      }
+      return text;
+    }
+  }
+  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
+  [[nodiscard]] std::string after(const std::string& from, const std::string& to) const {
+    std::string card = read(file("model.yaml"));
+    const std::string before = card;
+    replace(card, from, to);
+    write(file("model.yaml"), checked(card));
+    const std::string said = message();
+    write(file("model.yaml"), before);
+    return said;
+  }
+
+  static SyntheticSet* set_;
+  static Trained* trained_;
+  SetOnDisk folder_;
+  std::string path_;
+};
+SyntheticSet* ModelDir::set_ = nullptr;
+Trained* ModelDir::trained_ = nullptr;
+
+TEST_F(ModelDir, PredictsAsBeforeItWasSaved) {
+  const LoadedModel loaded = load_model(path_);
+  const Examples examples = set_->examples();
+  EXPECT_EQ(predictions(*loaded.predictor, examples, set_->device()),
+            predictions(*trained_->predictor, examples, set_->device()));
+  EXPECT_EQ(loaded.predictor->trees()->model.save(), trained_->predictor->trees()->model.save());
+}
+
+TEST_F(ModelDir, KeepsItsCard) {
+  const ModelCard card = load_model(path_ + "/").card;
+  EXPECT_EQ(card.name, about().name);
+  EXPECT_EQ(card.kind, "xgboost");
+  EXPECT_EQ(card.created, "2026-11-22");
+  EXPECT_EQ(card.split, about().split);
+  EXPECT_EQ(card.settings, trained_->card.settings);
+  EXPECT_EQ(card.op_classes, trained_->card.op_classes);
+  EXPECT_EQ(card.families, trained_->card.families);
+  EXPECT_EQ(card.target.mean, trained_->predictor->trees()->target.mean);
+  EXPECT_EQ(card.training_seconds, trained_->seconds);
+  ASSERT_EQ(card.data.size(), 2U);
+  EXPECT_EQ(card.data[0].licence, "none");
+  EXPECT_EQ(card.data[1].test, 3U);
+  EXPECT_EQ(card.data[1].device, "");
+  ASSERT_EQ(card.metrics.size(), 2U);
+  EXPECT_EQ(card.metrics[0].value, 0.1 + 0.2);
+  EXPECT_EQ(card.metrics[0].baseline, 0.5);
+  EXPECT_EQ(card.metrics[1].value, -1e-300);
+  EXPECT_FALSE(card.metrics[1].baseline);
+  ASSERT_EQ(card.versions.size(), 2U);
+  EXPECT_EQ(card.versions[1].first, "XGBoost");
+}
+
+TEST_F(ModelDir, IsTheSameBytesWhenSavedAgain) {
+  const std::string again = folder_.path() + "/again";
+  trained_->save(about(), again, /*force=*/false);
+  for (const char* name : {"model.yaml", "trees.ubj", "training.csv"}) {
+    EXPECT_EQ(read(file(name)), read(again + "/" + name)) << name;
+  }
+  const LoadedModel loaded = load_model(path_);
+  const std::string third = folder_.path() + "/third";
+  save_model({loaded.card, loaded.predictor.get(), read(file("training.csv"))}, third);
+  EXPECT_EQ(read(third + "/model.yaml"), read(file("model.yaml")));
+}
+
+TEST_F(ModelDir, IsReplacedOnlyWhenForcedAndOnlyWhenItIsAModel) {
+  const auto saving = [&](const std::string& to, bool force) {
+    try {
+      trained_->save(about(), to, force);
+      return std::string("saved");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  EXPECT_THAT(saving(path_, false), HasSubstr("a model is there already"));
+  EXPECT_EQ(saving(path_, true), "saved");
+  EXPECT_EQ(message(), "loaded");
+  write(file("notes.txt"), "mine");
+  EXPECT_THAT(saving(path_, true), HasSubstr("holds 'notes.txt', which is no file of a model"));
+  EXPECT_EQ(read(file("notes.txt")), "mine");
+  const std::string other = folder_.path() + "/other";
+  fs::create_directory(other);
+  EXPECT_THAT(saving(other, true), HasSubstr("exists and is no model"));
+  write(folder_.path() + "/file", "text");
+  EXPECT_THAT(saving(folder_.path() + "/file", true), HasSubstr("exists and is no model"));
+  EXPECT_THAT(saving(folder_.path() + "/file/below", true), HasSubstr("file"));
+  EXPECT_THAT(saving("", true), HasSubstr("expected a path"));
+  std::size_t left = 0;
+  for (const auto& entry : fs::directory_iterator(folder_.path() + "/models")) {
+    ++left;
+    EXPECT_EQ(entry.path().filename(), "x") << "no temporary folder stays";
+  }
+  EXPECT_EQ(left, 1U);
+}
+
+TEST_F(ModelDir, MissingFilesAreNamed) {
+  EXPECT_TRUE(is_model_directory(path_));
+  EXPECT_FALSE(is_model_directory(folder_.path()));
+  fs::remove(file("training.csv"));
+  EXPECT_EQ(message(), "training.csv: there is no such file");
+  write(file("training.csv"), trained_->training_csv);
+  EXPECT_EQ(message(), "loaded");
+  fs::remove(file("trees.ubj"));
+  EXPECT_EQ(message(), "trees.ubj: there is no such file");
+  fs::create_directory(file("trees.ubj"));
+  EXPECT_EQ(message(), "trees.ubj: is no file that can be read");
+  fs::remove(file("model.yaml"));
+  EXPECT_THAT(message(), HasSubstr("is no model; expected a folder with a model.yaml"));
+}
+
+TEST_F(ModelDir, OtherFormatsSchemasAndKindsAreRefused) {
+  EXPECT_THAT(
+      after("tilecast.model/1", "tilecast.model/2"),
+      HasSubstr("model.yaml:1:1: format: got 'tilecast.model/2', expected tilecast.model/1"));
+  const FeatureSchema schema = TableFeatures(trained_->spec.features).schema();
+  EXPECT_THAT(after("hash: \"" + schema.hash(), "hash: \"0" + schema.hash().substr(1)),
+              HasSubstr("schemas: features: got"));
+  EXPECT_THAT(after("version: " + std::to_string(schema.version), "version: 77"),
+              HasSubstr("the model was trained with other features than this build computes"));
+  EXPECT_THAT(after("features: [static, ops, shape, tile]", "features: [static, ops, shape]"),
+              HasSubstr("schemas: features: got"));
+  EXPECT_THAT(after("features: [static", "features: [statid"), HasSubstr("got 'statid'"));
+  EXPECT_THAT(after("kind: xgboost", "kind: network"), HasSubstr("features: unknown key"));
+  EXPECT_THAT(after("kind: xgboost", "kind: forest"), HasSubstr("got 'forest', expected one of"));
+}
+
+TEST_F(ModelDir, UnknownKeysAndImpossibleNumbersAreRefused) {
+  EXPECT_THAT(after("seed: 1\n", "seed: 1\nsead: 2\n"), HasSubstr("did you mean 'seed'?"));
+  EXPECT_THAT(after("seed: 1\n", "seed: 99999999999999999999999\n"), HasSubstr("seed: got '9999"));
+  EXPECT_THAT(after("deviation: ", "deviation: -"), HasSubstr("expected more than zero"));
+  EXPECT_THAT(after("mean: ", "mean: 1e999"), HasSubstr("expected a finite number"));
+  EXPECT_THAT(after("mean: ", "median: "), HasSubstr("median: unknown key"));
+  EXPECT_THAT(after("value: ", "value: nan"), HasSubstr("expected a finite number"));
+  EXPECT_THAT(after("train: 80", "train: -80"), HasSubstr("expected a whole number"));
+  EXPECT_THAT(after("ranks_only: no", "ranks_only: maybe"), HasSubstr("got 'maybe'"));
+}
+
+TEST_F(ModelDir, NamesOfFilesAreNotTakenFromTheCard) {
+  EXPECT_THAT(after("  trees.ubj: ", "  ../../trees.ubj: "), HasSubstr("trees.ubj is missing"));
+  EXPECT_THAT(after("  trees.ubj: ", "  /etc/passwd: "), HasSubstr("trees.ubj is missing"));
+}
+
+TEST_F(ModelDir, AChangedCardIsRefused) {
+  std::string card = read(file("model.yaml"));
+  replace(card, "seed: 1\n", "seed: 2\n");
+  write(file("model.yaml"), card);
+  EXPECT_THAT(message(), HasSubstr("the text was changed after it was written"));
+  write(file("model.yaml"), checked(card));
+  EXPECT_EQ(message(), "loaded");
+}
+
+// Whatever the byte: but for the end of the last line, which says nothing.
+TEST_F(ModelDir, NoFlippedBitOfTheCardLoads) {
+  const std::string card = read(file("model.yaml"));
+  std::mt19937_64 engine(3);
+  for (std::size_t at = 0; at + 1 < card.size(); at += 1 + engine() % 20) {
+    std::string changed = card;
+    changed[at] = static_cast<char>(changed[at] ^ (1 << (engine() % 8)));
+    write(file("model.yaml"), changed);
+    EXPECT_THAT(message(), StartsWith("model.yaml")) << at;
+  }
+  for (std::size_t size = 0; size + 2 < card.size(); size += 1 + engine() % 150) {
+    write(file("model.yaml"), card.substr(0, size));
+    EXPECT_THAT(message(), StartsWith("model.yaml")) << size;
+  }
+}
+
+// With a check line that fits, so that the reader behind it sees them: an Error, or a model that
+// predicts finite numbers.
+TEST_F(ModelDir, MutatedCardsAreRefusedOrLoad) {
+  const std::string card = read(file("model.yaml"));
+  const Examples examples = set_->examples();
+  constexpr std::string_view kBytes = "0-9.{}[]:,\"' \n#aez&*\x01\xff";
+  std::mt19937_64 engine(5);
+  int refused = 0;
+  for (int i = 0; i < 150; ++i) {
+    std::string changed = card.substr(0, card.rfind("check: "));
+    for (std::uint64_t edits = 1 + engine() % 3; edits > 0; --edits) {
+      const std::size_t at = engine() % changed.size(), size = engine() % 9;
+      const std::string bytes(engine() % 3, kBytes[engine() % kBytes.size()]);
+      changed.replace(at, size, bytes);
+    }
+    changed += "\ncheck: \n";
+    write(file("model.yaml"), checked(changed));
+    try {
+      const LoadedModel loaded = load_model(path_);
+      for (const double value : predictions(*loaded.predictor, examples, set_->device())) {
+        ASSERT_TRUE(std::isfinite(value));
+      }
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 75);
+}
+
+TEST_F(ModelDir, MutatedWeightsAreRefused) {
+  const std::string trees = read(file("trees.ubj"));
+  const std::string card = read(file("model.yaml"));
+  std::mt19937_64 engine(11);
+  int refused = 0, runs = 0;
+  for (int i = 0; i < 60; ++i) {
+    std::string changed = trees;
+    if (i % 3 == 0) changed.resize(engine() % trees.size());
+    if (i % 3 != 0) changed[engine() % trees.size()] ^= static_cast<char>(1 << (engine() % 8));
+    if (changed == trees) continue;
+    ++runs;
+    write(file("trees.ubj"), changed);
+    write(file("model.yaml"), card);
+    ASSERT_THAT(message(), StartsWith("trees.ubj: is not the file that was saved"));
+    std::string fitting = card;  // the bytes now reach the reader of trees
+    replace(fitting, content_hash(trees), content_hash(changed));
+    write(file("model.yaml"), checked(fitting));
+    const std::string said = message();
+    ASSERT_THAT(said, AnyOf("loaded", StartsWith("trees.ubj: "))) << i;
+    if (said != "loaded") ++refused;
+  }
+  EXPECT_GE(refused, runs / 3) << "all that were cut short, at least";
+}
+
+TEST_F(ModelDir, CannotBeSavedWithWhatCannotBeReadBack) {
+  ModelCard card = about();
+  card.metrics.push_back({"mape", 1, std::nan(""), {}});
+  const std::string to = folder_.path() + "/bad";
+  EXPECT_THROW(trained_->save(card, to, /*force=*/false), Error);
+  card = about();
+  card.name = "bell \a";
+  EXPECT_THROW(trained_->save(card, to, /*force=*/false), Error);
+  EXPECT_FALSE(fs::exists(to));
+}
+
+TEST_F(ModelDir, CardAsMarkdownShowsNumbersBesideTheBaseline) {
+  const std::string text = card_markdown(load_model(path_).card);
+  EXPECT_THAT(text, StartsWith("# made \"up\": a \\| b\n"));
+  EXPECT_THAT(text, HasSubstr("| mape | 16 | 0.3 | 0.5 |"));
+  EXPECT_THAT(text, HasSubstr("| tile_tau | 4 | -1e-300 | - |"));
+  EXPECT_THAT(text, HasSubstr("| set one | tpu_v3 | 80 | 16 | 0 | none | 0123 |"));
+  EXPECT_THAT(text, HasSubstr("- Answers kernels of these classes only: dot."));
+  EXPECT_THAT(text, HasSubstr("- depth: 4\n"));
+  EXPECT_THAT(text, HasSubstr("- XGBoost " + xgboost_version()));
+}
+
+}  // namespace
+}  // namespace tilecast::learned
