@@ -15,6 +15,7 @@ void add_compare(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_explain(CLI::App& app);
 void add_kernels(CLI::App& app);
+void add_features(CLI::App& app);
 void add_hw(CLI::App& app);
 void add_hw_probe(CLI::App& hw);  // a verb of hw
 void add_import(CLI::App& app);

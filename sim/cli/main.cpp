@@ -70,6 +70,7 @@ int run(int argc, char** argv) {
   add_hw(app);
   add_ops(app);
   add_tiles(app);
+  add_features(app);
   add_evaluate(app);
   add_calibrate(app);
   add_compare(app);
