@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "diag/error.h"
+#include "learned/torch/threads.h"
 #include "learned/torch/train.h"
 #include "random_examples.h"
 
@@ -28,7 +29,7 @@ std::string contents(const fs::path& path) {
 class Checkpoints : public ::testing::Test {
  protected:
   Checkpoints() : train_(1), validation_(2) {
-    torch::set_num_threads(1);
+    set_threads(1);
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
     path_ = fs::path(::testing::TempDir()) / (std::string("checkpoint_") + test->name());
     fs::remove(path_);

@@ -10,6 +10,7 @@
 
 #include "diag/error.h"
 #include "learned/torch/adam.h"
+#include "learned/torch/threads.h"
 #include "random_examples.h"
 
 namespace tilecast::learned::torch_module {
@@ -45,7 +46,7 @@ void add_learnable(RandomExamples& kernels, std::size_t count, std::size_t tiles
 
 class Training : public ::testing::Test {
  protected:
-  Training() { torch::set_num_threads(1); }
+  Training() { set_threads(1); }
 };
 
 TEST_F(Training, OverfitsSixtyFourKernels) {
@@ -110,7 +111,7 @@ TEST_F(Training, MeasuresTheSameWithOneThreadOrTwo) {
   const TrainingSpec training{.epochs = 4, .batch = 16};
   std::vector<double> errors;
   for (const int threads : {1, 2}) {
-    torch::set_num_threads(threads);
+    set_threads(threads);
     const auto network = trained(kSmall, training, kernels);
     const auto predicted = predictions(*network, kernels);
     errors.push_back(validation_error(training, kernels.examples(), predicted).value());
