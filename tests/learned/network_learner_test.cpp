@@ -1,0 +1,142 @@
+// Do networks go through a learner's whole way: trained, saved, loaded, the same?
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "diag/error.h"
+#include "learned/measurement_set.h"
+#include "tests/learned/synthetic_set.h"
+
+namespace tilecast::learned {
+namespace {
+
+using ::testing::HasSubstr;
+
+LearnerSpec small_network(const std::string& more = {}, int epochs = 3) {
+  return learner(
+      fmt::format("name: net\nmodel: network\nhidden: 8\nopcode_width: 4\nhops: 1\nat_nodes: "
+                  "[static]\nat_kernel: [tile]\nepochs: {}\nbatch: 16\n{}",
+                  epochs, more));
+}
+
+std::string read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(NetworkLearner, PredictsTheSameAfterItWasSavedAndLoaded) {
+  const SyntheticSet set(12, 3);
+  const Examples examples = set.examples();
+  const Trained trained = train(small_network(), examples);
+  trained.save({}, set.path("model"), /*force=*/false);
+  const LoadedModel loaded = load_model(set.path("model"));
+  EXPECT_EQ(predictions(*loaded.predictor, examples, set.device()),
+            predictions(*trained.predictor, examples, set.device()));
+  EXPECT_EQ(loaded.card.kind, "network");
+  EXPECT_EQ(loaded.card.settings, settings_of(small_network()));
+  EXPECT_EQ(loaded.card.versions.at(0).first, "LibTorch");
+  EXPECT_EQ(loaded.predictor->network()->spec.hidden, 8);
+}
+
+TEST(NetworkLearner, IsTheSameFromTheSameSeedAndAnotherFromAnother) {
+  const SyntheticSet set(12, 3);
+  const Examples examples = set.examples();
+  const auto weights = [&](const std::string& more, int threads) {
+    return train(small_network(more), examples, {.threads = threads})
+        .predictor->network()
+        ->network->save();
+  };
+  const std::string one = weights("seed: 3\n", 1);
+  EXPECT_EQ(weights("seed: 3\n", 2), one);
+  EXPECT_NE(weights("seed: 4\n", 1), one);
+}
+
+TEST(NetworkLearner, ScalesByItsTrainingRowsAlone) {
+  const SyntheticSet set(16, 2);
+  const Examples examples = set.examples();
+  const Trained trained = train(small_network(), examples);
+  ASSERT_GT(trained.validation_rows, 0U);
+  const NetworkPredictorParts& parts = *trained.predictor->network();
+  std::vector<float> nodes;
+  const Examples seen = examples.subset(trained.split.train);
+  for (const analytical::KernelQuery& query : seen.queries) {
+    const KernelGraph graph = make_graph(query.kernel, parts.features.encoding);
+    nodes.insert(nodes.end(), graph.features.begin(), graph.features.end());
+  }
+  const FeatureSchema& schema = node_schema(parts.features.encoding);
+  EXPECT_EQ(parts.node_scaler.to_csv(schema),
+            FeatureScaler(nodes, schema.columns.size(), true).to_csv(schema));
+  const TableFeatures features(parts.features.at_nodes);
+  std::vector<float> rows(seen.rows.size() * features.width());
+  features.extract(seen.queries, set.device(), {}, rows);
+  EXPECT_EQ(parts.at_nodes_scaler.to_csv(features.schema()),
+            FeatureScaler(rows, features.width(), true).to_csv(features.schema()));
+}
+
+TEST(NetworkLearner, LearnsTimes) {
+  const SyntheticSet set(24, 2);
+  const Examples examples = set.examples();
+  const Trained trained = train(
+      small_network("validation: 0\nlearning_rate: 0.02\ndecay: 1\nl2_norm: no\n", 60), examples);
+  double mean = 0;
+  for (const Example& row : examples.rows) mean += row.log_time / 48;
+  EXPECT_LT(rmse(predictions(*trained.predictor, examples, set.device()), examples),
+            0.3 * rmse(std::vector<double>(48, mean), examples));
+}
+
+TEST(NetworkLearner, WithoutKernelFeaturesHasNoScalersOfThem) {
+  const SyntheticSet set(10, 1);
+  const Trained trained =
+      train(learner("name: bare\nmodel: network\nhidden: 8\nepochs: 1\nloss: rank_hinge\n"),
+            set.examples());
+  EXPECT_TRUE(trained.predictor->ranks_only());
+  trained.save({}, set.path("model"), /*force=*/false);
+  EXPECT_TRUE(std::filesystem::exists(set.path("model/scaler_node.csv")));
+  EXPECT_FALSE(std::filesystem::exists(set.path("model/scaler_at_nodes.csv")));
+  EXPECT_TRUE(load_model(set.path("model")).predictor->ranks_only());
+}
+
+TEST(NetworkLearner, SearchesAndLogsEpochs) {
+  const SyntheticSet set(12, 2);
+  const Trained trained = train(
+      small_network("search: {trials: 2, rounds: 1, hidden: [4, 8, 12]}\n", 2), set.examples());
+  EXPECT_THAT(trained.training_csv, HasSubstr("\n1,1,1,"));
+  EXPECT_THAT(trained.training_csv, HasSubstr("\n2,1,2,"));
+  EXPECT_EQ(trained.predictor->network()->spec.hidden, trained.spec.network.hidden);
+}
+
+TEST(NetworkLearner, DamagedFilesAreNamed) {
+  const SyntheticSet set(10, 1);
+  const Trained trained = train(small_network({}, 1), set.examples());
+  trained.save({}, set.path("model"), /*force=*/false);
+  const auto message = [&] {
+    try {
+      static_cast<void>(load_model(set.path("model")));
+      return std::string("loaded");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  };
+  const std::string card = read(set.path("model/model.yaml"));
+  for (const std::string name : {"weights.bin", "scaler_node.csv", "scaler_at_kernel.csv"}) {
+    const std::string path = set.path("model/" + name), bytes = read(path);
+    std::string changed = bytes;
+    changed.resize(changed.size() - 3);
+    std::ofstream(path, std::ios::binary) << changed;
+    EXPECT_THAT(message(), HasSubstr(name + ": is not the file that was saved"));
+    std::string fitting = card.substr(0, card.rfind("check: "));
+    const std::string hash = content_hash(bytes);
+    fitting.replace(fitting.find(hash), hash.size(), content_hash(changed));
+    std::ofstream(set.path("model/model.yaml"))
+        << fitting << "check: " << content_hash(fitting) << "\n";
+    EXPECT_THAT(message(), HasSubstr(name)) << "the reader of the file refuses it";
+    std::ofstream(path, std::ios::binary) << bytes;
+    std::ofstream(set.path("model/model.yaml")) << card;
+    EXPECT_EQ(message(), "loaded");
+  }
+}
+
+}  // namespace
+}  // namespace tilecast::learned
