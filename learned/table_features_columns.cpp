@@ -6,7 +6,7 @@ PartName list_part(std::size_t part) {
   if (part == kListEntries) return {"sum", "their sum"};
   if (part == kListEntries + 1) return {"product", "their product"};
   const std::string number = std::to_string(part);
-  return {number, "entry " + number + ", 0 when the list is shorter"};
+  return {number, "entry " + number + " or 0"};
 }
 
 }  // namespace tilecast::learned

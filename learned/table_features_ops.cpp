@@ -92,8 +92,7 @@ constexpr auto kPatternRows = std::to_array<ColumnRow<OpsFacts>>({
     column<&OpsFacts::transposes>("ops.transposes", "1", "Transpositions that move data."),
     column<&OpsFacts::minor_moved>(
         "ops.minor_moved", "1",
-        "Elements that a transposition or copy reads with a stride: the minor-most dimension of "
-        "the result is not that of the operand."),
+        "Elements that transpositions and copies read with a stride in the minor-most dimension."),
     column<&OpsFacts::reversed>("ops.reversed", "1", "Elements reversed."),
     column<&OpsFacts::padded>("ops.padded", "1", "Elements of padded results."),
     column<&OpsFacts::concatenated>("ops.concatenated", "1", "Elements of concatenated results."),

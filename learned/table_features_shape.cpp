@@ -23,18 +23,16 @@ struct ShapeFacts {
 using Rows = std::span<const ColumnRow<ShapeFacts>>;
 
 constexpr auto kArrayRows = std::to_array<ColumnRow<ShapeFacts>>({
-    column<&ShapeFacts::output>(
-        "shape.output", "1",
-        "Dimensions of the largest output as laid out, the slowest varying first"),
+    column<&ShapeFacts::output>("shape.output", "1",
+                                "Sizes of the largest output as laid out, most major first"),
     column<&ShapeFacts::output_rank>("shape.output_rank", "1",
                                      "Number of dimensions of the largest output."),
     column<&ShapeFacts::output_minor>("shape.output_minor", "1",
                                       "Elements next to each other in the largest output."),
     column<&ShapeFacts::output_dtype_bytes>("shape.output_dtype_bytes", "B",
                                             "Size of an element of the largest output."),
-    column<&ShapeFacts::parameter>(
-        "shape.parameter", "1",
-        "Dimensions of the largest parameter as laid out, the slowest varying first"),
+    column<&ShapeFacts::parameter>("shape.parameter", "1",
+                                   "Sizes of the largest parameter as laid out, most major first"),
     column<&ShapeFacts::parameter_rank>("shape.parameter_rank", "1",
                                         "Number of dimensions of the largest parameter."),
     column<&ShapeFacts::parameter_minor>("shape.parameter_minor", "1",

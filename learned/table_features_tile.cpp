@@ -25,11 +25,13 @@ using Rows = std::span<const ColumnRow<TileFacts>>;
 // Lists and their order are those of the 24 features of a TpuGraphs tile.
 constexpr auto kRows = std::to_array<ColumnRow<TileFacts>>({
     column<&TileFacts::kernel>(
-        "tile.kernel", "1", "Bounds on the weights, most major first, native tiles in the minor"),
-    column<&TileFacts::output>("tile.output", "1",
-                               "Bounds on the output, most major first, native tiles in the minor"),
-    column<&TileFacts::input>("tile.input", "1",
-                              "Bounds on the input, most major first, native tiles in the minor"),
+        "tile.kernel", "1",
+        "Bounds on the weights, most major first, the minor two in native tiles"),
+    column<&TileFacts::output>(
+        "tile.output", "1",
+        "Bounds on the output, most major first, the minor two in native tiles"),
+    column<&TileFacts::input>(
+        "tile.input", "1", "Bounds on the input, most major first, the minor two in native tiles"),
     column<&TileFacts::iterations>("tile.iterations", "1", "Tiles that cover all loops."),
     column<&TileFacts::output_tiles>("tile.output_tiles", "1",
                                      "Tiles that cover the loops that are not summed over."),

@@ -123,6 +123,7 @@ TEST_F(TableFeaturesTest, EveryColumnIsNamedOnceAndExplained) {
     EXPECT_TRUE(names.insert(column.name).second) << column.name;
     EXPECT_TRUE(column.name.starts_with(std::string(name(column.group)) + ".")) << column.name;
     EXPECT_GT(column.doc.size(), 10U) << column.name;
+    EXPECT_LE(column.doc.size(), 100U) << column.name << ": tables cut longer cells";
     EXPECT_TRUE(column.doc.ends_with(".")) << column.name << ": " << column.doc;
     EXPECT_THAT((std::set<std::string>{"1", "B", "s", "1/B", "1/s", "B/s", "Hz"}),
                 testing::Contains(column.unit))
