@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <set>
 #include <unordered_map>
 
@@ -24,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr double kNanosecond = 1e-9;
 // No launch takes less than a picosecond or more than eleven days.
 constexpr double kShortestNs = 1e-3, kLongestNs = 1e15;
-constexpr std::string_view kKeptPrefix = "x_";
+constexpr std::string_view kKeptPrefix = "x_", kParameterPrefix = "p_";
 
 constexpr std::array<std::string_view, 13> kRowColumns{
     "kernel",        "program",      "runtime_ns", "dispatch_ns", "output_bounds",
@@ -41,17 +42,21 @@ bool holds(const std::array<std::string_view, n>& names, std::string_view name) 
   return std::ranges::find(names, name) != names.end();
 }
 
+bool is_parameter(std::string_view column) {
+  return column.starts_with(kParameterPrefix) && column.size() > kParameterPrefix.size();
+}
+
 void check_columns(const CsvTable& table) {
   for (const std::string& column : table.columns) {
     if (holds(kRowColumns, column) || holds(kOperatorColumns, column) ||
-        column.starts_with(kKeptPrefix)) {
+        column.starts_with(kKeptPrefix) || is_parameter(column)) {
       continue;
     }
     std::vector<std::string_view> known(kRowColumns.begin(), kRowColumns.end());
     known.insert(known.end(), kOperatorColumns.begin(), kOperatorColumns.end());
     const std::string near = diag::nearest(column, known);
     throw Error(fmt::format("{}:1: unknown column '{}'; {}", table.file, column,
-                            near.empty() ? "columns of your own start with x_"
+                            near.empty() ? "columns of your own start with x_, parameters with p_"
                                          : fmt::format("did you mean '{}'?", near)));
   }
   if (!table.find("runtime_ns")) {
@@ -235,15 +240,41 @@ void read_work(const CsvTable& table, const CsvRow& row, SetFiles& files, Measur
   files.require(table, row, named, read.file);
 }
 
+std::vector<std::string> parameter_names(const CsvTable& table) {
+  std::vector<std::string> names;
+  for (const std::string& column : table.columns) {
+    if (is_parameter(column)) names.push_back(column.substr(kParameterPrefix.size()));
+  }
+  return names;
+}
+
+std::vector<float> read_parameters(const CsvTable& table, const CsvRow& row) {
+  std::vector<float> values;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    if (!is_parameter(table.columns[i])) continue;
+    const std::string_view text = table.cell(row, table.columns[i]);
+    float value = std::numeric_limits<float>::quiet_NaN();
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool whole = error == std::errc{} && end == text.data() + text.size();
+    if (!text.empty() && !(whole && std::isfinite(value))) {
+      throw Error(fmt::format("{}: got '{}', expected a number or an empty cell",
+                              table.where(row, table.columns[i]), text.substr(0, 60)));
+    }
+    values.push_back(value);
+  }
+  return values;
+}
+
 std::string duplicate_key(const CsvTable& table, const CsvRow& row, const MeasurementRow& read) {
-  return fmt::format("{}\n{}#{}\n{}\n{}", read.device, read.file, read.kernel,
-                     operator_key(table, row), analytical::to_string(read.tile));
+  return fmt::format("{}\n{}#{}\n{}\n{}\n{}", read.device, read.file, read.kernel,
+                     operator_key(table, row), analytical::to_string(read.tile),
+                     fmt::join(read.parameters, " "));
 }
 
 void read_rows(MeasurementSet& set, SetFiles& files) {
   const CsvTable& table = set.table;
   const DeviceNames devices(set.manifest);
-  std::unordered_map<std::string, int> seen;  // work, device and tile -> line
+  std::unordered_map<std::string, int> seen;  // what ran, where -> line
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const CsvRow& row = table.rows[i];
     MeasurementRow read;
@@ -256,6 +287,7 @@ void read_rows(MeasurementSet& set, SetFiles& files) {
     read.split = table.cell(row, "split");
     read.tile = {bounds_cell(table, row, "output_bounds"), bounds_cell(table, row, "kernel_bounds"),
                  bounds_cell(table, row, "input_bounds")};
+    if (!set.parameter_names.empty()) read.parameters = read_parameters(table, row);
     if (read.is_program && read.tile != analytical::TileConfig{}) {
       throw Error(fmt::format("{}: got a tile, expected none: programs have many kernels",
                               table.where(row, "program")));
@@ -265,7 +297,9 @@ void read_rows(MeasurementSet& set, SetFiles& files) {
       const auto [first, is_new] = seen.emplace(duplicate_key(table, row, read), row.line);
       if (!is_new) {
         throw Faulty{RowFault::Kind::kDuplicate,
-                     fmt::format("same work, device and tile as line {}", first->second)};
+                     fmt::format("same work, device{} as line {}",
+                                 read.parameters.empty() ? " and tile" : ", tile and parameters",
+                                 first->second)};
       }
     } catch (Faulty& faulty) {
       set.faults.push_back({row.line, faulty.kind, std::move(faulty.message), read.device});
@@ -356,6 +390,7 @@ MeasurementSet read_measurement_set(const std::string& path) {
     hashed = content_hash(manifest) + content_hash(text.text());
   }
   check_columns(set.table);
+  set.parameter_names = parameter_names(set.table);
   fill_dtype(set.manifest, set.table);
   SetFiles files(path);
   read_rows(set, files);

@@ -10,7 +10,10 @@
 // reductions (a new one after every reduction), ops (one per op): ir/kernel_split.h.
 // Columns besides those: runtime_ns (required), dispatch_ns (the part of it that was the host's,
 // when measured in the same run), output_bounds / kernel_bounds / input_bounds (the tile that ran,
-// analytical/tile.h), device, class, family, repeats, spread_ns, split, and x_* (kept, not read).
+// analytical/tile.h), device, class, family, repeats, spread_ns, split, p_* and x_* (kept, not
+// read). p_* are parameters, numbers: how the kernel was written beyond its tile (p_block_size_x,
+// p_unroll); learned models may read them, models of physics cannot. An empty cell: the row has no
+// such parameter. Rows of equal work, device, tile and parameters are duplicates.
 // `kernel` is a file of one kernel, or file#name; files lie inside the directory.
 //
 // manifest.yaml: format (tilecast.measurements/1), name, source, licence, timing (device | host),
@@ -69,6 +72,7 @@ struct MeasurementRow {
   std::string device;                   // preset or path, resolved through the manifest
   std::string op_class, family, split;  // as given, or empty
   analytical::TileConfig tile;          // empty: whatever the measured system chose
+  std::vector<float> parameters;        // one per MeasurementSet::parameter_names; NaN: none
   Seconds runtime;
   std::optional<Seconds> dispatch;
   int repeats = 1;
@@ -97,6 +101,7 @@ struct MeasurementSet {
   std::string directory;
   Manifest manifest;
   CsvTable table;  // measurements.csv; empty cells of `dtype` hold the manifest's
+  std::vector<std::string> parameter_names;  // of p_* columns in their order, without p_
   std::vector<MeasurementRow> rows;
   std::vector<RowFault> faults;  // rows left out, by line
   std::string hash;              // of manifest, table and files: provenance in reports

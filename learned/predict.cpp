@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstdint>
 #include <map>
 #include <numeric>
 #include <span>
@@ -19,24 +21,35 @@ using analytical::TileConfig;
 
 constexpr std::size_t kChunk = 64;  // queries that go to a model together
 
-struct TileLess {
-  bool operator()(const TileConfig& a, const TileConfig& b) const {
-    return std::tie(a.output, a.kernel, a.input) < std::tie(b.output, b.kernel, b.input);
+// What is asked of a kernel; parts of a sample.
+struct Asked {
+  const TileConfig* tile = nullptr;
+  std::span<const float> parameters;
+};
+
+struct AskedLess {
+  bool operator()(const Asked& a, const Asked& b) const {
+    const auto bounds = [](const TileConfig& t) { return std::tie(t.output, t.kernel, t.input); };
+    if (bounds(*a.tile) != bounds(*b.tile)) return bounds(*a.tile) < bounds(*b.tile);
+    // By their bits: NaN says that a row has no such parameter.
+    const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
+    return std::ranges::lexicographical_compare(a.parameters, b.parameters, {}, bits, bits);
   }
 };
 
 struct Question {
   std::size_t kernel = 0;
-  const TileConfig* tile = nullptr;
+  Asked asked;
 };
 
 // Numbers distinct questions in order of appearance.
 class Questions {
  public:
-  std::size_t number_of(const ir::Kernel& kernel, const TileConfig& tile) {
+  std::size_t number_of(const ir::Kernel& kernel, const Sample& sample) {
     const std::size_t k = kernel_number(kernel);
-    const auto [known, is_new] = by_tile_[k].emplace(tile, asked_.size());
-    if (is_new) asked_.push_back({k, tile == TileConfig{} ? nullptr : &tile});
+    const Asked asked{&sample.tile, sample.parameters};
+    const auto [known, is_new] = by_asked_[k].emplace(asked, asked_.size());
+    if (is_new) asked_.push_back({k, asked});
     return known->second;
   }
   [[nodiscard]] const std::vector<Question>& asked() const { return asked_; }
@@ -48,7 +61,7 @@ class Questions {
     const auto [known, is_new] = by_print_.emplace(ir::fingerprint(kernel), kernels_.size());
     if (is_new) {
       kernels_.push_back(&kernel);
-      by_tile_.emplace_back();
+      by_asked_.emplace_back();
     }
     by_address_.emplace(&kernel, known->second);
     return known->second;
@@ -56,7 +69,7 @@ class Questions {
 
   std::vector<Question> asked_;
   std::vector<const ir::Kernel*> kernels_;
-  std::vector<std::map<TileConfig, std::size_t, TileLess>> by_tile_;  // by kernel
+  std::vector<std::map<Asked, std::size_t, AskedLess>> by_asked_;  // by kernel
   std::map<ir::Fingerprint, std::size_t> by_print_;
   std::unordered_map<const ir::Kernel*, std::size_t> by_address_;
 };
@@ -83,7 +96,7 @@ PredictionPlan::PredictionPlan(const SampleSet& samples) : samples_(&samples) {
   first_term_.push_back(0);
   for (const Sample& sample : samples.samples) {
     for (const WorkPart& part : samples.works[sample.work].parts) {
-      terms_.push_back({questions.number_of(part.kernel, sample.tile), part.launches});
+      terms_.push_back({questions.number_of(part.kernel, sample), part.launches});
     }
     first_term_.push_back(terms_.size());
   }
@@ -94,7 +107,9 @@ PredictionPlan::PredictionPlan(const SampleSet& samples) : samples_(&samples) {
   std::vector<std::size_t> place(asked.size());
   for (const std::size_t i : order) {
     place[i] = queries_.size();
-    queries_.push_back({questions.kernel(asked[i].kernel), asked[i].tile});
+    const auto& [tile, parameters] = asked[i].asked;
+    queries_.push_back(
+        {questions.kernel(asked[i].kernel), *tile == TileConfig{} ? nullptr : tile, parameters});
   }
   for (Term& term : terms_) term.query = place[term.query];
 }

@@ -47,7 +47,8 @@ SampleSet make_samples(const MeasurementSet& set, const hwdesc::Device& device,
                     .hash = set.hash,
                     .device = device.name,
                     .measured_on = name_in_set(set, device),
-                    .manifest = set.manifest};
+                    .manifest = set.manifest,
+                    .parameter_names = set.parameter_names};
   std::vector<const MeasurementRow*> rows;
   for (const MeasurementRow& row : set.rows) {
     if (row.device == samples.measured_on) rows.push_back(&row);
@@ -63,6 +64,7 @@ SampleSet make_samples(const MeasurementSet& set, const hwdesc::Device& device,
     samples.samples.push_back({.work = built.work_of[i],
                                .line = row.line,
                                .tile = row.tile,
+                               .parameters = row.parameters,
                                .measured = row.runtime - row.dispatch.value_or(Seconds{0}),
                                .holds_dispatch = host_timed && !row.dispatch,
                                .split = row.split});

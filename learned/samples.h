@@ -38,9 +38,10 @@ struct Work {
 };
 
 struct Sample {
-  std::size_t work = 0;         // into SampleSet::works
-  int line = 0;                 // of measurements.csv
-  analytical::TileConfig tile;  // empty: the model chooses; kernels only
+  std::size_t work = 0;                // into SampleSet::works
+  int line = 0;                        // of measurements.csv
+  analytical::TileConfig tile;         // empty: the model chooses; kernels only
+  std::vector<float> parameters = {};  // one per SampleSet::parameter_names; NaN: none
   Seconds measured;  // on the device: the run time less the dispatch of its row, if given
   bool holds_dispatch = false;  // `measured` still holds a dispatch nobody measured
   std::string split;
@@ -50,6 +51,7 @@ struct SampleSet {
   std::string name, hash, device;
   std::string measured_on;  // what the set calls the rows' device: it, or one of its lineage
   Manifest manifest;
+  std::vector<std::string> parameter_names = {};  // as MeasurementSet::parameter_names
   std::deque<Work> works;
   std::vector<Sample> samples;
   std::vector<RowFault> faults;  // those of the set on this device, and those physics found
@@ -80,7 +82,8 @@ struct Prediction {
   [[nodiscard]] Seconds comparable() const { return on_device + dispatch; }  // to Sample::measured
 };
 
-// The distinct questions (kernel, tile) of a set, found once: a calibration asks them many times.
+// The distinct questions (kernel, tile, parameters) of a set, found once: a calibration asks them
+// many times. A row's parameters go with each kernel of its work.
 // Keeps references into `samples`. Thread-safe.
 class PredictionPlan {
  public:

@@ -43,7 +43,8 @@ RowFilter read_filter(const ConfigNode& node) {
 }
 
 TableMapping read_table(const ConfigNode& node) {
-  allow_only(node, {"files", "header", "where", "columns", "keep", "fastest_of_equal"});
+  allow_only(node,
+             {"files", "header", "where", "columns", "keep", "parameters", "fastest_of_equal"});
   TableMapping table;
   if (const ConfigNode* files = node.find("files")) table.files = texts_of(*files);
   if (const ConfigNode* header = node.find("header")) table.header = texts_of(*header);
@@ -62,6 +63,14 @@ TableMapping read_table(const ConfigNode& node) {
   if (const ConfigNode* keep = node.find("keep")) {
     if (keep->kind != ConfigNode::Kind::kSequence) fail_at(*keep, "expected a list of columns");
     for (const ConfigNode& child : keep->children) table.rules.push_back(ColumnRule::keep(child));
+  }
+  if (const ConfigNode* parameters = node.find("parameters")) {
+    if (parameters->kind != ConfigNode::Kind::kSequence) {
+      fail_at(*parameters, "expected a list of columns");
+    }
+    for (const ConfigNode& child : parameters->children) {
+      table.rules.push_back(ColumnRule::parameter(child));
+    }
   }
   if (const ConfigNode* fastest = node.find("fastest_of_equal")) {
     const std::string& text = text_of(*fastest);

@@ -16,6 +16,8 @@
 //       where: {column: OPName, in: [bmm]} rows to take; also `not_in`, or `not_empty: COLUMN`
 //       columns: {op: {constant: matmul}, m: M, ...}      learned/importers/column_rule.h
 //       keep: [CUDA Version]               columns kept as x_cuda_version
+//       parameters: [block_size_x]         columns of numbers that say how the kernel was written
+//                                          beyond its tile, as p_block_size_x
 //       fastest_of_equal: true             of rows equal in all but time and x_*, the fastest: for
 //                                          kernels with more knobs than a tile tells apart
 //

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 
@@ -60,8 +61,15 @@ double time_scale(const std::string& unit, const std::string& where) {
   }
 }
 
-std::string kept_name(const std::string& column) {
-  std::string name = "x_";
+// As read_measurement_set() will read it: a float.
+bool finite_number(std::string_view text) {
+  float value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() && std::isfinite(value);
+}
+
+std::string kept_name(std::string_view prefix, const std::string& column) {
+  std::string name(prefix);
   for (const char c : column) {
     const bool upper = c >= 'A' && c <= 'Z';
     const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
@@ -225,8 +233,22 @@ ColumnRule ColumnRule::keep(const ConfigNode& node) {
     throw Error(rule.where_ + ": expected a list of columns");
   }
   rule.column_ = node.scalar;
-  rule.target_ = kept_name(node.scalar);
+  rule.target_ = kept_name("x_", node.scalar);
   rule.may_be_empty_ = true;
+  return rule;
+}
+
+ColumnRule ColumnRule::parameter(const ConfigNode& node) {
+  ColumnRule rule;
+  rule.kind_ = Kind::kText;
+  rule.where_ = fmt::format("{}: parameters", node.at.describe());
+  if (node.kind != ConfigNode::Kind::kScalar || node.scalar.empty()) {
+    throw Error(rule.where_ + ": expected a list of columns");
+  }
+  rule.column_ = node.scalar;
+  rule.target_ = kept_name("p_", node.scalar);
+  rule.may_be_empty_ = true;
+  rule.is_number_ = true;
   return rule;
 }
 
@@ -282,6 +304,10 @@ void ColumnRule::apply(const std::vector<std::string_view>& cells, std::string& 
 void ColumnRule::apply_text(std::string_view cell, std::string& out) const {
   if (cell.empty() && !may_be_empty_) {
     throw Error(fmt::format("column '{}': the cell is empty", column_));
+  }
+  if (is_number_ && !cell.empty() && !finite_number(cell)) {
+    throw Error(fmt::format("column '{}': got {}, expected a number or an empty cell", column_,
+                            show_text(cell)));
   }
   if (map_.empty() || cell.empty()) {
     out = cell;

@@ -30,6 +30,8 @@ class ColumnRule {
   static ColumnRule read(const hwdesc::ConfigNode& node);
   // A column kept as it is, as x_<name in lower case>.
   static ColumnRule keep(const hwdesc::ConfigNode& node);
+  // A column of numbers (or empty cells), as p_<name in lower case>.
+  static ColumnRule parameter(const hwdesc::ConfigNode& node);
 
   // As measurements.csv names it: "runtime_ns" for runtime.
   [[nodiscard]] const std::string& target() const { return target_; }
@@ -61,6 +63,7 @@ class ColumnRule {
   std::string unit_;                                      // of a time, as cells may spell it
   double scale_ = 1;                                      // ns per unit, or units per second
   bool may_be_empty_ = false;                             // an empty cell stays empty
+  bool is_number_ = false;                                // text that must be a finite number
 };
 
 }  // namespace tilecast::learned

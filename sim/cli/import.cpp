@@ -155,8 +155,9 @@ void add_import(CLI::App& app) {
           "        k: {column: Inner Size}\n"
           "        runtime: {column: latency, unit: ms}\n"
           "Also {column: A, map: {from: to}}, {work: m*n, per: RATE, unit: Gelem/s},\n"
-          "output_bounds: [a*b, c], program: HLO_FILE_COLUMN, keep: [columns kept as x_*]; see\n"
-          "learned/importers/column_mapping.h and column_rule.h.\n"
+          "output_bounds: [a*b, c], program: HLO_FILE_COLUMN, keep: [columns kept as x_*],\n"
+          "parameters: [columns of numbers, as p_*]; see learned/importers/column_mapping.h and\n"
+          "column_rule.h.\n"
           "Example:\n"
           "  tilecast import operators --mapping neusight -o sets/neusight data/neusight");
   add_format(verb, "kernel-tuner", "caches of Kernel Tuner (JSON, or a CSV of them)", operators)

@@ -63,6 +63,19 @@ TEST_F(PublicData, EveryMappingGivesASetThatReads) {
   EXPECT_EQ(operators("kernel_tuner_gemm", "kernel_tuner/gemm_RTX_3090.csv.gz").rows.size(), 16u);
 }
 
+TEST_F(PublicData, EveryConfigurationThatRanArrivesWithItsParameters) {
+  // Of 4362 configurations, 161 do not run on this card.
+  const MeasurementSet convolution =
+      operators("kernel_tuner_convolution_all", "kernel_tuner/convolution_milo_A100.csv.gz");
+  EXPECT_EQ(convolution.rows.size(), 4362u - 161);
+  EXPECT_EQ(convolution.parameter_names.size(), 8u);
+  EXPECT_EQ(convolution.rows[0].parameters, (std::vector<float>{16, 1, 1, 1, 0, 0, 0, 1}));
+  const MeasurementSet gemm =
+      operators("kernel_tuner_gemm_all", "kernel_tuner/gemm_RTX_3090.csv.gz");
+  EXPECT_EQ(gemm.rows.size(), 17956u);
+  EXPECT_EQ(gemm.parameter_names.size(), 14u);
+}
+
 TEST_F(PublicData, NeuSightImportsWholeOnFiveDevices) {
   const ImportReport report = import_operators({(data_folder() / "neusight").string()},
                                                mapping("neusight"), options("neusight"));

@@ -116,6 +116,34 @@ TEST_F(Import, ValuesAreRenamedFilteredAndKept) {
   EXPECT_EQ(read_measurement_set(at("out")).rows.at(0).device, "tpu_v2");
 }
 
+TEST_F(Import, ParametersAreColumnsOfNumbers) {
+  const char* mapping =
+      "tables:\n  - columns:\n      op: {constant: add}\n      elements: n\n"
+      "      runtime: {column: t, unit: ns}\n    keep: [MWG]\n    parameters: [MWG, use-pad]\n";
+  EXPECT_EQ(operators(mapping, "n,t,MWG,use-pad\n8,5,16,0\n8,6,32,\n", options()).rows, 2);
+  EXPECT_EQ(rows(),
+            "op,elements,runtime_ns,x_mwg,p_mwg,p_use_pad\nadd,8,5,16,16,0\nadd,8,6,32,32,\n");
+  const MeasurementSet set = read_measurement_set(at("out"));
+  EXPECT_THAT(set.parameter_names, ElementsAre("mwg", "use_pad"));
+  EXPECT_EQ(set.rows.size(), 2U);
+}
+
+TEST_F(Import, AParameterThatIsNoNumberIsABadRow) {
+  const char* mapping =
+      "tables:\n  - columns:\n      op: {constant: add}\n      elements: n\n"
+      "      runtime: {column: t, unit: ns}\n    parameters: [MWG]\n";
+  EXPECT_EQ(message(mapping, "n,t,MWG\n8,5,1\n8,5,wide\n"),
+            "in.csv:3: column 'MWG': got 'wide', expected a number or an empty cell");
+}
+
+TEST_F(Import, TheFastestOfEqualRowsIsPerParameters) {
+  const char* mapping =
+      "tables:\n  - fastest_of_equal: true\n    columns:\n      op: {constant: add}\n"
+      "      elements: n\n      runtime: {column: t, unit: ns}\n    parameters: [b]\n";
+  EXPECT_EQ(operators(mapping, "n,t,b\n8,5,1\n8,4,1\n8,6,2\n", options()).rows, 2);
+  EXPECT_EQ(rows(), "op,elements,runtime_ns,p_b\nadd,8,4,1\nadd,8,6,2\n");
+}
+
 TEST_F(Import, ABadCellNamesFileRowAndColumnAndLeavesNothing) {
   EXPECT_EQ(message(kMatmul, "m,t_us\n4,1\nx,2\n"),
             "in.csv:3: column 'm': got 'x', expected a number");

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 #include <set>
 
@@ -179,6 +180,48 @@ TEST(MeasurementSet, ReportsTheSecondRunOfEqualWorkDeviceAndTile) {
   const MeasurementSet set = read_measurement_set(disk.path());
   EXPECT_THAT(kinds(set), ElementsAre(std::pair(5, RowFault::Kind::kDuplicate)));
   EXPECT_THAT(set.faults[0].message, HasSubstr("line 2"));
+}
+
+TEST(MeasurementSet, ParametersAreNumbersInTheOrderOfTheHeader) {
+  const SetOnDisk disk;
+  disk.write_manifest();
+  disk.write("measurements.csv",
+             "p_unroll,op,dtype,elements,runtime_ns,p_block_x\n"
+             "2,add,f32,8,100,1.5\n,add,f32,8,100,-3\n");
+  const MeasurementSet set = read_measurement_set(disk.path());
+  EXPECT_THAT(set.parameter_names, ElementsAre("unroll", "block_x"));
+  ASSERT_THAT(set.rows, SizeIs(2));
+  EXPECT_THAT(set.rows[0].parameters, ElementsAre(2.0F, 1.5F));
+  ASSERT_THAT(set.rows[1].parameters, SizeIs(2));
+  EXPECT_TRUE(std::isnan(set.rows[1].parameters[0])) << "the row has no such parameter";
+  EXPECT_EQ(set.rows[1].parameters[1], -3.0F);
+}
+
+TEST(MeasurementSet, RunsOfOtherParametersAreNoDuplicates) {
+  const SetOnDisk disk;
+  disk.write_manifest();
+  disk.write("measurements.csv",
+             "op,dtype,elements,runtime_ns,p_a,p_b\n"
+             "add,f32,8,100,1,\nadd,f32,8,100,2,\nadd,f32,8,100,,1\nadd,f32,8,100,1.0,\n"
+             "add,f32,8,100,,1\n");
+  const MeasurementSet set = read_measurement_set(disk.path());
+  EXPECT_THAT(kinds(set), ElementsAre(std::pair(5, RowFault::Kind::kDuplicate),
+                                      std::pair(6, RowFault::Kind::kDuplicate)));
+  EXPECT_EQ(set.faults[0].message, "same work, device, tile and parameters as line 2");
+}
+
+TEST(MeasurementSet, AParameterThatIsNoNumberIsAnErrorWithFileRowAndColumn) {
+  const SetOnDisk disk;
+  disk.write_manifest();
+  for (const char* const cell : {"yes", "1x", "inf", "nan", "1e99"}) {
+    disk.write("measurements.csv", std::string("op,dtype,elements,runtime_ns,p_a\n"
+                                               "add,f32,8,100,1\nadd,f32,8,100,") +
+                                       cell + "\n");
+    EXPECT_EQ(disk.message(), std::string("measurements.csv:3: column 'p_a': got '") + cell +
+                                  "', expected a number or an empty cell");
+  }
+  disk.write("measurements.csv", "op,dtype,elements,runtime_ns,p_\nadd,f32,8,100,1\n");
+  EXPECT_THAT(disk.message(), HasSubstr("unknown column 'p_'"));
 }
 
 TEST(MeasurementSet, NamesFileRowAndColumnOfWhatIsMalformed) {

@@ -373,6 +373,43 @@ TEST_F(Samples, AskAboutEachKernelAndTileOnce) {
             std::get<analytical::Estimate>(analysis.estimate(made.samples[1].tile)).time);
 }
 
+// Answers with the first parameter in seconds.
+class FirstParameter final : public analytical::CostModel {
+ public:
+  [[nodiscard]] std::vector<std::optional<analytical::Estimate>> estimate(
+      std::span<const analytical::KernelQuery> queries, const hwdesc::Device&) const override {
+    std::vector<std::optional<analytical::Estimate>> answers(queries.size());
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      if (queries[i].parameters.empty()) continue;
+      answers[i].emplace().time = Seconds{queries[i].parameters[0]};
+    }
+    return answers;
+  }
+};
+
+TEST_F(Samples, OfOtherParametersAreOtherQuestions) {
+  disk_.write_manifest("dtype: bf16\n");
+  const SampleSet made = samples(
+      "op,m,n,k,runtime_ns,output_bounds,p_a,p_b\n"
+      "matmul,512,512,512,9000,8 4,3,\nmatmul,512,512,512,9100,8 4,5,\n"
+      "matmul,512,512,512,9200,8 4,3,1\nmatmul,512,512,512,9300,8 8,3,\n");
+  EXPECT_THAT(made.parameter_names, ElementsAre("a", "b"));
+  ASSERT_THAT(made.samples, SizeIs(4));
+  EXPECT_EQ(PredictionPlan(made).questions(), 4U);
+  const std::vector<Prediction> answers = predict(made, FirstParameter(), device_);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    EXPECT_EQ(answers[i].on_device.value, made.samples[i].parameters[0]) << i;
+  }
+}
+
+TEST_F(Samples, WithoutAParameterAreOneQuestion) {
+  disk_.write_manifest("dtype: bf16\n");
+  SampleSet made =
+      samples("op,m,n,k,runtime_ns,p_a\nmatmul,512,512,512,9000,\nmatmul,512,512,512,9100,1\n");
+  made.samples.push_back(made.samples[0]);
+  EXPECT_EQ(PredictionPlan(made).questions(), 2U) << "no parameter is equal to no parameter";
+}
+
 TEST_F(Samples, PredictTheSameOnAnyNumberOfThreads) {
   disk_.write_manifest("dtype: bf16\n");
   std::string table = "op,m,n,k,runtime_ns,output_bounds\n";
