@@ -212,8 +212,10 @@ std::int32_t tpugraphs_opcode(ir::Opcode opcode) {
   static const std::vector<std::int32_t> numbers = [] {
     std::vector<std::int32_t> found(std::size_t{UINT8_MAX} + 1, 0);
     for (std::size_t i = 0; i < std::size(kNumbered); ++i) {
+      // Spelled as today: "tuple-select" is another opcode than the select it is read as now.
       const auto known = ir::parse_opcode(kNumbered[i]);
-      if (known) found[static_cast<std::size_t>(*known)] = static_cast<std::int32_t>(i + 1);
+      if (known && ir::name(*known) == kNumbered[i])
+        found[static_cast<std::size_t>(*known)] = static_cast<std::int32_t>(i + 1);
     }
     return found;
   }();
