@@ -92,7 +92,7 @@ std::size_t distinct(std::vector<std::string> keys) {
 }  // namespace
 
 Examples Examples::subset(std::span<const std::size_t> chosen) const {
-  Examples result{.kernels = kernels, .families = families};
+  Examples result{.kernels = kernels, .families = families, .parameter_names = parameter_names};
   for (const std::size_t row : chosen) {
     result.rows.push_back(rows.at(row));
     result.queries.push_back(queries.at(row));
@@ -108,6 +108,7 @@ Examples make_examples(std::span<const SampleSet> sets, std::span<const hwdesc::
   Numbers kernels(examples.kernels), families(examples.families);
   for (std::size_t s = 0; s < sets.size(); ++s) {
     const SampleSet& set = sets[s];
+    examples.parameter_names.push_back(set.parameter_names);
     for (std::size_t i = 0; i < set.samples.size(); ++i) {
       const Sample& sample = set.samples[i];
       const Work& work = set.works[sample.work];
@@ -129,8 +130,9 @@ Examples make_examples(std::span<const SampleSet> sets, std::span<const hwdesc::
            .kernel = kernels.of(work.fingerprint + '\n' + devices[s].name, work.name),
            .family = families.of(family, family)});
       const bool has_tile = sample.tile != analytical::TileConfig{};
-      examples.queries.push_back(
-          {.kernel = work.parts.front().kernel, .tile = has_tile ? &sample.tile : nullptr});
+      examples.queries.push_back({.kernel = work.parts.front().kernel,
+                                  .tile = has_tile ? &sample.tile : nullptr,
+                                  .parameters = sample.parameters});
     }
   }
   if (with_priors) ask_priors(examples, jobs);

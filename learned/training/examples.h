@@ -24,6 +24,7 @@ struct Examples {
   std::vector<analytical::KernelQuery> queries;             // by row
   std::vector<std::optional<analytical::Estimate>> priors;  // by row; empty: not asked for
   std::vector<std::string> kernels, families;               // names by number
+  std::vector<std::vector<std::string>> parameter_names;    // by set, of its queries' parameters
   std::size_t programs = 0, below_dispatch = 0;             // rows left out
 
   // These rows, in this order; names and numbers stay, nothing counts as left out.

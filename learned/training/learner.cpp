@@ -1,6 +1,7 @@
 #include "learned/training/learner.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -124,6 +125,22 @@ void require_rows(const LearnerSpec& spec, const Examples& examples) {
       spec.name, examples.rows.size(), kLeastRows, examples.programs, examples.below_dispatch));
 }
 
+// Parameters of queries have no names: those of the learner must be the data's, in its order.
+void require_parameters(const LearnerSpec& spec, const Examples& examples) {
+  const NetworkFeatures& features = spec.network_features;
+  for (const FeatureSelection* selection :
+       {&spec.features, &features.at_nodes, &features.at_kernel}) {
+    if (selection->parameters.empty()) continue;
+    for (const Example& row : examples.rows) {
+      const std::vector<std::string>& names = examples.parameter_names.at(row.set);
+      if (names == selection->parameters) continue;
+      throw Error(fmt::format(
+          "learner {}: parameters: got [{}], but the data has [{}]; expected them in this order",
+          spec.name, fmt::join(selection->parameters, ", "), fmt::join(names, ", ")));
+    }
+  }
+}
+
 }  // namespace
 
 void Trained::save(ModelCard about, const std::string& directory, bool force) const {
@@ -142,6 +159,7 @@ void Trained::save(ModelCard about, const std::string& directory, bool force) co
 
 Trained train(const LearnerSpec& spec, const Examples& examples, const LearnerHooks& hooks) {
   require_rows(spec, examples);
+  require_parameters(spec, examples);
   Trained trained{.spec = spec};
   trained.split = split_validation(examples, spec.validate_by, spec.validation, spec.seed);
   trained.train_rows = trained.split.train.size();
