@@ -12,12 +12,16 @@
 //     - {name: mine, importer: set, from: data/set}       a measurement set as it is
 //   split: {kind: k_fold, folds: 5, seed: 1}  see SplitKind
 //   fit: [{set: ops, class: [matmul]}]        rows that may be fitted; without: all
-//   score: [{class: [softmax], kernel: ["fusion.*"]}]     rows that may be scored; without: all
-//   columns: [roofline, analytical, calibrated]
+//   score: [{kernel: ["fusion.*"], family: ["net_*"], at_least: 5 us}]    that may be scored
+//   learners: [{name: trees, model: xgboost, features: [static, tile]}]   training/learner.h
+//   columns: [roofline, analytical, calibrated, trees]
 //   by: [class]                               strata besides all: set, class, kernel
 //   by_kernel: ["tiles: *"]                   of the kernels' strata, those to show
 //   metrics: [mape, p90_ape]                  learned/evaluation.h
 //   bars: [{metric: mape, column: calibrated, stratum: class matmul, at_most: 6 %}]
+//   published: [{column: trees, metric: mape, source: kaufman_mlsys_2021, where: Table 3,
+//                subject: vanilla, in: mean}]     learned/reference_rows.h; shown beside ours
+//   directions: [{better: trees, than: analytical, metric: mape, finding: What was found.}]
 //
 // Devices and mappings are names of shipped ones, or paths relative to the file. A source may name
 // its own `devices` (one sample set each) and `sample: {rows: n, seed: s}` (of
@@ -29,7 +33,8 @@
 #include <string>
 #include <vector>
 
-#include "learned/evaluation.h"
+#include "hybrid/experiment_claims.h"
+#include "learned/training/learner.h"
 
 namespace tilecast::hybrid {
 
@@ -43,6 +48,11 @@ namespace tilecast::hybrid {
 //                 random kernels of the others fitted; pooled
 //   sampled_rows  `rows` random rows of ONE kernel fitted, the others scored; `seeds` times
 //   sampled_works `works` random kernels or programs fitted, the others scored; `seeds` times
+//   held_out_families  random families until `share` of the rows, scored; the others fitted
+//   held_out_works     the same of kernels or programs; both `seeds` times
+//   first_rows    the first `share` of each set's rows, in their order, fitted, the others scored
+// Rows of a kernel are on both sides only where rows are dealt: sampled_rows, first_rows. Learners
+// of round i have their seed + i; `seeds` also repeats fixed, largest and first_rows for them.
 enum class SplitKind {
   kNone,
   kFixed,
@@ -51,9 +61,15 @@ enum class SplitKind {
   kLeaveOneClassOut,
   kLeaveOneFamilyOut,
   kSampledRows,
-  kSampledWorks
+  kSampledWorks,
+  kHeldOutFamilies,
+  kHeldOutWorks,
+  kFirstRows
 };
 [[nodiscard]] std::string_view name(SplitKind kind);
+[[nodiscard]] constexpr bool deals_rows(SplitKind kind) {
+  return kind == SplitKind::kSampledRows || kind == SplitKind::kFirstRows;
+}
 
 struct SplitSpec {
   SplitKind kind = SplitKind::kNone;
@@ -63,10 +79,13 @@ struct SplitSpec {
   std::uint64_t seed = 1;  // the first
 };
 
-// Rows of a set (""; any) whose class and kernel are listed (empty: any; kernels with * and ?).
+// Rows of a set (""; any) whose class, kernel and family are listed (empty: any; the latter two
+// with
+// * and ?) and whose kernel takes `at_least_s` by its fastest row.
 struct Selector {
   std::string set = {};
-  std::vector<std::string> classes = {}, kernels = {};
+  std::vector<std::string> classes = {}, kernels = {}, families = {};
+  double at_least_s = 0;
 };
 
 struct ExperimentSource {
@@ -81,20 +100,6 @@ struct ExperimentSource {
   std::string source, licence, how_timed;  // program
 };
 
-enum class Statistic { kMean, kWorst };  // over seeds
-
-// value <= limit, value >= limit, or value < limit; the limit is a number or another column.
-struct Bar {
-  enum class Kind { kAtMost, kAtLeast, kBelow };
-  learned::Metric metric = learned::Metric::kMape;
-  std::string column;
-  std::string stratum = "all";  // "class matmul", "kernel fusion.1", "set ops", "every class"
-  Kind kind = Kind::kAtMost;
-  double limit = 0;
-  std::string limit_column = {};  // or empty
-  Statistic over = Statistic::kMean;
-};
-
 struct Experiment {
   std::string file, name, claim;
   std::vector<std::string> notes = {};
@@ -107,6 +112,13 @@ struct Experiment {
   std::vector<std::string> kernels_shown = {};  // patterns; empty: all, where `by` has them
   std::vector<learned::Metric> metrics = {};
   std::vector<Bar> bars = {};
+  std::vector<learned::LearnerSpec> learners = {};
+  std::vector<Published> published = {};
+  std::vector<Direction> directions = {};
+
+  [[nodiscard]] bool calibrates() const;  // has the column
+  [[nodiscard]] bool repeats() const;     // several seeds
+  [[nodiscard]] const learned::LearnerSpec* learner(std::string_view column) const;  // or null
 };
 
 [[nodiscard]] Experiment read_experiment(const std::string& file);

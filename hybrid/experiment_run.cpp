@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <map>
 #include <set>
@@ -12,8 +13,9 @@
 #include "analytical/parallel.h"
 #include "analytical/roofline.h"
 #include "diag/error.h"
-#include "hwdesc/device_yaml.h"
 #include "hybrid/calibrate.h"
+#include "hybrid/experiment_directions.h"
+#include "hybrid/experiment_learners.h"
 #include "hybrid/experiment_scores.h"
 #include "hybrid/experiment_splits.h"
 
@@ -25,77 +27,20 @@ using learned::Prediction;
 using learned::SampleSet;
 using learned::ScoreSheet;
 
-// The sets of an experiment on their devices.
-struct Loaded {
-  std::vector<SampleSet> sets;
-  std::vector<Device> devices;     // by set
-  std::vector<std::string> names;  // of the source, by set
-};
-
-// `count` rows of `device`, and none of another; nothing to do when there are not more.
-void sample(learned::MeasurementSet& set, const std::string& device, std::size_t count,
-            std::uint64_t seed) {
-  std::vector<std::size_t> of_device;
-  for (std::size_t i = 0; i < set.rows.size(); ++i) {
-    if (set.rows[i].device == device) of_device.push_back(i);
-  }
-  if (of_device.size() > count) of_device = learned::sampled_rows(of_device, count, seed).fit;
-  std::vector<learned::MeasurementRow> rows;
-  for (const std::size_t i : of_device) rows.push_back(set.rows[i]);
-  set.rows = std::move(rows);
-}
-
-void load_source(const Experiment& experiment, const ExperimentSource& source, ExperimentData& data,
-                 const RunOptions& options, Loaded& loaded, ExperimentResult& result) {
-  const std::vector<std::string> devices =
-      source.devices.empty() ? std::vector<std::string>{experiment.device} : source.devices;
-  for (const std::string& name : devices) {
-    const Device device = hwdesc::load_device(name);
-    learned::MeasurementSet set = data.read(source, name);
-    const std::size_t all = set.rows.size();
-    if (source.sample_rows > 0) sample(set, name, source.sample_rows, source.sample_seed);
-    SampleSet samples = learned::make_samples(set, device, {.jobs = options.jobs});
-    samples.name = devices.size() > 1 ? fmt::format("{} {}", source.name, name) : source.name;
-    if (samples.samples.empty()) {
-      throw Error(fmt::format("{}: data {}: no row that can be used on {}", experiment.file,
-                              source.name, name));
-    }
-    if (set.rows.size() < all && source.sample_rows > 0) {
-      result.notes.push_back(fmt::format("{}: {} random rows (seed {}) of {} of all devices",
-                                         samples.name, set.rows.size(), source.sample_seed, all));
-    }
-    result.sets.push_back({.name = samples.name,
-                           .hash = samples.hash,
-                           .device = samples.measured_on,
-                           .rows = samples.samples.size(),
-                           .left_out = samples.faults.size()});
-    result.sets.back().with_dispatch = static_cast<std::size_t>(
-        std::ranges::count(samples.samples, true, &learned::Sample::holds_dispatch));
-    loaded.sets.push_back(std::move(samples));
-    loaded.devices.push_back(device);
-    loaded.names.push_back(source.name);
-  }
-}
-
-Loaded load(const Experiment& experiment, ExperimentData& data, const RunOptions& options,
-            ExperimentResult& result) {
-  Loaded loaded;
-  for (const ExperimentSource& source : experiment.data) {
-    load_source(experiment, source, data, options, loaded, result);
-  }
-  return loaded;
-}
-
 std::size_t column_index(const Experiment& experiment, std::string_view column) {
   return static_cast<std::size_t>(std::ranges::find(experiment.columns, column) -
                                   experiment.columns.begin());
 }
 
-// All rows, in the order of rows_of; the calibrated column is as the analytical one.
-ScoreSheet base_sheet(const Experiment& experiment, const Loaded& loaded, int jobs) {
+// All rows, in the order of rows_of; fitted columns are as the analytical one.
+ScoreSheet base_sheet(const Experiment& experiment, const LoadedSets& loaded, int jobs) {
   const analytical::AnalyticalModel analytical;
   const analytical::RooflineModel roofline;
   ScoreSheet sheet{.columns = experiment.columns};
+  for (const std::string& column : experiment.columns) {
+    const learned::LearnerSpec* learner = experiment.learner(column);
+    sheet.ranks_only.push_back(learner != nullptr && learner->ranks_only());
+  }
   for (std::size_t i = 0; i < loaded.sets.size(); ++i) {
     const learned::PredictionPlan plan(loaded.sets[i]);
     const std::vector<Prediction> prior = plan.predict(analytical, loaded.devices[i], jobs);
@@ -128,6 +73,7 @@ std::size_t count_works(std::span<const SampleSet> sets) {
 
 void describe(const Calibrated& calibrated, Round& round) {
   constexpr double kMicrosecondsPerSecond = 1e6;
+  round.calibrated = true;
   round.accepted = calibrated.accepted;
   if (!calibrated.accepted) return;
   for (const FittedConstant& c : calibrated.constants) {
@@ -138,35 +84,56 @@ void describe(const Calibrated& calibrated, Round& round) {
   }
 }
 
-// Calibrates round by round and collects the scored rows.
+// Fits round by round and collects the scored rows.
 class Runner {
  public:
-  Runner(const Experiment& experiment, const Loaded& loaded, int jobs)
+  Runner(const Experiment& experiment, const LoadedSets& loaded, int jobs)
       : experiment_(experiment),
         loaded_(loaded),
         base_(base_sheet(experiment, loaded, jobs)),
-        rows_(rows_of(loaded.sets)),
-        calibrated_(column_index(experiment, "calibrated")) {
+        rows_(rows_of(loaded.sets)) {
+    if (!experiment.learners.empty()) learned_.emplace(experiment, loaded, jobs);
     for (std::size_t i = 0; i < loaded.sets.size(); ++i) {
       const auto n = std::ranges::count(base_.rows, i, &learned::ScoredRow::set);
       TC_CHECK(static_cast<std::size_t>(n) == loaded.sets[i].samples.size(), "one row per sample");
     }
   }
 
-  // One calibration and the rows it scores.
+  // One round and the rows it scores, with what needs no fit.
   struct Answer {
     Round round;
     std::vector<learned::ScoredRow> rows;
   };
-  [[nodiscard]] Answer run(const NamedSplit& named, int jobs) const {
+  [[nodiscard]] Answer begin(const NamedSplit& named) const {
     Answer answer;
     answer.round.name = named.name;
     answer.round.fit_rows = named.split.fit.size();
     answer.round.score_rows = named.split.score.size();
     answer.round.fitted = experiment_.split.kind != SplitKind::kNone;
+    answer.round.learned.resize(experiment_.learners.size());
+    if (answer.round.fitted) {
+      std::vector<SampleSet> chosen = loaded_.sets;
+      choose(loaded_.sets, rows_, named.split.fit, chosen);
+      answer.round.fit_works = count_works(chosen);
+    }
     for (const std::size_t row : named.split.score) answer.rows.push_back(base_.rows[row]);
-    if (answer.round.fitted) calibrate_and_predict(named, jobs, answer);
     return answer;
+  }
+
+  // Pieces of work of one round, which may run at once: each writes its own column.
+  [[nodiscard]] std::size_t fits_per_round() const {
+    return experiment_.learners.size() + (experiment_.calibrates() ? 1 : 0);
+  }
+  void fit(std::size_t which, std::size_t round, const NamedSplit& named, int jobs,
+           Answer& answer) const {
+    if (which == experiment_.learners.size()) return calibrate_and_predict(named, jobs, answer);
+    const learned::LearnerSpec& learner = experiment_.learners[which];
+    const std::size_t column = column_index(experiment_, learner.name);
+    LearnedAnswer said = learned_->run(learner, named.split, round);
+    for (std::size_t i = 0; i < answer.rows.size(); ++i) {
+      answer.rows[i].predicted_s[column] = said.predicted_s[i];
+    }
+    answer.round.learned[which] = std::move(said.round);
   }
 
   // No rows yet.
@@ -175,13 +142,16 @@ class Runner {
     sheet.rows.clear();
     return sheet;
   }
+  [[nodiscard]] std::vector<std::string> notes() const {
+    return learned_ ? learned_->notes() : std::vector<std::string>();
+  }
 
  private:
   void calibrate_and_predict(const NamedSplit& named, int jobs, Answer& answer) const {
     const Device& described = loaded_.devices.front();
+    const std::size_t column = column_index(experiment_, "calibrated");
     std::vector<SampleSet> chosen = loaded_.sets;
     choose(loaded_.sets, rows_, named.split.fit, chosen);
-    answer.round.fit_works = count_works(chosen);
     const Calibrated calibrated = calibrate(chosen, described, model_, {.fixed = {}, .jobs = jobs});
     describe(calibrated, answer.round);
     choose(loaded_.sets, rows_, named.split.score, chosen);
@@ -190,26 +160,34 @@ class Runner {
       for (const Prediction& p : learned::predict(set, model_, calibrated.device, jobs)) {
         const double time_s = p.comparable().value;
         const bool usable = p.answered && std::isfinite(time_s) && time_s > 0;
-        answer.rows[row++].predicted_s[calibrated_] = usable ? std::optional(time_s) : std::nullopt;
+        answer.rows[row++].predicted_s[column] = usable ? std::optional(time_s) : std::nullopt;
       }
     }
   }
 
   const Experiment& experiment_;
-  const Loaded& loaded_;
+  const LoadedSets& loaded_;
   analytical::AnalyticalModel model_;
   ScoreSheet base_;
   std::vector<ExperimentRow> rows_;
-  std::size_t calibrated_;
+  std::optional<LearnedColumns> learned_;
 };
 
-// All rounds, several at a time; sheets as score_strata takes them.
+// All rounds, several fits at a time; sheets as score_strata takes them.
 std::vector<ScoreSheet> run_rounds(const Runner& runner, std::span<const NamedSplit> splits,
-                                   bool seeds, int jobs, std::vector<Round>& rounds) {
-  std::vector<Runner::Answer> answers(splits.size());
-  const int inner = splits.size() > 1 ? 1 : jobs;
-  analytical::parallel_for(splits.size(), jobs,
-                           [&](std::size_t i) { answers[i] = runner.run(splits[i], inner); });
+                                   bool seeds, const RunOptions& options,
+                                   std::vector<Round>& rounds) {
+  std::vector<Runner::Answer> answers;
+  for (const NamedSplit& named : splits) answers.push_back(runner.begin(named));
+  const std::size_t fits = runner.fits_per_round();
+  const std::size_t tasks = fits * splits.size();
+  const int inner = tasks > 1 ? 1 : options.jobs;
+  std::atomic<std::size_t> done = 0;
+  analytical::parallel_for(tasks, options.jobs, [&](std::size_t task) {
+    const std::size_t round = task / fits;
+    runner.fit(task % fits, round, splits[round], inner, answers[round]);
+    if (options.step) options.step(++done, tasks);
+  });
   std::vector<ScoreSheet> sheets;
   for (Runner::Answer& answer : answers) {
     if (seeds || sheets.empty()) sheets.push_back(runner.empty_sheet());
@@ -219,14 +197,8 @@ std::vector<ScoreSheet> run_rounds(const Runner& runner, std::span<const NamedSp
   return sheets;
 }
 
-bool over_seeds(const Experiment& experiment) {
-  const SplitKind kind = experiment.split.kind;
-  return (kind == SplitKind::kSampledRows || kind == SplitKind::kSampledWorks) &&
-         experiment.split.seeds > 1;
-}
-
 // Rows that no round fitted or scored, by op class.
-void note_rows_apart(const Loaded& loaded, std::span<const NamedSplit> splits,
+void note_rows_apart(const LoadedSets& loaded, std::span<const NamedSplit> splits,
                      ExperimentResult& result) {
   const std::vector<ExperimentRow> rows = rows_of(loaded.sets);
   std::vector<bool> used(rows.size());
@@ -272,7 +244,7 @@ void add_notes(const Experiment& experiment, ExperimentResult& result) {
       "{} rows hold the host's dispatch, unmeasured: predictions of them add the floor that the "
       "set's manifest publishes{}",
       with_dispatch,
-      experiment.split.kind == SplitKind::kNone
+      !experiment.calibrates()
           ? ""
           : ", the calibrated column the fitted one for op classes with fitted rows"));
 }
@@ -281,7 +253,7 @@ void add_notes(const Experiment& experiment, ExperimentResult& result) {
 
 std::size_t ExperimentResult::refused() const {
   return static_cast<std::size_t>(std::ranges::count_if(
-      rounds, [](const Round& round) { return round.fitted && !round.accepted; }));
+      rounds, [](const Round& round) { return round.calibrated && !round.accepted; }));
 }
 
 ExperimentResult run_experiment(const Experiment& experiment, ExperimentData& data,
@@ -289,14 +261,19 @@ ExperimentResult run_experiment(const Experiment& experiment, ExperimentData& da
   ExperimentResult result;
   result.experiment = experiment;
   result.notes = experiment.notes;
-  const Loaded loaded = load(experiment, data, options, result);
+  const LoadedSets loaded = load_sets(experiment, data, options.jobs);
+  result.sets = loaded.described;
+  result.notes.insert(result.notes.end(), loaded.notes.begin(), loaded.notes.end());
   const std::vector<NamedSplit> splits = experiment_splits(experiment, loaded.sets, loaded.names);
   const Runner runner(experiment, loaded, options.jobs);
   const std::vector<ScoreSheet> sheets =
-      run_rounds(runner, splits, over_seeds(experiment), options.jobs, result.rounds);
+      run_rounds(runner, splits, experiment.repeats(), options, result.rounds);
   result.strata = score_strata(experiment, sheets, options.jobs);
   result.bars = check_bars(experiment, result.strata);
+  result.directions = check_directions(experiment, result.strata);
   note_rows_apart(loaded, splits, result);
+  const std::vector<std::string> of_learners = runner.notes();
+  result.notes.insert(result.notes.end(), of_learners.begin(), of_learners.end());
   add_notes(experiment, result);
   return result;
 }

@@ -5,8 +5,11 @@
 //
 // Fitted and scored rows are disjoint, by row and, unless rows of one kernel are sampled, by
 // kernel: else Error. All columns answer the same rows. Folds are pooled; seeds give a mean and a
-// worst. A class whose rows were not fitted has the dispatch its set publishes.
+// worst. Learners train on one thread each, so that the answer does not depend on `jobs`. A class
+// whose rows were not fitted has the dispatch its set publishes.
 #pragma once
+
+#include <functional>
 
 #include "hybrid/experiment_data.h"
 #include "learned/splits.h"
@@ -18,18 +21,28 @@ struct ResultSet {
   std::size_t rows = 0, left_out = 0, with_dispatch = 0;
 };
 
-// One calibration.
+// What one learner learned from in a round.
+struct LearnedRound {
+  std::string learner;
+  std::size_t train_rows = 0, validation_rows = 0;  // of the fitted rows
+};
+
+// One fit.
 struct Round {
   std::string name;  // "fold 1 of 5", "seed 3", "without softmax"; or empty
   std::size_t fit_rows = 0, fit_works = 0, score_rows = 0;
-  bool fitted = false;    // the split asks for a fit
-  bool accepted = false;  // else the calibration refused, and the described device was scored
-  std::vector<std::string> changed;  // "matrix 1.050": constants that moved
+  bool fitted = false;      // the split asks for a fit
+  bool calibrated = false;  // of constants
+  bool accepted = false;    // else the calibration refused, and the described device was scored
+  std::vector<std::string> changed;   // "matrix 1.050": constants that moved
+  std::vector<LearnedRound> learned;  // by learner
 };
 
 struct Cell {
   std::optional<double> value, worst;  // mean over seeds where there are several; the worst of them
-  std::optional<learned::Interval> interval;  // without seeds
+  // Over rows, without seeds; over seeds (t-interval of at least three) where there are learners.
+  std::optional<learned::Interval> interval;
+  std::vector<std::optional<double>> by_seed;  // where there are several
 };
 
 struct ResultStratum {
@@ -50,12 +63,24 @@ struct BarResult {
   bool met = false;  // never without a value
 };
 
+// Agrees, disagrees: the 95 % t-interval of the differences over seeds excludes 0. Else, and with
+// fewer than three seeds, undecided.
+struct DirectionResult {
+  enum class Verdict { kAgrees, kDisagrees, kUndecided };
+  Direction direction;
+  std::optional<double> better, than;           // means over the seeds that have both
+  std::optional<learned::Interval> difference;  // of `better` less `than`
+  std::size_t seeds = 0;
+  Verdict verdict = Verdict::kUndecided;
+};
+
 struct ExperimentResult {
   Experiment experiment;
   std::vector<ResultSet> sets;
   std::vector<Round> rounds;
   std::vector<ResultStratum> strata;
   std::vector<BarResult> bars;
+  std::vector<DirectionResult> directions;
   std::vector<std::string> notes;
 
   [[nodiscard]] std::size_t refused() const;  // rounds
@@ -63,6 +88,8 @@ struct ExperimentResult {
 
 struct RunOptions {
   int jobs = 1;
+  // Fits done and all of them; called from any thread.
+  std::function<void(std::size_t, std::size_t)> step = {};
 };
 
 [[nodiscard]] ExperimentResult run_experiment(const Experiment& experiment, ExperimentData& data,

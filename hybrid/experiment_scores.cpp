@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "diag/error.h"
+#include "hybrid/experiment_directions.h"
 #include "learned/importers/column_mapping.h"
 
 namespace tilecast::hybrid {
@@ -16,10 +17,6 @@ using learned::Breakdown;
 using learned::Metric;
 
 constexpr std::string_view kEvery = "every ";
-
-bool more_is_better(Metric metric) {
-  return metric == Metric::kRowTau || metric == Metric::kTileTau || metric >= Metric::kBestInTop1;
-}
 
 // How bad a value is: grows from the best one.
 double badness(Metric metric, double value) {
@@ -63,16 +60,34 @@ void add(Metric metric, double value, Cell& cell, std::size_t& count) {
   if (!cell.worst || badness(metric, value) > badness(metric, *cell.worst)) cell.worst = value;
 }
 
-void add(const learned::Stratum& stratum, bool several, ResultStratum& result,
-         std::vector<std::vector<std::size_t>>& counts) {
+// One sheet's stratum into that of all; `counts`: seeds with a value, by column and metric.
+void add(const learned::Stratum& stratum, std::size_t sheet, std::size_t sheets,
+         ResultStratum& result, std::vector<std::vector<std::size_t>>& counts) {
   for (std::size_t column = 0; column < stratum.columns.size(); ++column) {
     for (std::size_t i = 0; i < learned::kMetricCount; ++i) {
       const auto metric = static_cast<Metric>(i);
       const learned::Score& score = stratum.columns[column][metric];
       if (!score.value) continue;
       Cell& cell = result.cells[column][i];
+      if (sheets == 1) {
+        cell = {.value = score.value, .worst = {}, .interval = score.interval, .by_seed = {}};
+        continue;
+      }
       add(metric, *score.value, cell, counts[column][i]);
-      if (!several) cell = {.value = score.value, .worst = {}, .interval = score.interval};
+      cell.by_seed.resize(sheets);
+      cell.by_seed[sheet] = score.value;
+    }
+  }
+}
+
+void add_intervals(ResultStratum& stratum) {
+  for (std::vector<Cell>& column : stratum.cells) {
+    for (Cell& cell : column) {
+      std::vector<double> values;
+      for (const std::optional<double>& value : cell.by_seed) {
+        if (value) values.push_back(*value);
+      }
+      cell.interval = t_interval(values);
     }
   }
 }
@@ -113,6 +128,10 @@ BarResult check(const Experiment& experiment, const Bar& bar, const ResultStratu
 
 }  // namespace
 
+bool more_is_better(Metric metric) {
+  return metric == Metric::kRowTau || metric == Metric::kTileTau || metric >= Metric::kBestInTop1;
+}
+
 std::string ResultStratum::title() const {
   if (breakdown == Breakdown::kAll) return "all";
   return fmt::format("{} {}", learned::name(breakdown), name);
@@ -126,15 +145,19 @@ std::vector<ResultStratum> score_strata(const Experiment& experiment,
   if (several) options.bootstrap.draws = 1;
   std::vector<ResultStratum> result;
   std::vector<std::vector<std::vector<std::size_t>>> counts;
-  for (const learned::ScoreSheet& sheet : sheets) {
+  for (std::size_t i = 0; i < sheets.size(); ++i) {
+    const learned::ScoreSheet& sheet = sheets[i];
     for (const learned::Stratum& stratum : learned::evaluate(sheet, options).strata) {
       if (!is_shown(experiment, stratum)) continue;
       ResultStratum& into = find_or_add(result, stratum, sheet.columns.size());
       counts.resize(result.size(),
                     std::vector<std::vector<std::size_t>>(
                         sheet.columns.size(), std::vector<std::size_t>(learned::kMetricCount)));
-      add(stratum, several, into, counts[static_cast<std::size_t>(&into - result.data())]);
+      add(stratum, i, sheets.size(), into, counts[static_cast<std::size_t>(&into - result.data())]);
     }
+  }
+  if (several && !experiment.learners.empty()) {
+    for (ResultStratum& stratum : result) add_intervals(stratum);
   }
   return result;
 }

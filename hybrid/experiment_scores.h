@@ -8,6 +8,8 @@
 
 namespace tilecast::hybrid {
 
+[[nodiscard]] bool more_is_better(learned::Metric metric);  // else less is
+
 // One sheet: values with intervals. Several (one per seed): means and worsts.
 [[nodiscard]] std::vector<ResultStratum> score_strata(const Experiment& experiment,
                                                       std::span<const learned::ScoreSheet> sheets,

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
-#include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "diag/error.h"
 #include "learned/importers/column_mapping.h"
@@ -25,6 +27,11 @@ class Dealer {
   Dealer(const Experiment& experiment, std::span<const SampleSet> sets,
          std::span<const std::string> names)
       : experiment_(experiment), sets_(sets), names_(names), rows_(rows_of(sets)) {
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      const double time_s = sets[rows_[row].set].samples[rows_[row].sample].measured.value;
+      double& fastest = fastest_.try_emplace(work(row).fingerprint, time_s).first->second;
+      fastest = std::min(fastest, time_s);
+    }
     fit_ = pool(experiment.fit, "fit");
     score_ = pool(experiment.score, "score");
   }
@@ -35,12 +42,12 @@ class Dealer {
       case SplitKind::kNone:
         return {{"", {{}, score_}}};
       case SplitKind::kFixed:
-        return {{"", {fit_, experiment_.score.empty() ? without(score_, fit_) : score_}}};
+        return repeated({fit_, experiment_.score.empty() ? without(score_, fit_) : score_});
       case SplitKind::kKFold:
         return folds(learned::k_fold(keys(GroupBy::kKernel), spec.folds, spec.seed));
       case SplitKind::kLargest:
-        return {{"", within_pools(
-                         learned::largest_held_out(sizes(), keys(GroupBy::kOpClass), spec.share))}};
+        return repeated(
+            within_pools(learned::largest_held_out(sizes(), keys(GroupBy::kOpClass), spec.share)));
       case SplitKind::kLeaveOneClassOut:
         return classes();
       case SplitKind::kLeaveOneFamilyOut:
@@ -48,6 +55,12 @@ class Dealer {
       case SplitKind::kSampledRows:
       case SplitKind::kSampledWorks:
         return seeds();
+      case SplitKind::kHeldOutFamilies:
+        return held_out(keys(GroupBy::kFamily));
+      case SplitKind::kHeldOutWorks:
+        return held_out(keys(GroupBy::kKernel));
+      case SplitKind::kFirstRows:
+        return repeated(first_rows());
     }
     return {};
   }
@@ -61,12 +74,15 @@ class Dealer {
   [[nodiscard]] bool selects(const Selector& selector, std::size_t row) const {
     if (!selector.set.empty() && selector.set != names_[rows_[row].set]) return false;
     const Work& of_row = work(row);
-    const auto fits = [&](const std::string& pattern) {
-      return learned::fits_pattern(pattern, of_row.name);
+    const auto fits = [](const std::vector<std::string>& patterns, const std::string& text) {
+      return patterns.empty() || std::ranges::any_of(patterns, [&](const std::string& pattern) {
+               return learned::fits_pattern(pattern, text);
+             });
     };
     return (selector.classes.empty() ||
             std::ranges::find(selector.classes, of_row.op_class) != selector.classes.end()) &&
-           (selector.kernels.empty() || std::ranges::any_of(selector.kernels, fits));
+           fits(selector.kernels, of_row.name) && fits(selector.families, of_row.family) &&
+           fastest_.at(of_row.fingerprint) >= selector.at_least_s;
   }
 
   // The rows of any selector; all rows without one.
@@ -100,6 +116,52 @@ class Dealer {
     std::ranges::set_intersection(split.fit, fit_, std::back_inserter(result.fit));
     std::ranges::set_intersection(split.score, score_, std::back_inserter(result.score));
     return result;
+  }
+
+  // The same rows for every seed.
+  [[nodiscard]] std::vector<NamedSplit> repeated(const Split& split) const {
+    const SplitSpec& spec = experiment_.split;
+    if (spec.seeds == 1) return {{"", split}};
+    std::vector<NamedSplit> result;
+    for (std::size_t i = 0; i < spec.seeds; ++i) result.push_back({seed_name(i), split});
+    return result;
+  }
+  [[nodiscard]] std::string seed_name(std::size_t i) const {
+    return fmt::format("seed {}", experiment_.split.seed + i);
+  }
+
+  // `share` is of the rows that may be scored.
+  [[nodiscard]] std::vector<NamedSplit> held_out(const std::vector<std::string>& group) const {
+    const SplitSpec& spec = experiment_.split;
+    std::vector<std::string> group_of;
+    for (const std::size_t row : score_) group_of.push_back(group[row]);
+    std::vector<NamedSplit> result;
+    for (std::size_t i = 0; i < spec.seeds; ++i) {
+      Split split;
+      for (const std::size_t j : learned::held_out(group_of, spec.share, spec.seed + i).score) {
+        split.score.push_back(score_[j]);
+      }
+      split.fit = without(fit_, of_groups(split.score, group));
+      split.fit = without(split.fit, equal_work(split.score));
+      result.push_back({seed_name(i), std::move(split)});
+    }
+    return result;
+  }
+
+  // Of each set's rows; rounded up to a whole row.
+  [[nodiscard]] Split first_rows() const {
+    Split split;
+    for (std::size_t set = 0; set < sets_.size(); ++set) {
+      const auto of_set = [&](std::size_t row) { return rows_[row].set == set; };
+      const auto count = static_cast<double>(std::ranges::count_if(fit_, of_set));
+      const auto first = static_cast<std::size_t>(std::ceil(experiment_.split.share * count));
+      std::size_t taken = 0;
+      for (const std::size_t row : fit_) {
+        if (of_set(row) && taken++ < first) split.fit.push_back(row);
+      }
+    }
+    split.score = without(score_, split.fit);
+    return split;
   }
 
   [[nodiscard]] std::vector<std::string> keys(GroupBy by) const {
@@ -188,18 +250,23 @@ class Dealer {
       split.fit = by_row ? learned::sampled_rows(fit_, spec.rows, seed).fit
                          : sampled(works, spec.works, seed);
       split.score = without(score_, by_row ? split.fit : equal_work(split.fit));
-      result.push_back({fmt::format("seed {}", seed), std::move(split)});
+      result.push_back({seed_name(i), std::move(split)});
     }
     return result;
   }
 
   // All rows whose work one of `rows` has.
   [[nodiscard]] Indices equal_work(const Indices& rows) const {
-    std::set<std::string> prints;
-    for (const std::size_t row : rows) prints.insert(work(row).fingerprint);
+    return of_groups(rows, keys(GroupBy::kKernel));
+  }
+  // All rows of the groups that `rows` are of; `group` by row.
+  [[nodiscard]] static Indices of_groups(const Indices& rows,
+                                         const std::vector<std::string>& group) {
+    std::unordered_set<std::string> wanted;
+    for (const std::size_t row : rows) wanted.insert(group[row]);
     Indices all;
-    for (std::size_t row = 0; row < rows_.size(); ++row) {
-      if (prints.contains(work(row).fingerprint)) all.push_back(row);
+    for (std::size_t row = 0; row < group.size(); ++row) {
+      if (wanted.contains(group[row])) all.push_back(row);
     }
     return all;
   }
@@ -208,7 +275,8 @@ class Dealer {
   std::span<const SampleSet> sets_;
   std::span<const std::string> names_;
   std::vector<ExperimentRow> rows_;
-  Indices fit_, score_;  // rows that may be
+  std::unordered_map<std::string, double> fastest_;  // seconds, by work
+  Indices fit_, score_;                              // rows that may be
 };
 
 }  // namespace
@@ -257,7 +325,7 @@ std::vector<NamedSplit> experiment_splits(const Experiment& experiment,
         named.name.empty() ? experiment.file : fmt::format("{}: {}", experiment.file, named.name);
     if (named.split.score.empty()) throw Error(where + ": no row is left to score");
     if (fits && named.split.fit.empty()) throw Error(where + ": no row is left to fit");
-    require_disjoint(named.split, sets, experiment.split.kind != SplitKind::kSampledRows, where);
+    require_disjoint(named.split, sets, !deals_rows(experiment.split.kind), where);
   }
   return splits;
 }

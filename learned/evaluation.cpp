@@ -259,6 +259,10 @@ Evaluation evaluate(const ScoreSheet& sheet, const EvaluationOptions& options) {
     const std::size_t kept = slot.answered;
     slot = score(sheet, scored[cell / columns], cell % columns, options.bootstrap);
     slot.answered = kept;
+    const bool ranks_only = !sheet.ranks_only.empty() && sheet.ranks_only[cell % columns];
+    for (std::size_t i = 0; i < kMetricCount && ranks_only; ++i) {
+      if (!ranks_tiles(static_cast<Metric>(i))) slot.values[i] = {};
+    }
   });
   return result;
 }

@@ -47,6 +47,9 @@ struct ScoreSheet {
   std::vector<ScoredSet> sets = {};
   std::vector<ScoredWork> works = {};
   std::vector<ScoredRow> rows = {};
+  // By column, or empty: its numbers only order the tiles of a kernel. Other metrics of it are
+  // undefined.
+  std::vector<bool> ranks_only = {};
 };
 
 // What one column says about one set, prepared for the column's device.

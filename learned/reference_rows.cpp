@@ -85,9 +85,8 @@ double value_in(const ConfigNode& cell, const std::string& unit) {
   return value;
 }
 
-ReferenceRow common_of(const ConfigNode& table, const std::string& source) {
-  ReferenceRow common;
-  common.source = source;
+ReferenceRow common_of(const ConfigNode& table, const ReferenceRow& of_file) {
+  ReferenceRow common = of_file;
   common.where = text(required(table, "where"));
   common.metric = text(required(table, "metric"));
   common.unit = text(required(table, "unit"));
@@ -104,10 +103,10 @@ ReferenceRow common_of(const ConfigNode& table, const std::string& source) {
   return common;
 }
 
-void read_table(const ConfigNode& table, const std::string& source,
+void read_table(const ConfigNode& table, const ReferenceRow& of_file,
                 std::vector<ReferenceRow>& rows) {
   require_mapping(table, kTableKeys);
-  const ReferenceRow common = common_of(table, source);
+  const ReferenceRow common = common_of(table, of_file);
   const std::vector<ConfigNode>& columns = list(required(table, "columns"));
   for (const ConfigNode& line : list(required(table, "rows"))) {
     if (line.kind != Kind::kSequence || line.children.size() != columns.size() + 1) {
@@ -149,10 +148,11 @@ std::vector<ReferenceRow> parse_references(const std::string& text_of_file,
     fail(format,
          fmt::format("format: got {}, expected {}", hwdesc::show_text(format.scalar), kFormat));
   }
-  static_cast<void>(text(required(root, "name")));
-  const std::string& source = text(required(root, "source"));
+  ReferenceRow of_file;
+  of_file.file = text(required(root, "name"));
+  of_file.source = text(required(root, "source"));
   std::vector<ReferenceRow> rows;
-  for (const ConfigNode& table : list(required(root, "tables"))) read_table(table, source, rows);
+  for (const ConfigNode& table : list(required(root, "tables"))) read_table(table, of_file, rows);
   return rows;
 }
 

@@ -14,6 +14,7 @@
 namespace tilecast::learned {
 
 struct ReferenceRow {
+  std::string file;                   // the name in it: "kaufman_mlsys_2021"
   std::string source, where;          // publication; table, figure or section of it
   std::string metric, unit;           // "%": 0 and up; "tau": -1 ... 1
   std::string hardware, data, split;  // what it was measured on and how rows were held out

@@ -84,17 +84,22 @@ Run run_all(const Arguments& arguments, std::span<const hybrid::Experiment> expe
   Run run;
   hybrid::ExperimentData data(data_folder(arguments, experiments.front().file));
   Progress progress("validate: experiments", experiments.size());
+  std::size_t finished = 0;
+  const auto step = [&](std::size_t fits, std::size_t of) {
+    if (of > 1) progress.show(finished, fmt::format(", fit {} of {}", fits, of));
+  };
   for (const hybrid::Experiment& experiment : experiments) {
     if (const auto missing = data.missing(experiment)) {
       run.skipped.push_back({experiment.name, *missing + " is not there"});
     } else {
       try {
-        run.results.push_back(hybrid::run_experiment(experiment, data, {.jobs = arguments.jobs}));
+        run.results.push_back(
+            hybrid::run_experiment(experiment, data, {.jobs = arguments.jobs, .step = step}));
       } catch (const Error& error) {
         run.failed.push_back({experiment.name, error.what()});
       }
     }
-    progress.step();
+    progress.show(++finished, "");
   }
   return run;
 }

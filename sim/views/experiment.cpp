@@ -4,16 +4,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
+#include <cstdint>
 
 #include "sim/views/evaluation.h"
+#include "sim/views/experiment_claims.h"
 #include "sim/views/text_table.h"
 
 namespace tilecast::sim::views {
 namespace {
 
 using hybrid::BarResult;
-using hybrid::Cell;
+using hybrid::DirectionResult;
 using hybrid::ExperimentResult;
 using hybrid::ResultSet;
 using hybrid::ResultStratum;
@@ -22,21 +23,6 @@ using hybrid::SplitKind;
 using learned::Metric;
 
 constexpr std::size_t kShortHash = 12;
-
-bool is_share(Metric metric) {
-  return metric != Metric::kBias && metric != Metric::kRowTau && metric != Metric::kTileTau;
-}
-
-std::string exact(Metric metric, double value) {
-  if (std::isnan(value)) return "-";
-  return is_share(metric) ? fmt::format("{:.2f} %", 100 * value) : fmt::format("{:.3f}", value);
-}
-
-std::string cell_text(Metric metric, const Cell& cell) {
-  if (!cell.worst) return metric_cell(metric, {.value = cell.value, .interval = cell.interval});
-  return fmt::format("{} (worst {})", metric_value(metric, *cell.value),
-                     metric_value(metric, *cell.worst));
-}
 
 // Those that every column answered, of those there are.
 std::string row_count(const ResultStratum& stratum) {
@@ -53,7 +39,8 @@ std::vector<std::vector<std::string>> table_rows(const ExperimentResult& result)
       std::vector<std::string> cells{stratum.title(), row_count(stratum),
                                      std::to_string(stratum.works), result.experiment.columns[i]};
       for (const Metric metric : result.experiment.metrics) {
-        cells.push_back(cell_text(metric, stratum.cells[i][static_cast<std::size_t>(metric)]));
+        cells.push_back(
+            experiment_cell(metric, stratum.cells[i][static_cast<std::size_t>(metric)]));
       }
       rows.push_back(std::move(cells));
     }
@@ -79,17 +66,42 @@ std::string range(const std::vector<Round>& rounds, std::size_t Round::*field) {
                                    : fmt::format("{} to {}", low.*field, high.*field);
 }
 
+// One line per learner: what it is, and how many rows it had in every round.
+std::vector<std::string> learner_lines(const ExperimentResult& result) {
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < result.experiment.learners.size(); ++i) {
+    std::size_t least = SIZE_MAX, most = 0, validation = 0;
+    for (const Round& round : result.rounds) {
+      least = std::min(least, round.learned[i].train_rows);
+      most = std::max(most, round.learned[i].train_rows);
+      validation = std::max(validation, round.learned[i].validation_rows);
+    }
+    const learned::LearnerSpec& learner = result.experiment.learners[i];
+    lines.push_back(
+        fmt::format("{}: {}{}, trained on {}, stopped by up to {} of the fitted rows", learner.name,
+                    learner.kind == learned::LearnerKind::kXgboost ? "xgboost" : "network",
+                    learner.ranks_only() ? " that only ranks tiles" : "",
+                    least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most),
+                    validation));
+  }
+  return lines;
+}
+
 // Which rounds were refused and what the others changed; one line when there are many.
 std::vector<std::string> fit_lines(const ExperimentResult& result) {
-  std::vector<std::string> lines;
   const std::vector<Round>& rounds = result.rounds;
   if (rounds.empty() || !rounds.front().fitted) return {"fitted on nothing: presets as they are"};
-  lines.push_back(
-      fmt::format("fitted on {} rows of {} kernels, scored on {}; fits refused: {} of {}",
-                  range(rounds, &Round::fit_rows), range(rounds, &Round::fit_works),
-                  range(rounds, &Round::score_rows), result.refused(), rounds.size()));
+  std::vector<std::string> lines = learner_lines(result);
+  const std::string refused =
+      result.experiment.calibrates()
+          ? fmt::format("; fits refused: {} of {}", result.refused(), rounds.size())
+          : "";
+  lines.insert(lines.begin(),
+               fmt::format("fitted on {} rows of {} kernels, scored on {}{}",
+                           range(rounds, &Round::fit_rows), range(rounds, &Round::fit_works),
+                           range(rounds, &Round::score_rows), refused));
   constexpr std::size_t kListed = 5;
-  if (rounds.size() > kListed) return lines;
+  if (rounds.size() > kListed || !result.experiment.calibrates()) return lines;
   for (const Round& round : rounds) {
     lines.push_back(fmt::format(
         "{}{}", round.name.empty() ? "" : round.name + ": ",
@@ -99,16 +111,22 @@ std::vector<std::string> fit_lines(const ExperimentResult& result) {
   return lines;
 }
 
-std::string bar_text(const BarResult& result) {
-  constexpr std::string_view kSigns[] = {"<=", ">=", "<"};
-  const hybrid::Bar& bar = result.bar;
-  std::string limit = exact(bar.metric, result.limit);
-  if (!bar.limit_column.empty()) limit = fmt::format("{} ({})", limit, bar.limit_column);
-  return fmt::format("{}: {}{} of {}, {}: {}, bar {} {}", result.met ? "met" : "NOT MET",
-                     bar.over == hybrid::Statistic::kWorst ? "worst " : "",
-                     learned::name(bar.metric), bar.column, result.stratum,
-                     result.value ? exact(bar.metric, *result.value) : "undefined",
-                     kSigns[static_cast<std::size_t>(bar.kind)], limit);
+std::string seeds_text(const hybrid::SplitSpec& split) {
+  return split.seeds == 1 ? fmt::format("seed {}", split.seed)
+                          : fmt::format("{} seeds", split.seeds);
+}
+
+// Only of kinds that deal the same rows whatever the seed.
+std::string trainings(const hybrid::SplitSpec& split) {
+  return split.seeds > 1 ? fmt::format("; {} seeds of training", split.seeds) : "";
+}
+
+std::string published_text(const ExperimentResult& result) {
+  std::vector<Column> columns;
+  for (const std::string& title : published_titles()) columns.push_back({title});
+  TextTable table(columns);
+  for (const std::vector<std::string>& row : published_rows(result)) table.add(row);
+  return fmt::format("{}:\n{}", kPublishedHeading, table.render());
 }
 
 }  // namespace
@@ -118,11 +136,13 @@ std::string split_text(const hybrid::SplitSpec& split) {
     case SplitKind::kNone:
       return "nothing fitted";
     case SplitKind::kFixed:
-      return "fixed: the named rows fitted, others scored";
+      return "fixed: the named rows fitted, others scored" + trainings(split);
     case SplitKind::kKFold:
       return fmt::format("{} folds by kernel (seed {}), pooled", split.folds, split.seed);
     case SplitKind::kLargest:
-      return fmt::format("the largest {} % of sizes of each op class scored", percent(split.share));
+      return fmt::format("the largest {} % of sizes of each op class scored",
+                         percent(split.share)) +
+             trainings(split);
     case SplitKind::kLeaveOneClassOut:
       return "one op class left out after the other, pooled";
     case SplitKind::kLeaveOneFamilyOut:
@@ -135,6 +155,16 @@ std::string split_text(const hybrid::SplitSpec& split) {
     case SplitKind::kSampledWorks:
       return fmt::format("{} random works fitted, the others scored; {} seeds", split.works,
                          split.seeds);
+    case SplitKind::kHeldOutFamilies:
+      return fmt::format("random families until {} % of the rows scored, the others fitted; {}",
+                         percent(split.share), seeds_text(split));
+    case SplitKind::kHeldOutWorks:
+      return fmt::format("random kernels until {} % of the rows scored, the others fitted; {}",
+                         percent(split.share), seeds_text(split));
+    case SplitKind::kFirstRows:
+      return fmt::format("the first {} % of each set's rows fitted, the others scored",
+                         percent(split.share)) +
+             trainings(split);
   }
   return "";
 }
@@ -153,6 +183,10 @@ std::string experiment_text(const ExperimentResult& result) {
   for (const std::vector<std::string>& row : table_rows(result)) table.add(row);
   out += table.render();
   for (const BarResult& bar : result.bars) out += fmt::format("bar     {}\n", bar_text(bar));
+  for (const DirectionResult& one : result.directions) {
+    out += fmt::format("finding {}\n", direction_text(one));
+  }
+  if (!result.experiment.published.empty()) out += published_text(result);
   for (const std::string& note : result.notes) out += fmt::format("note    {}\n", note);
   return out;
 }
@@ -171,6 +205,14 @@ std::string experiment_markdown(const ExperimentResult& result) {
   for (const std::vector<std::string>& row : table_rows(result)) out += line(row);
   if (!result.bars.empty()) out += "\n";
   for (const BarResult& bar : result.bars) out += fmt::format("- {}\n", bar_text(bar));
+  if (!result.directions.empty()) out += "\n";
+  for (const DirectionResult& one : result.directions) {
+    out += fmt::format("- {}\n", direction_text(one));
+  }
+  if (result.experiment.published.empty()) return out;
+  out += fmt::format("\n{}:\n\n", kPublishedHeading) + line(published_titles()) +
+         line(std::vector<std::string>(published_titles().size(), "---"));
+  for (const std::vector<std::string>& row : published_rows(result)) out += line(row);
   return out;
 }
 

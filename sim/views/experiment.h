@@ -1,6 +1,7 @@
 // What experiments found, as text, as Markdown (the README's tables) or as JSON, schema
 // "tilecast.validate/1": experiments[] of name, claim, sets[], split, rounds[], scores[], bars[],
-// notes[]; skipped[]. Text and Markdown show %, JSON fractions. Pure.
+// notes[], and where there are any learners[], published[], directions[]; skipped[]. Text and
+// Markdown show %, JSON fractions. Pure.
 #pragma once
 
 #include <span>
@@ -20,7 +21,8 @@ struct SkippedExperiment {
                                            std::span<const SkippedExperiment> skipped);
 
 // One Markdown table: MAPE (and median APE) in % of every experiment as a whole, of its sets where
-// it has several, and of the strata its bars are about.
+// it has several, and of the strata its bars are about. Experiments with learners have a table of
+// their own, one line per column.
 [[nodiscard]] std::string experiments_summary(std::span<const hybrid::ExperimentResult> results);
 
 // "5 folds by kernel, pooled", "20 x 10 random rows of one kernel fitted, the rest scored".

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/views/experiment.h"
+#include "sim/views/experiment_claims.h"
 
 namespace tilecast::sim::views {
 namespace {
@@ -28,6 +29,10 @@ Json scores(const ExperimentResult& result) {
                       {"value", number(cell.value)}};
         if (cell.worst) score["worst"] = number(cell.worst);
         if (cell.interval) score["interval_95"] = {cell.interval->low, cell.interval->high};
+        if (!result.experiment.learners.empty() && !cell.by_seed.empty()) {
+          score["by_seed"] = Json::array();
+          for (const auto& value : cell.by_seed) score["by_seed"].push_back(number(value));
+        }
         all.push_back(std::move(score));
       }
     }
@@ -52,6 +57,55 @@ Json bars(const ExperimentResult& result) {
   return all;
 }
 
+Json learners(const hybrid::Experiment& experiment) {
+  Json all = Json::array();
+  for (const learned::LearnerSpec& learner : experiment.learners) {
+    all.push_back({{"name", learner.name},
+                   {"ranks_only", learner.ranks_only()},
+                   {"settings", learned::settings_of(learner)}});
+  }
+  return all;
+}
+
+// Others' numbers, on others' data.
+Json published(const hybrid::Experiment& experiment) {
+  Json all = Json::array();
+  for (const hybrid::Published& one : experiment.published) {
+    all.push_back({{"column", one.column},
+                   {"metric", learned::name(one.metric)},
+                   {"value", one.row.value},
+                   {"unit", one.row.unit},
+                   {"source", one.row.source},
+                   {"where", one.row.where},
+                   {"subject", one.row.subject},
+                   {"in", one.row.column},
+                   {"hardware", one.row.hardware},
+                   {"data", one.row.data},
+                   {"split", one.row.split}});
+  }
+  return all;
+}
+
+Json directions(const ExperimentResult& result) {
+  Json all = Json::array();
+  for (const hybrid::DirectionResult& one : result.directions) {
+    Json json = {{"finding", one.direction.finding},
+                 {"better", one.direction.better},
+                 {"than", one.direction.than},
+                 {"metric", learned::name(one.direction.metric)},
+                 {"stratum", one.direction.stratum},
+                 {"verdict", name(one.verdict)},
+                 {"seeds", one.seeds},
+                 {"value_better", number(one.better)},
+                 {"value_than", number(one.than)}};
+    if (one.difference) {
+      json["difference_interval_95"] = {one.difference->low, one.difference->high};
+    }
+    all.push_back(std::move(json));
+  }
+  return all;
+}
+
 Json experiment(const ExperimentResult& result) {
   Json sets = Json::array();
   for (const hybrid::ResultSet& set : result.sets) {
@@ -71,15 +125,25 @@ Json experiment(const ExperimentResult& result) {
                       {"fitted", round.fitted},
                       {"accepted", round.accepted},
                       {"changed", round.changed}});
+    for (const hybrid::LearnedRound& one : round.learned) {
+      rounds.back()["learned"].push_back({{"learner", one.learner},
+                                          {"train_rows", one.train_rows},
+                                          {"validation_rows", one.validation_rows}});
+    }
   }
-  return {{"name", result.experiment.name},
-          {"claim", result.experiment.claim},
-          {"split", split_text(result.experiment.split)},
-          {"sets", sets},
-          {"rounds", rounds},
-          {"scores", scores(result)},
-          {"bars", bars(result)},
-          {"notes", result.notes}};
+  Json json = {{"name", result.experiment.name},
+               {"claim", result.experiment.claim},
+               {"split", split_text(result.experiment.split)},
+               {"sets", sets},
+               {"rounds", rounds},
+               {"scores", scores(result)},
+               {"bars", bars(result)},
+               {"notes", result.notes}};
+  // Experiments without learners are as they were.
+  if (!result.experiment.learners.empty()) json["learners"] = learners(result.experiment);
+  if (!result.experiment.published.empty()) json["published"] = published(result.experiment);
+  if (!result.directions.empty()) json["directions"] = directions(result);
+  return json;
 }
 
 }  // namespace

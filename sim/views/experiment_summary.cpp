@@ -7,6 +7,7 @@
 
 #include "sim/views/evaluation.h"
 #include "sim/views/experiment.h"
+#include "sim/views/experiment_claims.h"
 
 namespace tilecast::sim::views {
 namespace {
@@ -84,16 +85,16 @@ std::string data_of(const ExperimentResult& result) {
   return fmt::format("{}", fmt::join(hashes, ", "));
 }
 
-}  // namespace
+std::string line(const std::vector<std::string>& cells) {
+  return fmt::format("| {} |\n", fmt::join(cells, " | "));
+}
 
-std::string experiments_summary(std::span<const ExperimentResult> results) {
-  const auto line = [](const std::vector<std::string>& cells) {
-    return fmt::format("| {} |\n", fmt::join(cells, " | "));
-  };
+std::string summary_of_others(std::span<const ExperimentResult> results) {
   std::string out = line({"experiment", "scored", "n", "fitted on", "roofline", "preset",
                           "calibrated", "tau-b", "bars", "data"});
   out += line(std::vector<std::string>(10, "---"));
   for (const ExperimentResult& result : results) {
+    if (!result.experiment.learners.empty()) continue;
     bool first = true;
     for (const ResultStratum& stratum : result.strata) {
       if (!is_shown(result, stratum)) continue;
@@ -110,6 +111,56 @@ std::string experiments_summary(std::span<const ExperimentResult> results) {
     }
   }
   return out;
+}
+
+std::string findings_of(const ExperimentResult& result) {
+  std::size_t counts[3] = {};
+  for (const hybrid::DirectionResult& one : result.directions) {
+    ++counts[static_cast<std::size_t>(one.verdict)];
+  }
+  if (result.directions.empty()) return "-";
+  return fmt::format("{} agree, {} disagree, {} undecided", counts[0], counts[1], counts[2]);
+}
+
+// One line per column, of all rows.
+std::string summary_of_learned(std::span<const ExperimentResult> results) {
+  constexpr Metric kShown[] = {Metric::kMape, Metric::kRowTau, Metric::kTileTau,
+                               Metric::kTileSizeApe};
+  std::vector<std::string> titles{"experiment", "fitted on", "n", "model"};
+  for (const Metric metric : kShown) titles.push_back(metric_title(metric));
+  titles.insert(titles.end(), {"bars", "findings", "data"});
+  std::string out = line(titles) + line(std::vector<std::string>(titles.size(), "---"));
+  for (const ExperimentResult& result : results) {
+    if (result.experiment.learners.empty()) continue;
+    const ResultStratum& all = result.strata.front();
+    bool first = true;
+    for (const std::string& column : result.experiment.columns) {
+      std::vector<std::string> cells{first ? result.experiment.name : "",
+                                     first ? fitted_on(result) : "",
+                                     first ? std::to_string(all.rows) : "", column};
+      for (const Metric metric : kShown) {
+        cells.push_back(experiment_cell(metric, *cell(result, all, column, metric)));
+      }
+      cells.push_back(first ? bars_of(result, all.title()) : "");
+      cells.push_back(first ? findings_of(result) : "");
+      cells.push_back(first ? data_of(result) : "");
+      out += line(cells);
+      first = false;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string experiments_summary(std::span<const ExperimentResult> results) {
+  const bool any_learned = std::ranges::any_of(
+      results, [](const ExperimentResult& r) { return !r.experiment.learners.empty(); });
+  const bool any_other = std::ranges::any_of(
+      results, [](const ExperimentResult& r) { return r.experiment.learners.empty(); });
+  if (!any_learned) return summary_of_others(results);
+  return any_other ? summary_of_others(results) + "\n" + summary_of_learned(results)
+                   : summary_of_learned(results);
 }
 
 }  // namespace tilecast::sim::views

@@ -276,7 +276,8 @@ TEST_F(ExperimentOnDisk, AProgramAndItsTimeBecomeASetOfOneRow) {
 TEST(ShippedExperiments, AllRead) {
   std::size_t count = 0;
   for (const auto& entry :
-       fs::directory_iterator(fs::path(TILECAST_SOURCE_DIR) / "validation/experiments")) {
+       fs::recursive_directory_iterator(fs::path(TILECAST_SOURCE_DIR) / "validation/experiments")) {
+    if (entry.path().extension() != ".yaml") continue;
     const Experiment e = read_experiment(entry.path().string());
     EXPECT_EQ(e.name, entry.path().stem().string());
     ++count;

@@ -1,0 +1,40 @@
+// What an experiment says of its table: bars, others' figures to stand beside ours, and findings of
+// others to check. Plain values; the keys are in hybrid/experiment.h.
+#pragma once
+
+#include <string>
+
+#include "learned/evaluation.h"
+#include "learned/reference_rows.h"
+
+namespace tilecast::hybrid {
+
+enum class Statistic { kMean, kWorst };  // over seeds
+
+// value <= limit, value >= limit, or value < limit; the limit is a number or another column.
+struct Bar {
+  enum class Kind { kAtMost, kAtLeast, kBelow };
+  learned::Metric metric = learned::Metric::kMape;
+  std::string column;
+  std::string stratum = "all";  // "class matmul", "kernel fusion.1", "set ops", "every class"
+  Kind kind = Kind::kAtMost;
+  double limit = 0;
+  std::string limit_column = {};  // or empty
+  Statistic over = Statistic::kMean;
+};
+
+// A figure of others to stand beside one of our columns.
+struct Published {
+  std::string column;
+  learned::Metric metric = learned::Metric::kMape;
+  learned::ReferenceRow row;
+};
+
+// A finding of others to check: over seeds, `better` has the better metric.
+struct Direction {
+  std::string better, than;
+  learned::Metric metric = learned::Metric::kMape;
+  std::string stratum = "all", finding = {};
+};
+
+}  // namespace tilecast::hybrid

@@ -1,0 +1,72 @@
+#include "hybrid/experiment_load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "diag/error.h"
+#include "hwdesc/device_yaml.h"
+#include "learned/splits.h"
+
+namespace tilecast::hybrid {
+namespace {
+
+using hwdesc::Device;
+using learned::SampleSet;
+
+// `count` rows of `device`, and none of another; nothing to do when there are not more.
+void sample(learned::MeasurementSet& set, const std::string& device, std::size_t count,
+            std::uint64_t seed) {
+  std::vector<std::size_t> of_device;
+  for (std::size_t i = 0; i < set.rows.size(); ++i) {
+    if (set.rows[i].device == device) of_device.push_back(i);
+  }
+  if (of_device.size() > count) of_device = learned::sampled_rows(of_device, count, seed).fit;
+  std::vector<learned::MeasurementRow> rows;
+  for (const std::size_t i : of_device) rows.push_back(set.rows[i]);
+  set.rows = std::move(rows);
+}
+
+void load_source(const Experiment& experiment, const ExperimentSource& source, ExperimentData& data,
+                 int jobs, LoadedSets& loaded) {
+  const std::vector<std::string> devices =
+      source.devices.empty() ? std::vector<std::string>{experiment.device} : source.devices;
+  for (const std::string& name : devices) {
+    const Device device = hwdesc::load_device(name);
+    learned::MeasurementSet set = data.read(source, name);
+    const std::size_t all = set.rows.size();
+    if (source.sample_rows > 0) sample(set, name, source.sample_rows, source.sample_seed);
+    SampleSet samples = learned::make_samples(set, device, {.jobs = jobs});
+    samples.name = devices.size() > 1 ? fmt::format("{} {}", source.name, name) : source.name;
+    if (samples.samples.empty()) {
+      throw Error(fmt::format("{}: data {}: no row that can be used on {}", experiment.file,
+                              source.name, name));
+    }
+    if (set.rows.size() < all && source.sample_rows > 0) {
+      loaded.notes.push_back(fmt::format("{}: {} random rows (seed {}) of {} of all devices",
+                                         samples.name, set.rows.size(), source.sample_seed, all));
+    }
+    loaded.described.push_back({.name = samples.name,
+                                .hash = samples.hash,
+                                .device = samples.measured_on,
+                                .rows = samples.samples.size(),
+                                .left_out = samples.faults.size()});
+    loaded.described.back().with_dispatch = static_cast<std::size_t>(
+        std::ranges::count(samples.samples, true, &learned::Sample::holds_dispatch));
+    loaded.sets.push_back(std::move(samples));
+    loaded.devices.push_back(device);
+    loaded.names.push_back(source.name);
+  }
+}
+
+}  // namespace
+
+LoadedSets load_sets(const Experiment& experiment, ExperimentData& data, int jobs) {
+  LoadedSets loaded;
+  for (const ExperimentSource& source : experiment.data) {
+    load_source(experiment, source, data, jobs, loaded);
+  }
+  return loaded;
+}
+
+}  // namespace tilecast::hybrid

@@ -1,0 +1,23 @@
+// The sets of an experiment as samples on their devices.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hybrid/experiment_data.h"
+#include "hybrid/experiment_run.h"
+
+namespace tilecast::hybrid {
+
+struct LoadedSets {
+  std::vector<learned::SampleSet> sets;
+  std::vector<hwdesc::Device> devices;  // by set
+  std::vector<std::string> names;       // of the source, by set
+  std::vector<ResultSet> described;     // by set
+  std::vector<std::string> notes;       // about rows taken at random
+};
+
+// Throws Error of the importers, and for a source without a row that can be used.
+[[nodiscard]] LoadedSets load_sets(const Experiment& experiment, ExperimentData& data, int jobs);
+
+}  // namespace tilecast::hybrid

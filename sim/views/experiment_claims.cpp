@@ -1,0 +1,108 @@
+#include "sim/views/experiment_claims.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/views/evaluation.h"
+
+namespace tilecast::sim::views {
+namespace {
+
+using hybrid::BarResult;
+using hybrid::Cell;
+using hybrid::DirectionResult;
+using hybrid::ExperimentResult;
+using learned::Metric;
+
+bool is_share(Metric metric) {
+  return metric != Metric::kBias && metric != Metric::kRowTau && metric != Metric::kTileTau;
+}
+
+std::string exact(Metric metric, double value) {
+  if (std::isnan(value)) return "-";
+  return is_share(metric) ? fmt::format("{:.2f} %", 100 * value) : fmt::format("{:.3f}", value);
+}
+
+std::string exact(Metric metric, const std::optional<double>& value) {
+  return value ? exact(metric, *value) : "undefined";
+}
+
+std::string difference_text(const DirectionResult& result) {
+  if (!result.difference) {
+    return fmt::format("{} {}, a 95 % interval needs 3", result.seeds,
+                       result.seeds == 1 ? "seed" : "seeds");
+  }
+  const Metric metric = result.direction.metric;
+  return fmt::format("difference [{}, {}] over {} seeds, 95 %",
+                     exact(metric, result.difference->low), exact(metric, result.difference->high),
+                     result.seeds);
+}
+
+}  // namespace
+
+std::string experiment_cell(Metric metric, const Cell& cell) {
+  if (!cell.worst) return metric_cell(metric, {.value = cell.value, .interval = cell.interval});
+  return fmt::format("{} (worst {})",
+                     metric_cell(metric, {.value = cell.value, .interval = cell.interval}),
+                     metric_value(metric, *cell.worst));
+}
+
+std::string bar_text(const hybrid::BarResult& result) {
+  constexpr std::string_view kSigns[] = {"<=", ">=", "<"};
+  const hybrid::Bar& bar = result.bar;
+  std::string limit = exact(bar.metric, result.limit);
+  if (!bar.limit_column.empty()) limit = fmt::format("{} ({})", limit, bar.limit_column);
+  return fmt::format("{}: {}{} of {}, {}: {}, bar {} {}", result.met ? "met" : "NOT MET",
+                     bar.over == hybrid::Statistic::kWorst ? "worst " : "",
+                     learned::name(bar.metric), bar.column, result.stratum,
+                     result.value ? exact(bar.metric, *result.value) : "undefined",
+                     kSigns[static_cast<std::size_t>(bar.kind)], limit);
+}
+
+std::string_view name(DirectionResult::Verdict verdict) {
+  constexpr std::string_view kNames[] = {"agrees", "disagrees", "undecided"};
+  return kNames[static_cast<std::size_t>(verdict)];
+}
+
+std::string direction_text(const DirectionResult& result) {
+  const hybrid::Direction& direction = result.direction;
+  return fmt::format("{}: {} ({} of {} {}, of {} {}, {}; {})", name(result.verdict),
+                     direction.finding, learned::name(direction.metric), direction.better,
+                     exact(direction.metric, result.better), direction.than,
+                     exact(direction.metric, result.than), direction.stratum,
+                     difference_text(result));
+}
+
+std::size_t count_of(const hybrid::ResultStratum& stratum, Metric metric) {
+  return learned::ranks_tiles(metric) ? stratum.kernels_with_tiles : stratum.rows;
+}
+
+const std::vector<std::string>& published_titles() {
+  static const std::vector<std::string> kTitles{"model", "metric",  "ours", "n",
+                                                "seeds", "others'", "of"};
+  return kTitles;
+}
+
+std::vector<std::vector<std::string>> published_rows(const ExperimentResult& result) {
+  const hybrid::ResultStratum& all = result.strata.front();
+  std::vector<std::vector<std::string>> rows;
+  for (const hybrid::Published& published : result.experiment.published) {
+    const auto column = std::ranges::find(result.experiment.columns, published.column) -
+                        result.experiment.columns.begin();
+    const Cell& cell =
+        all.cells[static_cast<std::size_t>(column)][static_cast<std::size_t>(published.metric)];
+    const learned::ReferenceRow& row = published.row;
+    const std::size_t seeds = std::max<std::size_t>(1, cell.by_seed.size());
+    rows.push_back({published.column, metric_title(published.metric),
+                    experiment_cell(published.metric, cell),
+                    std::to_string(count_of(all, published.metric)), std::to_string(seeds),
+                    fmt::format("{}{}", row.value, row.unit == "%" ? " %" : ""),
+                    fmt::format("{}, {}: {}, {}; {}, {}", row.file, row.where, row.subject,
+                                row.column, row.hardware, row.data)});
+  }
+  return rows;
+}
+
+}  // namespace tilecast::sim::views
