@@ -9,13 +9,13 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <limits>
 #include <set>
 #include <unordered_map>
 
 #include "diag/error.h"
 #include "diag/source_text.h"
 #include "hwdesc/config_reader.h"
+#include "learned/parameter_columns.h"
 
 namespace tilecast::learned {
 namespace {
@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr double kNanosecond = 1e-9;
 // No launch takes less than a picosecond or more than eleven days.
 constexpr double kShortestNs = 1e-3, kLongestNs = 1e15;
-constexpr std::string_view kKeptPrefix = "x_", kParameterPrefix = "p_";
+constexpr std::string_view kKeptPrefix = "x_";
 
 constexpr std::array<std::string_view, 13> kRowColumns{
     "kernel",        "program",      "runtime_ns", "dispatch_ns", "output_bounds",
@@ -42,14 +42,10 @@ bool holds(const std::array<std::string_view, n>& names, std::string_view name) 
   return std::ranges::find(names, name) != names.end();
 }
 
-bool is_parameter(std::string_view column) {
-  return column.starts_with(kParameterPrefix) && column.size() > kParameterPrefix.size();
-}
-
 void check_columns(const CsvTable& table) {
   for (const std::string& column : table.columns) {
     if (holds(kRowColumns, column) || holds(kOperatorColumns, column) ||
-        column.starts_with(kKeptPrefix) || is_parameter(column)) {
+        column.starts_with(kKeptPrefix) || is_parameter_column(column)) {
       continue;
     }
     std::vector<std::string_view> known(kRowColumns.begin(), kRowColumns.end());
@@ -238,31 +234,6 @@ void read_work(const CsvTable& table, const CsvRow& row, SetFiles& files, Measur
   read.file = cell.substr(0, hash);
   if (hash != std::string_view::npos) read.kernel = cell.substr(hash + 1);
   files.require(table, row, named, read.file);
-}
-
-std::vector<std::string> parameter_names(const CsvTable& table) {
-  std::vector<std::string> names;
-  for (const std::string& column : table.columns) {
-    if (is_parameter(column)) names.push_back(column.substr(kParameterPrefix.size()));
-  }
-  return names;
-}
-
-std::vector<float> read_parameters(const CsvTable& table, const CsvRow& row) {
-  std::vector<float> values;
-  for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    if (!is_parameter(table.columns[i])) continue;
-    const std::string_view text = table.cell(row, table.columns[i]);
-    float value = std::numeric_limits<float>::quiet_NaN();
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const bool whole = error == std::errc{} && end == text.data() + text.size();
-    if (!text.empty() && !(whole && std::isfinite(value))) {
-      throw Error(fmt::format("{}: got '{}', expected a number or an empty cell",
-                              table.where(row, table.columns[i]), text.substr(0, 60)));
-    }
-    values.push_back(value);
-  }
-  return values;
 }
 
 std::string duplicate_key(const CsvTable& table, const CsvRow& row, const MeasurementRow& read) {
