@@ -48,6 +48,7 @@ struct OpsFacts {
   double concatenate_operands = 0, sliced = 0, slice_stride = 1, dynamic_slices = 0, gathered = 0;
   double broadcast = 0, broadcast_factor = 1, minor_broadcast = 0;
   double minor_reduced = 0, major_reduced = 0, window_applications = 0, reduce_flops = 0;
+  double compared = 0, reduced_row = kMissing, run = kMissing;
   double divided = 0, roots = 0, exponentials = 0, logarithms = 0, slow_functions = 0;
   double converted = 0, selected = 0, integer = 0, narrow = 0, wide = 0;
 };
@@ -118,6 +119,15 @@ constexpr auto kPatternRows = std::to_array<ColumnRow<OpsFacts>>({
     column<&OpsFacts::major_reduced>(
         "ops.major_reduced", "1",
         "Input elements of reductions that keep the minor-most dimension."),
+    column<&OpsFacts::compared>("ops.compared", "1",
+                                "Input elements of reductions by maximum or minimum, which many "
+                                "vector units cannot reorder."),
+    column<&OpsFacts::reduced_row>(
+        "ops.reduced_row", "1",
+        "Shortest run of elements along the minor-most dimension that a reduction sums up."),
+    column<&OpsFacts::run>("ops.run", "1",
+                           "Length of the minor-most dimension of the ops that do work: harmonic "
+                           "mean, by elements."),
     column<&OpsFacts::window_applications>(
         "ops.window_applications", "1",
         "Results of window reductions and scans, times the size of the window."),
@@ -147,6 +157,12 @@ const ir::Shape* operand_shape(const KernelScan& scan, const Op& op) {
 
 bool contains(const ir::Dims& dimensions, std::int64_t dimension) {
   return std::ranges::find(dimensions, dimension) != dimensions.end();
+}
+
+// Elements of the fastest varying dimension; 1 of scalars and tuples.
+double minor_extent(const ir::Shape& shape) {
+  const int minor = shape.is_array() ? minor_dimension(shape) : -1;
+  return minor < 0 ? 1 : static_cast<double>(shape.dims[static_cast<std::size_t>(minor)]);
 }
 
 double window_size(const Op& op) {
@@ -221,8 +237,13 @@ void add_reduction(const KernelScan& scan, const Op& op, double elements, OpsFac
   }
   const ir::Shape* from = operand_shape(scan, op);
   if (from == nullptr) return;
-  const bool minor = contains(op.dimensions, minor_dimension(*from));
+  const int innermost = minor_dimension(*from);
+  const bool minor = contains(op.dimensions, innermost);
   (minor ? facts.minor_reduced : facts.major_reduced) += operand_elements(scan, op);
+  if (minor) facts.reduced_row = std::fmin(facts.reduced_row, minor_extent(*from));
+  if (op.applied == Opcode::kMaximum || op.applied == Opcode::kMinimum) {
+    facts.compared += operand_elements(scan, op);
+  }
 }
 
 void add_arithmetic(const Op& op, double elements, OpsFacts& facts) {
@@ -271,9 +292,21 @@ void add_function(const Op& op, double elements, OpsFacts& facts) {
   }
 }
 
+// Reductions work on their input, everything else on its result.
+double worked_elements(const KernelScan& scan, const Op& op, double elements) {
+  const bool reduces = ir::op_class(op.opcode) == OpClass::kReduction;
+  return reduces ? operand_elements(scan, op) : elements;
+}
+
+double run_of(const KernelScan& scan, const Op& op) {
+  const ir::Shape* from = operand_shape(scan, op);
+  const bool reduces = ir::op_class(op.opcode) == OpClass::kReduction && from != nullptr;
+  return std::max(minor_extent(reduces ? *from : op.shape), 1.0);
+}
+
 void add_op(const KernelScan& scan, const Op& op, double elements, OpsFacts& facts) {
   const OpClass work = ir::op_class(op.opcode);
-  const double worked = work == OpClass::kReduction ? operand_elements(scan, op) : elements;
+  const double worked = worked_elements(scan, op, elements);
   const std::size_t column = kClassColumn[static_cast<std::size_t>(work)];
   facts.counts[column] += 1;
   facts.elements[column] += worked;
@@ -298,13 +331,16 @@ void add_op(const KernelScan& scan, const Op& op, double elements, OpsFacts& fac
 
 OpsFacts facts_of_ops(const KernelScan& scan) {
   OpsFacts facts;
+  double runs = 0;
   const std::span<const Op> ops = scan.kernel->ops();
   for (std::size_t i = 0; i < ops.size(); ++i) {
     add_op(scan, ops[i], scan.elements[i], facts);
     facts.depth = std::max(facts.depth, scan.depth[i]);
     const bool works = ir::op_class(ops[i].opcode) != OpClass::kFree;
     if (works && scan.uses[i] > 1) facts.shared += 1;
+    if (works) runs += worked_elements(scan, ops[i], scan.elements[i]) / run_of(scan, ops[i]);
   }
+  facts.run = ratio(facts.total_elements, runs);
   facts.ops = static_cast<double>(ops.size());
   facts.parameters = static_cast<double>(scan.kernel->parameters().size());
   facts.outputs = static_cast<double>(scan.kernel->outputs().size());

@@ -120,6 +120,17 @@ void role_columns(const Seen& seen, NodeColumns& to) {
            op == nullptr ? 0 : op->applied_transcendentals);
 }
 
+// What a reduction does with two elements: its computation, where it is one op.
+void applied_columns(const Seen& seen, NodeColumns& to) {
+  const std::optional<ir::Opcode> applied =
+      seen.node.op == nullptr ? std::nullopt : seen.node.op->applied;
+  const auto one = [](bool condition) { return condition ? 1.0 : 0.0; };
+  to.value({"applied.add", "1", "1 for a reduction by addition, else 0."},
+           one(applied == ir::Opcode::kAdd));
+  to.value({"applied.compare", "1", "1 for a reduction by maximum or minimum, else 0."},
+           one(applied == ir::Opcode::kMaximum || applied == ir::Opcode::kMinimum));
+}
+
 void dtype_columns(const Seen& seen, NodeColumns& to) {
   const ir::DType dtype = seen.shape.dtype;
   const auto one = [](bool condition) { return condition ? 1.0 : 0.0; };
@@ -336,6 +347,7 @@ void convolution_columns(const Seen& seen, NodeColumns& to) {
 void tilecast_columns(const NodeView& node, NodeColumns& to) {
   const Seen seen(node);
   role_columns(seen, to);
+  applied_columns(seen, to);
   dtype_columns(seen, to);
   shape_columns(seen, to);
   window_columns(seen, to);
