@@ -13,12 +13,12 @@
 // Loads by level: analytical/reuse.h. Memory sees whole lines and long runs where neighbouring
 // tiles continue each other while the core's cache holds them; the copy sees the tile's own
 // elements and runs. `run cost` is what starting another contiguous run costs
-// (hwdesc::TransferEngine::full_efficiency_run). A scratchpad larger than the innermost cache is
-// fetched to be written, written back and fetched to be read. Bandwidths are what a core sustains,
-// so that the prefetchers' work is in them. Tiles are dealt to `multiplexing.workers` cores, which
-// together reach the bandwidth of a level. Edge tiles count as what exists of them. What a loop
-// does not move is neither loaded nor computed again. Rows that are reduced before their elements
-// are used are reduced whole, whatever the tile.
+// (hwdesc::TransferEngine::full_efficiency_run), at most what streaming through the gap would. A
+// scratchpad larger than the innermost cache is fetched to be written, written back and fetched to
+// be read. Bandwidths are what a core sustains, so that the prefetchers' work is in them. Tiles are
+// dealt to `multiplexing.workers` cores, which together reach the bandwidth of a level. Edge tiles
+// count as what exists of them. What a loop does not move is neither loaded nor computed again.
+// Rows that are reduced before their elements are used are reduced whole, whatever the tile.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -56,8 +56,9 @@ class CacheModel final : public TileModel {
     double elements = 0;  // bytes
     double vectors = 0;   // loads of the copy
     // What a level gives or takes. Lines: shared by all tiles of a sweep that the next cache holds.
-    // Runs: continued by the tiles of a sweep that the cache after that holds.
-    PerLevel lines{}, runs{};
+    // Skipped: the cost of starting runs, which the tiles of a sweep that the cache after that
+    // holds continue.
+    PerLevel lines{}, skipped{};
   };
   struct Traffic {  // of the whole nest; bytes are main memory's
     double memory_s = 0, caches_s = 0, store_s = 0, issue_s = 0;

@@ -55,7 +55,8 @@ CacheModel::Moved CacheModel::moved(const MemoryStream& stream, const Nest& nest
     const Extents& near = sweeps[l + 1][stream.group];
     const Extents& nearer = sweeps[l + 2][stream.group];
     moved.lines[l] = region_bytes(stream.array, near) / tiles(l + 1);
-    moved.runs[l] = runs(nearer) / tiles(l + 2);
+    const double skipped = std::min(levels_[l].run_cost_bytes, gap_bytes(stream.array, nearer));
+    moved.skipped[l] = runs(nearer) / tiles(l + 2) * skipped;
   }
   return moved;
 }
@@ -69,7 +70,7 @@ double CacheModel::copy_s(const Moved& moved) const {
 double CacheModel::load_s(const Moved& moved, std::size_t level) const {
   double longest = copy_s(moved);
   for (std::size_t l = level; l + 1 < levels_.size(); ++l) {
-    const double bytes = moved.lines[l] + moved.runs[l] * levels_[l].run_cost_bytes;
+    const double bytes = moved.lines[l] + moved.skipped[l];
     longest = std::max(longest, bytes / levels_[l].read);
   }
   return longest;
@@ -78,7 +79,7 @@ double CacheModel::load_s(const Moved& moved, std::size_t level) const {
 double CacheModel::store_s(const Moved& moved) const {
   double longest = copy_s(moved);
   for (std::size_t l = 0; l + 1 < levels_.size(); ++l) {
-    const double bytes = moved.lines[l] + moved.runs[l] * levels_[l].run_cost_bytes;
+    const double bytes = moved.lines[l] + moved.skipped[l];
     longest = std::max(longest, bytes / levels_[l].write);
   }
   return longest;

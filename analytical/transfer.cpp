@@ -70,6 +70,18 @@ double contiguous_bytes(const StoredArray& array, const Extents& extents) {
   return run;
 }
 
+double gap_bytes(const StoredArray& array, const Extents& extents) {
+  const double run = contiguous_bytes(array, extents);
+  for (int i = 0; i < array.rank; ++i) {
+    if (extents[array.minor_first[i]] >= array.size[i]) continue;
+    Extents whole = extents;
+    whole[array.minor_first[i]] = array.size[i];
+    const double tile = padded_extent(array, extents, i);
+    return run * (padded_extent(array, whole, i) / tile - 1);
+  }
+  return 0;
+}
+
 double run_efficiency(const StoredArray& array, const Extents& extents) {
   if (array.run_cost_bytes <= 0) return 1;
   const double run = contiguous_bytes(array, extents);

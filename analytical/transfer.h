@@ -27,6 +27,9 @@ struct StoredArray {
 
 // Bytes in a row in memory of a region of `extents` elements per dimension, whole tiles.
 [[nodiscard]] double contiguous_bytes(const StoredArray& array, const Extents& extents);
+// Bytes of the array between the end of one such run and the start of the next; 0 when the region
+// is one run.
+[[nodiscard]] double gap_bytes(const StoredArray& array, const Extents& extents);
 // Bytes moved for such a region.
 [[nodiscard]] double region_bytes(const StoredArray& array, const Extents& extents);
 // The share of the full rate at which the region's runs move, (0, 1].
