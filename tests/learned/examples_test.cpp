@@ -14,6 +14,7 @@
 namespace tilecast::learned {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -77,6 +78,16 @@ TEST_F(ExamplesOfRows, AnUnmeasuredDispatchIsTakenOffAndRowsNotAboveItAreCounted
   EXPECT_NEAR(examples.rows[0].log_time, std::log(40e-6), 1e-12);
   EXPECT_NEAR(examples.rows[1].log_time, std::log(80e-6), 1e-12);
   EXPECT_EQ(examples.rows[1].sample, 2U);
+}
+
+TEST_F(ExamplesOfRows, CarryTheParametersOfTheirRows) {
+  const Examples examples = made("timing: device\ndtype: bf16\n",
+                                 "op,m,n,k,runtime_ns,p_unroll,p_block\n"
+                                 "matmul,512,512,512,9000,4,32\nmatmul,512,512,512,9900,8,32\n");
+  ASSERT_THAT(examples.queries, SizeIs(2));
+  EXPECT_THAT(examples.queries[1].parameters, ElementsAre(8, 32));
+  EXPECT_THAT(examples.parameter_names, ElementsAre(ElementsAre("unroll", "block")));
+  EXPECT_EQ(examples.rows[0].kernel, examples.rows[1].kernel);
 }
 
 TEST_F(ExamplesOfRows, OfASubsetKeepTheirNumbers) {

@@ -229,6 +229,29 @@ TEST(Learner, RefusesTooFewRows) {
   }
 }
 
+TEST(Learner, ReadsParametersOnlyByTheNamesOfTheData) {
+  SyntheticSet set;
+  Examples examples = set.examples();
+  const std::vector<float> values{1, 2};
+  std::vector<analytical::KernelQuery> queries;
+  for (const analytical::KernelQuery& query : examples.queries) {
+    queries.push_back({.kernel = query.kernel, .tile = query.tile, .parameters = values});
+  }
+  examples.queries.swap(queries);
+  examples.parameter_names = {{"unroll", "block"}};
+  LearnerSpec spec = small_trees();
+  spec.features = {{FeatureGroup::kParameters, FeatureGroup::kStatic}, {"unroll", "block"}};
+  EXPECT_GT(train(spec, examples).predictor->trees()->model.trees(), 0);
+  spec.features.parameters = {"block", "unroll"};
+  try {
+    static_cast<void>(train(spec, examples));
+    FAIL() << "took one parameter for another";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("learner trees: parameters: got [block, unroll], but the "
+                                        "data has [unroll, block]"));
+  }
+}
+
 TEST(Learner, TellsItsProgressAndLogsEveryStep) {
   const SyntheticSet set;
   std::vector<LearnerProgress> told;

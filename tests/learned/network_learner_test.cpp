@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -87,7 +88,7 @@ TEST(NetworkLearner, LearnsTimes) {
 }
 
 TEST(NetworkLearner, WithoutKernelFeaturesHasNoScalersOfThem) {
-  const SyntheticSet set(10, 1);
+  const SyntheticSet set(10, 2);
   const Trained trained =
       train(learner("name: bare\nmodel: network\nhidden: 8\nepochs: 1\nloss: rank_hinge\n"),
             set.examples());
@@ -105,6 +106,26 @@ TEST(NetworkLearner, SearchesAndLogsEpochs) {
   EXPECT_THAT(trained.training_csv, HasSubstr("\n1,1,1,"));
   EXPECT_THAT(trained.training_csv, HasSubstr("\n2,1,2,"));
   EXPECT_EQ(trained.predictor->network()->spec.hidden, trained.spec.network.hidden);
+}
+
+TEST(NetworkLearner, ResumesFromItsCheckpointToTheSameBits) {
+  const SyntheticSet set(12, 2);
+  const Examples examples = set.examples();
+  const std::string whole = train(small_network(), examples).predictor->network()->network->save();
+  const std::string checkpoint = set.path("checkpoint");
+  const LearnerHooks stopping{.step =
+                                  [](const LearnerProgress& progress) {
+                                    if (progress.what == "epoch 2 of 3") throw Error("stop");
+                                  },
+                              .checkpoint = checkpoint};
+  EXPECT_THROW(static_cast<void>(train(small_network(), examples, stopping)), Error);
+  ASSERT_TRUE(std::filesystem::exists(checkpoint));
+  const LearnerHooks resuming{.checkpoint = checkpoint};
+  const Trained resumed = train(small_network(), examples, resuming);
+  EXPECT_EQ(resumed.predictor->network()->network->save(), whole);
+  EXPECT_EQ(std::ranges::count(resumed.training_csv, '\n'), 1 + 3) << "past epochs are told again";
+  EXPECT_THROW(static_cast<void>(train(small_network("seed: 2\n"), examples, resuming)), Error)
+      << "of another training";
 }
 
 TEST(NetworkLearner, DamagedFilesAreNamed) {
