@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "analytical/analytical_model.h"
+#include "analytical/roofline.h"
 #include "diag/error.h"
 #include "hwdesc/device_yaml.h"
 #include "learned/splits.h"
@@ -67,6 +69,33 @@ LoadedSets load_sets(const Experiment& experiment, ExperimentData& data, int job
     load_source(experiment, source, data, jobs, loaded);
   }
   return loaded;
+}
+
+std::size_t column_index(const Experiment& experiment, std::string_view column) {
+  return static_cast<std::size_t>(std::ranges::find(experiment.columns, column) -
+                                  experiment.columns.begin());
+}
+
+learned::ScoreSheet base_sheet(const Experiment& experiment, const LoadedSets& loaded, int jobs) {
+  const analytical::AnalyticalModel analytical;
+  const analytical::RooflineModel roofline;
+  learned::ScoreSheet sheet{.columns = experiment.columns};
+  for (const std::string& column : experiment.columns) {
+    const learned::LearnerSpec* learner = experiment.learner(column);
+    sheet.ranks_only.push_back(learner != nullptr && learner->ranks_only());
+  }
+  for (std::size_t i = 0; i < loaded.sets.size(); ++i) {
+    const learned::PredictionPlan plan(loaded.sets[i]);
+    const std::vector<learned::Prediction> prior =
+        plan.predict(analytical, loaded.devices[i], jobs);
+    const std::vector<learned::Prediction> bound = plan.predict(roofline, loaded.devices[i], jobs);
+    std::vector<learned::Answers> answers;
+    for (const std::string& column : experiment.columns) {
+      answers.push_back({loaded.sets[i], column == "roofline" ? bound : prior});
+    }
+    learned::add_answers(sheet, answers);
+  }
+  return sheet;
 }
 
 }  // namespace tilecast::hybrid

@@ -20,4 +20,9 @@ struct LoadedSets {
 // Throws Error of the importers, and for a source without a row that can be used.
 [[nodiscard]] LoadedSets load_sets(const Experiment& experiment, ExperimentData& data, int jobs);
 
+// All rows, in the order of rows_of, and what needs no fit; fitted columns are as the analytical.
+[[nodiscard]] learned::ScoreSheet base_sheet(const Experiment& experiment, const LoadedSets& loaded,
+                                             int jobs);
+[[nodiscard]] std::size_t column_index(const Experiment& experiment, std::string_view column);
+
 }  // namespace tilecast::hybrid

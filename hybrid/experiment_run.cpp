@@ -27,33 +27,6 @@ using learned::Prediction;
 using learned::SampleSet;
 using learned::ScoreSheet;
 
-std::size_t column_index(const Experiment& experiment, std::string_view column) {
-  return static_cast<std::size_t>(std::ranges::find(experiment.columns, column) -
-                                  experiment.columns.begin());
-}
-
-// All rows, in the order of rows_of; fitted columns are as the analytical one.
-ScoreSheet base_sheet(const Experiment& experiment, const LoadedSets& loaded, int jobs) {
-  const analytical::AnalyticalModel analytical;
-  const analytical::RooflineModel roofline;
-  ScoreSheet sheet{.columns = experiment.columns};
-  for (const std::string& column : experiment.columns) {
-    const learned::LearnerSpec* learner = experiment.learner(column);
-    sheet.ranks_only.push_back(learner != nullptr && learner->ranks_only());
-  }
-  for (std::size_t i = 0; i < loaded.sets.size(); ++i) {
-    const learned::PredictionPlan plan(loaded.sets[i]);
-    const std::vector<Prediction> prior = plan.predict(analytical, loaded.devices[i], jobs);
-    const std::vector<Prediction> bound = plan.predict(roofline, loaded.devices[i], jobs);
-    std::vector<learned::Answers> answers;
-    for (const std::string& column : experiment.columns) {
-      answers.push_back({loaded.sets[i], column == "roofline" ? bound : prior});
-    }
-    learned::add_answers(sheet, answers);
-  }
-  return sheet;
-}
-
 // The samples of `all` at `rows`, in place of those of `some`, which has the same works.
 void choose(std::span<const SampleSet> all, std::span<const ExperimentRow> rows,
             const std::vector<std::size_t>& chosen, std::vector<SampleSet>& some) {

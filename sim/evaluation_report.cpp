@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 
@@ -66,7 +67,23 @@ std::string rows_of(std::size_t n) {
   return fmt::format("{} {}", n, n == 1 ? "row" : "rows");
 }
 
+void add_notes_on_models(EvaluationReport& report) {
+  for (const ModelColumn& column : report.columns) {
+    if (column.ranks_only) {
+      report.notes.push_back(
+          fmt::format("{}: only ranks the tiles of a kernel; it has no other metric", column.name));
+    }
+    for (const learned::ScoredSet& set : report.sheet.sets) {
+      if (std::ranges::find(column.trained_on, set.hash) == column.trained_on.end()) continue;
+      report.notes.push_back(
+          fmt::format("{}: trained on rows of set {}: its card has the figures of held-out rows",
+                      column.name, set.name));
+    }
+  }
+}
+
 void add_notes(EvaluationReport& report) {
+  add_notes_on_models(report);
   for (const learned::ScoredSet& set : report.sheet.sets) {
     if (!set.faults.empty()) {
       report.notes.push_back(fmt::format("{}: {} left out: {}", set.name,
@@ -104,6 +121,21 @@ void add_notes(EvaluationReport& report) {
 
 }  // namespace
 
+std::vector<std::optional<analytical::Estimate>> RankingModel::estimate(
+    std::span<const analytical::KernelQuery> queries, const hwdesc::Device& device) const {
+  constexpr double kLargestExponent = 700;  // exp() of it is finite and not 0
+  std::vector<double> scores(queries.size());
+  predictor_->predict(queries, device, {}, scores);
+  std::vector<std::optional<analytical::Estimate>> estimates(queries.size());
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    if (!std::isfinite(scores[i])) continue;
+    const double score = std::clamp(scores[i], -kLargestExponent, kLargestExponent);
+    estimates[i].emplace();
+    estimates[i]->time = Seconds{std::exp(score)};
+  }
+  return estimates;
+}
+
 bool is_measured_on(const hwdesc::Device& device, const std::string& measured_on) {
   std::error_code failed;
   return device.name == measured_on ||
@@ -128,7 +160,10 @@ EvaluationReport evaluate_sets(std::span<const std::string> paths,
   EvaluationReport report;
   report.devices = std::move(devices);
   report.columns = std::move(columns);
-  for (const ModelColumn& column : report.columns) report.sheet.columns.push_back(column.name);
+  for (const ModelColumn& column : report.columns) {
+    report.sheet.columns.push_back(column.name);
+    report.sheet.ranks_only.push_back(column.ranks_only);
+  }
   for (const std::string& path : paths) {
     learned::MeasurementSet set = learned::read_measurement_set(path);
     tell_apart(set, path, report.sheet);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "learned/evaluation.h"
+#include "learned/predictor.h"
 #include "learned/reference_rows.h"
 
 namespace tilecast::sim {
@@ -21,6 +22,21 @@ struct ModelColumn {
   std::string model;  // as the command line calls it
   std::size_t device = 0;
   std::unique_ptr<analytical::CostModel> answers = nullptr;
+  bool ranks_only = false;                   // has only the metrics of ranking tiles
+  std::vector<std::string> trained_on = {};  // hashes of measurement sets
+};
+
+// A model that only orders the tiles of a kernel: "times" are exp(score), and mean nothing else.
+class RankingModel final : public analytical::CostModel {
+ public:
+  explicit RankingModel(std::unique_ptr<learned::Predictor> predictor)
+      : predictor_(std::move(predictor)) {}
+  [[nodiscard]] std::vector<std::optional<analytical::Estimate>> estimate(
+      std::span<const analytical::KernelQuery> queries,
+      const hwdesc::Device& device) const override;
+
+ private:
+  std::unique_ptr<learned::Predictor> predictor_;
 };
 
 struct EvaluationReport {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "diag/error.h"
+#include "learned/learned_model.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
@@ -73,6 +74,24 @@ std::vector<Breakdown> breakdowns(const std::vector<std::string>& names) {
   return result;
 }
 
+// A folder of a trained model goes by the folder's name.
+ModelColumn make_column(const std::string& name, const Choice& choice) {
+  ModelColumn column{.name = name, .model = choice.model, .device = choice.device};
+  if (!learned::is_model_directory(choice.model)) {
+    column.answers = make_model(choice.model);
+    return column;
+  }
+  learned::LoadedModel model = learned::load_model(choice.model);
+  column.ranks_only = model.card.ranks_only;
+  for (const learned::ModelData& data : model.card.data) column.trained_on.push_back(data.hash);
+  if (column.ranks_only) {
+    column.answers = std::make_unique<RankingModel>(std::move(model.predictor));
+  } else {
+    column.answers = std::make_unique<learned::LearnedModel>(std::move(model));
+  }
+  return column;
+}
+
 EvaluationReport make_report(const Arguments& arguments) {
   std::vector<hwdesc::Device> devices = load_devices(arguments.devices);
   std::vector<ModelColumn> columns;
@@ -80,7 +99,7 @@ EvaluationReport make_report(const Arguments& arguments) {
     std::string name = column_name(choice, devices[choice.device]);
     const auto same = std::ranges::count(columns, name, &ModelColumn::name);
     if (same > 0) name += fmt::format(" #{}", choice.device + 1);
-    columns.push_back({name, choice.model, choice.device, make_model(choice.model)});
+    columns.push_back(make_column(name, choice));
   }
   Progress progress("evaluate", arguments.sets.size() * columns.size());
   EvaluateSetsOptions options;
@@ -119,8 +138,10 @@ void add_options(CLI::App& verb, Arguments& arguments) {
       ->type_name("SET");
   add_device_options(verb, arguments.devices, Devices::kOneOrMore);
   verb.add_option("--model", arguments.models,
-                  "what predicts; repeat it; without it: roofline and analytical")
-      ->check(CLI::IsMember({"analytical", "roofline"}))
+                  "what predicts: analytical, roofline, the folder of a trained model; repeat it; "
+                  "without it: roofline and analytical")
+      ->check(is_model_name())
+      ->type_name("MODEL")
       ->allow_extra_args(false);
   verb.add_option("--by", arguments.by, "tables besides the whole: class, size, split, kernel")
       ->delimiter(',')
@@ -159,6 +180,7 @@ void add_evaluate(CLI::App& app) {
       "Examples:\n"
       "  tilecast evaluate --device DEVICE sets/matmul --by class,size\n"
       "  tilecast evaluate -d DEVICE -d calibrated.yaml sets/* --by split --card card.md\n"
+      "  tilecast evaluate -d DEVICE --model analytical --model models/sage sets/others\n"
       "  tilecast evaluate -d DEVICE sets/tiles --by kernel --format csv -o scores.csv");
   verb.callback([arguments] { run(*arguments); });
 }

@@ -71,6 +71,7 @@ int run(int argc, char** argv) {
   add_ops(app);
   add_tiles(app);
   add_features(app);
+  add_train(app);
   add_evaluate(app);
   add_calibrate(app);
   add_compare(app);

@@ -4,12 +4,15 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 
 #include "analytical/analytical_model.h"
 #include "analytical/parallel.h"
 #include "analytical/roofline.h"
 #include "diag/error.h"
 #include "hwdesc/device_yaml.h"
+#include "learned/learned_model.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -89,14 +92,35 @@ void add_jobs_option(CLI::App& verb, int& jobs) {
 
 void add_model_option(CLI::App& verb, std::string& model) {
   model = "analytical";
-  verb.add_option("--model", model, "what predicts the time of a kernel")
-      ->check(CLI::IsMember({"analytical", "roofline"}))
+  verb.add_option("--model", model,
+                  "what predicts the time of a kernel: analytical, roofline or the folder of a "
+                  "trained model")
+      ->check(is_model_name())
+      ->type_name("MODEL")
       ->capture_default_str();
+}
+
+CLI::Validator is_model_name() {
+  return {[](const std::string& name) -> std::string {
+            if (name == "analytical" || name == "roofline") return "";
+            if (learned::is_model_directory(name)) return "";
+            return fmt::format(
+                "got '{}', expected analytical, roofline or the folder of a trained model", name);
+          },
+          ""};
 }
 
 std::unique_ptr<analytical::CostModel> make_model(const std::string& name) {
   if (name == "roofline") return std::make_unique<analytical::RooflineModel>();
-  return std::make_unique<analytical::AnalyticalModel>();
+  if (name == "analytical") return std::make_unique<analytical::AnalyticalModel>();
+  return std::make_unique<learned::LearnedModel>(learned::load_model(name));
+}
+
+std::string data_folder(const std::string& given, const std::string& experiment) {
+  if (!given.empty()) return given;
+  if (const char* shared = std::getenv("TILECAST_SHARED"); shared && *shared) return shared;
+  const std::filesystem::path folder = std::filesystem::absolute(experiment).parent_path();
+  return (folder / "../../../shared").lexically_normal().string();
 }
 
 const ir::Kernel& find_kernel(const ir::Program& program, const std::string& name,

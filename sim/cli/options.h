@@ -11,7 +11,8 @@
 
 namespace CLI {
 class App;
-}
+class Validator;
+}  // namespace CLI
 
 namespace tilecast::sim::cli {
 
@@ -47,9 +48,14 @@ void add_load_options(CLI::App& verb, LoadArguments& arguments);
 
 void add_jobs_option(CLI::App& verb, int& jobs);
 
-// The models by name: "analytical", "roofline".
+// The models by name: "analytical", "roofline", or the folder of a trained one.
 void add_model_option(CLI::App& verb, std::string& model);
+[[nodiscard]] CLI::Validator is_model_name();
 [[nodiscard]] std::unique_ptr<analytical::CostModel> make_model(const std::string& name);
+
+// Third-party data: `given`, else $TILECAST_SHARED, else ../shared of the repository that holds the
+// experiment.
+[[nodiscard]] std::string data_folder(const std::string& given, const std::string& experiment);
 
 // The kernel called `name` ("%" optional), or the only one when `name` is empty; throws Error.
 [[nodiscard]] const ir::Kernel& find_kernel(const ir::Program& program, const std::string& name,

@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include "diag/error.h"
@@ -50,14 +49,6 @@ std::vector<std::string> files_of(const Arguments& arguments) {
   return files;
 }
 
-// --data, else $TILECAST_SHARED, else ../shared of the repository that holds the experiments.
-std::string data_folder(const Arguments& arguments, const std::string& experiment) {
-  if (!arguments.data.empty()) return arguments.data;
-  if (const char* shared = std::getenv("TILECAST_SHARED"); shared && *shared) return shared;
-  const fs::path folder = fs::absolute(experiment).parent_path();
-  return (folder / "../../../shared").lexically_normal().string();
-}
-
 void write_results(const Arguments& arguments, std::span<const hybrid::ExperimentResult> results,
                    std::span<const views::SkippedExperiment> skipped) {
   if (arguments.output.format == "json") {
@@ -82,7 +73,7 @@ struct Run {
 
 Run run_all(const Arguments& arguments, std::span<const hybrid::Experiment> experiments) {
   Run run;
-  hybrid::ExperimentData data(data_folder(arguments, experiments.front().file));
+  hybrid::ExperimentData data(data_folder(arguments.data, experiments.front().file));
   Progress progress("validate: experiments", experiments.size());
   std::size_t finished = 0;
   const auto step = [&](std::size_t fits, std::size_t of) {

@@ -1,0 +1,145 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+
+#include "diag/error.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+#include "sim/cli/progress.h"
+#include "sim/views/experiment.h"
+#include "sim/views/training.h"
+
+namespace tilecast::sim::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Arguments {
+  std::string experiment, learner, directory, data;
+  OutputOptions output;
+  bool force = false, resume = false, dry_run = false;
+  int jobs = 1;
+};
+
+std::string today() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
+}
+
+std::string time_left(std::chrono::steady_clock::time_point start, double done) {
+  constexpr double kLeast = 0.02;  // of the work: before, nobody knows
+  if (done < kLeast) return "";
+  const double spent_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double left_s = spent_s * (1 - done) / done;
+  constexpr double kSecondsPerMinute = 60;
+  return left_s < kSecondsPerMinute ? fmt::format(", {:.0f} s left", left_s)
+                                    : fmt::format(", {:.0f} min left", left_s / kSecondsPerMinute);
+}
+
+// What an interrupted training left goes, unless it is resumed.
+void prepare(const Arguments& arguments, const std::string& checkpoint) {
+  std::error_code failure;
+  if (!arguments.force && fs::exists(arguments.directory, failure)) {
+    throw Error(fmt::format("{}: exists; --force replaces a model", arguments.directory));
+  }
+  if (!arguments.resume) {
+    fs::remove(checkpoint, failure);
+  } else if (!fs::exists(checkpoint, failure)) {
+    throw Error(fmt::format("{}: is not there, so there is nothing to resume", checkpoint));
+  }
+}
+
+hybrid::TrainingResult train(const Arguments& arguments, const hybrid::Training& training,
+                             const std::string& checkpoint) {
+  constexpr std::size_t kWhole = 100;  // %
+  Progress progress("train " + training.learner().name + ":", kWhole);
+  const auto start = std::chrono::steady_clock::now();
+  learned::LearnerHooks hooks{.threads = arguments.jobs};
+  const bool searches = training.learner().search.trials > 0;
+  if (training.learner().kind == learned::LearnerKind::kNetwork && !searches) {
+    hooks.checkpoint = checkpoint;
+  } else if (arguments.resume) {
+    throw Error("--resume: only networks without a search can go on from a checkpoint");
+  }
+  hooks.step = [&](const learned::LearnerProgress& at) {
+    progress.show(static_cast<std::size_t>(at.done * kWhole),
+                  fmt::format(" %, {}, loss {:.4g}, validation {:.4g}{}", at.what, at.loss,
+                              at.validation, time_left(start, at.done)));
+  };
+  return training.run(hooks);
+}
+
+void run(const Arguments& arguments) {
+  const hybrid::Experiment experiment = hybrid::read_experiment(arguments.experiment);
+  hybrid::ExperimentData data(data_folder(arguments.data, arguments.experiment));
+  if (const auto missing = data.missing(experiment)) {
+    throw Error(
+        fmt::format("{}: {} is not there; name the folder of third-party data with --data "
+                    "or $TILECAST_SHARED",
+                    arguments.experiment, *missing));
+  }
+  if (!arguments.dry_run && arguments.directory.empty()) {
+    throw UsageError("--out is required: the folder of the model");
+  }
+  const std::string checkpoint = arguments.directory + ".checkpoint";
+  if (!arguments.dry_run) prepare(arguments, checkpoint);
+  const hybrid::Training training(experiment, data, arguments.learner, arguments.jobs);
+  if (arguments.dry_run) return write(arguments.output, views::training_plan(training));
+  hybrid::TrainingResult result = train(arguments, training, checkpoint);
+  result.about.created = today();
+  result.about.split = views::split_text(experiment.split);
+  if (training.rounds() > 1) {
+    result.about.split += fmt::format("; trained on the first of {}", training.rounds());
+  }
+  result.about.versions = {{"tilecast", TILECAST_VERSION}};
+  result.trained.save(result.about, arguments.directory, arguments.force);
+  std::error_code ignored;
+  fs::remove(checkpoint, ignored);
+  write(arguments.output,
+        arguments.output.format == "json"
+            ? views::training_json(result, training.experiment(), arguments.directory)
+            : views::training_text(result, training.experiment(), arguments.directory));
+}
+
+}  // namespace
+
+void add_train(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App& verb = *app.add_subcommand("train", "train a model of kernel times on measurements");
+  verb.add_option("experiment", arguments->experiment,
+                  "experiment (YAML) with learners, data and a split")
+      ->required()
+      ->type_name("FILE");
+  verb.add_option("--learner", arguments->learner, "which one; not needed when there is one")
+      ->type_name("NAME");
+  verb.add_option("--out", arguments->directory, "folder of the model, made here")
+      ->type_name("FOLDER");
+  verb.add_flag("--force", arguments->force, "replace a model that is there");
+  verb.add_flag("--resume", arguments->resume,
+                "go on from FOLDER.checkpoint of an interrupted training (networks)");
+  verb.add_flag("--dry-run", arguments->dry_run, "say what would be trained, on which rows");
+  verb.add_option("--data", arguments->data,
+                  "folder of third-party data; default: $TILECAST_SHARED, else ../shared beside "
+                  "the repository")
+      ->type_name("FOLDER");
+  add_output_options(verb, arguments->output, {"table", "json"});
+  add_jobs_option(verb, arguments->jobs);
+  verb.footer(
+      "Trains on the rows that the first round of the experiment's split fits, and says how the\n"
+      "model does on the held-out ones, beside roofline and analytical on the same rows. The\n"
+      "folder holds the model, its card (model.yaml) and its log (training.csv).\n"
+      "Examples:\n"
+      "  tilecast train validation/experiments/learned_fp8_gemm.yaml --out models/gemm\n"
+      "  tilecast train experiment.yaml --learner sage --out models/sage --resume\n"
+      "  tilecast train experiment.yaml --learner trees --dry-run\n"
+      "  tilecast evaluate -d DEVICE --model analytical --model models/sage sets/others");
+  verb.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace tilecast::sim::cli
