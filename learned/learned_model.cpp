@@ -82,7 +82,7 @@ std::vector<std::optional<Estimate>> LearnedModel::estimate(std::span<const Kern
   const auto roofs = analytical::RooflineModel().estimate(asked, device);
   const bool known_device = knows_device(model_.card, device);
   for (std::size_t k = 0; k < known.size(); ++k) {
-    if (!roofs[k]) continue;
+    if (!roofs[k] || std::isnan(log_seconds[k])) continue;  // no physics to start from
     Estimate estimate = *roofs[k];
     take_time(estimate, log_seconds[k], asked[k], model_.card);
     if (!known_device) {

@@ -250,6 +250,16 @@ std::unique_ptr<Predictor> load_network(const ModelText& model, const Folder& fo
   return make_predictor(std::move(parts));
 }
 
+Target target_of(const ModelCard& card, const fs::path& file) {
+  const auto setting = card.settings.find("target");
+  for (std::size_t i = 0; i < std::size(kTargets); ++i) {
+    if (setting != card.settings.end() && setting->second == kTargets[i]) {
+      return static_cast<Target>(i);
+    }
+  }
+  fail(file, "settings: target: expected time or residual");
+}
+
 }  // namespace
 
 void save_model(const ModelFiles& files, const std::string& directory, bool force) {
@@ -290,6 +300,7 @@ LoadedModel load_model(const std::string& directory) {
   static_cast<void>(folder.read(kLog, kMostBytes));
   std::unique_ptr<Predictor> predictor =
       model.card.kind == "xgboost" ? load_trees(model, folder) : load_network(model, folder);
+  if (target_of(model.card, card) == Target::kResidual) predictor = on_prior(std::move(predictor));
   return {std::move(model.card), std::move(predictor)};
 }
 

@@ -1,6 +1,7 @@
 #include "learned/predictor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "analytical/analytical_model.h"
@@ -57,7 +58,41 @@ class GbtPredictor final : public Predictor {
   TableFeatures features_;
 };
 
+class OnPrior final : public Predictor {
+ public:
+  explicit OnPrior(std::unique_ptr<Predictor> residual) : residual_(std::move(residual)) {
+    TC_CHECK(residual_ && !residual_->ranks_only(), "residuals are of times");
+  }
+
+  [[nodiscard]] bool ranks_only() const override { return false; }
+  [[nodiscard]] bool needs_prior() const override { return true; }
+  [[nodiscard]] const GbtPredictorParts* trees() const override { return residual_->trees(); }
+  [[nodiscard]] const NetworkPredictorParts* network() const override {
+    return residual_->network();
+  }
+
+  void predict(std::span<const KernelQuery> queries, const hwdesc::Device& device, Priors priors,
+               std::span<double> out) const override {
+    std::vector<std::optional<analytical::Estimate>> asked;
+    if (priors.empty()) {
+      asked = analytical::AnalyticalModel().estimate(queries, device);
+      priors = asked;
+    }
+    residual_->predict(queries, device, priors, out);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      out[i] += priors[i] ? std::log(priors[i]->time.value) : std::nan("");
+    }
+  }
+
+ private:
+  std::unique_ptr<Predictor> residual_;
+};
+
 }  // namespace
+
+std::unique_ptr<Predictor> on_prior(std::unique_ptr<Predictor> residual) {
+  return std::make_unique<OnPrior>(std::move(residual));
+}
 
 std::unique_ptr<Predictor> make_predictor(GbtPredictorParts parts) {
   return std::make_unique<GbtPredictor>(std::move(parts));

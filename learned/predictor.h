@@ -39,6 +39,15 @@ struct Standardisation {
   double mean = 0, deviation = 1;  // of log(seconds) in the training set; ranking: 0 and 1
 };
 
+// What a model predicts: the time, or its ratio to the analytical one (DESIGN section 7: trees and
+// networks extrapolate badly, physics carries them).
+enum class Target { kTime, kResidual };
+inline constexpr std::string_view kTargets[] = {"time", "residual"};
+
+// `residual` predicts log(measured / analytical): adds log(analytical time). A query without an
+// analytical answer is NaN. Made of what `residual` is.
+[[nodiscard]] std::unique_ptr<Predictor> on_prior(std::unique_ptr<Predictor> residual);
+
 // Trees over a table. No allocation per query in the steady state of a thread, where no prior is
 // asked for.
 struct GbtPredictorParts {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <set>
 
 #include "diag/error.h"
@@ -141,6 +142,19 @@ void require_parameters(const LearnerSpec& spec, const Examples& examples) {
   }
 }
 
+// The rows that have an analytical answer, their times divided by it.
+Examples residuals(const Examples& examples) {
+  std::vector<std::size_t> answered;
+  for (std::size_t i = 0; i < examples.rows.size(); ++i) {
+    if (examples.priors.at(i)) answered.push_back(i);
+  }
+  Examples result = examples.subset(answered);
+  for (std::size_t i = 0; i < result.rows.size(); ++i) {
+    result.rows[i].log_time -= std::log(result.priors[i]->time.value);
+  }
+  return result;
+}
+
 }  // namespace
 
 void Trained::save(ModelCard about, const std::string& directory, bool force) const {
@@ -157,7 +171,10 @@ void Trained::save(ModelCard about, const std::string& directory, bool force) co
   save_model({std::move(about), predictor.get(), training_csv}, directory, force);
 }
 
-Trained train(const LearnerSpec& spec, const Examples& examples, const LearnerHooks& hooks) {
+Trained train(const LearnerSpec& spec, const Examples& given, const LearnerHooks& hooks) {
+  const bool on_physics = spec.target == Target::kResidual;
+  const Examples of_physics = on_physics ? residuals(given) : Examples{};
+  const Examples& examples = on_physics ? of_physics : given;
   require_rows(spec, examples);
   require_parameters(spec, examples);
   Trained trained{.spec = spec};
@@ -178,6 +195,7 @@ Trained train(const LearnerSpec& spec, const Examples& examples, const LearnerHo
                                          .checkpoint = hooks.checkpoint})
                             .predictor;
   }
+  if (on_physics) trained.predictor = on_prior(std::move(trained.predictor));
   trained.seconds = log.seconds();
   trained.training_csv = log.take();
   trained.card = card_of(trained, examples);

@@ -10,7 +10,8 @@
 //       loss: rank_hinge
 //       search: {trials: 8, rounds: 2, learning_rate: [1e-4, 1e-2], hidden: [32, 64, 128]}
 //
-// Keys: name, model, features | (at_nodes, at_kernel, encoding, scale), validation (share of the
+// Keys: name, model, target (time | residual), features | (at_nodes, at_kernel, encoding, scale),
+// validation (share of the
 // rows), validate_by, seed, search, and every parameter of gbt_parameters(), or of
 // network_parameters() and training_parameters().
 #pragma once
@@ -47,6 +48,7 @@ struct LearnerSpec {
   GbtSpec gbt;
   NetworkSpec network;
   TrainingSpec training;
+  Target target = Target::kTime;
   double validation = 0.15;
   ValidateBy validate_by = ValidateBy::kKernel;
   std::uint64_t seed = 1;  // of everything: validation split, search, training

@@ -153,8 +153,8 @@ SearchSpec read_search(const ConfigNode& node, const LearnerSpec& spec) {
 }
 
 std::vector<std::string_view> own_keys(LearnerKind kind) {
-  std::vector<std::string_view> keys{"name",        "model", "parameters", "validation",
-                                     "validate_by", "seed",  "search"};
+  std::vector<std::string_view> keys{"name",       "model",       "target", "parameters",
+                                     "validation", "validate_by", "seed",   "search"};
   if (kind == LearnerKind::kXgboost) {
     keys.emplace_back("features");
   } else {
@@ -210,6 +210,15 @@ void read_validation(const ConfigNode& node, LearnerSpec& spec) {
   }
 }
 
+void read_target(const ConfigNode& node, LearnerSpec& spec) {
+  const ConfigNode* target = node.find("target");
+  if (target == nullptr) return;
+  spec.target = static_cast<Target>(choice(*target, kTargets));
+  if (spec.target == Target::kResidual && spec.ranks_only()) {
+    fail_at(*target, "a learner that ranks predicts no times; expected time, or another loss");
+  }
+}
+
 std::string list_text(const std::vector<std::string>& texts) {
   std::vector<std::string> quoted;
   for (const std::string& text : texts) quoted.push_back(hwdesc::yaml_text(text, "learner"));
@@ -238,6 +247,7 @@ bool LearnerSpec::ranks_only() const {
 }
 
 bool LearnerSpec::needs_prior() const {
+  if (target == Target::kResidual) return true;
   const auto has = [](const FeatureSelection& selection) {
     return TableFeatures(selection).needs_prior();
   };
@@ -257,6 +267,7 @@ LearnerSpec read_learner(const ConfigNode& node) {
   spec.kind = static_cast<LearnerKind>(choice(*model, kKinds));
   read_parameters(node, spec);
   read_features(node, spec);
+  read_target(node, spec);
   read_validation(node, spec);
   if (const ConfigNode* search = node.find("search")) spec.search = read_search(*search, spec);
   return spec;
@@ -266,6 +277,7 @@ std::map<std::string, std::string> settings_of(const LearnerSpec& spec) {
   std::map<std::string, std::string> settings;
   settings["name"] = hwdesc::yaml_text(spec.name, "learner");
   settings["model"] = kKinds[static_cast<std::size_t>(spec.kind)];
+  settings["target"] = kTargets[static_cast<std::size_t>(spec.target)];
   settings["validation"] = parameter_text(spec.validation);
   settings["validate_by"] = kValidateBy[static_cast<std::size_t>(spec.validate_by)];
   settings["seed"] = fmt::format("{}", spec.seed);

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 #include <thread>
 
@@ -140,6 +142,33 @@ TEST(Learner, TreesBeatTheMean) {
   }
   const double got = rmse(predictions(*trained.predictor, held, set.device()), held);
   EXPECT_LT(got, 0.5 * rmse(std::vector<double>(held.rows.size(), mean), held));
+}
+
+TEST(Learner, AResidualIsAddedToThePhysicsThatGoesWithIt) {
+  const SyntheticSet set(100, 2);
+  const Examples examples = set.examples(/*with_priors=*/true);
+  const LearnerSpec spec = small_trees("target: residual\nvalidation: 0\n");
+  ASSERT_TRUE(spec.needs_prior());
+  Examples ratios = examples;
+  for (std::size_t i = 0; i < ratios.rows.size(); ++i) {
+    ratios.rows[i].log_time -= std::log(examples.priors[i]->time.value);
+  }
+  const Trained residual = train(spec, examples);
+  const Trained of_ratios = train(small_trees("validation: 0\n"), ratios);
+  const std::vector<double> got = predictions(*residual.predictor, examples, set.device());
+  const std::vector<double> corrections = predictions(*of_ratios.predictor, examples, set.device());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    EXPECT_DOUBLE_EQ(got[i], corrections[i] + std::log(examples.priors[i]->time.value));
+  }
+  const std::vector<std::optional<analytical::Estimate>> none(examples.rows.size());
+  std::vector<double> without(examples.rows.size());
+  residual.predictor->predict(examples.queries, set.device(), none, without);
+  EXPECT_TRUE(std::ranges::all_of(without, [](double x) { return std::isnan(x); }));
+}
+
+TEST(Learner, RanksAndResidualsDoNotGoTogether) {
+  EXPECT_THAT(message(std::string(kTrees) + "objective: pairwise\ntarget: residual\n"),
+              HasSubstr(":5:1"));
 }
 
 TEST(Learner, TreesFitWhatTheyAreTrainedOn) {

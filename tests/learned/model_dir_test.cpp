@@ -108,6 +108,16 @@ TEST_F(ModelDir, PredictsAsBeforeItWasSaved) {
   EXPECT_EQ(loaded.predictor->trees()->model.save(), trained_->predictor->trees()->model.save());
 }
 
+TEST_F(ModelDir, KeepsThatItsTargetIsAResidual) {
+  const Examples examples = set_->examples(/*with_priors=*/true);
+  const Trained trained = train(small_trees("target: residual\n"), examples);
+  const SetOnDisk folder;
+  const std::string path = folder.path() + "/residual";
+  trained.save({}, path, false);
+  EXPECT_EQ(predictions(*load_model(path).predictor, examples, set_->device()),
+            predictions(*trained.predictor, examples, set_->device()));
+}
+
 TEST_F(ModelDir, KeepsItsCard) {
   const ModelCard card = load_model(path_ + "/").card;
   EXPECT_EQ(card.name, about().name);
