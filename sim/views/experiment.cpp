@@ -122,11 +122,12 @@ std::string trainings(const hybrid::SplitSpec& split) {
 }
 
 std::string published_text(const ExperimentResult& result) {
-  std::vector<Column> columns;
-  for (const std::string& title : published_titles()) columns.push_back({title});
-  TextTable table(columns);
-  for (const std::vector<std::string>& row : published_rows(result)) table.add(row);
-  return fmt::format("{}:\n{}", kPublishedHeading, table.render());
+  std::string out = fmt::format("{}:\n", kPublishedHeading);
+  for (const std::vector<std::string>& row : published_rows(result)) {
+    out += fmt::format("others  {}, {}: ours {} (n = {}, {} {}), others' {} ({})\n", row[0], row[1],
+                       row[2], row[3], row[4], row[4] == "1" ? "seed" : "seeds", row[5], row[6]);
+  }
+  return out;
 }
 
 }  // namespace

@@ -94,7 +94,9 @@ std::vector<std::vector<std::string>> published_rows(const ExperimentResult& res
     const Cell& cell =
         all.cells[static_cast<std::size_t>(column)][static_cast<std::size_t>(published.metric)];
     const learned::ReferenceRow& row = published.row;
-    const std::size_t seeds = std::max<std::size_t>(1, cell.by_seed.size());
+    const auto with_value = std::ranges::count_if(
+        cell.by_seed, [](const std::optional<double>& value) { return value.has_value(); });
+    const std::size_t seeds = std::max<std::size_t>(1, static_cast<std::size_t>(with_value));
     rows.push_back({published.column, metric_title(published.metric),
                     experiment_cell(published.metric, cell),
                     std::to_string(count_of(all, published.metric)), std::to_string(seeds),

@@ -1,0 +1,87 @@
+// Drives `tilecast train`, and `evaluate` on what it trained, on made-up measurements.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command_test.h"
+
+namespace tilecast::sim {
+namespace {
+
+using ::testing::HasSubstr;
+
+class TrainCommand : public CommandTest {
+ protected:
+  TrainCommand() : CommandTest("train") {
+    write("set/manifest.yaml",
+          "format: tilecast.measurements/1\nname: made_up\nsource: nobody\nlicence: none\n"
+          "timing: device\ndevice: tpu_v3\n");
+    std::string rows = "op,dtype,m,n,k,runtime_ns\n";
+    for (int i = 1; i <= 24; ++i) {
+      const long size = 512L * i;
+      const long time_ns = 60'000L * i * i * i / 8 + 10'000;
+      rows += "matmul,bf16,1024," + std::to_string(size) + "," + std::to_string(size) + "," +
+              std::to_string(time_ns) + "\n";
+    }
+    write("set/measurements.csv", rows);
+    write("e.yaml",
+          "format: tilecast.experiment/1\nname: e\nclaim: It learns.\ndevice: tpu_v3\n"
+          "data: [{name: made up, importer: set, from: ./set}]\n"
+          "split: {kind: held_out_works, share: 25 %, seeds: 3}\n"
+          "learners:\n"
+          "  - {name: trees, model: xgboost, features: [static, shape], trees: 40}\n"
+          "  - {name: few, model: xgboost, features: [static], trees: 10}\n"
+          "columns: [analytical, trees, few]\nmetrics: [mape]\n");
+  }
+};
+
+TEST_F(TrainCommand, WritesAModelWhoseCardTellsDataSplitAndHeldOutErrors) {
+  const Answer answer = run("e.yaml --learner trees --out model -f json");
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  const auto json = nlohmann::json::parse(answer.out);
+  EXPECT_EQ(json["schema"], "tilecast.train/1");
+  const auto& data = json["data"].at(0);
+  EXPECT_EQ(data["train"].get<int>() + data["validation"].get<int>(), 18);
+  EXPECT_EQ(data["test"], 6);
+  EXPECT_EQ(json["metrics"].size(), 3U);
+  EXPECT_THAT(read("model/model.yaml"), HasSubstr(data["hash"].get<std::string>()));
+  EXPECT_THAT(read("model/model.yaml"), HasSubstr("trained on the first of 3"));
+  EXPECT_TRUE(exists("model/training.csv"));
+  EXPECT_FALSE(exists("model.checkpoint"));
+  expect_failure("e.yaml --learner trees --out model", 1, "--force replaces a model");
+  EXPECT_EQ(run("e.yaml --learner trees --out model --force").exit_code, 0);
+}
+
+TEST_F(TrainCommand, ATrainedModelIsAColumnAndSaysWhenItHasSeenTheSet) {
+  ASSERT_EQ(run("e.yaml --learner trees --out model").exit_code, 0);
+  const Answer answer = tilecast("evaluate -d tpu_v3 --model analytical --model model set");
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("model: trained on rows of set made_up"));
+  EXPECT_EQ(tilecast("evaluate -d tpu_v3 --model nothing set").exit_code, 2);
+}
+
+TEST_F(TrainCommand, SaysWhatItWouldTrainAndRefusesWhatItCannot) {
+  const Answer plan = run("e.yaml --learner few --dry-run");
+  EXPECT_EQ(plan.exit_code, 0) << plan.err;
+  EXPECT_THAT(plan.out, HasSubstr("would train few: xgboost"));
+  EXPECT_THAT(plan.out, HasSubstr("6 held out"));
+  expect_failure("e.yaml --out model", 1, "choose it with --learner: trees, few");
+  expect_failure("e.yaml --learner tres --out model", 1, "no learner is called 'tres'");
+  expect_failure("e.yaml --learner trees", 2, "--out is required");
+  expect_failure("e.yaml --learner trees --out model --resume", 1, "nothing to resume");
+  EXPECT_THAT(run("--help").out, HasSubstr("Examples"));
+}
+
+TEST_F(TrainCommand, ValidateShowsLearnersOverSeedsTheSameForAnyNumberOfThreads) {
+  const Answer one = tilecast("validate e.yaml --data . -f json --jobs 1");
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  const auto json = nlohmann::json::parse(one.out)["experiments"].at(0);
+  EXPECT_EQ(json["learners"].size(), 2U);
+  EXPECT_EQ(json["rounds"].size(), 3U);
+  EXPECT_EQ(json["scores"].at(1)["by_seed"].size(), 3U);
+  EXPECT_TRUE(json["scores"].at(1).contains("interval_95"));
+  EXPECT_EQ(tilecast("validate e.yaml --data . -f json --jobs 3").out, one.out);
+}
+
+}  // namespace
+}  // namespace tilecast::sim
