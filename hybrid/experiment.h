@@ -40,7 +40,8 @@ namespace tilecast::hybrid {
 
 // Rows of one experiment are dealt as
 //   none          nothing fitted
-//   fixed         the rows of `fit`; scored are those of `score`, less the fitted when absent
+//   fixed         the rows of `fit`; scored are those of `score`, less the fitted when absent; with
+//                 families, the rows fitted are those whose work no scored row has
 //   k_fold        `folds` by kernel; pooled
 //   largest       the largest `share` of the sizes of each op class is scored
 //   leave_one_class_out   one op class after the other; pooled

@@ -42,7 +42,7 @@ class Dealer {
       case SplitKind::kNone:
         return {{"", {{}, score_}}};
       case SplitKind::kFixed:
-        return repeated({fit_, experiment_.score.empty() ? without(score_, fit_) : score_});
+        return repeated(fixed());
       case SplitKind::kKFold:
         return folds(learned::k_fold(keys(GroupBy::kKernel), spec.folds, spec.seed));
       case SplitKind::kLargest:
@@ -116,6 +116,16 @@ class Dealer {
     std::ranges::set_intersection(split.fit, fit_, std::back_inserter(result.fit));
     std::ranges::set_intersection(split.score, score_, std::back_inserter(result.score));
     return result;
+  }
+
+  // Families share kernels: of fits by family, work equal to scored work is left out.
+  [[nodiscard]] Split fixed() const {
+    Split split{fit_, experiment_.score.empty() ? without(score_, fit_) : score_};
+    const auto by_family = [](const Selector& selector) { return !selector.families.empty(); };
+    if (std::ranges::any_of(experiment_.fit, by_family)) {
+      split.fit = without(fit_, equal_work(split.score));
+    }
+    return split;
   }
 
   // The same rows for every seed.
