@@ -22,7 +22,7 @@ enum class FeatureGroup {
   kTile,     // bounds of the tile: lists as sub-vector, sum, product (24 columns, as TpuGraphs)
   kPrior,    // terms of the analytical estimate
   kMachine,  // dimensionless ratios of the machine, and of kernel to machine
-  kParameters,  // how the kernel was written: named by the measurement set
+  kParameters,  // how the kernel was written, and products of two: named by the measurement set
   kNode         // of one op in a graph of ops
 };
 [[nodiscard]] std::string_view name(FeatureGroup group);  // "static", "ops", ...

@@ -53,6 +53,26 @@ void parameter_columns(const FeatureSelection& selection, std::vector<FeatureCol
                        "Parameter '" + parameter + "' of the measurement set.",
                        FeatureGroup::kParameters});
   }
+  const std::vector<std::string>& names = selection.parameters;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    for (std::size_t j = i + 1; j < names.size(); ++j) {
+      columns.push_back({fmt::format("parameters.{} x {}", names[i], names[j]), "1",
+                         "Product of the two: threads of a block, elements of a thread, ...",
+                         FeatureGroup::kParameters});
+    }
+  }
+}
+
+// As parameter_columns names them.
+std::size_t write_parameters(std::span<const float> values, std::span<float> out) {
+  std::size_t at = 0;
+  for (const float value : values) out[at++] = feature_value(value);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    for (std::size_t j = i + 1; j < values.size(); ++j) {
+      out[at++] = feature_value(static_cast<double>(values[i]) * values[j]);
+    }
+  }
+  return at;
 }
 
 FeatureSchema schema_of(const FeatureSelection& selection) {
@@ -87,7 +107,7 @@ class RowWriter {
     if (asked(FeatureGroup::kTile)) at += write_tile(tile_scan(query), query.tile, out.subspan(at));
     if (asked(FeatureGroup::kPrior)) at += write_prior(*prior, out.subspan(at));
     if (asked(FeatureGroup::kParameters)) {
-      for (const float value : query.parameters) out[at++] = feature_value(value);
+      at += write_parameters(query.parameters, out.subspan(at));
     }
     TC_CHECK(at == out.size(), "columns and values out of step");
   }
