@@ -82,7 +82,9 @@ std::vector<std::optional<Estimate>> LearnedModel::estimate(std::span<const Kern
   const auto roofs = analytical::RooflineModel().estimate(asked, device);
   const bool known_device = knows_device(model_.card, device);
   for (std::size_t k = 0; k < known.size(); ++k) {
-    if (!roofs[k] || std::isnan(log_seconds[k])) continue;  // no physics to start from
+    if (!roofs[k]) continue;
+    const bool on_physics = model_.predictor->needs_prior();
+    if (on_physics && std::isnan(log_seconds[k])) continue;  // physics has no answer
     Estimate estimate = *roofs[k];
     take_time(estimate, log_seconds[k], asked[k], model_.card);
     if (!known_device) {

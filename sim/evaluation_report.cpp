@@ -67,6 +67,18 @@ std::string rows_of(std::size_t n) {
   return fmt::format("{} {}", n, n == 1 ? "row" : "rows");
 }
 
+// Rows of the families that a model was trained on, in sets it does not know: their kernels may
+// still be those it saw.
+std::size_t familiar_rows(const EvaluationReport& report, const ModelColumn& column) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(report.sheet.rows, [&](const learned::ScoredRow& row) {
+        const std::string& set = report.sheet.sets[row.set].hash;
+        const std::string& family = report.sheet.works[row.work].family;
+        return std::ranges::find(column.trained_on, set) == column.trained_on.end() &&
+               std::ranges::find(column.families, family) != column.families.end();
+      }));
+}
+
 void add_notes_on_models(EvaluationReport& report) {
   for (const ModelColumn& column : report.columns) {
     if (column.ranks_only) {
@@ -78,6 +90,12 @@ void add_notes_on_models(EvaluationReport& report) {
       report.notes.push_back(
           fmt::format("{}: trained on rows of set {}: its card has the figures of held-out rows",
                       column.name, set.name));
+    }
+    if (const std::size_t familiar = familiar_rows(report, column); familiar > 0) {
+      report.notes.push_back(
+          fmt::format("{}: {} of families it was trained on, perhaps of the very kernels: its card "
+                      "has the figures of held-out rows",
+                      column.name, rows_of(familiar)));
     }
   }
 }

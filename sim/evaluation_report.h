@@ -24,6 +24,7 @@ struct ModelColumn {
   std::unique_ptr<analytical::CostModel> answers = nullptr;
   bool ranks_only = false;                   // has only the metrics of ranking tiles
   std::vector<std::string> trained_on = {};  // hashes of measurement sets
+  std::vector<std::string> families = {};    // of kernels it was trained on
 };
 
 // A model that only orders the tiles of a kernel: "times" are exp(score), and mean nothing else.

@@ -84,6 +84,7 @@ ModelColumn make_column(const std::string& name, const Choice& choice) {
   learned::LoadedModel model = learned::load_model(choice.model);
   column.ranks_only = model.card.ranks_only;
   for (const learned::ModelData& data : model.card.data) column.trained_on.push_back(data.hash);
+  column.families = model.card.families;
   if (column.ranks_only) {
     column.answers = std::make_unique<RankingModel>(std::move(model.predictor));
   } else {

@@ -58,6 +58,10 @@ TEST_F(TrainCommand, ATrainedModelIsAColumnAndSaysWhenItHasSeenTheSet) {
   EXPECT_EQ(answer.exit_code, 0) << answer.err;
   EXPECT_THAT(answer.out, HasSubstr("model: trained on rows of set made_up"));
   EXPECT_EQ(tilecast("evaluate -d tpu_v3 --model nothing set").exit_code, 2);
+  write("again/manifest.yaml", read("set/manifest.yaml") + "description: the same rows\n");
+  write("again/measurements.csv", read("set/measurements.csv"));
+  const Answer other = tilecast("evaluate -d tpu_v3 --model analytical --model model again");
+  EXPECT_THAT(other.out, HasSubstr("model: 24 rows of families it was trained on"));
 }
 
 TEST_F(TrainCommand, SaysWhatItWouldTrainAndRefusesWhatItCannot) {
