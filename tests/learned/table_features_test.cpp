@@ -300,15 +300,15 @@ TEST_F(TableFeaturesTest, TheMachinesRatiosFollowFromItsDescription) {
   EXPECT_EQ(row(conv_relu()).at("machine.matrix_peak"), 0);
 }
 
-TEST_F(TableFeaturesTest, ParametersAreWrittenAsGiven) {
+TEST_F(TableFeaturesTest, ParametersAreWrittenAsGivenAndThenTheirProduct) {
   const TableFeatures features(
       {.groups = {FeatureGroup::kParameters}, .parameters = {"unroll", "block"}});
   const ir::Kernel kernel = sums();
   const std::vector<float> first = {4, NAN}, second = {0.5F, 1e38F};
   const std::vector<KernelQuery> queries = {{kernel, nullptr, first}, {kernel, nullptr, second}};
-  std::vector<float> rows(4);
+  std::vector<float> rows(2 * features.width());
   features.extract(queries, device_, {}, rows);
-  EXPECT_THAT(rows, ElementsAre(4, IsNan(), 0.5F, 1e38F));
+  EXPECT_THAT(rows, ElementsAre(4, IsNan(), IsNan(), 0.5F, 1e38F, 0.5F * 1e38F));
 }
 
 TEST_F(TableFeaturesTest, ParametersThatAreNotAsManyAreAnError) {
