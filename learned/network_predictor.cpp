@@ -2,7 +2,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analytical/analytical_model.h"
 #include "diag/error.h"
 #include "learned/predictor.h"
 
@@ -55,10 +54,7 @@ class NetworkPredictor final : public Predictor {
                std::span<double> out) const override {
     TC_CHECK(out.size() == queries.size(), "one place per query");
     std::vector<std::optional<analytical::Estimate>> asked;
-    if (needs_prior() && priors.empty()) {
-      asked = analytical::AnalyticalModel().estimate(queries, device);
-      priors = asked;
-    }
+    if (needs_prior()) priors = given_or_asked(priors, queries, device, asked);
     Graphs graphs(parts_.features.encoding, parts_.node_scaler);
     for (std::size_t first = 0; first < queries.size(); first += kChunk) {
       const std::size_t count = std::min(kChunk, queries.size() - first);

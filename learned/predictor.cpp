@@ -29,10 +29,7 @@ class GbtPredictor final : public Predictor {
                std::span<double> out) const override {
     TC_CHECK(out.size() == queries.size(), "one place per query");
     std::vector<std::optional<analytical::Estimate>> asked;
-    if (needs_prior() && priors.empty()) {
-      asked = analytical::AnalyticalModel().estimate(queries, device);
-      priors = asked;
-    }
+    if (needs_prior()) priors = given_or_asked(priors, queries, device, asked);
     for (std::size_t first = 0; first < queries.size(); first += kChunk) {
       const std::size_t count = std::min(kChunk, queries.size() - first);
       predict_chunk(queries.subspan(first, count), device,
@@ -74,10 +71,7 @@ class OnPrior final : public Predictor {
   void predict(std::span<const KernelQuery> queries, const hwdesc::Device& device, Priors priors,
                std::span<double> out) const override {
     std::vector<std::optional<analytical::Estimate>> asked;
-    if (priors.empty()) {
-      asked = analytical::AnalyticalModel().estimate(queries, device);
-      priors = asked;
-    }
+    priors = given_or_asked(priors, queries, device, asked);
     residual_->predict(queries, device, priors, out);
     for (std::size_t i = 0; i < out.size(); ++i) {
       out[i] += priors[i] ? std::log(priors[i]->time.value) : std::nan("");
@@ -89,6 +83,14 @@ class OnPrior final : public Predictor {
 };
 
 }  // namespace
+
+Priors given_or_asked(Priors priors, std::span<const KernelQuery> queries,
+                      const hwdesc::Device& device,
+                      std::vector<std::optional<analytical::Estimate>>& asked) {
+  if (!priors.empty()) return priors;
+  asked = analytical::AnalyticalModel().estimate(queries, device);
+  return asked;
+}
 
 std::unique_ptr<Predictor> on_prior(std::unique_ptr<Predictor> residual) {
   return std::make_unique<OnPrior>(std::move(residual));

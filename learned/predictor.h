@@ -18,6 +18,11 @@ struct NetworkPredictorParts;
 
 using Priors = std::span<const std::optional<analytical::Estimate>>;
 
+// `priors`, or where they are empty what the analytical model says, which `asked` then holds.
+[[nodiscard]] Priors given_or_asked(Priors priors, std::span<const analytical::KernelQuery> queries,
+                                    const hwdesc::Device& device,
+                                    std::vector<std::optional<analytical::Estimate>>& asked);
+
 class Predictor {
  public:
   virtual ~Predictor() = default;

@@ -225,29 +225,26 @@ ColumnRule ColumnRule::read(const ConfigNode& node) {
   return RuleReader(node).read();
 }
 
-ColumnRule ColumnRule::keep(const ConfigNode& node) {
+ColumnRule ColumnRule::copied(const ConfigNode& node, std::string_view key,
+                              std::string_view prefix) {
   ColumnRule rule;
   rule.kind_ = Kind::kText;
-  rule.where_ = fmt::format("{}: keep", node.at.describe());
+  rule.where_ = fmt::format("{}: {}", node.at.describe(), key);
   if (node.kind != ConfigNode::Kind::kScalar || node.scalar.empty()) {
     throw Error(rule.where_ + ": expected a list of columns");
   }
   rule.column_ = node.scalar;
-  rule.target_ = kept_name("x_", node.scalar);
+  rule.target_ = kept_name(prefix, node.scalar);
   rule.may_be_empty_ = true;
   return rule;
 }
 
+ColumnRule ColumnRule::keep(const ConfigNode& node) {
+  return copied(node, "keep", "x_");
+}
+
 ColumnRule ColumnRule::parameter(const ConfigNode& node) {
-  ColumnRule rule;
-  rule.kind_ = Kind::kText;
-  rule.where_ = fmt::format("{}: parameters", node.at.describe());
-  if (node.kind != ConfigNode::Kind::kScalar || node.scalar.empty()) {
-    throw Error(rule.where_ + ": expected a list of columns");
-  }
-  rule.column_ = node.scalar;
-  rule.target_ = kept_name("p_", node.scalar);
-  rule.may_be_empty_ = true;
+  ColumnRule rule = copied(node, "parameters", "p_");
   rule.is_number_ = true;
   return rule;
 }

@@ -48,6 +48,9 @@ class ColumnRule {
   enum class Kind { kConstant, kFile, kText, kWhole, kTime, kTile };
   friend class RuleReader;
 
+  // Text as it is, under `prefix` and the column's name; `key` of the mapping that lists it.
+  static ColumnRule copied(const hwdesc::ConfigNode& node, std::string_view key,
+                           std::string_view prefix);
   void apply_text(std::string_view cell, std::string& out) const;
   void apply_time(const std::vector<std::string_view>& cells, std::string& out) const;
   void append_whole(const Expression& expression, const std::vector<std::string_view>& cells,
