@@ -25,9 +25,14 @@ class MeasureCommand : public CommandTest {
           "  d = f32[64,128]{1,0} dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
           "  ROOT e = f32[64,128]{1,0} tanh(d)\n}\n");
   }
-  [[nodiscard]] std::ptrdiff_t rows(const std::string& set = "set") const {
-    const std::string text = read(set + "/measurements.csv");
+  [[nodiscard]] std::ptrdiff_t rows(const std::string& set = "set",
+                                    const std::string& file = "measurements.csv") const {
+    const std::string text = read(set + "/" + file);
     return std::count(text.begin(), text.end(), '\n') - 1;
+  }
+  // On a busy machine a time may be found unstable, and its row is skipped.
+  [[nodiscard]] std::ptrdiff_t settled(const std::string& set = "set") const {
+    return rows(set) + rows(set, "skipped.csv");
   }
 };
 
@@ -73,13 +78,13 @@ TEST_F(MeasureCommand, MeasuresOnlyTheKernelsOfAFileThatIsGiven) {
 TEST_F(MeasureCommand, DropsATornLastLine) {
   const std::string command = "host --out set -d cpu_generic --tiles-per-kernel 3 two.hlo";
   ASSERT_EQ(run(command).exit_code, 0);
-  const std::ptrdiff_t before = rows();
+  const std::ptrdiff_t before = settled();
   const std::string whole = read("set/measurements.csv");
   write("set/measurements.csv", whole.substr(0, whole.size() - 20));
   const Answer again = run(command);
   EXPECT_EQ(again.exit_code, 0) << again.err;
   EXPECT_THAT(again.err, HasSubstr("dropped a torn last line"));
-  EXPECT_EQ(rows(), before);
+  EXPECT_EQ(settled(), before);
 }
 
 TEST_F(MeasureCommand, StopsAtCtrlCAndKeepsItsRows) {
@@ -126,7 +131,7 @@ TEST_F(MeasureCommand, MeasuresASetAgainAndComparesTheTimes) {
   EXPECT_EQ(json["schema"], "tilecast.measure.repeat/1");
   EXPECT_EQ(json["rows"][0]["quantity"], "rows");
   EXPECT_EQ(json["rows"][0]["value"], rows("again"));
-  EXPECT_EQ(rows("again"), rows("set"));
+  EXPECT_EQ(settled("again"), rows("set"));
   expect_failure("repeat set --out set", 2, "expected another folder");
   expect_failure("repeat nowhere --out other", 1, "nowhere: no measurement set");
 }
