@@ -8,4 +8,16 @@ std::string_view name(Bound bound) {
   return kNames[static_cast<std::size_t>(bound)];
 }
 
+std::string_view name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kIn:
+      return "in";
+    case Verdict::kEdge:
+      return "edge";
+    case Verdict::kOut:
+      return "out";
+  }
+  return "";
+}
+
 }  // namespace tilecast::analytical

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,20 @@ inline constexpr std::size_t kBoundCount = 12;
 // add). The total is not their sum: a pipeline overlaps resources, see analytical/pipeline.h.
 using BoundVector = std::array<Seconds, kBoundCount>;
 
+// How far a kernel is from those a correction was learned from: among them, at their edge, outside.
+enum class Verdict : std::uint8_t { kIn, kEdge, kOut };
+[[nodiscard]] std::string_view name(Verdict verdict);  // "in", "edge", "out"
+
+// What measurements changed about an analytical time; Estimate::time is the corrected one.
+struct Correction {
+  Seconds analytical;  // before
+  double factor = 1;   // time / analytical
+  double weight = 0;   // 0 ... 1: the part of the learned correction that was believed
+  Verdict verdict = Verdict::kOut;
+  Seconds low, high;       // interval that holds the measured time in 90 of 100 kernels
+  double correlation = 0;  // of the log errors of two kernels of one program
+};
+
 struct Estimate {
   Seconds time;            // on the device; dispatch overhead of the host is never in it
   Seconds speed_of_light;  // no implementation can be faster: max over roofs
@@ -46,7 +61,8 @@ struct Estimate {
   Flops flops;                // useful work, XLA's count
   double utilisation = 0;     // speed_of_light / time
   Bytes scratchpad_used;
-  std::string_view model;          // "analytical", "roofline", ...; static storage
+  std::string_view model;                     // "analytical", "roofline", ...; static storage
+  std::optional<Correction> correction = {};  // of models that learned from measurements
   std::vector<std::string> flags;  // what was approximated: "custom-call: bytes only", ...
 };
 

@@ -129,7 +129,8 @@ BarResult check(const Experiment& experiment, const Bar& bar, const ResultStratu
 }  // namespace
 
 bool more_is_better(Metric metric) {
-  return metric == Metric::kRowTau || metric == Metric::kTileTau || metric >= Metric::kBestInTop1;
+  return metric == Metric::kRowTau || metric == Metric::kCoverage || metric == Metric::kTileTau ||
+         metric >= Metric::kBestInTop1;
 }
 
 std::string ResultStratum::title() const {

@@ -39,7 +39,8 @@ struct ScoredRow {
   int line = 0;                   // of the set's measurements.csv
   std::string split, tile;        // as text, or empty
   double measured_s = 0;
-  std::vector<std::optional<double>> predicted_s;  // per column; nullopt: not answered
+  std::vector<std::optional<double>> predicted_s;        // per column; nullopt: not answered
+  std::vector<std::optional<Interval>> interval_s = {};  // per column, 90 %; or empty: none has any
 };
 
 struct ScoreSheet {
@@ -68,7 +69,9 @@ enum class Metric {
   kP90Ape,
   kBias,
   kRowTau,  // tau-b over all rows of the stratum: do the models order programs, operators, kernels?
-  kTileTau,  // from here on: within kernels, over their tiles
+  kCoverage,       // share of rows inside their 90 % interval; undefined without intervals
+  kIntervalWidth,  // mean of high / low - 1
+  kTileTau,        // from here on: within kernels, over their tiles
   kTileSizeApe,
   kTop1Slowdown,
   kTop5Slowdown,
@@ -77,7 +80,7 @@ enum class Metric {
   kBestInTop5,
   kBestInTop10
 };
-constexpr std::size_t kMetricCount = 13;
+constexpr std::size_t kMetricCount = 15;
 [[nodiscard]] std::string_view name(Metric metric);  // "mape", "tile_size_ape", ...
 [[nodiscard]] constexpr bool ranks_tiles(Metric metric) {
   return metric >= Metric::kTileTau;

@@ -7,6 +7,7 @@
 
 #include "analytical/cost_model.h"
 #include "learned/feature_scaler.h"
+#include "learned/gaussian_process.h"
 #include "learned/gbt_model.h"
 #include "learned/graph_network.h"
 #include "learned/table_features.h"
@@ -15,6 +16,7 @@ namespace tilecast::learned {
 
 struct GbtPredictorParts;
 struct NetworkPredictorParts;
+struct GpPredictorParts;
 
 using Priors = std::span<const std::optional<analytical::Estimate>>;
 
@@ -34,9 +36,10 @@ class Predictor {
   virtual void predict(std::span<const analytical::KernelQuery> queries,
                        const hwdesc::Device& device, Priors priors,
                        std::span<double> out) const = 0;
-  // What it is made of: one of the two, the other is null.
+  // What it is made of: one of the three, the others are null.
   [[nodiscard]] virtual const GbtPredictorParts* trees() const { return nullptr; }
   [[nodiscard]] virtual const NetworkPredictorParts* network() const { return nullptr; }
+  [[nodiscard]] virtual const GpPredictorParts* process() const { return nullptr; }
 };
 
 // out = what the model says x deviation + mean.
@@ -78,5 +81,14 @@ struct NetworkPredictorParts {
   bool ranks_only = false;
 };
 [[nodiscard]] std::unique_ptr<Predictor> make_predictor(NetworkPredictorParts parts);
+
+// A Gaussian process over a scaled table; missing values are where the scaler puts them.
+struct GpPredictorParts {
+  FeatureSelection features;
+  FeatureScaler scaler;
+  GaussianProcess process;
+  Standardisation target;  // residuals: mean 0, so that it is physics far from every row
+};
+[[nodiscard]] std::unique_ptr<Predictor> make_predictor(GpPredictorParts parts);
 
 }  // namespace tilecast::learned

@@ -20,6 +20,7 @@
 #include "hwdesc/device.h"
 #include "ir/kernel.h"
 #include "learned/measurement_set.h"
+#include "learned/metrics.h"
 
 namespace tilecast::learned {
 
@@ -78,6 +79,7 @@ struct Prediction {
   Seconds dispatch;  // added when the sample holds one; device.calibration, else the manifest's
                      // floor, else device.dispatch.host
   std::optional<analytical::Estimate> estimate;  // of the only part; absent for programs
+  std::optional<Interval> interval;  // 90 %, of comparable(), seconds; of models that are corrected
 
   [[nodiscard]] Seconds comparable() const { return on_device + dispatch; }  // to Sample::measured
 };

@@ -2,8 +2,12 @@
 //
 // Rows of programs (several kernels in one time) cannot teach a model of kernels: they are left
 // out and counted. Times are on the device: where a row still holds an unmeasured dispatch, the
-// dispatch of its class is taken off (learned/samples.h, dispatch_of); rows not above it are left
-// out and counted. References into the sample sets and devices, which must outlive it.
+// dispatch of its class is taken off (learned/samples.h, dispatch_of). What is left of a row that
+// is mostly dispatch says little about the kernel: an error of 1 % in such a row is one of 1 % /
+// share in the kernel's time, share = its time / the row's, so the row weighs share^2. The share is
+// physics' (the row's own is noise) where priors are asked for, and at least kLeastShare; no row
+// is taken to be shorter on the device than kLeastShare of itself.
+// References into the sample sets and devices, which must outlive it.
 #pragma once
 
 #include "learned/predictor.h"
@@ -11,10 +15,13 @@
 
 namespace tilecast::learned {
 
+inline constexpr double kLeastShare = 0.02;
+
 struct Example {
   std::size_t set = 0, sample = 0;  // where it comes from
   const hwdesc::Device* device = nullptr;
   double log_time = 0;       // of seconds
+  double weight = 1;         // 1 / variance of log_time, of a row without dispatch: 1
   std::uint32_t kernel = 0;  // equal work on one device: equal numbers
   std::uint32_t family = 0;
 };
@@ -25,7 +32,8 @@ struct Examples {
   std::vector<std::optional<analytical::Estimate>> priors;  // by row; empty: not asked for
   std::vector<std::string> kernels, families;               // names by number
   std::vector<std::vector<std::string>> parameter_names;    // by set, of its queries' parameters
-  std::size_t programs = 0, below_dispatch = 0;             // rows left out
+  std::size_t programs = 0;                                 // rows left out
+  std::size_t below_dispatch = 0;  // rows not above their dispatch, held at kLeastShare
 
   // These rows, in this order; names and numbers stay, nothing counts as left out.
   [[nodiscard]] Examples subset(std::span<const std::size_t> rows) const;

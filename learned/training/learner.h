@@ -10,20 +10,21 @@
 //       loss: rank_hinge
 //       search: {trials: 8, rounds: 2, learning_rate: [1e-4, 1e-2], hidden: [32, 64, 128]}
 //
-// Keys: name, model, target (time | residual), features | (at_nodes, at_kernel, encoding, scale),
-// validation (share of the
-// rows), validate_by, seed, search, and every parameter of gbt_parameters(), or of
-// network_parameters() and training_parameters().
+// Keys: name, model (xgboost | network | gaussian_process), target (time | residual), features |
+// (at_nodes, at_kernel, encoding, scale), validation (share of the rows; a Gaussian process needs
+// none), validate_by, seed, search, pretrain (training/pretraining.h), and every parameter of
+// gbt_parameters(), of network_parameters() and training_parameters(), or of gp_parameters().
 #pragma once
 
 #include "hwdesc/config_reader.h"
 #include "learned/model_dir.h"
 #include "learned/training/examples.h"
 #include "learned/training/gbt_trainer.h"
+#include "learned/training/gp_trainer.h"
 
 namespace tilecast::learned {
 
-enum class LearnerKind { kXgboost, kNetwork };
+enum class LearnerKind { kXgboost, kNetwork, kGaussianProcess };
 
 // A parameter and what a search draws it from: two numbers are the ends of a range (uniform in the
 // logarithm when it spans a factor above 10), anything else is a list of values.
@@ -43,12 +44,16 @@ struct SearchSpec {
 struct LearnerSpec {
   std::string name;
   LearnerKind kind = LearnerKind::kXgboost;
-  FeatureSelection features;         // kXgboost
+  FeatureSelection features;         // kXgboost, kGaussianProcess
   NetworkFeatures network_features;  // kNetwork
   GbtSpec gbt;
+  GpSpec gp;
   NetworkSpec network;
   TrainingSpec training;
   Target target = Target::kTime;
+  // Unmeasured tiles of the training kernels, labelled by the analytical model, that it learns from
+  // first; 0: none (ALCOP, MLSys 2023, section IV-C). Targets of kTime alone.
+  std::size_t pretrain = 0;
   double validation = 0.15;
   ValidateBy validate_by = ValidateBy::kKernel;
   std::uint64_t seed = 1;  // of everything: validation split, search, training

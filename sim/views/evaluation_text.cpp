@@ -139,6 +139,10 @@ std::string metric_title(Metric metric) {
       return "bias x";
     case Metric::kRowTau:
       return "tau of rows";
+    case Metric::kCoverage:
+      return "in 90 % interval %";
+    case Metric::kIntervalWidth:
+      return "interval width %";
     case Metric::kTileTau:
       return "tau-b";
     case Metric::kTileSizeApe:

@@ -1,0 +1,3 @@
+#include "hybrid/domain.h"
+
+namespace tilecast {}

@@ -1,0 +1,3 @@
+#include "hybrid/experiment_learners.h"
+
+namespace tilecast {}

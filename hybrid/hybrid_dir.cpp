@@ -1,0 +1,3 @@
+#include "hybrid/hybrid_dir.h"
+
+namespace tilecast {}

@@ -1,0 +1,29 @@
+// A hybrid on disk: a model's folder (learned/model_dir.h) whose card says `hybrid: yes`, with
+//
+//   domain.csv     kernels, classes, devices it knows (hybrid/domain.h)
+//   trust.yaml     weights and intervals (hybrid/trust.h)
+//   device_N.yaml  devices it was fitted on, as calibrated, whole
+//
+// beside the residual's files; a hybrid that is physics alone has no residual. Refuses what
+// model_dir refuses. Thread-safe.
+#pragma once
+
+#include "hybrid/hybrid_model.h"
+#include "learned/model_dir.h"
+
+namespace tilecast::hybrid {
+
+struct LoadedHybrid {
+  learned::ModelCard card;
+  HybridParts parts;
+};
+
+void save_hybrid(const learned::ModelCard& card, const HybridParts& parts,
+                 const std::string& training_csv, const std::string& directory, bool force = false);
+[[nodiscard]] LoadedHybrid load_hybrid(const std::string& directory);
+[[nodiscard]] bool is_hybrid_directory(const std::string& path);
+
+// What a folder holds, as a cost model: hybrid or learned.
+[[nodiscard]] std::unique_ptr<analytical::CostModel> load_cost_model(const std::string& directory);
+
+}  // namespace tilecast::hybrid

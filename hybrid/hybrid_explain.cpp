@@ -1,0 +1,3 @@
+#include "hybrid/hybrid_model.h"
+
+namespace tilecast {}

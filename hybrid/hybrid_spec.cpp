@@ -1,0 +1,3 @@
+#include "hybrid/hybrid_spec.h"
+
+namespace tilecast {}

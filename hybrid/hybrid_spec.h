@@ -1,0 +1,43 @@
+// What a hybrid is made of, as data:
+//
+//   hybrids:                                      in an experiment, beside `learners:`
+//     - {name: hybrid, calibrate: yes, try: [process, trees]}
+//
+//   name       of the column
+//   calibrate  constants are fitted first, where all rows are of one device (hybrid/calibrate.h)
+//   try        learners of the experiment, simplest first. Cross-validation keeps the first whose
+//              error is within a standard error of the least; `none` (physics alone) always runs
+//   trial_by   what trials leave out: family | kernel | row; default: family where there are at
+//              least 5, else kernel where there are at least 5, else row
+//   folds      of the trials, 5
+//   guard      no: believes the correction everywhere (for ablations)
+// Learners named in `try` must have `target: residual` and cannot rank only. Plain values.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hwdesc/config_reader.h"
+#include "learned/training/learner.h"
+
+namespace tilecast::hybrid {
+
+struct HybridSpec {
+  std::string name;
+  bool calibrate = true;
+  std::vector<learned::LearnerSpec> candidates;  // simplest first
+  std::optional<learned::ValidateBy> trial_by;
+  std::size_t folds = 5;
+  bool guard = true;
+  std::uint64_t seed = 1;
+};
+
+// Throws Error with file, line and column.
+[[nodiscard]] HybridSpec read_hybrid(const hwdesc::ConfigNode& node,
+                                     std::span<const learned::LearnerSpec> learners);
+// Without candidates: a Gaussian process, then trees. What `calibrate --then-train` uses.
+[[nodiscard]] HybridSpec default_hybrid(std::string name);
+
+}  // namespace tilecast::hybrid

@@ -1,0 +1,3 @@
+#include "hybrid/hybrid_fit.h"
+
+namespace tilecast {}

@@ -1,0 +1,3 @@
+#include "hybrid/trust.h"
+
+namespace tilecast {}

@@ -1,0 +1,3 @@
+#include "hybrid/tuner.h"
+
+namespace tilecast {}

@@ -1,0 +1,3 @@
+#include "learned/gaussian_process.h"
+
+namespace tilecast {}

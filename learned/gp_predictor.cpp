@@ -1,0 +1,3 @@
+#include "learned/predictor.h"
+
+namespace tilecast {}

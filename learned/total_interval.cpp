@@ -1,0 +1,3 @@
+#include "learned/total_interval.h"
+
+namespace tilecast {}

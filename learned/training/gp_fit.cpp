@@ -1,0 +1,3 @@
+#include "learned/training/fit.h"
+
+namespace tilecast {}

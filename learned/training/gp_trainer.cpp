@@ -1,0 +1,3 @@
+#include "learned/training/gp_trainer.h"
+
+namespace tilecast {}

@@ -1,0 +1,3 @@
+#include "learned/training/pretraining.h"
+
+namespace tilecast {}

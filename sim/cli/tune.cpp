@@ -1,0 +1,4 @@
+#include "hybrid/tuner.h"
+#include "sim/cli/commands.h"
+
+namespace tilecast::sim::cli {}

@@ -1,0 +1,3 @@
+#include "sim/model_choice.h"
+
+namespace tilecast {}

@@ -1,0 +1,3 @@
+#include "sim/views/correction.h"
+
+namespace tilecast {}
