@@ -14,11 +14,14 @@
 //   fit: [{set: ops, class: [matmul]}]        rows that may be fitted; without: all
 //   score: [{kernel: ["fusion.*"], family: ["net_*"], at_least: 5 us}]    that may be scored
 //   learners: [{name: trees, model: xgboost, features: [static, tile]}]   training/learner.h
-//   columns: [roofline, analytical, calibrated, trees]
+//   hybrids: [{name: hybrid, try: [process]}] hybrid/hybrid_spec.h; learners only tried are no column
+//   columns: [roofline, analytical, calibrated, trees, hybrid]
 //   by: [class]                               strata besides all: set, class, kernel
 //   by_kernel: ["tiles: *"]                   of the kernels' strata, those to show
 //   metrics: [mape, p90_ape]                  learned/evaluation.h
-//   bars: [{metric: mape, column: calibrated, stratum: class matmul, at_most: 6 %}]
+//   bars:                                     experiment_claims.h
+//     - {metric: mape, column: calibrated, stratum: class matmul, at_most: 6 %}
+//     - {metric: mape, column: hybrid, stratum: every class, not_above: analytical, by: 1 %}
 //   published: [{column: trees, metric: mape, source: kaufman_mlsys_2021, where: Table 3,
 //                subject: vanilla, in: mean}]     learned/reference_rows.h; shown beside ours
 //   directions: [{better: trees, than: analytical, metric: mape, finding: What was found.}]
@@ -34,6 +37,7 @@
 #include <vector>
 
 #include "hybrid/experiment_claims.h"
+#include "hybrid/hybrid_spec.h"
 #include "learned/training/learner.h"
 
 namespace tilecast::hybrid {
@@ -45,6 +49,8 @@ namespace tilecast::hybrid {
 //   k_fold        `folds` by kernel; pooled
 //   largest       the largest `share` of the sizes of each op class is scored
 //   leave_one_class_out   one op class after the other; pooled
+//   leave_one_kernel_out  one kernel after the other; pooled
+//   leave_one_device_out  one device after the other; pooled. Equal work on others may be fitted
 //   leave_one_family_out  one family (program, shape family) after the other is scored, `works`
 //                 random kernels of the others fitted; pooled
 //   sampled_rows  `rows` random rows of ONE kernel fitted, the others scored; `seeds` times
@@ -53,7 +59,8 @@ namespace tilecast::hybrid {
 //   held_out_works     the same of kernels or programs; both `seeds` times
 //   first_rows    the first `share` of each set's rows, in their order, fitted, the others scored
 // Rows of a kernel are on both sides only where rows are dealt: sampled_rows, first_rows. Learners
-// of round i have their seed + i; `seeds` also repeats fixed, largest and first_rows for them.
+// and hybrids of round i have their seed + i; `seeds` also repeats fixed, largest and first_rows for
+// them.
 enum class SplitKind {
   kNone,
   kFixed,
@@ -61,6 +68,8 @@ enum class SplitKind {
   kLargest,
   kLeaveOneClassOut,
   kLeaveOneFamilyOut,
+  kLeaveOneKernelOut,
+  kLeaveOneDeviceOut,
   kSampledRows,
   kSampledWorks,
   kHeldOutFamilies,
@@ -113,12 +122,14 @@ struct Experiment {
   std::vector<std::string> kernels_shown = {};  // patterns; empty: all, where `by` has them
   std::vector<learned::Metric> metrics = {};
   std::vector<Bar> bars = {};
-  std::vector<learned::LearnerSpec> learners = {};
+  std::vector<learned::LearnerSpec> learners = {};  // that are columns
+  std::vector<HybridSpec> hybrids = {};
   std::vector<Published> published = {};
   std::vector<Direction> directions = {};
 
   [[nodiscard]] bool calibrates() const;  // has the column
-  [[nodiscard]] bool repeats() const;     // several seeds
+  [[nodiscard]] bool learns() const { return !learners.empty() || !hybrids.empty(); }
+  [[nodiscard]] bool repeats() const;  // several seeds
   [[nodiscard]] const learned::LearnerSpec* learner(std::string_view column) const;  // or null
 };
 

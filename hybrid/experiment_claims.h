@@ -11,15 +11,18 @@ namespace tilecast::hybrid {
 
 enum class Statistic { kMean, kWorst };  // over seeds
 
-// value <= limit, value >= limit, or value < limit; the limit is a number or another column.
+// value <= limit, value >= limit, or value < limit; the limit is a number or another column, and
+// `not_above: COLUMN, by: 1 %` is value <= that column's + margin. A stratum "mean over class": the
+// value is the mean of those of the classes.
 struct Bar {
   enum class Kind { kAtMost, kAtLeast, kBelow };
   learned::Metric metric = learned::Metric::kMape;
   std::string column;
-  std::string stratum = "all";  // "class matmul", "kernel fusion.1", "set ops", "every class"
+  std::string stratum = "all";  // "class matmul", "set ops", "every class", "mean over kernel"
   Kind kind = Kind::kAtMost;
   double limit = 0;
   std::string limit_column = {};  // or empty
+  double margin = 0;              // on top of the column's
   Statistic over = Statistic::kMean;
 };
 

@@ -5,6 +5,7 @@
 
 #include "diag/error.h"
 #include "hybrid/experiment_nodes.h"
+#include "hybrid/experiment_scores.h"
 #include "learned/importers/import_manifest.h"
 
 namespace tilecast::hybrid {
@@ -34,6 +35,27 @@ std::string column_of(const ConfigNode& node, std::string_view key, Metric metri
   return column;
 }
 
+// `not_above: COLUMN, by: 1 %`.
+bool read_margin(const ConfigNode& node, const Experiment& experiment, Bar& bar) {
+  const ConfigNode* by = node.find("by");
+  if (!node.find("not_above")) {
+    if (by) fail_at(*by, "is the margin of not_above, which is missing");
+    return false;
+  }
+  if (more_is_better(bar.metric) || bar.metric == Metric::kBias) {
+    fail_at(*node.find("not_above"), fmt::format("is about errors; got {}", name(bar.metric)));
+  }
+  bar.limit_column = column_of(node, "not_above", bar.metric, experiment);
+  const std::string& margin = text_of(required(node, "by"));
+  const std::optional<double> value = fraction(margin);
+  if (!value || *value < 0) {
+    fail_at(*by, fmt::format("got {}, expected a share in %, at least 0 %",
+                             hwdesc::show_text(margin)));
+  }
+  bar.margin = *value;
+  return true;
+}
+
 void read_limit(const ConfigNode& node, const Experiment& experiment, Bar& bar) {
   const auto has_column = [&](const std::string& column) {
     return std::ranges::find(experiment.columns, column) != experiment.columns.end();
@@ -41,7 +63,7 @@ void read_limit(const ConfigNode& node, const Experiment& experiment, Bar& bar) 
   constexpr std::pair<std::string_view, Bar::Kind> kLimits[] = {{"at_most", Bar::Kind::kAtMost},
                                                                 {"at_least", Bar::Kind::kAtLeast},
                                                                 {"below", Bar::Kind::kBelow}};
-  int limits = 0;
+  int limits = read_margin(node, experiment, bar) ? 1 : 0;
   for (const auto& [key, kind] : kLimits) {
     const ConfigNode* limit = node.find(key);
     if (!limit) continue;
@@ -57,11 +79,12 @@ void read_limit(const ConfigNode& node, const Experiment& experiment, Bar& bar) 
                                   hwdesc::show_text(got), fmt::join(experiment.columns, ", ")));
     }
   }
-  if (limits != 1) fail_at(node, "expected one of at_most, at_least, below");
+  if (limits != 1) fail_at(node, "expected one of at_most, at_least, below, not_above");
 }
 
 Bar read_bar(const ConfigNode& node, const Experiment& experiment) {
-  allow_only(node, {"metric", "column", "stratum", "at_most", "at_least", "below", "over"});
+  allow_only(node, {"metric", "column", "stratum", "at_most", "at_least", "below", "not_above",
+                    "by", "over"});
   Bar bar{.metric = metric_of(required(node, "metric"))};
   bar.column = column_of(node, "column", bar.metric, experiment);
   if (const ConfigNode* stratum = node.find("stratum")) bar.stratum = text_of(*stratum);

@@ -1,3 +1,72 @@
 #include "hybrid/hybrid_model.h"
 
-namespace tilecast {}
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analytical/analytical_model.h"
+#include "diag/error.h"
+#include "hybrid/corrected_queries.h"
+
+namespace tilecast::hybrid {
+namespace {
+
+using analytical::Correction;
+using analytical::Estimate;
+using analytical::KernelQuery;
+using analytical::Verdict;
+
+constexpr std::string_view kModelName = "hybrid";
+
+void scale(Estimate& estimate, double factor) {
+  estimate.time = estimate.time * factor;
+  estimate.next_time = std::min(estimate.next_time * factor, estimate.time);
+  for (Seconds& busy : estimate.bounds) busy = busy * factor;
+}
+
+// The analytical estimate of the asked device, corrected as `said` about the trained one.
+void correct(Estimate& estimate, const CorrectedQuery& said, double correlation) {
+  const Seconds before = estimate.time;
+  scale(estimate, std::exp(said.trust.weight * said.residual));
+  if (estimate.time < estimate.speed_of_light) {
+    estimate.time = estimate.speed_of_light;
+    estimate.flags.emplace_back("held at the speed of light");
+  }
+  const Seconds time = estimate.time;
+  estimate.utilisation = time.value > 0 ? estimate.speed_of_light / time : 1.0;
+  estimate.model = kModelName;
+  const Seconds low = std::max(time * std::exp(said.trust.low), estimate.speed_of_light);
+  estimate.correction = Correction{.analytical = before,
+                                   .factor = before.value > 0 ? time / before : 1.0,
+                                   .weight = said.trust.weight,
+                                   .verdict = said.trust.verdict,
+                                   .low = std::min(low, time),
+                                   .high = std::max(time * std::exp(said.trust.high), time),
+                                   .correlation = correlation};
+}
+
+}  // namespace
+
+HybridModel::HybridModel(HybridParts parts) : parts_(std::move(parts)) {
+  TC_CHECK(!parts_.residual || !parts_.residual->ranks_only(), "residuals are of times");
+}
+
+std::vector<std::optional<Estimate>> HybridModel::estimate(std::span<const KernelQuery> queries,
+                                                           const hwdesc::Device& device) const {
+  const TrainedView view = trained_view(parts_, device);
+  auto answers = analytical::AnalyticalModel().estimate(queries, view.asked);
+  std::vector<std::optional<Estimate>> of_trained;
+  if (!view.same) of_trained = analytical::AnalyticalModel().estimate(queries, view.reference);
+  const auto said = correct_queries(parts_, queries, view, view.same ? answers : of_trained);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i]) correct(*answers[i], said[i], parts_.trust.correlation());
+  }
+  return answers;
+}
+
+hwdesc::Device HybridModel::with_constants(const hwdesc::Device& device) const {
+  return trained_view(parts_, device).asked;
+}
+
+}  // namespace tilecast::hybrid

@@ -41,10 +41,10 @@ struct Driver {
 struct CorrectionReasons {
   analytical::Correction correction;
   double residual = 0;  // r before the weight
-  std::vector<Domain::Neighbour> nearest;
-  std::vector<std::string> nearest_names;
-  std::vector<Driver> drivers;  // largest first
-  std::string verdict;          // in words: "op class softmax was never measured"
+  std::vector<Domain::Neighbour> nearest = {};
+  std::vector<std::string> nearest_names = {};
+  std::vector<Driver> drivers = {};  // largest first
+  std::string verdict = {};          // in words: "op class softmax was never measured"
 };
 
 class HybridModel final : public analytical::CostModel {
@@ -57,6 +57,9 @@ class HybridModel final : public analytical::CostModel {
   // nullopt where estimate() has no answer.
   [[nodiscard]] std::optional<CorrectionReasons> explain(const analytical::KernelQuery& query,
                                                          const hwdesc::Device& device) const;
+  // `device` with the constants it is asked with, its dispatch among them: what predictions of rows
+  // that hold a dispatch need (learned/samples.h, predict()).
+  [[nodiscard]] hwdesc::Device with_constants(const hwdesc::Device& device) const;
   [[nodiscard]] const HybridParts& parts() const { return parts_; }
 
  private:

@@ -1,3 +1,194 @@
-#include "hybrid/hybrid_fit.h"
+#include "hybrid/trials.h"
 
-namespace tilecast {}
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "analytical/parallel.h"
+#include "diag/error.h"
+
+namespace tilecast::hybrid {
+namespace {
+
+using learned::Example;
+using learned::Examples;
+using learned::Split;
+using learned::ValidateBy;
+
+constexpr std::size_t kEnoughGroups = 5, kLeastClasses = 3, kMostFolds = 8;
+
+std::size_t distinct(const std::vector<std::string>& keys) {
+  return std::set<std::string>(keys.begin(), keys.end()).size();
+}
+
+std::string group_key(const Examples& examples, std::size_t row, ValidateBy by) {
+  const Example& example = examples.rows[row];
+  if (by == ValidateBy::kFamily) return examples.families.at(example.family);
+  if (by == ValidateBy::kKernel) return fmt::format("{:010}", example.kernel);
+  return fmt::format("{:010}", row);
+}
+
+std::vector<std::string> group_keys(const Examples& examples, ValidateBy by) {
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < examples.rows.size(); ++i) keys.push_back(group_key(examples, i, by));
+  return keys;
+}
+
+// The widest groups there are enough of.
+ValidateBy widest(const Examples& examples) {
+  for (const ValidateBy by : {ValidateBy::kFamily, ValidateBy::kKernel}) {
+    if (distinct(group_keys(examples, by)) >= kEnoughGroups) return by;
+  }
+  return ValidateBy::kRow;
+}
+
+std::vector<Split> folds_of(const std::vector<std::string>& keys, std::size_t folds,
+                            std::size_t least, std::uint64_t seed) {
+  const std::size_t groups = distinct(keys);
+  if (groups < std::max<std::size_t>(least, 2)) return {};
+  return learned::k_fold(keys, std::min(folds, groups), seed);
+}
+
+}  // namespace
+
+double TrialRows::residual(std::size_t row) const {
+  return examples.rows[row].log_time - std::log(examples.priors[row]->time.value);
+}
+
+TrialRows trial_rows(std::span<const learned::SampleSet> sets,
+                     std::span<const hwdesc::Device> devices, std::optional<ValidateBy> trial_by,
+                     int jobs) {
+  const Examples all = learned::make_examples(sets, devices, true, jobs);
+  std::vector<std::size_t> answered;
+  for (std::size_t i = 0; i < all.rows.size(); ++i) {
+    if (all.priors[i] && all.priors[i]->time.value > 0) answered.push_back(i);
+  }
+  TrialRows rows{.examples = all.subset(answered)};
+  rows.names.resize(all.kernels.size());
+  for (std::size_t i = 0; i < rows.examples.rows.size(); ++i) {
+    const Example& row = rows.examples.rows[i];
+    const learned::SampleSet& set = sets[row.set];
+    const learned::Work& work = set.works[set.samples[row.sample].work];
+    rows.names[row.kernel] = work.name;
+    rows.op_classes.push_back(learned::op_class(rows.examples.queries[i].kernel));
+    rows.by_device.push_back(row.device->name);
+  }
+  rows.by_class = rows.op_classes;
+  rows.trial_by = trial_by.value_or(widest(rows.examples));
+  rows.by_group = group_keys(rows.examples, rows.trial_by);
+  return rows;
+}
+
+TrialPlan plan_trials(const TrialRows& rows, std::size_t folds, std::uint64_t seed) {
+  return {.base = folds_of(rows.by_group, folds, 2, seed),
+          .by_class = folds_of(rows.by_class, kMostFolds, kLeastClasses, seed),
+          .by_device = folds_of(rows.by_device, kMostFolds, 2, seed)};
+}
+
+std::vector<double> predict_trials(const learned::LearnerSpec& learner, const TrialRows& rows,
+                                   std::span<const Split> splits, int jobs) {
+  std::vector<double> predicted(rows.examples.rows.size());
+  analytical::parallel_for(splits.size(), jobs, [&](std::size_t fold) {
+    const Split& split = splits[fold];
+    const learned::Trained trained = learned::train(learner, rows.examples.subset(split.fit));
+    // Queries of one device at a time.
+    for (std::size_t begin = 0; begin < split.score.size();) {
+      const hwdesc::Device* device = rows.examples.rows[split.score[begin]].device;
+      std::size_t end = begin;
+      while (end < split.score.size() && rows.examples.rows[split.score[end]].device == device) {
+        ++end;
+      }
+      const std::span<const std::size_t> chosen =
+          std::span(split.score).subspan(begin, end - begin);
+      const Examples some = rows.examples.subset(chosen);
+      std::vector<double> out(chosen.size());
+      trained.predictor->predict(some.queries, *device, some.priors, out);
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        const double residual = out[i] - std::log(some.priors[i]->time.value);
+        predicted[chosen[i]] = std::isfinite(residual) ? residual : 0;
+      }
+      begin = end;
+    }
+  });
+  return predicted;
+}
+
+std::vector<Trial> trials_of(const TrialRows& rows, std::span<const Split> splits,
+                             const std::vector<std::string>& keys,
+                             std::span<const double> predicted) {
+  std::map<std::string, std::uint32_t> numbers;
+  for (const std::string& key : keys) {
+    numbers.emplace(key, static_cast<std::uint32_t>(numbers.size()));
+  }
+  std::vector<Trial> trials;
+  for (const Split& split : splits) {
+    const Domain domain = Domain::of(rows.examples.subset(split.fit), rows.names);
+    for (const std::size_t row : split.score) {
+      const Example& example = rows.examples.rows[row];
+      const analytical::Estimate& prior = *rows.examples.priors[row];
+      const Place place = domain.place(rows.examples.queries[row].kernel, rows.op_classes[row],
+                                       prior, *example.device);
+      trials.push_back({.residual = rows.residual(row),
+                        .predicted = predicted[row],
+                        .share = std::sqrt(example.weight),
+                        .distance = place.distance,
+                        .time = prior.time.value,
+                        .op_class = rows.op_classes[row],
+                        .group = numbers.at(keys[row]),
+                        .family = example.family});
+    }
+  }
+  return trials;
+}
+
+double whole_error(double residual, double predicted, double share) {
+  return std::abs(std::log1p(share * std::expm1(predicted - residual)));
+}
+
+Choice choose_candidate(const TrialRows& rows, std::span<const std::vector<double>> predicted) {
+  TC_CHECK(!predicted.empty(), "physics alone is always a candidate");
+  struct Group {
+    std::vector<double> errors;  // by candidate
+    double rows = 0;
+  };
+  std::map<std::string, Group> groups;
+  for (std::size_t row = 0; row < rows.by_group.size(); ++row) {
+    Group& group = groups[rows.by_group[row]];
+    group.errors.resize(predicted.size());
+    group.rows += 1;
+    const double share = std::sqrt(rows.examples.rows[row].weight);
+    for (std::size_t c = 0; c < predicted.size(); ++c) {
+      group.errors[c] += whole_error(rows.residual(row), predicted[c][row], share);
+    }
+  }
+  const double n = static_cast<double>(groups.size());
+  Choice choice;
+  choice.scores.resize(predicted.size());
+  for (auto& [key, group] : groups) {
+    for (std::size_t c = 0; c < predicted.size(); ++c) {
+      group.errors[c] /= group.rows;
+      choice.scores[c].error += group.errors[c] / n;
+    }
+  }
+  const std::size_t best = static_cast<std::size_t>(
+      std::ranges::min_element(choice.scores, {}, &CandidateScore::error) - choice.scores.begin());
+  for (std::size_t c = 0; c < predicted.size(); ++c) {
+    const double mean = choice.scores[c].error - choice.scores[best].error;
+    double squares = 0;
+    for (const auto& [key, group] : groups) {
+      const double difference = group.errors[c] - group.errors[best] - mean;
+      squares += difference * difference;
+    }
+    choice.scores[c].deviation = n > 1 ? std::sqrt(squares / (n - 1) / n) : mean;
+  }
+  while (choice.scores[choice.chosen].error >
+         choice.scores[best].error + choice.scores[choice.chosen].deviation) {
+    ++choice.chosen;
+  }
+  return choice;
+}
+
+}  // namespace tilecast::hybrid
