@@ -76,7 +76,10 @@ class Fit {
     if (rows < kLeastRows) return;
     fitted_.calibrated = calibrate(thin, devices_.front(), analytical::AnalyticalModel(),
                                    {.fixed = {}, .jobs = options_.jobs});
-    for (Device& device : devices_) device.calibration = fitted_.calibrated->device.calibration;
+    if (!fitted_.calibrated->accepted) return;
+    hwdesc::Calibration constants = fitted_.calibrated->device.calibration;
+    constants.source = fmt::format("hybrid {}: {} rows", spec_.name, rows);
+    for (Device& device : devices_) device.calibration = constants;
   }
 
   // Trials of every candidate on the base groups; one that cannot be fitted to so few rows is out.

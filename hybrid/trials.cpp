@@ -18,7 +18,7 @@ using learned::Examples;
 using learned::Split;
 using learned::ValidateBy;
 
-constexpr std::size_t kEnoughGroups = 5, kLeastClasses = 3, kMostFolds = 8;
+constexpr std::size_t kEnoughGroups = 5, kLeastClasses = 3, kMostFolds = 4;
 
 std::size_t distinct(const std::vector<std::string>& keys) {
   return std::set<std::string>(keys.begin(), keys.end()).size();
