@@ -64,8 +64,11 @@ void append_metrics(std::string& text, const ModelCard& card) {
 
 void append_limits(std::string& text, const ModelCard& card) {
   text += "\n## Limits\n\n";
-  text += fmt::format("- Answers kernels of these classes only: {}.\n", listed(card.op_classes));
-  text += fmt::format("- Trained on {}; elsewhere it extrapolates.\n", listed(card.devices));
+  text +=
+      fmt::format("- {} of these classes only: {}.\n",
+                  card.hybrid ? "Corrects kernels" : "Answers kernels", listed(card.op_classes));
+  text += fmt::format("- Trained on {}; elsewhere it {}.\n", listed(card.devices),
+                      card.hybrid ? "is mostly physics" : "extrapolates");
   text += fmt::format("- Families seen in training: {}.\n", listed(card.families));
   if (card.ranks_only) {
     text += "- Orders the tiles of one kernel; its numbers are no times.\n";
@@ -78,6 +81,11 @@ std::string card_markdown(const ModelCard& card) {
   std::string text = fmt::format("# {}\n\nKind: {}. Seed {}. Trained in {:.3g} s", cell(card.name),
                                  cell(card.kind), card.seed, card.training_seconds);
   text += card.created.empty() ? ".\n" : fmt::format(", {}.\n", cell(card.created));
+  if (card.hybrid) {
+    text +=
+        "\nA hybrid: analytical times, corrected near what was measured (domain.csv, "
+        "trust.yaml).\n";
+  }
   append_data(text, card);
   append_metrics(text, card);
   append_limits(text, card);

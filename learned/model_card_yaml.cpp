@@ -19,10 +19,21 @@ using hwdesc::ConfigNode;
 
 constexpr std::string_view kFormat = "tilecast.model/1";
 constexpr std::string_view kCheck = "check: ";
-constexpr std::string_view kKinds[] = {"xgboost", "network"};
+enum class Kind { kXgboost, kNetwork, kProcess, kPhysics };
+constexpr std::string_view kKinds[] = {"xgboost", "network", "gaussian_process", "physics"};
 constexpr std::string_view kScales[] = {"linear", "logarithmic"};
 constexpr std::string_view kEncodings[] = {"tilecast", "tpugraphs"};
 constexpr std::string_view kNoYes[] = {"no", "yes"};
+
+Kind kind_of(const ModelCard& card) {
+  const auto* const found = std::ranges::find(kKinds, card.kind);
+  TC_CHECK(found != std::end(kKinds), "a card of no known kind");
+  return static_cast<Kind>(found - std::begin(kKinds));
+}
+
+bool has_table(Kind kind) {
+  return kind == Kind::kXgboost || kind == Kind::kProcess;
+}
 
 // --- writing
 
@@ -58,7 +69,9 @@ void write_selection(std::string& text, std::string_view key, const FeatureSelec
 }
 
 void write_features(std::string& text, const ModelText& model) {
-  if (model.card.kind == kKinds[0]) return write_selection(text, "features", model.features);
+  const Kind kind = kind_of(model.card);
+  if (has_table(kind)) return write_selection(text, "features", model.features);
+  if (kind == Kind::kPhysics) return;
   const NetworkFeatures& features = model.network_features;
   FeatureSelection at_kernel = features.at_kernel;
   if (!features.at_nodes.parameters.empty()) at_kernel.parameters.clear();  // once is enough
@@ -220,10 +233,9 @@ NetworkSpec network_at(const ConfigNode& root) {
 }
 
 void read_features(const ConfigNode& root, ModelText& model) {
-  if (model.card.kind == kKinds[0]) {
-    model.features = selection_at(root, "features");
-    return;
-  }
+  const Kind kind = kind_of(model.card);
+  if (has_table(kind)) model.features = selection_at(root, "features");
+  if (kind != Kind::kNetwork) return;
   NetworkFeatures& features = model.network_features;
   features.at_nodes = selection_at(root, "at_nodes");
   features.at_kernel = selection_at(root, "at_kernel");
@@ -291,10 +303,11 @@ void require_keys(const ConfigNode& root) {
                                      "split",    "seed",     "ranks_only", "target",
                                      "settings", "versions", "op_classes", "devices",
                                      "families", "schemas",  "files",      "data",
-                                     "metrics",  "check",    "parameters", "training_seconds"};
-  if (choice_at(root, "kind", kKinds) == 0) {
-    keys.emplace_back("features");
-  } else {
+                                     "metrics",  "check",    "parameters", "training_seconds",
+                                     "hybrid"};
+  const auto kind = static_cast<Kind>(choice_at(root, "kind", kKinds));
+  if (has_table(kind)) keys.emplace_back("features");
+  if (kind == Kind::kNetwork) {
     keys.insert(keys.end(), {"at_nodes", "at_kernel", "encoding", "scale", "network"});
   }
   allow_only(root, keys);
@@ -315,6 +328,7 @@ std::string model_yaml(const ModelText& model) {
   text += fmt::format("seed: {}\nranks_only: {}\ntraining_seconds: {}\n", card.seed,
                       kNoYes[card.ranks_only ? 1 : 0],
                       finite(card.training_seconds, "training_seconds"));
+  if (card.hybrid) line(text, "hybrid", "yes");
   text += fmt::format("target: {{mean: {}, deviation: {}}}\n", finite(card.target.mean, "mean"),
                       finite(card.target.deviation, "deviation"));
   write_features(text, model);
@@ -342,6 +356,10 @@ ModelText read_model_yaml(const std::string& text, const std::string& file) {
   card.seed = whole_at(root, "seed");
   card.ranks_only = choice_at(root, "ranks_only", kNoYes) == 1;
   card.training_seconds = real_at(root, "training_seconds");
+  card.hybrid = root.find("hybrid") != nullptr && choice_at(root, "hybrid", kNoYes) == 1;
+  if (kind_of(card) == Kind::kPhysics && !card.hybrid) {
+    fail_at(required(root, "kind"), "physics alone is no model; expected hybrid: yes");
+  }
   const ConfigNode& target = required(root, "target");
   allow_only(target, {"mean", "deviation"});
   card.target = {.mean = real_at(target, "mean"), .deviation = real_at(target, "deviation")};

@@ -19,7 +19,7 @@ struct SchemaStamp {
 
 struct ModelText {
   ModelCard card;
-  FeatureSelection features;                   // xgboost
+  FeatureSelection features;                   // xgboost, gaussian_process
   NetworkFeatures network_features;            // network
   NetworkSpec network;                         // network
   std::map<std::string, SchemaStamp> schemas;  // "features" | "node", "at_nodes", "at_kernel"

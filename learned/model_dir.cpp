@@ -26,6 +26,8 @@ constexpr const char* kWeights = "weights.bin";
 constexpr const char* kLog = "training.csv";
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 constexpr std::size_t kMostScalerBytes = std::size_t{1} << 24;
+constexpr std::size_t kMostExtraBytes = std::size_t{1} << 26;
+constexpr int kMostDevices = 16;  // of a hybrid
 constexpr std::string_view kFiles[] = {kCard,
                                        kTrees,
                                        kWeights,
@@ -36,6 +38,18 @@ constexpr std::string_view kFiles[] = {kCard,
 
 std::string scaler_file(std::string_view schema) {
   return fmt::format("scaler_{}.csv", schema);
+}
+
+bool is_extra(std::string_view file) {
+  if (file == "domain.csv" || file == "trust.yaml") return true;
+  for (int i = 0; i < kMostDevices; ++i) {
+    if (file == fmt::format("device_{}.yaml", i)) return true;
+  }
+  return false;
+}
+
+bool is_ours(std::string_view file) {
+  return std::ranges::find(kFiles, file) != std::end(kFiles) || is_extra(file);
 }
 
 [[noreturn]] void fail(const fs::path& path, const std::string& what) {
@@ -60,23 +74,44 @@ void add_network(const NetworkPredictorParts& parts, ModelText& model, Contents&
   contents[kWeights] = parts.network->save();
 }
 
-Contents contents_of(const ModelFiles& files) {
-  TC_CHECK(files.predictor != nullptr, "no predictor to save");
-  ModelText model{.card = files.card};
-  Contents contents;
-  model.card.ranks_only = files.predictor->ranks_only();
-  if (const GbtPredictorParts* trees = files.predictor->trees()) {
-    model.card.kind = "xgboost";
-    model.card.target = trees->target;
+void add_predictor(const Predictor* predictor, ModelText& model, Contents& contents) {
+  ModelCard& card = model.card;
+  card.ranks_only = predictor != nullptr && predictor->ranks_only();
+  if (predictor == nullptr) {
+    TC_CHECK(card.hybrid, "no predictor to save");
+    card.kind = "physics";
+    card.target = {};
+  } else if (const GbtPredictorParts* trees = predictor->trees()) {
+    card.kind = "xgboost";
+    card.target = trees->target;
     model.features = trees->features;
     model.schemas["features"] = stamp(TableFeatures(trees->features).schema());
     contents[kTrees] = trees->model.save();
   } else {
-    TC_CHECK(files.predictor->network() != nullptr, "a predictor of neither kind");
-    model.card.kind = "network";
-    model.card.target = files.predictor->network()->target;
-    add_network(*files.predictor->network(), model, contents);
+    TC_CHECK(predictor->network() != nullptr, "a predictor of no known kind");
+    card.kind = "network";
+    card.target = predictor->network()->target;
+    add_network(*predictor->network(), model, contents);
   }
+}
+
+void add_extra(const ModelFiles& files, Contents& contents) {
+  TC_CHECK(files.card.hybrid || files.extra.empty(), "extra files of what is no hybrid");
+  for (const auto& [file, text] : files.extra) {
+    TC_CHECK(is_extra(file), "a file that no model has");
+    if (text.size() > kMostExtraBytes) {
+      throw Error(fmt::format("{}: {} bytes are more than {} can be read back", file, text.size(),
+                              kMostExtraBytes));
+    }
+    contents[file] = text;
+  }
+}
+
+Contents contents_of(const ModelFiles& files) {
+  ModelText model{.card = files.card};
+  Contents contents;
+  add_predictor(files.predictor, model, contents);
+  add_extra(files, contents);
   contents[kLog] = files.training_csv;
   for (const auto& [file, bytes] : contents) model.files[file] = content_hash(bytes);
   contents[kCard] = model_yaml(model);
@@ -139,8 +174,7 @@ void require_replaceable(const fs::path& target, bool force) {
   if (!force) fail(target, "a model is there already; force replaces it");
   for (const fs::directory_entry& entry : fs::directory_iterator(target)) {
     const std::string name = entry.path().filename().string();
-    const bool ours = std::ranges::find(kFiles, name) != std::end(kFiles);
-    if (!ours || entry.is_directory()) {
+    if (!is_ours(name) || entry.is_directory()) {
       fail(target, fmt::format("holds '{}', which is no file of a model; it would be lost", name));
     }
   }
@@ -250,6 +284,21 @@ std::unique_ptr<Predictor> load_network(const ModelText& model, const Folder& fo
   return make_predictor(std::move(parts));
 }
 
+// Null: physics.
+std::unique_ptr<Predictor> load_predictor(const ModelText& model, const Folder& folder) {
+  if (model.card.kind == "xgboost") return load_trees(model, folder);
+  if (model.card.kind == "network") return load_network(model, folder);
+  return nullptr;
+}
+
+ExtraFiles load_extra(const ModelText& model, const Folder& folder) {
+  ExtraFiles extra;
+  for (const auto& [file, hash] : model.files) {
+    if (is_extra(file)) extra[file] = folder.read(file, kMostExtraBytes);
+  }
+  return extra;
+}
+
 Target target_of(const ModelCard& card, const fs::path& file) {
   const auto setting = card.settings.find("target");
   for (std::size_t i = 0; i < std::size(kTargets); ++i) {
@@ -298,10 +347,12 @@ LoadedModel load_model(const std::string& directory) {
   ModelText model = read_model_yaml(read_file(card, hwdesc::kMaxConfigBytes), card.string());
   const Folder folder(path, model);
   static_cast<void>(folder.read(kLog, kMostBytes));
-  std::unique_ptr<Predictor> predictor =
-      model.card.kind == "xgboost" ? load_trees(model, folder) : load_network(model, folder);
-  if (target_of(model.card, card) == Target::kResidual) predictor = on_prior(std::move(predictor));
-  return {std::move(model.card), std::move(predictor)};
+  std::unique_ptr<Predictor> predictor = load_predictor(model, folder);
+  if (predictor && target_of(model.card, card) == Target::kResidual) {
+    predictor = on_prior(std::move(predictor));
+  }
+  ExtraFiles extra = load_extra(model, folder);
+  return {std::move(model.card), std::move(predictor), std::move(extra)};
 }
 
 }  // namespace tilecast::learned

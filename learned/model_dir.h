@@ -2,9 +2,12 @@
 //
 //   model.yaml      the card: what it is, what it was trained on, how good it is (below)
 //   trees.ubj       XGBoost's UBJSON, or
-//   weights.bin     learned/graph_network.h, with scaler_*.csv beside it
+//   weights.bin     learned/graph_network.h, with scaler_*.csv beside it, or
+//   process.csv     learned/gaussian_process.h, with scaler_features.csv beside it
 //   training.csv    one row per round or epoch
 //
+// and the extra files of a hybrid (hybrid/hybrid_dir.h): domain.csv, trust.yaml, device_0.yaml ...
+// device_15.yaml.
 // model.yaml (format tilecast.model/1) holds, besides the card's fields, the learner's settings
 // (learned/training/learner.h), and the content hash of every file: loading refuses a folder whose
 // files are not those, whose schema is not what this build computes, or that is of another format,
@@ -35,9 +38,10 @@ struct ModelMetric {   // on the test rows; baseline: the analytical model on th
 };
 
 struct ModelCard {
-  std::string name, kind;  // kind: xgboost | network
-  std::string created;     // date, or empty
-  std::string split;       // "random by program, seed 1: 8 of 12 train, 2 validation, 2 test"
+  // kind: xgboost | network | gaussian_process, or physics: a hybrid without a learned part.
+  std::string name, kind;
+  std::string created;  // date, or empty
+  std::string split;    // "random by program, seed 1: 8 of 12 train, 2 validation, 2 test"
   std::uint64_t seed = 1;
   std::vector<ModelData> data;
   std::vector<ModelMetric> metrics;
@@ -47,17 +51,22 @@ struct ModelCard {
   double training_seconds = 0;
   Standardisation target;
   bool ranks_only = false;
+  bool hybrid = false;
 };
+
+using ExtraFiles = std::map<std::string, std::string>;  // name -> text
 
 struct LoadedModel {
   ModelCard card;
-  std::unique_ptr<Predictor> predictor;
+  std::unique_ptr<Predictor> predictor;  // null where the kind is physics
+  ExtraFiles extra = {};
 };
 
 struct ModelFiles {  // what is saved
   ModelCard card;
-  const Predictor* predictor = nullptr;
+  const Predictor* predictor = nullptr;  // null: physics; the card must say `hybrid`
   std::string training_csv;
+  ExtraFiles extra = {};  // of a hybrid; the names above
 };
 
 // `directory` must not exist, or hold a model of ours, nothing else, and `force`. The card's kind,

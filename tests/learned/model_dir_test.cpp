@@ -331,5 +331,92 @@ TEST_F(ModelDir, CardAsMarkdownShowsNumbersBesideTheBaseline) {
   EXPECT_THAT(text, HasSubstr("- XGBoost " + xgboost_version()));
 }
 
+// A hybrid of physics alone, and one with trees, with the files beside them.
+class HybridFolder : public testing::Test {
+ protected:
+  HybridFolder() { card_.hybrid = true; }
+
+  [[nodiscard]] std::string message() const {
+    try {
+      static_cast<void>(load_model(path_));
+      return "loaded";
+    } catch (const Error& error) {
+      std::string text = error.what();
+      return text.starts_with(path_) ? text.substr(path_.size() + 1) : text;
+    }
+  }
+  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+  SetOnDisk folder_;
+  std::string path_ = folder_.path() + "/hybrid";
+  ModelCard card_ = about();
+  const ExtraFiles extra_{{"domain.csv", "a,b\n1,2\n"},
+                          {"trust.yaml", ""},
+                          {"device_0.yaml", "x: \"y\"\n"},
+                          {"device_15.yaml", "last"}};
+};
+
+TEST_F(HybridFolder, OfPhysicsAloneKeepsItsFilesAndHasNoPredictor) {
+  save_model({card_, nullptr, "", extra_}, path_);
+  const LoadedModel loaded = load_model(path_);
+  EXPECT_EQ(loaded.predictor, nullptr);
+  EXPECT_EQ(loaded.extra, extra_);
+  EXPECT_EQ(loaded.card.kind, "physics");
+  EXPECT_TRUE(loaded.card.hybrid);
+  EXPECT_THAT(card_markdown(loaded.card), HasSubstr("A hybrid: analytical times, corrected"));
+  const std::string again = folder_.path() + "/again";
+  save_model({loaded.card, nullptr, "", loaded.extra}, again);
+  EXPECT_EQ(read(again + "/model.yaml"), read(file("model.yaml")));
+}
+
+TEST_F(HybridFolder, OfTreesIsTheModelAndItsFiles) {
+  const SyntheticSet set(12, 2);
+  const Examples examples = set.examples(/*with_priors=*/true);
+  const Trained trained = train(small_trees("target: residual\n", 8), examples);
+  card_.settings = trained.card.settings;
+  save_model({card_, trained.predictor.get(), trained.training_csv, extra_}, path_);
+  const LoadedModel loaded = load_model(path_);
+  EXPECT_EQ(loaded.extra, extra_);
+  EXPECT_EQ(loaded.card.kind, "xgboost");
+  EXPECT_EQ(predictions(*loaded.predictor, examples, set.device()),
+            predictions(*trained.predictor, examples, set.device()));
+}
+
+TEST_F(HybridFolder, IsReplacedWholeAndOnlyWhenItsFilesAreOfAModel) {
+  save_model({card_, nullptr, "", extra_}, path_);
+  save_model({card_, nullptr, "", {{"trust.yaml", "t"}}}, path_, /*force=*/true);
+  EXPECT_FALSE(fs::exists(file("domain.csv")));
+  EXPECT_EQ(load_model(path_).extra, (ExtraFiles{{"trust.yaml", "t"}}));
+  write(file("device_16.yaml"), "mine");
+  EXPECT_THROW(save_model({card_, nullptr, "", extra_}, path_, /*force=*/true), Error);
+  EXPECT_EQ(read(file("device_16.yaml")), "mine");
+}
+
+TEST_F(HybridFolder, ChangedOrMissingFilesAreRefusedByName) {
+  save_model({card_, nullptr, "", extra_}, path_);
+  write(file("domain.csv"), "a,b\n1,3\n");
+  EXPECT_THAT(message(), StartsWith("domain.csv: is not the file that was saved"));
+  fs::remove(file("domain.csv"));
+  EXPECT_EQ(message(), "domain.csv: there is no such file");
+}
+
+TEST_F(HybridFolder, PhysicsIsNoModelUnlessTheCardSaysHybrid) {
+  save_model({card_, nullptr, "", {}}, path_);
+  std::string card = read(file("model.yaml"));
+  replace(card, "hybrid: yes\n", "");
+  write(file("model.yaml"), checked(card));
+  EXPECT_THAT(message(), HasSubstr("physics alone is no model; expected hybrid: yes"));
+}
+
+TEST_F(HybridFolder, FilesOfOtherNamesAreNeverReadOrWritten) {
+  EXPECT_THROW(save_model({card_, nullptr, "", {{"../x", "t"}}}, path_), std::logic_error);
+  EXPECT_FALSE(fs::exists(path_));
+  save_model({card_, nullptr, "", {{"trust.yaml", "t"}}}, path_);
+  std::string card = read(file("model.yaml"));
+  replace(card, "  trust.yaml: ", "  ../trust.yaml: ");
+  write(file("model.yaml"), checked(card));
+  EXPECT_TRUE(load_model(path_).extra.empty());
+}
+
 }  // namespace
 }  // namespace tilecast::learned
