@@ -20,6 +20,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/devices ${PROJECT_SOURCE_DIR}/co
         ${PROJECT_SOURCE_DIR}/configs/references ${PROJECT_SOURCE_DIR}/configs/imports
         DESTINATION ${CMAKE_INSTALL_DATADIR}/tilecast
         FILES_MATCHING PATTERN "*.yaml" PATTERN "*.hlo")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/models
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/tilecast OPTIONAL)
 install(EXPORT tilecastTargets NAMESPACE tilecast::
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilecast)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/tilecastConfig.cmake.in

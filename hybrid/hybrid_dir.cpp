@@ -1,3 +1,112 @@
 #include "hybrid/hybrid_dir.h"
 
-namespace tilecast {}
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "diag/error.h"
+#include "hwdesc/device_yaml.h"
+#include "learned/learned_model.h"
+
+namespace tilecast::hybrid {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kDomain = "domain.csv";
+constexpr const char* kTrust = "trust.yaml";
+
+std::string device_file(std::size_t i) {
+  return fmt::format("device_{}.yaml", i);
+}
+
+std::string path_of(const std::string& directory, const std::string& file) {
+  return (fs::path(directory) / file).string();
+}
+
+const std::string& text_of(const learned::ExtraFiles& files, const std::string& file,
+                           const std::string& directory) {
+  const auto found = files.find(file);
+  if (found != files.end()) return found->second;
+  throw Error(fmt::format("{}: files: {} is missing; every hybrid has one",
+                          path_of(directory, "model.yaml"), file));
+}
+
+// Those of the folder, in order.
+std::vector<hwdesc::Device> devices_of(const learned::ExtraFiles& files,
+                                       const std::string& directory) {
+  std::vector<hwdesc::Device> devices;
+  const auto numbered = static_cast<std::size_t>(std::ranges::count_if(
+      files, [](const auto& file) { return file.first.starts_with("device_"); }));
+  for (std::size_t i = 0; i < numbered; ++i) {
+    const std::string file = device_file(i);
+    devices.push_back(
+        hwdesc::parse_device(text_of(files, file, directory), path_of(directory, file)));
+  }
+  return devices;
+}
+
+// What the domain calls known must be described.
+void require_devices(const HybridParts& parts, const std::string& directory) {
+  for (const std::string& name : parts.domain.devices()) {
+    if (std::ranges::find(parts.devices, name, &hwdesc::Device::name) != parts.devices.end()) {
+      continue;
+    }
+    throw Error(fmt::format("{}: device '{}' is described by no device_N.yaml",
+                            path_of(directory, kDomain), name));
+  }
+}
+
+}  // namespace
+
+void save_hybrid(const learned::ModelCard& card, const HybridParts& parts,
+                 const std::string& training_csv, const std::string& directory, bool force) {
+  learned::ModelFiles files{
+      .card = card, .predictor = parts.residual.get(), .training_csv = training_csv};
+  files.card.hybrid = true;
+  files.extra = {{kDomain, parts.domain.save()}, {kTrust, parts.trust.save()}};
+  if (parts.devices.size() > kMostDevices) {
+    throw Error(fmt::format("{}: {} devices, expected at most {}", directory, parts.devices.size(),
+                            kMostDevices));
+  }
+  for (std::size_t i = 0; i < parts.devices.size(); ++i) {
+    files.extra[device_file(i)] = hwdesc::print_device(parts.devices[i]);
+  }
+  learned::save_model(files, directory, force);
+}
+
+LoadedHybrid load_hybrid(const std::string& directory) {
+  learned::LoadedModel loaded = learned::load_model(directory);
+  if (!loaded.card.hybrid) {
+    throw Error(fmt::format("{}: is a model without physics around it; expected a hybrid",
+                            path_of(directory, "model.yaml")));
+  }
+  LoadedHybrid result{.card = std::move(loaded.card), .parts = {}};
+  HybridParts& parts = result.parts;
+  parts.domain =
+      Domain::load(text_of(loaded.extra, kDomain, directory), path_of(directory, kDomain));
+  parts.trust = Trust::load(text_of(loaded.extra, kTrust, directory), path_of(directory, kTrust));
+  parts.devices = devices_of(loaded.extra, directory);
+  require_devices(parts, directory);
+  if (loaded.predictor && loaded.predictor->ranks_only()) {
+    throw Error(fmt::format("{}: only ranks the tiles of a kernel; a hybrid corrects times",
+                            path_of(directory, "model.yaml")));
+  }
+  parts.residual = std::move(loaded.predictor);
+  return result;
+}
+
+bool is_hybrid_directory(const std::string& path) {
+  std::error_code failed;
+  return learned::is_model_directory(path) && fs::is_regular_file(path_of(path, kTrust), failed);
+}
+
+std::unique_ptr<analytical::CostModel> load_cost_model(const std::string& directory) {
+  if (is_hybrid_directory(directory)) {
+    return std::make_unique<HybridModel>(load_hybrid(directory).parts);
+  }
+  return std::make_unique<learned::LearnedModel>(learned::load_model(directory));
+}
+
+}  // namespace tilecast::hybrid

@@ -1,14 +1,18 @@
 // What `--model` names, as a cost model.
 //
 //   roofline | analytical      need nothing
-//   learned                    the shipped model's correction, believed everywhere: for comparison
-//   hybrid                     the shipped model that fits the device, else an Error that lists
-//   them default                    hybrid where one fits, else analytical; says which DIR a
-//   trained model's or a hybrid's folder
+//   hybrid                     the shipped model that fits the device, else an Error that says what
+//                              is shipped
+//   learned                    its correction, believed everywhere: for comparison
+//   default                    hybrid where one fits every device, else analytical
+//   DIR                        the folder of a trained model or of a hybrid
 //
-// Shipped models are the folders of configs/models (found as configs/devices is:
-// hwdesc/device_yaml.h, preset_names(); $TILECAST_MODELS comes first) that hold a hybrid. One fits
-// a device when it was trained on it or on one of its lineage. Thread-safe.
+// Shipped models are the folders of configs/models that hold a hybrid. The first of these that
+// exists holds them, as with device presets (hwdesc/device_yaml.h): $TILECAST_MODELS;
+// ../share/tilecast/models beside the executable; configs/models of the source tree this was built
+// from; share/tilecast/models under the install prefix. None is fine: then there are no models.
+// One fits a device when it was trained on it, or on one of its lineage; of several the one trained
+// on the nearest, then the first by name. Thread-safe.
 #pragma once
 
 #include <memory>
@@ -17,19 +21,25 @@
 #include <string>
 #include <vector>
 
-#include "analytical/cost_model.h"
+#include "hybrid/hybrid_model.h"
 
 namespace tilecast::sim {
 
 struct ChosenModel {
   std::unique_ptr<analytical::CostModel> model;
-  std::string name;  // "analytical", "hybrid tpu_v3 (configs/models/tpu_v3)"
-  std::string note;  // what a report should say of it, or empty
+  std::string name = {};  // "analytical", "hybrid tpu_v3 (configs/models/tpu_v3)"
+  std::string note = {};  // what a report should say of it, or empty
+  const hybrid::HybridModel* hybrid = nullptr;  // `model`, where it is one hybrid
+  std::optional<learned::ModelCard> card = {};  // of one folder's model
 };
 
 [[nodiscard]] std::vector<std::string> shipped_models();  // folders, sorted
 [[nodiscard]] std::optional<std::string> shipped_model_for(const hwdesc::Device& device);
-// `devices`: those it will be asked about; all must fit.
+
+// Why `name` names no model; "" where it names one.
+[[nodiscard]] std::string model_name_fault(const std::string& name);
+// `devices`: those it will be asked about; all must fit where a shipped model is asked for. Throws
+// Error.
 [[nodiscard]] ChosenModel choose_model(const std::string& name,
                                        std::span<const hwdesc::Device> devices);
 
