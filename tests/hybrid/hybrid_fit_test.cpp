@@ -1,1 +1,123 @@
+#include "hybrid/hybrid_fit.h"
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "diag/error.h"
+#include "tests/hybrid/corrected_set.h"
+
+namespace tilecast::hybrid {
+namespace {
+
+using analytical::Estimate;
+using hwdesc::Device;
+using testing::HasSubstr;
+
+const Device& tpu() {
+  static const Device device = hwdesc::load_device("tpu_v3");
+  return device;
+}
+
+// Larger kernels take 30 % longer than physics says, for every factor of e.
+double by_size(const Estimate& estimate) {
+  return 0.3 * std::log(estimate.time.value / 10e-6);
+}
+
+// Mean |log error| of the rows of `set`.
+double error_on(const learned::SampleSet& set, const analytical::CostModel& model) {
+  const auto said = learned::predict(set, model, tpu());
+  double sum = 0;
+  for (std::size_t i = 0; i < said.size(); ++i) {
+    sum += std::abs(std::log(said[i].on_device.value / set.samples[i].measured.value));
+  }
+  return sum / static_cast<double>(said.size());
+}
+
+TEST(FitHybrid, LearnsWhatPhysicsMissesAndKeepsItInTheTrainedDomain) {
+  const learned::SampleSet set = corrected_set(tpu(), 20, 6, by_size, 0.02);
+  FittedHybrid fitted = fit_to(set, tpu());
+  EXPECT_NE(fitted.chosen, "none");
+  const HybridModel model(std::move(fitted.parts));
+  const double physics = error_on(set, analytical::AnalyticalModel());
+  EXPECT_LT(error_on(set, model), 0.25 * physics);
+}
+
+TEST(FitHybrid, KeepsPhysicsWhereItIsRight) {
+  const learned::SampleSet set = corrected_set(
+      tpu(), 12, 4, [](const Estimate&) { return 0.0; }, 0.05);
+  FittedHybrid fitted = fit_to(set, tpu());
+  EXPECT_EQ(fitted.chosen, "none");
+  EXPECT_EQ(fitted.parts.residual, nullptr);
+  const HybridModel model(std::move(fitted.parts));
+  const auto hybrid = learned::predict(set, model, tpu());
+  const auto physics = learned::predict(set, analytical::AnalyticalModel(), tpu());
+  for (std::size_t i = 0; i < hybrid.size(); ++i) {
+    EXPECT_EQ(hybrid[i].on_device, physics[i].on_device);
+  }
+}
+
+TEST(FitHybrid, FiveRowsNeverHurt) {
+  for (const double slope : {0.0, 0.3}) {
+    learned::SampleSet all = corrected_set(
+        tpu(), 10, 6, [&](const Estimate& e) { return slope * std::log(e.time.value / 10e-6); },
+        0.1);
+    learned::SampleSet five = all;
+    five.samples.clear();
+    for (std::size_t i = 0; i < 5; ++i) five.samples.push_back(all.samples[i * 11]);
+    FittedHybrid fitted = fit_to(five, tpu());
+    EXPECT_EQ(fitted.rows, 5U);
+    const HybridModel model(std::move(fitted.parts));
+    EXPECT_LE(error_on(all, model), error_on(all, analytical::AnalyticalModel()) + 0.02);
+  }
+}
+
+TEST(FitHybrid, DoesNotDependOnThreads) {
+  const learned::SampleSet set = corrected_set(tpu(), 12, 4, by_size, 0.02);
+  const FittedHybrid one = fit_to(set, tpu(), small_hybrid(), 1);
+  const FittedHybrid two = fit_to(set, tpu(), small_hybrid(), 2);
+  EXPECT_EQ(one.chosen, two.chosen);
+  EXPECT_EQ(one.parts.trust.save(), two.parts.trust.save());
+  EXPECT_EQ(one.parts.domain.save(), two.parts.domain.save());
+}
+
+TEST(FitHybrid, FitsTheConstantsFirst) {
+  Device slower = tpu();
+  slower.calibration.memory_bandwidth = 0.8;
+  slower.calibration.source = "a test";
+  learned::SampleSet set = synthetic_set(slower, 16, 4);
+  set.device = tpu().name;
+  const FittedHybrid fitted = fit_to(set, tpu(), small_hybrid(true));
+  ASSERT_TRUE(fitted.calibrated.has_value());
+  EXPECT_TRUE(fitted.calibrated->accepted);
+  EXPECT_NEAR(fitted.parts.devices.front().calibration.memory_bandwidth, 0.8, 0.03);
+  EXPECT_THAT(fitted.parts.devices.front().calibration.source, HasSubstr("hybrid"));
+}
+
+TEST(FitHybrid, NeedsARowOrTwo) {
+  learned::SampleSet set = synthetic_set(tpu(), 2, 1);
+  try {
+    static_cast<void>(fit_to(set, tpu()));
+    FAIL() << "two rows are too few";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("got 2 rows"));
+  }
+}
+
+TEST(FitHybrid, TellsEveryCandidate) {
+  const learned::SampleSet set = corrected_set(tpu(), 12, 4, by_size, 0.02);
+  const FittedHybrid fitted = fit_to(set, tpu());
+  ASSERT_EQ(fitted.candidates.size(), 3U);
+  EXPECT_EQ(fitted.candidates[0].name, "none");
+  EXPECT_EQ(fitted.candidates[1].name, "process");
+  EXPECT_EQ(fitted.candidates[2].name, "trees");
+  double least = fitted.candidates[0].error;
+  for (const CandidateScore& one : fitted.candidates) least = std::min(least, one.error);
+  for (const CandidateScore& one : fitted.candidates) {
+    if (one.name == fitted.chosen) {
+      EXPECT_LE(one.error, least + one.deviation);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tilecast::hybrid

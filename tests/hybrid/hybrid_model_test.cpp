@@ -1,1 +1,117 @@
+#include "hybrid/hybrid_model.h"
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "analytical/load_program.h"
+#include "ir/kernel_sketch.h"
+#include "tests/hybrid/corrected_set.h"
+
+namespace tilecast::hybrid {
+namespace {
+
+using analytical::Estimate;
+using analytical::KernelQuery;
+using analytical::Verdict;
+using hwdesc::Device;
+using testing::HasSubstr;
+
+const Device& tpu() {
+  static const Device device = hwdesc::load_device("tpu_v3");
+  return device;
+}
+
+double by_size(const Estimate& estimate) {
+  return 0.3 * std::log(estimate.time.value / 10e-6);
+}
+
+const learned::SampleSet& rows() {
+  static const learned::SampleSet set = corrected_set(tpu(), 20, 6, by_size, 0.02);
+  return set;
+}
+
+const HybridModel& hybrid() {
+  static const HybridModel model(fit_to(rows(), tpu()).parts);
+  return model;
+}
+
+KernelQuery query_of(const learned::SampleSet& set, std::size_t sample) {
+  return {.kernel = set.works[set.samples[sample].work].parts.front().kernel,
+          .tile = &set.samples[sample].tile};
+}
+
+Estimate ask(const analytical::CostModel& model, const KernelQuery& query, const Device& device) {
+  const auto answers = model.estimate(std::span<const KernelQuery>(&query, 1), device);
+  EXPECT_TRUE(answers.front().has_value());
+  return *answers.front();
+}
+
+TEST(HybridModel, IsPhysicsTimesTheFactorItReports) {
+  for (std::size_t i = 0; i < rows().samples.size(); i += 7) {
+    const KernelQuery query = query_of(rows(), i);
+    const Estimate physics = ask(analytical::AnalyticalModel(), query, tpu());
+    const Estimate said = ask(hybrid(), query, tpu());
+    ASSERT_TRUE(said.correction.has_value());
+    EXPECT_EQ(said.correction->analytical, physics.time);
+    EXPECT_DOUBLE_EQ(said.time.value, physics.time.value * said.correction->factor);
+    EXPECT_LE(said.correction->low, said.time);
+    EXPECT_GE(said.correction->high, said.time);
+    EXPECT_GE(said.time, said.speed_of_light);
+    EXPECT_EQ(said.model, "hybrid");
+  }
+}
+
+TEST(HybridModel, KnowsTheKernelsItWasTrainedOn) {
+  const Estimate said = ask(hybrid(), query_of(rows(), 8), tpu());
+  EXPECT_EQ(said.correction->verdict, Verdict::kIn);
+  EXPECT_GT(said.correction->weight, 0);
+}
+
+// Another op class: physics alone, and it says so.
+TEST(HybridModel, FallsBackToPhysicsOutsideItsDomain) {
+  ir::KernelSketch sketch("rows", ir::Opcode::kFusion, analytical::layout_rules(tpu()));
+  const ir::OpId x = sketch.parameter(ir::DType::kF32, {4096, 1024});
+  const ir::Kernel kernel = sketch.build({sketch.reduce(x, ir::Opcode::kAdd, 1)});
+  ASSERT_EQ(learned::op_class(kernel), "reduce_fusion");
+  const KernelQuery query{.kernel = kernel};
+  const Estimate said = ask(hybrid(), query, tpu());
+  EXPECT_EQ(said.correction->verdict, Verdict::kOut);
+  EXPECT_EQ(said.correction->weight, 0);
+  EXPECT_EQ(said.time, ask(analytical::AnalyticalModel(), query, tpu()).time);
+  const auto reasons = hybrid().explain(query, tpu());
+  ASSERT_TRUE(reasons.has_value());
+  EXPECT_THAT(reasons->verdict, HasSubstr("reduce_fusion was never measured"));
+}
+
+TEST(HybridModel, ADeviceNeverMeasuredIsPhysicsAlone) {
+  const Device other = hwdesc::load_device("tpu_v2");
+  const KernelQuery query = query_of(rows(), 8);
+  const Estimate said = ask(hybrid(), query, other);
+  EXPECT_EQ(said.correction->verdict, Verdict::kOut);
+  EXPECT_EQ(said.time, ask(analytical::AnalyticalModel(), query, other).time);
+}
+
+// The correction of the machine that was measured is kept; the verdict is no better than `edge`.
+TEST(HybridModel, AChangedDeviceKeepsTheCorrectionOfTheMeasuredOne) {
+  const Device changed = hwdesc::load_device("tpu_v3", {{"hbm.bandwidth", "900GB/s"}});
+  const KernelQuery query = query_of(rows(), 8);
+  const Estimate before = ask(hybrid(), query, tpu()), after = ask(hybrid(), query, changed);
+  EXPECT_DOUBLE_EQ(after.correction->factor, before.correction->factor);
+  EXPECT_LT(after.time, before.time);
+  EXPECT_EQ(after.correction->verdict, Verdict::kEdge);
+}
+
+TEST(HybridModel, NamesNeighboursAndWhatDroveIt) {
+  const auto reasons = hybrid().explain(query_of(rows(), 8), tpu());
+  ASSERT_TRUE(reasons.has_value());
+  ASSERT_FALSE(reasons->nearest_names.empty());
+  EXPECT_EQ(reasons->nearest.size(), reasons->nearest_names.size());
+  EXPECT_TRUE(std::ranges::is_sorted(reasons->nearest, {}, &Domain::Neighbour::distance));
+  ASSERT_FALSE(reasons->drivers.empty());
+  for (std::size_t i = 1; i < reasons->drivers.size(); ++i) {
+    EXPECT_GE(std::abs(reasons->drivers[i - 1].effect), std::abs(reasons->drivers[i].effect));
+  }
+}
+
+}  // namespace
+}  // namespace tilecast::hybrid
