@@ -4,12 +4,14 @@
 //   Place place = domain.place(kernel, op_class, estimate, device);
 //   place.distance                                       // to the nearest known kernel
 //
-// Coordinates are a kernel's without a tile, dimensionless or logarithms: work, bytes and
-// intensity, physics' time, the shares of its bounds, ops by kind, the minor sizes; each divided by
-// its deviation among the known kernels (a floor keeps columns that hardly vary from deciding).
+// Coordinates are a kernel's, dimensionless or logarithms: work, bytes and intensity, the speed of
+// light, work by kind, the sizes of products and reductions, the minor sizes. None depends on a
+// tile: all tiles of a kernel stand in one place. Each is divided by its deviation among the known
+// kernels (a floor keeps columns that hardly vary from deciding).
 // Distance: root mean square over coordinates, to the nearest. Of many kernels the kMostKernels
 // that cover best are kept (farthest-point sampling; Gonzalez 1985): nothing known is farther from
-// a kept one than Domain::covering(). Placing is thread-safe and allocates nothing.
+// a kept one than Domain::covering(). Placing is thread-safe; in the steady state of a thread it
+// allocates nothing.
 #pragma once
 
 #include <array>
@@ -22,10 +24,11 @@
 
 namespace tilecast::hybrid {
 
-inline constexpr std::size_t kCoordinates = 28;  // hybrid/domain.cpp names them
+inline constexpr std::size_t kCoordinates = 28;  // hybrid/domain_coordinates.cpp declares them
 using Coordinates = std::array<float, kCoordinates>;
 [[nodiscard]] std::span<const std::string_view> coordinate_names();
-// `estimate`: the analytical answer; its time, shares and traffic are coordinates.
+[[nodiscard]] float coordinate_floor(std::size_t coordinate);  // of its deviation
+// `estimate`: the analytical answer, of which the speed of light is a coordinate. Finite numbers.
 [[nodiscard]] Coordinates coordinates_of(const ir::Kernel& kernel,
                                          const analytical::Estimate& estimate);
 
@@ -46,7 +49,7 @@ class Domain {
 
   Domain() = default;  // knows nothing
   // Of the rows `examples` has priors for, a kernel once (its first row). `names`: by kernel
-  // number.
+  // number. Deviations are of all kernels, whether kept or not.
   [[nodiscard]] static Domain of(const learned::Examples& examples,
                                  std::span<const std::string> names);
 
@@ -72,12 +75,15 @@ class Domain {
   [[nodiscard]] static Domain load(const std::string& text, const std::string& file);
 
  private:
-  void prepare();  // scaled_ from kernels_
+  void prepare();  // blocks_ from kernels_
+  void keep_covering();
+  void distances(const Coordinates& at, std::span<float> squares) const;
+  [[nodiscard]] bool knows_device(const hwdesc::Device& device) const;
 
   std::vector<KnownKernel> kernels_;
   std::vector<std::string> op_classes_, devices_;  // all of the examples, sorted
-  Coordinates scale_{};                            // 1 / deviation
-  std::vector<float> scaled_;                      // kernels x coordinates
+  Coordinates deviation_{};
+  std::vector<float> blocks_;  // scaled; kBlock kernels by coordinate, one block after another
   double covering_ = 0;
 };
 

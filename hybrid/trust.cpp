@@ -1,3 +1,327 @@
 #include "hybrid/trust.h"
 
-namespace tilecast {}
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "diag/error.h"
+
+namespace tilecast::hybrid {
+namespace {
+
+constexpr double kNearQuantile = 0.8;
+constexpr int kWeightSteps = 20;
+constexpr double kMostLog = 30;        // of a ratio
+constexpr double kMostlyKernel = 0.5;  // of the row's time
+constexpr double kSymmetric = 9;       // effective trials from which 90 % has a rank
+
+// What the largest of n absolute errors must be multiplied by to hold the next one in 90 of 100
+// cases where errors are normal with mean 0: E[2 Phi(c max) - 1] = 0.9, solved numerically.
+// n = 1 ... 8; 1 from 9 on.
+constexpr std::array<double, 8> kFewFactors = {6.314, 2.322, 1.667, 1.400,
+                                               1.253, 1.158, 1.091, 1.040};
+constexpr std::size_t kFew = 5;
+
+using Group = std::uint32_t;
+
+// exp(log_ratio) - 1, where learners may have said anything.
+double grown(double log_ratio) {
+  return std::expm1(std::clamp(log_ratio, -kMostLog, kMostLog));
+}
+
+double error_of(const Trial& trial, double weight) {
+  return trial.residual - weight * trial.predicted;
+}
+
+// In the row's whole time, of which the prior's kernel is `share`: measured and predicted kernel
+// with the same dispatch on top.
+double whole_error(const Trial& trial, double weight) {
+  return std::fabs(std::log1p(trial.share * grown(trial.residual)) -
+                   std::log1p(trial.share * grown(weight * trial.predicted)));
+}
+
+struct GroupErrors {
+  std::array<double, kWeightSteps + 1> sums{};  // by weight
+  double rows = 0;
+};
+
+double weight_of_step(int step) {
+  return static_cast<double>(step) / kWeightSteps;
+}
+
+// Of trials whose distance is above `above` and at most `up_to`; at most `cap`.
+double best_weight(std::span<const Trial> trials, double above, double up_to, double cap) {
+  std::map<Group, GroupErrors> groups;
+  for (const Trial& trial : trials) {
+    if (!(trial.distance > above && trial.distance <= up_to)) continue;
+    GroupErrors& group = groups[trial.group];
+    group.rows += 1;
+    for (int step = 0; step <= kWeightSteps; ++step) {
+      group.sums[step] += whole_error(trial, weight_of_step(step));
+    }
+  }
+  if (groups.size() < 2) return 0;
+  const auto n = static_cast<double>(groups.size());
+  std::array<double, kWeightSteps + 1> means{};
+  for (auto& [number, group] : groups) {
+    for (int step = 0; step <= kWeightSteps; ++step) {
+      group.sums[step] /= group.rows;
+      means[step] += group.sums[step] / n;
+    }
+  }
+  int best = 0;
+  for (int step = 1; step <= kWeightSteps && weight_of_step(step) <= cap; ++step) {
+    if (means[step] < means[best]) best = step;
+  }
+  const double gain = means[0] - means[best];
+  double squares = 0;
+  for (const auto& [number, group] : groups) {
+    const double difference = group.sums[0] - group.sums[best] - gain;
+    squares += difference * difference;
+  }
+  return gain > std::sqrt(squares / (n - 1) / n) ? weight_of_step(best) : 0;
+}
+
+// Errors by group, for the analysis of variance.
+struct Spread {
+  double within = 0, between = 0;  // mean squares
+  double typical = 1;              // rows of a group, as the estimator weighs them
+  double rows = 0, groups = 0;
+  double squared_sizes = 0;
+};
+
+template <class Points, class Label>
+Spread spread_of(const Points& points, Label&& label) {
+  struct Sums {
+    double n = 0, mean = 0;
+  };
+  std::map<Group, Sums> groups;
+  double mean = 0;
+  for (const auto& point : points) {
+    Sums& group = groups[label(point)];
+    group.n += 1;
+    group.mean += (point.error - group.mean) / group.n;
+    mean += point.error / static_cast<double>(points.size());
+  }
+  Spread spread{.rows = static_cast<double>(points.size()),
+                .groups = static_cast<double>(groups.size())};
+  for (const auto& [number, group] : groups) {
+    spread.between += group.n * (group.mean - mean) * (group.mean - mean);
+    spread.squared_sizes += group.n * group.n;
+  }
+  for (const auto& point : points) {
+    const double difference = point.error - groups.at(label(point)).mean;
+    spread.within += difference * difference;
+  }
+  if (spread.groups > 1) {
+    spread.between /= spread.groups - 1;
+    spread.typical = (spread.rows - spread.squared_sizes / spread.rows) / (spread.groups - 1);
+  }
+  if (spread.rows > spread.groups) spread.within /= spread.rows - spread.groups;
+  return spread;
+}
+
+// Donner (1986). 0 where no group has two rows.
+double intraclass(const Spread& spread) {
+  if (spread.groups < 2 || spread.rows <= spread.groups) return 0;
+  const double total = spread.between + (spread.typical - 1) * spread.within;
+  if (!(total > 0)) return 0;
+  return std::clamp((spread.between - spread.within) / total, 0.0, 1.0);
+}
+
+double effective_number(const Spread& spread) {
+  const double mean_size = spread.squared_sizes / spread.rows;  // of a row's group
+  const double effect = spread.groups < 2 ? mean_size : 1 + (mean_size - 1) * intraclass(spread);
+  return std::floor(std::max(spread.rows / effect, spread.groups));
+}
+
+// The value of rank ceil((n + 1) percent / 100) of n; of more values than n, at that share of them.
+double ranked(const std::vector<double>& ascending, std::size_t n, std::size_t percent) {
+  const std::size_t size = ascending.size();
+  const std::size_t rank = (size * (n + 1) * percent + 100 * n - 1) / (100 * n);
+  return ascending[std::min(rank, size) - 1];
+}
+
+std::vector<double> sorted(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values;
+}
+
+void check(const Trial& trial) {
+  TC_CHECK(std::isfinite(trial.residual) && std::isfinite(trial.predicted), "a trial's logarithms");
+  TC_CHECK(trial.share > 0 && trial.share <= 1 && trial.time > 0, "a trial's share and time");
+  TC_CHECK(trial.distance >= 0, "a trial's distance");
+}
+
+double largest_distance(std::span<const Trial> trials) {
+  double most = 0;
+  for (const Trial& trial : trials) {
+    if (std::isfinite(trial.distance)) most = std::max(most, trial.distance);
+  }
+  return most;
+}
+
+}  // namespace
+
+struct Trust::Point {
+  double error = 0;
+  const Trial* trial = nullptr;
+};
+
+void Trust::Band::widen(const Band& other) {
+  low = std::min(low, other.low);
+  high = std::max(high, other.high);
+  trials += other.trials;
+}
+
+Trust::Trust(const Trials& trials) {
+  for (const auto* some : {&trials.base, &trials.by_class, &trials.by_device}) {
+    std::ranges::for_each(*some, check);
+  }
+  if (trials.base.empty()) return;
+  std::vector<double> distances;
+  for (const Trial& trial : trials.base) {
+    if (std::isfinite(trial.distance)) distances.push_back(trial.distance);
+  }
+  if (!distances.empty()) near_ = learned::quantile(distances, kNearQuantile);
+  far_ = std::max(near_, largest_distance(trials.base));
+  decide_weights(trials);
+  decide_bands(trials);
+}
+
+void Trust::decide_weights(const Trials& trials) {
+  weights_.near = best_weight(trials.base, -1, near_, 1);
+  weights_.far = best_weight(trials.base, near_, far_, weights_.near);
+  reach_ = {largest_distance(trials.by_class), largest_distance(trials.by_device)};
+  weights_.new_class = best_weight(trials.by_class, -1, reach_.new_class, weights_.near);
+  weights_.new_device = best_weight(trials.by_device, -1, reach_.new_device, weights_.near);
+}
+
+// Of a kernel whose class and device are known.
+double Trust::weight_at(double distance) const {
+  if (distance <= near_) return weights_.near;
+  if (!(distance <= far_)) return 0;
+  const double part = (distance - near_) / (far_ - near_);
+  return weights_.near + part * (weights_.far - weights_.near);
+}
+
+double Trust::weight_of(const Place& place) const {
+  if (place.known_class && place.known_device) return weight_at(place.distance);
+  double weight = 1;
+  const auto limit = [&](bool known, double deserved, double reach) {
+    if (!known) weight = std::min(weight, place.distance <= reach ? deserved : 0);
+  };
+  limit(place.known_class, weights_.new_class, reach_.new_class);
+  limit(place.known_device, weights_.new_device, reach_.new_device);
+  return weight;
+}
+
+Trust::Band Trust::band_of(std::vector<Point> points) {
+  const auto mostly_kernel = [](const Point& p) { return p.trial->share >= kMostlyKernel; };
+  if (static_cast<std::size_t>(std::ranges::count_if(points, mostly_kernel)) >= kLeastTrials) {
+    std::erase_if(points, [&](const Point& p) { return !mostly_kernel(p); });
+  }
+  if (points.empty()) return {};
+  const auto n = static_cast<std::size_t>(
+      effective_number(spread_of(points, [](const Point& p) { return p.trial->group; })));
+  std::vector<double> above, below, size;
+  for (const Point& point : points) {
+    above.push_back(point.error);
+    below.push_back(-point.error);
+    size.push_back(std::fabs(point.error));
+  }
+  Band band{.low = 0, .high = 0, .trials = points.size()};
+  if (n >= kTwoSided) {
+    band.low = -std::clamp(ranked(sorted(below), n, 95), 0.0, kMostLog);
+    band.high = std::clamp(ranked(sorted(above), n, 95), 0.0, kMostLog);
+    return band;
+  }
+  const double factor = n <= kFewFactors.size() ? kFewFactors[n - 1] : 1;
+  band.high = std::min(factor * ranked(sorted(size), n, 90), kMostLog);
+  if (n < kFew) band.high = std::max(band.high, kUnknown);
+  band.low = -band.high;
+  return band;
+}
+
+// Nothing where a wider group of trials says more.
+std::optional<Trust::Band> Trust::trusted_band(std::vector<Point> points) {
+  if (points.size() < kLeastTrials) return std::nullopt;
+  const Spread spread = spread_of(points, [](const Point& p) { return p.trial->group; });
+  if (effective_number(spread) < kSymmetric) return std::nullopt;
+  return band_of(std::move(points));
+}
+
+Trust::Bands Trust::bands_of(const std::vector<Point>& points) const {
+  Bands bands{.all = band_of(points)};
+  std::map<std::string, std::vector<Point>> classes;
+  for (const Point& point : points) classes[point.trial->op_class].push_back(point);
+  for (const auto& [op_class, of_class] : classes) {
+    const std::optional<Band> whole = trusted_band(of_class);
+    if (!whole) continue;
+    bands.by_class.emplace(op_class, *whole);
+    std::array<std::vector<Point>, 2> halves;
+    for (const Point& point : of_class) {
+      halves[point.trial->time > middle_.at(op_class) ? 1 : 0].push_back(point);
+    }
+    const std::optional<Band> brief = trusted_band(std::move(halves[0]));
+    const std::optional<Band> lengthy = trusted_band(std::move(halves[1]));
+    if (brief && lengthy) bands.by_size.emplace(op_class, std::array{*brief, *lengthy});
+  }
+  return bands;
+}
+
+void Trust::decide_bands(const Trials& trials) {
+  std::map<std::string, std::vector<double>> times;
+  for (const Trial& trial : trials.base) times[trial.op_class].push_back(trial.time);
+  for (auto& [op_class, of_class] : times) {
+    middle_[op_class] = learned::quantile(std::move(of_class), 0.5);
+  }
+  std::vector<Point> all, near, physics;
+  for (const Trial& trial : trials.base) {
+    all.push_back({error_of(trial, weight_at(trial.distance)), &trial});
+    if (trial.distance <= near_) near.push_back(all.back());
+    physics.push_back({error_of(trial, 0), &trial});
+  }
+  const auto families = spread_of(all, [](const Point& p) { return p.trial->family; });
+  correlation_ = families.groups < 3 ? 0 : intraclass(families);
+  near_bands_ = far_bands_ = bands_of(near);
+  physics_ = band_of(physics);
+  if (near.size() < all.size()) {
+    std::ranges::stable_sort(all, std::greater(), [](const Point& p) { return p.trial->distance; });
+    all.resize(std::min(all.size(), std::max(all.size() - near.size(), kLeastTrials)));
+    far_bands_ = bands_of(all);
+  }
+  const auto band = [](const std::vector<Trial>& some, double weight) -> std::optional<Band> {
+    if (some.empty()) return std::nullopt;
+    std::vector<Point> points;
+    for (const Trial& trial : some) points.push_back({error_of(trial, weight), &trial});
+    return band_of(std::move(points));
+  };
+  new_class_ = band(trials.by_class, weights_.new_class);
+  new_device_ = band(trials.by_device, weights_.new_device);
+}
+
+const Trust::Band& Trust::find(const Bands& bands, const std::string& op_class, double time) const {
+  if (const auto sizes = bands.by_size.find(op_class); sizes != bands.by_size.end()) {
+    return sizes->second[time > middle_.at(op_class) ? 1 : 0];
+  }
+  const auto whole = bands.by_class.find(op_class);
+  return whole == bands.by_class.end() ? bands.all : whole->second;
+}
+
+Trust::Said Trust::say(const Place& place, const std::string& op_class, double time) const {
+  using analytical::Verdict;
+  const bool known = place.known_class && place.known_device;
+  const bool near = place.distance <= near_, reached = place.distance <= far_;
+  const Verdict verdict = !known || !reached ? Verdict::kOut : near ? Verdict::kIn : Verdict::kEdge;
+  Band band = find(near_bands_, op_class, time);
+  if (verdict != Verdict::kIn) band.widen(find(far_bands_, op_class, time));
+  if (verdict == Verdict::kOut) {
+    if (physics_) band.widen(*physics_);
+    if (!place.known_class) band.widen(new_class_.value_or(Band{}));
+    if (!place.known_device) band.widen(new_device_.value_or(Band{}));
+  }
+  return {weight_of(place), verdict, band.low, band.high};
+}
+
+}  // namespace tilecast::hybrid

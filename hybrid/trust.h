@@ -2,20 +2,27 @@
 // in which the learner was asked about what it had not seen.
 //
 // A trial is a training row predicted by a learner that was fitted without its group. Groups are
-// kernels or families (Trials::base), whole op classes (by_class) and whole devices (by_device).
+// rows, kernels or families (Trials::base), whole op classes (by_class), whole devices (by_device).
 //   weight    of {0, 0.05 ... 1} the one with the least mean absolute log error of
-//             prior x exp(w r), every group counting alike; 0 unless it beats 0 by a standard error
-//             over groups. Near trials (distance up to `near`, the 80 % quantile) and far ones
-//             apart, never more for far than near; linear between `near` and `far` (the largest
-//             distance tried), 0 beyond. An op class or a device never seen: the weight that the
-//             trials without classes or devices deserved, 0 without such trials.
+//             prior x exp(w r) in the row's whole time, dispatch included, every group counting
+//             alike; 0 unless it beats 0 by a standard error over groups. Near trials (distance up
+//             to `near`, the 80 % quantile) and far ones apart, never more for far than near;
+//             linear between `near` and `far` (the largest distance tried), 0 beyond. An op class
+//             or a device never seen: the weight that the trials without classes or devices
+//             deserved, up to the largest distance of those; 0 without such trials.
 //   verdict   in: near, class and device known; edge: up to far; out: beyond, or a class or device
 //             never seen.
 //   interval  split conformal (Vovk et al. 2005; cross-validated: Barber et al. 2021) on signed log
 //             errors of the weighted trials, 5 % on each side (symmetric below kTwoSided trials),
 //             rank ceil((n + 1) q): of the kernel's op class and half of sizes where it has
-//             kLeastTrials, else of its class, else of all; out: of the trials without classes or
-//             devices where they are wider. Unions of these only widen it with distance.
+//             kLeastTrials, else of its class, else of all. Edge: and of far trials (the farthest
+//             kLeastTrials, where fewer are far). Out: and of physics alone, and of the trials
+//             without classes or devices; kUnknown on both sides without these. Unions only widen
+//             it with distance, and every interval holds the prediction. n is the effective number:
+//             trials over the design effect of groups (Kish 1965), at least the number of groups.
+//             n below 9: the largest error times what makes it 90 % of a normal distribution; below
+//             5: at least kUnknown. Errors are those of the kernel's own time; rows that are mostly
+//             dispatch (share below 0.5) are left out where kLeastTrials others exist.
 //   correlation  of log errors within a family: ANOVA estimator of the intraclass correlation
 //             (Donner 1986), 0 ... 1; 0 for fewer than 3 families, 1 for none.
 // Plain values after construction, thread-safe, deterministic.
@@ -70,18 +77,36 @@ class Trust {
   struct Weights {
     double near = 0, far = 0, new_class = 0, new_device = 0;
   };
+  struct Reach {  // largest distances of the trials without classes, without devices
+    double new_class = 0, new_device = 0;
+  };
   struct Band {
     double low = -kUnknown, high = kUnknown;
     std::size_t trials = 0;
+
+    void widen(const Band& other);
   };
+  struct Point;  // a trial's error
   struct Bands {
     Band all;
     std::map<std::string, Band> by_class;                // at least kLeastTrials
     std::map<std::string, std::array<Band, 2>> by_size;  // short, long
   };
 
+  void decide_weights(const Trials& trials);
+  [[nodiscard]] double weight_at(double distance) const;
+  [[nodiscard]] double weight_of(const Place& place) const;
+  void decide_bands(const Trials& trials);
+  [[nodiscard]] static Band band_of(std::vector<Point> points);
+  [[nodiscard]] static std::optional<Band> trusted_band(std::vector<Point> points);
+  [[nodiscard]] Bands bands_of(const std::vector<Point>& points) const;
+  [[nodiscard]] const Band& find(const Bands& bands, const std::string& op_class,
+                                 double time) const;
+  struct Text;  // trust_yaml.cpp
+
   double near_ = 0, far_ = 0, correlation_ = 1;
   Weights weights_;
+  Reach reach_;
   Bands near_bands_, far_bands_;
   std::optional<Band> new_class_, new_device_, physics_;  // physics_: without any correction
   std::map<std::string, double> middle_;                  // of times, by class
