@@ -63,7 +63,9 @@ struct TrainingSpec {
   double weight_decay = 0;
   int patience = 15;  // epochs without a better validation; 0: never stops early
   Balance balance = Balance::kFamily;
-  bool weigh_kernels = false;  // every kernel counts the same, however many tiles it has
+  // Every kernel counts the same, however many tiles it has. GraphExample::weight multiplies;
+  // without this it counts in losses of log time alone.
+  bool weigh_kernels = false;
   std::uint64_t seed = 1;
 };
 [[nodiscard]] const ParameterTable<TrainingSpec>& training_parameters();
@@ -88,6 +90,7 @@ struct GraphExample {
   float target = 0;          // standardised log of seconds
   std::uint32_t kernel = 0;  // examples of one kernel are ranked against each other
   std::uint32_t family = 0;  // program family
+  float weight = 1;          // 1 / variance of the target, up to a factor; above 0
 };
 
 // Trained weights. predict() is thread-safe.
@@ -114,6 +117,8 @@ struct TrainingHooks {
   // A file that is rewritten after every epoch and resumed from, to the same bits, when it is
   // there; one of another spec or data set is refused. Empty: none.
   std::string checkpoint = {};
+  // Weights to go on from, GraphNetwork::save() of the same architecture; empty: drawn anew.
+  std::string start = {};
 };
 
 class GraphModule {

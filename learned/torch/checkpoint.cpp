@@ -157,6 +157,7 @@ void add_examples(ir::Hash128& hash, std::span<const GraphExample> examples) {
     add_values(hash, example.input.at_kernel);
     hash.add(std::uint64_t{std::bit_cast<std::uint32_t>(example.target)});
     hash.add(std::uint64_t{example.kernel} << 32 | example.family);
+    if (example.weight != 1) hash.add(std::uint64_t{std::bit_cast<std::uint32_t>(example.weight)});
   }
 }
 
@@ -164,7 +165,7 @@ void add_examples(ir::Hash128& hash, std::span<const GraphExample> examples) {
 
 Fingerprint fingerprint(const NetworkSpec& spec, const NetworkWidths& widths,
                         const TrainingSpec& training, std::span<const GraphExample> train,
-                        std::span<const GraphExample> validation) {
+                        std::span<const GraphExample> validation, std::string_view start) {
   TrainingSpec settings = training;
   settings.epochs = 1;
   settings.patience = 0;
@@ -178,6 +179,7 @@ Fingerprint fingerprint(const NetworkSpec& spec, const NetworkWidths& widths,
   hash.add(static_cast<std::uint64_t>(widths.opcodes));
   add_examples(hash, train);
   add_examples(hash, validation);
+  if (!start.empty()) hash.add(start);
   return hash.result();
 }
 

@@ -23,7 +23,8 @@ using Fingerprint = std::array<std::uint64_t, 2>;
 [[nodiscard]] Fingerprint fingerprint(const NetworkSpec& spec, const NetworkWidths& widths,
                                       const TrainingSpec& training,
                                       std::span<const GraphExample> train,
-                                      std::span<const GraphExample> validation);
+                                      std::span<const GraphExample> validation,
+                                      std::string_view start = {});
 
 struct Checkpoint {
   Fingerprint fingerprint = {};

@@ -114,7 +114,11 @@ Sampler::Sampler(std::span<const GraphExample> examples, const TrainingSpec& tra
                     examples.size(), kernels.size()));
   }
   for (auto& [name, members] : families) families_.push_back(std::move(members));
-  if (training.weigh_kernels) weigh();
+  if (training.weigh_kernels) {
+    weigh_kernels();
+  } else if (!ranks(training.loss)) {
+    weigh_examples();
+  }
 }
 
 std::size_t Sampler::hands(const Rows& kernel) const {
@@ -126,7 +130,18 @@ std::size_t Sampler::nodes(std::uint32_t row) const {
   return examples_[row].input.graph->nodes();
 }
 
-void Sampler::weigh() {
+void Sampler::weigh_examples() {
+  const auto is_one = [](const GraphExample& example) { return example.weight == 1; };
+  if (std::ranges::all_of(examples_, is_one)) return;
+  double sum = 0;
+  for (const GraphExample& example : examples_) sum += example.weight;
+  for (const GraphExample& example : examples_) {
+    weights_.push_back(
+        static_cast<float>(example.weight * static_cast<double>(examples_.size()) / sum));
+  }
+}
+
+void Sampler::weigh_kernels() {
   std::map<std::uint32_t, std::size_t> counts;
   for (const GraphExample& example : examples_) ++counts[example.kernel];
   weights_.resize(examples_.size());
@@ -135,9 +150,14 @@ void Sampler::weigh() {
     for (const Rows& kernel : family) {
       const std::size_t same =
           ranks(training_.loss) ? hands(kernel) : counts[examples_[kernel.front()].kernel];
-      for (const std::uint32_t row : kernel) weights_[row] = 1 / static_cast<float>(same);
+      double weight = 0;
+      for (const std::uint32_t row : kernel) {
+        weights_[row] = examples_[row].weight / static_cast<float>(same);
+        weight += examples_[row].weight;
+      }
+      weight /= static_cast<double>(kernel.size());
       const double of_kernel = ranks(training_.loss) ? static_cast<double>(same) : 1;
-      sum += of_kernel / static_cast<double>(same);
+      sum += weight * of_kernel / static_cast<double>(same);
       items += of_kernel;
     }
   }

@@ -47,8 +47,9 @@ class Sampler {
 
   // From 1. Batches of rows; those of a hand stand together. Thread-safe.
   [[nodiscard]] std::vector<Rows> epoch(int epoch) const;
-  // TrainingSpec::weigh_kernels: by example, 1 / the examples (or hands) of its kernel, scaled to
-  // average 1 over the examples (or hands). Empty when kernels are not weighed.
+  // By example: its weight; with TrainingSpec::weigh_kernels over the examples (or hands) of its
+  // kernel. Scaled to average 1 over the examples (or hands). Empty when all count the same:
+  // kernels are not weighed, and examples all weigh 1 or are ranked.
   [[nodiscard]] const std::vector<float>& weights() const { return weights_; }
   // Examples that are never drawn because their kernel cannot be ranked.
   [[nodiscard]] std::size_t left_out() const { return left_out_; }
@@ -60,7 +61,8 @@ class Sampler {
   [[nodiscard]] std::vector<Rows> cut(std::span<const Rows> drawn) const;
   [[nodiscard]] std::size_t hands(const Rows& kernel) const;
   [[nodiscard]] std::size_t nodes(std::uint32_t row) const;
-  void weigh();
+  void weigh_kernels();
+  void weigh_examples();
 
   std::span<const GraphExample> examples_;
   TrainingSpec training_;

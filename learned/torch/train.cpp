@@ -33,8 +33,9 @@ class Trainer {
         sampler_(train, training, pads(spec.reduction)),
         network_(std::make_unique<Network>(spec, widths, training.seed)),
         adam_(network_->parameters(), training.weight_decay, training.clip) {
+    if (!hooks.start.empty()) load_weights(*network_, hooks.start);
     if (hooks.checkpoint.empty()) return;
-    so_far_.fingerprint = fingerprint(spec, widths, training, train, validation);
+    so_far_.fingerprint = fingerprint(spec, widths, training, train, validation, hooks.start);
     resume();
   }
 
@@ -190,7 +191,7 @@ std::map<std::uint32_t, Rows> by_kernel(std::span<const GraphExample> examples) 
 }
 
 struct Tally {
-  double sum = 0, count = 0;
+  double sum = 0, count = 0;  // count: of weights, where rows have any
 };
 
 Tally squared_errors(const Rows& rows, std::span<const GraphExample> examples,
@@ -198,8 +199,8 @@ Tally squared_errors(const Rows& rows, std::span<const GraphExample> examples,
   Tally tally;
   for (const std::uint32_t row : rows) {
     const double error = static_cast<double>(predicted[row]) - examples[row].target;
-    tally.sum += error * error;
-    ++tally.count;
+    tally.sum += examples[row].weight * error * error;
+    tally.count += examples[row].weight;
   }
   return tally;
 }
@@ -259,7 +260,10 @@ std::optional<double> validation_error(const TrainingSpec& training,
     Tally tally = ranking ? misplaced_pairs(rows, examples, predicted)
                           : squared_errors(rows, examples, predicted);
     if (tally.count == 0) continue;
-    if (training.weigh_kernels) tally = {.sum = tally.sum / tally.count, .count = 1};
+    if (training.weigh_kernels) {
+      const double all_of_it = ranking ? tally.count : static_cast<double>(rows.size());
+      tally = {.sum = tally.sum / all_of_it, .count = tally.count / all_of_it};
+    }
     all.sum += tally.sum;
     all.count += tally.count;
   }

@@ -14,6 +14,7 @@
 namespace tilecast::learned::torch_module {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 Rows flat(const std::vector<Rows>& batches) {
@@ -191,6 +192,22 @@ TEST(Sampler, WeighsHandsByTheHandsOfTheirKernel) {
   // One hand and three: weights w, w / 3, w / 3, w / 3 that average 1.
   EXPECT_NEAR(sampler.weights()[0], 2, 1e-6);
   EXPECT_NEAR(sampler.weights()[4], 2.0 / 3, 1e-6);
+}
+
+TEST(Sampler, MultipliesTheWeightsOfExamplesThatDiffer) {
+  RandomExamples kernels(9);
+  kernels.add(3, 2);
+  kernels.add(3, 2);
+  EXPECT_TRUE(Sampler(kernels.examples(), {}, false).weights().empty());
+  for (std::size_t row = 2; row < 4; ++row) kernels.examples()[row].weight = 0.25F;
+  EXPECT_THAT(Sampler(kernels.examples(), {}, false).weights(),
+              ElementsAre(1 / 0.625F, 1 / 0.625F, 0.25F / 0.625F, 0.25F / 0.625F));
+  const Sampler ranked(kernels.examples(), {.loss = NetworkLoss::kRankHinge, .weigh_kernels = true},
+                       false);
+  EXPECT_THAT(ranked.weights(),
+              ElementsAre(1 / 0.625F, 1 / 0.625F, 0.25F / 0.625F, 0.25F / 0.625F));
+  EXPECT_TRUE(
+      Sampler(kernels.examples(), {.loss = NetworkLoss::kRankHinge}, false).weights().empty());
 }
 
 TEST(Sampler, BoundsTheNodesOfABatchAndBatchesSimilarSizesWhenPadding) {

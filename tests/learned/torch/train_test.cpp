@@ -76,6 +76,36 @@ TEST_F(Training, RankLossesLearnTheOrderOfTilesTheyHaveNotSeen) {
   }
 }
 
+TEST_F(Training, GoesOnFromGivenWeights) {
+  RandomExamples kernels(8);
+  add_learnable(kernels, 20, 3);
+  const TrainingSpec training{.epochs = 20, .batch = 8, .learning_rate = 5e-3};
+  std::vector<double> losses;
+  const auto keep = [&](const EpochReport& epoch) {
+    losses.push_back(epoch.loss);
+    return true;
+  };
+  const auto first = trained(kSmall, training, kernels, {.epoch = keep});
+  const double cold = losses.front(), last = losses.back();
+  losses.clear();
+  const TrainingHooks hooks{.epoch = keep, .start = save_weights(*first)};
+  EXPECT_TRUE(trained(kSmall, training, kernels, hooks));
+  EXPECT_LT(losses.front(), (cold + last) / 2);
+  NetworkSpec other = kSmall;
+  other.hidden = 8;
+  EXPECT_THROW(trained(other, training, kernels, hooks), Error);
+}
+
+TEST_F(Training, WeighsTheErrorsOfExamples) {
+  RandomExamples kernels(9);
+  kernels.add(3, 2);
+  kernels.examples()[0].weight = 3;
+  const std::vector<float> predicted = {kernels.examples()[0].target + 1,
+                                        kernels.examples()[1].target + 2};
+  EXPECT_NEAR(validation_error({}, kernels.examples(), predicted).value(),
+              std::sqrt((3 * 1 + 4) / (3.0 + 1)), 1e-6);
+}
+
 TEST_F(Training, GivesTheSameBytesForASeed) {
   RandomExamples kernels(4);
   add_learnable(kernels, 20, 3);
