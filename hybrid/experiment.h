@@ -14,7 +14,7 @@
 //   fit: [{set: ops, class: [matmul]}]        rows that may be fitted; without: all
 //   score: [{kernel: ["fusion.*"], family: ["net_*"], at_least: 5 us}]    that may be scored
 //   learners: [{name: trees, model: xgboost, features: [static, tile]}]   training/learner.h
-//   hybrids: [{name: hybrid, try: [process]}] hybrid/hybrid_spec.h; learners only tried are no column
+//   hybrids: [{name: hybrid, try: [trees]}]   hybrid_spec.h; a learner only tried is no column
 //   columns: [roofline, analytical, calibrated, trees, hybrid]
 //   by: [class]                               strata besides all: set, class, kernel
 //   by_kernel: ["tiles: *"]                   of the kernels' strata, those to show
@@ -59,8 +59,8 @@ namespace tilecast::hybrid {
 //   held_out_works     the same of kernels or programs; both `seeds` times
 //   first_rows    the first `share` of each set's rows, in their order, fitted, the others scored
 // Rows of a kernel are on both sides only where rows are dealt: sampled_rows, first_rows. Learners
-// and hybrids of round i have their seed + i; `seeds` also repeats fixed, largest and first_rows for
-// them.
+// and hybrids of round i have their seed + i; `seeds` also repeats fixed, largest and first_rows
+// for them.
 enum class SplitKind {
   kNone,
   kFixed,

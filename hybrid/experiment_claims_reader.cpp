@@ -49,8 +49,8 @@ bool read_margin(const ConfigNode& node, const Experiment& experiment, Bar& bar)
   const std::string& margin = text_of(required(node, "by"));
   const std::optional<double> value = fraction(margin);
   if (!value || *value < 0) {
-    fail_at(*by, fmt::format("got {}, expected a share in %, at least 0 %",
-                             hwdesc::show_text(margin)));
+    fail_at(*by,
+            fmt::format("got {}, expected a share in %, at least 0 %", hwdesc::show_text(margin)));
   }
   bar.margin = *value;
   return true;

@@ -110,9 +110,9 @@ std::vector<std::string> LearnedColumns::notes() const {
   }
   if (all_.below_dispatch > 0) {
     notes.push_back(
-        fmt::format("{} rows take no longer than the host's dispatch in them: learners neither "
-                    "see nor answer them",
-                    all_.below_dispatch));
+        fmt::format("{} rows take no longer than the host's dispatch in them: learners take "
+                    "{:.0f} % of such a row for the kernel's",
+                    all_.below_dispatch, 100 * learned::kLeastShare));
   }
   return notes;
 }

@@ -4,8 +4,8 @@
 //   LearnedColumns columns(experiment, loaded, jobs);       once: kernels, and what physics says
 //   LearnedAnswer answer = columns.run(learner, split, round);
 //
-// Rows of programs, and rows no longer than the host's dispatch, are neither learned from nor
-// answered. Thread-safe, deterministic; `loaded` must outlive it.
+// Rows of programs are neither learned from nor answered. Thread-safe, deterministic; `loaded` must
+// outlive it.
 #pragma once
 
 #include <optional>

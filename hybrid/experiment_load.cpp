@@ -8,6 +8,7 @@
 #include "analytical/roofline.h"
 #include "diag/error.h"
 #include "hwdesc/device_yaml.h"
+#include "hybrid/experiment_splits.h"
 #include "learned/splits.h"
 
 namespace tilecast::hybrid {
@@ -69,6 +70,17 @@ LoadedSets load_sets(const Experiment& experiment, ExperimentData& data, int job
     load_source(experiment, source, data, jobs, loaded);
   }
   return loaded;
+}
+
+std::vector<SampleSet> restricted(std::span<const SampleSet> sets,
+                                  std::span<const std::size_t> rows) {
+  const std::vector<ExperimentRow> all = rows_of(sets);
+  std::vector<SampleSet> some(sets.begin(), sets.end());
+  for (SampleSet& set : some) set.samples.clear();
+  for (const std::size_t row : rows) {
+    some[all[row].set].samples.push_back(sets[all[row].set].samples[all[row].sample]);
+  }
+  return some;
 }
 
 std::size_t column_index(const Experiment& experiment, std::string_view column) {

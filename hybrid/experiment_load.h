@@ -20,6 +20,10 @@ struct LoadedSets {
 // Throws Error of the importers, and for a source without a row that can be used.
 [[nodiscard]] LoadedSets load_sets(const Experiment& experiment, ExperimentData& data, int jobs);
 
+// Copies with the samples of these rows alone, in the order of rows_of; works stay.
+[[nodiscard]] std::vector<learned::SampleSet> restricted(std::span<const learned::SampleSet> sets,
+                                                         std::span<const std::size_t> rows);
+
 // All rows, in the order of rows_of, and what needs no fit; fitted columns are as the analytical.
 [[nodiscard]] learned::ScoreSheet base_sheet(const Experiment& experiment, const LoadedSets& loaded,
                                              int jobs);

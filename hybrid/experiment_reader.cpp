@@ -112,6 +112,7 @@ std::vector<ExperimentSource> read_sources(const ConfigNode& node) {
 void read_table(const ConfigNode& root, Experiment& experiment) {
   std::vector<std::string_view> columns(std::begin(kColumns), std::end(kColumns));
   for (const learned::LearnerSpec& learner : experiment.learners) columns.push_back(learner.name);
+  for (const HybridSpec& hybrid : experiment.hybrids) columns.push_back(hybrid.name);
   for (const ConfigNode& entry : list(required(root, "columns"))) {
     experiment.columns.emplace_back(columns[choice(entry, columns)]);
   }
@@ -145,17 +146,53 @@ std::vector<learned::LearnerSpec> read_learners(const ConfigNode& root) {
   return learners;
 }
 
+void read_hybrids(const ConfigNode& root, Experiment& experiment) {
+  const ConfigNode* node = root.find("hybrids");
+  if (!node) return;
+  for (const ConfigNode& entry : list(*node)) {
+    experiment.hybrids.push_back(read_hybrid(entry, experiment.learners));
+    const std::string& name = experiment.hybrids.back().name;
+    if (std::ranges::find(kColumns, name) != std::end(kColumns) || experiment.learner(name) ||
+        std::ranges::count(experiment.hybrids, name, &HybridSpec::name) > 1) {
+      fail_at(entry, fmt::format("the name {} is taken", hwdesc::show_text(name)));
+    }
+  }
+}
+
+// Learners that hybrids try need not be columns; others, and hybrids, must be.
+void require_columns(const ConfigNode& root, Experiment& experiment) {
+  const auto is_column = [&](const std::string& name) {
+    return std::ranges::find(experiment.columns, name) != experiment.columns.end();
+  };
+  const auto missing = [&](std::string_view what, const std::string& name) {
+    fail_at(*root.find("columns"),
+            fmt::format("the {} {} is missing", what, hwdesc::show_text(name)));
+  };
+  std::set<std::string> tried;
+  for (const HybridSpec& hybrid : experiment.hybrids) {
+    if (!is_column(hybrid.name)) missing("hybrid", hybrid.name);
+    for (const learned::LearnerSpec& candidate : hybrid.candidates) tried.insert(candidate.name);
+  }
+  for (const learned::LearnerSpec& learner : experiment.learners) {
+    if (!is_column(learner.name) && !tried.contains(learner.name)) {
+      missing("learner", learner.name);
+    }
+  }
+  std::erase_if(experiment.learners, [&](const auto& learner) { return !is_column(learner.name); });
+}
+
 void check_fit(const ConfigNode& root, const Experiment& experiment) {
-  const bool fits = experiment.calibrates() || !experiment.learners.empty();
+  const bool fits = experiment.calibrates() || experiment.learns();
   const bool splits = experiment.split.kind != SplitKind::kNone;
   if (fits && !splits) {
     fail_at(*root.find("split"), experiment.calibrates()
                                      ? "kind none, but a column is calibrated; expected a split"
-                                     : "kind none, but there are learners; expected a split");
+                                     : "kind none, but there are learners or hybrids; "
+                                       "expected a split");
   }
   if (splits && !fits) {
     fail_at(*root.find("split"),
-            "a split without a calibrated column or a learner; expected kind none");
+            "a split without a calibrated column, a learner or a hybrid; expected kind none");
   }
   if (!splits && !experiment.fit.empty()) {
     fail_at(*root.find("fit"), "nothing is fitted (kind none)");
@@ -166,7 +203,7 @@ void check_fit(const ConfigNode& root, const Experiment& experiment) {
   const SplitKind kind = experiment.split.kind;
   const bool same_rows =
       kind == SplitKind::kFixed || kind == SplitKind::kLargest || kind == SplitKind::kFirstRows;
-  if (same_rows && experiment.split.seeds > 1 && experiment.learners.empty()) {
+  if (same_rows && experiment.split.seeds > 1 && !experiment.learns()) {
     fail_at(*root.find("split"), "seeds of this kind repeat the training of learners; got none");
   }
 }
@@ -176,11 +213,6 @@ void check(const ConfigNode& root, const Experiment& experiment) {
   check_fit(root, experiment);
   std::set<std::string> columns(experiment.columns.begin(), experiment.columns.end());
   if (columns.size() != experiment.columns.size()) fail_at(*root.find("columns"), "one twice");
-  for (const learned::LearnerSpec& learner : experiment.learners) {
-    if (columns.contains(learner.name)) continue;
-    fail_at(*root.find("columns"),
-            fmt::format("the learner {} is missing", hwdesc::show_text(learner.name)));
-  }
   for (const ExperimentSource& source : experiment.data) {
     if (source.devices.empty() && experiment.device.empty()) {
       fail_at(root, fmt::format("device is missing, and source {} names no devices", source.name));
@@ -210,8 +242,8 @@ Experiment parse_experiment(const std::string& content, const std::string& file)
   ConfigNode root = hwdesc::read_config(content, file);
   if (root.at.file.empty()) root.at = {file, 1, 1};
   allow_only(root, {"format", "name", "claim", "notes", "device", "data", "split", "fit", "score",
-                    "learners", "columns", "by", "by_kernel", "metrics", "bars", "published",
-                    "directions"});
+                    "learners", "hybrids", "columns", "by", "by_kernel", "metrics", "bars",
+                    "published", "directions"});
   const ConfigNode& format = required(root, "format");
   if (text_of(format) != kFormat) {
     fail_at(format, fmt::format("got {}, expected {}", hwdesc::show_text(format.scalar), kFormat));
@@ -226,7 +258,9 @@ Experiment parse_experiment(const std::string& content, const std::string& file)
   experiment.fit = read_selectors(root, "fit", experiment.data);
   experiment.score = read_selectors(root, "score", experiment.data);
   experiment.learners = read_learners(root);
+  read_hybrids(root, experiment);
   read_table(root, experiment);
+  require_columns(root, experiment);
   read_claims(root, experiment);
   check(root, experiment);
   return experiment;

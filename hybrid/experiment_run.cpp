@@ -15,6 +15,7 @@
 #include "diag/error.h"
 #include "hybrid/calibrate.h"
 #include "hybrid/experiment_directions.h"
+#include "hybrid/experiment_hybrids.h"
 #include "hybrid/experiment_learners.h"
 #include "hybrid/experiment_scores.h"
 #include "hybrid/experiment_splits.h"
@@ -26,15 +27,6 @@ using hwdesc::Device;
 using learned::Prediction;
 using learned::SampleSet;
 using learned::ScoreSheet;
-
-// The samples of `all` at `rows`, in place of those of `some`, which has the same works.
-void choose(std::span<const SampleSet> all, std::span<const ExperimentRow> rows,
-            const std::vector<std::size_t>& chosen, std::vector<SampleSet>& some) {
-  for (SampleSet& set : some) set.samples.clear();
-  for (const std::size_t row : chosen) {
-    some[rows[row].set].samples.push_back(all[rows[row].set].samples[rows[row].sample]);
-  }
-}
 
 std::size_t count_works(std::span<const SampleSet> sets) {
   std::set<std::string> prints;
@@ -61,10 +53,7 @@ void describe(const Calibrated& calibrated, Round& round) {
 class Runner {
  public:
   Runner(const Experiment& experiment, const LoadedSets& loaded, int jobs)
-      : experiment_(experiment),
-        loaded_(loaded),
-        base_(base_sheet(experiment, loaded, jobs)),
-        rows_(rows_of(loaded.sets)) {
+      : experiment_(experiment), loaded_(loaded), base_(base_sheet(experiment, loaded, jobs)) {
     if (!experiment.learners.empty()) learned_.emplace(experiment, loaded, jobs);
     for (std::size_t i = 0; i < loaded.sets.size(); ++i) {
       const auto n = std::ranges::count(base_.rows, i, &learned::ScoredRow::set);
@@ -84,29 +73,32 @@ class Runner {
     answer.round.score_rows = named.split.score.size();
     answer.round.fitted = experiment_.split.kind != SplitKind::kNone;
     answer.round.learned.resize(experiment_.learners.size());
+    answer.round.hybrids.resize(experiment_.hybrids.size());
     if (answer.round.fitted) {
-      std::vector<SampleSet> chosen = loaded_.sets;
-      choose(loaded_.sets, rows_, named.split.fit, chosen);
-      answer.round.fit_works = count_works(chosen);
+      answer.round.fit_works = count_works(restricted(loaded_.sets, named.split.fit));
     }
-    for (const std::size_t row : named.split.score) answer.rows.push_back(base_.rows[row]);
+    for (const std::size_t row : named.split.score) {
+      answer.rows.push_back(base_.rows[row]);
+      if (!experiment_.hybrids.empty()) {
+        answer.rows.back().interval_s.resize(experiment_.columns.size());
+      }
+    }
     return answer;
   }
 
   // Pieces of work of one round, which may run at once: each writes its own column.
   [[nodiscard]] std::size_t fits_per_round() const {
-    return experiment_.learners.size() + (experiment_.calibrates() ? 1 : 0);
+    return experiment_.learners.size() + experiment_.hybrids.size() +
+           (experiment_.calibrates() ? 1 : 0);
   }
   void fit(std::size_t which, std::size_t round, const NamedSplit& named, int jobs,
            Answer& answer) const {
-    if (which == experiment_.learners.size()) return calibrate_and_predict(named, jobs, answer);
-    const learned::LearnerSpec& learner = experiment_.learners[which];
-    const std::size_t column = column_index(experiment_, learner.name);
-    LearnedAnswer said = learned_->run(learner, named.split, round);
-    for (std::size_t i = 0; i < answer.rows.size(); ++i) {
-      answer.rows[i].predicted_s[column] = said.predicted_s[i];
+    const std::size_t learners = experiment_.learners.size();
+    if (which < learners) return learn(which, round, named, answer);
+    if (which < learners + experiment_.hybrids.size()) {
+      return correct(which - learners, round, named, jobs, answer);
     }
-    answer.round.learned[which] = std::move(said.round);
+    calibrate_and_predict(named, jobs, answer);
   }
 
   // No rows yet.
@@ -120,16 +112,37 @@ class Runner {
   }
 
  private:
+  void learn(std::size_t which, std::size_t round, const NamedSplit& named, Answer& answer) const {
+    const learned::LearnerSpec& learner = experiment_.learners[which];
+    const std::size_t column = column_index(experiment_, learner.name);
+    LearnedAnswer said = learned_->run(learner, named.split, round);
+    for (std::size_t i = 0; i < answer.rows.size(); ++i) {
+      answer.rows[i].predicted_s[column] = said.predicted_s[i];
+    }
+    answer.round.learned[which] = std::move(said.round);
+  }
+
+  void correct(std::size_t which, std::size_t round, const NamedSplit& named, int jobs,
+               Answer& answer) const {
+    const HybridSpec& hybrid = experiment_.hybrids[which];
+    const std::size_t column = column_index(experiment_, hybrid.name);
+    HybridAnswer said = answer_hybrid(hybrid, loaded_, named.split, round, jobs);
+    TC_CHECK(said.predicted_s.size() == answer.rows.size(), "one answer per scored row");
+    for (std::size_t i = 0; i < answer.rows.size(); ++i) {
+      answer.rows[i].predicted_s[column] = said.predicted_s[i];
+      answer.rows[i].interval_s[column] = said.interval_s[i];
+    }
+    answer.round.hybrids[which] = std::move(said.round);
+  }
+
   void calibrate_and_predict(const NamedSplit& named, int jobs, Answer& answer) const {
     const Device& described = loaded_.devices.front();
     const std::size_t column = column_index(experiment_, "calibrated");
-    std::vector<SampleSet> chosen = loaded_.sets;
-    choose(loaded_.sets, rows_, named.split.fit, chosen);
-    const Calibrated calibrated = calibrate(chosen, described, model_, {.fixed = {}, .jobs = jobs});
+    const Calibrated calibrated = calibrate(restricted(loaded_.sets, named.split.fit), described,
+                                            model_, {.fixed = {}, .jobs = jobs});
     describe(calibrated, answer.round);
-    choose(loaded_.sets, rows_, named.split.score, chosen);
     std::size_t row = 0;
-    for (const SampleSet& set : chosen) {
+    for (const SampleSet& set : restricted(loaded_.sets, named.split.score)) {
       for (const Prediction& p : learned::predict(set, model_, calibrated.device, jobs)) {
         const double time_s = p.comparable().value;
         const bool usable = p.answered && std::isfinite(time_s) && time_s > 0;
@@ -142,7 +155,6 @@ class Runner {
   const LoadedSets& loaded_;
   analytical::AnalyticalModel model_;
   ScoreSheet base_;
-  std::vector<ExperimentRow> rows_;
   std::optional<LearnedColumns> learned_;
 };
 
@@ -213,13 +225,18 @@ void add_notes(const Experiment& experiment, ExperimentResult& result) {
   std::size_t with_dispatch = 0;
   for (const ResultSet& set : result.sets) with_dispatch += set.with_dispatch;
   if (with_dispatch == 0) return;
+  std::vector<std::string_view> fitted;
+  if (experiment.calibrates()) fitted.emplace_back("the calibrated column");
+  if (std::ranges::any_of(experiment.hybrids, &HybridSpec::calibrate)) {
+    fitted.emplace_back("hybrids");
+  }
   result.notes.push_back(fmt::format(
       "{} rows hold the host's dispatch, unmeasured: predictions of them add the floor that the "
       "set's manifest publishes{}",
       with_dispatch,
-      !experiment.calibrates()
-          ? ""
-          : ", the calibrated column the fitted one for op classes with fitted rows"));
+      fitted.empty() ? ""
+                     : fmt::format(", {} the fitted one for op classes with fitted rows",
+                                   fmt::join(fitted, " and "))));
 }
 
 }  // namespace

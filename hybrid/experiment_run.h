@@ -12,6 +12,7 @@
 #include <functional>
 
 #include "hybrid/experiment_data.h"
+#include "hybrid/hybrid_fit.h"
 #include "learned/splits.h"
 
 namespace tilecast::hybrid {
@@ -27,6 +28,18 @@ struct LearnedRound {
   std::size_t train_rows = 0, validation_rows = 0;  // of the fitted rows
 };
 
+// What one hybrid was made of in a round. Weights: the part of the correction that is believed near
+// the fitted kernels, at the edge, and for an op class or a device that was never measured.
+struct HybridRound {
+  std::string hybrid, chosen;
+  std::vector<CandidateScore> candidates = {};
+  bool calibrated = false, accepted = false;  // constants were fitted; and made nothing worse
+  learned::ValidateBy trial_by = learned::ValidateBy::kKernel;
+  std::size_t rows = 0, kernels = 0;  // it was fitted to
+  double near = 0, far = 0, new_class = 0, new_device = 0;
+  double correlation = 0;
+};
+
 // One fit.
 struct Round {
   std::string name;  // "fold 1 of 5", "seed 3", "without softmax"; or empty
@@ -36,6 +49,7 @@ struct Round {
   bool accepted = false;    // else the calibration refused, and the described device was scored
   std::vector<std::string> changed;   // "matrix 1.050": constants that moved
   std::vector<LearnedRound> learned;  // by learner
+  std::vector<HybridRound> hybrids;   // by hybrid
 };
 
 struct Cell {

@@ -16,7 +16,7 @@ namespace {
 using learned::Breakdown;
 using learned::Metric;
 
-constexpr std::string_view kEvery = "every ";
+constexpr std::string_view kEvery = "every ", kMeanOver = "mean over ";
 
 // How bad a value is: grows from the best one.
 double badness(Metric metric, double value) {
@@ -120,10 +120,55 @@ BarResult check(const Experiment& experiment, const Bar& bar, const ResultStratu
   BarResult result{.bar = bar, .stratum = stratum.title(), .value = {}, .limit = bar.limit};
   result.value = bar.over == Statistic::kWorst && cell.worst ? cell.worst : cell.value;
   if (!bar.limit_column.empty()) {
-    result.limit = limit_of(bar, stratum.cells[column(bar.limit_column)][metric]);
+    result.limit = bar.margin + limit_of(bar, stratum.cells[column(bar.limit_column)][metric]);
   }
   result.met = result.value && holds(bar.kind, *result.value, result.limit);
   return result;
+}
+
+// Values and limits averaged; without a value where one has none.
+BarResult mean_of(const std::vector<BarResult>& results) {
+  BarResult mean{
+      .bar = results.front().bar, .stratum = results.front().bar.stratum, .value = 0, .limit = 0};
+  const auto n = static_cast<double>(results.size());
+  for (const BarResult& one : results) {
+    mean.value =
+        mean.value && one.value ? std::optional(*mean.value + *one.value / n) : std::nullopt;
+    mean.limit += one.limit / n;
+  }
+  mean.met = mean.value && holds(mean.bar.kind, *mean.value, mean.limit);
+  return mean;
+}
+
+// One per stratum that the bar is about.
+std::vector<BarResult> check(const Experiment& experiment, const Bar& bar,
+                             std::span<const ResultStratum> strata) {
+  std::vector<BarResult> results;
+  const bool mean = bar.stratum.starts_with(kMeanOver);
+  const std::string_view several = mean                              ? kMeanOver
+                                   : bar.stratum.starts_with(kEvery) ? kEvery
+                                                                     : std::string_view();
+  for (const ResultStratum& stratum : strata) {
+    const bool wanted =
+        several.empty() ? bar.stratum == stratum.title()
+                        : bar.stratum.substr(several.size()) == learned::name(stratum.breakdown);
+    if (wanted) results.push_back(check(experiment, bar, stratum));
+  }
+  if (mean && !results.empty()) return {mean_of(results)};
+  return results;
+}
+
+[[noreturn]] void no_stratum(const Experiment& experiment, const Bar& bar,
+                             std::span<const ResultStratum> strata) {
+  constexpr std::size_t kMostShown = 20;
+  std::vector<std::string> titles;
+  for (const ResultStratum& stratum : strata) titles.push_back(stratum.title());
+  if (titles.size() > kMostShown) {
+    titles.resize(kMostShown);
+    titles.emplace_back("...");
+  }
+  throw Error(fmt::format("{}: bars: no stratum is called '{}'; there are: {}", experiment.file,
+                          bar.stratum, fmt::join(titles, ", ")));
 }
 
 }  // namespace
@@ -157,7 +202,7 @@ std::vector<ResultStratum> score_strata(const Experiment& experiment,
       add(stratum, i, sheets.size(), into, counts[static_cast<std::size_t>(&into - result.data())]);
     }
   }
-  if (several && !experiment.learners.empty()) {
+  if (several && experiment.learns()) {
     for (ResultStratum& stratum : result) add_intervals(stratum);
   }
   return result;
@@ -167,23 +212,9 @@ std::vector<BarResult> check_bars(const Experiment& experiment,
                                   std::span<const ResultStratum> strata) {
   std::vector<BarResult> results;
   for (const Bar& bar : experiment.bars) {
-    const std::size_t before = results.size();
-    for (const ResultStratum& stratum : strata) {
-      const bool wanted = bar.stratum.starts_with(kEvery) ? bar.stratum.substr(kEvery.size()) ==
-                                                                learned::name(stratum.breakdown)
-                                                          : bar.stratum == stratum.title();
-      if (wanted) results.push_back(check(experiment, bar, stratum));
-    }
-    if (results.size() > before) continue;
-    std::vector<std::string> titles;
-    for (const ResultStratum& stratum : strata) titles.push_back(stratum.title());
-    constexpr std::size_t kMostShown = 20;
-    if (titles.size() > kMostShown) {
-      titles.resize(kMostShown);
-      titles.emplace_back("...");
-    }
-    throw Error(fmt::format("{}: bars: no stratum is called '{}'; there are: {}", experiment.file,
-                            bar.stratum, fmt::join(titles, ", ")));
+    std::vector<BarResult> some = check(experiment, bar, strata);
+    if (some.empty()) no_stratum(experiment, bar, strata);
+    std::ranges::move(some, std::back_inserter(results));
   }
   return results;
 }

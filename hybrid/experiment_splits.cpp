@@ -49,7 +49,11 @@ class Dealer {
         return repeated(
             within_pools(learned::largest_held_out(sizes(), keys(GroupBy::kOpClass), spec.share)));
       case SplitKind::kLeaveOneClassOut:
-        return classes();
+        return left_out(keys(GroupBy::kOpClass), keys(GroupBy::kOpClass));
+      case SplitKind::kLeaveOneKernelOut:
+        return left_out(keys(GroupBy::kKernel), work_names());
+      case SplitKind::kLeaveOneDeviceOut:
+        return left_out(devices(), devices());
       case SplitKind::kLeaveOneFamilyOut:
         return families();
       case SplitKind::kSampledRows:
@@ -182,6 +186,16 @@ class Dealer {
     }
     return all;
   }
+  [[nodiscard]] std::vector<std::string> devices() const {
+    std::vector<std::string> all;
+    for (const ExperimentRow& row : rows_) all.push_back(sets_[row.set].device);
+    return all;
+  }
+  [[nodiscard]] std::vector<std::string> work_names() const {
+    std::vector<std::string> all;
+    for (std::size_t row = 0; row < rows_.size(); ++row) all.push_back(work(row).name);
+    return all;
+  }
   [[nodiscard]] std::vector<double> sizes() const {
     std::vector<double> all;
     for (const SampleSet& set : sets_) {
@@ -200,11 +214,12 @@ class Dealer {
     return result;
   }
 
-  [[nodiscard]] std::vector<NamedSplit> classes() const {
-    const std::vector<std::string> op_class = keys(GroupBy::kOpClass);
+  // One group after the other scored; both by row.
+  [[nodiscard]] std::vector<NamedSplit> left_out(const std::vector<std::string>& group,
+                                                 const std::vector<std::string>& names) const {
     std::vector<NamedSplit> result;
-    for (const Split& split : learned::leave_one_out(op_class)) {
-      NamedSplit named{"without " + op_class[split.score.front()], within_pools(split)};
+    for (const Split& split : learned::leave_one_out(group)) {
+      NamedSplit named{"without " + names[split.score.front()], within_pools(split)};
       if (!named.split.score.empty()) result.push_back(std::move(named));
     }
     return result;
@@ -299,7 +314,12 @@ std::vector<ExperimentRow> rows_of(std::span<const SampleSet> sets) {
   return rows;
 }
 
-void require_disjoint(const Split& split, std::span<const SampleSet> sets, bool by_kernel,
+Apart apart(SplitKind kind) {
+  if (deals_rows(kind)) return Apart::kRows;
+  return kind == SplitKind::kLeaveOneDeviceOut ? Apart::kWorksOnDevice : Apart::kWorks;
+}
+
+void require_disjoint(const Split& split, std::span<const SampleSet> sets, Apart apart,
                       const std::string& where) {
   const std::vector<ExperimentRow> rows = rows_of(sets);
   const auto describe = [&](std::size_t row) {
@@ -307,18 +327,21 @@ void require_disjoint(const Split& split, std::span<const SampleSet> sets, bool 
     const learned::Sample& sample = set.samples[rows[row].sample];
     return fmt::format("{} of set {} line {}", set.works[sample.work].name, set.name, sample.line);
   };
+  const auto key = [&](std::size_t row) {
+    const SampleSet& set = sets[rows[row].set];
+    const std::string& print = set.works[set.samples[rows[row].sample].work].fingerprint;
+    return apart == Apart::kWorksOnDevice ? print + '\n' + set.device : print;
+  };
   std::map<std::string, std::size_t> fitted;
   for (const std::size_t row : split.fit) {
-    const SampleSet& set = sets[rows[row].set];
-    fitted.emplace(set.works[set.samples[rows[row].sample].work].fingerprint, row);
+    fitted.emplace(key(row), row);
     if (std::ranges::binary_search(split.score, row)) {
       throw Error(fmt::format("{}: {} is both fitted and scored", where, describe(row)));
     }
   }
-  if (!by_kernel) return;
+  if (apart == Apart::kRows) return;
   for (const std::size_t row : split.score) {
-    const SampleSet& set = sets[rows[row].set];
-    const auto same = fitted.find(set.works[set.samples[rows[row].sample].work].fingerprint);
+    const auto same = fitted.find(key(row));
     if (same == fitted.end()) continue;
     throw Error(fmt::format("{}: {} is scored, and {} with equal work is fitted", where,
                             describe(row), describe(same->second)));
@@ -335,7 +358,7 @@ std::vector<NamedSplit> experiment_splits(const Experiment& experiment,
         named.name.empty() ? experiment.file : fmt::format("{}: {}", experiment.file, named.name);
     if (named.split.score.empty()) throw Error(where + ": no row is left to score");
     if (fits && named.split.fit.empty()) throw Error(where + ": no row is left to fit");
-    require_disjoint(named.split, sets, !deals_rows(experiment.split.kind), where);
+    require_disjoint(named.split, sets, apart(experiment.split.kind), where);
   }
   return splits;
 }

@@ -29,8 +29,12 @@ struct NamedSplit {
                                                         std::span<const learned::SampleSet> sets,
                                                         std::span<const std::string> names);
 
-// Throws Error where a row is both fitted and scored, or, with `by_kernel`, where equal work is.
+// What may not be both fitted and scored: a row, equal work on one device, equal work.
+enum class Apart { kRows, kWorksOnDevice, kWorks };
+[[nodiscard]] Apart apart(SplitKind kind);
+
+// Throws Error where it is.
 void require_disjoint(const learned::Split& split, std::span<const learned::SampleSet> sets,
-                      bool by_kernel, const std::string& where);
+                      Apart apart, const std::string& where);
 
 }  // namespace tilecast::hybrid

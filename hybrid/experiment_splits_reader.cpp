@@ -21,6 +21,8 @@ constexpr std::string_view kSplitNames[] = {"none",
                                             "largest",
                                             "leave_one_class_out",
                                             "leave_one_family_out",
+                                            "leave_one_kernel_out",
+                                            "leave_one_device_out",
                                             "sampled_rows",
                                             "sampled_works",
                                             "held_out_families",
@@ -32,6 +34,8 @@ std::vector<std::string_view> keys_of(SplitKind kind) {
   switch (kind) {
     case SplitKind::kNone:
     case SplitKind::kLeaveOneClassOut:
+    case SplitKind::kLeaveOneKernelOut:
+    case SplitKind::kLeaveOneDeviceOut:
       return {};
     case SplitKind::kFixed:
       return {"seeds", "seed"};

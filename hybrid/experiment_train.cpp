@@ -30,6 +30,7 @@ Experiment alone(const Experiment& all, const std::string& learner) {
   }
   Experiment one = all;
   one.learners = {*spec};
+  one.hybrids.clear();
   one.columns = {"roofline", "analytical", spec->name};
   one.by.clear();
   one.bars.clear();

@@ -5,12 +5,14 @@
 //
 //   name       of the column
 //   calibrate  constants are fitted first, where all rows are of one device (hybrid/calibrate.h)
-//   try        learners of the experiment, simplest first. Cross-validation keeps the first whose
-//              error is within a standard error of the least; `none` (physics alone) always runs
+//   try        learners of the experiment, simplest first; without: those of default_hybrid().
+//              Cross-validation keeps the first whose error is within a standard error of the
+//              least; `none` (physics alone) always runs
 //   trial_by   what trials leave out: family | kernel | row; default: family where there are at
 //              least 5, else kernel where there are at least 5, else row
 //   folds      of the trials, 5
 //   guard      no: believes the correction everywhere (for ablations)
+//   seed       of the trials and the learners, 1
 // Learners named in `try` must have `target: residual` and cannot rank only. Plain values.
 #pragma once
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 
 #include "sim/views/evaluation.h"
 #include "sim/views/experiment_claims.h"
@@ -16,6 +17,7 @@ namespace {
 using hybrid::BarResult;
 using hybrid::DirectionResult;
 using hybrid::ExperimentResult;
+using hybrid::HybridRound;
 using hybrid::ResultSet;
 using hybrid::ResultStratum;
 using hybrid::Round;
@@ -66,6 +68,18 @@ std::string range(const std::vector<Round>& rounds, std::size_t Round::*field) {
                                    : fmt::format("{} to {}", low.*field, high.*field);
 }
 
+std::string_view learner_kind(const learned::LearnerSpec& learner) {
+  switch (learner.kind) {
+    case learned::LearnerKind::kXgboost:
+      return "xgboost";
+    case learned::LearnerKind::kNetwork:
+      return "network";
+    case learned::LearnerKind::kGaussianProcess:
+      return "gaussian process";
+  }
+  return "";
+}
+
 // One line per learner: what it is, and how many rows it had in every round.
 std::vector<std::string> learner_lines(const ExperimentResult& result) {
   std::vector<std::string> lines;
@@ -79,10 +93,73 @@ std::vector<std::string> learner_lines(const ExperimentResult& result) {
     const learned::LearnerSpec& learner = result.experiment.learners[i];
     lines.push_back(
         fmt::format("{}: {}{}, trained on {}, stopped by up to {} of the fitted rows", learner.name,
-                    learner.kind == learned::LearnerKind::kXgboost ? "xgboost" : "network",
-                    learner.ranks_only() ? " that only ranks tiles" : "",
+                    learner_kind(learner), learner.ranks_only() ? " that only ranks tiles" : "",
                     least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most),
                     validation));
+  }
+  return lines;
+}
+
+// "0.35" or "0.2 to 0.9".
+std::string range(const std::vector<Round>& rounds, std::size_t which, double HybridRound::*field) {
+  const auto [low, high] = std::ranges::minmax(
+      rounds, {}, [&](const Round& round) { return round.hybrids[which].*field; });
+  const double least = low.hybrids[which].*field, most = high.hybrids[which].*field;
+  return least == most ? fmt::format("{:.2f}", least)
+                       : fmt::format("{:.2f} to {:.2f}", least, most);
+}
+
+// "process in 18 of 20, none in 2": what the trials chose.
+std::string choices(const std::vector<Round>& rounds, std::size_t which) {
+  std::map<std::string, std::size_t> counts;
+  for (const Round& round : rounds) ++counts[round.hybrids[which].chosen];
+  if (counts.size() == 1) return counts.begin()->first;
+  std::vector<std::string> parts;
+  for (const auto& [chosen, count] : counts) {
+    parts.push_back(fmt::format("{} in {} of {} rounds", chosen, count, rounds.size()));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+// "none 8.2, process 4.1 %": means over rounds of the candidates' errors in trials.
+std::string candidate_errors(const std::vector<Round>& rounds, std::size_t which) {
+  std::vector<std::string> names;
+  std::map<std::string, std::pair<double, double>> sums;  // of errors, rounds
+  for (const Round& round : rounds) {
+    for (const hybrid::CandidateScore& one : round.hybrids[which].candidates) {
+      auto [sum, fresh] = sums.try_emplace(one.name);
+      if (fresh) names.push_back(one.name);
+      sum->second.first += one.error;
+      sum->second.second += 1;
+    }
+  }
+  std::vector<std::string> parts;
+  for (const std::string& name : names) {
+    parts.push_back(fmt::format("{} {}", name, percent(sums[name].first / sums[name].second)));
+  }
+  return fmt::format("{} %", fmt::join(parts, ", "));
+}
+
+// One line per hybrid: what it is in most rounds, and how far it is believed.
+std::vector<std::string> hybrid_lines(const ExperimentResult& result) {
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < result.experiment.hybrids.size(); ++i) {
+    const auto count = [&](auto&& is) {
+      return std::ranges::count_if(result.rounds, [&](const Round& r) { return is(r.hybrids[i]); });
+    };
+    const auto calibrated = count([](const HybridRound& one) { return one.calibrated; });
+    const auto accepted = count([](const HybridRound& one) { return one.accepted; });
+    const std::string constants =
+        calibrated == 0 ? "as described"
+                        : fmt::format("fitted in {} of {} rounds", accepted, result.rounds.size());
+    lines.push_back(fmt::format(
+        "{}: {} (errors in trials: {}); believed {} near, {} at the edge, {} of new classes, {} of "
+        "new devices; constants {}",
+        result.experiment.hybrids[i].name, choices(result.rounds, i),
+        candidate_errors(result.rounds, i), range(result.rounds, i, &HybridRound::near),
+        range(result.rounds, i, &HybridRound::far),
+        range(result.rounds, i, &HybridRound::new_class),
+        range(result.rounds, i, &HybridRound::new_device), constants));
   }
   return lines;
 }
@@ -92,6 +169,7 @@ std::vector<std::string> fit_lines(const ExperimentResult& result) {
   const std::vector<Round>& rounds = result.rounds;
   if (rounds.empty() || !rounds.front().fitted) return {"fitted on nothing: presets as they are"};
   std::vector<std::string> lines = learner_lines(result);
+  std::ranges::move(hybrid_lines(result), std::back_inserter(lines));
   const std::string refused =
       result.experiment.calibrates()
           ? fmt::format("; fits refused: {} of {}", result.refused(), rounds.size())
@@ -146,6 +224,10 @@ std::string split_text(const hybrid::SplitSpec& split) {
              trainings(split);
     case SplitKind::kLeaveOneClassOut:
       return "one op class left out after the other, pooled";
+    case SplitKind::kLeaveOneKernelOut:
+      return "one kernel left out after the other, pooled";
+    case SplitKind::kLeaveOneDeviceOut:
+      return "one device left out after the other, pooled; equal work on others may be fitted";
     case SplitKind::kLeaveOneFamilyOut:
       return fmt::format(
           "one family left out after the other, {} random works of the others fitted, pooled",

@@ -21,8 +21,8 @@ struct SkippedExperiment {
                                            std::span<const SkippedExperiment> skipped);
 
 // One Markdown table: MAPE (and median APE) in % of every experiment as a whole, of its sets where
-// it has several, and of the strata its bars are about. Experiments with learners have a table of
-// their own, one line per column.
+// it has several, and of the strata its bars are about. Experiments with learners, and those with
+// hybrids, have tables of their own, one line per column.
 [[nodiscard]] std::string experiments_summary(std::span<const hybrid::ExperimentResult> results);
 
 // "5 folds by kernel, pooled", "20 x 10 random rows of one kernel fitted, the rest scored".

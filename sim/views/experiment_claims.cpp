@@ -53,7 +53,11 @@ std::string bar_text(const hybrid::BarResult& result) {
   constexpr std::string_view kSigns[] = {"<=", ">=", "<"};
   const hybrid::Bar& bar = result.bar;
   std::string limit = exact(bar.metric, result.limit);
-  if (!bar.limit_column.empty()) limit = fmt::format("{} ({})", limit, bar.limit_column);
+  if (!bar.limit_column.empty()) {
+    const std::string margin =
+        bar.margin > 0 ? fmt::format(" + {}", exact(bar.metric, bar.margin)) : "";
+    limit = fmt::format("{} ({}{})", limit, bar.limit_column, margin);
+  }
   return fmt::format("{}: {}{} of {}, {}: {}, bar {} {}", result.met ? "met" : "NOT MET",
                      bar.over == hybrid::Statistic::kWorst ? "worst " : "",
                      learned::name(bar.metric), bar.column, result.stratum,

@@ -29,7 +29,7 @@ Json scores(const ExperimentResult& result) {
                       {"value", number(cell.value)}};
         if (cell.worst) score["worst"] = number(cell.worst);
         if (cell.interval) score["interval_95"] = {cell.interval->low, cell.interval->high};
-        if (!result.experiment.learners.empty() && !cell.by_seed.empty()) {
+        if (result.experiment.learns() && !cell.by_seed.empty()) {
           score["by_seed"] = Json::array();
           for (const auto& value : cell.by_seed) score["by_seed"].push_back(number(value));
         }
@@ -38,6 +38,29 @@ Json scores(const ExperimentResult& result) {
     }
   }
   return all;
+}
+
+// What a hybrid was made of in one round; errors are mean absolute log errors in trials.
+Json made_of(const hybrid::HybridRound& one) {
+  Json json = {{"hybrid", one.hybrid},
+               {"chosen", one.chosen},
+               {"candidates", Json::array()},
+               {"trial_by", learned::kValidateBy[static_cast<std::size_t>(one.trial_by)]},
+               {"rows", one.rows},
+               {"kernels", one.kernels},
+               {"calibrated", one.calibrated},
+               {"accepted", one.accepted},
+               {"weight_near", one.near},
+               {"weight_edge", one.far},
+               {"weight_new_class", one.new_class},
+               {"weight_new_device", one.new_device},
+               {"correlation", one.correlation}};
+  for (const hybrid::CandidateScore& candidate : one.candidates) {
+    json["candidates"].push_back({{"name", candidate.name},
+                                  {"error", number(candidate.error)},
+                                  {"deviation", number(candidate.deviation)}});
+  }
+  return json;
 }
 
 Json bars(const ExperimentResult& result) {
@@ -53,6 +76,7 @@ Json bars(const ExperimentResult& result) {
                    {"limit_column", bar.bar.limit_column},
                    {"value", number(bar.value)},
                    {"met", bar.met}});
+    if (bar.bar.margin > 0) all.back()["margin"] = bar.bar.margin;
   }
   return all;
 }
@@ -63,6 +87,22 @@ Json learners(const hybrid::Experiment& experiment) {
     all.push_back({{"name", learner.name},
                    {"ranks_only", learner.ranks_only()},
                    {"settings", learned::settings_of(learner)}});
+  }
+  return all;
+}
+
+Json hybrids(const hybrid::Experiment& experiment) {
+  Json all = Json::array();
+  for (const hybrid::HybridSpec& spec : experiment.hybrids) {
+    Json json = {{"name", spec.name},
+                 {"calibrate", spec.calibrate},
+                 {"guard", spec.guard},
+                 {"folds", spec.folds},
+                 {"candidates", Json::array()}};
+    for (const learned::LearnerSpec& one : spec.candidates) {
+      json["candidates"].push_back({{"name", one.name}, {"settings", learned::settings_of(one)}});
+    }
+    all.push_back(std::move(json));
   }
   return all;
 }
@@ -130,6 +170,9 @@ Json experiment(const ExperimentResult& result) {
                                           {"train_rows", one.train_rows},
                                           {"validation_rows", one.validation_rows}});
     }
+    for (const hybrid::HybridRound& one : round.hybrids) {
+      rounds.back()["hybrids"].push_back(made_of(one));
+    }
   }
   Json json = {{"name", result.experiment.name},
                {"claim", result.experiment.claim},
@@ -139,8 +182,9 @@ Json experiment(const ExperimentResult& result) {
                {"scores", scores(result)},
                {"bars", bars(result)},
                {"notes", result.notes}};
-  // Experiments without learners are as they were.
+  // Experiments without learners or hybrids are as they were.
   if (!result.experiment.learners.empty()) json["learners"] = learners(result.experiment);
+  if (!result.experiment.hybrids.empty()) json["hybrids"] = hybrids(result.experiment);
   if (!result.experiment.published.empty()) json["published"] = published(result.experiment);
   if (!result.directions.empty()) json["directions"] = directions(result);
   return json;

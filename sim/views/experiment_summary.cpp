@@ -94,7 +94,7 @@ std::string summary_of_others(std::span<const ExperimentResult> results) {
                           "calibrated", "tau-b", "bars", "data"});
   out += line(std::vector<std::string>(10, "---"));
   for (const ExperimentResult& result : results) {
-    if (!result.experiment.learners.empty()) continue;
+    if (result.experiment.learns()) continue;
     bool first = true;
     for (const ResultStratum& stratum : result.strata) {
       if (!is_shown(result, stratum)) continue;
@@ -122,27 +122,43 @@ std::string findings_of(const ExperimentResult& result) {
   return fmt::format("{} agree, {} disagree, {} undecided", counts[0], counts[1], counts[2]);
 }
 
+enum class Part { kOthers, kLearned, kHybrid };
+
+Part part_of(const ExperimentResult& result) {
+  if (!result.experiment.hybrids.empty()) return Part::kHybrid;
+  return result.experiment.learns() ? Part::kLearned : Part::kOthers;
+}
+
+std::size_t bars_met(const ExperimentResult& result) {
+  return static_cast<std::size_t>(std::ranges::count(result.bars, true, &hybrid::BarResult::met));
+}
+
 // One line per column, of all rows.
-std::string summary_of_learned(std::span<const ExperimentResult> results) {
-  constexpr Metric kShown[] = {Metric::kMape, Metric::kRowTau, Metric::kTileTau,
-                               Metric::kTileSizeApe};
+std::string summary_by_column(std::span<const ExperimentResult> results, Part part,
+                              std::span<const Metric> metrics) {
+  const bool hybrids = part == Part::kHybrid;
   std::vector<std::string> titles{"experiment", "fitted on", "n", "model"};
-  for (const Metric metric : kShown) titles.push_back(metric_title(metric));
-  titles.insert(titles.end(), {"bars", "findings", "data"});
+  for (const Metric metric : metrics) titles.push_back(metric_title(metric));
+  titles.emplace_back("bars");
+  if (!hybrids) titles.emplace_back("findings");
+  titles.emplace_back("data");
   std::string out = line(titles) + line(std::vector<std::string>(titles.size(), "---"));
   for (const ExperimentResult& result : results) {
-    if (result.experiment.learners.empty()) continue;
+    if (part_of(result) != part) continue;
     const ResultStratum& all = result.strata.front();
     bool first = true;
     for (const std::string& column : result.experiment.columns) {
       std::vector<std::string> cells{first ? result.experiment.name : "",
                                      first ? fitted_on(result) : "",
                                      first ? std::to_string(all.rows) : "", column};
-      for (const Metric metric : kShown) {
+      for (const Metric metric : metrics) {
         cells.push_back(experiment_cell(metric, *cell(result, all, column, metric)));
       }
-      cells.push_back(first ? bars_of(result, all.title()) : "");
-      cells.push_back(first ? findings_of(result) : "");
+      const std::string bars =
+          hybrids ? fmt::format("{} of {} met", bars_met(result), result.bars.size())
+                  : bars_of(result, all.title());
+      cells.push_back(first ? bars : "");
+      if (!hybrids) cells.push_back(first ? findings_of(result) : "");
       cells.push_back(first ? data_of(result) : "");
       out += line(cells);
       first = false;
@@ -154,13 +170,22 @@ std::string summary_of_learned(std::span<const ExperimentResult> results) {
 }  // namespace
 
 std::string experiments_summary(std::span<const ExperimentResult> results) {
-  const bool any_learned = std::ranges::any_of(
-      results, [](const ExperimentResult& r) { return !r.experiment.learners.empty(); });
-  const bool any_other = std::ranges::any_of(
-      results, [](const ExperimentResult& r) { return r.experiment.learners.empty(); });
-  if (!any_learned) return summary_of_others(results);
-  return any_other ? summary_of_others(results) + "\n" + summary_of_learned(results)
-                   : summary_of_learned(results);
+  constexpr Metric kOfLearned[] = {Metric::kMape, Metric::kRowTau, Metric::kTileTau,
+                                   Metric::kTileSizeApe};
+  constexpr Metric kOfHybrids[] = {Metric::kMape,    Metric::kP90Ape,   Metric::kRowTau,
+                                   Metric::kTileTau, Metric::kCoverage, Metric::kIntervalWidth};
+  const auto has = [&](Part part) {
+    return std::ranges::any_of(results, [&](const auto& r) { return part_of(r) == part; });
+  };
+  std::vector<std::string> tables;
+  if (has(Part::kOthers) || results.empty()) tables.push_back(summary_of_others(results));
+  if (has(Part::kLearned)) {
+    tables.push_back(summary_by_column(results, Part::kLearned, kOfLearned));
+  }
+  if (has(Part::kHybrid)) {
+    tables.push_back(summary_by_column(results, Part::kHybrid, kOfHybrids));
+  }
+  return fmt::format("{}", fmt::join(tables, "\n"));
 }
 
 }  // namespace tilecast::sim::views

@@ -126,7 +126,7 @@ TEST(ExperimentReader, RefusesAFitWithoutASplitAndASplitWithoutAFit) {
               HasSubstr("kind none, but a column is calibrated"));
   EXPECT_THAT(message_of(std::string(kHead) +
                          "split: {kind: k_fold}\ncolumns: [analytical]\nmetrics: [mape]\n"),
-              HasSubstr("a split without a calibrated column"));
+              HasSubstr("a split without a calibrated column, a learner or a hybrid"));
   EXPECT_THAT(message_of(std::string(kHead) + "split: {kind: fixed}\n" + kTail),
               HasSubstr("fit is missing"));
 }
@@ -145,10 +145,10 @@ TEST(ExperimentReader, ReadsSharesAndColumnsAsLimits) {
 TEST(ExperimentSplits, FittedAndScoredRowsMustBeDisjointByRowAndByKernel) {
   // Two kernels of three tiles each: rows 0 to 2 and 3 to 5.
   const std::vector<learned::SampleSet> sets{synthetic_set(hwdesc::load_device("tpu_v3"), 2, 3)};
-  EXPECT_NO_THROW(require_disjoint({{0, 1, 2}, {3, 4, 5}}, sets, true, "e"));
-  EXPECT_THROW(require_disjoint({{0, 1, 2}, {2, 3}}, sets, false, "e"), Error);
-  EXPECT_THROW(require_disjoint({{0, 1}, {2, 3}}, sets, true, "e"), Error);
-  EXPECT_NO_THROW(require_disjoint({{0, 1}, {2, 3}}, sets, false, "e"));
+  EXPECT_NO_THROW(require_disjoint({{0, 1, 2}, {3, 4, 5}}, sets, Apart::kWorks, "e"));
+  EXPECT_THROW(require_disjoint({{0, 1, 2}, {2, 3}}, sets, Apart::kRows, "e"), Error);
+  EXPECT_THROW(require_disjoint({{0, 1}, {2, 3}}, sets, Apart::kWorks, "e"), Error);
+  EXPECT_NO_THROW(require_disjoint({{0, 1}, {2, 3}}, sets, Apart::kRows, "e"));
 }
 
 TEST(ExperimentSplits, ASelectionThatFitsAndScoresOneKernelIsAnError) {

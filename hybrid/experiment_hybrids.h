@@ -1,0 +1,27 @@
+// The hybrid columns of an experiment: fitted to the fitted rows of a round (hybrid/hybrid_fit.h),
+// asked for the scored ones, programs among them.
+//
+//   HybridAnswer answer = answer_hybrid(spec, loaded, split, round, jobs);
+//
+// What physics cannot answer a hybrid cannot either. Thread-safe, deterministic whatever `jobs`.
+#pragma once
+
+#include <optional>
+
+#include "hybrid/experiment_load.h"
+#include "learned/splits.h"
+
+namespace tilecast::hybrid {
+
+struct HybridAnswer {
+  HybridRound round;
+  // By scored row: seconds, comparable to the measured ones, and the 90 % interval.
+  std::vector<std::optional<double>> predicted_s;
+  std::vector<std::optional<learned::Interval>> interval_s;
+};
+
+// The seed of round i is the spec's + i. Throws Error that names the hybrid.
+[[nodiscard]] HybridAnswer answer_hybrid(const HybridSpec& spec, const LoadedSets& loaded,
+                                         const learned::Split& split, std::size_t round, int jobs);
+
+}  // namespace tilecast::hybrid
