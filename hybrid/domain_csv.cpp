@@ -1,7 +1,6 @@
 // domain.csv: one table whose first column says what a row is: covering, deviation, op_class,
 // device, kernel.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -26,6 +25,15 @@ std::vector<std::string> header() {
   std::vector<std::string> columns = {"what", "name", "op_class"};
   for (const std::string_view name : coordinate_names()) columns.emplace_back(name);
   return columns;
+}
+
+void check_header(const CsvTable& table) {
+  const std::vector<std::string> expected = header();
+  const auto [got, wanted] = std::ranges::mismatch(table.columns, expected);
+  if (got == table.columns.end() && wanted == expected.end()) return;
+  throw Error(fmt::format("{}:1: got column {}, expected {}; hint: it may be of another version",
+                          table.file, got == table.columns.end() ? "none" : hwdesc::show_text(*got),
+                          wanted == expected.end() ? "none" : *wanted));
 }
 
 std::string line(const std::string& what, const std::string& name, const std::string& op_class,
@@ -100,12 +108,7 @@ std::string Domain::save() const {
 
 Domain Domain::load(const std::string& text, const std::string& file) {
   const CsvTable table = learned::read_csv(diag::SourceText(file, text));
-  if (table.columns != header()) {
-    throw Error(
-        fmt::format("{}:1: got columns '{}', expected '{}'; hint: it may be of another "
-                    "version",
-                    file, fmt::join(table.columns, ","), fmt::join(header(), ",")));
-  }
+  check_header(table);
   Domain domain;
   bool has_covering = false, has_deviation = false;
   for (const CsvRow& row : table.rows) {
