@@ -63,6 +63,15 @@ std::optional<double> usable_time(const Prediction& prediction) {
   return time_s;
 }
 
+// Of a time that is usable.
+std::optional<Interval> usable_interval(const Prediction& prediction) {
+  const std::optional<Interval>& interval = prediction.interval;
+  if (!interval || !usable_time(prediction)) return std::nullopt;
+  const bool usable =
+      interval->low > 0 && interval->low <= interval->high && std::isfinite(interval->high);
+  return usable ? interval : std::nullopt;
+}
+
 // Faults of all columns' devices; one row may be faulty for several.
 std::vector<RowFault> joined_faults(std::span<const Answers> per_column) {
   std::vector<RowFault> faults;
@@ -223,7 +232,12 @@ void add_answers(ScoreSheet& sheet, std::span<const Answers> per_column) {
     const auto& [samples, predictions] = per_column[column];
     TC_CHECK(predictions.size() == samples.samples.size(), "one prediction per sample");
     for (std::size_t i = 0; i < predictions.size(); ++i) {
-      joiner.row(samples, samples.samples[i]).predicted_s[column] = usable_time(predictions[i]);
+      ScoredRow& row = joiner.row(samples, samples.samples[i]);
+      row.predicted_s[column] = usable_time(predictions[i]);
+      const std::optional<Interval> interval = usable_interval(predictions[i]);
+      if (!interval) continue;
+      row.interval_s.resize(sheet.columns.size());
+      row.interval_s[column] = interval;
     }
   }
   ScoredSet& set = sheet.sets.back();

@@ -2,6 +2,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <span>
@@ -11,6 +12,7 @@
 #include "analytical/parallel.h"
 #include "ir/kernel_fingerprint.h"
 #include "learned/samples.h"
+#include "learned/total_interval.h"
 
 namespace tilecast::learned {
 namespace {
@@ -89,6 +91,28 @@ std::vector<std::optional<Estimate>> ask(std::span<const KernelQuery> queries,
   return answers;
 }
 
+// 90 %, on the device. Parts that are one kernel, with one answer, err alike: they count as its
+// launches. Of one kernel: its own interval, to the bit.
+std::optional<Interval> interval_of(std::vector<LaunchedEstimate> parts) {
+  const auto is_corrected = [](const LaunchedEstimate& part) {
+    return part.estimate->correction.has_value();
+  };
+  if (std::ranges::none_of(parts, is_corrected)) return std::nullopt;
+  std::ranges::stable_sort(parts, std::less<>(), &LaunchedEstimate::estimate);
+  std::vector<LaunchedEstimate> kernels;
+  for (const LaunchedEstimate& part : parts) {
+    if (!kernels.empty() && kernels.back().estimate == part.estimate) {
+      kernels.back().launches += part.launches;
+    } else {
+      kernels.push_back(part);
+    }
+  }
+  if (kernels.size() > 1) return total_interval(kernels);
+  const auto& [estimate, launches] = kernels.front();
+  return Interval{.low = estimate->correction->low.value * launches,
+                  .high = estimate->correction->high.value * launches};
+}
+
 }  // namespace
 
 PredictionPlan::PredictionPlan(const SampleSet& samples) : samples_(&samples) {
@@ -127,14 +151,20 @@ std::vector<Prediction> PredictionPlan::predict(const analytical::CostModel& mod
     const Sample& sample = samples_->samples[i];
     Prediction& prediction = predictions[i];
     prediction.answered = true;
+    std::vector<LaunchedEstimate> launched;
     for (const Term& term : terms) {
       prediction.on_device += answers[term.query]->time * term.launches;
+      launched.push_back({&*answers[term.query], term.launches});
     }
     if (terms.size() == 1) prediction.estimate = answers[terms[0].query];
     if (sample.holds_dispatch) {
       prediction.dispatch =
           dispatch_of(samples_->works[sample.work].op_class, samples_->manifest, device);
     }
+    prediction.interval = interval_of(std::move(launched));
+    if (!prediction.interval) continue;
+    prediction.interval->low += prediction.dispatch.value;
+    prediction.interval->high += prediction.dispatch.value;
   }
   return predictions;
 }

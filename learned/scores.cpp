@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace tilecast::learned {
 namespace {
@@ -85,6 +86,44 @@ void score_errors(Scores& scores, const StratumRows& stratum, const std::vector<
   }
 }
 
+// The rows of a column that have an interval.
+struct Covered {
+  std::vector<Interval> intervals;
+  std::vector<double> measured;
+  std::vector<std::size_t> work_of;
+};
+
+Covered covered(const ScoreSheet& sheet, const StratumRows& stratum, std::size_t column) {
+  Covered result;
+  for (std::size_t i = 0; i < stratum.rows.size(); ++i) {
+    const ScoredRow& row = sheet.rows[stratum.rows[i]];
+    if (row.interval_s.empty() || !row.interval_s[column]) continue;
+    result.intervals.push_back(*row.interval_s[column]);
+    result.measured.push_back(row.measured_s);
+    result.work_of.push_back(stratum.work_of[i]);
+  }
+  return result;
+}
+
+void score_intervals(Scores& scores, const Covered& rows, const BootstrapOptions& options) {
+  const std::optional<IntervalScore> all = interval_score(rows.intervals, rows.measured);
+  if (!all) return;
+  at(scores, Metric::kCoverage).value = all->coverage;
+  at(scores, Metric::kIntervalWidth).value = all->mean_width;
+  const std::size_t works = std::set(rows.work_of.begin(), rows.work_of.end()).size();
+  if ((works > 1 ? works : rows.measured.size()) < kMinUnits) return;
+  const auto group_of = works > 1 ? std::span(rows.work_of) : std::span<const std::size_t>();
+  for (const Metric metric : {Metric::kCoverage, Metric::kIntervalWidth}) {
+    const auto statistic = [&](std::span<const std::size_t> drawn) -> std::optional<double> {
+      const auto some = interval_score(gather(rows.intervals, drawn), gather(rows.measured, drawn));
+      if (!some) return std::nullopt;
+      return metric == Metric::kCoverage ? some->coverage : some->mean_width;
+    };
+    at(scores, metric).interval =
+        bootstrap_interval(rows.measured.size(), statistic, group_of, options);
+  }
+}
+
 bool all_tied(const Ranking& ranking) {
   return std::all_of(ranking.begin(), ranking.end(),
                      [&](const Pair& pair) { return pair.predicted == ranking.front().predicted; });
@@ -159,6 +198,7 @@ Scores score(const ScoreSheet& sheet, const StratumRows& stratum, std::size_t co
   const BootstrapOptions limited = affordable(options, pairs.size());
   Scores scores;
   score_errors(scores, stratum, pairs, limited);
+  score_intervals(scores, covered(sheet, stratum, column), limited);
   score_rankings(scores, kernels, limited);
   return scores;
 }

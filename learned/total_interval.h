@@ -24,8 +24,9 @@ struct IntervalPart {
 [[nodiscard]] std::optional<Interval> total_interval(std::span<const IntervalPart> parts,
                                                      double rho);
 
-// Of estimates with their launches; rho: the largest of their corrections'. nullopt when none has a
-// correction.
+// Of estimates with their launches; rho: the largest of their corrections'. A bound on the wrong
+// side of its time counts as the time (an interval may leave out a biased time). nullopt when none
+// has a correction, or a time is not finite.
 struct LaunchedEstimate {
   const analytical::Estimate* estimate = nullptr;
   double launches = 1;

@@ -43,6 +43,11 @@ class Made {
     }
   }
 
+  // That of the last row, in one column.
+  void interval(std::size_t column, double low_us, double high_us) {
+    predictions_[column].back().interval = Interval{.low = low_us * 1e-6, .high = high_us * 1e-6};
+  }
+
   void add_to(ScoreSheet& sheet) const {
     std::vector<Answers> answers;
     for (const auto& column : predictions_) answers.push_back({samples_, column});
@@ -252,6 +257,7 @@ Made many() {
     for (int tile = 1; tile <= 9; ++tile) {
       const double measured = 3 + (k * 7 + tile * tile * 5) % 23;
       made.row(work, measured, {measured * (1 + 0.02 * ((tile + k) % 5)), 10.0 + tile}, tile);
+      made.interval(0, measured * (0.98 + 0.01 * (k % 3)), measured * (0.99 + 0.01 * (tile % 5)));
     }
   }
   return made;
@@ -293,6 +299,59 @@ TEST(Evaluation, IntervalsHoldTheirValueAndNeedThreeToResample) {
   ScoreSheet few{.columns = {"model"}};
   two.add_to(few);
   EXPECT_FALSE(evaluate(few).strata.front().columns[0][Metric::kMape].interval);
+}
+
+TEST(Evaluation, CountsTheRowsInsideTheirIntervals) {
+  Made made;
+  made.row(made.work("a", "x"), 10, {9, 9});
+  made.interval(0, 8, 12);
+  made.row(made.work("b", "x"), 10, {9, 9});
+  made.interval(0, 4, 9);
+  made.row(made.work("c", "x"), 10, {9, 9});
+  made.interval(0, 10, 15);
+  made.row(made.work("d", "y"), 10, {9, 9});
+  ScoreSheet sheet{.columns = {"model", "without"}};
+  made.add_to(sheet);
+  const Evaluation result = evaluate(sheet);
+  const Stratum& all = stratum(result, Breakdown::kAll, "all");
+  EXPECT_NEAR(value(all, 0, Metric::kCoverage), 2.0 / 3, 1e-12);
+  EXPECT_NEAR(value(all, 0, Metric::kIntervalWidth), (12.0 / 8 + 9.0 / 4 + 15.0 / 10) / 3 - 1,
+              1e-12);
+  const std::optional<Interval>& interval = all.columns[0][Metric::kCoverage].interval;
+  ASSERT_TRUE(interval);
+  EXPECT_LT(interval->low, 2.0 / 3);
+  EXPECT_GT(interval->high, 2.0 / 3);
+  // Without intervals: undefined, not 0.
+  EXPECT_FALSE(all.columns[1][Metric::kCoverage].value);
+  EXPECT_FALSE(all.columns[1][Metric::kIntervalWidth].value);
+  EXPECT_FALSE(stratum(result, Breakdown::kOpClass, "y").columns[0][Metric::kCoverage].value);
+}
+
+TEST(Evaluation, ScoresIntervalsOnTheRowsThatAllAnswered) {
+  Made made;
+  made.row(made.work("a", "x"), 10, {9, 9});
+  made.interval(0, 9, 11);
+  made.row(made.work("b", "x"), 10, {9, 0});
+  made.interval(0, 1, 2);
+  ScoreSheet sheet{.columns = {"model", "other"}};
+  made.add_to(sheet);
+  EXPECT_EQ(value(evaluate(sheet).strata.front(), 0, Metric::kCoverage), 1);
+}
+
+TEST(Evaluation, TakesNoIntervalThatIsNone) {
+  Made made;
+  made.row(made.work("a", "x"), 10, {9});
+  made.interval(0, 8, INFINITY);
+  made.row(made.work("b", "x"), 10, {9});
+  made.interval(0, 0, 12);
+  made.row(made.work("c", "x"), 10, {9});
+  made.interval(0, 12, 8);
+  made.row(made.work("d", "x"), 10, {0});
+  made.interval(0, 8, 12);
+  ScoreSheet sheet{.columns = {"model"}};
+  made.add_to(sheet);
+  for (const ScoredRow& row : sheet.rows) EXPECT_TRUE(row.interval_s.empty());
+  EXPECT_EQ(evaluate(sheet).strata.front().rows, 3U);
 }
 
 TEST(Evaluation, OfNoRowsIsEmpty) {
