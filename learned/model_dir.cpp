@@ -23,15 +23,19 @@ namespace fs = std::filesystem;
 constexpr const char* kCard = "model.yaml";
 constexpr const char* kTrees = "trees.ubj";
 constexpr const char* kWeights = "weights.bin";
+constexpr const char* kProcess = "process.csv";
 constexpr const char* kLog = "training.csv";
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 constexpr std::size_t kMostScalerBytes = std::size_t{1} << 24;
+constexpr std::size_t kMostProcessBytes = std::size_t{1} << 26;
 constexpr std::size_t kMostExtraBytes = std::size_t{1} << 26;
 constexpr int kMostDevices = 16;  // of a hybrid
 constexpr std::string_view kFiles[] = {kCard,
                                        kTrees,
                                        kWeights,
+                                       kProcess,
                                        kLog,
+                                       "scaler_features.csv",
                                        "scaler_node.csv",
                                        "scaler_at_nodes.csv",
                                        "scaler_at_kernel.csv"};
@@ -87,6 +91,15 @@ void add_predictor(const Predictor* predictor, ModelText& model, Contents& conte
     model.features = trees->features;
     model.schemas["features"] = stamp(TableFeatures(trees->features).schema());
     contents[kTrees] = trees->model.save();
+  } else if (const GpPredictorParts* process = predictor->process()) {
+    const TableFeatures features(process->features);
+    const FeatureSchema& schema = features.schema();
+    card.kind = "gaussian_process";
+    card.target = process->target;
+    model.features = process->features;
+    model.schemas["features"] = stamp(schema);
+    contents[scaler_file("features")] = process->scaler.to_csv(schema);
+    contents[kProcess] = process->process.save();
   } else {
     TC_CHECK(predictor->network() != nullptr, "a predictor of no known kind");
     card.kind = "network";
@@ -215,6 +228,7 @@ class Folder {
     }
     return bytes;
   }
+  [[nodiscard]] std::string at(const std::string& file) const { return (path_ / file).string(); }
   void require_schema(const std::string& name, const FeatureSchema& schema) const {
     const auto known = model_.schemas.find(name);
     if (known == model_.schemas.end()) {
@@ -284,10 +298,22 @@ std::unique_ptr<Predictor> load_network(const ModelText& model, const Folder& fo
   return make_predictor(std::move(parts));
 }
 
+std::unique_ptr<Predictor> load_process(const ModelText& model, const Folder& folder) {
+  const TableFeatures features(model.features);
+  FeatureScaler scaler = folder.scaler("features", features.schema());
+  const std::string text = folder.read(kProcess, kMostProcessBytes);
+  return make_predictor(GpPredictorParts{
+      .features = model.features,
+      .scaler = std::move(scaler),
+      .process = GaussianProcess::load(text, folder.at(kProcess), features.width()),
+      .target = model.card.target});
+}
+
 // Null: physics.
 std::unique_ptr<Predictor> load_predictor(const ModelText& model, const Folder& folder) {
   if (model.card.kind == "xgboost") return load_trees(model, folder);
   if (model.card.kind == "network") return load_network(model, folder);
+  if (model.card.kind == "gaussian_process") return load_process(model, folder);
   return nullptr;
 }
 

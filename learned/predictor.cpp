@@ -67,6 +67,7 @@ class OnPrior final : public Predictor {
   [[nodiscard]] const NetworkPredictorParts* network() const override {
     return residual_->network();
   }
+  [[nodiscard]] const GpPredictorParts* process() const override { return residual_->process(); }
 
   void predict(std::span<const KernelQuery> queries, const hwdesc::Device& device, Priors priors,
                std::span<double> out) const override {

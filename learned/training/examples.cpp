@@ -38,12 +38,12 @@ bool is_one_kernel(const Work& work) {
   return work.parts.size() == 1 && work.parts.front().launches == 1;
 }
 
-// Less the dispatch that nobody measured.
-double device_seconds(const Sample& sample, const SampleSet& samples,
-                      const hwdesc::Device& device) {
-  if (!sample.holds_dispatch) return sample.measured.value;
+// That nobody measured and the row holds.
+double dispatch_seconds(const Sample& sample, const SampleSet& samples,
+                        const hwdesc::Device& device) {
+  if (!sample.holds_dispatch) return 0;
   const std::string& op_class = samples.works[sample.work].op_class;
-  return sample.measured.value - dispatch_of(op_class, samples.manifest, device).value;
+  return dispatch_of(op_class, samples.manifest, device).value;
 }
 
 // Queries of one device that follow each other, in pieces for threads.
@@ -70,6 +70,17 @@ void ask_priors(Examples& examples, int jobs) {
         *examples.rows[first].device);
     std::ranges::move(answers, examples.priors.begin() + static_cast<std::ptrdiff_t>(first));
   });
+}
+
+// `dispatch`: seconds, by row.
+void weigh(Examples& examples, std::span<const double> dispatch) {
+  for (std::size_t i = 0; i < examples.rows.size(); ++i) {
+    Example& row = examples.rows[i];
+    const bool asked = !examples.priors.empty() && examples.priors[i];
+    const double on_device = asked ? examples.priors[i]->time.value : std::exp(row.log_time);
+    const double share = std::max(kLeastShare, on_device / (on_device + dispatch[i]));
+    row.weight = dispatch[i] > 0 ? share * share : 1;
+  }
 }
 
 std::vector<std::string> keys_of(const Examples& examples, ValidateBy by) {
@@ -106,6 +117,7 @@ Examples make_examples(std::span<const SampleSet> sets, std::span<const hwdesc::
   TC_CHECK(sets.size() == devices.size(), "one device per set");
   Examples examples;
   Numbers kernels(examples.kernels), families(examples.families);
+  std::vector<double> dispatch;  // seconds, by row
   for (std::size_t s = 0; s < sets.size(); ++s) {
     const SampleSet& set = sets[s];
     examples.parameter_names.push_back(set.parameter_names);
@@ -116,10 +128,12 @@ Examples make_examples(std::span<const SampleSet> sets, std::span<const hwdesc::
         ++examples.programs;
         continue;
       }
-      const double seconds = device_seconds(sample, set, devices[s]);
-      if (!(seconds > 0)) {
+      dispatch.push_back(dispatch_seconds(sample, set, devices[s]));
+      const double least = kLeastShare * sample.measured.value;
+      double seconds = sample.measured.value - dispatch.back();
+      if (seconds < least) {
         ++examples.below_dispatch;
-        continue;
+        seconds = least;
       }
       const std::string& family = work.family.empty() ? work.name : work.family;
       examples.rows.push_back(
@@ -136,6 +150,7 @@ Examples make_examples(std::span<const SampleSet> sets, std::span<const hwdesc::
     }
   }
   if (with_priors) ask_priors(examples, jobs);
+  weigh(examples, dispatch);
   return examples;
 }
 

@@ -5,8 +5,8 @@
 // dispatch of its class is taken off (learned/samples.h, dispatch_of). What is left of a row that
 // is mostly dispatch says little about the kernel: an error of 1 % in such a row is one of 1 % /
 // share in the kernel's time, share = its time / the row's, so the row weighs share^2. The share is
-// physics' (the row's own is noise) where priors are asked for, and at least kLeastShare; no row
-// is taken to be shorter on the device than kLeastShare of itself.
+// physics' (the row's own is noise) where priors are asked for, else the row's own, and at least
+// kLeastShare. No row is taken to be shorter on the device than kLeastShare of itself.
 // References into the sample sets and devices, which must outlive it.
 #pragma once
 
@@ -33,7 +33,8 @@ struct Examples {
   std::vector<std::string> kernels, families;               // names by number
   std::vector<std::vector<std::string>> parameter_names;    // by set, of its queries' parameters
   std::size_t programs = 0;                                 // rows left out
-  std::size_t below_dispatch = 0;  // rows not above their dispatch, held at kLeastShare
+  std::size_t below_dispatch =
+      0;  // rows at or below their dispatch, or nearly: held at kLeastShare
 
   // These rows, in this order; names and numbers stay, nothing counts as left out.
   [[nodiscard]] Examples subset(std::span<const std::size_t> rows) const;

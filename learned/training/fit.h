@@ -47,6 +47,10 @@ class Fitter {
                                                           const Examples& examples,
                                                           const TrainValidation& split,
                                                           int threads);
+// Rows that one process cannot hold are a sample, evenly over kernels (GpSpec::rows).
+[[nodiscard]] std::unique_ptr<Fitter> make_gp_fitter(const LearnerSpec& spec,
+                                                     const Examples& examples,
+                                                     const TrainValidation& split, int threads);
 
 // Features of these rows, in this order, row-major; those of one kernel should stand together.
 [[nodiscard]] std::vector<float> feature_rows(const TableFeatures& features,

@@ -2,11 +2,13 @@
 // predicts.
 //
 // The hyper-parameters have the most evidence (Rasmussen and Williams 2006, section 5.4), held by
-// log-normal priors about GpSpec's values so that five rows move them little. Large tables: they
-// are chosen on a sample of `hyper_rows`, and at most `rows` rows are kept. Deterministic.
+// log-normal priors about GpSpec's values so that five rows move them little: BFGS from there.
+// Large tables: they are chosen on a sample of `hyper_rows`, and at most `rows` rows are kept.
+// Deterministic, thread-safe.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "learned/gaussian_process.h"
 #include "learned/parameter_table.h"
@@ -25,5 +27,7 @@ struct GpSpec {
 
 // Throws Error when there are no rows or a value is not finite.
 [[nodiscard]] GaussianProcess train_gp(const GpTable& table, const GpSpec& spec);
+
+[[nodiscard]] std::string eigen_version();  // "3.4.0"
 
 }  // namespace tilecast::learned

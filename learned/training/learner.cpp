@@ -15,7 +15,7 @@
 namespace tilecast::learned {
 namespace {
 
-constexpr std::size_t kLeastRows = 8;
+constexpr std::size_t kLeastRows = 8, kLeastRowsOfProcess = 3;
 constexpr std::size_t kMostNames = 500;  // in a card
 
 class Clock {
@@ -54,7 +54,8 @@ class Log {
 
  private:
   [[nodiscard]] std::string_view step_name() const {
-    return spec_.kind == LearnerKind::kXgboost ? "tree" : "epoch";
+    constexpr std::string_view kSteps[] = {"tree", "epoch", "fit"};  // by kind
+    return kSteps[static_cast<std::size_t>(spec_.kind)];
   }
   void append(int trial, int round, const FitStep& fit, const LearnerSpec& spec) {
     const std::string validation = validates_ ? fmt::format("{:.6g}", fit.validation) : "";
@@ -100,16 +101,16 @@ void describe_domain(const Examples& examples, ModelCard& card) {
 }
 
 ModelCard card_of(const Trained& trained, const Examples& examples) {
-  const bool trees = trained.spec.kind == LearnerKind::kXgboost;
-  ModelCard card{.name = trained.spec.name, .kind = trees ? "xgboost" : "network"};
+  const LearnerKind kind = trained.spec.kind;
+  ModelCard card{.name = trained.spec.name, .kind = std::string(name(kind))};
   card.seed = trained.spec.seed;
   card.settings = settings_of(trained.spec);
   card.training_seconds = trained.seconds;
   card.ranks_only = trained.spec.ranks_only();
   describe_domain(examples, card);
-  if (trees) {
-    card.versions = {{"XGBoost", xgboost_version()}};
-  } else {
+  if (kind == LearnerKind::kXgboost) card.versions = {{"XGBoost", xgboost_version()}};
+  if (kind == LearnerKind::kGaussianProcess) card.versions = {{"Eigen", eigen_version()}};
+  if (kind == LearnerKind::kNetwork) {
     std::string version = graph_module().version();  // "LibTorch 1.13.1, ..."
     constexpr std::string_view kLibrary = "LibTorch ";
     if (version.starts_with(kLibrary)) version.erase(0, kLibrary.size());
@@ -119,11 +120,13 @@ ModelCard card_of(const Trained& trained, const Examples& examples) {
 }
 
 void require_rows(const LearnerSpec& spec, const Examples& examples) {
-  if (examples.rows.size() >= kLeastRows) return;
+  const std::size_t least =
+      spec.kind == LearnerKind::kGaussianProcess ? kLeastRowsOfProcess : kLeastRows;
+  if (examples.rows.size() >= least) return;
   throw Error(fmt::format(
-      "learner {}: got {} rows of single kernels to train on, expected at least "
-      "{}; left out: {} of programs, {} not above their dispatch",
-      spec.name, examples.rows.size(), kLeastRows, examples.programs, examples.below_dispatch));
+      "learner {}: got {} rows of single kernels to train on, expected at least {}; left out: {} "
+      "of programs",
+      spec.name, examples.rows.size(), least, examples.programs));
 }
 
 // Parameters of queries have no names: those of the learner must be the data's, in its order.
@@ -178,7 +181,8 @@ Trained train(const LearnerSpec& spec, const Examples& given, const LearnerHooks
   require_rows(spec, examples);
   require_parameters(spec, examples);
   Trained trained{.spec = spec};
-  trained.split = split_validation(examples, spec.validate_by, spec.validation, spec.seed);
+  const double share = spec.kind == LearnerKind::kGaussianProcess ? 0 : spec.validation;
+  trained.split = split_validation(examples, spec.validate_by, share, spec.seed);
   trained.train_rows = trained.split.train.size();
   trained.validation_rows = trained.split.validation.size();
   Log log(spec, hooks, !trained.split.validation.empty());

@@ -11,9 +11,10 @@
 //       search: {trials: 8, rounds: 2, learning_rate: [1e-4, 1e-2], hidden: [32, 64, 128]}
 //
 // Keys: name, model (xgboost | network | gaussian_process), target (time | residual), features |
-// (at_nodes, at_kernel, encoding, scale), validation (share of the rows; a Gaussian process needs
-// none), validate_by, seed, search, pretrain (training/pretraining.h), and every parameter of
-// gbt_parameters(), of network_parameters() and training_parameters(), or of gp_parameters().
+// (at_nodes, at_kernel, encoding, scale), validation (share of the rows; of a Gaussian process 0),
+// validate_by, seed, search (not of a Gaussian process, which the evidence chooses), pretrain
+// (training/pretraining.h), and every parameter of gbt_parameters(), of network_parameters() and
+// training_parameters(), or of gp_parameters().
 #pragma once
 
 #include "hwdesc/config_reader.h"
@@ -25,6 +26,10 @@
 namespace tilecast::learned {
 
 enum class LearnerKind { kXgboost, kNetwork, kGaussianProcess };
+inline constexpr std::string_view kLearnerKinds[] = {"xgboost", "network", "gaussian_process"};
+[[nodiscard]] constexpr std::string_view name(LearnerKind kind) {
+  return kLearnerKinds[static_cast<std::size_t>(kind)];
+}
 
 // A parameter and what a search draws it from: two numbers are the ends of a range (uniform in the
 // logarithm when it spans a factor above 10), anything else is a list of values.
@@ -54,7 +59,7 @@ struct LearnerSpec {
   // Unmeasured tiles of the training kernels, labelled by the analytical model, that it learns from
   // first; 0: none (ALCOP, MLSys 2023, section IV-C). Targets of kTime alone.
   std::size_t pretrain = 0;
-  double validation = 0.15;
+  double validation = 0.15;  // of a Gaussian process: as 0
   ValidateBy validate_by = ValidateBy::kKernel;
   std::uint64_t seed = 1;  // of everything: validation split, search, training
   SearchSpec search;
@@ -95,7 +100,7 @@ struct Trained {
 };
 
 // The examples must hold priors when the spec needs them. Deterministic. Throws Error when there
-// are too few rows (fewer than 8). Several trainings may run at once.
+// are too few rows (fewer than 8; a Gaussian process: 3). Several trainings may run at once.
 [[nodiscard]] Trained train(const LearnerSpec& spec, const Examples& examples,
                             const LearnerHooks& hooks = {});
 

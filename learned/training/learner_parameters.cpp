@@ -39,9 +39,9 @@ std::string get_in(const ParameterTable<Spec>& table, const Spec& spec, std::str
 
 std::vector<std::string_view> parameter_names(LearnerKind kind) {
   std::vector<std::string_view> names;
-  if (kind == LearnerKind::kXgboost) {
-    append_names(gbt_parameters(), names);
-  } else {
+  if (kind == LearnerKind::kXgboost) append_names(gbt_parameters(), names);
+  if (kind == LearnerKind::kGaussianProcess) append_names(gp_parameters(), names);
+  if (kind == LearnerKind::kNetwork) {
     append_names(network_parameters(), names);
     append_names(training_parameters(), names);
   }
@@ -50,21 +50,32 @@ std::vector<std::string_view> parameter_names(LearnerKind kind) {
 
 const ParameterRange* find_range(LearnerKind kind, std::string_view name) {
   if (kind == LearnerKind::kXgboost) return range_in(gbt_parameters(), name);
+  if (kind == LearnerKind::kGaussianProcess) return range_in(gp_parameters(), name);
   const ParameterRange* found = range_in(network_parameters(), name);
   return found != nullptr ? found : range_in(training_parameters(), name);
 }
 
 void set_parameter(LearnerSpec& spec, std::string_view name, std::string_view text) {
-  const bool known = spec.kind == LearnerKind::kXgboost
-                         ? set_in(gbt_parameters(), spec.gbt, name, text)
-                         : set_in(network_parameters(), spec.network, name, text) ||
-                               set_in(training_parameters(), spec.training, name, text);
+  bool known = false;
+  switch (spec.kind) {
+    case LearnerKind::kXgboost:
+      known = set_in(gbt_parameters(), spec.gbt, name, text);
+      break;
+    case LearnerKind::kNetwork:
+      known = set_in(network_parameters(), spec.network, name, text) ||
+              set_in(training_parameters(), spec.training, name, text);
+      break;
+    case LearnerKind::kGaussianProcess:
+      known = set_in(gp_parameters(), spec.gp, name, text);
+      break;
+  }
   if (!known) unknown_parameter(name, parameter_names(spec.kind));
 }
 
 std::string get_parameter(const LearnerSpec& spec, std::string_view name) {
   if (find_range(spec.kind, name) == nullptr) unknown_parameter(name, parameter_names(spec.kind));
   if (spec.kind == LearnerKind::kXgboost) return get_in(gbt_parameters(), spec.gbt, name);
+  if (spec.kind == LearnerKind::kGaussianProcess) return get_in(gp_parameters(), spec.gp, name);
   return range_in(network_parameters(), name) != nullptr
              ? get_in(network_parameters(), spec.network, name)
              : get_in(training_parameters(), spec.training, name);
@@ -86,10 +97,12 @@ void check_parameters(const LearnerSpec& spec) {
 }
 
 int resource_of(const LearnerSpec& spec) {
+  if (spec.kind == LearnerKind::kGaussianProcess) return 1;
   return spec.kind == LearnerKind::kXgboost ? spec.gbt.trees : spec.training.epochs;
 }
 
 void set_resource(LearnerSpec& spec, int resource) {
+  if (spec.kind == LearnerKind::kGaussianProcess) return;
   (spec.kind == LearnerKind::kXgboost ? spec.gbt.trees : spec.training.epochs) = resource;
 }
 

@@ -15,11 +15,11 @@ namespace {
 
 using hwdesc::ConfigNode;
 
-constexpr std::string_view kKinds[] = {"xgboost", "network"};
 constexpr std::string_view kScales[] = {"linear", "logarithmic"};
 constexpr std::string_view kEncodings[] = {"tilecast", "tpugraphs"};
 constexpr double kMostSeed = 4294967295.0;
 constexpr double kMostTrials = 1000, kMostRounds = 10;
+constexpr double kMostPretrain = 1000000;
 constexpr std::size_t kLongestName = 100;
 
 // What `body` throws, at the place of `node`.
@@ -153,11 +153,11 @@ SearchSpec read_search(const ConfigNode& node, const LearnerSpec& spec) {
 }
 
 std::vector<std::string_view> own_keys(LearnerKind kind) {
-  std::vector<std::string_view> keys{"name",       "model",       "target", "parameters",
-                                     "validation", "validate_by", "seed",   "search"};
-  if (kind == LearnerKind::kXgboost) {
-    keys.emplace_back("features");
-  } else {
+  std::vector<std::string_view> keys{"name",       "model", "target",  "parameters",
+                                     "validation", "seed",  "pretrain"};
+  if (kind != LearnerKind::kGaussianProcess) keys.insert(keys.end(), {"validate_by", "search"});
+  if (kind != LearnerKind::kNetwork) keys.emplace_back("features");
+  if (kind == LearnerKind::kNetwork) {
     keys.insert(keys.end(), {"at_nodes", "at_kernel", "encoding", "scale"});
   }
   return keys;
@@ -177,7 +177,7 @@ void read_parameters(const ConfigNode& node, LearnerSpec& spec) {
 }
 
 void read_features(const ConfigNode& node, LearnerSpec& spec) {
-  if (spec.kind == LearnerKind::kXgboost) {
+  if (spec.kind != LearnerKind::kNetwork) {
     if (node.find("features") == nullptr) fail_at(node, "features is missing");
     return read_selections(node, {{"features", &spec.features}});
   }
@@ -192,6 +192,7 @@ void read_features(const ConfigNode& node, LearnerSpec& spec) {
 }
 
 void read_validation(const ConfigNode& node, LearnerSpec& spec) {
+  if (spec.kind == LearnerKind::kGaussianProcess) spec.validation = 0;
   if (const ConfigNode* share = node.find("validation")) {
     const std::string& text = text_of(*share);
     const auto value =
@@ -199,6 +200,9 @@ void read_validation(const ConfigNode& node, LearnerSpec& spec) {
     if (!(value >= 0 && value < 1)) {
       fail_at(*share, fmt::format("got {}, expected a share of the rows from 0 to less than 1",
                                   hwdesc::show_text(text)));
+    }
+    if (value > 0 && spec.kind == LearnerKind::kGaussianProcess) {
+      fail_at(*share, "a Gaussian process validates on no rows; expected 0");
     }
     spec.validation = value;
   }
@@ -216,6 +220,19 @@ void read_target(const ConfigNode& node, LearnerSpec& spec) {
   spec.target = static_cast<Target>(choice(*target, kTargets));
   if (spec.target == Target::kResidual && spec.ranks_only()) {
     fail_at(*target, "a learner that ranks predicts no times; expected time, or another loss");
+  }
+}
+
+void read_pretrain(const ConfigNode& node, LearnerSpec& spec) {
+  const ConfigNode* rows = node.find("pretrain");
+  if (rows == nullptr) return;
+  spec.pretrain = static_cast<std::size_t>(number(*rows, 0, kMostPretrain));
+  if (spec.pretrain == 0) return;
+  if (spec.kind == LearnerKind::kGaussianProcess) {
+    fail_at(*rows, "a Gaussian process has no pretraining; expected 0");
+  }
+  if (spec.target == Target::kResidual) {
+    fail_at(*rows, "residuals of physics' own times are 0; expected target: time");
   }
 }
 
@@ -242,6 +259,7 @@ std::string search_text(const SearchSpec& search) {
 }  // namespace
 
 bool LearnerSpec::ranks_only() const {
+  if (kind == LearnerKind::kGaussianProcess) return false;
   return kind == LearnerKind::kXgboost ? gbt.objective == GbtObjective::kPairwise
                                        : ranks(training.loss);
 }
@@ -251,24 +269,28 @@ bool LearnerSpec::needs_prior() const {
   const auto has = [](const FeatureSelection& selection) {
     return TableFeatures(selection).needs_prior();
   };
-  return kind == LearnerKind::kXgboost
+  return kind != LearnerKind::kNetwork
              ? has(features)
              : has(network_features.at_nodes) || has(network_features.at_kernel);
 }
 
 LearnerSpec read_learner(const ConfigNode& node) {
-  if (!node.is_mapping()) fail_at(node, "expected {name: ..., model: xgboost | network, ...}");
+  if (!node.is_mapping())
+    fail_at(node, "expected {name: ..., model: xgboost | network | gaussian_process, ...}");
   LearnerSpec spec;
   const ConfigNode* name = node.find("name");
   if (name == nullptr) fail_at(node, "name is missing");
   spec.name = name_of(*name);
   const ConfigNode* model = node.find("model");
-  if (model == nullptr) fail_at(node, "model is missing; expected xgboost or network");
-  spec.kind = static_cast<LearnerKind>(choice(*model, kKinds));
+  if (model == nullptr) {
+    fail_at(node, "model is missing; expected xgboost, network or gaussian_process");
+  }
+  spec.kind = static_cast<LearnerKind>(choice(*model, kLearnerKinds));
   read_parameters(node, spec);
   read_features(node, spec);
   read_target(node, spec);
   read_validation(node, spec);
+  read_pretrain(node, spec);
   if (const ConfigNode* search = node.find("search")) spec.search = read_search(*search, spec);
   return spec;
 }
@@ -276,17 +298,21 @@ LearnerSpec read_learner(const ConfigNode& node) {
 std::map<std::string, std::string> settings_of(const LearnerSpec& spec) {
   std::map<std::string, std::string> settings;
   settings["name"] = hwdesc::yaml_text(spec.name, "learner");
-  settings["model"] = kKinds[static_cast<std::size_t>(spec.kind)];
+  settings["model"] = learned::name(spec.kind);
   settings["target"] = kTargets[static_cast<std::size_t>(spec.target)];
-  settings["validation"] = parameter_text(spec.validation);
-  settings["validate_by"] = kValidateBy[static_cast<std::size_t>(spec.validate_by)];
+  const bool validates = spec.kind != LearnerKind::kGaussianProcess;
+  settings["validation"] = parameter_text(validates ? spec.validation : 0);
+  if (validates) {
+    settings["validate_by"] = kValidateBy[static_cast<std::size_t>(spec.validate_by)];
+  }
+  if (spec.pretrain > 0) settings["pretrain"] = fmt::format("{}", spec.pretrain);
   settings["seed"] = fmt::format("{}", spec.seed);
   const auto select = [&](std::string_view key, const FeatureSelection& selection) {
     if (selection.groups.empty()) return;
     settings[std::string(key)] = list_text(selection.groups);
     if (has_parameters(selection)) settings["parameters"] = list_text(selection.parameters);
   };
-  if (spec.kind == LearnerKind::kXgboost) {
+  if (spec.kind != LearnerKind::kNetwork) {
     select("features", spec.features);
   } else {
     const NetworkFeatures& features = spec.network_features;

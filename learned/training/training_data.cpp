@@ -26,8 +26,12 @@ void extract_piece(const TableFeatures& features, const Examples& examples,
 
 std::unique_ptr<Fitter> make_fitter(const LearnerSpec& spec, const Examples& examples,
                                     const TrainValidation& split, int threads) {
-  return spec.kind == LearnerKind::kXgboost ? make_tree_fitter(spec, examples, split, threads)
-                                            : make_network_fitter(spec, examples, split, threads);
+  switch (spec.kind) {
+    case LearnerKind::kXgboost: return make_tree_fitter(spec, examples, split, threads);
+    case LearnerKind::kNetwork: return make_network_fitter(spec, examples, split, threads);
+    case LearnerKind::kGaussianProcess: break;
+  }
+  return make_gp_fitter(spec, examples, split, threads);
 }
 
 std::vector<float> feature_rows(const TableFeatures& features, const Examples& examples,

@@ -68,16 +68,49 @@ TEST_F(ExamplesOfRows, ProgramsAreLeftOutAndCounted) {
   EXPECT_EQ(examples.programs, 1U);
 }
 
-TEST_F(ExamplesOfRows, AnUnmeasuredDispatchIsTakenOffAndRowsNotAboveItAreCounted) {
-  const Examples examples = made("timing: host\ndispatch: {add: 30 us}\n",
+constexpr const char* kDispatch = "timing: host\ndispatch: {add: 30 us}\n";
+
+TEST_F(ExamplesOfRows, AnUnmeasuredDispatchIsTakenOffAndRowsNotAboveItAreHeldAndCounted) {
+  const Examples examples = made(kDispatch,
                                  "op,dtype,elements,runtime_ns,dispatch_ns\n"
                                  "add,f32,1000000,70000,\nadd,f32,2000000,30000,\n"
-                                 "add,f32,3000000,90000,10000\n");
+                                 "add,f32,3000000,90000,10000\nadd,f32,2000000,29000,\n"
+                                 "add,f32,2000000,30100,\nadd,f32,2000000,31000,\n");
+  ASSERT_THAT(examples.rows, SizeIs(6));
+  EXPECT_EQ(examples.below_dispatch, 3U);
+  const double seconds[] = {70e-6 - 30e-6,       kLeastShare * 30e-6,   90e-6 - 10e-6,
+                            kLeastShare * 29e-6, kLeastShare * 30.1e-6, 31e-6 - 30e-6};
+  for (std::size_t i = 0; i < std::size(seconds); ++i) {
+    EXPECT_NEAR(examples.rows[i].log_time, std::log(seconds[i]), 1e-12) << i;
+    EXPECT_EQ(examples.rows[i].sample, i);
+  }
+}
+
+TEST_F(ExamplesOfRows, WeighTheSquareOfTheShareThatPhysicsGivesTheKernel) {
+  const Examples examples = made(kDispatch,
+                                 "op,dtype,elements,runtime_ns,dispatch_ns\n"
+                                 "add,f32,10000000,70000,\nadd,f32,10000000,30000,\n"
+                                 "add,f32,10000000,90000,10000\nadd,f32,8,30010,\n");
+  ASSERT_THAT(examples.rows, SizeIs(4));
+  ASSERT_TRUE(examples.priors[0] && examples.priors[3]);
+  const double prior = examples.priors[0]->time.value, small = examples.priors[3]->time.value;
+  ASSERT_LT(small, kLeastShare * 30e-6) << "a kernel that its row says nothing about";
+  EXPECT_DOUBLE_EQ(examples.rows[0].weight, std::pow(prior / (prior + 30e-6), 2));
+  EXPECT_DOUBLE_EQ(examples.rows[1].weight, examples.rows[0].weight) << "whatever was measured";
+  EXPECT_DOUBLE_EQ(examples.rows[2].weight, 1) << "its dispatch was measured";
+  EXPECT_DOUBLE_EQ(examples.rows[3].weight, kLeastShare * kLeastShare);
+}
+
+TEST_F(ExamplesOfRows, WithoutPriorsTheShareIsTheRowsOwn) {
+  static_cast<void>(made(kDispatch,
+                         "op,dtype,elements,runtime_ns\nadd,f32,1000000,70000\n"
+                         "add,f32,2000000,20000\n"));
+  const Examples examples = make_examples(sets_, devices_, /*with_priors=*/false, 1);
   ASSERT_THAT(examples.rows, SizeIs(2));
-  EXPECT_EQ(examples.below_dispatch, 1U);
-  EXPECT_NEAR(examples.rows[0].log_time, std::log(40e-6), 1e-12);
-  EXPECT_NEAR(examples.rows[1].log_time, std::log(80e-6), 1e-12);
-  EXPECT_EQ(examples.rows[1].sample, 2U);
+  EXPECT_NEAR(examples.rows[0].weight, std::pow(40.0 / 70, 2), 1e-12);
+  const double held = kLeastShare * 20e-6;
+  EXPECT_NEAR(examples.rows[1].weight, std::pow(std::max(kLeastShare, held / (held + 30e-6)), 2),
+              1e-12);
 }
 
 TEST_F(ExamplesOfRows, CarryTheParametersOfTheirRows) {
