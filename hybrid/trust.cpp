@@ -16,10 +16,10 @@ constexpr double kMostlyKernel = 0.5;  // of the row's time
 constexpr double kSymmetric = 9;       // effective trials from which 90 % has a rank
 
 // What the largest of n absolute errors must be multiplied by to hold the next one in 90 of 100
-// cases where errors are normal with mean 0: E[2 Phi(c max) - 1] = 0.9, solved numerically.
-// n = 1 ... 8; 1 from 9 on.
-constexpr std::array<double, 8> kFewFactors = {6.314, 2.322, 1.667, 1.400,
-                                               1.253, 1.158, 1.091, 1.040};
+// cases where errors have the double exponential distribution: the c of which
+// product over k = 1 ... n of k / (k + c) is 0.1, solved numerically. n = 1 ... 8; 1 from 9 on.
+constexpr std::array<double, 8> kFewFactors = {9.000, 3.000, 2.000, 1.596,
+                                               1.374, 1.232, 1.133, 1.058};
 constexpr std::size_t kFew = 5;
 
 using Group = std::uint32_t;
@@ -284,6 +284,7 @@ void Trust::decide_bands(const Trials& trials) {
   }
   const auto families = spread_of(all, [](const Point& p) { return p.trial->family; });
   correlation_ = families.groups < 3 ? 0 : intraclass(families);
+  if (near.size() < kLeastTrials) near = all;
   near_bands_ = far_bands_ = bands_of(near);
   physics_ = band_of(physics);
   if (near.size() < all.size()) {

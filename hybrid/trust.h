@@ -20,9 +20,9 @@
 //             without classes or devices; kUnknown on both sides without these. Unions only widen
 //             it with distance, and every interval holds the prediction. n is the effective number:
 //             trials over the design effect of groups (Kish 1965), at least the number of groups.
-//             n below 9: the largest error times what makes it 90 % of a normal distribution; below
-//             5: at least kUnknown. Errors are those of the kernel's own time; rows that are mostly
-//             dispatch (share below 0.5) are left out where kLeastTrials others exist.
+//             n below 9: the largest error times what makes it 90 % of a double exponential one;
+//             below 5: at least kUnknown. Errors are those of the kernel's own time; rows that are
+//             mostly dispatch (share below 0.5) are left out where kLeastTrials others exist.
 //   correlation  of log errors within a family: ANOVA estimator of the intraclass correlation
 //             (Donner 1986), 0 ... 1; 0 for fewer than 3 families, 1 for none.
 // Plain values after construction, thread-safe, deterministic.

@@ -166,6 +166,7 @@ std::string Trust::save() const {
 
 Trust Trust::load(const std::string& text, const std::string& file) {
   const ConfigNode root = hwdesc::read_config(text, file);
+  if (!root.is_mapping()) throw Error(fmt::format("{}: expected keys with values", file));
   const std::string& format = learned::text_of(required(root, "format"));
   if (format != kFormat) {
     fail_at(required(root, "format"),
