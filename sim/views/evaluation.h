@@ -20,7 +20,8 @@ struct EvaluationViewOptions {
                                           const EvaluationViewOptions& options = {});
 [[nodiscard]] std::string evaluation_csv(const EvaluationReport& report);
 // One row per measurement: set, line, work, class, split, tile, measured_ns, and "<model> ns" of
-// every column, comparable to it; empty where it did not answer.
+// every column, comparable to it; empty where it did not answer. Then "<model> low ns" and "<model>
+// high ns", its 90 % interval, of every column that gives any.
 [[nodiscard]] std::string evaluation_rows_csv(const EvaluationReport& report);
 
 // The errors and the rankings that text and Markdown show, in this order; CSV and JSON have all.

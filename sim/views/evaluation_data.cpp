@@ -1,6 +1,7 @@
 // The machine-readable forms of an evaluation.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -108,6 +109,17 @@ Json reference_json(const learned::ReferenceRow& row) {
           {"second_hand", row.second_hand}};
 }
 
+std::vector<std::size_t> columns_with_intervals(const EvaluationReport& report) {
+  std::vector<std::size_t> columns;
+  for (std::size_t column = 0; column < report.columns.size(); ++column) {
+    const bool any = std::ranges::any_of(report.sheet.rows, [&](const learned::ScoredRow& row) {
+      return !row.interval_s.empty() && row.interval_s[column];
+    });
+    if (any) columns.push_back(column);
+  }
+  return columns;
+}
+
 }  // namespace
 
 std::string evaluation_csv(const EvaluationReport& report) {
@@ -135,6 +147,11 @@ std::string evaluation_rows_csv(const EvaluationReport& report) {
   };
   std::vector<std::string> titles{"set", "line", "work", "class", "split", "tile", "measured_ns"};
   for (const ModelColumn& column : report.columns) titles.push_back(column.name + " ns");
+  const std::vector<std::size_t> with_intervals = columns_with_intervals(report);
+  for (const std::size_t column : with_intervals) {
+    titles.push_back(report.columns[column].name + " low ns");
+    titles.push_back(report.columns[column].name + " high ns");
+  }
   std::string out = learned::csv_line(titles);
   for (const learned::ScoredRow& row : report.sheet.rows) {
     const learned::ScoredWork& work = report.sheet.works[row.work];
@@ -147,6 +164,11 @@ std::string evaluation_rows_csv(const EvaluationReport& report) {
                                    nanoseconds(row.measured_s)};
     for (const auto& predicted_s : row.predicted_s) {
       cells.push_back(predicted_s ? nanoseconds(*predicted_s) : "");
+    }
+    for (const std::size_t column : with_intervals) {
+      const bool has = !row.interval_s.empty() && row.interval_s[column];
+      cells.push_back(has ? nanoseconds(row.interval_s[column]->low) : "");
+      cells.push_back(has ? nanoseconds(row.interval_s[column]->high) : "");
     }
     out += learned::csv_line(cells);
   }

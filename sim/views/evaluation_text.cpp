@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "sim/views/evaluation.h"
@@ -48,16 +49,29 @@ std::string heading(const EvaluationReport& report, const Stratum& stratum) {
   return out + "\n";
 }
 
+// The errors, and how good the intervals are where some model gives any.
+std::vector<Metric> block_metrics(const EvaluationReport& report) {
+  std::vector<Metric> metrics(kErrorMetrics.begin(), kErrorMetrics.end());
+  const auto gives_intervals = [](const Scores& scores) {
+    return scores[Metric::kCoverage].value.has_value();
+  };
+  if (std::ranges::any_of(report.evaluation.strata.front().columns, gives_intervals)) {
+    metrics.insert(metrics.end(), {Metric::kCoverage, Metric::kIntervalWidth});
+  }
+  return metrics;
+}
+
 std::string error_block(const EvaluationReport& report, const Stratum& stratum) {
+  const std::vector<Metric> metrics = block_metrics(report);
   std::vector<Column> columns{{"model"}, {"answered", Align::kRight}};
-  for (const Metric metric : kErrorMetrics) {
+  for (const Metric metric : metrics) {
     columns.push_back({metric_title(metric), Align::kRight});
   }
   TextTable table(columns);
   for (std::size_t i = 0; i < report.columns.size(); ++i) {
     const Scores& scores = stratum.columns[i];
     std::vector<std::string> cells{report.columns[i].name, std::to_string(scores.answered)};
-    for (const Metric metric : kErrorMetrics) cells.push_back(metric_cell(metric, scores[metric]));
+    for (const Metric metric : metrics) cells.push_back(metric_cell(metric, scores[metric]));
     table.add(cells);
   }
   return table.render();

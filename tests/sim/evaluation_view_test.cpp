@@ -71,6 +71,24 @@ TEST(EvaluationText, ShowsEveryModelInEveryStratumWithNAndIntervals) {
   EXPECT_THAT(text, Not(HasSubstr("a thousand times too long")));
 }
 
+TEST(EvaluationText, ShowsIntervalsWhereAModelGivesThem) {
+  EvaluationReport report = example();
+  EXPECT_THAT(views::evaluation_text(report), Not(HasSubstr("interval width %")));
+  EXPECT_THAT(views::evaluation_rows_csv(report), Not(HasSubstr("low ns")));
+  for (learned::ScoredRow& row : report.sheet.rows) {
+    row.interval_s = {std::nullopt, learned::Interval{0.5e-5, 2e-5}};
+  }
+  report.evaluation = learned::evaluate(report.sheet);
+  const std::string text = views::evaluation_text(report);
+  EXPECT_THAT(text, HasSubstr("in 90 % interval %"));
+  // Measured at 10, 20 and 30 us, twice, and at 10: 5 of 7 are within 20; (20 / 5 - 1) wide.
+  EXPECT_THAT(text, HasSubstr("71.4 ["));
+  EXPECT_THAT(text, HasSubstr("300.0 [300.0, 300.0]"));
+  EXPECT_THAT(views::evaluation_rows_csv(report),
+              HasSubstr("toy_fitted low ns,toy_fitted high ns\n"
+                        "a|b,2,k0,copy,test,out=0,10000,10000,11000,5000,20000\n"));
+}
+
 TEST(EvaluationText, SaysThatAModelCannotRankInsteadOfANumber) {
   const std::string text = views::evaluation_text(example());
   EXPECT_THAT(text, HasSubstr("0 of 2  cannot rank"));
