@@ -12,8 +12,11 @@
 namespace tilecast::hybrid {
 namespace {
 
-// Kernels whose distances are computed side by side.
-constexpr std::size_t kBlock = 16;
+// Kernels whose distances are computed side by side, and coordinates after which it is asked
+// whether any of them can still be the nearest.
+constexpr std::size_t kBlock = 16, kChunk = 7;
+static_assert(kCoordinates % kChunk == 0);
+using Sums = std::array<float, kBlock>;
 // Where a block has no kernel.
 constexpr float kNowhere = 1e15F;
 
@@ -31,6 +34,28 @@ float square_distance(const Coordinates& a, const Coordinates& b) {
   float sum = 0;
   for (std::size_t c = 0; c < kCoordinates; ++c) sum += (a[c] - b[c]) * (a[c] - b[c]);
   return sum;
+}
+
+// The next kChunk coordinates of a block. The inner loop is over kernels, so that it needs no
+// reordering of sums to be done in vector registers.
+void add_squares(const float* block, const float* from, Sums& sums) {
+  Sums local = sums;
+  for (std::size_t c = 0; c < kChunk; ++c, block += kBlock) {
+    for (std::size_t k = 0; k < kBlock; ++k) {
+      const float difference = block[k] - from[c];
+      local[k] += difference * difference;
+    }
+  }
+  sums = local;
+}
+
+float least_of(Sums sums) {
+  for (std::size_t half = kBlock / 2; half > 0; half /= 2) {
+    for (std::size_t k = 0; k < half; ++k) {
+      sums[k] = sums[k + half] < sums[k] ? sums[k + half] : sums[k];
+    }
+  }
+  return sums[0];
 }
 
 // Root mean square over coordinates.
@@ -121,23 +146,6 @@ void Domain::prepare() {
   }
 }
 
-// Squared sums, of whole blocks. The inner loop is over kernels, so that it needs no reordering of
-// sums to be done in vector registers.
-void Domain::distances(const Coordinates& at, std::span<float> squares) const {
-  const Coordinates from = scaled(at, deviation_);
-  const float* block = blocks_.data();
-  for (std::size_t first = 0; first < squares.size(); first += kBlock) {
-    std::array<float, kBlock> sums{};
-    for (std::size_t c = 0; c < kCoordinates; ++c, block += kBlock) {
-      for (std::size_t k = 0; k < kBlock; ++k) {
-        const float difference = block[k] - from[c];
-        sums[k] += difference * difference;
-      }
-    }
-    std::ranges::copy(sums, squares.begin() + static_cast<std::ptrdiff_t>(first));
-  }
-}
-
 bool Domain::knows_device(const hwdesc::Device& device) const {
   const auto known = [this](const std::string& name) {
     return std::ranges::binary_search(devices_, name);
@@ -156,27 +164,42 @@ Place Domain::place(const Coordinates& at, const std::string& op_class,
               .known_class = std::ranges::binary_search(op_classes_, op_class),
               .known_device = knows_device(device)};
   if (kernels_.empty()) return place;
-  std::array<float, kMostKernels> room;
-  const std::span<float> squares = std::span(room).first(blocks_for(kernels_.size()) * kBlock);
-  distances(at, squares);
-  const float least = *std::min_element(squares.begin(), squares.end());
-  place.nearest =
-      static_cast<std::size_t>(std::find(squares.begin(), squares.end(), least) - squares.begin());
-  place.distance = distance_of(least);
+  const Coordinates from = scaled(at, deviation_);
+  float best = std::numeric_limits<float>::infinity();
+  const std::size_t blocks = blocks_for(kernels_.size());
+  for (std::size_t b = 0; b < blocks; ++b) {
+    const float* block = &blocks_[b * kCoordinates * kBlock];
+    Sums sums{};
+    float least = 0;
+    for (std::size_t c = 0; c < kCoordinates && least < best; c += kChunk) {
+      add_squares(block + c * kBlock, &from[c], sums);
+      least = least_of(sums);
+    }
+    if (!(least < best)) continue;
+    best = least;
+    const auto first = std::ranges::find(sums, least);
+    place.nearest = b * kBlock + static_cast<std::size_t>(first - sums.begin());
+  }
+  place.distance = distance_of(best);
   return place;
 }
 
 std::vector<Domain::Neighbour> Domain::nearest(const Coordinates& at, std::size_t count) const {
   if (kernels_.empty()) return {};
-  std::array<float, kMostKernels> room;
-  const std::span<float> squares = std::span(room).first(blocks_for(kernels_.size()) * kBlock);
-  distances(at, squares);
+  const Coordinates from = scaled(at, deviation_);
+  std::vector<Sums> squares(blocks_for(kernels_.size()));
+  for (std::size_t b = 0; b < squares.size(); ++b) {
+    for (std::size_t c = 0; c < kCoordinates; c += kChunk) {
+      add_squares(&blocks_[(b * kCoordinates + c) * kBlock], &from[c], squares[b]);
+    }
+  }
+  const auto square = [&](std::size_t kernel) { return squares[kernel / kBlock][kernel % kBlock]; };
   std::vector<std::size_t> order(kernels_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return squares[i]; });
+  std::ranges::stable_sort(order, {}, square);
   order.resize(std::min(count, order.size()));
   std::vector<Neighbour> result;
-  for (const std::size_t i : order) result.push_back({i, distance_of(squares[i])});
+  for (const std::size_t i : order) result.push_back({i, distance_of(square(i))});
   return result;
 }
 

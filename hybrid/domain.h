@@ -77,7 +77,6 @@ class Domain {
  private:
   void prepare();  // blocks_ from kernels_
   void keep_covering();
-  void distances(const Coordinates& at, std::span<float> squares) const;
   [[nodiscard]] bool knows_device(const hwdesc::Device& device) const;
 
   std::vector<KnownKernel> kernels_;
