@@ -48,7 +48,8 @@ const LearnerSpec& candidate(const ConfigNode& node, std::span<const LearnerSpec
 
 std::vector<LearnerSpec> default_candidates() {
   LearnerSpec process{.name = "process", .kind = LearnerKind::kGaussianProcess};
-  process.features.groups = {FeatureGroup::kPrior, FeatureGroup::kTile, FeatureGroup::kStatic};
+  process.features.groups = {FeatureGroup::kPrior, FeatureGroup::kOps, FeatureGroup::kTile,
+                             FeatureGroup::kStatic};
   process.target = learned::Target::kResidual;
   process.validation = 0;
   LearnerSpec trees{.name = "trees", .kind = LearnerKind::kXgboost};

@@ -19,12 +19,12 @@ constexpr float kBeyond = 0.25F;  // of the training range, on either side
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Infinite values count as the largest finite ones.
-float on_scale(float x, bool logarithmic) {
+float on_scale(float x, float unit) {
   constexpr float kMost = std::numeric_limits<float>::max();
   const float finite = std::clamp(x, -kMost, kMost);
-  if (!logarithmic) return finite;
-  return std::copysign(static_cast<float>(std::log1p(std::fabs(static_cast<double>(finite)))),
-                       finite);
+  if (!(unit > 0)) return finite;
+  const double units = std::fabs(static_cast<double>(finite)) / static_cast<double>(unit);
+  return std::copysign(static_cast<float>(std::log1p(units)), finite);
 }
 
 float scaled(float x, float low, float high) {
@@ -35,13 +35,16 @@ float scaled(float x, float low, float high) {
   return std::clamp(static_cast<float>(share), -kBeyond, 1 + kBeyond);
 }
 
-std::string_view scale_name(bool logarithmic) {
-  return logarithmic ? "log" : "linear";
-}
+constexpr std::string_view kLogOf = "log ";  // before a unit that is not 1
 
 // The shortest text that reads back as the same float.
 std::string exact(float value) {
   return fmt::format("{}", value);
+}
+
+std::string scale_text(float unit) {
+  if (unit == 0) return "linear";
+  return unit == 1 ? "log" : std::string(kLogOf) + exact(unit);
 }
 
 float number_cell(const CsvTable& table, const CsvRow& row, std::string_view column) {
@@ -55,12 +58,18 @@ float number_cell(const CsvTable& table, const CsvRow& row, std::string_view col
       fmt::format("{}: got '{}', expected a finite number", table.where(row, column), text));
 }
 
-bool logarithmic_cell(const CsvTable& table, const CsvRow& row) {
+float unit_cell(const CsvTable& table, const CsvRow& row) {
   const std::string_view text = table.cell(row, "scale");
-  for (const bool logarithmic : {false, true}) {
-    if (text == scale_name(logarithmic)) return logarithmic;
+  if (text == "linear") return 0;
+  if (text == "log") return 1;
+  float unit = 0;
+  if (text.starts_with(kLogOf)) {
+    const char* const last = text.data() + text.size();
+    const auto [end, failure] = std::from_chars(text.data() + kLogOf.size(), last, unit);
+    if (failure == std::errc{} && end == last && std::isfinite(unit) && unit > 0) return unit;
   }
-  throw Error(fmt::format("{}: got '{}', expected linear or log", table.where(row, "scale"), text));
+  throw Error(fmt::format("{}: got '{}', expected linear, log, or log and a number above 0",
+                          table.where(row, "scale"), text));
 }
 
 void check_form(const CsvTable& table, const FeatureSchema& schema) {
@@ -78,11 +87,37 @@ void check_form(const CsvTable& table, const FeatureSchema& schema) {
 }  // namespace
 
 FeatureScaler::FeatureScaler(std::span<const float> rows, std::size_t width, bool logarithmic)
-    : low_(width, kInfinity), high_(width, -kInfinity), logarithmic_(logarithmic) {
+    : unit_(width, logarithmic ? 1 : 0) {
+  take_ranges(rows);
+}
+
+FeatureScaler FeatureScaler::by_magnitude(std::span<const float> rows,
+                                          const FeatureSchema& schema) {
+  const std::size_t width = schema.columns.size();
+  std::vector<float> least(width, kInfinity), most(width, 0);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const float magnitude = std::fabs(rows[i]);
+    if (!(magnitude > 0 && magnitude < kInfinity)) continue;
+    least[i % width] = std::min(least[i % width], magnitude);
+    most[i % width] = std::max(most[i % width], magnitude);
+  }
+  FeatureScaler scaler;
+  for (std::size_t column = 0; column < width; ++column) {
+    const bool share = schema.columns[column].unit == "1" && most[column] <= 1;
+    scaler.unit_.push_back(share || most[column] == 0 ? 0 : least[column]);
+  }
+  scaler.take_ranges(rows);
+  return scaler;
+}
+
+void FeatureScaler::take_ranges(std::span<const float> rows) {
+  const std::size_t width = unit_.size();
+  low_.assign(width, kInfinity);
+  high_.assign(width, -kInfinity);
   TC_CHECK(width == 0 ? rows.empty() : rows.size() % width == 0, "rows of another width");
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (std::isnan(rows[i])) continue;
-    const float value = on_scale(rows[i], logarithmic);
+    const float value = on_scale(rows[i], unit_[i % width]);
     low_[i % width] = std::min(low_[i % width], value);
     high_[i % width] = std::max(high_[i % width], value);
   }
@@ -99,7 +134,7 @@ void FeatureScaler::apply(std::span<float> rows) const {
       float& value = rows[row + column];
       value = std::isnan(value)
                   ? kMissing
-                  : scaled(on_scale(value, logarithmic_), low_[column], high_[column]);
+                  : scaled(on_scale(value, unit_[column]), low_[column], high_[column]);
     }
   }
 }
@@ -108,8 +143,8 @@ std::string FeatureScaler::to_csv(const FeatureSchema& schema) const {
   TC_CHECK(schema.columns.size() == width(), "a schema of another width");
   std::string text = csv_line({"column", "low", "high", "scale"});
   for (std::size_t i = 0; i < width(); ++i) {
-    text += csv_line({schema.columns[i].name, exact(low_[i]), exact(high_[i]),
-                      std::string(scale_name(logarithmic_))});
+    text +=
+        csv_line({schema.columns[i].name, exact(low_[i]), exact(high_[i]), scale_text(unit_[i])});
   }
   return text;
 }
@@ -129,13 +164,7 @@ FeatureScaler FeatureScaler::from_csv(const std::string& text, const std::string
     if (low > high) {
       throw Error(fmt::format("{}: got {} below low, {}", table.where(row, "high"), high, low));
     }
-    const bool logarithmic = logarithmic_cell(table, row);
-    if (i > 0 && logarithmic != scaler.logarithmic_) {
-      throw Error(fmt::format("{}: got {}, expected {} as in the rows before",
-                              table.where(row, "scale"), scale_name(logarithmic),
-                              scale_name(scaler.logarithmic_)));
-    }
-    scaler.logarithmic_ = logarithmic;
+    scaler.unit_.push_back(unit_cell(table, row));
     scaler.low_.push_back(low);
     scaler.high_.push_back(high);
   }

@@ -95,7 +95,7 @@ class ProcessFitter final : public Fitter {
     const TableFeatures features(spec.features);
     table_.columns = features.width();
     table_.values = feature_rows(features, examples, rows, threads);
-    scaler_ = FeatureScaler(table_.values, features.width(), /*logarithmic=*/true);
+    scaler_ = FeatureScaler::by_magnitude(table_.values, features.schema());
     scaler_.apply(table_.values);
     table_.scales = scales_of(table_.values, features.width());
     const Standardisation times = standardisation_of(examples, rows);
