@@ -216,11 +216,26 @@ double Trust::weight_of(const Place& place) const {
   return weight;
 }
 
-Trust::Band Trust::band_of(std::vector<Point> points) {
+// Rows that are mostly dispatch, where enough others exist.
+void Trust::leave_out_dispatch(std::vector<Point>& points) {
   const auto mostly_kernel = [](const Point& p) { return p.trial->share >= kMostlyKernel; };
-  if (static_cast<std::size_t>(std::ranges::count_if(points, mostly_kernel)) >= kLeastTrials) {
-    std::erase_if(points, [&](const Point& p) { return !mostly_kernel(p); });
+  if (static_cast<std::size_t>(std::ranges::count_if(points, mostly_kernel)) < kLeastTrials) return;
+  std::erase_if(points, [&](const Point& p) { return !mostly_kernel(p); });
+}
+
+// The farthest `count`, or as many as are enough.
+std::vector<Trust::Point> Trust::farthest(std::vector<Point> points, std::size_t count) {
+  std::ranges::stable_sort(points, std::greater(),
+                           [](const Point& p) { return p.trial->distance; });
+  for (;;) {
+    std::vector<Point> result(points.begin(), points.begin() + static_cast<std::ptrdiff_t>(count));
+    if (enough(result) || count == points.size()) return result;
+    count = std::min(count + count / 2 + 1, points.size());
   }
+}
+
+Trust::Band Trust::band_of(std::vector<Point> points) {
+  leave_out_dispatch(points);
   if (points.empty()) return {};
   const auto n = static_cast<std::size_t>(
       effective_number(spread_of(points, [](const Point& p) { return p.trial->group; })));
@@ -243,11 +258,15 @@ Trust::Band Trust::band_of(std::vector<Point> points) {
   return band;
 }
 
-// Nothing where a wider group of trials says more.
-std::optional<Trust::Band> Trust::trusted_band(std::vector<Point> points) {
-  if (points.size() < kLeastTrials) return std::nullopt;
+bool Trust::enough(const std::vector<Point>& points) {
+  if (points.size() < kLeastTrials) return false;
   const Spread spread = spread_of(points, [](const Point& p) { return p.trial->group; });
-  if (effective_number(spread) < kSymmetric) return std::nullopt;
+  return effective_number(spread) >= kSymmetric;
+}
+
+// Nothing where a wider choice of trials says more.
+std::optional<Trust::Band> Trust::trusted_band(std::vector<Point> points) {
+  if (!enough(points)) return std::nullopt;
   return band_of(std::move(points));
 }
 
@@ -282,16 +301,9 @@ void Trust::decide_bands(const Trials& trials) {
     if (trial.distance <= near_) near.push_back(all.back());
     physics.push_back({error_of(trial, 0), &trial});
   }
-  const auto families = spread_of(all, [](const Point& p) { return p.trial->family; });
-  correlation_ = families.groups < 3 ? 0 : intraclass(families);
-  if (near.size() < kLeastTrials) near = all;
-  near_bands_ = far_bands_ = bands_of(near);
+  near_bands_ = far_bands_ = bands_of(enough(near) ? near : all);
   physics_ = band_of(physics);
-  if (near.size() < all.size()) {
-    std::ranges::stable_sort(all, std::greater(), [](const Point& p) { return p.trial->distance; });
-    all.resize(std::min(all.size(), std::max(all.size() - near.size(), kLeastTrials)));
-    far_bands_ = bands_of(all);
-  }
+  if (near.size() < all.size()) far_bands_ = bands_of(farthest(all, all.size() - near.size()));
   const auto band = [](const std::vector<Trial>& some, double weight) -> std::optional<Band> {
     if (some.empty()) return std::nullopt;
     std::vector<Point> points;
@@ -300,6 +312,9 @@ void Trust::decide_bands(const Trials& trials) {
   };
   new_class_ = band(trials.by_class, weights_.new_class);
   new_device_ = band(trials.by_device, weights_.new_device);
+  leave_out_dispatch(all);
+  const Spread families = spread_of(all, [](const Point& p) { return p.trial->family; });
+  correlation_ = families.groups < 3 ? 0 : intraclass(families);
 }
 
 const Trust::Band& Trust::find(const Bands& bands, const std::string& op_class, double time) const {

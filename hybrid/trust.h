@@ -14,15 +14,16 @@
 //             never seen.
 //   interval  split conformal (Vovk et al. 2005; cross-validated: Barber et al. 2021) on signed log
 //             errors of the weighted trials, 5 % on each side (symmetric below kTwoSided trials),
-//             rank ceil((n + 1) q): of the kernel's op class and half of sizes where it has
-//             kLeastTrials, else of its class, else of all. Edge: and of far trials (the farthest
-//             kLeastTrials, where fewer are far). Out: and of physics alone, and of the trials
-//             without classes or devices; kUnknown on both sides without these. Unions only widen
-//             it with distance, and every interval holds the prediction. n is the effective number:
-//             trials over the design effect of groups (Kish 1965), at least the number of groups.
-//             n below 9: the largest error times what makes it 90 % of a double exponential one;
-//             below 5: at least kUnknown. Errors are those of the kernel's own time; rows that are
-//             mostly dispatch (share below 0.5) are left out where kLeastTrials others exist.
+//             rank ceil((n + 1) q): of the kernel's op class and half of sizes where it has enough
+//             trials (kLeastTrials, 9 of them effective), else of its class, else of all. Edge: and
+//             of the far trials, or as many of the farthest as are enough. Out: and of physics
+//             alone, and of the trials without classes or devices, or kUnknown without these.
+//             Unions only widen it with distance, and every interval holds the prediction. n is the
+//             effective number: trials over the design effect of groups (Kish 1965), at least the
+//             number of groups. n below 9: the largest error times what makes it 90 % of a double
+//             exponential distribution; below 5: at least kUnknown. Errors are those of the
+//             kernel's own time; rows that are mostly dispatch (share below 0.5) are left out where
+//             kLeastTrials others exist.
 //   correlation  of log errors within a family: ANOVA estimator of the intraclass correlation
 //             (Donner 1986), 0 ... 1; 0 for fewer than 3 families, 1 for none.
 // Plain values after construction, thread-safe, deterministic.
@@ -98,6 +99,9 @@ class Trust {
   [[nodiscard]] double weight_of(const Place& place) const;
   void decide_bands(const Trials& trials);
   [[nodiscard]] static Band band_of(std::vector<Point> points);
+  static void leave_out_dispatch(std::vector<Point>& points);
+  [[nodiscard]] static std::vector<Point> farthest(std::vector<Point> points, std::size_t count);
+  [[nodiscard]] static bool enough(const std::vector<Point>& points);
   [[nodiscard]] static std::optional<Band> trusted_band(std::vector<Point> points);
   [[nodiscard]] Bands bands_of(const std::vector<Point>& points) const;
   [[nodiscard]] const Band& find(const Bands& bands, const std::string& op_class,

@@ -357,6 +357,23 @@ TEST(TrustInterval, IsOfTheClassAndItsHalfOfSizes) {
   EXPECT_EQ(high("never", 1e-5), high("never", 1e-2));
 }
 
+// Four far kernels alone would say nothing; with the next farthest they do.
+TEST(TrustInterval, AtTheEdgeIsOfAsManyFarKernelsAsAreEnough) {
+  Draws draws(9);
+  Trials trials;
+  for (std::uint32_t kernel = 0; kernel < 20; ++kernel) {
+    const double shared = 0.1 * draws.normal();
+    for (int row = 0; row < 10; ++row) {
+      trials.base.push_back(trial(shared + 0.02 * draws.normal(), 0, kernel, 0.1 * kernel));
+    }
+  }
+  const Trust trust(trials);
+  const Trust::Said edge = trust.say(known_at((trust.near() + trust.far()) / 2), "dot", 1e-6);
+  EXPECT_EQ(edge.verdict, Verdict::kEdge);
+  EXPECT_GT(edge.high, 0.1);
+  EXPECT_LT(edge.high, 0.4);
+}
+
 TEST(TrustInterval, OfKernelsDoesNotGrowByRowsThatAreMostlyDispatch) {
   Trials trials = trials_where(60, 4, [](double, Draws&) { return 0.0; });
   const Trust::Said before = Trust(trials).say(known_at(0), "dot", 1e-6);
