@@ -171,7 +171,11 @@ void require_columns(const ConfigNode& root, Experiment& experiment) {
   std::set<std::string> tried;
   for (const HybridSpec& hybrid : experiment.hybrids) {
     if (!is_column(hybrid.name)) missing("hybrid", hybrid.name);
-    for (const learned::LearnerSpec& candidate : hybrid.candidates) tried.insert(candidate.name);
+  }
+  if (const ConfigNode* hybrids = root.find("hybrids")) {
+    for (const ConfigNode& hybrid : list(*hybrids)) {
+      for (const std::string& name : optional_texts(hybrid, "try")) tried.insert(name);
+    }
   }
   for (const learned::LearnerSpec& learner : experiment.learners) {
     if (!is_column(learner.name) && !tried.contains(learner.name)) {
