@@ -135,7 +135,9 @@ std::string candidate_errors(const std::vector<Round>& rounds, std::size_t which
   }
   std::vector<std::string> parts;
   for (const std::string& name : names) {
-    parts.push_back(fmt::format("{} {}", name, percent(sums[name].first / sums[name].second)));
+    const auto& [error, rounds_tried] = sums[name];
+    const bool tried = error > 0 || name == "none";  // else it had too few rows, as its name says
+    parts.push_back(tried ? fmt::format("{} {}", name, percent(error / rounds_tried)) : name);
   }
   return fmt::format("{} %", fmt::join(parts, ", "));
 }
