@@ -30,6 +30,7 @@ struct CompareSide {
 struct CompareCell {
   Seconds time;  // of one launch; positive or zero, finite
   std::optional<analytical::Bound> bound = {};
+  std::optional<analytical::Correction> correction = {};  // its interval is of `time`
 };
 
 struct CompareRow {

@@ -96,7 +96,7 @@ void add_models(const Placed& placed, const CompareSetup& setup, ComparisonBuild
     const auto answers = plan.predict(*model.answers, setup.devices[placed.device], setup.jobs);
     for (std::size_t i = 0; i < answers.size(); ++i) {
       if (!answers[i].answered) continue;
-      builder.set(placed.rows[i], column, {answers[i].on_device, answers[i].estimate->bound});
+      builder.set(placed.rows[i], column, cell_of(answers[i]));
     }
     if (setup.step) setup.step();
   }

@@ -187,6 +187,20 @@ analytical::TileConfig compiler_choice(const ir::Kernel& kernel) {
   return {.output = tile.output_bounds, .kernel = tile.kernel_bounds, .input = tile.input_bounds};
 }
 
+CompareCell cell_of(const learned::Prediction& answer) {
+  CompareCell cell{answer.comparable()};
+  if (!answer.estimate) return cell;
+  cell.bound = answer.estimate->bound;
+  cell.correction = answer.estimate->correction;
+  if (!cell.correction) return cell;
+  const Seconds one = answer.estimate->time;
+  const double launches = one.value > 0 ? answer.on_device / one : 1;
+  for (Seconds* bound : {&cell.correction->low, &cell.correction->high}) {
+    *bound = *bound * launches + answer.dispatch;
+  }
+  return cell;
+}
+
 std::string count_of(std::size_t n, std::string_view thing) {
   return fmt::format("{} {}{}", n, thing, n == 1 ? "" : "s");
 }

@@ -51,6 +51,9 @@ class ComparisonBuilder {
 // The tile the compiler chose; empty where the dump does not say.
 [[nodiscard]] analytical::TileConfig compiler_choice(const ir::Kernel& kernel);
 
+// What a model answered: its time as a measurement would hold it, and the interval likewise.
+[[nodiscard]] CompareCell cell_of(const learned::Prediction& answer);
+
 [[nodiscard]] std::string count_of(std::size_t n, std::string_view thing);  // "1 row", "2 rows"
 
 }  // namespace tilecast::sim

@@ -75,12 +75,10 @@ void add_model(const SampleSet& samples, const std::vector<std::size_t>& rows, s
                const CompareSetup& setup, ComparisonBuilder& builder) {
   const ModelColumn& model = setup.columns[column];
   const std::vector<learned::Prediction> answers =
-      learned::predict(samples, *model.answers, setup.devices[model.device], setup.jobs);
+      learned::predict(samples, *model.answers, asked_device(model, setup.devices), setup.jobs);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!answers[i].answered) continue;
-    CompareCell cell{answers[i].comparable()};
-    if (answers[i].estimate) cell.bound = answers[i].estimate->bound;
-    builder.set(rows[i], column, cell);
+    builder.set(rows[i], column, cell_of(answers[i]));
   }
 }
 

@@ -56,7 +56,8 @@ void answer(const learned::MeasurementSet& set, EvaluationReport& report,
   predictions.reserve(report.columns.size());
   for (const ModelColumn& column : report.columns) {
     predictions.push_back(learned::predict(samples[column.device], *column.answers,
-                                           report.devices[column.device], options.evaluation.jobs));
+                                           asked_device(column, report.devices),
+                                           options.evaluation.jobs));
     answers.push_back({samples[column.device], predictions.back()});
     if (options.step) options.step();
   }
@@ -81,6 +82,9 @@ std::size_t familiar_rows(const EvaluationReport& report, const ModelColumn& col
 
 void add_notes_on_models(EvaluationReport& report) {
   for (const ModelColumn& column : report.columns) {
+    if (!column.note.empty()) {
+      report.notes.push_back(fmt::format("{}: {}", column.name, column.note));
+    }
     if (column.ranks_only) {
       report.notes.push_back(
           fmt::format("{}: only ranks the tiles of a kernel; it has no other metric", column.name));
@@ -138,6 +142,11 @@ void add_notes(EvaluationReport& report) {
 }
 
 }  // namespace
+
+hwdesc::Device asked_device(const ModelColumn& column, std::span<const hwdesc::Device> devices) {
+  const hwdesc::Device& device = devices[column.device];
+  return column.hybrid == nullptr ? device : column.hybrid->with_constants(device);
+}
 
 std::vector<std::optional<analytical::Estimate>> RankingModel::estimate(
     std::span<const analytical::KernelQuery> queries, const hwdesc::Device& device) const {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "hybrid/hybrid_model.h"
 #include "learned/evaluation.h"
 #include "learned/predictor.h"
 #include "learned/reference_rows.h"
@@ -22,10 +23,16 @@ struct ModelColumn {
   std::string model;  // as the command line calls it
   std::size_t device = 0;
   std::unique_ptr<analytical::CostModel> answers = nullptr;
-  bool ranks_only = false;                   // has only the metrics of ranking tiles
-  std::vector<std::string> trained_on = {};  // hashes of measurement sets
-  std::vector<std::string> families = {};    // of kernels it was trained on
+  bool ranks_only = false;                      // has only the metrics of ranking tiles
+  std::vector<std::string> trained_on = {};     // hashes of measurement sets
+  std::vector<std::string> families = {};       // of kernels it was trained on
+  std::string note = {};                        // what a report should say of it, or empty
+  const hybrid::HybridModel* hybrid = nullptr;  // `answers`, where it is a hybrid
 };
+// The device as the column is asked about it: with the constants fitted by a hybrid, so that the
+// dispatch of rows that hold one is the fitted one.
+[[nodiscard]] hwdesc::Device asked_device(const ModelColumn& column,
+                                          std::span<const hwdesc::Device> devices);
 
 // A model that only orders the tiles of a kernel: "times" are exp(score), and mean nothing else.
 class RankingModel final : public analytical::CostModel {

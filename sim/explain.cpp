@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "diag/error.h"
 #include "sim/tile_table.h"
 
 namespace tilecast::sim {
@@ -26,6 +27,33 @@ std::vector<ExplainedArray> arrays_of(const ir::Kernel& kernel) {
   }
   for (std::size_t i = 0; i < kernel.outputs().size(); ++i) add("output", i, kernel.outputs()[i]);
   return arrays;
+}
+
+// Those that can run, by the model asked for.
+std::vector<Estimate> estimates_of(const ir::Kernel& kernel, const hwdesc::Device& device,
+                                   const KernelAnalysis& analysis,
+                                   const std::vector<TileConfig>& tiles,
+                                   const analytical::CostModel& model) {
+  std::vector<analytical::KernelQuery> queries;
+  for (const TileConfig& tile : tiles) {
+    if (std::isfinite(analysis.time(tile).value)) queries.push_back({kernel, &tile});
+  }
+  std::vector<Estimate> estimates;
+  for (std::optional<Estimate>& answer : model.estimate(queries, device)) {
+    if (answer) estimates.push_back(std::move(*answer));
+  }
+  return estimates;
+}
+
+void rank_by_model(const ir::Kernel& kernel, const hwdesc::Device& device,
+                   const KernelAnalysis& analysis, const ExplainOptions& options,
+                   Explanation& result) {
+  const std::vector<TileConfig> tiles = analysis.tiles();
+  result.tiles_tried = tiles.size();
+  std::vector<Estimate> ranked = estimates_of(kernel, device, analysis, tiles, *options.model);
+  std::ranges::stable_sort(ranked, {}, [](const Estimate& e) { return e.time.value; });
+  if (ranked.size() > options.top) ranked.resize(options.top);
+  result.best_tiles = std::move(ranked);
 }
 
 void rank_tiles(const KernelAnalysis& analysis, std::size_t top, Explanation& result) {
@@ -61,6 +89,21 @@ void use_given_tile(const KernelAnalysis& analysis, const TileConfig& tile, Expl
   }
 }
 
+// The model's own answer in place of the analytical one.
+void ask_model(const ir::Kernel& kernel, const hwdesc::Device& device,
+               const ExplainOptions& options, Explanation& result) {
+  const analytical::KernelQuery query{kernel, options.tile};
+  auto answers = options.model->estimate({&query, 1}, device);
+  if (!answers.front()) {
+    throw Error(fmt::format(
+        "kernel {} ({}): outside the domain of the model on device {}; --model analytical has an "
+        "answer",
+        kernel.name(), ir::name(kernel.opcode()), device.name));
+  }
+  result.estimate = std::move(*answers.front());
+  if (options.hybrid != nullptr) result.correction = options.hybrid->explain(query, device);
+}
+
 }  // namespace
 
 Explanation explain(const ir::Kernel& kernel, const hwdesc::Device& device,
@@ -79,9 +122,15 @@ Explanation explain(const ir::Kernel& kernel, const hwdesc::Device& device,
     result.estimate = analysis.estimate_best();
     result.tile_origin = kernel.compiler_tile()                 ? "compiler"
                          : result.estimate.tile == TileConfig{} ? "none"
+                         : options.model != nullptr             ? "best by physics"
                                                                 : "best by the model";
   }
-  if (analysis.tileable()) rank_tiles(analysis, options.top, result);
+  if (options.model == nullptr) {
+    if (analysis.tileable()) rank_tiles(analysis, options.top, result);
+    return result;
+  }
+  if (!result.infeasible) ask_model(kernel, device, options, result);
+  if (analysis.tileable()) rank_by_model(kernel, device, analysis, options, result);
   return result;
 }
 

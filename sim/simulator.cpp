@@ -7,6 +7,7 @@
 
 #include "diag/error.h"
 #include "ir/kernel_fingerprint.h"
+#include "learned/total_interval.h"
 
 namespace tilecast::sim {
 namespace {
@@ -82,7 +83,32 @@ std::vector<Task> tasks_of(const ir::Program& program,
   return tasks;
 }
 
+std::optional<learned::Interval> interval_of(const std::vector<SimulatedKernel>& kernels) {
+  std::vector<learned::LaunchedEstimate> launched;
+  for (const SimulatedKernel& kernel : kernels) {
+    if (!kernel.skipped) launched.push_back({&kernel.estimate, kernel.multiplicity});
+  }
+  return learned::total_interval(launched);
+}
+
 }  // namespace
+
+std::optional<DomainShares> domain_shares(const Simulation& simulation) {
+  DomainShares shares;
+  for (const SimulatedKernel& kernel : simulation.kernels) {
+    const auto& correction = kernel.estimate.correction;
+    if (kernel.skipped || !correction) continue;
+    DomainShare& share = correction->verdict == analytical::Verdict::kIn     ? shares.in
+                         : correction->verdict == analytical::Verdict::kEdge ? shares.edge
+                                                                             : shares.out;
+    ++shares.kernels;
+    ++share.kernels;
+    share.uncorrected += correction->weight == 0 ? 1 : 0;
+    share.time += kernel.total();
+  }
+  if (shares.kernels == 0) return std::nullopt;
+  return shares;
+}
 
 Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
                     const analytical::CostModel& model, const SimulateOptions& options) {
@@ -104,6 +130,7 @@ Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
   }
   if (skipped > 0) result.notes.push_back({"kernels skipped: no model for them, no time", skipped});
 
+  result.interval = interval_of(result.kernels);
   const Timeline timeline = schedule(tasks_of(program, result.kernels));
   for (std::size_t i = 0; i < result.kernels.size(); ++i) {
     result.kernels[i].start = timeline.spans[i].start;

@@ -13,6 +13,7 @@
 
 #include "analytical/cost_model.h"
 #include "ir/program.h"
+#include "learned/metrics.h"
 #include "sim/timeline.h"
 
 namespace tilecast::sim {
@@ -39,12 +40,27 @@ struct SimulatedKernel {
 
 struct Simulation {
   std::string program, file, device;
-  Seconds time;           // sum over kernels of time x multiplicity: the papers' definition
+  std::string model = {};  // what answered, in words; empty: not said
+  Seconds time;            // sum over kernels of time x multiplicity: the papers' definition
+  // 90 % of `time`, in seconds; of models that learned from measurements.
+  std::optional<learned::Interval> interval = {};
   Seconds timeline;       // with async copies and collectives overlapping other kernels
   Seconds host_dispatch;  // one dispatch of the program by the host; in neither of the above
   std::vector<SimulatedKernel> kernels;
   std::vector<ir::Note> notes;
 };
+
+// The kernels of one verdict.
+struct DomainShare {
+  std::size_t kernels = 0, uncorrected = 0;  // uncorrected: of them, by physics alone
+  Seconds time;                              // x launches
+};
+// How much of a program stands where a correction was learned; nullopt when none was asked for.
+struct DomainShares {
+  std::size_t kernels = 0;  // with a correction
+  DomainShare in, edge, out;
+};
+[[nodiscard]] std::optional<DomainShares> domain_shares(const Simulation& simulation);
 
 // Throws Error when the model has no answer for a kernel (unless skipped) or the device lacks a
 // unit that a kernel needs. Deterministic; the kernels go to the model in one batch.

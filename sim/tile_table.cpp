@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "diag/error.h"
@@ -14,6 +15,8 @@ using analytical::Estimate;
 using analytical::TileConfig;
 
 constexpr double kNanosecondsPerSecond = 1e9;
+constexpr const char* kCorrectionColumns[] = {"analytical_ns", "factor", "verdict", "low_ns",
+                                              "high_ns"};
 
 ir::Dims bounds(const learned::CsvTable& table, const learned::CsvRow& row,
                 std::string_view column) {
@@ -21,24 +24,60 @@ ir::Dims bounds(const learned::CsvTable& table, const learned::CsvRow& row,
   return {list.begin(), list.end()};
 }
 
-std::vector<std::string> success(const Estimate& estimate) {
-  return {fmt::format("{:.3f}", estimate.time.value * kNanosecondsPerSecond),
-          std::string(analytical::name(estimate.bound)),
-          fmt::format("{:.4f}", estimate.utilisation), ""};
+std::string nanoseconds(Seconds time) {
+  return fmt::format("{:.3f}", time.value * kNanosecondsPerSecond);
 }
 
-std::vector<std::string> answer(const analytical::KernelAnalysis& analysis,
-                                const TileConfig& tile) {
-  if (tile == TileConfig{}) return success(analysis.estimate_best());
-  if (!analysis.tileable()) return {"", "", "", "this kernel has no tiles"};
+using Answer = std::variant<Estimate, analytical::Infeasible>;
+
+Answer analytical_answer(const analytical::KernelAnalysis& analysis, const TileConfig& tile) {
+  if (tile == TileConfig{}) return analysis.estimate_best();
+  if (!analysis.tileable()) return analytical::Infeasible{"this kernel has no tiles"};
   if (std::string reason = analytical::tile_mismatch(tile, analysis.full_tile()); !reason.empty()) {
-    return {"", "", "", std::move(reason)};
+    return analytical::Infeasible{std::move(reason)};
   }
-  const auto result = analysis.estimate(tile);
-  if (const auto* infeasible = std::get_if<analytical::Infeasible>(&result)) {
-    return {"", "", "", infeasible->reason};
+  return analysis.estimate(tile);
+}
+
+// What `model` says of the tiles that can run.
+void ask(const analytical::CostModel& model, const ir::Kernel& kernel, const hwdesc::Device& device,
+         const std::vector<TileConfig>& tiles, std::vector<Answer>& answers) {
+  std::vector<analytical::KernelQuery> queries;
+  std::vector<std::size_t> asked;
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    if (!std::holds_alternative<Estimate>(answers[i])) continue;
+    queries.push_back({kernel, tiles[i] == TileConfig{} ? nullptr : &tiles[i]});
+    asked.push_back(i);
   }
-  return success(std::get<Estimate>(result));
+  auto estimates = model.estimate(queries, device);
+  for (std::size_t k = 0; k < asked.size(); ++k) {
+    if (estimates[k]) {
+      answers[asked[k]] = std::move(*estimates[k]);
+    } else {
+      answers[asked[k]] = analytical::Infeasible{"outside the model's domain"};
+    }
+  }
+}
+
+std::vector<std::string> cells_of(const Answer& answer, bool corrected) {
+  std::vector<std::string> cells{"", "", "", ""};
+  const auto* estimate = std::get_if<Estimate>(&answer);
+  if (estimate == nullptr) {
+    cells.back() = std::get<analytical::Infeasible>(answer).reason;
+  } else {
+    cells = {nanoseconds(estimate->time), std::string(analytical::name(estimate->bound)),
+             fmt::format("{:.4f}", estimate->utilisation), ""};
+  }
+  if (!corrected) return cells;
+  if (estimate == nullptr || !estimate->correction) {
+    cells.resize(cells.size() + std::size(kCorrectionColumns));
+    return cells;
+  }
+  const analytical::Correction& c = *estimate->correction;
+  cells.insert(cells.end(),
+               {nanoseconds(c.analytical), fmt::format("{:.4f}", c.factor),
+                std::string(analytical::name(c.verdict)), nanoseconds(c.low), nanoseconds(c.high)});
+  return cells;
 }
 
 ir::Dims parse_sizes(std::string_view text, std::string_view whole) {
@@ -66,21 +105,34 @@ std::string_view base_name(std::string_view path) {
 }  // namespace
 
 learned::CsvTable estimate_tiles(const learned::CsvTable& table, const ir::Kernel& kernel,
-                                 const hwdesc::Device& device) {
+                                 const hwdesc::Device& device, const analytical::CostModel* model) {
   if (!table.find("output_bounds") && !table.find("kernel_bounds") && !table.find("input_bounds")) {
     throw Error(
         fmt::format("{}:1: no tile columns; got {}, expected output_bounds, kernel_bounds "
                     "or input_bounds",
                     table.file, fmt::join(table.columns, ", ")));
   }
-  learned::CsvTable result =
-      learned::with_columns(table, {"estimate_ns", "bound", "utilisation", "reason"});
   const analytical::KernelAnalysis analysis(kernel, device);
-  for (learned::CsvRow& row : result.rows) {
-    const std::vector<std::string> cells =
-        answer(analysis, {bounds(table, row, "output_bounds"), bounds(table, row, "kernel_bounds"),
-                          bounds(table, row, "input_bounds")});
-    row.cells.insert(row.cells.end(), cells.begin(), cells.end());
+  std::vector<TileConfig> tiles;
+  std::vector<Answer> answers;
+  for (const learned::CsvRow& row : table.rows) {
+    tiles.push_back({bounds(table, row, "output_bounds"), bounds(table, row, "kernel_bounds"),
+                     bounds(table, row, "input_bounds")});
+    answers.push_back(analytical_answer(analysis, tiles.back()));
+  }
+  if (model != nullptr) ask(*model, kernel, device, tiles, answers);
+  const bool corrected = std::ranges::any_of(answers, [](const Answer& answer) {
+    const auto* estimate = std::get_if<Estimate>(&answer);
+    return estimate != nullptr && estimate->correction.has_value();
+  });
+  std::vector<std::string> columns{"estimate_ns", "bound", "utilisation", "reason"};
+  if (corrected) {
+    columns.insert(columns.end(), std::begin(kCorrectionColumns), std::end(kCorrectionColumns));
+  }
+  learned::CsvTable result = learned::with_columns(table, columns);
+  for (std::size_t i = 0; i < result.rows.size(); ++i) {
+    const std::vector<std::string> cells = cells_of(answers[i], corrected);
+    result.rows[i].cells.insert(result.rows[i].cells.end(), cells.begin(), cells.end());
   }
   return result;
 }

@@ -13,10 +13,13 @@
 
 namespace tilecast::sim {
 
+// `model`: what predicts the tiles that can run; null: the analytical one. Where it learned from
+// measurements, columns analytical_ns, factor, verdict, low_ns and high_ns (90 %) are added.
 // Throws Error for a table without tile columns or with cells that are not lists of numbers.
 [[nodiscard]] learned::CsvTable estimate_tiles(const learned::CsvTable& table,
                                                const ir::Kernel& kernel,
-                                               const hwdesc::Device& device);
+                                               const hwdesc::Device& device,
+                                               const analytical::CostModel* model = nullptr);
 
 // The rows whose `file` cell names the same file as `path`; all rows when there is no such column.
 [[nodiscard]] learned::CsvTable rows_of_file(const learned::CsvTable& table,

@@ -43,7 +43,7 @@ std::vector<ModelColumn> model_columns(const std::vector<std::string>& models,
       const std::string name = devices.size() == 1  ? model
                                : models.size() == 1 ? on
                                                     : fmt::format("{} {}", model, on);
-      columns.push_back({name, model, device, make_model(model)});
+      columns.push_back(model_column(name, model, devices, device));
     }
   }
   return columns;
@@ -158,6 +158,9 @@ Comparison make_comparison(const Arguments& arguments) {
   Comparison inputs = sets ? compare_sets(arguments.inputs, setup)
                            : compare_programs(arguments.inputs, measured, setup);
   inputs.notes.insert(inputs.notes.end(), notes.begin(), notes.end());
+  for (const ModelColumn& column : setup.columns) {
+    if (!column.note.empty()) inputs.notes.push_back(column.name + ": " + column.note);
+  }
   for (const ir::Note& note : override_notes(arguments.devices)) inputs.notes.push_back(note.what);
   return compare(std::move(inputs), arguments.compare);
 }
@@ -177,8 +180,12 @@ void add_options(CLI::App& verb, Arguments& arguments) {
       ->required()
       ->type_name("FILE|SET");
   add_device_options(verb, arguments.devices, Devices::kOneOrMore);
-  verb.add_option("--model", arguments.models, "what predicts; repeat it to compare")
-      ->check(CLI::IsMember({"analytical", "roofline"}))
+  verb.add_option(
+          "--model", arguments.models,
+          "what predicts: analytical, roofline, hybrid, learned, default or the folder of a "
+          "model; repeat it to compare; without it: analytical")
+      ->check(is_model_name())
+      ->type_name("MODEL")
       ->allow_extra_args(false);
   verb.add_option("--measured", arguments.measured,
                   "folder of measurements that times kernels of the programs; repeat it")
@@ -227,7 +234,11 @@ void add_compare(CLI::App& app) {
       "  tilecast compare -d DEVICE model.hlo --measured sets/profile   (tilecast import trace)\n"
       "  tilecast compare -d DEVICE -d calibrated.yaml sets/tiles --where split=test\n"
       "  tilecast compare -d DEVICE --model analytical --model roofline model.hlo "
-      "--reference roofline");
+      "--reference roofline\n"
+      "  tilecast compare -d DEVICE --model roofline --model analytical --model learned --model "
+      "hybrid sets/tiles\n"
+      "A hybrid's cells say by which factor it corrects the analytical time, the 90 % interval\n"
+      "over that time, and whether the kernel is in, at the edge or out of the trained domain.");
   verb.callback([arguments] { run(*arguments); });
 }
 

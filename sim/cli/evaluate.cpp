@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "diag/error.h"
-#include "learned/learned_model.h"
+#include "hybrid/hybrid_dir.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
@@ -74,23 +74,25 @@ std::vector<Breakdown> breakdowns(const std::vector<std::string>& names) {
   return result;
 }
 
-// A folder of a trained model goes by the folder's name.
-ModelColumn make_column(const std::string& name, const Choice& choice) {
+// A model that only ranks tiles.
+ModelColumn ranking_column(const std::string& name, const Choice& choice,
+                           learned::LoadedModel model) {
   ModelColumn column{.name = name, .model = choice.model, .device = choice.device};
-  if (!learned::is_model_directory(choice.model)) {
-    column.answers = make_model(choice.model);
-    return column;
-  }
-  learned::LoadedModel model = learned::load_model(choice.model);
-  column.ranks_only = model.card.ranks_only;
+  column.ranks_only = true;
   for (const learned::ModelData& data : model.card.data) column.trained_on.push_back(data.hash);
   column.families = model.card.families;
-  if (column.ranks_only) {
-    column.answers = std::make_unique<RankingModel>(std::move(model.predictor));
-  } else {
-    column.answers = std::make_unique<learned::LearnedModel>(std::move(model));
-  }
+  column.answers = std::make_unique<RankingModel>(std::move(model.predictor));
   return column;
+}
+
+// A folder of a trained model goes by the folder's name.
+ModelColumn make_column(const std::string& name, const Choice& choice,
+                        const std::vector<hwdesc::Device>& devices) {
+  if (learned::is_model_directory(choice.model) && !hybrid::is_hybrid_directory(choice.model)) {
+    learned::LoadedModel model = learned::load_model(choice.model);
+    if (model.card.ranks_only) return ranking_column(name, choice, std::move(model));
+  }
+  return model_column(name, choice.model, devices, choice.device);
 }
 
 EvaluationReport make_report(const Arguments& arguments) {
@@ -100,7 +102,7 @@ EvaluationReport make_report(const Arguments& arguments) {
     std::string name = column_name(choice, devices[choice.device]);
     const auto same = std::ranges::count(columns, name, &ModelColumn::name);
     if (same > 0) name += fmt::format(" #{}", choice.device + 1);
-    columns.push_back(make_column(name, choice));
+    columns.push_back(make_column(name, choice, devices));
   }
   Progress progress("evaluate", arguments.sets.size() * columns.size());
   EvaluateSetsOptions options;
@@ -138,9 +140,10 @@ void add_options(CLI::App& verb, Arguments& arguments) {
       ->required()
       ->type_name("SET");
   add_device_options(verb, arguments.devices, Devices::kOneOrMore);
-  verb.add_option("--model", arguments.models,
-                  "what predicts: analytical, roofline, the folder of a trained model; repeat it; "
-                  "without it: roofline and analytical")
+  verb.add_option(
+          "--model", arguments.models,
+          "what predicts: analytical, roofline, hybrid, learned, default or the folder of a "
+          "trained model; repeat it; without it: roofline and analytical")
       ->check(is_model_name())
       ->type_name("MODEL")
       ->allow_extra_args(false);

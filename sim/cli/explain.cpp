@@ -11,7 +11,7 @@ namespace tilecast::sim::cli {
 namespace {
 
 struct Arguments {
-  std::string file, kernel, tile;
+  std::string file, kernel, tile, model;
   DeviceOptions device;
   LoadArguments load;
   OutputOptions output;
@@ -26,9 +26,16 @@ std::string run(const Arguments& arguments) {
   const analytical::DeviceProgram built =
       analytical::program_for(analytical::load_module(arguments.file, load), device, load);
   const ir::Kernel& kernel = find_kernel(built.program, arguments.kernel, arguments.file);
-  Explanation why = explain(
-      kernel, device, {.tile = arguments.tile.empty() ? nullptr : &tile, .top = arguments.top});
+  const ChosenModel model = choose_model(arguments.model, {&device, 1});
+  const bool physics = model.name == "analytical";
+  Explanation why = explain(kernel, device,
+                            {.tile = arguments.tile.empty() ? nullptr : &tile,
+                             .top = arguments.top,
+                             .model = physics ? nullptr : model.model.get(),
+                             .hybrid = model.hybrid});
   why.file = arguments.file;
+  if (!physics) why.model = model.name;
+  if (!model.note.empty()) why.notes.push_back(model.note);
   if (arguments.output.format == "json") return views::explain_json(why);
   return arguments.output.format == "csv" ? views::explain_csv(why) : views::explain_text(why);
 }
@@ -50,12 +57,14 @@ void add_explain(CLI::App& app) {
       ->capture_default_str();
   add_device_options(verb, arguments->device, Devices::kOne);
   add_load_options(verb, arguments->load);
+  add_model_option(verb, arguments->model, "default");
   add_output_options(verb, arguments->output, {"table", "json", "csv"});
   verb.footer(
       "Examples:\n"
       "  tilecast explain --device DEVICE model.hlo --kernel fusion.12\n"
       "  tilecast explain -d DEVICE model.hlo -k fusion.12 --tile \"out=2x26x4x2 "
       "kernel=3x3x24x1\"\n"
+      "  tilecast explain -d DEVICE model.hlo -k fusion.12 --model hybrid   what measurements say\n"
       "Tile sizes are physical, most major dimension first; the two minor ones count native "
       "tiles.");
   verb.callback([arguments] { write(arguments->output, run(*arguments)); });

@@ -7,12 +7,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "analytical/analytical_model.h"
 #include "analytical/parallel.h"
-#include "analytical/roofline.h"
 #include "diag/error.h"
 #include "hwdesc/device_yaml.h"
-#include "learned/learned_model.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -90,30 +87,41 @@ void add_jobs_option(CLI::App& verb, int& jobs) {
       ->check(CLI::Range(1, kMaxJobs));
 }
 
-void add_model_option(CLI::App& verb, std::string& model) {
-  model = "analytical";
+void add_model_option(CLI::App& verb, std::string& model, const std::string& unasked) {
+  model = unasked;
   verb.add_option("--model", model,
-                  "what predicts the time of a kernel: analytical, roofline or the folder of a "
-                  "trained model")
+                  "what predicts the time of a kernel: analytical, roofline, hybrid (the shipped "
+                  "model that fits the device), learned (its correction, believed everywhere), "
+                  "default (hybrid where one fits, else analytical) or the folder of a model")
       ->check(is_model_name())
       ->type_name("MODEL")
       ->capture_default_str();
 }
 
 CLI::Validator is_model_name() {
-  return {[](const std::string& name) -> std::string {
-            if (name == "analytical" || name == "roofline") return "";
-            if (learned::is_model_directory(name)) return "";
-            return fmt::format(
-                "got '{}', expected analytical, roofline or the folder of a trained model", name);
-          },
-          ""};
+  return {[](const std::string& name) { return model_name_fault(name); }, ""};
 }
 
-std::unique_ptr<analytical::CostModel> make_model(const std::string& name) {
-  if (name == "roofline") return std::make_unique<analytical::RooflineModel>();
-  if (name == "analytical") return std::make_unique<analytical::AnalyticalModel>();
-  return std::make_unique<learned::LearnedModel>(learned::load_model(name));
+std::unique_ptr<analytical::CostModel> make_model(const std::string& name,
+                                                  std::span<const hwdesc::Device> devices) {
+  return choose_model(name, devices).model;
+}
+
+ModelColumn model_column(const std::string& name, const std::string& model,
+                         const std::vector<hwdesc::Device>& devices, std::size_t device) {
+  ModelColumn column{.name = name, .model = model, .device = device};
+  ChosenModel chosen = choose_model(model, {&devices[device], 1});
+  if (chosen.card) {
+    for (const learned::ModelData& data : chosen.card->data) {
+      column.trained_on.push_back(data.hash);
+    }
+    column.families = chosen.card->families;
+  }
+  column.model = chosen.name;
+  column.note = chosen.note;
+  column.hybrid = chosen.hybrid;
+  column.answers = std::move(chosen.model);
+  return column;
 }
 
 std::string data_folder(const std::string& given, const std::string& experiment) {

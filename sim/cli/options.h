@@ -8,6 +8,8 @@
 #include "analytical/cost_model.h"
 #include "analytical/load_program.h"
 #include "learned/csv.h"
+#include "sim/evaluation_report.h"
+#include "sim/model_choice.h"
 
 namespace CLI {
 class App;
@@ -48,10 +50,18 @@ void add_load_options(CLI::App& verb, LoadArguments& arguments);
 
 void add_jobs_option(CLI::App& verb, int& jobs);
 
-// The models by name: "analytical", "roofline", or the folder of a trained one.
-void add_model_option(CLI::App& verb, std::string& model);
+// The models by name (sim/model_choice.h). `unasked`: what predicts without the option.
+void add_model_option(CLI::App& verb, std::string& model,
+                      const std::string& unasked = "analytical");
 [[nodiscard]] CLI::Validator is_model_name();
-[[nodiscard]] std::unique_ptr<analytical::CostModel> make_model(const std::string& name);
+// `devices`: those it will be asked about.
+[[nodiscard]] std::unique_ptr<analytical::CostModel> make_model(
+    const std::string& name, std::span<const hwdesc::Device> devices = {});
+
+// `model` on the device-th of `devices`, with what its card says it was trained on.
+[[nodiscard]] ModelColumn model_column(const std::string& name, const std::string& model,
+                                       const std::vector<hwdesc::Device>& devices,
+                                       std::size_t device);
 
 // Third-party data: `given`, else $TILECAST_SHARED, else ../shared of the repository that holds the
 // experiment.

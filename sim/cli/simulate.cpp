@@ -28,14 +28,16 @@ struct Arguments {
 };
 
 Simulation simulate_one(analytical::LoadedModule loaded, const hwdesc::Device& device,
-                        const analytical::CostModel& model, const Arguments& arguments) {
+                        const ChosenModel& model, const Arguments& arguments) {
   const analytical::LoadOptions load = load_options(arguments.load);
   const std::string file = loaded.file;
   const analytical::DeviceProgram built = analytical::program_for(std::move(loaded), device, load);
   const UnknownOp unknown = arguments.unknown_op == "skip" ? UnknownOp::kSkip : UnknownOp::kError;
   try {
-    Simulation run = simulate(built.program, device, model, {.unknown_op = unknown});
+    Simulation run = simulate(built.program, device, *model.model, {.unknown_op = unknown});
     run.file = file;
+    if (model.name != "analytical") run.model = model.name;
+    if (!model.note.empty()) run.notes.insert(run.notes.begin(), {model.note});
     run.notes.insert(run.notes.begin(), built.notes.begin(), built.notes.end());
     const std::vector<ir::Note> changes = override_notes(arguments.device);
     run.notes.insert(run.notes.end(), changes.begin(), changes.end());
@@ -51,7 +53,7 @@ Simulation simulate_one(analytical::LoadedModule loaded, const hwdesc::Device& d
 std::vector<Simulation> simulate_all(const Arguments& arguments) {
   const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
   const analytical::LoadOptions load = load_options(arguments.load);
-  const auto model = make_model(arguments.model);
+  const ChosenModel model = choose_model(arguments.model, devices);
   std::vector<analytical::LoadedModule> modules(arguments.files.size());
   analytical::parallel_for(modules.size(), arguments.jobs, [&](std::size_t i) {
     modules[i] = analytical::load_module(arguments.files[i], load);
@@ -61,7 +63,7 @@ std::vector<Simulation> simulate_all(const Arguments& arguments) {
   analytical::parallel_for(runs.size(), arguments.jobs, [&](std::size_t i) {
     analytical::LoadedModule& module = modules[i / devices.size()];
     runs[i] = simulate_one(devices.size() == 1 ? std::move(module) : module,
-                           devices[i % devices.size()], *model, arguments);
+                           devices[i % devices.size()], model, arguments);
     progress.step();
   });
   return runs;
@@ -85,7 +87,7 @@ void add_simulate(CLI::App& app) {
   add_device_options(verb, arguments->device, Devices::kOneOrMore);
   add_load_options(verb, arguments->load);
   add_output_options(verb, arguments->output, {"table", "json", "csv", "trace"});
-  add_model_option(verb, arguments->model);
+  add_model_option(verb, arguments->model, "default");
   verb.add_option("--unknown-op", arguments->unknown_op,
                   "kernels without a model: error, or skip (no time, and the report says so)")
       ->check(CLI::IsMember({"error", "skip"}))
@@ -101,6 +103,7 @@ void add_simulate(CLI::App& app) {
       "  tilecast simulate --device DEVICE model.hlo\n"
       "  tilecast simulate --device DEVICE --set hbm.bandwidth=1.8TB/s model.hlo\n"
       "  tilecast simulate -d DEVICE -d OTHER a.hlo b.hlo      one comparison table\n"
+      "  tilecast simulate -d DEVICE --model analytical model.hlo        physics alone\n"
       "  tilecast simulate -d DEVICE --format trace -o model.json model.hlo   open in Perfetto");
   verb.callback(
       [arguments] { write(arguments->output, report(simulate_all(*arguments), *arguments)); });

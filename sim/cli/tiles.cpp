@@ -11,7 +11,7 @@ namespace tilecast::sim::cli {
 namespace {
 
 struct Arguments {
-  std::string file, table, kernel;
+  std::string file, table, kernel, model;
   DeviceOptions device;
   LoadArguments load;
   OutputOptions output;
@@ -38,7 +38,12 @@ void run(const Arguments& arguments) {
   const analytical::DeviceProgram built =
       analytical::program_for(analytical::load_module(arguments.file, load), device, load);
   const ir::Kernel& kernel = find_kernel(built.program, arguments.kernel, arguments.file);
-  write_rows(arguments.output, estimate_tiles(rows, kernel, device), "tilecast.tiles/1");
+  const ChosenModel model = choose_model(arguments.model, {&device, 1});
+  if (!model.note.empty()) fmt::print(stderr, "note: {}\n", model.note);
+  const bool physics = model.name == "analytical";
+  write_rows(arguments.output,
+             estimate_tiles(rows, kernel, device, physics ? nullptr : model.model.get()),
+             "tilecast.tiles/1");
 }
 
 }  // namespace
@@ -55,12 +60,14 @@ void add_tiles(CLI::App& app) {
       ->type_name("NAME");
   add_device_options(verb, arguments->device, Devices::kOne);
   add_load_options(verb, arguments->load);
+  add_model_option(verb, arguments->model);
   add_output_options(verb, arguments->output, {"csv", "table", "json"});
   verb.footer(
       "Read columns: kernel_bounds, output_bounds, input_bounds, numbers separated by spaces:\n"
       "physical, most major dimension first; the two minor ones count native tiles. With a column\n"
       "file, only the rows of this file are answered.\n"
-      "Added columns: estimate_ns, bound, utilisation (0 to 1), reason (why it cannot run).\n"
+      "Added columns: estimate_ns, bound, utilisation (0 to 1), reason (why it cannot run); of a\n"
+      "hybrid also analytical_ns, factor, verdict (in, edge, out), low_ns and high_ns (90 %).\n"
       "Example:\n"
       "  tilecast tiles --device DEVICE fusion.7.hlo tiles.csv");
   verb.callback([arguments] { run(*arguments); });

@@ -1,11 +1,14 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
 
 #include "diag/error.h"
+#include "hybrid/hybrid_dir.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
@@ -75,6 +78,73 @@ hybrid::TrainingResult train(const Arguments& arguments, const hybrid::Training&
   return training.run(hooks);
 }
 
+std::string split_of(const hybrid::Experiment& experiment, std::size_t rounds) {
+  std::string split = views::split_text(experiment.split);
+  if (rounds > 1) split += fmt::format("; trained on the first of {}", rounds);
+  return split;
+}
+
+void train_learner(const Arguments& arguments, const hybrid::Experiment& experiment,
+                   hybrid::ExperimentData& data) {
+  const std::string checkpoint = arguments.directory + ".checkpoint";
+  if (!arguments.dry_run) prepare(arguments, checkpoint);
+  const hybrid::Training training(experiment, data, arguments.learner, arguments.jobs);
+  if (arguments.dry_run) return write(arguments.output, views::training_plan(training));
+  hybrid::TrainingResult result = train(arguments, training, checkpoint);
+  result.about.created = today();
+  result.about.split = split_of(experiment, training.rounds());
+  result.about.versions = {{"tilecast", TILECAST_VERSION}};
+  result.trained.save(result.about, arguments.directory, arguments.force);
+  std::error_code ignored;
+  fs::remove(checkpoint, ignored);
+  write(arguments.output,
+        arguments.output.format == "json"
+            ? views::training_json(result, training.experiment(), arguments.directory)
+            : views::training_text(result, training.experiment(), arguments.directory));
+}
+
+void train_hybrid(const Arguments& arguments, const hybrid::Experiment& experiment,
+                  const std::string& name, hybrid::ExperimentData& data) {
+  if (arguments.resume) throw Error("--resume: a hybrid is fitted as a whole");
+  if (!arguments.dry_run) prepare(arguments, arguments.directory + ".checkpoint");
+  const hybrid::HybridTraining training(experiment, data, name, arguments.jobs);
+  if (arguments.dry_run) return write(arguments.output, views::hybrid_plan(training));
+  constexpr std::size_t kWhole = 100;  // %
+  Progress progress("fit " + name + ":", kWhole);
+  hybrid::HybridTrainingResult result = training.run([&](const std::string& what, double done) {
+    progress.show(static_cast<std::size_t>(done * kWhole), " %, " + what);
+  });
+  result.card.created = today();
+  result.card.split = split_of(experiment, training.rounds());
+  result.card.versions.insert(result.card.versions.begin(), {"tilecast", TILECAST_VERSION});
+  hybrid::save_hybrid(result.card, result.model->parts(), result.training_csv, arguments.directory,
+                      arguments.force);
+  write(arguments.output,
+        arguments.output.format == "json"
+            ? views::hybrid_json(result, training.experiment(), arguments.directory)
+            : views::hybrid_text(result, training.experiment(), arguments.directory));
+}
+
+// The hybrid that --learner names, or the only thing there is to train; "": a learner.
+std::string hybrid_asked_for(const Arguments& arguments, const hybrid::Experiment& experiment) {
+  if (experiment.hybrids.empty()) return "";
+  std::vector<std::string> names;
+  for (const learned::LearnerSpec& learner : experiment.learners) names.push_back(learner.name);
+  for (const hybrid::HybridSpec& spec : experiment.hybrids) names.push_back(spec.name);
+  std::string wanted = arguments.learner;
+  if (wanted.empty() && names.size() > 1) {
+    throw Error(
+        fmt::format("{}: {} learners and hybrids, expected one; choose it with --learner: {}",
+                    experiment.file, names.size(), fmt::join(names, ", ")));
+  }
+  if (wanted.empty()) wanted = names.front();
+  if (std::ranges::find(names, wanted) == names.end()) {
+    throw Error(fmt::format("{}: no learner or hybrid is called '{}'; there are: {}",
+                            experiment.file, wanted, fmt::join(names, ", ")));
+  }
+  return experiment.learner(wanted) == nullptr ? wanted : "";
+}
+
 void run(const Arguments& arguments) {
   const hybrid::Experiment experiment = hybrid::read_experiment(arguments.experiment);
   hybrid::ExperimentData data(data_folder(arguments.data, arguments.experiment));
@@ -87,36 +157,23 @@ void run(const Arguments& arguments) {
   if (!arguments.dry_run && arguments.directory.empty()) {
     throw UsageError("--out is required: the folder of the model");
   }
-  const std::string checkpoint = arguments.directory + ".checkpoint";
-  if (!arguments.dry_run) prepare(arguments, checkpoint);
-  const hybrid::Training training(experiment, data, arguments.learner, arguments.jobs);
-  if (arguments.dry_run) return write(arguments.output, views::training_plan(training));
-  hybrid::TrainingResult result = train(arguments, training, checkpoint);
-  result.about.created = today();
-  result.about.split = views::split_text(experiment.split);
-  if (training.rounds() > 1) {
-    result.about.split += fmt::format("; trained on the first of {}", training.rounds());
-  }
-  result.about.versions = {{"tilecast", TILECAST_VERSION}};
-  result.trained.save(result.about, arguments.directory, arguments.force);
-  std::error_code ignored;
-  fs::remove(checkpoint, ignored);
-  write(arguments.output,
-        arguments.output.format == "json"
-            ? views::training_json(result, training.experiment(), arguments.directory)
-            : views::training_text(result, training.experiment(), arguments.directory));
+  const std::string name = hybrid_asked_for(arguments, experiment);
+  if (name.empty()) return train_learner(arguments, experiment, data);
+  train_hybrid(arguments, experiment, name, data);
 }
 
 }  // namespace
 
 void add_train(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App& verb = *app.add_subcommand("train", "train a model of kernel times on measurements");
+  CLI::App& verb = *app.add_subcommand(
+      "train", "train a model of kernel times, or fit a hybrid, on measurements");
   verb.add_option("experiment", arguments->experiment,
                   "experiment (YAML) with learners, data and a split")
       ->required()
       ->type_name("FILE");
-  verb.add_option("--learner", arguments->learner, "which one; not needed when there is one")
+  verb.add_option("--learner", arguments->learner,
+                  "which learner or hybrid; not needed when there is one")
       ->type_name("NAME");
   verb.add_option("--out", arguments->directory, "folder of the model, made here")
       ->type_name("FOLDER");
@@ -133,7 +190,10 @@ void add_train(CLI::App& app) {
   verb.footer(
       "Trains on the rows that the first round of the experiment's split fits, and says how the\n"
       "model does on the held-out ones, beside roofline and analytical on the same rows. The\n"
-      "folder holds the model, its card (model.yaml) and its log (training.csv).\n"
+      "folder holds the model, its card (model.yaml) and its log (training.csv). A hybrid of the\n"
+      "experiment is fitted: constants, then the learner that trials choose, then how far to "
+      "trust\n"
+      "it; its folder is a --model of simulate, explain, tiles, compare and evaluate.\n"
       "Examples:\n"
       "  tilecast train validation/experiments/learned_fp8_gemm.yaml --out models/gemm\n"
       "  tilecast train experiment.yaml --learner sage --out models/sage --resume\n"

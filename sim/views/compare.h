@@ -1,7 +1,8 @@
 // A comparison (sim/compare.h) as text for a terminal, as CSV (one line per row and side) or as
 // JSON, schema "tilecast.compare/1": sides[], reference, groups[], rows[], totals[], blamed[],
 // unmatched[], notes[]. Text shows us and %, CSV and JSON seconds and fractions; "lost" is
-// side - reference, x launches. Pure.
+// side - reference, x launches. Where a hybrid answered, its correction is there too
+// (sim/views/correction.h). Pure.
 #pragma once
 
 #include <cstddef>

@@ -5,6 +5,7 @@
 
 #include "learned/csv.h"
 #include "sim/views/compare.h"
+#include "sim/views/correction.h"
 
 namespace tilecast::sim::views {
 namespace {
@@ -33,9 +34,11 @@ Json cell_json(const Comparison& c, const CompareRow& row, std::size_t side) {
               {"time_s", cell.time.value},
               {"total_s", (cell.time * row.launches).value}};
   if (cell.bound) out["bound"] = bound_name(cell);
-  if (side == c.reference) return out;
-  out["lost_s"] = number_json(seconds(lost(c, row, side)));
-  out["relative"] = number_json(relative(c, row, side));
+  if (side != c.reference) {
+    out["lost_s"] = number_json(seconds(lost(c, row, side)));
+    out["relative"] = number_json(relative(c, row, side));
+  }
+  add_correction(out, cell.correction);
   return out;
 }
 
@@ -101,21 +104,36 @@ Json blamed_json(const Comparison& c) {
 }  // namespace
 
 std::string compare_csv(const Comparison& c) {
-  std::string out = learned::csv_line({"group", "name", "class", "tile", "launches", "line", "side",
-                                       "kind", "device", "time_s", "total_s", "bound", "reference",
-                                       "reference_s", "lost_s", "relative"});
+  std::vector<std::string> columns{
+      "group",  "name",   "class",   "tile",  "launches",  "line",        "side",   "kind",
+      "device", "time_s", "total_s", "bound", "reference", "reference_s", "lost_s", "relative"};
+  for (std::string& column : correction_columns()) columns.push_back(std::move(column));
+  std::string out = learned::csv_line(columns);
   for (const CompareRow& row : c.rows) {
     for (std::size_t i = 0; i < c.sides.size(); ++i) {
       if (!row.cells[i]) continue;
       const auto& reference = row.cells[c.references[i]];
       const CompareCell& cell = *row.cells[i];
-      out += learned::csv_line(
-          {c.groups[row.group].name, row.name, row.op_class, row.tile, number(row.launches),
-           row.line > 0 ? std::to_string(row.line) : "", c.sides[i].name,
-           std::string(name(c.sides[i].kind)), c.sides[i].device, number(cell.time.value),
-           number((cell.time * row.launches).value), bound_name(cell),
-           c.sides[c.references[i]].name, reference ? number(reference->time.value) : "",
-           number(seconds(lost(c, row, i))), number(relative(c, row, i))});
+      std::vector<std::string> cells{c.groups[row.group].name,
+                                     row.name,
+                                     row.op_class,
+                                     row.tile,
+                                     number(row.launches),
+                                     row.line > 0 ? std::to_string(row.line) : "",
+                                     c.sides[i].name,
+                                     std::string(name(c.sides[i].kind)),
+                                     c.sides[i].device,
+                                     number(cell.time.value),
+                                     number((cell.time * row.launches).value),
+                                     bound_name(cell),
+                                     c.sides[c.references[i]].name,
+                                     reference ? number(reference->time.value) : "",
+                                     number(seconds(lost(c, row, i))),
+                                     number(relative(c, row, i))};
+      for (std::string& value : correction_values(cell.correction)) {
+        cells.push_back(std::move(value));
+      }
+      out += learned::csv_line(cells);
     }
   }
   return out;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/views/compare.h"
+#include "sim/views/correction.h"
 #include "sim/views/text_table.h"
 
 namespace tilecast::sim::views {
@@ -165,6 +166,8 @@ class RowsTable {
     for (std::size_t i = 0; i < c.sides.size(); ++i) {
       bounds_.push_back(
           any([&](const CompareRow& row) { return row.cells[i] && row.cells[i]->bound; }));
+      corrections_.push_back(
+          any([&](const CompareRow& row) { return row.cells[i] && row.cells[i]->correction; }));
     }
   }
 
@@ -189,6 +192,7 @@ class RowsTable {
         columns.push_back({"%", Align::kRight});
       }
       if (bounds_[side]) columns.push_back({"bound"});
+      if (corrections_[side]) columns.push_back({kCorrectionTitle});
     }
     return columns;
   }
@@ -213,15 +217,17 @@ class RowsTable {
       cells.push_back(time ? signed_us(*time) : "");
       cells.push_back(share ? signed_percent(*share) : "");
     }
-    if (!bounds_[side]) return;
-    const bool says = cell && cell->bound;
-    cells.push_back(says ? std::string(analytical::name(*cell->bound)) : "");
+    if (bounds_[side]) {
+      const bool says = cell && cell->bound;
+      cells.push_back(says ? std::string(analytical::name(*cell->bound)) : "");
+    }
+    if (corrections_[side]) cells.push_back(cell ? correction_cell(cell->correction) : "");
   }
 
   const Comparison& c_;
   bool groups_ = false, launches_ = false, tiles_ = false;
   std::vector<std::size_t> order_;  // sides shown, references before those held against them
-  std::vector<bool> bounds_;        // by side
+  std::vector<bool> bounds_, corrections_;  // by side
 };
 
 std::string rows(const Comparison& c, std::size_t top) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "learned/csv.h"
+#include "sim/views/correction.h"
 
 namespace tilecast::sim::views {
 namespace {
@@ -38,6 +39,7 @@ std::string header() {
   for (std::size_t i = 0; i < analytical::kBoundCount; ++i) {
     columns.push_back(fmt::format("{}_s", analytical::name(static_cast<analytical::Bound>(i))));
   }
+  for (std::string& column : correction_columns()) columns.push_back(std::move(column));
   return learned::csv_line(columns);
 }
 
@@ -68,6 +70,7 @@ std::string row(const Simulation& run, const SimulatedKernel& kernel) {
       std::string(e.model),
       kernel.skipped ? "skipped" : fmt::format("{}", fmt::join(e.flags, "; "))};
   for (const Seconds time : e.bounds) cells.push_back(number(time.value));
+  for (std::string& value : correction_values(e.correction)) cells.push_back(std::move(value));
   return learned::csv_line(cells);
 }
 

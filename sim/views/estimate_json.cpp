@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/views/correction.h"
+
 namespace tilecast::sim::views {
 namespace {
 
@@ -20,24 +22,26 @@ Json estimate_json(const analytical::Estimate& e) {
   for (std::size_t i = 0; i < e.bounds.size(); ++i) {
     bounds[std::string(analytical::name(static_cast<analytical::Bound>(i)))] = e.bounds[i].value;
   }
-  return {{"time_s", e.time.value},
-          {"bound", std::string(analytical::name(e.bound))},
-          {"next_bound", std::string(analytical::name(e.next_bound))},
-          {"next_time_s", e.next_time.value},
-          {"bounds_s", std::move(bounds)},
-          {"speed_of_light_s", e.speed_of_light.value},
-          {"utilisation", e.utilisation},
-          {"tile",
-           {{"output", list(e.tile.output)},
-            {"kernel", list(e.tile.kernel)},
-            {"input", list(e.tile.input)}}},
-          {"iterations", e.iterations},
-          {"hbm_read_bytes", e.hbm_read.value},
-          {"hbm_write_bytes", e.hbm_write.value},
-          {"scratchpad_used_bytes", e.scratchpad_used.value},
-          {"flops", e.flops.value},
-          {"model", std::string(e.model)},
-          {"flags", e.flags}};
+  Json out = {{"time_s", e.time.value},
+              {"bound", std::string(analytical::name(e.bound))},
+              {"next_bound", std::string(analytical::name(e.next_bound))},
+              {"next_time_s", e.next_time.value},
+              {"bounds_s", std::move(bounds)},
+              {"speed_of_light_s", e.speed_of_light.value},
+              {"utilisation", e.utilisation},
+              {"tile",
+               {{"output", list(e.tile.output)},
+                {"kernel", list(e.tile.kernel)},
+                {"input", list(e.tile.input)}}},
+              {"iterations", e.iterations},
+              {"hbm_read_bytes", e.hbm_read.value},
+              {"hbm_write_bytes", e.hbm_write.value},
+              {"scratchpad_used_bytes", e.scratchpad_used.value},
+              {"flops", e.flops.value},
+              {"model", std::string(e.model)},
+              {"flags", e.flags}};
+  add_correction(out, e.correction);
+  return out;
 }
 
 }  // namespace tilecast::sim::views

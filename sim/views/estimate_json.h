@@ -1,4 +1,5 @@
-// One estimate as a JSON object: the fields that simulate and explain share, SI units. Pure.
+// One estimate as a JSON object: the fields that simulate and explain share, SI units; where a
+// model learned from measurements, those of its correction (sim/views/correction.h) too. Pure.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

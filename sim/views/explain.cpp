@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "learned/csv.h"
+#include "sim/views/correction.h"
 #include "sim/views/estimate_json.h"
 #include "sim/views/text_table.h"
 
@@ -69,17 +70,23 @@ std::string arrays(const Explanation& why) {
 
 std::string tiles(const Explanation& why) {
   if (why.best_tiles.empty()) return {};
-  TextTable rows({{"rank", Align::kRight},
-                  {"time us", Align::kRight},
-                  {"iterations", Align::kRight},
-                  {"bound"},
-                  {"scratchpad MiB", Align::kRight},
-                  {"tile", Align::kLeft, 80}});
+  const bool corrected = std::ranges::any_of(
+      why.best_tiles, [](const Estimate& e) { return e.correction.has_value(); });
+  std::vector<Column> columns{{"rank", Align::kRight},           {"time us", Align::kRight},
+                              {"iterations", Align::kRight},     {"bound"},
+                              {"scratchpad MiB", Align::kRight}, {"tile", Align::kLeft, 80}};
+  if (corrected) columns.push_back({kCorrectionTitle});
+  TextTable rows(columns);
   for (std::size_t i = 0; i < why.best_tiles.size(); ++i) {
     const Estimate& e = why.best_tiles[i];
-    rows.add({fmt::format("{}", i + 1), microseconds(e.time.value), count(e.iterations),
-              std::string(analytical::name(e.bound)),
-              compact(e.scratchpad_used.value / kBytesPerMebibyte), analytical::to_string(e.tile)});
+    std::vector<std::string> cells{fmt::format("{}", i + 1),
+                                   microseconds(e.time.value),
+                                   count(e.iterations),
+                                   std::string(analytical::name(e.bound)),
+                                   compact(e.scratchpad_used.value / kBytesPerMebibyte),
+                                   analytical::to_string(e.tile)};
+    if (corrected) cells.push_back(correction_cell(e.correction));
+    rows.add(std::move(cells));
   }
   return fmt::format("best of {} tiles\n", why.tiles_tried) + rows.render();
 }
@@ -90,12 +97,15 @@ std::string explain_text(const Explanation& why) {
   std::string out = fmt::format("kernel          {} ({})", why.kernel, ir::name(why.opcode));
   if (!why.op_name.empty()) out += fmt::format("  {}", why.op_name);
   out += fmt::format("\ndevice          {}\n", why.device);
+  if (!why.model.empty()) out += fmt::format("model           {}\n", why.model);
   out += why.infeasible ? fmt::format("this tile cannot run: {}\n", *why.infeasible)
                         : summary(why) + "\n" + bars(why.estimate);
+  if (why.correction) out += "\n" + correction_text(*why.correction);
   out += "\n" + arrays(why);
   const std::string ranked = tiles(why);
   if (!ranked.empty()) out += "\n" + ranked;
   for (const std::string& flag : why.estimate.flags) out += fmt::format("flag: {}\n", flag);
+  for (const std::string& note : why.notes) out += fmt::format("note: {}\n", note);
   return out;
 }
 
@@ -116,19 +126,28 @@ std::string explain_json(const Explanation& why) {
   document["tiles_tried"] = why.tiles_tried;
   document["best_tiles"] = Json::array();
   for (const Estimate& e : why.best_tiles) document["best_tiles"].push_back(estimate_json(e));
+  if (!why.model.empty()) document["model"] = why.model;
+  if (why.correction) document["correction"] = correction_json(*why.correction);
+  if (!why.notes.empty()) document["notes"] = why.notes;
   return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string explain_csv(const Explanation& why) {
-  std::string out = learned::csv_line(
-      {"rank", "time_s", "bound", "next_bound", "iterations", "scratchpad_used_bytes", "tile"});
+  std::vector<std::string> columns{
+      "rank", "time_s", "bound", "next_bound", "iterations", "scratchpad_used_bytes", "tile"};
+  for (std::string& column : correction_columns()) columns.push_back(std::move(column));
+  std::string out = learned::csv_line(columns);
   for (std::size_t i = 0; i < why.best_tiles.size(); ++i) {
     const Estimate& e = why.best_tiles[i];
-    out += learned::csv_line(
-        {fmt::format("{}", i + 1), fmt::format("{}", e.time.value),
-         std::string(analytical::name(e.bound)), std::string(analytical::name(e.next_bound)),
-         fmt::format("{}", e.iterations), fmt::format("{}", e.scratchpad_used.value),
-         analytical::to_string(e.tile)});
+    std::vector<std::string> cells{fmt::format("{}", i + 1),
+                                   fmt::format("{}", e.time.value),
+                                   std::string(analytical::name(e.bound)),
+                                   std::string(analytical::name(e.next_bound)),
+                                   fmt::format("{}", e.iterations),
+                                   fmt::format("{}", e.scratchpad_used.value),
+                                   analytical::to_string(e.tile)};
+    for (std::string& value : correction_values(e.correction)) cells.push_back(std::move(value));
+    out += learned::csv_line(cells);
   }
   return out;
 }

@@ -24,6 +24,26 @@ Json kernel_json(const SimulatedKernel& kernel) {
   return out;
 }
 
+void add_trust(Json& out, const Simulation& run) {
+  if (!run.model.empty()) out["model"] = run.model;
+  if (run.interval) {
+    out["low_s"] = run.interval->low;
+    out["high_s"] = run.interval->high;
+  }
+  const auto shares = domain_shares(run);
+  if (!shares) return;
+  out["domain"] = Json::array();
+  const auto add = [&](analytical::Verdict verdict, const DomainShare& share) {
+    out["domain"].push_back({{"verdict", std::string(analytical::name(verdict))},
+                             {"kernels", share.kernels},
+                             {"uncorrected_kernels", share.uncorrected},
+                             {"time_s", share.time.value}});
+  };
+  add(analytical::Verdict::kIn, shares->in);
+  add(analytical::Verdict::kEdge, shares->edge);
+  add(analytical::Verdict::kOut, shares->out);
+}
+
 Json run_json(const Simulation& run) {
   Json kernels = Json::array();
   for (const SimulatedKernel& kernel : run.kernels) kernels.push_back(kernel_json(kernel));
@@ -31,14 +51,16 @@ Json run_json(const Simulation& run) {
   for (const ir::Note& note : run.notes) {
     notes.push_back({{"what", note.what}, {"count", note.count}});
   }
-  return {{"file", run.file},
-          {"program", run.program},
-          {"device", run.device},
-          {"time_s", run.time.value},
-          {"timeline_s", run.timeline.value},
-          {"host_dispatch_s", run.host_dispatch.value},
-          {"kernels", std::move(kernels)},
-          {"notes", std::move(notes)}};
+  Json out = {{"file", run.file},
+              {"program", run.program},
+              {"device", run.device},
+              {"time_s", run.time.value},
+              {"timeline_s", run.timeline.value},
+              {"host_dispatch_s", run.host_dispatch.value},
+              {"kernels", std::move(kernels)},
+              {"notes", std::move(notes)}};
+  add_trust(out, run);
+  return out;
 }
 
 }  // namespace

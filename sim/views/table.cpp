@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "diag/error.h"
+#include "sim/views/correction.h"
 #include "sim/views/text_table.h"
 
 namespace tilecast::sim::views {
@@ -14,17 +15,47 @@ namespace {
 
 constexpr double kBytesPerMegabyte = 1e6;
 constexpr double kFlopsPerGigaflop = 1e9;
+constexpr std::size_t kPlainColumns = 12;        // of the table of kernels
+constexpr std::ptrdiff_t kCorrectionColumn = 6;  // behind the shares of the time
 
 double share_of(Seconds part, Seconds whole) {
   return whole.value > 0 ? part / whole : 0;
+}
+
+// What a hybrid adds to the header: how sure the total is, and how much of it is familiar.
+std::string trust(const Simulation& run) {
+  std::string out;
+  if (run.interval) {
+    out += fmt::format("interval  {} to {} us  (90 %, of the time above)\n",
+                       microseconds(run.interval->low), microseconds(run.interval->high));
+  }
+  const auto shares = domain_shares(run);
+  if (!shares) return out;
+  const auto add = [&](std::string_view where, const DomainShare& share) {
+    if (share.kernels == 0) return;
+    out += fmt::format("domain    {} the trained domain: {} of {} kernels, {} % of the time", where,
+                       share.kernels, shares->kernels, percent(share_of(share.time, run.time)));
+    if (share.uncorrected == share.kernels) {
+      out += "  (physics alone)";
+    } else if (share.uncorrected > 0) {
+      out += fmt::format("  ({} by physics alone)", share.uncorrected);
+    }
+    out += "\n";
+  };
+  add("inside", shares->in);
+  add("at the edge of", shares->edge);
+  add("outside", shares->out);
+  return out;
 }
 
 std::string header(const Simulation& run) {
   std::string out = fmt::format("program   {}", run.program);
   if (!run.file.empty()) out += fmt::format("  ({})", run.file);
   out += fmt::format("\ndevice    {}\n", run.device);
+  if (!run.model.empty()) out += fmt::format("model     {}\n", run.model);
   out += fmt::format("time      {} us  (sum over {} kernels x launches)\n",
                      microseconds(run.time.value), run.kernels.size());
+  out += trust(run);
   out += fmt::format("timeline  {} us  (async copies and collectives overlap)\n",
                      microseconds(run.timeline.value));
   out += fmt::format("host      {} us  (dispatch, not in the times above)\n",
@@ -39,24 +70,29 @@ std::string header(const Simulation& run) {
   return out + "\n";
 }
 
-std::vector<std::string> row(const SimulatedKernel& kernel, Seconds whole) {
+// `corrected`: with a column for what a hybrid did.
+std::vector<std::string> row(const SimulatedKernel& kernel, Seconds whole, bool corrected) {
   const analytical::Estimate& e = kernel.estimate;
   const std::string launches = count(kernel.multiplicity);
   if (kernel.skipped) {
-    return {kernel.name, kind(kernel), launches, "skipped", "", "", "", "", "", "", "", ""};
+    std::vector<std::string> cells{kernel.name, kind(kernel), launches, "skipped"};
+    cells.resize(corrected ? kPlainColumns + 1 : kPlainColumns);
+    return cells;
   }
-  return {kernel.name,
-          kind(kernel),
-          launches,
-          microseconds(e.time.value),
-          microseconds(kernel.total().value),
-          percent(share_of(kernel.total(), whole)),
-          std::string(analytical::name(e.bound)),
-          std::string(analytical::name(e.next_bound)),
-          percent(e.utilisation),
-          compact((e.hbm_read + e.hbm_write).value / kBytesPerMegabyte),
-          compact(e.flops.value / kFlopsPerGigaflop),
-          analytical::to_string(e.tile)};
+  std::vector<std::string> cells{kernel.name,
+                                 kind(kernel),
+                                 launches,
+                                 microseconds(e.time.value),
+                                 microseconds(kernel.total().value),
+                                 percent(share_of(kernel.total(), whole)),
+                                 std::string(analytical::name(e.bound)),
+                                 std::string(analytical::name(e.next_bound)),
+                                 percent(e.utilisation),
+                                 compact((e.hbm_read + e.hbm_write).value / kBytesPerMegabyte),
+                                 compact(e.flops.value / kFlopsPerGigaflop),
+                                 analytical::to_string(e.tile)};
+  if (corrected) cells.insert(cells.begin() + kCorrectionColumn, correction_cell(e.correction));
+  return cells;
 }
 
 std::vector<std::size_t> by_total_time(const Simulation& run) {
@@ -68,22 +104,32 @@ std::vector<std::size_t> by_total_time(const Simulation& run) {
   return order;
 }
 
+std::vector<Column> kernel_columns(bool corrected) {
+  std::vector<Column> columns{{"kernel"},
+                              {"op", Align::kLeft, 24},
+                              {"launches", Align::kRight},
+                              {"time us", Align::kRight},
+                              {"total us", Align::kRight},
+                              {"share %", Align::kRight},
+                              {"bound"},
+                              {"next bound"},
+                              {"util %", Align::kRight},
+                              {"HBM MB", Align::kRight},
+                              {"GFLOP", Align::kRight},
+                              {"tile", Align::kLeft, 60}};
+  TC_CHECK(columns.size() == kPlainColumns, "a column per cell");
+  if (corrected) columns.insert(columns.begin() + kCorrectionColumn, {kCorrectionTitle});
+  return columns;
+}
+
 std::string kernel_rows(const Simulation& run, std::size_t top) {
-  TextTable rows({{"kernel"},
-                  {"op", Align::kLeft, 24},
-                  {"launches", Align::kRight},
-                  {"time us", Align::kRight},
-                  {"total us", Align::kRight},
-                  {"share %", Align::kRight},
-                  {"bound"},
-                  {"next bound"},
-                  {"util %", Align::kRight},
-                  {"HBM MB", Align::kRight},
-                  {"GFLOP", Align::kRight},
-                  {"tile", Align::kLeft, 60}});
+  const bool corrected = domain_shares(run).has_value();
+  TextTable rows(kernel_columns(corrected));
   const std::vector<std::size_t> order = by_total_time(run);
   const std::size_t shown = std::min(top, order.size());
-  for (std::size_t i = 0; i < shown; ++i) rows.add(row(run.kernels[order[i]], run.time));
+  for (std::size_t i = 0; i < shown; ++i) {
+    rows.add(row(run.kernels[order[i]], run.time, corrected));
+  }
   std::string out = rows.render();
   Seconds rest;
   for (std::size_t i = shown; i < order.size(); ++i) rest += run.kernels[order[i]].total();
@@ -120,6 +166,7 @@ std::string shared_notes(std::span<const Simulation> runs) {
     ++shared[found->second].count;
   };
   for (const Simulation& run : runs) {
+    if (!run.model.empty()) add("model: " + run.model);
     for (const ir::Note& note : run.notes) add("note: " + note.what);
     for (const ir::Note& flag : flag_counts(run)) add("flag: " + flag.what);
   }

@@ -26,11 +26,11 @@ std::string rows_text(const std::vector<learned::ModelData>& data) {
   return out;
 }
 
-Json metrics_json(const TrainingResult& result, const Experiment& experiment) {
+Json metrics_json(const learned::Stratum& scores, const Experiment& experiment) {
   Json all = Json::array();
   for (std::size_t i = 0; i < experiment.columns.size(); ++i) {
     for (const Metric metric : experiment.metrics) {
-      const learned::Score& score = result.scores.columns[i][metric];
+      const learned::Score& score = scores.columns[i][metric];
       Json one = {{"model", experiment.columns[i]}, {"metric", learned::name(metric)}};
       one["value"] = score.value ? Json(*score.value) : Json(nullptr);
       if (score.interval) one["interval_95"] = {score.interval->low, score.interval->high};
@@ -38,6 +38,80 @@ Json metrics_json(const TrainingResult& result, const Experiment& experiment) {
     }
   }
   return all;
+}
+
+// What a trained learner and a fitted hybrid have in common.
+struct Made {
+  const std::string& name;
+  double seconds = 0;
+  const learned::ModelCard& card;
+  const learned::Stratum& scores;
+  const std::vector<std::string>& notes;
+};
+
+Made made(const TrainingResult& result, const Experiment& experiment) {
+  return {.name = experiment.learners.front().name,
+          .seconds = result.trained.seconds,
+          .card = result.about,
+          .scores = result.scores,
+          .notes = result.notes};
+}
+
+Made made(const hybrid::HybridTrainingResult& result, const Experiment& experiment) {
+  return {.name = experiment.hybrids.front().name,
+          .seconds = result.card.training_seconds,
+          .card = result.card,
+          .scores = result.scores,
+          .notes = result.notes};
+}
+
+std::string head_text(const Made& made, const std::string& directory) {
+  return fmt::format("{}: trained in {:.1f} s, written to {}\nsplit   {}\n", made.name,
+                     made.seconds, directory, made.card.split) +
+         rows_text(made.card.data);
+}
+
+std::string scores_text(const Made& made, const Experiment& experiment) {
+  std::string out =
+      fmt::format("held out: n = {} rows, {} works\n", made.scores.rows, made.scores.works);
+  std::vector<Column> columns{{"model"}};
+  for (const Metric metric : experiment.metrics) {
+    columns.push_back({metric_title(metric), Align::kRight});
+  }
+  TextTable table(columns);
+  for (std::size_t i = 0; i < experiment.columns.size(); ++i) {
+    std::vector<std::string> cells{experiment.columns[i]};
+    for (const Metric metric : experiment.metrics) {
+      cells.push_back(metric_cell(metric, made.scores.columns[i][metric]));
+    }
+    table.add(cells);
+  }
+  out += table.render();
+  for (const std::string& note : made.notes) out += fmt::format("note    {}\n", note);
+  return out;
+}
+
+Json made_json(const Made& made, const Experiment& experiment, const std::string& directory) {
+  Json data = Json::array();
+  for (const learned::ModelData& set : made.card.data) {
+    data.push_back({{"name", set.name},
+                    {"hash", set.hash},
+                    {"device", set.device},
+                    {"licence", set.licence},
+                    {"train", set.train},
+                    {"validation", set.validation},
+                    {"test", set.test}});
+  }
+  return {{"schema", "tilecast.train/1"},
+          {"name", made.name},
+          {"directory", directory},
+          {"seconds", made.seconds},
+          {"split", made.card.split},
+          {"data", std::move(data)},
+          {"rows", made.scores.rows},
+          {"works", made.scores.works},
+          {"metrics", metrics_json(made.scores, experiment)},
+          {"notes", made.notes}};
 }
 
 }  // namespace
@@ -57,50 +131,45 @@ std::string training_plan(const hybrid::Training& training) {
 
 std::string training_text(const TrainingResult& result, const Experiment& experiment,
                           const std::string& directory) {
-  std::string out = fmt::format("{}: trained in {:.1f} s, written to {}\nsplit   {}\n",
-                                experiment.learners.front().name, result.trained.seconds, directory,
-                                result.about.split);
-  out += rows_text(result.about.data);
-  out += fmt::format("held out: n = {} rows, {} works\n", result.scores.rows, result.scores.works);
-  std::vector<Column> columns{{"model"}};
-  for (const Metric metric : experiment.metrics) {
-    columns.push_back({metric_title(metric), Align::kRight});
-  }
-  TextTable table(columns);
-  for (std::size_t i = 0; i < experiment.columns.size(); ++i) {
-    std::vector<std::string> cells{experiment.columns[i]};
-    for (const Metric metric : experiment.metrics) {
-      cells.push_back(metric_cell(metric, result.scores.columns[i][metric]));
-    }
-    table.add(cells);
-  }
-  out += table.render();
-  for (const std::string& note : result.notes) out += fmt::format("note    {}\n", note);
-  return out;
+  const Made model = made(result, experiment);
+  return head_text(model, directory) + scores_text(model, experiment);
 }
 
 std::string training_json(const TrainingResult& result, const Experiment& experiment,
                           const std::string& directory) {
-  Json data = Json::array();
-  for (const learned::ModelData& set : result.about.data) {
-    data.push_back({{"name", set.name},
-                    {"hash", set.hash},
-                    {"device", set.device},
-                    {"licence", set.licence},
-                    {"train", set.train},
-                    {"validation", set.validation},
-                    {"test", set.test}});
+  return made_json(made(result, experiment), experiment, directory).dump(2) + "\n";
+}
+
+std::string hybrid_plan(const hybrid::HybridTraining& training) {
+  const hybrid::HybridSpec& spec = training.spec();
+  std::string tried;
+  for (const learned::LearnerSpec& learner : spec.candidates) tried += ", " + learner.name;
+  return fmt::format("would fit {}: a hybrid that tries none{}\nsplit   {}, the first of them\n",
+                     spec.name, tried, split_text(training.experiment().split)) +
+         rows_text(training.rows());
+}
+
+std::string hybrid_text(const hybrid::HybridTrainingResult& result, const Experiment& experiment,
+                        const std::string& directory) {
+  const Made model = made(result, experiment);
+  std::string tried;
+  for (const hybrid::CandidateScore& score : result.candidates) {
+    tried += fmt::format("{}{} {} %", tried.empty() ? "" : ", ", score.name, percent(score.error));
   }
-  const Json json = {{"schema", "tilecast.train/1"},
-                     {"name", experiment.learners.front().name},
-                     {"directory", directory},
-                     {"seconds", result.trained.seconds},
-                     {"split", result.about.split},
-                     {"data", data},
-                     {"rows", result.scores.rows},
-                     {"works", result.scores.works},
-                     {"metrics", metrics_json(result, experiment)},
-                     {"notes", result.notes}};
+  return head_text(model, directory) +
+         fmt::format("chosen  {}  (mean |log error| in trials: {})\n", result.chosen, tried) +
+         scores_text(model, experiment);
+}
+
+std::string hybrid_json(const hybrid::HybridTrainingResult& result, const Experiment& experiment,
+                        const std::string& directory) {
+  Json json = made_json(made(result, experiment), experiment, directory);
+  json["chosen"] = result.chosen;
+  json["candidates"] = Json::array();
+  for (const hybrid::CandidateScore& score : result.candidates) {
+    json["candidates"].push_back(
+        {{"name", score.name}, {"log_error", score.error}, {"log_deviation", score.deviation}});
+  }
   return json.dump(2) + "\n";
 }
 

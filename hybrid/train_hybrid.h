@@ -1,0 +1,56 @@
+// Fits one hybrid of an experiment on the first round of its split: what `tilecast train` does with
+// the name of a hybrid (hybrid/experiment_train.h is the same for learners).
+//
+//   HybridTraining training(experiment, data, "hybrid", jobs);
+//   HybridTrainingResult result = training.run(step);
+//   save_hybrid(result.card, result.model->parts(), result.training_csv, "models/mine");
+//
+// The held-out rows are those the round scores; the fit sees none of them. Deterministic whatever
+// `jobs`, but for the seconds.
+#pragma once
+
+#include "hybrid/experiment_load.h"
+#include "hybrid/experiment_splits.h"
+#include "hybrid/hybrid_fit.h"
+
+namespace tilecast::hybrid {
+
+struct HybridTrainingResult {
+  std::unique_ptr<HybridModel> model;
+  learned::ModelCard card;  // data, settings, metrics on the held-out rows
+  std::string training_csv;
+  std::string chosen;  // "none" or the learner
+  std::vector<CandidateScore> candidates;
+  learned::Stratum scores;  // of all held-out rows; roofline, analytical and the hybrid
+  std::vector<std::string> notes;
+};
+
+class HybridTraining {
+ public:
+  // Throws Error naming the hybrids there are.
+  HybridTraining(const Experiment& experiment, ExperimentData& data, const std::string& hybrid,
+                 int jobs);
+  HybridTraining(const HybridTraining&) = delete;
+  HybridTraining& operator=(const HybridTraining&) = delete;
+
+  [[nodiscard]] const HybridSpec& spec() const { return experiment_.hybrids.front(); }
+  [[nodiscard]] const Experiment& experiment() const { return experiment_; }  // of it alone
+  [[nodiscard]] std::size_t rounds() const { return rounds_.size(); }         // of the split
+  // Rows per set and side; programs among those fitted are left out by the fit.
+  [[nodiscard]] std::vector<learned::ModelData> rows() const;
+  [[nodiscard]] HybridTrainingResult run(
+      const std::function<void(const std::string&, double)>& step) const;
+
+ private:
+  [[nodiscard]] const learned::Split& split() const { return rounds_.front().split; }
+  [[nodiscard]] FittedHybrid fit(const std::function<void(const std::string&, double)>& step) const;
+  [[nodiscard]] learned::ScoreSheet answers(const HybridModel& model) const;
+  void evaluate(HybridTrainingResult& result) const;
+
+  Experiment experiment_;
+  LoadedSets loaded_;
+  std::vector<NamedSplit> rounds_;
+  int jobs_;
+};
+
+}  // namespace tilecast::hybrid
