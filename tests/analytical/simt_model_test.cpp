@@ -6,6 +6,7 @@
 
 #include "analytical/analytical_model.h"
 #include "analytical/pipeline.h"
+#include "ir/kernel_sketch.h"
 #include "simt_kernels.h"
 
 namespace tilecast::analytical::testing {
@@ -169,6 +170,47 @@ TEST(SimtModel, ANarrowProductComputesTheSmallestTileThatLibrariesHave) {
   }
   EXPECT_LT(matrix_s(product_kernel(1, 4096, 4096), device), whole / 2);  // a vector
   EXPECT_GT(matrix_s(product_kernel(65, 4096, 4096), device), whole);
+}
+
+TEST(SimtModel, ABlockComputesAllOfALibrarysTile) {
+  hwdesc::Device device = block_device();
+  device.memory[0].bandwidth = BytesPerSecond{1e15};
+  device.memory[0].latency = Seconds{0};
+  const auto matrix_of = [&](std::int64_t rows) {
+    return SimtModel(product_kernel(rows, 4096, 4096), device)
+        .estimate({.output = {rows, 64}, .kernel = {32, 64}, .input = {}})
+        .bounds[index_of(Bound::kMatrix)]
+        .value;
+  };
+  EXPECT_DOUBLE_EQ(matrix_of(65), 2 * matrix_of(64));
+  EXPECT_DOUBLE_EQ(matrix_of(100), matrix_of(128));
+  EXPECT_DOUBLE_EQ(matrix_of(272), 17.0 / 16 * matrix_of(256));  // no library has a larger one
+}
+
+TEST(SimtModel, BatchesOnVectorLanesTakeBlocksOf64RowsAndAreNotSplit) {
+  constexpr std::int64_t kBatch = 8, kSide = 32, kDepth = 1 << 14;
+  ir::KernelSketch sketch("batch", ir::Opcode::kDot, {.tiled = false});
+  const ir::OpId a = sketch.parameter(ir::DType::kF32, {kBatch, kSide, kDepth});
+  const ir::OpId b = sketch.parameter(ir::DType::kF32, {kBatch, kDepth, kSide});
+  const ir::DotDims dims{
+      .lhs_contracting = {2}, .rhs_contracting = {1}, .lhs_batch = {0}, .rhs_batch = {0}};
+  const ir::Kernel batch =
+      sketch.build({sketch.dot(a, b, dims, {kBatch, kSide, kSide}, ir::DType::kF32)});
+  hwdesc::Device device = block_device();
+  device.memory[0].bandwidth = BytesPerSecond{1e15};
+  device.memory[0].latency = Seconds{0};
+  device.dispatch.kernel_launch = Seconds{1e-6};
+  const auto busy = [&](const ir::Kernel& kernel, Bound bound) {
+    return KernelAnalysis(kernel, device).estimate_best().bounds[index_of(bound)].value;
+  };
+  const double blocks = kBatch / 4.0;         // of one worker
+  device.matrix.passes["f32"] = 16 * 8 / 32;  // 32 multiply-adds per cycle, as many as lanes
+  EXPECT_NEAR(busy(batch, Bound::kMatrix), blocks * 64 * 64 * kDepth / 32 * 1e-9, 1e-9);
+  EXPECT_DOUBLE_EQ(busy(batch, Bound::kOverhead), 1e-6);
+  const ir::Kernel one = product_kernel(kSide, kSide, kDepth, ir::DType::kF32);
+  EXPECT_DOUBLE_EQ(busy(one, Bound::kOverhead), 2e-6);
+  device.matrix.passes["f32"] = 1;
+  EXPECT_NEAR(busy(batch, Bound::kMatrix), blocks * kSide * kSide * kDepth / 128 * 1e-9, 1e-9);
 }
 
 TEST(SimtModel, ProductsOfEightBitFloatsTakeBlocksOf128RowsAndAreNotSplit) {
