@@ -37,31 +37,46 @@ class Fitter {
   // `spec`: that of the fitter, with other parameters of the model and of its training.
   [[nodiscard]] virtual FitResult fit(const LearnerSpec& spec, const FitHooks& hooks) const = 0;
 };
-// Copies what it needs. `examples` need not outlive it.
+// Copies what it needs. `examples` need not outlive it. `labelled`: the rows that it learns first,
+// in half of the trees or epochs (LearnerSpec::pretrain); they set the scales with the others.
 [[nodiscard]] std::unique_ptr<Fitter> make_fitter(const LearnerSpec& spec, const Examples& examples,
-                                                  const TrainValidation& split, int threads);
+                                                  const TrainValidation& split, int threads,
+                                                  std::span<const std::size_t> labelled = {});
 [[nodiscard]] std::unique_ptr<Fitter> make_tree_fitter(const LearnerSpec& spec,
                                                        const Examples& examples,
-                                                       const TrainValidation& split, int threads);
-[[nodiscard]] std::unique_ptr<Fitter> make_network_fitter(const LearnerSpec& spec,
-                                                          const Examples& examples,
-                                                          const TrainValidation& split,
-                                                          int threads);
+                                                       const TrainValidation& split, int threads,
+                                                       std::span<const std::size_t> labelled = {});
+[[nodiscard]] std::unique_ptr<Fitter> make_network_fitter(
+    const LearnerSpec& spec, const Examples& examples, const TrainValidation& split, int threads,
+    std::span<const std::size_t> labelled = {});
 // Rows that one process cannot hold are a sample, evenly over kernels (GpSpec::rows).
 [[nodiscard]] std::unique_ptr<Fitter> make_gp_fitter(const LearnerSpec& spec,
                                                      const Examples& examples,
                                                      const TrainValidation& split, int threads);
 
+// Of a learner that is to learn spec.pretrain labels of physics first. Throws Error where it
+// cannot.
+[[nodiscard]] std::unique_ptr<Fitter> make_pretrained_fitter(const LearnerSpec& spec,
+                                                             const Examples& examples,
+                                                             const TrainValidation& split,
+                                                             int threads);
+
 // Features of these rows, in this order, row-major; those of one kernel should stand together.
 [[nodiscard]] std::vector<float> feature_rows(const TableFeatures& features,
                                               const Examples& examples,
                                               std::span<const std::size_t> rows, int threads);
-// Of log(seconds) of these rows; a deviation of 0 becomes 1.
+// Of log(seconds) of these rows by their weights; a deviation of 0 becomes 1.
 [[nodiscard]] Standardisation standardisation_of(const Examples& examples,
                                                  std::span<const std::size_t> rows);
 [[nodiscard]] std::vector<float> standard_targets(const Examples& examples,
                                                   std::span<const std::size_t> rows,
                                                   const Standardisation& target);
+// Of these rows; empty when all are 1.
+[[nodiscard]] std::vector<float> row_weights(const Examples& examples,
+                                             std::span<const std::size_t> rows);
+// One after the other.
+[[nodiscard]] std::vector<std::size_t> joined(std::span<const std::size_t> first,
+                                              std::span<const std::size_t> second);
 // Ascending by kernel, else as they are.
 [[nodiscard]] std::vector<std::size_t> by_kernel(const Examples& examples,
                                                  std::span<const std::size_t> rows);

@@ -120,8 +120,11 @@ GbtLoss::GbtLoss(const GbtTable& table, const GbtSpec& spec, std::string_view wh
     const auto [low, high] =
         std::minmax_element(table.targets.begin() + static_cast<std::ptrdiff_t>(first),
                             table.targets.begin() + static_cast<std::ptrdiff_t>(last));
-    if (*low < *high && weights_[first] > 0) {
-      groups_.push_back({.first = first, .size = last - first, .weight = weights_[first]});
+    double weight = 0;
+    for (std::size_t row = first; row < last; ++row) weight += weights_[row];
+    if (*low < *high && weight > 0) {
+      const std::size_t size = last - first;
+      groups_.push_back({first, size, weight / static_cast<double>(size)});
     }
     first = last;
   }

@@ -62,6 +62,10 @@ class Booster {
   Booster(const Booster&) = delete;
   Booster& operator=(const Booster&) = delete;
 
+  void load(const GbtModel& model) {
+    check(XGBoosterLoadModelFromBuffer(handle_, model.save().data(), model.save().size()));
+  }
+
   void set(const char* name, const std::string& value) {
     check(XGBoosterSetParam(handle_, name, value.c_str()));
   }
@@ -120,7 +124,7 @@ class BestRound {
  public:
   explicit BestRound(int patience) : patience_(patience) {}
   void add(int round, double score) {
-    if (round_ > 0 && !(score < score_)) return;
+    if (round_ >= 0 && !(score < score_)) return;
     round_ = round;
     score_ = score;
   }
@@ -130,7 +134,7 @@ class BestRound {
   }
 
  private:
-  int patience_, round_ = 0;  // rounds count from 1
+  int patience_, round_ = -1;  // rounds count from 1; 0: before the first
   double score_ = 0;
 };
 
@@ -157,7 +161,7 @@ const ParameterTable<GbtSpec>& gbt_parameters() {
 }
 
 GbtModel train_gbt(const GbtTable& train, const GbtTable& validation, const GbtSpec& spec,
-                   const GbtHooks& hooks) {
+                   const GbtHooks& hooks, const GbtModel* start) {
   TC_CHECK(hooks.threads > 0 && spec.trees > 0, "at least one thread and one tree");
   GbtLoss loss(train, spec, "training rows");
   Matrix matrix(train, hooks.threads);
@@ -171,8 +175,19 @@ GbtModel train_gbt(const GbtTable& train, const GbtTable& validation, const GbtS
     handles.push_back(validation_matrix->handle());
   }
   Booster booster(handles);
+  if (start != nullptr) {
+    TC_CHECK(start->columns() == train.columns, "a start of the same columns");
+    booster.load(*start);
+  }
   configure(booster, spec, hooks.threads);
   BestRound best(spec.early_stopping);
+  if (start != nullptr) {
+    booster.update_margins(matrix);
+    if (validation_matrix) {
+      booster.update_margins(*validation_matrix);
+      best.add(0, validation_loss->score(validation_matrix->margins()));
+    }
+  }
   int last = 0;
   while (last < spec.trees) {
     booster.boost(matrix, loss.gradients(matrix.margins()));
@@ -186,7 +201,8 @@ GbtModel train_gbt(const GbtTable& train, const GbtTable& validation, const GbtS
     const bool stop = hooks.round && !hooks.round(round);
     if (stop || (validation_matrix && best.is_stale(last))) break;
   }
-  const int keep = validation_matrix ? best.round() : last;
+  const int keep =
+      (start != nullptr ? start->trees() : 0) + (validation_matrix ? best.round() : last);
   return GbtModel::load(booster.first_trees(keep), train.columns);
 }
 

@@ -36,7 +36,8 @@ struct GbtTable {
   std::vector<float> values;          // rows x columns, NaN = missing
   std::vector<float> targets;         // per row: log of seconds (less the base)
   std::vector<std::uint32_t> groups;  // per row: kernel; equal ones stand together
-  // Per row (per group when ranking: the first row's), at least 0, scaled to a mean of 1; or empty.
+  // Per row (when ranking a group weighs the mean of its rows'), at least 0, scaled to a mean of 1;
+  // or empty.
   std::vector<float> weights;
   std::vector<float> base;  // a margin per row, or empty
 
@@ -55,7 +56,10 @@ struct GbtHooks {
 
 // `validation` may be empty: all trees are kept then, else those up to its best round. Throws Error
 // when there are no rows, a value is not finite (features: infinite), or nothing is to be ranked.
+// `start`: a model of as many columns whose trees the new ones are added to, up to `trees` of them;
+// all of it is kept, and nothing new when no round is better than it.
 [[nodiscard]] GbtModel train_gbt(const GbtTable& train, const GbtTable& validation,
-                                 const GbtSpec& spec, const GbtHooks& hooks = {});
+                                 const GbtSpec& spec, const GbtHooks& hooks = {},
+                                 const GbtModel* start = nullptr);
 
 }  // namespace tilecast::learned

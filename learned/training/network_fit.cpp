@@ -42,12 +42,14 @@ struct Scaled {
 class NetworkFitter final : public Fitter {
  public:
   NetworkFitter(const LearnerSpec& spec, const Examples& examples, const TrainValidation& split,
-                int threads)
-      : features_(spec.network_features), target_(standardisation_of(examples, split.train)) {
-    std::vector<std::size_t> rows = by_kernel(examples, split.train);
-    train_rows_ = rows.size();
-    const std::vector<std::size_t> others = by_kernel(examples, split.validation);
-    rows.insert(rows.end(), others.begin(), others.end());
+                int threads, std::span<const std::size_t> labelled)
+      : features_(spec.network_features),
+        target_(standardisation_of(examples, joined(labelled, split.train))),
+        labelled_rows_(labelled.size()),
+        train_rows_(split.train.size()) {
+    const std::vector<std::size_t> rows =
+        joined(joined(by_kernel(examples, labelled), by_kernel(examples, split.train)),
+               by_kernel(examples, split.validation));
     at_nodes_ = scaled(features_.at_nodes, examples, rows, threads);
     at_kernel_ = scaled(features_.at_kernel, examples, rows, threads);
     const std::vector<std::size_t> graph_of = make_graphs(examples, rows);
@@ -59,26 +61,26 @@ class NetworkFitter final : public Fitter {
                                      .at_kernel = at_kernel_.row(i)},
                            .target = targets[i],
                            .kernel = example.kernel,
-                           .family = example.family});
+                           .family = example.family,
+                           .weight = static_cast<float>(example.weight)});
     }
   }
   NetworkFitter(const NetworkFitter&) = delete;  // examples point into it
   NetworkFitter& operator=(const NetworkFitter&) = delete;
 
   [[nodiscard]] FitResult fit(const LearnerSpec& spec, const FitHooks& hooks) const override {
-    const bool validates = examples_.size() > train_rows_;
+    const bool validates = examples_.size() > fitted_rows();
     double best = std::numeric_limits<double>::infinity();
-    const TrainingHooks told{.epoch =
-                                 [&](const EpochReport& epoch) {
-                                   if (validates) best = std::min(best, epoch.best);
-                                   if (hooks.step) {
-                                     hooks.step({epoch.epoch, epoch.loss, epoch.validation});
-                                   }
-                                   return true;
-                                 },
-                             .checkpoint = hooks.checkpoint};
     TrainingSpec training = spec.training;
     training.seed = spec.seed;
+    TrainingHooks told{.checkpoint = hooks.checkpoint, .start = of_labels(spec.network, training)};
+    const int before = told.start.empty() ? 0 : training.epochs / 2;
+    training.epochs -= before;
+    told.epoch = [&](const EpochReport& epoch) {
+      if (validates) best = std::min(best, epoch.best);
+      if (hooks.step) hooks.step({before + epoch.epoch, epoch.loss, epoch.validation});
+      return true;
+    };
     const std::span<const GraphExample> all(examples_);
     NetworkPredictorParts parts{.features = features_,
                                 .spec = spec.network,
@@ -88,19 +90,31 @@ class NetworkFitter final : public Fitter {
                                 .network = nullptr,
                                 .target = spec.ranks_only() ? Standardisation{} : target_,
                                 .ranks_only = spec.ranks_only()};
-    parts.network = graph_module().train(spec.network, widths(), training, all.first(train_rows_),
-                                         all.subspan(train_rows_), told);
+    parts.network = graph_module().train(spec.network, widths(), training,
+                                         all.subspan(labelled_rows_, train_rows_),
+                                         all.subspan(fitted_rows()), told);
     return {make_predictor(std::move(parts)), best};
   }
 
  private:
+  // Labels and measured training rows: what scales follow from.
+  [[nodiscard]] std::size_t fitted_rows() const { return labelled_rows_ + train_rows_; }
+
+  // The weights after half of the epochs on the labels; empty without labels.
+  [[nodiscard]] std::string of_labels(const NetworkSpec& network, TrainingSpec training) const {
+    training.epochs /= 2;
+    if (labelled_rows_ == 0 || training.epochs == 0) return {};
+    const auto labelled = std::span<const GraphExample>(examples_).first(labelled_rows_);
+    return graph_module().train(network, widths(), training, labelled, {}, {})->save();
+  }
+
   [[nodiscard]] Scaled scaled(const FeatureSelection& selection, const Examples& examples,
                               std::span<const std::size_t> rows, int threads) const {
     const TableFeatures features(selection);
     Scaled result{.width = features.width(), .rows = {}, .scaler = {}};
     if (result.width == 0) return result;
     result.rows = feature_rows(features, examples, rows, threads);
-    const auto fitted = std::span(result.rows).first(train_rows_ * result.width);
+    const auto fitted = std::span(result.rows).first(fitted_rows() * result.width);
     result.scaler = FeatureScaler(fitted, result.width, features_.logarithmic);
     result.scaler.apply(result.rows);
     return result;
@@ -120,7 +134,7 @@ class NetworkFitter final : public Fitter {
       if (!is_new) continue;
       graphs_.push_back(make_graph(kernel, features_.encoding));
       if (graphs_.back().nodes() == 0) throw Error(kernel.name() + ": a kernel without ops");
-      if (i < train_rows_) extremes.add(graphs_.back().features);
+      if (i < fitted_rows()) extremes.add(graphs_.back().features);
     }
     node_scaler_ = FeatureScaler(extremes.rows(), width, features_.logarithmic);
     for (KernelGraph& graph : graphs_) node_scaler_.apply(graph.features);
@@ -136,18 +150,19 @@ class NetworkFitter final : public Fitter {
 
   NetworkFeatures features_;
   Standardisation target_;
-  std::size_t train_rows_ = 0;
+  std::size_t labelled_rows_, train_rows_;
   Scaled at_nodes_, at_kernel_;
   std::vector<KernelGraph> graphs_;
   FeatureScaler node_scaler_;
-  std::vector<GraphExample> examples_;  // training rows first
+  std::vector<GraphExample> examples_;  // labelled ones, training rows, validation
 };
 
 }  // namespace
 
 std::unique_ptr<Fitter> make_network_fitter(const LearnerSpec& spec, const Examples& examples,
-                                            const TrainValidation& split, int threads) {
-  return std::make_unique<NetworkFitter>(spec, examples, split, threads);
+                                            const TrainValidation& split, int threads,
+                                            std::span<const std::size_t> labelled) {
+  return std::make_unique<NetworkFitter>(spec, examples, split, threads, labelled);
 }
 
 }  // namespace tilecast::learned

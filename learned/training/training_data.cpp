@@ -25,11 +25,15 @@ void extract_piece(const TableFeatures& features, const Examples& examples,
 }  // namespace
 
 std::unique_ptr<Fitter> make_fitter(const LearnerSpec& spec, const Examples& examples,
-                                    const TrainValidation& split, int threads) {
+                                    const TrainValidation& split, int threads,
+                                    std::span<const std::size_t> labelled) {
   switch (spec.kind) {
-    case LearnerKind::kXgboost: return make_tree_fitter(spec, examples, split, threads);
-    case LearnerKind::kNetwork: return make_network_fitter(spec, examples, split, threads);
-    case LearnerKind::kGaussianProcess: break;
+    case LearnerKind::kXgboost:
+      return make_tree_fitter(spec, examples, split, threads, labelled);
+    case LearnerKind::kNetwork:
+      return make_network_fitter(spec, examples, split, threads, labelled);
+    case LearnerKind::kGaussianProcess:
+      break;
   }
   return make_gp_fitter(spec, examples, split, threads);
 }
@@ -59,12 +63,15 @@ std::vector<float> feature_rows(const TableFeatures& features, const Examples& e
 
 Standardisation standardisation_of(const Examples& examples, std::span<const std::size_t> rows) {
   TC_CHECK(!rows.empty(), "no rows to train on");
-  const auto count = static_cast<double>(rows.size());
+  double whole = 0;
+  for (const std::size_t row : rows) whole += examples.rows[row].weight;
   Standardisation target{.mean = 0, .deviation = 0};
-  for (const std::size_t row : rows) target.mean += examples.rows[row].log_time / count;
+  for (const std::size_t row : rows) {
+    target.mean += examples.rows[row].weight * examples.rows[row].log_time / whole;
+  }
   for (const std::size_t row : rows) {
     const double off = examples.rows[row].log_time - target.mean;
-    target.deviation += off * off / count;
+    target.deviation += examples.rows[row].weight * off * off / whole;
   }
   constexpr double kNone = 1e-9;  // of log(seconds): equal times
   target.deviation = std::sqrt(target.deviation);
@@ -80,6 +87,22 @@ std::vector<float> standard_targets(const Examples& examples, std::span<const st
         static_cast<float>((examples.rows[row].log_time - target.mean) / target.deviation));
   }
   return result;
+}
+
+std::vector<float> row_weights(const Examples& examples, std::span<const std::size_t> rows) {
+  std::vector<float> weights;
+  for (const std::size_t row : rows) {
+    weights.push_back(static_cast<float>(examples.rows[row].weight));
+  }
+  if (std::ranges::all_of(weights, [](float weight) { return weight == 1; })) weights.clear();
+  return weights;
+}
+
+std::vector<std::size_t> joined(std::span<const std::size_t> first,
+                                std::span<const std::size_t> second) {
+  std::vector<std::size_t> rows(first.begin(), first.end());
+  rows.insert(rows.end(), second.begin(), second.end());
+  return rows;
 }
 
 std::vector<std::size_t> by_kernel(const Examples& examples, std::span<const std::size_t> rows) {

@@ -231,6 +231,41 @@ TEST(GbtTrainer, ScalesWeightsToAMeanOfOne) {
   EXPECT_EQ(train_gbt(train, {}, spec).save(), plain);
 }
 
+TEST(GbtTrainer, GroupsWeighTheMeanOfTheirRows) {
+  GbtTable train = formula_table(1);
+  const GbtSpec spec{.objective = GbtObjective::kPairwise, .trees = 5};
+  const std::string plain = train_gbt(train, {}, spec).save();
+  std::size_t of_group = 0;
+  for (std::size_t row = 0; row < train.rows(); ++row) {  // 1/2 and 3/2 in turn; the last as it is
+    of_group = row > 0 && train.groups[row] == train.groups[row - 1] ? of_group + 1 : 0;
+    const bool odd_last = of_group % 2 == 0 &&
+                          (row + 1 == train.rows() || train.groups[row + 1] != train.groups[row]);
+    train.weights.push_back(odd_last ? 1 : of_group % 2 == 0 ? 0.5F : 1.5F);
+  }
+  EXPECT_EQ(train_gbt(train, {}, spec).save(), plain);
+}
+
+TEST(GbtTrainer, GoesOnFromAModelAsIfItHadNeverStopped) {
+  const GbtTable train = formula_table(1);
+  GbtSpec spec{.trees = 40, .subsample = 1, .column_sample = 1};
+  const std::vector<float> whole = predictions(train_gbt(train, {}, spec), train);
+  spec.trees = 20;
+  const GbtModel half = train_gbt(train, {}, spec);
+  const GbtModel both = train_gbt(train, {}, spec, {}, &half);
+  EXPECT_EQ(both.trees(), 40);
+  EXPECT_EQ(predictions(both, train), whole);
+}
+
+TEST(GbtTrainer, AddsNothingToAModelThatItDoesNotImprove) {
+  const GbtTable train = formula_table(1);
+  const GbtModel good = train_gbt(train, {}, {.trees = 200});
+  GbtTable wrong = train;
+  for (float& target : wrong.targets) target += 5;
+  const GbtModel model = train_gbt(wrong, train, {.trees = 20, .early_stopping = 5}, {}, &good);
+  EXPECT_EQ(model.trees(), good.trees());
+  EXPECT_EQ(predictions(model, train), predictions(good, train));
+}
+
 TEST(GbtTrainer, StopsWhenTheHookSaysSo) {
   const auto three = [](const GbtRound& round) { return round.round < 3; };
   EXPECT_EQ(train_gbt(formula_table(1), {}, {.trees = 50}, {.round = three}).trees(), 3);

@@ -54,6 +54,22 @@ TEST(NetworkLearner, IsTheSameFromTheSameSeedAndAnotherFromAnother) {
   EXPECT_NE(weights("seed: 4\n", 1), one);
 }
 
+TEST(NetworkLearner, LearnsLabelsOfPhysicsInHalfOfItsEpochs) {
+  const SyntheticSet set(12, 3);
+  const Examples examples = set.examples();
+  LearnerSpec spec = small_network("validation: 0\n", 7);
+  const std::string plain = train(spec, examples).predictor->network()->network->save();
+  spec.pretrain = 100;
+  const Trained once = train(spec, examples);
+  const std::string weights = once.predictor->network()->network->save();
+  EXPECT_NE(weights, plain);
+  EXPECT_EQ(train(spec, examples, {.threads = 2}).predictor->network()->network->save(), weights);
+  // Epochs 4 ... 7 are of the measured rows.
+  EXPECT_THAT(once.training_csv, HasSubstr("\n1,1,4,"));
+  EXPECT_THAT(once.training_csv, HasSubstr("\n1,1,7,"));
+  EXPECT_THAT(once.training_csv, testing::Not(HasSubstr("\n1,1,3,")));
+}
+
 TEST(NetworkLearner, ScalesByItsTrainingRowsAlone) {
   const SyntheticSet set(16, 2);
   const Examples examples = set.examples();
