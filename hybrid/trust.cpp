@@ -12,7 +12,6 @@ namespace {
 constexpr double kNearQuantile = 0.8;
 constexpr int kWeightSteps = 20;
 constexpr double kMostLog = 30;        // of a ratio
-constexpr double kMostlyKernel = 0.5;  // of the row's time
 constexpr double kSymmetric = 9;       // effective trials from which 90 % has a rank
 
 // What the largest of n absolute errors must be multiplied by to hold the next one in 90 of 100
@@ -216,13 +215,6 @@ double Trust::weight_of(const Place& place) const {
   return weight;
 }
 
-// Rows that are mostly dispatch, where enough others exist.
-void Trust::leave_out_dispatch(std::vector<Point>& points) {
-  const auto mostly_kernel = [](const Point& p) { return p.trial->share >= kMostlyKernel; };
-  if (static_cast<std::size_t>(std::ranges::count_if(points, mostly_kernel)) < kLeastTrials) return;
-  std::erase_if(points, [&](const Point& p) { return !mostly_kernel(p); });
-}
-
 // The farthest `count`, or as many as are enough.
 std::vector<Trust::Point> Trust::farthest(std::vector<Point> points, std::size_t count) {
   std::ranges::stable_sort(points, std::greater(),
@@ -235,7 +227,6 @@ std::vector<Trust::Point> Trust::farthest(std::vector<Point> points, std::size_t
 }
 
 Trust::Band Trust::band_of(std::vector<Point> points) {
-  leave_out_dispatch(points);
   if (points.empty()) return {};
   const auto n = static_cast<std::size_t>(
       effective_number(spread_of(points, [](const Point& p) { return p.trial->group; })));
@@ -312,7 +303,6 @@ void Trust::decide_bands(const Trials& trials) {
   };
   new_class_ = band(trials.by_class, weights_.new_class);
   new_device_ = band(trials.by_device, weights_.new_device);
-  leave_out_dispatch(all);
   const Spread families = spread_of(all, [](const Point& p) { return p.trial->family; });
   correlation_ = families.groups < 3 ? 0 : intraclass(families);
 }

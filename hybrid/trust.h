@@ -22,8 +22,8 @@
 //             effective number: trials over the design effect of groups (Kish 1965), at least the
 //             number of groups. n below 9: the largest error times what makes it 90 % of a double
 //             exponential distribution; below 5: at least kUnknown. Errors are those of the
-//             kernel's own time; rows that are mostly dispatch (share below 0.5) are left out where
-//             kLeastTrials others exist.
+//             kernel's own time: rows that are mostly dispatch say little of it, and what is short
+//             enough to be measured by such rows alone has wide intervals.
 //   correlation  of log errors within a family: ANOVA estimator of the intraclass correlation
 //             (Donner 1986), 0 ... 1; 0 for fewer than 3 families, 1 for none.
 // Plain values after construction, thread-safe, deterministic.
@@ -99,7 +99,6 @@ class Trust {
   [[nodiscard]] double weight_of(const Place& place) const;
   void decide_bands(const Trials& trials);
   [[nodiscard]] static Band band_of(std::vector<Point> points);
-  static void leave_out_dispatch(std::vector<Point>& points);
   [[nodiscard]] static std::vector<Point> farthest(std::vector<Point> points, std::size_t count);
   [[nodiscard]] static bool enough(const std::vector<Point>& points);
   [[nodiscard]] static std::optional<Band> trusted_band(std::vector<Point> points);

@@ -374,16 +374,18 @@ TEST(TrustInterval, AtTheEdgeIsOfAsManyFarKernelsAsAreEnough) {
   EXPECT_LT(edge.high, 0.4);
 }
 
-TEST(TrustInterval, OfKernelsDoesNotGrowByRowsThatAreMostlyDispatch) {
+// Short kernels were measured by rows that are mostly dispatch: their own times are noise.
+TEST(TrustInterval, OfShortKernelsIsAsWideAsTheirRowsAreVague) {
   Trials trials = trials_where(60, 4, [](double, Draws&) { return 0.0; });
-  const Trust::Said before = Trust(trials).say(known_at(0), "dot", 1e-6);
-  for (std::uint32_t i = 0; i < 60; ++i) {
+  for (Trial& sharp : trials.base) sharp.time = 1e-3;
+  const Trust::Said before = Trust(trials).say(known_at(0), "dot", 1e-3);
+  for (std::uint32_t i = 0; i < 240; ++i) {
     trials.base.push_back(trial(i % 2 == 0 ? 3 : -3, 0, 100 + i));
     trials.base.back().share = 0.05;
   }
-  const Trust::Said after = Trust(trials).say(known_at(0), "dot", 1e-6);
-  EXPECT_EQ(after.low, before.low);
-  EXPECT_EQ(after.high, before.high);
+  const Trust after(trials);
+  EXPECT_EQ(after.say(known_at(0), "dot", 1e-3).high, before.high);
+  EXPECT_EQ(after.say(known_at(0), "dot", 1e-6).high, 3);
 }
 
 TEST(TrustInterval, HoldsThePredictionEvenWherePhysicsIsAlwaysTooFast) {

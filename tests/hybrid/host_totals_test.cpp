@@ -1,0 +1,94 @@
+// Intervals of programs on real measurements: kernels of one program after the other are left out,
+// a hybrid is fitted to the others, and sums of the left-out kernels are compared with the
+// intervals that the model gives for them.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+#include "hwdesc/device_yaml.h"
+#include "hybrid/hybrid_fit.h"
+#include "learned/total_interval.h"
+
+namespace tilecast::hybrid {
+namespace {
+
+using learned::SampleSet;
+
+constexpr const char* kSet = TILECAST_SOURCE_DIR "/validation/measured/host_fusion";
+constexpr std::size_t kKernels = 12, kDraws = 20;  // of a made-up program; of each family
+
+struct Counts {
+  double kernels = 0, kernels_inside = 0, programs = 0, programs_inside = 0;
+};
+
+std::vector<SampleSet> with_family(const SampleSet& set, const std::string& family, bool of_it) {
+  std::vector<SampleSet> result{set};
+  std::erase_if(result.front().samples, [&](const learned::Sample& sample) {
+    return (set.works[sample.work].family == family) != of_it;
+  });
+  return result;
+}
+
+void count_kernels(const SampleSet& left_out, const std::vector<learned::Prediction>& said,
+                   Counts& counts) {
+  for (std::size_t i = 0; i < said.size(); ++i) {
+    if (!said[i].interval) continue;
+    const double measured = left_out.samples[i].measured.value;
+    counts.kernels += 1;
+    counts.kernels_inside +=
+        measured >= said[i].interval->low && measured <= said[i].interval->high;
+  }
+}
+
+// Sums of random kernels of the left-out program.
+void count_programs(const SampleSet& left_out, const std::vector<learned::Prediction>& said,
+                    Counts& counts) {
+  std::mt19937_64 random(3);
+  for (std::size_t draw = 0; draw < kDraws && said.size() >= kKernels; ++draw) {
+    double measured = 0;
+    std::vector<learned::LaunchedEstimate> parts;
+    while (parts.size() < kKernels) {
+      const std::size_t i = random() % said.size();
+      if (!said[i].estimate) continue;
+      measured += left_out.samples[i].measured.value;
+      parts.push_back({&*said[i].estimate, 1});
+    }
+    const auto interval = learned::total_interval(parts);
+    ASSERT_TRUE(interval.has_value());
+    counts.programs += 1;
+    counts.programs_inside += measured >= interval->low && measured <= interval->high;
+  }
+}
+
+TEST(HostTotals, KernelsAndSumsOfKernelsAreInsideTheirIntervals) {
+  const learned::MeasurementSet measured = learned::read_measurement_set(kSet);
+  const hwdesc::Device device = hwdesc::load_device(std::string(kSet) + "/host.yaml");
+  const SampleSet set = learned::make_samples(measured, device, {.jobs = 2});
+  std::set<std::string> families;
+  for (const learned::Work& work : set.works) families.insert(work.family);
+  HybridSpec spec = default_hybrid("hybrid");
+  spec.calibrate = false;
+  spec.candidates.resize(1);
+  Counts counts;
+  for (const std::string& family : families) {
+    const auto others = with_family(set, family, false), left_out = with_family(set, family, true);
+    FittedHybrid fitted = fit_hybrid(spec, others, std::span(&device, 1), {.jobs = 2, .step = {}});
+    const HybridModel model(std::move(fitted.parts));
+    const auto said = learned::predict(left_out.front(), model, device);
+    count_kernels(left_out.front(), said, counts);
+    count_programs(left_out.front(), said, counts);
+  }
+  const double kernels = counts.kernels_inside / counts.kernels;
+  const double programs = counts.programs_inside / counts.programs;
+  fmt::print("{} of {} kernels inside ({:.1f} %), {} of {} sums of {} kernels ({:.1f} %)\n",
+             counts.kernels_inside, counts.kernels, 100 * kernels, counts.programs_inside,
+             counts.programs, kKernels, 100 * programs);
+  EXPECT_GE(kernels, 0.85);
+  EXPECT_LE(kernels, 0.97);
+  EXPECT_GE(programs, 0.85);
+}
+
+}  // namespace
+}  // namespace tilecast::hybrid
