@@ -1,1 +1,186 @@
+// Is a saved hybrid the one that was fitted, to the bit; is a folder that is not one refused, with
+// the reason?
+#include "hybrid/hybrid_dir.h"
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "diag/error.h"
+#include "learned/learned_model.h"
+#include "learned/measurement_set.h"
+#include "tests/hybrid/corrected_set.h"
+
+namespace tilecast::hybrid {
+namespace {
+
+namespace fs = std::filesystem;
+using analytical::Estimate;
+using analytical::KernelQuery;
+using ::testing::HasSubstr;
+
+const hwdesc::Device& tpu() {
+  static const hwdesc::Device device = hwdesc::load_device("tpu_v3");
+  return device;
+}
+
+const learned::SampleSet& rows() {
+  static const learned::SampleSet set = corrected_set(
+      tpu(), 12, 6, [](const Estimate& e) { return 0.3 * std::log(e.time.value / 10e-6); }, 0.02);
+  return set;
+}
+
+const FittedHybrid& fitted() {
+  static const FittedHybrid hybrid = fit_to(rows(), tpu(), small_hybrid(/*calibrate=*/true));
+  return hybrid;
+}
+
+std::string read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void write(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+void replace(std::string& text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  ASSERT_NE(at, std::string::npos) << from;
+  text.replace(at, from.size(), to);
+}
+
+class HybridDir : public testing::Test {
+ protected:
+  HybridDir()
+      : folder_((fs::temp_directory_path() /
+                 ("tilecast_hybrid_" + std::to_string(getpid()) + "_" +
+                  testing::UnitTest::GetInstance()->current_test_info()->name()))
+                    .string()) {}
+  ~HybridDir() override { fs::remove_all(folder_); }
+
+  void save(bool force = false) const {
+    save_hybrid(fitted().card, fitted().parts, fitted().training_csv, folder_, force);
+  }
+  // Changes a file, and the card so that its hashes say it was saved like that.
+  void forge(const std::string& file, const std::string& text) const {
+    const std::string before = learned::content_hash(read(folder_ + "/" + file));
+    write(folder_ + "/" + file, text);
+    std::string card = read(folder_ + "/model.yaml");
+    replace(card, before, learned::content_hash(text));
+    card.erase(card.rfind("check: "));
+    write(folder_ + "/model.yaml", card + "check: " + learned::content_hash(card) + "\n");
+  }
+  void expect_refused(const std::string& message) const {
+    try {
+      static_cast<void>(load_hybrid(folder_));
+      ADD_FAILURE() << "not refused; expected: " << message;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(message));
+    }
+  }
+
+  std::string folder_;
+};
+
+void expect_same(const analytical::CostModel& a, const analytical::CostModel& b) {
+  std::vector<KernelQuery> queries;
+  for (const learned::Sample& sample : rows().samples) {
+    queries.push_back(
+        {.kernel = rows().works[sample.work].parts.front().kernel, .tile = &sample.tile});
+  }
+  const auto of_a = a.estimate(queries, tpu()), of_b = b.estimate(queries, tpu());
+  ASSERT_EQ(of_a.size(), of_b.size());
+  for (std::size_t i = 0; i < of_a.size(); ++i) {
+    ASSERT_TRUE(of_a[i] && of_b[i]);
+    EXPECT_EQ(of_a[i]->time, of_b[i]->time);
+    EXPECT_EQ(of_a[i]->correction->low, of_b[i]->correction->low);
+    EXPECT_EQ(of_a[i]->correction->high, of_b[i]->correction->high);
+    EXPECT_EQ(of_a[i]->correction->verdict, of_b[i]->correction->verdict);
+    EXPECT_EQ(of_a[i]->correction->weight, of_b[i]->correction->weight);
+  }
+}
+
+TEST_F(HybridDir, ALoadedHybridSaysWhatTheFittedOneSaysToTheBit) {
+  save();
+  EXPECT_TRUE(is_hybrid_directory(folder_));
+  const HybridModel original(fit_to(rows(), tpu(), small_hybrid(/*calibrate=*/true)).parts);
+  const LoadedHybrid loaded = load_hybrid(folder_);
+  EXPECT_TRUE(loaded.card.hybrid);
+  ASSERT_EQ(loaded.parts.devices.size(), 1U);
+  EXPECT_EQ(loaded.parts.devices.front().name, "tpu_v3");
+  EXPECT_EQ(hwdesc::print_device(loaded.parts.devices.front()),
+            hwdesc::print_device(fitted().parts.devices.front()));
+  expect_same(original, *load_cost_model(folder_));
+}
+
+TEST_F(HybridDir, PhysicsAloneIsAHybridToo) {
+  HybridSpec spec = small_hybrid();
+  spec.candidates.clear();
+  const FittedHybrid physics = fit_to(rows(), tpu(), spec);
+  ASSERT_EQ(physics.parts.residual, nullptr);
+  save_hybrid(physics.card, physics.parts, physics.training_csv, folder_);
+  const LoadedHybrid loaded = load_hybrid(folder_);
+  EXPECT_EQ(loaded.parts.residual, nullptr);
+  EXPECT_EQ(loaded.card.kind, "physics");
+  expect_same(HybridModel(fit_to(rows(), tpu(), spec).parts), *load_cost_model(folder_));
+}
+
+TEST_F(HybridDir, IsOnlyReplacedWhenForced) {
+  save();
+  EXPECT_THROW(save(), Error);
+  save(/*force=*/true);
+  write(folder_ + "/notes.txt", "mine");
+  EXPECT_THROW(save(/*force=*/true), Error);
+  EXPECT_TRUE(fs::exists(folder_ + "/notes.txt"));
+}
+
+TEST_F(HybridDir, RefusesFilesThatWereChangedOrTakenAway) {
+  for (const std::string file : {"domain.csv", "trust.yaml", "device_0.yaml"}) {
+    save(/*force=*/fs::exists(folder_));
+    write(folder_ + "/" + file, read(folder_ + "/" + file) + "\n");
+    expect_refused("is not the file that was saved");
+    save(/*force=*/true);
+    fs::remove(folder_ + "/" + file);
+    expect_refused(file);
+  }
+}
+
+TEST_F(HybridDir, RefusesFilesThatAreWhatTheCardSaysButNoHybrid) {
+  save();
+  forge("trust.yaml", "format: tilecast.trust/9\n");
+  expect_refused("trust.yaml");
+  save(/*force=*/true);
+  forge("domain.csv", "kernel,op_class\nx,y\n");
+  expect_refused("domain.csv");
+  save(/*force=*/true);
+  forge("device_0.yaml", "name: tpu_v3\n");
+  expect_refused("device_0.yaml");
+}
+
+TEST_F(HybridDir, RefusesADomainOfADeviceThatIsNotDescribed) {
+  save();
+  std::string device = read(folder_ + "/device_0.yaml");
+  replace(device, "name: tpu_v3", "name: another");
+  forge("device_0.yaml", device);
+  expect_refused("device 'tpu_v3' is described by no device_N.yaml");
+}
+
+TEST_F(HybridDir, ATrainedModelWithoutPhysicsAroundItIsNoHybrid) {
+  const auto examples = learned::make_examples(std::span(&rows(), 1), std::span(&tpu(), 1),
+                                               /*with_priors=*/true, 1);
+  const learned::Trained trained =
+      learned::train(small_hybrid().candidates.back(), examples, {.threads = 1});
+  trained.save({}, folder_, /*force=*/false);
+  EXPECT_FALSE(is_hybrid_directory(folder_));
+  expect_refused("expected a hybrid");
+  const auto model = load_cost_model(folder_);
+  const KernelQuery query{.kernel = rows().works.front().parts.front().kernel};
+  EXPECT_EQ(model->estimate({&query, 1}, tpu()).front()->model, "learned");
+}
+
+}  // namespace
+}  // namespace tilecast::hybrid
