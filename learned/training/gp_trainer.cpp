@@ -15,39 +15,47 @@ namespace {
 
 constexpr int kParameters = 3;
 constexpr int kMostIterations = 40;
-constexpr double kFarthest = 4;  // prior deviations; beyond is not searched
+constexpr double kFarthest = 4;  // prior deviations; hyper-parameters come no further
 constexpr double kEnough = 1e-5;
 
-// Minus the log posterior of hyper-parameters, up to a constant, by their logarithms' distance to
-// the centres in prior deviations.
+// Minus the log posterior of hyper-parameters, up to a constant. Their logarithms are
+// deviations(z) prior deviations from the centres.
 class Posterior final : public ceres::FirstOrderFunction {
  public:
   Posterior(const GpTable& table, const GpSpec& spec) : table_(table), spec_(spec) {}
 
-  [[nodiscard]] GpHyper hyper(const double* x) const {
-    const double deviation = spec_.prior_deviation;
-    return {.amplitude = spec_.amplitude * std::exp(deviation * x[0]),
-            .length = spec_.length * std::exp(deviation * x[1]),
-            .noise = spec_.noise * std::exp(deviation * x[2])};
+  [[nodiscard]] GpHyper hyper(const double* z) const {
+    const auto factor = [&](double each) {
+      return std::exp(spec_.prior_deviation * deviations(each));
+    };
+    return {.amplitude = spec_.amplitude * factor(z[0]),
+            .length = spec_.length * factor(z[1]),
+            .noise = spec_.noise * factor(z[2])};
   }
 
-  bool Evaluate(const double* x, double* cost, double* gradient) const override {
+  bool Evaluate(const double* z, double* cost, double* gradient) const override {
     for (int i = 0; i < kParameters; ++i) {
-      if (!(std::fabs(x[i]) <= kFarthest)) return false;
+      if (!std::isfinite(z[i])) return false;
     }
-    const Evidence found = evidence(table_, hyper(x));
+    const Evidence found = evidence(table_, hyper(z));
     if (!std::isfinite(found.log_likelihood)) return false;
     const double by_log[] = {found.by_log_amplitude, found.by_log_length, found.by_log_noise};
     *cost = -found.log_likelihood;
     for (int i = 0; i < kParameters; ++i) {
-      *cost += 0.5 * x[i] * x[i];
-      if (gradient != nullptr) gradient[i] = x[i] - spec_.prior_deviation * by_log[i];
+      const double x = deviations(z[i]), bend = x / kFarthest;
+      *cost += 0.5 * x * x;
+      if (gradient != nullptr) {
+        gradient[i] = (x - spec_.prior_deviation * by_log[i]) * (1 - bend * bend);
+      }
     }
     return true;
   }
   [[nodiscard]] int NumParameters() const override { return kParameters; }
 
  private:
+  // z near 0, and never beyond kFarthest: data without noise would have the noise go to 0.
+  static double deviations(double z) { return kFarthest * std::tanh(z / kFarthest); }
+
   const GpTable& table_;
   const GpSpec& spec_;
 };
@@ -75,10 +83,10 @@ GpHyper best_hyper(const GpTable& table, const GpSpec& spec) {
   options.max_num_iterations = kMostIterations;
   options.function_tolerance = kEnough;
   options.logging_type = ceres::SILENT;
-  double x[kParameters] = {0, 0, 0};
+  double z[kParameters] = {0, 0, 0};
   ceres::GradientProblemSolver::Summary summary;
-  ceres::Solve(options, problem, x, &summary);
-  return posterior->hyper(x);  // where nothing can be solved: the centres
+  ceres::Solve(options, problem, z, &summary);
+  return posterior->hyper(z);  // where nothing can be solved: the centres
 }
 
 }  // namespace

@@ -74,8 +74,8 @@ TEST_F(ExamplesOfRows, AnUnmeasuredDispatchIsTakenOffAndRowsNotAboveItAreHeldAnd
   const Examples examples = made(kDispatch,
                                  "op,dtype,elements,runtime_ns,dispatch_ns\n"
                                  "add,f32,1000000,70000,\nadd,f32,2000000,30000,\n"
-                                 "add,f32,3000000,90000,10000\nadd,f32,2000000,29000,\n"
-                                 "add,f32,2000000,30100,\nadd,f32,2000000,31000,\n");
+                                 "add,f32,3000000,90000,10000\nadd,f32,4000000,29000,\n"
+                                 "add,f32,5000000,30100,\nadd,f32,6000000,31000,\n");
   ASSERT_THAT(examples.rows, SizeIs(6));
   EXPECT_EQ(examples.below_dispatch, 3U);
   const double seconds[] = {70e-6 - 30e-6,       kLeastShare * 30e-6,   90e-6 - 10e-6,
@@ -87,16 +87,17 @@ TEST_F(ExamplesOfRows, AnUnmeasuredDispatchIsTakenOffAndRowsNotAboveItAreHeldAnd
 }
 
 TEST_F(ExamplesOfRows, WeighTheSquareOfTheShareThatPhysicsGivesTheKernel) {
-  const Examples examples = made(kDispatch,
+  const Examples examples = made("timing: host\ndispatch: {add: 100 us}\n",
                                  "op,dtype,elements,runtime_ns,dispatch_ns\n"
-                                 "add,f32,10000000,70000,\nadd,f32,10000000,30000,\n"
-                                 "add,f32,10000000,90000,10000\nadd,f32,8,30010,\n");
+                                 "add,f32,10000000,70000,\nadd,f32,20000000,30000,\n"
+                                 "add,f32,30000000,90000,10000\nadd,f32,8,100010,\n");
   ASSERT_THAT(examples.rows, SizeIs(4));
-  ASSERT_TRUE(examples.priors[0] && examples.priors[3]);
-  const double prior = examples.priors[0]->time.value, small = examples.priors[3]->time.value;
-  ASSERT_LT(small, kLeastShare * 30e-6) << "a kernel that its row says nothing about";
-  EXPECT_DOUBLE_EQ(examples.rows[0].weight, std::pow(prior / (prior + 30e-6), 2));
-  EXPECT_DOUBLE_EQ(examples.rows[1].weight, examples.rows[0].weight) << "whatever was measured";
+  ASSERT_TRUE(examples.priors[0] && examples.priors[1] && examples.priors[3]);
+  const auto prior = [&](std::size_t row) { return examples.priors[row]->time.value; };
+  ASSERT_LT(prior(3), kLeastShare * 100e-6) << "a kernel that its row says nothing about";
+  for (const std::size_t row : {0, 1}) {  // whatever was measured
+    EXPECT_DOUBLE_EQ(examples.rows[row].weight, std::pow(prior(row) / (prior(row) + 100e-6), 2));
+  }
   EXPECT_DOUBLE_EQ(examples.rows[2].weight, 1) << "its dispatch was measured";
   EXPECT_DOUBLE_EQ(examples.rows[3].weight, kLeastShare * kLeastShare);
 }

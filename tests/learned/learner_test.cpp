@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include "diag/error.h"
@@ -36,6 +38,8 @@ std::string yaml_of(const LearnerSpec& spec) {
 
 constexpr const char* kTrees = "name: t\nmodel: xgboost\nfeatures: [static]\n";
 constexpr const char* kNetwork = "name: n\nmodel: network\n";
+constexpr const char* kProcess =
+    "name: p\nmodel: gaussian_process\nfeatures: [static, ops, shape, tile]\n";
 
 TEST(Learner, IsReadWithEveryKey) {
   const LearnerSpec trees = learner(
@@ -71,7 +75,9 @@ TEST(Learner, IsReadWithEveryKey) {
 
 TEST(Learner, SettingsReadBackEqual) {
   for (const std::string& yaml :
-       {std::string(kTrees), std::string(kNetwork),
+       {std::string(kTrees), std::string(kNetwork), std::string(kProcess),
+        std::string(kTrees) + "pretrain: 500\n",
+        std::string(kProcess) + "target: residual\nlength: 1.5\nrows: 40\nvalidation: 0\nseed: 7\n",
         std::string("name: 'null'\nmodel: xgboost\nfeatures: [parameters, ops]\n"
                     "parameters: ['a: b', \"\\\"\"]\nvalidation: 0.3\nseed: 4294967295\n"
                     "learning_rate: 0.07\nsearch: {trials: 3, depth: [2, 4, 6]}\n"),
@@ -113,6 +119,24 @@ TEST(Learner, MistakesNameTheirPlace) {
   EXPECT_THAT(message(trees + "seed: -1\n"), HasSubstr("learner.yaml:4:1: seed"));
   EXPECT_THAT(message(network + "graph: gat\nhidden: 64\nheads: 3\n"), HasSubstr("heads: got 3"));
   EXPECT_THAT(message(network + "pool_mean: no\npool_max: no\n"), HasSubstr("without a pool"));
+}
+
+TEST(Learner, MistakesInAGaussianProcessOrPretrainingNameTheirPlace) {
+  const std::string process = kProcess, trees = kTrees;
+  EXPECT_EQ(message(process), "read");
+  EXPECT_THAT(message("name: p\nmodel: gaussian_process\n"), HasSubstr("features is missing"));
+  EXPECT_THAT(message(process + "validation: 0.1\n"),
+              HasSubstr("learner.yaml:4:1: validation: a Gaussian process validates on no rows"));
+  EXPECT_THAT(message(process + "validate_by: row\n"), HasSubstr("validate_by: unknown key"));
+  EXPECT_THAT(message(process + "search: {trials: 2, length: [1, 2]}\n"),
+              HasSubstr("search: unknown key"));
+  EXPECT_THAT(message(process + "lenght: 2\n"), HasSubstr("did you mean 'length'?"));
+  EXPECT_THAT(message(process + "noise: 0\n"), HasSubstr("learner.yaml:4:1: noise: got '0'"));
+  EXPECT_THAT(message(process + "pretrain: 9\n"), HasSubstr("has no pretraining"));
+  EXPECT_THAT(message(trees + "pretrain: -1\n"), HasSubstr("learner.yaml:4:1: pretrain: got '-1'"));
+  EXPECT_THAT(message(trees + "pretrain: 9\ntarget: residual\n"),
+              HasSubstr("learner.yaml:4:1: pretrain: residuals of physics' own times are 0"));
+  EXPECT_EQ(learner(trees + "pretrain: 9\n").pretrain, 9U);
 }
 
 TEST(Learner, MistakesInASearchNameTheirPlace) {
@@ -246,6 +270,112 @@ TEST(Learner, RanksTilesWithoutTimes) {
     if (scores[i] < scores[i - 1]) ++in_order;  // larger tiles are faster
   }
   EXPECT_GT(in_order, 0.9 * pairs);
+}
+
+TEST(Learner, AGaussianProcessLearnsTimesAndResiduals) {
+  const SyntheticSet set(60, 2);
+  const Examples examples = set.examples(/*with_priors=*/true);
+  std::vector<std::size_t> fitted, others;
+  for (std::size_t i = 0; i < examples.rows.size(); ++i) {
+    (examples.rows[i].kernel % 4 == 0 ? others : fitted).push_back(i);
+  }
+  const Examples some = examples.subset(fitted), held = examples.subset(others);
+  double mean = 0;
+  for (const Example& row : some.rows) {
+    mean += row.log_time / static_cast<double>(some.rows.size());
+  }
+  const double guess = rmse(std::vector<double>(others.size(), mean), held);
+  for (const char* more : {"", "target: residual\namplitude: 1\n"}) {
+    const Trained trained = train(learner(std::string(kProcess) + more), some);
+    EXPECT_LT(rmse(predictions(*trained.predictor, held, set.device()), held), 0.3 * guess) << more;
+    EXPECT_EQ(trained.validation_rows, 0U);
+    EXPECT_EQ(trained.card.kind, "gaussian_process");
+    EXPECT_THAT(trained.card.versions,
+                ::testing::ElementsAre(::testing::Pair("Eigen", eigen_version())));
+  }
+}
+
+TEST(Learner, AGaussianProcessOfResidualsIsPhysicsFarFromItsRows) {
+  const SyntheticSet near(8, 1);
+  Examples examples = near.examples(/*with_priors=*/true);
+  LearnerSpec spec = learner(std::string(kProcess) + "target: residual\nlength: 0.01\n" +
+                             "prior_deviation: 0.001\n");
+  const Trained trained = train(spec, examples);
+  EXPECT_EQ(trained.predictor->process()->target.mean, 0);
+  const SyntheticSet all(60, 1);
+  const Examples far = all.examples(/*with_priors=*/true);
+  const std::vector<double> said = predictions(*trained.predictor, far, all.device());
+  const auto correction = [&](std::size_t i) {
+    return std::fabs(said[i] - std::log(far.priors[i]->time.value));
+  };
+  int physics = 0, corrected = 0;
+  for (std::size_t i = 0; i < 8; ++i) corrected += correction(i) > 0.01 ? 1 : 0;
+  for (std::size_t i = 8; i < 60; ++i) physics += correction(i) < 1e-6 ? 1 : 0;
+  EXPECT_EQ(corrected, 8);
+  EXPECT_GT(physics, 45) << "all but a few that are like one of the eight";
+}
+
+TEST(Learner, AGaussianProcessIsNotMovedByAColumnThatNeverVaried) {
+  const SyntheticSet set(1, 6);  // one kernel: only its tiles vary
+  const Examples examples = set.examples();
+  const Trained trained = train(learner(kProcess), examples);
+  const GpPredictorParts& parts = *trained.predictor->process();
+  std::vector<float> row(parts.process.columns(), 0.5F), other = row;
+  const TableFeatures features(parts.features);
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    if (features.schema().columns[i].group != FeatureGroup::kTile) other[i] = 1e6F;
+  }
+  double one = 0, two = 0;
+  parts.process.predict(row, {&one, 1});
+  parts.process.predict(other, {&two, 1});
+  EXPECT_EQ(one, two);
+}
+
+TEST(Learner, AGaussianProcessKeepsRowsEvenlyOverKernels) {
+  const SyntheticSet set(3, 8);
+  const Examples examples = set.examples();
+  std::vector<std::size_t> rows;  // 8 of the first kernel, 2 of the second, 8 of the third
+  for (std::size_t i = 0; i < examples.rows.size(); ++i) {
+    if (examples.rows[i].kernel != 1 || i % 4 == 0) rows.push_back(i);
+  }
+  const Examples uneven = examples.subset(rows);
+  const LearnerSpec spec = learner(std::string(kProcess) + "rows: 10\n");
+  const Trained trained = train(spec, uneven);
+  const std::string saved = trained.predictor->process()->process.save();
+  EXPECT_EQ(trained.predictor->process()->process.rows(), 10U);
+  const Trained again = train(spec, uneven, {.threads = 2});
+  EXPECT_EQ(again.predictor->process()->process.save(), saved);
+  // Rows of one kernel are equal but for their tiles; lines 6 and on are rows, x0 is of the kernel.
+  std::map<std::string, int> of_kernel;
+  std::istringstream lines(saved);
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    if (number < 6) continue;
+    const std::size_t first = line.find(',', line.find(',') + 1) + 1;
+    ++of_kernel[line.substr(first, line.find(',', first) - first)];
+  }
+  std::vector<int> counts;
+  for (const auto& [kernel, count] : of_kernel) counts.push_back(count);
+  EXPECT_THAT(counts, ::testing::UnorderedElementsAre(4, 2, 4));
+}
+
+TEST(Learner, AGaussianProcessTrustsRowsByTheirWeights) {
+  const SyntheticSet set(8, 2);
+  Examples examples = set.examples();
+  examples.rows[3].log_time += 1;
+  const auto at_three = [&](double weight) {
+    examples.rows[3].weight = weight;
+    const Trained trained = train(learner(kProcess), examples);
+    return std::fabs(predictions(*trained.predictor, examples, set.device())[3] -
+                     examples.rows[3].log_time);
+  };
+  EXPECT_LT(at_three(1), at_three(1e-4));
+}
+
+TEST(Learner, AGaussianProcessNeedsThreeRows) {
+  const SyntheticSet three(3, 1), two(2, 1);
+  EXPECT_EQ(train(learner(kProcess), three.examples()).predictor->process()->process.rows(), 3U);
+  EXPECT_THROW(static_cast<void>(train(learner(kProcess), two.examples())), Error);
 }
 
 TEST(Learner, RefusesTooFewRows) {
