@@ -101,6 +101,7 @@ void ask_model(const ir::Kernel& kernel, const hwdesc::Device& device,
         kernel.name(), ir::name(kernel.opcode()), device.name));
   }
   result.estimate = std::move(*answers.front());
+  if (options.tile == nullptr && result.estimate.tile == TileConfig{}) result.tile_origin = "none";
   if (options.hybrid != nullptr) result.correction = options.hybrid->explain(query, device);
 }
 

@@ -131,7 +131,7 @@ ChosenModel shipped(const std::vector<std::string>& directories, bool guard) {
   for (const std::string& directory : directories) {
     chosen.name += (chosen.name.empty() ? "" : ", ") + title(directory, guard);
   }
-  if (!guard) chosen.note = "learned: corrections are believed everywhere; for comparison only";
+  if (!guard) chosen.note = "corrections are believed everywhere; for comparison only";
   return chosen;
 }
 

@@ -19,24 +19,26 @@ Lane lane_of(const ir::ScheduledKernel& scheduled) {
   return scheduled.asynchronous ? Lane::kDma : Lane::kCompute;
 }
 
-// One answer per kernel; programs repeat layers, so each distinct kernel is asked about once.
-std::vector<std::optional<Estimate>> ask(const ir::Program& program, const hwdesc::Device& device,
-                                         const analytical::CostModel& model) {
+// Programs repeat layers, so each distinct kernel is asked about once.
+struct Asked {
+  std::vector<std::optional<Estimate>> distinct;
+  std::vector<std::size_t> which;  // by kernel, into distinct
+};
+
+Asked ask(const ir::Program& program, const hwdesc::Device& device,
+          const analytical::CostModel& model) {
   std::vector<analytical::KernelQuery> queries;
-  std::vector<std::size_t> query_of;
+  Asked asked;
   std::map<ir::Fingerprint, std::size_t> known;
-  query_of.reserve(program.kernels().size());
+  asked.which.reserve(program.kernels().size());
   for (const ir::ScheduledKernel& scheduled : program.kernels()) {
     const auto [at, is_new] = known.emplace(ir::fingerprint(scheduled.kernel), queries.size());
     if (is_new) queries.push_back({scheduled.kernel});
-    query_of.push_back(at->second);
+    asked.which.push_back(at->second);
   }
-  const std::vector<std::optional<Estimate>> distinct = model.estimate(queries, device);
-  TC_CHECK(distinct.size() == queries.size(), "a cost model answers every query");
-  std::vector<std::optional<Estimate>> answers;
-  answers.reserve(query_of.size());
-  for (const std::size_t query : query_of) answers.push_back(distinct[query]);
-  return answers;
+  asked.distinct = model.estimate(queries, device);
+  TC_CHECK(asked.distinct.size() == queries.size(), "a cost model answers every query");
+  return asked;
 }
 
 Error no_model(const ir::Kernel& kernel, const hwdesc::Device& device) {
@@ -47,7 +49,7 @@ Error no_model(const ir::Kernel& kernel, const hwdesc::Device& device) {
 }
 
 SimulatedKernel simulated(const ir::ScheduledKernel& scheduled, ir::KernelId id,
-                          std::optional<Estimate>& answer) {
+                          const std::optional<Estimate>& answer) {
   SimulatedKernel kernel{.id = id,
                          .name = scheduled.kernel.name(),
                          .computation = scheduled.computation,
@@ -58,7 +60,7 @@ SimulatedKernel simulated(const ir::ScheduledKernel& scheduled, ir::KernelId id,
     kernel.skipped = true;
     return kernel;
   }
-  kernel.estimate = std::move(*answer);
+  kernel.estimate = *answer;
   const double time_s = kernel.estimate.time.value;
   if (!std::isfinite(time_s) || time_s < 0) {
     throw Error(fmt::format("kernel {} ({}): the model gives no finite time for it", kernel.name,
@@ -83,10 +85,16 @@ std::vector<Task> tasks_of(const ir::Program& program,
   return tasks;
 }
 
-std::optional<learned::Interval> interval_of(const std::vector<SimulatedKernel>& kernels) {
+// Equal kernels err alike: they count as launches of one.
+std::optional<learned::Interval> interval_of(const Asked& asked,
+                                             const std::vector<SimulatedKernel>& kernels) {
+  std::vector<double> launches(asked.distinct.size());
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    launches[asked.which[i]] += kernels[i].multiplicity;
+  }
   std::vector<learned::LaunchedEstimate> launched;
-  for (const SimulatedKernel& kernel : kernels) {
-    if (!kernel.skipped) launched.push_back({&kernel.estimate, kernel.multiplicity});
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    if (asked.distinct[i]) launched.push_back({&*asked.distinct[i], launches[i]});
   }
   return learned::total_interval(launched);
 }
@@ -116,21 +124,22 @@ Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
                     .device = device.name,
                     .host_dispatch = device.dispatch.host,
                     .notes = {program.notes().begin(), program.notes().end()}};
-  std::vector<std::optional<Estimate>> answers = ask(program, device, model);
-  result.kernels.reserve(answers.size());
+  const Asked asked = ask(program, device, model);
+  result.kernels.reserve(asked.which.size());
   std::size_t skipped = 0;
-  for (std::size_t i = 0; i < answers.size(); ++i) {
+  for (std::size_t i = 0; i < asked.which.size(); ++i) {
     const ir::ScheduledKernel& scheduled = program.kernels()[i];
-    if (!answers[i] && options.unknown_op == UnknownOp::kError) {
+    const std::optional<Estimate>& answer = asked.distinct[asked.which[i]];
+    if (!answer && options.unknown_op == UnknownOp::kError) {
       throw no_model(scheduled.kernel, device);
     }
-    result.kernels.push_back(simulated(scheduled, ir::KernelId(i), answers[i]));
+    result.kernels.push_back(simulated(scheduled, ir::KernelId(i), answer));
     result.time += result.kernels.back().total();
     skipped += result.kernels.back().skipped ? 1 : 0;
   }
   if (skipped > 0) result.notes.push_back({"kernels skipped: no model for them, no time", skipped});
 
-  result.interval = interval_of(result.kernels);
+  result.interval = interval_of(asked, result.kernels);
   const Timeline timeline = schedule(tasks_of(program, result.kernels));
   for (std::size_t i = 0; i < result.kernels.size(); ++i) {
     result.kernels[i].start = timeline.spans[i].start;

@@ -32,6 +32,9 @@ inline constexpr std::array kRankingMetrics{
     learned::Metric::kTileTau,      learned::Metric::kTileSizeApe,   learned::Metric::kTop1Slowdown,
     learned::Metric::kTop5Slowdown, learned::Metric::kTop10Slowdown, learned::Metric::kBestInTop10};
 
+// The errors, and how good the intervals are where some model gives any.
+[[nodiscard]] std::vector<learned::Metric> error_metrics(const learned::Evaluation& evaluation);
+
 // A metric for people: title with its unit, and its cells.
 [[nodiscard]] std::string metric_title(learned::Metric metric);            // "MAPE %"
 [[nodiscard]] std::string metric_value(learned::Metric metric, double v);  // 0.123 -> "12.3"

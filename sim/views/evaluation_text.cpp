@@ -49,20 +49,8 @@ std::string heading(const EvaluationReport& report, const Stratum& stratum) {
   return out + "\n";
 }
 
-// The errors, and how good the intervals are where some model gives any.
-std::vector<Metric> block_metrics(const EvaluationReport& report) {
-  std::vector<Metric> metrics(kErrorMetrics.begin(), kErrorMetrics.end());
-  const auto gives_intervals = [](const Scores& scores) {
-    return scores[Metric::kCoverage].value.has_value();
-  };
-  if (std::ranges::any_of(report.evaluation.strata.front().columns, gives_intervals)) {
-    metrics.insert(metrics.end(), {Metric::kCoverage, Metric::kIntervalWidth});
-  }
-  return metrics;
-}
-
 std::string error_block(const EvaluationReport& report, const Stratum& stratum) {
-  const std::vector<Metric> metrics = block_metrics(report);
+  const std::vector<Metric> metrics = error_metrics(report.evaluation);
   std::vector<Column> columns{{"model"}, {"answered", Align::kRight}};
   for (const Metric metric : metrics) {
     columns.push_back({metric_title(metric), Align::kRight});
@@ -140,6 +128,17 @@ std::string faults(const EvaluationReport& report) {
 }
 
 }  // namespace
+
+std::vector<Metric> error_metrics(const learned::Evaluation& evaluation) {
+  std::vector<Metric> metrics(kErrorMetrics.begin(), kErrorMetrics.end());
+  const auto gives_intervals = [](const Scores& scores) {
+    return scores[Metric::kCoverage].value.has_value();
+  };
+  if (std::ranges::any_of(evaluation.strata.front().columns, gives_intervals)) {
+    metrics.insert(metrics.end(), {Metric::kCoverage, Metric::kIntervalWidth});
+  }
+  return metrics;
+}
 
 std::string metric_title(Metric metric) {
   switch (metric) {

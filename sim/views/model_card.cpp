@@ -87,7 +87,8 @@ std::string accuracy(const EvaluationReport& report) {
       "geometric mean of predicted / measured; brackets hold 95 % bootstrap intervals over works "
       "(over rows where there is one work).\n\n";
   std::vector<std::string> titles{"stratum", "n", "works", "model"};
-  for (const Metric metric : kErrorMetrics) titles.push_back(metric_title(metric));
+  const std::vector<Metric> metrics = error_metrics(report.evaluation);
+  for (const Metric metric : metrics) titles.push_back(metric_title(metric));
   out += table_head(titles);
   for (const Stratum& stratum : report.evaluation.strata) {
     if (repeats_all(report.evaluation, stratum)) continue;
@@ -95,7 +96,7 @@ std::string accuracy(const EvaluationReport& report) {
       std::vector<std::string> cells{stratum_title(report.evaluation, stratum),
                                      of_measured(stratum), std::to_string(stratum.works),
                                      report.columns[i].name};
-      for (const Metric metric : kErrorMetrics) {
+      for (const Metric metric : metrics) {
         cells.push_back(metric_cell(metric, stratum.columns[i][metric]));
       }
       out += line(cells);

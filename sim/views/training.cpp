@@ -154,7 +154,9 @@ std::string hybrid_text(const hybrid::HybridTrainingResult& result, const Experi
   const Made model = made(result, experiment);
   std::string tried;
   for (const hybrid::CandidateScore& score : result.candidates) {
-    tried += fmt::format("{}{} {} %", tried.empty() ? "" : ", ", score.name, percent(score.error));
+    tried += (tried.empty() ? "" : ", ") + score.name;
+    const bool had_trials = score.error > 0 || score.name == "none";  // else its name says why not
+    if (had_trials) tried += fmt::format(" {} %", percent(score.error));
   }
   return head_text(model, directory) +
          fmt::format("chosen  {}  (mean |log error| in trials: {})\n", result.chosen, tried) +

@@ -164,7 +164,7 @@ TEST_F(HybridDir, RefusesFilesThatAreWhatTheCardSaysButNoHybrid) {
 TEST_F(HybridDir, RefusesADomainOfADeviceThatIsNotDescribed) {
   save();
   std::string device = read(folder_ + "/device_0.yaml");
-  replace(device, "name: tpu_v3", "name: another");
+  replace(device, R"(name: "tpu_v3")", R"(name: "another")");
   forge("device_0.yaml", device);
   expect_refused("device 'tpu_v3' is described by no device_N.yaml");
 }

@@ -274,6 +274,32 @@ TEST(CompareCsv, HasALinePerRowAndSideInSecondsAndFractions) {
   EXPECT_EQ(table.cell(table.rows.back(), "lost_s"), "");
 }
 
+// `fast` is a hybrid that corrected its row `long`.
+Comparison corrected() {
+  Comparison c = example();
+  c.rows[2].cells[0]->correction = {.analytical = Seconds{50 * kUs},
+                                    .factor = 1.2,
+                                    .weight = 1,
+                                    .verdict = analytical::Verdict::kEdge,
+                                    .low = Seconds{55 * kUs},
+                                    .high = Seconds{75 * kUs}};
+  return compare(std::move(c));
+}
+
+TEST(CompareViews, ShowTheCorrectionOfAHybrid) {
+  EXPECT_THAT(views::compare_text(corrected()), HasSubstr("x 1.20 [1.10, 1.50] edge"));
+  EXPECT_THAT(views::compare_text(compare(example())), Not(HasSubstr("[90 %]")));
+  const Json row = Json::parse(views::compare_json(corrected()))["rows"][1];
+  ASSERT_EQ(row["name"], "long");
+  EXPECT_EQ(row["times"][0]["verdict"], "edge");
+  EXPECT_EQ(row["times"][0]["factor"], 1.2);
+  EXPECT_NEAR(row["times"][0]["low_s"].get<double>(), 55 * kUs, 1e-12);
+  EXPECT_FALSE(row["times"][1].contains("verdict"));
+  const learned::CsvTable table =
+      learned::read_csv(diag::SourceText("c.csv", views::compare_csv(corrected())));
+  EXPECT_EQ(table.columns.back(), "high_s");
+}
+
 TEST(CompareJson, HoldsSidesRowsTotalsAndBounds) {
   const Json document = Json::parse(views::compare_json(compare(example())));
   EXPECT_EQ(document["schema"], "tilecast.compare/1");

@@ -127,5 +127,49 @@ TEST(Simulator, CountsSkippedKernelsInANote) {
   EXPECT_THAT(run.notes.back().what, HasSubstr("skipped"));
 }
 
+// Corrects every time by 20 %; multiplications are outside of what it knows.
+class CorrectedUnitModel final : public analytical::CostModel {
+ public:
+  std::vector<std::optional<analytical::Estimate>> estimate(
+      std::span<const analytical::KernelQuery> queries, const hwdesc::Device&) const override {
+    std::vector<std::optional<analytical::Estimate>> answers(queries.size());
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      const bool known = queries[i].kernel.opcode() != ir::Opcode::kMultiply;
+      const double factor = known ? 1.2 : 1.0;
+      answers[i].emplace().time = Seconds{factor * 1e-6};
+      answers[i]->correction = {
+          .analytical = Seconds{1e-6},
+          .factor = factor,
+          .weight = known ? 1.0 : 0.0,
+          .verdict = known ? analytical::Verdict::kIn : analytical::Verdict::kOut,
+          .low = Seconds{factor * 1e-6 / 2},
+          .high = Seconds{factor * 1e-6 * 2},
+          .correlation = 1};
+    }
+    return answers;
+  }
+};
+
+TEST(Simulator, AddsUpIntervalsAndSaysHowMuchIsOutsideTheTrainedDomain) {
+  const Simulation run = simulate(program(kCopies), toy(), CorrectedUnitModel());
+  ASSERT_TRUE(run.interval.has_value());
+  // Errors that are all the same double and halve the total, too.
+  EXPECT_NEAR(run.interval->low, run.time.value / 2, 1e-12);
+  EXPECT_NEAR(run.interval->high, run.time.value * 2, 1e-12);
+  const auto shares = domain_shares(run);
+  ASSERT_TRUE(shares.has_value());
+  EXPECT_EQ(shares->kernels, 4U);
+  EXPECT_EQ(shares->in.kernels, 3U);
+  EXPECT_EQ(shares->out.kernels, 1U);
+  EXPECT_EQ(shares->out.uncorrected, 1U);
+  EXPECT_NEAR(shares->out.time.value, 1e-6, 1e-15);
+}
+
+TEST(Simulator, AModelWithoutCorrectionsHasNoIntervalAndNoDomain) {
+  const Simulation run = simulate(program(kCopies), toy(), UnitModel());
+  EXPECT_FALSE(run.interval.has_value());
+  EXPECT_FALSE(domain_shares(run).has_value());
+}
+
 }  // namespace
 }  // namespace tilecast::sim

@@ -1,9 +1,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "learned/csv.h"
+#include "sim/views/correction.h"
 #include "sim/views/csv.h"
 #include "sim/views/json.h"
 #include "sim/views/rows.h"
@@ -129,6 +131,71 @@ TEST(CsvView, HasOneRowPerKernelWithAsManyCellsAsColumns) {
   EXPECT_EQ(table.cell(table.rows[1], "kernel"), "big");
   EXPECT_EQ(table.cell(table.rows[1], "total_s"), "4e-06");
   EXPECT_EQ(table.cell(table.rows[1], "flags"), "approximate");
+}
+
+// The kernel `big` corrected from 1.6 us, as a hybrid would.
+Simulation corrected() {
+  Simulation run = example();
+  run.model = "hybrid toy (models/toy)";
+  run.interval = learned::Interval{4e-6, 7e-6};
+  run.kernels[1].estimate.correction = {.analytical = Seconds{1.6e-6},
+                                        .factor = 1.25,
+                                        .weight = 0,
+                                        .verdict = analytical::Verdict::kOut,
+                                        .low = Seconds{1.2e-6},
+                                        .high = Seconds{3.2e-6}};
+  return run;
+}
+
+TEST(TableView, OfAHybridShowsModelIntervalDomainAndCorrections) {
+  const std::string text = views::table(corrected());
+  EXPECT_THAT(text, HasSubstr("model     hybrid toy (models/toy)\n"));
+  EXPECT_THAT(text, HasSubstr("interval  4.000 to 7.000 us  (90 %, of the time above)\n"));
+  // 2 launches of 2 us of 5 us
+  EXPECT_THAT(text, HasSubstr("domain    outside the trained domain: 1 of 1 kernels, 80.0 % of the "
+                              "time  (physics alone)\n"));
+  EXPECT_THAT(text, HasSubstr("x 1.25 [0.75, 2.00] out"));
+  EXPECT_THAT(views::table(example()), Not(HasSubstr("model ")));
+  EXPECT_THAT(views::table(example()), Not(HasSubstr("[90 %]")));
+}
+
+TEST(JsonView, OfAHybridAppendsTheCorrection) {
+  const std::vector<Simulation> runs{corrected()};
+  const Json program = Json::parse(views::json(runs))["programs"][0];
+  EXPECT_EQ(program["model"], "hybrid toy (models/toy)");
+  EXPECT_EQ(program["low_s"], 4e-6);
+  EXPECT_EQ(program["high_s"], 7e-6);
+  EXPECT_EQ(program["domain"][2]["verdict"], "out");
+  EXPECT_EQ(program["domain"][2]["uncorrected_kernels"], 1);
+  EXPECT_EQ(program["kernels"][1]["factor"], 1.25);
+  EXPECT_EQ(program["kernels"][1]["high_s"], 3.2e-6);
+  EXPECT_FALSE(program["kernels"][0].contains("factor"));
+}
+
+TEST(CsvView, OfAHybridEndsWithTheCorrection) {
+  const std::vector<Simulation> runs{corrected()};
+  const learned::CsvTable table = learned::read_csv(diag::SourceText("out.csv", views::csv(runs)));
+  EXPECT_EQ(table.columns.back(), "high_s");
+  EXPECT_EQ(table.cell(table.rows[1], "verdict"), "out");
+  EXPECT_EQ(table.cell(table.rows[1], "analytical_s"), "1.6e-06");
+  EXPECT_EQ(table.cell(table.rows[0], "verdict"), "");
+}
+
+TEST(CorrectionView, TellsTimesFactorVerdictNeighboursAndDrivers) {
+  hybrid::CorrectionReasons reasons{.correction = *corrected().kernels[1].estimate.correction,
+                                    .residual = std::log(1.5)};
+  reasons.correction.weight = 0.5;
+  reasons.nearest = {{.kernel = 0, .distance = 0.25}};
+  reasons.nearest_names = {"fusion.7"};
+  reasons.drivers = {{.feature = "bytes", .value = 42, .effect = std::log(1.1)}};
+  reasons.verdict = "far from every kernel";
+  const std::string text = views::correction_text(reasons);
+  EXPECT_THAT(text, HasSubstr("analytical      1.600 us"));
+  EXPECT_THAT(text, HasSubstr("x 1.250: measurements say x 1.500, believed to 50.0 %"));
+  EXPECT_THAT(text, HasSubstr("90 % interval   1.200 to 3.200 us"));
+  EXPECT_THAT(text, HasSubstr("domain          out: far from every kernel"));
+  EXPECT_THAT(text, HasSubstr("nearest         fusion.7 at distance 0.25"));
+  EXPECT_THAT(text, HasSubstr("+10.0"));
 }
 
 TEST(TraceView, HasNamedLanesAndMicroseconds) {

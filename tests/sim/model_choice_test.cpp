@@ -1,0 +1,114 @@
+// Which model a name means where none, or one, is shipped.
+#include "sim/model_choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "diag/error.h"
+#include "hwdesc/device_yaml.h"
+#include "hybrid/hybrid_dir.h"
+#include "tests/hybrid/corrected_set.h"
+
+namespace tilecast::sim {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const hwdesc::Device& tpu() {
+  static const hwdesc::Device device = hwdesc::load_device("tpu_v3");
+  return device;
+}
+
+hwdesc::Device calibrated() {
+  hwdesc::Device device = tpu();
+  device.name = "mine";
+  device.lineage = {"tpu_v3"};
+  return device;
+}
+
+class ModelChoice : public testing::Test {
+ protected:
+  ModelChoice()
+      : shelf_((fs::temp_directory_path() /
+                ("tilecast_shelf_" + std::to_string(getpid()) + "_" +
+                 testing::UnitTest::GetInstance()->current_test_info()->name()))
+                   .string()) {
+    fs::create_directories(shelf_);
+    setenv("TILECAST_MODELS", shelf_.c_str(), 1);
+  }
+  ~ModelChoice() override {
+    unsetenv("TILECAST_MODELS");
+    fs::remove_all(shelf_);
+  }
+
+  // A hybrid of tpu_v3 that corrects by 20 %.
+  [[nodiscard]] std::string ship(const std::string& name) const {
+    static const learned::SampleSet rows = hybrid::corrected_set(
+        tpu(), 8, 4, [](const analytical::Estimate&) { return std::log(1.2); }, 0.01);
+    static const hybrid::FittedHybrid fitted = hybrid::fit_to(rows, tpu());
+    const std::string directory = shelf_ + "/" + name;
+    hybrid::save_hybrid(fitted.card, fitted.parts, fitted.training_csv, directory);
+    return directory;
+  }
+
+  std::string shelf_;
+};
+
+TEST_F(ModelChoice, NoneShippedMeansPhysics) {
+  EXPECT_THAT(shipped_models(), IsEmpty());
+  EXPECT_FALSE(shipped_model_for(tpu()).has_value());
+  EXPECT_EQ(choose_model("default", {&tpu(), 1}).name, "analytical");
+  EXPECT_THROW(static_cast<void>(choose_model("hybrid", {&tpu(), 1})), Error);
+  EXPECT_THROW(static_cast<void>(choose_model("learned", {&tpu(), 1})), Error);
+}
+
+TEST_F(ModelChoice, AShippedOneFitsItsDeviceAndThoseOfItsLineage) {
+  const std::string directory = ship("one");
+  fs::create_directories(shelf_ + "/no_model");
+  EXPECT_THAT(shipped_models(), ElementsAre(directory));
+  EXPECT_EQ(shipped_model_for(tpu()), directory);
+  EXPECT_EQ(shipped_model_for(calibrated()), directory);
+  EXPECT_FALSE(shipped_model_for(hwdesc::load_device("tpu_v2")).has_value());
+  const ChosenModel chosen = choose_model("default", {&tpu(), 1});
+  EXPECT_EQ(chosen.name, "hybrid one (" + directory + ")");
+  ASSERT_NE(chosen.hybrid, nullptr);
+  EXPECT_TRUE(chosen.hybrid->parts().guard);
+  const ChosenModel learned = choose_model("learned", {&tpu(), 1});
+  EXPECT_FALSE(learned.hybrid->parts().guard);
+  EXPECT_THAT(learned.note, HasSubstr("comparison"));
+}
+
+TEST_F(ModelChoice, OfSeveralThatFitTheFirstByNameAnswers) {
+  static_cast<void>(ship("b"));
+  const std::string first = ship("a");
+  EXPECT_EQ(shipped_model_for(tpu()), first);
+}
+
+TEST_F(ModelChoice, DevicesThatNoneFitsMakeAllOfThemPhysics) {
+  static_cast<void>(ship("one"));
+  const std::vector<hwdesc::Device> devices{tpu(), hwdesc::load_device("tpu_v2")};
+  const ChosenModel chosen = choose_model("default", devices);
+  EXPECT_EQ(chosen.name, "analytical");
+  EXPECT_THAT(chosen.note, HasSubstr("no shipped model fits tpu_v2"));
+  const std::vector<hwdesc::Device> kin{tpu(), calibrated()};
+  EXPECT_THAT(choose_model("default", kin).name, HasSubstr("hybrid one"));
+}
+
+TEST_F(ModelChoice, AFolderSaysWhereItWasNotTrained) {
+  const std::string directory = ship("one");
+  const hwdesc::Device other = hwdesc::load_device("tpu_v2");
+  EXPECT_EQ(choose_model(directory, {&tpu(), 1}).note, "");
+  EXPECT_THAT(choose_model(directory, {&other, 1}).note, HasSubstr("not trained on tpu_v2"));
+  EXPECT_EQ(model_name_fault(directory), "");
+  EXPECT_THAT(model_name_fault(shelf_), HasSubstr("expected analytical, roofline"));
+}
+
+}  // namespace
+}  // namespace tilecast::sim
