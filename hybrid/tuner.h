@@ -3,9 +3,19 @@
 //
 //   TuneResult found = tune(space, measure, {.strategy = Strategy::kHybrid, .trials = 50});
 //
-// A candidate is a tile, or parameters, or both, with what physics says of it (or nothing).
-// `measure` takes indices and answers times; a failed candidate has none and is not asked again.
-// Each batch is chosen by the strategy; candidates alike in rank are drawn by seed. Deterministic.
+// A candidate is a tile, or parameters, or both (hybrid/tune_space.h makes the space), with what
+// physics says of it, or nothing. `measure` takes indices and answers times; a failed candidate has
+// none and is not asked again. Each batch is chosen by the strategy:
+//
+//   first batch  hybrid: the best by physics, then those of the best by physics (kFirstShare of
+//   all)
+//                that lie farthest from the chosen ones. xgboost: at random.
+//   later        the greatest expected improvement on the best measured (Jones, Schonlau and Welch,
+//                J. Global Optimization 1998, eq. 15), in log time, of a surrogate
+//                (hybrid/tuner_surrogate.h). After each choice of a batch the others count less the
+//                more they are like it.
+//
+// Candidates alike in rank are taken in an order drawn by seed. Deterministic.
 #pragma once
 
 #include <cstdint>
@@ -22,41 +32,43 @@ enum class Strategy {
   kGrid,        // in the order given
   kRandom,      // without replacement
   kAnalytical,  // by physics; unanswered last, at random
-  kXgboost,     // a random batch, then trees on the measured ones
-  kHybrid       // physics first, then a corrector of physics with its features
+  kXgboost,     // a random batch, then trees on the measured ones; no physics
+  kHybrid       // physics first, then trees and a Gaussian process that know physics
 };
 inline constexpr std::string_view kStrategies[] = {"grid", "random", "analytical", "xgboost",
                                                    "hybrid"};
 
 struct TuneSpace {
-  std::size_t columns = 0;                        // of features
+  std::size_t columns = 0;                        // of features: how a candidate is written
   std::vector<float> features;                    // candidates x columns; NaN: no value
   std::vector<std::optional<double>> analytical;  // seconds, by candidate
 
   [[nodiscard]] std::size_t size() const { return analytical.size(); }
 };
 
-// Seconds by asked candidate, same order; nullopt: it failed.
-using Measure =
-    std::function<std::vector<std::optional<double>>(std::span<const std::size_t> candidates)>;
+struct TuneTrial {
+  std::size_t candidate = 0;
+  std::optional<double> predicted, measured;  // seconds
+};
+// Seconds by asked trial, same order; nullopt: it failed.
+using Measure = std::function<std::vector<std::optional<double>>(std::span<const TuneTrial> asked)>;
 
 struct TuneOptions {
   Strategy strategy = Strategy::kHybrid;
   std::size_t trials = 50, batch = 10;
   std::uint64_t seed = 1;
-  std::function<void(std::size_t, std::optional<double>)> step = {};  // trials done, best so far
+  std::vector<TuneTrial> known = {};  // of an interrupted search: count as trials
 };
 
-struct TuneTrial {
-  std::size_t candidate = 0;
-  std::optional<double> predicted, measured;  // seconds
-};
 struct TuneResult {
-  std::vector<TuneTrial> trials;    // in the order measured
+  std::vector<TuneTrial> trials;    // in the order measured, the known ones first
   std::optional<std::size_t> best;  // into trials; nullopt: all failed
 };
 
-// Throws Error for an empty space and for times that are not positive.
+inline constexpr double kFirstShare = 0.1;
+
+// Throws Error for an empty space, infinite features, known trials of one candidate twice, and
+// times that are not positive.
 [[nodiscard]] TuneResult tune(const TuneSpace& space, const Measure& measure,
                               const TuneOptions& options);
 

@@ -12,6 +12,7 @@
 #include "diag/source_text.h"
 #include "hwdesc/device_yaml.h"
 #include "learned/splits.h"
+#include "sim/cli/calibrate_train.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
@@ -28,6 +29,7 @@ struct Arguments {
   DeviceOptions devices;
   OutputOptions report;
   std::string file, name;
+  ThenTrain train;
   bool other_machine = false;
   std::size_t most_rows = 1000;
   int jobs = 1;
@@ -96,7 +98,6 @@ std::vector<learned::SampleSet> load_sets(const Arguments& arguments,
                sets.back().samples.size(), before + sets.back().faults.size(),
                sets.back().faults.size());
   }
-  thin_out(arguments, sets);
   return sets;
 }
 
@@ -126,7 +127,10 @@ std::string parent_of(const std::string& device, const std::string& file) {
 void run(const Arguments& arguments) {
   const std::set<std::string> fixed = fixed_constants(arguments);
   const hwdesc::Device device = load_devices(arguments.devices).front();
-  const std::vector<learned::SampleSet> sets = load_sets(arguments, device);
+  if (!arguments.train.directory.empty()) check_folder(arguments.train);
+  const std::vector<learned::SampleSet> all = load_sets(arguments, device);
+  std::vector<learned::SampleSet> sets = all;
+  thin_out(arguments, sets);
   const auto model = make_model("analytical");
   Progress progress("calibrate: fits", hybrid::kMostFits);
   const hybrid::Calibrated calibrated = hybrid::calibrate(
@@ -140,8 +144,16 @@ void run(const Arguments& arguments) {
         provenance(sets, calibrated));
     write({.format = "yaml", .file = arguments.file}, text);
   }
-  write(arguments.report, arguments.report.format == "json" ? views::calibration_json(calibrated)
-                                                            : views::calibration_text(calibrated));
+  std::optional<hybrid::FittedHybrid> fitted;
+  if (!arguments.train.directory.empty()) {
+    ThenTrain options = arguments.train;
+    options.jobs = arguments.jobs;
+    fitted = then_train(options, all, calibrated);
+  }
+  const hybrid::FittedHybrid* trained = fitted ? &*fitted : nullptr;
+  write(arguments.report, arguments.report.format == "json"
+                              ? views::calibration_json(calibrated, trained)
+                              : views::calibration_text(calibrated, trained));
   if (arguments.file.empty()) return;
   if (calibrated.accepted) {
     fmt::print(stderr, "wrote {}\n", arguments.file);
@@ -169,6 +181,10 @@ void add_options(CLI::App& verb, Arguments& arguments) {
       ->type_name("NAME");
   verb.add_option("-o,--output", arguments.file, "the calibrated description to write (YAML)")
       ->type_name("FILE");
+  verb.add_option("--then-train", arguments.train.directory,
+                  "also fit a hybrid of the calibrated device to all rows, into this folder")
+      ->type_name("FOLDER");
+  verb.add_flag("--force", arguments.train.force, "replace a model that is in that folder");
   verb.add_option("--name", arguments.name, "of the calibrated device; default: from the file");
   verb.add_option("-f,--format", arguments.report.format, "form of the report on stdout")
       ->check(CLI::IsMember({"table", "json"}))
@@ -192,10 +208,15 @@ void add_calibrate(CLI::App& app) {
       "overhead, and the host's dispatch by op class, each held by a prior at its described\n"
       "value; three rows are enough. Writes a description that extends the old one only when\n"
       "kernels left out of the fit are predicted no worse, median and p90.\n"
+      "--then-train goes on: a correction of what the constants leave (none, a Gaussian process "
+      "or\n"
+      "trees: what does best on kernels left out; few rows keep none), for simulate --model "
+      "FOLDER.\n"
       "Examples:\n"
       "  tilecast calibrate --device DEVICE sets/matmul -o my_device.yaml\n"
       "  tilecast calibrate -d DEVICE sets/* --class matmul,gelu --kernel copy.24 -o mine.yaml\n"
-      "  tilecast calibrate -d DEVICE sets/tiles --fix matrix,dispatch --format json");
+      "  tilecast calibrate -d DEVICE sets/tiles --fix matrix,dispatch --format json\n"
+      "  tilecast calibrate -d DEVICE sets/* -o mine.yaml --then-train models/mine");
   verb.callback([arguments] { run(*arguments); });
 }
 

@@ -77,6 +77,7 @@ int run(int argc, char** argv) {
   add_compare(app);
   add_import(app);
   add_measure(app);
+  add_tune(app);
   add_validate(app);
   app.footer("Start with: tilecast hw list, then tilecast simulate --device DEVICE model.hlo");
   try {

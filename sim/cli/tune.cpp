@@ -1,4 +1,318 @@
-#include "hybrid/tuner.h"
-#include "sim/cli/commands.h"
+#include <fmt/format.h>
 
-namespace tilecast::sim::cli {}
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <deque>
+#include <limits>
+
+#include "analytical/analytical_model.h"
+#include "diag/error.h"
+#include "hybrid/tune_space.h"
+#include "learned/samples.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+#include "sim/cli/progress.h"
+#include "sim/cli/tune_trials.h"
+#include "sim/views/tuning.h"
+
+namespace tilecast::sim::cli {
+namespace {
+
+struct Arguments {
+  std::string program, kernel, set, command, timeout = "60 s", model = "analytical";
+  std::string strategy = "hybrid", file;
+  DeviceOptions device;
+  LoadArguments load;
+  OutputOptions report;
+  bool compare = false;
+  std::vector<std::size_t> budgets;
+  std::size_t trials = 50, batch = 10, seeds = 20, most_tiles = 4096;
+  std::uint64_t seed = 1;
+  int jobs = 1;
+};
+
+// What may be measured: owns what the queries refer to.
+struct Candidates {
+  std::string kernel;
+  std::optional<analytical::DeviceProgram> built;
+  learned::SampleSet set;
+  std::deque<analytical::TileConfig> tiles;
+  std::vector<analytical::KernelQuery> queries;
+  std::vector<std::string> names;               // of tiles or parameters, as text
+  std::vector<std::optional<double>> measured;  // seconds, where a set holds them
+};
+
+std::string text_of(const learned::SampleSet& set, const learned::Sample& sample) {
+  if (sample.parameters.empty()) return analytical::to_string(sample.tile);
+  std::string text;
+  for (std::size_t i = 0; i < sample.parameters.size(); ++i) {
+    text += fmt::format("{}{}={}", i == 0 ? "" : " ", set.parameter_names[i], sample.parameters[i]);
+  }
+  return text;
+}
+
+// The work that --kernel names, or the only one.
+const learned::Work& work_of(const Arguments& arguments, const learned::SampleSet& set) {
+  std::vector<std::string_view> names;
+  for (const learned::Work& work : set.works) {
+    if (work.name == arguments.kernel || (arguments.kernel.empty() && set.works.size() == 1)) {
+      if (work.parts.size() == 1) return work;
+      throw Error(
+          fmt::format("{}: '{}' is a program, expected a kernel", arguments.set, work.name));
+    }
+    names.push_back(work.name);
+  }
+  if (arguments.kernel.empty()) {
+    throw Error(fmt::format("{}: {} kernels, expected one; choose it with --kernel NAME",
+                            arguments.set, names.size()));
+  }
+  const std::string near = diag::nearest(arguments.kernel, names);
+  throw Error(fmt::format("{}: no kernel is called '{}'{}", arguments.set, arguments.kernel,
+                          near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+}
+
+std::unique_ptr<Candidates> measured_candidates(const Arguments& arguments,
+                                                const hwdesc::Device& device) {
+  auto found = std::make_unique<Candidates>();
+  found->set = learned::make_samples(learned::read_measurement_set(arguments.set), device,
+                                     {.check_physics = false, .jobs = arguments.jobs});
+  const learned::Work& work = work_of(arguments, found->set);
+  found->kernel = work.name;
+  for (const learned::Sample& sample : found->set.samples) {
+    if (&found->set.works[sample.work] != &work) continue;
+    const analytical::TileConfig* tile =
+        sample.tile == analytical::TileConfig{} ? nullptr : &sample.tile;
+    found->queries.push_back({work.parts.front().kernel, tile, sample.parameters});
+    found->names.push_back(text_of(found->set, sample));
+    found->measured.emplace_back(sample.measured.value);
+  }
+  if (!found->set.faults.empty()) {
+    fmt::print(stderr, "note: {}: {} rows in error are left out\n", arguments.set,
+               found->set.faults.size());
+  }
+  return found;
+}
+
+std::unique_ptr<Candidates> tiles_of_program(const Arguments& arguments,
+                                             const hwdesc::Device& device) {
+  auto found = std::make_unique<Candidates>();
+  const analytical::LoadOptions load = load_options(arguments.load);
+  found->built.emplace(
+      analytical::program_for(analytical::load_module(arguments.program, load), device, load));
+  const ir::Kernel& kernel =
+      find_kernel(found->built->program, arguments.kernel, arguments.program);
+  found->kernel = kernel.name();
+  const analytical::KernelAnalysis analysis(kernel, device);
+  if (!analysis.tileable()) {
+    throw Error(fmt::format("{}: kernel '{}' has no tiles", arguments.program, kernel.name()));
+  }
+  for (analytical::TileConfig& tile : analysis.tiles(arguments.most_tiles)) {
+    found->tiles.push_back(std::move(tile));
+    found->queries.push_back({kernel, &found->tiles.back()});
+    found->names.push_back(analytical::to_string(found->tiles.back()));
+  }
+  return found;
+}
+
+std::size_t answered(const hybrid::TuneSpace& space) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(space.analytical, [](const auto& time) { return time.has_value(); }));
+}
+
+void compare(const Arguments& arguments, const Candidates& candidates,
+             const hybrid::TuneSpace& space, const hwdesc::Device& device) {
+  hybrid::CompareOptions options{.batch = arguments.batch,
+                                 .seeds = arguments.seeds,
+                                 .seed = arguments.seed,
+                                 .jobs = arguments.jobs};
+  if (!arguments.budgets.empty()) options.trials = arguments.budgets;
+  std::ranges::sort(options.trials);
+  Progress progress("tune: searches", options.strategies.size() * options.seeds);
+  options.step = [&progress] { progress.step(); };
+  views::TuneComparison comparison{.kernel = candidates.kernel,
+                                   .device = device.name,
+                                   .model = arguments.model,
+                                   .candidates = space.size(),
+                                   .answered = answered(space),
+                                   .batch = options.batch,
+                                   .seeds = options.seeds};
+  comparison.strategies = hybrid::compare_strategies(space, candidates.measured, options);
+  comparison.fastest_s = std::numeric_limits<double>::infinity();
+  for (const auto& time : candidates.measured) {
+    comparison.fastest_s = std::min(comparison.fastest_s, time.value_or(comparison.fastest_s));
+  }
+  constexpr double kNear = 0.95;
+  comparison.within_5_percent =
+      static_cast<std::size_t>(std::ranges::count_if(candidates.measured, [&](const auto& time) {
+        return time && kNear * *time <= comparison.fastest_s;
+      }));
+  write(arguments.report, arguments.report.format == "json" ? views::comparison_json(comparison)
+                                                            : views::comparison_text(comparison));
+}
+
+Seconds timeout_of(const Arguments& arguments) {
+  try {
+    return Seconds{hwdesc::parse_quantity(arguments.timeout, hwdesc::UnitKind::kTime)};
+  } catch (const Error& error) {
+    throw UsageError(fmt::format("--timeout: {}", error.what()));
+  }
+}
+
+void search(const Arguments& arguments, const Candidates& candidates,
+            const hybrid::TuneSpace& space, const hwdesc::Device& device) {
+  const Command command{arguments.command, timeout_of(arguments)};
+  TrialFile file(arguments.file, candidates.names);
+  if (!file.known().empty()) {
+    fmt::print(stderr, "{}: going on after {} trials\n", arguments.file, file.known().size());
+  }
+  Progress progress("tune: trials", std::min(arguments.trials, space.size()));
+  std::size_t done = file.known().size();
+  double best = std::numeric_limits<double>::infinity();
+  const auto one = [&](hybrid::TuneTrial trial) {
+    if (arguments.command.empty()) {
+      trial.measured = candidates.measured[trial.candidate];
+    } else {
+      const CommandTime answer =
+          time_by(command, candidates.names[trial.candidate], trial.candidate);
+      trial.measured = answer.seconds;
+      if (!answer.seconds) {
+        fmt::print(stderr, "failed: {}: {}\n", candidates.names[trial.candidate], answer.reason);
+      }
+    }
+    file.add(trial);
+    best = std::min(best, trial.measured.value_or(best));
+    progress.show(++done, fmt::format(", best {:.4g} us", best * 1e6));
+    return trial.measured;
+  };
+  const auto strategy = static_cast<hybrid::Strategy>(
+      std::ranges::find(hybrid::kStrategies, arguments.strategy) - hybrid::kStrategies);
+  views::TuningReport report{.kernel = candidates.kernel,
+                             .device = device.name,
+                             .strategy = arguments.strategy,
+                             .candidates = space.size(),
+                             .answered = answered(space),
+                             .tiles = candidates.names};
+  report.result = hybrid::tune(space,
+                               [&](std::span<const hybrid::TuneTrial> asked) {
+                                 std::vector<std::optional<double>> times;
+                                 for (const hybrid::TuneTrial& trial : asked)
+                                   times.push_back(one(trial));
+                                 return times;
+                               },
+                               {.strategy = strategy,
+                                .trials = arguments.trials,
+                                .batch = arguments.batch,
+                                .seed = arguments.seed,
+                                .known = file.known()});
+  write(arguments.report, arguments.report.format == "json" ? views::tuning_json(report)
+                                                            : views::tuning_text(report));
+  if (!report.result.best) throw Error("tune: every trial failed");
+}
+
+void check(const Arguments& arguments) {
+  if (arguments.set.empty() == arguments.program.empty()) {
+    throw UsageError("expected an HLO file with --measure, or a measurement set with --from");
+  }
+  if (!arguments.program.empty() && arguments.command.empty()) {
+    throw UsageError("--measure is required: the command that measures a tile");
+  }
+  if (!arguments.set.empty() && !arguments.command.empty()) {
+    throw UsageError("--measure and --from: expected one of them");
+  }
+  if (arguments.compare && arguments.set.empty()) {
+    throw UsageError("--compare needs --from: every tile must have been measured");
+  }
+}
+
+void run(const Arguments& arguments) {
+  check(arguments);
+  const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
+  const hwdesc::Device& device = devices.front();
+  const auto model = make_model(arguments.model, devices);
+  const std::unique_ptr<Candidates> candidates = arguments.set.empty()
+                                                     ? tiles_of_program(arguments, device)
+                                                     : measured_candidates(arguments, device);
+  const hybrid::TuneSpace space = hybrid::make_space(candidates->queries, device, *model);
+  if (arguments.compare) {
+    compare(arguments, *candidates, space, device);
+  } else {
+    search(arguments, *candidates, space, device);
+  }
+}
+
+void add_search_options(CLI::App& verb, Arguments& arguments) {
+  constexpr std::size_t kMost = 1'000'000;
+  verb.add_option("--trials", arguments.trials, "tiles to measure at most")
+      ->check(CLI::Range(std::size_t{1}, kMost))
+      ->capture_default_str();
+  verb.add_option("--batch", arguments.batch, "tiles measured before it learns again")
+      ->check(CLI::Range(std::size_t{1}, kMost))
+      ->capture_default_str();
+  verb.add_option("--strategy", arguments.strategy, "what chooses the tiles")
+      ->check(CLI::IsMember({"grid", "random", "analytical", "xgboost", "hybrid"}))
+      ->capture_default_str();
+  verb.add_option("--seed", arguments.seed, "of what is drawn")->capture_default_str();
+  verb.add_option("-o,--output", arguments.file,
+                  "CSV of the trials, written as they are measured; gone on with where it exists")
+      ->type_name("FILE");
+  verb.add_option("--timeout", arguments.timeout, "of one command")
+      ->type_name("TIME")
+      ->capture_default_str();
+  verb.add_option("--most-tiles", arguments.most_tiles, "tiles of the program's kernel at most")
+      ->check(CLI::Range(std::size_t{1}, kMost))
+      ->capture_default_str();
+  verb.add_flag("--compare", arguments.compare, "run every strategy on the set, by seed");
+  verb.add_option("--seeds", arguments.seeds, "how many seeds --compare runs")
+      ->check(CLI::Range(std::size_t{1}, kMost))
+      ->capture_default_str();
+  verb.add_option("--budgets", arguments.budgets, "trials that --compare shows; default 10,50")
+      ->delimiter(',')
+      ->check(CLI::Range(std::size_t{1}, kMost))
+      ->type_name("N");
+  verb.add_option("-f,--format", arguments.report.format, "form of the answer")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->default_val("table");
+}
+
+void add_tune_tiles(CLI::App& tune) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App& verb = *tune.add_subcommand("tiles", "the fastest tile of a kernel, in few trials");
+  verb.add_option("program", arguments->program, "HLO text file of the kernel; with --measure")
+      ->type_name("FILE");
+  verb.add_option("-k,--kernel", arguments->kernel,
+                  "name of the kernel; not needed when there is only one")
+      ->type_name("NAME");
+  verb.add_option("--measure", arguments->command,
+                  "shell command that measures a tile; {tile} and {index} are replaced")
+      ->type_name("COMMAND");
+  verb.add_option("--from", arguments->set,
+                  "measurement set that holds the tiles' times, instead of measuring")
+      ->type_name("SET");
+  add_device_options(verb, arguments->device, Devices::kOne);
+  add_model_option(verb, arguments->model);
+  add_search_options(verb, *arguments);
+  add_load_options(verb, arguments->load);
+  add_jobs_option(verb, arguments->jobs);
+  verb.footer(
+      "The command prints the time on its last line that is one: `12.3 us`, or seconds. {tile} is\n"
+      "as in `out=2x26x4x2 kernel=3x3x24x1`, with blanks: quote it. A command that fails or takes\n"
+      "too long is counted and not asked again. Sets with parameters (p_*) are searched by them.\n"
+      "Strategies: grid, random, analytical (by --model alone), xgboost (trees alone), hybrid\n"
+      "(the model's best, spread out; then trees and a Gaussian process that know the model).\n"
+      "Examples:\n"
+      "  tilecast tune tiles -d DEVICE model.hlo --kernel fusion.7 \\\n"
+      "    --measure './time_tile.sh \"{tile}\"' --trials 50 -o trials.csv\n"
+      "  tilecast tune tiles -d DEVICE --from sets/tiles --kernel fusion.7 --compare");
+  verb.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app) {
+  CLI::App& verb = *app.add_subcommand("tune", "search for fast configurations by measuring few");
+  verb.require_subcommand(1);
+  add_tune_tiles(verb);
+  verb.footer("tilecast tune tiles --help shows examples.");
+}
+
+}  // namespace tilecast::sim::cli

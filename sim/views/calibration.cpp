@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "sim/views/text_table.h"
@@ -102,10 +104,74 @@ Json left_out_json(const LeftOut& score) {
           {"p90_ape_after", score.p90_after}};
 }
 
+// What the hybrid would say of a known kernel, and of one of a class it has not seen.
+struct Trusted {
+  std::string what;
+  hybrid::Trust::Said said;
+};
+std::vector<Trusted> trusted(const hybrid::FittedHybrid& fitted) {
+  constexpr double kShort = 0, kLong = std::numeric_limits<double>::infinity();
+  const hybrid::Trust& trust = fitted.parts.trust;
+  std::vector<Trusted> rows;
+  const hybrid::Place known{.known_class = true, .known_device = true};
+  for (const std::string& op_class : fitted.parts.domain.op_classes()) {
+    const auto brief = trust.say(known, op_class, kShort);
+    const auto lasting = trust.say(known, op_class, kLong);
+    const bool same = brief.low == lasting.low && brief.high == lasting.high;
+    rows.push_back({op_class + (same ? "" : ", short"), brief});
+    if (!same) rows.push_back({op_class + ", long", lasting});
+  }
+  const hybrid::Place new_class{.known_device = true};
+  rows.push_back({"any other class", trust.say(new_class, "", kLong)});
+  return rows;
+}
+
+std::string hybrid_text(const hybrid::FittedHybrid& fitted) {
+  TextTable tried({{"candidate"},
+                   {"mean |log error| % of held-out trials", Align::kRight},
+                   {"standard error of its difference", Align::kRight},
+                   {""}});
+  for (const hybrid::CandidateScore& score : fitted.candidates) {
+    const bool left_out = score.name.ends_with(")");  // "(too few rows)", hybrid/hybrid_fit.cpp
+    tried.add({score.name, left_out ? "-" : percent(score.error),
+               left_out ? "-" : percent(score.deviation),
+               score.name == fitted.chosen ? "chosen" : ""});
+  }
+  TextTable trust({{"near known kernels of"},
+                   {"weight", Align::kRight},
+                   {"90 % interval of measured / predicted", Align::kRight}});
+  for (const Trusted& row : trusted(fitted)) {
+    trust.add({row.what, fmt::format("{:.2f}", row.said.weight),
+               fmt::format("{:.2f} .. {:.2f}", std::exp(row.said.low), std::exp(row.said.high))});
+  }
+  return fmt::format("\nhybrid: {} rows of {} kernels; trials left out a {} in turn\n{}\n{}",
+                     fitted.rows, fitted.kernels,
+                     learned::kValidateBy[static_cast<std::size_t>(fitted.trial_by)],
+                     tried.render(), trust.render());
+}
+
+Json hybrid_json(const hybrid::FittedHybrid& fitted) {
+  Json json = {{"rows", fitted.rows},
+               {"kernels", fitted.kernels},
+               {"trial_by", learned::kValidateBy[static_cast<std::size_t>(fitted.trial_by)]},
+               {"chosen", fitted.chosen}};
+  for (const hybrid::CandidateScore& score : fitted.candidates) {
+    json["candidates"].push_back({{"name", score.name},
+                                  {"mean_absolute_log_error", score.error},
+                                  {"deviation", score.deviation}});
+  }
+  for (const Trusted& row : trusted(fitted)) {
+    json["trust"].push_back({{"kernels", row.what},
+                             {"weight", row.said.weight},
+                             {"interval_90", {std::exp(row.said.low), std::exp(row.said.high)}}});
+  }
+  return json;
+}
+
 }  // namespace
 
-std::string calibration_text(const Calibrated& calibrated) {
-  return fmt::format(
+std::string calibration_text(const Calibrated& calibrated, const hybrid::FittedHybrid* fitted) {
+  const std::string constants = fmt::format(
       "fitted to {} rows of {} kernels, {} left out in turn; scatter of a good row {} %\n{}\n{}\n"
       "{}{}{}",
       calibrated.rows, calibrated.kernels, calibrated.folds, percent(calibrated.scatter),
@@ -114,9 +180,10 @@ std::string calibration_text(const Calibrated& calibrated) {
           : "",
       constants_table(calibrated), left_out_table(calibrated), outliers(calibrated),
       verdict(calibrated));
+  return fitted == nullptr ? constants : constants + hybrid_text(*fitted);
 }
 
-std::string calibration_json(const Calibrated& calibrated) {
+std::string calibration_json(const Calibrated& calibrated, const hybrid::FittedHybrid* fitted) {
   Json json = {{"schema", "tilecast.calibrate/1"},    {"device", calibrated.device.name},
                {"accepted", calibrated.accepted},     {"rows", calibrated.rows},
                {"kernels", calibrated.kernels},       {"folds", calibrated.folds},
@@ -145,6 +212,7 @@ std::string calibration_json(const Calibrated& calibrated) {
                                 {"line", calibrated.outliers[i].line},
                                 {"message", calibrated.outliers[i].message}});
   }
+  if (fitted != nullptr) json["hybrid"] = hybrid_json(*fitted);
   return json.dump(2) + "\n";
 }
 

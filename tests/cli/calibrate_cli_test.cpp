@@ -63,5 +63,46 @@ TEST_F(CalibrateCommand, WritesNothingWhenNothingMayMove) {
   EXPECT_FALSE(exists("mine.yaml"));
 }
 
+TEST_F(CalibrateCommand, TrainsAHybridAfterTheConstants) {
+  const Answer answer =
+      run("calibrate --device tpu_v3 " + kSet + " -o mine.yaml --then-train model --format json");
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  const auto hybrid = nlohmann::json::parse(answer.out).at("hybrid");
+  EXPECT_EQ(hybrid.at("candidates").at(0).at("name"), "none");
+  EXPECT_GE(hybrid.at("rows").get<int>(), 3);
+  for (const auto& candidate : hybrid.at("candidates")) {  // what it chose is not worse than none
+    if (candidate.at("name") != hybrid.at("chosen")) continue;
+    EXPECT_LE(candidate.at("mean_absolute_log_error").get<double>(),
+              hybrid.at("candidates").at(0).at("mean_absolute_log_error").get<double>());
+  }
+  EXPECT_THAT(read("model/model.yaml"),
+              HasSubstr("all rows fitted; errors are of held-out trials"));
+  EXPECT_THAT(read("model/model.yaml"), HasSubstr("example_matmul"));
+  EXPECT_TRUE(exists("model/trust.yaml"));
+  const Answer scored = run("evaluate --device ./mine.yaml --model ./model " + kSet);
+  EXPECT_EQ(scored.exit_code, 0) << scored.err;
+}
+
+TEST_F(CalibrateCommand, KeepsPhysicsAloneForThreeRows) {
+  write("set/manifest.yaml",
+        "format: tilecast.measurements/1\nname: three\nsource: nobody\nlicence: none\n"
+        "timing: device\ndevice: tpu_v3\n");
+  write("set/measurements.csv",
+        "op,dtype,m,n,k,runtime_ns\nmatmul,bf16,1024,1024,1024,60000\n"
+        "matmul,bf16,2048,1024,1024,110000\nmatmul,bf16,2048,2048,1024,210000\n");
+  const Answer answer = run("calibrate --device tpu_v3 set --then-train model");
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("hybrid: 3 rows of 3 kernels"));
+  EXPECT_THAT(answer.out, HasSubstr("90 % interval of measured / predicted"));
+  EXPECT_THAT(read("model/model.yaml"), HasSubstr("kind: physics"));
+}
+
+TEST_F(CalibrateCommand, DoesNotReplaceAModelUnlessForced) {
+  write("model/model.yaml", "mine\n");
+  const Answer refused = run("calibrate --device tpu_v3 " + kSet + " --then-train model");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("model: exists; --force replaces a model"));
+}
+
 }  // namespace
 }  // namespace tilecast::sim

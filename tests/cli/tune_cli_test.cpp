@@ -1,1 +1,130 @@
-#include <gtest/gtest.h>
+// Drives `tilecast tune tiles` on a made-up set and on commands that answer at once.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command_test.h"
+
+namespace tilecast::sim {
+namespace {
+
+using ::testing::HasSubstr;
+
+class TuneCommand : public CommandTest {
+ protected:
+  TuneCommand() : CommandTest("tune tiles") {
+    write("set/manifest.yaml",
+          "format: tilecast.measurements/1\nname: made_up\nsource: nobody\nlicence: none\n"
+          "timing: device\ndevice: tpu_v3\n");
+    std::string rows = "op,dtype,m,n,k,output_bounds,runtime_ns,p_unroll,p_lanes\n";
+    for (int unroll = 1; unroll <= 8; ++unroll) {
+      for (int lanes = 1; lanes <= 8; ++lanes) {
+        const int time_ns =
+            100'000 + 1'000 * ((unroll - 5) * (unroll - 5) + (lanes - 3) * (lanes - 3));
+        rows += "matmul,bf16,1024,1024,1024,16 4," + std::to_string(time_ns) + "," +
+                std::to_string(unroll) + "," + std::to_string(lanes) + "\n";
+      }
+    }
+    write("set/measurements.csv", rows);
+    write("dot.hlo",
+          "HloModule dot\n\nENTRY main {\n  a = bf16[1024,1024]{1,0:T(8,128)(2,1)} parameter(0)\n"
+          "  b = bf16[1024,1024]{1,0:T(8,128)(2,1)} parameter(1)\n"
+          "  ROOT d = bf16[1024,1024]{1,0:T(8,128)(2,1)} dot(a, b), lhs_contracting_dims={1}, "
+          "rhs_contracting_dims={0}\n}\n");
+  }
+};
+
+TEST_F(TuneCommand, FindsTheFastestOfASet) {
+  const Answer answer = run("-d tpu_v3 --from set --trials 40");
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("best: unroll=5 lanes=3; measured 100.0"));
+  EXPECT_THAT(answer.out, HasSubstr("40 trials\n"));
+}
+
+TEST_F(TuneCommand, KeepsTrialsAndGoesOnAfterATornLine) {
+  ASSERT_EQ(run("-d tpu_v3 --from set --trials 10 -o trials.csv").exit_code, 0);
+  const std::string ten = read("trials.csv");
+  EXPECT_EQ(std::count(ten.begin(), ten.end(), '\n'), 11);
+  write("trials.csv", ten + "11,63,unroll=8 la");
+  const Answer more = run("-d tpu_v3 --from set --trials 20 -o trials.csv --format json");
+  ASSERT_EQ(more.exit_code, 0) << more.err;
+  EXPECT_THAT(more.err, HasSubstr("trials.csv: going on after 10 trials"));
+  const std::string twenty = read("trials.csv");
+  EXPECT_EQ(twenty.substr(0, ten.size()), ten);
+  EXPECT_EQ(std::count(twenty.begin(), twenty.end(), '\n'), 21);
+  const auto json = nlohmann::json::parse(more.out);
+  EXPECT_EQ(json.at("schema"), "tilecast.tune/1");
+  EXPECT_EQ(json.at("trials").size(), 20U);
+  EXPECT_EQ(json.at("candidates"), 64);
+}
+
+TEST_F(TuneCommand, RefusesTrialsOfAnotherSearch) {
+  write("trials.csv", "trial,index,tile,predicted_ns,measured_ns\n1,0,unroll=9 lanes=9,,100\n");
+  expect_failure("-d tpu_v3 --from set -o trials.csv", 1, "the trials are of another search");
+  write("trials.csv", "name,value\na,1\n");
+  expect_failure("-d tpu_v3 --from set -o trials.csv", 1, "expected the columns of trials");
+}
+
+TEST_F(TuneCommand, MeasuresWithACommandAndCountsFailures) {
+  const Answer answer =
+      run("-d tpu_v3 dot.hlo --trials 6 --batch 3 -f json --measure "
+          "'test {index} -ne 0 && echo warm-up && echo \"1{index} us\" && echo \"{tile}\" >> asked'"
+          " --strategy grid");
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  const auto json = nlohmann::json::parse(answer.out);
+  EXPECT_EQ(json.at("failed"), 1);
+  ASSERT_EQ(json.at("trials").size(), 6U);
+  EXPECT_TRUE(json["trials"][0]["measured_s"].is_null());
+  EXPECT_DOUBLE_EQ(json["trials"][1]["measured_s"].get<double>(), 11e-6);
+  EXPECT_EQ(json["best"]["index"], 1);
+  EXPECT_THAT(answer.err, HasSubstr("failed: out="));
+  EXPECT_THAT(answer.err, HasSubstr("exit code 1"));
+  EXPECT_THAT(read("asked"), HasSubstr(json["best"]["tile"].get<std::string>() + "\n"));
+}
+
+TEST_F(TuneCommand, TakesSecondsAndSaysWhyACommandHasNoTime) {
+  const Answer answer =
+      run("-d tpu_v3 dot.hlo --trials 2 --measure "
+          "'if [ {index} = 0 ]; then echo 0.000012; else echo soon; fi' --strategy grid");
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("2 trials, 1 of them failed"));
+  EXPECT_THAT(answer.out, HasSubstr("measured 12.0"));
+  EXPECT_THAT(answer.err, HasSubstr("no time in 'soon'"));
+}
+
+TEST_F(TuneCommand, EndsACommandThatTakesTooLong) {
+  const Answer answer = run("-d tpu_v3 dot.hlo --trials 1 --measure 'sleep 60' --timeout '100 ms'");
+  EXPECT_EQ(answer.exit_code, 1);
+  EXPECT_THAT(answer.err, HasSubstr("no answer in 0.1 s"));
+  EXPECT_THAT(answer.err, HasSubstr("every trial failed"));
+}
+
+TEST_F(TuneCommand, ComparesStrategiesOnASet) {
+  const Answer answer =
+      run("-d tpu_v3 --from set --compare --seeds 3 --budgets 5,64 --format json");
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  const auto json = nlohmann::json::parse(answer.out);
+  EXPECT_EQ(json.at("schema"), "tilecast.tune_compare/1");
+  EXPECT_EQ(json.at("rows").size(), 10U);
+  for (const auto& row : json.at("rows")) {
+    if (row.at("trials") == 64) {
+      EXPECT_DOUBLE_EQ(row.at("best_in_top").get<double>(), 1.0);
+    }
+  }
+  const Answer table = run("-d tpu_v3 --from set --compare --seeds 2 --budgets 5");
+  EXPECT_THAT(table.out, HasSubstr("64 tiles measured on tpu_v3"));
+  EXPECT_THAT(table.out, HasSubstr("5 trials %"));
+}
+
+TEST_F(TuneCommand, AsksForWhatItNeeds) {
+  expect_failure("-d tpu_v3", 2, "expected an HLO file with --measure");
+  expect_failure("-d tpu_v3 dot.hlo", 2, "--measure is required");
+  expect_failure("-d tpu_v3 --from set --measure true", 2, "expected one of them");
+  expect_failure("-d tpu_v3 dot.hlo --measure true --compare", 2, "--compare needs --from");
+  expect_failure("-d tpu_v3 --from set --kernel nothing", 1, "no kernel is called 'nothing'");
+  expect_failure("-d tpu_v3 dot.hlo --measure true --timeout long", 2, "--timeout");
+}
+
+}  // namespace
+}  // namespace tilecast::sim

@@ -1,0 +1,54 @@
+// The trials of `tilecast tune tiles`: the file they are kept in, and the command that measures
+// one.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hwdesc/units.h"
+#include "hybrid/tuner.h"
+
+namespace tilecast::sim::cli {
+
+// CSV of trials: trial, index, tile, predicted_ns, measured_ns (empty: it failed). Every trial is
+// there once it has been measured; a torn last line is dropped, so that a search can go on after
+// any interruption. Not thread-safe.
+class TrialFile {
+ public:
+  // `file`: its trials are known where it exists; empty: nothing is kept. `tiles`: by candidate, as
+  // text. Throws Error for a file of other tiles, or of something else.
+  TrialFile(std::string file, const std::vector<std::string>& tiles);
+  ~TrialFile();
+  TrialFile(const TrialFile&) = delete;
+  TrialFile& operator=(const TrialFile&) = delete;
+
+  [[nodiscard]] const std::vector<hybrid::TuneTrial>& known() const { return known_; }
+  void add(const hybrid::TuneTrial& trial);
+
+ private:
+  void read(const std::string& text);
+
+  std::string file_;
+  const std::vector<std::string>& tiles_;
+  std::vector<hybrid::TuneTrial> known_;
+  std::size_t trials_ = 0;
+  std::FILE* out_ = nullptr;
+};
+
+// A shell command with {tile} and {index} replaced; its last line that is a time ("12.3 us", or a
+// number of seconds) is the answer.
+struct Command {
+  std::string text;
+  Seconds timeout;
+};
+// Seconds, or nothing and why not: how it ended, and the end of what it printed.
+struct CommandTime {
+  std::optional<double> seconds;
+  std::string reason;
+};
+[[nodiscard]] CommandTime time_by(const Command& command, const std::string& tile,
+                                  std::size_t index);
+
+}  // namespace tilecast::sim::cli

@@ -1,0 +1,32 @@
+// What a search for the fastest tile found, and how searches compare, as text and JSON (schemas
+// tilecast.tune/1 and tilecast.tune_compare/1, SI units). Pure.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hybrid/tuner_compare.h"
+
+namespace tilecast::sim::views {
+
+struct TuningReport {
+  std::string kernel, device, strategy;
+  std::size_t candidates = 0, answered = 0;  // by physics
+  std::vector<std::string> tiles;            // by candidate, as text
+  hybrid::TuneResult result;
+};
+[[nodiscard]] std::string tuning_text(const TuningReport& report);
+[[nodiscard]] std::string tuning_json(const TuningReport& report);
+
+struct TuneComparison {
+  std::string kernel, device, model;
+  std::size_t candidates = 0, answered = 0, batch = 0, seeds = 0;
+  double fastest_s = 0;
+  std::size_t within_5_percent = 0;  // of the fastest: how many a search can be content with
+  std::vector<hybrid::ComparedStrategy> strategies;
+};
+[[nodiscard]] std::string comparison_text(const TuneComparison& comparison);
+[[nodiscard]] std::string comparison_json(const TuneComparison& comparison);
+
+}  // namespace tilecast::sim::views
