@@ -46,6 +46,13 @@ TrainedView trained_view(const HybridParts& parts, const hwdesc::Device& device)
   return view;
 }
 
+std::optional<hwdesc::Device> TrainedView::described() const {
+  if (!asked.calibration.source.starts_with(kFittedSource)) return std::nullopt;
+  hwdesc::Device device = asked;
+  device.calibration = {};
+  return device;
+}
+
 std::vector<CorrectedQuery> correct_queries(const HybridParts& parts,
                                             std::span<const KernelQuery> queries,
                                             const TrainedView& view, learned::Priors priors) {

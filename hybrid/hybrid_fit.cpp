@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "analytical/analytical_model.h"
 #include "diag/error.h"
+#include "hybrid/corrected_queries.h"
 #include "hybrid/trials.h"
 
 namespace tilecast::hybrid {
@@ -18,16 +20,37 @@ using learned::SampleSet;
 
 constexpr std::size_t kCalibrationRows = 200;  // a few constants need no more
 
-// Rows spread evenly over all of them.
+// At most kCalibrationRows, every kernel keeping all its rows or as many as the others; those that
+// a kernel keeps are spread evenly over its own.
 std::vector<SampleSet> thinned(std::span<const SampleSet> sets) {
-  std::size_t all = 0, at = 0;
-  for (const SampleSet& set : sets) all += set.samples.size();
+  std::map<std::string, std::size_t> rows;  // by kernel
+  std::size_t most = 0;
+  for (const SampleSet& set : sets) {
+    for (const learned::Sample& sample : set.samples) {
+      most = std::max(most, ++rows[set.works[sample.work].fingerprint]);
+    }
+  }
+  const auto kept = [&](std::size_t each) {
+    std::size_t sum = 0;
+    for (const auto& [kernel, count] : rows) sum += std::min(count, each);
+    return sum;
+  };
+  std::size_t each = most;
+  while (each > 1 && kept(each) > kCalibrationRows) --each;
   std::vector<SampleSet> thin(sets.begin(), sets.end());
-  if (all <= kCalibrationRows) return thin;
+  std::map<std::string, std::size_t> seen;
+  std::size_t kernels = 0;
   for (SampleSet& set : thin) {
-    std::erase_if(set.samples, [&](const learned::Sample&) {
-      const std::size_t i = at++;
-      return (i + 1) * kCalibrationRows / all == i * kCalibrationRows / all;
+    std::erase_if(set.samples, [&](const learned::Sample& sample) {
+      const std::string& kernel = set.works[sample.work].fingerprint;
+      const std::size_t count = rows[kernel], i = seen[kernel]++;
+      // With more kernels than rows, some kernels keep none.
+      const std::size_t before = i == 0 ? kernels++ : 0;
+      const bool chosen = rows.size() <= kCalibrationRows ||
+                          (i == 0 && (before + 1) * kCalibrationRows / rows.size() !=
+                                         before * kCalibrationRows / rows.size());
+      const bool spread = count <= each || (i + 1) * each / count != i * each / count;
+      return !chosen || !spread;
     });
   }
   return thin;
@@ -67,6 +90,10 @@ class Fit {
     if (options_.step) options_.step(what, done);
   }
 
+  [[nodiscard]] std::string fitted_source(std::size_t rows) const {
+    return fmt::format("{}{}: {} rows", kFittedSource, spec_.name, rows);
+  }
+
   void calibrate_constants() {
     if (!spec_.calibrate || !one_device(devices_)) return;
     tell("constants", 0);
@@ -78,7 +105,7 @@ class Fit {
                                    {.fixed = {}, .jobs = options_.jobs});
     if (!fitted_.calibrated->accepted) return;
     hwdesc::Calibration constants = fitted_.calibrated->device.calibration;
-    constants.source = fmt::format("hybrid {}: {} rows", spec_.name, rows);
+    constants.source = fitted_source(rows);
     for (Device& device : devices_) device.calibration = constants;
   }
 

@@ -36,14 +36,31 @@ void correct(Estimate& estimate, const CorrectedQuery& said, double correlation)
   const Seconds time = estimate.time;
   estimate.utilisation = time.value > 0 ? estimate.speed_of_light / time : 1.0;
   estimate.model = kModelName;
-  const Seconds low = std::max(time * std::exp(said.trust.low), estimate.speed_of_light);
+  const Seconds low = time * std::exp(said.trust.low), high = time * std::exp(said.trust.high);
   estimate.correction = Correction{.analytical = before,
                                    .factor = before.value > 0 ? time / before : 1.0,
                                    .weight = said.trust.weight,
                                    .verdict = said.trust.verdict,
-                                   .low = std::min(low, time),
-                                   .high = std::max(time * std::exp(said.trust.high), time),
+                                   .low = std::min(std::max(low, estimate.speed_of_light), time),
+                                   .high = std::max(high, time),
                                    .correlation = correlation};
+}
+
+// Constants fitted to other op classes are no better for a new one than the description's.
+void forget_constants(std::span<const KernelQuery> queries, const TrainedView& view,
+                      std::span<const CorrectedQuery> said,
+                      std::vector<std::optional<Estimate>>& answers) {
+  const std::optional<hwdesc::Device> described = view.described();
+  if (!described) return;
+  std::vector<KernelQuery> asked;
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    if (!answers[i] || said[i].place.known_class) continue;
+    asked.push_back(queries[i]);
+    places.push_back(i);
+  }
+  auto again = analytical::AnalyticalModel().estimate(asked, *described);
+  for (std::size_t i = 0; i < places.size(); ++i) answers[places[i]] = std::move(again[i]);
 }
 
 }  // namespace
@@ -59,6 +76,7 @@ std::vector<std::optional<Estimate>> HybridModel::estimate(std::span<const Kerne
   std::vector<std::optional<Estimate>> of_trained;
   if (!view.same) of_trained = analytical::AnalyticalModel().estimate(queries, view.reference);
   const auto said = correct_queries(parts_, queries, view, view.same ? answers : of_trained);
+  forget_constants(queries, view, said, answers);
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (answers[i]) correct(*answers[i], said[i], parts_.trust.correlation());
   }

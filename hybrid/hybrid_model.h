@@ -2,9 +2,10 @@
 //
 //   time = max(speed of light, analytical x exp(w r)),  w from hybrid/trust.h
 //
-// The reported estimate is the analytical one with its time, and its bounds, multiplied by the
-// factor; Estimate::correction says what was done and the 90 % interval. What the analytical model
-// cannot answer this one cannot either. Thread-safe, deterministic.
+// For op classes that were never measured, physics is that of the description: constants that the
+// hybrid fitted are not theirs. The reported estimate is the analytical one with its time, and its
+// bounds, multiplied by the factor; Estimate::correction says what was done and the 90 % interval.
+// What the analytical model cannot answer this one cannot either. Thread-safe, deterministic.
 //
 // Monotone by construction: r, w and the op class are computed on a device the model was trained
 // on. A description that extends a trained one, or overrides values of it, is asked about by its

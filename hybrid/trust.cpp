@@ -11,8 +11,8 @@ namespace {
 
 constexpr double kNearQuantile = 0.8;
 constexpr int kWeightSteps = 20;
-constexpr double kMostLog = 30;        // of a ratio
-constexpr double kSymmetric = 9;       // effective trials from which 90 % has a rank
+constexpr double kMostLog = 30;   // of a ratio
+constexpr double kSymmetric = 9;  // effective trials from which 90 % has a rank
 
 // What the largest of n absolute errors must be multiplied by to hold the next one in 90 of 100
 // cases where errors have the double exponential distribution: the c of which
@@ -28,15 +28,11 @@ double grown(double log_ratio) {
   return std::expm1(std::clamp(log_ratio, -kMostLog, kMostLog));
 }
 
+// Log error of the row's whole time, of which the prior's kernel is `share`: measured and predicted
+// kernel with the same dispatch on top.
 double error_of(const Trial& trial, double weight) {
-  return trial.residual - weight * trial.predicted;
-}
-
-// In the row's whole time, of which the prior's kernel is `share`: measured and predicted kernel
-// with the same dispatch on top.
-double whole_error(const Trial& trial, double weight) {
-  return std::fabs(std::log1p(trial.share * grown(trial.residual)) -
-                   std::log1p(trial.share * grown(weight * trial.predicted)));
+  return std::log1p(trial.share * grown(trial.residual)) -
+         std::log1p(trial.share * grown(weight * trial.predicted));
 }
 
 struct GroupErrors {
@@ -56,7 +52,7 @@ double best_weight(std::span<const Trial> trials, double above, double up_to, do
     GroupErrors& group = groups[trial.group];
     group.rows += 1;
     for (int step = 0; step <= kWeightSteps; ++step) {
-      group.sums[step] += whole_error(trial, weight_of_step(step));
+      group.sums[step] += std::fabs(error_of(trial, weight_of_step(step)));
     }
   }
   if (groups.size() < 2) return 0;

@@ -22,8 +22,8 @@
 //             effective number: trials over the design effect of groups (Kish 1965), at least the
 //             number of groups. n below 9: the largest error times what makes it 90 % of a double
 //             exponential distribution; below 5: at least kUnknown. Errors are those of the
-//             kernel's own time: rows that are mostly dispatch say little of it, and what is short
-//             enough to be measured by such rows alone has wide intervals.
+//             row's whole time: where rows hold an unmeasured dispatch, kernels much shorter than
+//             it are less certain than their intervals say.
 //   correlation  of log errors within a family: ANOVA estimator of the intraclass correlation
 //             (Donner 1986), 0 ... 1; 0 for fewer than 3 families, 1 for none.
 // Plain values after construction, thread-safe, deterministic.
@@ -62,7 +62,7 @@ class Trust {
   struct Said {
     double weight = 0;
     analytical::Verdict verdict = analytical::Verdict::kOut;
-    double low = -kUnknown, high = kUnknown;  // of log(measured / predicted)
+    double low = -kUnknown, high = kUnknown;  // of log(measured / predicted), dispatch included
   };
   [[nodiscard]] Said say(const Place& place, const std::string& op_class, double time) const;
 

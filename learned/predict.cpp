@@ -163,8 +163,11 @@ std::vector<Prediction> PredictionPlan::predict(const analytical::CostModel& mod
     }
     prediction.interval = interval_of(std::move(launched));
     if (!prediction.interval) continue;
-    prediction.interval->low += prediction.dispatch.value;
-    prediction.interval->high += prediction.dispatch.value;
+    if (!(prediction.on_device.value > 0)) continue;
+    // Relative, as what holds a dispatch was measured (hybrid/trust.h).
+    const double whole = prediction.comparable() / prediction.on_device;
+    prediction.interval->low *= whole;
+    prediction.interval->high *= whole;
   }
   return predictions;
 }
