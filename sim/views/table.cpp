@@ -22,6 +22,11 @@ double share_of(Seconds part, Seconds whole) {
   return whole.value > 0 ? part / whole : 0;
 }
 
+std::string interval_cell(const Simulation& run) {
+  if (!run.interval) return "";
+  return fmt::format("[{}, {}]", microseconds(run.interval->low), microseconds(run.interval->high));
+}
+
 // What a hybrid adds to the header: how sure the total is, and how much of it is familiar.
 std::string trust(const Simulation& run) {
   std::string out;
@@ -210,9 +215,12 @@ std::string table(const Simulation& simulation, const TableOptions& options) {
 
 std::string comparison(std::span<const Simulation> runs, std::size_t devices) {
   TC_CHECK(devices > 0 && runs.size() % devices == 0, "runs are programs x devices");
+  const bool intervals =
+      std::ranges::any_of(runs, [](const Simulation& run) { return run.interval.has_value(); });
   std::vector<Column> columns{{"program", Align::kLeft, 80}};
   for (std::size_t i = 0; i < devices && !runs.empty(); ++i) {
     columns.push_back({runs[i].device + " us", Align::kRight});
+    if (intervals) columns.push_back({"[90 %]"});
     if (i > 0) columns.push_back({"/ " + runs[0].device, Align::kRight});
   }
   TextTable rows(columns);
@@ -222,6 +230,7 @@ std::string comparison(std::span<const Simulation> runs, std::size_t devices) {
     for (std::size_t i = 0; i < devices; ++i) {
       const Simulation& run = runs[first + i];
       cells.push_back(microseconds(run.time.value));
+      if (intervals) cells.push_back(interval_cell(run));
       if (i > 0) cells.push_back(fmt::format("{:.3f}", share_of(run.time, reference.time)));
     }
     rows.add(std::move(cells));

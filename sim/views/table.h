@@ -16,8 +16,8 @@ struct TableOptions {
 // Totals, share of the time per bound, the top kernels, notes and flags.
 [[nodiscard]] std::string table(const Simulation& simulation, const TableOptions& options = {});
 
-// Programs x devices: one row per program, per device the time and the ratio to the first device;
-// then the notes and flags of all runs.
+// Programs x devices: one row per program, per device the time, of hybrids its 90 % interval, and
+// the ratio to the first device; then the notes and flags of all runs.
 // `runs` holds every combination, programs outermost; `devices` >= 1 is how many there are.
 [[nodiscard]] std::string comparison(std::span<const Simulation> runs, std::size_t devices);
 

@@ -159,6 +159,13 @@ TEST(TableView, OfAHybridShowsModelIntervalDomainAndCorrections) {
   EXPECT_THAT(views::table(example()), Not(HasSubstr("[90 %]")));
 }
 
+TEST(ComparisonView, OfHybridsShowsIntervalsAndTheModel) {
+  const std::vector<Simulation> runs{corrected(), example()};
+  const std::string text = views::comparison(runs, 1);
+  EXPECT_THAT(text, HasSubstr("[4.000, 7.000]"));
+  EXPECT_THAT(text, HasSubstr("model: hybrid toy (models/toy)  (1 of 2 runs)"));
+}
+
 TEST(JsonView, OfAHybridAppendsTheCorrection) {
   const std::vector<Simulation> runs{corrected()};
   const Json program = Json::parse(views::json(runs))["programs"][0];
