@@ -117,8 +117,7 @@ struct TrainingHooks {
   // A file that is rewritten after every epoch and resumed from, to the same bits, when it is
   // there; one of another spec or data set is refused. Empty: none.
   std::string checkpoint = {};
-  // Weights to go on from, GraphNetwork::save() of the same architecture; empty: drawn anew.
-  std::string start = {};
+  std::string start = {};  // weights to go on from (GraphNetwork::save()); empty: drawn anew
 };
 
 class GraphModule {
