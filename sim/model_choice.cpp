@@ -211,7 +211,9 @@ std::vector<std::string> shipped_models() {
   if (!from) return directories;
   std::error_code failed;
   for (const fs::directory_entry& entry : fs::directory_iterator(from->path, failed)) {
-    const std::string directory = (from->path / entry.path().filename()).string();
+    const std::string name = entry.path().filename().string();
+    const std::string directory = (from->path / name).string();
+    if (name.starts_with('.')) continue;  // one that is being written
     if (hybrid::is_hybrid_directory(directory)) directories.push_back(directory);
   }
   std::ranges::sort(directories);
