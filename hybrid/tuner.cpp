@@ -132,11 +132,10 @@ class Search {
 
   // The first of the best by physics, then what is farthest from all chosen (Gonzalez 1985).
   [[nodiscard]] std::vector<TuneTrial> spread(std::size_t count) const {
-    constexpr std::size_t kPerChoice = 4;
     const auto share = static_cast<std::size_t>(kFirstShare * static_cast<double>(space_.size()));
     Order pool;
     for (const std::size_t candidate : order_) {
-      if (pool.size() >= std::max(share, kPerChoice * count)) break;
+      if (pool.size() >= std::max(share, count)) break;
       if (!taken_[candidate]) pool.push_back(candidate);
     }
     std::vector<TuneTrial> batch;

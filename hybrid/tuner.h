@@ -7,8 +7,7 @@
 // physics says of it, or nothing. `measure` takes indices and answers times; a failed candidate has
 // none and is not asked again. Each batch is chosen by the strategy:
 //
-//   first batch  hybrid: the best by physics, then those of the best by physics (kFirstShare of
-//   all)
+//   first batch  hybrid: the best by physics, then of the best kFirstShare (at least a batch) those
 //                that lie farthest from the chosen ones. xgboost: at random.
 //   later        the greatest expected improvement on the best measured (Jones, Schonlau and Welch,
 //                J. Global Optimization 1998, eq. 15), in log time, of a surrogate

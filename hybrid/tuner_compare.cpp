@@ -84,4 +84,18 @@ std::vector<ComparedStrategy> compare_strategies(const TuneSpace& space,
   return result;
 }
 
+std::vector<ComparedStrategy> over_spaces(std::span<const std::vector<ComparedStrategy>> spaces) {
+  TC_CHECK(!spaces.empty(), "at least one space");
+  constexpr std::uint64_t kSeed = 1;
+  std::vector<ComparedStrategy> result = spaces.front();
+  for (std::size_t s = 0; s < result.size(); ++s) {
+    for (std::size_t k = 0; k < result[s].at.size(); ++k) {
+      std::vector<double> means;
+      for (const auto& space : spaces) means.push_back(space[s].at[k].mean);
+      result[s].at[k] = summary(result[s].at[k].trials, means, kSeed);
+    }
+  }
+  return result;
+}
+
 }  // namespace tilecast::hybrid

@@ -40,4 +40,9 @@ struct ComparedStrategy {
     const TuneSpace& space, std::span<const std::optional<double>> times,
     const CompareOptions& options);
 
+// Several spaces, all compared with the same options: means, intervals and least over spaces, of
+// what each has in the mean over seeds.
+[[nodiscard]] std::vector<ComparedStrategy> over_spaces(
+    std::span<const std::vector<ComparedStrategy>> spaces);
+
 }  // namespace tilecast::hybrid

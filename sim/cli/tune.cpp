@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <limits>
+#include <map>
 
 #include "analytical/analytical_model.h"
 #include "diag/error.h"
@@ -35,7 +36,6 @@ struct Arguments {
 struct Candidates {
   std::string kernel;
   std::optional<analytical::DeviceProgram> built;
-  learned::SampleSet set;
   std::deque<analytical::TileConfig> tiles;
   std::vector<analytical::KernelQuery> queries;
   std::vector<std::string> names;               // of tiles or parameters, as text
@@ -51,16 +51,32 @@ std::string text_of(const learned::SampleSet& set, const learned::Sample& sample
   return text;
 }
 
-// The work that --kernel names, or the only one.
-const learned::Work& work_of(const Arguments& arguments, const learned::SampleSet& set) {
-  std::vector<std::string_view> names;
+using Kernel = std::pair<std::string, const learned::Work*>;
+
+// Works of one kernel by name; those of equal names are NAME#1, NAME#2 ...
+std::vector<Kernel> kernels_of(const learned::SampleSet& set) {
+  std::map<std::string, std::vector<const learned::Work*>> by_name;
   for (const learned::Work& work : set.works) {
-    if (work.name == arguments.kernel || (arguments.kernel.empty() && set.works.size() == 1)) {
-      if (work.parts.size() == 1) return work;
-      throw Error(
-          fmt::format("{}: '{}' is a program, expected a kernel", arguments.set, work.name));
+    if (work.parts.size() == 1) by_name[work.name].push_back(&work);
+  }
+  std::vector<Kernel> kernels;
+  for (const auto& [name, works] : by_name) {
+    for (std::size_t i = 0; i < works.size(); ++i) {
+      kernels.emplace_back(works.size() == 1 ? name : fmt::format("{}#{}", name, i + 1), works[i]);
     }
-    names.push_back(work.name);
+  }
+  return kernels;
+}
+
+// What --kernel names, or the only one.
+Kernel kernel_of(const Arguments& arguments, const learned::SampleSet& set) {
+  const std::vector<Kernel> kernels = kernels_of(set);
+  std::vector<std::string_view> names;
+  for (const Kernel& kernel : kernels) {
+    if (kernel.first == arguments.kernel || (arguments.kernel.empty() && kernels.size() == 1)) {
+      return kernel;
+    }
+    names.push_back(kernel.first);
   }
   if (arguments.kernel.empty()) {
     throw Error(fmt::format("{}: {} kernels, expected one; choose it with --kernel NAME",
@@ -71,24 +87,30 @@ const learned::Work& work_of(const Arguments& arguments, const learned::SampleSe
                           near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
 }
 
-std::unique_ptr<Candidates> measured_candidates(const Arguments& arguments,
-                                                const hwdesc::Device& device) {
+learned::SampleSet read_set(const Arguments& arguments, const hwdesc::Device& device) {
+  // Times that physics doubts are searched, too: they were measured.
+  learned::SampleSet set =
+      learned::make_samples(learned::read_measurement_set(arguments.set), device,
+                            {.check_physics = false, .jobs = arguments.jobs});
+  if (!set.faults.empty()) {
+    fmt::print(stderr, "note: {}: {} rows in error are left out\n", arguments.set,
+               set.faults.size());
+  }
+  return set;
+}
+
+std::unique_ptr<Candidates> measured_candidates(const learned::SampleSet& set,
+                                                const Kernel& kernel) {
   auto found = std::make_unique<Candidates>();
-  found->set = learned::make_samples(learned::read_measurement_set(arguments.set), device,
-                                     {.check_physics = false, .jobs = arguments.jobs});
-  const learned::Work& work = work_of(arguments, found->set);
-  found->kernel = work.name;
-  for (const learned::Sample& sample : found->set.samples) {
-    if (&found->set.works[sample.work] != &work) continue;
+  const learned::Work& work = *kernel.second;
+  found->kernel = kernel.first;
+  for (const learned::Sample& sample : set.samples) {
+    if (&set.works[sample.work] != &work) continue;
     const analytical::TileConfig* tile =
         sample.tile == analytical::TileConfig{} ? nullptr : &sample.tile;
     found->queries.push_back({work.parts.front().kernel, tile, sample.parameters});
-    found->names.push_back(text_of(found->set, sample));
+    found->names.push_back(text_of(set, sample));
     found->measured.emplace_back(sample.measured.value);
-  }
-  if (!found->set.faults.empty()) {
-    fmt::print(stderr, "note: {}: {} rows in error are left out\n", arguments.set,
-               found->set.faults.size());
   }
   return found;
 }
@@ -119,35 +141,69 @@ std::size_t answered(const hybrid::TuneSpace& space) {
       std::ranges::count_if(space.analytical, [](const auto& time) { return time.has_value(); }));
 }
 
-void compare(const Arguments& arguments, const Candidates& candidates,
-             const hybrid::TuneSpace& space, const hwdesc::Device& device) {
+views::TuneComparison compare_kernel(const Candidates& candidates, const hybrid::TuneSpace& space,
+                                     const hybrid::CompareOptions& options) {
+  constexpr double kNear = 0.95;  // of the fastest
+  views::TuneComparison comparison{
+      .kernel = candidates.kernel, .candidates = space.size(), .answered = answered(space)};
+  comparison.strategies = hybrid::compare_strategies(space, candidates.measured, options);
+  double fastest = std::numeric_limits<double>::infinity();
+  for (const auto& time : candidates.measured) fastest = std::min(fastest, time.value_or(fastest));
+  comparison.fastest_s = fastest;
+  comparison.within_5_percent = static_cast<std::size_t>(std::ranges::count_if(
+      candidates.measured, [&](const auto& time) { return time && kNear * *time <= fastest; }));
+  return comparison;
+}
+
+// The kernel asked for, or all that have more tiles than the fewest trials compared.
+std::vector<Kernel> compared_kernels(const Arguments& arguments, const learned::SampleSet& set,
+                                     std::size_t fewest) {
+  if (!arguments.kernel.empty()) return {kernel_of(arguments, set)};
+  std::map<const learned::Work*, std::size_t> rows;
+  for (const learned::Sample& sample : set.samples) ++rows[&set.works[sample.work]];
+  std::vector<Kernel> kernels;
+  for (const Kernel& kernel : kernels_of(set)) {
+    if (rows[kernel.second] > fewest) kernels.push_back(kernel);
+  }
+  if (kernels.empty()) {
+    throw Error(
+        fmt::format("{}: no kernel has more than {} tiles measured", arguments.set, fewest));
+  }
+  return kernels;
+}
+
+void compare(const Arguments& arguments, const hwdesc::Device& device,
+             const analytical::CostModel& model) {
   hybrid::CompareOptions options{.batch = arguments.batch,
                                  .seeds = arguments.seeds,
                                  .seed = arguments.seed,
                                  .jobs = arguments.jobs};
   if (!arguments.budgets.empty()) options.trials = arguments.budgets;
   std::ranges::sort(options.trials);
-  Progress progress("tune: searches", options.strategies.size() * options.seeds);
+  const learned::SampleSet set = read_set(arguments, device);
+  const std::vector<Kernel> kernels = compared_kernels(arguments, set, options.trials.front());
+  Progress progress("tune: searches", options.strategies.size() * options.seeds * kernels.size());
   options.step = [&progress] { progress.step(); };
-  views::TuneComparison comparison{.kernel = candidates.kernel,
-                                   .device = device.name,
-                                   .model = arguments.model,
-                                   .candidates = space.size(),
-                                   .answered = answered(space),
-                                   .batch = options.batch,
-                                   .seeds = options.seeds};
-  comparison.strategies = hybrid::compare_strategies(space, candidates.measured, options);
-  comparison.fastest_s = std::numeric_limits<double>::infinity();
-  for (const auto& time : candidates.measured) {
-    comparison.fastest_s = std::min(comparison.fastest_s, time.value_or(comparison.fastest_s));
+  std::vector<std::vector<hybrid::ComparedStrategy>> all;
+  views::TuneComparison total;
+  for (const Kernel& kernel : kernels) {
+    const auto candidates = measured_candidates(set, kernel);
+    const hybrid::TuneSpace space = hybrid::make_space(candidates->queries, device, model);
+    views::TuneComparison one = compare_kernel(*candidates, space, options);
+    all.push_back(one.strategies);
+    one.candidates += total.candidates;
+    one.answered += total.answered;
+    one.within_5_percent += total.within_5_percent;
+    total = std::move(one);
   }
-  constexpr double kNear = 0.95;
-  comparison.within_5_percent =
-      static_cast<std::size_t>(std::ranges::count_if(candidates.measured, [&](const auto& time) {
-        return time && kNear * *time <= comparison.fastest_s;
-      }));
-  write(arguments.report, arguments.report.format == "json" ? views::comparison_json(comparison)
-                                                            : views::comparison_text(comparison));
+  if (kernels.size() > 1) total.strategies = hybrid::over_spaces(all);
+  total.kernels = kernels.size();
+  total.device = device.name;
+  total.model = arguments.model;
+  total.batch = options.batch;
+  total.seeds = options.seeds;
+  write(arguments.report, arguments.report.format == "json" ? views::comparison_json(total)
+                                                            : views::comparison_text(total));
 }
 
 Seconds timeout_of(const Arguments& arguments) {
@@ -229,15 +285,16 @@ void run(const Arguments& arguments) {
   const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
   const hwdesc::Device& device = devices.front();
   const auto model = make_model(arguments.model, devices);
-  const std::unique_ptr<Candidates> candidates = arguments.set.empty()
-                                                     ? tiles_of_program(arguments, device)
-                                                     : measured_candidates(arguments, device);
-  const hybrid::TuneSpace space = hybrid::make_space(candidates->queries, device, *model);
-  if (arguments.compare) {
-    compare(arguments, *candidates, space, device);
+  if (arguments.compare) return compare(arguments, device, *model);
+  std::unique_ptr<Candidates> candidates;
+  learned::SampleSet set;  // the candidates are of it
+  if (arguments.set.empty()) {
+    candidates = tiles_of_program(arguments, device);
   } else {
-    search(arguments, *candidates, space, device);
+    set = read_set(arguments, device);
+    candidates = measured_candidates(set, kernel_of(arguments, set));
   }
+  search(arguments, *candidates, hybrid::make_space(candidates->queries, device, *model), device);
 }
 
 void add_search_options(CLI::App& verb, Arguments& arguments) {
@@ -261,7 +318,8 @@ void add_search_options(CLI::App& verb, Arguments& arguments) {
   verb.add_option("--most-tiles", arguments.most_tiles, "tiles of the program's kernel at most")
       ->check(CLI::Range(std::size_t{1}, kMost))
       ->capture_default_str();
-  verb.add_flag("--compare", arguments.compare, "run every strategy on the set, by seed");
+  verb.add_flag("--compare", arguments.compare,
+                "run every strategy on the set; without --kernel on all its kernels");
   verb.add_option("--seeds", arguments.seeds, "how many seeds --compare runs")
       ->check(CLI::Range(std::size_t{1}, kMost))
       ->capture_default_str();
@@ -297,6 +355,7 @@ void add_tune_tiles(CLI::App& tune) {
       "The command prints the time on its last line that is one: `12.3 us`, or seconds. {tile} is\n"
       "as in `out=2x26x4x2 kernel=3x3x24x1`, with blanks: quote it. A command that fails or takes\n"
       "too long is counted and not asked again. Sets with parameters (p_*) are searched by them.\n"
+      "Kernels of a set that have one name are NAME#1, NAME#2 ...\n"
       "Strategies: grid, random, analytical (by --model alone), xgboost (trees alone), hybrid\n"
       "(the model's best, spread out; then trees and a Gaussian process that know the model).\n"
       "Examples:\n"

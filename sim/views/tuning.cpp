@@ -100,22 +100,30 @@ std::string comparison_text(const TuneComparison& comparison) {
     }
     table.add(std::move(cells));
   }
+  const bool one = comparison.kernels == 1;
   return fmt::format(
-      "kernel {}: {} tiles measured on {}, {} of them answered by {}\n"
-      "fastest {} us; within 5 % of it: {}\n"
-      "fastest of all over fastest found, mean of {} seeds, batches of {}:\n{}",
-      comparison.kernel, comparison.candidates, comparison.device, comparison.answered,
-      comparison.model, microseconds(comparison.fastest_s), comparison.within_5_percent,
+      "{}: {} tiles measured on {}, {} of them answered by {}\n"
+      "{}within 5 % of the fastest: {}\n"
+      "fastest of all over fastest found, mean of {}{} seeds, batches of {}:\n{}",
+      one ? "kernel " + comparison.kernel : fmt::format("{} kernels", comparison.kernels),
+      comparison.candidates, comparison.device, comparison.answered, comparison.model,
+      one ? fmt::format("fastest {} us; ", microseconds(comparison.fastest_s)) : "",
+      comparison.within_5_percent, one ? "" : fmt::format("{} kernels and ", comparison.kernels),
       comparison.seeds, comparison.batch, table.render());
 }
 
 std::string comparison_json(const TuneComparison& comparison) {
-  Json json = {
-      {"schema", "tilecast.tune_compare/1"}, {"kernel", comparison.kernel},
-      {"device", comparison.device},         {"model", comparison.model},
-      {"candidates", comparison.candidates}, {"answered", comparison.answered},
-      {"fastest_s", comparison.fastest_s},   {"within_5_percent", comparison.within_5_percent},
-      {"seeds", comparison.seeds},           {"batch", comparison.batch}};
+  Json json = {{"schema", "tilecast.tune_compare/1"},
+               {"kernel", comparison.kernels == 1 ? Json(comparison.kernel) : Json(nullptr)},
+               {"kernels", comparison.kernels},
+               {"device", comparison.device},
+               {"model", comparison.model},
+               {"candidates", comparison.candidates},
+               {"answered", comparison.answered},
+               {"fastest_s", comparison.kernels == 1 ? Json(comparison.fastest_s) : Json(nullptr)},
+               {"within_5_percent", comparison.within_5_percent},
+               {"seeds", comparison.seeds},
+               {"batch", comparison.batch}};
   for (const hybrid::ComparedStrategy& row : comparison.strategies) {
     for (const hybrid::BestFound& at : row.at) {
       json["rows"].push_back({{"strategy", name(row.strategy)},

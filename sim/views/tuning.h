@@ -21,6 +21,7 @@ struct TuningReport {
 
 struct TuneComparison {
   std::string kernel, device, model;
+  std::size_t kernels = 1;  // more: sums of tiles, means over kernels
   std::size_t candidates = 0, answered = 0, batch = 0, seeds = 0;
   double fastest_s = 0;
   std::size_t within_5_percent = 0;  // of the fastest: how many a search can be content with

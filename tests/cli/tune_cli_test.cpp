@@ -117,6 +117,24 @@ TEST_F(TuneCommand, ComparesStrategiesOnASet) {
   EXPECT_THAT(table.out, HasSubstr("5 trials %"));
 }
 
+TEST_F(TuneCommand, ComparesAllKernelsOfASetAndAsksWhichOne) {
+  std::string rows = read("set/measurements.csv");
+  for (int lanes = 1; lanes <= 8; ++lanes) {
+    rows += "matmul,bf16,2048,1024,1024,16 4," + std::to_string(200'000 + 1'000 * lanes) + ",1," +
+            std::to_string(lanes) + "\n";
+  }
+  write("set/measurements.csv", rows);
+  const Answer both = run("-d tpu_v3 --from set --compare --seeds 2 --budgets 4,64 -f json");
+  ASSERT_EQ(both.exit_code, 0) << both.err;
+  const auto json = nlohmann::json::parse(both.out);
+  EXPECT_EQ(json.at("kernels"), 2);
+  EXPECT_EQ(json.at("candidates"), 64 + 8);
+  EXPECT_TRUE(json.at("kernel").is_null());
+  expect_failure("-d tpu_v3 --from set", 1, "2 kernels, expected one; choose it with --kernel");
+  expect_failure("-d tpu_v3 --from set --compare --budgets 100", 1,
+                 "no kernel has more than 100 tiles measured");
+}
+
 TEST_F(TuneCommand, AsksForWhatItNeeds) {
   expect_failure("-d tpu_v3", 2, "expected an HLO file with --measure");
   expect_failure("-d tpu_v3 dot.hlo", 2, "--measure is required");
