@@ -44,11 +44,20 @@ double weight_of_step(int step) {
   return static_cast<double>(step) / kWeightSteps;
 }
 
-// Of trials whose distance is above `above` and at most `up_to`; at most `cap`.
-double best_weight(std::span<const Trial> trials, double above, double up_to, double cap) {
+// No left-out class or device may lose more than this by a correction that others taught.
+constexpr double kMargin = 0.01;
+
+// Trials that count: distance above `above` and at most `up_to`. The weight: at most `cap`; `safe`:
+// with it no group is worse than without by more than kMargin.
+struct Allowed {
+  double above = -1, up_to = 0, cap = 1;
+  bool safe = false;
+};
+
+double best_weight(std::span<const Trial> trials, const Allowed& allowed) {
   std::map<Group, GroupErrors> groups;
   for (const Trial& trial : trials) {
-    if (!(trial.distance > above && trial.distance <= up_to)) continue;
+    if (!(trial.distance > allowed.above && trial.distance <= allowed.up_to)) continue;
     GroupErrors& group = groups[trial.group];
     group.rows += 1;
     for (int step = 0; step <= kWeightSteps; ++step) {
@@ -57,15 +66,17 @@ double best_weight(std::span<const Trial> trials, double above, double up_to, do
   }
   if (groups.size() < 2) return 0;
   const auto n = static_cast<double>(groups.size());
-  std::array<double, kWeightSteps + 1> means{};
+  std::array<double, kWeightSteps + 1> means{}, worst{};
   for (auto& [number, group] : groups) {
     for (int step = 0; step <= kWeightSteps; ++step) {
       group.sums[step] /= group.rows;
       means[step] += group.sums[step] / n;
+      worst[step] = std::max(worst[step], group.sums[step] - group.sums[0]);
     }
   }
   int best = 0;
-  for (int step = 1; step <= kWeightSteps && weight_of_step(step) <= cap; ++step) {
+  for (int step = 1; step <= kWeightSteps && weight_of_step(step) <= allowed.cap; ++step) {
+    if (allowed.safe && worst[step] > kMargin) break;
     if (means[step] < means[best]) best = step;
   }
   const double gain = means[0] - means[best];
@@ -185,11 +196,13 @@ Trust::Trust(const Trials& trials) {
 }
 
 void Trust::decide_weights(const Trials& trials) {
-  weights_.near = best_weight(trials.base, -1, near_, 1);
-  weights_.far = best_weight(trials.base, near_, far_, weights_.near);
+  weights_.near = best_weight(trials.base, {.up_to = near_});
+  weights_.far = best_weight(trials.base, {.above = near_, .up_to = far_, .cap = weights_.near});
   reach_ = {largest_distance(trials.by_class), largest_distance(trials.by_device)};
-  weights_.new_class = best_weight(trials.by_class, -1, reach_.new_class, weights_.near);
-  weights_.new_device = best_weight(trials.by_device, -1, reach_.new_device, weights_.near);
+  weights_.new_class =
+      best_weight(trials.by_class, {.up_to = reach_.new_class, .cap = weights_.near, .safe = true});
+  weights_.new_device = best_weight(
+      trials.by_device, {.up_to = reach_.new_device, .cap = weights_.near, .safe = true});
 }
 
 // Of a kernel whose class and device are known.

@@ -9,7 +9,8 @@
 //             to `near`, the 80 % quantile) and far ones apart, never more for far than near;
 //             linear between `near` and `far` (the largest distance tried), 0 beyond. An op class
 //             or a device never seen: the weight that the trials without classes or devices
-//             deserved, up to the largest distance of those; 0 without such trials.
+//             deserved, no left-out class or device being worse by more than 1 % than by physics,
+//             up to the largest distance of those; 0 without such trials.
 //   verdict   in: near, class and device known; edge: up to far; out: beyond, or a class or device
 //             never seen.
 //   interval  split conformal (Vovk et al. 2005; cross-validated: Barber et al. 2021) on signed log

@@ -237,6 +237,16 @@ TEST(TrustUnknown, ClassOrDeviceHasTheWeightThatTrialsWithoutClassesOrDevicesDes
   EXPECT_EQ(weight({.distance = 0.1, .known_class = false, .known_device = true}), 0);
 }
 
+TEST(TrustUnknown, ClassIsPhysicsAloneWhereOneLeftOutClassGotWorse) {
+  Trials trials = trials_where(50, 3, [](double r, Draws&) { return r; });
+  for (const Trial& each : trials.base) {
+    const bool misled = each.group % 5 == 0;
+    trials.by_class.push_back(
+        trial(each.residual, misled ? -each.residual : each.residual, each.group % 5));
+  }
+  EXPECT_EQ(Trust(trials).say({.known_device = true}, "sort", 1e-6).weight, 0);
+}
+
 TEST(TrustInterval, IsUnknownWithoutTrialsAndAtLeastThatForAFew) {
   const Trust::Said nothing = Trust().say(known_at(0), "dot", 1);
   EXPECT_EQ(nothing.weight, 0);
