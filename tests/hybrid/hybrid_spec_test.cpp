@@ -85,7 +85,7 @@ TEST(HybridSpec, RefusesLearnersThatCannotCorrectPhysics) {
 
 TEST(HybridSpec, NamesTheKeyThatIsWrong) {
   EXPECT_THAT(message_of("{try: [trees]}"), HasSubstr("name is missing"));
-  EXPECT_THAT(message_of("{name: h, tries: [trees]}"), HasSubstr("did you mean 'try'?"));
+  EXPECT_THAT(message_of("{name: h, fold: 5}"), HasSubstr("did you mean 'folds'?"));
   EXPECT_THAT(message_of("{name: h, guard: maybe}"), HasSubstr("got 'maybe', expected no, yes"));
   EXPECT_THAT(message_of("{name: h, folds: 1}"), HasSubstr("folds: got '1', expected a whole"));
   EXPECT_THAT(message_of("{name: h, trial_by: moon}"),
