@@ -121,7 +121,7 @@ std::string choices(const std::vector<Round>& rounds, std::size_t which) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-// "none 8.2, process 4.1 %": means over rounds of the candidates' errors in trials.
+// "none 8.2 %, process 4.1 %": means over rounds of the candidates' errors in trials.
 std::string candidate_errors(const std::vector<Round>& rounds, std::size_t which) {
   std::vector<std::string> names;
   std::map<std::string, std::pair<double, double>> sums;  // of errors, rounds
@@ -137,9 +137,9 @@ std::string candidate_errors(const std::vector<Round>& rounds, std::size_t which
   for (const std::string& name : names) {
     const auto& [error, rounds_tried] = sums[name];
     const bool tried = error > 0 || name == "none";  // else it had too few rows, as its name says
-    parts.push_back(tried ? fmt::format("{} {}", name, percent(error / rounds_tried)) : name);
+    parts.push_back(tried ? fmt::format("{} {} %", name, percent(error / rounds_tried)) : name);
   }
-  return fmt::format("{} %", fmt::join(parts, ", "));
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 // One line per hybrid: what it is in most rounds, and how far it is believed.
