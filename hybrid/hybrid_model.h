@@ -8,11 +8,11 @@
 // What the analytical model cannot answer this one cannot either. Thread-safe, deterministic.
 //
 // Monotone by construction: r, w and the op class are computed on a device the model was trained
-// on. A description that extends a trained one, or overrides values of it, is asked about by its
-// physics alone: r and w are those of the trained device, so that more bandwidth or a higher peak
-// is never slower than physics says. Devices of no trained lineage: r on the device itself, w as
-// for a new device. The constants fitted to a trained device hold for those descriptions of its
-// lineage that bring no calibration of their own.
+// on. A trained device with overridden values (and a description that extends it, the machine
+// unchanged) is asked about by its physics: r and w are those of the trained device, so that more
+// bandwidth or a higher peak is never slower. Any other description is a new device: r on the
+// device itself, w as the trials without devices deserved. The constants fitted to a trained device
+// hold for those descriptions of its lineage that bring no calibration of their own.
 #pragma once
 
 #include <memory>
