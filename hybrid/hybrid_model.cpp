@@ -36,6 +36,8 @@ void correct(Estimate& estimate, const CorrectedQuery& said, double correlation)
   const Seconds time = estimate.time;
   estimate.utilisation = time.value > 0 ? estimate.speed_of_light / time : 1.0;
   estimate.model = kModelName;
+  // What errors outside have in common nobody measured: they may all be one.
+  const bool outside = said.trust.verdict == Verdict::kOut;
   const Seconds low = time * std::exp(said.trust.low), high = time * std::exp(said.trust.high);
   estimate.correction = Correction{.analytical = before,
                                    .factor = before.value > 0 ? time / before : 1.0,
@@ -43,7 +45,7 @@ void correct(Estimate& estimate, const CorrectedQuery& said, double correlation)
                                    .verdict = said.trust.verdict,
                                    .low = std::min(std::max(low, estimate.speed_of_light), time),
                                    .high = std::max(high, time),
-                                   .correlation = correlation};
+                                   .correlation = outside ? 1 : correlation};
 }
 
 // Constants fitted to other op classes are no better for a new one than the description's.

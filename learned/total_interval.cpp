@@ -49,7 +49,7 @@ std::optional<Interval> total_interval(std::span<const IntervalPart> parts, doub
 
 std::optional<Interval> total_interval(std::span<const LaunchedEstimate> kernels) {
   std::vector<IntervalPart> parts;
-  double rho = 0;
+  double rho = 0, corrected = 0;  // weighted by time
   bool any = false;
   for (const auto& [estimate, launches] : kernels) {
     const double time = estimate->time.value;
@@ -60,12 +60,13 @@ std::optional<Interval> total_interval(std::span<const LaunchedEstimate> kernels
       any = true;
       part.low = std::min(time, estimate->correction->low.value);
       part.high = std::max(time, estimate->correction->high.value);
-      rho = std::max(rho, estimate->correction->correlation);
+      rho += time * launches * estimate->correction->correlation;
+      corrected += time * launches;
     }
     parts.push_back(part);
   }
   if (!any) return std::nullopt;
-  return total_interval(parts, rho);
+  return total_interval(parts, corrected > 0 ? std::min(rho / corrected, 1.0) : 0);
 }
 
 }  // namespace tilecast::learned

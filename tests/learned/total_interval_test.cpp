@@ -97,14 +97,14 @@ TEST(TotalInterval, HoldsTheTotalAndGrowsWithTheCorrelation) {
   }
 }
 
-TEST(TotalInterval, OfEstimatesTakesTheLargestCorrelationAndPartsWithoutCorrectionAsCertain) {
+TEST(TotalInterval, OfEstimatesTakesTheMeanCorrelationAndPartsWithoutCorrectionAsCertain) {
   const analytical::Estimate first = corrected(1, 0.1, 0.2, 0.3),
                              second = corrected(1, 0.1, 0.2, 0.8);
   analytical::Estimate plain;
   plain.time = Seconds{2};
   const std::vector<LaunchedEstimate> kernels{{&first, 1}, {&second, 3}, {&plain, 2}};
   const std::vector<IntervalPart> parts{part(1, 0.1, 0.2), part(1, 0.1, 0.2, 3), part(2, 0, 0, 2)};
-  const auto total = total_interval(kernels), expected = total_interval(parts, 0.8);
+  const auto total = total_interval(kernels), expected = total_interval(parts, (0.3 + 3 * 0.8) / 4);
   ASSERT_TRUE(total);
   EXPECT_NEAR(total->low, expected->low, 10 * kTolerance);
   EXPECT_NEAR(total->high, expected->high, 10 * kTolerance);
