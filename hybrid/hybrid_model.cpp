@@ -43,7 +43,7 @@ void correct(Estimate& estimate, const CorrectedQuery& said, double correlation)
                                    .factor = before.value > 0 ? time / before : 1.0,
                                    .weight = said.trust.weight,
                                    .verdict = said.trust.verdict,
-                                   .low = std::min(std::max(low, estimate.speed_of_light), time),
+                                   .low = std::min(low, time),
                                    .high = std::max(high, time),
                                    .correlation = outside ? 1 : correlation};
 }

@@ -5,6 +5,7 @@
 // For op classes that were never measured, physics is that of the description: constants that the
 // hybrid fitted are not theirs. The reported estimate is the analytical one with its time, and its
 // bounds, multiplied by the factor; Estimate::correction says what was done and the 90 % interval.
+// The interval may reach below the speed of light: descriptions of machines err, too.
 // What the analytical model cannot answer this one cannot either. Thread-safe, deterministic.
 //
 // Monotone by construction: r, w and the op class are computed on a device the model was trained

@@ -49,7 +49,9 @@ TEST_F(ImportVerb, WrongUsageIsTwoAndNamesWhatThereIs) {
 TEST_F(ImportVerb, OurOwnTraceComesBackAsTheTimesOfTheSimulation) {
   const std::string module =
       std::string(TILECAST_SOURCE_DIR) + "/configs/programs/mlp_train_loop.hlo";
-  ASSERT_EQ(run("simulate -d tpu_v3 -f trace -o t.json '" + module + "'").exit_code, 0);
+  ASSERT_EQ(
+      run("simulate -d tpu_v3 --model analytical -f trace -o t.json '" + module + "'").exit_code,
+      0);
   const Answer answer = run("import trace -d tpu_v3 --module '" + module + "' -o set t.json");
   EXPECT_EQ(answer.exit_code, 0) << answer.err;
   // An analytical model is right about its own times, to the rounding of the set (1 ps).
