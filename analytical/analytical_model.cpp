@@ -9,7 +9,7 @@
 #include "analytical/roofline.h"
 #include "analytical/scratchpad_model.h"
 #include "analytical/simt_model.h"
-#include "diag/error.h"
+#include "base/error.h"
 #include "hwdesc/calibration.h"
 
 namespace tilecast::analytical {

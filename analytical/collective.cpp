@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::analytical {
 namespace {

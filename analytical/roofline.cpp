@@ -5,7 +5,7 @@
 
 #include "analytical/collective.h"
 #include "analytical/distinct_traffic.h"
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::analytical {
 namespace {

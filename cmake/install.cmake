@@ -4,14 +4,14 @@ include(CMakePackageConfigHelpers)
 
 set_target_properties(tilecast PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 
-install(TARGETS tilecast_diag tilecast_ir tilecast_hwdesc tilecast_analytical tilecast_learned tilecast_training
-        tilecast_hybrid tilecast_sim
+install(TARGETS tilecast_base tilecast_ir tilecast_hwdesc tilecast_analytical tilecast_measured tilecast_learned
+        tilecast_training tilecast_hybrid tilecast_search tilecast_validation tilecast_sim
         EXPORT tilecastTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS tilecast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(TILECAST_WITH_TORCH)
   install(TARGETS tilecast_torch LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tilecast)
 endif()
-foreach(folder diag ir hwdesc analytical learned hybrid sim)
+foreach(folder base ir hwdesc analytical measured learned hybrid search validation sim)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tilecast/${folder}
           FILES_MATCHING PATTERN "*.h" PATTERN torch EXCLUDE)

@@ -6,7 +6,7 @@
 #include <array>
 #include <vector>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::hwdesc {
 namespace {

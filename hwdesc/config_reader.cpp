@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::hwdesc {
 namespace {

@@ -7,8 +7,8 @@
 #include <iterator>
 #include <set>
 
-#include "diag/error.h"
-#include "diag/source_text.h"
+#include "base/error.h"
+#include "base/source_text.h"
 #include "hwdesc/device_schema.h"
 
 namespace tilecast::hwdesc {
@@ -31,7 +31,7 @@ std::string_view kind_name(Kind kind) {
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known) {
-  const std::string near = diag::nearest(word, known);
+  const std::string near = base::nearest(word, known);
   if (!near.empty()) return fmt::format("did you mean '{}'?", near);
   return fmt::format("known: {}", fmt::join(known, ", "));
 }

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "diag/error.h"
-#include "diag/source_text.h"
+#include "base/error.h"
+#include "base/source_text.h"
 #include "hwdesc/config_merge.h"
 #include "hwdesc/config_reader.h"
 #include "hwdesc/device_reader.h"
@@ -53,7 +53,7 @@ std::string read_text(const std::string& path) {
   if (fs::is_directory(path, failed)) {
     throw Error(fmt::format("{}: got a folder, expected a device description", path));
   }
-  return std::string(diag::SourceText::read_file(path, kMaxConfigBytes).text());
+  return std::string(base::SourceText::read_file(path, kMaxConfigBytes).text());
 }
 
 std::string identity(const std::string& path) {
@@ -169,7 +169,7 @@ std::string preset_path(const std::string& name) {
   if (std::ranges::find(names, name) != names.end()) {
     return (preset_folder() / (name + std::string(kExtension))).string();
   }
-  const std::string near = diag::nearest(name, {names.begin(), names.end()});
+  const std::string near = base::nearest(name, {names.begin(), names.end()});
   throw Error(fmt::format("device {}: no such preset; {}presets: {}; or a path to a .yaml file",
                           show_text(name), near.empty() ? "" : "did you mean '" + near + "'? ",
                           fmt::join(names, ", ")));

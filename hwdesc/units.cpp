@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "diag/error.h"
-#include "diag/source_text.h"
+#include "base/error.h"
+#include "base/source_text.h"
 
 namespace tilecast::hwdesc {
 namespace {
@@ -131,7 +131,7 @@ std::string unit_hint(std::string_view symbol, UnitKind kind, const UnitFamily& 
   for (const Unit& unit : wanted.units) {
     if (!unit.symbol.empty()) known.push_back(unit.symbol);
   }
-  const std::string near = diag::nearest(symbol, known);
+  const std::string near = base::nearest(symbol, known);
   if (!near.empty()) return fmt::format("did you mean '{}'?", near);
   return fmt::format("known units: {}", fmt::join(known, ", "));
 }

@@ -7,12 +7,12 @@
 #include <map>
 #include <numeric>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "hybrid/calibration_rows.h"
 #include "hybrid/fixed_tiles.h"
 #include "hybrid/robust_fit.h"
-#include "learned/metrics.h"
-#include "learned/splits.h"
+#include "measured/metrics.h"
+#include "measured/splits.h"
 
 namespace tilecast::hybrid {
 namespace {
@@ -47,7 +47,7 @@ struct Problem {
 };
 
 double median(std::vector<double> values) {
-  return learned::quantile(std::move(values), 0.5);
+  return measured::quantile(std::move(values), 0.5);
 }
 
 // Indices of the rows that stay, and the others.
@@ -71,16 +71,16 @@ Sorted sort_out(const CalibrationRows& rows, const std::vector<double>& errors, 
 }
 
 // By kernel where there are several, else by row; at most kMostFolds.
-std::vector<learned::Split> folds_of(const CalibrationRows& rows,
-                                     std::span<const std::size_t> good) {
+std::vector<measured::Split> folds_of(const CalibrationRows& rows,
+                                      std::span<const std::size_t> good) {
   std::vector<std::string> keys;
   for (const std::size_t i : good) keys.push_back(rows.rows()[i].kernel);
   if (std::set<std::string>(keys.begin(), keys.end()).size() < 2) {
     for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = fmt::format("{:08}", i);
   }
   const std::size_t groups = std::set<std::string>(keys.begin(), keys.end()).size();
-  return groups > kMostFolds ? learned::k_fold(keys, kMostFolds, kFoldSeed)
-                             : learned::leave_one_out(keys);
+  return groups > kMostFolds ? measured::k_fold(keys, kMostFolds, kFoldSeed)
+                             : measured::leave_one_out(keys);
 }
 
 struct Scored {
@@ -132,7 +132,7 @@ Scored cross_validate(const Problem& problem, std::span<const Constant> constant
   const std::vector<double> described(constants.size(), 0);
   const std::vector<double> before = problem.errors(constants, described);
   Scored scored;
-  for (const learned::Split& split : folds_of(problem.rows, good)) {
+  for (const measured::Split& split : folds_of(problem.rows, good)) {
     std::vector<std::size_t> fitted;
     for (const std::size_t i : split.fit) fitted.push_back(good[i]);
     const Fit fit = problem.fit(constants, fitted, {});
@@ -221,7 +221,7 @@ std::vector<std::string> names(std::span<const Constant> constants) {
   return result;
 }
 
-void list_outliers(const CalibrationRows& rows, std::span<const learned::SampleSet> sets,
+void list_outliers(const CalibrationRows& rows, std::span<const measured::SampleSet> sets,
                    const Sorted& sorted, const std::vector<double>& errors,
                    Calibrated& calibrated) {
   for (const std::size_t i : sorted.wild) {
@@ -229,7 +229,7 @@ void list_outliers(const CalibrationRows& rows, std::span<const learned::SampleS
     const double ratio = std::exp(-errors[i]);
     calibrated.outliers.push_back(
         {.line = rows.sample(row).line,
-         .kind = learned::RowFault::Kind::kOutlier,
+         .kind = measured::RowFault::Kind::kOutlier,
          .message = fmt::format("{}: measured {:.3g} us is {:.3g} times what any constants give; "
                                 "not used for the fit",
                                 rows.work(row).name, row.measured_s * 1e6, ratio)});
@@ -239,7 +239,7 @@ void list_outliers(const CalibrationRows& rows, std::span<const learned::SampleS
 
 }  // namespace
 
-Calibrated calibrate(std::span<const learned::SampleSet> sets, const Device& device,
+Calibrated calibrate(std::span<const measured::SampleSet> sets, const Device& device,
                      const analytical::CostModel& model, const CalibrateOptions& options) {
   const FixedTiles fixed(model, sets, device);
   const CalibrationRows rows(sets, fixed, device, options.jobs);

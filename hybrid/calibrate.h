@@ -21,7 +21,7 @@
 
 #include "analytical/cost_model.h"
 #include "hybrid/constants.h"
-#include "learned/samples.h"
+#include "measured/samples.h"
 
 namespace tilecast::hybrid {
 
@@ -71,13 +71,13 @@ struct Calibrated {
   std::vector<FittedConstant> constants;  // of the accepted attempt, else of the first
   std::vector<LeftOut> left_out;          // all rows first, then by class
   std::vector<Attempt> refused;           // in the order tried
-  std::vector<learned::RowFault> outliers;
+  std::vector<measured::RowFault> outliers;
   std::vector<std::string> outlier_sets;  // by outlier: the set it is in
   std::size_t rows = 0, kernels = 0, unanswered = 0, folds = 0;
   double scatter = 0;  // of a good row's log error after the fit
 };
 
-[[nodiscard]] Calibrated calibrate(std::span<const learned::SampleSet> sets,
+[[nodiscard]] Calibrated calibrate(std::span<const measured::SampleSet> sets,
                                    const hwdesc::Device& device, const analytical::CostModel& model,
                                    const CalibrateOptions& options = {});
 

@@ -11,20 +11,20 @@ constexpr double kUnknownTile = 0.25;  // twice the standard deviation
 
 }  // namespace
 
-CalibrationRows::CalibrationRows(std::span<const learned::SampleSet> sets,
+CalibrationRows::CalibrationRows(std::span<const measured::SampleSet> sets,
                                  const analytical::CostModel& model, const hwdesc::Device& device,
                                  int jobs)
     : sets_(sets), jobs_(jobs) {
   std::map<std::string, double> rows_of_kernel;
   for (std::size_t s = 0; s < sets.size(); ++s) {
-    const learned::SampleSet& set = sets[s];
+    const measured::SampleSet& set = sets[s];
     const auto answers = plans_.emplace_back(set).predict(model, device, jobs);
     for (std::size_t i = 0; i < set.samples.size(); ++i) {
       if (!answers[i].answered || !(answers[i].comparable().value > 0)) {
         ++unanswered_;
         continue;
       }
-      const learned::Work& work = set.works[set.samples[i].work];
+      const measured::Work& work = set.works[set.samples[i].work];
       rows_.push_back({.set = s,
                        .sample = i,
                        .kernel = work.fingerprint,
@@ -43,18 +43,18 @@ CalibrationRows::CalibrationRows(std::span<const learned::SampleSet> sets,
   }
 }
 
-const learned::Sample& CalibrationRows::sample(const CalibrationRow& row) const {
+const measured::Sample& CalibrationRows::sample(const CalibrationRow& row) const {
   return sets_[row.set].samples[row.sample];
 }
 
-const learned::Work& CalibrationRows::work(const CalibrationRow& row) const {
+const measured::Work& CalibrationRows::work(const CalibrationRow& row) const {
   return sets_[row.set].works[sample(row).work];
 }
 
 std::vector<double> CalibrationRows::log_errors(const analytical::CostModel& model,
                                                 const hwdesc::Device& device) const {
-  std::vector<std::vector<learned::Prediction>> answers;
-  for (const learned::PredictionPlan& plan : plans_) {
+  std::vector<std::vector<measured::Prediction>> answers;
+  for (const measured::PredictionPlan& plan : plans_) {
     answers.push_back(plan.predict(model, device, jobs_));
   }
   std::vector<double> errors;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analytical/cost_model.h"
-#include "learned/samples.h"
+#include "measured/samples.h"
 
 namespace tilecast::hybrid {
 
@@ -27,21 +27,21 @@ struct CalibrationRow {
 class CalibrationRows {
  public:
   // Keeps references to both. Rows the model cannot answer on `device` are left out and counted.
-  CalibrationRows(std::span<const learned::SampleSet> sets, const analytical::CostModel& model,
+  CalibrationRows(std::span<const measured::SampleSet> sets, const analytical::CostModel& model,
                   const hwdesc::Device& device, int jobs);
 
   [[nodiscard]] const std::vector<CalibrationRow>& rows() const { return rows_; }
   [[nodiscard]] std::size_t unanswered() const { return unanswered_; }
-  [[nodiscard]] const learned::Sample& sample(const CalibrationRow& row) const;
-  [[nodiscard]] const learned::Work& work(const CalibrationRow& row) const;
+  [[nodiscard]] const measured::Sample& sample(const CalibrationRow& row) const;
+  [[nodiscard]] const measured::Work& work(const CalibrationRow& row) const;
   // log(predicted / measured) of every row; predictions with the host's dispatch where rows hold
   // it.
   [[nodiscard]] std::vector<double> log_errors(const analytical::CostModel& model,
                                                const hwdesc::Device& device) const;
 
  private:
-  std::span<const learned::SampleSet> sets_;
-  std::deque<learned::PredictionPlan> plans_;
+  std::span<const measured::SampleSet> sets_;
+  std::deque<measured::PredictionPlan> plans_;
   std::vector<CalibrationRow> rows_;
   std::size_t unanswered_ = 0;
   int jobs_ = 1;

@@ -147,14 +147,14 @@ Constant kernel_overhead(const Device& device) {
 }
 
 // Classes whose measured times hold a dispatch, in order, each with the value described for it.
-std::map<std::string, double> dispatched_classes(std::span<const learned::SampleSet> sets,
+std::map<std::string, double> dispatched_classes(std::span<const measured::SampleSet> sets,
                                                  const Device& device) {
   std::map<std::string, double> classes;
-  for (const learned::SampleSet& set : sets) {
-    for (const learned::Sample& sample : set.samples) {
+  for (const measured::SampleSet& set : sets) {
+    for (const measured::Sample& sample : set.samples) {
       if (!sample.holds_dispatch) continue;
       const std::string& op_class = set.works[sample.work].op_class;
-      classes.emplace(op_class, learned::dispatch_of(op_class, set.manifest, device).value);
+      classes.emplace(op_class, measured::dispatch_of(op_class, set.manifest, device).value);
     }
   }
   return classes;
@@ -166,7 +166,7 @@ double Constant::value(double x) const {
   return linear_unit > 0 ? std::max(described + x * linear_unit, 0.0) : described * std::exp(x);
 }
 
-std::vector<Constant> constants_of(const Device& device, std::span<const learned::SampleSet> sets,
+std::vector<Constant> constants_of(const Device& device, std::span<const measured::SampleSet> sets,
                                    const std::set<std::string>& fixed) {
   std::vector<Constant> constants;
   for (const Rule& rule : kRules) {

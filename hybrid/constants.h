@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "hwdesc/device.h"
-#include "learned/samples.h"
+#include "measured/samples.h"
 
 namespace tilecast::hybrid {
 
@@ -32,7 +32,7 @@ struct Constant {
 // Those that `device` has and the sets can speak about (dispatch: the op classes whose times hold
 // one), except `fixed` (names; "dispatch" stands for all of them).
 [[nodiscard]] std::vector<Constant> constants_of(const hwdesc::Device& device,
-                                                 std::span<const learned::SampleSet> sets,
+                                                 std::span<const measured::SampleSet> sets,
                                                  const std::set<std::string>& fixed);
 
 // Every name that may be fitted or fixed, for messages: "memory_bandwidth", ..., "dispatch".

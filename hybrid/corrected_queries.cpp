@@ -65,7 +65,7 @@ std::vector<CorrectedQuery> correct_queries(const HybridParts& parts,
     if (!priors[i]) continue;
     if (&queries[i].kernel != kernel) {  // those of one kernel usually follow each other
       kernel = &queries[i].kernel;
-      op_class = learned::op_class(*kernel);
+      op_class = measured::op_class(*kernel);
     }
     CorrectedQuery& said = result[i];
     const double prior_s = priors[i]->time.value;

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <set>
 
-#include "diag/error.h"
-#include "learned/samples.h"
+#include "base/error.h"
+#include "measured/samples.h"
 
 namespace tilecast::hybrid {
 namespace {
@@ -91,7 +91,7 @@ Domain Domain::of(const learned::Examples& examples, std::span<const std::string
     TC_CHECK(row.kernel < names.size(), "a kernel without a name");
     const ir::Kernel& kernel = examples.queries[i].kernel;
     domain.kernels_.push_back({.name = names[row.kernel],
-                               .op_class = learned::op_class(kernel),
+                               .op_class = measured::op_class(kernel),
                                .at = coordinates_of(kernel, *examples.priors[i])});
     op_classes.insert(domain.kernels_.back().op_class);
     devices.insert(row.device->name);

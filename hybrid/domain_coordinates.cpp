@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "hybrid/domain.h"
 #include "learned/table_features_groups.h"
 

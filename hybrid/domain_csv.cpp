@@ -6,17 +6,17 @@
 #include <charconv>
 #include <cmath>
 
-#include "diag/error.h"
-#include "diag/source_text.h"
+#include "base/error.h"
+#include "base/source_text.h"
 #include "hwdesc/config_reader.h"
 #include "hybrid/domain.h"
-#include "learned/csv.h"
+#include "measured/csv.h"
 
 namespace tilecast::hybrid {
 namespace {
 
-using learned::CsvRow;
-using learned::CsvTable;
+using measured::CsvRow;
+using measured::CsvTable;
 
 constexpr std::size_t kFirst = 3;  // of the coordinates' columns
 constexpr float kMost = 1e4F;      // of a coordinate: beyond the logarithm of any number
@@ -41,7 +41,7 @@ std::string line(const std::string& what, const std::string& name, const std::st
   std::vector<std::string> cells = {what, name, op_class};
   for (const float number : numbers) cells.push_back(fmt::format("{}", number));
   cells.resize(kFirst + kCoordinates);
-  return learned::csv_line(cells);
+  return measured::csv_line(cells);
 }
 
 template <class Number>
@@ -93,10 +93,10 @@ Coordinates deviation_at(const CsvTable& table, const CsvRow& row) {
 }  // namespace
 
 std::string Domain::save() const {
-  std::string text = learned::csv_line(header());
+  std::string text = measured::csv_line(header());
   std::vector<std::string> covering = {"covering", "", "", fmt::format("{}", covering_)};
   covering.resize(kFirst + kCoordinates);
-  text += learned::csv_line(covering);
+  text += measured::csv_line(covering);
   if (!kernels_.empty()) text += line("deviation", "", "", deviation_);
   for (const std::string& name : op_classes_) text += line("op_class", name, "", {});
   for (const std::string& name : devices_) text += line("device", name, "", {});
@@ -107,7 +107,7 @@ std::string Domain::save() const {
 }
 
 Domain Domain::load(const std::string& text, const std::string& file) {
-  const CsvTable table = learned::read_csv(diag::SourceText(file, text));
+  const CsvTable table = measured::read_csv(base::SourceText(file, text));
   check_header(table);
   Domain domain;
   bool has_covering = false, has_deviation = false;

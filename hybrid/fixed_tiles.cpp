@@ -6,16 +6,16 @@ using analytical::Estimate;
 using analytical::KernelQuery;
 using analytical::TileConfig;
 
-FixedTiles::FixedTiles(const analytical::CostModel& model, std::span<const learned::SampleSet> sets,
-                       const hwdesc::Device& device)
+FixedTiles::FixedTiles(const analytical::CostModel& model,
+                       std::span<const measured::SampleSet> sets, const hwdesc::Device& device)
     : model_(model) {
   std::vector<KernelQuery> queries;
-  for (const learned::SampleSet& set : sets) {
+  for (const measured::SampleSet& set : sets) {
     std::vector<bool> asked(set.works.size(), false);
-    for (const learned::Sample& sample : set.samples) {
+    for (const measured::Sample& sample : set.samples) {
       if (asked[sample.work] || !(sample.tile == TileConfig{})) continue;
       asked[sample.work] = true;
-      for (const learned::WorkPart& part : set.works[sample.work].parts) {
+      for (const measured::WorkPart& part : set.works[sample.work].parts) {
         queries.push_back({part.kernel});
       }
     }

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "analytical/cost_model.h"
-#include "learned/samples.h"
+#include "measured/samples.h"
 
 namespace tilecast::hybrid {
 
@@ -17,7 +17,7 @@ class FixedTiles final : public analytical::CostModel {
  public:
   // Keeps a reference to `model` and the addresses of the sets' kernels. Asks for those kernels on
   // `device` whose samples name no tile. Reading is thread-safe.
-  FixedTiles(const analytical::CostModel& model, std::span<const learned::SampleSet> sets,
+  FixedTiles(const analytical::CostModel& model, std::span<const measured::SampleSet> sets,
              const hwdesc::Device& device);
 
   [[nodiscard]] std::vector<std::optional<analytical::Estimate>> estimate(

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "learned/learned_model.h"
 

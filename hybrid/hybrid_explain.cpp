@@ -92,7 +92,7 @@ std::optional<CorrectionReasons> HybridModel::explain(const KernelQuery& query,
   const CorrectedQuery said = correct_queries(parts_, one, view, priors).front();
   CorrectionReasons reasons{.correction = *corrected.front()->correction,
                             .residual = said.residual};
-  reasons.verdict = verdict_text(parts_, said, view, learned::op_class(query.kernel));
+  reasons.verdict = verdict_text(parts_, said, view, measured::op_class(query.kernel));
   if (!priors.front()) return reasons;
   reasons.nearest =
       parts_.domain.nearest(coordinates_of(query.kernel, *priors.front()), kNeighbours);

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "analytical/analytical_model.h"
-#include "diag/error.h"
+#include "base/error.h"
 #include "hybrid/corrected_queries.h"
 #include "hybrid/trials.h"
 
@@ -16,7 +16,7 @@ namespace tilecast::hybrid {
 namespace {
 
 using hwdesc::Device;
-using learned::SampleSet;
+using measured::SampleSet;
 
 constexpr std::size_t kCalibrationRows = 200;  // a few constants need no more
 
@@ -26,7 +26,7 @@ std::vector<SampleSet> thinned(std::span<const SampleSet> sets) {
   std::map<std::string, std::size_t> rows;  // by kernel
   std::size_t most = 0;
   for (const SampleSet& set : sets) {
-    for (const learned::Sample& sample : set.samples) {
+    for (const measured::Sample& sample : set.samples) {
       most = std::max(most, ++rows[set.works[sample.work].fingerprint]);
     }
   }
@@ -41,7 +41,7 @@ std::vector<SampleSet> thinned(std::span<const SampleSet> sets) {
   std::map<std::string, std::size_t> seen;
   std::size_t kernels = 0;
   for (SampleSet& set : thin) {
-    std::erase_if(set.samples, [&](const learned::Sample& sample) {
+    std::erase_if(set.samples, [&](const measured::Sample& sample) {
       const std::string& kernel = set.works[sample.work].fingerprint;
       const std::size_t count = rows[kernel], i = seen[kernel]++;
       // With more kernels than rows, some kernels keep none.
@@ -135,7 +135,7 @@ class Fit {
     base_ = std::move(predicted[choice.chosen]);
   }
 
-  [[nodiscard]] std::vector<Trial> trials(std::span<const learned::Split> splits,
+  [[nodiscard]] std::vector<Trial> trials(std::span<const measured::Split> splits,
                                           const std::vector<std::string>& keys) const {
     if (splits.empty()) return {};
     std::vector<double> predicted(rows_.examples.rows.size());

@@ -42,7 +42,7 @@ struct FittedHybrid {
 
 // `devices`: one per set.
 [[nodiscard]] FittedHybrid fit_hybrid(const HybridSpec& spec,
-                                      std::span<const learned::SampleSet> sets,
+                                      std::span<const measured::SampleSet> sets,
                                       std::span<const hwdesc::Device> devices,
                                       const HybridOptions& options);
 

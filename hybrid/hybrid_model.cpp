@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "analytical/analytical_model.h"
-#include "diag/error.h"
+#include "base/error.h"
 #include "hybrid/corrected_queries.h"
 
 namespace tilecast::hybrid {

@@ -60,7 +60,7 @@ class HybridModel final : public analytical::CostModel {
   [[nodiscard]] std::optional<CorrectionReasons> explain(const analytical::KernelQuery& query,
                                                          const hwdesc::Device& device) const;
   // `device` with the constants it is asked with, its dispatch among them: what predictions of rows
-  // that hold a dispatch need (learned/samples.h, predict()).
+  // that hold a dispatch need (measured/samples.h, predict()).
   [[nodiscard]] hwdesc::Device with_constants(const hwdesc::Device& device) const;
   [[nodiscard]] const HybridParts& parts() const { return parts_; }
 

@@ -5,18 +5,16 @@
 
 #include <algorithm>
 
-#include "hybrid/experiment_nodes.h"
-#include "learned/importers/import_manifest.h"
+#include "hwdesc/config_values.h"
+#include "measured/importers/import_manifest.h"
 
 namespace tilecast::hybrid {
 namespace {
 
 using hwdesc::ConfigNode;
-using learned::fail_at;
 using learned::FeatureGroup;
 using learned::LearnerKind;
 using learned::LearnerSpec;
-using learned::text_of;
 
 constexpr std::string_view kNoOrYes[] = {"no", "yes"};
 constexpr std::size_t kMostFolds = 100;
@@ -63,7 +61,7 @@ std::vector<LearnerSpec> default_candidates() {
 
 HybridSpec read_hybrid(const ConfigNode& node, std::span<const LearnerSpec> learners) {
   if (!node.is_mapping()) fail_at(node, "expected {name: ..., try: [...]}");
-  learned::allow_only(node, {"name", "calibrate", "try", "trial_by", "folds", "guard", "seed"});
+  allow_only(node, {"name", "calibrate", "try", "trial_by", "folds", "guard", "seed"});
   HybridSpec spec{.name = text(node, "name"), .candidates = {}, .trial_by = {}};
   if (spec.name.empty()) fail_at(*node.find("name"), "is empty");
   read_flag(node, "calibrate", spec.calibrate);

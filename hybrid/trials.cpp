@@ -7,16 +7,16 @@
 #include <map>
 #include <set>
 
-#include "analytical/parallel.h"
-#include "diag/error.h"
+#include "base/error.h"
+#include "base/parallel.h"
 
 namespace tilecast::hybrid {
 namespace {
 
 using learned::Example;
 using learned::Examples;
-using learned::Split;
 using learned::ValidateBy;
+using measured::Split;
 
 constexpr std::size_t kEnoughGroups = 5, kLeastClasses = 3, kMostFolds = 4;
 
@@ -49,7 +49,7 @@ std::vector<Split> folds_of(const std::vector<std::string>& keys, std::size_t fo
                             std::size_t least, std::uint64_t seed) {
   const std::size_t groups = distinct(keys);
   if (groups < std::max<std::size_t>(least, 2)) return {};
-  return learned::k_fold(keys, std::min(folds, groups), seed);
+  return measured::k_fold(keys, std::min(folds, groups), seed);
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ double TrialRows::residual(std::size_t row) const {
   return examples.rows[row].log_time - std::log(examples.priors[row]->time.value);
 }
 
-TrialRows trial_rows(std::span<const learned::SampleSet> sets,
+TrialRows trial_rows(std::span<const measured::SampleSet> sets,
                      std::span<const hwdesc::Device> devices, std::optional<ValidateBy> trial_by,
                      int jobs) {
   const Examples all = learned::make_examples(sets, devices, true, jobs);
@@ -70,10 +70,10 @@ TrialRows trial_rows(std::span<const learned::SampleSet> sets,
   rows.names.resize(all.kernels.size());
   for (std::size_t i = 0; i < rows.examples.rows.size(); ++i) {
     const Example& row = rows.examples.rows[i];
-    const learned::SampleSet& set = sets[row.set];
-    const learned::Work& work = set.works[set.samples[row.sample].work];
+    const measured::SampleSet& set = sets[row.set];
+    const measured::Work& work = set.works[set.samples[row.sample].work];
     rows.names[row.kernel] = work.name;
-    rows.op_classes.push_back(learned::op_class(rows.examples.queries[i].kernel));
+    rows.op_classes.push_back(measured::op_class(rows.examples.queries[i].kernel));
     rows.by_device.push_back(row.device->name);
   }
   rows.by_class = rows.op_classes;
@@ -91,7 +91,7 @@ TrialPlan plan_trials(const TrialRows& rows, std::size_t folds, std::uint64_t se
 std::vector<double> predict_trials(const learned::LearnerSpec& learner, const TrialRows& rows,
                                    std::span<const Split> splits, int jobs) {
   std::vector<double> predicted(rows.examples.rows.size());
-  analytical::parallel_for(splits.size(), jobs, [&](std::size_t fold) {
+  base::parallel_for(splits.size(), jobs, [&](std::size_t fold) {
     const Split& split = splits[fold];
     const learned::Trained trained = learned::train(learner, rows.examples.subset(split.fit));
     // Queries of one device at a time.

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "hybrid/hybrid_fit.h"
-#include "learned/splits.h"
+#include "measured/splits.h"
 
 namespace tilecast::hybrid {
 
@@ -20,13 +20,13 @@ struct TrialRows {
 
   [[nodiscard]] double residual(std::size_t row) const;  // log(measured / analytical)
 };
-[[nodiscard]] TrialRows trial_rows(std::span<const learned::SampleSet> sets,
+[[nodiscard]] TrialRows trial_rows(std::span<const measured::SampleSet> sets,
                                    std::span<const hwdesc::Device> devices,
                                    std::optional<learned::ValidateBy> trial_by, int jobs);
 
 // Which rows each trial fits and predicts.
 struct TrialPlan {
-  std::vector<learned::Split> base, by_class, by_device;
+  std::vector<measured::Split> base, by_class, by_device;
 };
 // by_class: with at least 3 classes; by_device: with at least 2.
 [[nodiscard]] TrialPlan plan_trials(const TrialRows& rows, std::size_t folds, std::uint64_t seed);
@@ -34,10 +34,10 @@ struct TrialPlan {
 // Residuals of all rows, by learners that did not see their group; rows in no split: 0.
 [[nodiscard]] std::vector<double> predict_trials(const learned::LearnerSpec& learner,
                                                  const TrialRows& rows,
-                                                 std::span<const learned::Split> splits, int jobs);
+                                                 std::span<const measured::Split> splits, int jobs);
 // `predicted` by row.
 [[nodiscard]] std::vector<Trial> trials_of(const TrialRows& rows,
-                                           std::span<const learned::Split> splits,
+                                           std::span<const measured::Split> splits,
                                            const std::vector<std::string>& keys,
                                            std::span<const double> predicted);
 

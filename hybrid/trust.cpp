@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::hybrid {
 namespace {
@@ -189,7 +189,7 @@ Trust::Trust(const Trials& trials) {
   for (const Trial& trial : trials.base) {
     if (std::isfinite(trial.distance)) distances.push_back(trial.distance);
   }
-  if (!distances.empty()) near_ = learned::quantile(distances, kNearQuantile);
+  if (!distances.empty()) near_ = measured::quantile(distances, kNearQuantile);
   far_ = std::max(near_, largest_distance(trials.base));
   decide_weights(trials);
   decide_bands(trials);
@@ -293,7 +293,7 @@ void Trust::decide_bands(const Trials& trials) {
   std::map<std::string, std::vector<double>> times;
   for (const Trial& trial : trials.base) times[trial.op_class].push_back(trial.time);
   for (auto& [op_class, of_class] : times) {
-    middle_[op_class] = learned::quantile(std::move(of_class), 0.5);
+    middle_[op_class] = measured::quantile(std::move(of_class), 0.5);
   }
   std::vector<Point> all, near, physics;
   for (const Trial& trial : trials.base) {

@@ -34,7 +34,7 @@
 #include <optional>
 
 #include "hybrid/domain.h"
-#include "learned/metrics.h"
+#include "measured/metrics.h"
 
 namespace tilecast::hybrid {
 

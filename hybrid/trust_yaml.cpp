@@ -3,33 +3,23 @@
 #include <charconv>
 #include <cmath>
 
-#include "diag/error.h"
-#include "hwdesc/config_reader.h"
+#include "base/error.h"
+#include "hwdesc/config_values.h"
 #include "hwdesc/yaml_text.h"
 #include "hybrid/trust.h"
-#include "learned/importers/import_manifest.h"
 
 namespace tilecast::hybrid {
 namespace {
 
 using hwdesc::ConfigNode;
-using learned::allow_only;
-using learned::fail_at;
 
 constexpr std::string_view kFormat = "tilecast.trust/1";
 constexpr double kMostLog = 1000;  // of a bound
 
-const ConfigNode& required(const ConfigNode& node, std::string_view key) {
-  if (!node.is_mapping()) fail_at(node, "expected keys with values");
-  const ConfigNode* child = node.find(key);
-  if (child == nullptr) fail_at(node, fmt::format("{} is missing", key));
-  return *child;
-}
-
 // From `low` to `high`.
 double number(const ConfigNode& node, std::string_view key, double low, double high) {
   const ConfigNode& child = required(node, key);
-  const std::string& text = learned::text_of(child);
+  const std::string& text = text_of(child);
   double value = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (failure == std::errc() && end == text.data() + text.size() && value >= low && value <= high) {
@@ -100,7 +90,7 @@ struct Trust::Text {
 
   // The class of an entry that has no band in `known` yet.
   static std::string new_class_of(const ConfigNode& entry, const auto& known) {
-    std::string op_class = learned::text_of(required(entry, "class"));
+    std::string op_class = text_of(required(entry, "class"));
     if (known.contains(op_class)) fail_at(entry, "a class for the second time");
     return op_class;
   }
@@ -167,7 +157,7 @@ std::string Trust::save() const {
 Trust Trust::load(const std::string& text, const std::string& file) {
   const ConfigNode root = hwdesc::read_config(text, file);
   if (!root.is_mapping()) throw Error(fmt::format("{}: expected keys with values", file));
-  const std::string& format = learned::text_of(required(root, "format"));
+  const std::string& format = text_of(required(root, "format"));
   if (format != kFormat) {
     fail_at(required(root, "format"),
             fmt::format("got {}, expected {}", hwdesc::show_text(format), kFormat));

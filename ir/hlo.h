@@ -1,9 +1,10 @@
 // An HLO module as data: computations of instructions, exactly what the text says.
 //
-// Parsed by ir/hlo_parser.h, checked by ir/verifier.h, printed by ir/hlo_printer.h. A module is not
-// changed after it was verified, except through the named transformations (ir/fusion.h,
-// ir/layout_assignment.h), which return a new one. Reading from several threads is safe.
-// Instruction ids index `Computation::instructions`; textual order is kept.
+// Parsed by ir/text/hlo_parser.h, checked by ir/verify/verifier.h, printed by
+// ir/text/hlo_printer.h. A module is not changed after it was verified, except through the named
+// transformations (ir/fusion/fusion.h, ir/layout_assignment.h), which return a new one. Reading
+// from several threads is safe. Instruction ids index `Computation::instructions`; textual order is
+// kept.
 #pragma once
 
 #include <map>
@@ -11,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "diag/strong_id.h"
+#include "base/strong_id.h"
 #include "ir/hlo_attributes.h"
 #include "ir/op.h"
 #include "ir/shape.h"

@@ -4,7 +4,7 @@
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <boost/graph/topological_sort.hpp>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::ir {
 namespace {

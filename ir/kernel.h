@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "ir/counts/work_counts.h"
 #include "ir/hlo.h"
-#include "ir/work_counts.h"
 
 namespace tilecast::ir {
 

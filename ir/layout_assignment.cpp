@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::ir {
 namespace {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "ir/annotation.h"
+#include "ir/counts/trip_count.h"
 #include "ir/program_builder.h"
 #include "ir/schedule_order.h"
-#include "ir/trip_count.h"
 
 namespace tilecast::ir {
 namespace {

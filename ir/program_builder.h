@@ -6,8 +6,8 @@
 #include <map>
 #include <unordered_map>
 
+#include "ir/counts/work_counts.h"
 #include "ir/program.h"
-#include "ir/work_counts.h"
 
 namespace tilecast::ir {
 

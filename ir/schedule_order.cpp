@@ -3,7 +3,7 @@
 #include <functional>
 #include <queue>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::ir {
 namespace {

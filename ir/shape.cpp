@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::ir {
 namespace {

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <limits>
 
-#include "diag/error.h"
-#include "diag/source_text.h"
-#include "learned/csv.h"
+#include "base/error.h"
+#include "base/source_text.h"
+#include "measured/csv.h"
 
 namespace tilecast::learned {
 namespace {
@@ -47,7 +47,8 @@ std::string scale_text(float unit) {
   return unit == 1 ? "log" : std::string(kLogOf) + exact(unit);
 }
 
-float number_cell(const CsvTable& table, const CsvRow& row, std::string_view column) {
+float number_cell(const measured::CsvTable& table, const measured::CsvRow& row,
+                  std::string_view column) {
   const std::string_view text = table.cell(row, column);
   float value = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -58,7 +59,7 @@ float number_cell(const CsvTable& table, const CsvRow& row, std::string_view col
       fmt::format("{}: got '{}', expected a finite number", table.where(row, column), text));
 }
 
-float unit_cell(const CsvTable& table, const CsvRow& row) {
+float unit_cell(const measured::CsvTable& table, const measured::CsvRow& row) {
   const std::string_view text = table.cell(row, "scale");
   if (text == "linear") return 0;
   if (text == "log") return 1;
@@ -72,7 +73,7 @@ float unit_cell(const CsvTable& table, const CsvRow& row) {
                           table.where(row, "scale"), text));
 }
 
-void check_form(const CsvTable& table, const FeatureSchema& schema) {
+void check_form(const measured::CsvTable& table, const FeatureSchema& schema) {
   const std::vector<std::string> expected = {"column", "low", "high", "scale"};
   if (table.columns != expected) {
     throw Error(fmt::format("{}:1: got columns '{}', expected '{}'", table.file,
@@ -141,21 +142,21 @@ void FeatureScaler::apply(std::span<float> rows) const {
 
 std::string FeatureScaler::to_csv(const FeatureSchema& schema) const {
   TC_CHECK(schema.columns.size() == width(), "a schema of another width");
-  std::string text = csv_line({"column", "low", "high", "scale"});
+  std::string text = measured::csv_line({"column", "low", "high", "scale"});
   for (std::size_t i = 0; i < width(); ++i) {
-    text +=
-        csv_line({schema.columns[i].name, exact(low_[i]), exact(high_[i]), scale_text(unit_[i])});
+    text += measured::csv_line(
+        {schema.columns[i].name, exact(low_[i]), exact(high_[i]), scale_text(unit_[i])});
   }
   return text;
 }
 
 FeatureScaler FeatureScaler::from_csv(const std::string& text, const std::string& file,
                                       const FeatureSchema& schema) {
-  const CsvTable table = read_csv(diag::SourceText(file, text));
+  const measured::CsvTable table = measured::read_csv(base::SourceText(file, text));
   check_form(table, schema);
   FeatureScaler scaler;
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    const CsvRow& row = table.rows[i];
+    const measured::CsvRow& row = table.rows[i];
     if (table.cell(row, "column") != schema.columns[i].name) {
       throw Error(fmt::format("{}: got '{}', expected '{}'", table.where(row, "column"),
                               table.cell(row, "column"), schema.columns[i].name));

@@ -11,8 +11,8 @@
 #include <limits>
 #include <numbers>
 
-#include "diag/error.h"
-#include "learned/csv.h"
+#include "base/error.h"
+#include "measured/csv.h"
 
 namespace tilecast::learned {
 namespace {
@@ -119,7 +119,7 @@ Vector targets_of(const GpTable& table) {
 // --- reading
 
 template <class Number>
-Number number(const CsvTable& table, const CsvRow& row, std::size_t column) {
+Number number(const measured::CsvTable& table, const measured::CsvRow& row, std::size_t column) {
   const std::string& text = row.cells[column];
   Number value = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -131,14 +131,15 @@ Number number(const CsvTable& table, const CsvRow& row, std::size_t column) {
 }
 
 template <class Number>
-Number number_within(const CsvTable& table, const CsvRow& row, std::size_t column, double most) {
+Number number_within(const measured::CsvTable& table, const measured::CsvRow& row,
+                     std::size_t column, double most) {
   const auto value = number<Number>(table, row, column);
   if (within(static_cast<double>(value), most)) return value;
   throw Error(fmt::format("{}: got {}, expected at most {}",
                           table.where(row, table.columns[column]), value, most));
 }
 
-void require_cell(const CsvTable& table, const CsvRow& row, std::size_t column,
+void require_cell(const measured::CsvTable& table, const measured::CsvRow& row, std::size_t column,
                   std::string_view expected) {
   if (row.cells[column] == expected) return;
   throw Error(fmt::format("{}: got '{}', expected '{}'", table.where(row, table.columns[column]),
@@ -153,7 +154,7 @@ std::vector<std::string> header(std::size_t columns) {
 
 constexpr std::size_t kFirstRow = std::size(kHyperNames) + 1;  // of a file, after the scales
 
-void check_form(const CsvTable& table, std::size_t columns) {
+void check_form(const measured::CsvTable& table, std::size_t columns) {
   if (table.columns != header(columns)) {
     throw Error(fmt::format("{}:1: got other columns, expected what, value and x0 to x{}",
                             table.file, columns == 0 ? 0 : columns - 1));
@@ -164,10 +165,10 @@ void check_form(const CsvTable& table, std::size_t columns) {
   }
 }
 
-GpHyper read_hyper(const CsvTable& table) {
+GpHyper read_hyper(const measured::CsvTable& table) {
   std::array<double, 3> numbers{};
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const CsvRow& row = table.rows[i];
+    const measured::CsvRow& row = table.rows[i];
     require_cell(table, row, 0, kHyperNames[i]);
     numbers[i] = number<double>(table, row, 1);
     if (!is_possible(numbers[i])) {
@@ -281,7 +282,7 @@ void GaussianProcess::predict(std::span<const float> rows, std::span<double> out
 }
 
 std::string GaussianProcess::save() const {
-  std::string text = csv_line(header(columns_));
+  std::string text = measured::csv_line(header(columns_));
   const std::array<double, 3> numbers = numbers_of(hyper_);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     text += fmt::format("{},{}{:,>{}}\n", kHyperNames[i], numbers[i], "", columns_);
@@ -300,10 +301,10 @@ std::string GaussianProcess::save() const {
 
 GaussianProcess GaussianProcess::load(const std::string& text, const std::string& file,
                                       std::size_t columns) {
-  const CsvTable table = read_csv(diag::SourceText(file, text));
+  const measured::CsvTable table = measured::read_csv(base::SourceText(file, text));
   check_form(table, columns);
   GaussianProcess process(read_hyper(table), columns);
-  const CsvRow& scales = table.rows[kFirstRow - 1];
+  const measured::CsvRow& scales = table.rows[kFirstRow - 1];
   require_cell(table, scales, 0, "scale");
   require_cell(table, scales, 1, "");
   for (std::size_t i = 0; i < columns; ++i) {

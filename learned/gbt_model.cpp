@@ -9,7 +9,7 @@
 #include <numeric>
 #include <utility>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "learned/gbt_trees.h"
 
 namespace tilecast::learned {

@@ -8,7 +8,7 @@
 #include <map>
 #include <utility>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "learned/ubjson.h"
 
 namespace tilecast::learned {

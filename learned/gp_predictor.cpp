@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "learned/predictor.h"
 
 namespace tilecast::learned {

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <mutex>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "learned/graph_module_abi.h"
 
 namespace tilecast::learned {

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "analytical/roofline.h"
-#include "diag/error.h"
-#include "learned/samples.h"
+#include "base/error.h"
+#include "measured/samples.h"
 
 namespace tilecast::learned {
 namespace {
@@ -35,7 +35,7 @@ std::vector<std::size_t> in_domain(std::span<const KernelQuery> queries, const M
   for (std::size_t i = 0; i < queries.size(); ++i) {
     if (&queries[i].kernel != kernel) {
       kernel = &queries[i].kernel;
-      known = knows(card.op_classes, op_class(*kernel));
+      known = knows(card.op_classes, measured::op_class(*kernel));
     }
     if (known) result.push_back(i);
   }

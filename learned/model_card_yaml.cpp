@@ -7,10 +7,10 @@
 #include <charconv>
 #include <cmath>
 
-#include "diag/error.h"
-#include "hwdesc/config_reader.h"
+#include "base/error.h"
+#include "hwdesc/config_values.h"
 #include "hwdesc/yaml_text.h"
-#include "learned/importers/import_manifest.h"
+#include "measured/measurement_set.h"
 
 namespace tilecast::learned {
 namespace {
@@ -131,12 +131,6 @@ void write_maps(std::string& text, const ModelText& model) {
 }
 
 // --- reading
-
-const ConfigNode& required(const ConfigNode& node, std::string_view key) {
-  const ConfigNode* child = node.find(key);
-  if (child == nullptr) fail_at(node, fmt::format("{} is missing", key));
-  return *child;
-}
 
 std::string text_at(const ConfigNode& node, std::string_view key) {
   return text_of(required(node, key));
@@ -292,7 +286,8 @@ void require_format(const ConfigNode& root) {
 void require_check(const ConfigNode& root, std::string_view text) {
   const ConfigNode& check = required(root, "check");
   const std::size_t last = text.rfind(kCheck);
-  if (last != std::string_view::npos && text_of(check) == content_hash(text.substr(0, last))) {
+  if (last != std::string_view::npos &&
+      text_of(check) == measured::content_hash(text.substr(0, last))) {
     return;
   }
   fail_at(check, "the text was changed after it was written, or is damaged");
@@ -338,7 +333,7 @@ std::string model_yaml(const ModelText& model) {
   line(text, "devices", quoted_list(card.devices));
   line(text, "families", quoted_list(card.families));
   write_maps(text, model);
-  return text + fmt::format("{}{}\n", kCheck, content_hash(text));
+  return text + fmt::format("{}{}\n", kCheck, measured::content_hash(text));
 }
 
 ModelText read_model_yaml(const std::string& text, const std::string& file) {

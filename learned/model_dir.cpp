@@ -9,11 +9,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "diag/error.h"
-#include "diag/source_text.h"
+#include "base/error.h"
+#include "base/source_text.h"
 #include "hwdesc/config_reader.h"
-#include "learned/measurement_set.h"
 #include "learned/model_card_yaml.h"
+#include "measured/measurement_set.h"
 
 namespace tilecast::learned {
 namespace {
@@ -126,7 +126,7 @@ Contents contents_of(const ModelFiles& files) {
   add_predictor(files.predictor, model, contents);
   add_extra(files, contents);
   contents[kLog] = files.training_csv;
-  for (const auto& [file, bytes] : contents) model.files[file] = content_hash(bytes);
+  for (const auto& [file, bytes] : contents) model.files[file] = measured::content_hash(bytes);
   contents[kCard] = model_yaml(model);
   if (contents[kCard].size() > hwdesc::kMaxConfigBytes) {
     throw Error(fmt::format("{}: {} bytes are more than {} can be read back", kCard,
@@ -207,7 +207,7 @@ std::string read_file(const fs::path& path, std::size_t limit) {
   const fs::file_status status = fs::status(path, failure);
   if (status.type() == fs::file_type::not_found) fail(path, "there is no such file");
   if (status.type() != fs::file_type::regular) fail(path, "is no file that can be read");
-  return std::string(diag::SourceText::read_file(path.string(), limit).text());
+  return std::string(base::SourceText::read_file(path.string(), limit).text());
 }
 
 class Folder {
@@ -221,7 +221,7 @@ class Folder {
       fail(path_ / kCard, fmt::format("files: {} is missing", file));
     }
     std::string bytes = read_file(path_ / file, limit);
-    const std::string hash = content_hash(bytes);
+    const std::string hash = measured::content_hash(bytes);
     if (hash != known->second) {
       fail(path_ / file, fmt::format("is not the file that was saved; got content {}, expected {}",
                                      hash, known->second));

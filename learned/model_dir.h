@@ -31,7 +31,7 @@ struct ModelData {  // a measurement set it was trained on
   std::size_t train = 0, validation = 0, test = 0;  // rows
 };
 struct ModelMetric {   // on the test rows; baseline: the analytical model on the same rows
-  std::string metric;  // learned/evaluation.h
+  std::string metric;  // measured/evaluation.h
   std::size_t n = 0;
   double value = 0;
   std::optional<double> baseline;

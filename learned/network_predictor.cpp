@@ -2,7 +2,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "learned/predictor.h"
 
 namespace tilecast::learned {

@@ -6,8 +6,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "diag/error.h"
-#include "diag/source_text.h"
+#include "base/error.h"
+#include "base/source_text.h"
 
 namespace tilecast::learned {
 namespace {
@@ -23,7 +23,7 @@ std::string listed(const std::vector<std::string_view>& words) {
 }
 
 std::string hint(std::string_view word, const std::vector<std::string_view>& known) {
-  const std::string near = diag::nearest(word, known);
+  const std::string near = base::nearest(word, known);
   return near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
 }
 

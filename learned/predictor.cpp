@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "analytical/analytical_model.h"
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::learned {
 namespace {

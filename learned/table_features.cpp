@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "learned/table_features_groups.h"
 
 namespace tilecast::learned {

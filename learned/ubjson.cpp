@@ -6,7 +6,7 @@
 #include <bit>
 #include <optional>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::learned {
 namespace {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "diag/error.h"
-#include "learned/metrics.h"
+#include "base/error.h"
+#include "measured/metrics.h"
 
 namespace tilecast::sim {
 namespace {
@@ -127,7 +127,7 @@ std::vector<SideTotal> totals_of(const Comparison& c, std::optional<std::size_t>
   }
   for (std::size_t side = 0; side < totals.size(); ++side) {
     if (!errors[side].empty()) {
-      totals[side].median_ape = learned::quantile(std::move(errors[side]), 0.5);
+      totals[side].median_ape = measured::quantile(std::move(errors[side]), 0.5);
     }
   }
   return totals;

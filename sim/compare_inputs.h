@@ -4,11 +4,11 @@
 //   compare(compare_programs({"model.hlo"}, {"sets/profile"}, setup), {.reference = "measured"});
 //   compare(compare_sets({"sets/tiles"}, setup));
 //
-// A measured kernel is a kernel of a program when it computes the same (ir/kernel_fingerprint.h),
-// by preference under the same name; else when a module of the same file name calls it so. Of
-// several tiles measured the compiler's counts, else the fastest. The compiler's estimate is
-// `window_config.estimated_cycles` at the first device's clock. Throws Error for what cannot be
-// read and when there is nothing to compare.
+// A measured kernel is a kernel of a program when it computes the same
+// (ir/kernels/kernel_fingerprint.h), by preference under the same name; else when a module of the
+// same file name calls it so. Of several tiles measured the compiler's counts, else the fastest.
+// The compiler's estimate is `window_config.estimated_cycles` at the first device's clock. Throws
+// Error for what cannot be read and when there is nothing to compare.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "analytical/load_program.h"
 #include "hwdesc/device.h"
+#include "ir/load_program.h"
 #include "sim/compare.h"
 #include "sim/evaluation_report.h"
 
@@ -30,7 +30,7 @@ struct CellFilter {
 struct CompareSetup {
   std::vector<hwdesc::Device> devices;
   std::vector<ModelColumn> columns;  // models on devices, at least one; their names are the sides'
-  analytical::LoadOptions load = {};
+  ir::LoadOptions load = {};
   bool check_physics = true;           // false: measured rows that only physics doubts count
   std::vector<CellFilter> where = {};  // rows of sets that become rows; none: all
   int jobs = 1;

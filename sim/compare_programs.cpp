@@ -5,8 +5,9 @@
 #include <deque>
 #include <filesystem>
 
-#include "analytical/parallel.h"
-#include "diag/error.h"
+#include "analytical/layout_rules.h"
+#include "base/error.h"
+#include "base/parallel.h"
 #include "sim/compare_inputs.h"
 #include "sim/compare_rows.h"
 #include "sim/measured_kernels.h"
@@ -14,7 +15,7 @@
 namespace tilecast::sim {
 namespace {
 
-using learned::SampleSet;
+using measured::SampleSet;
 
 struct MeasuredSide {
   std::string set;
@@ -35,15 +36,15 @@ struct Placed {
 // The set on the devices it was measured on; where descriptions share rows, on the first.
 void add_measured_sides(const std::string& path, const CompareSetup& setup,
                         std::deque<MeasuredSide>& sides, ComparisonBuilder& builder) {
-  const learned::MeasurementSet set = learned::read_measurement_set(path);
+  const measured::MeasurementSet set = measured::read_measurement_set(path);
   std::vector<std::string> seen;
   for (std::size_t d = 0; d < setup.devices.size(); ++d) {
     const hwdesc::Device& device = setup.devices[d];
-    SampleSet samples = learned::make_samples(
+    SampleSet samples = measured::make_samples(
         set, device, {.check_physics = setup.check_physics, .jobs = setup.jobs});
     builder.note_samples(samples, device);
     if (samples.samples.empty()) continue;
-    if (std::ranges::any_of(samples.samples, &learned::Sample::holds_dispatch)) {
+    if (std::ranges::any_of(samples.samples, &measured::Sample::holds_dispatch)) {
       builder.note(
           fmt::format("{}: times hold the host's dispatch, unmeasured; a dispatch floor "
                       "is taken off them",
@@ -72,7 +73,7 @@ std::vector<std::size_t> add_rows(const ir::Program& program, std::size_t group,
     const std::string key = fmt::format("{}#{}", name, seen[name]++);
     rows.push_back(builder.row(group, key,
                                {.name = scheduled.kernel.name(),
-                                .op_class = learned::op_class(scheduled.kernel),
+                                .op_class = measured::op_class(scheduled.kernel),
                                 .tile = analytical::to_string(compiler_choice(scheduled.kernel)),
                                 .launches = scheduled.multiplicity}));
   }
@@ -82,14 +83,14 @@ std::vector<std::size_t> add_rows(const ir::Program& program, std::size_t group,
 void add_models(const Placed& placed, const CompareSetup& setup, ComparisonBuilder& builder) {
   SampleSet questions;
   for (const ir::ScheduledKernel& scheduled : placed.program.kernels()) {
-    learned::Sample question;
+    measured::Sample question;
     question.work = questions.works.size();
     questions.samples.push_back(std::move(question));
-    learned::Work work;
+    measured::Work work;
     work.parts.push_back({scheduled.kernel});
     questions.works.push_back(std::move(work));
   }
-  const learned::PredictionPlan plan(questions);
+  const measured::PredictionPlan plan(questions);
   for (std::size_t column = 0; column < setup.columns.size(); ++column) {
     const ModelColumn& model = setup.columns[column];
     if (model.device != placed.device) continue;
@@ -164,15 +165,15 @@ Comparison compare_programs(std::span<const std::string> files,
   builder.reads_modules();
   std::deque<MeasuredSide> sides;
   for (const std::string& path : measured_sets) add_measured_sides(path, setup, sides, builder);
-  std::vector<analytical::LoadedModule> modules(files.size());
-  analytical::parallel_for(files.size(), setup.jobs, [&](std::size_t i) {
-    modules[i] = analytical::load_module(files[i], setup.load);
-  });
+  std::vector<ir::LoadedModule> modules(files.size());
+  base::parallel_for(files.size(), setup.jobs,
+                     [&](std::size_t i) { modules[i] = ir::load_module(files[i], setup.load); });
   for (std::size_t i = 0; i < modules.size(); ++i) {
     const std::string stem = std::filesystem::path(files[i]).stem().string();
     std::size_t group = 0;
     for (std::size_t d = 0; d < setup.devices.size(); ++d) {
-      const auto built = analytical::program_for(modules[i], setup.devices[d], setup.load);
+      const auto built =
+          ir::program_for(modules[i], analytical::layout_rules(setup.devices[d]), setup.load);
       if (d == 0) group = builder.add_group(built.program.name(), files[i]);
       const Placed placed{built.program, group, d, stem, add_rows(built.program, group, builder)};
       for (const ir::Note& note : built.notes) builder.note(note.what);

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::sim {
 namespace {
@@ -93,7 +93,7 @@ void ComparisonBuilder::note(std::string what) {
   }
 }
 
-void ComparisonBuilder::note_samples(const learned::SampleSet& samples,
+void ComparisonBuilder::note_samples(const measured::SampleSet& samples,
                                      const hwdesc::Device& device) {
   if (!samples.faults.empty()) {
     note(fmt::format("{}: {} left out: {}", samples.name, count_of(samples.faults.size(), "row"),
@@ -187,7 +187,7 @@ analytical::TileConfig compiler_choice(const ir::Kernel& kernel) {
   return {.output = tile.output_bounds, .kernel = tile.kernel_bounds, .input = tile.input_bounds};
 }
 
-CompareCell cell_of(const learned::Prediction& answer) {
+CompareCell cell_of(const measured::Prediction& answer) {
   CompareCell cell{answer.comparable()};
   if (!answer.estimate) return cell;
   cell.bound = answer.estimate->bound;

@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "ir/kernel.h"
-#include "learned/samples.h"
+#include "measured/samples.h"
 #include "sim/compare_inputs.h"
 
 namespace tilecast::sim {
@@ -26,7 +26,7 @@ class ComparisonBuilder {
   // `name`: what a set calls device `device` of the setup; its models are held against this side.
   std::size_t measured(const std::string& name, std::size_t device);
   // What of a set is left out on a device, or is about another one.
-  void note_samples(const learned::SampleSet& samples, const hwdesc::Device& device);
+  void note_samples(const measured::SampleSet& samples, const hwdesc::Device& device);
   void note(std::string what);                     // once, however often it is said
   void reads_modules() { reads_modules_ = true; }  // which may carry the compiler's estimates
   [[nodiscard]] Comparison& comparison() { return comparison_; }
@@ -52,7 +52,7 @@ class ComparisonBuilder {
 [[nodiscard]] analytical::TileConfig compiler_choice(const ir::Kernel& kernel);
 
 // What a model answered: its time as a measurement would hold it, and the interval likewise.
-[[nodiscard]] CompareCell cell_of(const learned::Prediction& answer);
+[[nodiscard]] CompareCell cell_of(const measured::Prediction& answer);
 
 [[nodiscard]] std::string count_of(std::size_t n, std::string_view thing);  // "1 row", "2 rows"
 

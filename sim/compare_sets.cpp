@@ -4,16 +4,16 @@
 
 #include <algorithm>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "sim/compare_inputs.h"
 #include "sim/compare_rows.h"
 
 namespace tilecast::sim {
 namespace {
 
-using learned::Sample;
-using learned::SampleSet;
-using learned::Work;
+using measured::Sample;
+using measured::SampleSet;
+using measured::Work;
 
 // Equal for the same row of a set on every device, however its kernel is laid out there.
 std::string row_key(const Work& work, const Sample& sample) {
@@ -43,7 +43,7 @@ std::optional<Seconds> compiler_estimate(const SampleSet& samples, const Sample&
                                          const hwdesc::Device& device) {
   Seconds sum;
   const Work& work = samples.works[sample.work];
-  for (const learned::WorkPart& part : work.parts) {
+  for (const measured::WorkPart& part : work.parts) {
     const bool own =
         sample.tile == analytical::TileConfig{} || sample.tile == compiler_choice(part.kernel);
     const std::optional<Seconds> time =
@@ -51,7 +51,7 @@ std::optional<Seconds> compiler_estimate(const SampleSet& samples, const Sample&
     if (!time) return std::nullopt;
     sum += *time * part.launches;
   }
-  if (sample.holds_dispatch) sum += learned::dispatch_of(work.op_class, samples.manifest, device);
+  if (sample.holds_dispatch) sum += measured::dispatch_of(work.op_class, samples.manifest, device);
   return sum;
 }
 
@@ -74,8 +74,8 @@ void add_compiler(const SampleSet& samples, const std::vector<std::size_t>& rows
 void add_model(const SampleSet& samples, const std::vector<std::size_t>& rows, std::size_t column,
                const CompareSetup& setup, ComparisonBuilder& builder) {
   const ModelColumn& model = setup.columns[column];
-  const std::vector<learned::Prediction> answers =
-      learned::predict(samples, *model.answers, asked_device(model, setup.devices), setup.jobs);
+  const std::vector<measured::Prediction> answers =
+      measured::predict(samples, *model.answers, asked_device(model, setup.devices), setup.jobs);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!answers[i].answered) continue;
     builder.set(rows[i], column, cell_of(answers[i]));
@@ -93,10 +93,10 @@ void note_dispatch(const SampleSet& samples, ComparisonBuilder& builder) {
 }
 
 // Leaves the samples whose cells hold what was asked for.
-void keep_where(const learned::MeasurementSet& set, const std::vector<CellFilter>& filters,
+void keep_where(const measured::MeasurementSet& set, const std::vector<CellFilter>& filters,
                 SampleSet& samples) {
-  std::unordered_map<int, const learned::CsvRow*> row_of;
-  for (const learned::MeasurementRow& row : set.rows) {
+  std::unordered_map<int, const measured::CsvRow*> row_of;
+  for (const measured::MeasurementRow& row : set.rows) {
     row_of.emplace(row.line, &set.table.rows[row.table_row]);
   }
   for (const CellFilter& filter : filters) {
@@ -110,11 +110,11 @@ void keep_where(const learned::MeasurementSet& set, const std::vector<CellFilter
   }
 }
 
-void add_set(const learned::MeasurementSet& set, std::size_t group, const CompareSetup& setup,
+void add_set(const measured::MeasurementSet& set, std::size_t group, const CompareSetup& setup,
              ComparisonBuilder& builder) {
   for (std::size_t d = 0; d < setup.devices.size(); ++d) {
     const hwdesc::Device& device = setup.devices[d];
-    SampleSet samples = learned::make_samples(
+    SampleSet samples = measured::make_samples(
         set, device, {.check_physics = setup.check_physics, .jobs = setup.jobs});
     builder.note_samples(samples, device);
     keep_where(set, setup.where, samples);
@@ -136,7 +136,7 @@ Comparison compare_sets(std::span<const std::string> sets, const CompareSetup& s
   ComparisonBuilder builder(setup);
   std::vector<std::string> hashes;
   for (const std::string& path : sets) {
-    const learned::MeasurementSet set = learned::read_measurement_set(path);
+    const measured::MeasurementSet set = measured::read_measurement_set(path);
     if (std::ranges::find(hashes, set.hash) != hashes.end()) {
       throw Error(fmt::format("{}: the same data as a set before it; give each set once", path));
     }

@@ -7,27 +7,27 @@
 #include <filesystem>
 #include <map>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::sim {
 namespace {
 
-using learned::Answers;
-using learned::SampleSet;
-using learned::Stratum;
+using measured::Answers;
+using measured::SampleSet;
+using measured::Stratum;
 
 // Different sets may share a name, and strata go by it: the later one gets its hash appended. The
 // same data twice would count twice.
-void tell_apart(learned::MeasurementSet& set, const std::string& path,
-                const learned::ScoreSheet& sheet) {
+void tell_apart(measured::MeasurementSet& set, const std::string& path,
+                const measured::ScoreSheet& sheet) {
   constexpr std::size_t kShortHash = 6;
-  for (const learned::ScoredSet& other : sheet.sets) {
+  for (const measured::ScoredSet& other : sheet.sets) {
     if (other.hash == set.hash) {
       throw Error(
           fmt::format("{}: the same data as set '{}'; give each set once", path, other.name));
     }
   }
-  for (const learned::ScoredSet& other : sheet.sets) {
+  for (const measured::ScoredSet& other : sheet.sets) {
     if (other.name != set.manifest.name) continue;
     set.manifest.name += fmt::format(" ({})", set.hash.substr(0, kShortHash));
     return;
@@ -35,12 +35,12 @@ void tell_apart(learned::MeasurementSet& set, const std::string& path,
 }
 
 // The samples of one set on every device, and what every column says about them.
-void answer(const learned::MeasurementSet& set, EvaluationReport& report,
+void answer(const measured::MeasurementSet& set, EvaluationReport& report,
             const EvaluateSetsOptions& options) {
   std::vector<SampleSet> samples;
   samples.reserve(report.devices.size());
   for (const hwdesc::Device& device : report.devices) {
-    samples.push_back(learned::make_samples(
+    samples.push_back(measured::make_samples(
         set, device, {.check_physics = options.check_physics, .jobs = options.evaluation.jobs}));
     if (samples.back().samples.empty()) {
       report.notes.push_back(
@@ -51,17 +51,17 @@ void answer(const learned::MeasurementSet& set, EvaluationReport& report,
                                          device.name));
     }
   }
-  std::vector<std::vector<learned::Prediction>> predictions;
+  std::vector<std::vector<measured::Prediction>> predictions;
   std::vector<Answers> answers;
   predictions.reserve(report.columns.size());
   for (const ModelColumn& column : report.columns) {
-    predictions.push_back(learned::predict(samples[column.device], *column.answers,
-                                           asked_device(column, report.devices),
-                                           options.evaluation.jobs));
+    predictions.push_back(measured::predict(samples[column.device], *column.answers,
+                                            asked_device(column, report.devices),
+                                            options.evaluation.jobs));
     answers.push_back({samples[column.device], predictions.back()});
     if (options.step) options.step();
   }
-  learned::add_answers(report.sheet, answers);
+  measured::add_answers(report.sheet, answers);
 }
 
 std::string rows_of(std::size_t n) {
@@ -72,7 +72,7 @@ std::string rows_of(std::size_t n) {
 // still be those it saw.
 std::size_t familiar_rows(const EvaluationReport& report, const ModelColumn& column) {
   return static_cast<std::size_t>(
-      std::ranges::count_if(report.sheet.rows, [&](const learned::ScoredRow& row) {
+      std::ranges::count_if(report.sheet.rows, [&](const measured::ScoredRow& row) {
         const std::string& set = report.sheet.sets[row.set].hash;
         const std::string& family = report.sheet.works[row.work].family;
         return std::ranges::find(column.trained_on, set) == column.trained_on.end() &&
@@ -89,7 +89,7 @@ void add_notes_on_models(EvaluationReport& report) {
       report.notes.push_back(
           fmt::format("{}: only ranks the tiles of a kernel; it has no other metric", column.name));
     }
-    for (const learned::ScoredSet& set : report.sheet.sets) {
+    for (const measured::ScoredSet& set : report.sheet.sets) {
       if (std::ranges::find(column.trained_on, set.hash) == column.trained_on.end()) continue;
       report.notes.push_back(
           fmt::format("{}: trained on rows of set {}: its card has the figures of held-out rows",
@@ -106,7 +106,7 @@ void add_notes_on_models(EvaluationReport& report) {
 
 void add_notes(EvaluationReport& report) {
   add_notes_on_models(report);
-  for (const learned::ScoredSet& set : report.sheet.sets) {
+  for (const measured::ScoredSet& set : report.sheet.sets) {
     if (!set.faults.empty()) {
       report.notes.push_back(fmt::format("{}: {} left out: {}", set.name,
                                          rows_of(set.faults.size()), fault_summary(set.faults)));
@@ -126,7 +126,7 @@ void add_notes(EvaluationReport& report) {
         all.kernels_without_fastest, all.kernels_with_tiles));
   }
   for (std::size_t i = 0; i < report.columns.size(); ++i) {
-    const learned::Scores& scores = all.columns[i];
+    const measured::Scores& scores = all.columns[i];
     if (scores.answered < all.rows_measured) {
       report.notes.push_back(fmt::format(
           "{}: {} of {} rows not answered; no model is scored on them", report.columns[i].name,
@@ -170,12 +170,12 @@ bool is_measured_on(const hwdesc::Device& device, const std::string& measured_on
          (!device.file.empty() && std::filesystem::equivalent(device.file, measured_on, failed));
 }
 
-std::string fault_summary(std::span<const learned::RowFault> faults) {
-  std::map<learned::RowFault::Kind, std::size_t> counts;
-  for (const learned::RowFault& fault : faults) ++counts[fault.kind];
+std::string fault_summary(std::span<const measured::RowFault> faults) {
+  std::map<measured::RowFault::Kind, std::size_t> counts;
+  for (const measured::RowFault& fault : faults) ++counts[fault.kind];
   std::string text;
   for (const auto& [kind, count] : counts) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, learned::name(kind));
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, measured::name(kind));
   }
   return text;
 }
@@ -192,20 +192,20 @@ EvaluationReport evaluate_sets(std::span<const std::string> paths,
     report.sheet.ranks_only.push_back(column.ranks_only);
   }
   for (const std::string& path : paths) {
-    learned::MeasurementSet set = learned::read_measurement_set(path);
+    measured::MeasurementSet set = measured::read_measurement_set(path);
     tell_apart(set, path, report.sheet);
     answer(set, report, options);
   }
   if (report.sheet.rows.empty()) {
     std::string why = "no row of these sets can be scored on these devices";
     for (const std::string& note : report.notes) why += "; " + note;
-    for (const learned::ScoredSet& set : report.sheet.sets) {
+    for (const measured::ScoredSet& set : report.sheet.sets) {
       if (!set.faults.empty())
         why += fmt::format("; {}: left out: {}", set.name, fault_summary(set.faults));
     }
     throw Error(why);
   }
-  report.evaluation = learned::evaluate(report.sheet, options.evaluation);
+  report.evaluation = measured::evaluate(report.sheet, options.evaluation);
   add_notes(report);
   return report;
 }

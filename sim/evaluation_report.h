@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "hybrid/hybrid_model.h"
-#include "learned/evaluation.h"
 #include "learned/predictor.h"
-#include "learned/reference_rows.h"
+#include "measured/evaluation.h"
+#include "measured/reference_rows.h"
 
 namespace tilecast::sim {
 
@@ -50,14 +50,14 @@ class RankingModel final : public analytical::CostModel {
 struct EvaluationReport {
   std::vector<hwdesc::Device> devices;
   std::vector<ModelColumn> columns;
-  learned::ScoreSheet sheet;
-  learned::Evaluation evaluation;
-  std::vector<learned::ReferenceRow> references;  // others' numbers; empty unless asked for
-  std::vector<std::string> notes;                 // what was left out or not answered, and why
+  measured::ScoreSheet sheet;
+  measured::Evaluation evaluation;
+  std::vector<measured::ReferenceRow> references;  // others' numbers; empty unless asked for
+  std::vector<std::string> notes;                  // what was left out or not answered, and why
 };
 
 struct EvaluateSetsOptions {
-  learned::EvaluationOptions evaluation = {};
+  measured::EvaluationOptions evaluation = {};
   bool check_physics = true;        // false: rows that only physics doubts are scored
   std::function<void()> step = {};  // called after every set and column; any thread
 };
@@ -72,6 +72,6 @@ struct EvaluateSetsOptions {
 [[nodiscard]] bool is_measured_on(const hwdesc::Device& device, const std::string& measured_on);
 
 // Rows left out by kind: "3 faster_than_light, 1 duplicate"; "" for none.
-[[nodiscard]] std::string fault_summary(std::span<const learned::RowFault> faults);
+[[nodiscard]] std::string fault_summary(std::span<const measured::RowFault> faults);
 
 }  // namespace tilecast::sim

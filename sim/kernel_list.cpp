@@ -18,11 +18,11 @@ double padded_bytes(const ir::Kernel& kernel) {
 
 }  // namespace
 
-learned::CsvTable kernel_list(const ir::Program& program, const std::string& file) {
-  learned::CsvTable list{file,
-                         {"file", "kernel", "opcode", "computation", "launches", "ops", "flops",
-                          "transcendentals", "bytes_accessed", "padded_bytes"},
-                         {}};
+measured::CsvTable kernel_list(const ir::Program& program, const std::string& file) {
+  measured::CsvTable list{file,
+                          {"file", "kernel", "opcode", "computation", "launches", "ops", "flops",
+                           "transcendentals", "bytes_accessed", "padded_bytes"},
+                          {}};
   for (const ir::ScheduledKernel& scheduled : program.kernels()) {
     const ir::Kernel& kernel = scheduled.kernel;
     const ir::WorkCounts& work = kernel.work();

@@ -4,10 +4,10 @@
 #pragma once
 
 #include "ir/program.h"
-#include "learned/csv.h"
+#include "measured/csv.h"
 
 namespace tilecast::sim {
 
-[[nodiscard]] learned::CsvTable kernel_list(const ir::Program& program, const std::string& file);
+[[nodiscard]] measured::CsvTable kernel_list(const ir::Program& program, const std::string& file);
 
 }  // namespace tilecast::sim

@@ -8,12 +8,12 @@
 namespace tilecast::sim {
 namespace {
 
-using learned::Sample;
-using learned::Work;
+using measured::Sample;
+using measured::Work;
 
 bool is_same(const ir::Program& program, const Work& work) {
   return std::ranges::equal(program.kernels(), work.parts,
-                            [](const ir::ScheduledKernel& a, const learned::WorkPart& b) {
+                            [](const ir::ScheduledKernel& a, const measured::WorkPart& b) {
                               return a.multiplicity == b.launches &&
                                      ir::fingerprint(a.kernel) == ir::fingerprint(b.kernel);
                             });
@@ -21,11 +21,11 @@ bool is_same(const ir::Program& program, const Work& work) {
 
 }  // namespace
 
-MeasuredKernels::MeasuredKernels(const learned::MeasurementSet& set, learned::SampleSet samples,
+MeasuredKernels::MeasuredKernels(const measured::MeasurementSet& set, measured::SampleSet samples,
                                  const hwdesc::Device& device)
     : samples_(std::move(samples)), device_(&device), works_(samples_.works.size()) {
-  std::unordered_map<int, const learned::MeasurementRow*> row_of;
-  for (const learned::MeasurementRow& row : set.rows) row_of.emplace(row.line, &row);
+  std::unordered_map<int, const measured::MeasurementRow*> row_of;
+  for (const measured::MeasurementRow& row : set.rows) row_of.emplace(row.line, &row);
   for (std::size_t i = 0; i < samples_.samples.size(); ++i) {
     const Sample& sample = samples_.samples[i];
     if (!time_of(sample)) {
@@ -53,7 +53,7 @@ std::optional<Seconds> MeasuredKernels::time_of(const Sample& sample) const {
   Seconds time = sample.measured;
   if (sample.holds_dispatch) {
     const std::string& op_class = samples_.works[sample.work].op_class;
-    time = time - learned::dispatch_of(op_class, samples_.manifest, *device_);
+    time = time - measured::dispatch_of(op_class, samples_.manifest, *device_);
   }
   if (time.value <= 0) return std::nullopt;
   return time;

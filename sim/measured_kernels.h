@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ir/kernel_fingerprint.h"
+#include "ir/kernels/kernel_fingerprint.h"
 #include "ir/program.h"
-#include "learned/samples.h"
+#include "measured/samples.h"
 #include "sim/compare.h"
 
 namespace tilecast::sim {
@@ -25,7 +25,7 @@ struct MeasuredKernel {
 
 class MeasuredKernels {
  public:
-  MeasuredKernels(const learned::MeasurementSet& set, learned::SampleSet samples,
+  MeasuredKernels(const measured::MeasurementSet& set, measured::SampleSet samples,
                   const hwdesc::Device& device);
 
   // `stem`: of the program's file.
@@ -36,7 +36,7 @@ class MeasuredKernels {
                                                    const std::string& stem);
   // Rows of work that was never found; one per work, the fastest.
   [[nodiscard]] std::vector<Unmatched> unmatched() const;
-  [[nodiscard]] const learned::SampleSet& samples() const { return samples_; }
+  [[nodiscard]] const measured::SampleSet& samples() const { return samples_; }
   // Rows that hold a dispatch as long as the whole run: of no use here.
   [[nodiscard]] std::size_t all_dispatch() const { return all_dispatch_; }
 
@@ -46,11 +46,11 @@ class MeasuredKernels {
     bool is_program = false, found = false;
     std::vector<std::size_t> samples;
   };
-  [[nodiscard]] std::optional<Seconds> time_of(const learned::Sample& sample) const;
+  [[nodiscard]] std::optional<Seconds> time_of(const measured::Sample& sample) const;
   [[nodiscard]] std::optional<MeasuredKernel> choose(std::size_t work,
                                                      const analytical::TileConfig& wanted);
 
-  learned::SampleSet samples_;
+  measured::SampleSet samples_;
   const hwdesc::Device* device_;
   std::vector<Rows> works_;
   std::map<ir::Fingerprint, std::vector<std::size_t>> by_print_;  // works of one kernel

@@ -9,8 +9,8 @@
 
 #include "analytical/analytical_model.h"
 #include "analytical/roofline.h"
-#include "diag/error.h"
-#include "diag/source_text.h"
+#include "base/error.h"
+#include "base/source_text.h"
 #include "hwdesc/config_reader.h"
 #include "hybrid/hybrid_dir.h"
 #include "learned/learned_model.h"
@@ -57,7 +57,7 @@ std::string shown(const std::string& directory) {
 
 std::vector<std::string> trained_on(const std::string& directory) {
   const std::string card = directory + "/model.yaml";
-  const diag::SourceText text = diag::SourceText::read_file(card, hwdesc::kMaxConfigBytes);
+  const base::SourceText text = base::SourceText::read_file(card, hwdesc::kMaxConfigBytes);
   return learned::read_model_yaml(std::string(text.text()), card).card.devices;
 }
 

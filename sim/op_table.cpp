@@ -2,17 +2,18 @@
 
 #include <fmt/format.h>
 
-#include "analytical/load_program.h"
-#include "analytical/parallel.h"
-#include "diag/error.h"
-#include "learned/op_kernels.h"
+#include "analytical/layout_rules.h"
+#include "base/error.h"
+#include "base/parallel.h"
+#include "ir/load_program.h"
+#include "measured/op_kernels.h"
 
 namespace tilecast::sim {
 namespace {
 
 constexpr double kNanosecondsPerSecond = 1e9;
 
-void require_op_column(const learned::CsvTable& table) {
+void require_op_column(const measured::CsvTable& table) {
   if (table.find("op")) return;
   throw Error(
       fmt::format("{}:1: no column 'op'; got {}, expected op, dtype and the columns of the "
@@ -20,11 +21,11 @@ void require_op_column(const learned::CsvTable& table) {
                   table.file, fmt::join(table.columns, ", ")));
 }
 
-std::vector<std::string> answer_cells(const learned::CsvTable& table, const learned::CsvRow& row,
+std::vector<std::string> answer_cells(const measured::CsvTable& table, const measured::CsvRow& row,
                                       const hwdesc::Device& device,
                                       const analytical::CostModel& model,
-                                      const learned::OpDefaults& defaults) {
-  const ir::Kernel kernel = learned::operator_kernel(table, row, defaults);
+                                      const measured::OpDefaults& defaults) {
+  const ir::Kernel kernel = measured::operator_kernel(table, row, defaults);
   const analytical::KernelQuery query{kernel};
   std::vector<std::optional<analytical::Estimate>> answers;
   try {
@@ -44,16 +45,17 @@ std::vector<std::string> answer_cells(const learned::CsvTable& table, const lear
 
 }  // namespace
 
-learned::CsvTable estimate_operators(const learned::CsvTable& table, const hwdesc::Device& device,
-                                     const analytical::CostModel& model,
-                                     const OpTableOptions& options) {
+measured::CsvTable estimate_operators(const measured::CsvTable& table, const hwdesc::Device& device,
+                                      const analytical::CostModel& model,
+                                      const OpTableOptions& options) {
   require_op_column(table);
-  learned::CsvTable result = learned::with_columns(table, {"estimate_ns", "bound", "utilisation"});
-  if (options.keep_going) result = learned::with_columns(result, {"error"});
-  const learned::OpDefaults defaults{
+  measured::CsvTable result =
+      measured::with_columns(table, {"estimate_ns", "bound", "utilisation"});
+  if (options.keep_going) result = measured::with_columns(result, {"error"});
+  const measured::OpDefaults defaults{
       .layout = analytical::layout_rules(device),
       .all_reduce_devices = device.interconnect ? device.interconnect->devices_per_host : 1};
-  analytical::parallel_for(table.rows.size(), options.jobs, [&](std::size_t i) {
+  base::parallel_for(table.rows.size(), options.jobs, [&](std::size_t i) {
     std::vector<std::string>& cells = result.rows[i].cells;
     std::vector<std::string> answer;
     try {

@@ -1,10 +1,10 @@
 // A CSV of single operators -> the same rows with estimate_ns, bound and utilisation (0..1).
-// Columns and operators: learned/op_kernels.h. Row order is kept; same bytes for any number of
+// Columns and operators: measured/op_kernels.h. Row order is kept; same bytes for any number of
 // jobs.
 #pragma once
 
 #include "analytical/cost_model.h"
-#include "learned/csv.h"
+#include "measured/csv.h"
 
 namespace tilecast::sim {
 
@@ -14,9 +14,9 @@ struct OpTableOptions {
 };
 
 // Throws Error naming file, row and column of the first bad row.
-[[nodiscard]] learned::CsvTable estimate_operators(const learned::CsvTable& table,
-                                                   const hwdesc::Device& device,
-                                                   const analytical::CostModel& model,
-                                                   const OpTableOptions& options = {});
+[[nodiscard]] measured::CsvTable estimate_operators(const measured::CsvTable& table,
+                                                    const hwdesc::Device& device,
+                                                    const analytical::CostModel& model,
+                                                    const OpTableOptions& options = {});
 
 }  // namespace tilecast::sim

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <map>
 
-#include "diag/error.h"
-#include "ir/kernel_fingerprint.h"
-#include "learned/total_interval.h"
+#include "base/error.h"
+#include "ir/kernels/kernel_fingerprint.h"
+#include "measured/total_interval.h"
 
 namespace tilecast::sim {
 namespace {
@@ -86,17 +86,17 @@ std::vector<Task> tasks_of(const ir::Program& program,
 }
 
 // Equal kernels err alike: they count as launches of one.
-std::optional<learned::Interval> interval_of(const Asked& asked,
-                                             const std::vector<SimulatedKernel>& kernels) {
+std::optional<measured::Interval> interval_of(const Asked& asked,
+                                              const std::vector<SimulatedKernel>& kernels) {
   std::vector<double> launches(asked.distinct.size());
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     launches[asked.which[i]] += kernels[i].multiplicity;
   }
-  std::vector<learned::LaunchedEstimate> launched;
+  std::vector<measured::LaunchedEstimate> launched;
   for (std::size_t i = 0; i < launches.size(); ++i) {
     if (asked.distinct[i]) launched.push_back({&*asked.distinct[i], launches[i]});
   }
-  return learned::total_interval(launched);
+  return measured::total_interval(launched);
 }
 
 }  // namespace

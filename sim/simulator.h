@@ -13,7 +13,7 @@
 
 #include "analytical/cost_model.h"
 #include "ir/program.h"
-#include "learned/metrics.h"
+#include "measured/metrics.h"
 #include "sim/timeline.h"
 
 namespace tilecast::sim {
@@ -43,7 +43,7 @@ struct Simulation {
   std::string model = {};  // what answered, in words; empty: not said
   Seconds time;            // sum over kernels of time x multiplicity: the papers' definition
   // 90 % of `time`, in seconds; of models that learned from measurements.
-  std::optional<learned::Interval> interval = {};
+  std::optional<measured::Interval> interval = {};
   Seconds timeline;       // with async copies and collectives overlapping other kernels
   Seconds host_dispatch;  // one dispatch of the program by the host; in neither of the above
   std::vector<SimulatedKernel> kernels;

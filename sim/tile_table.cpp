@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::sim {
 namespace {
@@ -18,9 +18,9 @@ constexpr double kNanosecondsPerSecond = 1e9;
 constexpr const char* kCorrectionColumns[] = {"analytical_ns", "factor", "verdict", "low_ns",
                                               "high_ns"};
 
-ir::Dims bounds(const learned::CsvTable& table, const learned::CsvRow& row,
+ir::Dims bounds(const measured::CsvTable& table, const measured::CsvRow& row,
                 std::string_view column) {
-  const std::vector<std::int64_t> list = learned::integer_list_cell(table, row, column);
+  const std::vector<std::int64_t> list = measured::integer_list_cell(table, row, column);
   return {list.begin(), list.end()};
 }
 
@@ -104,8 +104,9 @@ std::string_view base_name(std::string_view path) {
 
 }  // namespace
 
-learned::CsvTable estimate_tiles(const learned::CsvTable& table, const ir::Kernel& kernel,
-                                 const hwdesc::Device& device, const analytical::CostModel* model) {
+measured::CsvTable estimate_tiles(const measured::CsvTable& table, const ir::Kernel& kernel,
+                                  const hwdesc::Device& device,
+                                  const analytical::CostModel* model) {
   if (!table.find("output_bounds") && !table.find("kernel_bounds") && !table.find("input_bounds")) {
     throw Error(
         fmt::format("{}:1: no tile columns; got {}, expected output_bounds, kernel_bounds "
@@ -115,7 +116,7 @@ learned::CsvTable estimate_tiles(const learned::CsvTable& table, const ir::Kerne
   const analytical::KernelAnalysis analysis(kernel, device);
   std::vector<TileConfig> tiles;
   std::vector<Answer> answers;
-  for (const learned::CsvRow& row : table.rows) {
+  for (const measured::CsvRow& row : table.rows) {
     tiles.push_back({bounds(table, row, "output_bounds"), bounds(table, row, "kernel_bounds"),
                      bounds(table, row, "input_bounds")});
     answers.push_back(analytical_answer(analysis, tiles.back()));
@@ -129,7 +130,7 @@ learned::CsvTable estimate_tiles(const learned::CsvTable& table, const ir::Kerne
   if (corrected) {
     columns.insert(columns.end(), std::begin(kCorrectionColumns), std::end(kCorrectionColumns));
   }
-  learned::CsvTable result = learned::with_columns(table, columns);
+  measured::CsvTable result = measured::with_columns(table, columns);
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
     const std::vector<std::string> cells = cells_of(answers[i], corrected);
     result.rows[i].cells.insert(result.rows[i].cells.end(), cells.begin(), cells.end());
@@ -137,10 +138,10 @@ learned::CsvTable estimate_tiles(const learned::CsvTable& table, const ir::Kerne
   return result;
 }
 
-learned::CsvTable rows_of_file(const learned::CsvTable& table, const std::string& path) {
+measured::CsvTable rows_of_file(const measured::CsvTable& table, const std::string& path) {
   if (!table.find("file")) return table;
-  learned::CsvTable result{table.file, table.columns, {}};
-  for (const learned::CsvRow& row : table.rows) {
+  measured::CsvTable result{table.file, table.columns, {}};
+  for (const measured::CsvRow& row : table.rows) {
     if (base_name(table.cell(row, "file")) == base_name(path)) result.rows.push_back(row);
   }
   return result;

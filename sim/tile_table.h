@@ -9,21 +9,21 @@
 #include <string>
 
 #include "analytical/analytical_model.h"
-#include "learned/csv.h"
+#include "measured/csv.h"
 
 namespace tilecast::sim {
 
 // `model`: what predicts the tiles that can run; null: the analytical one. Where it learned from
 // measurements, columns analytical_ns, factor, verdict, low_ns and high_ns (90 %) are added.
 // Throws Error for a table without tile columns or with cells that are not lists of numbers.
-[[nodiscard]] learned::CsvTable estimate_tiles(const learned::CsvTable& table,
-                                               const ir::Kernel& kernel,
-                                               const hwdesc::Device& device,
-                                               const analytical::CostModel* model = nullptr);
+[[nodiscard]] measured::CsvTable estimate_tiles(const measured::CsvTable& table,
+                                                const ir::Kernel& kernel,
+                                                const hwdesc::Device& device,
+                                                const analytical::CostModel* model = nullptr);
 
 // The rows whose `file` cell names the same file as `path`; all rows when there is no such column.
-[[nodiscard]] learned::CsvTable rows_of_file(const learned::CsvTable& table,
-                                             const std::string& path);
+[[nodiscard]] measured::CsvTable rows_of_file(const measured::CsvTable& table,
+                                              const std::string& path);
 
 // "out=2x26x4x2 kernel=3x3x24x1 in=1x8": any of the three, `out 2x26` is accepted too. Throws
 // Error.

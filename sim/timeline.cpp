@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::sim {
 

@@ -10,7 +10,7 @@
 #include <map>
 #include <sstream>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "ir/op_hash.h"
 
 namespace tilecast::learned::torch_module {

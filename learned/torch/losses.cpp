@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::learned::torch_module {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <torch/version.h>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "learned/graph_module_abi.h"
 #include "learned/torch/threads.h"
 #include "learned/torch/train.h"

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "learned/torch/layers.h"
 #include "learned/torch/reductions.h"
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::learned::torch_module {
 namespace {

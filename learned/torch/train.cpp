@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "learned/torch/checkpoint.h"
 #include "learned/torch/losses.h"
 #include "learned/torch/sampler.h"

@@ -12,7 +12,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "learned/torch/network.h"
 
 namespace tilecast::learned::torch_module {

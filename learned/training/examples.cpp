@@ -8,9 +8,9 @@
 #include <numeric>
 
 #include "analytical/analytical_model.h"
-#include "analytical/parallel.h"
-#include "diag/error.h"
-#include "learned/splits.h"
+#include "base/error.h"
+#include "base/parallel.h"
+#include "measured/splits.h"
 
 namespace tilecast::learned {
 namespace {
@@ -34,16 +34,16 @@ class Numbers {
   std::map<std::string, std::uint32_t> numbers_;
 };
 
-bool is_one_kernel(const Work& work) {
+bool is_one_kernel(const measured::Work& work) {
   return work.parts.size() == 1 && work.parts.front().launches == 1;
 }
 
 // That nobody measured and the row holds.
-double dispatch_seconds(const Sample& sample, const SampleSet& samples,
+double dispatch_seconds(const measured::Sample& sample, const measured::SampleSet& samples,
                         const hwdesc::Device& device) {
   if (!sample.holds_dispatch) return 0;
   const std::string& op_class = samples.works[sample.work].op_class;
-  return dispatch_of(op_class, samples.manifest, device).value;
+  return measured::dispatch_of(op_class, samples.manifest, device).value;
 }
 
 // Queries of one device that follow each other, in pieces for threads.
@@ -63,7 +63,7 @@ std::vector<std::pair<std::size_t, std::size_t>> pieces(const std::vector<Exampl
 void ask_priors(Examples& examples, int jobs) {
   examples.priors.resize(examples.rows.size());
   const auto parts = pieces(examples.rows);
-  analytical::parallel_for(parts.size(), jobs, [&](std::size_t part) {
+  base::parallel_for(parts.size(), jobs, [&](std::size_t part) {
     const auto [first, end] = parts[part];
     auto answers = analytical::AnalyticalModel().estimate(
         std::span<const KernelQuery>(examples.queries).subspan(first, end - first),
@@ -112,18 +112,18 @@ Examples Examples::subset(std::span<const std::size_t> chosen) const {
   return result;
 }
 
-Examples make_examples(std::span<const SampleSet> sets, std::span<const hwdesc::Device> devices,
-                       bool with_priors, int jobs) {
+Examples make_examples(std::span<const measured::SampleSet> sets,
+                       std::span<const hwdesc::Device> devices, bool with_priors, int jobs) {
   TC_CHECK(sets.size() == devices.size(), "one device per set");
   Examples examples;
   Numbers kernels(examples.kernels), families(examples.families);
   std::vector<double> dispatch;  // seconds, by row
   for (std::size_t s = 0; s < sets.size(); ++s) {
-    const SampleSet& set = sets[s];
+    const measured::SampleSet& set = sets[s];
     examples.parameter_names.push_back(set.parameter_names);
     for (std::size_t i = 0; i < set.samples.size(); ++i) {
-      const Sample& sample = set.samples[i];
-      const Work& work = set.works[sample.work];
+      const measured::Sample& sample = set.samples[i];
+      const measured::Work& work = set.works[sample.work];
       if (!is_one_kernel(work)) {
         ++examples.programs;
         continue;
@@ -169,7 +169,7 @@ TrainValidation split_validation(const Examples& examples, ValidateBy by, double
   if (result.by == ValidateBy::kKernel && distinct(keys) < 2) {
     keys = keys_of(examples, result.by = ValidateBy::kRow);
   }
-  Split split = held_out(keys, share, seed);
+  measured::Split split = measured::held_out(keys, share, seed);
   result.train = std::move(split.fit);
   result.validation = std::move(split.score);
   return result;

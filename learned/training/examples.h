@@ -2,7 +2,7 @@
 //
 // Rows of programs (several kernels in one time) cannot teach a model of kernels: they are left
 // out and counted. Times are on the device: where a row still holds an unmeasured dispatch, the
-// dispatch of its class is taken off (learned/samples.h, dispatch_of). What is left of a row that
+// dispatch of its class is taken off (measured/samples.h, dispatch_of). What is left of a row that
 // is mostly dispatch says little about the kernel: an error of 1 % in such a row is one of 1 % /
 // share in the kernel's time, share = its time / the row's, so the row weighs share^2. The share is
 // physics' (the row's own is noise) where priors are asked for, else the row's own, and at least
@@ -11,7 +11,7 @@
 #pragma once
 
 #include "learned/predictor.h"
-#include "learned/samples.h"
+#include "measured/samples.h"
 
 namespace tilecast::learned {
 
@@ -42,7 +42,7 @@ struct Examples {
 
 // All samples, in order. `devices`: one per set.
 // with_priors: also asks the analytical model (on `jobs` threads).
-[[nodiscard]] Examples make_examples(std::span<const SampleSet> sets,
+[[nodiscard]] Examples make_examples(std::span<const measured::SampleSet> sets,
                                      std::span<const hwdesc::Device> devices, bool with_priors,
                                      int jobs);
 

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <set>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::learned {
 namespace {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "learned/training/gbt_objective.h"
 
 namespace tilecast::learned {

@@ -3,9 +3,9 @@
 #include <limits>
 #include <map>
 
-#include "diag/error.h"
-#include "learned/splits.h"
+#include "base/error.h"
 #include "learned/training/fit.h"
+#include "measured/splits.h"
 
 namespace tilecast::learned {
 namespace {
@@ -26,7 +26,7 @@ std::map<std::uint32_t, std::size_t> shares(const ByKernel& kernels, std::size_t
       if (share[kernel] < rows.size()) open.push_back(kernel);
     }
     if (left < open.size()) {
-      if (left > 0) open = sampled_rows(open, left, seed).fit;
+      if (left > 0) open = measured::sampled_rows(open, left, seed).fit;
       if (left == 0) return share;
     }
     for (const std::size_t kernel : open) ++share[static_cast<std::uint32_t>(kernel)];
@@ -45,7 +45,8 @@ std::vector<std::size_t> spread_rows(const Examples& examples, std::span<const s
   for (const auto& [kernel, share] : shares(kernels, count, seed)) {
     const std::vector<std::size_t>& all = kernels.at(kernel);
     if (share == 0) continue;
-    const auto some = share == all.size() ? all : sampled_rows(all, share, seed + 1 + kernel).fit;
+    const auto some =
+        share == all.size() ? all : measured::sampled_rows(all, share, seed + 1 + kernel).fit;
     chosen.insert(chosen.end(), some.begin(), some.end());
   }
   std::ranges::sort(chosen);

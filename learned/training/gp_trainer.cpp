@@ -7,8 +7,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "diag/error.h"
-#include "learned/splits.h"
+#include "base/error.h"
+#include "measured/splits.h"
 
 namespace tilecast::learned {
 namespace {
@@ -65,7 +65,7 @@ GpTable some_rows(const GpTable& table, std::size_t count, std::uint64_t seed) {
   std::vector<std::size_t> all(table.rows());
   std::iota(all.begin(), all.end(), std::size_t{0});
   GpTable result{.columns = table.columns, .values = {}, .targets = {}, .scales = table.scales};
-  for (const std::size_t row : sampled_rows(all, count, seed).fit) {
+  for (const std::size_t row : measured::sampled_rows(all, count, seed).fit) {
     const auto first = table.values.begin() + static_cast<std::ptrdiff_t>(row * table.columns);
     result.values.insert(result.values.end(), first,
                          first + static_cast<std::ptrdiff_t>(table.columns));

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <set>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "learned/training/learner_parameters.h"
 #include "learned/training/search.h"
 
@@ -91,7 +91,7 @@ void describe_domain(const Examples& examples, ModelCard& card) {
   std::set<const ir::Kernel*> kernels;
   for (std::size_t i = 0; i < examples.rows.size(); ++i) {
     const ir::Kernel& kernel = examples.queries[i].kernel;
-    if (kernels.insert(&kernel).second) classes.insert(op_class(kernel));
+    if (kernels.insert(&kernel).second) classes.insert(measured::op_class(kernel));
     devices.insert(examples.rows[i].device->name);
     families.insert(examples.families.at(examples.rows[i].family));
   }

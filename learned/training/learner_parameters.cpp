@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::learned {
 namespace {

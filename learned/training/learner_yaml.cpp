@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cctype>
 
-#include "diag/error.h"
+#include "base/error.h"
+#include "hwdesc/config_values.h"
 #include "hwdesc/units.h"
 #include "hwdesc/yaml_text.h"
-#include "learned/importers/import_manifest.h"
 #include "learned/training/learner_parameters.h"
 
 namespace tilecast::learned {
@@ -38,21 +38,6 @@ double number(const ConfigNode& node, double low, double high) {
     return parse_parameter(
         text, {.kind = ParameterRange::Kind::kInteger, .low = low, .high = high, .choices = {}});
   });
-}
-
-std::size_t choice(const ConfigNode& node, std::span<const std::string_view> choices) {
-  const std::string& text = text_of(node);
-  return at(node, [&] {
-    return parse_choice(
-        text, {.kind = ParameterRange::Kind::kChoice, .choices = {choices.begin(), choices.end()}});
-  });
-}
-
-const std::vector<ConfigNode>& list(const ConfigNode& node) {
-  if (node.kind != ConfigNode::Kind::kSequence || node.children.empty()) {
-    fail_at(node, "expected a list that is not empty");
-  }
-  return node.children;
 }
 
 std::string name_of(const ConfigNode& node) {

@@ -3,7 +3,7 @@
 #include <limits>
 #include <unordered_map>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "learned/training/fit.h"
 
 namespace tilecast::learned {

@@ -10,8 +10,8 @@
 #include <set>
 
 #include "analytical/analytical_model.h"
-#include "analytical/parallel.h"
-#include "diag/error.h"
+#include "base/error.h"
+#include "base/parallel.h"
 #include "learned/training/fit.h"
 
 namespace tilecast::learned {
@@ -110,11 +110,10 @@ Unmeasured::Unmeasured(const Examples& measured, std::size_t rows, std::uint64_t
                 .families = measured.families,
                 .parameter_names = measured.parameter_names} {
   std::vector<Source> sources = sources_of(measured);
-  analytical::parallel_for(sources.size(), jobs,
-                           [&](std::size_t i) { find(sources[i], measured, rows, seed); });
+  base::parallel_for(sources.size(), jobs,
+                     [&](std::size_t i) { find(sources[i], measured, rows, seed); });
   share_out(sources, rows);
-  analytical::parallel_for(sources.size(), jobs,
-                           [&](std::size_t i) { label(sources[i], measured); });
+  base::parallel_for(sources.size(), jobs, [&](std::size_t i) { label(sources[i], measured); });
   std::size_t most_names = 0;
   for (const auto& names : measured.parameter_names)
     most_names = std::max(most_names, names.size());

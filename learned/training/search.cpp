@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "learned/training/learner_parameters.h"
 
 namespace tilecast::learned {

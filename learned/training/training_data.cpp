@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analytical/parallel.h"
-#include "diag/error.h"
+#include "base/error.h"
+#include "base/parallel.h"
 #include "learned/training/fit.h"
 
 namespace tilecast::learned {
@@ -53,7 +53,7 @@ std::vector<float> feature_rows(const TableFeatures& features, const Examples& e
     }
     pieces.emplace_back(first, end - first);
   }
-  analytical::parallel_for(pieces.size(), threads, [&](std::size_t piece) {
+  base::parallel_for(pieces.size(), threads, [&](std::size_t piece) {
     const auto [first, count] = pieces[piece];
     extract_piece(features, examples, rows.subspan(first, count),
                   std::span(values).subspan(first * width, count * width));

@@ -8,10 +8,10 @@
 #include <filesystem>
 #include <numeric>
 
-#include "diag/error.h"
-#include "diag/source_text.h"
+#include "base/error.h"
+#include "base/source_text.h"
 #include "hwdesc/device_yaml.h"
-#include "learned/splits.h"
+#include "measured/splits.h"
 #include "sim/cli/calibrate_train.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
@@ -39,7 +39,7 @@ std::set<std::string> fixed_constants(const Arguments& arguments) {
   const std::vector<std::string_view> known = hybrid::constant_names();
   for (const std::string& name : arguments.fixed) {
     if (std::ranges::find(known, name) != known.end()) continue;
-    const std::string near = diag::nearest(name, known);
+    const std::string near = base::nearest(name, known);
     throw UsageError(fmt::format("--fix: got '{}', expected one of {}{}", name,
                                  fmt::join(known, ", "),
                                  near.empty() ? "" : "; did you mean '" + near + "'?"));
@@ -48,30 +48,30 @@ std::set<std::string> fixed_constants(const Arguments& arguments) {
 }
 
 // Keeps the rows that --class or --kernel name; all of them without either.
-void select(const Arguments& arguments, learned::SampleSet& set) {
+void select(const Arguments& arguments, measured::SampleSet& set) {
   if (arguments.classes.empty() && arguments.kernels.empty()) return;
   const auto named = [](const std::vector<std::string>& names, const std::string& name) {
     return std::ranges::find(names, name) != names.end();
   };
-  std::erase_if(set.samples, [&](const learned::Sample& sample) {
-    const learned::Work& work = set.works[sample.work];
+  std::erase_if(set.samples, [&](const measured::Sample& sample) {
+    const measured::Work& work = set.works[sample.work];
     return !named(arguments.classes, work.op_class) && !named(arguments.kernels, work.name);
   });
 }
 
 // A few constants need no more than a sample of a large table: the same one every time.
-void thin_out(const Arguments& arguments, std::vector<learned::SampleSet>& sets) {
+void thin_out(const Arguments& arguments, std::vector<measured::SampleSet>& sets) {
   constexpr std::uint64_t kSeed = 1;
   std::size_t all = 0;
-  for (const learned::SampleSet& set : sets) all += set.samples.size();
+  for (const measured::SampleSet& set : sets) all += set.samples.size();
   if (all <= arguments.most_rows) return;
-  for (learned::SampleSet& set : sets) {
+  for (measured::SampleSet& set : sets) {
     const std::size_t share = set.samples.size() * arguments.most_rows / all;
     std::vector<std::size_t> indices(set.samples.size());
     std::iota(indices.begin(), indices.end(), std::size_t{0});
     if (share == 0 || share == indices.size()) continue;
-    std::vector<learned::Sample> kept;
-    for (const std::size_t i : learned::sampled_rows(indices, share, kSeed).fit) {
+    std::vector<measured::Sample> kept;
+    for (const std::size_t i : measured::sampled_rows(indices, share, kSeed).fit) {
       kept.push_back(std::move(set.samples[i]));
     }
     set.samples = std::move(kept);
@@ -80,12 +80,12 @@ void thin_out(const Arguments& arguments, std::vector<learned::SampleSet>& sets)
              all);
 }
 
-std::vector<learned::SampleSet> load_sets(const Arguments& arguments,
-                                          const hwdesc::Device& device) {
-  std::vector<learned::SampleSet> sets;
+std::vector<measured::SampleSet> load_sets(const Arguments& arguments,
+                                           const hwdesc::Device& device) {
+  std::vector<measured::SampleSet> sets;
   for (const std::string& path : arguments.sets) {
-    sets.push_back(learned::make_samples(learned::read_measurement_set(path), device,
-                                         {.jobs = arguments.jobs}));
+    sets.push_back(measured::make_samples(measured::read_measurement_set(path), device,
+                                          {.jobs = arguments.jobs}));
     if (!arguments.other_machine && !is_measured_on(device, sets.back().measured_on)) {
       throw Error(
           fmt::format("{}: got rows measured on '{}', expected on {} or what it extends unchanged; "
@@ -101,10 +101,10 @@ std::vector<learned::SampleSet> load_sets(const Arguments& arguments,
   return sets;
 }
 
-std::string provenance(const std::vector<learned::SampleSet>& sets,
+std::string provenance(const std::vector<measured::SampleSet>& sets,
                        const hybrid::Calibrated& calibrated) {
   std::vector<std::string> used;
-  for (const learned::SampleSet& set : sets) {
+  for (const measured::SampleSet& set : sets) {
     if (set.samples.empty()) continue;
     used.push_back(
         fmt::format("{} ({} rows, data {})", set.name, set.samples.size(), set.hash.substr(0, 12)));
@@ -128,8 +128,8 @@ void run(const Arguments& arguments) {
   const std::set<std::string> fixed = fixed_constants(arguments);
   const hwdesc::Device device = load_devices(arguments.devices).front();
   if (!arguments.train.directory.empty()) check_folder(arguments.train);
-  const std::vector<learned::SampleSet> all = load_sets(arguments, device);
-  std::vector<learned::SampleSet> sets = all;
+  const std::vector<measured::SampleSet> all = load_sets(arguments, device);
+  std::vector<measured::SampleSet> sets = all;
   thin_out(arguments, sets);
   const auto model = make_model("analytical");
   Progress progress("calibrate: fits", hybrid::kMostFits);

@@ -5,23 +5,23 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "diag/error.h"
+#include "base/error.h"
+#include "host/probe.h"
 #include "hybrid/hybrid_dir.h"
 #include "sim/cli/progress.h"
-#include "validation/host/probe.h"
 
 namespace tilecast::sim::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<learned::SampleSet> without_outliers(std::span<const learned::SampleSet> sets,
-                                                 const hybrid::Calibrated& calibrated) {
-  std::vector<learned::SampleSet> kept;
-  for (const learned::SampleSet& set : sets) {
+std::vector<measured::SampleSet> without_outliers(std::span<const measured::SampleSet> sets,
+                                                  const hybrid::Calibrated& calibrated) {
+  std::vector<measured::SampleSet> kept;
+  for (const measured::SampleSet& set : sets) {
     if (set.samples.empty()) continue;
     kept.push_back(set);
-    std::erase_if(kept.back().samples, [&](const learned::Sample& sample) {
+    std::erase_if(kept.back().samples, [&](const measured::Sample& sample) {
       for (std::size_t i = 0; i < calibrated.outliers.size(); ++i) {
         if (calibrated.outlier_sets[i] == set.name && calibrated.outliers[i].line == sample.line) {
           return true;
@@ -30,7 +30,7 @@ std::vector<learned::SampleSet> without_outliers(std::span<const learned::Sample
       return false;
     });
   }
-  std::erase_if(kept, [](const learned::SampleSet& set) { return set.samples.empty(); });
+  std::erase_if(kept, [](const measured::SampleSet& set) { return set.samples.empty(); });
   return kept;
 }
 
@@ -42,11 +42,11 @@ const hybrid::CandidateScore& score_of(const hybrid::FittedHybrid& fitted,
 }
 
 learned::ModelCard card_of(const hybrid::FittedHybrid& fitted,
-                           std::span<const learned::SampleSet> sets) {
+                           std::span<const measured::SampleSet> sets) {
   learned::ModelCard card = fitted.card;
   card.created = host::today();
   card.split = "all rows fitted; errors are of held-out trials";
-  for (const learned::SampleSet& set : sets) {
+  for (const measured::SampleSet& set : sets) {
     card.data.push_back({.name = set.name,
                          .hash = set.hash,
                          .device = set.device,
@@ -73,9 +73,9 @@ void check_folder(const ThenTrain& options) {
   }
 }
 
-hybrid::FittedHybrid then_train(const ThenTrain& options, std::span<const learned::SampleSet> sets,
+hybrid::FittedHybrid then_train(const ThenTrain& options, std::span<const measured::SampleSet> sets,
                                 const hybrid::Calibrated& calibrated) {
-  const std::vector<learned::SampleSet> rows = without_outliers(sets, calibrated);
+  const std::vector<measured::SampleSet> rows = without_outliers(sets, calibrated);
   const fs::path folder = fs::path(options.directory).lexically_normal();
   hybrid::HybridSpec spec = hybrid::default_hybrid(
       (folder.has_filename() ? folder : folder.parent_path()).filename().string());

@@ -21,7 +21,7 @@ void check_folder(const ThenTrain& options);
 // Rows that the calibration found to be outliers are left out. Writes the folder, and says so on
 // stderr. `sets` are all rows; the device is the calibrated one.
 [[nodiscard]] hybrid::FittedHybrid then_train(const ThenTrain& options,
-                                              std::span<const learned::SampleSet> sets,
+                                              std::span<const measured::SampleSet> sets,
                                               const hybrid::Calibrated& calibrated);
 
 }  // namespace tilecast::sim::cli

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "diag/error.h"
-#include "learned/importers/importer.h"
+#include "base/error.h"
+#include "measured/importers/importer.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
@@ -99,14 +99,14 @@ std::string import_traces(const Arguments& arguments, const TemporaryFolder& fol
     throw UsageError("--trace: times one program; expected one HLO file");
   }
   const std::string set = (folder.path() / "trace").string();
-  learned::ImportOptions options;
+  measured::ImportOptions options;
   options.output = set;
-  const learned::ImportReport report =
-      learned::import_trace({.traces = arguments.traces,
-                             .module = arguments.inputs.front(),
-                             .manifest = {},
-                             .device = arguments.devices.names.front()},
-                            options);
+  const measured::ImportReport report =
+      measured::import_trace({.traces = arguments.traces,
+                              .module = arguments.inputs.front(),
+                              .manifest = {},
+                              .device = arguments.devices.names.front()},
+                             options);
   for (const auto& [reason, count] : report.left_out) {
     notes.push_back(fmt::format("trace: {} left out: {}", count, reason));
   }

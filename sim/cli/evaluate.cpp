@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "hybrid/hybrid_dir.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
@@ -15,7 +15,7 @@
 namespace tilecast::sim::cli {
 namespace {
 
-using learned::Breakdown;
+using measured::Breakdown;
 
 constexpr int kMaxDraws = 100'000;
 
@@ -25,7 +25,7 @@ struct Arguments {
   OutputOptions output;
   std::string card, references, rows;
   bool faults = false, doubted = false, show_references = false;
-  learned::BootstrapOptions bootstrap;
+  measured::BootstrapOptions bootstrap;
   int jobs = 1;
 };
 
@@ -65,7 +65,7 @@ std::vector<Breakdown> breakdowns(const std::vector<std::string>& names) {
   std::vector<Breakdown> result;
   for (const std::string& name : names) {
     const auto* found = std::ranges::find_if(
-        kChoices, [&](Breakdown candidate) { return learned::name(candidate) == name; });
+        kChoices, [&](Breakdown candidate) { return measured::name(candidate) == name; });
     if (found == std::end(kChoices)) {
       throw UsageError(fmt::format("--by: got '{}', expected class, size, split or kernel", name));
     }
@@ -114,8 +114,8 @@ EvaluationReport make_report(const Arguments& arguments) {
       evaluate_sets(arguments.sets, std::move(devices), std::move(columns), options);
   for (const ir::Note& note : override_notes(arguments.devices)) report.notes.push_back(note.what);
   if (arguments.show_references) {
-    report.references = learned::read_references(
-        arguments.references.empty() ? learned::reference_folder() : arguments.references);
+    report.references = measured::read_references(
+        arguments.references.empty() ? measured::reference_folder() : arguments.references);
   }
   return report;
 }

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "analytical/layout_rules.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/tile_table.h"
@@ -19,12 +20,12 @@ struct Arguments {
 };
 
 std::string run(const Arguments& arguments) {
-  const analytical::LoadOptions load = load_options(arguments.load);
+  const ir::LoadOptions load = load_options(arguments.load);
   analytical::TileConfig tile;
   if (!arguments.tile.empty()) tile = parse_tile(arguments.tile);
   const hwdesc::Device device = load_devices(arguments.device).front();
-  const analytical::DeviceProgram built =
-      analytical::program_for(analytical::load_module(arguments.file, load), device, load);
+  const ir::DeviceProgram built = ir::program_for(ir::load_module(arguments.file, load),
+                                                  analytical::layout_rules(device), load);
   const ir::Kernel& kernel = find_kernel(built.program, arguments.kernel, arguments.file);
   const ChosenModel model = choose_model(arguments.model, {&device, 1});
   const bool physics = model.name == "analytical";

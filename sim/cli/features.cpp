@@ -6,7 +6,8 @@
 #include <memory>
 
 #include "analytical/analytical_model.h"
-#include "diag/error.h"
+#include "analytical/layout_rules.h"
+#include "base/error.h"
 #include "learned/kernel_graph.h"
 #include "learned/table_features.h"
 #include "sim/cli/commands.h"
@@ -44,23 +45,23 @@ learned::TableFeatures table_features(std::vector<FeatureGroup> groups) {
   return learned::TableFeatures({.groups = std::move(groups), .parameters = {}});
 }
 
-learned::CsvTable empty_table(std::vector<std::string> columns) {
+measured::CsvTable empty_table(std::vector<std::string> columns) {
   return {.file = "", .columns = std::move(columns), .rows = {}};
 }
 
-void add_row(learned::CsvTable& table, std::vector<std::string> cells) {
+void add_row(measured::CsvTable& table, std::vector<std::string> cells) {
   table.rows.push_back({.line = 0, .cells = std::move(cells)});
 }
 
-void add_schema(learned::CsvTable& table, const learned::FeatureSchema& schema) {
+void add_schema(measured::CsvTable& table, const learned::FeatureSchema& schema) {
   for (const FeatureColumn& column : schema.columns) {
     add_row(table,
             {schema.name, std::string(name(column.group)), column.name, column.unit, column.doc});
   }
 }
 
-learned::CsvTable explained(const std::vector<FeatureGroup>& groups) {
-  learned::CsvTable table = empty_table({"schema", "group", "name", "unit", "meaning"});
+measured::CsvTable explained(const std::vector<FeatureGroup>& groups) {
+  measured::CsvTable table = empty_table({"schema", "group", "name", "unit", "meaning"});
   add_schema(table, table_features(groups).schema());
   if (std::ranges::find(groups, FeatureGroup::kNode) != groups.end()) {
     add_schema(table, learned::node_schema(learned::GraphEncoding::kTilecast));
@@ -80,10 +81,10 @@ struct Values {
   std::vector<float> rows;  // one of schema.columns.size() numbers per kernel
 };
 
-learned::CsvTable row_per_kernel(const Values& values) {
+measured::CsvTable row_per_kernel(const Values& values) {
   std::vector<std::string> columns = {"kernel"};
   for (const FeatureColumn& column : values.schema.columns) columns.push_back(column.name);
-  learned::CsvTable table = empty_table(std::move(columns));
+  measured::CsvTable table = empty_table(std::move(columns));
   const std::size_t width = values.schema.columns.size();
   for (std::size_t i = 0; i < values.kernels.size(); ++i) {
     std::vector<std::string> cells = {values.kernels[i]};
@@ -93,8 +94,8 @@ learned::CsvTable row_per_kernel(const Values& values) {
   return table;
 }
 
-learned::CsvTable row_per_column(const Values& values) {
-  learned::CsvTable table = empty_table({"name", "value", "unit", "meaning"});
+measured::CsvTable row_per_column(const Values& values) {
+  measured::CsvTable table = empty_table({"name", "value", "unit", "meaning"});
   for (std::size_t c = 0; c < values.schema.columns.size(); ++c) {
     const FeatureColumn& column = values.schema.columns[c];
     add_row(table, {column.name, cell(values.rows[c]), column.unit, column.doc});
@@ -127,7 +128,7 @@ Values values_of(const std::vector<KernelQuery>& queries, const hwdesc::Device& 
   return values;
 }
 
-learned::CsvTable values_table(const Arguments& arguments) {
+measured::CsvTable values_table(const Arguments& arguments) {
   if (arguments.device.names.empty()) {
     throw UsageError("features: a program needs a machine; expected --device DEVICE");
   }
@@ -137,10 +138,10 @@ learned::CsvTable values_table(const Arguments& arguments) {
   }
   analytical::TileConfig tile;
   if (!arguments.tile.empty()) tile = parse_tile(arguments.tile);
-  const analytical::LoadOptions load = load_options(arguments.load);
+  const ir::LoadOptions load = load_options(arguments.load);
   const hwdesc::Device device = load_devices(arguments.device).front();
-  const analytical::DeviceProgram built =
-      analytical::program_for(analytical::load_module(arguments.file, load), device, load);
+  const ir::DeviceProgram built = ir::program_for(ir::load_module(arguments.file, load),
+                                                  analytical::layout_rules(device), load);
   const std::vector<KernelQuery> queries =
       queries_of(arguments, built.program, arguments.tile.empty() ? nullptr : &tile);
   const bool by_column = arguments.output.format == "table";

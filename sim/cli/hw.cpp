@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <map>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "hwdesc/device_check.h"
 #include "hwdesc/device_yaml.h"
 #include "sim/cli/commands.h"
@@ -19,10 +19,10 @@ struct Arguments {
 };
 
 void list(const Arguments& arguments) {
-  learned::CsvTable rows{"presets",
-                         {"name", "generation", "clock", "memory", "memory_bandwidth_per_core",
-                          "bf16_peak_per_core", "description"},
-                         {}};
+  measured::CsvTable rows{"presets",
+                          {"name", "generation", "clock", "memory", "memory_bandwidth_per_core",
+                           "bf16_peak_per_core", "description"},
+                          {}};
   for (const std::string& name : hwdesc::preset_names()) {
     const hwdesc::Device device = hwdesc::load_device(name);
     using hwdesc::UnitKind;
@@ -54,7 +54,7 @@ void show(const Arguments& arguments) {
 void check(const Arguments& arguments) {
   DeviceOptions devices = arguments.device;
   if (devices.names.empty()) devices.names = hwdesc::preset_names();
-  learned::CsvTable rows{
+  measured::CsvTable rows{
       "check",
       {"device", "what", "computed_si", "published_si", "deviation_percent", "ok", "message"},
       {}};
@@ -78,7 +78,8 @@ void diff(const Arguments& arguments) {
   const auto left = hwdesc::flatten(devices.at(0)), right = hwdesc::flatten(devices.at(1));
   const std::map<std::string, std::string> left_values(left.begin(), left.end());
   const std::map<std::string, std::string> right_values(right.begin(), right.end());
-  learned::CsvTable rows{"diff", {"key", arguments.device.names[0], arguments.device.names[1]}, {}};
+  measured::CsvTable rows{
+      "diff", {"key", arguments.device.names[0], arguments.device.names[1]}, {}};
   for (const auto& [key, value] : left) {
     const auto other = right_values.find(key);
     if (other != right_values.end() && other->second == value) continue;

@@ -4,9 +4,9 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 
+#include "host/probe.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
-#include "validation/host/probe.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -31,14 +31,14 @@ class Rows {
                            {part, quantity, shown(one_core), shown(all_cores), unit,
                             spread < 0 ? "" : fmt::format("{:.1f}", 100 * spread)}});
   }
-  [[nodiscard]] const learned::CsvTable& table() const { return table_; }
+  [[nodiscard]] const measured::CsvTable& table() const { return table_; }
 
  private:
-  learned::CsvTable table_{
+  measured::CsvTable table_{
       "probe", {"part", "quantity", "one_core", "all_cores", "unit", "spread_percent"}, {}};
 };
 
-learned::CsvTable rows_of(const host::Probed& probed) {
+measured::CsvTable rows_of(const host::Probed& probed) {
   constexpr double kKiB = 1024, kGiga = 1e9, kNano = 1e-9;
   Rows rows;
   rows.add("core", "clock", "GHz", probed.clock.value / kGiga, 0, probed.clock_spread);

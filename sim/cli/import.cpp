@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "learned/importers/column_mapping.h"
-#include "learned/importers/importer.h"
+#include "measured/importers/column_mapping.h"
+#include "measured/importers/importer.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
@@ -16,9 +16,9 @@ namespace {
 struct Arguments {
   std::vector<std::string> inputs;
   std::string mapping, modules, module, device, format;
-  learned::ImportOptions options;
+  measured::ImportOptions options;
 };
-using Import = learned::ImportReport (*)(const Arguments&, const learned::ImportOptions&);
+using Import = measured::ImportReport (*)(const Arguments&, const measured::ImportOptions&);
 
 // Percent by percent on the terminal.
 class Percent {
@@ -33,14 +33,14 @@ class Percent {
   int shown_ = 0;
 };
 
-void print(const learned::ImportReport& report, const Arguments& arguments) {
+void print(const measured::ImportReport& report, const Arguments& arguments) {
   for (const std::string& message : report.messages) {
     fmt::print(stderr, "left out: {}\n", message);
   }
   const auto unnamed = report.bad - static_cast<std::int64_t>(report.messages.size());
   if (unnamed > 0) fmt::print(stderr, "left out: {} more rows in error\n", unnamed);
   for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
-  learned::CsvTable table{arguments.options.output, {"what", "rows"}, {}};
+  measured::CsvTable table{arguments.options.output, {"what", "rows"}, {}};
   const auto add = [&](const std::string& what, std::int64_t rows) {
     table.rows.push_back({0, {what, fmt::format("{}", rows)}});
   };
@@ -87,10 +87,10 @@ CLI::App& add_format(CLI::App& verb, const char* name, const char* what, Import 
         ->type_name("FOLDER");
   }
   format.callback([arguments, import] {
-    learned::ImportReport report;
+    measured::ImportReport report;
     {
       Percent percent("importing");
-      learned::ImportOptions options = arguments->options;
+      measured::ImportOptions options = arguments->options;
       options.progress = [&](double done) { percent.show(done); };
       report = import(*arguments, options);
     }
@@ -99,33 +99,35 @@ CLI::App& add_format(CLI::App& verb, const char* name, const char* what, Import 
   return format;
 }
 
-learned::ImportReport operators(const Arguments& arguments, const learned::ImportOptions& options) {
-  return learned::import_operators(arguments.inputs, arguments.mapping, options);
+measured::ImportReport operators(const Arguments& arguments,
+                                 const measured::ImportOptions& options) {
+  return measured::import_operators(arguments.inputs, arguments.mapping, options);
 }
 
-learned::ImportReport tiles(const Arguments& arguments, const learned::ImportOptions& options) {
+measured::ImportReport tiles(const Arguments& arguments, const measured::ImportOptions& options) {
   if (arguments.inputs.size() != 1) throw UsageError("expected one CSV of tile runs");
   const std::string& runs = arguments.inputs.front();
   const std::string folder = std::filesystem::path(runs).parent_path().string();
-  return learned::import_tiles({.runs = runs,
-                                .modules = arguments.modules.empty() ? folder : arguments.modules,
-                                .manifest = arguments.mapping},
-                               options);
+  return measured::import_tiles({.runs = runs,
+                                 .modules = arguments.modules.empty() ? folder : arguments.modules,
+                                 .manifest = arguments.mapping},
+                                options);
 }
 
-learned::ImportReport tpugraphs(const Arguments& arguments, const learned::ImportOptions& options) {
-  return learned::import_tpugraphs(arguments.inputs, arguments.mapping, options);
+measured::ImportReport tpugraphs(const Arguments& arguments,
+                                 const measured::ImportOptions& options) {
+  return measured::import_tpugraphs(arguments.inputs, arguments.mapping, options);
 }
 
-learned::ImportReport trace(const Arguments& arguments, const learned::ImportOptions& options) {
+measured::ImportReport trace(const Arguments& arguments, const measured::ImportOptions& options) {
   if (arguments.mapping.empty() && arguments.device.empty()) {
     throw UsageError("expected --device, or --mapping with a YAML that names it");
   }
-  return learned::import_trace({.traces = arguments.inputs,
-                                .module = arguments.module,
-                                .manifest = arguments.mapping,
-                                .device = arguments.device},
-                               options);
+  return measured::import_trace({.traces = arguments.inputs,
+                                 .module = arguments.module,
+                                 .manifest = arguments.mapping,
+                                 .device = arguments.device},
+                                options);
 }
 
 }  // namespace
@@ -156,7 +158,7 @@ void add_import(CLI::App& app) {
           "        runtime: {column: latency, unit: ms}\n"
           "Also {column: A, map: {from: to}}, {work: m*n, per: RATE, unit: Gelem/s},\n"
           "output_bounds: [a*b, c], program: HLO_FILE_COLUMN, keep: [columns kept as x_*],\n"
-          "parameters: [columns of numbers, as p_*]; see learned/importers/column_mapping.h and\n"
+          "parameters: [columns of numbers, as p_*]; see measured/importers/column_mapping.h and\n"
           "column_rule.h.\n"
           "Example:\n"
           "  tilecast import operators --mapping neusight -o sets/neusight data/neusight");

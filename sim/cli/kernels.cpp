@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 
+#include "analytical/layout_rules.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/kernel_list.h"
@@ -15,12 +16,12 @@ struct Arguments {
 };
 
 void run(const Arguments& arguments) {
-  const analytical::LoadOptions load = load_options(arguments.load);
+  const ir::LoadOptions load = load_options(arguments.load);
   const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
-  const analytical::LoadedModule loaded = analytical::load_module(arguments.file, load);
-  const analytical::DeviceProgram built =
-      devices.empty() ? analytical::program_as_dumped(loaded, load)
-                      : analytical::program_for(loaded, devices.front(), load);
+  const ir::LoadedModule loaded = ir::load_module(arguments.file, load);
+  const ir::DeviceProgram built =
+      devices.empty() ? ir::program_as_dumped(loaded, load)
+                      : ir::program_for(loaded, analytical::layout_rules(devices.front()), load);
   write_rows(arguments.output, kernel_list(built.program, arguments.file), "tilecast.kernels/1");
 }
 

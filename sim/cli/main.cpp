@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <new>
 
-#include "diag/error.h"
-#include "diag/source_text.h"
+#include "base/error.h"
+#include "base/source_text.h"
 #include "sim/cli/commands.h"
 
 namespace tilecast::sim::cli {
@@ -24,7 +24,7 @@ std::string hint(const CLI::App& app, const std::string& word) {
     names.push_back(verb->get_name());
   }
   const std::vector<std::string_view> known(names.begin(), names.end());
-  const std::string near = diag::nearest(word.substr(0, word.find('=')), known);
+  const std::string near = base::nearest(word.substr(0, word.find('=')), known);
   return near.empty() ? "" : fmt::format("; did you mean '{}'?", near);
 }
 

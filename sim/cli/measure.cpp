@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "diag/error.h"
+#include "base/error.h"
+#include "host/measure_sources.h"
+#include "host/measure_summary.h"
 #include "hwdesc/device_yaml.h"
-#include "learned/measurement_set.h"
+#include "measured/measurement_set.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/measure_session.h"
 #include "sim/cli/options.h"
-#include "validation/host/measure_sources.h"
-#include "validation/host/measure_summary.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -58,12 +58,12 @@ std::string optional_number(const std::optional<double>& value, const char* form
 }
 
 // What the set holds now, and what this session took.
-learned::CsvTable summary_table(const std::string& out, const host::SessionReport& report,
-                                Seconds planning) {
-  learned::CsvTable table{out,
-                          {"set", "what", "kernels", "rows", "rows_5us", "ranked_kernels",
-                           "worst_over_best", "seconds", "example"},
-                          {}};
+measured::CsvTable summary_table(const std::string& out, const host::SessionReport& report,
+                                 Seconds planning) {
+  measured::CsvTable table{out,
+                           {"set", "what", "kernels", "rows", "rows_5us", "ranked_kernels",
+                            "worst_over_best", "seconds", "example"},
+                           {}};
   const auto number = [](std::size_t value) { return fmt::format("{}", value); };
   const host::SetSummary summary = host::summarise(out);
   for (const host::ClassSummary& row : summary.classes) {
@@ -89,7 +89,7 @@ learned::CsvTable summary_table(const std::string& out, const host::SessionRepor
   return table;
 }
 
-void finish(const learned::CsvTable& table, const MeasureArguments& arguments,
+void finish(const measured::CsvTable& table, const MeasureArguments& arguments,
             const host::SessionReport& report, const std::string& schema) {
   write_rows({.format = arguments.format, .file = {}}, table, schema);
   if (report.end == host::SessionEnd::kStopped) end_as_interrupted();
@@ -131,9 +131,9 @@ struct RepeatArguments {
   std::string set;
 };
 
-learned::CsvTable repeat_table(const RepeatArguments& arguments) {
+measured::CsvTable repeat_table(const RepeatArguments& arguments) {
   const host::Repeatability found = host::repeatability(arguments.set, arguments.common.out);
-  learned::CsvTable table{arguments.common.out, {"quantity", "value"}, {}};
+  measured::CsvTable table{arguments.common.out, {"quantity", "value"}, {}};
   const auto add = [&](const char* quantity, const std::string& value) {
     table.rows.push_back({0, {quantity, value}});
   };
@@ -165,7 +165,7 @@ void run_repeat(RepeatArguments arguments) {
   }
   const Seconds start = bench.now();
   arguments.common.cache = host::name(first->cache);
-  const learned::Manifest manifest = learned::read_measurement_set(arguments.set).manifest;
+  const measured::Manifest manifest = measured::read_measurement_set(arguments.set).manifest;
   const ChosenDevice device = choose_device(arguments.common.out, manifest.device);
   const std::vector<host::WorkSource> sources{host::set_source(
       arguments.set, device.device, arguments.common.tiles, arguments.common.seed)};

@@ -4,17 +4,17 @@
 #include <map>
 
 #include "analytical/roofline.h"
-#include "diag/error.h"
+#include "base/error.h"
+#include "host/additivity.h"
+#include "host/measure_sources.h"
+#include "host/probe.h"
 #include "hwdesc/device_yaml.h"
-#include "ir/hlo_parser.h"
 #include "ir/program.h"
+#include "ir/text/hlo_parser.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/measure_session.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
-#include "validation/host/additivity.h"
-#include "validation/host/measure_sources.h"
-#include "validation/host/probe.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -82,7 +82,7 @@ std::vector<host::ProgramVariant> variants_of(const ProgramArguments& arguments,
 }
 
 void add_rows(const std::string& program, const std::vector<host::ProgramTimes>& rows,
-              learned::CsvTable& table) {
+              measured::CsvTable& table) {
   for (const host::CacheState state : {host::CacheState::kCold, host::CacheState::kWarm}) {
     for (const host::Sum sum : {host::Sum::kAlone, host::Sum::kPlaced}) {
       const auto found = host::summarise(rows, state, sum);
@@ -96,12 +96,12 @@ void add_rows(const std::string& program, const std::vector<host::ProgramTimes>&
   }
 }
 
-learned::CsvTable summary_table(const std::string& out,
-                                const std::vector<host::ProgramTimes>& rows) {
-  learned::CsvTable table{out,
-                          {"program", "cache", "sum", "configurations", "median_error_percent",
-                           "p90_error_percent", "bias_percent"},
-                          {}};
+measured::CsvTable summary_table(const std::string& out,
+                                 const std::vector<host::ProgramTimes>& rows) {
+  measured::CsvTable table{out,
+                           {"program", "cache", "sum", "configurations", "median_error_percent",
+                            "p90_error_percent", "bias_percent"},
+                           {}};
   std::map<std::string, std::vector<host::ProgramTimes>> families;
   for (const host::ProgramTimes& row : rows) {
     families[host::family_of(row.program)].push_back(row);
@@ -139,7 +139,7 @@ void run_programs(const ProgramArguments& arguments) {
     });
   }
   const bool is_file = hwdesc::is_path(arguments.device);
-  const learned::Manifest manifest{
+  const measured::Manifest manifest{
       .name = device.name + "_programs",
       .description = "whole programs under fusion configurations, and the sum of their kernels",
       .device = is_file ? "device.yaml" : arguments.device,

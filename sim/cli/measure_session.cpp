@@ -10,13 +10,13 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "analytical/parallel.h"
-#include "diag/error.h"
-#include "diag/source_text.h"
+#include "base/error.h"
+#include "base/parallel.h"
+#include "base/source_text.h"
+#include "host/probe.h"
 #include "hwdesc/device_yaml.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
-#include "validation/host/probe.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -101,7 +101,7 @@ ChosenDevice copied_device(const std::string& folder, const std::string& path) {
   if (!fs::exists(copy)) {
     make_folder(folder);
     write({.format = "yaml", .file = copy}, text);
-  } else if (diag::SourceText::read_file(copy).text() != text) {
+  } else if (base::SourceText::read_file(copy).text() != text) {
     throw Error(
         fmt::format("--device {}: differs from {}, with which rows were measured; expected "
                     "the same one, or another --out",
@@ -110,7 +110,7 @@ ChosenDevice copied_device(const std::string& folder, const std::string& path) {
   return {std::move(device), kCopied};
 }
 
-learned::Manifest manifest_of(const MeasureTask& task, const host::TimingOptions& timing) {
+measured::Manifest manifest_of(const MeasureTask& task, const host::TimingOptions& timing) {
   return {.name = task.name,
           .description = task.description,
           .device = task.device.in_manifest,
@@ -118,7 +118,7 @@ learned::Manifest manifest_of(const MeasureTask& task, const host::TimingOptions
                                 host::today(), task.bench.compiler),
           .licence = "of whoever measured; say it here before passing it on",
           .how_timed = host::how_timed(timing),
-          .timing = learned::Timing::kDevice};
+          .timing = measured::Timing::kDevice};
 }
 
 void say_how_it_ended(const host::SessionReport& report, const MeasureArguments& arguments) {
@@ -156,7 +156,7 @@ void add_measure_options(CLI::App& verb, MeasureArguments& arguments) {
       ->check(CLI::Range(-1, kMaxCore))
       ->capture_default_str();
   verb.add_option("--seed", arguments.seed, "of what is sampled")->capture_default_str();
-  arguments.jobs = analytical::default_jobs();
+  arguments.jobs = base::default_jobs();
   verb.add_option("-j,--jobs", arguments.jobs, "compilers at once; nothing is timed meanwhile")
       ->check(CLI::Range(1, kMaxJobs));
   verb.add_option("-f,--format", arguments.format, "form of the summary")

@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
+#include "host/measure.h"
 #include "hwdesc/device.h"
-#include "validation/host/measure.h"
 
 namespace CLI {
 class App;

@@ -16,7 +16,7 @@ struct Arguments {
 
 void run(const Arguments& arguments) {
   const hwdesc::Device device = load_devices(arguments.device).front();
-  const learned::CsvTable table = learned::read_csv(diag::SourceText::read_file(arguments.table));
+  const measured::CsvTable table = measured::read_csv(base::SourceText::read_file(arguments.table));
   const auto model = make_model(arguments.model, {&device, 1});
   write_rows(arguments.output, estimate_operators(table, device, *model, arguments.options),
              "tilecast.ops/1");

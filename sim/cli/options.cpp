@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "analytical/parallel.h"
-#include "diag/error.h"
+#include "base/error.h"
+#include "base/parallel.h"
 #include "hwdesc/device_yaml.h"
 
 namespace tilecast::sim::cli {
@@ -72,7 +72,7 @@ void add_load_options(CLI::App& verb, LoadArguments& arguments) {
   verb.add_flag("--strict", arguments.strict, "unknown HLO attributes are errors");
 }
 
-analytical::LoadOptions load_options(const LoadArguments& arguments) {
+ir::LoadOptions load_options(const LoadArguments& arguments) {
   const double count = arguments.trip_count;
   if (!(count >= 0 && count <= kMaxTripCount)) {
     throw UsageError(
@@ -82,7 +82,7 @@ analytical::LoadOptions load_options(const LoadArguments& arguments) {
 }
 
 void add_jobs_option(CLI::App& verb, int& jobs) {
-  jobs = analytical::default_jobs();
+  jobs = base::default_jobs();
   verb.add_option("-j,--jobs", jobs, "threads; the answer does not depend on it")
       ->check(CLI::Range(1, kMaxJobs));
 }
@@ -147,7 +147,7 @@ const ir::Kernel& find_kernel(const ir::Program& program, const std::string& nam
                     "kernels lists them)",
                     file, names.size()));
   }
-  const std::string near = diag::nearest(wanted, names);
+  const std::string near = base::nearest(wanted, names);
   throw Error(fmt::format(
       "{}: no kernel is called '{}'; {}", file, wanted,
       near.empty() ? "tilecast kernels lists them" : fmt::format("did you mean '{}'?", near)));

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "analytical/cost_model.h"
-#include "analytical/load_program.h"
-#include "learned/csv.h"
+#include "ir/load_program.h"
+#include "measured/csv.h"
 #include "sim/evaluation_report.h"
 #include "sim/model_choice.h"
 
@@ -27,7 +27,7 @@ void add_output_options(CLI::App& verb, OutputOptions& options,
 // To the file (a temporary one, then renamed, so that nobody sees half of it) or to stdout.
 void write(const OutputOptions& options, const std::string& text);
 // A table of rows in the format asked for; `schema` names the JSON.
-void write_rows(const OutputOptions& options, const learned::CsvTable& rows,
+void write_rows(const OutputOptions& options, const measured::CsvTable& rows,
                 const std::string& schema);
 
 struct DeviceOptions {
@@ -42,11 +42,11 @@ void add_device_options(CLI::App& verb, DeviceOptions& options, Devices count);
 
 struct LoadArguments {
   std::string fusion = "default";
-  double trip_count = analytical::LoadOptions{}.trip_count;
+  double trip_count = ir::LoadOptions{}.trip_count;
   bool strict = false;
 };
 void add_load_options(CLI::App& verb, LoadArguments& arguments);
-[[nodiscard]] analytical::LoadOptions load_options(const LoadArguments& arguments);
+[[nodiscard]] ir::LoadOptions load_options(const LoadArguments& arguments);
 
 void add_jobs_option(CLI::App& verb, int& jobs);
 

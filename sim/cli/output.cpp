@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "sim/cli/options.h"
 #include "sim/views/rows.h"
 
@@ -61,7 +61,7 @@ void write(const OutputOptions& options, const std::string& text) {
   }
 }
 
-void write_rows(const OutputOptions& options, const learned::CsvTable& rows,
+void write_rows(const OutputOptions& options, const measured::CsvTable& rows,
                 const std::string& schema) {
   write(options, options.format == "json"  ? views::rows_json(rows, schema)
                  : options.format == "csv" ? views::rows_csv(rows)

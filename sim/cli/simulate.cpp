@@ -2,8 +2,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "analytical/parallel.h"
-#include "diag/error.h"
+#include "analytical/layout_rules.h"
+#include "base/error.h"
+#include "base/parallel.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
@@ -27,11 +28,12 @@ struct Arguments {
   int jobs = 1;
 };
 
-Simulation simulate_one(analytical::LoadedModule loaded, const hwdesc::Device& device,
+Simulation simulate_one(ir::LoadedModule loaded, const hwdesc::Device& device,
                         const ChosenModel& model, const Arguments& arguments) {
-  const analytical::LoadOptions load = load_options(arguments.load);
+  const ir::LoadOptions load = load_options(arguments.load);
   const std::string file = loaded.file;
-  const analytical::DeviceProgram built = analytical::program_for(std::move(loaded), device, load);
+  const ir::DeviceProgram built =
+      ir::program_for(std::move(loaded), analytical::layout_rules(device), load);
   const UnknownOp unknown = arguments.unknown_op == "skip" ? UnknownOp::kSkip : UnknownOp::kError;
   try {
     Simulation run = simulate(built.program, device, *model.model, {.unknown_op = unknown});
@@ -52,16 +54,16 @@ Simulation simulate_one(analytical::LoadedModule loaded, const hwdesc::Device& d
 // Every program on every device, programs outermost.
 std::vector<Simulation> simulate_all(const Arguments& arguments) {
   const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
-  const analytical::LoadOptions load = load_options(arguments.load);
+  const ir::LoadOptions load = load_options(arguments.load);
   const ChosenModel model = choose_model(arguments.model, devices);
-  std::vector<analytical::LoadedModule> modules(arguments.files.size());
-  analytical::parallel_for(modules.size(), arguments.jobs, [&](std::size_t i) {
-    modules[i] = analytical::load_module(arguments.files[i], load);
+  std::vector<ir::LoadedModule> modules(arguments.files.size());
+  base::parallel_for(modules.size(), arguments.jobs, [&](std::size_t i) {
+    modules[i] = ir::load_module(arguments.files[i], load);
   });
   std::vector<Simulation> runs(modules.size() * devices.size());
   Progress progress("simulated", runs.size());
-  analytical::parallel_for(runs.size(), arguments.jobs, [&](std::size_t i) {
-    analytical::LoadedModule& module = modules[i / devices.size()];
+  base::parallel_for(runs.size(), arguments.jobs, [&](std::size_t i) {
+    ir::LoadedModule& module = modules[i / devices.size()];
     runs[i] = simulate_one(devices.size() == 1 ? std::move(module) : module,
                            devices[i % devices.size()], model, arguments);
     progress.step();

@@ -2,7 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "diag/error.h"
+#include "analytical/layout_rules.h"
+#include "base/error.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/tile_table.h"
@@ -17,9 +18,9 @@ struct Arguments {
   OutputOptions output;
 };
 
-learned::CsvTable rows_to_answer(const Arguments& arguments) {
-  const learned::CsvTable table = learned::read_csv(diag::SourceText::read_file(arguments.table));
-  learned::CsvTable rows = rows_of_file(table, arguments.file);
+measured::CsvTable rows_to_answer(const Arguments& arguments) {
+  const measured::CsvTable table = measured::read_csv(base::SourceText::read_file(arguments.table));
+  measured::CsvTable rows = rows_of_file(table, arguments.file);
   if (rows.rows.empty() && !table.rows.empty()) {
     throw Error(fmt::format("{}: no row has a column 'file' that names {}", arguments.table,
                             arguments.file));
@@ -32,11 +33,11 @@ learned::CsvTable rows_to_answer(const Arguments& arguments) {
 }
 
 void run(const Arguments& arguments) {
-  const analytical::LoadOptions load = load_options(arguments.load);
+  const ir::LoadOptions load = load_options(arguments.load);
   const hwdesc::Device device = load_devices(arguments.device).front();
-  const learned::CsvTable rows = rows_to_answer(arguments);
-  const analytical::DeviceProgram built =
-      analytical::program_for(analytical::load_module(arguments.file, load), device, load);
+  const measured::CsvTable rows = rows_to_answer(arguments);
+  const ir::DeviceProgram built = ir::program_for(ir::load_module(arguments.file, load),
+                                                  analytical::layout_rules(device), load);
   const ir::Kernel& kernel = find_kernel(built.program, arguments.kernel, arguments.file);
   const ChosenModel model = choose_model(arguments.model, {&device, 1});
   if (!model.note.empty()) fmt::print(stderr, "note: {}\n", model.note);

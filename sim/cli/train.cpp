@@ -7,7 +7,7 @@
 #include <ctime>
 #include <filesystem>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "hybrid/hybrid_dir.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
@@ -58,8 +58,8 @@ void prepare(const Arguments& arguments, const std::string& checkpoint) {
   }
 }
 
-hybrid::TrainingResult train(const Arguments& arguments, const hybrid::Training& training,
-                             const std::string& checkpoint) {
+validation::TrainingResult train(const Arguments& arguments, const validation::Training& training,
+                                 const std::string& checkpoint) {
   constexpr std::size_t kWhole = 100;  // %
   Progress progress("train " + training.learner().name + ":", kWhole);
   const auto start = std::chrono::steady_clock::now();
@@ -78,19 +78,19 @@ hybrid::TrainingResult train(const Arguments& arguments, const hybrid::Training&
   return training.run(hooks);
 }
 
-std::string split_of(const hybrid::Experiment& experiment, std::size_t rounds) {
+std::string split_of(const validation::Experiment& experiment, std::size_t rounds) {
   std::string split = views::split_text(experiment.split);
   if (rounds > 1) split += fmt::format("; trained on the first of {}", rounds);
   return split;
 }
 
-void train_learner(const Arguments& arguments, const hybrid::Experiment& experiment,
-                   hybrid::ExperimentData& data) {
+void train_learner(const Arguments& arguments, const validation::Experiment& experiment,
+                   validation::ExperimentData& data) {
   const std::string checkpoint = arguments.directory + ".checkpoint";
   if (!arguments.dry_run) prepare(arguments, checkpoint);
-  const hybrid::Training training(experiment, data, arguments.learner, arguments.jobs);
+  const validation::Training training(experiment, data, arguments.learner, arguments.jobs);
   if (arguments.dry_run) return write(arguments.output, views::training_plan(training));
-  hybrid::TrainingResult result = train(arguments, training, checkpoint);
+  validation::TrainingResult result = train(arguments, training, checkpoint);
   result.about.created = today();
   result.about.split = split_of(experiment, training.rounds());
   result.about.versions = {{"tilecast", TILECAST_VERSION}};
@@ -103,15 +103,15 @@ void train_learner(const Arguments& arguments, const hybrid::Experiment& experim
             : views::training_text(result, training.experiment(), arguments.directory));
 }
 
-void train_hybrid(const Arguments& arguments, const hybrid::Experiment& experiment,
-                  const std::string& name, hybrid::ExperimentData& data) {
+void train_hybrid(const Arguments& arguments, const validation::Experiment& experiment,
+                  const std::string& name, validation::ExperimentData& data) {
   if (arguments.resume) throw Error("--resume: a hybrid is fitted as a whole");
   if (!arguments.dry_run) prepare(arguments, arguments.directory + ".checkpoint");
-  const hybrid::HybridTraining training(experiment, data, name, arguments.jobs);
+  const validation::HybridTraining training(experiment, data, name, arguments.jobs);
   if (arguments.dry_run) return write(arguments.output, views::hybrid_plan(training));
   constexpr std::size_t kWhole = 100;  // %
   Progress progress("fit " + name + ":", kWhole);
-  hybrid::HybridTrainingResult result = training.run([&](const std::string& what, double done) {
+  validation::HybridTrainingResult result = training.run([&](const std::string& what, double done) {
     progress.show(static_cast<std::size_t>(done * kWhole), " %, " + what);
   });
   result.card.created = today();
@@ -126,7 +126,7 @@ void train_hybrid(const Arguments& arguments, const hybrid::Experiment& experime
 }
 
 // The hybrid that --learner names, or the only thing there is to train; "": a learner.
-std::string hybrid_asked_for(const Arguments& arguments, const hybrid::Experiment& experiment) {
+std::string hybrid_asked_for(const Arguments& arguments, const validation::Experiment& experiment) {
   if (experiment.hybrids.empty()) return "";
   std::vector<std::string> names;
   for (const learned::LearnerSpec& learner : experiment.learners) names.push_back(learner.name);
@@ -146,8 +146,8 @@ std::string hybrid_asked_for(const Arguments& arguments, const hybrid::Experimen
 }
 
 void run(const Arguments& arguments) {
-  const hybrid::Experiment experiment = hybrid::read_experiment(arguments.experiment);
-  hybrid::ExperimentData data(data_folder(arguments.data, arguments.experiment));
+  const validation::Experiment experiment = validation::read_experiment(arguments.experiment);
+  validation::ExperimentData data(data_folder(arguments.data, arguments.experiment));
   if (const auto missing = data.missing(experiment)) {
     throw Error(
         fmt::format("{}: {} is not there; name the folder of third-party data with --data "

@@ -7,9 +7,10 @@
 #include <map>
 
 #include "analytical/analytical_model.h"
-#include "diag/error.h"
-#include "hybrid/tune_space.h"
-#include "learned/samples.h"
+#include "analytical/layout_rules.h"
+#include "base/error.h"
+#include "measured/samples.h"
+#include "search/tune_space.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
@@ -35,14 +36,14 @@ struct Arguments {
 // What may be measured: owns what the queries refer to.
 struct Candidates {
   std::string kernel;
-  std::optional<analytical::DeviceProgram> built;
+  std::optional<ir::DeviceProgram> built;
   std::deque<analytical::TileConfig> tiles;
   std::vector<analytical::KernelQuery> queries;
   std::vector<std::string> names;               // of tiles or parameters, as text
   std::vector<std::optional<double>> measured;  // seconds, where a set holds them
 };
 
-std::string text_of(const learned::SampleSet& set, const learned::Sample& sample) {
+std::string text_of(const measured::SampleSet& set, const measured::Sample& sample) {
   if (sample.parameters.empty()) return analytical::to_string(sample.tile);
   std::string text;
   for (std::size_t i = 0; i < sample.parameters.size(); ++i) {
@@ -51,12 +52,12 @@ std::string text_of(const learned::SampleSet& set, const learned::Sample& sample
   return text;
 }
 
-using Kernel = std::pair<std::string, const learned::Work*>;
+using Kernel = std::pair<std::string, const measured::Work*>;
 
 // Works of one kernel by name; those of equal names are NAME#1, NAME#2 ...
-std::vector<Kernel> kernels_of(const learned::SampleSet& set) {
-  std::map<std::string, std::vector<const learned::Work*>> by_name;
-  for (const learned::Work& work : set.works) {
+std::vector<Kernel> kernels_of(const measured::SampleSet& set) {
+  std::map<std::string, std::vector<const measured::Work*>> by_name;
+  for (const measured::Work& work : set.works) {
     if (work.parts.size() == 1) by_name[work.name].push_back(&work);
   }
   std::vector<Kernel> kernels;
@@ -69,7 +70,7 @@ std::vector<Kernel> kernels_of(const learned::SampleSet& set) {
 }
 
 // What --kernel names, or the only one.
-Kernel kernel_of(const Arguments& arguments, const learned::SampleSet& set) {
+Kernel kernel_of(const Arguments& arguments, const measured::SampleSet& set) {
   const std::vector<Kernel> kernels = kernels_of(set);
   std::vector<std::string_view> names;
   for (const Kernel& kernel : kernels) {
@@ -82,16 +83,16 @@ Kernel kernel_of(const Arguments& arguments, const learned::SampleSet& set) {
     throw Error(fmt::format("{}: {} kernels, expected one; choose it with --kernel NAME",
                             arguments.set, names.size()));
   }
-  const std::string near = diag::nearest(arguments.kernel, names);
+  const std::string near = base::nearest(arguments.kernel, names);
   throw Error(fmt::format("{}: no kernel is called '{}'{}", arguments.set, arguments.kernel,
                           near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
 }
 
-learned::SampleSet read_set(const Arguments& arguments, const hwdesc::Device& device) {
+measured::SampleSet read_set(const Arguments& arguments, const hwdesc::Device& device) {
   // Times that physics doubts are searched, too: they were measured.
-  learned::SampleSet set =
-      learned::make_samples(learned::read_measurement_set(arguments.set), device,
-                            {.check_physics = false, .jobs = arguments.jobs});
+  measured::SampleSet set =
+      measured::make_samples(measured::read_measurement_set(arguments.set), device,
+                             {.check_physics = false, .jobs = arguments.jobs});
   if (!set.faults.empty()) {
     fmt::print(stderr, "note: {}: {} rows in error are left out\n", arguments.set,
                set.faults.size());
@@ -99,12 +100,12 @@ learned::SampleSet read_set(const Arguments& arguments, const hwdesc::Device& de
   return set;
 }
 
-std::unique_ptr<Candidates> measured_candidates(const learned::SampleSet& set,
+std::unique_ptr<Candidates> measured_candidates(const measured::SampleSet& set,
                                                 const Kernel& kernel) {
   auto found = std::make_unique<Candidates>();
-  const learned::Work& work = *kernel.second;
+  const measured::Work& work = *kernel.second;
   found->kernel = kernel.first;
-  for (const learned::Sample& sample : set.samples) {
+  for (const measured::Sample& sample : set.samples) {
     if (&set.works[sample.work] != &work) continue;
     const analytical::TileConfig* tile =
         sample.tile == analytical::TileConfig{} ? nullptr : &sample.tile;
@@ -118,9 +119,9 @@ std::unique_ptr<Candidates> measured_candidates(const learned::SampleSet& set,
 std::unique_ptr<Candidates> tiles_of_program(const Arguments& arguments,
                                              const hwdesc::Device& device) {
   auto found = std::make_unique<Candidates>();
-  const analytical::LoadOptions load = load_options(arguments.load);
-  found->built.emplace(
-      analytical::program_for(analytical::load_module(arguments.program, load), device, load));
+  const ir::LoadOptions load = load_options(arguments.load);
+  found->built.emplace(ir::program_for(ir::load_module(arguments.program, load),
+                                       analytical::layout_rules(device), load));
   const ir::Kernel& kernel =
       find_kernel(found->built->program, arguments.kernel, arguments.program);
   found->kernel = kernel.name();
@@ -136,17 +137,17 @@ std::unique_ptr<Candidates> tiles_of_program(const Arguments& arguments,
   return found;
 }
 
-std::size_t answered(const hybrid::TuneSpace& space) {
+std::size_t answered(const search::TuneSpace& space) {
   return static_cast<std::size_t>(
       std::ranges::count_if(space.analytical, [](const auto& time) { return time.has_value(); }));
 }
 
-views::TuneComparison compare_kernel(const Candidates& candidates, const hybrid::TuneSpace& space,
-                                     const hybrid::CompareOptions& options) {
+views::TuneComparison compare_kernel(const Candidates& candidates, const search::TuneSpace& space,
+                                     const search::CompareOptions& options) {
   constexpr double kNear = 0.95;  // of the fastest
   views::TuneComparison comparison{
       .kernel = candidates.kernel, .candidates = space.size(), .answered = answered(space)};
-  comparison.strategies = hybrid::compare_strategies(space, candidates.measured, options);
+  comparison.strategies = search::compare_strategies(space, candidates.measured, options);
   double fastest = std::numeric_limits<double>::infinity();
   for (const auto& time : candidates.measured) fastest = std::min(fastest, time.value_or(fastest));
   comparison.fastest_s = fastest;
@@ -156,11 +157,11 @@ views::TuneComparison compare_kernel(const Candidates& candidates, const hybrid:
 }
 
 // The kernel asked for, or all that have more tiles than the fewest trials compared.
-std::vector<Kernel> compared_kernels(const Arguments& arguments, const learned::SampleSet& set,
+std::vector<Kernel> compared_kernels(const Arguments& arguments, const measured::SampleSet& set,
                                      std::size_t fewest) {
   if (!arguments.kernel.empty()) return {kernel_of(arguments, set)};
-  std::map<const learned::Work*, std::size_t> rows;
-  for (const learned::Sample& sample : set.samples) ++rows[&set.works[sample.work]];
+  std::map<const measured::Work*, std::size_t> rows;
+  for (const measured::Sample& sample : set.samples) ++rows[&set.works[sample.work]];
   std::vector<Kernel> kernels;
   for (const Kernel& kernel : kernels_of(set)) {
     if (rows[kernel.second] > fewest) kernels.push_back(kernel);
@@ -174,21 +175,21 @@ std::vector<Kernel> compared_kernels(const Arguments& arguments, const learned::
 
 void compare(const Arguments& arguments, const hwdesc::Device& device,
              const analytical::CostModel& model) {
-  hybrid::CompareOptions options{.batch = arguments.batch,
+  search::CompareOptions options{.batch = arguments.batch,
                                  .seeds = arguments.seeds,
                                  .seed = arguments.seed,
                                  .jobs = arguments.jobs};
   if (!arguments.budgets.empty()) options.trials = arguments.budgets;
   std::ranges::sort(options.trials);
-  const learned::SampleSet set = read_set(arguments, device);
+  const measured::SampleSet set = read_set(arguments, device);
   const std::vector<Kernel> kernels = compared_kernels(arguments, set, options.trials.front());
   Progress progress("tune: searches", options.strategies.size() * options.seeds * kernels.size());
   options.step = [&progress] { progress.step(); };
-  std::vector<std::vector<hybrid::ComparedStrategy>> all;
+  std::vector<std::vector<search::ComparedStrategy>> all;
   views::TuneComparison total;
   for (const Kernel& kernel : kernels) {
     const auto candidates = measured_candidates(set, kernel);
-    const hybrid::TuneSpace space = hybrid::make_space(candidates->queries, device, model);
+    const search::TuneSpace space = search::make_space(candidates->queries, device, model);
     views::TuneComparison one = compare_kernel(*candidates, space, options);
     all.push_back(one.strategies);
     one.candidates += total.candidates;
@@ -196,7 +197,7 @@ void compare(const Arguments& arguments, const hwdesc::Device& device,
     one.within_5_percent += total.within_5_percent;
     total = std::move(one);
   }
-  if (kernels.size() > 1) total.strategies = hybrid::over_spaces(all);
+  if (kernels.size() > 1) total.strategies = search::over_spaces(all);
   total.kernels = kernels.size();
   total.device = device.name;
   total.model = arguments.model;
@@ -215,7 +216,7 @@ Seconds timeout_of(const Arguments& arguments) {
 }
 
 void search(const Arguments& arguments, const Candidates& candidates,
-            const hybrid::TuneSpace& space, const hwdesc::Device& device) {
+            const search::TuneSpace& space, const hwdesc::Device& device) {
   const Command command{arguments.command, timeout_of(arguments)};
   TrialFile file(arguments.file, candidates.names);
   if (!file.known().empty()) {
@@ -224,7 +225,7 @@ void search(const Arguments& arguments, const Candidates& candidates,
   Progress progress("tune: trials", std::min(arguments.trials, space.size()));
   std::size_t done = file.known().size();
   double best = std::numeric_limits<double>::infinity();
-  const auto one = [&](hybrid::TuneTrial trial) {
+  const auto one = [&](search::TuneTrial trial) {
     if (arguments.command.empty()) {
       trial.measured = candidates.measured[trial.candidate];
     } else {
@@ -240,18 +241,18 @@ void search(const Arguments& arguments, const Candidates& candidates,
     progress.show(++done, fmt::format(", best {:.4g} us", best * 1e6));
     return trial.measured;
   };
-  const auto strategy = static_cast<hybrid::Strategy>(
-      std::ranges::find(hybrid::kStrategies, arguments.strategy) - hybrid::kStrategies);
+  const auto strategy = static_cast<search::Strategy>(
+      std::ranges::find(search::kStrategies, arguments.strategy) - search::kStrategies);
   views::TuningReport report{.kernel = candidates.kernel,
                              .device = device.name,
                              .strategy = arguments.strategy,
                              .candidates = space.size(),
                              .answered = answered(space),
                              .tiles = candidates.names};
-  report.result = hybrid::tune(space,
-                               [&](std::span<const hybrid::TuneTrial> asked) {
+  report.result = search::tune(space,
+                               [&](std::span<const search::TuneTrial> asked) {
                                  std::vector<std::optional<double>> times;
-                                 for (const hybrid::TuneTrial& trial : asked)
+                                 for (const search::TuneTrial& trial : asked)
                                    times.push_back(one(trial));
                                  return times;
                                },
@@ -287,14 +288,14 @@ void run(const Arguments& arguments) {
   const auto model = make_model(arguments.model, devices);
   if (arguments.compare) return compare(arguments, device, *model);
   std::unique_ptr<Candidates> candidates;
-  learned::SampleSet set;  // the candidates are of it
+  measured::SampleSet set;  // the candidates are of it
   if (arguments.set.empty()) {
     candidates = tiles_of_program(arguments, device);
   } else {
     set = read_set(arguments, device);
     candidates = measured_candidates(set, kernel_of(arguments, set));
   }
-  search(arguments, *candidates, hybrid::make_space(candidates->queries, device, *model), device);
+  search(arguments, *candidates, search::make_space(candidates->queries, device, *model), device);
 }
 
 void add_search_options(CLI::App& verb, Arguments& arguments) {

@@ -8,10 +8,10 @@
 #include <cmath>
 #include <filesystem>
 
-#include "diag/error.h"
-#include "diag/source_text.h"
-#include "learned/csv.h"
-#include "validation/host/child_command.h"
+#include "base/error.h"
+#include "base/source_text.h"
+#include "host/child_command.h"
+#include "measured/csv.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 constexpr double kNanosecondsPerSecond = 1e9;
 const std::vector<std::string> kColumns = {"trial", "index", "tile", "predicted_ns", "measured_ns"};
 
-std::optional<double> time_cell(const learned::CsvTable& table, const learned::CsvRow& row,
+std::optional<double> time_cell(const measured::CsvTable& table, const measured::CsvRow& row,
                                 std::string_view column) {
   const std::string_view text = table.cell(row, column);
   if (text.empty()) return std::nullopt;
@@ -84,7 +84,7 @@ TrialFile::TrialFile(std::string file, const std::vector<std::string>& tiles)
   if (file_.empty()) return;
   const bool begun = std::filesystem::exists(file_);
   if (begun) {
-    std::string text(diag::SourceText::read_file(file_).text());
+    std::string text(base::SourceText::read_file(file_).text());
     text.resize(text.find_last_of('\n') + 1);  // npos + 1 = 0: not one whole line
     read(text);
     std::filesystem::resize_file(file_, text.size());
@@ -92,7 +92,7 @@ TrialFile::TrialFile(std::string file, const std::vector<std::string>& tiles)
   out_ = std::fopen(file_.c_str(), "a");
   if (out_ == nullptr) throw Error(fmt::format("{}: cannot be written", file_));
   if (!begun || std::filesystem::file_size(file_) == 0) {
-    fmt::print(out_, "{}", learned::csv_line(kColumns));
+    fmt::print(out_, "{}", measured::csv_line(kColumns));
   }
 }
 
@@ -102,13 +102,13 @@ TrialFile::~TrialFile() {
 
 void TrialFile::read(const std::string& text) {
   if (text.empty()) return;
-  const learned::CsvTable table = learned::read_csv(diag::SourceText(file_, text));
+  const measured::CsvTable table = measured::read_csv(base::SourceText(file_, text));
   if (table.columns != kColumns) {
     throw Error(fmt::format("{}:1: expected the columns of trials, {}", file_,
-                            trimmed(learned::csv_line(kColumns)).substr(0, 80)));
+                            trimmed(measured::csv_line(kColumns)).substr(0, 80)));
   }
-  for (const learned::CsvRow& row : table.rows) {
-    const auto index = static_cast<std::size_t>(learned::integer_cell(table, row, "index", 0));
+  for (const measured::CsvRow& row : table.rows) {
+    const auto index = static_cast<std::size_t>(measured::integer_cell(table, row, "index", 0));
     if (index >= tiles_.size() || tiles_[index] != table.cell(row, "tile")) {
       throw Error(fmt::format("{}: candidate {} is not '{}'; the trials are of another search",
                               table.where(row, "tile"), index, table.cell(row, "tile")));
@@ -119,10 +119,10 @@ void TrialFile::read(const std::string& text) {
   trials_ = known_.size();
 }
 
-void TrialFile::add(const hybrid::TuneTrial& trial) {
+void TrialFile::add(const search::TuneTrial& trial) {
   ++trials_;
   if (out_ == nullptr) return;
-  const std::string line = learned::csv_line(
+  const std::string line = measured::csv_line(
       {fmt::format("{}", trials_), fmt::format("{}", trial.candidate), tiles_[trial.candidate],
        time_text(trial.predicted), time_text(trial.measured)});
   if (std::fwrite(line.data(), 1, line.size(), out_) != line.size() || std::fflush(out_) != 0) {

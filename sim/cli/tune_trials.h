@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "hwdesc/units.h"
-#include "hybrid/tuner.h"
+#include "search/tuner.h"
 
 namespace tilecast::sim::cli {
 
@@ -24,15 +24,15 @@ class TrialFile {
   TrialFile(const TrialFile&) = delete;
   TrialFile& operator=(const TrialFile&) = delete;
 
-  [[nodiscard]] const std::vector<hybrid::TuneTrial>& known() const { return known_; }
-  void add(const hybrid::TuneTrial& trial);
+  [[nodiscard]] const std::vector<search::TuneTrial>& known() const { return known_; }
+  void add(const search::TuneTrial& trial);
 
  private:
   void read(const std::string& text);
 
   std::string file_;
   const std::vector<std::string>& tiles_;
-  std::vector<hybrid::TuneTrial> known_;
+  std::vector<search::TuneTrial> known_;
   std::size_t trials_ = 0;
   std::FILE* out_ = nullptr;
 };

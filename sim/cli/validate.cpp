@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
@@ -49,7 +49,8 @@ std::vector<std::string> files_of(const Arguments& arguments) {
   return files;
 }
 
-void write_results(const Arguments& arguments, std::span<const hybrid::ExperimentResult> results,
+void write_results(const Arguments& arguments,
+                   std::span<const validation::ExperimentResult> results,
                    std::span<const views::SkippedExperiment> skipped) {
   if (arguments.output.format == "json") {
     return write(arguments.output, views::experiments_json(results, skipped));
@@ -58,7 +59,7 @@ void write_results(const Arguments& arguments, std::span<const hybrid::Experimen
     return write(arguments.output, views::experiments_summary(results));
   }
   std::string text;
-  for (const hybrid::ExperimentResult& result : results) {
+  for (const validation::ExperimentResult& result : results) {
     if (!text.empty()) text += "\n";
     text += arguments.output.format == "markdown" ? views::experiment_markdown(result)
                                                   : views::experiment_text(result);
@@ -67,25 +68,25 @@ void write_results(const Arguments& arguments, std::span<const hybrid::Experimen
 }
 
 struct Run {
-  std::vector<hybrid::ExperimentResult> results;
+  std::vector<validation::ExperimentResult> results;
   std::vector<views::SkippedExperiment> skipped, failed;
 };
 
-Run run_all(const Arguments& arguments, std::span<const hybrid::Experiment> experiments) {
+Run run_all(const Arguments& arguments, std::span<const validation::Experiment> experiments) {
   Run run;
-  hybrid::ExperimentData data(data_folder(arguments.data, experiments.front().file));
+  validation::ExperimentData data(data_folder(arguments.data, experiments.front().file));
   Progress progress("validate: experiments", experiments.size());
   std::size_t finished = 0;
   const auto step = [&](std::size_t fits, std::size_t of) {
     if (of > 1) progress.show(finished, fmt::format(", fit {} of {}", fits, of));
   };
-  for (const hybrid::Experiment& experiment : experiments) {
+  for (const validation::Experiment& experiment : experiments) {
     if (const auto missing = data.missing(experiment)) {
       run.skipped.push_back({experiment.name, *missing + " is not there"});
     } else {
       try {
         run.results.push_back(
-            hybrid::run_experiment(experiment, data, {.jobs = arguments.jobs, .step = step}));
+            validation::run_experiment(experiment, data, {.jobs = arguments.jobs, .step = step}));
       } catch (const Error& error) {
         run.failed.push_back({experiment.name, error.what()});
       }
@@ -96,9 +97,9 @@ Run run_all(const Arguments& arguments, std::span<const hybrid::Experiment> expe
 }
 
 void run(const Arguments& arguments) {
-  std::vector<hybrid::Experiment> experiments;
+  std::vector<validation::Experiment> experiments;
   for (const std::string& file : files_of(arguments)) {
-    experiments.push_back(hybrid::read_experiment(file));
+    experiments.push_back(validation::read_experiment(file));
   }
   const Run done = run_all(arguments, experiments);
   for (const views::SkippedExperiment& one : done.skipped) {

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "learned/csv.h"
+#include "measured/csv.h"
 #include "sim/views/compare.h"
 #include "sim/views/correction.h"
 
@@ -108,7 +108,7 @@ std::string compare_csv(const Comparison& c) {
       "group",  "name",   "class",   "tile",  "launches",  "line",        "side",   "kind",
       "device", "time_s", "total_s", "bound", "reference", "reference_s", "lost_s", "relative"};
   for (std::string& column : correction_columns()) columns.push_back(std::move(column));
-  std::string out = learned::csv_line(columns);
+  std::string out = measured::csv_line(columns);
   for (const CompareRow& row : c.rows) {
     for (std::size_t i = 0; i < c.sides.size(); ++i) {
       if (!row.cells[i]) continue;
@@ -133,7 +133,7 @@ std::string compare_csv(const Comparison& c) {
       for (std::string& value : correction_values(cell.correction)) {
         cells.push_back(std::move(value));
       }
-      out += learned::csv_line(cells);
+      out += measured::csv_line(cells);
     }
   }
   return out;

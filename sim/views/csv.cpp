@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "learned/csv.h"
+#include "measured/csv.h"
 #include "sim/views/correction.h"
 
 namespace tilecast::sim::views {
@@ -40,7 +40,7 @@ std::string header() {
     columns.push_back(fmt::format("{}_s", analytical::name(static_cast<analytical::Bound>(i))));
   }
   for (std::string& column : correction_columns()) columns.push_back(std::move(column));
-  return learned::csv_line(columns);
+  return measured::csv_line(columns);
 }
 
 std::string row(const Simulation& run, const SimulatedKernel& kernel) {
@@ -71,7 +71,7 @@ std::string row(const Simulation& run, const SimulatedKernel& kernel) {
       kernel.skipped ? "skipped" : fmt::format("{}", fmt::join(e.flags, "; "))};
   for (const Seconds time : e.bounds) cells.push_back(number(time.value));
   for (std::string& value : correction_values(e.correction)) cells.push_back(std::move(value));
-  return learned::csv_line(cells);
+  return measured::csv_line(cells);
 }
 
 }  // namespace

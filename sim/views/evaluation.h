@@ -25,27 +25,28 @@ struct EvaluationViewOptions {
 [[nodiscard]] std::string evaluation_rows_csv(const EvaluationReport& report);
 
 // The errors and the rankings that text and Markdown show, in this order; CSV and JSON have all.
-inline constexpr std::array kErrorMetrics{learned::Metric::kMape, learned::Metric::kMedianApe,
-                                          learned::Metric::kP90Ape, learned::Metric::kBias,
-                                          learned::Metric::kRowTau};
+inline constexpr std::array kErrorMetrics{measured::Metric::kMape, measured::Metric::kMedianApe,
+                                          measured::Metric::kP90Ape, measured::Metric::kBias,
+                                          measured::Metric::kRowTau};
 inline constexpr std::array kRankingMetrics{
-    learned::Metric::kTileTau,      learned::Metric::kTileSizeApe,   learned::Metric::kTop1Slowdown,
-    learned::Metric::kTop5Slowdown, learned::Metric::kTop10Slowdown, learned::Metric::kBestInTop10};
+    measured::Metric::kTileTau,       measured::Metric::kTileSizeApe,
+    measured::Metric::kTop1Slowdown,  measured::Metric::kTop5Slowdown,
+    measured::Metric::kTop10Slowdown, measured::Metric::kBestInTop10};
 
 // The errors, and how good the intervals are where some model gives any.
-[[nodiscard]] std::vector<learned::Metric> error_metrics(const learned::Evaluation& evaluation);
+[[nodiscard]] std::vector<measured::Metric> error_metrics(const measured::Evaluation& evaluation);
 
 // A metric for people: title with its unit, and its cells.
-[[nodiscard]] std::string metric_title(learned::Metric metric);            // "MAPE %"
-[[nodiscard]] std::string metric_value(learned::Metric metric, double v);  // 0.123 -> "12.3"
+[[nodiscard]] std::string metric_title(measured::Metric metric);            // "MAPE %"
+[[nodiscard]] std::string metric_value(measured::Metric metric, double v);  // 0.123 -> "12.3"
 // "12.3 [10.1, 14.9]"; "-" when undefined.
-[[nodiscard]] std::string metric_cell(learned::Metric metric, const learned::Score& score);
+[[nodiscard]] std::string metric_cell(measured::Metric metric, const measured::Score& score);
 // Whether a stratum holds all rows, as that of the only class does: tables name it, but do not
 // repeat its numbers.
-[[nodiscard]] bool repeats_all(const learned::Evaluation& evaluation,
-                               const learned::Stratum& stratum);
+[[nodiscard]] bool repeats_all(const measured::Evaluation& evaluation,
+                               const measured::Stratum& stratum);
 // "class matmul"; "all", with the strata that repeat it in brackets.
-[[nodiscard]] std::string stratum_title(const learned::Evaluation& evaluation,
-                                        const learned::Stratum& stratum);
+[[nodiscard]] std::string stratum_title(const measured::Evaluation& evaluation,
+                                        const measured::Stratum& stratum);
 
 }  // namespace tilecast::sim::views

@@ -5,28 +5,28 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "learned/csv.h"
+#include "measured/csv.h"
 #include "sim/views/evaluation.h"
 
 namespace tilecast::sim::views {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using learned::Metric;
+using measured::Metric;
 
 struct LongRow {
-  const learned::Stratum& stratum;
+  const measured::Stratum& stratum;
   const ModelColumn& column;
-  const learned::Scores& scores;
+  const measured::Scores& scores;
   Metric metric;
 };
 
 // Every stratum x model x metric, in this order.
 template <class Function>
 void each_score(const EvaluationReport& report, const Function& function) {
-  for (const learned::Stratum& stratum : report.evaluation.strata) {
+  for (const measured::Stratum& stratum : report.evaluation.strata) {
     for (std::size_t i = 0; i < report.columns.size(); ++i) {
-      for (std::size_t m = 0; m < learned::kMetricCount; ++m) {
+      for (std::size_t m = 0; m < measured::kMetricCount; ++m) {
         function(LongRow{stratum, report.columns[i], stratum.columns[i], static_cast<Metric>(m)});
       }
     }
@@ -42,13 +42,13 @@ Json number_json(const std::optional<double>& value) {
 }
 
 Json score_json(const LongRow& row) {
-  const learned::Score& score = row.scores[row.metric];
+  const measured::Score& score = row.scores[row.metric];
   const auto low = score.interval ? std::optional(score.interval->low) : std::nullopt;
   const auto high = score.interval ? std::optional(score.interval->high) : std::nullopt;
-  return {{"by", learned::name(row.stratum.breakdown)},
+  return {{"by", measured::name(row.stratum.breakdown)},
           {"stratum", row.stratum.name},
           {"model", row.column.name},
-          {"metric", learned::name(row.metric)},
+          {"metric", measured::name(row.metric)},
           {"value", number_json(score.value)},
           {"low", number_json(low)},
           {"high", number_json(high)},
@@ -60,17 +60,17 @@ Json score_json(const LongRow& row) {
           {"kernels_ranked", row.scores.kernels_ranked}};
 }
 
-Json fault_json(const learned::ScoredSet& set, const learned::RowFault& fault) {
+Json fault_json(const measured::ScoredSet& set, const measured::RowFault& fault) {
   return {{"set", set.name},
           {"line", fault.line},
-          {"kind", learned::name(fault.kind)},
+          {"kind", measured::name(fault.kind)},
           {"message", fault.message}};
 }
 
-Json set_json(const learned::ScoredSet& set) {
+Json set_json(const measured::ScoredSet& set) {
   std::map<std::string, std::size_t> counts;
-  for (const learned::RowFault& fault : set.faults)
-    ++counts[std::string(learned::name(fault.kind))];
+  for (const measured::RowFault& fault : set.faults)
+    ++counts[std::string(measured::name(fault.kind))];
   Json left_out = Json::object();
   for (const auto& [kind, count] : counts) left_out[kind] = count;
   return {{"name", set.name},
@@ -79,7 +79,7 @@ Json set_json(const learned::ScoredSet& set) {
           {"source", set.manifest.source},
           {"licence", set.manifest.licence},
           {"how_timed", set.manifest.how_timed},
-          {"timing", set.manifest.timing == learned::Timing::kDevice ? "device" : "host"},
+          {"timing", set.manifest.timing == measured::Timing::kDevice ? "device" : "host"},
           {"rows", set.rows},
           {"rows_with_dispatch", set.with_dispatch},
           {"left_out", std::move(left_out)}};
@@ -93,7 +93,7 @@ Json model_json(const EvaluationReport& report, const ModelColumn& column) {
           {"calibrated_on", device.calibration.source}};
 }
 
-Json reference_json(const learned::ReferenceRow& row) {
+Json reference_json(const measured::ReferenceRow& row) {
   return {{"source", row.source},
           {"where", row.where},
           {"metric", row.metric},
@@ -112,7 +112,7 @@ Json reference_json(const learned::ReferenceRow& row) {
 std::vector<std::size_t> columns_with_intervals(const EvaluationReport& report) {
   std::vector<std::size_t> columns;
   for (std::size_t column = 0; column < report.columns.size(); ++column) {
-    const bool any = std::ranges::any_of(report.sheet.rows, [&](const learned::ScoredRow& row) {
+    const bool any = std::ranges::any_of(report.sheet.rows, [&](const measured::ScoredRow& row) {
       return !row.interval_s.empty() && row.interval_s[column];
     });
     if (any) columns.push_back(column);
@@ -123,14 +123,14 @@ std::vector<std::size_t> columns_with_intervals(const EvaluationReport& report) 
 }  // namespace
 
 std::string evaluation_csv(const EvaluationReport& report) {
-  std::string out = learned::csv_line({"by", "stratum", "model", "metric", "value", "low", "high",
-                                       "rows", "rows_measured", "works", "answered",
-                                       "kernels_with_tiles", "kernels_ranked"});
+  std::string out = measured::csv_line({"by", "stratum", "model", "metric", "value", "low", "high",
+                                        "rows", "rows_measured", "works", "answered",
+                                        "kernels_with_tiles", "kernels_ranked"});
   each_score(report, [&](const LongRow& row) {
-    const learned::Score& score = row.scores[row.metric];
-    out += learned::csv_line(
-        {std::string(learned::name(row.stratum.breakdown)), row.stratum.name, row.column.name,
-         std::string(learned::name(row.metric)), number(score.value),
+    const measured::Score& score = row.scores[row.metric];
+    out += measured::csv_line(
+        {std::string(measured::name(row.stratum.breakdown)), row.stratum.name, row.column.name,
+         std::string(measured::name(row.metric)), number(score.value),
          score.interval ? number(score.interval->low) : "",
          score.interval ? number(score.interval->high) : "", std::to_string(row.stratum.rows),
          std::to_string(row.stratum.rows_measured), std::to_string(row.stratum.works),
@@ -152,9 +152,9 @@ std::string evaluation_rows_csv(const EvaluationReport& report) {
     titles.push_back(report.columns[column].name + " low ns");
     titles.push_back(report.columns[column].name + " high ns");
   }
-  std::string out = learned::csv_line(titles);
-  for (const learned::ScoredRow& row : report.sheet.rows) {
-    const learned::ScoredWork& work = report.sheet.works[row.work];
+  std::string out = measured::csv_line(titles);
+  for (const measured::ScoredRow& row : report.sheet.rows) {
+    const measured::ScoredWork& work = report.sheet.works[row.work];
     std::vector<std::string> cells{report.sheet.sets[row.set].name,
                                    std::to_string(row.line),
                                    work.name,
@@ -170,7 +170,7 @@ std::string evaluation_rows_csv(const EvaluationReport& report) {
       cells.push_back(has ? nanoseconds(row.interval_s[column]->low) : "");
       cells.push_back(has ? nanoseconds(row.interval_s[column]->high) : "");
     }
-    out += learned::csv_line(cells);
+    out += measured::csv_line(cells);
   }
   return out;
 }
@@ -182,18 +182,19 @@ std::string evaluation_json(const EvaluationReport& report, const EvaluationView
     document["models"].push_back(model_json(report, column));
   }
   document["sets"] = Json::array();
-  for (const learned::ScoredSet& set : report.sheet.sets) document["sets"].push_back(set_json(set));
+  for (const measured::ScoredSet& set : report.sheet.sets)
+    document["sets"].push_back(set_json(set));
   document["scores"] = Json::array();
   each_score(report, [&](const LongRow& row) { document["scores"].push_back(score_json(row)); });
   document["notes"] = report.notes;
   document["references"] = Json::array();
-  for (const learned::ReferenceRow& row : report.references) {
+  for (const measured::ReferenceRow& row : report.references) {
     document["references"].push_back(reference_json(row));
   }
   if (options.faults) {
     document["faults"] = Json::array();
-    for (const learned::ScoredSet& set : report.sheet.sets) {
-      for (const learned::RowFault& fault : set.faults) {
+    for (const measured::ScoredSet& set : report.sheet.sets) {
+      for (const measured::RowFault& fault : set.faults) {
         document["faults"].push_back(fault_json(set, fault));
       }
     }

@@ -10,10 +10,10 @@
 namespace tilecast::sim::views {
 namespace {
 
-using learned::Metric;
-using learned::Score;
-using learned::Scores;
-using learned::Stratum;
+using measured::Metric;
+using measured::Score;
+using measured::Scores;
+using measured::Stratum;
 
 constexpr Metric kKernelMetrics[] = {Metric::kMape, Metric::kP90Ape, Metric::kBias,
                                      Metric::kTileTau, Metric::kTop1Slowdown};
@@ -25,10 +25,10 @@ bool is_share(Metric metric) {
 
 std::string sets(const EvaluationReport& report) {
   std::string out;
-  for (const learned::ScoredSet& set : report.sheet.sets) {
+  for (const measured::ScoredSet& set : report.sheet.sets) {
     out += fmt::format("set     {}: {} rows, {} left out, {} times, measured on {}, hash {}\n",
                        set.name, set.rows, set.faults.size(),
-                       set.manifest.timing == learned::Timing::kDevice ? "device" : "host",
+                       set.manifest.timing == measured::Timing::kDevice ? "device" : "host",
                        set.device, set.hash.substr(0, kShortHash));
   }
   for (const ModelColumn& column : report.columns) {
@@ -99,7 +99,7 @@ std::string kernel_table(const EvaluationReport& report) {
   TextTable table(columns);
   bool any = false;
   for (const Stratum& stratum : report.evaluation.strata) {
-    if (stratum.breakdown != learned::Breakdown::kKernel) continue;
+    if (stratum.breakdown != measured::Breakdown::kKernel) continue;
     any = true;
     for (std::size_t i = 0; i < report.columns.size(); ++i) {
       const Scores& scores = stratum.columns[i];
@@ -118,10 +118,10 @@ std::string kernel_table(const EvaluationReport& report) {
 
 std::string faults(const EvaluationReport& report) {
   std::string out;
-  for (const learned::ScoredSet& set : report.sheet.sets) {
-    for (const learned::RowFault& fault : set.faults) {
+  for (const measured::ScoredSet& set : report.sheet.sets) {
+    for (const measured::RowFault& fault : set.faults) {
       out += fmt::format("fault: {}: line {}: {}: {}\n", set.name, fault.line,
-                         learned::name(fault.kind), fault.message);
+                         measured::name(fault.kind), fault.message);
     }
   }
   return out;
@@ -129,7 +129,7 @@ std::string faults(const EvaluationReport& report) {
 
 }  // namespace
 
-std::vector<Metric> error_metrics(const learned::Evaluation& evaluation) {
+std::vector<Metric> error_metrics(const measured::Evaluation& evaluation) {
   std::vector<Metric> metrics(kErrorMetrics.begin(), kErrorMetrics.end());
   const auto gives_intervals = [](const Scores& scores) {
     return scores[Metric::kCoverage].value.has_value();
@@ -194,16 +194,16 @@ std::string metric_cell(Metric metric, const Score& score) {
   return cell;
 }
 
-bool repeats_all(const learned::Evaluation& evaluation, const Stratum& stratum) {
-  return stratum.breakdown != learned::Breakdown::kAll &&
+bool repeats_all(const measured::Evaluation& evaluation, const Stratum& stratum) {
+  return stratum.breakdown != measured::Breakdown::kAll &&
          stratum.rows_measured == evaluation.strata.front().rows_measured;
 }
 
-std::string stratum_title(const learned::Evaluation& evaluation, const Stratum& stratum) {
+std::string stratum_title(const measured::Evaluation& evaluation, const Stratum& stratum) {
   const auto plain = [](const Stratum& s) {
-    return fmt::format("{} {}", learned::name(s.breakdown), s.name);
+    return fmt::format("{} {}", measured::name(s.breakdown), s.name);
   };
-  if (stratum.breakdown != learned::Breakdown::kAll) return plain(stratum);
+  if (stratum.breakdown != measured::Breakdown::kAll) return plain(stratum);
   std::string same;
   for (const Stratum& other : evaluation.strata) {
     if (repeats_all(evaluation, other)) same += (same.empty() ? "" : ", ") + plain(other);
@@ -215,7 +215,7 @@ std::string evaluation_text(const EvaluationReport& report, const EvaluationView
   std::string out = sets(report);
   for (const Stratum& stratum : report.evaluation.strata) {
     if (repeats_all(report.evaluation, stratum)) continue;
-    if (stratum.breakdown == learned::Breakdown::kKernel) continue;
+    if (stratum.breakdown == measured::Breakdown::kKernel) continue;
     out += heading(report, stratum) + error_block(report, stratum) + ranking_block(report, stratum);
   }
   out += kernel_table(report);

@@ -14,15 +14,15 @@
 namespace tilecast::sim::views {
 namespace {
 
-using hybrid::BarResult;
-using hybrid::DirectionResult;
-using hybrid::ExperimentResult;
-using hybrid::HybridRound;
-using hybrid::ResultSet;
-using hybrid::ResultStratum;
-using hybrid::Round;
-using hybrid::SplitKind;
-using learned::Metric;
+using measured::Metric;
+using validation::BarResult;
+using validation::DirectionResult;
+using validation::ExperimentResult;
+using validation::HybridRound;
+using validation::ResultSet;
+using validation::ResultStratum;
+using validation::Round;
+using validation::SplitKind;
 
 constexpr std::size_t kShortHash = 12;
 
@@ -191,13 +191,13 @@ std::vector<std::string> fit_lines(const ExperimentResult& result) {
   return lines;
 }
 
-std::string seeds_text(const hybrid::SplitSpec& split) {
+std::string seeds_text(const validation::SplitSpec& split) {
   return split.seeds == 1 ? fmt::format("seed {}", split.seed)
                           : fmt::format("{} seeds", split.seeds);
 }
 
 // Only of kinds that deal the same rows whatever the seed.
-std::string trainings(const hybrid::SplitSpec& split) {
+std::string trainings(const validation::SplitSpec& split) {
   return split.seeds > 1 ? fmt::format("; {} seeds of training", split.seeds) : "";
 }
 
@@ -212,7 +212,7 @@ std::string published_text(const ExperimentResult& result) {
 
 }  // namespace
 
-std::string split_text(const hybrid::SplitSpec& split) {
+std::string split_text(const validation::SplitSpec& split) {
   switch (split.kind) {
     case SplitKind::kNone:
       return "nothing fitted";

@@ -7,7 +7,7 @@
 #include <span>
 #include <string>
 
-#include "hybrid/experiment_run.h"
+#include "validation/experiment_run.h"
 
 namespace tilecast::sim::views {
 
@@ -15,17 +15,18 @@ struct SkippedExperiment {
   std::string name, why;
 };
 
-[[nodiscard]] std::string experiment_text(const hybrid::ExperimentResult& result);
-[[nodiscard]] std::string experiment_markdown(const hybrid::ExperimentResult& result);
-[[nodiscard]] std::string experiments_json(std::span<const hybrid::ExperimentResult> results,
+[[nodiscard]] std::string experiment_text(const validation::ExperimentResult& result);
+[[nodiscard]] std::string experiment_markdown(const validation::ExperimentResult& result);
+[[nodiscard]] std::string experiments_json(std::span<const validation::ExperimentResult> results,
                                            std::span<const SkippedExperiment> skipped);
 
 // One Markdown table: MAPE (and median APE) in % of every experiment as a whole, of its sets where
 // it has several, and of the strata its bars are about. Experiments with learners, and those with
 // hybrids, have tables of their own, one line per column.
-[[nodiscard]] std::string experiments_summary(std::span<const hybrid::ExperimentResult> results);
+[[nodiscard]] std::string experiments_summary(
+    std::span<const validation::ExperimentResult> results);
 
 // "5 folds by kernel, pooled", "20 x 10 random rows of one kernel fitted, the rest scored".
-[[nodiscard]] std::string split_text(const hybrid::SplitSpec& split);
+[[nodiscard]] std::string split_text(const validation::SplitSpec& split);
 
 }  // namespace tilecast::sim::views

@@ -10,11 +10,11 @@
 namespace tilecast::sim::views {
 namespace {
 
-using hybrid::BarResult;
-using hybrid::Cell;
-using hybrid::DirectionResult;
-using hybrid::ExperimentResult;
-using learned::Metric;
+using measured::Metric;
+using validation::BarResult;
+using validation::Cell;
+using validation::DirectionResult;
+using validation::ExperimentResult;
 
 bool is_share(Metric metric) {
   return metric != Metric::kBias && metric != Metric::kRowTau && metric != Metric::kTileTau;
@@ -49,9 +49,9 @@ std::string experiment_cell(Metric metric, const Cell& cell) {
                      metric_value(metric, *cell.worst));
 }
 
-std::string bar_text(const hybrid::BarResult& result) {
+std::string bar_text(const validation::BarResult& result) {
   constexpr std::string_view kSigns[] = {"<=", ">=", "<"};
-  const hybrid::Bar& bar = result.bar;
+  const validation::Bar& bar = result.bar;
   std::string limit = exact(bar.metric, result.limit);
   if (!bar.limit_column.empty()) {
     const std::string margin =
@@ -59,8 +59,8 @@ std::string bar_text(const hybrid::BarResult& result) {
     limit = fmt::format("{} ({}{})", limit, bar.limit_column, margin);
   }
   return fmt::format("{}: {}{} of {}, {}: {}, bar {} {}", result.met ? "met" : "NOT MET",
-                     bar.over == hybrid::Statistic::kWorst ? "worst " : "",
-                     learned::name(bar.metric), bar.column, result.stratum,
+                     bar.over == validation::Statistic::kWorst ? "worst " : "",
+                     measured::name(bar.metric), bar.column, result.stratum,
                      result.value ? exact(bar.metric, *result.value) : "undefined",
                      kSigns[static_cast<std::size_t>(bar.kind)], limit);
 }
@@ -71,16 +71,16 @@ std::string_view name(DirectionResult::Verdict verdict) {
 }
 
 std::string direction_text(const DirectionResult& result) {
-  const hybrid::Direction& direction = result.direction;
+  const validation::Direction& direction = result.direction;
   return fmt::format("{}: {} ({} of {} {}, of {} {}, {}; {})", name(result.verdict),
-                     direction.finding, learned::name(direction.metric), direction.better,
+                     direction.finding, measured::name(direction.metric), direction.better,
                      exact(direction.metric, result.better), direction.than,
                      exact(direction.metric, result.than), direction.stratum,
                      difference_text(result));
 }
 
-std::size_t count_of(const hybrid::ResultStratum& stratum, Metric metric) {
-  return learned::ranks_tiles(metric) ? stratum.kernels_with_tiles : stratum.rows;
+std::size_t count_of(const validation::ResultStratum& stratum, Metric metric) {
+  return measured::ranks_tiles(metric) ? stratum.kernels_with_tiles : stratum.rows;
 }
 
 const std::vector<std::string>& published_titles() {
@@ -90,14 +90,14 @@ const std::vector<std::string>& published_titles() {
 }
 
 std::vector<std::vector<std::string>> published_rows(const ExperimentResult& result) {
-  const hybrid::ResultStratum& all = result.strata.front();
+  const validation::ResultStratum& all = result.strata.front();
   std::vector<std::vector<std::string>> rows;
-  for (const hybrid::Published& published : result.experiment.published) {
+  for (const validation::Published& published : result.experiment.published) {
     const auto column = std::ranges::find(result.experiment.columns, published.column) -
                         result.experiment.columns.begin();
     const Cell& cell =
         all.cells[static_cast<std::size_t>(column)][static_cast<std::size_t>(published.metric)];
-    const learned::ReferenceRow& row = published.row;
+    const measured::ReferenceRow& row = published.row;
     const auto with_value = std::ranges::count_if(
         cell.by_seed, [](const std::optional<double>& value) { return value.has_value(); });
     const std::size_t seeds = std::max<std::size_t>(1, static_cast<std::size_t>(with_value));

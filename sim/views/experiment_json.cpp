@@ -7,7 +7,7 @@
 namespace tilecast::sim::views {
 namespace {
 
-using hybrid::ExperimentResult;
+using validation::ExperimentResult;
 using Json = nlohmann::ordered_json;
 
 Json number(const std::optional<double>& value) {
@@ -16,16 +16,16 @@ Json number(const std::optional<double>& value) {
 
 Json scores(const ExperimentResult& result) {
   Json all = Json::array();
-  for (const hybrid::ResultStratum& stratum : result.strata) {
+  for (const validation::ResultStratum& stratum : result.strata) {
     for (std::size_t i = 0; i < result.experiment.columns.size(); ++i) {
-      for (const learned::Metric metric : result.experiment.metrics) {
-        const hybrid::Cell& cell = stratum.cells[i][static_cast<std::size_t>(metric)];
-        Json score = {{"by", learned::name(stratum.breakdown)},
+      for (const measured::Metric metric : result.experiment.metrics) {
+        const validation::Cell& cell = stratum.cells[i][static_cast<std::size_t>(metric)];
+        Json score = {{"by", measured::name(stratum.breakdown)},
                       {"stratum", stratum.name},
                       {"rows", stratum.rows},
                       {"works", stratum.works},
                       {"column", result.experiment.columns[i]},
-                      {"metric", learned::name(metric)},
+                      {"metric", measured::name(metric)},
                       {"value", number(cell.value)}};
         if (cell.worst) score["worst"] = number(cell.worst);
         if (cell.interval) score["interval_95"] = {cell.interval->low, cell.interval->high};
@@ -41,7 +41,7 @@ Json scores(const ExperimentResult& result) {
 }
 
 // What a hybrid was made of in one round; errors are mean absolute log errors in trials.
-Json made_of(const hybrid::HybridRound& one) {
+Json made_of(const validation::HybridRound& one) {
   Json json = {{"hybrid", one.hybrid},
                {"chosen", one.chosen},
                {"candidates", Json::array()},
@@ -66,11 +66,11 @@ Json made_of(const hybrid::HybridRound& one) {
 Json bars(const ExperimentResult& result) {
   constexpr std::string_view kKinds[] = {"at_most", "at_least", "below"};
   Json all = Json::array();
-  for (const hybrid::BarResult& bar : result.bars) {
-    all.push_back({{"metric", learned::name(bar.bar.metric)},
+  for (const validation::BarResult& bar : result.bars) {
+    all.push_back({{"metric", measured::name(bar.bar.metric)},
                    {"column", bar.bar.column},
                    {"stratum", bar.stratum},
-                   {"over", bar.bar.over == hybrid::Statistic::kWorst ? "worst" : "mean"},
+                   {"over", bar.bar.over == validation::Statistic::kWorst ? "worst" : "mean"},
                    {"kind", kKinds[static_cast<std::size_t>(bar.bar.kind)]},
                    {"limit", number(bar.limit)},
                    {"limit_column", bar.bar.limit_column},
@@ -81,7 +81,7 @@ Json bars(const ExperimentResult& result) {
   return all;
 }
 
-Json learners(const hybrid::Experiment& experiment) {
+Json learners(const validation::Experiment& experiment) {
   Json all = Json::array();
   for (const learned::LearnerSpec& learner : experiment.learners) {
     all.push_back({{"name", learner.name},
@@ -91,7 +91,7 @@ Json learners(const hybrid::Experiment& experiment) {
   return all;
 }
 
-Json hybrids(const hybrid::Experiment& experiment) {
+Json hybrids(const validation::Experiment& experiment) {
   Json all = Json::array();
   for (const hybrid::HybridSpec& spec : experiment.hybrids) {
     Json json = {{"name", spec.name},
@@ -108,11 +108,11 @@ Json hybrids(const hybrid::Experiment& experiment) {
 }
 
 // Others' numbers, on others' data.
-Json published(const hybrid::Experiment& experiment) {
+Json published(const validation::Experiment& experiment) {
   Json all = Json::array();
-  for (const hybrid::Published& one : experiment.published) {
+  for (const validation::Published& one : experiment.published) {
     all.push_back({{"column", one.column},
-                   {"metric", learned::name(one.metric)},
+                   {"metric", measured::name(one.metric)},
                    {"value", one.row.value},
                    {"unit", one.row.unit},
                    {"source", one.row.source},
@@ -128,11 +128,11 @@ Json published(const hybrid::Experiment& experiment) {
 
 Json directions(const ExperimentResult& result) {
   Json all = Json::array();
-  for (const hybrid::DirectionResult& one : result.directions) {
+  for (const validation::DirectionResult& one : result.directions) {
     Json json = {{"finding", one.direction.finding},
                  {"better", one.direction.better},
                  {"than", one.direction.than},
-                 {"metric", learned::name(one.direction.metric)},
+                 {"metric", measured::name(one.direction.metric)},
                  {"stratum", one.direction.stratum},
                  {"verdict", name(one.verdict)},
                  {"seeds", one.seeds},
@@ -148,7 +148,7 @@ Json directions(const ExperimentResult& result) {
 
 Json experiment(const ExperimentResult& result) {
   Json sets = Json::array();
-  for (const hybrid::ResultSet& set : result.sets) {
+  for (const validation::ResultSet& set : result.sets) {
     sets.push_back({{"name", set.name},
                     {"device", set.device},
                     {"rows", set.rows},
@@ -157,7 +157,7 @@ Json experiment(const ExperimentResult& result) {
                     {"hash", set.hash}});
   }
   Json rounds = Json::array();
-  for (const hybrid::Round& round : result.rounds) {
+  for (const validation::Round& round : result.rounds) {
     rounds.push_back({{"name", round.name},
                       {"fit_rows", round.fit_rows},
                       {"fit_works", round.fit_works},
@@ -165,12 +165,12 @@ Json experiment(const ExperimentResult& result) {
                       {"fitted", round.fitted},
                       {"accepted", round.accepted},
                       {"changed", round.changed}});
-    for (const hybrid::LearnedRound& one : round.learned) {
+    for (const validation::LearnedRound& one : round.learned) {
       rounds.back()["learned"].push_back({{"learner", one.learner},
                                           {"train_rows", one.train_rows},
                                           {"validation_rows", one.validation_rows}});
     }
-    for (const hybrid::HybridRound& one : round.hybrids) {
+    for (const validation::HybridRound& one : round.hybrids) {
       rounds.back()["hybrids"].push_back(made_of(one));
     }
   }

@@ -12,10 +12,10 @@
 namespace tilecast::sim::views {
 namespace {
 
-using hybrid::Cell;
-using hybrid::ExperimentResult;
-using hybrid::ResultStratum;
-using learned::Metric;
+using measured::Metric;
+using validation::Cell;
+using validation::ExperimentResult;
+using validation::ResultStratum;
 
 constexpr std::size_t kShortHash = 8;
 constexpr std::string_view kColumns[] = {"roofline", "analytical", "calibrated"};
@@ -52,7 +52,7 @@ std::string tau(const ExperimentResult& result, const ResultStratum& stratum) {
 
 std::string fitted_on(const ExperimentResult& result) {
   if (result.rounds.empty() || !result.rounds.front().fitted) return "nothing";
-  const auto [least, most] = std::ranges::minmax(result.rounds, {}, &hybrid::Round::fit_rows);
+  const auto [least, most] = std::ranges::minmax(result.rounds, {}, &validation::Round::fit_rows);
   const std::string rows = least.fit_rows == most.fit_rows
                                ? fmt::format("{}", most.fit_rows)
                                : fmt::format("{} to {}", least.fit_rows, most.fit_rows);
@@ -65,7 +65,7 @@ std::string fitted_on(const ExperimentResult& result) {
 
 std::string bars_of(const ExperimentResult& result, const std::string& stratum) {
   std::size_t met = 0, all = 0;
-  for (const hybrid::BarResult& bar : result.bars) {
+  for (const validation::BarResult& bar : result.bars) {
     if (bar.stratum != stratum) continue;
     ++all;
     met += bar.met ? 1 : 0;
@@ -74,14 +74,15 @@ std::string bars_of(const ExperimentResult& result, const std::string& stratum) 
 }
 
 bool is_shown(const ExperimentResult& result, const ResultStratum& stratum) {
-  if (stratum.breakdown == learned::Breakdown::kAll) return true;
-  if (stratum.breakdown == learned::Breakdown::kSet && result.sets.size() > 1) return true;
-  return std::ranges::count(result.bars, stratum.title(), &hybrid::BarResult::stratum) > 0;
+  if (stratum.breakdown == measured::Breakdown::kAll) return true;
+  if (stratum.breakdown == measured::Breakdown::kSet && result.sets.size() > 1) return true;
+  return std::ranges::count(result.bars, stratum.title(), &validation::BarResult::stratum) > 0;
 }
 
 std::string data_of(const ExperimentResult& result) {
   std::set<std::string> hashes;
-  for (const hybrid::ResultSet& set : result.sets) hashes.insert(set.hash.substr(0, kShortHash));
+  for (const validation::ResultSet& set : result.sets)
+    hashes.insert(set.hash.substr(0, kShortHash));
   return fmt::format("{}", fmt::join(hashes, ", "));
 }
 
@@ -115,7 +116,7 @@ std::string summary_of_others(std::span<const ExperimentResult> results) {
 
 std::string findings_of(const ExperimentResult& result) {
   std::size_t counts[3] = {};
-  for (const hybrid::DirectionResult& one : result.directions) {
+  for (const validation::DirectionResult& one : result.directions) {
     ++counts[static_cast<std::size_t>(one.verdict)];
   }
   if (result.directions.empty()) return "-";
@@ -130,7 +131,8 @@ Part part_of(const ExperimentResult& result) {
 }
 
 std::size_t bars_met(const ExperimentResult& result) {
-  return static_cast<std::size_t>(std::ranges::count(result.bars, true, &hybrid::BarResult::met));
+  return static_cast<std::size_t>(
+      std::ranges::count(result.bars, true, &validation::BarResult::met));
 }
 
 // One line per column, of all rows.

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "learned/csv.h"
+#include "measured/csv.h"
 #include "sim/views/correction.h"
 #include "sim/views/estimate_json.h"
 #include "sim/views/text_table.h"
@@ -136,7 +136,7 @@ std::string explain_csv(const Explanation& why) {
   std::vector<std::string> columns{
       "rank", "time_s", "bound", "next_bound", "iterations", "scratchpad_used_bytes", "tile"};
   for (std::string& column : correction_columns()) columns.push_back(std::move(column));
-  std::string out = learned::csv_line(columns);
+  std::string out = measured::csv_line(columns);
   for (std::size_t i = 0; i < why.best_tiles.size(); ++i) {
     const Estimate& e = why.best_tiles[i];
     std::vector<std::string> cells{fmt::format("{}", i + 1),
@@ -147,7 +147,7 @@ std::string explain_csv(const Explanation& why) {
                                    fmt::format("{}", e.scratchpad_used.value),
                                    analytical::to_string(e.tile)};
     for (std::string& value : correction_values(e.correction)) cells.push_back(std::move(value));
-    out += learned::csv_line(cells);
+    out += measured::csv_line(cells);
   }
   return out;
 }

@@ -11,8 +11,8 @@
 namespace tilecast::sim::views {
 namespace {
 
-using learned::Metric;
-using learned::Stratum;
+using measured::Metric;
+using measured::Stratum;
 
 // Text of others in a Markdown table: no bars, no line ends.
 std::string cell(std::string text) {
@@ -46,9 +46,9 @@ std::string models(const EvaluationReport& report) {
   return out;
 }
 
-std::string splits(const learned::ScoreSheet& sheet, std::size_t set) {
+std::string splits(const measured::ScoreSheet& sheet, std::size_t set) {
   std::set<std::string> names;
-  for (const learned::ScoredRow& row : sheet.rows) {
+  for (const measured::ScoredRow& row : sheet.rows) {
     if (row.set == set && !row.split.empty()) names.insert(row.split);
   }
   std::string out;
@@ -61,8 +61,8 @@ std::string data(const EvaluationReport& report) {
   out += table_head(
       {"set", "measured on", "rows", "left out", "split", "timing", "source", "licence", "hash"});
   for (std::size_t i = 0; i < report.sheet.sets.size(); ++i) {
-    const learned::ScoredSet& set = report.sheet.sets[i];
-    const bool on_device = set.manifest.timing == learned::Timing::kDevice;
+    const measured::ScoredSet& set = report.sheet.sets[i];
+    const bool on_device = set.manifest.timing == measured::Timing::kDevice;
     out += line({set.name, set.device, std::to_string(set.rows),
                  set.faults.empty() ? "0" : fault_summary(set.faults), splits(report.sheet, i),
                  fmt::format("{}{}{}", on_device ? "device" : "host",
@@ -117,7 +117,7 @@ std::string choice_of_tiles(const EvaluationReport& report) {
   for (const Stratum& stratum : report.evaluation.strata) {
     if (stratum.kernels_with_tiles == 0 || repeats_all(report.evaluation, stratum)) continue;
     for (std::size_t i = 0; i < report.columns.size(); ++i) {
-      const learned::Scores& scores = stratum.columns[i];
+      const measured::Scores& scores = stratum.columns[i];
       std::vector<std::string> cells{stratum_title(report.evaluation, stratum),
                                      std::to_string(stratum.kernels_with_tiles),
                                      report.columns[i].name};
@@ -146,7 +146,7 @@ std::string limits(const EvaluationReport& report) {
         "that its provenance leaves out are held out.\n";
   }
   const bool with_dispatch = std::ranges::any_of(
-      report.sheet.sets, [](const learned::ScoredSet& set) { return set.with_dispatch > 0; });
+      report.sheet.sets, [](const measured::ScoredSet& set) { return set.with_dispatch > 0; });
   if (with_dispatch) {
     out +=
         "- Where a time holds the host's dispatch, its error mixes the kernel's with that of an "

@@ -9,7 +9,7 @@
 namespace tilecast::sim::views {
 namespace {
 
-using learned::ReferenceRow;
+using measured::ReferenceRow;
 
 constexpr const char* kHeading =
     "Others' published numbers, on others' data, kernels and machines: not to be read against the "

@@ -6,11 +6,11 @@
 #include <span>
 #include <string>
 
-#include "learned/reference_rows.h"
+#include "measured/reference_rows.h"
 
 namespace tilecast::sim::views {
 
-[[nodiscard]] std::string reference_text(std::span<const learned::ReferenceRow> rows);
-[[nodiscard]] std::string reference_markdown(std::span<const learned::ReferenceRow> rows);
+[[nodiscard]] std::string reference_text(std::span<const measured::ReferenceRow> rows);
+[[nodiscard]] std::string reference_markdown(std::span<const measured::ReferenceRow> rows);
 
 }  // namespace tilecast::sim::views

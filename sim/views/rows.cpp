@@ -33,27 +33,27 @@ bool is_number(const std::string& cell) {
 
 }  // namespace
 
-std::string rows_csv(const learned::CsvTable& table) {
-  std::string out = learned::csv_line(table.columns);
-  for (const learned::CsvRow& row : table.rows) out += learned::csv_line(row.cells);
+std::string rows_csv(const measured::CsvTable& table) {
+  std::string out = measured::csv_line(table.columns);
+  for (const measured::CsvRow& row : table.rows) out += measured::csv_line(row.cells);
   return out;
 }
 
-std::string rows_text(const learned::CsvTable& table) {
+std::string rows_text(const measured::CsvTable& table) {
   std::vector<Column> columns;
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     bool numbers = !table.rows.empty();
-    for (const learned::CsvRow& row : table.rows) numbers = numbers && is_number(row.cells[i]);
+    for (const measured::CsvRow& row : table.rows) numbers = numbers && is_number(row.cells[i]);
     columns.push_back({table.columns[i], numbers ? Align::kRight : Align::kLeft, 100});
   }
   TextTable text(columns);
-  for (const learned::CsvRow& row : table.rows) text.add(row.cells);
+  for (const measured::CsvRow& row : table.rows) text.add(row.cells);
   return text.render();
 }
 
-std::string rows_json(const learned::CsvTable& table, const std::string& schema) {
+std::string rows_json(const measured::CsvTable& table, const std::string& schema) {
   Json rows = Json::array();
-  for (const learned::CsvRow& row : table.rows) {
+  for (const measured::CsvRow& row : table.rows) {
     Json object = Json::object();
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
       object[table.columns[i]] = value_of(row.cells[i]);

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "sim/views/correction.h"
 #include "sim/views/text_table.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::sim::views {
 namespace {

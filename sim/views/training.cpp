@@ -12,9 +12,9 @@
 namespace tilecast::sim::views {
 namespace {
 
-using hybrid::Experiment;
-using hybrid::TrainingResult;
-using learned::Metric;
+using measured::Metric;
+using validation::Experiment;
+using validation::TrainingResult;
 using Json = nlohmann::ordered_json;
 
 std::string rows_text(const std::vector<learned::ModelData>& data) {
@@ -26,12 +26,12 @@ std::string rows_text(const std::vector<learned::ModelData>& data) {
   return out;
 }
 
-Json metrics_json(const learned::Stratum& scores, const Experiment& experiment) {
+Json metrics_json(const measured::Stratum& scores, const Experiment& experiment) {
   Json all = Json::array();
   for (std::size_t i = 0; i < experiment.columns.size(); ++i) {
     for (const Metric metric : experiment.metrics) {
-      const learned::Score& score = scores.columns[i][metric];
-      Json one = {{"model", experiment.columns[i]}, {"metric", learned::name(metric)}};
+      const measured::Score& score = scores.columns[i][metric];
+      Json one = {{"model", experiment.columns[i]}, {"metric", measured::name(metric)}};
       one["value"] = score.value ? Json(*score.value) : Json(nullptr);
       if (score.interval) one["interval_95"] = {score.interval->low, score.interval->high};
       all.push_back(std::move(one));
@@ -45,7 +45,7 @@ struct Made {
   const std::string& name;
   double seconds = 0;
   const learned::ModelCard& card;
-  const learned::Stratum& scores;
+  const measured::Stratum& scores;
   const std::vector<std::string>& notes;
 };
 
@@ -57,7 +57,7 @@ Made made(const TrainingResult& result, const Experiment& experiment) {
           .notes = result.notes};
 }
 
-Made made(const hybrid::HybridTrainingResult& result, const Experiment& experiment) {
+Made made(const validation::HybridTrainingResult& result, const Experiment& experiment) {
   return {.name = experiment.hybrids.front().name,
           .seconds = result.card.training_seconds,
           .card = result.card,
@@ -116,7 +116,7 @@ Json made_json(const Made& made, const Experiment& experiment, const std::string
 
 }  // namespace
 
-std::string training_plan(const hybrid::Training& training) {
+std::string training_plan(const validation::Training& training) {
   const learned::LearnerSpec& spec = training.learner();
   std::string out = fmt::format("would train {}: {}{}\nsplit   {}, the first of them\n", spec.name,
                                 spec.kind == learned::LearnerKind::kXgboost ? "xgboost" : "network",
@@ -140,7 +140,7 @@ std::string training_json(const TrainingResult& result, const Experiment& experi
   return made_json(made(result, experiment), experiment, directory).dump(2) + "\n";
 }
 
-std::string hybrid_plan(const hybrid::HybridTraining& training) {
+std::string hybrid_plan(const validation::HybridTraining& training) {
   const hybrid::HybridSpec& spec = training.spec();
   std::string tried;
   for (const learned::LearnerSpec& learner : spec.candidates) tried += ", " + learner.name;
@@ -149,8 +149,8 @@ std::string hybrid_plan(const hybrid::HybridTraining& training) {
          rows_text(training.rows());
 }
 
-std::string hybrid_text(const hybrid::HybridTrainingResult& result, const Experiment& experiment,
-                        const std::string& directory) {
+std::string hybrid_text(const validation::HybridTrainingResult& result,
+                        const Experiment& experiment, const std::string& directory) {
   const Made model = made(result, experiment);
   std::string tried;
   for (const hybrid::CandidateScore& score : result.candidates) {
@@ -163,8 +163,8 @@ std::string hybrid_text(const hybrid::HybridTrainingResult& result, const Experi
          scores_text(model, experiment);
 }
 
-std::string hybrid_json(const hybrid::HybridTrainingResult& result, const Experiment& experiment,
-                        const std::string& directory) {
+std::string hybrid_json(const validation::HybridTrainingResult& result,
+                        const Experiment& experiment, const std::string& directory) {
   Json json = made_json(made(result, experiment), experiment, directory);
   json["chosen"] = result.chosen;
   json["candidates"] = Json::array();

@@ -5,28 +5,28 @@
 
 #include <string>
 
-#include "hybrid/experiment_train.h"
-#include "hybrid/train_hybrid.h"
+#include "validation/experiment_train.h"
+#include "validation/train_hybrid.h"
 
 namespace tilecast::sim::views {
 
 // `directory`: where the model was written.
-[[nodiscard]] std::string training_text(const hybrid::TrainingResult& result,
-                                        const hybrid::Experiment& experiment,
+[[nodiscard]] std::string training_text(const validation::TrainingResult& result,
+                                        const validation::Experiment& experiment,
                                         const std::string& directory);
-[[nodiscard]] std::string training_json(const hybrid::TrainingResult& result,
-                                        const hybrid::Experiment& experiment,
+[[nodiscard]] std::string training_json(const validation::TrainingResult& result,
+                                        const validation::Experiment& experiment,
                                         const std::string& directory);
 // What would be trained.
-[[nodiscard]] std::string training_plan(const hybrid::Training& training);
+[[nodiscard]] std::string training_plan(const validation::Training& training);
 
 // The same of hybrids.
-[[nodiscard]] std::string hybrid_text(const hybrid::HybridTrainingResult& result,
-                                      const hybrid::Experiment& experiment,
+[[nodiscard]] std::string hybrid_text(const validation::HybridTrainingResult& result,
+                                      const validation::Experiment& experiment,
                                       const std::string& directory);
-[[nodiscard]] std::string hybrid_json(const hybrid::HybridTrainingResult& result,
-                                      const hybrid::Experiment& experiment,
+[[nodiscard]] std::string hybrid_json(const validation::HybridTrainingResult& result,
+                                      const validation::Experiment& experiment,
                                       const std::string& directory);
-[[nodiscard]] std::string hybrid_plan(const hybrid::HybridTraining& training);
+[[nodiscard]] std::string hybrid_plan(const validation::HybridTraining& training);
 
 }  // namespace tilecast::sim::views

@@ -12,11 +12,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string_view name(hybrid::Strategy strategy) {
-  return hybrid::kStrategies[static_cast<std::size_t>(strategy)];
+std::string_view name(search::Strategy strategy) {
+  return search::kStrategies[static_cast<std::size_t>(strategy)];
 }
 
-std::size_t failures(const hybrid::TuneResult& result) {
+std::size_t failures(const search::TuneResult& result) {
   return static_cast<std::size_t>(
       std::ranges::count_if(result.trials, [](const auto& trial) { return !trial.measured; }));
 }
@@ -33,8 +33,8 @@ std::string cell(const std::optional<double>& time) {
 
 std::string tuning_text(const TuningReport& report) {
   constexpr std::size_t kShown = 5;
-  std::vector<const hybrid::TuneTrial*> order;
-  for (const hybrid::TuneTrial& trial : report.result.trials) {
+  std::vector<const search::TuneTrial*> order;
+  for (const search::TuneTrial& trial : report.result.trials) {
     if (trial.measured) order.push_back(&trial);
   }
   std::ranges::stable_sort(order, {}, [](const auto* trial) { return *trial->measured; });
@@ -57,7 +57,7 @@ std::string tuning_text(const TuningReport& report) {
                                          : fmt::format("{} trials, {} of them failed",
                                                        report.result.trials.size(), failed);
   if (order.empty()) return text + fmt::format("best: none; {}\n", trials);
-  const hybrid::TuneTrial& best = *order.front();
+  const search::TuneTrial& best = *order.front();
   return text + fmt::format("best: {}; measured {} us, predicted {} us, {}\n",
                             report.tiles[best.candidate], cell(best.measured), cell(best.predicted),
                             trials);
@@ -73,7 +73,7 @@ std::string tuning_json(const TuningReport& report) {
                {"failed", failures(report.result)},
                {"best", nullptr},
                {"trials", Json::array()}};
-  for (const hybrid::TuneTrial& trial : report.result.trials) {
+  for (const search::TuneTrial& trial : report.result.trials) {
     json["trials"].push_back({{"index", trial.candidate},
                               {"tile", report.tiles[trial.candidate]},
                               {"predicted_s", seconds(trial.predicted)},
@@ -85,15 +85,15 @@ std::string tuning_json(const TuningReport& report) {
 
 std::string comparison_text(const TuneComparison& comparison) {
   std::vector<Column> columns = {{"strategy"}};
-  for (const hybrid::BestFound& at : comparison.strategies.front().at) {
+  for (const search::BestFound& at : comparison.strategies.front().at) {
     columns.push_back({fmt::format("{} trials %", at.trials), Align::kRight});
     columns.push_back({"95 % interval", Align::kRight});
     columns.push_back({"least", Align::kRight});
   }
   TextTable table(columns);
-  for (const hybrid::ComparedStrategy& row : comparison.strategies) {
+  for (const search::ComparedStrategy& row : comparison.strategies) {
     std::vector<std::string> cells = {std::string(name(row.strategy))};
-    for (const hybrid::BestFound& at : row.at) {
+    for (const search::BestFound& at : row.at) {
       cells.push_back(percent(at.mean));
       cells.push_back(fmt::format("[{}, {}]", percent(at.interval.low), percent(at.interval.high)));
       cells.push_back(percent(at.least));
@@ -124,8 +124,8 @@ std::string comparison_json(const TuneComparison& comparison) {
                {"within_5_percent", comparison.within_5_percent},
                {"seeds", comparison.seeds},
                {"batch", comparison.batch}};
-  for (const hybrid::ComparedStrategy& row : comparison.strategies) {
-    for (const hybrid::BestFound& at : row.at) {
+  for (const search::ComparedStrategy& row : comparison.strategies) {
+    for (const search::BestFound& at : row.at) {
       json["rows"].push_back({{"strategy", name(row.strategy)},
                               {"trials", at.trials},
                               {"best_in_top", at.mean},

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "hybrid/tuner_compare.h"
+#include "search/tuner_compare.h"
 
 namespace tilecast::sim::views {
 
@@ -14,7 +14,7 @@ struct TuningReport {
   std::string kernel, device, strategy;
   std::size_t candidates = 0, answered = 0;  // by physics
   std::vector<std::string> tiles;            // by candidate, as text
-  hybrid::TuneResult result;
+  search::TuneResult result;
 };
 [[nodiscard]] std::string tuning_text(const TuningReport& report);
 [[nodiscard]] std::string tuning_json(const TuningReport& report);
@@ -25,7 +25,7 @@ struct TuneComparison {
   std::size_t candidates = 0, answered = 0, batch = 0, seeds = 0;
   double fastest_s = 0;
   std::size_t within_5_percent = 0;  // of the fastest: how many a search can be content with
-  std::vector<hybrid::ComparedStrategy> strategies;
+  std::vector<search::ComparedStrategy> strategies;
 };
 [[nodiscard]] std::string comparison_text(const TuneComparison& comparison);
 [[nodiscard]] std::string comparison_json(const TuneComparison& comparison);

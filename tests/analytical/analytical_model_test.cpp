@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "analytical/collective.h"
-#include "diag/error.h"
+#include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "test_kernels.h"
 

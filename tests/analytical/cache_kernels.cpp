@@ -1,6 +1,6 @@
 #include "cache_kernels.h"
 
-#include "ir/kernel_sketch.h"
+#include "ir/kernels/kernel_sketch.h"
 #include "simt_kernels.h"
 
 namespace tilecast::analytical::testing {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::analytical {
 namespace {

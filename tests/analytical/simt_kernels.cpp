@@ -1,6 +1,6 @@
 #include "simt_kernels.h"
 
-#include "ir/kernel_sketch.h"
+#include "ir/kernels/kernel_sketch.h"
 
 namespace tilecast::analytical::testing {
 namespace {

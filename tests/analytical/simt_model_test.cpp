@@ -6,7 +6,7 @@
 
 #include "analytical/analytical_model.h"
 #include "analytical/pipeline.h"
-#include "ir/kernel_sketch.h"
+#include "ir/kernels/kernel_sketch.h"
 #include "simt_kernels.h"
 
 namespace tilecast::analytical::testing {

@@ -1,13 +1,13 @@
 #include "test_kernels.h"
 
-#include "ir/hlo_parser.h"
 #include "ir/layout_assignment.h"
 #include "ir/program.h"
+#include "ir/text/hlo_parser.h"
 
 namespace tilecast::analytical::testing {
 
 ir::Kernel kernel_of(const std::string& hlo) {
-  const ir::Module module = ir::parse_hlo(diag::SourceText("test.hlo", hlo));
+  const ir::Module module = ir::parse_hlo(base::SourceText("test.hlo", hlo));
   const ir::Program program = ir::make_program(ir::assign_layouts(module, {}));
   return program.kernels().back().kernel;
 }

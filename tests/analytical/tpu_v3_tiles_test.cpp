@@ -10,11 +10,13 @@
 #include <map>
 
 #include "analytical/analytical_model.h"
-#include "analytical/load_program.h"
+#include "analytical/layout_rules.h"
 #include "hwdesc/device_yaml.h"
+#include "ir/load_program.h"
 #include "sim/op_table.h"
 #include "sim/simulator.h"
 #include "sim/tile_table.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::sim {
 namespace {
@@ -26,9 +28,7 @@ struct Pair {
 };
 
 fs::path data(const std::string& folder) {
-  const char* shared = std::getenv("TILECAST_SHARED");
-  return (shared != nullptr ? fs::path(shared) : fs::path(TILECAST_SOURCE_DIR) / "../shared") /
-         "data" / folder;
+  return support::shared_dir() / "data" / folder;
 }
 
 double mape(const std::vector<Pair>& pairs) {
@@ -57,16 +57,16 @@ double kendall_tau_b(const std::vector<Pair>& pairs) {
 // Every measured tile of every kernel, by kernel.
 std::map<std::string, std::vector<Pair>> tile_runs(const fs::path& folder) {
   const hwdesc::Device device = hwdesc::load_device("tpu_v3");
-  const learned::CsvTable table =
-      learned::read_csv(diag::SourceText::read_file(folder / "tile_runs.csv"));
+  const measured::CsvTable table =
+      measured::read_csv(base::SourceText::read_file(folder / "tile_runs.csv"));
   std::map<std::string, std::vector<Pair>> runs;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() != ".hlo") continue;
-    const analytical::LoadedModule module = analytical::load_module(entry.path(), {});
-    const analytical::DeviceProgram built = analytical::program_for(module, device, {});
-    const learned::CsvTable answers = estimate_tiles(
+    const ir::LoadedModule module = ir::load_module(entry.path(), {});
+    const ir::DeviceProgram built = ir::program_for(module, analytical::layout_rules(device), {});
+    const measured::CsvTable answers = estimate_tiles(
         rows_of_file(table, entry.path()), built.program.kernels().front().kernel, device);
-    for (const learned::CsvRow& row : answers.rows) {
+    for (const measured::CsvRow& row : answers.rows) {
       const std::string estimate(answers.cell(row, "estimate_ns"));
       const std::string measured(answers.cell(row, "compute_time_ns"));
       if (answers.cell(row, "output_bounds").empty() || answers.cell(row, "error") != "0") continue;
@@ -110,13 +110,13 @@ TEST(TpuV3, TrainingStepOfUnet3dIsWithin30Percent) {
   const fs::path folder = data("tpu_v3_unet3d");
   if (!fs::exists(folder)) GTEST_SKIP() << "no data at " << folder;
   const hwdesc::Device device = hwdesc::load_device("tpu_v3");
-  const learned::CsvTable runs =
-      learned::read_csv(diag::SourceText::read_file(folder / "layout_runs.csv"));
+  const measured::CsvTable runs =
+      measured::read_csv(base::SourceText::read_file(folder / "layout_runs.csv"));
   ASSERT_EQ(runs.cell(runs.rows.front(), "is_default"), "1");
   const double measured =
       1e-9 * std::stod(std::string(runs.cell(runs.rows.front(), "compute_time_ns")));
-  const analytical::DeviceProgram built =
-      analytical::program_for(analytical::load_module(folder / "unet3d.hlo", {}), device, {});
+  const ir::DeviceProgram built = ir::program_for(ir::load_module(folder / "unet3d.hlo", {}),
+                                                  analytical::layout_rules(device), {});
   const Simulation run = simulate(built.program, device, analytical::AnalyticalModel());
   std::printf("UNet3D: %.1f ms, measured %.1f ms (%+.1f %%, n = 1 program of %zu kernels)\n",
               1e3 * run.time.value, 1e3 * measured, 100 * (run.time.value / measured - 1),
@@ -128,13 +128,13 @@ TEST(TpuV3, MatmulsAreTimedAsMeasured) {
   const fs::path file = data("llmcompass") / "tpu_v3_matmul.csv";
   if (!fs::exists(file)) GTEST_SKIP() << "no data at " << file;
   const hwdesc::Device device = hwdesc::load_device("tpu_v3");
-  learned::CsvTable table =
-      learned::with_columns(learned::read_csv(diag::SourceText::read_file(file)), {"op", "dtype"});
-  for (learned::CsvRow& row : table.rows) row.cells.insert(row.cells.end(), {"matmul", "bf16"});
-  const learned::CsvTable answers =
+  measured::CsvTable table = measured::with_columns(
+      measured::read_csv(base::SourceText::read_file(file)), {"op", "dtype"});
+  for (measured::CsvRow& row : table.rows) row.cells.insert(row.cells.end(), {"matmul", "bf16"});
+  const measured::CsvTable answers =
       estimate_operators(table, device, analytical::AnalyticalModel());
   std::vector<Pair> pairs;
-  for (const learned::CsvRow& row : answers.rows) {
+  for (const measured::CsvRow& row : answers.rows) {
     const auto number = [&](std::string_view column) {
       return std::stod(std::string(answers.cell(row, column)));
     };

@@ -5,8 +5,8 @@
 
 #include <random>
 
-#include "ir/hlo_parser.h"
 #include "ir/layout_assignment.h"
+#include "ir/text/hlo_parser.h"
 
 namespace tilecast::analytical {
 namespace {

@@ -4,13 +4,14 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command_test.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::sim {
 namespace {
 
 using ::testing::HasSubstr;
 
-const std::string kSet = TILECAST_SOURCE_DIR "/configs/measurements/example_matmul";
+const std::string kSet = support::source_dir().string() + "/configs/measurements/example_matmul";
 
 class CalibrateCommand : public CommandTest {};
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command_test.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::sim {
 namespace {
@@ -13,8 +14,8 @@ class HostAccuracy : public CommandTest {
 
   // Every bar of the shipped experiment is met, and it has some.
   void expect_bars_met(const std::string& experiment) const {
-    const Answer answer =
-        run("--format json " TILECAST_SOURCE_DIR "/validation/experiments/" + experiment + ".yaml");
+    const Answer answer = run("--format json " + support::source_dir().string() +
+                              "/validation/experiments/" + experiment + ".yaml");
     ASSERT_EQ(answer.exit_code, 0) << answer.err;
     const auto bars = nlohmann::json::parse(answer.out)["experiments"].at(0)["bars"];
     ASSERT_FALSE(bars.empty());

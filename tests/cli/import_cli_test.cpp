@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command_test.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::sim {
 namespace {
@@ -48,7 +49,7 @@ TEST_F(ImportVerb, WrongUsageIsTwoAndNamesWhatThereIs) {
 
 TEST_F(ImportVerb, OurOwnTraceComesBackAsTheTimesOfTheSimulation) {
   const std::string module =
-      std::string(TILECAST_SOURCE_DIR) + "/configs/programs/mlp_train_loop.hlo";
+      support::source_dir().string() + "/configs/programs/mlp_train_loop.hlo";
   ASSERT_EQ(
       run("simulate -d tpu_v3 --model analytical -f trace -o t.json '" + module + "'").exit_code,
       0);

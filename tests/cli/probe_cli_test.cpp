@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command_test.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::sim {
 namespace {
@@ -21,8 +22,8 @@ TEST_F(ProbeCommand, WritesADeviceThatOtherVerbsTake) {
   EXPECT_THAT(read("mine.yaml"), HasSubstr("name: \"mine\""));
   const Answer checked = run("hw check mine.yaml");
   EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
-  const Answer simulated =
-      run("simulate --device ./mine.yaml " TILECAST_SOURCE_DIR "/configs/programs/mlp_train.hlo");
+  const Answer simulated = run("simulate --device ./mine.yaml " + support::source_dir().string() +
+                               "/configs/programs/mlp_train.hlo");
   EXPECT_EQ(simulated.exit_code, 0) << simulated.err;
 }
 

@@ -1,5 +1,5 @@
 // The additivity experiment on a machine of our own, whose times are chosen.
-#include "validation/host/additivity.h"
+#include "host/additivity.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,10 +8,12 @@
 #include <cmath>
 #include <filesystem>
 
-#include "analytical/load_program.h"
+#include "analytical/layout_rules.h"
 #include "hwdesc/device_yaml.h"
-#include "ir/hlo_parser.h"
-#include "learned/csv.h"
+#include "ir/load_program.h"
+#include "ir/text/hlo_parser.h"
+#include "measured/csv.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::host {
 namespace {
@@ -22,13 +24,12 @@ using analytical::TileConfig;
 constexpr double kMicrosecond = 1e-6;
 
 hwdesc::Device cpu() {
-  return hwdesc::load_device(std::string(TILECAST_SOURCE_DIR) +
-                             "/configs/devices/cpu_generic.yaml");
+  return hwdesc::load_device(support::source_dir().string() + "/configs/devices/cpu_generic.yaml");
 }
 
 // Two equal kernels and another one.
 ProgramVariant three_kernels(const std::string& name) {
-  ir::Module module = ir::parse_hlo(diag::SourceText(name, R"(HloModule m
+  ir::Module module = ir::parse_hlo(base::SourceText(name, R"(HloModule m
 ENTRY e {
   p = f32[64]{0} parameter(0)
   a = f32[64]{0} negate(p)
@@ -173,7 +174,7 @@ TEST_F(Additivity, TheSummaryIsOverProgramsThatHaveTimes) {
 TEST_F(Additivity, ProgramsBecomeAMeasurementSetThatReadsBackAsTheSameKernels) {
   const hwdesc::Device device = cpu();
   const ir::Module program =
-      ir::read_hlo_file(std::string(TILECAST_SOURCE_DIR) + "/configs/programs/mlp_train.hlo");
+      ir::read_hlo_file(support::source_dir().string() + "/configs/programs/mlp_train.hlo");
   const std::vector<ProgramVariant> programs =
       whole_programs(program, device, {.configurations = 3});
   std::vector<ProgramTimes> rows;
@@ -184,26 +185,25 @@ TEST_F(Additivity, ProgramsBecomeAMeasurementSetThatReadsBackAsTheSameKernels) {
     row.cold.alone = Seconds{1.1e-3};
     rows.push_back(row);
   }
-  learned::Manifest manifest;
+  measured::Manifest manifest;
   manifest.name = "programs";
   manifest.device = "cpu_generic";
   manifest.source = "a test";
   manifest.licence = "none";
   write_program_set(folder_.string(), {manifest, "", programs, rows});
 
-  const learned::MeasurementSet set = learned::read_measurement_set(folder_.string());
+  const measured::MeasurementSet set = measured::read_measurement_set(folder_.string());
   EXPECT_TRUE(set.faults.empty());
   ASSERT_EQ(set.rows.size(), programs.size());
   for (std::size_t i = 0; i < programs.size(); ++i) {
     EXPECT_TRUE(set.rows[i].is_program);
     EXPECT_EQ(set.rows[i].family, "mlp_train");
-    const auto loaded =
-        analytical::load_module((folder_ / set.rows[i].file).string(), analytical::LoadOptions{});
-    const auto read = analytical::program_for(loaded, device, {}).program;
+    const auto loaded = ir::load_module((folder_ / set.rows[i].file).string(), ir::LoadOptions{});
+    const auto read = ir::program_for(loaded, analytical::layout_rules(device), {}).program;
     EXPECT_EQ(read.kernels().size(), programs[i].kernels);
   }
-  const learned::CsvTable all =
-      learned::read_csv(diag::SourceText::read_file((folder_ / "additivity.csv").string()));
+  const measured::CsvTable all =
+      measured::read_csv(base::SourceText::read_file((folder_ / "additivity.csv").string()));
   EXPECT_EQ(all.rows.size(), rows.size());
   EXPECT_EQ(all.cell(all.rows[1], "cold_sum_error"), "0.1000");
 }

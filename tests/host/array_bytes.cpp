@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "analytical/iteration_space.h"
-#include "diag/error.h"
-#include "ir/evaluate_ops.h"
+#include "base/error.h"
+#include "tests/interpreter/evaluate_ops.h"
 
 namespace tilecast::host {
 namespace {

@@ -1,11 +1,11 @@
-// Arrays as generated code sees them (validation/host/c_kernel.h): elements one after the other in
+// Arrays as generated code sees them (host/c_kernel.h): elements one after the other in
 // the physical order of the layout.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
-#include "ir/evaluate.h"
+#include "tests/interpreter/evaluate.h"
 
 namespace tilecast::host {
 

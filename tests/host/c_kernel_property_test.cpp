@@ -12,13 +12,13 @@
 #include <map>
 
 #include "analytical/iteration_space.h"
-#include "diag/error.h"
+#include "base/error.h"
+#include "host/c_kernel.h"
+#include "host/compiled_library.h"
+#include "host/run_kernels.h"
 #include "tests/host/array_bytes.h"
 #include "tests/host/random_kernels.h"
 #include "tests/host/rounding_bounds.h"
-#include "validation/host/c_kernel.h"
-#include "validation/host/compiled_library.h"
-#include "validation/host/run_kernels.h"
 
 namespace tilecast::host {
 namespace {

@@ -1,13 +1,13 @@
 // What the text of generated C promises: the loops of the tile, what is loaded when, what is
 // refused and why. What it computes is c_kernel_property_test.cpp's.
-#include "validation/host/c_kernel.h"
+#include "host/c_kernel.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "analytical/iteration_space.h"
-#include "ir/kernel_sketch.h"
+#include "ir/kernels/kernel_sketch.h"
 
 namespace tilecast::host {
 namespace {

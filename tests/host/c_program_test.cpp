@@ -5,18 +5,20 @@
 #include <algorithm>
 #include <map>
 
-#include "analytical/load_program.h"
-#include "diag/error.h"
+#include "analytical/layout_rules.h"
+#include "base/error.h"
+#include "host/c_program_reuse.h"
+#include "host/compiled_library.h"
+#include "host/workloads.h"
 #include "hwdesc/device_yaml.h"
-#include "ir/fusion.h"
-#include "ir/hlo_parser.h"
-#include "ir/kernel_sources.h"
+#include "ir/fusion/fusion.h"
+#include "ir/kernels/kernel_sources.h"
+#include "ir/load_program.h"
+#include "ir/text/hlo_parser.h"
 #include "tests/host/array_bytes.h"
 #include "tests/host/random_kernels.h"
 #include "tests/host/rounding_bounds.h"
-#include "validation/host/c_program_reuse.h"
-#include "validation/host/compiled_library.h"
-#include "validation/host/workloads.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::host {
 namespace {
@@ -24,12 +26,11 @@ namespace {
 using ::testing::HasSubstr;
 
 hwdesc::Device cpu() {
-  return hwdesc::load_device(std::string(TILECAST_SOURCE_DIR) +
-                             "/configs/devices/cpu_generic.yaml");
+  return hwdesc::load_device(support::source_dir().string() + "/configs/devices/cpu_generic.yaml");
 }
 
 ir::Module parsed(const std::string& text) {
-  return ir::parse_hlo(diag::SourceText("test.hlo", text));
+  return ir::parse_hlo(base::SourceText("test.hlo", text));
 }
 
 WiredProgram wired(const std::string& text) {
@@ -157,7 +158,7 @@ void expect_apart(const WiredProgram& program) {
 TEST(CProgramHeap, ArraysInUseTogetherLieApart) {
   for (const char* file : {"mlp_train.hlo", "transformer_block_train.hlo"}) {
     const ir::Module program =
-        ir::read_hlo_file(std::string(TILECAST_SOURCE_DIR) + "/configs/programs/" + file);
+        ir::read_hlo_file(support::source_dir().string() + "/configs/programs/" + file);
     for (const ProgramVariant& variant : whole_programs(program, cpu(), {.configurations = 6})) {
       const auto made = wire_program(variant.program);
       ASSERT_TRUE(std::holds_alternative<WiredProgram>(made)) << variant.name;

@@ -1,4 +1,4 @@
-#include "validation/host/compiled_library.h"
+#include "host/compiled_library.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::host {
 namespace {

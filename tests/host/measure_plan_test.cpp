@@ -1,4 +1,4 @@
-#include "validation/host/measure_plan.h"
+#include "host/measure_plan.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // A measuring session with a machine of our own: what is written, in which order, and what
 // survives.
-#include "validation/host/measure.h"
+#include "host/measure.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -11,14 +11,14 @@
 #include <fstream>
 #include <set>
 
-#include "diag/error.h"
-#include "diag/source_text.h"
+#include "base/error.h"
+#include "base/source_text.h"
+#include "host/measure_summary.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/canonical_hash.h"
-#include "ir/hlo_parser.h"
 #include "ir/program.h"
-#include "learned/samples.h"
-#include "validation/host/measure_summary.h"
+#include "ir/text/hlo_parser.h"
+#include "measured/samples.h"
 
 namespace tilecast::host {
 namespace {
@@ -33,7 +33,7 @@ constexpr double kMicrosecond = 1e-6;
 
 Workload matmul(const std::string& family, int size) {
   const std::string name = fmt::format("{}_{}", family, size);
-  ir::Module module = ir::parse_hlo(diag::SourceText(
+  ir::Module module = ir::parse_hlo(base::SourceText(
       name, fmt::format("HloModule {0}, is_scheduled=true\n\nENTRY main {{\n"
                         "  a = f32[{1},{1}]{{1,0}} parameter(0)\n"
                         "  b = f32[{1},{1}]{{1,0}} parameter(1)\n"
@@ -117,13 +117,13 @@ class MeasureTest : public ::testing::Test {
     return (folder_ / "set" / file).string();
   }
   [[nodiscard]] std::string text(const std::string& file) const {
-    return std::string(diag::SourceText::read_file(path(file)).text());
+    return std::string(base::SourceText::read_file(path(file)).text());
   }
   [[nodiscard]] std::vector<WorkItem> plan(std::size_t tiles = 4) const {
     return plan_work(std::span(&source_, 1), device_,
                      {.tiles_per_kernel = tiles, .shortest = Seconds{0}});
   }
-  [[nodiscard]] learned::Manifest manifest() const {
+  [[nodiscard]] measured::Manifest manifest() const {
     return {.name = "test", .device = "cpu_generic", .source = "a test", .licence = "none"};
   }
   [[nodiscard]] SessionSettings settings() const {
@@ -158,7 +158,7 @@ TEST_F(MeasureTest, WritesAnOrdinaryMeasurementSet) {
   const SessionReport report = session(items);
   EXPECT_EQ(report.end, SessionEnd::kFinished);
   EXPECT_EQ(report.measured, items.size());
-  const learned::MeasurementSet set = learned::read_measurement_set(path());
+  const measured::MeasurementSet set = measured::read_measurement_set(path());
   ASSERT_EQ(set.rows.size(), items.size());
   EXPECT_TRUE(set.faults.empty());
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -168,7 +168,8 @@ TEST_F(MeasureTest, WritesAnOrdinaryMeasurementSet) {
     EXPECT_EQ(set.rows[i].repeats, 5);
     EXPECT_NEAR(set.rows[i].runtime.value, (10.0 + double(i)) * kMicrosecond, 1e-10);
   }
-  const learned::SampleSet samples = learned::make_samples(set, device_, {.check_physics = false});
+  const measured::SampleSet samples =
+      measured::make_samples(set, device_, {.check_physics = false});
   EXPECT_EQ(samples.works.size(), source_.workloads.size());
   EXPECT_EQ(samples.samples.size(), items.size());
 }
@@ -182,12 +183,12 @@ TEST_F(MeasureTest, GoesOnWhereItWasStoppedAndMeasuresNothingTwice) {
   const SessionReport first = session(items, {}, stop_at_five);
   EXPECT_EQ(first.end, SessionEnd::kStopped);
   EXPECT_EQ(first.measured, 5U);
-  EXPECT_EQ(learned::read_measurement_set(path()).rows.size(), 5U);
+  EXPECT_EQ(measured::read_measurement_set(path()).rows.size(), 5U);
   const SessionReport second = session(items);
   EXPECT_EQ(second.known, 5U);
   EXPECT_EQ(second.measured, items.size() - 5);
   EXPECT_EQ(session(items).measured, 0U);
-  const learned::MeasurementSet set = learned::read_measurement_set(path());
+  const measured::MeasurementSet set = measured::read_measurement_set(path());
   EXPECT_EQ(set.rows.size(), items.size());
   EXPECT_TRUE(set.faults.empty());
 }
@@ -200,11 +201,11 @@ TEST_F(MeasureTest, DropsATornLastLineAndMeasuresThatRowAgain) {
     std::ofstream(path("measurements.csv"), std::ios::trunc) << whole.substr(0, whole.size() - cut);
     EXPECT_EQ(session(items).measured, 1U) << cut;
     EXPECT_THAT(notes_, ElementsAre(HasSubstr("dropped a torn last line")));
-    EXPECT_EQ(learned::read_measurement_set(path()).rows.size(), items.size());
+    EXPECT_EQ(measured::read_measurement_set(path()).rows.size(), items.size());
   }
   std::ofstream(path("measurements.csv"), std::ios::app) << std::string(100, '\0');
   EXPECT_EQ(session(items).measured, 0U);
-  EXPECT_EQ(learned::read_measurement_set(path()).rows.size(), items.size());
+  EXPECT_EQ(measured::read_measurement_set(path()).rows.size(), items.size());
 }
 
 TEST_F(MeasureTest, NamesABrokenLineThatIsNotTheLast) {
@@ -243,7 +244,7 @@ TEST_F(MeasureTest, TriesWhatWasUnstableOnceMoreAtTheEnd) {
   const SessionReport report = session(items);
   EXPECT_EQ(report.measured, items.size());
   EXPECT_EQ(report.unstable_once, 0U);
-  const learned::MeasurementSet set = learned::read_measurement_set(path());
+  const measured::MeasurementSet set = measured::read_measurement_set(path());
   EXPECT_EQ(set.rows.back().tile, items.front().tile);
 }
 

@@ -1,4 +1,4 @@
-#include "validation/host/probe.h"
+#include "host/probe.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -17,13 +17,13 @@
 #include <span>
 #include <utility>
 
-#include "diag/error.h"
+#include "base/error.h"
+#include "host/c_kernel.h"
+#include "host/compiled_library.h"
+#include "host/probe_loops.h"
+#include "host/probe_runner.h"
 #include "hwdesc/device_check.h"
 #include "hwdesc/device_yaml.h"
-#include "validation/host/c_kernel.h"
-#include "validation/host/compiled_library.h"
-#include "validation/host/probe_loops.h"
-#include "validation/host/probe_runner.h"
 
 namespace tilecast::host {
 namespace {

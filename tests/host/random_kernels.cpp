@@ -5,10 +5,10 @@
 #include <limits>
 
 #include "analytical/tile_space.h"
-#include "diag/error.h"
-#include "ir/evaluate_ops.h"
-#include "ir/hlo_parser.h"
+#include "base/error.h"
+#include "ir/text/hlo_parser.h"
 #include "tests/host/random_ops.h"
+#include "tests/interpreter/evaluate_ops.h"
 
 namespace tilecast::host {
 namespace {
@@ -112,7 +112,7 @@ bool only_moves(const ir::Kernel& kernel) {
 }
 
 ir::Kernel entry_kernel(const std::string& text) {
-  const ir::Module module = ir::parse_hlo(diag::SourceText("random.hlo", text));
+  const ir::Module module = ir::parse_hlo(base::SourceText("random.hlo", text));
   ir::WorkCounter counter(module);
   return ir::make_kernel(module, module.entry, module.entry_computation().root, counter);
 }

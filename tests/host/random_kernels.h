@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "analytical/tile.h"
-#include "ir/evaluate.h"
 #include "tests/host/random_graph.h"
+#include "tests/interpreter/evaluate.h"
 
 namespace tilecast::host {
 

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "tests/host/rounding_bounds.h"
 
 namespace tilecast::host {

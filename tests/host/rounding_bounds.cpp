@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ir/evaluate_ops.h"
+#include "tests/interpreter/evaluate_ops.h"
 
 namespace tilecast::host {
 namespace {

@@ -20,7 +20,7 @@
 #include <span>
 #include <vector>
 
-#include "ir/evaluate.h"
+#include "tests/interpreter/evaluate.h"
 
 namespace tilecast::host {
 

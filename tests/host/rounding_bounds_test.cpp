@@ -6,9 +6,9 @@
 #include <limits>
 #include <numeric>
 
-#include "ir/evaluate_ops.h"
-#include "ir/kernel_sketch.h"
+#include "ir/kernels/kernel_sketch.h"
 #include "tests/host/array_bytes.h"
+#include "tests/interpreter/evaluate_ops.h"
 
 namespace tilecast::host {
 namespace {

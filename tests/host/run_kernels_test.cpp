@@ -1,4 +1,4 @@
-#include "validation/host/run_kernels.h"
+#include "host/run_kernels.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,9 +13,9 @@
 #include <fstream>
 #include <set>
 
-#include "diag/error.h"
-#include "validation/host/compiled_library.h"
-#include "validation/host/timing_arrays.h"
+#include "base/error.h"
+#include "host/compiled_library.h"
+#include "host/timing_arrays.h"
 
 namespace tilecast::host {
 namespace {

@@ -1,5 +1,5 @@
 // Do the workloads read back as what is measured, and are there as many as a session needs?
-#include "validation/host/workloads.h"
+#include "host/workloads.h"
 
 #include <gtest/gtest.h>
 
@@ -8,26 +8,27 @@
 #include <set>
 
 #include "analytical/analytical_model.h"
-#include "analytical/load_program.h"
+#include "analytical/layout_rules.h"
 #include "analytical/roofline.h"
-#include "diag/error.h"
+#include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/canonical_hash.h"
-#include "ir/hlo_parser.h"
-#include "ir/hlo_printer.h"
+#include "ir/load_program.h"
 #include "ir/program.h"
+#include "ir/text/hlo_parser.h"
+#include "ir/text/hlo_printer.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::host {
 namespace {
 
 hwdesc::Device cpu() {
-  return hwdesc::load_device(std::string(TILECAST_SOURCE_DIR) +
-                             "/configs/devices/cpu_generic.yaml");
+  return hwdesc::load_device(support::source_dir().string() + "/configs/devices/cpu_generic.yaml");
 }
 
 // One core of it, with the bandwidth one core reaches.
 hwdesc::Device one_core() {
-  return hwdesc::load_device(std::string(TILECAST_SOURCE_DIR) + "/configs/devices/cpu_generic.yaml",
+  return hwdesc::load_device(support::source_dir().string() + "/configs/devices/cpu_generic.yaml",
                              {{"multiplexing.workers", "1"},
                               {"memory.dram.bandwidth", "15GB/s"},
                               {"memory.dram.shared_by", "1"},
@@ -37,7 +38,7 @@ hwdesc::Device one_core() {
 
 std::vector<std::string> shipped_programs() {
   std::vector<std::string> names;
-  const std::string folder = std::string(TILECAST_SOURCE_DIR) + "/configs/programs";
+  const std::string folder = support::source_dir().string() + "/configs/programs";
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() == ".hlo") names.push_back(entry.path().filename().string());
   }
@@ -46,17 +47,18 @@ std::vector<std::string> shipped_programs() {
 }
 
 ir::Module program(const std::string& name) {
-  return ir::read_hlo_file(std::string(TILECAST_SOURCE_DIR) + "/configs/programs/" + name);
+  return ir::read_hlo_file(support::source_dir().string() + "/configs/programs/" + name);
 }
 
 // As a measurement set is read: the text, through the loader, as one kernel.
 void expect_reads_back(const Workload& workload, const hwdesc::Device& device) {
   const std::string text = ir::print_hlo(workload.module);
-  const ir::Module module = ir::parse_hlo(diag::SourceText(workload.name + ".hlo", text));
+  const ir::Module module = ir::parse_hlo(base::SourceText(workload.name + ".hlo", text));
   EXPECT_TRUE(ir::is_optimised(module)) << "would be fused again";
-  const analytical::LoadOptions options;
+  const ir::LoadOptions options;
   const ir::Program read =
-      analytical::program_for({workload.name, module, {}}, device, options).program;
+      ir::program_for({workload.name, module, {}}, analytical::layout_rules(device), options)
+          .program;
   ASSERT_EQ(read.kernels().size(), 1u) << text;
   EXPECT_EQ(ir::canonical_hash(read.kernels()[0].kernel), workload.hash) << text;
   EXPECT_EQ(ir::canonical_hash(workload.kernel), workload.hash);
@@ -191,7 +193,7 @@ TEST(FusionWorkloads, MoreConfigurationsOnlyAddKernels) {
 }
 
 TEST(FusionWorkloads, NamesWhatCannotRunOnOneCore) {
-  const ir::Module module = ir::parse_hlo(diag::SourceText("mixed.hlo", R"(HloModule m
+  const ir::Module module = ir::parse_hlo(base::SourceText("mixed.hlo", R"(HloModule m
 sum { a = f32[] parameter(0)
  b = f32[] parameter(1)
  ROOT s = f32[] add(a, b) }

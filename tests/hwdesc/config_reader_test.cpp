@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "hwdesc/yaml_text.h"
 
 namespace tilecast::hwdesc {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "hwdesc/device_check.h"
 #include "hwdesc/device_yaml.h"
 

@@ -6,7 +6,7 @@
 #include <random>
 #include <sstream>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "hwdesc/device_check.h"
 #include "hwdesc/device_yaml.h"
 

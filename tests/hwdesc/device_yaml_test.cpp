@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::hwdesc {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "analytical/analytical_model.h"
-#include "diag/error.h"
+#include "base/error.h"
 #include "hwdesc/calibration.h"
 #include "hwdesc/device_yaml.h"
 #include "tests/hybrid/synthetic_set.h"
@@ -34,7 +34,7 @@ Device truth() {
   return device;
 }
 
-Calibrated fit(const learned::SampleSet& set, const CalibrateOptions& options = {}) {
+Calibrated fit(const measured::SampleSet& set, const CalibrateOptions& options = {}) {
   return calibrate({&set, 1}, described(), kModel, options);
 }
 
@@ -98,8 +98,8 @@ TEST(Calibrate, LeavesADescriptionThatIsRightAlone) {
 
 // Kernels that disagree about every constant: what helps some of them hurts those left out.
 TEST(Calibrate, RefusesWhatMakesLeftOutKernelsWorse) {
-  learned::SampleSet set = synthetic_set(described(), 6, 6);
-  for (learned::Sample& sample : set.samples) {
+  measured::SampleSet set = synthetic_set(described(), 6, 6);
+  for (measured::Sample& sample : set.samples) {
     const double factor = sample.work % 2 == 0 ? 1.0 : 1.6;
     if (sample.work == 3) continue;
     sample.measured = sample.measured * factor;
@@ -112,11 +112,11 @@ TEST(Calibrate, RefusesWhatMakesLeftOutKernelsWorse) {
 
 // The bar of the project: 20 % of rows ten or a thousand times too long move no constant by 10 %.
 TEST(Calibrate, ListsCorruptedRowsAndStandsByTheCleanFit) {
-  const learned::SampleSet clean = synthetic_set(truth(), 8, 12, 0.03);
-  learned::SampleSet corrupted = clean;
+  const measured::SampleSet clean = synthetic_set(truth(), 8, 12, 0.03);
+  measured::SampleSet corrupted = clean;
   std::set<int> wrong;
   for (std::size_t i = 0; i < corrupted.samples.size(); i += 5) {
-    learned::Sample& sample = corrupted.samples[i];
+    measured::Sample& sample = corrupted.samples[i];
     sample.measured = sample.measured * (i % 2 == 0 ? 10 : 1000);
     wrong.insert(sample.line);
   }
@@ -131,15 +131,15 @@ TEST(Calibrate, ListsCorruptedRowsAndStandsByTheCleanFit) {
         << expected.name;
   }
   std::set<int> listed;
-  for (const learned::RowFault& fault : robust.outliers) listed.insert(fault.line);
+  for (const measured::RowFault& fault : robust.outliers) listed.insert(fault.line);
   EXPECT_EQ(listed, wrong);
 }
 
 TEST(Calibrate, FitsDispatchOnlyToTimesThatHoldOneAndNeverAsOnChipTime) {
-  learned::SampleSet set = synthetic_set(described(), 8, 6);
-  set.manifest.timing = learned::Timing::kHost;
+  measured::SampleSet set = synthetic_set(described(), 8, 6);
+  set.manifest.timing = measured::Timing::kHost;
   set.manifest.dispatch["loop_fusion"] = Seconds{60e-6};
-  for (learned::Sample& sample : set.samples) {
+  for (measured::Sample& sample : set.samples) {
     sample.holds_dispatch = true;
     sample.measured += Seconds{90e-6};
   }
@@ -160,7 +160,7 @@ TEST(Calibrate, HoldsFixedConstants) {
 }
 
 TEST(Calibrate, IsTheSameForAnyNumberOfJobs) {
-  const learned::SampleSet set = synthetic_set(truth(), 6, 6, 0.02);
+  const measured::SampleSet set = synthetic_set(truth(), 6, 6, 0.02);
   EXPECT_EQ(hwdesc::print_device(fit(set, {.jobs = 1}).device),
             hwdesc::print_device(fit(set, {.jobs = 3}).device));
 }

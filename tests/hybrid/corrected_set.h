@@ -14,10 +14,10 @@ namespace tilecast::hybrid {
 // log(measured / analytical) of an estimate.
 using Residual = std::function<double(const analytical::Estimate&)>;
 
-inline learned::SampleSet corrected_set(const hwdesc::Device& device, int kernels, int tiles,
-                                        const Residual& residual, double noise = 0) {
-  learned::SampleSet set = synthetic_set(device, kernels, tiles, noise);
-  for (learned::Sample& sample : set.samples) {
+inline measured::SampleSet corrected_set(const hwdesc::Device& device, int kernels, int tiles,
+                                         const Residual& residual, double noise = 0) {
+  measured::SampleSet set = synthetic_set(device, kernels, tiles, noise);
+  for (measured::Sample& sample : set.samples) {
     const analytical::KernelQuery query{.kernel = set.works[sample.work].parts.front().kernel,
                                         .tile = &sample.tile};
     const auto answers = analytical::AnalyticalModel().estimate(
@@ -45,7 +45,7 @@ inline HybridSpec small_hybrid(bool calibrate = false) {
   return spec;
 }
 
-inline FittedHybrid fit_to(const learned::SampleSet& set, const hwdesc::Device& device,
+inline FittedHybrid fit_to(const measured::SampleSet& set, const hwdesc::Device& device,
                            const HybridSpec& spec = small_hybrid(), int jobs = 1) {
   return fit_hybrid(spec, std::span(&set, 1), std::span(&device, 1), {.jobs = jobs, .step = {}});
 }

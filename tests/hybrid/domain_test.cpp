@@ -10,10 +10,11 @@
 #include <set>
 
 #include "analytical/analytical_model.h"
-#include "analytical/load_program.h"
-#include "diag/error.h"
+#include "analytical/layout_rules.h"
+#include "base/error.h"
 #include "hwdesc/device_yaml.h"
-#include "ir/kernel_sketch.h"
+#include "ir/kernels/kernel_sketch.h"
+#include "ir/load_program.h"
 #include "tests/hybrid/synthetic_set.h"
 
 namespace tilecast::hybrid {
@@ -39,7 +40,7 @@ struct Known {
   }
 
   hwdesc::Device on;
-  learned::SampleSet set;
+  measured::SampleSet set;
   learned::Examples examples;
 };
 

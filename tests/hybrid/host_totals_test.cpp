@@ -9,14 +9,15 @@
 
 #include "hwdesc/device_yaml.h"
 #include "hybrid/hybrid_fit.h"
-#include "learned/total_interval.h"
+#include "measured/total_interval.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::hybrid {
 namespace {
 
-using learned::SampleSet;
+using measured::SampleSet;
 
-constexpr const char* kSet = TILECAST_SOURCE_DIR "/validation/measured/host_fusion";
+const std::string kSet = support::source_dir().string() + "/validation/measured/host_fusion";
 constexpr std::size_t kKernels = 12, kDraws = 20;  // of a made-up program; of each family
 
 struct Counts {
@@ -25,13 +26,13 @@ struct Counts {
 
 std::vector<SampleSet> with_family(const SampleSet& set, const std::string& family, bool of_it) {
   std::vector<SampleSet> result{set};
-  std::erase_if(result.front().samples, [&](const learned::Sample& sample) {
+  std::erase_if(result.front().samples, [&](const measured::Sample& sample) {
     return (set.works[sample.work].family == family) != of_it;
   });
   return result;
 }
 
-void count_kernels(const SampleSet& left_out, const std::vector<learned::Prediction>& said,
+void count_kernels(const SampleSet& left_out, const std::vector<measured::Prediction>& said,
                    Counts& counts) {
   for (std::size_t i = 0; i < said.size(); ++i) {
     if (!said[i].interval) continue;
@@ -43,19 +44,19 @@ void count_kernels(const SampleSet& left_out, const std::vector<learned::Predict
 }
 
 // Sums of random kernels of the left-out program.
-void count_programs(const SampleSet& left_out, const std::vector<learned::Prediction>& said,
+void count_programs(const SampleSet& left_out, const std::vector<measured::Prediction>& said,
                     Counts& counts) {
   std::mt19937_64 random(3);
   for (std::size_t draw = 0; draw < kDraws && said.size() >= kKernels; ++draw) {
     double measured = 0;
-    std::vector<learned::LaunchedEstimate> parts;
+    std::vector<measured::LaunchedEstimate> parts;
     while (parts.size() < kKernels) {
       const std::size_t i = random() % said.size();
       if (!said[i].estimate) continue;
       measured += left_out.samples[i].measured.value;
       parts.push_back({&*said[i].estimate, 1});
     }
-    const auto interval = learned::total_interval(parts);
+    const auto interval = measured::total_interval(parts);
     ASSERT_TRUE(interval.has_value());
     counts.programs += 1;
     counts.programs_inside += measured >= interval->low && measured <= interval->high;
@@ -63,11 +64,11 @@ void count_programs(const SampleSet& left_out, const std::vector<learned::Predic
 }
 
 TEST(HostTotals, KernelsAndSumsOfKernelsAreInsideTheirIntervals) {
-  const learned::MeasurementSet measured = learned::read_measurement_set(kSet);
+  const measured::MeasurementSet measured = measured::read_measurement_set(kSet);
   const hwdesc::Device device = hwdesc::load_device(std::string(kSet) + "/host.yaml");
-  const SampleSet set = learned::make_samples(measured, device, {.jobs = 2});
+  const SampleSet set = measured::make_samples(measured, device, {.jobs = 2});
   std::set<std::string> families;
-  for (const learned::Work& work : set.works) families.insert(work.family);
+  for (const measured::Work& work : set.works) families.insert(work.family);
   HybridSpec spec = default_hybrid("hybrid");
   spec.calibrate = false;
   spec.candidates.resize(1);
@@ -76,7 +77,7 @@ TEST(HostTotals, KernelsAndSumsOfKernelsAreInsideTheirIntervals) {
     const auto others = with_family(set, family, false), left_out = with_family(set, family, true);
     FittedHybrid fitted = fit_hybrid(spec, others, std::span(&device, 1), {.jobs = 2, .step = {}});
     const HybridModel model(std::move(fitted.parts));
-    const auto said = learned::predict(left_out.front(), model, device);
+    const auto said = measured::predict(left_out.front(), model, device);
     count_kernels(left_out.front(), said, counts);
     count_programs(left_out.front(), said, counts);
   }

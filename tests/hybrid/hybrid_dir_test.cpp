@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "learned/learned_model.h"
-#include "learned/measurement_set.h"
+#include "measured/measurement_set.h"
 #include "tests/hybrid/corrected_set.h"
 
 namespace tilecast::hybrid {
@@ -27,8 +27,8 @@ const hwdesc::Device& tpu() {
   return device;
 }
 
-const learned::SampleSet& rows() {
-  static const learned::SampleSet set = corrected_set(
+const measured::SampleSet& rows() {
+  static const measured::SampleSet set = corrected_set(
       tpu(), 12, 6, [](const Estimate& e) { return 0.3 * std::log(e.time.value / 10e-6); }, 0.02);
   return set;
 }
@@ -67,12 +67,12 @@ class HybridDir : public testing::Test {
   }
   // Changes a file, and the card so that its hashes say it was saved like that.
   void forge(const std::string& file, const std::string& text) const {
-    const std::string before = learned::content_hash(read(folder_ + "/" + file));
+    const std::string before = measured::content_hash(read(folder_ + "/" + file));
     write(folder_ + "/" + file, text);
     std::string card = read(folder_ + "/model.yaml");
-    replace(card, before, learned::content_hash(text));
+    replace(card, before, measured::content_hash(text));
     card.erase(card.rfind("check: "));
-    write(folder_ + "/model.yaml", card + "check: " + learned::content_hash(card) + "\n");
+    write(folder_ + "/model.yaml", card + "check: " + measured::content_hash(card) + "\n");
   }
   void expect_refused(const std::string& message) const {
     try {
@@ -88,7 +88,7 @@ class HybridDir : public testing::Test {
 
 void expect_same(const analytical::CostModel& a, const analytical::CostModel& b) {
   std::vector<KernelQuery> queries;
-  for (const learned::Sample& sample : rows().samples) {
+  for (const measured::Sample& sample : rows().samples) {
     queries.push_back(
         {.kernel = rows().works[sample.work].parts.front().kernel, .tile = &sample.tile});
   }

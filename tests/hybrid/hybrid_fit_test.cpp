@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "tests/hybrid/corrected_set.h"
 
 namespace tilecast::hybrid {
@@ -24,8 +24,8 @@ double by_size(const Estimate& estimate) {
 }
 
 // Mean |log error| of the rows of `set`.
-double error_on(const learned::SampleSet& set, const analytical::CostModel& model) {
-  const auto said = learned::predict(set, model, tpu());
+double error_on(const measured::SampleSet& set, const analytical::CostModel& model) {
+  const auto said = measured::predict(set, model, tpu());
   double sum = 0;
   for (std::size_t i = 0; i < said.size(); ++i) {
     sum += std::abs(std::log(said[i].on_device.value / set.samples[i].measured.value));
@@ -34,7 +34,7 @@ double error_on(const learned::SampleSet& set, const analytical::CostModel& mode
 }
 
 TEST(FitHybrid, LearnsWhatPhysicsMissesAndKeepsItInTheTrainedDomain) {
-  const learned::SampleSet set = corrected_set(tpu(), 20, 6, by_size, 0.02);
+  const measured::SampleSet set = corrected_set(tpu(), 20, 6, by_size, 0.02);
   FittedHybrid fitted = fit_to(set, tpu());
   EXPECT_NE(fitted.chosen, "none");
   const HybridModel model(std::move(fitted.parts));
@@ -43,14 +43,14 @@ TEST(FitHybrid, LearnsWhatPhysicsMissesAndKeepsItInTheTrainedDomain) {
 }
 
 TEST(FitHybrid, KeepsPhysicsWhereItIsRight) {
-  const learned::SampleSet set = corrected_set(
+  const measured::SampleSet set = corrected_set(
       tpu(), 12, 4, [](const Estimate&) { return 0.0; }, 0.05);
   FittedHybrid fitted = fit_to(set, tpu());
   EXPECT_EQ(fitted.chosen, "none");
   EXPECT_EQ(fitted.parts.residual, nullptr);
   const HybridModel model(std::move(fitted.parts));
-  const auto hybrid = learned::predict(set, model, tpu());
-  const auto physics = learned::predict(set, analytical::AnalyticalModel(), tpu());
+  const auto hybrid = measured::predict(set, model, tpu());
+  const auto physics = measured::predict(set, analytical::AnalyticalModel(), tpu());
   for (std::size_t i = 0; i < hybrid.size(); ++i) {
     EXPECT_EQ(hybrid[i].on_device, physics[i].on_device);
   }
@@ -58,10 +58,10 @@ TEST(FitHybrid, KeepsPhysicsWhereItIsRight) {
 
 TEST(FitHybrid, FiveRowsNeverHurt) {
   for (const double slope : {0.0, 0.3}) {
-    learned::SampleSet all = corrected_set(
+    measured::SampleSet all = corrected_set(
         tpu(), 10, 6, [&](const Estimate& e) { return slope * std::log(e.time.value / 10e-6); },
         0.1);
-    learned::SampleSet five = all;
+    measured::SampleSet five = all;
     five.samples.clear();
     for (std::size_t i = 0; i < 5; ++i) five.samples.push_back(all.samples[i * 11]);
     FittedHybrid fitted = fit_to(five, tpu());
@@ -72,7 +72,7 @@ TEST(FitHybrid, FiveRowsNeverHurt) {
 }
 
 TEST(FitHybrid, DoesNotDependOnThreads) {
-  const learned::SampleSet set = corrected_set(tpu(), 12, 4, by_size, 0.02);
+  const measured::SampleSet set = corrected_set(tpu(), 12, 4, by_size, 0.02);
   const FittedHybrid one = fit_to(set, tpu(), small_hybrid(), 1);
   const FittedHybrid two = fit_to(set, tpu(), small_hybrid(), 2);
   EXPECT_EQ(one.chosen, two.chosen);
@@ -84,7 +84,7 @@ TEST(FitHybrid, FitsTheConstantsFirst) {
   Device slower = tpu();
   slower.calibration.memory_bandwidth = 0.8;
   slower.calibration.source = "a test";
-  learned::SampleSet set = synthetic_set(slower, 16, 4);
+  measured::SampleSet set = synthetic_set(slower, 16, 4);
   set.device = tpu().name;
   const FittedHybrid fitted = fit_to(set, tpu(), small_hybrid(true));
   ASSERT_TRUE(fitted.calibrated.has_value());
@@ -94,7 +94,7 @@ TEST(FitHybrid, FitsTheConstantsFirst) {
 }
 
 TEST(FitHybrid, NeedsARowOrTwo) {
-  learned::SampleSet set = synthetic_set(tpu(), 2, 1);
+  measured::SampleSet set = synthetic_set(tpu(), 2, 1);
   try {
     static_cast<void>(fit_to(set, tpu()));
     FAIL() << "two rows are too few";
@@ -104,7 +104,7 @@ TEST(FitHybrid, NeedsARowOrTwo) {
 }
 
 TEST(FitHybrid, TellsEveryCandidate) {
-  const learned::SampleSet set = corrected_set(tpu(), 12, 4, by_size, 0.02);
+  const measured::SampleSet set = corrected_set(tpu(), 12, 4, by_size, 0.02);
   const FittedHybrid fitted = fit_to(set, tpu());
   ASSERT_EQ(fitted.candidates.size(), 3U);
   EXPECT_EQ(fitted.candidates[0].name, "none");

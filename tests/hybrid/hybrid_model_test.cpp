@@ -3,8 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analytical/load_program.h"
-#include "ir/kernel_sketch.h"
+#include "analytical/layout_rules.h"
+#include "ir/kernels/kernel_sketch.h"
+#include "ir/load_program.h"
 #include "tests/hybrid/corrected_set.h"
 
 namespace tilecast::hybrid {
@@ -25,8 +26,8 @@ double by_size(const Estimate& estimate) {
   return 0.3 * std::log(estimate.time.value / 10e-6);
 }
 
-const learned::SampleSet& rows() {
-  static const learned::SampleSet set = corrected_set(tpu(), 20, 6, by_size, 0.02);
+const measured::SampleSet& rows() {
+  static const measured::SampleSet set = corrected_set(tpu(), 20, 6, by_size, 0.02);
   return set;
 }
 
@@ -35,7 +36,7 @@ const HybridModel& hybrid() {
   return model;
 }
 
-KernelQuery query_of(const learned::SampleSet& set, std::size_t sample) {
+KernelQuery query_of(const measured::SampleSet& set, std::size_t sample) {
   return {.kernel = set.works[set.samples[sample].work].parts.front().kernel,
           .tile = &set.samples[sample].tile};
 }
@@ -72,7 +73,7 @@ TEST(HybridModel, FallsBackToPhysicsOutsideItsDomain) {
   ir::KernelSketch sketch("rows", ir::Opcode::kFusion, analytical::layout_rules(tpu()));
   const ir::OpId x = sketch.parameter(ir::DType::kF32, {4096, 1024});
   const ir::Kernel kernel = sketch.build({sketch.reduce(x, ir::Opcode::kAdd, 1)});
-  ASSERT_EQ(learned::op_class(kernel), "reduce_fusion");
+  ASSERT_EQ(measured::op_class(kernel), "reduce_fusion");
   const KernelQuery query{.kernel = kernel};
   const Estimate said = ask(hybrid(), query, tpu());
   EXPECT_EQ(said.correction->verdict, Verdict::kOut);

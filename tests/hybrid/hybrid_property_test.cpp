@@ -3,8 +3,9 @@
 
 #include <random>
 
-#include "analytical/load_program.h"
-#include "ir/kernel_sketch.h"
+#include "analytical/layout_rules.h"
+#include "ir/kernels/kernel_sketch.h"
+#include "ir/load_program.h"
 #include "tests/hybrid/corrected_set.h"
 
 namespace tilecast::hybrid {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "hwdesc/config_reader.h"
 
 namespace tilecast::hybrid {

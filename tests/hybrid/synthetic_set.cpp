@@ -4,14 +4,15 @@
 #include <random>
 
 #include "analytical/analytical_model.h"
-#include "analytical/load_program.h"
-#include "ir/kernel_sketch.h"
+#include "analytical/layout_rules.h"
+#include "ir/kernels/kernel_sketch.h"
+#include "ir/load_program.h"
 
 namespace tilecast::hybrid {
 
-learned::SampleSet synthetic_set(const hwdesc::Device& truth, int kernels, int tiles,
-                                 double noise) {
-  learned::SampleSet set{.name = "synthetic", .hash = "0123456789abcdef", .device = truth.name};
+measured::SampleSet synthetic_set(const hwdesc::Device& truth, int kernels, int tiles,
+                                  double noise) {
+  measured::SampleSet set{.name = "synthetic", .hash = "0123456789abcdef", .device = truth.name};
   std::mt19937_64 random(7);
   const auto unit = [&random] {
     return 2 * static_cast<double>(random() >> 11) / static_cast<double>(1ULL << 53) - 1;

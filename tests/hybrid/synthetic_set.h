@@ -3,13 +3,13 @@
 #pragma once
 
 #include "hwdesc/device.h"
-#include "learned/samples.h"
+#include "measured/samples.h"
 
 namespace tilecast::hybrid {
 
 // `kernels` sums of one to four rows x 1024 arrays, each with `tiles` tiles, timed on `truth` times
 // exp(noise x a fixed sequence in [-1, 1]).
-[[nodiscard]] learned::SampleSet synthetic_set(const hwdesc::Device& truth, int kernels, int tiles,
-                                               double noise = 0);
+[[nodiscard]] measured::SampleSet synthetic_set(const hwdesc::Device& truth, int kernels, int tiles,
+                                                double noise = 0);
 
 }  // namespace tilecast::hybrid

@@ -10,7 +10,7 @@
 #include <numbers>
 #include <random>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::hybrid {
 namespace {

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <random>
 
-#include "ir/hlo_parser.h"
+#include "ir/text/hlo_parser.h"
 #include "program_kernels.h"
 
 namespace tilecast::ir {
@@ -232,7 +232,7 @@ TEST(CanonicalHash, ChangesWithEveryAttributeShapeAndLayout) {
 }
 
 std::string hash_of_root(const std::string& body, const std::string& combiner = "add") {
-  const Module module = parse_hlo(diag::SourceText(
+  const Module module = parse_hlo(base::SourceText(
       "test.hlo",
       "HloModule m\ncombine { a = f32[] parameter(0)\n b = f32[] parameter(1)\n"
       " ROOT s = f32[] " +

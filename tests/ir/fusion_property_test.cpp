@@ -7,10 +7,11 @@
 #include <random>
 #include <set>
 
-#include "ir/fusion.h"
-#include "ir/hlo_parser.h"
-#include "ir/hlo_printer.h"
+#include "ir/fusion/fusion.h"
 #include "ir/program.h"
+#include "ir/text/hlo_parser.h"
+#include "ir/text/hlo_printer.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::ir {
 namespace {
@@ -153,7 +154,7 @@ TEST_P(FusedRandomModules, ComputeTheSameInFewerKernels) {
   for (std::uint32_t seed = 0; seed < 1000; ++seed) {
     const std::string text = RandomModule(seed).text();
     SCOPED_TRACE(text);
-    const Module module = parse_hlo(diag::SourceText("random.hlo", text));
+    const Module module = parse_hlo(base::SourceText("random.hlo", text));
     const Module result = fuse(module, options);
 
     Expressions expressions;
@@ -183,7 +184,7 @@ INSTANTIATE_TEST_SUITE_P(Fusion, FusedRandomModules, ::testing::Bool());
 TEST(Fusion, ComputesTheSameUnderEveryRandomConfiguration) {
   std::size_t different = 0;
   for (std::uint32_t seed = 0; seed < 300; ++seed) {
-    const Module module = parse_hlo(diag::SourceText("random.hlo", RandomModule(seed).text()));
+    const Module module = parse_hlo(base::SourceText("random.hlo", RandomModule(seed).text()));
     Expressions expressions;
     const std::vector<int> expected = expressions.of(module, module.entry_computation(), {});
     const std::string by_rules = print_hlo(fuse(module));
@@ -203,7 +204,7 @@ TEST(Fusion, ComputesTheSameUnderEveryRandomConfiguration) {
 
 // Kernels of several roots far apart in the text are what can close a cycle.
 TEST(Fusion, NeverMakesKernelsWaitForEachOther) {
-  const Module module = read_hlo_file(std::string(TILECAST_SOURCE_DIR) +
+  const Module module = read_hlo_file(support::source_dir().string() +
                                       "/configs/programs/transformer_block_train.hlo");
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const double share = 0.1 + 0.8 * static_cast<double>(seed % 20) / 20;
@@ -235,7 +236,7 @@ TEST(Fusion, ComputesNothingThatIsNotRead) {
   for (const char* name : {"small_decoder_train.hlo", "small_pointwise_train.hlo",
                            "small_diffusion.hlo", "mlp_train.hlo"}) {
     const Module module =
-        read_hlo_file(std::string(TILECAST_SOURCE_DIR) + "/configs/programs/" + name);
+        read_hlo_file(support::source_dir().string() + "/configs/programs/" + name);
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
       const double share = 0.3 + 0.7 * static_cast<double>(seed % 10) / 10;
       const Module result = fuse(module, {.fuse_share = share, .seed = seed});
@@ -248,7 +249,7 @@ TEST(Fusion, GoesFromNothingFusedToTheRules) {
   const auto kernels = [](const Module& module) { return make_program(module).kernels().size(); };
   std::size_t none = 0, some = 0, most = 0, all = 0;
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
-    const Module module = parse_hlo(diag::SourceText("random.hlo", RandomModule(seed).text()));
+    const Module module = parse_hlo(base::SourceText("random.hlo", RandomModule(seed).text()));
     EXPECT_EQ(print_hlo(fuse(module, {.fuse_share = 0})), print_hlo(fuse(module, {.max_ops = 1})));
     EXPECT_EQ(print_hlo(fuse(module, {.fuse_share = 1, .seed = seed})), print_hlo(fuse(module)));
     none += kernels(fuse(module, {.fuse_share = 0}));
@@ -264,7 +265,7 @@ TEST(Fusion, GoesFromNothingFusedToTheRules) {
 TEST(Fusion, SeedsGiveDifferentConfigurationsTheSameEveryTime) {
   std::size_t modules = 0, configurations = 0;
   for (std::uint32_t number = 0; number < 50; ++number) {
-    const Module module = parse_hlo(diag::SourceText("random.hlo", RandomModule(number).text()));
+    const Module module = parse_hlo(base::SourceText("random.hlo", RandomModule(number).text()));
     std::set<std::string> seen;
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       const FusionOptions options{.fuse_share = 0.5, .seed = seed};
@@ -280,7 +281,7 @@ TEST(Fusion, SeedsGiveDifferentConfigurationsTheSameEveryTime) {
 
 TEST(Fusion, GivesTheSameModuleEveryTime) {
   for (std::uint32_t seed = 0; seed < 20; ++seed) {
-    const Module module = parse_hlo(diag::SourceText("random.hlo", RandomModule(seed).text()));
+    const Module module = parse_hlo(base::SourceText("random.hlo", RandomModule(seed).text()));
     EXPECT_EQ(print_hlo(fuse(module)), print_hlo(fuse(module)));
   }
 }

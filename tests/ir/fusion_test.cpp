@@ -1,13 +1,13 @@
-#include "ir/fusion.h"
+#include "ir/fusion/fusion.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "diag/error.h"
-#include "ir/hlo_parser.h"
+#include "base/error.h"
 #include "ir/program.h"
+#include "ir/text/hlo_parser.h"
 
 namespace tilecast::ir {
 namespace {
@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
 
 Module fused(const std::string& text, const FusionOptions& options = {}) {
-  return fuse(parse_hlo(diag::SourceText("test.hlo", text)), options);
+  return fuse(parse_hlo(base::SourceText("test.hlo", text)), options);
 }
 
 // Opcodes of the kernels of the fused module; a fusion as its sorted interior ops, "add+negate".
@@ -235,7 +235,7 @@ TEST(Fusion, RespectsItsLimits) {
 
 TEST(Fusion, OptimisedModulesAreRecognised) {
   const auto parse = [](const std::string& text) {
-    return parse_hlo(diag::SourceText("test.hlo", text));
+    return parse_hlo(base::SourceText("test.hlo", text));
   };
   EXPECT_FALSE(is_optimised(parse("HloModule m\nENTRY e { ROOT x = f32[8]{0} parameter(0) }")));
   EXPECT_TRUE(

@@ -1,10 +1,10 @@
-#include "ir/hlo_lexer.h"
+#include "ir/text/hlo_lexer.h"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::ir {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::vector<Token> tokens(const diag::SourceText& source) {
+std::vector<Token> tokens(const base::SourceText& source) {
   Lexer lexer(source);
   std::vector<Token> all;
   for (Token token = lexer.next(); !token.is(Tok::kEof); token = lexer.next()) all.push_back(token);
@@ -20,7 +20,7 @@ std::vector<Token> tokens(const diag::SourceText& source) {
 }
 
 std::vector<Tok> kinds(const std::string& text) {
-  const diag::SourceText source("t.hlo", text);
+  const base::SourceText source("t.hlo", text);
   std::vector<Tok> out;
   for (const Token& token : tokens(source)) out.push_back(token.kind);
   return out;
@@ -64,7 +64,7 @@ TEST(HloLexer, DimLabelsMayStartWithALetterOrAQuestionMark) {
 }
 
 TEST(HloLexer, UnsignedIntegersAboveInt64KeepTheirBits) {
-  const diag::SourceText source("t.hlo", "18446744073709551615 9223372036854775808");
+  const base::SourceText source("t.hlo", "18446744073709551615 9223372036854775808");
   const std::vector<Token> all = tokens(source);
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(static_cast<std::uint64_t>(all[0].integer), UINT64_MAX);
@@ -74,7 +74,7 @@ TEST(HloLexer, UnsignedIntegersAboveInt64KeepTheirBits) {
 }
 
 TEST(HloLexer, NonFiniteNumbersCarrySignAndPayload) {
-  const diag::SourceText source("t.hlo", "inf -inf -nan nan(0x7f)");
+  const base::SourceText source("t.hlo", "inf -inf -nan nan(0x7f)");
   const std::vector<Token> all = tokens(source);
   ASSERT_EQ(all.size(), 4U);
   EXPECT_GT(all[0].number, 0);
@@ -91,7 +91,7 @@ TEST(HloLexer, CommentsAreSpaceAndEndAtEitherLineEnd) {
 }
 
 TEST(HloLexer, DictionaryIsTakenRawUpToItsOwnBrace) {
-  const diag::SourceText source("t.hlo", R"({#sdy<["x"=2]> {"\"}"}} , x)");
+  const base::SourceText source("t.hlo", R"({#sdy<["x"=2]> {"\"}"}} , x)");
   Lexer lexer(source);
   const Token open = lexer.next();
   EXPECT_EQ(lexer.take_json_dict(open.begin), R"({#sdy<["x"=2]> {"\"}"}})");

@@ -1,8 +1,8 @@
-#include "ir/hlo_parser.h"
+#include "ir/text/hlo_parser.h"
 
 #include <gmock/gmock.h>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::ir {
 namespace {
@@ -12,7 +12,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 Module parse(const std::string& text, ParseOptions options = {}) {
-  return parse_hlo(diag::SourceText("m.hlo", text), options);
+  return parse_hlo(base::SourceText("m.hlo", text), options);
 }
 
 std::string error_of(const std::string& text, ParseOptions options = {}) {

@@ -1,11 +1,11 @@
-#include "ir/hlo_printer.h"
+#include "ir/text/hlo_printer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "ir/hlo_parser.h"
+#include "ir/text/hlo_parser.h"
 
 namespace tilecast::ir {
 namespace {
@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 Module parse(const std::string& text) {
   ParseOptions options;
   options.verify = false;
-  return parse_hlo(diag::SourceText("test.hlo", text), options);
+  return parse_hlo(base::SourceText("test.hlo", text), options);
 }
 
 std::string printed_short(const std::string& text) {

@@ -3,8 +3,8 @@
 
 #include <random>
 
-#include "diag/error.h"
-#include "ir/hlo_parser.h"
+#include "base/error.h"
+#include "ir/text/hlo_parser.h"
 
 namespace tilecast::ir {
 namespace {
@@ -45,7 +45,7 @@ ENTRY e {
 // True when the text was accepted; anything but Error escapes and fails the test.
 bool accepts(const std::string& text) {
   try {
-    static_cast<void>(parse_hlo(diag::SourceText("hostile.hlo", text)));
+    static_cast<void>(parse_hlo(base::SourceText("hostile.hlo", text)));
     return true;
   } catch (const Error&) {
     return false;
@@ -60,7 +60,7 @@ std::string repeat(const std::string& part, std::size_t times) {
 
 TEST(HostileInput, EveryPrefixOfAModuleIsReadOrRefused) {
   for (const std::string& module : kModules) {
-    ASSERT_NO_THROW(static_cast<void>(parse_hlo(diag::SourceText("whole.hlo", module))));
+    ASSERT_NO_THROW(static_cast<void>(parse_hlo(base::SourceText("whole.hlo", module))));
     std::size_t refused = 0;
     for (std::size_t length = 0; length < module.size(); ++length) {
       refused += accepts(module.substr(0, length)) ? 0 : 1;

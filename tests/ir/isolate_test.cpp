@@ -1,20 +1,21 @@
 // A kernel taken out of its module is still the same kernel, in memory and as text.
-#include "ir/isolate.h"
+#include "ir/kernels/isolate.h"
 
 #include <gtest/gtest.h>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "ir/canonical_hash.h"
-#include "ir/hlo_parser.h"
-#include "ir/hlo_printer.h"
 #include "ir/layout_assignment.h"
+#include "ir/text/hlo_parser.h"
+#include "ir/text/hlo_printer.h"
 #include "program_kernels.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::ir {
 namespace {
 
 Module parse(const std::string& text) {
-  return parse_hlo(diag::SourceText("test.hlo", text));
+  return parse_hlo(base::SourceText("test.hlo", text));
 }
 
 InstrId find(const Computation& computation, const std::string& name) {
@@ -147,8 +148,8 @@ TEST(Isolate, KeepsDeviceLayouts) {
 }
 
 TEST(Isolate, KeepsEveryKernelOfThePublicModules) {
-  const auto files = modules_in(shared_folder() / "hlo/public");
-  if (files.empty()) GTEST_SKIP() << "no modules in " << shared_folder();
+  const auto files = modules_in(support::shared_dir() / "hlo/public");
+  if (files.empty()) GTEST_SKIP() << "no modules in " << support::shared_dir();
   std::size_t kernels = 0;
   for (const std::filesystem::path& file : files) {
     kernels += expect_same_kernels(read_hlo_file(file.string()));

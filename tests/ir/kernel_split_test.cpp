@@ -1,9 +1,9 @@
-#include "ir/kernel_split.h"
+#include "ir/kernels/kernel_split.h"
 
 #include <gtest/gtest.h>
 
-#include "diag/error.h"
-#include "ir/kernel_sketch.h"
+#include "base/error.h"
+#include "ir/kernels/kernel_sketch.h"
 
 namespace tilecast::ir {
 namespace {

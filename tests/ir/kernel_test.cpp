@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "diag/error.h"
-#include "ir/dot_writer.h"
-#include "ir/hlo_parser.h"
-#include "ir/kernel_sources.h"
+#include "base/error.h"
+#include "ir/kernels/kernel_sources.h"
+#include "ir/text/dot_writer.h"
+#include "ir/text/hlo_parser.h"
 
 namespace tilecast::ir {
 namespace {
@@ -26,7 +26,7 @@ Op op(Opcode opcode, Shape shape, std::vector<OpId> operands) {
 
 // The kernel of the entry instruction called `name`.
 Kernel kernel_of(const std::string& text, std::string_view name) {
-  const Module module = parse_hlo(diag::SourceText("test.hlo", text));
+  const Module module = parse_hlo(base::SourceText("test.hlo", text));
   WorkCounter counter(module);
   const Computation& entry = module.entry_computation();
   for (std::size_t i = 0; i < entry.instructions.size(); ++i) {
@@ -326,7 +326,7 @@ TEST(DotWriter, ShowsEveryOpAndEdge) {
 }
 
 TEST(MakeWiredKernel, SaysWhichArrayEachParameterIs) {
-  const Module module = parse_hlo(diag::SourceText("test.hlo", R"(HloModule m
+  const Module module = parse_hlo(base::SourceText("test.hlo", R"(HloModule m
 fused (p0: (f32[4], f32[8], f32[4]), p1: f32[], p2: f32[4]) -> f32[4] {
   p0 = (f32[4]{0}, f32[8]{0}, f32[4]{0}) parameter(0)
   p1 = f32[] parameter(1)

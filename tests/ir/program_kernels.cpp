@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "ir/fusion.h"
-#include "ir/hlo_parser.h"
+#include "ir/fusion/fusion.h"
 #include "ir/program.h"
+#include "ir/text/hlo_parser.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::ir {
 
@@ -45,16 +46,11 @@ std::vector<std::filesystem::path> modules_in(const std::filesystem::path& folde
 
 std::vector<Module> shipped_programs() {
   std::vector<Module> programs;
-  const auto folder = std::filesystem::path(TILECAST_SOURCE_DIR) / "configs/programs";
+  const auto folder = support::source_dir() / "configs/programs";
   for (const std::filesystem::path& file : modules_in(folder)) {
     programs.push_back(fuse(read_hlo_file(file.string())));
   }
   return programs;
-}
-
-std::filesystem::path shared_folder() {
-  if (const char* const folder = std::getenv("TILECAST_SHARED")) return folder;
-  return std::filesystem::path(TILECAST_SOURCE_DIR).parent_path() / "shared";
 }
 
 }  // namespace tilecast::ir

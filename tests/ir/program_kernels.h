@@ -20,8 +20,6 @@ struct KernelPlace {
 // configs/programs/*.hlo, fused by our rules; sorted by name.
 [[nodiscard]] std::vector<Module> shipped_programs();
 
-// The folder of third-party data, $TILECAST_SHARED or beside the repository; may not exist.
-[[nodiscard]] std::filesystem::path shared_folder();
 [[nodiscard]] std::vector<std::filesystem::path> modules_in(const std::filesystem::path& folder);
 
 }  // namespace tilecast::ir

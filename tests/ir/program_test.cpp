@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "diag/error.h"
-#include "ir/hlo_parser.h"
+#include "base/error.h"
+#include "ir/text/hlo_parser.h"
 
 namespace tilecast::ir {
 namespace {
@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 Program program_of(const std::string& text, const ProgramOptions& options = {}) {
-  return make_program(parse_hlo(diag::SourceText("test.hlo", text)), options);
+  return make_program(parse_hlo(base::SourceText("test.hlo", text)), options);
 }
 
 std::vector<std::string> names(const Program& program) {

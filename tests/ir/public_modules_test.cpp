@@ -4,16 +4,12 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "diag/error.h"
-#include "ir/hlo_parser.h"
+#include "base/error.h"
+#include "ir/text/hlo_parser.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::ir {
 namespace {
-
-std::filesystem::path shared_folder() {
-  if (const char* const folder = std::getenv("TILECAST_SHARED")) return folder;
-  return std::filesystem::path(TILECAST_SOURCE_DIR).parent_path() / "shared";
-}
 
 std::vector<std::filesystem::path> modules_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
@@ -39,15 +35,15 @@ void expect_all_load(const std::filesystem::path& folder) {
 }
 
 TEST(PublicModules, AllLoadAndVerify) {
-  expect_all_load(shared_folder() / "hlo/public");
+  expect_all_load(support::shared_dir() / "hlo/public");
 }
 
 TEST(PublicModules, TpuKernelsLoadAndVerify) {
-  expect_all_load(shared_folder() / "data/tpu_v3_tiles");
+  expect_all_load(support::shared_dir() / "data/tpu_v3_tiles");
 }
 
 TEST(PublicModules, Unet3dLoadsAndVerifies) {
-  expect_all_load(shared_folder() / "data/tpu_v3_unet3d");
+  expect_all_load(support::shared_dir() / "data/tpu_v3_unet3d");
 }
 
 }  // namespace

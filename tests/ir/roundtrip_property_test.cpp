@@ -8,9 +8,10 @@
 #include <set>
 #include <string>
 
-#include "ir/hlo_parser.h"
-#include "ir/hlo_printer.h"
 #include "ir/shape.h"
+#include "ir/text/hlo_parser.h"
+#include "ir/text/hlo_printer.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::ir {
 namespace {
@@ -103,11 +104,6 @@ TEST(ShapeProperty, NoTwoElementsShareAPosition) {
   }
 }
 
-fs::path shared_folder() {
-  const char* shared = std::getenv("TILECAST_SHARED");
-  return shared != nullptr ? fs::path(shared) : fs::path(TILECAST_SOURCE_DIR) / ".." / "shared";
-}
-
 // Reads, prints and reads again every module of a folder.
 void expect_stable_text(const fs::path& folder) {
   if (!fs::exists(folder)) GTEST_SKIP() << "no data at " << folder;
@@ -118,20 +114,20 @@ void expect_stable_text(const fs::path& folder) {
     ParseOptions options;
     options.verify = false;  // whether a module makes sense is another test's question
     const std::string once = print_hlo(read_hlo_file(entry.path().string(), options));
-    const std::string twice = print_hlo(parse_hlo(diag::SourceText("printed", once), options));
+    const std::string twice = print_hlo(parse_hlo(base::SourceText("printed", once), options));
     EXPECT_TRUE(once == twice) << entry.path().filename();
   }
   EXPECT_GT(modules, 0U);
 }
 
 TEST(TextProperty, PublicModulesPrintTheSameAgain) {
-  expect_stable_text(shared_folder() / "hlo" / "public");
+  expect_stable_text(support::shared_dir() / "hlo" / "public");
 }
 TEST(TextProperty, TpuTileModulesPrintTheSameAgain) {
-  expect_stable_text(shared_folder() / "data" / "tpu_v3_tiles");
+  expect_stable_text(support::shared_dir() / "data" / "tpu_v3_tiles");
 }
 TEST(TextProperty, TheUnet3dModulePrintsTheSameAgain) {
-  expect_stable_text(shared_folder() / "data" / "tpu_v3_unet3d");
+  expect_stable_text(support::shared_dir() / "data" / "tpu_v3_unet3d");
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 // The rule of every family of operations, as a formula over its sizes.
-#include "ir/shape_inference.h"
+#include "ir/infer/shape_inference.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "diag/error.h"
-#include "ir/hlo_parser.h"
+#include "base/error.h"
+#include "ir/text/hlo_parser.h"
 
 namespace tilecast::ir {
 namespace {
@@ -17,7 +17,7 @@ constexpr const char* kAdder =
 
 // Result of the last line of `body`, whose shape is left out.
 std::string inferred(const std::string& body) {
-  const diag::SourceText text("t.hlo", std::string(kAdder) + "ENTRY e {\n" + body + "\n}\n");
+  const base::SourceText text("t.hlo", std::string(kAdder) + "ENTRY e {\n" + body + "\n}\n");
   const Module module = parse_hlo(text);
   return to_string(module.entry_computation().root_instruction().shape, /*with_layout=*/false);
 }

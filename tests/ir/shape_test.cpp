@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::ir {
 namespace {

@@ -1,4 +1,4 @@
-#include "ir/trip_count.h"
+#include "ir/counts/trip_count.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,9 @@
 #include <filesystem>
 #include <string>
 
-#include "diag/error.h"
-#include "ir/hlo_parser.h"
+#include "base/error.h"
+#include "ir/text/hlo_parser.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::ir {
 namespace {
@@ -40,7 +41,7 @@ std::string text_of(const Loop& loop) {
 }
 
 std::optional<std::int64_t> count(const Loop& loop) {
-  const Module module = parse_hlo(diag::SourceText("loop.hlo", text_of(loop)));
+  const Module module = parse_hlo(base::SourceText("loop.hlo", text_of(loop)));
   const Computation& caller = module.entry_computation();
   return trip_count(module, caller, caller.root_instruction());
 }
@@ -113,9 +114,7 @@ TEST(TripCount, BelievesTheCompilerFirst) {
 }
 
 TEST(TripCount, OfEveryLoopOfThePublishedDumpsIsKnown) {
-  const char* shared = std::getenv("TILECAST_SHARED");
-  const std::filesystem::path root =
-      shared != nullptr ? shared : std::filesystem::path(TILECAST_SOURCE_DIR) / "../shared";
+  const std::filesystem::path root = support::shared_dir();
   const auto folder = root / "hlo" / "public";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << folder << " is not there";
   int loops = 0;

@@ -5,8 +5,8 @@
 #include <limits>
 #include <random>
 
-#include "diag/error.h"
-#include "ir/work_counts.h"
+#include "base/error.h"
+#include "ir/counts/work_counts.h"
 
 namespace tilecast::ir {
 namespace {

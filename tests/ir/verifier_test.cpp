@@ -1,13 +1,13 @@
 // What the verifier refuses, each with a module of a few lines.
-#include "ir/verifier.h"
+#include "ir/verify/verifier.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "diag/error.h"
-#include "ir/hlo_parser.h"
+#include "base/error.h"
+#include "ir/text/hlo_parser.h"
 
 namespace tilecast::ir {
 namespace {
@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 // "" when accepted, the message otherwise.
 std::string verdict(const std::string& hlo, const VerifyOptions& options = {}) {
-  const diag::SourceText text("t.hlo", hlo);
+  const base::SourceText text("t.hlo", hlo);
   const Module module = parse_hlo(text, {.verify = false});
   try {
     verify(module, &text, options);

@@ -1,4 +1,4 @@
-#include "ir/work_counts.h"
+#include "ir/counts/work_counts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <cmath>
 #include <string>
 
-#include "diag/error.h"
-#include "ir/hlo_parser.h"
+#include "base/error.h"
+#include "ir/text/hlo_parser.h"
 
 namespace tilecast::ir {
 namespace {
@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 constexpr float kF32 = 4;
 
 Module parse(const std::string& text) {
-  return parse_hlo(diag::SourceText("test.hlo", text));
+  return parse_hlo(base::SourceText("test.hlo", text));
 }
 
 // Counts of the root of the entry computation.

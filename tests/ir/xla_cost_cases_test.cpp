@@ -9,8 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/hlo_parser.h"
-#include "ir/work_counts.h"
+#include "ir/counts/work_counts.h"
+#include "ir/text/hlo_parser.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::ir {
 namespace {
@@ -90,9 +91,7 @@ void expect_operands(const Row& row, const std::vector<float>& got) {
 }
 
 std::filesystem::path shared_folder(const char* name) {
-  const char* shared = std::getenv("TILECAST_SHARED");
-  const std::filesystem::path root =
-      shared != nullptr ? shared : std::filesystem::path(TILECAST_SOURCE_DIR) / "../shared";
+  const std::filesystem::path root = support::shared_dir();
   return root / "hlo" / name;
 }
 

@@ -9,10 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "diag/error.h"
-#include "ir/hlo_lexer.h"
-#include "ir/hlo_parser.h"
-#include "ir/hlo_printer.h"
+#include "base/error.h"
+#include "ir/text/hlo_lexer.h"
+#include "ir/text/hlo_parser.h"
+#include "ir/text/hlo_printer.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::ir {
 namespace {
@@ -24,9 +25,7 @@ struct Case {
 };
 
 fs::path cases_folder() {
-  const char* shared = std::getenv("TILECAST_SHARED");
-  const fs::path root =
-      shared != nullptr ? fs::path(shared) : fs::path(TILECAST_SOURCE_DIR) / ".." / "shared";
+  const fs::path root = support::shared_dir();
   return root / "hlo" / "xla_cases" / "parser";
 }
 
@@ -80,7 +79,7 @@ std::string reprint_module(const Case& test, const std::string& text) {
   ParseOptions options;
   options.strict = true;
   options.verify = test.expect == "reject" || test.note.starts_with("verifier");
-  const Module module = parse_hlo(diag::SourceText(test.file, text), options);
+  const Module module = parse_hlo(base::SourceText(test.file, text), options);
   PrintOptions print;
   print.short_form = test.suite == "roundtrip_short" || test.suite == "nonroundtrip";
   if (test.suite != "HloParserSingleOpTest") return print_hlo(module, print);
@@ -91,7 +90,7 @@ std::string reprint_module(const Case& test, const std::string& text) {
 
 // Every token is an integer; commas stand between them.
 std::string relex(const Case& test, const std::string& text) {
-  const diag::SourceText source(test.file, text);
+  const base::SourceText source(test.file, text);
   Lexer lexer(source);
   for (Token token = lexer.next(); !token.is(Tok::kEof); token = lexer.next()) {
     if (!token.is(Tok::kInteger) && !token.is(Tok::kComma)) throw Error("not an integer");

@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "diag/error.h"
-#include "ir/hlo_parser.h"
-#include "ir/verifier.h"
+#include "base/error.h"
+#include "ir/text/hlo_parser.h"
+#include "ir/verify/verifier.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::ir {
 namespace {
@@ -19,10 +20,7 @@ namespace {
 using Row = std::map<std::string, std::string>;
 
 std::filesystem::path cases_dir() {
-  const char* shared = std::getenv("TILECAST_SHARED");
-  const std::filesystem::path root =
-      shared != nullptr ? std::filesystem::path(shared)
-                        : std::filesystem::path(TILECAST_SOURCE_DIR) / ".." / "shared";
+  const std::filesystem::path root = support::shared_dir();
   return root / "hlo" / "xla_cases";
 }
 
@@ -71,7 +69,7 @@ VerifyOptions options_of(const Row& row) {
 std::string verdict(const std::filesystem::path& file, const VerifyOptions& options,
                     Module* module = nullptr) {
   try {
-    const diag::SourceText text = diag::SourceText::read_file(file.string());
+    const base::SourceText text = base::SourceText::read_file(file.string());
     const Module parsed = parse_hlo(text, {.verify = false});
     verify(parsed, &text, options);
     if (module != nullptr) *module = parsed;

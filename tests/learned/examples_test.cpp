@@ -26,14 +26,14 @@ class ExamplesOfRows : public testing::Test {
         "format: tilecast.measurements/1\nname: n\nsource: s\nlicence: l\ndevice: tpu_v3\n" +
             manifest);
     disk_.write("measurements.csv", table);
-    sets_ = {make_samples(read_measurement_set(disk_.path()), devices_.front(),
-                          {.check_physics = false})};
+    sets_ = {measured::make_samples(measured::read_measurement_set(disk_.path()), devices_.front(),
+                                    {.check_physics = false})};
     return make_examples(sets_, devices_, /*with_priors=*/true, /*jobs=*/1);
   }
 
-  SetOnDisk disk_;
+  measured::SetOnDisk disk_;
   std::vector<hwdesc::Device> devices_{hwdesc::load_device("tpu_v3")};
-  std::vector<SampleSet> sets_;
+  std::vector<measured::SampleSet> sets_;
 };
 
 TEST_F(ExamplesOfRows, AreTheirKernelsWithTilesAndLogTimes) {
@@ -152,7 +152,7 @@ TEST_F(ExamplesOfRows, ArePriorsTheSameOnAnyNumberOfThreads) {
 TEST_F(ExamplesOfRows, EqualWorkOnTwoDevicesIsTwoKernelsOfOneFamily) {
   const SyntheticSet v3(3, 1);
   const hwdesc::Device v4 = hwdesc::load_device("tpu_v4");
-  const std::vector<SampleSet> sets{v3.samples(), v3.samples()};
+  const std::vector<measured::SampleSet> sets{v3.samples(), v3.samples()};
   const std::vector<hwdesc::Device> devices{v3.device(), v4};
   const Examples examples = make_examples(sets, devices, /*with_priors=*/false, 1);
   ASSERT_THAT(examples.rows, SizeIs(6));

@@ -8,7 +8,7 @@
 #include <limits>
 #include <random>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::learned {
 namespace {

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <random>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "learned/training/gp_trainer.h"
 
 namespace tilecast::learned {

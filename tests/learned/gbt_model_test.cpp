@@ -11,7 +11,7 @@
 #include <numeric>
 #include <thread>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "tests/learned/gbt_tables.h"
 
 namespace tilecast::learned {

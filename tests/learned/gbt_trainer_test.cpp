@@ -8,7 +8,7 @@
 #include <limits>
 #include <thread>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "tests/learned/gbt_tables.h"
 
 namespace tilecast::learned {

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "analytical/roofline.h"
-#include "diag/error.h"
+#include "base/error.h"
 #include "tests/learned/synthetic_set.h"
 
 namespace tilecast::learned {

@@ -11,7 +11,7 @@
 #include <sstream>
 #include <thread>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "tests/learned/synthetic_set.h"
 
 namespace tilecast::learned {

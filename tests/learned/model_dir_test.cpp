@@ -8,8 +8,8 @@
 #include <fstream>
 #include <random>
 
-#include "diag/error.h"
-#include "learned/measurement_set.h"
+#include "base/error.h"
+#include "measured/measurement_set.h"
 #include "tests/learned/synthetic_set.h"
 
 namespace tilecast::learned {
@@ -38,7 +38,7 @@ void replace(std::string& text, const std::string& from, const std::string& to) 
 // With the check line that belongs to it.
 std::string checked(std::string card) {
   card.erase(card.rfind("check: "));
-  return card + "check: " + content_hash(card) + "\n";
+  return card + "check: " + measured::content_hash(card) + "\n";
 }
 
 ModelCard about() {
@@ -94,7 +94,7 @@ class ModelDir : public testing::Test {
 
   static SyntheticSet* set_;
   static Trained* trained_;
-  SetOnDisk folder_;
+  measured::SetOnDisk folder_;
   std::string path_;
 };
 SyntheticSet* ModelDir::set_ = nullptr;
@@ -111,7 +111,7 @@ TEST_F(ModelDir, PredictsAsBeforeItWasSaved) {
 TEST_F(ModelDir, KeepsThatItsTargetIsAResidual) {
   const Examples examples = set_->examples(/*with_priors=*/true);
   const Trained trained = train(small_trees("target: residual\n"), examples);
-  const SetOnDisk folder;
+  const measured::SetOnDisk folder;
   const std::string path = folder.path() + "/residual";
   trained.save({}, path, false);
   EXPECT_EQ(predictions(*load_model(path).predictor, examples, set_->device()),
@@ -300,7 +300,7 @@ TEST_F(ModelDir, MutatedWeightsAreRefused) {
     write(file("model.yaml"), card);
     ASSERT_THAT(message(), StartsWith("trees.ubj: is not the file that was saved"));
     std::string fitting = card;  // the bytes now reach the reader of trees
-    replace(fitting, content_hash(trees), content_hash(changed));
+    replace(fitting, measured::content_hash(trees), measured::content_hash(changed));
     write(file("model.yaml"), checked(fitting));
     const std::string said = message();
     ASSERT_THAT(said, AnyOf("loaded", StartsWith("trees.ubj: "))) << i;
@@ -347,7 +347,7 @@ class HybridFolder : public testing::Test {
   }
   [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
 
-  SetOnDisk folder_;
+  measured::SetOnDisk folder_;
   std::string path_ = folder_.path() + "/hybrid";
   ModelCard card_ = about();
   const ExtraFiles extra_{{"domain.csv", "a,b\n1,2\n"},

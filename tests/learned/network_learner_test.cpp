@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "diag/error.h"
-#include "learned/measurement_set.h"
+#include "base/error.h"
+#include "measured/measurement_set.h"
 #include "tests/learned/synthetic_set.h"
 
 namespace tilecast::learned {
@@ -164,10 +164,10 @@ TEST(NetworkLearner, DamagedFilesAreNamed) {
     std::ofstream(path, std::ios::binary) << changed;
     EXPECT_THAT(message(), HasSubstr(name + ": is not the file that was saved"));
     std::string fitting = card.substr(0, card.rfind("check: "));
-    const std::string hash = content_hash(bytes);
-    fitting.replace(fitting.find(hash), hash.size(), content_hash(changed));
+    const std::string hash = measured::content_hash(bytes);
+    fitting.replace(fitting.find(hash), hash.size(), measured::content_hash(changed));
     std::ofstream(set.path("model/model.yaml"))
-        << fitting << "check: " << content_hash(fitting) << "\n";
+        << fitting << "check: " << measured::content_hash(fitting) << "\n";
     EXPECT_THAT(message(), HasSubstr(name)) << "the reader of the file refuses it";
     std::ofstream(path, std::ios::binary) << bytes;
     std::ofstream(set.path("model/model.yaml")) << card;

@@ -11,7 +11,7 @@
 #include <set>
 
 #include "analytical/analytical_model.h"
-#include "diag/error.h"
+#include "base/error.h"
 #include "tests/learned/synthetic_set.h"
 
 namespace tilecast::learned {
@@ -32,7 +32,8 @@ class Tiles : public testing::Test {
     disk_.write("measurements.csv",
                 "op,m,n,k,runtime_ns\nmatmul,4096,512,1024,9000\nmatmul,2048,2048,512,9000\n"
                 "matmul,1024,1024,4096,9000\n");
-    set_ = make_samples(read_measurement_set(disk_.path()), device_, {.check_physics = false});
+    set_ = measured::make_samples(measured::read_measurement_set(disk_.path()), device_,
+                                  {.check_physics = false});
     all_.parameter_names = {{}};
     for (std::size_t k = 0; k < set_.works.size(); ++k) {
       all_.kernels.push_back(set_.works[k].name);
@@ -71,9 +72,9 @@ class Tiles : public testing::Test {
     return {all_.subset(rows.first(count)), all_.subset(rows.subspan(count))};
   }
 
-  SetOnDisk disk_;
+  measured::SetOnDisk disk_;
   hwdesc::Device device_ = hwdesc::load_device("tpu_v3");
-  SampleSet set_;
+  measured::SampleSet set_;
   std::deque<TileConfig> tiles_;
   Examples all_;
 };

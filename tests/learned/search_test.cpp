@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "tests/learned/synthetic_set.h"
 
 namespace tilecast::learned {

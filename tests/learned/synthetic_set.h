@@ -11,7 +11,7 @@
 #include "hwdesc/config_reader.h"
 #include "hwdesc/device_yaml.h"
 #include "learned/training/learner.h"
-#include "tests/learned/set_on_disk.h"
+#include "tests/measured/set_on_disk.h"
 
 namespace tilecast::learned {
 
@@ -32,8 +32,8 @@ class SyntheticSet {
     }
     disk_.write("measurements.csv", table);
     devices_.push_back(hwdesc::load_device("tpu_v3"));
-    sets_.push_back(make_samples(read_measurement_set(disk_.path()), devices_.front(),
-                                 {.check_physics = false}));
+    sets_.push_back(measured::make_samples(measured::read_measurement_set(disk_.path()),
+                                           devices_.front(), {.check_physics = false}));
   }
 
   [[nodiscard]] static double time_ns(double m, double n, double k, int tile) {
@@ -42,16 +42,16 @@ class SyntheticSet {
   [[nodiscard]] Examples examples(bool with_priors = false, int jobs = 1) const {
     return make_examples(sets_, devices_, with_priors, jobs);
   }
-  [[nodiscard]] const SampleSet& samples() const { return sets_.front(); }
+  [[nodiscard]] const measured::SampleSet& samples() const { return sets_.front(); }
   [[nodiscard]] const hwdesc::Device& device() const { return devices_.front(); }
   [[nodiscard]] std::string path(const std::string& name) const {
     return disk_.path() + "/" + name;
   }
 
  private:
-  SetOnDisk disk_;
+  measured::SetOnDisk disk_;
   std::vector<hwdesc::Device> devices_;
-  std::vector<SampleSet> sets_;
+  std::vector<measured::SampleSet> sets_;
 };
 
 inline LearnerSpec learner(const std::string& yaml) {

@@ -9,10 +9,10 @@
 #include <set>
 
 #include "analytical/analytical_model.h"
-#include "diag/error.h"
+#include "base/error.h"
 #include "hwdesc/device_yaml.h"
-#include "ir/hlo_parser.h"
 #include "ir/program.h"
+#include "ir/text/hlo_parser.h"
 
 namespace tilecast::learned {
 namespace {
@@ -29,7 +29,7 @@ const std::vector<FeatureGroup> kOfKernels = {FeatureGroup::kStatic,  FeatureGro
                                               FeatureGroup::kMachine, FeatureGroup::kPrior};
 
 ir::Kernel kernel_of(const std::string& text) {
-  const ir::Module module = ir::parse_hlo(diag::SourceText("test.hlo", text));
+  const ir::Module module = ir::parse_hlo(base::SourceText("test.hlo", text));
   return ir::make_program(module).kernels().front().kernel;
 }
 

@@ -7,8 +7,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "ir/hlo_parser.h"
 #include "ir/program.h"
+#include "ir/text/hlo_parser.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::learned {
 namespace {
@@ -38,14 +39,14 @@ ENTRY %main (x: f32[3,5]) -> f32[3] {
 )";
 
 TEST(TpuGraphs, NodesAreTheInstructionsOfAllComputationsCalleesFirst) {
-  const KernelGraph graph = make_tpugraphs_graph(ir::parse_hlo(diag::SourceText("t", kReduce)));
+  const KernelGraph graph = make_tpugraphs_graph(ir::parse_hlo(base::SourceText("t", kReduce)));
   // The data set's numbers: add 2, constant 24, parameter 63, reduce 70.
   EXPECT_EQ(graph.opcodes, (std::vector<std::int32_t>{63, 63, 2, 63, 24, 2, 70}));
   ASSERT_EQ(graph.features.size(), graph.nodes() * kWidth);
 }
 
 TEST(TpuGraphs, EdgesAreOperandsOnceThenRootsOfCalledComputations) {
-  const KernelGraph graph = make_tpugraphs_graph(ir::parse_hlo(diag::SourceText("t", kReduce)));
+  const KernelGraph graph = make_tpugraphs_graph(ir::parse_hlo(base::SourceText("t", kReduce)));
   const std::vector<GraphEdge> expected = {{0, 2}, {1, 2}, {3, 5}, {5, 6}, {4, 6}, {2, 6}};
   EXPECT_EQ(graph.edges, expected);
   EXPECT_EQ(graph.topological.size(), graph.nodes());
@@ -53,7 +54,7 @@ TEST(TpuGraphs, EdgesAreOperandsOnceThenRootsOfCalledComputations) {
 }
 
 TEST(TpuGraphs, ColumnsStandWhereTheDataSetHasThem) {
-  const KernelGraph graph = make_tpugraphs_graph(ir::parse_hlo(diag::SourceText("t", kReduce)));
+  const KernelGraph graph = make_tpugraphs_graph(ir::parse_hlo(base::SourceText("t", kReduce)));
   const std::size_t first = 0, second = 1, x = 3, reduce = 6;
   EXPECT_EQ(at(graph, second, 30), 1) << "number of a parameter";
   EXPECT_EQ(at(graph, first, 28), 1) << "elements of a scalar";
@@ -71,7 +72,7 @@ TEST(TpuGraphs, ColumnsStandWhereTheDataSetHasThem) {
 }
 
 TEST(TpuGraphs, ConvolutionColumnsStandWhereTheDataSetHasThem) {
-  const KernelGraph graph = make_tpugraphs_graph(ir::parse_hlo(diag::SourceText("t", R"(HloModule c
+  const KernelGraph graph = make_tpugraphs_graph(ir::parse_hlo(base::SourceText("t", R"(HloModule c
 ENTRY %main (x: f32[8,6,7,4], w: f32[3,5,4,16]) -> f32[8,6,7,16] {
   %x = f32[8,6,7,4]{3,2,1,0} parameter(0)
   %w = f32[3,5,4,16]{3,2,1,0} parameter(1)
@@ -113,9 +114,7 @@ TEST(TpuGraphs, OpcodesItDoesNotKnowAreZero) {
 }
 
 fs::path published() {
-  const char* const shared = std::getenv("TILECAST_SHARED");
-  return (shared != nullptr ? fs::path(shared) : fs::path(TILECAST_SOURCE_DIR) / "../shared") /
-         "data/tpu_v3_tiles";
+  return support::shared_dir() / "data/tpu_v3_tiles";
 }
 
 void expect_equal(const KernelGraph& graph, const nlohmann::json& expected) {
@@ -159,7 +158,7 @@ ENTRY %copy.1 (p: bf16[32,5,5,256]) -> bf16[32,5,5,256] {
   ROOT %copy.1 = bf16[32,5,5,256]{3,2,1,0:T(8,128)(2,1)} copy(bf16[32,5,5,256]{3,0,2,1:T(8,128)(2,1)} %p)
 }
 )";
-  const ir::Module module = ir::parse_hlo(diag::SourceText("t", text));
+  const ir::Module module = ir::parse_hlo(base::SourceText("t", text));
   ir::WorkCounter counter(module);
   const ir::Computation& entry = module.entry_computation();
   const ir::Kernel kernel = ir::make_kernel(module, module.entry, entry.root, counter);

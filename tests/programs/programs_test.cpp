@@ -2,15 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ir/hlo_parser.h"
-#include "ir/trip_count.h"
-#include "ir/work_counts.h"
+#include "ir/counts/trip_count.h"
+#include "ir/counts/work_counts.h"
+#include "ir/text/hlo_parser.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::ir {
 namespace {
 
 Module read_program(const std::string& name) {
-  return read_hlo_file(std::string(TILECAST_SOURCE_DIR) + "/configs/programs/" + name);
+  return read_hlo_file(support::source_dir().string() + "/configs/programs/" + name);
 }
 
 double matrix_flops(const Module& module, Opcode opcode) {

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "diag/error.h"
-#include "learned/csv.h"
+#include "base/error.h"
+#include "measured/csv.h"
 #include "sim/views/compare.h"
 
 namespace tilecast::sim {
@@ -260,10 +260,10 @@ TEST(CompareText, FoldsTheRowsThatLoseLeastIntoOneLine) {
 }
 
 TEST(CompareCsv, HasALinePerRowAndSideInSecondsAndFractions) {
-  const learned::CsvTable table =
-      learned::read_csv({"compare.csv", views::compare_csv(compare(example()))});
+  const measured::CsvTable table =
+      measured::read_csv({"compare.csv", views::compare_csv(compare(example()))});
   EXPECT_EQ(table.rows.size(), 14U);  // the cells of the example that are there
-  const learned::CsvRow& first = table.rows.front();
+  const measured::CsvRow& first = table.rows.front();
   EXPECT_EQ(table.cell(first, "name"), "often");
   EXPECT_EQ(table.cell(first, "side"), "fast");
   EXPECT_EQ(table.cell(first, "bound"), "hbm_read");
@@ -295,8 +295,8 @@ TEST(CompareViews, ShowTheCorrectionOfAHybrid) {
   EXPECT_EQ(row["times"][0]["factor"], 1.2);
   EXPECT_NEAR(row["times"][0]["low_s"].get<double>(), 55 * kUs, 1e-12);
   EXPECT_FALSE(row["times"][1].contains("verdict"));
-  const learned::CsvTable table =
-      learned::read_csv(diag::SourceText("c.csv", views::compare_csv(corrected())));
+  const measured::CsvTable table =
+      measured::read_csv(base::SourceText("c.csv", views::compare_csv(corrected())));
   EXPECT_EQ(table.columns.back(), "high_s");
 }
 

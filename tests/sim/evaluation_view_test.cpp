@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "learned/csv.h"
+#include "measured/csv.h"
 #include "sim/evaluation_report.h"
 #include "sim/views/evaluation.h"
 #include "sim/views/model_card.h"
@@ -12,7 +12,7 @@
 namespace tilecast::sim {
 namespace {
 
-using learned::Metric;
+using measured::Metric;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::json;
@@ -26,7 +26,7 @@ EvaluationReport example() {
   report.devices[1].calibration.source = "twelve rows of a set";
   report.columns.push_back({.name = "flat", .model = "flat", .device = 0});
   report.columns.push_back({.name = "toy_fitted", .model = "analytical", .device = 1});
-  learned::ScoreSheet& sheet = report.sheet;
+  measured::ScoreSheet& sheet = report.sheet;
   sheet.columns = {"flat", "toy_fitted"};
   sheet.sets.resize(1);
   sheet.sets[0].name = "a|b";
@@ -34,12 +34,12 @@ EvaluationReport example() {
   sheet.sets[0].device = "toy";
   sheet.sets[0].manifest.source = "somebody";
   sheet.sets[0].manifest.licence = "MIT";
-  sheet.sets[0].manifest.timing = learned::Timing::kHost;
+  sheet.sets[0].manifest.timing = measured::Timing::kHost;
   sheet.sets[0].rows = 7;
   sheet.sets[0].with_dispatch = 1;
   sheet.sets[0].faults.resize(1);
   sheet.sets[0].faults[0].line = 9;
-  sheet.sets[0].faults[0].kind = learned::RowFault::Kind::kUnitSlip;
+  sheet.sets[0].faults[0].kind = measured::RowFault::Kind::kUnitSlip;
   sheet.sets[0].faults[0].message = "a thousand times too long";
   sheet.works = {{"k0", "copy", "", 0}, {"k1", "copy", "", 0}, {"p", "program", "", 0}};
   for (int i = 0; i < 7; ++i) {
@@ -52,7 +52,7 @@ EvaluationReport example() {
                           .measured_s = measured_s,
                           .predicted_s = {1e-5, 1.1 * measured_s}});
   }
-  report.evaluation = learned::evaluate(sheet);
+  report.evaluation = measured::evaluate(sheet);
   report.notes = {"something left out"};
   return report;
 }
@@ -75,10 +75,10 @@ TEST(EvaluationText, ShowsIntervalsWhereAModelGivesThem) {
   EvaluationReport report = example();
   EXPECT_THAT(views::evaluation_text(report), Not(HasSubstr("interval width %")));
   EXPECT_THAT(views::evaluation_rows_csv(report), Not(HasSubstr("low ns")));
-  for (learned::ScoredRow& row : report.sheet.rows) {
-    row.interval_s = {std::nullopt, learned::Interval{0.5e-5, 2e-5}};
+  for (measured::ScoredRow& row : report.sheet.rows) {
+    row.interval_s = {std::nullopt, measured::Interval{0.5e-5, 2e-5}};
   }
-  report.evaluation = learned::evaluate(report.sheet);
+  report.evaluation = measured::evaluate(report.sheet);
   const std::string text = views::evaluation_text(report);
   EXPECT_THAT(text, HasSubstr("in 90 % interval %"));
   // Measured at 10, 20 and 30 us, twice, and at 10: 5 of 7 are within 20; (20 / 5 - 1) wide.
@@ -103,7 +103,7 @@ TEST(EvaluationText, ListsFaultsWhenAsked) {
 TEST(EvaluationText, DoesNotRepeatTheOnlyClass) {
   EvaluationReport report = example();
   for (auto& work : report.sheet.works) work.op_class = "copy";
-  report.evaluation = learned::evaluate(report.sheet);
+  report.evaluation = measured::evaluate(report.sheet);
   const std::string text = views::evaluation_text(report);
   EXPECT_THAT(text, HasSubstr("all (class copy): n = 7"));
   EXPECT_THAT(text, Not(HasSubstr("\nclass copy")));
@@ -111,7 +111,7 @@ TEST(EvaluationText, DoesNotRepeatTheOnlyClass) {
 
 TEST(EvaluationText, ShowsKernelsOnOneLinePerModel) {
   EvaluationReport report = example();
-  report.evaluation = learned::evaluate(report.sheet, {.by = {learned::Breakdown::kKernel}});
+  report.evaluation = measured::evaluate(report.sheet, {.by = {measured::Breakdown::kKernel}});
   const std::string text = views::evaluation_text(report);
   EXPECT_THAT(text, HasSubstr("\nk1      3  flat"));
   EXPECT_THAT(text, Not(HasSubstr("kernel k1: n")));
@@ -127,11 +127,11 @@ TEST(EvaluationCsv, OfRowsHoldsWhatEveryModelSaid) {
 }
 
 TEST(EvaluationCsv, HasOneRowPerStratumModelAndMetricInFractions) {
-  const learned::CsvTable table =
-      learned::read_csv(diag::SourceText("e.csv", views::evaluation_csv(example())));
-  EXPECT_EQ(table.rows.size(), 3 * 2 * learned::kMetricCount);
+  const measured::CsvTable table =
+      measured::read_csv(base::SourceText("e.csv", views::evaluation_csv(example())));
+  EXPECT_EQ(table.rows.size(), 3 * 2 * measured::kMetricCount);
   int found = 0;
-  for (const learned::CsvRow& row : table.rows) {
+  for (const measured::CsvRow& row : table.rows) {
     if (table.cell(row, "by") != "all" || table.cell(row, "model") != "toy_fitted") continue;
     if (table.cell(row, "metric") != "mape") continue;
     EXPECT_NEAR(std::stod(std::string(table.cell(row, "value"))), 0.1, 1e-12);
@@ -148,7 +148,7 @@ TEST(EvaluationJson, IsVersionedAndHoldsModelsSetsScoresAndFaults) {
   EXPECT_EQ(json["sets"][0]["hash"], "0123456789abcdef");
   EXPECT_EQ(json["sets"][0]["timing"], "host");
   EXPECT_EQ(json["sets"][0]["left_out"]["unit_slip"], 1);
-  EXPECT_EQ(json["scores"].size(), 3 * 2 * learned::kMetricCount);
+  EXPECT_EQ(json["scores"].size(), 3 * 2 * measured::kMetricCount);
   EXPECT_EQ(json["faults"][0]["line"], 9);
   for (const auto& score : json["scores"]) {
     const bool flat_ranks = score["model"] == "flat" && score["metric"] == "tile_tau_b";
@@ -174,7 +174,7 @@ TEST(ModelCard, NamesModelsDataLicenceHashSplitAndLimits) {
 TEST(ReferenceTables, SayWhoseNumbersTheyAre) {
   EvaluationReport report = example();
   for (const auto& [subject, value] : {std::pair{"net", 7.0}, {"Mean", 5.0}}) {
-    learned::ReferenceRow row;
+    measured::ReferenceRow row;
     row.source = "Somebody 2020";
     row.where = "Table 3";
     row.metric = "mape";

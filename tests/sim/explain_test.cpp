@@ -4,10 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analytical/load_program.h"
-#include "diag/error.h"
+#include "analytical/layout_rules.h"
+#include "base/error.h"
 #include "hwdesc/device_yaml.h"
-#include "ir/kernel_sketch.h"
+#include "ir/kernels/kernel_sketch.h"
+#include "ir/load_program.h"
 
 namespace tilecast::sim {
 namespace {

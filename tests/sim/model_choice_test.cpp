@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "hybrid/hybrid_dir.h"
 #include "tests/hybrid/corrected_set.h"
@@ -50,7 +50,7 @@ class ModelChoice : public testing::Test {
 
   // A hybrid of tpu_v3 that corrects by 20 %.
   [[nodiscard]] std::string ship(const std::string& name) const {
-    static const learned::SampleSet rows = hybrid::corrected_set(
+    static const measured::SampleSet rows = hybrid::corrected_set(
         tpu(), 8, 4, [](const analytical::Estimate&) { return std::log(1.2); }, 0.01);
     static const hybrid::FittedHybrid fitted = hybrid::fit_to(rows, tpu());
     const std::string directory = shelf_ + "/" + name;

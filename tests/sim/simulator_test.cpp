@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "diag/error.h"
-#include "ir/hlo_parser.h"
+#include "base/error.h"
+#include "ir/text/hlo_parser.h"
 
 namespace tilecast::sim {
 namespace {
@@ -33,7 +33,7 @@ class UnitModel final : public analytical::CostModel {
 };
 
 ir::Program program(const std::string& text) {
-  return ir::make_program(ir::parse_hlo(diag::SourceText("t.hlo", text)));
+  return ir::make_program(ir::parse_hlo(base::SourceText("t.hlo", text)));
 }
 
 hwdesc::Device toy() {

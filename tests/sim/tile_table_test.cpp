@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::sim {
 namespace {
@@ -24,16 +24,16 @@ TEST(ParseTile, RefusesWhatIsNoTile) {
 }
 
 TEST(RowsOfFile, KeepsTheRowsThatNameTheFile) {
-  const learned::CsvTable table = learned::read_csv(
-      diag::SourceText("t.csv", "file,output_bounds\na.hlo,1\nb.hlo,2\ndir/a.hlo,3\n"));
-  const learned::CsvTable rows = rows_of_file(table, "some/where/a.hlo");
+  const measured::CsvTable table = measured::read_csv(
+      base::SourceText("t.csv", "file,output_bounds\na.hlo,1\nb.hlo,2\ndir/a.hlo,3\n"));
+  const measured::CsvTable rows = rows_of_file(table, "some/where/a.hlo");
   ASSERT_EQ(rows.rows.size(), 2U);
   EXPECT_EQ(rows.rows[1].cells[1], "3");
 }
 
 TEST(RowsOfFile, KeepsAllRowsWithoutAFileColumn) {
-  const learned::CsvTable table =
-      learned::read_csv(diag::SourceText("t.csv", "output_bounds\n1\n2\n"));
+  const measured::CsvTable table =
+      measured::read_csv(base::SourceText("t.csv", "output_bounds\n1\n2\n"));
   EXPECT_EQ(rows_of_file(table, "a.hlo").rows.size(), 2U);
 }
 

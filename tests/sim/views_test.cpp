@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "learned/csv.h"
+#include "measured/csv.h"
 #include "sim/views/correction.h"
 #include "sim/views/csv.h"
 #include "sim/views/json.h"
@@ -126,7 +126,8 @@ TEST(JsonView, EscapesNamesThatAreNotUtf8) {
 
 TEST(CsvView, HasOneRowPerKernelWithAsManyCellsAsColumns) {
   const std::vector<Simulation> runs{example(), example()};
-  const learned::CsvTable table = learned::read_csv(diag::SourceText("out.csv", views::csv(runs)));
+  const measured::CsvTable table =
+      measured::read_csv(base::SourceText("out.csv", views::csv(runs)));
   ASSERT_EQ(table.rows.size(), 4U);
   EXPECT_EQ(table.cell(table.rows[1], "kernel"), "big");
   EXPECT_EQ(table.cell(table.rows[1], "total_s"), "4e-06");
@@ -137,7 +138,7 @@ TEST(CsvView, HasOneRowPerKernelWithAsManyCellsAsColumns) {
 Simulation corrected() {
   Simulation run = example();
   run.model = "hybrid toy (models/toy)";
-  run.interval = learned::Interval{4e-6, 7e-6};
+  run.interval = measured::Interval{4e-6, 7e-6};
   run.kernels[1].estimate.correction = {.analytical = Seconds{1.6e-6},
                                         .factor = 1.25,
                                         .weight = 0,
@@ -181,7 +182,8 @@ TEST(JsonView, OfAHybridAppendsTheCorrection) {
 
 TEST(CsvView, OfAHybridEndsWithTheCorrection) {
   const std::vector<Simulation> runs{corrected()};
-  const learned::CsvTable table = learned::read_csv(diag::SourceText("out.csv", views::csv(runs)));
+  const measured::CsvTable table =
+      measured::read_csv(base::SourceText("out.csv", views::csv(runs)));
   EXPECT_EQ(table.columns.back(), "high_s");
   EXPECT_EQ(table.cell(table.rows[1], "verdict"), "out");
   EXPECT_EQ(table.cell(table.rows[1], "analytical_s"), "1.6e-06");
@@ -218,7 +220,7 @@ TEST(TraceView, HasNamedLanesAndMicroseconds) {
 }
 
 TEST(RowsView, KeepsNumbersNumbersAndEmptyCellsNull) {
-  const learned::CsvTable table{
+  const measured::CsvTable table{
       "t", {"a", "b", "c"}, {{2, {"1", "x", ""}}, {3, {"2.5", "nan", "inf"}}}};
   const Json rows = Json::parse(views::rows_json(table, "s/1"))["rows"];
   EXPECT_EQ(rows[0], (Json{{"a", 1}, {"b", "x"}, {"c", nullptr}}));

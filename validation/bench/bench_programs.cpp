@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <utility>
 
-#include "ir/fusion.h"
-#include "ir/hlo_parser.h"
+#include "ir/fusion/fusion.h"
 #include "ir/layout_assignment.h"
+#include "ir/text/hlo_parser.h"
 
 namespace tilecast::bench {
 namespace {

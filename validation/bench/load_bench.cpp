@@ -1,17 +1,17 @@
 // HLO text to a verified module (bar: 40 MB/s on one core), and a module to its kernels.
 #include <benchmark/benchmark.h>
 
-#include "diag/source_text.h"
+#include "base/source_text.h"
 #include "hwdesc/device_yaml.h"
-#include "ir/hlo_parser.h"
 #include "ir/program.h"
+#include "ir/text/hlo_parser.h"
 #include "validation/bench/bench_programs.h"
 
 namespace tilecast::bench {
 namespace {
 
 void load_and_verify(benchmark::State& state, const std::string& path) {
-  const auto text = diag::SourceText::read_file(path);
+  const auto text = base::SourceText::read_file(path);
   for (auto _ : state) {
     benchmark::DoNotOptimize(ir::parse_hlo(text));
   }

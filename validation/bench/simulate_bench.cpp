@@ -3,7 +3,7 @@
 #include <benchmark/benchmark.h>
 
 #include "analytical/analytical_model.h"
-#include "diag/error.h"
+#include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/program.h"
 #include "sim/simulator.h"

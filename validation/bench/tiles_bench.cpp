@@ -3,10 +3,10 @@
 #include <benchmark/benchmark.h>
 
 #include "analytical/analytical_model.h"
-#include "diag/source_text.h"
+#include "base/source_text.h"
 #include "hwdesc/device_yaml.h"
-#include "ir/hlo_parser.h"
 #include "ir/program.h"
+#include "ir/text/hlo_parser.h"
 #include "validation/bench/bench_programs.h"
 
 namespace tilecast::bench {
@@ -68,7 +68,7 @@ void register_kernel(const std::string& name, const ir::Module& module) {
 
 const bool registered = [] {
   register_kernel("conv_relu",
-                  ir::parse_hlo(diag::SourceText("conv_relu.hlo", kConvolutionFusion)));
+                  ir::parse_hlo(base::SourceText("conv_relu.hlo", kConvolutionFusion)));
   if (const auto path = shared_file("data/tpu_v3_tiles/fusion.191.hlo"); !path.empty()) {
     register_kernel("fusion.191", ir::read_hlo_file(path));
   }

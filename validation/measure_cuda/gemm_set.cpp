@@ -5,10 +5,10 @@
 #include <map>
 #include <tuple>
 
-#include "diag/error.h"
-#include "diag/source_text.h"
-#include "learned/csv.h"
-#include "learned/importers/set_writer.h"
+#include "base/error.h"
+#include "base/source_text.h"
+#include "measured/csv.h"
+#include "measured/importers/set_writer.h"
 
 namespace tilecast::measure_cuda {
 namespace {
@@ -81,9 +81,9 @@ std::string version(int number) {
   return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
 }
 
-learned::Manifest manifest(const SetDescription& about, std::size_t timed, std::size_t others) {
+measured::Manifest manifest(const SetDescription& about, std::size_t timed, std::size_t others) {
   const Card& card = about.card;
-  learned::Manifest m;
+  measured::Manifest m;
   m.name = about.name;
   m.description = fmt::format(
       "matrix products on tensor cores (wmma, f32 sums) over block tiles, warps and cp.async "
@@ -97,7 +97,7 @@ learned::Manifest manifest(const SetDescription& about, std::size_t timed, std::
   m.device = about.device;
   m.source = fmt::format("tilecast_measure_cuda, {}", about.date);
   m.licence = "as Tilecast";
-  m.timing = learned::Timing::kDevice;
+  m.timing = measured::Timing::kDevice;
   m.how_timed =
       about.timing.flush_l2
           ? fmt::format("device events around single calls, L2 flushed before each, minimum of {}",
@@ -112,8 +112,8 @@ learned::Manifest manifest(const SetDescription& about, std::size_t timed, std::
 }  // namespace
 
 std::string device_of_card(const std::string& card, const std::string& table_path) {
-  const learned::CsvTable table = learned::read_csv(diag::SourceText::read_file(table_path));
-  for (const learned::CsvRow& row : table.rows) {
+  const measured::CsvTable table = measured::read_csv(base::SourceText::read_file(table_path));
+  for (const measured::CsvRow& row : table.rows) {
     if (table.cell(row, "card") == card) return std::string(table.cell(row, "device"));
   }
   throw Error(
@@ -127,18 +127,18 @@ void write_gemm_set(const std::string& target, bool force, const SetDescription&
   std::map<decltype(tile_key(measurements.front())), const GemmMeasurement*> fastest;
   std::vector<std::string> all_columns = kColumns;
   all_columns.insert(all_columns.end(), {"status", "reason"});
-  std::string all = learned::csv_line(all_columns);
+  std::string all = measured::csv_line(all_columns);
   std::size_t timed = 0;
   for (const GemmMeasurement& at : measurements) {
     std::vector<std::string> row = cells(at);
     row.insert(row.end(), {status_text(at.outcome), at.outcome.message});
-    all += learned::csv_line(row);
+    all += measured::csv_line(row);
     if (at.outcome.status != GemmStatus::kTimed) continue;
     ++timed;
     const auto [place, is_new] = fastest.emplace(tile_key(at), &at);
     if (!is_new && at.outcome.minimum_s < place->second->outcome.minimum_s) place->second = &at;
   }
-  learned::SetWriter writer(target, force);
+  measured::SetWriter writer(target, force);
   writer.begin_rows(kColumns);
   for (const GemmMeasurement& at : measurements) {
     const auto found = fastest.find(tile_key(at));

@@ -1,4 +1,4 @@
-// Measured products as a measurement set (learned/measurement_set.h).
+// Measured products as a measurement set (measured/measurement_set.h).
 //
 // A set holds one row per size and tile. Several configurations cut the same tile (their warps and
 // stages differ): the fastest is the row, with its warps and stages as x_ columns, and

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "diag/error.h"
-#include "diag/source_text.h"
-#include "learned/csv.h"
-#include "learned/measurement_set.h"
+#include "base/error.h"
+#include "base/source_text.h"
+#include "measured/csv.h"
+#include "measured/measurement_set.h"
 
 namespace tilecast::measure_cuda {
 namespace {
@@ -32,21 +32,21 @@ class GemmSet : public testing::Test {
       : directory_(fs::temp_directory_path() / ("tilecast_gemm_set_" + std::to_string(getpid()))) {}
   ~GemmSet() override { fs::remove_all(directory_); }
 
-  learned::MeasurementSet written(const std::vector<GemmMeasurement>& measurements) {
+  measured::MeasurementSet written(const std::vector<GemmMeasurement>& measurements) {
     SetDescription about;
     about.name = "test";
     about.device = "cpu_generic";
     about.card.name = "a card";
     about.date = "2026-01-31";
     write_gemm_set(directory_.string(), /*force=*/false, about, measurements);
-    return learned::read_measurement_set(directory_.string());
+    return measured::read_measurement_set(directory_.string());
   }
 
   fs::path directory_;
 };
 
 TEST_F(GemmSet, HoldsTheFastestConfigurationOfEachTile) {
-  const learned::MeasurementSet set =
+  const measured::MeasurementSet set =
       written({timed({64, 128, 32, 4, 1}, 5e-5), timed({64, 128, 32, 8, 3}, 2e-5),
                timed({64, 128, 32, 8, 5}, 3e-5), timed({128, 128, 16, 8, 2}, 4e-5)});
   ASSERT_EQ(set.rows.size(), 2U);
@@ -58,7 +58,7 @@ TEST_F(GemmSet, HoldsTheFastestConfigurationOfEachTile) {
   EXPECT_EQ(set.rows[0].tile.kernel, (ir::Dims{32, 128}));
   EXPECT_EQ(set.rows[0].repeats, 70);
   EXPECT_DOUBLE_EQ(set.rows[1].runtime.value, 4e-5);
-  EXPECT_EQ(learned::operator_key(set.table, set.table.rows[1]),
+  EXPECT_EQ(measured::operator_key(set.table, set.table.rows[1]),
             "op=matmul dtype=bf16 m=1024 n=512 k=256");
 }
 
@@ -66,10 +66,10 @@ TEST_F(GemmSet, KeepsWhatWasNotTimedBesideTheSet) {
   GemmMeasurement large{kSize, Input::kBf16, {256, 128, 64, 8, 5}, {}};
   large.outcome.status = GemmStatus::kDoesNotFit;
   large.outcome.message = "needs more";
-  const learned::MeasurementSet set = written({timed({64, 64, 16, 4, 2}, 1e-4), large});
+  const measured::MeasurementSet set = written({timed({64, 64, 16, 4, 2}, 1e-4), large});
   EXPECT_EQ(set.rows.size(), 1U);
-  const learned::CsvTable all =
-      learned::read_csv(diag::SourceText::read_file((directory_ / "configurations.csv").string()));
+  const measured::CsvTable all =
+      measured::read_csv(base::SourceText::read_file((directory_ / "configurations.csv").string()));
   ASSERT_EQ(all.rows.size(), 2U);
   EXPECT_EQ(all.cell(all.rows[1], "status"), "does_not_fit");
   EXPECT_EQ(all.cell(all.rows[1], "reason"), "needs more");
@@ -103,9 +103,9 @@ TEST(GemmConfigs, ShufflingKeepsEveryConfiguration) {
 }
 
 TEST(Cards, NameDescriptionsThatExist) {
-  const learned::CsvTable table =
-      learned::read_csv(diag::SourceText::read_file(TILECAST_CUDA_CARDS));
-  for (const learned::CsvRow& row : table.rows) {
+  const measured::CsvTable table =
+      measured::read_csv(base::SourceText::read_file(TILECAST_CUDA_CARDS));
+  for (const measured::CsvRow& row : table.rows) {
     const std::string device =
         device_of_card(std::string(table.cell(row, "card")), TILECAST_CUDA_CARDS);
     EXPECT_TRUE(fs::exists(fs::path(TILECAST_DEVICES) / (device + ".yaml"))) << device;

@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <ctime>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "validation/measure_cuda/gemm_set.h"
 
 namespace tilecast::measure_cuda {

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "learned/torch/threads.h"
 #include "learned/torch/train.h"
 #include "random_examples.h"

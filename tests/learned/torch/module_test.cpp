@@ -8,7 +8,7 @@
 #include <fstream>
 #include <thread>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "learned/graph_module_abi.h"
 #include "tests/learned/torch/random_graphs.h"
 

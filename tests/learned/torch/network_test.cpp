@@ -8,7 +8,7 @@
 #include <numeric>
 #include <set>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "learned/torch/segments.h"
 #include "tests/learned/torch/random_graphs.h"
 

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <set>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "random_examples.h"
 
 namespace tilecast::learned::torch_module {

@@ -8,7 +8,7 @@
 #include <future>
 #include <thread>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "learned/torch/adam.h"
 #include "learned/torch/threads.h"
 #include "random_examples.h"

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "diag/error.h"
+#include "base/error.h"
 #include "learned/torch/network.h"
 #include "tests/learned/torch/random_graphs.h"
 

@@ -4,8 +4,8 @@
 
 #include "analytical/analytical_model.h"
 #include "hwdesc/device_yaml.h"
-#include "ir/hlo_parser.h"
 #include "ir/program.h"
+#include "ir/text/hlo_parser.h"
 #include "sim/simulator.h"
 
 int main(int argc, char** argv) try {

@@ -1,0 +1,39 @@
+#include "base/parallel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <thread>
+#include <vector>
+
+namespace tilecast::base {
+
+void parallel_for(std::size_t count, int jobs, const std::function<void(std::size_t)>& body) {
+  std::vector<std::exception_ptr> errors(count);
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < count; i = next++) {
+      try {
+        body(i);
+      } catch (const std::exception&) {
+        errors[i] = std::current_exception();
+      }
+    }
+  };
+  {
+    const std::size_t threads =
+        std::min<std::size_t>(count, static_cast<std::size_t>(std::max(jobs, 1)));
+    std::vector<std::jthread> others;
+    for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work);
+    work();
+  }
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+}
+
+int default_jobs() {
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+}  // namespace tilecast::base

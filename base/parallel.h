@@ -1,0 +1,15 @@
+// Runs `body(0) ... body(count - 1)` on up to `jobs` threads. Results belong in slots by index, so
+// that the output does not depend on `jobs`. The error of the smallest failing index is rethrown.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+namespace tilecast::base {
+
+void parallel_for(std::size_t count, int jobs, const std::function<void(std::size_t)>& body);
+
+// The machine's threads, at least 1.
+[[nodiscard]] int default_jobs();
+
+}  // namespace tilecast::base

@@ -1,0 +1,107 @@
+#include "base/source_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <numeric>
+
+#include "base/error.h"
+
+namespace tilecast::base {
+namespace {
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+std::size_t line_start(std::string_view text, std::size_t offset) {
+  const std::size_t newline = offset == 0 ? std::string_view::npos : text.rfind('\n', offset - 1);
+  return newline == std::string_view::npos ? 0 : newline + 1;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+SourceText::SourceText(std::string file, std::string text)
+    : file_(std::move(file)), text_(std::move(text)) {}
+
+SourceText SourceText::read_file(const std::string& path, std::size_t max_bytes) {
+  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
+  if (!file) throw Error(fmt::format("{}: cannot open: {}", path, std::strerror(errno)));
+  std::string text;
+  char block[1 << 16];
+  while (const std::size_t got = std::fread(block, 1, sizeof block, file.get())) {
+    text.append(block, got);
+    if (text.size() > max_bytes) {
+      throw Error(fmt::format("{}: larger than the limit of {} bytes", path, max_bytes));
+    }
+  }
+  if (std::ferror(file.get()) != 0) {
+    throw Error(fmt::format("{}: cannot read: {}", path, std::strerror(errno)));
+  }
+  return SourceText(path, std::move(text));
+}
+
+Position SourceText::position(std::size_t offset) const {
+  offset = std::min(offset, text_.size());
+  const auto lines =
+      std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(offset), '\n');
+  return {static_cast<int>(lines) + 1, static_cast<int>(offset - line_start(text_, offset)) + 1};
+}
+
+std::string_view SourceText::line_at(std::size_t offset) const {
+  const std::string_view all = text_;
+  const std::size_t begin = line_start(all, std::min(offset, all.size()));
+  std::string_view line = all.substr(begin, all.find('\n', begin) - begin);
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  return line;
+}
+
+std::string SourceText::describe(std::size_t offset, std::string_view message,
+                                 std::string_view severity) const {
+  constexpr std::size_t kWindow = 160;
+  constexpr std::size_t kBefore = 100;
+  const Position at = position(offset);
+  std::string_view line = line_at(offset);
+  std::size_t caret = static_cast<std::size_t>(at.column) - 1;
+  if (caret > kBefore) {
+    line.remove_prefix(std::min(caret - kBefore, line.size()));
+    caret = kBefore;
+  }
+  line = line.substr(0, kWindow);
+  return fmt::format("{}:{}:{}: {}: {}\n{}\n{:>{}}", file_, at.line, at.column, severity, message,
+                     line, '^', caret + 1);
+}
+
+std::string nearest(std::string_view word, const std::vector<std::string_view>& known) {
+  std::string_view best;
+  std::size_t best_distance = word.size() / 3 + 2;
+  for (const std::string_view candidate : known) {
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return std::string(best);
+}
+
+}  // namespace tilecast::base

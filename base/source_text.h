@@ -1,0 +1,49 @@
+// A text with positions: turns an offset into `file:line:col: message`, the source line and a
+// caret.
+//
+//   model.hlo:8:39: error: instruction does not exist: aparam
+//     ROOT gte0 = s32[] get-tuple-element(aparam), index=0
+//                                         ^
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tilecast::base {
+
+struct Position {
+  int line = 1;    // 1-based
+  int column = 1;  // 1-based, in bytes
+};
+
+class SourceText {
+ public:
+  SourceText(std::string file, std::string text);
+
+  // Reads a whole file, transparently at most `max_bytes`; throws Error when it cannot.
+  static SourceText read_file(const std::string& path, std::size_t max_bytes = kMaxBytes);
+
+  [[nodiscard]] const std::string& file() const { return file_; }
+  [[nodiscard]] std::string_view text() const { return text_; }
+  [[nodiscard]] Position position(std::size_t offset) const;
+  // The line that holds `offset`, without its end-of-line characters.
+  [[nodiscard]] std::string_view line_at(std::size_t offset) const;
+  // `file:line:col: error: message`, the line (cut to a window of 160 bytes), and the caret.
+  [[nodiscard]] std::string describe(std::size_t offset, std::string_view message,
+                                     std::string_view severity = "error") const;
+
+  static constexpr std::size_t kMaxBytes = std::size_t{2} << 30;
+
+ private:
+  std::string file_;
+  std::string text_;
+};
+
+// The entry of `known` nearest to `word` by edit distance, or "" when none is near (for
+// "did you mean ...?" hints).
+[[nodiscard]] std::string nearest(std::string_view word,
+                                  const std::vector<std::string_view>& known);
+
+}  // namespace tilecast::base

@@ -1,0 +1,392 @@
+#include "host/c_expression.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analytical/iteration_space.h"
+#include "host/c_elementwise.h"
+#include "host/c_types.h"
+
+namespace tilecast::host {
+namespace {
+
+using ir::Dims;
+using ir::DType;
+using ir::Op;
+using ir::Opcode;
+using ir::OpId;
+
+constexpr std::size_t kMaxNest = 160;  // values in a nest, before further operands get buffers
+
+bool contains(const Dims& dims, std::int64_t d) {
+  return std::find(dims.begin(), dims.end(), d) != dims.end();
+}
+
+std::string value_type_of(const Op& op) {
+  return std::string(value_type(op.shape.dtype));
+}
+
+}  // namespace
+
+Index dynamic_starts(Pass& pass, const Op& op, std::size_t first_index, const Dims& dims,
+                     const Dims& sizes) {
+  Index starts;
+  const OpId first = op.operands[first_index];
+  const bool vector = !pass.op(first).shape.is_scalar();
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    const std::int64_t highest = dims[d] - sizes[d];
+    if (highest == 0) {
+      starts.push_back(Affine(0));
+    } else if (vector) {
+      starts.push_back(Affine::of(
+          pass.function().clamped_element(first, static_cast<std::int64_t>(d), highest)));
+    } else {
+      starts.push_back(
+          Affine::of(pass.function().clamped_index(op.operands[first_index + d], highest)));
+    }
+  }
+  return starts;
+}
+
+std::string Expression::value(OpId id, const Index& index) {
+  if (pass_.function().is_scalar(id)) return pass_.function().scalar(id);
+  std::string key = std::to_string(id.index());
+  for (const Affine& i : index) key += "," + pass_.symbols().text(i);
+  const auto found = known_.find(key);
+  if (found != known_.end()) return found->second;
+  std::string made;
+  const bool source = pass_.function().source(id) != nullptr;
+  if (direct_ && source) {
+    made = source_element(id, index);
+  } else if (id != root_ && !direct_ && (pass_.has_buffer(id) || nest_.size() > kMaxNest)) {
+    made = leaf(id, index, BoxOrder::kAny);
+  } else {
+    made = compute(id, index);
+  }
+  known_.emplace(std::move(key), made);
+  return made;
+}
+
+std::string Expression::source_element(OpId id, const Index& index) {
+  const Source& source = *pass_.function().source(id);
+  Affine address;
+  for (std::size_t d = 0; d < index.size(); ++d) address = address + index[d] * source.strides[d];
+  const Op& op = pass_.op(id);
+  const std::string place = fmt::format("{}[{}]", source.name, nest_.at(address));
+  return nest_.value(value_type_of(op), loaded(op.shape.dtype, place));
+}
+
+std::string Expression::leaf(OpId id, const Index& index, BoxOrder order) {
+  const Op& op = pass_.op(id);
+  Box box;
+  for (std::size_t d = 0; d < index.size(); ++d) {
+    const Nest::Hull hull = nest_.hull(index[d]);
+    const std::int64_t largest = pass_.symbols().range(hull.size).high;
+    box.push_back({hull.start, hull.size, std::clamp<std::int64_t>(largest, 1, op.shape.dims[d])});
+  }
+  const Stage& stage = pass_.read(pass_.box(id, box, order));
+  Affine address;
+  for (std::size_t d = 0; d < index.size(); ++d) {
+    address = address + (index[d] - stage.starts[d]) * stage.strides[d];
+  }
+  const std::string place = fmt::format("{}[{}]", stage.buffer, nest_.at(address));
+  const DType dtype = op.shape.dtype;
+  if (!stage.accumulates) return nest_.value(value_type_of(op), loaded(dtype, place));
+  if (dtype == DType::kPred) return nest_.value("_Bool", place + "!=0");
+  return nest_.value(value_type_of(op),
+                     rounded(dtype, fmt::format("({}){}", value_type(dtype), place)));
+}
+
+std::string Expression::elementwise(const Op& op, const Index& index) {
+  std::vector<std::string> values;
+  std::vector<DType> types;
+  for (const OpId operand : op.operands) {
+    const ir::Shape& shape = pass_.op(operand).shape;
+    values.push_back(value(operand, shape.is_scalar() ? Index{} : index));
+    types.push_back(shape.dtype);
+  }
+  const auto text = elementwise_text(op, types, values);
+  if (!text)
+    throw Refused{
+        fmt::format("{} of {} is not generated", ir::name(op.opcode), ir::name(op.shape.dtype))};
+  return nest_.value(value_type_of(op), *text);
+}
+
+std::string Expression::iota(const Op& op, const Index& index) {
+  const auto dim = at(op.as<ir::IndexAttrs>().index);
+  return nest_.value(value_type_of(op),
+                     converted(DType::kS64, op.shape.dtype, "(" + nest_.at(index[dim]) + ")"));
+}
+
+// Operand dimensions from the linear position in their group; nothing where only a division would
+// tell.
+namespace {
+
+std::optional<Index> split_exactly(const Symbols& symbols, Affine position,
+                                   const std::vector<std::int64_t>& sizes) {
+  Index made;
+  std::int64_t stride = 1;
+  for (const std::int64_t size : sizes) stride *= size;
+  for (const std::int64_t size : sizes) {
+    stride /= size;
+    Affine whole(position.constant / stride);
+    Affine rest(position.constant % stride);
+    for (const auto& [symbol, factor] : position.terms) {
+      (factor % stride == 0 ? whole : rest) = factor % stride == 0
+                                                  ? whole + Affine::of(symbol, factor / stride)
+                                                  : rest + Affine::of(symbol, factor);
+    }
+    const Range range = symbols.range(rest);
+    if (range.low < 0 || range.high >= stride) return std::nullopt;
+    made.push_back(whole);
+    position = rest;
+  }
+  return made;
+}
+
+}  // namespace
+
+std::string Expression::reinterpret(const Op& op, const Index& index, const View& view) {
+  const ir::Shape& operand = pass_.op(op.operands[0]).shape;
+  Dims result_dims, operand_dims;
+  for (const std::int64_t d : view.result) result_dims.push_back(op.shape.dims[at(d)]);
+  for (const std::int64_t d : view.operand) operand_dims.push_back(operand.dims[at(d)]);
+  Index made(operand_dims.size());
+  std::vector<Flat> flats;
+  for (const ReshapeGroup& group : reshape_groups(result_dims, operand_dims)) {
+    Affine position;
+    for (const int d : group.result) {
+      position = position * result_dims[at(d)] + index[at(view.result[at(d)])];
+    }
+    std::vector<std::int64_t> sizes;
+    for (const int d : group.operand) sizes.push_back(operand_dims[at(d)]);
+    const auto parts = split_exactly(pass_.symbols(), position, sizes);
+    if (!parts) {
+      flats.push_back({position, {}});
+      for (const int d : group.operand) flats.back().dims.push_back(view.operand[at(d)]);
+      continue;
+    }
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      made[at(view.operand[at(group.operand[i])])] = (*parts)[i];
+    }
+  }
+  if (flats.empty()) return value(op.operands[0], made);
+  return flat(op.operands[0], std::move(made), flats, view.order);
+}
+
+// Groups of dimensions that a reshape splits at positions known only by division: read through a
+// buffer (or source) in which they lie one after the other, at the linear position.
+std::string Expression::flat(OpId operand, Index index, const std::vector<Flat>& flats,
+                             BoxOrder order) {
+  const Dims& dims = pass_.op(operand).shape.dims;
+  const Source* source = pass_.function().source(operand);
+  const auto dense = [&dims](const Flat& group, const Dims& strides) {
+    for (std::size_t i = 0; i + 1 < group.dims.size(); ++i) {
+      const std::size_t inner = at(group.dims[i + 1]);
+      if (strides[at(group.dims[i])] != strides[inner] * dims[inner]) return false;
+    }
+    return true;
+  };
+  if (direct_ && source != nullptr) {
+    const bool usable = std::all_of(flats.begin(), flats.end(), [&](const Flat& group) {
+      return dense(group, source->strides);
+    });
+    if (usable) return flat_source(operand, index, flats);
+  }
+  if (direct_) return divided(operand, std::move(index), flats);
+  Box box(dims.size());
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    const Nest::Hull hull = nest_.hull(index[d]);
+    const std::int64_t largest = pass_.symbols().range(hull.size).high;
+    box[d] = {hull.start, hull.size, std::clamp<std::int64_t>(largest, 1, dims[d])};
+  }
+  for (const Flat& group : flats) outermost_range(group, dims, box);
+  const Stage& stage = pass_.read(pass_.box(operand, box, order));
+  Affine address;
+  std::vector<bool> grouped(dims.size(), false);
+  for (const Flat& group : flats) {
+    for (const std::int64_t d : group.dims) {
+      grouped[at(d)] = true;
+      address = address - stage.starts[at(d)] * stage.strides[at(d)];
+    }
+    address = address + group.position * stage.strides[at(group.dims.back())];
+  }
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    if (!grouped[d]) address = address + (index[d] - stage.starts[d]) * stage.strides[d];
+  }
+  const Op& op = pass_.op(operand);
+  const std::string place = fmt::format("{}[{}]", stage.buffer, nest_.at(address));
+  return nest_.value(value_type_of(op), loaded(op.shape.dtype, place));
+}
+
+// The box of a group: of its first real dimension what the positions touch, the others whole.
+void Expression::outermost_range(const Flat& group, const Dims& dims, Box& box) {
+  std::int64_t inner = 1;
+  for (const std::int64_t d : group.dims) {
+    box[at(d)] = {Affine(0), Affine(dims[at(d)]), dims[at(d)]};
+    inner *= dims[at(d)];
+  }
+  const auto first = std::find_if(group.dims.begin(), group.dims.end(),
+                                  [&](std::int64_t d) { return dims[at(d)] > 1; });
+  if (first == group.dims.end()) return;
+  const std::int64_t outer = dims[at(*first)];
+  inner /= outer;
+  const Nest::Hull hull = nest_.hull(group.position);
+  const std::int64_t positions = pass_.symbols().range(hull.size).high;
+  const bool aligned = hull.start.divisible_by(inner);
+  const bool within =
+      hull.size.is_constant() && inner % positions == 0 && hull.start.divisible_by(positions);
+  std::int64_t count =
+      aligned ? (positions + inner - 1) / inner : (positions + inner - 2) / inner + 1;
+  if (within) count = 1;
+  if (count >= outer) return;
+  Affine start = pass_.divided(hull.start, inner);
+  if (pass_.symbols().range(start).high > outer - count) {
+    start = pass_.definition(
+        {0, outer - count},
+        fmt::format("tc_smaller({}, {})", pass_.symbols().text(start), outer - count),
+        pass_.symbols().loops(start));
+  }
+  box[at(*first)] = {start, Affine(count), count};
+}
+
+std::string Expression::flat_source(OpId operand, const Index& index,
+                                    const std::vector<Flat>& flats) {
+  const Source& source = *pass_.function().source(operand);
+  Affine address;
+  for (std::size_t d = 0; d < index.size(); ++d) address = address + index[d] * source.strides[d];
+  for (const Flat& group : flats) {
+    address = address + group.position * source.strides[at(group.dims.back())];
+  }
+  const Op& op = pass_.op(operand);
+  const std::string place = fmt::format("{}[{}]", source.name, nest_.at(address));
+  return nest_.value(value_type_of(op), loaded(op.shape.dtype, place));
+}
+
+// By division, element by element.
+std::string Expression::divided(OpId operand, Index index, const std::vector<Flat>& flats) {
+  const Dims& dims = pass_.op(operand).shape.dims;
+  for (const Flat& group : flats) {
+    std::int64_t stride = 1;
+    for (std::size_t i = group.dims.size(); i-- > 0;) {
+      const std::int64_t size = dims[at(group.dims[i])];
+      const std::string text = fmt::format("({})/{}%{}", nest_.at(group.position), stride, size);
+      index[at(group.dims[i])] = Affine::of(nest_.index({0, size - 1}, text));
+      stride *= size;
+    }
+  }
+  return value(operand, index);
+}
+
+std::string Expression::gather(const Op& op, const Index& index) {
+  const auto& attrs = op.as<ir::GatherAttrs>();
+  const ir::Shape& operand = pass_.op(op.operands[0]).shape;
+  const ir::Shape& indices = pass_.op(op.operands[1]).shape;
+  Index batch, made(operand.dims.size());
+  for (std::size_t d = 0; d < index.size(); ++d) {
+    if (!contains(attrs.offset_dims, static_cast<std::int64_t>(d))) batch.push_back(index[d]);
+  }
+  std::size_t next = 0;
+  for (std::size_t d = 0; d < made.size(); ++d) {
+    const auto dim = static_cast<std::int64_t>(d);
+    if (contains(attrs.collapsed_slice_dims, dim) || contains(attrs.operand_batching_dims, dim)) {
+      continue;
+    }
+    made[d] = index[at(attrs.offset_dims[next++])];
+  }
+  Index where;  // in the indices, without the vector of one start
+  std::size_t from_batch = 0;
+  for (int d = 0; d < indices.rank(); ++d) {
+    where.push_back(d == attrs.index_vector_dim ? Affine(0) : batch[from_batch++]);
+  }
+  for (std::size_t k = 0; k < attrs.start_index_map.size(); ++k) {
+    const std::size_t d = at(attrs.start_index_map[k]);
+    if (attrs.index_vector_dim < indices.rank()) {
+      where[at(attrs.index_vector_dim)] = Affine(static_cast<std::int64_t>(k));
+    }
+    const std::int64_t highest = operand.dims[d] - attrs.slice_sizes[d];
+    std::string start = value(op.operands[1], where);
+    if (indices.dtype == DType::kU64) start = fmt::format("({0}>INT64_MAX?INT64_MAX:{0})", start);
+    made[d] = made[d] + Affine::of(nest_.index({0, highest},
+                                               fmt::format("tc_index({}, {})", start, highest)));
+  }
+  for (std::size_t i = 0; i < attrs.operand_batching_dims.size(); ++i) {
+    made[at(attrs.operand_batching_dims[i])] = where[at(attrs.start_indices_batching_dims[i])];
+  }
+  if (pass_.function().source(op.operands[0]) != nullptr) {
+    return source_element(op.operands[0], made);
+  }
+  return value(op.operands[0], made);
+}
+
+std::string Expression::compute(OpId id, const Index& index) {
+  const Op& op = pass_.op(id);
+  const auto operand_dims = [&]() -> const Dims& { return pass_.op(op.operands[0]).shape.dims; };
+  Index made;
+  switch (op.opcode) {
+    case Opcode::kCopy:
+    case Opcode::kOptBarrier:
+    case Opcode::kDomain:
+    case Opcode::kAddDependency:
+      return value(op.operands[0], index);
+    case Opcode::kBroadcast:
+      for (const std::int64_t d : op.dimensions) made.push_back(index[at(d)]);
+      return value(op.operands[0], made);
+    case Opcode::kTranspose:
+      made.resize(index.size());
+      for (std::size_t d = 0; d < index.size(); ++d) made[at(op.dimensions[d])] = index[d];
+      return value(op.operands[0], made);
+    case Opcode::kSlice: {
+      const auto& dims = op.as<ir::SliceAttrs>().dims;
+      for (std::size_t d = 0; d < index.size(); ++d) {
+        made.push_back(index[d] * dims[d].stride + dims[d].start);
+      }
+      return value(op.operands[0], made);
+    }
+    case Opcode::kReverse:
+      made = index;
+      for (const std::int64_t d : op.dimensions) {
+        made[at(d)] = Affine(op.shape.dims[at(d)] - 1) - index[at(d)];
+      }
+      return value(op.operands[0], made);
+    case Opcode::kDynamicSlice:
+      made = dynamic_starts(pass_, op, 1, operand_dims(), op.shape.dims);
+      for (std::size_t d = 0; d < index.size(); ++d) made[d] = made[d] + index[d];
+      return value(op.operands[0], made);
+    case Opcode::kReshape:
+    case Opcode::kBitcast:
+      return reshape(op, index);
+    case Opcode::kGather:
+      return gather(op, index);
+    case Opcode::kIota:
+      return iota(op, index);
+    default:
+      break;
+  }
+  if (!ir::is_elementwise(op.opcode)) {
+    throw Refused{fmt::format("{} is not generated", ir::name(op.opcode))};
+  }
+  return elementwise(op, index);
+}
+
+std::string Expression::reshape(const Op& op, const Index& index) {
+  const ir::Shape& operand = pass_.op(op.operands[0]).shape;
+  if (op.shape.dtype != operand.dtype ||
+      ir::element_count(op.shape) != ir::element_count(operand)) {
+    throw Refused{"a bitcast between types is not generated"};
+  }
+  if (op.opcode == Opcode::kBitcast) {
+    return reinterpret(op, index,
+                       {analytical::physical_order(op.shape), analytical::physical_order(operand),
+                        BoxOrder::kPhysical});
+  }
+  ir::Shape result_plain = op.shape, operand_plain = operand;
+  result_plain.layout.reset();
+  operand_plain.layout.reset();
+  return reinterpret(op, index,
+                     {analytical::physical_order(result_plain),
+                      analytical::physical_order(operand_plain), BoxOrder::kRowMajor});
+}
+
+}  // namespace tilecast::host

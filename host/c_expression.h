@@ -1,0 +1,59 @@
+// One element of an op, at an index in the loops of a nest, as C.
+//
+// Walks back through elementwise ops and everything that only changes the index (broadcast,
+// transpose, slice, reverse, reshape, dynamic-slice, gather, iota) to ops that have a buffer; asks
+// the pass for the box of it that the loops touch. The same element is computed once.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "host/c_pass.h"
+
+namespace tilecast::host {
+
+class Expression {
+ public:
+  // `direct`: sources are read where they lie, not from a buffer. `root` is computed even where it
+  // would have a buffer.
+  Expression(Pass& pass, Nest& nest, bool direct, ir::OpId root = {})
+      : pass_(pass), nest_(nest), direct_(direct), root_(root) {}
+
+  [[nodiscard]] std::string value(ir::OpId op, const Index& index);
+
+ private:
+  std::string compute(ir::OpId op, const Index& index);
+  std::string leaf(ir::OpId op, const Index& index, BoxOrder order);
+  std::string source_element(ir::OpId op, const Index& index);
+  std::string elementwise(const ir::Op& op, const Index& index);
+  std::string reshape(const ir::Op& op, const Index& index);
+  // Dimensions of the result and of the operand in the order in which a linear position runs.
+  struct View {
+    ir::Dims result, operand;
+    BoxOrder order;  // of the buffer to read from
+  };
+  std::string reinterpret(const ir::Op& op, const Index& index, const View& view);
+  // Dimensions of an operand, most major first, at a linear position.
+  struct Flat {
+    Affine position;
+    ir::Dims dims;
+  };
+  std::string flat(ir::OpId operand, Index index, const std::vector<Flat>& flats, BoxOrder order);
+  std::string flat_source(ir::OpId operand, const Index& index, const std::vector<Flat>& flats);
+  std::string divided(ir::OpId operand, Index index, const std::vector<Flat>& flats);
+  void outermost_range(const Flat& group, const ir::Dims& dims, Box& box);
+  std::string gather(const ir::Op& op, const Index& index);
+  std::string iota(const ir::Op& op, const Index& index);
+
+  Pass& pass_;
+  Nest& nest_;
+  bool direct_;
+  ir::OpId root_;
+  std::map<std::string, std::string> known_;
+};
+
+// The start of each dimension of a dynamic slice or update of `sizes`, moved inside `dims`.
+[[nodiscard]] Index dynamic_starts(Pass& pass, const ir::Op& op, std::size_t first_index,
+                                   const ir::Dims& dims, const ir::Dims& sizes);
+
+}  // namespace tilecast::host

@@ -1,0 +1,68 @@
+// What all passes of one generated function share: its arrays, its scalars and its names.
+//
+// Scalars (rank 0) that follow from scalars are computed once, before the loops. Constants with
+// several elements become tables. Throws Refused where something is not generated.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "host/c_affine.h"
+#include "ir/kernel.h"
+
+namespace tilecast::host {
+
+struct Refused {  // thrown inside the generator; becomes Unsupported
+  std::string reason;
+};
+
+// Distances of neighbours along each dimension in a dense array of the shape's layout.
+[[nodiscard]] ir::Dims dense_strides(const ir::Shape& shape);
+
+struct Source {  // an array outside the scratchpad that can be read
+  std::string name;
+  ir::Dims strides;  // elements, by dimension
+};
+
+class Function {
+ public:
+  explicit Function(const ir::Kernel& kernel);
+
+  [[nodiscard]] const ir::Kernel& kernel() const { return kernel_; }
+  [[nodiscard]] Symbols& symbols() { return symbols_; }
+
+  // Parameters, constants and outputs stored by an earlier pass; nullptr for others.
+  [[nodiscard]] const Source* source(ir::OpId op);
+  void add_output(ir::OpId op, Source source) { sources_.insert_or_assign(op, std::move(source)); }
+
+  // A scalar of scalars: its value has a name before the loops.
+  [[nodiscard]] bool is_scalar(ir::OpId op) const { return scalar_[op.index()]; }
+  [[nodiscard]] std::string scalar(ir::OpId op);
+  // Scalar `op` as an index moved into 0 .. highest.
+  [[nodiscard]] SymbolId clamped_index(ir::OpId op, std::int64_t highest);
+  // Element of a small integer vector, as above.
+  [[nodiscard]] SymbolId clamped_element(ir::OpId op, std::int64_t element, std::int64_t highest);
+
+  // An op that a pass stores whole in the scratchpad, for later passes.
+  const Source& keep(ir::OpId op);
+  [[nodiscard]] std::int64_t kept_bytes() const { return kept_bytes_; }
+
+  [[nodiscard]] const std::string& prologue() const { return prologue_; }
+
+ private:
+  std::string add_scalar(ir::OpId op, const std::string& text);
+  SymbolId clamped(const std::string& text, std::int64_t highest);
+  std::string table(ir::OpId op);
+
+  const ir::Kernel& kernel_;
+  Symbols symbols_;
+  std::vector<bool> scalar_;
+  std::map<ir::OpId, std::string> scalars_;
+  std::map<ir::OpId, Source> sources_;
+  std::string prologue_;
+  std::int64_t kept_bytes_ = 0;
+  Source kept_;
+};
+
+}  // namespace tilecast::host

@@ -1,0 +1,208 @@
+#include "host/c_labels.h"
+
+#include <algorithm>
+
+namespace tilecast::host {
+namespace {
+
+using ir::Dims;
+using ir::Kernel;
+using ir::Op;
+using ir::Opcode;
+using ir::OpId;
+
+using Pairs = std::vector<std::pair<int, int>>;  // dimension of the result, of the operand
+
+bool contains(const Dims& dims, std::int64_t d) {
+  return std::find(dims.begin(), dims.end(), d) != dims.end();
+}
+
+// The one dimension of more than one element; -1 when there are several or none.
+int only_real(const std::vector<int>& group, const Dims& sizes) {
+  int found = -1;
+  for (const int d : group) {
+    if (sizes[static_cast<std::size_t>(d)] == 1) continue;
+    if (found >= 0) return -1;
+    found = d;
+  }
+  return found;
+}
+
+Dims logical_order(const ir::Shape& shape) {
+  Dims order;
+  for (int d = 0; d < shape.rank(); ++d) order.push_back(d);
+  return order;
+}
+
+// Positions run in the order of dimensions; through a bitcast, in that of the buffer.
+Pairs reshape_pairs(const Op& op, const ir::Shape& from) {
+  const bool physical = op.opcode == Opcode::kBitcast;
+  const Dims result = physical ? analytical::physical_order(op.shape) : logical_order(op.shape);
+  const Dims operand = physical ? analytical::physical_order(from) : logical_order(from);
+  Dims result_sizes, operand_sizes;
+  for (const std::int64_t d : result) {
+    result_sizes.push_back(op.shape.dims[static_cast<std::size_t>(d)]);
+  }
+  for (const std::int64_t d : operand) {
+    operand_sizes.push_back(from.dims[static_cast<std::size_t>(d)]);
+  }
+  Pairs pairs;
+  for (const ReshapeGroup& group : reshape_groups(result_sizes, operand_sizes)) {
+    const int r = only_real(group.result, result_sizes);
+    const int o = only_real(group.operand, operand_sizes);
+    if (r < 0 || o < 0) continue;
+    pairs.emplace_back(static_cast<int>(result[static_cast<std::size_t>(r)]),
+                       static_cast<int>(operand[static_cast<std::size_t>(o)]));
+  }
+  return pairs;
+}
+
+Pairs dot_pairs(const Kernel& kernel, const Op& op, std::size_t operand) {
+  const ir::DotDims& dims = op.as<ir::DotAttrs>().dims;
+  const int lhs_rank = kernel.op(op.operands[0]).shape.rank();
+  const int rank = kernel.op(op.operands[operand]).shape.rank();
+  const Dims& batch = operand == 0 ? dims.lhs_batch : dims.rhs_batch;
+  const Dims& contracted = operand == 0 ? dims.lhs_contracting : dims.rhs_contracting;
+  Pairs pairs;
+  int next = operand == 0 ? static_cast<int>(batch.size())
+                          : lhs_rank - static_cast<int>(dims.lhs_contracting.size());
+  for (int d = 0; d < rank; ++d) {
+    const auto at = std::find(batch.begin(), batch.end(), d);
+    if (at != batch.end()) {
+      pairs.emplace_back(static_cast<int>(at - batch.begin()), d);
+    } else if (!contains(contracted, d)) {
+      pairs.emplace_back(next++, d);
+    }
+  }
+  return pairs;
+}
+
+Pairs convolution_pairs(const Op& op, std::size_t operand) {
+  const ir::ConvDims& dims = op.as<ir::ConvAttrs>().dims;
+  if (operand == 0) return {{dims.output_batch, dims.input_batch}};
+  return {{dims.output_feature, dims.kernel_output_feature}};
+}
+
+// A pair here means: equal sizes and element i belongs to element i. Sizes are checked by the
+// caller, except where an offset hides behind equal sizes.
+Pairs related(const Kernel& kernel, const Op& op, std::size_t operand) {
+  const ir::Shape& from = kernel.op(op.operands[operand]).shape;
+  Pairs pairs;
+  switch (op.opcode) {
+    case Opcode::kBroadcast:
+      for (int d = 0; d < from.rank(); ++d) {
+        pairs.emplace_back(static_cast<int>(op.dimensions[d]), d);
+      }
+      return pairs;
+    case Opcode::kTranspose:
+      for (int d = 0; d < from.rank(); ++d) {
+        pairs.emplace_back(d, static_cast<int>(op.dimensions[d]));
+      }
+      return pairs;
+    case Opcode::kReshape:
+    case Opcode::kBitcast:
+      return reshape_pairs(op, from);
+    case Opcode::kReduce: {
+      int kept = 0;
+      for (int d = 0; d < from.rank() && operand == 0; ++d) {
+        if (!contains(op.dimensions, d)) pairs.emplace_back(kept++, d);
+      }
+      return pairs;
+    }
+    case Opcode::kReverse:
+      for (int d = 0; d < from.rank(); ++d) {
+        if (!contains(op.dimensions, d)) pairs.emplace_back(d, d);
+      }
+      return pairs;
+    case Opcode::kDot:
+      return dot_pairs(kernel, op, operand);
+    case Opcode::kConvolution:
+      return convolution_pairs(op, operand);
+    case Opcode::kGather:
+    case Opcode::kScatter:
+    case Opcode::kSort:
+    case Opcode::kIota:
+    case Opcode::kBitcastConvert:
+      if (op.opcode != Opcode::kBitcastConvert || op.shape.rank() != from.rank()) return pairs;
+      break;
+    case Opcode::kConcatenate:
+    case Opcode::kPad:
+    case Opcode::kSlice:
+    case Opcode::kDynamicSlice:
+    case Opcode::kDynamicUpdateSlice:
+    case Opcode::kReduceWindow:
+    default:
+      break;
+  }
+  if (from.rank() != op.shape.rank()) return pairs;
+  for (int d = 0; d < from.rank(); ++d) pairs.emplace_back(d, d);
+  return pairs;
+}
+
+void give(std::vector<int>& labels, int dim, int label) {
+  auto& own = labels[static_cast<std::size_t>(dim)];
+  const bool taken = std::find(labels.begin(), labels.end(), label) != labels.end();
+  if (own < 0 && !taken) own = label;
+}
+
+}  // namespace
+
+std::vector<ReshapeGroup> reshape_groups(const Dims& result, const Dims& operand) {
+  std::vector<ReshapeGroup> groups;
+  std::size_t i = 0, j = 0;
+  while (i < result.size() || j < operand.size()) {
+    ReshapeGroup group;
+    std::int64_t left = 1, right = 1;
+    do {
+      const bool take_left = i < result.size() && (left <= right || j == operand.size());
+      if (take_left) {
+        left *= result[i];
+        group.result.push_back(static_cast<int>(i++));
+      } else if (j < operand.size()) {
+        right *= operand[j];
+        group.operand.push_back(static_cast<int>(j++));
+      }
+    } while ((left != right || group.operand.empty()) && (i < result.size() || j < operand.size()));
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+Labels::Labels(const Kernel& kernel, const analytical::IterationSpace& space) {
+  for (const Op& op : kernel.ops()) labels_.emplace_back(op.shape.dims.size(), -1);
+  if (!space.anchor.valid() || space.anchor_loops.size() != labels_[space.anchor.index()].size()) {
+    return;
+  }
+  labels_[space.anchor.index()] = space.anchor_loops;
+  const Op& anchor = kernel.op(space.anchor);
+  if (space.matrix && anchor.opcode == Opcode::kDot) {
+    const ir::DotDims& dims = anchor.as<ir::DotAttrs>().dims;
+    for (std::size_t i = 0; i < space.matrix->contraction.size(); ++i) {
+      give(labels_[anchor.operands[0].index()], static_cast<int>(dims.lhs_contracting[i]),
+           space.matrix->contraction[i]);
+      give(labels_[anchor.operands[1].index()], static_cast<int>(dims.rhs_contracting[i]),
+           space.matrix->contraction[i]);
+    }
+  }
+  const auto follow = [&](std::size_t i, bool forward) {
+    const Op& op = kernel.ops()[i];
+    for (std::size_t k = 0; k < op.operands.size(); ++k) {
+      const std::size_t from = op.operands[k].index();
+      for (const auto& [result_dim, operand_dim] : related(kernel, op, k)) {
+        const auto r = static_cast<std::size_t>(result_dim);
+        const auto o = static_cast<std::size_t>(operand_dim);
+        if (r >= op.shape.dims.size() || o >= labels_[from].size()) continue;
+        if (op.shape.dims[r] != kernel.ops()[from].shape.dims[o]) continue;
+        if (forward && labels_[from][o] >= 0) give(labels_[i], result_dim, labels_[from][o]);
+        if (!forward && labels_[i][r] >= 0) give(labels_[from], operand_dim, labels_[i][r]);
+      }
+    }
+  };
+  constexpr int kRounds = 3;
+  for (int round = 0; round < kRounds; ++round) {
+    for (std::size_t i = 0; i < labels_.size(); ++i) follow(i, /*forward=*/true);
+    for (std::size_t i = labels_.size(); i-- > 0;) follow(i, /*forward=*/false);
+  }
+}
+
+}  // namespace tilecast::host

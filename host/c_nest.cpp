@@ -1,0 +1,281 @@
+#include "host/c_nest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdlib>
+
+#include "base/error.h"
+
+namespace tilecast::host {
+namespace {
+
+// Of a transposition, a side. Measured on an AMD EPYC (Zen 5, 12-way L1), 22 November 2026: 1024 x
+// 1024 floats take 0.5 ms in blocks of 8 and 2.7 ms in blocks of 16, whose lines share few sets.
+constexpr std::int64_t kBlock = 8;
+
+// Places and values are written as marks that cannot be C: "@3@" and "$3$".
+template <class Visit>
+void for_each_mark(const std::string& text, char mark, Visit&& visit) {
+  for (std::size_t i = text.find(mark); i != std::string::npos; i = text.find(mark, i)) {
+    const std::size_t end = text.find(mark, i + 1);
+    visit(static_cast<std::size_t>(std::stoul(text.substr(i + 1, end - i - 1))));
+    i = end + 1;
+  }
+}
+
+}  // namespace
+
+void Writer::line(const std::string& text) {
+  text_.append(static_cast<std::size_t>(depth_), ' ');
+  text_ += text;
+  text_ += '\n';
+}
+
+void Writer::open(const std::string& text) {
+  line(text.empty() ? "{" : text + " {");
+  ++depth_;
+}
+
+void Writer::close() {
+  --depth_;
+  line("}");
+}
+
+SymbolId Nest::add_loop(const Affine& size, std::int64_t largest, bool mergeable) {
+  TC_CHECK(loops_.size() < 32, "at most 32 loops in a nest");
+  const SymbolId symbol = symbols_.local(largest);
+  loops_.push_back({symbol, size, largest, mergeable});
+  return symbol;
+}
+
+std::uint32_t Nest::needs_of(const Affine& expression) const {
+  std::uint32_t needs = 0;
+  for (const auto& term : expression.terms) {
+    for (std::size_t i = 0; i < loops_.size(); ++i) {
+      if (loops_[i].symbol == term.first) needs |= 1U << i;
+    }
+    for (const Index& index : indices_) {
+      if (index.symbol == term.first) needs |= index.needs;
+    }
+  }
+  return needs;
+}
+
+std::uint32_t Nest::needs_of(const std::string& text) const {
+  std::uint32_t needs = 0;
+  for_each_mark(text, '@', [&](std::size_t place) { needs |= needs_of(places_[place]); });
+  for_each_mark(text, '$', [&](std::size_t line) { needs |= lines_[line].needs; });
+  return needs;
+}
+
+std::string Nest::at(const Affine& expression) {
+  places_.push_back(expression);
+  return fmt::format("@{}@", places_.size() - 1);
+}
+
+std::string Nest::value(const std::string& type, const std::string& text) {
+  lines_.push_back(
+      {.name = fmt::format("v{}", values_++), .type = type, .text = text, .needs = needs_of(text)});
+  return fmt::format("${}$", lines_.size() - 1);
+}
+
+SymbolId Nest::index(Range range, const std::string& text) {
+  const SymbolId symbol = symbols_.value(range, 0);
+  const std::uint32_t needs = needs_of(text);
+  indices_.push_back({symbol, range, needs});
+  lines_.push_back(
+      {.name = symbols_.name(symbol), .type = "int64_t", .text = text, .needs = needs});
+  return symbol;
+}
+
+void Nest::store(const std::string& text) {
+  lines_.push_back({.text = text, .is_store = true});
+}
+
+Nest::Hull Nest::hull(const Affine& expression) const {
+  Hull hull{expression, Affine(1)};
+  const auto replace = [&hull](SymbolId symbol, std::int64_t factor, const Affine& width,
+                               std::int64_t low) {
+    const Affine span = width * factor;
+    hull.start = hull.start.without(symbol) + factor * low;
+    if (factor < 0) hull.start = hull.start + span;
+    hull.size = factor < 0 ? hull.size - span : hull.size + span;
+  };
+  for (const auto& [symbol, factor] : expression.terms) {
+    for (const NestLoop& loop : loops_) {
+      if (loop.symbol == symbol) replace(symbol, factor, loop.size - 1, 0);
+    }
+    for (const Index& index : indices_) {
+      if (index.symbol != symbol) continue;
+      replace(symbol, factor, Affine(index.range.high - index.range.low), index.range.low);
+    }
+  }
+  return hull;
+}
+
+bool Nest::can_merge(std::size_t outer) const {
+  const NestLoop& a = loops_[outer];
+  const NestLoop& b = loops_[outer + 1];
+  if (!a.mergeable || !b.mergeable || !b.size.is_constant()) return false;
+  return std::all_of(places_.begin(), places_.end(), [&](const Affine& place) {
+    return place.coefficient(a.symbol) == b.size.constant * place.coefficient(b.symbol);
+  });
+}
+
+void Nest::merge_loops(std::size_t outer) {
+  NestLoop& inner = loops_[outer + 1];
+  inner.largest *= loops_[outer].largest;
+  inner.size = loops_[outer].size * inner.size.constant;
+  for (Affine& place : places_) place = place.without(loops_[outer].symbol);
+  const auto merged = [outer](std::uint32_t needs) {
+    const std::uint32_t below = needs & ((1U << outer) - 1);
+    const std::uint32_t above = needs >> (outer + 1);
+    return below | (above << outer) | ((needs >> outer & 1U) << outer);
+  };
+  for (Line& line : lines_) line.needs = merged(line.needs);
+  for (Index& index : indices_) index.needs = merged(index.needs);
+  loops_.erase(loops_.begin() + static_cast<std::ptrdiff_t>(outer));
+}
+
+void Nest::drop_loop(std::size_t loop) {
+  for (Affine& place : places_) place = place.without(loops_[loop].symbol);
+  const auto dropped = [loop](std::uint32_t needs) {
+    return (needs & ((1U << loop) - 1)) | (needs >> (loop + 1) << loop);
+  };
+  for (Line& line : lines_) line.needs = dropped(line.needs);
+  for (Index& index : indices_) index.needs = dropped(index.needs);
+  loops_.erase(loops_.begin() + static_cast<std::ptrdiff_t>(loop));
+}
+
+void Nest::merge() {
+  for (std::size_t i = loops_.size(); i-- > 0;) {
+    const bool once = loops_[i].size.is(1) && loops_[i].mergeable;
+    if (once && loops_.size() > 1) drop_loop(i);
+  }
+  for (std::size_t i = loops_.size(); i-- > 1;) {
+    if (can_merge(i - 1)) merge_loops(i - 1);
+  }
+}
+
+// Does an array have its neighbours along `symbol`, and those along `across` far apart?
+bool Nest::runs_along(SymbolId symbol, SymbolId across) const {
+  return std::any_of(places_.begin(), places_.end(), [&](const Affine& place) {
+    const std::int64_t far = place.coefficient(across);
+    return std::abs(place.coefficient(symbol)) == 1 && (far >= kBlock || far <= -kBlock);
+  });
+}
+
+// Makes the loop that crosses the innermost one its neighbour.
+bool Nest::put_crossing_loop_inside() {
+  const std::size_t last = loops_.size() - 1;
+  if (loops_.size() < 2 || loops_[last].largest < kBlock) return false;
+  for (std::size_t i = last; i-- > 0;) {
+    const bool crosses = loops_[i].largest >= kBlock &&
+                         runs_along(loops_[i].symbol, loops_[last].symbol) &&
+                         runs_along(loops_[last].symbol, loops_[i].symbol);
+    if (!crosses) continue;
+    const auto at = loops_.begin() + static_cast<std::ptrdiff_t>(i);
+    std::rotate(at, at + 1, loops_.end() - 1);
+    const auto moved = [i, last](std::uint32_t needs) {
+      const std::uint32_t between = needs >> (i + 1) & ((1U << (last - 1 - i)) - 1);
+      return (needs & ((1U << i) - 1)) | between << i | (needs >> i & 1U) << (last - 1) |
+             (needs & 1U << last);
+    };
+    for (Line& line : lines_) line.needs = moved(line.needs);
+    for (Index& index : indices_) index.needs = moved(index.needs);
+    return true;
+  }
+  return false;
+}
+
+std::string Nest::resolved(const std::string& text) const {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char mark = text[i];
+    if (mark != '@' && mark != '$') {
+      out += mark;
+      continue;
+    }
+    const std::size_t end = text.find(mark, i + 1);
+    const auto number = static_cast<std::size_t>(std::stoul(text.substr(i + 1, end - i - 1)));
+    out += mark == '@' ? symbols_.text(places_[number]) : lines_[number].name;
+    i = end;
+  }
+  return out;
+}
+
+std::string Nest::loop_head(std::size_t loop) const {
+  const std::string& name = symbols_.name(loops_[loop].symbol);
+  return fmt::format("for (int64_t {} = 0; {} < {}; ++{})", name, name,
+                     symbols_.text(loops_[loop].size), name);
+}
+
+std::size_t Nest::depth_of(std::uint32_t needs) const {
+  return static_cast<std::size_t>(std::bit_width(needs));
+}
+
+void Nest::write_values(Writer& out, std::size_t depth) const {
+  for (const Line& line : lines_) {
+    if (line.is_store || depth_of(line.needs) != depth) continue;
+    out.line(fmt::format("const {} {} = {};", line.type, line.name, resolved(line.text)));
+  }
+}
+
+void Nest::write_stores(Writer& out) const {
+  for (const Line& line : lines_) {
+    if (line.is_store) out.line(resolved(line.text) + ";");
+  }
+}
+
+// The two innermost loops, in blocks.
+void Nest::write_blocks(Writer& out) {
+  const std::size_t depth = loops_.size();
+  const std::array<const char*, 2> names{"at_row", "at_column"};
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (i == 0) write_values(out, depth - 2);
+    out.open(fmt::format("for (int64_t {0} = 0; {0} < {1}; {0} += {2})", names[i],
+                         symbols_.text(loops_[depth - 2 + i].size), kBlock));
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    const NestLoop& loop = loops_[depth - 2 + i];
+    const bool whole = loop.size.is_constant() && loop.size.constant % kBlock == 0;
+    const std::string end =
+        whole ? fmt::format("{} + {}", names[i], kBlock)
+              : fmt::format("tc_smaller({}, {} + {})", symbols_.text(loop.size), names[i], kBlock);
+    if (i == 1) write_values(out, depth - 1);
+    if (i == 1) out.line("#pragma GCC ivdep");
+    out.open(fmt::format("for (int64_t {0} = {1}; {0} < {2}; ++{0})", symbols_.name(loop.symbol),
+                         names[i], end));
+  }
+  write_values(out, depth);
+  write_stores(out);
+  for (std::size_t i = 0; i < 4; ++i) out.close();
+}
+
+void Nest::write(Writer& out) {
+  merge();
+  const std::size_t depth = loops_.size();
+  if (depth >= 2 && put_crossing_loop_inside()) {
+    for (std::size_t i = 0; i + 2 < depth; ++i) {
+      write_values(out, i);
+      out.open(loop_head(i));
+    }
+    write_blocks(out);
+    for (std::size_t i = 0; i + 2 < depth; ++i) out.close();
+    return;
+  }
+  if (depth == 0) out.open("");
+  for (std::size_t i = 0; i < depth; ++i) {
+    write_values(out, i);
+    if (i + 1 == depth) out.line("#pragma GCC ivdep");
+    out.open(loop_head(i));
+  }
+  write_values(out, depth);
+  write_stores(out);
+  for (std::size_t i = 0; i < std::max<std::size_t>(depth, 1); ++i) out.close();
+}
+
+}  // namespace tilecast::host

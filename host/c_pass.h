@@ -1,0 +1,117 @@
+// One pass over a kernel's tiles: the tile loops and the stages that run in each tile.
+//
+// A stage fills a buffer of the scratchpad with a box of one op. Stages are asked for backwards,
+// from the outputs: box() makes the stage of an op, its operands' stages first. A stage runs again
+// only where a tile loop has advanced that its box follows. Loads (boxes of parameters, through
+// nothing but moves and conversions) run one tile ahead, in two buffers. A reduction whose loop is
+// cut keeps its accumulator over the pieces; what follows from it runs after the last ("late").
+// Reductions nest: a product summed over pieces can itself be a piece of a sum.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "host/c_function.h"
+#include "host/c_labels.h"
+#include "host/c_nest.h"
+#include "host/c_stage.h"
+
+namespace tilecast::host {
+
+class Pass {
+ public:
+  Pass(Function& function, const Labels& labels, const analytical::IterationSpace& space,
+       std::vector<PassLoop> loops);
+
+  [[nodiscard]] Function& function() { return function_; }
+  [[nodiscard]] Symbols& symbols() { return function_.symbols(); }
+  [[nodiscard]] const ir::Op& op(ir::OpId id) const { return function_.kernel().op(id); }
+  [[nodiscard]] const Labels& labels() const { return labels_; }
+  [[nodiscard]] std::vector<PassLoop>& loops() { return loops_; }
+  [[nodiscard]] const std::vector<Stage>& stages() const { return stages_; }
+  [[nodiscard]] const std::vector<std::string>& definitions() const { return definitions_; }
+
+  // The part of `op` that the tile has: its labelled dimensions cut, the others whole.
+  [[nodiscard]] Box box_of(ir::OpId op) const;
+  // The stage that holds this box of the op.
+  std::size_t box(ir::OpId op, const Box& box, BoxOrder order = BoxOrder::kAny);
+  [[nodiscard]] std::int64_t scratch_bytes() const { return scratch_; }
+  Packed pack(const PackSpec& spec);
+  // Ops of one index space, stored to outputs over `box`; `names` and `strides` of the outputs.
+  struct Store {
+    ir::OpId op;
+    std::string name;
+    ir::Dims strides;
+  };
+  void store(const std::vector<Store>& stores, const Box& box);
+
+  // A stage's buffers are read before it ends, and it depends on what they depend on.
+  const Stage& read(std::size_t stage);
+  // Does an expression end here, because the op has a buffer of its own?
+  [[nodiscard]] bool has_buffer(ir::OpId op);
+  // The cut reduction loop that an op may split on here, nullptr for others: inside the operands
+  // of a split reduction only loops further in can be.
+  PassLoop* split_loop(int loop);
+  // A number known per tile.
+  Affine definition(Range range, const std::string& text, std::uint32_t loops);
+  Affine divided(const Affine& value, std::int64_t divisor);  // rounded down
+
+  // --- used by the rules of single ops (c_reduce.cpp, c_matrix.cpp, c_pieces.cpp)
+  // Between begin() and finish() lie the requests for what the stage reads.
+  [[nodiscard]] std::string begin();  // the name of its buffer
+  std::size_t finish(Stage stage, Writer& code);
+  // Around the requests for the operands of a reduction that is split over these loops.
+  void enter_split(const std::vector<const PassLoop*>& loops);
+  void leave_split() { split_levels_.pop_back(); }
+  [[nodiscard]] const analytical::IterationSpace& space() const { return space_; }
+  // C condition: this tile is the first of those loops.
+  [[nodiscard]] std::string first_piece(const std::vector<const PassLoop*>& loops) const;
+
+ private:
+  struct Frame {
+    std::uint32_t loops = 0, late = 0;
+  };
+  std::size_t make_box(ir::OpId op, const Box& box, BoxOrder order);
+  Packed make_pack(const PackSpec& spec, ir::OpId root);
+  bool find(const std::string& key, std::size_t& stage) const;
+  [[nodiscard]] bool worth_a_buffer(ir::OpId op);
+  [[nodiscard]] int inline_cost(ir::OpId op);
+  void write_piece(const Piece& piece, const Stage& stage, const ir::Dims& strides, Writer& out);
+  struct Clamped {
+    Affine first, count;
+    std::int64_t largest;
+  };
+  Clamped clamp(const Border& border, const BoxDim& box);
+  bool covers(const Piece& piece);
+  std::string key(const Box& box) const;
+
+  Function& function_;
+  const Labels& labels_;
+  const analytical::IterationSpace& space_;
+  std::vector<PassLoop> loops_;
+  std::vector<Stage> stages_;
+  std::vector<std::string> definitions_;
+  std::map<std::string, Affine> defined_;
+  std::multimap<std::string, std::size_t> boxes_;
+  std::map<std::string, Packed> packs_;
+  std::vector<Frame> frames_;
+  std::vector<int> has_buffer_, costs_;  // by op, -1 = not known yet
+  std::vector<int> split_levels_{-1};    // positions in loops_, innermost split last
+  int buffers_ = 0;
+  std::int64_t scratch_ = 0;
+  bool many_tiles_ = false;
+};
+
+// Stages of the ops that have rules of their own. `order`: dimensions, most major first.
+std::size_t reduce_stage(Pass& pass, ir::OpId op, const Box& box);
+std::size_t reduce_window_stage(Pass& pass, ir::OpId op, const Box& box);
+std::size_t dot_stage(Pass& pass, ir::OpId op, const Box& box);
+std::size_t convolution_stage(Pass& pass, ir::OpId op, const Box& box);
+// pad, concatenate, dynamic-update-slice
+PackSpec pieces_of(Pass& pass, ir::OpId op, const Box& box, const ir::Dims& order);
+
+// Only moves and conversions of one source: it can be loaded straight from it.
+[[nodiscard]] bool is_load(Pass& pass, ir::OpId op);
+
+}  // namespace tilecast::host

@@ -1,0 +1,198 @@
+#include "host/c_program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "analytical/analytical_model.h"
+#include "base/error.h"
+#include "ir/kernels/kernel_fingerprint.h"
+
+namespace tilecast::host {
+namespace {
+
+using ir::Shape;
+
+constexpr std::int64_t kAlignment = 64;  // of the heap behind the kernels' scratch, bytes
+constexpr std::string_view kFunction = "tilecast_program";
+// What a function is called while it is compared with those that are there.
+constexpr std::string_view kAnyFunction = "tilecast_part";
+
+// Keeps the compiler from mixing a kernel's code with its caller's.
+constexpr std::string_view kPartAttribute = R"(
+#if defined(__GNUC__) && !defined(__clang__)
+#define TILECAST_PART __attribute__((noipa))
+#else
+#define TILECAST_PART __attribute__((noinline))
+#endif
+)";
+
+// Where an array behind `end` begins; moves `end` behind it.
+std::int64_t next(std::int64_t& end, const Shape& shape) {
+  constexpr std::int64_t kPage = ArrayUse::kAlignment;
+  const std::int64_t begin = end;
+  end += (host_bytes(shape) + kPage - 1) / kPage * kPage;
+  return begin;
+}
+
+class ProgramWriter {
+ public:
+  ProgramWriter(WiredProgram wired, const hwdesc::Device& device, const Generate& generate)
+      : wired_(std::move(wired)), device_(device), generate_(generate) {
+    std::int64_t end = 0;
+    for (const ProgramInput& input : wired_.inputs)
+      input_offsets_.push_back(next(end, input.shape));
+    end = 0;
+    for (const Shape& result : wired_.results) output_offsets_.push_back(next(end, result));
+  }
+
+  std::variant<CProgram, Unsupported> write() {
+    const HeapPlan heap = plan_heap(wired_);
+    for (const Launch& launch : wired_.launches) {
+      const auto part = this->part(launch.kernel);
+      if (const auto* problem = std::get_if<Unsupported>(&part)) return *problem;
+      program_.calls.push_back({std::get<std::size_t>(part), uses(launch, heap)});
+    }
+    std::int64_t scratch = 0;
+    for (const PartKernel& part : program_.parts) {
+      scratch = std::max(scratch, part.code.scratch_bytes);
+    }
+    scratch = (scratch + kAlignment - 1) / kAlignment * kAlignment;
+    program_.function = kFunction;
+    program_.heap_bytes = heap.bytes;
+    program_.scratch_bytes = scratch + heap.bytes;
+    program_.source = source(heap, scratch);
+    program_.inputs = std::move(wired_.inputs);
+    program_.outputs = std::move(wired_.results);
+    return std::move(program_);
+  }
+
+ private:
+  // The part that computes this kernel: one that is there, or a new one.
+  std::variant<std::size_t, Unsupported> part(const ir::Kernel& kernel) {
+    analytical::TileConfig tile = chosen_tile(kernel);
+    auto code = generate_(kernel, tile, std::string(kAnyFunction));
+    if (std::holds_alternative<Unsupported>(code) && tile != analytical::TileConfig{}) {
+      tile = {};
+      code = generate_(kernel, tile, std::string(kAnyFunction));
+    }
+    if (const auto* problem = std::get_if<Unsupported>(&code)) {
+      return Unsupported{kernel.name() + ": " + problem->reason};
+    }
+    const std::string& text = std::get<CKernel>(code).source;
+    const auto [known, is_new] = part_by_text_.try_emplace(text, program_.parts.size());
+    if (!is_new) {
+      ++program_.parts[known->second].launches;
+      return known->second;
+    }
+    auto named = generate_(kernel, tile, fmt::format("part_{}", known->second));
+    TC_CHECK(std::holds_alternative<CKernel>(named), "a function's name does not matter");
+    program_.parts.push_back({kernel, std::move(tile), std::get<CKernel>(std::move(named))});
+    return known->second;
+  }
+
+  analytical::TileConfig chosen_tile(const ir::Kernel& kernel) {
+    const auto [known, is_new] = tiles_.try_emplace(ir::fingerprint(kernel));
+    if (is_new) {
+      const analytical::KernelAnalysis analysis(kernel, device_);
+      if (analysis.tileable()) known->second = analysis.estimate_best().tile;
+    }
+    return known->second;
+  }
+
+  std::string source(const HeapPlan& heap, std::int64_t scratch) const {
+    std::string text(c_prelude());
+    text += kPartAttribute;
+    for (const PartKernel& part : program_.parts) {
+      text += fmt::format(
+          "TILECAST_PART void {}(const void* const* in, void* const* out, void* scratch);\n",
+          part.code.function);
+    }
+    for (const PartKernel& part : program_.parts) text += part.code.source;
+    text += fmt::format(
+        "\nvoid {}(const void* const* in, void* const* out, void* scratch) {{\n"
+        "  char* const heap = (char*)scratch + {};\n  (void)in;\n  (void)out;\n  (void)heap;\n",
+        kFunction, scratch);
+    for (std::size_t i = 0; i < program_.calls.size(); ++i) {
+      text += call(wired_.launches[i], program_.parts[program_.calls[i].part], heap);
+    }
+    for (const auto& [from, result] : wired_.copies) {
+      text += fmt::format("  __builtin_memcpy(out[{}], {}, {});\n", result, place(from, heap),
+                          host_bytes(wired_.results[result]));
+    }
+    return text + "}\n";
+  }
+
+  [[nodiscard]] std::string call(const Launch& launch, const PartKernel& part,
+                                 const HeapPlan& heap) const {
+    std::string reads, writes;
+    for (const ArrayRef& read : launch.reads) reads += place(read, heap) + ", ";
+    for (const std::size_t array : launch.writes) {
+      writes += place({ArrayRef::Kind::kArray, array}, heap) + ", ";
+    }
+    // A kernel may read nothing; C has no empty arrays.
+    return fmt::format(
+        "  {{\n    const void* const i[] = {{{}0}};\n    void* const o[] = {{{}0}};\n"
+        "    {}(i, o, scratch);\n  }}\n",
+        reads, writes, part.code.function);
+  }
+
+  [[nodiscard]] std::string place(const ArrayRef& ref, const HeapPlan& heap) const {
+    TC_CHECK(ref.kind != ArrayRef::Kind::kNothing, "kernels read arrays");
+    if (ref.kind == ArrayRef::Kind::kInput) return fmt::format("in[{}]", ref.index);
+    const ProgramArray& array = wired_.arrays[ref.index];
+    if (array.result) return fmt::format("out[{}]", *array.result);
+    return fmt::format("heap + {}", heap.offsets[ref.index]);
+  }
+
+  [[nodiscard]] std::vector<ArrayUse> uses(const Launch& launch, const HeapPlan& heap) const {
+    std::vector<ArrayUse> all;
+    for (const ArrayRef& read : launch.reads) all.push_back(use(read, heap));
+    for (const std::size_t array : launch.writes) {
+      all.push_back(use({ArrayRef::Kind::kArray, array}, heap));
+    }
+    return all;
+  }
+
+  [[nodiscard]] ArrayUse use(const ArrayRef& ref, const HeapPlan& heap) const {
+    if (ref.kind == ArrayRef::Kind::kInput) {
+      const Shape& shape = wired_.inputs[ref.index].shape;
+      return {ArrayUse::Memory::kInput, input_offsets_[ref.index], host_bytes(shape)};
+    }
+    const ProgramArray& array = wired_.arrays[ref.index];
+    if (!array.result) return {ArrayUse::Memory::kHeap, heap.offsets[ref.index], array.bytes};
+    return {ArrayUse::Memory::kOutput, output_offsets_[*array.result], array.bytes};
+  }
+
+  WiredProgram wired_;
+  std::vector<std::int64_t> input_offsets_, output_offsets_;
+  const hwdesc::Device& device_;
+  const Generate& generate_;
+  CProgram program_;
+  std::unordered_map<std::string, std::size_t> part_by_text_;
+  std::map<ir::Fingerprint, analytical::TileConfig> tiles_;
+};
+
+}  // namespace
+
+std::variant<CProgram, Unsupported> make_c_program(const ir::Module& module,
+                                                   const hwdesc::Device& device,
+                                                   const Generate& generate) {
+  auto wired = wire_program(module);
+  if (auto* problem = std::get_if<Unsupported>(&wired)) return std::move(*problem);
+  return ProgramWriter(std::get<WiredProgram>(std::move(wired)), device, generate).write();
+}
+
+RunJob whole_job(const CProgram& program) {
+  RunJob job{program.function, {}, program.outputs, program.scratch_bytes};
+  for (const ProgramInput& input : program.inputs) job.inputs.push_back(input.shape);
+  return job;
+}
+
+RunJob part_job(const PartKernel& part) {
+  return {part.code.function, part.code.inputs, part.code.outputs, part.code.scratch_bytes};
+}
+
+}  // namespace tilecast::host

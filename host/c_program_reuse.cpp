@@ -1,0 +1,71 @@
+#include "host/c_program_reuse.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace tilecast::host {
+namespace {
+
+constexpr std::int64_t kPage = 4096;
+
+class Cache {
+ public:
+  explicit Cache(double capacity) : capacity_(capacity) {}
+
+  // The share that is missing.
+  double call(const std::vector<ArrayUse>& uses) {
+    double missing = 0, all = 0;
+    for (const ArrayUse& use : uses) {
+      for_each_page(use, [&](const Page& page, double bytes) {
+        const auto last = last_used_.find(page);
+        all += bytes;
+        if (last == last_used_.end() || used_ - last->second > capacity_) missing += bytes;
+      });
+    }
+    for (const ArrayUse& use : uses) {
+      for_each_page(use, [&](const Page& page, double bytes) {
+        used_ += bytes;
+        last_used_[page] = used_;
+      });
+    }
+    return all > 0 ? missing / all : 0;
+  }
+
+  void forget(ArrayUse::Memory memory) {
+    std::erase_if(last_used_, [&](const auto& entry) { return entry.first.first == memory; });
+  }
+
+ private:
+  using Page = std::pair<ArrayUse::Memory, std::int64_t>;
+
+  template <class Visit>
+  static void for_each_page(const ArrayUse& use, Visit&& visit) {
+    const std::int64_t end = use.offset + use.bytes;
+    for (std::int64_t at = use.offset; at < end;) {
+      const std::int64_t next = std::min(end, (at / kPage + 1) * kPage);
+      visit(Page{use.memory, at / kPage}, static_cast<double>(next - at));
+      at = next;
+    }
+  }
+
+  double capacity_;
+  double used_ = 0;  // bytes, so far
+  std::map<Page, double> last_used_;
+};
+
+}  // namespace
+
+std::vector<double> missing_shares(const CProgram& program, Bytes capacity, CacheState state) {
+  Cache cache(capacity.value);
+  for (const PartCall& call : program.calls) (void)cache.call(call.uses);
+  if (state == CacheState::kCold) {
+    cache.forget(ArrayUse::Memory::kInput);
+    cache.forget(ArrayUse::Memory::kOutput);
+  }
+  std::vector<double> shares;
+  for (const PartCall& call : program.calls) shares.push_back(cache.call(call.uses));
+  return shares;
+}
+
+}  // namespace tilecast::host

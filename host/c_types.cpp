@@ -1,0 +1,121 @@
+#include "host/c_types.h"
+
+#include "base/error.h"
+
+namespace tilecast::host {
+
+using ir::DType;
+
+bool is_generated(DType dtype) {
+  switch (dtype) {
+    case DType::kPred:
+    case DType::kS8:
+    case DType::kS16:
+    case DType::kS32:
+    case DType::kS64:
+    case DType::kU8:
+    case DType::kU16:
+    case DType::kU32:
+    case DType::kU64:
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kF32:
+    case DType::kF64:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string_view storage_type(DType dtype) {
+  if (dtype == DType::kPred) return "uint8_t";
+  return is_half(dtype) ? "uint16_t" : value_type(dtype);
+}
+
+std::string_view value_type(DType dtype) {
+  switch (dtype) {
+    case DType::kPred:
+      return "_Bool";
+    case DType::kS8:
+      return "int8_t";
+    case DType::kS16:
+      return "int16_t";
+    case DType::kS32:
+      return "int32_t";
+    case DType::kS64:
+      return "int64_t";
+    case DType::kU8:
+      return "uint8_t";
+    case DType::kU16:
+      return "uint16_t";
+    case DType::kU32:
+      return "uint32_t";
+    case DType::kU64:
+      return "uint64_t";
+    case DType::kF64:
+      return "double";
+    default:
+      return "float";
+  }
+}
+
+std::string_view accumulator_type(DType dtype) {
+  return dtype == DType::kPred ? "uint8_t" : value_type(dtype);
+}
+
+std::string_view product_type(DType dtype) {
+  if (ir::is_floating(dtype)) return dtype == DType::kF64 ? "double" : "float";
+  return ir::bits(dtype) == 64 ? "int64_t" : "int32_t";
+}
+
+int bytes_of(std::string_view c_type) {
+  if (c_type == "float") return 4;
+  if (c_type == "double") return 8;
+  for (const int bits : {8, 16, 32, 64}) {
+    const std::string width = std::to_string(bits) + "_t";
+    if (c_type == "int" + width || c_type == "uint" + width) return bits / 8;
+  }
+  TC_CHECK(false, "a C type of known size");
+}
+
+std::string loaded(DType dtype, const std::string& place) {
+  if (dtype == DType::kBF16) return "tc_from_bf16(" + place + ")";
+  if (dtype == DType::kF16) return "tc_from_f16(" + place + ")";
+  if (dtype == DType::kPred) return "(" + place + "!=0)";
+  return place;
+}
+
+std::string stored(DType dtype, const std::string& value) {
+  if (dtype == DType::kBF16) return "tc_store_bf16(" + value + ")";
+  if (dtype == DType::kF16) return "tc_to_f16(" + value + ")";
+  return value;
+}
+
+std::string rounded(DType dtype, const std::string& value) {
+  if (dtype == DType::kBF16) return "tc_round_bf16(" + value + ")";
+  if (dtype == DType::kF16) return "tc_round_f16(" + value + ")";
+  return value;
+}
+
+std::string converted(DType from, DType to, const std::string& value) {
+  if (from == to) return value;
+  if (to == DType::kPred) return "(" + value + "!=0)";
+  if (ir::is_floating(to)) {
+    const bool exact = is_half(from) && !is_half(to);
+    const std::string plain = "(" + std::string(value_type(to)) + ")(" + value + ")";
+    return exact ? plain : rounded(to, plain);
+  }
+  if (ir::is_floating(from)) {
+    return "tc_" + suffix(to) + "_of_" + suffix(from) + "(" + value + ")";
+  }
+  return "(" + std::string(value_type(to)) + ")(" + value + ")";
+}
+
+std::string suffix(DType dtype) {
+  if (dtype == DType::kF64) return "d";
+  if (ir::is_floating(dtype)) return "f";
+  const std::string bits = std::to_string(ir::bits(dtype));
+  return (ir::is_signed_integer(dtype) ? "i" : "u") + bits;
+}
+
+}  // namespace tilecast::host

@@ -1,0 +1,10 @@
+// The text of a pass: its tile loops, one tile ahead for the loads, and its stages.
+#pragma once
+
+#include "host/c_pass.h"
+
+namespace tilecast::host {
+
+void write_pass(Pass& pass, Writer& out);
+
+}  // namespace tilecast::host

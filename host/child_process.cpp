@@ -1,0 +1,154 @@
+#include "host/child_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+
+#include "base/error.h"
+
+namespace tilecast::host {
+namespace {
+
+constexpr int kPriority = -10;    // of a pinned child: others wait for it, not it for others
+constexpr int kFailedStatus = 3;  // of a child whose work threw
+
+bool pin_to(const std::vector<int>& cores) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : cores) CPU_SET(core, &set);
+  return ::sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
+// In the child: nothing of the parent's habits, no sound, no core file, no life after the parent's.
+void become_a_child(pid_t parent, int core) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(kFailedStatus);  // it ended before the line above
+  for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
+  ::signal(SIGINT, SIG_IGN);  // the terminal's Ctrl-C is for the parent to answer
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int fd = 0; null >= 0 && fd <= 2; ++fd) ::dup2(null, fd);
+  if (core < 0) return;
+  pin_to({core});
+  ::setpriority(PRIO_PROCESS, 0, kPriority);  // a wish: only an administrator may
+}
+
+[[noreturn]] void run_child(pid_t parent, int core, int fd, const std::function<void(int)>& work) {
+  // Out of the way of the three standard streams, which are replaced.
+  const int pipe = ::fcntl(fd, F_DUPFD_CLOEXEC, 3);
+  become_a_child(parent, core);
+  try {
+    work(pipe);
+  } catch (...) {
+    ::_exit(kFailedStatus);
+  }
+  ::_exit(0);
+}
+
+std::string signal_name(int number) {
+  const char* short_name = ::sigabbrev_np(number);
+  return short_name != nullptr ? fmt::format("SIG{}", short_name)
+                               : fmt::format("signal {}", number);
+}
+
+}  // namespace
+
+ForkedChild::ForkedChild(int core, const std::function<void(int pipe)>& work) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    throw Error(fmt::format("child process: no pipe: {}", std::strerror(errno)));
+  }
+  std::fflush(nullptr);
+  std::cout.flush();
+  const pid_t parent = ::getpid();
+  pid_ = ::fork();
+  if (pid_ == 0) {
+    ::close(ends[0]);
+    run_child(parent, core, ends[1], work);
+  }
+  ::close(ends[1]);
+  fd_ = ends[0];
+  if (pid_ < 0) {
+    ::close(fd_);
+    throw Error(fmt::format("child process: cannot fork: {}", std::strerror(errno)));
+  }
+}
+
+ForkedChild::~ForkedChild() {
+  end(true);
+  ::close(fd_);
+}
+
+ForkedChild::Got ForkedChild::read(std::span<std::byte> record, Seconds timeout) {
+  using Clock = std::chrono::steady_clock;
+  const auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                           std::chrono::duration<double>(timeout.value));
+  std::size_t have = 0;
+  while (have < record.size()) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    if (left <= 0) return Got::kTimeout;
+    pollfd fd{fd_, POLLIN, 0};
+    if (::poll(&fd, 1, static_cast<int>(std::min<std::int64_t>(left, 1 << 30))) <= 0) continue;
+    const ssize_t got = ::read(fd_, record.data() + have, record.size() - have);
+    if (got == 0) return Got::kEnd;
+    if (got > 0) have += static_cast<std::size_t>(got);
+  }
+  return Got::kRecord;
+}
+
+std::string ForkedChild::end(bool kill) {
+  if (pid_ <= 0) return "";
+  if (kill) ::kill(pid_, SIGKILL);
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+  if (WIFSIGNALED(status)) return "killed by " + signal_name(WTERMSIG(status));
+  if (WEXITSTATUS(status) != 0) return fmt::format("ended with status {}", WEXITSTATUS(status));
+  return "";
+}
+
+std::vector<int> allowed_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) {
+    throw Error(
+        fmt::format("cores: the system does not say which we may use: {}", std::strerror(errno)));
+  }
+  std::vector<int> cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &set)) cores.push_back(core);
+  }
+  return cores;
+}
+
+KeptOff::KeptOff(int core) {
+  const std::vector<int> before = allowed_cores();
+  std::vector<int> others = before;
+  std::erase(others, core);
+  if (others.empty() || others.size() == before.size() || !pin_to(others)) return;
+  before_ = before;
+}
+
+KeptOff::~KeptOff() {
+  if (!before_.empty()) pin_to(before_);
+}
+
+}  // namespace tilecast::host

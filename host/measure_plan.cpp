@@ -1,0 +1,175 @@
+#include "host/measure_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <random>
+#include <tuple>
+#include <unordered_set>
+
+#include "analytical/analytical_model.h"
+#include "base/error.h"
+#include "base/parallel.h"
+
+namespace tilecast::host {
+namespace {
+
+using analytical::KernelAnalysis;
+using analytical::TileConfig;
+
+constexpr std::size_t kBlock = 4;  // tiles of a kernel that are measured one after the other
+
+struct TimedTile {
+  TileConfig tile;
+  Seconds predicted;
+};
+
+std::vector<TimedTile> sampled_tiles(const KernelAnalysis& analysis, const std::string& hash,
+                                     const PlanOptions& options) {
+  std::vector<TimedTile> all;
+  for (TileConfig& tile : analysis.tiles()) {
+    const Seconds time = analysis.time(tile);
+    if (time <= options.longest) all.push_back({std::move(tile), time});
+  }
+  std::ranges::stable_sort(all, {}, &TimedTile::predicted);
+  const std::uint64_t seed = options.seed ^ std::hash<std::string>{}(hash);
+  std::vector<TimedTile> chosen;
+  for (const std::size_t i : spread_sample(all.size(), options.tiles_per_kernel, seed)) {
+    chosen.push_back(all[i]);
+  }
+  return chosen;
+}
+
+std::vector<TimedTile> tiles_of(const WorkSource& source, std::size_t index,
+                                const hwdesc::Device& device, const PlanOptions& options) {
+  const Workload& workload = source.workloads[index];
+  const KernelAnalysis analysis(workload.kernel, device);
+  std::vector<TimedTile> result;
+  if (!source.tiles.empty()) {
+    for (const TileConfig& tile : source.tiles[index]) {
+      const bool cut = tile != TileConfig{} && analysis.tileable();
+      result.push_back({tile, cut ? analysis.time(tile) : analysis.estimate_best().time});
+    }
+    return result;
+  }
+  if (source.many_tiles && analysis.tileable()) {
+    result = sampled_tiles(analysis, workload.hash, options);
+  }
+  if (result.empty()) {
+    analytical::Estimate best = analysis.estimate_best();
+    result.push_back({std::move(best.tile), best.time});
+  }
+  return result;
+}
+
+// Indices of workloads so that families take turns; the first ones when there is a limit.
+std::vector<std::size_t> in_turns(const std::vector<Workload>& workloads, std::size_t limit) {
+  std::map<std::string, std::size_t> families, members;  // family -> order of appearance, size
+  std::vector<std::tuple<std::size_t, std::size_t, std::size_t>> order;  // turn, family, index
+  for (std::size_t i = 0; i < workloads.size(); ++i) {
+    const std::string& family = workloads[i].family;
+    const std::size_t number = families.emplace(family, families.size()).first->second;
+    order.emplace_back(members[family]++, number, i);
+  }
+  std::ranges::sort(order);
+  if (limit > 0 && order.size() > limit) order.resize(limit);
+  std::vector<std::size_t> indices;
+  for (const auto& entry : order) indices.push_back(std::get<2>(entry));
+  return indices;
+}
+
+std::vector<WorkItem> items_of(const WorkSource& source, const hwdesc::Device& device,
+                               const PlanOptions& options) {
+  const std::vector<std::size_t> order = in_turns(source.workloads, options.kernels_per_source);
+  std::vector<std::vector<TimedTile>> tiles(order.size());
+  base::parallel_for(order.size(), options.jobs, [&](std::size_t i) {
+    tiles[i] = tiles_of(source, order[i], device, options);
+  });
+  std::size_t most = 0;
+  for (const auto& list : tiles) most = std::max(most, list.size());
+  std::vector<WorkItem> items;
+  for (std::size_t first = 0; first < most; first += kBlock) {
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const std::size_t end = std::min(first + kBlock, tiles[i].size());
+      for (std::size_t t = first; t < end; ++t) {
+        items.push_back({&source.workloads[order[i]], std::move(tiles[i][t].tile), source.set,
+                         tiles[i][t].predicted});
+      }
+    }
+  }
+  return items;
+}
+
+// 0, 4, 2, 6, 1, 5, 3, 7: every prefix is spread over the whole.
+std::vector<std::size_t> bit_reversed(std::size_t count) {
+  std::size_t power = 1;
+  while (power < count) power *= 2;
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < power; ++i) {
+    std::size_t reversed = 0;
+    for (std::size_t bit = 1, mirror = power / 2; bit < power; bit *= 2, mirror /= 2) {
+      if ((i & bit) != 0) reversed += mirror;
+    }
+    if (reversed < count) order.push_back(reversed);
+  }
+  return order;
+}
+
+}  // namespace
+
+std::vector<std::size_t> spread_sample(std::size_t values, std::size_t count, std::uint64_t seed) {
+  std::vector<std::size_t> chosen;
+  if (values == 0 || count == 0) return chosen;
+  if (values <= count) {
+    for (const std::size_t i : bit_reversed(values)) chosen.push_back(i);
+    return chosen;
+  }
+  std::mt19937_64 random(seed);
+  chosen.push_back(0);
+  // The last stratum gives the last value, so that the spread reaches both ends.
+  const std::size_t strata = count - 1;
+  std::vector<std::size_t> from_stratum;
+  for (std::size_t s = 0; s < strata; ++s) {
+    const std::size_t begin = 1 + (values - 1) * s / strata;
+    const std::size_t end = 1 + (values - 1) * (s + 1) / strata;
+    from_stratum.push_back(s + 1 == strata ? values - 1 : begin + random() % (end - begin));
+  }
+  // The slow end first: with the best tile it spans the ranking.
+  std::ranges::reverse(from_stratum);
+  for (const std::size_t s : bit_reversed(strata)) chosen.push_back(from_stratum[s]);
+  return chosen;
+}
+
+std::string work_key(const std::string& hash, const TileConfig& tile) {
+  return fmt::format("{} {}", hash, analytical::to_string(tile));
+}
+
+std::vector<WorkItem> plan_work(std::span<const WorkSource> sources, const hwdesc::Device& device,
+                                const PlanOptions& options) {
+  std::vector<std::vector<WorkItem>> queues;
+  std::size_t longest = 0;
+  for (const WorkSource& source : sources) {
+    TC_CHECK(source.tiles.empty() || source.tiles.size() == source.workloads.size(),
+             "tiles are given for every workload or for none");
+    queues.push_back(items_of(source, device, options));
+    longest = std::max(longest, queues.back().size());
+  }
+  std::vector<WorkItem> items;
+  std::unordered_set<std::string> seen;
+  for (std::size_t i = 0; i < longest; ++i) {
+    for (std::vector<WorkItem>& queue : queues) {
+      if (i >= queue.size()) continue;
+      if (!seen.insert(work_key(queue[i].workload->hash, queue[i].tile)).second) continue;
+      items.push_back(std::move(queue[i]));
+    }
+  }
+  const auto stage = [&](const WorkItem& item) {
+    return item.predicted < options.shortest ? 2 : item.predicted > options.costly ? 1 : 0;
+  };
+  std::ranges::stable_sort(items, {}, stage);
+  return items;
+}
+
+}  // namespace tilecast::host

@@ -1,0 +1,292 @@
+#include "host/measure_set.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/source_text.h"
+#include "measured/csv.h"
+#include "measured/samples.h"
+
+namespace tilecast::host {
+namespace {
+
+namespace fs = std::filesystem;
+using measured::CsvTable;
+
+constexpr double kNanosecondsPerSecond = 1e9;
+const std::vector<std::string> kRowColumns{
+    "kernel",       "program",         "runtime_ns", "output_bounds", "kernel_bounds",
+    "input_bounds", "class",           "family",     "repeats",       "spread_ns",
+    "x_median_ns",  "x_cache",         "x_attempts", "x_drift",       "x_reference_ns",
+    "x_hash",       "x_scratch_bytes", "x_name",     "x_set"};
+const std::vector<std::string> kSkippedColumns{
+    "hash",   "output_bounds", "kernel_bounds", "input_bounds", "class",
+    "family", "name",          "set",           "reason",       "detail"};
+const std::vector<std::string> kSessionColumns{"date",   "machine", "compiler",
+                                               "device", "cache",   "seed"};
+
+[[noreturn]] void cannot_write(const std::string& path) {
+  throw Error(fmt::format("{}: cannot write it: {}", path, std::strerror(errno)));
+}
+
+// All of `text`, and on the disk when this returns.
+void write_through(int fd, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) cannot_write(path);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (::fsync(fd) != 0 && errno != EINVAL) cannot_write(path);  // EINVAL: not a real disk
+}
+
+void sync_folder(const fs::path& folder) {
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  ::fsync(fd);
+  ::close(fd);
+}
+
+// The file is whole or not there.
+void write_file(const std::string& path, std::string_view text) {
+  const std::string temporary = path + ".tmp";
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) cannot_write(path);
+  try {
+    write_through(fd, text, path);
+  } catch (const Error&) {
+    ::close(fd);
+    throw;
+  }
+  if (::close(fd) != 0 || ::rename(temporary.c_str(), path.c_str()) != 0) cannot_write(path);
+  sync_folder(fs::path(path).parent_path());
+}
+
+// A text on one line of a table, whatever a compiler says.
+std::string one_line(std::string_view text, std::size_t most = 300) {
+  std::string line;
+  for (const char c : text.substr(0, most)) {
+    line += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  }
+  return line;
+}
+
+std::string numbers(const ir::Dims& bounds) {
+  return fmt::format("{}", fmt::join(bounds, " "));
+}
+
+// The bytes of whole lines at the start of a table whose rows have no line breaks in cells.
+std::size_t whole_bytes(std::string_view text, const std::vector<std::string>& columns) {
+  const std::string header = measured::csv_line(columns);
+  std::size_t end = 0;
+  while (end < text.size()) {
+    const std::size_t newline = text.find('\n', end);
+    if (newline == std::string_view::npos) break;
+    const std::string line(text.substr(end, newline + 1 - end));
+    if (line.find('\0') != std::string::npos) break;
+    try {
+      static_cast<void>(measured::read_csv(base::SourceText("line", header + line)));
+    } catch (const Error&) {
+      break;
+    }
+    end = newline + 1;
+  }
+  return end;
+}
+
+analytical::TileConfig tile_of(const CsvTable& table, const measured::CsvRow& row) {
+  const auto bounds = [&](std::string_view column) {
+    const std::vector<std::int64_t> list = measured::integer_list_cell(table, row, column);
+    return ir::Dims(list.begin(), list.end());
+  };
+  return {bounds("output_bounds"), bounds("kernel_bounds"), bounds("input_bounds")};
+}
+
+std::string row_line(const MeasuredRow& row, CacheState state) {
+  const Workload& workload = *row.item->workload;
+  const analytical::TileConfig& tile = row.item->tile;
+  const auto ns = [](Seconds time) {
+    return fmt::format("{:.1f}", time.value * kNanosecondsPerSecond);
+  };
+  return measured::csv_line(
+      {fmt::format("kernels/{}.hlo", workload.hash), "", ns(row.timing.minimum),
+       numbers(tile.output), numbers(tile.kernel), numbers(tile.input),
+       measured::op_class(workload.kernel), one_line(workload.family),
+       fmt::format("{}", std::max(row.timing.calls, 1)), ns(row.timing.spread),
+       ns(row.timing.median), std::string(name(state)), fmt::format("{}", row.timing.attempts),
+       fmt::format("{:.4f}", row.timing.drift), ns(row.timing.reference), workload.hash,
+       fmt::format("{}", row.scratch_bytes), one_line(workload.name), row.item->set});
+}
+
+std::string skipped_line(const SkippedRow& row) {
+  const Workload& workload = *row.item->workload;
+  const analytical::TileConfig& tile = row.item->tile;
+  return measured::csv_line({workload.hash, numbers(tile.output), numbers(tile.kernel),
+                             numbers(tile.input), measured::op_class(workload.kernel),
+                             one_line(workload.family), one_line(workload.name), row.item->set,
+                             row.reason, one_line(row.detail)});
+}
+
+std::string path_in(const std::string& directory, std::string_view file) {
+  return (fs::path(directory) / file).string();
+}
+
+}  // namespace
+
+std::string_view name(CacheState state) {
+  return state == CacheState::kCold ? "cold" : "warm";
+}
+
+std::optional<SessionSettings> settings_of(const std::string& directory) {
+  const std::string file = path_in(directory, "sessions.csv");
+  if (!fs::exists(file)) {
+    for (const std::string_view other : {"manifest.yaml", "measurements.csv"}) {
+      if (!fs::exists(path_in(directory, other))) continue;
+      throw Error(fmt::format(
+          "{}: of a measurement set that `measure` did not begin; expected a new folder",
+          path_in(directory, other)));
+    }
+    return std::nullopt;
+  }
+  const CsvTable table = measured::read_csv(base::SourceText::read_file(file));
+  if (table.rows.empty()) return std::nullopt;
+  const auto cell = [&](std::string_view column) {
+    return std::string(table.cell(table.rows.front(), column));
+  };
+  return SessionSettings{
+      .date = cell("date"),
+      .machine = cell("machine"),
+      .compiler = cell("compiler"),
+      .device = cell("device"),
+      .cache = cell("cache") == name(CacheState::kWarm) ? CacheState::kWarm : CacheState::kCold,
+      .seed = static_cast<std::uint64_t>(
+          measured::integer_cell(table, table.rows.front(), "seed", 0, 0))};
+}
+
+GrowingSet::GrowingSet(const std::string& directory, const measured::Manifest& manifest,
+                       const SessionSettings& settings)
+    : directory_(directory), settings_(settings) {
+  const std::string manifest_file = path_in(directory_, "manifest.yaml");
+  check_settings();
+  std::error_code failed;
+  fs::create_directories(path_in(directory_, "kernels"), failed);
+  if (failed) throw Error(fmt::format("{}: cannot make it: {}", directory_, failed.message()));
+  try {
+    open_table("measurements.csv", kRowColumns, rows_);
+    open_table("skipped.csv", kSkippedColumns, skipped_);
+    note_session();
+    if (!fs::exists(manifest_file)) write_file(manifest_file, measured::manifest_text(manifest));
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+GrowingSet::~GrowingSet() {
+  close();
+}
+
+void GrowingSet::close() const {
+  if (rows_ >= 0) ::close(rows_);
+  if (skipped_ >= 0) ::close(skipped_);
+}
+
+void GrowingSet::check_settings() const {
+  const std::optional<SessionSettings> first = settings_of(directory_);
+  if (!first) return;
+  const auto same = [&](std::string_view what, std::string_view got, std::string_view expected) {
+    if (got == expected) return;
+    throw Error(
+        fmt::format("{}: holds rows of another {}: got {}, expected {}; measure into "
+                    "another folder",
+                    directory_, what, got, expected));
+  };
+  same("machine", one_line(settings_.machine), first->machine);
+  same("device description", settings_.device, first->device);
+  same("cache state", name(settings_.cache), name(first->cache));
+}
+
+void GrowingSet::note_session() {
+  const std::string file = path_in(directory_, "sessions.csv");
+  const bool is_new = !fs::exists(file);
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd < 0) cannot_write(file);
+  std::string text = is_new ? measured::csv_line(kSessionColumns) : "";
+  text += measured::csv_line(
+      {settings_.date, one_line(settings_.machine), one_line(settings_.compiler), settings_.device,
+       std::string(name(settings_.cache)), fmt::format("{}", settings_.seed)});
+  write_through(fd, text, file);
+  ::close(fd);
+}
+
+// Locks it against other sessions, drops a torn end, and learns what is there.
+void GrowingSet::open_table(const std::string& file, const std::vector<std::string>& columns,
+                            int& fd) {
+  const std::string path = path_in(directory_, file);
+  fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd < 0) cannot_write(path);
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    throw Error(
+        fmt::format("{}: another session is writing it; wait for it, or measure into "
+                    "another folder",
+                    path));
+  }
+  const std::string text(base::SourceText::read_file(path).text());
+  const std::size_t whole = whole_bytes(text, columns);
+  if (whole < text.size()) {
+    const std::size_t newline = text.find('\n', whole);
+    if (newline != std::string::npos && newline + 1 < text.size()) {
+      throw Error(fmt::format(
+          "{}:{}: a broken row before the last line; expected {} cells; remove that line", path,
+          std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(whole), '\n') + 1,
+          columns.size()));
+    }
+    if (::ftruncate(fd, static_cast<off_t>(whole)) != 0) cannot_write(path);
+    notes_.push_back(
+        fmt::format("{}: dropped a torn last line of {} bytes", path, text.size() - whole));
+  }
+  if (whole == 0) {
+    write_through(fd, measured::csv_line(columns), path);
+    sync_folder(directory_);
+    return;
+  }
+  const CsvTable table = measured::read_csv(base::SourceText(path, text.substr(0, whole)));
+  if (table.columns != columns) {
+    throw Error(fmt::format("{}:1: got columns {}; expected {}; measure into another folder", path,
+                            fmt::join(table.columns, ","), fmt::join(columns, ",")));
+  }
+  const std::string_view hash = columns == kRowColumns ? "x_hash" : "hash";
+  for (const measured::CsvRow& row : table.rows) {
+    known_.insert(work_key(std::string(table.cell(row, hash)), tile_of(table, row)));
+  }
+}
+
+void GrowingSet::add_kernel(const std::string& hash, const std::string& hlo) {
+  const std::string path = path_in(directory_, fmt::format("kernels/{}.hlo", hash));
+  if (!fs::exists(path)) write_file(path, hlo);
+}
+
+void GrowingSet::append(std::span<const MeasuredRow> rows, std::span<const SkippedRow> skipped) {
+  std::string measured_text, skipped_text;
+  for (const MeasuredRow& row : rows) {
+    measured_text += row_line(row, settings_.cache);
+    known_.insert(work_key(row.item->workload->hash, row.item->tile));
+  }
+  for (const SkippedRow& row : skipped) {
+    skipped_text += skipped_line(row);
+    known_.insert(work_key(row.item->workload->hash, row.item->tile));
+  }
+  if (!rows.empty()) write_through(rows_, measured_text, path_in(directory_, "measurements.csv"));
+  if (!skipped.empty()) write_through(skipped_, skipped_text, path_in(directory_, "skipped.csv"));
+}
+
+}  // namespace tilecast::host

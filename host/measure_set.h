@@ -1,0 +1,88 @@
+// A measurement set that grows while a session measures, so that nothing measured is ever lost:
+//
+//   manifest.yaml, measurements.csv, kernels/<hash>.hlo    an ordinary set
+//   (learned/measurement_set) skipped.csv      what could not be measured, and why; remove it to
+//   try those again sessions.csv     one line per session: when, where, with what
+//
+//   GrowingSet set("my_machine", manifest, settings);     // makes it, or goes on with it
+//   if (!set.holds(key)) { set.add_kernel(hash, text); set.append(rows, skipped); }
+//
+// Files of kernels are on disk before rows that name them, rows before append() returns. A torn
+// last line (power cut) is dropped, with a note. Columns of rows besides the usual ones:
+// x_median_ns, x_cache (cold, warm), x_attempts, x_drift (of the reference loop, relative), x_hash
+// (ir/canonical_hash), x_scratch_bytes, x_name, x_set.
+// One process at a time writes a set; a second one gets an Error. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "host/measure_plan.h"
+#include "host/run_kernels.h"
+#include "measured/measurement_set.h"
+
+namespace tilecast::host {
+
+[[nodiscard]] std::string_view name(CacheState state);  // "cold", "warm"
+
+// Under what a session measures. Rows of one set share machine, device and cache state.
+struct SessionSettings {
+  std::string date;     // "2026-11-22"
+  std::string machine;  // the processor's name
+  std::string compiler;
+  std::string device;  // as the manifest names it
+  CacheState cache = CacheState::kCold;
+  std::uint64_t seed = 1;
+};
+
+struct MeasuredRow {
+  const WorkItem* item = nullptr;
+  Timing timing;
+  std::int64_t scratch_bytes = 0;
+};
+
+struct SkippedRow {
+  const WorkItem* item = nullptr;
+  std::string reason;  // "unsupported", "compile error", "crash", "time-out", ...
+  std::string detail;  // "sort is not generated"
+};
+
+class GrowingSet {
+ public:
+  // Throws Error when `directory` holds something else, or rows measured under other settings
+  // (naming what differs), or is being written by another process.
+  GrowingSet(const std::string& directory, const measured::Manifest& manifest,
+             const SessionSettings& settings);
+  ~GrowingSet();
+  GrowingSet(const GrowingSet&) = delete;
+  GrowingSet& operator=(const GrowingSet&) = delete;
+
+  // Measured or skipped already (work_key()).
+  [[nodiscard]] bool holds(const std::string& key) const { return known_.contains(key); }
+  // kernels/<hash>.hlo, unless it is there.
+  void add_kernel(const std::string& hash, const std::string& hlo);
+  void append(std::span<const MeasuredRow> rows, std::span<const SkippedRow> skipped);
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  void check_settings() const;
+  void note_session();
+  void open_table(const std::string& file, const std::vector<std::string>& columns, int& fd);
+  void close() const;
+
+  std::string directory_;
+  SessionSettings settings_;
+  int rows_ = -1, skipped_ = -1;  // files, open to append
+  std::unordered_set<std::string> known_;
+  std::vector<std::string> notes_;
+};
+
+// The settings of the first session of a set; nullopt where there is no set yet. Throws Error for a
+// set that no session began.
+[[nodiscard]] std::optional<SessionSettings> settings_of(const std::string& directory);
+
+}  // namespace tilecast::host

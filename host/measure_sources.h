@@ -1,0 +1,37 @@
+// Where the kernels of a measuring session come from.
+//
+//   std::vector<WorkSource> sources{tile_source(device),
+//                                  fusion_source(own_programs(), device, {})};
+//
+// Deterministic. Throws Error naming the file that cannot be read. Thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "host/measure_plan.h"
+#include "hwdesc/device.h"
+
+namespace tilecast::host {
+
+// Set "tiles": tile_workloads(), each under many tiles.
+[[nodiscard]] WorkSource tile_source(const hwdesc::Device& device);
+
+// Set "fusion": the programs cut by random fusion configurations; every distinct kernel once, with
+// the tile the model chooses. Programs that are fused already give their kernels as they are.
+[[nodiscard]] WorkSource fusion_source(const std::vector<std::string>& files,
+                                       const hwdesc::Device& device, const FusionCut& cut);
+[[nodiscard]] std::vector<std::string> own_programs();  // paths of those that come with Tilecast
+
+// Set "files": the kernels of the files as `simulate` cuts them, each under many tiles.
+[[nodiscard]] WorkSource file_source(const std::vector<std::string>& files,
+                                     const hwdesc::Device& device, Seconds longest);
+
+// Set "again": the kernels of a measurement set in random order, each with at most `tiles` (0: all)
+// of the tiles it was measured with, spread from its fastest to its slowest.
+[[nodiscard]] WorkSource set_source(const std::string& directory, const hwdesc::Device& device,
+                                    std::size_t tiles, std::uint64_t seed);
+
+}  // namespace tilecast::host

@@ -1,0 +1,155 @@
+#include "host/measure_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "base/source_text.h"
+#include "measured/csv.h"
+#include "measured/metrics.h"
+
+namespace tilecast::host {
+namespace {
+
+using measured::CsvRow;
+using measured::CsvTable;
+
+constexpr double kLongNs = 5000;
+
+CsvTable table_of(const std::string& directory, std::string_view file) {
+  const std::string path = (std::filesystem::path(directory) / file).string();
+  if (!std::filesystem::exists(path)) {
+    throw Error(fmt::format("{}: no such file; expected a set of `measure host`", path));
+  }
+  return measured::read_csv(base::SourceText::read_file(path));
+}
+
+double nanoseconds(const CsvTable& table, const CsvRow& row) {
+  const std::string_view text = table.cell(row, "runtime_ns");
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !(value > 0) ||
+      !std::isfinite(value)) {
+    throw Error(fmt::format("{}: got '{}', expected a time above 0", table.where(row, "runtime_ns"),
+                            text.substr(0, 60)));
+  }
+  return value;
+}
+
+std::string cell(const CsvTable& table, const CsvRow& row, std::string_view column) {
+  return std::string(table.cell(row, column));
+}
+
+// Kernel -> tile -> ns.
+using Times = std::map<std::string, std::map<std::string, double>>;
+
+Times times_of(const CsvTable& table) {
+  Times times;
+  for (const CsvRow& row : table.rows) {
+    const std::string tile =
+        fmt::format("{}/{}/{}", table.cell(row, "output_bounds"), table.cell(row, "kernel_bounds"),
+                    table.cell(row, "input_bounds"));
+    times[cell(table, row, "kernel")].emplace(tile, nanoseconds(table, row));
+  }
+  return times;
+}
+
+std::optional<double> quantile_of(std::vector<double> values, double q) {
+  if (values.empty()) return std::nullopt;
+  return measured::quantile(std::move(values), q);
+}
+
+std::vector<ClassSummary> classes_of(const CsvTable& table) {
+  std::map<std::pair<std::string, std::string>, std::map<std::string, std::vector<double>>> found;
+  for (const CsvRow& row : table.rows) {
+    found[{cell(table, row, "x_set"), cell(table, row, "class")}][cell(table, row, "kernel")]
+        .push_back(nanoseconds(table, row));
+  }
+  std::vector<ClassSummary> classes;
+  for (const auto& [key, kernels] : found) {
+    ClassSummary summary{.set = key.first, .op_class = key.second, .kernels = kernels.size()};
+    std::vector<double> ratios;
+    for (const auto& [kernel, times] : kernels) {
+      summary.rows += times.size();
+      summary.at_least_5us += static_cast<std::size_t>(
+          std::ranges::count_if(times, [](double ns) { return ns >= kLongNs; }));
+      const auto [least, most] = std::ranges::minmax(times);
+      if (times.size() > 1) ratios.push_back(most / least);
+    }
+    summary.ranked = ratios.size();
+    summary.worst_over_best = quantile_of(std::move(ratios), 0.5);
+    classes.push_back(std::move(summary));
+  }
+  return classes;
+}
+
+std::vector<SkipSummary> skipped_of(const CsvTable& table) {
+  struct Found {
+    std::set<std::string> kernels;
+    std::map<std::string, std::size_t> details;
+    std::size_t rows = 0;
+  };
+  std::map<std::pair<std::string, std::string>, Found> found;
+  for (const CsvRow& row : table.rows) {
+    Found& entry = found[{cell(table, row, "set"), cell(table, row, "reason")}];
+    entry.kernels.insert(cell(table, row, "hash"));
+    ++entry.details[cell(table, row, "detail")];
+    ++entry.rows;
+  }
+  std::vector<SkipSummary> skipped;
+  for (const auto& [key, entry] : found) {
+    const auto most =
+        std::ranges::max_element(entry.details, {}, [](const auto& d) { return d.second; });
+    skipped.push_back({key.first, key.second, entry.kernels.size(), entry.rows, most->first});
+  }
+  return skipped;
+}
+
+}  // namespace
+
+SetSummary summarise(const std::string& directory) {
+  const CsvTable rows = table_of(directory, "measurements.csv");
+  SetSummary summary{.classes = classes_of(rows),
+                     .skipped = skipped_of(table_of(directory, "skipped.csv")),
+                     .kernels = times_of(rows).size(),
+                     .rows = rows.rows.size()};
+  return summary;
+}
+
+Repeatability repeatability(const std::string& first, const std::string& second) {
+  const Times before = times_of(table_of(first, "measurements.csv"));
+  const Times after = times_of(table_of(second, "measurements.csv"));
+  Repeatability result;
+  std::vector<double> differences, sizes;
+  std::vector<measured::Ranking> rankings;
+  for (const auto& [kernel, tiles] : after) {
+    const auto known = before.find(kernel);
+    if (known == before.end()) continue;
+    measured::Ranking ranking;
+    for (const auto& [tile, ns] : tiles) {
+      const auto then = known->second.find(tile);
+      if (then == known->second.end()) continue;
+      ranking.push_back({.predicted = ns, .measured = then->second});
+      differences.push_back(ns / then->second - 1);
+      sizes.push_back(std::abs(differences.back()));
+    }
+    if (ranking.empty()) continue;
+    result.pairs += ranking.size();
+    ++result.kernels;
+    if (ranking.size() > 1) ++result.ranked;
+    rankings.push_back(std::move(ranking));
+  }
+  result.median = quantile_of(sizes, 0.5);
+  result.p90 = quantile_of(sizes, 0.9);
+  result.shift = quantile_of(differences, 0.5);
+  result.tau = measured::mean_tau_b(rankings);
+  return result;
+}
+
+}  // namespace tilecast::host

@@ -1,0 +1,389 @@
+#include "host/probe_loops.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+
+namespace tilecast::host {
+namespace {
+
+// As many vector operations whatever the number of registers: a multiple of all counts below.
+constexpr int kVectorsPerCall = 960;
+constexpr int kUnrolled = 1024;  // steps of a dependent chain in one call
+
+constexpr std::array kLoops = {
+    Loop{"clock_adds", kUnrolled},
+    Loop{"fma_chain", kUnrolled},
+    Loop{"peak_f32", kVectorsPerCall},
+    Loop{"peak_f64", kVectorsPerCall},
+    Loop{"peak_bf16", kVectorsPerCall},
+    Loop{"peak_f16", kVectorsPerCall},
+    Loop{"peak_s32", kVectorsPerCall},
+    Loop{"peak_s8", kVectorsPerCall},
+    Loop{"add_f32", kVectorsPerCall},
+    Loop{"mem_read"},
+    Loop{"mem_write"},
+    Loop{"mem_copy"},
+    Loop{"mem_runs"},
+    Loop{"one_run", kUnrolled},
+    Loop{"product", kProductSide* kProductSide* kProductDepth},
+    Loop{"mem_chase", kUnrolled, Fill::kChain},
+    Loop{"empty_calls", kUnrolled},
+    Loop{"op_divide", kOpElements, Fill::kRandom},
+    Loop{"op_remainder", kOpElements, Fill::kRandom},
+    Loop{"op_sqrt", kOpElements, Fill::kRandom},
+    Loop{"op_rsqrt", kOpElements, Fill::kRandom},
+    Loop{"op_exponential", kOpElements, Fill::kRandom},
+    Loop{"op_exponential_minus_one", kOpElements, Fill::kRandom},
+    Loop{"op_log", kOpElements, Fill::kRandom},
+    Loop{"op_log_plus_one", kOpElements, Fill::kRandom},
+    Loop{"op_tanh", kOpElements, Fill::kRandom},
+    Loop{"op_logistic", kOpElements, Fill::kRandom},
+    Loop{"op_erf", kOpElements, Fill::kRandom},
+    Loop{"op_sine", kOpElements, Fill::kRandom},
+    Loop{"op_cosine", kOpElements, Fill::kRandom},
+    Loop{"op_power", kOpElements, Fill::kRandom},
+    Loop{"op_transpose", kOpElements, Fill::kRandom},
+    Loop{"op_reduce", kOpElements, Fill::kRandom},
+    Loop{"op_gather", kOpElements, Fill::kIndex},
+};
+
+// Enough independent accumulators to fill the pipes (latency x pipes), as many as registers hold
+// beside the operands.
+constexpr const char* kVectors = R"(
+#if defined(__AVX512F__)
+#define VB 64
+#elif defined(__ARM_FEATURE_SVE_BITS) && __ARM_FEATURE_SVE_BITS > 0
+#define VB (__ARM_FEATURE_SVE_BITS / 8)
+#elif defined(__AVX__)
+#define VB 32
+#else
+#define VB 16
+#endif
+#if defined(__AVX512F__) || defined(__aarch64__) || defined(__powerpc64__) || defined(__riscv)
+#define MANY_REGISTERS 1
+#endif
+const int vector_bytes = VB;
+typedef float vfloat __attribute__((vector_size(VB), may_alias));
+typedef double vdouble __attribute__((vector_size(VB), may_alias));
+typedef int32_t vint32_t __attribute__((vector_size(VB), may_alias));
+typedef uint32_t vuint32_t __attribute__((vector_size(VB), may_alias));
+static volatile int one = 1;
+#define KEEP __asm__ volatile("" ::: "memory")
+// One operand of a narrow type, widened in place: vector i of those that memory holds packed by 2 or
+// 4 in lanes of 32 bits. The order of elements does not matter to a rate.
+static inline vfloat bf16(const char* memory, int i) {
+  vuint32_t packed = ((const vuint32_t*)memory)[i / 2];
+  return (vfloat)(packed << (i % 2 * 16) & 0xffff0000u);
+}
+static inline vfloat f16(const char* memory, int i) {
+  vuint32_t bits = ((const vuint32_t*)memory)[i / 2] >> (i % 2 * 16);
+  vfloat size = (vfloat)((bits & 0x7fffu) << 13) * 0x1p112f;
+  return (vfloat)((vuint32_t)size | (bits & 0x8000u) << 16);
+}
+static inline vint32_t s8(const char* memory, int i) {
+  return ((const vint32_t*)memory)[i / 4] << (24 - i % 4 * 8) >> 24;
+}
+)";
+
+// `step` in terms of {i}; `count` of them, each on an accumulator of its own.
+std::string repeated(int count, const char* step) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += fmt::format(fmt::runtime(step), fmt::arg("i", i));
+  return text;
+}
+
+// `step` computes on accumulator a{i} with x and y, vectors of `scalar`s; `prepare` comes before
+// each round of all accumulators.
+std::string rate_loop(const char* name, const char* scalar, const char* prepare, const char* step) {
+  const std::string vector = std::string("v") + scalar;
+  const auto body = [&](int count) {
+    return fmt::format(
+        "  {vector} x = ({vector}){{}} + ({scalar})one, y = x;\n"
+        "  {vector} {start}sum = x;\n"
+        "  while (calls-- > 0) {{\n    for (int r = 0; r < {rounds}; ++r) {{\n"
+        "      {prepare}\n      {steps}\n      KEEP;\n    }}\n  }}\n  {finish}\n",
+        fmt::arg("vector", vector), fmt::arg("scalar", scalar),
+        fmt::arg("start", repeated(count, "a{i} = x + {i}, ")),
+        fmt::arg("rounds", kVectorsPerCall / count), fmt::arg("prepare", prepare),
+        fmt::arg("steps", repeated(count, step)),
+        fmt::arg("finish", repeated(count, "sum += a{i}; ")));
+  };
+  constexpr int kMany = 20, kFew = 12;
+  static_assert(kVectorsPerCall % kMany == 0 && kVectorsPerCall % kFew == 0);
+  return fmt::format(
+      "void {}(char* memory, long bytes, long calls) {{\n#ifdef MANY_REGISTERS\n{}#else\n{}#endif\n"
+      "  *({}*)memory = sum;\n}}\n",
+      name, body(kMany), body(kFew), vector);
+}
+
+std::string rate_loops() {
+  constexpr const char* kStep = "a{i} = a{i} * x + y; ";
+  return rate_loop("peak_f32", "float", "", kStep) + rate_loop("peak_f64", "double", "", kStep) +
+         rate_loop("peak_bf16", "float", "x = bf16(memory, r);", kStep) +
+         rate_loop("peak_f16", "float", "x = f16(memory, r);", kStep) +
+         rate_loop("peak_s32", "int32_t", "", kStep) +
+         rate_loop("peak_s8", "int32_t", "x = s8(memory, r);", kStep) +
+         rate_loop("add_f32", "float", "", "a{i} += x; ");
+}
+
+std::string chain_loops() {
+  const auto chain = [](const char* step) {
+    std::string text;
+    for (int i = 0; i < 16; ++i) text += step;
+    return text;
+  };
+  return fmt::format(
+      R"(
+void clock_adds(char* memory, long bytes, long calls) {{
+  uint64_t x = (uint64_t)one, y = (uint64_t)one;
+  while (calls-- > 0) {{
+    for (int r = 0; r < {rounds}; ++r) {{
+      {adds}
+    }}
+  }}
+  *(uint64_t*)memory = x;
+}}
+void fma_chain(char* memory, long bytes, long calls) {{
+  vfloat x = (vfloat){{}} + (float)one, y = x, a = x;
+  while (calls-- > 0) {{
+    for (int r = 0; r < {rounds}; ++r) {{
+      {fmas}
+    }}
+  }}
+  *(vfloat*)memory = a;
+}}
+void mem_chase(char* memory, long bytes, long calls) {{
+  static char* at;
+  if (at == 0) at = memory;
+  char* p = at;
+  while (calls-- > 0) {{
+    for (int r = 0; r < {rounds}; ++r) {{
+      {loads}
+    }}
+  }}
+  at = p;
+}}
+static void empty(const void* const* in, void* const* out, void* scratch) {{}}
+void empty_calls(char* memory, long bytes, long calls) {{
+  void (*volatile function)(const void* const*, void* const*, void*) = empty;
+  while (calls-- > 0) {{
+    for (int r = 0; r < {calls_per_call}; ++r) function(0, 0, memory);
+  }}
+}}
+)",
+      fmt::arg("rounds", kUnrolled / 16), fmt::arg("calls_per_call", kUnrolled),
+      fmt::arg("adds", chain("x += y; __asm__ volatile(\"\" : \"+r\"(x)); ")),
+      fmt::arg("fmas", chain("a = a * x + y; ")), fmt::arg("loads", chain("p = *(char**)p; ")));
+}
+
+// Eight vectors at a time; `bytes` is a multiple of 16 vectors.
+constexpr const char* kMemoryLoops = R"(
+void mem_read(char* memory, long bytes, long calls) {
+  vuint32_t s0 = {}, s1 = {}, s2 = {}, s3 = {}, s4 = {}, s5 = {}, s6 = {}, s7 = {};
+  while (calls-- > 0) {
+    for (const vuint32_t *p = (vuint32_t*)memory, *end = (vuint32_t*)(memory + bytes); p < end; p += 8) {
+      s0 += p[0]; s1 += p[1]; s2 += p[2]; s3 += p[3];
+      s4 += p[4]; s5 += p[5]; s6 += p[6]; s7 += p[7];
+    }
+    KEEP;
+  }
+  *(vuint32_t*)memory = s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7;
+}
+void mem_write(char* memory, long bytes, long calls) {
+  vfloat x = (vfloat){} + (float)one;
+  while (calls-- > 0) {
+    for (vfloat *p = (vfloat*)memory, *end = (vfloat*)(memory + bytes); p < end; p += 8) {
+      p[0] = x; p[1] = x; p[2] = x; p[3] = x; p[4] = x; p[5] = x; p[6] = x; p[7] = x;
+    }
+    KEEP;
+  }
+}
+void mem_copy(char* memory, long bytes, long calls) {
+  const vfloat* from = (vfloat*)memory;
+  vfloat* to = (vfloat*)(memory + bytes / 2);
+  const long vectors = bytes / 2 / VB;
+  while (calls-- > 0) {
+    for (long i = 0; i < vectors; i += 8) {
+      vfloat x0 = from[i], x1 = from[i + 1], x2 = from[i + 2], x3 = from[i + 3];
+      vfloat x4 = from[i + 4], x5 = from[i + 5], x6 = from[i + 6], x7 = from[i + 7];
+      to[i] = x0; to[i + 1] = x1; to[i + 2] = x2; to[i + 3] = x3;
+      to[i + 4] = x4; to[i + 5] = x5; to[i + 6] = x6; to[i + 7] = x7;
+    }
+    KEEP;
+  }
+}
+)";
+
+// As a generated kernel packs a tile and multiplies tiles (analytical/cache_model.h): extents are
+// known only when it runs. Rows of the packed array lie 17 runs apart, so that runs neither follow
+// each other nor meet in few sets of a cache; 17 panels of them cover all bytes.
+std::string tile_loops(std::string_view prelude) {
+  constexpr const char* kOurs =
+      "tc_mm_f(PRODUCT_SIDE, PRODUCT_SIDE, PRODUCT_DEPTH, a, PRODUCT_DEPTH, b, PRODUCT_SIDE, c, "
+      "PRODUCT_SIDE)";
+  constexpr const char* kPlain =
+      "for (int i = 0; i < PRODUCT_SIDE; ++i) for (int k = 0; k < PRODUCT_DEPTH; ++k) "
+      "for (int j = 0; j < PRODUCT_SIDE; ++j) c[i * PRODUCT_SIDE + j] += "
+      "a[i * PRODUCT_DEPTH + k] * b[k * PRODUCT_SIDE + j]";
+  const std::string text = R"(
+static volatile long run_elements = RUN_BYTES / 4, single = 1;
+static float packed[8 * RUN_BYTES];
+static inline void pack(float* restrict to, const float* restrict from, long rows, long row,
+                        long elements) {
+  for (long i = 0; i < rows; ++i)
+    for (long j = 0; j < elements; ++j) to[i * elements + j] = from[i * row + j];
+}
+void mem_runs(char* memory, long bytes, long calls) {
+  const long panels = 17, elements = run_elements, row = panels * elements;
+  const long rows = bytes / (row * 4), together = 8;
+  while (calls-- > 0) {
+    for (long panel = 0; panel < panels; ++panel)
+      for (long i = 0; i < rows; i += together) {
+        pack(packed, (const float*)memory + i * row + panel * elements,
+             rows - i < together ? rows - i : together, row, elements);
+        KEEP;
+      }
+  }
+}
+void one_run(char* memory, long bytes, long calls) {
+  while (calls-- > 0) {
+    for (int r = 0; r < UNROLLED; ++r) {
+      pack(packed, (const float*)memory, single, single, single);
+      KEEP;
+    }
+  }
+}
+void product(char* memory, long bytes, long calls) {
+  const float *a = (const float*)memory, *b = a + PRODUCT_SIDE * PRODUCT_DEPTH;
+  float* c = (float*)b + PRODUCT_SIDE * PRODUCT_DEPTH;
+  while (calls-- > 0) {
+    MULTIPLY;
+    KEEP;
+  }
+}
+)";
+  // tc_mm_f: host/c_matrix.h.
+  const bool ours = prelude.find("tc_mm_f(") != std::string_view::npos;
+  return fmt::format(
+             "#define RUN_BYTES {}\n#define UNROLLED {}\n#define PRODUCT_SIDE {}L\n"
+             "#define PRODUCT_DEPTH {}L\n#define MULTIPLY {}\n",
+             kRunBytes, kUnrolled, kProductSide, kProductDepth, ours ? kOurs : kPlain) +
+         text;
+}
+
+std::string identifier(std::string name) {
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+// Input b, then a, then the output, each a page and a bit apart.
+std::string op_loop(const char* name, const char* type, const std::string& result) {
+  return fmt::format(
+      R"(
+void op_{name}(char* memory, long bytes, long calls) {{
+  const {type}* restrict b = (const {type}*)memory;
+  const {type}* restrict a = (const {type}*)(memory + {stride});
+  {type}* restrict o = ({type}*)(memory + {stride} * 2);
+  while (calls-- > 0) {{
+    for (long i = 0; i < {elements}; ++i) o[i] = {result};
+    KEEP;
+  }}
+}}
+)",
+      fmt::arg("name", identifier(name)), fmt::arg("type", type), fmt::arg("result", result),
+      fmt::arg("elements", kOpElements), fmt::arg("stride", 4 * kOpElements + 256));
+}
+
+// What generated kernels compute of `a` and `b`: a function of theirs, where they have it, or one
+// of the C library.
+struct OpText {
+  const char* name;
+  const char* ours;       // "": none
+  const char* otherwise;  // expression of a[i] and b[i]
+};
+
+constexpr OpText kOpTexts[] = {
+    {"divide", "", "a[i] / b[i]"},
+    {"sqrt", "", "sqrtf(a[i])"},
+    {"rsqrt", "", "1 / sqrtf(a[i])"},
+    {"exponential", "tc_exp_f", "expf(a[i])"},
+    {"exponential-minus-one", "tc_expm1_f", "expm1f(a[i])"},
+    {"log", "tc_log_f", "logf(a[i])"},
+    {"log-plus-one", "tc_log1p_f", "log1pf(a[i])"},
+    {"logistic", "tc_logistic_f", "1 / (1 + expf(-a[i]))"},
+    {"tanh", "tc_tanh_f", "tanhf(a[i])"},
+    {"erf", "tc_erf_f", "erff(a[i])"},
+    {"sine", "", "sinf(a[i])"},
+    {"cosine", "", "cosf(a[i])"},
+    {"power", "", "powf(a[i], b[i])"},
+};
+
+std::string op_loops(std::string_view prelude) {
+  std::string text = op_loop("remainder", "int32_t", "(a[i] & 0xfffff) % ((b[i] & 0xff) + 1)") +
+                     op_loop("gather", "float", "a[((const int32_t*)b)[i]]");
+  for (const OpText& op : kOpTexts) {
+    const std::string ours(op.ours);
+    const bool found = !ours.empty() && prelude.find(ours + "(") != std::string_view::npos;
+    text += op_loop(op.name, "float", found ? ours + "(a[i])" : op.otherwise);
+  }
+  return text;
+}
+
+// A 32 x 32 array in blocks of 8 x 8; rows of 256 summed in four vectors, as accumulators of a
+// generated kernel are.
+constexpr const char* kMoves = R"(
+void op_transpose(char* memory, long bytes, long calls) {
+  const float* restrict a = (const float*)memory;
+  float* restrict o = (float*)(memory + 4352);
+  while (calls-- > 0) {
+    for (int r = 0; r < 32; r += 8)
+      for (int c = 0; c < 32; c += 8)
+        for (int i = 0; i < 8; ++i)
+          for (int j = 0; j < 8; ++j) o[(r + i) * 32 + c + j] = a[(c + j) * 32 + r + i];
+    KEEP;
+  }
+}
+void op_reduce(char* memory, long bytes, long calls) {
+  float* o = (float*)(memory + 8192);
+  while (calls-- > 0) {
+    for (int row = 0; row < 4; ++row) {
+      const vfloat* a = (const vfloat*)(memory + row * 1024);
+      vfloat s0 = {}, s1 = {}, s2 = {}, s3 = {};
+      for (int i = 0; i < 1024 / VB; i += 4) {
+        s0 += a[i]; s1 += a[i + 1]; s2 += a[i + 2]; s3 += a[i + 3];
+      }
+      s0 += s1; s2 += s3; s0 += s2;
+      float sum = 0;
+      for (int i = 0; i < VB / 4; ++i) sum += s0[i];
+      o[row] = sum;
+    }
+    KEEP;
+  }
+}
+)";
+
+}  // namespace
+
+std::span<const Loop> probe_loops() {
+  return kLoops;
+}
+
+const Loop& find_loop(std::string_view function) {
+  const auto found = std::ranges::find(kLoops, function, &Loop::function);
+  TC_CHECK(found != kLoops.end(), "a loop of the probe");
+  return *found;
+}
+
+std::string probe_source(std::string_view prelude) {
+  return std::string(prelude) + "#include <math.h>\n#include <stdint.h>\n" +
+         "#if defined(__GNUC__) && !defined(__clang__)\n"
+         "#pragma GCC optimize(\"no-tree-loop-distribute-patterns\")\n#endif\n" +
+         kVectors + rate_loops() + chain_loops() + kMemoryLoops + tile_loops(prelude) +
+         op_loops(prelude) + kMoves;
+}
+
+}  // namespace tilecast::host

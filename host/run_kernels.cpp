@@ -1,0 +1,247 @@
+#include "host/run_kernels.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "base/error.h"
+#include "host/child_process.h"
+#include "host/timing_arrays.h"
+#include "host/timing_loop.h"
+
+namespace tilecast::host {
+namespace {
+
+constexpr Seconds kSetUpTimeout{120};  // of loading the library and filling arrays
+
+// What the child reports. Shorter than PIPE_BUF, so it is written whole.
+struct Record {
+  enum class Kind { kStarted, kDone, kUnusable } kind = Kind::kStarted;
+  std::size_t job = 0;
+  RunStatus status = RunStatus::kTimed;
+  Timing timing;
+  char message[256] = "";
+};
+
+void send(int pipe, const Record& record) {
+  while (::write(pipe, &record, sizeof record) < 0) {
+    if (errno != EINTR) ::_exit(1);
+  }
+}
+
+void set_message(Record& record, const std::string& text) {
+  const std::size_t length = std::min(text.size(), sizeof record.message - 1);
+  std::memcpy(record.message, text.data(), length);
+  record.message[length] = '\0';
+}
+
+// Never closed: the child that opened it ends.
+void* open_library(const std::string& path) {
+  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw Error(fmt::format("{}: cannot be loaded: {}", path, ::dlerror()));
+  return library;
+}
+
+KernelFunction find_function(void* library, const std::string& name) {
+  void* found = ::dlsym(library, name.c_str());
+  if (found == nullptr) throw Error(fmt::format("the library has no function '{}'", name));
+  return reinterpret_cast<KernelFunction>(found);
+}
+
+// Jobs are visited in turn, this many at a time: so that the visits of one lie about a second
+// apart.
+constexpr std::size_t kChunk = 32;
+
+// What a child is to do: jobs[first...] by chunks, without those that already failed.
+struct Assignment {
+  const std::string& library;
+  std::span<const RunJob> jobs;
+  const TimingOptions& options;
+  std::size_t cold;
+  std::size_t first;
+  const std::set<std::size_t>& failed;
+};
+
+// In the child.
+class Worker {
+ public:
+  Worker(int pipe, const Assignment& work)
+      : pipe_(pipe), work_(work), pools_(work.cold, work.jobs, work.options.state) {
+    for (int i = 0; i < kReferenceWarmUp; ++i) reference_.run();
+  }
+
+  void time_chunk(std::size_t begin, std::size_t end, Record& record) {
+    std::map<std::size_t, TimedFunction> functions;
+    for (record.job = begin; record.job < end; ++record.job) {
+      if (work_.failed.contains(record.job)) continue;
+      const RunJob& job = work_.jobs[record.job];
+      functions.try_emplace(record.job, function_of(job), pools_.place(job), work_.options);
+    }
+    for (bool more = true; more;) {
+      more = false;
+      for (auto& [job, function] : functions) {
+        if (function.settled()) continue;
+        const double memory_drift = evict();
+        record.job = job;
+        record.kind = Record::Kind::kStarted;
+        send(pipe_, record);
+        function.visit(reference_, memory_drift);
+        more = true;
+      }
+    }
+    for (const auto& [job, function] : functions) {
+      const RunOutcome outcome = function.outcome();
+      send(pipe_, {Record::Kind::kDone, job, outcome.status, outcome.timing});
+    }
+  }
+
+ private:
+  static constexpr int kReferenceWarmUp = 20;  // passes until the clock is up, about 3 ms
+
+  // Before a cold visit: empties the caches, and sees how fast memory is.
+  double evict() {
+    if (work_.options.state != CacheState::kCold) return 0;
+    const Seconds start = now();
+    pools_.evict();
+    const Seconds time = now() - start;
+    fastest_eviction_ = fastest_eviction_.value == 0 ? time : std::min(fastest_eviction_, time);
+    return time / fastest_eviction_ - 1;
+  }
+
+  KernelFunction function_of(const RunJob& job) {
+    const std::string& path = job.library.empty() ? work_.library : job.library;
+    const auto [library, added] = libraries_.try_emplace(path, nullptr);
+    if (library->second == nullptr) library->second = open_library(path);
+    return find_function(library->second, job.function);
+  }
+
+  int pipe_;
+  const Assignment& work_;
+  std::map<std::string, void*> libraries_;
+  ArrayPools pools_;
+  ReferenceLoop reference_;
+  Seconds fastest_eviction_;
+};
+
+void work_through(int pipe, const Assignment& work) {
+  Record record;
+  record.job = work.first;
+  try {
+    Worker worker(pipe, work);
+    for (std::size_t begin = work.first; begin < work.jobs.size(); begin += kChunk) {
+      worker.time_chunk(begin, std::min(begin + kChunk, work.jobs.size()), record);
+    }
+  } catch (const std::exception& error) {
+    record.kind = Record::Kind::kUnusable;
+    set_message(record, error.what());
+    send(pipe, record);
+  }
+}
+
+// In the parent: what is known about the jobs, told in their order.
+class Ledger {
+ public:
+  using Done = std::function<bool(std::size_t, const RunOutcome&)>;
+  Ledger(std::size_t jobs, const Done& done) : jobs_(jobs), done_(done) {}
+
+  // False when there is no more to do: all told, or the receiver said stop.
+  bool more() const { return !stopped_ && told_ < jobs_; }
+  // Where the chunk begins that a new child has to start with.
+  std::size_t first() const { return told_ / kChunk * kChunk; }
+  // The first job that nothing is known about.
+  std::size_t unknown() const {
+    std::size_t job = told_;
+    while (known_.contains(job)) ++job;
+    return job;
+  }
+  // Known failures and finished jobs of the chunk, which a new child passes over.
+  std::set<std::size_t> known() const {
+    std::set<std::size_t> jobs;
+    for (std::size_t job = first(); job < told_; ++job) jobs.insert(job);
+    for (const auto& [job, outcome] : known_) jobs.insert(job);
+    return jobs;
+  }
+  void add(std::size_t job, const RunOutcome& outcome) {
+    known_.emplace(job, outcome);
+    for (auto next = known_.find(told_); next != known_.end() && !stopped_;
+         next = known_.find(told_)) {
+      const RunOutcome told = next->second;
+      known_.erase(next);
+      stopped_ = !done_(told_++, told);
+    }
+  }
+
+ private:
+  std::size_t jobs_, told_ = 0;
+  bool stopped_ = false;
+  std::map<std::size_t, RunOutcome> known_;  // not yet told
+  const Done& done_;
+};
+
+// Follows one child until it ends, a job ends it, or nothing is left to do.
+void follow(ForkedChild& child, const TimingOptions& options, Ledger& ledger) {
+  Seconds patience = kSetUpTimeout;
+  std::size_t running = ledger.unknown();
+  Record record;
+  while (ledger.more()) {
+    switch (child.read(std::as_writable_bytes(std::span(&record, 1)), patience)) {
+      case ForkedChild::Got::kEnd: {
+        const std::string how = child.end(/*kill=*/false);
+        return ledger.add(running, {.status = RunStatus::kCrashed,
+                                    .message = how.empty() ? "ended the process" : how});
+      }
+      case ForkedChild::Got::kTimeout:
+        return ledger.add(running,
+                          {.status = RunStatus::kTimedOut,
+                           .message = fmt::format("took longer than {} s", patience.value)});
+      case ForkedChild::Got::kRecord:
+        break;
+    }
+    const bool started = record.kind == Record::Kind::kStarted;
+    patience = started ? options.timeout : kSetUpTimeout;
+    running = record.job;
+    if (record.kind == Record::Kind::kUnusable) {
+      return ledger.add(running, {.status = RunStatus::kCrashed, .message = record.message});
+    }
+    if (!started) {
+      ledger.add(record.job, {.status = record.status, .timing = record.timing});
+      running = ledger.unknown();
+    }
+  }
+}
+
+int chosen_core(const TimingOptions& options) {
+  const std::vector<int> cores = allowed_cores();
+  if (options.core < 0) return cores.back();
+  if (std::find(cores.begin(), cores.end(), options.core) == cores.end()) {
+    throw Error(
+        fmt::format("core: got {}, expected one of the {} this process may run on, up to {}",
+                    options.core, cores.size(), cores.back()));
+  }
+  return options.core;
+}
+
+}  // namespace
+
+void run_kernels(const std::string& library, std::span<const RunJob> jobs,
+                 const TimingOptions& options,
+                 const std::function<bool(std::size_t, const RunOutcome&)>& done) {
+  const int core = chosen_core(options);
+  const std::size_t cold = cold_bytes(core);
+  const KeptOff elsewhere(core);
+  Ledger ledger(jobs.size(), done);
+  while (ledger.more()) {
+    const std::set<std::size_t> known = ledger.known();
+    const Assignment work{library, jobs, options, cold, ledger.first(), known};
+    ForkedChild child(core, [&](int pipe) { work_through(pipe, work); });
+    follow(child, options, ledger);
+  }
+}
+
+}  // namespace tilecast::host

@@ -1,0 +1,52 @@
+// The counting rule of each opcode (XLA HloCostAnalysis); internal to ir/counts/work_counts.h.
+#pragma once
+
+#include "ir/counts/work_counts.h"
+
+namespace tilecast::ir {
+
+// One instruction in its surroundings: what a counting rule may look at.
+struct CountedOp {
+  const Module& module;
+  const Computation& computation;
+  const Instruction& op;
+  WorkCounter& counter;
+
+  [[nodiscard]] std::size_t operand_count() const { return op.operands.size(); }
+  [[nodiscard]] const Shape& operand_shape(std::size_t i) const {
+    return computation.at(op.operands.at(i)).shape;
+  }
+  [[nodiscard]] std::int64_t result_size() const { return counter.shape_bytes(op.shape); }
+  // 0 when there is no such operand (indices of a rank-0 dynamic-slice).
+  [[nodiscard]] std::int64_t operand_size(std::size_t i) const {
+    return i < operand_count() ? counter.shape_bytes(operand_shape(i)) : 0;
+  }
+};
+
+// The counts of one instruction, callees included.
+[[nodiscard]] WorkCounts count_op(const CountedOp& op);
+// What every rule starts from: no work, every operand and result byte once.
+[[nodiscard]] WorkCounts default_counts(const CountedOp& op);
+// Replaces the bytes of `counts` by those a gather or scatter touches.
+void count_gather(const CountedOp& op, WorkCounts& counts);
+void count_scatter(const CountedOp& op, WorkCounts& counts);
+
+// Work of reduce, reduce-window, select-and-scatter and scan (ir/counts/reduction_counts.cpp).
+void count_reduction(const CountedOp& op, WorkCounts& counts);
+// Adds the work of called computation `callee`, applied `times` times.
+void add_applied(const CountedOp& op, std::size_t callee, float times, WorkCounts& counts);
+
+// Elements of an array, or of the first array of a tuple.
+[[nodiscard]] std::int64_t first_result_elements(const Shape& shape);
+void set_operand(WorkCounts& counts, std::size_t i, long double bytes);
+
+// Counts of a fusion: work of its callee, bytes by what its parameters are used for
+// (ir/fusion/fusion_bytes.cpp).
+[[nodiscard]] WorkCounts count_fusion(const CountedOp& op);
+
+// Nearest float, at most the largest finite one.
+[[nodiscard]] float saturated(long double value);
+// XLA adds properties as floats; -1 markers add like numbers. Keeps the result finite.
+void add_counts(WorkCounts& sum, const WorkCounts& term);
+
+}  // namespace tilecast::ir

@@ -1,0 +1,142 @@
+#include "ir/counts/work_counts.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "ir/counts/op_counts.h"
+
+namespace tilecast::ir {
+namespace {
+
+constexpr std::int64_t kPointerBytes = 8;
+
+bool every_leaf_has_layout(const Shape& shape) {
+  bool all = true;
+  for_each_leaf(shape, [&](const Shape& leaf) { all &= leaf.has_layout() || !leaf.is_array(); });
+  return all;
+}
+
+std::int64_t default_shape_bytes(const Shape& shape) {
+  if (shape.is_tuple()) return kPointerBytes * static_cast<std::int64_t>(shape.elements.size());
+  if (shape.is_token()) return 0;
+  if (shape.dtype == DType::kOpaque) return kPointerBytes;
+  return unpadded_bytes(shape);
+}
+
+// Time of one resource: nothing when it is not used or has no rate.
+float resource_time(float amount, float per_second, float min_latency) {
+  if (amount == 0 || per_second <= 0) return 0;
+  return std::max(amount / per_second, min_latency);
+}
+
+float bottleneck_time(const WorkCounts& counts, const WorkCountOptions& o) {
+  return std::max({0.0F, resource_time(counts.flops, o.flops_per_s, o.flops_min_latency_s),
+                   resource_time(counts.bytes_accessed, o.bytes_per_s, o.bytes_min_latency_s),
+                   resource_time(counts.transcendentals, o.transcendentals_per_s,
+                                 o.transcendentals_min_latency_s)});
+}
+
+// XLA gives these no time of their own: they cost nothing, or carry their callees' time.
+bool has_own_time(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kParameter:
+    case Opcode::kConstant:
+    case Opcode::kGetTupleElement:
+    case Opcode::kAfterAll:
+    case Opcode::kAddDependency:
+    case Opcode::kDomain:
+    case Opcode::kCall:
+    case Opcode::kWhile:
+    case Opcode::kConditional:
+    case Opcode::kCustomCall:
+      return false;
+    default:
+      return true;
+  }
+}
+
+class DepthGuard {
+ public:
+  DepthGuard(int& depth, const std::string& computation) : depth_(depth) {
+    if (depth_ >= WorkCounter::kMaxCallDepth) {
+      throw Error("computation " + computation +
+                  ": calls nest too deep or recursively; expected "
+                  "at most " +
+                  std::to_string(WorkCounter::kMaxCallDepth) + " levels");
+    }
+    ++depth_;
+  }
+  ~DepthGuard() { --depth_; }
+  DepthGuard(const DepthGuard&) = delete;
+  DepthGuard& operator=(const DepthGuard&) = delete;
+
+ private:
+  int& depth_;
+};
+
+}  // namespace
+
+WorkCounter::WorkCounter(const Module& module, WorkCountOptions options)
+    : module_(module),
+      options_(std::move(options)),
+      done_(module.computations.size()),
+      totals_(module.computations.size()) {
+  for (std::size_t i = 0; i < done_.size(); ++i) {
+    done_[i].resize(module.computations[i].instructions.size());
+  }
+}
+
+std::int64_t WorkCounter::shape_bytes(const Shape& shape) const {
+  if (!every_leaf_has_layout(shape)) return 0;
+  return options_.shape_bytes ? options_.shape_bytes(shape) : default_shape_bytes(shape);
+}
+
+const WorkCounts& WorkCounter::of(ComputationId computation, InstrId instruction) {
+  std::optional<WorkCounts>& slot = done_[computation.index()][instruction.index()];
+  if (!slot) {
+    const Computation& body = module_.at(computation);
+    const Instruction& op = body.at(instruction);
+    WorkCounts counts = count_op({module_, body, op, *this});
+    if (has_own_time(op.opcode)) counts.optimal_s = bottleneck_time(counts, options_);
+    slot = std::move(counts);
+  }
+  return *slot;
+}
+
+WorkCounts WorkCounter::total(ComputationId computation) {
+  std::optional<WorkCounts>& slot = totals_[computation.index()];
+  if (!slot) {
+    const Computation& body = module_.at(computation);
+    const DepthGuard guard(depth_, body.name);
+    WorkCounts sum;
+    for (std::size_t i = 0; i < body.instructions.size(); ++i) {
+      add_counts(sum, of(computation, InstrId(i)));
+    }
+    slot = std::move(sum);
+  }
+  return *slot;
+}
+
+WorkCounts WorkCounter::total_from_root(ComputationId computation) {
+  const Computation& body = module_.at(computation);
+  std::vector<bool> reached(body.instructions.size());
+  std::vector<InstrId> pending{body.root};
+  while (!pending.empty()) {
+    const InstrId id = pending.back();
+    pending.pop_back();
+    if (reached[id.index()]) continue;
+    reached[id.index()] = true;
+    const Instruction& op = body.at(id);
+    pending.insert(pending.end(), op.operands.begin(), op.operands.end());
+    pending.insert(pending.end(), op.control_predecessors.begin(), op.control_predecessors.end());
+  }
+  WorkCounts sum;
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    if (reached[i]) add_counts(sum, of(computation, InstrId(i)));
+  }
+  return sum;
+}
+
+}  // namespace tilecast::ir

@@ -1,0 +1,72 @@
+// How much work a computation is, counted exactly as XLA's HloCostAnalysis counts it
+// (specs/hlo.md 2.10). Counts are properties of the program; time is analytical/'s business.
+// Rules per opcode are in ir/counts/op_counts.cpp, of fusions in ir/fusion/fusion_bytes.cpp.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/hlo.h"
+
+namespace tilecast::ir {
+
+// XLA keeps these as 32-bit floats; so do we, to come out equal. -1 = unknown (custom-call).
+// Counts too large for a float saturate at its maximum.
+struct WorkCounts {
+  float flops = 0;  // a multiply-add is 2
+  float transcendentals = 0;
+  float bytes_accessed = 0;          // total; operands + result, XLA's rules
+  std::vector<float> operand_bytes;  // per operand, all leaves of it summed
+  float output_bytes = 0;
+  float optimal_s = 0;  // only when rates are configured
+};
+
+struct WorkCountOptions {
+  // Size of a shape in bytes; default is unpadded with an 8-byte pointer per tuple element.
+  std::function<std::int64_t(const Shape&)> shape_bytes;
+  bool count_multiple_input_accesses = false;
+  // XLA up to 2025: a tuple result counts as its pointer table, not as the sum of its leaves.
+  bool tuple_result_as_pointer_table = false;
+  float flops_per_s = 0, bytes_per_s = 0, transcendentals_per_s = 0;  // 0 = not configured
+  float flops_min_latency_s = 0, bytes_min_latency_s = 0, transcendentals_min_latency_s = 0;
+};
+
+// Walks computations once and remembers the counts of every instruction. The module must be
+// verified and outlive the counter. Not thread-safe: one counter per thread.
+// Throws Error when computations nest deeper than kMaxCallDepth, or sizes pass 2^62 bytes.
+class WorkCounter {
+ public:
+  explicit WorkCounter(const Module& module, WorkCountOptions options = {});
+  [[nodiscard]] const WorkCounts& of(ComputationId computation, InstrId instruction);
+  // Sum over the computation, dead instructions included.
+  [[nodiscard]] WorkCounts total(ComputationId computation);
+  // Sum over what the root reaches, as XLA's unit tests walk it.
+  [[nodiscard]] WorkCounts total_from_root(ComputationId computation);
+
+  // Size of `shape` by the options; 0 for shapes without a layout, as in XLA.
+  [[nodiscard]] std::int64_t shape_bytes(const Shape& shape) const;
+  [[nodiscard]] const WorkCountOptions& options() const { return options_; }
+
+  static constexpr int kMaxCallDepth = 256;
+
+ private:
+  const Module& module_;
+  WorkCountOptions options_;
+  std::vector<std::vector<std::optional<WorkCounts>>> done_;
+  std::vector<std::optional<WorkCounts>> totals_;
+  int depth_ = 0;
+};
+
+// (kernel position, output position) pairs of one convolution dimension that touch real input, not
+// padding or dilation holes. O(log) in every size; saturates at INT64_MAX. Throws Error for sizes,
+// strides, dilations or paddings beyond 2^40 and for strides and dilations below 1.
+[[nodiscard]] std::int64_t valid_positions(std::int64_t input_size, std::int64_t output_size,
+                                           const WindowDim& window);
+
+// FLOPs of a convolution, dot, scaled-dot or ragged-dot by XLA's rules; 0 for other opcodes.
+[[nodiscard]] float matrix_flops(Opcode opcode, const OpAttrs& attrs, const Shape& lhs,
+                                 const Shape& rhs, const Shape& result);
+
+}  // namespace tilecast::ir

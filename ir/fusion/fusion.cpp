@@ -1,0 +1,95 @@
+#include "ir/fusion/fusion.h"
+
+#include <algorithm>
+
+#include "ir/fusion/fusion_cleanup.h"
+#include "ir/fusion/fusion_planner.h"
+#include "ir/fusion/fusion_rewriter.h"
+#include "ir/layout_assignment.h"
+#include "ir/verify/verifier.h"
+
+namespace tilecast::ir {
+namespace {
+
+// Computations whose instructions run one after the other: entry, loops, branches, calls.
+std::vector<bool> find_sequential(const Module& module) {
+  std::vector<bool> sequential(module.computations.size(), false);
+  std::vector<ComputationId> open = {module.entry};
+  sequential[module.entry.index()] = true;
+  while (!open.empty()) {
+    const Computation& computation = module.at(open.back());
+    open.pop_back();
+    for (const Instruction& op : computation.instructions) {
+      const bool runs = op.opcode == Opcode::kWhile || op.opcode == Opcode::kConditional ||
+                        op.opcode == Opcode::kCall;
+      if (!runs) continue;
+      for (const ComputationId called : op.called) {
+        if (sequential[called.index()]) continue;
+        sequential[called.index()] = true;
+        open.push_back(called);
+      }
+    }
+  }
+  return sequential;
+}
+
+Module without_computations(const Module& module) {
+  Module result;
+  result.name = module.name;
+  result.file = module.file;
+  result.replica_count = module.replica_count;
+  result.num_partitions = module.num_partitions;
+  result.entry_parameter_layouts = module.entry_parameter_layouts;
+  result.entry_result_layout = module.entry_result_layout;
+  result.input_output_alias = module.input_output_alias;
+  result.raw = module.raw;
+  result.warnings = module.warnings;
+  return result;
+}
+
+}  // namespace
+
+bool is_optimised(const Module& module) {
+  const auto is_fusion = [](const Instruction& op) { return op.opcode == Opcode::kFusion; };
+  const bool fused = std::any_of(module.computations.begin(), module.computations.end(),
+                                 [&](const Computation& computation) {
+                                   return std::any_of(computation.instructions.begin(),
+                                                      computation.instructions.end(), is_fusion);
+                                 });
+  return fused || module.is_scheduled || has_device_layouts(module);
+}
+
+Module fuse(Module module, const FusionOptions& options) {
+  const std::vector<bool> sequential = find_sequential(module);
+  FreshNames names(module);
+  Module result = without_computations(module);
+  std::vector<ComputationId> moved(module.computations.size());
+  const auto add = [&](Computation computation, std::size_t first_fused) {
+    for (Instruction& op : computation.instructions) {
+      for (ComputationId& called : op.called) {
+        const bool is_new = called.index() >= moved.size();
+        called = is_new ? ComputationId(first_fused + called.index() - moved.size())
+                        : moved[called.index()];
+      }
+    }
+    result.computations.push_back(std::move(computation));
+  };
+  for (std::size_t i = 0; i < module.computations.size(); ++i) {
+    const std::size_t first_fused = result.computations.size();
+    if (!sequential[i]) {
+      add(std::move(module.computations[i]), first_fused);
+    } else {
+      Computation tidy = tidied(std::move(module.computations[i]));
+      const std::vector<FusedKernel> kernels = FusionPlanner(tidy, options).plan();
+      RewrittenComputation rewritten = with_fusions(std::move(tidy), kernels, moved.size(), names);
+      for (Computation& fused : rewritten.fused) add(std::move(fused), first_fused);
+      add(std::move(rewritten.caller), first_fused);
+    }
+    moved[i] = ComputationId(result.computations.size() - 1);
+  }
+  result.entry = moved[module.entry.index()];
+  verify(result);
+  return result;
+}
+
+}  // namespace tilecast::ir

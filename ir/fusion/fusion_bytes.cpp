@@ -1,0 +1,211 @@
+// Bytes of a fusion: intermediate values never touch memory, so bytes are rebuilt from what the
+// fused parameters are used for (XLA HloCostAnalysis::HandleFusion, FusionParameterReadBytes).
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "ir/counts/op_counts.h"
+
+namespace tilecast::ir {
+namespace {
+
+// Users of every instruction of a computation, each listed once.
+using Users = std::vector<std::vector<InstrId>>;
+
+Users find_users(const Computation& computation) {
+  Users users(computation.instructions.size());
+  for (std::size_t i = 0; i < computation.instructions.size(); ++i) {
+    for (const InstrId operand : computation.instructions[i].operands) {
+      std::vector<InstrId>& list = users[operand.index()];
+      if (list.empty() || list.back() != InstrId(i)) list.push_back(InstrId(i));
+    }
+  }
+  return users;
+}
+
+bool is_operand_zero(const Instruction& user, InstrId id) {
+  return !user.operands.empty() && user.operands.front() == id;
+}
+
+bool reads_part(Opcode opcode) {
+  return opcode == Opcode::kSlice || opcode == Opcode::kDynamicSlice ||
+         opcode == Opcode::kDynamicUpdateSlice;
+}
+
+// What reading fused parameters costs; one per fusion, remembers nested results.
+class ParameterReads {
+ public:
+  ParameterReads(const Module& module, const WorkCounter& counter)
+      : module_(module), counter_(counter) {}
+
+  // READ of specs/hlo.md 2.10.3 for a parameter (or a get-tuple-element of one).
+  long double of(ComputationId callee, InstrId id) {
+    const auto key = std::pair(callee.index(), id.index());
+    if (const auto it = known_.find(key); it != known_.end()) return it->second;
+    const Computation& computation = module_.at(callee);
+    long double total = 0;
+    bool full = false;
+    for (const InstrId user_id : users(callee)[id.index()]) {
+      const Instruction& user = computation.at(user_id);
+      if (reads_part(user.opcode)) {
+        total += slice_read(computation, id, user, full);
+      } else if (user.opcode == Opcode::kBroadcast || user.opcode == Opcode::kReshape) {
+        total += size(computation.at(id));
+      } else if (user.opcode == Opcode::kFusion && !user.called.empty()) {
+        total += nested_read(callee, id, user_id);
+      } else {
+        total += once(computation.at(id), full);
+      }
+    }
+    return known_[key] = total;
+  }
+
+  const Users& users(ComputationId id) {
+    const auto [it, inserted] = users_.try_emplace(id.index());
+    if (inserted) it->second = find_users(module_.at(id));
+    return it->second;
+  }
+
+ private:
+  long double size(const Instruction& op) const {
+    return static_cast<long double>(counter_.shape_bytes(op.shape));
+  }
+  long double once(const Instruction& op, bool& full) const {
+    return std::exchange(full, true) ? 0 : size(op);
+  }
+
+  long double slice_read(const Computation& computation, InstrId id, const Instruction& user,
+                         bool& full) const {
+    if (user.opcode == Opcode::kSlice) return size(user);
+    if (!is_operand_zero(user, id)) return once(computation.at(id), full);
+    return user.opcode == Opcode::kDynamicSlice ? size(user) : 0;  // an update in place reads none
+  }
+
+  // A nested fusion is looked through: what its own users need counts, if it only forwards.
+  long double nested_read(ComputationId callee, InstrId id, InstrId fusion_id) {
+    const Computation& computation = module_.at(callee);
+    const Instruction& fusion = computation.at(fusion_id);
+    const ComputationId inner = fusion.called.front();
+    const Computation& body = module_.at(inner);
+    const Instruction& root = body.root_instruction();
+    long double total = 0;
+    for (std::size_t i = 0; i < fusion.operands.size() && i < body.parameters.size(); ++i) {
+      if (fusion.operands[i] != id) continue;
+      const InstrId parameter = body.parameters[i];
+      const bool simple = root.operands.empty() || is_operand_zero(root, parameter);
+      bool full = false;
+      for (const InstrId user_id : users(callee)[fusion_id.index()]) {
+        const Instruction& user = computation.at(user_id);
+        if (simple && reads_part(user.opcode)) {
+          total += slice_read(computation, fusion_id, user, full);
+        } else if (!std::exchange(full, true)) {
+          total += of(inner, parameter);
+        }
+      }
+    }
+    return total;
+  }
+
+  const Module& module_;
+  const WorkCounter& counter_;
+  std::map<std::pair<std::size_t, std::size_t>, long double> known_;
+  std::map<std::size_t, Users> users_;
+};
+
+// A tuple parameter is read leaf by leaf, each through its chain of get-tuple-elements as far as
+// there is one.
+long double read_leaves(ParameterReads& reads, const Computation& body, ComputationId callee,
+                        InstrId at, const Shape& shape) {
+  if (!shape.is_tuple()) return reads.of(callee, at);
+  long double total = 0;
+  for (std::size_t i = 0; i < shape.elements.size(); ++i) {
+    InstrId next = at;
+    for (const InstrId user_id : reads.users(callee)[at.index()]) {
+      const Instruction& user = body.at(user_id);
+      const auto* attrs = user.get<IndexAttrs>();
+      if (user.opcode == Opcode::kGetTupleElement && attrs != nullptr &&
+          attrs->index == static_cast<std::int64_t>(i)) {
+        next = user_id;
+        break;
+      }
+    }
+    total += read_leaves(reads, body, callee, next, shape.elements[i]);
+  }
+  return total;
+}
+
+// An output written in place by a dynamic-update-slice costs only the update.
+long double written_bytes(const CountedOp& op, const Computation& body) {
+  const auto produced_by = [&](const Instruction& producer, const Shape& leaf) {
+    const bool in_place =
+        producer.opcode == Opcode::kDynamicUpdateSlice && producer.operands.size() > 1;
+    return static_cast<long double>(
+        op.counter.shape_bytes(in_place ? body.at(producer.operands[1]).shape : leaf));
+  };
+  const Instruction& root = body.root_instruction();
+  if (op.op.shape.is_array()) return produced_by(root, op.op.shape);
+  long double total = 0;
+  for (std::size_t i = 0; i < op.op.shape.elements.size(); ++i) {
+    const Shape& element = op.op.shape.elements[i];
+    if (element.is_array() && root.opcode == Opcode::kTuple && i < root.operands.size()) {
+      total += produced_by(body.at(root.operands[i]), element);
+    } else {
+      for_each_leaf(element, [&](const Shape& leaf) {
+        if (leaf.is_array()) total += static_cast<long double>(op.counter.shape_bytes(leaf));
+      });
+    }
+  }
+  return total;
+}
+
+// Backend-made fusions around one gather or scatter count as that op.
+std::optional<WorkCounts> count_custom_fusion(const CountedOp& op, const Computation& body) {
+  const auto* attrs = op.op.get<FusionAttrs>();
+  if (attrs == nullptr || attrs->kind != FusionKind::kCustom) return std::nullopt;
+  for (const Instruction& inner : body.instructions) {
+    if (op_class(inner.opcode) != OpClass::kIndexed) continue;
+    WorkCounts counts = default_counts(op);
+    const CountedOp indexed{op.module, body, inner, op.counter};
+    inner.opcode == Opcode::kGather ? count_gather(indexed, counts)
+                                    : count_scatter(indexed, counts);
+    return counts;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+WorkCounts count_fusion(const CountedOp& op) {
+  if (op.op.called.empty()) return default_counts(op);
+  const ComputationId callee = op.op.called.front();
+  const Computation& body = op.module.at(callee);
+  if (auto custom = count_custom_fusion(op, body)) return *custom;
+  const WorkCounts inside = op.counter.total(callee);
+  WorkCounts counts;
+  counts.flops = inside.flops;
+  counts.transcendentals = inside.transcendentals;
+  counts.output_bytes = saturated(written_bytes(op, body));
+  counts.bytes_accessed = counts.output_bytes;
+  const auto add_bytes = [&](float bytes) {
+    counts.bytes_accessed = saturated(static_cast<long double>(counts.bytes_accessed + bytes));
+  };
+  for (const Instruction& inner : body.instructions) {
+    if (inner.opcode == Opcode::kConstant && inner.shape.is_array() &&
+        element_count(inner.shape) > 1) {
+      add_bytes(saturated(static_cast<long double>(op.counter.shape_bytes(inner.shape))));
+    }
+  }
+  ParameterReads reads(op.module, op.counter);
+  for (std::size_t i = 0; i < op.operand_count(); ++i) {
+    float bytes = 0;
+    if (i < body.parameters.size()) {
+      const InstrId parameter = body.parameters[i];
+      bytes = saturated(read_leaves(reads, body, callee, parameter, body.at(parameter).shape));
+    }
+    counts.operand_bytes.push_back(bytes);
+    add_bytes(bytes);
+  }
+  return counts;
+}
+
+}  // namespace tilecast::ir

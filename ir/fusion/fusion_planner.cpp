@@ -1,0 +1,254 @@
+#include "ir/fusion/fusion_planner.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/fusion/fusion_rules.h"
+#include "ir/op_hash.h"
+
+namespace tilecast::ir {
+namespace {
+
+constexpr std::uint32_t kNone = UINT32_MAX;
+constexpr std::size_t kMaxCopies = 4;
+
+// Where the operand of an op at `place` is: one-to-one ops pass it on, reductions start a new loop.
+template <class Place>
+Place operand_place(const Instruction& user, Place place) {
+  if (streams(user)) return place;
+  if (user.opcode == Opcode::kReduce)
+    return place == Place::kAfter ? Place::kBefore : Place::kOther;
+  const bool rearranges = user.opcode == Opcode::kTranspose || user.opcode == Opcode::kReshape;
+  return rearranges && place == Place::kAfter ? Place::kAfter : Place::kOther;
+}
+
+}  // namespace
+
+FusionPlanner::FusionPlanner(const Computation& computation, const FusionOptions& options)
+    : computation_(computation),
+      options_(options),
+      homes_(computation.instructions.size()),
+      owner_(computation.instructions.size(), kNone),
+      pinned_(computation.instructions.size(), false),
+      seen_(computation.instructions.size(), 0) {}
+
+std::vector<FusedKernel> FusionPlanner::plan() {
+  find_users();
+  for (auto id = static_cast<std::uint32_t>(computation_.instructions.size()); id-- > 0;) place(id);
+  fuse_outputs();
+  std::vector<FusedKernel> kernels;
+  for (Cluster& cluster : clusters_) {
+    if (cluster.alive) kernels.push_back({std::move(cluster.members), std::move(cluster.roots)});
+  }
+  return kernels;
+}
+
+void FusionPlanner::find_users() {
+  const std::size_t count = computation_.instructions.size();
+  first_user_.assign(count + 1, 0);
+  for (const Instruction& op : computation_.instructions) {
+    for (const InstrId operand : op.operands) ++first_user_[operand.index() + 1];
+    for (const InstrId before : op.control_predecessors) pinned_[before.index()] = true;
+  }
+  for (std::size_t i = 0; i < count; ++i) first_user_[i + 1] += first_user_[i];
+  users_.resize(first_user_[count]);
+  std::vector<std::uint32_t> next(first_user_.begin(), first_user_.end() - 1);
+  for (std::uint32_t user = 0; user < count; ++user) {
+    for (const InstrId operand : at(user).operands) users_[next[operand.index()]++] = user;
+  }
+}
+
+std::span<const std::uint32_t> FusionPlanner::users(std::uint32_t id) const {
+  return std::span(users_).subspan(first_user_[id], first_user_[id + 1] - first_user_[id]);
+}
+
+const FusionPlanner::Home* FusionPlanner::home(std::uint32_t id, std::uint32_t cluster) const {
+  for (const Home& candidate : homes_[id]) {
+    if (candidate.cluster == cluster) return &candidate;
+  }
+  return nullptr;
+}
+
+bool FusionPlanner::is_small_constant(InstrId id) const {
+  const Instruction& op = computation_.at(id);
+  return op.opcode == Opcode::kConstant && op.shape.is_scalar();
+}
+
+bool FusionPlanner::is_taken(Step step, std::uint32_t id, std::uint32_t cluster) const {
+  if (options_.fuse_share >= 1) return true;
+  Hash128 hash;
+  hash.add(options_.seed);
+  hash.add(static_cast<std::uint64_t>(step));
+  hash.add(std::uint64_t{id});
+  hash.add(std::uint64_t{clusters_[cluster].roots.front().value});
+  return std::ldexp(static_cast<double>(hash.result()[0] >> 11), -53) < options_.fuse_share;
+}
+
+void FusionPlanner::place(std::uint32_t id) {
+  const Instruction& op = at(id);
+  if (pinned_[id] || !is_fusible(op)) return;
+  bool needed_outside = computation_.root.index() == id;
+  std::vector<Read> reads;
+  for (const std::uint32_t user : users(id)) {
+    needed_outside |= homes_[user].empty();
+    for (const Home& home : homes_[user]) reads.push_back({home.cluster, user});
+  }
+  std::sort(reads.begin(), reads.end());
+  reads.erase(std::unique(reads.begin(), reads.end()), reads.end());
+
+  std::size_t readers = 0;
+  std::vector<Home> accepting;
+  for (auto first = reads.begin(); first != reads.end(); ++readers) {
+    const auto end = std::find_if(first, reads.end(),
+                                  [&](const Read& read) { return read.cluster != first->cluster; });
+    if (fuses_into_users(op)) {
+      if (const auto home = accepted_home(id, {first, end})) accepting.push_back(*home);
+    }
+    first = end;
+  }
+  const bool all_accept = readers > 0 && accepting.size() == readers && !needed_outside;
+  const bool free_to_copy = may_be_duplicated(computation_, op);
+  if (!free_to_copy && !(all_accept && (readers == 1 || duplicating_saves_bytes(id, accepting)))) {
+    accepting.clear();
+  }
+  for (const Home& home : accepting) join(id, home);
+  if (!all_accept || accepting.empty()) make_root(id);
+}
+
+FusionPlanner::Home FusionPlanner::home_of(std::uint32_t producer,
+                                           std::span<const Read> reads) const {
+  Home result{reads.front().cluster, Place::kOther, false};
+  bool is_first = true;
+  for (const Read& read : reads) {
+    const Instruction& user = at(read.user);
+    const Home& user_home = *home(read.user, read.cluster);
+    const Place place = operand_place(user, user_home.place);
+    result.place = is_first || place == result.place ? place : Place::kOther;
+    is_first = false;
+    result.reused |= user_home.reused;
+    for (std::size_t i = 0; i < user.operands.size(); ++i) {
+      if (user.operands[i].index() == producer) {
+        result.reused |= reuses_operand(computation_, user, i);
+      }
+    }
+  }
+  return result;
+}
+
+// How `producer` would sit in the kernel of `reads`, all its users there; nothing if it may not.
+std::optional<FusionPlanner::Home> FusionPlanner::accepted_home(std::uint32_t producer,
+                                                                std::span<const Read> reads) const {
+  const Cluster& kernel = clusters_[reads.front().cluster];
+  const Instruction& op = at(producer);
+  if (std::ssize(kernel.members) >= options_.max_ops) return std::nullopt;
+  if (std::ssize(kernel.inputs) + std::ssize(op.operands) - 1 > options_.max_parameters) {
+    return std::nullopt;
+  }
+  for (const Read& read : reads) {
+    const Instruction& user = at(read.user);
+    for (std::size_t i = 0; i < user.operands.size(); ++i) {
+      if (user.operands[i].index() == producer && !accepts_producer(computation_, user, i, op)) {
+        return std::nullopt;
+      }
+    }
+  }
+  const Home home = home_of(producer, reads);
+  if (is_costly(op) && !is_matrix(op) && home.reused) return std::nullopt;
+  if (breaks_update(kernel, op)) return std::nullopt;
+  if (!is_taken(Step::kProducer, producer, reads.front().cluster)) return std::nullopt;
+  if ((is_matrix(op) || is_reduction(op)) && !accepts_hero(kernel, op, home)) return std::nullopt;
+  return home;
+}
+
+bool FusionPlanner::accepts_hero(const Cluster& cluster, const Instruction& hero,
+                                 const Home& home) const {
+  if (home.reused || cluster.has_matrix || cluster.update != kNone) return false;
+  if (is_matrix(hero)) {
+    return home.place == (cluster.has_reduction ? Place::kBefore : Place::kAfter);
+  }
+  return home.place == Place::kAfter &&
+         (!cluster.has_reduction ||
+          (cluster.reduced == reduced_dims(hero) && cluster.reduced_loop == reduced_loop(hero)));
+}
+
+// A kernel that updates a buffer in place may read that buffer only where it writes it.
+bool FusionPlanner::breaks_update(const Cluster& cluster, const Instruction& producer) const {
+  if (cluster.update == kNone) return false;
+  const Instruction& update = at(cluster.update);
+  const InstrId buffer = update.operands[0];
+  if (std::find(producer.operands.begin(), producer.operands.end(), buffer) ==
+      producer.operands.end()) {
+    return false;
+  }
+  const bool same_place = update.opcode == Opcode::kDynamicUpdateSlice &&
+                          producer.opcode == Opcode::kDynamicSlice &&
+                          std::equal(producer.operands.begin() + 1, producer.operands.end(),
+                                     update.operands.begin() + 2, update.operands.end());
+  return !same_place;
+}
+
+// Recomputing reads the operands once more per kernel; a root is written once and read by each.
+bool FusionPlanner::duplicating_saves_bytes(std::uint32_t id,
+                                            const std::vector<Home>& homes) const {
+  const Instruction& op = at(id);
+  if (!options_.recompute_to_save_bytes || homes.size() > kMaxCopies || !streams(op) ||
+      is_costly(op)) {
+    return false;
+  }
+  const double written = bytes(op.shape);
+  double recompute = 0, keep = written * static_cast<double>(homes.size() + 1);
+  for (const InstrId operand : op.operands) {
+    const Instruction& source = computation_.at(operand);
+    if (source.opcode == Opcode::kBroadcast || source.opcode == Opcode::kIota) continue;
+    keep += bytes(source.shape);
+    for (const Home& home : homes) {
+      if (!clusters_[home.cluster].inputs.contains(operand.value)) recompute += bytes(source.shape);
+    }
+  }
+  return recompute <= keep;
+}
+
+void FusionPlanner::join(std::uint32_t id, Home home) {
+  Cluster& kernel = clusters_[home.cluster];
+  const Instruction& op = at(id);
+  kernel.members.emplace_back(std::size_t{id});
+  kernel.inputs.erase(id);
+  for (const InstrId operand : op.operands) {
+    if (!is_small_constant(operand)) kernel.inputs.insert(operand.value);
+  }
+  kernel.first = std::min(kernel.first, id);
+  kernel.last = std::max(kernel.last, id);
+  kernel.has_matrix |= is_matrix(op);
+  if (updates_in_place(op)) kernel.update = id;
+  if (is_reduction(op)) {
+    kernel.has_reduction = true;
+    kernel.reduced = reduced_dims(op);
+    kernel.reduced_loop = reduced_loop(op);
+  }
+  homes_[id].push_back(home);
+}
+
+void FusionPlanner::make_root(std::uint32_t id) {
+  const auto cluster = static_cast<std::uint32_t>(clusters_.size());
+  clusters_.emplace_back();
+  clusters_.back().roots.emplace_back(std::size_t{id});
+  clusters_.back().has_tuple_root = at(id).shape.is_tuple();
+  owner_[id] = cluster;
+  join(id, {cluster, Place::kAfter, false});
+}
+
+Dims FusionPlanner::reduced_loop(const Instruction& reduction) const {
+  return loop_dims(computation_.at(reduction.operands[0]).shape);
+}
+
+// Reductions share a loop nest when these are equal; every reduce-window has one of its own.
+Dims FusionPlanner::reduced_dims(const Instruction& reduction) const {
+  if (reduction.opcode == Opcode::kReduce) {
+    Dims dims = reduction.dimensions;
+    std::sort(dims.begin(), dims.end());
+    return dims;
+  }
+  return {-1 - (&reduction - computation_.instructions.data())};
+}
+
+}  // namespace tilecast::ir

@@ -1,0 +1,122 @@
+// Decides which instructions of one computation form a kernel together; part of fuse().
+//
+// 1. Producers into consumers, in reverse order: a producer joins the kernel of its users when they
+//    are all in one kernel; it is recomputed in several when that is free (broadcast, iota,
+//    widening convert) or moves fewer bytes than writing and re-reading it; else it becomes a
+//    kernel's root.
+// 2. Several outputs: a root joins a kernel that reads it element by element, and kernels that read
+//    the same array in the same loop nest become one, unless that closes a cycle.
+// The graph is a computation whose text is in topological order. Near-linear time.
+#pragma once
+
+#include <boost/container/flat_set.hpp>
+#include <boost/container/small_vector.hpp>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "ir/fusion/fusion.h"
+
+namespace tilecast::ir {
+
+struct FusedKernel {
+  std::vector<InstrId> members;  // any order; a member may also belong to other kernels
+  std::vector<InstrId> roots;    // members needed outside
+};
+
+class FusionPlanner {
+ public:
+  FusionPlanner(const Computation& computation, const FusionOptions& options);
+  [[nodiscard]] std::vector<FusedKernel> plan();
+
+ private:
+  // How a member's elements meet the kernel's loop.
+  enum class Place : std::uint8_t {
+    kAfter,   // one to one with the roots, after the hero if there is one
+    kBefore,  // one to one with the input of the kernel's reductions
+    kOther,   // broadcast, sliced, rearranged or read several times on the way
+  };
+  struct Home {
+    std::uint32_t cluster;
+    Place place;
+    bool reused;  // some element may be computed more than once
+  };
+  enum class Step : std::uint8_t { kProducer, kOutput, kSibling };
+  struct Read {  // a user of some instruction, in one of the kernels it belongs to
+    std::uint32_t cluster, user;
+    friend auto operator<=>(const Read&, const Read&) = default;
+  };
+  struct Cluster {
+    std::vector<InstrId> members, roots;
+    boost::container::flat_set<std::uint32_t> inputs;  // instructions read from outside
+    bool has_matrix = false, has_reduction = false, has_tuple_root = false, alive = true;
+    std::uint32_t update = UINT32_MAX;  // the member that works in place
+    Dims reduced_loop, reduced;         // of its reductions: input loop dims, dimensions reduced
+    std::uint32_t first = UINT32_MAX, last = 0;  // positions in the text
+    std::uint32_t last_visit = 0;
+  };
+  using Homes = boost::container::small_vector<Home, 1>;
+  using Clusters = boost::container::small_vector<std::uint32_t, 4>;
+
+  [[nodiscard]] const Instruction& at(std::uint32_t id) const {
+    return computation_.instructions[id];
+  }
+  void find_users();
+  [[nodiscard]] std::span<const std::uint32_t> users(std::uint32_t id) const;
+  [[nodiscard]] const Home* home(std::uint32_t id, std::uint32_t cluster) const;
+  [[nodiscard]] Dims reduced_loop(const Instruction& reduction) const;
+  [[nodiscard]] Dims reduced_dims(const Instruction& reduction) const;
+  [[nodiscard]] bool is_small_constant(InstrId id) const;
+  // Whether this configuration takes the step that joins `id`, or what reads it, to a kernel.
+  [[nodiscard]] bool is_taken(Step step, std::uint32_t id, std::uint32_t cluster) const;
+
+  // Step 1.
+  void place(std::uint32_t id);
+  [[nodiscard]] Home home_of(std::uint32_t producer, std::span<const Read> reads) const;
+  [[nodiscard]] std::optional<Home> accepted_home(std::uint32_t producer,
+                                                  std::span<const Read> reads) const;
+  [[nodiscard]] bool accepts_hero(const Cluster& cluster, const Instruction& hero,
+                                  const Home& home) const;
+  [[nodiscard]] bool breaks_update(const Cluster& cluster, const Instruction& producer) const;
+  [[nodiscard]] bool duplicating_saves_bytes(std::uint32_t id,
+                                             const std::vector<Home>& homes) const;
+  void join(std::uint32_t id, Home home);
+  void make_root(std::uint32_t id);
+
+  // Step 2.
+  void fuse_outputs();
+  void fuse_into_readers(std::uint32_t id);
+  void fuse_siblings(std::uint32_t id);
+  [[nodiscard]] std::optional<Place> reading_place(std::uint32_t cluster, std::uint32_t id) const;
+  [[nodiscard]] bool loops_differ(std::uint32_t a, std::uint32_t b, std::uint32_t id) const;
+  [[nodiscard]] bool can_merge(const Cluster& a, const Cluster& b) const;
+  [[nodiscard]] std::uint32_t last_before(std::uint32_t position) const;
+  void add_span(std::uint32_t first, std::uint32_t last);
+  [[nodiscard]] bool reaches(std::uint32_t from, std::uint32_t to, bool through_others_only);
+  struct Bounds {
+    std::uint32_t last;   // position in the text
+    std::size_t visited;  // users looked at
+  };
+  [[nodiscard]] bool reaches_up_to(std::uint32_t from, std::uint32_t to, bool through_others_only,
+                                   Bounds bounds);
+  void merge(std::uint32_t into, std::uint32_t from);
+  [[nodiscard]] bool is_read_outside(InstrId root) const;
+  void drop_inner_roots(std::uint32_t cluster);
+  void drop_unread();
+  bool drop_unread_members(std::uint32_t cluster);  // whether there were any
+  [[nodiscard]] Clusters reading_clusters(std::uint32_t id) const;
+
+  const Computation& computation_;
+  const FusionOptions& options_;
+  std::vector<std::uint32_t> users_, first_user_;  // adjacency
+  std::vector<Homes> homes_;
+  std::vector<std::uint32_t> owner_;  // cluster whose root it is
+  std::vector<Cluster> clusters_;
+  std::map<std::uint32_t, std::uint32_t> spans_;  // first root -> last member, of several roots
+  std::vector<bool> pinned_;         // something must run after it: stays an instruction
+  std::vector<std::uint32_t> seen_;  // by instruction, for reaches()
+  std::uint32_t visit_ = 0;
+};
+
+}  // namespace tilecast::ir

@@ -1,0 +1,291 @@
+#include "ir/fusion/fusion_rewriter.h"
+
+#include <algorithm>
+#include <charconv>
+#include <queue>
+
+#include "base/error.h"
+#include "ir/fusion/fusion_rules.h"
+
+namespace tilecast::ir {
+namespace {
+
+constexpr std::uint32_t kNone = UINT32_MAX;
+
+class Rewriter {
+ public:
+  Rewriter(Computation computation, const std::vector<FusedKernel>& kernels, std::size_t first_id,
+           FreshNames& names)
+      : old_(std::move(computation)), first_id_(first_id), names_(names) {
+    split_into_units(kernels);
+  }
+
+  RewrittenComputation run() {
+    new_id_.resize(old_.instructions.size());
+    result_.caller.name = old_.name;
+    result_.caller.execution_thread = old_.execution_thread;
+    result_.caller.instructions.reserve(units_.size() + units_.size() / 4);
+    for (const std::uint32_t unit : unit_order()) emit(unit);
+    for (const InstrId id : old_.parameters) {
+      result_.caller.parameters.push_back(new_id_[id.index()]);
+    }
+    result_.caller.root = new_id_[old_.root.index()];
+    return std::move(result_);
+  }
+
+ private:
+  // What becomes one scheduled instruction: a kernel, or an instruction that is in none.
+  struct Unit {
+    std::vector<InstrId> members, roots;  // members in text order
+  };
+
+  void split_into_units(const std::vector<FusedKernel>& kernels);
+  [[nodiscard]] std::vector<std::uint32_t> unit_order() const;
+  void emit(std::uint32_t unit);
+  void emit_single(InstrId id);
+  void emit_fusion(Unit& unit);
+  [[nodiscard]] Instruction fusion_of(const Unit& unit, std::vector<InstrId>& inputs);
+  void set_root(const Unit& unit, Computation& fused, Instruction& fusion);
+  [[nodiscard]] Instruction take(InstrId id);
+  [[nodiscard]] InstrId parameter(Computation& fused, std::vector<InstrId>& inputs, InstrId source);
+  [[nodiscard]] bool is_scalar_constant(InstrId id) const { return scalar_constants_[id.index()]; }
+
+  Computation old_;                    // instructions are moved out of it as they are emitted
+  std::vector<std::uint32_t> copies_;  // by instruction: kernels that still need it
+  std::size_t first_id_;
+  FreshNames& names_;
+  std::vector<Unit> units_;
+  std::vector<std::uint32_t> producer_;  // by instruction: the unit that makes it available
+  std::vector<InstrId> new_id_;
+  RewrittenComputation result_;
+  std::vector<InstrId> local_;           // by instruction: its copy inside the fusion being built
+  std::vector<std::uint32_t> local_of_;  // ... valid when this is that fusion's number
+  std::uint32_t fusions_ = 0;
+  std::vector<bool> scalar_constants_;
+  std::vector<bool> stays_;  // by instruction: scalar constants used outside fusions
+};
+
+void Rewriter::split_into_units(const std::vector<FusedKernel>& kernels) {
+  const std::size_t count = old_.instructions.size();
+  producer_.assign(count, kNone);
+  local_.resize(count);
+  local_of_.assign(count, kNone);
+  copies_.assign(count, 0);
+  for (const Instruction& op : old_.instructions) {
+    scalar_constants_.push_back(op.opcode == Opcode::kConstant && op.shape.is_scalar());
+  }
+  for (const FusedKernel& kernel : kernels) {
+    Unit unit{kernel.members, kernel.roots};
+    std::sort(unit.members.begin(), unit.members.end());
+    std::sort(unit.roots.begin(), unit.roots.end());
+    for (const InstrId id : unit.members) ++copies_[id.index()];
+    for (const InstrId id : unit.roots) {
+      producer_[id.index()] = static_cast<std::uint32_t>(units_.size());
+    }
+    units_.push_back(std::move(unit));
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (copies_[i] > 0) continue;
+    copies_[i] = 1;
+    producer_[i] = static_cast<std::uint32_t>(units_.size());
+    units_.push_back({{InstrId(i)}, {InstrId(i)}});
+  }
+  stays_.assign(count, false);
+  stays_[old_.root.index()] = true;
+  for (const Unit& unit : units_) {
+    if (unit.members.size() > 1) continue;
+    const Instruction& op = old_.at(unit.members[0]);
+    for (const InstrId operand : op.operands) stays_[operand.index()] = true;
+    for (const InstrId before : op.control_predecessors) stays_[before.index()] = true;
+  }
+}
+
+// Topological over units, taking the one whose last root stands first in the text.
+std::vector<std::uint32_t> Rewriter::unit_order() const {
+  std::vector<std::vector<std::uint32_t>> readers(units_.size());
+  std::vector<std::uint32_t> waiting(units_.size(), 0);
+  const auto depend = [&](std::uint32_t unit, InstrId on) {
+    const std::uint32_t producer = producer_[on.index()];
+    if (producer == unit || producer == kNone) return;
+    readers[producer].push_back(unit);
+    ++waiting[unit];
+  };
+  for (std::uint32_t unit = 0; unit < units_.size(); ++unit) {
+    const auto& members = units_[unit].members;
+    for (const InstrId member : members) {
+      for (const InstrId operand : old_.at(member).operands) {
+        if (!std::binary_search(members.begin(), members.end(), operand)) depend(unit, operand);
+      }
+      for (const InstrId before : old_.at(member).control_predecessors) depend(unit, before);
+    }
+  }
+  using Entry = std::pair<InstrId, std::uint32_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+  for (std::uint32_t unit = 0; unit < units_.size(); ++unit) {
+    if (waiting[unit] == 0) ready.emplace(units_[unit].roots.back(), unit);
+  }
+  std::vector<std::uint32_t> order;
+  while (!ready.empty()) {
+    order.push_back(ready.top().second);
+    ready.pop();
+    for (const std::uint32_t reader : readers[order.back()]) {
+      if (--waiting[reader] == 0) ready.emplace(units_[reader].roots.back(), reader);
+    }
+  }
+  TC_CHECK(order.size() == units_.size(), "fusing closed a cycle");
+  return order;
+}
+
+void Rewriter::emit(std::uint32_t unit) {
+  Unit& group = units_[unit];
+  if (is_scalar_constant(group.roots[0]) && !stays_[group.roots[0].index()]) return;
+  if (group.members.size() == 1) {
+    emit_single(group.members[0]);
+  } else {
+    emit_fusion(group);
+  }
+}
+
+Instruction Rewriter::take(InstrId id) {
+  Instruction& op = old_.instructions[id.index()];
+  // Scalar constants are cloned into fusions without being their members.
+  const bool is_last = --copies_[id.index()] == 0 && !is_scalar_constant(id);
+  return is_last ? std::move(op) : op;
+}
+
+void Rewriter::emit_single(InstrId id) {
+  Instruction copy = take(id);
+  for (InstrId& operand : copy.operands) operand = new_id_[operand.index()];
+  for (InstrId& before : copy.control_predecessors) before = new_id_[before.index()];
+  new_id_[id.index()] = InstrId(result_.caller.instructions.size());
+  result_.caller.instructions.push_back(std::move(copy));
+}
+
+InstrId Rewriter::parameter(Computation& fused, std::vector<InstrId>& inputs, InstrId source) {
+  Instruction parameter;
+  parameter.name = "param_" + std::to_string(inputs.size()) + "." + std::to_string(fusions_);
+  parameter.opcode = Opcode::kParameter;
+  parameter.shape = result_.caller.at(new_id_[source.index()]).shape;
+  parameter.attrs = ParameterAttrs{static_cast<std::int64_t>(inputs.size()), {}};
+  inputs.push_back(source);
+  fused.parameters.emplace_back(fused.instructions.size());
+  fused.instructions.push_back(std::move(parameter));
+  return fused.parameters.back();
+}
+
+// Builds the fused computation and the instruction that calls it, operands still to be set.
+Instruction Rewriter::fusion_of(const Unit& unit, std::vector<InstrId>& inputs) {
+  Computation fused;
+  const auto local = [&](InstrId operand) {
+    if (local_of_[operand.index()] == fusions_) return local_[operand.index()];
+    InstrId id;
+    if (is_scalar_constant(operand)) {
+      id = InstrId(fused.instructions.size());
+      fused.instructions.push_back(old_.at(operand));
+    } else {
+      id = parameter(fused, inputs, operand);
+    }
+    local_[operand.index()] = id;
+    local_of_[operand.index()] = fusions_;
+    return id;
+  };
+  Instruction fusion;
+  fusion.opcode = Opcode::kFusion;
+  FusionKind kind = FusionKind::kLoop;
+  InstrId hero;
+  fused.instructions.reserve(2 * unit.members.size() + 2);
+  for (const InstrId member : unit.members) {
+    Instruction op = take(member);
+    for (InstrId& operand : op.operands) operand = local(operand);
+    const InstrId id(fused.instructions.size());
+    if (is_matrix(op)) kind = FusionKind::kOutput;
+    if (is_matrix(op) || (is_reduction(op) && kind == FusionKind::kLoop)) hero = id;
+    local_[member.index()] = id;
+    local_of_[member.index()] = fusions_;
+    fused.instructions.push_back(std::move(op));
+  }
+  set_root(unit, fused, fusion);
+  const Instruction& last = fused.at(local_[unit.roots.back().index()]);
+  const Instruction& main = hero.valid() ? fused.at(hero) : last;
+  std::string stem(name(main.opcode));
+  if (&main != &last) stem += "_" + std::string(name(last.opcode));
+  fusion.name = names_.next(stem + "_fusion");
+  fusion.metadata = main.metadata;
+  fusion.attrs = FusionAttrs{kind};
+  fusion.called = {ComputationId(first_id_ + result_.fused.size())};
+  fused.name = "fused_computation." + fusion.name;
+  result_.fused.push_back(std::move(fused));
+  return fusion;
+}
+
+// Several roots become a tuple.
+void Rewriter::set_root(const Unit& unit, Computation& fused, Instruction& fusion) {
+  fused.root = local_[unit.roots[0].index()];
+  fusion.shape = fused.at(fused.root).shape;
+  if (unit.roots.size() == 1) return;
+  Instruction tuple;
+  tuple.name = "tuple." + std::to_string(fusions_) + ".fused";
+  tuple.opcode = Opcode::kTuple;
+  std::vector<Shape> shapes;
+  for (const InstrId root : unit.roots) {
+    tuple.operands.push_back(local_[root.index()]);
+    shapes.push_back(fused.at(tuple.operands.back()).shape);
+  }
+  tuple.shape = fusion.shape = Shape::tuple(std::move(shapes));
+  fused.root = InstrId(fused.instructions.size());
+  fused.instructions.push_back(std::move(tuple));
+}
+
+void Rewriter::emit_fusion(Unit& unit) {
+  std::vector<InstrId> inputs;
+  Instruction fusion = fusion_of(unit, inputs);
+  for (const InstrId input : inputs) fusion.operands.push_back(new_id_[input.index()]);
+  ++fusions_;
+  std::vector<Instruction>& out = result_.caller.instructions;
+  const InstrId id(out.size());
+  const std::string fusion_name = fusion.name;
+  const Shape shapes = fusion.shape;
+  out.push_back(std::move(fusion));
+  if (unit.roots.size() == 1) {
+    new_id_[unit.roots[0].index()] = id;
+    return;
+  }
+  for (std::size_t i = 0; i < unit.roots.size(); ++i) {
+    Instruction pick;
+    pick.name = fusion_name + ".result" + std::to_string(i);
+    pick.opcode = Opcode::kGetTupleElement;
+    pick.shape = shapes.elements[i];
+    pick.operands = {id};
+    pick.attrs = IndexAttrs{static_cast<std::int64_t>(i)};
+    new_id_[unit.roots[i].index()] = InstrId(out.size());
+    out.push_back(std::move(pick));
+  }
+}
+
+}  // namespace
+
+FreshNames::FreshNames(const Module& module) {
+  const auto look_at = [&](const std::string& name) {
+    const std::size_t dot = name.rfind('.');
+    if (dot == std::string::npos) return;
+    std::int64_t value = 0;
+    const auto [end, error] =
+        std::from_chars(name.data() + dot + 1, name.data() + name.size(), value);
+    if (error == std::errc() && value < INT64_MAX / 2) highest_ = std::max(highest_, value);
+  };
+  for (const Computation& computation : module.computations) {
+    look_at(computation.name);
+    for (const Instruction& op : computation.instructions) look_at(op.name);
+  }
+}
+
+std::string FreshNames::next(const std::string& stem) {
+  return stem + "." + std::to_string(++highest_);
+}
+
+RewrittenComputation with_fusions(Computation computation, const std::vector<FusedKernel>& kernels,
+                                  std::size_t first_id, FreshNames& names) {
+  return Rewriter(std::move(computation), kernels, first_id, names).run();
+}
+
+}  // namespace tilecast::ir

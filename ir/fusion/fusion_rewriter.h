@@ -1,0 +1,34 @@
+// Replaces groups of instructions by fusion instructions; part of fuse().
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/fusion/fusion_planner.h"
+
+namespace tilecast::ir {
+
+// Hands out computation and instruction names that nothing in the module has.
+class FreshNames {
+ public:
+  explicit FreshNames(const Module& module);
+  [[nodiscard]] std::string next(const std::string& stem);
+
+ private:
+  std::int64_t highest_ = 0;  // largest number that ends any name
+};
+
+struct RewrittenComputation {
+  Computation caller;
+  std::vector<Computation> fused;
+};
+
+// `computation` with one fusion instruction per kernel of more than one op (scalar constants are
+// cloned into it), in the topological order nearest to the text. The k-th new computation is called
+// by the id `first_id` + k.
+[[nodiscard]] RewrittenComputation with_fusions(Computation computation,
+                                                const std::vector<FusedKernel>& kernels,
+                                                std::size_t first_id, FreshNames& names);
+
+}  // namespace tilecast::ir

@@ -1,0 +1,134 @@
+#include "ir/fusion/fusion_rules.h"
+
+namespace tilecast::ir {
+namespace {
+
+// Rearranges or selects elements; cheap enough to be done while a user's operand is read.
+bool moves_data(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kBroadcast:
+    case Opcode::kIota:
+    case Opcode::kSlice:
+    case Opcode::kPad:
+    case Opcode::kReverse:
+    case Opcode::kConcatenate:
+    case Opcode::kTranspose:
+    case Opcode::kReshape:
+    case Opcode::kDynamicSlice:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool is_root_only(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kDynamicUpdateSlice:
+    case Opcode::kGather:
+    case Opcode::kScatter:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+bool is_matrix(const Instruction& op) {
+  return op.opcode == Opcode::kConvolution || op.opcode == Opcode::kDot;
+}
+
+bool is_reduction(const Instruction& op) {
+  return op.opcode == Opcode::kReduce || op.opcode == Opcode::kReduceWindow;
+}
+
+bool updates_in_place(const Instruction& op) {
+  return op.opcode == Opcode::kDynamicUpdateSlice || op.opcode == Opcode::kScatter;
+}
+
+bool streams(const Instruction& op) {
+  if (!op.shape.is_array() || op.operands.empty()) return false;
+  return op.opcode == Opcode::kBitcast || op.opcode == Opcode::kCopy || is_elementwise(op.opcode);
+}
+
+bool is_fusible(const Instruction& op) {
+  if (!op.control_predecessors.empty()) return false;
+  if (op.shape.is_tuple()) return op.opcode == Opcode::kReduce;
+  if (!op.shape.is_array()) return false;
+  return streams(op) || moves_data(op.opcode) || is_matrix(op) || is_reduction(op) ||
+         is_root_only(op.opcode);
+}
+
+bool fuses_into_users(const Instruction& op) {
+  return is_fusible(op) && op.shape.is_array() && !is_root_only(op.opcode);
+}
+
+bool may_be_duplicated(const Computation& computation, const Instruction& op) {
+  if (op.opcode == Opcode::kBroadcast || op.opcode == Opcode::kIota) return true;
+  if (op.shape.is_scalar()) return !is_costly(op) && streams(op);
+  if (op.opcode == Opcode::kBitcast) return true;
+  if (op.opcode != Opcode::kConvert) return false;
+  return bits(op.shape.dtype) > bits(computation.at(op.operands[0]).shape.dtype);
+}
+
+bool is_costly(const Instruction& op) {
+  if (op.opcode == Opcode::kDivide || op.opcode == Opcode::kRemainder) {
+    return is_floating(op.shape.dtype) || is_complex(op.shape.dtype);
+  }
+  return is_expensive(op.opcode) || op_class(op.opcode) == OpClass::kTranscendental;
+}
+
+double elements(const Shape& shape) {
+  double count = 1;
+  for (const std::int64_t size : shape.dims) count *= static_cast<double>(size);
+  return count;
+}
+
+double bytes(const Shape& shape) {
+  double sum = 0;
+  for_each_leaf(shape, [&](const Shape& leaf) {
+    if (leaf.is_array()) sum += elements(leaf) * storage_bytes(leaf.dtype);
+  });
+  return sum;
+}
+
+Dims loop_dims(const Shape& shape) {
+  Dims dims;
+  for (const std::int64_t size : shape.dims) {
+    if (size != 1) dims.push_back(size);
+  }
+  return dims;
+}
+
+bool reuses_operand(const Computation& computation, const Instruction& user, std::size_t operand) {
+  switch (user.opcode) {
+    case Opcode::kDot:
+    case Opcode::kConvolution:
+    case Opcode::kReduceWindow:
+    case Opcode::kGather:
+      return true;
+    case Opcode::kBroadcast:
+      return elements(user.shape) > elements(computation.at(user.operands[operand]).shape);
+    default:
+      return false;
+  }
+}
+
+bool accepts_producer(const Computation& computation, const Instruction& user, std::size_t operand,
+                      const Instruction& producer) {
+  if (updates_in_place(user) && operand == 0) {
+    // Filling and updating is one pass; any other producer would break the update in place.
+    return producer.opcode == Opcode::kBroadcast &&
+           computation.at(producer.operands[0]).shape.is_scalar();
+  }
+  if (is_matrix(user) || user.opcode == Opcode::kReduceWindow) {
+    return !is_matrix(producer) && !is_reduction(producer) &&
+           producer.opcode != Opcode::kConcatenate;
+  }
+  if (is_reduction(user) || updates_in_place(user) || user.opcode == Opcode::kGather) {
+    return !is_reduction(producer) && (is_reduction(user) || !is_matrix(producer));
+  }
+  return true;
+}
+
+}  // namespace tilecast::ir

@@ -1,0 +1,301 @@
+// Step 2 of the fusion planner: kernels with several outputs.
+#include <algorithm>
+#include <set>
+
+#include "ir/fusion/fusion_planner.h"
+#include "ir/fusion/fusion_rules.h"
+
+namespace tilecast::ir {
+namespace {
+
+constexpr std::uint32_t kNone = UINT32_MAX;
+// Users looked at for one cycle check: near the kernels, and wherever kernels of several roots
+// reach. The second is rarely needed and so may be long.
+constexpr std::size_t kMaxVisited = 256;
+constexpr std::size_t kMaxVisitedFar = 65536;
+constexpr std::size_t kMaxReaders = 12;  // readers of one array that are compared
+
+}  // namespace
+
+void FusionPlanner::fuse_outputs() {
+  const auto count = static_cast<std::uint32_t>(computation_.instructions.size());
+  for (std::uint32_t id = 0; id < count; ++id) {
+    if (owner_[id] != kNone) fuse_into_readers(id);
+  }
+  for (std::uint32_t id = 0; id < count; ++id) {
+    if (at(id).shape.is_array() && !at(id).shape.is_scalar()) fuse_siblings(id);
+  }
+  drop_unread();
+}
+
+FusionPlanner::Clusters FusionPlanner::reading_clusters(std::uint32_t id) const {
+  Clusters readers;
+  for (const std::uint32_t user : users(id)) {
+    for (const Home& home : homes_[user]) {
+      if (clusters_[home.cluster].inputs.contains(id)) readers.push_back(home.cluster);
+    }
+  }
+  std::sort(readers.begin(), readers.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::pair(clusters_[a].first, a) < std::pair(clusters_[b].first, b);
+  });
+  readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+  return readers;
+}
+
+void FusionPlanner::fuse_into_readers(std::uint32_t id) {
+  if (!fuses_into_users(at(id))) return;
+  Clusters readers = reading_clusters(id);
+  if (readers.size() > kMaxReaders) readers.resize(kMaxReaders);
+  for (const std::uint32_t reader : readers) {
+    const std::uint32_t own = owner_[id];
+    if (own == kNone) return;  // nothing outside reads it any more
+    if (reader == own || !clusters_[reader].alive) continue;
+    const Cluster& from = clusters_[own];
+    const Cluster& to = clusters_[reader];
+    if (!can_merge(from, to) || (from.has_reduction && to.has_matrix)) continue;
+    bool in_order = true;
+    for (const InstrId root : from.roots) {
+      if (!to.inputs.contains(root.value)) continue;
+      const std::optional<Place> place = reading_place(reader, root.value);
+      in_order &= place.has_value() && *place != Place::kOther;
+      if (from.has_matrix && to.has_reduction) in_order &= place == Place::kBefore;
+      if (from.has_reduction && to.has_reduction) {
+        in_order &= loop_dims(computation_.at(root).shape) == from.reduced_loop;
+      }
+    }
+    if (!in_order || !is_taken(Step::kOutput, id, reader)) continue;
+    if (!reaches(own, reader, true)) merge(own, reader);
+  }
+}
+
+// Kernels that read the same array element by element, in the same loop nest.
+void FusionPlanner::fuse_siblings(std::uint32_t id) {
+  const Clusters readers = reading_clusters(id);
+  if (readers.size() < 2) return;
+  const std::size_t count = std::min(readers.size(), kMaxReaders);
+  const auto in_order = [&](std::uint32_t cluster) {
+    const std::optional<Place> place = reading_place(cluster, id);
+    return place.has_value() && *place != Place::kOther;
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!clusters_[readers[i]].alive || !in_order(readers[i])) continue;
+    for (std::size_t j = i + 1; j < count; ++j) {
+      const std::uint32_t a = readers[i], b = readers[j];
+      if (!clusters_[b].alive || !in_order(b)) continue;
+      if (clusters_[a].has_matrix || clusters_[b].has_matrix) continue;
+      if (!can_merge(clusters_[a], clusters_[b])) continue;
+      if (reading_place(a, id) != reading_place(b, id) && loops_differ(a, b, id)) continue;
+      if (!is_taken(Step::kSibling, id, b)) continue;
+      if (!reaches(a, b, false) && !reaches(b, a, false)) merge(a, b);
+    }
+  }
+}
+
+// One kernel streams the array to its output, the other reduces it: the same loop unless the first
+// one has reductions before that place.
+bool FusionPlanner::loops_differ(std::uint32_t a, std::uint32_t b, std::uint32_t id) const {
+  const auto after_reduction = [&](std::uint32_t cluster) {
+    return clusters_[cluster].has_reduction && reading_place(cluster, id) == Place::kAfter;
+  };
+  return after_reduction(a) || after_reduction(b);
+}
+
+// The common place of everything in `cluster` that reads `id` directly; nothing when they differ.
+std::optional<FusionPlanner::Place> FusionPlanner::reading_place(std::uint32_t cluster,
+                                                                 std::uint32_t id) const {
+  std::optional<Place> common;
+  for (const std::uint32_t user : users(id)) {
+    const Home* found = home(user, cluster);
+    if (found == nullptr) continue;
+    Place place = Place::kOther;
+    if (streams(at(user))) place = found->place;
+    if (at(user).opcode == Opcode::kReduce && found->place == Place::kAfter) place = Place::kBefore;
+    if (common && *common != place) return std::nullopt;
+    common = place;
+  }
+  return common;
+}
+
+bool FusionPlanner::can_merge(const Cluster& a, const Cluster& b) const {
+  if (a.has_tuple_root || b.has_tuple_root || a.update != kNone || b.update != kNone) return false;
+  if (a.has_matrix && b.has_matrix) return false;
+  if (a.has_reduction && b.has_reduction &&
+      (a.reduced != b.reduced || a.reduced_loop != b.reduced_loop)) {
+    return false;
+  }
+  const auto root_only = [&](const Cluster& cluster) {
+    return std::any_of(cluster.roots.begin(), cluster.roots.end(),
+                       [&](InstrId root) { return !fuses_into_users(computation_.at(root)); });
+  };
+  if (root_only(a) || root_only(b)) return false;
+  return std::ssize(a.members) + std::ssize(b.members) <= options_.max_ops &&
+         std::ssize(a.roots) + std::ssize(b.roots) <= options_.max_parameters &&
+         std::ssize(a.inputs) + std::ssize(b.inputs) <= options_.max_parameters;
+}
+
+// The last position in the text that can come before `position` in some order of the kernels: those
+// of several roots need what stands up to their last member before what follows their first root.
+std::uint32_t FusionPlanner::last_before(std::uint32_t position) const {
+  const auto after = spans_.upper_bound(position);
+  return after == spans_.begin() ? position : std::max(position, std::prev(after)->second);
+}
+
+// Spans that overlap become one.
+void FusionPlanner::add_span(std::uint32_t first, std::uint32_t last) {
+  auto it = spans_.upper_bound(first);
+  if (it != spans_.begin() && std::prev(it)->second >= first) --it;
+  while (it != spans_.end() && it->first <= last) {
+    first = std::min(first, it->first);
+    last = std::max(last, it->second);
+    it = spans_.erase(it);
+  }
+  spans_.emplace(first, last);
+}
+
+// Whether something computed by `from` is needed by `to`: through other kernels only, or directly
+// too. Gives up with "yes" after a bounded search; text positions cut it short.
+bool FusionPlanner::reaches(std::uint32_t from, std::uint32_t to, bool through_others_only) {
+  const std::uint32_t last = clusters_[to].last;
+  const std::uint32_t last_of_all = last_before(last);
+  return reaches_up_to(from, to, through_others_only, {last, kMaxVisited}) ||
+         (last_of_all > last &&
+          reaches_up_to(from, to, through_others_only, {last_of_all, kMaxVisitedFar}));
+}
+
+bool FusionPlanner::reaches_up_to(std::uint32_t from, std::uint32_t to, bool through_others_only,
+                                  Bounds bounds) {
+  ++visit_;
+  std::size_t visited = 0;
+  std::vector<std::uint32_t> open;
+  const auto open_roots = [&](std::uint32_t cluster) {
+    clusters_[cluster].last_visit = visit_;
+    for (const InstrId root : clusters_[cluster].roots) open.push_back(root.value);
+  };
+  open_roots(from);
+  std::size_t direct = open.size();
+  for (std::size_t next = 0; next < open.size(); ++next) {
+    const bool is_direct = next < direct;
+    for (const std::uint32_t user : users(open[next])) {
+      if (homes_[user].empty() && user <= bounds.last && seen_[user] != visit_) {
+        seen_[user] = visit_;
+        open.push_back(user);
+      }
+      for (const Home& home : homes_[user]) {
+        if (clusters_[home.cluster].first > bounds.last)
+          continue;  // it can feed nothing up to there
+        if (!clusters_[home.cluster].inputs.contains(open[next])) continue;
+        if (home.cluster == to && !(is_direct && through_others_only)) return true;
+        if (home.cluster == to || clusters_[home.cluster].last_visit == visit_) continue;
+        open_roots(home.cluster);
+      }
+      if (++visited > bounds.visited) return true;
+    }
+  }
+  return false;
+}
+
+void FusionPlanner::merge(std::uint32_t into, std::uint32_t from) {
+  Cluster& kernel = clusters_[into];
+  Cluster& gone = clusters_[from];
+  for (const InstrId member : gone.members) {
+    Homes& homes = homes_[member.index()];
+    const bool already_there = home(member.value, into) != nullptr;
+    for (auto it = homes.begin(); it != homes.end(); ++it) {
+      if (it->cluster != from) continue;
+      if (already_there) {
+        homes.erase(it);
+      } else {
+        it->cluster = into;
+      }
+      break;
+    }
+    if (!already_there) kernel.members.push_back(member);
+  }
+  kernel.inputs.merge(gone.inputs);
+  for (auto it = kernel.inputs.begin(); it != kernel.inputs.end();) {
+    it = home(*it, into) != nullptr ? kernel.inputs.erase(it) : it + 1;
+  }
+  for (const InstrId root : gone.roots) {
+    kernel.roots.push_back(root);
+    owner_[root.index()] = into;
+  }
+  kernel.first = std::min(kernel.first, gone.first);
+  kernel.last = std::max(kernel.last, gone.last);
+  kernel.has_matrix |= gone.has_matrix;
+  if (gone.has_reduction) {
+    kernel.has_reduction = true;
+    kernel.reduced = gone.reduced;
+    kernel.reduced_loop = gone.reduced_loop;
+  }
+  gone = {};
+  gone.alive = false;
+  drop_inner_roots(into);
+  const std::vector<InstrId>& roots = clusters_[into].roots;
+  if (roots.size() < 2) return;
+  add_span(std::min_element(roots.begin(), roots.end())->value, clusters_[into].last);
+}
+
+bool FusionPlanner::is_read_outside(InstrId root) const {
+  if (root == computation_.root) return true;
+  for (const std::uint32_t user : users(root.value)) {
+    if (homes_[user].empty()) return true;
+    for (const Home& reader : homes_[user]) {
+      if (clusters_[reader.cluster].inputs.contains(root.value)) return true;
+    }
+  }
+  return false;
+}
+
+// Roots that only the kernel itself reads are not outputs.
+void FusionPlanner::drop_inner_roots(std::uint32_t cluster) {
+  std::erase_if(clusters_[cluster].roots, [&](InstrId root) {
+    if (is_read_outside(root)) return false;
+    owner_[root.index()] = kNone;
+    return true;
+  });
+}
+
+// Kernels that merged may both have computed a value that one of them read from a third: what was
+// made for that reader alone goes, and with it what only that needed.
+void FusionPlanner::drop_unread() {
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (std::uint32_t cluster = 0; cluster < clusters_.size(); ++cluster) {
+      if (!clusters_[cluster].alive) continue;
+      drop_inner_roots(cluster);
+      changed |= drop_unread_members(cluster);
+    }
+  }
+}
+
+bool FusionPlanner::drop_unread_members(std::uint32_t cluster) {
+  Cluster& kernel = clusters_[cluster];
+  std::vector<InstrId> members = kernel.members;  // users before their operands
+  std::sort(members.rbegin(), members.rend());
+  std::set<InstrId> needed(kernel.roots.begin(), kernel.roots.end());
+  for (const InstrId member : members) {
+    if (!needed.contains(member)) continue;
+    for (const InstrId operand : computation_.at(member).operands) needed.insert(operand);
+  }
+  const auto is_unread = [&](InstrId member) { return !needed.contains(member); };
+  if (std::erase_if(kernel.members, is_unread) == 0) return false;
+  kernel.inputs.clear();
+  for (const InstrId member : members) {
+    if (is_unread(member)) {
+      const auto here = [&](const Home& home) { return home.cluster == cluster; };
+      Homes& homes = homes_[member.index()];
+      homes.erase(std::remove_if(homes.begin(), homes.end(), here), homes.end());
+    }
+  }
+  for (const InstrId member : kernel.members) {
+    for (const InstrId operand : computation_.at(member).operands) {
+      const bool is_inside = home(operand.value, cluster) != nullptr;
+      if (!is_inside && !is_small_constant(operand)) kernel.inputs.insert(operand.value);
+    }
+  }
+  kernel.alive = !kernel.members.empty();
+  return true;
+}
+
+}  // namespace tilecast::ir

@@ -1,0 +1,115 @@
+// Inside of ir/infer/shape_inference.h: one function per family of opcodes, and what they share.
+// Rules and wording of the messages follow XLA's shape inference, so that a user who knows XLA
+// recognises them; the rules are listed in the XLA operation semantics.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "ir/hlo.h"
+
+namespace tilecast::ir::infer {
+
+template <class... Args>
+[[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
+  throw Error(fmt::format(format, std::forward<Args>(args)...));
+}
+
+// One instruction with what it refers to. Accessors throw Error when the reference is absent.
+struct Site {
+  const Module& module;
+  const Computation& computation;
+  const Instruction& instruction;
+
+  [[nodiscard]] std::size_t count() const { return instruction.operands.size(); }
+  [[nodiscard]] const Shape& operand(std::size_t index) const;
+  [[nodiscard]] const Computation& callee(std::size_t index) const;
+  // The type the text gives the result, or `fallback` where it gives none.
+  [[nodiscard]] DType result_type(DType fallback) const;
+  // The single entry of `dimensions={d}`.
+  [[nodiscard]] std::int64_t single_dimension() const;
+  // An integer attribute that has no field of its own.
+  [[nodiscard]] std::optional<std::int64_t> raw_integer(std::string_view key) const;
+
+  template <class T>
+  [[nodiscard]] const T& attrs() const {
+    const T* found = instruction.get<T>();
+    if (found == nullptr) fail("{} lacks its attributes", name(instruction.opcode));
+    return *found;
+  }
+};
+
+[[nodiscard]] std::string human(const Shape& shape);  // f32[2,3], without layout
+[[nodiscard]] std::string type_name(DType dtype);     // F32
+[[nodiscard]] std::string join(const Dims& dims);     // 1, 2
+[[nodiscard]] const Shape& parameter_shape(const Computation& callee, std::size_t number);
+[[nodiscard]] const Shape& root_shape(const Computation& callee);
+
+[[nodiscard]] Shape array_like(const Shape& shape, DType dtype);  // same sizes, no layout
+[[nodiscard]] DType higher_precision(DType a, DType b);
+[[nodiscard]] bool same_type_ignoring_fp(DType a, DType b);
+void expect_array(const Shape& shape, std::string_view what);
+[[nodiscard]] bool contains(const Dims& dims, std::int64_t value);
+[[nodiscard]] bool all_unique(const Dims& dims);
+[[nodiscard]] bool is_permutation(const Dims& dims, int rank);
+// Sums and products that refuse to leave the 63-bit range.
+[[nodiscard]] std::int64_t checked_add(std::int64_t a, std::int64_t b);
+[[nodiscard]] std::int64_t checked_multiply(std::int64_t a, std::int64_t b);
+void append_dim(Shape& result, const Shape& from, int dim);
+
+// Sizes of `base` (leading window.size() dimensions) after the window; type `dtype`.
+[[nodiscard]] Shape window_output(const Shape& base, const Window& window, DType dtype);
+// `reducer` combines `inputs` accumulators with as many elements of the given types.
+void check_reducer(const Computation& reducer, const std::vector<const Shape*>& init_values,
+                   const std::vector<DType>& element_types);
+
+[[nodiscard]] Shape unary(const Site& site);
+[[nodiscard]] Shape binary(const Site& site);
+[[nodiscard]] Shape clamp(const Site& site);
+[[nodiscard]] Shape select(const Site& site);
+[[nodiscard]] Shape bitcast_convert(const Site& site);
+[[nodiscard]] Shape stochastic_convert(const Site& site);
+[[nodiscard]] Shape reduce_precision(const Site& site);
+[[nodiscard]] Shape map(const Site& site);
+
+[[nodiscard]] Shape concatenate(const Site& site);
+[[nodiscard]] Shape pad(const Site& site);
+[[nodiscard]] Shape slice(const Site& site);
+[[nodiscard]] Shape dynamic_slice(const Site& site);
+[[nodiscard]] Shape dynamic_update_slice(const Site& site);
+[[nodiscard]] Shape transpose(const Site& site);
+[[nodiscard]] Shape reverse(const Site& site);
+[[nodiscard]] Shape get_dimension_size(const Site& site);
+[[nodiscard]] Shape set_dimension_size(const Site& site);
+// Result given by the text, checked against the operand.
+void check_broadcast(const Site& site);
+void check_reshape(const Site& site);
+
+[[nodiscard]] Shape reduce(const Site& site);
+[[nodiscard]] Shape reduce_window(const Site& site);
+[[nodiscard]] Shape select_and_scatter(const Site& site);
+[[nodiscard]] Shape sort(const Site& site);
+[[nodiscard]] Shape top_k(const Site& site);
+[[nodiscard]] Shape scan(const Site& site);
+
+[[nodiscard]] Shape dot(const Site& site);
+[[nodiscard]] Shape scaled_dot(const Site& site);
+[[nodiscard]] Shape ragged_dot(const Site& site);
+[[nodiscard]] Shape convolution(const Site& site);
+[[nodiscard]] Shape fft(const Site& site);
+[[nodiscard]] Shape cholesky(const Site& site);
+[[nodiscard]] Shape triangular_solve(const Site& site);
+[[nodiscard]] Shape batch_norm_training(const Site& site);
+[[nodiscard]] Shape batch_norm_inference(const Site& site);
+[[nodiscard]] Shape batch_norm_grad(const Site& site);
+
+[[nodiscard]] Shape gather(const Site& site);
+[[nodiscard]] Shape scatter(const Site& site);
+
+[[nodiscard]] std::optional<Shape> collective(const Site& site);
+[[nodiscard]] Shape conditional(const Site& site);
+
+}  // namespace tilecast::ir::infer

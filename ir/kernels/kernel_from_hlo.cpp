@@ -1,0 +1,335 @@
+#include <algorithm>
+
+#include "base/error.h"
+#include "ir/backend_config.h"
+#include "ir/collective_groups.h"
+#include "ir/kernels/kernel_inliner.h"
+#include "ir/schedule_order.h"
+
+namespace tilecast::ir {
+namespace {
+
+constexpr int kMaxDepth = 256;
+constexpr std::size_t kMaxOps = std::size_t{1} << 20;
+constexpr std::size_t kKeptLiteralText = 64;
+
+std::size_t leaf_count(const Shape& shape) {
+  std::size_t count = 0;
+  for_each_leaf(shape, [&](const Shape&) { ++count; });
+  return count;
+}
+
+// The part of a start op's shape that is its result; the rest are operands and contexts.
+const Shape& result_part(const Instruction& instruction) {
+  const auto element = [&](std::size_t i) -> const Shape& {
+    return i < instruction.shape.elements.size() ? instruction.shape.elements[i]
+                                                 : instruction.shape;
+  };
+  switch (instruction.opcode) {
+    case Opcode::kCopyStart:
+    case Opcode::kRecv:
+      return element(0);
+    case Opcode::kSend:
+      return element(2);
+    case Opcode::kAllGatherStart:
+    case Opcode::kCollectivePermuteStart:
+    case Opcode::kAsyncStart:
+      return element(1);
+    default:
+      return instruction.shape;
+  }
+}
+
+bool inlines(Opcode opcode) {
+  return opcode == Opcode::kFusion || opcode == Opcode::kCall || opcode == Opcode::kAsyncStart;
+}
+
+// Large literals stay in the module: a kernel needs their shape only.
+OpAttrs kept_attrs(const Instruction& instruction) {
+  const auto* constant = instruction.get<ConstantAttrs>();
+  if (constant == nullptr || constant->literal.text.size() <= kKeptLiteralText) {
+    return instruction.attrs;
+  }
+  ConstantAttrs kept;
+  kept.literal.elided = true;
+  kept.literal.is_integer = constant->literal.is_integer;
+  kept.literal.integers = constant->literal.integers;
+  return kept;
+}
+
+bool commutes(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kAdd:
+    case Opcode::kMultiply:
+    case Opcode::kMaximum:
+    case Opcode::kMinimum:
+    case Opcode::kAnd:
+    case Opcode::kOr:
+    case Opcode::kXor:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The opcode that `called` applies to its two parameters, where it does nothing else. A compare is
+// more than its opcode.
+std::optional<Opcode> applied_opcode(const Computation& called) {
+  const Instruction& root = called.root_instruction();
+  const bool plain = is_elementwise(root.opcode) && root.opcode != Opcode::kCompare &&
+                     info(root.opcode).arity == 2 && root.operands.size() == 2;
+  if (!plain || called.parameters.size() != 2) return std::nullopt;
+  const auto reads = [&](std::size_t operand, std::size_t parameter) {
+    return root.operands[operand] == called.parameters[parameter];
+  };
+  const bool in_order = reads(0, 0) && reads(1, 1);
+  const bool swapped = reads(0, 1) && reads(1, 0);
+  if (in_order || (swapped && commutes(root.opcode))) return root.opcode;
+  return std::nullopt;
+}
+
+// The instruction whose work a kernel is: what an async-start wraps, else itself.
+std::pair<ComputationId, InstrId> working_instruction(const Module& module, ComputationId caller,
+                                                      InstrId id) {
+  const Instruction& instruction = module.at(caller).at(id);
+  if (instruction.opcode != Opcode::kAsyncStart || instruction.called.empty()) return {caller, id};
+  const Computation& wrapped = module.at(instruction.called[0]);
+  std::optional<InstrId> found;
+  for (std::size_t i = 0; i < wrapped.instructions.size(); ++i) {
+    if (op_class(wrapped.instructions[i].opcode) == OpClass::kFree) continue;
+    if (found) return {caller, id};
+    found = InstrId(i);
+  }
+  if (!found) return {caller, id};
+  return {instruction.called[0], *found};
+}
+
+}  // namespace
+
+KernelInliner::KernelInliner(const Module& module, ComputationId computation,
+                             const Instruction& instruction, WorkCounter& counter)
+    : module_(module),
+      caller_(module.at(computation)),
+      instruction_(instruction),
+      counter_(counter),
+      builder_(instruction.name, instruction.opcode) {}
+
+KernelInliner::Value KernelInliner::outside_value(InstrId id) {
+  const Instruction& producer = caller_.at(id);
+  const auto [entry, is_new] = first_outside_.try_emplace(id, outside_.size());
+  Value value;
+  std::size_t leaf = 0, next = entry->second;
+  for_each_leaf(producer.shape, [&](const Shape& shape) {
+    if (shape.is_array()) {
+      if (is_new) outside_.push_back({id, &producer, &shape, leaf, {}});
+      value.push_back({Leaf::Kind::kOutside, static_cast<std::uint32_t>(next++)});
+    } else {
+      value.push_back({});
+    }
+    ++leaf;
+  });
+  return value;
+}
+
+OpId KernelInliner::use(const Leaf& leaf) {
+  if (leaf.kind == Leaf::Kind::kOp) return OpId(std::size_t{leaf.index});
+  if (leaf.kind == Leaf::Kind::kNone) return {};
+  Outside& source = outside_[leaf.index];
+  if (source.op.valid()) return source.op;
+  const Instruction& producer = *source.instruction;
+  if (producer.opcode == Opcode::kConstant && source.shape->is_scalar()) {
+    Op op;
+    op.opcode = Opcode::kConstant;
+    op.shape = *source.shape;
+    op.attrs = kept_attrs(producer);
+    op.name = producer.name;
+    source.op = builder_.add(std::move(op));
+  } else {
+    std::string name = producer.name;
+    if (producer.shape.is_tuple()) name += "." + std::to_string(source.leaf);
+    source.op = builder_.parameter(*source.shape, std::move(name));
+    sources_.push_back({source.id, source.leaf});
+  }
+  return source.op;
+}
+
+KernelInliner::Value KernelInliner::add_op(const Instruction& instruction, const Shape& shape,
+                                           const std::vector<const Value*>& operands) {
+  if (builder_.size() >= kMaxOps) {
+    throw Error("kernel " + instruction_.name +
+                ": more than 2^20 ops once its fusions are inlined");
+  }
+  Op op;
+  op.opcode = instruction.opcode;
+  op.shape = shape;
+  op.dimensions = instruction.dimensions;
+  op.attrs = kept_attrs(instruction);
+  op.name = instruction.name;
+  for (const Value* operand : operands) {
+    for (const Leaf& leaf : *operand) {
+      if (leaf.kind != Leaf::Kind::kNone) op.operands.push_back(use(leaf));
+    }
+  }
+  for (const ComputationId called : instruction.called) {
+    const WorkCounts applied = counter_.total(called);
+    op.applied_flops += static_cast<double>(applied.flops);
+    op.applied_transcendentals += static_cast<double>(applied.transcendentals);
+  }
+  if (instruction.called.size() == 1)
+    op.applied = applied_opcode(module_.at(instruction.called[0]));
+  const OpId id = builder_.add(std::move(op));
+  if (shape.is_array()) return {{Leaf::Kind::kOp, id.value}};
+
+  Value value;
+  for_each_leaf(shape, [&](const Shape& leaf) {
+    if (!leaf.is_array()) {
+      value.push_back({});
+      return;
+    }
+    Op pick;
+    pick.opcode = Opcode::kGetTupleElement;
+    pick.shape = leaf;
+    pick.operands = {id};
+    pick.attrs = IndexAttrs{static_cast<std::int64_t>(value.size())};
+    pick.name = instruction.name + "." + std::to_string(value.size());
+    value.push_back({Leaf::Kind::kOp, builder_.add(std::move(pick)).value});
+  });
+  return value;
+}
+
+KernelInliner::Value KernelInliner::inline_instruction(const Computation& computation,
+                                                       const Instruction& instruction,
+                                                       const std::vector<Value>& values,
+                                                       const std::vector<Value>& arguments,
+                                                       int depth) {
+  if (instruction.opcode == Opcode::kParameter) {
+    const auto number = static_cast<std::size_t>(instruction.as<ParameterAttrs>().number);
+    if (number < arguments.size()) return arguments[number];
+    throw Error("computation " + computation.name + ": parameter " + std::to_string(number) +
+                " has no operand at its caller");
+  }
+  if (instruction.opcode == Opcode::kGetTupleElement) {
+    const Shape& tuple = computation.at(instruction.operands[0]).shape;
+    const Value& whole = values[instruction.operands[0].index()];
+    const auto element = static_cast<std::size_t>(instruction.as<IndexAttrs>().index);
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < element && i < tuple.elements.size(); ++i) {
+      first += leaf_count(tuple.elements[i]);
+    }
+    const std::size_t end = first + leaf_count(instruction.shape);
+    if (end > whole.size()) {
+      throw Error("instruction " + instruction.name + ": its index is beyond its tuple");
+    }
+    return Value(whole.begin() + static_cast<std::ptrdiff_t>(first),
+                 whole.begin() + static_cast<std::ptrdiff_t>(end));
+  }
+  if (instruction.opcode == Opcode::kTuple) {
+    Value all;
+    for (const InstrId id : instruction.operands) {
+      all.insert(all.end(), values[id.index()].begin(), values[id.index()].end());
+    }
+    return all;
+  }
+  if (inlines(instruction.opcode) && !instruction.called.empty()) {
+    std::vector<Value> inner;
+    for (const InstrId id : instruction.operands) inner.push_back(values[id.index()]);
+    return inline_computation(instruction.called[0], std::move(inner), depth + 1);
+  }
+  std::vector<const Value*> operands;
+  for (const InstrId id : instruction.operands) operands.push_back(&values[id.index()]);
+  return add_op(instruction, instruction.shape, operands);
+}
+
+KernelInliner::Value KernelInliner::inline_computation(ComputationId id,
+                                                       std::vector<Value> arguments, int depth) {
+  const Computation& computation = module_.at(id);
+  if (depth > kMaxDepth) {
+    throw Error("kernel " + instruction_.name + ": fusions nest deeper than 256");
+  }
+  std::vector<Value> values(computation.instructions.size());
+  for (const InstrId next : schedule_order(computation)) {
+    values[next.index()] =
+        inline_instruction(computation, computation.at(next), values, arguments, depth);
+  }
+  return values[computation.root.index()];
+}
+
+std::vector<OpId> KernelInliner::outputs(const Value& result, const Shape& shape) {
+  std::vector<OpId> out;
+  std::size_t leaf = 0;
+  for_each_leaf(shape, [&](const Shape& outside) {
+    const std::size_t position = leaf++;
+    if (!outside.is_array() || position >= result.size()) return;
+    OpId id = use(result[position]);
+    if (!id.valid()) return;
+    const Opcode producer = builder_.op(id).opcode;
+    if (producer == Opcode::kParameter || producer == Opcode::kConstant) {
+      Op copy;  // the buffer of the result is not the operand's
+      copy.opcode = Opcode::kCopy;
+      copy.shape = outside;
+      copy.operands = {id};
+      copy.name = builder_.op(id).name + ".copy";
+      id = builder_.add(std::move(copy));
+    } else if (outside.has_layout() && same_dims(builder_.op(id).shape, outside)) {
+      builder_.op(id).shape.layout = outside.layout;
+    }
+    out.push_back(id);
+  });
+  return out;
+}
+
+std::size_t KernelInliner::expected_ops() const {
+  std::size_t ops = outside_.size() + 1;
+  if (inlines(instruction_.opcode) && !instruction_.called.empty()) {
+    const Computation& called = module_.at(instruction_.called[0]);
+    ops +=
+        called.instructions.size() - std::min(called.instructions.size(), called.parameters.size());
+  }
+  return ops;
+}
+
+Kernel KernelInliner::build(const Instruction& worker, const WorkCounts& work) {
+  std::vector<Value> operands;
+  for (const InstrId id : instruction_.operands) operands.push_back(outside_value(id));
+  builder_.reserve(expected_ops());
+  const Shape& shape = result_part(instruction_);
+  Value result;
+  if (inlines(instruction_.opcode) && !instruction_.called.empty()) {
+    result = inline_computation(instruction_.called[0], operands, 0);
+  } else {
+    std::vector<const Value*> pointers;
+    for (const Value& value : operands) pointers.push_back(&value);
+    result = add_op(instruction_, shape, pointers);
+  }
+  std::vector<OpId> out = outputs(result, shape);
+  note_in_place(out, operands);
+  builder_.set_op_name(std::string(instruction_.op_name()));
+  builder_.set_work(work);
+  builder_.set_opcode(worker.opcode);
+  builder_.set_group_size(group_size(module_, worker));
+  read_config(worker);
+  return builder_.build(std::move(out));
+}
+
+void KernelInliner::read_config(const Instruction& instruction) {
+  if (instruction.backend_config.empty()) return;
+  BackendConfig config = read_backend_config(instruction.backend_config);
+  if (config.tile) builder_.set_compiler_tile(std::move(*config.tile));
+  if (config.cost) builder_.set_custom_call_cost(*config.cost);
+}
+
+WiredKernel make_wired_kernel(const Module& module, ComputationId computation, InstrId instruction,
+                              WorkCounter& counter) {
+  const auto [where, what] = working_instruction(module, computation, instruction);
+  const Instruction& start = module.at(computation).at(instruction);
+  KernelInliner inliner(module, computation, start, counter);
+  Kernel kernel = inliner.build(module.at(where).at(what), counter.of(where, what));
+  return {std::move(kernel), inliner.take_sources()};
+}
+
+Kernel make_kernel(const Module& module, ComputationId computation, InstrId instruction,
+                   WorkCounter& counter) {
+  return make_wired_kernel(module, computation, instruction, counter).kernel;
+}
+
+}  // namespace tilecast::ir

@@ -1,0 +1,99 @@
+#include "ir/kernels/kernel_split.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+
+namespace tilecast::ir {
+namespace {
+
+bool travels_along(Opcode opcode) {
+  return opcode == Opcode::kConstant || opcode == Opcode::kBroadcast || opcode == Opcode::kConvert;
+}
+
+float elements(const Shape& shape) {
+  return static_cast<float>(element_count(shape));
+}
+
+// Copies what one launch computes out of the fused kernel.
+class Launch {
+ public:
+  Launch(const Kernel& kernel, const std::vector<bool>& stored, OpId root)
+      : kernel_(kernel),
+        stored_(stored),
+        root_(root),
+        builder_(fmt::format("{}.{}", kernel.name(), root.index()), Opcode::kFusion) {}
+
+  Kernel build() {
+    const OpId out = copy(root_);
+    work_.output_bytes = static_cast<float>(unpadded_bytes(kernel_.op(root_).shape));
+    work_.bytes_accessed = work_.output_bytes;
+    for (const float bytes : work_.operand_bytes) work_.bytes_accessed += bytes;
+    builder_.set_work(work_);
+    return builder_.build({out});
+  }
+
+ private:
+  OpId copy(OpId id) {
+    if (const auto known = copied_.find(id); known != copied_.end()) return known->second;
+    const Op& op = kernel_.op(id);
+    const bool loaded = op.opcode == Opcode::kParameter || (stored_[id.index()] && id != root_);
+    OpId made;
+    if (loaded) {
+      work_.operand_bytes.push_back(static_cast<float>(unpadded_bytes(op.shape)));
+      made = builder_.parameter(op.shape, op.name);
+    } else {
+      Op own = op;
+      for (OpId& operand : own.operands) operand = copy(operand);
+      count(op);
+      made = builder_.add(std::move(own));
+    }
+    copied_.emplace(id, made);
+    return made;
+  }
+
+  void count(const Op& op) {
+    if (op.opcode == Opcode::kReduce) {
+      work_.flops += elements(kernel_.op(op.operands.front()).shape) - elements(op.shape);
+    } else if (is_elementwise(op.opcode)) {
+      const bool transcendental = op_class(op.opcode) == OpClass::kTranscendental;
+      (transcendental ? work_.transcendentals : work_.flops) += elements(op.shape);
+    }
+  }
+
+  const Kernel& kernel_;
+  const std::vector<bool>& stored_;
+  OpId root_;
+  KernelBuilder builder_;
+  WorkCounts work_;
+  std::map<OpId, OpId> copied_;
+};
+
+}  // namespace
+
+std::vector<Kernel> split_kernel(const Kernel& kernel, Launches launches) {
+  std::vector<bool> stored(kernel.ops().size(), false);
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    const Opcode opcode = kernel.ops()[i].opcode;
+    const bool reduction = opcode == Opcode::kReduce;
+    if (opcode == Opcode::kParameter) continue;
+    if (!reduction && !travels_along(opcode) && !is_elementwise(opcode)) {
+      throw Error(
+          fmt::format("kernel {}: {} cannot be launched apart; expected elementwise ops, "
+                      "broadcasts and reductions",
+                      kernel.name(), name(opcode)));
+    }
+    stored[i] = reduction || (launches == Launches::kPerOp && !travels_along(opcode));
+  }
+  for (const OpId output : kernel.outputs()) stored[output.index()] = true;
+  std::vector<Kernel> result;
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    if (stored[i]) result.push_back(Launch(kernel, stored, OpId(i)).build());
+  }
+  return result;
+}
+
+}  // namespace tilecast::ir

@@ -1,0 +1,42 @@
+// From a file to the program a device runs: read, fuse when the dump is from before optimisation,
+// lay arrays out as the device does, cut into kernels. What was assumed on the way becomes a note.
+//
+//   LoadedModule module = load_module("model.hlo", options);       // once per file
+//   Program program = program_for(module, layout, options);    // once per device
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/layout_assignment.h"
+#include "ir/program.h"
+
+namespace tilecast::ir {
+
+struct LoadOptions {
+  bool strict = false;    // unknown attributes are errors
+  bool fuse = true;       // fuse modules that are not optimised yet
+  double trip_count = 5;  // of loops whose count cannot be found (XLA's own assumption)
+};
+
+struct LoadedModule {
+  std::string file;
+  Module module;
+  std::vector<Note> notes;
+};
+
+// One program on one device, with the notes of loading beside it.
+struct DeviceProgram {
+  Program program;
+  std::vector<Note> notes;
+};
+
+[[nodiscard]] LoadedModule load_module(const std::string& path, const LoadOptions& options);
+// Takes its own copy of the module, to lay it out: move the last one in.
+[[nodiscard]] DeviceProgram program_for(LoadedModule loaded, const LayoutRules& layout,
+                                        const LoadOptions& options);
+// With the layouts of the dump as they are.
+[[nodiscard]] DeviceProgram program_as_dumped(const LoadedModule& loaded,
+                                              const LoadOptions& options);
+
+}  // namespace tilecast::ir

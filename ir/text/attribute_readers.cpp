@@ -1,0 +1,302 @@
+#include "ir/text/attribute_readers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace tilecast::ir::attribute {
+namespace {
+
+// The current word, which must be one of `known`.
+std::string one_of(Cursor& cursor, std::span<const std::string_view> known, std::string_view what) {
+  const Token token = cursor.token();
+  const std::string_view word = cursor.identifier(fmt::format("expects {}", what));
+  if (std::find(known.begin(), known.end(), word) == known.end()) {
+    cursor.fail_at(token.begin, fmt::format("Unknown {}: {}; expects one of {}", what, word,
+                                            fmt::join(known, ", ")));
+  }
+  return std::string(word);
+}
+
+}  // namespace
+
+void keep(Instruction& instruction, Key key, std::string value) {
+  instruction.raw.push_back({std::string(key), std::move(value)});
+}
+
+void keep_true(ModuleParser& parser, Instruction& instruction, Key key) {
+  if (parser.cursor().boolean()) keep(instruction, key, "true");
+}
+
+void keep_bool(ModuleParser& parser, Instruction& instruction, Key key) {
+  keep(instruction, key, parser.cursor().boolean() ? "true" : "false");
+}
+
+void keep_integer(ModuleParser& parser, Instruction& instruction, Key key) {
+  keep(instruction, key, std::to_string(parser.cursor().integer()));
+}
+
+void keep_string(ModuleParser& parser, Instruction& instruction, Key key) {
+  keep(instruction, key, parser.cursor().quoted_string());
+}
+
+void keep_word(ModuleParser& parser, Instruction& instruction, Key key) {
+  keep(instruction, key, std::string(parser.cursor().identifier("expects a word")));
+}
+
+void keep_shape(ModuleParser& parser, Instruction& instruction, Key key) {
+  keep(instruction, key, to_string(parser.shape()));
+}
+
+void keep_int_lists(ModuleParser& parser, Instruction& instruction, Key key) {
+  keep(instruction, key, to_text(parser.cursor().int_lists()));
+}
+
+void ignore(ModuleParser& parser, Instruction&, Key) {
+  parser.cursor().any_value();
+}
+
+void sharding(ModuleParser& parser, Instruction& instruction, Key key) {
+  keep(instruction, key, read_sharding(parser.cursor()));
+}
+
+void frontend_attributes(ModuleParser& parser, Instruction& instruction, Key key) {
+  std::string text = read_frontend_attributes(parser.cursor());
+  if (text != "{}") keep(instruction, key, std::move(text));
+}
+
+void statistics(ModuleParser& parser, Instruction& instruction, Key key) {
+  keep(instruction, key, read_statistics(parser.cursor()));
+}
+
+void replication(ModuleParser& parser, Instruction& instruction, Key key) {
+  Cursor& cursor = parser.cursor();
+  const std::size_t begin = cursor.token().begin;
+  std::vector<std::string_view> values;
+  cursor.expect(Tok::kLeftBrace, "expects '{' to start a list of booleans");
+  if (!cursor.at(Tok::kRightBrace)) {
+    do {
+      values.push_back(cursor.boolean() ? "true" : "false");
+    } while (cursor.accept(Tok::kComma));
+  }
+  cursor.expect(Tok::kRightBrace, "expects '}' at the end of a list of booleans");
+  std::size_t leaves = 0;
+  for_each_leaf(instruction.shape, [&leaves](const Shape&) { ++leaves; });
+  if (values.size() != leaves) {
+    cursor.fail_at(begin, fmt::format("parameter has {} leaf buffers, but parameter_replication "
+                                      "has {} elements",
+                                      leaves, values.size()));
+  }
+  std::string text = fmt::format("{{{}}}", fmt::join(values, ","));
+  if (auto* const parameter = std::get_if<ParameterAttrs>(&instruction.attrs)) {
+    parameter->replication = std::move(text);
+  } else {
+    keep(instruction, key, std::move(text));
+  }
+}
+
+void control_predecessors(ModuleParser& parser, Instruction& instruction, Key) {
+  instruction.control_predecessors = parser.instruction_list();
+}
+
+void origin(ModuleParser& parser, Instruction& instruction, Key key) {
+  keep(instruction, key, read_origin(parser.cursor()));
+}
+
+void metadata(ModuleParser& parser, Instruction& instruction, Key) {
+  instruction.metadata = read_metadata(parser.cursor());
+}
+
+void backend_config(ModuleParser& parser, Instruction& instruction, Key) {
+  Cursor& cursor = parser.cursor();
+  instruction.backend_config =
+      cursor.at(Tok::kLeftBrace) ? std::string(cursor.braces()) : cursor.quoted_string();
+  if (instruction.backend_config == "\"\"") instruction.backend_config.clear();
+}
+
+void result_accuracy(ModuleParser& parser, Instruction& instruction, Key key) {
+  std::string text = read_result_accuracy(parser.cursor());
+  if (!text.empty()) keep(instruction, key, std::move(text));
+}
+
+void dimensions(ModuleParser& parser, Instruction& instruction, Key) {
+  instruction.dimensions = parser.cursor().int_list();
+}
+
+void window(ModuleParser& parser, Instruction& instruction, Key) {
+  Window value = read_window(parser.cursor());
+  if (auto* const conv = std::get_if<ConvAttrs>(&instruction.attrs)) {
+    conv->window = std::move(value);
+  } else if (auto* const custom = std::get_if<CustomCallAttrs>(&instruction.attrs)) {
+    custom->window = std::move(value);
+  } else {
+    std::get<WindowAttrs>(instruction.attrs).window = std::move(value);
+  }
+}
+
+void dim_labels(ModuleParser& parser, Instruction& instruction, Key) {
+  ConvDims dims = read_conv_dims(parser.cursor());
+  if (auto* const conv = std::get_if<ConvAttrs>(&instruction.attrs)) {
+    conv->dims = std::move(dims);
+  } else {
+    std::get<CustomCallAttrs>(instruction.attrs).dims = std::move(dims);
+  }
+}
+
+void precision(ModuleParser& parser, Instruction& instruction, Key key) {
+  constexpr std::array<std::string_view, 4> kKnown = {"default", "high", "highest",
+                                                      "packed_nibble"};
+  Cursor& cursor = parser.cursor();
+  std::vector<std::string> values;
+  cursor.expect(Tok::kLeftBrace, "expects '{' to start a list of precisions");
+  if (!cursor.at(Tok::kRightBrace)) {
+    do {
+      values.push_back(one_of(cursor, kKnown, "precision"));
+    } while (cursor.accept(Tok::kComma));
+  }
+  cursor.expect(Tok::kRightBrace, "expects '}' at the end of a list of precisions");
+  if (auto* const dot = std::get_if<DotAttrs>(&instruction.attrs)) {
+    dot->precision = std::move(values);
+  } else if (auto* const conv = std::get_if<ConvAttrs>(&instruction.attrs)) {
+    conv->precision = std::move(values);
+  } else {
+    keep(instruction, key, fmt::format("{{{}}}", fmt::join(values, ",")));
+  }
+}
+
+void aliasing(ModuleParser& parser, Instruction& instruction, Key) {
+  instruction.aliasing = read_aliases(parser.cursor(), /*with_kind=*/false);
+}
+
+void fusion_kind(ModuleParser& parser, Instruction& instruction, Key) {
+  constexpr std::array<std::string_view, 4> kKnown = {"kLoop", "kInput", "kOutput", "kCustom"};
+  const std::string word = one_of(parser.cursor(), kKnown, "fusion kind");
+  const auto index = std::find(kKnown.begin(), kKnown.end(), word) - kKnown.begin();
+  std::get<FusionAttrs>(instruction.attrs).kind = static_cast<FusionKind>(index);
+}
+
+void direction(ModuleParser& parser, Instruction& instruction, Key) {
+  constexpr std::array<std::string_view, 6> kKnown = {"EQ", "NE", "GE", "GT", "LE", "LT"};
+  std::get<CompareAttrs>(instruction.attrs).direction =
+      one_of(parser.cursor(), kKnown, "comparison direction");
+}
+
+void comparison_type(ModuleParser& parser, Instruction& instruction, Key) {
+  constexpr std::array<std::string_view, 4> kKnown = {"FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"};
+  std::get<CompareAttrs>(instruction.attrs).type =
+      one_of(parser.cursor(), kKnown, "comparison type");
+}
+
+void fft_type(ModuleParser& parser, Instruction& instruction, Key) {
+  constexpr std::array<std::string_view, 4> kKnown = {"FFT", "IFFT", "RFFT", "IRFFT"};
+  std::get<FftAttrs>(instruction.attrs).type = one_of(parser.cursor(), kKnown, "fft type");
+}
+
+void transpose_a(ModuleParser& parser, Instruction& instruction, Key) {
+  constexpr std::array<std::string_view, 3> kKnown = {"NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"};
+  std::get<TriangularAttrs>(instruction.attrs).transpose_a =
+      one_of(parser.cursor(), kKnown, "transpose option");
+}
+
+void operand_layouts(ModuleParser& parser, Instruction& instruction, Key key) {
+  Cursor& cursor = parser.cursor();
+  const std::size_t begin = cursor.token().begin;
+  std::vector<Shape> shapes;
+  cursor.expect(Tok::kLeftBrace, "expects '{' to start a list of shapes");
+  if (!cursor.at(Tok::kRightBrace)) {
+    do {
+      shapes.push_back(parser.shape());
+    } while (cursor.accept(Tok::kComma));
+  }
+  cursor.expect(Tok::kRightBrace, "expects '}' at the end of a list of shapes");
+  if (shapes.size() != instruction.operands.size()) {
+    cursor.fail_at(begin, fmt::format("Expected {} operand layout constraints, {} given",
+                                      instruction.operands.size(), shapes.size()));
+  }
+  std::string text;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const Shape& operand = parser.operand(instruction, i).shape;
+    if (!compatible(shapes[i], operand)) {
+      cursor.fail_at(begin, fmt::format("operand constraint shape {} for operand {} is not "
+                                        "compatible with operand shape {}",
+                                        to_string(shapes[i]), i, to_string(operand)));
+    }
+    text += (i == 0 ? "" : ", ") + to_string(shapes[i]);
+  }
+  keep(instruction, key, "{" + text + "}");
+}
+
+void literal(ModuleParser& parser, Instruction& instruction, Key key) {
+  Shape shape = read_shape_before_literal(parser.cursor());
+  if (parser.cursor().options().fill_layouts) fill_default_layouts(shape);
+  const Literal value = read_literal(parser.cursor(), shape);
+  keep(instruction, key, to_string(shape) + " " + value.text);
+}
+
+void schedule(ModuleParser& parser, Instruction& instruction, Key key) {
+  constexpr std::array<std::string_view, 3> kKnown = {"SCHEDULE_NONE", "SCHEDULE_LATEST",
+                                                      "SCHEDULE_EARLIEST"};
+  std::string word = one_of(parser.cursor(), kKnown, "custom-call schedule");
+  if (word != kKnown[0]) keep(instruction, key, std::move(word));
+}
+
+void api_version(ModuleParser& parser, Instruction& instruction, Key key) {
+  constexpr std::array<std::string_view, 4> kKnown = {
+      "API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
+      "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"};
+  Cursor& cursor = parser.cursor();
+  if (cursor.token().text == "API_VERSION_UNSPECIFIED") cursor.fail("Invalid API version");
+  std::string word = one_of(cursor, kKnown, "API version");
+  if (word != kKnown[0]) keep(instruction, key, std::move(word));
+}
+
+void source_target_pairs(ModuleParser& parser, Instruction& instruction, Key) {
+  Cursor& cursor = parser.cursor();
+  const std::size_t begin = cursor.token().begin;
+  auto& attrs = std::get<CollectiveAttrs>(instruction.attrs);
+  for (const Dims& pair : cursor.int_lists()) {
+    if (pair.size() != 2) {
+      cursor.fail_at(begin, "expects 'source_target_pairs=' to be a list of pairs");
+    }
+    attrs.source_target_pairs.emplace_back(pair[0], pair[1]);
+  }
+}
+
+void domain(ModuleParser& parser, Instruction& instruction, Key key) {
+  Cursor& cursor = parser.cursor();
+  const auto part = [&cursor](std::string_view name) {
+    if (!cursor.at(Tok::kAttributeName) || cursor.token().text != name) {
+      cursor.fail(fmt::format("expects '{}=' in a domain", name));
+    }
+    cursor.advance();
+  };
+  cursor.expect(Tok::kLeftBrace, "expects '{' to start domain attribute");
+  part("kind");
+  const std::string kind = cursor.quoted_string();
+  if (kind != "\"sharding\"") cursor.fail("unsupported domain kind: " + kind);
+  cursor.expect(Tok::kComma, "expects ',' between domain parts");
+  part("entry");
+  const std::string entry = read_sharding(cursor);
+  cursor.expect(Tok::kComma, "expects ',' between domain parts");
+  part("exit");
+  const std::string exit = read_sharding(cursor);
+  cursor.expect(Tok::kRightBrace, "expects '}' at the end of domain attribute");
+  keep(instruction, key, fmt::format("{{kind={}, entry={}, exit={}}}", kind, entry, exit));
+}
+
+void distribution(ModuleParser& parser, Instruction& instruction, Key key) {
+  constexpr std::array<std::string_view, 2> kKnown = {"rng_uniform", "rng_normal"};
+  keep(instruction, key, one_of(parser.cursor(), kKnown, "random distribution"));
+}
+
+void rng_algorithm(ModuleParser& parser, Instruction& instruction, Key key) {
+  constexpr std::array<std::string_view, 3> kKnown = {"rng_default", "rng_three_fry", "rng_philox"};
+  keep(instruction, key, one_of(parser.cursor(), kKnown, "random algorithm"));
+}
+
+void callees(ModuleParser& parser, Instruction& instruction, Key) {
+  instruction.called = parser.computation_list();
+}
+
+}  // namespace tilecast::ir::attribute

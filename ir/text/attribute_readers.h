@@ -1,0 +1,63 @@
+// Readers of attribute values into an instruction, for the rows of attribute_table.cpp.
+#pragma once
+
+#include <string_view>
+
+#include "ir/text/module_parser.h"
+
+namespace tilecast::ir::attribute {
+
+using Key = std::string_view;
+
+// Kept as canonical text under the attribute's key.
+void keep(Instruction& instruction, Key key, std::string value);
+void keep_true(ModuleParser& parser, Instruction& instruction, Key key);  // `false` is the default
+void keep_bool(ModuleParser& parser, Instruction& instruction, Key key);
+void keep_integer(ModuleParser& parser, Instruction& instruction, Key key);
+void keep_string(ModuleParser& parser, Instruction& instruction, Key key);
+void keep_word(ModuleParser& parser, Instruction& instruction, Key key);
+void keep_shape(ModuleParser& parser, Instruction& instruction, Key key);
+void keep_int_lists(ModuleParser& parser, Instruction& instruction, Key key);
+void ignore(ModuleParser& parser, Instruction& instruction, Key key);
+
+// Common to all instructions.
+void sharding(ModuleParser& parser, Instruction& instruction, Key key);
+void frontend_attributes(ModuleParser& parser, Instruction& instruction, Key key);
+void statistics(ModuleParser& parser, Instruction& instruction, Key key);
+void replication(ModuleParser& parser, Instruction& instruction, Key key);
+void control_predecessors(ModuleParser& parser, Instruction& instruction, Key key);
+void origin(ModuleParser& parser, Instruction& instruction, Key key);
+void metadata(ModuleParser& parser, Instruction& instruction, Key key);
+void backend_config(ModuleParser& parser, Instruction& instruction, Key key);
+void result_accuracy(ModuleParser& parser, Instruction& instruction, Key key);
+
+// Typed fields.
+void dimensions(ModuleParser& parser, Instruction& instruction, Key key);
+void window(ModuleParser& parser, Instruction& instruction, Key key);
+void dim_labels(ModuleParser& parser, Instruction& instruction, Key key);
+void precision(ModuleParser& parser, Instruction& instruction, Key key);
+void aliasing(ModuleParser& parser, Instruction& instruction, Key key);
+void fusion_kind(ModuleParser& parser, Instruction& instruction, Key key);
+void direction(ModuleParser& parser, Instruction& instruction, Key key);
+void comparison_type(ModuleParser& parser, Instruction& instruction, Key key);
+void fft_type(ModuleParser& parser, Instruction& instruction, Key key);
+void transpose_a(ModuleParser& parser, Instruction& instruction, Key key);
+void operand_layouts(ModuleParser& parser, Instruction& instruction, Key key);
+void literal(ModuleParser& parser, Instruction& instruction, Key key);
+void schedule(ModuleParser& parser, Instruction& instruction, Key key);
+void api_version(ModuleParser& parser, Instruction& instruction, Key key);
+void source_target_pairs(ModuleParser& parser, Instruction& instruction, Key key);
+void domain(ModuleParser& parser, Instruction& instruction, Key key);
+void distribution(ModuleParser& parser, Instruction& instruction, Key key);
+void rng_algorithm(ModuleParser& parser, Instruction& instruction, Key key);
+
+// Computations: the slot is the place in Instruction::called.
+template <std::size_t slot>
+void callee(ModuleParser& parser, Instruction& instruction, Key) {
+  const ComputationId id = parser.computation_value();
+  if (instruction.called.size() <= slot) instruction.called.resize(slot + 1);
+  instruction.called[slot] = id;
+}
+void callees(ModuleParser& parser, Instruction& instruction, Key key);
+
+}  // namespace tilecast::ir::attribute

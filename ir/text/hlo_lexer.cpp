@@ -1,0 +1,323 @@
+#include "ir/text/hlo_lexer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+
+namespace tilecast::ir {
+namespace {
+
+constexpr std::size_t kNone = std::string_view::npos;
+
+enum CharClass : std::uint8_t { kOther = 0, kDigit = 1, kLetter = 2, kInner = 4, kSpace = 8 };
+
+constexpr std::array<std::uint8_t, 256> make_classes() {
+  std::array<std::uint8_t, 256> table{};
+  for (int c = '0'; c <= '9'; ++c) table[static_cast<std::size_t>(c)] = kDigit;
+  for (int c = 'a'; c <= 'z'; ++c) table[static_cast<std::size_t>(c)] = kLetter;
+  for (int c = 'A'; c <= 'Z'; ++c) table[static_cast<std::size_t>(c)] = kLetter;
+  table['_'] = kLetter;
+  table['.'] = table['-'] = kInner;
+  table[' '] = table['\t'] = table['\r'] = table['\n'] = kSpace;
+  return table;
+}
+constexpr std::array<std::uint8_t, 256> kClasses = make_classes();
+
+bool is(char c, int classes) {
+  return (kClasses[static_cast<unsigned char>(c)] & classes) != 0;
+}
+
+bool is_keyword(std::string_view word) {
+  switch (word.size()) {
+    case 3:
+      return word == "inf";
+    case 4:
+      return word == "true" || word == "ROOT";
+    case 5:
+      return word == "false" || word == "ENTRY";
+    case 6:
+      return word == "manual";
+    case 7:
+      return word == "maximal" || word == "unknown";
+    case 8:
+      return word == "shard_as";
+    case 9:
+      return word == "HloModule" || word == "FileNames" || word == "unreduced";
+    case 10:
+      return word == "replicated" || word == "shard_like";
+    case 11:
+      return word == "StackFrames";
+    case 13:
+      return word == "FunctionNames" || word == "FileLocations";
+    case 23:
+      return word == "last_tile_dim_replicate";
+    default:
+      return false;
+  }
+}
+
+// Cheap test before the table of types is asked: every type name is short and starts with one of
+// these letters.
+bool may_be_type(std::string_view word) {
+  if (word.size() < 2 || word.size() > 14) return false;
+  switch (word[0]) {
+    case 'f':
+    case 's':
+    case 'u':
+    case 'c':
+    case 'b':
+      return word != "buffer";
+    case 'p':
+      return word == "pred";
+    case 't':
+      return word == "token";
+    case 'o':
+      return word == "opaque" || word == "opaque_type";
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+std::size_t json_dict_end(std::string_view text, std::size_t begin) {
+  std::size_t depth = 0;
+  for (std::size_t i = begin; i < text.size(); ++i) {
+    switch (text[i]) {
+      case '{':
+        ++depth;
+        break;
+      case '}':
+        if (--depth == 0) return i + 1;
+        break;
+      case '"':
+        for (++i; i < text.size() && text[i] != '"'; ++i) {
+          if (text[i] == '\\') ++i;
+        }
+        break;
+      default:
+        break;
+    }
+  }
+  return kNone;
+}
+
+void Lexer::fail(std::size_t offset, std::string_view message) const {
+  const base::Position place = source_.position(offset);
+  throw Error(source_.describe(offset, message,
+                               fmt::format("was parsing {}:{}: error", place.line, place.column)));
+}
+
+Token Lexer::make(Tok kind, std::size_t begin, std::size_t end) {
+  Token token;
+  token.kind = kind;
+  token.begin = begin;
+  token.end = end;
+  token.text = text_.substr(begin, end - begin);
+  at_ = end;
+  return token;
+}
+
+void Lexer::skip_block_comment() {
+  const std::size_t end = text_.find("*/", at_ + 2);
+  if (end == kNone) fail(at_, "unterminated comment: expects '*/'");
+  at_ = end + 2;
+}
+
+void Lexer::skip_space() {
+  for (;;) {
+    while (at_ < text_.size() && is(text_[at_], kSpace)) ++at_;
+    if (at(at_) != '/') return;
+    if (at(at_ + 1) == '*') {
+      skip_block_comment();
+    } else if (at(at_ + 1) == '/') {
+      at_ = std::min(text_.find_first_of("\r\n", at_), text_.size());
+    } else {
+      return;
+    }
+  }
+}
+
+char Lexer::peek_char() {
+  skip_space();
+  return at(at_);
+}
+
+Token Lexer::next() {
+  skip_space();
+  const std::size_t begin = at_;
+  if (begin >= text_.size()) return make(Tok::kEof, text_.size(), text_.size());
+  const char c = text_[begin];
+  if (is(c, kLetter)) return identifier(begin);
+  if (is(c, kDigit)) return number(begin);
+  switch (c) {
+    case '%':
+      return percent_name(begin);
+    case '"':
+      return string(begin);
+    case '-':
+      return minus(begin);
+    case '?':
+      if (const std::size_t end = match_dim_labels(begin); end != kNone) {
+        return make(Tok::kDimLabels, begin, end);
+      }
+      return make(Tok::kQuestion, begin, begin + 1);
+    default:
+      return punctuation(begin);
+  }
+}
+
+Token Lexer::punctuation(std::size_t begin) {
+  const auto one = [&](Tok kind) { return make(kind, begin, begin + 1); };
+  switch (text_[begin]) {
+    case '=':
+      return one(Tok::kEqual);
+    case ',':
+      return one(Tok::kComma);
+    case ':':
+      return one(Tok::kColon);
+    case '*':
+      return one(Tok::kAsterisk);
+    case '#':
+      return one(Tok::kOctothorp);
+    case '+':
+      return one(Tok::kPlus);
+    case '~':
+      return one(Tok::kTilde);
+    case '@':
+      return one(Tok::kAt);
+    case '[':
+      return one(Tok::kLeftSquare);
+    case ']':
+      return one(Tok::kRightSquare);
+    case '{':
+      return one(Tok::kLeftBrace);
+    case '}':
+      return one(Tok::kRightBrace);
+    case '(':
+      return one(Tok::kLeftParen);
+    case ')':
+      return one(Tok::kRightParen);
+    case '<':
+      if (at(begin + 1) == '=') return make(Tok::kLessEqual, begin, begin + 2);
+      break;
+    case '.':
+      if (text_.substr(begin, 3) == "...") return make(Tok::kDots, begin, begin + 3);
+      break;
+    default:
+      break;
+  }
+  const auto byte = static_cast<unsigned char>(text_[begin]);
+  fail(begin, byte > 32 && byte < 127 ? fmt::format("unexpected character '{}'", text_[begin])
+                                      : fmt::format("unexpected byte 0x{:02x}", byte));
+}
+
+Token Lexer::minus(std::size_t begin) {
+  const char c = at(begin + 1);
+  if (c == '>') return make(Tok::kArrow, begin, begin + 2);
+  if (is(c, kDigit) || c == '.') return number(begin);
+  if (text_.substr(begin + 1, 3) == "inf" || text_.substr(begin + 1, 3) == "nan") {
+    return non_finite(begin, begin + 1);
+  }
+  fail(begin, "unexpected character '-'");
+}
+
+Token Lexer::percent_name(std::size_t begin) {
+  std::size_t end = begin + 1;
+  if (!is(at(end), kLetter)) fail(begin, "expects a name after '%'");
+  while (is(at(end), kLetter | kDigit | kInner)) ++end;
+  Token token = make(Tok::kName, begin, end);
+  token.text.remove_prefix(1);
+  return token;
+}
+
+Token Lexer::identifier(std::size_t begin) {
+  std::size_t end = begin + 1;
+  while (is(at(end), kLetter | kDigit | kInner)) ++end;
+  switch (at(end)) {
+    case ':':
+    case '=': {
+      const bool name = text_[end] == ':';
+      Token token = make(name ? Tok::kName : Tok::kAttributeName, begin, end);
+      token.end = at_ = end + 1;
+      return token;
+    }
+    case '>':
+    case '?':
+      if (const std::size_t labels = match_dim_labels(begin); labels != kNone) {
+        return make(Tok::kDimLabels, begin, labels);
+      }
+      if (text_[end - 1] == '-' && text_[end] == '>') --end;  // `a->b`
+      break;
+    default:
+      break;
+  }
+  return word(begin, end);
+}
+
+Token Lexer::word(std::size_t begin, std::size_t end) {
+  const std::string_view text = text_.substr(begin, end - begin);
+  if (may_be_type(text)) {
+    if (const std::optional<DType> dtype = parse_dtype(text)) {
+      Token token = make(Tok::kType, begin, end);
+      token.dtype = *dtype;
+      return token;
+    }
+  }
+  if (text == "inf" || text == "nan") return non_finite(begin, begin);
+  return make(is_keyword(text) ? Tok::kKeyword : Tok::kIdentifier, begin, end);
+}
+
+Token Lexer::non_finite(std::size_t begin, std::size_t word_begin) {
+  const bool is_nan = text_[word_begin] == 'n';
+  const double sign = begin == word_begin ? 1.0 : -1.0;
+  std::size_t end = word_begin + 3;
+  std::int64_t payload = -1;
+  if (is_nan && text_.substr(end, 3) == "(0x") {
+    std::uint64_t value = 0;
+    const char* const first = text_.data() + end + 3;
+    const auto [stop, status] = std::from_chars(first, text_.data() + text_.size(), value, 16);
+    const auto close = static_cast<std::size_t>(stop - text_.data());
+    if (status != std::errc{} || at(close) != ')' || value > (std::uint64_t{1} << 52)) {
+      fail(begin, "invalid NaN payload, expects nan(0x<hexadecimal digits>)");
+    }
+    payload = static_cast<std::int64_t>(value);
+    end = close + 1;
+  }
+  Token token = make(Tok::kNonFinite, begin, end);
+  token.integer = payload;
+  token.number = std::copysign(
+      is_nan ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity(),
+      sign);
+  return token;
+}
+
+Token Lexer::string(std::size_t begin) {
+  std::size_t end = begin + 1;
+  for (;;) {
+    end = text_.find_first_of("\"\\", end);
+    if (end == kNone || (text_[end] == '\\' && end + 1 >= text_.size())) {
+      fail(begin, "unterminated string");
+    }
+    if (text_[end] == '"') break;
+    end += 2;
+  }
+  Token token = make(Tok::kString, begin, end + 1);
+  token.text = text_.substr(begin + 1, end - begin - 1);
+  return token;
+}
+
+std::string_view Lexer::take_json_dict(std::size_t offset) {
+  const std::size_t end = json_dict_end(text_, offset);
+  if (end == kNone) fail(offset, "unterminated dictionary: expects a matching '}'");
+  at_ = end;
+  return text_.substr(offset, end - offset);
+}
+
+}  // namespace tilecast::ir

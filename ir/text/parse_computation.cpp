@@ -1,0 +1,193 @@
+// Computations: at the top of a module, or written inline as the value of an attribute.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/text/module_parser.h"
+
+namespace tilecast::ir {
+namespace {
+
+// About how many instructions the body that starts here has: its lines, up to the `}` that stands
+// first in one. Saves growing large vectors step by step; bounded, for it is only a guess.
+std::size_t guess_instruction_count(std::string_view text, std::size_t body_begin) {
+  constexpr std::size_t kMost = std::size_t{1} << 18;
+  constexpr std::size_t kLeastLineBytes = 16;
+  const std::size_t end = std::min(text.find("\n}", body_begin), text.size());
+  const auto first = text.begin() + static_cast<std::ptrdiff_t>(body_begin);
+  const auto lines = std::count(first, text.begin() + static_cast<std::ptrdiff_t>(end), '\n');
+  return std::min({static_cast<std::size_t>(lines), (end - body_begin) / kLeastLineBytes, kMost});
+}
+
+}  // namespace
+
+Shape ModuleParser::shape() {
+  Shape value = read_shape(cursor_);
+  if (cursor_.options().fill_layouts) fill_default_layouts(value);
+  return value;
+}
+
+void ModuleParser::read_signature(std::optional<Shape>& result) {
+  if (!cursor_.accept(Tok::kLeftParen)) return;
+  if (!cursor_.at(Tok::kRightParen)) {
+    do {
+      static_cast<void>(cursor_.name());
+      cursor_.accept(Tok::kColon);
+      static_cast<void>(read_shape(cursor_));
+    } while (cursor_.accept(Tok::kComma));
+  }
+  cursor_.expect(Tok::kRightParen, "expects ')' at the end of the parameters");
+  cursor_.expect(Tok::kArrow, "expects '->' before the shape of the result");
+  result = read_shape(cursor_);
+}
+
+void ModuleParser::read_body(Scope& scope) {
+  if (scopes_.empty()) {
+    const std::size_t count = guess_instruction_count(cursor_.text(), cursor_.token().begin);
+    scope.computation.instructions.reserve(count);
+    scope.names.reserve(count);
+  }
+  cursor_.expect(Tok::kLeftBrace, "expects '{' at the start of instruction list.");
+  scopes_.push_back(&scope);
+  do {
+    read_instruction(scope);
+  } while (!cursor_.at(Tok::kRightBrace));
+  scopes_.pop_back();
+  cursor_.advance();
+}
+
+void ModuleParser::read_computation() {
+  Scope scope;
+  const std::size_t entry_at = cursor_.token().begin;
+  const bool entry = cursor_.at_keyword("ENTRY");
+  if (entry) {
+    if (module_.entry.valid()) cursor_.fail("expects only one ENTRY");
+    cursor_.advance();
+  }
+  scope.begin = cursor_.token().begin;
+  scope.computation.name = cursor_.name();
+  std::optional<Shape> result;
+  read_signature(result);
+  read_body(scope);
+  if (cursor_.accept(Tok::kComma)) {
+    if (!cursor_.at(Tok::kAttributeName) || cursor_.token().text != "execution_thread") {
+      cursor_.fail("expects execution_thread= after a computation");
+    }
+    cursor_.advance();
+    scope.computation.execution_thread = cursor_.string();
+  }
+  const ComputationId id = finish_computation(std::move(scope), result);
+  if (!entry) return;
+  if (module_.entry.valid()) cursor_.fail_at(entry_at, "expects only one ENTRY");
+  module_.entry = id;
+}
+
+ComputationId ModuleParser::finish_computation(Scope&& scope, const std::optional<Shape>& result) {
+  Computation& computation = scope.computation;
+  computation.root = scope.root.valid() ? scope.root : InstrId(computation.instructions.size() - 1);
+  number_parameters(scope);
+  const Instruction& root = computation.root_instruction();
+  if (result && !compatible(root.shape, *result)) {
+    cursor_.fail_at(root.offset, fmt::format("Shape of computation {}, {}, is not compatible with "
+                                             "that of its root instruction {}, {}",
+                                             computation.name, to_string(*result, false), root.name,
+                                             to_string(root.shape, false)));
+  }
+  return add_computation(std::move(computation), scope.begin);
+}
+
+void ModuleParser::number_parameters(Scope& scope) {
+  Computation& computation = scope.computation;
+  std::size_t count = 0;
+  for (const Instruction& instruction : computation.instructions) {
+    count += instruction.opcode == Opcode::kParameter ? 1 : 0;
+  }
+  computation.parameters.assign(count, InstrId());
+  for (std::size_t i = 0; i < computation.instructions.size(); ++i) {
+    const Instruction& instruction = computation.instructions[i];
+    if (instruction.opcode != Opcode::kParameter) continue;
+    const auto number = static_cast<std::size_t>(instruction.as<ParameterAttrs>().number);
+    if (number >= count || computation.parameters[number].valid()) {
+      cursor_.fail_at(instruction.offset,
+                      fmt::format("parameters of {} must be numbered 0 to {}, each once; got {}",
+                                  computation.name, count - 1, number));
+    }
+    computation.parameters[number] = InstrId(i);
+  }
+}
+
+ComputationId ModuleParser::add_computation(Computation&& computation, std::size_t offset) {
+  const ComputationId id(module_.computations.size());
+  if (!computations_.emplace(computation.name, id).second) {
+    cursor_.fail_at(offset, fmt::format("computation already exists: {}", computation.name));
+  }
+  module_.computations.push_back(std::move(computation));
+  return id;
+}
+
+ComputationId ModuleParser::find_computation(std::string_view name, std::size_t offset) const {
+  const auto found = computations_.find(std::string(name));
+  if (found == computations_.end()) {
+    cursor_.fail_at(offset, fmt::format("computation does not exist: {}", name));
+  }
+  return found->second;
+}
+
+std::string ModuleParser::unique_computation_name(const std::string& base) {
+  int& count = computation_name_counts_[base];
+  std::string candidate = base;
+  while (computations_.contains(candidate)) candidate = fmt::format("{}.{}", base, ++count);
+  return candidate;
+}
+
+ComputationId ModuleParser::computation_value() {
+  const Nesting nesting(cursor_);
+  const std::size_t begin = cursor_.token().begin;
+  Scope scope;
+  scope.begin = begin;
+  std::optional<Shape> result;
+  if (cursor_.at(Tok::kLeftBrace)) {
+    read_body(scope);
+    scope.computation.name = unique_computation_name("_");
+    return finish_computation(std::move(scope), result);
+  }
+  const char after = cursor_.peek_char();
+  const std::string_view name = cursor_.name();
+  if (after != '{' && after != '(') return find_computation(name, begin);
+  scope.computation.name = name;
+  read_signature(result);
+  read_body(scope);
+  return finish_computation(std::move(scope), result);
+}
+
+std::vector<ComputationId> ModuleParser::computation_list() {
+  std::vector<ComputationId> ids;
+  cursor_.expect(Tok::kLeftBrace, "expects '{' to start a list of computations");
+  if (!cursor_.at(Tok::kRightBrace)) {
+    do {
+      ids.push_back(computation_value());
+    } while (cursor_.accept(Tok::kComma));
+  }
+  cursor_.expect(Tok::kRightBrace, "expects '}' at the end of a list of computations");
+  return ids;
+}
+
+std::vector<InstrId> ModuleParser::instruction_list() {
+  std::vector<InstrId> ids;
+  cursor_.expect(Tok::kLeftBrace, "expects '{' at the beginning of instruction name list");
+  if (!cursor_.at(Tok::kRightBrace)) {
+    do {
+      const std::size_t begin = cursor_.token().begin;
+      const std::string_view name = cursor_.name();
+      const InstrId found = scopes_.back()->names.find(name);
+      if (!found.valid()) {
+        cursor_.fail_at(begin, fmt::format("instruction '{}' is not defined", name));
+      }
+      ids.push_back(found);
+    } while (cursor_.accept(Tok::kComma));
+  }
+  cursor_.expect(Tok::kRightBrace, "expects '}' at the end of instruction name list");
+  return ids;
+}
+
+}  // namespace tilecast::ir

@@ -1,0 +1,209 @@
+#include "ir/text/parse_cursor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/error.h"
+
+namespace tilecast::ir {
+
+void Cursor::rewind(std::size_t offset) {
+  lexer_.seek(offset);
+  advance();
+}
+
+bool Cursor::accept(Tok kind) {
+  if (token_.kind != kind) return false;
+  advance();
+  return true;
+}
+
+void Cursor::expect(Tok kind, std::string_view message) {
+  if (token_.kind != kind) fail(message);
+  advance();
+}
+
+void Cursor::complain(std::size_t offset, const std::string& message) {
+  if (options_.strict) fail_at(offset, message);
+  constexpr std::size_t kMostWarnings = 100;
+  if (warnings_.size() >= kMostWarnings) return;
+  const base::SourceText& source = lexer_.source();
+  const base::Position place = source.position(offset);
+  warnings_.push_back(
+      fmt::format("{}:{}:{}: {}", source.file(), place.line, place.column, message));
+}
+
+std::int64_t Cursor::integer(std::string_view message) {
+  if (token_.kind != Tok::kInteger) fail(message);
+  const std::int64_t value = token_.integer;
+  advance();
+  return value;
+}
+
+std::int64_t Cursor::integer_from(std::int64_t least, std::string_view what) {
+  const Token start = token_;
+  const std::int64_t value = integer();
+  if (value < least)
+    fail_at(start.begin, fmt::format("{} must be >= {}, got {}", what, least, value));
+  return value;
+}
+
+double Cursor::number() {
+  double value = 0;
+  switch (token_.kind) {
+    case Tok::kInteger:
+      value = static_cast<double>(token_.integer);
+      break;
+    case Tok::kDecimal:
+    case Tok::kNonFinite:
+      value = token_.number;
+      break;
+    default:
+      fail("expects decimal or integer");
+  }
+  advance();
+  return value;
+}
+
+bool Cursor::boolean() {
+  const bool value = at_keyword("true");
+  if (!value && !at_keyword("false")) fail("expects true or false");
+  advance();
+  return value;
+}
+
+std::string canonical_string(std::string_view literal_body) {
+  const bool plain = std::all_of(literal_body.begin(), literal_body.end(), [](char c) {
+    return c >= 32 && c < 127 && c != '\\' && c != '\'' && c != '"';
+  });
+  std::string out;
+  out.reserve(literal_body.size() + 2);
+  out.push_back('"');
+  if (plain) {
+    out.append(literal_body);
+  } else {
+    out += escape(unescape(literal_body));
+  }
+  out.push_back('"');
+  return out;
+}
+
+std::string Cursor::string() {
+  if (token_.kind != Tok::kString) fail("expects string");
+  std::string value = unescape(token_.text);
+  advance();
+  return value;
+}
+
+std::string Cursor::quoted_string() {
+  if (token_.kind != Tok::kString) fail("expects string");
+  std::string value = canonical_string(token_.text);
+  advance();
+  return value;
+}
+
+std::string_view Cursor::name() {
+  if (token_.kind != Tok::kName && token_.kind != Tok::kIdentifier) fail("expects name");
+  const std::string_view value = token_.text;
+  advance();
+  return value;
+}
+
+std::string_view Cursor::identifier(std::string_view message) {
+  if (token_.kind != Tok::kIdentifier && token_.kind != Tok::kKeyword) fail(message);
+  const std::string_view value = token_.text;
+  advance();
+  return value;
+}
+
+Dims Cursor::int_list() {
+  Dims values;
+  expect(Tok::kLeftBrace, "expects '{' to start a list of integers");
+  if (accept(Tok::kRightBrace)) return values;
+  do {
+    values.push_back(integer());
+  } while (accept(Tok::kComma));
+  expect(Tok::kRightBrace, "expects '}' at the end of a list of integers");
+  return values;
+}
+
+std::vector<Dims> Cursor::int_lists() {
+  std::vector<Dims> lists;
+  expect(Tok::kLeftBrace, "expects '{' to start a list of lists");
+  if (accept(Tok::kRightBrace)) return lists;
+  do {
+    lists.push_back(int_list());
+  } while (accept(Tok::kComma));
+  expect(Tok::kRightBrace, "expects '}' at the end of a list of lists");
+  return lists;
+}
+
+std::string_view Cursor::braces() {
+  if (token_.kind != Tok::kLeftBrace) fail("expects '{'");
+  const std::string_view text = lexer_.take_json_dict(token_.begin);
+  advance();
+  return text;
+}
+
+std::string_view Cursor::any_value() {
+  if (token_.kind == Tok::kLeftBrace) return braces();
+  const Token first = token_;
+  switch (first.kind) {
+    case Tok::kEof:
+    case Tok::kComma:
+    case Tok::kRightBrace:
+    case Tok::kRightParen:
+      fail("expects a value");
+    default:
+      advance();
+  }
+  const std::size_t length = first.end - first.begin;
+  return lexer_.source().text().substr(first.begin, length);
+}
+
+Nesting::Nesting(Cursor& cursor) : cursor_(cursor) {
+  if (cursor_.depth_ >= kMaxDepth) {
+    cursor_.fail(fmt::format("nested too deeply, the limit is {} levels", kMaxDepth));
+  }
+  ++cursor_.depth_;
+}
+
+std::string to_text(std::span<const std::int64_t> values) {
+  return fmt::format("{{{}}}", fmt::join(values, ","));
+}
+
+std::string to_text(const std::vector<Dims>& lists) {
+  std::string out = "{";
+  for (const Dims& list : lists) {
+    if (out.size() > 1) out.push_back(',');
+    out += to_text(std::span<const std::int64_t>(list.data(), list.size()));
+  }
+  return out + "}";
+}
+
+std::string compact(std::string_view text, bool space_after_comma) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') {
+      std::size_t end = i + 1;
+      while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+      end = std::min(end + 1, text.size());
+      out.append(text.substr(i, end - i));
+      i = end - 1;
+    } else if (text.substr(i, 2) == "/*") {
+      const std::size_t end = text.find("*/", i + 2);
+      if (end == std::string_view::npos) break;
+      i = end + 1;
+    } else if (std::isspace(static_cast<unsigned char>(c)) == 0) {
+      out.push_back(c);
+      if (c == ',' && space_after_comma) out.push_back(' ');
+    }
+  }
+  return out;
+}
+
+}  // namespace tilecast::ir

@@ -1,0 +1,121 @@
+// The parser's place in the text: the current token, and readers of the simple values that
+// attributes are made of. Used by the parse_*.cpp files only; not part of the interface.
+//
+// Every reader either consumes what it read or throws Error at the offending token.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ir/hlo.h"
+#include "ir/text/hlo_lexer.h"
+#include "ir/text/hlo_parser.h"
+
+namespace tilecast::ir {
+
+inline constexpr int kMaxDepth = 128;  // nesting of shapes, literals, computations and braces
+inline constexpr int kMaxRank = 32;    // Shape::dynamic_mask has 32 bits
+
+class Cursor {
+ public:
+  Cursor(const base::SourceText& source, ParseOptions options) : lexer_(source), options_(options) {
+    advance();
+  }
+
+  [[nodiscard]] const Token& token() const { return token_; }
+  [[nodiscard]] const ParseOptions& options() const { return options_; }
+  [[nodiscard]] std::string_view text() const { return lexer_.source().text(); }
+  [[nodiscard]] std::vector<std::string>& warnings() { return warnings_; }
+  void advance() { token_ = lexer_.next(); }
+  [[nodiscard]] bool at(Tok kind) const { return token_.kind == kind; }
+  [[nodiscard]] bool at_keyword(std::string_view word) const { return token_.is_keyword(word); }
+  // The character after the current token, white space and comments skipped.
+  [[nodiscard]] char peek_char() { return lexer_.peek_char(); }
+  // Reads on at the token that starts at `offset`.
+  void rewind(std::size_t offset);
+  bool accept(Tok kind);
+  void expect(Tok kind, std::string_view message);
+
+  [[noreturn]] void fail(std::string_view message) const { lexer_.fail(token_.begin, message); }
+  [[noreturn]] void fail_at(std::size_t offset, std::string_view message) const {
+    lexer_.fail(offset, message);
+  }
+  // A warning, or an error in strict mode.
+  void complain(std::size_t offset, const std::string& message);
+
+  std::int64_t integer(std::string_view message = "expects integer");
+  // As above, at least `least`.
+  std::int64_t integer_from(std::int64_t least, std::string_view what);
+  double number();
+  bool boolean();
+  std::string string();                                   // unescaped
+  std::string quoted_string();                            // canonical, with its quotes
+  std::string_view name();                                // `%x`, `x` or `x:`
+  std::string_view identifier(std::string_view message);  // also keywords
+  Dims int_list();                                        // {0,1}
+  std::vector<Dims> int_lists();                          // {{0,1},{2,3}}
+  // The text from the current `{` to its `}`, braces in strings not counted; consumed.
+  std::string_view braces();
+  // The text of the value at the token, whatever it is: braces, string, word or number; consumed.
+  std::string_view any_value();
+
+ private:
+  friend class Nesting;
+  Lexer lexer_;
+  ParseOptions options_;
+  Token token_;
+  std::vector<std::string> warnings_;
+  int depth_ = 0;
+};
+
+// Counts one level of recursion; throws Error beyond kMaxDepth.
+class Nesting {
+ public:
+  explicit Nesting(Cursor& cursor);
+  ~Nesting() { --cursor_.depth_; }
+  Nesting(const Nesting&) = delete;
+  Nesting& operator=(const Nesting&) = delete;
+
+ private:
+  Cursor& cursor_;
+};
+
+// "{1,2}" and "{{0,1},{2,3}}".
+[[nodiscard]] std::string to_text(std::span<const std::int64_t> values);
+[[nodiscard]] std::string to_text(const std::vector<Dims>& lists);
+// White space and comments removed outside strings; one space kept after each comma when asked.
+[[nodiscard]] std::string compact(std::string_view text, bool space_after_comma);
+[[nodiscard]] std::string canonical_string(std::string_view literal_body);  // "\"...\""
+
+// Readers of whole values; each starts at the current token.
+[[nodiscard]] Shape read_shape(Cursor& cursor);
+[[nodiscard]] Shape read_shape_before_literal(Cursor& cursor);  // of `literal=s32[2] {1,2}`
+[[nodiscard]] bool at_shape(Cursor& cursor);
+void fill_default_layouts(Shape& shape);
+[[nodiscard]] Window read_window(Cursor& cursor);
+[[nodiscard]] ConvDims read_conv_dims(Cursor& cursor);
+[[nodiscard]] std::vector<PadDim> read_padding(Cursor& cursor);
+[[nodiscard]] std::vector<SliceDim> read_slices(Cursor& cursor);
+[[nodiscard]] ReplicaGroups read_replica_groups(Cursor& cursor);
+[[nodiscard]] std::vector<Alias> read_aliases(Cursor& cursor, bool with_kind);
+[[nodiscard]] Dims read_shape_index(Cursor& cursor);
+[[nodiscard]] std::string read_sharding(Cursor& cursor);
+[[nodiscard]] std::string read_metadata(Cursor& cursor);       // the text inside the braces
+[[nodiscard]] std::string read_metadata_list(Cursor& cursor);  // {..} or {{..}, {..}}
+[[nodiscard]] std::string read_frontend_attributes(Cursor& cursor);
+[[nodiscard]] std::string read_statistics(Cursor& cursor);
+[[nodiscard]] std::string read_result_accuracy(Cursor& cursor);
+[[nodiscard]] std::string read_origin(Cursor& cursor);
+[[nodiscard]] Literal read_literal(Cursor& cursor, const Shape& shape);
+// `[2,4]<=[8]`, `[2,4]<=[4,2]T(1,0)` after the dimensions: the numbers in order, and their text.
+struct IotaList {
+  std::vector<std::int64_t> ids;
+  std::string text;  // `<=[4,2]T(1,0)`
+};
+[[nodiscard]] Dims read_square_dims(Cursor& cursor);  // [2,4]
+[[nodiscard]] IotaList read_iota(Cursor& cursor, std::int64_t count, bool expand);
+
+}  // namespace tilecast::ir

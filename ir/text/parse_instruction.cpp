@@ -1,0 +1,303 @@
+// Instructions: `name = shape opcode(operands), attributes`.
+#include <fmt/format.h>
+
+#include <climits>
+
+#include "base/error.h"
+#include "ir/infer/shape_inference.h"
+#include "ir/text/module_parser.h"
+
+namespace tilecast::ir {
+namespace {
+
+constexpr std::size_t kMostInstructions = std::size_t{4} << 20;
+
+}  // namespace
+
+OpAttrs attributes_of(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kParameter:
+      return ParameterAttrs{};
+    case Opcode::kConstant:
+      return ConstantAttrs{};
+    case Opcode::kGetTupleElement:
+    case Opcode::kTopK:
+    case Opcode::kIota:
+      return IndexAttrs{};
+    case Opcode::kDot:
+    case Opcode::kScaledDot:
+    case Opcode::kRaggedDot:
+      return DotAttrs{};
+    case Opcode::kConvolution:
+      return ConvAttrs{};
+    case Opcode::kReduceWindow:
+    case Opcode::kSelectAndScatter:
+      return WindowAttrs{};
+    case Opcode::kSlice:
+      return SliceAttrs{};
+    case Opcode::kPad:
+      return PadAttrs{};
+    case Opcode::kDynamicSlice:
+      return DynamicSliceAttrs{};
+    case Opcode::kGather:
+      return GatherAttrs{};
+    case Opcode::kScatter:
+      return ScatterAttrs{};
+    case Opcode::kCompare:
+      return CompareAttrs{};
+    case Opcode::kFusion:
+      return FusionAttrs{};
+    case Opcode::kCustomCall:
+      return CustomCallAttrs{};
+    case Opcode::kFft:
+      return FftAttrs{};
+    case Opcode::kCholesky:
+    case Opcode::kTriangularSolve:
+      return TriangularAttrs{};
+    case Opcode::kBatchNormGrad:
+    case Opcode::kBatchNormInference:
+    case Opcode::kBatchNormTraining:
+      return BatchNormAttrs{};
+    case Opcode::kAsyncStart:
+    case Opcode::kAsyncUpdate:
+    case Opcode::kAsyncDone:
+      return AsyncAttrs{};
+    case Opcode::kSendDone:
+    case Opcode::kRecvDone:
+      return CollectiveAttrs{};
+    default:
+      break;
+  }
+  if (op_class(opcode) == OpClass::kCollective) return CollectiveAttrs{};
+  return std::monostate{};
+}
+
+void ModuleParser::read_instruction(Scope& scope) {
+  const bool root = cursor_.at_keyword("ROOT");
+  if (root) {
+    if (scope.root.valid()) cursor_.fail("one computation should have only one ROOT");
+    cursor_.advance();
+  }
+  const std::size_t offset = cursor_.token().begin;
+  const std::string_view name = cursor_.name();
+  cursor_.expect(Tok::kEqual, "expects '=' in instruction");
+  const InstrId id = read_rhs(scope, name, offset, /*with_attributes=*/true);
+  if (root) scope.root = id;
+}
+
+InstrId ModuleParser::read_rhs(Scope& scope, std::string_view name, std::size_t offset,
+                               bool with_attributes) {
+  const Nesting nesting(cursor_);
+  Instruction instruction;
+  instruction.offset = offset;
+  const bool has_shape = at_shape(cursor_);
+  if (has_shape) instruction.shape = shape();
+  const std::size_t opcode_at = cursor_.token().begin;
+  const OpcodeText opcode = read_opcode();
+  instruction.opcode = opcode.opcode;
+  instruction.attrs = attributes_of(opcode.opcode);
+  if (!has_shape && opcode.opcode == Opcode::kConstant) {
+    cursor_.fail_at(opcode_at, "the shape of a constant cannot be left out");
+  }
+  if (opcode.opcode == Opcode::kInfeed && has_shape &&
+      (!instruction.shape.is_tuple() || instruction.shape.elements.empty())) {
+    cursor_.fail_at(opcode_at, fmt::format("infeed must have a non-empty tuple shape, but got {}",
+                                           to_string(instruction.shape)));
+  }
+  read_parenthesised(scope, instruction);
+  check_operand_count(instruction, opcode_at);
+  const AttributeForm form{with_attributes, opcode.wrapped.has_value()};
+  check_async_shape(scope, instruction, opcode_at);
+  if (opcode.wrapped && opcode.opcode == Opcode::kAsyncStart) {
+    Instruction inner = wrapped_instruction(scope, instruction, *opcode.wrapped);
+    check_operand_count(inner, opcode_at);
+    read_attributes(instruction, &inner, form);
+    add_wrapped_computation(instruction, std::move(inner), scope, opcode_at);
+  } else {
+    read_attributes(instruction, nullptr, form);
+  }
+  finish_async(scope, instruction, opcode, opcode_at);
+  if (!has_shape) infer(scope, instruction, opcode_at);
+  return add_instruction(scope, std::move(instruction), name, offset);
+}
+
+ModuleParser::OpcodeText ModuleParser::read_opcode() {
+  const Token token = cursor_.token();
+  if (!token.is(Tok::kIdentifier)) cursor_.fail("expects opcode");
+  cursor_.advance();
+  if (const std::optional<Opcode> opcode = parse_opcode(token.text)) return {*opcode, std::nullopt};
+  const auto sugar = [&](std::string_view suffix, Opcode async) -> std::optional<OpcodeText> {
+    if (!token.text.ends_with(suffix)) return std::nullopt;
+    const std::string_view base = token.text.substr(0, token.text.size() - suffix.size());
+    const std::optional<Opcode> wrapped = parse_opcode(base);
+    if (!wrapped) return std::nullopt;
+    return OpcodeText{async, wrapped};
+  };
+  if (const auto start = sugar("-start", Opcode::kAsyncStart)) return *start;
+  if (const auto update = sugar("-update", Opcode::kAsyncUpdate)) return *update;
+  if (const auto done = sugar("-done", Opcode::kAsyncDone)) return *done;
+  cursor_.fail_at(token.begin, fmt::format("expects opcode but sees: {}", token.text));
+}
+
+void ModuleParser::read_parenthesised(Scope& scope, Instruction& instruction) {
+  if (instruction.opcode == Opcode::kParameter) {
+    cursor_.expect(Tok::kLeftParen, "expects '(' before parameter number");
+    std::get<ParameterAttrs>(instruction.attrs).number =
+        cursor_.integer_from(0, "parameter number");
+    cursor_.expect(Tok::kRightParen, "expects ')' after parameter number");
+  } else if (instruction.opcode == Opcode::kConstant) {
+    cursor_.expect(Tok::kLeftParen, "expects '(' before constant literal");
+    std::get<ConstantAttrs>(instruction.attrs).literal = read_literal(cursor_, instruction.shape);
+    cursor_.expect(Tok::kRightParen, "expects ')' after constant literal");
+  } else {
+    read_operands(scope, instruction);
+  }
+}
+
+void ModuleParser::read_operands(Scope& scope, Instruction& instruction) {
+  cursor_.expect(Tok::kLeftParen, "expects '(' at the beginning of operands");
+  if (!cursor_.at(Tok::kRightParen)) {
+    do {
+      instruction.operands.push_back(read_operand(scope));
+    } while (cursor_.accept(Tok::kComma));
+  }
+  cursor_.expect(Tok::kRightParen, "expects ')' at the end of operands");
+}
+
+InstrId ModuleParser::read_operand(Scope& scope) {
+  const std::size_t begin = cursor_.token().begin;
+  const auto at_operation = [this] {
+    return cursor_.at(Tok::kIdentifier) && cursor_.peek_char() == '(';
+  };
+  std::optional<Shape> shape_text;
+  if (at_shape(cursor_)) {
+    shape_text = shape();
+    if (at_operation()) {
+      cursor_.rewind(begin);
+      return read_rhs(scope, "", begin, /*with_attributes=*/false);
+    }
+  } else if (at_operation()) {
+    return read_rhs(scope, "", begin, /*with_attributes=*/false);
+  }
+  return named_operand(scope, shape_text);
+}
+
+InstrId ModuleParser::named_operand(Scope& scope, const std::optional<Shape>& shape) {
+  const bool creates = single_ && scopes_.size() == 1;
+  const std::size_t begin = cursor_.token().begin;
+  if (creates && shape && (cursor_.at(Tok::kComma) || cursor_.at(Tok::kRightParen))) {
+    return missing_operand(scope, "", *shape);
+  }
+  const std::string_view name = cursor_.name();
+  const InstrId found = scope.names.find(name);
+  if (!found.valid()) {
+    if (creates && shape) return missing_operand(scope, name, *shape);
+    if (creates) {
+      cursor_.fail_at(begin,
+                      "Operand had no shape in HLO text; cannot create parameter for "
+                      "single-instruction module.");
+    }
+    cursor_.fail_at(begin, fmt::format("instruction does not exist: {}", name));
+  }
+  const Shape& defined = scope.computation.at(found).shape;
+  if (shape && !compatible(defined, *shape)) {
+    cursor_.fail_at(begin, fmt::format("The declared operand shape {} is not compatible with the "
+                                       "shape of the operand instruction {}.",
+                                       to_string(*shape), to_string(defined)));
+  }
+  return found;
+}
+
+InstrId ModuleParser::missing_operand(Scope& scope, std::string_view name, const Shape& shape) {
+  Instruction parameter;
+  parameter.opcode = Opcode::kParameter;
+  parameter.shape = shape;
+  parameter.offset = cursor_.token().begin;
+  const std::int64_t number = missing_operands_++;
+  parameter.attrs = ParameterAttrs{number, {}};
+  std::string_view text_name = name;
+  if (name.empty()) text_name = scope.own_names.emplace_back(fmt::format("_{}", number));
+  return add_instruction(scope, std::move(parameter), text_name, parameter.offset);
+}
+
+const Instruction& ModuleParser::operand(const Instruction& of, std::size_t index) const {
+  if (index >= of.operands.size()) {
+    cursor_.fail(fmt::format("{} needs at least {} operands", name(of.opcode), index + 1));
+  }
+  return scopes_.back()->computation.at(of.operands[index]);
+}
+
+void ModuleParser::check_operand_count(const Instruction& instruction,
+                                       std::size_t opcode_at) const {
+  const auto count = static_cast<int>(instruction.operands.size());
+  int least = info(instruction.opcode).arity;
+  int most = least;
+  switch (instruction.opcode) {
+    case Opcode::kConvolution:
+      most = 3;
+      break;  // newer XLA: variadic
+    case Opcode::kBroadcast:
+      most = INT_MAX;
+      break;  // dynamic broadcasts carry sizes
+    case Opcode::kRecv:
+    case Opcode::kInfeed:
+      least = 0;
+      break;  // older XLA: without a token
+    case Opcode::kSend:
+    case Opcode::kOutfeed:
+      least = 1;
+      break;
+    case Opcode::kConditional:
+      least = 1, most = INT_MAX;
+      break;
+    default:
+      break;
+  }
+  if (least < 0) return;
+  if (count < least || count > most) {
+    cursor_.fail_at(opcode_at, fmt::format("{} expects {} operands, but has {} operands",
+                                           name(instruction.opcode), least, count));
+  }
+}
+
+void ModuleParser::infer(const Scope& scope, Instruction& instruction, std::size_t opcode_at) {
+  std::optional<Shape> inferred;
+  try {
+    inferred = infer_shape(module_, scope.computation, instruction);
+  } catch (const Error& error) {
+    cursor_.fail_at(opcode_at, error.what());
+  }
+  if (!inferred) {
+    cursor_.fail_at(opcode_at,
+                    fmt::format("the shape of {} cannot be left out", name(instruction.opcode)));
+  }
+  instruction.shape = std::move(*inferred);
+  if (cursor_.options().fill_layouts) fill_default_layouts(instruction.shape);
+}
+
+std::string ModuleParser::anonymous_name(Scope& scope, Opcode opcode) const {
+  std::string base = fmt::format("{}.anon", name(opcode));
+  int& count = scope.name_counts[base];
+  std::string candidate = base;
+  while (scope.names.find(candidate).valid()) candidate = fmt::format("{}.{}", base, ++count);
+  return candidate;
+}
+
+InstrId ModuleParser::add_instruction(Scope& scope, Instruction&& instruction,
+                                      std::string_view text_name, std::size_t offset) {
+  if (++instruction_count_ > kMostInstructions) {
+    cursor_.fail_at(offset, fmt::format("more than {} instructions", kMostInstructions));
+  }
+  if (text_name.empty()) {
+    text_name = scope.own_names.emplace_back(anonymous_name(scope, instruction.opcode));
+  }
+  const InstrId id(scope.computation.instructions.size());
+  if (!scope.names.add(text_name)) {
+    cursor_.fail_at(offset, fmt::format("instruction already exists: {}", text_name));
+  }
+  instruction.name = text_name;
+  scope.computation.instructions.push_back(std::move(instruction));
+  return id;
+}
+
+}  // namespace tilecast::ir

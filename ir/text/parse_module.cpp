@@ -1,0 +1,271 @@
+// Modules: header, tables, computations; and the entry points of ir/text/hlo_parser.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "ir/text/hlo_parser.h"
+#include "ir/text/module_parser.h"
+#include "ir/verify/verifier.h"
+
+namespace tilecast::ir {
+namespace {
+
+constexpr std::string_view kDefaultName = "module";
+
+// `true` or `{true,false}`, as `{true,false}`.
+std::string read_bools(Cursor& cursor) {
+  if (!cursor.at(Tok::kLeftBrace)) return cursor.boolean() ? "{true}" : "{false}";
+  std::string out;
+  cursor.advance();
+  if (!cursor.at(Tok::kRightBrace)) {
+    do {
+      out += out.empty() ? "" : ",";
+      out += cursor.boolean() ? "true" : "false";
+    } while (cursor.accept(Tok::kComma));
+  }
+  cursor.expect(Tok::kRightBrace, "expects '}' at the end of a list of booleans");
+  return "{" + out + "}";
+}
+
+// `{ (0, {}), (1, {0}) }`
+std::string read_buffer_donors(Cursor& cursor) {
+  std::string out;
+  cursor.expect(Tok::kLeftBrace, "Expects '{' at the start of buffer donor description");
+  while (!cursor.at(Tok::kRightBrace)) {
+    cursor.expect(Tok::kLeftParen, "Expected format: (<input_param>, <input_param_shape_index>)");
+    const std::int64_t parameter = cursor.integer_from(0, "parameter number");
+    cursor.expect(Tok::kComma, "Expected format: (<input_param>, <input_param_shape_index>)");
+    const Dims index = read_shape_index(cursor);
+    cursor.expect(Tok::kRightParen, "Expected format: (<input_param>, <input_param_shape_index>)");
+    out +=
+        fmt::format("{}({}, {{{}}})", out.empty() ? "" : ", ", parameter, fmt::join(index, ", "));
+    if (!cursor.accept(Tok::kComma)) break;
+  }
+  cursor.expect(Tok::kRightBrace, "Expects '}' at the end of buffer donor description");
+  return "{ " + out + " }";
+}
+
+void read_entry_layout(ModuleParser& parser) {
+  Cursor& cursor = parser.cursor();
+  Module& module = parser.module();
+  cursor.expect(Tok::kLeftBrace, "expects '{' to start entry_computation_layout");
+  cursor.expect(Tok::kLeftParen, "expects ( before parameter shapes");
+  if (!cursor.at(Tok::kRightParen)) {
+    do {
+      module.entry_parameter_layouts.push_back(parser.shape());
+    } while (cursor.accept(Tok::kComma));
+  }
+  cursor.expect(Tok::kRightParen, "expects ) at the end of parameter shapes");
+  cursor.expect(Tok::kArrow, "expects '->' before the result shape");
+  module.entry_result_layout = parser.shape();
+  cursor.expect(Tok::kRightBrace, "expects '}' at the end of entry_computation_layout");
+}
+
+using Read = void (*)(ModuleParser& parser, std::string_view key);
+struct HeaderRow {
+  std::string_view key;
+  Read read;
+};
+
+void keep(ModuleParser& parser, std::string_view key, std::string value) {
+  parser.module().raw.push_back({std::string(key), std::move(value)});
+}
+void keep_bools(ModuleParser& parser, std::string_view key) {
+  keep(parser, key, read_bools(parser.cursor()));
+}
+
+constexpr std::array<HeaderRow, 11> kHeader = {{
+    {"is_scheduled",
+     [](ModuleParser& p, std::string_view) { p.module().is_scheduled = p.cursor().boolean(); }},
+    {"replica_count",
+     [](ModuleParser& p, std::string_view key) {
+       p.module().replica_count = p.cursor().integer_from(1, key);
+     }},
+    {"num_partitions",
+     [](ModuleParser& p, std::string_view key) {
+       p.module().num_partitions = p.cursor().integer_from(1, key);
+     }},
+    {"input_output_alias",
+     [](ModuleParser& p, std::string_view) {
+       p.module().input_output_alias = read_aliases(p.cursor(), /*with_kind=*/true);
+     }},
+    {"buffer_donor",
+     [](ModuleParser& p, std::string_view key) { keep(p, key, read_buffer_donors(p.cursor())); }},
+    {"entry_computation_layout", [](ModuleParser& p, std::string_view) { read_entry_layout(p); }},
+    {"frontend_attributes",
+     [](ModuleParser& p, std::string_view key) {
+       keep(p, key, read_frontend_attributes(p.cursor()));
+     }},
+    {"allow_spmd_sharding_propagation_to_parameters", keep_bools},
+    {"allow_spmd_sharding_propagation_to_output", keep_bools},
+    {"alias_passthrough_params",
+     [](ModuleParser& p, std::string_view key) {
+       if (p.cursor().boolean()) keep(p, key, "true");
+     }},
+    {"origin_recovery_table",
+     [](ModuleParser& p, std::string_view key) { keep(p, key, std::string(p.cursor().braces())); }},
+}};
+
+}  // namespace
+
+void ModuleParser::read_header_attributes() {
+  std::uint32_t seen = 0;
+  while (cursor_.accept(Tok::kComma)) {
+    const Token key = cursor_.token();
+    cursor_.expect(Tok::kAttributeName, "expects attributes of the module");
+    const auto row = std::find_if(kHeader.begin(), kHeader.end(),
+                                  [&](const HeaderRow& r) { return r.key == key.text; });
+    if (row == kHeader.end()) {
+      cursor_.complain(key.begin,
+                       fmt::format("unexpected attribute \"{}\" of the module, kept", key.text));
+      keep(*this, key.text, std::string(cursor_.any_value()));
+      continue;
+    }
+    const std::uint32_t bit = std::uint32_t{1} << (row - kHeader.begin());
+    if ((seen & bit) != 0) {
+      cursor_.fail_at(key.begin, fmt::format("attribute {} already exists", key.text));
+    }
+    seen |= bit;
+    row->read(*this, row->key);
+  }
+}
+
+void ModuleParser::read_header() {
+  if (!cursor_.at_keyword("HloModule")) return;
+  cursor_.advance();
+  module_.name = cursor_.name();
+  read_header_attributes();
+  skip_tables();
+}
+
+void ModuleParser::skip_tables() {
+  while (cursor_.at_keyword("FileNames") || cursor_.at_keyword("FunctionNames") ||
+         cursor_.at_keyword("FileLocations") || cursor_.at_keyword("StackFrames")) {
+    cursor_.advance();
+    while (cursor_.accept(Tok::kInteger)) {
+      if (!cursor_.at(Tok::kString) && !cursor_.at(Tok::kLeftBrace)) {
+        cursor_.fail("expects a string or '{' in a table");
+      }
+      static_cast<void>(cursor_.any_value());
+    }
+  }
+}
+
+bool ModuleParser::looks_like_computation() {
+  if (!cursor_.at(Tok::kName) && !cursor_.at(Tok::kIdentifier)) return false;
+  Cursor probe = cursor_;
+  const char after = probe.peek_char();
+  if (after != '(') return after == '{';
+  probe.advance();
+  int depth = 0;
+  do {
+    depth += probe.at(Tok::kLeftParen) ? 1 : probe.at(Tok::kRightParen) ? -1 : 0;
+    probe.advance();
+  } while (depth > 0 && !probe.at(Tok::kEof));
+  return probe.at(Tok::kArrow);
+}
+
+void ModuleParser::read_single_instruction() {
+  single_ = true;
+  Scope scope;
+  scope.computation.name = "entry";
+  scope.begin = cursor_.token().begin;
+  scopes_.push_back(&scope);
+  if (at_shape(cursor_)) {
+    scope.root = read_rhs(scope, "", scope.begin, /*with_attributes=*/true);
+  } else {
+    read_instruction(scope);
+  }
+  scopes_.pop_back();
+  if (!cursor_.at(Tok::kEof)) {
+    cursor_.fail(
+        "Expected eof after parsing single instruction.  Did you mean to write an HLO "
+        "module and forget the \"HloModule\" header?");
+  }
+  module_.entry = finish_computation(std::move(scope), std::nullopt);
+}
+
+void ModuleParser::fill_entry_layouts() {
+  if (module_.entry_result_layout) return;
+  const Computation& entry = module_.entry_computation();
+  for (const InstrId id : entry.parameters) {
+    module_.entry_parameter_layouts.push_back(entry.at(id).shape);
+  }
+  module_.entry_result_layout = entry.root_instruction().shape;
+}
+
+void ModuleParser::finish_module() {
+  if (module_.name.empty()) module_.name = kDefaultName;
+  if (module_.computations.empty()) cursor_.fail("expects at least one computation");
+  if (!module_.entry.valid()) module_.entry = ComputationId(module_.computations.size() - 1);
+  fill_entry_layouts();
+  module_.warnings = std::move(cursor_.warnings());
+}
+
+Module ModuleParser::parse() {
+  const bool header = cursor_.at_keyword("HloModule");
+  if (header || cursor_.at_keyword("ENTRY") || looks_like_computation()) {
+    read_header();
+    while (!cursor_.at(Tok::kEof)) read_computation();
+  } else {
+    read_single_instruction();
+  }
+  finish_module();
+  return std::move(module_);
+}
+
+Module parse_hlo(const base::SourceText& text, const ParseOptions& options) {
+  Module module = ModuleParser(text, options).parse();
+  module.file = text.file();
+  if (options.verify) verify(module, &text);
+  return module;
+}
+
+Module read_hlo_file(const std::string& path, const ParseOptions& options) {
+  return parse_hlo(base::SourceText::read_file(path), options);
+}
+
+namespace {
+
+// Reads the whole of `text` with `read`.
+template <class Read>
+auto read_all(std::string_view text, Read read) {
+  const base::SourceText source("text", std::string(text));
+  Cursor cursor(source, ParseOptions{});
+  auto value = read(cursor);
+  if (!cursor.at(Tok::kEof)) cursor.fail("expects the end of the text");
+  return value;
+}
+
+}  // namespace
+
+Shape parse_shape(std::string_view text) {
+  return read_all(text, read_shape);
+}
+
+std::string canonical_sharding(std::string_view text) {
+  return read_all(text, read_sharding);
+}
+
+std::string canonical_frontend_attributes(std::string_view text) {
+  return read_all(text, read_frontend_attributes);
+}
+
+ConvDims parse_conv_dims(std::string_view text) {
+  return read_all(text, read_conv_dims);
+}
+
+std::vector<PadDim> parse_padding(std::string_view text) {
+  return read_all(text, read_padding);
+}
+
+ReplicaGroups parse_replica_groups(std::string_view text) {
+  return read_all(text, read_replica_groups);
+}
+
+bool lexes_as_json_dict(std::string_view text) {
+  return !text.empty() && text.front() == '{' && json_dict_end(text, 0) == text.size();
+}
+
+}  // namespace tilecast::ir

@@ -1,0 +1,260 @@
+// Shapes and layouts of HLO text.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "ir/text/parse_cursor.h"
+
+namespace tilecast::ir {
+namespace {
+
+bool at_word(const Cursor& cursor, std::string_view word) {
+  return cursor.at(Tok::kIdentifier) && cursor.token().text == word;
+}
+
+// `(…)` after a layout item's letter, as compact text.
+std::string item_in_parens(Cursor& cursor) {
+  std::string out;
+  cursor.expect(Tok::kLeftParen, "expects '(' after a layout item");
+  for (int depth = 1;;) {
+    if (cursor.at(Tok::kLeftParen)) ++depth;
+    if (cursor.at(Tok::kRightParen) && --depth == 0) break;
+    if (cursor.at(Tok::kEof)) cursor.fail("expects ')' at the end of a layout item");
+    out.append(cursor.token().text);
+    if (cursor.at(Tok::kName)) out.push_back(':');
+    cursor.advance();
+  }
+  cursor.advance();
+  return "(" + out + ")";
+}
+
+std::int64_t int_in_parens(Cursor& cursor, std::string_view what) {
+  cursor.expect(Tok::kLeftParen, "expects '(' after a layout item");
+  const std::int64_t value = cursor.integer_from(0, what);
+  cursor.expect(Tok::kRightParen, "expects ')' at the end of a layout item");
+  return value;
+}
+
+int small_int_in_parens(Cursor& cursor, std::string_view what) {
+  const std::size_t begin = cursor.token().begin;
+  const std::int64_t value = int_in_parens(cursor, what);
+  if (value > std::numeric_limits<int>::max()) {
+    cursor.fail_at(begin, fmt::format("{} {} is out of range", what, value));
+  }
+  return static_cast<int>(value);
+}
+
+Dims read_tile(Cursor& cursor) {
+  Dims tile;
+  cursor.expect(Tok::kLeftParen, "expects '(' to start a tile");
+  while (!cursor.at(Tok::kRightParen)) {
+    if (static_cast<int>(tile.size()) >= kMaxRank) cursor.fail("a tile has at most 32 dimensions");
+    if (cursor.accept(Tok::kAsterisk)) {
+      tile.push_back(kCombineTileDim);
+    } else if (cursor.at(Tok::kInteger)) {
+      tile.push_back(cursor.integer_from(1, "tile dimension"));
+    } else {
+      cursor.fail("expects tile dimension to be integer or '*'");
+    }
+    if (!cursor.accept(Tok::kComma) && !cursor.at(Tok::kRightParen)) {
+      cursor.fail("expects ',' or ')' in a tile");
+    }
+  }
+  cursor.advance();
+  return tile;
+}
+
+void read_tiles(Cursor& cursor, Layout& layout) {
+  constexpr std::size_t kMostTiles = 16;
+  do {
+    if (layout.tiles.size() >= kMostTiles) cursor.fail("a layout has at most 16 tilings");
+    layout.tiles.push_back(read_tile(cursor));
+  } while (cursor.at(Tok::kLeftParen));
+}
+
+void read_sparse_leftovers(Cursor& cursor, Layout& layout) {
+  if (cursor.accept(Tok::kOctothorp)) layout.other += "#" + item_in_parens(cursor);
+  if (cursor.accept(Tok::kAsterisk)) layout.other += "*" + item_in_parens(cursor);
+}
+
+// `(D,C+,S)`: one level of storage per dimension; `+` is not unique, `~` is not ordered.
+std::string read_dim_levels(Cursor& cursor, std::size_t rank) {
+  std::string out;
+  std::size_t count = 0;
+  cursor.expect(Tok::kLeftParen, "expects '(' after D");
+  do {
+    const std::size_t begin = cursor.token().begin;
+    const std::string_view level = cursor.identifier("expects a dimension level");
+    const bool modified = cursor.at(Tok::kPlus) || cursor.at(Tok::kTilde);
+    if (level.find_first_not_of("DCSH") != std::string_view::npos || level.size() != 1 ||
+        (level == "D" && modified)) {
+      cursor.fail_at(begin, "invalid DimLevelType/unique/ordered combination in shape");
+    }
+    out += count++ == 0 ? "" : ",";
+    out += level;
+    if (cursor.accept(Tok::kPlus)) out += "+";
+    if (cursor.accept(Tok::kTilde)) out += "~";
+  } while (cursor.accept(Tok::kComma));
+  cursor.expect(Tok::kRightParen, "expects ')' after dimension levels");
+  if (count != rank) {
+    cursor.fail(fmt::format("Dimensions size is {}, but dim level types size is {}.", rank, count));
+  }
+  return "(" + out + ")";
+}
+
+// The items after `:`, in the order in which XLA prints them, each optional.
+void read_layout_items(Cursor& cursor, Layout& layout) {
+  const auto accept = [&cursor](std::string_view word) {
+    if (!at_word(cursor, word)) return false;
+    cursor.advance();
+    return true;
+  };
+  if (accept("D")) layout.other += "D" + read_dim_levels(cursor, layout.minor_to_major.size());
+  if (accept("T")) read_tiles(cursor, layout);
+  if (accept("L")) layout.tail_alignment = std::max<std::int64_t>(1, int_in_parens(cursor, "L"));
+  read_sparse_leftovers(cursor, layout);
+  if (accept("E")) layout.element_bits = small_int_in_parens(cursor, "element size");
+  if (accept("S")) layout.memory_space = small_int_in_parens(cursor, "memory space");
+  if (accept("SC")) {
+    do {
+      layout.split_config += item_in_parens(cursor);
+    } while (cursor.at(Tok::kLeftParen));
+  }
+  if (at_word(cursor, "P")) cursor.fail("dense shapes must not have a physical shape P(...)");
+  if (accept("M")) layout.dynamic_prefix_bytes = int_in_parens(cursor, "metadata prefix");
+}
+
+Layout read_layout(Cursor& cursor) {
+  Layout layout;
+  cursor.expect(Tok::kLeftBrace, "expects layout to start with '{'");
+  if (cursor.at(Tok::kInteger)) {
+    do {
+      if (static_cast<int>(layout.minor_to_major.size()) >= kMaxRank) {
+        cursor.fail("a layout has at most 32 dimensions");
+      }
+      layout.minor_to_major.push_back(cursor.integer_from(0, "dimension number"));
+    } while (cursor.accept(Tok::kComma));
+  }
+  if (cursor.accept(Tok::kColon)) read_layout_items(cursor, layout);
+  cursor.expect(Tok::kRightBrace, "expects layout to end with '}'");
+  return layout;
+}
+
+void read_dimension(Cursor& cursor, Shape& shape) {
+  if (shape.rank() >= kMaxRank)
+    cursor.fail(fmt::format("a shape has at most {} dimensions", kMaxRank));
+  const std::uint32_t bit = std::uint32_t{1} << shape.dims.size();
+  if (cursor.accept(Tok::kQuestion)) {
+    shape.dims.push_back(kUnboundedSize);
+    shape.dynamic_mask |= bit;
+    return;
+  }
+  if (cursor.accept(Tok::kLessEqual)) shape.dynamic_mask |= bit;
+  shape.dims.push_back(cursor.integer_from(0, "dimension size"));
+}
+
+void check_element_count(const Cursor& cursor, const Shape& shape, std::size_t begin) {
+  std::int64_t product = 1;
+  bool overflow = false;
+  for (const std::int64_t dim : shape.dims) {
+    if (dim == 0) return;
+    if (dim == kUnboundedSize) continue;
+    overflow = overflow || __builtin_mul_overflow(product, dim, &product);
+  }
+  if (overflow || product > (std::int64_t{1} << 62)) {
+    cursor.fail_at(begin, "the shape has more than 2^62 elements");
+  }
+}
+
+// With `literal_follows`, braces are a layout only when they touch the shape: s32[2] {1,2}.
+Shape read_array(Cursor& cursor, bool literal_follows) {
+  const std::size_t begin = cursor.token().begin;
+  Shape shape;
+  shape.dtype = cursor.token().dtype;
+  cursor.advance();
+  cursor.expect(Tok::kLeftSquare, "expects '[' at the start of the shape's dimensions");
+  if (!cursor.at(Tok::kRightSquare)) {
+    do {
+      read_dimension(cursor, shape);
+    } while (cursor.accept(Tok::kComma));
+  }
+  const std::size_t end = cursor.token().end;
+  cursor.expect(Tok::kRightSquare, "expects ']' at the end of the shape's dimensions");
+  check_element_count(cursor, shape, begin);
+  if (cursor.at(Tok::kLeftBrace) && (!literal_follows || cursor.token().begin == end)) {
+    const char next = cursor.peek_char();
+    if (next == ':' || (next >= '0' && next <= '9')) shape.layout = read_layout(cursor);
+  }
+  if (shape.layout && shape.layout->minor_to_major.size() != shape.dims.size()) {
+    cursor.fail_at(begin, fmt::format("Dimensions size is {}, but minor to major size is {}.",
+                                      shape.rank(), shape.layout->minor_to_major.size()));
+  }
+  if (!is_array_element(shape.dtype)) {
+    if (!shape.dims.empty()) cursor.fail_at(begin, "token and opaque shapes have no dimensions");
+    shape.layout.reset();
+  }
+  return shape;
+}
+
+Shape read_tuple(Cursor& cursor) {
+  const Nesting nesting(cursor);
+  std::vector<Shape> elements;
+  cursor.advance();
+  if (!cursor.at(Tok::kRightParen)) {
+    do {
+      elements.push_back(read_shape(cursor));
+    } while (cursor.accept(Tok::kComma));
+  }
+  cursor.expect(Tok::kRightParen, "expects ')' at the end of tuple.");
+  return Shape::tuple(std::move(elements));
+}
+
+Shape read_buffer(Cursor& cursor) {
+  const Nesting nesting(cursor);
+  Shape shape;
+  shape.dtype = DType::kBuffer;
+  cursor.advance();
+  cursor.expect(Tok::kLeftParen, "expects '(' after b in a buffer shape");
+  shape.elements.push_back(read_shape(cursor));
+  cursor.expect(Tok::kRightParen, "expects ')' at the end of a buffer shape");
+  return shape;
+}
+
+}  // namespace
+
+bool at_shape(Cursor& cursor) {
+  return cursor.at(Tok::kType) || cursor.at(Tok::kLeftParen) ||
+         (at_word(cursor, "b") && cursor.peek_char() == '(');
+}
+
+Shape read_shape(Cursor& cursor) {
+  if (cursor.at(Tok::kType)) return read_array(cursor, /*literal_follows=*/false);
+  if (cursor.at(Tok::kLeftParen)) return read_tuple(cursor);
+  if (at_shape(cursor)) return read_buffer(cursor);
+  cursor.fail(fmt::format("expected primitive type, saw {}",
+                          cursor.at(Tok::kEof) ? "the end of the text" : cursor.token().text));
+}
+
+Shape read_shape_before_literal(Cursor& cursor) {
+  return cursor.at(Tok::kType) ? read_array(cursor, /*literal_follows=*/true) : read_shape(cursor);
+}
+
+void fill_default_layouts(Shape& shape) {
+  for (Shape& element : shape.elements) fill_default_layouts(element);
+  if (shape.is_array() && !shape.layout) shape.layout = default_layout(shape.rank());
+}
+
+Dims read_shape_index(Cursor& cursor) {
+  Dims index;
+  cursor.expect(Tok::kLeftBrace, "Expects '{' at the start of ShapeIndex");
+  if (!cursor.at(Tok::kRightBrace)) {
+    do {
+      index.push_back(cursor.integer_from(0, "shape index"));
+    } while (cursor.accept(Tok::kComma));
+  }
+  cursor.expect(Tok::kRightBrace, "Expects '}' at the end of ShapeIndex");
+  return index;
+}
+
+}  // namespace tilecast::ir

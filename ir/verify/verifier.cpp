@@ -1,0 +1,122 @@
+#include "ir/verify/verifier.h"
+
+#include "ir/verify/verify_rules.h"
+
+namespace tilecast::ir {
+namespace {
+
+using verification::ModuleFacts;
+using verification::Site;
+using verification::Users;
+
+class Verifier {
+ public:
+  Verifier(const Module& module, const base::SourceText* text, const VerifyOptions& options)
+      : module_(module), text_(text), options_(options) {}
+
+  void run() {
+    try {
+      check();
+    } catch (const Error& error) {
+      throw Error(placed(error.what()));
+    }
+  }
+
+ private:
+  void check() {
+    const auto at = [this](ComputationId computation, InstrId instruction) {
+      computation_ = computation;
+      instruction_ = instruction;
+    };
+    check_structure(module_, options_, facts_, at);
+    for (std::size_t i = 0; i < module_.computations.size(); ++i)
+      check_computation(ComputationId(i));
+    check_buffers(module_, facts_, options_, at);
+    at(module_.entry, module_.entry_computation().root);
+    verification::check_entry(module_, options_);
+    if (options_.collective_deadlocks) check_deadlocks(module_, facts_, at);
+  }
+
+  void check_computation(ComputationId id) {
+    const Computation& computation = module_.at(id);
+    computation_ = id;
+    count_users(computation, users_);
+    for (std::size_t i = 0; i < computation.instructions.size(); ++i) {
+      instruction_ = InstrId(i);
+      const Site site{{module_, computation, computation.instructions[i]},
+                      options_,
+                      facts_,
+                      id,
+                      instruction_,
+                      users_};
+      check_instruction(site);
+    }
+    instruction_ = InstrId();
+  }
+
+  void check_instruction(const Site& site) {
+    check_operand_count(site);
+    check_async(site);
+    check_channels(site, host_channels_);
+    check_operation(site);
+    check_result_shape(site);
+    check_callees(site);
+    check_collective(site);
+    check_layouts(site);
+    check_annotations(site);
+    check_constrained_all_reduce(site.instruction);
+    if (facts_.called_by_fusion[site.computation_id.index()]) check_fused(site);
+  }
+
+  // Constrained and free layouts of all-reduces do not mix in one module.
+  void check_constrained_all_reduce(const Instruction& instruction) {
+    if (instruction.opcode != Opcode::kAllReduce && instruction.opcode != Opcode::kAllReduceStart) {
+      return;
+    }
+    const CollectiveAttrs* attrs = instruction.get<CollectiveAttrs>();
+    if (attrs == nullptr) return;
+    if (facts_.constrained_all_reduce.value_or(attrs->constrain_layout) !=
+        attrs->constrain_layout) {
+      throw Error(
+          "HloModule has a mix of layout constrained and unconstrained AllReduce "
+          "instructions.");
+    }
+    facts_.constrained_all_reduce = attrs->constrain_layout;
+  }
+
+  void check_fused(const Site& site) const {
+    const std::uint32_t users = users_.count[site.id.index()];
+    if (site.is_root() && users != 0) {
+      throw Error("Root of fusion " + site.computation.name + " may not have users.");
+    }
+  }
+
+  [[nodiscard]] std::string placed(const std::string& message) const {
+    if (!computation_.valid()) return module_.name + ": " + message;
+    const Computation& computation = module_.at(computation_);
+    const bool known = instruction_.index() < computation.instructions.size();
+    if (text_ != nullptr && known) {
+      return text_->describe(computation.at(instruction_).offset, message);
+    }
+    std::string where = module_.name + "." + computation.name;
+    if (known) where += "." + computation.at(instruction_).name;
+    return where + ": " + message;
+  }
+
+  const Module& module_;
+  const base::SourceText* text_;
+  const VerifyOptions& options_;
+  ModuleFacts facts_;
+  Users users_;
+  verification::HostChannels host_channels_;
+  ComputationId computation_;
+  InstrId instruction_;
+};
+
+}  // namespace
+
+void verify(const Module& module, const base::SourceText* text, const VerifyOptions& options) {
+  Verifier(module, text, options).run();
+}
+
+}  // namespace tilecast::ir

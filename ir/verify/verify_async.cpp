@@ -1,0 +1,327 @@
+// Asynchronous chains (start, updates, done) and the channels of send and receive.
+#include <algorithm>
+#include <span>
+
+#include "ir/verify/verify_rules.h"
+
+namespace tilecast::ir::verification {
+namespace {
+
+using OpcodeList = std::initializer_list<Opcode>;
+
+std::string joined(OpcodeList opcodes, std::string_view separator) {
+  std::string text;
+  for (const Opcode opcode : opcodes) {
+    if (!text.empty()) text += separator;
+    text += name(opcode);
+  }
+  return text;
+}
+
+bool is_one_of(Opcode opcode, OpcodeList opcodes) {
+  return std::find(opcodes.begin(), opcodes.end(), opcode) != opcodes.end();
+}
+
+bool is_control_dependence(const Instruction& user) {
+  const CustomCallAttrs* attrs = user.get<CustomCallAttrs>();
+  return attrs != nullptr && attrs->target == "control_dep";
+}
+
+// Custom calls that only order the program do not count as consumers.
+void check_single_user(const Site& site, OpcodeList expected) {
+  std::uint32_t users = site.users.count[site.id.index()];
+  InstrId consumer = site.users.first[site.id.index()];
+  if (users > 1) {
+    users = 0;
+    for (std::size_t i = 0; i < site.computation.instructions.size(); ++i) {
+      const Instruction& user = site.computation.instructions[i];
+      const auto& operands = user.operands;
+      if (is_control_dependence(user)) continue;
+      if (std::find(operands.begin(), operands.end(), site.id) == operands.end()) continue;
+      if (users++ == 0) consumer = InstrId(i);
+    }
+  }
+  if (users != 1) {
+    fail("The {} instruction requires one consumer, found {}", name(site.instruction.opcode),
+         users);
+  }
+  const Opcode found = site.computation.at(consumer).opcode;
+  if (!is_one_of(found, expected)) {
+    fail("The consumer of a {} instruction needs to be {}, found {}", name(site.instruction.opcode),
+         joined(expected, " or "), name(found));
+  }
+}
+
+void check_single_operand(const Site& site, OpcodeList expected) {
+  if (site.count() != 1) {
+    fail("The {} instruction requires one operand, found {}", name(site.instruction.opcode),
+         site.count());
+  }
+  const Opcode found = site.operand_instruction(0).opcode;
+  if (!is_one_of(found, expected)) {
+    fail("The operand of a {} instruction needs to be {}, found {}", name(site.instruction.opcode),
+         joined(expected, " or "), name(found));
+  }
+}
+
+bool is_async_root(const Site& site) {
+  return site.is_root() && site.facts.called_by_async[site.computation_id.index()];
+}
+
+// ---- async-start, async-update, async-done -----------------------------------------------------
+
+// The start of the chain an update or done belongs to; the chain was checked operand by operand.
+const Instruction* chain_start(const Site& site) {
+  const Instruction* at = &site.instruction;
+  for (std::size_t steps = site.computation.instructions.size(); steps > 0; --steps) {
+    if (at->opcode == Opcode::kAsyncStart) return at;
+    if (at->operands.empty()) return nullptr;
+    at = &site.computation.at(at->operands[0]);
+    if (!is_one_of(at->opcode, {Opcode::kAsyncStart, Opcode::kAsyncUpdate})) return nullptr;
+  }
+  return nullptr;
+}
+
+std::string_view thread_of(std::string_view thread) {
+  return thread.empty() ? std::string_view("main") : thread;
+}
+
+void check_wrapped_thread(const Site& site, const Instruction& start, const Computation& wrapped) {
+  const AsyncAttrs* attrs = start.get<AsyncAttrs>();
+  const std::string_view own =
+      thread_of(attrs == nullptr ? std::string_view() : std::string_view(attrs->execution_thread));
+  const std::string_view called = thread_of(wrapped.execution_thread);
+  if (own != called) {
+    fail("{} expects same async thread name as wrapped computation's thread name ({} vs {}).",
+         name(site.instruction.opcode), own, called);
+  }
+}
+
+// `async` is ((operands), result, contexts...) of the chain.
+void check_wrapped_shapes(const Site& site, const Shape& async, const Computation& wrapped) {
+  const auto opcode = name(site.instruction.opcode);
+  if (!async.is_tuple() || async.elements.size() < 2) {
+    fail("{} expects the async shape to be a tuple of at least two elements, found {}.", opcode,
+         to_string(async));
+  }
+  const Shape& arguments = async.elements[0];
+  bool good = arguments.is_tuple() && arguments.elements.size() == wrapped.parameters.size();
+  for (std::size_t i = 0; good && i < wrapped.parameters.size(); ++i) {
+    good = same(site, arguments.elements[i], infer::parameter_shape(wrapped, i));
+  }
+  if (!good) {
+    fail(
+        "{} expects the async shape at index {{0}} to match async computation parameter shape; "
+        "got {}, computation {} has {} parameters.",
+        opcode, to_string(arguments), wrapped.name, wrapped.parameters.size());
+  }
+  const Shape& root = infer::root_shape(wrapped);
+  if (!same(site, async.elements[1], root)) {
+    fail(
+        "{} expects the async shape at index {{1}} to match the async computation root shape ({} "
+        "vs {}).",
+        opcode, to_string(async.elements[1]), to_string(root));
+  }
+}
+
+void check_start_operands(const Site& site) {
+  const Shape& arguments = site.instruction.shape.elements[0];
+  if (site.count() != arguments.elements.size()) {
+    fail("async-start expects {} operands, found {}.", arguments.elements.size(), site.count());
+  }
+  for (std::size_t i = 0; i < site.count(); ++i) {
+    if (!same(site, arguments.elements[i], site.operand(i))) {
+      fail(
+          "async-start expects the shape of operand {} to match the async shape at index {{0}} "
+          "({} vs {}).",
+          i, to_string(site.operand(i)), to_string(arguments.elements[i]));
+    }
+  }
+}
+
+void check_chain(const Site& site) {
+  const Instruction* start = chain_start(site);
+  if (start == nullptr || start->called.size() != 1) {
+    fail("{} belongs to no async-start with one called computation", site.instruction.name);
+  }
+  const Computation& wrapped = site.module.at(start->called[0]);
+  check_wrapped_thread(site, *start, wrapped);
+  const bool is_start = site.instruction.opcode == Opcode::kAsyncStart;
+  const Shape& async = is_start ? site.instruction.shape : site.operand(0);
+  if (site.instruction.opcode == Opcode::kAsyncUpdate &&
+      !same(site, async, site.instruction.shape)) {
+    fail("async-update expects the shape of operand and output to match ({} vs {}).",
+         to_string(async), to_string(site.instruction.shape));
+  }
+  check_wrapped_shapes(site, async, wrapped);
+  if (!site.instruction.called.empty() && site.instruction.called != start->called) {
+    fail(
+        "The {} expects its wrapped async computation to be identical to its operand's ({} vs "
+        "{}).",
+        name(site.instruction.opcode), site.callee(0).name, wrapped.name);
+  }
+  if (is_start) check_start_operands(site);
+  if (site.instruction.opcode == Opcode::kAsyncDone &&
+      !same(site, async.elements[1], site.instruction.shape)) {
+    fail(
+        "async-done expects the shape of output to match the async shape at index {{1}} ({} vs "
+        "{}).",
+        to_string(site.instruction.shape), to_string(async.elements[1]));
+  }
+}
+
+// A start may only feed operand 0 of an update or done.
+void check_async_operands(const Site& site) {
+  for (std::size_t i = 0; i < site.count(); ++i) {
+    const Instruction& operand = site.operand_instruction(i);
+    if (!is_one_of(operand.opcode, {Opcode::kAsyncStart, Opcode::kAsyncUpdate})) continue;
+    if (i == 0 && is_one_of(site.instruction.opcode, {Opcode::kAsyncUpdate, Opcode::kAsyncDone})) {
+      continue;
+    }
+    fail(
+        "Async instruction {} used as operand {} of {}. Async instructions can only be used as "
+        "the first operand of async-update or async-done.",
+        operand.name, i, site.instruction.name);
+  }
+}
+
+void check_native_pair(const Site& site) {
+  switch (site.instruction.opcode) {
+    case Opcode::kAllReduceStart:
+      return check_single_user(site, {Opcode::kAllReduceDone});
+    case Opcode::kAllReduceDone:
+      return check_single_operand(site, {Opcode::kAllReduceStart});
+    case Opcode::kAllGatherStart:
+      return check_single_user(site, {Opcode::kAllGatherDone});
+    case Opcode::kAllGatherDone:
+      return check_single_operand(site, {Opcode::kAllGatherStart});
+    case Opcode::kCopyStart:
+      return check_single_user(site, {Opcode::kCopyDone});
+    case Opcode::kCopyDone:
+      return check_single_operand(site, {Opcode::kCopyStart});
+    case Opcode::kCollectivePermuteStart:
+      return check_single_user(site, {Opcode::kCollectivePermuteDone});
+    case Opcode::kCollectivePermuteDone:
+      return check_single_operand(site, {Opcode::kCollectivePermuteStart});
+    case Opcode::kSend:
+      if (is_async_root(site)) return;
+      return check_single_user(site, {Opcode::kSendDone, Opcode::kTuple});
+    case Opcode::kSendDone:
+      return check_single_operand(site, {Opcode::kSend, Opcode::kGetTupleElement});
+    case Opcode::kRecv:
+      if (is_async_root(site)) return;
+      return check_single_user(site, {Opcode::kRecvDone, Opcode::kTuple});
+    case Opcode::kRecvDone:
+      return check_single_operand(site, {Opcode::kRecv, Opcode::kGetTupleElement});
+    default:
+      return;
+  }
+}
+
+// ---- what may stand in a computation that runs asynchronously ----------------------------------
+
+bool all_of(const Computation& computation, const std::function<bool(const Instruction&)>& test) {
+  return std::all_of(computation.instructions.begin(), computation.instructions.end(), test);
+}
+
+bool expands_to_one_instruction(const Computation& computation) {
+  const Instruction* root = &computation.root_instruction();
+  return all_of(computation, [root](const Instruction& i) {
+    return &i == root || i.opcode == Opcode::kParameter;
+  });
+}
+
+bool only_sends_and_receives(const Computation& computation) {
+  return all_of(computation, [](const Instruction& i) {
+    return is_one_of(i.opcode, {Opcode::kParameter, Opcode::kTuple, Opcode::kSend, Opcode::kRecv,
+                                Opcode::kSendDone, Opcode::kRecvDone});
+  });
+}
+
+bool is_barrier(const Computation& computation) {
+  const Instruction* root = &computation.root_instruction();
+  return all_of(computation, [root](const Instruction& i) {
+    return &i == root || is_one_of(i.opcode, {Opcode::kParameter, Opcode::kGetTupleElement});
+  });
+}
+
+// Two transfers between device and host on one channel must be the same operation.
+void check_host_channel(const Site& site, HostChannels& channels) {
+  const CollectiveAttrs* attrs = site.instruction.get<CollectiveAttrs>();
+  if (attrs == nullptr || attrs->channel_id == 0 || !attrs->is_host_transfer) return;
+  const auto [first, inserted] = channels.try_emplace(attrs->channel_id, &site.instruction);
+  if (inserted) return;
+  const Instruction& other = *first->second;
+  const std::string* own_notes = site.instruction.find_raw("frontend_attributes");
+  const std::string* other_notes = other.find_raw("frontend_attributes");
+  const bool same_notes = own_notes == nullptr || other_notes == nullptr
+                              ? own_notes == other_notes
+                              : *own_notes == *other_notes;
+  if (site.instruction.opcode != other.opcode || !same_notes ||
+      !match(site.instruction.shape, other.shape, {})) {
+    fail(
+        "Host-transfer send/recv instructions that use the same channel must be identical up to "
+        "having different operands. Found different instructions with the same channel ID: {} vs "
+        "{}.",
+        other.name, site.instruction.name);
+  }
+}
+
+}  // namespace
+
+void check_async(const Site& site) {
+  check_async_operands(site);
+  switch (site.instruction.opcode) {
+    case Opcode::kAsyncStart:
+      check_single_user(site, {Opcode::kAsyncUpdate, Opcode::kAsyncDone});
+      if (site.instruction.called.size() == 1) check_async_callee(site);
+      break;
+    case Opcode::kAsyncUpdate:
+      check_single_operand(site, {Opcode::kAsyncStart, Opcode::kAsyncUpdate});
+      check_single_user(site, {Opcode::kAsyncUpdate, Opcode::kAsyncDone});
+      break;
+    case Opcode::kAsyncDone:
+      check_single_operand(site, {Opcode::kAsyncStart, Opcode::kAsyncUpdate});
+      break;
+    default:
+      check_native_pair(site);
+      return;
+  }
+  check_chain(site);
+}
+
+void check_async_callee(const Site& site) {
+  const Computation& callee = site.callee(0);
+  if (thread_of(callee.execution_thread) != "main") return;
+  if (expands_to_one_instruction(callee) || only_sends_and_receives(callee) || is_barrier(callee) ||
+      frontend_attribute(site.instruction, "_collectives_group")) {
+    return;
+  }
+  fail("Asynchronous computation {} expected to contain only the root and parameter instructions.",
+       callee.name);
+}
+
+void check_channels(const Site& site, HostChannels& channels) {
+  const Opcode opcode = site.instruction.opcode;
+  if (opcode != Opcode::kSend && opcode != Opcode::kRecv) return;
+  check_host_channel(site, channels);
+  const CollectiveAttrs* attrs = site.instruction.get<CollectiveAttrs>();
+  if (attrs == nullptr || attrs->channel_id == 0 || is_async_root(site)) return;
+  const InstrId user = site.users.first[site.id.index()];
+  if (!user.valid()) return;
+  const Instruction& done = site.computation.at(user);
+  const CollectiveAttrs* other = done.get<CollectiveAttrs>();
+  const Opcode expected = opcode == Opcode::kSend ? Opcode::kSendDone : Opcode::kRecvDone;
+  if (done.opcode != expected || other == nullptr) return;
+  if (attrs->channel_id != other->channel_id) {
+    fail("Expected to have the same channel id, actual channel ids are: {} ({}), {} ({})",
+         site.instruction.name, attrs->channel_id, done.name,
+         other->channel_id == 0 ? -1 : other->channel_id);
+  }
+  if (attrs->is_host_transfer != other->is_host_transfer) {
+    fail("Expected instructions to have the same is-host-transfer property: {}, {}",
+         site.instruction.name, done.name);
+  }
+}
+
+}  // namespace tilecast::ir::verification

@@ -1,0 +1,322 @@
+// Groups of devices in collectives, and source-target pairs of permutes.
+#include <algorithm>
+#include <map>
+
+#include "ir/verify/verify_rules.h"
+
+namespace tilecast::ir::verification {
+namespace {
+
+// How the ids in replica groups are read (XLA's GetCollectiveOpGroupMode).
+enum class GroupMode : std::uint8_t {
+  kCrossReplica,
+  kCrossPartition,
+  kCrossReplicaAndPartition,
+  kFlattenedId,
+};
+
+std::string_view name_of(GroupMode mode) {
+  switch (mode) {
+    case GroupMode::kCrossReplica:
+      return "kCrossReplica";
+    case GroupMode::kCrossPartition:
+      return "kCrossPartition";
+    case GroupMode::kCrossReplicaAndPartition:
+      return "kCrossReplicaAndPartition";
+    case GroupMode::kFlattenedId:
+      return "kFlattenedID";
+  }
+  return "";
+}
+
+bool has_global_ids(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kAllToAll:
+    case Opcode::kRaggedAllToAll:
+    case Opcode::kCollectiveBroadcast:
+    case Opcode::kCollectivePermute:
+    case Opcode::kCollectivePermuteStart:
+      return false;
+    default:
+      return true;
+  }
+}
+
+GroupMode group_mode(const Site& site, const CollectiveAttrs& attrs) {
+  const bool channel = attrs.channel_id != 0;
+  if (!has_global_ids(site.instruction.opcode)) {
+    return channel ? GroupMode::kCrossPartition : GroupMode::kCrossReplica;
+  }
+  if (!channel && attrs.use_global_device_ids) {
+    fail(
+        "Invalid combination of has_channel_id and use_global_device_ids: {} uses global device "
+        "ids without a channel",
+        site.instruction.name);
+  }
+  if (!channel) return GroupMode::kCrossReplica;
+  return attrs.use_global_device_ids ? GroupMode::kFlattenedId
+                                     : GroupMode::kCrossReplicaAndPartition;
+}
+
+// Devices the module declares for this mode; 1 where it does not say.
+std::int64_t declared_devices(const Module& module, GroupMode mode) {
+  switch (mode) {
+    case GroupMode::kCrossPartition:
+      return module.num_partitions;
+    case GroupMode::kFlattenedId: {
+      std::int64_t all = 1;
+      return __builtin_mul_overflow(module.replica_count, module.num_partitions, &all) ? 1 : all;
+    }
+    default:
+      return module.replica_count;
+  }
+}
+
+std::string_view devices_called(GroupMode mode) {
+  if (mode == GroupMode::kCrossPartition) return "partitions";
+  return mode == GroupMode::kFlattenedId ? "flattened IDs" : "replicas";
+}
+
+// Every id 0..n-1 exactly once, no group empty. Returns n.
+std::int64_t check_ids(const std::vector<std::vector<std::int64_t>>& groups) {
+  std::vector<std::int64_t> ids;
+  for (const auto& group : groups) {
+    if (group.empty()) fail("Instruction cannot have an empty replica group");
+    ids.insert(ids.end(), group.begin(), group.end());
+  }
+  const auto count = static_cast<std::int64_t>(ids.size());
+  std::vector<bool> seen(ids.size(), false);
+  bool outside = false;
+  for (const std::int64_t id : ids) {
+    if (id < 0) fail("Replica {} is negative in instruction's replica-groups", id);
+    if (id >= count) {
+      outside = true;
+      continue;
+    }
+    if (seen[static_cast<std::size_t>(id)]) {
+      fail("Replica {} is repeated in instruction's replica-groups", id);
+    }
+    seen[static_cast<std::size_t>(id)] = true;
+  }
+  if (outside) {
+    const auto missing = std::find(seen.begin(), seen.end(), false) - seen.begin();
+    fail("Replica {} is not named in instruction's replica-groups", missing);
+  }
+  return count;
+}
+
+void check_groups(const Site& site, const CollectiveAttrs& attrs, GroupMode mode, bool uniform) {
+  const auto& groups = attrs.groups.groups;
+  if (groups.empty()) {
+    if (mode == GroupMode::kFlattenedId) {
+      fail("Replica groups must be specified in flattened-id mode");
+    }
+    return;
+  }
+  const std::int64_t ids = check_ids(groups);
+  const std::int64_t declared = declared_devices(site.module, mode);
+  if (declared != 1 && ids != declared) {
+    fail("In {} mode, replica groups should contain {} {}, but found {}", name_of(mode), declared,
+         devices_called(mode), ids);
+  }
+  if (!uniform) return;
+  for (const auto& group : groups) {
+    if (group.size() != groups[0].size()) {
+      fail("Replica groups expected to be of uniform size");
+    }
+  }
+}
+
+std::int64_t subgroup_size(const Site& site, const CollectiveAttrs& attrs, GroupMode mode) {
+  const auto& groups = attrs.groups.groups;
+  const std::int64_t declared =
+      mode == GroupMode::kCrossPartition ? site.module.num_partitions : site.module.replica_count;
+  const std::int64_t size = groups.empty() ? declared : static_cast<std::int64_t>(groups[0].size());
+  if (mode != GroupMode::kCrossReplicaAndPartition) return size;
+  std::int64_t all = 1;
+  return __builtin_mul_overflow(size, site.module.num_partitions, &all) ? 1 : all;
+}
+
+// Result `index` of an operation with one result per operand; shapes were inferred already.
+const Shape& gathered(const Site& site) {
+  const Shape& shape = site.instruction.opcode == Opcode::kAllGatherStart
+                           ? site.instruction.shape.elements[1]
+                           : site.instruction.shape;
+  return site.count() > 1 ? shape.elements[0] : shape;
+}
+
+void check_shards(const Site& site, std::int64_t subgroup, bool gather) {
+  const auto axis = static_cast<std::size_t>(site.single_dimension());
+  const std::int64_t in = site.operand(0).dims[axis];
+  const std::int64_t out = gathered(site).dims[axis];
+  const std::int64_t larger = gather ? out : in;
+  const std::int64_t smaller = gather ? in : out;
+  const std::int64_t shards = smaller == 0 ? subgroup : (larger + smaller - 1) / smaller;
+  if (subgroup != 1 && shards != subgroup) {
+    fail("shard_count = {}, subgroup_size = {}, {}", shards, subgroup, site.instruction.name);
+  }
+}
+
+void check_all_to_all(const Site& site, std::int64_t splits) {
+  if (site.instruction.dimensions.empty()) {
+    if (splits != 1 && static_cast<std::int64_t>(site.count()) != splits) {
+      fail("hlo->operand_count() == split_count: all-to-all has {} operands for groups of {}",
+           site.count(), splits);
+    }
+    return;
+  }
+  const std::int64_t size = site.operand(0).dims[static_cast<std::size_t>(site.single_dimension())];
+  if (splits > 1 && size % splits != 0) {
+    fail("AllToAll split dimension size {} must be dividable by split_count {}.", size, splits);
+  }
+}
+
+void check_ragged_all_to_all(const Site& site) {
+  constexpr std::size_t kFirstOffsets = 2;
+  for (std::size_t i = kFirstOffsets; i < site.count(); ++i) {
+    const Shape& offsets = site.operand(i);
+    if (!offsets.is_array() || (offsets.rank() != 1 && offsets.rank() != 2)) {
+      fail("RaggedAllToAll operand {} must be rank 1 or 2: {}", i, infer::human(offsets));
+    }
+    if (i > kFirstOffsets && !match(site.operand(i - 1), offsets, {})) {
+      fail("RaggedAllToAll operands have different shapes ({}, {}): {} vs {}", i - 1, i,
+           infer::human(site.operand(i - 1)), infer::human(offsets));
+    }
+  }
+}
+
+// ---- collective-permute ------------------------------------------------------------------------
+
+void check_offset(const Shape& buffer, const Shape& offset) {
+  if (!offset.is_tuple()) fail("Buffer offset is not tuple.");
+  const auto& parts = offset.elements;
+  const bool arrays = std::all_of(parts.begin(), parts.end(), [](auto& s) { return s.is_array(); });
+  const bool tuples = std::all_of(parts.begin(), parts.end(), [](auto& s) { return s.is_tuple(); });
+  if (!arrays && !tuples) {
+    fail("Buffer offset should either be a tuple of arrays or  a tuple of tuples.");
+  }
+  bool ranked = tuples || parts.size() == buffer.dims.size();
+  for (const Shape& part : parts) {
+    if (tuples && part.elements.size() != buffer.dims.size()) ranked = false;
+  }
+  if (!ranked) {
+    fail("Buffer offset index should have the same number of elements as the buffer's rank.");
+  }
+}
+
+void check_offsets(const Shape& buffers, const Shape& offsets, std::string_view which) {
+  if (!offsets.is_tuple() || offsets.elements.size() != buffers.elements.size()) {
+    fail("Unmatching {} buffers and {} offset.", which, which);
+  }
+  for (std::size_t i = 0; i < buffers.elements.size(); ++i) {
+    check_offset(buffers.elements[i], offsets.elements[i]);
+  }
+}
+
+bool is_in_place(const Site& site) {
+  return site.instruction.find_raw("slice_sizes") != nullptr;
+}
+
+void check_in_place(const Site& site) {
+  if (site.count() != 4) fail("Unexpected number of operands: {}.", site.count());
+  const Shape& input = site.operand(0);
+  const Shape& output = site.operand(1);
+  if (input.is_array() && output.is_array()) {
+    check_offset(input, site.operand(2));
+    check_offset(output, site.operand(3));
+    return;
+  }
+  if (!input.is_tuple() || !output.is_tuple() || input.elements.size() != output.elements.size()) {
+    fail("Unmatching input buffers and output buffers.");
+  }
+  check_offsets(input, site.operand(2), "input");
+  check_offsets(output, site.operand(3), "output");
+}
+
+// In place, one slice per offset may leave each device.
+std::size_t allowed_repeats(const Site& site) {
+  if (!is_in_place(site)) return 1;
+  const Shape& offsets = site.operand(2);
+  const bool several = site.operand(0).is_tuple() && !offsets.elements.empty();
+  return several ? offsets.elements[0].elements.size() : offsets.elements.size();
+}
+
+class PairLimits {
+ public:
+  PairLimits(std::string_view what, std::int64_t limit, std::size_t repeats)
+      : what_(what), limit_(limit), repeats_(repeats) {}
+
+  void add(std::int64_t id) {
+    if (id < 0) fail("{} {} in the instruction's source-target pair must be >= 0", what_, id);
+    if (limit_ != 1 && id >= limit_) {
+      fail("{} {} in the instruction's source-target pair must be < {}", what_, id, limit_);
+    }
+    if (seen_[id]++ < repeats_) return;
+    if (repeats_ == 1) {
+      fail("{} {} appears more than once in instruction's source-target pairs", what_, id);
+    }
+    fail("{} {} appears more than {} times in instruction's source-target pairs: ", what_, id,
+         repeats_);
+  }
+
+ private:
+  std::string_view what_;
+  std::int64_t limit_;
+  std::size_t repeats_;
+  std::map<std::int64_t, std::size_t> seen_;
+};
+
+void check_permute(const Site& site, const CollectiveAttrs& attrs) {
+  if (is_in_place(site)) check_in_place(site);
+  const std::int64_t limit = declared_devices(site.module, group_mode(site, attrs));
+  const std::size_t repeats = allowed_repeats(site);
+  PairLimits sources("Source", limit, repeats);
+  PairLimits targets("Target", limit, repeats);
+  for (const auto& [source, target] : attrs.source_target_pairs) {
+    sources.add(source);
+    targets.add(target);
+  }
+}
+
+}  // namespace
+
+void check_collective(const Site& site) {
+  const CollectiveAttrs* attrs = site.instruction.get<CollectiveAttrs>();
+  if (attrs == nullptr) return;
+  const Opcode opcode = site.instruction.opcode;
+  switch (opcode) {
+    case Opcode::kAllGather:
+    case Opcode::kAllGatherStart:
+    case Opcode::kReduceScatter: {
+      const GroupMode mode = group_mode(site, *attrs);
+      check_groups(site, *attrs, mode, /*uniform=*/true);
+      check_shards(site, subgroup_size(site, *attrs, mode), opcode != Opcode::kReduceScatter);
+      return;
+    }
+    case Opcode::kAllReduce:
+    case Opcode::kAllReduceStart:
+      check_groups(site, *attrs, group_mode(site, *attrs), /*uniform=*/false);
+      if (attrs->channel_id < 0) {
+        fail("All reduce channel id must be greater than 0 for {}", site.instruction.name);
+      }
+      return;
+    case Opcode::kAllToAll: {
+      const GroupMode mode = group_mode(site, *attrs);
+      check_groups(site, *attrs, mode, /*uniform=*/true);
+      check_all_to_all(site, subgroup_size(site, *attrs, mode));
+      return;
+    }
+    case Opcode::kRaggedAllToAll:
+      check_groups(site, *attrs, group_mode(site, *attrs), /*uniform=*/true);
+      check_ragged_all_to_all(site);
+      return;
+    case Opcode::kCollectivePermute:
+    case Opcode::kCollectivePermuteStart:
+      check_permute(site, *attrs);
+      return;
+    default:
+      return;
+  }
+}
+
+}  // namespace tilecast::ir::verification

@@ -1,0 +1,146 @@
+// Layouts and memory spaces along the edges of the program.
+#include <algorithm>
+
+#include "ir/verify/verify_rules.h"
+
+namespace tilecast::ir::verification {
+namespace {
+
+constexpr int kDevice = 0;
+constexpr int kFastMemory = 1;
+constexpr int kHost = 5;
+
+// Operations whose result must keep the layout of their operands, as in XLA's layout assignment.
+bool keeps_layout(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kMap:
+    case Opcode::kStochasticConvert:
+    case Opcode::kAllReduce:
+    case Opcode::kConcatenate:
+    case Opcode::kDynamicSlice:
+    case Opcode::kDynamicUpdateSlice:
+    case Opcode::kFft:
+    case Opcode::kCholesky:
+    case Opcode::kTriangularSolve:
+    case Opcode::kPad:
+    case Opcode::kReduceWindow:
+    case Opcode::kReverse:
+    case Opcode::kScatter:
+    case Opcode::kSelectAndScatter:
+    case Opcode::kSlice:
+    case Opcode::kSort:
+    case Opcode::kOptBarrier:
+      return true;
+    default:
+      return is_elementwise(opcode);
+  }
+}
+
+bool may_change_element_bits(Opcode opcode, DType operand) {
+  return opcode == Opcode::kConvert || opcode == Opcode::kCompare || opcode == Opcode::kIsFinite ||
+         opcode == Opcode::kScatter || (opcode == Opcode::kSelect && operand == DType::kPred);
+}
+
+void check_memory_spaces(const Site& site, int from, int to) {
+  const Opcode opcode = site.instruction.opcode;
+  if (from == kFastMemory && to != kFastMemory) {
+    fail(
+        "Instruction shouldn't change layout memory space between generic fast memory space and "
+        "others for instruction: {}",
+        site.instruction.name);
+  }
+  if (opcode == Opcode::kDynamicSlice && from == kDevice && to == kHost) {
+    fail("DynamicSlice instruction shouldn't change layout memory space from device to host: {}",
+         site.instruction.name);
+  }
+  if (opcode == Opcode::kDynamicUpdateSlice && from == kHost && to == kDevice) {
+    fail(
+        "DynamicUpdateSlice instruction shouldn't change layout memory space from host to device: "
+        "{}",
+        site.instruction.name);
+  }
+}
+
+void check_kept_layout(const Site& site) {
+  const Shape& result = site.instruction.shape;
+  const Opcode opcode = site.instruction.opcode;
+  for (std::size_t i = 0; i < site.count(); ++i) {
+    const Shape& operand = site.operand(i);
+    if (!operand.is_array() || operand.rank() != result.rank() || !operand.layout) continue;
+    const Layout& from = *operand.layout;
+    const Layout& to = *result.layout;
+    if (opcode == Opcode::kDynamicSlice || opcode == Opcode::kDynamicUpdateSlice) {
+      check_memory_spaces(site, from.memory_space, to.memory_space);
+    }
+    const bool same_bits =
+        may_change_element_bits(opcode, operand.dtype) || from.element_bits == to.element_bits;
+    if (from.minor_to_major != to.minor_to_major || !same_bits) {
+      fail("Instruction shouldn't change layouts {} From {} To {}", site.instruction.name,
+           to_string(operand), to_string(result));
+    }
+  }
+}
+
+// Dimensions of size 1 stand anywhere; the others must keep their order and their runs.
+bool reshape_is_bitcast(const Shape& from, const Shape& to) {
+  const auto major_to_minor = [](const Shape& shape) {
+    Dims sizes;
+    const Dims& order = shape.layout->minor_to_major;
+    for (auto dim = order.rbegin(); dim != order.rend(); ++dim) {
+      if (shape.dims[static_cast<std::size_t>(*dim)] != 1) sizes.push_back(*dim);
+    }
+    return sizes;
+  };
+  const auto is_row_major = [](const Dims& order) {
+    return std::is_sorted(order.begin(), order.end());
+  };
+  const Dims a = major_to_minor(from);
+  const Dims b = major_to_minor(to);
+  if (is_row_major(a) && is_row_major(b)) return true;
+  // Same physical order of equal sizes: only size-1 dimensions came or went.
+  if (a.size() != b.size()) return false;
+  Dims kept_a;
+  Dims kept_b;
+  for (const std::int64_t size : from.dims) {
+    if (size != 1) kept_a.push_back(size);
+  }
+  for (const std::int64_t size : to.dims) {
+    if (size != 1) kept_b.push_back(size);
+  }
+  if (kept_a != kept_b) return false;
+  const auto ranks = [](const Dims& order) {
+    Dims sorted = order;
+    std::sort(sorted.begin(), sorted.end());
+    Dims rank;
+    for (const std::int64_t dim : order) {
+      rank.push_back(std::find(sorted.begin(), sorted.end(), dim) - sorted.begin());
+    }
+    return rank;
+  };
+  return ranks(a) == ranks(b);
+}
+
+void check_no_host_memory(const Site& site) {
+  for_each_leaf(site.instruction.shape, [&](const Shape& leaf) {
+    if (leaf.memory_space() == kHost) {
+      fail("Instruction shouldn't have the layout of host memory space: {}", site.instruction.name);
+    }
+  });
+}
+
+}  // namespace
+
+void check_layouts(const Site& site) {
+  const Shape& result = site.instruction.shape;
+  if (site.options.no_host_memory_space) check_no_host_memory(site);
+  const bool fused = site.facts.called_by_fusion[site.computation_id.index()];
+  if (site.options.reshape_is_bitcast && site.instruction.opcode == Opcode::kReshape && !fused &&
+      result.layout && site.operand(0).layout && !reshape_is_bitcast(site.operand(0), result)) {
+    fail("Reshape should be a physical bitcast, got: {} to {}", to_string(site.operand(0)),
+         to_string(result));
+  }
+  if (!site.options.layout_sensitive || !result.is_array() || !result.layout) return;
+  if (keeps_layout(site.instruction.opcode)) check_kept_layout(site);
+}
+
+}  // namespace tilecast::ir::verification

@@ -1,0 +1,261 @@
+// Whether an instruction has the shape its operands give it.
+#include "ir/infer/shape_inference.h"
+#include "ir/verify/verify_rules.h"
+
+namespace tilecast::ir::verification {
+namespace {
+
+// These reinterpret or pass on data: neither the element type nor the layout may change.
+bool passes_data_on(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kBitcast:
+    case Opcode::kCall:
+    case Opcode::kConditional:
+    case Opcode::kConstant:
+    case Opcode::kCopyDone:
+    case Opcode::kCopyStart:
+    case Opcode::kCustomCall:
+    case Opcode::kDynamicUpdateSlice:
+    case Opcode::kGetTupleElement:
+    case Opcode::kInfeed:
+    case Opcode::kOutfeed:
+    case Opcode::kOptBarrier:
+    case Opcode::kParameter:
+    case Opcode::kRecv:
+    case Opcode::kRecvDone:
+    case Opcode::kSend:
+    case Opcode::kSendDone:
+    case Opcode::kTuple:
+    case Opcode::kWhile:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool may_mix_precision(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kCall:
+    case Opcode::kConditional:
+    case Opcode::kConstant:
+    case Opcode::kConvolution:
+    case Opcode::kDot:
+    case Opcode::kRaggedDot:
+    case Opcode::kScaledDot:
+    case Opcode::kAllReduce:
+    case Opcode::kAllReduceStart:
+    case Opcode::kAllReduceDone:
+    case Opcode::kAllGather:
+    case Opcode::kAllGatherStart:
+    case Opcode::kAllGatherDone:
+    case Opcode::kAsyncDone:
+    case Opcode::kAsyncUpdate:
+    case Opcode::kAsyncStart:
+    case Opcode::kCollectivePermute:
+    case Opcode::kCollectivePermuteStart:
+    case Opcode::kCollectivePermuteDone:
+    case Opcode::kCopyDone:
+    case Opcode::kCopyStart:
+    case Opcode::kCustomCall:
+    case Opcode::kDomain:
+    case Opcode::kFusion:
+    case Opcode::kGetTupleElement:
+    case Opcode::kOptBarrier:
+    case Opcode::kInfeed:
+    case Opcode::kOutfeed:
+    case Opcode::kParameter:
+    case Opcode::kRecv:
+    case Opcode::kRecvDone:
+    case Opcode::kReducePrecision:
+    case Opcode::kReduceWindow:
+    case Opcode::kSend:
+    case Opcode::kSendDone:
+    case Opcode::kSort:
+    case Opcode::kTuple:
+    case Opcode::kWhile:
+    case Opcode::kRng:  // judged by its own rule
+    case Opcode::kScan:
+      return true;
+    default:
+      return false;
+  }
+}
+
+void check_one_precision(const Site& site, const Shape& shape, DType& seen) {
+  for_each_leaf(shape, [&](const Shape& leaf) {
+    if (!is_floating(leaf.dtype)) return;
+    if (seen == DType::kInvalid) seen = leaf.dtype;
+    if (seen != leaf.dtype) {
+      fail(
+          "Seen floating point types of different precisions in {}, but mixed precision is "
+          "disallowed.",
+          site.instruction.name);
+    }
+  });
+}
+
+bool copy_agrees(const Site& site, const Shape& expected, const Match& loose) {
+  constexpr int kHost = 5;
+  const Shape& actual = site.instruction.shape;
+  if (!site.options.layout_sensitive || !actual.layout || !expected.layout) {
+    return match(actual, expected, loose);
+  }
+  const int to = actual.memory_space();
+  const int from = expected.memory_space();
+  if (to == from || (to != kHost && from != kHost)) return match(actual, expected, loose);
+  if (to == kHost) return actual.dtype == expected.dtype && match(actual, expected, loose);
+  return match(actual, expected, {.layout = true, .ignore_memory_space = true});
+}
+
+// Only what passes from buffer to buffer keeps its layout; transfers compare the order alone.
+Match strictness(const Site& site) {
+  Match how;
+  if (!passes_data_on(site.instruction.opcode)) {
+    how.ignore_fp = site.options.allow_mixed_precision;
+    return how;
+  }
+  how.layout = site.options.layout_sensitive;
+  switch (site.instruction.opcode) {
+    case Opcode::kCopyStart:
+    case Opcode::kSend:
+    case Opcode::kRecv:
+    case Opcode::kInfeed:
+      how.minor_to_major_only = true;
+      break;
+    case Opcode::kDynamicUpdateSlice:
+      how.ignore_tiles = how.ignore_memory_space =
+          site.facts.called_by_fusion[site.computation_id.index()];
+      break;
+    default:
+      break;
+  }
+  return how;
+}
+
+bool agrees(const Site& site, const Shape& expected) {
+  const Match how = strictness(site);
+  if (site.instruction.opcode == Opcode::kCopy) return copy_agrees(site, expected, how);
+  return match(site.instruction.shape, expected, how);
+}
+
+void expect(const Site& site, const Shape& expected) {
+  if (agrees(site, expected)) return;
+  fail("Expected instruction to have shape equal to {}, actual shape is {}", site.shown(expected),
+       site.shown(site.instruction.shape));
+}
+
+void expect_tuple_of_operands(const Site& site) {
+  const Shape& shape = site.instruction.shape;
+  bool good = shape.is_tuple() && shape.elements.size() == site.count();
+  const Match how = strictness(site);
+  for (std::size_t i = 0; good && i < site.count(); ++i) {
+    good = match(shape.elements[i], site.operand(i), how);
+  }
+  if (!good) expect(site, *infer_shape(site.module, site.computation, site.instruction));
+}
+
+void expect_element(const Site& site) {
+  const Shape& operand = site.operand(0);
+  const IndexAttrs* attrs = site.instruction.get<IndexAttrs>();
+  const auto index = attrs == nullptr ? std::int64_t{-1} : attrs->index;
+  if (operand.is_tuple() && index >= 0 &&
+      static_cast<std::size_t>(index) < operand.elements.size()) {
+    expect(site, operand.elements[static_cast<std::size_t>(index)]);
+    return;
+  }
+  // Throws: the index or the operand is wrong.
+  expect(site, *infer_shape(site.module, site.computation, site.instruction));
+}
+
+bool is_plain_arithmetic(Opcode opcode, DType dtype) {
+  switch (opcode) {
+    case Opcode::kAdd:
+    case Opcode::kSubtract:
+    case Opcode::kMultiply:
+    case Opcode::kDivide:
+    case Opcode::kMaximum:
+    case Opcode::kMinimum:
+    case Opcode::kNegate:
+      return is_floating(dtype) || is_integer(dtype);
+    default:
+      return is_floating(dtype) && op_class(opcode) == OpClass::kTranscendental;
+  }
+}
+
+// Most instructions do arithmetic on arrays of one shape: no inference is needed to see that.
+bool is_plainly_right(const Site& site) {
+  const Shape& shape = site.instruction.shape;
+  if (!is_plain_arithmetic(site.instruction.opcode, shape.dtype)) return false;
+  for (std::size_t i = 0; i < site.count(); ++i) {
+    const Shape& operand = site.operand(i);
+    if (operand.dtype != shape.dtype || operand.dims != shape.dims) return false;
+  }
+  return true;
+}
+
+void expect_copied(const Site& site) {
+  const Shape& source = site.operand(0);
+  if (source.is_tuple() && source.elements.size() >= 2 &&
+      !match(source.elements[0], source.elements[1],
+             {.layout = site.options.layout_sensitive, .ignore_memory_space = true})) {
+    fail(
+        "Source and destination buffers in CopyDone arguments need to be the same shape found {} "
+        "and {}",
+        site.shown(source.elements[0]), site.shown(source.elements[1]));
+  }
+  expect(site, *infer_shape(site.module, site.computation, site.instruction));
+}
+
+}  // namespace
+
+void check_operand_count(const Site& site) {
+  const int arity = info(site.instruction.opcode).arity;
+  if (arity >= 0 && site.count() != static_cast<std::size_t>(arity)) {
+    fail("Expected {} operands for {} instruction: {} has {}", arity, name(site.instruction.opcode),
+         site.instruction.name, site.count());
+  }
+}
+
+void check_result_shape(const Site& site) {
+  const Instruction& instruction = site.instruction;
+  if (!site.options.allow_mixed_precision && !may_mix_precision(instruction.opcode)) {
+    DType seen = DType::kInvalid;
+    for (std::size_t i = 0; i < site.count(); ++i) {
+      check_one_precision(site, site.operand(i), seen);
+    }
+  }
+  switch (instruction.opcode) {
+    case Opcode::kTuple:
+      expect_tuple_of_operands(site);
+      return;
+    case Opcode::kGetTupleElement:
+      expect_element(site);
+      return;
+    case Opcode::kCopy:
+    case Opcode::kDomain:
+    case Opcode::kOptBarrier:
+    case Opcode::kAddDependency:
+      expect(site, site.operand(0));
+      return;
+    case Opcode::kCopyDone:
+      expect_copied(site);
+      return;
+    // Fusions are judged with their callee. XLA derives the shapes of send and recv itself and does
+    // not read them from the text.
+    case Opcode::kFusion:
+    case Opcode::kCall:
+    case Opcode::kWhile:
+    case Opcode::kConditional:
+    case Opcode::kSend:
+    case Opcode::kSendDone:
+    case Opcode::kRecvDone:
+      return;
+    default:
+      if (is_plainly_right(site)) return;
+      if (const auto expected = infer_shape(site.module, site.computation, instruction)) {
+        expect(site, *expected);
+      }
+  }
+}
+
+}  // namespace tilecast::ir::verification

@@ -1,0 +1,284 @@
+#include "measured/evaluation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "measured/scores.h"
+
+namespace tilecast::measured {
+namespace {
+
+constexpr std::string_view kMetricNames[kMetricCount] = {
+    "mape",           "median_ape",      "p90_ape",       "geometric_bias", "row_tau_b",
+    "coverage_90",    "interval_width",  "tile_tau_b",    "tile_size_ape",  "top_1_slowdown",
+    "top_5_slowdown", "top_10_slowdown", "best_in_top_1", "best_in_top_5",  "best_in_top_10"};
+constexpr std::string_view kBreakdownNames[] = {"all", "set", "class", "size", "split", "kernel"};
+
+std::string tile_text(const analytical::TileConfig& tile) {
+  return tile == analytical::TileConfig{} ? "" : analytical::to_string(tile);
+}
+
+// Rows of one set by line, works by name and fingerprint: what several columns are joined on.
+class Joiner {
+ public:
+  explicit Joiner(ScoreSheet& sheet) : sheet_(sheet), set_(sheet.sets.size() - 1) {}
+
+  ScoredRow& row(const SampleSet& samples, const Sample& sample) {
+    const auto [found, fresh] = rows_.try_emplace(sample.line, sheet_.rows.size());
+    if (fresh) {
+      sheet_.rows.push_back(
+          {.set = set_,
+           .work = work(samples.works[sample.work]),
+           .line = sample.line,
+           .split = sample.split,
+           .tile = tile_text(sample.tile),
+           .measured_s = sample.measured.value,
+           .predicted_s = std::vector<std::optional<double>>(sheet_.columns.size())});
+    }
+    return sheet_.rows[found->second];
+  }
+
+ private:
+  std::size_t work(const Work& work) {
+    const auto key = std::make_pair(work.name, work.fingerprint);
+    const auto [found, fresh] = works_.try_emplace(key, sheet_.works.size());
+    if (fresh) sheet_.works.push_back({work.name, work.op_class, work.family, set_});
+    return found->second;
+  }
+
+  ScoreSheet& sheet_;
+  std::size_t set_;
+  std::unordered_map<int, std::size_t> rows_;
+  std::map<std::pair<std::string, std::string>, std::size_t> works_;
+};
+
+std::optional<double> usable_time(const Prediction& prediction) {
+  const double time_s = prediction.comparable().value;
+  if (!prediction.answered || !std::isfinite(time_s) || time_s <= 0) return std::nullopt;
+  return time_s;
+}
+
+// Of a time that is usable.
+std::optional<Interval> usable_interval(const Prediction& prediction) {
+  const std::optional<Interval>& interval = prediction.interval;
+  if (!interval || !usable_time(prediction)) return std::nullopt;
+  const bool usable =
+      interval->low > 0 && interval->low <= interval->high && std::isfinite(interval->high);
+  return usable ? interval : std::nullopt;
+}
+
+// Faults of all columns' devices; one row may be faulty for several.
+std::vector<RowFault> joined_faults(std::span<const Answers> per_column) {
+  std::vector<RowFault> faults;
+  std::set<std::pair<int, RowFault::Kind>> seen;
+  for (const Answers& column : per_column) {
+    for (const RowFault& fault : column.samples.faults) {
+      if (seen.emplace(fault.line, fault.kind).second) faults.push_back(fault);
+    }
+  }
+  std::stable_sort(faults.begin(), faults.end(),
+                   [](const RowFault& a, const RowFault& b) { return a.line < b.line; });
+  return faults;
+}
+
+// The fastest time measured of every work.
+std::vector<double> fastest_of_works(const ScoreSheet& sheet) {
+  std::vector<double> fastest(sheet.works.size(), INFINITY);
+  for (const ScoredRow& row : sheet.rows) {
+    fastest[row.work] = std::min(fastest[row.work], row.measured_s);
+  }
+  return fastest;
+}
+
+std::string size_name(bool is_small, Seconds limit) {
+  constexpr double kMicrosecondsPerSecond = 1e6;
+  std::string limit_us = std::to_string(limit.value * kMicrosecondsPerSecond);
+  limit_us.erase(limit_us.find_last_not_of('0') + 1);
+  if (limit_us.ends_with('.')) limit_us.pop_back();
+  return (is_small ? "below " : "at least ") + limit_us + " us";
+}
+
+class Strata {
+ public:
+  Strata(const ScoreSheet& sheet, const EvaluationOptions& options)
+      : sheet_(sheet), options_(options), fastest_(fastest_of_works(sheet)) {}
+
+  // The rows of every stratum of one breakdown, by the stratum's name.
+  std::map<std::string, std::vector<std::size_t>> split(Breakdown breakdown) const {
+    std::map<std::string, std::vector<std::size_t>> strata;
+    for (std::size_t i = 0; i < sheet_.rows.size(); ++i) {
+      strata[name_of(breakdown, sheet_.rows[i])].push_back(i);
+    }
+    return strata;
+  }
+
+  // Of these rows, the ones that every column answered, with their works and rankings.
+  StratumRows scored(const std::vector<std::size_t>& rows) const {
+    StratumRows result;
+    std::unordered_map<std::size_t, std::size_t> place;
+    std::vector<std::vector<std::size_t>> tiled;
+    std::unordered_map<std::size_t, double> fastest;  // measured, of each work's tiles
+    for (const std::size_t i : rows) {
+      const ScoredRow& row = sheet_.rows[i];
+      if (!row.tile.empty()) {
+        double& time_s = fastest.try_emplace(row.work, row.measured_s).first->second;
+        time_s = std::min(time_s, row.measured_s);
+      }
+      if (!answered_by_all(row)) continue;
+      const auto [found, fresh] = place.try_emplace(row.work, place.size());
+      if (fresh) tiled.emplace_back();
+      if (!row.tile.empty()) tiled[found->second].push_back(result.rows.size());
+      result.work_of.push_back(found->second);
+      result.rows.push_back(i);
+    }
+    result.works = place.size();
+    for (auto& ranking : tiled) add_ranking(result, fastest, std::move(ranking));
+    return result;
+  }
+
+ private:
+  std::string name_of(Breakdown breakdown, const ScoredRow& row) const {
+    const ScoredWork& work = sheet_.works[row.work];
+    switch (breakdown) {
+      case Breakdown::kAll:
+        return "all";
+      case Breakdown::kSet:
+        return sheet_.sets[row.set].name;
+      case Breakdown::kOpClass:
+        return work.op_class;
+      case Breakdown::kSize:
+        return size_name(fastest_[row.work] < options_.small.value, options_.small);
+      case Breakdown::kSplit:
+        return row.split.empty() ? "no split" : row.split;
+      case Breakdown::kKernel:
+        return sheet_.sets.size() > 1 ? sheet_.sets[row.set].name + ": " + work.name : work.name;
+    }
+    return "";
+  }
+
+  static bool answered_by_all(const ScoredRow& row) {
+    return std::ranges::all_of(row.predicted_s, [](const auto& p) { return p.has_value(); });
+  }
+
+  void add_ranking(StratumRows& stratum, const std::unordered_map<std::size_t, double>& fastest,
+                   std::vector<std::size_t> ranking) const {
+    if (distinct_tiles(stratum, ranking) < 2) return;
+    double answered_s = INFINITY;
+    for (const std::size_t i : ranking) {
+      answered_s = std::min(answered_s, sheet_.rows[stratum.rows[i]].measured_s);
+    }
+    const std::size_t work = sheet_.rows[stratum.rows[ranking.front()]].work;
+    if (fastest.at(work) < answered_s) ++stratum.rankings_without_fastest;
+    stratum.rankings.push_back(std::move(ranking));
+  }
+
+  std::size_t distinct_tiles(const StratumRows& stratum,
+                             const std::vector<std::size_t>& ranking) const {
+    std::set<std::string_view> tiles;
+    for (const std::size_t i : ranking) tiles.insert(sheet_.rows[stratum.rows[i]].tile);
+    return tiles.size();
+  }
+
+  const ScoreSheet& sheet_;
+  const EvaluationOptions& options_;
+  std::vector<double> fastest_;
+};
+
+std::vector<Breakdown> breakdowns(const ScoreSheet& sheet, const EvaluationOptions& options) {
+  std::vector<Breakdown> wanted{Breakdown::kAll};
+  if (sheet.sets.size() > 1) wanted.push_back(Breakdown::kSet);
+  for (const Breakdown breakdown : options.by) {
+    if (std::find(wanted.begin(), wanted.end(), breakdown) == wanted.end()) {
+      wanted.push_back(breakdown);
+    }
+  }
+  return wanted;
+}
+
+std::size_t answered(const ScoreSheet& sheet, const std::vector<std::size_t>& rows,
+                     std::size_t column) {
+  return static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [&](std::size_t row) {
+    return sheet.rows[row].predicted_s[column].has_value();
+  }));
+}
+
+}  // namespace
+
+std::string_view name(Metric metric) {
+  return kMetricNames[static_cast<std::size_t>(metric)];
+}
+
+std::string_view name(Breakdown breakdown) {
+  return kBreakdownNames[static_cast<std::size_t>(breakdown)];
+}
+
+void add_answers(ScoreSheet& sheet, std::span<const Answers> per_column) {
+  TC_CHECK(!per_column.empty() && per_column.size() == sheet.columns.size(),
+           "one answer per column");
+  const SampleSet& first = per_column.front().samples;
+  sheet.sets.push_back({.name = first.name,
+                        .hash = first.hash,
+                        .device = first.measured_on,
+                        .manifest = first.manifest,
+                        .faults = joined_faults(per_column)});
+  const std::size_t before = sheet.rows.size();
+  Joiner joiner(sheet);
+  for (std::size_t column = 0; column < per_column.size(); ++column) {
+    const auto& [samples, predictions] = per_column[column];
+    TC_CHECK(predictions.size() == samples.samples.size(), "one prediction per sample");
+    for (std::size_t i = 0; i < predictions.size(); ++i) {
+      ScoredRow& row = joiner.row(samples, samples.samples[i]);
+      row.predicted_s[column] = usable_time(predictions[i]);
+      const std::optional<Interval> interval = usable_interval(predictions[i]);
+      if (!interval) continue;
+      row.interval_s.resize(sheet.columns.size());
+      row.interval_s[column] = interval;
+    }
+  }
+  ScoredSet& set = sheet.sets.back();
+  set.rows = sheet.rows.size() - before;
+  set.with_dispatch = static_cast<std::size_t>(
+      std::ranges::count_if(first.samples, [](const Sample& s) { return s.holds_dispatch; }));
+}
+
+Evaluation evaluate(const ScoreSheet& sheet, const EvaluationOptions& options) {
+  Evaluation result{.columns = sheet.columns, .strata = {}};
+  const Strata strata(sheet, options);
+  std::vector<StratumRows> scored;
+  for (const Breakdown breakdown : breakdowns(sheet, options)) {
+    for (const auto& [name, rows] : strata.split(breakdown)) {
+      scored.push_back(strata.scored(rows));
+      Stratum stratum{.breakdown = breakdown,
+                      .name = name,
+                      .rows_measured = rows.size(),
+                      .rows = scored.back().rows.size(),
+                      .works = scored.back().works,
+                      .kernels_with_tiles = scored.back().rankings.size(),
+                      .kernels_without_fastest = scored.back().rankings_without_fastest,
+                      .columns = std::vector<Scores>(sheet.columns.size())};
+      for (std::size_t column = 0; column < sheet.columns.size(); ++column) {
+        stratum.columns[column].answered = answered(sheet, rows, column);
+      }
+      result.strata.push_back(std::move(stratum));
+    }
+  }
+  const std::size_t columns = sheet.columns.size();
+  base::parallel_for(result.strata.size() * columns, options.jobs, [&](std::size_t cell) {
+    Scores& slot = result.strata[cell / columns].columns[cell % columns];
+    const std::size_t kept = slot.answered;
+    slot = score(sheet, scored[cell / columns], cell % columns, options.bootstrap);
+    slot.answered = kept;
+    const bool ranks_only = !sheet.ranks_only.empty() && sheet.ranks_only[cell % columns];
+    for (std::size_t i = 0; i < kMetricCount && ranks_only; ++i) {
+      if (!ranks_tiles(static_cast<Metric>(i))) slot.values[i] = {};
+    }
+  });
+  return result;
+}
+
+}  // namespace tilecast::measured

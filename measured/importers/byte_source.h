@@ -1,0 +1,35 @@
+// The bytes of a file, unpacked when it is gzip: read once, front to back, in bounded memory.
+//
+//   ByteSource source("runs.csv.gz");
+//   std::string buffer;
+//   while (source.read_more(buffer)) { ... }   // appends up to 256 KiB
+//
+// Throws Error (naming the file) where it cannot be opened, is damaged, or ends too early.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace tilecast::measured {
+
+class ByteSource {
+ public:
+  explicit ByteSource(std::string path);
+  ~ByteSource();
+  ByteSource(ByteSource&&) noexcept;
+  ByteSource& operator=(ByteSource&&) noexcept;
+
+  // Appends the next bytes; false at the end of the file.
+  bool read_more(std::string& buffer);
+  [[nodiscard]] const std::string& path() const { return path_; }
+  // How much of the file on disk has been read, 0 to 1.
+  [[nodiscard]] double progress() const;
+
+ private:
+  struct File;
+  std::string path_;
+  std::unique_ptr<File> file_;
+};
+
+}  // namespace tilecast::measured

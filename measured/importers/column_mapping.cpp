@@ -1,0 +1,188 @@
+#include "measured/importers/column_mapping.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "measured/importers/import_manifest.h"
+
+namespace tilecast::measured {
+namespace {
+
+namespace fs = std::filesystem;
+using hwdesc::ConfigNode;
+
+// One text, or a list of texts.
+std::vector<std::string> texts_of(const ConfigNode& node) {
+  if (node.kind == ConfigNode::Kind::kScalar) return {text_of(node)};
+  if (node.kind != ConfigNode::Kind::kSequence || node.children.empty()) {
+    fail_at(node, "expected a text or a list of texts");
+  }
+  std::vector<std::string> texts;
+  for (const ConfigNode& child : node.children) texts.push_back(text_of(child));
+  return texts;
+}
+
+RowFilter read_filter(const ConfigNode& node) {
+  allow_only(node, {"column", "in", "not_in", "not_empty"});
+  RowFilter filter{.where = node.at.describe() + ": where", .column = {}, .values = {}};
+  const ConfigNode *column = node.find("column"), *in = node.find("in"),
+                   *not_in = node.find("not_in"), *not_empty = node.find("not_empty");
+  const bool lists = column != nullptr && (in != nullptr) != (not_in != nullptr);
+  if (lists == (not_empty != nullptr)) {
+    fail_at(node,
+            "expected {column: NAME, in: [...]}, {column: NAME, not_in: [...]} or "
+            "{not_empty: NAME}");
+  }
+  filter.column = text_of(lists ? *column : *not_empty);
+  if (lists) filter.values = texts_of(in != nullptr ? *in : *not_in);
+  filter.keep_listed = not_in == nullptr;
+  return filter;
+}
+
+TableMapping read_table(const ConfigNode& node) {
+  allow_only(node,
+             {"files", "header", "where", "columns", "keep", "parameters", "fastest_of_equal"});
+  TableMapping table;
+  if (const ConfigNode* files = node.find("files")) table.files = texts_of(*files);
+  if (const ConfigNode* header = node.find("header")) table.header = texts_of(*header);
+  if (const ConfigNode* where = node.find("where")) {
+    if (where->kind == ConfigNode::Kind::kSequence) {
+      for (const ConfigNode& child : where->children) table.filters.push_back(read_filter(child));
+    } else {
+      table.filters.push_back(read_filter(*where));
+    }
+  }
+  const ConfigNode* columns = node.find("columns");
+  if (columns == nullptr || !columns->is_mapping()) {
+    fail_at(node, "expected `columns:`, a mapping from columns of the set to where they come from");
+  }
+  for (const ConfigNode& child : columns->children) table.rules.push_back(ColumnRule::read(child));
+  if (const ConfigNode* keep = node.find("keep")) {
+    if (keep->kind != ConfigNode::Kind::kSequence) fail_at(*keep, "expected a list of columns");
+    for (const ConfigNode& child : keep->children) table.rules.push_back(ColumnRule::keep(child));
+  }
+  if (const ConfigNode* parameters = node.find("parameters")) {
+    if (parameters->kind != ConfigNode::Kind::kSequence) {
+      fail_at(*parameters, "expected a list of columns");
+    }
+    for (const ConfigNode& child : parameters->children) {
+      table.rules.push_back(ColumnRule::parameter(child));
+    }
+  }
+  if (const ConfigNode* fastest = node.find("fastest_of_equal")) {
+    const std::string& text = text_of(*fastest);
+    if (text != "true" && text != "false") fail_at(*fastest, "expected true or false");
+    table.fastest_of_equal = text == "true";
+  }
+  std::vector<std::string> seen;
+  for (const ColumnRule& rule : table.rules) {
+    if (std::find(seen.begin(), seen.end(), rule.target()) != seen.end()) {
+      fail_at(*columns, fmt::format("column {} would be written twice", rule.target()));
+    }
+    seen.push_back(rule.target());
+  }
+  const auto has = [&](std::string_view target) {
+    return std::find(seen.begin(), seen.end(), target) != seen.end();
+  };
+  if (!has("runtime_ns")) fail_at(*columns, "runtime is missing");
+  if (int{has("op")} + int{has("kernel")} + int{has("program")} != 1) {
+    fail_at(*columns, "expected one of op, kernel and program: what ran");
+  }
+  return table;
+}
+
+// The cells of column `device` are keys of the manifest's `devices`: names that rules write
+// themselves are devices, what they copy must be among those the mapping names.
+void join_devices(const ConfigNode& root, ColumnMapping& mapping) {
+  const std::string folder = fs::path(root.at.file).parent_path().string();
+  std::vector<std::string> named;
+  for (const auto& [cell, device] : mapping.manifest.devices) named.push_back(cell);
+  for (TableMapping& table : mapping.tables) {
+    for (ColumnRule& rule : table.rules) {
+      if (rule.target() != "device") continue;
+      rule.allow_only(named);
+      for (const std::string& text : rule.possible_texts()) {
+        if (mapping.manifest.devices.contains(text)) continue;
+        mapping.manifest.devices[text] = resolve_device(text, folder);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+bool fits_pattern(std::string_view pattern, std::string_view name) {
+  std::size_t p = 0, n = 0, star = std::string_view::npos, retry = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      retry = n;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n])) {
+      ++p;
+      ++n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      n = ++retry;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+bool RowFilter::passes(const std::vector<std::string_view>& cells) const {
+  if (values.empty()) return !cells[index].empty();
+  return (std::find(values.begin(), values.end(), cells[index]) != values.end()) == keep_listed;
+}
+
+bool TableMapping::knows(const std::string& path) const {
+  const std::string name = fs::path(path).filename().string();
+  return files.empty() || std::any_of(files.begin(), files.end(), [&](const std::string& pattern) {
+           return fits_pattern(pattern, pattern.find('/') == std::string::npos ? name : path);
+         });
+}
+
+void TableMapping::bind(const std::vector<std::string>& columns, const std::string& file) {
+  for (RowFilter& filter : filters) {
+    filter.index = column_index(columns, filter.column, filter.where);
+  }
+  for (ColumnRule& rule : rules) rule.bind(columns, file);
+}
+
+const TableMapping* ColumnMapping::find(const std::string& path) const {
+  const auto found = std::find_if(tables.begin(), tables.end(),
+                                  [&](const TableMapping& table) { return table.knows(path); });
+  return found == tables.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> ColumnMapping::targets() const {
+  std::vector<std::string> names;
+  for (const TableMapping& table : tables) {
+    for (const ColumnRule& rule : table.rules) {
+      if (std::find(names.begin(), names.end(), rule.target()) == names.end()) {
+        names.push_back(rule.target());
+      }
+    }
+  }
+  return names;
+}
+
+ColumnMapping read_column_mapping(const std::string& name_or_path) {
+  const ConfigNode root = read_mapping_file(name_or_path);
+  ColumnMapping mapping{read_manifest_fields(root, {"tables"}), {}};
+  const ConfigNode* tables = root.find("tables");
+  if (tables == nullptr || tables->kind != ConfigNode::Kind::kSequence) {
+    fail_at(root, "tables is missing; expected a list of tables");
+  }
+  for (const ConfigNode& table : tables->children) mapping.tables.push_back(read_table(table));
+  join_devices(root, mapping);
+  if (mapping.manifest.device.empty() && mapping.manifest.devices.empty()) {
+    fail_at(root, "device is missing; expected device, or devices and a column device");
+  }
+  return mapping;
+}
+
+}  // namespace tilecast::measured

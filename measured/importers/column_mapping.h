@@ -1,0 +1,72 @@
+// The YAML that says how somebody's tables become a measurement set: the fields of the manifest,
+// and for each table where its columns come from.
+//
+//   name: bmm_t4
+//   source: where the numbers are from
+//   licence: MIT
+//   timing: device                         or host: run times hold the dispatch
+//   how_timed: CUDA events
+//   device: t4                             or `devices: {Tesla T4: t4}` with a column `device`
+//   dispatch: {softmax: 12 us}             floors per op class, host timing only
+//   dtype: f32                             for rows without one
+//   tables:
+//     - files: bmm_*.csv                   patterns (* and ?) of file names, or with a / of whole
+//                                          paths; without: every file
+//       header: [M, N, K, t]               names of the columns, where the file has none
+//       where: {column: OPName, in: [bmm]} rows to take; also `not_in`, or `not_empty: COLUMN`
+//       columns: {op: {constant: matmul}, m: M, ...}      measured/importers/column_rule.h
+//       keep: [CUDA Version]               columns kept as x_cuda_version
+//       parameters: [block_size_x]         columns of numbers that say how the kernel was written
+//                                          beyond its tile, as p_block_size_x
+//       fastest_of_equal: true             of rows equal in all but time and x_*, the fastest: for
+//                                          kernels with more knobs than a tile tells apart
+//
+// Strict, as every YAML here: `file:line:col: key: got ..., expected ...`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measured/importers/column_rule.h"
+#include "measured/measurement_set.h"
+
+namespace tilecast::measured {
+
+struct RowFilter {
+  std::string where, column;
+  std::vector<std::string> values;  // empty: any text but the empty one
+  bool keep_listed = true;          // false: the rows whose value is listed are left out
+  std::size_t index = 0;            // once bound
+
+  [[nodiscard]] bool passes(const std::vector<std::string_view>& cells) const;
+};
+
+struct TableMapping {
+  std::vector<std::string> files;   // patterns; empty: every file
+  std::vector<std::string> header;  // empty: the file's first line
+  std::vector<RowFilter> filters;
+  std::vector<ColumnRule> rules;
+  bool fastest_of_equal = false;
+
+  [[nodiscard]] bool knows(const std::string& path) const;
+  void bind(const std::vector<std::string>& columns, const std::string& file);  // throws Error
+};
+
+struct ColumnMapping {
+  Manifest manifest;
+  std::vector<TableMapping> tables;
+
+  // The first table that knows the file; null when none does.
+  [[nodiscard]] const TableMapping* find(const std::string& path) const;
+  // Columns of measurements.csv, in the order they are first named.
+  [[nodiscard]] std::vector<std::string> targets() const;
+};
+
+// `name_or_path`: as find_mapping (import_manifest.h). Throws Error.
+[[nodiscard]] ColumnMapping read_column_mapping(const std::string& name_or_path);
+
+// Whether `name` fits a pattern of literal characters, '*' (any run) and '?' (any one).
+[[nodiscard]] bool fits_pattern(std::string_view pattern, std::string_view name);
+
+}  // namespace tilecast::measured

@@ -1,0 +1,354 @@
+#include "measured/importers/column_rule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/source_text.h"
+#include "hwdesc/units.h"
+#include "measured/importers/column_mapping.h"
+
+namespace tilecast::measured {
+namespace {
+
+using hwdesc::ConfigNode;
+using hwdesc::show_text;
+
+constexpr std::array<std::string_view, 22> kWholeTargets{
+    "batch", "m",      "n",      "k",       "h",        "w",       "ci",     "co",
+    "kh",    "kw",     "rows",   "columns", "elements", "devices", "layers", "nodes",
+    "input", "output", "stride", "repeats", "cores",    "groups"};
+constexpr std::array<std::string_view, 11> kTextTargets{
+    "op",     "kernel", "program", "optimizer", "dtype",  "out_dtype",
+    "device", "class",  "family",  "split",     "padding"};
+constexpr std::array<std::string_view, 3> kTimeTargets{"runtime", "dispatch", "spread"};
+constexpr std::array<std::string_view, 3> kTileTargets{"output_bounds", "kernel_bounds",
+                                                       "input_bounds"};
+constexpr double kMaxWhole = 9007199254740992.0;  // 2^53: every whole number up to it is exact
+
+template <std::size_t N>
+bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Units per second that a rate's unit stands for: "Gelem/s" -> 1e9.
+double rate_scale(const std::string& unit, const std::string& where) {
+  constexpr std::array<std::string_view, 6> kThings{"elem", "FLOP", "op", "step", "B", "1"};
+  constexpr std::string_view kPrefixes = "kMGTP";
+  if (unit.ends_with("/s")) {
+    std::string_view thing = std::string_view(unit).substr(0, unit.size() - 2);
+    if (contains(kThings, thing)) return 1;
+    const std::size_t power = thing.empty() ? std::string::npos : kPrefixes.find(thing.front());
+    if (power != std::string::npos && contains(kThings, thing.substr(1))) {
+      return std::pow(1000.0, static_cast<double>(power + 1));
+    }
+  }
+  throw Error(fmt::format("{}: got {}, expected a rate such as Gelem/s, TFLOP/s, step/s", where,
+                          show_text(unit)));
+}
+
+double time_scale(const std::string& unit, const std::string& where) {
+  try {
+    return hwdesc::parse_quantity("1 " + unit, hwdesc::UnitKind::kTime) * 1e9;
+  } catch (const Error&) {
+    throw Error(
+        fmt::format("{}: got {}, expected a unit of time: s, ms, us, ns", where, show_text(unit)));
+  }
+}
+
+// As read_measurement_set() will read it: a float.
+bool finite_number(std::string_view text) {
+  float value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() && std::isfinite(value);
+}
+
+std::string kept_name(std::string_view prefix, const std::string& column) {
+  std::string name(prefix);
+  for (const char c : column) {
+    const bool upper = c >= 'A' && c <= 'Z';
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    name += upper ? static_cast<char>(c - 'A' + 'a') : plain ? c : '_';
+  }
+  return name;
+}
+
+}  // namespace
+
+// Reads one entry of `columns:`.
+class RuleReader {
+ public:
+  explicit RuleReader(const ConfigNode& node) : node_(node) {
+    rule_.where_ = fmt::format("{}: {}", node.at.describe(), node.key);
+    rule_.target_ = node.key;
+  }
+
+  ColumnRule read() {
+    const std::string& target = node_.key;
+    if (node_.is_mapping() && node_.find("constant") != nullptr) return constant();
+    if (contains(kTimeTargets, target)) return time();
+    if (contains(kTileTargets, target)) return tile();
+    if (contains(kWholeTargets, target)) return whole();
+    if (contains(kTextTargets, target) || (target.starts_with("x_") && target.size() > 2)) {
+      return text();
+    }
+    std::vector<std::string_view> known(kWholeTargets.begin(), kWholeTargets.end());
+    known.insert(known.end(), kTextTargets.begin(), kTextTargets.end());
+    known.insert(known.end(), kTimeTargets.begin(), kTimeTargets.end());
+    known.insert(known.end(), kTileTargets.begin(), kTileTargets.end());
+    const std::string near = base::nearest(target, known);
+    fail(fmt::format("a measurement set has no such column; expected one of {}, or x_*{}",
+                     fmt::join(known, ", "),
+                     near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& message) const {
+    throw Error(fmt::format("{}: {}", rule_.where_, message));
+  }
+
+  // The scalar under `key` of this mapping; "" when it is not there.
+  [[nodiscard]] std::string entry(std::string_view key) const {
+    const ConfigNode* found = node_.find(key);
+    if (found == nullptr) return {};
+    if (found->kind != ConfigNode::Kind::kScalar) fail(fmt::format("{}: expected one text", key));
+    return found->scalar;
+  }
+
+  void allow_only(std::initializer_list<std::string_view> keys) const {
+    if (!node_.is_mapping()) fail("expected a mapping");
+    for (const ConfigNode& child : node_.children) {
+      if (std::find(keys.begin(), keys.end(), child.key) == keys.end()) {
+        throw Error(fmt::format("{}: got '{}', expected {}", child.at.describe(), child.key,
+                                fmt::join(keys, ", ")));
+      }
+    }
+  }
+
+  ColumnRule constant() {
+    allow_only({"constant"});
+    rule_.kind_ = ColumnRule::Kind::kConstant;
+    rule_.constant_ = entry("constant");
+    if (contains(kTimeTargets, node_.key)) fail("a time cannot be a constant");
+    if (rule_.constant_.empty()) fail("the constant is empty");
+    return std::move(rule_);
+  }
+
+  ColumnRule text() {
+    rule_.kind_ = ColumnRule::Kind::kText;
+    rule_.may_be_empty_ = node_.key != "op" && node_.key != "kernel" && node_.key != "program";
+    if (node_.kind == ConfigNode::Kind::kScalar) {
+      rule_.column_ = node_.scalar;
+      return std::move(rule_);
+    }
+    if (const ConfigNode* patterns = node_.is_mapping() ? node_.find("file") : nullptr) {
+      allow_only({"file"});
+      rule_.kind_ = ColumnRule::Kind::kFile;
+      read_map(*patterns);
+      return std::move(rule_);
+    }
+    allow_only({"column", "map"});
+    rule_.column_ = entry("column");
+    if (rule_.column_.empty()) fail("expected {column: NAME, map: {FROM: TO}}");
+    if (const ConfigNode* map = node_.find("map")) read_map(*map);
+    return std::move(rule_);
+  }
+
+  void read_map(const ConfigNode& map) {
+    if (!map.is_mapping() || map.children.empty()) fail(map.key + ": expected {FROM: TO, ...}");
+    for (const ConfigNode& child : map.children) {
+      if (child.kind != ConfigNode::Kind::kScalar) fail(map.key + ": expected {FROM: TO, ...}");
+      rule_.map_.emplace_back(child.key, child.scalar);
+    }
+  }
+
+  ColumnRule whole() {
+    rule_.kind_ = ColumnRule::Kind::kWhole;
+    rule_.values_.push_back(value());
+    return std::move(rule_);
+  }
+
+  // A scalar expression, or {value: EXPRESSION} or {column: NAME} of this mapping.
+  [[nodiscard]] Expression value() const {
+    std::string text = node_.scalar;
+    if (node_.is_mapping()) {
+      text = node_.find("value") != nullptr ? entry("value") : entry("column");
+    } else if (node_.kind != ConfigNode::Kind::kScalar) {
+      fail("expected a column or an expression");
+    }
+    return Expression::parse(text, rule_.where_);
+  }
+
+  ColumnRule time() {
+    rule_.kind_ = ColumnRule::Kind::kTime;
+    rule_.target_ += "_ns";
+    rule_.may_be_empty_ = node_.key != "runtime";
+    if (!node_.is_mapping()) {
+      fail("expected {column: NAME, unit: ms} or {work: m*n, per: RATE, unit: Gelem/s}");
+    }
+    if (node_.find("work") != nullptr || node_.find("per") != nullptr) {
+      allow_only({"work", "per", "unit"});
+      rule_.values_.push_back(Expression::parse(entry("work"), rule_.where_ + ".work"));
+      rule_.per_.push_back(Expression::parse(entry("per"), rule_.where_ + ".per"));
+      rule_.scale_ = rate_scale(entry("unit"), rule_.where_ + ".unit");
+    } else {
+      allow_only({"column", "value", "unit"});
+      rule_.values_.push_back(value());
+      rule_.unit_ = entry("unit");
+      rule_.scale_ = time_scale(rule_.unit_, rule_.where_ + ".unit");
+    }
+    return std::move(rule_);
+  }
+
+  ColumnRule tile() {
+    rule_.kind_ = ColumnRule::Kind::kTile;
+    if (node_.kind != ConfigNode::Kind::kSequence || node_.children.empty()) {
+      fail("expected a list of expressions, most major dimension first");
+    }
+    for (const ConfigNode& child : node_.children) {
+      if (child.kind != ConfigNode::Kind::kScalar) fail("expected a list of expressions");
+      rule_.values_.push_back(Expression::parse(child.scalar, rule_.where_));
+    }
+    return std::move(rule_);
+  }
+
+  const ConfigNode& node_;
+  ColumnRule rule_;
+};
+
+ColumnRule ColumnRule::read(const ConfigNode& node) {
+  return RuleReader(node).read();
+}
+
+ColumnRule ColumnRule::copied(const ConfigNode& node, std::string_view key,
+                              std::string_view prefix) {
+  ColumnRule rule;
+  rule.kind_ = Kind::kText;
+  rule.where_ = fmt::format("{}: {}", node.at.describe(), key);
+  if (node.kind != ConfigNode::Kind::kScalar || node.scalar.empty()) {
+    throw Error(rule.where_ + ": expected a list of columns");
+  }
+  rule.column_ = node.scalar;
+  rule.target_ = kept_name(prefix, node.scalar);
+  rule.may_be_empty_ = true;
+  return rule;
+}
+
+ColumnRule ColumnRule::keep(const ConfigNode& node) {
+  return copied(node, "keep", "x_");
+}
+
+ColumnRule ColumnRule::parameter(const ConfigNode& node) {
+  ColumnRule rule = copied(node, "parameters", "p_");
+  rule.is_number_ = true;
+  return rule;
+}
+
+std::vector<std::string> ColumnRule::possible_texts() const {
+  if (kind_ == Kind::kConstant) return {constant_};
+  std::vector<std::string> texts;
+  for (const auto& [from, to] : map_) texts.push_back(to);
+  return texts;
+}
+
+void ColumnRule::allow_only(const std::vector<std::string>& texts) {
+  if (kind_ != Kind::kText || !map_.empty()) return;
+  for (const std::string& text : texts) map_.emplace_back(text, text);
+}
+
+void ColumnRule::bind(const std::vector<std::string>& columns, const std::string& file) {
+  if (kind_ == Kind::kFile) {
+    const std::string name = std::filesystem::path(file).filename().string();
+    const auto found = std::find_if(map_.begin(), map_.end(), [&](const auto& entry) {
+      return fits_pattern(entry.first, name);
+    });
+    if (found == map_.end()) {
+      throw Error(fmt::format("{}: no pattern fits the file {}", where_, show_text(file)));
+    }
+    constant_ = found->second;
+  }
+  if (!column_.empty()) index_ = column_index(columns, column_, where_);
+  for (Expression& expression : values_) expression.bind(columns, where_);
+  for (Expression& expression : per_) expression.bind(columns, where_);
+}
+
+void ColumnRule::apply(const std::vector<std::string_view>& cells, std::string& out) const {
+  out.clear();
+  switch (kind_) {
+    case Kind::kConstant:
+    case Kind::kFile:
+      out = constant_;
+      return;
+    case Kind::kText:
+      return apply_text(cells[index_], out);
+    case Kind::kTime:
+      return apply_time(cells, out);
+    case Kind::kWhole:
+    case Kind::kTile:
+      for (const Expression& expression : values_) {
+        if (!out.empty()) out += ' ';
+        append_whole(expression, cells, out);
+      }
+      return;
+  }
+}
+
+void ColumnRule::apply_text(std::string_view cell, std::string& out) const {
+  if (cell.empty() && !may_be_empty_) {
+    throw Error(fmt::format("column '{}': the cell is empty", column_));
+  }
+  if (is_number_ && !cell.empty() && !finite_number(cell)) {
+    throw Error(fmt::format("column '{}': got {}, expected a number or an empty cell", column_,
+                            show_text(cell)));
+  }
+  if (map_.empty() || cell.empty()) {
+    out = cell;
+    return;
+  }
+  for (const auto& [from, to] : map_) {
+    if (from == cell) {
+      out = to;
+      return;
+    }
+  }
+  throw Error(fmt::format("column '{}': got {}, which the mapping does not know ({})", column_,
+                          show_text(cell), where_));
+}
+
+void ColumnRule::apply_time(const std::vector<std::string_view>& cells, std::string& out) const {
+  const Expression& value = values_.front();
+  if (may_be_empty_ && value.is_column() && cells[value.factors().front().index].empty()) return;
+  const double amount = value.evaluate(cells, unit_);
+  const double exact_ns =
+      per_.empty() ? amount * scale_ : 1e9 * amount / (per_.front().evaluate(cells) * scale_);
+  const double time_ns = std::round(exact_ns * 1e3) / 1e3;  // 1 ps is far below any clock
+  const bool zero_is_fine = target_ != "runtime_ns";
+  if (!std::isfinite(time_ns) || time_ns < 0 || (time_ns == 0 && !zero_is_fine)) {
+    const Expression& named = per_.empty() ? value : per_.front();
+    std::string_view column = target_;
+    for (const Expression::Factor& factor : named.factors()) {
+      if (!factor.column.empty()) column = factor.column;
+    }
+    throw Error(fmt::format("column '{}': {} would be {} ns, expected a time above zero", column,
+                            target_, exact_ns));
+  }
+  fmt::format_to(std::back_inserter(out), "{}", time_ns);
+}
+
+void ColumnRule::append_whole(const Expression& expression,
+                              const std::vector<std::string_view>& cells, std::string& out) const {
+  const double value = expression.evaluate(cells);
+  if (!(value >= 1) || value > kMaxWhole || value != std::floor(value)) {
+    throw Error(fmt::format("column '{}': {} would be {}, expected a whole number of at least 1",
+                            expression.is_column() ? expression.factors().front().column : target_,
+                            target_, value));
+  }
+  fmt::format_to(std::back_inserter(out), "{}", static_cast<std::int64_t>(value));
+}
+
+}  // namespace tilecast::measured

@@ -1,0 +1,110 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "measured/importers/column_mapping.h"
+#include "measured/importers/csv_stream.h"
+#include "measured/importers/importer.h"
+#include "measured/importers/kernel_tuner_cache.h"
+#include "measured/importers/mapped_rows.h"
+#include "measured/importers/set_writer.h"
+
+namespace tilecast::measured {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Folders stand for the files in and below them that the mapping knows, in order of name.
+std::vector<std::string> expand(const std::vector<std::string>& inputs,
+                                const ColumnMapping& mapping) {
+  std::vector<std::string> files;
+  for (const std::string& input : inputs) {
+    std::error_code failure;
+    if (!fs::is_directory(input, failure)) {
+      if (mapping.find(input) == nullptr) {
+        throw Error(
+            fmt::format("{}: no table of the mapping is for a file of this name; see its "
+                        "`files:`",
+                        input));
+      }
+      files.push_back(input);
+      continue;
+    }
+    std::vector<std::string> found;
+    for (const auto& entry : fs::recursive_directory_iterator(
+             input, fs::directory_options::skip_permission_denied, failure)) {
+      const std::string path = entry.path().string();
+      if (entry.is_regular_file(failure) && mapping.find(path) != nullptr) found.push_back(path);
+    }
+    if (found.empty()) {
+      throw Error(
+          fmt::format("{}: the folder has no file the mapping knows; see its `files:`", input));
+    }
+    std::sort(found.begin(), found.end());
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  return files;
+}
+
+constexpr std::int64_t kRowsPerReport = 4096;
+
+void add_csv_rows(CsvStream& source, MappedRows& rows, ImportReport& report, bool keep_going,
+                  const std::function<void(double)>& progress) {
+  const std::function<std::string()> where = [&] { return source.where(); };
+  std::vector<std::string_view> row;
+  for (std::int64_t read = 1;; ++read) {
+    if (read % kRowsPerReport == 0) progress(source.progress());
+    try {
+      if (!source.next(row)) break;
+      rows.add(row, where);
+    } catch (const RowError& error) {
+      if (!keep_going) throw;
+      report.add_bad(error);
+    }
+  }
+  rows.finish();
+  progress(1);
+}
+
+}  // namespace
+
+void ImportReport::add_bad(const Error& error) {
+  ++bad;
+  if (messages.size() < kMaxMessages) messages.emplace_back(error.what());
+}
+
+ImportReport import_operators(const std::vector<std::string>& inputs, const std::string& mapping,
+                              const ImportOptions& options) {
+  ColumnMapping columns = read_column_mapping(mapping);
+  const std::vector<std::string> files = expand(inputs, columns);
+  SetWriter writer(options.output, options.force);
+  ImportReport report;
+  MappedSet set{writer, report, columns.targets(), ModuleCopies(writer), {}};
+  writer.begin_rows(set.targets);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const auto progress = [&](double done) {
+      options.progress((static_cast<double>(i) + done) / static_cast<double>(files.size()));
+    };
+    const TableMapping& table = *columns.find(files[i]);
+    if (is_kernel_tuner_cache(files[i])) {
+      const auto rows = [&](const std::vector<std::string>& names) {
+        return MappedRows(table, names, files[i], set);
+      };
+      add_kernel_tuner_cache(files[i], rows, report, {options.keep_going, progress});
+    } else {
+      CsvStream source(files[i], table.header);
+      MappedRows rows(table, source.columns(), files[i], set);
+      add_csv_rows(source, rows, report, options.keep_going, progress);
+    }
+  }
+  if (report.rows == 0) {
+    throw Error(fmt::format("{}: no row is a measurement; nothing is written", files.front()));
+  }
+  std::erase_if(columns.manifest.devices,
+                [&](const auto& entry) { return !set.devices.contains(entry.first); });
+  writer.commit(columns.manifest);
+  return report;
+}
+
+}  // namespace tilecast::measured

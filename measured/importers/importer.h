@@ -1,0 +1,80 @@
+// From the files of others to a measurement set (measured/measurement_set.h): what all importers
+// share. Each one is a function:
+//
+//   ImportReport report = import_operators({"bmm.csv.gz"}, "neusight.yaml", {.output =
+//   "sets/bmm"});
+//
+// The set is written beside its place and moved there when it is complete: after an Error nothing
+// is left behind. Memory does not grow with the number of rows.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace tilecast::measured {
+
+// One row is wrong, the file may go on: with `keep_going` such rows are listed and left out.
+class RowError final : public Error {
+ public:
+  using Error::Error;
+};
+
+struct ImportOptions {
+  std::string output;                                    // folder to make
+  bool force = false;                                    // replace a measurement set that is there
+  bool keep_going = false;                               // list and leave out bad rows
+  std::function<void(double)> progress = [](double) {};  // 0 to 1, over all inputs
+};
+
+struct ImportReport {
+  std::int64_t rows = 0;                         // written
+  std::map<std::string, std::int64_t> left_out;  // reason -> rows that are no measurement
+  std::int64_t bad = 0;                          // rows in error (keep_going)
+  std::vector<std::string> messages;             // of the first kMaxMessages bad rows
+  std::vector<std::string> notes;                // what was assumed or could not be joined
+
+  static constexpr std::size_t kMaxMessages = 100;
+  void add_bad(const Error& error);
+};
+
+// `inputs`: files, or folders of files the mapping knows. `mapping`: learned/importers/
+// column_mapping.h.
+[[nodiscard]] ImportReport import_operators(const std::vector<std::string>& inputs,
+                                            const std::string& mapping,
+                                            const ImportOptions& options);
+
+struct TileSource {
+  std::string runs;      // CSV of runs
+  std::string modules;   // folder with the HLO files its column `file` names
+  std::string manifest;  // YAML with the fields of the manifest
+};
+[[nodiscard]] ImportReport import_tiles(const TileSource& source, const ImportOptions& options);
+
+struct TraceSource {
+  std::vector<std::string> traces;  // trace_events.h
+  std::string module;               // HLO text of what ran
+  std::string manifest;             // YAML with the fields of the manifest; or:
+  std::string device;
+};
+// One row per kernel that has events, its mean over occurrences; one for the program where the
+// trace says how long the module ran. Time and kernels that do not match become notes.
+[[nodiscard]] ImportReport import_trace(const TraceSource& source, const ImportOptions& options);
+
+// Archives of TpuGraphs (.npz; collections tile and layout). They hold graphs by opcode number and
+// features, not programs, so the set is one for learned models (manifest `subject: graph`):
+//   graphs/NAME.nodes.csv   node, opcode, config_node (its place in x_config), feature_0 ...
+//   graphs/NAME.edges.csv   edge_index_0, edge_index_1
+//   measurements.csv        graph (NAME: the file's), runtime_ns, x_normalizer_ns (tile: the time
+//   of
+//                           the default tile on that machine), x_config (the numbers of
+//                           config_feat, or of node_config_feat node by node)
+[[nodiscard]] ImportReport import_tpugraphs(const std::vector<std::string>& files,
+                                            const std::string& manifest,
+                                            const ImportOptions& options);
+
+}  // namespace tilecast::measured

@@ -1,0 +1,194 @@
+#include "measured/importers/json_records.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+
+namespace tilecast::measured {
+namespace {
+
+constexpr std::size_t kMaxDepth = 64;
+constexpr std::size_t kMaxRecordBytes = std::size_t{16} << 20;
+constexpr std::size_t kMaxFields = std::size_t{1} << 20;
+
+// The bytes of a source, for the parser, with a limit on how many pass between two records.
+class Bytes {
+ public:
+  explicit Bytes(ByteSource& source) : source_(source) { fill(); }
+  [[nodiscard]] bool at_end() const { return at_ >= buffer_.size(); }
+  [[nodiscard]] char get() const { return buffer_[at_]; }
+  void advance() {
+    if (++at_ >= buffer_.size()) fill();
+  }
+  void record_ends() { since_record_ = 0; }
+
+ private:
+  void fill() {
+    since_record_ += buffer_.size();
+    if (since_record_ > kMaxRecordBytes) {
+      throw Error(source_.path() + ": a record, or what stands between two, is above 16 MiB");
+    }
+    buffer_.clear();
+    at_ = 0;
+    source_.read_more(buffer_);
+  }
+
+  ByteSource& source_;
+  std::string buffer_;
+  std::size_t at_ = 0, since_record_ = 0;
+};
+
+// What the parser reads from: the end is where the bytes run out.
+class ByteIterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = char;
+
+  explicit ByteIterator(Bytes* bytes) : bytes_(bytes) {}
+  char operator*() const { return bytes_->get(); }
+  ByteIterator& operator++() {
+    bytes_->advance();
+    return *this;
+  }
+  ByteIterator operator++(int) {
+    ByteIterator before = *this;
+    ++*this;
+    return before;
+  }
+  friend bool operator==(const ByteIterator& a, const ByteIterator& b) {
+    return a.ended() == b.ended();
+  }
+  friend bool operator!=(const ByteIterator& a, const ByteIterator& b) { return !(a == b); }
+
+ private:
+  [[nodiscard]] bool ended() const { return bytes_ == nullptr || bytes_->at_end(); }
+  Bytes* bytes_;
+};
+
+// Parser events -> records. `open_` holds, per open container, what its next scalar is called.
+class Handler final : public nlohmann::json::json_sax_t {
+ public:
+  Handler(const std::string& file, const JsonRecordReader& reader, Bytes& bytes)
+      : file_(file), reader_(reader), bytes_(bytes) {}
+
+  bool null() override { return scalar("null", false); }
+  bool boolean(bool value) override { return scalar(value ? "true" : "false", false); }
+  bool number_integer(number_integer_t value) override {
+    return scalar(fmt::format("{}", value), false);
+  }
+  bool number_unsigned(number_unsigned_t value) override {
+    return scalar(fmt::format("{}", value), false);
+  }
+  bool number_float(number_float_t /*value*/, const string_t& text) override {
+    return scalar(text, false);
+  }
+  bool string(string_t& value) override { return scalar(std::move(value), true); }
+  bool binary(binary_t& /*value*/) override { return false; }
+  bool start_object(std::size_t /*elements*/) override { return open(false); }
+  bool start_array(std::size_t /*elements*/) override { return open(true); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& value) override {
+    path_.resize(open_.back().prefix);
+    if (open_.size() == base_) {
+      record_key_ = value;
+    } else {
+      if (!path_.empty()) path_ += '.';
+      path_ += value;
+    }
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string& /*token*/,
+                   const nlohmann::detail::exception& error) override {
+    std::string what = error.what();
+    what.erase(0, what.find("] ") == std::string::npos ? 0 : what.find("] ") + 2);
+    throw Error(fmt::format("{}: byte {}: {}", file_, position, what));
+  }
+
+ private:
+  struct Open {
+    bool is_array = false;
+    std::size_t prefix = 0;  // how much of path_ names this container
+  };
+
+  bool open(bool is_array) {
+    if (open_.size() >= kMaxDepth) {
+      throw Error(fmt::format("{}: nested deeper than {}", file_, kMaxDepth));
+    }
+    const bool is_container =
+        base_ == kOutside && ((open_.size() == 1 && path_ == reader_.container) ||
+                              (open_.empty() && is_array && reader_.top_array));
+    if (in_array() && open_.size() != base_) path_ += "[]";
+    if (is_container) {
+      path_.clear();
+      base_ = open_.size() + 1;
+    }
+    open_.push_back({is_array, path_.size()});
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    path_.resize(open_.empty() ? 0 : open_.back().prefix);
+    if (open_.size() == base_) {
+      reader_.record(record_key_, fields_);
+      fields_.clear();
+      bytes_.record_ends();
+    } else if (open_.size() + 1 == base_) {
+      base_ = kOutside;
+    }
+    return true;
+  }
+
+  bool scalar(std::string text, bool is_text) {
+    std::string path = path_;
+    if (in_array()) path += "[]";
+    JsonField field{std::move(path), std::move(text), is_text};
+    if (base_ == kOutside) {
+      reader_.header(field);
+    } else if (open_.size() > base_) {
+      if (fields_.size() >= kMaxFields) {
+        throw Error(fmt::format("{}: a record has more than {} values", file_, kMaxFields));
+      }
+      fields_.push_back(std::move(field));
+    } else {
+      throw Error(fmt::format("{}: '{}' holds {}, expected only objects", file_, reader_.container,
+                              field.text.substr(0, 60)));
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool in_array() const { return !open_.empty() && open_.back().is_array; }
+
+  static constexpr std::size_t kOutside = SIZE_MAX;
+  const std::string& file_;
+  const JsonRecordReader& reader_;
+  Bytes& bytes_;
+  std::vector<Open> open_;
+  std::size_t base_ = kOutside;  // open containers, the records' one included
+  std::string path_, record_key_;
+  JsonRecord fields_;
+};
+
+}  // namespace
+
+const std::string* find_field(const JsonRecord& record, std::string_view path) {
+  const auto found = std::find_if(record.begin(), record.end(),
+                                  [&](const JsonField& field) { return field.path == path; });
+  return found == record.end() ? nullptr : &found->text;
+}
+
+void read_json_records(ByteSource& source, const JsonRecordReader& reader) {
+  Bytes bytes(source);
+  Handler handler(source.path(), reader, bytes);
+  nlohmann::json::sax_parse(ByteIterator(&bytes), ByteIterator(nullptr), &handler);
+}
+
+}  // namespace tilecast::measured

@@ -1,0 +1,110 @@
+#include "measured/importers/mapped_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+namespace tilecast::measured {
+namespace {
+
+// The first filter that a row does not pass; null when it passes all.
+const RowFilter* stopped_by(const TableMapping& table, const std::vector<std::string_view>& row) {
+  for (const RowFilter& filter : table.filters) {
+    if (!filter.passes(row)) return &filter;
+  }
+  return nullptr;
+}
+
+std::string reason(const RowFilter& filter) {
+  if (filter.values.empty()) return fmt::format("column '{}' is empty", filter.column);
+  return fmt::format("`where` on column '{}'", filter.column);
+}
+
+bool tells_apart(const std::string& target) {
+  return !target.starts_with("x_") && target != "runtime_ns" && target != "dispatch_ns" &&
+         target != "spread_ns" && target != "repeats" && target != "split";
+}
+
+bool names_file(const std::string& target) {
+  return target == "kernel" || target == "program";
+}
+
+double number(const std::string& cell) {
+  double value = 0;
+  std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  return value;
+}
+
+}  // namespace
+
+MappedRows::MappedRows(TableMapping table, const std::vector<std::string>& source_columns,
+                       const std::string& source_file, MappedSet& set)
+    : table_(std::move(table)),
+      set_(set),
+      folder_(std::filesystem::path(source_file).parent_path().string()),
+      cells_(set.targets.size()) {
+  table_.bind(source_columns, source_file);
+  const auto place = [&](const std::string& target) {
+    const auto& targets = set_.targets;
+    return static_cast<std::size_t>(std::find(targets.begin(), targets.end(), target) -
+                                    targets.begin());
+  };
+  for (const ColumnRule& rule : table_.rules) {
+    places_.push_back(
+        {place(rule.target()), names_file(rule.target()), tells_apart(rule.target())});
+  }
+  runtime_ = place("runtime_ns");
+  device_ = place("device");
+}
+
+void MappedRows::add(const std::vector<std::string_view>& row,
+                     const std::function<std::string()>& where) {
+  if (const RowFilter* filter = stopped_by(table_, row)) {
+    ++set_.report.left_out[reason(*filter)];
+    return;
+  }
+  try {
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      std::string& cell = cells_[places_[i].cell];
+      table_.rules[i].apply(row, cell);
+      if (places_[i].is_file) cell = set_.modules.take(folder_, cell);
+    }
+  } catch (const Error& error) {
+    throw RowError(fmt::format("{}: {}", where(), error.what()));
+  }
+  if (table_.fastest_of_equal) return hold();
+  write(cells_);
+}
+
+void MappedRows::write(const std::vector<std::string>& cells) {
+  if (device_ < cells.size()) set_.devices.insert(cells[device_]);
+  set_.writer.add(cells);
+  ++set_.report.rows;
+}
+
+void MappedRows::hold() {
+  std::string key;
+  for (const Place& place : places_) {
+    if (place.tells_apart) key += cells_[place.cell] + '\n';
+  }
+  const auto [found, is_new] = equal_.emplace(std::move(key), held_.size());
+  if (is_new) {
+    held_.push_back(cells_);
+    return;
+  }
+  std::vector<std::string>& fastest = held_[found->second];
+  if (number(cells_[runtime_]) < number(fastest[runtime_])) fastest = cells_;
+  ++set_.report.left_out["slower than a run of the same work and tile"];
+}
+
+void MappedRows::finish() {
+  for (const std::vector<std::string>& cells : held_) {
+    write(cells);
+  }
+  held_.clear();
+  equal_.clear();
+}
+
+}  // namespace tilecast::measured

@@ -1,0 +1,154 @@
+#include "measured/importers/npz_reader.h"
+
+#include <fmt/format.h>
+#include <zip.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace tilecast::measured {
+namespace {
+
+constexpr std::size_t kMaxHeaderBytes = 64 << 10;
+constexpr std::size_t kChunkBytes = 256 << 10;
+constexpr std::int64_t kMaxMatrixElements = std::int64_t{1} << 25;  // 256 MiB of doubles
+
+template <class T>
+double convert(const char* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return static_cast<double>(value);
+}
+
+using Convert = double (*)(const char*);
+
+Convert converter(const NpyHeader& header) {
+  switch (header.kind) {
+    case 'f':
+      return header.bytes == 4 ? convert<float> : convert<double>;
+    case 'i':
+      return header.bytes == 1   ? convert<std::int8_t>
+             : header.bytes == 2 ? convert<std::int16_t>
+             : header.bytes == 4 ? convert<std::int32_t>
+                                 : convert<std::int64_t>;
+    default:
+      return header.bytes == 1   ? convert<std::uint8_t>
+             : header.bytes == 2 ? convert<std::uint16_t>
+             : header.bytes == 4 ? convert<std::uint32_t>
+                                 : convert<std::uint64_t>;
+  }
+}
+
+}  // namespace
+
+void NpyArray::Close::operator()(zip_file* file) const {
+  zip_fclose(file);
+}
+
+void NpzFile::Close::operator()(zip* archive) const {
+  zip_discard(archive);
+}
+
+NpzFile::NpzFile(const std::string& path) : path_(path) {
+  int code = 0;
+  archive_.reset(zip_open(path.c_str(), ZIP_RDONLY, &code));
+  if (archive_) return;
+  zip_error_t error;
+  zip_error_init_with_code(&error, code);
+  const std::string message = zip_error_strerror(&error);
+  zip_error_fini(&error);
+  throw Error(fmt::format("{}: cannot open it as .npz: {}", path, message));
+}
+
+bool NpzFile::has(const std::string& array) const {
+  return zip_name_locate(archive_.get(), (array + ".npy").c_str(), 0) >= 0;
+}
+
+NpyArray NpzFile::open(const std::string& array) const {
+  NpyArray result;
+  result.where_ = fmt::format("{}: array '{}'", path_, array);
+  const zip_int64_t index = zip_name_locate(archive_.get(), (array + ".npy").c_str(), 0);
+  if (index < 0) throw Error(result.where_ + " is missing");
+  const auto entry = static_cast<zip_uint64_t>(index);
+  zip_stat_t stat;
+  zip_stat_init(&stat);
+  if (zip_stat_index(archive_.get(), entry, 0, &stat) != 0 || (stat.valid & ZIP_STAT_SIZE) == 0) {
+    throw Error(result.where_ + ": its size is not given");
+  }
+  result.file_.reset(zip_fopen_index(archive_.get(), entry, 0));
+  if (!result.file_) {
+    throw Error(fmt::format("{}: cannot read it: {}", result.where_, zip_strerror(archive_.get())));
+  }
+  unsigned char start[12] = {};
+  result.read_bytes(reinterpret_cast<char*>(start), 8);
+  if (std::memcmp(start, "\x93NUMPY", 6) != 0 || start[6] < 1 || start[6] > 3) {
+    throw Error(result.where_ + ": not a .npy array of version 1 to 3");
+  }
+  const std::size_t length_bytes = start[6] == 1 ? 2 : 4;
+  result.read_bytes(reinterpret_cast<char*>(start) + 8, length_bytes);
+  std::size_t length = 0;
+  for (std::size_t i = length_bytes; i-- > 0;) length = length << 8 | start[8 + i];
+  if (length > kMaxHeaderBytes) throw Error(result.where_ + ": its header is above 64 KiB");
+  std::string text(length, ' ');
+  result.read_bytes(text.data(), length);
+  result.header_ = parse_npy_header(text, result.where_);
+  const std::uint64_t expected =
+      8 + length_bytes + length +
+      static_cast<std::uint64_t>(result.header_.elements()) * result.header_.bytes;
+  if (stat.size != expected) {
+    throw Error(fmt::format("{}: holds {} bytes, expected {} for its shape", result.where_,
+                            stat.size, expected));
+  }
+  return result;
+}
+
+void NpyArray::read_bytes(char* to, std::size_t count) {
+  while (count > 0) {
+    const zip_int64_t got = zip_fread(file_.get(), to, count);
+    if (got <= 0) {
+      throw Error(fmt::format("{}: {}", where_,
+                              got == 0 ? "ends too early" : zip_file_strerror(file_.get())));
+    }
+    to += got;
+    count -= static_cast<std::size_t>(got);
+  }
+}
+
+void NpyArray::read(std::span<double> values) {
+  const Convert as_double = converter(header_);
+  const std::size_t at_once = kChunkBytes / header_.bytes;
+  buffer_.resize(std::min(values.size(), at_once) * header_.bytes);
+  while (!values.empty()) {
+    const std::size_t count = std::min(values.size(), at_once);
+    read_bytes(buffer_.data(), count * header_.bytes);
+    for (std::size_t i = 0; i < count; ++i) {
+      values[i] = as_double(buffer_.data() + i * header_.bytes);
+    }
+    values = values.subspan(count);
+  }
+}
+
+std::vector<double> NpyArray::read_matrix() {
+  const std::int64_t elements = header_.elements();
+  if (header_.shape.empty() || header_.shape.size() > 2 || elements > kMaxMatrixElements) {
+    throw Error(
+        fmt::format("{}: rank {} with {} elements, expected a vector or a matrix of at most "
+                    "{}",
+                    where_, header_.shape.size(), elements, kMaxMatrixElements));
+  }
+  std::vector<double> values(static_cast<std::size_t>(elements));
+  read(values);
+  if (!header_.fortran_order || header_.shape.size() < 2) return values;
+  const auto rows = static_cast<std::size_t>(header_.shape[0]);
+  const auto columns = static_cast<std::size_t>(header_.shape[1]);
+  std::vector<double> by_rows(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    by_rows[i % rows * columns + i / rows] = values[i];
+  }
+  return by_rows;
+}
+
+}  // namespace tilecast::measured

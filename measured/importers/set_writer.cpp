@@ -1,0 +1,115 @@
+#include "measured/importers/set_writer.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "measured/csv.h"
+
+namespace tilecast::measured {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::size_t kFlushBytes = 1 << 20;
+
+std::string without_slash(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+[[noreturn]] void cannot_write(const std::string& path) {
+  throw Error(fmt::format("{}: cannot write it: {}", path, std::strerror(errno)));
+}
+
+void require_free(const std::string& target, bool force) {
+  std::error_code failure;
+  if (!fs::exists(target, failure)) return;
+  if (!fs::is_directory(target, failure)) {
+    throw Error(fmt::format("{}: there is a file; expected a folder to make", target));
+  }
+  if (fs::is_empty(target, failure)) return;
+  if (!force) {
+    throw Error(fmt::format("{}: the folder is not empty; --force replaces it", target));
+  }
+  if (!fs::exists(fs::path(target) / "manifest.yaml", failure)) {
+    throw Error(fmt::format(
+        "{}: the folder is not empty and holds no manifest.yaml: not a measurement set, so it is "
+        "not replaced",
+        target));
+  }
+}
+
+}  // namespace
+
+SetWriter::SetWriter(const std::string& target, bool force) : target_(without_slash(target)) {
+  if (target_.empty()) throw Error("the folder to write has no name");
+  require_free(target_, force);
+  temporary_ = fmt::format("{}.importing-{}", target_, getpid());
+  std::error_code failure;
+  fs::create_directory(temporary_, failure);
+  if (failure) {
+    throw Error(fmt::format("{}: cannot make the folder: {}", target_, failure.message()));
+  }
+}
+
+SetWriter::~SetWriter() {
+  if (committed_) return;
+  rows_.close();
+  std::error_code ignored;
+  fs::remove_all(temporary_, ignored);
+}
+
+std::ofstream SetWriter::open_file(const std::string& name) {
+  const fs::path path = fs::path(temporary_) / name;
+  std::error_code ignored;
+  fs::create_directories(path.parent_path(), ignored);
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  if (!out) cannot_write(target_ + "/" + name);
+  return out;
+}
+
+void SetWriter::add_file(const std::string& name, std::string_view bytes) {
+  std::ofstream out = open_file(name);
+  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  out.close();
+  if (!out) cannot_write(target_ + "/" + name);
+}
+
+void SetWriter::begin_rows(const std::vector<std::string>& columns) {
+  rows_ = open_file("measurements.csv");
+  add(columns);
+}
+
+void SetWriter::add(const std::vector<std::string>& cells) {
+  pending_ += csv_line(cells);
+  if (pending_.size() >= kFlushBytes) flush();
+}
+
+void SetWriter::flush() {
+  rows_.write(pending_.data(), static_cast<std::streamsize>(pending_.size()));
+  pending_.clear();
+  if (!rows_) cannot_write(target_ + "/measurements.csv");
+}
+
+void SetWriter::commit(const Manifest& manifest) {
+  flush();
+  rows_.close();
+  if (!rows_) cannot_write(target_ + "/measurements.csv");
+  add_file("manifest.yaml", manifest_text(manifest));
+  std::error_code failure, ignored;
+  const std::string old = fmt::format("{}.replaced-{}", target_, getpid());
+  const bool replaces = fs::exists(target_, ignored) && !fs::is_empty(target_, ignored);
+  if (replaces) fs::rename(target_, old, failure);
+  if (!failure) fs::rename(temporary_, target_, failure);
+  if (failure) {
+    if (replaces && fs::exists(old, ignored)) fs::rename(old, target_, ignored);
+    throw Error(fmt::format("{}: cannot put the set there: {}", target_, failure.message()));
+  }
+  committed_ = true;
+  if (replaces) fs::remove_all(old, ignored);
+}
+
+}  // namespace tilecast::measured

@@ -1,0 +1,127 @@
+// Times somebody measured, as a directory on disk:
+//
+//   manifest.yaml       device, source, licence, how timed, dispatch floors (manifest schema below)
+//   measurements.csv    one row per measured run
+//   kernels/*.hlo       what ran, where a row names a file
+//
+// A row names its work in one of two ways: `kernel` / `program`, an HLO file in the directory, or
+// `op` with the columns of measured/op_kernels.h (an operator, or a whole parametric program).
+// `execution` says how many launches an operator of several ops was: fused (one, the default),
+// reductions (a new one after every reduction), ops (one per op): ir/kernels/kernel_split.h.
+// Columns besides those: runtime_ns (required), dispatch_ns (the part of it that was the host's,
+// when measured in the same run), output_bounds / kernel_bounds / input_bounds (the tile that ran,
+// analytical/tile.h), device, class, family, repeats, spread_ns, split, p_* and x_* (kept, not
+// read). p_* are parameters, numbers: how the kernel was written beyond its tile (p_block_size_x,
+// p_unroll); learned models may read them, models of physics cannot. An empty cell: the row has no
+// such parameter. Rows of equal work, device, tile and parameters are duplicates.
+// `kernel` is a file of one kernel, or file#name; files lie inside the directory.
+//
+// manifest.yaml: format (tilecast.measurements/1), name, source, licence, timing (device | host),
+// device and / or devices (cell of the column -> preset or path) are required; description,
+// how_timed, dtype (of operator rows that name none), dispatch (op class -> "21 us") and feed
+// (per_step: 2.1 ms, rate: 2.95 GB/s) are not; nor is subject: graph, of sets that hold features
+// instead of work, which read_measurement_set() refuses by name.
+//
+// Reading is strict about form (unknown columns, missing files, a row of the wrong length: Error
+// with file, row and column) and reports bad *values* per row: see RowFault. Thread-safe values.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analytical/tile.h"
+#include "hwdesc/units.h"
+#include "measured/csv.h"
+
+namespace tilecast::measured {
+
+// What a run time holds besides the kernel: nothing, or the host's dispatch.
+enum class Timing { kDevice, kHost };
+
+// What rows are about: kernels and programs, or graphs of features for learned models only.
+enum class Subject { kWork, kGraph };
+
+// What the host took to feed one step of a program, as a property of the measured runs (their input
+// pipeline), not of the machine.
+struct HostFeed {
+  Seconds per_step;
+  BytesPerSecond rate;
+};
+
+struct Manifest {
+  std::string name, description;
+  std::string device;  // preset or path of a description, for rows without a device of their own
+  std::map<std::string, std::string> devices;  // values of column `device` -> preset or path
+  std::string source, licence, how_timed;
+  Timing timing = Timing::kDevice;
+  Subject subject = Subject::kWork;
+  std::map<std::string, Seconds> dispatch;  // floor per op class; kHost only
+  std::optional<HostFeed> feed;             // of programs timed with their input
+  std::string defaults_dtype;               // for operator rows without a dtype; may be empty
+};
+
+struct MeasurementRow {
+  std::size_t table_row = 0;            // into MeasurementSet::table
+  int line = 0;                         // of measurements.csv
+  std::string file;                     // HLO file relative to the set; empty: an operator row
+  std::string kernel;                   // its name in a file of several, or empty
+  bool is_program = false;              // the file is a whole program, else one kernel
+  std::string device;                   // preset or path, resolved through the manifest
+  std::string op_class, family, split;  // as given, or empty
+  analytical::TileConfig tile;          // empty: whatever the measured system chose
+  std::vector<float> parameters;        // one per MeasurementSet::parameter_names; NaN: none
+  Seconds runtime;
+  std::optional<Seconds> dispatch;
+  int repeats = 1;
+  Seconds spread;
+};
+
+// A value that cannot be right, or should not be trusted; its row is never used unless asked for.
+struct RowFault {
+  enum class Kind {
+    kNotANumber,
+    kNotPositive,
+    kDuplicate,
+    kFasterThanLight,
+    kUnitSlip,
+    kOutlier,
+    kCannotRun
+  };
+  int line = 0;
+  Kind kind = Kind::kNotANumber;
+  std::string message;  // names the column, what was got and expected
+  std::string device;   // of the row, as MeasurementRow::device
+};
+[[nodiscard]] std::string_view name(RowFault::Kind kind);  // "not_a_number", ...
+
+struct MeasurementSet {
+  std::string directory;
+  Manifest manifest;
+  CsvTable table;  // measurements.csv; empty cells of `dtype` hold the manifest's
+  std::vector<std::string> parameter_names;  // of p_* columns in their order, without p_
+  std::vector<MeasurementRow> rows;
+  std::vector<RowFault> faults;  // rows left out, by line
+  std::string hash;              // of manifest, table and files: provenance in reports
+};
+
+// `path`: the directory. Throws Error.
+[[nodiscard]] MeasurementSet read_measurement_set(const std::string& path);
+
+// The text of a manifest.yaml; paths of devices are relative to the folder of `file`.
+[[nodiscard]] Manifest read_manifest(const std::string& text, const std::string& file);
+// read_manifest(manifest_text(m), file) is m, where devices are presets or absolute paths. Throws
+// Error for texts that YAML of ours cannot hold (control characters).
+[[nodiscard]] std::string manifest_text(const Manifest& manifest);
+
+// "op=matmul dtype=bf16 m=64 n=64 k=64": the cells that say which operator a row ran; equal for
+// equal work. Empty for rows of files.
+[[nodiscard]] std::string operator_key(const CsvTable& table, const CsvRow& row);
+
+// Hex digest (SHA-1, 160 bits) over the bytes; stable across machines and versions. It tells data
+// apart; it is no protection against forgery.
+[[nodiscard]] std::string content_hash(std::string_view bytes);
+
+}  // namespace tilecast::measured

@@ -1,0 +1,244 @@
+#include "measured/metrics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/error.h"
+
+namespace tilecast::measured {
+namespace {
+
+void check_times(std::span<const Pair> pairs) {
+  for (const Pair& pair : pairs) {
+    TC_CHECK(std::isfinite(pair.predicted) && pair.predicted > 0 && std::isfinite(pair.measured) &&
+                 pair.measured > 0,
+             "times in a metric are positive and finite");
+  }
+}
+
+std::vector<double> absolute_errors(std::span<const Pair> pairs) {
+  check_times(pairs);
+  std::vector<double> errors;
+  errors.reserve(pairs.size());
+  for (const Pair& pair : pairs) errors.push_back(std::abs(pair.predicted / pair.measured - 1));
+  return errors;
+}
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+std::optional<double> ape_quantile(std::span<const Pair> pairs, double q) {
+  if (pairs.empty()) return std::nullopt;
+  return quantile(absolute_errors(pairs), q);
+}
+
+std::uint64_t pairs_of(std::uint64_t n) {
+  return n < 2 ? 0 : n * (n - 1) / 2;
+}
+
+// Pairs of equal elements in a sorted range.
+template <class Items, class Equal>
+std::uint64_t tied_pairs(const Items& sorted, const Equal& equal) {
+  std::uint64_t ties = 0, run = 1;
+  for (std::size_t i = 1; i <= sorted.size(); ++i) {
+    if (i < sorted.size() && equal(sorted[i - 1], sorted[i])) {
+      ++run;
+    } else {
+      ties += pairs_of(run);
+      run = 1;
+    }
+  }
+  return ties;
+}
+
+// Sorts `values` by merging, and counts the exchanges a bubble sort would need: strictly decreasing
+// pairs, that is, discordant ones.
+std::uint64_t sort_and_count(std::vector<double>& values) {
+  std::vector<double> merged(values.size());
+  std::uint64_t exchanges = 0;
+  for (std::size_t width = 1; width < values.size(); width *= 2) {
+    for (std::size_t low = 0; low < values.size(); low += 2 * width) {
+      const std::size_t middle = std::min(low + width, values.size());
+      const std::size_t high = std::min(low + 2 * width, values.size());
+      std::size_t left = low, right = middle;
+      for (std::size_t out = low; out < high; ++out) {
+        const bool take_right = left == middle || (right < high && values[right] < values[left]);
+        if (take_right) exchanges += middle - left;
+        merged[out] = take_right ? values[right++] : values[left++];
+      }
+    }
+    values.swap(merged);
+  }
+  return exchanges;
+}
+
+bool can_be_ranked(const Ranking& ranking) {
+  return ranking.size() >= 2;
+}
+
+double best_measured(const Ranking& ranking) {
+  return std::min_element(ranking.begin(), ranking.end(),
+                          [](const Pair& a, const Pair& b) { return a.measured < b.measured; })
+      ->measured;
+}
+
+// Mean of `value(fastest measured among the k predicted fastest)`. Where equal predictions straddle
+// the k-th place, the places left are drawn from them at random and the mean is over the draws:
+// P(the i-th fastest of g is the fastest of r drawn) = C(g - 1 - i, r - 1) / C(g, r).
+template <class Value>
+double expected_over_ties(const Ranking& ranking, std::size_t k, const Value& value) {
+  Ranking order = ranking;
+  std::sort(order.begin(), order.end(), [](const Pair& a, const Pair& b) {
+    return a.predicted != b.predicted ? a.predicted < b.predicted : a.measured < b.measured;
+  });
+  k = std::min(k, order.size());
+  const double last = order[k - 1].predicted;
+  const auto tied = std::partition_point(order.begin(), order.end(),
+                                         [&](const Pair& p) { return p.predicted < last; });
+  const auto end =
+      std::partition_point(tied, order.end(), [&](const Pair& p) { return p.predicted <= last; });
+  double sure = INFINITY;
+  for (auto it = order.begin(); it != tied; ++it) sure = std::min(sure, it->measured);
+  const auto g = static_cast<double>(end - tied);
+  const double r = static_cast<double>(k) - static_cast<double>(tied - order.begin());
+  double sum = 0, probability = r / g;
+  for (double i = 0; i + r <= g; ++i) {
+    sum += probability * value(std::min(sure, tied[static_cast<std::ptrdiff_t>(i)].measured));
+    probability *= (g - i - r) / std::max(g - 1 - i, 1.0);
+  }
+  return sum;
+}
+
+// Mean of `of(ranking)` over the kernels that can be ranked.
+template <class Function>
+std::optional<double> mean_over(std::span<const Ranking> kernels, const Function& of) {
+  double sum = 0;
+  std::size_t n = 0;
+  for (const Ranking& ranking : kernels) {
+    check_times(ranking);
+    if (!can_be_ranked(ranking)) continue;
+    if (const std::optional<double> value = of(ranking)) {
+      sum += *value;
+      ++n;
+    }
+  }
+  if (n == 0) return std::nullopt;
+  return sum / static_cast<double>(n);
+}
+
+std::size_t places(int k) {
+  TC_CHECK(k >= 1, "top-k needs at least one place");
+  return static_cast<std::size_t>(k);
+}
+
+}  // namespace
+
+double quantile(std::vector<double> values, double q) {
+  TC_CHECK(!values.empty() && q >= 0 && q <= 1, "a quantile is of something, and from 0 to 1");
+  const double place = q * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(below);
+  std::nth_element(values.begin(), at, values.end());
+  if (below + 1 >= values.size()) return *at;
+  const double above = *std::min_element(at + 1, values.end());
+  return *at + (place - static_cast<double>(below)) * (above - *at);
+}
+
+std::optional<double> mape(std::span<const Pair> pairs) {
+  if (pairs.empty()) return std::nullopt;
+  return mean(absolute_errors(pairs));
+}
+
+std::optional<double> median_ape(std::span<const Pair> pairs) {
+  return ape_quantile(pairs, 0.5);
+}
+
+std::optional<double> p90_ape(std::span<const Pair> pairs) {
+  return ape_quantile(pairs, 0.9);
+}
+
+std::optional<double> geometric_bias(std::span<const Pair> pairs) {
+  if (pairs.empty()) return std::nullopt;
+  check_times(pairs);
+  double sum = 0;
+  for (const Pair& pair : pairs) sum += std::log(pair.predicted) - std::log(pair.measured);
+  return std::exp(sum / static_cast<double>(pairs.size()));
+}
+
+std::optional<double> kendall_tau_b(std::span<const Pair> pairs) {
+  check_times(pairs);
+  std::vector<Pair> order(pairs.begin(), pairs.end());
+  std::sort(order.begin(), order.end(), [](const Pair& a, const Pair& b) {
+    return a.predicted != b.predicted ? a.predicted < b.predicted : a.measured < b.measured;
+  });
+  const std::uint64_t all = pairs_of(order.size());
+  const std::uint64_t tied_predicted =
+      tied_pairs(order, [](const Pair& a, const Pair& b) { return a.predicted == b.predicted; });
+  const std::uint64_t tied_both = tied_pairs(order, [](const Pair& a, const Pair& b) {
+    return a.predicted == b.predicted && a.measured == b.measured;
+  });
+  std::vector<double> measured;
+  measured.reserve(order.size());
+  for (const Pair& pair : order) measured.push_back(pair.measured);
+  const std::uint64_t discordant = sort_and_count(measured);
+  const std::uint64_t tied_measured =
+      tied_pairs(measured, [](double a, double b) { return a == b; });
+  if (tied_predicted == all || tied_measured == all) return std::nullopt;
+  const std::uint64_t concordant = all - tied_predicted - tied_measured + tied_both - discordant;
+  const double difference = static_cast<double>(concordant) - static_cast<double>(discordant);
+  return difference / (std::sqrt(static_cast<double>(all - tied_predicted)) *
+                       std::sqrt(static_cast<double>(all - tied_measured)));
+}
+
+std::optional<double> mean_tau_b(std::span<const Ranking> kernels) {
+  return mean_over(kernels, [](const Ranking& ranking) { return kendall_tau_b(ranking); });
+}
+
+std::optional<double> tile_size_ape(std::span<const Ranking> kernels) {
+  double lost = 0, best = 0;
+  for (const Ranking& ranking : kernels) {
+    check_times(ranking);
+    if (!can_be_ranked(ranking)) continue;
+    const double fastest = best_measured(ranking);
+    lost += expected_over_ties(ranking, 1, [&](double chosen) { return chosen - fastest; });
+    best += fastest;
+  }
+  if (best == 0) return std::nullopt;
+  return lost / best;
+}
+
+std::optional<double> top_k_slowdown(std::span<const Ranking> kernels, int k) {
+  return mean_over(kernels, [&](const Ranking& ranking) -> std::optional<double> {
+    const double fastest = best_measured(ranking);
+    return expected_over_ties(ranking, places(k),
+                              [&](double chosen) { return chosen / fastest - 1; });
+  });
+}
+
+std::optional<double> best_in_top_k(std::span<const Ranking> kernels, int k) {
+  return mean_over(kernels, [&](const Ranking& ranking) -> std::optional<double> {
+    const double fastest = best_measured(ranking);
+    return expected_over_ties(ranking, places(k), [&](double chosen) { return fastest / chosen; });
+  });
+}
+
+std::optional<IntervalScore> interval_score(std::span<const Interval> intervals,
+                                            std::span<const double> measured) {
+  TC_CHECK(intervals.size() == measured.size(), "one interval per measurement");
+  if (intervals.empty()) return std::nullopt;
+  double inside = 0, width = 0;
+  for (std::size_t i = 0; i < intervals.size(); ++i) {
+    const Interval& interval = intervals[i];
+    TC_CHECK(interval.low > 0 && interval.low <= interval.high && std::isfinite(interval.high),
+             "an interval of times is positive, finite and in order");
+    TC_CHECK(std::isfinite(measured[i]) && measured[i] > 0, "a measured time is positive, finite");
+    if (interval.low <= measured[i] && measured[i] <= interval.high) ++inside;
+    width += interval.high / interval.low - 1;
+  }
+  const auto n = static_cast<double>(intervals.size());
+  return IntervalScore{.coverage = inside / n, .mean_width = width / n};
+}
+
+}  // namespace tilecast::measured

@@ -1,0 +1,213 @@
+#include "measured/op_kernels.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/error.h"
+#include "measured/conv_kernels.h"
+#include "measured/op_row.h"
+
+namespace tilecast::measured {
+namespace {
+
+using ir::DType;
+using ir::Opcode;
+using ir::OpId;
+
+// 16-bit floats are widened for the arithmetic of a fusion, and narrowed at its end.
+OpId widen(ir::KernelSketch& sketch, OpId x) {
+  const DType dtype = sketch.shape(x).dtype;
+  if (dtype != DType::kBF16 && dtype != DType::kF16) return x;
+  return sketch.elementwise(Opcode::kConvert, {x}, DType::kF32);
+}
+
+OpId narrow(ir::KernelSketch& sketch, OpId x, DType dtype) {
+  if (sketch.shape(x).dtype == dtype) return x;
+  return sketch.elementwise(Opcode::kConvert, {x}, dtype);
+}
+
+void require_floating(const OpRow& row) {
+  if (!ir::is_floating(row.dtype())) {
+    row.fail("dtype", fmt::format("got {}, expected a floating-point type for {}",
+                                  ir::name(row.dtype()), row.text("op")));
+  }
+}
+
+ir::Kernel matmul(const OpRow& row, const OpDefaults& defaults) {
+  const std::int64_t batch = row.integer("batch", 1), m = row.integer("m"), n = row.integer("n"),
+                     k = row.integer("k");
+  ir::KernelSketch sketch("matmul", Opcode::kDot, defaults.layout);
+  const DType result = row.out_dtype();
+  if (batch == 1) {
+    const OpId a = sketch.parameter(row.dtype(), {m, k}), b = sketch.parameter(row.dtype(), {k, n});
+    return sketch.build(
+        {sketch.dot(a, b, {.lhs_contracting = {1}, .rhs_contracting = {0}}, {m, n}, result)});
+  }
+  const OpId a = sketch.parameter(row.dtype(), {batch, m, k});
+  const OpId b = sketch.parameter(row.dtype(), {batch, k, n});
+  const ir::DotDims dims{
+      .lhs_contracting = {2}, .rhs_contracting = {1}, .lhs_batch = {0}, .rhs_batch = {0}};
+  return sketch.build({sketch.dot(a, b, dims, {batch, m, n}, result)});
+}
+
+ir::Kernel softmax(const OpRow& row, const OpDefaults& defaults) {
+  require_floating(row);
+  ir::KernelSketch sketch("softmax", Opcode::kFusion, defaults.layout);
+  const OpId in = sketch.parameter(row.dtype(), {row.integer("rows"), row.integer("columns")});
+  const OpId x = widen(sketch, in);
+  const OpId top = sketch.broadcast_like(sketch.reduce(x, Opcode::kMaximum, 1), x, {0});
+  const OpId shifted = sketch.elementwise(Opcode::kSubtract, {x, top});
+  const OpId powers = sketch.elementwise(Opcode::kExp, {shifted});
+  const OpId sum = sketch.broadcast_like(sketch.reduce(powers, Opcode::kAdd, 1), x, {0});
+  const OpId out = sketch.elementwise(Opcode::kDivide, {powers, sum});
+  return sketch.build({narrow(sketch, out, row.dtype())});
+}
+
+ir::Kernel layernorm(const OpRow& row, const OpDefaults& defaults) {
+  require_floating(row);
+  const std::int64_t rows = row.integer("rows"), columns = row.integer("columns");
+  ir::KernelSketch sketch("layernorm", Opcode::kFusion, defaults.layout);
+  const OpId in = sketch.parameter(row.dtype(), {rows, columns});
+  const OpId scale = widen(sketch, sketch.parameter(row.dtype(), {columns}));
+  const OpId shift = widen(sketch, sketch.parameter(row.dtype(), {columns}));
+  const OpId x = widen(sketch, in);
+  const auto mean = [&](OpId of) {
+    const OpId sum = sketch.reduce(of, Opcode::kAdd, 1);
+    const OpId share = sketch.constant_like(sum, fmt::format("{}", 1.0 / double(columns)));
+    return sketch.elementwise(Opcode::kMultiply, {sum, share});
+  };
+  const OpId centre =
+      sketch.elementwise(Opcode::kSubtract, {x, sketch.broadcast_like(mean(x), x, {0})});
+  const OpId variance = mean(sketch.elementwise(Opcode::kMultiply, {centre, centre}));
+  const OpId guarded =
+      sketch.elementwise(Opcode::kAdd, {variance, sketch.constant_like(variance, "1e-05")});
+  const OpId inverse = sketch.broadcast_like(sketch.elementwise(Opcode::kRsqrt, {guarded}), x, {0});
+  const OpId unit = sketch.elementwise(Opcode::kMultiply, {centre, inverse});
+  const OpId scaled =
+      sketch.elementwise(Opcode::kMultiply, {unit, sketch.broadcast_like(scale, x, {1})});
+  const OpId out = sketch.elementwise(Opcode::kAdd, {scaled, sketch.broadcast_like(shift, x, {1})});
+  return sketch.build({narrow(sketch, out, row.dtype())});
+}
+
+// x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))): Hendrycks and Gimpel, arXiv:1606.08415.
+ir::Kernel gelu(const OpRow& row, const OpDefaults& defaults) {
+  require_floating(row);
+  ir::KernelSketch sketch("gelu", Opcode::kFusion, defaults.layout);
+  const OpId x = widen(sketch, sketch.parameter(row.dtype(), row.elements()));
+  const auto times = [&](OpId a, OpId b) { return sketch.elementwise(Opcode::kMultiply, {a, b}); };
+  const auto plus = [&](OpId a, OpId b) { return sketch.elementwise(Opcode::kAdd, {a, b}); };
+  const auto number = [&](const char* value) { return sketch.constant_like(x, value); };
+  const OpId cubic = times(times(times(x, x), x), number("0.044715"));
+  const OpId inner = times(plus(x, cubic), number("0.797884583"));
+  const OpId gate = plus(sketch.elementwise(Opcode::kTanh, {inner}), number("1"));
+  const OpId out = times(times(x, number("0.5")), gate);
+  return sketch.build({narrow(sketch, out, row.dtype())});
+}
+
+ir::Kernel reduce(const OpRow& row, const OpDefaults& defaults) {
+  const bool half = row.dtype() == DType::kBF16 || row.dtype() == DType::kF16;
+  ir::KernelSketch sketch("reduce", half ? Opcode::kFusion : Opcode::kReduce, defaults.layout);
+  const OpId in = sketch.parameter(row.dtype(), {row.integer("rows"), row.integer("columns")});
+  const OpId sum = sketch.reduce(widen(sketch, in), Opcode::kAdd, 1);
+  return sketch.build({narrow(sketch, sum, row.dtype())});
+}
+
+ir::Kernel transpose(const OpRow& row, const OpDefaults& defaults) {
+  ir::KernelSketch sketch("transpose", Opcode::kTranspose, defaults.layout);
+  ir::Dims dims{row.integer("rows"), row.integer("columns")};
+  if (const std::int64_t batch = row.integer("batch", 1); batch != 1) {
+    dims.insert(dims.begin(), batch);
+  }
+  return sketch.build({sketch.transpose(sketch.row_major_parameter(row.dtype(), dims))});
+}
+
+ir::Kernel copy(const OpRow& row, const OpDefaults& defaults) {
+  ir::KernelSketch sketch("copy", Opcode::kCopy, defaults.layout);
+  return sketch.build({sketch.copy(sketch.parameter(row.dtype(), row.elements()))});
+}
+
+ir::Kernel all_reduce(const OpRow& row, const OpDefaults& defaults) {
+  ir::KernelSketch sketch("all_reduce", Opcode::kAllReduce, defaults.layout);
+  const std::int64_t devices = row.integer("devices", defaults.all_reduce_devices);
+  return sketch.build({sketch.all_reduce(sketch.parameter(row.dtype(), row.elements()), devices)});
+}
+
+DType elementwise_result(const OpRow& row, Opcode opcode) {
+  if (opcode == Opcode::kCompare || opcode == Opcode::kIsFinite) return DType::kPred;
+  if (opcode != Opcode::kConvert) return row.dtype();
+  if (!row.text("out_dtype").empty()) return row.out_dtype();
+  return row.dtype() == DType::kF32 ? DType::kBF16 : DType::kF32;
+}
+
+ir::Kernel elementwise(const OpRow& row, const OpDefaults& defaults, Opcode opcode) {
+  ir::KernelSketch sketch(std::string(ir::name(opcode)), opcode, defaults.layout);
+  const ir::Dims dims = row.elements();
+  std::vector<OpId> operands;
+  for (int i = 0; i < ir::info(opcode).arity; ++i) {
+    const bool selector = opcode == Opcode::kSelect && i == 0;
+    operands.push_back(sketch.parameter(selector ? DType::kPred : row.dtype(), dims));
+  }
+  return sketch.build({sketch.elementwise(opcode, operands, elementwise_result(row, opcode))});
+}
+
+bool tabulated(Opcode opcode) {
+  if (!ir::is_elementwise(opcode) || ir::info(opcode).arity < 1) return false;
+  return opcode != Opcode::kComplex && opcode != Opcode::kReal && opcode != Opcode::kImag &&
+         opcode != Opcode::kMap && opcode != Opcode::kBitcastConvert &&
+         opcode != Opcode::kReducePrecision && opcode != Opcode::kStochasticConvert;
+}
+
+using Maker = ir::Kernel (*)(const OpRow&, const OpDefaults&);
+struct NamedMaker {
+  std::string_view name;
+  Maker make;
+};
+constexpr std::array kMakers{
+    NamedMaker{"matmul", matmul},
+    NamedMaker{"conv2d", [](const OpRow& r, const OpDefaults& d) { return conv2d(r, d.layout); }},
+    NamedMaker{"conv2d_grad_input",
+               [](const OpRow& r, const OpDefaults& d) { return conv2d_grad_input(r, d.layout); }},
+    NamedMaker{"conv2d_grad_weight",
+               [](const OpRow& r, const OpDefaults& d) { return conv2d_grad_weight(r, d.layout); }},
+    NamedMaker{"softmax", softmax},
+    NamedMaker{"layernorm", layernorm},
+    NamedMaker{"gelu", gelu},
+    NamedMaker{"reduce", reduce},
+    NamedMaker{"transpose", transpose},
+    NamedMaker{"copy", copy},
+    NamedMaker{"all_reduce", all_reduce},
+    NamedMaker{"all-reduce", all_reduce},
+};
+
+ir::Kernel make(const OpRow& row, const OpDefaults& defaults) {
+  const std::string_view op = row.text("op");
+  for (const NamedMaker& maker : kMakers) {
+    if (maker.name == op) return maker.make(row, defaults);
+  }
+  const auto opcode = ir::parse_opcode(op);
+  if (opcode && tabulated(*opcode)) return elementwise(row, defaults, *opcode);
+  row.fail("op", fmt::format("got '{}', expected {} or an elementwise HLO opcode (add, tanh ...)",
+                             op, fmt::join(operator_names(), ", ")));
+}
+
+}  // namespace
+
+std::vector<std::string_view> operator_names() {
+  std::vector<std::string_view> names;
+  for (const NamedMaker& maker : kMakers) names.push_back(maker.name);
+  return names;
+}
+
+ir::Kernel operator_kernel(const CsvTable& table, const CsvRow& row, const OpDefaults& defaults) {
+  const OpRow reader(table, row);
+  try {
+    return make(reader, defaults);
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    if (message.starts_with(table.file)) throw;
+    throw Error(fmt::format("{}:{}: {}", table.file, row.line, message));
+  }
+}
+
+}  // namespace tilecast::measured

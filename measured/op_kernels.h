@@ -1,0 +1,41 @@
+// The operators a table may name, as the kernels a device would run for them.
+//
+// matmul                batch (1), m, n, k                 [batch,m,k] x [batch,k,n]
+// conv2d                n, h, w, ci, co, kh, kw, stride (1), padding (0 | pixels | same | valid)
+// conv2d_grad_input     as conv2d: gradient to the n x h x w x ci input
+// conv2d_grad_weight    as conv2d: gradient to the kh x kw x ci x co weights
+// softmax, layernorm    rows, columns; over the columns
+// reduce                rows, columns; sums over the columns
+// transpose             batch (1), rows, columns
+// gelu, copy, elementwise ops by HLO opcode name    elements | rows, columns
+// all_reduce            elements | rows, columns; devices (those of one host)
+// Every row: dtype. `out_dtype` changes the result of convert, matmul and conv2d*.
+//
+// softmax, layernorm and gelu are one fusion each; 16-bit floats are computed in f32 inside them,
+// as XLA's float normalisation does. Convolution gradients are convolutions, as in XLA: the input's
+// with dilated, reversed windows, the weights' with batch and feature swapped.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/kernel.h"
+#include "ir/layout_assignment.h"
+#include "measured/csv.h"
+
+namespace tilecast::measured {
+
+struct OpDefaults {
+  ir::LayoutRules layout;
+  std::int64_t all_reduce_devices = 1;
+};
+
+// Throws Error naming file, row and column.
+[[nodiscard]] ir::Kernel operator_kernel(const CsvTable& table, const CsvRow& row,
+                                         const OpDefaults& defaults);
+
+// Names for `op`, without the elementwise opcodes.
+[[nodiscard]] std::vector<std::string_view> operator_names();
+
+}  // namespace tilecast::measured

@@ -1,0 +1,213 @@
+#include "measured/physics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <unordered_set>
+
+#include "analytical/analytical_model.h"
+#include "analytical/distinct_traffic.h"
+#include "analytical/roofline.h"
+#include "base/parallel.h"
+
+namespace tilecast::measured {
+namespace {
+
+using analytical::Bound;
+
+constexpr double kLightMargin = 0.98;  // clocks and timers are not exact
+constexpr double kSlipMargin = 1.5;
+constexpr double kPlausibleRatio = 30;  // of a set's median time to the estimate
+constexpr std::size_t kReferenceRows = 101;
+
+struct Slip {
+  double factor;
+  std::string_view what;
+};
+constexpr std::array<Slip, 4> kSlips{
+    Slip{1e3, "1000 x too long: nanoseconds written where the column took microseconds?"},
+    Slip{1e6, "1e6 x too long: nanoseconds written where the column took milliseconds?"},
+    Slip{1e-3, "1000 x too short: microseconds in a column of nanoseconds?"},
+    Slip{1e-6, "1e6 x too short: milliseconds in a column of nanoseconds?"},
+};
+
+const Slip* slip_of(double ratio) {
+  const auto found = std::ranges::find_if(kSlips, [&](const Slip& slip) {
+    return ratio > slip.factor / kSlipMargin && ratio < slip.factor * kSlipMargin;
+  });
+  return found == kSlips.end() ? nullptr : &*found;
+}
+
+// The level that may still hold what the launch before left: not the workers' own ones.
+const hwdesc::MemoryLevel* warm_cache(const hwdesc::Device& device) {
+  const bool cached = device.execution != hwdesc::Execution::kScratchpad;
+  return cached && device.memory.size() > 2 ? &device.memory[1] : nullptr;
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// A typical ratio of time to estimate; 1 where the typical one is a slip itself.
+double reference(const std::vector<double>& ratios) {
+  const double typical = median(ratios);
+  const bool plausible = typical > 1 / kPlausibleRatio && typical < kPlausibleRatio;
+  return plausible ? typical : 1;
+}
+
+// Light alone is a poor estimate of small work: launches and latencies are added.
+double rough_s(const Sample& sample, const Work& work, Seconds light, const SampleSet& samples,
+               const hwdesc::Device& device) {
+  double launches = 0;
+  for (const WorkPart& part : work.parts) launches += part.launches;
+  const double each = device.dispatch.kernel_launch.value + 2 * device.main_memory().latency.value;
+  const Seconds host =
+      sample.holds_dispatch ? dispatch_of(work.op_class, samples.manifest, device) : Seconds{0};
+  return light.value + launches * each + host.value;
+}
+
+// The samples `picked`, alone.
+SampleSet subset(const SampleSet& samples, const std::vector<std::size_t>& picked) {
+  SampleSet some;
+  some.manifest = samples.manifest;
+  std::vector<std::size_t> moved(samples.works.size(), samples.works.size());
+  for (const std::size_t i : picked) {
+    Sample sample = samples.samples[i];
+    std::size_t& work = moved[sample.work];
+    if (work == samples.works.size()) {
+      work = some.works.size();
+      some.works.push_back(samples.works[sample.work]);
+    }
+    sample.work = work;
+    some.samples.push_back(std::move(sample));
+  }
+  return some;
+}
+
+// measured / analytical; 0 where the model does not answer.
+std::vector<double> analytical_ratios(const SampleSet& samples,
+                                      const std::vector<std::size_t>& picked,
+                                      const hwdesc::Device& device, int jobs) {
+  const SampleSet some = subset(samples, picked);
+  const std::vector<Prediction> answers =
+      predict(some, analytical::AnalyticalModel(), device, jobs);
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const double expected = answers[i].answered ? answers[i].comparable().value : 0;
+    ratios.push_back(expected > 0 ? some.samples[i].measured.value / expected : 0);
+  }
+  return ratios;
+}
+
+// What the rough estimate suspects, the analytical model confirms.
+std::vector<RowFault> unit_slips(const SampleSet& samples, const std::vector<Seconds>& light,
+                                 const hwdesc::Device& device, int jobs) {
+  std::vector<double> rough;
+  for (const Sample& sample : samples.samples) {
+    rough.push_back(sample.measured.value / rough_s(sample, samples.works[sample.work],
+                                                    light[sample.work], samples, device));
+  }
+  const double usual = reference(rough);
+  std::vector<std::size_t> suspects, others;
+  const std::size_t step = rough.size() / kReferenceRows + 1;
+  constexpr double kSuspicious = 100;
+  for (std::size_t i = 0; i < rough.size(); ++i) {
+    const double ratio = rough[i] / usual;
+    if (ratio > kSuspicious || ratio < 1 / kSuspicious) {
+      suspects.push_back(i);
+    } else if (i % step == 0) {
+      others.push_back(i);
+    }
+  }
+  std::vector<RowFault> faults;
+  if (suspects.empty()) return faults;
+  std::vector<double> trusted = analytical_ratios(samples, others, device, jobs);
+  std::erase(trusted, 0.0);
+  const double typical = trusted.empty() ? 1 : reference(trusted);
+  const std::vector<double> ratios = analytical_ratios(samples, suspects, device, jobs);
+  for (std::size_t i = 0; i < suspects.size(); ++i) {
+    const Slip* slip = slip_of(ratios[i] / typical);
+    if (slip == nullptr) continue;
+    const Sample& sample = samples.samples[suspects[i]];
+    faults.push_back({sample.line, RowFault::Kind::kUnitSlip,
+                      fmt::format("column 'runtime_ns': {:.4g} us on {} is {:.4g} x the estimate, "
+                                  "of this set typical is {:.3g} x; {}",
+                                  sample.measured.value * 1e6, samples.works[sample.work].name,
+                                  ratios[i], typical, slip->what),
+                      samples.measured_on});
+  }
+  return faults;
+}
+
+// Share of main memory's time that a launch needs whose arrays may be in the cache already.
+double warm_share(const analytical::Traffic& traffic, const hwdesc::MemoryLevel& cache,
+                  const hwdesc::Device& device) {
+  const double bytes = (traffic.read + traffic.write).value;
+  const double cold = bytes > 0 ? std::max(0.0, 1 - cache.capacity.value / bytes) : 0;
+  return std::min(1.0, std::max(cold, device.main_memory().bandwidth / cache.bandwidth));
+}
+
+// Whether fast algorithms may skip multiplications of the kernel's convolution.
+bool may_be_transformed(const ir::Kernel& kernel) {
+  return std::ranges::any_of(kernel.ops(), [](const ir::Op& op) {
+    const auto* attrs = op.get<ir::ConvAttrs>();
+    return attrs != nullptr && attrs->window.size() >= 2 &&
+           std::ranges::all_of(attrs->window, [](const ir::WindowDim& dim) {
+             return dim.size >= 3 && dim.stride == 1 && dim.window_dilation == 1;
+           });
+  });
+}
+
+Seconds light_of(const ir::Kernel& kernel, const hwdesc::Device& device) {
+  const hwdesc::MemoryLevel* cache = warm_cache(device);
+  if (cache == nullptr) return analytical::speed_of_light(kernel, device);
+  constexpr double kWinograd = 4;
+  const analytical::KernelQuery query{kernel};
+  const analytical::Estimate roofs =
+      *analytical::RooflineModel().estimate(std::span(&query, 1), device).front();
+  const auto roof = [&](Bound bound) { return roofs.bounds[static_cast<std::size_t>(bound)]; };
+  const Seconds read = roof(Bound::kHbmRead), write = roof(Bound::kHbmWrite);
+  const Seconds memory = (device.main_memory().full_duplex ? std::max(read, write) : read + write) *
+                         warm_share({roofs.hbm_read, roofs.hbm_write}, *cache, device);
+  const Seconds matrix = roof(Bound::kMatrix) / (may_be_transformed(kernel) ? kWinograd : 1);
+  return std::max({memory, matrix, roof(Bound::kVector), roof(Bound::kNetwork)});
+}
+
+}  // namespace
+
+Seconds light_time(const Work& work, const hwdesc::Device& device) {
+  Seconds total{0};
+  for (const WorkPart& part : work.parts) {
+    if (!part.asynchronous) total += light_of(part.kernel, device) * part.launches;
+  }
+  return total;
+}
+
+std::vector<RowFault> physics_faults(const SampleSet& samples, const hwdesc::Device& device,
+                                     int jobs) {
+  if (samples.samples.empty()) return {};
+  std::vector<Seconds> light(samples.works.size());
+  base::parallel_for(light.size(), jobs,
+                     [&](std::size_t i) { light[i] = light_time(samples.works[i], device); });
+  std::vector<RowFault> faults = unit_slips(samples, light, device, jobs);
+  std::unordered_set<int> slipped;
+  for (const RowFault& fault : faults) slipped.insert(fault.line);
+  for (const Sample& sample : samples.samples) {
+    const Seconds least = light[sample.work];
+    if (sample.measured >= least * kLightMargin || slipped.contains(sample.line)) continue;
+    faults.push_back({sample.line, RowFault::Kind::kFasterThanLight,
+                      fmt::format("column 'runtime_ns': {:.4g} us on the device for {}, expected "
+                                  "at least {:.4g} us: its bytes and FLOPs at the peaks of {}",
+                                  sample.measured.value * 1e6, samples.works[sample.work].name,
+                                  least.value * 1e6, device.name),
+                      samples.measured_on});
+  }
+  std::ranges::sort(faults, {}, &RowFault::line);
+  return faults;
+}
+
+}  // namespace tilecast::measured

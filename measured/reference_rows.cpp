@@ -1,0 +1,176 @@
+#include "measured/reference_rows.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <span>
+
+#include "base/error.h"
+#include "base/source_text.h"
+#include "hwdesc/config_reader.h"
+#include "hwdesc/device_yaml.h"
+
+namespace tilecast::measured {
+namespace {
+
+namespace fs = std::filesystem;
+using hwdesc::ConfigNode;
+using Kind = ConfigNode::Kind;
+
+constexpr std::string_view kFormat = "tilecast.references/1";
+constexpr std::string_view kFileKeys[] = {"format", "name", "source", "tables"};
+constexpr std::string_view kTableKeys[] = {"where", "metric",  "unit",       "hardware",
+                                           "data",  "split",   "note",       "read_off_plot",
+                                           "rows",  "columns", "second_hand"};
+
+[[noreturn]] void fail(const ConfigNode& node, const std::string& message) {
+  throw Error(fmt::format("{}: {}", node.at.describe(), message));
+}
+
+void require_mapping(const ConfigNode& node, std::span<const std::string_view> keys) {
+  if (!node.is_mapping()) fail(node, fmt::format("expected keys {}", fmt::join(keys, ", ")));
+  for (const ConfigNode& child : node.children) {
+    if (std::ranges::find(keys, child.key) != keys.end()) continue;
+    const std::string near = base::nearest(child.key, {keys.begin(), keys.end()});
+    fail(child, fmt::format("unknown key {}; {}", hwdesc::show_text(child.key),
+                            near.empty() ? fmt::format("known: {}", fmt::join(keys, ", "))
+                                         : fmt::format("did you mean '{}'?", near)));
+  }
+}
+
+const ConfigNode& required(const ConfigNode& node, std::string_view key) {
+  const ConfigNode* child = node.find(key);
+  if (!child) fail(node, fmt::format("{}: the key is missing", key));
+  return *child;
+}
+
+const std::string& text(const ConfigNode& node) {
+  if (node.kind != Kind::kScalar || node.scalar.empty()) {
+    fail(node, fmt::format("{}: expected a text", node.key.empty() ? "entry" : node.key));
+  }
+  return node.scalar;
+}
+
+const std::vector<ConfigNode>& list(const ConfigNode& node) {
+  if (node.kind != Kind::kSequence || node.children.empty()) {
+    fail(node, fmt::format("{}: expected a list that is not empty", node.key));
+  }
+  return node.children;
+}
+
+bool flag(const ConfigNode& table, std::string_view key) {
+  const ConfigNode* node = table.find(key);
+  if (!node) return false;
+  if (text(*node) == "true") return true;
+  if (text(*node) == "false") return false;
+  fail(*node,
+       fmt::format("{}: got {}, expected true or false", key, hwdesc::show_text(node->scalar)));
+}
+
+double value_in(const ConfigNode& cell, const std::string& unit) {
+  const std::string& number = text(cell);
+  double value = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  const bool is_number =
+      error == std::errc{} && end == number.data() + number.size() && std::isfinite(value);
+  const bool in_range = unit == "tau" ? value >= -1 && value <= 1 : value >= 0;
+  if (!is_number || !in_range) {
+    fail(cell, fmt::format("got {}, expected a number {}", hwdesc::show_text(number),
+                           unit == "tau" ? "from -1 to 1" : "that is not negative"));
+  }
+  return value;
+}
+
+ReferenceRow common_of(const ConfigNode& table, const ReferenceRow& of_file) {
+  ReferenceRow common = of_file;
+  common.where = text(required(table, "where"));
+  common.metric = text(required(table, "metric"));
+  common.unit = text(required(table, "unit"));
+  common.hardware = text(required(table, "hardware"));
+  common.data = text(required(table, "data"));
+  common.split = text(required(table, "split"));
+  if (const ConfigNode* note = table.find("note")) common.note = text(*note);
+  common.read_off_plot = flag(table, "read_off_plot");
+  common.second_hand = flag(table, "second_hand");
+  if (common.unit != "%" && common.unit != "tau") {
+    const ConfigNode& unit = required(table, "unit");
+    fail(unit, fmt::format("unit: got {}, expected '%' or 'tau'", hwdesc::show_text(unit.scalar)));
+  }
+  return common;
+}
+
+void read_table(const ConfigNode& table, const ReferenceRow& of_file,
+                std::vector<ReferenceRow>& rows) {
+  require_mapping(table, kTableKeys);
+  const ReferenceRow common = common_of(table, of_file);
+  const std::vector<ConfigNode>& columns = list(required(table, "columns"));
+  for (const ConfigNode& line : list(required(table, "rows"))) {
+    if (line.kind != Kind::kSequence || line.children.size() != columns.size() + 1) {
+      fail(line, fmt::format("got {} entries, expected a subject and {} values",
+                             line.children.size(), columns.size()));
+    }
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      ReferenceRow row = common;
+      row.subject = text(line.children.front());
+      row.column = text(columns[i]);
+      row.value = value_in(line.children[i + 1], common.unit);
+      rows.push_back(std::move(row));
+    }
+  }
+}
+
+std::vector<std::string> files_of(const std::string& path) {
+  std::error_code failed;
+  if (!fs::is_directory(path, failed)) return {path};
+  std::vector<std::string> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, failed)) {
+    if (entry.path().extension() == ".yaml") files.push_back(entry.path().string());
+  }
+  if (failed) throw Error(fmt::format("{}: cannot read the folder: {}", path, failed.message()));
+  if (files.empty()) throw Error(fmt::format("{}: no file here ends in .yaml", path));
+  std::ranges::sort(files);
+  return files;
+}
+
+}  // namespace
+
+std::vector<ReferenceRow> parse_references(const std::string& text_of_file,
+                                           const std::string& file) {
+  const ConfigNode root = hwdesc::read_config(text_of_file, file);
+  if (root.kind == Kind::kNull) throw Error(fmt::format("{}: the file is empty", file));
+  require_mapping(root, kFileKeys);
+  const ConfigNode& format = required(root, "format");
+  if (text(format) != kFormat) {
+    fail(format,
+         fmt::format("format: got {}, expected {}", hwdesc::show_text(format.scalar), kFormat));
+  }
+  ReferenceRow of_file;
+  of_file.file = text(required(root, "name"));
+  of_file.source = text(required(root, "source"));
+  std::vector<ReferenceRow> rows;
+  for (const ConfigNode& table : list(required(root, "tables"))) read_table(table, of_file, rows);
+  return rows;
+}
+
+std::vector<ReferenceRow> read_references(const std::string& path) {
+  std::vector<ReferenceRow> rows;
+  for (const std::string& file : files_of(path)) {
+    const auto source = base::SourceText::read_file(file, hwdesc::kMaxConfigBytes);
+    const auto read = parse_references(std::string(source.text()), file);
+    rows.insert(rows.end(), read.begin(), read.end());
+  }
+  return rows;
+}
+
+std::string reference_folder() {
+  const std::vector<std::string> presets = hwdesc::preset_names();
+  if (presets.empty()) throw Error("references: no device presets are installed to look beside");
+  const fs::path devices = fs::path(hwdesc::preset_path(presets.front())).parent_path();
+  return (devices.parent_path() / "references").string();
+}
+
+}  // namespace tilecast::measured

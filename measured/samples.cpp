@@ -1,0 +1,78 @@
+#include "measured/samples.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "hwdesc/device_yaml.h"
+#include "measured/physics.h"
+#include "measured/works.h"
+
+namespace tilecast::measured {
+namespace {
+
+// What the set calls `device`; "" when it has none of its rows.
+std::string name_in_set(const MeasurementSet& set, const hwdesc::Device& device) {
+  std::map<std::string, std::string> by_name;  // name of a description -> as the rows say
+  std::set<std::string> all;
+  for (const MeasurementRow& row : set.rows) all.insert(row.device);
+  for (const RowFault& fault : set.faults) all.insert(fault.device);
+  if (all.size() == 1) return *all.begin();
+  for (const std::string& device_of_rows : all) {
+    by_name.emplace(
+        hwdesc::is_path(device_of_rows) ? hwdesc::load_device(device_of_rows).name : device_of_rows,
+        device_of_rows);
+  }
+  if (const auto found = by_name.find(device.name); found != by_name.end()) return found->second;
+  for (const std::string& ancestor : device.lineage) {
+    if (const auto found = by_name.find(ancestor); found != by_name.end()) return found->second;
+  }
+  return {};
+}
+
+// Leaves out the samples whose lines have faults.
+void drop_faulty(SampleSet& samples, std::vector<RowFault> faults) {
+  std::set<int> lines;
+  for (const RowFault& fault : faults) lines.insert(fault.line);
+  std::erase_if(samples.samples, [&](const Sample& s) { return lines.contains(s.line); });
+  samples.faults.insert(samples.faults.end(), faults.begin(), faults.end());
+  std::ranges::stable_sort(samples.faults, {}, &RowFault::line);
+}
+
+}  // namespace
+
+SampleSet make_samples(const MeasurementSet& set, const hwdesc::Device& device,
+                       const SampleOptions& options) {
+  SampleSet samples{.name = set.manifest.name,
+                    .hash = set.hash,
+                    .device = device.name,
+                    .measured_on = name_in_set(set, device),
+                    .manifest = set.manifest,
+                    .parameter_names = set.parameter_names};
+  std::vector<const MeasurementRow*> rows;
+  for (const MeasurementRow& row : set.rows) {
+    if (row.device == samples.measured_on) rows.push_back(&row);
+  }
+  for (const RowFault& fault : set.faults) {
+    if (fault.device == samples.measured_on) samples.faults.push_back(fault);
+  }
+  WorksOfRows built = build_works(set, rows, device, options.jobs);
+  samples.works = std::move(built.works);
+  const bool host_timed = set.manifest.timing == Timing::kHost;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const MeasurementRow& row = *rows[i];
+    samples.samples.push_back({.work = built.work_of[i],
+                               .line = row.line,
+                               .tile = row.tile,
+                               .parameters = row.parameters,
+                               .measured = row.runtime - row.dispatch.value_or(Seconds{0}),
+                               .holds_dispatch = host_timed && !row.dispatch,
+                               .split = row.split});
+  }
+  if (options.check_physics) {
+    drop_faulty(samples, physics_faults(samples, device, options.jobs));
+  }
+  return samples;
+}
+
+}  // namespace tilecast::measured

@@ -1,0 +1,207 @@
+#include "search/tuner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <numeric>
+#include <random>
+
+#include "base/error.h"
+#include "search/tuner_surrogate.h"
+
+namespace tilecast::search {
+namespace {
+
+using Order = std::vector<std::size_t>;
+
+std::uint64_t draw(std::mt19937_64& engine, std::uint64_t bound) {
+  const std::uint64_t usable = UINT64_MAX - UINT64_MAX % bound;
+  std::uint64_t value = engine();
+  while (value >= usable) value = engine();
+  return value % bound;
+}
+
+Order random_order(std::size_t size, std::uint64_t seed) {
+  Order order(size);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::mt19937_64 engine(seed);
+  for (std::size_t i = size; i > 1; --i) std::swap(order[i - 1], order[draw(engine, i)]);
+  return order;
+}
+
+// Fastest by physics first; equal ones, and those without an answer, at random.
+Order by_physics(const TuneSpace& space, std::uint64_t seed) {
+  Order order = random_order(space.size(), seed);
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) {
+    return space.analytical[i].value_or(std::numeric_limits<double>::infinity());
+  });
+  return order;
+}
+
+void check(const TuneSpace& space) {
+  if (space.size() == 0) throw Error("tune: got no candidates, expected at least one");
+  TC_CHECK(space.features.size() == space.size() * space.columns, "features of every candidate");
+  const auto finite = [](float x) { return std::isnan(x) || std::isfinite(x); };
+  if (!std::ranges::all_of(space.features, finite)) {
+    throw Error("tune: got an infinite feature, expected numbers or none");
+  }
+  for (const std::optional<double>& time : space.analytical) {
+    if (time && !(*time > 0 && std::isfinite(*time))) {
+      throw Error(fmt::format("tune: got an analytical time of {} s, expected more than 0", *time));
+    }
+  }
+}
+
+class Search {
+ public:
+  Search(const TuneSpace& space, const Measure& measure, const TuneOptions& options)
+      : space_(space), measure_(measure), options_(options), taken_(space.size()) {
+    for (const TuneTrial& trial : options.known) {
+      if (trial.candidate >= space.size() || taken_[trial.candidate]) {
+        throw Error("tune: got a known trial of no candidate, or of one twice");
+      }
+      add(trial);
+    }
+    if (learns()) surrogate_.emplace(space, options.strategy == Strategy::kHybrid);
+    order_ = knows_physics() ? by_physics(space, options.seed)
+                             : random_order(space.size(), options.seed);
+    if (options.strategy == Strategy::kGrid) std::ranges::sort(order_);
+  }
+
+  TuneResult run() {
+    const std::size_t trials = std::min(options_.trials, space_.size());
+    while (result_.trials.size() < trials) {
+      const std::size_t count =
+          std::min(std::max<std::size_t>(options_.batch, 1), trials - result_.trials.size());
+      const std::vector<TuneTrial> batch = next(count);
+      const std::vector<std::optional<double>> times = measure_(batch);
+      TC_CHECK(times.size() == batch.size(), "an answer per candidate");
+      for (std::size_t i = 0; i < batch.size(); ++i) {
+        add({batch[i].candidate, batch[i].predicted, times[i]});
+      }
+    }
+    return std::move(result_);
+  }
+
+ private:
+  [[nodiscard]] bool learns() const {
+    return options_.strategy == Strategy::kXgboost || options_.strategy == Strategy::kHybrid;
+  }
+
+  [[nodiscard]] bool knows_physics() const {
+    return options_.strategy == Strategy::kAnalytical || options_.strategy == Strategy::kHybrid;
+  }
+
+  void add(const TuneTrial& trial) {
+    if (trial.measured && !(*trial.measured > 0 && std::isfinite(*trial.measured))) {
+      throw Error(fmt::format("tune: candidate {}: got a time of {} s, expected more than 0",
+                              trial.candidate, *trial.measured));
+    }
+    taken_[trial.candidate] = true;
+    result_.trials.push_back(trial);
+    if (!trial.measured) return;
+    measured_.push_back(trial.candidate);
+    log_times_.push_back(std::log(*trial.measured));
+    const auto last = result_.trials.size() - 1;
+    if (!result_.best || *trial.measured < *result_.trials[*result_.best].measured) {
+      result_.best = last;
+    }
+  }
+
+  [[nodiscard]] std::vector<TuneTrial> next(std::size_t count) {
+    if (learns() && !measured_.empty()) return improving(count);
+    if (options_.strategy == Strategy::kHybrid) return spread(count);
+    return in_order(count);
+  }
+
+  [[nodiscard]] TuneTrial by_order(std::size_t candidate) const {
+    return {candidate, knows_physics() ? space_.analytical[candidate] : std::nullopt, std::nullopt};
+  }
+
+  [[nodiscard]] std::vector<TuneTrial> in_order(std::size_t count) const {
+    std::vector<TuneTrial> batch;
+    for (const std::size_t candidate : order_) {
+      if (batch.size() == count) break;
+      if (!taken_[candidate]) batch.push_back(by_order(candidate));
+    }
+    return batch;
+  }
+
+  // The first of the best by physics, then what is farthest from all chosen (Gonzalez 1985).
+  [[nodiscard]] std::vector<TuneTrial> spread(std::size_t count) const {
+    const auto share = static_cast<std::size_t>(kFirstShare * static_cast<double>(space_.size()));
+    Order pool;
+    for (const std::size_t candidate : order_) {
+      if (pool.size() >= std::max(share, count)) break;
+      if (!taken_[candidate]) pool.push_back(candidate);
+    }
+    std::vector<TuneTrial> batch;
+    std::vector<double> distance(pool.size(), std::numeric_limits<double>::infinity());
+    std::size_t chosen = 0;
+    while (batch.size() < std::min(count, pool.size())) {
+      batch.push_back(by_order(pool[chosen]));
+      for (std::size_t i = 0; i < pool.size(); ++i) {
+        distance[i] = std::min(distance[i], surrogate_->distance2(pool[i], pool[chosen]));
+      }
+      distance[chosen] = -1;
+      chosen = static_cast<std::size_t>(std::ranges::max_element(distance) - distance.begin());
+    }
+    return batch;
+  }
+
+  [[nodiscard]] std::vector<TuneTrial> improving(std::size_t count) {
+    Order left;
+    for (const std::size_t candidate : order_) {
+      if (!taken_[candidate]) left.push_back(candidate);
+    }
+    surrogate_->fit(measured_, log_times_, options_.seed + result_.trials.size());
+    std::vector<double> means(left.size()), deviations(left.size()), gain(left.size());
+    surrogate_->predict(left, means, deviations);
+    const double best = std::ranges::min(log_times_);
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      gain[i] = expected_improvement(best - means[i], deviations[i]);
+    }
+    std::vector<TuneTrial> batch;
+    while (batch.size() < std::min(count, left.size())) {
+      const auto at = static_cast<std::size_t>(std::ranges::max_element(gain) - gain.begin());
+      batch.push_back({left[at], std::exp(means[at]), std::nullopt});
+      for (std::size_t i = 0; i < left.size(); ++i) {
+        if (gain[i] > 0) gain[i] *= 1 - surrogate_->likeness(left[i], left[at]);
+      }
+      gain[at] = -std::numeric_limits<double>::infinity();
+    }
+    return batch;
+  }
+
+  // Of a normal log time; its logarithm would order candidates without any the same, but those are
+  // far from being chosen. Without scatter: what is gained for certain.
+  static double expected_improvement(double gain, double deviation) {
+    constexpr double kLeast = 1e-6;
+    const double s = std::max(deviation, kLeast);
+    const double z = gain / s;
+    const double density = std::exp(-0.5 * z * z) / std::sqrt(2 * std::numbers::pi);
+    return gain * 0.5 * std::erfc(-z / std::numbers::sqrt2) + s * density;
+  }
+
+  const TuneSpace& space_;
+  const Measure& measure_;
+  const TuneOptions& options_;
+  std::vector<bool> taken_;
+  Order order_;  // of all candidates
+  std::optional<Surrogate> surrogate_;
+  Order measured_;
+  std::vector<double> log_times_;
+  TuneResult result_;
+};
+
+}  // namespace
+
+TuneResult tune(const TuneSpace& space, const Measure& measure, const TuneOptions& options) {
+  check(space);
+  return Search(space, measure, options).run();
+}
+
+}  // namespace tilecast::search

@@ -1,0 +1,74 @@
+// Search for a kernel's fastest configuration with a budget of measurements (ALCOP, MLSys 2023,
+// section IV-C and figure 13): rank all, measure the best, learn from them, rank again.
+//
+//   TuneResult found = tune(space, measure, {.strategy = Strategy::kHybrid, .trials = 50});
+//
+// A candidate is a tile, or parameters, or both (search/tune_space.h makes the space), with what
+// physics says of it, or nothing. `measure` takes indices and answers times; a failed candidate has
+// none and is not asked again. Each batch is chosen by the strategy:
+//
+//   first batch  hybrid: the best by physics, then of the best kFirstShare (at least a batch) those
+//                that lie farthest from the chosen ones. xgboost: at random.
+//   later        the greatest expected improvement on the best measured (Jones, Schonlau and Welch,
+//                J. Global Optimization 1998, eq. 15), in log time, of a surrogate
+//                (search/tuner_surrogate.h). After each choice of a batch the others count less the
+//                more they are like it.
+//
+// Candidates alike in rank are taken in an order drawn by seed. Deterministic.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tilecast::search {
+
+enum class Strategy {
+  kGrid,        // in the order given
+  kRandom,      // without replacement
+  kAnalytical,  // by physics; unanswered last, at random
+  kXgboost,     // a random batch, then trees on the measured ones; no physics
+  kHybrid       // physics first, then trees and a Gaussian process that know physics
+};
+inline constexpr std::string_view kStrategies[] = {"grid", "random", "analytical", "xgboost",
+                                                   "hybrid"};
+
+struct TuneSpace {
+  std::size_t columns = 0;                        // of features: how a candidate is written
+  std::vector<float> features;                    // candidates x columns; NaN: no value
+  std::vector<std::optional<double>> analytical;  // seconds, by candidate
+
+  [[nodiscard]] std::size_t size() const { return analytical.size(); }
+};
+
+struct TuneTrial {
+  std::size_t candidate = 0;
+  std::optional<double> predicted, measured;  // seconds
+};
+// Seconds by asked trial, same order; nullopt: it failed.
+using Measure = std::function<std::vector<std::optional<double>>(std::span<const TuneTrial> asked)>;
+
+struct TuneOptions {
+  Strategy strategy = Strategy::kHybrid;
+  std::size_t trials = 50, batch = 10;
+  std::uint64_t seed = 1;
+  std::vector<TuneTrial> known = {};  // of an interrupted search: count as trials
+};
+
+struct TuneResult {
+  std::vector<TuneTrial> trials;    // in the order measured, the known ones first
+  std::optional<std::size_t> best;  // into trials; nullopt: all failed
+};
+
+inline constexpr double kFirstShare = 0.1;
+
+// Throws Error for an empty space, infinite features, known trials of one candidate twice, and
+// times that are not positive.
+[[nodiscard]] TuneResult tune(const TuneSpace& space, const Measure& measure,
+                              const TuneOptions& options);
+
+}  // namespace tilecast::search

@@ -1,0 +1,315 @@
+#include "search/tuner_surrogate.h"
+
+#include <Eigen/Cholesky>
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "base/error.h"
+#include "learned/training/gbt_trainer.h"
+
+namespace tilecast::search {
+namespace {
+
+constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
+// A column of positive numbers that spans more than this factor counts in logarithms.
+constexpr float kLogarithmic = 4;
+
+// In units of the targets' deviation. A process that starts at a length of one deviation of its
+// columns and a noise of a tenth of what is to be explained.
+constexpr learned::GpSpec kProcess{.amplitude = 1, .length = 1, .noise = 0.1, .prior_deviation = 1};
+
+learned::GbtSpec tree_spec(std::uint64_t seed) {
+  return {.trees = 60,
+          .depth = 4,
+          .learning_rate = 0.15,
+          .subsample = 1,  // the bootstrap samples already
+          .column_sample = 0.7,
+          .min_child_weight = 1,
+          .lambda = 0.3,
+          .early_stopping = 0,
+          .seed = seed};
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+// Log analytical by candidate, the median where physics has no answer; empty without any.
+std::vector<double> log_analytical(const TuneSpace& space) {
+  std::vector<double> known;
+  for (const std::optional<double>& time : space.analytical) {
+    if (time) known.push_back(std::log(*time));
+  }
+  if (known.empty()) return {};
+  const double middle = median(known);
+  std::vector<double> all;
+  for (const std::optional<double>& time : space.analytical) {
+    all.push_back(time ? std::log(*time) : middle);
+  }
+  return all;
+}
+
+// A column, scaled to mean 0 and deviation 1, missing values at 0; empty when it does not vary.
+std::vector<float> scaled(std::vector<float> column) {
+  float low = std::numeric_limits<float>::infinity(), high = -low;
+  for (const float x : column) {
+    if (std::isnan(x)) continue;
+    low = std::min(low, x);
+    high = std::max(high, x);
+  }
+  if (!(low < high)) return {};
+  if (low > 0 && high > kLogarithmic * low) {
+    for (float& x : column) x = std::log(x);
+  }
+  double sum = 0, squares = 0, count = 0;
+  for (const float x : column) {
+    if (std::isnan(x)) continue;
+    sum += static_cast<double>(x);
+    ++count;
+  }
+  const double mean = sum / count;
+  for (const float x : column) {
+    if (!std::isnan(x))
+      squares += (static_cast<double>(x) - mean) * (static_cast<double>(x) - mean);
+  }
+  const double deviation = std::sqrt(squares / count);
+  if (!(deviation > 0)) return {};
+  for (float& x : column) {
+    x = std::isnan(x) ? 0 : static_cast<float>((static_cast<double>(x) - mean) / deviation);
+  }
+  return column;
+}
+
+// Columns of candidates, one after the other.
+std::vector<std::vector<float>> columns_of(const TuneSpace& space, bool physics,
+                                           std::span<const double> base) {
+  std::vector<std::vector<float>> columns;
+  for (std::size_t column = 0; column < space.columns; ++column) {
+    std::vector<float> values;
+    for (std::size_t i = 0; i < space.size(); ++i) {
+      values.push_back(space.features[i * space.columns + column]);
+    }
+    columns.push_back(std::move(values));
+  }
+  if (!physics || base.empty()) return columns;
+  std::vector<float> logs, answered;
+  for (std::size_t i = 0; i < space.size(); ++i) {
+    logs.push_back(space.analytical[i] ? static_cast<float>(base[i]) : kMissing);
+    answered.push_back(space.analytical[i] ? 1 : 0);
+  }
+  columns.push_back(std::move(logs));
+  columns.push_back(std::move(answered));
+  return columns;
+}
+
+std::uint64_t draw(std::mt19937_64& engine, std::uint64_t bound) {
+  const std::uint64_t usable = UINT64_MAX - UINT64_MAX % bound;
+  std::uint64_t value = engine();
+  while (value >= usable) value = engine();
+  return value % bound;
+}
+
+}  // namespace
+
+Surrogate::Surrogate(const TuneSpace& space, bool physics)
+    : physics_(physics), base_(physics ? log_analytical(space) : std::vector<double>{}) {
+  std::vector<std::vector<float>> raw, whole;
+  for (std::vector<float>& column : columns_of(space, physics, base_)) {
+    std::vector<float> values = scaled(column);
+    if (values.empty()) continue;
+    raw.push_back(std::move(column));
+    whole.push_back(std::move(values));
+  }
+  if (raw.empty()) {  // candidates are all alike
+    raw.emplace_back(space.size());
+    whole.emplace_back(space.size());
+  }
+  columns_ = raw.size();
+  for (std::size_t i = 0; i < space.size(); ++i) {
+    for (const auto& column : raw) raw_.push_back(column[i]);
+    for (const auto& column : whole) scaled_.push_back(column[i]);
+  }
+}
+
+double Surrogate::distance2(std::size_t a, std::size_t b) const {
+  double sum = 0;
+  for (std::size_t column = 0; column < columns_; ++column) {
+    const double step = static_cast<double>(scaled_[a * columns_ + column]) -
+                        static_cast<double>(scaled_[b * columns_ + column]);
+    sum += step * step;
+  }
+  return sum / static_cast<double>(columns_);
+}
+
+double Surrogate::likeness(std::size_t a, std::size_t b) const {
+  return std::exp(-0.5 * distance2(a, b) / (hyper_.length * hyper_.length));
+}
+
+learned::GpTable Surrogate::process_table(std::span<const std::size_t> rows,
+                                          std::span<const double> targets) const {
+  learned::GpTable table{.columns = columns_, .targets = {targets.begin(), targets.end()}};
+  for (const std::size_t row : rows) {
+    const auto first = scaled_.begin() + static_cast<std::ptrdiff_t>(row * columns_);
+    table.values.insert(table.values.end(), first, first + static_cast<std::ptrdiff_t>(columns_));
+  }
+  return table;
+}
+
+namespace {
+
+struct Targets {
+  std::vector<double> values;  // of mean 0 and deviation 1
+  double mean = 0, deviation = 1;
+};
+Targets standardised(std::vector<double> values) {
+  constexpr double kLeast = 1e-3;  // of a log time: repeats differ by that
+  Targets result;
+  const auto count = static_cast<double>(values.size());
+  result.mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  double squares = 0;
+  for (const double x : values) squares += (x - result.mean) * (x - result.mean);
+  result.deviation = std::max(std::sqrt(squares / count), kLeast);
+  for (double& x : values) x = (x - result.mean) / result.deviation;
+  result.values = std::move(values);
+  return result;
+}
+
+// Log density of the log times themselves: standardising divides them by the deviation.
+double log_evidence(const learned::GpTable& table, const learned::GpHyper& hyper,
+                    double deviation) {
+  return learned::evidence(table, hyper).log_likelihood -
+         static_cast<double>(table.rows()) * std::log(deviation);
+}
+
+}  // namespace
+
+void Surrogate::fit(std::span<const std::size_t> rows, std::span<const double> log_times,
+                    std::uint64_t seed) {
+  TC_CHECK(!rows.empty() && rows.size() == log_times.size(), "a time per row");
+  rows_.assign(rows.begin(), rows.end());
+  Targets targets = standardised({log_times.begin(), log_times.end()});
+  on_residuals_ = false;
+  if (physics_) {
+    const learned::GpTable table = process_table(rows, targets.values);
+    hyper_ = learned::train_gp(table, kProcess).hyper();
+    if (!base_.empty()) {
+      std::vector<double> residuals;
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        residuals.push_back(log_times[i] - base_[rows[i]]);
+      }
+      Targets other = standardised(std::move(residuals));
+      const learned::GpTable beside = process_table(rows, other.values);
+      const learned::GpHyper hyper = learned::train_gp(beside, kProcess).hyper();
+      if (log_evidence(beside, hyper, other.deviation) >
+          log_evidence(table, hyper_, targets.deviation)) {
+        on_residuals_ = true;
+        hyper_ = hyper;
+        targets = std::move(other);
+      }
+    }
+    fit_process(targets.values);
+  }
+  mean_ = targets.mean;
+  deviation_ = targets.deviation;
+  fit_trees(rows, targets.values, seed);
+}
+
+void Surrogate::fit_process(std::span<const double> targets) {
+  const auto n = static_cast<Eigen::Index>(rows_.size());
+  Eigen::MatrixXd covariance(n, n);
+  for (Eigen::Index i = 0; i < n; ++i) {
+    for (Eigen::Index j = 0; j < n; ++j) {
+      covariance(i, j) =
+          hyper_.amplitude * hyper_.amplitude *
+          likeness(rows_[static_cast<std::size_t>(i)], rows_[static_cast<std::size_t>(j)]);
+    }
+    covariance(i, i) += hyper_.noise * hyper_.noise;
+  }
+  const Eigen::MatrixXd inverse = covariance.llt().solve(Eigen::MatrixXd::Identity(n, n));
+  inverse_.assign(inverse.data(), inverse.data() + n * n);
+  const Eigen::VectorXd alpha = inverse * Eigen::Map<const Eigen::VectorXd>(targets.data(), n);
+  alpha_.assign(alpha.data(), alpha.data() + n);
+}
+
+void Surrogate::fit_trees(std::span<const std::size_t> rows, std::span<const double> targets,
+                          std::uint64_t seed) {
+  learned::GbtTable table{.columns = columns_};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto first = raw_.begin() + static_cast<std::ptrdiff_t>(rows[i] * columns_);
+    table.values.insert(table.values.end(), first, first + static_cast<std::ptrdiff_t>(columns_));
+    table.targets.push_back(static_cast<float>(targets[i]));
+    table.groups.push_back(0);
+  }
+  std::mt19937_64 engine(seed);
+  trees_.clear();
+  for (std::size_t tree = 0; tree < kTrees; ++tree) {
+    table.weights.assign(rows.size(), 0);
+    for (std::size_t i = 0; i < rows.size(); ++i) ++table.weights[draw(engine, rows.size())];
+    trees_.push_back(learned::train_gbt(table, {.columns = columns_}, tree_spec(engine() >> 33)));
+  }
+}
+
+void Surrogate::predict(std::span<const std::size_t> candidates, std::span<double> means,
+                        std::span<double> deviations) const {
+  TC_CHECK(!trees_.empty(), "fit() comes first");
+  predict_trees(candidates, means, deviations);
+  if (!alpha_.empty()) {
+    std::vector<double> other(candidates.size()), variance(candidates.size());
+    predict_process(candidates, other, variance);
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const double apart = (means[i] - other[i]) / 2;
+      deviations[i] = (deviations[i] + variance[i]) / 2 + apart * apart;
+      means[i] = (means[i] + other[i]) / 2;
+    }
+  }
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    means[i] = mean_ + deviation_ * means[i];
+    if (on_residuals_) means[i] += base_[candidates[i]];
+    deviations[i] = deviation_ * std::sqrt(deviations[i]);
+  }
+}
+
+void Surrogate::predict_trees(std::span<const std::size_t> candidates, std::span<double> means,
+                              std::span<double> variances) const {
+  std::vector<float> rows, out(candidates.size());
+  for (const std::size_t candidate : candidates) {
+    const auto first = raw_.begin() + static_cast<std::ptrdiff_t>(candidate * columns_);
+    rows.insert(rows.end(), first, first + static_cast<std::ptrdiff_t>(columns_));
+  }
+  std::ranges::fill(means, 0.0);
+  std::ranges::fill(variances, 0.0);
+  for (const learned::GbtModel& model : trees_) {
+    model.predict(rows, {}, out);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const auto value = static_cast<double>(out[i]);
+      means[i] += value / kTrees;
+      variances[i] += value * value / kTrees;
+    }
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    variances[i] = std::max(variances[i] - means[i] * means[i], 0.0);
+  }
+}
+
+void Surrogate::predict_process(std::span<const std::size_t> candidates, std::span<double> means,
+                                std::span<double> variances) const {
+  const auto n = static_cast<Eigen::Index>(rows_.size());
+  const Eigen::Map<const Eigen::MatrixXd> inverse(inverse_.data(), n, n);
+  const Eigen::Map<const Eigen::VectorXd> alpha(alpha_.data(), n);
+  const double signal = hyper_.amplitude * hyper_.amplitude;
+  Eigen::VectorXd near(n), solved(n);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    for (Eigen::Index row = 0; row < n; ++row) {
+      near[row] = signal * likeness(candidates[i], rows_[static_cast<std::size_t>(row)]);
+    }
+    solved.noalias() = inverse * near;
+    means[i] = near.dot(alpha);
+    variances[i] = std::max(signal - near.dot(solved), 0.0);
+  }
+}
+
+}  // namespace tilecast::search

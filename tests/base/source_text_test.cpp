@@ -1,0 +1,73 @@
+#include "base/source_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+
+namespace tilecast::base {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(SourceText, CountsLinesAndColumnsFromOne) {
+  const SourceText text("a.hlo", "ab\n\ncde");
+  const auto at = [&](std::size_t offset) {
+    const Position position = text.position(offset);
+    return std::pair(position.line, position.column);
+  };
+  EXPECT_EQ(at(0), std::pair(1, 1));
+  EXPECT_EQ(at(1), std::pair(1, 2));
+  EXPECT_EQ(at(3), std::pair(2, 1));
+  EXPECT_EQ(at(6), std::pair(3, 3));
+}
+
+TEST(SourceText, GivesTheEndOfTheTextAPosition) {
+  const SourceText text("a.hlo", "ab\ncd");
+  EXPECT_EQ(text.position(text.text().size()).line, 2);
+  EXPECT_EQ(text.position(text.text().size()).column, 3);
+}
+
+TEST(SourceText, ALineEndsBeforeItsEndOfLineCharacters) {
+  const SourceText text("a.hlo", "first\r\nsecond\n");
+  EXPECT_EQ(text.line_at(2), "first");
+  EXPECT_EQ(text.line_at(8), "second");
+}
+
+TEST(SourceText, DescribesAPlaceByFileLineColumnAndCaret) {
+  const SourceText text("a.hlo", "x = f32[2]\ny = bad\n");
+  const std::string message = text.describe(15, "unknown opcode");
+  EXPECT_THAT(message, HasSubstr("a.hlo:2:5: error: unknown opcode"));
+  EXPECT_THAT(message, HasSubstr("y = bad"));
+  EXPECT_EQ(message.find('^') - message.rfind('\n') - 1,
+            message.find("bad") - message.rfind('\n', message.find("bad")) - 1)
+      << "the caret stands under the word:\n"
+      << message;
+}
+
+TEST(SourceText, CutsAVeryLongLineAroundThePlace) {
+  const std::string word = "here";
+  const SourceText text("a.hlo", std::string(100000, 'a') + word + std::string(100000, 'b'));
+  const std::string message = text.describe(100000, "wrong");
+  EXPECT_LT(message.size(), 600u);
+  EXPECT_THAT(message, HasSubstr(word));
+  EXPECT_THAT(message, HasSubstr("a.hlo:1:100001"));
+}
+
+TEST(SourceText, NamesAFileItCannotRead) {
+  try {
+    static_cast<void>(SourceText::read_file("no/such/file.hlo"));
+    FAIL() << "expected an Error";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("no/such/file.hlo"));
+  }
+}
+
+TEST(SourceText, SuggestsTheNearestWordAndNothingWhenAllAreFar) {
+  EXPECT_EQ(nearest("tpu_v33", {"tpu_v2", "tpu_v3", "h100_sxm"}), "tpu_v3");
+  EXPECT_EQ(nearest("bandwith", {"capacity", "bandwidth"}), "bandwidth");
+  EXPECT_EQ(nearest("xylophone", {"tpu_v2", "tpu_v3"}), "");
+}
+
+}  // namespace
+}  // namespace tilecast::base

@@ -1,0 +1,249 @@
+// Damaged files, over many seeds: an import makes a whole set or throws Error and leaves nothing;
+// it never crashes. And files of a million rows: time and memory.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <zip.h>
+#include <zlib.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <random>
+
+#include "base/error.h"
+#include "measured/importers/importer.h"
+#include "tests/measured/set_on_disk.h"
+
+namespace tilecast::measured {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr int kSeeds = 1500;
+
+const char* const kFields =
+    "name: t\nsource: a test\nlicence: none\ntiming: device\nhow_timed: by hand\n"
+    "device: tpu_v3\ndtype: f32\n";
+const char* const kTables =
+    "tables:\n  - fastest_of_equal: true\n    columns:\n      op: {constant: add}\n"
+    "      elements: bx*by\n      x_name: name\n      runtime: {column: time_ms_mean, unit: ms}\n";
+
+std::string read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string gzip(const SetOnDisk& folder, const std::string& text) {
+  const std::string path = folder.path() + "/pack.gz";
+  const gzFile file = gzopen(path.c_str(), "wb");
+  gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
+  gzclose(file);
+  return read(path);
+}
+
+// A few bytes changed, cut away or doubled.
+std::string damage(std::string bytes, std::mt19937& random) {
+  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  for (std::size_t i = 0, n = 1 + below(4); i < n && !bytes.empty(); ++i) {
+    const std::size_t place = below(bytes.size());
+    switch (random() % 5) {
+      case 0:
+        bytes[place] = static_cast<char>(random());
+        break;
+      case 1:
+        bytes[place] = static_cast<char>(bytes[place] ^ (1 << below(8)));
+        break;
+      case 2:
+        bytes.resize(place);
+        break;
+      case 3:
+        bytes.erase(place, 1 + below(8));
+        break;
+      default:
+        bytes.insert(place, bytes.substr(place, 1 + below(16)));
+    }
+  }
+  return bytes;
+}
+
+// Imports many damaged copies of `bytes`, written to `file`; how many came through.
+int survivors(const SetOnDisk& folder, const std::string& file, const std::string& bytes,
+              const std::function<void(const ImportOptions&)>& import) {
+  int imported = 0;
+  for (int seed = 0; seed < kSeeds; ++seed) {
+    std::mt19937 random(static_cast<std::uint32_t>(seed));
+    folder.write(file, damage(bytes, random));
+    ImportOptions options;
+    options.output = folder.path() + "/out";
+    options.keep_going = seed % 2 == 1;
+    bool done = false;
+    try {
+      import(options);
+      done = true;
+    } catch (const Error& error) {
+      EXPECT_STRNE(error.what(), "");
+    }
+    EXPECT_EQ(fs::exists(options.output + "/manifest.yaml"), done) << "seed " << seed;
+    imported += done ? 1 : 0;
+    fs::remove_all(options.output);
+    for (const auto& entry : fs::directory_iterator(folder.path())) {
+      EXPECT_FALSE(entry.is_directory()) << entry.path() << " seed " << seed;
+    }
+  }
+  return imported;
+}
+
+const char* const kCsv =
+    "bx,by,name,time_ms_mean\n1,2,\"a, \"\"b\"\"\",1.5\n8,2,\"c\nd\",2\n3,3,e,0.25\n";
+const char* const kCache =
+    R"({"tune_params_keys": ["bx", "by", "name"], "cache": {"a": {"bx": 1, "by": 2, "name": "x",
+        "time": 1.5, "times": [1, 2.5e-1]}, "b": {"bx": 3, "by": 2, "name": true, "time": "No"}}})";
+
+TEST(DamagedFiles, TablesAndTheirMappingsGiveASetOrAnError) {
+  const SetOnDisk folder;
+  const std::string map = folder.path() + "/map.yaml";
+  const auto import = [&](const std::string& file) {
+    return [&folder, map, file](const ImportOptions& options) {
+      static_cast<void>(import_operators({folder.path() + "/" + file}, map, options));
+    };
+  };
+  folder.write("map.yaml", std::string(kFields) + kTables);
+  EXPECT_GT(survivors(folder, "in.csv", kCsv, import("in.csv")), 0);
+  survivors(folder, "in.csv.gz", gzip(folder, kCsv), import("in.csv.gz"));
+  folder.write("in.csv", kCsv);
+  EXPECT_GT(survivors(folder, "map.yaml", std::string(kFields) + kTables, import("in.csv")), 0);
+}
+
+TEST(DamagedFiles, KernelTunerCachesGiveASetOrAnError) {
+  const SetOnDisk folder;
+  folder.write("map.yaml", std::string(kFields) + kTables);
+  const auto import = [&](const std::string& file) {
+    return [&folder, file](const ImportOptions& options) {
+      static_cast<void>(
+          import_operators({folder.path() + "/" + file}, folder.path() + "/map.yaml", options));
+    };
+  };
+  survivors(folder, "in.json", kCache, import("in.json"));
+  survivors(folder, "in.json.gz", gzip(folder, kCache), import("in.json.gz"));
+}
+
+TEST(DamagedFiles, TracesGiveASetOrAnError) {
+  const SetOnDisk folder;
+  folder.write("m.hlo",
+               "HloModule m\nENTRY %e (p: f32[8]) -> f32[8] {\n  %p = f32[8]{0} parameter(0)\n"
+               "  ROOT %add.1 = f32[8]{0} add(%p, %p)\n}\n");
+  const char* trace =
+      R"({"traceEvents": [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name":
+      "/device:TPU:0"}}, {"ph": "X", "name": "add.1", "pid": 1, "tid": 2, "dur": 1.5,
+      "args": {"launches": 2, "hlo_module": "m"}}]})";
+  EXPECT_GT(survivors(folder, "t.json", trace,
+                      [&](const ImportOptions& options) {
+                        static_cast<void>(import_trace({.traces = {folder.path() + "/t.json"},
+                                                        .module = folder.path() + "/m.hlo",
+                                                        .manifest = {},
+                                                        .device = "tpu_v3"},
+                                                       options));
+                      }),
+            0);
+}
+
+TEST(DamagedFiles, TileRunsGiveASetOrAnError) {
+  const SetOnDisk folder;
+  folder.write("map.yaml", kFields);
+  folder.write("a.hlo",
+               "HloModule m\nENTRY %e (p: f32[8]) -> f32[8] {\n  %p = f32[8]{0} parameter(0)\n"
+               "  ROOT %add.1 = f32[8]{0} add(%p, %p)\n}\n");
+  EXPECT_GT(survivors(folder, "runs.csv",
+                      "file,error,compute_time_ns,output_bounds\na.hlo,0,12,1\na.hlo,1,0,2\n",
+                      [&](const ImportOptions& options) {
+                        static_cast<void>(import_tiles({.runs = folder.path() + "/runs.csv",
+                                                        .modules = folder.path(),
+                                                        .manifest = folder.path() + "/map.yaml"},
+                                                       options));
+                      }),
+            0);
+}
+
+TEST(DamagedFiles, ArchivesGiveASetOrAnError) {
+  const SetOnDisk folder;
+  folder.write("m.yaml", kFields);
+  const std::string path = folder.path() + "/g.npz";
+  const auto npy = [](const std::string& dictionary, const std::string& data) {
+    return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(dictionary.size()) +
+           std::string(1, '\0') + dictionary + data;
+  };
+  const auto header = [](const char* dtype, const char* shape) {
+    return std::string("{'descr': '") + dtype + "', 'fortran_order': False, 'shape': " + shape +
+           ", }";
+  };
+  const std::string eight(8, '\1');
+  const std::vector<std::pair<const char*, std::string>> arrays{
+      {"node_opcode.npy", npy(header("|u1", "(2,)"), "ab")},
+      {"node_feat.npy", npy(header("<f4", "(2, 1)"), eight)},
+      {"edge_index.npy", npy(header("|u1", "(1, 2)"), std::string("\1\0", 2))},
+      {"config_feat.npy", npy(header("|i1", "(1, 3)"), "xyz")},
+      {"config_runtime.npy", npy(header("<i8", "(1,)"), eight)}};
+  for (const auto compression : {ZIP_CM_STORE, ZIP_CM_DEFLATE}) {
+    int code = 0;
+    zip_t* archive = zip_open(path.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code);
+    for (const auto& [name, bytes] : arrays) {
+      const zip_int64_t index =
+          zip_file_add(archive, name, zip_source_buffer(archive, bytes.data(), bytes.size(), 0), 0);
+      zip_set_file_compression(archive, static_cast<zip_uint64_t>(index), compression, 0);
+    }
+    ASSERT_EQ(zip_close(archive), 0);
+    const auto import = [&](const ImportOptions& options) {
+      static_cast<void>(import_tpugraphs({path}, folder.path() + "/m.yaml", options));
+    };
+    ImportOptions whole;
+    whole.output = folder.path() + "/out";
+    import(whole);
+    fs::remove_all(whole.output);
+    survivors(folder, "g.npz", read(path), import);
+  }
+}
+
+// AddressSanitizer keeps freed memory, so that the peak says nothing there.
+#ifdef __SANITIZE_ADDRESS__
+constexpr long kMostKib = std::numeric_limits<long>::max();
+#else
+constexpr long kMostKib = 64 << 10;
+#endif
+
+TEST(LargeFiles, AMillionRowsAreImportedInBoundedMemory) {
+  const SetOnDisk folder;
+  folder.write("map.yaml", std::string(kFields) +
+                               "tables:\n  - columns:\n      op: {constant: matmul}\n      m: M\n"
+                               "      n: 2*N\n      k: K\n      x_kernel: kernel\n"
+                               "      runtime: {column: latency, unit: ms}\n");
+  {
+    std::ofstream out(folder.path() + "/in.csv");
+    out << "latency,M,N,K,kernel\n";
+    for (int i = 1; i <= 1'000'000; ++i) {
+      out << i * 1e-4 << ',' << i % 1000 + 1 << ',' << i % 77 + 1 << ",64,\"gemm<4, f32>\"\n";
+    }
+  }
+  const auto peak_kib = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+  };
+  ImportOptions options;
+  options.output = folder.path() + "/out";
+  int calls = 0;
+  options.progress = [&](double done) {
+    ++calls;
+    EXPECT_LE(done, 1.0);
+  };
+  const long before = peak_kib();
+  const ImportReport report =
+      import_operators({folder.path() + "/in.csv"}, folder.path() + "/map.yaml", options);
+  EXPECT_EQ(report.rows, 1'000'000);
+  EXPECT_LT(peak_kib() - before, kMostKib);
+  EXPECT_GT(calls, 10);
+}
+
+}  // namespace
+}  // namespace tilecast::measured

@@ -1,0 +1,407 @@
+// Tables, tile runs and Kernel Tuner caches to measurement sets. Expectations are worked by hand.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "measured/importers/csv_stream.h"
+#include "measured/importers/expression.h"
+#include "measured/importers/importer.h"
+#include "measured/measurement_set.h"
+#include "tests/measured/set_on_disk.h"
+
+namespace tilecast::measured {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+
+const char* const kManifest =
+    "name: t\nsource: a test\nlicence: none\ntiming: device\nhow_timed: by hand\n"
+    "device: tpu_v3\ndtype: f32\n";
+const char* const kMatmul =
+    "tables:\n  - columns:\n      op: {constant: matmul}\n      m: m\n      n: 2*m\n      k: 8\n"
+    "      runtime: {column: t_us, unit: us}\n";
+
+void write_gz(const std::string& path, const std::string& text) {
+  const gzFile file = gzopen(path.c_str(), "wb");
+  gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
+  gzclose(file);
+}
+
+// A folder with inputs; `out` is where sets go.
+class Import : public testing::Test {
+ protected:
+  [[nodiscard]] std::string at(const std::string& file) const {
+    return folder_.path() + "/" + file;
+  }
+  void write(const std::string& file, const std::string& text) const { folder_.write(file, text); }
+  [[nodiscard]] ImportOptions options() const {
+    ImportOptions options;
+    options.output = at("out");
+    return options;
+  }
+  ImportReport operators(const std::string& mapping, const std::string& csv,
+                         ImportOptions options) const {
+    write("map.yaml", kManifest + mapping);
+    write("in.csv", csv);
+    return import_operators({at("in.csv")}, at("map.yaml"), options);
+  }
+  // What the import says, without the folder; nothing may be left of it.
+  std::string message(const std::string& mapping, const std::string& csv) const {
+    try {
+      static_cast<void>(operators(mapping, csv, options()));
+    } catch (const Error& error) {
+      EXPECT_THAT(leftovers(), IsEmpty());
+      std::string what = error.what();
+      for (std::size_t i = 0; (i = what.find(folder_.path() + "/", i)) != std::string::npos;) {
+        what.erase(i, folder_.path().size() + 1);
+      }
+      return what;
+    }
+    return "imported";
+  }
+  [[nodiscard]] std::vector<std::string> leftovers() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_.path())) {
+      if (entry.is_directory()) names.push_back(entry.path().filename().string());
+    }
+    return names;
+  }
+  [[nodiscard]] std::string rows() const {
+    std::ifstream in(at("out/measurements.csv"));
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+
+  SetOnDisk folder_;
+};
+
+TEST_F(Import, ATableOfOperatorsBecomesASetThatReads) {
+  const ImportReport report = operators(kMatmul, "m,t_us\n4,1.5\n6,2\n", options());
+  EXPECT_EQ(report.rows, 2);
+  const MeasurementSet set = read_measurement_set(at("out"));
+  EXPECT_EQ(set.manifest.name, "t");
+  ASSERT_EQ(set.rows.size(), 2u);
+  EXPECT_DOUBLE_EQ(set.rows[0].runtime.value, 1.5e-6);
+  EXPECT_EQ(operator_key(set.table, set.table.rows[1]), "op=matmul dtype=f32 m=6 n=12 k=8");
+}
+
+TEST_F(Import, ATimeFromARateIsWorkOverRate) {
+  const char* mapping =
+      "tables:\n  - columns:\n      op: {constant: softmax}\n      rows: m\n      columns: n\n"
+      "      runtime: {work: m*n, per: rate, unit: Gelem/s}\n";
+  EXPECT_EQ(operators(mapping, "m,n,rate\n64,32,2\n", options()).rows, 1);
+  EXPECT_EQ(rows(), "op,rows,columns,runtime_ns\nsoftmax,64,32,1024\n");  // 2048 / 2e9 s
+}
+
+TEST_F(Import, ValuesAreRenamedFilteredAndKept) {
+  const char* mapping =
+      "devices: {Card A: tpu_v3, Card B: tpu_v2}\n"
+      "tables:\n  - where: {column: kind, not_in: [warm-up]}\n    columns:\n"
+      "      op: {column: kind, map: {plus: add}}\n      device: card\n      elements: n\n"
+      "      runtime: {column: t, unit: ns}\n      spread: {column: s, unit: ns}\n"
+      "    keep: [Driver Version]\n";
+  const ImportReport report = operators(
+      mapping, "kind,card,n,t,s,Driver Version\nplus,Card B,8,5,,\"1,2\"\nwarm-up,Card A,8,9,1,3\n",
+      options());
+  EXPECT_EQ(rows(),
+            "op,device,elements,runtime_ns,spread_ns,x_driver_version\n"
+            "add,Card B,8,5,,\"1,2\"\n");
+  EXPECT_THAT(report.left_out, ElementsAre(Pair("`where` on column 'kind'", 1)));
+  EXPECT_EQ(read_measurement_set(at("out")).rows.at(0).device, "tpu_v2");
+}
+
+TEST_F(Import, ParametersAreColumnsOfNumbers) {
+  const char* mapping =
+      "tables:\n  - columns:\n      op: {constant: add}\n      elements: n\n"
+      "      runtime: {column: t, unit: ns}\n    keep: [MWG]\n    parameters: [MWG, use-pad]\n";
+  EXPECT_EQ(operators(mapping, "n,t,MWG,use-pad\n8,5,16,0\n8,6,32,\n", options()).rows, 2);
+  EXPECT_EQ(rows(),
+            "op,elements,runtime_ns,x_mwg,p_mwg,p_use_pad\nadd,8,5,16,16,0\nadd,8,6,32,32,\n");
+  const MeasurementSet set = read_measurement_set(at("out"));
+  EXPECT_THAT(set.parameter_names, ElementsAre("mwg", "use_pad"));
+  EXPECT_EQ(set.rows.size(), 2U);
+}
+
+TEST_F(Import, AParameterThatIsNoNumberIsABadRow) {
+  const char* mapping =
+      "tables:\n  - columns:\n      op: {constant: add}\n      elements: n\n"
+      "      runtime: {column: t, unit: ns}\n    parameters: [MWG]\n";
+  EXPECT_EQ(message(mapping, "n,t,MWG\n8,5,1\n8,5,wide\n"),
+            "in.csv:3: column 'MWG': got 'wide', expected a number or an empty cell");
+}
+
+TEST_F(Import, TheFastestOfEqualRowsIsPerParameters) {
+  const char* mapping =
+      "tables:\n  - fastest_of_equal: true\n    columns:\n      op: {constant: add}\n"
+      "      elements: n\n      runtime: {column: t, unit: ns}\n    parameters: [b]\n";
+  EXPECT_EQ(operators(mapping, "n,t,b\n8,5,1\n8,4,1\n8,6,2\n", options()).rows, 2);
+  EXPECT_EQ(rows(), "op,elements,runtime_ns,p_b\nadd,8,4,1\nadd,8,6,2\n");
+}
+
+TEST_F(Import, ABadCellNamesFileRowAndColumnAndLeavesNothing) {
+  EXPECT_EQ(message(kMatmul, "m,t_us\n4,1\nx,2\n"),
+            "in.csv:3: column 'm': got 'x', expected a number");
+  EXPECT_EQ(message(kMatmul, "m,t_us\n4,\n"),
+            "in.csv:2: column 't_us': got an empty cell, expected a number");
+  EXPECT_THAT(message(kMatmul, "m,t_us\n4,0\n"), HasSubstr("in.csv:2: column 't_us'"));
+  EXPECT_THAT(message(kMatmul, "m,t_us\n4,-1\n"), HasSubstr("expected a time above zero"));
+  EXPECT_THAT(message(kMatmul, "m,t_us\n4,nan\n"), HasSubstr("got 'nan', expected a number"));
+  EXPECT_THAT(message(kMatmul, "m,t_us\n4,1e308\n"), HasSubstr("expected a time above zero"));
+  EXPECT_THAT(message(kMatmul, "m,t_us\n2.5,1\n"), HasSubstr("expected a whole number"));
+  EXPECT_THAT(message(kMatmul, "m,t_us\n1e300,1\n"), HasSubstr("expected a whole number"));
+  EXPECT_EQ(message(kMatmul, "m,t_us\n4,1,7\n"), "in.csv:2: got 3 fields, expected 2");
+}
+
+TEST_F(Import, KeepGoingListsBadRowsAndTakesTheRest) {
+  ImportOptions keep = options();
+  keep.keep_going = true;
+  const ImportReport report = operators(kMatmul, "m,t_us\n4,1\nx,2\n5\n\"6\"7,1\n8,3\n", keep);
+  EXPECT_EQ(report.rows, 2);
+  EXPECT_EQ(report.bad, 3);
+  ASSERT_EQ(report.messages.size(), 3u);
+  EXPECT_THAT(report.messages[1], HasSubstr("in.csv:4: got 1 fields"));
+  EXPECT_EQ(rows(), "op,m,n,k,runtime_ns\nmatmul,4,8,8,1000\nmatmul,8,16,8,3000\n");
+}
+
+TEST_F(Import, WrongFilesAreRefusedWithTheReason) {
+  EXPECT_THAT(message(kMatmul, ""), HasSubstr("in.csv: the table is empty"));
+  EXPECT_THAT(message(kMatmul, "m,t_us\n"), HasSubstr("no row is a measurement"));
+  EXPECT_THAT(message(kMatmul, "M,t_us\n1,2\n"), HasSubstr("there is no column 'm'"));
+  EXPECT_THAT(message(kMatmul, "m,m,t_us\n"), HasSubstr("column 'm' appears twice"));
+  EXPECT_THAT(message(kMatmul, "m,t_us\n\"4,1\n"), HasSubstr("in.csv:2: a quoted field never"));
+  EXPECT_THAT(message(kMatmul, std::string("m,t_us\n4,\0001\n", 11)), HasSubstr("NUL"));
+  EXPECT_THROW(static_cast<void>(import_operators({at("absent.csv")}, at("map.yaml"), options())),
+               Error);
+}
+
+TEST_F(Import, WrongMappingsAreRefusedWithPlaceAndHint) {
+  const auto with = [&](const std::string& line) {
+    return message("tables:\n  - columns:\n      op: {constant: add}\n" + line, "m,t\n1,2\n");
+  };
+  const std::string runtime = "      runtime: {column: t, unit: ns}\n";
+  EXPECT_THAT(with("      elements: m\n"), HasSubstr("runtime is missing"));
+  EXPECT_THAT(with(runtime + "      elemnts: m\n"), HasSubstr("did you mean 'elements'?"));
+  EXPECT_THAT(with(runtime + "      elements: m+1\n"), HasSubstr("map.yaml:12:7: elements: got"));
+  EXPECT_THAT(with(runtime + "      elements: mm\n"), HasSubstr("there is no column 'mm'"));
+  EXPECT_THAT(with("      runtime: t\n"), HasSubstr("unit: ms"));
+  EXPECT_THAT(with("      runtime: {column: t, unit: GB}\n"), HasSubstr("a unit of time"));
+  EXPECT_THAT(with("      runtime: {work: 1, per: t, unit: ms}\n"), HasSubstr("a rate"));
+  EXPECT_THAT(message("dispatch: {add: 1 us}\ntables:\n  - columns: {}\n", "m\n"),
+              HasSubstr("expected timing: host, or no dispatch"));
+  EXPECT_THAT(
+      message("tables:\n  - files: other*.csv\n    columns:\n      op: {constant: add}\n" + runtime,
+              "m,t\n1,2\n"),
+      HasSubstr("no table of the mapping is for a file of this name"));
+}
+
+TEST_F(Import, DevicesMustBeThere) {
+  const auto with = [&](const std::string& fields, const std::string& device) {
+    return message(fields +
+                       "tables:\n  - columns:\n      op: {constant: add}\n      elements: m\n"
+                       "      runtime: {column: t, unit: ns}\n      device: " +
+                       device + "\n",
+                   "m,t,card\n1,2,A\n");
+  };
+  EXPECT_THAT(with("", "{constant: abacus}"), HasSubstr("abacus"));
+  EXPECT_THAT(with("devices: {A: abacus}\n", "card"), HasSubstr("map.yaml:8:"));
+  EXPECT_THAT(with("devices: {B: tpu_v3}\n", "card"),
+              HasSubstr("in.csv:2: column 'card': got 'A', which the mapping does not know"));
+  EXPECT_THAT(with("", "{file: {\"*.tsv\": tpu_v3}}"), HasSubstr("no pattern fits the file"));
+  write("mine.yaml", "extends: tpu_v3\n");
+  EXPECT_EQ(with("devices: {A: ./mine.yaml}\n", "card"), "imported");
+  EXPECT_EQ(read_measurement_set(at("out")).rows.at(0).device, at("mine.yaml"));
+}
+
+TEST_F(Import, OnlyAMeasurementSetIsReplacedAndOnlyWithForce) {
+  ASSERT_EQ(message(kMatmul, "m,t_us\n4,1\n"), "imported");
+  EXPECT_THROW(static_cast<void>(operators(kMatmul, "m,t_us\n9,1\n", options())), Error);
+  EXPECT_THAT(rows(), HasSubstr("matmul,4,"));
+  ImportOptions force = options();
+  force.force = true;
+  EXPECT_THROW(static_cast<void>(operators(kMatmul, "m,t_us\nbad,1\n", force)), Error);
+  EXPECT_THAT(rows(), HasSubstr("matmul,4,"));  // the old one stays when the new one fails
+  EXPECT_EQ(operators(kMatmul, "m,t_us\n9,1\n", force).rows, 1);
+  EXPECT_THAT(rows(), HasSubstr("matmul,9,"));
+  EXPECT_THAT(leftovers(), ElementsAre("out"));
+  fs::remove(at("out/manifest.yaml"));
+  EXPECT_THROW(static_cast<void>(operators(kMatmul, "m,t_us\n9,1\n", force)), Error);
+}
+
+TEST_F(Import, GzipReadsAsTheTextInItAndRefusesToEndEarly) {
+  write("map.yaml", std::string(kManifest) + kMatmul);
+  std::string csv = "m,t_us\n";
+  for (int i = 1; i < 50000; ++i) csv += std::to_string(i) + ",1\n";
+  write_gz(at("in.csv.gz"), csv);
+  EXPECT_EQ(import_operators({at("in.csv.gz")}, at("map.yaml"), options()).rows, 49999);
+  fs::remove_all(at("out"));
+  fs::resize_file(at("in.csv.gz"), fs::file_size(at("in.csv.gz")) / 2);
+  try {
+    static_cast<void>(import_operators({at("in.csv.gz")}, at("map.yaml"), options()));
+    FAIL() << "half a file was imported";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("in the middle of its gzip data"));
+  }
+  EXPECT_THAT(leftovers(), IsEmpty());
+}
+
+TEST_F(Import, QuotedLineEndsCountAsLines) {
+  write("in.csv", "a,b\r\n\"x\ny\",\"say \"\"hi\"\"\"\r\n\r\nlast,2");
+  CsvStream rows(at("in.csv"));
+  std::vector<std::string_view> cells;
+  ASSERT_TRUE(rows.next(cells));
+  EXPECT_THAT(cells, ElementsAre("x\ny", "say \"hi\""));
+  ASSERT_TRUE(rows.next(cells));
+  EXPECT_THAT(cells, ElementsAre("last", "2"));
+  EXPECT_EQ(rows.where(), at("in.csv") + ":5");
+  EXPECT_FALSE(rows.next(cells));
+}
+
+TEST(Expression, IsWorkedOutFromLeftToRight) {
+  const auto value = [](const char* text) {
+    Expression expression = Expression::parse(text, "here");
+    expression.bind({"m", "n"}, "here");
+    return expression.evaluate({"12", "4"});
+  };
+  EXPECT_EQ(value("m*n"), 48);
+  EXPECT_EQ(value("m / n * 2"), 6);  // not m / (n * 2)
+  EXPECT_EQ(value("8/2/2"), 2);
+  EXPECT_EQ(value("1.5*m"), 18);
+}
+
+TEST(Expression, RefusesWhatIsNoProduct) {
+  for (const char* text : {"", " ", "m+n", "m*", "*m", "m n", "2**3", "(m)", "1/0", "-1", "1e999",
+                           "1x", "m/0", "m;n"}) {
+    EXPECT_THROW(static_cast<void>(Expression::parse(text, "here")), Error) << text;
+  }
+}
+
+const char* const kHlo =
+    "HloModule add.1\nENTRY %add.1 (p: f32[64,256]) -> f32[64,256] {\n"
+    "  %p = f32[64,256]{1,0:T(8,128)} parameter(0)\n"
+    "  ROOT %add.1 = f32[64,256]{1,0:T(8,128)} add(%p, %p)\n}\n";
+
+TEST_F(Import, AFileWithoutAHeaderAndWithUnitsInItsCellsIsRead) {
+  write("map.yaml", std::string(kManifest) +
+                        "tables:\n  - files: \"*/raw/*.csv\"\n    header: [m, time]\n    columns:\n"
+                        "      op: {constant: matmul}\n      m: m\n      n: 8\n      k: 8\n"
+                        "      runtime: {column: time, unit: ms}\n");
+  write("raw/a.csv", "16, 0.5ms\n32, 2 ms\n");
+  write("other.csv", "not, read\n");
+  EXPECT_EQ(import_operators({folder_.path()}, at("map.yaml"), options()).rows, 2);
+  EXPECT_EQ(rows(), "op,m,n,k,runtime_ns\nmatmul,16,8,8,500000\nmatmul,32,8,8,2000000\n");
+}
+
+TEST_F(Import, TheManifestNamesTheDevicesThatHaveRows) {
+  const char* mapping =
+      "devices: {A: tpu_v3, B: tpu_v2}\ntables:\n  - columns:\n      op: {constant: add}\n"
+      "      elements: m\n      device: card\n      runtime: {column: t, unit: ns}\n";
+  EXPECT_EQ(operators(mapping, "m,card,t\n8,B,5\n", options()).rows, 1);
+  EXPECT_THAT(read_measurement_set(at("out")).manifest.devices, ElementsAre(Pair("B", "tpu_v2")));
+}
+
+TEST_F(Import, TileRunsTakeTheirKernelsAlong) {
+  write("map.yaml", kManifest);
+  write("a.hlo", kHlo);
+  write("unused.hlo", kHlo);
+  write("runs.csv",
+        "file,config_index,error,compute_time_ns,output_bounds\n"
+        "a.hlo,0,0,500,4 2\na.hlo,1,1,0,8 2\nunused.hlo,2,0,700,\na.hlo,3,0,900,8 1\n");
+  const TileSource source{at("runs.csv"), folder_.path(), at("map.yaml")};
+  const ImportReport report = import_tiles(source, options());
+  EXPECT_EQ(report.rows, 2);
+  EXPECT_THAT(report.left_out, ElementsAre(Pair("no bounds: the run has no tile", 1),
+                                           Pair("the run failed (column 'error')", 1)));
+  const MeasurementSet set = read_measurement_set(at("out"));
+  ASSERT_EQ(set.rows.size(), 2u);
+  EXPECT_EQ(set.rows[1].file, "kernels/a.hlo");
+  EXPECT_THAT(set.rows[1].tile.output, ElementsAre(8, 1));
+  EXPECT_DOUBLE_EQ(set.rows[1].runtime.value, 900e-9);
+  EXPECT_FALSE(fs::exists(at("out/kernels/unused.hlo")));
+}
+
+TEST_F(Import, ProgramsAndKernelsComeAlongWithTheirTable) {
+  write("a.hlo", kHlo);
+  const char* mapping =
+      "tables:\n  - columns:\n      program: hlo\n      runtime: {column: t, unit: ms}\n";
+  EXPECT_EQ(operators(mapping, "hlo,t\na.hlo,2\n", options()).rows, 1);
+  const MeasurementSet set = read_measurement_set(at("out"));
+  EXPECT_EQ(set.rows.at(0).file, "kernels/a.hlo");
+  EXPECT_TRUE(set.rows.at(0).is_program);
+  fs::remove_all(at("out"));
+  EXPECT_THAT(message(mapping, "hlo,t\n../a.hlo,2\n"), HasSubstr("without folders"));
+  EXPECT_THAT(message(mapping, "hlo,t\nabsent.hlo,2\n"), HasSubstr("in.csv:2: "));
+  EXPECT_THAT(message("tables:\n  - columns:\n      kernel: hlo\n      op: op\n"
+                      "      runtime: {column: t, unit: ms}\n",
+                      "hlo,op,t\n"),
+              HasSubstr("expected one of op, kernel and program"));
+}
+
+TEST_F(Import, TileRunsNameWhatIsWrongWithThem) {
+  write("map.yaml", kManifest);
+  write("a.hlo", kHlo);
+  write("b.hlo", "not HLO");
+  const TileSource source{at("runs.csv"), folder_.path(), at("map.yaml")};
+  const std::vector<std::pair<const char*, const char*>> cases{
+      {"a.hlo,5,4 x\n", "runs.csv:2: column 'output_bounds': got '4 x'"},
+      {"a.hlo,5,4 0\n", "column 'output_bounds'"},
+      {"a.hlo,fast,4 1\n", "column 'compute_time_ns': got 'fast'"},
+      {"../a.hlo,5,4 1\n", "column 'file': got '../a.hlo'"},
+      {"absent.hlo,5,4 1\n", "absent.hlo"},
+      {"b.hlo,5,4 1\n", "b.hlo:1:"}};
+  for (const auto& [row, expected] : cases) {
+    write("runs.csv", std::string("file,compute_time_ns,output_bounds\n") + row);
+    try {
+      static_cast<void>(import_tiles(source, options()));
+      ADD_FAILURE() << row;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(expected));
+    }
+    EXPECT_THAT(leftovers(), IsEmpty());
+  }
+}
+
+const char* const kTuned =
+    "tables:\n  - where: {not_empty: time_ms_mean}\n    fastest_of_equal: true\n    columns:\n"
+    "      op: {constant: matmul}\n      m: 64\n      n: 64\n      k: 64\n"
+    "      output_bounds: [by*ty, bx]\n      runtime: {column: time_ms_mean, unit: ms}\n"
+    "      repeats: n_repeats\n    keep: [v]\n";
+
+TEST_F(Import, OfConfigurationsThatCutTheSameTileTheFastestStays) {
+  write("map.yaml", std::string(kManifest) + kTuned);
+  write("cache.json", R"({"device_name": "x", "tune_params_keys": ["bx", "by", "ty", "v"],
+    "tune_params": {"bx": [8]}, "cache": {
+    "8,2,1,0": {"bx": 8, "by": 2, "ty": 1, "v": 0, "time": 3.0, "times": [2.5, 3.5]},
+    "8,2,1,1": {"bx": 8, "by": 2, "ty": 1, "v": 1, "time": 2.0, "times": [2.0, 2.0]},
+    "8,1,2,0": {"bx": 8, "by": 1, "ty": 2, "v": 0, "time": 2.5, "times": [2.5, 2.5]},
+    "9,1,2,0": {"bx": 9, "by": 1, "ty": 2, "v": 0, "time": "InvalidConfig", "times": []},
+    "9,1,1,0": {"bx": 9, "by": 1, "ty": 1, "v": 0, "time": 1.0, "times": [1.0, 1.0]}}})");
+  const ImportReport report = import_operators({at("cache.json")}, at("map.yaml"), options());
+  EXPECT_EQ(rows(),
+            "op,m,n,k,output_bounds,runtime_ns,repeats,x_v\n"
+            "matmul,64,64,64,2 8,2000000,2,1\nmatmul,64,64,64,1 9,1000000,2,0\n");
+  EXPECT_THAT(report.left_out, ElementsAre(Pair("column 'time_ms_mean' is empty", 1),
+                                           Pair("slower than a run of the same work and tile", 2)));
+}
+
+TEST_F(Import, AKernelTunerCacheMustBeOne) {
+  write("map.yaml", std::string(kManifest) + kTuned);
+  for (const char* text :
+       {"", "[", "{}", "7", R"({"cache": {"a": {"time": 1}}})", R"({"tune_params_keys": ["bx"]})",
+        R"({"tune_params_keys": ["bx", "by", "ty", "v"], "cache": {"a": {"bx": 1, "time": 1}}})",
+        R"({"tune_params_keys": ["bx"], "cache": {"a": 5}})"}) {
+    write("cache.json", text);
+    EXPECT_THROW(static_cast<void>(import_operators({at("cache.json")}, at("map.yaml"), options())),
+                 Error)
+        << text;
+    EXPECT_THAT(leftovers(), IsEmpty());
+  }
+}
+
+}  // namespace
+}  // namespace tilecast::measured

@@ -1,0 +1,142 @@
+#include "measured/op_kernels.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+
+namespace tilecast::measured {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double kFloatPrecision = 1e-6;  // work counts are 32-bit floats
+
+ir::Kernel kernel_of(const std::string& columns, const std::string& row) {
+  const CsvTable table = read_csv(base::SourceText("ops.csv", columns + "\n" + row + "\n"));
+  return operator_kernel(table, table.rows.at(0), {.all_reduce_devices = 8});
+}
+
+std::string error_of(const std::string& columns, const std::string& row) {
+  try {
+    static_cast<void>(kernel_of(columns, row));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+void expect_flops(const ir::Kernel& kernel, double flops) {
+  EXPECT_NEAR(kernel.work().flops, flops, kFloatPrecision * flops) << kernel.name();
+}
+
+constexpr const char* kConvColumns = "op,dtype,n,h,w,ci,co,kh,kw,stride,padding";
+
+TEST(OperatorKernel, MatmulDoesTwoFlopsPerMultiplyAdd) {
+  const ir::Kernel kernel = kernel_of("op,dtype,batch,m,n,k", "matmul,bf16,4,64,96,128");
+  expect_flops(kernel, 2.0 * 4 * 64 * 96 * 128);
+  EXPECT_EQ(kernel.opcode(), ir::Opcode::kDot);
+  EXPECT_EQ(kernel.work().bytes_accessed, 2 * 4 * (64 * 128 + 128 * 96 + 64 * 96));
+  expect_flops(kernel_of("op,dtype,m,n,k", "matmul,bf16,64,96,128"), 2.0 * 64 * 96 * 128);
+}
+
+TEST(OperatorKernel, ConvolutionWithoutPaddingDoesTheFormula) {
+  const ir::Kernel kernel = kernel_of(kConvColumns, "conv2d,f32,2,11,9,16,32,3,3,2,0");
+  const std::int64_t oh = (11 - 3) / 2 + 1, ow = (9 - 3) / 2 + 1;
+  expect_flops(kernel, 2.0 * 2 * oh * ow * 3 * 3 * 16 * 32);
+  EXPECT_EQ(kernel.op(kernel.outputs()[0]).shape.dims, (ir::Dims{2, oh, ow, 32}));
+}
+
+TEST(OperatorKernel, SamePaddingKeepsTheSizeAtStrideOne) {
+  const ir::Kernel kernel = kernel_of(kConvColumns, "conv2d,f32,1,14,14,8,8,3,3,1,same");
+  EXPECT_EQ(kernel.op(kernel.outputs()[0]).shape.dims, (ir::Dims{1, 14, 14, 8}));
+}
+
+TEST(OperatorKernel, GradientsHaveTheShapesOfTheArraysTheyAreGradientsOf) {
+  for (const char* padding : {"0", "1", "same"}) {
+    for (const char* stride : {"1", "2", "3"}) {
+      const std::string rest = std::string(",f32,2,13,11,16,32,5,3,") + stride + "," + padding;
+      const ir::Kernel input = kernel_of(kConvColumns, "conv2d_grad_input" + rest);
+      const ir::Kernel weight = kernel_of(kConvColumns, "conv2d_grad_weight" + rest);
+      EXPECT_EQ(input.op(input.outputs()[0]).shape.dims, (ir::Dims{2, 13, 11, 16})) << rest;
+      EXPECT_EQ(weight.op(weight.outputs()[0]).shape.dims, (ir::Dims{5, 3, 16, 32})) << rest;
+      // All three do the same multiplications, padding and dilation not counted.
+      const double forward = kernel_of(kConvColumns, "conv2d" + rest).work().flops;
+      expect_flops(input, forward);
+      expect_flops(weight, forward);
+    }
+  }
+}
+
+TEST(OperatorKernel, SoftmaxIsOneFusionWithOneExponentialPerElement) {
+  const double rows = 128, columns = 512;
+  const ir::Kernel kernel = kernel_of("op,dtype,rows,columns", "softmax,f32,128,512");
+  EXPECT_EQ(kernel.opcode(), ir::Opcode::kFusion);
+  EXPECT_EQ(kernel.work().transcendentals, rows * columns);
+  // subtract, divide, and two reductions of columns - 1 steps per row
+  expect_flops(kernel, 2 * rows * columns + 2 * rows * (columns - 1));
+  EXPECT_EQ(kernel.parameters().size(), 1U);
+  EXPECT_EQ(kernel.work().bytes_accessed, 2 * 4 * rows * columns);
+}
+
+TEST(OperatorKernel, HalfPrecisionIsReadAndWrittenAsItIsAndComputedInSinglePrecision) {
+  const ir::Kernel kernel = kernel_of("op,dtype,elements", "gelu,bf16,4096");
+  EXPECT_EQ(kernel.op(kernel.outputs()[0]).shape.dtype, ir::DType::kBF16);
+  EXPECT_EQ(kernel.work().bytes_accessed, 2 * 2 * 4096);
+  for (const ir::Op& op : kernel.ops()) {
+    if (op.opcode == ir::Opcode::kTanh) {
+      EXPECT_EQ(op.shape.dtype, ir::DType::kF32);
+    }
+  }
+  EXPECT_EQ(kernel.work().transcendentals, 4096);
+}
+
+TEST(OperatorKernel, LayernormReadsItsInputScaleAndShiftOnce) {
+  const ir::Kernel kernel = kernel_of("op,dtype,rows,columns", "layernorm,f32,64,256");
+  EXPECT_EQ(kernel.work().bytes_accessed, 4 * (2 * 64 * 256 + 2 * 256));
+  EXPECT_EQ(kernel.work().transcendentals, 64);  // one reciprocal root per row
+}
+
+TEST(OperatorKernel, ElementwiseOpcodesGetTheOperandsTheyNeed) {
+  const std::string columns = "op,dtype,elements,out_dtype";
+  EXPECT_EQ(kernel_of(columns, "add,f32,100,").parameters().size(), 2U);
+  EXPECT_EQ(kernel_of(columns, "clamp,f32,100,").parameters().size(), 3U);
+  EXPECT_EQ(kernel_of(columns, "exponential,f32,100,").work().transcendentals, 100);
+  const ir::Kernel compare = kernel_of(columns, "compare,f32,100,");
+  EXPECT_EQ(compare.op(compare.outputs()[0]).shape.dtype, ir::DType::kPred);
+  const ir::Kernel convert = kernel_of(columns, "convert,f32,100,s8");
+  EXPECT_EQ(convert.op(convert.outputs()[0]).shape.dtype, ir::DType::kS8);
+}
+
+TEST(OperatorKernel, ReduceTransposeCopyAndAllReduceMoveWhatTheirShapesSay) {
+  const std::string columns = "op,dtype,rows,columns";
+  expect_flops(kernel_of(columns, "reduce,f32,64,256"), 64 * 255);
+  const ir::Kernel transpose = kernel_of(columns, "transpose,f32,64,256");
+  EXPECT_EQ(transpose.op(transpose.outputs()[0]).shape.dims, (ir::Dims{256, 64}));
+  EXPECT_EQ(kernel_of(columns, "copy,f32,64,256").work().bytes_accessed, 2 * 4 * 64 * 256);
+  EXPECT_EQ(kernel_of(columns, "all_reduce,f32,64,256").group_size(), 8);
+}
+
+TEST(OperatorKernel, BadRowsNameFileRowAndColumn) {
+  EXPECT_THAT(error_of("op,dtype,m,n,k", "matmul,bf16,64,0,128"),
+              HasSubstr("ops.csv:2: column 'n': got '0'"));
+  EXPECT_THAT(error_of("op,dtype,m,n,k", "matmul,b16,64,64,128"),
+              HasSubstr("ops.csv:2: column 'dtype': got 'b16'"));
+  EXPECT_THAT(error_of("op,dtype,m,n,k", "mat,bf16,64,64,128"),
+              HasSubstr("column 'op': got 'mat'"));
+  EXPECT_THAT(error_of("op,dtype", "add,f32"), HasSubstr("expected elements, or rows and columns"));
+  EXPECT_THAT(error_of("op,dtype,rows,columns", "softmax,s32,4,4"), HasSubstr("floating-point"));
+  EXPECT_THAT(error_of(kConvColumns, "conv2d,f32,1,2,2,8,8,5,5,1,0"),
+              HasSubstr("larger than the padded input"));
+}
+
+TEST(OperatorKernel, HugeArraysAreRefusedInsteadOfOverflowing) {
+  EXPECT_THAT(error_of("op,dtype,elements", "add,f32,9223372036854775807"), HasSubstr("too large"));
+  EXPECT_THAT(error_of("op,dtype,rows,columns", "softmax,f32,4611686018427387904,4"),
+              HasSubstr("too large"));
+}
+
+}  // namespace
+}  // namespace tilecast::measured

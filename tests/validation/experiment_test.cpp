@@ -1,0 +1,301 @@
+#include "validation/experiment.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "analytical/analytical_model.h"
+#include "base/error.h"
+#include "hwdesc/device_yaml.h"
+#include "tests/hybrid/synthetic_set.h"
+#include "tests/support/folders.h"
+#include "validation/experiment_run.h"
+#include "validation/experiment_scores.h"
+#include "validation/experiment_splits.h"
+
+namespace tilecast::validation {
+namespace {
+
+namespace fs = std::filesystem;
+using measured::Metric;
+using testing::HasSubstr;
+
+constexpr const char* kHead =
+    "format: tilecast.experiment/1\nname: e\nclaim: c\ndevice: tpu_v3\n"
+    "data: [{name: ops, importer: set, from: set}]\n";
+constexpr const char* kTail = "columns: [analytical, calibrated]\nmetrics: [mape]\n";
+
+std::string message_of(const std::string& text) {
+  try {
+    static_cast<void>(parse_experiment(text, "e.yaml"));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+Experiment with_split(const std::string& split, const std::string& more = "") {
+  return parse_experiment(kHead + ("split: " + split + "\n") + kTail + more, "e.yaml");
+}
+
+// The described TPU v3, its arrays and its memory a little slower.
+hwdesc::Device slower() {
+  hwdesc::Device device = hwdesc::load_device("tpu_v3");
+  device.calibration.matrix *= 0.85;
+  device.calibration.memory_bandwidth *= 0.9;
+  return device;
+}
+
+// A folder with a measurement set `set` of matmuls and GELUs as `truth` times them.
+class ExperimentOnDisk : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(testing::TempDir()) /
+              (std::string("experiment_") +
+               testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::remove_all(folder_);
+    fs::create_directories(folder_ / "set");
+    std::ofstream(folder_ / "set/manifest.yaml")
+        << "format: tilecast.measurements/1\nname: ops\ndevice: tpu_v3\nsource: made here\n"
+           "licence: none\ntiming: device\n";
+    write_rows(std::vector<double>(kRows, 1e-3));
+    const measured::SampleSet samples =
+        measured::make_samples(measured::read_measurement_set((folder_ / "set").string()),
+                               hwdesc::load_device("tpu_v3"), {.check_physics = false});
+    std::vector<double> times;
+    for (const measured::Prediction& p :
+         measured::predict(samples, analytical::AnalyticalModel(), slower())) {
+      times.push_back(p.on_device.value);
+    }
+    write_rows(times);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  void write_rows(const std::vector<double>& times) const {
+    std::ofstream csv(folder_ / "set/measurements.csv");
+    csv << "op,dtype,m,n,k,elements,runtime_ns\n";
+    for (std::size_t i = 0; i < kRows; ++i) {
+      const long size = 1024 + 256 * static_cast<long>(i);
+      csv << (i % 2 == 0 ? fmt::format("matmul,bf16,{0},{0},{0},,", size)
+                         : fmt::format("gelu,bf16,,,,{},", size * size))
+          << fmt::format("{:.3f}\n", times.at(i) * 1e9);
+    }
+  }
+  [[nodiscard]] ExperimentResult run(const std::string& split, const std::string& more = "") const {
+    ExperimentData data(folder_.string());
+    return run_experiment(with_split(split, more), data, {});
+  }
+  static double value(const ExperimentResult& result, std::size_t column) {
+    return result.strata.front()
+        .cells[column][static_cast<std::size_t>(Metric::kMape)]
+        .value.value();
+  }
+
+  static constexpr std::size_t kRows = 16;
+  fs::path folder_;
+};
+
+TEST(ExperimentReader, NamesFileLineAndKeyOfWhatIsWrong) {
+  const std::string none = "split: {kind: none}\ncolumns: [analytical]\nmetrics: [mape]\n";
+  EXPECT_EQ(message_of(kHead + none), "no error");
+  EXPECT_THAT(message_of("format: tilecast.experiment/2\n"), HasSubstr("e.yaml:1:1: format: got"));
+  EXPECT_THAT(message_of(kHead + none + "metric: [mape]\n"), HasSubstr("did you mean 'metrics'?"));
+  EXPECT_THAT(message_of(std::string(kHead) + "split: {kind: by_moon}\n" + kTail),
+              HasSubstr("e.yaml:6:9: kind: got 'by_moon', expected none, fixed, k_fold"));
+  EXPECT_THAT(message_of(std::string(kHead) + "split: {kind: k_fold, folds: 1}\n" + kTail),
+              HasSubstr("folds: got '1', expected a whole number from 2"));
+  EXPECT_THAT(message_of(std::string(kHead) + "split: {kind: k_fold, share: 20 %}\n" + kTail),
+              HasSubstr("share: unknown key"));
+  EXPECT_THAT(message_of(std::string(kHead) + "split: {kind: largest, share: 120 %}\n" + kTail),
+              HasSubstr("share: got '120 %', expected more than 0 % and less than 100 %"));
+  EXPECT_THAT(message_of(kHead + none + "bars: [{metric: mape, column: analytical}]\n"),
+              HasSubstr("expected one of at_most, at_least, below"));
+  EXPECT_THAT(
+      message_of(kHead + none + "bars: [{metric: mape, column: calibrated, at_most: 6 %}]\n"),
+      HasSubstr("column: got 'calibrated', expected one of the columns: analytical"));
+  EXPECT_THAT(message_of(kHead + none + "score: [{set: other}]\n"),
+              HasSubstr("no source of data is called 'other'"));
+}
+
+TEST(ExperimentReader, RefusesAFitWithoutASplitAndASplitWithoutAFit) {
+  EXPECT_THAT(message_of(std::string(kHead) + "split: {kind: none}\n" + kTail),
+              HasSubstr("kind none, but a column is calibrated"));
+  EXPECT_THAT(message_of(std::string(kHead) +
+                         "split: {kind: k_fold}\ncolumns: [analytical]\nmetrics: [mape]\n"),
+              HasSubstr("a split without a calibrated column, a learner or a hybrid"));
+  EXPECT_THAT(message_of(std::string(kHead) + "split: {kind: fixed}\n" + kTail),
+              HasSubstr("fit is missing"));
+}
+
+TEST(ExperimentReader, ReadsSharesAndColumnsAsLimits) {
+  const Experiment e = with_split("{kind: k_fold}",
+                                  "bars:\n"
+                                  "  - {metric: mape, column: calibrated, at_most: 6 %}\n"
+                                  "  - {metric: mape, column: calibrated, below: analytical}\n");
+  ASSERT_EQ(e.bars.size(), 2U);
+  EXPECT_DOUBLE_EQ(e.bars[0].limit, 0.06);
+  EXPECT_EQ(e.bars[1].limit_column, "analytical");
+  EXPECT_EQ(e.bars[1].kind, Bar::Kind::kBelow);
+}
+
+TEST(ExperimentSplits, FittedAndScoredRowsMustBeDisjointByRowAndByKernel) {
+  // Two kernels of three tiles each: rows 0 to 2 and 3 to 5.
+  const std::vector<measured::SampleSet> sets{
+      hybrid::synthetic_set(hwdesc::load_device("tpu_v3"), 2, 3)};
+  EXPECT_NO_THROW(require_disjoint({{0, 1, 2}, {3, 4, 5}}, sets, Apart::kWorks, "e"));
+  EXPECT_THROW(require_disjoint({{0, 1, 2}, {2, 3}}, sets, Apart::kRows, "e"), Error);
+  EXPECT_THROW(require_disjoint({{0, 1}, {2, 3}}, sets, Apart::kWorks, "e"), Error);
+  EXPECT_NO_THROW(require_disjoint({{0, 1}, {2, 3}}, sets, Apart::kRows, "e"));
+}
+
+TEST(ExperimentSplits, ASelectionThatFitsAndScoresOneKernelIsAnError) {
+  const std::vector<measured::SampleSet> sets{
+      hybrid::synthetic_set(hwdesc::load_device("tpu_v3"), 4, 3)};
+  const std::vector<std::string> names{"ops"};
+  const auto splits = [&](const std::string& more) {
+    return experiment_splits(with_split("{kind: fixed}", more), sets, names);
+  };
+  const std::vector<NamedSplit> rest = splits("fit: [{kernel: [sum 0, sum 1]}]\n");
+  ASSERT_EQ(rest.size(), 1U);
+  EXPECT_EQ(rest[0].split.fit, (std::vector<std::size_t>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(rest[0].split.score, (std::vector<std::size_t>{6, 7, 8, 9, 10, 11}));
+  EXPECT_THROW(splits("fit: [{kernel: sum 0}]\nscore: [{kernel: 'sum *'}]\n"), Error);
+  EXPECT_THROW(splits("fit: [{kernel: sum 9}]\n"), Error);
+}
+
+TEST(ExperimentSplits, SeedsAreDeterministicAndDiffer) {
+  const std::vector<measured::SampleSet> sets{
+      hybrid::synthetic_set(hwdesc::load_device("tpu_v3"), 8, 2)};
+  const std::vector<std::string> names{"ops"};
+  const Experiment e = with_split("{kind: sampled_works, works: 3, seeds: 6}");
+  const std::vector<NamedSplit> once = experiment_splits(e, sets, names);
+  const std::vector<NamedSplit> again = experiment_splits(e, sets, names);
+  ASSERT_EQ(once.size(), 6U);
+  std::set<std::vector<std::size_t>> different;
+  for (std::size_t i = 0; i < once.size(); ++i) {
+    EXPECT_EQ(once[i].split.fit, again[i].split.fit);
+    EXPECT_EQ(once[i].split.fit.size(), 3U * 2U);
+    EXPECT_EQ(once[i].split.score.size(), 5U * 2U);
+    different.insert(once[i].split.fit);
+  }
+  EXPECT_GT(different.size(), 1U);
+}
+
+TEST(ExperimentSplits, AFamilyIsScoredByKernelsOfOthersEqualWorkLeftOut) {
+  std::vector<measured::SampleSet> sets{hybrid::synthetic_set(hwdesc::load_device("tpu_v3"), 9, 2)};
+  for (std::size_t i = 0; i < 9; ++i) {
+    sets[0].works[i].family = "program " + std::to_string(i / 3);
+  }
+  sets[0].works[8].fingerprint = sets[0].works[0].fingerprint;  // in two programs
+  const std::vector<std::string> names{"ops"};
+  const std::vector<NamedSplit> splits =
+      experiment_splits(with_split("{kind: leave_one_family_out, works: 4}"), sets, names);
+  ASSERT_EQ(splits.size(), 3U);
+  std::vector<int> scored(9 * 2, 0);
+  for (std::size_t i = 0; i < splits.size(); ++i) {
+    EXPECT_EQ(splits[i].name, "without program " + std::to_string(i));
+    std::set<std::string> fitted;
+    for (const std::size_t row : splits[i].split.fit) {
+      fitted.insert(sets[0].works[sets[0].samples[row].work].fingerprint);
+    }
+    EXPECT_EQ(fitted.size(), 4U);
+    EXPECT_EQ(splits[i].split.score.size(), 3U * 2U);
+    for (const std::size_t row : splits[i].split.score) {
+      EXPECT_FALSE(fitted.contains(sets[0].works[sets[0].samples[row].work].fingerprint));
+      ++scored.at(row);
+    }
+  }
+  EXPECT_THAT(scored, testing::Each(1));
+}
+
+TEST(ExperimentSplits, SampledRowsAreAboutOneKernel) {
+  const std::vector<measured::SampleSet> sets{
+      hybrid::synthetic_set(hwdesc::load_device("tpu_v3"), 2, 12)};
+  const std::vector<std::string> names{"ops"};
+  EXPECT_THROW(experiment_splits(with_split("{kind: sampled_rows, rows: 4}"), sets, names), Error);
+  const Experiment e = with_split("{kind: sampled_rows, rows: 4}",
+                                  "fit: [{kernel: sum 1}]\nscore: [{kernel: sum 1}]\n");
+  const std::vector<NamedSplit> splits = experiment_splits(e, sets, names);
+  EXPECT_EQ(splits.at(0).split.fit.size(), 4U);
+  EXPECT_EQ(splits.at(0).split.score.size(), 8U);
+}
+
+TEST_F(ExperimentOnDisk, EveryRowIsScoredOnceOverFoldsAndAFitOfASlowerMachineHelps) {
+  const ExperimentResult result =
+      run("{kind: k_fold, folds: 4}",
+          "by: [class]\nbars: [{metric: mape, column: calibrated, below: analytical}]\n");
+  EXPECT_EQ(result.rounds.size(), 4U);
+  EXPECT_EQ(result.strata.front().rows, kRows);
+  EXPECT_EQ(result.strata.size(), 3U);  // all, gelu, matmul
+  EXPECT_LT(value(result, 1), value(result, 0));
+  ASSERT_EQ(result.bars.size(), 1U);
+  EXPECT_TRUE(result.bars[0].met);
+  EXPECT_DOUBLE_EQ(result.bars[0].value.value(), value(result, 1));
+  EXPECT_DOUBLE_EQ(result.bars[0].limit, value(result, 0));
+}
+
+TEST_F(ExperimentOnDisk, TheWorstOfSeveralSeedsIsAtLeastTheirMean) {
+  const ExperimentResult result = run("{kind: sampled_works, works: 8, seeds: 3}");
+  const Cell& cell = result.strata.front().cells[1][static_cast<std::size_t>(Metric::kMape)];
+  EXPECT_GE(cell.worst.value(), cell.value.value());
+  EXPECT_FALSE(cell.interval.has_value());
+  EXPECT_EQ(result.rounds.size(), 3U);
+}
+
+TEST_F(ExperimentOnDisk, ABarOnAStratumThatIsNotThereIsAnErrorThatNamesThoseThatAre) {
+  try {
+    static_cast<void>(run("{kind: largest, share: 25 %}",
+                          "bars: [{metric: mape, column: calibrated, stratum: class softmax, "
+                          "at_most: 6 %}]\n"));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("no stratum is called 'class softmax'; there are: all"));
+  }
+}
+
+TEST_F(ExperimentOnDisk, AProgramAndItsTimeBecomeASetOfOneRow) {
+  std::ofstream(folder_ / "step.hlo")
+      << "HloModule step\n\nENTRY main {\n  a = f32[1024,1024] parameter(0)\n"
+         "  b = f32[1024,1024] negate(a)\n  ROOT c = f32[1024,1024] tanh(b)\n}\n";
+  ExperimentData data(folder_.string());
+  const Experiment e = parse_experiment(
+      "format: tilecast.experiment/1\nname: e\nclaim: c\ndevice: tpu_v3\n"
+      "data: [{name: step, importer: program, from: step.hlo, runtime: 2 ms, source: made here, "
+      "licence: none, how_timed: by hand}]\n"
+      "split: {kind: none}\ncolumns: [analytical]\nmetrics: [geometric_bias]\n",
+      "e.yaml");
+  const measured::MeasurementSet set = data.read(e.data.front(), e.device);
+  ASSERT_EQ(set.rows.size(), 1U);
+  EXPECT_TRUE(set.rows[0].is_program);
+  EXPECT_DOUBLE_EQ(set.rows[0].runtime.value, 2e-3);
+  const ExperimentResult result = run_experiment(e, data, {});
+  EXPECT_EQ(result.strata.front().rows, 1U);
+  EXPECT_FALSE(result.rounds.at(0).fitted);
+}
+
+TEST(ShippedExperiments, AllRead) {
+  std::size_t count = 0;
+  for (const auto& entry :
+       fs::recursive_directory_iterator(support::source_dir() / "validation/experiments")) {
+    if (entry.path().extension() != ".yaml") continue;
+    const Experiment e = read_experiment(entry.path().string());
+    EXPECT_EQ(e.name, entry.path().stem().string());
+    ++count;
+  }
+  EXPECT_GT(count, 0U);
+}
+
+TEST_F(ExperimentOnDisk, MissingDataIsNamed) {
+  const ExperimentData data((folder_ / "nowhere").string());
+  const auto missing = data.missing(with_split("{kind: k_fold}"));
+  ASSERT_TRUE(missing.has_value());
+  EXPECT_THAT(*missing, HasSubstr("nowhere/set"));
+}
+
+}  // namespace
+}  // namespace tilecast::validation

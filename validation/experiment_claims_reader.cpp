@@ -1,0 +1,170 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "measured/importers/import_manifest.h"
+#include "validation/experiment_nodes.h"
+#include "validation/experiment_scores.h"
+
+namespace tilecast::validation {
+namespace {
+
+using hwdesc::ConfigNode;
+using measured::Metric;
+using measured::ReferenceRow;
+
+// The name of a column, of those whose `metric` is defined.
+std::string column_of(const ConfigNode& node, std::string_view key, Metric metric,
+                      const Experiment& experiment) {
+  const ConfigNode& entry = required(node, key);
+  const std::string& column = text_of(entry);
+  if (std::ranges::find(experiment.columns, column) == experiment.columns.end()) {
+    fail_at(entry, fmt::format("got {}, expected one of the columns: {}", hwdesc::show_text(column),
+                               fmt::join(experiment.columns, ", ")));
+  }
+  const learned::LearnerSpec* learner = experiment.learner(column);
+  if (learner != nullptr && learner->ranks_only() && !measured::ranks_tiles(metric)) {
+    fail_at(entry, fmt::format("{} only ranks the tiles of a kernel; it has no {}", column,
+                               measured::name(metric)));
+  }
+  return column;
+}
+
+// `not_above: COLUMN, by: 1 %`.
+bool read_margin(const ConfigNode& node, const Experiment& experiment, Bar& bar) {
+  const ConfigNode* by = node.find("by");
+  if (!node.find("not_above")) {
+    if (by) fail_at(*by, "is the margin of not_above, which is missing");
+    return false;
+  }
+  if (more_is_better(bar.metric) || bar.metric == Metric::kBias) {
+    fail_at(*node.find("not_above"), fmt::format("is about errors; got {}", name(bar.metric)));
+  }
+  bar.limit_column = column_of(node, "not_above", bar.metric, experiment);
+  const std::string& margin = text_of(required(node, "by"));
+  const std::optional<double> value = hwdesc::fraction(margin);
+  if (!value || *value < 0) {
+    fail_at(*by,
+            fmt::format("got {}, expected a share in %, at least 0 %", hwdesc::show_text(margin)));
+  }
+  bar.margin = *value;
+  return true;
+}
+
+void read_limit(const ConfigNode& node, const Experiment& experiment, Bar& bar) {
+  const auto has_column = [&](const std::string& column) {
+    return std::ranges::find(experiment.columns, column) != experiment.columns.end();
+  };
+  constexpr std::pair<std::string_view, Bar::Kind> kLimits[] = {{"at_most", Bar::Kind::kAtMost},
+                                                                {"at_least", Bar::Kind::kAtLeast},
+                                                                {"below", Bar::Kind::kBelow}};
+  int limits = read_margin(node, experiment, bar) ? 1 : 0;
+  for (const auto& [key, kind] : kLimits) {
+    const ConfigNode* limit = node.find(key);
+    if (!limit) continue;
+    ++limits;
+    bar.kind = kind;
+    const std::string& got = text_of(*limit);
+    if (const std::optional<double> value = hwdesc::fraction(got)) {
+      bar.limit = *value;
+    } else if (has_column(got)) {
+      bar.limit_column = got;
+    } else {
+      fail_at(*limit, fmt::format("got {}, expected a number, a share in % or a column ({})",
+                                  hwdesc::show_text(got), fmt::join(experiment.columns, ", ")));
+    }
+  }
+  if (limits != 1) fail_at(node, "expected one of at_most, at_least, below, not_above");
+}
+
+Bar read_bar(const ConfigNode& node, const Experiment& experiment) {
+  allow_only(node, {"metric", "column", "stratum", "at_most", "at_least", "below", "not_above",
+                    "by", "over"});
+  Bar bar{.metric = metric_of(required(node, "metric"))};
+  bar.column = column_of(node, "column", bar.metric, experiment);
+  if (const ConfigNode* stratum = node.find("stratum")) bar.stratum = text_of(*stratum);
+  read_limit(node, experiment, bar);
+  if (const ConfigNode* over = node.find("over")) {
+    constexpr std::string_view kOver[] = {"mean", "worst"};
+    bar.over = static_cast<Statistic>(choice(*over, kOver));
+  }
+  return bar;
+}
+
+// References call the tau over all kernels by what it is over.
+std::string_view published_name(Metric metric) {
+  return metric == Metric::kRowTau ? "kernel_tau" : measured::name(metric);
+}
+
+// Keeps the rows whose `field` is what the node says; Error with the nearest when none is.
+void keep(const ConfigNode& node, std::string_view key, std::string ReferenceRow::*field,
+          std::vector<ReferenceRow>& rows) {
+  const ConfigNode& entry = required(node, key);
+  const std::string& wanted = text_of(entry);
+  std::vector<std::string> known;
+  for (const ReferenceRow& row : rows) {
+    if (std::ranges::find(known, row.*field) == known.end()) known.push_back(row.*field);
+  }
+  std::erase_if(rows, [&](const ReferenceRow& row) { return row.*field != wanted; });
+  if (!rows.empty()) return;
+  const std::string near = base::nearest(wanted, {known.begin(), known.end()});
+  fail_at(entry, fmt::format("no published figure has {}; {}", hwdesc::show_text(wanted),
+                             near.empty() ? fmt::format("there are: {}", fmt::join(known, ", "))
+                                          : fmt::format("did you mean '{}'?", near)));
+}
+
+Published read_published(const ConfigNode& node, std::vector<ReferenceRow> rows,
+                         const Experiment& experiment) {
+  allow_only(node, {"column", "metric", "source", "where", "subject", "in"});
+  Published published{.metric = metric_of(required(node, "metric"))};
+  published.column = column_of(node, "column", published.metric, experiment);
+  keep(node, "source", &ReferenceRow::file, rows);
+  keep(node, "where", &ReferenceRow::where, rows);
+  const std::string_view metric = published_name(published.metric);
+  std::erase_if(rows, [&](const ReferenceRow& row) { return row.metric != metric; });
+  if (rows.empty()) {
+    fail_at(*node.find("metric"), fmt::format("no published figure of {} is there", metric));
+  }
+  keep(node, "subject", &ReferenceRow::subject, rows);
+  keep(node, "in", &ReferenceRow::column, rows);
+  published.row = std::move(rows.front());
+  return published;
+}
+
+Direction read_direction(const ConfigNode& node, const Experiment& experiment) {
+  allow_only(node, {"better", "than", "metric", "stratum", "finding"});
+  Direction direction{.metric = metric_of(required(node, "metric"))};
+  if (direction.metric == Metric::kBias) {
+    fail_at(*node.find("metric"), "a bias has no better side; expected an error or a ranking");
+  }
+  direction.better = column_of(node, "better", direction.metric, experiment);
+  direction.than = column_of(node, "than", direction.metric, experiment);
+  if (const ConfigNode* stratum = node.find("stratum")) direction.stratum = text_of(*stratum);
+  direction.finding = text(node, "finding");
+  return direction;
+}
+
+}  // namespace
+
+void read_claims(const ConfigNode& root, Experiment& experiment) {
+  if (const ConfigNode* bars = root.find("bars")) {
+    for (const ConfigNode& entry : list(*bars)) {
+      experiment.bars.push_back(read_bar(entry, experiment));
+    }
+  }
+  if (const ConfigNode* published = root.find("published")) {
+    const std::vector<ReferenceRow> rows = measured::read_references(measured::reference_folder());
+    for (const ConfigNode& entry : list(*published)) {
+      experiment.published.push_back(read_published(entry, rows, experiment));
+    }
+  }
+  if (const ConfigNode* directions = root.find("directions")) {
+    for (const ConfigNode& entry : list(*directions)) {
+      experiment.directions.push_back(read_direction(entry, experiment));
+    }
+  }
+}
+
+}  // namespace tilecast::validation

@@ -1,0 +1,27 @@
+// The hybrid columns of an experiment: fitted to the fitted rows of a round (hybrid/hybrid_fit.h),
+// asked for the scored ones, programs among them.
+//
+//   HybridAnswer answer = answer_hybrid(spec, loaded, split, round, jobs);
+//
+// What physics cannot answer a hybrid cannot either. Thread-safe, deterministic whatever `jobs`.
+#pragma once
+
+#include <optional>
+
+#include "measured/splits.h"
+#include "validation/experiment_load.h"
+
+namespace tilecast::validation {
+
+struct HybridAnswer {
+  HybridRound round;
+  // By scored row: seconds, comparable to the measured ones, and the 90 % interval.
+  std::vector<std::optional<double>> predicted_s;
+  std::vector<std::optional<measured::Interval>> interval_s;
+};
+
+// The seed of round i is the spec's + i. Throws Error that names the hybrid.
+[[nodiscard]] HybridAnswer answer_hybrid(const hybrid::HybridSpec& spec, const LoadedSets& loaded,
+                                         const measured::Split& split, std::size_t round, int jobs);
+
+}  // namespace tilecast::validation

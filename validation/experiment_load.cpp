@@ -1,0 +1,113 @@
+#include "validation/experiment_load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analytical/analytical_model.h"
+#include "analytical/roofline.h"
+#include "base/error.h"
+#include "hwdesc/device_yaml.h"
+#include "measured/splits.h"
+#include "validation/experiment_splits.h"
+
+namespace tilecast::validation {
+namespace {
+
+using hwdesc::Device;
+using measured::SampleSet;
+
+// `count` rows of `device`, and none of another; nothing to do when there are not more.
+void sample(measured::MeasurementSet& set, const std::string& device, std::size_t count,
+            std::uint64_t seed) {
+  std::vector<std::size_t> of_device;
+  for (std::size_t i = 0; i < set.rows.size(); ++i) {
+    if (set.rows[i].device == device) of_device.push_back(i);
+  }
+  if (of_device.size() > count) of_device = measured::sampled_rows(of_device, count, seed).fit;
+  std::vector<measured::MeasurementRow> rows;
+  for (const std::size_t i : of_device) rows.push_back(set.rows[i]);
+  set.rows = std::move(rows);
+}
+
+void load_source(const Experiment& experiment, const ExperimentSource& source, ExperimentData& data,
+                 int jobs, LoadedSets& loaded) {
+  const std::vector<std::string> devices =
+      source.devices.empty() ? std::vector<std::string>{experiment.device} : source.devices;
+  for (const std::string& name : devices) {
+    const Device device = hwdesc::load_device(name);
+    measured::MeasurementSet set = data.read(source, name);
+    const std::size_t all = set.rows.size();
+    if (source.sample_rows > 0) sample(set, name, source.sample_rows, source.sample_seed);
+    SampleSet samples = measured::make_samples(set, device, {.jobs = jobs});
+    samples.name = devices.size() > 1 ? fmt::format("{} {}", source.name, name) : source.name;
+    if (samples.samples.empty()) {
+      throw Error(fmt::format("{}: data {}: no row that can be used on {}", experiment.file,
+                              source.name, name));
+    }
+    if (set.rows.size() < all && source.sample_rows > 0) {
+      loaded.notes.push_back(fmt::format("{}: {} random rows (seed {}) of {} of all devices",
+                                         samples.name, set.rows.size(), source.sample_seed, all));
+    }
+    loaded.described.push_back({.name = samples.name,
+                                .hash = samples.hash,
+                                .device = samples.measured_on,
+                                .rows = samples.samples.size(),
+                                .left_out = samples.faults.size()});
+    loaded.described.back().with_dispatch = static_cast<std::size_t>(
+        std::ranges::count(samples.samples, true, &measured::Sample::holds_dispatch));
+    loaded.sets.push_back(std::move(samples));
+    loaded.devices.push_back(device);
+    loaded.names.push_back(source.name);
+  }
+}
+
+}  // namespace
+
+LoadedSets load_sets(const Experiment& experiment, ExperimentData& data, int jobs) {
+  LoadedSets loaded;
+  for (const ExperimentSource& source : experiment.data) {
+    load_source(experiment, source, data, jobs, loaded);
+  }
+  return loaded;
+}
+
+std::vector<SampleSet> restricted(std::span<const SampleSet> sets,
+                                  std::span<const std::size_t> rows) {
+  const std::vector<ExperimentRow> all = rows_of(sets);
+  std::vector<SampleSet> some(sets.begin(), sets.end());
+  for (SampleSet& set : some) set.samples.clear();
+  for (const std::size_t row : rows) {
+    some[all[row].set].samples.push_back(sets[all[row].set].samples[all[row].sample]);
+  }
+  return some;
+}
+
+std::size_t column_index(const Experiment& experiment, std::string_view column) {
+  return static_cast<std::size_t>(std::ranges::find(experiment.columns, column) -
+                                  experiment.columns.begin());
+}
+
+measured::ScoreSheet base_sheet(const Experiment& experiment, const LoadedSets& loaded, int jobs) {
+  const analytical::AnalyticalModel analytical;
+  const analytical::RooflineModel roofline;
+  measured::ScoreSheet sheet{.columns = experiment.columns};
+  for (const std::string& column : experiment.columns) {
+    const learned::LearnerSpec* learner = experiment.learner(column);
+    sheet.ranks_only.push_back(learner != nullptr && learner->ranks_only());
+  }
+  for (std::size_t i = 0; i < loaded.sets.size(); ++i) {
+    const measured::PredictionPlan plan(loaded.sets[i]);
+    const std::vector<measured::Prediction> prior =
+        plan.predict(analytical, loaded.devices[i], jobs);
+    const std::vector<measured::Prediction> bound = plan.predict(roofline, loaded.devices[i], jobs);
+    std::vector<measured::Answers> answers;
+    for (const std::string& column : experiment.columns) {
+      answers.push_back({loaded.sets[i], column == "roofline" ? bound : prior});
+    }
+    measured::add_answers(sheet, answers);
+  }
+  return sheet;
+}
+
+}  // namespace tilecast::validation

@@ -1,0 +1,271 @@
+#include "validation/experiment_run.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "analytical/analytical_model.h"
+#include "analytical/roofline.h"
+#include "base/error.h"
+#include "base/parallel.h"
+#include "hybrid/calibrate.h"
+#include "validation/experiment_directions.h"
+#include "validation/experiment_hybrids.h"
+#include "validation/experiment_learners.h"
+#include "validation/experiment_scores.h"
+#include "validation/experiment_splits.h"
+
+namespace tilecast::validation {
+namespace {
+
+using hwdesc::Device;
+using measured::Prediction;
+using measured::SampleSet;
+using measured::ScoreSheet;
+
+std::size_t count_works(std::span<const SampleSet> sets) {
+  std::set<std::string> prints;
+  for (const SampleSet& set : sets) {
+    for (const measured::Sample& s : set.samples) prints.insert(set.works[s.work].fingerprint);
+  }
+  return prints.size();
+}
+
+void describe(const hybrid::Calibrated& calibrated, Round& round) {
+  constexpr double kMicrosecondsPerSecond = 1e6;
+  round.calibrated = true;
+  round.accepted = calibrated.accepted;
+  if (!calibrated.accepted) return;
+  for (const hybrid::FittedConstant& c : calibrated.constants) {
+    if (c.fitted == c.described) continue;
+    round.changed.push_back(
+        c.is_time ? fmt::format("{} {:.4g} us", c.name, c.fitted * kMicrosecondsPerSecond)
+                  : fmt::format("{} x {:.3f}", c.name, c.fitted));
+  }
+}
+
+// Fits round by round and collects the scored rows.
+class Runner {
+ public:
+  Runner(const Experiment& experiment, const LoadedSets& loaded, int jobs)
+      : experiment_(experiment), loaded_(loaded), base_(base_sheet(experiment, loaded, jobs)) {
+    if (!experiment.learners.empty()) learned_.emplace(experiment, loaded, jobs);
+    for (std::size_t i = 0; i < loaded.sets.size(); ++i) {
+      const auto n = std::ranges::count(base_.rows, i, &measured::ScoredRow::set);
+      TC_CHECK(static_cast<std::size_t>(n) == loaded.sets[i].samples.size(), "one row per sample");
+    }
+  }
+
+  // One round and the rows it scores, with what needs no fit.
+  struct Answer {
+    Round round;
+    std::vector<measured::ScoredRow> rows;
+  };
+  [[nodiscard]] Answer begin(const NamedSplit& named) const {
+    Answer answer;
+    answer.round.name = named.name;
+    answer.round.fit_rows = named.split.fit.size();
+    answer.round.score_rows = named.split.score.size();
+    answer.round.fitted = experiment_.split.kind != SplitKind::kNone;
+    answer.round.learned.resize(experiment_.learners.size());
+    answer.round.hybrids.resize(experiment_.hybrids.size());
+    if (answer.round.fitted) {
+      answer.round.fit_works = count_works(restricted(loaded_.sets, named.split.fit));
+    }
+    for (const std::size_t row : named.split.score) {
+      answer.rows.push_back(base_.rows[row]);
+      if (!experiment_.hybrids.empty()) {
+        answer.rows.back().interval_s.resize(experiment_.columns.size());
+      }
+    }
+    return answer;
+  }
+
+  // Pieces of work of one round, which may run at once: each writes its own column.
+  [[nodiscard]] std::size_t fits_per_round() const {
+    return experiment_.learners.size() + experiment_.hybrids.size() +
+           (experiment_.calibrates() ? 1 : 0);
+  }
+  void fit(std::size_t which, std::size_t round, const NamedSplit& named, int jobs,
+           Answer& answer) const {
+    const std::size_t learners = experiment_.learners.size();
+    if (which < learners) return learn(which, round, named, answer);
+    if (which < learners + experiment_.hybrids.size()) {
+      return correct(which - learners, round, named, jobs, answer);
+    }
+    calibrate_and_predict(named, jobs, answer);
+  }
+
+  // No rows yet.
+  [[nodiscard]] ScoreSheet empty_sheet() const {
+    ScoreSheet sheet = base_;
+    sheet.rows.clear();
+    return sheet;
+  }
+  [[nodiscard]] std::vector<std::string> notes() const {
+    return learned_ ? learned_->notes() : std::vector<std::string>();
+  }
+
+ private:
+  void learn(std::size_t which, std::size_t round, const NamedSplit& named, Answer& answer) const {
+    const learned::LearnerSpec& learner = experiment_.learners[which];
+    const std::size_t column = column_index(experiment_, learner.name);
+    LearnedAnswer said = learned_->run(learner, named.split, round);
+    for (std::size_t i = 0; i < answer.rows.size(); ++i) {
+      answer.rows[i].predicted_s[column] = said.predicted_s[i];
+    }
+    answer.round.learned[which] = std::move(said.round);
+  }
+
+  void correct(std::size_t which, std::size_t round, const NamedSplit& named, int jobs,
+               Answer& answer) const {
+    const hybrid::HybridSpec& hybrid = experiment_.hybrids[which];
+    const std::size_t column = column_index(experiment_, hybrid.name);
+    HybridAnswer said = answer_hybrid(hybrid, loaded_, named.split, round, jobs);
+    TC_CHECK(said.predicted_s.size() == answer.rows.size(), "one answer per scored row");
+    for (std::size_t i = 0; i < answer.rows.size(); ++i) {
+      answer.rows[i].predicted_s[column] = said.predicted_s[i];
+      answer.rows[i].interval_s[column] = said.interval_s[i];
+    }
+    answer.round.hybrids[which] = std::move(said.round);
+  }
+
+  void calibrate_and_predict(const NamedSplit& named, int jobs, Answer& answer) const {
+    const Device& described = loaded_.devices.front();
+    const std::size_t column = column_index(experiment_, "calibrated");
+    const hybrid::Calibrated calibrated = hybrid::calibrate(
+        restricted(loaded_.sets, named.split.fit), described, model_, {.fixed = {}, .jobs = jobs});
+    describe(calibrated, answer.round);
+    std::size_t row = 0;
+    for (const SampleSet& set : restricted(loaded_.sets, named.split.score)) {
+      for (const Prediction& p : measured::predict(set, model_, calibrated.device, jobs)) {
+        const double time_s = p.comparable().value;
+        const bool usable = p.answered && std::isfinite(time_s) && time_s > 0;
+        answer.rows[row++].predicted_s[column] = usable ? std::optional(time_s) : std::nullopt;
+      }
+    }
+  }
+
+  const Experiment& experiment_;
+  const LoadedSets& loaded_;
+  analytical::AnalyticalModel model_;
+  ScoreSheet base_;
+  std::optional<LearnedColumns> learned_;
+};
+
+// All rounds, several fits at a time; sheets as score_strata takes them.
+std::vector<ScoreSheet> run_rounds(const Runner& runner, std::span<const NamedSplit> splits,
+                                   bool seeds, const RunOptions& options,
+                                   std::vector<Round>& rounds) {
+  std::vector<Runner::Answer> answers;
+  for (const NamedSplit& named : splits) answers.push_back(runner.begin(named));
+  const std::size_t fits = runner.fits_per_round();
+  const std::size_t tasks = fits * splits.size();
+  const int inner = tasks > 1 ? 1 : options.jobs;
+  std::atomic<std::size_t> done = 0;
+  base::parallel_for(tasks, options.jobs, [&](std::size_t task) {
+    const std::size_t round = task / fits;
+    runner.fit(task % fits, round, splits[round], inner, answers[round]);
+    if (options.step) options.step(++done, tasks);
+  });
+  std::vector<ScoreSheet> sheets;
+  for (Runner::Answer& answer : answers) {
+    if (seeds || sheets.empty()) sheets.push_back(runner.empty_sheet());
+    std::ranges::move(answer.rows, std::back_inserter(sheets.back().rows));
+    rounds.push_back(std::move(answer.round));
+  }
+  return sheets;
+}
+
+// Rows that no round fitted or scored, by op class.
+void note_rows_apart(const LoadedSets& loaded, std::span<const NamedSplit> splits,
+                     ExperimentResult& result) {
+  const std::vector<ExperimentRow> rows = rows_of(loaded.sets);
+  std::vector<bool> used(rows.size());
+  for (const NamedSplit& named : splits) {
+    for (const std::size_t row : named.split.fit) used[row] = true;
+    for (const std::size_t row : named.split.score) used[row] = true;
+  }
+  for (std::size_t set = 0; set < loaded.sets.size(); ++set) {
+    std::map<std::string, std::size_t> apart;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const SampleSet& of_row = loaded.sets[rows[i].set];
+      if (rows[i].set != set || used[i]) continue;
+      ++apart[of_row.works[of_row.samples[rows[i].sample].work].op_class];
+    }
+    std::vector<std::string> classes;
+    for (const auto& [op_class, count] : apart) {
+      classes.push_back(fmt::format("{} of {}", count, op_class));
+    }
+    if (classes.empty()) continue;
+    result.notes.push_back(fmt::format("{}: rows neither fitted nor scored: {}",
+                                       loaded.sets[set].name, fmt::join(classes, ", ")));
+  }
+}
+
+void add_notes(const Experiment& experiment, ExperimentResult& result) {
+  const ResultStratum& all = result.strata.front();
+  if (all.rows < all.rows_measured) {
+    result.notes.push_back(
+        fmt::format("{} of {} rows were not answered by every column and are "
+                    "scored for none",
+                    all.rows_measured - all.rows, all.rows_measured));
+  }
+  if (all.kernels_without_fastest > 0) {
+    result.notes.push_back(fmt::format(
+        "the fastest tile measured of {} of {} kernels was not answered by every column: what "
+        "choices of tiles lose is against the fastest answered",
+        all.kernels_without_fastest, all.kernels_with_tiles));
+  }
+  std::size_t with_dispatch = 0;
+  for (const ResultSet& set : result.sets) with_dispatch += set.with_dispatch;
+  if (with_dispatch == 0) return;
+  std::vector<std::string_view> fitted;
+  if (experiment.calibrates()) fitted.emplace_back("the calibrated column");
+  if (std::ranges::any_of(experiment.hybrids, &hybrid::HybridSpec::calibrate)) {
+    fitted.emplace_back("hybrids");
+  }
+  result.notes.push_back(fmt::format(
+      "{} rows hold the host's dispatch, unmeasured: predictions of them add the floor that the "
+      "set's manifest publishes{}",
+      with_dispatch,
+      fitted.empty() ? ""
+                     : fmt::format(", {} the fitted one for op classes with fitted rows",
+                                   fmt::join(fitted, " and "))));
+}
+
+}  // namespace
+
+std::size_t ExperimentResult::refused() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      rounds, [](const Round& round) { return round.calibrated && !round.accepted; }));
+}
+
+ExperimentResult run_experiment(const Experiment& experiment, ExperimentData& data,
+                                const RunOptions& options) {
+  ExperimentResult result;
+  result.experiment = experiment;
+  result.notes = experiment.notes;
+  const LoadedSets loaded = load_sets(experiment, data, options.jobs);
+  result.sets = loaded.described;
+  result.notes.insert(result.notes.end(), loaded.notes.begin(), loaded.notes.end());
+  const std::vector<NamedSplit> splits = experiment_splits(experiment, loaded.sets, loaded.names);
+  const Runner runner(experiment, loaded, options.jobs);
+  const std::vector<ScoreSheet> sheets =
+      run_rounds(runner, splits, experiment.repeats(), options, result.rounds);
+  result.strata = score_strata(experiment, sheets, options.jobs);
+  result.bars = check_bars(experiment, result.strata);
+  result.directions = check_directions(experiment, result.strata);
+  note_rows_apart(loaded, splits, result);
+  const std::vector<std::string> of_learners = runner.notes();
+  result.notes.insert(result.notes.end(), of_learners.begin(), of_learners.end());
+  add_notes(experiment, result);
+  return result;
+}
+
+}  // namespace tilecast::validation

@@ -1,0 +1,112 @@
+// Runs an experiment: what was fitted, what was scored, and how every column did.
+//
+//   ExperimentData data("../shared");
+//   ExperimentResult result = run_experiment(experiment, data, {});
+//
+// Fitted and scored rows are disjoint, by row and, unless rows of one kernel are sampled, by
+// kernel: else Error. All columns answer the same rows. Folds are pooled; seeds give a mean and a
+// worst. Learners train on one thread each, so that the answer does not depend on `jobs`. A class
+// whose rows were not fitted has the dispatch its set publishes.
+#pragma once
+
+#include <functional>
+
+#include "hybrid/hybrid_fit.h"
+#include "measured/splits.h"
+#include "validation/experiment_data.h"
+
+namespace tilecast::validation {
+
+struct ResultSet {
+  std::string name, hash, device;
+  std::size_t rows = 0, left_out = 0, with_dispatch = 0;
+};
+
+// What one learner learned from in a round.
+struct LearnedRound {
+  std::string learner;
+  std::size_t train_rows = 0, validation_rows = 0;  // of the fitted rows
+};
+
+// What one hybrid was made of in a round. Weights: the part of the correction that is believed near
+// the fitted kernels, at the edge, and for an op class or a device that was never measured.
+struct HybridRound {
+  std::string hybrid, chosen;
+  std::vector<hybrid::CandidateScore> candidates = {};
+  bool calibrated = false, accepted = false;  // constants were fitted; and made nothing worse
+  learned::ValidateBy trial_by = learned::ValidateBy::kKernel;
+  std::size_t rows = 0, kernels = 0;  // it was fitted to
+  double near = 0, far = 0, new_class = 0, new_device = 0;
+  double correlation = 0;
+};
+
+// One fit.
+struct Round {
+  std::string name;  // "fold 1 of 5", "seed 3", "without softmax"; or empty
+  std::size_t fit_rows = 0, fit_works = 0, score_rows = 0;
+  bool fitted = false;      // the split asks for a fit
+  bool calibrated = false;  // of constants
+  bool accepted = false;    // else the calibration refused, and the described device was scored
+  std::vector<std::string> changed;   // "matrix 1.050": constants that moved
+  std::vector<LearnedRound> learned;  // by learner
+  std::vector<HybridRound> hybrids;   // by hybrid
+};
+
+struct Cell {
+  std::optional<double> value, worst;  // mean over seeds where there are several; the worst of them
+  // Over rows, without seeds; over seeds (t-interval of at least three) where there are learners.
+  std::optional<measured::Interval> interval;
+  std::vector<std::optional<double>> by_seed;  // where there are several
+};
+
+struct ResultStratum {
+  measured::Breakdown breakdown = measured::Breakdown::kAll;
+  std::string name;
+  std::size_t rows = 0, rows_measured = 0, works = 0;  // with seeds: of the first that has it
+  std::size_t kernels_with_tiles = 0, kernels_without_fastest = 0;  // measured::Stratum
+  std::vector<std::vector<Cell>> cells;  // by column, by measured::Metric
+
+  [[nodiscard]] std::string title() const;  // "all", "class matmul"
+};
+
+struct BarResult {
+  Bar bar;
+  std::string stratum;  // one bar may be about several
+  std::optional<double> value;
+  double limit = 0;
+  bool met = false;  // never without a value
+};
+
+// Agrees, disagrees: the 95 % t-interval of the differences over seeds excludes 0. Else, and with
+// fewer than three seeds, undecided.
+struct DirectionResult {
+  enum class Verdict { kAgrees, kDisagrees, kUndecided };
+  Direction direction;
+  std::optional<double> better, than;            // means over the seeds that have both
+  std::optional<measured::Interval> difference;  // of `better` less `than`
+  std::size_t seeds = 0;
+  Verdict verdict = Verdict::kUndecided;
+};
+
+struct ExperimentResult {
+  Experiment experiment;
+  std::vector<ResultSet> sets;
+  std::vector<Round> rounds;
+  std::vector<ResultStratum> strata;
+  std::vector<BarResult> bars;
+  std::vector<DirectionResult> directions;
+  std::vector<std::string> notes;
+
+  [[nodiscard]] std::size_t refused() const;  // rounds
+};
+
+struct RunOptions {
+  int jobs = 1;
+  // Fits done and all of them; called from any thread.
+  std::function<void(std::size_t, std::size_t)> step = {};
+};
+
+[[nodiscard]] ExperimentResult run_experiment(const Experiment& experiment, ExperimentData& data,
+                                              const RunOptions& options);
+
+}  // namespace tilecast::validation

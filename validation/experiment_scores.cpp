@@ -1,0 +1,222 @@
+#include "validation/experiment_scores.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "measured/importers/column_mapping.h"
+#include "validation/experiment_directions.h"
+
+namespace tilecast::validation {
+namespace {
+
+using measured::Breakdown;
+using measured::Metric;
+
+constexpr std::string_view kEvery = "every ", kMeanOver = "mean over ";
+
+// How bad a value is: grows from the best one.
+double badness(Metric metric, double value) {
+  if (metric == Metric::kBias) return std::abs(std::log(value));
+  return more_is_better(metric) ? -value : value;
+}
+
+bool is_shown(const Experiment& experiment, const measured::Stratum& stratum) {
+  if (stratum.breakdown == Breakdown::kAll) return true;
+  const std::vector<std::string>& kernels = experiment.kernels_shown;
+  if (stratum.breakdown == Breakdown::kKernel && !kernels.empty()) {
+    return std::ranges::any_of(kernels, [&](const std::string& pattern) {
+      return measured::fits_pattern(pattern, stratum.name);
+    });
+  }
+  return std::ranges::find(experiment.by, stratum.breakdown) != experiment.by.end();
+}
+
+// The stratum of `result` that is `stratum`; made when new.
+ResultStratum& find_or_add(std::vector<ResultStratum>& result, const measured::Stratum& stratum,
+                           std::size_t columns) {
+  for (ResultStratum& known : result) {
+    if (known.breakdown == stratum.breakdown && known.name == stratum.name) return known;
+  }
+  result.push_back({.breakdown = stratum.breakdown,
+                    .name = stratum.name,
+                    .rows = stratum.rows,
+                    .rows_measured = stratum.rows_measured,
+                    .works = stratum.works,
+                    .kernels_with_tiles = stratum.kernels_with_tiles,
+                    .kernels_without_fastest = stratum.kernels_without_fastest,
+                    .cells = {columns, std::vector<Cell>(measured::kMetricCount)}});
+  return result.back();
+}
+
+// Adds one seed's value to a mean of `weight` of all seeds.
+void add(Metric metric, double value, Cell& cell, std::size_t& count) {
+  ++count;
+  cell.value =
+      cell.value ? *cell.value + (value - *cell.value) / static_cast<double>(count) : value;
+  if (!cell.worst || badness(metric, value) > badness(metric, *cell.worst)) cell.worst = value;
+}
+
+// One sheet's stratum into that of all; `counts`: seeds with a value, by column and metric.
+void add(const measured::Stratum& stratum, std::size_t sheet, std::size_t sheets,
+         ResultStratum& result, std::vector<std::vector<std::size_t>>& counts) {
+  for (std::size_t column = 0; column < stratum.columns.size(); ++column) {
+    for (std::size_t i = 0; i < measured::kMetricCount; ++i) {
+      const auto metric = static_cast<Metric>(i);
+      const measured::Score& score = stratum.columns[column][metric];
+      if (!score.value) continue;
+      Cell& cell = result.cells[column][i];
+      if (sheets == 1) {
+        cell = {.value = score.value, .worst = {}, .interval = score.interval, .by_seed = {}};
+        continue;
+      }
+      add(metric, *score.value, cell, counts[column][i]);
+      cell.by_seed.resize(sheets);
+      cell.by_seed[sheet] = score.value;
+    }
+  }
+}
+
+void add_intervals(ResultStratum& stratum) {
+  for (std::vector<Cell>& column : stratum.cells) {
+    for (Cell& cell : column) {
+      std::vector<double> values;
+      for (const std::optional<double>& value : cell.by_seed) {
+        if (value) values.push_back(*value);
+      }
+      cell.interval = t_interval(values);
+    }
+  }
+}
+
+double limit_of(const Bar& bar, const Cell& other) {
+  const std::optional<double>& value =
+      bar.over == Statistic::kWorst && other.worst ? other.worst : other.value;
+  return value.value_or(std::nan(""));
+}
+
+bool holds(Bar::Kind kind, double value, double limit) {
+  switch (kind) {
+    case Bar::Kind::kAtMost:
+      return value <= limit;
+    case Bar::Kind::kAtLeast:
+      return value >= limit;
+    case Bar::Kind::kBelow:
+      return value < limit;
+  }
+  return false;
+}
+
+BarResult check(const Experiment& experiment, const Bar& bar, const ResultStratum& stratum) {
+  const auto column = [&](const std::string& name) {
+    return static_cast<std::size_t>(std::ranges::find(experiment.columns, name) -
+                                    experiment.columns.begin());
+  };
+  const auto metric = static_cast<std::size_t>(bar.metric);
+  const Cell& cell = stratum.cells[column(bar.column)][metric];
+  BarResult result{.bar = bar, .stratum = stratum.title(), .value = {}, .limit = bar.limit};
+  result.value = bar.over == Statistic::kWorst && cell.worst ? cell.worst : cell.value;
+  if (!bar.limit_column.empty()) {
+    result.limit = bar.margin + limit_of(bar, stratum.cells[column(bar.limit_column)][metric]);
+  }
+  result.met = result.value && holds(bar.kind, *result.value, result.limit);
+  return result;
+}
+
+// Values and limits averaged; without a value where one has none.
+BarResult mean_of(const std::vector<BarResult>& results) {
+  BarResult mean{
+      .bar = results.front().bar, .stratum = results.front().bar.stratum, .value = 0, .limit = 0};
+  const auto n = static_cast<double>(results.size());
+  for (const BarResult& one : results) {
+    mean.value =
+        mean.value && one.value ? std::optional(*mean.value + *one.value / n) : std::nullopt;
+    mean.limit += one.limit / n;
+  }
+  mean.met = mean.value && holds(mean.bar.kind, *mean.value, mean.limit);
+  return mean;
+}
+
+// One per stratum that the bar is about.
+std::vector<BarResult> check(const Experiment& experiment, const Bar& bar,
+                             std::span<const ResultStratum> strata) {
+  std::vector<BarResult> results;
+  const bool mean = bar.stratum.starts_with(kMeanOver);
+  const std::string_view several = mean                              ? kMeanOver
+                                   : bar.stratum.starts_with(kEvery) ? kEvery
+                                                                     : std::string_view();
+  for (const ResultStratum& stratum : strata) {
+    const bool wanted =
+        several.empty() ? bar.stratum == stratum.title()
+                        : bar.stratum.substr(several.size()) == measured::name(stratum.breakdown);
+    if (wanted) results.push_back(check(experiment, bar, stratum));
+  }
+  if (mean && !results.empty()) return {mean_of(results)};
+  return results;
+}
+
+[[noreturn]] void no_stratum(const Experiment& experiment, const Bar& bar,
+                             std::span<const ResultStratum> strata) {
+  constexpr std::size_t kMostShown = 20;
+  std::vector<std::string> titles;
+  for (const ResultStratum& stratum : strata) titles.push_back(stratum.title());
+  if (titles.size() > kMostShown) {
+    titles.resize(kMostShown);
+    titles.emplace_back("...");
+  }
+  throw Error(fmt::format("{}: bars: no stratum is called '{}'; there are: {}", experiment.file,
+                          bar.stratum, fmt::join(titles, ", ")));
+}
+
+}  // namespace
+
+bool more_is_better(Metric metric) {
+  return metric == Metric::kRowTau || metric == Metric::kCoverage || metric == Metric::kTileTau ||
+         metric >= Metric::kBestInTop1;
+}
+
+std::string ResultStratum::title() const {
+  if (breakdown == Breakdown::kAll) return "all";
+  return fmt::format("{} {}", measured::name(breakdown), name);
+}
+
+std::vector<ResultStratum> score_strata(const Experiment& experiment,
+                                        std::span<const measured::ScoreSheet> sheets, int jobs) {
+  const bool several = sheets.size() > 1;
+  measured::EvaluationOptions options{.by = experiment.by, .jobs = jobs};
+  std::erase(options.by, Breakdown::kSet);  // comes by itself
+  if (several) options.bootstrap.draws = 1;
+  std::vector<ResultStratum> result;
+  std::vector<std::vector<std::vector<std::size_t>>> counts;
+  for (std::size_t i = 0; i < sheets.size(); ++i) {
+    const measured::ScoreSheet& sheet = sheets[i];
+    for (const measured::Stratum& stratum : measured::evaluate(sheet, options).strata) {
+      if (!is_shown(experiment, stratum)) continue;
+      ResultStratum& into = find_or_add(result, stratum, sheet.columns.size());
+      counts.resize(result.size(),
+                    std::vector<std::vector<std::size_t>>(
+                        sheet.columns.size(), std::vector<std::size_t>(measured::kMetricCount)));
+      add(stratum, i, sheets.size(), into, counts[static_cast<std::size_t>(&into - result.data())]);
+    }
+  }
+  if (several && experiment.learns()) {
+    for (ResultStratum& stratum : result) add_intervals(stratum);
+  }
+  return result;
+}
+
+std::vector<BarResult> check_bars(const Experiment& experiment,
+                                  std::span<const ResultStratum> strata) {
+  std::vector<BarResult> results;
+  for (const Bar& bar : experiment.bars) {
+    std::vector<BarResult> some = check(experiment, bar, strata);
+    if (some.empty()) no_stratum(experiment, bar, strata);
+    std::ranges::move(some, std::back_inserter(results));
+  }
+  return results;
+}
+
+}  // namespace tilecast::validation

@@ -1,0 +1,366 @@
+#include "validation/experiment_splits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/error.h"
+#include "measured/importers/column_mapping.h"
+
+namespace tilecast::validation {
+namespace {
+
+using measured::GroupBy;
+using measured::SampleSet;
+using measured::Split;
+using measured::Work;
+
+using Indices = std::vector<std::size_t>;
+
+class Dealer {
+ public:
+  Dealer(const Experiment& experiment, std::span<const SampleSet> sets,
+         std::span<const std::string> names)
+      : experiment_(experiment), sets_(sets), names_(names), rows_(rows_of(sets)) {
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      const double time_s = sets[rows_[row].set].samples[rows_[row].sample].measured.value;
+      double& fastest = fastest_.try_emplace(work(row).fingerprint, time_s).first->second;
+      fastest = std::min(fastest, time_s);
+    }
+    fit_ = pool(experiment.fit, "fit");
+    score_ = pool(experiment.score, "score");
+  }
+
+  [[nodiscard]] std::vector<NamedSplit> deal() const {
+    const SplitSpec& spec = experiment_.split;
+    switch (spec.kind) {
+      case SplitKind::kNone:
+        return {{"", {{}, score_}}};
+      case SplitKind::kFixed:
+        return repeated(fixed());
+      case SplitKind::kKFold:
+        return folds(measured::k_fold(keys(GroupBy::kKernel), spec.folds, spec.seed));
+      case SplitKind::kLargest:
+        return repeated(
+            within_pools(measured::largest_held_out(sizes(), keys(GroupBy::kOpClass), spec.share)));
+      case SplitKind::kLeaveOneClassOut:
+        return left_out(keys(GroupBy::kOpClass), keys(GroupBy::kOpClass));
+      case SplitKind::kLeaveOneKernelOut:
+        return left_out(keys(GroupBy::kKernel), work_names());
+      case SplitKind::kLeaveOneDeviceOut:
+        return left_out(devices(), devices());
+      case SplitKind::kLeaveOneFamilyOut:
+        return families();
+      case SplitKind::kSampledRows:
+      case SplitKind::kSampledWorks:
+        return seeds();
+      case SplitKind::kHeldOutFamilies:
+        return held_out(keys(GroupBy::kFamily));
+      case SplitKind::kHeldOutWorks:
+        return held_out(keys(GroupBy::kKernel));
+      case SplitKind::kFirstRows:
+        return repeated(first_rows());
+    }
+    return {};
+  }
+
+ private:
+  [[nodiscard]] const Work& work(std::size_t row) const {
+    const SampleSet& set = sets_[rows_[row].set];
+    return set.works[set.samples[rows_[row].sample].work];
+  }
+
+  [[nodiscard]] bool selects(const Selector& selector, std::size_t row) const {
+    if (!selector.set.empty() && selector.set != names_[rows_[row].set]) return false;
+    const Work& of_row = work(row);
+    const auto fits = [](const std::vector<std::string>& patterns, const std::string& text) {
+      return patterns.empty() || std::ranges::any_of(patterns, [&](const std::string& pattern) {
+               return measured::fits_pattern(pattern, text);
+             });
+    };
+    return (selector.classes.empty() ||
+            std::ranges::find(selector.classes, of_row.op_class) != selector.classes.end()) &&
+           fits(selector.kernels, of_row.name) && fits(selector.families, of_row.family) &&
+           fastest_.at(of_row.fingerprint) >= selector.at_least_s;
+  }
+
+  // The rows of any selector; all rows without one.
+  [[nodiscard]] Indices pool(const std::vector<Selector>& selectors, std::string_view key) const {
+    Indices rows;
+    std::vector<bool> used(selectors.size());
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      bool taken = selectors.empty();
+      for (std::size_t i = 0; i < selectors.size(); ++i) {
+        if (!selects(selectors[i], row)) continue;
+        used[i] = true;
+        taken = true;
+      }
+      if (taken) rows.push_back(row);
+    }
+    const auto unused = std::ranges::find(used, false);
+    if (unused != used.end()) {
+      throw Error(fmt::format("{}: {}: entry {} selects no row of the data", experiment_.file, key,
+                              unused - used.begin() + 1));
+    }
+    return rows;
+  }
+
+  [[nodiscard]] static Indices without(const Indices& rows, const Indices& others) {
+    Indices rest;
+    std::ranges::set_difference(rows, others, std::back_inserter(rest));
+    return rest;
+  }
+  [[nodiscard]] Split within_pools(const Split& split) const {
+    Split result;
+    std::ranges::set_intersection(split.fit, fit_, std::back_inserter(result.fit));
+    std::ranges::set_intersection(split.score, score_, std::back_inserter(result.score));
+    return result;
+  }
+
+  // Families share kernels: of fits by family, work equal to scored work is left out.
+  [[nodiscard]] Split fixed() const {
+    Split split{fit_, experiment_.score.empty() ? without(score_, fit_) : score_};
+    const auto by_family = [](const Selector& selector) { return !selector.families.empty(); };
+    if (std::ranges::any_of(experiment_.fit, by_family)) {
+      split.fit = without(fit_, equal_work(split.score));
+    }
+    return split;
+  }
+
+  // The same rows for every seed.
+  [[nodiscard]] std::vector<NamedSplit> repeated(const Split& split) const {
+    const SplitSpec& spec = experiment_.split;
+    if (spec.seeds == 1) return {{"", split}};
+    std::vector<NamedSplit> result;
+    for (std::size_t i = 0; i < spec.seeds; ++i) result.push_back({seed_name(i), split});
+    return result;
+  }
+  [[nodiscard]] std::string seed_name(std::size_t i) const {
+    return fmt::format("seed {}", experiment_.split.seed + i);
+  }
+
+  // `share` is of the rows that may be scored.
+  [[nodiscard]] std::vector<NamedSplit> held_out(const std::vector<std::string>& group) const {
+    const SplitSpec& spec = experiment_.split;
+    std::vector<std::string> group_of;
+    for (const std::size_t row : score_) group_of.push_back(group[row]);
+    std::vector<NamedSplit> result;
+    for (std::size_t i = 0; i < spec.seeds; ++i) {
+      Split split;
+      for (const std::size_t j : measured::held_out(group_of, spec.share, spec.seed + i).score) {
+        split.score.push_back(score_[j]);
+      }
+      split.fit = without(fit_, of_groups(split.score, group));
+      split.fit = without(split.fit, equal_work(split.score));
+      result.push_back({seed_name(i), std::move(split)});
+    }
+    return result;
+  }
+
+  // Of each set's rows; rounded up to a whole row.
+  [[nodiscard]] Split first_rows() const {
+    Split split;
+    for (std::size_t set = 0; set < sets_.size(); ++set) {
+      const auto of_set = [&](std::size_t row) { return rows_[row].set == set; };
+      const auto count = static_cast<double>(std::ranges::count_if(fit_, of_set));
+      const auto first = static_cast<std::size_t>(std::ceil(experiment_.split.share * count));
+      std::size_t taken = 0;
+      for (const std::size_t row : fit_) {
+        if (of_set(row) && taken++ < first) split.fit.push_back(row);
+      }
+    }
+    split.score = without(score_, split.fit);
+    return split;
+  }
+
+  [[nodiscard]] std::vector<std::string> keys(GroupBy by) const {
+    std::vector<std::string> all;
+    for (const SampleSet& set : sets_) {
+      const std::vector<std::string> of_set = measured::group_keys(set, by);
+      all.insert(all.end(), of_set.begin(), of_set.end());
+    }
+    return all;
+  }
+  [[nodiscard]] std::vector<std::string> devices() const {
+    std::vector<std::string> all;
+    for (const ExperimentRow& row : rows_) all.push_back(sets_[row.set].device);
+    return all;
+  }
+  [[nodiscard]] std::vector<std::string> work_names() const {
+    std::vector<std::string> all;
+    for (std::size_t row = 0; row < rows_.size(); ++row) all.push_back(work(row).name);
+    return all;
+  }
+  [[nodiscard]] std::vector<double> sizes() const {
+    std::vector<double> all;
+    for (const SampleSet& set : sets_) {
+      const std::vector<double> of_set = measured::work_sizes(set);
+      all.insert(all.end(), of_set.begin(), of_set.end());
+    }
+    return all;
+  }
+
+  [[nodiscard]] std::vector<NamedSplit> folds(const std::vector<Split>& splits) const {
+    std::vector<NamedSplit> result;
+    for (std::size_t i = 0; i < splits.size(); ++i) {
+      result.push_back(
+          {fmt::format("fold {} of {}", i + 1, splits.size()), within_pools(splits[i])});
+    }
+    return result;
+  }
+
+  // One group after the other scored; both by row.
+  [[nodiscard]] std::vector<NamedSplit> left_out(const std::vector<std::string>& group,
+                                                 const std::vector<std::string>& names) const {
+    std::vector<NamedSplit> result;
+    for (const Split& split : measured::leave_one_out(group)) {
+      NamedSplit named{"without " + names[split.score.front()], within_pools(split)};
+      if (!named.split.score.empty()) result.push_back(std::move(named));
+    }
+    return result;
+  }
+
+  // Rows of equal work, of those that may be fitted.
+  [[nodiscard]] std::vector<Indices> works_of(const Indices& rows) const {
+    std::map<std::string, Indices> groups;
+    for (const std::size_t row : rows) groups[work(row).fingerprint].push_back(row);
+    std::vector<Indices> members;
+    for (auto& [key, of_work] : groups) members.push_back(std::move(of_work));
+    return members;
+  }
+  // The rows of `count` of these works.
+  [[nodiscard]] static Indices sampled(const std::vector<Indices>& works, std::size_t count,
+                                       std::uint64_t seed) {
+    Indices order(works.size()), rows;
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (const std::size_t i : measured::sampled_rows(order, count, seed).fit) {
+      rows.insert(rows.end(), works[i].begin(), works[i].end());
+    }
+    std::ranges::sort(rows);
+    return rows;
+  }
+
+  [[nodiscard]] std::vector<NamedSplit> families() const {
+    const SplitSpec& spec = experiment_.split;
+    const std::vector<std::string> family = keys(GroupBy::kFamily);
+    std::vector<NamedSplit> result;
+    for (const Split& split : measured::leave_one_out(family)) {
+      NamedSplit named{"without " + family[split.score.front()], within_pools(split)};
+      if (named.split.score.empty()) continue;
+      const Indices unseen = without(named.split.fit, equal_work(named.split.score));
+      named.split.fit = sampled(works_of(unseen), spec.works, spec.seed);
+      result.push_back(std::move(named));
+    }
+    return result;
+  }
+
+  // One split per seed of the rows that may be fitted and scored: rows, or whole works.
+  [[nodiscard]] std::vector<NamedSplit> seeds() const {
+    const SplitSpec& spec = experiment_.split;
+    const std::vector<Indices> works = works_of(fit_);
+    const bool by_row = spec.kind == SplitKind::kSampledRows;
+    if (by_row && works.size() != 1) {
+      throw Error(fmt::format("{}: split: sampled_rows is about rows of one kernel; fit selects {}",
+                              experiment_.file, works.size()));
+    }
+    std::vector<NamedSplit> result;
+    for (std::size_t i = 0; i < spec.seeds; ++i) {
+      const std::uint64_t seed = spec.seed + i;
+      Split split;
+      split.fit = by_row ? measured::sampled_rows(fit_, spec.rows, seed).fit
+                         : sampled(works, spec.works, seed);
+      split.score = without(score_, by_row ? split.fit : equal_work(split.fit));
+      result.push_back({seed_name(i), std::move(split)});
+    }
+    return result;
+  }
+
+  // All rows whose work one of `rows` has.
+  [[nodiscard]] Indices equal_work(const Indices& rows) const {
+    return of_groups(rows, keys(GroupBy::kKernel));
+  }
+  // All rows of the groups that `rows` are of; `group` by row.
+  [[nodiscard]] static Indices of_groups(const Indices& rows,
+                                         const std::vector<std::string>& group) {
+    std::unordered_set<std::string> wanted;
+    for (const std::size_t row : rows) wanted.insert(group[row]);
+    Indices all;
+    for (std::size_t row = 0; row < group.size(); ++row) {
+      if (wanted.contains(group[row])) all.push_back(row);
+    }
+    return all;
+  }
+
+  const Experiment& experiment_;
+  std::span<const SampleSet> sets_;
+  std::span<const std::string> names_;
+  std::vector<ExperimentRow> rows_;
+  std::unordered_map<std::string, double> fastest_;  // seconds, by work
+  Indices fit_, score_;                              // rows that may be
+};
+
+}  // namespace
+
+std::vector<ExperimentRow> rows_of(std::span<const SampleSet> sets) {
+  std::vector<ExperimentRow> rows;
+  for (std::size_t set = 0; set < sets.size(); ++set) {
+    for (std::size_t i = 0; i < sets[set].samples.size(); ++i) rows.push_back({set, i});
+  }
+  return rows;
+}
+
+Apart apart(SplitKind kind) {
+  if (deals_rows(kind)) return Apart::kRows;
+  return kind == SplitKind::kLeaveOneDeviceOut ? Apart::kWorksOnDevice : Apart::kWorks;
+}
+
+void require_disjoint(const Split& split, std::span<const SampleSet> sets, Apart apart,
+                      const std::string& where) {
+  const std::vector<ExperimentRow> rows = rows_of(sets);
+  const auto describe = [&](std::size_t row) {
+    const SampleSet& set = sets[rows[row].set];
+    const measured::Sample& sample = set.samples[rows[row].sample];
+    return fmt::format("{} of set {} line {}", set.works[sample.work].name, set.name, sample.line);
+  };
+  const auto key = [&](std::size_t row) {
+    const SampleSet& set = sets[rows[row].set];
+    const std::string& print = set.works[set.samples[rows[row].sample].work].fingerprint;
+    return apart == Apart::kWorksOnDevice ? print + '\n' + set.device : print;
+  };
+  std::map<std::string, std::size_t> fitted;
+  for (const std::size_t row : split.fit) {
+    fitted.emplace(key(row), row);
+    if (std::ranges::binary_search(split.score, row)) {
+      throw Error(fmt::format("{}: {} is both fitted and scored", where, describe(row)));
+    }
+  }
+  if (apart == Apart::kRows) return;
+  for (const std::size_t row : split.score) {
+    const auto same = fitted.find(key(row));
+    if (same == fitted.end()) continue;
+    throw Error(fmt::format("{}: {} is scored, and {} with equal work is fitted", where,
+                            describe(row), describe(same->second)));
+  }
+}
+
+std::vector<NamedSplit> experiment_splits(const Experiment& experiment,
+                                          std::span<const SampleSet> sets,
+                                          std::span<const std::string> names) {
+  std::vector<NamedSplit> splits = Dealer(experiment, sets, names).deal();
+  const bool fits = experiment.split.kind != SplitKind::kNone;
+  for (const NamedSplit& named : splits) {
+    const std::string where =
+        named.name.empty() ? experiment.file : fmt::format("{}: {}", experiment.file, named.name);
+    if (named.split.score.empty()) throw Error(where + ": no row is left to score");
+    if (fits && named.split.fit.empty()) throw Error(where + ": no row is left to fit");
+    require_disjoint(named.split, sets, apart(experiment.split.kind), where);
+  }
+  return splits;
+}
+
+}  // namespace tilecast::validation

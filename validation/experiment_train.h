@@ -1,0 +1,51 @@
+// Trains one learner of an experiment on the first round of its split: what `tilecast train` does.
+//
+//   Training training(experiment, data, "sage", jobs);
+//   TrainingResult result = training.run(hooks);
+//   result.trained.save(result.about, "models/sage", false);
+//
+// The held-out rows are those the round scores; the learner sees none of them.
+#pragma once
+
+#include "validation/experiment_learners.h"
+#include "validation/experiment_splits.h"
+
+namespace tilecast::validation {
+
+struct TrainingResult {
+  learned::Trained trained;
+  learned::ModelCard about;    // data, split, metrics on the held-out rows
+  measured::ScoreSheet sheet;  // the held-out rows; roofline, analytical and the learner
+  measured::Stratum scores;    // of all of them
+  std::vector<std::string> notes;
+};
+
+class Training {
+ public:
+  // `learner`: may be empty when there is one. Throws Error naming those there are.
+  Training(const Experiment& experiment, ExperimentData& data, const std::string& learner,
+           int jobs);
+  Training(const Training&) = delete;
+  Training& operator=(const Training&) = delete;
+
+  [[nodiscard]] const learned::LearnerSpec& learner() const { return experiment_.learners.front(); }
+  [[nodiscard]] const Experiment& experiment() const { return experiment_; }  // of it alone
+  [[nodiscard]] std::size_t rounds() const { return rounds_.size(); }         // of the split
+  // Rows per set and side, as the training will have them.
+  [[nodiscard]] std::vector<learned::ModelData> rows() const;
+  [[nodiscard]] TrainingResult run(const learned::LearnerHooks& hooks) const;
+
+ private:
+  [[nodiscard]] const measured::Split& split() const { return rounds_.front().split; }
+  [[nodiscard]] std::vector<learned::ModelData> rows(const learned::Examples& examples,
+                                                     const learned::TrainValidation& sides) const;
+  void evaluate(TrainingResult& result) const;
+
+  Experiment experiment_;
+  LoadedSets loaded_;
+  std::vector<NamedSplit> rounds_;
+  LearnedColumns columns_;
+  int jobs_;
+};
+
+}  // namespace tilecast::validation

@@ -1,0 +1,167 @@
+#include "validation/train_hybrid.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/error.h"
+
+namespace tilecast::validation {
+namespace {
+
+using measured::Metric;
+using measured::SampleSet;
+
+// The experiment with one hybrid, beside what needs no fit. What an interval is worth is always
+// told.
+Experiment alone(const Experiment& all, const std::string& hybrid) {
+  std::vector<std::string_view> names;
+  for (const hybrid::HybridSpec& spec : all.hybrids) names.push_back(spec.name);
+  const auto spec = std::ranges::find(all.hybrids, hybrid, &hybrid::HybridSpec::name);
+  if (spec == all.hybrids.end()) {
+    throw Error(fmt::format("{}: no hybrid is called '{}'; there are: {}", all.file, hybrid,
+                            fmt::join(names, ", ")));
+  }
+  Experiment one = all;
+  one.hybrids = {*spec};
+  one.learners.clear();
+  one.columns = {"roofline", "analytical", spec->name};
+  one.by.clear();
+  one.bars.clear();
+  one.published.clear();
+  one.directions.clear();
+  for (const Metric metric : {Metric::kCoverage, Metric::kIntervalWidth}) {
+    if (std::ranges::find(one.metrics, metric) == one.metrics.end()) one.metrics.push_back(metric);
+  }
+  return one;
+}
+
+// What was tried, and how it did in trials.
+std::map<std::string, std::string> settings_of(const hybrid::HybridSpec& spec,
+                                               const hybrid::FittedHybrid& fitted) {
+  std::map<std::string, std::string> settings = fitted.card.settings;
+  std::string tried;
+  for (const hybrid::CandidateScore& score : fitted.candidates) {
+    tried += fmt::format("{}{} {:.4f}", tried.empty() ? "" : ", ", score.name, score.error);
+  }
+  settings["hybrid_chosen"] = fitted.chosen;
+  settings["hybrid_trials"] = fmt::format(
+      "left out by {}, {} folds; mean absolute log error: {}",
+      learned::kValidateBy[static_cast<std::size_t>(fitted.trial_by)], spec.folds, tried);
+  settings["hybrid_guard"] = spec.guard ? "yes" : "no";
+  const bool accepted = fitted.calibrated && fitted.calibrated->accepted;
+  settings["hybrid_constants"] = accepted ? "fitted" : "as described";
+  return settings;
+}
+
+}  // namespace
+
+HybridTraining::HybridTraining(const Experiment& experiment, ExperimentData& data,
+                               const std::string& hybrid, int jobs)
+    : experiment_(alone(experiment, hybrid)),
+      loaded_(load_sets(experiment_, data, jobs)),
+      rounds_(experiment_splits(experiment_, loaded_.sets, loaded_.names)),
+      jobs_(jobs) {}
+
+std::vector<learned::ModelData> HybridTraining::rows() const {
+  std::vector<learned::ModelData> rows;
+  for (std::size_t i = 0; i < loaded_.sets.size(); ++i) {
+    rows.push_back({.name = loaded_.described[i].name,
+                    .hash = loaded_.sets[i].hash,
+                    .device = loaded_.devices[i].name,
+                    .licence = loaded_.sets[i].manifest.licence});
+  }
+  const std::vector<ExperimentRow> all = rows_of(loaded_.sets);
+  for (const std::size_t row : split().fit) ++rows[all[row].set].train;
+  for (const std::size_t row : split().score) ++rows[all[row].set].test;
+  return rows;
+}
+
+hybrid::FittedHybrid HybridTraining::fit(
+    const std::function<void(const std::string&, double)>& step) const {
+  std::vector<SampleSet> sets;
+  std::vector<hwdesc::Device> devices;
+  std::vector<SampleSet> all = restricted(loaded_.sets, split().fit);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].samples.empty()) continue;
+    sets.push_back(std::move(all[i]));
+    devices.push_back(loaded_.devices[i]);
+  }
+  return hybrid::fit_hybrid(spec(), sets, devices, {.jobs = jobs_, .step = step});
+}
+
+// The held-out rows, with what the hybrid says of them.
+measured::ScoreSheet HybridTraining::answers(const hybrid::HybridModel& model) const {
+  measured::ScoreSheet sheet = base_sheet(experiment_, loaded_, jobs_);
+  const std::size_t columns = sheet.columns.size();
+  const std::vector<ExperimentRow> all = rows_of(loaded_.sets);
+  std::vector<std::vector<measured::Prediction>> said;
+  for (std::size_t i = 0; i < loaded_.sets.size(); ++i) {
+    said.push_back(
+        measured::predict(loaded_.sets[i], model, model.with_constants(loaded_.devices[i]), jobs_));
+  }
+  std::vector<measured::ScoredRow> rows;
+  for (const std::size_t at : split().score) {
+    const measured::Prediction& prediction = said[all[at].set][all[at].sample];
+    measured::ScoredRow row = sheet.rows[at];
+    row.interval_s.assign(columns, std::nullopt);
+    row.predicted_s.back().reset();
+    if (prediction.answered && prediction.comparable().value > 0) {
+      row.predicted_s.back() = prediction.comparable().value;
+      row.interval_s.back() = prediction.interval;
+    }
+    rows.push_back(std::move(row));
+  }
+  sheet.rows = std::move(rows);
+  return sheet;
+}
+
+void HybridTraining::evaluate(HybridTrainingResult& result) const {
+  const measured::ScoreSheet sheet = answers(*result.model);
+  result.scores = measured::evaluate(sheet, {.by = {}, .jobs = jobs_}).strata.front();
+  if (result.scores.rows < result.scores.rows_measured) {
+    result.notes.push_back(
+        fmt::format("{} of {} held-out rows were not answered and are not scored",
+                    result.scores.rows_measured - result.scores.rows, result.scores.rows_measured));
+  }
+  const std::size_t analytical = column_index(experiment_, "analytical");
+  for (const Metric metric : experiment_.metrics) {
+    const measured::Score& score = result.scores.columns.back()[metric];
+    if (!score.value) continue;
+    result.card.metrics.push_back(
+        {.metric = std::string(measured::name(metric)),
+         .n = measured::ranks_tiles(metric) ? result.scores.kernels_with_tiles : result.scores.rows,
+         .value = *score.value,
+         .baseline = result.scores.columns[analytical][metric].value});
+  }
+}
+
+HybridTrainingResult HybridTraining::run(
+    const std::function<void(const std::string&, double)>& step) const {
+  const auto start = std::chrono::steady_clock::now();
+  hybrid::FittedHybrid fitted = fit(step);
+  HybridTrainingResult result{.model = nullptr,
+                              .card = fitted.card,
+                              .training_csv = std::move(fitted.training_csv),
+                              .chosen = fitted.chosen,
+                              .candidates = fitted.candidates,
+                              .scores = {},
+                              .notes = loaded_.notes};
+  result.card.settings = settings_of(spec(), fitted);
+  result.card.data = rows();
+  result.model = std::make_unique<hybrid::HybridModel>(std::move(fitted.parts));
+  result.card.training_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (fitted.rows < split().fit.size()) {
+    result.notes.push_back(
+        fmt::format("{} of {} rows were not learned from: of programs, or "
+                    "without an analytical answer",
+                    split().fit.size() - fitted.rows, split().fit.size()));
+  }
+  evaluate(result);
+  return result;
+}
+
+}  // namespace tilecast::validation
