@@ -1,27 +1,26 @@
-# Installs headers, libraries, presets and the command, and exports the package `tilecast`, so that
-# another project can say find_package(tilecast) and link tilecast::sim.
+# Installs the public headers, libraries, presets and the command, and exports the package
+# `tilecast`, so that another project can say find_package(tilecast) and link tilecast::sim.
 include(CMakePackageConfigHelpers)
 
 set_target_properties(tilecast PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 
-install(TARGETS tilecast_base tilecast_ir tilecast_hwdesc tilecast_analytical tilecast_measured tilecast_learned
-        tilecast_training tilecast_hybrid tilecast_search tilecast_validation tilecast_sim
-        EXPORT tilecastTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+set(libraries base ir hwdesc analytical measured host learned training hybrid search validation sim)
+list(TRANSFORM libraries PREPEND tilecast_)
+install(TARGETS ${libraries} EXPORT tilecastTargets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tilecast)
 install(TARGETS tilecast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(TILECAST_WITH_TORCH)
   install(TARGETS tilecast_torch LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tilecast)
 endif()
-foreach(folder base ir hwdesc analytical measured learned hybrid search validation sim)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/
-          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tilecast/${folder}
-          FILES_MATCHING PATTERN "*.h" PATTERN torch EXCLUDE)
-endforeach()
+
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/devices ${PROJECT_SOURCE_DIR}/configs/programs
         ${PROJECT_SOURCE_DIR}/configs/references ${PROJECT_SOURCE_DIR}/configs/imports
         DESTINATION ${CMAKE_INSTALL_DATADIR}/tilecast
         FILES_MATCHING PATTERN "*.yaml" PATTERN "*.hlo")
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/models
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/tilecast OPTIONAL)
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/tilecast)
+
 install(EXPORT tilecastTargets NAMESPACE tilecast::
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilecast)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/tilecastConfig.cmake.in
@@ -31,4 +30,5 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/tilecastConfigVersion.cma
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/tilecastConfig.cmake
               ${PROJECT_BINARY_DIR}/tilecastConfigVersion.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/FindHwloc.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilecast)

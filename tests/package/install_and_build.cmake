@@ -1,17 +1,15 @@
-# Run by the package test: cmake -DBUILD_DIR= -DSCRATCH= -DOUTSIDE= ... -P install_and_build.cmake
-function(step what)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE text ERROR_VARIABLE text)
-  if(NOT code EQUAL 0)
-    message(FATAL_ERROR "${what} failed (${code}):\n${text}")
-  endif()
-  message(STATUS "${what}: ok\n${text}")
-endfunction()
-
+# Installs this build, then configures, builds and runs outside/ against it.
+include(${CMAKE_CURRENT_LIST_DIR}/step.cmake)
 file(REMOVE_RECURSE ${SCRATCH})
 step("install" ${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${SCRATCH}/prefix)
+# Every public header on its own.
+file(GLOB_RECURSE headers RELATIVE ${SCRATCH}/prefix/include ${SCRATCH}/prefix/include/*.h)
+foreach(header ${headers})
+  string(MAKE_C_IDENTIFIER ${header} name)
+  file(WRITE ${SCRATCH}/headers/${name}.cpp "#include <${header}>\n#include <${header}>\n")
+endforeach()
 step("configure" ${CMAKE_COMMAND} -S ${OUTSIDE} -B ${SCRATCH}/build -G ${GENERATOR}
-     -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_PREFIX_PATH=${SCRATCH}/prefix)
+     -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_PREFIX_PATH=${SCRATCH}/prefix -DHEADERS=${SCRATCH}/headers)
 step("build" ${CMAKE_COMMAND} --build ${SCRATCH}/build)
 step("run" ${CMAKE_COMMAND} -E env --unset=TILECAST_DEVICES
      ${SCRATCH}/build/outside ${PROGRAMS}/mlp_train.hlo)
-step("installed command" ${SCRATCH}/prefix/bin/tilecast --version)

@@ -2,11 +2,11 @@
 #include <cstdio>
 #include <exception>
 
-#include "analytical/analytical_model.h"
-#include "hwdesc/device_yaml.h"
-#include "ir/program.h"
-#include "ir/text/hlo_parser.h"
-#include "sim/simulator.h"
+#include <tilecast/analytical/analytical_model.h>
+#include <tilecast/hwdesc/device_yaml.h>
+#include <tilecast/ir/program.h>
+#include <tilecast/ir/text/hlo_parser.h>
+#include <tilecast/sim/simulator.h>
 
 int main(int argc, char** argv) try {
   if (argc != 2) {
