@@ -22,10 +22,6 @@ using ir::Opcode;
 constexpr std::string_view kModelName = "analytical";
 constexpr std::size_t kCandidates = 16384;
 
-Seconds& bound_of(Estimate& estimate, Bound bound) {
-  return estimate.bounds[static_cast<std::size_t>(bound)];
-}
-
 bool is_collective(const Kernel& kernel) {
   return collective_op(kernel) != nullptr;
 }
@@ -45,67 +41,71 @@ bool has_empty_result(const Kernel& kernel) {
   });
 }
 
-// The two largest entries name what binds and what would bind next.
-void rank_bounds(Estimate& estimate) {
-  const auto largest = [&](std::size_t except) {
-    std::size_t best = except == 0 ? 1 : 0;
-    for (std::size_t b = 0; b < kBoundCount; ++b) {
-      if (b != except && estimate.bounds[b] > estimate.bounds[best]) best = b;
-    }
-    return best;
-  };
-  const std::size_t first = largest(kBoundCount);
-  estimate.bound = static_cast<Bound>(first);
-  const std::size_t second = largest(first);
-  estimate.next_bound = static_cast<Bound>(second);
-  estimate.next_time = estimate.time - (estimate.bounds[first] - estimate.bounds[second]);
+// Of a collective, or of nothing but the launch.
+Accounting account_launch(const CollectiveTime& cost, const hwdesc::Device& device,
+                          BoundMask removed) {
+  PerBound parts{};
+  parts[index_of(Bound::kNetwork)] = cost.bandwidth_part.value;
+  parts[index_of(Bound::kLatency)] = cost.latency_part.value;
+  parts[index_of(Bound::kOverhead)] = device.dispatch.kernel_launch.value;
+  return sum_of_parts(parts, removed);
 }
 
-Estimate collective_estimate(const Kernel& kernel, const hwdesc::Device& device) {
-  const CollectiveTime cost = collective_time(kernel, device);
-  Estimate estimate;
-  estimate.time = cost.time + device.dispatch.kernel_launch;
-  bound_of(estimate, Bound::kNetwork) = cost.bandwidth_part;
-  bound_of(estimate, Bound::kLatency) = cost.latency_part;
-  bound_of(estimate, Bound::kOverhead) = device.dispatch.kernel_launch;
-  estimate.flags.push_back(cost.algorithm);
-  return estimate;
-}
-
-// Bytes through main memory and, where the dump says so, its operations at the units' peaks.
-Estimate opaque_estimate(const Kernel& kernel, const hwdesc::Device& device) {
-  const hwdesc::MemoryLevel& memory = device.main_memory();
+// Bytes through main memory and, where the dump says so, its operations at the units' peaks: one
+// load-use loop whose tiles are not known, taken to be buffered deeply enough.
+Accounting account_opaque(const Kernel& kernel, const hwdesc::Device& device, BoundMask removed) {
+  const MemoryPath memory =
+      memory_path(device.main_memory()).without(removed, Bound::kHbmRead, Bound::kHbmWrite);
   const Traffic traffic = distinct_traffic(kernel, device);
-  Estimate estimate;
-  double read = traffic.read.value;
-  double write = traffic.write.value;
-  double compute_s = 0;
-  const std::string what(ir::name(kernel.opcode()));
+  Accounting accounting;
+  accounting.read_bytes = traffic.read.value;
+  accounting.write_bytes = traffic.write.value;
+  PipelineLoop loop;
   if (const auto& cost = kernel.custom_call_cost()) {
     if (cost->bytes_accessed > 0) {
-      read = cost->bytes_accessed;
-      write = 0;
+      accounting.read_bytes = cost->bytes_accessed;
+      accounting.write_bytes = 0;
     }
     const double peak = device.matrix_peak("bf16").value;
-    if (peak > 0) compute_s = cost->flops / (peak * device.matrix.efficiency);
+    const double compute_s = peak > 0 ? cost->flops / (peak * device.matrix.efficiency) : 0;
+    loop.core_s = kept_s(removed, Bound::kMatrix, compute_s);
+  }
+  PerBound busy{};
+  busy[index_of(Bound::kHbmRead)] = accounting.read_bytes / memory.read;
+  busy[index_of(Bound::kHbmWrite)] = accounting.write_bytes / memory.write;
+  busy[index_of(Bound::kMatrix)] = loop.core_s;
+  loop.path_s = memory.busy_s(busy[index_of(Bound::kHbmRead)], busy[index_of(Bound::kHbmWrite)]);
+  const double launch_s = kept_s(removed, Bound::kOverhead, device.dispatch.kernel_launch.value);
+  accounting.add_periods(loop, busy, 1, kMemoryPaths);
+  accounting.add_alone(Bound::kLatency, memory.latency_s);
+  accounting.add_alone(Bound::kOverhead, launch_s);
+  accounting.total_s = steady_period_s(loop) + memory.latency_s + launch_s;
+  return accounting;
+}
+
+// Of a kernel without tiles.
+Estimate untiled_estimate(const Kernel& kernel, const hwdesc::Device& device) {
+  const bool only_launched = has_empty_result(kernel) && !kernel.outputs().empty();
+  const bool crosses_devices = is_collective(kernel) && !only_launched;
+  const CollectiveTime collective =
+      crosses_devices ? collective_time(kernel, device) : CollectiveTime{};
+  const auto account = [&](BoundMask removed) {
+    const bool alone = only_launched || crosses_devices;
+    return alone ? account_launch(collective, device, removed)
+                 : account_opaque(kernel, device, removed);
+  };
+  const Accounting all = account(0);
+  Estimate estimate = explained(all, account(mask_of(binding(all))));
+  const std::string what(ir::name(kernel.opcode()));
+  if (only_launched) {
+    estimate.flags.push_back("zero-sized result: only the launch counts");
+  } else if (crosses_devices) {
+    estimate.flags.push_back(collective.algorithm);
+  } else if (kernel.custom_call_cost()) {
     estimate.flags.push_back(what + ": the dump's cost_estimate at peak rates");
   } else if (ir::op_class(kernel.opcode()) == OpClass::kCustomCall) {
     estimate.flags.push_back(what + ": opaque, bytes of operands and results only");
   }
-  const double rate = memory.bandwidth.value * memory.efficiency;
-  const double write_rate =
-      memory.write_bandwidth.value_or(memory.bandwidth).value * memory.efficiency;
-  bound_of(estimate, Bound::kHbmRead) = Seconds{read / rate};
-  bound_of(estimate, Bound::kHbmWrite) = Seconds{write / write_rate};
-  bound_of(estimate, Bound::kMatrix) = Seconds{compute_s};
-  bound_of(estimate, Bound::kLatency) = memory.latency;
-  bound_of(estimate, Bound::kOverhead) = device.dispatch.kernel_launch;
-  const double path = memory.full_duplex ? std::max(read / rate, write / write_rate)
-                                         : read / rate + write / write_rate;
-  estimate.time =
-      Seconds{std::max(path, compute_s)} + memory.latency + device.dispatch.kernel_launch;
-  estimate.hbm_read = Bytes{read};
-  estimate.hbm_write = Bytes{write};
   return estimate;
 }
 
@@ -115,7 +115,7 @@ Estimate smallest_spilled(const TileModel& model, std::span<const TileConfig> ca
       candidates.begin(), candidates.end(), [&](const TileConfig& a, const TileConfig& b) {
         return model.scratchpad_bytes(a) < model.scratchpad_bytes(b);
       });
-  Estimate estimate = model.estimate_spilled(*smallest);
+  Estimate estimate = model.estimate(*smallest);
   estimate.flags.push_back("no tile fits the scratchpad: the excess is spilled to main memory");
   return estimate;
 }
@@ -149,7 +149,7 @@ struct KernelAnalysis::State {
   const Kernel* kernel;
   std::optional<hwdesc::Device> calibrated;  // absent: the device is as described
   const hwdesc::Device* device;
-  std::unique_ptr<const TileModel> pipelined;  // null: opaque or collective
+  std::unique_ptr<const TileModel> tiled;  // null: opaque or collective
 };
 
 KernelAnalysis::KernelAnalysis(const Kernel& kernel, const hwdesc::Device& described)
@@ -164,13 +164,13 @@ KernelAnalysis::KernelAnalysis(const Kernel& kernel, const hwdesc::Device& descr
   }
   switch (device.execution) {
     case hwdesc::Execution::kScratchpad:
-      state_->pipelined = std::make_unique<ScratchpadModel>(kernel, device);
+      state_->tiled = std::make_unique<ScratchpadModel>(kernel, device);
       break;
     case hwdesc::Execution::kSimt:
-      state_->pipelined = std::make_unique<SimtModel>(kernel, device);
+      state_->tiled = std::make_unique<SimtModel>(kernel, device);
       break;
     case hwdesc::Execution::kCache:
-      state_->pipelined = std::make_unique<CacheModel>(kernel, device);
+      state_->tiled = std::make_unique<CacheModel>(kernel, device);
       break;
   }
 }
@@ -179,25 +179,25 @@ KernelAnalysis::~KernelAnalysis() = default;
 KernelAnalysis::KernelAnalysis(KernelAnalysis&&) noexcept = default;
 
 bool KernelAnalysis::tileable() const {
-  return state_->pipelined != nullptr;
+  return state_->tiled != nullptr;
 }
 
 TileConfig KernelAnalysis::full_tile() const {
-  return tileable() ? analytical::full_tile(state_->pipelined->space()) : TileConfig{};
+  return tileable() ? analytical::full_tile(state_->tiled->space()) : TileConfig{};
 }
 
 std::vector<TileConfig> KernelAnalysis::tiles(std::size_t limit) const {
   std::vector<TileConfig> feasible;
   if (!tileable()) return feasible;
-  for (TileConfig& tile : state_->pipelined->candidates(limit)) {
-    if (std::isfinite(state_->pipelined->time_s(tile))) feasible.push_back(std::move(tile));
+  for (TileConfig& tile : state_->tiled->candidates(limit)) {
+    if (std::isfinite(state_->tiled->time_s(tile))) feasible.push_back(std::move(tile));
   }
   return feasible;
 }
 
 Seconds KernelAnalysis::time(const TileConfig& tile) const {
   TC_CHECK(tileable(), "time() of a kernel without tiles");
-  return Seconds{state_->pipelined->time_s(tile)};
+  return Seconds{state_->tiled->time_s(tile)};
 }
 
 std::variant<Estimate, Infeasible> KernelAnalysis::estimate(const TileConfig& tile) const {
@@ -205,30 +205,21 @@ std::variant<Estimate, Infeasible> KernelAnalysis::estimate(const TileConfig& ti
   if (std::string wrong = tile_mismatch(tile, full_tile()); !wrong.empty()) {
     return Infeasible{std::move(wrong)};
   }
-  std::string reason = state_->pipelined->infeasible_reason(tile);
+  std::string reason = state_->tiled->infeasible_reason(tile);
   if (!reason.empty()) return Infeasible{std::move(reason)};
-  Estimate estimate = state_->pipelined->estimate(tile);
+  Estimate estimate = state_->tiled->estimate(tile);
   complete(estimate, *state_->kernel, *state_->device);
   return estimate;
 }
 
 Estimate KernelAnalysis::estimate_best() const {
   const Kernel& kernel = *state_->kernel;
-  Estimate estimate;
   if (!tileable()) {
-    if (has_empty_result(kernel) && !kernel.outputs().empty()) {
-      estimate.flags.push_back("zero-sized result: only the launch counts");
-      estimate.time = state_->device->dispatch.kernel_launch;
-      bound_of(estimate, Bound::kOverhead) = estimate.time;
-    } else {
-      estimate = is_collective(kernel) ? collective_estimate(kernel, *state_->device)
-                                       : opaque_estimate(kernel, *state_->device);
-    }
-    rank_bounds(estimate);
+    Estimate estimate = untiled_estimate(kernel, *state_->device);
     complete(estimate, kernel, *state_->device);
     return estimate;
   }
-  const TileModel& model = *state_->pipelined;
+  const TileModel& model = *state_->tiled;
   std::optional<TileConfig> chosen;
   // Bounds in a dump are windows of the TPU compiler; other machines choose their own blocks.
   const bool has_windows = state_->device->execution == hwdesc::Execution::kScratchpad;
@@ -241,7 +232,7 @@ Estimate KernelAnalysis::estimate_best() const {
     candidates = model.candidates(kCandidates);
     chosen = fastest(model, candidates);
   }
-  estimate = chosen ? model.estimate(*chosen) : smallest_spilled(model, candidates);
+  Estimate estimate = chosen ? model.estimate(*chosen) : smallest_spilled(model, candidates);
   complete(estimate, kernel, *state_->device);
   return estimate;
 }

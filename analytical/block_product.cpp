@@ -43,7 +43,7 @@ Core core_of(const hwdesc::Device& device, double peak, double outside) {
 }
 
 // Vectors along the depth: four columns share a load of the row; what is left over goes one by one.
-double thin_cycles(const ProductSizes& sizes, const Core& core) {
+double skinny_cycles(const ProductSizes& sizes, const Core& core) {
   const double vectors = std::floor(sizes.depth / core.lanes);
   const double rest = sizes.depth - vectors * core.lanes;
   const double per_column = vectors * std::max(1 / core.pipes, 1.25 / core.load_ports) +
@@ -65,7 +65,6 @@ double panel_cycles(double vectors, const ProductSizes& sizes, const Core& core)
 ProductSizes product_sizes(const IterationSpace& space, const LoopSizes& extents,
                            std::array<bool, 2> depth_is_minor) {
   const MatrixLoops& loops = *space.matrix;
-  const double groups = static_cast<double>(loops.groups);
   ProductSizes sizes;
   sizes.rows = product(extents, loops.rows);
   sizes.columns = product(extents, loops.columns);
@@ -75,23 +74,21 @@ ProductSizes product_sizes(const IterationSpace& space, const LoopSizes& extents
     const double inner = static_cast<double>(extents[loops.rows.back()]);
     sizes.calls *= product(extents, loops.positions) * sizes.rows / inner;
     sizes.rows = inner;
-    double all_columns = 1;
-    for (const int loop : loops.columns) all_columns *= static_cast<double>(space.loops[loop].size);
-    const double per_group = std::max(all_columns / groups, 1.0);
-    if (groups > 1 && sizes.depth > 1) {
+    if (loops.groups > 1 && sizes.depth > 1) {
+      const double per_group = columns_per_group(space);
       sizes.calls *= std::max(sizes.columns / per_group, 1.0);
       sizes.columns = std::min(sizes.columns, per_group);
     }
-    sizes.thin = sizes.columns < kThinColumns && sizes.depth >= 2 * kThinColumns;
+    sizes.skinny = sizes.columns < kSkinnyColumns && sizes.depth >= 2 * kSkinnyColumns;
     return sizes;
   }
-  if (sizes.columns < kThinColumns && sizes.rows > sizes.columns) {
+  if (sizes.columns < kSkinnyColumns && sizes.rows > sizes.columns) {
     std::swap(sizes.rows, sizes.columns);
     sizes.exchanged = true;
   }
   const bool along_depth = depth_is_minor[sizes.exchanged ? 0 : 1];
-  sizes.thin = sizes.rows < kThinColumns && sizes.depth >= 2 * kThinColumns &&
-               (sizes.columns < kThinColumns || along_depth);
+  sizes.skinny = sizes.rows < kSkinnyColumns && sizes.depth >= 2 * kSkinnyColumns &&
+                 (sizes.columns < kSkinnyColumns || along_depth);
   return sizes;
 }
 
@@ -100,7 +97,7 @@ double product_cycles(const ProductSizes& sizes, const hwdesc::Device& device,
   const double peak = device.matrix_peak(dtype).value;
   if (peak <= 0) return std::numeric_limits<double>::infinity();
   const Core core = core_of(device, peak, outside);
-  if (sizes.thin) return sizes.calls * thin_cycles(sizes, core);
+  if (sizes.skinny) return sizes.calls * skinny_cycles(sizes, core);
   double left = std::ceil(sizes.columns / core.lanes);
   double cycles = 0;
   for (const double vectors : {4.0, 2.0, 1.0}) {

@@ -6,7 +6,7 @@
 //   its multiply-adds over the pipes, its loads over the load ports, the latency of a multiply-add
 //   (each accumulator is used again by the next step; hwdesc::MatrixUnit::fill), and, where the
 //   operands do not lie in the innermost cache, one run of the columns from the cache behind it.
-// A block also stores its accumulators; the next block's work hides its own start. Thin products,
+// A block also stores its accumulators; the next block's work hides its own start. Skinny products,
 // whose vectors would be mostly empty, run their vectors along the contraction. Which blocks: as
 // validation/host generates them (4 x 4, 4 x 2, 8 x 1 and single rows). Thread-safe.
 #pragma once
@@ -19,11 +19,11 @@ struct ProductSizes {  // of one tile
   double calls = 1;    // products of two matrices: batch, window positions, outer rows, groups
   double rows = 1, columns = 1, depth = 1;
   bool exchanged = false;  // rows and columns of the operands, so that vectors fill
-  bool thin = false;       // vectors run along the depth
+  bool skinny = false;     // vectors run along the depth
 };
 
 // Below this many columns vectors would be mostly empty.
-inline constexpr double kThinColumns = 8;
+inline constexpr double kSkinnyColumns = 8;
 
 // `depth_is_minor`: of a dot's operands, whether a contracted dimension is innermost in memory.
 [[nodiscard]] ProductSizes product_sizes(const IterationSpace& space, const LoopSizes& extents,

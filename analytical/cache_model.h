@@ -1,8 +1,9 @@
 // The model of processor cores with caches: one kernel, one tile. Every step is the core's own.
 //
 // Tile by tile a core packs the operands that moved into a scratchpad its caches hold, computes
-// there, and stores what is finished. No engine moves data beside it, so the parts add up, but for
-// stores, which go on while the loop that makes them computes:
+// there, and stores what is finished. No engine moves data beside it, so there are no periods for
+// pipeline.h to bound: the parts add up, but for stores, which go on while the loop that makes them
+// computes:
 //
 //   T = launch + sum over operands and levels (loads * load_s) + iterations * (use_s + overhead)
 //         + max(0, stores - finishing)
@@ -16,19 +17,17 @@
 // (hwdesc::TransferEngine::full_efficiency_run), at most what streaming through the gap would. A
 // scratchpad larger than the innermost cache is fetched to be written, written back and fetched to
 // be read. Bandwidths are what a core sustains, so that the prefetchers' work is in them. Tiles are
-// dealt to `multiplexing.workers` cores, which together reach the bandwidth of a level. Edge tiles
+// shared by `multiplexing.workers` cores, which together reach the bandwidth of a level. Edge tiles
 // count as what exists of them. What a loop does not move is neither loaded nor computed again.
 // Rows that are reduced before their elements are used are reduced whole, whatever the tile.
 #pragma once
-
-#include <boost/container/small_vector.hpp>
 
 #include "analytical/block_product.h"
 #include "analytical/compute_units.h"
 #include "analytical/reuse.h"
 #include "analytical/simt_passes.h"
-#include "analytical/streams.h"
 #include "analytical/tile_model.h"
+#include "analytical/transfer.h"
 
 namespace tilecast::analytical {
 
@@ -36,13 +35,9 @@ class CacheModel final : public TileModel {
  public:
   CacheModel(const ir::Kernel& kernel, const hwdesc::Device& device);
 
-  [[nodiscard]] const IterationSpace& space() const override { return space_; }
-  [[nodiscard]] std::vector<TileConfig> candidates(std::size_t limit) const override;
   [[nodiscard]] double time_s(const TileConfig& tile) const override;
-  [[nodiscard]] Estimate estimate(const TileConfig& tile) const override;
-  [[nodiscard]] Estimate estimate_spilled(const TileConfig& tile) const override;
+  [[nodiscard]] Accounting account(const TileConfig& tile, BoundMask removed) const override;
   [[nodiscard]] double scratchpad_bytes(const TileConfig& tile) const override;
-  [[nodiscard]] double iterations(const TileConfig& tile) const override;
   [[nodiscard]] double least_iteration_s() const override;
   [[nodiscard]] std::string infeasible_reason(const TileConfig& tile) const override;
 
@@ -69,18 +64,18 @@ class CacheModel final : public TileModel {
     boost::container::small_vector<NestLoop, kMaxLoops> loops;  // innermost first
     double tiles = 1, whole_tiles = 1;                          // all loops: edges as parts / whole
     double results = 1;                                         // non-reduction loops only, parts
-    double pieces = 1;   // of rows whose reduction is needed before their elements: a second pass
+    double row_pieces =
+        1;               // of rows whose reduction is needed before their elements: a second pass
     bool split = false;  // a reduction is cut
     double scratchpad_bytes = 0;
     // By level: loops whose whole sweep it holds, from the innermost; the last one's neighbours
     // still meet there.
     std::array<std::uint32_t, kMaxLevels> swept{};
   };
-  struct Side {  // an operand of the dot
+  struct DotOperand {
     int group = 0, rank = 0;
     bool is_columns = false, depth_is_minor = false;
   };
-  using GroupExtents = boost::container::small_vector<Extents, 48>;  // on the stack
 
   [[nodiscard]] Nest prepare(const TileConfig& tile, std::span<Extents> groups) const;
   [[nodiscard]] double footprint_bytes(const Nest& nest, std::span<const Extents> groups) const;
@@ -88,29 +83,27 @@ class CacheModel final : public TileModel {
   [[nodiscard]] Moved moved(const MemoryStream& stream, const Nest& nest,
                             std::span<const GroupExtents> sweeps) const;
   [[nodiscard]] double copy_s(const Moved& moved) const;
-  [[nodiscard]] double load_s(const Moved& moved, std::size_t level) const;
-  [[nodiscard]] double store_s(const Moved& moved) const;
-  void find_sides(const ir::Kernel& kernel);
+  [[nodiscard]] double through_s(const Moved& moved, std::size_t level, double Level::*rate) const;
+  void find_dot_operands(const ir::Kernel& kernel);
   [[nodiscard]] double product_s(const ProductSizes& sizes, const Nest& nest) const;
-  [[nodiscard]] double turned_elements(const ProductSizes& sizes, std::span<const Extents> groups,
-                                       std::span<const double> times) const;
+  [[nodiscard]] double transposed_elements(const ProductSizes& sizes,
+                                           std::span<const Extents> groups,
+                                           std::span<const double> times) const;
   [[nodiscard]] Traffic traffic(const Nest& nest, std::span<const Extents> groups) const;
   void evaluate_sweeps(const Nest& nest, std::size_t groups, std::span<GroupExtents> sweeps) const;
-  void count_uses(const Nest& nest, std::span<double> times) const;
-  double add_uses(const Nest& nest, std::span<const Extents> groups, BoundVector& busy) const;
-  [[nodiscard]] BoundVector run(const Nest& nest, std::span<const Extents> groups,
-                                const Traffic& moved) const;
+  void count_evaluations(const Nest& nest, std::span<double> times) const;
+  double add_compute(const Nest& nest, std::span<const Extents> groups, PerBound& parts) const;
+  // Seconds of each resource; they add up.
+  [[nodiscard]] PerBound parts(const Nest& nest, std::span<const Extents> groups,
+                               const Traffic& moved) const;
 
-  const hwdesc::Device* device_;
-  IterationSpace space_;
-  Footprints footprints_;
   ComputeModel compute_;
   Passes passes_;
   std::vector<MemoryStream> inputs_, outputs_;
-  std::vector<Side> sides_;
+  std::vector<DotOperand> dot_operands_;
   std::array<bool, 2> depth_is_minor_{};  // of the operands of a dot
   std::vector<Level> levels_;             // as Device::memory
-  double overhead_s_ = 0, setup_s_ = 0, cycle_s_ = 1, workers_ = 1;
+  double overhead_s_ = 0, setup_s_ = 0, workers_ = 1;
 };
 
 }  // namespace tilecast::analytical

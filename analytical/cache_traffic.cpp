@@ -67,20 +67,12 @@ double CacheModel::copy_s(const Moved& moved) const {
   return moved.vectors / std::min(vector.load_ports, vector.store_ports) * cycle_s_ / workers_;
 }
 
-double CacheModel::load_s(const Moved& moved, std::size_t level) const {
+// Through all levels from `level` inwards, at their rates of reading or writing.
+double CacheModel::through_s(const Moved& moved, std::size_t level, double Level::*rate) const {
   double longest = copy_s(moved);
   for (std::size_t l = level; l + 1 < levels_.size(); ++l) {
     const double bytes = moved.lines[l] + moved.skipped[l];
-    longest = std::max(longest, bytes / levels_[l].read);
-  }
-  return longest;
-}
-
-double CacheModel::store_s(const Moved& moved) const {
-  double longest = copy_s(moved);
-  for (std::size_t l = 0; l + 1 < levels_.size(); ++l) {
-    const double bytes = moved.lines[l] + moved.skipped[l];
-    longest = std::max(longest, bytes / levels_[l].write);
+    longest = std::max(longest, bytes / (levels_[l].*rate));
   }
   return longest;
 }
@@ -107,9 +99,9 @@ CacheModel::Traffic CacheModel::traffic(const Nest& nest, std::span<const Extent
     const Moved load = moved(inputs_[i], nest, {sweeps.data(), sweeps.size()});
     for (std::size_t l = 0; l < levels_.size(); ++l) {
       const double times = loads[i][l];
-      (l == 0 ? sum.memory_s : sum.caches_s) += times * load_s(load, l);
+      (l == 0 ? sum.memory_s : sum.caches_s) += times * through_s(load, l, &Level::read);
       sum.caches_s += times * load.elements * spilled_s;
-      sum.issue_s += times * nest.pieces * setup_s_;
+      sum.issue_s += times * nest.row_pieces * setup_s_;
     }
     sum.read_bytes += loads[i][0] * load.lines[0];
   }
@@ -119,8 +111,8 @@ CacheModel::Traffic CacheModel::traffic(const Nest& nest, std::span<const Extent
       if ((output.loops >> step.loop & 1U) != 0) times *= step.tiles;
     }
     const Moved store = moved(output, nest, {sweeps.data(), sweeps.size()});
-    sum.store_s += times * store_s(store);
-    sum.issue_s += times * nest.pieces * setup_s_;
+    sum.store_s += times * through_s(store, 0, &Level::write);
+    sum.issue_s += times * nest.row_pieces * setup_s_;
     sum.write_bytes += times * store.lines[0];
   }
   return sum;

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "analytical/transfer.h"
 #include "base/error.h"
 
 namespace tilecast::analytical {
@@ -50,19 +51,19 @@ Pattern require_pattern(Opcode opcode) {
 }
 
 // Devices of a group on their chips.
-struct Group {
+struct DeviceGroup {
   double cores = 1;  // of the group on one chip
   std::int64_t chips = 1;
 };
 
-Group place(std::int64_t devices, const hwdesc::Device& device) {
+DeviceGroup locate(std::int64_t devices, const hwdesc::Device& device) {
   const std::int64_t cores =
       std::clamp<std::int64_t>(devices, 1, std::max(1, device.cores_per_chip));
   return {static_cast<double>(cores), devices < 1 ? 1 : (devices - 1) / cores + 1};
 }
 
 // Bytes that one chip sends or shares; see the header.
-double chip_payload(Pattern pattern, Bytes payload, const Group& group) {
+double chip_payload(Pattern pattern, Bytes payload, const DeviceGroup& group) {
   const bool shared = pattern != Pattern::kAllToAll && pattern != Pattern::kPermute;
   return payload.value * (shared ? 1.0 : group.cores);
 }
@@ -164,11 +165,8 @@ double local_s(Pattern pattern, double payload, std::int64_t devices, double cor
   const double exchanged = cores > 1 ? payload : 0;
   const double read = (pattern == Pattern::kAllGather ? part : payload) + exchanged;
   const double write = pattern == Pattern::kReduceScatter ? part : payload;
-  const hwdesc::MemoryLevel& memory = device.main_memory();
-  const double read_s = read / (memory.bandwidth.value * memory.efficiency);
-  const double write_s =
-      write / (memory.write_bandwidth.value_or(memory.bandwidth).value * memory.efficiency);
-  return memory.full_duplex ? std::max(read_s, write_s) : read_s + write_s;
+  const MemoryPath memory = memory_path(device.main_memory());
+  return memory.busy_s(read / memory.read, write / memory.write);
 }
 
 std::string plain_name(Opcode opcode) {
@@ -182,10 +180,10 @@ std::string plain_name(Opcode opcode) {
 CollectiveTime collective_time(Opcode opcode, Bytes payload, std::int64_t group_size,
                                const hwdesc::Device& device) {
   const Pattern pattern = require_pattern(opcode);
-  const Group group = place(group_size, device);
+  const DeviceGroup group = locate(group_size, device);
   const double local = local_s(pattern, payload.value, group_size, group.cores, device);
+  PipelineLoop loop{.path_s = local};
   CollectiveTime result;
-  result.bandwidth_part = Seconds{local};
   result.algorithm = group_size <= 1 ? "local" : plain_name(opcode) + " inside one chip";
   if (group.chips > 1) {
     if (!device.interconnect || device.interconnect->links < 1 ||
@@ -198,11 +196,12 @@ CollectiveTime collective_time(Opcode opcode, Bytes payload, std::int64_t group_
     const Network network = network_of(*device.interconnect, group.chips);
     const AlphaBeta cost =
         alpha_beta(pattern, chip_payload(pattern, payload, group), group.chips, network);
-    result.bandwidth_part = Seconds{std::max(local, cost.bandwidth_s)};
+    loop.path_s = std::max(local, cost.bandwidth_s);
     result.latency_part = device.interconnect->latency * cost.hops;
     result.algorithm = plain_name(opcode) + " on " + network.shape;
     if (network.rings.empty()) result.algorithm += " of " + std::to_string(group.chips);
   }
+  result.bandwidth_part = Seconds{steady_period_s(loop)};
   result.time = result.bandwidth_part + result.latency_part;
   return result;
 }
@@ -217,7 +216,7 @@ CollectiveTime collective_time(const ir::Kernel& kernel, const hwdesc::Device& d
 Seconds collective_lower_bound(Opcode opcode, Bytes payload, std::int64_t group_size,
                                const hwdesc::Device& device) {
   const Pattern pattern = require_pattern(opcode);
-  const Group group = place(group_size, device);
+  const DeviceGroup group = locate(group_size, device);
   if (group.chips <= 1 || !device.interconnect) return Seconds{0};
   const double egress = device.interconnect->link_bandwidth.value * device.interconnect->links;
   if (!(egress > 0)) return Seconds{0};

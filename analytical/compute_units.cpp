@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "analytical/footprint_steps.h"
-#include "analytical/op_work.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -35,11 +34,32 @@ double packed_positions(double positions, double contraction, double rows) {
 
 }  // namespace
 
+double round_up(double value, double multiple) {
+  return std::ceil(value / multiple) * multiple;
+}
+
+UnitCycles UnitCycles::without(BoundMask removed) const {
+  UnitCycles left = *this;
+  for (const Unit& unit : kUnits) {
+    if (has(removed, unit.bound)) left.*unit.cycles = 0;
+  }
+  return left;
+}
+
 ComputeModel::ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& device,
                            const IterationSpace& space, const Footprints& footprints,
                            std::span<const int> times)
     : device_(&device), space_(&space) {
   const std::size_t groups = footprints.groups().size();
+  if (device.co_issue.empty()) co_issue_ = {~BoundMask{0}};
+  for (const std::vector<std::string>& together : device.co_issue) {
+    co_issue_.push_back(0);
+    for (const Unit& unit : kUnits) {
+      const bool named =
+          std::find(together.begin(), together.end(), name(unit.bound)) != together.end();
+      if (named) co_issue_.back() |= mask_of(unit.bound);
+    }
+  }
   before_.resize(groups);
   after_.resize(groups);
   padding_.resize(groups);
@@ -89,9 +109,9 @@ double ComputeModel::pushed_rows(const LoopSizes& tile) const {
   for (const int loop : space_->matrix->rows) {
     const double extent = static_cast<double>(tile[loop]);
     const bool in_sublanes = native.tiled && space_->loops[loop].granule == native.sublanes;
-    rows *= in_sublanes ? ceil_ratio(extent, sublanes) * sublanes : extent;
+    rows *= in_sublanes ? round_up(extent, sublanes) : extent;
   }
-  return ceil_ratio(rows, sublanes) * sublanes;
+  return round_up(rows, sublanes);
 }
 
 double ComputeModel::matrix_cycles(const LoopSizes& tile) const {
@@ -100,14 +120,11 @@ double ComputeModel::matrix_cycles(const LoopSizes& tile) const {
   const hwdesc::MatrixUnit& unit = device_->matrix;
   const double array_rows = static_cast<double>(unit.rows);
   const double array_columns = static_cast<double>(unit.columns);
-  const double groups = static_cast<double>(loops.groups);
   const double contraction = product(tile, loops.contraction);
   double columns = product(tile, loops.columns);
   double matrices = product(tile, loops.batch);
-  if (groups > 1) {  // several small groups share a block, each on its own diagonal part
-    double whole = 1;
-    for (const int loop : loops.columns) whole *= static_cast<double>(space_->loops[loop].size);
-    const double per_group = std::max(whole / groups, 1.0);
+  if (loops.groups > 1) {  // several small groups share a block, each on its own diagonal part
+    const double per_group = columns_per_group(*space_);
     const double in_tile = std::max(columns / per_group, 1.0);
     const double share = std::max(
         std::min(std::floor(array_rows / contraction), std::floor(array_columns / per_group)), 1.0);
@@ -130,32 +147,24 @@ double ComputeModel::matrix_cycles(const LoopSizes& tile) const {
   return (rounds * per_block + last) / unit.efficiency + load + unit.fill.value;
 }
 
-double ComputeModel::padded_elements(int group, const Extents& extents) const {
+double ComputeModel::padded_elements(std::size_t group, const Extents& extents) const {
+  const double lanes = static_cast<double>(device_->vector.lanes);
+  const double sublanes = static_cast<double>(device_->vector.sublanes);
+  if (device_->native_tile.tiled) return tiled_elements(group, extents, sublanes);
+  double flat = 1;  // elements go to lanes in memory order
+  for (int d = 0; d < padding_[group].rank; ++d) flat *= static_cast<double>(extents[d]);
+  return round_up(flat, lanes * sublanes);
+}
+
+double ComputeModel::tiled_elements(std::size_t group, const Extents& extents,
+                                    double sublanes) const {
   const Padding& padding = padding_[group];
-  const auto round_up = [](double v, double to) { return std::ceil(v / to) * to; };
-  if (!device_->native_tile.tiled) {  // elements are dealt to lanes in memory order
-    double flat = 1;
-    for (int d = 0; d < padding.rank; ++d) flat *= static_cast<double>(extents[d]);
-    return round_up(flat, static_cast<double>(device_->vector.lanes * device_->vector.sublanes));
-  }
   double elements = 1;
   for (int d = 0; d < padding.rank; ++d) {
     double extent = static_cast<double>(extents[d]);
     if (d == padding.minor) extent = round_up(extent, static_cast<double>(device_->vector.lanes));
-    if (d == padding.second)
-      extent = round_up(extent, static_cast<double>(device_->vector.sublanes));
+    if (d == padding.second) extent = round_up(extent, sublanes);
     elements *= extent;
-  }
-  return elements;
-}
-
-double ComputeModel::lane_padded_elements(int group, const Extents& extents) const {
-  const Padding& padding = padding_[group];
-  double elements = 1;
-  for (int d = 0; d < padding.rank; ++d) {
-    const double extent = static_cast<double>(extents[d]);
-    const double lanes = static_cast<double>(device_->vector.lanes);
-    elements *= d == padding.minor ? std::ceil(extent / lanes) * lanes : extent;
   }
   return elements;
 }
@@ -171,13 +180,13 @@ UnitCycles ComputeModel::sum(const std::vector<ElementWork>& work, std::span<con
   for (std::size_t g = 0; g < work.size(); ++g) {
     const ElementWork& w = work[g];
     const double repeats = times.empty() ? 1 : times[g];
-    const double elements = repeats * padded_elements(static_cast<int>(g), extents[g]);
+    const double elements = repeats * padded_elements(g, extents[g]);
     cycles.vector += w.vector * elements / (width * vector.alus * vector.efficiency);
     if (w.transcendental > 0) {
       cycles.transcendental += w.transcendental * elements / device_->transcendental.per_cycle;
     }
     if (w.cross_lane > 0) {  // works row by row: pads lanes, not sublanes
-      const double rows = repeats * lane_padded_elements(static_cast<int>(g), extents[g]);
+      const double rows = repeats * tiled_elements(g, extents[g], 1);
       cycles.cross_lane += w.cross_lane * rows / cross.elements_per_cycle;
     }
     if (w.cross_lane_reduce > 0) {
@@ -200,16 +209,6 @@ UnitCycles ComputeModel::sum(const std::vector<ElementWork>& work, std::span<con
   return cycles;
 }
 
-UnitCycles ComputeModel::prologue(std::span<const Extents> extents,
-                                  std::span<const double> times) const {
-  return sum(before_, extents, times);
-}
-
-UnitCycles ComputeModel::epilogue(std::span<const Extents> extents,
-                                  std::span<const double> times) const {
-  return sum(after_, extents, times);
-}
-
 UnitCycles ComputeModel::accumulate(std::span<const Extents> extents) const {
   if (anchor_group_ < 0) return {};
   const hwdesc::VectorUnit& vector = device_->vector;
@@ -227,21 +226,12 @@ double ComputeModel::accumulator_bytes(std::span<const Extents> extents) const {
 }
 
 double ComputeModel::overlapped(const UnitCycles& cycles) const {
-  const auto unit = [&](const std::string& name) {
-    if (name == "matrix") return cycles.matrix;
-    if (name == "vector") return cycles.vector;
-    if (name == "transcendental") return cycles.transcendental;
-    if (name == "cross_lane") return cycles.cross_lane;
-    return 0.0;
-  };
-  if (device_->co_issue.empty()) {
-    return std::max(
-        {cycles.matrix, cycles.vector, cycles.transcendental, cycles.cross_lane, cycles.on_chip});
-  }
   double total = 0;
-  for (const std::vector<std::string>& group : device_->co_issue) {
+  for (const BoundMask together : co_issue_) {
     double longest = 0;
-    for (const std::string& name : group) longest = std::max(longest, unit(name));
+    for (const auto& [bound, of_unit] : kUnits) {
+      if (has(together, bound)) longest = std::max(longest, cycles.*of_unit);
+    }
     total += longest;
   }
   return std::max(total, cycles.on_chip);

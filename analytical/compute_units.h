@@ -11,6 +11,7 @@
 
 #include <vector>
 
+#include "analytical/accounting.h"
 #include "analytical/footprint.h"
 
 namespace tilecast::analytical {
@@ -18,7 +19,21 @@ namespace tilecast::analytical {
 // Cycles per unit; `on_chip` is vector loads and stores.
 struct UnitCycles {
   double matrix = 0, vector = 0, transcendental = 0, cross_lane = 0, on_chip = 0;
+
+  [[nodiscard]] UnitCycles without(BoundMask removed) const;
 };
+
+struct Unit {
+  Bound bound;
+  double UnitCycles::*cycles;
+};
+inline constexpr Unit kUnits[] = {{Bound::kMatrix, &UnitCycles::matrix},
+                                  {Bound::kVector, &UnitCycles::vector},
+                                  {Bound::kTranscendental, &UnitCycles::transcendental},
+                                  {Bound::kCrossLane, &UnitCycles::cross_lane},
+                                  {Bound::kOnChip, &UnitCycles::on_chip}};
+
+[[nodiscard]] double round_up(double value, double multiple);
 
 // What an op of a group asks of the units, per element of the group.
 struct ElementWork {
@@ -26,6 +41,16 @@ struct ElementWork {
   double load_bytes = 0, store_bytes = 0;
   double matrix_flops = 0;  // matrix ops besides the anchor
 };
+
+// Adds the work of `op` besides the matrix unit to the groups it runs over. Elementwise ops are one
+// vector operation (or the device's `op_cycles`). Transcendentals go to the transcendental unit,
+// and where the device lists them in `op_cycles` also to the vector unit: range reduction and
+// polynomial around the special-function result. Reductions are one operation per input element
+// plus a cross-lane reduction when the minor dimension is reduced, and ops that move elements
+// between lanes (transposes and reshapes of the minor dimension, gathers, sorts) go to the
+// cross-lane unit.
+void add_op_work(const ir::Kernel& kernel, ir::OpId op, const hwdesc::Device& device,
+                 const Footprints& footprints, std::vector<ElementWork>& by_group);
 
 class ComputeModel {
  public:
@@ -43,9 +68,13 @@ class ComputeModel {
   // op).
   // `times`: by group, how often (edge tiles as parts); empty: once.
   [[nodiscard]] UnitCycles prologue(std::span<const Extents> extents,
-                                    std::span<const double> times = {}) const;
+                                    std::span<const double> times = {}) const {
+    return sum(before_, extents, times);
+  }
   [[nodiscard]] UnitCycles epilogue(std::span<const Extents> extents,
-                                    std::span<const double> times = {}) const;
+                                    std::span<const double> times = {}) const {
+    return sum(after_, extents, times);
+  }
   // Adding one partial result to the accumulator.
   [[nodiscard]] UnitCycles accumulate(std::span<const Extents> extents) const;
   // Units that issue together overlap, others add up (Device::co_issue).
@@ -58,8 +87,9 @@ class ComputeModel {
                                std::span<const Extents> extents,
                                std::span<const double> times) const;
   [[nodiscard]] double pushed_rows(const LoopSizes& tile) const;
-  [[nodiscard]] double lane_padded_elements(int group, const Extents& extents) const;
-  [[nodiscard]] double padded_elements(int group, const Extents& extents) const;
+  [[nodiscard]] double padded_elements(std::size_t group, const Extents& extents) const;
+  [[nodiscard]] double tiled_elements(std::size_t group, const Extents& extents,
+                                      double sublanes) const;
 
   const hwdesc::Device* device_;
   const IterationSpace* space_;
@@ -68,7 +98,8 @@ class ComputeModel {
     int rank = 0;
     int minor = -1, second = -1;
   };
-  std::vector<Padding> padding_;  // by group
+  std::vector<Padding> padding_;     // by group
+  std::vector<BoundMask> co_issue_;  // units that issue together, one mask each
   int anchor_group_ = -1;
   double passes_ = 0;
 };

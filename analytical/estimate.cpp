@@ -1,6 +1,7 @@
 #include "analytical/estimate.h"
 
 namespace tilecast::analytical {
+
 std::string_view name(Bound bound) {
   static constexpr std::array<std::string_view, kBoundCount> kNames = {
       "hbm_read", "hbm_write", "matrix", "vector",  "transcendental", "cross_lane",
@@ -9,15 +10,8 @@ std::string_view name(Bound bound) {
 }
 
 std::string_view name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kIn:
-      return "in";
-    case Verdict::kEdge:
-      return "edge";
-    case Verdict::kOut:
-      return "out";
-  }
-  return "";
+  static constexpr std::array<std::string_view, 3> kNames = {"in", "edge", "out"};
+  return kNames[static_cast<std::size_t>(verdict)];
 }
 
 }  // namespace tilecast::analytical

@@ -38,22 +38,15 @@ void apply_same_volume(const Step& step, const std::int64_t* source, Extents& ou
   }
 }
 
-// The loops whose position the result of `step` depends on.
-std::uint32_t loops_of(const Step& step, std::uint32_t source_loops, bool from_loops) {
-  if (!from_loops) return source_loops;
-  if (step.same_volume) return source_loops;
+// Which source dimensions a step reads, as a mask.
+std::uint32_t source_dims(const Step& step) {
+  if (step.same_volume) return (1U << step.source_rank) - 1;
   std::uint32_t mask = 0;
   for (int d = 0; d < step.rank; ++d) {
     if (step.dims[d].source >= 0) mask |= 1U << step.dims[d].source;
     if (step.dims[d].second_source >= 0) mask |= 1U << step.dims[d].second_source;
   }
   return mask;
-}
-
-// Which source dimensions a step reads, as a mask.
-std::uint32_t source_dims(const Step& step) {
-  if (step.same_volume) return (1U << step.source_rank) - 1;
-  return loops_of(step, 0, true);
 }
 
 class Builder {
@@ -83,16 +76,13 @@ class Builder {
     Group group{.steps = std::move(steps), .representative = op};
     dims_.emplace_back();
     for (const Step& step : group.steps) {
-      group.loops |=
-          step.source_group < 0 ? loops_of(step, all_loops(), true) : loops_through(step);
+      group.loops |= loops_behind(step);
       note_dims(step, dims_.back());
     }
     groups_.push_back(std::move(group));
     group_of_[op.index()] = static_cast<int>(groups_.size()) - 1;
     return group_of_[op.index()];
   }
-
-  std::uint32_t all_loops() const { return (1U << space_.loops.size()) - 1; }
 
   // Loop masks are tracked per dimension, so that a reduced dimension drops its loop.
   void note_dims(const Step& step, std::array<std::uint32_t, kMaxRank>& dims) {
@@ -114,9 +104,13 @@ class Builder {
     }
   }
 
-  std::uint32_t loops_through(const Step& step) const {
-    std::uint32_t mask = 0;
+  // The loops whose position the result of `step` depends on.
+  std::uint32_t loops_behind(const Step& step) const {
     const std::uint32_t used = source_dims(step);
+    if (step.source_group < 0) {
+      return step.same_volume ? (1U << space_.loops.size()) - 1 : used;
+    }
+    std::uint32_t mask = 0;
     for (int d = 0; d < kMaxRank; ++d) {
       if ((used >> d & 1U) != 0) mask |= dims_[step.source_group][d];
     }

@@ -55,10 +55,27 @@ Step reshape_step(const Shape& source, const Shape& shape) {
   return step;
 }
 
-Step transpose_backward(const Op& op, const Shape& shape) {
+// Dimension dimensions[d] of the array is dimension d of the source, or the other way round.
+Step to_listed(const Dims& dimensions, const Shape& shape) {
   Step step = whole_step(shape);
-  for (int d = 0; d < static_cast<int>(op.dimensions.size()); ++d) {
-    map_dim(step, static_cast<int>(op.dimensions[d]), d);
+  for (std::size_t d = 0; d < dimensions.size(); ++d) {
+    map_dim(step, static_cast<int>(dimensions[d]), static_cast<std::int64_t>(d));
+  }
+  return step;
+}
+
+Step from_listed(const Dims& dimensions, const Shape& shape) {
+  Step step = whole_step(shape);
+  for (int d = 0; d < shape.rank(); ++d) map_dim(step, d, dimensions[d]);
+  return step;
+}
+
+// Positions of a window from the region it slides over.
+Step strided_step(const ir::Window& window, const Shape& shape) {
+  Step step = whole_step(shape);
+  for (int d = 0; d < shape.rank() && d < static_cast<int>(window.size()); ++d) {
+    map_dim(step, d, d);
+    step.dims[d].divisor = at_least_one(window[d].stride);
   }
   return step;
 }
@@ -136,18 +153,6 @@ Step feature_backward(const Op& op, const Shape& source, const Shape& shape) {
 Step sort_backward(const Op& op, const Shape& shape) {
   Step step = identity_step(shape, shape);
   for (const std::int64_t d : op.dimensions) map_dim(step, static_cast<int>(d), -1);
-  return step;
-}
-
-Step scatter_source_backward(const Op& op, std::size_t operand, const Shape& source,
-                             const Shape& shape) {
-  if (operand != 1) return identity_step(source, shape);
-  Step step = whole_step(shape);
-  const auto& window = op.as<ir::WindowAttrs>().window;
-  for (int d = 0; d < shape.rank() && d < static_cast<int>(window.size()); ++d) {
-    map_dim(step, d, d);
-    step.dims[d].divisor = at_least_one(window[d].stride);
-  }
   return step;
 }
 
@@ -264,13 +269,10 @@ Step backward_step(const Kernel& kernel, const Op& op, std::size_t operand) {
   }
   if (!carries_region(kernel, op, operand) && shape.is_scalar()) return whole_step(shape);
   switch (op.opcode) {
-    case Opcode::kBroadcast: {
-      Step step = whole_step(shape);
-      for (int d = 0; d < shape.rank(); ++d) map_dim(step, d, op.dimensions[d]);
-      return step;
-    }
+    case Opcode::kBroadcast:
+      return from_listed(op.dimensions, shape);
     case Opcode::kTranspose:
-      return transpose_backward(op, shape);
+      return to_listed(op.dimensions, shape);
     case Opcode::kReshape:
     case Opcode::kBitcast:
       return reshape_step(result, shape);
@@ -279,7 +281,8 @@ Step backward_step(const Kernel& kernel, const Op& op, std::size_t operand) {
     case Opcode::kReduceWindow:
       return window_backward(op.as<ir::WindowAttrs>().window, shape);
     case Opcode::kSelectAndScatter:
-      return scatter_source_backward(op, operand, result, shape);
+      if (operand == 1) return strided_step(op.as<ir::WindowAttrs>().window, shape);
+      break;
     case Opcode::kSlice:
       return slice_backward(op, shape);
     case Opcode::kPad:
@@ -315,31 +318,17 @@ Step forward_step(const Kernel& kernel, const Op& op, std::size_t operand) {
     return volume_step(source.rank(), shape);
   }
   switch (op.opcode) {
-    case Opcode::kBroadcast: {
-      Step step = whole_step(shape);
-      for (int d = 0; d < source.rank(); ++d) {
-        map_dim(step, static_cast<int>(op.dimensions[d]), d);
-      }
-      return step;
-    }
-    case Opcode::kTranspose: {
-      Step step = whole_step(shape);
-      for (int d = 0; d < shape.rank(); ++d) map_dim(step, d, op.dimensions[d]);
-      return step;
-    }
+    case Opcode::kBroadcast:
+      return to_listed(op.dimensions, shape);
+    case Opcode::kTranspose:
+      return from_listed(op.dimensions, shape);
     case Opcode::kReshape:
     case Opcode::kBitcast:
       return reshape_step(source, shape);
     case Opcode::kReduce:
       return reduce_forward(op, source, shape);
-    case Opcode::kReduceWindow: {
-      Step step = identity_step(source, shape);
-      const auto& window = op.as<ir::WindowAttrs>().window;
-      for (int d = 0; d < shape.rank() && d < static_cast<int>(window.size()); ++d) {
-        step.dims[d].divisor = at_least_one(window[d].stride);
-      }
-      return step;
-    }
+    case Opcode::kReduceWindow:
+      return strided_step(op.as<ir::WindowAttrs>().window, shape);
     case Opcode::kDot:
     case Opcode::kConvolution:
     case Opcode::kGather:

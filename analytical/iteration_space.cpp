@@ -13,20 +13,6 @@ using ir::Opcode;
 using ir::OpId;
 using ir::Shape;
 
-// Multiply-adds of a dot or convolution, without the special cases of XLA's count.
-double matrix_work(const Kernel& kernel, const Op& op) {
-  double work = static_cast<double>(ir::element_count(op.shape));
-  const Shape& rhs = kernel.op(op.operands[1]).shape;
-  if (const auto* conv = op.get<ir::ConvAttrs>()) {
-    const double columns = static_cast<double>(op.shape.dims[conv->dims.output_feature]);
-    return work * static_cast<double>(ir::element_count(rhs)) / std::max(columns, 1.0);
-  }
-  if (const auto* dot = op.get<ir::DotAttrs>()) {
-    for (const std::int64_t d : dot->dims.rhs_contracting) work *= static_cast<double>(rhs.dims[d]);
-  }
-  return work;
-}
-
 bool has_matrix_loops(const Op& op) {
   return op.shape.is_array() && op.shape.rank() <= kMaxRank &&
          (op.opcode == Opcode::kDot || op.opcode == Opcode::kConvolution);
@@ -38,7 +24,8 @@ OpId find_matrix_op(const Kernel& kernel) {
   for (std::size_t i = 0; i < kernel.ops().size(); ++i) {
     const Op& op = kernel.ops()[i];
     if (!has_matrix_loops(op)) continue;
-    const double work = matrix_work(kernel, op);
+    const double work =
+        static_cast<double>(ir::element_count(op.shape)) * contraction_size(kernel, op);
     if (work > most) {
       most = work;
       best = OpId(i);
@@ -114,14 +101,12 @@ int add_reduction_loop(IterationSpace& space, const Shape& rhs, std::int64_t dim
   const Dims order = physical_order(rhs);
   const auto at = std::find(order.begin(), order.end(), dim);
   const int slot = static_cast<int>(at - order.begin());
-  const int loop = static_cast<int>(space.loops.size());
   space.loops.push_back({.size = rhs.dims[dim],
                          .granule = granule_of(native, slot, rhs.rank()),
                          .reduction = true,
                          .list = TileList::kKernel,
                          .slot = slot});
-  space.kernel_slot_loops[slot] = loop;
-  return loop;
+  return static_cast<int>(space.loops.size()) - 1;
 }
 
 void push_loop(std::vector<int>& loops, int loop) {
@@ -168,7 +153,6 @@ void add_matrix_loops(const Kernel& kernel, const hwdesc::NativeTile& native,
   matrix.op = space.anchor;
   matrix.lhs_dtype = ir::name(kernel.op(op.operands[0]).shape.dtype);
   space.kernel_slots = kernel.op(op.operands[1]).shape.rank();
-  space.kernel_slot_loops.assign(space.kernel_slots, -1);
   if (op.opcode == Opcode::kConvolution) {
     add_conv_loops(kernel, op, native, space, matrix);
   } else {
@@ -196,10 +180,6 @@ std::vector<int> loop_order(const IterationSpace& space) {
   }
   for (std::size_t i = 0; i < space.loops.size(); ++i) order.push_back(static_cast<int>(i));
   return order;
-}
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
 }
 
 }  // namespace
@@ -257,22 +237,55 @@ double tile_count(const IterationSpace& space, const LoopSizes& extents) {
   return count;
 }
 
-TileConfig tile_of_trips(const IterationSpace& space, const LoopSizes& trips) {
+TileConfig tile_of_extents(const IterationSpace& space, const LoopSizes& extents) {
   TileConfig tile;
   tile.output.assign(space.output_slots, 1);
   tile.kernel.assign(space.kernel_slots, 1);
   for (std::size_t i = 0; i < space.loops.size(); ++i) {
     const Loop& loop = space.loops[i];
     Dims& list = loop.list == TileList::kOutput ? tile.output : tile.kernel;
-    list[loop.slot] = ceil_div(loop.units(), std::max<std::int64_t>(trips[i], 1));
+    list[loop.slot] = ceil_div(extents[i], loop.granule);
   }
   return tile;
+}
+
+TileConfig tile_of_trips(const IterationSpace& space, const LoopSizes& trips) {
+  LoopSizes extents;
+  for (std::size_t i = 0; i < space.loops.size(); ++i) {
+    const Loop& loop = space.loops[i];
+    extents[i] = ceil_div(loop.units(), std::max<std::int64_t>(trips[i], 1)) * loop.granule;
+  }
+  return tile_of_extents(space, extents);
 }
 
 double product(const LoopSizes& sizes, const std::vector<int>& loops) {
   double p = 1;
   for (const int loop : loops) p *= static_cast<double>(sizes[loop]);
   return p;
+}
+
+double whole_product(const IterationSpace& space, const std::vector<int>& loops) {
+  double p = 1;
+  for (const int loop : loops) p *= static_cast<double>(space.loops[loop].size);
+  return p;
+}
+
+double columns_per_group(const IterationSpace& space) {
+  const MatrixLoops& matrix = *space.matrix;
+  const double groups = static_cast<double>(matrix.groups);
+  return std::max(whole_product(space, matrix.columns) / groups, 1.0);
+}
+
+double contraction_size(const Kernel& kernel, const Op& op) {
+  const Shape& rhs = kernel.op(op.operands[1]).shape;
+  double size = 1;
+  if (const auto* dot = op.get<ir::DotAttrs>()) {
+    for (const std::int64_t d : dot->dims.rhs_contracting) size *= static_cast<double>(rhs.dims[d]);
+  } else if (const auto* conv = op.get<ir::ConvAttrs>()) {
+    size = static_cast<double>(ir::element_count(rhs)) /
+           std::max(1.0, static_cast<double>(rhs.dims[conv->dims.kernel_output_feature]));
+  }
+  return size;
 }
 
 TileConfig full_tile(const IterationSpace& space) {

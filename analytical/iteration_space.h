@@ -51,8 +51,7 @@ struct IterationSpace {
   std::vector<int> anchor_loops;  // loop of each anchor dimension
   std::optional<MatrixLoops> matrix;
   std::size_t output_slots = 0, kernel_slots = 0;
-  std::vector<int> kernel_slot_loops;  // loop cut by each slot of the kernel list, -1 = none
-  std::vector<std::string> flags;      // what was approximated
+  std::vector<std::string> flags;  // what was approximated
 };
 
 [[nodiscard]] IterationSpace make_iteration_space(const ir::Kernel& kernel,
@@ -62,12 +61,22 @@ struct IterationSpace {
 [[nodiscard]] LoopSizes tile_extents(const IterationSpace& space, const TileConfig& tile);
 // Tiles of these extents that cover the loops: iterations of the whole nest.
 [[nodiscard]] double tile_count(const IterationSpace& space, const LoopSizes& extents);
-// Product of the sizes of these loops.
+// Product of the sizes of these loops: of a tile, and of the whole loops.
 [[nodiscard]] double product(const LoopSizes& sizes, const std::vector<int>& loops);
+[[nodiscard]] double whole_product(const IterationSpace& space, const std::vector<int>& loops);
+// Columns of the matrix work that belong to one feature group.
+[[nodiscard]] double columns_per_group(const IterationSpace& space);
+// Multiply-adds per element of the result of a dot or convolution.
+[[nodiscard]] double contraction_size(const ir::Kernel& kernel, const ir::Op& op);
 [[nodiscard]] TileConfig full_tile(const IterationSpace& space);
+// The tile of these extents.
+[[nodiscard]] TileConfig tile_of_extents(const IterationSpace& space, const LoopSizes& extents);
 // The tile that cuts loop i into `trips[i]` pieces (of whole units).
 [[nodiscard]] TileConfig tile_of_trips(const IterationSpace& space, const LoopSizes& trips);
 
+[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
 // Dimension numbers of `shape`, most major first.
 [[nodiscard]] ir::Dims physical_order(const ir::Shape& shape);
 

@@ -1,8 +1,8 @@
-#include "analytical/op_work.h"
-
 #include <algorithm>
 #include <cmath>
 #include <string>
+
+#include "analytical/compute_units.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -60,18 +60,6 @@ double sort_steps(const Op& op, const Shape& shape) {
   if (dim < 0 || dim >= shape.rank()) return 1;
   const double stages = log2_of(shape.dims[dim]);
   return stages * (stages + 1) / 2;
-}
-
-double contraction_of(const Kernel& kernel, const Op& op) {
-  const Shape& rhs = kernel.op(op.operands[1]).shape;
-  double k = 1;
-  if (const auto* dot = op.get<ir::DotAttrs>()) {
-    for (const std::int64_t d : dot->dims.rhs_contracting) k *= static_cast<double>(rhs.dims[d]);
-  } else if (const auto* conv = op.get<ir::ConvAttrs>()) {
-    k = static_cast<double>(ir::element_count(rhs)) /
-        std::max(1.0, static_cast<double>(rhs.dims[conv->dims.kernel_output_feature]));
-  }
-  return k;
 }
 
 void add_reduction(const Kernel& kernel, const Op& op, int group, int input_group,
@@ -137,7 +125,7 @@ void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
       add_movement(kernel, op, group, by_group);
       break;
     case OpClass::kMatrix:
-      work.matrix_flops += 2 * contraction_of(kernel, op);
+      work.matrix_flops += 2 * contraction_size(kernel, op);
       break;
     case OpClass::kIndexed:
       work.irregular += 1;

@@ -1,16 +1,21 @@
-// The bound every kernel time rests on: the steady-state period of a load-use pipeline.
+// The one bound of all machines that move data beside the core: the steady-state period of a
+// load-use pipeline. Scratchpads, thread blocks, opaque kernels and collectives call it, and so do
+// their explanations (accounting.h). Only a core with caches (cache_model.h) does not: it moves its
+// data itself, one step after the other, so its times add up.
 //
 // A loop runs n times: load a tile, use it, store the result. With `busy_r` the time per iteration
 // for which resource r is occupied, `round_trip` the time from the start of a tile's load to the
 // end of its use (latency included), N pipeline stages (buffers) and M workers that hide each
 // other's latency, one iteration of any worker completes every
 //
-//     period = max( max_r busy_r, round_trip / (N * M) )
+//     period = max( max_r busy_r, round_trip / (N * M), in_order / M )
 //
 // Derivation: resource r completes at most one iteration per busy_r (resource bound). A buffer is
-// free again only when its tile was used, so N * M iterations start per round_trip at most
-// (recurrence bound). It is the initiation-interval bound of software pipelining (Rau, MICRO 1994,
-// section 2). Special cases, pinned by tests/analytical/pipeline_test.cpp:
+// free again only when its tile was used, so N * M iterations start per round_trip at most; a
+// worker's own steps, `in_order`, follow each other, so M complete in that time (recurrence
+// bounds). It is the initiation-interval bound of software pipelining (Rau, MICRO 1994, section 2).
+// The bound is linear: n like iterations together may stand for one.
+// Special cases, pinned by tests/analytical/pipeline_test.cpp:
 //   - Kaufman et al., MLSys 2021, Appendix A: max(transfer, compute) is the resource bound, N = 2;
 //   - ALCOP (Huang et al., MLSys 2023), Table I: with T_load its load time, latency included, the
 //     load-bound branch (T_load + T_use) / N_pipe is the recurrence bound, and its threshold
@@ -21,33 +26,27 @@
 
 #include <algorithm>
 
-#include "hwdesc/units.h"
-
 namespace tilecast::analytical {
 
 struct PipelineLoop {
-  double busy_s = 0;        // the most occupied resource, per iteration
+  double path_s = 0;        // the most occupied way that data takes
+  double core_s = 0;        // the core: compute units, and what it does besides
   double round_trip_s = 0;  // load start to use end of one tile
+  double in_order_s = 0;    // what a worker does for one tile before it turns to the next
   double stages = 2;        // N
   double workers = 1;       // M
 };
 
+[[nodiscard]] constexpr double resource_bound_s(const PipelineLoop& loop) {
+  return std::max(loop.path_s, loop.core_s);
+}
+
 [[nodiscard]] constexpr double recurrence_bound_s(const PipelineLoop& loop) {
-  return loop.round_trip_s / (loop.stages * loop.workers);
+  return std::max(loop.round_trip_s / (loop.stages * loop.workers), loop.in_order_s / loop.workers);
 }
 
-// Seconds between completed iterations (of any of the M workers).
-[[nodiscard]] constexpr double steady_period_s(const PipelineLoop& loop) {
-  return std::max(loop.busy_s, recurrence_bound_s(loop));
-}
-
-// ALCOP Table I: time of `iterations` iterations of each of `workers` resident blocks, where the
-// use of one block's tile takes `use_s` of a unit they share and a load `load_s` of latency.
-[[nodiscard]] constexpr double load_use_loop_s(double load_s, double use_s, double iterations,
-                                               double stages, double workers) {
-  const double period = steady_period_s(
-      {.busy_s = use_s, .round_trip_s = load_s + use_s, .stages = stages, .workers = workers});
-  return period * iterations * workers;
-}
+// Seconds between completed iterations (of any of the M workers). Not inline, so that a test can
+// link another bound in its place and see every model move: tests/analytical/other_bound_test.cpp.
+[[nodiscard]] double steady_period_s(const PipelineLoop& loop);
 
 }  // namespace tilecast::analytical

@@ -2,12 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
+#include <limits>
 
 #include "analytical/distinct_traffic.h"
-#include "analytical/pipeline.h"
-#include "analytical/tile_space.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -20,20 +17,13 @@ constexpr int kMaxRagged = 3;
 }  // namespace
 
 ScratchpadModel::ScratchpadModel(const ir::Kernel& kernel, const hwdesc::Device& device)
-    : device_(&device),
-      space_(make_iteration_space(kernel, device.native_tile)),
-      footprints_(kernel, space_),
-      compute_(kernel, device, space_, footprints_) {
-  const hwdesc::MemoryLevel& memory = device.main_memory();
+    : TileModel(kernel, device), compute_(kernel, device, space_, footprints_) {
   const hwdesc::TransferEngine& engine = device.engines.front();
-  read_rate_ = memory.bandwidth.value * memory.efficiency;
-  write_rate_ = memory.write_bandwidth.value_or(memory.bandwidth).value * memory.efficiency;
-  latency_s_ = memory.latency.value;
-  full_duplex_ = memory.full_duplex;
-  setup_s_ = engine.setup.value;
-  overhead_s_ = engine.iteration_overhead.value;
+  rates_ = {.memory = memory_path(device.main_memory()),
+            .setup_s = engine.setup.value,
+            .overhead_s = engine.iteration_overhead.value,
+            .launch_s = device.dispatch.kernel_launch.value};
   stages_ = engine.stages;
-  cycle_s_ = 1.0 / device.clock.value;
   add_streams(kernel);
 }
 
@@ -104,83 +94,95 @@ double ScratchpadModel::footprint_bytes(const Shape& shape, std::span<const Exte
   return bytes;
 }
 
-ScratchpadModel::Uses ScratchpadModel::uses(const Shape& shape, std::span<const Extents> groups,
-                                            BoundMask removed) const {
-  const auto drop = [removed](UnitCycles cycles) {
-    if (has(removed, Bound::kMatrix)) cycles.matrix = 0;
-    if (has(removed, Bound::kVector)) cycles.vector = 0;
-    if (has(removed, Bound::kTranscendental)) cycles.transcendental = 0;
-    if (has(removed, Bound::kCrossLane)) cycles.cross_lane = 0;
-    if (has(removed, Bound::kOnChip)) cycles.on_chip = 0;
-    return cycles;
-  };
-  Uses use;
+ScratchpadModel::Rates ScratchpadModel::rates_without(BoundMask removed) const {
+  return {.memory = rates_.memory.without(removed, Bound::kHbmRead, Bound::kHbmWrite),
+          .setup_s = kept_s(removed, Bound::kIssue, rates_.setup_s),
+          .overhead_s = kept_s(removed, Bound::kOverhead, rates_.overhead_s),
+          .launch_s = kept_s(removed, Bound::kOverhead, rates_.launch_s)};
+}
+
+ScratchpadModel::ComputeTime ScratchpadModel::compute_time(const Shape& shape,
+                                                           std::span<const Extents> groups,
+                                                           BoundMask removed) const {
+  ComputeTime time;
   UnitCycles after = compute_.epilogue(groups);
   if (space_.matrix) {
-    use.iteration = compute_.prologue(groups);
+    time.iteration = compute_.prologue(groups);
     if (compute_.has_matrix_work()) {
-      use.iteration.matrix += compute_.matrix_cycles(shape.extents);
+      time.iteration.matrix += compute_.matrix_cycles(shape.extents);
     } else {
-      use.iteration.vector += compute_.vector_matrix_cycles(shape.extents);
+      time.iteration.vector += compute_.vector_matrix_cycles(shape.extents);
     }
     for (std::size_t i = 0; i < space_.loops.size(); ++i) {
       if (!space_.loops[i].reduction || shape.trips[i] <= 1) continue;
       const UnitCycles partial = compute_.accumulate(groups);
-      use.iteration.vector += partial.vector;
-      use.iteration.on_chip += partial.on_chip;
+      time.iteration.vector += partial.vector;
+      time.iteration.on_chip += partial.on_chip;
       break;
     }
-    use.iteration = drop(use.iteration);
-    use.finish = drop(after);
-    use.finish_s = compute_.overlapped(use.finish) * cycle_s_;
+    time.finish = after.without(removed);
+    time.finish_s = compute_.overlapped(time.finish) * cycle_s_;
   } else {
-    use.iteration = drop(after);
+    time.iteration = after;
   }
-  use.iteration_s = compute_.overlapped(use.iteration) * cycle_s_;
-  return use;
+  time.iteration = time.iteration.without(removed);
+  time.iteration_s = compute_.overlapped(time.iteration) * cycle_s_;
+  return time;
 }
 
 void ScratchpadModel::add(const Stream& stream, std::span<const Extents> groups, double rate,
-                          Moves::Way& way) const {
+                          Transfers::Direction& direction) const {
   const Extents& region = groups[stream.group];
   const double bytes = region_bytes(stream.array, region);
-  way.bytes += bytes;
-  way.engine_s += bytes / (rate * run_efficiency(stream.array, region));
-  way.transfers += 1;
+  direction.bytes += bytes;
+  direction.engine_s += bytes / (rate * run_efficiency(stream.array, region));
+  direction.count += 1;
 }
 
-ScratchpadModel::Moves ScratchpadModel::moves(std::uint32_t changed,
-                                              std::span<const Extents> groups) const {
-  Moves moved;
+ScratchpadModel::Transfers ScratchpadModel::transfers(std::uint32_t changed,
+                                                      std::span<const Extents> groups,
+                                                      const Rates& rates) const {
+  Transfers moved;
   for (const Stream& stream : inputs_) {
     if (stream.in_main_memory && (stream.loops & changed) != 0) {
-      add(stream, groups, read_rate_, moved.read);
+      add(stream, groups, rates.memory.read, moved.read);
     }
   }
   for (const Stream& stream : outputs_) {
     if (stream.in_main_memory && !stream.resident && (stream.loops & changed) != 0) {
-      add(stream, groups, write_rate_, moved.write);
+      add(stream, groups, rates.memory.write, moved.write);
     }
   }
   return moved;
 }
 
 // The core issues the transfers and runs the loop besides computing; the engine moves bytes.
-double ScratchpadModel::period_s(const Moves& moved, double use_s, BoundMask removed) const {
-  const double load = has(removed, Bound::kHbmRead) ? 0 : moved.read.engine_s;
-  const double store = has(removed, Bound::kHbmWrite) ? 0 : moved.write.engine_s;
-  const double path = full_duplex_ ? std::max(load, store) : load + store;
-  const double issue = has(removed, Bound::kIssue) ? 0 : setup_s_ * moved.transfers();
-  const double core = use_s + issue + (has(removed, Bound::kOverhead) ? 0 : overhead_s_);
-  const bool waits = moved.read.transfers > 0 && !has(removed, Bound::kLatency);
-  const double round_trip = (waits ? latency_s_ : 0) + load + core;
-  return steady_period_s(
-      {.busy_s = std::max(path, core), .round_trip_s = round_trip, .stages = stages_});
+PipelineLoop ScratchpadModel::loop_of(const Transfers& moved, double use_s,
+                                      const Rates& rates) const {
+  const double core = use_s + rates.setup_s * moved.count() + rates.overhead_s;
+  const double wait = moved.read.count > 0 ? rates.memory.latency_s : 0;
+  return {.path_s = rates.memory.busy_s(moved.read.engine_s, moved.write.engine_s),
+          .core_s = core,
+          .round_trip_s = wait + moved.read.engine_s + core,
+          .stages = stages_};
 }
 
-double ScratchpadModel::transitions_s(const Shape& shape, const Uses& use,
-                                      std::span<const Extents> groups, BoundMask removed,
-                                      Tally* tally) const {
+// Of one iteration.
+PerBound ScratchpadModel::busy_of(const Run& run, const Transfers& moved, bool finishes) const {
+  PerBound busy{};
+  busy[index_of(Bound::kHbmRead)] = moved.read.engine_s;
+  busy[index_of(Bound::kHbmWrite)] = moved.write.engine_s;
+  busy[index_of(Bound::kIssue)] = run.rates.setup_s * moved.count();
+  busy[index_of(Bound::kOverhead)] = run.rates.overhead_s;
+  for (const auto& [bound, of_unit] : kUnits) {
+    const double finish = finishes ? run.compute.finish.*of_unit : 0;
+    busy[index_of(bound)] = (run.compute.iteration.*of_unit + finish) * cycle_s_;
+  }
+  return busy;
+}
+
+double ScratchpadModel::transitions_s(const Run& run, std::span<const Extents> groups) const {
+  const Shape& shape = run.shape;
   int ragged[kMaxRagged];
   int ragged_count = 0;
   std::uint32_t ragged_loops = 0;
@@ -191,7 +193,7 @@ double ScratchpadModel::transitions_s(const Shape& shape, const Uses& use,
     ragged[ragged_count++] = loop;
     ragged_loops |= 1U << loop;
   }
-  GroupExtents edge_storage(groups.size(), boost::container::default_init);
+  GroupExtents edge_storage = group_extents();
   double total = 0;
   for (int combination = 0; combination < 1 << ragged_count; ++combination) {
     LoopSizes extents = shape.extents;
@@ -224,98 +226,93 @@ double ScratchpadModel::transitions_s(const Shape& shape, const Uses& use,
         if (shape.trips[space_.order[p]] > 1) changed |= 1U << space_.order[p];
       }
       const bool finishes = !space_.loops[loop].reduction;
-      const Moves moved = moves(changed, region);
-      const double use_s = use.iteration_s + (finishes ? use.finish_s : 0);
-      const double period = period_s(moved, use_s, removed);
-      total += weight * period;
-      if (tally != nullptr) tally_period(moved, use, finishes, weight, period, removed, *tally);
+      const Transfers moved = transfers(changed, region, run.rates);
+      const double use_s = run.compute.iteration_s + (finishes ? run.compute.finish_s : 0);
+      const PipelineLoop period = loop_of(moved, use_s, run.rates);
+      total += weight * steady_period_s(period);
+      if (run.accounting == nullptr) continue;
+      run.accounting->add_periods(period, busy_of(run, moved, finishes), weight, kMemoryPaths);
+      run.accounting->read_bytes += weight * moved.read.bytes;
+      run.accounting->write_bytes += weight * moved.write.bytes;
     }
   }
   return total;
 }
 
-double ScratchpadModel::ends_s(const Uses& use, std::span<const Extents> groups, BoundMask removed,
-                               Tally* tally) const {
-  Moves first;
+double ScratchpadModel::ends_s(const Run& run, std::span<const Extents> groups,
+                               BoundMask removed) const {
+  const MemoryPath& memory = run.rates.memory;
+  Transfers first;
   for (const Stream& stream : inputs_) {
-    if (stream.in_main_memory) add(stream, groups, read_rate_, first.read);
+    if (stream.in_main_memory) add(stream, groups, memory.read, first.read);
   }
   for (const Stream& stream : outputs_) {
     if (!stream.in_main_memory) continue;
     if (!stream.resident) {
-      add(stream, groups, write_rate_, first.write);
+      add(stream, groups, memory.write, first.write);
       continue;
     }
     const double bytes = whole_bytes(stream.array);
     first.write.bytes += bytes;
-    first.write.engine_s += bytes / write_rate_;
-    first.write.transfers += 1;
+    first.write.engine_s += bytes / memory.write;
+    first.write.count += 1;
   }
-  const double latency = has(removed, Bound::kLatency) ? 0 : latency_s_;
-  const double read = has(removed, Bound::kHbmRead) ? 0 : first.read.engine_s;
-  const double write = has(removed, Bound::kHbmWrite) ? 0 : first.write.engine_s;
-  const double ends = has(removed, Bound::kFillDrain)
-                          ? 0
-                          : (first.read.transfers > 0 ? latency + read : 0) +
-                                (first.write.transfers > 0 ? latency + write : 0);
+  const auto end_s = [&](const Transfers::Direction& direction) {
+    return direction.count > 0 ? memory.latency_s + direction.engine_s : 0;
+  };
+  const double ends = kept_s(removed, Bound::kFillDrain, end_s(first.read) + end_s(first.write));
   // The first loads and the last stores are issued too, by a core that has nothing else to do.
-  const double issue = has(removed, Bound::kIssue) ? 0 : setup_s_ * first.transfers();
-  const double overhead = has(removed, Bound::kOverhead) ? 0 : overhead_s_;
-  const double last_use = use.iteration_s + use.finish_s;
-  if (tally != nullptr) {
-    tally_period({}, use, true, 1, last_use, removed | 1U << index_of(Bound::kOverhead), *tally);
-    tally->busy[index_of(Bound::kIssue)] += Seconds{issue};
-    tally->blame[index_of(Bound::kIssue)] += issue;
-    tally->busy[index_of(Bound::kOverhead)] += Seconds{overhead};
-    tally->blame[index_of(Bound::kOverhead)] += overhead;
-    tally->busy[index_of(Bound::kFillDrain)] += Seconds{ends};
-    tally->blame[index_of(Bound::kFillDrain)] += ends;
-    tally->read_bytes += first.read.bytes;
-    tally->write_bytes += first.write.bytes;
+  const double issue = run.rates.setup_s * first.count();
+  const double last_use = run.compute.iteration_s + run.compute.finish_s;
+  if (run.accounting != nullptr) {
+    run.accounting->add_occupied(loop_of({}, last_use, run.rates), busy_of(run, {}, true), 1,
+                                 kMemoryPaths);
+    run.accounting->add_alone(Bound::kIssue, issue);
+    run.accounting->add_alone(Bound::kFillDrain, ends);
+    run.accounting->read_bytes += first.read.bytes;
+    run.accounting->write_bytes += first.write.bytes;
   }
-  return ends + issue + overhead + last_use;
+  return ends + issue + run.rates.overhead_s + last_use;
 }
 
-double ScratchpadModel::run_s(const TileConfig& tile, BoundMask removed, Tally* tally,
-                              bool may_spill) const {
-  GroupExtents storage(footprints_.groups().size(), boost::container::default_init);
+double ScratchpadModel::run_s(const TileConfig& tile, BoundMask removed,
+                              Accounting* accounting) const {
+  GroupExtents storage = group_extents();
   const std::span<Extents> groups(storage.data(), storage.size());
-  const Shape shape = prepare(tile, groups);
-  const double excess = shape.scratchpad_bytes - device_->scratchpad().capacity.value;
-  if (excess > 0 && !may_spill) return std::numeric_limits<double>::infinity();
-  const double spill_s = excess > 0 ? excess / write_rate_ + excess / read_rate_ : 0;
-  const Uses use = uses(shape, groups, removed);
-  const double launch = has(removed, Bound::kOverhead) ? 0 : device_->dispatch.kernel_launch.value;
-  if (tally != nullptr) {
-    tally->busy[index_of(Bound::kOverhead)] += Seconds{launch};
-    tally->blame[index_of(Bound::kOverhead)] += launch;
-    tally->busy[index_of(Bound::kHbmWrite)] += Seconds{spill_s};
-    tally->blame[index_of(Bound::kHbmWrite)] += spill_s;
+  Run run{
+      .shape = prepare(tile, groups), .rates = rates_without(removed), .accounting = accounting};
+  const double excess = run.shape.scratchpad_bytes - device_->scratchpad().capacity.value;
+  if (excess > 0 && accounting == nullptr) return std::numeric_limits<double>::infinity();
+  const double spill_s =
+      excess > 0 ? excess / rates_.memory.write + excess / rates_.memory.read : 0;
+  run.compute = compute_time(run.shape, groups, removed);
+  if (accounting != nullptr) {
+    accounting->add_alone(Bound::kOverhead, run.rates.launch_s);
+    accounting->add_alone(Bound::kHbmWrite, spill_s);
+    accounting->iterations = iterations(tile);
   }
-  return launch + spill_s + transitions_s(shape, use, groups, removed, tally) +
-         ends_s(use, groups, removed, tally);
-}
-
-std::vector<TileConfig> ScratchpadModel::candidates(std::size_t limit) const {
-  return candidate_tiles(space_, limit);
+  const double loop_s = transitions_s(run, groups);
+  return run.rates.launch_s + spill_s + loop_s + ends_s(run, groups, removed);
 }
 
 double ScratchpadModel::time_s(const TileConfig& tile) const {
   return run_s(tile, 0, nullptr);
 }
 
-double ScratchpadModel::iterations(const TileConfig& tile) const {
-  return tile_count(space_, tile_extents(space_, tile));
+Accounting ScratchpadModel::account(const TileConfig& tile, BoundMask removed) const {
+  Accounting accounting;
+  accounting.total_s = run_s(tile, removed, &accounting);
+  return accounting;
 }
 
 double ScratchpadModel::least_iteration_s() const {
   const hwdesc::MatrixUnit& unit = device_->matrix;
   const double fill = compute_.has_matrix_work() ? unit.weight_load.value + unit.fill.value : 0;
-  return overhead_s_ + fill * cycle_s_;
+  return rates_.overhead_s + fill * cycle_s_;
 }
 
 double ScratchpadModel::scratchpad_bytes(const TileConfig& tile) const {
-  GroupExtents storage(footprints_.groups().size(), boost::container::default_init);
+  GroupExtents storage = group_extents();
   return prepare(tile, {storage.data(), storage.size()}).scratchpad_bytes;
 }
 

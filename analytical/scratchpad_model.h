@@ -11,16 +11,13 @@
 // the memory's latency in the round trip. The engine moves bytes; the core issues the transfers and
 // runs the loop besides computing, one after the other. Edge tiles move only what exists but
 // compute in full: the code of an iteration is static. Results revisited by outer loops stay in the
-// scratchpad as accumulators when they are small.
+// scratchpad as accumulators when they are small. What does not fit is stored to and loaded from
+// main memory once more.
 #pragma once
 
-#include <limits>
-#include <string>
-
 #include "analytical/compute_units.h"
-#include "analytical/estimate.h"
-#include "analytical/streams.h"
 #include "analytical/tile_model.h"
+#include "analytical/transfer.h"
 
 namespace tilecast::analytical {
 
@@ -28,20 +25,11 @@ class ScratchpadModel final : public TileModel {
  public:
   ScratchpadModel(const ir::Kernel& kernel, const hwdesc::Device& device);
 
-  [[nodiscard]] const IterationSpace& space() const override { return space_; }
-  [[nodiscard]] std::vector<TileConfig> candidates(std::size_t limit) const override;
-  // Seconds; infinity when the tile does not fit. No allocation.
   [[nodiscard]] double time_s(const TileConfig& tile) const override;
-  // Everything but names: time, bounds, bytes, iterations, scratchpad use. Tile must fit.
-  [[nodiscard]] Estimate estimate(const TileConfig& tile) const override;
-  // For kernels of which no tile fits: the tile all the same, what does not fit stored to and
-  // loaded from main memory once more.
-  [[nodiscard]] Estimate estimate_spilled(const TileConfig& tile) const override;
+  [[nodiscard]] Accounting account(const TileConfig& tile, BoundMask removed) const override;
   [[nodiscard]] double scratchpad_bytes(const TileConfig& tile) const override;
-  [[nodiscard]] double iterations(const TileConfig& tile) const override;
-  // No iteration of any tile is faster: loop overhead, and filling the matrix unit once.
+  // Loop overhead, and filling the matrix unit once.
   [[nodiscard]] double least_iteration_s() const override;
-  // Why the tile cannot run; empty when it can.
   [[nodiscard]] std::string infeasible_reason(const TileConfig& tile) const override;
 
  private:
@@ -54,57 +42,55 @@ class ScratchpadModel final : public TileModel {
     LoopSizes trips;
     double scratchpad_bytes = 0;
   };
-  struct Tally {  // where the time goes; null on the hot path
-    BoundVector busy{};
-    std::array<double, kBoundCount> blame{};
-    double read_bytes = 0, write_bytes = 0;
+  struct Rates {
+    MemoryPath memory;
+    double setup_s = 0, overhead_s = 0, launch_s = 0;
   };
-  struct Moves {
-    struct Way {
-      double bytes = 0, transfers = 0;
+  struct Transfers {
+    struct Direction {
+      double bytes = 0, count = 0;
       double engine_s = 0;  // short runs costed
     };
-    Way read, write;
+    Direction read, write;
 
-    [[nodiscard]] double transfers() const { return read.transfers + write.transfers; }
+    [[nodiscard]] double count() const { return read.count + write.count; }
   };
-  struct Uses {
+  struct ComputeTime {
     double iteration_s = 0, finish_s = 0;
     UnitCycles iteration, finish;
   };
-
-  using GroupExtents = boost::container::small_vector<Extents, 48>;  // on the stack
+  struct Run {  // of one tile, with what is left of the machine
+    Shape shape;
+    ComputeTime compute;
+    Rates rates;
+    Accounting* accounting = nullptr;  // null on the hot path
+  };
 
   void add_streams(const ir::Kernel& kernel);
-  void add(const Stream& stream, std::span<const Extents> groups, double rate,
-           Moves::Way& way) const;
   [[nodiscard]] bool revisited(std::uint32_t loops) const;
   [[nodiscard]] Shape prepare(const TileConfig& tile, std::span<Extents> groups) const;
   [[nodiscard]] double footprint_bytes(const Shape& shape, std::span<const Extents> groups) const;
-  [[nodiscard]] Uses uses(const Shape& shape, std::span<const Extents> groups,
-                          BoundMask removed) const;
-  [[nodiscard]] Moves moves(std::uint32_t changed, std::span<const Extents> groups) const;
-  [[nodiscard]] double run_s(const TileConfig& tile, BoundMask removed, Tally* tally,
-                             bool may_spill = false) const;
-  [[nodiscard]] Estimate explained(const TileConfig& tile, bool may_spill) const;
-  [[nodiscard]] double transitions_s(const Shape& shape, const Uses& use,
-                                     std::span<const Extents> groups, BoundMask removed,
-                                     Tally* tally) const;
-  [[nodiscard]] double period_s(const Moves& moved, double use_s, BoundMask removed) const;
-  void tally_period(const Moves& moved, const Uses& use, bool finishes, double weight,
-                    double period, BoundMask removed, Tally& tally) const;
-  [[nodiscard]] double ends_s(const Uses& use, std::span<const Extents> groups, BoundMask removed,
-                              Tally* tally) const;
+  [[nodiscard]] Rates rates_without(BoundMask removed) const;
+  [[nodiscard]] ComputeTime compute_time(const Shape& shape, std::span<const Extents> groups,
+                                         BoundMask removed) const;
+  void add(const Stream& stream, std::span<const Extents> groups, double rate,
+           Transfers::Direction& direction) const;
+  [[nodiscard]] Transfers transfers(std::uint32_t changed, std::span<const Extents> groups,
+                                    const Rates& rates) const;
+  [[nodiscard]] PipelineLoop loop_of(const Transfers& moved, double use_s,
+                                     const Rates& rates) const;
+  [[nodiscard]] PerBound busy_of(const Run& run, const Transfers& moved, bool finishes) const;
+  [[nodiscard]] double transitions_s(const Run& run, std::span<const Extents> groups) const;
+  [[nodiscard]] double ends_s(const Run& run, std::span<const Extents> groups,
+                              BoundMask removed) const;
+  // Without an accounting infinite for a tile that does not fit.
+  [[nodiscard]] double run_s(const TileConfig& tile, BoundMask removed,
+                             Accounting* accounting) const;
 
-  const hwdesc::Device* device_;
-  IterationSpace space_;
-  Footprints footprints_;
   ComputeModel compute_;
   std::vector<Stream> inputs_, outputs_;
-  double read_rate_ = 1, write_rate_ = 1;  // bytes per second, efficiency applied
-  double latency_s_ = 0, setup_s_ = 0, overhead_s_ = 0, cycle_s_ = 1;
+  Rates rates_;
   double stages_ = 2;
-  bool full_duplex_ = false;
 };
 
 }  // namespace tilecast::analytical

@@ -8,7 +8,7 @@ namespace {
 
 // Besides accumulators, a thread holds fragments of both operands, addresses and loop state: about
 // as much again in matrix kernels (CUTLASS uses 128 of 255 registers for a 128x256 tile).
-constexpr double kAccumulatorShare = 0.5;
+constexpr double kAccumulatorRegisters = 0.5;
 
 }  // namespace
 
@@ -28,7 +28,8 @@ double resident_blocks(const hwdesc::Device& device, const BlockNeeds& needs) {
   }
   const double registers = device.multiplexing.registers_per_worker.value;
   if (needs.register_bytes > 0 && registers > 0) {
-    resident = std::min(resident, std::floor(kAccumulatorShare * registers / needs.register_bytes));
+    resident =
+        std::min(resident, std::floor(kAccumulatorRegisters * registers / needs.register_bytes));
   }
   return resident;
 }

@@ -5,14 +5,10 @@
 #include <cmath>
 
 #include "analytical/distinct_traffic.h"
-#include "analytical/simt_tiles.h"
+#include "analytical/tile_space.h"
 
 namespace tilecast::analytical {
 namespace {
-
-double round_up(double value, double multiple) {
-  return std::ceil(value / multiple) * multiple;
-}
 
 // Share of the streams' data that a cache of this size does not keep between waves.
 double miss_share(double capacity, double bytes) {
@@ -34,12 +30,6 @@ struct LibraryTiles {
   double splits = kMaxSplits;
 };
 
-double whole(const IterationSpace& space, const std::vector<int>& loops) {
-  double size = 1;
-  for (const int loop : loops) size *= static_cast<double>(space.loops[loop].size);
-  return size;
-}
-
 // Do products of this type run at the rate of the vector lanes, not faster?
 bool multiplies_on_lanes(const hwdesc::Device& device, std::string_view dtype) {
   const hwdesc::VectorUnit& vector = device.vector;
@@ -54,40 +44,37 @@ LibraryTiles library_tiles(const IterationSpace& space, ir::DType dtype,
   const double bytes = ir::storage_bytes(dtype);
   if (!space.matrix->positions.empty() || space.matrix->groups > 1) return {};  // convolutions
   if (bytes < 2 && ir::is_floating(dtype)) return {.least_side = 128, .splits = 1};
-  if (whole(space, space.matrix->rows) == 1 || whole(space, space.matrix->columns) == 1) return {};
+  if (whole_product(space, space.matrix->rows) == 1 ||
+      whole_product(space, space.matrix->columns) == 1)
+    return {};
   const bool on_lanes = multiplies_on_lanes(device, space.matrix->lhs_dtype);
-  if (on_lanes && whole(space, space.matrix->batch) > 1) return {.least_side = 64, .splits = 1};
+  if (on_lanes && whole_product(space, space.matrix->batch) > 1)
+    return {.least_side = 64, .splits = 1};
   return {.least_side = bytes < 4 ? 64.0 : 32.0};
 }
 
 }  // namespace
 
 SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
-    : device_(&device),
-      space_(make_iteration_space(kernel, device.native_tile)),
-      footprints_(kernel, space_),
+    : TileModel(kernel, device),
       passes_(space_.matrix || device.execution != hwdesc::Execution::kSimt
                   ? Passes{}
                   : passes_of(kernel, footprints_)),
       compute_(kernel, device, space_, footprints_) {
   if (passes_.count > 1) looped_.emplace(kernel, device, space_, footprints_, passes_.times);
-  const auto rates = [&](const hwdesc::MemoryLevel& level, const hwdesc::TransferEngine& engine) {
-    const double latency = level.latency.value;
-    const double write = level.write_bandwidth.value_or(level.bandwidth).value;
-    return Rates{.read = attained(level.bandwidth.value * level.efficiency, engine, latency),
-                 .write = write * level.efficiency,
-                 .latency_s = latency,
-                 .full_duplex = level.full_duplex};
+  const auto path = [&](const hwdesc::MemoryLevel& level, const hwdesc::TransferEngine& engine) {
+    MemoryPath described = memory_path(level);
+    described.read = attained(described.read, engine, described.latency_s);
+    return described;
   };
   const double workers = std::max(device.multiplexing.workers, 1);
-  memory_ = rates(device.main_memory(), device.engines.front());
+  memory_ = path(device.main_memory(), device.engines.front());
   const hwdesc::MemoryLevel* cache = shared_cache(device);
   has_cache_ = cache != nullptr;
-  cache_ = has_cache_ ? rates(*cache, device.engines[1]) : memory_;
+  cache_ = has_cache_ ? path(*cache, device.engines[1]) : memory_;
   cache_capacity_ = has_cache_ ? cache->capacity.value : 0;
   const hwdesc::TransferEngine& engine = device.engines[has_cache_ ? 1 : 0];
   overhead_s_ = engine.iteration_overhead.value;
-  cycle_s_ = 1 / device.clock.value;
   const double granule = (has_cache_ ? *cache : device.main_memory()).granule.value;
   for (MemoryStream& stream : input_streams(kernel, footprints_, granule)) {
     if (is_resident(kernel.op(stream.op).shape, device)) continue;
@@ -192,15 +179,12 @@ UnitCycles SimtModel::multiply(const LoopSizes& extents) const {
   double columns = product(extents, loops.columns);
   double matrices = product(extents, loops.batch);
   if (loops.groups > 1) {
-    double all_columns = 1;
-    for (const int loop : loops.columns)
-      all_columns *= static_cast<double>(space_.loops[loop].size);
-    const double per_group = std::max(all_columns / static_cast<double>(loops.groups), 1.0);
+    const double per_group = columns_per_group(space_);
     matrices *= std::ceil(columns / per_group);
     columns = std::min(columns, per_group);
   }
   const auto side = [&](const std::vector<int>& of, double size, double unit_size) {
-    const bool fits = size >= whole(space_, of);
+    const bool fits = size >= whole_product(space_, of);
     const double instructions = round_up(size, unit_size);
     if (!fits || least_side_ <= 1 || size > kLargestSide) return instructions;
     const auto tile = static_cast<double>(std::bit_ceil(static_cast<std::uint64_t>(size)));
@@ -227,21 +211,24 @@ double SimtModel::shared_memory_s(const LoopSizes& extents) const {
          product(extents, loops.positions) * operand_bytes_ / shared_rate_;
 }
 
-SimtModel::Uses SimtModel::uses(const Block& block, std::span<const Extents> groups) const {
-  Uses use;
-  use.finish = (block.held ? compute_ : *looped_).epilogue(groups);
+SimtModel::ComputeTime SimtModel::compute_time(const Block& block, std::span<const Extents> groups,
+                                               BoundMask removed) const {
+  ComputeTime time;
+  time.finish = (block.held ? compute_ : *looped_).epilogue(groups);
   if (space_.matrix) {
-    use.iteration = compute_.prologue(groups);
+    time.iteration = compute_.prologue(groups);
     const UnitCycles product = multiply(block.extents);
-    use.iteration.matrix += product.matrix;
-    use.iteration.vector += product.vector;
-    use.shared_s = shared_memory_s(block.extents);
+    time.iteration.matrix += product.matrix;
+    time.iteration.vector += product.vector;
+    time.shared_s = kept_s(removed, Bound::kOnChip, shared_memory_s(block.extents));
   } else {
-    std::swap(use.iteration, use.finish);
+    std::swap(time.iteration, time.finish);
   }
-  use.iteration_s = compute_.overlapped(use.iteration) * cycle_s_;
-  use.finish_s = compute_.overlapped(use.finish) * cycle_s_;
-  return use;
+  time.iteration = time.iteration.without(removed);
+  time.finish = time.finish.without(removed);
+  time.iteration_s = compute_.overlapped(time.iteration) * cycle_s_;
+  time.finish_s = compute_.overlapped(time.finish) * cycle_s_;
+  return time;
 }
 
 WaveShape SimtModel::shape_of_wave(const Block& block, double wave_blocks,

@@ -2,15 +2,17 @@
 // CPUs. One kernel, one tile = the output tile of a block; contractions run inside a block in
 // steps.
 //
-//   T = launch + max(resources, chain) + ends                     (ALCOP, MLSys 2023, Table I)
+//   T = launch + period + ends                                    (ALCOP, MLSys 2023, Table I)
 //
-// resources: main memory, shared cache, the worker's own memory, compute units of the busiest
-// worker (ceil(blocks / workers) blocks). Main memory moves the working set of each wave once,
-// unless the shared cache keeps it (simt_launch.h); the shared cache serves the loads of every
-// block. chain: waves x steps x (latency + use) over the pipeline stages, ALCOP's load-bound
-// branch, and one block's own steps in sequence. ends: first load and last store of a wave, hidden
-// by other resident blocks except once. A contraction may be split over blocks when they are fewer
-// than the workers hold; its partial sums then go through the shared cache. With one wave shape,
+// period: pipeline.h's bound over the steps of all waves together. Resources: main memory, shared
+// cache, the worker's own memory, compute units of the busiest worker (ceil(blocks / workers)
+// blocks). Main memory moves the working set of each wave once, unless the shared cache keeps it
+// (simt_launch.h); the shared cache serves the loads of every block. Round trip: waves x steps x
+// (latency + use), over the pipeline stages ALCOP's load-bound branch; the blocks of a wave are the
+// workers that hide each other's latency. In order: one block's own steps. ends: first load and
+// last store of a wave, hidden by other resident blocks except once. A contraction may be split
+// over blocks when they are fewer than the workers hold; its partial sums then go through the
+// shared cache. With one wave shape,
 // one resident block and no shared cache this is ALCOP's formula, see
 // tests/analytical/simt_model_test.cpp. Matrix work is padded to the unit's instruction shape.
 // Rows too long to be held go through the block once per pass (simt_passes.h), from the shared
@@ -20,8 +22,8 @@
 #include "analytical/compute_units.h"
 #include "analytical/simt_launch.h"
 #include "analytical/simt_passes.h"
-#include "analytical/streams.h"
 #include "analytical/tile_model.h"
+#include "analytical/transfer.h"
 
 namespace tilecast::analytical {
 
@@ -29,14 +31,11 @@ class SimtModel final : public TileModel {
  public:
   SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device);
 
-  [[nodiscard]] const IterationSpace& space() const override { return space_; }
   [[nodiscard]] std::vector<TileConfig> candidates(std::size_t limit) const override;
   [[nodiscard]] double time_s(const TileConfig& tile) const override;
-  [[nodiscard]] Estimate estimate(const TileConfig& tile) const override;
-  [[nodiscard]] Estimate estimate_spilled(const TileConfig& tile) const override;
+  [[nodiscard]] Accounting account(const TileConfig& tile, BoundMask removed) const override;
   // Of the buffers of one block.
   [[nodiscard]] double scratchpad_bytes(const TileConfig& tile) const override;
-  [[nodiscard]] double iterations(const TileConfig& tile) const override;
   [[nodiscard]] double least_iteration_s() const override { return 0; }
   [[nodiscard]] std::string infeasible_reason(const TileConfig& tile) const override;
 
@@ -46,10 +45,6 @@ class SimtModel final : public TileModel {
     bool in_loop = false;  // loaded again every step
     double whole_bytes = 0;
     double again = 0;  // further passes over it, when rows are not held
-  };
-  struct Rates {
-    double read = 1, write = 1, latency_s = 0;
-    bool full_duplex = false;
   };
   struct Block {  // one tile, prepared
     LoopSizes extents;
@@ -62,25 +57,20 @@ class SimtModel final : public TileModel {
     BlockNeeds needs;
     double resident = 1;
   };
-  struct Uses {
+  struct ComputeTime {
     UnitCycles iteration, finish;
     double iteration_s = 0, finish_s = 0, shared_s = 0;
   };
   struct Traffic {
     double dram_read = 0, dram_write = 0, cache_read = 0, cache_write = 0;
   };
-  struct Breakdown {
-    std::array<double, kBoundCount> busy{};
-    double path_s = 0, units_s = 0, total_s = 0;
-    Traffic traffic;
-  };
-  using GroupExtents = boost::container::small_vector<Extents, 48>;
 
   [[nodiscard]] Block prepare(const TileConfig& tile, std::span<Extents> groups) const;
   void set_needs(std::span<const Extents> groups, Block& block) const;
   [[nodiscard]] double bytes_between_passes(const Block& block,
                                             std::span<const Extents> groups) const;
-  [[nodiscard]] Uses uses(const Block& block, std::span<const Extents> groups) const;
+  [[nodiscard]] ComputeTime compute_time(const Block& block, std::span<const Extents> groups,
+                                         BoundMask removed) const;
   [[nodiscard]] UnitCycles multiply(const LoopSizes& extents) const;
   [[nodiscard]] double shared_memory_s(const LoopSizes& extents) const;
   [[nodiscard]] Traffic traffic(const Block& block, const Launch& launch, double splits,
@@ -89,27 +79,23 @@ class SimtModel final : public TileModel {
                              double wave_blocks) const;
   [[nodiscard]] WaveShape shape_of_wave(const Block& block, double wave_blocks,
                                         std::span<const Extents> groups) const;
-  [[nodiscard]] Breakdown run(const Block& block, double splits, BoundMask removed,
-                              std::span<const Extents> groups) const;
-  [[nodiscard]] Breakdown best_split(const TileConfig& tile, BoundMask removed,
-                                     bool may_spill) const;
-  [[nodiscard]] Estimate explained(const TileConfig& tile, bool may_spill) const;
+  [[nodiscard]] Accounting run(const Block& block, double splits, BoundMask removed,
+                               std::span<const Extents> groups) const;
+  [[nodiscard]] Accounting best_split(const TileConfig& tile, BoundMask removed,
+                                      bool may_spill) const;
 
-  const hwdesc::Device* device_;
-  IterationSpace space_;
-  Footprints footprints_;
   Passes passes_;
   ComputeModel compute_;
   std::optional<ComputeModel> looped_;  // rows not held: what passes need is computed again
   std::vector<Input> inputs_;
   std::vector<MemoryStream> outputs_;
   double input_bytes_ = 0, output_bytes_ = 0;
-  Rates memory_, cache_;
+  MemoryPath memory_, cache_;
   bool has_cache_ = false;
   double cache_capacity_ = 0, shared_rate_ = 0;  // bytes; bytes per second of one worker
   double matrix_rate_ = 0;  // FLOP/s of one worker, efficiency applied; 0: cannot
   double operand_bytes_ = 4, least_side_ = 1, max_splits_ = 1;
-  double cycle_s_ = 1, overhead_s_ = 0, stages_ = 1;
+  double overhead_s_ = 0, stages_ = 1;
 };
 
 }  // namespace tilecast::analytical

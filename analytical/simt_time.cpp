@@ -8,119 +8,67 @@
 #include "analytical/simt_model.h"
 
 namespace tilecast::analytical {
-namespace {
 
-double path_s(double read_s, double write_s, bool full_duplex) {
-  return full_duplex ? std::max(read_s, write_s) : read_s + write_s;
-}
-
-UnitCycles without(UnitCycles cycles, BoundMask removed) {
-  if (has(removed, Bound::kMatrix)) cycles.matrix = 0;
-  if (has(removed, Bound::kVector)) cycles.vector = 0;
-  if (has(removed, Bound::kTranscendental)) cycles.transcendental = 0;
-  if (has(removed, Bound::kCrossLane)) cycles.cross_lane = 0;
-  if (has(removed, Bound::kOnChip)) cycles.on_chip = 0;
-  return cycles;
-}
-
-// The busiest resource of the side that holds the kernel up, unless what comes on top is longer.
-Bound binding(const std::array<double, kBoundCount>& busy, double path_s, double units_s) {
+Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
+                          std::span<const Extents> groups) const {
   using enum Bound;
-  static constexpr Bound kPath[] = {kHbmRead, kHbmWrite, kOnChip};
-  static constexpr Bound kUnits[] = {kMatrix, kVector, kTranscendental, kCrossLane, kOnChip};
-  const bool memory_binds = path_s >= units_s;
-  const std::span<const Bound> side =
-      memory_binds ? std::span<const Bound>(kPath) : std::span<const Bound>(kUnits);
-  Bound best = side.front();
-  for (const Bound b : side) {
-    if (busy[index_of(b)] > busy[index_of(best)]) best = b;
-  }
-  double longest = std::max(path_s, units_s);
-  for (const Bound b : {kLatency, kFillDrain, kOverhead}) {
-    if (busy[index_of(b)] <= longest) continue;
-    longest = busy[index_of(b)];
-    best = b;
-  }
-  return best;
-}
-
-}  // namespace
-
-SimtModel::Breakdown SimtModel::run(const Block& block, double splits, BoundMask removed,
-                                    std::span<const Extents> groups) const {
-  const auto kept = [removed](Bound bound, double seconds) {
-    return has(removed, bound) ? 0 : seconds;
-  };
   const Launch launch = launch_of(*device_, block.resident, block.blocks * splits);
   const double steps = std::ceil(block.steps / splits);
-  Uses use = uses(block, groups);
-  use.iteration_s = compute_.overlapped(without(use.iteration, removed)) * cycle_s_;
-  use.finish_s = compute_.overlapped(without(use.finish, removed)) * cycle_s_;
-  use.shared_s = kept(Bound::kOnChip, use.shared_s);
-  Breakdown b;
-  b.traffic = traffic(block, launch, splits, groups);
-  const Traffic& t = b.traffic;
-  b.busy[index_of(Bound::kHbmRead)] = kept(Bound::kHbmRead, t.dram_read / memory_.read);
-  b.busy[index_of(Bound::kHbmWrite)] = kept(Bound::kHbmWrite, t.dram_write / memory_.write);
-  const auto cycles = [&](double iteration, double finish) {
-    return launch.per_worker * (steps * iteration + finish) * cycle_s_;
-  };
-  const UnitCycles i = without(use.iteration, removed);
-  const UnitCycles f = without(use.finish, removed);
-  b.busy[index_of(Bound::kMatrix)] = cycles(i.matrix, f.matrix);
-  b.busy[index_of(Bound::kVector)] = cycles(i.vector, f.vector);
-  b.busy[index_of(Bound::kTranscendental)] = cycles(i.transcendental, f.transcendental);
-  b.busy[index_of(Bound::kCrossLane)] = cycles(i.cross_lane, f.cross_lane);
+  const MemoryPath memory = memory_.without(removed, kHbmRead, kHbmWrite);
+  const MemoryPath cache = cache_.without(removed, kOnChip, kOnChip);
+  const ComputeTime use = compute_time(block, groups, removed);
+  const Traffic moved = traffic(block, launch, splits, groups);
+  PerBound busy{};
+  for (const auto& [bound, of_unit] : kUnits) {
+    busy[index_of(bound)] =
+        launch.per_worker * (steps * use.iteration.*of_unit + use.finish.*of_unit) * cycle_s_;
+  }
+  busy[index_of(kHbmRead)] = moved.dram_read / memory.read;
+  busy[index_of(kHbmWrite)] = moved.dram_write / memory.write;
   const double cache_s =
-      has_cache_ ? kept(Bound::kOnChip, path_s(t.cache_read / cache_.read,
-                                               t.cache_write / cache_.write, cache_.full_duplex))
-                 : 0;
-  b.busy[index_of(Bound::kOnChip)] =
-      std::max({cache_s, cycles(i.on_chip, f.on_chip), launch.per_worker * steps * use.shared_s});
-  const double memory_s = path_s(b.busy[index_of(Bound::kHbmRead)],
-                                 b.busy[index_of(Bound::kHbmWrite)], memory_.full_duplex);
-  b.path_s = std::max(memory_s, cache_s);
-  const double step_s = std::max(use.iteration_s, use.shared_s);
-  b.units_s = launch.per_worker * (steps * step_s + use.finish_s);
+      has_cache_ ? cache.busy_s(moved.cache_read / cache.read, moved.cache_write / cache.write) : 0;
+  busy[index_of(kOnChip)] =
+      std::max({cache_s, busy[index_of(kOnChip)], launch.per_worker * steps * use.shared_s});
 
-  const double latency = kept(Bound::kLatency, memory_.latency_s);
-  const double overhead = kept(Bound::kOverhead, overhead_s_);
-  // Streaming blocks start whenever another ends, so their transfers are not in step with a wave.
-  const double in_step = space_.matrix ? b.path_s : 0;
+  const double overhead = kept_s(removed, kOverhead, overhead_s_);
   const double passes = passes_.count;
   const double pass_s =  // a pass waits for the one before
-      block.held || block.cut ? 0
-                              : (passes - 1) * (kept(Bound::kLatency, cache_.latency_s) + overhead);
-  const double recurrence =
-      (launch.waves * (steps * (latency + step_s) + pass_s) + in_step) / stages_;
-  const double sequence = launch.waves * (steps * (step_s + overhead) + use.finish_s);
-  const double busy_s = std::max(b.path_s, b.units_s);
-  const double chain_s = std::max(recurrence, sequence);
-  b.busy[index_of(Bound::kLatency)] = std::max(0.0, chain_s - busy_s);
+      block.held || block.cut ? 0 : (passes - 1) * (cache.latency_s + overhead);
+  const double step_s = std::max(use.iteration_s, use.shared_s);
+  PipelineLoop loop{.stages = stages_};
+  loop.path_s =
+      std::max(memory.busy_s(busy[index_of(kHbmRead)], busy[index_of(kHbmWrite)]), cache_s);
+  loop.core_s = launch.per_worker * (steps * step_s + use.finish_s);
+  // Streaming blocks start whenever another ends, so their transfers are not in step with a wave.
+  const double in_step = space_.matrix ? loop.path_s : 0;
+  loop.round_trip_s = launch.waves * (steps * (memory.latency_s + step_s) + pass_s) + in_step;
+  loop.in_order_s = launch.waves * (steps * (step_s + overhead) + use.finish_s);
 
-  double ends = 2 * latency * (1 + (launch.waves - 1) / launch.resident);
+  double ends = 2 * memory.latency_s * (1 + (launch.waves - 1) / launch.resident);
   if (space_.matrix) {
     const double first = block.step_bytes * block.covered_blocks * splits;
     const double last = block.out_bytes * block.covered_blocks;
-    ends +=
-        (kept(Bound::kOnChip, first / cache_.read) + kept(Bound::kOnChip, last / cache_.write)) /
-        launch.resident;
+    ends += (first / cache.read + last / cache.write) / launch.resident;
   }
+  ends = kept_s(removed, kFillDrain, block.cut ? passes * ends : ends);
   const double launches = block.cut ? passes : splits > 1 ? 2 : 1;
-  b.busy[index_of(Bound::kFillDrain)] = kept(Bound::kFillDrain, block.cut ? passes * ends : ends);
-  b.busy[index_of(Bound::kOverhead)] =
-      kept(Bound::kOverhead, launches * device_->dispatch.kernel_launch.value);
-  b.total_s = b.busy[index_of(Bound::kOverhead)] + std::max(busy_s, chain_s) +
-              b.busy[index_of(Bound::kFillDrain)];
-  return b;
+  const double launch_s =
+      kept_s(removed, kOverhead, launches * device_->dispatch.kernel_launch.value);
+  Accounting accounting;
+  accounting.add_periods(loop, busy, 1, kCachedPaths);
+  accounting.add_alone(kFillDrain, ends);
+  accounting.add_alone(kOverhead, launch_s);
+  accounting.total_s = launch_s + steady_period_s(loop) + ends;
+  accounting.read_bytes = moved.dram_read;
+  accounting.write_bytes = moved.dram_write;
+  return accounting;
 }
 
-SimtModel::Breakdown SimtModel::best_split(const TileConfig& tile, BoundMask removed,
-                                           bool may_spill) const {
-  GroupExtents storage(footprints_.groups().size(), boost::container::default_init);
+Accounting SimtModel::best_split(const TileConfig& tile, BoundMask removed, bool may_spill) const {
+  GroupExtents storage = group_extents();
   const std::span<Extents> groups(storage.data(), storage.size());
   Block block = prepare(tile, groups);
-  Breakdown best;
+  Accounting best;
   best.total_s = std::numeric_limits<double>::infinity();
   if (block.resident < 1) {
     if (!may_spill) return best;
@@ -131,8 +79,8 @@ SimtModel::Breakdown SimtModel::best_split(const TileConfig& tile, BoundMask rem
   const double held = device_->multiplexing.workers * block.resident;
   for (double splits = 1; splits <= max_splits_ && splits < 2 * block.steps; splits *= 2) {
     if (splits > 1 && (block.blocks >= held || !space_.matrix)) break;
-    const Breakdown b = run(block, splits, removed, groups);
-    if (b.total_s < best.total_s) best = b;
+    const Accounting split = run(block, splits, removed, groups);
+    if (split.total_s < best.total_s) best = split;
   }
   return best;
 }
@@ -141,48 +89,19 @@ double SimtModel::time_s(const TileConfig& tile) const {
   return best_split(tile, 0, false).total_s;
 }
 
-Estimate SimtModel::estimate(const TileConfig& tile) const {
-  return explained(tile, false);
-}
-
-Estimate SimtModel::estimate_spilled(const TileConfig& tile) const {
-  return explained(tile, true);
-}
-
-Estimate SimtModel::explained(const TileConfig& tile, bool may_spill) const {
-  const Breakdown b = best_split(tile, 0, may_spill);
-  Estimate estimate;
-  estimate.time = Seconds{b.total_s};
-  for (std::size_t i = 0; i < kBoundCount; ++i) estimate.bounds[i] = Seconds{b.busy[i]};
-  estimate.bound = binding(b.busy, b.path_s, b.units_s);
-  const Breakdown next = best_split(tile, 1U << index_of(estimate.bound), may_spill);
-  estimate.next_time = Seconds{next.total_s};
-  estimate.next_bound = binding(next.busy, next.path_s, next.units_s);
-  estimate.tile = tile;
-  estimate.hbm_read = Bytes{b.traffic.dram_read};
-  estimate.hbm_write = Bytes{b.traffic.dram_write};
-  estimate.scratchpad_used = Bytes{scratchpad_bytes(tile)};
-  estimate.iterations = iterations(tile);
-  estimate.flags = space_.flags;
-  return estimate;
-}
-
-double SimtModel::iterations(const TileConfig& tile) const {
-  const LoopSizes extents = tile_extents(space_, tile);
-  double count = 1;
-  for (std::size_t i = 0; i < space_.loops.size(); ++i) {
-    count *= std::ceil(static_cast<double>(space_.loops[i].size) / static_cast<double>(extents[i]));
-  }
-  return count;
+Accounting SimtModel::account(const TileConfig& tile, BoundMask removed) const {
+  Accounting accounting = best_split(tile, removed, true);
+  accounting.iterations = iterations(tile);
+  return accounting;
 }
 
 double SimtModel::scratchpad_bytes(const TileConfig& tile) const {
-  GroupExtents storage(footprints_.groups().size(), boost::container::default_init);
+  GroupExtents storage = group_extents();
   return prepare(tile, {storage.data(), storage.size()}).needs.shared_bytes;
 }
 
 std::string SimtModel::infeasible_reason(const TileConfig& tile) const {
-  GroupExtents storage(footprints_.groups().size(), boost::container::default_init);
+  GroupExtents storage = group_extents();
   const Block block = prepare(tile, {storage.data(), storage.size()});
   if (block.resident >= 1) return {};
   constexpr double kKiB = 1024.0;

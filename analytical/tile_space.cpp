@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <functional>
+#include <numeric>
+#include <utility>
 
 namespace tilecast::analytical {
 namespace {
 
-using TripsList = std::vector<LoopSizes>;
+using SizesList = std::vector<LoopSizes>;
 
 // 1, 2, 4, 8, 16 ... up to the number of units (which is always included).
 std::vector<std::int64_t> ladder(std::int64_t units) {
@@ -18,8 +20,8 @@ std::vector<std::int64_t> ladder(std::int64_t units) {
 }
 
 // Cuts `loops` from the first to the last: each fully before the next one is touched.
-TripsList cut_in_order(const IterationSpace& space, const std::vector<int>& loops) {
-  TripsList list;
+SizesList cut_in_order(const IterationSpace& space, const std::vector<int>& loops) {
+  SizesList list;
   LoopSizes trips;
   trips.fill(1);
   list.push_back(trips);
@@ -34,8 +36,8 @@ TripsList cut_in_order(const IterationSpace& space, const std::vector<int>& loop
 }
 
 // Every combination of two lists of cuts of different loops.
-TripsList combine(const TripsList& a, const TripsList& b) {
-  TripsList list;
+SizesList combine(const SizesList& a, const SizesList& b) {
+  SizesList list;
   list.reserve(a.size() * b.size());
   for (const LoopSizes& x : a) {
     for (const LoopSizes& y : b) {
@@ -48,9 +50,13 @@ TripsList combine(const TripsList& a, const TripsList& b) {
 }
 
 double pieces(const LoopSizes& trips) {
-  double product = 1;
-  for (const std::int64_t t : trips) product *= static_cast<double>(t);
-  return product;
+  return std::accumulate(trips.begin(), trips.end(), 1.0, std::multiplies<double>());
+}
+
+std::vector<int> reduction_loops(const MatrixLoops& matrix) {
+  std::vector<int> loops = matrix.positions;
+  loops.insert(loops.end(), matrix.contraction.begin(), matrix.contraction.end());
+  return loops;
 }
 
 std::vector<int> spatial_loops(const IterationSpace& space) {
@@ -63,17 +69,76 @@ std::vector<int> spatial_loops(const IterationSpace& space) {
   return loops;
 }
 
+constexpr std::int64_t kSides[] = {16, 32, 64, 128, 256};
+constexpr std::int64_t kSteps[] = {32, 64, 128};
+
+// Fills about `target` elements from the last of `loops` to the first.
+void fill_from_innermost(const IterationSpace& space, std::vector<int> loops, std::int64_t target,
+                         LoopSizes& extents) {
+  std::sort(loops.begin(), loops.end());
+  double left = static_cast<double>(target);
+  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+    const std::int64_t size = space.loops[*loop].size;
+    const double extent = std::clamp(std::round(left), 1.0, static_cast<double>(size));
+    extents[*loop] = static_cast<std::int64_t>(extent);
+    left /= extent;
+  }
+}
+
+SizesList matrix_extents(const IterationSpace& space, double least_side) {
+  const MatrixLoops& matrix = *space.matrix;
+  SizesList list;
+  for (const std::int64_t rows : kSides) {
+    for (const std::int64_t columns : kSides) {
+      if (static_cast<double>(std::min(rows, columns)) < least_side) continue;
+      for (const std::int64_t step : kSteps) {
+        LoopSizes& extents = list.emplace_back();
+        extents.fill(1);  // batches one by one
+        fill_from_innermost(space, matrix.rows, rows, extents);
+        fill_from_innermost(space, matrix.columns, columns, extents);
+        fill_from_innermost(space, reduction_loops(matrix), step, extents);
+      }
+    }
+  }
+  return list;
+}
+
+SizesList streaming_extents(const IterationSpace& space) {
+  SizesList list;
+  const auto add_cut = [&](const LoopSizes& trips) {
+    LoopSizes& extents = list.emplace_back();
+    extents.fill(1);
+    for (std::size_t i = 0; i < space.loops.size(); ++i) {
+      extents[i] = ceil_div(space.loops[i].size, trips[i]);
+    }
+  };
+  for (const int kept : space.order) {
+    for (const std::int64_t pieces_of_kept : ladder(space.loops[kept].size)) {
+      LoopSizes trips;
+      trips.fill(1);
+      trips[kept] = pieces_of_kept;
+      add_cut(trips);
+      for (const int loop : space.order) {
+        if (loop == kept) continue;
+        for (const std::int64_t outer : ladder(space.loops[loop].size)) {
+          trips[loop] = outer;
+          if (outer > 1) add_cut(trips);
+        }
+      }
+    }
+  }
+  if (list.empty()) add_cut({});
+  return list;
+}
+
 }  // namespace
 
 std::vector<TileConfig> candidate_tiles(const IterationSpace& space, std::size_t limit) {
-  TripsList list;
+  SizesList list;
   if (space.matrix) {
-    std::vector<int> reductions = space.matrix->positions;
-    reductions.insert(reductions.end(), space.matrix->contraction.begin(),
-                      space.matrix->contraction.end());
     list = combine(combine(cut_in_order(space, spatial_loops(space)),
                            cut_in_order(space, space.matrix->columns)),
-                   cut_in_order(space, reductions));
+                   cut_in_order(space, reduction_loops(*space.matrix)));
   } else {
     list = cut_in_order(space, space.order);
   }
@@ -83,6 +148,22 @@ std::vector<TileConfig> candidate_tiles(const IterationSpace& space, std::size_t
   std::vector<TileConfig> tiles;
   tiles.reserve(list.size());
   for (const LoopSizes& trips : list) tiles.push_back(tile_of_trips(space, trips));
+  return tiles;
+}
+
+std::vector<TileConfig> simt_candidate_tiles(const IterationSpace& space, std::size_t limit,
+                                             double least_side) {
+  std::vector<std::pair<double, LoopSizes>> list;  // tiles, extents
+  for (const LoopSizes& extents :
+       space.matrix ? matrix_extents(space, least_side) : streaming_extents(space)) {
+    list.emplace_back(tile_count(space, extents), extents);
+  }
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+  if (list.size() > limit) list.resize(limit);
+  std::vector<TileConfig> tiles;
+  tiles.reserve(list.size());
+  for (const auto& [count, extents] : list) tiles.push_back(tile_of_extents(space, extents));
   return tiles;
 }
 

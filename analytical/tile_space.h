@@ -1,10 +1,6 @@
-// Which tiles are worth trying for a kernel.
-//
-// A candidate cuts loop i into trips[i] pieces, trips from a fixed ladder (1, 2, 4, 8 ..., one unit
-// each). Loops are cut from the outermost inwards (the inner ones stay whole until the outer ones
-// are cut to single units), columns and reductions of a matrix product each on their own ladder.
-// The set depends only on the loops, never on rates or capacities, so the best of it can only
-// improve when a machine does (tests/analytical/monotonicity_test.cpp).
+// Which tiles are worth trying for a kernel. The sets depend only on the loops, never on rates or
+// capacities, so the best of one can only improve when a machine does
+// (tests/analytical/monotonicity_test.cpp).
 #pragma once
 
 #include <vector>
@@ -13,8 +9,18 @@
 
 namespace tilecast::analytical {
 
+// A candidate cuts loop i into trips[i] pieces, trips from a fixed ladder (1, 2, 4, 8 ..., one unit
+// each). Loops are cut from the outermost inwards (the inner ones stay whole until the outer ones
+// are cut to single units), columns and reductions of a matrix product each on their own ladder.
 // At most `limit` distinct tiles, fewest pieces first; deterministic.
 [[nodiscard]] std::vector<TileConfig> candidate_tiles(const IterationSpace& space,
                                                       std::size_t limit);
+
+// For machines that run thread blocks. Matrix kernels: powers of two from `least_side` (16) to 256
+// rows and columns, steps of 32 to 128 along the contraction (the range of CUTLASS and cuBLAS
+// kernels). Others: any one loop cut on its own ladder, the rest from the outermost inwards. At
+// most `limit` distinct tiles, fewest blocks first; deterministic.
+[[nodiscard]] std::vector<TileConfig> simt_candidate_tiles(const IterationSpace& space,
+                                                           std::size_t limit, double least_side);
 
 }  // namespace tilecast::analytical

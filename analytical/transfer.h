@@ -1,4 +1,5 @@
-// Bytes a tile moves between memory levels, as the memory system sees them.
+// What a kernel moves between memory levels: its arrays, and the bytes of their regions as the
+// memory system sees them.
 //
 // A region of an array moves in its device layout: minor dimensions padded to the layout's first
 // tiling (a window narrower than a tile still moves whole tiles), every contiguous run rounded up
@@ -8,9 +9,25 @@
 // hwdesc::MemoryLevel, run cost as in hwdesc::TransferEngine::full_efficiency_run.
 #pragma once
 
-#include "analytical/iteration_space.h"
+#include "analytical/accounting.h"
+#include "analytical/footprint.h"
 
 namespace tilecast::analytical {
+
+// The way between a memory level and the one inside it: bytes per second, efficiency applied.
+struct MemoryPath {
+  double read = 1, write = 1;
+  double latency_s = 0;
+  bool full_duplex = false;
+
+  // How long it is taken by reads and writes that take it so long.
+  [[nodiscard]] double busy_s(double read_s, double write_s) const {
+    return full_duplex ? std::max(read_s, write_s) : read_s + write_s;
+  }
+  // With what `removed` takes away; reads and writes of this path count as these resources.
+  [[nodiscard]] MemoryPath without(BoundMask removed, Bound reads, Bound writes) const;
+};
+[[nodiscard]] MemoryPath memory_path(const hwdesc::MemoryLevel& level);
 
 // How one array lies in memory, prepared once per kernel.
 struct StoredArray {
@@ -42,5 +59,22 @@ struct StoredArray {
                               double workers = 1);
 // Bytes of the whole array, padded.
 [[nodiscard]] double whole_bytes(const StoredArray& array);
+
+// An array that a kernel reads from or writes to memory, with the loops that move its tile.
+struct MemoryStream {
+  StoredArray array;
+  int group = 0;
+  std::uint32_t loops = 0;  // bit per loop whose step moves the tile
+  ir::OpId op;
+};
+
+// Parameters that are read: not those that are only updated in place.
+[[nodiscard]] std::vector<MemoryStream> input_streams(const ir::Kernel& kernel,
+                                                      const Footprints& footprints,
+                                                      double granule_bytes);
+// Results; of a dynamic-update-slice only the update is written.
+[[nodiscard]] std::vector<MemoryStream> output_streams(const ir::Kernel& kernel,
+                                                       const Footprints& footprints,
+                                                       double granule_bytes);
 
 }  // namespace tilecast::analytical

@@ -106,7 +106,7 @@ TEST(BlockProduct, AMatrixUnitOfItsOwnClockCountsInCyclesOfTheCore) {
 
 TEST(BlockProduct, ATypeTheUnitCannotTakeNeverEnds) {
   for (const bool thin : {false, true}) {
-    const ProductSizes sizes{.rows = 4, .columns = 32, .depth = kDepth, .thin = thin};
+    const ProductSizes sizes{.rows = 4, .columns = 32, .depth = kDepth, .skinny = thin};
     EXPECT_TRUE(std::isinf(product_cycles(sizes, ported_device(), "f16", 0)));
     EXPECT_TRUE(std::isfinite(product_cycles(sizes, ported_device(), "f32", 0)));
   }
@@ -116,7 +116,7 @@ TEST(BlockProduct, ATypeTheUnitCannotTakeNeverEnds) {
 TEST(BlockProduct, ThinProductsRunTheirVectorsAlongTheDepth) {
   const double vectors = 12, rest = 3;
   const ProductSizes sizes{
-      .calls = 5, .rows = 2, .columns = 6, .depth = vectors * kLanes + rest, .thin = true};
+      .calls = 5, .rows = 2, .columns = 6, .depth = vectors * kLanes + rest, .skinny = true};
   const double loads_per_vector = 1.25;  // four columns share a load of the row
   const double per_column = vectors * std::max(1 / kPipes, loads_per_vector / kLoadPorts) +
                             rest * 2 / kLoadPorts + kLanes / 2 + kLatency;
@@ -152,7 +152,7 @@ TEST(BlockProduct, ADeeperProductOrSlowerCacheIsNeverFaster) {
     std::mt19937_64 random(seed);
     const auto size = [&](int most) { return static_cast<double>(1 + random() % most); };
     const ProductSizes sizes{
-        .rows = size(70), .columns = size(300), .depth = size(3000), .thin = seed % 5 == 0};
+        .rows = size(70), .columns = size(300), .depth = size(3000), .skinny = seed % 5 == 0};
     const double outside = static_cast<double>(seed % 11) / 10;
     ProductSizes deeper = sizes;
     deeper.depth += kLanes * size(100);
@@ -172,7 +172,7 @@ TEST(ProductSizes, BatchesCountAsCalls) {
   EXPECT_DOUBLE_EQ(sizes.columns, 48);
   EXPECT_DOUBLE_EQ(sizes.depth, 96);
   EXPECT_FALSE(sizes.exchanged);
-  EXPECT_FALSE(sizes.thin);
+  EXPECT_FALSE(sizes.skinny);
 }
 
 TEST(ProductSizes, FewColumnsBecomeRows) {
@@ -181,18 +181,18 @@ TEST(ProductSizes, FewColumnsBecomeRows) {
   EXPECT_TRUE(sizes.exchanged);
   EXPECT_DOUBLE_EQ(sizes.rows, 4);
   EXPECT_DOUBLE_EQ(sizes.columns, 4096);
-  EXPECT_FALSE(sizes.thin);
-  EXPECT_TRUE(sizes_of(kernel, {true, false}).thin);   // the columns' operand lies along the depth
-  EXPECT_FALSE(sizes_of(kernel, {false, true}).thin);  // and here it does not
+  EXPECT_FALSE(sizes.skinny);
+  EXPECT_TRUE(sizes_of(kernel, {true, false}).skinny);  // the columns' operand lies along the depth
+  EXPECT_FALSE(sizes_of(kernel, {false, true}).skinny);  // and here it does not
 }
 
 TEST(ProductSizes, ProductsOfFewRowsAndColumnsAreThinWhenTheyAreDeep) {
   constexpr auto kF32 = ir::DType::kF32;
-  EXPECT_TRUE(sizes_of(product_kernel(4, 4, 16, kF32), {false, false}).thin);
-  EXPECT_FALSE(sizes_of(product_kernel(4, 4, 15, kF32), {false, false}).thin);
-  EXPECT_FALSE(sizes_of(product_kernel(8, 8, 4096, kF32), {false, true}).thin);
-  EXPECT_TRUE(sizes_of(product_kernel(1, 4096, 4096, kF32), {true, true}).thin);
-  EXPECT_FALSE(sizes_of(product_kernel(1, 4096, 4096, kF32), {true, false}).thin);
+  EXPECT_TRUE(sizes_of(product_kernel(4, 4, 16, kF32), {false, false}).skinny);
+  EXPECT_FALSE(sizes_of(product_kernel(4, 4, 15, kF32), {false, false}).skinny);
+  EXPECT_FALSE(sizes_of(product_kernel(8, 8, 4096, kF32), {false, true}).skinny);
+  EXPECT_TRUE(sizes_of(product_kernel(1, 4096, 4096, kF32), {true, true}).skinny);
+  EXPECT_FALSE(sizes_of(product_kernel(1, 4096, 4096, kF32), {true, false}).skinny);
 }
 
 TEST(ProductSizes, AConvolutionIsAProductPerWindowPositionAndRowOfTheImage) {

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <random>
 
-namespace tilecast::analytical {
+#include "alcop.h"
+
+namespace tilecast::analytical::testing {
 namespace {
 
 class Draw {
@@ -27,7 +29,8 @@ TEST(Pipeline, OfTwoStagesWithoutLatencyTakesTheLargerOfTransferAndCompute) {
   for (int i = 0; i < kDraws; ++i) {
     const double transfer = draw.time_s();
     const double compute = draw.time_s();
-    const double period = steady_period_s({.busy_s = std::max(transfer, compute),
+    const double period = steady_period_s({.path_s = transfer,
+                                           .core_s = compute,
                                            .round_trip_s = transfer + compute,
                                            .stages = 2,
                                            .workers = 1});
@@ -40,7 +43,8 @@ TEST(Pipeline, OfOneStageAddsTransferAndCompute) {
   for (int i = 0; i < kDraws; ++i) {
     const double transfer = draw.time_s();
     const double compute = draw.time_s();
-    ASSERT_EQ(steady_period_s({.busy_s = std::max(transfer, compute),
+    ASSERT_EQ(steady_period_s({.path_s = transfer,
+                               .core_s = compute,
                                .round_trip_s = transfer + compute,
                                .stages = 1,
                                .workers = 1}),
@@ -88,8 +92,10 @@ TEST(Pipeline, ChangesBranchExactlyAtAlcopsThreshold) {
 TEST(Pipeline, IsNeverSlowerWithMoreStagesOrWorkers) {
   Draw draw(5);
   for (int i = 0; i < kDraws; ++i) {
-    const PipelineLoop loop{.busy_s = draw.time_s(),
+    const PipelineLoop loop{.path_s = draw.time_s(),
+                            .core_s = draw.time_s(),
                             .round_trip_s = draw.time_s(),
+                            .in_order_s = draw.time_s(),
                             .stages = draw.count(8),
                             .workers = draw.count(16)};
     PipelineLoop deeper = loop;
@@ -98,9 +104,32 @@ TEST(Pipeline, IsNeverSlowerWithMoreStagesOrWorkers) {
     wider.workers += 1;
     ASSERT_LE(steady_period_s(deeper), steady_period_s(loop));
     ASSERT_LE(steady_period_s(wider), steady_period_s(loop));
-    ASSERT_GE(steady_period_s(loop), loop.busy_s);
+    ASSERT_GE(steady_period_s(loop), std::max(loop.path_s, loop.core_s));
+  }
+}
+
+// A worker's own steps follow each other, however many tiles are buffered.
+TEST(Pipeline, IsNeverFasterThanAWorkersOwnStepsInOrder) {
+  PipelineLoop loop{.path_s = 1, .core_s = 1, .in_order_s = 6, .stages = 100};
+  EXPECT_EQ(steady_period_s(loop), 6);
+  loop.workers = 3;
+  EXPECT_EQ(steady_period_s(loop), 2);
+}
+
+TEST(Pipeline, OfLikeIterationsTogetherTakesAsManyPeriods) {
+  Draw draw(6);
+  for (int i = 0; i < kDraws; ++i) {
+    const PipelineLoop once{.path_s = draw.time_s(),
+                            .core_s = draw.time_s(),
+                            .round_trip_s = draw.time_s(),
+                            .in_order_s = draw.time_s(),
+                            .stages = draw.count(8)};
+    PipelineLoop all = once;
+    const double n = std::exp2(draw.count(20));
+    for (double* time : {&all.path_s, &all.core_s, &all.round_trip_s, &all.in_order_s}) *time *= n;
+    ASSERT_EQ(steady_period_s(all), n * steady_period_s(once));
   }
 }
 
 }  // namespace
-}  // namespace tilecast::analytical
+}  // namespace tilecast::analytical::testing

@@ -213,7 +213,7 @@ TEST(ScratchpadModel, SpillsTheExcessTwiceThroughMainMemory) {
   const double bytes = 3.0 * 8192 * 1024 * 4;
   const double excess = bytes - 16 * 1024 * 1024;
   const double expected = (bytes + 2 * excess) / kBandwidth + addition_s(8192);
-  EXPECT_NEAR(model.estimate_spilled({}).time.value, expected, 1e-9 * expected);
+  EXPECT_NEAR(model.estimate({}).time.value, expected, 1e-9 * expected);
 }
 
 TEST(ScratchpadModel, WritesAReductionOverOuterRowsOnceInFull) {

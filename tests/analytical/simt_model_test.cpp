@@ -4,8 +4,8 @@
 
 #include <cmath>
 
+#include "alcop.h"
 #include "analytical/analytical_model.h"
-#include "analytical/pipeline.h"
 #include "ir/kernels/kernel_sketch.h"
 #include "simt_kernels.h"
 

@@ -1,0 +1,77 @@
+#include "analytical/accounting.h"
+
+namespace tilecast::analytical {
+namespace {
+
+constexpr Bound kUnitBounds[] = {Bound::kMatrix, Bound::kVector, Bound::kTranscendental,
+                                 Bound::kCrossLane, Bound::kOnChip};
+
+Bound busiest(const PerBound& busy, std::span<const Bound> among) {
+  return *std::max_element(among.begin(), among.end(),
+                           [&](Bound a, Bound b) { return busy[index_of(a)] < busy[index_of(b)]; });
+}
+
+}  // namespace
+
+void Accounting::add_periods(const PipelineLoop& loop, const PerBound& busy_once, double times,
+                             std::span<const Bound> paths) {
+  add_occupied(loop, busy_once, times, paths);
+  add_alone(Bound::kLatency, times * (steady_period_s(loop) - resource_bound_s(loop)));
+}
+
+void Accounting::add_occupied(const PipelineLoop& loop, const PerBound& busy_once, double times,
+                              std::span<const Bound> paths) {
+  for (std::size_t b = 0; b < kBoundCount; ++b) busy[b] += times * busy_once[b];
+  if (loop.path_s >= loop.core_s) {
+    bound_time[index_of(busiest(busy_once, paths))] += times * loop.path_s;
+    return;
+  }
+  double use_s = loop.core_s;
+  for (const Bound beside : {Bound::kIssue, Bound::kOverhead}) {  // one after the other
+    use_s -= busy_once[index_of(beside)];
+    bound_time[index_of(beside)] += times * busy_once[index_of(beside)];
+  }
+  bound_time[index_of(busiest(busy_once, kUnitBounds))] += times * use_s;
+}
+
+void Accounting::add_alone(Bound bound, double seconds) {
+  busy[index_of(bound)] += seconds;
+  bound_time[index_of(bound)] += seconds;
+}
+
+Accounting sum_of_parts(const PerBound& parts, BoundMask removed) {
+  Accounting sum;
+  for (const double part : parts) sum.total_s += part;
+  sum.busy = parts;
+  for (std::size_t b = 0; b < kBoundCount; ++b) {
+    if (!has(removed, static_cast<Bound>(b))) continue;
+    sum.total_s -= parts[b];
+    sum.busy[b] = 0;
+  }
+  sum.bound_time = sum.busy;
+  return sum;
+}
+
+Bound binding(const Accounting& accounting, BoundMask removed) {
+  PerBound candidates = accounting.bound_time;
+  for (std::size_t b = 0; b < kBoundCount; ++b) {
+    if (has(removed, static_cast<Bound>(b))) candidates[b] = -1;
+  }
+  const auto longest = std::max_element(candidates.begin(), candidates.end());
+  return static_cast<Bound>(longest - candidates.begin());
+}
+
+Estimate explained(const Accounting& all, const Accounting& without) {
+  Estimate estimate;
+  estimate.time = Seconds{all.total_s};
+  for (std::size_t b = 0; b < kBoundCount; ++b) estimate.bounds[b] = Seconds{all.busy[b]};
+  estimate.bound = binding(all);
+  estimate.next_bound = binding(without, mask_of(estimate.bound));
+  estimate.next_time = Seconds{without.total_s};
+  estimate.hbm_read = Bytes{all.read_bytes};
+  estimate.hbm_write = Bytes{all.write_bytes};
+  estimate.iterations = all.iterations;
+  return estimate;
+}
+
+}  // namespace tilecast::analytical

@@ -1,0 +1,60 @@
+// Where the time of a kernel goes, what binds it and what would bind next, for all machines alike.
+// A resource that is taken away takes no time. Pure functions; all times in seconds.
+#pragma once
+
+#include <span>
+
+#include "analytical/estimate.h"
+#include "analytical/pipeline.h"
+
+namespace tilecast::analytical {
+
+constexpr std::size_t index_of(Bound bound) {
+  return static_cast<std::size_t>(bound);
+}
+
+using BoundMask = std::uint32_t;  // bit per Bound: the resources taken away
+constexpr BoundMask mask_of(Bound bound) {
+  return BoundMask{1} << index_of(bound);
+}
+constexpr bool has(BoundMask mask, Bound bound) {
+  return (mask & mask_of(bound)) != 0;
+}
+constexpr double kept_s(BoundMask removed, Bound bound, double seconds) {
+  return has(removed, bound) ? 0 : seconds;
+}
+
+using PerBound = std::array<double, kBoundCount>;  // seconds
+
+struct Accounting {
+  PerBound busy{};        // as Estimate::bounds
+  PerBound bound_time{};  // time for which the kernel waits for each resource: adds up to total_s
+  double total_s = 0;
+  double read_bytes = 0, write_bytes = 0;  // of main memory
+  double iterations = 1;
+
+  // `times` periods of a loop; `busy_once`: each resource in one of them, of which `paths` move the
+  // data. What the period is longer than its resources are busy is latency.
+  void add_periods(const PipelineLoop& loop, const PerBound& busy_once, double times,
+                   std::span<const Bound> paths);
+  // The same without latency: iterations that wait for no load.
+  void add_occupied(const PipelineLoop& loop, const PerBound& busy_once, double times,
+                    std::span<const Bound> paths);
+  // Time in which nothing else happens: launches, filling, draining.
+  void add_alone(Bound bound, double seconds);
+};
+
+// The ways of data: main memory alone, and with a cache that all workers share.
+inline constexpr Bound kMemoryPaths[] = {Bound::kHbmRead, Bound::kHbmWrite};
+inline constexpr Bound kCachedPaths[] = {Bound::kHbmRead, Bound::kHbmWrite, Bound::kOnChip};
+
+// Of a machine that does one thing after the other.
+[[nodiscard]] Accounting sum_of_parts(const PerBound& parts, BoundMask removed);
+
+// What a kernel waits for longest, of what is not removed.
+[[nodiscard]] Bound binding(const Accounting& accounting, BoundMask removed = 0);
+// Time, bounds, what binds and what would next, bytes and iterations. `without` is the same kernel
+// with binding(all) taken away.
+[[nodiscard]] Estimate explained(const Accounting& all, const Accounting& without);
+
+}  // namespace tilecast::analytical

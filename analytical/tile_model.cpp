@@ -1,0 +1,34 @@
+#include "analytical/tile_model.h"
+
+#include "analytical/tile_space.h"
+
+namespace tilecast::analytical {
+
+TileModel::TileModel(const ir::Kernel& kernel, const hwdesc::Device& device)
+    : device_(&device),
+      space_(make_iteration_space(kernel, device.native_tile)),
+      footprints_(kernel, space_),
+      cycle_s_(1 / device.clock.value) {}
+
+TileModel::GroupExtents TileModel::group_extents() const {
+  return GroupExtents(footprints_.groups().size(), boost::container::default_init);
+}
+
+std::vector<TileConfig> TileModel::candidates(std::size_t limit) const {
+  return candidate_tiles(space_, limit);
+}
+
+Estimate TileModel::estimate(const TileConfig& tile) const {
+  const Accounting all = account(tile, 0);
+  Estimate estimate = explained(all, account(tile, mask_of(binding(all))));
+  estimate.tile = tile;
+  estimate.scratchpad_used = Bytes{scratchpad_bytes(tile)};
+  estimate.flags = space_.flags;
+  return estimate;
+}
+
+double TileModel::iterations(const TileConfig& tile) const {
+  return tile_count(space_, tile_extents(space_, tile));
+}
+
+}  // namespace tilecast::analytical

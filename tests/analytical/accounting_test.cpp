@@ -1,0 +1,110 @@
+// Every model's account of its time, and what is concluded from it.
+#include "analytical/accounting.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "analytical/analytical_model.h"
+#include "analytical/cache_model.h"
+#include "analytical/scratchpad_model.h"
+#include "analytical/simt_model.h"
+#include "hwdesc/device_yaml.h"
+#include "simt_kernels.h"
+#include "test_kernels.h"
+
+namespace tilecast::analytical::testing {
+namespace {
+
+constexpr double kRounding = 1e-12;
+
+std::vector<ir::Kernel> kernels() {
+  std::vector<ir::Kernel> list;
+  list.push_back(product_kernel(1024, 512, 2048, ir::DType::kF32));
+  list.push_back(product_kernel(100, 300, 700, ir::DType::kBF16));
+  list.push_back(chain_kernel(1000, 1500, 3));
+  list.push_back(chain_kernel(7, 5, 40));
+  list.push_back(centred_kernel(512, 4096, 2));
+  return list;
+}
+
+// Where the kernel waits for each resource adds up to its time, with and without what binds.
+void expect_account(const TileModel& model, const std::string& what) {
+  int fitting = 0;
+  for (const TileConfig& tile : model.candidates(64)) {
+    const double time_s = model.time_s(tile);
+    if (!std::isfinite(time_s)) continue;
+    ++fitting;
+    const Accounting all = model.account(tile, 0);
+    EXPECT_EQ(all.total_s, time_s) << what << " " << to_string(tile);
+    EXPECT_EQ(model.estimate(tile).time.value, time_s) << what << " " << to_string(tile);
+    const Accounting without = model.account(tile, mask_of(binding(all)));
+    EXPECT_LE(without.total_s, time_s * (1 + kRounding)) << what << " " << to_string(tile);
+    for (const Accounting& account : {all, without}) {
+      const PerBound& waits = account.bound_time;
+      EXPECT_NEAR(std::accumulate(waits.begin(), waits.end(), 0.0), account.total_s,
+                  kRounding * time_s)
+          << what << " " << to_string(tile);
+    }
+  }
+  EXPECT_GT(fitting, 3) << what;
+}
+
+TEST(Accounting, OfEveryMachineAddsUpToItsTime) {
+  for (const ir::Kernel& kernel : kernels()) {
+    const std::string what = kernel.name();
+    for (const char* name : {"tpu_v2", "tpu_v3"}) {
+      const hwdesc::Device device = hwdesc::load_device(name);
+      expect_account(ScratchpadModel(kernel, device), name + (" " + what));
+    }
+    for (const char* name : {"h100_sxm", "t4"}) {
+      const hwdesc::Device device = hwdesc::load_device(name);
+      expect_account(SimtModel(kernel, device), name + (" " + what));
+    }
+    const hwdesc::Device cpu = hwdesc::load_device("cpu_generic");
+    expect_account(CacheModel(kernel, cpu), "cpu " + what);
+  }
+}
+
+TEST(Accounting, OfALoopChargesThePathOrTheCoreAndTheRestToLatency) {
+  PerBound busy{};
+  busy[index_of(Bound::kHbmRead)] = 3;
+  busy[index_of(Bound::kHbmWrite)] = 2;
+  busy[index_of(Bound::kVector)] = 4;
+  busy[index_of(Bound::kMatrix)] = 1;
+  busy[index_of(Bound::kIssue)] = 0.5;
+  const PipelineLoop by_path{.path_s = 5, .core_s = 4.5, .round_trip_s = 14};
+  Accounting account;
+  account.add_periods(by_path, busy, 10, kMemoryPaths);
+  EXPECT_EQ(account.bound_time[index_of(Bound::kHbmRead)], 50);
+  EXPECT_EQ(account.bound_time[index_of(Bound::kLatency)], 20);
+  EXPECT_EQ(account.busy[index_of(Bound::kHbmRead)], 30);
+  EXPECT_EQ(account.busy[index_of(Bound::kLatency)], 20);
+  const PipelineLoop by_core{.path_s = 3, .core_s = 4.5, .round_trip_s = 7.5};
+  Accounting core;
+  core.add_periods(by_core, busy, 10, kMemoryPaths);
+  EXPECT_EQ(core.bound_time[index_of(Bound::kVector)], 40);
+  EXPECT_EQ(core.bound_time[index_of(Bound::kIssue)], 5);
+  EXPECT_EQ(core.bound_time[index_of(Bound::kHbmRead)], 0);
+}
+
+// Reads and writes take turns on a memory that is not full duplex: without the reads the kernel
+// takes the writes and what follows, not the time of whatever is next in length.
+TEST(Accounting, OfAnOpaqueKernelRemovesWhatBinds) {
+  hwdesc::Device device = round_device();
+  device.memory[0].latency = Seconds{1e-6};
+  device.dispatch.kernel_launch = Seconds{2e-6};
+  const ir::Kernel kernel = kernel_of(
+      "HloModule m\nENTRY main {\n  p0 = f32[512,1024]{1,0} parameter(0)\n"
+      "  ROOT r = f32[256,1024]{1,0} custom-call(p0), custom_call_target=\"Mystery\"\n}\n");
+  const Estimate e = KernelAnalysis(kernel, device).estimate_best();
+  const double read_s = 512 * 1024 * 4 / 100e9;
+  EXPECT_NEAR(e.time.value, 1.5 * read_s + 3e-6, kRounding);
+  EXPECT_EQ(e.bound, Bound::kHbmRead);
+  EXPECT_EQ(e.next_bound, Bound::kHbmWrite);
+  EXPECT_NEAR(e.next_time.value, 0.5 * read_s + 3e-6, kRounding);
+}
+
+}  // namespace
+}  // namespace tilecast::analytical::testing
