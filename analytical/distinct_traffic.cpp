@@ -50,31 +50,23 @@ double touched_share(std::int64_t input, std::int64_t output, const ir::WindowDi
   return ratio(touched, static_cast<double>(input));
 }
 
-double convolution_input_share(const ir::Kernel& kernel, const Op& op) {
-  const auto* attrs = op.get<ir::ConvAttrs>();
-  if (attrs == nullptr || op.operands.size() < 2) return 1;
+// Share of the first operand that the windows of a convolution or reduce-window touch.
+double windowed_share(const ir::Kernel& kernel, const Op& op) {
+  const auto* conv = op.get<ir::ConvAttrs>();
+  const auto* pool = op.get<ir::WindowAttrs>();
+  if ((conv == nullptr && pool == nullptr) || op.operands.empty()) return 1;
   const ir::Shape& input = kernel.op(op.operands[0]).shape;
+  const ir::Window& window = conv != nullptr ? conv->window : pool->window;
+  const std::size_t rank = conv == nullptr
+                               ? window.size()
+                               : std::min({window.size(), conv->dims.input_spatial.size(),
+                                           conv->dims.output_spatial.size()});
   double share = 1;
-  const std::size_t spatial = std::min(
-      {attrs->window.size(), attrs->dims.input_spatial.size(), attrs->dims.output_spatial.size()});
-  for (std::size_t i = 0; i < spatial; ++i) {
-    const auto in = static_cast<std::size_t>(attrs->dims.input_spatial[i]);
-    const auto out = static_cast<std::size_t>(attrs->dims.output_spatial[i]);
-    if (in >= input.dims.size() || out >= op.shape.dims.size()) return 1;
-    share *= touched_share(input.dims[in], op.shape.dims[out], attrs->window[i]);
-  }
-  return share;
-}
-
-double reduce_window_input_share(const ir::Kernel& kernel, const Op& op) {
-  const auto* attrs = op.get<ir::WindowAttrs>();
-  if (attrs == nullptr || op.operands.empty() || !op.shape.is_array()) return 1;
-  const ir::Shape& input = kernel.op(op.operands[0]).shape;
-  double share = 1;
-  const std::size_t rank =
-      std::min({attrs->window.size(), input.dims.size(), op.shape.dims.size()});
   for (std::size_t i = 0; i < rank; ++i) {
-    share *= touched_share(input.dims[i], op.shape.dims[i], attrs->window[i]);
+    const auto in = conv == nullptr ? i : static_cast<std::size_t>(conv->dims.input_spatial[i]);
+    const auto out = conv == nullptr ? i : static_cast<std::size_t>(conv->dims.output_spatial[i]);
+    if (in >= input.dims.size() || out >= op.shape.dims.size()) return 1;
+    share *= touched_share(input.dims[in], op.shape.dims[out], window[i]);
   }
   return share;
 }
@@ -114,9 +106,8 @@ Need need_of(const ir::Kernel& kernel, const Op& op, std::size_t operand, double
     case Opcode::kScatter:
       return update_need(kernel, op, operand, share, only_written);
     case Opcode::kConvolution:
-      return {share * (operand == 0 ? convolution_input_share(kernel, op) : 1), false};
     case Opcode::kReduceWindow:
-      return {share * (operand == 0 ? reduce_window_input_share(kernel, op) : 1), false};
+      return {share * (operand == 0 ? windowed_share(kernel, op) : 1), false};
     case Opcode::kPad:  // negative padding drops elements
       if (operand != 0) return {share, false};
       return {picked_share(kernel, op, share), false};

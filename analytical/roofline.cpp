@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analytical/accounting.h"
 #include "analytical/collective.h"
 #include "analytical/distinct_traffic.h"
 #include "base/error.h"
@@ -78,7 +79,7 @@ struct Roofs {
   [[nodiscard]] Seconds highest() const {
     Seconds time = memory;
     for (const Bound b : {Bound::kMatrix, Bound::kVector, Bound::kNetwork}) {
-      time = std::max(time, bounds[static_cast<std::size_t>(b)]);
+      time = std::max(time, bounds[index_of(b)]);
     }
     return time;
   }
@@ -88,8 +89,8 @@ void set_memory_roof(const hwdesc::Device& device, Roofs& roofs) {
   const hwdesc::MemoryLevel& memory = device.main_memory();
   const Seconds read = roofs.traffic.read / memory.bandwidth;
   const Seconds write = roofs.traffic.write / memory.write_bandwidth.value_or(memory.bandwidth);
-  roofs.bounds[static_cast<std::size_t>(Bound::kHbmRead)] = read;
-  roofs.bounds[static_cast<std::size_t>(Bound::kHbmWrite)] = write;
+  roofs.bounds[index_of(Bound::kHbmRead)] = read;
+  roofs.bounds[index_of(Bound::kHbmWrite)] = write;
   roofs.memory = memory.full_duplex ? std::max(read, write) : read + write;
 }
 
@@ -109,7 +110,7 @@ void set_custom_call_roofs(const ir::CustomCallCost& cost, const hwdesc::Device&
   roofs.traffic = {half, half};
   roofs.flops = Flops{std::max(0.0, cost.flops)};
   const FlopsPerSecond peak = highest_peak(device);
-  if (peak.value > 0) roofs.bounds[static_cast<std::size_t>(Bound::kMatrix)] = roofs.flops / peak;
+  if (peak.value > 0) roofs.bounds[index_of(Bound::kMatrix)] = roofs.flops / peak;
 }
 
 Roofs roofs_of(const ir::Kernel& kernel, const hwdesc::Device& device) {
@@ -129,11 +130,11 @@ Roofs roofs_of(const ir::Kernel& kernel, const hwdesc::Device& device) {
     const Work vector = vector_work(kernel, needed, device);
     roofs.traffic = distinct_traffic(kernel, device);
     roofs.flops = matrix.flops + vector.flops;
-    roofs.bounds[static_cast<std::size_t>(Bound::kMatrix)] = matrix.time;
-    roofs.bounds[static_cast<std::size_t>(Bound::kVector)] = vector.time;
+    roofs.bounds[index_of(Bound::kMatrix)] = matrix.time;
+    roofs.bounds[index_of(Bound::kVector)] = vector.time;
   }
   if (const Op* op = collective_op(kernel)) {
-    roofs.bounds[static_cast<std::size_t>(Bound::kNetwork)] =
+    roofs.bounds[index_of(Bound::kNetwork)] =
         collective_lower_bound(op->opcode, collective_payload(kernel, PayloadSize::kUnpadded),
                                kernel.group_size(), device);
   }
@@ -148,9 +149,9 @@ Estimate estimate_of(const Roofs& roofs) {
   const bool reads_more = roofs.traffic.read >= roofs.traffic.write;
   std::array<std::pair<Seconds, Bound>, 4> roof{{
       {roofs.memory, reads_more ? Bound::kHbmRead : Bound::kHbmWrite},
-      {roofs.bounds[static_cast<std::size_t>(Bound::kMatrix)], Bound::kMatrix},
-      {roofs.bounds[static_cast<std::size_t>(Bound::kVector)], Bound::kVector},
-      {roofs.bounds[static_cast<std::size_t>(Bound::kNetwork)], Bound::kNetwork},
+      {roofs.bounds[index_of(Bound::kMatrix)], Bound::kMatrix},
+      {roofs.bounds[index_of(Bound::kVector)], Bound::kVector},
+      {roofs.bounds[index_of(Bound::kNetwork)], Bound::kNetwork},
   }};
   std::stable_sort(roof.begin(), roof.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
