@@ -92,9 +92,8 @@ Estimate opaque_estimate(const Kernel& kernel, const hwdesc::Device& device) {
   } else if (ir::op_class(kernel.opcode()) == OpClass::kCustomCall) {
     estimate.flags.push_back(what + ": opaque, bytes of operands and results only");
   }
-  const double rate = memory.bandwidth.value * memory.efficiency;
-  const double write_rate =
-      memory.write_bandwidth.value_or(memory.bandwidth).value * memory.efficiency;
+  const double rate = memory.sustained_read().value;
+  const double write_rate = memory.sustained_write().value;
   bound_of(estimate, Bound::kHbmRead) = Seconds{read / rate};
   bound_of(estimate, Bound::kHbmWrite) = Seconds{write / write_rate};
   bound_of(estimate, Bound::kMatrix) = Seconds{compute_s};

@@ -42,8 +42,8 @@ CacheModel::CacheModel(const ir::Kernel& kernel, const hwdesc::Device& device)
   for (std::size_t i = 0; i < device.memory.size() && i < kMaxLevels; ++i) {
     const hwdesc::MemoryLevel& level = device.memory[i];
     const hwdesc::TransferEngine& engine = device.engines[std::min(i, device.engines.size() - 1)];
-    const double write = level.write_bandwidth.value_or(level.bandwidth).value * level.efficiency;
-    const double read = level.bandwidth.value * level.efficiency;
+    const double write = level.sustained_write().value;
+    const double read = level.sustained_read().value;
     levels_.push_back({.read = i < device.engines.size()
                                    ? attained(read, engine, level.latency.value, workers_)
                                    : read,

@@ -94,7 +94,7 @@ struct Network {
 
 Network network_of(const hwdesc::Interconnect& net, std::int64_t chips) {
   Network n;
-  n.link = net.link_bandwidth.value;
+  n.link = net.link_bandwidth.value * net.efficiency;
   n.shape = net.topology;
   const double all = n.link * net.links;
   if (net.topology == "switch") {
@@ -165,9 +165,8 @@ double local_s(Pattern pattern, double payload, std::int64_t devices, double cor
   const double read = (pattern == Pattern::kAllGather ? part : payload) + exchanged;
   const double write = pattern == Pattern::kReduceScatter ? part : payload;
   const hwdesc::MemoryLevel& memory = device.main_memory();
-  const double read_s = read / (memory.bandwidth.value * memory.efficiency);
-  const double write_s =
-      write / (memory.write_bandwidth.value_or(memory.bandwidth).value * memory.efficiency);
+  const double read_s = read / memory.sustained_read().value;
+  const double write_s = write / memory.sustained_write().value;
   return memory.full_duplex ? std::max(read_s, write_s) : read_s + write_s;
 }
 

@@ -163,8 +163,9 @@ std::vector<double> needed_shares(const ir::Kernel& kernel) {
 }
 
 bool is_resident(const ir::Shape& shape, const hwdesc::Device& device) {
-  const int space = shape.memory_space();
-  return device.execution == hwdesc::Execution::kScratchpad && space != 0 && space != 5;
+  const auto level =
+      std::ranges::find(device.memory, shape.memory_space(), &hwdesc::MemoryLevel::memory_space);
+  return level != device.memory.end() && level != device.memory.begin();
 }
 
 Traffic distinct_traffic(const ir::Kernel& kernel, const hwdesc::Device& device) {

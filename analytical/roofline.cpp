@@ -87,7 +87,7 @@ struct Roofs {
 void set_memory_roof(const hwdesc::Device& device, Roofs& roofs) {
   const hwdesc::MemoryLevel& memory = device.main_memory();
   const Seconds read = roofs.traffic.read / memory.bandwidth;
-  const Seconds write = roofs.traffic.write / memory.write_bandwidth.value_or(memory.bandwidth);
+  const Seconds write = roofs.traffic.write / memory.peak_write();
   roofs.bounds[static_cast<std::size_t>(Bound::kHbmRead)] = read;
   roofs.bounds[static_cast<std::size_t>(Bound::kHbmWrite)] = write;
   roofs.memory = memory.full_duplex ? std::max(read, write) : read + write;

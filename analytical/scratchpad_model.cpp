@@ -26,8 +26,8 @@ ScratchpadModel::ScratchpadModel(const ir::Kernel& kernel, const hwdesc::Device&
       compute_(kernel, device, space_, footprints_) {
   const hwdesc::MemoryLevel& memory = device.main_memory();
   const hwdesc::TransferEngine& engine = device.engines.front();
-  read_rate_ = memory.bandwidth.value * memory.efficiency;
-  write_rate_ = memory.write_bandwidth.value_or(memory.bandwidth).value * memory.efficiency;
+  read_rate_ = memory.sustained_read().value;
+  write_rate_ = memory.sustained_write().value;
   latency_s_ = memory.latency.value;
   full_duplex_ = memory.full_duplex;
   setup_s_ = engine.setup.value;

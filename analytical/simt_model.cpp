@@ -73,9 +73,8 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
   if (passes_.count > 1) looped_.emplace(kernel, device, space_, footprints_, passes_.times);
   const auto rates = [&](const hwdesc::MemoryLevel& level, const hwdesc::TransferEngine& engine) {
     const double latency = level.latency.value;
-    const double write = level.write_bandwidth.value_or(level.bandwidth).value;
-    return Rates{.read = attained(level.bandwidth.value * level.efficiency, engine, latency),
-                 .write = write * level.efficiency,
+    return Rates{.read = attained(level.sustained_read().value, engine, latency),
+                 .write = level.sustained_write().value,
                  .latency_s = latency,
                  .full_duplex = level.full_duplex};
   };

@@ -143,16 +143,16 @@ std::string Writer::level(const ProbedLevel& level, bool outermost) const {
                                bandwidth(level.all_write), bandwidth(level.all_copy),
                                capacity(level.all_working_set)),
                    level.all_spread);
-  what += level.told ? "; capacity and sharing: hwloc" : "; capacity assumed, nobody tells it";
+  what += level.told ? fmt::format("; capacity, shared by {} core(s): hwloc", level.shared_by)
+                     : "; capacity assumed, unknown to the system";
   return fmt::format(
       "  {}:\n    capacity: {}\n    bandwidth: {}\n    write_bandwidth: {}\n    latency: {}\n"
-      "{}{}{}    shared_by: {}\n{}",
+      "{}{}{}{}",
       level.name, capacity(level.capacity), bandwidth(level.read), bandwidth(level.write),
       quantity(level.latency.value, UnitKind::kTime),
       full_duplex(level) ? "    full_duplex: true\n" : "",
       level.line.value >= 1 ? fmt::format("    granule: {} B\n", level.line.value) : "",
-      outermost ? "    memory_space: 0\n" : "", level.shared_by,
-      source(what, level.spread, "    "));
+      outermost ? "    memory_space: 0\n" : "", source(what, level.spread, "    "));
 }
 
 std::string Writer::memory() const {

@@ -66,15 +66,15 @@ void walk_level(SchemaVisitor& v, MemoryLevel& level) {
            level.write_bandwidth);
   v.number({"efficiency", kRatio, 1e-3, 1, kOptional, "share of the peak large streams sustain"},
            level.efficiency);
+  v.optional_number({"write_efficiency", kRatio, 1e-3, 1, kOptional, "the same of writes"},
+                    level.write_efficiency);
   quantity(v, {"latency", kTime, 0, 1, kRequired, "first byte of a load"}, level.latency);
   v.flag({"full_duplex", kCount, 0, 1, kOptional, "reads and writes do not share the path"},
          level.full_duplex);
   quantity(v, {"granule", kCapacity, 1, 1 << 24, kOptional, "smallest aligned unit that moves"},
            level.granule);
-  integer(v, {"memory_space", kCount, -1, 1000, kOptional, "HLO S(n) of this level; -1 none"},
+  integer(v, {"memory_space", kCount, -1, 1000, kOptional, "HLO S(n) that stays here; -1 none"},
           level.memory_space);
-  integer(v, {"shared_by", kCount, 1, 1 << 20, kOptional, "workers behind one instance"},
-          level.shared_by);
   walk_provenance(v, level.provenance);
 }
 
@@ -186,6 +186,8 @@ void walk_interconnect(SchemaVisitor& v, Interconnect& net) {
   integer(v, {"links", kCount, 0, 1 << 16, kRequired, "per chip"}, net.links);
   quantity(v, {"link_bandwidth", kBandwidth, 1e3, 1e15, kRequired, "one link, one way"},
            net.link_bandwidth);
+  v.number({"efficiency", kRatio, 1e-3, 1, kOptional, "share of it that collectives sustain"},
+           net.efficiency);
   quantity(v, {"latency", kTime, 0, 1, kRequired, "per hop"}, net.latency);
   std::size_t topology = 0;
   for (std::size_t i = 0; i < kTopologies.size(); ++i) {
@@ -193,8 +195,6 @@ void walk_interconnect(SchemaVisitor& v, Interconnect& net) {
   }
   v.choice({"topology", kCount, 0, 0, kRequired, "how chips are joined", kTopologies}, topology);
   net.topology = kTopologies[topology];
-  quantity(v, {"host_bandwidth", kBandwidth, 1e3, 1e15, kOptional, "to the host, one way"},
-           net.host_bandwidth);
   integer(v, {"devices_per_host", kCount, 1, 1 << 20, kOptional, "cores of one host"},
           net.devices_per_host);
   walk_provenance(v, net.provenance);
@@ -207,15 +207,6 @@ void walk_dispatch(SchemaVisitor& v, Dispatch& dispatch) {
   quantity(v, {"host", kTime, 0, 10, kOptional, "per program, on the host; reported apart"},
            dispatch.host);
   walk_provenance(v, dispatch.provenance);
-}
-
-void walk_energy(SchemaVisitor& v, Energy& energy) {
-  using enum UnitKind;
-  quantities(v, {"per_op", kEnergy, 0, 1, kOptional, "per kind of operation"}, energy.per_op);
-  quantities(v, {"per_byte", kEnergy, 0, 1, kOptional, "per memory level"}, energy.per_byte);
-  quantity(v, {"idle", kPower, 0, 1e7, kOptional, "of the chip; 0 unknown"}, energy.idle);
-  quantity(v, {"tdp", kPower, 0, 1e7, kOptional, "of the chip; 0 unknown"}, energy.tdp);
-  walk_provenance(v, energy.provenance);
 }
 
 void walk_memory(SchemaVisitor& v, Device& device) {
@@ -344,7 +335,6 @@ void walk(SchemaVisitor& v, Device& device) {
   walk_optional(v, {"interconnect", kOptional, "links between chips"}, device.interconnect,
                 walk_interconnect);
   walk_block(v, {"dispatch", kRequired, "cost of starting work"}, device.dispatch, walk_dispatch);
-  walk_optional(v, {"energy", kOptional, "energy and power"}, device.energy, walk_energy);
   walk_published(v, device);
   walk_calibration(v, device);
 }

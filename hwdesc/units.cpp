@@ -45,9 +45,6 @@ constexpr Unit kFlopRateUnits[] = {{"FLOP/s"},
                                    {"TOP/s", 1e12, 1, false},
                                    {"POP/s", 1e15, 1, false}};
 constexpr Unit kRatioUnits[] = {{""}, {"%", 1, 100, false}};
-constexpr Unit kPowerUnits[] = {{"W"}, {"mW", 1, 1e3}, {"kW", 1e3}};
-constexpr Unit kEnergyUnits[] = {{"J"},          {"mJ", 1, 1e3},  {"uJ", 1, 1e6},
-                                 {"nJ", 1, 1e9}, {"pJ", 1, 1e12}, {"fJ", 1, 1e15}};
 constexpr Unit kCountUnits[] = {{""}};
 constexpr Unit kCycleUnits[] = {{"cycles"}, {"cycle", 1, 1, false}, {"", 1, 1, false}};
 
@@ -65,10 +62,6 @@ UnitFamily family(UnitKind kind) {
       return {"an operation rate", "61.6 TFLOP/s", kFlopRateUnits};
     case UnitKind::kRatio:
       return {"a ratio", "0.85 or 85 %", kRatioUnits};
-    case UnitKind::kPower:
-      return {"a power", "400 W", kPowerUnits};
-    case UnitKind::kEnergy:
-      return {"an energy", "31 pJ", kEnergyUnits};
     case UnitKind::kCount:
       return {"a plain number", "4", kCountUnits};
     case UnitKind::kCycles:

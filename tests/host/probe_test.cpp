@@ -158,7 +158,6 @@ void expect_rates_as_measured(const Probed& probed, const hwdesc::Device& device
                 got.name + " write");
     expect_near(got.latency.value, wanted.latency.value, got.name + " latency");
     expect_near(got.capacity.value, wanted.capacity.value, got.name + " capacity");
-    EXPECT_EQ(got.shared_by, wanted.shared_by);
   }
   const double lanes = probed.vector_bytes / 4.0;
   const double clock = device.clock.value;
