@@ -68,7 +68,7 @@ class Folder {
   std::string path_;
 };
 
-void write_file(const std::string& path, const std::string& text) {
+void write_text(const std::string& path, const std::string& text) {
   std::ofstream out(path, std::ios::binary);
   out << text;
   out.close();
@@ -76,22 +76,22 @@ void write_file(const std::string& path, const std::string& text) {
 }
 
 // One source being compiled. The command ends before its folder goes.
-struct Task {
+struct CompileTask {
   std::size_t source;  // which
   Folder folder;
   ChildCommand command;
 };
 
-Task start(Words command, const std::string& text, std::size_t source, Seconds timeout) {
+CompileTask start(Words command, const std::string& text, std::size_t source, Seconds timeout) {
   Folder folder;
   const std::string c_file = folder.file("kernels.c");
-  write_file(c_file, text);
+  write_text(c_file, text);
   command.insert(command.end(), {"-o", folder.file("kernels.so"), c_file, "-lm"});
   ChildCommand started(std::move(command), folder.path(), timeout);
   return {source, std::move(folder), std::move(started)};
 }
 
-Compilation finish(Task task, Seconds timeout) {
+Compilation finish(CompileTask task, Seconds timeout) {
   Compilation made;
   const auto status = task.command.wait();
   const std::string library = task.folder.file("kernels.so");
@@ -115,11 +115,11 @@ Compilation finish(Task task, Seconds timeout) {
 }
 
 // Reads what the compilers say until one has nothing more to say or no time left; which.
-std::list<Task>::iterator next_to_finish(std::list<Task>& running) {
+std::list<CompileTask>::iterator next_to_finish(std::list<CompileTask>& running) {
   for (;;) {
     Clock::time_point deadline = Clock::time_point::max();
     std::vector<pollfd> fds;
-    for (const Task& task : running) {
+    for (const CompileTask& task : running) {
       fds.push_back({task.command.fd(), POLLIN, 0});
       deadline = std::min(deadline, task.command.deadline());
     }
@@ -136,7 +136,7 @@ std::list<Task>::iterator next_to_finish(std::list<Task>& running) {
 std::vector<Compilation> compile_all(const Words& command, std::span<const std::string> sources,
                                      std::size_t jobs, Seconds timeout) {
   std::vector<Compilation> made(sources.size());
-  std::list<Task> running;
+  std::list<CompileTask> running;
   std::size_t next = 0;
   while (next < sources.size() || !running.empty()) {
     while (next < sources.size() && running.size() < jobs) {

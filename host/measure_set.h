@@ -27,7 +27,8 @@
 
 namespace tilecast::host {
 
-[[nodiscard]] std::string_view name(CacheState state);  // "cold", "warm"
+[[nodiscard]] std::string_view name(CacheState state);     // "cold", "warm"
+[[nodiscard]] std::string nanoseconds_text(Seconds time);  // a cell of a column in ns: "1234.5"
 
 // Under what a session measures. Rows of one set share machine, device and cache state.
 struct SessionSettings {

@@ -73,10 +73,4 @@ void run_kernels(const std::string& library, std::span<const RunJob> jobs,
                  const TimingOptions& options,
                  const std::function<bool(std::size_t, const RunOutcome&)>& done);
 
-// One call on the bytes given, in a child; the bytes of the outputs. Throws Error when it crashes
-// or takes longer than `timeout`.
-[[nodiscard]] std::vector<std::vector<std::byte>> run_once(
-    const std::string& library, const RunJob& job, std::span<const std::vector<std::byte>> inputs,
-    Seconds timeout = Seconds{10});
-
 }  // namespace tilecast::host
