@@ -126,8 +126,7 @@ std::string Expression::iota(const Op& op, const Index& index) {
                      converted(DType::kS64, op.shape.dtype, "(" + nest_.at(index[dim]) + ")"));
 }
 
-// Operand dimensions from the linear position in their group; nothing where only a division would
-// tell.
+// Operand dimensions from the linear position in their group; nothing where that takes a division.
 namespace {
 
 std::optional<Index> split_exactly(const Symbols& symbols, Affine position,

@@ -114,7 +114,7 @@ Compilation finish(CompileTask task, Seconds timeout) {
   return made;
 }
 
-// Reads what the compilers say until one has nothing more to say or no time left; which.
+// Reads the compilers' output until one of them ends or runs out of time; which.
 std::list<CompileTask>::iterator next_to_finish(std::list<CompileTask>& running) {
   for (;;) {
     Clock::time_point deadline = Clock::time_point::max();
@@ -198,7 +198,7 @@ Compiler::Compiler() {
   const Words compiler = split_words(set != nullptr && *set != '\0' ? set : "cc");
   if (compiler.empty()) throw Error("CC: names no compiler; got only blanks, expected a command");
   const std::string version = version_of(compiler);
-  std::string said;
+  std::string output;
   for (const char* native : kNativeFlags) {
     const Words flags = split_words(fmt::format("{} {}", native, kFlags));
     command_ = compiler;
@@ -210,12 +210,12 @@ Compiler::Compiler() {
       if (*native == '\0') description_ += " (knows no flag for this machine's own instructions)";
       return;
     }
-    said = made.front().error;
+    output = made.front().error;
   }
   throw Error(
       fmt::format("C compiler: {} cannot make a shared library; it said: {}; install a "
                   "compiler with its headers (Debian: apt-get install gcc libc6-dev)",
-                  fmt::join(compiler, " "), said));
+                  fmt::join(compiler, " "), output));
 }
 
 std::vector<Compilation> Compiler::compile(std::span<const std::string> sources, int jobs,

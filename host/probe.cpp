@@ -196,7 +196,7 @@ std::vector<ProbedLevel> levels_to_probe(const Topology& topology) {
                       .working_set = pages(kAssumedL1 / 2),
                       .all_working_set = pages(kAssumedL1 / 2),
                       .chain = pages(kAssumedL1 / 2),
-                      .told = false});
+                      .capacity_known = false});
   }
   const ProbedLevel& last = levels.back();
   constexpr double kTimesCache = 4, kLeast = 256.0 * 1024 * 1024;

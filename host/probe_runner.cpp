@@ -185,7 +185,7 @@ std::string ending(int status, const LoopRun& run) {
   }
 }
 
-// Waits for all; the first that fails ends the others. What it said, or nothing.
+// Waits for all; the first that fails ends the others. How it failed, or "".
 std::string wait_for(pid_t group, std::size_t children, const LoopRun& run) {
   std::string failure;
   while (children > 0) {

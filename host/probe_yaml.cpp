@@ -143,8 +143,9 @@ std::string DescriptionWriter::level(const ProbedLevel& level, bool outermost) c
                                bandwidth(level.all_write), bandwidth(level.all_copy),
                                capacity(level.all_working_set)),
                    level.all_spread);
-  what += level.told ? fmt::format("; capacity, shared by {} core(s): hwloc", level.shared_by)
-                     : "; capacity assumed, unknown to the system";
+  what += level.capacity_known
+              ? fmt::format("; capacity, shared by {} core(s): hwloc", level.shared_by)
+              : "; capacity assumed, unknown to the system";
   return fmt::format(
       "  {}:\n    capacity: {}\n    bandwidth: {}\n    write_bandwidth: {}\n    latency: {}\n"
       "{}{}{}{}",
@@ -259,7 +260,8 @@ std::string DescriptionWriter::transcendental() const {
                             p_.op_spread));
 }
 
-// The additions of a reduction are the vector unit's; what its loop takes beyond them is ours.
+// The additions of a reduction are the vector unit's; what its loop takes beyond them is the
+// cross-lane unit's.
 std::string DescriptionWriter::cross_lane() const {
   constexpr double kLeast = 0.05;  // of the loop
   const double reduce = std::max(cycles("reduce") - cycles("add"), kLeast * cycles("reduce"));

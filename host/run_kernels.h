@@ -13,10 +13,10 @@
 // arrays each time (timing_arrays.h). A reference loop of known work runs around every visit and,
 // cold, a pass over memory before it: where either was slow, the visit is loud, another one
 // follows, and it counts last. A function that crashes or overruns ends only its child; the next
-// child goes on after it.
+// child continues after it.
 //
 // A child fills its arrays once, a tenth of a second or more: give many jobs at a time. Jobs are
-// visited in turn by chunks of 32 and told when their chunk is done, 30 to 50 ms a job. Not
+// visited in turn by chunks of 32 and reported when their chunk is done, 30 to 50 ms a job. Not
 // thread-safe (forks).
 #pragma once
 

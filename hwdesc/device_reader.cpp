@@ -17,17 +17,8 @@ namespace {
 using Kind = ConfigNode::Kind;
 
 std::string_view kind_name(Kind kind) {
-  switch (kind) {
-    case Kind::kNull:
-      return "nothing";
-    case Kind::kScalar:
-      return "a value";
-    case Kind::kMapping:
-      return "a mapping";
-    case Kind::kSequence:
-      return "a list";
-  }
-  return "nothing";
+  constexpr std::string_view kNames[] = {"nothing", "a value", "a mapping", "a list"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known) {

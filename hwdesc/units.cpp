@@ -48,26 +48,18 @@ constexpr Unit kRatioUnits[] = {{""}, {"%", 1, 100, false}};
 constexpr Unit kCountUnits[] = {{""}};
 constexpr Unit kCycleUnits[] = {{"cycles"}, {"cycle", 1, 1, false}, {"", 1, 1, false}};
 
-UnitFamily family(UnitKind kind) {
-  switch (kind) {
-    case UnitKind::kTime:
-      return {"a time", "0.6 us", kTimeUnits};
-    case UnitKind::kCapacity:
-      return {"a capacity", "16 MiB", kCapacityUnits};
-    case UnitKind::kBandwidth:
-      return {"a bandwidth", "900 GB/s", kBandwidthUnits};
-    case UnitKind::kFrequency:
-      return {"a frequency", "940 MHz", kFrequencyUnits};
-    case UnitKind::kFlopRate:
-      return {"an operation rate", "61.6 TFLOP/s", kFlopRateUnits};
-    case UnitKind::kRatio:
-      return {"a ratio", "0.85 or 85 %", kRatioUnits};
-    case UnitKind::kCount:
-      return {"a plain number", "4", kCountUnits};
-    case UnitKind::kCycles:
-      return {"a number of cycles", "128 cycles", kCycleUnits};
-  }
-  return {"a plain number", "4", kCountUnits};
+constexpr UnitFamily kFamilies[] = {  // by UnitKind
+    {"a time", "0.6 us", kTimeUnits},
+    {"a capacity", "16 MiB", kCapacityUnits},
+    {"a bandwidth", "900 GB/s", kBandwidthUnits},
+    {"a frequency", "940 MHz", kFrequencyUnits},
+    {"an operation rate", "61.6 TFLOP/s", kFlopRateUnits},
+    {"a ratio", "0.85 or 85 %", kRatioUnits},
+    {"a plain number", "4", kCountUnits},
+    {"a number of cycles", "128 cycles", kCycleUnits}};
+
+const UnitFamily& family(UnitKind kind) {
+  return kFamilies[static_cast<std::size_t>(kind)];
 }
 
 [[noreturn]] void reject(std::string_view text, const UnitFamily& wanted, std::string_view hint) {

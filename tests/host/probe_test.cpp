@@ -115,7 +115,7 @@ Probed random_machine(std::mt19937& random) {
   double bandwidth = probed.clock.value * probed.vector_bytes * between(0.1, 8);
   for (std::size_t i = 0; i < probed.levels.size(); ++i) {
     probed.levels[i] = level(fmt::format("l{}", i + 1), std::floor(capacity / 64) * 64, bandwidth);
-    probed.levels[i].told = pick({0, 1}) != 0;
+    probed.levels[i].capacity_known = pick({0, 1}) != 0;
     probed.levels[i].line = Bytes{static_cast<double>(pick({0, 32, 64, 128}))};
     probed.levels[i].shared_by = pick({1, 2, 128});
     probed.levels[i].copy = BytesPerSecond{bandwidth * between(0.3, 3)};
@@ -215,7 +215,7 @@ TEST(ProbedYaml, EveryPlausibleMachineReadsBackWithItsMeasuredRates) {
 TEST(ProbedYaml, TellsHowEachNumberWasGot) {
   Probed probed = plain_machine();
   probed.levels[1].spread = 0.0123;
-  probed.levels[1].told = false;
+  probed.levels[1].capacity_known = false;
   const hwdesc::Device device = read_back(probed_yaml(probed, "m"));
   EXPECT_THAT(device.memory[1].provenance.source, HasSubstr("over 256 KiB"));
   EXPECT_THAT(device.memory[1].provenance.source,
@@ -320,8 +320,8 @@ TEST(LevelsToProbe, WithoutAnyCacheToldOneIsAssumed) {
   const std::vector<ProbedLevel> levels =
       levels_to_probe({.model = "", .pus = {0}, .memory = Bytes{kGiB}});
   ASSERT_EQ(levels.size(), 2U);
-  EXPECT_FALSE(levels[0].told);
-  EXPECT_TRUE(levels[1].told);
+  EXPECT_FALSE(levels[0].capacity_known);
+  EXPECT_TRUE(levels[1].capacity_known);
   EXPECT_EQ(levels[1].capacity, Bytes{kGiB});
 }
 
