@@ -24,7 +24,8 @@ struct Traffic {
 [[nodiscard]] std::vector<double> needed_shares(const ir::Kernel& kernel);
 
 // Whether the array stays on the chip: a level below main memory holds its space S(n)
-// (MemoryLevel::memory_space). Spaces of no level lie in main memory.
+// (MemoryLevel::memory_space). Spaces of no level lie in main memory, but for the sync flags S(2)
+// and scalars S(6) of cores with a scratchpad.
 [[nodiscard]] bool is_resident(const ir::Shape& shape, const hwdesc::Device& device);
 
 }  // namespace tilecast::analytical

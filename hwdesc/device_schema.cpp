@@ -181,8 +181,9 @@ void walk_native_tile(SchemaVisitor& v, NativeTile& tile) {
   walk_provenance(v, tile.provenance);
 }
 
-void walk_interconnect(SchemaVisitor& v, Interconnect& net) {
+void walk_interconnect(SchemaVisitor& v, std::optional<Interconnect>& described) {
   using enum UnitKind;
+  Interconnect& net = described ? *described : described.emplace();
   integer(v, {"links", kCount, 0, 1 << 16, kRequired, "per chip"}, net.links);
   quantity(v, {"link_bandwidth", kBandwidth, 1e3, 1e15, kRequired, "one link, one way"},
            net.link_bandwidth);
@@ -303,15 +304,6 @@ void walk_block(SchemaVisitor& v, const Block& block, Part& part,
   v.leave();
 }
 
-template <class Part>
-void walk_optional(SchemaVisitor& v, const Block& block, std::optional<Part>& part,
-                   void (*walk_part)(SchemaVisitor&, Part&)) {
-  if (!v.enter(block, part.has_value())) return;
-  if (!part) part.emplace();
-  walk_part(v, *part);
-  v.leave();
-}
-
 }  // namespace
 
 void walk(SchemaVisitor& v, Device& device) {
@@ -332,8 +324,8 @@ void walk(SchemaVisitor& v, Device& device) {
              walk_multiplexing, !device.multiplexing.provenance.source.empty());
   walk_block(v, {"native_tile", kOptional, "layout of arrays; absent: plain row-major"},
              device.native_tile, walk_native_tile, !device.native_tile.provenance.source.empty());
-  walk_optional(v, {"interconnect", kOptional, "links between chips"}, device.interconnect,
-                walk_interconnect);
+  walk_block(v, {"interconnect", kOptional, "links between chips"}, device.interconnect,
+             walk_interconnect, device.interconnect.has_value());
   walk_block(v, {"dispatch", kRequired, "cost of starting work"}, device.dispatch, walk_dispatch);
   walk_published(v, device);
   walk_calibration(v, device);

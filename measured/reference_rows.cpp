@@ -26,7 +26,7 @@ using hwdesc::text;
 using hwdesc::text_of;
 using Kind = ConfigNode::Kind;
 
-constexpr std::string_view kFormat = "tilecast.references/1";
+constexpr std::string_view kReferenceFormat = "tilecast.references/1";
 const std::vector<std::string_view> kFileKeys = {"format", "name", "source", "tables"};
 const std::vector<std::string_view> kTableKeys = {"where", "metric",  "unit",       "hardware",
                                                   "data",  "split",   "note",       "read_off_plot",
@@ -113,8 +113,9 @@ std::vector<ReferenceRow> parse_references(const std::string& text_of_file,
   if (root.kind == Kind::kNull) throw Error(fmt::format("{}: the file is empty", file));
   hwdesc::allow_only(root, kFileKeys);
   const ConfigNode& format = required(root, "format");
-  if (text_of(format) != kFormat) {
-    fail_at(format, fmt::format("got {}, expected {}", hwdesc::show_text(format.scalar), kFormat));
+  if (text_of(format) != kReferenceFormat) {
+    fail_at(format,
+            fmt::format("got {}, expected {}", hwdesc::show_text(format.scalar), kReferenceFormat));
   }
   ReferenceRow of_file;
   of_file.file = text(root, "name");

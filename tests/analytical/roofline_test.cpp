@@ -179,10 +179,13 @@ TEST(DistinctTraffic, FollowsTheMemorySpaceThatTheDeviceGivesALevel) {
   hwdesc::Device d = device();
   d.memory[0].memory_space = 0;
   d.memory[1].memory_space = 3;
-  d.execution = hwdesc::Execution::kSimt;
   EXPECT_DOUBLE_EQ(read(0, d), 400);
   EXPECT_DOUBLE_EQ(read(1, d), 400);  // of no level
   EXPECT_DOUBLE_EQ(read(3, d), 0);
+  EXPECT_DOUBLE_EQ(read(6, d), 0);  // scalars have a memory of their own
+  d.execution = hwdesc::Execution::kSimt;
+  EXPECT_DOUBLE_EQ(read(3, d), 0);
+  EXPECT_DOUBLE_EQ(read(6, d), 400);
 }
 
 TEST(DistinctTraffic, OfAStridedConvolutionIsWhatItsWindowsTouch) {
