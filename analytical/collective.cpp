@@ -95,7 +95,7 @@ struct Network {
 
 Network network_of(const hwdesc::Interconnect& net, std::int64_t chips) {
   Network n;
-  n.link = net.link_bandwidth.value;
+  n.link = net.link_bandwidth.value * net.efficiency;
   n.shape = net.topology;
   const double all = n.link * net.links;
   if (net.topology == "switch") {

@@ -154,8 +154,12 @@ std::vector<double> needed_shares(const ir::Kernel& kernel) {
 }
 
 bool is_resident(const ir::Shape& shape, const hwdesc::Device& device) {
+  constexpr int kSyncFlags = 2, kScalars = 6;  // small memories of the core, beside its levels
   const int space = shape.memory_space();
-  return device.execution == hwdesc::Execution::kScratchpad && space != 0 && space != 5;
+  const auto level = std::ranges::find(device.memory, space, &hwdesc::MemoryLevel::memory_space);
+  if (level != device.memory.end()) return level != device.memory.begin();
+  return device.execution == hwdesc::Execution::kScratchpad &&
+         (space == kSyncFlags || space == kScalars);
 }
 
 Traffic distinct_traffic(const ir::Kernel& kernel, const hwdesc::Device& device) {

@@ -23,8 +23,9 @@ struct Traffic {
 // Share of every op's elements that the outputs need, [0, 1], by op.
 [[nodiscard]] std::vector<double> needed_shares(const ir::Kernel& kernel);
 
-// Whether arrays of this memory space live on the chip, not in main memory: S(1) on a TPU, where
-// only 0 (HBM) and 5 (host) are off chip; nothing on machines that manage no scratchpad by hand.
+// Whether the array stays on the chip: a level below main memory holds its space S(n)
+// (MemoryLevel::memory_space). Spaces of no level lie in main memory, but for the sync flags S(2)
+// and scalars S(6) of cores with a scratchpad.
 [[nodiscard]] bool is_resident(const ir::Shape& shape, const hwdesc::Device& device);
 
 }  // namespace tilecast::analytical

@@ -88,7 +88,7 @@ struct Roofs {
 void set_memory_roof(const hwdesc::Device& device, Roofs& roofs) {
   const hwdesc::MemoryLevel& memory = device.main_memory();
   const Seconds read = roofs.traffic.read / memory.bandwidth;
-  const Seconds write = roofs.traffic.write / memory.write_bandwidth.value_or(memory.bandwidth);
+  const Seconds write = roofs.traffic.write / memory.peak_write();
   roofs.bounds[index_of(Bound::kHbmRead)] = read;
   roofs.bounds[index_of(Bound::kHbmWrite)] = write;
   roofs.memory = memory.full_duplex ? std::max(read, write) : read + write;

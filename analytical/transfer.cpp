@@ -37,9 +37,8 @@ bool only_updated_in_place(const ir::Kernel& kernel, std::size_t parameter) {
 }  // namespace
 
 MemoryPath memory_path(const hwdesc::MemoryLevel& level) {
-  const BytesPerSecond write = level.write_bandwidth.value_or(level.bandwidth);
-  return {.read = level.bandwidth.value * level.efficiency,
-          .write = write.value * level.efficiency,
+  return {.read = level.sustained_read().value,
+          .write = level.sustained_write().value,
           .latency_s = level.latency.value,
           .full_duplex = level.full_duplex};
 }

@@ -15,8 +15,6 @@
 namespace tilecast::host {
 namespace {
 
-constexpr double kNanosecondsPerSecond = 1e9;
-
 struct Built {
   CProgram program;
   CompiledLibrary library;
@@ -43,7 +41,7 @@ std::vector<RunJob> jobs_of(const CProgram& program) {
 }
 
 // What one program and its kernels take in one state.
-struct Measured {
+struct TimedParts {
   Timing whole;
   std::vector<Seconds> parts;  // minimum
 };
@@ -53,9 +51,9 @@ class Measurement {
   Measurement(const Built& built, const Bench& bench, ProgramTimes& row)
       : program_(built.program), library_(built.library), bench_(bench), row_(row) {}
 
-  Measured run(TimingOptions timing, CacheState state) {
+  TimedParts run(TimingOptions timing, CacheState state) {
     timing.state = state;
-    Measured measured;
+    TimedParts measured;
     measured.parts.resize(program_.parts.size());
     bench_.run(library_.path(), jobs_of(program_), timing,
                [&](std::size_t job, const RunOutcome& outcome) {
@@ -66,7 +64,7 @@ class Measurement {
   }
 
  private:
-  void add(std::size_t job, const RunOutcome& outcome, Measured& measured) {
+  void add(std::size_t job, const RunOutcome& outcome, TimedParts& measured) {
     const bool is_whole = job == 0 || job == program_.parts.size() + 1;
     if (outcome.status == RunStatus::kUnstable) {
       ++row_.unstable;
@@ -94,9 +92,9 @@ Bytes last_level_cache(const hwdesc::Device& device) {
   return device.memory.at(1).capacity;
 }
 
-void add_sums(const CProgram& program, const hwdesc::Device& device, const Measured& cold,
-              const Measured& warm, ProgramTimes& row) {
-  const auto sums = [&](CacheState state, const Measured& own, StateTimes& times) {
+void add_sums(const CProgram& program, const hwdesc::Device& device, const TimedParts& cold,
+              const TimedParts& warm, ProgramTimes& row) {
+  const auto sums = [&](CacheState state, const TimedParts& own, StateTimes& times) {
     const std::vector<double> missing = missing_shares(program, last_level_cache(device), state);
     times.whole = own.whole;
     for (std::size_t i = 0; i < program.calls.size(); ++i) {
@@ -108,10 +106,6 @@ void add_sums(const CProgram& program, const hwdesc::Device& device, const Measu
   };
   sums(CacheState::kCold, cold, row.cold);
   sums(CacheState::kWarm, warm, row.warm);
-}
-
-std::string nanoseconds(Seconds time) {
-  return fmt::format("{:.1f}", time.value * kNanosecondsPerSecond);
 }
 
 }  // namespace
@@ -131,9 +125,9 @@ void measure_additivity(std::span<const ProgramVariant> programs, const hwdesc::
       row.kernels = ready.program.calls.size();
       row.distinct = ready.program.parts.size();
       Measurement measurement(ready, bench, row);
-      const Measured cold = measurement.run(timing, CacheState::kCold);
+      const TimedParts cold = measurement.run(timing, CacheState::kCold);
       if (row.skipped.empty()) {
-        const Measured warm = measurement.run(timing, CacheState::kWarm);
+        const TimedParts warm = measurement.run(timing, CacheState::kWarm);
         if (row.skipped.empty()) add_sums(ready.program, device, cold, warm, row);
       }
     }
@@ -185,8 +179,8 @@ std::string additivity_csv(std::span<const ProgramTimes> rows) {
         continue;
       }
       const StateTimes& times = row.in(state);
-      cells.insert(cells.end(), {nanoseconds(times.whole.minimum), nanoseconds(times.alone),
-                                 nanoseconds(times.placed),
+      cells.insert(cells.end(), {nanoseconds_text(times.whole.minimum),
+                                 nanoseconds_text(times.alone), nanoseconds_text(times.placed),
                                  fmt::format("{:.4f}", error(row, state, Sum::kAlone)),
                                  fmt::format("{:.4f}", error(row, state, Sum::kPlaced))});
     }
@@ -209,10 +203,11 @@ void write_program_set(const std::string& directory, const ProgramSet& set) {
     scheduled.is_scheduled = true;  // a reader is not to fuse it again
     const std::string file = fmt::format("programs/{}.hlo", row.program);
     writer.add_file(file, ir::print_hlo(scheduled));
-    writer.add({file, nanoseconds(row.cold.whole.minimum), std::to_string(row.cold.whole.calls),
-                nanoseconds(row.cold.whole.spread), family_of(row.program),
-                nanoseconds(row.cold.alone), nanoseconds(row.cold.placed),
-                std::to_string(row.kernels), std::string(name(CacheState::kCold))});
+    writer.add({file, nanoseconds_text(row.cold.whole.minimum),
+                std::to_string(row.cold.whole.calls), nanoseconds_text(row.cold.whole.spread),
+                family_of(row.program), nanoseconds_text(row.cold.alone),
+                nanoseconds_text(row.cold.placed), std::to_string(row.kernels),
+                std::string(name(CacheState::kCold))});
   }
   writer.add_file("additivity.csv", additivity_csv(set.rows));
   if (!set.device_yaml.empty()) writer.add_file("device.yaml", set.device_yaml);

@@ -9,12 +9,15 @@
 // Value types. A Symbols belongs to one function being generated; not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "ir/shape.h"
 
 namespace tilecast::host {
 
@@ -23,6 +26,10 @@ using SymbolId = int;
 // A dimension number or loop as an index.
 constexpr std::size_t at(std::int64_t d) {
   return static_cast<std::size_t>(d);
+}
+
+[[nodiscard]] inline bool contains(const ir::Dims& dims, std::int64_t d) {
+  return std::find(dims.begin(), dims.end(), d) != dims.end();
 }
 
 struct Range {  // both ends included

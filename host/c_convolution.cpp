@@ -17,8 +17,6 @@ using ir::Dims;
 using ir::Op;
 using ir::OpId;
 
-constexpr std::int64_t kThin = 8;  // columns below which vectors would be mostly empty
-
 struct Convolution {
   const Op* op = nullptr;
   const ConvAttrs* attrs = nullptr;
@@ -28,7 +26,7 @@ struct Convolution {
   BoxDim features;               // of the result: the box's, or all of its groups'
   std::int64_t groups = 1, group_depth = 1, group_columns = 1, group_batch = 0;
   bool channelwise = false;  // one input and one output channel per group
-  bool thin = false;         // vectors run along the depth
+  bool skinny = false;       // vectors run along the depth
 
   [[nodiscard]] std::size_t spatial() const { return attrs->window.size(); }
 };
@@ -131,7 +129,7 @@ PackSpec weight_spec(Pass& pass, const Convolution& conv, const std::string& typ
       .box = conv.group, .op_dim = attrs.dims.kernel_output_feature, .scale = conv.group_columns};
   const PackDim columns{.box = conv.columns, .op_dim = attrs.dims.kernel_output_feature};
   if (!conv.channelwise) piece.dims.push_back(group);
-  if (conv.thin) piece.dims.push_back(columns);
+  if (conv.skinny) piece.dims.push_back(columns);
   for (std::size_t i = 0; i < conv.spatial(); ++i) {
     const auto dim = static_cast<int>(attrs.dims.kernel_spatial[i]);
     PackDim position{.box = conv.window[i], .op_dim = dim};
@@ -144,7 +142,7 @@ PackSpec weight_spec(Pass& pass, const Convolution& conv, const std::string& typ
   piece.dims.push_back({.box = conv.depth, .op_dim = attrs.dims.kernel_input_feature});
   if (conv.channelwise) {
     piece.dims.push_back(group);
-  } else if (!conv.thin) {
+  } else if (!conv.skinny) {
     piece.dims.push_back(columns);
   }
   return {.type = type, .pieces = {std::move(piece)}, .fill = {}, .minor_multiple = multiple};
@@ -173,8 +171,8 @@ Convolution convolution_of(Pass& pass, OpId id, Box& box) {
   cut_groups(pass, box, conv);
   box[at(attrs.dims.output_feature)] = conv.features;
   const std::int64_t run = conv.window.empty() ? 1 : conv.window.back().largest;
-  conv.thin =
-      !conv.channelwise && conv.columns.largest < kThin && conv.depth.largest * run >= 2 * kThin;
+  conv.skinny = !conv.channelwise && conv.columns.largest < kSkinny &&
+                conv.depth.largest * run >= 2 * kSkinny;
   return conv;
 }
 
@@ -207,10 +205,10 @@ Strides strides_of(const Convolution& conv, const Dims& x, const Dims& w) {
   for (std::size_t d = 0; d < conv.spatial(); ++d) s.x_spatial.push_back(x[i++]);
   i = 0;
   if (!conv.channelwise) s.w_group = w[i++];
-  if (conv.thin) s.w_columns = w[i++];
+  if (conv.skinny) s.w_columns = w[i++];
   for (std::size_t d = 0; d < conv.spatial(); ++d) s.w_window.push_back(w[i++]);
   s.w_depth = w[i++];
-  if (!conv.thin && !conv.channelwise) s.w_columns = w[i];
+  if (!conv.skinny && !conv.channelwise) s.w_columns = w[i];
   return s;
 }
 
@@ -250,7 +248,7 @@ void write_convolution(Pass& pass, const Box& box, const Convolution& conv, cons
     product.rows.push_back(
         {box[d].size, box[d].largest, s.x_spatial[i] * attrs.window[i].stride, 0, c[d]});
   }
-  product.ldb = conv.thin ? s.w_columns : product.depth.b;
+  product.ldb = conv.skinny ? s.w_columns : product.depth.b;
   write_product(pass.symbols(), std::move(product), out);
 }
 
@@ -264,12 +262,12 @@ std::size_t convolution_stage(Pass& pass, OpId id, const Box& wanted) {
   stage.type = std::string(product_type(pass.op(id).shape.dtype));
   stage.accumulates = true;
   const Convolution conv = convolution_of(pass, id, box);
-  const std::int64_t lanes = conv.thin || conv.groups > 1 ? 1 : padded_lanes(stage.type);
+  const std::int64_t lanes = conv.skinny || conv.groups > 1 ? 1 : padded_lanes(stage.type);
   const PackSpec x_spec = input_spec(pass, box, conv, stage.type);
   const PackSpec w_spec = weight_spec(pass, conv, stage.type, lanes);
   pass.enter_split(conv.split);
   const Packed x = pass.pack(x_spec), w = pass.pack(w_spec);
-  const std::string function = conv.channelwise ? "tc_mul_" : conv.thin ? "tc_mmt_" : "tc_mm_";
+  const std::string function = conv.channelwise ? "tc_mul_" : conv.skinny ? "tc_mmt_" : "tc_mm_";
   Product product{.function = function + product_suffix(pass.op(id).shape.dtype),
                   .a = pass.read(x.stage).buffer,
                   .b = pass.read(w.stage).buffer,

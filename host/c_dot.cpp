@@ -1,5 +1,5 @@
 // Dots: operands packed to lhs[batch][m][k], rhs[batch][k][n] and a result[batch][m][n], or with
-// the roles of m and n exchanged, or with k innermost in both where m and n are thin.
+// the roles of m and n exchanged, or with k innermost in both where m and n are skinny.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,14 +15,8 @@ using ir::Dims;
 using ir::Op;
 using ir::OpId;
 
-constexpr std::int64_t kThin = 8;  // columns below which vectors would be mostly empty
-
-bool contains(const Dims& dims, std::int64_t d) {
-  return std::find(dims.begin(), dims.end(), d) != dims.end();
-}
-
 // One operand: which of its dimensions play which part, and the box of each.
-struct Side {
+struct DotOperand {
   OpId op;
   Dims batch, free, contracted;  // dimensions of the operand
   Dims result;                   // dimension of the result, by free dimension
@@ -35,9 +29,9 @@ struct Side {
   }
 };
 
-Side side_of(Pass& pass, const Op& op, std::size_t operand, const Box& box) {
+DotOperand side_of(Pass& pass, const Op& op, std::size_t operand, const Box& box) {
   const ir::DotDims& dims = op.as<ir::DotAttrs>().dims;
-  Side side;
+  DotOperand side;
   side.op = op.operands[operand];
   side.batch = operand == 0 ? dims.lhs_batch : dims.rhs_batch;
   side.contracted = operand == 0 ? dims.lhs_contracting : dims.rhs_contracting;
@@ -57,8 +51,8 @@ Side side_of(Pass& pass, const Op& op, std::size_t operand, const Box& box) {
 }
 
 // The contracted dimensions: whole, or the piece of a cut loop.
-std::vector<const PassLoop*> cut_contraction(Pass& pass, const Op& op, OpId id, Side& lhs,
-                                             Side& rhs) {
+std::vector<const PassLoop*> cut_contraction(Pass& pass, const Op& op, OpId id, DotOperand& lhs,
+                                             DotOperand& rhs) {
   std::vector<const PassLoop*> split;
   const auto& matrix = pass.space().matrix;
   const bool anchor = matrix && pass.space().anchor == id;
@@ -80,7 +74,7 @@ std::vector<const PassLoop*> cut_contraction(Pass& pass, const Op& op, OpId id, 
 }
 
 // The innermost column dimension is the one that vectors run along: not one of a single element.
-void put_single_first(Side& columns) {
+void put_single_first(DotOperand& columns) {
   Dims free, result;
   for (const bool single : {true, false}) {
     for (std::size_t i = 0; i < columns.free.size(); ++i) {
@@ -93,8 +87,8 @@ void put_single_first(Side& columns) {
   columns.result = result;
 }
 
-PackSpec pack_spec(const Side& side, const std::string& type, const std::vector<const Dims*>& order,
-                   std::int64_t multiple) {
+PackSpec pack_spec(const DotOperand& side, const std::string& type,
+                   const std::vector<const Dims*>& order, std::int64_t multiple) {
   PackSpec spec{.type = type,
                 .pieces = {{.op = side.op, .dims = {}, .base = Dims(side.box.size(), 0)}},
                 .fill = {},
@@ -116,7 +110,7 @@ Dims strides_of(const PackSpec& spec, const Packed& packed, std::size_t rank) {
   return strides;
 }
 
-bool minor_is_contracted(Pass& pass, const Side& side) {
+bool minor_is_contracted(Pass& pass, const DotOperand& side) {
   const ir::Shape& shape = pass.op(side.op).shape;
   const Dims order = analytical::physical_order(shape);
   for (std::size_t i = order.size(); i-- > 0;) {
@@ -127,34 +121,35 @@ bool minor_is_contracted(Pass& pass, const Side& side) {
 
 // Both operands, and how they are packed.
 struct Operands {
-  Side rows, columns;                  // of the matrix product: lhs and rhs, or exchanged
+  DotOperand rows, columns;            // of the matrix product: lhs and rhs, or exchanged
   std::vector<const PassLoop*> split;  // contracted loops that the tile cuts
-  bool thin = false;                   // vectors run along k
+  bool skinny = false;                 // vectors run along k
   std::int64_t lanes = 1;              // to which rows of the result are padded
   Packed a, b;
   Dims a_strides, b_strides;  // by dimension of the operand
 };
 
-// Vectors run along the wider side; along k where both are thin, or where the operand lies so that
-// anything else would transpose it.
+// Vectors run along the wider side; along k where both are skinny, or where the operand lies so
+// that anything else would transpose it.
 Operands operands_of(Pass& pass, OpId id, const Box& box, const std::string& type) {
   const Op& op = pass.op(id);
   Operands made{.rows = side_of(pass, op, 0, box), .columns = side_of(pass, op, 1, box)};
-  Side& rows = made.rows;
-  Side& columns = made.columns;
+  DotOperand& rows = made.rows;
+  DotOperand& columns = made.columns;
   made.split = cut_contraction(pass, op, id, rows, columns);
   const std::int64_t width = columns.largest(columns.free);
-  if (width < kThin && rows.largest(rows.free) > width) std::swap(rows, columns);
-  made.thin = rows.largest(rows.free) < kThin &&
-              (columns.largest(columns.free) < kThin || minor_is_contracted(pass, columns)) &&
-              columns.largest(columns.contracted) >= 2 * kThin;
-  made.lanes = made.thin || columns.free.empty() ? 1 : padded_lanes(type);
+  if (width < kSkinny && rows.largest(rows.free) > width) std::swap(rows, columns);
+  made.skinny = rows.largest(rows.free) < kSkinny &&
+                (columns.largest(columns.free) < kSkinny || minor_is_contracted(pass, columns)) &&
+                columns.largest(columns.contracted) >= 2 * kSkinny;
+  made.lanes = made.skinny || columns.free.empty() ? 1 : padded_lanes(type);
   put_single_first(columns);
   const PackSpec a = pack_spec(rows, type, {&rows.batch, &rows.free, &rows.contracted}, 1);
   const PackSpec b =
-      made.thin ? pack_spec(columns, type, {&columns.batch, &columns.free, &columns.contracted}, 1)
-                : pack_spec(columns, type, {&columns.batch, &columns.contracted, &columns.free},
-                            made.lanes);
+      made.skinny
+          ? pack_spec(columns, type, {&columns.batch, &columns.free, &columns.contracted}, 1)
+          : pack_spec(columns, type, {&columns.batch, &columns.contracted, &columns.free},
+                      made.lanes);
   pass.enter_split(made.split);
   made.a = pass.pack(a);
   made.b = pass.pack(b);
@@ -193,8 +188,8 @@ ProductDim take_inner(std::vector<ProductDim> dims, std::vector<ProductDim>& out
 }
 
 void add_dims(const Operands& from, const Box& box, const Dims& c, Product& product) {
-  const Side& rows = from.rows;
-  const Side& columns = from.columns;
+  const DotOperand& rows = from.rows;
+  const DotOperand& columns = from.columns;
   for (std::size_t i = 0; i < rows.batch.size(); ++i) {
     product.outer.push_back({box[i].size, box[i].largest, from.a_strides[at(rows.batch[i])],
                              from.b_strides[at(columns.batch[i])], c[i]});
@@ -217,7 +212,7 @@ void add_dims(const Operands& from, const Box& box, const Dims& c, Product& prod
   }
   product.columns = take_inner(std::move(n), product.outer);
   product.depth = take_inner(std::move(k), product.outer);
-  product.ldb = from.thin ? product.columns.b : product.depth.b;
+  product.ldb = from.skinny ? product.columns.b : product.depth.b;
   product.lanes = from.lanes;
 }
 
@@ -242,7 +237,7 @@ std::size_t dot_stage(Pass& pass, OpId id, const Box& box) {
   }
   for (const PassLoop* loop : from.split) stage.split |= 1U << loop->loop;
   stage.loops |= stage.split;
-  Product product{.function = (from.thin ? "tc_mmt_" : "tc_mm_") + product_suffix(op.shape.dtype),
+  Product product{.function = (from.skinny ? "tc_mmt_" : "tc_mm_") + product_suffix(op.shape.dtype),
                   .a = pass.read(from.a.stage).buffer,
                   .b = pass.read(from.b.stage).buffer,
                   .c = stage.buffer};

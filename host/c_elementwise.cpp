@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 
 #include "host/c_types.h"
 #include "ir/literal.h"
@@ -15,185 +16,120 @@ using ir::Op;
 using ir::Opcode;
 using Text = std::optional<std::string>;
 
+// An op as C of its operands {a} and {b}: {v} is the value type, {s} its suffix (c_types.h), {w} an
+// unsigned integer type at least as wide, {n} the bits of an element, {m} the end of a libm name.
+struct OpPattern {
+  Opcode opcode;
+  std::string_view text;
+};
+
+constexpr OpPattern kFloatPatterns[] = {
+    {Opcode::kNegate, "-{a}"},
+    {Opcode::kAbs, "fabs{m}({a})"},
+    {Opcode::kCeil, "ceil{m}({a})"},
+    {Opcode::kFloor, "floor{m}({a})"},
+    {Opcode::kRoundNearestEven, "rint{m}({a})"},
+    {Opcode::kSqrt, "sqrt{m}({a})"},
+    {Opcode::kRsqrt, "1/sqrt{m}({a})"},
+    {Opcode::kRoundNearestAfz, "tc_round_{s}({a})"},
+    {Opcode::kSign, "tc_sign_{s}({a})"},
+    {Opcode::kExp, "tc_exp_{s}({a})"},
+    {Opcode::kExpm1, "tc_expm1_{s}({a})"},
+    {Opcode::kLog, "tc_log_{s}({a})"},
+    {Opcode::kLog1p, "tc_log1p_{s}({a})"},
+    {Opcode::kLogistic, "tc_logistic_{s}({a})"},
+    {Opcode::kTanh, "tc_tanh_{s}({a})"},
+    {Opcode::kErf, "tc_erf_{s}({a})"},
+    {Opcode::kCbrt, "cbrt{m}({a})"},
+    {Opcode::kSin, "sin{m}({a})"},
+    {Opcode::kCos, "cos{m}({a})"},
+    {Opcode::kTan, "tan{m}({a})"},
+    {Opcode::kAsin, "asin{m}({a})"},
+    {Opcode::kAcos, "acos{m}({a})"},
+    {Opcode::kAtan, "atan{m}({a})"},
+    {Opcode::kSinh, "sinh{m}({a})"},
+    {Opcode::kCosh, "cosh{m}({a})"},
+    {Opcode::kAsinh, "asinh{m}({a})"},
+    {Opcode::kAcosh, "acosh{m}({a})"},
+    {Opcode::kAtanh, "atanh{m}({a})"},
+    {Opcode::kAdd, "{a}+{b}"},
+    {Opcode::kSubtract, "{a}-{b}"},
+    {Opcode::kMultiply, "{a}*{b}"},
+    {Opcode::kDivide, "{a}/{b}"},
+    {Opcode::kMaximum, "tc_max_{s}({a},{b})"},
+    {Opcode::kMinimum, "tc_min_{s}({a},{b})"},
+    {Opcode::kRemainder, "fmod{m}({a},{b})"},
+    {Opcode::kPower, "pow{m}({a},{b})"},
+    {Opcode::kAtan2, "atan2{m}({a},{b})"},
+};
+
 // Integers wrap: they are computed without sign and at least 32 bits wide.
-std::string wrapping(DType dtype, const std::string& a, const char* sign, const std::string& b) {
-  const char* wide = ir::bits(dtype) == 64 ? "uint64_t" : "uint32_t";
-  return fmt::format("({})(({}){}{}({}){})", value_type(dtype), wide, a, sign, wide, b);
-}
+constexpr OpPattern kIntegerPatterns[] = {
+    {Opcode::kNegate, "({v})(({w})0-({w}){a})"},
+    {Opcode::kNot, "({v})~{a}"},
+    {Opcode::kAbs, "({a}<0?({v})(({w})0-({w}){a}):{a})"},
+    {Opcode::kSign, "(({a}>0)-({a}<0))"},
+    {Opcode::kPopcnt, "tc_popcnt((uint64_t){a},{n})"},
+    {Opcode::kClz, "tc_clz((uint64_t){a},{n})"},
+    {Opcode::kAdd, "({v})(({w}){a}+({w}){b})"},
+    {Opcode::kSubtract, "({v})(({w}){a}-({w}){b})"},
+    {Opcode::kMultiply, "({v})(({w}){a}*({w}){b})"},
+    {Opcode::kMaximum, "({a}>{b}?{a}:{b})"},
+    {Opcode::kMinimum, "({a}<{b}?{a}:{b})"},
+    {Opcode::kAnd, "({v})({a}&{b})"},
+    {Opcode::kOr, "({v})({a}|{b})"},
+    {Opcode::kXor, "({v})({a}^{b})"},
+    {Opcode::kDivide, "tc_div_{s}({a},{b})"},
+    {Opcode::kRemainder, "tc_rem_{s}({a},{b})"},
+    {Opcode::kPower, "tc_pow_{s}({a},{b})"},
+    {Opcode::kShiftLeft, "tc_shl_{s}({a},{b})"},
+    {Opcode::kShiftRightArithmetic, "tc_sra_{s}({a},{b})"},
+    {Opcode::kShiftRightLogical, "tc_srl_{s}({a},{b})"},
+};
 
-std::string call(const std::string& function, DType dtype, const std::string& a) {
-  return fmt::format("{}_{}({})", function, suffix(dtype), a);
-}
+constexpr OpPattern kPredPatterns[] = {
+    // where they differ from integers
+    {Opcode::kNot, "!{a}"},
+    {Opcode::kAdd, "({a}|{b})"},
+    {Opcode::kMultiply, "({a}&{b})"},
+};
 
-std::string call(const std::string& function, DType dtype, const std::string& a,
-                 const std::string& b) {
-  return fmt::format("{}_{}({},{})", function, suffix(dtype), a, b);
-}
-
-Text libm(const char* function, DType dtype, const std::string& arguments) {
-  return fmt::format("{}{}({})", function, dtype == DType::kF64 ? "" : "f", arguments);
-}
-
-Text float_unary(Opcode opcode, DType dtype, const std::string& a) {
-  switch (opcode) {
-    case Opcode::kNegate:
-      return "-" + a;
-    case Opcode::kAbs:
-      return libm("fabs", dtype, a);
-    case Opcode::kCeil:
-      return libm("ceil", dtype, a);
-    case Opcode::kFloor:
-      return libm("floor", dtype, a);
-    case Opcode::kRoundNearestEven:
-      return libm("rint", dtype, a);
-    case Opcode::kSqrt:
-      return libm("sqrt", dtype, a);
-    case Opcode::kRsqrt:
-      return "1/" + *libm("sqrt", dtype, a);
-    case Opcode::kRoundNearestAfz:
-      return call("tc_round", dtype, a);
-    case Opcode::kSign:
-      return call("tc_sign", dtype, a);
-    case Opcode::kExp:
-      return call("tc_exp", dtype, a);
-    case Opcode::kExpm1:
-      return call("tc_expm1", dtype, a);
-    case Opcode::kLog:
-      return call("tc_log", dtype, a);
-    case Opcode::kLog1p:
-      return call("tc_log1p", dtype, a);
-    case Opcode::kLogistic:
-      return call("tc_logistic", dtype, a);
-    case Opcode::kTanh:
-      return call("tc_tanh", dtype, a);
-    case Opcode::kErf:
-      return call("tc_erf", dtype, a);
-    case Opcode::kCbrt:
-      return libm("cbrt", dtype, a);
-    case Opcode::kSin:
-      return libm("sin", dtype, a);
-    case Opcode::kCos:
-      return libm("cos", dtype, a);
-    case Opcode::kTan:
-      return libm("tan", dtype, a);
-    case Opcode::kAsin:
-      return libm("asin", dtype, a);
-    case Opcode::kAcos:
-      return libm("acos", dtype, a);
-    case Opcode::kAtan:
-      return libm("atan", dtype, a);
-    case Opcode::kSinh:
-      return libm("sinh", dtype, a);
-    case Opcode::kCosh:
-      return libm("cosh", dtype, a);
-    case Opcode::kAsinh:
-      return libm("asinh", dtype, a);
-    case Opcode::kAcosh:
-      return libm("acosh", dtype, a);
-    case Opcode::kAtanh:
-      return libm("atanh", dtype, a);
-    default:
-      return std::nullopt;
+const OpPattern* pattern_of(std::span<const OpPattern> patterns, Opcode opcode, bool binary) {
+  for (const OpPattern& pattern : patterns) {
+    const bool takes_two = pattern.text.find("{b}") != std::string_view::npos;
+    if (pattern.opcode == opcode && takes_two == binary) return &pattern;
   }
+  return nullptr;
 }
 
-Text float_binary(Opcode opcode, DType dtype, const std::string& a, const std::string& b) {
-  switch (opcode) {
-    case Opcode::kAdd:
-      return a + "+" + b;
-    case Opcode::kSubtract:
-      return a + "-" + b;
-    case Opcode::kMultiply:
-      return a + "*" + b;
-    case Opcode::kDivide:
-      return a + "/" + b;
-    case Opcode::kMaximum:
-      return call("tc_max", dtype, a, b);
-    case Opcode::kMinimum:
-      return call("tc_min", dtype, a, b);
-    case Opcode::kRemainder:
-      return libm("fmod", dtype, a + "," + b);
-    case Opcode::kPower:
-      return libm("pow", dtype, a + "," + b);
-    case Opcode::kAtan2:
-      return libm("atan2", dtype, a + "," + b);
-    default:
-      return std::nullopt;
+// `b`: null for an op of one operand.
+Text op_text(Opcode opcode, DType dtype, const std::string& a, const std::string* b) {
+  const OpPattern* pattern =
+      ir::is_floating(dtype) ? pattern_of(kFloatPatterns, opcode, b != nullptr) : nullptr;
+  if (dtype == DType::kPred) pattern = pattern_of(kPredPatterns, opcode, b != nullptr);
+  if (pattern == nullptr && !ir::is_floating(dtype)) {
+    pattern = pattern_of(kIntegerPatterns, opcode, b != nullptr);
   }
-}
-
-Text integer_unary(Opcode opcode, DType dtype, const std::string& a) {
-  switch (opcode) {
-    case Opcode::kNegate:
-      return wrapping(dtype, "0", "-", a);
-    case Opcode::kNot:
-      if (dtype == DType::kPred) return "!" + a;
-      return fmt::format("({})~{}", value_type(dtype), a);
-    case Opcode::kAbs:
-      return fmt::format("({}<0?{}:{})", a, wrapping(dtype, "0", "-", a), a);
-    case Opcode::kSign:
-      return fmt::format("(({}>0)-({}<0))", a, a);
-    case Opcode::kPopcnt:
-      return fmt::format("tc_popcnt((uint64_t){},{})", a, ir::bits(dtype));
-    case Opcode::kClz:
-      return fmt::format("tc_clz((uint64_t){},{})", a, ir::bits(dtype));
-    default:
-      return std::nullopt;
-  }
-}
-
-Text integer_binary(Opcode opcode, DType dtype, const std::string& a, const std::string& b) {
-  const bool pred = dtype == DType::kPred;
-  switch (opcode) {
-    case Opcode::kAdd:
-      return pred ? fmt::format("({}|{})", a, b) : wrapping(dtype, a, "+", b);
-    case Opcode::kSubtract:
-      return wrapping(dtype, a, "-", b);
-    case Opcode::kMultiply:
-      return pred ? fmt::format("({}&{})", a, b) : wrapping(dtype, a, "*", b);
-    case Opcode::kMaximum:
-      return fmt::format("({}>{}?{}:{})", a, b, a, b);
-    case Opcode::kMinimum:
-      return fmt::format("({}<{}?{}:{})", a, b, a, b);
-    case Opcode::kAnd:
-      return fmt::format("({})({}&{})", value_type(dtype), a, b);
-    case Opcode::kOr:
-      return fmt::format("({})({}|{})", value_type(dtype), a, b);
-    case Opcode::kXor:
-      return fmt::format("({})({}^{})", value_type(dtype), a, b);
-    case Opcode::kDivide:
-      return call("tc_div", dtype, a, b);
-    case Opcode::kRemainder:
-      return call("tc_rem", dtype, a, b);
-    case Opcode::kPower:
-      return call("tc_pow", dtype, a, b);
-    case Opcode::kShiftLeft:
-      return call("tc_shl", dtype, a, b);
-    case Opcode::kShiftRightArithmetic:
-      return call("tc_sra", dtype, a, b);
-    case Opcode::kShiftRightLogical:
-      return call("tc_srl", dtype, a, b);
-    default:
-      return std::nullopt;
-  }
+  if (pattern == nullptr) return std::nullopt;
+  return fmt::format(
+      fmt::runtime(pattern->text), fmt::arg("a", a),
+      fmt::arg("b", b != nullptr ? *b : std::string()), fmt::arg("v", value_type(dtype)),
+      fmt::arg("s", suffix(dtype)), fmt::arg("w", ir::bits(dtype) == 64 ? "uint64_t" : "uint32_t"),
+      fmt::arg("n", ir::bits(dtype)), fmt::arg("m", dtype == DType::kF64 ? "" : "f"));
 }
 
 Text compare_text(const Op& op, DType dtype, const std::string& a, const std::string& b) {
   const auto& attrs = op.as<ir::CompareAttrs>();
   std::string x = a, y = b;
   if (attrs.type == "TOTALORDER" && ir::is_floating(dtype)) {
-    x = call("tc_order", dtype, a);
-    y = call("tc_order", dtype, b);
+    x = fmt::format("tc_order_{}({})", suffix(dtype), a);
+    y = fmt::format("tc_order_{}({})", suffix(dtype), b);
   }
-  const char* sign = attrs.direction == "EQ"   ? "=="
-                     : attrs.direction == "NE" ? "!="
-                     : attrs.direction == "LT" ? "<"
-                     : attrs.direction == "LE" ? "<="
-                     : attrs.direction == "GT" ? ">"
-                     : attrs.direction == "GE" ? ">="
-                                               : nullptr;
-  if (sign == nullptr) return std::nullopt;
-  return fmt::format("({}{}{})", x, sign, y);
+  static const std::map<std::string_view, std::string_view> kSigns = {
+      {"EQ", "=="}, {"NE", "!="}, {"LT", "<"}, {"LE", "<="}, {"GT", ">"}, {"GE", ">="}};
+  const auto sign = kSigns.find(attrs.direction);
+  if (sign == kSigns.end()) return std::nullopt;
+  return fmt::format("({}{}{})", x, sign->second, y);
 }
 
 Text bitcast_text(DType from, DType to, const std::string& a) {
@@ -212,8 +148,7 @@ Text bitcast_text(DType from, DType to, const std::string& a) {
 }  // namespace
 
 Text combined_text(Opcode combiner, DType dtype, const std::string& a, const std::string& b) {
-  return ir::is_floating(dtype) ? float_binary(combiner, dtype, a, b)
-                                : integer_binary(combiner, dtype, a, b);
+  return op_text(combiner, dtype, a, &b);
 }
 
 Text neutral_text(Opcode combiner, DType dtype) {
@@ -247,7 +182,6 @@ Text elementwise_text(const Op& op, std::span<const DType> types,
   if (operands.empty()) return std::nullopt;
   const DType from = types[0];
   const std::string& a = operands[0];
-  Text text;
   switch (op.opcode) {
     case Opcode::kConvert:
       return converted(from, dtype, a);
@@ -267,13 +201,7 @@ Text elementwise_text(const Op& op, std::span<const DType> types,
       break;
   }
   if (operands.size() > 2) return std::nullopt;
-  if (ir::is_floating(dtype)) {
-    text = operands.size() == 1 ? float_unary(op.opcode, dtype, a)
-                                : float_binary(op.opcode, dtype, a, operands[1]);
-  } else {
-    text = operands.size() == 1 ? integer_unary(op.opcode, dtype, a)
-                                : integer_binary(op.opcode, dtype, a, operands[1]);
-  }
+  const Text text = op_text(op.opcode, dtype, a, operands.size() == 1 ? nullptr : &operands[1]);
   if (!text) return std::nullopt;
   const bool exact = op.opcode == Opcode::kNegate || op.opcode == Opcode::kAbs ||
                      op.opcode == Opcode::kMaximum || op.opcode == Opcode::kMinimum;

@@ -19,10 +19,6 @@ using ir::OpId;
 
 constexpr std::size_t kMaxNest = 160;  // values in a nest, before further operands get buffers
 
-bool contains(const Dims& dims, std::int64_t d) {
-  return std::find(dims.begin(), dims.end(), d) != dims.end();
-}
-
 std::string value_type_of(const Op& op) {
   return std::string(value_type(op.shape.dtype));
 }
@@ -72,27 +68,38 @@ std::string Expression::source_element(OpId id, const Index& index) {
   const Source& source = *pass_.function().source(id);
   Affine address;
   for (std::size_t d = 0; d < index.size(); ++d) address = address + index[d] * source.strides[d];
+  return element(id, source.name, address);
+}
+
+// The value of what lies at `address` of a buffer or array, of the type of op `id`.
+std::string Expression::element(OpId id, const std::string& array, const Affine& address) {
   const Op& op = pass_.op(id);
-  const std::string place = fmt::format("{}[{}]", source.name, nest_.at(address));
-  return nest_.value(value_type_of(op), loaded(op.shape.dtype, place));
+  return nest_.value(value_type_of(op),
+                     loaded(op.shape.dtype, fmt::format("{}[{}]", array, nest_.at(address))));
+}
+
+// What the loops touch of an op.
+Box Expression::box_of(OpId id, const Index& index) {
+  const Dims& dims = pass_.op(id).shape.dims;
+  Box box;
+  for (std::size_t d = 0; d < dims.size(); ++d) {
+    const Nest::Hull hull = nest_.hull(index[d]);
+    const std::int64_t largest = pass_.symbols().range(hull.size).high;
+    box.push_back({hull.start, hull.size, std::clamp<std::int64_t>(largest, 1, dims[d])});
+  }
+  return box;
 }
 
 std::string Expression::leaf(OpId id, const Index& index, BoxOrder order) {
   const Op& op = pass_.op(id);
-  Box box;
-  for (std::size_t d = 0; d < index.size(); ++d) {
-    const Nest::Hull hull = nest_.hull(index[d]);
-    const std::int64_t largest = pass_.symbols().range(hull.size).high;
-    box.push_back({hull.start, hull.size, std::clamp<std::int64_t>(largest, 1, op.shape.dims[d])});
-  }
-  const Stage& stage = pass_.read(pass_.box(id, box, order));
+  const Stage& stage = pass_.read(pass_.box(id, box_of(id, index), order));
   Affine address;
   for (std::size_t d = 0; d < index.size(); ++d) {
     address = address + (index[d] - stage.starts[d]) * stage.strides[d];
   }
+  if (!stage.accumulates) return element(id, stage.buffer, address);
   const std::string place = fmt::format("{}[{}]", stage.buffer, nest_.at(address));
   const DType dtype = op.shape.dtype;
-  if (!stage.accumulates) return nest_.value(value_type_of(op), loaded(dtype, place));
   if (dtype == DType::kPred) return nest_.value("_Bool", place + "!=0");
   return nest_.value(value_type_of(op),
                      rounded(dtype, fmt::format("({}){}", value_type(dtype), place)));
@@ -119,8 +126,7 @@ std::string Expression::iota(const Op& op, const Index& index) {
                      converted(DType::kS64, op.shape.dtype, "(" + nest_.at(index[dim]) + ")"));
 }
 
-// Operand dimensions from the linear position in their group; nothing where only a division would
-// tell.
+// Operand dimensions from the linear position in their group; nothing where that takes a division.
 namespace {
 
 std::optional<Index> split_exactly(const Symbols& symbols, Affine position,
@@ -195,12 +201,7 @@ std::string Expression::flat(OpId operand, Index index, const std::vector<Flat>&
     if (usable) return flat_source(operand, index, flats);
   }
   if (direct_) return divided(operand, std::move(index), flats);
-  Box box(dims.size());
-  for (std::size_t d = 0; d < dims.size(); ++d) {
-    const Nest::Hull hull = nest_.hull(index[d]);
-    const std::int64_t largest = pass_.symbols().range(hull.size).high;
-    box[d] = {hull.start, hull.size, std::clamp<std::int64_t>(largest, 1, dims[d])};
-  }
+  Box box = box_of(operand, index);
   for (const Flat& group : flats) outermost_range(group, dims, box);
   const Stage& stage = pass_.read(pass_.box(operand, box, order));
   Affine address;
@@ -215,9 +216,7 @@ std::string Expression::flat(OpId operand, Index index, const std::vector<Flat>&
   for (std::size_t d = 0; d < dims.size(); ++d) {
     if (!grouped[d]) address = address + (index[d] - stage.starts[d]) * stage.strides[d];
   }
-  const Op& op = pass_.op(operand);
-  const std::string place = fmt::format("{}[{}]", stage.buffer, nest_.at(address));
-  return nest_.value(value_type_of(op), loaded(op.shape.dtype, place));
+  return element(operand, stage.buffer, address);
 }
 
 // The box of a group: of its first real dimension what the positions touch, the others whole.
@@ -259,9 +258,7 @@ std::string Expression::flat_source(OpId operand, const Index& index,
   for (const Flat& group : flats) {
     address = address + group.position * source.strides[at(group.dims.back())];
   }
-  const Op& op = pass_.op(operand);
-  const std::string place = fmt::format("{}[{}]", source.name, nest_.at(address));
-  return nest_.value(value_type_of(op), loaded(op.shape.dtype, place));
+  return element(operand, source.name, address);
 }
 
 // By division, element by element.

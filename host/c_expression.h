@@ -24,6 +24,8 @@ class Expression {
  private:
   std::string compute(ir::OpId op, const Index& index);
   std::string leaf(ir::OpId op, const Index& index, BoxOrder order);
+  std::string element(ir::OpId id, const std::string& array, const Affine& address);
+  Box box_of(ir::OpId id, const Index& index);
   std::string source_element(ir::OpId op, const Index& index);
   std::string elementwise(const ir::Op& op, const Index& index);
   std::string reshape(const ir::Op& op, const Index& index);

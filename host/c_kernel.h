@@ -29,7 +29,7 @@ struct CKernel {
   std::string source;              // C11, needs c_prelude() once before it
   std::vector<ir::Shape> inputs;   // kernel.parameters()
   std::vector<ir::Shape> outputs;  // kernel.outputs()
-  std::int64_t scratch_bytes = 0;  // the caller gives so much, aligned to 64 bytes
+  std::int64_t scratch_bytes = 0;  // given by the caller, aligned to 64 bytes
 };
 
 // What the generator cannot do: "sort is not generated", "the tile cuts rows a later pass needs".

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "host/c_affine.h"
+
 namespace tilecast::host {
 namespace {
 
@@ -12,10 +14,6 @@ using ir::Opcode;
 using ir::OpId;
 
 using Pairs = std::vector<std::pair<int, int>>;  // dimension of the result, of the operand
-
-bool contains(const Dims& dims, std::int64_t d) {
-  return std::find(dims.begin(), dims.end(), d) != dims.end();
-}
 
 // The one dimension of more than one element; -1 when there are several or none.
 int only_real(const std::vector<int>& group, const Dims& sizes) {

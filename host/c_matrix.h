@@ -14,6 +14,8 @@
 
 namespace tilecast::host {
 
+constexpr std::int64_t kSkinny = 8;  // columns below which vectors would be mostly empty
+
 // A dimension of a product: how far its neighbours lie apart in the three arrays (0: not there).
 struct ProductDim {
   Affine size;

@@ -15,8 +15,8 @@ using ir::Op;
 using ir::Opcode;
 using ir::OpId;
 
-constexpr std::int64_t kAlignment = 64;  // bytes of a buffer
-constexpr int kWorthSharing = 8;         // additions per element, about
+constexpr std::int64_t kBufferAlignment = 64;  // bytes
+constexpr int kWorthSharing = 8;               // additions per element, about
 
 // Ops that a nest cannot compute element by element at any index.
 bool has_own_rule(Opcode opcode) {
@@ -194,7 +194,7 @@ std::size_t Pass::finish(Stage stage, Writer& code) {
   stage.late = frame.late;
   stage.code = code.take();
   const bool twice = stage.is_load && many_tiles_ && stage.loops != 0;
-  const std::int64_t bytes = round_up(stage.elements * bytes_of(stage.type), kAlignment);
+  const std::int64_t bytes = round_up(stage.elements * bytes_of(stage.type), kBufferAlignment);
   stage.offset = scratch_;
   scratch_ += twice ? 2 * bytes : bytes;
   stages_.push_back(std::move(stage));

@@ -15,7 +15,6 @@ namespace {
 
 using ir::Shape;
 
-constexpr std::int64_t kAlignment = 64;  // of the heap behind the kernels' scratch, bytes
 constexpr std::string_view kFunction = "tilecast_program";
 // What a function is called while it is compared with those that are there.
 constexpr std::string_view kAnyFunction = "tilecast_part";
@@ -59,7 +58,7 @@ class ProgramWriter {
     for (const PartKernel& part : program_.parts) {
       scratch = std::max(scratch, part.code.scratch_bytes);
     }
-    scratch = (scratch + kAlignment - 1) / kAlignment * kAlignment;
+    scratch = (scratch + kHeapAlignment - 1) / kHeapAlignment * kHeapAlignment;
     program_.function = kFunction;
     program_.heap_bytes = heap.bytes;
     program_.scratch_bytes = scratch + heap.bytes;

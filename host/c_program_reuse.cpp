@@ -7,11 +7,9 @@
 namespace tilecast::host {
 namespace {
 
-constexpr std::int64_t kPage = 4096;
-
-class Cache {
+class PageCache {
  public:
-  explicit Cache(double capacity) : capacity_(capacity) {}
+  explicit PageCache(double capacity) : capacity_(capacity) {}
 
   // The share that is missing.
   double call(const std::vector<ArrayUse>& uses) {
@@ -43,8 +41,9 @@ class Cache {
   static void for_each_page(const ArrayUse& use, Visit&& visit) {
     const std::int64_t end = use.offset + use.bytes;
     for (std::int64_t at = use.offset; at < end;) {
-      const std::int64_t next = std::min(end, (at / kPage + 1) * kPage);
-      visit(Page{use.memory, at / kPage}, static_cast<double>(next - at));
+      const std::int64_t next =
+          std::min(end, (at / ArrayUse::kAlignment + 1) * ArrayUse::kAlignment);
+      visit(Page{use.memory, at / ArrayUse::kAlignment}, static_cast<double>(next - at));
       at = next;
     }
   }
@@ -57,7 +56,7 @@ class Cache {
 }  // namespace
 
 std::vector<double> missing_shares(const CProgram& program, Bytes capacity, CacheState state) {
-  Cache cache(capacity.value);
+  PageCache cache(capacity.value);
   for (const PartCall& call : program.calls) (void)cache.call(call.uses);
   if (state == CacheState::kCold) {
     cache.forget(ArrayUse::Memory::kInput);

@@ -16,12 +16,11 @@ using ir::Instruction;
 using ir::Opcode;
 using ir::Shape;
 
-constexpr std::int64_t kAlignment = 64;  // of arrays in the heap, bytes
 // ArrayRef::index of a constant that nothing has read yet: this and its instruction.
 constexpr std::size_t kFirstConstant = std::size_t{1} << 40;
 
 std::int64_t aligned(std::int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return (bytes + kHeapAlignment - 1) / kHeapAlignment * kHeapAlignment;
 }
 
 std::size_t leaf_count(const Shape& shape) {

@@ -13,6 +13,8 @@
 
 namespace tilecast::host {
 
+constexpr std::int64_t kHeapAlignment = 64;  // of the heap and of arrays in it, bytes
+
 struct ArrayRef {
   enum class Kind : std::uint8_t { kNothing, kInput, kArray };  // nothing: a token
   Kind kind = Kind::kNothing;

@@ -147,9 +147,7 @@ Reduced operand_box(Pass& pass, const Op& op, const Box& box) {
   const ir::Shape& shape = pass.op(operand).shape;
   Reduced made;
   for (int d = 0; d < shape.rank(); ++d) {
-    const bool goes =
-        std::find(op.dimensions.begin(), op.dimensions.end(), d) != op.dimensions.end();
-    if (!goes) {
+    if (!contains(op.dimensions, d)) {
       made.operand.push_back(box[made.kept.size()]);
       made.kept.push_back(d);
       continue;
@@ -173,9 +171,7 @@ struct LoopOrder {
   bool rows = false;
 };
 LoopOrder loop_order(const ir::Shape& operand, const Reduced& reduced) {
-  const auto is_kept = [&](std::int64_t d) {
-    return std::find(reduced.kept.begin(), reduced.kept.end(), d) != reduced.kept.end();
-  };
+  const auto is_kept = [&](std::int64_t d) { return contains(reduced.kept, d); };
   LoopOrder made;
   ir::Dims physical = analytical::physical_order(operand);
   std::size_t tail = physical.size();  // kept dimensions below the last reduced one of some size

@@ -1,31 +1,26 @@
 #include "host/c_types.h"
 
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
 #include "base/error.h"
 
 namespace tilecast::host {
 
 using ir::DType;
 
-bool is_generated(DType dtype) {
-  switch (dtype) {
-    case DType::kPred:
-    case DType::kS8:
-    case DType::kS16:
-    case DType::kS32:
-    case DType::kS64:
-    case DType::kU8:
-    case DType::kU16:
-    case DType::kU32:
-    case DType::kU64:
-    case DType::kF16:
-    case DType::kBF16:
-    case DType::kF32:
-    case DType::kF64:
-      return true;
-    default:
-      return false;
-  }
-}
+namespace {
+
+using ValueType = std::pair<DType, std::string_view>;
+constexpr ValueType kValueTypes[] = {
+    {DType::kPred, "_Bool"},   {DType::kS8, "int8_t"},    {DType::kS16, "int16_t"},
+    {DType::kS32, "int32_t"},  {DType::kS64, "int64_t"},  {DType::kU8, "uint8_t"},
+    {DType::kU16, "uint16_t"}, {DType::kU32, "uint32_t"}, {DType::kU64, "uint64_t"},
+    {DType::kF16, "float"},    {DType::kBF16, "float"},   {DType::kF32, "float"},
+    {DType::kF64, "double"}};
+
+}  // namespace
 
 std::string_view storage_type(DType dtype) {
   if (dtype == DType::kPred) return "uint8_t";
@@ -33,30 +28,12 @@ std::string_view storage_type(DType dtype) {
 }
 
 std::string_view value_type(DType dtype) {
-  switch (dtype) {
-    case DType::kPred:
-      return "_Bool";
-    case DType::kS8:
-      return "int8_t";
-    case DType::kS16:
-      return "int16_t";
-    case DType::kS32:
-      return "int32_t";
-    case DType::kS64:
-      return "int64_t";
-    case DType::kU8:
-      return "uint8_t";
-    case DType::kU16:
-      return "uint16_t";
-    case DType::kU32:
-      return "uint32_t";
-    case DType::kU64:
-      return "uint64_t";
-    case DType::kF64:
-      return "double";
-    default:
-      return "float";
-  }
+  const auto* known = std::ranges::find(kValueTypes, dtype, &ValueType::first);
+  return known == std::end(kValueTypes) ? "float" : known->second;
+}
+
+bool is_generated(DType dtype) {
+  return std::ranges::find(kValueTypes, dtype, &ValueType::first) != std::end(kValueTypes);
 }
 
 std::string_view accumulator_type(DType dtype) {

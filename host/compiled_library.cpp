@@ -68,7 +68,7 @@ class Folder {
   std::string path_;
 };
 
-void write_file(const std::string& path, const std::string& text) {
+void write_text(const std::string& path, const std::string& text) {
   std::ofstream out(path, std::ios::binary);
   out << text;
   out.close();
@@ -76,22 +76,22 @@ void write_file(const std::string& path, const std::string& text) {
 }
 
 // One source being compiled. The command ends before its folder goes.
-struct Task {
+struct CompileTask {
   std::size_t source;  // which
   Folder folder;
   ChildCommand command;
 };
 
-Task start(Words command, const std::string& text, std::size_t source, Seconds timeout) {
+CompileTask start(Words command, const std::string& text, std::size_t source, Seconds timeout) {
   Folder folder;
   const std::string c_file = folder.file("kernels.c");
-  write_file(c_file, text);
+  write_text(c_file, text);
   command.insert(command.end(), {"-o", folder.file("kernels.so"), c_file, "-lm"});
   ChildCommand started(std::move(command), folder.path(), timeout);
   return {source, std::move(folder), std::move(started)};
 }
 
-Compilation finish(Task task, Seconds timeout) {
+Compilation finish(CompileTask task, Seconds timeout) {
   Compilation made;
   const auto status = task.command.wait();
   const std::string library = task.folder.file("kernels.so");
@@ -114,12 +114,12 @@ Compilation finish(Task task, Seconds timeout) {
   return made;
 }
 
-// Reads what the compilers say until one has nothing more to say or no time left; which.
-std::list<Task>::iterator next_to_finish(std::list<Task>& running) {
+// Reads the compilers' output until one of them ends or runs out of time; which.
+std::list<CompileTask>::iterator next_to_finish(std::list<CompileTask>& running) {
   for (;;) {
     Clock::time_point deadline = Clock::time_point::max();
     std::vector<pollfd> fds;
-    for (const Task& task : running) {
+    for (const CompileTask& task : running) {
       fds.push_back({task.command.fd(), POLLIN, 0});
       deadline = std::min(deadline, task.command.deadline());
     }
@@ -136,7 +136,7 @@ std::list<Task>::iterator next_to_finish(std::list<Task>& running) {
 std::vector<Compilation> compile_all(const Words& command, std::span<const std::string> sources,
                                      std::size_t jobs, Seconds timeout) {
   std::vector<Compilation> made(sources.size());
-  std::list<Task> running;
+  std::list<CompileTask> running;
   std::size_t next = 0;
   while (next < sources.size() || !running.empty()) {
     while (next < sources.size() && running.size() < jobs) {
@@ -198,7 +198,7 @@ Compiler::Compiler() {
   const Words compiler = split_words(set != nullptr && *set != '\0' ? set : "cc");
   if (compiler.empty()) throw Error("CC: names no compiler; got only blanks, expected a command");
   const std::string version = version_of(compiler);
-  std::string said;
+  std::string output;
   for (const char* native : kNativeFlags) {
     const Words flags = split_words(fmt::format("{} {}", native, kFlags));
     command_ = compiler;
@@ -210,12 +210,12 @@ Compiler::Compiler() {
       if (*native == '\0') description_ += " (knows no flag for this machine's own instructions)";
       return;
     }
-    said = made.front().error;
+    output = made.front().error;
   }
   throw Error(
       fmt::format("C compiler: {} cannot make a shared library; it said: {}; install a "
                   "compiler with its headers (Debian: apt-get install gcc libc6-dev)",
-                  fmt::join(compiler, " "), said));
+                  fmt::join(compiler, " "), output));
 }
 
 std::vector<Compilation> Compiler::compile(std::span<const std::string> sources, int jobs,

@@ -6,16 +6,13 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "host/c_affine.h"
 
 namespace tilecast::host {
 namespace {
 
 std::string list(const ir::Dims& numbers) {
   return fmt::format("{{{}}}", fmt::join(numbers, ","));
-}
-
-bool contains(const ir::Dims& dims, std::int64_t dim) {
-  return std::find(dims.begin(), dims.end(), dim) != dims.end();
 }
 
 std::string shape(const TextValue& value) {

@@ -5,7 +5,7 @@
 //
 // Works in batches: while it compiles nothing is timed, and while it times nothing compiles. Rows
 // are on disk every few kernels. What the set holds already is passed over, so a
-// session that was stopped goes on where it was. What cannot be measured is kept with its reason:
+// session that was stopped resumes where it was. What cannot be measured is kept with its reason:
 //   unsupported      the generator cannot write it as C
 //   compile error    the compiler refused it, or took too long
 //   crash, time-out  of the kernel; only its child process ends

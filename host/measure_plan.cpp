@@ -19,7 +19,7 @@ namespace {
 using analytical::KernelAnalysis;
 using analytical::TileConfig;
 
-constexpr std::size_t kBlock = 4;  // tiles of a kernel that are measured one after the other
+constexpr std::size_t kTilesInARow = 4;  // tiles of a kernel that are measured one after the other
 
 struct TimedTile {
   TileConfig tile;
@@ -90,9 +90,9 @@ std::vector<WorkItem> items_of(const WorkSource& source, const hwdesc::Device& d
   std::size_t most = 0;
   for (const auto& list : tiles) most = std::max(most, list.size());
   std::vector<WorkItem> items;
-  for (std::size_t first = 0; first < most; first += kBlock) {
+  for (std::size_t first = 0; first < most; first += kTilesInARow) {
     for (std::size_t i = 0; i < order.size(); ++i) {
-      const std::size_t end = std::min(first + kBlock, tiles[i].size());
+      const std::size_t end = std::min(first + kTilesInARow, tiles[i].size());
       for (std::size_t t = first; t < end; ++t) {
         items.push_back({&source.workloads[order[i]], std::move(tiles[i][t].tile), source.set,
                          tiles[i][t].predicted});

@@ -22,7 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 using measured::CsvTable;
 
-constexpr double kNanosecondsPerSecond = 1e9;
 const std::vector<std::string> kRowColumns{
     "kernel",       "program",         "runtime_ns", "output_bounds", "kernel_bounds",
     "input_bounds", "class",           "family",     "repeats",       "spread_ns",
@@ -114,9 +113,7 @@ analytical::TileConfig tile_of(const CsvTable& table, const measured::CsvRow& ro
 std::string row_line(const MeasuredRow& row, CacheState state) {
   const Workload& workload = *row.item->workload;
   const analytical::TileConfig& tile = row.item->tile;
-  const auto ns = [](Seconds time) {
-    return fmt::format("{:.1f}", time.value * kNanosecondsPerSecond);
-  };
+  const auto ns = nanoseconds_text;
   return measured::csv_line(
       {fmt::format("kernels/{}.hlo", workload.hash), "", ns(row.timing.minimum),
        numbers(tile.output), numbers(tile.kernel), numbers(tile.input),
@@ -141,6 +138,11 @@ std::string path_in(const std::string& directory, std::string_view file) {
 }
 
 }  // namespace
+
+std::string nanoseconds_text(Seconds time) {
+  constexpr double kPerSecond = 1e9;
+  return fmt::format("{:.1f}", time.value * kPerSecond);
+}
 
 std::string_view name(CacheState state) {
   return state == CacheState::kCold ? "cold" : "warm";

@@ -4,7 +4,7 @@
 //   (learned/measurement_set) skipped.csv      what could not be measured, and why; remove it to
 //   try those again sessions.csv     one line per session: when, where, with what
 //
-//   GrowingSet set("my_machine", manifest, settings);     // makes it, or goes on with it
+//   GrowingSet set("my_machine", manifest, settings);     // makes it, or resumes it
 //   if (!set.holds(key)) { set.add_kernel(hash, text); set.append(rows, skipped); }
 //
 // Files of kernels are on disk before rows that name them, rows before append() returns. A torn
@@ -27,7 +27,8 @@
 
 namespace tilecast::host {
 
-[[nodiscard]] std::string_view name(CacheState state);  // "cold", "warm"
+[[nodiscard]] std::string_view name(CacheState state);     // "cold", "warm"
+[[nodiscard]] std::string nanoseconds_text(Seconds time);  // a cell of a column in ns: "1234.5"
 
 // Under what a session measures. Rows of one set share machine, device and cache state.
 struct SessionSettings {

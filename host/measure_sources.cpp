@@ -7,12 +7,10 @@
 #include <map>
 #include <random>
 
-#include "analytical/layout_rules.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/canonical_hash.h"
-#include "ir/layout_assignment.h"
 #include "ir/load_program.h"
 #include "ir/program.h"
 #include "ir/text/hlo_parser.h"
@@ -22,12 +20,6 @@ namespace tilecast::host {
 namespace {
 
 namespace fs = std::filesystem;
-
-// As ir::program_for() lays it out.
-ir::Module laid_out(ir::Module module, const hwdesc::Device& device) {
-  if (ir::has_device_layouts(module) == device.native_tile.tiled) return module;
-  return ir::assign_layouts(std::move(module), analytical::layout_rules(device));
-}
 
 // The kernels of all files under `cut`, left-out ones counted.
 WorkSource cut_files(const std::vector<std::string>& files, const hwdesc::Device& device,

@@ -28,7 +28,7 @@ constexpr const char* kOps[] = {
     "log",    "log-plus-one", "logistic",  "tanh",   "erf",         "sine",
     "cosine", "power",        "transpose", "reduce", "gather"};
 
-struct Task {
+struct LoopTask {
   std::string what;
   LoopRun run;
   LoopTimes times;
@@ -47,7 +47,7 @@ class Tasks {
   }
   [[nodiscard]] int least_repeats() const {
     const auto least = std::ranges::min_element(
-        tasks_, {}, [](const Task& task) { return task.times.call_s.size(); });
+        tasks_, {}, [](const LoopTask& task) { return task.times.call_s.size(); });
     return static_cast<int>(least->times.call_s.size());
   }
   // Returns the times of the reference loop.
@@ -67,7 +67,7 @@ class Tasks {
   }
 
   const Topology* topology_;
-  std::deque<Task> tasks_;  // addresses of answers stay
+  std::deque<LoopTask> tasks_;  // addresses of answers stay
 };
 
 LoopTimes Tasks::measure(const std::string& library, const ProbeOptions& options) {
@@ -80,7 +80,7 @@ LoopTimes Tasks::measure(const std::string& library, const ProbeOptions& options
                           .budget = budget};
   LoopTimes references{.call_s = {run_loop(library, reference).best()}};
   for (int round = 0; round < kRounds; ++round) {
-    for (Task& task : tasks_) {
+    for (LoopTask& task : tasks_) {
       options.progress(fmt::format("round {} of {}: {}", round + 1, kRounds, task.what));
       task.run.repeat = repeat;
       task.run.budget = budget;
@@ -196,7 +196,7 @@ std::vector<ProbedLevel> levels_to_probe(const Topology& topology) {
                       .working_set = pages(kAssumedL1 / 2),
                       .all_working_set = pages(kAssumedL1 / 2),
                       .chain = pages(kAssumedL1 / 2),
-                      .told = false});
+                      .capacity_known = false});
   }
   const ProbedLevel& last = levels.back();
   constexpr double kTimesCache = 4, kLeast = 256.0 * 1024 * 1024;

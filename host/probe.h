@@ -30,7 +30,7 @@ struct ProbedLevel {  // fastest first; main memory last
   Bytes working_set, all_working_set;            // measured on; of each core when all run
   Bytes chain;                                   // that the latency was measured on
   double spread = 0, all_spread = 0;             // the largest of one core, of all
-  bool told = true;                              // false: nobody told its capacity, it is assumed
+  bool capacity_known = true;                    // false: the system does not report it, assumed
 };
 
 struct ProbedRate {
@@ -59,7 +59,7 @@ struct Probed {
   FlopsPerSecond product;
   double product_spread = 0;
   double fma_latency = 4;       // cycles until a vector multiply-add's result can be used
-  int repeats = 1;              // each number is the best of at least so many
+  int repeats = 1;              // each number is the best of at least this many
   double reference_spread = 0;  // of the clock's loop over the probe: how quiet the machine was
 };
 
@@ -80,7 +80,7 @@ struct ProbeOptions {
 // to a line, which others who use a shared cache push out meanwhile.
 [[nodiscard]] std::vector<ProbedLevel> levels_to_probe(const Topology& topology);
 
-// A description that hwdesc reads; each block says how its numbers were got. `name`: see
+// A description that hwdesc reads; each block says how its numbers were measured. `name`: see
 // hwdesc/device_yaml.h. Pure.
 [[nodiscard]] std::string probed_yaml(const Probed& probed, const std::string& name);
 

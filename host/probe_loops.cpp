@@ -222,7 +222,7 @@ void mem_copy(char* memory, long bytes, long calls) {
 // known only when it runs. Rows of the packed array lie 17 runs apart, so that runs neither follow
 // each other nor meet in few sets of a cache; 17 panels of them cover all bytes.
 std::string tile_loops(std::string_view prelude) {
-  constexpr const char* kOurs =
+  constexpr const char* kShared =
       "tc_mm_f(PRODUCT_SIDE, PRODUCT_SIDE, PRODUCT_DEPTH, a, PRODUCT_DEPTH, b, PRODUCT_SIDE, c, "
       "PRODUCT_SIDE)";
   constexpr const char* kPlain =
@@ -267,11 +267,11 @@ void product(char* memory, long bytes, long calls) {
 }
 )";
   // tc_mm_f: host/c_matrix.h.
-  const bool ours = prelude.find("tc_mm_f(") != std::string_view::npos;
+  const bool shared = prelude.find("tc_mm_f(") != std::string_view::npos;
   return fmt::format(
              "#define RUN_BYTES {}\n#define UNROLLED {}\n#define PRODUCT_SIDE {}L\n"
              "#define PRODUCT_DEPTH {}L\n#define MULTIPLY {}\n",
-             kRunBytes, kUnrolled, kProductSide, kProductDepth, ours ? kOurs : kPlain) +
+             kRunBytes, kUnrolled, kProductSide, kProductDepth, shared ? kShared : kPlain) +
          text;
 }
 
@@ -302,7 +302,7 @@ void op_{name}(char* memory, long bytes, long calls) {{
 // of the C library.
 struct OpText {
   const char* name;
-  const char* ours;       // "": none
+  const char* generated;  // "": none
   const char* otherwise;  // expression of a[i] and b[i]
 };
 
@@ -326,9 +326,10 @@ std::string op_loops(std::string_view prelude) {
   std::string text = op_loop("remainder", "int32_t", "(a[i] & 0xfffff) % ((b[i] & 0xff) + 1)") +
                      op_loop("gather", "float", "a[((const int32_t*)b)[i]]");
   for (const OpText& op : kOpTexts) {
-    const std::string ours(op.ours);
-    const bool found = !ours.empty() && prelude.find(ours + "(") != std::string_view::npos;
-    text += op_loop(op.name, "float", found ? ours + "(a[i])" : op.otherwise);
+    const std::string generated(op.generated);
+    const bool found =
+        !generated.empty() && prelude.find(generated + "(") != std::string_view::npos;
+    text += op_loop(op.name, "float", found ? generated + "(a[i])" : op.otherwise);
   }
   return text;
 }

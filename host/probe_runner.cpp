@@ -21,13 +21,12 @@
 #include <random>
 
 #include "base/error.h"
+#include "host/timing_arrays.h"
 
 namespace tilecast::host {
 namespace {
 
 using LoopFunction = void (*)(char*, long, long);
-
-constexpr std::size_t kHugePage = std::size_t{1} << 21;
 
 // How a child ends: with what it could not do. No number that a sanitizer or libc ends with.
 enum ExitCode { kDone = 0, kNotLoaded = 50, kNotPinned, kNoMemory };
@@ -69,11 +68,12 @@ struct Unmap {
   std::size_t bytes = 0;
   void operator()(void* memory) const { ::munmap(memory, bytes); }
 };
-using Mapping = std::unique_ptr<void, Unmap>;
+using SharedMemory = std::unique_ptr<void, Unmap>;
 
-Mapping map(std::size_t bytes, int flags) {
-  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
-  return memory == MAP_FAILED ? Mapping() : Mapping(memory, Unmap{bytes});
+SharedMemory shared_memory(std::size_t bytes) {
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw Error("probe: no memory to share with child processes");
+  return {memory, Unmap{bytes}};
 }
 
 // A random cycle through all lines (Sattolo's shuffle): each holds the address of the next.
@@ -138,13 +138,13 @@ ExitCode measure(const std::string& library, const LoopRun& run, int child, Boar
   const auto* width = static_cast<const int*>(::dlsym(handle, "vector_bytes"));
   if (function == nullptr || width == nullptr) return kNotLoaded;
   board.vector_bytes.store(*width);
-  const Mapping mapping = map(static_cast<std::size_t>(run.bytes) + 2 * kHugePage, MAP_PRIVATE);
-  if (!mapping) return kNoMemory;
-  const auto address = reinterpret_cast<std::uintptr_t>(mapping.get());
-  char* memory = static_cast<char*>(mapping.get()) + (kHugePage - address % kHugePage) % kHugePage;
-  // Without huge pages the numbers hold the cost of small ones: so would those of kernels.
-  ::madvise(memory, (static_cast<std::size_t>(run.bytes) + kHugePage - 1) / kHugePage * kHugePage,
-            MADV_HUGEPAGE);
+  Mapping mapping;  // without huge pages the numbers hold the cost of small ones, as kernels' would
+  try {
+    mapping = Mapping(static_cast<std::size_t>(run.bytes));
+  } catch (const Error&) {
+    return kNoMemory;
+  }
+  char* memory = reinterpret_cast<char*>(mapping.data());
   fill(memory, run);
   const int all = static_cast<int>(run.pus.size());
   board.meet(all);
@@ -185,7 +185,7 @@ std::string ending(int status, const LoopRun& run) {
   }
 }
 
-// Waits for all; the first that fails ends the others. What it said, or nothing.
+// Waits for all; the first that fails ends the others. How it failed, or "".
 std::string wait_for(pid_t group, std::size_t children, const LoopRun& run) {
   std::string failure;
   while (children > 0) {
@@ -220,9 +220,8 @@ LoopTimes run_loop(const std::string& library, const LoopRun& run) {
   const std::size_t spans_at = 4096;
   TC_CHECK(all > 0 && run.least_repeats > 0 && run.least_repeats <= run.most_repeats,
            "cores and repeats to measure");
-  const Mapping shared =
-      map(spans_at + sizeof(Span) * all * static_cast<std::size_t>(run.most_repeats), MAP_SHARED);
-  if (!shared) throw Error("probe: no memory to share with child processes");
+  const SharedMemory shared =
+      shared_memory(spans_at + sizeof(Span) * all * static_cast<std::size_t>(run.most_repeats));
   auto* board = new (shared.get()) Board{};
   board->calls.store(std::numeric_limits<std::int64_t>::max());
   board->repeats.store(run.most_repeats);

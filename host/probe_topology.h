@@ -1,11 +1,11 @@
-// What hwloc says of the processor a process may run on: cores, caches, memory.
+// What hwloc reports of the processor a process may run on: cores, caches, memory.
 //
 //   const Topology here = read_topology();
 //   here.pus.back();  // where one core is measured: run_kernels measures there too
 //
 // A core counts once, however many hardware threads it has; several NUMA nodes: the one that holds
 // the last core the process may run on, with its cores and memory. Virtual machines may hide
-// caches or tell odd ones: what is not told is not made up here. Throws Error when hwloc fails.
+// caches or report odd ones: what is unknown is not made up here. Throws Error when hwloc fails.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct Cache {
 };
 
 struct Topology {
-  std::string model;          // "" when nobody tells
+  std::string model;          // "": unknown
   std::vector<int> pus;       // one per core, as sched_setaffinity counts
   std::vector<Cache> caches;  // of pus.back(), data or unified, innermost first
   Bytes memory;               // of the NUMA node

@@ -54,9 +54,9 @@ std::string plain(std::string value) {
   return value.substr(0, kMost);
 }
 
-class Writer {
+class DescriptionWriter {
  public:
-  Writer(const Probed& probed, const std::string& name) : p_(probed), name_(name) {
+  DescriptionWriter(const Probed& probed, const std::string& name) : p_(probed), name_(name) {
     TC_CHECK(p_.levels.size() >= 2, "a cache and main memory were probed");
   }
 
@@ -104,7 +104,7 @@ class Writer {
   const std::string& name_;
 };
 
-std::string Writer::header() const {
+std::string DescriptionWriter::header() const {
   return fmt::format(
       "# One core of this machine, as `tilecast hw probe` found it. Bandwidths are sustained "
       "ones,\n"
@@ -133,7 +133,7 @@ bool full_duplex(const ProbedLevel& level) {
   return std::abs(std::log(copy / at_once)) < std::abs(std::log(copy / in_turn));
 }
 
-std::string Writer::level(const ProbedLevel& level, bool outermost) const {
+std::string DescriptionWriter::level(const ProbedLevel& level, bool outermost) const {
   std::string what = fmt::format(
       "reads, writes and copies (both ways: {}) over {}, latency of dependent loads in random "
       "order "
@@ -143,19 +143,20 @@ std::string Writer::level(const ProbedLevel& level, bool outermost) const {
                                bandwidth(level.all_write), bandwidth(level.all_copy),
                                capacity(level.all_working_set)),
                    level.all_spread);
-  what += level.told ? "; capacity and sharing: hwloc" : "; capacity assumed, nobody tells it";
+  what += level.capacity_known
+              ? fmt::format("; capacity, shared by {} core(s): hwloc", level.shared_by)
+              : "; capacity assumed, unknown to the system";
   return fmt::format(
       "  {}:\n    capacity: {}\n    bandwidth: {}\n    write_bandwidth: {}\n    latency: {}\n"
-      "{}{}{}    shared_by: {}\n{}",
+      "{}{}{}{}",
       level.name, capacity(level.capacity), bandwidth(level.read), bandwidth(level.write),
       quantity(level.latency.value, UnitKind::kTime),
       full_duplex(level) ? "    full_duplex: true\n" : "",
       level.line.value >= 1 ? fmt::format("    granule: {} B\n", level.line.value) : "",
-      outermost ? "    memory_space: 0\n" : "", level.shared_by,
-      source(what, level.spread, "    "));
+      outermost ? "    memory_space: 0\n" : "", source(what, level.spread, "    "));
 }
 
-std::string Writer::memory() const {
+std::string DescriptionWriter::memory() const {
   std::string out = "\nmemory:\n";
   for (std::size_t i = p_.levels.size(); i-- > 0;) {
     out += level(p_.levels[i], i + 1 == p_.levels.size());
@@ -168,7 +169,7 @@ double run_cost(const ProbedLevel& level) {
   return std::max(0.0, level.read.value / level.runs.value - 1) * static_cast<double>(kRunBytes);
 }
 
-std::string Writer::transfer() const {
+std::string DescriptionWriter::transfer() const {
   std::string out = "\ntransfer:\n";
   for (std::size_t i = p_.levels.size(); i-- > 1;) {
     const ProbedLevel& level = p_.levels[i];
@@ -189,7 +190,7 @@ std::string Writer::transfer() const {
 }
 
 // Pipes are as many as the f32 rate needs; passes make up the rest of each type's rate.
-std::string Writer::matrix() const {
+std::string DescriptionWriter::matrix() const {
   const auto f32 = std::ranges::find(p_.rates, std::string("f32"), &ProbedRate::dtype);
   if (f32 == p_.rates.end()) return {};
   constexpr double kSlack = 0.25;  // clocks differ from moment to moment
@@ -225,7 +226,7 @@ std::string Writer::matrix() const {
              spread));
 }
 
-std::string Writer::vector() const {
+std::string DescriptionWriter::vector() const {
   const double alus = 1 / cycles("add");
   const ProbedLevel& l1 = p_.levels.front();
   const double register_rate = p_.clock.value * p_.vector_bytes;
@@ -243,7 +244,7 @@ std::string Writer::vector() const {
              p_.op_spread));
 }
 
-std::string Writer::transcendental() const {
+std::string DescriptionWriter::transcendental() const {
   const double base = cycles("exponential");
   std::vector<std::string> costs;
   constexpr std::string_view kOthers[] = {"add",       "divide", "remainder",
@@ -259,8 +260,9 @@ std::string Writer::transcendental() const {
                             p_.op_spread));
 }
 
-// The additions of a reduction are the vector unit's; what its loop takes beyond them is ours.
-std::string Writer::cross_lane() const {
+// The additions of a reduction are the vector unit's; what its loop takes beyond them is the
+// cross-lane unit's.
+std::string DescriptionWriter::cross_lane() const {
   constexpr double kLeast = 0.05;  // of the loop
   const double reduce = std::max(cycles("reduce") - cycles("add"), kLeast * cycles("reduce"));
   return fmt::format(
@@ -273,7 +275,7 @@ std::string Writer::cross_lane() const {
              p_.op_spread));
 }
 
-std::string Writer::rest() const {
+std::string DescriptionWriter::rest() const {
   return fmt::format(
       "\n# All work of these units goes through the same pipes; loads and stores run beside it.\n"
       "co_issue: [[vector, load, store, scalar], [matrix], [transcendental], [cross_lane]]\n"
@@ -288,7 +290,7 @@ std::string Writer::rest() const {
 }  // namespace
 
 std::string probed_yaml(const Probed& probed, const std::string& name) {
-  return Writer(probed, name).yaml();
+  return DescriptionWriter(probed, name).yaml();
 }
 
 }  // namespace tilecast::host

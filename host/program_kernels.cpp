@@ -85,12 +85,6 @@ void for_each_kernel(const Module& module, Visit&& visit) {
   }
 }
 
-// As ir::program_for() lays programs out.
-Module laid_out(Module module, const hwdesc::Device& device) {
-  if (ir::has_device_layouts(module) == device.native_tile.tiled) return module;
-  return ir::assign_layouts(std::move(module), analytical::layout_rules(device));
-}
-
 std::string name_of(const Module& program) {
   const std::string stem = std::filesystem::path(program.file).stem().string();
   return stem.empty() ? program.name : stem;
@@ -131,6 +125,11 @@ double draw(std::uint64_t seed, std::size_t configuration, std::string_view purp
 }
 
 }  // namespace
+
+Module laid_out(Module module, const hwdesc::Device& device) {
+  if (ir::has_device_layouts(module) == device.native_tile.tiled) return module;
+  return ir::assign_layouts(std::move(module), analytical::layout_rules(device));
+}
 
 ir::FusionOptions fusion_configuration(std::uint64_t seed, std::size_t number) {
   ir::FusionOptions options;

@@ -144,43 +144,43 @@ void work_through(int pipe, const Assignment& work) {
   }
 }
 
-// In the parent: what is known about the jobs, told in their order.
+// In the parent: what is known about the jobs, reported in their order.
 class Ledger {
  public:
   using Done = std::function<bool(std::size_t, const RunOutcome&)>;
   Ledger(std::size_t jobs, const Done& done) : jobs_(jobs), done_(done) {}
 
-  // False when there is no more to do: all told, or the receiver said stop.
-  bool more() const { return !stopped_ && told_ < jobs_; }
+  // False when there is no more to do: all reported, or the receiver said stop.
+  bool more() const { return !stopped_ && reported_ < jobs_; }
   // Where the chunk begins that a new child has to start with.
-  std::size_t first() const { return told_ / kChunk * kChunk; }
+  std::size_t first() const { return reported_ / kChunk * kChunk; }
   // The first job that nothing is known about.
   std::size_t unknown() const {
-    std::size_t job = told_;
+    std::size_t job = reported_;
     while (known_.contains(job)) ++job;
     return job;
   }
   // Known failures and finished jobs of the chunk, which a new child passes over.
   std::set<std::size_t> known() const {
     std::set<std::size_t> jobs;
-    for (std::size_t job = first(); job < told_; ++job) jobs.insert(job);
+    for (std::size_t job = first(); job < reported_; ++job) jobs.insert(job);
     for (const auto& [job, outcome] : known_) jobs.insert(job);
     return jobs;
   }
   void add(std::size_t job, const RunOutcome& outcome) {
     known_.emplace(job, outcome);
-    for (auto next = known_.find(told_); next != known_.end() && !stopped_;
-         next = known_.find(told_)) {
-      const RunOutcome told = next->second;
+    for (auto next = known_.find(reported_); next != known_.end() && !stopped_;
+         next = known_.find(reported_)) {
+      const RunOutcome due = next->second;
       known_.erase(next);
-      stopped_ = !done_(told_++, told);
+      stopped_ = !done_(reported_++, due);
     }
   }
 
  private:
-  std::size_t jobs_, told_ = 0;
+  std::size_t jobs_, reported_ = 0;
   bool stopped_ = false;
-  std::map<std::size_t, RunOutcome> known_;  // not yet told
+  std::map<std::size_t, RunOutcome> known_;  // not yet reported
   const Done& done_;
 };
 

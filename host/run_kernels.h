@@ -13,10 +13,10 @@
 // arrays each time (timing_arrays.h). A reference loop of known work runs around every visit and,
 // cold, a pass over memory before it: where either was slow, the visit is loud, another one
 // follows, and it counts last. A function that crashes or overruns ends only its child; the next
-// child goes on after it.
+// child continues after it.
 //
 // A child fills its arrays once, a tenth of a second or more: give many jobs at a time. Jobs are
-// visited in turn by chunks of 32 and told when their chunk is done, 30 to 50 ms a job. Not
+// visited in turn by chunks of 32 and reported when their chunk is done, 30 to 50 ms a job. Not
 // thread-safe (forks).
 #pragma once
 
@@ -72,11 +72,5 @@ struct RunOutcome {
 void run_kernels(const std::string& library, std::span<const RunJob> jobs,
                  const TimingOptions& options,
                  const std::function<bool(std::size_t, const RunOutcome&)>& done);
-
-// One call on the bytes given, in a child; the bytes of the outputs. Throws Error when it crashes
-// or takes longer than `timeout`.
-[[nodiscard]] std::vector<std::vector<std::byte>> run_once(
-    const std::string& library, const RunJob& job, std::span<const std::vector<std::byte>> inputs,
-    Seconds timeout = Seconds{10});
 
 }  // namespace tilecast::host

@@ -15,7 +15,7 @@ namespace {
 
 using ir::Dims;
 
-struct Text {
+struct KernelSource {
   std::string name, family, hlo;
 };
 
@@ -44,7 +44,7 @@ TextValue convolved(KernelText& k, const ConvLayer& layer) {
   return convolved(k, k.parameter("f32", {1, layer.size, layer.size, layer.in}), layer);
 }
 
-void add_convolutions(std::vector<Text>& texts) {
+void add_convolutions(std::vector<KernelSource>& texts) {
   int number = 1;
   for (const ConvLayer& layer : kResNet18) {
     const std::string name = fmt::format("resnet18_c{}", number++);
@@ -55,7 +55,7 @@ void add_convolutions(std::vector<Text>& texts) {
 
 // ---- matrix products ---------------------------------------------------------------------------
 
-void add_product(std::vector<Text>& texts, std::int64_t m, std::int64_t k, std::int64_t n,
+void add_product(std::vector<KernelSource>& texts, std::int64_t m, std::int64_t k, std::int64_t n,
                  const std::string& dtype = "f32") {
   const std::string name = fmt::format("matmul_{}_{}x{}x{}", dtype, m, k, n);
   KernelText text;
@@ -63,7 +63,7 @@ void add_product(std::vector<Text>& texts, std::int64_t m, std::int64_t k, std::
   texts.push_back({name, "matmul", text.module(name, {text.dot(x, y, {1}, {0})})});
 }
 
-void add_products(std::vector<Text>& texts) {
+void add_products(std::vector<KernelSource>& texts) {
   for (const std::int64_t size : {128, 256, 512}) add_product(texts, size, size, size);
   add_product(texts, 1024, 512, 1024);
   add_product(texts, 64, 1024, 64);    // long sums, few results
@@ -111,7 +111,7 @@ TextValue product(KernelText& k, std::int64_t m, std::int64_t depth, std::int64_
   return k.dot(x, y, {1}, {0});
 }
 
-void add_epilogues(std::vector<Text>& texts) {
+void add_epilogues(std::vector<KernelSource>& texts) {
   const auto add = [&](const std::string& name, auto&& build) {
     KernelText k;
     texts.push_back({name, "epilogue", k.module(name, {build(k)})});
@@ -145,7 +145,7 @@ void add_epilogues(std::vector<Text>& texts) {
 
 // ---- reductions, moves, rows -------------------------------------------------------------------
 
-void add_reductions(std::vector<Text>& texts) {
+void add_reductions(std::vector<KernelSource>& texts) {
   const auto add = [&](const std::string& name, const Dims& dims, const Dims& over,
                        const std::string& combiner, bool squared = false) {
     KernelText k;
@@ -161,7 +161,7 @@ void add_reductions(std::vector<Text>& texts) {
   add("sum_512x1024", {512, 1024}, {0, 1}, "add");
 }
 
-void add_moves(std::vector<Text>& texts) {
+void add_moves(std::vector<KernelSource>& texts) {
   const auto add = [&](const std::string& name, auto&& build) {
     KernelText k;
     texts.push_back({name, "movement", k.module(name, {build(k)})});
@@ -212,7 +212,7 @@ TextValue layer_norm(KernelText& k, const TextValue& x) {
   return with_bias(k, k.map("multiply", {centred, inverse}));
 }
 
-void add_rows(std::vector<Text>& texts) {
+void add_rows(std::vector<KernelSource>& texts) {
   const auto add = [&](const std::string& name, const Dims& dims, auto&& build) {
     KernelText k;
     const TextValue x = k.parameter("f32", dims);
@@ -227,7 +227,7 @@ void add_rows(std::vector<Text>& texts) {
   });
 }
 
-Workload workload_of(const Text& text, const hwdesc::Device& device) {
+Workload workload_of(const KernelSource& text, const hwdesc::Device& device) {
   ir::Module module = ir::parse_hlo(base::SourceText(text.name + ".hlo", text.hlo));
   module = ir::assign_layouts(std::move(module), analytical::layout_rules(device));
   ir::WorkCounter counter(module);
@@ -240,7 +240,7 @@ Workload workload_of(const Text& text, const hwdesc::Device& device) {
 }  // namespace
 
 std::vector<Workload> tile_workloads(const hwdesc::Device& device) {
-  std::vector<Text> texts;
+  std::vector<KernelSource> texts;
   add_convolutions(texts);
   add_products(texts);
   add_epilogues(texts);
@@ -248,7 +248,7 @@ std::vector<Workload> tile_workloads(const hwdesc::Device& device) {
   add_moves(texts);
   add_rows(texts);
   std::vector<Workload> workloads;
-  for (const Text& text : texts) workloads.push_back(workload_of(text, device));
+  for (const KernelSource& text : texts) workloads.push_back(workload_of(text, device));
   return workloads;
 }
 

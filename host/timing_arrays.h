@@ -35,7 +35,7 @@ using KernelFunction = void (*)(const void* const* in, void* const* out, void* s
 class Mapping {
  public:
   Mapping() = default;
-  explicit Mapping(std::size_t bytes);  // throws Error when there is not so much
+  explicit Mapping(std::size_t bytes);  // throws Error when memory is short
   Mapping(Mapping&& other) noexcept;
   Mapping& operator=(Mapping&& other) noexcept;
   ~Mapping();

@@ -56,6 +56,9 @@ struct ProgramKernels {
                                               const hwdesc::Device& device,
                                               const FusionCut& cut = {});
 
+// As ir::program_for() lays programs out.
+[[nodiscard]] ir::Module laid_out(ir::Module module, const hwdesc::Device& device);
+
 // Configuration `number` of a seed: 0 is what the rules give, 1 fuses nothing, others are random.
 [[nodiscard]] ir::FusionOptions fusion_configuration(std::uint64_t seed, std::size_t number);
 

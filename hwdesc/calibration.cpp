@@ -5,8 +5,14 @@
 namespace tilecast::hwdesc {
 namespace {
 
+// A share of a peak, which no calibration moves.
+void scale(double& share, double factor) {
+  share = std::min(share * factor, 1.0);
+}
+
 void scale_bandwidth(MemoryLevel& level, double factor) {
-  level.efficiency = std::min(level.efficiency * factor, 1.0);
+  scale(level.efficiency, factor);
+  if (level.write_efficiency) scale(*level.write_efficiency, factor);
 }
 
 }  // namespace
@@ -26,8 +32,8 @@ Device apply_calibration(Device device) {
   MemoryLevel& memory = device.memory.front();
   scale_bandwidth(memory, c.memory_bandwidth);
   if (c.memory_write != 1) {
-    const BytesPerSecond peak = memory.write_bandwidth.value_or(memory.bandwidth);
-    memory.write_bandwidth = peak * std::min(c.memory_write, 1 / memory.efficiency);
+    memory.write_efficiency = memory.write_efficiency.value_or(memory.efficiency);
+    scale(*memory.write_efficiency, c.memory_write);
   }
   for (std::size_t i = 1; i + 1 < device.memory.size(); ++i) {
     scale_bandwidth(device.memory[i], c.cache_bandwidth);
@@ -43,9 +49,7 @@ Device apply_calibration(Device device) {
   device.cross_lane.elements_per_cycle *= c.cross_lane;
   device.cross_lane.reduce_elements_per_cycle *= c.cross_lane;
   device.cross_lane.irregular_elements_per_cycle *= c.cross_lane;
-  if (device.interconnect) {
-    device.interconnect->link_bandwidth = device.interconnect->link_bandwidth * c.network;
-  }
+  if (device.interconnect) scale(device.interconnect->efficiency, c.network);
   device.dispatch.kernel_launch += c.kernel_overhead;
   device.calibration = {.dispatch = c.dispatch, .source = c.source};
   return device;

@@ -35,14 +35,6 @@ bool overrides_numbers(const ConfigNode& parent, const ConfigNode& child) {
   });
 }
 
-void require_source(const ConfigNode& parent, const ConfigNode& child, const std::string& path) {
-  if (!parent.find("source") || child.find("source") || !overrides_numbers(parent, child)) return;
-  throw Error(fmt::format(
-      "{}: {}: overrides inherited numbers without saying where they come from; expected a "
-      "'source:' beside them",
-      child.at.describe(), path.empty() ? "the top level" : path));
-}
-
 // The child's order wins when it names everything there is: a memory chain can be re-ordered.
 void reorder_like(ConfigNode& merged, const ConfigNode& child) {
   const bool complete =
@@ -56,8 +48,8 @@ void reorder_like(ConfigNode& merged, const ConfigNode& child) {
   merged.children = std::move(ordered);
 }
 
-void merge_into(ConfigNode& parent, const ConfigNode& child, const std::string& path) {
-  require_source(parent, child, path);
+void merge_into(ConfigNode& parent, const ConfigNode& child) {
+  if (overrides_numbers(parent, child)) parent.erase("source");  // not where these come from
   if (child.find("source")) parent.erase("estimated");
   parent.at = child.at;
   for (const ConfigNode& entry : child.children) {
@@ -67,8 +59,9 @@ void merge_into(ConfigNode& parent, const ConfigNode& child, const std::string& 
     } else if (entry.kind == Kind::kNull) {
       parent.erase(entry.key);
     } else if (entry.is_mapping() && inherited->is_mapping()) {
-      merge_into(*inherited, entry, path.empty() ? entry.key : path + "." + entry.key);
-    } else {
+      merge_into(*inherited, entry);
+    } else if (entry.key == "source" || entry.kind != Kind::kScalar ||
+               entry.scalar != inherited->scalar) {  // a number restated is as old as it was
       *inherited = entry;
     }
   }
@@ -135,7 +128,7 @@ ConfigNode& child_mapping(ConfigNode& parent, const std::string& key, const Orig
 
 ConfigNode merge(ConfigNode parent, const ConfigNode& child) {
   for (const std::string_view key : kNotInherited) parent.erase(key);
-  merge_into(parent, child, "");
+  merge_into(parent, child);
   return parent;
 }
 

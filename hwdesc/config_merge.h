@@ -12,9 +12,10 @@
 namespace tilecast::hwdesc {
 
 // The parent with the child's keys laid over it, mapping by mapping; lists and scalars replace.
-// A null value removes the inherited key. A block that overrides numbers must name its own
-// `source:` (Error otherwise), and does not inherit `estimated:`. `name`, `description`, `extends`
-// and `published` describe the parent itself and are not inherited.
+// A null value removes the inherited key. A block that overrides numbers does not inherit the
+// parent's `source:` (the reader then asks for one), and one with a source of its own does not
+// inherit `estimated:`. `name`, `description`, `extends` and `published` describe the parent itself
+// and are not inherited.
 [[nodiscard]] ConfigNode merge(ConfigNode parent, const ConfigNode& child);
 
 // Sets the leaf at the dotted `path`. Blocks under `memory:` and `transfer:` are addressed by their

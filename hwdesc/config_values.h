@@ -1,4 +1,4 @@
-// Nodes of a YAML as values, for every reader of a format of ours. What is thrown says where the
+// Nodes of a YAML as values, for every reader of a YAML format. What is thrown says where the
 // node was written: `file:line:col: key: what; got ..., expected ...`.
 #pragma once
 

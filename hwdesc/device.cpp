@@ -1,5 +1,7 @@
 #include "hwdesc/device.h"
 
+#include <algorithm>
+
 namespace tilecast::hwdesc {
 namespace {
 
@@ -12,6 +14,22 @@ std::string_view stand_in(std::string_view dtype) {
 }
 
 }  // namespace
+
+std::optional<std::size_t> Device::lineage_distance(std::string_view wanted) const {
+  if (wanted == name) return 0;
+  const auto found = std::ranges::find(lineage, wanted);
+  if (found == lineage.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - lineage.begin()) + 1;
+}
+
+std::optional<std::size_t> Device::lineage_distance(std::span<const std::string> names) const {
+  std::optional<std::size_t> nearest;
+  for (const std::string& known : names) {
+    const auto distance = lineage_distance(known);
+    if (distance && (!nearest || *distance < *nearest)) nearest = distance;
+  }
+  return nearest;
+}
 
 FlopsPerSecond Device::matrix_peak(std::string_view dtype) const {
   auto passes = matrix.passes.find(std::string(dtype));

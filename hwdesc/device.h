@@ -7,6 +7,7 @@
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,16 +35,23 @@ struct Device {
   NativeTile native_tile;
   std::optional<Interconnect> interconnect;
   Dispatch dispatch;
-  std::optional<Energy> energy;
   std::vector<PublishedPeak> published;
   Calibration calibration;  // identity in presets; hwdesc/calibration.h applies it
   std::string file;         // where it was read from
   // Names of the descriptions it extends without changing the machine (only name, description and
   // calibration differ), nearest first: what was measured on one of them is about this one too.
   std::vector<std::string> lineage;
+  // Numbers taken over from an ancestor although `clock` or `multiplexing.workers`, which they
+  // follow, was changed: "memory.shared.bandwidth: ..." each. For hwdesc/device_check.h.
+  std::vector<std::string> outdated;
 
   [[nodiscard]] const MemoryLevel& main_memory() const { return memory.front(); }
   [[nodiscard]] const MemoryLevel& scratchpad() const { return memory.back(); }
+  // How far `name` is from this description: 0 itself, i the i-th of `lineage`; nullopt: neither.
+  [[nodiscard]] std::optional<std::size_t> lineage_distance(std::string_view name) const;
+  // The nearest of `names`.
+  [[nodiscard]] std::optional<std::size_t> lineage_distance(
+      std::span<const std::string> names) const;
   // Peak of one core for `dtype` operands: workers x count x rows x columns x rows_per_cycle x 2 x
   // clock / passes; 0 when the matrix unit cannot. `passes` entries "f8", "s8" and "s4" stand for
   // all their variants (f8e4m3fn, u8, u4 ...) that have no entry of their own.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -29,9 +30,8 @@ std::optional<double> recompute(const Device& device, const std::string& quantit
     if (!level) return std::nullopt;
     if (quantity.ends_with(".bandwidth")) return cores * level->bandwidth.value;
     if (quantity.ends_with(".capacity")) {
-      const double instances =
-          std::ceil(static_cast<double>(device.multiplexing.workers) / level->shared_by);
-      return cores * instances * level->capacity.value;
+      const bool innermost = level == &device.scratchpad();  // one for each worker
+      return cores * (innermost ? device.multiplexing.workers : 1) * level->capacity.value;
     }
     return std::nullopt;
   }
@@ -55,7 +55,8 @@ CheckResult compare(const Device& device, const PublishedPeak& published, double
   const UnitKind kind = published_kind(published.quantity);
   result.computed_si = *computed;
   result.deviation = *computed / published.value_si - 1;
-  result.ok = std::abs(result.deviation) <= tolerance;
+  const bool agrees = std::abs(result.deviation) <= tolerance;
+  result.verdict = agrees ? Verdict::kAgrees : Verdict::kDiffers;
   const bool absurd = *computed > kAbsurdFactor * published.value_si ||
                       *computed * kAbsurdFactor < published.value_si;
   result.message =
@@ -67,29 +68,44 @@ CheckResult compare(const Device& device, const PublishedPeak& published, double
 
 class RoofChecks {
  public:
-  explicit RoofChecks(std::vector<CheckResult>& results) : results_(results) {}
+  RoofChecks(const Device& device, std::vector<CheckResult>& results)
+      : device_(device), results_(results) {}
 
-  void positive(const std::string& what, double value) {
-    const bool ok = std::isfinite(value) && value > 0;
+  // `quantity`: what data sheets call it; a published one is compared already.
+  void positive(const std::string& what, double value, std::string_view quantity = "") {
+    const bool plausible = std::isfinite(value) && value > 0;
+    const auto published = [&](const PublishedPeak& peak) { return peak.quantity == quantity; };
+    if (plausible && std::ranges::any_of(device_.published, published)) return;
     results_.push_back(
-        {what, value, 0, 0, ok,
-         ok ? fmt::format("{}: finite and positive", what)
-            : fmt::format("{}: got {}, expected a finite positive rate", what, value)});
+        {.what = what,
+         .computed_si = value,
+         .verdict = plausible ? Verdict::kNotPublished : Verdict::kDiffers,
+         .message = plausible
+                        ? fmt::format("{}: finite and positive, nothing to compare with", what)
+                        : fmt::format("{}: got {}, expected a finite positive rate", what, value)});
   }
   void sourced(const std::string& block, const Provenance& provenance) {
-    const bool ok = !provenance.source.empty();
-    results_.push_back({block + ".source", 0, 0, 0, ok,
-                        fmt::format("{}: {}", block, ok ? "has a source" : "has no source")});
+    const bool has_source = !provenance.source.empty();
+    const bool estimated = has_source && provenance.estimated;
+    results_.push_back({.what = block + ".source",
+                        .verdict = !has_source ? Verdict::kDiffers
+                                   : estimated ? Verdict::kNotPublished
+                                               : Verdict::kAgrees,
+                        .message = fmt::format("{}: {}", block,
+                                               !has_source ? "has no source"
+                                               : estimated ? "estimated, as its source says"
+                                                           : "has a source")});
   }
 
  private:
+  const Device& device_;
   std::vector<CheckResult>& results_;
 };
 
 void check_memory(const Device& device, RoofChecks& roofs) {
   for (const MemoryLevel& level : device.memory) {
-    roofs.positive(level.name + " sustained bandwidth", level.bandwidth.value * level.efficiency);
-    roofs.positive(level.name + " capacity", level.capacity.value);
+    roofs.positive(level.name + " sustained bandwidth", level.sustained_read().value);
+    roofs.positive(level.name + " capacity", level.capacity.value, level.name + ".capacity");
     roofs.sourced("memory." + level.name, level.provenance);
   }
   for (std::size_t i = 0; i < device.engines.size(); ++i) {
@@ -101,7 +117,7 @@ void check_memory(const Device& device, RoofChecks& roofs) {
 
 void check_units(const Device& device, RoofChecks& roofs) {
   roofs.sourced("device", device.provenance);
-  roofs.positive("vector peak", device.vector_peak().value);
+  roofs.positive("vector peak", device.vector_peak().value, "vector_fma");
   roofs.sourced("vector", device.vector.provenance);
   roofs.positive("transcendental rate", device.transcendental.per_cycle * device.clock.value);
   roofs.sourced("transcendental", device.transcendental.provenance);
@@ -110,7 +126,7 @@ void check_units(const Device& device, RoofChecks& roofs) {
   roofs.sourced("dispatch", device.dispatch.provenance);
   if (device.matrix.count == 0) return;
   for (const auto& [dtype, passes] : device.matrix.passes) {
-    roofs.positive(dtype + " matrix peak", device.matrix_peak(dtype).value);
+    roofs.positive(dtype + " matrix peak", device.matrix_peak(dtype).value, dtype);
   }
   roofs.sourced("matrix", device.matrix.provenance);
 }
@@ -122,9 +138,12 @@ std::vector<CheckResult> check(const Device& device, double tolerance) {
   for (const PublishedPeak& published : device.published) {
     results.push_back(compare(device, published, tolerance));
   }
-  RoofChecks roofs(results);
+  RoofChecks roofs(device, results);
   check_memory(device, roofs);
   check_units(device, roofs);
+  for (const std::string& number : device.outdated) {
+    results.push_back({.what = number.substr(0, number.find(':')), .message = number});
+  }
   return results;
 }
 

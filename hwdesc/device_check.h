@@ -1,5 +1,6 @@
 // Is a description plausible? Recomputes peaks from the parts and compares them with the published
-// ones; flags roofs that are missing, infinite, or without a source.
+// ones; flags roofs that are missing or infinite, blocks without a source, and numbers taken over
+// from an ancestor whose clock or number of workers was another.
 #pragma once
 
 #include <string>
@@ -9,11 +10,14 @@
 
 namespace tilecast::hwdesc {
 
+// kNotPublished: plausible, but nobody publishes a number to compare with.
+enum class Verdict { kAgrees, kNotPublished, kDiffers };
+
 struct CheckResult {
   std::string what;  // "bf16 peak per chip"
   double computed_si = 0, published_si = 0;
   double deviation = 0;  // computed / published - 1
-  bool ok = false;
+  Verdict verdict = Verdict::kDiffers;
   std::string message;
 };
 [[nodiscard]] std::vector<CheckResult> check(const Device& device, double tolerance = 0.05);

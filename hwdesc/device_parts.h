@@ -24,13 +24,19 @@ struct MemoryLevel {
   Bytes capacity;                                 // of one instance
   BytesPerSecond bandwidth;                       // read, peak, of all instances together
   std::optional<BytesPerSecond> write_bandwidth;  // absent: as read
-  double efficiency = 1.0;   // share of the peak that large streams sustain, (0, 1]
-  Seconds latency;           // first byte of a load
-  bool full_duplex = false;  // reads and writes do not share the path
-  Bytes granule{1};          // smallest aligned unit that moves
-  int memory_space = -1;     // HLO S(n) of this level; -1 = none
-  int shared_by = 1;         // workers (SMs, cores) behind one instance
+  double efficiency = 1.0;                 // share of the peak that large streams sustain, (0, 1]
+  std::optional<double> write_efficiency;  // the same of writes; absent: as `efficiency`
+  Seconds latency;                         // first byte of a load
+  bool full_duplex = false;                // reads and writes do not share the path
+  Bytes granule{1};                        // smallest aligned unit that moves
+  int memory_space = -1;  // arrays of this HLO space S(n) stay in this level; -1 = none do
   Provenance provenance;
+
+  [[nodiscard]] BytesPerSecond peak_write() const { return write_bandwidth.value_or(bandwidth); }
+  [[nodiscard]] BytesPerSecond sustained_read() const { return bandwidth * efficiency; }
+  [[nodiscard]] BytesPerSecond sustained_write() const {
+    return peak_write() * write_efficiency.value_or(efficiency);
+  }
 };
 
 struct TransferEngine {
@@ -98,24 +104,17 @@ struct NativeTile {  // device layout rules, see ir::LayoutRules
 
 struct Interconnect {
   int links = 0;
-  BytesPerSecond link_bandwidth;                 // one way, one link, per chip
-  Seconds latency;                               // per hop
-  std::string topology;                          // "ring", "torus2d", "torus3d", "switch"
-  std::optional<BytesPerSecond> host_bandwidth;  // PCIe
-  int devices_per_host = 1;                      // cores of one host
+  BytesPerSecond link_bandwidth;  // peak, one way, one link, per chip
+  double efficiency = 1.0;        // share of it that collectives sustain, (0, 1]
+  Seconds latency;                // per hop
+  std::string topology;           // "ring", "torus2d", "torus3d", "switch"
+  int devices_per_host = 1;       // cores of one host
   Provenance provenance;
 };
 
 struct Dispatch {
   Seconds kernel_launch;  // on-device time between kernels
   Seconds host;           // host-side dispatch, reported apart, never mixed in
-  Provenance provenance;
-};
-
-struct Energy {
-  std::map<std::string, Joules> per_op;    // "bf16_mac"
-  std::map<std::string, Joules> per_byte;  // memory level name
-  Watts idle, tdp;
   Provenance provenance;
 };
 

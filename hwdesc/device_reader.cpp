@@ -17,17 +17,8 @@ namespace {
 using Kind = ConfigNode::Kind;
 
 std::string_view kind_name(Kind kind) {
-  switch (kind) {
-    case Kind::kNull:
-      return "nothing";
-    case Kind::kScalar:
-      return "a value";
-    case Kind::kMapping:
-      return "a mapping";
-    case Kind::kSequence:
-      return "a list";
-  }
-  return "nothing";
+  constexpr std::string_view kNames[] = {"nothing", "a value", "a mapping", "a list"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known) {
@@ -121,7 +112,7 @@ class TreeReader final : public SchemaVisitor {
     const ConfigNode* node = blocks_.back().node->find(block.key);
     const std::string where = path(block.key);
     if (!node) {
-      if (block.required) missing(block.key, block.doc);
+      if (block.required) throw Error(missing(block.key, block.doc));
       return false;
     }
     expect(*node, Kind::kMapping, where, "a block of keys");
@@ -131,6 +122,10 @@ class TreeReader final : public SchemaVisitor {
   void leave() override {
     refuse_unknown_keys();
     blocks_.pop_back();
+  }
+  // Blocks that name no source, each in a line of one Error.
+  void require_sources() const {
+    if (!unsourced_.empty()) throw Error(fmt::format("{}", fmt::join(unsourced_, "\n")));
   }
   [[nodiscard]] std::vector<std::string> names(const std::vector<std::string>&) override {
     std::vector<std::string> names;
@@ -155,16 +150,19 @@ class TreeReader final : public SchemaVisitor {
     const std::string& block = blocks_.back().path;
     return block.empty() ? std::string(key) : fmt::format("{}.{}", block, key);
   }
-  [[noreturn]] void missing(std::string_view key, std::string_view doc) const {
+  [[nodiscard]] std::string missing(std::string_view key, std::string_view doc) const {
     const OpenBlock& block = blocks_.back();
-    fail(*block.node, block.path.empty() ? "device" : block.path,
-         "the key '{}' is missing; expected {}: {}", key, key, doc);
+    return fmt::format("{}: {}: the key '{}' is missing; expected {}: {}",
+                       block.node->at.describe(), block.path.empty() ? "device" : block.path, key,
+                       key, doc);
   }
   const ConfigNode* take(const Field& field) {
     blocks_.back().known.emplace_back(field.key);
     const ConfigNode* node = blocks_.back().node->find(field.key);
-    if (!node && field.required) missing(field.key, field.doc);
-    return node;
+    if (node || !field.required) return node;
+    if (field.key != "source") throw Error(missing(field.key, field.doc));
+    unsourced_.push_back(missing(field.key, field.doc));
+    return nullptr;
   }
   static void expect(const ConfigNode& node, Kind kind, const std::string& where,
                      std::string_view expected) {
@@ -204,6 +202,7 @@ class TreeReader final : public SchemaVisitor {
   void refuse_unknown_keys() const;
 
   std::vector<OpenBlock> blocks_;
+  std::vector<std::string> unsourced_;
 };
 
 void TreeReader::refuse_unknown_keys() const {
@@ -248,27 +247,15 @@ void check_levels(const ConfigNode& memory, const Device& device) {
         "an inner one the units work from",
         memory.at.describe(), device.memory.size()));
   }
-  std::map<int, std::string> spaces;
+  std::map<int, std::string> spaces = {{0, device.main_memory().name}};  // where arrays begin
   for (std::size_t i = 0; i < device.memory.size(); ++i) {
     const MemoryLevel& level = device.memory[i];
     if (level.memory_space < 0) continue;
-    const auto [first, is_new] = spaces.emplace(level.memory_space, level.name);
-    if (is_new) continue;
+    const std::string& holder = spaces.emplace(level.memory_space, level.name).first->second;
+    if (holder == level.name) continue;
     throw Error(fmt::format(
         "{}: memory.{}.memory_space: got {}, which is {}'s; expected one level per space",
-        memory.children[i].at.describe(), level.name, level.memory_space, first->second));
-  }
-}
-
-void check_energy(const ConfigNode& root, const Device& device) {
-  if (!device.energy) return;
-  std::vector<std::string_view> levels;
-  for (const MemoryLevel& level : device.memory) levels.push_back(level.name);
-  for (const auto& [name, energy] : device.energy->per_byte) {
-    if (std::ranges::find(levels, name) != levels.end()) continue;
-    throw Error(fmt::format("{}: energy.per_byte: got {}, expected a memory level; {}",
-                            root.find("energy")->at.describe(), show_text(name),
-                            did_you_mean(name, levels)));
+        memory.children[i].at.describe(), level.name, level.memory_space, holder));
   }
 }
 
@@ -281,8 +268,8 @@ Device read_device(const ConfigNode& root) {
   check_names(root, "published", "abcdefghijklmnopqrstuvwxyz0123456789_.");
   walk(reader, device);
   reader.leave();
+  reader.require_sources();
   check_levels(*root.find("memory"), device);
-  check_energy(root, device);
   return device;
 }
 

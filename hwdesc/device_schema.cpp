@@ -66,15 +66,15 @@ void walk_level(SchemaVisitor& v, MemoryLevel& level) {
            level.write_bandwidth);
   v.number({"efficiency", kRatio, 1e-3, 1, kOptional, "share of the peak large streams sustain"},
            level.efficiency);
+  v.optional_number({"write_efficiency", kRatio, 1e-3, 1, kOptional, "the same of writes"},
+                    level.write_efficiency);
   quantity(v, {"latency", kTime, 0, 1, kRequired, "first byte of a load"}, level.latency);
   v.flag({"full_duplex", kCount, 0, 1, kOptional, "reads and writes do not share the path"},
          level.full_duplex);
   quantity(v, {"granule", kCapacity, 1, 1 << 24, kOptional, "smallest aligned unit that moves"},
            level.granule);
-  integer(v, {"memory_space", kCount, -1, 1000, kOptional, "HLO S(n) of this level; -1 none"},
+  integer(v, {"memory_space", kCount, -1, 1000, kOptional, "HLO S(n) that stays here; -1 none"},
           level.memory_space);
-  integer(v, {"shared_by", kCount, 1, 1 << 20, kOptional, "workers behind one instance"},
-          level.shared_by);
   walk_provenance(v, level.provenance);
 }
 
@@ -181,11 +181,14 @@ void walk_native_tile(SchemaVisitor& v, NativeTile& tile) {
   walk_provenance(v, tile.provenance);
 }
 
-void walk_interconnect(SchemaVisitor& v, Interconnect& net) {
+void walk_interconnect(SchemaVisitor& v, std::optional<Interconnect>& described) {
   using enum UnitKind;
+  Interconnect& net = described ? *described : described.emplace();
   integer(v, {"links", kCount, 0, 1 << 16, kRequired, "per chip"}, net.links);
   quantity(v, {"link_bandwidth", kBandwidth, 1e3, 1e15, kRequired, "one link, one way"},
            net.link_bandwidth);
+  v.number({"efficiency", kRatio, 1e-3, 1, kOptional, "share of it that collectives sustain"},
+           net.efficiency);
   quantity(v, {"latency", kTime, 0, 1, kRequired, "per hop"}, net.latency);
   std::size_t topology = 0;
   for (std::size_t i = 0; i < kTopologies.size(); ++i) {
@@ -193,8 +196,6 @@ void walk_interconnect(SchemaVisitor& v, Interconnect& net) {
   }
   v.choice({"topology", kCount, 0, 0, kRequired, "how chips are joined", kTopologies}, topology);
   net.topology = kTopologies[topology];
-  quantity(v, {"host_bandwidth", kBandwidth, 1e3, 1e15, kOptional, "to the host, one way"},
-           net.host_bandwidth);
   integer(v, {"devices_per_host", kCount, 1, 1 << 20, kOptional, "cores of one host"},
           net.devices_per_host);
   walk_provenance(v, net.provenance);
@@ -207,15 +208,6 @@ void walk_dispatch(SchemaVisitor& v, Dispatch& dispatch) {
   quantity(v, {"host", kTime, 0, 10, kOptional, "per program, on the host; reported apart"},
            dispatch.host);
   walk_provenance(v, dispatch.provenance);
-}
-
-void walk_energy(SchemaVisitor& v, Energy& energy) {
-  using enum UnitKind;
-  quantities(v, {"per_op", kEnergy, 0, 1, kOptional, "per kind of operation"}, energy.per_op);
-  quantities(v, {"per_byte", kEnergy, 0, 1, kOptional, "per memory level"}, energy.per_byte);
-  quantity(v, {"idle", kPower, 0, 1e7, kOptional, "of the chip; 0 unknown"}, energy.idle);
-  quantity(v, {"tdp", kPower, 0, 1e7, kOptional, "of the chip; 0 unknown"}, energy.tdp);
-  walk_provenance(v, energy.provenance);
 }
 
 void walk_memory(SchemaVisitor& v, Device& device) {
@@ -312,15 +304,6 @@ void walk_block(SchemaVisitor& v, const Block& block, Part& part,
   v.leave();
 }
 
-template <class Part>
-void walk_optional(SchemaVisitor& v, const Block& block, std::optional<Part>& part,
-                   void (*walk_part)(SchemaVisitor&, Part&)) {
-  if (!v.enter(block, part.has_value())) return;
-  if (!part) part.emplace();
-  walk_part(v, *part);
-  v.leave();
-}
-
 }  // namespace
 
 void walk(SchemaVisitor& v, Device& device) {
@@ -341,10 +324,9 @@ void walk(SchemaVisitor& v, Device& device) {
              walk_multiplexing, !device.multiplexing.provenance.source.empty());
   walk_block(v, {"native_tile", kOptional, "layout of arrays; absent: plain row-major"},
              device.native_tile, walk_native_tile, !device.native_tile.provenance.source.empty());
-  walk_optional(v, {"interconnect", kOptional, "links between chips"}, device.interconnect,
-                walk_interconnect);
+  walk_block(v, {"interconnect", kOptional, "links between chips"}, device.interconnect,
+             walk_interconnect, device.interconnect.has_value());
   walk_block(v, {"dispatch", kRequired, "cost of starting work"}, device.dispatch, walk_dispatch);
-  walk_optional(v, {"energy", kOptional, "energy and power"}, device.energy, walk_energy);
   walk_published(v, device);
   walk_calibration(v, device);
 }

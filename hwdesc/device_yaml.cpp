@@ -92,27 +92,38 @@ bool only_calibrates(const ConfigNode& root) {
   });
 }
 
-// The tree of `text` laid over those it extends. `chain` holds the files on the way here; `lineage`
-// gets Device::lineage.
-ConfigNode read_chain(const std::string& text, const std::string& file,
-                      std::vector<std::string>& chain, std::vector<std::string>& lineage) {
+// The files that a description is made of, and what follows from their order.
+struct Chain {
+  std::vector<std::string> identities, files;  // from the description to its farthest ancestor
+  std::vector<std::string> lineage;            // Device::lineage
+
+  // How far back a node was written: -1 by an override, 0 in the description itself ...
+  [[nodiscard]] std::ptrdiff_t age(const ConfigNode* node) const {
+    if (node == nullptr) return static_cast<std::ptrdiff_t>(files.size());
+    return node->at.line == 0 ? -1 : std::ranges::find(files, node->at.file) - files.begin();
+  }
+};
+
+// The tree of `text` laid over those it extends.
+ConfigNode read_chain(const std::string& text, const std::string& file, Chain& chain) {
   ConfigNode root = read_config(text, file);
+  chain.files.push_back(file);
   const ConfigNode* extends = root.find("extends");
   if (!extends) return root;
   const std::string parent = parent_path(*extends, file);
   const std::string parent_identity = identity(parent);
   const std::string where = extends->at.describe();
-  if (std::ranges::find(chain, parent_identity) != chain.end()) {
+  if (std::ranges::find(chain.identities, parent_identity) != chain.identities.end()) {
     throw Error(fmt::format("{}: extends: '{}' extends itself: {} -> {}", where, extends->scalar,
-                            fmt::join(chain, " -> "), parent_identity));
+                            fmt::join(chain.identities, " -> "), parent_identity));
   }
-  if (chain.size() > kMaxChain) {
+  if (chain.identities.size() > kMaxChain) {
     throw Error(fmt::format("{}: extends: got a chain of more than {} files", where, kMaxChain));
   }
-  chain.push_back(parent_identity);
+  chain.identities.push_back(parent_identity);
   ConfigNode inherited;
   try {
-    inherited = read_chain(read_text(parent), parent, chain, lineage);
+    inherited = read_chain(read_text(parent), parent, chain);
   } catch (const Error& error) {
     throw Error(fmt::format("{}\n  extended by {}", error.what(), where));
   }
@@ -121,11 +132,43 @@ ConfigNode read_chain(const std::string& text, const std::string& file,
     throw Error(fmt::format("{}: extends: {} is no device description", where, parent));
   }
   if (only_calibrates(root)) {
-    lineage.insert(lineage.begin(), name_of(inherited, parent));
+    chain.lineage.insert(chain.lineage.begin(), name_of(inherited, parent));
   } else {
-    lineage.clear();
+    chain.lineage.clear();
   }
   return merge(std::move(inherited), root);
+}
+
+// Device::outdated: numbers of blocks that were written before what they follow was changed. Rates
+// of the levels on the chip are bytes per cycle of all workers; what memory sustains depends on who
+// asks; what a unit sustains, on its clock.
+std::vector<std::string> outdated_numbers(const ConfigNode& root, const Chain& chain) {
+  const ConfigNode* clock = root.find("clock");
+  const ConfigNode* multiplexing = root.find("multiplexing");
+  const ConfigNode* workers = multiplexing ? multiplexing->find("workers") : nullptr;
+  const ConfigNode* newest = chain.age(workers) < chain.age(clock) ? workers : clock;
+  std::vector<std::string> outdated;
+  const auto check = [&](const std::string& path, const ConfigNode* block, std::string_view key,
+                         const ConfigNode* followed) {
+    const ConfigNode* number = block ? block->find(key) : nullptr;
+    const std::ptrdiff_t changed = chain.age(followed);
+    if (!number || chain.age(number) <= changed || chain.age(block->find("source")) <= changed) {
+      return;
+    }
+    outdated.push_back(fmt::format("{}.{}: got {} from {}, but {} has changed since: {}", path, key,
+                                   show_text(number->scalar), number->at.describe(), followed->key,
+                                   followed->at.describe()));
+  };
+  const std::vector<ConfigNode>& levels = root.find("memory")->children;
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    for (const std::string_view key : {"bandwidth", "write_bandwidth", "efficiency"}) {
+      if (i > 0 || key == "efficiency") check("memory." + levels[i].key, &levels[i], key, newest);
+    }
+  }
+  for (const std::string unit : {"matrix", "vector"}) {
+    check(unit, root.find(unit), "efficiency", clock);
+  }
+  return outdated;
 }
 
 }  // namespace
@@ -135,16 +178,16 @@ bool is_path(std::string_view name_or_path) {
 }
 
 Device parse_device(const std::string& text, const std::string& file, const Overrides& overrides) {
-  std::vector<std::string> chain = {identity(file)};
-  std::vector<std::string> lineage;
-  ConfigNode root = read_chain(text, file, chain, lineage);
+  Chain chain{.identities = {identity(file)}, .files = {}, .lineage = {}};
+  ConfigNode root = read_chain(text, file, chain);
   if (root.at.file.empty()) root.at = {file, 1, 1};
   if (root.is_mapping()) {
     for (const auto& [path, value] : overrides) apply_override(root, path, value);
   }
   Device device = read_device(root);
   device.file = file;
-  device.lineage = std::move(lineage);
+  device.outdated = outdated_numbers(root, chain);
+  device.lineage = std::move(chain.lineage);
   if (device.name.empty()) device.name = stem(file);
   return device;
 }

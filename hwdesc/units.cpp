@@ -45,36 +45,21 @@ constexpr Unit kFlopRateUnits[] = {{"FLOP/s"},
                                    {"TOP/s", 1e12, 1, false},
                                    {"POP/s", 1e15, 1, false}};
 constexpr Unit kRatioUnits[] = {{""}, {"%", 1, 100, false}};
-constexpr Unit kPowerUnits[] = {{"W"}, {"mW", 1, 1e3}, {"kW", 1e3}};
-constexpr Unit kEnergyUnits[] = {{"J"},          {"mJ", 1, 1e3},  {"uJ", 1, 1e6},
-                                 {"nJ", 1, 1e9}, {"pJ", 1, 1e12}, {"fJ", 1, 1e15}};
 constexpr Unit kCountUnits[] = {{""}};
 constexpr Unit kCycleUnits[] = {{"cycles"}, {"cycle", 1, 1, false}, {"", 1, 1, false}};
 
-UnitFamily family(UnitKind kind) {
-  switch (kind) {
-    case UnitKind::kTime:
-      return {"a time", "0.6 us", kTimeUnits};
-    case UnitKind::kCapacity:
-      return {"a capacity", "16 MiB", kCapacityUnits};
-    case UnitKind::kBandwidth:
-      return {"a bandwidth", "900 GB/s", kBandwidthUnits};
-    case UnitKind::kFrequency:
-      return {"a frequency", "940 MHz", kFrequencyUnits};
-    case UnitKind::kFlopRate:
-      return {"an operation rate", "61.6 TFLOP/s", kFlopRateUnits};
-    case UnitKind::kRatio:
-      return {"a ratio", "0.85 or 85 %", kRatioUnits};
-    case UnitKind::kPower:
-      return {"a power", "400 W", kPowerUnits};
-    case UnitKind::kEnergy:
-      return {"an energy", "31 pJ", kEnergyUnits};
-    case UnitKind::kCount:
-      return {"a plain number", "4", kCountUnits};
-    case UnitKind::kCycles:
-      return {"a number of cycles", "128 cycles", kCycleUnits};
-  }
-  return {"a plain number", "4", kCountUnits};
+constexpr UnitFamily kFamilies[] = {  // by UnitKind
+    {"a time", "0.6 us", kTimeUnits},
+    {"a capacity", "16 MiB", kCapacityUnits},
+    {"a bandwidth", "900 GB/s", kBandwidthUnits},
+    {"a frequency", "940 MHz", kFrequencyUnits},
+    {"an operation rate", "61.6 TFLOP/s", kFlopRateUnits},
+    {"a ratio", "0.85 or 85 %", kRatioUnits},
+    {"a plain number", "4", kCountUnits},
+    {"a number of cycles", "128 cycles", kCycleUnits}};
+
+const UnitFamily& family(UnitKind kind) {
+  return kFamilies[static_cast<std::size_t>(kind)];
 }
 
 [[noreturn]] void reject(std::string_view text, const UnitFamily& wanted, std::string_view hint) {

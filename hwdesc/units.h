@@ -42,8 +42,6 @@ using Hertz = Quantity<struct HertzTag>;
 using Cycles = Quantity<struct CyclesTag>;
 using BytesPerSecond = Quantity<struct BytesPerSecondTag>;  // decimal: 1 GB/s = 1e9 B/s
 using FlopsPerSecond = Quantity<struct FlopsPerSecondTag>;
-using Watts = Quantity<struct WattsTag>;
-using Joules = Quantity<struct JoulesTag>;
 
 constexpr Seconds operator/(Bytes b, BytesPerSecond r) {
   return Seconds{b.value / r.value};
@@ -69,8 +67,8 @@ constexpr Cycles operator*(Hertz f, Seconds t) {
 
 namespace hwdesc {
 
-// "900 GB/s", "16 MiB", "940 MHz", "0.6 us", "61.6 TFLOP/s", "85 %", "400 W", "31 pJ": the number
-// in SI base units. `kind` is what the key wants; throws Error with what was got, what was expected
+// "900 GB/s", "16 MiB", "940 MHz", "0.6 us", "61.6 TFLOP/s", "85 %": the number in SI base
+// units. `kind` is what the key wants; throws Error with what was got, what was expected
 // and an example. Capacities must say Ki/Mi/Gi (bare KB, MB, GB are refused: 1000 or 1024?); rates
 // are decimal (GiB/s is refused).
 enum class UnitKind {
@@ -80,8 +78,6 @@ enum class UnitKind {
   kFrequency,
   kFlopRate,
   kRatio,
-  kPower,
-  kEnergy,
   kCount,
   kCycles
 };

@@ -6,28 +6,12 @@ namespace tilecast::hwdesc {
 
 std::string yaml_text(std::string_view text, std::string_view where) {
   require_plain_text(text, std::string(where));
+  constexpr std::string_view kSpecial = "\n\r\t\x7f\"\\";
+  constexpr std::string_view kEscapes[] = {"\\n", "\\r", "\\t", "\\x7f", "\\\"", "\\\\"};
   std::string result = "\"";
   for (const char c : text) {
-    switch (c) {
-      case '\n':
-        result += "\\n";
-        break;
-      case '\r':
-        result += "\\r";
-        break;
-      case '\t':
-        result += "\\t";
-        break;
-      case '\x7f':
-        result += "\\x7f";
-        break;
-      case '"':
-      case '\\':
-        result += '\\';
-        [[fallthrough]];
-      default:
-        result += c;
-    }
+    const std::size_t at = kSpecial.find(c);
+    result += at == std::string_view::npos ? std::string_view(&c, 1) : kEscapes[at];
   }
   return result + '"';
 }

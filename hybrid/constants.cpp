@@ -58,6 +58,13 @@ bool has_latency(const Device& device) {
 double memory_headroom(const Device& device) {
   return 1 / device.main_memory().efficiency;
 }
+double write_headroom(const Device& device) {
+  const hwdesc::MemoryLevel& memory = device.main_memory();
+  return 1 / memory.write_efficiency.value_or(memory.efficiency);
+}
+double network_headroom(const Device& device) {
+  return 1 / device.interconnect->efficiency;
+}
 double cache_headroom(const Device& device) {
   return 1 / device.memory[1].efficiency;
 }
@@ -90,7 +97,7 @@ bool cross_lane_estimated(const Device& d) {
 constexpr Rule kRules[] = {
     {"memory_bandwidth", 0.03, 0.05, member<&Calibration::memory_bandwidth>, always,
      memory_estimated, memory_headroom},
-    {"memory_write", 0.3, 0.3, member<&Calibration::memory_write>, always, always, memory_headroom},
+    {"memory_write", 0.3, 0.3, member<&Calibration::memory_write>, always, always, write_headroom},
     {"cache_bandwidth", 0.1, 0.2, member<&Calibration::cache_bandwidth>, has_cache, cache_estimated,
      cache_headroom},
     {"memory_latency", 0.2, 0.5, member<&Calibration::memory_latency>, has_latency,
@@ -106,7 +113,7 @@ constexpr Rule kRules[] = {
      transcendental_estimated, unlimited},
     {"cross_lane", 0.2, 0.5, member<&Calibration::cross_lane>, always, cross_lane_estimated,
      unlimited},
-    {"network", 0.5, 0.5, member<&Calibration::network>, has_network, always, unlimited},
+    {"network", 0.5, 0.5, member<&Calibration::network>, has_network, always, network_headroom},
 };
 constexpr std::string_view kKernelOverhead = "kernel_overhead";
 constexpr std::string_view kDispatch = "dispatch";

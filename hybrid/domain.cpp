@@ -147,10 +147,7 @@ void Domain::prepare() {
 }
 
 bool Domain::knows_device(const hwdesc::Device& device) const {
-  const auto known = [this](const std::string& name) {
-    return std::ranges::binary_search(devices_, name);
-  };
-  return known(device.name) || std::ranges::any_of(device.lineage, known);
+  return device.lineage_distance(devices_).has_value();
 }
 
 Place Domain::place(const ir::Kernel& kernel, const std::string& op_class,

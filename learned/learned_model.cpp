@@ -21,12 +21,6 @@ bool knows(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-bool knows_device(const ModelCard& card, const hwdesc::Device& device) {
-  return knows(card.devices, device.name) ||
-         std::ranges::any_of(device.lineage,
-                             [&](const std::string& name) { return knows(card.devices, name); });
-}
-
 // Which queries are of classes it was trained on. Queries of one kernel usually follow each other.
 std::vector<std::size_t> in_domain(std::span<const KernelQuery> queries, const ModelCard& card) {
   std::vector<std::size_t> result;
@@ -80,7 +74,7 @@ std::vector<std::optional<Estimate>> LearnedModel::estimate(std::span<const Kern
   std::vector<double> log_seconds(asked.size());
   model_.predictor->predict(asked, device, {}, log_seconds);
   const auto roofs = analytical::RooflineModel().estimate(asked, device);
-  const bool known_device = knows_device(model_.card, device);
+  const bool known_device = device.lineage_distance(model_.card.devices).has_value();
   for (std::size_t k = 0; k < known.size(); ++k) {
     if (!roofs[k]) continue;
     const bool on_physics = model_.predictor->needs_prior();

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/source_text.h"
-#include "hwdesc/config_reader.h"
+#include "hwdesc/config_values.h"
 #include "hwdesc/device_yaml.h"
 
 namespace tilecast::measured {
@@ -19,104 +19,73 @@ namespace {
 
 namespace fs = std::filesystem;
 using hwdesc::ConfigNode;
+using hwdesc::fail_at;
+using hwdesc::list;
+using hwdesc::required;
+using hwdesc::text;
+using hwdesc::text_of;
 using Kind = ConfigNode::Kind;
 
-constexpr std::string_view kFormat = "tilecast.references/1";
-constexpr std::string_view kFileKeys[] = {"format", "name", "source", "tables"};
-constexpr std::string_view kTableKeys[] = {"where", "metric",  "unit",       "hardware",
-                                           "data",  "split",   "note",       "read_off_plot",
-                                           "rows",  "columns", "second_hand"};
-
-[[noreturn]] void fail(const ConfigNode& node, const std::string& message) {
-  throw Error(fmt::format("{}: {}", node.at.describe(), message));
-}
-
-void require_mapping(const ConfigNode& node, std::span<const std::string_view> keys) {
-  if (!node.is_mapping()) fail(node, fmt::format("expected keys {}", fmt::join(keys, ", ")));
-  for (const ConfigNode& child : node.children) {
-    if (std::ranges::find(keys, child.key) != keys.end()) continue;
-    const std::string near = base::nearest(child.key, {keys.begin(), keys.end()});
-    fail(child, fmt::format("unknown key {}; {}", hwdesc::show_text(child.key),
-                            near.empty() ? fmt::format("known: {}", fmt::join(keys, ", "))
-                                         : fmt::format("did you mean '{}'?", near)));
-  }
-}
-
-const ConfigNode& required(const ConfigNode& node, std::string_view key) {
-  const ConfigNode* child = node.find(key);
-  if (!child) fail(node, fmt::format("{}: the key is missing", key));
-  return *child;
-}
-
-const std::string& text(const ConfigNode& node) {
-  if (node.kind != Kind::kScalar || node.scalar.empty()) {
-    fail(node, fmt::format("{}: expected a text", node.key.empty() ? "entry" : node.key));
-  }
-  return node.scalar;
-}
-
-const std::vector<ConfigNode>& list(const ConfigNode& node) {
-  if (node.kind != Kind::kSequence || node.children.empty()) {
-    fail(node, fmt::format("{}: expected a list that is not empty", node.key));
-  }
-  return node.children;
-}
+constexpr std::string_view kReferenceFormat = "tilecast.references/1";
+const std::vector<std::string_view> kFileKeys = {"format", "name", "source", "tables"};
+const std::vector<std::string_view> kTableKeys = {"where", "metric",  "unit",       "hardware",
+                                                  "data",  "split",   "note",       "read_off_plot",
+                                                  "rows",  "columns", "second_hand"};
 
 bool flag(const ConfigNode& table, std::string_view key) {
   const ConfigNode* node = table.find(key);
   if (!node) return false;
-  if (text(*node) == "true") return true;
-  if (text(*node) == "false") return false;
-  fail(*node,
-       fmt::format("{}: got {}, expected true or false", key, hwdesc::show_text(node->scalar)));
+  if (text_of(*node) == "true") return true;
+  if (text_of(*node) == "false") return false;
+  fail_at(*node, fmt::format("got {}, expected true or false", hwdesc::show_text(node->scalar)));
 }
 
 double value_in(const ConfigNode& cell, const std::string& unit) {
-  const std::string& number = text(cell);
+  const std::string& number = text_of(cell);
   double value = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
   const bool is_number =
       error == std::errc{} && end == number.data() + number.size() && std::isfinite(value);
   const bool in_range = unit == "tau" ? value >= -1 && value <= 1 : value >= 0;
   if (!is_number || !in_range) {
-    fail(cell, fmt::format("got {}, expected a number {}", hwdesc::show_text(number),
-                           unit == "tau" ? "from -1 to 1" : "that is not negative"));
+    fail_at(cell, fmt::format("got {}, expected a number {}", hwdesc::show_text(number),
+                              unit == "tau" ? "from -1 to 1" : "that is not negative"));
   }
   return value;
 }
 
 ReferenceRow common_of(const ConfigNode& table, const ReferenceRow& of_file) {
   ReferenceRow common = of_file;
-  common.where = text(required(table, "where"));
-  common.metric = text(required(table, "metric"));
-  common.unit = text(required(table, "unit"));
-  common.hardware = text(required(table, "hardware"));
-  common.data = text(required(table, "data"));
-  common.split = text(required(table, "split"));
-  if (const ConfigNode* note = table.find("note")) common.note = text(*note);
+  common.where = text(table, "where");
+  common.metric = text(table, "metric");
+  common.unit = text(table, "unit");
+  common.hardware = text(table, "hardware");
+  common.data = text(table, "data");
+  common.split = text(table, "split");
+  if (const ConfigNode* note = table.find("note")) common.note = text_of(*note);
   common.read_off_plot = flag(table, "read_off_plot");
   common.second_hand = flag(table, "second_hand");
   if (common.unit != "%" && common.unit != "tau") {
     const ConfigNode& unit = required(table, "unit");
-    fail(unit, fmt::format("unit: got {}, expected '%' or 'tau'", hwdesc::show_text(unit.scalar)));
+    fail_at(unit, fmt::format("got {}, expected '%' or 'tau'", hwdesc::show_text(unit.scalar)));
   }
   return common;
 }
 
 void read_table(const ConfigNode& table, const ReferenceRow& of_file,
                 std::vector<ReferenceRow>& rows) {
-  require_mapping(table, kTableKeys);
+  hwdesc::allow_only(table, kTableKeys);
   const ReferenceRow common = common_of(table, of_file);
   const std::vector<ConfigNode>& columns = list(required(table, "columns"));
   for (const ConfigNode& line : list(required(table, "rows"))) {
     if (line.kind != Kind::kSequence || line.children.size() != columns.size() + 1) {
-      fail(line, fmt::format("got {} entries, expected a subject and {} values",
-                             line.children.size(), columns.size()));
+      fail_at(line, fmt::format("got {} entries, expected a subject and {} values",
+                                line.children.size(), columns.size()));
     }
     for (std::size_t i = 0; i < columns.size(); ++i) {
       ReferenceRow row = common;
-      row.subject = text(line.children.front());
-      row.column = text(columns[i]);
+      row.subject = text_of(line.children.front());
+      row.column = text_of(columns[i]);
       row.value = value_in(line.children[i + 1], common.unit);
       rows.push_back(std::move(row));
     }
@@ -142,15 +111,15 @@ std::vector<ReferenceRow> parse_references(const std::string& text_of_file,
                                            const std::string& file) {
   const ConfigNode root = hwdesc::read_config(text_of_file, file);
   if (root.kind == Kind::kNull) throw Error(fmt::format("{}: the file is empty", file));
-  require_mapping(root, kFileKeys);
+  hwdesc::allow_only(root, kFileKeys);
   const ConfigNode& format = required(root, "format");
-  if (text(format) != kFormat) {
-    fail(format,
-         fmt::format("format: got {}, expected {}", hwdesc::show_text(format.scalar), kFormat));
+  if (text_of(format) != kReferenceFormat) {
+    fail_at(format,
+            fmt::format("got {}, expected {}", hwdesc::show_text(format.scalar), kReferenceFormat));
   }
   ReferenceRow of_file;
-  of_file.file = text(required(root, "name"));
-  of_file.source = text(required(root, "source"));
+  of_file.file = text(root, "name");
+  of_file.source = text(root, "source");
   std::vector<ReferenceRow> rows;
   for (const ConfigNode& table : list(required(root, "tables"))) read_table(table, of_file, rows);
   return rows;

@@ -1,6 +1,7 @@
 #include "measured/samples.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -23,11 +24,12 @@ std::string name_in_set(const MeasurementSet& set, const hwdesc::Device& device)
         hwdesc::is_path(device_of_rows) ? hwdesc::load_device(device_of_rows).name : device_of_rows,
         device_of_rows);
   }
-  if (const auto found = by_name.find(device.name); found != by_name.end()) return found->second;
-  for (const std::string& ancestor : device.lineage) {
-    if (const auto found = by_name.find(ancestor); found != by_name.end()) return found->second;
-  }
-  return {};
+  constexpr std::size_t kUnrelated = std::numeric_limits<std::size_t>::max();
+  const auto distance = [&](const auto& entry) {
+    return device.lineage_distance(entry.first).value_or(kUnrelated);
+  };
+  const auto nearest = std::ranges::min_element(by_name, {}, distance);
+  return nearest == by_name.end() || distance(*nearest) == kUnrelated ? "" : nearest->second;
 }
 
 // Leaves out the samples whose lines have faults.

@@ -165,8 +165,7 @@ std::vector<std::optional<analytical::Estimate>> RankingModel::estimate(
 
 bool is_measured_on(const hwdesc::Device& device, const std::string& measured_on) {
   std::error_code failed;
-  return device.name == measured_on ||
-         std::ranges::find(device.lineage, measured_on) != device.lineage.end() ||
+  return device.lineage_distance(measured_on) ||
          (!device.file.empty() && std::filesystem::equivalent(device.file, measured_on, failed));
 }
 

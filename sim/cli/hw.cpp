@@ -51,6 +51,8 @@ void show(const Arguments& arguments) {
   write(arguments.output, hwdesc::print_device(load_devices(arguments.device).front()));
 }
 
+constexpr std::string_view kVerdicts[] = {"yes", "not published", "NO"};  // of hwdesc::Verdict
+
 void check(const Arguments& arguments) {
   DeviceOptions devices = arguments.device;
   if (devices.names.empty()) devices.names = hwdesc::preset_names();
@@ -59,14 +61,19 @@ void check(const Arguments& arguments) {
       {"device", "what", "computed_si", "published_si", "deviation_percent", "ok", "message"},
       {}};
   std::size_t failures = 0;
+  const auto number = [](bool known, double value) {
+    return known ? fmt::format("{:.6g}", value) : std::string();
+  };
   for (const hwdesc::Device& device : load_devices(devices)) {
     for (const hwdesc::CheckResult& result : hwdesc::check(device)) {
-      failures += result.ok ? 0 : 1;
-      rows.rows.push_back({0,
-                           {device.name, result.what, fmt::format("{:.6g}", result.computed_si),
-                            fmt::format("{:.6g}", result.published_si),
-                            fmt::format("{:.2f}", 100 * result.deviation), result.ok ? "yes" : "NO",
-                            result.message}});
+      failures += result.verdict == hwdesc::Verdict::kDiffers ? 1 : 0;
+      const bool published = result.published_si > 0;
+      rows.rows.push_back(
+          {0,
+           {device.name, result.what, number(result.computed_si != 0, result.computed_si),
+            number(published, result.published_si),
+            published ? fmt::format("{:.2f}", 100 * result.deviation) : "",
+            std::string(kVerdicts[static_cast<std::size_t>(result.verdict)]), result.message}});
     }
   }
   write_rows(arguments.output, rows, "tilecast.hw.check/1");

@@ -80,7 +80,7 @@ class Line {
   }
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;
-  void say(const std::string& what) const {
+  void show(const std::string& what) const {
     if (shown_) fmt::print(stderr, "\r\x1b[Kprobe: {}", what);
   }
 
@@ -91,7 +91,7 @@ class Line {
 host::Probed probe_here(double seconds) {
   const Line line(isatty(STDERR_FILENO) == 1);
   return host::probe(
-      {.seconds = seconds, .progress = [&line](const std::string& what) { line.say(what); }});
+      {.seconds = seconds, .progress = [&line](const std::string& what) { line.show(what); }});
 }
 
 void run(const Arguments& arguments) {
@@ -123,7 +123,7 @@ void add_hw_probe(CLI::App& hw) {
       ->type_name("FILE");
   verb.add_option("--name", arguments->name, "of the device; default: from the file")
       ->type_name("NAME");
-  verb.add_option("--seconds", arguments->seconds, "about so long it measures")
+  verb.add_option("--seconds", arguments->seconds, "about how long it measures")
       ->check(CLI::Range(kLeastSeconds, kMostSeconds))
       ->capture_default_str();
   verb.add_option("-f,--format", arguments->report.format, "form of the report on stdout")
@@ -134,7 +134,7 @@ void add_hw_probe(CLI::App& hw) {
       "of main memory, cycles of divisions, functions and data movement, each the best of repeats\n"
       "of compiled C loops on a pinned core, and what all cores reach together. Needs a C "
       "compiler\n"
-      "(cc, or $CC). Other work on the machine makes the numbers worse: the spread tells.\n"
+      "(cc, or $CC). Other work on the machine makes the numbers worse: see the spread.\n"
       "Examples:\n"
       "  tilecast hw probe\n"
       "  tilecast hw probe -o host.yaml --name my_laptop\n"

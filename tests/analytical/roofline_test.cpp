@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <string>
 
+#include "analytical/analytical_model.h"
 #include "analytical/distinct_traffic.h"
+#include "hwdesc/calibration.h"
+#include "hwdesc/device_yaml.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -161,8 +164,28 @@ TEST(DistinctTraffic, ResidentsCostNothing) {
   EXPECT_DOUBLE_EQ(distinct_traffic(k, device()).read.value, 100 * 4);
   EXPECT_DOUBLE_EQ(distinct_traffic(k, device()).write.value, 0);
   hwdesc::Device gpu = device();
-  gpu.execution = hwdesc::Execution::kSimt;  // S(1) is collective memory there
+  gpu.memory[1].memory_space = -1;  // S(1) is collective memory there
   EXPECT_DOUBLE_EQ(distinct_traffic(k, gpu).read.value, 2 * 100 * 4);
+}
+
+TEST(DistinctTraffic, FollowsTheMemorySpaceThatTheDeviceGivesALevel) {
+  const auto read = [](int space, const hwdesc::Device& d) {
+    ir::KernelBuilder b("negate", Opcode::kNegate);
+    Shape shape = on_chip(f32({100}));
+    shape.layout->memory_space = space;
+    const OpId x = b.parameter(shape);
+    return distinct_traffic(b.build({add(b, Opcode::kNegate, f32({100}), {x})}), d).read.value;
+  };
+  hwdesc::Device d = device();
+  d.memory[0].memory_space = 0;
+  d.memory[1].memory_space = 3;
+  EXPECT_DOUBLE_EQ(read(0, d), 400);
+  EXPECT_DOUBLE_EQ(read(1, d), 400);  // of no level
+  EXPECT_DOUBLE_EQ(read(3, d), 0);
+  EXPECT_DOUBLE_EQ(read(6, d), 0);  // scalars have a memory of their own
+  d.execution = hwdesc::Execution::kSimt;
+  EXPECT_DOUBLE_EQ(read(3, d), 0);
+  EXPECT_DOUBLE_EQ(read(6, d), 400);
 }
 
 TEST(DistinctTraffic, OfAStridedConvolutionIsWhatItsWindowsTouch) {
@@ -195,6 +218,55 @@ TEST(Roofline, OfACollectiveIsTheNetworkAtFullSpeed) {
   b.set_group_size(16);
   const ir::Kernel k = b.build({add(b, Opcode::kAllReduce, f32({1000000}), {x})});
   EXPECT_DOUBLE_EQ(speed_of_light(k, d).value, 2 * 4e6 * 15 / 16 / 40e9);
+}
+
+ir::Kernel copy_out() {
+  ir::KernelBuilder b("broadcast", Opcode::kBroadcast);
+  const OpId x = b.parameter(f32({}));
+  return b.build({add(b, Opcode::kBroadcast, f32({1000}), {x})});
+}
+
+ir::Kernel all_reduce_16() {
+  ir::KernelBuilder b("ar", Opcode::kAllReduce);
+  const OpId x = b.parameter(f32({1000000}));
+  b.set_group_size(16);
+  return b.build({add(b, Opcode::kAllReduce, f32({1000000}), {x})});
+}
+
+ir::Kernel exponential() {
+  ir::KernelBuilder b("exp", Opcode::kExp);
+  const OpId x = b.parameter(f32({1000, 1000}));
+  return b.build({add(b, Opcode::kExp, f32({1000, 1000}), {x})});
+}
+
+// Every key of the calibration block, by the schema.
+std::vector<std::string> calibration_keys() {
+  constexpr std::string_view kBlock = "calibration.";
+  std::vector<std::string> keys;
+  const hwdesc::Device any = hwdesc::load_device("tpu_v3", {{"calibration.source", "a fit"}});
+  for (const auto& [key, value] : hwdesc::flatten(any)) {
+    if (key.starts_with(kBlock) && !key.ends_with("source")) keys.push_back(key);
+  }
+  return keys;
+}
+
+TEST(SpeedOfLight, StaysWhereItIsWhateverIsCalibrated) {
+  const hwdesc::Device described = hwdesc::load_device("tpu_v3");
+  const std::vector<ir::Kernel> kernels = {copy_out(), all_reduce_16(), exponential()};
+  const std::vector<std::string> keys = calibration_keys();
+  EXPECT_GE(keys.size(), 12U);
+  for (const std::string& key : keys) {
+    const std::string value = key.ends_with("kernel_overhead") ? "1 us" : "0.5";
+    const hwdesc::Device calibrated =
+        hwdesc::load_device("tpu_v3", {{"calibration.source", "a fit"}, {key, value}});
+    for (const ir::Kernel& kernel : kernels) {
+      const Seconds light = speed_of_light(kernel, described);
+      EXPECT_EQ(speed_of_light(kernel, hwdesc::apply_calibration(calibrated)), light) << key;
+      const auto e = AnalyticalModel().estimate(std::vector<KernelQuery>{{kernel}}, calibrated)[0];
+      ASSERT_TRUE(e.has_value());
+      EXPECT_EQ(e->speed_of_light, light) << key;
+    }
+  }
 }
 
 TEST(Roofline, OfACustomCallIsItsEstimateOrItsBytes) {

@@ -19,6 +19,7 @@
 #include "tests/host/array_bytes.h"
 #include "tests/host/random_kernels.h"
 #include "tests/host/rounding_bounds.h"
+#include "tests/host/run_once.h"
 
 namespace tilecast::host {
 namespace {

@@ -18,6 +18,7 @@
 #include "tests/host/array_bytes.h"
 #include "tests/host/random_kernels.h"
 #include "tests/host/rounding_bounds.h"
+#include "tests/host/run_once.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::host {

@@ -31,9 +31,7 @@ hwdesc::Device one_core() {
   return hwdesc::load_device(support::source_dir().string() + "/configs/devices/cpu_generic.yaml",
                              {{"multiplexing.workers", "1"},
                               {"memory.dram.bandwidth", "15GB/s"},
-                              {"memory.dram.shared_by", "1"},
-                              {"memory.l3.bandwidth", "50GB/s"},
-                              {"memory.l3.shared_by", "1"}});
+                              {"memory.l3.bandwidth", "50GB/s"}});
 }
 
 std::vector<std::string> shipped_programs() {

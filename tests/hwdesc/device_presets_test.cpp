@@ -11,6 +11,10 @@
 namespace tilecast::hwdesc {
 namespace {
 
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
 TEST(Presets, AreSortedAndHoldTheKnownDevices) {
   const std::vector<std::string> names = preset_names();
   EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
@@ -47,23 +51,12 @@ TEST(Presets, MultiplySingleFloatsOnTheVectorLanesWhereTensorCoresCannot) {
   }
 }
 
-// Each level that all workers share serves all of them, and none more.
-TEST(Presets, ShareTheirOuterMemoryAmongAllWorkersOfAGpu) {
-  for (const std::string& name : preset_names()) {
-    const Device device = load_device(name);
-    if (device.execution != Execution::kSimt) continue;
-    ASSERT_EQ(device.memory.size(), 3U) << name;
-    EXPECT_EQ(device.memory[0].shared_by, device.multiplexing.workers) << name;
-    EXPECT_EQ(device.memory[1].shared_by, device.multiplexing.workers) << name;
-  }
-}
-
 TEST(Presets, GiveThePublishedPeaksAndNameTheirSources) {
   for (const std::string& name : preset_names()) {
     const Device device = load_device(name);
     EXPECT_FALSE(device.published.empty()) << name;
     for (const CheckResult& result : check(device)) {
-      EXPECT_TRUE(result.ok) << name << ": " << result.message;
+      EXPECT_NE(result.verdict, Verdict::kDiffers) << name << ": " << result.message;
     }
   }
 }
@@ -95,9 +88,42 @@ TEST(Check, SaysWhichPeakIsOffAndByHowMuch) {
   const Device device = load_device("tpu_v3", {{"clock", "470 MHz"}});
   const std::vector<CheckResult> results = check(device);
   EXPECT_EQ(results[0].what, "bf16 per chip");
-  EXPECT_FALSE(results[0].ok);
+  EXPECT_EQ(results[0].verdict, Verdict::kDiffers);
   EXPECT_NEAR(results[0].deviation, -0.5, 0.01);
-  EXPECT_TRUE(results[1].ok) << results[1].message;
+  EXPECT_EQ(results[1].verdict, Verdict::kAgrees) << results[1].message;
+}
+
+Verdict verdict_of(const Device& device, const std::string& what) {
+  for (const CheckResult& result : check(device)) {
+    if (result.what == what) return result.verdict;
+  }
+  ADD_FAILURE() << "no row " << what;
+  return Verdict::kDiffers;
+}
+
+TEST(Check, AgreesOnlyWithWhatSomebodyPublishes) {
+  const Device device = load_device("tpu_v3");
+  EXPECT_EQ(verdict_of(device, "hbm.capacity per chip"), Verdict::kAgrees);
+  EXPECT_EQ(verdict_of(device, "vmem capacity"), Verdict::kNotPublished);
+  EXPECT_EQ(verdict_of(device, "vector peak"), Verdict::kNotPublished);
+  EXPECT_EQ(verdict_of(device, "matrix.source"), Verdict::kAgrees);
+  EXPECT_EQ(verdict_of(device, "transcendental.source"), Verdict::kNotPublished);
+}
+
+TEST(Check, FlagsInheritedSharesOfAnotherClockOrAnotherNumberOfWorkers) {
+  EXPECT_THAT(load_device("h100_sxm").outdated, testing::IsEmpty());
+  const Device cut = load_device("h100_sxm", {{"multiplexing.workers", "66"}});
+  EXPECT_EQ(verdict_of(cut, "memory.shared.bandwidth"), Verdict::kDiffers);
+  EXPECT_EQ(verdict_of(cut, "memory.hbm.efficiency"), Verdict::kDiffers);
+  EXPECT_THAT(cut.outdated[0],
+              testing::AllOf(HasSubstr("h100_sxm.yaml"),
+                             HasSubstr("workers has changed since: --set multiplexing")));
+  const Device restated = load_device("h100_sxm", {{"clock", "990 MHz"},
+                                                   {"shared.bandwidth", "16.7 TB/s"},
+                                                   {"vector.source", "measured again"}});
+  EXPECT_THAT(restated.outdated, Not(Contains(HasSubstr("memory.shared.bandwidth"))));
+  EXPECT_THAT(restated.outdated, Not(Contains(HasSubstr("vector.efficiency"))));
+  EXPECT_THAT(restated.outdated, Contains(HasSubstr("matrix.efficiency")));
 }
 
 TEST(Check, ComparesAcrossAllCoresOfTheChip) {

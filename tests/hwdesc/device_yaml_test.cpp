@@ -58,7 +58,6 @@ TEST(ParseDevice, FillsEveryPartInSiUnits) {
   EXPECT_EQ(device.engines[0].setup.value, 10e-9);
   EXPECT_EQ(device.matrix_peak("f32").value, 2.0 * 8 * 4 * 1e9 / 2);
   EXPECT_EQ(device.dispatch.kernel_launch.value, 1e-6);
-  EXPECT_FALSE(device.energy.has_value());
 }
 
 TEST(ParseDevice, KeepsTheOrderOfTheMemoryChain) {
@@ -146,6 +145,24 @@ TEST(ParseDevice, RefusesOneMemoryLevelAndSharedMemorySpaces) {
   EXPECT_EQ(message_of(kSmall, {{"hbm.memory_space", "1"}, {"vmem.memory_space", "1"}}),
             "chip.yaml:6:3: memory.vmem.memory_space: got 1, which is hbm's; expected one level "
             "per space");
+  EXPECT_EQ(message_of(kSmall, {{"vmem.memory_space", "0"}}),  // where arrays are by default
+            "chip.yaml:6:3: memory.vmem.memory_space: got 0, which is hbm's; expected one level "
+            "per space");
+}
+
+TEST(ParseDevice, KnowsNoKeyThatNothingReads) {
+  EXPECT_THAT(message_of(kSmall, {{"hbm.shared_by", "4"}}), HasSubstr("unknown key 'shared_by'"));
+  EXPECT_THAT(message_of(kSmall, {{"energy.tdp", "400 W"}}), HasSubstr("unknown key 'energy'"));
+}
+
+TEST(ParseDevice, NamesEveryBlockWithoutASourceAtOnce) {
+  const std::string text =
+      edited("dispatch: {kernel_launch: 1 us, source: test}", "dispatch: {kernel_launch: 1 us}");
+  EXPECT_EQ(message_of(text, {{"vmem.source", "null"}}),
+            "chip.yaml:6:3: memory.vmem: the key 'source' is missing; expected source: where the "
+            "numbers come from\n"
+            "chip.yaml:13:1: dispatch: the key 'source' is missing; expected source: where the "
+            "numbers come from");
 }
 
 TEST(ParseDevice, RefusesATextThatDescribesNothing) {
@@ -224,6 +241,16 @@ TEST_F(Extends, KnowsWhichDescriptionsAreTheSameMachine) {
   EXPECT_THAT(faster.lineage, testing::IsEmpty());
 }
 
+TEST_F(Extends, KnowsHowFarAnAncestorIs) {
+  write("fitted.yaml", "extends: base.yaml\ncalibration: {matrix: 0.9, source: a fit}\n");
+  const Device device = load_device(write("named.yaml", "extends: fitted.yaml\nname: named\n"));
+  EXPECT_EQ(device.lineage_distance("named"), 0U);
+  EXPECT_EQ(device.lineage_distance("base"), 2U);
+  EXPECT_EQ(device.lineage_distance("chip"), std::nullopt);
+  const std::vector<std::string> names = {"chip", "base", "fitted"};
+  EXPECT_EQ(device.lineage_distance(names), 1U);
+}
+
 TEST_F(Extends, OverridesSingleKeysAndKeepsTheRest) {
   const Device device = load_device(write(
       "next.yaml", "extends: base.yaml\nmemory: {hbm: {bandwidth: 200 GB/s, source: a guess}}\n"));
@@ -236,14 +263,15 @@ TEST_F(Extends, OverridesSingleKeysAndKeepsTheRest) {
 }
 
 TEST_F(Extends, DemandsASourceForOverriddenNumbers) {
-  EXPECT_EQ(load_message(
-                write("next.yaml", "extends: base.yaml\nmemory:\n  hbm: {bandwidth: 200 GB/s}\n")),
-            "next.yaml:3:3: memory.hbm: overrides inherited numbers without saying where they come "
-            "from; expected a 'source:' beside them");
-  EXPECT_THAT(load_message(write("next.yaml", "extends: base.yaml\nmatrix: {passes: {f32: 3}}\n")),
-              HasSubstr("matrix: overrides inherited numbers"));
+  EXPECT_EQ(load_message(write("next.yaml",
+                               "extends: base.yaml\nmemory:\n  hbm: {bandwidth: 200 GB/s}\n"
+                               "matrix: {passes: {f32: 3}}\n")),
+            "next.yaml:3:3: memory.hbm: the key 'source' is missing; expected source: where the "
+            "numbers come from\n"
+            "next.yaml:4:1: matrix: the key 'source' is missing; expected source: where the "
+            "numbers come from");
   EXPECT_THAT(load_message(write("next.yaml", "extends: base.yaml\nclock: 2 GHz\n")),
-              HasSubstr("the top level: overrides inherited numbers"));
+              HasSubstr("device: the key 'source' is missing"));
 }
 
 TEST_F(Extends, DoesNotCallANewNumberEstimatedBecauseTheOldOneWas) {

@@ -51,7 +51,7 @@ TEST(ReferenceRows, AreReadStrictly) {
   EXPECT_THAT(error_of(file_with(table + "      - [net, 1.5, -3]\n")), HasSubstr("not negative"));
   EXPECT_THAT(error_of(file_with(table + "      - net\n")), HasSubstr("a subject and 2 values"));
   EXPECT_THAT(error_of(file_with("  - were: Table 1\n")), HasSubstr("did you mean 'where'?"));
-  EXPECT_THAT(error_of(file_with("  - where: Table 1\n")), HasSubstr("metric: the key is missing"));
+  EXPECT_THAT(error_of(file_with("  - where: Table 1\n")), HasSubstr("metric is missing"));
   EXPECT_THAT(error_of(file_with("  []\n")), HasSubstr("not empty"));
 }
 

@@ -1,3 +1,5 @@
+#include "tests/host/run_once.h"
+
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -12,7 +14,6 @@
 #include "base/error.h"
 #include "host/c_kernel.h"
 #include "host/child_process.h"
-#include "host/run_kernels.h"
 #include "host/timing_arrays.h"
 
 namespace tilecast::host {
