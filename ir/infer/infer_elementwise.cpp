@@ -24,18 +24,15 @@ bool dims_match(const Shape& a, const Shape& b) {
 // Scalars and dimensions of size 1 would stretch in other languages; here nothing does.
 [[noreturn]] void different_sizes(Opcode opcode, const Shape& lhs, const Shape& rhs) {
   bool stretches = lhs.is_scalar() || rhs.is_scalar() || lhs.rank() == rhs.rank();
-  if (lhs.rank() != rhs.rank() && !stretches) {
-    fail("Shapes must be equal rank, but are {} and {}", human(lhs), human(rhs));
-  }
+  fail_if(lhs.rank() != rhs.rank() && !stretches, "Shapes must be equal rank, but are {} and {}",
+          human(lhs), human(rhs));
   for (std::size_t i = 0; lhs.rank() == rhs.rank() && i < lhs.dims.size(); ++i) {
     stretches = stretches && (lhs.dims[i] == rhs.dims[i] || lhs.dims[i] == 1 || rhs.dims[i] == 1);
   }
-  if (stretches) {
-    fail(
-        "Implicit broadcast is not allowed in HLO. Found different shapes for instruction {}: {} "
-        "and {}",
-        name(opcode), human(lhs), human(rhs));
-  }
+  fail_if(stretches,
+          "Implicit broadcast is not allowed in HLO. Found different shapes for instruction {}: {} "
+          "and {}",
+          name(opcode), human(lhs), human(rhs));
   fail("Binary op {} with incompatible shapes: {} and {}.", name(opcode), human(lhs), human(rhs));
 }
 
@@ -43,10 +40,9 @@ bool dims_match(const Shape& a, const Shape& b) {
 Shape elementwise_binary(const Site& site) {
   const Shape& lhs = site.operand(0);
   const Shape& rhs = site.operand(1);
-  if (!same_type_ignoring_fp(lhs.dtype, rhs.dtype)) {
-    fail("Binary op {} with different element types: {} and {}.", name(site.instruction.opcode),
-         human(lhs), human(rhs));
-  }
+  fail_if(!same_type_ignoring_fp(lhs.dtype, rhs.dtype),
+          "Binary op {} with different element types: {} and {}.", name(site.instruction.opcode),
+          human(lhs), human(rhs));
   if (!dims_match(lhs, rhs)) different_sizes(site.instruction.opcode, lhs, rhs);
   Shape result = array_like(lhs, higher_precision(lhs.dtype, rhs.dtype));
   result.dynamic_mask |= rhs.dynamic_mask;
@@ -56,10 +52,9 @@ Shape elementwise_binary(const Site& site) {
 Shape complex_of(const Site& site) {
   const Shape& lhs = site.operand(0);
   const Shape& rhs = site.operand(1);
-  if (!is_floating(lhs.dtype)) {
-    fail("Expected element type in shape to be floating for complex compose operation; got {}.",
-         type_name(lhs.dtype));
-  }
+  fail_if(!is_floating(lhs.dtype),
+          "Expected element type in shape to be floating for complex compose operation; got {}.",
+          type_name(lhs.dtype));
   Shape result = elementwise_binary(site);
   if (lhs.dtype == DType::kF32 && rhs.dtype == DType::kF32) {
     result.dtype = DType::kC64;
@@ -99,16 +94,15 @@ void check_unary_type(const Site& site, DType dtype) {
       return;
     case Opcode::kClz:
     case Opcode::kPopcnt:
-      if (!is_integer(dtype)) {
-        fail("Expected an integral element type in argument to {} operation; got {}.",
-             site.instruction.opcode == Opcode::kClz ? "Clz" : "PopulationCount", type_name(dtype));
-      }
+      fail_if(!is_integer(dtype),
+              "Expected an integral element type in argument to {} operation; got {}.",
+              site.instruction.opcode == Opcode::kClz ? "Clz" : "PopulationCount",
+              type_name(dtype));
       return;
     case Opcode::kNot:
-      if (dtype != DType::kPred && !is_integer(dtype)) {
-        fail("Expected pred or an integral element type in argument to Not operation; got {}.",
-             type_name(dtype));
-      }
+      fail_if(dtype != DType::kPred && !is_integer(dtype),
+              "Expected pred or an integral element type in argument to Not operation; got {}.",
+              type_name(dtype));
       return;
     default:
       if (!floating && !complex) wrong_type(site, "floating or complex");
@@ -148,20 +142,18 @@ Shape binary(const Site& site) {
     case Opcode::kShiftLeft:
     case Opcode::kShiftRightArithmetic:
     case Opcode::kShiftRightLogical:
-      if (lhs.dtype == DType::kPred || rhs.dtype == DType::kPred) {
-        fail("Expected element type in shape to be arithmetic type for operation {}; got PRED.",
-             name(opcode));
-      }
+      fail_if(lhs.dtype == DType::kPred || rhs.dtype == DType::kPred,
+              "Expected element type in shape to be arithmetic type for operation {}; got PRED.",
+              name(opcode));
       return elementwise_binary(site);
     case Opcode::kComplex:
       return complex_of(site);
     case Opcode::kAnd:
     case Opcode::kOr:
     case Opcode::kXor:
-      if (lhs.dtype != DType::kPred && !is_integer(lhs.dtype)) {
-        fail("Expected pred or integral type in argument to and/or operation; got {}.",
-             type_name(lhs.dtype));
-      }
+      fail_if(lhs.dtype != DType::kPred && !is_integer(lhs.dtype),
+              "Expected pred or integral type in argument to and/or operation; got {}.",
+              type_name(lhs.dtype));
       return elementwise_binary(site);
     case Opcode::kCompare: {
       Shape result = elementwise_binary(site);
@@ -181,9 +173,8 @@ Shape clamp(const Site& site) {
   expect_array(operand, "clamp operand");
   expect_array(high, "clamp max");
   for (const Shape* bound : {&low, &high}) {
-    if (!same_type_ignoring_fp(bound->dtype, operand.dtype) || !dims_match(*bound, operand)) {
-      fail("Clamp with different shapes: {}, {}, {}.", human(low), human(operand), human(high));
-    }
+    fail_if(!same_type_ignoring_fp(bound->dtype, operand.dtype) || !dims_match(*bound, operand),
+            "Clamp with different shapes: {}, {}, {}.", human(low), human(operand), human(high));
   }
   return array_like(operand, operand.dtype);
 }
@@ -195,37 +186,31 @@ Shape select(const Site& site) {
   expect_array(predicate, "select pred");
   expect_array(on_true, "select on-true");
   expect_array(on_false, "select on-false");
-  if (!same_type_ignoring_fp(on_true.dtype, on_false.dtype) || !dims_match(on_true, on_false)) {
-    fail("Operands to select must be the same shape; got {} and {}.", human(on_true),
-         human(on_false));
-  }
-  if (predicate.dtype != DType::kPred) {
-    fail("Select's pred operand must have PRED element type; got {}.", human(predicate));
-  }
-  if (!predicate.is_scalar() && !dims_match(predicate, on_true)) {
-    fail("Operands to select and predicate must be the same shape; got {} and {}.", human(on_true),
-         human(predicate));
-  }
+  fail_if(!same_type_ignoring_fp(on_true.dtype, on_false.dtype) || !dims_match(on_true, on_false),
+          "Operands to select must be the same shape; got {} and {}.", human(on_true),
+          human(on_false));
+  fail_if(predicate.dtype != DType::kPred,
+          "Select's pred operand must have PRED element type; got {}.", human(predicate));
+  fail_if(!predicate.is_scalar() && !dims_match(predicate, on_true),
+          "Operands to select and predicate must be the same shape; got {} and {}.", human(on_true),
+          human(predicate));
   return array_like(on_true, higher_precision(on_true.dtype, on_false.dtype));
 }
 
 Shape bitcast_convert(const Site& site) {
   const Shape& operand = site.operand(0);
   const DType to = site.result_type(operand.dtype);
-  if (is_complex(operand.dtype) != is_complex(to)) {
-    fail("Conversion between complex and real type {} => {}.", human(operand), type_name(to));
-  }
-  if (!operand.is_array() || !is_array_element(to)) {
-    fail("Cannot convert from or to tuple type; requested conversion: {} => {}.", human(operand),
-         type_name(to));
-  }
+  fail_if(is_complex(operand.dtype) != is_complex(to),
+          "Conversion between complex and real type {} => {}.", human(operand), type_name(to));
+  fail_if(!operand.is_array() || !is_array_element(to),
+          "Cannot convert from or to tuple type; requested conversion: {} => {}.", human(operand),
+          type_name(to));
   const int from_bits = bits(operand.dtype);
   const int to_bits = bits(to);
   const int ratio = std::max(from_bits, to_bits) / std::min(from_bits, to_bits);
-  if (std::max(from_bits, to_bits) % std::min(from_bits, to_bits) != 0) {
-    fail("Cannot bitcast types with undivisible bit-widths: {} => {}.", type_name(operand.dtype),
-         type_name(to));
-  }
+  fail_if(std::max(from_bits, to_bits) % std::min(from_bits, to_bits) != 0,
+          "Cannot bitcast types with undivisible bit-widths: {} => {}.", type_name(operand.dtype),
+          type_name(to));
   Shape result = array_like(operand, to);
   if (from_bits > to_bits) {
     result.dims.push_back(ratio);
@@ -247,35 +232,29 @@ Shape stochastic_convert(const Site& site) {
   const Shape& random = site.operand(1);
   expect_array(operand, "lhs of stochastic convert operation");
   expect_array(random, "rhs of stochastic convert operation");
-  if (!is_unsigned_integer(random.dtype)) {
-    fail("Random numbers for stochastic convert must be unsigned integers, but got: {}",
-         human(random));
-  }
-  if (!is_floating(operand.dtype)) {
-    fail("Stochastic convert supports only floating point operand conversion, but got: {}",
-         human(operand));
-  }
-  if (bits(operand.dtype) != bits(random.dtype)) {
-    fail(
-        "The random number is required to have same bits as the operand. But got random bits: {}, "
-        "operand bits: {}",
-        bits(random.dtype), bits(operand.dtype));
-  }
-  if (!dims_match(operand, random)) {
-    fail("Stochastic convert operand shape does not match random tensor shape: {} vs {}.",
-         human(operand), human(random));
-  }
+  fail_if(!is_unsigned_integer(random.dtype),
+          "Random numbers for stochastic convert must be unsigned integers, but got: {}",
+          human(random));
+  fail_if(!is_floating(operand.dtype),
+          "Stochastic convert supports only floating point operand conversion, but got: {}",
+          human(operand));
+  fail_if(
+      bits(operand.dtype) != bits(random.dtype),
+      "The random number is required to have same bits as the operand. But got random bits: {}, "
+      "operand bits: {}",
+      bits(random.dtype), bits(operand.dtype));
+  fail_if(!dims_match(operand, random),
+          "Stochastic convert operand shape does not match random tensor shape: {} vs {}.",
+          human(operand), human(random));
   return array_like(operand, site.result_type(operand.dtype));
 }
 
 Shape reduce_precision(const Site& site) {
   const Shape& operand = site.operand(0);
-  if (!is_floating(operand.dtype)) {
-    fail(
-        "Expected element type in shape to be floating point for ReducePrecision operation; got "
-        "{}.",
-        type_name(operand.dtype));
-  }
+  fail_if(!is_floating(operand.dtype),
+          "Expected element type in shape to be floating point for ReducePrecision operation; got "
+          "{}.",
+          type_name(operand.dtype));
   if (const auto exponent = site.raw_integer("exponent_bits"); exponent && *exponent < 1) {
     fail("Expected exponent_bits >= 1; got {}.", *exponent);
   }
@@ -286,41 +265,34 @@ Shape reduce_precision(const Site& site) {
 }
 
 Shape map(const Site& site) {
-  if (site.count() == 0) fail("Map expects at least one argument.");
+  fail_if(site.count() == 0, "Map expects at least one argument.");
   const Shape* argument = &site.operand(0);
   for (std::size_t i = 0; i < site.count(); ++i) {
     const Shape& other = site.operand(i);
     expect_array(other, "operand of map");
     if (dims_match(other, *argument) || other.is_scalar()) continue;
-    if (!argument->is_scalar()) {
-      fail("Map operation requires all operands to have the same shape; got: {}, {}.",
-           human(*argument), human(other));
-    }
+    fail_if(!argument->is_scalar(),
+            "Map operation requires all operands to have the same shape; got: {}, {}.",
+            human(*argument), human(other));
     argument = &other;
   }
   const Computation& callee = site.callee(0);
-  if (callee.parameters.size() != site.count()) {
-    fail(
-        "Map applied function arity must match number of arguments; got: arity: {}, arguments: "
-        "{}.",
-        callee.parameters.size(), site.count());
-  }
+  fail_if(callee.parameters.size() != site.count(),
+          "Map applied function arity must match number of arguments; got: arity: {}, arguments: "
+          "{}.",
+          callee.parameters.size(), site.count());
   const Shape& output = root_shape(callee);
-  if (!output.is_scalar()) {
-    fail("Mapped computation's result has to be a scalar; got: {}.", human(output));
-  }
+  fail_if(!output.is_scalar(), "Mapped computation's result has to be a scalar; got: {}.",
+          human(output));
   for (std::size_t i = 0; i < site.count(); ++i) {
     const Shape& parameter = parameter_shape(callee, i);
-    if (!parameter.is_scalar()) {
-      fail("Mapped computation's parameter has to be a scalar; got parameter {} shape: {}.", i,
-           human(parameter));
-    }
-    if (!same_type_ignoring_fp(parameter.dtype, site.operand(i).dtype)) {
-      fail(
-          "Mapped computation's parameter type has to match argument element type; got parameter "
-          "{} shape: {}, argument shape: {}.",
-          i, human(parameter), human(site.operand(i)));
-    }
+    fail_if(!parameter.is_scalar(),
+            "Mapped computation's parameter has to be a scalar; got parameter {} shape: {}.", i,
+            human(parameter));
+    fail_if(!same_type_ignoring_fp(parameter.dtype, site.operand(i).dtype),
+            "Mapped computation's parameter type has to match argument element type; got parameter "
+            "{} shape: {}, argument shape: {}.",
+            i, human(parameter), human(site.operand(i)));
   }
   return array_like(*argument, output.dtype);
 }

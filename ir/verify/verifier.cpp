@@ -55,7 +55,7 @@ class Verifier {
   }
 
   void check_instruction(const Site& site) {
-    check_operand_count(site);
+    infer::check_operand_count(site.instruction);
     check_async(site);
     check_channels(site, host_channels_);
     check_operation(site);

@@ -38,12 +38,10 @@ void check_unique(const Instruction& instruction, const Pairs& pairs) {
   std::set<std::int64_t> sources;
   std::set<std::int64_t> targets;
   for (const auto& [source, target] : pairs) {
-    if (!sources.insert(source).second || !targets.insert(target).second) {
-      fail(
-          "Expected send and recv instructions to have unique source and target pairs, but found "
-          "{}",
-          instruction.name);
-    }
+    fail_if(!sources.insert(source).second || !targets.insert(target).second,
+            "Expected send and recv instructions to have unique source and target pairs, but found "
+            "{}",
+            instruction.name);
   }
 }
 
@@ -68,12 +66,10 @@ bool has_cycle(const Pairs& pairs) {
 }
 
 void check_pairs(const Instruction& instruction, const Pairs& pairs) {
-  if (has_cycle(pairs)) {
-    fail(
-        "Expected send and recv instructions to have non-cyclical source-target pairs, but found "
-        "{}",
-        instruction.name);
-  }
+  fail_if(has_cycle(pairs),
+          "Expected send and recv instructions to have non-cyclical source-target pairs, but found "
+          "{}",
+          instruction.name);
   check_unique(instruction, pairs);
 }
 
@@ -126,13 +122,11 @@ class Pending {
 
   void meet_collective(const Instruction& instruction) const {
     if (state_ == State::kNothing) return;
-    if (!sends_.empty() || !recvs_.empty()) {
-      fail(
-          "Expected send and recv instructions to have the same source-target pairs, but could "
-          "not match some instructions. Introducing the following instruction will cause a "
-          "deadlock: {}",
-          instruction.name);
-    }
+    fail_if(!sends_.empty() || !recvs_.empty(),
+            "Expected send and recv instructions to have the same source-target pairs, but could "
+            "not match some instructions. Introducing the following instruction will cause a "
+            "deadlock: {}",
+            instruction.name);
     fail("Expected send or recv, but found {}", instruction.name);
   }
 
@@ -140,8 +134,8 @@ class Pending {
 
   // At the end everything must have found its partner.
   void finish() {
-    if (recvs_.empty() && !sends_.empty()) fail("Expected recv to match send");
-    if (sends_.empty() && !recvs_.empty()) fail("Expected send to match recv");
+    fail_if(recvs_.empty() && !sends_.empty(), "Expected recv to match send");
+    fail_if(sends_.empty() && !recvs_.empty(), "Expected send to match recv");
     std::string left;
     for (const Transfer& send : sends_) {
       const auto partner = std::find_if(recvs_.begin(), recvs_.end(),
@@ -153,7 +147,7 @@ class Pending {
       }
     }
     for (const Transfer& recv : recvs_) left += recv.instruction->name + ",";
-    if (!left.empty()) fail("Deadlock detected. Last checked instructions: {}", left);
+    fail_if(!left.empty(), "Deadlock detected. Last checked instructions: {}", left);
   }
 
  private:

@@ -16,6 +16,8 @@
 namespace tilecast::ir::verification {
 
 using infer::fail;
+using infer::fail_if;
+using infer::ShapeText;
 
 // Facts about the whole module that single instructions are judged by.
 struct ModuleFacts {
@@ -44,8 +46,8 @@ struct Site : infer::Site {
     return computation.at(instruction.operands[index]);
   }
   [[nodiscard]] bool is_root() const { return computation.root == id; }
-  [[nodiscard]] std::string shown(const Shape& shape) const {
-    return to_string(shape, options.layout_sensitive);
+  [[nodiscard]] ShapeText shown(const Shape& shape) const {
+    return {shape, options.layout_sensitive};
   }
 };
 
@@ -62,6 +64,9 @@ struct Match {
 [[nodiscard]] bool match(const Shape& a, const Shape& b, const Match& how);
 // As XLA's ShapesSame: layouts count only in layout-sensitive mode.
 [[nodiscard]] bool same(const Site& site, const Shape& a, const Shape& b);
+[[nodiscard]] inline infer::DimsText shown(const Dims& index) {
+  return {index, true};
+}  // {1, 2}
 [[nodiscard]] const Shape* subshape(const Shape& shape, const Dims& index);  // null: no such part
 [[nodiscard]] bool holds_buffer(const Shape& shape);
 
@@ -72,10 +77,9 @@ void check_structure(const Module& module, const VerifyOptions& options, ModuleF
                      const std::function<void(ComputationId, InstrId)>& at);
 void count_users(const Computation& computation, Users& users);
 
-void check_operand_count(const Site& site);  // verify_shapes.cpp
-void check_result_shape(const Site& site);
-void check_operation(const Site& site);    // verify_ops.cpp: what one opcode demands
-void check_custom_call(const Site& site);  // verify_aliases.cpp
+void check_result_shape(const Site& site);  // verify_shapes.cpp
+void check_operation(const Site& site);     // verify_ops.cpp: what one opcode demands
+void check_custom_call(const Site& site);   // verify_aliases.cpp
 void check_fusion_aliasing(const Site& site);
 void check_callees(const Site& site);  // verify_calls.cpp: signatures, threads
 void check_async(const Site& site);    // verify_async.cpp

@@ -85,12 +85,10 @@ void check_one_precision(const Site& site, const Shape& shape, DType& seen) {
   for_each_leaf(shape, [&](const Shape& leaf) {
     if (!is_floating(leaf.dtype)) return;
     if (seen == DType::kInvalid) seen = leaf.dtype;
-    if (seen != leaf.dtype) {
-      fail(
-          "Seen floating point types of different precisions in {}, but mixed precision is "
-          "disallowed.",
-          site.instruction.name);
-    }
+    fail_if(seen != leaf.dtype,
+            "Seen floating point types of different precisions in {}, but mixed precision is "
+            "disallowed.",
+            site.instruction.name);
   });
 }
 
@@ -207,14 +205,6 @@ void expect_copied(const Site& site) {
 }
 
 }  // namespace
-
-void check_operand_count(const Site& site) {
-  const int arity = info(site.instruction.opcode).arity;
-  if (arity >= 0 && site.count() != static_cast<std::size_t>(arity)) {
-    fail("Expected {} operands for {} instruction: {} has {}", arity, name(site.instruction.opcode),
-         site.instruction.name, site.count());
-  }
-}
 
 void check_result_shape(const Site& site) {
   const Instruction& instruction = site.instruction;

@@ -18,53 +18,47 @@ using Callees = std::vector<ComputationId>;
 
 void check_layout_form(const Shape& shape) {
   const Dims& order = shape.layout->minor_to_major;
-  if (order.size() != shape.dims.size()) {
-    fail("Instruction has mismatched minor-to-major size and dimension size: {} and {}",
-         order.size(), shape.dims.size());
-  }
-  if (!infer::is_permutation(order, shape.rank())) {
-    fail("layout minor_to_major {{{}}} is not a permutation of the {} dimensions",
-         infer::join(order), shape.rank());
-  }
+  fail_if(order.size() != shape.dims.size(),
+          "Instruction has mismatched minor-to-major size and dimension size: {} and {}",
+          order.size(), shape.dims.size());
+  fail_if(!infer::is_permutation(order, shape.rank()),
+          "layout minor_to_major {{{}}} is not a permutation of the {} dimensions",
+          infer::join(order), shape.rank());
 }
 
 std::int64_t array_bytes(const Shape& shape, bool allow_unbounded) {
-  if (shape.rank() > kMaxRank) {
-    fail("rank {} is above the limit of {}", shape.rank(), kMaxRank);
-  }
+  fail_if(shape.rank() > kMaxRank, "rank {} is above the limit of {}", shape.rank(), kMaxRank);
   if (shape.layout) check_layout_form(shape);
   std::int64_t bytes = std::max(1, (bits(shape.dtype) + 7) / 8);
   bool empty = false;
   bool too_large = false;
   for (const std::int64_t dim : shape.dims) {
     if (dim == kUnboundedSize) {
-      if (!allow_unbounded) fail("Unbounded dynamism is disabled for instruction");
+      fail_if(!allow_unbounded, "Unbounded dynamism is disabled for instruction");
       continue;
     }
-    if (dim < 0) fail("dimension size {} is negative", dim);
+    fail_if(dim < 0, "dimension size {} is negative", dim);
     if (dim == 0) empty = true;
     too_large = too_large || __builtin_mul_overflow(bytes, std::max<std::int64_t>(dim, 1), &bytes);
     too_large = too_large || bytes >= kMaxBytes;
   }
-  if (too_large) {
-    fail("shape {} is too large; its bytes exceed 2^62", infer::human(shape));
-  }
+  fail_if(too_large, "shape {} is too large; its bytes exceed 2^62", infer::human(shape));
   return empty ? 0 : bytes;
 }
 
 std::int64_t shape_bytes(const Shape& shape, bool allow_unbounded, ModuleFacts& facts,
                          int depth = 0) {
   if (shape.is_array()) return array_bytes(shape, allow_unbounded);
-  if (depth > kMaxShapeDepth) fail("shape is nested deeper than {}", kMaxShapeDepth);
-  if (shape.dtype == DType::kInvalid) fail("instruction has no shape");
+  fail_if(depth > kMaxShapeDepth, "shape is nested deeper than {}", kMaxShapeDepth);
+  fail_if(shape.dtype == DType::kInvalid, "instruction has no shape");
   if (shape.dtype == DType::kBuffer) {
     facts.has_buffers = true;
-    if (shape.elements.size() != 1) fail("a buffer holds exactly one array");
+    fail_if(shape.elements.size() != 1, "a buffer holds exactly one array");
   }
   std::int64_t total = 0;
   for (const Shape& element : shape.elements) {
     total += shape_bytes(element, allow_unbounded, facts, depth + 1);
-    if (total >= kMaxBytes) fail("tuple is too large; its bytes exceed 2^62");
+    fail_if(total >= kMaxBytes, "tuple is too large; its bytes exceed 2^62");
   }
   return total;
 }
@@ -73,21 +67,18 @@ std::int64_t shape_bytes(const Shape& shape, bool allow_unbounded, ModuleFacts& 
 
 // `found` is how many parameter instructions there are.
 void check_parameters(const Computation& computation, std::size_t found) {
-  if (found != computation.parameters.size()) {
-    fail("computation {} has {} parameter instructions but lists {}", computation.name, found,
-         computation.parameters.size());
-  }
+  fail_if(found != computation.parameters.size(),
+          "computation {} has {} parameter instructions but lists {}", computation.name, found,
+          computation.parameters.size());
   for (std::size_t i = 0; i < computation.parameters.size(); ++i) {
     const InstrId id = computation.parameters[i];
-    if (id.index() >= computation.instructions.size() ||
-        computation.at(id).opcode != Opcode::kParameter) {
-      fail("computation {} has no parameter({})", computation.name, i);
-    }
+    fail_if(id.index() >= computation.instructions.size() ||
+                computation.at(id).opcode != Opcode::kParameter,
+            "computation {} has no parameter({})", computation.name, i);
     const ParameterAttrs* attrs = computation.at(id).get<ParameterAttrs>();
-    if (attrs == nullptr || attrs->number != static_cast<std::int64_t>(i)) {
-      fail("parameters of computation {} are not numbered 0..{}", computation.name,
-           computation.parameters.size() - 1);
-    }
+    fail_if(attrs == nullptr || attrs->number != static_cast<std::int64_t>(i),
+            "parameters of computation {} are not numbered 0..{}", computation.name,
+            computation.parameters.size() - 1);
   }
 }
 
@@ -147,12 +138,12 @@ bool check_references(const Module& module, const Computation& computation, Inst
   bool forward = false;
   for (const auto* edges : {&instruction.operands, &instruction.control_predecessors}) {
     for (const InstrId id : *edges) {
-      if (id.index() >= computation.instructions.size()) fail("operand does not exist");
+      fail_if(id.index() >= computation.instructions.size(), "operand does not exist");
       forward = forward || id >= self;
     }
   }
   for (const ComputationId callee : instruction.called) {
-    if (callee.index() >= module.computations.size()) fail("called computation does not exist");
+    fail_if(callee.index() >= module.computations.size(), "called computation does not exist");
     note_callee(facts, instruction, callee);
   }
   if (instruction.opcode == Opcode::kSend || instruction.opcode == Opcode::kRecv) {
@@ -229,9 +220,8 @@ class CallDepth {
 void check_structure(const Module& module, const VerifyOptions& options, ModuleFacts& facts,
                      const At& at) {
   const std::size_t count = module.computations.size();
-  if (!module.entry.valid() || module.entry.index() >= count) {
-    fail("module has no entry computation");
-  }
+  fail_if(!module.entry.valid() || module.entry.index() >= count,
+          "module has no entry computation");
   facts.called_by_async.assign(count, false);
   facts.called_by_fusion.assign(count, false);
   facts.called_by_while.assign(count, false);
@@ -239,9 +229,9 @@ void check_structure(const Module& module, const VerifyOptions& options, ModuleF
   for (std::size_t c = 0; c < count; ++c) {
     const Computation& computation = module.computations[c];
     at(ComputationId(c), InstrId());
-    if (!computation.root.valid() || computation.root.index() >= computation.instructions.size()) {
-      fail("computation {} has no root", computation.name);
-    }
+    fail_if(
+        !computation.root.valid() || computation.root.index() >= computation.instructions.size(),
+        "computation {} has no root", computation.name);
     std::size_t parameters = 0;
     bool forward = false;
     for (std::size_t i = 0; i < computation.instructions.size(); ++i) {
@@ -258,9 +248,8 @@ void check_structure(const Module& module, const VerifyOptions& options, ModuleF
   }
   at(module.entry, InstrId());
   CallDepth(module, calls).check();
-  if (facts.called_by_fusion[module.entry.index()]) {
-    fail("Module entry computation cannot be a fusion computation");
-  }
+  fail_if(facts.called_by_fusion[module.entry.index()],
+          "Module entry computation cannot be a fusion computation");
 }
 
 void count_users(const Computation& computation, Users& users) {
