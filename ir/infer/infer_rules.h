@@ -3,14 +3,12 @@
 // recognises them; the rules are listed in the XLA operation semantics.
 #pragma once
 
-#include <fmt/format.h>
-
-#include <concepts>
 #include <optional>
 #include <string>
 
 #include "base/error.h"
 #include "ir/hlo.h"
+#include "ir/message.h"
 
 namespace tilecast::ir::infer {
 
@@ -24,31 +22,6 @@ void fail_if(bool wrong, fmt::format_string<Args...> format, Args&&... args) {
   if (wrong) [[unlikely]]
     fail(format, std::forward<Args>(args)...);
 }
-
-// Arguments of messages that become text only when the message does.
-struct ShapeText {
-  const Shape& shape;
-  bool with_layout = true;
-  [[nodiscard]] std::string str() const { return to_string(shape, with_layout); }
-};
-struct TypeText {
-  DType dtype;
-  [[nodiscard]] std::string str() const;
-};
-struct DimsText {
-  const Dims& dims;
-  bool in_braces = false;
-  [[nodiscard]] std::string str() const;
-};
-[[nodiscard]] inline ShapeText human(const Shape& shape) {
-  return {shape, false};
-}  // f32[2,3]
-[[nodiscard]] inline TypeText type_name(DType dtype) {
-  return {dtype};
-}  // F32
-[[nodiscard]] inline DimsText join(const Dims& dims) {
-  return {dims};
-}  // 1, 2
 
 // One instruction with what it refers to. Accessors throw Error when the reference is absent.
 struct Site {
@@ -164,13 +137,3 @@ void check_reshape(const Site& site);
 [[nodiscard]] Shape recv_done(const Site& site);
 
 }  // namespace tilecast::ir::infer
-
-template <class Text>
-requires requires(const Text& text) {
-  { text.str() } -> std::same_as<std::string>;
-}
-struct fmt::formatter<Text> : fmt::formatter<std::string_view> {
-  auto format(const Text& text, fmt::format_context& context) const {
-    return fmt::formatter<std::string_view>::format(text.str(), context);
-  }
-};

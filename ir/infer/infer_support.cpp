@@ -1,6 +1,5 @@
 // What the shape rules share: access to operands, text for messages, checked arithmetic.
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 
 #include "ir/infer/infer_rules.h"
@@ -43,18 +42,6 @@ std::optional<std::int64_t> Site::raw_integer(std::string_view key) const {
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
   if (error != std::errc{} || end != text->data() + text->size()) return std::nullopt;
   return value;
-}
-
-std::string TypeText::str() const {
-  std::string text(name(dtype));
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return text;
-}
-
-std::string DimsText::str() const {
-  const std::string text = fmt::format("{}", fmt::join(dims, ", "));
-  return in_braces ? "{" + text + "}" : text;
 }
 
 const Shape& parameter_shape(const Computation& callee, std::size_t number) {

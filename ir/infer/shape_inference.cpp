@@ -31,10 +31,10 @@ Shape tuple_element(const Site& site) {
   const Shape& operand = site.operand(0);
   const std::int64_t index = site.attrs<IndexAttrs>().index;
   fail_if(!operand.is_tuple(), "Cannot infer shape: attempting to index into non-tuple: {}.",
-          infer::human(operand));
+          human(operand));
   fail_if(index < 0 || static_cast<std::size_t>(index) >= operand.elements.size(),
           "Cannot infer shape: attempt to index out of tuple bounds: {} >= {} in shape {}.", index,
-          operand.elements.size(), infer::human(operand));
+          operand.elements.size(), human(operand));
   return operand.elements[static_cast<std::size_t>(index)];
 }
 
@@ -46,7 +46,7 @@ Shape first_element(const Site& site) {
   const Shape& operand = site.operand(0);
   fail_if(!operand.is_tuple() || operand.elements.size() < 2,
           "{} expects the tuple of its start; got {}", name(site.instruction.opcode),
-          infer::human(operand));
+          human(operand));
   return operand.elements[0];
 }
 
@@ -73,7 +73,7 @@ Shape random_state(const Site&) {
 Shape convert(const Site& site) {
   const Shape& operand = site.operand(0);
   fail_if(!operand.is_array(), "Convert does not allow non-arrays, so cannot convert from {}.",
-          infer::human(operand));
+          human(operand));
   return infer::array_like(operand, site.result_type(operand.dtype));
 }
 

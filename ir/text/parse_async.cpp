@@ -28,23 +28,17 @@ void ModuleParser::check_async_shape(const Scope& scope, const Instruction& inst
   if (!is_async(instruction.opcode)) return;
   constexpr std::string_view kForm = "in the form of ((async-operands), async-outputs, state).";
   if (instruction.opcode != Opcode::kAsyncStart) {
-    if (instruction.operands.size() != 1 ||
-        !is_async_shape(scope.computation.at(instruction.operands[0]).shape)) {
-      cursor_.fail_at(opcode_at,
-                      fmt::format("AsyncUpdate and AsyncDone expect a single operand {}", kForm));
-    }
+    cursor_.fail_at_if(instruction.operands.size() != 1 ||
+                           !is_async_shape(scope.computation.at(instruction.operands[0]).shape),
+                       opcode_at, "AsyncUpdate and AsyncDone expect a single operand {}", kForm);
     const Opcode previous = scope.computation.at(instruction.operands[0]).opcode;
-    if (previous != Opcode::kAsyncStart && previous != Opcode::kAsyncUpdate) {
-      cursor_.fail_at(opcode_at,
-                      "AsyncUpdate and AsyncDone expect a single async op as their operand.");
-    }
+    cursor_.fail_at_if(previous != Opcode::kAsyncStart && previous != Opcode::kAsyncUpdate,
+                       opcode_at,
+                       "AsyncUpdate and AsyncDone expect a single async op as their operand.");
   }
-  if (instruction.opcode != Opcode::kAsyncDone && !is_async_shape(instruction.shape)) {
-    cursor_.fail_at(
-        opcode_at,
-        fmt::format("Async{} expects the op shape to be {}",
-                    instruction.opcode == Opcode::kAsyncStart ? "Start" : "Update", kForm));
-  }
+  cursor_.fail_at_if(instruction.opcode != Opcode::kAsyncDone && !is_async_shape(instruction.shape),
+                     opcode_at, "Async{} expects the op shape to be {}",
+                     instruction.opcode == Opcode::kAsyncStart ? "Start" : "Update", kForm);
 }
 
 InstrId ModuleParser::async_start_of(const Scope& scope, const Instruction& instruction) const {
@@ -92,11 +86,10 @@ void ModuleParser::finish_async(Scope& scope, Instruction& instruction, const Op
   if (instruction.opcode == Opcode::kAsyncStart) {
     const ComputationId callee = instruction.called.at(0);
     async_callee_.resize(module_.computations.size(), false);
-    if (async_callee_[callee.index()]) {
-      cursor_.fail_at(opcode_at, fmt::format("Computation {} is already referenced by another "
-                                             "async op",
-                                             module_.at(callee).name));
-    }
+    cursor_.fail_at_if(async_callee_[callee.index()], opcode_at,
+                       "Computation {} is already referenced by another "
+                       "async op",
+                       module_.at(callee).name);
     async_callee_[callee.index()] = true;
     return;
   }
@@ -105,19 +98,17 @@ void ModuleParser::finish_async(Scope& scope, Instruction& instruction, const Op
   scope.async_starts.emplace(InstrId(scope.computation.instructions.size()), start_id);
   const Computation& callee = module_.at(start.called[0]);
   if (opcode.wrapped && callee.root_instruction().opcode != *opcode.wrapped) {
-    cursor_.fail_at(opcode_at,
-                    fmt::format("Expect async wrapped opcode to be {}, but got {}",
-                                name(callee.root_instruction().opcode), name(*opcode.wrapped)));
+    cursor_.fail_at(opcode_at, "Expect async wrapped opcode to be {}, but got {}",
+                    name(callee.root_instruction().opcode), name(*opcode.wrapped));
   }
   const std::string& thread = std::get<AsyncAttrs>(instruction.attrs).execution_thread;
   const std::string& start_thread = start.as<AsyncAttrs>().execution_thread;
-  if (!thread.empty() && thread_name(thread) != thread_name(start_thread)) {
-    cursor_.fail_at(opcode_at, fmt::format("Expect async_execution_thread to be {}, but got {}",
-                                           thread_name(start_thread), thread));
-  }
+  cursor_.fail_at_if(!thread.empty() && thread_name(thread) != thread_name(start_thread), opcode_at,
+                     "Expect async_execution_thread to be {}, but got {}",
+                     thread_name(start_thread), thread);
   if (!instruction.called.empty() && instruction.called[0] != start.called[0]) {
-    cursor_.fail_at(opcode_at, fmt::format("Expect async_wrapped_computation to be {}, but got {}",
-                                           callee.name, module_.at(instruction.called[0]).name));
+    cursor_.fail_at(opcode_at, "Expect async_wrapped_computation to be {}, but got {}", callee.name,
+                    module_.at(instruction.called[0]).name);
   }
   instruction.called.clear();  // inherited from the start
   std::get<AsyncAttrs>(instruction.attrs).execution_thread.clear();

@@ -120,23 +120,13 @@ std::string_view Cursor::identifier(std::string_view message) {
 
 Dims Cursor::int_list() {
   Dims values;
-  expect(Tok::kLeftBrace, "expects '{' to start a list of integers");
-  if (accept(Tok::kRightBrace)) return values;
-  do {
-    values.push_back(integer());
-  } while (accept(Tok::kComma));
-  expect(Tok::kRightBrace, "expects '}' at the end of a list of integers");
+  list("a list of integers", [&] { values.push_back(integer()); });
   return values;
 }
 
 std::vector<Dims> Cursor::int_lists() {
   std::vector<Dims> lists;
-  expect(Tok::kLeftBrace, "expects '{' to start a list of lists");
-  if (accept(Tok::kRightBrace)) return lists;
-  do {
-    lists.push_back(int_list());
-  } while (accept(Tok::kComma));
-  expect(Tok::kRightBrace, "expects '}' at the end of a list of lists");
+  list("a list of lists", [&] { lists.push_back(int_list()); });
   return lists;
 }
 
@@ -164,9 +154,8 @@ std::string_view Cursor::any_value() {
 }
 
 Nesting::Nesting(Cursor& cursor) : cursor_(cursor) {
-  if (cursor_.depth_ >= kMaxDepth) {
-    cursor_.fail(fmt::format("nested too deeply, the limit is {} levels", kMaxDepth));
-  }
+  cursor_.fail_if(cursor_.depth_ >= kMaxDepth, "nested too deeply, the limit is {} levels",
+                  kMaxDepth);
   ++cursor_.depth_;
 }
 

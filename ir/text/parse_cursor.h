@@ -4,6 +4,8 @@
 // Every reader either consumes what it read or throws Error at the offending token.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "ir/hlo.h"
+#include "ir/message.h"
 #include "ir/text/hlo_lexer.h"
 #include "ir/text/hlo_parser.h"
 
@@ -39,9 +42,39 @@ class Cursor {
   bool accept(Tok kind);
   void expect(Tok kind, std::string_view message);
 
+  // Errors at the token or at `offset`: a message as it is, or a format with its arguments.
   [[noreturn]] void fail(std::string_view message) const { lexer_.fail(token_.begin, message); }
+  template <class Arg, class... Args>
+  [[noreturn]] void fail(fmt::format_string<Arg, Args...> format, Arg&& arg, Args&&... args) const {
+    fail(fmt::format(format, std::forward<Arg>(arg), std::forward<Args>(args)...));
+  }
   [[noreturn]] void fail_at(std::size_t offset, std::string_view message) const {
     lexer_.fail(offset, message);
+  }
+  template <class Arg, class... Args>
+  [[noreturn]] void fail_at(std::size_t offset, fmt::format_string<Arg, Args...> format, Arg&& arg,
+                            Args&&... args) const {
+    fail_at(offset, fmt::format(format, std::forward<Arg>(arg), std::forward<Args>(args)...));
+  }
+  void fail_if(bool wrong, std::string_view message) const {
+    if (wrong) [[unlikely]]
+      fail(message);
+  }
+  template <class Arg, class... Args>
+  void fail_if(bool wrong, fmt::format_string<Arg, Args...> format, Arg&& arg,
+               Args&&... args) const {
+    if (wrong) [[unlikely]]
+      fail(format, std::forward<Arg>(arg), std::forward<Args>(args)...);
+  }
+  void fail_at_if(bool wrong, std::size_t offset, std::string_view message) const {
+    if (wrong) [[unlikely]]
+      fail_at(offset, message);
+  }
+  template <class Arg, class... Args>
+  void fail_at_if(bool wrong, std::size_t offset, fmt::format_string<Arg, Args...> format,
+                  Arg&& arg, Args&&... args) const {
+    if (wrong) [[unlikely]]
+      fail_at(offset, format, std::forward<Arg>(arg), std::forward<Args>(args)...);
   }
   // A warning, or an error in strict mode.
   void complain(std::size_t offset, const std::string& message);
@@ -55,8 +88,31 @@ class Cursor {
   std::string quoted_string();                            // canonical, with its quotes
   std::string_view name();                                // `%x`, `x` or `x:`
   std::string_view identifier(std::string_view message);  // also keywords
-  Dims int_list();                                        // {0,1}
-  std::vector<Dims> int_lists();                          // {{0,1},{2,3}}
+  // `{a, b}`, perhaps empty: calls `read` at each item. `what` names the list in messages. Other
+  // brackets: `open` and `close`.
+  template <class Read>
+  void list(std::string_view what, Read&& read, Tok open = Tok::kLeftBrace,
+            Tok close = Tok::kRightBrace) {
+    const auto sign = [](Tok kind) {
+      return kind == Tok::kLeftBrace    ? '{'
+             : kind == Tok::kRightBrace ? '}'
+             : kind == Tok::kLeftParen  ? '('
+             : kind == Tok::kRightParen ? ')'
+             : kind == Tok::kLeftSquare ? '['
+                                        : ']';
+    };
+    fail_if(!at(open), "expects '{}' to start {}", sign(open), what);
+    advance();
+    if (!at(close)) {
+      do {
+        read();
+      } while (accept(Tok::kComma));
+    }
+    fail_if(!at(close), "expects '{}' at the end of {}", sign(close), what);
+    advance();
+  }
+  Dims int_list();                // {0,1}
+  std::vector<Dims> int_lists();  // {{0,1},{2,3}}
   // The text from the current `{` to its `}`, braces in strings not counted; consumed.
   std::string_view braces();
   // The text of the value at the token, whatever it is: braces, string, word or number; consumed.

@@ -75,7 +75,7 @@ OpAttrs attributes_of(Opcode opcode) {
 void ModuleParser::read_instruction(Scope& scope) {
   const bool root = cursor_.at_keyword("ROOT");
   if (root) {
-    if (scope.root.valid()) cursor_.fail("one computation should have only one ROOT");
+    cursor_.fail_if(scope.root.valid(), "one computation should have only one ROOT");
     cursor_.advance();
   }
   const std::size_t offset = cursor_.token().begin;
@@ -96,14 +96,12 @@ InstrId ModuleParser::read_rhs(Scope& scope, std::string_view name, std::size_t 
   const OpcodeText opcode = read_opcode();
   instruction.opcode = opcode.opcode;
   instruction.attrs = attributes_of(opcode.opcode);
-  if (!has_shape && opcode.opcode == Opcode::kConstant) {
-    cursor_.fail_at(opcode_at, "the shape of a constant cannot be left out");
-  }
-  if (opcode.opcode == Opcode::kInfeed && has_shape &&
-      (!instruction.shape.is_tuple() || instruction.shape.elements.empty())) {
-    cursor_.fail_at(opcode_at, fmt::format("infeed must have a non-empty tuple shape, but got {}",
-                                           to_string(instruction.shape)));
-  }
+  cursor_.fail_at_if(!has_shape && opcode.opcode == Opcode::kConstant, opcode_at,
+                     "the shape of a constant cannot be left out");
+  cursor_.fail_at_if(opcode.opcode == Opcode::kInfeed && has_shape &&
+                         (!instruction.shape.is_tuple() || instruction.shape.elements.empty()),
+                     opcode_at, "infeed must have a non-empty tuple shape, but got {}",
+                     ShapeText{instruction.shape});
   read_parenthesised(scope, instruction);
   check_operand_count(instruction, opcode_at);
   const AttributeForm form{with_attributes, opcode.wrapped.has_value()};
@@ -123,7 +121,7 @@ InstrId ModuleParser::read_rhs(Scope& scope, std::string_view name, std::size_t 
 
 ModuleParser::OpcodeText ModuleParser::read_opcode() {
   const Token token = cursor_.token();
-  if (!token.is(Tok::kIdentifier)) cursor_.fail("expects opcode");
+  cursor_.fail_if(!token.is(Tok::kIdentifier), "expects opcode");
   cursor_.advance();
   if (const std::optional<Opcode> opcode = parse_opcode(token.text)) return {*opcode, std::nullopt};
   const auto sugar = [&](std::string_view suffix, Opcode async) -> std::optional<OpcodeText> {
@@ -136,7 +134,7 @@ ModuleParser::OpcodeText ModuleParser::read_opcode() {
   if (const auto start = sugar("-start", Opcode::kAsyncStart)) return *start;
   if (const auto update = sugar("-update", Opcode::kAsyncUpdate)) return *update;
   if (const auto done = sugar("-done", Opcode::kAsyncDone)) return *done;
-  cursor_.fail_at(token.begin, fmt::format("expects opcode but sees: {}", token.text));
+  cursor_.fail_at(token.begin, "expects opcode but sees: {}", token.text);
 }
 
 void ModuleParser::read_parenthesised(Scope& scope, Instruction& instruction) {
@@ -155,13 +153,9 @@ void ModuleParser::read_parenthesised(Scope& scope, Instruction& instruction) {
 }
 
 void ModuleParser::read_operands(Scope& scope, Instruction& instruction) {
-  cursor_.expect(Tok::kLeftParen, "expects '(' at the beginning of operands");
-  if (!cursor_.at(Tok::kRightParen)) {
-    do {
-      instruction.operands.push_back(read_operand(scope));
-    } while (cursor_.accept(Tok::kComma));
-  }
-  cursor_.expect(Tok::kRightParen, "expects ')' at the end of operands");
+  cursor_.list(
+      "the operands", [&] { instruction.operands.push_back(read_operand(scope)); }, Tok::kLeftParen,
+      Tok::kRightParen);
 }
 
 InstrId ModuleParser::read_operand(Scope& scope) {
@@ -192,19 +186,17 @@ InstrId ModuleParser::named_operand(Scope& scope, const std::optional<Shape>& sh
   const InstrId found = scope.names.find(name);
   if (!found.valid()) {
     if (creates && shape) return missing_operand(scope, name, *shape);
-    if (creates) {
-      cursor_.fail_at(begin,
-                      "Operand had no shape in HLO text; cannot create parameter for "
-                      "single-instruction module.");
-    }
-    cursor_.fail_at(begin, fmt::format("instruction does not exist: {}", name));
+    cursor_.fail_at_if(creates, begin,
+                       "Operand had no shape in HLO text; cannot create parameter for "
+                       "single-instruction module.");
+    cursor_.fail_at(begin, "instruction does not exist: {}", name);
   }
   const Shape& defined = scope.computation.at(found).shape;
-  if (shape && !compatible(defined, *shape)) {
-    cursor_.fail_at(begin, fmt::format("The declared operand shape {} is not compatible with the "
-                                       "shape of the operand instruction {}.",
-                                       to_string(*shape), to_string(defined)));
-  }
+  if (shape)
+    cursor_.fail_at_if(!compatible(defined, *shape), begin,
+                       "The declared operand shape {} is not compatible with the "
+                       "shape of the operand instruction {}.",
+                       ShapeText{*shape}, ShapeText{defined});
   return found;
 }
 
@@ -221,9 +213,8 @@ InstrId ModuleParser::missing_operand(Scope& scope, std::string_view name, const
 }
 
 const Instruction& ModuleParser::operand(const Instruction& of, std::size_t index) const {
-  if (index >= of.operands.size()) {
-    cursor_.fail(fmt::format("{} needs at least {} operands", name(of.opcode), index + 1));
-  }
+  cursor_.fail_if(index >= of.operands.size(), "{} needs at least {} operands", name(of.opcode),
+                  index + 1);
   return scopes_.back()->computation.at(of.operands[index]);
 }
 
@@ -254,10 +245,9 @@ void ModuleParser::check_operand_count(const Instruction& instruction,
       break;
   }
   if (least < 0) return;
-  if (count < least || count > most) {
-    cursor_.fail_at(opcode_at, fmt::format("{} expects {} operands, but has {} operands",
-                                           name(instruction.opcode), least, count));
-  }
+  cursor_.fail_at_if(count < least || count > most, opcode_at,
+                     "{} expects {} operands, but has {} operands", name(instruction.opcode), least,
+                     count);
 }
 
 void ModuleParser::infer(const Scope& scope, Instruction& instruction, std::size_t opcode_at) {
@@ -267,10 +257,8 @@ void ModuleParser::infer(const Scope& scope, Instruction& instruction, std::size
   } catch (const Error& error) {
     cursor_.fail_at(opcode_at, error.what());
   }
-  if (!inferred) {
-    cursor_.fail_at(opcode_at,
-                    fmt::format("the shape of {} cannot be left out", name(instruction.opcode)));
-  }
+  cursor_.fail_at_if(!inferred, opcode_at, "the shape of {} cannot be left out",
+                     name(instruction.opcode));
   instruction.shape = std::move(*inferred);
   if (cursor_.options().fill_layouts) fill_default_layouts(instruction.shape);
 }
@@ -285,16 +273,14 @@ std::string ModuleParser::anonymous_name(Scope& scope, Opcode opcode) const {
 
 InstrId ModuleParser::add_instruction(Scope& scope, Instruction&& instruction,
                                       std::string_view text_name, std::size_t offset) {
-  if (++instruction_count_ > kMostInstructions) {
-    cursor_.fail_at(offset, fmt::format("more than {} instructions", kMostInstructions));
-  }
+  cursor_.fail_at_if(++instruction_count_ > kMostInstructions, offset, "more than {} instructions",
+                     kMostInstructions);
   if (text_name.empty()) {
     text_name = scope.own_names.emplace_back(anonymous_name(scope, instruction.opcode));
   }
   const InstrId id(scope.computation.instructions.size());
-  if (!scope.names.add(text_name)) {
-    cursor_.fail_at(offset, fmt::format("instruction already exists: {}", text_name));
-  }
+  cursor_.fail_at_if(!scope.names.add(text_name), offset, "instruction already exists: {}",
+                     text_name);
   instruction.name = text_name;
   scope.computation.instructions.push_back(std::move(instruction));
   return id;

@@ -18,10 +18,10 @@ AliasedShapes aliased_shapes(const Site& site, const Alias& alias) {
   const Shape& whole = site.operand(static_cast<std::size_t>(alias.operand));
   const Shape* operand = subshape(whole, alias.operand_index);
   fail_if(operand == nullptr, "Invalid aliasing operand shape index. Got {} of {}",
-          shown(alias.operand_index), infer::human(whole));
+          shown(alias.operand_index), human(whole));
   const Shape* output = subshape(site.instruction.shape, alias.output_index);
   fail_if(output == nullptr, "Invalid aliasing output shape index. Got {} of {}",
-          shown(alias.output_index), infer::human(site.instruction.shape));
+          shown(alias.output_index), human(site.instruction.shape));
   return {*output, *operand};
 }
 
@@ -41,9 +41,9 @@ void check_random_seed(const Site& site) {
   fail_if(site.count() != 0, "GetRngSeed custom call must have 0 operands, but has {}",
           site.count());
   fail_if(shape.dtype != DType::kU64, "GetRngSeed custom call must return U64 type, but got {}",
-          infer::human(shape));
+          human(shape));
   fail_if(!shape.is_scalar(), "GetRngSeed custom call must return a scalar, but got {}",
-          infer::human(shape));
+          human(shape));
 }
 
 // ---- the entry ---------------------------------------------------------------------------------
@@ -95,10 +95,10 @@ void check_entry_alias(const Module& module, const VerifyOptions& options, const
   const Shape* output = subshape(result, alias.output_index);
   const Shape* input = subshape(declared_parameter(module, number), alias.operand_index);
   fail_if(output == nullptr, "input_output_alias names result {}, which {} does not have",
-          shown(alias.output_index), infer::human(result));
+          shown(alias.output_index), human(result));
   fail_if(input == nullptr,
           "input_output_alias names part {} of parameter {}, which {} does not have",
-          shown(alias.operand_index), number, infer::human(declared_parameter(module, number)));
+          shown(alias.operand_index), number, human(declared_parameter(module, number)));
   if (!alias.must_alias) return;
   fail_if(!match(*output, *input, {.layout = true}),
           "Shape and memory space of the result at index {} ({}) must be the same as the shape and "

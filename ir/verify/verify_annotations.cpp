@@ -200,7 +200,7 @@ void check_origin(const Site& site, std::string_view text) {
   if (!scanner.take("{") || scanner.peek() == '}') return;
   fail_if(compare_structure(scanner, site.instruction.shape, 0) == Outcome::kDifferent,
           "Mismatched tuple structure in shape and original value. Shape {}, original value {}",
-          infer::human(site.instruction.shape), text);
+          human(site.instruction.shape), text);
 }
 
 // ---- names -------------------------------------------------------------------------------------

@@ -166,10 +166,10 @@ void check_ragged_all_to_all(const Site& site) {
   for (std::size_t i = kFirstOffsets; i < site.count(); ++i) {
     const Shape& offsets = site.operand(i);
     fail_if(!offsets.is_array() || (offsets.rank() != 1 && offsets.rank() != 2),
-            "RaggedAllToAll operand {} must be rank 1 or 2: {}", i, infer::human(offsets));
+            "RaggedAllToAll operand {} must be rank 1 or 2: {}", i, human(offsets));
     fail_if(i > kFirstOffsets && !match(site.operand(i - 1), offsets, {}),
             "RaggedAllToAll operands have different shapes ({}, {}): {} vs {}", i - 1, i,
-            infer::human(site.operand(i - 1)), infer::human(offsets));
+            human(site.operand(i - 1)), human(offsets));
   }
 }
 

@@ -11,36 +11,36 @@ void check_rng(const Site& site) {
   const Shape& second = site.operand(1);
   const Shape& result = site.instruction.shape;
   fail_if(!first.is_scalar() || !second.is_scalar(),
-          "Expected scalar types for the two operands of Rng instruction: {} and {}",
-          infer::human(first), infer::human(second));
+          "Expected scalar types for the two operands of Rng instruction: {} and {}", human(first),
+          human(second));
   const bool result_fits =
       first.dtype == result.dtype || (site.options.allow_mixed_precision &&
                                       infer::same_type_ignoring_fp(first.dtype, result.dtype));
   fail_if(first.dtype != second.dtype || !result_fits,
           "Expected compatible element types for the result and the two operands of Rng "
           "instruction: {}, {} and {}",
-          infer::human(result), infer::human(first), infer::human(second));
+          human(result), human(first), human(second));
   const std::string* distribution = site.instruction.find_raw("distribution");
   const bool normal = distribution != nullptr && *distribution == "rng_normal";
   fail_if(normal && !is_floating(first.dtype),
           "Element type not supported. Expected element to be FloatingPointType for RngNormal: {}",
-          infer::human(first));
+          human(first));
   fail_if(
       !is_floating(first.dtype) && !is_integer(first.dtype) && first.dtype != DType::kPred,
       "Element type not supported. Expected element to be of floating point type, integral type "
       "or predicate type for RngUniform: {}",
-      infer::human(first));
+      human(first));
 }
 
 void check_rng_bit_generator(const Site& site) {
   const Shape& shape = site.instruction.shape;
   if (!shape.is_tuple()) return;
   fail_if(shape.elements.size() != 2,
-          "Expected tuple shape with 2 elements for RngBitGenerator. Got: {}", infer::human(shape));
+          "Expected tuple shape with 2 elements for RngBitGenerator. Got: {}", human(shape));
   fail_if(!match(site.operand(0), shape.elements[0], {}),
           "Expected state shape to match between input and output for RngBitGenerator. Got {} vs. "
           "{}",
-          infer::human(site.operand(0)), infer::human(shape.elements[0]));
+          human(site.operand(0)), human(shape.elements[0]));
 }
 
 void check_iota(const Site& site) {
@@ -54,7 +54,7 @@ void check_iota(const Site& site) {
           "The iota dimension cannot go beyond the operation rank or be negative.");
   fail_if(!is_integer(shape.dtype) && !is_floating(shape.dtype) && !is_complex(shape.dtype),
           "Only support iota of integral, floating point or complex primitive types, got {}",
-          infer::type_name(shape.dtype));
+          type_name(shape.dtype));
 }
 
 bool comes_from_constant(const Site& site) {
@@ -92,7 +92,7 @@ void check_broadcast_order(const Site& site) {
   const Dims& dimensions = site.instruction.dimensions;
   for (std::size_t i = 1; i < dimensions.size(); ++i) {
     fail_if(dimensions[i - 1] >= dimensions[i],
-            "Broadcast dimensions should be ordered, got: {{{}}}", infer::join(dimensions));
+            "Broadcast dimensions should be ordered, got: {{{}}}", join(dimensions));
   }
 }
 
@@ -100,8 +100,8 @@ void check_dynamic_reshape(const Site& site) {
   const Shape& result = site.instruction.shape;
   const Shape& operand = site.operand(0);
   fail_if(!operand.is_array() || !result.is_array() || operand.dtype != result.dtype,
-          "dynamic-reshape cannot change the element type: {} to {}", infer::human(operand),
-          infer::human(result));
+          "dynamic-reshape cannot change the element type: {} to {}", human(operand),
+          human(result));
   if (!operand.is_unbounded() && !result.is_unbounded()) {
     infer::expect_same_elements(operand, result);
   }
@@ -110,8 +110,7 @@ void check_dynamic_reshape(const Site& site) {
           site.count() - 1, result.rank());
   for (std::size_t i = 1; i < site.count(); ++i) {
     fail_if(site.operand(i).dtype != DType::kS32,
-            "DynamicReshape's dim size has to be scalar S32, got ({})",
-            infer::human(site.operand(i)));
+            "DynamicReshape's dim size has to be scalar S32, got ({})", human(site.operand(i)));
   }
 }
 
@@ -128,16 +127,16 @@ void check_comparison(const Site& site) {
   if (is_floating(operand.dtype)) {
     if (attrs->type == "FLOAT" || attrs->type == "TOTALORDER") return;
     fail("Expected comparison type FLOAT or TOTALORDER. actual: {} operand: {}", attrs->type,
-         infer::human(operand));
+         human(operand));
   }
   fail_if(attrs->type != expected, "Expected comparison type {}. actual: {} operand: {}", expected,
-          attrs->type, infer::human(operand));
+          attrs->type, human(operand));
 }
 
 void check_token(const Site& site, std::size_t index) {
   const Shape& operand = site.operand(index);
   fail_if(!operand.is_token(), "Expected operand {} to be token-shaped, actual shape is {}", index,
-          infer::human(operand));
+          human(operand));
 }
 
 void check_infeed(const Site& site) {
@@ -167,7 +166,7 @@ void check_packed_nibbles(const Site& site, const std::vector<std::string>& prec
     const DType dtype = site.operand(i).dtype;
     fail_if(dtype != DType::kS8 && dtype != DType::kU8,
             "Packed nibble precision can only apply to 8 bit integers. {} is {}.",
-            i == 0 ? "LHS" : "RHS", infer::human(site.operand(i)));
+            i == 0 ? "LHS" : "RHS", human(site.operand(i)));
   }
 }
 

@@ -17,7 +17,6 @@ namespace tilecast::ir::verification {
 
 using infer::fail;
 using infer::fail_if;
-using infer::ShapeText;
 
 // Facts about the whole module that single instructions are judged by.
 struct ModuleFacts {
@@ -64,7 +63,7 @@ struct Match {
 [[nodiscard]] bool match(const Shape& a, const Shape& b, const Match& how);
 // As XLA's ShapesSame: layouts count only in layout-sensitive mode.
 [[nodiscard]] bool same(const Site& site, const Shape& a, const Shape& b);
-[[nodiscard]] inline infer::DimsText shown(const Dims& index) {
+[[nodiscard]] inline DimsText shown(const Dims& index) {
   return {index, true};
 }  // {1, 2}
 [[nodiscard]] const Shape* subshape(const Shape& shape, const Dims& index);  // null: no such part

@@ -22,8 +22,8 @@ void check_layout_form(const Shape& shape) {
           "Instruction has mismatched minor-to-major size and dimension size: {} and {}",
           order.size(), shape.dims.size());
   fail_if(!infer::is_permutation(order, shape.rank()),
-          "layout minor_to_major {{{}}} is not a permutation of the {} dimensions",
-          infer::join(order), shape.rank());
+          "layout minor_to_major {{{}}} is not a permutation of the {} dimensions", join(order),
+          shape.rank());
 }
 
 std::int64_t array_bytes(const Shape& shape, bool allow_unbounded) {
@@ -42,7 +42,7 @@ std::int64_t array_bytes(const Shape& shape, bool allow_unbounded) {
     too_large = too_large || __builtin_mul_overflow(bytes, std::max<std::int64_t>(dim, 1), &bytes);
     too_large = too_large || bytes >= kMaxBytes;
   }
-  fail_if(too_large, "shape {} is too large; its bytes exceed 2^62", infer::human(shape));
+  fail_if(too_large, "shape {} is too large; its bytes exceed 2^62", human(shape));
   return empty ? 0 : bytes;
 }
 
