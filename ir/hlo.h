@@ -66,6 +66,11 @@ struct Instruction {
   [[nodiscard]] std::string_view op_name() const;  // from metadata; "" when absent
 };
 
+// "main" where no thread is named.
+[[nodiscard]] inline std::string_view thread_name(std::string_view thread) {
+  return thread.empty() ? "main" : thread;
+}
+
 struct Computation {
   std::string name;
   std::vector<Instruction> instructions;

@@ -15,21 +15,6 @@ constexpr int kMaxDepth = 256;
 constexpr std::size_t kMaxVisited = 4'000'000;
 constexpr std::size_t kMaxKernels = 500'000;
 
-bool starts_asynchronously(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kAsyncStart:
-    case Opcode::kCopyStart:
-    case Opcode::kAllGatherStart:
-    case Opcode::kAllReduceStart:
-    case Opcode::kCollectivePermuteStart:
-    case Opcode::kSend:
-    case Opcode::kRecv:
-      return true;
-    default:
-      return false;
-  }
-}
-
 std::string number(double value) {
   std::string text = std::to_string(value);
   text.erase(text.find_last_not_of('0') + 1);

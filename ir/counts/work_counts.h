@@ -42,8 +42,6 @@ class WorkCounter {
   [[nodiscard]] const WorkCounts& of(ComputationId computation, InstrId instruction);
   // Sum over the computation, dead instructions included.
   [[nodiscard]] WorkCounts total(ComputationId computation);
-  // Sum over what the root reaches, as XLA's unit tests walk it.
-  [[nodiscard]] WorkCounts total_from_root(ComputationId computation);
 
   // Size of `shape` by the options; 0 for shapes without a layout, as in XLA.
   [[nodiscard]] std::int64_t shape_bytes(const Shape& shape) const;

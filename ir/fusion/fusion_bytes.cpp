@@ -67,9 +67,7 @@ class ParameterReads {
   }
 
  private:
-  long double size(const Instruction& op) const {
-    return static_cast<long double>(counter_.shape_bytes(op.shape));
-  }
+  long double size(const Instruction& op) const { return real(counter_.shape_bytes(op.shape)); }
   long double once(const Instruction& op, bool& full) const {
     return std::exchange(full, true) ? 0 : size(op);
   }
@@ -139,8 +137,7 @@ long double written_bytes(const CountedOp& op, const Computation& body) {
   const auto produced_by = [&](const Instruction& producer, const Shape& leaf) {
     const bool in_place =
         producer.opcode == Opcode::kDynamicUpdateSlice && producer.operands.size() > 1;
-    return static_cast<long double>(
-        op.counter.shape_bytes(in_place ? body.at(producer.operands[1]).shape : leaf));
+    return real(op.counter.shape_bytes(in_place ? body.at(producer.operands[1]).shape : leaf));
   };
   const Instruction& root = body.root_instruction();
   if (op.op.shape.is_array()) return produced_by(root, op.op.shape);
@@ -151,7 +148,7 @@ long double written_bytes(const CountedOp& op, const Computation& body) {
       total += produced_by(body.at(root.operands[i]), element);
     } else {
       for_each_leaf(element, [&](const Shape& leaf) {
-        if (leaf.is_array()) total += static_cast<long double>(op.counter.shape_bytes(leaf));
+        if (leaf.is_array()) total += real(op.counter.shape_bytes(leaf));
       });
     }
   }
@@ -187,12 +184,12 @@ WorkCounts count_fusion(const CountedOp& op) {
   counts.output_bytes = saturated(written_bytes(op, body));
   counts.bytes_accessed = counts.output_bytes;
   const auto add_bytes = [&](float bytes) {
-    counts.bytes_accessed = saturated(static_cast<long double>(counts.bytes_accessed + bytes));
+    counts.bytes_accessed = saturated(real(counts.bytes_accessed + bytes));
   };
   for (const Instruction& inner : body.instructions) {
     if (inner.opcode == Opcode::kConstant && inner.shape.is_array() &&
         element_count(inner.shape) > 1) {
-      add_bytes(saturated(static_cast<long double>(op.counter.shape_bytes(inner.shape))));
+      add_bytes(saturated(real(op.counter.shape_bytes(inner.shape))));
     }
   }
   ParameterReads reads(op.module, op.counter);

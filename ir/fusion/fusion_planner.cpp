@@ -9,7 +9,6 @@
 namespace tilecast::ir {
 namespace {
 
-constexpr std::uint32_t kNone = UINT32_MAX;
 constexpr std::size_t kMaxCopies = 4;
 
 // Where the operand of an op at `place` is: one-to-one ops pass it on, reductions start a new loop.
@@ -28,7 +27,7 @@ FusionPlanner::FusionPlanner(const Computation& computation, const FusionOptions
     : computation_(computation),
       options_(options),
       homes_(computation.instructions.size()),
-      owner_(computation.instructions.size(), kNone),
+      owner_(computation.instructions.size(), kNoCluster),
       pinned_(computation.instructions.size(), false),
       seen_(computation.instructions.size(), 0) {}
 
@@ -162,7 +161,7 @@ std::optional<FusionPlanner::Home> FusionPlanner::accepted_home(std::uint32_t pr
 
 bool FusionPlanner::accepts_hero(const Cluster& cluster, const Instruction& hero,
                                  const Home& home) const {
-  if (home.reused || cluster.has_matrix || cluster.update != kNone) return false;
+  if (home.reused || cluster.has_matrix || cluster.update != kNoCluster) return false;
   if (is_matrix(hero)) {
     return home.place == (cluster.has_reduction ? Place::kBefore : Place::kAfter);
   }
@@ -173,7 +172,7 @@ bool FusionPlanner::accepts_hero(const Cluster& cluster, const Instruction& hero
 
 // A kernel that updates a buffer in place may read that buffer only where it writes it.
 bool FusionPlanner::breaks_update(const Cluster& cluster, const Instruction& producer) const {
-  if (cluster.update == kNone) return false;
+  if (cluster.update == kNoCluster) return false;
   const Instruction& update = at(cluster.update);
   const InstrId buffer = update.operands[0];
   if (std::find(producer.operands.begin(), producer.operands.end(), buffer) ==

@@ -31,6 +31,7 @@ class FusionPlanner {
   [[nodiscard]] std::vector<FusedKernel> plan();
 
  private:
+  static constexpr std::uint32_t kNoCluster = UINT32_MAX;
   // How a member's elements meet the kernel's loop.
   enum class Place : std::uint8_t {
     kAfter,   // one to one with the roots, after the hero if there is one
@@ -51,7 +52,7 @@ class FusionPlanner {
     std::vector<InstrId> members, roots;
     boost::container::flat_set<std::uint32_t> inputs;  // instructions read from outside
     bool has_matrix = false, has_reduction = false, has_tuple_root = false, alive = true;
-    std::uint32_t update = UINT32_MAX;  // the member that works in place
+    std::uint32_t update = kNoCluster;  // the member that works in place
     Dims reduced_loop, reduced;         // of its reductions: input loop dims, dimensions reduced
     std::uint32_t first = UINT32_MAX, last = 0;  // positions in the text
     std::uint32_t last_visit = 0;

@@ -8,10 +8,9 @@
 namespace tilecast::ir {
 namespace {
 
-constexpr std::uint32_t kNone = UINT32_MAX;
 // Users looked at for one cycle check: near the kernels, and wherever kernels of several roots
 // reach. The second is rarely needed and so may be long.
-constexpr std::size_t kMaxVisited = 256;
+constexpr std::size_t kMaxVisitedNear = 256;
 constexpr std::size_t kMaxVisitedFar = 65536;
 constexpr std::size_t kMaxReaders = 12;  // readers of one array that are compared
 
@@ -20,7 +19,7 @@ constexpr std::size_t kMaxReaders = 12;  // readers of one array that are compar
 void FusionPlanner::fuse_outputs() {
   const auto count = static_cast<std::uint32_t>(computation_.instructions.size());
   for (std::uint32_t id = 0; id < count; ++id) {
-    if (owner_[id] != kNone) fuse_into_readers(id);
+    if (owner_[id] != kNoCluster) fuse_into_readers(id);
   }
   for (std::uint32_t id = 0; id < count; ++id) {
     if (at(id).shape.is_array() && !at(id).shape.is_scalar()) fuse_siblings(id);
@@ -48,7 +47,7 @@ void FusionPlanner::fuse_into_readers(std::uint32_t id) {
   if (readers.size() > kMaxReaders) readers.resize(kMaxReaders);
   for (const std::uint32_t reader : readers) {
     const std::uint32_t own = owner_[id];
-    if (own == kNone) return;  // nothing outside reads it any more
+    if (own == kNoCluster) return;  // nothing outside reads it any more
     if (reader == own || !clusters_[reader].alive) continue;
     const Cluster& from = clusters_[own];
     const Cluster& to = clusters_[reader];
@@ -117,7 +116,8 @@ std::optional<FusionPlanner::Place> FusionPlanner::reading_place(std::uint32_t c
 }
 
 bool FusionPlanner::can_merge(const Cluster& a, const Cluster& b) const {
-  if (a.has_tuple_root || b.has_tuple_root || a.update != kNone || b.update != kNone) return false;
+  if (a.has_tuple_root || b.has_tuple_root || a.update != kNoCluster || b.update != kNoCluster)
+    return false;
   if (a.has_matrix && b.has_matrix) return false;
   if (a.has_reduction && b.has_reduction &&
       (a.reduced != b.reduced || a.reduced_loop != b.reduced_loop)) {
@@ -157,7 +157,7 @@ void FusionPlanner::add_span(std::uint32_t first, std::uint32_t last) {
 bool FusionPlanner::reaches(std::uint32_t from, std::uint32_t to, bool through_others_only) {
   const std::uint32_t last = clusters_[to].last;
   const std::uint32_t last_of_all = last_before(last);
-  return reaches_up_to(from, to, through_others_only, {last, kMaxVisited}) ||
+  return reaches_up_to(from, to, through_others_only, {last, kMaxVisitedNear}) ||
          (last_of_all > last &&
           reaches_up_to(from, to, through_others_only, {last_of_all, kMaxVisitedFar}));
 }
@@ -250,7 +250,7 @@ bool FusionPlanner::is_read_outside(InstrId root) const {
 void FusionPlanner::drop_inner_roots(std::uint32_t cluster) {
   std::erase_if(clusters_[cluster].roots, [&](InstrId root) {
     if (is_read_outside(root)) return false;
-    owner_[root.index()] = kNone;
+    owner_[root.index()] = kNoCluster;
     return true;
   });
 }

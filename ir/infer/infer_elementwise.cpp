@@ -12,15 +12,6 @@ DType component_type(DType dtype) {
   return dtype;
 }
 
-[[noreturn]] void wrong_type(const Site& site, std::string_view expected) {
-  fail("Expected element type in shape to be {} for {} operation; got {}.", expected,
-       name(site.instruction.opcode), type_name(site.operand(0).dtype));
-}
-
-bool dims_match(const Shape& a, const Shape& b) {
-  return a.dims == b.dims;
-}
-
 // Scalars and dimensions of size 1 would stretch in other languages; here nothing does.
 [[noreturn]] void different_sizes(Opcode opcode, const Shape& lhs, const Shape& rhs) {
   bool stretches = lhs.is_scalar() || rhs.is_scalar() || lhs.rank() == rhs.rank();
@@ -43,7 +34,7 @@ Shape elementwise_binary(const Site& site) {
   fail_if(!same_type_ignoring_fp(lhs.dtype, rhs.dtype),
           "Binary op {} with different element types: {} and {}.", name(site.instruction.opcode),
           human(lhs), human(rhs));
-  if (!dims_match(lhs, rhs)) different_sizes(site.instruction.opcode, lhs, rhs);
+  if (!same_dims(lhs, rhs)) different_sizes(site.instruction.opcode, lhs, rhs);
   Shape result = array_like(lhs, higher_precision(lhs.dtype, rhs.dtype));
   result.dynamic_mask |= rhs.dynamic_mask;
   return result;
@@ -67,45 +58,34 @@ Shape complex_of(const Site& site) {
 }
 
 void check_unary_type(const Site& site, DType dtype) {
-  const bool floating = is_floating(dtype);
-  const bool complex = is_complex(dtype);
-  switch (site.instruction.opcode) {
-    case Opcode::kFloor:
-    case Opcode::kCeil:
-    case Opcode::kRoundNearestAfz:
-    case Opcode::kRoundNearestEven:
-      if (!floating) wrong_type(site, "floating");
-      return;
-    case Opcode::kIsFinite:
-      if (!floating) wrong_type(site, "floating point");
-      return;
-    case Opcode::kAbs:
-      if (!floating && !complex && !is_signed_integer(dtype)) {
-        wrong_type(site, "floating or complex");
-      }
-      return;
-    case Opcode::kSign:
-      if (!floating && !complex && !is_signed_integer(dtype)) wrong_type(site, "signed or complex");
-      return;
-    case Opcode::kNegate:
-      if (!floating && !complex && !is_integer(dtype)) {
-        wrong_type(site, "integral, floating or complex");
-      }
-      return;
-    case Opcode::kClz:
-    case Opcode::kPopcnt:
-      fail_if(!is_integer(dtype),
-              "Expected an integral element type in argument to {} operation; got {}.",
-              site.instruction.opcode == Opcode::kClz ? "Clz" : "PopulationCount",
-              type_name(dtype));
-      return;
-    case Opcode::kNot:
-      fail_if(dtype != DType::kPred && !is_integer(dtype),
-              "Expected pred or an integral element type in argument to Not operation; got {}.",
-              type_name(dtype));
-      return;
-    default:
-      if (!floating && !complex) wrong_type(site, "floating or complex");
+  using enum Opcode;
+  const Opcode opcode = site.instruction.opcode;
+  const bool number = is_floating(dtype) || is_complex(dtype);
+  const bool is_signed = number || is_signed_integer(dtype);
+  const auto expect_type = [&](bool right, std::string_view expected) {
+    fail_if(!right, "Expected element type in shape to be {} for {} operation; got {}.", expected,
+            name(opcode), type_name(dtype));
+  };
+  if (is_one_of(opcode, {kFloor, kCeil, kRoundNearestAfz, kRoundNearestEven})) {
+    expect_type(is_floating(dtype), "floating");
+  } else if (opcode == kIsFinite) {
+    expect_type(is_floating(dtype), "floating point");
+  } else if (opcode == kAbs) {
+    expect_type(is_signed, "floating or complex");
+  } else if (opcode == kSign) {
+    expect_type(is_signed, "signed or complex");
+  } else if (opcode == kNegate) {
+    expect_type(number || is_integer(dtype), "integral, floating or complex");
+  } else if (is_one_of(opcode, {kClz, kPopcnt})) {
+    fail_if(!is_integer(dtype),
+            "Expected an integral element type in argument to {} operation; got {}.",
+            opcode == kClz ? "Clz" : "PopulationCount", type_name(dtype));
+  } else if (opcode == kNot) {
+    fail_if(dtype != DType::kPred && !is_integer(dtype),
+            "Expected pred or an integral element type in argument to Not operation; got {}.",
+            type_name(dtype));
+  } else {
+    expect_type(number, "floating or complex");
   }
 }
 
@@ -115,16 +95,11 @@ Shape unary(const Site& site) {
   const Shape& operand = site.operand(0);
   expect_array(operand, "operand of unary operation");
   check_unary_type(site, operand.dtype);
-  switch (site.instruction.opcode) {
-    case Opcode::kIsFinite:
-      return array_like(operand, DType::kPred);
-    case Opcode::kAbs:
-    case Opcode::kReal:
-    case Opcode::kImag:
-      return array_like(operand, component_type(operand.dtype));
-    default:
-      return array_like(operand, operand.dtype);
-  }
+  using enum Opcode;
+  DType result = operand.dtype;
+  if (site.instruction.opcode == kIsFinite) result = DType::kPred;
+  if (is_one_of(site.instruction.opcode, {kAbs, kReal, kImag})) result = component_type(result);
+  return array_like(operand, result);
 }
 
 Shape binary(const Site& site) {
@@ -133,36 +108,21 @@ Shape binary(const Site& site) {
   const Opcode opcode = site.instruction.opcode;
   if (!lhs.is_array()) expect_array(lhs, fmt::format("lhs of binary operation {}", name(opcode)));
   if (!rhs.is_array()) expect_array(rhs, fmt::format("rhs of binary operation {}", name(opcode)));
-  switch (opcode) {
-    case Opcode::kSubtract:
-    case Opcode::kAtan2:
-    case Opcode::kPower:
-    case Opcode::kDivide:
-    case Opcode::kRemainder:
-    case Opcode::kShiftLeft:
-    case Opcode::kShiftRightArithmetic:
-    case Opcode::kShiftRightLogical:
-      fail_if(lhs.dtype == DType::kPred || rhs.dtype == DType::kPred,
-              "Expected element type in shape to be arithmetic type for operation {}; got PRED.",
-              name(opcode));
-      return elementwise_binary(site);
-    case Opcode::kComplex:
-      return complex_of(site);
-    case Opcode::kAnd:
-    case Opcode::kOr:
-    case Opcode::kXor:
-      fail_if(lhs.dtype != DType::kPred && !is_integer(lhs.dtype),
-              "Expected pred or integral type in argument to and/or operation; got {}.",
-              type_name(lhs.dtype));
-      return elementwise_binary(site);
-    case Opcode::kCompare: {
-      Shape result = elementwise_binary(site);
-      result.dtype = DType::kPred;
-      return result;
-    }
-    default:
-      return elementwise_binary(site);
-  }
+  using enum Opcode;
+  if (opcode == kComplex) return complex_of(site);
+  const bool arithmetic =
+      is_one_of(opcode, {kSubtract, kAtan2, kPower, kDivide, kRemainder, kShiftLeft,
+                         kShiftRightArithmetic, kShiftRightLogical});
+  fail_if(arithmetic && (lhs.dtype == DType::kPred || rhs.dtype == DType::kPred),
+          "Expected element type in shape to be arithmetic type for operation {}; got PRED.",
+          name(opcode));
+  fail_if(
+      is_one_of(opcode, {kAnd, kOr, kXor}) && lhs.dtype != DType::kPred && !is_integer(lhs.dtype),
+      "Expected pred or integral type in argument to and/or operation; got {}.",
+      type_name(lhs.dtype));
+  Shape result = elementwise_binary(site);
+  if (opcode == kCompare) result.dtype = DType::kPred;
+  return result;
 }
 
 Shape clamp(const Site& site) {
@@ -173,7 +133,7 @@ Shape clamp(const Site& site) {
   expect_array(operand, "clamp operand");
   expect_array(high, "clamp max");
   for (const Shape* bound : {&low, &high}) {
-    fail_if(!same_type_ignoring_fp(bound->dtype, operand.dtype) || !dims_match(*bound, operand),
+    fail_if(!same_type_ignoring_fp(bound->dtype, operand.dtype) || !same_dims(*bound, operand),
             "Clamp with different shapes: {}, {}, {}.", human(low), human(operand), human(high));
   }
   return array_like(operand, operand.dtype);
@@ -186,12 +146,12 @@ Shape select(const Site& site) {
   expect_array(predicate, "select pred");
   expect_array(on_true, "select on-true");
   expect_array(on_false, "select on-false");
-  fail_if(!same_type_ignoring_fp(on_true.dtype, on_false.dtype) || !dims_match(on_true, on_false),
+  fail_if(!same_type_ignoring_fp(on_true.dtype, on_false.dtype) || !same_dims(on_true, on_false),
           "Operands to select must be the same shape; got {} and {}.", human(on_true),
           human(on_false));
   fail_if(predicate.dtype != DType::kPred,
           "Select's pred operand must have PRED element type; got {}.", human(predicate));
-  fail_if(!predicate.is_scalar() && !dims_match(predicate, on_true),
+  fail_if(!predicate.is_scalar() && !same_dims(predicate, on_true),
           "Operands to select and predicate must be the same shape; got {} and {}.", human(on_true),
           human(predicate));
   return array_like(on_true, higher_precision(on_true.dtype, on_false.dtype));
@@ -243,7 +203,7 @@ Shape stochastic_convert(const Site& site) {
       "The random number is required to have same bits as the operand. But got random bits: {}, "
       "operand bits: {}",
       bits(random.dtype), bits(operand.dtype));
-  fail_if(!dims_match(operand, random),
+  fail_if(!same_dims(operand, random),
           "Stochastic convert operand shape does not match random tensor shape: {} vs {}.",
           human(operand), human(random));
   return array_like(operand, site.result_type(operand.dtype));
@@ -270,7 +230,7 @@ Shape map(const Site& site) {
   for (std::size_t i = 0; i < site.count(); ++i) {
     const Shape& other = site.operand(i);
     expect_array(other, "operand of map");
-    if (dims_match(other, *argument) || other.is_scalar()) continue;
+    if (same_dims(other, *argument) || other.is_scalar()) continue;
     fail_if(!argument->is_scalar(),
             "Map operation requires all operands to have the same shape; got: {}, {}.",
             human(*argument), human(other));

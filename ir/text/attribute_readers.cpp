@@ -207,7 +207,7 @@ void operand_layouts(ModuleParser& parser, Instruction& instruction, Key key) {
 
 void literal(ModuleParser& parser, Instruction& instruction, Key key) {
   Shape shape = read_shape_before_literal(parser.cursor());
-  if (parser.cursor().options().fill_layouts) fill_default_layouts(shape);
+  fill_default_layouts(shape);
   const Literal value = read_literal(parser.cursor(), shape);
   keep(instruction, key, to_string(shape) + " " + value.text);
 }

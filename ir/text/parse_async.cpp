@@ -7,25 +7,16 @@
 namespace tilecast::ir {
 namespace {
 
-bool is_async(Opcode opcode) {
-  return opcode == Opcode::kAsyncStart || opcode == Opcode::kAsyncUpdate ||
-         opcode == Opcode::kAsyncDone;
-}
-
 // ((operands), result, ...)
 bool is_async_shape(const Shape& shape) {
   return shape.is_tuple() && shape.elements.size() >= 2 && shape.elements[0].is_tuple();
-}
-
-std::string_view thread_name(const std::string& thread) {
-  return thread.empty() ? std::string_view("main") : std::string_view(thread);
 }
 
 }  // namespace
 
 void ModuleParser::check_async_shape(const Scope& scope, const Instruction& instruction,
                                      std::size_t opcode_at) const {
-  if (!is_async(instruction.opcode)) return;
+  if (!is_async_chain(instruction.opcode)) return;
   constexpr std::string_view kForm = "in the form of ((async-operands), async-outputs, state).";
   if (instruction.opcode != Opcode::kAsyncStart) {
     cursor_.fail_at_if(instruction.operands.size() != 1 ||
@@ -82,7 +73,7 @@ void ModuleParser::add_wrapped_computation(Instruction& start, Instruction&& inn
 
 void ModuleParser::finish_async(Scope& scope, Instruction& instruction, const OpcodeText& opcode,
                                 std::size_t opcode_at) {
-  if (!is_async(instruction.opcode)) return;
+  if (!is_async_chain(instruction.opcode)) return;
   if (instruction.opcode == Opcode::kAsyncStart) {
     const ComputationId callee = instruction.called.at(0);
     async_callee_.resize(module_.computations.size(), false);

@@ -23,7 +23,7 @@ std::size_t guess_instruction_count(std::string_view text, std::size_t body_begi
 
 Shape ModuleParser::shape() {
   Shape value = read_shape(cursor_);
-  if (cursor_.options().fill_layouts) fill_default_layouts(value);
+  fill_default_layouts(value);
   return value;
 }
 

@@ -15,61 +15,28 @@ constexpr std::size_t kMostInstructions = std::size_t{4} << 20;
 }  // namespace
 
 OpAttrs attributes_of(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kParameter:
-      return ParameterAttrs{};
-    case Opcode::kConstant:
-      return ConstantAttrs{};
-    case Opcode::kGetTupleElement:
-    case Opcode::kTopK:
-    case Opcode::kIota:
-      return IndexAttrs{};
-    case Opcode::kDot:
-    case Opcode::kScaledDot:
-    case Opcode::kRaggedDot:
-      return DotAttrs{};
-    case Opcode::kConvolution:
-      return ConvAttrs{};
-    case Opcode::kReduceWindow:
-    case Opcode::kSelectAndScatter:
-      return WindowAttrs{};
-    case Opcode::kSlice:
-      return SliceAttrs{};
-    case Opcode::kPad:
-      return PadAttrs{};
-    case Opcode::kDynamicSlice:
-      return DynamicSliceAttrs{};
-    case Opcode::kGather:
-      return GatherAttrs{};
-    case Opcode::kScatter:
-      return ScatterAttrs{};
-    case Opcode::kCompare:
-      return CompareAttrs{};
-    case Opcode::kFusion:
-      return FusionAttrs{};
-    case Opcode::kCustomCall:
-      return CustomCallAttrs{};
-    case Opcode::kFft:
-      return FftAttrs{};
-    case Opcode::kCholesky:
-    case Opcode::kTriangularSolve:
-      return TriangularAttrs{};
-    case Opcode::kBatchNormGrad:
-    case Opcode::kBatchNormInference:
-    case Opcode::kBatchNormTraining:
-      return BatchNormAttrs{};
-    case Opcode::kAsyncStart:
-    case Opcode::kAsyncUpdate:
-    case Opcode::kAsyncDone:
-      return AsyncAttrs{};
-    case Opcode::kSendDone:
-    case Opcode::kRecvDone:
-      return CollectiveAttrs{};
-    default:
-      break;
-  }
-  if (op_class(opcode) == OpClass::kCollective) return CollectiveAttrs{};
-  return std::monostate{};
+  using enum Opcode;
+  const auto is = [opcode](auto... opcodes) { return is_one_of(opcode, {opcodes...}); };
+  if (is(kParameter)) return ParameterAttrs{};
+  if (is(kConstant)) return ConstantAttrs{};
+  if (is(kGetTupleElement, kTopK, kIota)) return IndexAttrs{};
+  if (op_class(opcode) == OpClass::kMatrix && !is(kConvolution)) return DotAttrs{};
+  if (is(kConvolution)) return ConvAttrs{};
+  if (is(kReduceWindow, kSelectAndScatter)) return WindowAttrs{};
+  if (is(kSlice)) return SliceAttrs{};
+  if (is(kPad)) return PadAttrs{};
+  if (is(kDynamicSlice)) return DynamicSliceAttrs{};
+  if (is(kGather)) return GatherAttrs{};
+  if (is(kScatter)) return ScatterAttrs{};
+  if (is(kCompare)) return CompareAttrs{};
+  if (is(kFusion)) return FusionAttrs{};
+  if (is(kCustomCall)) return CustomCallAttrs{};
+  if (is(kFft)) return FftAttrs{};
+  if (is(kCholesky, kTriangularSolve)) return TriangularAttrs{};
+  if (op_class(opcode) == OpClass::kNormalization) return BatchNormAttrs{};
+  if (is_async_chain(opcode)) return AsyncAttrs{};
+  const bool collective = op_class(opcode) == OpClass::kCollective || is(kSendDone, kRecvDone);
+  return collective ? OpAttrs(CollectiveAttrs{}) : OpAttrs();
 }
 
 void ModuleParser::read_instruction(Scope& scope) {
@@ -223,27 +190,12 @@ void ModuleParser::check_operand_count(const Instruction& instruction,
   const auto count = static_cast<int>(instruction.operands.size());
   int least = info(instruction.opcode).arity;
   int most = least;
-  switch (instruction.opcode) {
-    case Opcode::kConvolution:
-      most = 3;
-      break;  // newer XLA: variadic
-    case Opcode::kBroadcast:
-      most = INT_MAX;
-      break;  // dynamic broadcasts carry sizes
-    case Opcode::kRecv:
-    case Opcode::kInfeed:
-      least = 0;
-      break;  // older XLA: without a token
-    case Opcode::kSend:
-    case Opcode::kOutfeed:
-      least = 1;
-      break;
-    case Opcode::kConditional:
-      least = 1, most = INT_MAX;
-      break;
-    default:
-      break;
-  }
+  using enum Opcode;
+  const Opcode opcode = instruction.opcode;
+  if (opcode == kConvolution) most = 3;                                // newer XLA: variadic
+  if (opcode == kBroadcast || opcode == kConditional) most = INT_MAX;  // dynamic sizes, branches
+  if (is_one_of(opcode, {kRecv, kInfeed})) least = 0;                  // older XLA: no token
+  if (is_one_of(opcode, {kSend, kOutfeed, kConditional})) least = 1;
   if (least < 0) return;
   cursor_.fail_at_if(count < least || count > most, opcode_at,
                      "{} expects {} operands, but has {} operands", name(instruction.opcode), least,
@@ -260,7 +212,7 @@ void ModuleParser::infer(const Scope& scope, Instruction& instruction, std::size
   cursor_.fail_at_if(!inferred, opcode_at, "the shape of {} cannot be left out",
                      name(instruction.opcode));
   instruction.shape = std::move(*inferred);
-  if (cursor_.options().fill_layouts) fill_default_layouts(instruction.shape);
+  fill_default_layouts(instruction.shape);
 }
 
 std::string ModuleParser::anonymous_name(Scope& scope, Opcode opcode) const {

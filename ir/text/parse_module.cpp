@@ -202,57 +202,20 @@ Module ModuleParser::parse() {
   return std::move(module_);
 }
 
-Module parse_hlo(const base::SourceText& text, const ParseOptions& options) {
+Module parse_unverified(const base::SourceText& text, const ParseOptions& options) {
   Module module = ModuleParser(text, options).parse();
   module.file = text.file();
-  if (options.verify) verify(module, &text);
+  return module;
+}
+
+Module parse_hlo(const base::SourceText& text, const ParseOptions& options) {
+  Module module = parse_unverified(text, options);
+  verify(module, &text);
   return module;
 }
 
 Module read_hlo_file(const std::string& path, const ParseOptions& options) {
   return parse_hlo(base::SourceText::read_file(path), options);
-}
-
-namespace {
-
-// Reads the whole of `text` with `read`.
-template <class Read>
-auto read_all(std::string_view text, Read read) {
-  const base::SourceText source("text", std::string(text));
-  Cursor cursor(source, ParseOptions{});
-  auto value = read(cursor);
-  cursor.fail_if(!cursor.at(Tok::kEof), "expects the end of the text");
-  return value;
-}
-
-}  // namespace
-
-Shape parse_shape(std::string_view text) {
-  return read_all(text, read_shape);
-}
-
-std::string canonical_sharding(std::string_view text) {
-  return read_all(text, read_sharding);
-}
-
-std::string canonical_frontend_attributes(std::string_view text) {
-  return read_all(text, read_frontend_attributes);
-}
-
-ConvDims parse_conv_dims(std::string_view text) {
-  return read_all(text, read_conv_dims);
-}
-
-std::vector<PadDim> parse_padding(std::string_view text) {
-  return read_all(text, read_padding);
-}
-
-ReplicaGroups parse_replica_groups(std::string_view text) {
-  return read_all(text, read_replica_groups);
-}
-
-bool lexes_as_json_dict(std::string_view text) {
-  return !text.empty() && text.front() == '{' && json_dict_end(text, 0) == text.size();
 }
 
 }  // namespace tilecast::ir

@@ -8,6 +8,7 @@ namespace {
 using verification::ModuleFacts;
 using verification::Site;
 using verification::Users;
+using verification::VerifyOptions;
 
 class Verifier {
  public:
@@ -34,7 +35,7 @@ class Verifier {
     check_buffers(module_, facts_, options_, at);
     at(module_.entry, module_.entry_computation().root);
     verification::check_entry(module_, options_);
-    if (options_.collective_deadlocks) check_deadlocks(module_, facts_, at);
+    check_deadlocks(module_, facts_, at);
   }
 
   void check_computation(ComputationId id) {
@@ -115,7 +116,12 @@ class Verifier {
 
 }  // namespace
 
-void verify(const Module& module, const base::SourceText* text, const VerifyOptions& options) {
+void verify(const Module& module, const base::SourceText* text) {
+  verification::verify(module, text, {});
+}
+
+void verification::verify(const Module& module, const base::SourceText* text,
+                          const VerifyOptions& options) {
   Verifier(module, text, options).run();
 }
 

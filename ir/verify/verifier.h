@@ -14,19 +14,7 @@
 
 namespace tilecast::ir {
 
-struct VerifyOptions {
-  bool layout_sensitive = false;             // layouts must agree too
-  bool allow_mixed_precision = true;         // floating-point operands may differ in width
-  bool allow_unbounded_dynamism = false;     // `?` dimensions
-  bool broadcast_dimensions_ordered = true;  // dimensions={0,2}, not {2,0}
-  bool names_unchanged = true;               // metadata scheduling_name is the instruction's name
-  bool collective_deadlocks = true;          // order of send and recv in scheduled modules
-  bool reshape_is_bitcast = false;           // reshapes move no data
-  bool no_host_memory_space = false;         // no result in S(5)
-};
-
 // `text` is where the module came from, for positions; may be null.
-void verify(const Module& module, const base::SourceText* text = nullptr,
-            const VerifyOptions& options = {});
+void verify(const Module& module, const base::SourceText* text = nullptr);
 
 }  // namespace tilecast::ir

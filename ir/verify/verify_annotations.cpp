@@ -262,7 +262,7 @@ void check_annotations(const Site& site) {
       check_origin(site, raw.value);
     }
   }
-  if (site.options.names_unchanged && !site.instruction.metadata.empty()) check_name(site);
+  check_name(site);
 }
 
 }  // namespace tilecast::ir::verification

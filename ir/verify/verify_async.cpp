@@ -18,10 +18,6 @@ std::string joined(OpcodeList opcodes, std::string_view separator) {
   return text;
 }
 
-bool is_one_of(Opcode opcode, OpcodeList opcodes) {
-  return std::find(opcodes.begin(), opcodes.end(), opcode) != opcodes.end();
-}
-
 bool is_control_dependence(const Instruction& user) {
   const CustomCallAttrs* attrs = user.get<CustomCallAttrs>();
   return attrs != nullptr && attrs->target == "control_dep";
@@ -78,15 +74,10 @@ const Instruction* chain_start(const Site& site) {
   return nullptr;
 }
 
-std::string_view thread_of(std::string_view thread) {
-  return thread.empty() ? std::string_view("main") : thread;
-}
-
 void check_wrapped_thread(const Site& site, const Instruction& start, const Computation& wrapped) {
   const AsyncAttrs* attrs = start.get<AsyncAttrs>();
-  const std::string_view own =
-      thread_of(attrs == nullptr ? std::string_view() : std::string_view(attrs->execution_thread));
-  const std::string_view called = thread_of(wrapped.execution_thread);
+  const std::string_view own = thread_name(attrs == nullptr ? "" : attrs->execution_thread);
+  const std::string_view called = thread_name(wrapped.execution_thread);
   fail_if(own != called,
           "{} expects same async thread name as wrapped computation's thread name ({} vs {}).",
           name(site.instruction.opcode), own, called);
@@ -171,35 +162,21 @@ void check_async_operands(const Site& site) {
 }
 
 void check_native_pair(const Site& site) {
-  switch (site.instruction.opcode) {
-    case Opcode::kAllReduceStart:
-      return check_single_user(site, {Opcode::kAllReduceDone});
-    case Opcode::kAllReduceDone:
-      return check_single_operand(site, {Opcode::kAllReduceStart});
-    case Opcode::kAllGatherStart:
-      return check_single_user(site, {Opcode::kAllGatherDone});
-    case Opcode::kAllGatherDone:
-      return check_single_operand(site, {Opcode::kAllGatherStart});
-    case Opcode::kCopyStart:
-      return check_single_user(site, {Opcode::kCopyDone});
-    case Opcode::kCopyDone:
-      return check_single_operand(site, {Opcode::kCopyStart});
-    case Opcode::kCollectivePermuteStart:
-      return check_single_user(site, {Opcode::kCollectivePermuteDone});
-    case Opcode::kCollectivePermuteDone:
-      return check_single_operand(site, {Opcode::kCollectivePermuteStart});
-    case Opcode::kSend:
-      if (is_async_root(site)) return;
-      return check_single_user(site, {Opcode::kSendDone, Opcode::kTuple});
-    case Opcode::kSendDone:
-      return check_single_operand(site, {Opcode::kSend, Opcode::kGetTupleElement});
-    case Opcode::kRecv:
-      if (is_async_root(site)) return;
-      return check_single_user(site, {Opcode::kRecvDone, Opcode::kTuple});
-    case Opcode::kRecvDone:
-      return check_single_operand(site, {Opcode::kRecv, Opcode::kGetTupleElement});
-    default:
-      return;
+  using enum Opcode;
+  constexpr std::pair<Opcode, Opcode> kPairs[] = {
+      {kAllReduceStart, kAllReduceDone},
+      {kAllGatherStart, kAllGatherDone},
+      {kCopyStart, kCopyDone},
+      {kCollectivePermuteStart, kCollectivePermuteDone}};
+  constexpr std::pair<Opcode, Opcode> kTransfers[] = {{kSend, kSendDone}, {kRecv, kRecvDone}};
+  const Opcode opcode = site.instruction.opcode;
+  for (const auto& [start, done] : kPairs) {
+    if (opcode == start) check_single_user(site, {done});
+    if (opcode == done) check_single_operand(site, {start});
+  }
+  for (const auto& [start, done] : kTransfers) {
+    if (opcode == start && !is_async_root(site)) check_single_user(site, {done, kTuple});
+    if (opcode == done) check_single_operand(site, {start, kGetTupleElement});
   }
 }
 
@@ -253,29 +230,19 @@ void check_host_channel(const Site& site, HostChannels& channels) {
 }  // namespace
 
 void check_async(const Site& site) {
+  using enum Opcode;
   check_async_operands(site);
-  switch (site.instruction.opcode) {
-    case Opcode::kAsyncStart:
-      check_single_user(site, {Opcode::kAsyncUpdate, Opcode::kAsyncDone});
-      if (site.instruction.called.size() == 1) check_async_callee(site);
-      break;
-    case Opcode::kAsyncUpdate:
-      check_single_operand(site, {Opcode::kAsyncStart, Opcode::kAsyncUpdate});
-      check_single_user(site, {Opcode::kAsyncUpdate, Opcode::kAsyncDone});
-      break;
-    case Opcode::kAsyncDone:
-      check_single_operand(site, {Opcode::kAsyncStart, Opcode::kAsyncUpdate});
-      break;
-    default:
-      check_native_pair(site);
-      return;
-  }
+  const Opcode opcode = site.instruction.opcode;
+  if (!is_async_chain(opcode)) return check_native_pair(site);
+  if (opcode != kAsyncStart) check_single_operand(site, {kAsyncStart, kAsyncUpdate});
+  if (opcode != kAsyncDone) check_single_user(site, {kAsyncUpdate, kAsyncDone});
+  if (opcode == kAsyncStart && site.instruction.called.size() == 1) check_async_callee(site);
   check_chain(site);
 }
 
 void check_async_callee(const Site& site) {
   const Computation& callee = site.callee(0);
-  if (thread_of(callee.execution_thread) != "main") return;
+  if (thread_name(callee.execution_thread) != "main") return;
   if (expands_to_one_instruction(callee) || only_sends_and_receives(callee) || is_barrier(callee) ||
       frontend_attribute(site.instruction, "_collectives_group")) {
     return;

@@ -52,25 +52,17 @@ class BufferRules {
       }
       return;
     }
-    switch (instruction.opcode) {
-      case Opcode::kCustomCall:
-        return check_custom_call(id, instruction);
-      case Opcode::kWhile:
-        return check_unique_writers(id);
-      case Opcode::kParameter:
-        if (is_entry_) check_no_buffers(instruction);
-        return check_unique_writers(id);
-      case Opcode::kDynamicUpdateSlice:
-        return check_update(id, instruction);
-      case Opcode::kGetTupleElement:
-      case Opcode::kTuple:
-        return;
-      case Opcode::kCall:
-        if (frontend_attribute(instruction, "_xla_stream_annotation")) return;
-        return check_no_buffers(instruction);
-      default:
-        return check_no_buffers(instruction);
-    }
+    using enum Opcode;
+    const Opcode opcode = instruction.opcode;
+    if (opcode == kCustomCall) return check_custom_call(id, instruction);
+    if (opcode == kDynamicUpdateSlice) return check_update(id, instruction);
+    if (is_one_of(opcode, {kGetTupleElement, kTuple})) return;
+    const bool on_stream =
+        opcode == kCall && frontend_attribute(instruction, "_xla_stream_annotation");
+    if (on_stream) return;
+    const bool carries_buffers = is_one_of(opcode, {kWhile, kParameter});
+    if (!carries_buffers || (opcode == kParameter && is_entry_)) check_no_buffers(instruction);
+    if (carries_buffers) check_unique_writers(id);
   }
 
  private:
@@ -93,20 +85,9 @@ class BufferRules {
 
   // Loops, conditionals and calls are taken to write what they get.
   static bool writes(Opcode opcode) {
-    switch (opcode) {
-      case Opcode::kCall:
-      case Opcode::kCustomCall:
-      case Opcode::kFusion:
-      case Opcode::kAsyncStart:
-      case Opcode::kAsyncUpdate:
-      case Opcode::kAsyncDone:
-      case Opcode::kWhile:
-      case Opcode::kConditional:
-      case Opcode::kDynamicUpdateSlice:
-        return true;
-      default:
-        return false;
-    }
+    using enum Opcode;
+    return is_async_chain(opcode) || is_one_of(opcode, {kCall, kCustomCall, kFusion, kWhile,
+                                                        kConditional, kDynamicUpdateSlice});
   }
 
   // Follows `value` into one user: a writer counts, an alias of it goes on the worklist.

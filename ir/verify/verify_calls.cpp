@@ -4,15 +4,10 @@
 namespace tilecast::ir::verification {
 namespace {
 
-std::string_view thread_of(const Computation& computation) {
-  const std::string_view thread = computation.execution_thread;
-  return thread.empty() ? std::string_view("main") : thread;
-}
-
 void check_threads(const Site& site) {
   for (std::size_t i = 0; i < site.instruction.called.size(); ++i) {
-    const std::string_view parent = thread_of(site.computation);
-    const std::string_view called = thread_of(site.callee(i));
+    const std::string_view parent = thread_name(site.computation.execution_thread);
+    const std::string_view called = thread_name(site.callee(i).execution_thread);
     if (parent == called) continue;
     fail(
         "{} to_apply computation execution thread does not match ({} vs {}): Callable instruction "
@@ -215,34 +210,15 @@ void check_to_apply_types(const Site& site) {
 }  // namespace
 
 void check_callees(const Site& site) {
-  switch (site.instruction.opcode) {
-    case Opcode::kFusion:
-      check_fusion(site);
-      return;
-    case Opcode::kCall:
-      check_call(site);
-      return;
-    case Opcode::kWhile:
-      check_while(site);
-      return;
-    case Opcode::kConditional:
-      check_conditional(site);
-      return;
-    case Opcode::kAsyncStart:
-    case Opcode::kAsyncUpdate:
-    case Opcode::kAsyncDone:
-      return;
-    case Opcode::kSort:
-      check_sort(site);
-      break;
-    case Opcode::kMap:
-    case Opcode::kReduce:
-    case Opcode::kReduceWindow:
-      check_to_apply_types(site);
-      break;
-    default:
-      break;
-  }
+  using enum Opcode;
+  const Opcode opcode = site.instruction.opcode;
+  if (is_async_chain(opcode)) return;
+  if (opcode == kFusion) return check_fusion(site);
+  if (opcode == kCall) return check_call(site);
+  if (opcode == kWhile) return check_while(site);
+  if (opcode == kConditional) return check_conditional(site);
+  if (opcode == kSort) check_sort(site);
+  if (is_one_of(opcode, {kMap, kReduce, kReduceWindow})) check_to_apply_types(site);
   if (!site.instruction.called.empty()) check_threads(site);
 }
 

@@ -1,59 +1,27 @@
 // Groups of devices in collectives, and source-target pairs of permutes.
 #include <algorithm>
+#include <array>
 #include <map>
 
+#include "ir/collective_groups.h"
 #include "ir/verify/verify_rules.h"
 
 namespace tilecast::ir::verification {
 namespace {
 
-// How the ids in replica groups are read (XLA's GetCollectiveOpGroupMode).
-enum class GroupMode : std::uint8_t {
-  kCrossReplica,
-  kCrossPartition,
-  kCrossReplicaAndPartition,
-  kFlattenedId,
-};
-
 std::string_view name_of(GroupMode mode) {
-  switch (mode) {
-    case GroupMode::kCrossReplica:
-      return "kCrossReplica";
-    case GroupMode::kCrossPartition:
-      return "kCrossPartition";
-    case GroupMode::kCrossReplicaAndPartition:
-      return "kCrossReplicaAndPartition";
-    case GroupMode::kFlattenedId:
-      return "kFlattenedID";
-  }
-  return "";
+  constexpr std::array<std::string_view, 4> kNames = {"kCrossReplica", "kCrossPartition",
+                                                      "kCrossReplicaAndPartition", "kFlattenedID"};
+  return kNames[static_cast<std::size_t>(mode)];
 }
 
-bool has_global_ids(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kAllToAll:
-    case Opcode::kRaggedAllToAll:
-    case Opcode::kCollectiveBroadcast:
-    case Opcode::kCollectivePermute:
-    case Opcode::kCollectivePermuteStart:
-      return false;
-    default:
-      return true;
-  }
-}
-
-GroupMode group_mode(const Site& site, const CollectiveAttrs& attrs) {
-  const bool channel = attrs.channel_id != 0;
-  if (!has_global_ids(site.instruction.opcode)) {
-    return channel ? GroupMode::kCrossPartition : GroupMode::kCrossReplica;
-  }
-  fail_if(!channel && attrs.use_global_device_ids,
+GroupMode checked_mode(const Site& site, const CollectiveAttrs& attrs) {
+  const Opcode opcode = site.instruction.opcode;
+  fail_if(takes_global_ids(opcode) && attrs.channel_id == 0 && attrs.use_global_device_ids,
           "Invalid combination of has_channel_id and use_global_device_ids: {} uses global device "
           "ids without a channel",
           site.instruction.name);
-  if (!channel) return GroupMode::kCrossReplica;
-  return attrs.use_global_device_ids ? GroupMode::kFlattenedId
-                                     : GroupMode::kCrossReplicaAndPartition;
+  return group_mode(opcode, attrs);
 }
 
 // Devices the module declares for this mode; 1 where it does not say.
@@ -251,7 +219,7 @@ class PairLimits {
 
 void check_permute(const Site& site, const CollectiveAttrs& attrs) {
   if (is_in_place(site)) check_in_place(site);
-  const std::int64_t limit = declared_devices(site.module, group_mode(site, attrs));
+  const std::int64_t limit = declared_devices(site.module, checked_mode(site, attrs));
   const std::size_t repeats = allowed_repeats(site);
   PairLimits sources("Source", limit, repeats);
   PairLimits targets("Target", limit, repeats);
@@ -264,41 +232,23 @@ void check_permute(const Site& site, const CollectiveAttrs& attrs) {
 }  // namespace
 
 void check_collective(const Site& site) {
+  using enum Opcode;
   const CollectiveAttrs* attrs = site.instruction.get<CollectiveAttrs>();
   if (attrs == nullptr) return;
   const Opcode opcode = site.instruction.opcode;
-  switch (opcode) {
-    case Opcode::kAllGather:
-    case Opcode::kAllGatherStart:
-    case Opcode::kReduceScatter: {
-      const GroupMode mode = group_mode(site, *attrs);
-      check_groups(site, *attrs, mode, /*uniform=*/true);
-      check_shards(site, subgroup_size(site, *attrs, mode), opcode != Opcode::kReduceScatter);
-      return;
-    }
-    case Opcode::kAllReduce:
-    case Opcode::kAllReduceStart:
-      check_groups(site, *attrs, group_mode(site, *attrs), /*uniform=*/false);
-      fail_if(attrs->channel_id < 0, "All reduce channel id must be greater than 0 for {}",
-              site.instruction.name);
-      return;
-    case Opcode::kAllToAll: {
-      const GroupMode mode = group_mode(site, *attrs);
-      check_groups(site, *attrs, mode, /*uniform=*/true);
-      check_all_to_all(site, subgroup_size(site, *attrs, mode));
-      return;
-    }
-    case Opcode::kRaggedAllToAll:
-      check_groups(site, *attrs, group_mode(site, *attrs), /*uniform=*/true);
-      check_ragged_all_to_all(site);
-      return;
-    case Opcode::kCollectivePermute:
-    case Opcode::kCollectivePermuteStart:
-      check_permute(site, *attrs);
-      return;
-    default:
-      return;
+  if (is_one_of(opcode, {kCollectivePermute, kCollectivePermuteStart})) {
+    return check_permute(site, *attrs);
   }
+  const bool reduces = is_one_of(opcode, {kAllReduce, kAllReduceStart});
+  const bool shards = is_one_of(opcode, {kAllGather, kAllGatherStart, kReduceScatter});
+  if (!reduces && !shards && !is_one_of(opcode, {kAllToAll, kRaggedAllToAll})) return;
+  const GroupMode mode = checked_mode(site, *attrs);
+  check_groups(site, *attrs, mode, /*uniform=*/!reduces);
+  if (shards) check_shards(site, subgroup_size(site, *attrs, mode), opcode != kReduceScatter);
+  if (opcode == kAllToAll) check_all_to_all(site, subgroup_size(site, *attrs, mode));
+  if (opcode == kRaggedAllToAll) check_ragged_all_to_all(site);
+  fail_if(reduces && attrs->channel_id < 0, "All reduce channel id must be greater than 0 for {}",
+          site.instruction.name);
 }
 
 }  // namespace tilecast::ir::verification

@@ -12,28 +12,11 @@ constexpr int kHost = 5;
 
 // Operations whose result must keep the layout of their operands, as in XLA's layout assignment.
 bool keeps_layout(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kMap:
-    case Opcode::kStochasticConvert:
-    case Opcode::kAllReduce:
-    case Opcode::kConcatenate:
-    case Opcode::kDynamicSlice:
-    case Opcode::kDynamicUpdateSlice:
-    case Opcode::kFft:
-    case Opcode::kCholesky:
-    case Opcode::kTriangularSolve:
-    case Opcode::kPad:
-    case Opcode::kReduceWindow:
-    case Opcode::kReverse:
-    case Opcode::kScatter:
-    case Opcode::kSelectAndScatter:
-    case Opcode::kSlice:
-    case Opcode::kSort:
-    case Opcode::kOptBarrier:
-      return true;
-    default:
-      return is_elementwise(opcode);
-  }
+  using enum Opcode;
+  return is_elementwise(opcode) ||
+         is_one_of(opcode, {kAllReduce, kConcatenate, kDynamicSlice, kDynamicUpdateSlice, kFft,
+                            kCholesky, kTriangularSolve, kPad, kReduceWindow, kReverse, kScatter,
+                            kSelectAndScatter, kSlice, kSort, kOptBarrier});
 }
 
 bool may_change_element_bits(Opcode opcode, DType operand) {
@@ -115,19 +98,10 @@ bool reshape_is_bitcast(const Shape& from, const Shape& to) {
   return ranks(a) == ranks(b);
 }
 
-void check_no_host_memory(const Site& site) {
-  for_each_leaf(site.instruction.shape, [&](const Shape& leaf) {
-    fail_if(leaf.memory_space() == kHost,
-            "Instruction shouldn't have the layout of host memory space: {}",
-            site.instruction.name);
-  });
-}
-
 }  // namespace
 
 void check_layouts(const Site& site) {
   const Shape& result = site.instruction.shape;
-  if (site.options.no_host_memory_space) check_no_host_memory(site);
   const bool fused = site.facts.called_by_fusion[site.computation_id.index()];
   if (site.options.reshape_is_bitcast && site.instruction.opcode == Opcode::kReshape && !fused) {
     const Shape& from = site.operand(0);

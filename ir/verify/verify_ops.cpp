@@ -88,7 +88,6 @@ void check_bitcast(const Site& site) {
 }
 
 void check_broadcast_order(const Site& site) {
-  if (!site.options.broadcast_dimensions_ordered) return;
   const Dims& dimensions = site.instruction.dimensions;
   for (std::size_t i = 1; i < dimensions.size(); ++i) {
     fail_if(dimensions[i - 1] >= dimensions[i],
@@ -268,39 +267,21 @@ void check_scan(const Site& site) {
 }  // namespace
 
 void check_operation(const Site& site) {
-  switch (site.instruction.opcode) {
-    case Opcode::kRng:
-      return check_rng(site);
-    case Opcode::kRngBitGenerator:
-      return check_rng_bit_generator(site);
-    case Opcode::kIota:
-      return check_iota(site);
-    case Opcode::kBitcast:
-      return check_bitcast(site);
-    case Opcode::kBroadcast:
-      return check_broadcast_order(site);
-    case Opcode::kDynamicReshape:
-      return check_dynamic_reshape(site);
-    case Opcode::kCompare:
-      return check_comparison(site);
-    case Opcode::kInfeed:
-      return check_infeed(site);
-    case Opcode::kOutfeed:
-    case Opcode::kAddDependency:
-      return check_token(site, 1);
-    case Opcode::kRecv:
-    case Opcode::kSend:
-      return check_transfer(site);
-    case Opcode::kDot:
-    case Opcode::kConvolution:
-      return check_matrix(site);
-    case Opcode::kScan:
-      return check_scan(site);
-    case Opcode::kCustomCall:
-      return check_custom_call(site);
-    default:
-      return;
-  }
+  using enum Opcode;
+  const Opcode opcode = site.instruction.opcode;
+  if (opcode == kRng) check_rng(site);
+  if (opcode == kRngBitGenerator) check_rng_bit_generator(site);
+  if (opcode == kIota) check_iota(site);
+  if (opcode == kBitcast) check_bitcast(site);
+  if (opcode == kBroadcast) check_broadcast_order(site);
+  if (opcode == kDynamicReshape) check_dynamic_reshape(site);
+  if (opcode == kCompare) check_comparison(site);
+  if (opcode == kInfeed) check_infeed(site);
+  if (is_one_of(opcode, {kOutfeed, kAddDependency})) check_token(site, 1);
+  if (is_one_of(opcode, {kRecv, kSend})) check_transfer(site);
+  if (is_one_of(opcode, {kDot, kConvolution})) check_matrix(site);
+  if (opcode == kScan) check_scan(site);
+  if (opcode == kCustomCall) check_custom_call(site);
 }
 
 }  // namespace tilecast::ir::verification

@@ -18,6 +18,15 @@ namespace tilecast::ir::verification {
 using infer::fail;
 using infer::fail_if;
 
+// How strictly XLA verifies at its stages; the defaults are those of verify().
+struct VerifyOptions {
+  bool layout_sensitive = false;          // layouts must agree too
+  bool allow_mixed_precision = true;      // floating-point operands may differ in width
+  bool allow_unbounded_dynamism = false;  // `?` dimensions
+  bool reshape_is_bitcast = false;        // reshapes move no data
+};
+void verify(const Module& module, const base::SourceText* text, const VerifyOptions& options);
+
 // Facts about the whole module that single instructions are judged by.
 struct ModuleFacts {
   std::vector<bool> called_by_async, called_by_fusion, called_by_while;  // by computation index

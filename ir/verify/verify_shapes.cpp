@@ -7,78 +7,55 @@ namespace {
 
 // These reinterpret or pass on data: neither the element type nor the layout may change.
 bool passes_data_on(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kBitcast:
-    case Opcode::kCall:
-    case Opcode::kConditional:
-    case Opcode::kConstant:
-    case Opcode::kCopyDone:
-    case Opcode::kCopyStart:
-    case Opcode::kCustomCall:
-    case Opcode::kDynamicUpdateSlice:
-    case Opcode::kGetTupleElement:
-    case Opcode::kInfeed:
-    case Opcode::kOutfeed:
-    case Opcode::kOptBarrier:
-    case Opcode::kParameter:
-    case Opcode::kRecv:
-    case Opcode::kRecvDone:
-    case Opcode::kSend:
-    case Opcode::kSendDone:
-    case Opcode::kTuple:
-    case Opcode::kWhile:
-      return true;
-    default:
-      return false;
-  }
+  using enum Opcode;
+  return is_one_of(
+      opcode, {kBitcast, kCall, kConditional, kConstant, kCopyDone, kCopyStart, kCustomCall,
+               kDynamicUpdateSlice, kGetTupleElement, kInfeed, kOutfeed, kOptBarrier, kParameter,
+               kRecv, kRecvDone, kSend, kSendDone, kTuple, kWhile});
 }
 
 bool may_mix_precision(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kCall:
-    case Opcode::kConditional:
-    case Opcode::kConstant:
-    case Opcode::kConvolution:
-    case Opcode::kDot:
-    case Opcode::kRaggedDot:
-    case Opcode::kScaledDot:
-    case Opcode::kAllReduce:
-    case Opcode::kAllReduceStart:
-    case Opcode::kAllReduceDone:
-    case Opcode::kAllGather:
-    case Opcode::kAllGatherStart:
-    case Opcode::kAllGatherDone:
-    case Opcode::kAsyncDone:
-    case Opcode::kAsyncUpdate:
-    case Opcode::kAsyncStart:
-    case Opcode::kCollectivePermute:
-    case Opcode::kCollectivePermuteStart:
-    case Opcode::kCollectivePermuteDone:
-    case Opcode::kCopyDone:
-    case Opcode::kCopyStart:
-    case Opcode::kCustomCall:
-    case Opcode::kDomain:
-    case Opcode::kFusion:
-    case Opcode::kGetTupleElement:
-    case Opcode::kOptBarrier:
-    case Opcode::kInfeed:
-    case Opcode::kOutfeed:
-    case Opcode::kParameter:
-    case Opcode::kRecv:
-    case Opcode::kRecvDone:
-    case Opcode::kReducePrecision:
-    case Opcode::kReduceWindow:
-    case Opcode::kSend:
-    case Opcode::kSendDone:
-    case Opcode::kSort:
-    case Opcode::kTuple:
-    case Opcode::kWhile:
-    case Opcode::kRng:  // judged by its own rule
-    case Opcode::kScan:
-      return true;
-    default:
-      return false;
-  }
+  using enum Opcode;
+  return is_one_of(opcode, {kCall,
+                            kConditional,
+                            kConstant,
+                            kConvolution,
+                            kDot,
+                            kRaggedDot,
+                            kScaledDot,
+                            kAllReduce,
+                            kAllReduceStart,
+                            kAllReduceDone,
+                            kAllGather,
+                            kAllGatherStart,
+                            kAllGatherDone,
+                            kAsyncDone,
+                            kAsyncUpdate,
+                            kAsyncStart,
+                            kCollectivePermute,
+                            kCollectivePermuteStart,
+                            kCollectivePermuteDone,
+                            kCopyDone,
+                            kCopyStart,
+                            kCustomCall,
+                            kDomain,
+                            kFusion,
+                            kGetTupleElement,
+                            kOptBarrier,
+                            kInfeed,
+                            kOutfeed,
+                            kParameter,
+                            kRecv,
+                            kRecvDone,
+                            kReducePrecision,
+                            kReduceWindow,
+                            kSend,
+                            kSendDone,
+                            kSort,
+                            kTuple,
+                            kWhile,
+                            kScan,
+                            kRng});  // rng is judged by its own rule
 }
 
 void check_one_precision(const Site& site, const Shape& shape, DType& seen) {
@@ -107,27 +84,15 @@ bool copy_agrees(const Site& site, const Shape& expected, const Match& loose) {
 
 // Only what passes from buffer to buffer keeps its layout; transfers compare the order alone.
 Match strictness(const Site& site) {
-  Match how;
-  if (!passes_data_on(site.instruction.opcode)) {
-    how.ignore_fp = site.options.allow_mixed_precision;
-    return how;
-  }
-  how.layout = site.options.layout_sensitive;
-  switch (site.instruction.opcode) {
-    case Opcode::kCopyStart:
-    case Opcode::kSend:
-    case Opcode::kRecv:
-    case Opcode::kInfeed:
-      how.minor_to_major_only = true;
-      break;
-    case Opcode::kDynamicUpdateSlice:
-      how.ignore_tiles = how.ignore_memory_space =
-          site.facts.called_by_fusion[site.computation_id.index()];
-      break;
-    default:
-      break;
-  }
-  return how;
+  using enum Opcode;
+  const Opcode opcode = site.instruction.opcode;
+  if (!passes_data_on(opcode)) return {.ignore_fp = site.options.allow_mixed_precision};
+  const bool fused_update =
+      opcode == kDynamicUpdateSlice && site.facts.called_by_fusion[site.computation_id.index()];
+  return {.layout = site.options.layout_sensitive,
+          .minor_to_major_only = is_one_of(opcode, {kCopyStart, kSend, kRecv, kInfeed}),
+          .ignore_tiles = fused_update,
+          .ignore_memory_space = fused_update};
 }
 
 bool agrees(const Site& site, const Shape& expected) {
@@ -166,18 +131,11 @@ void expect_element(const Site& site) {
 }
 
 bool is_plain_arithmetic(Opcode opcode, DType dtype) {
-  switch (opcode) {
-    case Opcode::kAdd:
-    case Opcode::kSubtract:
-    case Opcode::kMultiply:
-    case Opcode::kDivide:
-    case Opcode::kMaximum:
-    case Opcode::kMinimum:
-    case Opcode::kNegate:
-      return is_floating(dtype) || is_integer(dtype);
-    default:
-      return is_floating(dtype) && op_class(opcode) == OpClass::kTranscendental;
+  using enum Opcode;
+  if (is_one_of(opcode, {kAdd, kSubtract, kMultiply, kDivide, kMaximum, kMinimum, kNegate})) {
+    return is_floating(dtype) || is_integer(dtype);
   }
+  return is_floating(dtype) && op_class(opcode) == OpClass::kTranscendental;
 }
 
 // Most instructions do arithmetic on arrays of one shape: no inference is needed to see that.
@@ -214,37 +172,21 @@ void check_result_shape(const Site& site) {
       check_one_precision(site, site.operand(i), seen);
     }
   }
-  switch (instruction.opcode) {
-    case Opcode::kTuple:
-      expect_tuple_of_operands(site);
-      return;
-    case Opcode::kGetTupleElement:
-      expect_element(site);
-      return;
-    case Opcode::kCopy:
-    case Opcode::kDomain:
-    case Opcode::kOptBarrier:
-    case Opcode::kAddDependency:
-      expect(site, site.operand(0));
-      return;
-    case Opcode::kCopyDone:
-      expect_copied(site);
-      return;
-    // Fusions are judged with their callee. XLA derives the shapes of send and recv itself and does
-    // not read them from the text.
-    case Opcode::kFusion:
-    case Opcode::kCall:
-    case Opcode::kWhile:
-    case Opcode::kConditional:
-    case Opcode::kSend:
-    case Opcode::kSendDone:
-    case Opcode::kRecvDone:
-      return;
-    default:
-      if (is_plainly_right(site)) return;
-      if (const auto expected = infer_shape(site.module, site.computation, instruction)) {
-        expect(site, *expected);
-      }
+  using enum Opcode;
+  const Opcode opcode = instruction.opcode;
+  // Fusions are judged with their callee. XLA derives the shapes of send and recv itself and does
+  // not read them from the text.
+  if (is_one_of(opcode, {kFusion, kCall, kWhile, kConditional, kSend, kSendDone, kRecvDone}))
+    return;
+  if (opcode == kTuple) return expect_tuple_of_operands(site);
+  if (opcode == kGetTupleElement) return expect_element(site);
+  if (is_one_of(opcode, {kCopy, kDomain, kOptBarrier, kAddDependency})) {
+    return expect(site, site.operand(0));
+  }
+  if (opcode == kCopyDone) return expect_copied(site);
+  if (is_plainly_right(site)) return;
+  if (const auto expected = infer_shape(site.module, site.computation, instruction)) {
+    expect(site, *expected);
   }
 }
 
