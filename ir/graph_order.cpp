@@ -20,7 +20,7 @@ Graph graph_of(std::size_t count, const std::vector<GraphEdge>& edges) {
 }
 
 struct Recorder : boost::default_dfs_visitor {
-  explicit Recorder(DepthFirst& result) : result(&result) {}
+  explicit Recorder(DepthFirst& into) : result(&into) {}
   template <class Vertex>
   void finish_vertex(Vertex vertex, const Graph&) {
     result->post_order.push_back(vertex);

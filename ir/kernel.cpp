@@ -49,26 +49,6 @@ std::vector<OpId> evaluation_positions(const std::string& kernel, std::size_t op
 
 }  // namespace
 
-// The users of every op, one after the other.
-struct Kernel::Graph {
-  std::vector<OpId> targets;
-  std::vector<std::uint32_t> first;  // by op, and the end
-
-  Graph(const std::vector<GraphEdge>& edges, std::size_t ops) : first(ops + 1, 0) {
-    targets.reserve(edges.size());
-    for (const auto& [op, user] : edges) {
-      targets.emplace_back(std::size_t{user});
-      ++first[op + 1];
-    }
-    for (std::size_t op = 0; op < ops; ++op) first[op + 1] += first[op];
-  }
-};
-
-std::span<const OpId> Kernel::users(OpId id) const {
-  const std::uint32_t begin = graph_->first[id.index()];
-  return std::span(graph_->targets).subspan(begin, graph_->first[id.index() + 1] - begin);
-}
-
 KernelBuilder::KernelBuilder(std::string name, Opcode opcode) {
   kernel_.name_ = std::move(name);
   kernel_.opcode_ = opcode;
@@ -128,7 +108,15 @@ Kernel KernelBuilder::build(std::vector<OpId> outputs) {
     for (OpId& id : outputs) moved(id);
     edges = user_edges(kernel_.name_, ops);
   }
-  kernel_.graph_ = std::make_shared<const Kernel::Graph>(edges, ops.size());
+  kernel_.first_user_.assign(ops.size() + 1, 0);
+  kernel_.users_.reserve(edges.size());
+  for (const auto& [operand, user] : edges) {
+    kernel_.users_.emplace_back(user);
+    ++kernel_.first_user_[operand + 1];
+  }
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    kernel_.first_user_[i + 1] += kernel_.first_user_[i];
+  }
   kernel_.outputs_ = std::move(outputs);
   return std::move(kernel_);
 }

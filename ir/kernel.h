@@ -10,7 +10,6 @@
 // scalar constants are constant ops instead.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -65,7 +64,10 @@ class Kernel {
   [[nodiscard]] std::string_view op_name() const { return op_name_; }  // metadata, may be ""
   [[nodiscard]] std::span<const Op> ops() const { return ops_; }
   [[nodiscard]] const Op& op(OpId id) const { return ops_[id.index()]; }
-  [[nodiscard]] std::span<const OpId> users(OpId id) const;
+  [[nodiscard]] std::span<const OpId> users(OpId id) const {
+    const std::uint32_t begin = first_user_[id.index()];
+    return std::span(users_).subspan(begin, first_user_[id.index() + 1] - begin);
+  }
   [[nodiscard]] std::span<const OpId> parameters() const { return parameters_; }  // array leaves
   [[nodiscard]] std::span<const OpId> outputs() const { return outputs_; }        // array leaves
   [[nodiscard]] const WorkCounts& work() const { return work_; }
@@ -82,12 +84,12 @@ class Kernel {
 
  private:
   friend class KernelBuilder;
-  struct Graph;
   std::string name_, op_name_;
   Opcode opcode_ = Opcode::kFusion;
   std::vector<Op> ops_;
   std::vector<OpId> parameters_, outputs_;
-  std::shared_ptr<const Graph> graph_;  // immutable, shared by copies
+  std::vector<OpId> users_;                // of every op, one after the other
+  std::vector<std::uint32_t> first_user_;  // by op, and the end
   WorkCounts work_;
   std::optional<CompilerTile> compiler_tile_;
   std::optional<CustomCallCost> custom_cost_;

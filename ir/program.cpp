@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "ir/annotation.h"
 #include "ir/counts/trip_count.h"
 #include "ir/program_builder.h"
 #include "ir/schedule_order.h"

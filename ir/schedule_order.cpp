@@ -35,6 +35,17 @@ std::vector<GraphEdge> dependence_edges(const Computation& computation) {
   return edges;
 }
 
+UserLists user_lists(const Computation& computation) {
+  UserLists users(computation.instructions.size());
+  for (std::size_t i = 0; i < computation.instructions.size(); ++i) {
+    for (const InstrId operand : computation.instructions[i].operands) {
+      std::vector<InstrId>& list = users[operand.index()];
+      if (list.empty() || list.back() != InstrId(i)) list.push_back(InstrId(i));
+    }
+  }
+  return users;
+}
+
 std::vector<GraphEdge> call_edges(const Module& module) {
   std::vector<GraphEdge> edges;
   for (std::size_t i = 0; i < module.computations.size(); ++i) {

@@ -11,6 +11,10 @@ namespace tilecast::ir {
 // From operands and control predecessors to the instructions that wait for them.
 [[nodiscard]] std::vector<GraphEdge> dependence_edges(const Computation& computation);
 
+// The users of every instruction, each listed once, in the order of the text.
+using UserLists = std::vector<std::vector<InstrId>>;
+[[nodiscard]] UserLists user_lists(const Computation& computation);
+
 // From callers to callees, in the order of the text.
 [[nodiscard]] std::vector<GraphEdge> call_edges(const Module& module);
 

@@ -78,7 +78,7 @@ WorkCounter::WorkCounter(const Module& module, WorkCountOptions options)
 
 std::int64_t WorkCounter::shape_bytes(const Shape& shape) const {
   if (!every_leaf_has_layout(shape)) return 0;
-  return options_.shape_bytes ? options_.shape_bytes(shape) : default_shape_bytes(shape);
+  return options_.shape_bytes != nullptr ? options_.shape_bytes(shape) : default_shape_bytes(shape);
 }
 
 const WorkCounts& WorkCounter::of(ComputationId computation, InstrId instruction) {

@@ -3,7 +3,6 @@
 // Rules per opcode are in ir/counts/op_counts.cpp, of fusions in ir/fusion/fusion_bytes.cpp.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,7 +24,7 @@ struct WorkCounts {
 
 struct WorkCountOptions {
   // Size of a shape in bytes; default is unpadded with an 8-byte pointer per tuple element.
-  std::function<std::int64_t(const Shape&)> shape_bytes;
+  std::int64_t (*shape_bytes)(const Shape&) = nullptr;
   bool count_multiple_input_accesses = false;
   // XLA up to 2025: a tuple result counts as its pointer table, not as the sum of its leaves.
   bool tuple_result_as_pointer_table = false;

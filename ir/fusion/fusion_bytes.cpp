@@ -5,23 +5,10 @@
 #include <utility>
 
 #include "ir/counts/op_counts.h"
+#include "ir/schedule_order.h"
 
 namespace tilecast::ir {
 namespace {
-
-// Users of every instruction of a computation, each listed once.
-using Users = std::vector<std::vector<InstrId>>;
-
-Users find_users(const Computation& computation) {
-  Users users(computation.instructions.size());
-  for (std::size_t i = 0; i < computation.instructions.size(); ++i) {
-    for (const InstrId operand : computation.instructions[i].operands) {
-      std::vector<InstrId>& list = users[operand.index()];
-      if (list.empty() || list.back() != InstrId(i)) list.push_back(InstrId(i));
-    }
-  }
-  return users;
-}
 
 bool is_operand_zero(const Instruction& user, InstrId id) {
   return !user.operands.empty() && user.operands.front() == id;
@@ -60,9 +47,9 @@ class ParameterReads {
     return known_[key] = total;
   }
 
-  const Users& users(ComputationId id) {
+  const UserLists& users(ComputationId id) {
     const auto [it, inserted] = users_.try_emplace(id.index());
-    if (inserted) it->second = find_users(module_.at(id));
+    if (inserted) it->second = user_lists(module_.at(id));
     return it->second;
   }
 
@@ -107,7 +94,7 @@ class ParameterReads {
   const Module& module_;
   const WorkCounter& counter_;
   std::map<std::pair<std::size_t, std::size_t>, long double> known_;
-  std::map<std::size_t, Users> users_;
+  std::map<std::size_t, UserLists> users_;
 };
 
 // A tuple parameter is read leaf by leaf, each through its chain of get-tuple-elements as far as

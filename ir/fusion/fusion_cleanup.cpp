@@ -1,8 +1,7 @@
-#include "ir/fusion/fusion_cleanup.h"
-
+// What is tidied before fusing: dead code, annotations and reshapes that do nothing.
 #include <algorithm>
 
-#include "ir/annotation.h"
+#include "ir/fusion/fusion_rewriter.h"
 #include "ir/fusion/fusion_rules.h"
 #include "ir/schedule_order.h"
 

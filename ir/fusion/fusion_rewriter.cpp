@@ -149,14 +149,11 @@ void Rewriter::emit_single(InstrId id) {
 }
 
 InstrId Rewriter::parameter(Computation& fused, std::vector<InstrId>& inputs, InstrId source) {
-  Instruction parameter;
-  parameter.name = "param_" + std::to_string(inputs.size()) + "." + std::to_string(fusions_);
-  parameter.opcode = Opcode::kParameter;
-  parameter.shape = result_.caller.at(new_id_[source.index()]).shape;
-  parameter.attrs = ParameterAttrs{static_cast<std::int64_t>(inputs.size()), {}};
-  inputs.push_back(source);
   fused.parameters.emplace_back(fused.instructions.size());
-  fused.instructions.push_back(std::move(parameter));
+  fused.instructions.push_back(parameter_instruction(
+      "param_" + std::to_string(inputs.size()) + "." + std::to_string(fusions_),
+      result_.caller.at(new_id_[source.index()]).shape, inputs.size()));
+  inputs.push_back(source);
   return fused.parameters.back();
 }
 

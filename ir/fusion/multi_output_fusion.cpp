@@ -55,9 +55,9 @@ void FusionPlanner::fuse_into_readers(std::uint32_t id) {
     bool in_order = true;
     for (const InstrId root : from.roots) {
       if (!to.inputs.contains(root.value)) continue;
-      const std::optional<Place> place = reading_place(reader, root.value);
-      in_order &= place.has_value() && *place != Place::kOther;
-      if (from.has_matrix && to.has_reduction) in_order &= place == Place::kBefore;
+      const std::optional<Position> position = reading_position(reader, root.value);
+      in_order &= position.has_value() && *position != Position::kOther;
+      if (from.has_matrix && to.has_reduction) in_order &= position == Position::kBefore;
       if (from.has_reduction && to.has_reduction) {
         in_order &= loop_dims(computation_.at(root).shape) == from.reduced_loop;
       }
@@ -73,8 +73,8 @@ void FusionPlanner::fuse_siblings(std::uint32_t id) {
   if (readers.size() < 2) return;
   const std::size_t count = std::min(readers.size(), kMaxReaders);
   const auto in_order = [&](std::uint32_t cluster) {
-    const std::optional<Place> place = reading_place(cluster, id);
-    return place.has_value() && *place != Place::kOther;
+    const std::optional<Position> position = reading_position(cluster, id);
+    return position.has_value() && *position != Position::kOther;
   };
   for (std::size_t i = 0; i < count; ++i) {
     if (!clusters_[readers[i]].alive || !in_order(readers[i])) continue;
@@ -83,7 +83,7 @@ void FusionPlanner::fuse_siblings(std::uint32_t id) {
       if (!clusters_[b].alive || !in_order(b)) continue;
       if (clusters_[a].has_matrix || clusters_[b].has_matrix) continue;
       if (!can_merge(clusters_[a], clusters_[b])) continue;
-      if (reading_place(a, id) != reading_place(b, id) && loops_differ(a, b, id)) continue;
+      if (reading_position(a, id) != reading_position(b, id) && loops_differ(a, b, id)) continue;
       if (!is_taken(Step::kSibling, id, b)) continue;
       if (!reaches(a, b, false) && !reaches(b, a, false)) merge(a, b);
     }
@@ -91,26 +91,28 @@ void FusionPlanner::fuse_siblings(std::uint32_t id) {
 }
 
 // One kernel streams the array to its output, the other reduces it: the same loop unless the first
-// one has reductions before that place.
+// one has reductions before that position.
 bool FusionPlanner::loops_differ(std::uint32_t a, std::uint32_t b, std::uint32_t id) const {
   const auto after_reduction = [&](std::uint32_t cluster) {
-    return clusters_[cluster].has_reduction && reading_place(cluster, id) == Place::kAfter;
+    return clusters_[cluster].has_reduction && reading_position(cluster, id) == Position::kAfter;
   };
   return after_reduction(a) || after_reduction(b);
 }
 
-// The common place of everything in `cluster` that reads `id` directly; nothing when they differ.
-std::optional<FusionPlanner::Place> FusionPlanner::reading_place(std::uint32_t cluster,
-                                                                 std::uint32_t id) const {
-  std::optional<Place> common;
+// The common position of everything in `cluster` that reads `id` directly; nothing when they
+// differ.
+std::optional<FusionPlanner::Position> FusionPlanner::reading_position(std::uint32_t cluster,
+                                                                       std::uint32_t id) const {
+  std::optional<Position> common;
   for (const std::uint32_t user : users(id)) {
     const Home* found = home(user, cluster);
     if (found == nullptr) continue;
-    Place place = Place::kOther;
-    if (streams(at(user))) place = found->place;
-    if (at(user).opcode == Opcode::kReduce && found->place == Place::kAfter) place = Place::kBefore;
-    if (common && *common != place) return std::nullopt;
-    common = place;
+    Position position = Position::kOther;
+    if (streams(at(user))) position = found->position;
+    if (at(user).opcode == Opcode::kReduce && found->position == Position::kAfter)
+      position = Position::kBefore;
+    if (common && *common != position) return std::nullopt;
+    common = position;
   }
   return common;
 }

@@ -5,15 +5,11 @@
 
 #include "ir/infer/infer_rules.h"
 
-namespace tilecast::ir {
+namespace tilecast::ir::infer {
 namespace {
 
-using infer::fail;
-using infer::fail_if;
-using infer::Site;
-
 bool is_unbounded_array(const Shape& shape) {
-  return shape.is_array() && infer::contains(shape.dims, kUnboundedSize);
+  return shape.is_array() && contains(shape.dims, kUnboundedSize);
 }
 
 bool any_unbounded(const Site& site) {
@@ -54,10 +50,10 @@ Shape first_operand(const Site& site) {
   return site.operand(0);
 }
 Shape callee_root(const Site& site) {
-  return infer::root_shape(site.callee(0));
+  return root_shape(site.callee(0));
 }
 Shape conditional(const Site& site) {
-  infer::check_selector(site.operand(0));
+  check_selector(site.operand(0));
   return callee_root(site);
 }
 Shape token(const Site&) {
@@ -74,7 +70,7 @@ Shape convert(const Site& site) {
   const Shape& operand = site.operand(0);
   fail_if(!operand.is_array(), "Convert does not allow non-arrays, so cannot convert from {}.",
           human(operand));
-  return infer::array_like(operand, site.result_type(operand.dtype));
+  return array_like(operand, site.result_type(operand.dtype));
 }
 
 using Rule = Shape (*)(const Site&);
@@ -104,56 +100,56 @@ constexpr Row kControl[] = {
     {Opcode::kRngGetAndUpdateState, random_state},
 };
 constexpr Row kComputed[] = {
-    {Opcode::kConcatenate, infer::concatenate},
-    {Opcode::kPad, infer::pad},
-    {Opcode::kSlice, infer::slice},
-    {Opcode::kDynamicSlice, infer::dynamic_slice},
-    {Opcode::kDynamicUpdateSlice, infer::dynamic_update_slice},
-    {Opcode::kTranspose, infer::transpose},
-    {Opcode::kReverse, infer::reverse},
-    {Opcode::kGetDimensionSize, infer::get_dimension_size},
-    {Opcode::kSetDimensionSize, infer::set_dimension_size},
-    {Opcode::kGather, infer::gather},
-    {Opcode::kScatter, infer::scatter},
-    {Opcode::kDot, infer::dot},
-    {Opcode::kScaledDot, infer::scaled_dot},
-    {Opcode::kRaggedDot, infer::ragged_dot},
-    {Opcode::kConvolution, infer::convolution},
-    {Opcode::kReduce, infer::reduce},
-    {Opcode::kReduceWindow, infer::reduce_window},
-    {Opcode::kSelectAndScatter, infer::select_and_scatter},
-    {Opcode::kSort, infer::sort},
-    {Opcode::kTopK, infer::top_k},
-    {Opcode::kScan, infer::scan},
-    {Opcode::kFft, infer::fft},
-    {Opcode::kCholesky, infer::cholesky},
-    {Opcode::kTriangularSolve, infer::triangular_solve},
-    {Opcode::kBatchNormTraining, infer::batch_norm_training},
-    {Opcode::kBatchNormInference, infer::batch_norm_inference},
-    {Opcode::kBatchNormGrad, infer::batch_norm_grad},
+    {Opcode::kConcatenate, concatenate},
+    {Opcode::kPad, pad},
+    {Opcode::kSlice, slice},
+    {Opcode::kDynamicSlice, dynamic_slice},
+    {Opcode::kDynamicUpdateSlice, dynamic_update_slice},
+    {Opcode::kTranspose, transpose},
+    {Opcode::kReverse, reverse},
+    {Opcode::kGetDimensionSize, get_dimension_size},
+    {Opcode::kSetDimensionSize, set_dimension_size},
+    {Opcode::kGather, gather},
+    {Opcode::kScatter, scatter},
+    {Opcode::kDot, dot},
+    {Opcode::kScaledDot, scaled_dot},
+    {Opcode::kRaggedDot, ragged_dot},
+    {Opcode::kConvolution, convolution},
+    {Opcode::kReduce, reduce},
+    {Opcode::kReduceWindow, reduce_window},
+    {Opcode::kSelectAndScatter, select_and_scatter},
+    {Opcode::kSort, sort},
+    {Opcode::kTopK, top_k},
+    {Opcode::kScan, scan},
+    {Opcode::kFft, fft},
+    {Opcode::kCholesky, cholesky},
+    {Opcode::kTriangularSolve, triangular_solve},
+    {Opcode::kBatchNormTraining, batch_norm_training},
+    {Opcode::kBatchNormInference, batch_norm_inference},
+    {Opcode::kBatchNormGrad, batch_norm_grad},
     {Opcode::kConvert, convert},
-    {Opcode::kBitcastConvert, infer::bitcast_convert},
-    {Opcode::kStochasticConvert, infer::stochastic_convert},
-    {Opcode::kReducePrecision, infer::reduce_precision},
-    {Opcode::kClamp, infer::clamp},
-    {Opcode::kSelect, infer::select},
-    {Opcode::kMap, infer::map},
-    {Opcode::kAllReduce, infer::all_reduce},
-    {Opcode::kAllReduceStart, infer::all_reduce},
+    {Opcode::kBitcastConvert, bitcast_convert},
+    {Opcode::kStochasticConvert, stochastic_convert},
+    {Opcode::kReducePrecision, reduce_precision},
+    {Opcode::kClamp, clamp},
+    {Opcode::kSelect, select},
+    {Opcode::kMap, map},
+    {Opcode::kAllReduce, all_reduce},
+    {Opcode::kAllReduceStart, all_reduce},
     {Opcode::kAllReduceDone, first_operand},
-    {Opcode::kAllGather, infer::all_gather},
-    {Opcode::kAllGatherStart, infer::all_gather_start},
-    {Opcode::kAllGatherDone, infer::second_element},
-    {Opcode::kReduceScatter, infer::reduce_scatter},
-    {Opcode::kAllToAll, infer::all_to_all},
-    {Opcode::kRaggedAllToAll, infer::ragged_all_to_all},
-    {Opcode::kCollectiveBroadcast, infer::collective_broadcast},
-    {Opcode::kCollectivePermute, infer::collective_permute},
-    {Opcode::kCollectivePermuteStart, infer::collective_permute_start},
-    {Opcode::kCollectivePermuteDone, infer::second_element},
-    {Opcode::kSend, infer::send},
+    {Opcode::kAllGather, all_gather},
+    {Opcode::kAllGatherStart, all_gather_start},
+    {Opcode::kAllGatherDone, second_element},
+    {Opcode::kReduceScatter, reduce_scatter},
+    {Opcode::kAllToAll, all_to_all},
+    {Opcode::kRaggedAllToAll, ragged_all_to_all},
+    {Opcode::kCollectiveBroadcast, collective_broadcast},
+    {Opcode::kCollectivePermute, collective_permute},
+    {Opcode::kCollectivePermuteStart, collective_permute_start},
+    {Opcode::kCollectivePermuteDone, second_element},
+    {Opcode::kSend, send},
     {Opcode::kSendDone, token},
-    {Opcode::kRecvDone, infer::recv_done},
+    {Opcode::kRecvDone, recv_done},
 };
 
 using Rules = std::array<Rule, 256>;  // by opcode
@@ -166,15 +162,20 @@ constexpr Rules kControlRules = by_opcode(kControl);
 constexpr Rules kComputedRules = by_opcode(kComputed);
 
 }  // namespace
+}  // namespace tilecast::ir::infer
+
+namespace tilecast::ir {
 
 std::optional<Shape> infer_shape(const Module& module, const Computation& computation,
                                  const Instruction& instruction) {
-  const Site site{module, computation, instruction};
+  const infer::Site site{module, computation, instruction};
   const Opcode opcode = instruction.opcode;
   infer::check_operand_count(instruction);
-  if (const Rule rule = kControlRules[static_cast<std::size_t>(opcode)]) return rule(site);
-  if (any_unbounded(site)) return std::nullopt;
-  if (const Rule rule = kComputedRules[static_cast<std::size_t>(opcode)]) return rule(site);
+  if (const infer::Rule rule = infer::kControlRules[static_cast<std::size_t>(opcode)])
+    return rule(site);
+  if (infer::any_unbounded(site)) return std::nullopt;
+  if (const infer::Rule rule = infer::kComputedRules[static_cast<std::size_t>(opcode)])
+    return rule(site);
   const bool has_shape = instruction.shape.dtype != DType::kInvalid;
   if (opcode == Opcode::kBroadcast && has_shape) infer::check_broadcast(site);
   if (opcode == Opcode::kReshape && has_shape) infer::check_reshape(site);
@@ -183,7 +184,7 @@ std::optional<Shape> infer_shape(const Module& module, const Computation& comput
 }
 
 std::int64_t window_output_size(std::int64_t size, const WindowDim& window) {
-  fail_if(window.stride <= 0, "Window has a non-positive stride: {}.", window.stride);
+  infer::fail_if(window.stride <= 0, "Window has a non-positive stride: {}.", window.stride);
   const auto dilated = [](std::int64_t extent, std::int64_t dilation) {
     if (extent <= 0) return std::int64_t{0};
     return infer::checked_add(infer::checked_multiply(extent - 1, dilation), 1);

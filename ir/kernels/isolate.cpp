@@ -131,15 +131,10 @@ class Isolator {
   }
 
   InstrId parameter(const Shape& shape, std::string name) {
-    Instruction made;
-    made.name = std::move(name);
-    made.opcode = Opcode::kParameter;
-    made.shape = shape;
-    made.attrs = ParameterAttrs{static_cast<std::int64_t>(entry_.parameters.size()), {}};
     result_.entry_parameter_layouts.push_back(shape);
-    const InstrId id = append(std::move(made));
-    entry_.parameters.push_back(id);
-    return id;
+    const std::size_t number = entry_.parameters.size();
+    entry_.parameters.push_back(append(parameter_instruction(std::move(name), shape, number)));
+    return entry_.parameters.back();
   }
 
   InstrId append(Instruction instruction) {

@@ -6,9 +6,6 @@
 #include <array>
 
 namespace tilecast::ir::attribute {
-namespace {
-
-// The current word, which must be one of `known`.
 std::string one_of(Cursor& cursor, std::span<const std::string_view> known, std::string_view what) {
   const Token token = cursor.token();
   const std::string_view word = cursor.identifier(fmt::format("expects {}", what));
@@ -16,8 +13,6 @@ std::string one_of(Cursor& cursor, std::span<const std::string_view> known, std:
                     "Unknown {}: {}; expects one of {}", what, word, fmt::join(known, ", "));
   return std::string(word);
 }
-
-}  // namespace
 
 void keep(Instruction& instruction, Key key, std::string value) {
   instruction.raw.push_back({std::string(key), std::move(value)});
@@ -162,29 +157,6 @@ void fusion_kind(ModuleParser& parser, Instruction& instruction, Key) {
   std::get<FusionAttrs>(instruction.attrs).kind = static_cast<FusionKind>(index);
 }
 
-void direction(ModuleParser& parser, Instruction& instruction, Key) {
-  constexpr std::array<std::string_view, 6> kKnown = {"EQ", "NE", "GE", "GT", "LE", "LT"};
-  std::get<CompareAttrs>(instruction.attrs).direction =
-      one_of(parser.cursor(), kKnown, "comparison direction");
-}
-
-void comparison_type(ModuleParser& parser, Instruction& instruction, Key) {
-  constexpr std::array<std::string_view, 4> kKnown = {"FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"};
-  std::get<CompareAttrs>(instruction.attrs).type =
-      one_of(parser.cursor(), kKnown, "comparison type");
-}
-
-void fft_type(ModuleParser& parser, Instruction& instruction, Key) {
-  constexpr std::array<std::string_view, 4> kKnown = {"FFT", "IFFT", "RFFT", "IRFFT"};
-  std::get<FftAttrs>(instruction.attrs).type = one_of(parser.cursor(), kKnown, "fft type");
-}
-
-void transpose_a(ModuleParser& parser, Instruction& instruction, Key) {
-  constexpr std::array<std::string_view, 3> kKnown = {"NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"};
-  std::get<TriangularAttrs>(instruction.attrs).transpose_a =
-      one_of(parser.cursor(), kKnown, "transpose option");
-}
-
 void operand_layouts(ModuleParser& parser, Instruction& instruction, Key key) {
   Cursor& cursor = parser.cursor();
   const std::size_t begin = cursor.token().begin;
@@ -259,16 +231,6 @@ void domain(ModuleParser& parser, Instruction& instruction, Key key) {
   const std::string exit = read_sharding(cursor);
   cursor.expect(Tok::kRightBrace, "expects '}' at the end of domain attribute");
   keep(instruction, key, fmt::format("{{kind={}, entry={}, exit={}}}", kind, entry, exit));
-}
-
-void distribution(ModuleParser& parser, Instruction& instruction, Key key) {
-  constexpr std::array<std::string_view, 2> kKnown = {"rng_uniform", "rng_normal"};
-  keep(instruction, key, one_of(parser.cursor(), kKnown, "random distribution"));
-}
-
-void rng_algorithm(ModuleParser& parser, Instruction& instruction, Key key) {
-  constexpr std::array<std::string_view, 3> kKnown = {"rng_default", "rng_three_fry", "rng_philox"};
-  keep(instruction, key, one_of(parser.cursor(), kKnown, "random algorithm"));
 }
 
 void callees(ModuleParser& parser, Instruction& instruction, Key) {

@@ -66,9 +66,9 @@ std::size_t json_dict_end(std::string_view text, std::size_t begin) {
 }
 
 void Lexer::fail(std::size_t offset, std::string_view message) const {
-  const base::Position place = source_.position(offset);
-  throw Error(source_.describe(offset, message,
-                               fmt::format("was parsing {}:{}: error", place.line, place.column)));
+  const base::Position position = source_.position(offset);
+  throw Error(source_.describe(
+      offset, message, fmt::format("was parsing {}:{}: error", position.line, position.column)));
 }
 
 Token Lexer::make(Tok kind, std::size_t begin, std::size_t end) {

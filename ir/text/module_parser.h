@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "ir/name_table.h"
-#include "ir/text/parse_cursor.h"
+#include "ir/text/value_readers.h"
 
 namespace tilecast::ir {
 

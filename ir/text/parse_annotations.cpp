@@ -6,7 +6,7 @@
 #include <array>
 #include <map>
 
-#include "ir/text/parse_cursor.h"
+#include "ir/text/value_readers.h"
 
 namespace tilecast::ir {
 namespace {

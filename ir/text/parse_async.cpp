@@ -56,15 +56,12 @@ void ModuleParser::add_wrapped_computation(Instruction& start, Instruction&& inn
   wrapped.name = unique_computation_name("async_wrapped");
   wrapped.execution_thread = std::get<AsyncAttrs>(start.attrs).execution_thread;
   for (std::size_t i = 0; i < start.operands.size(); ++i) {
-    Instruction parameter;
-    parameter.name = i == 0 ? "async_param" : fmt::format("async_param.{}", i);
-    parameter.opcode = Opcode::kParameter;
-    parameter.attrs = ParameterAttrs{static_cast<std::int64_t>(i), {}};
-    parameter.shape = scope.computation.at(start.operands[i]).shape;
+    Instruction& parameter = wrapped.instructions.emplace_back(
+        parameter_instruction(i == 0 ? "async_param" : fmt::format("async_param.{}", i),
+                              scope.computation.at(start.operands[i]).shape, i));
     parameter.offset = start.offset;
     inner.operands[i] = InstrId(i);
     wrapped.parameters.push_back(InstrId(i));
-    wrapped.instructions.push_back(std::move(parameter));
   }
   wrapped.root = InstrId(wrapped.instructions.size());
   wrapped.instructions.push_back(std::move(inner));

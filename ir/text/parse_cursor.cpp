@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "base/error.h"
+#include "ir/text/value_readers.h"
 
 namespace tilecast::ir {
 
@@ -30,9 +31,9 @@ void Cursor::complain(std::size_t offset, const std::string& message) {
   constexpr std::size_t kMostWarnings = 100;
   if (warnings_.size() >= kMostWarnings) return;
   const base::SourceText& source = lexer_.source();
-  const base::Position place = source.position(offset);
+  const base::Position position = source.position(offset);
   warnings_.push_back(
-      fmt::format("{}:{}:{}: {}", source.file(), place.line, place.column, message));
+      fmt::format("{}:{}:{}: {}", source.file(), position.line, position.column, message));
 }
 
 std::int64_t Cursor::integer(std::string_view message) {

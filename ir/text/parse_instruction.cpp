@@ -168,12 +168,9 @@ InstrId ModuleParser::named_operand(Scope& scope, const std::optional<Shape>& sh
 }
 
 InstrId ModuleParser::missing_operand(Scope& scope, std::string_view name, const Shape& shape) {
-  Instruction parameter;
-  parameter.opcode = Opcode::kParameter;
-  parameter.shape = shape;
-  parameter.offset = cursor_.token().begin;
   const std::int64_t number = missing_operands_++;
-  parameter.attrs = ParameterAttrs{number, {}};
+  Instruction parameter = parameter_instruction("", shape, static_cast<std::size_t>(number));
+  parameter.offset = cursor_.token().begin;
   std::string_view text_name = name;
   if (name.empty()) text_name = scope.own_names.emplace_back(fmt::format("_{}", number));
   return add_instruction(scope, std::move(parameter), text_name, parameter.offset);

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "ir/literal.h"
-#include "ir/text/parse_cursor.h"
+#include "ir/text/value_readers.h"
 
 namespace tilecast::ir {
 namespace {

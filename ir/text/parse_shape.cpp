@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "ir/text/parse_cursor.h"
+#include "ir/text/value_readers.h"
 
 namespace tilecast::ir {
 namespace {

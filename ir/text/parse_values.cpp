@@ -5,7 +5,7 @@
 #include <charconv>
 #include <limits>
 
-#include "ir/text/parse_cursor.h"
+#include "ir/text/value_readers.h"
 
 namespace tilecast::ir {
 namespace {

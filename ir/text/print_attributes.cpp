@@ -3,8 +3,6 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "ir/text/print_opcode_attributes.h"
-
 namespace tilecast::ir {
 namespace {
 

@@ -1,5 +1,4 @@
-#include "ir/text/print_opcode_attributes.h"
-
+// The attributes that belong to the opcode, in the order of XLA's printer.
 #include <fmt/format.h>
 
 #include <algorithm>

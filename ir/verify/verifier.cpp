@@ -2,13 +2,8 @@
 
 #include "ir/verify/verify_rules.h"
 
-namespace tilecast::ir {
+namespace tilecast::ir::verification {
 namespace {
-
-using verification::ModuleFacts;
-using verification::Site;
-using verification::Users;
-using verification::VerifyOptions;
 
 class Verifier {
  public:
@@ -19,7 +14,7 @@ class Verifier {
     try {
       check();
     } catch (const Error& error) {
-      throw Error(placed(error.what()));
+      throw Error(located(error.what()));
     }
   }
 
@@ -34,7 +29,7 @@ class Verifier {
       check_computation(ComputationId(i));
     check_buffers(module_, facts_, options_, at);
     at(module_.entry, module_.entry_computation().root);
-    verification::check_entry(module_, options_);
+    check_entry(module_, options_);
     check_deadlocks(module_, facts_, at);
   }
 
@@ -92,7 +87,7 @@ class Verifier {
     }
   }
 
-  [[nodiscard]] std::string placed(const std::string& message) const {
+  [[nodiscard]] std::string located(const std::string& message) const {
     if (!computation_.valid()) return module_.name + ": " + message;
     const Computation& computation = module_.at(computation_);
     const bool known = instruction_.index() < computation.instructions.size();
@@ -109,20 +104,23 @@ class Verifier {
   const VerifyOptions& options_;
   ModuleFacts facts_;
   Users users_;
-  verification::HostChannels host_channels_;
+  HostChannels host_channels_;
   ComputationId computation_;
   InstrId instruction_;
 };
 
 }  // namespace
 
-void verify(const Module& module, const base::SourceText* text) {
-  verification::verify(module, text, {});
+void verify(const Module& module, const base::SourceText* text, const VerifyOptions& options) {
+  Verifier(module, text, options).run();
 }
 
-void verification::verify(const Module& module, const base::SourceText* text,
-                          const VerifyOptions& options) {
-  Verifier(module, text, options).run();
+}  // namespace tilecast::ir::verification
+
+namespace tilecast::ir {
+
+void verify(const Module& module, const base::SourceText* text) {
+  verification::verify(module, text, {});
 }
 
 }  // namespace tilecast::ir

@@ -1,7 +1,7 @@
 // Checks that a module means something: ids, parameter numbers, arities, result shapes (through
 // ir/infer/shape_inference.h), called computations, threads, asynchronous chains, channels, replica
 // groups, aliasing, shardings, buffers, no cycles. The first violation is thrown as an Error at the
-// instruction's place in the text.
+// instruction's position in the text.
 // Rules and wording follow XLA's HloVerifier (specs/hlo.md 2.7, 2.8).
 //
 // A verified module also guarantees to the layers above: data and control edges form a DAG in every

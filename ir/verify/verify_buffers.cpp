@@ -2,6 +2,7 @@
 // custom call and leaves it through an alias, and at most one writer follows each of its values.
 #include <algorithm>
 
+#include "ir/schedule_order.h"
 #include "ir/verify/verify_rules.h"
 
 namespace tilecast::ir::verification {
@@ -33,15 +34,8 @@ class BufferRules {
         is_entry_(id == module.entry),
         is_async_(facts.called_by_async[id.index()]),
         is_loop_(facts.called_by_while[id.index()]),
-        pin_match_{.layout = options.layout_sensitive} {
-    users_.resize(computation_.instructions.size());
-    for (std::size_t i = 0; i < computation_.instructions.size(); ++i) {
-      for (const InstrId operand : computation_.instructions[i].operands) {
-        auto& list = users_[operand.index()];
-        if (list.empty() || list.back() != InstrId(i)) list.push_back(InstrId(i));
-      }
-    }
-  }
+        pin_match_{.layout = options.layout_sensitive},
+        users_(user_lists(computation_)) {}
 
   void check(InstrId id) const {
     const Instruction& instruction = computation_.at(id);
@@ -220,7 +214,7 @@ class BufferRules {
   bool is_async_;
   bool is_loop_;
   Match pin_match_;
-  std::vector<std::vector<InstrId>> users_;
+  UserLists users_;
 };
 
 }  // namespace

@@ -8,7 +8,6 @@ namespace {
 
 constexpr int kDevice = 0;
 constexpr int kFastMemory = 1;
-constexpr int kHost = 5;
 
 // Operations whose result must keep the layout of their operands, as in XLA's layout assignment.
 bool keeps_layout(Opcode opcode) {
@@ -30,11 +29,11 @@ void check_memory_spaces(const Site& site, int from, int to) {
           "Instruction shouldn't change layout memory space between generic fast memory space and "
           "others for instruction: {}",
           site.instruction.name);
-  fail_if(opcode == Opcode::kDynamicSlice && from == kDevice && to == kHost,
+  fail_if(opcode == Opcode::kDynamicSlice && from == kDevice && to == kHostMemory,
           "DynamicSlice instruction shouldn't change layout memory space from device to host: {}",
           site.instruction.name);
   fail_if(
-      opcode == Opcode::kDynamicUpdateSlice && from == kHost && to == kDevice,
+      opcode == Opcode::kDynamicUpdateSlice && from == kHostMemory && to == kDevice,
       "DynamicUpdateSlice instruction shouldn't change layout memory space from host to device: "
       "{}",
       site.instruction.name);

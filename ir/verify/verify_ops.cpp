@@ -67,7 +67,6 @@ bool comes_from_constant(const Site& site) {
 }
 
 void check_bitcast(const Site& site) {
-  constexpr int kHost = 5;
   const Shape& from = site.operand(0);
   const Shape& to = site.instruction.shape;
   if (site.options.layout_sensitive && from.is_array() && to.is_array()) {
@@ -79,7 +78,8 @@ void check_bitcast(const Site& site) {
             site.instruction.name, out, in, ShapeText{to}, ShapeText{from});
   }
   if (!from.layout || !to.layout) return;
-  const bool changes_host = (from.memory_space() == kHost) != (to.memory_space() == kHost);
+  const bool changes_host =
+      (from.memory_space() == kHostMemory) != (to.memory_space() == kHostMemory);
   fail_if(changes_host && !comes_from_constant(site),
           "{}: Bitcast cannot have different memory spaces of output ({}) and operand ({}) ({}) "
           "({}); Instruction shouldn't have the layout of host memory space",

@@ -15,6 +15,8 @@
 
 namespace tilecast::ir::verification {
 
+inline constexpr int kHostMemory = 5;  // S(5)
+
 using infer::fail;
 using infer::fail_if;
 
@@ -59,7 +61,8 @@ struct Site : infer::Site {
   }
 };
 
-// ---- comparing shapes (verify_match.cpp) --------------------------------------------------------
+// ---- comparing shapes (verify_shapes.cpp)
+// --------------------------------------------------------
 
 struct Match {
   bool layout = false;               // compare layouts where both shapes have one

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/text/parse_cursor.h"
+#include "ir/text/value_readers.h"
 
 namespace tilecast::support {
 
