@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "ir/graph_order.h"
 #include "ir/op_hash.h"
 
 namespace tilecast::ir {
@@ -16,7 +17,10 @@ class Canonical {
 
   Hash128 hash() {
     hash_.add(kFormat);
-    for (const OpId output : kernel_.outputs()) number(output);
+    for (const std::uint32_t op : needed_ops()) {
+      number_[op] = next_number_++;
+      add(kernel_.ops()[op]);
+    }
     hash_.add(std::uint64_t{kernel_.outputs().size()});
     for (const OpId output : kernel_.outputs()) hash_.add(number_[output.index()]);
     for (const auto& [output, parameter] : kernel_.in_place()) {
@@ -31,26 +35,15 @@ class Canonical {
  private:
   static constexpr std::uint64_t kUnnumbered = std::numeric_limits<std::uint64_t>::max();
 
-  // Post-order without recursion: kernels may be chains of a million ops.
-  void number(OpId output) {
-    if (number_[output.index()] != kUnnumbered) return;
-    struct Visit {
-      OpId op;
-      std::size_t next_operand = 0;
-    };
-    std::vector<Visit> open = {{output}};
-    while (!open.empty()) {
-      Visit& visit = open.back();
-      const Op& op = kernel_.op(visit.op);
-      if (visit.next_operand < op.operands.size()) {
-        const OpId operand = op.operands[visit.next_operand++];
-        if (number_[operand.index()] == kUnnumbered) open.push_back({operand});
-        continue;
-      }
-      number_[visit.op.index()] = next_number_++;
-      add(op);
-      open.pop_back();
+  // What the outputs need, operands first.
+  std::vector<std::uint32_t> needed_ops() const {
+    std::vector<GraphEdge> edges;
+    for (std::uint32_t op = 0; op < number_.size(); ++op) {
+      for (const OpId operand : kernel_.ops()[op].operands) edges.emplace_back(op, operand.value);
     }
+    std::vector<std::uint32_t> outputs;
+    for (const OpId output : kernel_.outputs()) outputs.push_back(output.value);
+    return depth_first(number_.size(), edges, outputs).post_order;
   }
 
   void add(const Op& op) {

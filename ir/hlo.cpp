@@ -1,6 +1,7 @@
 #include "ir/hlo.h"
 
 #include <algorithm>
+#include <array>
 
 namespace tilecast::ir {
 
@@ -22,6 +23,25 @@ std::string_view Instruction::op_name() const {
   std::size_t end = begin;
   while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
   return text.substr(begin, std::min(end, text.size()) - begin);
+}
+
+Instruction parameter_instruction(std::string name, Shape shape, std::size_t number) {
+  Instruction parameter;
+  parameter.name = std::move(name);
+  parameter.shape = std::move(shape);
+  parameter.attrs = ParameterAttrs{static_cast<std::int64_t>(number), {}};
+  return parameter;
+}
+
+bool is_annotation(const Instruction& instruction) {
+  static constexpr std::array<std::string_view, 9> kTargets = {
+      "AssumeGatherIndicesInBound", "LayoutConstraint",           "Sharding",
+      "SPMDFullToShardShape",       "SPMDShardToFullShape",       "annotate_device_placement",
+      "xla.sdy.FuncResultSharding", "xla.sdy.GlobalToLocalShape", "xla.sdy.LocalToGlobalShape"};
+  if (instruction.opcode != Opcode::kCustomCall || instruction.operands.size() != 1) return false;
+  const auto* call = instruction.get<CustomCallAttrs>();
+  return call != nullptr &&
+         std::find(kTargets.begin(), kTargets.end(), call->target) != kTargets.end();
 }
 
 }  // namespace tilecast::ir

@@ -7,9 +7,8 @@
 // kept.
 #pragma once
 
-#include <map>
-#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/strong_id.h"
@@ -65,6 +64,15 @@ struct Instruction {
   [[nodiscard]] const std::string* find_raw(std::string_view key) const;
   [[nodiscard]] std::string_view op_name() const;  // from metadata; "" when absent
 };
+
+[[nodiscard]] Instruction parameter_instruction(std::string name, Shape shape, std::size_t number);
+// Custom calls that only annotate their operand and take no time on the device: sharding and
+// placement marks of JAX and XLA that later passes remove. The result is operand 0.
+[[nodiscard]] bool is_annotation(const Instruction& instruction);
+// "main" where no thread is named.
+[[nodiscard]] inline std::string_view thread_name(std::string_view thread) {
+  return thread.empty() ? "main" : thread;
+}
 
 struct Computation {
   std::string name;

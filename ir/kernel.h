@@ -10,7 +10,6 @@
 // scalar constants are constant ops instead.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -65,7 +64,10 @@ class Kernel {
   [[nodiscard]] std::string_view op_name() const { return op_name_; }  // metadata, may be ""
   [[nodiscard]] std::span<const Op> ops() const { return ops_; }
   [[nodiscard]] const Op& op(OpId id) const { return ops_[id.index()]; }
-  [[nodiscard]] std::span<const OpId> users(OpId id) const;  // through the boost graph
+  [[nodiscard]] std::span<const OpId> users(OpId id) const {
+    const std::uint32_t begin = first_user_[id.index()];
+    return std::span(users_).subspan(begin, first_user_[id.index() + 1] - begin);
+  }
   [[nodiscard]] std::span<const OpId> parameters() const { return parameters_; }  // array leaves
   [[nodiscard]] std::span<const OpId> outputs() const { return outputs_; }        // array leaves
   [[nodiscard]] const WorkCounts& work() const { return work_; }
@@ -82,12 +84,12 @@ class Kernel {
 
  private:
   friend class KernelBuilder;
-  struct Graph;  // Boost.Graph lives in kernel.cpp
   std::string name_, op_name_;
   Opcode opcode_ = Opcode::kFusion;
   std::vector<Op> ops_;
   std::vector<OpId> parameters_, outputs_;
-  std::shared_ptr<const Graph> graph_;  // immutable, shared by copies
+  std::vector<OpId> users_;                // of every op, one after the other
+  std::vector<std::uint32_t> first_user_;  // by op, and the end
   WorkCounts work_;
   std::optional<CompilerTile> compiler_tile_;
   std::optional<CustomCallCost> custom_cost_;
@@ -108,13 +110,15 @@ class KernelBuilder {
   OpId parameter(Shape shape, std::string name = {});
   OpId add(Op op);
   void reserve(std::size_t ops) { kernel_.ops_.reserve(ops); }
-  void set_opcode(Opcode opcode);
-  void set_op_name(std::string op_name);
-  void set_work(WorkCounts work);
-  void set_compiler_tile(CompilerTile tile);
-  void set_custom_call_cost(CustomCallCost cost);
-  void set_group_size(std::int64_t devices);
-  void add_in_place(std::size_t output, std::size_t parameter);
+  void set_opcode(Opcode opcode) { kernel_.opcode_ = opcode; }
+  void set_op_name(std::string op_name) { kernel_.op_name_ = std::move(op_name); }
+  void set_work(WorkCounts work) { kernel_.work_ = std::move(work); }
+  void set_compiler_tile(CompilerTile tile) { kernel_.compiler_tile_ = std::move(tile); }
+  void set_custom_call_cost(CustomCallCost cost) { kernel_.custom_cost_ = cost; }
+  void set_group_size(std::int64_t devices) { kernel_.group_size_ = devices; }
+  void add_in_place(std::size_t output, std::size_t parameter) {
+    kernel_.in_place_.emplace_back(output, parameter);
+  }
   [[nodiscard]] Kernel build(std::vector<OpId> outputs);
   // What was added so far; ids are those handed out.
   [[nodiscard]] const Op& op(OpId id) const { return kernel_.op(id); }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <system_error>
+#include <utility>
 
 namespace tilecast::ir {
 namespace {
@@ -21,41 +22,31 @@ struct FloatFormat {
   bool saturates;  // rounds to max_finite instead of leaving the range
 };
 
-std::optional<FloatFormat> format_of(DType dtype) {
-  constexpr double kMaxF32 = std::numeric_limits<float>::max();
-  constexpr double kMaxF64 = std::numeric_limits<double>::max();
-  switch (dtype) {
-    case DType::kF16:
-      return FloatFormat{10, -14, 65504, 5, 5, 10, false};
-    case DType::kBF16:
-      return FloatFormat{7, -126, 0x1.FEp127, 4, 4, 7, false};
-    case DType::kF32:
-    case DType::kC64:
-      return FloatFormat{23, -126, kMaxF32, 6, 9, 23, false};
-    case DType::kF64:
-    case DType::kC128:
-      return FloatFormat{52, -1022, kMaxF64, 15, 17, 52, false};
-    case DType::kF4E2M1FN:
-      return FloatFormat{1, 0, 6, 2, 2, 0, true};
-    case DType::kF8E3M4:
-      return FloatFormat{4, -2, 15.5, 3, 3, 4, false};
-    case DType::kF8E4M3:
-      return FloatFormat{3, -6, 240, 3, 3, 3, false};
-    case DType::kF8E4M3B11FNUZ:
-      return FloatFormat{3, -10, 30, 3, 3, 0, false};
-    case DType::kF8E4M3FN:
-      return FloatFormat{3, -6, 448, 3, 3, 0, false};
-    case DType::kF8E4M3FNUZ:
-      return FloatFormat{3, -7, 240, 3, 3, 0, false};
-    case DType::kF8E5M2:
-      return FloatFormat{2, -14, 57344, 2, 2, 2, false};
-    case DType::kF8E5M2FNUZ:
-      return FloatFormat{2, -15, 57344, 2, 2, 0, false};
-    case DType::kF8E8M0FNU:
-      return FloatFormat{0, -127, 0x1p127, 2, 2, 0, false};
-    default:
-      return std::nullopt;
+constexpr double kMaxF32 = std::numeric_limits<float>::max();
+constexpr double kMaxF64 = std::numeric_limits<double>::max();
+constexpr std::pair<DType, FloatFormat> kFormats[] = {
+    {DType::kF16, {10, -14, 65504, 5, 5, 10, false}},
+    {DType::kBF16, {7, -126, 0x1.FEp127, 4, 4, 7, false}},
+    {DType::kF32, {23, -126, kMaxF32, 6, 9, 23, false}},
+    {DType::kC64, {23, -126, kMaxF32, 6, 9, 23, false}},
+    {DType::kF64, {52, -1022, kMaxF64, 15, 17, 52, false}},
+    {DType::kC128, {52, -1022, kMaxF64, 15, 17, 52, false}},
+    {DType::kF4E2M1FN, {1, 0, 6, 2, 2, 0, true}},
+    {DType::kF8E3M4, {4, -2, 15.5, 3, 3, 4, false}},
+    {DType::kF8E4M3, {3, -6, 240, 3, 3, 3, false}},
+    {DType::kF8E4M3B11FNUZ, {3, -10, 30, 3, 3, 0, false}},
+    {DType::kF8E4M3FN, {3, -6, 448, 3, 3, 0, false}},
+    {DType::kF8E4M3FNUZ, {3, -7, 240, 3, 3, 0, false}},
+    {DType::kF8E5M2, {2, -14, 57344, 2, 2, 2, false}},
+    {DType::kF8E5M2FNUZ, {2, -15, 57344, 2, 2, 0, false}},
+    {DType::kF8E8M0FNU, {0, -127, 0x1p127, 2, 2, 0, false}},
+};
+
+const FloatFormat* format_of(DType dtype) {
+  for (const auto& [type, format] : kFormats) {
+    if (type == dtype) return &format;
   }
+  return nullptr;
 }
 
 std::string print(double value, int digits) {
@@ -112,8 +103,8 @@ class ArrayWriter {
 }  // namespace
 
 double round_to(double value, DType dtype) {
-  const std::optional<FloatFormat> format = format_of(dtype);
-  if (!format || value == 0 || !std::isfinite(value)) return value;
+  const FloatFormat* format = format_of(dtype);
+  if (format == nullptr || value == 0 || !std::isfinite(value)) return value;
   const int exponent = std::max(std::ilogb(value), format->min_exponent);
   const int quantum = exponent - format->mantissa_bits;
   const double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -quantum)), quantum);
@@ -126,7 +117,8 @@ bool representable(double value, DType dtype) {
 }
 
 std::string canonical_float(double value, DType dtype) {
-  const FloatFormat format = format_of(dtype).value_or(*format_of(DType::kF64));
+  const FloatFormat* own = format_of(dtype);
+  const FloatFormat& format = own != nullptr ? *own : *format_of(DType::kF64);
   const double rounded = round_to(value, dtype);
   if (std::isnan(rounded)) return std::signbit(rounded) ? "-nan" : "nan";
   if (std::isinf(rounded)) return rounded < 0 ? "-inf" : "inf";
@@ -136,8 +128,8 @@ std::string canonical_float(double value, DType dtype) {
 }
 
 int nan_payload_bits(DType dtype) {
-  const std::optional<FloatFormat> format = format_of(dtype);
-  return format ? format->payload_bits : 0;
+  const FloatFormat* format = format_of(dtype);
+  return format != nullptr ? format->payload_bits : 0;
 }
 
 std::string canonical_nan(bool negative, std::optional<std::uint64_t> payload, DType dtype) {

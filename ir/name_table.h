@@ -18,10 +18,10 @@ class NameTable {
     while (slots_.size() < 2 * count) grow();
   }
 
-  // The id of `name`; an invalid id when it is not there.
+  // The id of `name`; an invalid id when not found.
   [[nodiscard]] InstrId find(std::string_view name) const {
     if (slots_.empty()) return {};
-    const Slot& slot = slots_[place(name, hash(name))];
+    const Slot& slot = slots_[locate(name, hash(name))];
     return slot.index == kFree ? InstrId() : InstrId(slot.index);
   }
 
@@ -29,7 +29,7 @@ class NameTable {
   bool add(std::string_view name) {
     if (slots_.size() < 2 * (names_.size() + 1)) grow();
     const std::uint32_t bits = hash(name);
-    Slot& slot = slots_[place(name, bits)];
+    Slot& slot = slots_[locate(name, bits)];
     if (slot.index != kFree) return false;
     slot = {bits, static_cast<std::uint32_t>(names_.size())};
     names_.push_back(name);
@@ -48,7 +48,7 @@ class NameTable {
   }
 
   // The slot that holds `name`, or the free one where it belongs.
-  [[nodiscard]] std::size_t place(std::string_view name, std::uint32_t bits) const {
+  [[nodiscard]] std::size_t locate(std::string_view name, std::uint32_t bits) const {
     const std::size_t mask = slots_.size() - 1;
     std::size_t at = bits & mask;
     while (slots_[at].index != kFree &&

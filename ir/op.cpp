@@ -42,43 +42,14 @@ const OpInfo& info(Opcode opcode) {
 }
 
 std::string_view name(OpClass work) {
-  switch (work) {
-    case OpClass::kFree:
-      return "free";
-    case OpClass::kElementwise:
-      return "elementwise";
-    case OpClass::kTranscendental:
-      return "transcendental";
-    case OpClass::kMatrix:
-      return "matrix";
-    case OpClass::kReduction:
-      return "reduction";
-    case OpClass::kDataMovement:
-      return "data-movement";
-    case OpClass::kIndexed:
-      return "indexed";
-    case OpClass::kSort:
-      return "sort";
-    case OpClass::kRandom:
-      return "random";
-    case OpClass::kNormalization:
-      return "normalization";
-    case OpClass::kLinearAlgebra:
-      return "linear-algebra";
-    case OpClass::kFusion:
-      return "fusion";
-    case OpClass::kCollective:
-      return "collective";
-    case OpClass::kAsyncDone:
-      return "async-done";
-    case OpClass::kControl:
-      return "control";
-    case OpClass::kCustomCall:
-      return "custom-call";
-    case OpClass::kHost:
-      return "host";
-  }
-  return "unknown";
+  constexpr std::array<std::string_view, 17> kNames = {
+      // in the order of the enumerators
+      "free",           "elementwise", "transcendental", "matrix",     "reduction",
+      "data-movement",  "indexed",     "sort",           "random",     "normalization",
+      "linear-algebra", "fusion",      "collective",     "async-done", "control",
+      "custom-call",    "host"};
+  static_assert(kNames.size() == static_cast<std::size_t>(OpClass::kHost) + 1);
+  return kNames[static_cast<std::size_t>(work)];
 }
 
 std::optional<Opcode> parse_opcode(std::string_view text) {
@@ -94,17 +65,22 @@ bool is_elementwise(Opcode opcode) {
   return work == OpClass::kElementwise || work == OpClass::kTranscendental;
 }
 
+bool starts_asynchronously(Opcode opcode) {
+  using enum Opcode;
+  return is_one_of(opcode, {kAsyncStart, kCopyStart, kAllGatherStart, kAllReduceStart,
+                            kCollectivePermuteStart, kSend, kRecv});
+}
+
+bool is_async_chain(Opcode opcode) {
+  return is_one_of(opcode, {Opcode::kAsyncStart, Opcode::kAsyncUpdate, Opcode::kAsyncDone});
+}
+
 bool is_expensive(Opcode opcode) {
-  switch (op_class(opcode)) {
-    case OpClass::kFree:
-    case OpClass::kDataMovement:
-    case OpClass::kAsyncDone:
-      return false;
-    case OpClass::kElementwise:
-      return opcode == Opcode::kDivide || opcode == Opcode::kRemainder || opcode == Opcode::kMap;
-    default:
-      return true;
+  const OpClass work = op_class(opcode);
+  if (work == OpClass::kElementwise) {
+    return is_one_of(opcode, {Opcode::kDivide, Opcode::kRemainder, Opcode::kMap});
   }
+  return work != OpClass::kFree && work != OpClass::kDataMovement && work != OpClass::kAsyncDone;
 }
 
 }  // namespace tilecast::ir

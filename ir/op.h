@@ -1,8 +1,9 @@
-// Every HLO opcode: one row per opcode in op_table.inc-like form in op.cpp, with its text name, its
-// operand count and the class of work it is. Closed set: an unknown opcode is an error.
+// Every HLO opcode: one row each, with its text name, its operand count and the class of work it
+// is. Closed set: an unknown opcode is an error.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 
@@ -194,6 +195,17 @@ struct OpInfo {
 [[nodiscard]] std::string_view name(OpClass work);
 // The opcode spelled `text`, old spellings included; nothing when unknown.
 [[nodiscard]] std::optional<Opcode> parse_opcode(std::string_view text);
+
+[[nodiscard]] constexpr bool is_one_of(Opcode opcode, std::initializer_list<Opcode> opcodes) {
+  for (const Opcode candidate : opcodes) {
+    if (candidate == opcode) return true;
+  }
+  return false;
+}
+// The first op of an asynchronous pair or chain (send and receive too).
+[[nodiscard]] bool starts_asynchronously(Opcode opcode);
+// async-start, async-update, async-done.
+[[nodiscard]] bool is_async_chain(Opcode opcode);
 
 // True for ops that map elements one to one (elementwise, transcendental except map's callee rules,
 // convert, select, clamp): result dims equal operand dims.

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "ir/annotation.h"
 #include "ir/counts/trip_count.h"
 #include "ir/program_builder.h"
 #include "ir/schedule_order.h"
@@ -14,21 +13,6 @@ namespace {
 constexpr int kMaxDepth = 256;
 constexpr std::size_t kMaxVisited = 4'000'000;
 constexpr std::size_t kMaxKernels = 500'000;
-
-bool starts_asynchronously(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kAsyncStart:
-    case Opcode::kCopyStart:
-    case Opcode::kAllGatherStart:
-    case Opcode::kAllReduceStart:
-    case Opcode::kCollectivePermuteStart:
-    case Opcode::kSend:
-    case Opcode::kRecv:
-      return true;
-    default:
-      return false;
-  }
-}
 
 std::string number(double value) {
   std::string text = std::to_string(value);

@@ -5,7 +5,6 @@
 // Immutable; reading is thread-safe.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>

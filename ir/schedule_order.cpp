@@ -1,7 +1,6 @@
 #include "ir/schedule_order.h"
 
-#include <functional>
-#include <queue>
+#include <numeric>
 
 #include "base/error.h"
 
@@ -24,43 +23,49 @@ bool in_order(const Computation& computation) {
   return true;
 }
 
-std::vector<InstrId> nearest_topological(const Computation& computation) {
-  const std::size_t count = computation.instructions.size();
-  std::vector<std::vector<std::uint32_t>> users(count);
-  std::vector<std::uint32_t> waiting(count, 0);
-  for (std::size_t i = 0; i < count; ++i) {
-    for_each_predecessor(computation.instructions[i], [&](InstrId id) {
-      users[id.index()].push_back(static_cast<std::uint32_t>(i));
-      ++waiting[i];
-    });
-  }
-  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (waiting[i] == 0) ready.push(static_cast<std::uint32_t>(i));
-  }
-  std::vector<InstrId> order;
-  while (!ready.empty()) {
-    const std::uint32_t next = ready.top();
-    ready.pop();
-    order.emplace_back(std::size_t{next});
-    for (const std::uint32_t user : users[next]) {
-      if (--waiting[user] == 0) ready.push(user);
-    }
-  }
-  if (order.size() != count) {
-    throw Error("computation " + computation.name + ": its instructions form a cycle");
-  }
-  return order;
-}
-
 }  // namespace
 
+std::vector<GraphEdge> dependence_edges(const Computation& computation) {
+  std::vector<GraphEdge> edges;
+  for (std::size_t i = 0; i < computation.instructions.size(); ++i) {
+    for_each_predecessor(computation.instructions[i], [&](InstrId id) {
+      edges.emplace_back(id.value, static_cast<std::uint32_t>(i));
+    });
+  }
+  return edges;
+}
+
+UserLists user_lists(const Computation& computation) {
+  UserLists users(computation.instructions.size());
+  for (std::size_t i = 0; i < computation.instructions.size(); ++i) {
+    for (const InstrId operand : computation.instructions[i].operands) {
+      std::vector<InstrId>& list = users[operand.index()];
+      if (list.empty() || list.back() != InstrId(i)) list.push_back(InstrId(i));
+    }
+  }
+  return users;
+}
+
+std::vector<GraphEdge> call_edges(const Module& module) {
+  std::vector<GraphEdge> edges;
+  for (std::size_t i = 0; i < module.computations.size(); ++i) {
+    for (const Instruction& instruction : module.computations[i].instructions) {
+      for (const ComputationId callee : instruction.called) {
+        edges.emplace_back(static_cast<std::uint32_t>(i), callee.value);
+      }
+    }
+  }
+  return edges;
+}
+
 std::vector<InstrId> schedule_order(const Computation& computation) {
-  if (!in_order(computation)) return nearest_topological(computation);
-  std::vector<InstrId> order;
-  order.reserve(computation.instructions.size());
-  for (std::size_t i = 0; i < computation.instructions.size(); ++i) order.emplace_back(i);
-  return order;
+  std::vector<std::uint32_t> order(computation.instructions.size());
+  std::iota(order.begin(), order.end(), 0U);
+  if (!in_order(computation)) order = order_by_key(order, dependence_edges(computation));
+  if (order.size() != computation.instructions.size()) {
+    throw Error("computation " + computation.name + ": its instructions form a cycle");
+  }
+  return {order.begin(), order.end()};
 }
 
 }  // namespace tilecast::ir

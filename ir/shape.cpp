@@ -60,7 +60,7 @@ std::int64_t sum_over_leaves(const Shape& shape, LeafBytes&& leaf_bytes) {
   return sum;
 }
 
-// Logical values (sizes or an index) in physical order, most major first.
+// Sizes in physical order, most major first.
 Dims physical(const Dims& logical, const Shape& shape) {
   Dims result;
   if (!shape.layout) return logical;
@@ -73,27 +73,12 @@ Dims physical(const Dims& logical, const Shape& shape) {
   return result;
 }
 
-// An array seen while tilings are applied to it: sizes and one index, most major first.
-struct Grid {
-  Dims sizes;
-  Dims index;
-};
-
-// Gives the grid at least `rank` dimensions by adding leading ones of size 1.
-void extend_to_rank(Grid& grid, std::size_t rank) {
-  while (grid.sizes.size() < rank) {
-    grid.sizes.insert(grid.sizes.begin(), 1);
-    grid.index.insert(grid.index.begin(), 0);
-  }
-}
-
-// Merges every dimension whose tile entry is `*` into the next more minor one; returns the tile
-// without those entries.
-Dims combine(Grid& grid, const Dims& tile, const Shape& shape) {
-  extend_to_rank(grid, tile.size());
+// Merges every dimension whose tile entry is `*` into the next more minor one, of sizes most major
+// first; returns the tile without those entries.
+Dims combine(Dims& sizes, const Dims& tile, const Shape& shape) {
+  while (sizes.size() < tile.size()) sizes.insert(sizes.begin(), 1);
   Dims rest;
-  const std::size_t first = grid.sizes.size() - tile.size();
-  std::size_t at = first;
+  std::size_t at = sizes.size() - tile.size();
   for (std::size_t i = 0; i < tile.size(); ++i) {
     if (tile[i] != kCombineTileDim) {
       if (tile[i] <= 0) fail(shape, "a tile size must be positive");
@@ -102,32 +87,10 @@ Dims combine(Grid& grid, const Dims& tile, const Shape& shape) {
       continue;
     }
     if (i + 1 == tile.size()) fail(shape, "the last entry of a tile cannot be '*'");
-    grid.index[at + 1] += multiply(grid.index[at], grid.sizes[at + 1], shape);
-    grid.sizes[at + 1] = multiply(grid.sizes[at], grid.sizes[at + 1], shape);
-    grid.sizes.erase(grid.sizes.begin() + static_cast<std::ptrdiff_t>(at));
-    grid.index.erase(grid.index.begin() + static_cast<std::ptrdiff_t>(at));
+    sizes[at + 1] = multiply(sizes[at], sizes[at + 1], shape);
+    sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(at));
   }
   return rest;
-}
-
-// Replaces the tiled dimensions by (tiles of each dimension, position within the tile).
-void split_into_tiles(Grid& grid, const Dims& tile) {
-  const std::size_t first = grid.sizes.size() - tile.size();
-  for (std::size_t i = 0; i < tile.size(); ++i) {
-    const std::int64_t size = grid.sizes[first + i];
-    const std::int64_t position = grid.index[first + i];
-    grid.sizes[first + i] = size / tile[i] + (size % tile[i] != 0 ? 1 : 0);
-    grid.index[first + i] = position / tile[i];
-    grid.sizes.push_back(tile[i]);
-    grid.index.push_back(position % tile[i]);
-  }
-}
-
-template <class SameType>
-bool compatible_by(const Shape& a, const Shape& b, SameType&& same_type) {
-  if (!same_type(a.dtype, b.dtype) || a.dims != b.dims) return false;
-  return std::equal(a.elements.begin(), a.elements.end(), b.elements.begin(), b.elements.end(),
-                    [&](const Shape& x, const Shape& y) { return compatible_by(x, y, same_type); });
 }
 
 }  // namespace
@@ -174,15 +137,15 @@ std::int64_t unpadded_bytes(const Shape& shape) {
 }
 
 Dims padded_physical_dims(const Shape& shape) {
-  Grid grid{physical(shape.dims, shape), Dims(shape.dims.size(), 0)};
-  if (!shape.layout || shape.layout->tiles.empty()) return grid.sizes;
+  Dims sizes = physical(shape.dims, shape);
+  if (!shape.layout || shape.layout->tiles.empty()) return sizes;
   static_cast<void>(element_count(shape));  // throws for unbounded and oversized arrays
-  const Dims tile = combine(grid, shape.layout->tiles.front(), shape);
-  const std::size_t first = grid.sizes.size() - tile.size();
+  const Dims tile = combine(sizes, shape.layout->tiles.front(), shape);
+  const std::size_t first = sizes.size() - tile.size();
   for (std::size_t i = 0; i < tile.size(); ++i) {
-    grid.sizes[first + i] = round_up(grid.sizes[first + i], tile[i], shape);
+    sizes[first + i] = round_up(sizes[first + i], tile[i], shape);
   }
-  return grid.sizes;
+  return sizes;
 }
 
 std::int64_t padded_bytes(const Shape& shape) {
@@ -195,30 +158,10 @@ std::int64_t padded_bytes(const Shape& shape) {
   });
 }
 
-std::int64_t linear_position(const Shape& shape, const Dims& index) {
-  if (index.size() != shape.dims.size()) fail(shape, "the index has another rank");
-  for (std::size_t i = 0; i < index.size(); ++i) {
-    if (index[i] < 0 || index[i] >= shape.dims[i]) fail(shape, "the index is out of bounds");
-  }
-  static_cast<void>(element_count(shape));  // throws for oversized arrays
-  Grid grid{physical(shape.dims, shape), physical(index, shape)};
-  if (shape.layout) {
-    for (const Dims& tile : shape.layout->tiles) split_into_tiles(grid, combine(grid, tile, shape));
-  }
-  std::int64_t position = 0;
-  for (std::size_t i = 0; i < grid.sizes.size(); ++i) {
-    position = multiply(position, grid.sizes[i], shape) + grid.index[i];
-  }
-  return position;
-}
-
 bool compatible(const Shape& a, const Shape& b) {
-  return compatible_by(a, b, [](DType x, DType y) { return x == y; });
-}
-
-bool compatible_ignoring_fp_precision(const Shape& a, const Shape& b) {
-  return compatible_by(
-      a, b, [](DType x, DType y) { return x == y || (is_floating(x) && is_floating(y)); });
+  return a.dtype == b.dtype && a.dims == b.dims &&
+         std::equal(a.elements.begin(), a.elements.end(), b.elements.begin(), b.elements.end(),
+                    compatible);
 }
 
 bool same_dims(const Shape& a, const Shape& b) {

@@ -69,13 +69,9 @@ struct Shape {
 [[nodiscard]] std::int64_t padded_bytes(const Shape& shape);
 // Dimension sizes in physical order, most major first, each padded to its tile.
 [[nodiscard]] Dims padded_physical_dims(const Shape& shape);
-// Position of element `index` in the buffer, in elements, all tilings applied (2.3.3).
-[[nodiscard]] std::int64_t linear_position(const Shape& shape, const Dims& index);
 
 // Same element types, dimensions and tuple structure; layouts (and dynamic bounds) ignored.
 [[nodiscard]] bool compatible(const Shape& a, const Shape& b);
-// As above, but floating-point types may differ.
-[[nodiscard]] bool compatible_ignoring_fp_precision(const Shape& a, const Shape& b);
 [[nodiscard]] bool same_dims(const Shape& a, const Shape& b);
 
 // Calls `visit(leaf, index_path)` for every non-tuple leaf, depth first.

@@ -116,15 +116,15 @@ float convolution_flops(const ConvAttrs& attrs, const Shape& input, const Shape&
       extent(input, dims.input_feature) / std::max<std::int64_t>(1, attrs.feature_group_count);
   const std::int64_t batch =
       extent(input, dims.input_batch) / std::max<std::int64_t>(1, attrs.batch_group_count);
-  long double multiply_adds = static_cast<long double>(features) * static_cast<long double>(batch) *
-                              static_cast<long double>(extent(result, dims.output_feature));
+  long double multiply_adds =
+      real(features) * real(batch) * real(extent(result, dims.output_feature));
   const std::size_t spatial = std::min({attrs.window.size(), dims.input_spatial.size(),
                                         dims.kernel_spatial.size(), dims.output_spatial.size()});
   for (std::size_t i = 0; i < spatial; ++i) {
     WindowDim window = attrs.window[i];
     window.size = extent(kernel, dims.kernel_spatial[i]);
-    multiply_adds *= static_cast<long double>(valid_positions(
-        extent(input, dims.input_spatial[i]), extent(result, dims.output_spatial[i]), window));
+    multiply_adds *= real(valid_positions(extent(input, dims.input_spatial[i]),
+                                          extent(result, dims.output_spatial[i]), window));
   }
   return saturated(2 * multiply_adds);
 }
@@ -133,10 +133,10 @@ float dot_flops(const DotDims& dims, std::size_t skipped_result_dims, const Shap
                 const Shape& result) {
   long double multiply_adds = 1;
   for (std::size_t i = skipped_result_dims; i < result.dims.size(); ++i) {
-    multiply_adds *= static_cast<long double>(result.dims[i]);
+    multiply_adds *= real(result.dims[i]);
   }
   for (const std::int64_t dim : dims.lhs_contracting) {
-    multiply_adds *= static_cast<long double>(extent(lhs, dim));
+    multiply_adds *= real(extent(lhs, dim));
   }
   return saturated(2 * multiply_adds);
 }

@@ -10,24 +10,23 @@ namespace {
 
 constexpr long double kFmaFlops = 2;
 
-std::int64_t elements_of_all_leaves(const Shape& shape) {
+// The sum of `of(leaf)`, at most the largest number.
+template <class Of>
+std::int64_t sum_of_leaves(const Shape& shape, Of&& of) {
   std::int64_t sum = 0;
   for_each_leaf(shape, [&](const Shape& leaf) {
-    if (leaf.is_array() && __builtin_add_overflow(sum, element_count(leaf), &sum)) {
-      sum = std::numeric_limits<std::int64_t>::max();
-    }
+    if (__builtin_add_overflow(sum, of(leaf), &sum)) sum = std::numeric_limits<std::int64_t>::max();
   });
   return sum;
 }
 
+std::int64_t elements_of_all_leaves(const Shape& shape) {
+  return sum_of_leaves(shape,
+                       [](const Shape& leaf) { return leaf.is_array() ? element_count(leaf) : 0; });
+}
+
 std::int64_t bytes_of_all_leaves(const CountedOp& op, const Shape& shape) {
-  std::int64_t sum = 0;
-  for_each_leaf(shape, [&](const Shape& leaf) {
-    if (__builtin_add_overflow(sum, op.counter.shape_bytes(leaf), &sum)) {
-      sum = std::numeric_limits<std::int64_t>::max();
-    }
-  });
-  return sum;
+  return sum_of_leaves(shape, [&](const Shape& leaf) { return op.counter.shape_bytes(leaf); });
 }
 
 void set_no_bytes(WorkCounts& counts) {
@@ -37,28 +36,27 @@ void set_no_bytes(WorkCounts& counts) {
 }
 
 void count_slice(const CountedOp& op, WorkCounts& counts) {
-  const auto moved = static_cast<long double>(op.result_size());
+  const auto moved = real(op.result_size());
   const bool dynamic = op.op.opcode == Opcode::kDynamicSlice;
-  counts.bytes_accessed =
-      saturated(2 * moved + (dynamic ? static_cast<long double>(op.operand_size(1)) : 0));
+  counts.bytes_accessed = saturated(2 * moved + (dynamic ? real(op.operand_size(1)) : 0));
   counts.output_bytes = saturated(moved);
   set_operand(counts, 0, moved);
 }
 
 void count_dynamic_update_slice(const CountedOp& op, WorkCounts& counts) {
-  const auto update = static_cast<long double>(op.operand_size(1));
-  counts.bytes_accessed = saturated(2 * update + static_cast<long double>(op.operand_size(2)));
+  const auto update = real(op.operand_size(1));
+  counts.bytes_accessed = saturated(2 * update + real(op.operand_size(2)));
   counts.output_bytes = saturated(update);
   set_operand(counts, 0, 0);
   set_operand(counts, 1, update);
 }
 
 void count_all_reduce(const CountedOp& op, WorkCounts& counts) {
-  auto bytes = static_cast<long double>(bytes_of_all_leaves(op, op.op.shape));
-  counts.flops = saturated(static_cast<long double>(elements_of_all_leaves(op.op.shape)));
+  auto bytes = real(bytes_of_all_leaves(op, op.op.shape));
+  counts.flops = saturated(real(elements_of_all_leaves(op.op.shape)));
   counts.output_bytes = saturated(bytes);
   for (std::size_t i = 0; i < op.operand_count(); ++i) {
-    bytes += static_cast<long double>(op.operand_size(i));
+    bytes += real(op.operand_size(i));
   }
   counts.bytes_accessed = saturated(bytes);
 }
@@ -66,24 +64,22 @@ void count_all_reduce(const CountedOp& op, WorkCounts& counts) {
 void count_triangular_solve(const CountedOp& op, WorkCounts& counts) {
   if (op.operand_count() < 2) return;
   const Shape& a = op.operand_shape(0);
-  const long double half_a = static_cast<long double>(op.operand_size(0)) / 2;
+  const long double half_a = real(op.operand_size(0)) / 2;
   set_operand(counts, 0, half_a);
-  counts.bytes_accessed = saturated(static_cast<long double>(op.result_size()) + half_a +
-                                    static_cast<long double>(op.operand_size(1)));
-  const long double n = a.dims.empty() ? 1 : static_cast<long double>(a.dims.back());
-  counts.flops =
-      saturated(kFmaFlops * n * static_cast<long double>(element_count(op.operand_shape(1))));
+  counts.bytes_accessed = saturated(real(op.result_size()) + half_a + real(op.operand_size(1)));
+  const long double n = a.dims.empty() ? 1 : real(a.dims.back());
+  counts.flops = saturated(kFmaFlops * n * real(element_count(op.operand_shape(1))));
 }
 
 void count_cholesky(const CountedOp& op, WorkCounts& counts) {
   if (op.operand_count() == 0) return;
   const Shape& a = op.operand_shape(0);
-  const auto bytes = static_cast<long double>(op.operand_size(0));
+  const auto bytes = real(op.operand_size(0));
   set_operand(counts, 0, bytes / 2);
   counts.output_bytes = saturated(bytes / 2);
   counts.bytes_accessed = saturated(bytes);
-  const long double n = a.dims.empty() ? 1 : static_cast<long double>(a.dims.back());
-  counts.flops = saturated(std::floor(n * static_cast<long double>(element_count(a)) / 3));
+  const long double n = a.dims.empty() ? 1 : real(a.dims.back());
+  counts.flops = saturated(std::floor(n * real(element_count(a)) / 3));
 }
 
 void count_fft(const CountedOp& op, WorkCounts& counts) {
@@ -95,25 +91,25 @@ void count_fft(const CountedOp& op, WorkCounts& counts) {
     factors *= length > 0 ? std::bit_width(static_cast<std::uint64_t>(length)) - 1 : 0;
   }
   counts.flops = saturated(kFmaFlops * kFmasPerComplexMultiply * factors *
-                           static_cast<long double>(first_result_elements(op.operand_shape(0))));
+                           real(first_result_elements(op.operand_shape(0))));
 }
 
 void count_sort(const CountedOp& op, WorkCounts& counts) {
   if (op.operand_count() == 0) return;
   const std::int64_t n = element_count(op.operand_shape(0));
   const int ceil_log2 = n > 1 ? std::bit_width(static_cast<std::uint64_t>(n - 1)) : 0;
-  counts.flops = saturated(static_cast<long double>(n) * ceil_log2);
+  counts.flops = saturated(real(n) * ceil_log2);
 }
 
 void count_infeed_or_outfeed(const CountedOp& op, WorkCounts& counts) {
   if (op.op.opcode == Opcode::kInfeed) {
-    counts.output_bytes = saturated(static_cast<long double>(bytes_of_all_leaves(op, op.op.shape)));
+    counts.output_bytes = saturated(real(bytes_of_all_leaves(op, op.op.shape)));
     counts.bytes_accessed = counts.output_bytes;
     return;
   }
   counts.bytes_accessed = 0;
   for (std::size_t i = 0; i < op.operand_count(); ++i) {
-    const auto bytes = static_cast<long double>(bytes_of_all_leaves(op, op.operand_shape(i)));
+    const auto bytes = real(bytes_of_all_leaves(op, op.operand_shape(i)));
     set_operand(counts, i, bytes);
     counts.bytes_accessed = saturated(counts.bytes_accessed + bytes);
   }
@@ -173,28 +169,19 @@ WorkCounts count_callees(const CountedOp& op) {
 }
 
 void count_data_movement(const CountedOp& op, WorkCounts& counts) {
-  switch (op.op.opcode) {
-    case Opcode::kSlice:
-    case Opcode::kDynamicSlice:
-      return count_slice(op, counts);
-    case Opcode::kDynamicUpdateSlice:
-      return count_dynamic_update_slice(op, counts);
-    case Opcode::kTranspose:
-      if (is_bitcast_transpose(op)) set_no_bytes(counts);
-      return;
-    case Opcode::kBroadcast:
-      if (op.counter.options().count_multiple_input_accesses) {
-        set_operand(counts, 0, static_cast<long double>(op.result_size()));
-      }
-      return;
-    default:
-      return;
+  using enum Opcode;
+  const Opcode opcode = op.op.opcode;
+  if (is_one_of(opcode, {kSlice, kDynamicSlice})) return count_slice(op, counts);
+  if (opcode == kDynamicUpdateSlice) return count_dynamic_update_slice(op, counts);
+  if (opcode == kTranspose && is_bitcast_transpose(op)) set_no_bytes(counts);
+  if (opcode == kBroadcast && op.counter.options().count_multiple_input_accesses) {
+    set_operand(counts, 0, real(op.result_size()));
   }
 }
 
 void count_random(const CountedOp& op, WorkCounts& counts) {
   if (op.op.opcode == Opcode::kRngGetAndUpdateState) return;
-  counts.transcendentals = saturated(static_cast<long double>(elements_of_all_leaves(op.op.shape)));
+  counts.transcendentals = saturated(real(elements_of_all_leaves(op.op.shape)));
 }
 
 void count_linear_algebra(const CountedOp& op, WorkCounts& counts) {
@@ -204,19 +191,11 @@ void count_linear_algebra(const CountedOp& op, WorkCounts& counts) {
 }
 
 void count_free(const CountedOp& op, WorkCounts& counts) {
-  switch (op.op.opcode) {
-    case Opcode::kOptBarrier:
-    case Opcode::kPartitionId:
-    case Opcode::kReplicaId:
-    case Opcode::kAsyncUpdate:
-      return;  // the default bytes
-    case Opcode::kTuple:
-      set_no_bytes(counts);
-      counts.output_bytes = counts.bytes_accessed =
-          saturated(static_cast<long double>(op.result_size()));
-      return;
-    default:
-      set_no_bytes(counts);
+  using enum Opcode;
+  if (is_one_of(op.op.opcode, {kOptBarrier, kPartitionId, kReplicaId, kAsyncUpdate})) return;
+  set_no_bytes(counts);
+  if (op.op.opcode == kTuple) {
+    counts.output_bytes = counts.bytes_accessed = saturated(real(op.result_size()));
   }
 }
 
@@ -248,7 +227,7 @@ float saturated(long double value) {
 }
 
 void add_counts(WorkCounts& sum, const WorkCounts& term) {
-  const auto add = [](float& a, float b) { a = saturated(static_cast<long double>(a + b)); };
+  const auto add = [](float& a, float b) { a = saturated(real(a + b)); };
   add(sum.flops, term.flops);
   add(sum.transcendentals, term.transcendentals);
   add(sum.bytes_accessed, term.bytes_accessed);
@@ -264,22 +243,22 @@ void add_counts(WorkCounts& sum, const WorkCounts& term) {
 
 WorkCounts default_counts(const CountedOp& op) {
   WorkCounts counts;
-  counts.output_bytes = saturated(static_cast<long double>(
-      op.counter.options().tuple_result_as_pointer_table ? op.result_size()
-                                                         : bytes_of_all_leaves(op, op.op.shape)));
+  counts.output_bytes = saturated(real(op.counter.options().tuple_result_as_pointer_table
+                                           ? op.result_size()
+                                           : bytes_of_all_leaves(op, op.op.shape)));
   counts.bytes_accessed = counts.output_bytes;
   counts.operand_bytes.reserve(op.operand_count());
   for (std::size_t i = 0; i < op.operand_count(); ++i) {
     const auto bytes = static_cast<float>(op.operand_size(i));
     counts.operand_bytes.push_back(bytes);
-    counts.bytes_accessed = saturated(static_cast<long double>(counts.bytes_accessed + bytes));
+    counts.bytes_accessed = saturated(real(counts.bytes_accessed + bytes));
   }
   return counts;
 }
 
 void count_gather(const CountedOp& op, WorkCounts& counts) {
-  const auto out = static_cast<long double>(op.result_size());
-  const auto indices = static_cast<long double>(op.operand_size(1));
+  const auto out = real(op.result_size());
+  const auto indices = real(op.operand_size(1));
   counts.bytes_accessed = saturated(2 * out + indices);
   counts.output_bytes = saturated(out);
   set_operand(counts, 0, out);
@@ -291,12 +270,12 @@ void count_scatter(const CountedOp& op, WorkCounts& counts) {
   if (op.operand_count() != 2 * n + 1 || n == 0) return;
   long double updates = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const auto update = static_cast<long double>(op.operand_size(n + 1 + i));
+    const auto update = real(op.operand_size(n + 1 + i));
     set_operand(counts, i, update);
     set_operand(counts, n + 1 + i, update);
     updates += update;
   }
-  const auto indices = static_cast<long double>(op.operand_size(n));
+  const auto indices = real(op.operand_size(n));
   set_operand(counts, n, indices);
   counts.bytes_accessed = saturated(3 * updates + indices);
   counts.output_bytes = saturated(updates);
@@ -310,48 +289,24 @@ WorkCounts count_op(const CountedOp& op) {
   }
   if (op.op.opcode == Opcode::kCustomCall) return unknown_counts(op.operand_count());
   WorkCounts counts = default_counts(op);
-  switch (op_class(op.op.opcode)) {
-    case OpClass::kElementwise:
-    case OpClass::kTranscendental:
-      count_arithmetic(op, counts);
-      break;
-    case OpClass::kMatrix:
-      if (op.operand_count() >= 2) {
-        counts.flops = matrix_flops(op.op.opcode, op.op.attrs, op.operand_shape(0),
-                                    op.operand_shape(1), op.op.shape);
-      }
-      break;
-    case OpClass::kReduction:
-      count_reduction(op, counts);
-      break;
-    case OpClass::kDataMovement:
-      count_data_movement(op, counts);
-      break;
-    case OpClass::kIndexed:
-      op.op.opcode == Opcode::kGather ? count_gather(op, counts) : count_scatter(op, counts);
-      break;
-    case OpClass::kSort:
-      if (op.op.opcode == Opcode::kSort) count_sort(op, counts);
-      break;
-    case OpClass::kRandom:
-      count_random(op, counts);
-      break;
-    case OpClass::kLinearAlgebra:
-      count_linear_algebra(op, counts);
-      break;
-    case OpClass::kHost:
-      count_infeed_or_outfeed(op, counts);
-      break;
-    case OpClass::kFree:
-      count_free(op, counts);
-      break;
-    case OpClass::kCollective:
-      if (op.op.opcode == Opcode::kAllReduce || op.op.opcode == Opcode::kAllReduceStart) {
-        count_all_reduce(op, counts);
-      }
-      break;
-    default:
-      break;
+  using enum OpClass;
+  const OpClass work = op_class(op.op.opcode);
+  if (work == kElementwise || work == kTranscendental) count_arithmetic(op, counts);
+  if (work == kMatrix && op.operand_count() >= 2) {
+    counts.flops = matrix_flops(op.op.opcode, op.op.attrs, op.operand_shape(0), op.operand_shape(1),
+                                op.op.shape);
+  }
+  if (work == kReduction) count_reduction(op, counts);
+  if (work == kDataMovement) count_data_movement(op, counts);
+  if (op.op.opcode == Opcode::kGather) count_gather(op, counts);
+  if (op.op.opcode == Opcode::kScatter) count_scatter(op, counts);
+  if (op.op.opcode == Opcode::kSort) count_sort(op, counts);
+  if (work == kRandom) count_random(op, counts);
+  if (work == kLinearAlgebra) count_linear_algebra(op, counts);
+  if (work == kHost) count_infeed_or_outfeed(op, counts);
+  if (work == kFree) count_free(op, counts);
+  if (is_one_of(op.op.opcode, {Opcode::kAllReduce, Opcode::kAllReduceStart})) {
+    count_all_reduce(op, counts);
   }
   return counts;
 }

@@ -44,6 +44,11 @@ void set_operand(WorkCounts& counts, std::size_t i, long double bytes);
 // (ir/fusion/fusion_bytes.cpp).
 [[nodiscard]] WorkCounts count_fusion(const CountedOp& op);
 
+// Counts are added up in this type, so that 64-bit integers keep their digits.
+template <class Number>
+[[nodiscard]] constexpr long double real(Number number) {
+  return static_cast<long double>(number);
+}
 // Nearest float, at most the largest finite one.
 [[nodiscard]] float saturated(long double value);
 // XLA adds properties as floats; -1 markers add like numbers. Keeps the result finite.

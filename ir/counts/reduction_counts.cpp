@@ -9,7 +9,7 @@ namespace {
 
 long double window_elements(const Window& window) {
   long double product = 1;
-  for (const WindowDim& dim : window) product *= static_cast<long double>(dim.size);
+  for (const WindowDim& dim : window) product *= real(dim.size);
   return product;
 }
 
@@ -34,11 +34,11 @@ std::optional<std::size_t> reduce_then_broadcast_dim(const Shape& result, const 
 void count_reduce_window(const CountedOp& op, WorkCounts& counts) {
   const auto* attrs = op.op.get<WindowAttrs>();
   if (attrs == nullptr || op.operand_count() == 0) return;
-  const auto outputs = static_cast<long double>(first_result_elements(op.op.shape));
+  const auto outputs = real(first_result_elements(op.op.shape));
   long double per_output = window_elements(attrs->window);
   long double times = (per_output - 1) * outputs;
   if (const auto dim = reduce_then_broadcast_dim(op.op.shape, attrs->window)) {
-    per_output = static_cast<long double>(op.op.shape.dims[*dim]);
+    per_output = real(op.op.shape.dims[*dim]);
     times = outputs / per_output + per_output - 1;
   }
   if (op.counter.options().count_multiple_input_accesses) {
@@ -50,7 +50,7 @@ void count_reduce_window(const CountedOp& op, WorkCounts& counts) {
 void count_select_and_scatter(const CountedOp& op, WorkCounts& counts) {
   const auto* attrs = op.op.get<WindowAttrs>();
   if (attrs == nullptr || op.operand_count() < 2) return;
-  const auto sources = static_cast<long double>(element_count(op.operand_shape(1)));
+  const auto sources = real(element_count(op.operand_shape(1)));
   add_applied(op, 0, saturated(sources * (window_elements(attrs->window) - 1)), counts);
   add_applied(op, 1, saturated(sources), counts);
 }
@@ -60,9 +60,9 @@ void count_select_and_scatter(const CountedOp& op, WorkCounts& counts) {
 void add_applied(const CountedOp& op, std::size_t callee, float times, WorkCounts& counts) {
   if (callee >= op.op.called.size()) return;
   const WorkCounts applied = op.counter.total(op.op.called[callee]);
-  counts.flops = saturated(static_cast<long double>(counts.flops) + applied.flops * times);
+  counts.flops = saturated(real(counts.flops) + applied.flops * times);
   counts.transcendentals =
-      saturated(static_cast<long double>(counts.transcendentals) + applied.transcendentals * times);
+      saturated(real(counts.transcendentals) + applied.transcendentals * times);
 }
 
 void count_reduction(const CountedOp& op, WorkCounts& counts) {

@@ -40,21 +40,9 @@ float bottleneck_time(const WorkCounts& counts, const WorkCountOptions& o) {
 
 // XLA gives these no time of their own: they cost nothing, or carry their callees' time.
 bool has_own_time(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kParameter:
-    case Opcode::kConstant:
-    case Opcode::kGetTupleElement:
-    case Opcode::kAfterAll:
-    case Opcode::kAddDependency:
-    case Opcode::kDomain:
-    case Opcode::kCall:
-    case Opcode::kWhile:
-    case Opcode::kConditional:
-    case Opcode::kCustomCall:
-      return false;
-    default:
-      return true;
-  }
+  using enum Opcode;
+  return !is_one_of(opcode, {kParameter, kConstant, kGetTupleElement, kAfterAll, kAddDependency,
+                             kDomain, kCall, kWhile, kConditional, kCustomCall});
 }
 
 class DepthGuard {
@@ -90,7 +78,7 @@ WorkCounter::WorkCounter(const Module& module, WorkCountOptions options)
 
 std::int64_t WorkCounter::shape_bytes(const Shape& shape) const {
   if (!every_leaf_has_layout(shape)) return 0;
-  return options_.shape_bytes ? options_.shape_bytes(shape) : default_shape_bytes(shape);
+  return options_.shape_bytes != nullptr ? options_.shape_bytes(shape) : default_shape_bytes(shape);
 }
 
 const WorkCounts& WorkCounter::of(ComputationId computation, InstrId instruction) {
@@ -117,26 +105,6 @@ WorkCounts WorkCounter::total(ComputationId computation) {
     slot = std::move(sum);
   }
   return *slot;
-}
-
-WorkCounts WorkCounter::total_from_root(ComputationId computation) {
-  const Computation& body = module_.at(computation);
-  std::vector<bool> reached(body.instructions.size());
-  std::vector<InstrId> pending{body.root};
-  while (!pending.empty()) {
-    const InstrId id = pending.back();
-    pending.pop_back();
-    if (reached[id.index()]) continue;
-    reached[id.index()] = true;
-    const Instruction& op = body.at(id);
-    pending.insert(pending.end(), op.operands.begin(), op.operands.end());
-    pending.insert(pending.end(), op.control_predecessors.begin(), op.control_predecessors.end());
-  }
-  WorkCounts sum;
-  for (std::size_t i = 0; i < reached.size(); ++i) {
-    if (reached[i]) add_counts(sum, of(computation, InstrId(i)));
-  }
-  return sum;
 }
 
 }  // namespace tilecast::ir

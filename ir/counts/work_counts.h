@@ -3,7 +3,6 @@
 // Rules per opcode are in ir/counts/op_counts.cpp, of fusions in ir/fusion/fusion_bytes.cpp.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,7 +24,7 @@ struct WorkCounts {
 
 struct WorkCountOptions {
   // Size of a shape in bytes; default is unpadded with an 8-byte pointer per tuple element.
-  std::function<std::int64_t(const Shape&)> shape_bytes;
+  std::int64_t (*shape_bytes)(const Shape&) = nullptr;
   bool count_multiple_input_accesses = false;
   // XLA up to 2025: a tuple result counts as its pointer table, not as the sum of its leaves.
   bool tuple_result_as_pointer_table = false;
@@ -42,8 +41,6 @@ class WorkCounter {
   [[nodiscard]] const WorkCounts& of(ComputationId computation, InstrId instruction);
   // Sum over the computation, dead instructions included.
   [[nodiscard]] WorkCounts total(ComputationId computation);
-  // Sum over what the root reaches, as XLA's unit tests walk it.
-  [[nodiscard]] WorkCounts total_from_root(ComputationId computation);
 
   // Size of `shape` by the options; 0 for shapes without a layout, as in XLA.
   [[nodiscard]] std::int64_t shape_bytes(const Shape& shape) const;

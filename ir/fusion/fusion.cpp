@@ -1,8 +1,8 @@
 #include "ir/fusion/fusion.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "ir/fusion/fusion_cleanup.h"
 #include "ir/fusion/fusion_planner.h"
 #include "ir/fusion/fusion_rewriter.h"
 #include "ir/layout_assignment.h"
@@ -33,20 +33,6 @@ std::vector<bool> find_sequential(const Module& module) {
   return sequential;
 }
 
-Module without_computations(const Module& module) {
-  Module result;
-  result.name = module.name;
-  result.file = module.file;
-  result.replica_count = module.replica_count;
-  result.num_partitions = module.num_partitions;
-  result.entry_parameter_layouts = module.entry_parameter_layouts;
-  result.entry_result_layout = module.entry_result_layout;
-  result.input_output_alias = module.input_output_alias;
-  result.raw = module.raw;
-  result.warnings = module.warnings;
-  return result;
-}
-
 }  // namespace
 
 bool is_optimised(const Module& module) {
@@ -62,8 +48,10 @@ bool is_optimised(const Module& module) {
 Module fuse(Module module, const FusionOptions& options) {
   const std::vector<bool> sequential = find_sequential(module);
   FreshNames names(module);
-  Module result = without_computations(module);
-  std::vector<ComputationId> moved(module.computations.size());
+  std::vector<Computation> old = std::exchange(module.computations, {});
+  Module result = std::move(module);
+  result.is_scheduled = false;
+  std::vector<ComputationId> moved(old.size());
   const auto add = [&](Computation computation, std::size_t first_fused) {
     for (Instruction& op : computation.instructions) {
       for (ComputationId& called : op.called) {
@@ -74,12 +62,12 @@ Module fuse(Module module, const FusionOptions& options) {
     }
     result.computations.push_back(std::move(computation));
   };
-  for (std::size_t i = 0; i < module.computations.size(); ++i) {
+  for (std::size_t i = 0; i < old.size(); ++i) {
     const std::size_t first_fused = result.computations.size();
     if (!sequential[i]) {
-      add(std::move(module.computations[i]), first_fused);
+      add(std::move(old[i]), first_fused);
     } else {
-      Computation tidy = tidied(std::move(module.computations[i]));
+      Computation tidy = tidied(std::move(old[i]));
       const std::vector<FusedKernel> kernels = FusionPlanner(tidy, options).plan();
       RewrittenComputation rewritten = with_fusions(std::move(tidy), kernels, moved.size(), names);
       for (Computation& fused : rewritten.fused) add(std::move(fused), first_fused);
@@ -87,7 +75,7 @@ Module fuse(Module module, const FusionOptions& options) {
     }
     moved[i] = ComputationId(result.computations.size() - 1);
   }
-  result.entry = moved[module.entry.index()];
+  result.entry = moved[result.entry.index()];
   verify(result);
   return result;
 }

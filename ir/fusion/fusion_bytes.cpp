@@ -5,23 +5,10 @@
 #include <utility>
 
 #include "ir/counts/op_counts.h"
+#include "ir/schedule_order.h"
 
 namespace tilecast::ir {
 namespace {
-
-// Users of every instruction of a computation, each listed once.
-using Users = std::vector<std::vector<InstrId>>;
-
-Users find_users(const Computation& computation) {
-  Users users(computation.instructions.size());
-  for (std::size_t i = 0; i < computation.instructions.size(); ++i) {
-    for (const InstrId operand : computation.instructions[i].operands) {
-      std::vector<InstrId>& list = users[operand.index()];
-      if (list.empty() || list.back() != InstrId(i)) list.push_back(InstrId(i));
-    }
-  }
-  return users;
-}
 
 bool is_operand_zero(const Instruction& user, InstrId id) {
   return !user.operands.empty() && user.operands.front() == id;
@@ -60,16 +47,14 @@ class ParameterReads {
     return known_[key] = total;
   }
 
-  const Users& users(ComputationId id) {
+  const UserLists& users(ComputationId id) {
     const auto [it, inserted] = users_.try_emplace(id.index());
-    if (inserted) it->second = find_users(module_.at(id));
+    if (inserted) it->second = user_lists(module_.at(id));
     return it->second;
   }
 
  private:
-  long double size(const Instruction& op) const {
-    return static_cast<long double>(counter_.shape_bytes(op.shape));
-  }
+  long double size(const Instruction& op) const { return real(counter_.shape_bytes(op.shape)); }
   long double once(const Instruction& op, bool& full) const {
     return std::exchange(full, true) ? 0 : size(op);
   }
@@ -109,7 +94,7 @@ class ParameterReads {
   const Module& module_;
   const WorkCounter& counter_;
   std::map<std::pair<std::size_t, std::size_t>, long double> known_;
-  std::map<std::size_t, Users> users_;
+  std::map<std::size_t, UserLists> users_;
 };
 
 // A tuple parameter is read leaf by leaf, each through its chain of get-tuple-elements as far as
@@ -139,8 +124,7 @@ long double written_bytes(const CountedOp& op, const Computation& body) {
   const auto produced_by = [&](const Instruction& producer, const Shape& leaf) {
     const bool in_place =
         producer.opcode == Opcode::kDynamicUpdateSlice && producer.operands.size() > 1;
-    return static_cast<long double>(
-        op.counter.shape_bytes(in_place ? body.at(producer.operands[1]).shape : leaf));
+    return real(op.counter.shape_bytes(in_place ? body.at(producer.operands[1]).shape : leaf));
   };
   const Instruction& root = body.root_instruction();
   if (op.op.shape.is_array()) return produced_by(root, op.op.shape);
@@ -151,7 +135,7 @@ long double written_bytes(const CountedOp& op, const Computation& body) {
       total += produced_by(body.at(root.operands[i]), element);
     } else {
       for_each_leaf(element, [&](const Shape& leaf) {
-        if (leaf.is_array()) total += static_cast<long double>(op.counter.shape_bytes(leaf));
+        if (leaf.is_array()) total += real(op.counter.shape_bytes(leaf));
       });
     }
   }
@@ -187,12 +171,12 @@ WorkCounts count_fusion(const CountedOp& op) {
   counts.output_bytes = saturated(written_bytes(op, body));
   counts.bytes_accessed = counts.output_bytes;
   const auto add_bytes = [&](float bytes) {
-    counts.bytes_accessed = saturated(static_cast<long double>(counts.bytes_accessed + bytes));
+    counts.bytes_accessed = saturated(real(counts.bytes_accessed + bytes));
   };
   for (const Instruction& inner : body.instructions) {
     if (inner.opcode == Opcode::kConstant && inner.shape.is_array() &&
         element_count(inner.shape) > 1) {
-      add_bytes(saturated(static_cast<long double>(op.counter.shape_bytes(inner.shape))));
+      add_bytes(saturated(real(op.counter.shape_bytes(inner.shape))));
     }
   }
   ParameterReads reads(op.module, op.counter);

@@ -1,8 +1,7 @@
-#include "ir/fusion/fusion_cleanup.h"
-
+// What is tidied before fusing: dead code, annotations and reshapes that do nothing.
 #include <algorithm>
 
-#include "ir/annotation.h"
+#include "ir/fusion/fusion_rewriter.h"
 #include "ir/fusion/fusion_rules.h"
 #include "ir/schedule_order.h"
 
@@ -13,6 +12,7 @@ constexpr std::int64_t kTileRows = 8;  // rows of the narrowest tile, 8 sublanes
 
 // Loops, branches and calls are kept without looking into them.
 bool has_effects(const Instruction& op) {
+  using enum Opcode;
   switch (op_class(op.opcode)) {
     case OpClass::kCollective:
     case OpClass::kHost:
@@ -24,17 +24,8 @@ bool has_effects(const Instruction& op) {
       return call == nullptr || call->has_side_effect;
     }
     default:
-      break;
-  }
-  switch (op.opcode) {
-    case Opcode::kParameter:
-    case Opcode::kRngGetAndUpdateState:
-    case Opcode::kAsyncUpdate:
-    case Opcode::kCopyStart:
-    case Opcode::kAddDependency:
-      return true;
-    default:
-      return false;
+      return is_one_of(
+          op.opcode, {kParameter, kRngGetAndUpdateState, kAsyncUpdate, kCopyStart, kAddDependency});
   }
 }
 

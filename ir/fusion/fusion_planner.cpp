@@ -9,17 +9,17 @@
 namespace tilecast::ir {
 namespace {
 
-constexpr std::uint32_t kNone = UINT32_MAX;
 constexpr std::size_t kMaxCopies = 4;
 
-// Where the operand of an op at `place` is: one-to-one ops pass it on, reductions start a new loop.
-template <class Place>
-Place operand_place(const Instruction& user, Place place) {
-  if (streams(user)) return place;
+// Where the operand of an op at `position` is: one-to-one ops pass it on, reductions start a new
+// loop.
+template <class Position>
+Position operand_position(const Instruction& user, Position position) {
+  if (streams(user)) return position;
   if (user.opcode == Opcode::kReduce)
-    return place == Place::kAfter ? Place::kBefore : Place::kOther;
+    return position == Position::kAfter ? Position::kBefore : Position::kOther;
   const bool rearranges = user.opcode == Opcode::kTranspose || user.opcode == Opcode::kReshape;
-  return rearranges && place == Place::kAfter ? Place::kAfter : Place::kOther;
+  return rearranges && position == Position::kAfter ? Position::kAfter : Position::kOther;
 }
 
 }  // namespace
@@ -28,13 +28,14 @@ FusionPlanner::FusionPlanner(const Computation& computation, const FusionOptions
     : computation_(computation),
       options_(options),
       homes_(computation.instructions.size()),
-      owner_(computation.instructions.size(), kNone),
+      owner_(computation.instructions.size(), kNoCluster),
       pinned_(computation.instructions.size(), false),
       seen_(computation.instructions.size(), 0) {}
 
 std::vector<FusedKernel> FusionPlanner::plan() {
   find_users();
-  for (auto id = static_cast<std::uint32_t>(computation_.instructions.size()); id-- > 0;) place(id);
+  for (auto id = static_cast<std::uint32_t>(computation_.instructions.size()); id-- > 0;)
+    locate(id);
   fuse_outputs();
   std::vector<FusedKernel> kernels;
   for (Cluster& cluster : clusters_) {
@@ -84,7 +85,7 @@ bool FusionPlanner::is_taken(Step step, std::uint32_t id, std::uint32_t cluster)
   return std::ldexp(static_cast<double>(hash.result()[0] >> 11), -53) < options_.fuse_share;
 }
 
-void FusionPlanner::place(std::uint32_t id) {
+void FusionPlanner::locate(std::uint32_t id) {
   const Instruction& op = at(id);
   if (pinned_[id] || !is_fusible(op)) return;
   bool needed_outside = computation_.root.index() == id;
@@ -117,13 +118,13 @@ void FusionPlanner::place(std::uint32_t id) {
 
 FusionPlanner::Home FusionPlanner::home_of(std::uint32_t producer,
                                            std::span<const Read> reads) const {
-  Home result{reads.front().cluster, Place::kOther, false};
+  Home result{reads.front().cluster, Position::kOther, false};
   bool is_first = true;
   for (const Read& read : reads) {
     const Instruction& user = at(read.user);
     const Home& user_home = *home(read.user, read.cluster);
-    const Place place = operand_place(user, user_home.place);
-    result.place = is_first || place == result.place ? place : Place::kOther;
+    const Position position = operand_position(user, user_home.position);
+    result.position = is_first || position == result.position ? position : Position::kOther;
     is_first = false;
     result.reused |= user_home.reused;
     for (std::size_t i = 0; i < user.operands.size(); ++i) {
@@ -162,29 +163,29 @@ std::optional<FusionPlanner::Home> FusionPlanner::accepted_home(std::uint32_t pr
 
 bool FusionPlanner::accepts_hero(const Cluster& cluster, const Instruction& hero,
                                  const Home& home) const {
-  if (home.reused || cluster.has_matrix || cluster.update != kNone) return false;
+  if (home.reused || cluster.has_matrix || cluster.update != kNoCluster) return false;
   if (is_matrix(hero)) {
-    return home.place == (cluster.has_reduction ? Place::kBefore : Place::kAfter);
+    return home.position == (cluster.has_reduction ? Position::kBefore : Position::kAfter);
   }
-  return home.place == Place::kAfter &&
+  return home.position == Position::kAfter &&
          (!cluster.has_reduction ||
           (cluster.reduced == reduced_dims(hero) && cluster.reduced_loop == reduced_loop(hero)));
 }
 
-// A kernel that updates a buffer in place may read that buffer only where it writes it.
+// A kernel that updates a buffer in position may read that buffer only where it writes it.
 bool FusionPlanner::breaks_update(const Cluster& cluster, const Instruction& producer) const {
-  if (cluster.update == kNone) return false;
+  if (cluster.update == kNoCluster) return false;
   const Instruction& update = at(cluster.update);
   const InstrId buffer = update.operands[0];
   if (std::find(producer.operands.begin(), producer.operands.end(), buffer) ==
       producer.operands.end()) {
     return false;
   }
-  const bool same_place = update.opcode == Opcode::kDynamicUpdateSlice &&
+  const bool same_slice = update.opcode == Opcode::kDynamicUpdateSlice &&
                           producer.opcode == Opcode::kDynamicSlice &&
                           std::equal(producer.operands.begin() + 1, producer.operands.end(),
                                      update.operands.begin() + 2, update.operands.end());
-  return !same_place;
+  return !same_slice;
 }
 
 // Recomputing reads the operands once more per kernel; a root is written once and read by each.
@@ -234,7 +235,7 @@ void FusionPlanner::make_root(std::uint32_t id) {
   clusters_.back().roots.emplace_back(std::size_t{id});
   clusters_.back().has_tuple_root = at(id).shape.is_tuple();
   owner_[id] = cluster;
-  join(id, {cluster, Place::kAfter, false});
+  join(id, {cluster, Position::kAfter, false});
 }
 
 Dims FusionPlanner::reduced_loop(const Instruction& reduction) const {

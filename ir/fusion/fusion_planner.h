@@ -31,15 +31,16 @@ class FusionPlanner {
   [[nodiscard]] std::vector<FusedKernel> plan();
 
  private:
+  static constexpr std::uint32_t kNoCluster = UINT32_MAX;
   // How a member's elements meet the kernel's loop.
-  enum class Place : std::uint8_t {
+  enum class Position : std::uint8_t {
     kAfter,   // one to one with the roots, after the hero if there is one
     kBefore,  // one to one with the input of the kernel's reductions
     kOther,   // broadcast, sliced, rearranged or read several times on the way
   };
   struct Home {
     std::uint32_t cluster;
-    Place place;
+    Position position;
     bool reused;  // some element may be computed more than once
   };
   enum class Step : std::uint8_t { kProducer, kOutput, kSibling };
@@ -51,7 +52,7 @@ class FusionPlanner {
     std::vector<InstrId> members, roots;
     boost::container::flat_set<std::uint32_t> inputs;  // instructions read from outside
     bool has_matrix = false, has_reduction = false, has_tuple_root = false, alive = true;
-    std::uint32_t update = UINT32_MAX;  // the member that works in place
+    std::uint32_t update = kNoCluster;  // the member that works in position
     Dims reduced_loop, reduced;         // of its reductions: input loop dims, dimensions reduced
     std::uint32_t first = UINT32_MAX, last = 0;  // positions in the text
     std::uint32_t last_visit = 0;
@@ -72,7 +73,7 @@ class FusionPlanner {
   [[nodiscard]] bool is_taken(Step step, std::uint32_t id, std::uint32_t cluster) const;
 
   // Step 1.
-  void place(std::uint32_t id);
+  void locate(std::uint32_t id);
   [[nodiscard]] Home home_of(std::uint32_t producer, std::span<const Read> reads) const;
   [[nodiscard]] std::optional<Home> accepted_home(std::uint32_t producer,
                                                   std::span<const Read> reads) const;
@@ -88,7 +89,8 @@ class FusionPlanner {
   void fuse_outputs();
   void fuse_into_readers(std::uint32_t id);
   void fuse_siblings(std::uint32_t id);
-  [[nodiscard]] std::optional<Place> reading_place(std::uint32_t cluster, std::uint32_t id) const;
+  [[nodiscard]] std::optional<Position> reading_position(std::uint32_t cluster,
+                                                         std::uint32_t id) const;
   [[nodiscard]] bool loops_differ(std::uint32_t a, std::uint32_t b, std::uint32_t id) const;
   [[nodiscard]] bool can_merge(const Cluster& a, const Cluster& b) const;
   [[nodiscard]] std::uint32_t last_before(std::uint32_t position) const;

@@ -2,15 +2,15 @@
 
 #include <algorithm>
 #include <charconv>
-#include <queue>
 
 #include "base/error.h"
 #include "ir/fusion/fusion_rules.h"
+#include "ir/graph_order.h"
 
 namespace tilecast::ir {
 namespace {
 
-constexpr std::uint32_t kNone = UINT32_MAX;
+constexpr std::uint32_t kNoUnit = UINT32_MAX;
 
 class Rewriter {
  public:
@@ -67,9 +67,9 @@ class Rewriter {
 
 void Rewriter::split_into_units(const std::vector<FusedKernel>& kernels) {
   const std::size_t count = old_.instructions.size();
-  producer_.assign(count, kNone);
+  producer_.assign(count, kNoUnit);
   local_.resize(count);
-  local_of_.assign(count, kNone);
+  local_of_.assign(count, kNoUnit);
   copies_.assign(count, 0);
   for (const Instruction& op : old_.instructions) {
     scalar_constants_.push_back(op.opcode == Opcode::kConstant && op.shape.is_scalar());
@@ -102,16 +102,15 @@ void Rewriter::split_into_units(const std::vector<FusedKernel>& kernels) {
 
 // Topological over units, taking the one whose last root stands first in the text.
 std::vector<std::uint32_t> Rewriter::unit_order() const {
-  std::vector<std::vector<std::uint32_t>> readers(units_.size());
-  std::vector<std::uint32_t> waiting(units_.size(), 0);
+  std::vector<GraphEdge> edges;
+  std::vector<std::uint32_t> keys;
   const auto depend = [&](std::uint32_t unit, InstrId on) {
     const std::uint32_t producer = producer_[on.index()];
-    if (producer == unit || producer == kNone) return;
-    readers[producer].push_back(unit);
-    ++waiting[unit];
+    if (producer != unit && producer != kNoUnit) edges.emplace_back(producer, unit);
   };
   for (std::uint32_t unit = 0; unit < units_.size(); ++unit) {
     const auto& members = units_[unit].members;
+    keys.push_back(units_[unit].roots.back().value);
     for (const InstrId member : members) {
       for (const InstrId operand : old_.at(member).operands) {
         if (!std::binary_search(members.begin(), members.end(), operand)) depend(unit, operand);
@@ -119,19 +118,7 @@ std::vector<std::uint32_t> Rewriter::unit_order() const {
       for (const InstrId before : old_.at(member).control_predecessors) depend(unit, before);
     }
   }
-  using Entry = std::pair<InstrId, std::uint32_t>;
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-  for (std::uint32_t unit = 0; unit < units_.size(); ++unit) {
-    if (waiting[unit] == 0) ready.emplace(units_[unit].roots.back(), unit);
-  }
-  std::vector<std::uint32_t> order;
-  while (!ready.empty()) {
-    order.push_back(ready.top().second);
-    ready.pop();
-    for (const std::uint32_t reader : readers[order.back()]) {
-      if (--waiting[reader] == 0) ready.emplace(units_[reader].roots.back(), reader);
-    }
-  }
+  std::vector<std::uint32_t> order = order_by_key(keys, edges);
   TC_CHECK(order.size() == units_.size(), "fusing closed a cycle");
   return order;
 }
@@ -162,14 +149,11 @@ void Rewriter::emit_single(InstrId id) {
 }
 
 InstrId Rewriter::parameter(Computation& fused, std::vector<InstrId>& inputs, InstrId source) {
-  Instruction parameter;
-  parameter.name = "param_" + std::to_string(inputs.size()) + "." + std::to_string(fusions_);
-  parameter.opcode = Opcode::kParameter;
-  parameter.shape = result_.caller.at(new_id_[source.index()]).shape;
-  parameter.attrs = ParameterAttrs{static_cast<std::int64_t>(inputs.size()), {}};
-  inputs.push_back(source);
   fused.parameters.emplace_back(fused.instructions.size());
-  fused.instructions.push_back(std::move(parameter));
+  fused.instructions.push_back(parameter_instruction(
+      "param_" + std::to_string(inputs.size()) + "." + std::to_string(fusions_),
+      result_.caller.at(new_id_[source.index()]).shape, inputs.size()));
+  inputs.push_back(source);
   return fused.parameters.back();
 }
 

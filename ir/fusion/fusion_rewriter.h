@@ -1,4 +1,4 @@
-// Replaces groups of instructions by fusion instructions; part of fuse().
+// Tidies computations and replaces groups of instructions by fusion instructions; parts of fuse().
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,11 @@
 #include "ir/fusion/fusion_planner.h"
 
 namespace tilecast::ir {
+
+// The computation in an order that has operands first, without instructions that nothing needs,
+// annotation custom-calls and reshapes to the same dimensions; reshapes that keep the order of the
+// tiles (only ones added or removed, or only major dimensions regrouped) become bitcasts.
+[[nodiscard]] Computation tidied(Computation computation);
 
 // Hands out computation and instruction names that nothing in the module has.
 class FreshNames {

@@ -5,31 +5,13 @@ namespace {
 
 // Rearranges or selects elements; cheap enough to be done while a user's operand is read.
 bool moves_data(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kBroadcast:
-    case Opcode::kIota:
-    case Opcode::kSlice:
-    case Opcode::kPad:
-    case Opcode::kReverse:
-    case Opcode::kConcatenate:
-    case Opcode::kTranspose:
-    case Opcode::kReshape:
-    case Opcode::kDynamicSlice:
-      return true;
-    default:
-      return false;
-  }
+  using enum Opcode;
+  return is_one_of(opcode, {kBroadcast, kIota, kSlice, kPad, kReverse, kConcatenate, kTranspose,
+                            kReshape, kDynamicSlice});
 }
 
 bool is_root_only(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kDynamicUpdateSlice:
-    case Opcode::kGather:
-    case Opcode::kScatter:
-      return true;
-    default:
-      return false;
-  }
+  return is_one_of(opcode, {Opcode::kDynamicUpdateSlice, Opcode::kGather, Opcode::kScatter});
 }
 
 }  // namespace
@@ -101,17 +83,11 @@ Dims loop_dims(const Shape& shape) {
 }
 
 bool reuses_operand(const Computation& computation, const Instruction& user, std::size_t operand) {
-  switch (user.opcode) {
-    case Opcode::kDot:
-    case Opcode::kConvolution:
-    case Opcode::kReduceWindow:
-    case Opcode::kGather:
-      return true;
-    case Opcode::kBroadcast:
-      return elements(user.shape) > elements(computation.at(user.operands[operand]).shape);
-    default:
-      return false;
+  using enum Opcode;
+  if (user.opcode == kBroadcast) {
+    return elements(user.shape) > elements(computation.at(user.operands[operand]).shape);
   }
+  return is_one_of(user.opcode, {kDot, kConvolution, kReduceWindow, kGather});
 }
 
 bool accepts_producer(const Computation& computation, const Instruction& user, std::size_t operand,

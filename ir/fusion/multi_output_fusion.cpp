@@ -8,10 +8,9 @@
 namespace tilecast::ir {
 namespace {
 
-constexpr std::uint32_t kNone = UINT32_MAX;
 // Users looked at for one cycle check: near the kernels, and wherever kernels of several roots
 // reach. The second is rarely needed and so may be long.
-constexpr std::size_t kMaxVisited = 256;
+constexpr std::size_t kMaxVisitedNear = 256;
 constexpr std::size_t kMaxVisitedFar = 65536;
 constexpr std::size_t kMaxReaders = 12;  // readers of one array that are compared
 
@@ -20,7 +19,7 @@ constexpr std::size_t kMaxReaders = 12;  // readers of one array that are compar
 void FusionPlanner::fuse_outputs() {
   const auto count = static_cast<std::uint32_t>(computation_.instructions.size());
   for (std::uint32_t id = 0; id < count; ++id) {
-    if (owner_[id] != kNone) fuse_into_readers(id);
+    if (owner_[id] != kNoCluster) fuse_into_readers(id);
   }
   for (std::uint32_t id = 0; id < count; ++id) {
     if (at(id).shape.is_array() && !at(id).shape.is_scalar()) fuse_siblings(id);
@@ -48,7 +47,7 @@ void FusionPlanner::fuse_into_readers(std::uint32_t id) {
   if (readers.size() > kMaxReaders) readers.resize(kMaxReaders);
   for (const std::uint32_t reader : readers) {
     const std::uint32_t own = owner_[id];
-    if (own == kNone) return;  // nothing outside reads it any more
+    if (own == kNoCluster) return;  // nothing outside reads it any more
     if (reader == own || !clusters_[reader].alive) continue;
     const Cluster& from = clusters_[own];
     const Cluster& to = clusters_[reader];
@@ -56,9 +55,9 @@ void FusionPlanner::fuse_into_readers(std::uint32_t id) {
     bool in_order = true;
     for (const InstrId root : from.roots) {
       if (!to.inputs.contains(root.value)) continue;
-      const std::optional<Place> place = reading_place(reader, root.value);
-      in_order &= place.has_value() && *place != Place::kOther;
-      if (from.has_matrix && to.has_reduction) in_order &= place == Place::kBefore;
+      const std::optional<Position> position = reading_position(reader, root.value);
+      in_order &= position.has_value() && *position != Position::kOther;
+      if (from.has_matrix && to.has_reduction) in_order &= position == Position::kBefore;
       if (from.has_reduction && to.has_reduction) {
         in_order &= loop_dims(computation_.at(root).shape) == from.reduced_loop;
       }
@@ -74,8 +73,8 @@ void FusionPlanner::fuse_siblings(std::uint32_t id) {
   if (readers.size() < 2) return;
   const std::size_t count = std::min(readers.size(), kMaxReaders);
   const auto in_order = [&](std::uint32_t cluster) {
-    const std::optional<Place> place = reading_place(cluster, id);
-    return place.has_value() && *place != Place::kOther;
+    const std::optional<Position> position = reading_position(cluster, id);
+    return position.has_value() && *position != Position::kOther;
   };
   for (std::size_t i = 0; i < count; ++i) {
     if (!clusters_[readers[i]].alive || !in_order(readers[i])) continue;
@@ -84,7 +83,7 @@ void FusionPlanner::fuse_siblings(std::uint32_t id) {
       if (!clusters_[b].alive || !in_order(b)) continue;
       if (clusters_[a].has_matrix || clusters_[b].has_matrix) continue;
       if (!can_merge(clusters_[a], clusters_[b])) continue;
-      if (reading_place(a, id) != reading_place(b, id) && loops_differ(a, b, id)) continue;
+      if (reading_position(a, id) != reading_position(b, id) && loops_differ(a, b, id)) continue;
       if (!is_taken(Step::kSibling, id, b)) continue;
       if (!reaches(a, b, false) && !reaches(b, a, false)) merge(a, b);
     }
@@ -92,32 +91,35 @@ void FusionPlanner::fuse_siblings(std::uint32_t id) {
 }
 
 // One kernel streams the array to its output, the other reduces it: the same loop unless the first
-// one has reductions before that place.
+// one has reductions before that position.
 bool FusionPlanner::loops_differ(std::uint32_t a, std::uint32_t b, std::uint32_t id) const {
   const auto after_reduction = [&](std::uint32_t cluster) {
-    return clusters_[cluster].has_reduction && reading_place(cluster, id) == Place::kAfter;
+    return clusters_[cluster].has_reduction && reading_position(cluster, id) == Position::kAfter;
   };
   return after_reduction(a) || after_reduction(b);
 }
 
-// The common place of everything in `cluster` that reads `id` directly; nothing when they differ.
-std::optional<FusionPlanner::Place> FusionPlanner::reading_place(std::uint32_t cluster,
-                                                                 std::uint32_t id) const {
-  std::optional<Place> common;
+// The common position of everything in `cluster` that reads `id` directly; nothing when they
+// differ.
+std::optional<FusionPlanner::Position> FusionPlanner::reading_position(std::uint32_t cluster,
+                                                                       std::uint32_t id) const {
+  std::optional<Position> common;
   for (const std::uint32_t user : users(id)) {
     const Home* found = home(user, cluster);
     if (found == nullptr) continue;
-    Place place = Place::kOther;
-    if (streams(at(user))) place = found->place;
-    if (at(user).opcode == Opcode::kReduce && found->place == Place::kAfter) place = Place::kBefore;
-    if (common && *common != place) return std::nullopt;
-    common = place;
+    Position position = Position::kOther;
+    if (streams(at(user))) position = found->position;
+    if (at(user).opcode == Opcode::kReduce && found->position == Position::kAfter)
+      position = Position::kBefore;
+    if (common && *common != position) return std::nullopt;
+    common = position;
   }
   return common;
 }
 
 bool FusionPlanner::can_merge(const Cluster& a, const Cluster& b) const {
-  if (a.has_tuple_root || b.has_tuple_root || a.update != kNone || b.update != kNone) return false;
+  if (a.has_tuple_root || b.has_tuple_root || a.update != kNoCluster || b.update != kNoCluster)
+    return false;
   if (a.has_matrix && b.has_matrix) return false;
   if (a.has_reduction && b.has_reduction &&
       (a.reduced != b.reduced || a.reduced_loop != b.reduced_loop)) {
@@ -157,7 +159,7 @@ void FusionPlanner::add_span(std::uint32_t first, std::uint32_t last) {
 bool FusionPlanner::reaches(std::uint32_t from, std::uint32_t to, bool through_others_only) {
   const std::uint32_t last = clusters_[to].last;
   const std::uint32_t last_of_all = last_before(last);
-  return reaches_up_to(from, to, through_others_only, {last, kMaxVisited}) ||
+  return reaches_up_to(from, to, through_others_only, {last, kMaxVisitedNear}) ||
          (last_of_all > last &&
           reaches_up_to(from, to, through_others_only, {last_of_all, kMaxVisitedFar}));
 }
@@ -250,7 +252,7 @@ bool FusionPlanner::is_read_outside(InstrId root) const {
 void FusionPlanner::drop_inner_roots(std::uint32_t cluster) {
   std::erase_if(clusters_[cluster].roots, [&](InstrId root) {
     if (is_read_outside(root)) return false;
-    owner_[root.index()] = kNone;
+    owner_[root.index()] = kNoCluster;
     return true;
   });
 }

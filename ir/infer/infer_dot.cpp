@@ -21,12 +21,15 @@ std::int64_t size(const Shape& shape, std::int64_t dim) {
   return shape.dims[static_cast<std::size_t>(dim)];
 }
 
-std::string show(const DotDims& dims) {
-  return fmt::format(
-      "lhs_contracting {{{}}} rhs_contracting {{{}}} lhs_batch {{{}}} rhs_batch {{{}}}",
-      join(dims.lhs_contracting), join(dims.rhs_contracting), join(dims.lhs_batch),
-      join(dims.rhs_batch));
-}
+struct DotText {
+  const DotDims& dims;
+  [[nodiscard]] std::string str() const {
+    return fmt::format(
+        "lhs_contracting {{{}}} rhs_contracting {{{}}} lhs_batch {{{}}} rhs_batch {{{}}}",
+        join(dims.lhs_contracting), join(dims.rhs_contracting), join(dims.lhs_batch),
+        join(dims.rhs_batch));
+  }
+};
 
 [[noreturn]] void cannot(const Shape& lhs, const Shape& rhs, std::string_view why) {
   fail("Cannot infer shape for dot operation: {} <dot> {}. {}", human(lhs), human(rhs), why);
@@ -35,14 +38,12 @@ std::string show(const DotDims& dims) {
 void check_dims(const Shape& lhs, const Shape& rhs, const DotDims& dims) {
   expect_array(lhs, "lhs of dot");
   expect_array(rhs, "rhs of dot");
-  if (!in_range(dims.lhs_contracting, lhs.rank()) || !in_range(dims.lhs_batch, lhs.rank()) ||
-      !in_range(dims.rhs_contracting, rhs.rank()) || !in_range(dims.rhs_batch, rhs.rank())) {
-    fail("A dimension number is out of range in Dot: {}.", show(dims));
-  }
-  if (!disjoint_unique(dims.lhs_contracting, dims.lhs_batch) ||
-      !disjoint_unique(dims.rhs_contracting, dims.rhs_batch)) {
-    fail("A dimension number is not unique in Dot: {}.", show(dims));
-  }
+  fail_if(!in_range(dims.lhs_contracting, lhs.rank()) || !in_range(dims.lhs_batch, lhs.rank()) ||
+              !in_range(dims.rhs_contracting, rhs.rank()) || !in_range(dims.rhs_batch, rhs.rank()),
+          "A dimension number is out of range in Dot: {}.", DotText{dims});
+  fail_if(!disjoint_unique(dims.lhs_contracting, dims.lhs_batch) ||
+              !disjoint_unique(dims.rhs_contracting, dims.rhs_batch),
+          "A dimension number is not unique in Dot: {}.", DotText{dims});
   if (dims.lhs_contracting.size() != dims.rhs_contracting.size()) {
     cannot(lhs, rhs, "Must specify the same number of contracting dimensions for lhs and rhs.");
   }
@@ -59,15 +60,6 @@ void check_dims(const Shape& lhs, const Shape& rhs, const DotDims& dims) {
       cannot(lhs, rhs, "Batch dimension sizes must match for lhs/rhs.");
     }
   }
-}
-
-DType product_type(const Site& site) {
-  const DType natural = higher_precision(site.operand(0).dtype, site.operand(1).dtype);
-  const DType preferred = site.result_type(natural);
-  if (preferred != natural && !is_floating(natural) && bits(preferred) < bits(natural)) {
-    fail("`preferred_element_type` must not be narrower than the original type.");
-  }
-  return preferred;
 }
 
 // Batch dimensions, then what is left of lhs, then what is left of rhs.
@@ -95,10 +87,9 @@ Shape product_shape(const Site& site, const DotDims& dims, const Dims& rhs_dropp
 void check_scale(const Shape& operand, const Shape& scale, std::string_view which) {
   if (scale.is_scalar()) return;
   expect_array(scale, "scale of scaled-dot");
-  if (scale.rank() != operand.rank()) {
-    fail("The {} scale has different number of dimensions than operand: {} vs {} in scaled-dot",
-         which, human(scale), human(operand));
-  }
+  fail_if(scale.rank() != operand.rank(),
+          "The {} scale has different number of dimensions than operand: {} vs {} in scaled-dot",
+          which, human(scale), human(operand));
   for (std::size_t i = 0; i < operand.dims.size(); ++i) {
     if (scale.dims[i] == 0 ? operand.dims[i] != 0 : operand.dims[i] % scale.dims[i] != 0) {
       fail(
@@ -113,49 +104,39 @@ void check_scale(const Shape& operand, const Shape& scale, std::string_view whic
 void check_ragged_numbers(const Shape& lhs, const Shape& rhs, const Shape& groups,
                           const DotDims& dims) {
   expect_array(groups, "group_sizes of ragged dot");
-  if (!is_integer(groups.dtype)) {
-    fail("group_sizes of ragged dot must be of integral type; got {}.", human(groups));
-  }
-  if (dims.lhs_ragged.size() != 1) {
-    fail("There must be exactly one ragged dimension in the lhs.");
-  }
+  fail_if(!is_integer(groups.dtype), "group_sizes of ragged dot must be of integral type; got {}.",
+          human(groups));
+  fail_if(dims.lhs_ragged.size() != 1, "There must be exactly one ragged dimension in the lhs.");
   const std::int64_t ragged = dims.lhs_ragged[0];
-  if (ragged < 0 || ragged >= lhs.rank()) {
-    fail("A dimension number is out of range in RaggedDot: lhs_ragged_dims {}.", ragged);
-  }
-  if (!in_range(dims.rhs_group, rhs.rank())) {
-    fail("A dimension number is out of range in RaggedDot: rhs_group_dims {}.",
-         join(dims.rhs_group));
-  }
-  if (!disjoint_unique(dims.rhs_group, dims.rhs_contracting) ||
-      !disjoint_unique(dims.rhs_group, dims.rhs_batch)) {
-    fail("A dimension number is not unique in RaggedDot: rhs_group_dims {}.", join(dims.rhs_group));
-  }
+  fail_if(ragged < 0 || ragged >= lhs.rank(),
+          "A dimension number is out of range in RaggedDot: lhs_ragged_dims {}.", ragged);
+  fail_if(!in_range(dims.rhs_group, rhs.rank()),
+          "A dimension number is out of range in RaggedDot: rhs_group_dims {}.",
+          join(dims.rhs_group));
+  fail_if(!disjoint_unique(dims.rhs_group, dims.rhs_contracting) ||
+              !disjoint_unique(dims.rhs_group, dims.rhs_batch),
+          "A dimension number is not unique in RaggedDot: rhs_group_dims {}.",
+          join(dims.rhs_group));
 }
 
 // By where the ragged dimension is: contracting and batch dimensions leave rhs without groups.
 void check_ragged(const Shape& lhs, const Shape& rhs, const Shape& groups, const DotDims& dims) {
   check_ragged_numbers(lhs, rhs, groups, dims);
-  if (groups.dims.empty()) fail("group_sizes of ragged dot must have rank 1 or more.");
+  fail_if(groups.dims.empty(), "group_sizes of ragged dot must have rank 1 or more.");
   const std::int64_t ragged = dims.lhs_ragged[0];
   const bool contracting = contains(dims.lhs_contracting, ragged);
   const bool batch = contains(dims.lhs_batch, ragged);
   if (contracting || batch) {
-    if (!dims.rhs_group.empty()) {
-      fail(
-          "There must be zero group dimensions in the rhs when the ragged dimension is batch or "
-          "contracting.");
-    }
+    fail_if(!dims.rhs_group.empty(),
+            "There must be zero group dimensions in the rhs when the ragged dimension is batch or "
+            "contracting.");
   } else {
-    if (dims.rhs_group.size() != 1) {
-      fail(
-          "There must be exactly one group dimension in the rhs when the ragged dimension is "
-          "non-contracting.");
-    }
-    if (size(rhs, dims.rhs_group[0]) != groups.dims.back()) {
-      fail("rhs group dimension is expected to have size={}, got {}", groups.dims.back(),
-           size(rhs, dims.rhs_group[0]));
-    }
+    fail_if(dims.rhs_group.size() != 1,
+            "There must be exactly one group dimension in the rhs when the ragged dimension is "
+            "non-contracting.");
+    fail_if(size(rhs, dims.rhs_group[0]) != groups.dims.back(),
+            "rhs group dimension is expected to have size={}, got {}", groups.dims.back(),
+            size(rhs, dims.rhs_group[0]));
   }
 }
 
@@ -172,10 +153,9 @@ Shape scaled_dot(const Site& site) {
   const Shape& lhs_scale = site.operand(2);
   const Shape& rhs_scale = site.operand(3);
   check_dims(site.operand(0), site.operand(1), dims);
-  if (lhs_scale.is_scalar() && rhs_scale.is_scalar()) {
-    fail("At least one of the scales should be not a scalar in scaled-dot {}",
-         site.instruction.name);
-  }
+  fail_if(lhs_scale.is_scalar() && rhs_scale.is_scalar(),
+          "At least one of the scales should be not a scalar in scaled-dot {}",
+          site.instruction.name);
   check_scale(site.operand(0), lhs_scale, "lhs");
   check_scale(site.operand(1), rhs_scale, "rhs");
   return product_shape(site, dims, {});

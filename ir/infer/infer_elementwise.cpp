@@ -12,30 +12,18 @@ DType component_type(DType dtype) {
   return dtype;
 }
 
-[[noreturn]] void wrong_type(const Site& site, std::string_view expected) {
-  fail("Expected element type in shape to be {} for {} operation; got {}.", expected,
-       name(site.instruction.opcode), type_name(site.operand(0).dtype));
-}
-
-bool dims_match(const Shape& a, const Shape& b) {
-  return a.dims == b.dims;
-}
-
 // Scalars and dimensions of size 1 would stretch in other languages; here nothing does.
 [[noreturn]] void different_sizes(Opcode opcode, const Shape& lhs, const Shape& rhs) {
   bool stretches = lhs.is_scalar() || rhs.is_scalar() || lhs.rank() == rhs.rank();
-  if (lhs.rank() != rhs.rank() && !stretches) {
-    fail("Shapes must be equal rank, but are {} and {}", human(lhs), human(rhs));
-  }
+  fail_if(lhs.rank() != rhs.rank() && !stretches, "Shapes must be equal rank, but are {} and {}",
+          human(lhs), human(rhs));
   for (std::size_t i = 0; lhs.rank() == rhs.rank() && i < lhs.dims.size(); ++i) {
     stretches = stretches && (lhs.dims[i] == rhs.dims[i] || lhs.dims[i] == 1 || rhs.dims[i] == 1);
   }
-  if (stretches) {
-    fail(
-        "Implicit broadcast is not allowed in HLO. Found different shapes for instruction {}: {} "
-        "and {}",
-        name(opcode), human(lhs), human(rhs));
-  }
+  fail_if(stretches,
+          "Implicit broadcast is not allowed in HLO. Found different shapes for instruction {}: {} "
+          "and {}",
+          name(opcode), human(lhs), human(rhs));
   fail("Binary op {} with incompatible shapes: {} and {}.", name(opcode), human(lhs), human(rhs));
 }
 
@@ -43,11 +31,10 @@ bool dims_match(const Shape& a, const Shape& b) {
 Shape elementwise_binary(const Site& site) {
   const Shape& lhs = site.operand(0);
   const Shape& rhs = site.operand(1);
-  if (!same_type_ignoring_fp(lhs.dtype, rhs.dtype)) {
-    fail("Binary op {} with different element types: {} and {}.", name(site.instruction.opcode),
-         human(lhs), human(rhs));
-  }
-  if (!dims_match(lhs, rhs)) different_sizes(site.instruction.opcode, lhs, rhs);
+  fail_if(!same_type_ignoring_fp(lhs.dtype, rhs.dtype),
+          "Binary op {} with different element types: {} and {}.", name(site.instruction.opcode),
+          human(lhs), human(rhs));
+  if (!same_dims(lhs, rhs)) different_sizes(site.instruction.opcode, lhs, rhs);
   Shape result = array_like(lhs, higher_precision(lhs.dtype, rhs.dtype));
   result.dynamic_mask |= rhs.dynamic_mask;
   return result;
@@ -56,10 +43,9 @@ Shape elementwise_binary(const Site& site) {
 Shape complex_of(const Site& site) {
   const Shape& lhs = site.operand(0);
   const Shape& rhs = site.operand(1);
-  if (!is_floating(lhs.dtype)) {
-    fail("Expected element type in shape to be floating for complex compose operation; got {}.",
-         type_name(lhs.dtype));
-  }
+  fail_if(!is_floating(lhs.dtype),
+          "Expected element type in shape to be floating for complex compose operation; got {}.",
+          type_name(lhs.dtype));
   Shape result = elementwise_binary(site);
   if (lhs.dtype == DType::kF32 && rhs.dtype == DType::kF32) {
     result.dtype = DType::kC64;
@@ -72,46 +58,34 @@ Shape complex_of(const Site& site) {
 }
 
 void check_unary_type(const Site& site, DType dtype) {
-  const bool floating = is_floating(dtype);
-  const bool complex = is_complex(dtype);
-  switch (site.instruction.opcode) {
-    case Opcode::kFloor:
-    case Opcode::kCeil:
-    case Opcode::kRoundNearestAfz:
-    case Opcode::kRoundNearestEven:
-      if (!floating) wrong_type(site, "floating");
-      return;
-    case Opcode::kIsFinite:
-      if (!floating) wrong_type(site, "floating point");
-      return;
-    case Opcode::kAbs:
-      if (!floating && !complex && !is_signed_integer(dtype)) {
-        wrong_type(site, "floating or complex");
-      }
-      return;
-    case Opcode::kSign:
-      if (!floating && !complex && !is_signed_integer(dtype)) wrong_type(site, "signed or complex");
-      return;
-    case Opcode::kNegate:
-      if (!floating && !complex && !is_integer(dtype)) {
-        wrong_type(site, "integral, floating or complex");
-      }
-      return;
-    case Opcode::kClz:
-    case Opcode::kPopcnt:
-      if (!is_integer(dtype)) {
-        fail("Expected an integral element type in argument to {} operation; got {}.",
-             site.instruction.opcode == Opcode::kClz ? "Clz" : "PopulationCount", type_name(dtype));
-      }
-      return;
-    case Opcode::kNot:
-      if (dtype != DType::kPred && !is_integer(dtype)) {
-        fail("Expected pred or an integral element type in argument to Not operation; got {}.",
-             type_name(dtype));
-      }
-      return;
-    default:
-      if (!floating && !complex) wrong_type(site, "floating or complex");
+  using enum Opcode;
+  const Opcode opcode = site.instruction.opcode;
+  const bool number = is_floating(dtype) || is_complex(dtype);
+  const bool is_signed = number || is_signed_integer(dtype);
+  const auto expect_type = [&](bool right, std::string_view expected) {
+    fail_if(!right, "Expected element type in shape to be {} for {} operation; got {}.", expected,
+            name(opcode), type_name(dtype));
+  };
+  if (is_one_of(opcode, {kFloor, kCeil, kRoundNearestAfz, kRoundNearestEven})) {
+    expect_type(is_floating(dtype), "floating");
+  } else if (opcode == kIsFinite) {
+    expect_type(is_floating(dtype), "floating point");
+  } else if (opcode == kAbs) {
+    expect_type(is_signed, "floating or complex");
+  } else if (opcode == kSign) {
+    expect_type(is_signed, "signed or complex");
+  } else if (opcode == kNegate) {
+    expect_type(number || is_integer(dtype), "integral, floating or complex");
+  } else if (is_one_of(opcode, {kClz, kPopcnt})) {
+    fail_if(!is_integer(dtype),
+            "Expected an integral element type in argument to {} operation; got {}.",
+            opcode == kClz ? "Clz" : "PopulationCount", type_name(dtype));
+  } else if (opcode == kNot) {
+    fail_if(dtype != DType::kPred && !is_integer(dtype),
+            "Expected pred or an integral element type in argument to Not operation; got {}.",
+            type_name(dtype));
+  } else {
+    expect_type(number, "floating or complex");
   }
 }
 
@@ -121,16 +95,11 @@ Shape unary(const Site& site) {
   const Shape& operand = site.operand(0);
   expect_array(operand, "operand of unary operation");
   check_unary_type(site, operand.dtype);
-  switch (site.instruction.opcode) {
-    case Opcode::kIsFinite:
-      return array_like(operand, DType::kPred);
-    case Opcode::kAbs:
-    case Opcode::kReal:
-    case Opcode::kImag:
-      return array_like(operand, component_type(operand.dtype));
-    default:
-      return array_like(operand, operand.dtype);
-  }
+  using enum Opcode;
+  DType result = operand.dtype;
+  if (site.instruction.opcode == kIsFinite) result = DType::kPred;
+  if (is_one_of(site.instruction.opcode, {kAbs, kReal, kImag})) result = component_type(result);
+  return array_like(operand, result);
 }
 
 Shape binary(const Site& site) {
@@ -139,38 +108,21 @@ Shape binary(const Site& site) {
   const Opcode opcode = site.instruction.opcode;
   if (!lhs.is_array()) expect_array(lhs, fmt::format("lhs of binary operation {}", name(opcode)));
   if (!rhs.is_array()) expect_array(rhs, fmt::format("rhs of binary operation {}", name(opcode)));
-  switch (opcode) {
-    case Opcode::kSubtract:
-    case Opcode::kAtan2:
-    case Opcode::kPower:
-    case Opcode::kDivide:
-    case Opcode::kRemainder:
-    case Opcode::kShiftLeft:
-    case Opcode::kShiftRightArithmetic:
-    case Opcode::kShiftRightLogical:
-      if (lhs.dtype == DType::kPred || rhs.dtype == DType::kPred) {
-        fail("Expected element type in shape to be arithmetic type for operation {}; got PRED.",
-             name(opcode));
-      }
-      return elementwise_binary(site);
-    case Opcode::kComplex:
-      return complex_of(site);
-    case Opcode::kAnd:
-    case Opcode::kOr:
-    case Opcode::kXor:
-      if (lhs.dtype != DType::kPred && !is_integer(lhs.dtype)) {
-        fail("Expected pred or integral type in argument to and/or operation; got {}.",
-             type_name(lhs.dtype));
-      }
-      return elementwise_binary(site);
-    case Opcode::kCompare: {
-      Shape result = elementwise_binary(site);
-      result.dtype = DType::kPred;
-      return result;
-    }
-    default:
-      return elementwise_binary(site);
-  }
+  using enum Opcode;
+  if (opcode == kComplex) return complex_of(site);
+  const bool arithmetic =
+      is_one_of(opcode, {kSubtract, kAtan2, kPower, kDivide, kRemainder, kShiftLeft,
+                         kShiftRightArithmetic, kShiftRightLogical});
+  fail_if(arithmetic && (lhs.dtype == DType::kPred || rhs.dtype == DType::kPred),
+          "Expected element type in shape to be arithmetic type for operation {}; got PRED.",
+          name(opcode));
+  fail_if(
+      is_one_of(opcode, {kAnd, kOr, kXor}) && lhs.dtype != DType::kPred && !is_integer(lhs.dtype),
+      "Expected pred or integral type in argument to and/or operation; got {}.",
+      type_name(lhs.dtype));
+  Shape result = elementwise_binary(site);
+  if (opcode == kCompare) result.dtype = DType::kPred;
+  return result;
 }
 
 Shape clamp(const Site& site) {
@@ -181,9 +133,8 @@ Shape clamp(const Site& site) {
   expect_array(operand, "clamp operand");
   expect_array(high, "clamp max");
   for (const Shape* bound : {&low, &high}) {
-    if (!same_type_ignoring_fp(bound->dtype, operand.dtype) || !dims_match(*bound, operand)) {
-      fail("Clamp with different shapes: {}, {}, {}.", human(low), human(operand), human(high));
-    }
+    fail_if(!same_type_ignoring_fp(bound->dtype, operand.dtype) || !same_dims(*bound, operand),
+            "Clamp with different shapes: {}, {}, {}.", human(low), human(operand), human(high));
   }
   return array_like(operand, operand.dtype);
 }
@@ -195,37 +146,31 @@ Shape select(const Site& site) {
   expect_array(predicate, "select pred");
   expect_array(on_true, "select on-true");
   expect_array(on_false, "select on-false");
-  if (!same_type_ignoring_fp(on_true.dtype, on_false.dtype) || !dims_match(on_true, on_false)) {
-    fail("Operands to select must be the same shape; got {} and {}.", human(on_true),
-         human(on_false));
-  }
-  if (predicate.dtype != DType::kPred) {
-    fail("Select's pred operand must have PRED element type; got {}.", human(predicate));
-  }
-  if (!predicate.is_scalar() && !dims_match(predicate, on_true)) {
-    fail("Operands to select and predicate must be the same shape; got {} and {}.", human(on_true),
-         human(predicate));
-  }
+  fail_if(!same_type_ignoring_fp(on_true.dtype, on_false.dtype) || !same_dims(on_true, on_false),
+          "Operands to select must be the same shape; got {} and {}.", human(on_true),
+          human(on_false));
+  fail_if(predicate.dtype != DType::kPred,
+          "Select's pred operand must have PRED element type; got {}.", human(predicate));
+  fail_if(!predicate.is_scalar() && !same_dims(predicate, on_true),
+          "Operands to select and predicate must be the same shape; got {} and {}.", human(on_true),
+          human(predicate));
   return array_like(on_true, higher_precision(on_true.dtype, on_false.dtype));
 }
 
 Shape bitcast_convert(const Site& site) {
   const Shape& operand = site.operand(0);
   const DType to = site.result_type(operand.dtype);
-  if (is_complex(operand.dtype) != is_complex(to)) {
-    fail("Conversion between complex and real type {} => {}.", human(operand), type_name(to));
-  }
-  if (!operand.is_array() || !is_array_element(to)) {
-    fail("Cannot convert from or to tuple type; requested conversion: {} => {}.", human(operand),
-         type_name(to));
-  }
+  fail_if(is_complex(operand.dtype) != is_complex(to),
+          "Conversion between complex and real type {} => {}.", human(operand), type_name(to));
+  fail_if(!operand.is_array() || !is_array_element(to),
+          "Cannot convert from or to tuple type; requested conversion: {} => {}.", human(operand),
+          type_name(to));
   const int from_bits = bits(operand.dtype);
   const int to_bits = bits(to);
   const int ratio = std::max(from_bits, to_bits) / std::min(from_bits, to_bits);
-  if (std::max(from_bits, to_bits) % std::min(from_bits, to_bits) != 0) {
-    fail("Cannot bitcast types with undivisible bit-widths: {} => {}.", type_name(operand.dtype),
-         type_name(to));
-  }
+  fail_if(std::max(from_bits, to_bits) % std::min(from_bits, to_bits) != 0,
+          "Cannot bitcast types with undivisible bit-widths: {} => {}.", type_name(operand.dtype),
+          type_name(to));
   Shape result = array_like(operand, to);
   if (from_bits > to_bits) {
     result.dims.push_back(ratio);
@@ -247,35 +192,29 @@ Shape stochastic_convert(const Site& site) {
   const Shape& random = site.operand(1);
   expect_array(operand, "lhs of stochastic convert operation");
   expect_array(random, "rhs of stochastic convert operation");
-  if (!is_unsigned_integer(random.dtype)) {
-    fail("Random numbers for stochastic convert must be unsigned integers, but got: {}",
-         human(random));
-  }
-  if (!is_floating(operand.dtype)) {
-    fail("Stochastic convert supports only floating point operand conversion, but got: {}",
-         human(operand));
-  }
-  if (bits(operand.dtype) != bits(random.dtype)) {
-    fail(
-        "The random number is required to have same bits as the operand. But got random bits: {}, "
-        "operand bits: {}",
-        bits(random.dtype), bits(operand.dtype));
-  }
-  if (!dims_match(operand, random)) {
-    fail("Stochastic convert operand shape does not match random tensor shape: {} vs {}.",
-         human(operand), human(random));
-  }
+  fail_if(!is_unsigned_integer(random.dtype),
+          "Random numbers for stochastic convert must be unsigned integers, but got: {}",
+          human(random));
+  fail_if(!is_floating(operand.dtype),
+          "Stochastic convert supports only floating point operand conversion, but got: {}",
+          human(operand));
+  fail_if(
+      bits(operand.dtype) != bits(random.dtype),
+      "The random number is required to have same bits as the operand. But got random bits: {}, "
+      "operand bits: {}",
+      bits(random.dtype), bits(operand.dtype));
+  fail_if(!same_dims(operand, random),
+          "Stochastic convert operand shape does not match random tensor shape: {} vs {}.",
+          human(operand), human(random));
   return array_like(operand, site.result_type(operand.dtype));
 }
 
 Shape reduce_precision(const Site& site) {
   const Shape& operand = site.operand(0);
-  if (!is_floating(operand.dtype)) {
-    fail(
-        "Expected element type in shape to be floating point for ReducePrecision operation; got "
-        "{}.",
-        type_name(operand.dtype));
-  }
+  fail_if(!is_floating(operand.dtype),
+          "Expected element type in shape to be floating point for ReducePrecision operation; got "
+          "{}.",
+          type_name(operand.dtype));
   if (const auto exponent = site.raw_integer("exponent_bits"); exponent && *exponent < 1) {
     fail("Expected exponent_bits >= 1; got {}.", *exponent);
   }
@@ -286,41 +225,34 @@ Shape reduce_precision(const Site& site) {
 }
 
 Shape map(const Site& site) {
-  if (site.count() == 0) fail("Map expects at least one argument.");
+  fail_if(site.count() == 0, "Map expects at least one argument.");
   const Shape* argument = &site.operand(0);
   for (std::size_t i = 0; i < site.count(); ++i) {
     const Shape& other = site.operand(i);
     expect_array(other, "operand of map");
-    if (dims_match(other, *argument) || other.is_scalar()) continue;
-    if (!argument->is_scalar()) {
-      fail("Map operation requires all operands to have the same shape; got: {}, {}.",
-           human(*argument), human(other));
-    }
+    if (same_dims(other, *argument) || other.is_scalar()) continue;
+    fail_if(!argument->is_scalar(),
+            "Map operation requires all operands to have the same shape; got: {}, {}.",
+            human(*argument), human(other));
     argument = &other;
   }
   const Computation& callee = site.callee(0);
-  if (callee.parameters.size() != site.count()) {
-    fail(
-        "Map applied function arity must match number of arguments; got: arity: {}, arguments: "
-        "{}.",
-        callee.parameters.size(), site.count());
-  }
+  fail_if(callee.parameters.size() != site.count(),
+          "Map applied function arity must match number of arguments; got: arity: {}, arguments: "
+          "{}.",
+          callee.parameters.size(), site.count());
   const Shape& output = root_shape(callee);
-  if (!output.is_scalar()) {
-    fail("Mapped computation's result has to be a scalar; got: {}.", human(output));
-  }
+  fail_if(!output.is_scalar(), "Mapped computation's result has to be a scalar; got: {}.",
+          human(output));
   for (std::size_t i = 0; i < site.count(); ++i) {
     const Shape& parameter = parameter_shape(callee, i);
-    if (!parameter.is_scalar()) {
-      fail("Mapped computation's parameter has to be a scalar; got parameter {} shape: {}.", i,
-           human(parameter));
-    }
-    if (!same_type_ignoring_fp(parameter.dtype, site.operand(i).dtype)) {
-      fail(
-          "Mapped computation's parameter type has to match argument element type; got parameter "
-          "{} shape: {}, argument shape: {}.",
-          i, human(parameter), human(site.operand(i)));
-    }
+    fail_if(!parameter.is_scalar(),
+            "Mapped computation's parameter has to be a scalar; got parameter {} shape: {}.", i,
+            human(parameter));
+    fail_if(!same_type_ignoring_fp(parameter.dtype, site.operand(i).dtype),
+            "Mapped computation's parameter type has to match argument element type; got parameter "
+            "{} shape: {}, argument shape: {}.",
+            i, human(parameter), human(site.operand(i)));
   }
   return array_like(*argument, output.dtype);
 }

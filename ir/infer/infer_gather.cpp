@@ -12,35 +12,30 @@ bool ascending(const Dims& dims) {
 
 void check_in_range(const Dims& dims, int rank, std::string_view what) {
   for (const std::int64_t dim : dims) {
-    if (dim < 0 || dim >= rank) {
-      fail("Invalid {}; valid range is [0, {}), got: {}.", what, rank, dim);
-    }
+    fail_if(dim < 0 || dim >= rank, "Invalid {}; valid range is [0, {}), got: {}.", what, rank,
+            dim);
   }
 }
 
 // Sorted, unique and inside [0, rank).
 void check_window_dims(const Dims& dims, int rank, std::string_view name, std::string_view op) {
   for (const std::int64_t dim : dims) {
-    if (dim < 0 || dim >= rank) {
-      fail("Invalid {} set in {} op; valid range is [0, {}), got: {}.", name, op, rank, dim);
-    }
+    fail_if(dim < 0 || dim >= rank, "Invalid {} set in {} op; valid range is [0, {}), got: {}.",
+            name, op, rank, dim);
   }
-  if (!ascending(dims)) fail("{} in {} op must be sorted; got: {}", name, op, join(dims));
-  if (!all_unique(dims)) {
-    fail("Repeated dimensions not allowed in {} in {} op; {} in {} op must not repeat; got: {}.",
-         name, op, name, op, join(dims));
-  }
+  fail_if(!ascending(dims), "{} in {} op must be sorted; got: {}", name, op, join(dims));
+  fail_if(!all_unique(dims),
+          "Repeated dimensions not allowed in {} in {} op; {} in {} op must not repeat; got: {}.",
+          name, op, name, op, join(dims));
 }
 
 // Indices with the index vector dimension made explicit: s32[5] with index_vector_dim=1 is [5,1].
 Shape expanded_indices(const Shape& indices, std::int64_t vector_dim, std::string_view op) {
   Shape expanded = array_like(indices, indices.dtype);
-  if (vector_dim < 0 || vector_dim > indices.rank()) {
-    fail(
-        "{} index leaf dimension must be within [0, rank(indices) + 1). rank(indices) is {} and "
-        "{} index leaf dimension is {}.",
-        op, indices.rank(), op == "Gather" ? "gather" : "scatter", vector_dim);
-  }
+  fail_if(vector_dim < 0 || vector_dim > indices.rank(),
+          "{} index leaf dimension must be within [0, rank(indices) + 1). rank(indices) is {} and "
+          "{} index leaf dimension is {}.",
+          op, indices.rank(), op == "Gather" ? "gather" : "scatter", vector_dim);
   if (vector_dim == indices.rank()) expanded.dims.push_back(1);
   return expanded;
 }
@@ -49,75 +44,62 @@ Shape expanded_indices(const Shape& indices, std::int64_t vector_dim, std::strin
 void check_index_map(const Dims& map, const Shape& indices, std::int64_t vector_dim, int rank,
                      std::string_view op, std::string_view name) {
   const std::int64_t bound = indices.dims[static_cast<std::size_t>(vector_dim)];
-  if (static_cast<std::int64_t>(map.size()) != bound) {
-    fail(
-        "{} op has {} elements in {} and the bound of dimension index_vector_dim={} of {} is {}. "
-        "These two numbers must be equal.",
-        op, map.size(), name, vector_dim, op == "Gather" ? "start_indices" : "scatter_indices",
-        bound);
-  }
+  fail_if(static_cast<std::int64_t>(map.size()) != bound,
+          "{} op has {} elements in {} and the bound of dimension index_vector_dim={} of {} is {}. "
+          "These two numbers must be equal.",
+          op, map.size(), name, vector_dim, op == "Gather" ? "start_indices" : "scatter_indices",
+          bound);
   for (std::size_t i = 0; i < map.size(); ++i) {
     if (map[i] < 0 || map[i] >= rank) {
       fail("Invalid {}{}; domain is [0, {}), got: {}->{}.", name, op == "Gather" ? "" : " mapping",
            rank, i, map[i]);
     }
   }
-  if (!all_unique(map)) {
-    fail("Repeated dimensions {}not allowed in {}; got: {}.", op == "Gather" ? "are " : "", name,
-         join(map));
-  }
+  fail_if(!all_unique(map), "Repeated dimensions {}not allowed in {}; got: {}.",
+          op == "Gather" ? "are " : "", name, join(map));
 }
 
 // Batching dimensions pair operand dimensions with dimensions of the indices.
 void check_batching(const Dims& operand_dims, const Dims& index_dims, const Shape& operand,
                     const Shape& indices, std::int64_t vector_dim, std::string_view op) {
-  if (operand_dims.size() != index_dims.size()) {
-    fail("{} op requires equal numbers of operand and indices batching dims; got {} and {}.", op,
-         operand_dims.size(), index_dims.size());
-  }
+  fail_if(operand_dims.size() != index_dims.size(),
+          "{} op requires equal numbers of operand and indices batching dims; got {} and {}.", op,
+          operand_dims.size(), index_dims.size());
   check_in_range(operand_dims, operand.rank(), "batching dims of operand");
   check_in_range(index_dims, indices.rank(), "batching dims of indices");
-  if (contains(index_dims, vector_dim)) {
-    fail("{} op cannot have the index vector dimension as a batching dimension; got {}.", op,
-         join(index_dims));
-  }
+  fail_if(contains(index_dims, vector_dim),
+          "{} op cannot have the index vector dimension as a batching dimension; got {}.", op,
+          join(index_dims));
   for (std::size_t i = 0; i < operand_dims.size(); ++i) {
     const std::int64_t of_operand = operand.dims[static_cast<std::size_t>(operand_dims[i])];
     const std::int64_t of_indices = indices.dims[static_cast<std::size_t>(index_dims[i])];
-    if (of_operand != of_indices) {
-      fail("{} op requires the batching dimensions to have the same size; got {} and {}.", op,
-           of_operand, of_indices);
-    }
+    fail_if(of_operand != of_indices,
+            "{} op requires the batching dimensions to have the same size; got {} and {}.", op,
+            of_operand, of_indices);
   }
 }
 
 void check_disjoint(const Dims& dropped, const Dims& batching, std::string_view op) {
   Dims both = dropped;
   both.insert(both.end(), batching.begin(), batching.end());
-  if (!all_unique(both)) {
-    fail(
-        "{} op requires each operand dimension at most once among dropped and batching "
-        "dimensions; got {}.",
-        op, join(both));
-  }
+  fail_if(!all_unique(both),
+          "{} op requires each operand dimension at most once among dropped and batching "
+          "dimensions; got {}.",
+          op, join(both));
 }
 
 void check_slice_sizes(const GatherAttrs& attrs, const Shape& input) {
   const Dims& sizes = attrs.slice_sizes;
-  if (sizes.size() != input.dims.size()) {
-    fail(
-        "Gather op must have one slice size for every input dimension; got: len(slice_sizes)={}, "
-        "input_shape.rank={}.",
-        sizes.size(), input.rank());
-  }
-  if (sizes.size() != attrs.offset_dims.size() + attrs.collapsed_slice_dims.size() +
-                          attrs.operand_batching_dims.size()) {
-    fail(
-        "All components of the offset index in a gather op must either be a offset dimension or "
-        "explicitly collapsed; got len(slice_sizes)={}, output_slice_sizes={}, "
-        "collapsed_slice_dims={}.",
-        sizes.size(), join(attrs.offset_dims), join(attrs.collapsed_slice_dims));
-  }
+  fail_if(sizes.size() != input.dims.size(),
+          "Gather op must have one slice size for every input dimension; got: len(slice_sizes)={}, "
+          "input_shape.rank={}.",
+          sizes.size(), input.rank());
+  fail_if(sizes.size() != attrs.offset_dims.size() + attrs.collapsed_slice_dims.size() +
+                              attrs.operand_batching_dims.size(),
+          "All components of the offset index in a gather op must either be a offset dimension or "
+          "explicitly collapsed; got len(slice_sizes)={}, output_slice_sizes={}, "
+          "collapsed_slice_dims={}.",
+          sizes.size(), join(attrs.offset_dims), join(attrs.collapsed_slice_dims));
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] < 0 || sizes[i] > input.dims[i]) {
       fail("Slice size at index {} in gather op is out of range, must be within [0, {}), got {}.",
@@ -127,24 +109,20 @@ void check_slice_sizes(const GatherAttrs& attrs, const Shape& input) {
   for (const Dims* dropped : {&attrs.collapsed_slice_dims, &attrs.operand_batching_dims}) {
     for (std::size_t i = 0; i < dropped->size(); ++i) {
       const auto dim = static_cast<std::size_t>((*dropped)[i]);
-      if (sizes[dim] > 1) {
-        fail(
-            "Gather op can only collapse slice dims with bound 1 or 0, but bound is {} for index "
-            "{} at position {}.",
-            sizes[dim], dim, i);
-      }
+      fail_if(sizes[dim] > 1,
+              "Gather op can only collapse slice dims with bound 1 or 0, but bound is {} for index "
+              "{} at position {}.",
+              sizes[dim], dim, i);
     }
   }
 }
 
 void check_gather(const GatherAttrs& attrs, const Shape& input, const Shape& indices) {
   const Dims& offsets = attrs.offset_dims;
-  if (!ascending(offsets)) {
-    fail("Output window dimensions in gather op must be ascending; got: {}.", join(offsets));
-  }
-  if (!all_unique(offsets)) {
-    fail("Output window dimensions in gather op must not repeat; got: {}.", join(offsets));
-  }
+  fail_if(!ascending(offsets), "Output window dimensions in gather op must be ascending; got: {}.",
+          join(offsets));
+  fail_if(!all_unique(offsets), "Output window dimensions in gather op must not repeat; got: {}.",
+          join(offsets));
   const auto rank = static_cast<std::int64_t>(offsets.size()) + indices.rank() - 1;
   for (std::size_t i = 0; i < offsets.size(); ++i) {
     if (offsets[i] < 0 || offsets[i] >= rank) {
@@ -167,9 +145,8 @@ void check_gather(const GatherAttrs& attrs, const Shape& input, const Shape& ind
 void check_updates(const ScatterAttrs& attrs, const Shape& operand, const Shape& indices,
                    const Shape& updates) {
   const auto rank = indices.rank() - 1 + static_cast<std::int64_t>(attrs.update_window_dims.size());
-  if (updates.rank() != rank) {
-    fail("Updates tensor must be of rank {}; got {}.", rank, updates.rank());
-  }
+  fail_if(updates.rank() != rank, "Updates tensor must be of rank {}; got {}.", rank,
+          updates.rank());
   check_window_dims(attrs.update_window_dims, updates.rank(), "update_window_dims", "scatter");
   check_window_dims(attrs.inserted_window_dims, operand.rank(), "inserted_window_dims", "scatter");
   check_batching(attrs.input_batching_dims, attrs.scatter_indices_batching_dims, operand, indices,
@@ -177,10 +154,9 @@ void check_updates(const ScatterAttrs& attrs, const Shape& operand, const Shape&
   check_disjoint(attrs.inserted_window_dims, attrs.input_batching_dims, "Scatter");
   const std::size_t window = attrs.update_window_dims.size() + attrs.inserted_window_dims.size() +
                              attrs.input_batching_dims.size();
-  if (window != operand.dims.size()) {
-    fail("Scatter op has window of size {}; doesn't match operand of rank {}.", window,
-         operand.rank());
-  }
+  fail_if(window != operand.dims.size(),
+          "Scatter op has window of size {}; doesn't match operand of rank {}.", window,
+          operand.rank());
   check_index_map(attrs.scatter_dims_to_operand_dims, indices, attrs.index_vector_dim,
                   operand.rank(), "Scatter", "scatter_dims_to_operand_dims");
 }
@@ -192,26 +168,22 @@ void check_update_sizes(const ScatterAttrs& attrs, const Shape& operand, const S
     if (contains(attrs.inserted_window_dims, i) || contains(attrs.input_batching_dims, i)) continue;
     const auto dim = static_cast<std::size_t>(attrs.update_window_dims[window++]);
     const std::int64_t bound = operand.dims[static_cast<std::size_t>(i)];
-    if (updates.dims[dim] > bound) {
-      fail(
-          "Bounds of the window dimensions of updates must not exceed the bounds of the "
-          "corresponding dimensions of operand. For dimension {}, updates bound is {}, operand "
-          "bound is {}.",
-          dim, updates.dims[dim], bound);
-    }
+    fail_if(updates.dims[dim] > bound,
+            "Bounds of the window dimensions of updates must not exceed the bounds of the "
+            "corresponding dimensions of operand. For dimension {}, updates bound is {}, operand "
+            "bound is {}.",
+            dim, updates.dims[dim], bound);
   }
   std::int64_t seen = 0;
   for (int i = 0; i < updates.rank(); ++i) {
     if (contains(attrs.update_window_dims, i)) continue;
     if (seen == attrs.index_vector_dim) ++seen;
     const std::int64_t bound = indices.dims[static_cast<std::size_t>(seen++)];
-    if (updates.dims[static_cast<std::size_t>(i)] != bound) {
-      fail(
-          "Bounds of the scatter dimensions of updates must be same as the bounds of the "
-          "corresponding dimensions of scatter indices. For scatter dimension {}, updates bound "
-          "is {}, scatter_indices bound is {}.",
-          i, updates.dims[static_cast<std::size_t>(i)], bound);
-    }
+    fail_if(updates.dims[static_cast<std::size_t>(i)] != bound,
+            "Bounds of the scatter dimensions of updates must be same as the bounds of the "
+            "corresponding dimensions of scatter indices. For scatter dimension {}, updates bound "
+            "is {}, scatter_indices bound is {}.",
+            i, updates.dims[static_cast<std::size_t>(i)], bound);
   }
 }
 
@@ -222,9 +194,8 @@ Shape gather(const Site& site) {
   const GatherAttrs& attrs = site.attrs<GatherAttrs>();
   expect_array(input, "input tensor operand of gather op");
   expect_array(site.operand(1), "gather indices operand of gather op");
-  if (!is_integer(site.operand(1).dtype)) {
-    fail("Gather indices parameter must be an integral tensor; got {}.", human(site.operand(1)));
-  }
+  fail_if(!is_integer(site.operand(1).dtype),
+          "Gather indices parameter must be an integral tensor; got {}.", human(site.operand(1)));
   const Shape indices = expanded_indices(site.operand(1), attrs.index_vector_dim, "Gather");
   check_gather(attrs, input, indices);
   Shape result;
@@ -251,16 +222,14 @@ Shape gather(const Site& site) {
 
 Shape scatter(const Site& site) {
   const std::size_t operands = site.count() / 2;
-  if (operands * 2 + 1 != site.count() || operands == 0) {
-    fail("Invalid argument count of scatter op: Expected {}, saw {}", operands * 2 + 1,
-         site.count());
-  }
+  fail_if(operands * 2 + 1 != site.count() || operands == 0,
+          "Invalid argument count of scatter op: Expected {}, saw {}", operands * 2 + 1,
+          site.count());
   const ScatterAttrs& attrs = site.attrs<ScatterAttrs>();
   const Shape& given = site.operand(operands);
   expect_array(given, "scatter indices of scatter op");
-  if (!is_integer(given.dtype)) {
-    fail("Scatter indices parameter must be an integral tensor; got {}.", human(given));
-  }
+  fail_if(!is_integer(given.dtype), "Scatter indices parameter must be an integral tensor; got {}.",
+          human(given));
   const Shape indices = expanded_indices(given, attrs.index_vector_dim, "Scatter");
   std::vector<Shape> init_scalars;
   std::vector<DType> types;

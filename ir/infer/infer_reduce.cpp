@@ -10,26 +10,23 @@ std::vector<const Shape*> accumulators(const Computation& reducer, std::size_t i
   const Shape& result = root_shape(reducer);
   std::vector<const Shape*> shapes;
   if (result.is_array()) {
-    if (inputs != 1) {
-      fail("Reduction function must produce a tuple with {} elements, but produces a scalar",
-           inputs);
-    }
+    fail_if(inputs != 1,
+            "Reduction function must produce a tuple with {} elements, but produces a scalar",
+            inputs);
     shapes.push_back(&result);
   } else if (result.is_tuple()) {
-    if (result.elements.size() != inputs) {
-      fail("Reduction function must produce a tuple with {} elements, but has {} elements", inputs,
-           result.elements.size());
-    }
+    fail_if(result.elements.size() != inputs,
+            "Reduction function must produce a tuple with {} elements, but has {} elements", inputs,
+            result.elements.size());
     for (const Shape& element : result.elements) shapes.push_back(&element);
   } else {
     fail("Reduction function must produce a scalar or tuple of scalars, but has shape: {}",
          human(result));
   }
   for (const Shape* shape : shapes) {
-    if (!shape->is_scalar()) {
-      fail("Reduction function must return a scalar or tuple of scalars but returns shape: {}",
-           human(result));
-    }
+    fail_if(!shape->is_scalar(),
+            "Reduction function must return a scalar or tuple of scalars but returns shape: {}",
+            human(result));
   }
   return shapes;
 }
@@ -40,12 +37,10 @@ bool scalar_like(const Shape& shape, DType dtype) {
 
 // Operands 0..n-1 and n..2n-1 of reduce and reduce-window; n.
 std::size_t reduction_inputs(const Site& site, std::string_view what) {
-  if (site.count() == 0 || site.count() % 2 != 0) {
-    fail(
-        "Expected an even number of operands for {} instruction; {} must have an even number of "
-        "arguments, has {}",
-        name(site.instruction.opcode), what, site.count());
-  }
+  fail_if(site.count() == 0 || site.count() % 2 != 0,
+          "Expected an even number of operands for {} instruction; {} must have an even number of "
+          "arguments, has {}",
+          name(site.instruction.opcode), what, site.count());
   const std::size_t inputs = site.count() / 2;
   const Shape& first = site.operand(0);
   for (std::size_t i = 0; i < inputs; ++i) {
@@ -53,12 +48,11 @@ std::size_t reduction_inputs(const Site& site, std::string_view what) {
     if (!other.is_array()) {
       expect_array(other, fmt::format("operand of {}", name(site.instruction.opcode)));
     }
-    if (other.dims != first.dims) {
-      fail(
-          "All reduced tensors must have the same dimension. Tensor 0 has shape {}, Tensor {} has "
-          "shape {}",
-          human(first), i, human(other));
-    }
+    fail_if(
+        other.dims != first.dims,
+        "All reduced tensors must have the same dimension. Tensor 0 has shape {}, Tensor {} has "
+        "shape {}",
+        human(first), i, human(other));
   }
   return inputs;
 }
@@ -93,9 +87,8 @@ const Shape& part(const Shape& shape, std::size_t index) {
 std::int64_t scan_extent(const Site& site, std::size_t inputs, std::size_t dim) {
   const Shape& given = site.instruction.shape;
   const Shape& source = inputs > 0 ? site.operand(0) : part(given, 0);
-  if (!source.is_array() || dim >= source.dims.size()) {
-    fail("Scan dimension {} out of bounds for operand 0", dim);
-  }
+  fail_if(!source.is_array() || dim >= source.dims.size(),
+          "Scan dimension {} out of bounds for operand 0", dim);
   return source.dims[dim];
 }
 
@@ -104,55 +97,44 @@ std::int64_t scan_extent(const Site& site, std::size_t inputs, std::size_t dim) 
 void check_reducer(const Computation& reducer, const std::vector<const Shape*>& init_values,
                    const std::vector<DType>& element_types) {
   const std::size_t inputs = element_types.size();
-  if (reducer.parameters.size() != inputs * 2) {
-    fail("Reduction function must take {} parameters, but takes {} parameter(s).", inputs * 2,
-         reducer.parameters.size());
-  }
+  fail_if(reducer.parameters.size() != inputs * 2,
+          "Reduction function must take {} parameters, but takes {} parameter(s).", inputs * 2,
+          reducer.parameters.size());
   const std::vector<const Shape*> results = accumulators(reducer, inputs);
   for (std::size_t i = 0; i < inputs; ++i) {
     const Shape& accumulator = parameter_shape(reducer, i);
     const Shape& element = parameter_shape(reducer, inputs + i);
     const Shape& result = *results[i];
-    if (!accumulator.is_scalar() || accumulator.dtype != result.dtype) {
-      fail("Reduction function's {}-th parameter shape differs from the result shape: {} vs {}", i,
-           human(accumulator), human(result));
-    }
-    if (!scalar_like(*init_values[i], result.dtype)) {
-      fail(
-          "Reduction function's accumulator shape at index {} differs from the init_value shape: "
-          "{} vs {}",
-          i, human(result), human(*init_values[i]));
-    }
-    if (!scalar_like(element, element_types[i])) {
-      fail(
-          "Reduction function's {}-th parameter shape differs from the input type element type: "
-          "{} vs {}",
-          inputs + i, human(element), type_name(element_types[i]));
-    }
-    if (!scalar_like(element, result.dtype)) {
-      fail(
-          "Reduction function's {}-th parameter shape must match the result shape, but got {} vs "
-          "{}.",
-          inputs + i, human(element), human(result));
-    }
+    fail_if(!accumulator.is_scalar() || accumulator.dtype != result.dtype,
+            "Reduction function's {}-th parameter shape differs from the result shape: {} vs {}", i,
+            human(accumulator), human(result));
+    fail_if(!scalar_like(*init_values[i], result.dtype),
+            "Reduction function's accumulator shape at index {} differs from the init_value shape: "
+            "{} vs {}",
+            i, human(result), human(*init_values[i]));
+    fail_if(!scalar_like(element, element_types[i]),
+            "Reduction function's {}-th parameter shape differs from the input type element type: "
+            "{} vs {}",
+            inputs + i, human(element), type_name(element_types[i]));
+    fail_if(!scalar_like(element, result.dtype),
+            "Reduction function's {}-th parameter shape must match the result shape, but got {} vs "
+            "{}.",
+            inputs + i, human(element), human(result));
   }
 }
 
 Shape window_output(const Shape& base, const Window& window, DType dtype) {
-  if (window.size() != base.dims.size()) {
-    fail("Window has dimension {} but base shape has dimension {}.", window.size(), base.rank());
-  }
+  fail_if(window.size() != base.dims.size(),
+          "Window has dimension {} but base shape has dimension {}.", window.size(), base.rank());
   Shape result = array_like(base, dtype);
   for (std::size_t i = 0; i < window.size(); ++i) {
     const WindowDim& dim = window[i];
-    if (dim.size <= 0) fail("Window has a non-positive dimension: size {}.", dim.size);
-    if (dim.stride <= 0) fail("Window has a non-positive stride: {}.", dim.stride);
-    if (dim.base_dilation < 1) {
-      fail("Window has a non-positive base area dilation factor: {}.", dim.base_dilation);
-    }
-    if (dim.window_dilation < 1) {
-      fail("Window has a non-positive window dilation factor: {}.", dim.window_dilation);
-    }
+    fail_if(dim.size <= 0, "Window has a non-positive dimension: size {}.", dim.size);
+    fail_if(dim.stride <= 0, "Window has a non-positive stride: {}.", dim.stride);
+    fail_if(dim.base_dilation < 1, "Window has a non-positive base area dilation factor: {}.",
+            dim.base_dilation);
+    fail_if(dim.window_dilation < 1, "Window has a non-positive window dilation factor: {}.",
+            dim.window_dilation);
     result.dims[i] = window_output_size(base.dims[i], dim);
   }
   return result;
@@ -163,12 +145,11 @@ Shape reduce(const Site& site) {
   const Shape& operand = site.operand(0);
   const Dims& dimensions = site.instruction.dimensions;
   for (const std::int64_t dim : dimensions) {
-    if (dim < 0 || dim >= operand.rank()) {
-      fail("Reducing out-of-bounds dimension {} in shape {}.", dim, human(operand));
-    }
+    fail_if(dim < 0 || dim >= operand.rank(), "Reducing out-of-bounds dimension {} in shape {}.",
+            dim, human(operand));
   }
   check_reduction(site, inputs);
-  if (!all_unique(dimensions)) fail("Duplicate reduction dimension: {}", join(dimensions));
+  fail_if(!all_unique(dimensions), "Duplicate reduction dimension: {}", join(dimensions));
   Shape sizes;
   for (int i = 0; i < operand.rank(); ++i) {
     if (!contains(dimensions, i)) append_dim(sizes, operand, i);
@@ -196,47 +177,40 @@ Shape select_and_scatter(const Site& site) {
   const Computation& select = site.callee(0);
   expect_array(operand, "operand of select-and-scatter");
   expect_array(source, "source of select-and-scatter");
-  if (select.parameters.size() != 2) {
-    fail("Select function must take 2 parameters, but takes {} parameter(s).",
-         select.parameters.size());
-  }
-  if (!root_shape(select).is_scalar() || root_shape(select).dtype != DType::kPred) {
-    fail("Select function must have rank-0 PRED result.");
-  }
+  fail_if(select.parameters.size() != 2,
+          "Select function must take 2 parameters, but takes {} parameter(s).",
+          select.parameters.size());
+  fail_if(!root_shape(select).is_scalar() || root_shape(select).dtype != DType::kPred,
+          "Select function must have rank-0 PRED result.");
   for (std::size_t i = 0; i < 2; ++i) {
-    if (!scalar_like(parameter_shape(select, i), operand.dtype)) {
-      fail(
-          "Select function's {} parameter shape currently must match the operand element shape, "
-          "but got {} vs {}.",
-          i == 0 ? "first" : "second", human(parameter_shape(select, i)), type_name(operand.dtype));
-    }
+    fail_if(!scalar_like(parameter_shape(select, i), operand.dtype),
+            "Select function's {} parameter shape currently must match the operand element shape, "
+            "but got {} vs {}.",
+            i == 0 ? "first" : "second", human(parameter_shape(select, i)),
+            type_name(operand.dtype));
   }
   check_reducer(site.callee(1), {&site.operand(2)}, {source.dtype});
   const Window& window = site.attrs<WindowAttrs>().window;
   const Shape windowed = window_output(operand, window, operand.dtype);
-  if (source.dims != windowed.dims || !same_type_ignoring_fp(source.dtype, operand.dtype)) {
-    fail(
-        "Source shape does not match the shape of window-reduced operand: source({}), "
-        "window-reduced operand({}).",
-        human(source), human(windowed));
-  }
+  fail_if(source.dims != windowed.dims || !same_type_ignoring_fp(source.dtype, operand.dtype),
+          "Source shape does not match the shape of window-reduced operand: source({}), "
+          "window-reduced operand({}).",
+          human(source), human(windowed));
   return array_like(operand, operand.dtype);
 }
 
 Shape sort(const Site& site) {
-  if (site.count() < 1) fail("Expected at least 1 operand for sort instruction");
+  fail_if(site.count() < 1, "Expected at least 1 operand for sort instruction");
   const Shape& keys = site.operand(0);
   std::vector<Shape> elements;
   for (std::size_t i = 0; i < site.count(); ++i) {
     const Shape& values = site.operand(i);
     expect_array(values, "operand of sort");
-    if (values.dims != keys.dims) {
-      fail(
-          "Expected sort to have to have the same dimensions for all operands. Sort keys and "
-          "values dimensions must match. Keys shape is: {}, Values shape (operand index {}) is: "
-          "{}",
-          human(keys), i, human(values));
-    }
+    fail_if(values.dims != keys.dims,
+            "Expected sort to have to have the same dimensions for all operands. Sort keys and "
+            "values dimensions must match. Keys shape is: {}, Values shape (operand index {}) is: "
+            "{}",
+            human(keys), i, human(values));
     elements.push_back(array_like(values, values.dtype));
   }
   return elements.size() == 1 ? elements[0] : Shape::tuple(std::move(elements));
@@ -245,8 +219,8 @@ Shape sort(const Site& site) {
 Shape top_k(const Site& site) {
   const Shape& operand = site.operand(0);
   expect_array(operand, "operand of top-k operation");
-  if (operand.dims.empty())
-    fail("top-k expects an operand of rank 1 or more; got {}", human(operand));
+  fail_if(operand.dims.empty(), "top-k expects an operand of rank 1 or more; got {}",
+          human(operand));
   const IndexAttrs* attrs = site.instruction.get<IndexAttrs>();
   const std::int64_t k = attrs != nullptr ? attrs->index : site.raw_integer("k").value_or(0);
   if (k < 0 || k > operand.dims.back()) {
@@ -259,22 +233,12 @@ Shape top_k(const Site& site) {
 }
 
 Shape scan(const Site& site) {
-  const Computation& body = site.callee(0);
-  const Shape& root = root_shape(body);
-  const std::int64_t given = site.raw_integer("num_carries").value_or(0);
-  const auto carries = static_cast<std::size_t>(std::max<std::int64_t>(given, 0));
-  if (site.instruction.dimensions.size() != 1) {
-    fail("Scan instruction has {} dimensions, expected exactly one.",
-         site.instruction.dimensions.size());
-  }
-  const std::int64_t dim = site.instruction.dimensions[0];
-  if (dim < 0) fail("Scan dimension {} should be non-negative", dim);
-  if (site.count() < carries) {
-    fail("Scan instruction has {} carries, but only {} operands.", carries, site.count());
-  }
-  if (part_count(root) < carries) {
-    fail("Scan instruction has {} carries, but only {} results.", carries, part_count(root));
-  }
+  const Shape& root = root_shape(site.callee(0));
+  const auto [dim, carries] = scan_form(site);
+  fail_if(site.count() < carries, "Scan instruction has {} carries, but only {} operands.", carries,
+          site.count());
+  fail_if(part_count(root) < carries, "Scan instruction has {} carries, but only {} results.",
+          carries, part_count(root));
   const std::size_t outputs = part_count(root) - carries;
   const auto axis = static_cast<std::size_t>(dim);
   std::vector<Shape> results;
@@ -282,7 +246,7 @@ Shape scan(const Site& site) {
     const Shape& element = part(root, i);
     Shape result = array_like(element, element.dtype);
     if (i < outputs) {
-      if (axis > result.dims.size()) fail("Scan dimension {} out of bounds for result {}", dim, i);
+      fail_if(axis > result.dims.size(), "Scan dimension {} out of bounds for result {}", dim, i);
       result.dims.insert(result.dims.begin() + static_cast<std::ptrdiff_t>(axis),
                          scan_extent(site, site.count() - carries, axis));
     }

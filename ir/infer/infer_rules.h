@@ -3,19 +3,24 @@
 // recognises them; the rules are listed in the XLA operation semantics.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <optional>
 #include <string>
 
 #include "base/error.h"
 #include "ir/hlo.h"
+#include "ir/message.h"
 
 namespace tilecast::ir::infer {
 
 template <class... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
   throw Error(fmt::format(format, std::forward<Args>(args)...));
+}
+// The arguments are always evaluated: names, numbers and the texts below, which are made late.
+template <class... Args>
+void fail_if(bool wrong, fmt::format_string<Args...> format, Args&&... args) {
+  if (wrong) [[unlikely]]
+    fail(format, std::forward<Args>(args)...);
 }
 
 // One instruction with what it refers to. Accessors throw Error when the reference is absent.
@@ -26,6 +31,7 @@ struct Site {
 
   [[nodiscard]] std::size_t count() const { return instruction.operands.size(); }
   [[nodiscard]] const Shape& operand(std::size_t index) const;
+  [[nodiscard]] std::vector<Shape> operand_shapes() const;
   [[nodiscard]] const Computation& callee(std::size_t index) const;
   // The type the text gives the result, or `fallback` where it gives none.
   [[nodiscard]] DType result_type(DType fallback) const;
@@ -42,9 +48,6 @@ struct Site {
   }
 };
 
-[[nodiscard]] std::string human(const Shape& shape);  // f32[2,3], without layout
-[[nodiscard]] std::string type_name(DType dtype);     // F32
-[[nodiscard]] std::string join(const Dims& dims);     // 1, 2
 [[nodiscard]] const Shape& parameter_shape(const Computation& callee, std::size_t number);
 [[nodiscard]] const Shape& root_shape(const Computation& callee);
 
@@ -52,6 +55,17 @@ struct Site {
 [[nodiscard]] DType higher_precision(DType a, DType b);
 [[nodiscard]] bool same_type_ignoring_fp(DType a, DType b);
 void expect_array(const Shape& shape, std::string_view what);
+// Of a product of operands 0 and 1, where the text does not choose another one.
+[[nodiscard]] DType product_type(const Site& site);
+void expect_same_elements(const Shape& from, const Shape& to);
+void check_operand_count(const Instruction& instruction);
+void check_selector(const Shape& selector);  // operand 0 of conditional
+// The dimension and number of carries of a scan, checked.
+struct ScanForm {
+  std::int64_t dimension;
+  std::size_t carries;
+};
+[[nodiscard]] ScanForm scan_form(const Site& site);
 [[nodiscard]] bool contains(const Dims& dims, std::int64_t value);
 [[nodiscard]] bool all_unique(const Dims& dims);
 [[nodiscard]] bool is_permutation(const Dims& dims, int rank);
@@ -109,7 +123,17 @@ void check_reshape(const Site& site);
 [[nodiscard]] Shape gather(const Site& site);
 [[nodiscard]] Shape scatter(const Site& site);
 
-[[nodiscard]] std::optional<Shape> collective(const Site& site);
-[[nodiscard]] Shape conditional(const Site& site);
+[[nodiscard]] Shape all_reduce(const Site& site);
+[[nodiscard]] Shape all_gather(const Site& site);
+[[nodiscard]] Shape all_gather_start(const Site& site);
+[[nodiscard]] Shape reduce_scatter(const Site& site);
+[[nodiscard]] Shape all_to_all(const Site& site);
+[[nodiscard]] Shape ragged_all_to_all(const Site& site);
+[[nodiscard]] Shape collective_broadcast(const Site& site);
+[[nodiscard]] Shape collective_permute(const Site& site);
+[[nodiscard]] Shape collective_permute_start(const Site& site);
+[[nodiscard]] Shape second_element(const Site& site);  // of the tuple its start makes
+[[nodiscard]] Shape send(const Site& site);
+[[nodiscard]] Shape recv_done(const Site& site);
 
 }  // namespace tilecast::ir::infer

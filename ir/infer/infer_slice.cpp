@@ -13,80 +13,66 @@ void check_start_indices(const Site& site, std::size_t first, const Shape& opera
   const std::size_t indices = site.count() < first ? 0 : site.count() - first;
   if (indices == 1 && site.operand(first).is_array() && site.operand(first).rank() == 1) {
     const Shape& vector = site.operand(first);
-    if (!is_integer(vector.dtype)) fail("{} start indices must be of integral type.", what);
-    if (vector.dims[0] != operand.rank()) {
-      fail("{} start number of dimensions {} ({}) must match rank {} of slice input ({}).", what,
-           vector.dims[0], human(vector), operand.rank(), human(operand));
-    }
+    fail_if(!is_integer(vector.dtype), "{} start indices must be of integral type.", what);
+    fail_if(vector.dims[0] != operand.rank(),
+            "{} start number of dimensions {} ({}) must match rank {} of slice input ({}).", what,
+            vector.dims[0], human(vector), operand.rank(), human(operand));
     return;
   }
-  if (indices != operand.dims.size()) {
-    fail("{} start number of dimensions {} must match rank {} of slice input ({}).", what, indices,
-         operand.rank(), human(operand));
-  }
+  fail_if(indices != operand.dims.size(),
+          "{} start number of dimensions {} must match rank {} of slice input ({}).", what, indices,
+          operand.rank(), human(operand));
   for (std::size_t i = 0; i < indices; ++i) {
     const Shape& index = site.operand(first + i);
-    if (!index.is_scalar()) fail("{} indices must be scalar, not {}.", what, human(index));
-    if (!is_integer(index.dtype)) fail("{} start indices must be of integral type.", what);
-    if (index.dtype != site.operand(first).dtype) {
-      fail(
-          "{} start indices must all have the same shape, got mismatching indices with shapes {} "
-          "and {}.",
-          what, human(site.operand(first)), human(index));
-    }
+    fail_if(!index.is_scalar(), "{} indices must be scalar, not {}.", what, human(index));
+    fail_if(!is_integer(index.dtype), "{} start indices must be of integral type.", what);
+    fail_if(index.dtype != site.operand(first).dtype,
+            "{} start indices must all have the same shape, got mismatching indices with shapes {} "
+            "and {}.",
+            what, human(site.operand(first)), human(index));
   }
 }
 
 std::int64_t slice_size(const Shape& operand, std::size_t dim, const SliceDim& range) {
-  const auto where = [&] {
-    return fmt::format(" in slice operation; argument shape: {}", human(operand));
-  };
-  if (range.start < 0) fail("Negative start index to slice: {}.", range.start);
-  if (range.limit > operand.dims[dim]) {
-    fail("limit index ({}) must be less than or equal to dimension size ({}){}", range.limit,
-         operand.dims[dim], where());
-  }
-  if (range.start > range.limit) {
-    fail(
-        "limit index ({}) must be greater or equal to start index ({}) in slice with positive "
-        "stride{}",
-        range.limit, range.start, where());
-  }
-  if (range.stride <= 0) fail("Stride ({}) must be positive.", range.stride);
+  fail_if(range.start < 0, "Negative start index to slice: {}.", range.start);
+  fail_if(range.limit > operand.dims[dim],
+          "limit index ({}) must be less than or equal to dimension size ({}) in slice "
+          "operation; argument shape: {}",
+          range.limit, operand.dims[dim], human(operand));
+  fail_if(range.start > range.limit,
+          "limit index ({}) must be greater or equal to start index ({}) in slice with positive "
+          "stride in slice operation; argument shape: {}",
+          range.limit, range.start, human(operand));
+  fail_if(range.stride <= 0, "Stride ({}) must be positive.", range.stride);
   const std::int64_t length = range.limit - range.start;
   return length / range.stride + (length % range.stride != 0 ? 1 : 0);
 }
 
 void check_concatenable(const Shape& first, const Shape& other, std::int64_t dimension) {
   expect_array(other, "operand of concatenation");
-  if (first.rank() != other.rank()) {
-    fail("Cannot concatenate arrays with different ranks: {} ({}) vs {} ({}).", first.rank(),
-         human(first), other.rank(), human(other));
-  }
-  if (!same_type_ignoring_fp(first.dtype, other.dtype)) {
-    fail("Cannot concatenate arrays with different element types: {} vs {}.",
-         type_name(first.dtype), type_name(other.dtype));
-  }
+  fail_if(first.rank() != other.rank(),
+          "Cannot concatenate arrays with different ranks: {} ({}) vs {} ({}).", first.rank(),
+          human(first), other.rank(), human(other));
+  fail_if(!same_type_ignoring_fp(first.dtype, other.dtype),
+          "Cannot concatenate arrays with different element types: {} vs {}.",
+          type_name(first.dtype), type_name(other.dtype));
   for (std::size_t i = 0; i < first.dims.size(); ++i) {
-    if (first.dims[i] != other.dims[i] && static_cast<std::int64_t>(i) != dimension) {
-      fail(
-          "Cannot concatenate arrays that differ in dimensions other than the one being "
-          "concatenated. Dimension {} in both shapes must be equal: {} vs {}.",
-          i, human(first), human(other));
-    }
+    fail_if(first.dims[i] != other.dims[i] && static_cast<std::int64_t>(i) != dimension,
+            "Cannot concatenate arrays that differ in dimensions other than the one being "
+            "concatenated. Dimension {} in both shapes must be equal: {} vs {}.",
+            i, human(first), human(other));
   }
 }
 
 }  // namespace
 
 Shape concatenate(const Site& site) {
-  if (site.count() == 0) fail("Concatenate expects at least one argument.");
+  fail_if(site.count() == 0, "Concatenate expects at least one argument.");
   const Shape& first = site.operand(0);
   const std::int64_t dimension = site.single_dimension();
   expect_array(first, "operand of concatenation");
-  if (dimension < 0 || dimension >= first.rank()) {
-    fail("Concatenate dimension out of bounds: {}.", dimension);
-  }
+  fail_if(dimension < 0 || dimension >= first.rank(), "Concatenate dimension out of bounds: {}.",
+          dimension);
   Shape result = array_like(first, first.dtype);
   auto& total = result.dims[static_cast<std::size_t>(dimension)];
   for (std::size_t i = 1; i < site.count(); ++i) {
@@ -103,24 +89,22 @@ Shape pad(const Site& site) {
   const Shape& operand = site.operand(0);
   const Shape& value = site.operand(1);
   const auto& config = site.attrs<PadAttrs>().dims;
-  if (!operand.is_array()) fail("Pad operation does not support tuple-shape operands.");
-  if (!value.is_scalar()) fail("Pad operation does not support non-scalar padding values.");
-  if (operand.dims.size() != config.size()) {
-    fail("The rank of the operand and the padding configuration do not match: {} vs {}.",
-         human(operand), config.size());
-  }
-  if (!same_type_ignoring_fp(operand.dtype, value.dtype)) {
-    fail("The element types of the operands to Pad do not match.");
-  }
+  fail_if(!operand.is_array(), "Pad operation does not support tuple-shape operands.");
+  fail_if(!value.is_scalar(), "Pad operation does not support non-scalar padding values.");
+  fail_if(operand.dims.size() != config.size(),
+          "The rank of the operand and the padding configuration do not match: {} vs {}.",
+          human(operand), config.size());
+  fail_if(!same_type_ignoring_fp(operand.dtype, value.dtype),
+          "The element types of the operands to Pad do not match.");
   Shape result = array_like(operand, higher_precision(operand.dtype, value.dtype));
   for (std::size_t i = 0; i < config.size(); ++i) {
     const PadDim& dim = config[i];
-    if (dim.interior < 0) fail("Interior padding cannot be negative: {}", dim.interior);
+    fail_if(dim.interior < 0, "Interior padding cannot be negative: {}", dim.interior);
     const std::int64_t gaps = std::max<std::int64_t>(operand.dims[i] - 1, 0);
     const std::int64_t edges = checked_add(dim.low, dim.high);
     result.dims[i] =
         checked_add(checked_add(operand.dims[i], edges), checked_multiply(gaps, dim.interior));
-    if (result.dims[i] < 0) fail("Padding result in negative size for dimension {}", i);
+    fail_if(result.dims[i] < 0, "Padding result in negative size for dimension {}", i);
   }
   return result;
 }
@@ -129,10 +113,9 @@ Shape slice(const Site& site) {
   const Shape& operand = site.operand(0);
   const auto& ranges = site.attrs<SliceAttrs>().dims;
   expect_array(operand, "operand of slice");
-  if (ranges.size() != operand.dims.size()) {
-    fail("Slice index count does not match argument rank: {} vs {}.", ranges.size(),
-         operand.rank());
-  }
+  fail_if(ranges.size() != operand.dims.size(),
+          "Slice index count does not match argument rank: {} vs {}.", ranges.size(),
+          operand.rank());
   Shape result = array_like(operand, operand.dtype);
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     result.dims[i] = slice_size(operand, i, ranges[i]);
@@ -146,16 +129,14 @@ Shape dynamic_slice(const Site& site) {
   const Dims& sizes = site.attrs<DynamicSliceAttrs>().sizes;
   expect_array(operand, "operand of dynamic slice");
   check_start_indices(site, 1, operand, "Dynamic slice");
-  if (sizes.size() != operand.dims.size()) {
-    fail("Dynamic slice index count does not match argument rank: {} vs {}.", sizes.size(),
-         operand.rank());
-  }
+  fail_if(sizes.size() != operand.dims.size(),
+          "Dynamic slice index count does not match argument rank: {} vs {}.", sizes.size(),
+          operand.rank());
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] < 0) fail("Negative size index to dynamic slice: {}.", sizes[i]);
-    if (sizes[i] > operand.dims[i]) {
-      fail("Slice dim size {} greater than dynamic slice dimension: {}.", sizes[i],
-           operand.dims[i]);
-    }
+    fail_if(sizes[i] < 0, "Negative size index to dynamic slice: {}.", sizes[i]);
+    fail_if(sizes[i] > operand.dims[i],
+            "Slice dim size {} greater than dynamic slice dimension: {}.", sizes[i],
+            operand.dims[i]);
   }
   Shape result = array_like(operand, operand.dtype);
   result.dims = sizes;
@@ -171,21 +152,17 @@ Shape dynamic_update_slice(const Site& site) {
   expect_array(operand, "operand of dynamic update slice");
   expect_array(update, "update of dynamic update slice");
   check_start_indices(site, 2, operand, "Dynamic update slice");
-  if (update.rank() != operand.rank()) {
-    fail("Dynamic update slice update rank does not match argument rank: {} vs {}.", update.rank(),
-         operand.rank());
-  }
-  if (!same_type_ignoring_fp(operand.dtype, update.dtype)) {
-    fail(
-        "Dynamic update slice update element type does not match argument. "
-        "operand.element_type: {} vs update.element_type: {}.",
-        type_name(operand.dtype), type_name(update.dtype));
-  }
+  fail_if(update.rank() != operand.rank(),
+          "Dynamic update slice update rank does not match argument rank: {} vs {}.", update.rank(),
+          operand.rank());
+  fail_if(!same_type_ignoring_fp(operand.dtype, update.dtype),
+          "Dynamic update slice update element type does not match argument. "
+          "operand.element_type: {} vs update.element_type: {}.",
+          type_name(operand.dtype), type_name(update.dtype));
   for (std::size_t i = 0; i < operand.dims.size(); ++i) {
-    if (update.dims[i] > operand.dims[i]) {
-      fail("Update dim size {} greater than dynamic slice dimension: {}.", update.dims[i],
-           operand.dims[i]);
-    }
+    fail_if(update.dims[i] > operand.dims[i],
+            "Update dim size {} greater than dynamic slice dimension: {}.", update.dims[i],
+            operand.dims[i]);
   }
   return in_buffer ? whole : array_like(operand, operand.dtype);
 }
@@ -194,12 +171,11 @@ Shape transpose(const Site& site) {
   const Shape& operand = site.operand(0);
   const Dims& order = site.instruction.dimensions;
   expect_array(operand, "transpose");
-  if (!is_permutation(order, operand.rank())) {
-    fail(
-        "Transpose dimensions [{}] are not a permutation of the operand dimensions (operand shape "
-        "is {}).",
-        join(order), human(operand));
-  }
+  fail_if(
+      !is_permutation(order, operand.rank()),
+      "Transpose dimensions [{}] are not a permutation of the operand dimensions (operand shape "
+      "is {}).",
+      join(order), human(operand));
   Shape result;
   result.dtype = operand.dtype;
   for (const std::int64_t dim : order) append_dim(result, operand, static_cast<int>(dim));
@@ -209,13 +185,11 @@ Shape transpose(const Site& site) {
 Shape reverse(const Site& site) {
   const Shape& operand = site.operand(0);
   expect_array(operand, "operand of reverse");
-  if (!all_unique(site.instruction.dimensions)) {
-    fail("a dimension number is duplicated in reverse");
-  }
+  fail_if(!all_unique(site.instruction.dimensions), "a dimension number is duplicated in reverse");
   for (const std::int64_t dim : site.instruction.dimensions) {
-    if (dim < 0 || dim >= operand.rank()) {
-      fail("One of the reverse dimensions ({}) is out-of-bounds in shape {}.", dim, human(operand));
-    }
+    fail_if(dim < 0 || dim >= operand.rank(),
+            "One of the reverse dimensions ({}) is out-of-bounds in shape {}.", dim,
+            human(operand));
   }
   return array_like(operand, operand.dtype);
 }
@@ -223,11 +197,10 @@ Shape reverse(const Site& site) {
 Shape get_dimension_size(const Site& site) {
   const Shape& operand = site.operand(0);
   const std::int64_t dim = site.single_dimension();
-  if (dim < 0 || dim >= operand.rank()) fail("GetDimensionSize dimension out of bounds: {}.", dim);
-  if (operand.dims[static_cast<std::size_t>(dim)] > INT32_MAX) {
-    fail("GetDimensionSize's input shape is {}, the {}th dimension exceeds the INT_MAX limit.",
-         human(operand), dim);
-  }
+  fail_if(dim < 0 || dim >= operand.rank(), "GetDimensionSize dimension out of bounds: {}.", dim);
+  fail_if(operand.dims[static_cast<std::size_t>(dim)] > INT32_MAX,
+          "GetDimensionSize's input shape is {}, the {}th dimension exceeds the INT_MAX limit.",
+          human(operand), dim);
   return Shape::array(DType::kS32, {});
 }
 
@@ -235,14 +208,12 @@ Shape set_dimension_size(const Site& site) {
   const Shape& operand = site.operand(0);
   const Shape& size = site.operand(1);
   const std::int64_t dim = site.single_dimension();
-  if (dim < 0 || dim >= operand.rank()) fail("SetDimensionSize dimension out of bounds: {}.", dim);
-  if (!size.is_scalar() || size.dtype != DType::kS32) {
-    fail("SetDimensionSize's value has to be S32 scalar, got {}", human(size));
-  }
-  if (operand.dims[static_cast<std::size_t>(dim)] > INT32_MAX) {
-    fail("SetDimensionSize's input shape is {}, the {}th dimension exceeds the INT_MAX limit.",
-         human(operand), dim);
-  }
+  fail_if(dim < 0 || dim >= operand.rank(), "SetDimensionSize dimension out of bounds: {}.", dim);
+  fail_if(!size.is_scalar() || size.dtype != DType::kS32,
+          "SetDimensionSize's value has to be S32 scalar, got {}", human(size));
+  fail_if(operand.dims[static_cast<std::size_t>(dim)] > INT32_MAX,
+          "SetDimensionSize's input shape is {}, the {}th dimension exceeds the INT_MAX limit.",
+          human(operand), dim);
   Shape result = array_like(operand, operand.dtype);
   // A constant equal to the bound makes the dimension static again: the text decides.
   result.dynamic_mask |= std::uint32_t{1} << dim;
@@ -255,20 +226,17 @@ void check_broadcast(const Site& site) {
   const Dims& dimensions = site.instruction.dimensions;
   expect_array(operand, "operand of broadcast");
   expect_array(result, "result of broadcast");
-  if (operand.dtype != result.dtype) {
-    fail("Broadcast cannot change the element type: {} to {}", human(operand), human(result));
-  }
-  if (dimensions.size() != operand.dims.size()) {
-    fail("Broadcast HLO ({}) has invalid number of dimensions: {} != {}", site.instruction.name,
-         dimensions.size(), operand.rank());
-  }
+  fail_if(operand.dtype != result.dtype, "Broadcast cannot change the element type: {} to {}",
+          human(operand), human(result));
+  fail_if(dimensions.size() != operand.dims.size(),
+          "Broadcast HLO ({}) has invalid number of dimensions: {} != {}", site.instruction.name,
+          dimensions.size(), operand.rank());
   for (std::size_t i = 0; i < dimensions.size(); ++i) {
     const std::int64_t to = dimensions[i];
-    if (to < 0 || to >= result.rank()) fail("Broadcast dimension {} is out of bound", to);
-    if (result.dims[static_cast<std::size_t>(to)] != operand.dims[i]) {
-      fail("Broadcast dimension {} mismatch: {} != {}; {} and {}.", i, operand.dims[i],
-           result.dims[static_cast<std::size_t>(to)], human(operand), human(result));
-    }
+    fail_if(to < 0 || to >= result.rank(), "Broadcast dimension {} is out of bound", to);
+    fail_if(result.dims[static_cast<std::size_t>(to)] != operand.dims[i],
+            "Broadcast dimension {} mismatch: {} != {}; {} and {}.", i, operand.dims[i],
+            result.dims[static_cast<std::size_t>(to)], human(operand), human(result));
   }
 }
 
@@ -277,13 +245,9 @@ void check_reshape(const Site& site) {
   const Shape& result = site.instruction.shape;
   expect_array(operand, "reshape");
   expect_array(result, "result of reshape");
-  if (!same_type_ignoring_fp(operand.dtype, result.dtype)) {
-    fail("Reshape cannot change the element type: {} to {}", human(operand), human(result));
-  }
-  if (element_count(operand) != element_count(result)) {
-    fail("Reshape operation has mismatched element counts: from={} ({}) to={} ({}).",
-         element_count(operand), human(operand), element_count(result), human(result));
-  }
+  fail_if(!same_type_ignoring_fp(operand.dtype, result.dtype),
+          "Reshape cannot change the element type: {} to {}", human(operand), human(result));
+  expect_same_elements(operand, result);
 }
 
 }  // namespace tilecast::ir::infer

@@ -1,6 +1,5 @@
 // What the shape rules share: access to operands, text for messages, checked arithmetic.
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 
 #include "ir/infer/infer_rules.h"
@@ -8,17 +7,21 @@
 namespace tilecast::ir::infer {
 
 const Shape& Site::operand(std::size_t index) const {
-  if (index >= count()) {
-    fail("{} expects more operands; got {}, operand {} is missing", name(instruction.opcode),
-         count(), index);
-  }
+  fail_if(index >= count(), "{} expects more operands; got {}, operand {} is missing",
+          name(instruction.opcode), count(), index);
   return computation.at(instruction.operands[index]).shape;
 }
 
+std::vector<Shape> Site::operand_shapes() const {
+  std::vector<Shape> shapes;
+  shapes.reserve(count());
+  for (std::size_t i = 0; i < count(); ++i) shapes.push_back(operand(i));
+  return shapes;
+}
+
 const Computation& Site::callee(std::size_t index) const {
-  if (index >= instruction.called.size()) {
-    fail("{} expects a called computation", name(instruction.opcode));
-  }
+  fail_if(index >= instruction.called.size(), "{} expects a called computation",
+          name(instruction.opcode));
   return module.at(instruction.called[index]);
 }
 
@@ -27,10 +30,8 @@ DType Site::result_type(DType fallback) const {
 }
 
 std::int64_t Site::single_dimension() const {
-  if (instruction.dimensions.size() != 1) {
-    fail("{} expects exactly one dimension; got {}", name(instruction.opcode),
-         instruction.dimensions.size());
-  }
+  fail_if(instruction.dimensions.size() != 1, "{} expects exactly one dimension; got {}",
+          name(instruction.opcode), instruction.dimensions.size());
   return instruction.dimensions[0];
 }
 
@@ -43,35 +44,14 @@ std::optional<std::int64_t> Site::raw_integer(std::string_view key) const {
   return value;
 }
 
-std::string human(const Shape& shape) {
-  return to_string(shape, /*with_layout=*/false);
-}
-
-std::string type_name(DType dtype) {
-  std::string text(name(dtype));
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return text;
-}
-
-std::string join(const Dims& dims) {
-  std::string text;
-  for (const std::int64_t dim : dims) {
-    if (!text.empty()) text += ", ";
-    text += std::to_string(dim);
-  }
-  return text;
-}
-
 const Shape& parameter_shape(const Computation& callee, std::size_t number) {
-  if (number >= callee.parameters.size()) {
-    fail("computation {} has no parameter {}", callee.name, number);
-  }
+  fail_if(number >= callee.parameters.size(), "computation {} has no parameter {}", callee.name,
+          number);
   return callee.at(callee.parameters[number]).shape;
 }
 
 const Shape& root_shape(const Computation& callee) {
-  if (!callee.root.valid()) fail("computation {} has no root", callee.name);
+  fail_if(!callee.root.valid(), "computation {} has no root", callee.name);
   return callee.root_instruction().shape;
 }
 
@@ -92,9 +72,46 @@ bool same_type_ignoring_fp(DType a, DType b) {
 }
 
 void expect_array(const Shape& shape, std::string_view what) {
-  if (!shape.is_array()) {
-    fail("Expected array argument for {}, but got {}.", what, human(shape));
-  }
+  fail_if(!shape.is_array(), "Expected array argument for {}, but got {}.", what, human(shape));
+}
+
+DType product_type(const Site& site) {
+  const DType natural = higher_precision(site.operand(0).dtype, site.operand(1).dtype);
+  const DType preferred = site.result_type(natural);
+  fail_if(preferred != natural && !is_floating(natural) && bits(preferred) < bits(natural),
+          "`preferred_element_type` must not be narrower than the original type.");
+  return preferred;
+}
+
+void expect_same_elements(const Shape& from, const Shape& to) {
+  fail_if(element_count(from) != element_count(to),
+          "Reshape operation has mismatched element counts: from={} ({}) to={} ({}).",
+          element_count(from), human(from), element_count(to), human(to));
+}
+
+void check_operand_count(const Instruction& instruction) {
+  const int arity = info(instruction.opcode).arity;
+  fail_if(arity >= 0 && instruction.operands.size() != static_cast<std::size_t>(arity),
+          "Expected {} operands for {} instruction: {} has {}", arity, name(instruction.opcode),
+          instruction.name, instruction.operands.size());
+}
+
+void check_selector(const Shape& selector) {
+  fail_if(!selector.is_scalar(), "The first operand of conditional must be a scalar. Got {}",
+          human(selector));
+  fail_if(selector.dtype != DType::kPred && selector.dtype != DType::kS32,
+          "The first operand of indexed conditional must be a scalar of S32. Got type {}.",
+          type_name(selector.dtype));
+}
+
+ScanForm scan_form(const Site& site) {
+  const Dims& dimensions = site.instruction.dimensions;
+  fail_if(dimensions.size() != 1, "Scan instruction has {} dimensions, expected exactly one.",
+          dimensions.size());
+  fail_if(dimensions[0] < 0, "Scan dimension {} should be non-negative", dimensions[0]);
+  const std::int64_t carries = site.raw_integer("num_carries").value_or(0);
+  fail_if(carries < 0, "Scan instruction has {} carries, expected 0 or more", carries);
+  return {dimensions[0], static_cast<std::size_t>(carries)};
 }
 
 bool contains(const Dims& dims, std::int64_t value) {
@@ -119,13 +136,13 @@ bool is_permutation(const Dims& dims, int rank) {
 
 std::int64_t checked_add(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
-  if (__builtin_add_overflow(a, b, &sum)) fail("size overflows 64 bits: {} + {}", a, b);
+  fail_if(__builtin_add_overflow(a, b, &sum), "size overflows 64 bits: {} + {}", a, b);
   return sum;
 }
 
 std::int64_t checked_multiply(std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
-  if (__builtin_mul_overflow(a, b, &product)) fail("size overflows 64 bits: {} * {}", a, b);
+  fail_if(__builtin_mul_overflow(a, b, &product), "size overflows 64 bits: {} * {}", a, b);
   return product;
 }
 

@@ -1,23 +1,15 @@
 #include "ir/infer/shape_inference.h"
 
+#include <array>
+#include <span>
+
 #include "ir/infer/infer_rules.h"
 
-namespace tilecast::ir {
+namespace tilecast::ir::infer {
 namespace {
 
-using infer::fail;
-using infer::Site;
-
-void check_operand_count(const Instruction& instruction) {
-  const int arity = info(instruction.opcode).arity;
-  if (arity >= 0 && instruction.operands.size() != static_cast<std::size_t>(arity)) {
-    fail("Expected {} operands for {} instruction: {} has {}", arity, name(instruction.opcode),
-         instruction.name, instruction.operands.size());
-  }
-}
-
 bool is_unbounded_array(const Shape& shape) {
-  return shape.is_array() && infer::contains(shape.dims, kUnboundedSize);
+  return shape.is_array() && contains(shape.dims, kUnboundedSize);
 }
 
 bool any_unbounded(const Site& site) {
@@ -28,22 +20,17 @@ bool any_unbounded(const Site& site) {
 }
 
 Shape tuple(const Site& site) {
-  std::vector<Shape> elements;
-  elements.reserve(site.count());
-  for (std::size_t i = 0; i < site.count(); ++i) elements.push_back(site.operand(i));
-  return Shape::tuple(std::move(elements));
+  return Shape::tuple(site.operand_shapes());
 }
 
 Shape tuple_element(const Site& site) {
   const Shape& operand = site.operand(0);
   const std::int64_t index = site.attrs<IndexAttrs>().index;
-  if (!operand.is_tuple()) {
-    fail("Cannot infer shape: attempting to index into non-tuple: {}.", infer::human(operand));
-  }
-  if (index < 0 || static_cast<std::size_t>(index) >= operand.elements.size()) {
-    fail("Cannot infer shape: attempt to index out of tuple bounds: {} >= {} in shape {}.", index,
-         operand.elements.size(), infer::human(operand));
-  }
+  fail_if(!operand.is_tuple(), "Cannot infer shape: attempting to index into non-tuple: {}.",
+          human(operand));
+  fail_if(index < 0 || static_cast<std::size_t>(index) >= operand.elements.size(),
+          "Cannot infer shape: attempt to index out of tuple bounds: {} >= {} in shape {}.", index,
+          operand.elements.size(), human(operand));
   return operand.elements[static_cast<std::size_t>(index)];
 }
 
@@ -53,206 +40,151 @@ Shape copy_start(const Site& site) {
 
 Shape first_element(const Site& site) {
   const Shape& operand = site.operand(0);
-  if (!operand.is_tuple() || operand.elements.size() < 2) {
-    fail("{} expects the tuple of its start; got {}", name(site.instruction.opcode),
-         infer::human(operand));
-  }
+  fail_if(!operand.is_tuple() || operand.elements.size() < 2,
+          "{} expects the tuple of its start; got {}", name(site.instruction.opcode),
+          human(operand));
   return operand.elements[0];
 }
 
-std::optional<Shape> infer_control(const Site& site) {
-  switch (site.instruction.opcode) {
-    case Opcode::kTuple:
-      return tuple(site);
-    case Opcode::kGetTupleElement:
-      return tuple_element(site);
-    case Opcode::kCopy:
-    case Opcode::kDomain:
-    case Opcode::kOptBarrier:
-    case Opcode::kAddDependency:
-    case Opcode::kWhile:
-      return site.operand(0);
-    case Opcode::kCall:
-    case Opcode::kFusion:
-      return infer::root_shape(site.callee(0));
-    case Opcode::kConditional:
-      return infer::conditional(site);
-    case Opcode::kCopyStart:
-      return copy_start(site);
-    case Opcode::kCopyDone:
-      return first_element(site);
-    case Opcode::kAfterAll:
-    case Opcode::kOutfeed:
-      return Shape::token();
-    case Opcode::kPartitionId:
-    case Opcode::kReplicaId:
-      return Shape::array(DType::kU32, {});
-    case Opcode::kRngGetAndUpdateState:
-      return Shape::array(DType::kU64, {2});
-    default:
-      return std::nullopt;
-  }
+Shape first_operand(const Site& site) {
+  return site.operand(0);
 }
-
-std::optional<Shape> infer_moved(const Site& site) {
-  switch (site.instruction.opcode) {
-    case Opcode::kConcatenate:
-      return infer::concatenate(site);
-    case Opcode::kPad:
-      return infer::pad(site);
-    case Opcode::kSlice:
-      return infer::slice(site);
-    case Opcode::kDynamicSlice:
-      return infer::dynamic_slice(site);
-    case Opcode::kDynamicUpdateSlice:
-      return infer::dynamic_update_slice(site);
-    case Opcode::kTranspose:
-      return infer::transpose(site);
-    case Opcode::kReverse:
-      return infer::reverse(site);
-    case Opcode::kGetDimensionSize:
-      return infer::get_dimension_size(site);
-    case Opcode::kSetDimensionSize:
-      return infer::set_dimension_size(site);
-    case Opcode::kGather:
-      return infer::gather(site);
-    case Opcode::kScatter:
-      return infer::scatter(site);
-    case Opcode::kBroadcast:
-    case Opcode::kReshape:
-      if (site.instruction.shape.dtype == DType::kInvalid) return std::nullopt;
-      site.instruction.opcode == Opcode::kBroadcast ? infer::check_broadcast(site)
-                                                    : infer::check_reshape(site);
-      return std::nullopt;
-    default:
-      return std::nullopt;
-  }
-}
-
-std::optional<Shape> infer_computed(const Site& site) {
-  switch (site.instruction.opcode) {
-    case Opcode::kDot:
-      return infer::dot(site);
-    case Opcode::kScaledDot:
-      return infer::scaled_dot(site);
-    case Opcode::kRaggedDot:
-      return infer::ragged_dot(site);
-    case Opcode::kConvolution:
-      return infer::convolution(site);
-    case Opcode::kReduce:
-      return infer::reduce(site);
-    case Opcode::kReduceWindow:
-      return infer::reduce_window(site);
-    case Opcode::kSelectAndScatter:
-      return infer::select_and_scatter(site);
-    case Opcode::kSort:
-      return infer::sort(site);
-    case Opcode::kTopK:
-      return infer::top_k(site);
-    case Opcode::kScan:
-      return infer::scan(site);
-    case Opcode::kFft:
-      return infer::fft(site);
-    case Opcode::kCholesky:
-      return infer::cholesky(site);
-    case Opcode::kTriangularSolve:
-      return infer::triangular_solve(site);
-    case Opcode::kBatchNormTraining:
-      return infer::batch_norm_training(site);
-    case Opcode::kBatchNormInference:
-      return infer::batch_norm_inference(site);
-    case Opcode::kBatchNormGrad:
-      return infer::batch_norm_grad(site);
-    default:
-      return std::nullopt;
-  }
-}
-
-// Elementwise operations and those whose result type the text gives.
-std::optional<Shape> infer_elementwise(const Site& site) {
-  switch (site.instruction.opcode) {
-    case Opcode::kConvert: {
-      const Shape& operand = site.operand(0);
-      if (!operand.is_array()) {
-        fail("Convert does not allow non-arrays, so cannot convert from {}.",
-             infer::human(operand));
-      }
-      return infer::array_like(operand, site.result_type(operand.dtype));
-    }
-    case Opcode::kBitcastConvert:
-      return infer::bitcast_convert(site);
-    case Opcode::kStochasticConvert:
-      return infer::stochastic_convert(site);
-    case Opcode::kReducePrecision:
-      return infer::reduce_precision(site);
-    case Opcode::kClamp:
-      return infer::clamp(site);
-    case Opcode::kSelect:
-      return infer::select(site);
-    case Opcode::kMap:
-      return infer::map(site);
-    default:
-      break;
-  }
-  const OpInfo& row = info(site.instruction.opcode);
-  const bool elementwise =
-      row.work == OpClass::kElementwise || row.work == OpClass::kTranscendental;
-  if (!elementwise) return std::nullopt;
-  if (row.arity == 1) return infer::unary(site);
-  if (row.arity == 2) return infer::binary(site);
-  return std::nullopt;
-}
-
-}  // namespace
-
-namespace infer {
-
-Shape conditional(const Site& site) {
-  const Shape& selector = site.operand(0);
-  if (!selector.is_scalar()) {
-    fail("The first operand of conditional must be a scalar. Got {}", human(selector));
-  }
-  if (selector.dtype != DType::kPred && selector.dtype != DType::kS32) {
-    fail("The first operand of indexed conditional must be a scalar of S32. Got type {}.",
-         type_name(selector.dtype));
-  }
+Shape callee_root(const Site& site) {
   return root_shape(site.callee(0));
 }
+Shape conditional(const Site& site) {
+  check_selector(site.operand(0));
+  return callee_root(site);
+}
+Shape token(const Site&) {
+  return Shape::token();
+}
+Shape device_number(const Site&) {
+  return Shape::array(DType::kU32, {});
+}
+Shape random_state(const Site&) {
+  return Shape::array(DType::kU64, {2});
+}
 
-}  // namespace infer
+Shape convert(const Site& site) {
+  const Shape& operand = site.operand(0);
+  fail_if(!operand.is_array(), "Convert does not allow non-arrays, so cannot convert from {}.",
+          human(operand));
+  return array_like(operand, site.result_type(operand.dtype));
+}
+
+using Rule = Shape (*)(const Site&);
+struct Row {
+  Opcode opcode;
+  Rule rule;
+};
+
+// These pass shapes on, with unbounded dimensions too.
+constexpr Row kControl[] = {
+    {Opcode::kTuple, tuple},
+    {Opcode::kGetTupleElement, tuple_element},
+    {Opcode::kCopy, first_operand},
+    {Opcode::kDomain, first_operand},
+    {Opcode::kOptBarrier, first_operand},
+    {Opcode::kAddDependency, first_operand},
+    {Opcode::kWhile, first_operand},
+    {Opcode::kCall, callee_root},
+    {Opcode::kFusion, callee_root},
+    {Opcode::kConditional, conditional},
+    {Opcode::kCopyStart, copy_start},
+    {Opcode::kCopyDone, first_element},
+    {Opcode::kAfterAll, token},
+    {Opcode::kOutfeed, token},
+    {Opcode::kPartitionId, device_number},
+    {Opcode::kReplicaId, device_number},
+    {Opcode::kRngGetAndUpdateState, random_state},
+};
+constexpr Row kComputed[] = {
+    {Opcode::kConcatenate, concatenate},
+    {Opcode::kPad, pad},
+    {Opcode::kSlice, slice},
+    {Opcode::kDynamicSlice, dynamic_slice},
+    {Opcode::kDynamicUpdateSlice, dynamic_update_slice},
+    {Opcode::kTranspose, transpose},
+    {Opcode::kReverse, reverse},
+    {Opcode::kGetDimensionSize, get_dimension_size},
+    {Opcode::kSetDimensionSize, set_dimension_size},
+    {Opcode::kGather, gather},
+    {Opcode::kScatter, scatter},
+    {Opcode::kDot, dot},
+    {Opcode::kScaledDot, scaled_dot},
+    {Opcode::kRaggedDot, ragged_dot},
+    {Opcode::kConvolution, convolution},
+    {Opcode::kReduce, reduce},
+    {Opcode::kReduceWindow, reduce_window},
+    {Opcode::kSelectAndScatter, select_and_scatter},
+    {Opcode::kSort, sort},
+    {Opcode::kTopK, top_k},
+    {Opcode::kScan, scan},
+    {Opcode::kFft, fft},
+    {Opcode::kCholesky, cholesky},
+    {Opcode::kTriangularSolve, triangular_solve},
+    {Opcode::kBatchNormTraining, batch_norm_training},
+    {Opcode::kBatchNormInference, batch_norm_inference},
+    {Opcode::kBatchNormGrad, batch_norm_grad},
+    {Opcode::kConvert, convert},
+    {Opcode::kBitcastConvert, bitcast_convert},
+    {Opcode::kStochasticConvert, stochastic_convert},
+    {Opcode::kReducePrecision, reduce_precision},
+    {Opcode::kClamp, clamp},
+    {Opcode::kSelect, select},
+    {Opcode::kMap, map},
+    {Opcode::kAllReduce, all_reduce},
+    {Opcode::kAllReduceStart, all_reduce},
+    {Opcode::kAllReduceDone, first_operand},
+    {Opcode::kAllGather, all_gather},
+    {Opcode::kAllGatherStart, all_gather_start},
+    {Opcode::kAllGatherDone, second_element},
+    {Opcode::kReduceScatter, reduce_scatter},
+    {Opcode::kAllToAll, all_to_all},
+    {Opcode::kRaggedAllToAll, ragged_all_to_all},
+    {Opcode::kCollectiveBroadcast, collective_broadcast},
+    {Opcode::kCollectivePermute, collective_permute},
+    {Opcode::kCollectivePermuteStart, collective_permute_start},
+    {Opcode::kCollectivePermuteDone, second_element},
+    {Opcode::kSend, send},
+    {Opcode::kSendDone, token},
+    {Opcode::kRecvDone, recv_done},
+};
+
+using Rules = std::array<Rule, 256>;  // by opcode
+constexpr Rules by_opcode(std::span<const Row> rows) {
+  Rules rules{};
+  for (const Row& row : rows) rules[static_cast<std::size_t>(row.opcode)] = row.rule;
+  return rules;
+}
+constexpr Rules kControlRules = by_opcode(kControl);
+constexpr Rules kComputedRules = by_opcode(kComputed);
+
+}  // namespace
+}  // namespace tilecast::ir::infer
+
+namespace tilecast::ir {
 
 std::optional<Shape> infer_shape(const Module& module, const Computation& computation,
                                  const Instruction& instruction) {
-  const Site site{module, computation, instruction};
-  check_operand_count(instruction);
-  if (any_unbounded(site)) return infer_control(site);
-  switch (op_class(instruction.opcode)) {
-    case OpClass::kElementwise:
-    case OpClass::kTranscendental:
-      return infer_elementwise(site);
-    case OpClass::kMatrix:
-    case OpClass::kReduction:
-    case OpClass::kSort:
-    case OpClass::kNormalization:
-    case OpClass::kLinearAlgebra:
-      return infer_computed(site);
-    case OpClass::kIndexed:
-      return infer_moved(site);
-    case OpClass::kDataMovement:
-      if (auto shape = infer_moved(site)) return shape;
-      return infer_control(site);
-    case OpClass::kCollective:
-      return infer::collective(site);
-    case OpClass::kAsyncDone:
-      if (instruction.opcode == Opcode::kCopyDone) return infer_control(site);
-      return infer::collective(site);
-    default:
-      return infer_control(site);
-  }
+  const infer::Site site{module, computation, instruction};
+  const Opcode opcode = instruction.opcode;
+  infer::check_operand_count(instruction);
+  if (const infer::Rule rule = infer::kControlRules[static_cast<std::size_t>(opcode)])
+    return rule(site);
+  if (infer::any_unbounded(site)) return std::nullopt;
+  if (const infer::Rule rule = infer::kComputedRules[static_cast<std::size_t>(opcode)])
+    return rule(site);
+  const bool has_shape = instruction.shape.dtype != DType::kInvalid;
+  if (opcode == Opcode::kBroadcast && has_shape) infer::check_broadcast(site);
+  if (opcode == Opcode::kReshape && has_shape) infer::check_reshape(site);
+  if (!is_elementwise(opcode)) return std::nullopt;
+  return info(opcode).arity == 1 ? infer::unary(site) : infer::binary(site);
 }
 
 std::int64_t window_output_size(std::int64_t size, const WindowDim& window) {
-  if (window.stride <= 0) fail("Window has a non-positive stride: {}.", window.stride);
+  infer::fail_if(window.stride <= 0, "Window has a non-positive stride: {}.", window.stride);
   const auto dilated = [](std::int64_t extent, std::int64_t dilation) {
     if (extent <= 0) return std::int64_t{0};
     return infer::checked_add(infer::checked_multiply(extent - 1, dilation), 1);

@@ -10,21 +10,6 @@
 namespace tilecast::ir {
 namespace {
 
-bool is_start(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kAsyncStart:
-    case Opcode::kAllGatherStart:
-    case Opcode::kAllReduceStart:
-    case Opcode::kCollectivePermuteStart:
-    case Opcode::kCopyStart:
-    case Opcode::kSend:
-    case Opcode::kRecv:
-      return true;
-    default:
-      return false;
-  }
-}
-
 bool continues_chain(Opcode opcode) {
   return opcode == Opcode::kAsyncUpdate || op_class(opcode) == OpClass::kAsyncDone;
 }
@@ -72,7 +57,7 @@ class Isolator {
                   " is the end of an asynchronous kernel; isolate its start");
     }
     std::vector<InstrId> chain = {first};
-    if (!is_start(instruction.opcode)) return chain;
+    if (!starts_asynchronously(instruction.opcode)) return chain;
     while (op_class(source_.at(chain.back()).opcode) != OpClass::kAsyncDone) {
       const InstrId next = next_in_chain(chain.back());
       if (!next.valid()) {
@@ -146,15 +131,10 @@ class Isolator {
   }
 
   InstrId parameter(const Shape& shape, std::string name) {
-    Instruction made;
-    made.name = std::move(name);
-    made.opcode = Opcode::kParameter;
-    made.shape = shape;
-    made.attrs = ParameterAttrs{static_cast<std::int64_t>(entry_.parameters.size()), {}};
     result_.entry_parameter_layouts.push_back(shape);
-    const InstrId id = append(std::move(made));
-    entry_.parameters.push_back(id);
-    return id;
+    const std::size_t number = entry_.parameters.size();
+    entry_.parameters.push_back(append(parameter_instruction(std::move(name), shape, number)));
+    return entry_.parameters.back();
   }
 
   InstrId append(Instruction instruction) {

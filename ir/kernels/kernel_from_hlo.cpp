@@ -21,23 +21,14 @@ std::size_t leaf_count(const Shape& shape) {
 
 // The part of a start op's shape that is its result; the rest are operands and contexts.
 const Shape& result_part(const Instruction& instruction) {
-  const auto element = [&](std::size_t i) -> const Shape& {
-    return i < instruction.shape.elements.size() ? instruction.shape.elements[i]
-                                                 : instruction.shape;
-  };
-  switch (instruction.opcode) {
-    case Opcode::kCopyStart:
-    case Opcode::kRecv:
-      return element(0);
-    case Opcode::kSend:
-      return element(2);
-    case Opcode::kAllGatherStart:
-    case Opcode::kCollectivePermuteStart:
-    case Opcode::kAsyncStart:
-      return element(1);
-    default:
-      return instruction.shape;
-  }
+  using enum Opcode;
+  const Opcode opcode = instruction.opcode;
+  std::size_t element = SIZE_MAX;
+  if (is_one_of(opcode, {kCopyStart, kRecv})) element = 0;
+  if (is_one_of(opcode, {kAllGatherStart, kCollectivePermuteStart, kAsyncStart})) element = 1;
+  if (opcode == kSend) element = 2;
+  const std::vector<Shape>& elements = instruction.shape.elements;
+  return element < elements.size() ? elements[element] : instruction.shape;
 }
 
 bool inlines(Opcode opcode) {
@@ -58,18 +49,8 @@ OpAttrs kept_attrs(const Instruction& instruction) {
 }
 
 bool commutes(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kAdd:
-    case Opcode::kMultiply:
-    case Opcode::kMaximum:
-    case Opcode::kMinimum:
-    case Opcode::kAnd:
-    case Opcode::kOr:
-    case Opcode::kXor:
-      return true;
-    default:
-      return false;
-  }
+  using enum Opcode;
+  return is_one_of(opcode, {kAdd, kMultiply, kMaximum, kMinimum, kAnd, kOr, kXor});
 }
 
 // The opcode that `called` applies to its two parameters, where it does nothing else. A compare is

@@ -6,20 +6,13 @@
 #include <array>
 
 namespace tilecast::ir::attribute {
-namespace {
-
-// The current word, which must be one of `known`.
 std::string one_of(Cursor& cursor, std::span<const std::string_view> known, std::string_view what) {
   const Token token = cursor.token();
   const std::string_view word = cursor.identifier(fmt::format("expects {}", what));
-  if (std::find(known.begin(), known.end(), word) == known.end()) {
-    cursor.fail_at(token.begin, fmt::format("Unknown {}: {}; expects one of {}", what, word,
-                                            fmt::join(known, ", ")));
-  }
+  cursor.fail_at_if(std::find(known.begin(), known.end(), word) == known.end(), token.begin,
+                    "Unknown {}: {}; expects one of {}", what, word, fmt::join(known, ", "));
   return std::string(word);
 }
-
-}  // namespace
 
 void keep(Instruction& instruction, Key key, std::string value) {
   instruction.raw.push_back({std::string(key), std::move(value)});
@@ -74,20 +67,13 @@ void replication(ModuleParser& parser, Instruction& instruction, Key key) {
   Cursor& cursor = parser.cursor();
   const std::size_t begin = cursor.token().begin;
   std::vector<std::string_view> values;
-  cursor.expect(Tok::kLeftBrace, "expects '{' to start a list of booleans");
-  if (!cursor.at(Tok::kRightBrace)) {
-    do {
-      values.push_back(cursor.boolean() ? "true" : "false");
-    } while (cursor.accept(Tok::kComma));
-  }
-  cursor.expect(Tok::kRightBrace, "expects '}' at the end of a list of booleans");
+  cursor.list("a list of booleans", [&] { values.push_back(cursor.boolean() ? "true" : "false"); });
   std::size_t leaves = 0;
   for_each_leaf(instruction.shape, [&leaves](const Shape&) { ++leaves; });
-  if (values.size() != leaves) {
-    cursor.fail_at(begin, fmt::format("parameter has {} leaf buffers, but parameter_replication "
-                                      "has {} elements",
-                                      leaves, values.size()));
-  }
+  cursor.fail_at_if(values.size() != leaves, begin,
+                    "parameter has {} leaf buffers, but parameter_replication "
+                    "has {} elements",
+                    leaves, values.size());
   std::string text = fmt::format("{{{}}}", fmt::join(values, ","));
   if (auto* const parameter = std::get_if<ParameterAttrs>(&instruction.attrs)) {
     parameter->replication = std::move(text);
@@ -149,13 +135,8 @@ void precision(ModuleParser& parser, Instruction& instruction, Key key) {
                                                       "packed_nibble"};
   Cursor& cursor = parser.cursor();
   std::vector<std::string> values;
-  cursor.expect(Tok::kLeftBrace, "expects '{' to start a list of precisions");
-  if (!cursor.at(Tok::kRightBrace)) {
-    do {
-      values.push_back(one_of(cursor, kKnown, "precision"));
-    } while (cursor.accept(Tok::kComma));
-  }
-  cursor.expect(Tok::kRightBrace, "expects '}' at the end of a list of precisions");
+  cursor.list("a list of precisions",
+              [&] { values.push_back(one_of(cursor, kKnown, "precision")); });
   if (auto* const dot = std::get_if<DotAttrs>(&instruction.attrs)) {
     dot->precision = std::move(values);
   } else if (auto* const conv = std::get_if<ConvAttrs>(&instruction.attrs)) {
@@ -176,52 +157,21 @@ void fusion_kind(ModuleParser& parser, Instruction& instruction, Key) {
   std::get<FusionAttrs>(instruction.attrs).kind = static_cast<FusionKind>(index);
 }
 
-void direction(ModuleParser& parser, Instruction& instruction, Key) {
-  constexpr std::array<std::string_view, 6> kKnown = {"EQ", "NE", "GE", "GT", "LE", "LT"};
-  std::get<CompareAttrs>(instruction.attrs).direction =
-      one_of(parser.cursor(), kKnown, "comparison direction");
-}
-
-void comparison_type(ModuleParser& parser, Instruction& instruction, Key) {
-  constexpr std::array<std::string_view, 4> kKnown = {"FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"};
-  std::get<CompareAttrs>(instruction.attrs).type =
-      one_of(parser.cursor(), kKnown, "comparison type");
-}
-
-void fft_type(ModuleParser& parser, Instruction& instruction, Key) {
-  constexpr std::array<std::string_view, 4> kKnown = {"FFT", "IFFT", "RFFT", "IRFFT"};
-  std::get<FftAttrs>(instruction.attrs).type = one_of(parser.cursor(), kKnown, "fft type");
-}
-
-void transpose_a(ModuleParser& parser, Instruction& instruction, Key) {
-  constexpr std::array<std::string_view, 3> kKnown = {"NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"};
-  std::get<TriangularAttrs>(instruction.attrs).transpose_a =
-      one_of(parser.cursor(), kKnown, "transpose option");
-}
-
 void operand_layouts(ModuleParser& parser, Instruction& instruction, Key key) {
   Cursor& cursor = parser.cursor();
   const std::size_t begin = cursor.token().begin;
   std::vector<Shape> shapes;
-  cursor.expect(Tok::kLeftBrace, "expects '{' to start a list of shapes");
-  if (!cursor.at(Tok::kRightBrace)) {
-    do {
-      shapes.push_back(parser.shape());
-    } while (cursor.accept(Tok::kComma));
-  }
-  cursor.expect(Tok::kRightBrace, "expects '}' at the end of a list of shapes");
-  if (shapes.size() != instruction.operands.size()) {
-    cursor.fail_at(begin, fmt::format("Expected {} operand layout constraints, {} given",
-                                      instruction.operands.size(), shapes.size()));
-  }
+  cursor.list("a list of shapes", [&] { shapes.push_back(parser.shape()); });
+  cursor.fail_at_if(shapes.size() != instruction.operands.size(), begin,
+                    "Expected {} operand layout constraints, {} given", instruction.operands.size(),
+                    shapes.size());
   std::string text;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     const Shape& operand = parser.operand(instruction, i).shape;
-    if (!compatible(shapes[i], operand)) {
-      cursor.fail_at(begin, fmt::format("operand constraint shape {} for operand {} is not "
-                                        "compatible with operand shape {}",
-                                        to_string(shapes[i]), i, to_string(operand)));
-    }
+    cursor.fail_at_if(!compatible(shapes[i], operand), begin,
+                      "operand constraint shape {} for operand {} is not "
+                      "compatible with operand shape {}",
+                      ShapeText{shapes[i]}, i, ShapeText{operand});
     text += (i == 0 ? "" : ", ") + to_string(shapes[i]);
   }
   keep(instruction, key, "{" + text + "}");
@@ -229,7 +179,7 @@ void operand_layouts(ModuleParser& parser, Instruction& instruction, Key key) {
 
 void literal(ModuleParser& parser, Instruction& instruction, Key key) {
   Shape shape = read_shape_before_literal(parser.cursor());
-  if (parser.cursor().options().fill_layouts) fill_default_layouts(shape);
+  fill_default_layouts(shape);
   const Literal value = read_literal(parser.cursor(), shape);
   keep(instruction, key, to_string(shape) + " " + value.text);
 }
@@ -246,7 +196,7 @@ void api_version(ModuleParser& parser, Instruction& instruction, Key key) {
       "API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
       "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"};
   Cursor& cursor = parser.cursor();
-  if (cursor.token().text == "API_VERSION_UNSPECIFIED") cursor.fail("Invalid API version");
+  cursor.fail_if(cursor.token().text == "API_VERSION_UNSPECIFIED", "Invalid API version");
   std::string word = one_of(cursor, kKnown, "API version");
   if (word != kKnown[0]) keep(instruction, key, std::move(word));
 }
@@ -256,9 +206,8 @@ void source_target_pairs(ModuleParser& parser, Instruction& instruction, Key) {
   const std::size_t begin = cursor.token().begin;
   auto& attrs = std::get<CollectiveAttrs>(instruction.attrs);
   for (const Dims& pair : cursor.int_lists()) {
-    if (pair.size() != 2) {
-      cursor.fail_at(begin, "expects 'source_target_pairs=' to be a list of pairs");
-    }
+    cursor.fail_at_if(pair.size() != 2, begin,
+                      "expects 'source_target_pairs=' to be a list of pairs");
     attrs.source_target_pairs.emplace_back(pair[0], pair[1]);
   }
 }
@@ -266,15 +215,14 @@ void source_target_pairs(ModuleParser& parser, Instruction& instruction, Key) {
 void domain(ModuleParser& parser, Instruction& instruction, Key key) {
   Cursor& cursor = parser.cursor();
   const auto part = [&cursor](std::string_view name) {
-    if (!cursor.at(Tok::kAttributeName) || cursor.token().text != name) {
-      cursor.fail(fmt::format("expects '{}=' in a domain", name));
-    }
+    cursor.fail_if(!cursor.at(Tok::kAttributeName) || cursor.token().text != name,
+                   "expects '{}=' in a domain", name);
     cursor.advance();
   };
   cursor.expect(Tok::kLeftBrace, "expects '{' to start domain attribute");
   part("kind");
   const std::string kind = cursor.quoted_string();
-  if (kind != "\"sharding\"") cursor.fail("unsupported domain kind: " + kind);
+  cursor.fail_if(kind != "\"sharding\"", "unsupported domain kind: " + kind);
   cursor.expect(Tok::kComma, "expects ',' between domain parts");
   part("entry");
   const std::string entry = read_sharding(cursor);
@@ -283,16 +231,6 @@ void domain(ModuleParser& parser, Instruction& instruction, Key key) {
   const std::string exit = read_sharding(cursor);
   cursor.expect(Tok::kRightBrace, "expects '}' at the end of domain attribute");
   keep(instruction, key, fmt::format("{{kind={}, entry={}, exit={}}}", kind, entry, exit));
-}
-
-void distribution(ModuleParser& parser, Instruction& instruction, Key key) {
-  constexpr std::array<std::string_view, 2> kKnown = {"rng_uniform", "rng_normal"};
-  keep(instruction, key, one_of(parser.cursor(), kKnown, "random distribution"));
-}
-
-void rng_algorithm(ModuleParser& parser, Instruction& instruction, Key key) {
-  constexpr std::array<std::string_view, 3> kKnown = {"rng_default", "rng_three_fry", "rng_philox"};
-  keep(instruction, key, one_of(parser.cursor(), kKnown, "random algorithm"));
 }
 
 void callees(ModuleParser& parser, Instruction& instruction, Key) {

@@ -1,6 +1,7 @@
 // Readers of attribute values into an instruction, for the rows of attribute_table.cpp.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "ir/text/module_parser.h"
@@ -8,6 +9,9 @@
 namespace tilecast::ir::attribute {
 
 using Key = std::string_view;
+
+// The current word, which must be one of `known`; `what` names it in messages.
+std::string one_of(Cursor& cursor, std::span<const std::string_view> known, std::string_view what);
 
 // Kept as canonical text under the attribute's key.
 void keep(Instruction& instruction, Key key, std::string value);
@@ -38,20 +42,14 @@ void dim_labels(ModuleParser& parser, Instruction& instruction, Key key);
 void precision(ModuleParser& parser, Instruction& instruction, Key key);
 void aliasing(ModuleParser& parser, Instruction& instruction, Key key);
 void fusion_kind(ModuleParser& parser, Instruction& instruction, Key key);
-void direction(ModuleParser& parser, Instruction& instruction, Key key);
-void comparison_type(ModuleParser& parser, Instruction& instruction, Key key);
-void fft_type(ModuleParser& parser, Instruction& instruction, Key key);
-void transpose_a(ModuleParser& parser, Instruction& instruction, Key key);
 void operand_layouts(ModuleParser& parser, Instruction& instruction, Key key);
 void literal(ModuleParser& parser, Instruction& instruction, Key key);
 void schedule(ModuleParser& parser, Instruction& instruction, Key key);
 void api_version(ModuleParser& parser, Instruction& instruction, Key key);
 void source_target_pairs(ModuleParser& parser, Instruction& instruction, Key key);
 void domain(ModuleParser& parser, Instruction& instruction, Key key);
-void distribution(ModuleParser& parser, Instruction& instruction, Key key);
-void rng_algorithm(ModuleParser& parser, Instruction& instruction, Key key);
 
-// Computations: the slot is the place in Instruction::called.
+// Computations: the slot is the position in Instruction::called.
 template <std::size_t slot>
 void callee(ModuleParser& parser, Instruction& instruction, Key) {
   const ComputationId id = parser.computation_value();

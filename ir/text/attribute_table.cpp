@@ -47,6 +47,22 @@ void execution_thread(ModuleParser& parser, Instruction& instruction, Key) {
   std::get<AsyncAttrs>(instruction.attrs).execution_thread = parser.cursor().string();
 }
 
+using Words = std::string_view[];
+constexpr Words kDirections = {"EQ", "NE", "GE", "GT", "LE", "LT"};
+constexpr Words kComparisons = {"FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"};
+constexpr Words kFftTypes = {"FFT", "IFFT", "RFFT", "IRFFT"};
+constexpr Words kTransposes = {"NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"};
+constexpr Words kDistributions = {"rng_uniform", "rng_normal"};
+constexpr Words kRngAlgorithms = {"rng_default", "rng_three_fry", "rng_philox"};
+template <const auto& known, class T, std::string T::*field>
+void word(ModuleParser& parser, Instruction& instruction, Key key) {
+  std::get<T>(instruction.attrs).*field = one_of(parser.cursor(), known, key);
+}
+template <const auto& known>
+void kept_word(ModuleParser& parser, Instruction& instruction, Key key) {
+  keep(instruction, key, one_of(parser.cursor(), known, key));
+}
+
 constexpr bool kRequired = true;
 constexpr bool kOptional = false;
 
@@ -79,8 +95,9 @@ constexpr AttributeRow kDynamicSlice[] = {
     {"dynamic_slice_sizes", kRequired, ints<DynamicSliceAttrs, &DynamicSliceAttrs::sizes>}};
 constexpr AttributeRow kGetTupleElement[] = {
     {"index", kRequired, integer<IndexAttrs, &IndexAttrs::index>}};
-constexpr AttributeRow kCompare[] = {{"direction", kRequired, direction},
-                                     {"type", kOptional, comparison_type}};
+constexpr AttributeRow kCompare[] = {
+    {"direction", kRequired, word<kDirections, CompareAttrs, &CompareAttrs::direction>},
+    {"type", kOptional, word<kComparisons, CompareAttrs, &CompareAttrs::type>}};
 constexpr AttributeRow kDot[] = {
     {"lhs_contracting_dims", kOptional, dot_dims<&DotDims::lhs_contracting>},
     {"rhs_contracting_dims", kOptional, dot_dims<&DotDims::rhs_contracting>},
@@ -151,21 +168,22 @@ constexpr AttributeRow kScan[] = {{"to_apply", kRequired, callee<0>},
                                   {"num_carries", kRequired, keep_integer},
                                   {"is_reverse", kOptional, keep_true},
                                   {"is_associative", kOptional, keep_bool}};
-constexpr AttributeRow kFft[] = {{"fft_type", kRequired, fft_type},
-                                 {"fft_length", kRequired, ints<FftAttrs, &FftAttrs::length>}};
+constexpr AttributeRow kFft[] = {
+    {"fft_type", kRequired, word<kFftTypes, FftAttrs, &FftAttrs::type>},
+    {"fft_length", kRequired, ints<FftAttrs, &FftAttrs::length>}};
 constexpr AttributeRow kCholesky[] = {
     {"lower", kOptional, boolean<TriangularAttrs, &TriangularAttrs::lower>}};
 constexpr AttributeRow kTriangularSolve[] = {
     {"left_side", kOptional, boolean<TriangularAttrs, &TriangularAttrs::left_side>},
     {"lower", kOptional, boolean<TriangularAttrs, &TriangularAttrs::lower>},
     {"unit_diagonal", kOptional, boolean<TriangularAttrs, &TriangularAttrs::unit_diagonal>},
-    {"transpose_a", kOptional, transpose_a},
+    {"transpose_a", kOptional, word<kTransposes, TriangularAttrs, &TriangularAttrs::transpose_a>},
 };
 constexpr AttributeRow kBatchNorm[] = {
     {"epsilon", kRequired, epsilon},
     {"feature_index", kRequired, integer<BatchNormAttrs, &BatchNormAttrs::feature_index>}};
-constexpr AttributeRow kRng[] = {{"distribution", kRequired, distribution}};
-constexpr AttributeRow kRngBitGenerator[] = {{"algorithm", kRequired, rng_algorithm}};
+constexpr AttributeRow kRng[] = {{"distribution", kRequired, kept_word<kDistributions>}};
+constexpr AttributeRow kRngBitGenerator[] = {{"algorithm", kRequired, kept_word<kRngAlgorithms>}};
 constexpr AttributeRow kRngState[] = {{"delta", kRequired, keep_integer}};
 constexpr AttributeRow kReducePrecision[] = {{"exponent_bits", kRequired, keep_integer},
                                              {"mantissa_bits", kRequired, keep_integer}};

@@ -13,8 +13,6 @@
 namespace tilecast::ir {
 namespace {
 
-constexpr std::size_t kNone = std::string_view::npos;
-
 enum CharClass : std::uint8_t { kOther = 0, kDigit = 1, kLetter = 2, kInner = 4, kSpace = 8 };
 
 constexpr std::array<std::uint8_t, 256> make_classes() {
@@ -34,54 +32,22 @@ bool is(char c, int classes) {
 }
 
 bool is_keyword(std::string_view word) {
-  switch (word.size()) {
-    case 3:
-      return word == "inf";
-    case 4:
-      return word == "true" || word == "ROOT";
-    case 5:
-      return word == "false" || word == "ENTRY";
-    case 6:
-      return word == "manual";
-    case 7:
-      return word == "maximal" || word == "unknown";
-    case 8:
-      return word == "shard_as";
-    case 9:
-      return word == "HloModule" || word == "FileNames" || word == "unreduced";
-    case 10:
-      return word == "replicated" || word == "shard_like";
-    case 11:
-      return word == "StackFrames";
-    case 13:
-      return word == "FunctionNames" || word == "FileLocations";
-    case 23:
-      return word == "last_tile_dim_replicate";
-    default:
-      return false;
-  }
+  constexpr std::array<std::string_view, 18> kKeywords = {
+      "inf",           "true",          "ROOT",
+      "false",         "ENTRY",         "manual",
+      "maximal",       "unknown",       "shard_as",
+      "HloModule",     "FileNames",     "unreduced",
+      "replicated",    "shard_like",    "StackFrames",
+      "FunctionNames", "FileLocations", "last_tile_dim_replicate"};
+  return std::find(kKeywords.begin(), kKeywords.end(), word) != kKeywords.end();
 }
 
 // Cheap test before the table of types is asked: every type name is short and starts with one of
 // these letters.
 bool may_be_type(std::string_view word) {
-  if (word.size() < 2 || word.size() > 14) return false;
-  switch (word[0]) {
-    case 'f':
-    case 's':
-    case 'u':
-    case 'c':
-    case 'b':
-      return word != "buffer";
-    case 'p':
-      return word == "pred";
-    case 't':
-      return word == "token";
-    case 'o':
-      return word == "opaque" || word == "opaque_type";
-    default:
-      return false;
-  }
+  constexpr std::string_view kFirst = "fsucbpto";
+  return word.size() >= 2 && word.size() <= 14 && kFirst.find(word[0]) != std::string_view::npos &&
+         word != "buffer" && word != "tuple";
 }
 
 }  // namespace
@@ -89,29 +55,20 @@ bool may_be_type(std::string_view word) {
 std::size_t json_dict_end(std::string_view text, std::size_t begin) {
   std::size_t depth = 0;
   for (std::size_t i = begin; i < text.size(); ++i) {
-    switch (text[i]) {
-      case '{':
-        ++depth;
-        break;
-      case '}':
-        if (--depth == 0) return i + 1;
-        break;
-      case '"':
-        for (++i; i < text.size() && text[i] != '"'; ++i) {
-          if (text[i] == '\\') ++i;
-        }
-        break;
-      default:
-        break;
+    if (text[i] == '{') ++depth;
+    if (text[i] == '}' && --depth == 0) return i + 1;
+    if (text[i] != '"') continue;
+    for (++i; i < text.size() && text[i] != '"'; ++i) {
+      if (text[i] == '\\') ++i;
     }
   }
-  return kNone;
+  return std::string_view::npos;
 }
 
 void Lexer::fail(std::size_t offset, std::string_view message) const {
-  const base::Position place = source_.position(offset);
-  throw Error(source_.describe(offset, message,
-                               fmt::format("was parsing {}:{}: error", place.line, place.column)));
+  const base::Position position = source_.position(offset);
+  throw Error(source_.describe(
+      offset, message, fmt::format("was parsing {}:{}: error", position.line, position.column)));
 }
 
 Token Lexer::make(Tok kind, std::size_t begin, std::size_t end) {
@@ -126,7 +83,7 @@ Token Lexer::make(Tok kind, std::size_t begin, std::size_t end) {
 
 void Lexer::skip_block_comment() {
   const std::size_t end = text_.find("*/", at_ + 2);
-  if (end == kNone) fail(at_, "unterminated comment: expects '*/'");
+  if (end == std::string_view::npos) fail(at_, "unterminated comment: expects '*/'");
   at_ = end + 2;
 }
 
@@ -156,63 +113,25 @@ Token Lexer::next() {
   const char c = text_[begin];
   if (is(c, kLetter)) return identifier(begin);
   if (is(c, kDigit)) return number(begin);
-  switch (c) {
-    case '%':
-      return percent_name(begin);
-    case '"':
-      return string(begin);
-    case '-':
-      return minus(begin);
-    case '?':
-      if (const std::size_t end = match_dim_labels(begin); end != kNone) {
-        return make(Tok::kDimLabels, begin, end);
-      }
-      return make(Tok::kQuestion, begin, begin + 1);
-    default:
-      return punctuation(begin);
-  }
+  if (c == '%') return percent_name(begin);
+  if (c == '"') return string(begin);
+  if (c == '-') return minus(begin);
+  if (c != '?') return punctuation(begin);
+  const std::size_t labels = match_dim_labels(begin);
+  return labels != std::string_view::npos ? make(Tok::kDimLabels, begin, labels)
+                                          : make(Tok::kQuestion, begin, begin + 1);
 }
 
 Token Lexer::punctuation(std::size_t begin) {
-  const auto one = [&](Tok kind) { return make(kind, begin, begin + 1); };
-  switch (text_[begin]) {
-    case '=':
-      return one(Tok::kEqual);
-    case ',':
-      return one(Tok::kComma);
-    case ':':
-      return one(Tok::kColon);
-    case '*':
-      return one(Tok::kAsterisk);
-    case '#':
-      return one(Tok::kOctothorp);
-    case '+':
-      return one(Tok::kPlus);
-    case '~':
-      return one(Tok::kTilde);
-    case '@':
-      return one(Tok::kAt);
-    case '[':
-      return one(Tok::kLeftSquare);
-    case ']':
-      return one(Tok::kRightSquare);
-    case '{':
-      return one(Tok::kLeftBrace);
-    case '}':
-      return one(Tok::kRightBrace);
-    case '(':
-      return one(Tok::kLeftParen);
-    case ')':
-      return one(Tok::kRightParen);
-    case '<':
-      if (at(begin + 1) == '=') return make(Tok::kLessEqual, begin, begin + 2);
-      break;
-    case '.':
-      if (text_.substr(begin, 3) == "...") return make(Tok::kDots, begin, begin + 3);
-      break;
-    default:
-      break;
-  }
+  constexpr std::string_view kSigns = "=,:*#+~@[]{}()";
+  constexpr std::array<Tok, kSigns.size()> kTokens = {
+      Tok::kEqual,     Tok::kComma,      Tok::kColon,     Tok::kAsterisk,   Tok::kOctothorp,
+      Tok::kPlus,      Tok::kTilde,      Tok::kAt,        Tok::kLeftSquare, Tok::kRightSquare,
+      Tok::kLeftBrace, Tok::kRightBrace, Tok::kLeftParen, Tok::kRightParen};
+  const std::size_t sign = kSigns.find(text_[begin]);
+  if (sign != std::string_view::npos) return make(kTokens[sign], begin, begin + 1);
+  if (text_.substr(begin, 2) == "<=") return make(Tok::kLessEqual, begin, begin + 2);
+  if (text_.substr(begin, 3) == "...") return make(Tok::kDots, begin, begin + 3);
   const auto byte = static_cast<unsigned char>(text_[begin]);
   fail(begin, byte > 32 && byte < 127 ? fmt::format("unexpected character '{}'", text_[begin])
                                       : fmt::format("unexpected byte 0x{:02x}", byte));
@@ -240,23 +159,16 @@ Token Lexer::percent_name(std::size_t begin) {
 Token Lexer::identifier(std::size_t begin) {
   std::size_t end = begin + 1;
   while (is(at(end), kLetter | kDigit | kInner)) ++end;
-  switch (at(end)) {
-    case ':':
-    case '=': {
-      const bool name = text_[end] == ':';
-      Token token = make(name ? Tok::kName : Tok::kAttributeName, begin, end);
-      token.end = at_ = end + 1;
-      return token;
-    }
-    case '>':
-    case '?':
-      if (const std::size_t labels = match_dim_labels(begin); labels != kNone) {
-        return make(Tok::kDimLabels, begin, labels);
-      }
-      if (text_[end - 1] == '-' && text_[end] == '>') --end;  // `a->b`
-      break;
-    default:
-      break;
+  const char next = at(end);
+  if (next == ':' || next == '=') {
+    Token token = make(next == ':' ? Tok::kName : Tok::kAttributeName, begin, end);
+    token.end = at_ = end + 1;
+    return token;
+  }
+  if (next == '>' || next == '?') {
+    const std::size_t labels = match_dim_labels(begin);
+    if (labels != std::string_view::npos) return make(Tok::kDimLabels, begin, labels);
+    if (text_[end - 1] == '-' && next == '>') --end;  // `a->b`
   }
   return word(begin, end);
 }
@@ -302,7 +214,7 @@ Token Lexer::string(std::size_t begin) {
   std::size_t end = begin + 1;
   for (;;) {
     end = text_.find_first_of("\"\\", end);
-    if (end == kNone || (text_[end] == '\\' && end + 1 >= text_.size())) {
+    if (end == std::string_view::npos || (text_[end] == '\\' && end + 1 >= text_.size())) {
       fail(begin, "unterminated string");
     }
     if (text_[end] == '"') break;
@@ -315,7 +227,8 @@ Token Lexer::string(std::size_t begin) {
 
 std::string_view Lexer::take_json_dict(std::size_t offset) {
   const std::size_t end = json_dict_end(text_, offset);
-  if (end == kNone) fail(offset, "unterminated dictionary: expects a matching '}'");
+  if (end == std::string_view::npos)
+    fail(offset, "unterminated dictionary: expects a matching '}'");
   at_ = end;
   return text_.substr(offset, end - offset);
 }

@@ -5,7 +5,7 @@
 //   for (Token t = lexer.next(); t.kind != Tok::kEof; t = lexer.next()) ...
 //
 // Tokens are views into the text: nothing is copied. Lexical errors are thrown as Error with the
-// place. Grammar: XLA's HLO lexer. One lexer belongs to one thread.
+// position. Grammar: XLA's HLO lexer. One lexer belongs to one thread.
 #pragma once
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 //   SourceText text = SourceText::read_file("model.hlo");
 //   Module module = parse_hlo(text);          // throws Error: file:line:col: message, line, caret
 //
+// The result is verified (ir/verify/verifier.h); arrays without a layout get the row-major one.
 // Accepts modules with or without header, single computations and single instructions, with or
 // without `%` and operand shapes, shapes left out where they can be inferred. Unknown attributes
 // are kept and warned about; `strict` makes them errors, as XLA does.
@@ -16,21 +17,10 @@
 namespace tilecast::ir {
 
 struct ParseOptions {
-  bool strict = false;       // unknown attributes are errors
-  bool verify = true;        // run ir/verify/verifier.h on the result
-  bool fill_layouts = true;  // arrays without a layout get the row-major default
+  bool strict = false;  // unknown attributes are errors
 };
 
 [[nodiscard]] Module parse_hlo(const base::SourceText& text, const ParseOptions& options = {});
 [[nodiscard]] Module read_hlo_file(const std::string& path, const ParseOptions& options = {});
-
-// Parts, for tests and tools; each must consume the whole text.
-[[nodiscard]] Shape parse_shape(std::string_view text);
-[[nodiscard]] std::string canonical_sharding(std::string_view text);  // checks, reprints
-[[nodiscard]] std::string canonical_frontend_attributes(std::string_view text);
-[[nodiscard]] ConvDims parse_conv_dims(std::string_view text);
-[[nodiscard]] std::vector<PadDim> parse_padding(std::string_view text);
-[[nodiscard]] ReplicaGroups parse_replica_groups(std::string_view text);
-[[nodiscard]] bool lexes_as_json_dict(std::string_view text);
 
 }  // namespace tilecast::ir

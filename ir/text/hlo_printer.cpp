@@ -147,8 +147,7 @@ void Printer::print_computation(const Computation& computation, const std::vecto
 
 void Printer::print(const Computation& computation, const Instruction& instruction) {
   const Instruction* wrapped = nullptr;
-  if (instruction.opcode == Opcode::kAsyncStart || instruction.opcode == Opcode::kAsyncUpdate ||
-      instruction.opcode == Opcode::kAsyncDone) {
+  if (is_async_chain(instruction.opcode)) {
     wrapped = wrapped_instruction(module_, computation, instruction);
   }
   if (options_.names) {

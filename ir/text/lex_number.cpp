@@ -9,8 +9,6 @@
 namespace tilecast::ir {
 namespace {
 
-constexpr std::size_t kNone = std::string_view::npos;
-
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -21,26 +19,9 @@ int hex_value(char c) {
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-char simple_escape(char c) {
-  switch (c) {
-    case 'n':
-      return '\n';
-    case 't':
-      return '\t';
-    case 'r':
-      return '\r';
-    case 'a':
-      return '\a';
-    case 'b':
-      return '\b';
-    case 'f':
-      return '\f';
-    case 'v':
-      return '\v';
-    default:
-      return c;
-  }
-}
+// \n and its kin, by letter and by value.
+constexpr std::string_view kEscapeLetters = "ntrabfv";
+constexpr std::string_view kEscapeValues = "\n\t\r\a\b\f\v";
 
 }  // namespace
 
@@ -62,12 +43,12 @@ std::size_t Lexer::match_decimal(std::size_t begin) const {
     has_digits = has_digits || end != fraction;
     decimal = true;
   }
-  if (!has_digits) return kNone;
+  if (!has_digits) return std::string_view::npos;
   if (at(end) == 'e' || at(end) == 'E') {
     const std::size_t sign = at(end + 1) == '-' || at(end + 1) == '+' ? end + 2 : end + 1;
     if (const std::size_t stop = skip_digits(sign); stop != sign) return stop;
   }
-  return decimal ? end : kNone;
+  return decimal ? end : std::string_view::npos;
 }
 
 // [0-9bf?]{2,} _ [0-9io?]{2,} -> [0-9bf?]{2,}
@@ -75,12 +56,13 @@ std::size_t Lexer::match_dim_labels(std::size_t begin) const {
   const auto run = [this](std::size_t offset, char a, char b) {
     std::size_t end = offset;
     while (is_digit(at(end)) || at(end) == a || at(end) == b || at(end) == '?') ++end;
-    return end - offset >= 2 ? end : kNone;
+    return end - offset >= 2 ? end : std::string_view::npos;
   };
   const std::size_t lhs = run(begin, 'b', 'f');
-  if (lhs == kNone || at(lhs) != '_') return kNone;
+  if (lhs == std::string_view::npos || at(lhs) != '_') return std::string_view::npos;
   const std::size_t rhs = run(lhs + 1, 'i', 'o');
-  if (rhs == kNone || at(rhs) != '-' || at(rhs + 1) != '>') return kNone;
+  if (rhs == std::string_view::npos || at(rhs) != '-' || at(rhs + 1) != '>')
+    return std::string_view::npos;
   return run(rhs + 2, 'b', 'f');
 }
 
@@ -91,14 +73,14 @@ std::size_t Lexer::match_padding(std::size_t begin) const {
     for (int part = 0; part < 3; ++part) {
       if (part > 0) {
         if (at(end) != '_') {
-          if (part == 1) return kNone;
+          if (part == 1) return std::string_view::npos;
           break;
         }
         ++end;
       }
       const std::size_t digits = at(end) == '-' ? end + 1 : end;
       end = skip_digits(digits);
-      if (end == digits) return kNone;
+      if (end == digits) return std::string_view::npos;
     }
     if (at(end) != 'x') return end;
     ++end;
@@ -106,17 +88,18 @@ std::size_t Lexer::match_padding(std::size_t begin) const {
 }
 
 Token Lexer::number(std::size_t begin) {
-  if (const std::size_t end = match_decimal(begin); end != kNone) return decimal(begin, end);
+  if (const std::size_t end = match_decimal(begin); end != std::string_view::npos)
+    return decimal(begin, end);
   const std::size_t digits_end = skip_digits(at(begin) == '-' ? begin + 1 : begin);
   switch (at(digits_end)) {
     case '_':
     case 'b':
     case 'f':
     case '?':
-      if (const std::size_t end = match_dim_labels(begin); end != kNone) {
+      if (const std::size_t end = match_dim_labels(begin); end != std::string_view::npos) {
         return make(Tok::kDimLabels, begin, end);
       }
-      if (const std::size_t end = match_padding(begin); end != kNone) {
+      if (const std::size_t end = match_padding(begin); end != std::string_view::npos) {
         return make(Tok::kPadding, begin, end);
       }
       break;
@@ -137,8 +120,8 @@ Token Lexer::decimal(std::size_t begin, std::size_t end) {
   const char* const last = text_.data() + end;
   const auto [stop, status] = std::from_chars(text_.data() + begin, last, token.number);
   if (status == std::errc::result_out_of_range) {
-    const bool tiny = text_.substr(begin, end - begin).find("e-") != kNone ||
-                      text_.substr(begin, end - begin).find("E-") != kNone;
+    const bool tiny = text_.substr(begin, end - begin).find("e-") != std::string_view::npos ||
+                      text_.substr(begin, end - begin).find("E-") != std::string_view::npos;
     token.number = tiny ? 0.0 : (text_[begin] == '-' ? -HUGE_VAL : HUGE_VAL);
   } else if (status != std::errc{} || stop != last) {
     fail(begin, "invalid number");
@@ -182,7 +165,8 @@ std::string unescape(std::string_view text) {
       }
       out.push_back(static_cast<char>(value));
     } else {
-      out.push_back(simple_escape(c));
+      const std::size_t letter = kEscapeLetters.find(c);
+      out.push_back(letter != std::string_view::npos ? kEscapeValues[letter] : c);
     }
   }
   return out;
@@ -193,31 +177,15 @@ std::string escape(std::string_view text) {
   out.reserve(text.size());
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    switch (c) {
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      case '"':
-        out += "\\\"";
-        break;
-      case '\'':
-        out += "\\'";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      default:
-        if (byte < 32 || byte >= 127) {
-          out += fmt::format("\\{:03o}", byte);
-        } else {
-          out.push_back(c);
-        }
+    const std::size_t letter = kEscapeValues.substr(0, 3).find(c);  // \n \t \r
+    if (letter != std::string_view::npos) {
+      out += {'\\', kEscapeLetters[letter]};
+    } else if (c == '"' || c == '\'' || c == '\\') {
+      out += {'\\', c};
+    } else if (byte < 32 || byte >= 127) {
+      out += fmt::format("\\{:03o}", byte);
+    } else {
+      out.push_back(c);
     }
   }
   return out;

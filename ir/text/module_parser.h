@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "ir/name_table.h"
-#include "ir/text/parse_cursor.h"
+#include "ir/text/value_readers.h"
 
 namespace tilecast::ir {
 
@@ -111,6 +111,9 @@ class ModuleParser {
   bool single_ = false;  // the text is one instruction: unknown operands become parameters
 };
 
+// The module of a text, not verified.
+[[nodiscard]] Module parse_unverified(const base::SourceText& text,
+                                      const ParseOptions& options = {});
 // The empty attributes an opcode carries.
 [[nodiscard]] OpAttrs attributes_of(Opcode opcode);
 

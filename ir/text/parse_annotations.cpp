@@ -6,7 +6,7 @@
 #include <array>
 #include <map>
 
-#include "ir/text/parse_cursor.h"
+#include "ir/text/value_readers.h"
 
 namespace tilecast::ir {
 namespace {
@@ -84,9 +84,7 @@ std::string read_metadata(Cursor& cursor) {
     } else {
       const auto index = static_cast<std::size_t>(field - kMetadataFields.begin());
       const std::uint32_t bit = std::uint32_t{1} << index;
-      if ((seen & bit) != 0) {
-        cursor.fail_at(key.begin, fmt::format("attribute {} already exists", key.text));
-      }
+      cursor.fail_at_if((seen & bit) != 0, key.begin, "attribute {} already exists", key.text);
       seen |= bit;
       values[index] = read_metadata_value(cursor, field->kind);
     }
@@ -105,11 +103,8 @@ std::string read_metadata_list(Cursor& cursor) {
     return "{" + read_metadata(cursor) + "}";
   }
   std::string out;
-  cursor.expect(Tok::kLeftBrace, "expects '{' to start a list of metadata");
-  do {
-    out += (out.empty() ? "{" : ", {") + read_metadata(cursor) + "}";
-  } while (cursor.accept(Tok::kComma));
-  cursor.expect(Tok::kRightBrace, "expects '}' at the end of a list of metadata");
+  cursor.list("a list of metadata",
+              [&] { out += (out.empty() ? "{" : ", {") + read_metadata(cursor) + "}"; });
   return "{" + out + "}";
 }
 
@@ -128,12 +123,10 @@ std::string read_frontend_attributes(Cursor& cursor) {
     }
     std::string value =
         cursor.at(Tok::kLeftBrace) ? std::string(cursor.braces()) : cursor.quoted_string();
-    if (!items.emplace(std::move(name), std::move(value)).second) {
-      cursor.fail_at(key.begin, fmt::format("attribute {} already exists", key.text));
-    }
-    if (!cursor.accept(Tok::kComma) && !cursor.at(Tok::kRightBrace)) {
-      cursor.fail("expects ',' or '}' in frontend attributes");
-    }
+    cursor.fail_at_if(!items.emplace(std::move(name), std::move(value)).second, key.begin,
+                      "attribute {} already exists", key.text);
+    cursor.fail_if(!cursor.accept(Tok::kComma) && !cursor.at(Tok::kRightBrace),
+                   "expects ',' or '}' in frontend attributes");
   }
   std::string out = "{";
   for (const auto& [name, value] : items) {
@@ -146,9 +139,8 @@ std::string read_statistics(Cursor& cursor) {
   std::string out = "{";
   cursor.expect(Tok::kLeftBrace, "expects '{' to start statistics");
   const Token first = cursor.token();
-  if (!first.is(Tok::kAttributeName) || first.text != "visualizing_index") {
-    cursor.fail("expects 'visualizing_index=' at the start of statistics");
-  }
+  cursor.fail_if(!first.is(Tok::kAttributeName) || first.text != "visualizing_index",
+                 "expects 'visualizing_index=' at the start of statistics");
   cursor.advance();
   out += fmt::format("visualizing_index={}", cursor.integer());
   while (cursor.accept(Tok::kComma)) {
@@ -172,7 +164,7 @@ std::string read_tolerance(Cursor& cursor) {
     const Token key = cursor.token();
     cursor.expect(Tok::kAttributeName, "expects attribute name");
     const auto found = std::find(kKeys.begin(), kKeys.end(), key.text);
-    if (found == kKeys.end()) cursor.fail_at(key.begin, "invalid attribute name");
+    cursor.fail_at_if(found == kKeys.end(), key.begin, "invalid attribute name");
     const double number =
         *found == "ulps" ? static_cast<double>(cursor.integer()) : cursor.number();
     values[static_cast<std::size_t>(found - kKeys.begin())] = short_number(number);
@@ -191,9 +183,8 @@ std::string read_result_accuracy(Cursor& cursor) {
   if (key.text == "mode") {
     const Token mode = cursor.token();
     const std::string_view word = cursor.identifier("expects a mode of accuracy");
-    if (word != "default" && word != "highest") {
-      cursor.fail_at(mode.begin, fmt::format("Unknown accuracy mode {}", word));
-    }
+    cursor.fail_at_if(word != "default" && word != "highest", mode.begin,
+                      "Unknown accuracy mode {}", word);
     if (word == "highest") out = "{mode=highest}";
   } else if (key.text == "tolerance") {
     out = "{tolerance=" + read_tolerance(cursor) + "}";
@@ -215,7 +206,7 @@ std::string read_origin(Cursor& cursor) {
         cursor.fail("expects '}' at the end of origin");
       case Tok::kLeftBrace:
       case Tok::kLeftParen:
-        if (++depth > kMaxDepth) cursor.fail("origin is nested too deeply");
+        cursor.fail_if(++depth > kMaxDepth, "origin is nested too deeply");
         if (last == Tok::kString) out.push_back(' ');
         out += token.text;
         break;
@@ -231,7 +222,7 @@ std::string read_origin(Cursor& cursor) {
         out += canonical_string(token.text);
         break;
       default:
-        if (depth == 0) cursor.fail("expects '{' to start origin");
+        cursor.fail_if(depth == 0, "expects '{' to start origin");
         out += token.text;
     }
     last = token.kind;

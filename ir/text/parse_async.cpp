@@ -7,44 +7,29 @@
 namespace tilecast::ir {
 namespace {
 
-bool is_async(Opcode opcode) {
-  return opcode == Opcode::kAsyncStart || opcode == Opcode::kAsyncUpdate ||
-         opcode == Opcode::kAsyncDone;
-}
-
 // ((operands), result, ...)
 bool is_async_shape(const Shape& shape) {
   return shape.is_tuple() && shape.elements.size() >= 2 && shape.elements[0].is_tuple();
-}
-
-std::string_view thread_name(const std::string& thread) {
-  return thread.empty() ? std::string_view("main") : std::string_view(thread);
 }
 
 }  // namespace
 
 void ModuleParser::check_async_shape(const Scope& scope, const Instruction& instruction,
                                      std::size_t opcode_at) const {
-  if (!is_async(instruction.opcode)) return;
+  if (!is_async_chain(instruction.opcode)) return;
   constexpr std::string_view kForm = "in the form of ((async-operands), async-outputs, state).";
   if (instruction.opcode != Opcode::kAsyncStart) {
-    if (instruction.operands.size() != 1 ||
-        !is_async_shape(scope.computation.at(instruction.operands[0]).shape)) {
-      cursor_.fail_at(opcode_at,
-                      fmt::format("AsyncUpdate and AsyncDone expect a single operand {}", kForm));
-    }
+    cursor_.fail_at_if(instruction.operands.size() != 1 ||
+                           !is_async_shape(scope.computation.at(instruction.operands[0]).shape),
+                       opcode_at, "AsyncUpdate and AsyncDone expect a single operand {}", kForm);
     const Opcode previous = scope.computation.at(instruction.operands[0]).opcode;
-    if (previous != Opcode::kAsyncStart && previous != Opcode::kAsyncUpdate) {
-      cursor_.fail_at(opcode_at,
-                      "AsyncUpdate and AsyncDone expect a single async op as their operand.");
-    }
+    cursor_.fail_at_if(previous != Opcode::kAsyncStart && previous != Opcode::kAsyncUpdate,
+                       opcode_at,
+                       "AsyncUpdate and AsyncDone expect a single async op as their operand.");
   }
-  if (instruction.opcode != Opcode::kAsyncDone && !is_async_shape(instruction.shape)) {
-    cursor_.fail_at(
-        opcode_at,
-        fmt::format("Async{} expects the op shape to be {}",
-                    instruction.opcode == Opcode::kAsyncStart ? "Start" : "Update", kForm));
-  }
+  cursor_.fail_at_if(instruction.opcode != Opcode::kAsyncDone && !is_async_shape(instruction.shape),
+                     opcode_at, "Async{} expects the op shape to be {}",
+                     instruction.opcode == Opcode::kAsyncStart ? "Start" : "Update", kForm);
 }
 
 InstrId ModuleParser::async_start_of(const Scope& scope, const Instruction& instruction) const {
@@ -71,15 +56,12 @@ void ModuleParser::add_wrapped_computation(Instruction& start, Instruction&& inn
   wrapped.name = unique_computation_name("async_wrapped");
   wrapped.execution_thread = std::get<AsyncAttrs>(start.attrs).execution_thread;
   for (std::size_t i = 0; i < start.operands.size(); ++i) {
-    Instruction parameter;
-    parameter.name = i == 0 ? "async_param" : fmt::format("async_param.{}", i);
-    parameter.opcode = Opcode::kParameter;
-    parameter.attrs = ParameterAttrs{static_cast<std::int64_t>(i), {}};
-    parameter.shape = scope.computation.at(start.operands[i]).shape;
+    Instruction& parameter = wrapped.instructions.emplace_back(
+        parameter_instruction(i == 0 ? "async_param" : fmt::format("async_param.{}", i),
+                              scope.computation.at(start.operands[i]).shape, i));
     parameter.offset = start.offset;
     inner.operands[i] = InstrId(i);
     wrapped.parameters.push_back(InstrId(i));
-    wrapped.instructions.push_back(std::move(parameter));
   }
   wrapped.root = InstrId(wrapped.instructions.size());
   wrapped.instructions.push_back(std::move(inner));
@@ -88,15 +70,14 @@ void ModuleParser::add_wrapped_computation(Instruction& start, Instruction&& inn
 
 void ModuleParser::finish_async(Scope& scope, Instruction& instruction, const OpcodeText& opcode,
                                 std::size_t opcode_at) {
-  if (!is_async(instruction.opcode)) return;
+  if (!is_async_chain(instruction.opcode)) return;
   if (instruction.opcode == Opcode::kAsyncStart) {
     const ComputationId callee = instruction.called.at(0);
     async_callee_.resize(module_.computations.size(), false);
-    if (async_callee_[callee.index()]) {
-      cursor_.fail_at(opcode_at, fmt::format("Computation {} is already referenced by another "
-                                             "async op",
-                                             module_.at(callee).name));
-    }
+    cursor_.fail_at_if(async_callee_[callee.index()], opcode_at,
+                       "Computation {} is already referenced by another "
+                       "async op",
+                       module_.at(callee).name);
     async_callee_[callee.index()] = true;
     return;
   }
@@ -105,19 +86,17 @@ void ModuleParser::finish_async(Scope& scope, Instruction& instruction, const Op
   scope.async_starts.emplace(InstrId(scope.computation.instructions.size()), start_id);
   const Computation& callee = module_.at(start.called[0]);
   if (opcode.wrapped && callee.root_instruction().opcode != *opcode.wrapped) {
-    cursor_.fail_at(opcode_at,
-                    fmt::format("Expect async wrapped opcode to be {}, but got {}",
-                                name(callee.root_instruction().opcode), name(*opcode.wrapped)));
+    cursor_.fail_at(opcode_at, "Expect async wrapped opcode to be {}, but got {}",
+                    name(callee.root_instruction().opcode), name(*opcode.wrapped));
   }
   const std::string& thread = std::get<AsyncAttrs>(instruction.attrs).execution_thread;
   const std::string& start_thread = start.as<AsyncAttrs>().execution_thread;
-  if (!thread.empty() && thread_name(thread) != thread_name(start_thread)) {
-    cursor_.fail_at(opcode_at, fmt::format("Expect async_execution_thread to be {}, but got {}",
-                                           thread_name(start_thread), thread));
-  }
+  cursor_.fail_at_if(!thread.empty() && thread_name(thread) != thread_name(start_thread), opcode_at,
+                     "Expect async_execution_thread to be {}, but got {}",
+                     thread_name(start_thread), thread);
   if (!instruction.called.empty() && instruction.called[0] != start.called[0]) {
-    cursor_.fail_at(opcode_at, fmt::format("Expect async_wrapped_computation to be {}, but got {}",
-                                           callee.name, module_.at(instruction.called[0]).name));
+    cursor_.fail_at(opcode_at, "Expect async_wrapped_computation to be {}, but got {}", callee.name,
+                    module_.at(instruction.called[0]).name);
   }
   instruction.called.clear();  // inherited from the start
   std::get<AsyncAttrs>(instruction.attrs).execution_thread.clear();

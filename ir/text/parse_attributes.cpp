@@ -23,8 +23,8 @@ void fail_unknown(const Cursor& cursor, const Token& key, std::span<const RowGro
       allowed += fmt::format("{}{}", allowed.empty() ? "" : ", ", row.key);
     }
   }
-  cursor.fail_at(key.begin, fmt::format("unexpected attribute \"{}\". Allowed attributes: {}",
-                                        key.text, allowed));
+  cursor.fail_at(key.begin, "unexpected attribute \"{}\". Allowed attributes: {}", key.text,
+                 allowed);
 }
 
 // Reads the value when one of the groups has a row for the key.
@@ -34,9 +34,8 @@ bool read_known(ModuleParser& parser, std::span<RowGroup> groups, const Token& k
       const AttributeRow& row = group.rows[i];
       if (row.key != key.text) continue;
       const std::uint64_t bit = std::uint64_t{1} << i;
-      if ((group.seen & bit) != 0) {
-        parser.cursor().fail_at(key.begin, fmt::format("attribute {} already exists", key.text));
-      }
+      parser.cursor().fail_at_if((group.seen & bit) != 0, key.begin, "attribute {} already exists",
+                                 key.text);
       group.seen |= bit;
       row.read(parser, *group.target, row.key);
       return true;
@@ -49,10 +48,9 @@ void read_unknown(Cursor& cursor, Instruction& instruction, std::span<const RowG
                   const Token& key) {
   if (cursor.options().strict) fail_unknown(cursor, key, groups);
   constexpr std::size_t kMostKept = 256;
-  if (instruction.raw.size() >= kMostKept) cursor.fail_at(key.begin, "too many unknown attributes");
-  if (instruction.find_raw(key.text) != nullptr) {
-    cursor.fail_at(key.begin, fmt::format("attribute {} already exists", key.text));
-  }
+  cursor.fail_at_if(instruction.raw.size() >= kMostKept, key.begin, "too many unknown attributes");
+  cursor.fail_at_if(instruction.find_raw(key.text) != nullptr, key.begin,
+                    "attribute {} already exists", key.text);
   cursor.complain(key.begin, fmt::format("unknown attribute \"{}\" kept", key.text));
   instruction.raw.push_back({std::string(key.text), std::string(cursor.any_value())});
 }
@@ -61,7 +59,7 @@ void check_required(const Cursor& cursor, std::span<const RowGroup> groups) {
   for (const RowGroup& group : groups) {
     for (std::size_t i = 0; i < group.rows.size(); ++i) {
       if (group.rows[i].required && (group.seen >> i & 1U) == 0) {
-        cursor.fail(fmt::format("attribute {} is expected but not seen", group.rows[i].key));
+        cursor.fail("attribute {} is expected but not seen", group.rows[i].key);
       }
     }
   }
@@ -76,9 +74,8 @@ void ModuleParser::read_attributes(Instruction& instruction, Instruction* inner,
   if (operation.opcode == Opcode::kConditional) {
     const Shape& selector = operand(operation, 0).shape;
     predicated = selector.dtype == DType::kPred;
-    if (!selector.is_scalar() || (!predicated && selector.dtype != DType::kS32)) {
-      cursor_.fail("The first operand must be a scalar of PRED or S32");
-    }
+    cursor_.fail_if(!selector.is_scalar() || (!predicated && selector.dtype != DType::kS32),
+                    "The first operand must be a scalar of PRED or S32");
   }
   std::array<RowGroup, 3> groups = {
       RowGroup{attributes_for(operation.opcode, predicated), &operation},
@@ -90,10 +87,9 @@ void ModuleParser::read_attributes(Instruction& instruction, Instruction* inner,
     if (!read_known(*this, groups, key)) read_unknown(cursor_, instruction, groups, key);
   }
   check_required(cursor_, groups);
-  if (operation.opcode == Opcode::kBroadcast && (groups[0].seen & 1U) == 0 &&
-      operand(operation, 0).shape.rank() > 0) {
-    cursor_.fail("attribute dimensions is expected but not seen");
-  }
+  cursor_.fail_if(operation.opcode == Opcode::kBroadcast && (groups[0].seen & 1U) == 0 &&
+                      operand(operation, 0).shape.rank() > 0,
+                  "attribute dimensions is expected but not seen");
 }
 
 }  // namespace tilecast::ir

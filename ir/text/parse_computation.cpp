@@ -23,20 +23,20 @@ std::size_t guess_instruction_count(std::string_view text, std::size_t body_begi
 
 Shape ModuleParser::shape() {
   Shape value = read_shape(cursor_);
-  if (cursor_.options().fill_layouts) fill_default_layouts(value);
+  fill_default_layouts(value);
   return value;
 }
 
 void ModuleParser::read_signature(std::optional<Shape>& result) {
-  if (!cursor_.accept(Tok::kLeftParen)) return;
-  if (!cursor_.at(Tok::kRightParen)) {
-    do {
-      static_cast<void>(cursor_.name());
-      cursor_.accept(Tok::kColon);
-      static_cast<void>(read_shape(cursor_));
-    } while (cursor_.accept(Tok::kComma));
-  }
-  cursor_.expect(Tok::kRightParen, "expects ')' at the end of the parameters");
+  if (!cursor_.at(Tok::kLeftParen)) return;
+  cursor_.list(
+      "the parameters",
+      [this] {
+        static_cast<void>(cursor_.name());
+        cursor_.accept(Tok::kColon);
+        static_cast<void>(read_shape(cursor_));
+      },
+      Tok::kLeftParen, Tok::kRightParen);
   cursor_.expect(Tok::kArrow, "expects '->' before the shape of the result");
   result = read_shape(cursor_);
 }
@@ -61,7 +61,7 @@ void ModuleParser::read_computation() {
   const std::size_t entry_at = cursor_.token().begin;
   const bool entry = cursor_.at_keyword("ENTRY");
   if (entry) {
-    if (module_.entry.valid()) cursor_.fail("expects only one ENTRY");
+    cursor_.fail_if(module_.entry.valid(), "expects only one ENTRY");
     cursor_.advance();
   }
   scope.begin = cursor_.token().begin;
@@ -70,15 +70,14 @@ void ModuleParser::read_computation() {
   read_signature(result);
   read_body(scope);
   if (cursor_.accept(Tok::kComma)) {
-    if (!cursor_.at(Tok::kAttributeName) || cursor_.token().text != "execution_thread") {
-      cursor_.fail("expects execution_thread= after a computation");
-    }
+    cursor_.fail_if(!cursor_.at(Tok::kAttributeName) || cursor_.token().text != "execution_thread",
+                    "expects execution_thread= after a computation");
     cursor_.advance();
     scope.computation.execution_thread = cursor_.string();
   }
   const ComputationId id = finish_computation(std::move(scope), result);
   if (!entry) return;
-  if (module_.entry.valid()) cursor_.fail_at(entry_at, "expects only one ENTRY");
+  cursor_.fail_at_if(module_.entry.valid(), entry_at, "expects only one ENTRY");
   module_.entry = id;
 }
 
@@ -87,12 +86,12 @@ ComputationId ModuleParser::finish_computation(Scope&& scope, const std::optiona
   computation.root = scope.root.valid() ? scope.root : InstrId(computation.instructions.size() - 1);
   number_parameters(scope);
   const Instruction& root = computation.root_instruction();
-  if (result && !compatible(root.shape, *result)) {
-    cursor_.fail_at(root.offset, fmt::format("Shape of computation {}, {}, is not compatible with "
-                                             "that of its root instruction {}, {}",
-                                             computation.name, to_string(*result, false), root.name,
-                                             to_string(root.shape, false)));
-  }
+  if (result)
+    cursor_.fail_at_if(!compatible(root.shape, *result), root.offset,
+                       "Shape of computation {}, {}, is not compatible with "
+                       "that of its root instruction {}, {}",
+                       computation.name, ShapeText{*result, false}, root.name,
+                       ShapeText{root.shape, false});
   return add_computation(std::move(computation), scope.begin);
 }
 
@@ -107,29 +106,25 @@ void ModuleParser::number_parameters(Scope& scope) {
     const Instruction& instruction = computation.instructions[i];
     if (instruction.opcode != Opcode::kParameter) continue;
     const auto number = static_cast<std::size_t>(instruction.as<ParameterAttrs>().number);
-    if (number >= count || computation.parameters[number].valid()) {
-      cursor_.fail_at(instruction.offset,
-                      fmt::format("parameters of {} must be numbered 0 to {}, each once; got {}",
-                                  computation.name, count - 1, number));
-    }
+    cursor_.fail_at_if(number >= count || computation.parameters[number].valid(),
+                       instruction.offset,
+                       "parameters of {} must be numbered 0 to {}, each once; got {}",
+                       computation.name, count - 1, number);
     computation.parameters[number] = InstrId(i);
   }
 }
 
 ComputationId ModuleParser::add_computation(Computation&& computation, std::size_t offset) {
   const ComputationId id(module_.computations.size());
-  if (!computations_.emplace(computation.name, id).second) {
-    cursor_.fail_at(offset, fmt::format("computation already exists: {}", computation.name));
-  }
+  cursor_.fail_at_if(!computations_.emplace(computation.name, id).second, offset,
+                     "computation already exists: {}", computation.name);
   module_.computations.push_back(std::move(computation));
   return id;
 }
 
 ComputationId ModuleParser::find_computation(std::string_view name, std::size_t offset) const {
   const auto found = computations_.find(std::string(name));
-  if (found == computations_.end()) {
-    cursor_.fail_at(offset, fmt::format("computation does not exist: {}", name));
-  }
+  cursor_.fail_at_if(found == computations_.end(), offset, "computation does not exist: {}", name);
   return found->second;
 }
 
@@ -162,31 +157,18 @@ ComputationId ModuleParser::computation_value() {
 
 std::vector<ComputationId> ModuleParser::computation_list() {
   std::vector<ComputationId> ids;
-  cursor_.expect(Tok::kLeftBrace, "expects '{' to start a list of computations");
-  if (!cursor_.at(Tok::kRightBrace)) {
-    do {
-      ids.push_back(computation_value());
-    } while (cursor_.accept(Tok::kComma));
-  }
-  cursor_.expect(Tok::kRightBrace, "expects '}' at the end of a list of computations");
+  cursor_.list("a list of computations", [&] { ids.push_back(computation_value()); });
   return ids;
 }
 
 std::vector<InstrId> ModuleParser::instruction_list() {
   std::vector<InstrId> ids;
-  cursor_.expect(Tok::kLeftBrace, "expects '{' at the beginning of instruction name list");
-  if (!cursor_.at(Tok::kRightBrace)) {
-    do {
-      const std::size_t begin = cursor_.token().begin;
-      const std::string_view name = cursor_.name();
-      const InstrId found = scopes_.back()->names.find(name);
-      if (!found.valid()) {
-        cursor_.fail_at(begin, fmt::format("instruction '{}' is not defined", name));
-      }
-      ids.push_back(found);
-    } while (cursor_.accept(Tok::kComma));
-  }
-  cursor_.expect(Tok::kRightBrace, "expects '}' at the end of instruction name list");
+  cursor_.list("a list of instruction names", [&] {
+    const std::size_t begin = cursor_.token().begin;
+    const std::string_view name = cursor_.name();
+    ids.push_back(scopes_.back()->names.find(name));
+    cursor_.fail_at_if(!ids.back().valid(), begin, "instruction '{}' is not defined", name);
+  });
   return ids;
 }
 

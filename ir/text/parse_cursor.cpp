@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "base/error.h"
+#include "ir/text/value_readers.h"
 
 namespace tilecast::ir {
 
@@ -30,9 +31,9 @@ void Cursor::complain(std::size_t offset, const std::string& message) {
   constexpr std::size_t kMostWarnings = 100;
   if (warnings_.size() >= kMostWarnings) return;
   const base::SourceText& source = lexer_.source();
-  const base::Position place = source.position(offset);
+  const base::Position position = source.position(offset);
   warnings_.push_back(
-      fmt::format("{}:{}:{}: {}", source.file(), place.line, place.column, message));
+      fmt::format("{}:{}:{}: {}", source.file(), position.line, position.column, message));
 }
 
 std::int64_t Cursor::integer(std::string_view message) {
@@ -120,23 +121,13 @@ std::string_view Cursor::identifier(std::string_view message) {
 
 Dims Cursor::int_list() {
   Dims values;
-  expect(Tok::kLeftBrace, "expects '{' to start a list of integers");
-  if (accept(Tok::kRightBrace)) return values;
-  do {
-    values.push_back(integer());
-  } while (accept(Tok::kComma));
-  expect(Tok::kRightBrace, "expects '}' at the end of a list of integers");
+  list("a list of integers", [&] { values.push_back(integer()); });
   return values;
 }
 
 std::vector<Dims> Cursor::int_lists() {
   std::vector<Dims> lists;
-  expect(Tok::kLeftBrace, "expects '{' to start a list of lists");
-  if (accept(Tok::kRightBrace)) return lists;
-  do {
-    lists.push_back(int_list());
-  } while (accept(Tok::kComma));
-  expect(Tok::kRightBrace, "expects '}' at the end of a list of lists");
+  list("a list of lists", [&] { lists.push_back(int_list()); });
   return lists;
 }
 
@@ -164,9 +155,8 @@ std::string_view Cursor::any_value() {
 }
 
 Nesting::Nesting(Cursor& cursor) : cursor_(cursor) {
-  if (cursor_.depth_ >= kMaxDepth) {
-    cursor_.fail(fmt::format("nested too deeply, the limit is {} levels", kMaxDepth));
-  }
+  cursor_.fail_if(cursor_.depth_ >= kMaxDepth, "nested too deeply, the limit is {} levels",
+                  kMaxDepth);
   ++cursor_.depth_;
 }
 

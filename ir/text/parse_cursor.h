@@ -1,8 +1,10 @@
-// The parser's place in the text: the current token, and readers of the simple values that
+// The parser's position in the text: the current token, and readers of the simple values that
 // attributes are made of. Used by the parse_*.cpp files only; not part of the interface.
 //
 // Every reader either consumes what it read or throws Error at the offending token.
 #pragma once
+
+#include <fmt/format.h>
 
 #include <span>
 #include <string>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "ir/hlo.h"
+#include "ir/message.h"
 #include "ir/text/hlo_lexer.h"
 #include "ir/text/hlo_parser.h"
 
@@ -39,9 +42,39 @@ class Cursor {
   bool accept(Tok kind);
   void expect(Tok kind, std::string_view message);
 
+  // Errors at the token or at `offset`: a message as it is, or a format with its arguments.
   [[noreturn]] void fail(std::string_view message) const { lexer_.fail(token_.begin, message); }
+  template <class Arg, class... Args>
+  [[noreturn]] void fail(fmt::format_string<Arg, Args...> format, Arg&& arg, Args&&... args) const {
+    fail(fmt::format(format, std::forward<Arg>(arg), std::forward<Args>(args)...));
+  }
   [[noreturn]] void fail_at(std::size_t offset, std::string_view message) const {
     lexer_.fail(offset, message);
+  }
+  template <class Arg, class... Args>
+  [[noreturn]] void fail_at(std::size_t offset, fmt::format_string<Arg, Args...> format, Arg&& arg,
+                            Args&&... args) const {
+    fail_at(offset, fmt::format(format, std::forward<Arg>(arg), std::forward<Args>(args)...));
+  }
+  void fail_if(bool wrong, std::string_view message) const {
+    if (wrong) [[unlikely]]
+      fail(message);
+  }
+  template <class Arg, class... Args>
+  void fail_if(bool wrong, fmt::format_string<Arg, Args...> format, Arg&& arg,
+               Args&&... args) const {
+    if (wrong) [[unlikely]]
+      fail(format, std::forward<Arg>(arg), std::forward<Args>(args)...);
+  }
+  void fail_at_if(bool wrong, std::size_t offset, std::string_view message) const {
+    if (wrong) [[unlikely]]
+      fail_at(offset, message);
+  }
+  template <class Arg, class... Args>
+  void fail_at_if(bool wrong, std::size_t offset, fmt::format_string<Arg, Args...> format,
+                  Arg&& arg, Args&&... args) const {
+    if (wrong) [[unlikely]]
+      fail_at(offset, format, std::forward<Arg>(arg), std::forward<Args>(args)...);
   }
   // A warning, or an error in strict mode.
   void complain(std::size_t offset, const std::string& message);
@@ -55,8 +88,31 @@ class Cursor {
   std::string quoted_string();                            // canonical, with its quotes
   std::string_view name();                                // `%x`, `x` or `x:`
   std::string_view identifier(std::string_view message);  // also keywords
-  Dims int_list();                                        // {0,1}
-  std::vector<Dims> int_lists();                          // {{0,1},{2,3}}
+  // `{a, b}`, perhaps empty: calls `read` at each item. `what` names the list in messages. Other
+  // brackets: `open` and `close`.
+  template <class Read>
+  void list(std::string_view what, Read&& read, Tok open = Tok::kLeftBrace,
+            Tok close = Tok::kRightBrace) {
+    const auto sign = [](Tok kind) {
+      return kind == Tok::kLeftBrace    ? '{'
+             : kind == Tok::kRightBrace ? '}'
+             : kind == Tok::kLeftParen  ? '('
+             : kind == Tok::kRightParen ? ')'
+             : kind == Tok::kLeftSquare ? '['
+                                        : ']';
+    };
+    fail_if(!at(open), "expects '{}' to start {}", sign(open), what);
+    advance();
+    if (!at(close)) {
+      do {
+        read();
+      } while (accept(Tok::kComma));
+    }
+    fail_if(!at(close), "expects '{}' at the end of {}", sign(close), what);
+    advance();
+  }
+  Dims int_list();                // {0,1}
+  std::vector<Dims> int_lists();  // {{0,1},{2,3}}
   // The text from the current `{` to its `}`, braces in strings not counted; consumed.
   std::string_view braces();
   // The text of the value at the token, whatever it is: braces, string, word or number; consumed.
@@ -82,40 +138,5 @@ class Nesting {
  private:
   Cursor& cursor_;
 };
-
-// "{1,2}" and "{{0,1},{2,3}}".
-[[nodiscard]] std::string to_text(std::span<const std::int64_t> values);
-[[nodiscard]] std::string to_text(const std::vector<Dims>& lists);
-// White space and comments removed outside strings; one space kept after each comma when asked.
-[[nodiscard]] std::string compact(std::string_view text, bool space_after_comma);
-[[nodiscard]] std::string canonical_string(std::string_view literal_body);  // "\"...\""
-
-// Readers of whole values; each starts at the current token.
-[[nodiscard]] Shape read_shape(Cursor& cursor);
-[[nodiscard]] Shape read_shape_before_literal(Cursor& cursor);  // of `literal=s32[2] {1,2}`
-[[nodiscard]] bool at_shape(Cursor& cursor);
-void fill_default_layouts(Shape& shape);
-[[nodiscard]] Window read_window(Cursor& cursor);
-[[nodiscard]] ConvDims read_conv_dims(Cursor& cursor);
-[[nodiscard]] std::vector<PadDim> read_padding(Cursor& cursor);
-[[nodiscard]] std::vector<SliceDim> read_slices(Cursor& cursor);
-[[nodiscard]] ReplicaGroups read_replica_groups(Cursor& cursor);
-[[nodiscard]] std::vector<Alias> read_aliases(Cursor& cursor, bool with_kind);
-[[nodiscard]] Dims read_shape_index(Cursor& cursor);
-[[nodiscard]] std::string read_sharding(Cursor& cursor);
-[[nodiscard]] std::string read_metadata(Cursor& cursor);       // the text inside the braces
-[[nodiscard]] std::string read_metadata_list(Cursor& cursor);  // {..} or {{..}, {..}}
-[[nodiscard]] std::string read_frontend_attributes(Cursor& cursor);
-[[nodiscard]] std::string read_statistics(Cursor& cursor);
-[[nodiscard]] std::string read_result_accuracy(Cursor& cursor);
-[[nodiscard]] std::string read_origin(Cursor& cursor);
-[[nodiscard]] Literal read_literal(Cursor& cursor, const Shape& shape);
-// `[2,4]<=[8]`, `[2,4]<=[4,2]T(1,0)` after the dimensions: the numbers in order, and their text.
-struct IotaList {
-  std::vector<std::int64_t> ids;
-  std::string text;  // `<=[4,2]T(1,0)`
-};
-[[nodiscard]] Dims read_square_dims(Cursor& cursor);  // [2,4]
-[[nodiscard]] IotaList read_iota(Cursor& cursor, std::int64_t count, bool expand);
 
 }  // namespace tilecast::ir

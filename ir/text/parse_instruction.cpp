@@ -15,67 +15,34 @@ constexpr std::size_t kMostInstructions = std::size_t{4} << 20;
 }  // namespace
 
 OpAttrs attributes_of(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kParameter:
-      return ParameterAttrs{};
-    case Opcode::kConstant:
-      return ConstantAttrs{};
-    case Opcode::kGetTupleElement:
-    case Opcode::kTopK:
-    case Opcode::kIota:
-      return IndexAttrs{};
-    case Opcode::kDot:
-    case Opcode::kScaledDot:
-    case Opcode::kRaggedDot:
-      return DotAttrs{};
-    case Opcode::kConvolution:
-      return ConvAttrs{};
-    case Opcode::kReduceWindow:
-    case Opcode::kSelectAndScatter:
-      return WindowAttrs{};
-    case Opcode::kSlice:
-      return SliceAttrs{};
-    case Opcode::kPad:
-      return PadAttrs{};
-    case Opcode::kDynamicSlice:
-      return DynamicSliceAttrs{};
-    case Opcode::kGather:
-      return GatherAttrs{};
-    case Opcode::kScatter:
-      return ScatterAttrs{};
-    case Opcode::kCompare:
-      return CompareAttrs{};
-    case Opcode::kFusion:
-      return FusionAttrs{};
-    case Opcode::kCustomCall:
-      return CustomCallAttrs{};
-    case Opcode::kFft:
-      return FftAttrs{};
-    case Opcode::kCholesky:
-    case Opcode::kTriangularSolve:
-      return TriangularAttrs{};
-    case Opcode::kBatchNormGrad:
-    case Opcode::kBatchNormInference:
-    case Opcode::kBatchNormTraining:
-      return BatchNormAttrs{};
-    case Opcode::kAsyncStart:
-    case Opcode::kAsyncUpdate:
-    case Opcode::kAsyncDone:
-      return AsyncAttrs{};
-    case Opcode::kSendDone:
-    case Opcode::kRecvDone:
-      return CollectiveAttrs{};
-    default:
-      break;
-  }
-  if (op_class(opcode) == OpClass::kCollective) return CollectiveAttrs{};
-  return std::monostate{};
+  using enum Opcode;
+  const auto is = [opcode](auto... opcodes) { return is_one_of(opcode, {opcodes...}); };
+  if (is(kParameter)) return ParameterAttrs{};
+  if (is(kConstant)) return ConstantAttrs{};
+  if (is(kGetTupleElement, kTopK, kIota)) return IndexAttrs{};
+  if (op_class(opcode) == OpClass::kMatrix && !is(kConvolution)) return DotAttrs{};
+  if (is(kConvolution)) return ConvAttrs{};
+  if (is(kReduceWindow, kSelectAndScatter)) return WindowAttrs{};
+  if (is(kSlice)) return SliceAttrs{};
+  if (is(kPad)) return PadAttrs{};
+  if (is(kDynamicSlice)) return DynamicSliceAttrs{};
+  if (is(kGather)) return GatherAttrs{};
+  if (is(kScatter)) return ScatterAttrs{};
+  if (is(kCompare)) return CompareAttrs{};
+  if (is(kFusion)) return FusionAttrs{};
+  if (is(kCustomCall)) return CustomCallAttrs{};
+  if (is(kFft)) return FftAttrs{};
+  if (is(kCholesky, kTriangularSolve)) return TriangularAttrs{};
+  if (op_class(opcode) == OpClass::kNormalization) return BatchNormAttrs{};
+  if (is_async_chain(opcode)) return AsyncAttrs{};
+  const bool collective = op_class(opcode) == OpClass::kCollective || is(kSendDone, kRecvDone);
+  return collective ? OpAttrs(CollectiveAttrs{}) : OpAttrs();
 }
 
 void ModuleParser::read_instruction(Scope& scope) {
   const bool root = cursor_.at_keyword("ROOT");
   if (root) {
-    if (scope.root.valid()) cursor_.fail("one computation should have only one ROOT");
+    cursor_.fail_if(scope.root.valid(), "one computation should have only one ROOT");
     cursor_.advance();
   }
   const std::size_t offset = cursor_.token().begin;
@@ -96,14 +63,12 @@ InstrId ModuleParser::read_rhs(Scope& scope, std::string_view name, std::size_t 
   const OpcodeText opcode = read_opcode();
   instruction.opcode = opcode.opcode;
   instruction.attrs = attributes_of(opcode.opcode);
-  if (!has_shape && opcode.opcode == Opcode::kConstant) {
-    cursor_.fail_at(opcode_at, "the shape of a constant cannot be left out");
-  }
-  if (opcode.opcode == Opcode::kInfeed && has_shape &&
-      (!instruction.shape.is_tuple() || instruction.shape.elements.empty())) {
-    cursor_.fail_at(opcode_at, fmt::format("infeed must have a non-empty tuple shape, but got {}",
-                                           to_string(instruction.shape)));
-  }
+  cursor_.fail_at_if(!has_shape && opcode.opcode == Opcode::kConstant, opcode_at,
+                     "the shape of a constant cannot be left out");
+  cursor_.fail_at_if(opcode.opcode == Opcode::kInfeed && has_shape &&
+                         (!instruction.shape.is_tuple() || instruction.shape.elements.empty()),
+                     opcode_at, "infeed must have a non-empty tuple shape, but got {}",
+                     ShapeText{instruction.shape});
   read_parenthesised(scope, instruction);
   check_operand_count(instruction, opcode_at);
   const AttributeForm form{with_attributes, opcode.wrapped.has_value()};
@@ -123,7 +88,7 @@ InstrId ModuleParser::read_rhs(Scope& scope, std::string_view name, std::size_t 
 
 ModuleParser::OpcodeText ModuleParser::read_opcode() {
   const Token token = cursor_.token();
-  if (!token.is(Tok::kIdentifier)) cursor_.fail("expects opcode");
+  cursor_.fail_if(!token.is(Tok::kIdentifier), "expects opcode");
   cursor_.advance();
   if (const std::optional<Opcode> opcode = parse_opcode(token.text)) return {*opcode, std::nullopt};
   const auto sugar = [&](std::string_view suffix, Opcode async) -> std::optional<OpcodeText> {
@@ -136,7 +101,7 @@ ModuleParser::OpcodeText ModuleParser::read_opcode() {
   if (const auto start = sugar("-start", Opcode::kAsyncStart)) return *start;
   if (const auto update = sugar("-update", Opcode::kAsyncUpdate)) return *update;
   if (const auto done = sugar("-done", Opcode::kAsyncDone)) return *done;
-  cursor_.fail_at(token.begin, fmt::format("expects opcode but sees: {}", token.text));
+  cursor_.fail_at(token.begin, "expects opcode but sees: {}", token.text);
 }
 
 void ModuleParser::read_parenthesised(Scope& scope, Instruction& instruction) {
@@ -155,13 +120,9 @@ void ModuleParser::read_parenthesised(Scope& scope, Instruction& instruction) {
 }
 
 void ModuleParser::read_operands(Scope& scope, Instruction& instruction) {
-  cursor_.expect(Tok::kLeftParen, "expects '(' at the beginning of operands");
-  if (!cursor_.at(Tok::kRightParen)) {
-    do {
-      instruction.operands.push_back(read_operand(scope));
-    } while (cursor_.accept(Tok::kComma));
-  }
-  cursor_.expect(Tok::kRightParen, "expects ')' at the end of operands");
+  cursor_.list(
+      "the operands", [&] { instruction.operands.push_back(read_operand(scope)); }, Tok::kLeftParen,
+      Tok::kRightParen);
 }
 
 InstrId ModuleParser::read_operand(Scope& scope) {
@@ -192,38 +153,32 @@ InstrId ModuleParser::named_operand(Scope& scope, const std::optional<Shape>& sh
   const InstrId found = scope.names.find(name);
   if (!found.valid()) {
     if (creates && shape) return missing_operand(scope, name, *shape);
-    if (creates) {
-      cursor_.fail_at(begin,
-                      "Operand had no shape in HLO text; cannot create parameter for "
-                      "single-instruction module.");
-    }
-    cursor_.fail_at(begin, fmt::format("instruction does not exist: {}", name));
+    cursor_.fail_at_if(creates, begin,
+                       "Operand had no shape in HLO text; cannot create parameter for "
+                       "single-instruction module.");
+    cursor_.fail_at(begin, "instruction does not exist: {}", name);
   }
   const Shape& defined = scope.computation.at(found).shape;
-  if (shape && !compatible(defined, *shape)) {
-    cursor_.fail_at(begin, fmt::format("The declared operand shape {} is not compatible with the "
-                                       "shape of the operand instruction {}.",
-                                       to_string(*shape), to_string(defined)));
-  }
+  if (shape)
+    cursor_.fail_at_if(!compatible(defined, *shape), begin,
+                       "The declared operand shape {} is not compatible with the "
+                       "shape of the operand instruction {}.",
+                       ShapeText{*shape}, ShapeText{defined});
   return found;
 }
 
 InstrId ModuleParser::missing_operand(Scope& scope, std::string_view name, const Shape& shape) {
-  Instruction parameter;
-  parameter.opcode = Opcode::kParameter;
-  parameter.shape = shape;
-  parameter.offset = cursor_.token().begin;
   const std::int64_t number = missing_operands_++;
-  parameter.attrs = ParameterAttrs{number, {}};
+  Instruction parameter = parameter_instruction("", shape, static_cast<std::size_t>(number));
+  parameter.offset = cursor_.token().begin;
   std::string_view text_name = name;
   if (name.empty()) text_name = scope.own_names.emplace_back(fmt::format("_{}", number));
   return add_instruction(scope, std::move(parameter), text_name, parameter.offset);
 }
 
 const Instruction& ModuleParser::operand(const Instruction& of, std::size_t index) const {
-  if (index >= of.operands.size()) {
-    cursor_.fail(fmt::format("{} needs at least {} operands", name(of.opcode), index + 1));
-  }
+  cursor_.fail_if(index >= of.operands.size(), "{} needs at least {} operands", name(of.opcode),
+                  index + 1);
   return scopes_.back()->computation.at(of.operands[index]);
 }
 
@@ -232,32 +187,16 @@ void ModuleParser::check_operand_count(const Instruction& instruction,
   const auto count = static_cast<int>(instruction.operands.size());
   int least = info(instruction.opcode).arity;
   int most = least;
-  switch (instruction.opcode) {
-    case Opcode::kConvolution:
-      most = 3;
-      break;  // newer XLA: variadic
-    case Opcode::kBroadcast:
-      most = INT_MAX;
-      break;  // dynamic broadcasts carry sizes
-    case Opcode::kRecv:
-    case Opcode::kInfeed:
-      least = 0;
-      break;  // older XLA: without a token
-    case Opcode::kSend:
-    case Opcode::kOutfeed:
-      least = 1;
-      break;
-    case Opcode::kConditional:
-      least = 1, most = INT_MAX;
-      break;
-    default:
-      break;
-  }
+  using enum Opcode;
+  const Opcode opcode = instruction.opcode;
+  if (opcode == kConvolution) most = 3;                                // newer XLA: variadic
+  if (opcode == kBroadcast || opcode == kConditional) most = INT_MAX;  // dynamic sizes, branches
+  if (is_one_of(opcode, {kRecv, kInfeed})) least = 0;                  // older XLA: no token
+  if (is_one_of(opcode, {kSend, kOutfeed, kConditional})) least = 1;
   if (least < 0) return;
-  if (count < least || count > most) {
-    cursor_.fail_at(opcode_at, fmt::format("{} expects {} operands, but has {} operands",
-                                           name(instruction.opcode), least, count));
-  }
+  cursor_.fail_at_if(count < least || count > most, opcode_at,
+                     "{} expects {} operands, but has {} operands", name(instruction.opcode), least,
+                     count);
 }
 
 void ModuleParser::infer(const Scope& scope, Instruction& instruction, std::size_t opcode_at) {
@@ -267,12 +206,10 @@ void ModuleParser::infer(const Scope& scope, Instruction& instruction, std::size
   } catch (const Error& error) {
     cursor_.fail_at(opcode_at, error.what());
   }
-  if (!inferred) {
-    cursor_.fail_at(opcode_at,
-                    fmt::format("the shape of {} cannot be left out", name(instruction.opcode)));
-  }
+  cursor_.fail_at_if(!inferred, opcode_at, "the shape of {} cannot be left out",
+                     name(instruction.opcode));
   instruction.shape = std::move(*inferred);
-  if (cursor_.options().fill_layouts) fill_default_layouts(instruction.shape);
+  fill_default_layouts(instruction.shape);
 }
 
 std::string ModuleParser::anonymous_name(Scope& scope, Opcode opcode) const {
@@ -285,16 +222,14 @@ std::string ModuleParser::anonymous_name(Scope& scope, Opcode opcode) const {
 
 InstrId ModuleParser::add_instruction(Scope& scope, Instruction&& instruction,
                                       std::string_view text_name, std::size_t offset) {
-  if (++instruction_count_ > kMostInstructions) {
-    cursor_.fail_at(offset, fmt::format("more than {} instructions", kMostInstructions));
-  }
+  cursor_.fail_at_if(++instruction_count_ > kMostInstructions, offset, "more than {} instructions",
+                     kMostInstructions);
   if (text_name.empty()) {
     text_name = scope.own_names.emplace_back(anonymous_name(scope, instruction.opcode));
   }
   const InstrId id(scope.computation.instructions.size());
-  if (!scope.names.add(text_name)) {
-    cursor_.fail_at(offset, fmt::format("instruction already exists: {}", text_name));
-  }
+  cursor_.fail_at_if(!scope.names.add(text_name), offset, "instruction already exists: {}",
+                     text_name);
   instruction.name = text_name;
   scope.computation.instructions.push_back(std::move(instruction));
   return id;

@@ -3,20 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 #include "ir/literal.h"
-#include "ir/text/parse_cursor.h"
+#include "ir/text/value_readers.h"
 
 namespace tilecast::ir {
 namespace {
-
-std::string upper_name(DType dtype) {
-  std::string out(name(dtype));
-  for (char& c : out) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  return out;
-}
 
 // Bounds of an integer type; those of u64 hold for the bit-cast values.
 struct IntegerRange {
@@ -63,7 +56,7 @@ class ArrayReader {
   void append_complex();
   void append_nan(DType dtype);
   void print();
-  [[nodiscard]] std::string place(int depth) const;
+  [[nodiscard]] std::string position(int depth) const;
   [[nodiscard]] std::int64_t size(int dim) const {
     return shape_.dims[static_cast<std::size_t>(dim)];
   }
@@ -101,7 +94,7 @@ bool ArrayReader::read_placeholder() {
   return found;
 }
 
-std::string ArrayReader::place(int depth) const {
+std::string ArrayReader::position(int depth) const {
   std::string out;
   for (int i = 0; i < depth; ++i) {
     out += fmt::format("{}{}", i == 0 ? "" : ",", seen_[static_cast<std::size_t>(i)] - 1);
@@ -111,36 +104,33 @@ std::string ArrayReader::place(int depth) const {
 
 void ArrayReader::open() {
   ++nest_level_;
-  if (nest_level_ > shape_.rank()) {
-    cursor_.fail(fmt::format("expects nested array in rank {}, but sees larger", shape_.rank()));
-  }
+  cursor_.fail_if(nest_level_ > shape_.rank(), "expects nested array in rank {}, but sees larger",
+                  shape_.rank());
   if (nest_level_ > 1) {
     const int dim = nest_level_ - 2;
     if (++seen_[static_cast<std::size_t>(dim)] > size(dim)) {
-      cursor_.fail(fmt::format("expects {} elements in the {}th element, but sees more", size(dim),
-                               place(nest_level_ - 2)));
+      cursor_.fail("expects {} elements in the {}th element, but sees more", size(dim),
+                   position(nest_level_ - 2));
     }
   }
   cursor_.advance();
 }
 
 void ArrayReader::close() {
-  if (nest_level_ == 0) cursor_.fail("unexpected '}' token");
+  cursor_.fail_if(nest_level_ == 0, "unexpected '}' token");
   --nest_level_;
   std::int64_t& seen = seen_[static_cast<std::size_t>(nest_level_)];
   if (seen != size(nest_level_)) {
-    cursor_.fail(fmt::format("expects {} elements in the {}th element, but sees {}",
-                             size(nest_level_), place(nest_level_), seen));
+    cursor_.fail("expects {} elements in the {}th element, but sees {}", size(nest_level_),
+                 position(nest_level_), seen);
   }
   seen = 0;
   cursor_.advance();
 }
 
 void ArrayReader::elide() {
-  if (nest_level_ != 1) {
-    cursor_.fail(
-        fmt::format("expects `...` at nest level 1, but sees it at nest level {}", nest_level_));
-  }
+  cursor_.fail_if(nest_level_ != 1, "expects `...` at nest level 1, but sees it at nest level {}",
+                  nest_level_);
   seen_[0] = size(0);
   elided_ = true;
   cursor_.advance();
@@ -168,14 +158,11 @@ void ArrayReader::read_token() {
 void ArrayReader::count_element() {
   ++count_;
   if (shape_.rank() == 0) return;
-  if (nest_level_ != shape_.rank()) {
-    cursor_.fail(
-        fmt::format("expects nested array in rank {}, but sees {}", shape_.rank(), nest_level_));
-  }
-  if (++seen_.back() > shape_.dims.back()) {
-    cursor_.fail(fmt::format("expects {} elements on the minor-most dimension, but sees more",
-                             shape_.dims.back()));
-  }
+  cursor_.fail_if(nest_level_ != shape_.rank(), "expects nested array in rank {}, but sees {}",
+                  shape_.rank(), nest_level_);
+  cursor_.fail_if(++seen_.back() > shape_.dims.back(),
+                  "expects {} elements on the minor-most dimension, but sees more",
+                  shape_.dims.back());
 }
 
 void ArrayReader::read_element() {
@@ -193,9 +180,8 @@ void ArrayReader::read_element() {
       open();
       return;
     default:
-      if (!cursor_.at_keyword("true") && !cursor_.at_keyword("false")) {
-        cursor_.fail("unexpected token type in a literal");
-      }
+      cursor_.fail_if(!cursor_.at_keyword("true") && !cursor_.at_keyword("false"),
+                      "unexpected token type in a literal");
   }
   count_element();
   if (is_complex(shape_.dtype)) {
@@ -214,14 +200,12 @@ void ArrayReader::append_integer() {
   if (token.is(Tok::kInteger)) {
     value = token.integer;
   } else if (!token.is(Tok::kKeyword)) {
-    cursor_.fail(fmt::format("expects integer for primitive type: {}", upper_name(shape_.dtype)));
+    cursor_.fail("expects integer for primitive type: {}", type_name(shape_.dtype));
   }
   const IntegerRange range = range_of(shape_.dtype);
-  if (value < range.least || value > range.most) {
-    cursor_.fail(
-        fmt::format("value {} is out of range for literal's primitive type {} namely [{}, {}]",
-                    token.text, upper_name(shape_.dtype), range.least, range.most));
-  }
+  cursor_.fail_if(value < range.least || value > range.most,
+                  "value {} is out of range for literal's primitive type {} namely [{}, {}]",
+                  token.text, type_name(shape_.dtype), range.least, range.most);
   cursor_.advance();
   constexpr std::size_t kMostKept = 64;
   if (literal_.integers.size() < kMostKept) literal_.integers.push_back(value);
@@ -241,12 +225,10 @@ void ArrayReader::append_nan(DType dtype) {
   if (token.integer >= 0) {
     payload = static_cast<std::uint64_t>(token.integer);
     const std::uint64_t most = (std::uint64_t{1} << nan_payload_bits(dtype)) - 1;
-    if (*payload > most) {
-      cursor_.fail(
-          fmt::format("tries to set NaN payload 0x{:x} to a literal in shape {} at linear "
-                      "index {}, but the NaN payload is out of range [0x0, 0x{:x}]",
-                      *payload, to_string(shape_), count_ - 1, most));
-    }
+    cursor_.fail_if(*payload > most,
+                    "tries to set NaN payload 0x{:x} to a literal in shape {} at linear "
+                    "index {}, but the NaN payload is out of range [0x0, 0x{:x}]",
+                    *payload, ShapeText{shape_}, count_ - 1, most);
   }
   texts_ += canonical_nan(std::signbit(token.number), payload, dtype);
 }
@@ -268,17 +250,15 @@ void ArrayReader::append_float(DType dtype) {
       value = token.number;
       break;
     default:
-      cursor_.fail(
-          fmt::format("expect floating point value for primitive type: {}", upper_name(dtype)));
+      cursor_.fail("expect floating point value for primitive type: {}", type_name(dtype));
   }
   if (std::isnan(value)) {
     append_nan(dtype);
   } else {
     const bool overflows = token.is(Tok::kDecimal) && std::isinf(value);
-    if (overflows || !representable(value, dtype)) {
-      cursor_.fail(fmt::format("value {} is out of range for literal's primitive type {}",
-                               token.text, upper_name(dtype)));
-    }
+    cursor_.fail_if(overflows || !representable(value, dtype),
+                    "value {} is out of range for literal's primitive type {}", token.text,
+                    type_name(dtype));
     texts_ += canonical_float(value, dtype);
   }
   cursor_.advance();
@@ -306,9 +286,8 @@ void ArrayReader::print() {
     literal_.text += "{...}";
     return;
   }
-  if (static_cast<std::int64_t>(ends_.size()) != element_count(shape_)) {
-    cursor_.fail(fmt::format("expects a literal of shape {}", to_string(shape_, false)));
-  }
+  cursor_.fail_if(static_cast<std::int64_t>(ends_.size()) != element_count(shape_),
+                  "expects a literal of shape {}", ShapeText{shape_, false});
   std::size_t index = 0;
   append_array_literal(literal_.text, shape_.dims, [&](std::string& out) {
     const std::size_t begin = index == 0 ? 0 : ends_[index - 1];
@@ -338,10 +317,10 @@ void read_part(Cursor& cursor, const Shape& shape, Literal& literal) {
   if (shape.is_tuple()) {
     read_tuple(cursor, shape, literal);
   } else if (shape.is_array()) {
-    if (shape.is_unbounded()) cursor.fail("a literal cannot have an unbounded dimension");
+    cursor.fail_if(shape.is_unbounded(), "a literal cannot have an unbounded dimension");
     ArrayReader(cursor, shape, literal).read();
   } else {
-    cursor.fail(fmt::format("a literal of type {} is not allowed", name(shape.dtype)));
+    cursor.fail("a literal of type {} is not allowed", name(shape.dtype));
   }
 }
 

@@ -17,14 +17,10 @@ constexpr std::string_view kDefaultName = "module";
 std::string read_bools(Cursor& cursor) {
   if (!cursor.at(Tok::kLeftBrace)) return cursor.boolean() ? "{true}" : "{false}";
   std::string out;
-  cursor.advance();
-  if (!cursor.at(Tok::kRightBrace)) {
-    do {
-      out += out.empty() ? "" : ",";
-      out += cursor.boolean() ? "true" : "false";
-    } while (cursor.accept(Tok::kComma));
-  }
-  cursor.expect(Tok::kRightBrace, "expects '}' at the end of a list of booleans");
+  cursor.list("a list of booleans", [&] {
+    out += out.empty() ? "" : ",";
+    out += cursor.boolean() ? "true" : "false";
+  });
   return "{" + out + "}";
 }
 
@@ -50,13 +46,9 @@ void read_entry_layout(ModuleParser& parser) {
   Cursor& cursor = parser.cursor();
   Module& module = parser.module();
   cursor.expect(Tok::kLeftBrace, "expects '{' to start entry_computation_layout");
-  cursor.expect(Tok::kLeftParen, "expects ( before parameter shapes");
-  if (!cursor.at(Tok::kRightParen)) {
-    do {
-      module.entry_parameter_layouts.push_back(parser.shape());
-    } while (cursor.accept(Tok::kComma));
-  }
-  cursor.expect(Tok::kRightParen, "expects ) at the end of parameter shapes");
+  cursor.list(
+      "the shapes of parameters", [&] { module.entry_parameter_layouts.push_back(parser.shape()); },
+      Tok::kLeftParen, Tok::kRightParen);
   cursor.expect(Tok::kArrow, "expects '->' before the result shape");
   module.entry_result_layout = parser.shape();
   cursor.expect(Tok::kRightBrace, "expects '}' at the end of entry_computation_layout");
@@ -123,9 +115,7 @@ void ModuleParser::read_header_attributes() {
       continue;
     }
     const std::uint32_t bit = std::uint32_t{1} << (row - kHeader.begin());
-    if ((seen & bit) != 0) {
-      cursor_.fail_at(key.begin, fmt::format("attribute {} already exists", key.text));
-    }
+    cursor_.fail_at_if((seen & bit) != 0, key.begin, "attribute {} already exists", key.text);
     seen |= bit;
     row->read(*this, row->key);
   }
@@ -144,9 +134,8 @@ void ModuleParser::skip_tables() {
          cursor_.at_keyword("FileLocations") || cursor_.at_keyword("StackFrames")) {
     cursor_.advance();
     while (cursor_.accept(Tok::kInteger)) {
-      if (!cursor_.at(Tok::kString) && !cursor_.at(Tok::kLeftBrace)) {
-        cursor_.fail("expects a string or '{' in a table");
-      }
+      cursor_.fail_if(!cursor_.at(Tok::kString) && !cursor_.at(Tok::kLeftBrace),
+                      "expects a string or '{' in a table");
       static_cast<void>(cursor_.any_value());
     }
   }
@@ -178,11 +167,9 @@ void ModuleParser::read_single_instruction() {
     read_instruction(scope);
   }
   scopes_.pop_back();
-  if (!cursor_.at(Tok::kEof)) {
-    cursor_.fail(
-        "Expected eof after parsing single instruction.  Did you mean to write an HLO "
-        "module and forget the \"HloModule\" header?");
-  }
+  cursor_.fail_if(!cursor_.at(Tok::kEof),
+                  "Expected eof after parsing single instruction.  Did you mean to write an HLO "
+                  "module and forget the \"HloModule\" header?");
   module_.entry = finish_computation(std::move(scope), std::nullopt);
 }
 
@@ -197,7 +184,7 @@ void ModuleParser::fill_entry_layouts() {
 
 void ModuleParser::finish_module() {
   if (module_.name.empty()) module_.name = kDefaultName;
-  if (module_.computations.empty()) cursor_.fail("expects at least one computation");
+  cursor_.fail_if(module_.computations.empty(), "expects at least one computation");
   if (!module_.entry.valid()) module_.entry = ComputationId(module_.computations.size() - 1);
   fill_entry_layouts();
   module_.warnings = std::move(cursor_.warnings());
@@ -215,57 +202,20 @@ Module ModuleParser::parse() {
   return std::move(module_);
 }
 
-Module parse_hlo(const base::SourceText& text, const ParseOptions& options) {
+Module parse_unverified(const base::SourceText& text, const ParseOptions& options) {
   Module module = ModuleParser(text, options).parse();
   module.file = text.file();
-  if (options.verify) verify(module, &text);
+  return module;
+}
+
+Module parse_hlo(const base::SourceText& text, const ParseOptions& options) {
+  Module module = parse_unverified(text, options);
+  verify(module, &text);
   return module;
 }
 
 Module read_hlo_file(const std::string& path, const ParseOptions& options) {
   return parse_hlo(base::SourceText::read_file(path), options);
-}
-
-namespace {
-
-// Reads the whole of `text` with `read`.
-template <class Read>
-auto read_all(std::string_view text, Read read) {
-  const base::SourceText source("text", std::string(text));
-  Cursor cursor(source, ParseOptions{});
-  auto value = read(cursor);
-  if (!cursor.at(Tok::kEof)) cursor.fail("expects the end of the text");
-  return value;
-}
-
-}  // namespace
-
-Shape parse_shape(std::string_view text) {
-  return read_all(text, read_shape);
-}
-
-std::string canonical_sharding(std::string_view text) {
-  return read_all(text, read_sharding);
-}
-
-std::string canonical_frontend_attributes(std::string_view text) {
-  return read_all(text, read_frontend_attributes);
-}
-
-ConvDims parse_conv_dims(std::string_view text) {
-  return read_all(text, read_conv_dims);
-}
-
-std::vector<PadDim> parse_padding(std::string_view text) {
-  return read_all(text, read_padding);
-}
-
-ReplicaGroups parse_replica_groups(std::string_view text) {
-  return read_all(text, read_replica_groups);
-}
-
-bool lexes_as_json_dict(std::string_view text) {
-  return !text.empty() && text.front() == '{' && json_dict_end(text, 0) == text.size();
 }
 
 }  // namespace tilecast::ir

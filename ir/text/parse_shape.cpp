@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "ir/text/parse_cursor.h"
+#include "ir/text/value_readers.h"
 
 namespace tilecast::ir {
 namespace {
@@ -20,7 +20,7 @@ std::string item_in_parens(Cursor& cursor) {
   for (int depth = 1;;) {
     if (cursor.at(Tok::kLeftParen)) ++depth;
     if (cursor.at(Tok::kRightParen) && --depth == 0) break;
-    if (cursor.at(Tok::kEof)) cursor.fail("expects ')' at the end of a layout item");
+    cursor.fail_if(cursor.at(Tok::kEof), "expects ')' at the end of a layout item");
     out.append(cursor.token().text);
     if (cursor.at(Tok::kName)) out.push_back(':');
     cursor.advance();
@@ -39,9 +39,8 @@ std::int64_t int_in_parens(Cursor& cursor, std::string_view what) {
 int small_int_in_parens(Cursor& cursor, std::string_view what) {
   const std::size_t begin = cursor.token().begin;
   const std::int64_t value = int_in_parens(cursor, what);
-  if (value > std::numeric_limits<int>::max()) {
-    cursor.fail_at(begin, fmt::format("{} {} is out of range", what, value));
-  }
+  cursor.fail_at_if(value > std::numeric_limits<int>::max(), begin, "{} {} is out of range", what,
+                    value);
   return static_cast<int>(value);
 }
 
@@ -49,7 +48,7 @@ Dims read_tile(Cursor& cursor) {
   Dims tile;
   cursor.expect(Tok::kLeftParen, "expects '(' to start a tile");
   while (!cursor.at(Tok::kRightParen)) {
-    if (static_cast<int>(tile.size()) >= kMaxRank) cursor.fail("a tile has at most 32 dimensions");
+    cursor.fail_if(static_cast<int>(tile.size()) >= kMaxRank, "a tile has at most 32 dimensions");
     if (cursor.accept(Tok::kAsterisk)) {
       tile.push_back(kCombineTileDim);
     } else if (cursor.at(Tok::kInteger)) {
@@ -57,9 +56,8 @@ Dims read_tile(Cursor& cursor) {
     } else {
       cursor.fail("expects tile dimension to be integer or '*'");
     }
-    if (!cursor.accept(Tok::kComma) && !cursor.at(Tok::kRightParen)) {
-      cursor.fail("expects ',' or ')' in a tile");
-    }
+    cursor.fail_if(!cursor.accept(Tok::kComma) && !cursor.at(Tok::kRightParen),
+                   "expects ',' or ')' in a tile");
   }
   cursor.advance();
   return tile;
@@ -68,7 +66,7 @@ Dims read_tile(Cursor& cursor) {
 void read_tiles(Cursor& cursor, Layout& layout) {
   constexpr std::size_t kMostTiles = 16;
   do {
-    if (layout.tiles.size() >= kMostTiles) cursor.fail("a layout has at most 16 tilings");
+    cursor.fail_if(layout.tiles.size() >= kMostTiles, "a layout has at most 16 tilings");
     layout.tiles.push_back(read_tile(cursor));
   } while (cursor.at(Tok::kLeftParen));
 }
@@ -87,19 +85,17 @@ std::string read_dim_levels(Cursor& cursor, std::size_t rank) {
     const std::size_t begin = cursor.token().begin;
     const std::string_view level = cursor.identifier("expects a dimension level");
     const bool modified = cursor.at(Tok::kPlus) || cursor.at(Tok::kTilde);
-    if (level.find_first_not_of("DCSH") != std::string_view::npos || level.size() != 1 ||
-        (level == "D" && modified)) {
-      cursor.fail_at(begin, "invalid DimLevelType/unique/ordered combination in shape");
-    }
+    cursor.fail_at_if(level.find_first_not_of("DCSH") != std::string_view::npos ||
+                          level.size() != 1 || (level == "D" && modified),
+                      begin, "invalid DimLevelType/unique/ordered combination in shape");
     out += count++ == 0 ? "" : ",";
     out += level;
     if (cursor.accept(Tok::kPlus)) out += "+";
     if (cursor.accept(Tok::kTilde)) out += "~";
   } while (cursor.accept(Tok::kComma));
   cursor.expect(Tok::kRightParen, "expects ')' after dimension levels");
-  if (count != rank) {
-    cursor.fail(fmt::format("Dimensions size is {}, but dim level types size is {}.", rank, count));
-  }
+  cursor.fail_if(count != rank, "Dimensions size is {}, but dim level types size is {}.", rank,
+                 count);
   return "(" + out + ")";
 }
 
@@ -121,7 +117,7 @@ void read_layout_items(Cursor& cursor, Layout& layout) {
       layout.split_config += item_in_parens(cursor);
     } while (cursor.at(Tok::kLeftParen));
   }
-  if (at_word(cursor, "P")) cursor.fail("dense shapes must not have a physical shape P(...)");
+  cursor.fail_if(at_word(cursor, "P"), "dense shapes must not have a physical shape P(...)");
   if (accept("M")) layout.dynamic_prefix_bytes = int_in_parens(cursor, "metadata prefix");
 }
 
@@ -130,9 +126,8 @@ Layout read_layout(Cursor& cursor) {
   cursor.expect(Tok::kLeftBrace, "expects layout to start with '{'");
   if (cursor.at(Tok::kInteger)) {
     do {
-      if (static_cast<int>(layout.minor_to_major.size()) >= kMaxRank) {
-        cursor.fail("a layout has at most 32 dimensions");
-      }
+      cursor.fail_if(static_cast<int>(layout.minor_to_major.size()) >= kMaxRank,
+                     "a layout has at most 32 dimensions");
       layout.minor_to_major.push_back(cursor.integer_from(0, "dimension number"));
     } while (cursor.accept(Tok::kComma));
   }
@@ -142,8 +137,7 @@ Layout read_layout(Cursor& cursor) {
 }
 
 void read_dimension(Cursor& cursor, Shape& shape) {
-  if (shape.rank() >= kMaxRank)
-    cursor.fail(fmt::format("a shape has at most {} dimensions", kMaxRank));
+  cursor.fail_if(shape.rank() >= kMaxRank, "a shape has at most {} dimensions", kMaxRank);
   const std::uint32_t bit = std::uint32_t{1} << shape.dims.size();
   if (cursor.accept(Tok::kQuestion)) {
     shape.dims.push_back(kUnboundedSize);
@@ -162,9 +156,8 @@ void check_element_count(const Cursor& cursor, const Shape& shape, std::size_t b
     if (dim == kUnboundedSize) continue;
     overflow = overflow || __builtin_mul_overflow(product, dim, &product);
   }
-  if (overflow || product > (std::int64_t{1} << 62)) {
-    cursor.fail_at(begin, "the shape has more than 2^62 elements");
-  }
+  cursor.fail_at_if(overflow || product > (std::int64_t{1} << 62), begin,
+                    "the shape has more than 2^62 elements");
 }
 
 // With `literal_follows`, braces are a layout only when they touch the shape: s32[2] {1,2}.
@@ -187,11 +180,11 @@ Shape read_array(Cursor& cursor, bool literal_follows) {
     if (next == ':' || (next >= '0' && next <= '9')) shape.layout = read_layout(cursor);
   }
   if (shape.layout && shape.layout->minor_to_major.size() != shape.dims.size()) {
-    cursor.fail_at(begin, fmt::format("Dimensions size is {}, but minor to major size is {}.",
-                                      shape.rank(), shape.layout->minor_to_major.size()));
+    cursor.fail_at(begin, "Dimensions size is {}, but minor to major size is {}.", shape.rank(),
+                   shape.layout->minor_to_major.size());
   }
   if (!is_array_element(shape.dtype)) {
-    if (!shape.dims.empty()) cursor.fail_at(begin, "token and opaque shapes have no dimensions");
+    cursor.fail_at_if(!shape.dims.empty(), begin, "token and opaque shapes have no dimensions");
     shape.layout.reset();
   }
   return shape;
@@ -200,13 +193,9 @@ Shape read_array(Cursor& cursor, bool literal_follows) {
 Shape read_tuple(Cursor& cursor) {
   const Nesting nesting(cursor);
   std::vector<Shape> elements;
-  cursor.advance();
-  if (!cursor.at(Tok::kRightParen)) {
-    do {
-      elements.push_back(read_shape(cursor));
-    } while (cursor.accept(Tok::kComma));
-  }
-  cursor.expect(Tok::kRightParen, "expects ')' at the end of tuple.");
+  cursor.list(
+      "a tuple", [&] { elements.push_back(read_shape(cursor)); }, Tok::kLeftParen,
+      Tok::kRightParen);
   return Shape::tuple(std::move(elements));
 }
 
@@ -232,8 +221,8 @@ Shape read_shape(Cursor& cursor) {
   if (cursor.at(Tok::kType)) return read_array(cursor, /*literal_follows=*/false);
   if (cursor.at(Tok::kLeftParen)) return read_tuple(cursor);
   if (at_shape(cursor)) return read_buffer(cursor);
-  cursor.fail(fmt::format("expected primitive type, saw {}",
-                          cursor.at(Tok::kEof) ? "the end of the text" : cursor.token().text));
+  cursor.fail("expected primitive type, saw {}",
+              cursor.at(Tok::kEof) ? "the end of the text" : cursor.token().text);
 }
 
 Shape read_shape_before_literal(Cursor& cursor) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/text/parse_cursor.h"
+#include "ir/text/value_readers.h"
 
 namespace tilecast::ir {
 namespace {
@@ -14,9 +14,8 @@ constexpr std::int64_t kMostDevices = std::int64_t{1} << 24;
 std::int64_t product_of(const Cursor& cursor, const Dims& dims, std::size_t begin) {
   std::int64_t product = 1;
   for (const std::int64_t dim : dims) {
-    if (__builtin_mul_overflow(product, dim, &product) || product > kMostDevices) {
-      cursor.fail_at(begin, fmt::format("more than {} devices", kMostDevices));
-    }
+    cursor.fail_at_if(__builtin_mul_overflow(product, dim, &product) || product > kMostDevices,
+                      begin, "more than {} devices", kMostDevices);
   }
   return product;
 }
@@ -55,29 +54,25 @@ Dims read_permutation(Cursor& cursor, std::size_t rank) {
   std::uint64_t seen = 0;
   do {
     const std::int64_t dim = cursor.integer_from(0, "transposed dimension");
-    if (dim >= static_cast<std::int64_t>(rank) || (seen >> dim & 1U) != 0) {
-      cursor.fail_at(begin, "expects a permutation of the reshaped dimensions after T");
-    }
+    cursor.fail_at_if(dim >= static_cast<std::int64_t>(rank) || (seen >> dim & 1U) != 0, begin,
+                      "expects a permutation of the reshaped dimensions after T");
     seen |= std::uint64_t{1} << dim;
     permutation.push_back(dim);
   } while (cursor.accept(Tok::kComma));
   cursor.expect(Tok::kRightParen, "expects ')' after the permutation");
-  if (permutation.size() != rank) {
-    cursor.fail_at(begin, "expects a permutation of the reshaped dimensions after T");
-  }
+  cursor.fail_at_if(permutation.size() != rank, begin,
+                    "expects a permutation of the reshaped dimensions after T");
   return permutation;
 }
 
 void check_explicit_devices(const Cursor& cursor, std::vector<std::int64_t> ids, std::int64_t count,
                             std::size_t begin) {
-  if (static_cast<std::int64_t>(ids.size()) != count) {
-    cursor.fail_at(begin, fmt::format("tile assignment has {} devices, but its dimensions need {}",
-                                      ids.size(), count));
-  }
+  cursor.fail_at_if(static_cast<std::int64_t>(ids.size()) != count, begin,
+                    "tile assignment has {} devices, but its dimensions need {}", ids.size(),
+                    count);
   std::sort(ids.begin(), ids.end());
-  if (std::adjacent_find(ids.begin(), ids.end()) != ids.end()) {
-    cursor.fail_at(begin, "tile assignment devices must be unique");
-  }
+  cursor.fail_at_if(std::adjacent_find(ids.begin(), ids.end()) != ids.end(), begin,
+                    "tile assignment devices must be unique");
 }
 
 // `[2,4]<=[8]` or `[2,4]0,1,2,...`.
@@ -99,18 +94,13 @@ std::string read_tile_assignment(Cursor& cursor) {
 // `{manual, replicated}` after last_tile_dims=.
 std::string read_subgroup_types(Cursor& cursor) {
   std::string out;
-  cursor.expect(Tok::kLeftBrace, "expects '{' to start a list of sharding types");
-  if (!cursor.at(Tok::kRightBrace)) {
-    do {
-      const std::string_view type = cursor.identifier("expects a sharding type");
-      if (type != "maximal" && type != "replicated" && type != "manual" && type != "unreduced" &&
-          type != "unknown") {
-        cursor.fail("unexpected sharding type");
-      }
-      out += fmt::format("{}{}", out.empty() ? "" : ", ", type);
-    } while (cursor.accept(Tok::kComma));
-  }
-  cursor.expect(Tok::kRightBrace, "expects '}' at the end of a list of sharding types");
+  cursor.list("a list of sharding types", [&] {
+    const std::string_view type = cursor.identifier("expects a sharding type");
+    cursor.fail_if(type != "maximal" && type != "replicated" && type != "manual" &&
+                       type != "unreduced" && type != "unknown",
+                   "unexpected sharding type");
+    out += fmt::format("{}{}", out.empty() ? "" : ", ", type);
+  });
   return "last_tile_dims={" + out + "}";
 }
 
@@ -125,7 +115,7 @@ void read_sharding_attribute(Cursor& cursor, SingleSharding& sharding) {
   const Token key = cursor.token();
   cursor.advance();
   if (key.text == "device") {
-    if (!cursor.at(Tok::kInteger)) cursor.fail("device= attribute must be an integer");
+    cursor.fail_if(!cursor.at(Tok::kInteger), "device= attribute must be an integer");
     sharding.devices = fmt::format("device={}", cursor.integer());
     sharding.one_device = true;
   } else if (key.text == "devices") {
@@ -148,7 +138,7 @@ void read_sharding_keyword(Cursor& cursor, SingleSharding& sharding) {
     cursor.advance();
   } else if (word == "shard_as" || word == "shard_like") {
     cursor.advance();
-    if (!cursor.at(Tok::kInteger)) cursor.fail("expects an integer after shard_as or shard_like");
+    cursor.fail_if(!cursor.at(Tok::kInteger), "expects an integer after shard_as or shard_like");
     sharding.shard_group = fmt::format("{} {}", word, cursor.integer());
   } else if (word == "replicated" || word == "maximal" || word == "manual" || word == "unknown" ||
              word == "unreduced") {
@@ -161,14 +151,11 @@ void read_sharding_keyword(Cursor& cursor, SingleSharding& sharding) {
 
 void check_single(const Cursor& cursor, const SingleSharding& sharding, std::size_t begin) {
   if (sharding.kind == "maximal") {
-    if (!sharding.one_device) {
-      cursor.fail_at(begin, "maximal shardings should have exactly one device assigned");
-    }
+    cursor.fail_at_if(!sharding.one_device, begin,
+                      "maximal shardings should have exactly one device assigned");
   } else if (!sharding.kind.empty()) {
-    if (!sharding.devices.empty()) {
-      cursor.fail_at(
-          begin, fmt::format("{} shardings should not have any devices assigned", sharding.kind));
-    }
+    cursor.fail_at_if(!sharding.devices.empty(), begin,
+                      "{} shardings should not have any devices assigned", sharding.kind);
   } else if (sharding.devices.empty() || sharding.one_device) {
     cursor.fail_at(begin,
                    "non-maximal shardings must have a tile assignment list including dimensions");
@@ -203,9 +190,8 @@ std::string read_axis(Cursor& cursor, const std::vector<std::string_view>& axes)
   const Token token = cursor.token();
   const bool divided = token.is(Tok::kName);
   std::string out(cursor.name());
-  if (std::find(axes.begin(), axes.end(), token.text) == axes.end()) {
-    cursor.fail_at(token.begin, fmt::format("axis {} is not in the mesh", token.text));
-  }
+  cursor.fail_at_if(std::find(axes.begin(), axes.end(), token.text) == axes.end(), token.begin,
+                    "axis {} is not in the mesh", token.text);
   if (!divided) return out;
   cursor.expect(Tok::kLeftParen, "expects '(' in a sub-axis");
   const std::int64_t before = cursor.integer_from(1, "sub-axis pre-size");
@@ -215,42 +201,33 @@ std::string read_axis(Cursor& cursor, const std::vector<std::string_view>& axes)
 
 std::string read_axes(Cursor& cursor, const std::vector<std::string_view>& axes) {
   std::string out;
-  cursor.expect(Tok::kLeftBrace, "expects '{' to start a list of axes");
-  if (!cursor.at(Tok::kRightBrace)) {
-    do {
-      out += (out.empty() ? "" : ", ") + read_axis(cursor, axes);
-    } while (cursor.accept(Tok::kComma));
-  }
-  cursor.expect(Tok::kRightBrace, "expects '}' at the end of a list of axes");
+  cursor.list("a list of axes",
+              [&] { out += (out.empty() ? "" : ", ") + read_axis(cursor, axes); });
   return "{" + out + "}";
 }
 
 // `[a=2,b=4]` after mesh or maximal_mesh.
 std::string read_mesh(Cursor& cursor, std::vector<std::string_view>& axes) {
   std::string out;
-  cursor.expect(Tok::kLeftSquare, "expects '[' to start a mesh");
-  if (!cursor.at(Tok::kRightSquare)) {
-    do {
-      const Token key = cursor.token();
-      cursor.expect(Tok::kAttributeName, "expects the name of a mesh axis");
-      axes.push_back(key.text);
-      out += fmt::format("{}{}={}", out.empty() ? "" : ",", key.text,
-                         cursor.integer_from(0, "size of a mesh axis"));
-    } while (cursor.accept(Tok::kComma));
-  }
-  cursor.expect(Tok::kRightSquare, "expects ']' at the end of a mesh");
+  cursor.list(
+      "a mesh",
+      [&] {
+        const Token key = cursor.token();
+        cursor.expect(Tok::kAttributeName, "expects the name of a mesh axis");
+        axes.push_back(key.text);
+        out += fmt::format("{}{}={}", out.empty() ? "" : ",", key.text,
+                           cursor.integer_from(0, "size of a mesh axis"));
+      },
+      Tok::kLeftSquare, Tok::kRightSquare);
   return "[" + out + "]";
 }
 
 std::string read_dim_axes(Cursor& cursor, const std::vector<std::string_view>& axes) {
   std::string out;
-  cursor.advance();
-  if (!cursor.at(Tok::kRightSquare)) {
-    do {
-      out += (out.empty() ? "" : ", ") + read_axes(cursor, axes);
-    } while (cursor.accept(Tok::kComma));
-  }
-  cursor.expect(Tok::kRightSquare, "expects ']' at the end of the dimensions' axes");
+  cursor.list(
+      "the axes of the dimensions",
+      [&] { out += (out.empty() ? "" : ", ") + read_axes(cursor, axes); }, Tok::kLeftSquare,
+      Tok::kRightSquare);
   return "[" + out + "]";
 }
 
@@ -259,9 +236,9 @@ std::string read_device_ids(Cursor& cursor) {
   std::string out;
   int depth = 0;
   do {
-    if (cursor.at(Tok::kEof)) cursor.fail("expects ')' at the end of device_ids");
+    cursor.fail_if(cursor.at(Tok::kEof), "expects ')' at the end of device_ids");
     depth += cursor.at(Tok::kLeftParen) ? 1 : cursor.at(Tok::kRightParen) ? -1 : 0;
-    if (depth == 0 && out.empty()) cursor.fail("expects '(' to start device_ids");
+    cursor.fail_if(depth == 0 && out.empty(), "expects '(' to start device_ids");
     out += cursor.token().text;
     cursor.advance();
   } while (depth > 0);
@@ -275,9 +252,8 @@ std::string read_named_item(Cursor& cursor, const std::vector<std::string_view>&
   cursor.expect(Tok::kAttributeName, "expects an attribute of a named sharding");
   if (key.text == "device_ids") return "device_ids=" + read_device_ids(cursor);
   if (key.text == "metadata") return "metadata=" + read_metadata_list(cursor);
-  if (key.text != "replicated" && key.text != "unreduced" && key.text != "manual") {
-    cursor.fail_at(key.begin, fmt::format("unexpected attribute \"{}\" in sharding", key.text));
-  }
+  cursor.fail_at_if(key.text != "replicated" && key.text != "unreduced" && key.text != "manual",
+                    key.begin, "unexpected attribute \"{}\" in sharding", key.text);
   return fmt::format("{}={}", key.text, read_axes(cursor, axes));
 }
 
@@ -305,17 +281,15 @@ IotaList read_iota(Cursor& cursor, std::int64_t count, bool expand) {
   const std::size_t begin = cursor.token().begin;
   cursor.expect(Tok::kLessEqual, "expects '<=' before the reshaped dimensions");
   const Dims reshape = read_square_dims(cursor);
-  if (product_of(cursor, reshape, begin) != count) {
-    cursor.fail_at(begin, fmt::format("the reshaped dimensions hold {} devices, expected {}",
-                                      product_of(cursor, reshape, begin), count));
-  }
+  cursor.fail_at_if(product_of(cursor, reshape, begin) != count, begin,
+                    "the reshaped dimensions hold {} devices, expected {}",
+                    product_of(cursor, reshape, begin), count);
   Dims permutation(reshape.size());
   std::iota(permutation.begin(), permutation.end(), 0);
   list.text = "<=" + square(reshape);
   if (reshape.size() > 1) {
-    if (!cursor.at(Tok::kIdentifier) || cursor.token().text != "T") {
-      cursor.fail("expects 'T(...)' after more than one reshaped dimension");
-    }
+    cursor.fail_if(!cursor.at(Tok::kIdentifier) || cursor.token().text != "T",
+                   "expects 'T(...)' after more than one reshaped dimension");
     permutation = read_permutation(cursor, reshape.size());
     list.text += fmt::format("T({})", fmt::join(permutation, ","));
   }
@@ -324,17 +298,12 @@ IotaList read_iota(Cursor& cursor, std::int64_t count, bool expand) {
 }
 
 std::string read_sharding(Cursor& cursor) {
-  if (!cursor.at(Tok::kLeftBrace)) cursor.fail("expected '{' to start sharding attribute");
+  cursor.fail_if(!cursor.at(Tok::kLeftBrace), "expected '{' to start sharding attribute");
   const char next = cursor.peek_char();
   if (next != '{' && next != '}') return read_one(cursor);
   std::string out;
-  cursor.advance();
-  if (!cursor.at(Tok::kRightBrace)) {
-    do {
-      out += (out.empty() ? "" : ", ") + read_one(cursor);
-    } while (cursor.accept(Tok::kComma));
-  }
-  cursor.expect(Tok::kRightBrace, "expected '}' to end sharding attribute");
+  cursor.list("the shardings of a tuple",
+              [&] { out += (out.empty() ? "" : ", ") + read_one(cursor); });
   return "{" + out + "}";
 }
 

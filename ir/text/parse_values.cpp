@@ -5,7 +5,7 @@
 #include <charconv>
 #include <limits>
 
-#include "ir/text/parse_cursor.h"
+#include "ir/text/value_readers.h"
 
 namespace tilecast::ir {
 namespace {
@@ -13,9 +13,8 @@ namespace {
 std::int64_t number_in(const Cursor& cursor, std::string_view text, std::size_t begin) {
   std::int64_t value = 0;
   const auto [stop, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (status != std::errc{} || stop != text.data() + text.size()) {
-    cursor.fail_at(begin, fmt::format("expects an integer of 64 bits, got {}", text));
-  }
+  cursor.fail_at_if(status != std::errc{} || stop != text.data() + text.size(), begin,
+                    "expects an integer of 64 bits, got {}", text);
   return value;
 }
 
@@ -33,9 +32,8 @@ Dims split_numbers(const Cursor& cursor, std::string_view text, char separator, 
 // `3`, `3x3`.
 Dims read_sizes(Cursor& cursor) {
   const Token token = cursor.token();
-  if (!token.is(Tok::kInteger) && !token.is(Tok::kSizes)) {
-    cursor.fail("expects token type kInt or kDxD");
-  }
+  cursor.fail_if(!token.is(Tok::kInteger) && !token.is(Tok::kSizes),
+                 "expects token type kInt or kDxD");
   cursor.advance();
   return split_numbers(cursor, token.text, 'x', token.begin);
 }
@@ -43,7 +41,7 @@ Dims read_sizes(Cursor& cursor) {
 // `0_0x1_1`: groups of numbers.
 std::vector<Dims> read_number_groups(Cursor& cursor, std::string_view message) {
   const Token token = cursor.token();
-  if (!token.is(Tok::kPadding)) cursor.fail(message);
+  cursor.fail_if(!token.is(Tok::kPadding), message);
   cursor.advance();
   std::vector<Dims> groups;
   std::string_view rest = token.text;
@@ -64,12 +62,11 @@ void read_window_item(Cursor& cursor, WindowText& text) {
   const Token key = cursor.token();
   cursor.expect(Tok::kAttributeName, "expects sub-attributes in window");
   if (key.text == "pad") {
-    if (!text.pad.empty()) cursor.fail_at(key.begin, "sub-attribute 'pad=' already exists");
+    cursor.fail_at_if(!text.pad.empty(), key.begin, "sub-attribute 'pad=' already exists");
     text.pad = read_number_groups(cursor, "expects window pad pattern, e.g., '0_0x3_3'");
     for (const Dims& pair : text.pad) {
-      if (pair.size() != 2) {
-        cursor.fail_at(key.begin, "expects padding_low and padding_high separated by '_'");
-      }
+      cursor.fail_at_if(pair.size() != 2, key.begin,
+                        "expects padding_low and padding_high separated by '_'");
     }
     return;
   }
@@ -79,29 +76,23 @@ void read_window_item(Cursor& cursor, WindowText& text) {
                        : key.text == "rhs_dilate"   ? &text.rhs_dilate
                        : key.text == "rhs_reversal" ? &text.rhs_reversal
                                                     : nullptr;
-  if (target == nullptr) {
-    cursor.fail_at(key.begin, fmt::format("unexpected attribute name: {}", key.text));
-  }
-  if (!target->empty()) {
-    cursor.fail_at(key.begin, fmt::format("sub-attribute '{}=' already exists", key.text));
-  }
+  cursor.fail_at_if(target == nullptr, key.begin, "unexpected attribute name: {}", key.text);
+  cursor.fail_at_if(!target->empty(), key.begin, "sub-attribute '{}=' already exists", key.text);
   *target = read_sizes(cursor);
 }
 
 void check_window(const Cursor& cursor, const WindowText& text, std::size_t begin) {
   const auto check = [&](std::string_view key, std::size_t count) {
-    if (count != 0 && count != text.size.size()) {
-      cursor.fail_at(begin, fmt::format("expects '{}=' has the same size as 'size='", key));
-    }
+    cursor.fail_at_if(count != 0 && count != text.size.size(), begin,
+                      "expects '{}=' has the same size as 'size='", key);
   };
   check("stride", text.stride.size());
   check("lhs_dilate", text.lhs_dilate.size());
   check("rhs_dilate", text.rhs_dilate.size());
   check("pad", text.pad.size());
   check("rhs_reversal", text.rhs_reversal.size());
-  if (static_cast<int>(text.size.size()) > kMaxRank) {
-    cursor.fail_at(begin, "a window has at most 32 dimensions");
-  }
+  cursor.fail_at_if(static_cast<int>(text.size.size()) > kMaxRank, begin,
+                    "a window has at most 32 dimensions");
 }
 
 // Positions of two named labels (b and f, or i and o) and of the digits in `labels`.
@@ -114,17 +105,15 @@ Labels read_labels(const Cursor& cursor, std::string_view text, std::string_view
                    std::string_view letters, std::size_t begin) {
   Labels labels;
   const auto fail = [&](std::string_view what) {
-    cursor.fail_at(begin, fmt::format("{} in {} dimension numbers, but sees {}", what, side, text));
+    cursor.fail_at(begin, "{} in {} dimension numbers, but sees {}", what, side, text);
   };
   labels.spatial.assign(text.size(), -1);
   std::size_t count = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '?') continue;
-    if (text.find(c, i + 1) != std::string_view::npos) {
-      cursor.fail_at(begin,
-                     fmt::format("expects unique {} dimension numbers, but sees {}", side, text));
-    }
+    cursor.fail_at_if(text.find(c, i + 1) != std::string_view::npos, begin,
+                      "expects unique {} dimension numbers, but sees {}", side, text);
     if (c == letters[0]) {
       labels.first = static_cast<int>(i);
     } else if (c == letters[1]) {
@@ -176,9 +165,7 @@ Window read_window(Cursor& cursor) {
 
 ConvDims read_conv_dims(Cursor& cursor) {
   const Token token = cursor.token();
-  if (!token.is(Tok::kDimLabels)) {
-    cursor.fail("expects dim labels pattern, e.g., 'bf0_0io->0bf'");
-  }
+  cursor.fail_if(!token.is(Tok::kDimLabels), "expects dim labels pattern, e.g., 'bf0_0io->0bf'");
   const std::string_view text = token.text;
   const std::size_t underscore = text.find('_');
   const std::size_t arrow = text.find("->");
@@ -188,10 +175,9 @@ ConvDims read_conv_dims(Cursor& cursor) {
   const Labels input = read_labels(cursor, lhs, "lhs", "bf", token.begin);
   const Labels kernel = read_labels(cursor, rhs, "rhs", "io", token.begin);
   const Labels output = read_labels(cursor, out, "output", "bf", token.begin);
-  if (input.spatial.size() != kernel.spatial.size() ||
-      input.spatial.size() != output.spatial.size()) {
-    cursor.fail("convolution lhs, rhs, and output must have the same rank");
-  }
+  cursor.fail_if(input.spatial.size() != kernel.spatial.size() ||
+                     input.spatial.size() != output.spatial.size(),
+                 "convolution lhs, rhs, and output must have the same rank");
   cursor.advance();
   ConvDims dims;
   dims.input_batch = input.first;
@@ -217,9 +203,9 @@ std::vector<PadDim> read_padding(Cursor& cursor) {
   constexpr std::string_view kExpected =
       "expects padding config pattern like 'low_high_interior' or 'low_high'";
   for (const Dims& part : read_number_groups(cursor, kExpected)) {
-    if (part.size() != 2 && part.size() != 3) cursor.fail_at(begin, kExpected);
+    cursor.fail_at_if(part.size() != 2 && part.size() != 3, begin, kExpected);
     dims.push_back({part[0], part[1], part.size() == 3 ? part[2] : 0});
-    if (dims.back().interior < 0) cursor.fail_at(begin, "interior padding must be >= 0");
+    cursor.fail_at_if(dims.back().interior < 0, begin, "interior padding must be >= 0");
   }
   return dims;
 }
@@ -236,9 +222,8 @@ std::vector<SliceDim> read_slices(Cursor& cursor) {
     if (cursor.accept(Tok::kColon)) dim.stride = cursor.integer();
     cursor.expect(Tok::kRightSquare, "expects ']' to end a range");
     dims.push_back(dim);
-    if (!cursor.accept(Tok::kComma) && !cursor.at(Tok::kRightBrace)) {
-      cursor.fail("expects ',' or '}' in ranges");
-    }
+    cursor.fail_if(!cursor.accept(Tok::kComma) && !cursor.at(Tok::kRightBrace),
+                   "expects ',' or '}' in ranges");
   }
   cursor.advance();
   return dims;
@@ -248,7 +233,7 @@ Dims read_square_dims(Cursor& cursor) {
   Dims dims;
   cursor.expect(Tok::kLeftSquare, "expects '[' to start a list of dimensions");
   do {
-    if (static_cast<int>(dims.size()) >= kMaxRank) cursor.fail("at most 32 dimensions");
+    cursor.fail_if(static_cast<int>(dims.size()) >= kMaxRank, "at most 32 dimensions");
     dims.push_back(cursor.integer_from(1, "dimension"));
   } while (cursor.accept(Tok::kComma));
   cursor.expect(Tok::kRightSquare, "expects ']' at the end of a list of dimensions");
@@ -260,12 +245,11 @@ ReplicaGroups read_replica_groups(Cursor& cursor) {
   if (cursor.at(Tok::kLeftSquare)) {
     const std::size_t begin = cursor.token().begin;
     const Dims shape = read_square_dims(cursor);
-    if (shape.size() != 2) cursor.fail_at(begin, "expects [number of groups, size of a group]");
+    cursor.fail_at_if(shape.size() != 2, begin, "expects [number of groups, size of a group]");
     std::int64_t count = 0;
     constexpr std::int64_t kMostIds = std::int64_t{1} << 24;
-    if (__builtin_mul_overflow(shape[0], shape[1], &count) || count > kMostIds) {
-      cursor.fail_at(begin, fmt::format("replica groups of more than {} devices", kMostIds));
-    }
+    cursor.fail_at_if(__builtin_mul_overflow(shape[0], shape[1], &count) || count > kMostIds, begin,
+                      "replica groups of more than {} devices", kMostIds);
     const IotaList iota = read_iota(cursor, count, /*expand=*/true);
     const auto size = static_cast<std::size_t>(shape[1]);
     for (std::size_t at = 0; at < iota.ids.size(); at += size) {
@@ -275,15 +259,11 @@ ReplicaGroups read_replica_groups(Cursor& cursor) {
     result.text = fmt::format("[{},{}]{}", shape[0], shape[1], iota.text);
     return result;
   }
-  cursor.expect(Tok::kLeftBrace, "expects '{' to start replica groups");
   std::vector<Dims> lists;
-  if (!cursor.at(Tok::kRightBrace)) {
-    do {
-      const Dims& group = lists.emplace_back(cursor.int_list());
-      result.groups.emplace_back(group.begin(), group.end());
-    } while (cursor.accept(Tok::kComma));
-  }
-  cursor.expect(Tok::kRightBrace, "expects '}' at the end of replica groups");
+  cursor.list("replica groups", [&] {
+    const Dims& group = lists.emplace_back(cursor.int_list());
+    result.groups.emplace_back(group.begin(), group.end());
+  });
   result.text = to_text(lists);
   return result;
 }
@@ -293,11 +273,10 @@ namespace {
 bool read_alias_kind(Cursor& cursor) {
   const Token word = cursor.token();
   const std::string_view text = cursor.identifier("expects 'may-alias' or 'must-alias'");
-  if (text != "may-alias" && text != "must-alias") {
-    cursor.fail_at(word.begin, fmt::format("Unexpected aliasing kind {}, expects 'may-alias' or "
-                                           "'must-alias'",
-                                           text));
-  }
+  cursor.fail_at_if(text != "may-alias" && text != "must-alias", word.begin,
+                    "Unexpected aliasing kind {}, expects 'may-alias' or "
+                    "'must-alias'",
+                    text);
   return text == "must-alias";
 }
 

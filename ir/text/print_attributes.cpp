@@ -3,8 +3,6 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "ir/text/print_opcode_attributes.h"
-
 namespace tilecast::ir {
 namespace {
 
@@ -17,27 +15,17 @@ class CommonAttributes {
   void write_called(const Computation& computation, const Instruction& instruction) {
     const auto& called = instruction.called;
     if (called.empty()) return;
-    switch (instruction.opcode) {
-      case Opcode::kWhile:
-        return put_each({"condition", "body"}, called);
-      case Opcode::kSelectAndScatter:
-        return put_each({"select", "scatter"}, called);
-      case Opcode::kConditional:
-        if (selects_by_predicate(computation, instruction)) {
-          return put_each({"true_computation", "false_computation"}, called);
-        }
-        return put_list("branch_computations", called);
-      case Opcode::kCustomCall:
-        return put_list("called_computations", called);
-      case Opcode::kFusion:
-      case Opcode::kAsyncStart:
-        return put_each({"calls"}, called);
-      case Opcode::kAsyncUpdate:
-      case Opcode::kAsyncDone:
-        return;
-      default:
-        return put_each({"to_apply"}, called);
+    using enum Opcode;
+    const Opcode opcode = instruction.opcode;
+    if (opcode == kWhile) return put_each({"condition", "body"}, called);
+    if (opcode == kSelectAndScatter) return put_each({"select", "scatter"}, called);
+    if (opcode == kConditional && selects_by_predicate(computation, instruction)) {
+      return put_each({"true_computation", "false_computation"}, called);
     }
+    if (opcode == kConditional) return put_list("branch_computations", called);
+    if (opcode == kCustomCall) return put_list("called_computations", called);
+    if (is_one_of(opcode, {kAsyncUpdate, kAsyncDone})) return;
+    put_each({is_one_of(opcode, {kFusion, kAsyncStart}) ? "calls" : "to_apply"}, called);
   }
 
   void write_common(const Computation& computation, const Instruction& instruction) {

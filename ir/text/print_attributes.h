@@ -15,6 +15,10 @@ void append_attributes(std::string& out, const Module& module, const Computation
                        const Instruction& instruction, const Instruction* wrapped,
                        const PrintOptions& options);
 
+// Of these, those of the opcode, then raw ones that no rule knows; no called computations.
+void append_opcode_attributes(std::string& out, const Computation& computation,
+                              const Instruction& instruction);
+
 // `{{0}: (1, {}), ...}` without the outer braces.
 void append_aliases(std::string& out, const std::vector<Alias>& aliases, bool with_kind);
 

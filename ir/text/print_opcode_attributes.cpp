@@ -1,5 +1,4 @@
-#include "ir/text/print_opcode_attributes.h"
-
+// The attributes that belong to the opcode, in the order of XLA's printer.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -164,41 +163,22 @@ class OpcodeAttributes {
  private:
   // Opcodes whose attributes are raw and must not come in the order they were written.
   static std::vector<std::string_view> raw_order(Opcode opcode) {
-    switch (opcode) {
-      case Opcode::kReducePrecision:
-        return {"exponent_bits", "mantissa_bits"};
-      case Opcode::kScan:
-        return {"num_carries", "is_reverse", "is_associative"};
-      case Opcode::kOutfeed:
-        return {"outfeed_shape", "outfeed_config"};
-      case Opcode::kGather:
-      case Opcode::kScatter:
-        return {"indices_are_sorted", "unique_indices"};
-      case Opcode::kTriangularSolve:
-        return {"left_side", "lower", "unit_diagonal", "transpose_a"};
-      case Opcode::kCustomCall:
-        return {"literal", "schedule", "api_version"};
-      default:
-        return {};
-    }
+    using enum Opcode;
+    if (opcode == kReducePrecision) return {"exponent_bits", "mantissa_bits"};
+    if (opcode == kScan) return {"num_carries", "is_reverse", "is_associative"};
+    if (opcode == kOutfeed) return {"outfeed_shape", "outfeed_config"};
+    if (is_one_of(opcode, {kGather, kScatter})) return {"indices_are_sorted", "unique_indices"};
+    if (opcode == kTriangularSolve) return {"left_side", "lower", "unit_diagonal", "transpose_a"};
+    if (opcode == kCustomCall) return {"literal", "schedule", "api_version"};
+    return {};
   }
 
   [[nodiscard]] bool prints_dimensions() const {
-    switch (instruction_.opcode) {
-      case Opcode::kBroadcast:
-      case Opcode::kTranspose:
-      case Opcode::kReverse:
-      case Opcode::kConcatenate:
-      case Opcode::kReduce:
-      case Opcode::kSort:
-      case Opcode::kMap:
-      case Opcode::kScan:
-      case Opcode::kGetDimensionSize:
-      case Opcode::kSetDimensionSize:
-        return true;
-      default:
-        return !instruction_.dimensions.empty();
-    }
+    using enum Opcode;
+    return !instruction_.dimensions.empty() ||
+           is_one_of(instruction_.opcode,
+                     {kBroadcast, kTranspose, kReverse, kConcatenate, kReduce, kSort, kMap, kScan,
+                      kGetDimensionSize, kSetDimensionSize});
   }
 
   void put(std::string_view key, std::string_view value) {
@@ -262,19 +242,13 @@ void OpcodeAttributes::put_collective_pairs(const CollectiveAttrs& attrs) {
 
 void OpcodeAttributes::operator()(const CollectiveAttrs& attrs) {
   if (attrs.channel_id != 0) put("channel_id", attrs.channel_id);
-  switch (instruction_.opcode) {
-    case Opcode::kSend:
-    case Opcode::kSendDone:
-    case Opcode::kRecv:
-    case Opcode::kRecvDone:
-      if (attrs.is_host_transfer) put("is_host_transfer", "true");
-      return;
-    case Opcode::kCollectivePermute:
-    case Opcode::kCollectivePermuteStart:
-      put_collective_pairs(attrs);
-      return;
-    default:
-      break;
+  using enum Opcode;
+  if (is_one_of(instruction_.opcode, {kSend, kSendDone, kRecv, kRecvDone})) {
+    if (attrs.is_host_transfer) put("is_host_transfer", "true");
+    return;
+  }
+  if (is_one_of(instruction_.opcode, {kCollectivePermute, kCollectivePermuteStart})) {
+    return put_collective_pairs(attrs);
   }
   put("replica_groups", to_string(attrs.groups));
   if (attrs.constrain_layout) put("constrain_layout", "true");

@@ -2,10 +2,19 @@
 
 #include <algorithm>
 
+#include "ir/graph_order.h"
+
 namespace tilecast::ir {
 namespace {
 
-enum class Visit : std::uint8_t { kNew, kOpen, kDone };
+// The positions that are false.
+std::vector<std::uint32_t> unset(const std::vector<bool>& flags) {
+  std::vector<std::uint32_t> positions;
+  for (std::uint32_t i = 0; i < flags.size(); ++i) {
+    if (!flags[i]) positions.push_back(i);
+  }
+  return positions;
+}
 
 // Called computations in the order XLA lists them: the body of a loop before its condition.
 std::vector<ComputationId> callees(const Instruction& instruction) {
@@ -44,114 +53,42 @@ std::vector<InstrId> textual_order(const Computation& computation) {
   return order;
 }
 
-// Depth-first post-order of instructions; operands are entered first to last, after the control
-// predecessors.
-class InstructionOrder {
- public:
-  explicit InstructionOrder(const Computation& computation)
-      : computation_(computation), state_(computation.instructions.size(), Visit::kNew) {}
-
-  std::vector<InstrId> run() {
-    const std::size_t count = computation_.instructions.size();
-    std::vector<bool> used(count, false);
-    for (const Instruction& instruction : computation_.instructions) {
-      for (const InstrId operand : instruction.operands) used[operand.index()] = true;
-    }
-    order_.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      if (!used[i]) visit_from(InstrId(i));
-    }
-    return std::move(order_);
-  }
-
- private:
-  void visit_from(InstrId root) {
-    enter(root);
-    while (!stack_.empty()) {
-      const InstrId current = stack_.back();
-      Visit& state = state_[current.index()];
-      if (state != Visit::kNew) {
-        stack_.pop_back();
-        if (state != Visit::kDone) order_.push_back(current);
-        state = Visit::kDone;
-        continue;
-      }
-      state = Visit::kOpen;
-      const Instruction& instruction = computation_.at(current);
-      std::for_each(instruction.operands.rbegin(), instruction.operands.rend(),
-                    [this](InstrId operand) { enter(operand); });
-      for (const InstrId predecessor : instruction.control_predecessors) enter(predecessor);
+// Depth-first post-order from what nothing uses; operands are entered first to last, after the
+// control predecessors.
+std::vector<InstrId> instruction_order(const Computation& computation) {
+  const std::size_t count = computation.instructions.size();
+  std::vector<GraphEdge> edges;
+  std::vector<bool> used(count, false);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Instruction& instruction = computation.instructions[i];
+    const auto& before = instruction.control_predecessors;
+    for (auto id = before.rbegin(); id != before.rend(); ++id) edges.emplace_back(i, id->value);
+    for (const InstrId id : instruction.operands) {
+      edges.emplace_back(i, id.value);
+      used[id.index()] = true;
     }
   }
+  const auto order = depth_first(count, edges, unset(used)).post_order;
+  return {order.begin(), order.end()};
+}
 
-  void enter(InstrId id) {
-    if (state_[id.index()] == Visit::kNew) stack_.push_back(id);
-  }
-
-  const Computation& computation_;
-  std::vector<Visit> state_;
-  std::vector<InstrId> stack_;
-  std::vector<InstrId> order_;
-};
-
-// Depth-first post-order of computations. Iterative: call chains may be long.
-class ComputationOrder {
- public:
-  ComputationOrder(const Module& module, const std::vector<std::vector<InstrId>>& instructions)
-      : module_(module),
-        instructions_(instructions),
-        state_(module.computations.size(), Visit::kNew) {}
-
-  std::vector<ComputationId> run() {
-    std::vector<bool> called(module_.computations.size(), false);
-    for (const Computation& computation : module_.computations) {
-      for (const Instruction& instruction : computation.instructions) {
-        for (const ComputationId callee : instruction.called) called[callee.index()] = true;
+// Depth-first post-order from what nothing calls, calls in the order of printing.
+std::vector<ComputationId> computation_order(
+    const Module& module, const std::vector<std::vector<InstrId>>& instructions) {
+  const std::size_t count = module.computations.size();
+  std::vector<GraphEdge> edges;
+  std::vector<bool> called(count, false);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    for (const InstrId id : instructions[i]) {
+      for (const ComputationId callee : callees(module.computations[i].at(id))) {
+        edges.emplace_back(i, callee.value);
+        called[callee.index()] = true;
       }
     }
-    for (std::size_t i = 0; i < called.size(); ++i) {
-      if (!called[i]) visit_from(ComputationId(i));
-    }
-    return std::move(order_);
   }
-
- private:
-  struct Frame {
-    ComputationId id;
-    std::vector<ComputationId> callees;
-    std::size_t next = 0;
-  };
-
-  void visit_from(ComputationId root) {
-    enter(root);
-    while (!stack_.empty()) {
-      Frame& frame = stack_.back();
-      if (frame.next < frame.callees.size()) {
-        enter(frame.callees[frame.next++]);
-        continue;
-      }
-      order_.push_back(frame.id);
-      stack_.pop_back();
-    }
-  }
-
-  void enter(ComputationId id) {
-    if (state_[id.index()] != Visit::kNew) return;
-    state_[id.index()] = Visit::kDone;
-    Frame frame{id, {}, 0};
-    for (const InstrId instruction : instructions_[id.index()]) {
-      const auto called = callees(module_.at(id).at(instruction));
-      frame.callees.insert(frame.callees.end(), called.begin(), called.end());
-    }
-    stack_.push_back(std::move(frame));
-  }
-
-  const Module& module_;
-  const std::vector<std::vector<InstrId>>& instructions_;
-  std::vector<Visit> state_;
-  std::vector<Frame> stack_;
-  std::vector<ComputationId> order_;
-};
+  const auto order = depth_first(count, edges, unset(called)).post_order;
+  return {order.begin(), order.end()};
+}
 
 // The async-start that `instruction` belongs to, through its chain of updates; null when unknown.
 const Instruction* find_start(const Computation& computation, const Instruction& instruction) {
@@ -180,9 +117,9 @@ PrintPlan plan_printing(const Module& module) {
     const Computation& computation = module.computations[i];
     const bool textual = module.is_scheduled && !fused[i];
     plan.instructions.push_back(textual ? textual_order(computation)
-                                        : InstructionOrder(computation).run());
+                                        : instruction_order(computation));
   }
-  plan.computations = ComputationOrder(module, plan.instructions).run();
+  plan.computations = computation_order(module, plan.instructions);
   const std::vector<bool> wrapped = wrapped_computations(module);
   std::erase_if(plan.computations, [&](ComputationId id) { return wrapped[id.index()]; });
   return plan;

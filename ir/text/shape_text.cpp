@@ -1,7 +1,9 @@
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <string_view>
 
-#include "ir/shape.h"
+#include "ir/message.h"
 
 namespace tilecast::ir {
 namespace {
@@ -139,6 +141,18 @@ std::string to_string(const Shape& shape, bool with_layout) {
   std::string out;
   append_shape(out, shape, with_layout);
   return out;
+}
+
+std::string TypeText::str() const {
+  std::string text(name(dtype));
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return text;
+}
+
+std::string DimsText::str() const {
+  const std::string text = fmt::format("{}", fmt::join(dims, ", "));
+  return in_braces ? "{" + text + "}" : text;
 }
 
 }  // namespace tilecast::ir

@@ -2,12 +2,8 @@
 
 #include "ir/verify/verify_rules.h"
 
-namespace tilecast::ir {
+namespace tilecast::ir::verification {
 namespace {
-
-using verification::ModuleFacts;
-using verification::Site;
-using verification::Users;
 
 class Verifier {
  public:
@@ -18,7 +14,7 @@ class Verifier {
     try {
       check();
     } catch (const Error& error) {
-      throw Error(placed(error.what()));
+      throw Error(located(error.what()));
     }
   }
 
@@ -33,8 +29,8 @@ class Verifier {
       check_computation(ComputationId(i));
     check_buffers(module_, facts_, options_, at);
     at(module_.entry, module_.entry_computation().root);
-    verification::check_entry(module_, options_);
-    if (options_.collective_deadlocks) check_deadlocks(module_, facts_, at);
+    check_entry(module_, options_);
+    check_deadlocks(module_, facts_, at);
   }
 
   void check_computation(ComputationId id) {
@@ -55,7 +51,7 @@ class Verifier {
   }
 
   void check_instruction(const Site& site) {
-    check_operand_count(site);
+    infer::check_operand_count(site.instruction);
     check_async(site);
     check_channels(site, host_channels_);
     check_operation(site);
@@ -91,7 +87,7 @@ class Verifier {
     }
   }
 
-  [[nodiscard]] std::string placed(const std::string& message) const {
+  [[nodiscard]] std::string located(const std::string& message) const {
     if (!computation_.valid()) return module_.name + ": " + message;
     const Computation& computation = module_.at(computation_);
     const bool known = instruction_.index() < computation.instructions.size();
@@ -108,7 +104,7 @@ class Verifier {
   const VerifyOptions& options_;
   ModuleFacts facts_;
   Users users_;
-  verification::HostChannels host_channels_;
+  HostChannels host_channels_;
   ComputationId computation_;
   InstrId instruction_;
 };
@@ -117,6 +113,14 @@ class Verifier {
 
 void verify(const Module& module, const base::SourceText* text, const VerifyOptions& options) {
   Verifier(module, text, options).run();
+}
+
+}  // namespace tilecast::ir::verification
+
+namespace tilecast::ir {
+
+void verify(const Module& module, const base::SourceText* text) {
+  verification::verify(module, text, {});
 }
 
 }  // namespace tilecast::ir

@@ -1,7 +1,7 @@
 // Checks that a module means something: ids, parameter numbers, arities, result shapes (through
 // ir/infer/shape_inference.h), called computations, threads, asynchronous chains, channels, replica
 // groups, aliasing, shardings, buffers, no cycles. The first violation is thrown as an Error at the
-// instruction's place in the text.
+// instruction's position in the text.
 // Rules and wording follow XLA's HloVerifier (specs/hlo.md 2.7, 2.8).
 //
 // A verified module also guarantees to the layers above: data and control edges form a DAG in every
@@ -14,19 +14,7 @@
 
 namespace tilecast::ir {
 
-struct VerifyOptions {
-  bool layout_sensitive = false;             // layouts must agree too
-  bool allow_mixed_precision = true;         // floating-point operands may differ in width
-  bool allow_unbounded_dynamism = false;     // `?` dimensions
-  bool broadcast_dimensions_ordered = true;  // dimensions={0,2}, not {2,0}
-  bool names_unchanged = true;               // metadata scheduling_name is the instruction's name
-  bool collective_deadlocks = true;          // order of send and recv in scheduled modules
-  bool reshape_is_bitcast = false;           // reshapes move no data
-  bool no_host_memory_space = false;         // no result in S(5)
-};
-
 // `text` is where the module came from, for positions; may be null.
-void verify(const Module& module, const base::SourceText* text = nullptr,
-            const VerifyOptions& options = {});
+void verify(const Module& module, const base::SourceText* text = nullptr);
 
 }  // namespace tilecast::ir

@@ -6,40 +6,29 @@
 namespace tilecast::ir::verification {
 namespace {
 
-std::string shown_index(const Dims& index) {
-  return "{" + infer::join(index) + "}";
-}
-
 struct AliasedShapes {
   const Shape& output;
   const Shape& operand;
 };
 
 AliasedShapes aliased_shapes(const Site& site, const Alias& alias) {
-  if (alias.operand < 0 || static_cast<std::size_t>(alias.operand) >= site.count()) {
-    fail("Invalid aliasing operand index. Got {}, {} has {} operands", alias.operand,
-         site.instruction.name, site.count());
-  }
+  fail_if(alias.operand < 0 || static_cast<std::size_t>(alias.operand) >= site.count(),
+          "Invalid aliasing operand index. Got {}, {} has {} operands", alias.operand,
+          site.instruction.name, site.count());
   const Shape& whole = site.operand(static_cast<std::size_t>(alias.operand));
   const Shape* operand = subshape(whole, alias.operand_index);
-  if (operand == nullptr) {
-    fail("Invalid aliasing operand shape index. Got {} of {}", shown_index(alias.operand_index),
-         infer::human(whole));
-  }
+  fail_if(operand == nullptr, "Invalid aliasing operand shape index. Got {} of {}",
+          shown(alias.operand_index), human(whole));
   const Shape* output = subshape(site.instruction.shape, alias.output_index);
-  if (output == nullptr) {
-    fail("Invalid aliasing output shape index. Got {} of {}", shown_index(alias.output_index),
-         infer::human(site.instruction.shape));
-  }
+  fail_if(output == nullptr, "Invalid aliasing output shape index. Got {} of {}",
+          shown(alias.output_index), human(site.instruction.shape));
   return {*output, *operand};
 }
 
 void check_alias(const Site& site, const Alias& alias, const Match& how) {
   const AliasedShapes shapes = aliased_shapes(site, alias);
-  if (!match(shapes.operand, shapes.output, how)) {
-    fail("Different aliasing shapes: {} vs {}", to_string(shapes.operand),
-         to_string(shapes.output));
-  }
+  fail_if(!match(shapes.operand, shapes.output, how), "Different aliasing shapes: {} vs {}",
+          ShapeText{shapes.operand}, ShapeText{shapes.output});
 }
 
 std::string_view target_of(const Site& site) {
@@ -49,15 +38,12 @@ std::string_view target_of(const Site& site) {
 
 void check_random_seed(const Site& site) {
   const Shape& shape = site.instruction.shape;
-  if (site.count() != 0) {
-    fail("GetRngSeed custom call must have 0 operands, but has {}", site.count());
-  }
-  if (shape.dtype != DType::kU64) {
-    fail("GetRngSeed custom call must return U64 type, but got {}", infer::human(shape));
-  }
-  if (!shape.is_scalar()) {
-    fail("GetRngSeed custom call must return a scalar, but got {}", infer::human(shape));
-  }
+  fail_if(site.count() != 0, "GetRngSeed custom call must have 0 operands, but has {}",
+          site.count());
+  fail_if(shape.dtype != DType::kU64, "GetRngSeed custom call must return U64 type, but got {}",
+          human(shape));
+  fail_if(!shape.is_scalar(), "GetRngSeed custom call must return a scalar, but got {}",
+          human(shape));
 }
 
 // ---- the entry ---------------------------------------------------------------------------------
@@ -73,28 +59,22 @@ void check_entry_layout(const Module& module, const VerifyOptions& options) {
   const Computation& entry = module.entry_computation();
   const bool show_layout = options.layout_sensitive;
   const Shape& root = entry.root_instruction().shape;
-  if (module.entry_result_layout && !fits_entry(options, root, *module.entry_result_layout)) {
-    fail(
-        "Shape of the root instruction of entry computation ({}) should be compatible to one "
-        "specified in module's entry computation layout ({})",
-        to_string(root, show_layout), to_string(*module.entry_result_layout, show_layout));
-  }
+  fail_if(module.entry_result_layout && !fits_entry(options, root, *module.entry_result_layout),
+          "Shape of the root instruction of entry computation ({}) should be compatible to one "
+          "specified in module's entry computation layout ({})",
+          ShapeText{root, show_layout}, ShapeText{*module.entry_result_layout, show_layout});
   if (!module.entry_result_layout && module.entry_parameter_layouts.empty()) return;
-  if (module.entry_parameter_layouts.size() != entry.parameters.size()) {
-    fail(
-        "Number of parameters in entry computation layout ({}) must be same as number of "
-        "parameters of entry computation ({})",
-        module.entry_parameter_layouts.size(), entry.parameters.size());
-  }
+  fail_if(module.entry_parameter_layouts.size() != entry.parameters.size(),
+          "Number of parameters in entry computation layout ({}) must be same as number of "
+          "parameters of entry computation ({})",
+          module.entry_parameter_layouts.size(), entry.parameters.size());
   for (std::size_t i = 0; i < entry.parameters.size(); ++i) {
     const Shape& own = entry.at(entry.parameters[i]).shape;
     const Shape& declared = module.entry_parameter_layouts[i];
-    if (!fits_entry(options, own, declared)) {
-      fail(
-          "Shape of the entry computation parameter {} is {} should be compatible to the one "
-          "specified in module's entry computation layout {}",
-          i, to_string(own, show_layout), to_string(declared, show_layout));
-    }
+    fail_if(!fits_entry(options, own, declared),
+            "Shape of the entry computation parameter {} is {} should be compatible to the one "
+            "specified in module's entry computation layout {}",
+            i, ShapeText{own, show_layout}, ShapeText{declared, show_layout});
   }
 }
 
@@ -106,32 +86,25 @@ const Shape& declared_parameter(const Module& module, std::size_t number) {
 
 void check_entry_alias(const Module& module, const VerifyOptions& options, const Alias& alias) {
   const Computation& entry = module.entry_computation();
-  if (alias.operand < 0 || static_cast<std::size_t>(alias.operand) >= entry.parameters.size()) {
-    fail("input_output_alias names parameter {}; the entry has {}", alias.operand,
-         entry.parameters.size());
-  }
+  fail_if(alias.operand < 0 || static_cast<std::size_t>(alias.operand) >= entry.parameters.size(),
+          "input_output_alias names parameter {}; the entry has {}", alias.operand,
+          entry.parameters.size());
   const auto number = static_cast<std::size_t>(alias.operand);
   const Shape& result =
       module.entry_result_layout ? *module.entry_result_layout : entry.root_instruction().shape;
   const Shape* output = subshape(result, alias.output_index);
   const Shape* input = subshape(declared_parameter(module, number), alias.operand_index);
-  if (output == nullptr) {
-    fail("input_output_alias names result {}, which {} does not have",
-         shown_index(alias.output_index), infer::human(result));
-  }
-  if (input == nullptr) {
-    fail("input_output_alias names part {} of parameter {}, which {} does not have",
-         shown_index(alias.operand_index), number,
-         infer::human(declared_parameter(module, number)));
-  }
+  fail_if(output == nullptr, "input_output_alias names result {}, which {} does not have",
+          shown(alias.output_index), human(result));
+  fail_if(input == nullptr,
+          "input_output_alias names part {} of parameter {}, which {} does not have",
+          shown(alias.operand_index), number, human(declared_parameter(module, number)));
   if (!alias.must_alias) return;
-  if (!match(*output, *input, {.layout = true})) {
-    fail(
-        "Shape and memory space of the result at index {} ({}) must be the same as the shape and "
-        "memory spaceof aliased parameter {} at index {} ({})",
-        shown_index(alias.output_index), to_string(*output, options.layout_sensitive), number,
-        shown_index(alias.operand_index), to_string(*input, options.layout_sensitive));
-  }
+  fail_if(!match(*output, *input, {.layout = true}),
+          "Shape and memory space of the result at index {} ({}) must be the same as the shape and "
+          "memory spaceof aliased parameter {} at index {} ({})",
+          shown(alias.output_index), ShapeText{*output, options.layout_sensitive}, number,
+          shown(alias.operand_index), ShapeText{*input, options.layout_sensitive});
 }
 
 using ParameterPart = std::pair<std::int64_t, Dims>;
@@ -145,7 +118,7 @@ void check_aliased_once(const Module& module) {
   const auto twice = std::adjacent_find(parts.begin(), parts.end());
   if (twice != parts.end()) {
     fail("input_output_alias: parameter {} at index {} is aliased with several results",
-         twice->first, shown_index(twice->second));
+         twice->first, shown(twice->second));
   }
 }
 

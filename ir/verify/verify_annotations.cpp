@@ -97,12 +97,11 @@ class Scanner {
 // ---- shardings ---------------------------------------------------------------------------------
 
 void check_device(std::int64_t device, std::int64_t devices) {
-  if (device < 0)
-    fail("Invalid sharding for instruction: device {} is negative in tile assignment", device);
-  if (devices > 1 && device >= devices) {
-    fail("Invalid sharding for instruction: device {} > num_devices ({}) in tile assignment",
-         device, devices);
-  }
+  fail_if(device < 0, "Invalid sharding for instruction: device {} is negative in tile assignment",
+          device);
+  fail_if(devices > 1 && device >= devices,
+          "Invalid sharding for instruction: device {} > num_devices ({}) in tile assignment",
+          device, devices);
 }
 
 // One `{devices=[2,4]...}`; `rank` is negative where the shape is no array.
@@ -122,12 +121,10 @@ void check_tiled(Scanner& scanner, std::string_view text, int rank, std::int64_t
     }
     data_dims = data_dims > subgroups ? data_dims - subgroups : 0;
   }
-  if (rank >= 0 && data_dims != static_cast<std::size_t>(rank)) {
-    fail(
-        "Invalid sharding for instruction: Number of tile assignment dimensions (excluding "
-        "subgroups) is different than the input rank. sharding={}, rank={}",
-        text, rank);
-  }
+  fail_if(rank >= 0 && data_dims != static_cast<std::size_t>(rank),
+          "Invalid sharding for instruction: Number of tile assignment dimensions (excluding "
+          "subgroups) is different than the input rank. sharding={}, rank={}",
+          text, rank);
   if (scanner.take("<=")) return;  // an iota: unique and not negative
   Dims ids = scanner.integers();
   for (const std::int64_t id : ids) check_device(id, devices);
@@ -160,9 +157,9 @@ void check_sharding(const Site& site, std::string_view text) {
   }
   std::vector<const Shape*> leaves;
   for_each_leaf(shape, [&](const Shape& leaf) { leaves.push_back(&leaf); });
-  if (!shape.is_tuple()) {
-    fail("Invalid sharding for instruction: Sharding is tuple-shaped but validation shape is not.");
-  }
+  fail_if(
+      !shape.is_tuple(),
+      "Invalid sharding for instruction: Sharding is tuple-shaped but validation shape is not.");
   std::size_t index = 0;
   while (scanner.peek() == '{') {
     const std::string_view element = scanner.until(",}");
@@ -201,10 +198,9 @@ void check_origin(const Site& site, std::string_view text) {
   if (text.find("synthetic_call") != std::string_view::npos) return;
   Scanner scanner(text);
   if (!scanner.take("{") || scanner.peek() == '}') return;
-  if (compare_structure(scanner, site.instruction.shape, 0) == Outcome::kDifferent) {
-    fail("Mismatched tuple structure in shape and original value. Shape {}, original value {}",
-         infer::human(site.instruction.shape), text);
-  }
+  fail_if(compare_structure(scanner, site.instruction.shape, 0) == Outcome::kDifferent,
+          "Mismatched tuple structure in shape and original value. Shape {}, original value {}",
+          human(site.instruction.shape), text);
 }
 
 // ---- names -------------------------------------------------------------------------------------
@@ -266,7 +262,7 @@ void check_annotations(const Site& site) {
       check_origin(site, raw.value);
     }
   }
-  if (site.options.names_unchanged && !site.instruction.metadata.empty()) check_name(site);
+  check_name(site);
 }
 
 }  // namespace tilecast::ir::verification

@@ -18,10 +18,6 @@ std::string joined(OpcodeList opcodes, std::string_view separator) {
   return text;
 }
 
-bool is_one_of(Opcode opcode, OpcodeList opcodes) {
-  return std::find(opcodes.begin(), opcodes.end(), opcode) != opcodes.end();
-}
-
 bool is_control_dependence(const Instruction& user) {
   const CustomCallAttrs* attrs = user.get<CustomCallAttrs>();
   return attrs != nullptr && attrs->target == "control_dep";
@@ -41,10 +37,8 @@ void check_single_user(const Site& site, OpcodeList expected) {
       if (users++ == 0) consumer = InstrId(i);
     }
   }
-  if (users != 1) {
-    fail("The {} instruction requires one consumer, found {}", name(site.instruction.opcode),
-         users);
-  }
+  fail_if(users != 1, "The {} instruction requires one consumer, found {}",
+          name(site.instruction.opcode), users);
   const Opcode found = site.computation.at(consumer).opcode;
   if (!is_one_of(found, expected)) {
     fail("The consumer of a {} instruction needs to be {}, found {}", name(site.instruction.opcode),
@@ -53,10 +47,8 @@ void check_single_user(const Site& site, OpcodeList expected) {
 }
 
 void check_single_operand(const Site& site, OpcodeList expected) {
-  if (site.count() != 1) {
-    fail("The {} instruction requires one operand, found {}", name(site.instruction.opcode),
-         site.count());
-  }
+  fail_if(site.count() != 1, "The {} instruction requires one operand, found {}",
+          name(site.instruction.opcode), site.count());
   const Opcode found = site.operand_instruction(0).opcode;
   if (!is_one_of(found, expected)) {
     fail("The operand of a {} instruction needs to be {}, found {}", name(site.instruction.opcode),
@@ -82,77 +74,61 @@ const Instruction* chain_start(const Site& site) {
   return nullptr;
 }
 
-std::string_view thread_of(std::string_view thread) {
-  return thread.empty() ? std::string_view("main") : thread;
-}
-
 void check_wrapped_thread(const Site& site, const Instruction& start, const Computation& wrapped) {
   const AsyncAttrs* attrs = start.get<AsyncAttrs>();
-  const std::string_view own =
-      thread_of(attrs == nullptr ? std::string_view() : std::string_view(attrs->execution_thread));
-  const std::string_view called = thread_of(wrapped.execution_thread);
-  if (own != called) {
-    fail("{} expects same async thread name as wrapped computation's thread name ({} vs {}).",
-         name(site.instruction.opcode), own, called);
-  }
+  const std::string_view own = thread_name(attrs == nullptr ? "" : attrs->execution_thread);
+  const std::string_view called = thread_name(wrapped.execution_thread);
+  fail_if(own != called,
+          "{} expects same async thread name as wrapped computation's thread name ({} vs {}).",
+          name(site.instruction.opcode), own, called);
 }
 
 // `async` is ((operands), result, contexts...) of the chain.
 void check_wrapped_shapes(const Site& site, const Shape& async, const Computation& wrapped) {
   const auto opcode = name(site.instruction.opcode);
-  if (!async.is_tuple() || async.elements.size() < 2) {
-    fail("{} expects the async shape to be a tuple of at least two elements, found {}.", opcode,
-         to_string(async));
-  }
+  fail_if(!async.is_tuple() || async.elements.size() < 2,
+          "{} expects the async shape to be a tuple of at least two elements, found {}.", opcode,
+          ShapeText{async});
   const Shape& arguments = async.elements[0];
   bool good = arguments.is_tuple() && arguments.elements.size() == wrapped.parameters.size();
   for (std::size_t i = 0; good && i < wrapped.parameters.size(); ++i) {
     good = same(site, arguments.elements[i], infer::parameter_shape(wrapped, i));
   }
-  if (!good) {
-    fail(
-        "{} expects the async shape at index {{0}} to match async computation parameter shape; "
-        "got {}, computation {} has {} parameters.",
-        opcode, to_string(arguments), wrapped.name, wrapped.parameters.size());
-  }
+  fail_if(!good,
+          "{} expects the async shape at index {{0}} to match async computation parameter shape; "
+          "got {}, computation {} has {} parameters.",
+          opcode, ShapeText{arguments}, wrapped.name, wrapped.parameters.size());
   const Shape& root = infer::root_shape(wrapped);
-  if (!same(site, async.elements[1], root)) {
-    fail(
-        "{} expects the async shape at index {{1}} to match the async computation root shape ({} "
-        "vs {}).",
-        opcode, to_string(async.elements[1]), to_string(root));
-  }
+  fail_if(!same(site, async.elements[1], root),
+          "{} expects the async shape at index {{1}} to match the async computation root shape ({} "
+          "vs {}).",
+          opcode, ShapeText{async.elements[1]}, ShapeText{root});
 }
 
 void check_start_operands(const Site& site) {
   const Shape& arguments = site.instruction.shape.elements[0];
-  if (site.count() != arguments.elements.size()) {
-    fail("async-start expects {} operands, found {}.", arguments.elements.size(), site.count());
-  }
+  fail_if(site.count() != arguments.elements.size(), "async-start expects {} operands, found {}.",
+          arguments.elements.size(), site.count());
   for (std::size_t i = 0; i < site.count(); ++i) {
-    if (!same(site, arguments.elements[i], site.operand(i))) {
-      fail(
-          "async-start expects the shape of operand {} to match the async shape at index {{0}} "
-          "({} vs {}).",
-          i, to_string(site.operand(i)), to_string(arguments.elements[i]));
-    }
+    fail_if(!same(site, arguments.elements[i], site.operand(i)),
+            "async-start expects the shape of operand {} to match the async shape at index {{0}} "
+            "({} vs {}).",
+            i, ShapeText{site.operand(i)}, ShapeText{arguments.elements[i]});
   }
 }
 
 void check_chain(const Site& site) {
   const Instruction* start = chain_start(site);
-  if (start == nullptr || start->called.size() != 1) {
-    fail("{} belongs to no async-start with one called computation", site.instruction.name);
-  }
+  fail_if(start == nullptr || start->called.size() != 1,
+          "{} belongs to no async-start with one called computation", site.instruction.name);
   const Computation& wrapped = site.module.at(start->called[0]);
   check_wrapped_thread(site, *start, wrapped);
   const bool is_start = site.instruction.opcode == Opcode::kAsyncStart;
   const Shape& async = is_start ? site.instruction.shape : site.operand(0);
-  if (site.instruction.opcode == Opcode::kAsyncUpdate &&
-      !same(site, async, site.instruction.shape)) {
-    fail("async-update expects the shape of operand and output to match ({} vs {}).",
-         to_string(async), to_string(site.instruction.shape));
-  }
+  fail_if(
+      site.instruction.opcode == Opcode::kAsyncUpdate && !same(site, async, site.instruction.shape),
+      "async-update expects the shape of operand and output to match ({} vs {}).", ShapeText{async},
+      ShapeText{site.instruction.shape});
   check_wrapped_shapes(site, async, wrapped);
   if (!site.instruction.called.empty() && site.instruction.called != start->called) {
     fail(
@@ -166,7 +142,7 @@ void check_chain(const Site& site) {
     fail(
         "async-done expects the shape of output to match the async shape at index {{1}} ({} vs "
         "{}).",
-        to_string(site.instruction.shape), to_string(async.elements[1]));
+        ShapeText{site.instruction.shape}, ShapeText{async.elements[1]});
   }
 }
 
@@ -186,35 +162,21 @@ void check_async_operands(const Site& site) {
 }
 
 void check_native_pair(const Site& site) {
-  switch (site.instruction.opcode) {
-    case Opcode::kAllReduceStart:
-      return check_single_user(site, {Opcode::kAllReduceDone});
-    case Opcode::kAllReduceDone:
-      return check_single_operand(site, {Opcode::kAllReduceStart});
-    case Opcode::kAllGatherStart:
-      return check_single_user(site, {Opcode::kAllGatherDone});
-    case Opcode::kAllGatherDone:
-      return check_single_operand(site, {Opcode::kAllGatherStart});
-    case Opcode::kCopyStart:
-      return check_single_user(site, {Opcode::kCopyDone});
-    case Opcode::kCopyDone:
-      return check_single_operand(site, {Opcode::kCopyStart});
-    case Opcode::kCollectivePermuteStart:
-      return check_single_user(site, {Opcode::kCollectivePermuteDone});
-    case Opcode::kCollectivePermuteDone:
-      return check_single_operand(site, {Opcode::kCollectivePermuteStart});
-    case Opcode::kSend:
-      if (is_async_root(site)) return;
-      return check_single_user(site, {Opcode::kSendDone, Opcode::kTuple});
-    case Opcode::kSendDone:
-      return check_single_operand(site, {Opcode::kSend, Opcode::kGetTupleElement});
-    case Opcode::kRecv:
-      if (is_async_root(site)) return;
-      return check_single_user(site, {Opcode::kRecvDone, Opcode::kTuple});
-    case Opcode::kRecvDone:
-      return check_single_operand(site, {Opcode::kRecv, Opcode::kGetTupleElement});
-    default:
-      return;
+  using enum Opcode;
+  constexpr std::pair<Opcode, Opcode> kPairs[] = {
+      {kAllReduceStart, kAllReduceDone},
+      {kAllGatherStart, kAllGatherDone},
+      {kCopyStart, kCopyDone},
+      {kCollectivePermuteStart, kCollectivePermuteDone}};
+  constexpr std::pair<Opcode, Opcode> kTransfers[] = {{kSend, kSendDone}, {kRecv, kRecvDone}};
+  const Opcode opcode = site.instruction.opcode;
+  for (const auto& [start, done] : kPairs) {
+    if (opcode == start) check_single_user(site, {done});
+    if (opcode == done) check_single_operand(site, {start});
+  }
+  for (const auto& [start, done] : kTransfers) {
+    if (opcode == start && !is_async_root(site)) check_single_user(site, {done, kTuple});
+    if (opcode == done) check_single_operand(site, {start, kGetTupleElement});
   }
 }
 
@@ -257,42 +219,30 @@ void check_host_channel(const Site& site, HostChannels& channels) {
   const bool same_notes = own_notes == nullptr || other_notes == nullptr
                               ? own_notes == other_notes
                               : *own_notes == *other_notes;
-  if (site.instruction.opcode != other.opcode || !same_notes ||
-      !match(site.instruction.shape, other.shape, {})) {
-    fail(
-        "Host-transfer send/recv instructions that use the same channel must be identical up to "
-        "having different operands. Found different instructions with the same channel ID: {} vs "
-        "{}.",
-        other.name, site.instruction.name);
-  }
+  fail_if(site.instruction.opcode != other.opcode || !same_notes ||
+              !match(site.instruction.shape, other.shape, {}),
+          "Host-transfer send/recv instructions that use the same channel must be identical up to "
+          "having different operands. Found different instructions with the same channel ID: {} vs "
+          "{}.",
+          other.name, site.instruction.name);
 }
 
 }  // namespace
 
 void check_async(const Site& site) {
+  using enum Opcode;
   check_async_operands(site);
-  switch (site.instruction.opcode) {
-    case Opcode::kAsyncStart:
-      check_single_user(site, {Opcode::kAsyncUpdate, Opcode::kAsyncDone});
-      if (site.instruction.called.size() == 1) check_async_callee(site);
-      break;
-    case Opcode::kAsyncUpdate:
-      check_single_operand(site, {Opcode::kAsyncStart, Opcode::kAsyncUpdate});
-      check_single_user(site, {Opcode::kAsyncUpdate, Opcode::kAsyncDone});
-      break;
-    case Opcode::kAsyncDone:
-      check_single_operand(site, {Opcode::kAsyncStart, Opcode::kAsyncUpdate});
-      break;
-    default:
-      check_native_pair(site);
-      return;
-  }
+  const Opcode opcode = site.instruction.opcode;
+  if (!is_async_chain(opcode)) return check_native_pair(site);
+  if (opcode != kAsyncStart) check_single_operand(site, {kAsyncStart, kAsyncUpdate});
+  if (opcode != kAsyncDone) check_single_user(site, {kAsyncUpdate, kAsyncDone});
+  if (opcode == kAsyncStart && site.instruction.called.size() == 1) check_async_callee(site);
   check_chain(site);
 }
 
 void check_async_callee(const Site& site) {
   const Computation& callee = site.callee(0);
-  if (thread_of(callee.execution_thread) != "main") return;
+  if (thread_name(callee.execution_thread) != "main") return;
   if (expands_to_one_instruction(callee) || only_sends_and_receives(callee) || is_barrier(callee) ||
       frontend_attribute(site.instruction, "_collectives_group")) {
     return;
@@ -313,15 +263,13 @@ void check_channels(const Site& site, HostChannels& channels) {
   const CollectiveAttrs* other = done.get<CollectiveAttrs>();
   const Opcode expected = opcode == Opcode::kSend ? Opcode::kSendDone : Opcode::kRecvDone;
   if (done.opcode != expected || other == nullptr) return;
-  if (attrs->channel_id != other->channel_id) {
-    fail("Expected to have the same channel id, actual channel ids are: {} ({}), {} ({})",
-         site.instruction.name, attrs->channel_id, done.name,
-         other->channel_id == 0 ? -1 : other->channel_id);
-  }
-  if (attrs->is_host_transfer != other->is_host_transfer) {
-    fail("Expected instructions to have the same is-host-transfer property: {}, {}",
-         site.instruction.name, done.name);
-  }
+  fail_if(attrs->channel_id != other->channel_id,
+          "Expected to have the same channel id, actual channel ids are: {} ({}), {} ({})",
+          site.instruction.name, attrs->channel_id, done.name,
+          other->channel_id == 0 ? -1 : other->channel_id);
+  fail_if(attrs->is_host_transfer != other->is_host_transfer,
+          "Expected instructions to have the same is-host-transfer property: {}, {}",
+          site.instruction.name, done.name);
 }
 
 }  // namespace tilecast::ir::verification

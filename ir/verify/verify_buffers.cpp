@@ -2,6 +2,7 @@
 // custom call and leaves it through an alias, and at most one writer follows each of its values.
 #include <algorithm>
 
+#include "ir/schedule_order.h"
 #include "ir/verify/verify_rules.h"
 
 namespace tilecast::ir::verification {
@@ -25,10 +26,6 @@ void for_each_buffer(const Shape& shape, Dims& index, Visit&& visit) {
   }
 }
 
-std::string shown(const Dims& index) {
-  return "{" + infer::join(index) + "}";
-}
-
 class BufferRules {
  public:
   BufferRules(const Module& module, const ModuleFacts& facts, const VerifyOptions& options,
@@ -37,15 +34,8 @@ class BufferRules {
         is_entry_(id == module.entry),
         is_async_(facts.called_by_async[id.index()]),
         is_loop_(facts.called_by_while[id.index()]),
-        pin_match_{.layout = options.layout_sensitive} {
-    users_.resize(computation_.instructions.size());
-    for (std::size_t i = 0; i < computation_.instructions.size(); ++i) {
-      for (const InstrId operand : computation_.instructions[i].operands) {
-        auto& list = users_[operand.index()];
-        if (list.empty() || list.back() != InstrId(i)) list.push_back(InstrId(i));
-      }
-    }
-  }
+        pin_match_{.layout = options.layout_sensitive},
+        users_(user_lists(computation_)) {}
 
   void check(InstrId id) const {
     const Instruction& instruction = computation_.at(id);
@@ -56,25 +46,17 @@ class BufferRules {
       }
       return;
     }
-    switch (instruction.opcode) {
-      case Opcode::kCustomCall:
-        return check_custom_call(id, instruction);
-      case Opcode::kWhile:
-        return check_unique_writers(id);
-      case Opcode::kParameter:
-        if (is_entry_) check_no_buffers(instruction);
-        return check_unique_writers(id);
-      case Opcode::kDynamicUpdateSlice:
-        return check_update(id, instruction);
-      case Opcode::kGetTupleElement:
-      case Opcode::kTuple:
-        return;
-      case Opcode::kCall:
-        if (frontend_attribute(instruction, "_xla_stream_annotation")) return;
-        return check_no_buffers(instruction);
-      default:
-        return check_no_buffers(instruction);
-    }
+    using enum Opcode;
+    const Opcode opcode = instruction.opcode;
+    if (opcode == kCustomCall) return check_custom_call(id, instruction);
+    if (opcode == kDynamicUpdateSlice) return check_update(id, instruction);
+    if (is_one_of(opcode, {kGetTupleElement, kTuple})) return;
+    const bool on_stream =
+        opcode == kCall && frontend_attribute(instruction, "_xla_stream_annotation");
+    if (on_stream) return;
+    const bool carries_buffers = is_one_of(opcode, {kWhile, kParameter});
+    if (!carries_buffers || (opcode == kParameter && is_entry_)) check_no_buffers(instruction);
+    if (carries_buffers) check_unique_writers(id);
   }
 
  private:
@@ -84,9 +66,8 @@ class BufferRules {
   };
 
   void refuse_buffers(const Shape& shape, const Instruction& instruction) const {
-    if (holds_buffer(shape)) {
-      fail("Seen buffers while buffers aren't allowed in this context: {}", instruction.name);
-    }
+    fail_if(holds_buffer(shape), "Seen buffers while buffers aren't allowed in this context: {}",
+            instruction.name);
   }
 
   void check_no_buffers(const Instruction& instruction) const {
@@ -98,20 +79,9 @@ class BufferRules {
 
   // Loops, conditionals and calls are taken to write what they get.
   static bool writes(Opcode opcode) {
-    switch (opcode) {
-      case Opcode::kCall:
-      case Opcode::kCustomCall:
-      case Opcode::kFusion:
-      case Opcode::kAsyncStart:
-      case Opcode::kAsyncUpdate:
-      case Opcode::kAsyncDone:
-      case Opcode::kWhile:
-      case Opcode::kConditional:
-      case Opcode::kDynamicUpdateSlice:
-        return true;
-      default:
-        return false;
-    }
+    using enum Opcode;
+    return is_async_chain(opcode) || is_one_of(opcode, {kCall, kCustomCall, kFusion, kWhile,
+                                                        kConditional, kDynamicUpdateSlice});
   }
 
   // Follows `value` into one user: a writer counts, an alias of it goes on the worklist.
@@ -137,14 +107,12 @@ class BufferRules {
     std::vector<Value> work{{id, index}};
     std::size_t writers = 0;
     for (std::size_t steps = 0; !work.empty(); ++steps) {
-      if (steps > kMostSteps) fail("uses of buffer {} are too entangled to follow", shown(index));
+      fail_if(steps > kMostSteps, "uses of buffer {} are too entangled to follow", shown(index));
       const Value value = std::move(work.back());
       work.pop_back();
       for (const InstrId user : users_[value.id.index()]) writers += follow(value, user, work);
-      if (writers > 1) {
-        fail("an HLO buffer value has more than one writers (or unpins): '{}' '{}'",
-             computation_.at(id).name, shown(index));
-      }
+      fail_if(writers > 1, "an HLO buffer value has more than one writers (or unpins): '{}' '{}'",
+              computation_.at(id).name, shown(index));
     }
   }
 
@@ -161,9 +129,8 @@ class BufferRules {
     for (std::size_t i = 1; i < update.operands.size(); ++i) {
       refuse_buffers(operand(update, i), update);
     }
-    if (!is_buffer(update.shape)) {
-      fail("DynamicUpdateSlice result must be a buffer if operand 0 is a buffer");
-    }
+    fail_if(!is_buffer(update.shape),
+            "DynamicUpdateSlice result must be a buffer if operand 0 is a buffer");
   }
 
   [[nodiscard]] const Shape& operand(const Instruction& instruction, std::size_t index) const {
@@ -185,39 +152,32 @@ class BufferRules {
   }
 
   static void check_one_alias(const Instruction& call, std::string_view target) {
-    if (call.aliasing.size() != 1) {
-      fail("custom-call to {} must have one output-to-operand aliasing", target);
-    }
+    fail_if(call.aliasing.size() != 1, "custom-call to {} must have one output-to-operand aliasing",
+            target);
   }
 
   void check_pin(InstrId id, const Instruction& pin) const {
-    if (pin.operands.size() != 1 || !operand(pin, 0).is_array()) {
-      fail("custom-call to Pin must have one array non-buffer operand");
-    }
-    if (!is_buffer(pin.shape)) fail("custom-call to Pin must have one buffer result");
-    if (!match(operand(pin, 0), pin.shape.elements[0], pin_match_)) {
-      fail("custom-call to Pin must have the same shape as the operand");
-    }
+    fail_if(pin.operands.size() != 1 || !operand(pin, 0).is_array(),
+            "custom-call to Pin must have one array non-buffer operand");
+    fail_if(!is_buffer(pin.shape), "custom-call to Pin must have one buffer result");
+    fail_if(!match(operand(pin, 0), pin.shape.elements[0], pin_match_),
+            "custom-call to Pin must have the same shape as the operand");
     check_one_alias(pin, "Pin");
     check_unique_writer(id, {});
   }
 
   void check_unpin(const Instruction& unpin) const {
-    if (unpin.operands.size() != 1 || !is_buffer(operand(unpin, 0))) {
-      fail("custom-call to Unpin must have one buffer operand");
-    }
-    if (!unpin.shape.is_array()) {
-      fail("custom-call to Unpin must have one array non-buffer result");
-    }
-    if (!match(operand(unpin, 0).elements[0], unpin.shape, pin_match_)) {
-      fail("custom-call to Unpin must have the same shape as the operand");
-    }
+    fail_if(unpin.operands.size() != 1 || !is_buffer(operand(unpin, 0)),
+            "custom-call to Unpin must have one buffer operand");
+    fail_if(!unpin.shape.is_array(), "custom-call to Unpin must have one array non-buffer result");
+    fail_if(!match(operand(unpin, 0).elements[0], unpin.shape, pin_match_),
+            "custom-call to Unpin must have the same shape as the operand");
     check_one_alias(unpin, "Unpin");
   }
 
   void check_create(InstrId id, const Instruction& create) const {
-    if (!create.operands.empty()) fail("custom-call to CreateBuffer can't have an operand");
-    if (!is_buffer(create.shape)) fail("custom-call to CreateBuffer must have one buffer result");
+    fail_if(!create.operands.empty(), "custom-call to CreateBuffer can't have an operand");
+    fail_if(!is_buffer(create.shape), "custom-call to CreateBuffer must have one buffer result");
     check_unique_writer(id, {});
   }
 
@@ -229,13 +189,11 @@ class BufferRules {
             std::count_if(call.aliasing.begin(), call.aliasing.end(), [&](const Alias& alias) {
               return alias.operand == static_cast<std::int64_t>(i) && alias.operand_index == at;
             });
-        if (times == 0) {
-          fail("buffer is used in operands but not in results: operand {} ShapeIndex {}", i,
-               shown(at));
-        }
-        if (times > 1) {
-          fail("buffer is used in results multiple times: operand {} ShapeIndex {}", i, shown(at));
-        }
+        fail_if(times == 0,
+                "buffer is used in operands but not in results: operand {} ShapeIndex {}", i,
+                shown(at));
+        fail_if(times > 1, "buffer is used in results multiple times: operand {} ShapeIndex {}", i,
+                shown(at));
       });
     }
   }
@@ -246,8 +204,8 @@ class BufferRules {
       const auto times =
           std::count_if(call.aliasing.begin(), call.aliasing.end(),
                         [&](const Alias& alias) { return alias.output_index == at; });
-      if (times == 0) fail("buffer is used in results but not in operands: {}", shown(at));
-      if (times > 1) fail("buffer is used in operands multiple times: {}", shown(at));
+      fail_if(times == 0, "buffer is used in results but not in operands: {}", shown(at));
+      fail_if(times > 1, "buffer is used in operands multiple times: {}", shown(at));
     });
   }
 
@@ -256,7 +214,7 @@ class BufferRules {
   bool is_async_;
   bool is_loop_;
   Match pin_match_;
-  std::vector<std::vector<InstrId>> users_;
+  UserLists users_;
 };
 
 }  // namespace

@@ -4,15 +4,10 @@
 namespace tilecast::ir::verification {
 namespace {
 
-std::string_view thread_of(const Computation& computation) {
-  const std::string_view thread = computation.execution_thread;
-  return thread.empty() ? std::string_view("main") : thread;
-}
-
 void check_threads(const Site& site) {
   for (std::size_t i = 0; i < site.instruction.called.size(); ++i) {
-    const std::string_view parent = thread_of(site.computation);
-    const std::string_view called = thread_of(site.callee(i));
+    const std::string_view parent = thread_name(site.computation.execution_thread);
+    const std::string_view called = thread_name(site.callee(i).execution_thread);
     if (parent == called) continue;
     fail(
         "{} to_apply computation execution thread does not match ({} vs {}): Callable instruction "
@@ -23,17 +18,15 @@ void check_threads(const Site& site) {
 }
 
 void check_callee_count(const Site& site, std::size_t expected) {
-  if (site.instruction.called.size() != expected) {
-    fail("{} has a wrong number of called computations; got {}, expected {}",
-         name(site.instruction.opcode), site.instruction.called.size(), expected);
-  }
+  fail_if(site.instruction.called.size() != expected,
+          "{} has a wrong number of called computations; got {}, expected {}",
+          name(site.instruction.opcode), site.instruction.called.size(), expected);
 }
 
 void check_parameter_count(const Site& site, const Computation& callee, std::size_t expected) {
-  if (callee.parameters.size() != expected) {
-    fail("Expected computation {} called from {} to have {} parameters, has {}", callee.name,
-         site.instruction.name, expected, callee.parameters.size());
-  }
+  fail_if(callee.parameters.size() != expected,
+          "Expected computation {} called from {} to have {} parameters, has {}", callee.name,
+          site.instruction.name, expected, callee.parameters.size());
 }
 
 void check_argument(const Site& site, std::size_t operand, const Computation& callee,
@@ -48,10 +41,9 @@ void check_argument(const Site& site, std::size_t operand, const Computation& ca
 }
 
 void check_result(const Site& site, const Shape& result) {
-  if (!same(site, site.instruction.shape, result)) {
-    fail("Expected instruction to have shape equal to {}, actual shape is {}", site.shown(result),
-         site.shown(site.instruction.shape));
-  }
+  fail_if(!same(site, site.instruction.shape, result),
+          "Expected instruction to have shape equal to {}, actual shape is {}", site.shown(result),
+          site.shown(site.instruction.shape));
 }
 
 bool is_scalar_pred(const Shape& shape) {
@@ -80,22 +72,18 @@ void check_fusion(const Site& site) {
   check_callee_count(site, 1);
   const Computation& callee = site.callee(0);
   const Shape& root = infer::root_shape(callee);
-  if (!same(site, site.instruction.shape, root)) {
-    fail("Fused computation shape ({}) is not equal to the fusion shape ({})", to_string(root),
-         to_string(site.instruction.shape));
-  }
-  if (callee.parameters.size() > site.count()) {
-    fail(
-        "Fused parameter count ({}) is greater than the number of operands ({}) passed to the "
-        "fusion instruction in: {}.",
-        callee.parameters.size(), site.count(), site.instruction.name);
-  }
+  fail_if(!same(site, site.instruction.shape, root),
+          "Fused computation shape ({}) is not equal to the fusion shape ({})", ShapeText{root},
+          ShapeText{site.instruction.shape});
+  fail_if(callee.parameters.size() > site.count(),
+          "Fused parameter count ({}) is greater than the number of operands ({}) passed to the "
+          "fusion instruction in: {}.",
+          callee.parameters.size(), site.count(), site.instruction.name);
   for (std::size_t i = 0; i < callee.parameters.size(); ++i) {
     const Shape& parameter = infer::parameter_shape(callee, i);
-    if (!same(site, parameter, site.operand(i))) {
-      fail("Shape mismatch between parameter number {} and its operand in {}. ({} != {})", i,
-           site.instruction.name, to_string(parameter), to_string(site.operand(i)));
-    }
+    fail_if(!same(site, parameter, site.operand(i)),
+            "Shape mismatch between parameter number {} and its operand in {}. ({} != {})", i,
+            site.instruction.name, ShapeText{parameter}, ShapeText{site.operand(i)});
   }
   check_fusion_aliasing(site);
   check_threads(site);
@@ -110,21 +98,17 @@ bool is_composite(const Instruction& call) {
 
 void check_composite(const Site& site) {
   const Instruction& call = site.instruction;
-  if (call.find_raw("frontend_attributes") == nullptr) {
-    fail("A composite call op must have frontend attributes");
-  }
+  fail_if(call.find_raw("frontend_attributes") == nullptr,
+          "A composite call op must have frontend attributes");
   const auto composite = frontend_attribute(call, "composite.name");
-  if (!composite || composite->empty()) {
-    fail(
-        "A composite call op must have frontend attributes with key composite.name whose value is "
-        "non-empty");
-  }
+  fail_if(
+      !composite || composite->empty(),
+      "A composite call op must have frontend attributes with key composite.name whose value is "
+      "non-empty");
   const auto attributes = frontend_attribute(call, "composite.attributes");
-  if (attributes && attributes->empty()) {
-    fail(
-        "A composite call op must have frontend attributes with key composite.attributes whose "
-        "value is default: {{}} or non-empty");
-  }
+  fail_if(attributes && attributes->empty(),
+          "A composite call op must have frontend attributes with key composite.attributes whose "
+          "value is default: {{}} or non-empty");
   const auto version = frontend_attribute(call, "composite.version");
   if (version &&
       (version->empty() || version->find_first_not_of("0123456789") != std::string::npos)) {
@@ -143,11 +127,10 @@ void check_call(const Site& site) {
   for (std::size_t i = 0; i < site.count(); ++i) check_argument(site, i, callee, i);
   if (is_composite(site.instruction)) check_composite(site);
   check_result(site, infer::root_shape(callee));
-  if (!site.instruction.aliasing.empty() ||
-      site.instruction.find_raw("output_to_operand_aliasing") != nullptr) {
-    fail("Call instruction {} may not have an output-to-operand aliasing set.",
-         site.instruction.name);
-  }
+  fail_if(!site.instruction.aliasing.empty() ||
+              site.instruction.find_raw("output_to_operand_aliasing") != nullptr,
+          "Call instruction {} may not have an output-to-operand aliasing set.",
+          site.instruction.name);
 }
 
 void check_while(const Site& site) {
@@ -158,10 +141,9 @@ void check_while(const Site& site) {
   check_parameter_count(site, condition, 1);
   check_argument(site, 0, body, 0);
   check_argument(site, 0, condition, 0);
-  if (!is_scalar_pred(infer::root_shape(condition))) {
-    fail("Conditional computation shape does not lead to a scalar predicate shape: {}",
-         site.shown(infer::root_shape(condition)));
-  }
+  fail_if(!is_scalar_pred(infer::root_shape(condition)),
+          "Conditional computation shape does not lead to a scalar predicate shape: {}",
+          site.shown(infer::root_shape(condition)));
   check_result(site, infer::root_shape(body));
   check_threads(site);
   check_same_sharding(site, {&site.instruction, &body.root_instruction(),
@@ -171,20 +153,12 @@ void check_while(const Site& site) {
 void check_conditional(const Site& site) {
   const Shape& selector = site.operand(0);
   const std::size_t branches = site.instruction.called.size();
-  if (!selector.is_scalar()) {
-    fail("The first operand of conditional must be a scalar. Got {}", infer::human(selector));
-  }
-  if (selector.dtype == DType::kPred) {
-    check_callee_count(site, 2);
-  } else if (selector.dtype != DType::kS32) {
-    fail("The first operand of indexed conditional must be a scalar of S32. Got type {}.",
-         infer::type_name(selector.dtype));
-  }
-  if (branches == 0) fail("conditional has no branches");
-  if (site.count() != branches + 1) {
-    fail("Expected {} operands for conditional instruction: {} has {}", branches + 1,
-         site.instruction.name, site.count());
-  }
+  infer::check_selector(selector);
+  if (selector.dtype == DType::kPred) check_callee_count(site, 2);
+  fail_if(branches == 0, "conditional has no branches");
+  fail_if(site.count() != branches + 1,
+          "Expected {} operands for conditional instruction: {} has {}", branches + 1,
+          site.instruction.name, site.count());
   std::vector<const Instruction*> sharded{&site.instruction};
   for (std::size_t i = 0; i < branches; ++i) {
     const Computation& branch = site.callee(i);
@@ -202,26 +176,24 @@ void check_conditional(const Site& site) {
 void check_sort(const Site& site) {
   check_callee_count(site, 1);
   const Computation& compare = site.callee(0);
-  if (!is_scalar_pred(infer::root_shape(compare))) {
-    fail("The Sort compare computation shape does not lead to a scalar predicate shape: {}",
-         site.shown(infer::root_shape(compare)));
-  }
+  fail_if(!is_scalar_pred(infer::root_shape(compare)),
+          "The Sort compare computation shape does not lead to a scalar predicate shape: {}",
+          site.shown(infer::root_shape(compare)));
   check_parameter_count(site, compare, site.count() * 2);
   for (std::size_t i = 0; i < compare.parameters.size(); ++i) {
     const Shape& parameter = infer::parameter_shape(compare, i);
     const DType expected = site.operand(i / 2).dtype;
-    if (!parameter.is_scalar() || !infer::same_type_ignoring_fp(parameter.dtype, expected)) {
-      fail(
-          "Expected the {}-th parameter of the compare computation of sort to have shape {}[], but "
-          "got {}",
-          i, name(expected), site.shown(parameter));
-    }
+    fail_if(
+        !parameter.is_scalar() || !infer::same_type_ignoring_fp(parameter.dtype, expected),
+        "Expected the {}-th parameter of the compare computation of sort to have shape {}[], but "
+        "got {}",
+        i, name(expected), site.shown(parameter));
   }
   const std::int64_t dimension = site.single_dimension();
-  if (dimension < 0 || dimension >= site.operand(0).rank()) {
-    fail("Expected the sort_dimension {} of sort to be smaller than the rank {} of the operand(s).",
-         dimension, site.operand(0).rank());
-  }
+  fail_if(
+      dimension < 0 || dimension >= site.operand(0).rank(),
+      "Expected the sort_dimension {} of sort to be smaller than the rank {} of the operand(s).",
+      dimension, site.operand(0).rank());
 }
 
 // With equal precision demanded, reducers take the very types of their operands.
@@ -229,44 +201,24 @@ void check_to_apply_types(const Site& site) {
   if (site.options.allow_mixed_precision) return;
   const Computation& callee = site.callee(0);
   for (std::size_t i = 0; i < site.count() && i < callee.parameters.size(); ++i) {
-    if (infer::parameter_shape(callee, i).dtype != site.operand(i).dtype) {
-      fail("Shape mismatch between to_apply computation parameter and operand {} in {}.", i,
-           site.instruction.name);
-    }
+    fail_if(infer::parameter_shape(callee, i).dtype != site.operand(i).dtype,
+            "Shape mismatch between to_apply computation parameter and operand {} in {}.", i,
+            site.instruction.name);
   }
 }
 
 }  // namespace
 
 void check_callees(const Site& site) {
-  switch (site.instruction.opcode) {
-    case Opcode::kFusion:
-      check_fusion(site);
-      return;
-    case Opcode::kCall:
-      check_call(site);
-      return;
-    case Opcode::kWhile:
-      check_while(site);
-      return;
-    case Opcode::kConditional:
-      check_conditional(site);
-      return;
-    case Opcode::kAsyncStart:
-    case Opcode::kAsyncUpdate:
-    case Opcode::kAsyncDone:
-      return;
-    case Opcode::kSort:
-      check_sort(site);
-      break;
-    case Opcode::kMap:
-    case Opcode::kReduce:
-    case Opcode::kReduceWindow:
-      check_to_apply_types(site);
-      break;
-    default:
-      break;
-  }
+  using enum Opcode;
+  const Opcode opcode = site.instruction.opcode;
+  if (is_async_chain(opcode)) return;
+  if (opcode == kFusion) return check_fusion(site);
+  if (opcode == kCall) return check_call(site);
+  if (opcode == kWhile) return check_while(site);
+  if (opcode == kConditional) return check_conditional(site);
+  if (opcode == kSort) check_sort(site);
+  if (is_one_of(opcode, {kMap, kReduce, kReduceWindow})) check_to_apply_types(site);
   if (!site.instruction.called.empty()) check_threads(site);
 }
 

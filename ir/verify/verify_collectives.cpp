@@ -1,61 +1,27 @@
 // Groups of devices in collectives, and source-target pairs of permutes.
 #include <algorithm>
+#include <array>
 #include <map>
 
+#include "ir/collective_groups.h"
 #include "ir/verify/verify_rules.h"
 
 namespace tilecast::ir::verification {
 namespace {
 
-// How the ids in replica groups are read (XLA's GetCollectiveOpGroupMode).
-enum class GroupMode : std::uint8_t {
-  kCrossReplica,
-  kCrossPartition,
-  kCrossReplicaAndPartition,
-  kFlattenedId,
-};
-
 std::string_view name_of(GroupMode mode) {
-  switch (mode) {
-    case GroupMode::kCrossReplica:
-      return "kCrossReplica";
-    case GroupMode::kCrossPartition:
-      return "kCrossPartition";
-    case GroupMode::kCrossReplicaAndPartition:
-      return "kCrossReplicaAndPartition";
-    case GroupMode::kFlattenedId:
-      return "kFlattenedID";
-  }
-  return "";
+  constexpr std::array<std::string_view, 4> kNames = {"kCrossReplica", "kCrossPartition",
+                                                      "kCrossReplicaAndPartition", "kFlattenedID"};
+  return kNames[static_cast<std::size_t>(mode)];
 }
 
-bool has_global_ids(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kAllToAll:
-    case Opcode::kRaggedAllToAll:
-    case Opcode::kCollectiveBroadcast:
-    case Opcode::kCollectivePermute:
-    case Opcode::kCollectivePermuteStart:
-      return false;
-    default:
-      return true;
-  }
-}
-
-GroupMode group_mode(const Site& site, const CollectiveAttrs& attrs) {
-  const bool channel = attrs.channel_id != 0;
-  if (!has_global_ids(site.instruction.opcode)) {
-    return channel ? GroupMode::kCrossPartition : GroupMode::kCrossReplica;
-  }
-  if (!channel && attrs.use_global_device_ids) {
-    fail(
-        "Invalid combination of has_channel_id and use_global_device_ids: {} uses global device "
-        "ids without a channel",
-        site.instruction.name);
-  }
-  if (!channel) return GroupMode::kCrossReplica;
-  return attrs.use_global_device_ids ? GroupMode::kFlattenedId
-                                     : GroupMode::kCrossReplicaAndPartition;
+GroupMode checked_mode(const Site& site, const CollectiveAttrs& attrs) {
+  const Opcode opcode = site.instruction.opcode;
+  fail_if(takes_global_ids(opcode) && attrs.channel_id == 0 && attrs.use_global_device_ids,
+          "Invalid combination of has_channel_id and use_global_device_ids: {} uses global device "
+          "ids without a channel",
+          site.instruction.name);
+  return group_mode(opcode, attrs);
 }
 
 // Devices the module declares for this mode; 1 where it does not say.
@@ -81,21 +47,20 @@ std::string_view devices_called(GroupMode mode) {
 std::int64_t check_ids(const std::vector<std::vector<std::int64_t>>& groups) {
   std::vector<std::int64_t> ids;
   for (const auto& group : groups) {
-    if (group.empty()) fail("Instruction cannot have an empty replica group");
+    fail_if(group.empty(), "Instruction cannot have an empty replica group");
     ids.insert(ids.end(), group.begin(), group.end());
   }
   const auto count = static_cast<std::int64_t>(ids.size());
   std::vector<bool> seen(ids.size(), false);
   bool outside = false;
   for (const std::int64_t id : ids) {
-    if (id < 0) fail("Replica {} is negative in instruction's replica-groups", id);
+    fail_if(id < 0, "Replica {} is negative in instruction's replica-groups", id);
     if (id >= count) {
       outside = true;
       continue;
     }
-    if (seen[static_cast<std::size_t>(id)]) {
-      fail("Replica {} is repeated in instruction's replica-groups", id);
-    }
+    fail_if(seen[static_cast<std::size_t>(id)],
+            "Replica {} is repeated in instruction's replica-groups", id);
     seen[static_cast<std::size_t>(id)] = true;
   }
   if (outside) {
@@ -108,22 +73,18 @@ std::int64_t check_ids(const std::vector<std::vector<std::int64_t>>& groups) {
 void check_groups(const Site& site, const CollectiveAttrs& attrs, GroupMode mode, bool uniform) {
   const auto& groups = attrs.groups.groups;
   if (groups.empty()) {
-    if (mode == GroupMode::kFlattenedId) {
-      fail("Replica groups must be specified in flattened-id mode");
-    }
+    fail_if(mode == GroupMode::kFlattenedId,
+            "Replica groups must be specified in flattened-id mode");
     return;
   }
   const std::int64_t ids = check_ids(groups);
   const std::int64_t declared = declared_devices(site.module, mode);
-  if (declared != 1 && ids != declared) {
-    fail("In {} mode, replica groups should contain {} {}, but found {}", name_of(mode), declared,
-         devices_called(mode), ids);
-  }
+  fail_if(declared != 1 && ids != declared,
+          "In {} mode, replica groups should contain {} {}, but found {}", name_of(mode), declared,
+          devices_called(mode), ids);
   if (!uniform) return;
   for (const auto& group : groups) {
-    if (group.size() != groups[0].size()) {
-      fail("Replica groups expected to be of uniform size");
-    }
+    fail_if(group.size() != groups[0].size(), "Replica groups expected to be of uniform size");
   }
 }
 
@@ -152,62 +113,54 @@ void check_shards(const Site& site, std::int64_t subgroup, bool gather) {
   const std::int64_t larger = gather ? out : in;
   const std::int64_t smaller = gather ? in : out;
   const std::int64_t shards = smaller == 0 ? subgroup : (larger + smaller - 1) / smaller;
-  if (subgroup != 1 && shards != subgroup) {
-    fail("shard_count = {}, subgroup_size = {}, {}", shards, subgroup, site.instruction.name);
-  }
+  fail_if(subgroup != 1 && shards != subgroup, "shard_count = {}, subgroup_size = {}, {}", shards,
+          subgroup, site.instruction.name);
 }
 
 void check_all_to_all(const Site& site, std::int64_t splits) {
   if (site.instruction.dimensions.empty()) {
-    if (splits != 1 && static_cast<std::int64_t>(site.count()) != splits) {
-      fail("hlo->operand_count() == split_count: all-to-all has {} operands for groups of {}",
-           site.count(), splits);
-    }
+    fail_if(splits != 1 && static_cast<std::int64_t>(site.count()) != splits,
+            "hlo->operand_count() == split_count: all-to-all has {} operands for groups of {}",
+            site.count(), splits);
     return;
   }
   const std::int64_t size = site.operand(0).dims[static_cast<std::size_t>(site.single_dimension())];
-  if (splits > 1 && size % splits != 0) {
-    fail("AllToAll split dimension size {} must be dividable by split_count {}.", size, splits);
-  }
+  fail_if(splits > 1 && size % splits != 0,
+          "AllToAll split dimension size {} must be dividable by split_count {}.", size, splits);
 }
 
 void check_ragged_all_to_all(const Site& site) {
   constexpr std::size_t kFirstOffsets = 2;
   for (std::size_t i = kFirstOffsets; i < site.count(); ++i) {
     const Shape& offsets = site.operand(i);
-    if (!offsets.is_array() || (offsets.rank() != 1 && offsets.rank() != 2)) {
-      fail("RaggedAllToAll operand {} must be rank 1 or 2: {}", i, infer::human(offsets));
-    }
-    if (i > kFirstOffsets && !match(site.operand(i - 1), offsets, {})) {
-      fail("RaggedAllToAll operands have different shapes ({}, {}): {} vs {}", i - 1, i,
-           infer::human(site.operand(i - 1)), infer::human(offsets));
-    }
+    fail_if(!offsets.is_array() || (offsets.rank() != 1 && offsets.rank() != 2),
+            "RaggedAllToAll operand {} must be rank 1 or 2: {}", i, human(offsets));
+    fail_if(i > kFirstOffsets && !match(site.operand(i - 1), offsets, {}),
+            "RaggedAllToAll operands have different shapes ({}, {}): {} vs {}", i - 1, i,
+            human(site.operand(i - 1)), human(offsets));
   }
 }
 
 // ---- collective-permute ------------------------------------------------------------------------
 
 void check_offset(const Shape& buffer, const Shape& offset) {
-  if (!offset.is_tuple()) fail("Buffer offset is not tuple.");
+  fail_if(!offset.is_tuple(), "Buffer offset is not tuple.");
   const auto& parts = offset.elements;
   const bool arrays = std::all_of(parts.begin(), parts.end(), [](auto& s) { return s.is_array(); });
   const bool tuples = std::all_of(parts.begin(), parts.end(), [](auto& s) { return s.is_tuple(); });
-  if (!arrays && !tuples) {
-    fail("Buffer offset should either be a tuple of arrays or  a tuple of tuples.");
-  }
+  fail_if(!arrays && !tuples,
+          "Buffer offset should either be a tuple of arrays or  a tuple of tuples.");
   bool ranked = tuples || parts.size() == buffer.dims.size();
   for (const Shape& part : parts) {
     if (tuples && part.elements.size() != buffer.dims.size()) ranked = false;
   }
-  if (!ranked) {
-    fail("Buffer offset index should have the same number of elements as the buffer's rank.");
-  }
+  fail_if(!ranked,
+          "Buffer offset index should have the same number of elements as the buffer's rank.");
 }
 
 void check_offsets(const Shape& buffers, const Shape& offsets, std::string_view which) {
-  if (!offsets.is_tuple() || offsets.elements.size() != buffers.elements.size()) {
-    fail("Unmatching {} buffers and {} offset.", which, which);
-  }
+  fail_if(!offsets.is_tuple() || offsets.elements.size() != buffers.elements.size(),
+          "Unmatching {} buffers and {} offset.", which, which);
   for (std::size_t i = 0; i < buffers.elements.size(); ++i) {
     check_offset(buffers.elements[i], offsets.elements[i]);
   }
@@ -218,7 +171,7 @@ bool is_in_place(const Site& site) {
 }
 
 void check_in_place(const Site& site) {
-  if (site.count() != 4) fail("Unexpected number of operands: {}.", site.count());
+  fail_if(site.count() != 4, "Unexpected number of operands: {}.", site.count());
   const Shape& input = site.operand(0);
   const Shape& output = site.operand(1);
   if (input.is_array() && output.is_array()) {
@@ -226,9 +179,9 @@ void check_in_place(const Site& site) {
     check_offset(output, site.operand(3));
     return;
   }
-  if (!input.is_tuple() || !output.is_tuple() || input.elements.size() != output.elements.size()) {
-    fail("Unmatching input buffers and output buffers.");
-  }
+  fail_if(
+      !input.is_tuple() || !output.is_tuple() || input.elements.size() != output.elements.size(),
+      "Unmatching input buffers and output buffers.");
   check_offsets(input, site.operand(2), "input");
   check_offsets(output, site.operand(3), "output");
 }
@@ -247,14 +200,12 @@ class PairLimits {
       : what_(what), limit_(limit), repeats_(repeats) {}
 
   void add(std::int64_t id) {
-    if (id < 0) fail("{} {} in the instruction's source-target pair must be >= 0", what_, id);
-    if (limit_ != 1 && id >= limit_) {
-      fail("{} {} in the instruction's source-target pair must be < {}", what_, id, limit_);
-    }
+    fail_if(id < 0, "{} {} in the instruction's source-target pair must be >= 0", what_, id);
+    fail_if(limit_ != 1 && id >= limit_,
+            "{} {} in the instruction's source-target pair must be < {}", what_, id, limit_);
     if (seen_[id]++ < repeats_) return;
-    if (repeats_ == 1) {
-      fail("{} {} appears more than once in instruction's source-target pairs", what_, id);
-    }
+    fail_if(repeats_ == 1, "{} {} appears more than once in instruction's source-target pairs",
+            what_, id);
     fail("{} {} appears more than {} times in instruction's source-target pairs: ", what_, id,
          repeats_);
   }
@@ -268,7 +219,7 @@ class PairLimits {
 
 void check_permute(const Site& site, const CollectiveAttrs& attrs) {
   if (is_in_place(site)) check_in_place(site);
-  const std::int64_t limit = declared_devices(site.module, group_mode(site, attrs));
+  const std::int64_t limit = declared_devices(site.module, checked_mode(site, attrs));
   const std::size_t repeats = allowed_repeats(site);
   PairLimits sources("Source", limit, repeats);
   PairLimits targets("Target", limit, repeats);
@@ -281,42 +232,23 @@ void check_permute(const Site& site, const CollectiveAttrs& attrs) {
 }  // namespace
 
 void check_collective(const Site& site) {
+  using enum Opcode;
   const CollectiveAttrs* attrs = site.instruction.get<CollectiveAttrs>();
   if (attrs == nullptr) return;
   const Opcode opcode = site.instruction.opcode;
-  switch (opcode) {
-    case Opcode::kAllGather:
-    case Opcode::kAllGatherStart:
-    case Opcode::kReduceScatter: {
-      const GroupMode mode = group_mode(site, *attrs);
-      check_groups(site, *attrs, mode, /*uniform=*/true);
-      check_shards(site, subgroup_size(site, *attrs, mode), opcode != Opcode::kReduceScatter);
-      return;
-    }
-    case Opcode::kAllReduce:
-    case Opcode::kAllReduceStart:
-      check_groups(site, *attrs, group_mode(site, *attrs), /*uniform=*/false);
-      if (attrs->channel_id < 0) {
-        fail("All reduce channel id must be greater than 0 for {}", site.instruction.name);
-      }
-      return;
-    case Opcode::kAllToAll: {
-      const GroupMode mode = group_mode(site, *attrs);
-      check_groups(site, *attrs, mode, /*uniform=*/true);
-      check_all_to_all(site, subgroup_size(site, *attrs, mode));
-      return;
-    }
-    case Opcode::kRaggedAllToAll:
-      check_groups(site, *attrs, group_mode(site, *attrs), /*uniform=*/true);
-      check_ragged_all_to_all(site);
-      return;
-    case Opcode::kCollectivePermute:
-    case Opcode::kCollectivePermuteStart:
-      check_permute(site, *attrs);
-      return;
-    default:
-      return;
+  if (is_one_of(opcode, {kCollectivePermute, kCollectivePermuteStart})) {
+    return check_permute(site, *attrs);
   }
+  const bool reduces = is_one_of(opcode, {kAllReduce, kAllReduceStart});
+  const bool shards = is_one_of(opcode, {kAllGather, kAllGatherStart, kReduceScatter});
+  if (!reduces && !shards && !is_one_of(opcode, {kAllToAll, kRaggedAllToAll})) return;
+  const GroupMode mode = checked_mode(site, *attrs);
+  check_groups(site, *attrs, mode, /*uniform=*/!reduces);
+  if (shards) check_shards(site, subgroup_size(site, *attrs, mode), opcode != kReduceScatter);
+  if (opcode == kAllToAll) check_all_to_all(site, subgroup_size(site, *attrs, mode));
+  if (opcode == kRaggedAllToAll) check_ragged_all_to_all(site);
+  fail_if(reduces && attrs->channel_id < 0, "All reduce channel id must be greater than 0 for {}",
+          site.instruction.name);
 }
 
 }  // namespace tilecast::ir::verification

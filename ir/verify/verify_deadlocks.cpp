@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "ir/schedule_order.h"
 #include "ir/verify/verify_rules.h"
 
 namespace tilecast::ir::verification {
@@ -14,18 +15,9 @@ using At = std::function<void(ComputationId, InstrId)>;
 constexpr std::string_view kPairs = "_xla_send_recv_source_target_pairs";
 
 bool is_other_collective(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kAllGather:
-    case Opcode::kAllReduce:
-    case Opcode::kAllToAll:
-    case Opcode::kRaggedAllToAll:
-    case Opcode::kCollectivePermute:
-    case Opcode::kReduceScatter:
-    case Opcode::kCollectiveBroadcast:
-      return true;
-    default:
-      return false;
-  }
+  using enum Opcode;
+  return is_one_of(opcode, {kAllGather, kAllReduce, kAllToAll, kRaggedAllToAll, kCollectivePermute,
+                            kReduceScatter, kCollectiveBroadcast});
 }
 
 struct Transfer {
@@ -34,47 +26,37 @@ struct Transfer {
   Pairs pairs;
 };
 
-void check_unique(const Instruction& instruction, const Pairs& pairs) {
+bool are_unique(const Pairs& pairs) {
   std::set<std::int64_t> sources;
   std::set<std::int64_t> targets;
-  for (const auto& [source, target] : pairs) {
-    if (!sources.insert(source).second || !targets.insert(target).second) {
-      fail(
-          "Expected send and recv instructions to have unique source and target pairs, but found "
-          "{}",
-          instruction.name);
-    }
-  }
+  return std::all_of(pairs.begin(), pairs.end(), [&](const auto& pair) {
+    return sources.insert(pair.first).second && targets.insert(pair.second).second;
+  });
 }
 
+// Along the first target of each source.
 bool has_cycle(const Pairs& pairs) {
-  std::map<std::int64_t, std::int64_t> next;
-  for (const auto& [source, target] : pairs) next.emplace(source, target);
-  std::map<std::int64_t, std::int64_t> walk_of;  // device -> start of the walk that reached it
-  for (const auto& entry : next) {
-    std::int64_t at = entry.first;
-    while (true) {
-      const auto [seen, inserted] = walk_of.emplace(at, entry.first);
-      if (!inserted) {
-        if (seen->second == entry.first) return true;
-        break;
-      }
-      const auto step = next.find(at);
-      if (step == next.end()) break;
-      at = step->second;
-    }
+  std::map<std::int64_t, std::uint32_t> numbers;  // of the devices
+  const auto number = [&](std::int64_t device) {
+    return numbers.emplace(device, static_cast<std::uint32_t>(numbers.size())).first->second;
+  };
+  std::vector<GraphEdge> edges;
+  std::set<std::int64_t> sources;
+  for (const auto& [source, target] : pairs) {
+    if (sources.insert(source).second) edges.emplace_back(number(source), number(target));
   }
-  return false;
+  return depth_first(numbers.size(), edges).on_cycle.has_value();
 }
 
 void check_pairs(const Instruction& instruction, const Pairs& pairs) {
-  if (has_cycle(pairs)) {
-    fail(
-        "Expected send and recv instructions to have non-cyclical source-target pairs, but found "
-        "{}",
-        instruction.name);
-  }
-  check_unique(instruction, pairs);
+  fail_if(has_cycle(pairs),
+          "Expected send and recv instructions to have non-cyclical source-target pairs, but found "
+          "{}",
+          instruction.name);
+  fail_if(!are_unique(pairs),
+          "Expected send and recv instructions to have unique source and target pairs, but found "
+          "{}",
+          instruction.name);
 }
 
 bool conflicts(const Transfer& transfer, const std::vector<Transfer>& others) {
@@ -82,11 +64,7 @@ bool conflicts(const Transfer& transfer, const std::vector<Transfer>& others) {
     Pairs both = transfer.pairs;
     both.insert(both.end(), other.pairs.begin(), other.pairs.end());
     if (has_cycle(both)) return true;
-    std::set<std::int64_t> sources;
-    std::set<std::int64_t> targets;
-    for (const auto& [source, target] : both) {
-      if (!sources.insert(source).second || !targets.insert(target).second) return true;
-    }
+    if (!are_unique(both)) return true;
   }
   return false;
 }
@@ -97,14 +75,10 @@ class Pending {
   void add(Transfer transfer, bool is_send) {
     std::vector<Transfer>& own = is_send ? sends_ : recvs_;
     std::vector<Transfer>& other = is_send ? recvs_ : sends_;
-    switch (state_) {
-      case State::kNothing:
-        state_ = is_send ? State::kRecv : State::kSend;
-        own.push_back(std::move(transfer));
-        return;
-      case State::kSend:
-      case State::kRecv:
-        break;
+    if (state_ == State::kNothing) {
+      state_ = is_send ? State::kRecv : State::kSend;
+      own.push_back(std::move(transfer));
+      return;
     }
     const bool expected = (state_ == State::kSend) == is_send;
     if (!expected) {
@@ -126,13 +100,11 @@ class Pending {
 
   void meet_collective(const Instruction& instruction) const {
     if (state_ == State::kNothing) return;
-    if (!sends_.empty() || !recvs_.empty()) {
-      fail(
-          "Expected send and recv instructions to have the same source-target pairs, but could "
-          "not match some instructions. Introducing the following instruction will cause a "
-          "deadlock: {}",
-          instruction.name);
-    }
+    fail_if(!sends_.empty() || !recvs_.empty(),
+            "Expected send and recv instructions to have the same source-target pairs, but could "
+            "not match some instructions. Introducing the following instruction will cause a "
+            "deadlock: {}",
+            instruction.name);
     fail("Expected send or recv, but found {}", instruction.name);
   }
 
@@ -140,8 +112,8 @@ class Pending {
 
   // At the end everything must have found its partner.
   void finish() {
-    if (recvs_.empty() && !sends_.empty()) fail("Expected recv to match send");
-    if (sends_.empty() && !recvs_.empty()) fail("Expected send to match recv");
+    fail_if(recvs_.empty() && !sends_.empty(), "Expected recv to match send");
+    fail_if(sends_.empty() && !recvs_.empty(), "Expected send to match recv");
     std::string left;
     for (const Transfer& send : sends_) {
       const auto partner = std::find_if(recvs_.begin(), recvs_.end(),
@@ -153,7 +125,7 @@ class Pending {
       }
     }
     for (const Transfer& recv : recvs_) left += recv.instruction->name + ",";
-    if (!left.empty()) fail("Deadlock detected. Last checked instructions: {}", left);
+    fail_if(!left.empty(), "Deadlock detected. Last checked instructions: {}", left);
   }
 
  private:
@@ -192,13 +164,9 @@ class DeadlockCheck {
 
   // Computations without transfers need not be walked each time they are called.
   void mark_reaching() {
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (std::size_t i = 0; i < reaches_transfer_.size(); ++i) {
-        if (reaches_transfer_[i] || !holds_transfer(module_.computations[i])) continue;
-        reaches_transfer_[i] = true;
-        changed = true;
-      }
+    const std::size_t count = module_.computations.size();
+    for (const std::uint32_t id : depth_first(count, call_edges(module_)).post_order) {
+      reaches_transfer_[id] = holds_transfer(module_.computations[id]);
     }
   }
 

@@ -8,32 +8,14 @@ namespace {
 
 constexpr int kDevice = 0;
 constexpr int kFastMemory = 1;
-constexpr int kHost = 5;
 
 // Operations whose result must keep the layout of their operands, as in XLA's layout assignment.
 bool keeps_layout(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kMap:
-    case Opcode::kStochasticConvert:
-    case Opcode::kAllReduce:
-    case Opcode::kConcatenate:
-    case Opcode::kDynamicSlice:
-    case Opcode::kDynamicUpdateSlice:
-    case Opcode::kFft:
-    case Opcode::kCholesky:
-    case Opcode::kTriangularSolve:
-    case Opcode::kPad:
-    case Opcode::kReduceWindow:
-    case Opcode::kReverse:
-    case Opcode::kScatter:
-    case Opcode::kSelectAndScatter:
-    case Opcode::kSlice:
-    case Opcode::kSort:
-    case Opcode::kOptBarrier:
-      return true;
-    default:
-      return is_elementwise(opcode);
-  }
+  using enum Opcode;
+  return is_elementwise(opcode) ||
+         is_one_of(opcode, {kAllReduce, kConcatenate, kDynamicSlice, kDynamicUpdateSlice, kFft,
+                            kCholesky, kTriangularSolve, kPad, kReduceWindow, kReverse, kScatter,
+                            kSelectAndScatter, kSlice, kSort, kOptBarrier});
 }
 
 bool may_change_element_bits(Opcode opcode, DType operand) {
@@ -43,22 +25,18 @@ bool may_change_element_bits(Opcode opcode, DType operand) {
 
 void check_memory_spaces(const Site& site, int from, int to) {
   const Opcode opcode = site.instruction.opcode;
-  if (from == kFastMemory && to != kFastMemory) {
-    fail(
-        "Instruction shouldn't change layout memory space between generic fast memory space and "
-        "others for instruction: {}",
-        site.instruction.name);
-  }
-  if (opcode == Opcode::kDynamicSlice && from == kDevice && to == kHost) {
-    fail("DynamicSlice instruction shouldn't change layout memory space from device to host: {}",
-         site.instruction.name);
-  }
-  if (opcode == Opcode::kDynamicUpdateSlice && from == kHost && to == kDevice) {
-    fail(
-        "DynamicUpdateSlice instruction shouldn't change layout memory space from host to device: "
-        "{}",
-        site.instruction.name);
-  }
+  fail_if(from == kFastMemory && to != kFastMemory,
+          "Instruction shouldn't change layout memory space between generic fast memory space and "
+          "others for instruction: {}",
+          site.instruction.name);
+  fail_if(opcode == Opcode::kDynamicSlice && from == kDevice && to == kHostMemory,
+          "DynamicSlice instruction shouldn't change layout memory space from device to host: {}",
+          site.instruction.name);
+  fail_if(
+      opcode == Opcode::kDynamicUpdateSlice && from == kHostMemory && to == kDevice,
+      "DynamicUpdateSlice instruction shouldn't change layout memory space from host to device: "
+      "{}",
+      site.instruction.name);
 }
 
 void check_kept_layout(const Site& site) {
@@ -74,10 +52,9 @@ void check_kept_layout(const Site& site) {
     }
     const bool same_bits =
         may_change_element_bits(opcode, operand.dtype) || from.element_bits == to.element_bits;
-    if (from.minor_to_major != to.minor_to_major || !same_bits) {
-      fail("Instruction shouldn't change layouts {} From {} To {}", site.instruction.name,
-           to_string(operand), to_string(result));
-    }
+    fail_if(from.minor_to_major != to.minor_to_major || !same_bits,
+            "Instruction shouldn't change layouts {} From {} To {}", site.instruction.name,
+            ShapeText{operand}, ShapeText{result});
   }
 }
 
@@ -120,24 +97,16 @@ bool reshape_is_bitcast(const Shape& from, const Shape& to) {
   return ranks(a) == ranks(b);
 }
 
-void check_no_host_memory(const Site& site) {
-  for_each_leaf(site.instruction.shape, [&](const Shape& leaf) {
-    if (leaf.memory_space() == kHost) {
-      fail("Instruction shouldn't have the layout of host memory space: {}", site.instruction.name);
-    }
-  });
-}
-
 }  // namespace
 
 void check_layouts(const Site& site) {
   const Shape& result = site.instruction.shape;
-  if (site.options.no_host_memory_space) check_no_host_memory(site);
   const bool fused = site.facts.called_by_fusion[site.computation_id.index()];
-  if (site.options.reshape_is_bitcast && site.instruction.opcode == Opcode::kReshape && !fused &&
-      result.layout && site.operand(0).layout && !reshape_is_bitcast(site.operand(0), result)) {
-    fail("Reshape should be a physical bitcast, got: {} to {}", to_string(site.operand(0)),
-         to_string(result));
+  if (site.options.reshape_is_bitcast && site.instruction.opcode == Opcode::kReshape && !fused) {
+    const Shape& from = site.operand(0);
+    fail_if(from.layout && result.layout && !reshape_is_bitcast(from, result),
+            "Reshape should be a physical bitcast, got: {} to {}", ShapeText{from},
+            ShapeText{result});
   }
   if (!site.options.layout_sensitive || !result.is_array() || !result.layout) return;
   if (keeps_layout(site.instruction.opcode)) check_kept_layout(site);

@@ -5,67 +5,56 @@ namespace tilecast::ir::verification {
 namespace {
 
 void check_rng(const Site& site) {
-  if (site.count() != 2) {
-    fail("Expected 2 operands for rng instruction: {} has {}", site.instruction.name, site.count());
-  }
+  fail_if(site.count() != 2, "Expected 2 operands for rng instruction: {} has {}",
+          site.instruction.name, site.count());
   const Shape& first = site.operand(0);
   const Shape& second = site.operand(1);
   const Shape& result = site.instruction.shape;
-  if (!first.is_scalar() || !second.is_scalar()) {
-    fail("Expected scalar types for the two operands of Rng instruction: {} and {}",
-         infer::human(first), infer::human(second));
-  }
+  fail_if(!first.is_scalar() || !second.is_scalar(),
+          "Expected scalar types for the two operands of Rng instruction: {} and {}", human(first),
+          human(second));
   const bool result_fits =
       first.dtype == result.dtype || (site.options.allow_mixed_precision &&
                                       infer::same_type_ignoring_fp(first.dtype, result.dtype));
-  if (first.dtype != second.dtype || !result_fits) {
-    fail(
-        "Expected compatible element types for the result and the two operands of Rng "
-        "instruction: {}, {} and {}",
-        infer::human(result), infer::human(first), infer::human(second));
-  }
+  fail_if(first.dtype != second.dtype || !result_fits,
+          "Expected compatible element types for the result and the two operands of Rng "
+          "instruction: {}, {} and {}",
+          human(result), human(first), human(second));
   const std::string* distribution = site.instruction.find_raw("distribution");
   const bool normal = distribution != nullptr && *distribution == "rng_normal";
-  if (normal && !is_floating(first.dtype)) {
-    fail("Element type not supported. Expected element to be FloatingPointType for RngNormal: {}",
-         infer::human(first));
-  }
-  if (!is_floating(first.dtype) && !is_integer(first.dtype) && first.dtype != DType::kPred) {
-    fail(
-        "Element type not supported. Expected element to be of floating point type, integral type "
-        "or predicate type for RngUniform: {}",
-        infer::human(first));
-  }
+  fail_if(normal && !is_floating(first.dtype),
+          "Element type not supported. Expected element to be FloatingPointType for RngNormal: {}",
+          human(first));
+  fail_if(
+      !is_floating(first.dtype) && !is_integer(first.dtype) && first.dtype != DType::kPred,
+      "Element type not supported. Expected element to be of floating point type, integral type "
+      "or predicate type for RngUniform: {}",
+      human(first));
 }
 
 void check_rng_bit_generator(const Site& site) {
   const Shape& shape = site.instruction.shape;
   if (!shape.is_tuple()) return;
-  if (shape.elements.size() != 2) {
-    fail("Expected tuple shape with 2 elements for RngBitGenerator. Got: {}", infer::human(shape));
-  }
-  if (!match(site.operand(0), shape.elements[0], {})) {
-    fail(
-        "Expected state shape to match between input and output for RngBitGenerator. Got {} vs. "
-        "{}",
-        infer::human(site.operand(0)), infer::human(shape.elements[0]));
-  }
+  fail_if(shape.elements.size() != 2,
+          "Expected tuple shape with 2 elements for RngBitGenerator. Got: {}", human(shape));
+  fail_if(!match(site.operand(0), shape.elements[0], {}),
+          "Expected state shape to match between input and output for RngBitGenerator. Got {} vs. "
+          "{}",
+          human(site.operand(0)), human(shape.elements[0]));
 }
 
 void check_iota(const Site& site) {
   const Shape& shape = site.instruction.shape;
-  if (!shape.is_array()) fail("Iota does not support non-array result.");
-  if (shape.dims.empty()) fail("Iota does not support scalars.");
+  fail_if(!shape.is_array(), "Iota does not support non-array result.");
+  fail_if(shape.dims.empty(), "Iota does not support scalars.");
   const IndexAttrs* attrs = site.instruction.get<IndexAttrs>();
   const std::int64_t dimension =
       attrs != nullptr ? attrs->index : site.raw_integer("iota_dimension").value_or(0);
-  if (dimension < 0 || dimension >= shape.rank()) {
-    fail("The iota dimension cannot go beyond the operation rank or be negative.");
-  }
-  if (!is_integer(shape.dtype) && !is_floating(shape.dtype) && !is_complex(shape.dtype)) {
-    fail("Only support iota of integral, floating point or complex primitive types, got {}",
-         infer::type_name(shape.dtype));
-  }
+  fail_if(dimension < 0 || dimension >= shape.rank(),
+          "The iota dimension cannot go beyond the operation rank or be negative.");
+  fail_if(!is_integer(shape.dtype) && !is_floating(shape.dtype) && !is_complex(shape.dtype),
+          "Only support iota of integral, floating point or complex primitive types, got {}",
+          type_name(shape.dtype));
 }
 
 bool comes_from_constant(const Site& site) {
@@ -78,62 +67,49 @@ bool comes_from_constant(const Site& site) {
 }
 
 void check_bitcast(const Site& site) {
-  constexpr int kHost = 5;
   const Shape& from = site.operand(0);
   const Shape& to = site.instruction.shape;
   if (site.options.layout_sensitive && from.is_array() && to.is_array()) {
     const std::int64_t out = unpadded_bytes(to);
     const std::int64_t in = unpadded_bytes(from);
-    if (out != in) {
-      fail(
-          "{}: Bitcast cannot have different shape sizes of output ({}) and operand ({}) ({}) "
-          "({})",
-          site.instruction.name, out, in, to_string(to), to_string(from));
-    }
+    fail_if(out != in,
+            "{}: Bitcast cannot have different shape sizes of output ({}) and operand ({}) ({}) "
+            "({})",
+            site.instruction.name, out, in, ShapeText{to}, ShapeText{from});
   }
   if (!from.layout || !to.layout) return;
-  const bool changes_host = (from.memory_space() == kHost) != (to.memory_space() == kHost);
-  if (changes_host && !comes_from_constant(site)) {
-    fail(
-        "{}: Bitcast cannot have different memory spaces of output ({}) and operand ({}) ({}) "
-        "({}); Instruction shouldn't have the layout of host memory space",
-        site.instruction.name, to.memory_space(), from.memory_space(), to_string(to),
-        to_string(from));
-  }
+  const bool changes_host =
+      (from.memory_space() == kHostMemory) != (to.memory_space() == kHostMemory);
+  fail_if(changes_host && !comes_from_constant(site),
+          "{}: Bitcast cannot have different memory spaces of output ({}) and operand ({}) ({}) "
+          "({}); Instruction shouldn't have the layout of host memory space",
+          site.instruction.name, to.memory_space(), from.memory_space(), ShapeText{to},
+          ShapeText{from});
 }
 
 void check_broadcast_order(const Site& site) {
-  if (!site.options.broadcast_dimensions_ordered) return;
   const Dims& dimensions = site.instruction.dimensions;
   for (std::size_t i = 1; i < dimensions.size(); ++i) {
-    if (dimensions[i - 1] >= dimensions[i]) {
-      fail("Broadcast dimensions should be ordered, got: {{{}}}", infer::join(dimensions));
-    }
+    fail_if(dimensions[i - 1] >= dimensions[i],
+            "Broadcast dimensions should be ordered, got: {{{}}}", join(dimensions));
   }
 }
 
 void check_dynamic_reshape(const Site& site) {
   const Shape& result = site.instruction.shape;
   const Shape& operand = site.operand(0);
-  if (!operand.is_array() || !result.is_array() || operand.dtype != result.dtype) {
-    fail("dynamic-reshape cannot change the element type: {} to {}", infer::human(operand),
-         infer::human(result));
+  fail_if(!operand.is_array() || !result.is_array() || operand.dtype != result.dtype,
+          "dynamic-reshape cannot change the element type: {} to {}", human(operand),
+          human(result));
+  if (!operand.is_unbounded() && !result.is_unbounded()) {
+    infer::expect_same_elements(operand, result);
   }
-  if (!operand.is_unbounded() && !result.is_unbounded() &&
-      element_count(operand) != element_count(result)) {
-    fail("Reshape operation has mismatched element counts: from={} ({}) to={} ({}).",
-         element_count(operand), infer::human(operand), element_count(result),
-         infer::human(result));
-  }
-  if (site.count() != result.dims.size() + 1) {
-    fail("dynamic-reshape expects one size per result dimension; got {}, expected {}",
-         site.count() - 1, result.rank());
-  }
+  fail_if(site.count() != result.dims.size() + 1,
+          "dynamic-reshape expects one size per result dimension; got {}, expected {}",
+          site.count() - 1, result.rank());
   for (std::size_t i = 1; i < site.count(); ++i) {
-    if (site.operand(i).dtype != DType::kS32) {
-      fail("DynamicReshape's dim size has to be scalar S32, got ({})",
-           infer::human(site.operand(i)));
-    }
+    fail_if(site.operand(i).dtype != DType::kS32,
+            "DynamicReshape's dim size has to be scalar S32, got ({})", human(site.operand(i)));
   }
 }
 
@@ -150,37 +126,31 @@ void check_comparison(const Site& site) {
   if (is_floating(operand.dtype)) {
     if (attrs->type == "FLOAT" || attrs->type == "TOTALORDER") return;
     fail("Expected comparison type FLOAT or TOTALORDER. actual: {} operand: {}", attrs->type,
-         infer::human(operand));
+         human(operand));
   }
-  if (attrs->type != expected) {
-    fail("Expected comparison type {}. actual: {} operand: {}", expected, attrs->type,
-         infer::human(operand));
-  }
+  fail_if(attrs->type != expected, "Expected comparison type {}. actual: {} operand: {}", expected,
+          attrs->type, human(operand));
 }
 
 void check_token(const Site& site, std::size_t index) {
   const Shape& operand = site.operand(index);
-  if (!operand.is_token()) {
-    fail("Expected operand {} to be token-shaped, actual shape is {}", index,
-         infer::human(operand));
-  }
+  fail_if(!operand.is_token(), "Expected operand {} to be token-shaped, actual shape is {}", index,
+          human(operand));
 }
 
 void check_infeed(const Site& site) {
   check_token(site, 0);
   const Shape& shape = site.instruction.shape;
-  if (!shape.is_tuple() || shape.elements.size() != 2 || !shape.elements[1].is_token()) {
-    fail("Expected instruction to have shape equal to (data, token[]), actual shape is {}",
-         site.shown(shape));
-  }
+  fail_if(!shape.is_tuple() || shape.elements.size() != 2 || !shape.elements[1].is_token(),
+          "Expected instruction to have shape equal to (data, token[]), actual shape is {}",
+          site.shown(shape));
 }
 
 void check_transfer(const Site& site) {
   const Shape& shape = site.instruction.shape;
-  if (!shape.is_tuple() || shape.elements.empty()) {
-    fail("Expected instruction to have shape equal to (data, u32[], token[]), actual shape is {}",
-         site.shown(shape));
-  }
+  fail_if(!shape.is_tuple() || shape.elements.empty(),
+          "Expected instruction to have shape equal to (data, u32[], token[]), actual shape is {}",
+          site.shown(shape));
 }
 
 // ---- packed nibbles ----------------------------------------------------------------------------
@@ -190,13 +160,12 @@ void check_packed_nibbles(const Site& site, const std::vector<std::string>& prec
   std::size_t packed = 0;
   for (const std::string& entry : precision) packed += entry == "packed_nibble" ? 1 : 0;
   if (packed == 0) return;
-  if (packed == 1) fail("{} cannot have a single packed nibble argument", what);
+  fail_if(packed == 1, "{} cannot have a single packed nibble argument", what);
   for (std::size_t i = 0; i < 2; ++i) {
     const DType dtype = site.operand(i).dtype;
-    if (dtype != DType::kS8 && dtype != DType::kU8) {
-      fail("Packed nibble precision can only apply to 8 bit integers. {} is {}.",
-           i == 0 ? "LHS" : "RHS", infer::human(site.operand(i)));
-    }
+    fail_if(dtype != DType::kS8 && dtype != DType::kU8,
+            "Packed nibble precision can only apply to 8 bit integers. {} is {}.",
+            i == 0 ? "LHS" : "RHS", human(site.operand(i)));
   }
 }
 
@@ -236,58 +205,42 @@ Shape without(const Shape& shape, std::size_t dim) {
 
 void check_scan_counts(std::size_t operands, std::size_t parameters, std::size_t roots,
                        std::size_t results, std::size_t carries) {
-  if (operands < carries) {
-    fail("Scan instruction has {} carries, but only {} operands.", carries, operands);
-  }
-  if (results < carries) {
-    fail("Scan instruction has {} carries, but only {} results.", carries, results);
-  }
-  if (operands == carries && results == carries) {
-    fail("Scan instruction has no inputs or outputs.");
-  }
-  if (operands != parameters) {
-    fail("Scan instruction has {} operands, but the to_apply computation has {} parameters.",
-         operands, parameters);
-  }
-  if (roots != results) {
-    fail("Scan instruction has {} results, but the to_apply computation has {} results.", results,
-         roots);
-  }
+  fail_if(operands < carries, "Scan instruction has {} carries, but only {} operands.", carries,
+          operands);
+  fail_if(results < carries, "Scan instruction has {} carries, but only {} results.", carries,
+          results);
+  fail_if(operands == carries && results == carries, "Scan instruction has no inputs or outputs.");
+  fail_if(operands != parameters,
+          "Scan instruction has {} operands, but the to_apply computation has {} parameters.",
+          operands, parameters);
+  fail_if(roots != results,
+          "Scan instruction has {} results, but the to_apply computation has {} results.", results,
+          roots);
 }
 
 // `whole` is `step` with the scanned dimension of size `extent` put in.
 void check_scanned(const Site& site, const Shape& whole, const Shape& step, std::int64_t extent,
                    std::string_view what, std::size_t index) {
   const std::int64_t dim = site.single_dimension();
-  if (dim >= whole.rank()) fail("Scan dimension {} out of bounds for {} {}", dim, what, index);
+  fail_if(dim >= whole.rank(), "Scan dimension {} out of bounds for {} {}", dim, what, index);
   const auto axis = static_cast<std::size_t>(dim);
-  if (whole.dims[axis] != extent) {
-    fail("Scan dimension {} has size {}, expected {}", dim, whole.dims[axis], extent);
-  }
-  if (!match(without(whole, axis), step, {.ignore_fp = site.options.allow_mixed_precision})) {
-    fail("Shapes of {} {} and to_apply computation {} are inconsistent", what, index,
-         what == "operand" ? "parameter" : "root");
-  }
+  fail_if(whole.dims[axis] != extent, "Scan dimension {} has size {}, expected {}", dim,
+          whole.dims[axis], extent);
+  fail_if(!match(without(whole, axis), step, {.ignore_fp = site.options.allow_mixed_precision}),
+          "Shapes of {} {} and to_apply computation {} are inconsistent", what, index,
+          what == "operand" ? "parameter" : "root");
 }
 
 void check_scan(const Site& site) {
-  if (site.instruction.dimensions.size() != 1) {
-    fail("Scan instruction has {} dimensions, expected exactly one.",
-         site.instruction.dimensions.size());
-  }
-  const std::int64_t dim = site.instruction.dimensions[0];
-  if (dim < 0) fail("Scan dimension {} should be non-negative", dim);
+  const auto [dim, carries] = infer::scan_form(site);
   const Computation& body = site.callee(0);
-  const std::int64_t given = site.raw_integer("num_carries").value_or(0);
-  if (given < 0) fail("Scan instruction has {} carries, expected 0 or more", given);
-  const auto carries = static_cast<std::size_t>(given);
   const auto roots = parts(infer::root_shape(body));
   const auto results = parts(site.instruction.shape);
   check_scan_counts(site.count(), body.parameters.size(), roots.size(), results.size(), carries);
   const std::size_t inputs = site.count() - carries;
   const std::size_t outputs = results.size() - carries;
   const Shape& scanned = inputs > 0 ? site.operand(0) : *results[0];
-  if (dim >= scanned.rank()) fail("Scan dimension {} out of bounds for operand 0", dim);
+  fail_if(dim >= scanned.rank(), "Scan dimension {} out of bounds for operand 0", dim);
   const std::int64_t extent = scanned.dims[static_cast<std::size_t>(dim)];
   const Match how{.ignore_fp = site.options.allow_mixed_precision};
   for (std::size_t i = 0; i < site.count(); ++i) {
@@ -299,9 +252,8 @@ void check_scan(const Site& site) {
     }
   }
   for (std::size_t i = 0; i < carries; ++i) {
-    if (!match(infer::parameter_shape(body, inputs + i), *roots[outputs + i], how)) {
-      fail("Shapes of parameter {} and root in to_apply computation are inconsistent", i);
-    }
+    fail_if(!match(infer::parameter_shape(body, inputs + i), *roots[outputs + i], how),
+            "Shapes of parameter {} and root in to_apply computation are inconsistent", i);
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (i < outputs) {
@@ -315,39 +267,21 @@ void check_scan(const Site& site) {
 }  // namespace
 
 void check_operation(const Site& site) {
-  switch (site.instruction.opcode) {
-    case Opcode::kRng:
-      return check_rng(site);
-    case Opcode::kRngBitGenerator:
-      return check_rng_bit_generator(site);
-    case Opcode::kIota:
-      return check_iota(site);
-    case Opcode::kBitcast:
-      return check_bitcast(site);
-    case Opcode::kBroadcast:
-      return check_broadcast_order(site);
-    case Opcode::kDynamicReshape:
-      return check_dynamic_reshape(site);
-    case Opcode::kCompare:
-      return check_comparison(site);
-    case Opcode::kInfeed:
-      return check_infeed(site);
-    case Opcode::kOutfeed:
-    case Opcode::kAddDependency:
-      return check_token(site, 1);
-    case Opcode::kRecv:
-    case Opcode::kSend:
-      return check_transfer(site);
-    case Opcode::kDot:
-    case Opcode::kConvolution:
-      return check_matrix(site);
-    case Opcode::kScan:
-      return check_scan(site);
-    case Opcode::kCustomCall:
-      return check_custom_call(site);
-    default:
-      return;
-  }
+  using enum Opcode;
+  const Opcode opcode = site.instruction.opcode;
+  if (opcode == kRng) check_rng(site);
+  if (opcode == kRngBitGenerator) check_rng_bit_generator(site);
+  if (opcode == kIota) check_iota(site);
+  if (opcode == kBitcast) check_bitcast(site);
+  if (opcode == kBroadcast) check_broadcast_order(site);
+  if (opcode == kDynamicReshape) check_dynamic_reshape(site);
+  if (opcode == kCompare) check_comparison(site);
+  if (opcode == kInfeed) check_infeed(site);
+  if (is_one_of(opcode, {kOutfeed, kAddDependency})) check_token(site, 1);
+  if (is_one_of(opcode, {kRecv, kSend})) check_transfer(site);
+  if (is_one_of(opcode, {kDot, kConvolution})) check_matrix(site);
+  if (opcode == kScan) check_scan(site);
+  if (opcode == kCustomCall) check_custom_call(site);
 }
 
 }  // namespace tilecast::ir::verification

@@ -15,7 +15,19 @@
 
 namespace tilecast::ir::verification {
 
+inline constexpr int kHostMemory = 5;  // S(5)
+
 using infer::fail;
+using infer::fail_if;
+
+// How strictly XLA verifies at its stages; the defaults are those of verify().
+struct VerifyOptions {
+  bool layout_sensitive = false;          // layouts must agree too
+  bool allow_mixed_precision = true;      // floating-point operands may differ in width
+  bool allow_unbounded_dynamism = false;  // `?` dimensions
+  bool reshape_is_bitcast = false;        // reshapes move no data
+};
+void verify(const Module& module, const base::SourceText* text, const VerifyOptions& options);
 
 // Facts about the whole module that single instructions are judged by.
 struct ModuleFacts {
@@ -44,12 +56,13 @@ struct Site : infer::Site {
     return computation.at(instruction.operands[index]);
   }
   [[nodiscard]] bool is_root() const { return computation.root == id; }
-  [[nodiscard]] std::string shown(const Shape& shape) const {
-    return to_string(shape, options.layout_sensitive);
+  [[nodiscard]] ShapeText shown(const Shape& shape) const {
+    return {shape, options.layout_sensitive};
   }
 };
 
-// ---- comparing shapes (verify_match.cpp) --------------------------------------------------------
+// ---- comparing shapes (verify_shapes.cpp)
+// --------------------------------------------------------
 
 struct Match {
   bool layout = false;               // compare layouts where both shapes have one
@@ -62,6 +75,9 @@ struct Match {
 [[nodiscard]] bool match(const Shape& a, const Shape& b, const Match& how);
 // As XLA's ShapesSame: layouts count only in layout-sensitive mode.
 [[nodiscard]] bool same(const Site& site, const Shape& a, const Shape& b);
+[[nodiscard]] inline DimsText shown(const Dims& index) {
+  return {index, true};
+}  // {1, 2}
 [[nodiscard]] const Shape* subshape(const Shape& shape, const Dims& index);  // null: no such part
 [[nodiscard]] bool holds_buffer(const Shape& shape);
 
@@ -72,10 +88,9 @@ void check_structure(const Module& module, const VerifyOptions& options, ModuleF
                      const std::function<void(ComputationId, InstrId)>& at);
 void count_users(const Computation& computation, Users& users);
 
-void check_operand_count(const Site& site);  // verify_shapes.cpp
-void check_result_shape(const Site& site);
-void check_operation(const Site& site);    // verify_ops.cpp: what one opcode demands
-void check_custom_call(const Site& site);  // verify_aliases.cpp
+void check_result_shape(const Site& site);  // verify_shapes.cpp
+void check_operation(const Site& site);     // verify_ops.cpp: what one opcode demands
+void check_custom_call(const Site& site);   // verify_aliases.cpp
 void check_fusion_aliasing(const Site& site);
 void check_callees(const Site& site);  // verify_calls.cpp: signatures, threads
 void check_async(const Site& site);    // verify_async.cpp

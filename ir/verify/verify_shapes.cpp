@@ -1,135 +1,111 @@
-// Whether an instruction has the shape its operands give it.
+// Comparison of shapes with a chosen strictness, and whether an instruction has the shape its
+// operands give it.
 #include "ir/infer/shape_inference.h"
 #include "ir/verify/verify_rules.h"
 
 namespace tilecast::ir::verification {
 namespace {
 
+bool same_layout(const Layout& a, const Layout& b, const Match& how) {
+  if (a.minor_to_major != b.minor_to_major) return false;
+  if (how.minor_to_major_only) return true;
+  return (how.ignore_tiles || (a.tiles == b.tiles && a.tail_alignment == b.tail_alignment)) &&
+         a.element_bits == b.element_bits &&
+         (how.ignore_memory_space || a.memory_space == b.memory_space);
+}
+
+const Shape& content(const Shape& shape) {
+  return shape.dtype == DType::kBuffer && shape.elements.size() == 1 ? shape.elements[0] : shape;
+}
+
 // These reinterpret or pass on data: neither the element type nor the layout may change.
 bool passes_data_on(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kBitcast:
-    case Opcode::kCall:
-    case Opcode::kConditional:
-    case Opcode::kConstant:
-    case Opcode::kCopyDone:
-    case Opcode::kCopyStart:
-    case Opcode::kCustomCall:
-    case Opcode::kDynamicUpdateSlice:
-    case Opcode::kGetTupleElement:
-    case Opcode::kInfeed:
-    case Opcode::kOutfeed:
-    case Opcode::kOptBarrier:
-    case Opcode::kParameter:
-    case Opcode::kRecv:
-    case Opcode::kRecvDone:
-    case Opcode::kSend:
-    case Opcode::kSendDone:
-    case Opcode::kTuple:
-    case Opcode::kWhile:
-      return true;
-    default:
-      return false;
-  }
+  using enum Opcode;
+  return is_one_of(
+      opcode, {kBitcast, kCall, kConditional, kConstant, kCopyDone, kCopyStart, kCustomCall,
+               kDynamicUpdateSlice, kGetTupleElement, kInfeed, kOutfeed, kOptBarrier, kParameter,
+               kRecv, kRecvDone, kSend, kSendDone, kTuple, kWhile});
 }
 
 bool may_mix_precision(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kCall:
-    case Opcode::kConditional:
-    case Opcode::kConstant:
-    case Opcode::kConvolution:
-    case Opcode::kDot:
-    case Opcode::kRaggedDot:
-    case Opcode::kScaledDot:
-    case Opcode::kAllReduce:
-    case Opcode::kAllReduceStart:
-    case Opcode::kAllReduceDone:
-    case Opcode::kAllGather:
-    case Opcode::kAllGatherStart:
-    case Opcode::kAllGatherDone:
-    case Opcode::kAsyncDone:
-    case Opcode::kAsyncUpdate:
-    case Opcode::kAsyncStart:
-    case Opcode::kCollectivePermute:
-    case Opcode::kCollectivePermuteStart:
-    case Opcode::kCollectivePermuteDone:
-    case Opcode::kCopyDone:
-    case Opcode::kCopyStart:
-    case Opcode::kCustomCall:
-    case Opcode::kDomain:
-    case Opcode::kFusion:
-    case Opcode::kGetTupleElement:
-    case Opcode::kOptBarrier:
-    case Opcode::kInfeed:
-    case Opcode::kOutfeed:
-    case Opcode::kParameter:
-    case Opcode::kRecv:
-    case Opcode::kRecvDone:
-    case Opcode::kReducePrecision:
-    case Opcode::kReduceWindow:
-    case Opcode::kSend:
-    case Opcode::kSendDone:
-    case Opcode::kSort:
-    case Opcode::kTuple:
-    case Opcode::kWhile:
-    case Opcode::kRng:  // judged by its own rule
-    case Opcode::kScan:
-      return true;
-    default:
-      return false;
-  }
+  using enum Opcode;
+  return is_one_of(opcode, {kCall,
+                            kConditional,
+                            kConstant,
+                            kConvolution,
+                            kDot,
+                            kRaggedDot,
+                            kScaledDot,
+                            kAllReduce,
+                            kAllReduceStart,
+                            kAllReduceDone,
+                            kAllGather,
+                            kAllGatherStart,
+                            kAllGatherDone,
+                            kAsyncDone,
+                            kAsyncUpdate,
+                            kAsyncStart,
+                            kCollectivePermute,
+                            kCollectivePermuteStart,
+                            kCollectivePermuteDone,
+                            kCopyDone,
+                            kCopyStart,
+                            kCustomCall,
+                            kDomain,
+                            kFusion,
+                            kGetTupleElement,
+                            kOptBarrier,
+                            kInfeed,
+                            kOutfeed,
+                            kParameter,
+                            kRecv,
+                            kRecvDone,
+                            kReducePrecision,
+                            kReduceWindow,
+                            kSend,
+                            kSendDone,
+                            kSort,
+                            kTuple,
+                            kWhile,
+                            kScan,
+                            kRng});  // rng is judged by its own rule
 }
 
 void check_one_precision(const Site& site, const Shape& shape, DType& seen) {
   for_each_leaf(shape, [&](const Shape& leaf) {
     if (!is_floating(leaf.dtype)) return;
     if (seen == DType::kInvalid) seen = leaf.dtype;
-    if (seen != leaf.dtype) {
-      fail(
-          "Seen floating point types of different precisions in {}, but mixed precision is "
-          "disallowed.",
-          site.instruction.name);
-    }
+    fail_if(seen != leaf.dtype,
+            "Seen floating point types of different precisions in {}, but mixed precision is "
+            "disallowed.",
+            site.instruction.name);
   });
 }
 
 bool copy_agrees(const Site& site, const Shape& expected, const Match& loose) {
-  constexpr int kHost = 5;
   const Shape& actual = site.instruction.shape;
   if (!site.options.layout_sensitive || !actual.layout || !expected.layout) {
     return match(actual, expected, loose);
   }
   const int to = actual.memory_space();
   const int from = expected.memory_space();
-  if (to == from || (to != kHost && from != kHost)) return match(actual, expected, loose);
-  if (to == kHost) return actual.dtype == expected.dtype && match(actual, expected, loose);
+  if (to == from || (to != kHostMemory && from != kHostMemory))
+    return match(actual, expected, loose);
+  if (to == kHostMemory) return actual.dtype == expected.dtype && match(actual, expected, loose);
   return match(actual, expected, {.layout = true, .ignore_memory_space = true});
 }
 
 // Only what passes from buffer to buffer keeps its layout; transfers compare the order alone.
 Match strictness(const Site& site) {
-  Match how;
-  if (!passes_data_on(site.instruction.opcode)) {
-    how.ignore_fp = site.options.allow_mixed_precision;
-    return how;
-  }
-  how.layout = site.options.layout_sensitive;
-  switch (site.instruction.opcode) {
-    case Opcode::kCopyStart:
-    case Opcode::kSend:
-    case Opcode::kRecv:
-    case Opcode::kInfeed:
-      how.minor_to_major_only = true;
-      break;
-    case Opcode::kDynamicUpdateSlice:
-      how.ignore_tiles = how.ignore_memory_space =
-          site.facts.called_by_fusion[site.computation_id.index()];
-      break;
-    default:
-      break;
-  }
-  return how;
+  using enum Opcode;
+  const Opcode opcode = site.instruction.opcode;
+  if (!passes_data_on(opcode)) return {.ignore_fp = site.options.allow_mixed_precision};
+  const bool fused_update =
+      opcode == kDynamicUpdateSlice && site.facts.called_by_fusion[site.computation_id.index()];
+  return {.layout = site.options.layout_sensitive,
+          .minor_to_major_only = is_one_of(opcode, {kCopyStart, kSend, kRecv, kInfeed}),
+          .ignore_tiles = fused_update,
+          .ignore_memory_space = fused_update};
 }
 
 bool agrees(const Site& site, const Shape& expected) {
@@ -168,18 +144,11 @@ void expect_element(const Site& site) {
 }
 
 bool is_plain_arithmetic(Opcode opcode, DType dtype) {
-  switch (opcode) {
-    case Opcode::kAdd:
-    case Opcode::kSubtract:
-    case Opcode::kMultiply:
-    case Opcode::kDivide:
-    case Opcode::kMaximum:
-    case Opcode::kMinimum:
-    case Opcode::kNegate:
-      return is_floating(dtype) || is_integer(dtype);
-    default:
-      return is_floating(dtype) && op_class(opcode) == OpClass::kTranscendental;
+  using enum Opcode;
+  if (is_one_of(opcode, {kAdd, kSubtract, kMultiply, kDivide, kMaximum, kMinimum, kNegate})) {
+    return is_floating(dtype) || is_integer(dtype);
   }
+  return is_floating(dtype) && op_class(opcode) == OpClass::kTranscendental;
 }
 
 // Most instructions do arithmetic on arrays of one shape: no inference is needed to see that.
@@ -208,12 +177,45 @@ void expect_copied(const Site& site) {
 
 }  // namespace
 
-void check_operand_count(const Site& site) {
-  const int arity = info(site.instruction.opcode).arity;
-  if (arity >= 0 && site.count() != static_cast<std::size_t>(arity)) {
-    fail("Expected {} operands for {} instruction: {} has {}", arity, name(site.instruction.opcode),
-         site.instruction.name, site.count());
+bool match(const Shape& a, const Shape& b, const Match& how) {
+  if (how.ignore_buffer && (a.dtype == DType::kBuffer || b.dtype == DType::kBuffer)) {
+    Match inner = how;
+    inner.ignore_buffer = false;
+    return match(content(a), content(b), inner);
   }
+  if (a.dtype != b.dtype && !(how.ignore_fp && infer::same_type_ignoring_fp(a.dtype, b.dtype))) {
+    return false;
+  }
+  if (a.dims != b.dims || a.elements.size() != b.elements.size()) return false;
+  for (std::size_t i = 0; i < a.elements.size(); ++i) {
+    if (!match(a.elements[i], b.elements[i], how)) return false;
+  }
+  if (!how.layout || !a.layout || !b.layout) return true;
+  return same_layout(*a.layout, *b.layout, how);
+}
+
+bool same(const Site& site, const Shape& a, const Shape& b) {
+  return match(a, b, {.layout = site.options.layout_sensitive});
+}
+
+const Shape* subshape(const Shape& shape, const Dims& index) {
+  const Shape* at = &shape;
+  for (const std::int64_t step : index) {
+    if (!at->is_tuple() || step < 0 || static_cast<std::size_t>(step) >= at->elements.size()) {
+      return nullptr;
+    }
+    at = &at->elements[static_cast<std::size_t>(step)];
+  }
+  return at;
+}
+
+bool holds_buffer(const Shape& shape) {
+  if (shape.dtype == DType::kBuffer) return true;
+  if (!shape.is_tuple()) return false;
+  for (const Shape& element : shape.elements) {
+    if (holds_buffer(element)) return true;
+  }
+  return false;
 }
 
 void check_result_shape(const Site& site) {
@@ -224,37 +226,21 @@ void check_result_shape(const Site& site) {
       check_one_precision(site, site.operand(i), seen);
     }
   }
-  switch (instruction.opcode) {
-    case Opcode::kTuple:
-      expect_tuple_of_operands(site);
-      return;
-    case Opcode::kGetTupleElement:
-      expect_element(site);
-      return;
-    case Opcode::kCopy:
-    case Opcode::kDomain:
-    case Opcode::kOptBarrier:
-    case Opcode::kAddDependency:
-      expect(site, site.operand(0));
-      return;
-    case Opcode::kCopyDone:
-      expect_copied(site);
-      return;
-    // Fusions are judged with their callee. XLA derives the shapes of send and recv itself and does
-    // not read them from the text.
-    case Opcode::kFusion:
-    case Opcode::kCall:
-    case Opcode::kWhile:
-    case Opcode::kConditional:
-    case Opcode::kSend:
-    case Opcode::kSendDone:
-    case Opcode::kRecvDone:
-      return;
-    default:
-      if (is_plainly_right(site)) return;
-      if (const auto expected = infer_shape(site.module, site.computation, instruction)) {
-        expect(site, *expected);
-      }
+  using enum Opcode;
+  const Opcode opcode = instruction.opcode;
+  // Fusions are judged with their callee. XLA derives the shapes of send and recv itself and does
+  // not read them from the text.
+  if (is_one_of(opcode, {kFusion, kCall, kWhile, kConditional, kSend, kSendDone, kRecvDone}))
+    return;
+  if (opcode == kTuple) return expect_tuple_of_operands(site);
+  if (opcode == kGetTupleElement) return expect_element(site);
+  if (is_one_of(opcode, {kCopy, kDomain, kOptBarrier, kAddDependency})) {
+    return expect(site, site.operand(0));
+  }
+  if (opcode == kCopyDone) return expect_copied(site);
+  if (is_plainly_right(site)) return;
+  if (const auto expected = infer_shape(site.module, site.computation, instruction)) {
+    expect(site, *expected);
   }
 }
 

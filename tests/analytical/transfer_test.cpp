@@ -7,6 +7,7 @@
 
 #include "ir/layout_assignment.h"
 #include "ir/text/hlo_parser.h"
+#include "tests/support/hlo_parts.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -22,21 +23,22 @@ Extents extents(std::initializer_list<std::int64_t> sizes) {
 }
 
 TEST(RegionBytes, PadsTheTwoMinorDimensionsToTheTile) {
-  const StoredArray a = stored_array(ir::parse_shape("f32[32,26,26,192]{3,0,2,1:T(8,128)}"), 1);
+  const StoredArray a =
+      stored_array(support::parse_shape("f32[32,26,26,192]{3,0,2,1:T(8,128)}"), 1);
   // Minor to major: 192 -> 256 lanes, dimension 0 (32) in sublanes, then 26 and 26.
   EXPECT_EQ(whole_bytes(a), 4.0 * 26 * 26 * 32 * 256);
   EXPECT_EQ(region_bytes(a, extents({9, 1, 2, 100})), 4.0 * 2 * 16 * 128);
 }
 
 TEST(RegionBytes, RoundEveryContiguousRunToTheGranule) {
-  const StoredArray rows = stored_array(ir::parse_shape("f32[64,1000]{1,0}"), 512);
+  const StoredArray rows = stored_array(support::parse_shape("f32[64,1000]{1,0}"), 512);
   EXPECT_EQ(region_bytes(rows, extents({64, 10})), 64 * 512.0);   // 40 bytes a row
   EXPECT_EQ(region_bytes(rows, extents({2, 1000})), 16 * 512.0);  // one run of 8000 bytes
   EXPECT_EQ(resident_bytes(rows, extents({64, 10})), 64 * 10 * 4.0);
 }
 
 TEST(RegionBytes, CountElementSizesBelowAByte) {
-  EXPECT_EQ(whole_bytes(stored_array(ir::parse_shape("s4[256,256]{1,0:E(4)}"), 1)),
+  EXPECT_EQ(whole_bytes(stored_array(support::parse_shape("s4[256,256]{1,0:E(4)}"), 1)),
             256 * 256 / 2.0);
 }
 

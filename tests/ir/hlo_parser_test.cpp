@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/error.h"
+#include "tests/support/hlo_parts.h"
 
 namespace tilecast::ir {
 namespace {
@@ -112,7 +113,7 @@ TEST(HloParser, WindowItemsDefaultToOneAndZero) {
 }
 
 TEST(HloParser, IotaReplicaGroupsAreReshapedTransposedNumbers) {
-  const ReplicaGroups groups = parse_replica_groups("[2,3]<=[3,2]T(1,0)");
+  const ReplicaGroups groups = support::parse_replica_groups("[2,3]<=[3,2]T(1,0)");
   EXPECT_EQ(groups.text, "[2,3]<=[3,2]T(1,0)");
   for (std::int64_t g = 0; g < 2; ++g) {
     for (std::int64_t i = 0; i < 3; ++i) {
@@ -120,7 +121,7 @@ TEST(HloParser, IotaReplicaGroupsAreReshapedTransposedNumbers) {
       EXPECT_EQ(groups.groups[static_cast<std::size_t>(g)][static_cast<std::size_t>(i)], i * 2 + g);
     }
   }
-  EXPECT_THROW(static_cast<void>(parse_replica_groups("[4096,8192]<=[33554432]")), Error);
+  EXPECT_THROW(static_cast<void>(support::parse_replica_groups("[4096,8192]<=[33554432]")), Error);
 }
 
 TEST(HloParser, MetadataIsReprintedInOneOrderWithoutDefaults) {
@@ -136,13 +137,13 @@ TEST(HloParser, ShardingsAreCheckedAndReprinted) {
                            "{devices=[2,2,2]<=[4,2]T(1,0) last_tile_dims={manual, replicated}}",
                            "{{manual}, {unknown shard_as 2}}",
                            "{mesh[x=2,y=4], [{x}, {y:(2)2, ?}], replicated={y}}"}) {
-    EXPECT_EQ(canonical_sharding(text), text);
+    EXPECT_EQ(support::canonical_sharding(text), text);
   }
-  EXPECT_EQ(canonical_sharding("{ devices=[2] 0 , 1 }"), "{devices=[2]0,1}");
+  EXPECT_EQ(support::canonical_sharding("{ devices=[2] 0 , 1 }"), "{devices=[2]0,1}");
   for (const char* text :
        {"{devices=[2,2]0,1,2}", "{devices=[2]0,0}", "{maximal}", "{mesh[x=2], [{y}]}",
         "{replicated device=1}", "{devices=[4]<=[2,2]}", "{"}) {
-    EXPECT_THROW(static_cast<void>(canonical_sharding(text)), Error) << text;
+    EXPECT_THROW(static_cast<void>(support::canonical_sharding(text)), Error) << text;
   }
 }
 
@@ -251,12 +252,13 @@ TEST(HloParser, AliasesOfTheHeaderAreTyped) {
 }
 
 TEST(HloParser, FrontendAttributesAreSortedAndKeepRawValues) {
-  EXPECT_EQ(canonical_frontend_attributes(R"({ b="2", a={x = #m<["k"=2]>} })"),
+  EXPECT_EQ(support::read_all(R"({ b="2", a={x = #m<["k"=2]>} })", read_frontend_attributes),
             R"({a={x = #m<["k"=2]>},b="2"})");
 }
 
 TEST(HloParser, LayoutBracesAreToldFromABody) {
-  EXPECT_EQ(to_string(parse_shape("f32[2,3]{0,1:T(2,128)S(1)}")), "f32[2,3]{0,1:T(2,128)S(1)}");
+  EXPECT_EQ(to_string(support::parse_shape("f32[2,3]{0,1:T(2,128)S(1)}")),
+            "f32[2,3]{0,1:T(2,128)S(1)}");
   EXPECT_EQ(parse("ENTRY e (x: f32[3]) -> f32[3] { ROOT x = f32[3] parameter(0) }").entry.index(),
             0U);
 }

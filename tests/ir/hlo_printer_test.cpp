@@ -5,7 +5,8 @@
 
 #include <string>
 
-#include "ir/text/hlo_parser.h"
+#include "ir/text/module_parser.h"
+#include "tests/support/hlo_parts.h"
 
 namespace tilecast::ir {
 namespace {
@@ -13,9 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 
 Module parse(const std::string& text) {
-  ParseOptions options;
-  options.verify = false;
-  return parse_hlo(base::SourceText("test.hlo", text), options);
+  return parse_unverified(base::SourceText("test.hlo", text));
 }
 
 std::string printed_short(const std::string& text) {
@@ -157,9 +156,9 @@ TEST(HloPrinter, PaddingShowsInteriorForAllOrNone) {
 }
 
 TEST(HloPrinter, ReplicaGroupsKeepTheirForm) {
-  EXPECT_EQ(to_string(parse_replica_groups("{}")), "{}");
-  EXPECT_EQ(to_string(parse_replica_groups("{{0,2}, {1,3}}")), "{{0,2},{1,3}}");
-  EXPECT_EQ(to_string(parse_replica_groups("[2,2]<=[2,2]T(1,0)")), "[2,2]<=[2,2]T(1,0)");
+  EXPECT_EQ(to_string(support::parse_replica_groups("{}")), "{}");
+  EXPECT_EQ(to_string(support::parse_replica_groups("{{0,2}, {1,3}}")), "{{0,2},{1,3}}");
+  EXPECT_EQ(to_string(support::parse_replica_groups("[2,2]<=[2,2]T(1,0)")), "[2,2]<=[2,2]T(1,0)");
 }
 
 TEST(HloPrinter, AWrappedOperationIsPrintedInsteadOfItsComputation) {

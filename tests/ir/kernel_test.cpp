@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "ir/kernels/kernel_sources.h"
-#include "ir/text/dot_writer.h"
 #include "ir/text/hlo_parser.h"
 
 namespace tilecast::ir {
@@ -313,17 +312,6 @@ INSTANTIATE_TEST_SUITE_P(
         GroupCase{"global", "replica_count=1, num_partitions=8",
                   "replica_groups=[2,4]<=[8], channel_id=1, use_global_device_ids=true", 4}),
     [](const auto& test) { return std::string(test.param.name); });
-
-TEST(DotWriter, ShowsEveryOpAndEdge) {
-  const Shape shape = Shape::array(DType::kF32, {4});
-  KernelBuilder builder("a \"quoted\" name", Opcode::kFusion);
-  const OpId x = builder.parameter(shape, "x");
-  const Kernel kernel = builder.build({builder.add(op(Opcode::kExp, shape, {x}))});
-  const std::string dot = write_dot(kernel);
-  EXPECT_THAT(dot, HasSubstr("digraph \"a \\\"quoted\\\" name\""));
-  EXPECT_THAT(dot, HasSubstr("n0 -> n1;"));
-  EXPECT_THAT(dot, HasSubstr("exponential"));
-}
 
 TEST(MakeWiredKernel, SaysWhichArrayEachParameterIs) {
   const Module module = parse_hlo(base::SourceText("test.hlo", R"(HloModule m

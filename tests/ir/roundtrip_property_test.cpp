@@ -5,13 +5,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <random>
-#include <set>
 #include <string>
 
 #include "ir/shape.h"
-#include "ir/text/hlo_parser.h"
 #include "ir/text/hlo_printer.h"
+#include "ir/text/module_parser.h"
 #include "tests/support/folders.h"
+#include "tests/support/hlo_parts.h"
 
 namespace tilecast::ir {
 namespace {
@@ -66,7 +66,7 @@ TEST(ShapeProperty, TextReadsBackAsTheSameShape) {
   RandomShapes random(1);
   for (int i = 0; i < 1000; ++i) {
     const Shape shape = random.any(3);
-    EXPECT_EQ(parse_shape(to_string(shape)), shape) << to_string(shape);
+    EXPECT_EQ(support::parse_shape(to_string(shape)), shape) << to_string(shape);
   }
 }
 
@@ -78,32 +78,6 @@ TEST(ShapeProperty, PaddingNeverShrinksAnArray) {
   }
 }
 
-// Calls `visit` with every index of an array of at most three dimensions.
-template <class Visit>
-void for_each_index(const Shape& shape, Visit&& visit) {
-  Dims index(shape.dims.size(), 0);
-  const std::int64_t count = element_count(shape);
-  for (std::int64_t i = 0; i < count; ++i) {
-    visit(index);
-    for (std::size_t dim = index.size(); dim-- > 0;) {
-      if (++index[dim] < shape.dims[dim]) break;
-      index[dim] = 0;
-    }
-  }
-}
-
-TEST(ShapeProperty, NoTwoElementsShareAPosition) {
-  RandomShapes random(3);
-  for (int i = 0; i < 200; ++i) {
-    const Shape shape = random.array(3, 9);
-    std::set<std::int64_t> positions;
-    for_each_index(shape, [&](const Dims& index) {
-      EXPECT_TRUE(positions.insert(linear_position(shape, index)).second) << to_string(shape);
-    });
-    EXPECT_EQ(static_cast<std::int64_t>(positions.size()), element_count(shape));
-  }
-}
-
 // Reads, prints and reads again every module of a folder.
 void expect_stable_text(const fs::path& folder) {
   if (!fs::exists(folder)) GTEST_SKIP() << "no data at " << folder;
@@ -111,10 +85,10 @@ void expect_stable_text(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() != ".hlo") continue;
     ++modules;
-    ParseOptions options;
-    options.verify = false;  // whether a module makes sense is another test's question
-    const std::string once = print_hlo(read_hlo_file(entry.path().string(), options));
-    const std::string twice = print_hlo(parse_hlo(base::SourceText("printed", once), options));
+    // Whether a module makes sense is another test's question.
+    const auto text = base::SourceText::read_file(entry.path().string());
+    const std::string once = print_hlo(parse_unverified(text));
+    const std::string twice = print_hlo(parse_unverified(base::SourceText("printed", once)));
     EXPECT_TRUE(once == twice) << entry.path().filename();
   }
   EXPECT_GT(modules, 0U);

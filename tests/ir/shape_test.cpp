@@ -90,38 +90,11 @@ TEST(Shape, RefusesTilesThatCannotBe) {
   EXPECT_THROW((void)padded_bytes(tiled(DType::kF32, {4}, {{kCombineTileDim}})), Error);
 }
 
-TEST(Shape, RowMajorPositionIsTheUsualFormula) {
-  EXPECT_EQ(linear_position(row_major(DType::kF32, {2, 3, 5}), {1, 2, 4}), (1 * 3 + 2) * 5 + 4);
-}
-
-TEST(Shape, PositionInATileFollowsTheTilesBefore) {
-  // f32[3,5] in 2x2 tiles: row 1, column 1 of tile (1,1) of a 2x3 grid.
-  const Shape shape = tiled(DType::kF32, {3, 5}, {{2, 2}});
-  EXPECT_EQ(linear_position(shape, {2, 3}), (1 * 3 + 1) * 4 + 0 * 2 + 1);
-}
-
-TEST(Shape, SecondTileInterleavesRowPairs) {
-  const Shape shape = tiled(DType::kBF16, {8, 128}, {{8, 128}, {2, 1}});
-  EXPECT_EQ(linear_position(shape, {0, 0}), 0);
-  EXPECT_EQ(linear_position(shape, {1, 0}), 1);
-  EXPECT_EQ(linear_position(shape, {0, 1}), 2);
-  EXPECT_EQ(linear_position(shape, {2, 0}), 2 * 128);
-}
-
-TEST(Shape, RefusesAnIndexOutsideTheArray) {
-  const Shape shape = row_major(DType::kF32, {2, 3});
-  EXPECT_THROW((void)linear_position(shape, {2, 0}), Error);
-  EXPECT_THROW((void)linear_position(shape, {0, -1}), Error);
-  EXPECT_THROW((void)linear_position(shape, {0}), Error);
-}
-
 TEST(Shape, CompatibilityIgnoresLayouts) {
   const Shape plain = Shape::array(DType::kF32, {2, 3});
   EXPECT_TRUE(compatible(plain, tiled(DType::kF32, {2, 3}, {{8, 128}})));
   EXPECT_FALSE(compatible(plain, Shape::array(DType::kF32, {3, 2})));
   EXPECT_FALSE(compatible(plain, Shape::array(DType::kBF16, {2, 3})));
-  EXPECT_TRUE(compatible_ignoring_fp_precision(plain, Shape::array(DType::kBF16, {2, 3})));
-  EXPECT_FALSE(compatible_ignoring_fp_precision(plain, Shape::array(DType::kS32, {2, 3})));
   EXPECT_FALSE(compatible(Shape::tuple({plain}), Shape::tuple({plain, plain})));
 }
 

@@ -265,13 +265,12 @@ TEST(WorkCounts, AFusionReadsASharedOperandOnceAndItsLargeConstants) {
   EXPECT_EQ(c.bytes_accessed, (4 + 4 + 4) * kF32);
 }
 
-TEST(WorkCounts, TotalsCountDeadInstructionsButNotFromTheRoot) {
+TEST(WorkCounts, TotalsCountDeadInstructions) {
   const Module module =
       parse(entry("  x = f32[4] parameter(0)\n  dead = f32[4] add(x, x)\n"
                   "  ROOT r = f32[4] negate(x)\n"));
   WorkCounter counter(module);
   EXPECT_EQ(counter.total(module.entry).flops, 8);
-  EXPECT_EQ(counter.total_from_root(module.entry).flops, 4);
 }
 
 TEST(WorkCounts, OptimalTimeIsTheSlowestResource) {

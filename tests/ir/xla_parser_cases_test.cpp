@@ -11,9 +11,10 @@
 
 #include "base/error.h"
 #include "ir/text/hlo_lexer.h"
-#include "ir/text/hlo_parser.h"
 #include "ir/text/hlo_printer.h"
+#include "ir/text/module_parser.h"
 #include "tests/support/folders.h"
+#include "tests/support/hlo_parts.h"
 
 namespace tilecast::ir {
 namespace {
@@ -78,8 +79,9 @@ std::string trimmed(const std::string& text) {
 std::string reprint_module(const Case& test, const std::string& text) {
   ParseOptions options;
   options.strict = true;
-  options.verify = test.expect == "reject" || test.note.starts_with("verifier");
-  const Module module = parse_hlo(base::SourceText(test.file, text), options);
+  const base::SourceText source(test.file, text);
+  const bool verified = test.expect == "reject" || test.note.starts_with("verifier");
+  const Module module = verified ? parse_hlo(source, options) : parse_unverified(source, options);
   PrintOptions print;
   print.short_form = test.suite == "roundtrip_short" || test.suite == "nonroundtrip";
   if (test.suite != "HloParserSingleOpTest") return print_hlo(module, print);
@@ -103,13 +105,16 @@ std::string reprint(const Case& test, const std::string& text) {
   const std::string bare = trimmed(text);
   if (test.api == "module") return reprint_module(test, text);
   if (test.api == "lexer") return relex(test, text);
-  if (test.api == "shape") return to_string(parse_shape(bare));
-  if (test.api == "sharding") return canonical_sharding(bare);
-  if (test.api == "frontendattributes") return canonical_frontend_attributes(bare);
-  if (test.api == "convolutiondimensionnumbers") return parse_conv_dims(bare).text;
-  if (test.api == "replicagroups") return to_string(parse_replica_groups(bare));
-  if (test.api == "paddingconfig") return to_string(parse_padding(bare));
-  if (test.api == "json_dict" && lexes_as_json_dict(text)) return text;
+  if (test.api == "shape") return to_string(support::parse_shape(bare));
+  if (test.api == "sharding") return support::canonical_sharding(bare);
+  if (test.api == "frontendattributes") return support::read_all(bare, read_frontend_attributes);
+  if (test.api == "convolutiondimensionnumbers")
+    return support::read_all(bare, read_conv_dims).text;
+  if (test.api == "replicagroups") return to_string(support::parse_replica_groups(bare));
+  if (test.api == "paddingconfig") return to_string(support::read_all(bare, read_padding));
+  if (test.api == "json_dict" && text.starts_with('{') && json_dict_end(text, 0) == text.size()) {
+    return text;
+  }
   throw Error("no such entry point, or it refused the text: " + test.api);
 }
 

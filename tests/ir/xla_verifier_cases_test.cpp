@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "ir/text/hlo_parser.h"
-#include "ir/verify/verifier.h"
+#include "ir/text/module_parser.h"
+#include "ir/verify/verify_rules.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::ir {
@@ -55,8 +55,8 @@ std::vector<Row> read_index(const std::filesystem::path& path) {
 }
 
 // Options under which XLA's test of that name runs its verifier, beyond the columns of the index.
-VerifyOptions options_of(const Row& row) {
-  VerifyOptions options;
+verification::VerifyOptions options_of(const Row& row) {
+  verification::VerifyOptions options;
   options.layout_sensitive = row.at("layout_sensitive") == "True";
   options.allow_mixed_precision = row.at("mixed_precision_allowed") == "True";
   const std::string& test = row.at("test");
@@ -66,12 +66,12 @@ VerifyOptions options_of(const Row& row) {
 }
 
 // "" when the module is accepted, the message otherwise.
-std::string verdict(const std::filesystem::path& file, const VerifyOptions& options,
+std::string verdict(const std::filesystem::path& file, const verification::VerifyOptions& options,
                     Module* module = nullptr) {
   try {
     const base::SourceText text = base::SourceText::read_file(file.string());
-    const Module parsed = parse_hlo(text, {.verify = false});
-    verify(parsed, &text, options);
+    const Module parsed = parse_unverified(text);
+    verification::verify(parsed, &text, options);
     if (module != nullptr) *module = parsed;
     return "";
   } catch (const Error& error) {
@@ -124,7 +124,8 @@ TEST(XlaShapeInferenceCases, AgreesWithXlaOnNinetyEightPercent) {
   int passed = 0;
   for (const Row& row : read_index(dir / "index.csv")) {
     Module module;
-    const std::string message = verdict(dir / row.at("file"), VerifyOptions(), &module);
+    const std::string message =
+        verdict(dir / row.at("file"), verification::VerifyOptions(), &module);
     const std::string shape =
         message.empty()
             ? to_string(module.entry_computation().root_instruction().shape, /*with_layout=*/false)
