@@ -103,7 +103,7 @@ TEST(Sampler, DealsTilesInHandsOfOneKernel) {
       {.loss = NetworkLoss::kRankHinge, .batch = 4, .tiles = 8, .balance = Balance::kNone}, false);
   const std::vector<Rows> batches = sampler.epoch(1);
   EXPECT_EQ(times_drawn(flat(batches)).size(), 6U * 21);
-  // 21 tiles are three hands of seven; a batch is four hands.
+  // 21 tiles are three groups of seven; a batch is four groups.
   ASSERT_EQ(batches.size(), (6U * 3 + 3) / 4);
   for (const Rows& batch : batches) {
     ASSERT_EQ(batch.size() % 7, 0U);
@@ -128,7 +128,7 @@ TEST(Sampler, BalancesHandsByFamilyWhenRanking) {
   EXPECT_EQ(by_family[2], 21U * 8 / 2);
 }
 
-TEST(Sampler, LeavesOutAndCountsKernelsThatCannotBeRanked) {
+TEST(Sampler, LeavesOutKernelsThatCannotBeRanked) {
   RandomExamples kernels(4);
   kernels.add(3, 1);
   kernels.add(3, 4);
@@ -138,7 +138,6 @@ TEST(Sampler, LeavesOutAndCountsKernelsThatCannotBeRanked) {
   Rows rows = flat(sampler.epoch(1));
   std::ranges::sort(rows);
   EXPECT_EQ(rows, (Rows{1, 2, 3, 4}));
-  EXPECT_EQ(sampler.left_out(), 3U);
 }
 
 TEST(Sampler, RefusesNothingToDraw) {
@@ -189,7 +188,7 @@ TEST(Sampler, WeighsHandsByTheHandsOfTheirKernel) {
   const Sampler sampler(kernels.examples(),
                         {.loss = NetworkLoss::kRankHinge, .tiles = 4, .weigh_kernels = true},
                         false);
-  // One hand and three: weights w, w / 3, w / 3, w / 3 that average 1.
+  // One group and three: weights w, w / 3, w / 3, w / 3 that average 1.
   EXPECT_NEAR(sampler.weights()[0], 2, 1e-6);
   EXPECT_NEAR(sampler.weights()[4], 2.0 / 3, 1e-6);
 }
