@@ -38,7 +38,7 @@ bool has_table(Kind kind) {
 
 // --- writing
 
-std::string quoted(std::string_view text) {
+std::string scalar_text(std::string_view text) {
   return hwdesc::yaml_text(text, "model.yaml");
 }
 
@@ -53,7 +53,7 @@ void line(std::string& text, std::string_view key, const std::string& value) {
 }
 
 void optional_line(std::string& text, std::string_view key, const std::string& value) {
-  if (!value.empty()) line(text, key, quoted(value));
+  if (!value.empty()) line(text, key, scalar_text(value));
 }
 
 void write_selection(std::string& text, std::string_view key, const FeatureSelection& selection) {
@@ -74,19 +74,19 @@ void write_features(std::string& text, const ModelText& model) {
   line(text, "scale", std::string(kScales[features.logarithmic ? 1 : 0]));
   text += "network:\n";
   for (const Parameter<NetworkSpec>& parameter : network_parameters().parameters()) {
-    text += fmt::format("  {}: {}\n", parameter.name, quoted(parameter.get(model.network)));
+    text += fmt::format("  {}: {}\n", parameter.name, scalar_text(parameter.get(model.network)));
   }
 }
 
 void write_data(std::string& text, const ModelCard& card) {
   if (!card.data.empty()) text += "data:\n";
   for (const ModelData& data : card.data) {
-    text += fmt::format("  - name: {}\n", quoted(data.name));
+    text += fmt::format("  - name: {}\n", scalar_text(data.name));
     for (const auto& [key, value] :
          {std::pair<std::string_view, const std::string&>{"hash", data.hash},
           {"device", data.device},
           {"licence", data.licence}}) {
-      if (!value.empty()) text += fmt::format("    {}: {}\n", key, quoted(value));
+      if (!value.empty()) text += fmt::format("    {}: {}\n", key, scalar_text(value));
     }
     text += fmt::format("    train: {}\n    validation: {}\n    test: {}\n", data.train,
                         data.validation, data.test);
@@ -96,7 +96,7 @@ void write_data(std::string& text, const ModelCard& card) {
 void write_metrics(std::string& text, const ModelCard& card) {
   if (!card.metrics.empty()) text += "metrics:\n";
   for (const ModelMetric& metric : card.metrics) {
-    text += fmt::format("  - metric: {}\n    n: {}\n    value: {}\n", quoted(metric.metric),
+    text += fmt::format("  - metric: {}\n    n: {}\n    value: {}\n", scalar_text(metric.metric),
                         metric.n, finite(metric.value, metric.metric));
     if (metric.baseline) {
       text += fmt::format("    baseline: {}\n", finite(*metric.baseline, metric.metric));
@@ -107,20 +107,21 @@ void write_metrics(std::string& text, const ModelCard& card) {
 void write_maps(std::string& text, const ModelText& model) {
   text += "settings:\n";
   for (const auto& [key, value] : model.card.settings) {
-    text += fmt::format("  {}: {}\n", key, quoted(value));
+    text += fmt::format("  {}: {}\n", key, scalar_text(value));
   }
   if (!model.card.versions.empty()) text += "versions:\n";
   for (const auto& [library, version] : model.card.versions) {
-    text += fmt::format("  - {{library: {}, version: {}}}\n", quoted(library), quoted(version));
+    text += fmt::format("  - {{library: {}, version: {}}}\n", scalar_text(library),
+                        scalar_text(version));
   }
   text += "schemas:\n";
   for (const auto& [key, schema] : model.schemas) {
-    text += fmt::format("  {}: {{name: {}, version: {}, hash: {}}}\n", key, quoted(schema.name),
-                        schema.version, quoted(schema.hash));
+    text += fmt::format("  {}: {{name: {}, version: {}, hash: {}}}\n", key,
+                        scalar_text(schema.name), schema.version, scalar_text(schema.hash));
   }
   text += "files:\n";
   for (const auto& [file, hash] : model.files)
-    text += fmt::format("  {}: {}\n", file, quoted(hash));
+    text += fmt::format("  {}: {}\n", file, scalar_text(hash));
 }
 
 // --- reading
@@ -305,7 +306,7 @@ std::string list_text(const std::vector<FeatureGroup>& groups) {
 
 std::string list_text(const std::vector<std::string>& texts) {
   std::vector<std::string> all;
-  for (const std::string& text : texts) all.push_back(quoted(text));
+  for (const std::string& text : texts) all.push_back(scalar_text(text));
   return fmt::format("[{}]", fmt::join(all, ", "));
 }
 
@@ -316,7 +317,7 @@ SchemaStamp stamp(const FeatureSchema& schema) {
 std::string model_yaml(const ModelText& model) {
   const ModelCard& card = model.card;
   std::string text =
-      fmt::format("format: {}\nname: {}\nkind: {}\n", kFormat, quoted(card.name), card.kind);
+      fmt::format("format: {}\nname: {}\nkind: {}\n", kFormat, scalar_text(card.name), card.kind);
   optional_line(text, "created", card.created);
   optional_line(text, "split", card.split);
   text += fmt::format("seed: {}\nranks_only: {}\ntraining_seconds: {}\n", card.seed,
