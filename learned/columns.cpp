@@ -20,7 +20,7 @@ void Columns::entries(const Text& text, const ir::Dims& values, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
     if (schema_ != nullptr) {
       name_column(text, fmt::format(".{}", i),
-                  fmt::format("{} Entry {} of the list, 0 where it is shorter.", text.doc, i));
+                  fmt::format("{} Entry {}; 0 where absent.", text.doc, i));
     } else {
       value(text, i < values.size() ? as_number(values[i]) : 0);
     }
@@ -31,8 +31,8 @@ void Columns::list(const Text& text, const ir::Dims* values, std::size_t n,
                    double product_of_none) {
   if (schema_ != nullptr) {
     entries(text, {}, n);
-    name_column(text, ".sum", fmt::format("{} Sum of the whole list.", text.doc));
-    name_column(text, ".product", fmt::format("{} Product of the whole list.", text.doc));
+    name_column(text, ".sum", fmt::format("{} Sum of the list.", text.doc));
+    name_column(text, ".product", fmt::format("{} Product of the list.", text.doc));
     return;
   }
   if (values == nullptr) {

@@ -101,13 +101,13 @@ void role_columns(const Seen& seen, Columns& to) {
 
 // What a reduction does with two elements: its computation, where it is one op.
 void applied_columns(const Seen& seen, Columns& to) {
-  const std::optional<ir::Opcode> applied =
-      seen.node.op == nullptr ? std::nullopt : seen.node.op->applied;
-  const auto one = [](bool condition) { return condition ? 1.0 : 0.0; };
+  const auto applies = [op = seen.node.op](ir::Opcode opcode) {
+    return op != nullptr && op->applied == opcode;
+  };
   to.value({"applied.add", "1 for a reduction by addition, else 0."},
-           one(applied == ir::Opcode::kAdd));
+           applies(ir::Opcode::kAdd) ? 1 : 0);
   to.value({"applied.compare", "1 for a reduction by maximum or minimum, else 0."},
-           one(applied == ir::Opcode::kMaximum || applied == ir::Opcode::kMinimum));
+           applies(ir::Opcode::kMaximum) || applies(ir::Opcode::kMinimum) ? 1 : 0);
 }
 
 void dtype_columns(const Seen& seen, Columns& to) {

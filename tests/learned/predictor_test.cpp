@@ -57,7 +57,7 @@ class TwiceAsLong final : public analytical::CostModel {
       std::span<const analytical::KernelQuery> queries,
       const hwdesc::Device& device) const override {
     auto answers = analytical::AnalyticalModel().estimate(queries, device);
-    for (auto& answer : answers) answer->time *= 2;
+    for (auto& answer : answers) answer->time = Seconds{2 * answer->time.value};
     return answers;
   }
 };
