@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "analytical/analytical_model.h"
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "learned/learned_model.h"
@@ -106,7 +107,8 @@ std::unique_ptr<analytical::CostModel> load_cost_model(const std::string& direct
   if (is_hybrid_directory(directory)) {
     return std::make_unique<HybridModel>(load_hybrid(directory).parts);
   }
-  return std::make_unique<learned::LearnedModel>(learned::load_model(directory));
+  static const analytical::AnalyticalModel prior;
+  return std::make_unique<learned::LearnedModel>(learned::load_model(directory), prior);
 }
 
 }  // namespace tilecast::hybrid

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "analytical/analytical_model.h"
 #include "base/error.h"
 #include "base/parallel.h"
 
@@ -61,7 +62,8 @@ double TrialRows::residual(std::size_t row) const {
 TrialRows trial_rows(std::span<const measured::SampleSet> sets,
                      std::span<const hwdesc::Device> devices, std::optional<ValidateBy> trial_by,
                      int jobs) {
-  const Examples all = learned::make_examples(sets, devices, true, jobs);
+  static const analytical::AnalyticalModel prior;
+  const Examples all = learned::make_examples(sets, devices, prior, true, jobs);
   std::vector<std::size_t> answered;
   for (std::size_t i = 0; i < all.rows.size(); ++i) {
     if (all.priors[i] && all.priors[i]->time.value > 0) answered.push_back(i);

@@ -14,7 +14,7 @@
 namespace tilecast::learned {
 namespace {
 
-constexpr float kMissing = 0;
+constexpr float kScaledMissing = 0;
 constexpr float kBeyond = 0.25F;  // of the training range, on either side
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -28,7 +28,7 @@ float on_scale(float x, float unit) {
 }
 
 float scaled(float x, float low, float high) {
-  if (std::isnan(x)) return kMissing;
+  if (std::isnan(x)) return kScaledMissing;
   const double range = static_cast<double>(high) - static_cast<double>(low);
   if (!(range > 0)) return 0;
   const double share = (static_cast<double>(x) - static_cast<double>(low)) / range;
@@ -134,7 +134,7 @@ void FeatureScaler::apply(std::span<float> rows) const {
     for (std::size_t column = 0; column < width(); ++column) {
       float& value = rows[row + column];
       value = std::isnan(value)
-                  ? kMissing
+                  ? kScaledMissing
                   : scaled(on_scale(value, unit_[column]), low_[column], high_[column]);
     }
   }

@@ -5,18 +5,45 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
-#include <numeric>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
-#include "learned/gbt_trees.h"
 
 namespace tilecast::learned {
+
+// A step down a tree has no branch: next = left + !(value < threshold), children stand side by
+// side, and a leaf steps to itself. A missing value must go where the node says: it is replaced by
+// -infinity or +infinity when a row is copied to its slots, and a node reads the slot of its own
+// direction.
+struct GbtNode {
+  float threshold = 0;     // NaN: a leaf; no value is at or above it
+  std::uint16_t slot = 0;  // of GbtModel::Trees::slots
+  std::uint16_t left = 0;  // within the tree; the right child follows it
+};
+struct GbtSlot {
+  std::uint32_t column = 0;
+  float missing = 0;  // what stands for NaN
+};
+struct GbtTree {
+  std::uint32_t first = 0;  // of its nodes
+  std::uint32_t depth = 0;  // steps to the deepest leaf
+};
+
 namespace {
+
+using Json = nlohmann::json;
 
 constexpr std::size_t kLanes = 16;  // rows that walk down a tree side by side
 constexpr std::size_t kBlock = 64;  // rows that stay in the cache while a tree is
+constexpr std::uint32_t kDeepestLeaf = 64;
+constexpr int kDeepestValue = 32;  // of the UBJSON
+constexpr std::size_t kMaxIndex = std::numeric_limits<std::uint16_t>::max();
 
 // One slot of the rows of a block after the other; `rows` beyond the last repeat it.
 void copy_block(std::span<const float> rows, std::size_t columns, std::span<const GbtSlot> slots,
@@ -45,18 +72,190 @@ void add_tree(const GbtTree& tree, const GbtNode* nodes, const float* values, co
   for (std::size_t k = 0; k < kLanes; ++k) out[k] += values[at[k]];
 }
 
+// --- reading
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw Error("trees: " + what);
+}
+
+// Every value takes a byte at least, so that memory stays within a multiple of the input: truth
+// values and nulls, which an array of them would hold in none, are refused. No model has them.
+class BoundedDocument final : public nlohmann::detail::json_sax_dom_parser<Json> {
+  using Base = nlohmann::detail::json_sax_dom_parser<Json>;
+
+ public:
+  explicit BoundedDocument(Json& document) : Base(document) {}
+  static bool boolean(bool) { refuse("got a truth value, expected numbers and texts"); }
+  static bool null() { refuse("got a null, expected numbers and texts"); }
+  bool start_object(std::size_t size) { return enter() && Base::start_object(size); }
+  bool start_array(std::size_t size) { return enter() && Base::start_array(size); }
+  bool end_object() { return --depth_ >= 0 && Base::end_object(); }
+  bool end_array() { return --depth_ >= 0 && Base::end_array(); }
+
+ private:
+  bool enter() {
+    if (++depth_ > kDeepestValue) refuse(fmt::format("nested deeper than {}", kDeepestValue));
+    return true;
+  }
+  int depth_ = 0;
+};
+
+void require_text(const Json& value, std::string_view what, std::string_view expected) {
+  const auto& text = value.get_ref<const std::string&>();
+  if (text != expected) refuse(fmt::format("got {} '{}', expected '{}'", what, text, expected));
+}
+
+// XGBoost writes the numbers of its parameters as text.
+void require_number(const Json& value, std::string_view what, double expected) {
+  const auto& text = value.get_ref<const std::string&>();
+  double got = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), got);
+  if (error == std::errc() && end == text.data() + text.size() && got == expected) return;
+  refuse(fmt::format("got {} '{}', expected {}", what, text, expected));
+}
+
+// The arrays of one tree, checked to be of one length.
+class TreeArrays {
+ public:
+  TreeArrays(const Json& tree, std::size_t index)
+      : index_(index), size_(tree.at("left_children").size()) {
+    if (size_ == 0) fail(0, "no nodes");
+    require_number(tree.at("tree_param").at("num_nodes"), "nodes of a tree",
+                   static_cast<double>(size_));
+    for (const auto& [key, values] :
+         {std::pair{"left_children", &left_}, std::pair{"right_children", &right_},
+          std::pair{"split_indices", &column_}, std::pair{"default_left", &default_left_},
+          std::pair{"split_type", &split_type_}, std::pair{"split_conditions", &threshold_}}) {
+      tree.at(key).get_to(*values);
+      if (values->size() != size_) fail(0, "arrays of different lengths");
+    }
+  }
+
+  [[noreturn]] void fail(std::size_t node, const std::string& what) const {
+    refuse(fmt::format("tree {}, node {}: {}", index_, node, what));
+  }
+
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] bool is_leaf(std::size_t node) const {
+    const bool left = left_[node] == -1, right = right_[node] == -1;
+    if (left != right) fail(node, "one child, expected two or none");
+    return left;
+  }
+  [[nodiscard]] std::pair<std::size_t, std::size_t> children(std::size_t node) const {
+    return {child(node, left_[node]), child(node, right_[node])};
+  }
+  [[nodiscard]] std::uint32_t column(std::size_t node, std::size_t columns) const {
+    if (split_type_[node] != 0) fail(node, "a split by categories, expected a threshold");
+    if (column_[node] >= 0 && column_[node] < static_cast<double>(columns)) {
+      return static_cast<std::uint32_t>(column_[node]);
+    }
+    fail(node, fmt::format("got column {}, expected one of {}", column_[node], columns));
+  }
+  [[nodiscard]] bool default_left(std::size_t node) const { return default_left_[node] != 0; }
+  [[nodiscard]] float threshold(std::size_t node) const {  // the value, of a leaf
+    const auto value = static_cast<float>(threshold_[node]);
+    if (!std::isfinite(value)) fail(node, "a threshold or value that is not finite");
+    return value;
+  }
+
+ private:
+  [[nodiscard]] std::size_t child(std::size_t node, double child) const {
+    if (child > 0 && child < static_cast<double>(size_)) return static_cast<std::size_t>(child);
+    fail(node, fmt::format("got child {}, expected one of {} nodes", child, size_));
+  }
+
+  std::size_t index_, size_;
+  std::vector<double> left_, right_, column_, default_left_, split_type_, threshold_;
+};
+
 }  // namespace
 
-GbtModel::GbtModel(std::string bytes, std::size_t columns, GbtTrees trees)
-    : bytes_(std::move(bytes)),
-      columns_(columns),
-      trees_(std::make_unique<GbtTrees>(std::move(trees))) {}
+struct GbtModel::Trees {
+  std::vector<GbtTree> trees;
+  std::vector<GbtNode> nodes;
+  std::vector<float> values;  // by node: what a leaf adds
+  std::vector<GbtSlot> slots;
+  std::map<std::pair<std::uint32_t, bool>, std::size_t> slot_of;  // column, missing goes left
+
+  void read(const Json& document, std::size_t columns);
+
+ private:
+  void add(const TreeArrays& from, std::size_t columns);
+  std::uint16_t slot(const TreeArrays& from, std::size_t node, std::size_t columns);
+};
+
+void GbtModel::Trees::read(const Json& document, std::size_t columns) {
+  const Json& learner = document.at("learner");
+  require_text(learner.at("gradient_booster").at("name"), "booster", "gbtree");
+  require_text(learner.at("objective").at("name"), "objective", "reg:squarederror");
+  const Json& shape = learner.at("learner_model_param");
+  require_number(shape.at("num_feature"), "columns", static_cast<double>(columns));
+  require_number(shape.at("num_class"), "classes", 0);
+  require_number(shape.at("num_target"), "targets", 1);
+  require_number(shape.at("base_score"), "base score", 0);
+  const Json& model = learner.at("gradient_booster").at("model");
+  const auto& from = model.at("trees").get_ref<const Json::array_t&>();
+  require_number(model.at("gbtree_model_param").at("num_trees"), "trees",
+                 static_cast<double>(from.size()));
+  for (std::size_t i = 0; i < from.size(); ++i) add(TreeArrays(from[i], i), columns);
+  if (slots.empty()) slots.push_back({});  // a leaf reads slot 0, whatever is there
+}
+
+// Breadth first, so that children stand side by side; nodes that no split leads to are left out.
+void GbtModel::Trees::add(const TreeArrays& from, std::size_t columns) {
+  const auto first = static_cast<std::uint32_t>(nodes.size());
+  std::vector<bool> seen(from.size());
+  std::vector<std::pair<std::size_t, std::uint32_t>> order = {{0, 0}};  // node, depth
+  seen[0] = true;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto [node, depth] = order[i];
+    if (depth > kDeepestLeaf) from.fail(node, fmt::format("deeper than {}", kDeepestLeaf));
+    if (from.is_leaf(node)) {
+      nodes.push_back({std::nanf(""), 0, static_cast<std::uint16_t>(i)});
+      values.push_back(from.threshold(node));
+      continue;
+    }
+    const auto [left, right] = from.children(node);
+    if (left == right || seen[left] || seen[right]) from.fail(node, "a child of two splits");
+    if (order.size() + 2 > kMaxIndex) from.fail(node, fmt::format("more than {}", kMaxIndex));
+    seen[left] = seen[right] = true;
+    nodes.push_back({from.threshold(node), slot(from, node, columns),
+                     static_cast<std::uint16_t>(order.size())});
+    values.push_back(0);
+    order.insert(order.end(), {{left, depth + 1}, {right, depth + 1}});
+  }
+  trees.push_back({.first = first, .depth = order.back().second});
+}
+
+std::uint16_t GbtModel::Trees::slot(const TreeArrays& from, std::size_t node, std::size_t columns) {
+  const std::uint32_t column = from.column(node, columns);
+  const bool left = from.default_left(node);
+  const auto [found, is_new] = slot_of.try_emplace({column, left}, slots.size());
+  if (is_new) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    if (found->second > kMaxIndex) from.fail(node, "too many columns");
+    slots.push_back({.column = column, .missing = left ? -kInfinity : kInfinity});
+  }
+  return static_cast<std::uint16_t>(found->second);
+}
+
+GbtModel::GbtModel(std::string bytes, std::size_t columns, std::unique_ptr<Trees> trees)
+    : bytes_(std::move(bytes)), columns_(columns), trees_(std::move(trees)) {}
 GbtModel::GbtModel(GbtModel&&) noexcept = default;
 GbtModel& GbtModel::operator=(GbtModel&&) noexcept = default;
 GbtModel::~GbtModel() = default;
 
 GbtModel GbtModel::load(std::string_view bytes, std::size_t columns) {
-  GbtTrees trees = read_gbt_trees(bytes, columns);
+  auto trees = std::make_unique<Trees>();
+  try {
+    Json document;
+    BoundedDocument reader(document);
+    Json::sax_parse(bytes, &reader, Json::input_format_t::ubjson);
+    trees->read(document, columns);
+  } catch (const Json::exception& error) {  // "[json.exception.KIND.NUMBER] what"
+    const std::string_view what = error.what();
+    refuse(std::string(what.substr(what.find(']') + 2)));
+  }
   return {std::string(bytes), columns, std::move(trees)};
 }
 
@@ -64,10 +263,8 @@ int GbtModel::trees() const {
   return static_cast<int>(trees_->trees.size());
 }
 
-void GbtModel::predict(std::span<const float> rows, std::span<const float> base,
-                       std::span<float> out) const {
+void GbtModel::predict(std::span<const float> rows, std::span<float> out) const {
   TC_CHECK(rows.size() == out.size() * columns_, "a value per row and column");
-  TC_CHECK(base.empty() || base.size() == out.size(), "a base per row");
   thread_local std::vector<float> scratch;
   const std::size_t stride = trees_->slots.size() * kLanes;
   scratch.resize(std::max(scratch.size(), trees_->slots.size() * kBlock));
@@ -76,7 +273,6 @@ void GbtModel::predict(std::span<const float> rows, std::span<const float> base,
     copy_block(rows.subspan(first * columns_, count * columns_), columns_, trees_->slots,
                scratch.data());
     std::array<float, kBlock> sums{};
-    if (!base.empty()) std::ranges::copy(base.subspan(first, count), sums.begin());
     for (const GbtTree& tree : trees_->trees) {
       const GbtNode* nodes = trees_->nodes.data() + tree.first;
       const float* values = trees_->values.data() + tree.first;
@@ -87,13 +283,6 @@ void GbtModel::predict(std::span<const float> rows, std::span<const float> base,
     }
     std::copy_n(sums.begin(), count, out.begin() + static_cast<std::ptrdiff_t>(first));
   }
-}
-
-std::vector<double> GbtModel::importance() const {
-  std::vector<double> share = trees_->gain;
-  const double total = std::accumulate(share.begin(), share.end(), 0.0);
-  for (double& each : share) each = total > 0 ? each / total : 0;
-  return share;
 }
 
 std::string xgboost_version() {

@@ -6,7 +6,6 @@
 
 #include "ir/op_hash.h"
 #include "learned/node_columns.h"
-#include "learned/tpugraphs_graph.h"
 
 namespace tilecast::learned {
 namespace {
@@ -24,7 +23,7 @@ std::int32_t opcode_number(ir::Opcode opcode, GraphEncoding encoding) {
                                               : tpugraphs_opcode(opcode);
 }
 
-void add_columns(const NodeView& node, GraphEncoding encoding, NodeColumns& to) {
+void add_columns(const NodeView& node, GraphEncoding encoding, Columns& to) {
   if (encoding == GraphEncoding::kTilecast) {
     tilecast_columns(node, to);
   } else {
@@ -43,7 +42,7 @@ FeatureSchema make_schema(GraphEncoding encoding) {
   FeatureSchema schema;
   schema.name = fmt::format("{}.node/opcodes-{:016x}", name(encoding), hash.result()[0]);
   schema.version = 1;
-  NodeColumns columns(&schema);
+  Columns columns(FeatureGroup::kNode, schema);
   add_columns({}, encoding, columns);
   return schema;
 }
@@ -77,10 +76,6 @@ NodeView view(const ir::Kernel& kernel, std::size_t node, const Roles& roles) {
 
 }  // namespace
 
-std::string_view name(GraphEncoding encoding) {
-  return encoding == GraphEncoding::kTilecast ? "tilecast" : "tpugraphs";
-}
-
 std::int32_t opcode_count(GraphEncoding encoding) {
   static const std::int32_t tpugraphs = [] {
     std::int32_t most = 0;
@@ -102,9 +97,9 @@ KernelGraph make_graph(const ir::Kernel& kernel, GraphEncoding encoding) {
   const std::size_t nodes = kernel.ops().size();
   KernelGraph graph;
   graph.opcodes.reserve(nodes);
-  graph.features.reserve(nodes * node_schema(encoding).columns.size());
+  graph.features.resize(nodes * node_schema(encoding).columns.size());
   const Roles roles(kernel);
-  NodeColumns row(&graph.features);
+  Columns row(graph.features.data());
   for (std::size_t i = 0; i < nodes; ++i) {
     graph.opcodes.push_back(opcode_number(kernel.ops()[i].opcode, encoding));
     add_columns(view(kernel, i, roles), encoding, row);

@@ -6,7 +6,7 @@
 //   kTilecast   shape, layout, dimensions, window, padding, slices, contraction, is_output per op,
 //               lists as a fixed sub-vector, sum and product (Kaufman et al., MLSys 2021, 3.1)
 //   kTpuGraphs  the 140 node features and the opcode numbers of TpuGraphs (Phothilimthana et al.,
-//               NeurIPS 2023); learned/tpugraphs_graph.h encodes whole modules as it does
+//               NeurIPS 2023)
 // Nodes are those of Kernel::ops(), in their order. Values are finite and not scaled. Thread-safe.
 #pragma once
 
@@ -20,7 +20,10 @@
 namespace tilecast::learned {
 
 enum class GraphEncoding { kTilecast, kTpuGraphs };
-[[nodiscard]] std::string_view name(GraphEncoding encoding);  // "tilecast", "tpugraphs"
+inline constexpr std::string_view kEncodings[] = {"tilecast", "tpugraphs"};
+[[nodiscard]] constexpr std::string_view name(GraphEncoding encoding) {
+  return kEncodings[static_cast<std::size_t>(encoding)];
+}
 
 struct GraphEdge {
   std::int32_t producer = 0, consumer = 0;  // nodes

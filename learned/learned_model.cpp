@@ -39,23 +39,26 @@ std::vector<std::size_t> in_domain(std::span<const KernelQuery> queries, const M
 // A roofline's answer with the predicted time.
 void take_time(Estimate& estimate, double log_seconds, const KernelQuery& query,
                const ModelCard& card) {
-  const Seconds said{std::exp(log_seconds)};
-  if (!std::isfinite(said.value)) {
+  const Seconds predicted{std::exp(log_seconds)};
+  if (!std::isfinite(predicted.value)) {
     throw Error(fmt::format("model {}: kernel {}: predicts exp({}) s, which is no time", card.name,
                             query.kernel.name(), log_seconds));
   }
-  estimate.time = std::max(said, estimate.speed_of_light);
+  estimate.time = std::max(predicted, estimate.speed_of_light);
   estimate.next_time = std::min(estimate.next_time, estimate.time);
   estimate.utilisation = estimate.time.value > 0 ? estimate.speed_of_light / estimate.time : 1.0;
   if (query.tile != nullptr) estimate.tile = *query.tile;
   estimate.model = kModelName;
   estimate.flags.emplace_back("learned time; bounds are the roofline's");
-  if (said < estimate.speed_of_light) estimate.flags.emplace_back("held at the speed of light");
+  if (predicted < estimate.speed_of_light) {
+    estimate.flags.emplace_back("held at the speed of light");
+  }
 }
 
 }  // namespace
 
-LearnedModel::LearnedModel(LoadedModel model) : model_(std::move(model)) {
+LearnedModel::LearnedModel(LoadedModel model, const analytical::CostModel& prior)
+    : model_(std::move(model)), prior_(prior) {
   TC_CHECK(model_.predictor != nullptr, "a model without a predictor");
   if (!model_.card.ranks_only && !model_.predictor->ranks_only()) return;
   throw Error(
@@ -68,19 +71,19 @@ std::vector<std::optional<Estimate>> LearnedModel::estimate(std::span<const Kern
                                                             const hwdesc::Device& device) const {
   std::vector<std::optional<Estimate>> answers(queries.size());
   const std::vector<std::size_t> known = in_domain(queries, model_.card);
-  std::vector<KernelQuery> asked;
-  asked.reserve(known.size());
-  for (const std::size_t i : known) asked.push_back(queries[i]);
-  std::vector<double> log_seconds(asked.size());
-  model_.predictor->predict(asked, device, {}, log_seconds);
-  const auto roofs = analytical::RooflineModel().estimate(asked, device);
+  std::vector<KernelQuery> inside;
+  inside.reserve(known.size());
+  for (const std::size_t i : known) inside.push_back(queries[i]);
+  std::vector<double> log_seconds(inside.size());
+  const Predictor& predictor = *model_.predictor;
+  predictor.predict(inside, device, priors_for(predictor, prior_, inside, device), log_seconds);
+  const auto roofs = analytical::RooflineModel().estimate(inside, device);
   const bool known_device = device.lineage_distance(model_.card.devices).has_value();
   for (std::size_t k = 0; k < known.size(); ++k) {
     if (!roofs[k]) continue;
-    const bool on_physics = model_.predictor->needs_prior();
-    if (on_physics && std::isnan(log_seconds[k])) continue;  // physics has no answer
+    if (predictor.needs_prior() && std::isnan(log_seconds[k])) continue;  // physics has no answer
     Estimate estimate = *roofs[k];
-    take_time(estimate, log_seconds[k], asked[k], model_.card);
+    take_time(estimate, log_seconds[k], inside[k], model_.card);
     if (!known_device) {
       estimate.flags.push_back(fmt::format("not trained on {}", device.name));
     }

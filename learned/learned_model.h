@@ -1,6 +1,7 @@
 // A trained model as a CostModel: times of kernels, and so of programs.
 //
-//   LearnedModel model(load_model("models/host_sage"));
+//   const analytical::AnalyticalModel physics;
+//   LearnedModel model(load_model("models/host_sage"), physics);
 //   auto answers = model.estimate(queries, device);
 //
 // The estimate's time is the prediction, held at or above the speed of light; its bounds are those
@@ -14,7 +15,8 @@ namespace tilecast::learned {
 
 class LearnedModel final : public analytical::CostModel {
  public:
-  explicit LearnedModel(LoadedModel model);
+  // `prior`: the analytical model that features and residuals refer to; must outlive this.
+  LearnedModel(LoadedModel model, const analytical::CostModel& prior);
   [[nodiscard]] std::vector<std::optional<analytical::Estimate>> estimate(
       std::span<const analytical::KernelQuery> queries,
       const hwdesc::Device& device) const override;
@@ -22,6 +24,7 @@ class LearnedModel final : public analytical::CostModel {
 
  private:
   LoadedModel model_;
+  const analytical::CostModel& prior_;
 };
 
 }  // namespace tilecast::learned

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
+#include <span>
 
 #include "base/error.h"
 #include "hwdesc/config_values.h"
@@ -21,8 +23,7 @@ constexpr std::string_view kFormat = "tilecast.model/1";
 constexpr std::string_view kCheck = "check: ";
 enum class Kind { kXgboost, kNetwork, kProcess, kPhysics };
 constexpr std::string_view kKinds[] = {"xgboost", "network", "gaussian_process", "physics"};
-constexpr std::string_view kScales[] = {"linear", "logarithmic"};
-constexpr std::string_view kEncodings[] = {"tilecast", "tpugraphs"};
+constexpr std::uint64_t kMostVersion = 1'000'000;
 constexpr std::string_view kNoYes[] = {"no", "yes"};
 
 Kind kind_of(const ModelCard& card) {
@@ -37,14 +38,8 @@ bool has_table(Kind kind) {
 
 // --- writing
 
-std::string quoted(std::string_view text) {
+std::string scalar_text(std::string_view text) {
   return hwdesc::yaml_text(text, "model.yaml");
-}
-
-std::string quoted_list(const std::vector<std::string>& texts) {
-  std::vector<std::string> all;
-  for (const std::string& text : texts) all.push_back(quoted(text));
-  return fmt::format("[{}]", fmt::join(all, ", "));
 }
 
 std::string finite(double value, std::string_view what) {
@@ -58,14 +53,12 @@ void line(std::string& text, std::string_view key, const std::string& value) {
 }
 
 void optional_line(std::string& text, std::string_view key, const std::string& value) {
-  if (!value.empty()) line(text, key, quoted(value));
+  if (!value.empty()) line(text, key, scalar_text(value));
 }
 
 void write_selection(std::string& text, std::string_view key, const FeatureSelection& selection) {
-  std::vector<std::string_view> groups;
-  for (const FeatureGroup group : selection.groups) groups.push_back(name(group));
-  line(text, key, fmt::format("[{}]", fmt::join(groups, ", ")));
-  if (!selection.parameters.empty()) line(text, "parameters", quoted_list(selection.parameters));
+  line(text, key, list_text(selection.groups));
+  if (!selection.parameters.empty()) line(text, "parameters", list_text(selection.parameters));
 }
 
 void write_features(std::string& text, const ModelText& model) {
@@ -81,19 +74,19 @@ void write_features(std::string& text, const ModelText& model) {
   line(text, "scale", std::string(kScales[features.logarithmic ? 1 : 0]));
   text += "network:\n";
   for (const Parameter<NetworkSpec>& parameter : network_parameters().parameters()) {
-    text += fmt::format("  {}: {}\n", parameter.name, quoted(parameter.get(model.network)));
+    text += fmt::format("  {}: {}\n", parameter.name, scalar_text(parameter.get(model.network)));
   }
 }
 
 void write_data(std::string& text, const ModelCard& card) {
   if (!card.data.empty()) text += "data:\n";
   for (const ModelData& data : card.data) {
-    text += fmt::format("  - name: {}\n", quoted(data.name));
+    text += fmt::format("  - name: {}\n", scalar_text(data.name));
     for (const auto& [key, value] :
          {std::pair<std::string_view, const std::string&>{"hash", data.hash},
           {"device", data.device},
           {"licence", data.licence}}) {
-      if (!value.empty()) text += fmt::format("    {}: {}\n", key, quoted(value));
+      if (!value.empty()) text += fmt::format("    {}: {}\n", key, scalar_text(value));
     }
     text += fmt::format("    train: {}\n    validation: {}\n    test: {}\n", data.train,
                         data.validation, data.test);
@@ -103,7 +96,7 @@ void write_data(std::string& text, const ModelCard& card) {
 void write_metrics(std::string& text, const ModelCard& card) {
   if (!card.metrics.empty()) text += "metrics:\n";
   for (const ModelMetric& metric : card.metrics) {
-    text += fmt::format("  - metric: {}\n    n: {}\n    value: {}\n", quoted(metric.metric),
+    text += fmt::format("  - metric: {}\n    n: {}\n    value: {}\n", scalar_text(metric.metric),
                         metric.n, finite(metric.value, metric.metric));
     if (metric.baseline) {
       text += fmt::format("    baseline: {}\n", finite(*metric.baseline, metric.metric));
@@ -114,60 +107,48 @@ void write_metrics(std::string& text, const ModelCard& card) {
 void write_maps(std::string& text, const ModelText& model) {
   text += "settings:\n";
   for (const auto& [key, value] : model.card.settings) {
-    text += fmt::format("  {}: {}\n", key, quoted(value));
+    text += fmt::format("  {}: {}\n", key, scalar_text(value));
   }
   if (!model.card.versions.empty()) text += "versions:\n";
   for (const auto& [library, version] : model.card.versions) {
-    text += fmt::format("  - {{library: {}, version: {}}}\n", quoted(library), quoted(version));
+    text += fmt::format("  - {{library: {}, version: {}}}\n", scalar_text(library),
+                        scalar_text(version));
   }
   text += "schemas:\n";
   for (const auto& [key, schema] : model.schemas) {
-    text += fmt::format("  {}: {{name: {}, version: {}, hash: {}}}\n", key, quoted(schema.name),
-                        schema.version, quoted(schema.hash));
+    text += fmt::format("  {}: {{name: {}, version: {}, hash: {}}}\n", key,
+                        scalar_text(schema.name), schema.version, scalar_text(schema.hash));
   }
   text += "files:\n";
   for (const auto& [file, hash] : model.files)
-    text += fmt::format("  {}: {}\n", file, quoted(hash));
+    text += fmt::format("  {}: {}\n", file, scalar_text(hash));
 }
 
 // --- reading
-
-std::string text_at(const ConfigNode& node, std::string_view key) {
-  return text_of(required(node, key));
-}
 
 std::string optional_text(const ConfigNode& node, std::string_view key) {
   const ConfigNode* child = node.find(key);
   return child == nullptr ? std::string() : text_of(*child);
 }
 
-template <class Number>
-Number number_of(const ConfigNode& node, std::string_view expected) {
-  const std::string& text = text_of(node);
-  Number value{};
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure != std::errc() || end != text.data() + text.size() ||
-      !std::isfinite(static_cast<double>(value))) {
-    fail_at(node, fmt::format("got {}, expected {}", hwdesc::show_text(text), expected));
-  }
-  return value;
-}
-
 double real_at(const ConfigNode& node, std::string_view key) {
-  return number_of<double>(required(node, key), "a finite number");
-}
-
-std::uint64_t whole_at(const ConfigNode& node, std::string_view key) {
-  return number_of<std::uint64_t>(required(node, key), "a whole number");
-}
-
-std::size_t choice_at(const ConfigNode& node, std::string_view key,
-                      std::span<const std::string_view> choices) {
   const ConfigNode& child = required(node, key);
-  const auto found = std::ranges::find(choices, text_of(child));
-  if (found != choices.end()) return static_cast<std::size_t>(found - choices.begin());
-  fail_at(child, fmt::format("got {}, expected one of {}", hwdesc::show_text(child.scalar),
-                             fmt::join(choices, ", ")));
+  const std::string& text = text_of(child);
+  double value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure == std::errc() && end == text.data() + text.size() && std::isfinite(value)) {
+    return value;
+  }
+  fail_at(child, fmt::format("got {}, expected a finite number", hwdesc::show_text(text)));
+}
+
+std::uint64_t whole_at(const ConfigNode& node, std::string_view key,
+                       std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
+  return whole_number(required(node, key), 0, most);
+}
+
+bool flag_at(const ConfigNode& node, std::string_view key) {
+  return choice(required(node, key), kNoYes) == 1;
 }
 
 const std::vector<ConfigNode>& list_of(const ConfigNode& node) {
@@ -189,14 +170,9 @@ std::vector<std::string> texts_at(const ConfigNode& node, std::string_view key) 
 FeatureSelection selection_at(const ConfigNode& root, std::string_view key) {
   FeatureSelection selection;
   const ConfigNode& node = required(root, key);
-  for (const ConfigNode& entry : list_of(node)) {
-    const std::optional<FeatureGroup> group = parse_feature_group(text_of(entry));
-    if (!group) {
-      fail_at(entry,
-              fmt::format("got {}, expected a group of features", hwdesc::show_text(entry.scalar)));
-    }
-    selection.groups.push_back(*group);
-    if (*group == FeatureGroup::kParameters) selection.parameters = texts_at(root, "parameters");
+  selection.groups = feature_groups(node);
+  if (has_group(selection, FeatureGroup::kParameters)) {
+    selection.parameters = texts_at(root, "parameters");
   }
   try {
     static_cast<void>(TableFeatures(selection));
@@ -233,8 +209,8 @@ void read_features(const ConfigNode& root, ModelText& model) {
   NetworkFeatures& features = model.network_features;
   features.at_nodes = selection_at(root, "at_nodes");
   features.at_kernel = selection_at(root, "at_kernel");
-  features.encoding = static_cast<GraphEncoding>(choice_at(root, "encoding", kEncodings));
-  features.logarithmic = choice_at(root, "scale", kScales) == 1;
+  features.encoding = static_cast<GraphEncoding>(choice(required(root, "encoding"), kEncodings));
+  features.logarithmic = choice(required(root, "scale"), kScales) == 1;
   model.network = network_at(root);
 }
 
@@ -242,20 +218,20 @@ void read_lists(const ConfigNode& root, ModelText& model) {
   ModelCard& card = model.card;
   for (const ConfigNode& entry : optional_list(root, "data")) {
     allow_only(entry, {"name", "hash", "device", "licence", "train", "validation", "test"});
-    card.data.push_back({text_at(entry, "name"), optional_text(entry, "hash"),
+    card.data.push_back({text(entry, "name"), optional_text(entry, "hash"),
                          optional_text(entry, "device"), optional_text(entry, "licence"),
                          whole_at(entry, "train"), whole_at(entry, "validation"),
                          whole_at(entry, "test")});
   }
   for (const ConfigNode& entry : optional_list(root, "metrics")) {
     allow_only(entry, {"metric", "n", "value", "baseline"});
-    ModelMetric metric{text_at(entry, "metric"), whole_at(entry, "n"), real_at(entry, "value"), {}};
+    ModelMetric metric{text(entry, "metric"), whole_at(entry, "n"), real_at(entry, "value"), {}};
     if (entry.find("baseline") != nullptr) metric.baseline = real_at(entry, "baseline");
     card.metrics.push_back(std::move(metric));
   }
   for (const ConfigNode& entry : optional_list(root, "versions")) {
     allow_only(entry, {"library", "version"});
-    card.versions.emplace_back(text_at(entry, "library"), text_at(entry, "version"));
+    card.versions.emplace_back(text(entry, "library"), text(entry, "version"));
   }
   card.op_classes = texts_at(root, "op_classes");
   card.devices = texts_at(root, "devices");
@@ -268,8 +244,8 @@ void read_maps(const ConfigNode& root, ModelText& model) {
   }
   for (const ConfigNode& entry : required(root, "schemas").children) {
     allow_only(entry, {"name", "version", "hash"});
-    model.schemas[entry.key] = {text_at(entry, "name"), text_at(entry, "hash"),
-                                number_of<int>(required(entry, "version"), "a whole number")};
+    model.schemas[entry.key] = {text(entry, "name"), text(entry, "hash"),
+                                static_cast<int>(whole_at(entry, "version", kMostVersion))};
   }
   for (const ConfigNode& entry : required(root, "files").children) {
     model.files[entry.key] = text_of(entry);
@@ -278,9 +254,7 @@ void read_maps(const ConfigNode& root, ModelText& model) {
 
 void require_format(const ConfigNode& root) {
   if (!root.is_mapping()) fail_at(root, "expected the card of a model");
-  const ConfigNode& format = required(root, "format");
-  if (text_of(format) == kFormat) return;
-  fail_at(format, fmt::format("got {}, expected {}", hwdesc::show_text(format.scalar), kFormat));
+  static_cast<void>(choice(required(root, "format"), std::span(&kFormat, 1)));
 }
 
 void require_check(const ConfigNode& root, std::string_view text) {
@@ -300,7 +274,7 @@ void require_keys(const ConfigNode& root) {
                                      "families", "schemas",  "files",      "data",
                                      "metrics",  "check",    "parameters", "training_seconds",
                                      "hybrid"};
-  const auto kind = static_cast<Kind>(choice_at(root, "kind", kKinds));
+  const auto kind = static_cast<Kind>(choice(required(root, "kind"), kKinds));
   if (has_table(kind)) keys.emplace_back("features");
   if (kind == Kind::kNetwork) {
     keys.insert(keys.end(), {"at_nodes", "at_kernel", "encoding", "scale", "network"});
@@ -310,6 +284,32 @@ void require_keys(const ConfigNode& root) {
 
 }  // namespace
 
+std::vector<FeatureGroup> feature_groups(const ConfigNode& node) {
+  std::vector<FeatureGroup> groups;
+  for (const ConfigNode& entry : list_of(node)) {
+    const std::optional<FeatureGroup> group = parse_feature_group(text_of(entry));
+    if (!group || *group == FeatureGroup::kNode) {
+      fail_at(entry, fmt::format("got {}, expected a group of features: static, ops, shape, tile, "
+                                 "prior, machine or parameters",
+                                 hwdesc::show_text(entry.scalar)));
+    }
+    groups.push_back(*group);
+  }
+  return groups;
+}
+
+std::string list_text(const std::vector<FeatureGroup>& groups) {
+  std::vector<std::string_view> names;
+  for (const FeatureGroup group : groups) names.push_back(name(group));
+  return fmt::format("[{}]", fmt::join(names, ", "));
+}
+
+std::string list_text(const std::vector<std::string>& texts) {
+  std::vector<std::string> all;
+  for (const std::string& text : texts) all.push_back(scalar_text(text));
+  return fmt::format("[{}]", fmt::join(all, ", "));
+}
+
 SchemaStamp stamp(const FeatureSchema& schema) {
   return {.name = schema.name, .hash = schema.hash(), .version = schema.version};
 }
@@ -317,7 +317,7 @@ SchemaStamp stamp(const FeatureSchema& schema) {
 std::string model_yaml(const ModelText& model) {
   const ModelCard& card = model.card;
   std::string text =
-      fmt::format("format: {}\nname: {}\nkind: {}\n", kFormat, quoted(card.name), card.kind);
+      fmt::format("format: {}\nname: {}\nkind: {}\n", kFormat, scalar_text(card.name), card.kind);
   optional_line(text, "created", card.created);
   optional_line(text, "split", card.split);
   text += fmt::format("seed: {}\nranks_only: {}\ntraining_seconds: {}\n", card.seed,
@@ -329,9 +329,9 @@ std::string model_yaml(const ModelText& model) {
   write_features(text, model);
   write_data(text, card);
   write_metrics(text, card);
-  line(text, "op_classes", quoted_list(card.op_classes));
-  line(text, "devices", quoted_list(card.devices));
-  line(text, "families", quoted_list(card.families));
+  line(text, "op_classes", list_text(card.op_classes));
+  line(text, "devices", list_text(card.devices));
+  line(text, "families", list_text(card.families));
   write_maps(text, model);
   return text + fmt::format("{}{}\n", kCheck, measured::content_hash(text));
 }
@@ -344,14 +344,14 @@ ModelText read_model_yaml(const std::string& text, const std::string& file) {
   require_keys(root);
   ModelText model;
   ModelCard& card = model.card;
-  card.name = text_at(root, "name");
-  card.kind = kKinds[choice_at(root, "kind", kKinds)];
+  card.name = hwdesc::text(root, "name");
+  card.kind = kKinds[choice(required(root, "kind"), kKinds)];
   card.created = optional_text(root, "created");
   card.split = optional_text(root, "split");
   card.seed = whole_at(root, "seed");
-  card.ranks_only = choice_at(root, "ranks_only", kNoYes) == 1;
+  card.ranks_only = flag_at(root, "ranks_only");
   card.training_seconds = real_at(root, "training_seconds");
-  card.hybrid = root.find("hybrid") != nullptr && choice_at(root, "hybrid", kNoYes) == 1;
+  card.hybrid = root.find("hybrid") != nullptr && flag_at(root, "hybrid");
   if (kind_of(card) == Kind::kPhysics && !card.hybrid) {
     fail_at(required(root, "kind"), "physics alone is no model; expected hybrid: yes");
   }

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "hwdesc/config_reader.h"
 #include "learned/model_dir.h"
 
 namespace tilecast::learned {
@@ -25,6 +26,11 @@ struct ModelText {
   std::map<std::string, SchemaStamp> schemas;  // "features" | "node", "at_nodes", "at_kernel"
   std::map<std::string, std::string> files;    // name -> content hash
 };
+
+// Feature groups as a YAML list; an unknown one: Error.
+[[nodiscard]] std::vector<FeatureGroup> feature_groups(const hwdesc::ConfigNode& node);
+[[nodiscard]] std::string list_text(const std::vector<FeatureGroup>& groups);
+[[nodiscard]] std::string list_text(const std::vector<std::string>& texts);  // quoted
 
 // With its `check` line. Throws Error where a text or number of the card cannot be written.
 [[nodiscard]] std::string model_yaml(const ModelText& model);

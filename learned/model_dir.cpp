@@ -250,7 +250,7 @@ class Folder {
   }
   // Where a reader of `file` fails, says which.
   template <class Read>
-  auto told(const std::string& file, Read&& read_it) const {
+  auto naming_file(const std::string& file, Read&& read_it) const {
     try {
       return read_it();
     } catch (const Error& error) {
@@ -269,7 +269,8 @@ std::unique_ptr<Predictor> load_trees(const ModelText& model, const Folder& fold
   const TableFeatures features(model.features);
   folder.require_schema("features", features.schema());
   const std::string bytes = folder.read(kTrees, kMostBytes);
-  GbtModel trees = folder.told(kTrees, [&] { return GbtModel::load(bytes, features.width()); });
+  GbtModel trees =
+      folder.naming_file(kTrees, [&] { return GbtModel::load(bytes, features.width()); });
   return make_predictor(GbtPredictorParts{.features = model.features,
                                           .model = std::move(trees),
                                           .target = model.card.target,
@@ -293,8 +294,8 @@ std::unique_ptr<Predictor> load_network(const ModelText& model, const Folder& fo
                              .at_nodes = at_nodes.width(),
                              .at_kernel = at_kernel.width()};
   const std::string weights = folder.read(kWeights, kMostBytes);
-  parts.network =
-      folder.told(kWeights, [&] { return graph_module().load(model.network, widths, weights); });
+  parts.network = folder.naming_file(
+      kWeights, [&] { return graph_module().load(model.network, widths, weights); });
   return make_predictor(std::move(parts));
 }
 

@@ -74,7 +74,5 @@ struct ModelFiles {  // what is saved
 void save_model(const ModelFiles& files, const std::string& directory, bool force = false);
 [[nodiscard]] LoadedModel load_model(const std::string& directory);
 [[nodiscard]] bool is_model_directory(const std::string& path);  // has a model.yaml
-// The card as Markdown: data, licences, split, metrics with n and baseline, domain, limits.
-[[nodiscard]] std::string card_markdown(const ModelCard& card);
 
 }  // namespace tilecast::learned

@@ -1,51 +1,15 @@
-// Columns of node features, told once: the same calls name the columns of a schema or fill a row.
-// A part of kernel_graph.h and tpugraphs_graph.h.
-//
-//   void columns(const Op& op, NodeColumns& to) { to.value("rank", "1", "Dimensions.", ...); }
-//   NodeColumns names(&schema);  columns(Op(), names);
-//   NodeColumns row(floats);     columns(op, row);
-//
-// Values are clamped to what a float holds. Used by one thread.
+// Nodes as both encodings of kernel_graph.h read them. Internal to it.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "ir/kernel.h"
-#include "learned/feature_schema.h"
+#include "learned/columns.h"
 #include "learned/kernel_graph.h"
 
 namespace tilecast::learned {
 
-class NodeColumns {
- public:
-  // What a column or a list of columns is called and means.
-  struct Text {
-    std::string_view name, unit, doc;
-  };
-  using List = const ir::Dims&;
-
-  explicit NodeColumns(FeatureSchema* schema) : schema_(schema) {}
-  explicit NodeColumns(std::vector<float>* rows) : rows_(rows) {}  // appends
-
-  void value(const Text& text, double value);
-  // NAME.0 ... NAME.(n - 1): the first n values, then zeros.
-  void entries(const Text& text, List values, std::size_t n);
-  void sum(const Text& text, List values);
-  void product(const Text& text, List values, double of_none);
-  // All three.
-  void list(const Text& text, List values, std::size_t n, double product_of_none);
-
- private:
-  void name_column(const Text& text, std::string_view suffix, std::string_view doc);
-
-  FeatureSchema* schema_ = nullptr;
-  std::vector<float>* rows_ = nullptr;
-};
-
-// A node as both encodings read it. Borrowed; null: none.
+// Borrowed; null: none.
 struct NodeView {
   ir::Opcode opcode = ir::Opcode::kParameter;
   const ir::Shape* shape = nullptr;
@@ -63,8 +27,28 @@ struct NodeView {
   }
 };
 
-void tilecast_columns(const NodeView& node, NodeColumns& to);
-void tpugraphs_columns(const NodeView& node, NodeColumns& to);
+// The window of a convolution or reduction.
+struct NodeWindow {
+  explicit NodeWindow(const NodeView& node);
+
+  const ir::Window* window = nullptr;
+  const ir::ConvDims* conv = nullptr;
+  std::int64_t feature_groups = 0, batch_groups = 0;
+};
+
+// One member of every entry of a list, which may be null.
+template <class Entries, class Member>
+ir::Dims members_of(const Entries* entries, Member member) {
+  ir::Dims found;
+  if (entries == nullptr) return found;
+  for (const auto& entry : *entries) found.push_back(entry.*member);
+  return found;
+}
+
+void tilecast_columns(const NodeView& node, Columns& to);
+void tpugraphs_columns(const NodeView& node, Columns& to);
+// The opcode number of TpuGraphs; 0, which it does not use, for opcodes it has none for.
+[[nodiscard]] std::int32_t tpugraphs_opcode(ir::Opcode opcode);
 
 // Adds the edges of one consumer after another, each once.
 class EdgeList {

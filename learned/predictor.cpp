@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 #include <vector>
 
-#include "analytical/analytical_model.h"
 #include "base/error.h"
 
 namespace tilecast::learned {
@@ -12,12 +12,48 @@ namespace {
 
 using analytical::KernelQuery;
 
-constexpr std::size_t kChunk = 1024;  // queries whose features exist at a time
+// Queries of one device, few enough that their features stay in the cache.
+struct Chunk {
+  std::span<const KernelQuery> queries;
+  const hwdesc::Device& device;
+  Priors priors;
+};
+constexpr std::size_t kChunkQueries = 1024;
 
-class GbtPredictor final : public Predictor {
+void extract(const TableFeatures& features, const Chunk& chunk, std::vector<float>& rows) {
+  rows.resize(chunk.queries.size() * features.width());
+  features.extract(chunk.queries, chunk.device, chunk.priors, rows);
+}
+
+class ChunkedPredictor : public Predictor {
+ public:
+  explicit ChunkedPredictor(Standardisation target) : target_(target) {}
+
+  void predict(std::span<const KernelQuery> queries, const hwdesc::Device& device, Priors priors,
+               std::span<double> out) const final {
+    TC_CHECK(out.size() == queries.size(), "one place per query");
+    TC_CHECK(!needs_prior() || priors.size() == queries.size(), "a prior per query");
+    for (std::size_t first = 0; first < queries.size(); first += kChunkQueries) {
+      const std::size_t count = std::min(kChunkQueries, queries.size() - first);
+      const std::span<double> values = out.subspan(first, count);
+      predict_chunk({queries.subspan(first, count), device,
+                     needs_prior() ? priors.subspan(first, count) : Priors{}},
+                    values);
+      for (double& value : values) value = value * target_.deviation + target_.mean;
+    }
+  }
+
+ private:
+  // Before the standardisation.
+  virtual void predict_chunk(const Chunk& chunk, std::span<double> out) const = 0;
+
+  Standardisation target_;
+};
+
+class GbtPredictor final : public ChunkedPredictor {
  public:
   explicit GbtPredictor(GbtPredictorParts parts)
-      : parts_(std::move(parts)), features_(parts_.features) {
+      : ChunkedPredictor(parts.target), parts_(std::move(parts)), features_(parts_.features) {
     TC_CHECK(parts_.model.columns() == features_.width(), "trees of another width");
   }
 
@@ -25,34 +61,100 @@ class GbtPredictor final : public Predictor {
   [[nodiscard]] bool needs_prior() const override { return features_.needs_prior(); }
   [[nodiscard]] const GbtPredictorParts* trees() const override { return &parts_; }
 
-  void predict(std::span<const KernelQuery> queries, const hwdesc::Device& device, Priors priors,
-               std::span<double> out) const override {
-    TC_CHECK(out.size() == queries.size(), "one place per query");
-    std::vector<std::optional<analytical::Estimate>> asked;
-    if (needs_prior()) priors = given_or_asked(priors, queries, device, asked);
-    for (std::size_t first = 0; first < queries.size(); first += kChunk) {
-      const std::size_t count = std::min(kChunk, queries.size() - first);
-      predict_chunk(queries.subspan(first, count), device,
-                    needs_prior() ? priors.subspan(first, count) : Priors{},
-                    out.subspan(first, count));
-    }
-  }
-
  private:
-  void predict_chunk(std::span<const KernelQuery> queries, const hwdesc::Device& device,
-                     Priors priors, std::span<double> out) const {
+  void predict_chunk(const Chunk& chunk, std::span<double> out) const override {
     static thread_local std::vector<float> rows, margins;
-    rows.resize(queries.size() * features_.width());
-    margins.resize(queries.size());
-    features_.extract(queries, device, priors, rows);
-    parts_.model.predict(rows, {}, margins);
-    std::ranges::transform(margins, out.begin(), [this](float margin) {
-      return static_cast<double>(margin) * parts_.target.deviation + parts_.target.mean;
-    });
+    extract(features_, chunk, rows);
+    margins.resize(out.size());
+    parts_.model.predict(rows, margins);
+    std::ranges::copy(margins, out.begin());
   }
 
   GbtPredictorParts parts_;
   TableFeatures features_;
+};
+
+class GpPredictor final : public ChunkedPredictor {
+ public:
+  explicit GpPredictor(GpPredictorParts parts)
+      : ChunkedPredictor(parts.target), parts_(std::move(parts)), features_(parts_.features) {
+    TC_CHECK(
+        parts_.scaler.width() == features_.width() && parts_.process.columns() == features_.width(),
+        "a process of another width");
+  }
+
+  [[nodiscard]] bool ranks_only() const override { return false; }
+  [[nodiscard]] bool needs_prior() const override { return features_.needs_prior(); }
+  [[nodiscard]] const GpPredictorParts* process() const override { return &parts_; }
+
+ private:
+  void predict_chunk(const Chunk& chunk, std::span<double> out) const override {
+    static thread_local std::vector<float> rows;
+    extract(features_, chunk, rows);
+    parts_.scaler.apply(rows);
+    parts_.process.predict(rows, out);
+  }
+
+  GpPredictorParts parts_;
+  TableFeatures features_;
+};
+
+class NetworkPredictor final : public ChunkedPredictor {
+ public:
+  explicit NetworkPredictor(NetworkPredictorParts parts)
+      : ChunkedPredictor(parts.target),
+        parts_(std::move(parts)),
+        at_nodes_(parts_.features.at_nodes),
+        at_kernel_(parts_.features.at_kernel) {
+    TC_CHECK(parts_.node_scaler.width() == node_schema(parts_.features.encoding).columns.size(),
+             "a scaler of other node features");
+    TC_CHECK(parts_.at_nodes_scaler.width() == at_nodes_.width(), "a scaler of another width");
+    TC_CHECK(parts_.at_kernel_scaler.width() == at_kernel_.width(), "a scaler of another width");
+  }
+
+  [[nodiscard]] bool ranks_only() const override { return parts_.ranks_only; }
+  [[nodiscard]] bool needs_prior() const override {
+    return at_nodes_.needs_prior() || at_kernel_.needs_prior();
+  }
+  [[nodiscard]] const NetworkPredictorParts* network() const override { return &parts_; }
+
+ private:
+  using Graphs = std::unordered_map<const ir::Kernel*, KernelGraph>;
+
+  // Scaled; tiles of one kernel share theirs.
+  const KernelGraph* graph_of(const ir::Kernel& kernel, Graphs& graphs) const {
+    const auto [known, is_new] = graphs.try_emplace(&kernel);
+    if (is_new) {
+      known->second = make_graph(kernel, parts_.features.encoding);
+      if (known->second.nodes() == 0) {
+        throw Error(kernel.name() + ": a kernel without ops has no graph");
+      }
+      parts_.node_scaler.apply(known->second.features);
+    }
+    return &known->second;
+  }
+
+  void predict_chunk(const Chunk& chunk, std::span<double> out) const override {
+    std::vector<float> at_nodes, at_kernel;
+    extract(at_nodes_, chunk, at_nodes);
+    extract(at_kernel_, chunk, at_kernel);
+    parts_.at_nodes_scaler.apply(at_nodes);
+    parts_.at_kernel_scaler.apply(at_kernel);
+    const std::size_t node_width = at_nodes_.width(), kernel_width = at_kernel_.width();
+    Graphs graphs;
+    std::vector<GraphInput> inputs(chunk.queries.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      inputs[i] = {.graph = graph_of(chunk.queries[i].kernel, graphs),
+                   .at_nodes = std::span(at_nodes).subspan(i * node_width, node_width),
+                   .at_kernel = std::span(at_kernel).subspan(i * kernel_width, kernel_width)};
+    }
+    std::vector<float> values(inputs.size());
+    parts_.network->predict(inputs, values);
+    std::ranges::copy(values, out.begin());
+  }
+
+  NetworkPredictorParts parts_;
+  TableFeatures at_nodes_, at_kernel_;
 };
 
 class OnPrior final : public Predictor {
@@ -71,8 +173,7 @@ class OnPrior final : public Predictor {
 
   void predict(std::span<const KernelQuery> queries, const hwdesc::Device& device, Priors priors,
                std::span<double> out) const override {
-    std::vector<std::optional<analytical::Estimate>> asked;
-    priors = given_or_asked(priors, queries, device, asked);
+    TC_CHECK(priors.size() == queries.size(), "a prior per query");
     residual_->predict(queries, device, priors, out);
     for (std::size_t i = 0; i < out.size(); ++i) {
       out[i] += priors[i] ? std::log(priors[i]->time.value) : std::nan("");
@@ -85,12 +186,12 @@ class OnPrior final : public Predictor {
 
 }  // namespace
 
-Priors given_or_asked(Priors priors, std::span<const KernelQuery> queries,
-                      const hwdesc::Device& device,
-                      std::vector<std::optional<analytical::Estimate>>& asked) {
-  if (!priors.empty()) return priors;
-  asked = analytical::AnalyticalModel().estimate(queries, device);
-  return asked;
+std::vector<std::optional<analytical::Estimate>> priors_for(const Predictor& predictor,
+                                                            const analytical::CostModel& prior,
+                                                            std::span<const KernelQuery> queries,
+                                                            const hwdesc::Device& device) {
+  if (!predictor.needs_prior()) return {};
+  return prior.estimate(queries, device);
 }
 
 std::unique_ptr<Predictor> on_prior(std::unique_ptr<Predictor> residual) {
@@ -99,6 +200,14 @@ std::unique_ptr<Predictor> on_prior(std::unique_ptr<Predictor> residual) {
 
 std::unique_ptr<Predictor> make_predictor(GbtPredictorParts parts) {
   return std::make_unique<GbtPredictor>(std::move(parts));
+}
+
+std::unique_ptr<Predictor> make_predictor(NetworkPredictorParts parts) {
+  return std::make_unique<NetworkPredictor>(std::move(parts));
+}
+
+std::unique_ptr<Predictor> make_predictor(GpPredictorParts parts) {
+  return std::make_unique<GpPredictor>(std::move(parts));
 }
 
 }  // namespace tilecast::learned

@@ -20,11 +20,6 @@ struct GpPredictorParts;
 
 using Priors = std::span<const std::optional<analytical::Estimate>>;
 
-// `priors`, or where they are empty what the analytical model says, which `asked` then holds.
-[[nodiscard]] Priors given_or_asked(Priors priors, std::span<const analytical::KernelQuery> queries,
-                                    const hwdesc::Device& device,
-                                    std::vector<std::optional<analytical::Estimate>>& asked);
-
 class Predictor {
  public:
   virtual ~Predictor() = default;
@@ -32,7 +27,7 @@ class Predictor {
   [[nodiscard]] virtual bool ranks_only() const = 0;
   [[nodiscard]] virtual bool needs_prior() const = 0;
   // log(seconds) per query, or a score, lower = faster. `priors`: the analytical answers when
-  // needs_prior(), one per query; empty: asks the analytical model itself.
+  // needs_prior(), one per query; else ignored.
   virtual void predict(std::span<const analytical::KernelQuery> queries,
                        const hwdesc::Device& device, Priors priors,
                        std::span<double> out) const = 0;
@@ -42,7 +37,12 @@ class Predictor {
   [[nodiscard]] virtual const GpPredictorParts* process() const { return nullptr; }
 };
 
-// out = what the model says x deviation + mean.
+// What `predictor` needs of `prior`, the analytical model: its answers, or nothing.
+[[nodiscard]] std::vector<std::optional<analytical::Estimate>> priors_for(
+    const Predictor& predictor, const analytical::CostModel& prior,
+    std::span<const analytical::KernelQuery> queries, const hwdesc::Device& device);
+
+// out = what the model predicts x deviation + mean.
 struct Standardisation {
   double mean = 0, deviation = 1;  // of log(seconds) in the training set; ranking: 0 and 1
 };
@@ -56,8 +56,7 @@ inline constexpr std::string_view kTargets[] = {"time", "residual"};
 // analytical answer is NaN. Made of what `residual` is.
 [[nodiscard]] std::unique_ptr<Predictor> on_prior(std::unique_ptr<Predictor> residual);
 
-// Trees over a table. No allocation per query in the steady state of a thread, where no prior is
-// asked for.
+// Trees over a table. No allocation per query in the steady state of a thread.
 struct GbtPredictorParts {
   FeatureSelection features;
   GbtModel model;
@@ -72,6 +71,7 @@ struct NetworkFeatures {
   FeatureSelection at_nodes, at_kernel;  // options 1 and 2
   bool logarithmic = true;               // scale of FeatureScaler
 };
+inline constexpr std::string_view kScales[] = {"linear", "logarithmic"};
 struct NetworkPredictorParts {
   NetworkFeatures features;
   NetworkSpec spec;

@@ -16,11 +16,7 @@ using analytical::KernelQuery;
 
 constexpr int kVersion = 1;
 
-bool has(const FeatureSelection& selection, FeatureGroup group) {
-  return std::ranges::find(selection.groups, group) != selection.groups.end();
-}
-
-void check(const FeatureSelection& selection) {
+void check_selection(const FeatureSelection& selection) {
   std::set<FeatureGroup> groups;
   for (const FeatureGroup group : selection.groups) {
     if (group == FeatureGroup::kNode) {
@@ -32,7 +28,7 @@ void check(const FeatureSelection& selection) {
       throw Error(fmt::format("features: got group '{}' twice, expected it once", name(group)));
     }
   }
-  if (has(selection, FeatureGroup::kParameters) == selection.parameters.empty()) {
+  if (has_group(selection, FeatureGroup::kParameters) == selection.parameters.empty()) {
     throw Error(fmt::format("features: got {} parameters, expected {}", selection.parameters.size(),
                             selection.parameters.empty()
                                 ? "names of some, since the group 'parameters' is asked for"
@@ -47,46 +43,101 @@ void check(const FeatureSelection& selection) {
   }
 }
 
-void parameter_columns(const FeatureSelection& selection, std::vector<FeatureColumn>& columns) {
-  for (const std::string& parameter : selection.parameters) {
-    columns.push_back({"parameters." + parameter, "1",
-                       "Parameter '" + parameter + "' of the measurement set.",
-                       FeatureGroup::kParameters});
+void static_columns(const KernelScan& scan, Columns& to) {
+  to.value({"flops",
+            "Floating-point operations as XLA's cost analysis counts them, a multiply-add as two."},
+           scan.flops);
+  to.value({"bytes_read",
+            "Bytes of operands the kernel accesses, by XLA's rules and without padding.", "B"},
+           scan.bytes_read);
+  to.value({"bytes_written", "Bytes of results, without padding.", "B"}, scan.bytes_written);
+  to.value(
+      {"transcendentals", "Elements of exponentials, logarithms and the like, as XLA counts them."},
+      scan.transcendentals);
+}
+
+Columns::PartName bound_part(std::size_t part) {
+  const std::string name(analytical::name(static_cast<analytical::Bound>(part)));
+  return {name, name};
+}
+
+void prior_columns(const std::optional<Estimate>& prior, Columns& to) {
+  static const Estimate kNone;
+  const Estimate& from = prior ? *prior : kNone;
+  const auto value = [&](const Columns::Text& text, double number) {
+    to.value(text, prior ? number : kMissing);
+  };
+  const double time = from.time.value;
+  value({"time", "Time the analytical model answers.", "s"}, time);
+  value({"speed_of_light", "Time no implementation on this machine can beat.", "s"},
+        from.speed_of_light.value);
+  value({"next_time", "Analytical time if the resource that bounds it were removed.", "s"},
+        from.next_time.value);
+  value({"next_share", "prior.next_time over prior.time: how alone the bound is."},
+        ratio(from.next_time.value, time));
+  value({"iterations", "Iterations of the tile loop in the analytical model."}, from.iterations);
+  value({"hbm_read", "Bytes read from main memory, padding and repeated reads included.", "B"},
+        from.hbm_read.value);
+  value({"hbm_write", "Bytes written to main memory, padding included.", "B"},
+        from.hbm_write.value);
+  value({"flops", "Useful operations as the analytical model counts them."}, from.flops.value);
+  value({"scratchpad_used", "Bytes of the innermost memory the tile takes.", "B"},
+        from.scratchpad_used.value);
+  value({"utilisation", "prior.speed_of_light over prior.time."}, from.utilisation);
+  value({"bound", "Number of the resource that bounds the time, in the order of prior.busy."},
+        static_cast<double>(from.bound));
+  std::array<double, analytical::kBoundCount> busy{}, shares{};
+  for (std::size_t i = 0; i < busy.size(); ++i) {
+    busy[i] = prior ? from.bounds[i].value : kMissing;
+    shares[i] = ratio(busy[i], time);
   }
-  const std::vector<std::string>& names = selection.parameters;
+  to.parts({"busy", "Seconds one resource is busy, or adds, over the whole kernel", "s"}, busy,
+           bound_part);
+  to.parts({"share", "The same, over prior.time"}, shares, bound_part);
+}
+
+void parameter_columns(const std::vector<std::string>& names, std::vector<FeatureColumn>& columns) {
+  const auto add = [&](const std::string& name, const std::string& doc) {
+    columns.push_back({"parameters." + name, "1", doc, FeatureGroup::kParameters});
+  };
+  for (const std::string& name : names) {
+    add(name, "Parameter '" + name + "' of the measurement set.");
+  }
   for (std::size_t i = 0; i < names.size(); ++i) {
     for (std::size_t j = i + 1; j < names.size(); ++j) {
-      columns.push_back({fmt::format("parameters.{} x {}", names[i], names[j]), "1",
-                         "Product of the two: threads of a block, elements of a thread, ...",
-                         FeatureGroup::kParameters});
+      add(names[i] + " x " + names[j],
+          "Product of the two: threads of a block, elements of a thread, ...");
     }
   }
 }
 
 // As parameter_columns names them.
-std::size_t write_parameters(std::span<const float> values, std::span<float> out) {
-  std::size_t at = 0;
-  for (const float value : values) out[at++] = feature_value(value);
+void write_parameters(std::span<const float> values, Columns& to) {
+  for (const float value : values) to.value({}, value);
   for (std::size_t i = 0; i < values.size(); ++i) {
     for (std::size_t j = i + 1; j < values.size(); ++j) {
-      out[at++] = feature_value(static_cast<double>(values[i]) * values[j]);
+      to.value({}, static_cast<double>(values[i]) * values[j]);
     }
   }
-  return at;
 }
 
 FeatureSchema schema_of(const FeatureSelection& selection) {
   FeatureSchema schema{.name = "tilecast.table", .version = kVersion, .columns = {}};
+  const hwdesc::Device device;
+  MachineScan machine(device);
+  const KernelScan scan;
   const auto add = [&](FeatureGroup group, auto&& append) {
-    if (has(selection, group)) append(schema.columns);
+    if (!has_group(selection, group)) return;
+    Columns names(group, schema);
+    append(names);
   };
-  add(FeatureGroup::kStatic, static_columns);
-  add(FeatureGroup::kOps, ops_columns);
-  add(FeatureGroup::kShape, shape_columns);
-  add(FeatureGroup::kMachine, machine_columns);
-  add(FeatureGroup::kTile, tile_columns);
-  add(FeatureGroup::kPrior, prior_columns);
-  add(FeatureGroup::kParameters, [&](auto& columns) { parameter_columns(selection, columns); });
+  add(FeatureGroup::kStatic, [&](Columns& to) { static_columns(scan, to); });
+  add(FeatureGroup::kOps, [&](Columns& to) { ops_columns(scan, to); });
+  add(FeatureGroup::kShape, [&](Columns& to) { shape_columns(scan, to); });
+  add(FeatureGroup::kMachine, [&](Columns& to) { machine_columns(scan, machine, to); });
+  add(FeatureGroup::kTile, [&](Columns& to) { tile_columns({}, nullptr, to); });
+  add(FeatureGroup::kPrior, [&](Columns& to) { prior_columns({}, to); });
+  parameter_columns(selection.parameters, schema.columns);
   return schema;
 }
 
@@ -96,20 +147,18 @@ class RowWriter {
   RowWriter(const FeatureSelection& selection, const hwdesc::Device& device, std::size_t width)
       : machine_(device), scratch_(scratch()) {
     for (const FeatureGroup group : selection.groups)
-      asked_[static_cast<std::size_t>(group)] = true;
+      selected_[static_cast<std::size_t>(group)] = true;
     scratch_.row.resize(std::max(width, scratch_.row.size()));
   }
 
   void write(const KernelQuery& query, const std::optional<Estimate>* prior, std::span<float> out) {
     if (&query.kernel != kernel_) start(query.kernel);
     std::copy_n(scratch_.row.begin(), kernel_width_, out.begin());
-    std::size_t at = kernel_width_;
-    if (asked(FeatureGroup::kTile)) at += write_tile(tile_scan(query), query.tile, out.subspan(at));
-    if (asked(FeatureGroup::kPrior)) at += write_prior(*prior, out.subspan(at));
-    if (asked(FeatureGroup::kParameters)) {
-      at += write_parameters(query.parameters, out.subspan(at));
-    }
-    TC_CHECK(at == out.size(), "columns and values out of step");
+    Columns to(out.data() + kernel_width_);
+    if (selected(FeatureGroup::kTile)) tile_columns(tile_scan(query), query.tile, to);
+    if (selected(FeatureGroup::kPrior)) prior_columns(*prior, to);
+    if (selected(FeatureGroup::kParameters)) write_parameters(query.parameters, to);
+    TC_CHECK(to.end() == out.data() + out.size(), "columns and values out of step");
   }
 
  private:
@@ -123,21 +172,21 @@ class RowWriter {
     return scratch;
   }
 
-  [[nodiscard]] bool asked(FeatureGroup group) const {
-    return asked_[static_cast<std::size_t>(group)];
+  [[nodiscard]] bool selected(FeatureGroup group) const {
+    return selected_[static_cast<std::size_t>(group)];
   }
 
   void start(const ir::Kernel& kernel) {
     kernel_ = &kernel;
     tile_known_ = false;
-    kernel_width_ = 0;
     scratch_.kernel.of(kernel);
-    const auto rest = [&] { return std::span(scratch_.row).subspan(kernel_width_); };
     const KernelScan& scan = scratch_.kernel;
-    if (asked(FeatureGroup::kStatic)) kernel_width_ += write_static(scan, rest());
-    if (asked(FeatureGroup::kOps)) kernel_width_ += write_ops(scan, rest());
-    if (asked(FeatureGroup::kShape)) kernel_width_ += write_shape(scan, rest());
-    if (asked(FeatureGroup::kMachine)) kernel_width_ += write_machine(scan, machine_, rest());
+    Columns to(scratch_.row.data());
+    if (selected(FeatureGroup::kStatic)) static_columns(scan, to);
+    if (selected(FeatureGroup::kOps)) ops_columns(scan, to);
+    if (selected(FeatureGroup::kShape)) shape_columns(scan, to);
+    if (selected(FeatureGroup::kMachine)) machine_columns(scan, machine_, to);
+    kernel_width_ = static_cast<std::size_t>(to.end() - scratch_.row.data());
   }
 
   // Loops are only looked for where there is a tile to cut them.
@@ -149,7 +198,7 @@ class RowWriter {
     return scratch_.tile;
   }
 
-  std::array<bool, 8> asked_{};
+  std::array<bool, 8> selected_{};
   MachineScan machine_;
   Scratch& scratch_;
   const ir::Kernel* kernel_ = nullptr;
@@ -159,13 +208,17 @@ class RowWriter {
 
 }  // namespace
 
+bool has_group(const FeatureSelection& selection, FeatureGroup group) {
+  return std::ranges::find(selection.groups, group) != selection.groups.end();
+}
+
 TableFeatures::TableFeatures(FeatureSelection selection) : selection_(std::move(selection)) {
-  check(selection_);
+  check_selection(selection_);
   schema_ = schema_of(selection_);
 }
 
 bool TableFeatures::needs_prior() const {
-  return has(selection_, FeatureGroup::kPrior);
+  return has_group(selection_, FeatureGroup::kPrior);
 }
 
 void TableFeatures::extract(std::span<const KernelQuery> queries, const hwdesc::Device& device,
@@ -174,7 +227,7 @@ void TableFeatures::extract(std::span<const KernelQuery> queries, const hwdesc::
   TC_CHECK(rows.size() == queries.size() * width(), "rows of another size");
   TC_CHECK(!needs_prior() || priors.size() == queries.size(), "a prior per query");
   RowWriter writer(selection_, device, width());
-  const bool wants_parameters = has(selection_, FeatureGroup::kParameters);
+  const bool wants_parameters = has_group(selection_, FeatureGroup::kParameters);
   for (std::size_t i = 0; i < queries.size(); ++i) {
     const std::size_t given = queries[i].parameters.size();
     if (wants_parameters && given != selection_.parameters.size()) {

@@ -32,6 +32,8 @@ struct FeatureSelection {
   friend bool operator==(const FeatureSelection&, const FeatureSelection&) = default;
 };
 
+[[nodiscard]] bool has_group(const FeatureSelection& selection, FeatureGroup group);
+
 class TableFeatures {
  public:
   // Throws Error for a group twice, kNode, or parameters without their group.

@@ -1,33 +1,40 @@
 // The groups of columns, and what they all look at. Internal to learned/table_features.h.
 //
-// Each group declares its columns and their values in a file of its own
-// (learned/table_features_<group>.cpp). Functions are thread-safe; a KernelScan is one thread's.
+// Functions are thread-safe; a KernelScan is one thread's.
 #pragma once
 
+#include <array>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "analytical/cost_model.h"
 #include "analytical/iteration_space.h"
-#include "learned/table_features_columns.h"
+#include "learned/columns.h"
 
 namespace tilecast::learned {
+
+inline constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+inline constexpr std::size_t kListEntries = 6;
+
+// NaN where `b` is no positive number.
+[[nodiscard]] inline double ratio(double a, double b) {
+  return b > 0 ? a / b : kMissing;
+}
 
 // One dot or convolution as a product of matrices: batch x (m x k) x (k x n).
 struct MatrixSizes {
   double batch = 1, m = 1, n = 1, k = 1;
   [[nodiscard]] double multiply_adds() const { return batch * m * n * k; }
 };
-[[nodiscard]] std::optional<MatrixSizes> matrix_sizes(const ir::Kernel& kernel, const ir::Op& op);
 
 // 0 for what is no array; sizes that are not known count as 0.
 [[nodiscard]] double elements_of(const ir::Shape& shape);
-// Unpadded; of one array.
-[[nodiscard]] double bytes_of(const ir::Shape& shape);
 // The dimension whose elements are next to each other; -1 for scalars.
 [[nodiscard]] int minor_dimension(const ir::Shape& shape);
+// Of one dimension; 1 for one that the shape does not have.
+[[nodiscard]] double dimension_size(const ir::Shape& shape, std::int64_t dimension);
 [[nodiscard]] double minor_size(const ir::Shape& shape);  // 1 for scalars
+[[nodiscard]] bool contains(const ir::Dims& dimensions, std::int64_t dimension);
 
 // What several groups need to know about a kernel, in one pass over its ops.
 struct KernelScan {
@@ -51,18 +58,14 @@ struct KernelScan {
 // The machine's constants and its peaks by type, looked up once.
 class MachineScan {
  public:
-  explicit MachineScan(const hwdesc::Device& device) : device_(device) {}
+  explicit MachineScan(const hwdesc::Device& device) : device_(device) { peaks_.fill(-1); }
   [[nodiscard]] const hwdesc::Device& device() const { return device_; }
   // FLOP/s of the matrix unit; 0 when there is none for this type.
   [[nodiscard]] double matrix_peak(ir::DType dtype);
 
  private:
   const hwdesc::Device& device_;
-  std::array<double, 64> peaks_ = [] {
-    std::array<double, 64> unknown{};
-    unknown.fill(-1);
-    return unknown;
-  }();
+  std::array<double, 64> peaks_;  // by type; below 0: not looked up yet
 };
 
 // The kernel's loops, for the tile group.
@@ -77,21 +80,11 @@ struct TileScan {
   void of(const KernelScan& scan, const hwdesc::Device& device);
 };
 
-void static_columns(std::vector<FeatureColumn>& columns);
-void ops_columns(std::vector<FeatureColumn>& columns);
-void shape_columns(std::vector<FeatureColumn>& columns);
-void tile_columns(std::vector<FeatureColumn>& columns);
-void prior_columns(std::vector<FeatureColumn>& columns);
-void machine_columns(std::vector<FeatureColumn>& columns);
-
-// Each writes its columns to the front of `out` and returns how many.
-std::size_t write_static(const KernelScan& scan, std::span<float> out);
-std::size_t write_ops(const KernelScan& scan, std::span<float> out);
-std::size_t write_shape(const KernelScan& scan, std::span<float> out);
-std::size_t write_machine(const KernelScan& scan, MachineScan& machine, std::span<float> out);
-std::size_t write_tile(const TileScan& scan, const analytical::TileConfig* tile,
-                       std::span<float> out);
-std::size_t write_prior(const std::optional<analytical::Estimate>& prior, std::span<float> out);
+// Where columns are only named, of an empty scan, a machine without memory, no tile.
+void ops_columns(const KernelScan& scan, Columns& to);
+void shape_columns(const KernelScan& scan, Columns& to);
+void machine_columns(const KernelScan& scan, MachineScan& machine, Columns& to);
+void tile_columns(const TileScan& scan, const analytical::TileConfig* tile, Columns& to);
 
 // Of the largest memory between main memory and the core that one core has to itself or shares.
 [[nodiscard]] double cache_capacity(const hwdesc::Device& device);

@@ -1,152 +1,120 @@
 #include <algorithm>
+#include <cmath>
 
 #include "learned/table_features_groups.h"
 
 namespace tilecast::learned {
 namespace {
 
-struct MachineFacts {
-  double clock = kMissing, vector_peak = kMissing, matrix_peak = kMissing, peak = kMissing;
-  double transcendental_rate = kMissing, bandwidth = kMissing, write_share = kMissing;
-  double latency = kMissing, innermost_capacity = kMissing, cache_capacity = kMissing;
-  double workers = kMissing, vector_width = kMissing, native_tile = kMissing, launch = kMissing;
-  double ridge = kMissing, vector_ridge = kMissing, matrix_to_vector = kMissing;
-  double transcendental_to_vector = kMissing, on_chip_bandwidth = kMissing, in_flight = kMissing;
-  double cache_cycles = kMissing, latency_cycles = kMissing;
-  double compute_time = kMissing, memory_time = kMissing, roofline = kMissing;
-  double compute_to_memory = kMissing, transcendental_to_memory = kMissing;
-  double latency_to_memory = kMissing, footprint_innermost = kMissing, footprint_cache = kMissing;
-  double lane_use = kMissing, elements_per_lane = kMissing;
+// What the kernel's type needs of the machine; NaN where there is no memory.
+struct Machine {
+  double clock, vector_peak, matrix_peak, peak, workers, lanes, transcendental_rate;
+  double bandwidth = kMissing, write_share = kMissing, latency = kMissing;
+  double innermost_capacity = kMissing, innermost_bandwidth = kMissing, cache_capacity;
+
+  Machine(const hwdesc::Device& device, double matrix)
+      : clock(device.clock.value),
+        vector_peak(device.vector_peak().value),
+        matrix_peak(matrix),
+        peak(std::max(vector_peak, matrix_peak)),
+        workers(device.multiplexing.workers),
+        lanes(static_cast<double>(device.vector.lanes * device.vector.sublanes)),
+        transcendental_rate(device.transcendental.per_cycle * clock * workers),
+        cache_capacity(learned::cache_capacity(device)) {
+    if (device.memory.empty()) return;
+    const hwdesc::MemoryLevel& main = device.main_memory();
+    bandwidth = main.bandwidth.value * main.efficiency;
+    write_share = ratio(main.sustained_write().value, main.sustained_read().value);
+    latency = main.latency.value;
+    innermost_capacity = device.scratchpad().capacity.value;
+    innermost_bandwidth = device.scratchpad().bandwidth.value;
+  }
 };
 
-using Rows = std::span<const ColumnRow<MachineFacts>>;
-
-constexpr auto kMachineRows = std::to_array<ColumnRow<MachineFacts>>({
-    column<&MachineFacts::clock>("machine.clock", "Hz", "Clock of the core."),
-    column<&MachineFacts::vector_peak>("machine.vector_peak", "1/s",
-                                       "32-bit operations the vector unit can do."),
-    column<&MachineFacts::matrix_peak>(
-        "machine.matrix_peak", "1/s",
-        "Operations the matrix unit can do on the kernel's main type, 0 without one."),
-    column<&MachineFacts::peak>("machine.peak", "1/s", "The larger of the two peaks."),
-    column<&MachineFacts::transcendental_rate>("machine.transcendental_rate", "1/s",
-                                               "Transcendental functions per second."),
-    column<&MachineFacts::bandwidth>("machine.bandwidth", "B/s",
-                                     "Read bandwidth of main memory that large streams sustain."),
-    column<&MachineFacts::write_share>("machine.write_share", "1",
-                                       "Write over read bandwidth of main memory."),
-    column<&MachineFacts::latency>("machine.latency", "s", "Latency of main memory."),
-    column<&MachineFacts::innermost_capacity>("machine.innermost_capacity", "B",
-                                              "Capacity of the memory next to the core."),
-    column<&MachineFacts::cache_capacity>("machine.cache_capacity", "B",
-                                          "Capacity of the largest memory below main memory."),
-    column<&MachineFacts::workers>("machine.workers", "1",
-                                   "Multiprocessors or cores that share one kernel."),
-    column<&MachineFacts::vector_width>("machine.vector_width", "1",
-                                        "Lanes of one vector unit, sublanes included."),
-    column<&MachineFacts::native_tile>("machine.native_tile", "1",
-                                       "Elements of a native tile of the layout; 1 = none."),
-    column<&MachineFacts::launch>("machine.launch", "s", "Time on the device between kernels."),
-    column<&MachineFacts::ridge>("machine.ridge", "1/B",
-                                 "Peak over bandwidth: intensity at which compute takes over."),
-    column<&MachineFacts::vector_ridge>("machine.vector_ridge", "1/B",
-                                        "Vector peak over bandwidth."),
-    column<&MachineFacts::matrix_to_vector>("machine.matrix_to_vector", "1",
-                                            "Matrix peak over vector peak."),
-    column<&MachineFacts::transcendental_to_vector>("machine.transcendental_to_vector", "1",
-                                                    "Transcendental rate over vector peak."),
-    column<&MachineFacts::on_chip_bandwidth>(
-        "machine.on_chip_bandwidth", "1", "Bandwidth of the innermost over that of main memory."),
-    column<&MachineFacts::in_flight>(
-        "machine.in_flight", "1",
-        "Bytes in flight that hide main memory's latency, over the innermost capacity."),
-    column<&MachineFacts::cache_cycles>("machine.cache_cycles", "1",
-                                        "Cycles main memory takes to fill the largest cache."),
-    column<&MachineFacts::latency_cycles>("machine.latency_cycles", "1",
-                                          "Latency of main memory in cycles."),
-});
-
-constexpr auto kKernelRows = std::to_array<ColumnRow<MachineFacts>>({
-    column<&MachineFacts::compute_time>(
-        "machine.compute_time", "s",
-        "Multiply-adds at the peak of their type, other operations at the vector peak."),
-    column<&MachineFacts::memory_time>("machine.memory_time", "s",
-                                       "Bytes read and written, at main memory's bandwidth."),
-    column<&MachineFacts::roofline>("machine.roofline", "s", "The larger of the two times."),
-    column<&MachineFacts::compute_to_memory>("machine.compute_to_memory", "1",
-                                             "machine.compute_time over machine.memory_time."),
-    column<&MachineFacts::transcendental_to_memory>(
-        "machine.transcendental_to_memory", "1",
-        "Transcendentals at their rate, over machine.memory_time."),
-    column<&MachineFacts::latency_to_memory>("machine.latency_to_memory", "1",
-                                             "Latency of main memory over machine.memory_time."),
-    column<&MachineFacts::footprint_innermost>(
-        "machine.footprint_innermost", "1",
-        "Bytes of parameters and outputs over the innermost capacity."),
-    column<&MachineFacts::footprint_cache>(
-        "machine.footprint_cache", "1",
-        "Bytes of parameters and outputs over the capacity of the largest cache."),
-    column<&MachineFacts::lane_use>(
-        "machine.lane_use", "1",
-        "Share of the lanes the minor-most dimension of the largest output fills."),
-    column<&MachineFacts::elements_per_lane>(
-        "machine.elements_per_lane", "1",
-        "Elements of the largest output over the lanes of all workers."),
-});
-
-// What the kernel's type needs of the machine.
-void set_machine(const KernelScan& scan, MachineScan& machine, MachineFacts& facts) {
-  const hwdesc::Device& device = machine.device();
-  const hwdesc::MemoryLevel& main = device.main_memory();
-  const hwdesc::MemoryLevel& inner = device.scratchpad();
-  facts.clock = device.clock.value;
-  facts.vector_peak = device.vector_peak().value;
-  facts.matrix_peak = machine.matrix_peak(scan.main_dtype);
-  facts.peak = std::max(facts.vector_peak, facts.matrix_peak);
-  facts.workers = device.multiplexing.workers;
-  facts.transcendental_rate = device.transcendental.per_cycle * facts.clock * facts.workers;
-  facts.bandwidth = main.bandwidth.value * main.efficiency;
-  facts.write_share =
-      ratio(main.write_bandwidth.value_or(main.bandwidth).value, main.bandwidth.value);
-  facts.latency = main.latency.value;
-  facts.innermost_capacity = inner.capacity.value;
-  facts.cache_capacity = cache_capacity(device);
-  facts.vector_width = static_cast<double>(device.vector.lanes * device.vector.sublanes);
-  facts.native_tile =
-      device.native_tile.tiled
-          ? static_cast<double>(device.native_tile.sublanes * device.native_tile.lanes)
-          : 1;
-  facts.launch = device.dispatch.kernel_launch.value;
-  facts.ridge = ratio(facts.peak, facts.bandwidth);
-  facts.vector_ridge = ratio(facts.vector_peak, facts.bandwidth);
-  facts.matrix_to_vector = ratio(facts.matrix_peak, facts.vector_peak);
-  facts.transcendental_to_vector = ratio(facts.transcendental_rate, facts.vector_peak);
-  facts.on_chip_bandwidth = ratio(inner.bandwidth.value, facts.bandwidth);
-  facts.in_flight = ratio(facts.bandwidth * facts.latency, facts.innermost_capacity);
-  facts.cache_cycles = ratio(facts.cache_capacity * facts.clock, facts.bandwidth);
-  facts.latency_cycles = facts.latency * facts.clock;
+void constant_columns(const hwdesc::Device& device, const Machine& machine, Columns& to) {
+  const hwdesc::NativeTile& tile = device.native_tile;
+  to.value({"clock", "Clock of the core.", "Hz"}, machine.clock);
+  to.value({"vector_peak", "32-bit operations the vector unit can do.", "1/s"},
+           machine.vector_peak);
+  to.value({"matrix_peak",
+            "Operations the matrix unit can do on the kernel's main type, 0 without one.", "1/s"},
+           machine.matrix_peak);
+  to.value({"peak", "The larger of the two peaks.", "1/s"}, machine.peak);
+  to.value({"transcendental_rate", "Transcendental functions per second.", "1/s"},
+           machine.transcendental_rate);
+  to.value({"bandwidth", "Read bandwidth of main memory that large streams sustain.", "B/s"},
+           machine.bandwidth);
+  to.value({"write_share", "Write over read bandwidth of main memory."}, machine.write_share);
+  to.value({"latency", "Latency of main memory.", "s"}, machine.latency);
+  to.value({"innermost_capacity", "Capacity of the memory next to the core.", "B"},
+           machine.innermost_capacity);
+  to.value({"cache_capacity", "Capacity of the largest memory below main memory.", "B"},
+           machine.cache_capacity);
+  to.value({"workers", "Multiprocessors or cores that share one kernel."}, machine.workers);
+  to.value({"vector_width", "Lanes of one vector unit, sublanes included."}, machine.lanes);
+  to.value({"native_tile", "Elements of a native tile of the layout; 1 = none."},
+           tile.tiled ? static_cast<double>(tile.sublanes * tile.lanes) : 1);
+  to.value({"launch", "Time on the device between kernels.", "s"},
+           device.dispatch.kernel_launch.value);
 }
 
-void set_kernel(const KernelScan& scan, MachineFacts& facts) {
+void ratio_columns(const Machine& machine, Columns& to) {
+  to.value({"ridge", "Peak over bandwidth: intensity at which compute takes over.", "1/B"},
+           ratio(machine.peak, machine.bandwidth));
+  to.value({"vector_ridge", "Vector peak over bandwidth.", "1/B"},
+           ratio(machine.vector_peak, machine.bandwidth));
+  to.value({"matrix_to_vector", "Matrix peak over vector peak."},
+           ratio(machine.matrix_peak, machine.vector_peak));
+  to.value({"transcendental_to_vector", "Transcendental rate over vector peak."},
+           ratio(machine.transcendental_rate, machine.vector_peak));
+  to.value({"on_chip_bandwidth", "Bandwidth of the innermost over that of main memory."},
+           ratio(machine.innermost_bandwidth, machine.bandwidth));
+  to.value({"in_flight",
+            "Bytes in flight that hide main memory's latency, over the innermost capacity."},
+           ratio(machine.bandwidth * machine.latency, machine.innermost_capacity));
+  to.value({"cache_cycles", "Cycles main memory takes to fill the largest cache."},
+           ratio(machine.cache_capacity * machine.clock, machine.bandwidth));
+  to.value({"latency_cycles", "Latency of main memory in cycles."},
+           machine.latency * machine.clock);
+}
+
+// What the kernel makes of the machine.
+void use_columns(const KernelScan& scan, const Machine& machine, Columns& to) {
   const double matrix_flops = std::min(2 * scan.multiply_adds, scan.flops);
-  const double matrix_peak = facts.matrix_peak > 0 ? facts.matrix_peak : facts.vector_peak;
-  const double other_time = ratio(scan.flops - matrix_flops, facts.vector_peak);
-  const bool multiplies = matrix_flops > 0;
-  facts.compute_time = other_time + (multiplies ? ratio(matrix_flops, matrix_peak) : 0);
-  facts.memory_time = ratio(scan.bytes_read + scan.bytes_written, facts.bandwidth);
-  facts.roofline = std::fmax(facts.compute_time, facts.memory_time);
-  facts.compute_to_memory = ratio(facts.compute_time, facts.memory_time);
-  facts.transcendental_to_memory =
-      ratio(ratio(scan.transcendentals, facts.transcendental_rate), facts.memory_time);
-  facts.latency_to_memory = ratio(facts.latency, facts.memory_time);
+  const double matrix_peak = machine.matrix_peak > 0 ? machine.matrix_peak : machine.vector_peak;
+  const double other_time = ratio(scan.flops - matrix_flops, machine.vector_peak);
+  const double compute_time =
+      other_time + (matrix_flops > 0 ? ratio(matrix_flops, matrix_peak) : 0);
+  const double memory_time = ratio(scan.bytes_read + scan.bytes_written, machine.bandwidth);
   const double footprint = scan.parameter_bytes + scan.output_bytes;
-  facts.footprint_innermost = ratio(footprint, facts.innermost_capacity);
-  facts.footprint_cache = ratio(footprint, facts.cache_capacity);
-  if (scan.largest_output == nullptr || facts.vector_width <= 0) return;
-  const double minor = minor_size(scan.largest_output->shape);
-  facts.lane_use = ratio(minor, std::ceil(minor / facts.vector_width) * facts.vector_width);
-  facts.elements_per_lane =
-      ratio(elements_of(scan.largest_output->shape), facts.vector_width * facts.workers);
+  double lane_use = kMissing, elements_per_lane = kMissing;
+  if (scan.largest_output != nullptr && machine.lanes > 0) {
+    const double minor = minor_size(scan.largest_output->shape);
+    lane_use = ratio(minor, std::ceil(minor / machine.lanes) * machine.lanes);
+    elements_per_lane =
+        ratio(elements_of(scan.largest_output->shape), machine.lanes * machine.workers);
+  }
+  to.value({"compute_time",
+            "Multiply-adds at the peak of their type, other operations at the vector peak.", "s"},
+           compute_time);
+  to.value({"memory_time", "Bytes read and written, at main memory's bandwidth.", "s"},
+           memory_time);
+  to.value({"roofline", "The larger of the two times.", "s"}, std::fmax(compute_time, memory_time));
+  to.value({"compute_to_memory", "machine.compute_time over machine.memory_time."},
+           ratio(compute_time, memory_time));
+  to.value({"transcendental_to_memory", "Transcendentals at their rate, over machine.memory_time."},
+           ratio(ratio(scan.transcendentals, machine.transcendental_rate), memory_time));
+  to.value({"latency_to_memory", "Latency of main memory over machine.memory_time."},
+           ratio(machine.latency, memory_time));
+  to.value({"footprint_innermost", "Bytes of parameters and outputs over the innermost capacity."},
+           ratio(footprint, machine.innermost_capacity));
+  to.value({"footprint_cache",
+            "Bytes of parameters and outputs over the capacity of the largest cache."},
+           ratio(footprint, machine.cache_capacity));
+  to.value({"lane_use", "Share of the lanes the minor-most dimension of the largest output fills."},
+           lane_use);
+  to.value({"elements_per_lane", "Elements of the largest output over the lanes of all workers."},
+           elements_per_lane);
 }
 
 }  // namespace
@@ -165,19 +133,11 @@ double MachineScan::matrix_peak(ir::DType dtype) {
   return peak;
 }
 
-void machine_columns(std::vector<FeatureColumn>& columns) {
-  append_columns(Rows(kMachineRows), FeatureGroup::kMachine, columns);
-  append_columns(Rows(kKernelRows), FeatureGroup::kMachine, columns);
-}
-
-std::size_t write_machine(const KernelScan& scan, MachineScan& machine, std::span<float> out) {
-  MachineFacts facts;
-  if (!machine.device().memory.empty()) {
-    set_machine(scan, machine, facts);
-    set_kernel(scan, facts);
-  }
-  const std::size_t first = write_columns(Rows(kMachineRows), facts, out);
-  return first + write_columns(Rows(kKernelRows), facts, out.subspan(first));
+void machine_columns(const KernelScan& scan, MachineScan& machine, Columns& to) {
+  const Machine constants(machine.device(), machine.matrix_peak(scan.main_dtype));
+  constant_columns(machine.device(), constants, to);
+  ratio_columns(constants, to);
+  use_columns(scan, constants, to);
 }
 
 }  // namespace tilecast::learned

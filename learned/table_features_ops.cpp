@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "learned/table_features_groups.h"
 
@@ -18,7 +19,7 @@ constexpr auto kClasses = std::to_array<OpClass>(
 constexpr std::size_t kOther = kClasses.size();
 using ClassValues = std::array<double, kClasses.size() + 1>;
 
-PartName class_part(std::size_t part) {
+Columns::PartName class_part(std::size_t part) {
   if (part == kOther) return {"other", "any other class"};
   const std::string words(ir::name(kClasses[part]));
   std::string name = words;
@@ -53,99 +54,94 @@ struct OpsFacts {
   double converted = 0, selected = 0, integer = 0, narrow = 0, wide = 0;
 };
 
-using Rows = std::span<const ColumnRow<OpsFacts>>;
+void size_columns(const OpsFacts& facts, Columns& to) {
+  to.value({"total", "Ops of the kernel, parameters and constants too."}, facts.ops);
+  to.value({"edges", "Operands of all ops together."}, facts.edges);
+  to.value({"depth", "Ops on the longest way from inputs to outputs."}, facts.depth);
+  to.value({"shared", "Ops but parameters and constants that more than one op uses."},
+           facts.shared);
+  to.value({"parameters", "Arrays the kernel gets."}, facts.parameters);
+  to.value({"outputs", "Arrays the kernel gives."}, facts.outputs);
+  to.parts({"count", "Ops by kind of work"}, facts.counts, class_part);
+  to.parts({"elements", "Elements of the results, of reductions those of the input"},
+           facts.elements, class_part);
+  to.value({"largest", "Elements of the largest value."}, facts.largest);
+  to.value({"total_elements", "Elements of all ops that do work, together."}, facts.total_elements);
+  to.value({"work_per_output", "ops.total_elements over the elements of the outputs."},
+           facts.work_per_output);
+  to.value({"multiply_adds", "Multiply-adds of dots and convolutions, padding counted."},
+           facts.multiply_adds);
+  to.value({"dtype_bytes_min", "Size of the narrowest element type of an array.", "B"},
+           facts.dtype_bytes_min);
+  to.value({"dtype_bytes_max", "Size of the widest element type of an array.", "B"},
+           facts.dtype_bytes_max);
+  to.value({"parameter_bytes", "Bytes of all parameters, used or not, without padding.", "B"},
+           facts.parameter_bytes);
+  to.value({"output_bytes", "Bytes of all outputs, without padding.", "B"}, facts.output_bytes);
+  to.value({"footprint", "Bytes of parameters and outputs.", "B"}, facts.footprint);
+  to.value({"intensity", "static.flops over the bytes read and written.", "1/B"}, facts.intensity);
+  to.value({"operations_per_byte", "ops.total_elements over the bytes read and written.", "1/B"},
+           facts.operations_per_byte);
+}
 
-constexpr auto kSizeRows = std::to_array<ColumnRow<OpsFacts>>({
-    column<&OpsFacts::ops>("ops.total", "1", "Ops of the kernel, parameters and constants too."),
-    column<&OpsFacts::edges>("ops.edges", "1", "Operands of all ops together."),
-    column<&OpsFacts::depth>("ops.depth", "1", "Ops on the longest way from inputs to outputs."),
-    column<&OpsFacts::shared>("ops.shared", "1",
-                              "Ops but parameters and constants that more than one op uses."),
-    column<&OpsFacts::parameters>("ops.parameters", "1", "Arrays the kernel gets."),
-    column<&OpsFacts::outputs>("ops.outputs", "1", "Arrays the kernel gives."),
-    column<&OpsFacts::counts>("ops.count", "1", "Ops by kind of work", class_part),
-    column<&OpsFacts::elements>("ops.elements", "1",
-                                "Elements of the results, of reductions those of the input",
-                                class_part),
-    column<&OpsFacts::largest>("ops.largest", "1", "Elements of the largest value."),
-    column<&OpsFacts::total_elements>("ops.total_elements", "1",
-                                      "Elements of all ops that do work, together."),
-    column<&OpsFacts::work_per_output>("ops.work_per_output", "1",
-                                       "ops.total_elements over the elements of the outputs."),
-    column<&OpsFacts::multiply_adds>("ops.multiply_adds", "1",
-                                     "Multiply-adds of dots and convolutions, padding counted."),
-    column<&OpsFacts::dtype_bytes_min>("ops.dtype_bytes_min", "B",
-                                       "Size of the narrowest element type of an array."),
-    column<&OpsFacts::dtype_bytes_max>("ops.dtype_bytes_max", "B",
-                                       "Size of the widest element type of an array."),
-    column<&OpsFacts::parameter_bytes>("ops.parameter_bytes", "B",
-                                       "Bytes of all parameters, used or not, without padding."),
-    column<&OpsFacts::output_bytes>("ops.output_bytes", "B",
-                                    "Bytes of all outputs, without padding."),
-    column<&OpsFacts::footprint>("ops.footprint", "B", "Bytes of parameters and outputs."),
-    column<&OpsFacts::intensity>("ops.intensity", "1/B",
-                                 "static.flops over the bytes read and written."),
-    column<&OpsFacts::operations_per_byte>("ops.operations_per_byte", "1/B",
-                                           "ops.total_elements over the bytes read and written."),
-});
+void pattern_columns(const OpsFacts& facts, Columns& to) {
+  to.value({"transposes", "Transpositions that move data."}, facts.transposes);
+  to.value(
+      {"minor_moved",
+       "Elements that transpositions and copies read with a stride in the minor-most dimension."},
+      facts.minor_moved);
+  to.value({"reversed", "Elements reversed."}, facts.reversed);
+  to.value({"padded", "Elements of padded results."}, facts.padded);
+  to.value({"concatenated", "Elements of concatenated results."}, facts.concatenated);
+  to.value({"concatenate_operands", "Operands of all concatenations."}, facts.concatenate_operands);
+  to.value({"sliced", "Elements cut out by slices."}, facts.sliced);
+  to.value({"slice_stride", "Largest stride of a slice in the minor-most dimension."},
+           facts.slice_stride);
+  to.value({"dynamic_slices", "Dynamic slices and updates: their places are known at run time."},
+           facts.dynamic_slices);
+  to.value({"gathered", "Elements of gathered results and of scattered updates."}, facts.gathered);
+  to.value({"broadcast", "Elements of broadcast results, scalars spread not counted."},
+           facts.broadcast);
+  to.value({"broadcast_factor", "Largest ratio of result to operand, scalars not counted."},
+           facts.broadcast_factor);
+  to.value({"minor_broadcast",
+            "Elements of broadcasts that repeat one value along the minor-most dimension."},
+           facts.minor_broadcast);
+  to.value({"minor_reduced", "Input elements of reductions over the minor-most dimension."},
+           facts.minor_reduced);
+  to.value({"major_reduced", "Input elements of reductions that keep the minor-most dimension."},
+           facts.major_reduced);
+  to.value({"compared",
+            "Input elements of reductions by maximum or minimum, which many vector units cannot "
+            "reorder."},
+           facts.compared);
+  to.value({"reduced_row",
+            "Shortest run of elements along the minor-most dimension that a reduction sums up."},
+           facts.reduced_row);
+  to.value(
+      {"run",
+       "Length of the minor-most dimension of the ops that do work: harmonic mean, by elements."},
+      facts.run);
+  to.value({"window_applications",
+            "Results of window reductions and scans, times the size of the window."},
+           facts.window_applications);
+  to.value({"reduce_flops", "Most operations in one application of a reduction's function."},
+           facts.reduce_flops);
+}
 
-constexpr auto kPatternRows = std::to_array<ColumnRow<OpsFacts>>({
-    column<&OpsFacts::transposes>("ops.transposes", "1", "Transpositions that move data."),
-    column<&OpsFacts::minor_moved>(
-        "ops.minor_moved", "1",
-        "Elements that transpositions and copies read with a stride in the minor-most dimension."),
-    column<&OpsFacts::reversed>("ops.reversed", "1", "Elements reversed."),
-    column<&OpsFacts::padded>("ops.padded", "1", "Elements of padded results."),
-    column<&OpsFacts::concatenated>("ops.concatenated", "1", "Elements of concatenated results."),
-    column<&OpsFacts::concatenate_operands>("ops.concatenate_operands", "1",
-                                            "Operands of all concatenations."),
-    column<&OpsFacts::sliced>("ops.sliced", "1", "Elements cut out by slices."),
-    column<&OpsFacts::slice_stride>("ops.slice_stride", "1",
-                                    "Largest stride of a slice in the minor-most dimension."),
-    column<&OpsFacts::dynamic_slices>(
-        "ops.dynamic_slices", "1",
-        "Dynamic slices and updates: their places are known at run time."),
-    column<&OpsFacts::gathered>("ops.gathered", "1",
-                                "Elements of gathered results and of scattered updates."),
-    column<&OpsFacts::broadcast>("ops.broadcast", "1",
-                                 "Elements of broadcast results, scalars spread not counted."),
-    column<&OpsFacts::broadcast_factor>("ops.broadcast_factor", "1",
-                                        "Largest ratio of result to operand, scalars not counted."),
-    column<&OpsFacts::minor_broadcast>(
-        "ops.minor_broadcast", "1",
-        "Elements of broadcasts that repeat one value along the minor-most dimension."),
-    column<&OpsFacts::minor_reduced>("ops.minor_reduced", "1",
-                                     "Input elements of reductions over the minor-most dimension."),
-    column<&OpsFacts::major_reduced>(
-        "ops.major_reduced", "1",
-        "Input elements of reductions that keep the minor-most dimension."),
-    column<&OpsFacts::compared>("ops.compared", "1",
-                                "Input elements of reductions by maximum or minimum, which many "
-                                "vector units cannot reorder."),
-    column<&OpsFacts::reduced_row>(
-        "ops.reduced_row", "1",
-        "Shortest run of elements along the minor-most dimension that a reduction sums up."),
-    column<&OpsFacts::run>("ops.run", "1",
-                           "Length of the minor-most dimension of the ops that do work: harmonic "
-                           "mean, by elements."),
-    column<&OpsFacts::window_applications>(
-        "ops.window_applications", "1",
-        "Results of window reductions and scans, times the size of the window."),
-    column<&OpsFacts::reduce_flops>(
-        "ops.reduce_flops", "1", "Most operations in one application of a reduction's function."),
-    column<&OpsFacts::divided>("ops.divided", "1", "Elements of divisions and remainders."),
-    column<&OpsFacts::roots>("ops.roots", "1", "Elements of square and cube roots."),
-    column<&OpsFacts::exponentials>("ops.exponentials", "1",
-                                    "Elements of exp, expm1, tanh, logistic and erf."),
-    column<&OpsFacts::logarithms>("ops.logarithms", "1", "Elements of log and log1p."),
-    column<&OpsFacts::slow_functions>("ops.slow_functions", "1",
-                                      "Elements of power, trigonometric and hyperbolic functions."),
-    column<&OpsFacts::converted>("ops.converted", "1", "Elements of type conversions."),
-    column<&OpsFacts::selected>("ops.selected", "1", "Elements of select, compare and clamp."),
-    column<&OpsFacts::integer>("ops.integer", "1", "Elements of arithmetic that is not floating."),
-    column<&OpsFacts::narrow>("ops.narrow", "1", "Elements of arithmetic in 16 bits or fewer."),
-    column<&OpsFacts::wide>("ops.wide", "1", "Elements of arithmetic in 64 bits."),
-});
+void arithmetic_columns(const OpsFacts& facts, Columns& to) {
+  to.value({"divided", "Elements of divisions and remainders."}, facts.divided);
+  to.value({"roots", "Elements of square and cube roots."}, facts.roots);
+  to.value({"exponentials", "Elements of exp, expm1, tanh, logistic and erf."}, facts.exponentials);
+  to.value({"logarithms", "Elements of log and log1p."}, facts.logarithms);
+  to.value({"slow_functions", "Elements of power, trigonometric and hyperbolic functions."},
+           facts.slow_functions);
+  to.value({"converted", "Elements of type conversions."}, facts.converted);
+  to.value({"selected", "Elements of select, compare and clamp."}, facts.selected);
+  to.value({"integer", "Elements of arithmetic that is not floating."}, facts.integer);
+  to.value({"narrow", "Elements of arithmetic in 16 bits or fewer."}, facts.narrow);
+  to.value({"wide", "Elements of arithmetic in 64 bits."}, facts.wide);
+}
 
 double operand_elements(const KernelScan& scan, const Op& op) {
   return op.operands.empty() ? 0 : scan.elements[op.operands[0].index()];
@@ -153,16 +149,6 @@ double operand_elements(const KernelScan& scan, const Op& op) {
 
 const ir::Shape* operand_shape(const KernelScan& scan, const Op& op) {
   return op.operands.empty() ? nullptr : &scan.kernel->op(op.operands[0]).shape;
-}
-
-bool contains(const ir::Dims& dimensions, std::int64_t dimension) {
-  return std::ranges::find(dimensions, dimension) != dimensions.end();
-}
-
-// Elements of the fastest varying dimension; 1 of scalars and tuples.
-double minor_extent(const ir::Shape& shape) {
-  const int minor = shape.is_array() ? minor_dimension(shape) : -1;
-  return minor < 0 ? 1 : static_cast<double>(shape.dims[static_cast<std::size_t>(minor)]);
 }
 
 double window_size(const Op& op) {
@@ -201,6 +187,42 @@ void add_slice(const Op& op, double elements, OpsFacts& facts) {
   facts.slice_stride = std::max(facts.slice_stride, static_cast<double>(slice->dims[minor].stride));
 }
 
+// What counts the elements of ops of this opcode; null where more than the opcode matters.
+double OpsFacts::*counter_of(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kReverse:
+      return &OpsFacts::reversed;
+    case Opcode::kPad:
+      return &OpsFacts::padded;
+    case Opcode::kConcatenate:
+      return &OpsFacts::concatenated;
+    case Opcode::kDivide:
+    case Opcode::kRemainder:
+      return &OpsFacts::divided;
+    case Opcode::kConvert:
+      return &OpsFacts::converted;
+    case Opcode::kSelect:
+    case Opcode::kCompare:
+    case Opcode::kClamp:
+      return &OpsFacts::selected;
+    case Opcode::kSqrt:
+    case Opcode::kRsqrt:
+    case Opcode::kCbrt:
+      return &OpsFacts::roots;
+    case Opcode::kExp:
+    case Opcode::kExpm1:
+    case Opcode::kTanh:
+    case Opcode::kLogistic:
+    case Opcode::kErf:
+      return &OpsFacts::exponentials;
+    case Opcode::kLog:
+    case Opcode::kLog1p:
+      return &OpsFacts::logarithms;
+    default:
+      return ir::op_class(opcode) == OpClass::kTranscendental ? &OpsFacts::slow_functions : nullptr;
+  }
+}
+
 void add_movement(const KernelScan& scan, const Op& op, double elements, OpsFacts& facts) {
   switch (op.opcode) {
     case Opcode::kTranspose:
@@ -210,14 +232,7 @@ void add_movement(const KernelScan& scan, const Op& op, double elements, OpsFact
       return add_broadcast(scan, op, elements, facts);
     case Opcode::kSlice:
       return add_slice(op, elements, facts);
-    case Opcode::kReverse:
-      facts.reversed += elements;
-      return;
-    case Opcode::kPad:
-      facts.padded += elements;
-      return;
     case Opcode::kConcatenate:
-      facts.concatenated += elements;
       facts.concatenate_operands += static_cast<double>(op.operands.size());
       return;
     case Opcode::kDynamicSlice:
@@ -240,7 +255,7 @@ void add_reduction(const KernelScan& scan, const Op& op, double elements, OpsFac
   const int innermost = minor_dimension(*from);
   const bool minor = contains(op.dimensions, innermost);
   (minor ? facts.minor_reduced : facts.major_reduced) += operand_elements(scan, op);
-  if (minor) facts.reduced_row = std::fmin(facts.reduced_row, minor_extent(*from));
+  if (minor) facts.reduced_row = std::fmin(facts.reduced_row, minor_size(*from));
   if (op.applied == Opcode::kMaximum || op.applied == Opcode::kMinimum) {
     facts.compared += operand_elements(scan, op);
   }
@@ -250,46 +265,6 @@ void add_arithmetic(const Op& op, double elements, OpsFacts& facts) {
   if (!ir::is_floating(op.shape.dtype)) facts.integer += elements;
   if (ir::bits(op.shape.dtype) <= 16) facts.narrow += elements;
   if (ir::bits(op.shape.dtype) >= 64) facts.wide += elements;
-  switch (op.opcode) {
-    case Opcode::kDivide:
-    case Opcode::kRemainder:
-      facts.divided += elements;
-      return;
-    case Opcode::kConvert:
-      facts.converted += elements;
-      return;
-    case Opcode::kSelect:
-    case Opcode::kCompare:
-    case Opcode::kClamp:
-      facts.selected += elements;
-      return;
-    default:
-      return;
-  }
-}
-
-void add_function(const Op& op, double elements, OpsFacts& facts) {
-  switch (op.opcode) {
-    case Opcode::kSqrt:
-    case Opcode::kRsqrt:
-    case Opcode::kCbrt:
-      facts.roots += elements;
-      return;
-    case Opcode::kExp:
-    case Opcode::kExpm1:
-    case Opcode::kTanh:
-    case Opcode::kLogistic:
-    case Opcode::kErf:
-      facts.exponentials += elements;
-      return;
-    case Opcode::kLog:
-    case Opcode::kLog1p:
-      facts.logarithms += elements;
-      return;
-    default:
-      facts.slow_functions += elements;
-      return;
-  }
 }
 
 // Reductions work on their input, everything else on its result.
@@ -301,7 +276,7 @@ double worked_elements(const KernelScan& scan, const Op& op, double elements) {
 double run_of(const KernelScan& scan, const Op& op) {
   const ir::Shape* from = operand_shape(scan, op);
   const bool reduces = ir::op_class(op.opcode) == OpClass::kReduction && from != nullptr;
-  return std::max(minor_extent(reduces ? *from : op.shape), 1.0);
+  return std::max(minor_size(reduces ? *from : op.shape), 1.0);
 }
 
 void add_op(const KernelScan& scan, const Op& op, double elements, OpsFacts& facts) {
@@ -320,7 +295,7 @@ void add_op(const KernelScan& scan, const Op& op, double elements, OpsFacts& fac
   if (work == OpClass::kFree) return;
   facts.total_elements += worked;
   if (work == OpClass::kElementwise) add_arithmetic(op, elements, facts);
-  if (work == OpClass::kTranscendental) add_function(op, elements, facts);
+  if (const auto counter = counter_of(op.opcode)) facts.*counter += elements;
   if (work == OpClass::kDataMovement) add_movement(scan, op, elements, facts);
   if (work == OpClass::kReduction) add_reduction(scan, op, elements, facts);
   if (work == OpClass::kIndexed) {
@@ -359,15 +334,11 @@ OpsFacts facts_of_ops(const KernelScan& scan) {
 
 }  // namespace
 
-void ops_columns(std::vector<FeatureColumn>& columns) {
-  append_columns(Rows(kSizeRows), FeatureGroup::kOps, columns);
-  append_columns(Rows(kPatternRows), FeatureGroup::kOps, columns);
-}
-
-std::size_t write_ops(const KernelScan& scan, std::span<float> out) {
-  const OpsFacts facts = facts_of_ops(scan);
-  const std::size_t sizes = write_columns(Rows(kSizeRows), facts, out);
-  return sizes + write_columns(Rows(kPatternRows), facts, out.subspan(sizes));
+void ops_columns(const KernelScan& scan, Columns& to) {
+  const OpsFacts facts = scan.kernel == nullptr ? OpsFacts{} : facts_of_ops(scan);
+  size_columns(facts, to);
+  pattern_columns(facts, to);
+  arithmetic_columns(facts, to);
 }
 
 }  // namespace tilecast::learned

@@ -6,212 +6,174 @@ namespace tilecast::learned {
 namespace {
 
 using ir::Op;
-
-struct ShapeFacts {
-  ListValues output = missing_list(), parameter = missing_list();
-  double output_rank = kMissing, output_minor = kMissing, output_dtype_bytes = kMissing;
-  double parameter_rank = kMissing, parameter_minor = kMissing, parameter_dtype_bytes = kMissing;
-  double batch = kMissing, m = kMissing, n = kMissing, k = kMissing;
-  double lhs_minor_contracted = kMissing, rhs_minor_contracted = kMissing;
-  double conv_batch = kMissing, conv_spatial = kMissing, conv_in = kMissing, conv_out = kMissing;
-  double conv_window = kMissing, conv_stride = kMissing, conv_padding = kMissing;
-  double conv_base_dilation = kMissing, conv_window_dilation = kMissing, conv_groups = kMissing;
-  double reduce_size = kMissing, reduce_kept = kMissing, reduce_minor = kMissing;
-  double reduce_dimensions = kMissing, window_size = kMissing, window_stride = kMissing;
-};
-
-using Rows = std::span<const ColumnRow<ShapeFacts>>;
-
-constexpr auto kArrayRows = std::to_array<ColumnRow<ShapeFacts>>({
-    column<&ShapeFacts::output>("shape.output", "1",
-                                "Sizes of the largest output as laid out, most major first"),
-    column<&ShapeFacts::output_rank>("shape.output_rank", "1",
-                                     "Number of dimensions of the largest output."),
-    column<&ShapeFacts::output_minor>("shape.output_minor", "1",
-                                      "Elements next to each other in the largest output."),
-    column<&ShapeFacts::output_dtype_bytes>("shape.output_dtype_bytes", "B",
-                                            "Size of an element of the largest output."),
-    column<&ShapeFacts::parameter>("shape.parameter", "1",
-                                   "Sizes of the largest parameter as laid out, most major first"),
-    column<&ShapeFacts::parameter_rank>("shape.parameter_rank", "1",
-                                        "Number of dimensions of the largest parameter."),
-    column<&ShapeFacts::parameter_minor>("shape.parameter_minor", "1",
-                                         "Elements next to each other in the largest parameter."),
-    column<&ShapeFacts::parameter_dtype_bytes>("shape.parameter_dtype_bytes", "B",
-                                               "Size of an element of the largest parameter."),
-});
-
-constexpr auto kWorkRows = std::to_array<ColumnRow<ShapeFacts>>({
-    column<&ShapeFacts::batch>("shape.matrix_batch", "1",
-                               "Independent products of the dot or convolution with most work."),
-    column<&ShapeFacts::m>("shape.matrix_m", "1",
-                           "Rows of that product: of convolutions, output positions times batch."),
-    column<&ShapeFacts::n>("shape.matrix_n", "1",
-                           "Columns of that product: of convolutions, output features."),
-    column<&ShapeFacts::k>(
-        "shape.matrix_k", "1",
-        "Terms of each sum of that product: of convolutions, window times input features."),
-    column<&ShapeFacts::lhs_minor_contracted>(
-        "shape.lhs_minor_contracted", "1",
-        "1 if the elements next to each other in the left operand are summed over, else 0."),
-    column<&ShapeFacts::rhs_minor_contracted>(
-        "shape.rhs_minor_contracted", "1",
-        "1 if the elements next to each other in the right operand are summed over, else 0."),
-    column<&ShapeFacts::conv_batch>("shape.conv_batch", "1", "Batch of the convolution."),
-    column<&ShapeFacts::conv_spatial>("shape.conv_spatial", "1",
-                                      "Output positions of the convolution."),
-    column<&ShapeFacts::conv_in>("shape.conv_in", "1",
-                                 "Input features of one group of the convolution."),
-    column<&ShapeFacts::conv_out>("shape.conv_out", "1", "Output features of the convolution."),
-    column<&ShapeFacts::conv_window>("shape.conv_window", "1", "Positions of its window."),
-    column<&ShapeFacts::conv_stride>("shape.conv_stride", "1",
-                                     "Product of its strides over the dimensions."),
-    column<&ShapeFacts::conv_padding>("shape.conv_padding", "1",
-                                      "Sum of its padding, both sides of all dimensions."),
-    column<&ShapeFacts::conv_base_dilation>("shape.conv_base_dilation", "1",
-                                            "Product of its dilations of the input."),
-    column<&ShapeFacts::conv_window_dilation>("shape.conv_window_dilation", "1",
-                                              "Product of its dilations of the window."),
-    column<&ShapeFacts::conv_groups>("shape.conv_groups", "1",
-                                     "Groups of its features or of its batch."),
-    column<&ShapeFacts::reduce_size>("shape.reduce_size", "1",
-                                     "Elements that make one result of the largest reduction."),
-    column<&ShapeFacts::reduce_kept>("shape.reduce_kept", "1", "Results of that reduction."),
-    column<&ShapeFacts::reduce_dimensions>("shape.reduce_dimensions", "1",
-                                           "Number of dimensions it reduces."),
-    column<&ShapeFacts::reduce_minor>(
-        "shape.reduce_minor", "1", "1 if it reduces elements that are next to each other, else 0."),
-    column<&ShapeFacts::window_size>("shape.window_size", "1",
-                                     "Positions of its window, where it is a window reduction."),
-    column<&ShapeFacts::window_stride>("shape.window_stride", "1",
-                                       "Product of the strides of that window."),
-});
-
-// Sizes as laid out, most major first.
-ListValues physical_dims(const ir::Shape& shape) {
-  const auto rank = static_cast<std::size_t>(shape.rank());
-  const bool laid_out = shape.layout && shape.layout->minor_to_major.size() == rank;
-  ListBuilder sizes(1);
-  for (std::size_t i = 0; i < rank; ++i) {
-    const auto dim =
-        laid_out ? static_cast<std::size_t>(shape.layout->minor_to_major[rank - 1 - i]) : i;
-    sizes.add(std::max<std::int64_t>(shape.dims[dim], 0));
-  }
-  return sizes.values();
-}
-
-double dimension(const ir::Shape& shape, std::int64_t d) {
-  return d < 0 || d >= shape.rank() ? 1 : static_cast<double>(shape.dims[d]);
-}
-
-bool contains(const ir::Dims& dimensions, std::int64_t d) {
-  return std::ranges::find(dimensions, d) != dimensions.end();
-}
+using Text = Columns::Text;
 
 double flag(bool value) {
   return value ? 1 : 0;
 }
 
-void set_convolution(const ir::ConvAttrs& attrs, const Op& op, const ir::Shape& rhs,
-                     ShapeFacts& facts) {
-  facts.conv_batch = dimension(op.shape, attrs.dims.output_batch);
-  facts.conv_spatial = facts.conv_window = facts.conv_stride = 1;
-  facts.conv_base_dilation = facts.conv_window_dilation = 1;
-  facts.conv_padding = 0;
-  for (const std::int64_t d : attrs.dims.output_spatial) {
-    facts.conv_spatial *= dimension(op.shape, d);
+// Sizes as laid out, most major first.
+ir::Dims physical_dims(const ir::Shape& shape) {
+  const auto rank = static_cast<std::size_t>(shape.rank());
+  const bool laid_out = shape.layout && shape.layout->minor_to_major.size() == rank;
+  ir::Dims sizes;
+  for (std::size_t i = 0; i < rank; ++i) {
+    const auto dim =
+        laid_out ? static_cast<std::size_t>(shape.layout->minor_to_major[rank - 1 - i]) : i;
+    sizes.push_back(std::max<std::int64_t>(shape.dims[dim], 0));
   }
-  for (const ir::WindowDim& d : attrs.window) {
-    facts.conv_window *= static_cast<double>(d.size);
-    facts.conv_stride *= static_cast<double>(d.stride);
-    facts.conv_padding += static_cast<double>(d.pad_low) + static_cast<double>(d.pad_high);
-    facts.conv_base_dilation *= static_cast<double>(d.base_dilation);
-    facts.conv_window_dilation *= static_cast<double>(d.window_dilation);
-  }
-  facts.conv_in = dimension(rhs, attrs.dims.kernel_input_feature);
-  facts.conv_out = dimension(op.shape, attrs.dims.output_feature);
-  facts.conv_groups =
-      static_cast<double>(std::max(attrs.feature_group_count, attrs.batch_group_count));
+  return sizes;
 }
 
-void set_matrix(const KernelScan& scan, ShapeFacts& facts) {
-  const Op& op = *scan.matrix;
-  const ir::Shape& lhs = scan.kernel->op(op.operands[0]).shape;
-  const ir::Shape& rhs = scan.kernel->op(op.operands[1]).shape;
-  facts.batch = scan.sizes.batch;
-  facts.m = scan.sizes.m;
-  facts.n = scan.sizes.n;
-  facts.k = scan.sizes.k;
-  if (const auto* conv = op.get<ir::ConvAttrs>()) {
-    facts.lhs_minor_contracted = flag(minor_dimension(lhs) == conv->dims.input_feature);
-    facts.rhs_minor_contracted = flag(minor_dimension(rhs) != conv->dims.kernel_output_feature);
-    set_convolution(*conv, op, rhs, facts);
-  } else if (const auto* dot = op.get<ir::DotAttrs>()) {
-    facts.lhs_minor_contracted = flag(contains(dot->dims.lhs_contracting, minor_dimension(lhs)));
-    facts.rhs_minor_contracted = flag(contains(dot->dims.rhs_contracting, minor_dimension(rhs)));
-  }
-}
+struct ArrayTexts {
+  Text sizes, rank, minor, dtype;
+};
+constexpr ArrayTexts kOutput = {
+    {"output", "Sizes of the largest output as laid out, most major first."},
+    {"output_rank", "Number of dimensions of the largest output."},
+    {"output_minor", "Elements next to each other in the largest output."},
+    {"output_dtype_bytes", "Size of an element of the largest output.", "B"}};
+constexpr ArrayTexts kParameter = {
+    {"parameter", "Sizes of the largest parameter as laid out, most major first."},
+    {"parameter_rank", "Number of dimensions of the largest parameter."},
+    {"parameter_minor", "Elements next to each other in the largest parameter."},
+    {"parameter_dtype_bytes", "Size of an element of the largest parameter.", "B"}};
 
-// Of a variadic reduction, the elements of one result.
-double result_elements(const ir::Shape& shape) {
-  return elements_of(shape.is_tuple() && !shape.elements.empty() ? shape.elements[0] : shape);
-}
-
-void set_reduction(const KernelScan& scan, ShapeFacts& facts) {
-  const Op& op = *scan.reduction;
-  if (op.operands.empty()) return;
-  const ir::Shape& from = scan.kernel->op(op.operands[0]).shape;
-  facts.reduce_kept = result_elements(op.shape);
-  if (const auto* attrs = op.get<ir::WindowAttrs>()) {
-    facts.window_size = facts.window_stride = 1;
-    facts.reduce_dimensions = 0;
-    for (std::size_t d = 0; d < attrs->window.size(); ++d) {
-      const ir::WindowDim& window = attrs->window[d];
-      facts.window_size *= static_cast<double>(window.size);
-      facts.window_stride *= static_cast<double>(window.stride);
-      facts.reduce_dimensions += flag(window.size > 1);
-      if (static_cast<int>(d) == minor_dimension(from)) facts.reduce_minor = flag(window.size > 1);
-    }
-    facts.reduce_size = facts.window_size;
+void array_columns(const ArrayTexts& texts, const Op* op, Columns& to) {
+  if (op == nullptr) {
+    to.list(texts.sizes, nullptr, kListEntries, 1);
+    for (const Text& text : {texts.rank, texts.minor, texts.dtype}) to.value(text, kMissing);
     return;
   }
-  facts.reduce_size = ratio(elements_of(from), facts.reduce_kept);
-  facts.reduce_dimensions = static_cast<double>(op.dimensions.size());
-  facts.reduce_minor = flag(contains(op.dimensions, minor_dimension(from)));
+  to.list(texts.sizes, physical_dims(op->shape), kListEntries, 1);
+  to.value(texts.rank, op->shape.rank());
+  to.value(texts.minor, minor_size(op->shape));
+  to.value(texts.dtype, ir::storage_bytes(op->shape.dtype));
 }
 
-ShapeFacts facts_of_shapes(const KernelScan& scan) {
-  ShapeFacts facts;
-  if (scan.largest_output != nullptr) {
-    const ir::Shape& shape = scan.largest_output->shape;
-    facts.output = physical_dims(shape);
-    facts.output_rank = shape.rank();
-    facts.output_minor = minor_size(shape);
-    facts.output_dtype_bytes = ir::storage_bytes(shape.dtype);
+void matrix_columns(const KernelScan& scan, Columns& to) {
+  double lhs_contracted = kMissing, rhs_contracted = kMissing;
+  if (scan.matrix != nullptr) {
+    const int lhs = minor_dimension(scan.kernel->op(scan.matrix->operands[0]).shape);
+    const int rhs = minor_dimension(scan.kernel->op(scan.matrix->operands[1]).shape);
+    if (const auto* conv = scan.matrix->get<ir::ConvAttrs>()) {
+      lhs_contracted = flag(lhs == conv->dims.input_feature);
+      rhs_contracted = flag(rhs != conv->dims.kernel_output_feature);
+    } else if (const auto* dot = scan.matrix->get<ir::DotAttrs>()) {
+      lhs_contracted = flag(contains(dot->dims.lhs_contracting, lhs));
+      rhs_contracted = flag(contains(dot->dims.rhs_contracting, rhs));
+    }
   }
-  if (scan.largest_parameter != nullptr) {
-    const ir::Shape& shape = scan.largest_parameter->shape;
-    facts.parameter = physical_dims(shape);
-    facts.parameter_rank = shape.rank();
-    facts.parameter_minor = minor_size(shape);
-    facts.parameter_dtype_bytes = ir::storage_bytes(shape.dtype);
+  const auto value = [&](const Text& text, double number) {
+    to.value(text, scan.matrix == nullptr ? kMissing : number);
+  };
+  value({"matrix_batch", "Independent products of the dot or convolution with most work."},
+        scan.sizes.batch);
+  value({"matrix_m", "Rows of that product: of convolutions, output positions times batch."},
+        scan.sizes.m);
+  value({"matrix_n", "Columns of that product: of convolutions, output features."}, scan.sizes.n);
+  value({"matrix_k",
+         "Terms of each sum of that product: of convolutions, window times input features."},
+        scan.sizes.k);
+  value({"lhs_minor_contracted",
+         "1 if the elements next to each other in the left operand are summed over, else 0."},
+        lhs_contracted);
+  value({"rhs_minor_contracted",
+         "1 if the elements next to each other in the right operand are summed over, else 0."},
+        rhs_contracted);
+}
+
+// The product over the window's dimensions; the sum of padding.
+struct WindowFacts {
+  double size = 1, stride = 1, padding = 0, base_dilation = 1, dilation = 1;
+
+  explicit WindowFacts(const ir::Window& window) {
+    for (const ir::WindowDim& d : window) {
+      size *= static_cast<double>(d.size);
+      stride *= static_cast<double>(d.stride);
+      padding += static_cast<double>(d.pad_low) + static_cast<double>(d.pad_high);
+      base_dilation *= static_cast<double>(d.base_dilation);
+      dilation *= static_cast<double>(d.window_dilation);
+    }
   }
-  if (scan.matrix != nullptr) set_matrix(scan, facts);
-  if (scan.reduction != nullptr) set_reduction(scan, facts);
-  return facts;
+};
+
+void convolution_columns(const KernelScan& scan, Columns& to) {
+  static const ir::ConvAttrs kNone;
+  const auto* found = scan.matrix == nullptr ? nullptr : scan.matrix->get<ir::ConvAttrs>();
+  const ir::ConvAttrs& conv = found == nullptr ? kNone : *found;
+  const ir::Shape none;
+  const ir::Shape& out = found == nullptr ? none : scan.matrix->shape;
+  const ir::Shape& rhs = found == nullptr ? none : scan.kernel->op(scan.matrix->operands[1]).shape;
+  const WindowFacts window(conv.window);
+  double spatial = 1;
+  for (const std::int64_t d : conv.dims.output_spatial) spatial *= dimension_size(out, d);
+  const auto value = [&](const Text& text, double number) {
+    to.value(text, found == nullptr ? kMissing : number);
+  };
+  value({"conv_batch", "Batch of the convolution."}, dimension_size(out, conv.dims.output_batch));
+  value({"conv_spatial", "Output positions of the convolution."}, spatial);
+  value({"conv_in", "Input features of one group of the convolution."},
+        dimension_size(rhs, conv.dims.kernel_input_feature));
+  value({"conv_out", "Output features of the convolution."},
+        dimension_size(out, conv.dims.output_feature));
+  value({"conv_window", "Positions of its window."}, window.size);
+  value({"conv_stride", "Product of its strides over the dimensions."}, window.stride);
+  value({"conv_padding", "Sum of its padding, both sides of all dimensions."}, window.padding);
+  value({"conv_base_dilation", "Product of its dilations of the input."}, window.base_dilation);
+  value({"conv_window_dilation", "Product of its dilations of the window."}, window.dilation);
+  value({"conv_groups", "Groups of its features or of its batch."},
+        static_cast<double>(std::max(conv.feature_group_count, conv.batch_group_count)));
+}
+
+struct ReductionFacts {
+  double size = kMissing, kept = kMissing, dimensions = kMissing, minor = kMissing;
+  double window_size = kMissing, window_stride = kMissing;
+
+  explicit ReductionFacts(const KernelScan& scan) {
+    if (scan.reduction == nullptr || scan.reduction->operands.empty()) return;
+    const Op& op = *scan.reduction;
+    const ir::Shape& from = scan.kernel->op(op.operands[0]).shape;
+    const bool several = op.shape.is_tuple() && !op.shape.elements.empty();
+    kept = elements_of(several ? op.shape.elements[0] : op.shape);  // of one result
+    if (const auto* attrs = op.get<ir::WindowAttrs>()) {
+      const WindowFacts window(attrs->window);
+      size = window_size = window.size;
+      window_stride = window.stride;
+      dimensions = 0;
+      for (std::size_t d = 0; d < attrs->window.size(); ++d) {
+        const bool reduces = attrs->window[d].size > 1;
+        dimensions += flag(reduces);
+        if (static_cast<int>(d) == minor_dimension(from)) minor = flag(reduces);
+      }
+      return;
+    }
+    size = ratio(elements_of(from), kept);
+    dimensions = static_cast<double>(op.dimensions.size());
+    minor = flag(contains(op.dimensions, minor_dimension(from)));
+  }
+};
+
+void reduction_columns(const KernelScan& scan, Columns& to) {
+  const ReductionFacts facts(scan);
+  to.value({"reduce_size", "Elements that make one result of the largest reduction."}, facts.size);
+  to.value({"reduce_kept", "Results of that reduction."}, facts.kept);
+  to.value({"reduce_dimensions", "Number of dimensions it reduces."}, facts.dimensions);
+  to.value({"reduce_minor", "1 if it reduces elements that are next to each other, else 0."},
+           facts.minor);
+  to.value({"window_size", "Positions of its window, where it is a window reduction."},
+           facts.window_size);
+  to.value({"window_stride", "Product of the strides of that window."}, facts.window_stride);
 }
 
 }  // namespace
 
-void shape_columns(std::vector<FeatureColumn>& columns) {
-  append_columns(Rows(kArrayRows), FeatureGroup::kShape, columns);
-  append_columns(Rows(kWorkRows), FeatureGroup::kShape, columns);
-}
-
-std::size_t write_shape(const KernelScan& scan, std::span<float> out) {
-  const ShapeFacts facts = facts_of_shapes(scan);
-  const std::size_t arrays = write_columns(Rows(kArrayRows), facts, out);
-  return arrays + write_columns(Rows(kWorkRows), facts, out.subspan(arrays));
+void shape_columns(const KernelScan& scan, Columns& to) {
+  array_columns(kOutput, scan.largest_output, to);
+  array_columns(kParameter, scan.largest_parameter, to);
+  matrix_columns(scan, to);
+  convolution_columns(scan, to);
+  reduction_columns(scan, to);
 }
 
 }  // namespace tilecast::learned

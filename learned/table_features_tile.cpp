@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "learned/table_features_groups.h"
 
@@ -11,64 +12,12 @@ using analytical::product;
 using analytical::TileConfig;
 
 struct TileFacts {
-  ListValues kernel = missing_list(), output = missing_list(), input = missing_list();
-  double iterations = kMissing, output_tiles = kMissing, reduction_steps = kMissing;
+  double output_tiles = kMissing, reduction_steps = kMissing;
   double elements = kMissing, output_elements = kMissing, output_bytes = kMissing;
   double minor = kMissing, second_minor = kMissing, minor_share = kMissing;
   double trips_minor = kMissing, outer_trips = kMissing, ragged = kMissing;
-  double working_set = kMissing, working_set_innermost = kMissing, working_set_cache = kMissing;
-  double m = kMissing, n = kMissing, k = kMissing, intensity = kMissing;
+  double working_set = kMissing, m = kMissing, n = kMissing, k = kMissing, intensity = kMissing;
 };
-
-using Rows = std::span<const ColumnRow<TileFacts>>;
-
-// Lists and their order are those of the 24 features of a TpuGraphs tile.
-constexpr auto kRows = std::to_array<ColumnRow<TileFacts>>({
-    column<&TileFacts::kernel>(
-        "tile.kernel", "1",
-        "Bounds on the weights, most major first, the minor two in native tiles"),
-    column<&TileFacts::output>(
-        "tile.output", "1",
-        "Bounds on the output, most major first, the minor two in native tiles"),
-    column<&TileFacts::input>(
-        "tile.input", "1", "Bounds on the input, most major first, the minor two in native tiles"),
-    column<&TileFacts::iterations>("tile.iterations", "1", "Tiles that cover all loops."),
-    column<&TileFacts::output_tiles>("tile.output_tiles", "1",
-                                     "Tiles that cover the loops that are not summed over."),
-    column<&TileFacts::reduction_steps>("tile.reduction_steps", "1",
-                                        "Tiles that add up to one output tile."),
-    column<&TileFacts::elements>("tile.elements", "1", "Loop positions of a full tile."),
-    column<&TileFacts::output_elements>("tile.output_elements", "1",
-                                        "Positions of a full tile that are not summed over."),
-    column<&TileFacts::output_bytes>("tile.output_bytes", "B",
-                                     "Bytes a full tile writes, without padding."),
-    column<&TileFacts::minor>("tile.minor", "1",
-                              "Extent of the tile in the minor-most dimension, elements."),
-    column<&TileFacts::second_minor>("tile.second_minor", "1",
-                                     "Extent in the second most minor dimension, elements."),
-    column<&TileFacts::minor_share>("tile.minor_share", "1",
-                                    "tile.minor over the size of that dimension."),
-    column<&TileFacts::trips_minor>("tile.minor_trips", "1",
-                                    "Tiles along the minor-most dimension."),
-    column<&TileFacts::outer_trips>("tile.outer_trips", "1",
-                                    "Tiles along the most major dimension."),
-    column<&TileFacts::ragged>("tile.ragged", "1",
-                               "Share of the positions of all tiles that lie beyond the loops."),
-    column<&TileFacts::working_set>(
-        "tile.working_set", "B",
-        "Bytes of one tile: outputs and matrix operands, else its share of all bytes."),
-    column<&TileFacts::working_set_innermost>(
-        "tile.working_set_innermost", "1",
-        "tile.working_set over the capacity of the innermost memory."),
-    column<&TileFacts::working_set_cache>(
-        "tile.working_set_cache", "1",
-        "tile.working_set over the capacity of the largest memory below main memory."),
-    column<&TileFacts::m>("tile.matrix_m", "1", "Rows of the tile's product of matrices."),
-    column<&TileFacts::n>("tile.matrix_n", "1", "Columns of the tile's product."),
-    column<&TileFacts::k>("tile.matrix_k", "1", "Terms of each sum of the tile's product."),
-    column<&TileFacts::intensity>("tile.intensity", "1/B",
-                                  "Multiply-adds of the tile's product over tile.working_set."),
-});
 
 double at(const LoopSizes& sizes, std::size_t loop) {
   return static_cast<double>(sizes[loop]);
@@ -86,8 +35,7 @@ void set_loops(const IterationSpace& space, const LoopSizes& extents, TileFacts&
     if (!loop.reduction) facts.output_elements *= at(extents, i);
     (loop.reduction ? facts.reduction_steps : facts.output_tiles) *= trips;
   }
-  facts.iterations = facts.output_tiles * facts.reduction_steps;
-  facts.ragged = 1 - ratio(all, facts.iterations * facts.elements);
+  facts.ragged = 1 - ratio(all, facts.output_tiles * facts.reduction_steps * facts.elements);
   if (space.output_slots == 0) return;
   const std::size_t minor = space.output_slots - 1;  // the anchor's loops stand in physical order
   const auto size = static_cast<double>(space.loops[minor].size);
@@ -113,14 +61,6 @@ void set_working_set(const TileScan& scan, const LoopSizes& extents, TileFacts& 
   } else {
     facts.working_set = scan.bytes * facts.elements / scan.positions;
   }
-  facts.working_set_innermost = ratio(facts.working_set, scan.innermost_capacity);
-  facts.working_set_cache = ratio(facts.working_set, scan.cache_capacity);
-}
-
-ListValues bounds(const ir::Dims& list) {
-  ListBuilder entries(0);
-  for (const std::int64_t entry : list) entries.add(entry);
-  return entries.values();
 }
 
 double operand_bytes(const KernelScan& scan, std::size_t operand) {
@@ -147,23 +87,53 @@ void TileScan::of(const KernelScan& scan, const hwdesc::Device& device) {
   cache_capacity = learned::cache_capacity(device);
 }
 
-void tile_columns(std::vector<FeatureColumn>& columns) {
-  append_columns(Rows(kRows), FeatureGroup::kTile, columns);
-}
-
-std::size_t write_tile(const TileScan& scan, const TileConfig* tile, std::span<float> out) {
+// Lists and their order are those of the 24 features of a TpuGraphs tile.
+void tile_columns(const TileScan& scan, const TileConfig* tile, Columns& to) {
   TileFacts facts;
-  if (tile != nullptr) {
-    facts.kernel = bounds(tile->kernel);
-    facts.output = bounds(tile->output);
-    facts.input = bounds(tile->input);
-    if (!scan.space.loops.empty()) {
-      const LoopSizes extents = analytical::tile_extents(scan.space, *tile);
-      set_loops(scan.space, extents, facts);
-      set_working_set(scan, extents, facts);
-    }
+  if (tile != nullptr && !scan.space.loops.empty()) {
+    const LoopSizes extents = analytical::tile_extents(scan.space, *tile);
+    set_loops(scan.space, extents, facts);
+    set_working_set(scan, extents, facts);
   }
-  return write_columns(Rows(kRows), facts, out);
+  const auto bounds = [&](const Columns::Text& text, ir::Dims TileConfig::*list) {
+    to.list(text, tile == nullptr ? nullptr : &(tile->*list), kListEntries, 0);
+  };
+  bounds({"kernel", "Bounds on the weights, most major first, the minor two in native tiles."},
+         &TileConfig::kernel);
+  bounds({"output", "Bounds on the output, most major first, the minor two in native tiles."},
+         &TileConfig::output);
+  bounds({"input", "Bounds on the input, most major first, the minor two in native tiles."},
+         &TileConfig::input);
+  to.value({"iterations", "Tiles that cover all loops."},
+           facts.output_tiles * facts.reduction_steps);
+  to.value({"output_tiles", "Tiles that cover the loops that are not summed over."},
+           facts.output_tiles);
+  to.value({"reduction_steps", "Tiles that add up to one output tile."}, facts.reduction_steps);
+  to.value({"elements", "Loop positions of a full tile."}, facts.elements);
+  to.value({"output_elements", "Positions of a full tile that are not summed over."},
+           facts.output_elements);
+  to.value({"output_bytes", "Bytes a full tile writes, without padding.", "B"}, facts.output_bytes);
+  to.value({"minor", "Extent of the tile in the minor-most dimension, elements."}, facts.minor);
+  to.value({"second_minor", "Extent in the second most minor dimension, elements."},
+           facts.second_minor);
+  to.value({"minor_share", "tile.minor over the size of that dimension."}, facts.minor_share);
+  to.value({"minor_trips", "Tiles along the minor-most dimension."}, facts.trips_minor);
+  to.value({"outer_trips", "Tiles along the most major dimension."}, facts.outer_trips);
+  to.value({"ragged", "Share of the positions of all tiles that lie beyond the loops."},
+           facts.ragged);
+  to.value({"working_set",
+            "Bytes of one tile: outputs and matrix operands, else its share of all bytes.", "B"},
+           facts.working_set);
+  to.value({"working_set_innermost", "tile.working_set over the capacity of the innermost memory."},
+           ratio(facts.working_set, scan.innermost_capacity));
+  to.value({"working_set_cache",
+            "tile.working_set over the capacity of the largest memory below main memory."},
+           ratio(facts.working_set, scan.cache_capacity));
+  to.value({"matrix_m", "Rows of the tile's product of matrices."}, facts.m);
+  to.value({"matrix_n", "Columns of the tile's product."}, facts.n);
+  to.value({"matrix_k", "Terms of each sum of the tile's product."}, facts.k);
+  to.value({"intensity", "Multiply-adds of the tile's product over tile.working_set.", "1/B"},
+           facts.intensity);
 }
 
 }  // namespace tilecast::learned

@@ -2,14 +2,14 @@
 
 #include "learned/node_columns.h"
 
-// The columns of GraphEncoding::kTilecast. Dimensions are told by their place in the layout,
+// The columns of GraphEncoding::kTilecast. Dimensions are given by their place in the layout,
 // counted from 1 for the fastest varying one: that is what matters to a machine.
 
 namespace tilecast::learned {
 namespace {
 
 using ir::Dims;
-using Text = NodeColumns::Text;
+using Text = Columns::Text;
 constexpr std::size_t kEntries = 6;
 
 // Logical dimensions, the fastest varying first.
@@ -36,9 +36,7 @@ Dims places(const ir::Shape& shape, const Dims& dimensions) {
 }
 
 std::int64_t size_of(const ir::Shape& shape, std::int64_t dimension) {
-  return dimension >= 0 && dimension < shape.rank()
-             ? shape.dims[static_cast<std::size_t>(dimension)]
-             : 1;
+  return dimension >= 0 && dimension < shape.rank() ? shape.dims[dimension] : 1;
 }
 
 Dims sizes(const ir::Shape& shape, const Dims& dimensions) {
@@ -57,94 +55,74 @@ Dims in_order(const Dims& values, const Dims& order) {
 // One member of every entry of a list; of a list per dimension of `shape` in the order of its
 // layout, of any other as it stands.
 template <class Entries, class Member>
-Dims each(const Entries& entries, const ir::Shape* shape, Member member) {
-  Dims found;
-  for (const auto& entry : entries) found.push_back(entry.*member);
+Dims each(const Entries* entries, const ir::Shape* shape, Member member) {
+  const Dims found = members_of(entries, member);
   return shape == nullptr ? found : in_order(found, minor_to_major(*shape));
 }
 
 // What a node is seen through: all of it empty when only names are asked for.
 struct Seen {
-  explicit Seen(const NodeView& node);
+  explicit Seen(const NodeView& viewed)
+      : node(viewed), shape(viewed.shape == nullptr ? none : *viewed.shape), windowed(viewed) {
+    if (const auto* const dotted = node.get<ir::DotAttrs>()) dot = &dotted->dims;
+    if (node.op == nullptr || node.op->operands.empty()) return;
+    lhs = &node.kernel->op(node.op->operands[0]).shape;
+    if (node.op->operands.size() > 1) rhs = &node.kernel->op(node.op->operands[1]).shape;
+  }
 
   const NodeView& node;
   const ir::Shape none;
   const ir::Shape& shape;
+  const NodeWindow windowed;
+  const ir::Window* window = windowed.window;
+  const ir::ConvDims* conv = windowed.conv;
   const ir::Shape *lhs = nullptr, *rhs = nullptr;  // of the first two operands
-  const ir::Window* window = nullptr;
-  const ir::ConvDims* conv = nullptr;
   const ir::DotDims* dot = nullptr;
-  std::int64_t feature_groups = 0, batch_groups = 0;
 };
 
-Seen::Seen(const NodeView& viewed)
-    : node(viewed), shape(viewed.shape == nullptr ? none : *viewed.shape) {
-  if (node.op != nullptr && !node.op->operands.empty()) {
-    lhs = &node.kernel->op(node.op->operands[0]).shape;
-    if (node.op->operands.size() > 1) rhs = &node.kernel->op(node.op->operands[1]).shape;
-  }
-  if (const auto* const attrs = node.get<ir::ConvAttrs>()) {
-    window = &attrs->window;
-    conv = &attrs->dims;
-    feature_groups = attrs->feature_group_count;
-    batch_groups = attrs->batch_group_count;
-  } else if (const auto* const call = node.get<ir::CustomCallAttrs>(); call && call->dims) {
-    window = &call->window;
-    conv = &*call->dims;
-    feature_groups = call->feature_group_count;
-    batch_groups = call->batch_group_count;
-  } else if (const auto* const windowed = node.get<ir::WindowAttrs>()) {
-    window = &windowed->window;
-  } else if (const auto* const dotted = node.get<ir::DotAttrs>()) {
-    dot = &dotted->dims;
-  }
-}
-
-void role_columns(const Seen& seen, NodeColumns& to) {
+void role_columns(const Seen& seen, Columns& to) {
   const auto is = [&](ir::Opcode opcode) {
     return seen.node.op != nullptr && seen.node.opcode == opcode ? 1.0 : 0.0;
   };
   const ir::Op* const op = seen.node.op;
-  to.value({"is_output", "1", "1 where the kernel gives this op's array out, else 0."},
+  to.value({"is_output", "1 where the kernel gives this op's array out, else 0."},
            seen.node.is_output ? 1 : 0);
-  to.value({"is_parameter", "1", "1 for an array that the kernel reads, else 0."},
+  to.value({"is_parameter", "1 for an array that the kernel reads, else 0."},
            is(ir::Opcode::kParameter));
-  to.value({"operands", "1", "Number of operands, repeated ones counted again."},
+  to.value({"operands", "Number of operands, repeated ones counted again."},
            op == nullptr ? 0 : static_cast<double>(op->operands.size()));
-  to.value({"users", "1", "Number of ops that read this one."},
-           static_cast<double>(seen.node.users));
-  to.value({"applied_flops", "flop", "FLOPs of one application of the computation it calls."},
+  to.value({"users", "Number of ops that read this one."}, static_cast<double>(seen.node.users));
+  to.value({"applied_flops", "FLOPs of one application of the computation it calls.", "flop"},
            op == nullptr ? 0 : op->applied_flops);
-  to.value({"applied_transcendentals", "1",
+  to.value({"applied_transcendentals",
             "Transcendentals of one application of the computation it calls."},
            op == nullptr ? 0 : op->applied_transcendentals);
 }
 
 // What a reduction does with two elements: its computation, where it is one op.
-void applied_columns(const Seen& seen, NodeColumns& to) {
-  const std::optional<ir::Opcode> applied =
-      seen.node.op == nullptr ? std::nullopt : seen.node.op->applied;
-  const auto one = [](bool condition) { return condition ? 1.0 : 0.0; };
-  to.value({"applied.add", "1", "1 for a reduction by addition, else 0."},
-           one(applied == ir::Opcode::kAdd));
-  to.value({"applied.compare", "1", "1 for a reduction by maximum or minimum, else 0."},
-           one(applied == ir::Opcode::kMaximum || applied == ir::Opcode::kMinimum));
+void applied_columns(const Seen& seen, Columns& to) {
+  const auto applies = [op = seen.node.op](ir::Opcode opcode) {
+    return op != nullptr && op->applied == opcode;
+  };
+  to.value({"applied.add", "1 for a reduction by addition, else 0."},
+           applies(ir::Opcode::kAdd) ? 1 : 0);
+  to.value({"applied.compare", "1 for a reduction by maximum or minimum, else 0."},
+           applies(ir::Opcode::kMaximum) || applies(ir::Opcode::kMinimum) ? 1 : 0);
 }
 
-void dtype_columns(const Seen& seen, NodeColumns& to) {
+void dtype_columns(const Seen& seen, Columns& to) {
   const ir::DType dtype = seen.shape.dtype;
   const auto one = [](bool condition) { return condition ? 1.0 : 0.0; };
-  to.value({"element_bytes", "B", "Width of an element; 0 of a tuple or token."},
+  to.value({"element_bytes", "Width of an element; 0 of a tuple or token.", "B"},
            ir::bits(dtype) / 8.0);
-  to.value({"dtype.pred", "1", "1 for truth values, else 0."}, one(dtype == ir::DType::kPred));
-  to.value({"dtype.signed", "1", "1 for signed integers, else 0."},
-           one(ir::is_signed_integer(dtype)));
-  to.value({"dtype.unsigned", "1", "1 for unsigned integers, else 0."},
+  to.value({"dtype.pred", "1 for truth values, else 0."}, one(dtype == ir::DType::kPred));
+  to.value({"dtype.signed", "1 for signed integers, else 0."}, one(ir::is_signed_integer(dtype)));
+  to.value({"dtype.unsigned", "1 for unsigned integers, else 0."},
            one(ir::is_unsigned_integer(dtype)));
-  to.value({"dtype.float", "1", "1 for real floating-point numbers, else 0."},
+  to.value({"dtype.float", "1 for real floating-point numbers, else 0."},
            one(ir::is_floating(dtype)));
-  to.value({"dtype.complex", "1", "1 for complex numbers, else 0."}, one(ir::is_complex(dtype)));
-  to.value({"dtype.tuple", "1", "1 for an op with several results, else 0."},
+  to.value({"dtype.complex", "1 for complex numbers, else 0."}, one(ir::is_complex(dtype)));
+  to.value({"dtype.tuple", "1 for an op with several results, else 0."},
            one(dtype == ir::DType::kTuple));
 }
 
@@ -174,52 +152,49 @@ Dims dimension_places(const Seen& seen) {
   return by == nullptr ? found : in_order(found, minor_to_major(*by));
 }
 
-void shape_columns(const Seen& seen, NodeColumns& to) {
+void shape_columns(const Seen& seen, Columns& to) {
   const bool array = seen.shape.is_array();
   const Dims order = minor_to_major(seen.shape);
   Dims layout;
   for (const std::int64_t d : order) layout.push_back(d + 1);
-  to.value({"rank", "1", "Number of dimensions of the result."}, seen.shape.rank());
-  to.value({"bytes", "B", "Result in device layout, padding included; tuples: all arrays."},
+  to.value({"rank", "Number of dimensions of the result."}, seen.shape.rank());
+  to.value({"bytes", "Result in device layout, padding included; tuples: all arrays.", "B"},
            seen.node.shape == nullptr || seen.shape.is_unbounded()
                ? 0
                : static_cast<double>(ir::padded_bytes(seen.shape)));
-  to.value({"on_chip", "1", "1 where the result lies in another memory than the main one, else 0."},
+  to.value({"on_chip", "1 where the result lies in another memory than the main one, else 0."},
            seen.shape.memory_space() == 0 ? 0 : 1);
-  to.list({"shape", "1", "Elements along the dimensions of the result, fastest varying first."},
+  to.list({"shape", "Elements along the dimensions of the result, fastest varying first."},
           sizes(seen.shape, order), kEntries, array ? 1 : 0);
-  to.list({"layout", "1",
+  to.list({"layout",
            "Layout: the dimensions as the program numbers them, from 1, fastest varying first."},
           layout, kEntries, 0);
-  to.list({"dimensions", "1",
+  to.list({"dimensions",
            "Dimensions the op names (reduced, broadcast to, transposed, concatenated ...) by their "
            "place in the layout, 1 varies fastest."},
           dimension_places(seen), kEntries, 0);
 }
 
-void window_columns(const Seen& seen, NodeColumns& to) {
-  const ir::Window none;
-  const ir::Window& window = seen.window == nullptr ? none : *seen.window;
+void window_columns(const Seen& seen, Columns& to) {
   // Convolutions: spatial dimensions as written.
   const ir::Shape* const by = seen.conv == nullptr ? seen.lhs : nullptr;
   const auto list = [&](const Text& text, std::int64_t ir::WindowDim::*member) {
-    to.list(text, each(window, by, member), kEntries, 0);
+    to.list(text, each(seen.window, by, member), kEntries, 0);
   };
-  list({"window.size", "1",
+  list({"window.size",
         "Window of a convolution (spatial dimensions as written) or reduction (fastest varying "
         "first): elements."},
        &ir::WindowDim::size);
-  list({"window.stride", "1", "Window: step between positions."}, &ir::WindowDim::stride);
-  list({"window.pad_low", "1", "Window: padding before."}, &ir::WindowDim::pad_low);
-  list({"window.pad_high", "1", "Window: padding after."}, &ir::WindowDim::pad_high);
-  list({"window.base_dilation", "1", "Window: step between input elements, holes between."},
+  list({"window.stride", "Window: step between positions."}, &ir::WindowDim::stride);
+  list({"window.pad_low", "Window: padding before."}, &ir::WindowDim::pad_low);
+  list({"window.pad_high", "Window: padding after."}, &ir::WindowDim::pad_high);
+  list({"window.base_dilation", "Window: step between input elements, holes between."},
        &ir::WindowDim::base_dilation);
-  list({"window.dilation", "1", "Window: step between elements of the window."},
+  list({"window.dilation", "Window: step between elements of the window."},
        &ir::WindowDim::window_dilation);
-  to.value(
-      {"window.reversed", "1", "Window: number of dimensions that run backwards."},
-      static_cast<double>(std::count_if(window.begin(), window.end(),
-                                        [](const ir::WindowDim& dim) { return dim.reversal; })));
+  const Dims reversed = members_of(seen.window, &ir::WindowDim::reversal);
+  to.value({"window.reversed", "Window: number of dimensions that run backwards."},
+           static_cast<double>(std::ranges::count(reversed, 1)));
 }
 
 Dims slice_sizes(const Seen& seen) {
@@ -240,32 +215,29 @@ Dims indexed_places(const Seen& seen) {
   return scatter == nullptr ? Dims() : places(*seen.lhs, scatter->scatter_dims_to_operand_dims);
 }
 
-void movement_columns(const Seen& seen, NodeColumns& to) {
-  const auto* const sliced = seen.node.get<ir::SliceAttrs>();
-  const std::vector<ir::SliceDim> slice =
-      sliced == nullptr ? std::vector<ir::SliceDim>() : sliced->dims;
+void movement_columns(const Seen& seen, Columns& to) {
+  const auto* const slice = seen.node.get<ir::SliceAttrs>();
   const auto slices = [&](const Text& text, std::int64_t ir::SliceDim::*member) {
-    to.list(text, each(slice, seen.lhs, member), kEntries, 0);
+    to.list(text, each(slice == nullptr ? nullptr : &slice->dims, seen.lhs, member), kEntries, 0);
   };
-  slices({"slice.start", "1", "Slice: first element, fastest varying dimension first."},
+  slices({"slice.start", "Slice: first element, fastest varying dimension first."},
          &ir::SliceDim::start);
-  slices({"slice.limit", "1", "Slice: one past the last element."}, &ir::SliceDim::limit);
-  slices({"slice.stride", "1", "Slice: step."}, &ir::SliceDim::stride);
-  to.list({"slice.size", "1",
+  slices({"slice.limit", "Slice: one past the last element."}, &ir::SliceDim::limit);
+  slices({"slice.stride", "Slice: step."}, &ir::SliceDim::stride);
+  to.list({"slice.size",
            "Dynamic slice, gather: elements taken along each dimension, fastest varying first."},
           slice_sizes(seen), kEntries, 0);
-  to.list({"indexed", "1",
+  to.list({"indexed",
            "Gather, scatter: dimensions that indices run over, by their place in the layout."},
           indexed_places(seen), kEntries, 0);
-  const auto* const padded = seen.node.get<ir::PadAttrs>();
-  const std::vector<ir::PadDim> pad = padded == nullptr ? std::vector<ir::PadDim>() : padded->dims;
+  const auto* const pad = seen.node.get<ir::PadAttrs>();
   const auto pads = [&](const Text& text, std::int64_t ir::PadDim::*member) {
-    to.list(text, each(pad, seen.lhs, member), kEntries, 0);
+    to.list(text, each(pad == nullptr ? nullptr : &pad->dims, seen.lhs, member), kEntries, 0);
   };
-  pads({"pad.low", "1", "Pad: elements before, fastest varying dimension first; negative: cut."},
+  pads({"pad.low", "Pad: elements before, fastest varying dimension first; negative: cut."},
        &ir::PadDim::low);
-  pads({"pad.high", "1", "Pad: elements after."}, &ir::PadDim::high);
-  pads({"pad.interior", "1", "Pad: elements between."}, &ir::PadDim::interior);
+  pads({"pad.high", "Pad: elements after."}, &ir::PadDim::high);
+  pads({"pad.interior", "Pad: elements between."}, &ir::PadDim::interior);
 }
 
 // Elements that go into one of the result, by dimension.
@@ -276,14 +248,14 @@ Dims summed(const Seen& seen) {
     return sizes(*seen.lhs, *seen.node.dimensions);
   }
   if (seen.window == nullptr) return {};
-  Dims found = each(*seen.window, seen.conv == nullptr ? seen.lhs : nullptr, &ir::WindowDim::size);
+  Dims found = each(seen.window, seen.conv == nullptr ? seen.lhs : nullptr, &ir::WindowDim::size);
   if (seen.conv != nullptr && seen.rhs != nullptr) {
     found.insert(found.begin(), size_of(*seen.rhs, seen.conv->kernel_input_feature));
   }
   return found;
 }
 
-void contraction_columns(const Seen& seen, NodeColumns& to) {
+void contraction_columns(const Seen& seen, Columns& to) {
   Dims lhs, rhs, batch;
   if (seen.lhs != nullptr && seen.rhs != nullptr && seen.dot != nullptr) {
     lhs = places(*seen.lhs, seen.dot->lhs_contracting);
@@ -293,19 +265,19 @@ void contraction_columns(const Seen& seen, NodeColumns& to) {
     lhs = places(*seen.lhs, {seen.conv->input_feature});
     rhs = places(*seen.rhs, {seen.conv->kernel_input_feature});
   }
-  to.list({"summed", "1",
+  to.list({"summed",
            "Elements that go into one of the result: contracted dimensions of a dot; input "
            "features and window of a convolution; what a reduction reduces."},
           summed(seen), kEntries, 0);
-  to.list({"dot.lhs", "1",
+  to.list({"dot.lhs",
            "Dot, convolution: contracted dimensions (input features) by their place in the layout "
            "of the first operand, 1 varies fastest."},
           lhs, kEntries, 0);
-  to.list({"dot.rhs", "1", "As dot.lhs, of the second operand."}, rhs, kEntries, 0);
-  to.list({"dot.batch", "1", "Dot: sizes of the batch dimensions."}, batch, kEntries, 0);
+  to.list({"dot.rhs", "As dot.lhs, of the second operand."}, rhs, kEntries, 0);
+  to.list({"dot.batch", "Dot: sizes of the batch dimensions."}, batch, kEntries, 0);
 }
 
-void convolution_columns(const Seen& seen, NodeColumns& to) {
+void convolution_columns(const Seen& seen, Columns& to) {
   const ir::ConvDims none;
   const ir::ConvDims& conv = seen.conv == nullptr ? none : *seen.conv;
   const auto at = [&](const ir::Shape* shape, int dimension) {
@@ -318,33 +290,32 @@ void convolution_columns(const Seen& seen, NodeColumns& to) {
                ? 0
                : static_cast<double>(size_of(*shape, dimension));
   };
-  to.value({"conv.feature_groups", "1", "Convolution: feature_group_count, else 0."},
-           static_cast<double>(seen.feature_groups));
-  to.value({"conv.batch_groups", "1", "Convolution: batch_group_count, else 0."},
-           static_cast<double>(seen.batch_groups));
-  to.value({"conv.input_features", "1", "Convolution: input features of the first operand."},
+  to.value({"conv.feature_groups", "Convolution: feature_group_count, else 0."},
+           static_cast<double>(seen.windowed.feature_groups));
+  to.value({"conv.batch_groups", "Convolution: batch_group_count, else 0."},
+           static_cast<double>(seen.windowed.batch_groups));
+  to.value({"conv.input_features", "Convolution: input features of the first operand."},
            size(seen.lhs, conv.input_feature));
-  to.value({"conv.output_features", "1", "Convolution: output features of the second operand."},
+  to.value({"conv.output_features", "Convolution: output features of the second operand."},
            size(seen.rhs, conv.kernel_output_feature));
-  to.value({"conv.batch", "1", "Convolution: batch of the first operand."},
+  to.value({"conv.batch", "Convolution: batch of the first operand."},
            size(seen.lhs, conv.input_batch));
-  to.value({"conv.input_batch_place", "1",
+  to.value({"conv.input_batch_place",
             "Convolution: place of the batch in the first operand's layout, 1 varies fastest."},
            at(seen.lhs, conv.input_batch));
-  to.value({"conv.kernel_output_feature_place", "1",
+  to.value({"conv.kernel_output_feature_place",
             "Convolution: place of the output features in the second operand's layout."},
            at(seen.rhs, conv.kernel_output_feature));
-  to.value(
-      {"conv.output_batch_place", "1", "Convolution: place of the batch in the result's layout."},
-      at(&seen.shape, conv.output_batch));
-  to.value({"conv.output_feature_place", "1",
+  to.value({"conv.output_batch_place", "Convolution: place of the batch in the result's layout."},
+           at(&seen.shape, conv.output_batch));
+  to.value({"conv.output_feature_place",
             "Convolution: place of the output features in the result's layout."},
            at(&seen.shape, conv.output_feature));
 }
 
 }  // namespace
 
-void tilecast_columns(const NodeView& node, NodeColumns& to) {
+void tilecast_columns(const NodeView& node, Columns& to) {
   const Seen seen(node);
   role_columns(seen, to);
   applied_columns(seen, to);

@@ -152,7 +152,7 @@ std::vector<std::optional<analytical::Estimate>> RankingModel::estimate(
     std::span<const analytical::KernelQuery> queries, const hwdesc::Device& device) const {
   constexpr double kLargestExponent = 700;  // exp() of it is finite and not 0
   std::vector<double> scores(queries.size());
-  predictor_->predict(queries, device, {}, scores);
+  predictor_->predict(queries, device, priors_for(*predictor_, prior_, queries, device), scores);
   std::vector<std::optional<analytical::Estimate>> estimates(queries.size());
   for (std::size_t i = 0; i < queries.size(); ++i) {
     if (!std::isfinite(scores[i])) continue;

@@ -37,14 +37,16 @@ struct ModelColumn {
 // A model that only orders the tiles of a kernel: "times" are exp(score), and mean nothing else.
 class RankingModel final : public analytical::CostModel {
  public:
-  explicit RankingModel(std::unique_ptr<learned::Predictor> predictor)
-      : predictor_(std::move(predictor)) {}
+  // `prior`: the analytical model that the predictor's features refer to; must outlive this.
+  RankingModel(std::unique_ptr<learned::Predictor> predictor, const analytical::CostModel& prior)
+      : predictor_(std::move(predictor)), prior_(prior) {}
   [[nodiscard]] std::vector<std::optional<analytical::Estimate>> estimate(
       std::span<const analytical::KernelQuery> queries,
       const hwdesc::Device& device) const override;
 
  private:
   std::unique_ptr<learned::Predictor> predictor_;
+  const analytical::CostModel& prior_;
 };
 
 struct EvaluationReport {

@@ -5,8 +5,10 @@
 //   loss.backward();
 //   adam.step(rate);                                  // and zeroes the gradients
 //
-// LibTorch's optimisers take some thirty small operations per weight tensor and step; this is one
-// loop, and its state two vectors that a checkpoint holds. One thread at a time.
+// Own code because LibTorch 1.13's is slower: a step of the default network takes 0.18 ms here, one
+// loop over all weights; clip_grad_norm_ and AdamW, some thirty small operations per tensor, take
+// 0.30 ms (one core of an AMD EPYC). The bits differ (4.8e-7 after 50 steps). The state is two
+// vectors that a checkpoint holds. One thread at a time.
 #pragma once
 
 #include <torch/torch.h>

@@ -1,6 +1,8 @@
 #include "learned/torch/layers.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace tilecast::learned::torch_module {
 namespace {
@@ -14,8 +16,62 @@ constexpr double kNormFloor = 1e-4;
 constexpr double kAttentionSlope = 0.2;
 
 // Uniform in [-1, 1), in steps a double holds exactly.
-double draw(std::mt19937_64& engine) {
+double draw_symmetric(std::mt19937_64& engine) {
   return static_cast<double>(engine() >> 11) * 0x1p-52 - 1;
+}
+
+// A sum over nodes of scalars starts near 0 for large kernels too.
+constexpr double kScalarGain = 0.05;
+constexpr std::int64_t kWiden = 2;  // width of the encoder's inner layer over that of embeddings
+// What masked scores are: far below any score, finite so that no row becomes NaN.
+constexpr double kMasked = -1e9;
+
+Tensor compressed(const Tensor& sums) {
+  return sums.sign() * sums.abs().log1p();
+}
+
+// Kernels from long to short, as packed sequences want them; equal lengths in their order.
+std::vector<std::int64_t> longest_first(const std::vector<std::int64_t>& lengths) {
+  std::vector<std::int64_t> order(lengths.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, std::ranges::greater(), [&](std::int64_t kernel) {
+    return lengths[static_cast<std::size_t>(kernel)];
+  });
+  return order;
+}
+
+std::vector<std::int64_t> first_rows(const std::vector<std::int64_t>& lengths) {
+  std::vector<std::int64_t> first(lengths.size());
+  std::exclusive_scan(lengths.begin(), lengths.end(), first.begin(), std::int64_t{0});
+  return first;
+}
+
+// The nodes at each step of all sequences that are that long.
+struct Packed {
+  std::vector<std::int64_t> rows, per_step;
+};
+Packed pack(const std::vector<std::int64_t>& lengths, const std::vector<std::int64_t>& order) {
+  const std::vector<std::int64_t> first = first_rows(lengths);
+  Packed packed;
+  for (std::int64_t step = 0;; ++step) {
+    std::int64_t running = 0;
+    for (const std::int64_t kernel : order) {
+      const auto k = static_cast<std::size_t>(kernel);
+      if (lengths[k] <= step) break;
+      packed.rows.push_back(first[k] + step);
+      ++running;
+    }
+    if (running == 0) return packed;
+    packed.per_step.push_back(running);
+  }
+}
+
+Tensor indices(const std::vector<std::int64_t>& values) {
+  return torch::tensor(values, torch::kInt64);
+}
+
+Tensor normalised(const Tensor& rows, const Tensor& scale, const Tensor& shift) {
+  return torch::layer_norm(rows, {rows.size(-1)}, scale, shift);
 }
 
 }  // namespace
@@ -26,7 +82,7 @@ Tensor Weights::matrix(const std::string& name, std::int64_t rows, std::int64_t 
   Tensor values = torch::empty({rows, columns}, torch::kFloat32);
   float* to = values.data_ptr<float>();
   for (std::int64_t i = 0; i < rows * columns; ++i) {
-    to[i] = static_cast<float>(bound * draw(engine_));
+    to[i] = static_cast<float>(bound * draw_symmetric(engine_));
   }
   return module_->register_parameter(name, values);
 }
@@ -130,6 +186,113 @@ Tensor Hop::attend(const Tensor& nodes, const Neighbours& neighbours) const {
 
 Tensor l2_normalised(const Tensor& rows) {
   return rows * (rows.square().sum(1, /*keepdim=*/true) + kNormFloor).rsqrt();
+}
+
+Pool::Pool(Weights& weights, const NetworkSpec& spec) : spec_(spec) {
+  const std::int64_t hidden = spec.hidden;
+  if (spec.reduction == Reduction::kPerNode) {
+    scalar_ = Dense(weights, "node_scalar", hidden, 1, kScalarGain);
+  }
+  if (spec.reduction == Reduction::kLstm) {
+    gates_ = {weights.matrix("lstm_input", 4 * hidden, hidden),
+              weights.matrix("lstm_state", 4 * hidden, hidden),
+              weights.constant("lstm_input_bias", 4 * hidden, 0),
+              weights.constant("lstm_state_bias", 4 * hidden, 0)};
+  }
+  if (spec.reduction != Reduction::kTransformer) return;
+  for (int i = 0; i < spec.reduction_layers; ++i) {
+    const std::string name = "encoder" + std::to_string(i) + "_";
+    Encoder layer;
+    layer.query = Dense(weights, name + "query", hidden, hidden);
+    layer.key = Dense(weights, name + "key", hidden, hidden);
+    layer.value = Dense(weights, name + "value", hidden, hidden);
+    layer.out = Dense(weights, name + "out", hidden, hidden);
+    layer.widen = Dense(weights, name + "widen", hidden, kWiden * hidden);
+    layer.narrow = Dense(weights, name + "narrow", kWiden * hidden, hidden);
+    layer.scale_1 = weights.constant(name + "scale_1", hidden, 1);
+    layer.shift_1 = weights.constant(name + "shift_1", hidden, 0);
+    layer.scale_2 = weights.constant(name + "scale_2", hidden, 1);
+    layer.shift_2 = weights.constant(name + "shift_2", hidden, 0);
+    encoders_.push_back(std::move(layer));
+  }
+}
+
+std::int64_t Pool::width() const {
+  if (spec_.reduction == Reduction::kPerNode) return 1;
+  if (spec_.reduction != Reduction::kColumnWise) return spec_.hidden;
+  return spec_.hidden * (int{spec_.pool_mean} + int{spec_.pool_max} + int{spec_.pool_sum});
+}
+
+Tensor Pool::operator()(const Tensor& nodes, const Batch& batch, const Dropout& dropout) const {
+  const Segments kernels = make_segments(batch.lengths);
+  switch (spec_.reduction) {
+    case Reduction::kPerNode:
+      return reduce(scalar_(nodes), kernels, Aggregate::kSum);
+    case Reduction::kColumnWise:
+      return columns(nodes, kernels);
+    case Reduction::kLstm:
+      return last_state(nodes, batch);
+    case Reduction::kTransformer:
+      break;
+  }
+  return compressed(reduce(encode(nodes, batch, dropout), kernels, Aggregate::kSum));
+}
+
+Tensor Pool::columns(const Tensor& nodes, const Segments& kernels) const {
+  std::vector<Tensor> parts;
+  if (spec_.pool_mean) parts.push_back(reduce(nodes, kernels, Aggregate::kMean));
+  if (spec_.pool_max) parts.push_back(reduce(nodes, kernels, Aggregate::kMax));
+  if (spec_.pool_sum) parts.push_back(compressed(reduce(nodes, kernels, Aggregate::kSum)));
+  return torch::cat(parts, 1);
+}
+
+Tensor Pool::last_state(const Tensor& nodes, const Batch& batch) const {
+  const std::vector<std::int64_t> order = longest_first(batch.lengths);
+  const Packed packed = pack(batch.lengths, order);
+  const auto kernels = static_cast<std::int64_t>(order.size());
+  const Tensor start = torch::zeros({1, kernels, spec_.hidden}, nodes.options());
+  const auto [steps, state, cell] =
+      torch::lstm(gather(nodes, indices(packed.rows)), indices(packed.per_step), {start, start},
+                  gates_, /*has_biases=*/true, /*num_layers=*/1, /*dropout=*/0.0, /*train=*/false,
+                  /*bidirectional=*/false);
+  std::vector<std::int64_t> place(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    place[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  }
+  return gather(state.squeeze(0), indices(place));
+}
+
+Tensor Pool::encode(const Tensor& nodes, const Batch& batch, const Dropout& dropout) const {
+  const auto kernels = static_cast<std::int64_t>(batch.lengths.size());
+  const std::int64_t longest = *std::ranges::max_element(batch.lengths);
+  const Tensor slot = batch.kernel_of * longest + batch.place;
+  // Absent nodes read the kernel's first one; nobody attends to them and nobody reads them.
+  Tensor row = indices(first_rows(batch.lengths)).repeat_interleave(longest);
+  row.index_copy_(0, slot, torch::arange(nodes.size(0), torch::kInt64));
+  Tensor absent = torch::full({kernels * longest}, kMasked, nodes.options());
+  absent.index_fill_(0, slot, 0);
+  absent = absent.view({kernels, 1, 1, longest});
+
+  Tensor padded = gather(nodes, row).view({kernels, longest, spec_.hidden});
+  for (const Encoder& layer : encoders_) {
+    padded =
+        normalised(padded + dropout(attend(layer, padded, absent)), layer.scale_1, layer.shift_1);
+    const Tensor inner = layer.narrow(dropout(layer.widen(padded).relu()));
+    padded = normalised(padded + dropout(inner), layer.scale_2, layer.shift_2);
+  }
+  return gather(padded.flatten(0, 1), slot);
+}
+
+Tensor Pool::attend(const Encoder& layer, const Tensor& padded, const Tensor& absent) const {
+  const std::int64_t kernels = padded.size(0), longest = padded.size(1);
+  const std::int64_t width = spec_.hidden / spec_.heads;
+  const auto heads = [&](const Tensor& rows) {
+    return rows.view({kernels, longest, spec_.heads, width}).transpose(1, 2);
+  };
+  const Tensor query = heads(layer.query(padded)) / std::sqrt(static_cast<double>(width));
+  const Tensor scores = query.matmul(heads(layer.key(padded)).transpose(2, 3)) + absent;
+  const Tensor read = scores.softmax(3).matmul(heads(layer.value(padded)));
+  return layer.out(read.transpose(1, 2).reshape({kernels, longest, spec_.hidden}));
 }
 
 }  // namespace tilecast::learned::torch_module

@@ -5,13 +5,12 @@
 
 #include "base/error.h"
 #include "learned/graph_module_abi.h"
-#include "learned/torch/threads.h"
 #include "learned/torch/train.h"
 
 namespace tilecast::learned::torch_module {
 namespace {
 
-// LibTorch's exceptions end here: their text is of use to us, their backtrace to nobody.
+// LibTorch's exceptions end here: their text is kept, their backtrace dropped.
 template <class Call>
 auto translated(const Call& call) {
   try {
@@ -40,13 +39,13 @@ class TorchNetwork final : public GraphNetwork {
 
 class TorchModule final : public GraphModule {
  public:
-  // One thread each, until said otherwise: several trainings and predictions may run at once.
+  // One thread each, until set_threads: several trainings and predictions may run at once.
   TorchModule() {
     torch_module::set_threads(1);
     try {
       at::set_num_interop_threads(1);
     } catch (const c10::Error&) {
-      // Somebody used LibTorch in this process before; its choice stands.
+      // LibTorch was used in this process before; that choice stands.
     }
   }
 

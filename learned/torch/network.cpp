@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "learned/torch/layers.h"
-#include "learned/torch/reductions.h"
 
 namespace tilecast::learned::torch_module {
 namespace {

@@ -3,8 +3,8 @@
 //   Network network(spec, widths, seed);
 //   torch::Tensor y = network.forward(make_batch(inputs, widths));      // (G)
 //
-// Nodes: opcode embedding and features -> f1 (relu) -> hops (layers.h) -> reduction
-// (reductions.h) -> a linear layer to one number. Features at the kernel (option 2) join its
+// Nodes: opcode embedding and features -> f1 (relu) -> hops -> reduction (both
+// layers.h) -> a linear layer to one number. Features at the kernel (option 2) join its
 // embedding; then there is one hidden layer (relu) between, so that they can interact.
 // kNone has as many feed-forward layers after f1 as others have hops; no hops: f1 only.
 //

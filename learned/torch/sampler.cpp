@@ -28,29 +28,29 @@ bool has_pair(const Rows& kernel, std::span<const GraphExample> examples) {
   });
 }
 
-// One kernel dealt out, a hand or one example after the other, and anew when all are drawn.
-class Deck {
+// The groups of one family one after the other, and made anew when all are drawn.
+class GroupQueue {
  public:
-  template <class Deal>
-  const Rows& next(const Deal& deal) {
-    if (at_ == cards_.size()) {
-      cards_ = deal();
+  template <class Make>
+  const Rows& next(const Make& make) {
+    if (at_ == groups_.size()) {
+      groups_ = make();
       at_ = 0;
     }
-    return cards_[at_++];
+    return groups_[at_++];
   }
 
  private:
-  std::vector<Rows> cards_;
+  std::vector<Rows> groups_;
   std::size_t at_ = 0;
 };
 
 // Whether one more item of `rows` rows, the largest of `largest` nodes, still fits.
-class Room {
+class BatchLimit {
  public:
-  Room(std::size_t items, bool pads) : items_(items), pads_(pads) {}
+  BatchLimit(std::size_t items, bool pads) : items_(items), pads_(pads) {}
 
-  // False: does not fit; the room is empty again then.
+  // False: does not fit; it starts anew, empty.
   bool take(std::size_t rows, std::size_t nodes_in_all, std::size_t largest) {
     const std::size_t sum = nodes_ + nodes_in_all;
     const std::size_t padded = (rows_ + rows) * std::max(largest_, largest);
@@ -99,10 +99,7 @@ Sampler::Sampler(std::span<const GraphExample> examples, const TrainingSpec& tra
   }
   std::map<std::uint32_t, std::vector<Rows>> families;
   for (auto& [name, rows] : kernels) {
-    if (ranks(training.loss) && !has_pair(rows, examples)) {
-      left_out_ += rows.size();
-      continue;
-    }
+    if (ranks(training.loss) && !has_pair(rows, examples)) continue;
     drawable_ += rows.size();
     const bool balanced = training.balance == Balance::kFamily;
     families[balanced ? examples[rows.front()].family : 0].push_back(std::move(rows));
@@ -121,7 +118,7 @@ Sampler::Sampler(std::span<const GraphExample> examples, const TrainingSpec& tra
   }
 }
 
-std::size_t Sampler::hands(const Rows& kernel) const {
+std::size_t Sampler::group_count(const Rows& kernel) const {
   const auto most = static_cast<std::size_t>(std::max(training_.tiles, 2));
   return (kernel.size() + most - 1) / most;
 }
@@ -149,7 +146,7 @@ void Sampler::weigh_kernels() {
   for (const std::vector<Rows>& family : families_) {
     for (const Rows& kernel : family) {
       const std::size_t same =
-          ranks(training_.loss) ? hands(kernel) : counts[examples_[kernel.front()].kernel];
+          ranks(training_.loss) ? group_count(kernel) : counts[examples_[kernel.front()].kernel];
       double weight = 0;
       for (const std::uint32_t row : kernel) {
         weights_[row] = examples_[row].weight / static_cast<float>(same);
@@ -164,25 +161,27 @@ void Sampler::weigh_kernels() {
   for (float& weight : weights_) weight *= static_cast<float>(items / sum);
 }
 
-// Every row of `kernels` once, in hands of random order.
-std::vector<Rows> Sampler::deal(const std::vector<Rows>& kernels, std::mt19937_64& random) const {
-  std::vector<Rows> dealt;
+// Every row of `kernels` once, in groups of random order.
+std::vector<Rows> Sampler::shuffled_groups(const std::vector<Rows>& kernels,
+                                           std::mt19937_64& random) const {
+  std::vector<Rows> groups;
   for (const Rows& kernel : kernels) {
     Rows rows = kernel;
     shuffle(rows, random);
-    const std::size_t count = hands(rows);
-    for (std::size_t hand = 0; hand < count; ++hand) {
-      const std::size_t begin = hand * rows.size() / count, end = (hand + 1) * rows.size() / count;
-      dealt.emplace_back(rows.begin() + static_cast<std::ptrdiff_t>(begin),
-                         rows.begin() + static_cast<std::ptrdiff_t>(end));
+    const std::size_t count = group_count(rows);
+    for (std::size_t group = 0; group < count; ++group) {
+      const std::size_t begin = group * rows.size() / count,
+                        end = (group + 1) * rows.size() / count;
+      groups.emplace_back(rows.begin() + static_cast<std::ptrdiff_t>(begin),
+                          rows.begin() + static_cast<std::ptrdiff_t>(end));
     }
   }
-  shuffle(dealt, random);
-  return dealt;
+  shuffle(groups, random);
+  return groups;
 }
 
 std::vector<Rows> Sampler::balanced(std::mt19937_64& random) const {
-  std::vector<Deck> decks(families_.size());
+  std::vector<GroupQueue> queues(families_.size());
   std::vector<std::size_t> order(families_.size());
   std::iota(order.begin(), order.end(), 0);
   std::vector<Rows> drawn;
@@ -190,7 +189,8 @@ std::vector<Rows> Sampler::balanced(std::mt19937_64& random) const {
     shuffle(order, random);
     for (const std::size_t family : order) {
       if (count >= drawable_) break;
-      drawn.push_back(decks[family].next([&] { return deal(families_[family], random); }));
+      drawn.push_back(
+          queues[family].next([&] { return shuffled_groups(families_[family], random); }));
       count += drawn.back().size();
     }
   }
@@ -200,15 +200,15 @@ std::vector<Rows> Sampler::balanced(std::mt19937_64& random) const {
 // Batches of what is drawn, in its order.
 std::vector<Rows> Sampler::cut(std::span<const Rows> drawn) const {
   std::vector<Rows> batches;
-  Room room(static_cast<std::size_t>(training_.batch), pads_);
+  BatchLimit limit(static_cast<std::size_t>(training_.batch), pads_);
   for (const Rows& item : drawn) {
     std::size_t sum = 0, largest = 0;
     for (const std::uint32_t row : item) {
       sum += nodes(row);
       largest = std::max(largest, nodes(row));
     }
-    const bool fits = room.take(item.size(), sum, largest);
-    if (!fits) room.take(item.size(), sum, largest);
+    const bool fits = limit.take(item.size(), sum, largest);
+    if (!fits) limit.take(item.size(), sum, largest);
     if (!fits || batches.empty()) batches.emplace_back();
     batches.back().insert(batches.back().end(), item.begin(), item.end());
   }
@@ -217,7 +217,8 @@ std::vector<Rows> Sampler::cut(std::span<const Rows> drawn) const {
 
 std::vector<Rows> Sampler::epoch(int epoch) const {
   std::mt19937_64 random(mix(training_.seed, static_cast<std::uint64_t>(epoch)));
-  std::vector<Rows> drawn = families_.size() > 1 ? balanced(random) : deal(families_[0], random);
+  std::vector<Rows> drawn =
+      families_.size() > 1 ? balanced(random) : shuffled_groups(families_[0], random);
   if (!pads_) return cut(drawn);
   std::vector<Rows> batches;
   const std::size_t window = kWindow * static_cast<std::size_t>(training_.batch);
@@ -235,10 +236,10 @@ std::vector<Rows> buckets(std::span<const std::size_t> nodes, std::size_t rows) 
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, {}, [&](std::uint32_t row) { return nodes[row]; });
   std::vector<Rows> batches;
-  Room room(rows, /*pads=*/true);
+  BatchLimit limit(rows, /*pads=*/true);
   for (const std::uint32_t row : order) {
-    const bool fits = room.take(1, nodes[row], nodes[row]);
-    if (!fits) room.take(1, nodes[row], nodes[row]);
+    const bool fits = limit.take(1, nodes[row], nodes[row]);
+    if (!fits) limit.take(1, nodes[row], nodes[row]);
     if (!fits || batches.empty()) batches.emplace_back();
     batches.back().push_back(row);
   }

@@ -4,16 +4,16 @@
 //   Sampler sampler(examples, training, /*pads=*/true);
 //   for (const std::vector<std::uint32_t>& batch : sampler.epoch(1)) ...      // rows of `examples`
 //
-// What is drawn is an example or, when ranking, a hand: some tiles of one kernel. A kernel's tiles
-// are shuffled and dealt into as few hands of at most TrainingSpec::tiles as will do, of nearly
+// What is drawn is an example or, when ranking, a group: some tiles of one kernel. A kernel's tiles
+// are shuffled and split into as few groups of at most TrainingSpec::tiles as will do, of nearly
 // equal size. Kernels without two different targets have nothing to rank and are left out.
 //
-//   Balance::kNone    every example, or every hand, once
-//   Balance::kFamily  families in turn, in a new order each round; a family's examples or hands
+//   Balance::kNone    every example, or every group, once
+//   Balance::kFamily  families in turn, in a new order each round; a family's examples or groups
 //                     without replacement until it is exhausted, then all of them anew. An epoch
 //                     ends when as many examples are drawn as there are.
 //
-// A batch holds TrainingSpec::batch examples or hands, fewer where it would exceed kBatchNodes.
+// A batch holds TrainingSpec::batch examples or groups, fewer where it would exceed kBatchNodes.
 // When the network pads (sequences, attention), those of a batch have similar numbers of nodes: of
 // some batches drawn together, neighbours in size are put together, and the order of all batches is
 // shuffled. Padding counts as nodes then.
@@ -45,21 +45,19 @@ class Sampler {
   // `examples` must outlive it. Throws Error when there is none, or nothing to rank.
   Sampler(std::span<const GraphExample> examples, const TrainingSpec& training, bool pads);
 
-  // From 1. Batches of rows; those of a hand stand together. Thread-safe.
+  // From 1. Batches of rows; those of a group stand together. Thread-safe.
   [[nodiscard]] std::vector<Rows> epoch(int epoch) const;
-  // By example: its weight; with TrainingSpec::weigh_kernels over the examples (or hands) of its
-  // kernel. Scaled to average 1 over the examples (or hands). Empty when all count the same:
+  // By example: its weight; with TrainingSpec::weigh_kernels over the examples (or groups) of its
+  // kernel. Scaled to average 1 over the examples (or groups). Empty when all count the same:
   // kernels are not weighed, and examples all weigh 1 or are ranked.
   [[nodiscard]] const std::vector<float>& weights() const { return weights_; }
-  // Examples that are never drawn because their kernel cannot be ranked.
-  [[nodiscard]] std::size_t left_out() const { return left_out_; }
 
  private:
-  [[nodiscard]] std::vector<Rows> deal(const std::vector<Rows>& kernels,
-                                       std::mt19937_64& random) const;
+  [[nodiscard]] std::vector<Rows> shuffled_groups(const std::vector<Rows>& kernels,
+                                                  std::mt19937_64& random) const;
   [[nodiscard]] std::vector<Rows> balanced(std::mt19937_64& random) const;
   [[nodiscard]] std::vector<Rows> cut(std::span<const Rows> drawn) const;
-  [[nodiscard]] std::size_t hands(const Rows& kernel) const;
+  [[nodiscard]] std::size_t group_count(const Rows& kernel) const;
   [[nodiscard]] std::size_t nodes(std::uint32_t row) const;
   void weigh_kernels();
   void weigh_examples();
@@ -67,9 +65,10 @@ class Sampler {
   std::span<const GraphExample> examples_;
   TrainingSpec training_;
   bool pads_ = false;
-  std::vector<std::vector<Rows>> families_;  // by family (one of all, not balanced): see deal()
+  std::vector<std::vector<Rows>>
+      families_;  // by family (one of all, not balanced): see shuffled_groups()
   std::vector<float> weights_;
-  std::size_t drawable_ = 0, left_out_ = 0;
+  std::size_t drawable_ = 0;
 };
 
 // Rows of `nodes` (nodes of each graph) in batches of similar size, each of at most `rows` and of

@@ -1,6 +1,8 @@
 #include "learned/torch/train.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <chrono>
@@ -40,7 +42,7 @@ class Trainer {
   }
 
   std::unique_ptr<Network> run() && {
-    bool goes_on = report_again();
+    bool goes_on = report_history();
     for (int epoch = done() + 1; goes_on && epoch <= training_.epochs && !stale(); ++epoch) {
       const double mean = run_epoch(epoch);
       keep(epoch, mean);
@@ -69,7 +71,7 @@ class Trainer {
   }
 
   void resume();
-  bool report_again() const;
+  bool report_history() const;
   double run_epoch(int epoch);
   double step(const Rows& rows, double rate, torch::Generator& dropout);
   void keep(int epoch, double mean);
@@ -112,7 +114,7 @@ void Trainer::resume() {
 }
 
 // False: the hook stopped the training where it stands.
-bool Trainer::report_again() const {
+bool Trainer::report_history() const {
   bool goes_on = true;
   if (!hooks_.epoch) return goes_on;
   for (const EpochReport& report : so_far_.history) goes_on = hooks_.epoch(report);
@@ -190,39 +192,50 @@ std::map<std::uint32_t, Rows> by_kernel(std::span<const GraphExample> examples) 
   return kernels;
 }
 
-struct Tally {
+struct ErrorSum {
   double sum = 0, count = 0;  // count: of weights, where rows have any
 };
 
-Tally squared_errors(const Rows& rows, std::span<const GraphExample> examples,
-                     std::span<const float> predicted) {
-  Tally tally;
+ErrorSum squared_errors(const Rows& rows, std::span<const GraphExample> examples,
+                        std::span<const float> predicted) {
+  ErrorSum errors;
   for (const std::uint32_t row : rows) {
     const double error = static_cast<double>(predicted[row]) - examples[row].target;
-    tally.sum += examples[row].weight * error * error;
-    tally.count += examples[row].weight;
+    errors.sum += examples[row].weight * error * error;
+    errors.count += examples[row].weight;
   }
-  return tally;
+  return errors;
 }
 
 // Pairs out of order, and all.
-Tally misplaced_pairs(const Rows& rows, std::span<const GraphExample> examples,
-                      std::span<const float> predicted) {
-  Tally tally;
+ErrorSum misplaced_pairs(const Rows& rows, std::span<const GraphExample> examples,
+                         std::span<const float> predicted) {
+  ErrorSum errors;
   for (std::size_t a = 0; a < rows.size(); ++a) {
     for (std::size_t b = a + 1; b < rows.size(); ++b) {
       const float measured = examples[rows[a]].target - examples[rows[b]].target;
       if (measured == 0) continue;
       const float difference = predicted[rows[a]] - predicted[rows[b]];
       if (difference == 0) {
-        tally.sum += 0.5;
+        errors.sum += 0.5;
       } else if ((difference > 0) != (measured > 0)) {
-        tally.sum += 1;
+        errors.sum += 1;
       }
-      ++tally.count;
+      ++errors.count;
     }
   }
-  return tally;
+  return errors;
+}
+
+// What stands behind libblas.so.3 on Debian when OpenBLAS is installed; null if it is not loaded.
+void* openblas() {
+  static void* const library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_NOLOAD);
+  return library;
+}
+
+template <class Function>
+Function* openblas_function(const char* name) {
+  return openblas() == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(openblas(), name));
 }
 
 }  // namespace
@@ -255,20 +268,36 @@ std::optional<double> validation_error(const TrainingSpec& training,
                                        std::span<const float> predicted) {
   TC_CHECK(examples.size() == predicted.size(), "one prediction per example");
   const bool ranking = ranks(training.loss);
-  Tally all;
+  ErrorSum all;
   for (const auto& [kernel, rows] : by_kernel(examples)) {
-    Tally tally = ranking ? misplaced_pairs(rows, examples, predicted)
-                          : squared_errors(rows, examples, predicted);
-    if (tally.count == 0) continue;
+    ErrorSum errors = ranking ? misplaced_pairs(rows, examples, predicted)
+                              : squared_errors(rows, examples, predicted);
+    if (errors.count == 0) continue;
     if (training.weigh_kernels) {
-      const double all_of_it = ranking ? tally.count : static_cast<double>(rows.size());
-      tally = {.sum = tally.sum / all_of_it, .count = tally.count / all_of_it};
+      const double all_of_it = ranking ? errors.count : static_cast<double>(rows.size());
+      errors = {.sum = errors.sum / all_of_it, .count = errors.count / all_of_it};
     }
-    all.sum += tally.sum;
-    all.count += tally.count;
+    all.sum += errors.sum;
+    all.count += errors.count;
   }
   if (all.count == 0) return std::nullopt;
   return ranking ? all.sum / all.count : std::sqrt(all.sum / all.count);
+}
+
+void set_threads(int threads) {
+  at::set_num_threads(threads);
+  if (auto* set = openblas_function<void(int)>("openblas_set_num_threads")) set(threads);
+}
+
+std::string blas_name() {
+  if (openblas() != nullptr) return "OpenBLAS";
+  Dl_info info;
+  void* const multiply = dlsym(RTLD_DEFAULT, "sgemm_");
+  if (multiply != nullptr && dladdr(multiply, &info) != 0 && info.dli_fname != nullptr) {
+    const std::string path = info.dli_fname;
+    if (path.find("libblas.so") == std::string::npos) return path.substr(path.rfind('/') + 1);
+  }
+  return "reference BLAS: slow, install libopenblas0-pthread";
 }
 
 }  // namespace tilecast::learned::torch_module

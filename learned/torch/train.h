@@ -37,4 +37,9 @@ void predict_network(Network& network, const NetworkWidths& widths,
                                                      std::span<const GraphExample> examples,
                                                      std::span<const float> predicted);
 
+// Threads inside one operation, of LibTorch and of OpenBLAS, for the whole process.
+void set_threads(int threads);
+// "OpenBLAS", or "reference BLAS: slow, install libopenblas0-pthread".
+[[nodiscard]] std::string blas_name();
+
 }  // namespace tilecast::learned::torch_module

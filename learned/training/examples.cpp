@@ -7,7 +7,6 @@
 #include <map>
 #include <numeric>
 
-#include "analytical/analytical_model.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "measured/splits.h"
@@ -17,7 +16,7 @@ namespace {
 
 using analytical::KernelQuery;
 
-constexpr std::size_t kChunk = 64;  // queries that go to the analytical model together
+constexpr std::size_t kPriorsTogether = 64;  // queries that go to the analytical model
 
 class Numbers {
  public:
@@ -46,26 +45,18 @@ double dispatch_seconds(const measured::Sample& sample, const measured::SampleSe
   return measured::dispatch_of(op_class, samples.manifest, device).value;
 }
 
-// Queries of one device that follow each other, in pieces for threads.
-std::vector<std::pair<std::size_t, std::size_t>> pieces(const std::vector<Example>& rows) {
-  std::vector<std::pair<std::size_t, std::size_t>> result;
-  for (std::size_t first = 0; first < rows.size();) {
-    std::size_t end = first + 1;
-    while (end < rows.size() && end < first + kChunk && rows[end].device == rows[first].device) {
-      ++end;
-    }
-    result.emplace_back(first, end);
-    first = end;
-  }
-  return result;
+std::vector<std::size_t> numbered(std::size_t count) {
+  std::vector<std::size_t> rows(count);
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
+  return rows;
 }
 
-void ask_priors(Examples& examples, int jobs) {
+void estimate_priors(Examples& examples, int jobs) {
   examples.priors.resize(examples.rows.size());
-  const auto parts = pieces(examples.rows);
-  base::parallel_for(parts.size(), jobs, [&](std::size_t part) {
-    const auto [first, end] = parts[part];
-    auto answers = analytical::AnalyticalModel().estimate(
+  const auto runs = device_runs(examples, numbered(examples.rows.size()), kPriorsTogether);
+  base::parallel_for(runs.size(), jobs, [&](std::size_t run) {
+    const auto [first, end] = runs[run];
+    auto answers = examples.prior_model->estimate(
         std::span<const KernelQuery>(examples.queries).subspan(first, end - first),
         *examples.rows[first].device);
     std::ranges::move(answers, examples.priors.begin() + static_cast<std::ptrdiff_t>(first));
@@ -76,8 +67,8 @@ void ask_priors(Examples& examples, int jobs) {
 void weigh(Examples& examples, std::span<const double> dispatch) {
   for (std::size_t i = 0; i < examples.rows.size(); ++i) {
     Example& row = examples.rows[i];
-    const bool asked = !examples.priors.empty() && examples.priors[i];
-    const double on_device = asked ? examples.priors[i]->time.value : std::exp(row.log_time);
+    const bool has_prior = !examples.priors.empty() && examples.priors[i];
+    const double on_device = has_prior ? examples.priors[i]->time.value : std::exp(row.log_time);
     const double share = std::max(kLeastShare, on_device / (on_device + dispatch[i]));
     row.weight = dispatch[i] > 0 ? share * share : 1;
   }
@@ -103,7 +94,10 @@ std::size_t distinct(std::vector<std::string> keys) {
 }  // namespace
 
 Examples Examples::subset(std::span<const std::size_t> chosen) const {
-  Examples result{.kernels = kernels, .families = families, .parameter_names = parameter_names};
+  Examples result{.kernels = kernels,
+                  .families = families,
+                  .parameter_names = parameter_names,
+                  .prior_model = prior_model};
   for (const std::size_t row : chosen) {
     result.rows.push_back(rows.at(row));
     result.queries.push_back(queries.at(row));
@@ -113,9 +107,10 @@ Examples Examples::subset(std::span<const std::size_t> chosen) const {
 }
 
 Examples make_examples(std::span<const measured::SampleSet> sets,
-                       std::span<const hwdesc::Device> devices, bool with_priors, int jobs) {
+                       std::span<const hwdesc::Device> devices,
+                       const analytical::CostModel& prior_model, bool with_priors, int jobs) {
   TC_CHECK(sets.size() == devices.size(), "one device per set");
-  Examples examples;
+  Examples examples{.prior_model = &prior_model};
   Numbers kernels(examples.kernels), families(examples.families);
   std::vector<double> dispatch;  // seconds, by row
   for (std::size_t s = 0; s < sets.size(); ++s) {
@@ -149,17 +144,31 @@ Examples make_examples(std::span<const measured::SampleSet> sets,
                                   .parameters = sample.parameters});
     }
   }
-  if (with_priors) ask_priors(examples, jobs);
+  if (with_priors) estimate_priors(examples, jobs);
   weigh(examples, dispatch);
   return examples;
+}
+
+std::vector<std::pair<std::size_t, std::size_t>> device_runs(const Examples& examples,
+                                                             std::span<const std::size_t> chosen,
+                                                             std::size_t most) {
+  std::vector<std::pair<std::size_t, std::size_t>> runs;
+  for (std::size_t first = 0, end = 0; first < chosen.size(); first = end) {
+    const hwdesc::Device* device = examples.rows[chosen[first]].device;
+    while (end < chosen.size() && end < first + most &&
+           examples.rows[chosen[end]].device == device) {
+      ++end;
+    }
+    runs.emplace_back(first, end);
+  }
+  return runs;
 }
 
 TrainValidation split_validation(const Examples& examples, ValidateBy by, double share,
                                  std::uint64_t seed) {
   TrainValidation result{.by = by};
   if (share == 0 || examples.rows.size() < 2) {
-    result.train.resize(examples.rows.size());
-    std::iota(result.train.begin(), result.train.end(), std::size_t{0});
+    result.train = numbered(examples.rows.size());
     return result;
   }
   std::vector<std::string> keys = keys_of(examples, result.by);

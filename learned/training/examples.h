@@ -7,7 +7,7 @@
 // share in the kernel's time, share = its time / the row's, so the row weighs share^2. The share is
 // physics' (the row's own is noise) where priors are asked for, else the row's own, and at least
 // kLeastShare. No row is taken to be shorter on the device than kLeastShare of itself.
-// References into the sample sets and devices, which must outlive it.
+// References into the sample sets, devices and the analytical model, which must outlive it.
 #pragma once
 
 #include "learned/predictor.h"
@@ -33,18 +33,25 @@ struct Examples {
   std::vector<std::string> kernels, families;               // names by number
   std::vector<std::vector<std::string>> parameter_names;    // by set, of its queries' parameters
   std::size_t programs = 0;                                 // rows left out
-  std::size_t below_dispatch =
-      0;  // rows at or below their dispatch, or nearly: held at kLeastShare
+  // Rows at or below their dispatch, or nearly: held at kLeastShare.
+  std::size_t below_dispatch = 0;
+  // The analytical model of the priors, and of the labels of pretraining.
+  const analytical::CostModel* prior_model = nullptr;
 
   // These rows, in this order; names and numbers stay, nothing counts as left out.
   [[nodiscard]] Examples subset(std::span<const std::size_t> rows) const;
 };
 
-// All samples, in order. `devices`: one per set.
-// with_priors: also asks the analytical model (on `jobs` threads).
+// All samples, in order. `devices`: one per set. with_priors: also the answers of `prior_model`,
+// the analytical model (on `jobs` threads).
 [[nodiscard]] Examples make_examples(std::span<const measured::SampleSet> sets,
-                                     std::span<const hwdesc::Device> devices, bool with_priors,
+                                     std::span<const hwdesc::Device> devices,
+                                     const analytical::CostModel& prior_model, bool with_priors,
                                      int jobs);
+
+// Runs of the rows chosen that are of one device, each of at most `most`: [first, end) of `chosen`.
+[[nodiscard]] std::vector<std::pair<std::size_t, std::size_t>> device_runs(
+    const Examples& examples, std::span<const std::size_t> chosen, std::size_t most);
 
 // Whole families or kernels, or rows, at random, until `share` of the rows: what a training stops
 // early on. Fewer than three families: kernels instead; a single kernel: rows. A share of 0: none.

@@ -20,20 +20,17 @@ void check_values(const GbtTable& table, std::string_view what) {
   TC_CHECK(table.columns > 0 && table.values.size() == rows * table.columns, "a value per cell");
   TC_CHECK(table.groups.size() == rows, "a group per row");
   TC_CHECK(table.weights.empty() || table.weights.size() == rows, "a weight per row");
-  TC_CHECK(table.base.empty() || table.base.size() == rows, "a base per row");
   const auto cell = std::ranges::find_if(table.values, [](float v) { return std::isinf(v); });
   if (cell != table.values.end()) {
     const auto at = static_cast<std::size_t>(cell - table.values.begin());
     throw Error(fmt::format("{}: got {} in row {}, column {}, expected a finite number or NaN",
                             what, *cell, at / table.columns, at % table.columns));
   }
-  for (const std::vector<float>* values : {&table.targets, &table.base, &table.weights}) {
+  for (const std::vector<float>* values : {&table.targets, &table.weights}) {
     const auto bad = std::ranges::find_if_not(*values, [](float v) { return std::isfinite(v); });
     if (bad == values->end()) continue;
-    throw Error(
-        fmt::format("{}: got {} as target, base or weight of row {}, expected a finite "
-                    "number",
-                    what, *bad, bad - values->begin()));
+    throw Error(fmt::format("{}: got {} as target or weight of row {}, expected a finite number",
+                            what, *bad, bad - values->begin()));
   }
 }
 

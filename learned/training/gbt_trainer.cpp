@@ -14,76 +14,66 @@
 namespace tilecast::learned {
 namespace {
 
-void check(int result) {
+void check_xgboost(int result) {
   if (result == 0) return;
   const std::string_view message = XGBGetLastError();  // first line; a stack trace follows
   throw Error(fmt::format("XGBoost: {}", message.substr(0, message.find('\n'))));
 }
 
-class Matrix {
+class TrainingMatrix {
  public:
-  Matrix(const GbtTable& table, int threads) : rows_(table.rows()) {
-    check(XGDMatrixCreateFromMat_omp(table.values.data(), table.rows(), table.columns,
-                                     std::nanf(""), &handle_, threads));
-    margins_ = table.base;
-    margins_.resize(rows_);
-    if (table.base.empty()) return;
-    try {
-      check(XGDMatrixSetFloatInfo(handle_, "base_margin", table.base.data(), rows_));
-    } catch (...) {
-      XGDMatrixFree(handle_);
-      throw;
-    }
+  TrainingMatrix(const GbtTable& table, int threads) : margins_(table.rows()) {
+    check_xgboost(XGDMatrixCreateFromMat_omp(table.values.data(), table.rows(), table.columns,
+                                             std::nanf(""), &handle_, threads));
   }
-  ~Matrix() { XGDMatrixFree(handle_); }
-  Matrix(const Matrix&) = delete;
-  Matrix& operator=(const Matrix&) = delete;
+  ~TrainingMatrix() { XGDMatrixFree(handle_); }
+  TrainingMatrix(const TrainingMatrix&) = delete;
+  TrainingMatrix& operator=(const TrainingMatrix&) = delete;
 
   [[nodiscard]] DMatrixHandle handle() const { return handle_; }
   // What the trees so far predict for it.
   [[nodiscard]] std::span<const float> margins() const { return margins_; }
   void set_margins(std::span<const float> margins) {
-    TC_CHECK(margins.size() == rows_, "a margin per row");
+    TC_CHECK(margins.size() == margins_.size(), "a margin per row");
     margins_.assign(margins.begin(), margins.end());
   }
 
  private:
   DMatrixHandle handle_ = nullptr;
-  std::size_t rows_;
   std::vector<float> margins_;
 };
 
 class Booster {
  public:
   explicit Booster(std::span<const DMatrixHandle> matrices) {
-    check(XGBoosterCreate(matrices.data(), matrices.size(), &handle_));
+    check_xgboost(XGBoosterCreate(matrices.data(), matrices.size(), &handle_));
   }
   ~Booster() { XGBoosterFree(handle_); }
   Booster(const Booster&) = delete;
   Booster& operator=(const Booster&) = delete;
 
   void load(const GbtModel& model) {
-    check(XGBoosterLoadModelFromBuffer(handle_, model.save().data(), model.save().size()));
+    check_xgboost(XGBoosterLoadModelFromBuffer(handle_, model.save().data(), model.save().size()));
   }
 
   void set(const char* name, const std::string& value) {
-    check(XGBoosterSetParam(handle_, name, value.c_str()));
+    check_xgboost(XGBoosterSetParam(handle_, name, value.c_str()));
   }
 
-  void boost(const Matrix& matrix, Gradients gradients) {
-    check(XGBoosterBoostOneIter(handle_, matrix.handle(), gradients.first.data(),
-                                gradients.second.data(), gradients.first.size()));
+  void boost(const TrainingMatrix& matrix, Gradients gradients) {
+    check_xgboost(XGBoosterBoostOneIter(handle_, matrix.handle(), gradients.first.data(),
+                                        gradients.second.data(), gradients.first.size()));
   }
 
   // Adds what the trees since the last call predict: XGBoost keeps the sums so far.
-  void update_margins(Matrix& matrix) const {
+  void update_margins(TrainingMatrix& matrix) const {
     constexpr const char* kMargins =
         R"({"type": 1, "training": false, "iteration_begin": 0, "iteration_end": 0,)"
         R"( "strict_shape": false})";
     const bst_ulong* shape = nullptr;
     bst_ulong dimensions = 0;
     const float* out = nullptr;
-    check(
+    check_xgboost(
         XGBoosterPredictFromDMatrix(handle_, matrix.handle(), kMargins, &shape, &dimensions, &out));
     TC_CHECK(dimensions == 1, "one margin per row");
     matrix.set_margins({out, shape[0]});
@@ -91,10 +81,10 @@ class Booster {
 
   [[nodiscard]] std::string first_trees(int count) const {
     Booster slice;
-    check(XGBoosterSlice(handle_, 0, count, 1, &slice.handle_));
+    check_xgboost(XGBoosterSlice(handle_, 0, count, 1, &slice.handle_));
     bst_ulong size = 0;
     const char* bytes = nullptr;
-    check(XGBoosterSaveModelToBuffer(slice.handle_, R"({"format": "ubj"})", &size, &bytes));
+    check_xgboost(XGBoosterSaveModelToBuffer(slice.handle_, R"({"format": "ubj"})", &size, &bytes));
     return {bytes, size};
   }
 
@@ -164,10 +154,10 @@ GbtModel train_gbt(const GbtTable& train, const GbtTable& validation, const GbtS
                    const GbtHooks& hooks, const GbtModel* start) {
   TC_CHECK(hooks.threads > 0 && spec.trees > 0, "at least one thread and one tree");
   GbtLoss loss(train, spec, "training rows");
-  Matrix matrix(train, hooks.threads);
+  TrainingMatrix matrix(train, hooks.threads);
   std::vector<DMatrixHandle> handles = {matrix.handle()};
   std::optional<GbtLoss> validation_loss;
-  std::optional<Matrix> validation_matrix;
+  std::optional<TrainingMatrix> validation_matrix;
   if (validation.rows() > 0) {
     TC_CHECK(validation.columns == train.columns, "validation rows have the same columns");
     validation_loss.emplace(validation, spec, "validation rows");

@@ -34,12 +34,11 @@ struct GbtSpec {
 struct GbtTable {
   std::size_t columns = 0;
   std::vector<float> values;          // rows x columns, NaN = missing
-  std::vector<float> targets;         // per row: log of seconds (less the base)
+  std::vector<float> targets;         // per row: log of seconds
   std::vector<std::uint32_t> groups;  // per row: kernel; equal ones stand together
   // Per row (when ranking a group weighs the mean of its rows'), at least 0, scaled to a mean of 1;
   // or empty.
   std::vector<float> weights;
-  std::vector<float> base;  // a margin per row, or empty
 
   [[nodiscard]] std::size_t rows() const { return targets.size(); }
 };

@@ -18,17 +18,7 @@ namespace {
 constexpr std::size_t kLeastRows = 8, kLeastRowsOfProcess = 3;
 constexpr std::size_t kMostNames = 500;  // in a card
 
-class Clock {
- public:
-  [[nodiscard]] double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-// training.csv, and the progress that hooks are told.
+// training.csv, and the progress that hooks report.
 class Log {
  public:
   Log(const LearnerSpec& spec, const LearnerHooks& hooks, bool validates)
@@ -41,16 +31,18 @@ class Log {
   void alone(const FitStep& fit) {
     append(1, 1, fit, spec_);
     const int of = resource_of(spec_);
-    tell(fmt::format("{} {} of {}", step_name(), fit.step, of), double{1} * fit.step / of, fit);
+    report(fmt::format("{} {} of {}", step_name(), fit.step, of), double{1} * fit.step / of, fit);
   }
   void search(const SearchStep& step) {
     append(step.trial, step.round, step.fit, *step.spec);
-    tell(fmt::format("trial {} of {}, round {} of {}, {} {}", step.trial, spec_.search.trials,
-                     step.round, step.rounds, step_name(), step.fit.step),
-         step.done, step.fit);
+    report(fmt::format("trial {} of {}, round {} of {}, {} {}", step.trial, spec_.search.trials,
+                       step.round, step.rounds, step_name(), step.fit.step),
+           step.done, step.fit);
   }
   [[nodiscard]] std::string take() { return std::move(text_); }
-  [[nodiscard]] double seconds() const { return clock_.seconds(); }
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
 
  private:
   [[nodiscard]] std::string_view step_name() const {
@@ -60,20 +52,20 @@ class Log {
   void append(int trial, int round, const FitStep& fit, const LearnerSpec& spec) {
     const std::string validation = validates_ ? fmt::format("{:.6g}", fit.validation) : "";
     text_ += fmt::format("{},{},{},{:.6g},{},{:.3f}", trial, round, fit.step, fit.loss, validation,
-                         clock_.seconds());
+                         seconds());
     for (const SearchRange& range : spec_.search.ranges) {
       text_ += "," + get_parameter(spec, range.parameter);
     }
     text_ += "\n";
   }
-  void tell(std::string what, double done, const FitStep& fit) const {
+  void report(std::string what, double done, const FitStep& fit) const {
     if (hooks_.step) hooks_.step({std::move(what), done, fit.loss, fit.validation});
   }
 
   const LearnerSpec& spec_;
   const LearnerHooks& hooks_;
   bool validates_;
-  Clock clock_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::string text_;
 };
 
@@ -161,17 +153,14 @@ Examples residuals(const Examples& examples) {
 }  // namespace
 
 void Trained::save(ModelCard about, const std::string& directory, bool force) const {
-  if (about.name.empty()) about.name = card.name;
-  about.kind = card.kind;
-  about.seed = card.seed;
-  about.settings = card.settings;
-  about.training_seconds = card.training_seconds;
-  about.ranks_only = card.ranks_only;
-  about.op_classes = card.op_classes;
-  about.devices = card.devices;
-  about.families = card.families;
-  about.versions.insert(about.versions.end(), card.versions.begin(), card.versions.end());
-  save_model({std::move(about), predictor.get(), training_csv}, directory, force);
+  ModelCard full = card;
+  if (!about.name.empty()) full.name = about.name;
+  full.created = std::move(about.created);
+  full.split = std::move(about.split);
+  full.data = std::move(about.data);
+  full.metrics = std::move(about.metrics);
+  full.versions.insert(full.versions.begin(), about.versions.begin(), about.versions.end());
+  save_model({std::move(full), predictor.get(), training_csv}, directory, force);
 }
 
 Trained train(const LearnerSpec& spec, const Examples& given, const LearnerHooks& hooks) {

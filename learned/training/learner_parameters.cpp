@@ -9,76 +9,64 @@ namespace {
 
 constexpr std::string_view kSeed = "seed";
 
-template <class Spec>
-void append_names(const ParameterTable<Spec>& table, std::vector<std::string_view>& names) {
-  for (const Parameter<Spec>& parameter : table.parameters()) {
-    if (parameter.name != kSeed) names.push_back(parameter.name);
+// visit(table, settings) for the tables of the learner's kind, until one says true.
+template <class Visit>
+bool visit_tables(LearnerSpec& spec, Visit&& visit) {
+  switch (spec.kind) {
+    case LearnerKind::kXgboost:
+      return visit(gbt_parameters(), spec.gbt);
+    case LearnerKind::kNetwork:
+      return visit(network_parameters(), spec.network) ||
+             visit(training_parameters(), spec.training);
+    case LearnerKind::kGaussianProcess:
+      break;
   }
+  return visit(gp_parameters(), spec.gp);
 }
 
-template <class Spec>
-const ParameterRange* range_in(const ParameterTable<Spec>& table, std::string_view name) {
-  const Parameter<Spec>* found = name == kSeed ? nullptr : table.find(name);
-  return found == nullptr ? nullptr : &found->range;
-}
-
-template <class Spec>
-bool set_in(const ParameterTable<Spec>& table, Spec& spec, std::string_view name,
-            std::string_view text) {
-  if (range_in(table, name) == nullptr) return false;
-  table.set(spec, name, text);
-  return true;
-}
-
-template <class Spec>
-std::string get_in(const ParameterTable<Spec>& table, const Spec& spec, std::string_view name) {
-  return range_in(table, name) == nullptr ? std::string() : table.find(name)->get(spec);
+// use(parameter, settings) of the parameter called `name`. Throws Error where there is none.
+template <class Use>
+void with_parameter(LearnerSpec& spec, std::string_view name, Use&& use) {
+  const bool found = visit_tables(spec, [&](const auto& table, auto& settings) {
+    const auto* const parameter = name == kSeed ? nullptr : table.find(name);
+    if (parameter != nullptr) use(*parameter, settings);
+    return parameter != nullptr;
+  });
+  if (!found) unknown_parameter(name, parameter_names(spec.kind));
 }
 
 }  // namespace
 
 std::vector<std::string_view> parameter_names(LearnerKind kind) {
   std::vector<std::string_view> names;
-  if (kind == LearnerKind::kXgboost) append_names(gbt_parameters(), names);
-  if (kind == LearnerKind::kGaussianProcess) append_names(gp_parameters(), names);
-  if (kind == LearnerKind::kNetwork) {
-    append_names(network_parameters(), names);
-    append_names(training_parameters(), names);
-  }
+  LearnerSpec spec{.name = {}, .kind = kind};
+  visit_tables(spec, [&](const auto& table, const auto&) {
+    for (const auto& parameter : table.parameters()) {
+      if (parameter.name != kSeed) names.push_back(parameter.name);
+    }
+    return false;
+  });
   return names;
 }
 
-const ParameterRange* find_range(LearnerKind kind, std::string_view name) {
-  if (kind == LearnerKind::kXgboost) return range_in(gbt_parameters(), name);
-  if (kind == LearnerKind::kGaussianProcess) return range_in(gp_parameters(), name);
-  const ParameterRange* found = range_in(network_parameters(), name);
-  return found != nullptr ? found : range_in(training_parameters(), name);
+const ParameterRange& range_of(LearnerKind kind, std::string_view name) {
+  const ParameterRange* range = nullptr;
+  LearnerSpec spec{.name = {}, .kind = kind};
+  with_parameter(spec, name, [&](const auto& parameter, const auto&) { range = &parameter.range; });
+  return *range;
 }
 
 void set_parameter(LearnerSpec& spec, std::string_view name, std::string_view text) {
-  bool known = false;
-  switch (spec.kind) {
-    case LearnerKind::kXgboost:
-      known = set_in(gbt_parameters(), spec.gbt, name, text);
-      break;
-    case LearnerKind::kNetwork:
-      known = set_in(network_parameters(), spec.network, name, text) ||
-              set_in(training_parameters(), spec.training, name, text);
-      break;
-    case LearnerKind::kGaussianProcess:
-      known = set_in(gp_parameters(), spec.gp, name, text);
-      break;
-  }
-  if (!known) unknown_parameter(name, parameter_names(spec.kind));
+  with_parameter(spec, name,
+                 [&](const auto& parameter, auto& settings) { parameter.set(settings, text); });
 }
 
-std::string get_parameter(const LearnerSpec& spec, std::string_view name) {
-  if (find_range(spec.kind, name) == nullptr) unknown_parameter(name, parameter_names(spec.kind));
-  if (spec.kind == LearnerKind::kXgboost) return get_in(gbt_parameters(), spec.gbt, name);
-  if (spec.kind == LearnerKind::kGaussianProcess) return get_in(gp_parameters(), spec.gp, name);
-  return range_in(network_parameters(), name) != nullptr
-             ? get_in(network_parameters(), spec.network, name)
-             : get_in(training_parameters(), spec.training, name);
+std::string get_parameter(LearnerSpec spec, std::string_view name) {
+  std::string text;
+  with_parameter(spec, name, [&](const auto& parameter, const auto& settings) {
+    text = parameter.get(settings);
+  });
+  return text;
 }
 
 void check_parameters(const LearnerSpec& spec) {

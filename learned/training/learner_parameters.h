@@ -11,11 +11,10 @@
 namespace tilecast::learned {
 
 [[nodiscard]] std::vector<std::string_view> parameter_names(LearnerKind kind);
-// Null: there is none of this name.
-[[nodiscard]] const ParameterRange* find_range(LearnerKind kind, std::string_view name);
-// Both throw Error for an unknown name; setting also for a text out of range.
+// All throw Error for an unknown name; setting also for a text out of range.
+[[nodiscard]] const ParameterRange& range_of(LearnerKind kind, std::string_view name);
 void set_parameter(LearnerSpec& spec, std::string_view name, std::string_view text);
-[[nodiscard]] std::string get_parameter(const LearnerSpec& spec, std::string_view name);
+[[nodiscard]] std::string get_parameter(LearnerSpec spec, std::string_view name);
 
 // Throws Error where parameters contradict each other.
 void check_parameters(const LearnerSpec& spec);

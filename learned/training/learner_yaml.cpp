@@ -8,6 +8,7 @@
 #include "hwdesc/config_values.h"
 #include "hwdesc/units.h"
 #include "hwdesc/yaml_text.h"
+#include "learned/model_card_yaml.h"
 #include "learned/training/learner_parameters.h"
 
 namespace tilecast::learned {
@@ -15,8 +16,6 @@ namespace {
 
 using hwdesc::ConfigNode;
 
-constexpr std::string_view kScales[] = {"linear", "logarithmic"};
-constexpr std::string_view kEncodings[] = {"tilecast", "tpugraphs"};
 constexpr double kMostSeed = 4294967295.0;
 constexpr double kMostTrials = 1000, kMostRounds = 10;
 constexpr double kMostPretrain = 1000000;
@@ -52,24 +51,6 @@ std::string name_of(const ConfigNode& node) {
   return name;
 }
 
-std::vector<FeatureGroup> groups_of(const ConfigNode& node) {
-  std::vector<FeatureGroup> groups;
-  for (const ConfigNode& entry : list(node)) {
-    const std::optional<FeatureGroup> group = parse_feature_group(text_of(entry));
-    if (!group || *group == FeatureGroup::kNode) {
-      fail_at(entry, fmt::format("got {}, expected a group of features: static, ops, shape, tile, "
-                                 "prior, machine or parameters",
-                                 hwdesc::show_text(entry.scalar)));
-    }
-    groups.push_back(*group);
-  }
-  return groups;
-}
-
-bool has_parameters(const FeatureSelection& selection) {
-  return std::ranges::find(selection.groups, FeatureGroup::kParameters) != selection.groups.end();
-}
-
 // The selections of `root` under `keys`, with the names of its `parameters`.
 void read_selections(const ConfigNode& root,
                      std::initializer_list<std::pair<std::string_view, FeatureSelection*>> keys) {
@@ -81,8 +62,9 @@ void read_selections(const ConfigNode& root,
   for (const auto& [key, selection] : keys) {
     const ConfigNode* node = root.find(key);
     if (node == nullptr) continue;
-    selection->groups = groups_of(*node);
-    if (has_parameters(*selection)) {
+    static_cast<void>(list(*node));
+    selection->groups = feature_groups(*node);
+    if (has_group(*selection, FeatureGroup::kParameters)) {
       selection->parameters = parameters;
       used = true;
     }
@@ -94,7 +76,7 @@ void read_selections(const ConfigNode& root,
 }
 
 SearchRange read_range(const ConfigNode& node, LearnerSpec scratch) {
-  const ParameterRange* range = find_range(scratch.kind, node.key);
+  const ParameterRange& range = range_of(scratch.kind, node.key);
   const bool is_resource = node.key == "trees" || node.key == "epochs";
   const bool is_loss = node.key == "loss" || node.key == "objective";
   if (is_resource) fail_at(node, "cannot be searched: it is what the rounds of a search share out");
@@ -106,10 +88,10 @@ SearchRange read_range(const ConfigNode& node, LearnerSpec scratch) {
     result.values.push_back(get_parameter(scratch, node.key));
   }
   const bool is_number =
-      range->kind == ParameterRange::Kind::kInteger || range->kind == ParameterRange::Kind::kReal;
+      range.kind == ParameterRange::Kind::kInteger || range.kind == ParameterRange::Kind::kReal;
   result.range = is_number && result.values.size() == 2;
   if (result.range &&
-      !(parse_parameter(result.values[0], *range) < parse_parameter(result.values[1], *range))) {
+      !(parse_parameter(result.values[0], range) < parse_parameter(result.values[1], range))) {
     fail_at(node, fmt::format("got {} to {}, expected a range that grows", result.values[0],
                               result.values[1]));
   }
@@ -221,18 +203,6 @@ void read_pretrain(const ConfigNode& node, LearnerSpec& spec) {
   }
 }
 
-std::string list_text(const std::vector<std::string>& texts) {
-  std::vector<std::string> quoted;
-  for (const std::string& text : texts) quoted.push_back(hwdesc::yaml_text(text, "learner"));
-  return fmt::format("[{}]", fmt::join(quoted, ", "));
-}
-
-std::string list_text(const std::vector<FeatureGroup>& groups) {
-  std::vector<std::string_view> names;
-  for (const FeatureGroup group : groups) names.push_back(name(group));
-  return fmt::format("[{}]", fmt::join(names, ", "));
-}
-
 std::string search_text(const SearchSpec& search) {
   std::string text = fmt::format("{{trials: {}, rounds: {}", search.trials, search.rounds);
   for (const SearchRange& range : search.ranges) {
@@ -295,7 +265,7 @@ std::map<std::string, std::string> settings_of(const LearnerSpec& spec) {
   const auto select = [&](std::string_view key, const FeatureSelection& selection) {
     if (selection.groups.empty()) return;
     settings[std::string(key)] = list_text(selection.groups);
-    if (has_parameters(selection)) settings["parameters"] = list_text(selection.parameters);
+    if (!selection.parameters.empty()) settings["parameters"] = list_text(selection.parameters);
   };
   if (spec.kind != LearnerKind::kNetwork) {
     select("features", spec.features);

@@ -73,10 +73,11 @@ class NetworkFitter final : public Fitter {
     double best = std::numeric_limits<double>::infinity();
     TrainingSpec training = spec.training;
     training.seed = spec.seed;
-    TrainingHooks told{.checkpoint = hooks.checkpoint, .start = of_labels(spec.network, training)};
-    const int before = told.start.empty() ? 0 : training.epochs / 2;
+    TrainingHooks training_hooks{.checkpoint = hooks.checkpoint,
+                                 .start = of_labels(spec.network, training)};
+    const int before = training_hooks.start.empty() ? 0 : training.epochs / 2;
     training.epochs -= before;
-    told.epoch = [&](const EpochReport& epoch) {
+    training_hooks.epoch = [&](const EpochReport& epoch) {
       if (validates) best = std::min(best, epoch.best);
       if (hooks.step) hooks.step({before + epoch.epoch, epoch.loss, epoch.validation});
       return true;
@@ -92,7 +93,7 @@ class NetworkFitter final : public Fitter {
                                 .ranks_only = spec.ranks_only()};
     parts.network = graph_module().train(spec.network, widths(), training,
                                          all.subspan(labelled_rows_, train_rows_),
-                                         all.subspan(fitted_rows()), told);
+                                         all.subspan(fitted_rows()), training_hooks);
     return {make_predictor(std::move(parts)), best};
   }
 

@@ -64,7 +64,7 @@ void find(Source& source, const Examples& examples, std::size_t most, std::uint6
   const Example& example = examples.rows[source.row];
   const ir::Kernel& kernel = examples.queries[source.row].kernel;
   const KernelQuery query{kernel};
-  const auto itself = analytical::AnalyticalModel().estimate(std::span(&query, 1), *example.device);
+  const auto itself = examples.prior_model->estimate(std::span(&query, 1), *example.device);
   if (!is_answered(itself.front())) return;
   const KernelAnalysis analysis(kernel, *example.device);
   source.itself = source.measured.empty() || !analysis.tileable();
@@ -87,8 +87,7 @@ void label(Source& source, const Examples& examples) {
   for (std::size_t i = 0; i < source.share; ++i) {
     queries.push_back({kernel, source.itself ? nullptr : &source.tiles[i]});
   }
-  source.labels =
-      analytical::AnalyticalModel().estimate(queries, *examples.rows[source.row].device);
+  source.labels = examples.prior_model->estimate(queries, *examples.rows[source.row].device);
 }
 
 // Equal shares; what a source does not have goes to those that have more.
@@ -108,7 +107,9 @@ void share_out(std::vector<Source>& sources, std::size_t rows) {
 Unmeasured::Unmeasured(const Examples& measured, std::size_t rows, std::uint64_t seed, int jobs)
     : examples_{.kernels = measured.kernels,
                 .families = measured.families,
-                .parameter_names = measured.parameter_names} {
+                .parameter_names = measured.parameter_names,
+                .prior_model = measured.prior_model} {
+  TC_CHECK(measured.prior_model != nullptr, "labels come from a model");
   std::vector<Source> sources = sources_of(measured);
   base::parallel_for(sources.size(), jobs,
                      [&](std::size_t i) { find(sources[i], measured, rows, seed); });

@@ -49,9 +49,8 @@ LearnerSpec draw_trial(const LearnerSpec& spec, std::mt19937_64& engine) {
   for (int draws = 0; draws < kMostDraws; ++draws) {
     LearnerSpec trial = spec;
     for (const SearchRange& range : spec.search.ranges) {
-      const ParameterRange* allowed = find_range(spec.kind, range.parameter);
-      if (allowed == nullptr) unknown_parameter(range.parameter, parameter_names(spec.kind));
-      set_parameter(trial, range.parameter, draw_value(range, *allowed, engine));
+      const ParameterRange& allowed = range_of(spec.kind, range.parameter);
+      set_parameter(trial, range.parameter, draw_value(range, allowed, engine));
     }
     try {
       check_parameters(trial);
@@ -116,15 +115,15 @@ SearchResult run_search(const LearnerSpec& spec, const Fitter& fitter, int threa
     for (const std::size_t number : running) {
       LearnerSpec trial = trials[number];
       set_resource(trial, plan[r].resource);
-      SearchStep told{.trial = static_cast<int>(number) + 1,
-                      .round = static_cast<int>(r) + 1,
-                      .rounds = static_cast<int>(plan.size()),
-                      .spec = &trial};
+      SearchStep progress{.trial = static_cast<int>(number) + 1,
+                          .round = static_cast<int>(r) + 1,
+                          .rounds = static_cast<int>(plan.size()),
+                          .spec = &trial};
       const FitHooks hooks{.step =
                                [&](const FitStep& fit) {
-                                 told.fit = fit;
-                                 told.done = (past + fit.step) / whole;
-                                 if (step) step(told);
+                                 progress.fit = fit;
+                                 progress.done = (past + fit.step) / whole;
+                                 if (step) step(progress);
                                },
                            .threads = threads};
       entries.push_back({number, fitter.fit(trial, hooks)});

@@ -8,11 +8,11 @@
 namespace tilecast::learned {
 namespace {
 
-constexpr std::size_t kChunk = 256;  // rows a thread takes at once
+constexpr std::size_t kRowsTogether = 256;  // rows a thread takes at once
 
-// The rows [first, end) of `rows`, all on one device.
-void extract_piece(const TableFeatures& features, const Examples& examples,
-                   std::span<const std::size_t> rows, std::span<float> out) {
+// `rows` are all on one device.
+void extract_run(const TableFeatures& features, const Examples& examples,
+                 std::span<const std::size_t> rows, std::span<float> out) {
   std::vector<analytical::KernelQuery> queries;
   std::vector<std::optional<analytical::Estimate>> priors;
   for (const std::size_t row : rows) {
@@ -45,18 +45,11 @@ std::vector<float> feature_rows(const TableFeatures& features, const Examples& e
   const std::size_t width = features.width();
   std::vector<float> values(rows.size() * width);
   if (width == 0) return values;
-  std::vector<std::pair<std::size_t, std::size_t>> pieces;
-  for (std::size_t first = 0, end = 0; first < rows.size(); first = end) {
-    const hwdesc::Device* device = examples.rows[rows[first]].device;
-    while (end < rows.size() && end < first + kChunk && examples.rows[rows[end]].device == device) {
-      ++end;
-    }
-    pieces.emplace_back(first, end - first);
-  }
-  base::parallel_for(pieces.size(), threads, [&](std::size_t piece) {
-    const auto [first, count] = pieces[piece];
-    extract_piece(features, examples, rows.subspan(first, count),
-                  std::span(values).subspan(first * width, count * width));
+  const auto runs = device_runs(examples, rows, kRowsTogether);
+  base::parallel_for(runs.size(), threads, [&](std::size_t run) {
+    const auto [first, end] = runs[run];
+    extract_run(features, examples, rows.subspan(first, end - first),
+                std::span(values).subspan(first * width, (end - first) * width));
   });
   return values;
 }
@@ -73,9 +66,9 @@ Standardisation standardisation_of(const Examples& examples, std::span<const std
     const double off = examples.rows[row].log_time - target.mean;
     target.deviation += examples.rows[row].weight * off * off / whole;
   }
-  constexpr double kNone = 1e-9;  // of log(seconds): equal times
+  constexpr double kEqualTimes = 1e-9;  // of log(seconds)
   target.deviation = std::sqrt(target.deviation);
-  if (target.deviation < kNone) target.deviation = 1;
+  if (target.deviation < kEqualTimes) target.deviation = 1;
   return target;
 }
 

@@ -25,13 +25,14 @@ class TreeFitter final : public Fitter {
     const std::optional<GbtModel> start = of_labels(gbt, hooks.threads);
     const int before = start ? start->trees() : 0;
     gbt.trees -= before;
-    const auto told = [&](const GbtRound& round) {
+    const auto report = [&](const GbtRound& round) {
       if (validation_.rows() > 0) best = std::min(best, round.validation);
       if (hooks.step) hooks.step({before + round.round, round.train, round.validation});
       return true;
     };
-    GbtModel model = train_gbt(train_, validation_, gbt, {.round = told, .threads = hooks.threads},
-                               start ? &*start : nullptr);
+    GbtModel model =
+        train_gbt(train_, validation_, gbt, {.round = report, .threads = hooks.threads},
+                  start ? &*start : nullptr);
     GbtPredictorParts parts{.features = spec.features,
                             .model = std::move(model),
                             .target = spec.ranks_only() ? Standardisation{} : target_,
@@ -54,8 +55,7 @@ class TreeFitter final : public Fitter {
                    .values = feature_rows(features, examples, order, threads),
                    .targets = standard_targets(examples, order, target_),
                    .groups = {},
-                   .weights = row_weights(examples, order),
-                   .base = {}};
+                   .weights = row_weights(examples, order)};
     for (const std::size_t row : order) table.groups.push_back(examples.rows[row].kernel);
     return table;
   }

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "analytical/analytical_model.h"
 #include "base/error.h"
 #include "hybrid/hybrid_dir.h"
 #include "sim/cli/commands.h"
@@ -81,7 +82,8 @@ ModelColumn ranking_column(const std::string& name, const Choice& choice,
   column.ranks_only = true;
   for (const learned::ModelData& data : model.card.data) column.trained_on.push_back(data.hash);
   column.families = model.card.families;
-  column.answers = std::make_unique<RankingModel>(std::move(model.predictor));
+  static const analytical::AnalyticalModel prior;
+  column.answers = std::make_unique<RankingModel>(std::move(model.predictor), prior);
   return column;
 }
 

@@ -32,7 +32,7 @@ hwdesc::Device device() {
 // A set of `kernels` sums, as examples with priors.
 struct Known {
   Known(int kernels, int tiles) : on(device()), set(synthetic_set(on, kernels, tiles)) {
-    examples = learned::make_examples({&set, 1}, {&on, 1}, true, 1);
+    examples = learned::make_examples({&set, 1}, {&on, 1}, kModel, true, 1);
   }
   [[nodiscard]] Domain domain() const { return Domain::of(examples, examples.kernels); }
   [[nodiscard]] Coordinates at(std::size_t row) const {

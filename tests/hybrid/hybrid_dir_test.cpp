@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "analytical/analytical_model.h"
 #include "base/error.h"
 #include "learned/learned_model.h"
 #include "measured/measurement_set.h"
@@ -170,7 +171,8 @@ TEST_F(HybridDir, RefusesADomainOfADeviceThatIsNotDescribed) {
 }
 
 TEST_F(HybridDir, ATrainedModelWithoutPhysicsAroundItIsNoHybrid) {
-  const auto examples = learned::make_examples(std::span(&rows(), 1), std::span(&tpu(), 1),
+  const analytical::AnalyticalModel physics;
+  const auto examples = learned::make_examples(std::span(&rows(), 1), std::span(&tpu(), 1), physics,
                                                /*with_priors=*/true, 1);
   const learned::Trained trained =
       learned::train(small_hybrid().candidates.back(), examples, {.threads = 1});

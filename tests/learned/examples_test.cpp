@@ -14,6 +14,8 @@
 namespace tilecast::learned {
 namespace {
 
+const analytical::AnalyticalModel kPhysics;
+
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -28,7 +30,7 @@ class ExamplesOfRows : public testing::Test {
     disk_.write("measurements.csv", table);
     sets_ = {measured::make_samples(measured::read_measurement_set(disk_.path()), devices_.front(),
                                     {.check_physics = false})};
-    return make_examples(sets_, devices_, /*with_priors=*/true, /*jobs=*/1);
+    return make_examples(sets_, devices_, kPhysics, /*with_priors=*/true, /*jobs=*/1);
   }
 
   measured::SetOnDisk disk_;
@@ -106,7 +108,7 @@ TEST_F(ExamplesOfRows, WithoutPriorsTheShareIsTheRowsOwn) {
   static_cast<void>(made(kDispatch,
                          "op,dtype,elements,runtime_ns\nadd,f32,1000000,70000\n"
                          "add,f32,2000000,20000\n"));
-  const Examples examples = make_examples(sets_, devices_, /*with_priors=*/false, 1);
+  const Examples examples = make_examples(sets_, devices_, kPhysics, /*with_priors=*/false, 1);
   ASSERT_THAT(examples.rows, SizeIs(2));
   EXPECT_NEAR(examples.rows[0].weight, std::pow(40.0 / 70, 2), 1e-12);
   const double held = kLeastShare * 20e-6;
@@ -154,7 +156,7 @@ TEST_F(ExamplesOfRows, EqualWorkOnTwoDevicesIsTwoKernelsOfOneFamily) {
   const hwdesc::Device v4 = hwdesc::load_device("tpu_v4");
   const std::vector<measured::SampleSet> sets{v3.samples(), v3.samples()};
   const std::vector<hwdesc::Device> devices{v3.device(), v4};
-  const Examples examples = make_examples(sets, devices, /*with_priors=*/false, 1);
+  const Examples examples = make_examples(sets, devices, kPhysics, /*with_priors=*/false, 1);
   ASSERT_THAT(examples.rows, SizeIs(6));
   EXPECT_NE(examples.rows[0].kernel, examples.rows[3].kernel);
   EXPECT_EQ(examples.rows[0].family, examples.rows[3].family);

@@ -7,8 +7,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
-#include <numeric>
 #include <thread>
 
 #include "base/error.h"
@@ -17,8 +15,10 @@
 namespace tilecast::learned {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 void check(int result) {
   ASSERT_EQ(result, 0) << XGBGetLastError();
@@ -39,9 +39,6 @@ class Reference {
     DMatrixHandle matrix = nullptr;
     check(XGDMatrixCreateFromMat(table.values.data(), table.rows(), table.columns, std::nanf(""),
                                  &matrix));
-    if (!table.base.empty()) {
-      check(XGDMatrixSetFloatInfo(matrix, "base_margin", table.base.data(), table.base.size()));
-    }
     const bst_ulong* shape = nullptr;
     bst_ulong dimensions = 0;
     const float* out = nullptr;
@@ -52,18 +49,6 @@ class Reference {
     std::vector<float> margins(out, out + shape[0]);
     XGDMatrixFree(matrix);
     return margins;
-  }
-
-  [[nodiscard]] std::map<std::string, float> total_gain() const {
-    bst_ulong count = 0, dimensions = 0;
-    const bst_ulong* shape = nullptr;
-    const char** names = nullptr;
-    const float* scores = nullptr;
-    check(XGBoosterFeatureScore(booster_, R"({"importance_type": "total_gain"})", &count, &names,
-                                &dimensions, &shape, &scores));
-    std::map<std::string, float> gain;
-    for (bst_ulong i = 0; i < count; ++i) gain[names[i]] = scores[i];
-    return gain;
   }
 
  private:
@@ -112,12 +97,8 @@ std::string with_element(std::string bytes, const std::string& key, std::size_t 
 TEST(GbtModel, GivesXgboostsMarginsBitForBit) {
   for (std::uint64_t seed = 1; seed <= 6; ++seed) {
     const double missing = seed % 3 == 0 ? 0.0 : 0.3;
-    GbtTable train = formula_table(seed, {.missing = missing});
-    GbtTable ask = formula_table(seed + 100, {.rows = 203, .missing = 0.3});
-    if (seed % 2 == 0) {
-      for (const float target : train.targets) train.base.push_back(target / 2);
-      for (const float target : ask.targets) ask.base.push_back(target / 2);
-    }
+    const GbtTable train = formula_table(seed, {.missing = missing});
+    const GbtTable ask = formula_table(seed + 100, {.rows = 203, .missing = 0.3});
     const GbtSpec spec{.trees = 40, .depth = static_cast<int>(seed) + 1, .seed = seed};
     const GbtModel model = train_gbt(train, {}, spec);
     EXPECT_EQ(predictions(model, ask), Reference(model.save()).margins(ask)) << "seed " << seed;
@@ -131,18 +112,9 @@ TEST(GbtModel, GivesTheSameAnswerInABatchOfAnySize) {
   const std::span<const float> rows = table.values;
   for (const std::size_t size : {0, 1, 7, 8, 9, 63, 64, 65, 129}) {
     std::vector<float> out(size);
-    model.predict(rows.subspan(0, size * kFormulaColumns), {}, out);
+    model.predict(rows.subspan(0, size * kFormulaColumns), out);
     for (std::size_t i = 0; i < size; ++i) EXPECT_EQ(out[i], all[i]) << i << " of " << size;
   }
-}
-
-TEST(GbtModel, AddsTheTreesToTheBase) {
-  const GbtModel model = small_model();
-  GbtTable table = formula_table(3);
-  const std::vector<float> without = predictions(model, table);
-  table.base.assign(table.rows(), 2);
-  const std::vector<float> with = predictions(model, table);
-  for (std::size_t i = 0; i < with.size(); ++i) EXPECT_FLOAT_EQ(with[i], 2 + without[i]);
 }
 
 TEST(GbtModel, AnswersTheSameAfterSavingAndLoading) {
@@ -152,29 +124,12 @@ TEST(GbtModel, AnswersTheSameAfterSavingAndLoading) {
   EXPECT_EQ(predictions(again, table), predictions(model, table));
   EXPECT_EQ(again.save(), model.save());
   EXPECT_EQ(again.trees(), 3);
-  EXPECT_EQ(again.importance(), model.importance());
 }
 
-TEST(GbtModel, ImportanceIsXgboostsShareOfTotalGain) {
-  const GbtModel model = train_gbt(formula_table(1), {}, {.trees = 50, .column_sample = 1});
-  const std::vector<double> share = model.importance();
-  ASSERT_EQ(share.size(), kFormulaColumns);
-  EXPECT_NEAR(std::accumulate(share.begin(), share.end(), 0.0), 1, 1e-12);
-  const std::map<std::string, float> gain = Reference(model.save()).total_gain();
-  double total = 0;
-  for (const auto& [name, value] : gain) total += value;
-  for (const auto& [name, value] : gain) {
-    EXPECT_NEAR(share[std::stoul(name.substr(1))], value / total, 1e-6) << name;
-  }
-  // The formula does not read the last column.
-  EXPECT_LT(share[3], *std::min_element(share.begin(), share.begin() + 3) / 5);
-}
-
-TEST(GbtModel, WithoutASplitNothingIsImportant) {
+TEST(GbtModel, WithoutASplitGivesTheMean) {
   GbtTable table = formula_table(1);
   table.targets.assign(table.rows(), 3);
   const GbtModel model = train_gbt(table, {}, {.trees = 2, .learning_rate = 1, .lambda = 0});
-  EXPECT_THAT(model.importance(), Each(0.0));
   EXPECT_THAT(predictions(model, table), Each(3.0F));
 }
 
@@ -201,9 +156,9 @@ TEST(GbtModel, AnswersFromSeveralThreadsAtOnce) {
 TEST(GbtModel, RefusesTruncatedBytesOfEveryLength) {
   const std::string bytes = small_model().save();
   for (std::size_t length = 0; length < bytes.size(); ++length) {
-    EXPECT_THAT(refusal(bytes.substr(0, length)), HasSubstr("UBJSON at byte")) << length;
+    EXPECT_THAT(refusal(bytes.substr(0, length)), HasSubstr("parse error at byte")) << length;
   }
-  EXPECT_THAT(refusal(bytes + "}"), HasSubstr("expected the end"));
+  EXPECT_THAT(refusal(bytes + "}"), HasSubstr("expected end of input"));
 }
 
 TEST(GbtModel, RefusesModelsOfAnotherKindOrWidth) {
@@ -220,7 +175,7 @@ TEST(GbtModel, RefusesModelsOfAnotherKindOrWidth) {
                                text("num_class") + "S" + text("3"))),
               HasSubstr("classes '3', expected 0"));
   EXPECT_THAT(refusal(replaced(bytes, text("learner"), text("teacher"))),
-              HasSubstr("no 'learner'"));
+              HasSubstr("key 'learner' not found"));
 }
 
 TEST(GbtModel, RefusesTreesThatAreNone) {
@@ -237,24 +192,24 @@ TEST(GbtModel, RefusesTreesThatAreNone) {
   EXPECT_THAT(refusal(with_element(bytes, "split_indices", 0, UINT32_MAX)),
               HasSubstr("got column -1"));
   EXPECT_THAT(refusal(with_element(bytes, "split_conditions", 0, nan)), HasSubstr("not finite"));
-  EXPECT_THAT(refusal(with_element(bytes, "loss_changes", 0, nan)), HasSubstr("a gain of"));
 }
 
 TEST(GbtModel, RefusesHugeSizesWithoutAskingForTheMemory) {
+  const auto kParseError = HasSubstr("parse error at byte");
   const auto huge = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   for (const std::uint64_t size : {std::uint64_t{1} << 40, huge, huge / 4 + 1, UINT64_MAX}) {
-    EXPECT_THAT(refusal("[$d#L" + big_endian(size, 8)), HasSubstr("UBJSON at byte"));
-    EXPECT_THAT(refusal("[#L" + big_endian(size, 8)), HasSubstr("UBJSON at byte"));
-    EXPECT_THAT(refusal("SL" + big_endian(size, 8)), HasSubstr("UBJSON at byte"));
-    EXPECT_THAT(refusal("{L" + big_endian(size, 8)), HasSubstr("UBJSON at byte"));
+    EXPECT_THAT(refusal("[$d#L" + big_endian(size, 8)), AnyOf(kParseError, HasSubstr("excessive")));
+    EXPECT_THAT(refusal("[#L" + big_endian(size, 8)), AnyOf(kParseError, HasSubstr("excessive")));
+    EXPECT_THAT(refusal("SL" + big_endian(size, 8)), StartsWith("trees: "));
+    EXPECT_THAT(refusal("{L" + big_endian(size, 8)), StartsWith("trees: "));
+    // Elements that take no bytes.
+    EXPECT_THAT(refusal("[$T#L" + big_endian(size, 8)), StartsWith("trees: "));
+    EXPECT_THAT(refusal("[$Z#L" + big_endian(size, 8)), StartsWith("trees: "));
+    EXPECT_THAT(refusal("[$N#L" + big_endian(size, 8)), StartsWith("trees: "));
   }
   std::string nested;
   for (int i = 0; i < 100'000; ++i) nested += "[#i\x01";
   EXPECT_THAT(refusal(nested), HasSubstr("nested deeper"));
-  constexpr std::size_t kMany = 2'000'000;
-  std::string many = "[#L" + big_endian(kMany, 8);
-  for (std::size_t i = 0; i < kMany; ++i) many += "i\x01";
-  EXPECT_THAT(refusal(many), HasSubstr("more than 1000000 values"));
 }
 
 // One random change: a bit, a byte, a run lost, doubled or of zeros, an end cut.
@@ -297,7 +252,6 @@ TEST(GbtModel, LoadsOrRefusesWhateverTheBytesBecame) {
     try {
       const GbtModel model = GbtModel::load(hostile, kFormulaColumns);
       for (const float margin : predictions(model, table)) EXPECT_FALSE(std::isnan(margin));
-      EXPECT_EQ(model.importance().size(), kFormulaColumns);
       ++loaded;
     } catch (const Error&) {
       ++refused;

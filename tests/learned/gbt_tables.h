@@ -40,7 +40,7 @@ inline GbtTable formula_table(std::uint64_t seed, const TableShape& shape = {}) 
 
 inline std::vector<float> predictions(const GbtModel& model, const GbtTable& table) {
   std::vector<float> margins(table.rows());
-  model.predict(table.values, table.base, margins);
+  model.predict(table.values, margins);
   return margins;
 }
 

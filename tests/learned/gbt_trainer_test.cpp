@@ -202,14 +202,6 @@ TEST(GbtTrainer, ScoresRoundsByTheModelOfThatRound) {
   }
 }
 
-TEST(GbtTrainer, LearnsWhatTheBaseLeaves) {
-  GbtTable train = formula_table(1);
-  train.base = train.targets;
-  for (float& target : train.targets) target += 3;
-  const GbtModel model = train_gbt(train, {}, {.trees = 1, .learning_rate = 1, .lambda = 0});
-  EXPECT_LT(rmse(predictions(model, train), train.targets), 1e-5);
-}
-
 TEST(GbtTrainer, RowsOfNoWeightAreNotLearned) {
   const GbtTable clean = formula_table(1, {.rows = 200});
   GbtTable train = clean;

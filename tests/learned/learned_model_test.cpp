@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "analytical/analytical_model.h"
 #include "analytical/roofline.h"
 #include "base/error.h"
 #include "tests/learned/synthetic_set.h"
@@ -16,6 +17,8 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+const analytical::AnalyticalModel kPhysics;
 
 // Says the same log time of everything.
 class Constant final : public Predictor {
@@ -44,7 +47,7 @@ LoadedModel constant(double log_seconds, bool ranks = false) {
 TEST(LearnedModel, SaysWhatItsPredictorSays) {
   const SyntheticSet set(3, 2);
   const Examples examples = set.examples();
-  const LearnedModel model(constant(std::log(0.25)));
+  const LearnedModel model(constant(std::log(0.25)), kPhysics);
   const auto answers = model.estimate(examples.queries, set.device());
   const auto roofs = analytical::RooflineModel().estimate(examples.queries, set.device());
   ASSERT_EQ(answers.size(), examples.queries.size());
@@ -64,7 +67,7 @@ TEST(LearnedModel, SaysWhatItsPredictorSays) {
 TEST(LearnedModel, IsHeldAtTheSpeedOfLight) {
   const SyntheticSet set(3, 2);
   const Examples examples = set.examples();
-  const LearnedModel model(constant(std::log(1e-12)));
+  const LearnedModel model(constant(std::log(1e-12)), kPhysics);
   for (const auto& answer : model.estimate(examples.queries, set.device())) {
     ASSERT_TRUE(answer);
     EXPECT_EQ(answer->time, answer->speed_of_light);
@@ -78,7 +81,7 @@ TEST(LearnedModel, DoesNotAnswerClassesItNeverSaw) {
   LoadedModel loaded = constant(0);
   loaded.card.op_classes = {"loop_fusion"};
   const Examples examples = set.examples();
-  const LearnedModel model(std::move(loaded));
+  const LearnedModel model(std::move(loaded), kPhysics);
   for (const auto& answer : model.estimate(examples.queries, set.device())) {
     EXPECT_FALSE(answer);
   }
@@ -87,7 +90,7 @@ TEST(LearnedModel, DoesNotAnswerClassesItNeverSaw) {
 TEST(LearnedModel, SaysThatItWasNotTrainedOnADevice) {
   const SyntheticSet set(1, 1);
   const Examples examples = set.examples();
-  const LearnedModel model(constant(0));
+  const LearnedModel model(constant(0), kPhysics);
   const auto answers = model.estimate(examples.queries, hwdesc::load_device("tpu_v4"));
   ASSERT_TRUE(answers.at(0));
   EXPECT_THAT(answers[0]->flags, Contains("not trained on tpu_v4"));
@@ -95,7 +98,7 @@ TEST(LearnedModel, SaysThatItWasNotTrainedOnADevice) {
 
 TEST(LearnedModel, RefusesModelsThatOnlyRankAndTimesThatAreNone) {
   try {
-    const LearnedModel model(constant(0, /*ranks=*/true));
+    const LearnedModel model(constant(0, /*ranks=*/true), kPhysics);
     FAIL() << "took a ranking for times";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("model constant: was trained to rank"));
@@ -103,7 +106,7 @@ TEST(LearnedModel, RefusesModelsThatOnlyRankAndTimesThatAreNone) {
   const SyntheticSet set(1, 1);
   const Examples examples = set.examples();
   for (const double log_seconds : {1e4, std::nan("")}) {
-    const LearnedModel model(constant(log_seconds));
+    const LearnedModel model(constant(log_seconds), kPhysics);
     EXPECT_THROW(static_cast<void>(model.estimate(examples.queries, set.device())), Error);
   }
 }
@@ -113,7 +116,7 @@ TEST(LearnedModel, OfATrainedLearnerIsCloserThanTheRoofline) {
   const Examples examples = set.examples();
   const Trained trained = train(small_trees("validation: 0\n"), examples);
   trained.save({}, set.path("model"), /*force=*/false);
-  const LearnedModel model(load_model(set.path("model")));
+  const LearnedModel model(load_model(set.path("model")), kPhysics);
   std::vector<double> learned, roofs;
   for (const auto& answer : model.estimate(examples.queries, set.device())) {
     learned.push_back(std::log(answer.value().time.value));

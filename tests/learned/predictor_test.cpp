@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <thread>
 
 #include "analytical/analytical_model.h"
@@ -41,7 +42,7 @@ TEST(TreePredictor, IsItsTreesOnTheScaleOfLogTimes) {
   const std::vector<float> rows =
       features_of(TableFeatures(parts.features), examples, set.device());
   std::vector<float> margins(examples.rows.size());
-  parts.model.predict(rows, {}, margins);
+  parts.model.predict(rows, margins);
   const std::vector<double> out = predictions(*trained.predictor, examples, set.device());
   for (std::size_t i = 0; i < out.size(); ++i) {
     EXPECT_EQ(out[i], double{margins[i]} * parts.target.deviation + parts.target.mean);
@@ -49,21 +50,53 @@ TEST(TreePredictor, IsItsTreesOnTheScaleOfLogTimes) {
   EXPECT_EQ(trained.predictor->network(), nullptr);
 }
 
-TEST(TreePredictor, AsksTheAnalyticalModelForThePriorItIsNotGiven) {
+// Answers as physics does, twice as long.
+class TwiceAsLong final : public analytical::CostModel {
+ public:
+  [[nodiscard]] std::vector<std::optional<analytical::Estimate>> estimate(
+      std::span<const analytical::KernelQuery> queries,
+      const hwdesc::Device& device) const override {
+    auto answers = analytical::AnalyticalModel().estimate(queries, device);
+    for (auto& answer : answers) answer->time = Seconds{2 * answer->time.value};
+    return answers;
+  }
+};
+
+TEST(TreePredictor, ReadsThePriorItIsGiven) {
   const SyntheticSet set(9, 2);
   const Examples examples = set.examples(/*with_priors=*/true);
   LearnerSpec spec = small_trees();
   spec.features = {{FeatureGroup::kPrior}, {}};
   const Trained trained = train(spec, examples);
-  ASSERT_TRUE(trained.predictor->needs_prior());
-  std::vector<double> asked(examples.rows.size());
-  trained.predictor->predict(examples.queries, set.device(), {}, asked);
-  EXPECT_EQ(asked, predictions(*trained.predictor, examples, set.device()));
+  const Predictor& predictor = *trained.predictor;
+  ASSERT_TRUE(predictor.needs_prior());
+  const auto priors =
+      priors_for(predictor, analytical::AnalyticalModel(), examples.queries, set.device());
+  std::vector<double> given(examples.rows.size()), without(examples.rows.size());
+  predictor.predict(examples.queries, set.device(), priors, given);
+  EXPECT_EQ(given, predictions(predictor, examples, set.device()));
   const std::vector<std::optional<analytical::Estimate>> none(examples.rows.size());
-  std::vector<double> without(examples.rows.size());
-  trained.predictor->predict(examples.queries, set.device(), none, without);
-  EXPECT_NE(without, asked) << "a prior that is absent is missing";
+  predictor.predict(examples.queries, set.device(), none, without);
+  EXPECT_NE(without, given) << "a prior that is absent is missing";
   EXPECT_EQ(without.front(), without.back()) << "nothing tells the rows apart";
+}
+
+TEST(OnPrior, MultipliesTheTimesOfThePriorThatIsHandedIn) {
+  const SyntheticSet set(9, 2);
+  const Examples examples = set.examples(/*with_priors=*/true);
+  LearnerSpec spec = small_trees();  // features without the prior
+  spec.target = Target::kResidual;
+  const Trained trained = train(spec, examples);
+  const auto times = [&](const analytical::CostModel& prior) {
+    std::vector<double> out(examples.rows.size());
+    trained.predictor->predict(
+        examples.queries, set.device(),
+        priors_for(*trained.predictor, prior, examples.queries, set.device()), out);
+    return out;
+  };
+  const std::vector<double> once = times(analytical::AnalyticalModel()),
+                            twice = times(TwiceAsLong());
+  for (std::size_t i = 0; i < once.size(); ++i) EXPECT_NEAR(twice[i] - once[i], std::log(2), 1e-9);
 }
 
 TEST(TreePredictor, SaysTheSameInAnyBatchAndOnAnyThread) {

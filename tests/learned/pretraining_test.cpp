@@ -61,7 +61,8 @@ class Tiles : public testing::Test {
     all_.queries.push_back({kernel(number), tile});
   }
   // The first are `count` at random, the others all the rest.
-  [[nodiscard]] std::pair<Examples, Examples> dealt(std::size_t count, std::uint64_t seed) const {
+  [[nodiscard]] std::pair<Examples, Examples> split_at_random(std::size_t count,
+                                                              std::uint64_t seed) const {
     std::vector<std::size_t> order(all_.rows.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::mt19937_64 random(seed);
@@ -76,7 +77,8 @@ class Tiles : public testing::Test {
   hwdesc::Device device_ = hwdesc::load_device("tpu_v3");
   measured::SampleSet set_;
   std::deque<TileConfig> tiles_;
-  Examples all_;
+  const analytical::AnalyticalModel physics_;
+  Examples all_{.prior_model = &physics_};
 };
 
 LearnerSpec trees(std::size_t pretrain, std::uint64_t seed = 1) {
@@ -97,7 +99,7 @@ std::map<std::uint32_t, std::size_t> count_by_kernel(const Examples& examples) {
 }
 
 TEST_F(Tiles, ThatAreUnmeasuredAreValidDistinctAndLabelledByPhysics) {
-  const auto [measured, others] = dealt(30, 1);
+  const auto [measured, others] = split_at_random(30, 1);
   const Unmeasured unmeasured(measured, 90, 1, 1);
   const Examples& given = unmeasured.examples();
   ASSERT_EQ(given.rows.size(), 90U);
@@ -120,7 +122,7 @@ TEST_F(Tiles, ThatAreUnmeasuredAreValidDistinctAndLabelledByPhysics) {
 }
 
 TEST_F(Tiles, ThatAreUnmeasuredFollowTheSeedAlone) {
-  const auto [measured, others] = dealt(30, 1);
+  const auto [measured, others] = split_at_random(30, 1);
   const auto names = [&](std::uint64_t seed, int jobs) {
     const Unmeasured unmeasured(measured, 60, seed, jobs);
     std::vector<std::string> result;
@@ -134,7 +136,8 @@ TEST_F(Tiles, ThatAreUnmeasuredFollowTheSeedAlone) {
 }
 
 TEST_F(Tiles, OfOneKernelMakeUpForWhatAnotherDoesNotHave) {
-  Examples measured;
+  const analytical::AnalyticalModel physics;
+  Examples measured{.prior_model = &physics};
   measured.kernels = all_.kernels;
   measured.families = all_.families;
   measured.parameter_names = all_.parameter_names;
@@ -153,12 +156,12 @@ TEST_F(Tiles, OfOneKernelMakeUpForWhatAnotherDoesNotHave) {
 }
 
 TEST_F(Tiles, AreNoMoreThanThereAre) {
-  const auto [measured, others] = dealt(all_.rows.size() - 5, 1);
+  const auto [measured, others] = split_at_random(all_.rows.size() - 5, 1);
   EXPECT_EQ(Unmeasured(measured, 1000, 1, 1).examples().rows.size(), 5U);
 }
 
 TEST_F(Tiles, OfQueriesWithParametersHaveNone) {
-  auto [measured, others] = dealt(6, 1);
+  auto [measured, others] = split_at_random(6, 1);
   measured.parameter_names = {{"block", "unroll"}};
   const Unmeasured unmeasured(measured, 9, 1, 1);
   for (const auto& query : unmeasured.examples().queries) {
@@ -168,7 +171,7 @@ TEST_F(Tiles, OfQueriesWithParametersHaveNone) {
 }
 
 TEST_F(Tiles, JoinTheMeasuredOnes) {
-  const auto [measured, others] = dealt(12, 1);
+  const auto [measured, others] = split_at_random(12, 1);
   const Unmeasured unmeasured(measured, 9, 1, 1);
   const Examples joined = unmeasured.joined_to(measured);
   ASSERT_EQ(joined.rows.size(), 21U);
@@ -181,7 +184,7 @@ TEST_F(Tiles, LabelledByPhysicsMakeTenMeasuredOnesWorthMore) {
   double with = 0, without = 0;
   constexpr int kSeeds = 5;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    const auto [measured, others] = dealt(10, seed);
+    const auto [measured, others] = split_at_random(10, seed);
     const auto error = [&](std::size_t pretrain) {
       const Trained trained = train(trees(pretrain, seed), measured);
       return rmse(predictions(*trained.predictor, others, device_), others);
@@ -195,7 +198,7 @@ TEST_F(Tiles, LabelledByPhysicsMakeTenMeasuredOnesWorthMore) {
 }
 
 TEST_F(Tiles, LabelledByPhysicsDoNotReplaceMeasurements) {
-  const auto [measured, others] = dealt(100, 1);
+  const auto [measured, others] = split_at_random(100, 1);
   const Trained trained = train(trees(300), measured);
   double bias = 0;
   const std::vector<double> predicted = predictions(*trained.predictor, others, device_);
@@ -206,7 +209,7 @@ TEST_F(Tiles, LabelledByPhysicsDoNotReplaceMeasurements) {
 }
 
 TEST_F(Tiles, LabelledByPhysicsGiveOneModelThatFollowsTheSeedAlone) {
-  const auto [measured, others] = dealt(40, 1);
+  const auto [measured, others] = split_at_random(40, 1);
   LearnerSpec spec = trees(120);
   spec.gbt.column_sample = 0.5;
   spec.gbt.subsample = 0.8;
@@ -218,7 +221,7 @@ TEST_F(Tiles, LabelledByPhysicsGiveOneModelThatFollowsTheSeedAlone) {
 }
 
 TEST_F(Tiles, LabelledByPhysicsCannotTeachAResidual) {
-  auto [measured, others] = dealt(20, 1);
+  auto [measured, others] = split_at_random(20, 1);
   measured.priors = analytical::AnalyticalModel().estimate(measured.queries, device_);
   LearnerSpec spec = trees(100);
   spec.target = Target::kResidual;
@@ -233,7 +236,7 @@ TEST_F(Tiles, LabelledByPhysicsCannotTeachAResidual) {
 
 // Half of the rows say twice the time; with hardly any weight it is as if they were not there.
 TEST_F(Tiles, ThatWeighLittleTeachLittle) {
-  const auto [clean, others] = dealt(120, 1);
+  const auto [clean, others] = split_at_random(120, 1);
   Examples measured = clean;
   std::vector<std::size_t> trusted;
   for (std::size_t i = 0; i < measured.rows.size(); ++i) {
@@ -254,7 +257,7 @@ TEST_F(Tiles, ThatWeighLittleTeachLittle) {
 }
 
 TEST_F(Tiles, ThatWeighTheSameGiveTheSameModelWhateverTheirWeight) {
-  auto [measured, others] = dealt(40, 1);
+  auto [measured, others] = split_at_random(40, 1);
   const std::string one = bytes(train(trees(0), measured));
   for (Example& row : measured.rows) row.weight = 0.25;
   EXPECT_EQ(bytes(train(trees(0), measured)), one);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analytical/analytical_model.h"
 #include "hwdesc/config_reader.h"
 #include "hwdesc/device_yaml.h"
 #include "learned/training/learner.h"
@@ -40,7 +41,8 @@ class SyntheticSet {
     return 2000 + 2 * m * n * k / 40e3 * (1 + 0.5 / tile);
   }
   [[nodiscard]] Examples examples(bool with_priors = false, int jobs = 1) const {
-    return make_examples(sets_, devices_, with_priors, jobs);
+    static const analytical::AnalyticalModel kPhysics;
+    return make_examples(sets_, devices_, kPhysics, with_priors, jobs);
   }
   [[nodiscard]] const measured::SampleSet& samples() const { return sets_.front(); }
   [[nodiscard]] const hwdesc::Device& device() const { return devices_.front(); }

@@ -1,4 +1,4 @@
-#include "learned/tpugraphs_graph.h"
+#include "tests/learned/tpugraphs_graph.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 
 #include "ir/program.h"
 #include "ir/text/hlo_parser.h"
+#include "learned/node_columns.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::learned {

@@ -52,8 +52,9 @@ class Batch {
 
 // Physics times a wave that trees can learn something of.
 learned::Examples examples_of(const Batch& batch, const Device& device) {
-  learned::Examples examples;
-  examples.priors = analytical::AnalyticalModel().estimate(batch.queries(), device);
+  static const analytical::AnalyticalModel prior;
+  learned::Examples examples{.prior_model = &prior};
+  examples.priors = prior.estimate(batch.queries(), device);
   for (std::size_t i = 0; i < kBatch; ++i) {
     const double log_time = std::log(examples.priors[i]->time.value);
     learned::Example row;

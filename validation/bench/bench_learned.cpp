@@ -41,7 +41,7 @@ void predict_rows(benchmark::State& state) {
   const std::vector<float> rows = random_values(kBatch * kColumns, 3);
   std::vector<float> out(kBatch);
   for (auto _ : state) {
-    model.predict(rows, {}, out);
+    model.predict(rows, out);
     benchmark::DoNotOptimize(out.data());
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kBatch));
@@ -68,7 +68,7 @@ void predict_kernels(benchmark::State& state) {
   std::vector<float> rows(kBatch * features.width()), out(kBatch);
   for (auto _ : state) {
     features.extract(queries, device, {}, rows);
-    model.predict(rows, {}, out);
+    model.predict(rows, out);
     benchmark::DoNotOptimize(out.data());
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kBatch));

@@ -10,7 +10,6 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "learned/torch/threads.h"
 #include "learned/torch/train.h"
 #include "random_examples.h"
 
@@ -132,7 +131,7 @@ TEST_F(Checkpoints, OfAnotherTrainingAreRefused) {
   (void)train(1);
   const auto expect_refused = [&](auto& value, auto other) {
     const auto old = std::exchange(value, other);
-    EXPECT_THAT(refusal(), HasSubstr("checkpoint of another training"));
+    EXPECT_THAT(refusal(), HasSubstr("checkpoint: of another training"));
     value = old;
   };
   expect_refused(spec_.dropout, 0.25);
@@ -157,7 +156,7 @@ TEST_F(Checkpoints, ThatAreCorruptedOrTruncatedAreRefused) {
   for (std::size_t size = 0; size < good.size(); size += 1 + size / 3) {
     const std::string message = refused_as(good.substr(0, size));
     EXPECT_TRUE(message.find("truncated") != std::string::npos ||
-                message.find("not a checkpoint") != std::string::npos)
+                message.find("another kind of file") != std::string::npos)
         << size << message;
     EXPECT_THAT(message, HasSubstr(path_.string()));
   }

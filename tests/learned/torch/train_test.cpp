@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "learned/torch/adam.h"
-#include "learned/torch/threads.h"
 #include "random_examples.h"
 
 namespace tilecast::learned::torch_module {

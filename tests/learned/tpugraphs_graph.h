@@ -1,5 +1,5 @@
-// Whole HLO modules as TpuGraphs encodes them (Phothilimthana et al., NeurIPS 2023): what its
-// networks are trained on, and the check of the kTpuGraphs encoding against published graphs.
+// Whole HLO modules as TpuGraphs encodes them (Phothilimthana et al., NeurIPS 2023): the check of
+// the kTpuGraphs encoding against published graphs.
 //
 //   KernelGraph graph = make_tpugraphs_graph(read_hlo_file("fusion.191.hlo"));
 //
@@ -9,12 +9,7 @@
 // same rows per op, but a Kernel has fusions inlined and tuples resolved: it has no nodes for
 // called computations (reduce's), for fusions and for tuples, each array a kernel gives out is a
 // root, parameters are numbered as the kernel's, and is_stable, which a Kernel does not keep, is 0.
-// Thread-safe.
 #pragma once
-
-#include <cstdint>
-#include <optional>
-#include <string_view>
 
 #include "ir/hlo.h"
 #include "learned/kernel_graph.h"
@@ -22,8 +17,5 @@
 namespace tilecast::learned {
 
 [[nodiscard]] KernelGraph make_tpugraphs_graph(const ir::Module& module);
-
-// The opcode number of TpuGraphs; 0, which it does not use, for opcodes it has none for.
-[[nodiscard]] std::int32_t tpugraphs_opcode(ir::Opcode opcode);
 
 }  // namespace tilecast::learned

@@ -1,0 +1,63 @@
+// Columns of features, declared where their values are computed: the same calls name the columns
+// of a schema or fill a row, so that names and numbers cannot get out of step.
+//
+//   void size_columns(const Facts& facts, Columns& to) { to.value({"rank", "Dimensions."}, 2); }
+//   Columns names(FeatureGroup::kShape, schema);  size_columns({}, names);
+//   Columns row(floats);                          size_columns(facts, row);
+//
+// A list is its first entries (0 where it is shorter), its sum and its product (Kaufman et al.,
+// MLSys 2021, section 3.1); one that does not exist is NaN. Values are clamped to what a float
+// holds. Used by one thread.
+#pragma once
+
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ir/shape.h"
+#include "learned/feature_schema.h"
+
+namespace tilecast::learned {
+
+class Columns {
+ public:
+  // What a column or a list of columns is called, after its group, and means (a sentence).
+  struct Text {
+    std::string_view name, doc, unit = "1";
+  };
+  // Of one of several columns: "dot", "class dot".
+  struct PartName {
+    std::string name, doc;
+  };
+
+  Columns(FeatureGroup group, FeatureSchema& schema) : schema_(&schema), group_(group) {}
+  explicit Columns(float* row) : next_(row) {}
+
+  void value(const Text& text, double value) {
+    if (schema_ != nullptr) return name_column(text, "", std::string(text.doc));
+    constexpr double kMost = std::numeric_limits<float>::max();
+    *next_++ = static_cast<float>(value > kMost ? kMost : value < -kMost ? -kMost : value);
+  }
+  // NAME.0 ... NAME.(n - 1), then NAME.sum and NAME.product. Null: NaN.
+  void list(const Text& text, const ir::Dims* values, std::size_t n, double product_of_none);
+  void list(const Text& text, const ir::Dims& values, std::size_t n, double product_of_none) {
+    list(text, &values, n, product_of_none);
+  }
+  // NAME.0 ... NAME.(n - 1) alone.
+  void entries(const Text& text, const ir::Dims& values, std::size_t n);
+  // NAME.PART for each value; the doc of `text` has no full stop.
+  void parts(const Text& text, std::span<const double> values, PartName (*part)(std::size_t));
+
+  // One past the last value written.
+  [[nodiscard]] float* end() const { return next_; }
+
+ private:
+  void name_column(const Text& text, std::string_view suffix, std::string doc);
+
+  FeatureSchema* schema_ = nullptr;
+  FeatureGroup group_ = FeatureGroup::kNode;
+  float* next_ = nullptr;
+};
+
+}  // namespace tilecast::learned
