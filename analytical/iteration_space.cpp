@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/math.h"
+
 namespace tilecast::analytical {
 namespace {
 
@@ -198,10 +200,6 @@ std::vector<int> loop_order(const IterationSpace& space) {
   return order;
 }
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
-
 }  // namespace
 
 Dims physical_order(const Shape& shape) {
@@ -252,7 +250,7 @@ LoopSizes tile_extents(const IterationSpace& space, const TileConfig& tile) {
 double tile_count(const IterationSpace& space, const LoopSizes& extents) {
   double count = 1;
   for (std::size_t i = 0; i < space.loops.size(); ++i) {
-    count *= static_cast<double>(ceil_div(space.loops[i].size, extents[i]));
+    count *= static_cast<double>(base::ceil_div(space.loops[i].size, extents[i]));
   }
   return count;
 }
@@ -264,7 +262,7 @@ TileConfig tile_of_trips(const IterationSpace& space, const LoopSizes& trips) {
   for (std::size_t i = 0; i < space.loops.size(); ++i) {
     const Loop& loop = space.loops[i];
     Dims& list = loop.list == TileList::kOutput ? tile.output : tile.kernel;
-    list[loop.slot] = ceil_div(loop.units(), std::max<std::int64_t>(trips[i], 1));
+    list[loop.slot] = base::ceil_div(loop.units(), std::max<std::int64_t>(trips[i], 1));
   }
   return tile;
 }

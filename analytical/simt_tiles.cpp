@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/math.h"
+
 namespace tilecast::analytical {
 namespace {
 
@@ -11,10 +13,6 @@ constexpr std::int64_t kSides[] = {16, 32, 64, 128, 256};
 constexpr std::int64_t kSteps[] = {32, 64, 128};
 
 using Weighted = std::pair<double, LoopSizes>;  // pieces, extents
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 
 // Fills about `target` elements from the last of `loops` to the first.
 void fill_from_innermost(const IterationSpace& space, std::vector<int> loops, std::int64_t target,
@@ -37,7 +35,7 @@ void add_cut(const IterationSpace& space, const LoopSizes& trips, std::vector<We
   LoopSizes extents;
   extents.fill(1);
   for (std::size_t i = 0; i < space.loops.size(); ++i) {
-    extents[i] = ceil_div(space.loops[i].size, trips[i]);
+    extents[i] = base::ceil_div(space.loops[i].size, trips[i]);
   }
   add(space, extents, list);
 }
@@ -49,7 +47,7 @@ TileConfig tile_of_extents(const IterationSpace& space, const LoopSizes& extents
   for (std::size_t i = 0; i < space.loops.size(); ++i) {
     const Loop& loop = space.loops[i];
     ir::Dims& list = loop.list == TileList::kOutput ? tile.output : tile.kernel;
-    list[loop.slot] = ceil_div(extents[i], loop.granule);
+    list[loop.slot] = base::ceil_div(extents[i], loop.granule);
   }
   return tile;
 }

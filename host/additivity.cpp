@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/statistics.h"
 #include "host/c_program_reuse.h"
 #include "ir/text/hlo_printer.h"
 #include "measured/csv.h"
@@ -161,8 +162,8 @@ std::optional<AdditivitySummary> summarise(std::span<const ProgramTimes> rows, C
   }
   if (errors.empty()) return std::nullopt;
   summary.programs = errors.size();
-  summary.median = measured::quantile(errors, 0.5);
-  summary.p90 = measured::quantile(errors, 0.9);
+  summary.median = base::median(errors);
+  summary.p90 = base::quantile(errors, 0.9);
   summary.bias = std::expm1(summary.bias / static_cast<double>(errors.size()));
   return summary;
 }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/math.h"
 #include "ir/kernels/kernel_sources.h"
 #include "ir/program.h"
 #include "ir/schedule_order.h"
@@ -21,7 +22,7 @@ constexpr std::int64_t kAlignment = 64;  // of arrays in the heap, bytes
 constexpr std::size_t kFirstConstant = std::size_t{1} << 40;
 
 std::int64_t aligned(std::int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return base::round_up<std::int64_t>(bytes, kAlignment);
 }
 
 std::size_t leaf_count(const Shape& shape) {

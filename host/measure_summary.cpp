@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/source_text.h"
+#include "base/statistics.h"
 #include "measured/csv.h"
 #include "measured/metrics.h"
 
@@ -62,7 +63,7 @@ Times times_of(const CsvTable& table) {
 
 std::optional<double> quantile_of(std::vector<double> values, double q) {
   if (values.empty()) return std::nullopt;
-  return measured::quantile(std::move(values), q);
+  return base::quantile(std::move(values), q);
 }
 
 std::vector<ClassSummary> classes_of(const CsvTable& table) {

@@ -6,15 +6,10 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace tilecast::measured {
 namespace {
-
-std::string_view trim(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
 
 // Reads one record after another from the text.
 class Records {
@@ -107,7 +102,7 @@ std::optional<std::size_t> CsvTable::find(std::string_view column) const {
 
 std::string_view CsvTable::cell(const CsvRow& row, std::string_view column) const {
   const auto index = find(column);
-  return index ? trim(row.cells[*index]) : std::string_view{};
+  return index ? base::trim(row.cells[*index]) : std::string_view{};
 }
 
 std::string CsvTable::where(const CsvRow& row, std::string_view column) const {
@@ -121,7 +116,7 @@ CsvTable read_csv(const base::SourceText& text) {
   if (!records.next(row)) {
     throw Error(fmt::format("{}: the table is empty; expected a line of column names", table.file));
   }
-  for (const std::string& name : row.cells) table.columns.emplace_back(trim(name));
+  for (const std::string& name : row.cells) table.columns.emplace_back(base::trim(name));
   check_columns(table);
   while (records.next(row)) {
     if (row.cells.size() != table.columns.size()) {
@@ -150,7 +145,7 @@ std::vector<std::int64_t> integer_list_cell(const CsvTable& table, const CsvRow&
   while (!rest.empty()) {
     const std::string_view word = rest.substr(0, rest.find(' '));
     values.push_back(parse_integer(table, row, column, word, 1));
-    rest = trim(rest.substr(word.size()));
+    rest = base::trim(rest.substr(word.size()));
   }
   return values;
 }

@@ -11,6 +11,7 @@
 #include "analytical/distinct_traffic.h"
 #include "analytical/roofline.h"
 #include "base/parallel.h"
+#include "base/statistics.h"
 
 namespace tilecast::measured {
 namespace {
@@ -46,15 +47,9 @@ const hwdesc::MemoryLevel* warm_cache(const hwdesc::Device& device) {
   return cached && device.memory.size() > 2 ? &device.memory[1] : nullptr;
 }
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // A typical ratio of time to estimate; 1 where the typical one is a slip itself.
 double reference(const std::vector<double>& ratios) {
-  const double typical = median(ratios);
+  const double typical = base::upper_median(ratios);
   const bool plausible = typical > 1 / kPlausibleRatio && typical < kPlausibleRatio;
   return plausible ? typical : 1;
 }
