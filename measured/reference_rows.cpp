@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 using hwdesc::ConfigNode;
 using Kind = ConfigNode::Kind;
 
-constexpr std::string_view kFormat = "tilecast.references/1";
+constexpr std::string_view kReferenceFormat = "tilecast.references/1";
 constexpr std::string_view kFileKeys[] = {"format", "name", "source", "tables"};
 constexpr std::string_view kTableKeys[] = {"where", "metric",  "unit",       "hardware",
                                            "data",  "split",   "note",       "read_off_plot",
@@ -144,9 +144,9 @@ std::vector<ReferenceRow> parse_references(const std::string& text_of_file,
   if (root.kind == Kind::kNull) throw Error(fmt::format("{}: the file is empty", file));
   require_mapping(root, kFileKeys);
   const ConfigNode& format = required(root, "format");
-  if (text(format) != kFormat) {
-    fail(format,
-         fmt::format("format: got {}, expected {}", hwdesc::show_text(format.scalar), kFormat));
+  if (text(format) != kReferenceFormat) {
+    fail(format, fmt::format("format: got {}, expected {}", hwdesc::show_text(format.scalar),
+                             kReferenceFormat));
   }
   ReferenceRow of_file;
   of_file.file = text(required(root, "name"));

@@ -160,20 +160,4 @@ Split sampled_rows(std::span<const std::size_t> rows, std::size_t count, std::ui
   return split;
 }
 
-Split given_split(const SampleSet& samples, std::span<const std::string> fit,
-                  std::span<const std::string> score) {
-  Split split;
-  for (const std::string& name : fit) {
-    if (std::ranges::find(score, name) != score.end()) {
-      throw Error(fmt::format("split: '{}' is both fitted and scored", name));
-    }
-  }
-  for (std::size_t i = 0; i < samples.samples.size(); ++i) {
-    const std::string& name = samples.samples[i].split;
-    if (std::ranges::find(fit, name) != fit.end()) split.fit.push_back(i);
-    if (std::ranges::find(score, name) != score.end()) split.score.push_back(i);
-  }
-  return split;
-}
-
 }  // namespace tilecast::measured
