@@ -198,7 +198,7 @@ std::string additivity_csv(std::span<const ProgramTimes> rows) {
 }
 
 void write_program_set(const std::string& directory, const ProgramSet& set) {
-  measured::SetWriter writer(directory, /*force=*/false);
+  measured::SetWriter writer({.output = directory});
   writer.begin_rows({"program", "runtime_ns", "repeats", "spread_ns", "family", "x_sum_ns",
                      "x_placed_ns", "x_kernels", "x_cache"});
   for (const ProgramTimes& row : set.rows) {

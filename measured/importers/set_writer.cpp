@@ -110,9 +110,9 @@ void SetWriter::flush() {
   if (!rows_) cannot_write(target_ + "/measurements.csv");
 }
 
-// The description in the set instead of one elsewhere.
+// The description in the set instead of one elsewhere; a relative path is in the set already.
 void SetWriter::copy_device(std::string& device) {
-  if (!hwdesc::is_path(device)) return;
+  if (!hwdesc::is_path(device) || !fs::path(device).is_absolute()) return;
   auto& copy = copies_[device];
   if (copy.empty()) {
     copy = fmt::format("devices/{}{}.yaml", fs::path(device).stem().string(),
