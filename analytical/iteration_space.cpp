@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/math.h"
+
 namespace tilecast::analytical {
 namespace {
 
@@ -232,7 +234,7 @@ LoopSizes tile_extents(const IterationSpace& space, const TileConfig& tile) {
 double tile_count(const IterationSpace& space, const LoopSizes& extents) {
   double count = 1;
   for (std::size_t i = 0; i < space.loops.size(); ++i) {
-    count *= static_cast<double>(ceil_div(space.loops[i].size, extents[i]));
+    count *= static_cast<double>(base::ceil_div(space.loops[i].size, extents[i]));
   }
   return count;
 }
@@ -244,7 +246,7 @@ TileConfig tile_of_extents(const IterationSpace& space, const LoopSizes& extents
   for (std::size_t i = 0; i < space.loops.size(); ++i) {
     const Loop& loop = space.loops[i];
     Dims& list = loop.list == TileList::kOutput ? tile.output : tile.kernel;
-    list[loop.slot] = ceil_div(extents[i], loop.granule);
+    list[loop.slot] = base::ceil_div(extents[i], loop.granule);
   }
   return tile;
 }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <numeric>
 
+#include "base/archive.h"
 #include "base/error.h"
 
 namespace tilecast::base {
@@ -45,7 +46,13 @@ SourceText::SourceText(std::string file, std::string text)
 
 SourceText SourceText::read_file(const std::string& path, std::size_t max_bytes) {
   const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
-  if (!file) throw Error(fmt::format("{}: cannot open: {}", path, std::strerror(errno)));
+  if (!file) {
+    const int failure = errno;
+    if (std::optional<std::string> entry = read_archived(path, max_bytes)) {
+      return {path, std::move(*entry)};
+    }
+    throw Error(fmt::format("{}: cannot open: {}", path, std::strerror(failure)));
+  }
   std::string text;
   char block[1 << 16];
   while (const std::size_t got = std::fread(block, 1, sizeof block, file.get())) {

@@ -22,7 +22,7 @@ class SourceText {
  public:
   SourceText(std::string file, std::string text);
 
-  // Reads a whole file, transparently at most `max_bytes`; throws Error when it cannot.
+  // Reads a whole file, on disk or in an archive, of at most `max_bytes`; throws Error.
   static SourceText read_file(const std::string& path, std::size_t max_bytes = kMaxBytes);
 
   [[nodiscard]] const std::string& file() const { return file_; }

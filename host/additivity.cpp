@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "base/statistics.h"
 #include "host/c_program_reuse.h"
 #include "ir/text/hlo_printer.h"
 #include "measured/csv.h"
@@ -155,8 +156,8 @@ std::optional<AdditivitySummary> summarise(std::span<const ProgramTimes> rows, C
   }
   if (errors.empty()) return std::nullopt;
   summary.programs = errors.size();
-  summary.median = measured::quantile(errors, 0.5);
-  summary.p90 = measured::quantile(errors, 0.9);
+  summary.median = base::median(errors);
+  summary.p90 = base::quantile(errors, 0.9);
   summary.bias = std::expm1(summary.bias / static_cast<double>(errors.size()));
   return summary;
 }
@@ -191,7 +192,7 @@ std::string additivity_csv(std::span<const ProgramTimes> rows) {
 }
 
 void write_program_set(const std::string& directory, const ProgramSet& set) {
-  measured::SetWriter writer(directory, /*force=*/false);
+  measured::SetWriter writer({.output = directory});
   writer.begin_rows({"program", "runtime_ns", "repeats", "spread_ns", "family", "x_sum_ns",
                      "x_placed_ns", "x_kernels", "x_cache"});
   for (const ProgramTimes& row : set.rows) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/math.h"
 #include "host/c_expression.h"
 #include "host/c_pass.h"
 #include "host/c_types.h"
@@ -19,7 +20,7 @@ ir::Dims packed_strides(const std::vector<PackDim>& dims, std::int64_t minor_mul
     strides[i] = next;
     std::int64_t extent = dims[i].box.largest;
     if (i + 1 == dims.size()) {
-      extent = (extent + minor_multiple - 1) / minor_multiple * minor_multiple;
+      extent = base::round_up(extent, minor_multiple);
     }
     next *= std::max<std::int64_t>(extent, 1);
   }
@@ -31,13 +32,9 @@ std::int64_t packed_elements(const PackSpec& spec, const ir::Dims& strides) {
   if (dims.empty()) return 1;
   std::int64_t outermost = dims[0].box.largest;
   if (dims.size() == 1) {
-    outermost = (outermost + spec.minor_multiple - 1) / spec.minor_multiple * spec.minor_multiple;
+    outermost = base::round_up(outermost, spec.minor_multiple);
   }
   return std::max<std::int64_t>(outermost, 1) * strides[0];
-}
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return a >= 0 ? (a + b - 1) / b : -(-a / b);
 }
 
 }  // namespace
@@ -65,7 +62,7 @@ Pass::Clamped Pass::clamp(const Border& border, const BoxDim& box) {
   } else if (border.step == 1 && last_range.high < border.size && last_range.low >= -1) {
     end = last + 1;
   } else if (last.is_constant()) {
-    end = Affine(std::max<std::int64_t>(ceil_div(last.constant + 1, border.step), 0));
+    end = Affine(std::max<std::int64_t>(base::ceil_div(last.constant + 1, border.step), 0));
   } else {
     end = definition(
         {0, border.size},

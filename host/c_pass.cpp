@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/math.h"
 #include "host/c_elementwise.h"
 #include "host/c_types.h"
 
@@ -56,10 +57,6 @@ bool only_moves(Opcode opcode) {
     default:
       return false;
   }
-}
-
-std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
 }
 
 }  // namespace
@@ -194,7 +191,7 @@ std::size_t Pass::finish(Stage stage, Writer& code) {
   stage.late = frame.late;
   stage.code = code.take();
   const bool twice = stage.is_load && many_tiles_ && stage.loops != 0;
-  const std::int64_t bytes = round_up(stage.elements * bytes_of(stage.type), kBufferAlignment);
+  const std::int64_t bytes = base::round_up(stage.elements * bytes_of(stage.type), kBufferAlignment);
   stage.offset = scratch_;
   scratch_ += twice ? 2 * bytes : bytes;
   stages_.push_back(std::move(stage));

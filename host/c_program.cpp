@@ -8,6 +8,7 @@
 
 #include "analytical/analytical_model.h"
 #include "base/error.h"
+#include "base/math.h"
 #include "ir/kernels/kernel_fingerprint.h"
 
 namespace tilecast::host {
@@ -32,7 +33,7 @@ constexpr std::string_view kPartAttribute = R"(
 std::int64_t next(std::int64_t& end, const Shape& shape) {
   constexpr std::int64_t kPage = ArrayUse::kAlignment;
   const std::int64_t begin = end;
-  end += (host_bytes(shape) + kPage - 1) / kPage * kPage;
+  end += base::round_up(host_bytes(shape), kPage);
   return begin;
 }
 
@@ -58,7 +59,7 @@ class ProgramWriter {
     for (const PartKernel& part : program_.parts) {
       scratch = std::max(scratch, part.code.scratch_bytes);
     }
-    scratch = (scratch + kHeapAlignment - 1) / kHeapAlignment * kHeapAlignment;
+    scratch = base::round_up<std::int64_t>(scratch, kHeapAlignment);
     program_.function = kFunction;
     program_.heap_bytes = heap.bytes;
     program_.scratch_bytes = scratch + heap.bytes;

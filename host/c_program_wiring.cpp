@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "base/math.h"
 #include "ir/kernels/kernel_sources.h"
 #include "ir/program.h"
 #include "ir/schedule_order.h"
@@ -20,7 +21,7 @@ using ir::Shape;
 constexpr std::size_t kFirstConstant = std::size_t{1} << 40;
 
 std::int64_t aligned(std::int64_t bytes) {
-  return (bytes + kHeapAlignment - 1) / kHeapAlignment * kHeapAlignment;
+  return base::round_up<std::int64_t>(bytes, kHeapAlignment);
 }
 
 std::size_t leaf_count(const Shape& shape) {

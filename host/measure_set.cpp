@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/archive.h"
 #include "base/error.h"
 #include "base/source_text.h"
 #include "measured/csv.h"
@@ -150,9 +151,9 @@ std::string_view name(CacheState state) {
 
 std::optional<SessionSettings> settings_of(const std::string& directory) {
   const std::string file = path_in(directory, "sessions.csv");
-  if (!fs::exists(file)) {
+  if (!base::is_file(file)) {
     for (const std::string_view other : {"manifest.yaml", "measurements.csv"}) {
-      if (!fs::exists(path_in(directory, other))) continue;
+      if (!base::is_file(path_in(directory, other))) continue;
       throw Error(fmt::format(
           "{}: of a measurement set that `measure` did not begin; expected a new folder",
           path_in(directory, other)));

@@ -3,14 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
 
+#include "base/archive.h"
 #include "base/error.h"
 #include "base/source_text.h"
+#include "base/statistics.h"
+#include "base/text.h"
 #include "measured/csv.h"
 #include "measured/metrics.h"
 
@@ -24,7 +26,7 @@ constexpr double kLongNs = 5000;
 
 CsvTable table_of(const std::string& directory, std::string_view file) {
   const std::string path = (std::filesystem::path(directory) / file).string();
-  if (!std::filesystem::exists(path)) {
+  if (!base::is_file(path)) {
     throw Error(fmt::format("{}: no such file; expected a set of `measure host`", path));
   }
   return measured::read_csv(base::SourceText::read_file(path));
@@ -32,14 +34,12 @@ CsvTable table_of(const std::string& directory, std::string_view file) {
 
 double nanoseconds(const CsvTable& table, const CsvRow& row) {
   const std::string_view text = table.cell(row, "runtime_ns");
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !(value > 0) ||
-      !std::isfinite(value)) {
+  const std::optional<double> value = base::parse_number(text);
+  if (!(value > 0.0)) {
     throw Error(fmt::format("{}: got '{}', expected a time above 0", table.where(row, "runtime_ns"),
                             text.substr(0, 60)));
   }
-  return value;
+  return *value;
 }
 
 std::string cell(const CsvTable& table, const CsvRow& row, std::string_view column) {
@@ -62,7 +62,7 @@ Times times_of(const CsvTable& table) {
 
 std::optional<double> quantile_of(std::vector<double> values, double q) {
   if (values.empty()) return std::nullopt;
-  return measured::quantile(std::move(values), q);
+  return base::quantile(std::move(values), q);
 }
 
 std::vector<ClassSummary> classes_of(const CsvTable& table) {

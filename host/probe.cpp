@@ -1,16 +1,15 @@
 #include "host/probe.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
-#include <chrono>
 #include <deque>
 #include <fstream>
 #include <map>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "host/c_kernel.h"
 #include "host/compiled_library.h"
 #include "host/probe_runner.h"
@@ -280,12 +279,6 @@ void set_ops(const Measured& measured, Probed& found) {
 
 }  // namespace
 
-std::string today() {
-  return fmt::format(
-      "{:%Y-%m-%d}",
-      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
-}
-
 Probed probe(const ProbeOptions& options) {
   const Topology topology = read_topology();
   options.progress("compiling the loops");
@@ -301,7 +294,7 @@ Probed probe(const ProbeOptions& options) {
   const LoopTimes& clock = *measured.by_loop.at("clock_adds");
   Probed found{.model = model_or_machine(topology.model),
                .compiler = compiler.description(),
-               .date = today(),
+               .date = base::today(),
                .cores = static_cast<int>(topology.pus.size()),
                .threads_per_core = topology.threads_per_core,
                .numa_nodes = topology.numa_nodes,

@@ -68,9 +68,6 @@ struct ProbeOptions {
   std::function<void(const std::string&)> progress = [](const std::string&) {};
 };
 
-// "2026-11-22", UTC: when something was measured.
-[[nodiscard]] std::string today();
-
 // Throws Error without a C compiler, and when a loop cannot be run.
 [[nodiscard]] Probed probe(const ProbeOptions& options = {});
 

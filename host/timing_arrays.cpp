@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/math.h"
 #include "host/c_kernel.h"
 
 namespace tilecast::host {
@@ -86,14 +87,10 @@ void put_element(std::byte* to, ir::DType dtype, Random& random) {
   std::memcpy(to, &value, static_cast<std::size_t>(ir::storage_bytes(dtype)));  // little-endian
 }
 
-std::size_t round_up(std::size_t bytes, std::size_t to) {
-  return (bytes + to - 1) / to * to;
-}
-
 // From one copy to the next: an odd number of lines, one at least.
 std::size_t stride_of(std::int64_t bytes) {
   const std::size_t lines =
-      std::max<std::size_t>(1, round_up(static_cast<std::size_t>(bytes), kLine) / kLine);
+      std::max<std::size_t>(1, base::round_up(static_cast<std::size_t>(bytes), kLine) / kLine);
   return (lines | 1) * kLine;
 }
 
@@ -116,7 +113,7 @@ std::size_t physical_bytes() {
 
 }  // namespace
 
-Mapping::Mapping(std::size_t bytes) : size_(round_up(std::max(bytes, kLine), kHugePage)) {
+Mapping::Mapping(std::size_t bytes) : size_(base::round_up(std::max(bytes, kLine), kHugePage)) {
   base_size_ = size_ + kHugePage;
   base_ = ::mmap(nullptr, base_size_, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -175,7 +172,7 @@ ArrayPools::Plan ArrayPools::plan(const RunJob& job) const {
   for (const ir::Shape& shape : job.outputs) made.outputs.push_back(stride_of(host_bytes(shape)));
   const std::size_t set = std::accumulate(made.inputs.begin(), made.inputs.end(), std::size_t{0}) +
                           std::accumulate(made.outputs.begin(), made.outputs.end(), std::size_t{0});
-  if (state_ == CacheState::kCold && set > 0) made.copies = (cold_ + set - 1) / set;
+  if (state_ == CacheState::kCold && set > 0) made.copies = base::ceil_div(cold_, set);
   made.bytes = made.copies * set + scratch_bytes(job);
   for (std::size_t i = 0; i < job.inputs.size(); ++i) {
     made.input_bytes[job.inputs[i].dtype] += made.copies * made.inputs[i];
@@ -207,7 +204,7 @@ std::byte* ArrayPools::memory(ir::DType dtype, std::size_t bytes) {
   ::mprotect(pool.memory.data(), pool.memory.size(), PROT_READ | PROT_WRITE);
   const auto element = static_cast<std::size_t>(ir::storage_bytes(dtype));
   const auto pattern = valid_elements(dtype, kPattern / element, static_cast<std::uint64_t>(dtype));
-  const std::size_t end = std::min(round_up(bytes, kHugePage), pool.memory.size());
+  const std::size_t end = std::min(base::round_up(bytes, kHugePage), pool.memory.size());
   for (; pool.filled < end; pool.filled += kPattern) {
     std::memcpy(pool.memory.data() + pool.filled, pattern.data(), kPattern);
   }

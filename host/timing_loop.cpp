@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "base/error.h"
+#include "base/statistics.h"
 
 namespace tilecast::host {
 namespace {
@@ -37,12 +38,6 @@ long involuntary_switches() {
   rusage usage{};
   ::getrusage(RUSAGE_THREAD, &usage);
   return usage.ru_nivcsw;
-}
-
-// Of ascending values.
-double median(const std::vector<double>& values) {
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 }  // namespace
@@ -149,7 +144,8 @@ std::vector<const TimedFunction::Visit*> TimedFunction::quietest_first() const {
 double TimedFunction::disagreement() const {
   if (visits_.size() < 2) return 0;
   const auto order = quietest_first();
-  const double first_s = median(order[0]->samples_s), second_s = median(order[1]->samples_s);
+  const double first_s = base::median(order[0]->samples_s),
+               second_s = base::median(order[1]->samples_s);
   return std::abs(second_s - first_s) / std::min(first_s, second_s);
 }
 
@@ -173,12 +169,12 @@ RunOutcome TimedFunction::outcome() const {
   std::sort(samples_s.begin(), samples_s.end());
   std::vector<double> deviations_s;
   for (const double sample_s : samples_s) {
-    deviations_s.push_back(std::abs(sample_s - median(samples_s)));
+    deviations_s.push_back(std::abs(sample_s - base::median(samples_s)));
   }
   std::sort(deviations_s.begin(), deviations_s.end());
   made.timing = {.minimum = Seconds{samples_s.front()},
-                 .median = Seconds{median(samples_s)},
-                 .spread = Seconds{median(deviations_s)},
+                 .median = Seconds{base::median(samples_s)},
+                 .spread = Seconds{base::median(deviations_s)},
                  .attempts = static_cast<int>(visits_.size()),
                  .drift = order.front()->drift,
                  .reference = order.front()->reference};

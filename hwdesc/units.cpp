@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/source_text.h"
+#include "base/text.h"
 
 namespace tilecast::hwdesc {
 namespace {
@@ -66,12 +67,6 @@ const UnitFamily& family(UnitKind kind) {
   const std::size_t kShown = 60;
   throw Error(fmt::format("got '{}{}', expected {} such as {}; {}", text.substr(0, kShown),
                           text.size() > kShown ? "..." : "", wanted.what, wanted.example, hint));
-}
-
-std::string_view trim(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
 bool is_digit(char c) {
@@ -139,13 +134,13 @@ std::string exact_text(double number, const Unit& unit, double value) {
 
 double parse_quantity(std::string_view text, UnitKind kind) {
   const UnitFamily wanted = family(kind);
-  const std::string_view body = trim(text);
+  const std::string_view body = base::trim(text);
   const std::size_t length = number_length(body);
   if (length == 0) reject(text, wanted, "it does not start with a decimal number");
   double number = 0;
   const auto parsed = std::from_chars(body.data(), body.data() + length, number);
   if (parsed.ec != std::errc{}) reject(text, wanted, "the number is out of range");
-  const std::string_view symbol = trim(body.substr(length));
+  const std::string_view symbol = base::trim(body.substr(length));
   for (const Unit& unit : wanted.units) {
     if (unit.symbol != symbol) continue;
     const double value = number * unit.multiplier / unit.divisor;

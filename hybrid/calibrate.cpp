@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/statistics.h"
 #include "hybrid/calibration_rows.h"
 #include "hybrid/fixed_tiles.h"
 #include "hybrid/robust_fit.h"
@@ -46,10 +47,6 @@ struct Problem {
   }
 };
 
-double median(std::vector<double> values) {
-  return measured::quantile(std::move(values), 0.5);
-}
-
 // Indices of the rows that stay, and the others.
 struct Sorted {
   std::vector<std::size_t> good, wild;
@@ -64,7 +61,7 @@ Sorted sort_out(const CalibrationRows& rows, const std::vector<double>& errors, 
   const double limit = std::max(kOutlierLog, kOutlierScatters * scatter);
   for (std::size_t i = 0; i < errors.size(); ++i) {
     const std::vector<double>& others = by_class.at(rows.rows()[i].op_class);
-    const double centre = others.size() > kLeastRows ? median(others) : 0;
+    const double centre = others.size() > kLeastRows ? base::median(others) : 0;
     (std::abs(errors[i] - centre) > limit ? sorted.wild : sorted.good).push_back(i);
   }
   return sorted;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/statistics.h"
 #include "measured/metrics.h"
 
 namespace tilecast::hybrid {
@@ -111,10 +112,10 @@ std::vector<double> deviations(ceres::Problem& problem, const std::vector<double
 // have in common is for the constants to explain.
 double scatter_of(const std::vector<double>& errors) {
   constexpr double kNormal = 1.4826;
-  const double centre = measured::quantile(errors, 0.5);
+  const double centre = base::median(errors);
   std::vector<double> sizes;
   for (const double error : errors) sizes.push_back(std::abs(error - centre));
-  return std::clamp(kNormal * measured::quantile(sizes, 0.5), kLeastScatter, kMostScatter);
+  return std::clamp(kNormal * base::median(sizes), kLeastScatter, kMostScatter);
 }
 
 struct Scatter {

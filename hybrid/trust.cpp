@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/statistics.h"
 
 namespace tilecast::hybrid {
 namespace {
@@ -189,7 +190,7 @@ Trust::Trust(const Trials& trials) {
   for (const Trial& trial : trials.base) {
     if (std::isfinite(trial.distance)) distances.push_back(trial.distance);
   }
-  if (!distances.empty()) near_ = measured::quantile(distances, kNearQuantile);
+  if (!distances.empty()) near_ = base::quantile(distances, kNearQuantile);
   far_ = std::max(near_, largest_distance(trials.base));
   decide_weights(trials);
   decide_bands(trials);
@@ -293,7 +294,7 @@ void Trust::decide_bands(const Trials& trials) {
   std::map<std::string, std::vector<double>> times;
   for (const Trial& trial : trials.base) times[trial.op_class].push_back(trial.time);
   for (auto& [op_class, of_class] : times) {
-    middle_[op_class] = measured::quantile(std::move(of_class), 0.5);
+    middle_[op_class] = base::median(std::move(of_class));
   }
   std::vector<Point> all, near, physics;
   for (const Trial& trial : trials.base) {

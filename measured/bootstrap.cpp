@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/statistics.h"
 #include "measured/metrics.h"
 
 namespace tilecast::measured {
@@ -55,7 +56,7 @@ std::optional<Interval> bootstrap_interval(std::size_t n, const Statistic& stati
     if (value && std::isfinite(*value)) values.push_back(*value);
   }
   if (2 * values.size() < static_cast<std::size_t>(options.draws)) return std::nullopt;
-  return Interval{.low = quantile(values, kTail), .high = quantile(values, 1 - kTail)};
+  return Interval{.low = base::quantile(values, kTail), .high = base::quantile(values, 1 - kTail)};
 }
 
 }  // namespace tilecast::measured

@@ -4,87 +4,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
+#include "measured/csv_reader.h"
 
 namespace tilecast::measured {
 namespace {
-
-std::string_view trim(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
-// Reads one record after another from the text.
-class Records {
- public:
-  explicit Records(const base::SourceText& source) : source_(source), text_(source.text()) {
-    if (text_.starts_with("\xEF\xBB\xBF")) at_ = 3;
-  }
-
-  // False at the end of the text. Blank lines are skipped.
-  bool next(CsvRow& row) {
-    while (at_ < text_.size() && (text_[at_] == '\n' || text_[at_] == '\r')) advance();
-    if (at_ >= text_.size()) return false;
-    row = {line_, {}};
-    for (;;) {
-      row.cells.push_back(field());
-      if (at_ >= text_.size() || text_[at_] != ',') break;
-      advance();
-    }
-    if (at_ < text_.size() && text_[at_] == '\r') advance();
-    if (at_ < text_.size() && text_[at_] == '\n') advance();
-    return true;
-  }
-
- private:
-  void advance() {
-    if (text_[at_] == '\n') ++line_;
-    ++at_;
-  }
-
-  std::string field() {
-    std::string value;
-    if (at_ >= text_.size() || text_[at_] != '"') {
-      while (at_ < text_.size() && text_[at_] != ',' && text_[at_] != '\n' && text_[at_] != '\r') {
-        if (text_[at_] == '\0') throw Error(source_.describe(at_, "NUL byte: not a CSV text"));
-        value += text_[at_++];
-      }
-      return value;
-    }
-    const std::size_t open = at_;
-    advance();
-    for (;; advance()) {
-      if (at_ >= text_.size()) throw Error(source_.describe(open, "quoted field never closes"));
-      if (text_[at_] == '"') {
-        if (at_ + 1 >= text_.size() || text_[at_ + 1] != '"') break;
-        advance();
-      }
-      value += text_[at_];
-    }
-    advance();
-    if (at_ < text_.size() && text_[at_] != ',' && text_[at_] != '\n' && text_[at_] != '\r') {
-      throw Error(source_.describe(at_, "text after a closing quote; expected ',' or end of line"));
-    }
-    return value;
-  }
-
-  const base::SourceText& source_;
-  std::string_view text_;
-  std::size_t at_ = 0;
-  int line_ = 1;
-};
-
-void check_columns(const CsvTable& table) {
-  for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      if (!table.columns[i].empty() && table.columns[i] == table.columns[j]) {
-        throw Error(fmt::format("{}:1: column '{}' appears twice", table.file, table.columns[i]));
-      }
-    }
-  }
-}
 
 std::int64_t parse_integer(const CsvTable& table, const CsvRow& row, std::string_view column,
                            std::string_view text, std::int64_t minimum) {
@@ -107,7 +34,7 @@ std::optional<std::size_t> CsvTable::find(std::string_view column) const {
 
 std::string_view CsvTable::cell(const CsvRow& row, std::string_view column) const {
   const auto index = find(column);
-  return index ? trim(row.cells[*index]) : std::string_view{};
+  return index ? std::string_view(row.cells[*index]) : std::string_view{};
 }
 
 std::string CsvTable::where(const CsvRow& row, std::string_view column) const {
@@ -115,21 +42,14 @@ std::string CsvTable::where(const CsvRow& row, std::string_view column) const {
 }
 
 CsvTable read_csv(const base::SourceText& text) {
-  CsvTable table{text.file(), {}, {}};
-  Records records(text);
-  CsvRow row;
-  if (!records.next(row)) {
-    throw Error(fmt::format("{}: the table is empty; expected a line of column names", table.file));
-  }
-  for (const std::string& name : row.cells) table.columns.emplace_back(trim(name));
-  check_columns(table);
-  while (records.next(row)) {
-    if (row.cells.size() != table.columns.size()) {
-      throw Error(fmt::format("{}:{}: got {} fields, expected {} as in the first line", table.file,
-                              row.line, row.cells.size(), table.columns.size()));
-    }
-    table.rows.push_back(row);
-  }
+  bool given = false;
+  CsvReader reader(text.file(), [&](std::string& buffer) {
+    if (!given) buffer = text.text();
+    return !std::exchange(given, true);
+  });
+  CsvTable table{text.file(), reader.columns(), {}};
+  std::vector<std::string_view> cells;
+  while (reader.next(cells)) table.rows.push_back({reader.line(), {cells.begin(), cells.end()}});
   return table;
 }
 
@@ -150,7 +70,7 @@ std::vector<std::int64_t> integer_list_cell(const CsvTable& table, const CsvRow&
   while (!rest.empty()) {
     const std::string_view word = rest.substr(0, rest.find(' '));
     values.push_back(parse_integer(table, row, column, word, 1));
-    rest = trim(rest.substr(word.size()));
+    rest = base::trim(rest.substr(word.size()));
   }
   return values;
 }

@@ -3,8 +3,8 @@
 //   CsvTable table = read_csv(base::SourceText::read_file("ops.csv"));
 //   std::int64_t m = integer_cell(table, row, "m", 1);   // Error: ops.csv:3: column 'm': got ...
 //
-// RFC 4180: fields may be quoted, `""` is a quote, lines end with LF or CRLF. The first line names
-// the columns. Blank lines are skipped; a row with too many or too few fields is an error.
+// The form of the text: measured/csv_reader.h, which reads it. Cells are trimmed; a row with too
+// many or too few fields is an error.
 // Thread-safe (plain values).
 #pragma once
 
@@ -29,7 +29,7 @@ struct CsvTable {
   std::vector<CsvRow> rows;
 
   [[nodiscard]] std::optional<std::size_t> find(std::string_view column) const;
-  // The trimmed cell; "" when the column is absent or the cell empty.
+  // "" when the column is absent or the cell empty.
   [[nodiscard]] std::string_view cell(const CsvRow& row, std::string_view column) const;
   // `file:line: column 'name': message`.
   [[nodiscard]] std::string where(const CsvRow& row, std::string_view column) const;

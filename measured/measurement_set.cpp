@@ -6,15 +6,18 @@
 #include <algorithm>
 #include <array>
 #include <boost/uuid/detail/sha1.hpp>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <set>
 #include <unordered_map>
 
+#include "base/archive.h"
 #include "base/error.h"
 #include "base/source_text.h"
+#include "base/text.h"
 #include "hwdesc/config_reader.h"
+#include "hwdesc/device_yaml.h"
+#include "measured/known_columns.h"
 #include "measured/parameter_columns.h"
 
 namespace tilecast::measured {
@@ -25,36 +28,13 @@ namespace fs = std::filesystem;
 constexpr double kNanosecond = 1e-9;
 // No launch takes less than a picosecond or more than eleven days.
 constexpr double kShortestNs = 1e-3, kLongestNs = 1e15;
-constexpr std::string_view kKeptPrefix = "x_";
-
-constexpr std::array<std::string_view, 13> kRowColumns{
-    "kernel",        "program",      "runtime_ns", "dispatch_ns", "output_bounds",
-    "kernel_bounds", "input_bounds", "device",     "class",       "family",
-    "repeats",       "spread_ns",    "split"};
-// Of measured/op_kernels.h and measured/paradnn.h.
-constexpr std::array<std::string_view, 24> kOperatorColumns{
-    "op",   "execution", "dtype",    "out_dtype", "batch",  "m",     "n",      "k",
-    "h",    "w",         "ci",       "co",        "kh",     "kw",    "stride", "padding",
-    "rows", "columns",   "elements", "devices",   "layers", "nodes", "input",  "output"};
-
-template <std::size_t n>
-bool holds(const std::array<std::string_view, n>& names, std::string_view name) {
-  return std::ranges::find(names, name) != names.end();
-}
+constexpr std::array<std::string_view, 5> kPlaceColumns{"kernel", "program", "output_bounds",
+                                                        "kernel_bounds", "input_bounds"};
 
 void check_columns(const CsvTable& table) {
-  for (const std::string& column : table.columns) {
-    if (holds(kRowColumns, column) || holds(kOperatorColumns, column) ||
-        column.starts_with(kKeptPrefix) || is_parameter_column(column)) {
-      continue;
-    }
-    std::vector<std::string_view> known(kRowColumns.begin(), kRowColumns.end());
-    known.insert(known.end(), kOperatorColumns.begin(), kOperatorColumns.end());
-    const std::string near = base::nearest(column, known);
-    throw Error(fmt::format("{}:1: unknown column '{}'; {}", table.file, column,
-                            near.empty() ? "columns of your own start with x_, parameters with p_"
-                                         : fmt::format("did you mean '{}'?", near)));
-  }
+  std::vector<std::string_view> read(operator_columns().begin(), operator_columns().end());
+  read.insert(read.end(), measured_columns().begin(), measured_columns().end());
+  static_cast<void>(columns_not_read(table, read, kPlaceColumns));
   if (!table.find("runtime_ns")) {
     throw Error(fmt::format("{}:1: the column 'runtime_ns' is missing; got {}", table.file,
                             fmt::join(table.columns, ", ")));
@@ -109,11 +89,13 @@ class DeviceNames {
   const Manifest& manifest_;
 };
 
-// The files that rows name, checked once each to be regular files inside the directory.
+// The files that rows name, checked once each to be regular files inside the directory or archive.
 class SetFiles {
  public:
   explicit SetFiles(const std::string& directory)
-      : directory_(directory), root_(fs::canonical(directory)) {}
+      : directory_(directory),
+        is_archive_(base::is_archive(directory)),
+        root_(fs::weakly_canonical(directory)) {}
 
   void require(const CsvTable& table, const CsvRow& row, std::string_view column,
                const std::string& file) {
@@ -131,10 +113,10 @@ class SetFiles {
     if (path.is_absolute() || std::ranges::find(path, fs::path("..")) != path.end()) {
       return "expected a path inside the set's directory";
     }
-    std::error_code failed;
-    const fs::path whole = fs::canonical(fs::path(directory_) / path, failed);
-    if (failed || !fs::is_regular_file(whole, failed)) return "no such file in the set";
-    const fs::path inside = whole.lexically_relative(root_);
+    const fs::path whole = fs::path(directory_) / path;
+    if (!base::is_file(whole.string())) return "no such file in the set";
+    if (is_archive_) return {};  // nothing in it is a link
+    const fs::path inside = fs::weakly_canonical(whole).lexically_relative(root_);
     if (inside.empty() || *inside.begin() == "..") {
       return "which leads outside the set's directory";
     }
@@ -142,6 +124,7 @@ class SetFiles {
   }
 
   std::string directory_;
+  bool is_archive_ = false;
   fs::path root_;
   std::set<std::string> names_;
 };
@@ -154,14 +137,13 @@ struct Faulty {
 
 double number_cell(const CsvTable& table, const CsvRow& row, std::string_view column) {
   const std::string_view text = table.cell(row, column);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) {
+  const std::optional<double> value = base::parse_number(text);
+  if (!value) {
     throw Faulty{
         RowFault::Kind::kNotANumber,
         fmt::format("column '{}': got '{}', expected a finite number", column, text.substr(0, 60))};
   }
-  return value;
+  return *value;
 }
 
 Seconds runtime_cell(const CsvTable& table, const CsvRow& row) {
@@ -281,41 +263,38 @@ void read_rows(MeasurementSet& set, SetFiles& files) {
 }
 
 std::string read_text(const std::string& path, std::size_t max_bytes) {
-  std::error_code failed;
-  if (!fs::is_regular_file(path, failed)) {
+  if (!base::is_file(path)) {
     throw Error(
         fmt::format("{}: no such file; a measurement set is a directory with manifest.yaml "
-                    "and measurements.csv",
+                    "and measurements.csv, or a zip archive of them",
                     path));
   }
   return std::string(base::SourceText::read_file(path, max_bytes).text());
 }
 
+// What a set packed calls its devices is packed with it.
+void check_devices_inside(const Manifest& manifest, const std::string& archive) {
+  const std::string inside = fs::path(archive).lexically_normal().string() + "/";
+  const auto check = [&](const std::string& device) {
+    if (!hwdesc::is_path(device) || device.starts_with(inside)) return;
+    throw Error(fmt::format("{}: the device {} is outside the archive", archive, device));
+  };
+  check(manifest.device);
+  for (const auto& [name, device] : manifest.devices) check(device);
+}
+
 }  // namespace
 
 std::string_view name(RowFault::Kind kind) {
-  switch (kind) {
-    case RowFault::Kind::kNotANumber:
-      return "not_a_number";
-    case RowFault::Kind::kNotPositive:
-      return "not_positive";
-    case RowFault::Kind::kDuplicate:
-      return "duplicate";
-    case RowFault::Kind::kFasterThanLight:
-      return "faster_than_light";
-    case RowFault::Kind::kUnitSlip:
-      return "unit_slip";
-    case RowFault::Kind::kOutlier:
-      return "outlier";
-    case RowFault::Kind::kCannotRun:
-      return "cannot_run";
-  }
-  return "unknown";
+  constexpr std::array<std::string_view, 7> kNames{"not_a_number",      "not_positive", "duplicate",
+                                                   "faster_than_light", "unit_slip",    "outlier",
+                                                   "cannot_run"};
+  return kNames.at(static_cast<std::size_t>(kind));
 }
 
 std::string operator_key(const CsvTable& table, const CsvRow& row) {
   std::string key;
-  for (const std::string_view column : kOperatorColumns) {
+  for (const std::string_view column : operator_columns()) {
     const std::string_view cell = table.cell(row, column);
     if (cell.empty()) continue;
     if (key.empty() && column != "op") return {};
@@ -336,9 +315,10 @@ std::string content_hash(std::string_view bytes) {
 
 MeasurementSet read_measurement_set(const std::string& path) {
   std::error_code failed;
-  if (!fs::is_directory(path, failed)) {
+  const bool archive = base::is_archive(path);
+  if (!archive && !fs::is_directory(path, failed)) {
     throw Error(
-        fmt::format("{}: no such directory; expected a measurement set: a directory with "
+        fmt::format("{}: no such directory or archive; expected a measurement set: "
                     "manifest.yaml and measurements.csv",
                     path));
   }
@@ -347,6 +327,7 @@ MeasurementSet read_measurement_set(const std::string& path) {
   const std::string manifest_file = (fs::path(path) / "manifest.yaml").string();
   const std::string manifest = read_text(manifest_file, hwdesc::kMaxConfigBytes);
   set.manifest = read_manifest(manifest, manifest_file);
+  if (archive) check_devices_inside(set.manifest, path);
   if (set.manifest.subject == Subject::kGraph) {
     throw Error(
         fmt::format("{}: holds graphs of features, no kernels; only learned models can use "

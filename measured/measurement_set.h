@@ -1,4 +1,4 @@
-// Times somebody measured, as a directory on disk:
+// Times somebody measured, as a directory on disk or a zip archive of one:
 //
 //   manifest.yaml       device, source, licence, how timed, dispatch floors (manifest schema below)
 //   measurements.csv    one row per measured run
@@ -107,7 +107,7 @@ struct MeasurementSet {
   std::string hash;              // of manifest, table and files: provenance in reports
 };
 
-// `path`: the directory. Throws Error.
+// `path`: a directory or a zip archive. Throws Error.
 [[nodiscard]] MeasurementSet read_measurement_set(const std::string& path);
 
 // The text of a manifest.yaml; paths of devices are relative to the folder of `file`.

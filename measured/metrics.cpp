@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/statistics.h"
 
 namespace tilecast::measured {
 namespace {
@@ -31,7 +32,7 @@ double mean(const std::vector<double>& values) {
 
 std::optional<double> ape_quantile(std::span<const Pair> pairs, double q) {
   if (pairs.empty()) return std::nullopt;
-  return quantile(absolute_errors(pairs), q);
+  return base::quantile(absolute_errors(pairs), q);
 }
 
 std::uint64_t pairs_of(std::uint64_t n) {
@@ -134,17 +135,6 @@ std::size_t places(int k) {
 }
 
 }  // namespace
-
-double quantile(std::vector<double> values, double q) {
-  TC_CHECK(!values.empty() && q >= 0 && q <= 1, "a quantile is of something, and from 0 to 1");
-  const double place = q * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(below);
-  std::nth_element(values.begin(), at, values.end());
-  if (below + 1 >= values.size()) return *at;
-  const double above = *std::min_element(at + 1, values.end());
-  return *at + (place - static_cast<double>(below)) * (above - *at);
-}
 
 std::optional<double> mape(std::span<const Pair> pairs) {
   if (pairs.empty()) return std::nullopt;

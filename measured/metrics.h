@@ -17,10 +17,6 @@ struct Pair {
   double predicted = 0, measured = 0;  // seconds
 };
 
-// The q-quantile, 0 ... 1, of at least one value: linear interpolation between order statistics
-// (Hyndman and Fan, 1996, type 7).
-[[nodiscard]] double quantile(std::vector<double> values, double q);
-
 [[nodiscard]] std::optional<double> mape(std::span<const Pair> pairs);
 [[nodiscard]] std::optional<double> median_ape(std::span<const Pair> pairs);
 [[nodiscard]] std::optional<double> p90_ape(std::span<const Pair> pairs);

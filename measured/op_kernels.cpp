@@ -180,6 +180,12 @@ constexpr std::array kMakers{
     NamedMaker{"all-reduce", all_reduce},
 };
 
+std::vector<std::string_view> operator_names() {
+  std::vector<std::string_view> names;
+  for (const NamedMaker& maker : kMakers) names.push_back(maker.name);
+  return names;
+}
+
 ir::Kernel make(const OpRow& row, const OpDefaults& defaults) {
   const std::string_view op = row.text("op");
   for (const NamedMaker& maker : kMakers) {
@@ -192,12 +198,6 @@ ir::Kernel make(const OpRow& row, const OpDefaults& defaults) {
 }
 
 }  // namespace
-
-std::vector<std::string_view> operator_names() {
-  std::vector<std::string_view> names;
-  for (const NamedMaker& maker : kMakers) names.push_back(maker.name);
-  return names;
-}
 
 ir::Kernel operator_kernel(const CsvTable& table, const CsvRow& row, const OpDefaults& defaults) {
   const OpRow reader(table, row);

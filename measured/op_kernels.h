@@ -17,8 +17,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
 #include "ir/kernel.h"
 #include "ir/layout_assignment.h"
@@ -34,8 +32,5 @@ struct OpDefaults {
 // Throws Error naming file, row and column.
 [[nodiscard]] ir::Kernel operator_kernel(const CsvTable& table, const CsvRow& row,
                                          const OpDefaults& defaults);
-
-// Names for `op`, without the elementwise opcodes.
-[[nodiscard]] std::vector<std::string_view> operator_names();
 
 }  // namespace tilecast::measured

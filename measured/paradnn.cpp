@@ -176,15 +176,6 @@ FcTraining fc_training_row(const OpRow& row, const OpDefaults& defaults) {
           .dtype = row.dtype()};
 }
 
-double parameter_count(const FcTraining& net) {
-  double count = 0;
-  for (const Dense& layer : dense_layers(net)) {
-    const auto inputs = static_cast<double>(layer.inputs), units = static_cast<double>(layer.units);
-    count += layer.count * (inputs + 1) * units;
-  }
-  return count;
-}
-
 Seconds feed_time(const FcTraining& net, const HostFeed& feed) {
   constexpr double kLabelBytes = 4;
   const double example = static_cast<double>(net.input) * ir::storage_bytes(net.dtype) +

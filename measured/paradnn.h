@@ -58,9 +58,6 @@ struct FcTraining {
 [[nodiscard]] std::vector<WorkPart> fc_training_program(const FcTraining& parameters,
                                                         const OpDefaults& defaults);
 
-// Weights and biases.
-[[nodiscard]] double parameter_count(const FcTraining& parameters);
-
 // What the host takes to feed one step: features in `dtype` and f32 one-hot labels of the whole
 // batch.
 [[nodiscard]] Seconds feed_time(const FcTraining& parameters, const HostFeed& feed);

@@ -11,6 +11,7 @@
 #include "analytical/distinct_traffic.h"
 #include "analytical/roofline.h"
 #include "base/parallel.h"
+#include "base/statistics.h"
 
 namespace tilecast::measured {
 namespace {
@@ -46,15 +47,9 @@ const hwdesc::MemoryLevel* warm_cache(const hwdesc::Device& device) {
   return cached && device.memory.size() > 2 ? &device.memory[1] : nullptr;
 }
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // A typical ratio of time to estimate; 1 where the typical one is a slip itself.
 double reference(const std::vector<double>& ratios) {
-  const double typical = median(ratios);
+  const double typical = base::upper_median(ratios);
   const bool plausible = typical > 1 / kPlausibleRatio && typical < kPlausibleRatio;
   return plausible ? typical : 1;
 }
@@ -177,6 +172,23 @@ Seconds light_of(const ir::Kernel& kernel, const hwdesc::Device& device) {
   return std::max({memory, matrix, roof(Bound::kVector), roof(Bound::kNetwork)});
 }
 
+// Whether f32 products run faster than both the vector lanes and the matrix unit's full-precision
+// multipliers could: those of 24-bit mantissas are at least four times as large as those of f16.
+bool rounds_f32(const hwdesc::Device& device) {
+  constexpr double kFasterThanLanes = 1.5, kHalfOfF16 = 0.49;
+  const double f32 = device.matrix_peak("f32").value;
+  return device.execution == hwdesc::Execution::kSimt &&
+         f32 > kFasterThanLanes * 2 * device.vector_peak().value &&
+         f32 > kHalfOfF16 * device.matrix_peak("f16").value;
+}
+
+bool multiplies_f32(const ir::Kernel& kernel) {
+  return std::ranges::any_of(kernel.ops(), [&](const ir::Op& op) {
+    return (op.opcode == ir::Opcode::kDot || op.opcode == ir::Opcode::kConvolution) &&
+           kernel.op(op.operands.front()).shape.dtype == ir::DType::kF32;
+  });
+}
+
 }  // namespace
 
 Seconds light_time(const Work& work, const hwdesc::Device& device) {
@@ -208,6 +220,19 @@ std::vector<RowFault> physics_faults(const SampleSet& samples, const hwdesc::Dev
   }
   std::ranges::sort(faults, {}, &RowFault::line);
   return faults;
+}
+
+std::string rounding_note(const SampleSet& samples, const hwdesc::Device& device) {
+  if (!rounds_f32(device)) return {};
+  const auto n = std::ranges::count_if(samples.samples, [&](const Sample& sample) {
+    return std::ranges::any_of(samples.works[sample.work].parts,
+                               [](const auto& part) { return multiplies_f32(part.kernel); });
+  });
+  if (n == 0) return {};
+  return fmt::format(
+      "{}: {} rows multiply f32, which {} rounds first (TF32: at half of its f16 rate); if "
+      "they ran in full f32, describe that (matrix.passes.f32)",
+      samples.name, n, device.name);
 }
 
 }  // namespace tilecast::measured

@@ -18,4 +18,8 @@ namespace tilecast::measured {
 [[nodiscard]] std::vector<RowFault> physics_faults(const SampleSet& samples,
                                                    const hwdesc::Device& device, int jobs);
 
+// What to say of rows that multiply f32 where a GPU's description rounds the operands first (TF32),
+// which not every framework does; "" when there is nothing to say.
+[[nodiscard]] std::string rounding_note(const SampleSet& samples, const hwdesc::Device& device);
+
 }  // namespace tilecast::measured

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <random>
 
 #include "base/error.h"
+#include "base/random.h"
 
 namespace tilecast::measured {
 namespace {
@@ -21,26 +21,11 @@ Groups members(std::span<const std::string> keys) {
   return groups;
 }
 
-// Uniform in [0, bound): the standard's distributions differ between libraries, this does not.
-std::uint64_t draw(std::mt19937_64& engine, std::uint64_t bound) {
-  const std::uint64_t usable = UINT64_MAX - UINT64_MAX % bound;
-  std::uint64_t value = engine();
-  while (value >= usable) value = engine();
-  return value % bound;
-}
-
-template <class T>
-void shuffle(std::vector<T>& values, std::mt19937_64& engine) {
-  for (std::size_t i = values.size(); i > 1; --i) {
-    std::swap(values[i - 1], values[draw(engine, i)]);
-  }
-}
-
 std::vector<const std::vector<std::size_t>*> shuffled(const Groups& groups, std::uint64_t seed) {
   std::vector<const std::vector<std::size_t>*> order;
   for (const auto& [key, indices] : groups) order.push_back(&indices);
   std::mt19937_64 engine(seed);
-  shuffle(order, engine);
+  base::shuffle(order, engine);
   return order;
 }
 
@@ -167,27 +152,11 @@ Split sampled_rows(std::span<const std::size_t> rows, std::size_t count, std::ui
   }
   std::vector<std::size_t> order(rows.begin(), rows.end());
   std::mt19937_64 engine(seed);
-  shuffle(order, engine);
+  base::shuffle(order, engine);
   const auto middle = order.begin() + static_cast<std::ptrdiff_t>(count);
   Split split{{order.begin(), middle}, {middle, order.end()}};
   std::ranges::sort(split.fit);
   std::ranges::sort(split.score);
-  return split;
-}
-
-Split given_split(const SampleSet& samples, std::span<const std::string> fit,
-                  std::span<const std::string> score) {
-  Split split;
-  for (const std::string& name : fit) {
-    if (std::ranges::find(score, name) != score.end()) {
-      throw Error(fmt::format("split: '{}' is both fitted and scored", name));
-    }
-  }
-  for (std::size_t i = 0; i < samples.samples.size(); ++i) {
-    const std::string& name = samples.samples[i].split;
-    if (std::ranges::find(fit, name) != fit.end()) split.fit.push_back(i);
-    if (std::ranges::find(score, name) != score.end()) split.score.push_back(i);
-  }
   return split;
 }
 

@@ -48,9 +48,4 @@ enum class GroupBy { kKernel, kOpClass, kFamily };
 [[nodiscard]] Split sampled_rows(std::span<const std::size_t> rows, std::size_t count,
                                  std::uint64_t seed);
 
-// By the column `split`: samples called one of `fit` and those called one of `score`; others in
-// neither.
-[[nodiscard]] Split given_split(const SampleSet& samples, std::span<const std::string> fit,
-                                std::span<const std::string> score);
-
 }  // namespace tilecast::measured

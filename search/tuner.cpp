@@ -7,9 +7,9 @@
 #include <limits>
 #include <numbers>
 #include <numeric>
-#include <random>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "search/tuner_surrogate.h"
 
 namespace tilecast::search {
@@ -17,18 +17,11 @@ namespace {
 
 using Order = std::vector<std::size_t>;
 
-std::uint64_t draw(std::mt19937_64& engine, std::uint64_t bound) {
-  const std::uint64_t usable = UINT64_MAX - UINT64_MAX % bound;
-  std::uint64_t value = engine();
-  while (value >= usable) value = engine();
-  return value % bound;
-}
-
 Order random_order(std::size_t size, std::uint64_t seed) {
   Order order(size);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::mt19937_64 engine(seed);
-  for (std::size_t i = size; i > 1; --i) std::swap(order[i - 1], order[draw(engine, i)]);
+  base::shuffle(order, engine);
   return order;
 }
 

@@ -7,6 +7,8 @@
 #include <random>
 
 #include "base/error.h"
+#include "base/random.h"
+#include "base/statistics.h"
 #include "learned/training/gbt_trainer.h"
 
 namespace tilecast::search {
@@ -32,12 +34,6 @@ learned::GbtSpec tree_spec(std::uint64_t seed) {
           .seed = seed};
 }
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
-
 // Log analytical by candidate, the median where physics has no answer; empty without any.
 std::vector<double> log_analytical(const TuneSpace& space) {
   std::vector<double> known;
@@ -45,7 +41,7 @@ std::vector<double> log_analytical(const TuneSpace& space) {
     if (time) known.push_back(std::log(*time));
   }
   if (known.empty()) return {};
-  const double middle = median(known);
+  const double middle = base::upper_median(std::move(known));
   std::vector<double> all;
   for (const std::optional<double>& time : space.analytical) {
     all.push_back(time ? std::log(*time) : middle);
@@ -104,13 +100,6 @@ std::vector<std::vector<float>> columns_of(const TuneSpace& space, bool physics,
   columns.push_back(std::move(logs));
   columns.push_back(std::move(answered));
   return columns;
-}
-
-std::uint64_t draw(std::mt19937_64& engine, std::uint64_t bound) {
-  const std::uint64_t usable = UINT64_MAX - UINT64_MAX % bound;
-  std::uint64_t value = engine();
-  while (value >= usable) value = engine();
-  return value % bound;
 }
 
 }  // namespace
@@ -248,7 +237,7 @@ void Surrogate::fit_trees(std::span<const std::size_t> rows, std::span<const dou
   trees_.clear();
   for (std::size_t tree = 0; tree < kTrees; ++tree) {
     table.weights.assign(rows.size(), 0);
-    for (std::size_t i = 0; i < rows.size(); ++i) ++table.weights[draw(engine, rows.size())];
+    for (std::size_t i = 0; i < rows.size(); ++i) ++table.weights[base::draw(engine, rows.size())];
     trees_.push_back(learned::train_gbt(table, {.columns = columns_}, tree_spec(engine() >> 33)));
   }
 }

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/statistics.h"
 #include "measured/metrics.h"
 
 namespace tilecast::sim {
@@ -127,7 +128,7 @@ std::vector<SideTotal> totals_of(const Comparison& c, std::optional<std::size_t>
   }
   for (std::size_t side = 0; side < totals.size(); ++side) {
     if (!errors[side].empty()) {
-      totals[side].median_ape = measured::quantile(std::move(errors[side]), 0.5);
+      totals[side].median_ape = base::median(std::move(errors[side]));
     }
   }
   return totals;

@@ -8,6 +8,8 @@
 #include <map>
 
 #include "base/error.h"
+#include "hwdesc/device_yaml.h"
+#include "measured/physics.h"
 
 namespace tilecast::sim {
 namespace {
@@ -49,6 +51,9 @@ void answer(const measured::MeasurementSet& set, EvaluationReport& report,
       report.notes.push_back(fmt::format("{}: measured on {}, scored against a model of {}",
                                          set.manifest.name, samples.back().measured_on,
                                          device.name));
+    }
+    if (std::string note = measured::rounding_note(samples.back(), device); !note.empty()) {
+      report.notes.push_back(std::move(note));
     }
   }
   std::vector<std::vector<measured::Prediction>> predictions;
@@ -165,8 +170,12 @@ std::vector<std::optional<analytical::Estimate>> RankingModel::estimate(
 
 bool is_measured_on(const hwdesc::Device& device, const std::string& measured_on) {
   std::error_code failed;
-  return device.lineage_distance(measured_on) ||
-         (!device.file.empty() && std::filesystem::equivalent(device.file, measured_on, failed));
+  if (!device.file.empty() && std::filesystem::equivalent(device.file, measured_on, failed)) {
+    return true;
+  }
+  const std::string name =
+      hwdesc::is_path(measured_on) ? hwdesc::load_device(measured_on).name : measured_on;
+  return device.lineage_distance(name).has_value();
 }
 
 std::string fault_summary(std::span<const measured::RowFault> faults) {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "ir/load_program.h"
+#include "measured/known_columns.h"
 #include "measured/op_kernels.h"
 
 namespace tilecast::sim {
@@ -13,7 +14,8 @@ namespace {
 
 constexpr double kNanosecondsPerSecond = 1e9;
 
-void require_op_column(const measured::CsvTable& table) {
+void check_op_columns(const measured::CsvTable& table) {
+  static_cast<void>(unread_op_columns(table));
   if (table.find("op")) return;
   throw Error(
       fmt::format("{}:1: no column 'op'; got {}, expected op, dtype and the columns of the "
@@ -25,6 +27,13 @@ std::vector<std::string> answer_cells(const measured::CsvTable& table, const mea
                                       const hwdesc::Device& device,
                                       const analytical::CostModel& model,
                                       const measured::OpDefaults& defaults) {
+  if (const auto execution = table.cell(row, "execution");
+      !execution.empty() && execution != "fused") {
+    throw Error(
+        fmt::format("{}: got '{}', expected fused: a row here is one launch (tilecast "
+                    "evaluate takes sets whose operators are several)",
+                    table.where(row, "execution"), execution));
+  }
   const ir::Kernel kernel = measured::operator_kernel(table, row, defaults);
   const analytical::KernelQuery query{kernel};
   std::vector<std::optional<analytical::Estimate>> answers;
@@ -45,10 +54,15 @@ std::vector<std::string> answer_cells(const measured::CsvTable& table, const mea
 
 }  // namespace
 
+std::vector<std::string> unread_op_columns(const measured::CsvTable& table) {
+  return measured::columns_not_read(table, measured::operator_columns(),
+                                    measured::measured_columns());
+}
+
 measured::CsvTable estimate_operators(const measured::CsvTable& table, const hwdesc::Device& device,
                                       const analytical::CostModel& model,
                                       const OpTableOptions& options) {
-  require_op_column(table);
+  check_op_columns(table);
   measured::CsvTable result =
       measured::with_columns(table, {"estimate_ns", "bound", "utilisation"});
   if (options.keep_going) result = measured::with_columns(result, {"error"});

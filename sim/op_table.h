@@ -13,6 +13,10 @@ struct OpTableOptions {
   int jobs = 1;
 };
 
+// Columns of measured rows and p_* are kept, not read: their names. Throws Error for others that no
+// operator has and that are not x_*.
+[[nodiscard]] std::vector<std::string> unread_op_columns(const measured::CsvTable& table);
+
 // Throws Error naming file, row and column of the first bad row.
 [[nodiscard]] measured::CsvTable estimate_operators(const measured::CsvTable& table,
                                                     const hwdesc::Device& device,

@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "base/error.h"
+#include "measured/known_columns.h"
 
 namespace tilecast::sim {
 namespace {
@@ -14,7 +16,12 @@ namespace {
 using analytical::Estimate;
 using analytical::TileConfig;
 
-constexpr double kNanosecondsPerSecond = 1e9;
+constexpr double kNsPerSecond = 1e9;
+constexpr std::array<std::string_view, 4> kTileColumns{"file", "output_bounds", "kernel_bounds",
+                                                       "input_bounds"};
+// Of measured/importers/import_tiles.cpp.
+constexpr std::array<std::string_view, 5> kRunColumns{"compute_time_ns", "config_index",
+                                                      "is_default", "iteration_bounds", "error"};
 constexpr const char* kCorrectionColumns[] = {"analytical_ns", "factor", "verdict", "low_ns",
                                               "high_ns"};
 
@@ -25,7 +32,7 @@ ir::Dims bounds(const measured::CsvTable& table, const measured::CsvRow& row,
 }
 
 std::string nanoseconds(Seconds time) {
-  return fmt::format("{:.3f}", time.value * kNanosecondsPerSecond);
+  return fmt::format("{:.3f}", time.value * kNsPerSecond);
 }
 
 using Answer = std::variant<Estimate, analytical::Infeasible>;
@@ -104,9 +111,17 @@ std::string_view base_name(std::string_view path) {
 
 }  // namespace
 
+std::vector<std::string> unread_tile_columns(const measured::CsvTable& table) {
+  const auto measured = measured::measured_columns();
+  std::vector<std::string_view> kept(measured.begin(), measured.end());
+  kept.insert(kept.end(), kRunColumns.begin(), kRunColumns.end());
+  return measured::columns_not_read(table, kTileColumns, kept);
+}
+
 measured::CsvTable estimate_tiles(const measured::CsvTable& table, const ir::Kernel& kernel,
                                   const hwdesc::Device& device,
                                   const analytical::CostModel* model) {
+  static_cast<void>(unread_tile_columns(table));
   if (!table.find("output_bounds") && !table.find("kernel_bounds") && !table.find("input_bounds")) {
     throw Error(
         fmt::format("{}:1: no tile columns; got {}, expected output_bounds, kernel_bounds "

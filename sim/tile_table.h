@@ -2,8 +2,7 @@
 // the reason why the tile cannot run.
 //
 // Read columns: kernel_bounds, output_bounds, input_bounds (analytical/tile.h; space-separated, an
-// empty cell cuts nothing); a row without any bounds is estimated with the best tile. Other columns
-// are kept as they are.
+// empty cell cuts nothing); a row without any bounds is estimated with the best tile.
 #pragma once
 
 #include <string>
@@ -12,6 +11,10 @@
 #include "measured/csv.h"
 
 namespace tilecast::sim {
+
+// Columns of measured rows and of runs of tiles and p_* are kept, not read: their names. Throws
+// Error for others that are not x_*.
+[[nodiscard]] std::vector<std::string> unread_tile_columns(const measured::CsvTable& table);
 
 // `model`: what predicts the tiles that can run; null: the analytical one. Where it learned from
 // measurements, columns analytical_ns, factor, verdict, low_ns and high_ns (90 %) are added.

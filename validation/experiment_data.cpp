@@ -24,7 +24,7 @@ void import_program(const ExperimentSource& source, const std::string& file,
   constexpr double kNanosecondsPerSecond = 1e9;
   const std::string name = fs::path(file).filename().string();
   const auto text = base::SourceText::read_file(file);
-  measured::SetWriter writer(options.output, options.force);
+  measured::SetWriter writer(options);
   writer.begin_rows({"program", "runtime_ns"});
   writer.add({name, fmt::format("{:.0f}", source.runtime_s * kNanosecondsPerSecond)});
   writer.add_file(name, text.text());

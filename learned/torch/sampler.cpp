@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/random.h"
 
 namespace tilecast::learned::torch_module {
 namespace {
@@ -14,13 +15,6 @@ namespace {
 // Batches whose examples are sorted by size together: enough that sizes meet, few enough that
 // batches of an epoch stay mixed.
 constexpr std::size_t kWindow = 16;
-
-template <class T>
-void shuffle(std::vector<T>& values, std::mt19937_64& random) {
-  for (std::size_t i = values.size(); i > 1; --i) {
-    std::swap(values[i - 1], values[draw(random, i)]);
-  }
-}
 
 bool has_pair(const Rows& kernel, std::span<const GraphExample> examples) {
   return std::ranges::any_of(kernel, [&](std::uint32_t row) {
@@ -72,13 +66,6 @@ class BatchLimit {
 };
 
 }  // namespace
-
-std::uint64_t draw(std::mt19937_64& random, std::uint64_t bound) {
-  const std::uint64_t usable = UINT64_MAX - UINT64_MAX % bound;
-  std::uint64_t value = random();
-  while (value >= usable) value = random();
-  return value % bound;
-}
 
 // The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), twice.
 std::uint64_t mix(std::uint64_t seed, std::uint64_t number) {
@@ -167,7 +154,7 @@ std::vector<Rows> Sampler::shuffled_groups(const std::vector<Rows>& kernels,
   std::vector<Rows> groups;
   for (const Rows& kernel : kernels) {
     Rows rows = kernel;
-    shuffle(rows, random);
+    base::shuffle(rows, random);
     const std::size_t count = group_count(rows);
     for (std::size_t group = 0; group < count; ++group) {
       const std::size_t begin = group * rows.size() / count,
@@ -176,7 +163,7 @@ std::vector<Rows> Sampler::shuffled_groups(const std::vector<Rows>& kernels,
                           rows.begin() + static_cast<std::ptrdiff_t>(end));
     }
   }
-  shuffle(groups, random);
+  base::shuffle(groups, random);
   return groups;
 }
 
@@ -186,7 +173,7 @@ std::vector<Rows> Sampler::balanced(std::mt19937_64& random) const {
   std::iota(order.begin(), order.end(), 0);
   std::vector<Rows> drawn;
   for (std::size_t count = 0; count < drawable_;) {
-    shuffle(order, random);
+    base::shuffle(order, random);
     for (const std::size_t family : order) {
       if (count >= drawable_) break;
       drawn.push_back(
@@ -227,7 +214,7 @@ std::vector<Rows> Sampler::epoch(int epoch) const {
     std::ranges::stable_sort(part, {}, [&](const Rows& item) { return nodes(item.front()); });
     for (Rows& batch : cut(part)) batches.push_back(std::move(batch));
   }
-  shuffle(batches, random);
+  base::shuffle(batches, random);
   return batches;
 }
 

@@ -28,8 +28,6 @@ namespace tilecast::learned::torch_module {
 // Activations of 64 floats for this many nodes are 2 MB: some of them fit a core's caches.
 inline constexpr std::size_t kBatchNodes = 8192;
 
-// std::uniform_int_distribution differs between libraries, these do not.
-[[nodiscard]] std::uint64_t draw(std::mt19937_64& random, std::uint64_t bound);
 // An independent stream for each pair: dropout and draws of an epoch or a step.
 [[nodiscard]] std::uint64_t mix(std::uint64_t seed, std::uint64_t number);
 

@@ -15,14 +15,13 @@ namespace {
 
 constexpr unsigned kChunkBytes = 256 << 10;
 
-struct CloseGz {
-  void operator()(gzFile_s* file) const { gzclose_r(file); }
-};
-
 }  // namespace
 
 struct ByteSource::File {
-  std::unique_ptr<gzFile_s, CloseGz> gz;
+  struct Close {
+    void operator()(gzFile_s* file) const { gzclose_r(file); }
+  };
+  std::unique_ptr<gzFile_s, Close> gz;
   double bytes_on_disk = 0;
   bool ended = false;
 };

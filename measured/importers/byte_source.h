@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -22,6 +23,10 @@ class ByteSource {
 
   // Appends the next bytes; false at the end of the file.
   bool read_more(std::string& buffer);
+  // read_more of this source, which must outlive it.
+  [[nodiscard]] std::function<bool(std::string&)> reader() {
+    return [this](std::string& buffer) { return read_more(buffer); };
+  }
   [[nodiscard]] const std::string& path() const { return path_; }
   // How much of the file on disk has been read, 0 to 1.
   [[nodiscard]] double progress() const;

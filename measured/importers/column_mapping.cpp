@@ -42,6 +42,23 @@ RowFilter read_filter(const ConfigNode& node) {
   return filter;
 }
 
+void check_targets(const TableMapping& table, const ConfigNode& at) {
+  std::vector<std::string> seen;
+  for (const ColumnRule& rule : table.rules) {
+    if (std::find(seen.begin(), seen.end(), rule.target()) != seen.end()) {
+      fail_at(at, fmt::format("column {} would be written twice", rule.target()));
+    }
+    seen.push_back(rule.target());
+  }
+  const auto has = [&](std::string_view target) {
+    return std::find(seen.begin(), seen.end(), target) != seen.end();
+  };
+  if (!has("runtime_ns")) fail_at(at, "runtime is missing");
+  if (int{has("op")} + int{has("kernel")} + int{has("program")} != 1) {
+    fail_at(at, "expected one of op, kernel and program: what ran");
+  }
+}
+
 TableMapping read_table(const ConfigNode& node) {
   allow_only(node,
              {"files", "header", "where", "columns", "keep", "parameters", "fastest_of_equal"});
@@ -77,20 +94,7 @@ TableMapping read_table(const ConfigNode& node) {
     if (text != "true" && text != "false") fail_at(*fastest, "expected true or false");
     table.fastest_of_equal = text == "true";
   }
-  std::vector<std::string> seen;
-  for (const ColumnRule& rule : table.rules) {
-    if (std::find(seen.begin(), seen.end(), rule.target()) != seen.end()) {
-      fail_at(*columns, fmt::format("column {} would be written twice", rule.target()));
-    }
-    seen.push_back(rule.target());
-  }
-  const auto has = [&](std::string_view target) {
-    return std::find(seen.begin(), seen.end(), target) != seen.end();
-  };
-  if (!has("runtime_ns")) fail_at(*columns, "runtime is missing");
-  if (int{has("op")} + int{has("kernel")} + int{has("program")} != 1) {
-    fail_at(*columns, "expected one of op, kernel and program: what ran");
-  }
+  check_targets(table, *columns);
   return table;
 }
 
@@ -170,16 +174,32 @@ std::vector<std::string> ColumnMapping::targets() const {
   return names;
 }
 
-ColumnMapping read_column_mapping(const std::string& name_or_path) {
+TableMapping mapping_as_named(const std::vector<std::string>& columns, const std::string& file) {
+  TableMapping table;
+  ConfigNode at;
+  at.at = {file, 1, 1};
+  for (const std::string& column : columns) {
+    table.rules.push_back(ColumnRule::as_named(column, at));
+  }
+  check_targets(table, at);
+  return table;
+}
+
+ColumnMapping read_column_mapping(const std::string& name_or_path, const ImportOptions& options,
+                                  const std::string& input) {
+  if (name_or_path.empty()) return {read_import_manifest({}, options, input), {{}}};
   const ConfigNode root = read_mapping_file(name_or_path);
   ColumnMapping mapping{read_manifest_fields(root, {"tables"}), {}};
   const ConfigNode* tables = root.find("tables");
-  if (tables == nullptr || tables->kind != ConfigNode::Kind::kSequence) {
-    fail_at(root, "tables is missing; expected a list of tables");
+  if (tables == nullptr) {
+    mapping.tables.emplace_back();
+  } else {
+    if (tables->kind != ConfigNode::Kind::kSequence) fail_at(root, "tables: expected a list");
+    for (const ConfigNode& table : tables->children) mapping.tables.push_back(read_table(table));
   }
-  for (const ConfigNode& table : tables->children) mapping.tables.push_back(read_table(table));
   join_devices(root, mapping);
-  if (mapping.manifest.device.empty() && mapping.manifest.devices.empty()) {
+  if (mapping.manifest.device.empty() && mapping.manifest.devices.empty() &&
+      options.device.empty()) {
     fail_at(root, "device is missing; expected device, or devices and a column device");
   }
   return mapping;

@@ -9,7 +9,8 @@
 //   device: t4                             or `devices: {Tesla T4: t4}` with a column `device`
 //   dispatch: {softmax: 12 us}             floors per op class, host timing only
 //   dtype: f32                             for rows without one
-//   tables:
+//   tables:                              without: the columns are those of a set, empty where an
+//                                        operator has none
 //     - files: bmm_*.csv                   patterns (* and ?) of file names, or with a / of whole
 //                                          paths; without: every file
 //       header: [M, N, K, t]               names of the columns, where the file has none
@@ -29,6 +30,7 @@
 #include <vector>
 
 #include "measured/importers/column_rule.h"
+#include "measured/importers/importer.h"
 #include "measured/measurement_set.h"
 
 namespace tilecast::measured {
@@ -63,8 +65,14 @@ struct ColumnMapping {
   [[nodiscard]] std::vector<std::string> targets() const;
 };
 
-// `name_or_path`: as find_mapping (import_manifest.h). Throws Error.
-[[nodiscard]] ColumnMapping read_column_mapping(const std::string& name_or_path);
+// `name_or_path`, `input`: as read_import_manifest() (import_manifest.h). Throws Error.
+[[nodiscard]] ColumnMapping read_column_mapping(const std::string& name_or_path,
+                                                const ImportOptions& options,
+                                                const std::string& input);
+// For a table whose columns are those of a set already (op, m ..., runtime_ns; measurement_set.h),
+// where an operator's cells for the others are empty.
+[[nodiscard]] TableMapping mapping_as_named(const std::vector<std::string>& columns,
+                                            const std::string& file);
 
 // Whether `name` fits a pattern of literal characters, '*' (any run) and '?' (any one).
 [[nodiscard]] bool fits_pattern(std::string_view pattern, std::string_view name);

@@ -12,6 +12,7 @@
 #include "base/source_text.h"
 #include "hwdesc/units.h"
 #include "measured/importers/column_mapping.h"
+#include "measured/parameter_columns.h"
 
 namespace tilecast::measured {
 namespace {
@@ -23,9 +24,9 @@ constexpr std::array<std::string_view, 22> kWholeTargets{
     "batch", "m",      "n",      "k",       "h",        "w",       "ci",     "co",
     "kh",    "kw",     "rows",   "columns", "elements", "devices", "layers", "nodes",
     "input", "output", "stride", "repeats", "cores",    "groups"};
-constexpr std::array<std::string_view, 11> kTextTargets{
-    "op",     "kernel", "program", "optimizer", "dtype",  "out_dtype",
-    "device", "class",  "family",  "split",     "padding"};
+constexpr std::array<std::string_view, 12> kTextTargets{
+    "op",     "kernel", "program", "optimizer", "dtype",   "out_dtype",
+    "device", "class",  "family",  "split",     "padding", "execution"};
 constexpr std::array<std::string_view, 3> kTimeTargets{"runtime", "dispatch", "spread"};
 constexpr std::array<std::string_view, 3> kTileTargets{"output_bounds", "kernel_bounds",
                                                        "input_bounds"};
@@ -249,6 +250,32 @@ ColumnRule ColumnRule::parameter(const ConfigNode& node) {
   return rule;
 }
 
+ColumnRule ColumnRule::as_named(const std::string& column, const ConfigNode& at) {
+  ConfigNode node = at;
+  node.kind = ConfigNode::Kind::kScalar;
+  node.key = node.scalar = column;
+  if (is_parameter_column(column) || contains(kTileTargets, column)) {
+    ColumnRule rule = copied(node, column, "");
+    rule.is_number_ = is_parameter_column(column);
+    return rule;
+  }
+  if (const std::string time = column.substr(0, column.rfind("_ns"));
+      column.ends_with("_ns") && contains(kTimeTargets, time)) {
+    node.kind = ConfigNode::Kind::kMapping;
+    node.key = time;
+    for (const auto& [key, text] : {std::pair{"column", column}, {"unit", "ns"}}) {
+      ConfigNode entry = at;
+      entry.kind = ConfigNode::Kind::kScalar;
+      entry.key = key;
+      entry.scalar = text;
+      node.children.push_back(std::move(entry));
+    }
+  }
+  ColumnRule rule = read(node);
+  rule.may_be_empty_ |= rule.kind_ == Kind::kWhole;
+  return rule;
+}
+
 std::vector<std::string> ColumnRule::possible_texts() const {
   if (kind_ == Kind::kConstant) return {constant_};
   std::vector<std::string> texts;
@@ -290,6 +317,7 @@ void ColumnRule::apply(const std::vector<std::string_view>& cells, std::string& 
       return apply_time(cells, out);
     case Kind::kWhole:
     case Kind::kTile:
+      if (may_be_empty_ && cells[values_.front().factors().front().index].empty()) return;
       for (const Expression& expression : values_) {
         if (!out.empty()) out += ' ';
         append_whole(expression, cells, out);

@@ -33,6 +33,10 @@ class ColumnRule {
   // A column of numbers (or empty cells), as p_<name in lower case>.
   static ColumnRule parameter(const hwdesc::ConfigNode& node);
 
+  // A column that is called as the set calls it; its cells may be empty, but for the time. `at`:
+  // the file, for messages.
+  static ColumnRule as_named(const std::string& column, const hwdesc::ConfigNode& at);
+
   // As measurements.csv names it: "runtime_ns" for runtime.
   [[nodiscard]] const std::string& target() const { return target_; }
   // Of text: the cells it can write, where the rule says (a constant, a map); else empty.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/archive.h"
 #include "base/error.h"
 #include "base/source_text.h"
 #include "hwdesc/device_yaml.h"
@@ -42,21 +43,6 @@ void check_device(const ConfigNode& at, std::string& device) {
   }
 }
 
-}  // namespace
-
-std::string resolve_device(const std::string& name_or_path, const std::string& folder) {
-  if (!hwdesc::is_path(name_or_path)) {
-    static_cast<void>(hwdesc::preset_path(name_or_path));
-    return name_or_path;
-  }
-  const fs::path whole = fs::absolute(fs::path(folder) / name_or_path).lexically_normal();
-  std::error_code failure;
-  if (!fs::is_regular_file(whole, failure)) {
-    throw Error(fmt::format("{}: no such description of a device", whole.string()));
-  }
-  return whole.string();
-}
-
 std::string find_mapping(const std::string& name) {
   if (hwdesc::is_path(name)) return name;
   const std::vector<std::string> shipped = shipped_mappings();
@@ -69,6 +55,21 @@ std::string find_mapping(const std::string& name) {
                   name, fmt::join(shipped, ", ")));
 }
 
+}  // namespace
+
+std::string resolve_device(const std::string& name_or_path, const std::string& folder) {
+  if (!hwdesc::is_path(name_or_path)) {
+    static_cast<void>(hwdesc::preset_path(name_or_path));
+    return name_or_path;
+  }
+  const fs::path whole = fs::absolute(fs::path(folder) / name_or_path).lexically_normal();
+  if (!base::is_file(whole.string())) {
+    throw Error(fmt::format("{}: no such description of a device", whole.string()));
+  }
+  static_cast<void>(hwdesc::load_device(whole.string()));
+  return whole.string();
+}
+
 ConfigNode read_mapping_file(const std::string& name_or_path) {
   const std::string path = find_mapping(name_or_path);
   const auto text = base::SourceText::read_file(path, hwdesc::kMaxConfigBytes);
@@ -77,10 +78,19 @@ ConfigNode read_mapping_file(const std::string& name_or_path) {
   return root;
 }
 
-Manifest read_import_manifest(const std::string& name_or_path) {
+Manifest read_import_manifest(const std::string& name_or_path, const ImportOptions& options,
+                              const std::string& input) {
+  if (name_or_path.empty()) {
+    if (options.device.empty()) throw Error("expected a mapping, or a device");
+    Manifest manifest;
+    manifest.name = fs::path(input).stem().string();
+    manifest.source = fs::path(input).filename().string();
+    manifest.licence = manifest.how_timed = "not given";
+    return manifest;
+  }
   const ConfigNode root = read_mapping_file(name_or_path);
   Manifest manifest = read_manifest_fields(root, {});
-  if (manifest.device.empty()) fail_at(root, "device is missing");
+  if (manifest.device.empty() && options.device.empty()) fail_at(root, "device is missing");
   return manifest;
 }
 

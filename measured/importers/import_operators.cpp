@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "measured/importers/byte_source.h"
 #include "measured/importers/column_mapping.h"
-#include "measured/importers/csv_stream.h"
+#include "measured/importers/import_manifest.h"
 #include "measured/importers/importer.h"
 #include "measured/importers/kernel_tuner_cache.h"
 #include "measured/importers/mapped_rows.h"
@@ -47,14 +48,34 @@ std::vector<std::string> expand(const std::vector<std::string>& inputs,
   return files;
 }
 
+std::vector<TableMapping> tables_as_named(const std::vector<std::string>& files) {
+  std::vector<TableMapping> tables;
+  for (const std::string& file : files) {
+    ByteSource bytes(file);
+    tables.push_back(mapping_as_named(CsvReader(file, bytes.reader()).columns(), file));
+    tables.back().files = {file};
+  }
+  return tables;
+}
+
+// The devices that have rows; what a cell calls one that the mapping does not is a preset's name.
+void keep_devices(const std::set<std::string>& cells, const ImportOptions& options,
+                  Manifest& manifest) {
+  std::erase_if(manifest.devices, [&](const auto& entry) { return !cells.contains(entry.first); });
+  for (const std::string& cell : cells) {
+    if (cell.empty() || manifest.devices.contains(cell)) continue;
+    manifest.devices[cell] = options.device.empty() ? resolve_device(cell, {}) : options.device;
+  }
+}
+
 constexpr std::int64_t kRowsPerReport = 4096;
 
-void add_csv_rows(CsvStream& source, MappedRows& rows, ImportReport& report, bool keep_going,
-                  const std::function<void(double)>& progress) {
+void add_csv_rows(CsvReader& source, MappedRows& rows, ImportReport& report, bool keep_going,
+                  const std::function<void()>& progress) {
   const std::function<std::string()> where = [&] { return source.where(); };
   std::vector<std::string_view> row;
   for (std::int64_t read = 1;; ++read) {
-    if (read % kRowsPerReport == 0) progress(source.progress());
+    if (read % kRowsPerReport == 0) progress();
     try {
       if (!source.next(row)) break;
       rows.add(row, where);
@@ -64,7 +85,6 @@ void add_csv_rows(CsvStream& source, MappedRows& rows, ImportReport& report, boo
     }
   }
   rows.finish();
-  progress(1);
 }
 
 }  // namespace
@@ -76,10 +96,11 @@ void ImportReport::add_bad(const Error& error) {
 
 ImportReport import_operators(const std::vector<std::string>& inputs, const std::string& mapping,
                               const ImportOptions& options) {
-  ColumnMapping columns = read_column_mapping(mapping);
+  ColumnMapping columns = read_column_mapping(mapping, options, inputs.front());
   const std::vector<std::string> files = expand(inputs, columns);
-  SetWriter writer(options.output, options.force);
+  SetWriter writer(options);
   ImportReport report;
+  if (columns.tables.front().rules.empty()) columns.tables = tables_as_named(files);
   MappedSet set{writer, report, columns.targets(), ModuleCopies(writer), {}};
   writer.begin_rows(set.targets);
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -93,16 +114,17 @@ ImportReport import_operators(const std::vector<std::string>& inputs, const std:
       };
       add_kernel_tuner_cache(files[i], rows, report, {options.keep_going, progress});
     } else {
-      CsvStream source(files[i], table.header);
+      ByteSource bytes(files[i]);
+      CsvReader source(files[i], bytes.reader(), table.header);
       MappedRows rows(table, source.columns(), files[i], set);
-      add_csv_rows(source, rows, report, options.keep_going, progress);
+      add_csv_rows(source, rows, report, options.keep_going, [&] { progress(bytes.progress()); });
+      progress(1);
     }
   }
   if (report.rows == 0) {
     throw Error(fmt::format("{}: no row is a measurement; nothing is written", files.front()));
   }
-  std::erase_if(columns.manifest.devices,
-                [&](const auto& entry) { return !set.devices.contains(entry.first); });
+  keep_devices(set.devices, options, columns.manifest);
   writer.commit(columns.manifest);
   return report;
 }

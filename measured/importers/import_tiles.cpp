@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <map>
 
-#include "measured/importers/csv_stream.h"
+#include "base/text.h"
+#include "measured/importers/byte_source.h"
 #include "measured/importers/expression.h"
 #include "measured/importers/import_manifest.h"
 #include "measured/importers/importer.h"
@@ -22,7 +22,7 @@ const std::vector<std::string> kTargets{"kernel",        "runtime_ns",        "o
 // The columns of a table of tile runs; all but the first two may be missing.
 class RunColumns {
  public:
-  explicit RunColumns(const CsvStream& source) {
+  explicit RunColumns(const CsvReader& source) {
     const auto& names = source.columns();
     for (const char* name : {"file", "compute_time_ns"}) {
       static_cast<void>(column_index(names, name, source.file() + ":1"));
@@ -61,10 +61,7 @@ std::string bounds(std::string_view text, const std::string& column) {
 }
 
 std::string runtime(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value) ||
-      !(value > 0)) {
+  if (!(base::parse_number(text) > 0.0)) {
     bad_cell("compute_time_ns", text, "a time above zero in nanoseconds");
   }
   return std::string(text);
@@ -91,10 +88,11 @@ std::string unusable(const RunColumns& columns, const std::vector<std::string_vi
 }  // namespace
 
 ImportReport import_tiles(const TileSource& source, const ImportOptions& options) {
-  const Manifest manifest = read_import_manifest(source.manifest);
-  CsvStream runs(source.runs);
+  const Manifest manifest = read_import_manifest(source.manifest, options, source.runs);
+  ByteSource bytes(source.runs);
+  CsvReader runs(source.runs, bytes.reader());
   const RunColumns columns(runs);
-  SetWriter writer(options.output, options.force);
+  SetWriter writer(options);
   writer.begin_rows(kTargets);
   ModuleCopies modules(writer);
   ImportReport report;
@@ -125,7 +123,7 @@ ImportReport import_tiles(const TileSource& source, const ImportOptions& options
     }
     writer.add(row);
     ++report.rows;
-    options.progress(runs.progress());
+    options.progress(bytes.progress());
   }
   if (report.rows == 0) throw Error(runs.file() + ": no row is a measurement; nothing is written");
   writer.commit(manifest);

@@ -183,9 +183,9 @@ class Runs {
 
 ImportReport import_tpugraphs(const std::vector<std::string>& files, const std::string& manifest,
                               const ImportOptions& options) {
-  Manifest fields = read_import_manifest(manifest);
+  Manifest fields = read_import_manifest(manifest, options, files.front());
   fields.subject = Subject::kGraph;
-  SetWriter writer(options.output, options.force);
+  SetWriter writer(options);
   writer.begin_rows({"graph", "runtime_ns", "x_normalizer_ns", "x_config"});
   ImportReport report;
   std::set<std::string> names;

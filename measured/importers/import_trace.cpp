@@ -20,13 +20,11 @@ namespace fs = std::filesystem;
 constexpr std::size_t kNamesShown = 5;
 constexpr double kNanosecondsPerSecond = 1e9, kMaxRepeats = 1e9;
 
-Manifest manifest_for(const TraceSource& source) {
-  if (!source.manifest.empty()) return read_import_manifest(source.manifest);
-  Manifest manifest;
+Manifest manifest_for(const TraceSource& source, const ImportOptions& options) {
+  Manifest manifest = read_import_manifest(source.manifest, options, source.traces.front());
+  if (!source.manifest.empty()) return manifest;
   manifest.name = fs::path(source.module).stem().string();
-  manifest.device = resolve_device(source.device, {});
-  manifest.source = "trace " + fs::path(source.traces.front()).filename().string();
-  manifest.licence = "not given";
+  manifest.source.insert(0, "trace ");
   manifest.how_timed = "profiler, on the device";
   return manifest;
 }
@@ -135,11 +133,11 @@ void write_rows(const Joined& joined, const TraceSummary& trace, const std::stri
 }  // namespace
 
 ImportReport import_trace(const TraceSource& source, const ImportOptions& options) {
-  const Manifest manifest = manifest_for(source);
+  const Manifest manifest = manifest_for(source, options);
   const ir::LoadOptions load;
   const ir::LoadedModule loaded = ir::load_module(source.module, load);
   const ir::Program program = ir::program_as_dumped(loaded, load).program;
-  SetWriter writer(options.output, options.force);
+  SetWriter writer(options);
   ImportReport report;
   const TraceSummary trace = read_traces(source.traces,
                                          {.module = loaded.module.name,

@@ -14,20 +14,16 @@
 #include <string>
 #include <vector>
 
-#include "base/error.h"
+#include "measured/csv_reader.h"
 
 namespace tilecast::measured {
 
-// One row is wrong, the file may go on: with `keep_going` such rows are listed and left out.
-class RowError final : public Error {
- public:
-  using Error::Error;
-};
-
 struct ImportOptions {
-  std::string output;                                    // folder to make
-  bool force = false;                                    // replace a measurement set that is there
-  bool keep_going = false;                               // list and leave out bad rows
+  std::string output;       // folder to make
+  std::string device;       // preset or path, for that of the mapping
+  std::string name;         // of the set, for that of the mapping
+  bool force = false;       // replace a measurement set that is there
+  bool keep_going = false;  // list and leave out rows that are a RowError
   std::function<void(double)> progress = [](double) {};  // 0 to 1, over all inputs
 };
 
@@ -42,8 +38,8 @@ struct ImportReport {
   void add_bad(const Error& error);
 };
 
-// `inputs`: files, or folders of files the mapping knows. `mapping`: learned/importers/
-// column_mapping.h.
+// `inputs`: files, or folders of files the mapping knows. `mapping`: importers/column_mapping.h;
+// without one, and with ImportOptions::device, the columns are those of a set.
 [[nodiscard]] ImportReport import_operators(const std::vector<std::string>& inputs,
                                             const std::string& mapping,
                                             const ImportOptions& options);
@@ -58,8 +54,7 @@ struct TileSource {
 struct TraceSource {
   std::vector<std::string> traces;  // trace_events.h
   std::string module;               // HLO text of what ran
-  std::string manifest;             // YAML with the fields of the manifest; or:
-  std::string device;
+  std::string manifest;             // YAML with the fields of the manifest; or a device (options)
 };
 // One row per kernel that has events, its mean over occurrences; one for the program where the
 // trace says how long the module ran. Time and kernels that do not match become notes.

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <memory>
 
+#include "base/text.h"
 #include "measured/importers/json_records.h"
 
 namespace tilecast::measured {
@@ -14,12 +14,6 @@ namespace {
 
 constexpr double kFailedTime = 1e20;  // of older versions, for configurations that do not run
 constexpr std::size_t kRecordsPerReport = 1024;
-
-double number(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() ? value : std::nan("");
-}
 
 // Mean, least and spread of the repeats of one configuration.
 struct Repeats {
@@ -97,10 +91,12 @@ class CacheRows {
     std::fill(cells_.begin() + static_cast<std::ptrdiff_t>(time), cells_.end(), std::string());
     Repeats repeats;
     for (const JsonField& field : fields) {
-      if (field.path == "time" && !field.is_text && number(field.text) < kFailedTime) {
+      if (field.path == "time" && !field.is_text &&
+          base::parse_number(field.text).value_or(kFailedTime) < kFailedTime) {
         cells_[time] = field.text;
       }
-      if (field.path == "times[]" && !field.is_text) repeats.add(number(field.text));
+      if (field.path == "times[]" && !field.is_text)
+        repeats.add(base::parse_number(field.text).value_or(std::nan("")));
     }
     const bool runs = !cells_[time].empty();
     if (!runs && find_field(fields, "time") == nullptr) {

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
+
+#include "base/text.h"
 
 namespace tilecast::measured {
 namespace {
@@ -29,12 +30,6 @@ bool tells_apart(const std::string& target) {
 
 bool names_file(const std::string& target) {
   return target == "kernel" || target == "program";
-}
-
-double number(const std::string& cell) {
-  double value = 0;
-  std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  return value;
 }
 
 }  // namespace
@@ -95,7 +90,8 @@ void MappedRows::hold() {
     return;
   }
   std::vector<std::string>& fastest = held_[found->second];
-  if (number(cells_[runtime_]) < number(fastest[runtime_])) fastest = cells_;
+  if (base::parse_number(cells_[runtime_]) < base::parse_number(fastest[runtime_]))
+    fastest = cells_;
   ++set_.report.left_out["slower than a run of the same work and tile"];
 }
 

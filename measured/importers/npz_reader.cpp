@@ -13,7 +13,7 @@ namespace tilecast::measured {
 namespace {
 
 constexpr std::size_t kMaxHeaderBytes = 64 << 10;
-constexpr std::size_t kChunkBytes = 256 << 10;
+constexpr std::size_t kArrayChunkBytes = 256 << 10;
 constexpr std::int64_t kMaxMatrixElements = std::int64_t{1} << 25;  // 256 MiB of doubles
 
 template <class T>
@@ -119,7 +119,7 @@ void NpyArray::read_bytes(char* to, std::size_t count) {
 
 void NpyArray::read(std::span<double> values) {
   const Convert as_double = converter(header_);
-  const std::size_t at_once = kChunkBytes / header_.bytes;
+  const std::size_t at_once = kArrayChunkBytes / header_.bytes;
   buffer_.resize(std::min(values.size(), at_once) * header_.bytes);
   while (!values.empty()) {
     const std::size_t count = std::min(values.size(), at_once);

@@ -7,7 +7,9 @@
 #include <cstring>
 #include <filesystem>
 
+#include "hwdesc/device_yaml.h"
 #include "measured/csv.h"
+#include "measured/importers/import_manifest.h"
 
 namespace tilecast::measured {
 namespace {
@@ -42,11 +44,25 @@ void require_free(const std::string& target, bool force) {
   }
 }
 
+// The only device of a manifest becomes `device`.
+void rename_device(const std::string& device, Manifest& manifest) {
+  if (manifest.devices.empty()) {
+    manifest.device = device;
+  } else if (manifest.devices.size() == 1) {
+    manifest.devices.begin()->second = device;
+  } else {
+    throw Error(fmt::format("--device {}: the rows are of {} devices; expected rows of one", device,
+                            manifest.devices.size()));
+  }
+}
+
 }  // namespace
 
-SetWriter::SetWriter(const std::string& target, bool force) : target_(without_slash(target)) {
+SetWriter::SetWriter(const ImportOptions& options)
+    : target_(without_slash(options.output)), name_(options.name) {
   if (target_.empty()) throw Error("the folder to write has no name");
-  require_free(target_, force);
+  if (!options.device.empty()) device_ = resolve_device(options.device, {});
+  require_free(target_, options.force);
   temporary_ = fmt::format("{}.importing-{}", target_, getpid());
   std::error_code failure;
   fs::create_directory(temporary_, failure);
@@ -94,10 +110,26 @@ void SetWriter::flush() {
   if (!rows_) cannot_write(target_ + "/measurements.csv");
 }
 
-void SetWriter::commit(const Manifest& manifest) {
+// The description in the set instead of one elsewhere; a relative path is in the set already.
+void SetWriter::copy_device(std::string& device) {
+  if (!hwdesc::is_path(device) || !fs::path(device).is_absolute()) return;
+  auto& copy = copies_[device];
+  if (copy.empty()) {
+    copy = fmt::format("devices/{}{}.yaml", fs::path(device).stem().string(),
+                       copies_.size() > 1 ? fmt::format("_{}", copies_.size()) : "");
+    add_file(copy, hwdesc::print_device(hwdesc::load_device(device)));
+  }
+  device = copy;
+}
+
+void SetWriter::commit(Manifest manifest) {
   flush();
   rows_.close();
   if (!rows_) cannot_write(target_ + "/measurements.csv");
+  if (!name_.empty()) manifest.name = name_;
+  if (!device_.empty()) rename_device(device_, manifest);
+  copy_device(manifest.device);
+  for (auto& [cell, device] : manifest.devices) copy_device(device);
   add_file("manifest.yaml", manifest_text(manifest));
   std::error_code failure, ignored;
   const std::string old = fmt::format("{}.replaced-{}", target_, getpid());

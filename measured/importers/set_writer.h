@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,8 +15,8 @@ namespace tilecast::measured {
 class SetWriter {
  public:
   // Throws Error when the place is taken (unless `force`, and only a measurement set is replaced)
-  // or cannot be written.
-  SetWriter(const std::string& target, bool force);
+  // or cannot be written, and for a device that is none.
+  explicit SetWriter(const ImportOptions& options);
   ~SetWriter();
   SetWriter(const SetWriter&) = delete;
   SetWriter& operator=(const SetWriter&) = delete;
@@ -27,15 +28,19 @@ class SetWriter {
   void add_file(const std::string& name, std::string_view bytes);
   // Opens a file of the set for a stream too large for memory.
   [[nodiscard]] std::ofstream open_file(const std::string& name);
-  void commit(const Manifest& manifest);
+  // With the device and the name of the options where given. Descriptions of devices are copied
+  // into the set. Throws Error.
+  void commit(Manifest manifest);
 
  private:
   void flush();
+  void copy_device(std::string& device);
 
-  std::string target_, temporary_;
+  std::string target_, temporary_, device_, name_;
   bool committed_ = false;
   std::ofstream rows_;
   std::string pending_;
+  std::map<std::string, std::string> copies_;  // of devices: path -> file of the set
 };
 
 }  // namespace tilecast::measured

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <set>
 #include <tuple>
 
+#include "base/text.h"
 #include "measured/importers/json_records.h"
 
 namespace tilecast::measured {
@@ -30,10 +30,8 @@ struct Sum {
   double n = 0, seconds = 0, squares = 0;
 };
 
-double number(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() ? value : std::nan("");
+double number_or_nan(const std::string& text) {
+  return base::parse_number(text).value_or(std::nan(""));
 }
 
 std::string text_of(const JsonRecord& event, std::string_view path) {
@@ -97,8 +95,9 @@ class Events {
   void add_time(const JsonRecord& event) {
     const std::string exact_ps = text_of(event, "args.device_duration_ps");
     const std::string us = text_of(event, "dur"), launches = text_of(event, "args.launches");
-    const double seconds = exact_ps.empty() ? number(us) * 1e-6 : number(exact_ps) * 1e-12;
-    const double n = launches.empty() ? 1 : number(launches);
+    const double seconds =
+        exact_ps.empty() ? number_or_nan(us) * 1e-6 : number_or_nan(exact_ps) * 1e-12;
+    const double n = launches.empty() ? 1 : number_or_nan(launches);
     if (!(seconds >= 0) || !std::isfinite(seconds) || !(n >= 0) || !std::isfinite(n)) {
       throw RowError(
           fmt::format("{}: event {} '{}': dur is '{}', launches '{}'; expected times of "

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "host/probe.h"
+#include "base/text.h"
 #include "hybrid/hybrid_dir.h"
 #include "sim/cli/progress.h"
 
@@ -44,7 +44,7 @@ const hybrid::CandidateScore& score_of(const hybrid::FittedHybrid& fitted,
 learned::ModelCard card_of(const hybrid::FittedHybrid& fitted,
                            std::span<const measured::SampleSet> sets) {
   learned::ModelCard card = fitted.card;
-  card.created = host::today();
+  card.created = base::today();
   card.split = "all rows fitted; errors are of held-out trials";
   for (const measured::SampleSet& set : sets) {
     card.data.push_back({.name = set.name,

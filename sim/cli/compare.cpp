@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/archive.h"
 #include "base/error.h"
 #include "measured/importers/importer.h"
 #include "sim/cli/commands.h"
@@ -101,12 +102,9 @@ std::string import_traces(const Arguments& arguments, const TemporaryFolder& fol
   const std::string set = (folder.path() / "trace").string();
   measured::ImportOptions options;
   options.output = set;
-  const measured::ImportReport report =
-      measured::import_trace({.traces = arguments.traces,
-                              .module = arguments.inputs.front(),
-                              .manifest = {},
-                              .device = arguments.devices.names.front()},
-                             options);
+  options.device = arguments.devices.names.front();
+  const measured::ImportReport report = measured::import_trace(
+      {.traces = arguments.traces, .module = arguments.inputs.front(), .manifest = {}}, options);
   for (const auto& [reason, count] : report.left_out) {
     notes.push_back(fmt::format("trace: {} left out: {}", count, reason));
   }
@@ -115,11 +113,11 @@ std::string import_traces(const Arguments& arguments, const TemporaryFolder& fol
 }
 
 bool are_sets(const Arguments& arguments) {
-  const auto is_folder = [](const std::string& path) {
+  const auto is_set = [](const std::string& path) {
     std::error_code ignored;
-    return fs::is_directory(path, ignored);
+    return fs::is_directory(path, ignored) || base::is_archive(path);
   };
-  const auto folders = std::ranges::count_if(arguments.inputs, is_folder);
+  const auto folders = std::ranges::count_if(arguments.inputs, is_set);
   if (folders == 0 && !arguments.where.empty()) {
     throw UsageError("--where: chooses rows of measurements; expected folders of them");
   }

@@ -15,7 +15,7 @@ namespace {
 
 struct Arguments {
   std::vector<std::string> inputs;
-  std::string mapping, modules, module, device, format;
+  std::string mapping, modules, module, format;
   measured::ImportOptions options;
 };
 using Import = measured::ImportReport (*)(const Arguments&, const measured::ImportOptions&);
@@ -59,11 +59,16 @@ CLI::App& add_format(CLI::App& verb, const char* name, const char* what, Import 
   format.add_option("-o,--output", arguments->options.output, "folder to make")
       ->required()
       ->type_name("FOLDER");
-  CLI::Option& mapping =
-      *format
-           .add_option("-m,--mapping", arguments->mapping,
-                       "YAML that describes the data: a path, or the name of a shipped one")
-           ->type_name("YAML");
+  format
+      .add_option("-m,--mapping", arguments->mapping,
+                  "YAML that describes the data: a path, or the name of a shipped one")
+      ->type_name("YAML");
+  format
+      .add_option("-d,--device", arguments->options.device,
+                  "device preset or YAML the rows were measured on, for that of the mapping")
+      ->type_name("DEVICE");
+  format.add_option("--name", arguments->options.name, "name of the set, for that of the mapping")
+      ->type_name("NAME");
   format.add_flag("--force", arguments->options.force, "replace a measurement set that is there");
   format.add_flag("--keep-going", arguments->options.keep_going,
                   "list bad rows and leave them out");
@@ -75,18 +80,15 @@ CLI::App& add_format(CLI::App& verb, const char* name, const char* what, Import 
     format.add_option("--module", arguments->module, "HLO text of what ran")
         ->required()
         ->type_name("FILE");
-    format.add_option("-d,--device", arguments->device, "device preset or YAML; or --mapping")
-        ->type_name("DEVICE")
-        ->excludes(&mapping);
-  } else {
-    mapping.required();
-  }
-  if (std::string_view(name) == "tiles") {
+  } else if (std::string_view(name) == "tiles") {
     format
         .add_option("--modules", arguments->modules, "folder of the HLO files (that of the runs)")
         ->type_name("FOLDER");
   }
   format.callback([arguments, import] {
+    if (arguments->mapping.empty() && arguments->options.device.empty()) {
+      throw UsageError("expected --device, or --mapping with a YAML that names it");
+    }
     measured::ImportReport report;
     {
       Percent percent("importing");
@@ -120,14 +122,9 @@ measured::ImportReport tpugraphs(const Arguments& arguments,
 }
 
 measured::ImportReport trace(const Arguments& arguments, const measured::ImportOptions& options) {
-  if (arguments.mapping.empty() && arguments.device.empty()) {
-    throw UsageError("expected --device, or --mapping with a YAML that names it");
-  }
-  return measured::import_trace({.traces = arguments.inputs,
-                                 .module = arguments.module,
-                                 .manifest = arguments.mapping,
-                                 .device = arguments.device},
-                                options);
+  return measured::import_trace(
+      {.traces = arguments.inputs, .module = arguments.module, .manifest = arguments.mapping},
+      options);
 }
 
 }  // namespace
@@ -139,7 +136,8 @@ void add_import(CLI::App& app) {
       .footer(
           "A folder stands for the files in it that the mapping knows. Shipped mappings (by "
           "name):\n"
-          "configs/imports/*.yaml. One of your own:\n"
+          "configs/imports/*.yaml. Without a mapping, or without tables in it, the columns are\n"
+          "those that `tilecast ops` reads and runtime_ns. A mapping of your own:\n"
           "  name: mine\n"
           "  source: our lab\n"
           "  licence: internal\n"
@@ -161,7 +159,8 @@ void add_import(CLI::App& app) {
           "parameters: [columns of numbers, as p_*]; see measured/importers/column_mapping.h and\n"
           "column_rule.h.\n"
           "Example:\n"
-          "  tilecast import operators --mapping neusight -o sets/neusight data/neusight");
+          "  tilecast import operators --mapping neusight -o sets/neusight data/neusight\n"
+          "  tilecast import operators -d DEVICE --name mine -o sets/mine ops.csv");
   add_format(verb, "kernel-tuner", "caches of Kernel Tuner (JSON, or a CSV of them)", operators)
       .footer(
           "The mapping says which operator it is and which parameters make a tile. Configurations\n"

@@ -5,9 +5,9 @@
 
 #include "analytical/roofline.h"
 #include "base/error.h"
+#include "base/text.h"
 #include "host/additivity.h"
 #include "host/measure_sources.h"
-#include "host/probe.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/program.h"
 #include "ir/text/hlo_parser.h"
@@ -144,7 +144,7 @@ void run_programs(const ProgramArguments& arguments) {
       .description = "whole programs under fusion configurations, and the sum of their kernels",
       .device = is_file ? "device.yaml" : arguments.device,
       .source = fmt::format("measured by `tilecast measure` on {}, {}; {}", bench.machine,
-                            host::today(), bench.compiler),
+                            base::today(), bench.compiler),
       .licence = "of whoever measured; say it here before passing it on",
       .how_timed = host::how_timed(timing)};
   host::write_program_set(

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "base/source_text.h"
+#include "base/text.h"
 #include "host/probe.h"
 #include "hwdesc/device_yaml.h"
 #include "sim/cli/options.h"
@@ -115,7 +116,7 @@ measured::Manifest manifest_of(const MeasureTask& task, const host::TimingOption
           .description = task.description,
           .device = task.device.in_manifest,
           .source = fmt::format("measured by `tilecast measure` on {}, {}; {}", task.bench.machine,
-                                host::today(), task.bench.compiler),
+                                base::today(), task.bench.compiler),
           .licence = "of whoever measured; say it here before passing it on",
           .how_timed = host::how_timed(timing),
           .timing = measured::Timing::kDevice};
@@ -202,7 +203,7 @@ host::SessionReport run_session(const MeasureTask& task, const MeasureArguments&
       .core = arguments.core,
       .timeout = kTimeout};
   host::GrowingSet set(arguments.out, manifest_of(task, timing),
-                       {.date = host::today(),
+                       {.date = base::today(),
                         .machine = task.bench.machine,
                         .compiler = task.bench.compiler,
                         .device = task.device.in_manifest,

@@ -17,6 +17,7 @@ struct Arguments {
 void run(const Arguments& arguments) {
   const hwdesc::Device device = load_devices(arguments.device).front();
   const measured::CsvTable table = measured::read_csv(base::SourceText::read_file(arguments.table));
+  note_unread(table.file, unread_op_columns(table));
   const auto model = make_model(arguments.model, {&device, 1});
   write_rows(arguments.output, estimate_operators(table, device, *model, arguments.options),
              "tilecast.ops/1");
@@ -35,13 +36,17 @@ void add_ops(CLI::App& app) {
                 "put the message of a bad row into the column error and go on");
   add_jobs_option(verb, arguments->options.jobs);
   verb.footer(
-      "Every row has op and dtype (f32, bf16, f16 ...). By op:\n"
+      "Every row has op and dtype (f32, bf16, f16 ...); out_dtype (that of the result: matmul,\n"
+      "conv2d*, convert) and execution (fused) are optional. By op:\n"
       "  matmul                                    batch (1), m, n, k\n"
       "  conv2d conv2d_grad_input conv2d_grad_weight  n, h, w, ci, co, kh, kw, stride (1),\n"
       "                                            padding (0; pixels, same or valid)\n"
-      "  softmax layernorm reduce transpose        rows, columns\n"
+      "  softmax layernorm reduce transpose        rows, columns; transpose also batch (1)\n"
       "  gelu copy all_reduce, and elementwise HLO opcodes (add, exponential ...)\n"
-      "                                            elements, or rows and columns\n"
+      "                                            elements, or rows and columns; all_reduce\n"
+      "                                            also devices (those of one host)\n"
+      "Columns of measured rows (runtime_ns, device, class ...), x_* and p_* are kept, not read;\n"
+      "any other column is an error.\n"
       "Added columns: estimate_ns, bound, utilisation (speed of light / time, 0 to 1).\n"
       "Example:\n"
       "  tilecast ops --device DEVICE table.csv\n"

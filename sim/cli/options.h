@@ -26,6 +26,8 @@ void add_output_options(CLI::App& verb, OutputOptions& options,
                         const std::vector<std::string>& formats);
 // To the file (a temporary one, then renamed, so that nobody sees half of it) or to stdout.
 void write(const OutputOptions& options, const std::string& text);
+// Says which columns of a table are not read, where there are any.
+void note_unread(const std::string& file, const std::vector<std::string>& columns);
 // A table of rows in the format asked for; `schema` names the JSON.
 void write_rows(const OutputOptions& options, const measured::CsvTable& rows,
                 const std::string& schema);

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
@@ -59,6 +60,11 @@ void write(const OutputOptions& options, const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     throw Error(fmt::format("stdout: cannot write it: {}", std::strerror(errno)));
   }
+}
+
+void note_unread(const std::string& file, const std::vector<std::string>& columns) {
+  if (columns.empty()) return;
+  fmt::print(stderr, "note: {}: kept, not read: {}\n", file, fmt::join(columns, ", "));
 }
 
 void write_rows(const OutputOptions& options, const measured::CsvTable& rows,

@@ -36,6 +36,7 @@ void run(const Arguments& arguments) {
   const ir::LoadOptions load = load_options(arguments.load);
   const hwdesc::Device device = load_devices(arguments.device).front();
   const measured::CsvTable rows = rows_to_answer(arguments);
+  note_unread(rows.file, unread_tile_columns(rows));
   const ir::DeviceProgram built = ir::program_for(ir::load_module(arguments.file, load),
                                                   analytical::layout_rules(device), load);
   const ir::Kernel& kernel = find_kernel(built.program, arguments.kernel, arguments.file);
@@ -67,6 +68,8 @@ void add_tiles(CLI::App& app) {
       "Read columns: kernel_bounds, output_bounds, input_bounds, numbers separated by spaces:\n"
       "physical, most major dimension first; the two minor ones count native tiles. With a column\n"
       "file, only the rows of this file are answered.\n"
+      "Columns of measured rows and of runs of tiles (runtime_ns, compute_time_ns ...), x_* and\n"
+      "p_* are kept, not read; any other column is an error.\n"
       "Added columns: estimate_ns, bound, utilisation (0 to 1), reason (why it cannot run); of a\n"
       "hybrid also analytical_ns, factor, verdict (in, edge, out), low_ns and high_ns (90 %).\n"
       "Example:\n"

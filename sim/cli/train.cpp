@@ -4,10 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "hybrid/hybrid_dir.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
@@ -26,13 +26,6 @@ struct Arguments {
   bool force = false, resume = false, dry_run = false;
   int jobs = 1;
 };
-
-std::string today() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
-}
 
 std::string time_left(std::chrono::steady_clock::time_point start, double done) {
   constexpr double kLeast = 0.02;  // of the work: before, nobody knows
@@ -91,7 +84,7 @@ void train_learner(const Arguments& arguments, const validation::Experiment& exp
   const validation::Training training(experiment, data, arguments.learner, arguments.jobs);
   if (arguments.dry_run) return write(arguments.output, views::training_plan(training));
   validation::TrainingResult result = train(arguments, training, checkpoint);
-  result.about.created = today();
+  result.about.created = base::today();
   result.about.split = split_of(experiment, training.rounds());
   result.about.versions = {{"tilecast", TILECAST_VERSION}};
   result.trained.save(result.about, arguments.directory, arguments.force);
@@ -114,7 +107,7 @@ void train_hybrid(const Arguments& arguments, const validation::Experiment& expe
   validation::HybridTrainingResult result = training.run([&](const std::string& what, double done) {
     progress.show(static_cast<std::size_t>(done * kWhole), " %, " + what);
   });
-  result.card.created = today();
+  result.card.created = base::today();
   result.card.split = split_of(experiment, training.rounds());
   result.card.versions.insert(result.card.versions.begin(), {"tilecast", TILECAST_VERSION});
   hybrid::save_hybrid(result.card, result.model->parts(), result.training_csv, arguments.directory,

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/source_text.h"
+#include "base/text.h"
 #include "host/child_command.h"
 #include "measured/csv.h"
 
@@ -45,12 +46,7 @@ std::string replaced(std::string text, std::string_view what, std::string_view b
   return text;
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r";
-  const auto first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
+constexpr std::string_view kLineBlanks = " \t\r";
 
 // Of "12.3 us" or a number of seconds.
 std::optional<double> time_in(std::string_view line) {
@@ -71,7 +67,7 @@ std::optional<double> last_time(std::string_view text) {
   std::optional<double> found;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    if (const auto time = time_in(trimmed(text.substr(0, end)))) found = time;
+    if (const auto time = time_in(base::trim(text.substr(0, end), kLineBlanks))) found = time;
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return found;
@@ -105,7 +101,7 @@ void TrialFile::read(const std::string& text) {
   const measured::CsvTable table = measured::read_csv(base::SourceText(file_, text));
   if (table.columns != kColumns) {
     throw Error(fmt::format("{}:1: expected the columns of trials, {}", file_,
-                            trimmed(measured::csv_line(kColumns)).substr(0, 80)));
+                            base::trim(measured::csv_line(kColumns), kLineBlanks).substr(0, 80)));
   }
   for (const measured::CsvRow& row : table.rows) {
     const auto index = static_cast<std::size_t>(measured::integer_cell(table, row, "index", 0));

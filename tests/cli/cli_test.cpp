@@ -146,10 +146,10 @@ TEST_F(CommandLine, ListsKernelsWithoutADevice) {
 }
 
 TEST_F(CommandLine, AnswersOperatorTablesRowByRow) {
-  write("ops.csv", "id,op,dtype,m,n,k,elements\n1,matmul,bf16,128,128,128,\n2,add,f32,,,,4096\n");
+  write("ops.csv", "x_id,op,dtype,m,n,k,elements\n1,matmul,bf16,128,128,128,\n2,add,f32,,,,4096\n");
   const Answer answer = run("ops -d tpu_v3 ops.csv");
   EXPECT_EQ(answer.exit_code, 0) << answer.err;
-  EXPECT_THAT(answer.out, StartsWith("id,op,dtype,m,n,k,elements,estimate_ns,bound,utilisation\n"
+  EXPECT_THAT(answer.out, StartsWith("x_id,op,dtype,m,n,k,elements,estimate_ns,bound,utilisation\n"
                                      "1,matmul,bf16,128,128,128,,"));
   write("bad.csv", "op,dtype,m,n,k\nmatmul,bf16,1,1,1\nmatmul,bf16,x,1,1\n");
   expect_failure("ops -d tpu_v3 bad.csv", 1, "bad.csv:3: column 'm': got 'x'");
@@ -157,6 +157,20 @@ TEST_F(CommandLine, AnswersOperatorTablesRowByRow) {
   EXPECT_EQ(kept.exit_code, 0);
   EXPECT_THAT(kept.out, HasSubstr("matmul,bf16,x,1,1,,,,"));
   expect_failure("ops -d tpu_v3 dot.hlo", 1, "dot.hlo");
+}
+
+TEST_F(CommandLine, AColumnThatNobodyReadsIsAnErrorOrNamed) {
+  write("ops.csv", "op,dtype,elements,stages\nadd,f32,4096,3\n");
+  expect_failure("ops -d tpu_v3 ops.csv", 1, "ops.csv:1: unknown column 'stages'; known are op, ");
+  write("ops.csv", "op,dtype,elements,execution\nadd,f32,4096,fused\nadd,f32,4096,ops\n");
+  expect_failure("ops -d tpu_v3 ops.csv", 1, "ops.csv:3: column 'execution': got 'ops'");
+  write("ops.csv", "op,dtype,elements,runtime_ns,x_id\nadd,f32,4096,7,8\n");
+  EXPECT_THAT(run("ops -d tpu_v3 ops.csv").err, StartsWith("note: ops.csv: kept, not read: "
+                                                           "runtime_ns\n"));
+  write("tiles.csv", "output_bounds,warps\n8 8,4\n");
+  expect_failure("tiles -d tpu_v3 dot.hlo tiles.csv", 1, "tiles.csv:1: unknown column 'warps'");
+  write("tiles.csv", "output_bounds,config_index\n8 8,4\n");
+  EXPECT_THAT(run("tiles -d tpu_v3 dot.hlo tiles.csv").err, HasSubstr("not read: config_index\n"));
 }
 
 TEST_F(CommandLine, AnswersTileTablesAndGivesReasons) {

@@ -47,6 +47,26 @@ TEST_F(ImportVerb, WrongUsageIsTwoAndNamesWhatThereIs) {
   EXPECT_THAT(run("import trace --help").out, HasSubstr("Example:"));
 }
 
+// What ops answers can be measured: the same table with a column of times is a set.
+TEST_F(ImportVerb, TheTableOfOpsWithTimesIsASet) {
+  write("ops.csv",
+        "op,dtype,m,n,k,elements,runtime_ns\nmatmul,bf16,512,512,512,,20000\n"
+        "add,f32,,,,1048576,30000\n");
+  EXPECT_EQ(run("ops -d tpu_v3 ops.csv").exit_code, 0);
+  write("mine.yaml", "extends: tpu_v3\nname: mine\n");
+  const Answer answer = run("import operators -d ./mine.yaml --name lab -o set ops.csv");
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_THAT(read("set/manifest.yaml"), HasSubstr("name: \"lab\""));
+  EXPECT_THAT(read("set/manifest.yaml"), HasSubstr("device: \"devices/mine.yaml\""));
+  const Answer score = run("evaluate -d ./mine.yaml --model analytical set");
+  EXPECT_EQ(score.exit_code, 0) << score.err;
+  EXPECT_THAT(score.out, HasSubstr("n = 2 rows"));
+  EXPECT_THAT(score.out, testing::Not(HasSubstr("scored against")));
+  write("none.yaml", "clock: fast\n");
+  EXPECT_EQ(run("import operators -d ./none.yaml -o other ops.csv").exit_code, 1);
+  EXPECT_FALSE(exists("other"));
+}
+
 TEST_F(ImportVerb, OurOwnTraceComesBackAsTheTimesOfTheSimulation) {
   const std::string module =
       support::source_dir().string() + "/configs/programs/mlp_train_loop.hlo";

@@ -17,7 +17,7 @@ namespace {
 
 using measured::SampleSet;
 
-const std::string kSet = support::source_dir().string() + "/validation/measured/host_fusion";
+const std::string kSet = support::source_dir().string() + "/validation/measured/host_fusion.zip";
 constexpr std::size_t kKernels = 12, kDraws = 20;  // of a made-up program; of each family
 
 struct Counts {

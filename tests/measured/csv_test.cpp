@@ -3,7 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "base/error.h"
+#include "measured/csv_reader.h"
 
 namespace tilecast::measured {
 namespace {
@@ -47,10 +51,60 @@ TEST(Csv, NamesTheLineOfARowWithTheWrongNumberOfFields) {
 
 TEST(Csv, RefusesTextsThatAreNoTables) {
   EXPECT_THAT(error_of(""), HasSubstr("t.csv: the table is empty"));
-  EXPECT_THAT(error_of("a,b\n\"1,2\n"), HasSubstr("quoted field never closes"));
+  EXPECT_THAT(error_of("a,b\n1,\"2\n3,4\n"), HasSubstr("t.csv:2:3: a quoted field never closes"));
   EXPECT_THAT(error_of("a,a\n"), HasSubstr("column 'a' appears twice"));
   EXPECT_THAT(error_of(std::string("a\n\0", 3)), HasSubstr("NUL byte"));
   EXPECT_THAT(error_of("a\n\"x\"y\n"), HasSubstr("after a closing quote"));
+}
+
+// Bytes come in pieces of any size: the same rows, wherever a piece ends.
+TEST(CsvReader, ReadsTheSameRowsFromPiecesOfAnySize) {
+  const std::string text =
+      "\xEF\xBB\xBF"
+      "a,b\r\n\"x\ny\",\"say \"\"hi\"\"\"\r\n\r\n5\" disk,\" , \"\n\"\",\nlast , 2";
+  for (std::size_t size = 1; size <= text.size(); ++size) {
+    std::size_t at = 0;
+    CsvReader rows("t.csv", [&](std::string& buffer) {
+      buffer += std::string_view(text).substr(at, size);
+      const bool more = at < text.size();
+      at = std::min(at + size, text.size());
+      return more;
+    });
+    std::vector<std::vector<std::string>> read;
+    std::vector<int> lines;
+    std::vector<std::string_view> cells;
+    while (rows.next(cells)) {
+      read.emplace_back(cells.begin(), cells.end());
+      lines.push_back(rows.line());
+    }
+    EXPECT_THAT(rows.columns(), ElementsAre("a", "b"));
+    EXPECT_THAT(read, ElementsAre(ElementsAre("x\ny", "say \"hi\""), ElementsAre("5\" disk", ","),
+                                  ElementsAre("", ""), ElementsAre("last", "2")))
+        << size;
+    EXPECT_THAT(lines, ElementsAre(2, 5, 6, 7));
+  }
+}
+
+TEST(CsvReader, GoesOnBehindARowInErrorAndNamesItsPosition) {
+  const std::string text = "a,b\n1,2,3\n\"x\ny\"z,1\n3,4\n";
+  bool given = false;
+  CsvReader rows("t.csv", [&](std::string& buffer) {
+    if (!given) buffer = text;
+    return !std::exchange(given, true);
+  });
+  std::vector<std::string_view> cells;
+  const auto error = [&]() -> std::string {
+    try {
+      rows.next(cells);
+    } catch (const RowError& row) {
+      return row.what();
+    }
+    return "none";
+  };
+  EXPECT_EQ(error(), "t.csv:2: got 3 fields, expected 2");
+  EXPECT_THAT(error(), HasSubstr("t.csv:4:3: text after a closing quote"));
+  EXPECT_EQ(error(), "none");
+  EXPECT_THAT(cells, ElementsAre("3", "4"));
 }
 
 TEST(Csv, NumbersOutsideTheRangeNameFileRowAndColumn) {

@@ -139,11 +139,11 @@ TEST(DamagedFiles, TracesGiveASetOrAnError) {
       "/device:TPU:0"}}, {"ph": "X", "name": "add.1", "pid": 1, "tid": 2, "dur": 1.5,
       "args": {"launches": 2, "hlo_module": "m"}}]})";
   EXPECT_GT(survivors(folder, "t.json", trace,
-                      [&](const ImportOptions& options) {
+                      [&](ImportOptions options) {
+                        options.device = "tpu_v3";
                         static_cast<void>(import_trace({.traces = {folder.path() + "/t.json"},
                                                         .module = folder.path() + "/m.hlo",
-                                                        .manifest = {},
-                                                        .device = "tpu_v3"},
+                                                        .manifest = {}},
                                                        options));
                       }),
             0);

@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "measured/csv.h"
+#include "measured/importers/byte_source.h"
 #include "measured/importers/column_mapping.h"
-#include "measured/importers/csv_stream.h"
 #include "measured/importers/importer.h"
 #include "measured/measurement_set.h"
 #include "tests/measured/set_on_disk.h"
@@ -141,7 +141,8 @@ std::pair<double, double> tile_in(std::string_view kernel) {
 // alone.
 TEST_F(PublicData, NeuSightsKIsTheWidthOfTheResult) {
   for (const char* name : {"train_bmm_Tesla_T4.csv.gz", "train_linear_Tesla_T4.csv.gz"}) {
-    CsvStream rows((data_folder() / "neusight" / name).string());
+    ByteSource source((data_folder() / "neusight" / name).string());
+    CsvReader rows(source.path(), source.reader());
     const auto column = [&](const char* title) {
       return column_index(rows.columns(), title, name);
     };

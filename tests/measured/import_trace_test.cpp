@@ -58,10 +58,8 @@ class Trace : public testing::Test {
     ImportOptions options;
     options.output = at("out");
     options.force = true;
-    return import_trace({.traces = {at("trace.json")},
-                         .module = at("step.hlo"),
-                         .manifest = {},
-                         .device = "tpu_v3"},
+    options.device = "tpu_v3";
+    return import_trace({.traces = {at("trace.json")}, .module = at("step.hlo"), .manifest = {}},
                         options);
   }
   // Kernel (or program) -> nanoseconds.

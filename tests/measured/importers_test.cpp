@@ -6,7 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "measured/importers/csv_stream.h"
+#include "base/source_text.h"
+#include "hwdesc/device_yaml.h"
 #include "measured/importers/expression.h"
 #include "measured/importers/importer.h"
 #include "measured/measurement_set.h"
@@ -174,7 +175,7 @@ TEST_F(Import, WrongFilesAreRefusedWithTheReason) {
   EXPECT_THAT(message(kMatmul, "m,t_us\n"), HasSubstr("no row is a measurement"));
   EXPECT_THAT(message(kMatmul, "M,t_us\n1,2\n"), HasSubstr("there is no column 'm'"));
   EXPECT_THAT(message(kMatmul, "m,m,t_us\n"), HasSubstr("column 'm' appears twice"));
-  EXPECT_THAT(message(kMatmul, "m,t_us\n\"4,1\n"), HasSubstr("in.csv:2: a quoted field never"));
+  EXPECT_THAT(message(kMatmul, "m,t_us\n\"4,1\n"), HasSubstr("in.csv:2:1: a quoted field never"));
   EXPECT_THAT(message(kMatmul, std::string("m,t_us\n4,\0001\n", 11)), HasSubstr("NUL"));
   EXPECT_THROW(static_cast<void>(import_operators({at("absent.csv")}, at("map.yaml"), options())),
                Error);
@@ -215,7 +216,84 @@ TEST_F(Import, DevicesMustBeThere) {
   EXPECT_THAT(with("", "{file: {\"*.tsv\": tpu_v3}}"), HasSubstr("no pattern fits the file"));
   write("mine.yaml", "extends: tpu_v3\n");
   EXPECT_EQ(with("devices: {A: ./mine.yaml}\n", "card"), "imported");
-  EXPECT_EQ(read_measurement_set(at("out")).rows.at(0).device, at("mine.yaml"));
+  fs::remove_all(at("out"));
+  write("mine.yaml", "clock: fast\n");
+  EXPECT_THAT(with("devices: {A: ./mine.yaml}\n", "card"), HasSubstr("mine.yaml:1:1: "));
+}
+
+TEST_F(Import, ADescriptionOfADeviceGoesIntoTheSet) {
+  write("mine.yaml", "extends: tpu_v3\nclock: 1 GHz\nsource: made up\n");
+  write("other/mine.yaml", "extends: tpu_v2\n");
+  static_cast<void>(
+      operators("devices: {A: ./mine.yaml, B: ./other/mine.yaml, C: ./mine.yaml, D: tpu_v3}\n"
+                "tables:\n  - columns:\n      op: {constant: add}\n      elements: m\n"
+                "      runtime: {column: t, unit: ns}\n      device: card\n",
+                "m,t,card\n1,2,A\n1,2,B\n1,2,C\n1,2,D\n", options()));
+  fs::rename(at("out"), at("moved"));
+  fs::remove(at("mine.yaml"));
+  const MeasurementSet set = read_measurement_set(at("moved"));
+  EXPECT_EQ(set.manifest.devices.at("C"), set.manifest.devices.at("A"));
+  EXPECT_EQ(set.manifest.devices.at("D"), "tpu_v3");
+  EXPECT_EQ(hwdesc::load_device(set.manifest.devices.at("A")).clock.value, 1e9);
+  EXPECT_EQ(hwdesc::load_device(set.manifest.devices.at("B")).clock.value,
+            hwdesc::load_device("tpu_v2").clock.value);
+}
+
+TEST_F(Import, DeviceAndNameOfTheOptionsReplaceThoseOfTheMapping) {
+  ImportOptions mine = options();
+  mine.device = "tpu_v2";
+  mine.name = "second";
+  static_cast<void>(operators(kMatmul, "m,t_us\n4,1\n", mine));
+  const MeasurementSet set = read_measurement_set(at("out"));
+  EXPECT_EQ(set.manifest.name, "second");
+  EXPECT_EQ(set.rows.at(0).device, "tpu_v2");
+  mine.force = true;
+  mine.device = at("none.yaml");
+  EXPECT_THROW(static_cast<void>(operators(kMatmul, "m,t_us\n4,1\n", mine)), Error);
+  EXPECT_EQ(read_measurement_set(at("out")).rows.at(0).device, "tpu_v2");
+}
+
+TEST_F(Import, OneDeviceCannotStandForSeveral) {
+  const char* mapping =
+      "devices: {A: tpu_v3, B: tpu_v2}\ntables:\n  - columns:\n      op: {constant: add}\n"
+      "      elements: m\n      device: card\n      runtime: {column: t, unit: ns}\n";
+  ImportOptions mine = options();
+  mine.device = "cpu_generic";
+  EXPECT_THROW(static_cast<void>(operators(mapping, "m,card,t\n8,B,5\n8,A,5\n", mine)), Error);
+  static_cast<void>(operators(mapping, "m,card,t\n8,B,5\n", mine));
+  EXPECT_EQ(read_measurement_set(at("out")).rows.at(0).device, "cpu_generic");
+}
+
+TEST_F(Import, ATableWithTheColumnsOfASetNeedsNoMapping) {
+  write("ops.csv",
+        "op,dtype,m,n,k,elements,execution,p_block,output_bounds,x_id,runtime_ns\n"
+        "matmul,bf16,64,64,64,,,8,64 64,a,2000.5\nadd,f32,,,,4096,ops,,,b,1500\n");
+  ImportOptions mine = options();
+  mine.device = "tpu_v3";
+  EXPECT_EQ(import_operators({at("ops.csv")}, {}, mine).rows, 2);
+  EXPECT_EQ(rows(), base::SourceText::read_file(at("ops.csv")).text());
+  const MeasurementSet set = read_measurement_set(at("out"));
+  EXPECT_EQ(set.manifest.name, "ops");
+  EXPECT_THAT(set.rows.at(0).tile.output, ElementsAre(64, 64));
+  const auto refusal = [&](const std::string& csv) -> std::string {
+    write("ops.csv", csv);
+    try {
+      mine.force = true;
+      static_cast<void>(import_operators({at("ops.csv")}, {}, mine));
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "imported";
+  };
+  EXPECT_THAT(refusal("op,elements,runtime_ns,colour\nadd,8,100,red\n"),
+              HasSubstr("ops.csv:1:1: colour: a measurement set has no such column"));
+  EXPECT_THAT(refusal("op,elements\nadd,8\n"), HasSubstr("runtime is missing"));
+  EXPECT_THAT(refusal("op,elements,runtime_ns\nadd,8,\n"), HasSubstr("ops.csv:2: column"));
+  EXPECT_THAT(refusal("op,elements,runtime_ns\nadd,x,5\n"), HasSubstr("ops.csv:2: column"));
+  EXPECT_THAT(refusal("op,elements,device,runtime_ns\nadd,8,abacus,5\n"), "imported");
+  EXPECT_EQ(read_measurement_set(at("out")).rows.at(0).device, "tpu_v3");
+  mine.device = {};
+  EXPECT_THAT(refusal("op,elements,runtime_ns\nadd,8,5\n"), HasSubstr("expected a mapping, or a"));
 }
 
 TEST_F(Import, OnlyAMeasurementSetIsReplacedAndOnlyWithForce) {
@@ -248,18 +326,6 @@ TEST_F(Import, GzipReadsAsTheTextInItAndRefusesToEndEarly) {
     EXPECT_THAT(error.what(), HasSubstr("in the middle of its gzip data"));
   }
   EXPECT_THAT(leftovers(), IsEmpty());
-}
-
-TEST_F(Import, QuotedLineEndsCountAsLines) {
-  write("in.csv", "a,b\r\n\"x\ny\",\"say \"\"hi\"\"\"\r\n\r\nlast,2");
-  CsvStream rows(at("in.csv"));
-  std::vector<std::string_view> cells;
-  ASSERT_TRUE(rows.next(cells));
-  EXPECT_THAT(cells, ElementsAre("x\ny", "say \"hi\""));
-  ASSERT_TRUE(rows.next(cells));
-  EXPECT_THAT(cells, ElementsAre("last", "2"));
-  EXPECT_EQ(rows.where(), at("in.csv") + ":5");
-  EXPECT_FALSE(rows.next(cells));
 }
 
 TEST(Expression, IsWorkedOutFromLeftToRight) {

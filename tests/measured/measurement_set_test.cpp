@@ -9,6 +9,8 @@
 #include <set>
 
 #include "base/error.h"
+#include "hwdesc/device_yaml.h"
+#include "measured/samples.h"
 #include "tests/measured/set_on_disk.h"
 
 namespace tilecast::measured {
@@ -282,6 +284,58 @@ TEST(MeasurementSet, SaysWhichFileOfItIsMissing) {
   EXPECT_THROW(static_cast<void>(read_measurement_set(disk.path() + "/manifest.yaml")), Error);
   EXPECT_THROW(static_cast<void>(read_measurement_set(disk.path() + "/none")), Error);
   EXPECT_THROW(static_cast<void>(read_measurement_set("")), Error);
+}
+
+const char* const kAdd =
+    "HloModule add.1\nENTRY %add.1 (p: f32[64,256]) -> f32[64,256] {\n"
+    "  %p = f32[64,256]{1,0:T(8,128)} parameter(0)\n"
+    "  ROOT %add.1 = f32[64,256]{1,0:T(8,128)} add(%p, %p)\n}\n";
+
+TEST(MeasurementSet, AnArchiveOfItIsTheSameSet) {
+  const SetOnDisk disk;
+  disk.write("manifest.yaml",
+             "format: tilecast.measurements/1\nname: small\nsource: made up\nlicence: none\n"
+             "timing: device\ndevice: devices/mine.yaml\n");
+  disk.write("devices/mine.yaml", "extends: tpu_v3\nname: mine\n");
+  disk.write("kernels/k.hlo", kAdd);
+  disk.write("measurements.csv", "kernel,runtime_ns\nkernels/k.hlo,3000\nkernels/k.hlo,x\n");
+  const MeasurementSet folder = read_measurement_set(disk.path());
+  const MeasurementSet packed = read_measurement_set(disk.pack());
+  EXPECT_EQ(packed.hash, folder.hash);
+  ASSERT_EQ(packed.rows.size(), 1U);
+  EXPECT_EQ(packed.faults.size(), 1U);
+  const hwdesc::Device device = hwdesc::load_device(packed.rows.front().device);
+  EXPECT_EQ(device.name, "mine");
+  const SampleSet samples = make_samples(packed, device);
+  ASSERT_EQ(samples.works.size(), 1U);
+  EXPECT_EQ(samples.works.front().fingerprint,
+            make_samples(folder, device).works.front().fingerprint);
+}
+
+TEST(MeasurementSet, NothingInAnArchiveLeadsOutOfIt) {
+  const SetOnDisk disk;
+  const auto message = [&] {
+    try {
+      static_cast<void>(read_measurement_set(disk.pack()));
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("read");
+  };
+  disk.write("k.hlo", kAdd);
+  disk.write("measurements.csv", "kernel,runtime_ns\nk.hlo,3000\n");
+  EXPECT_THAT(message(), HasSubstr("set.zip/manifest.yaml: no such file"));
+  disk.write_manifest();
+  EXPECT_EQ(message(), "read");
+  disk.write("measurements.csv", "kernel,runtime_ns\n../k.hlo,3000\n");
+  EXPECT_THAT(message(), HasSubstr("expected a path inside the set"));
+  disk.write("measurements.csv", "kernel,runtime_ns\nk2.hlo,3000\n");
+  EXPECT_THAT(message(), HasSubstr("no such file in the set"));
+  disk.write("measurements.csv", "kernel,runtime_ns\nk.hlo,3000\n");
+  disk.write("manifest.yaml",
+             "format: tilecast.measurements/1\nname: small\nsource: made up\nlicence: none\n"
+             "timing: device\ndevice: ../mine.yaml\n");
+  EXPECT_THAT(message(), HasSubstr("is outside the archive"));
 }
 
 TEST(MeasurementSet, ItsHashChangesWithEveryFileOfIt) {

@@ -51,13 +51,6 @@ TEST(ApeQuantiles, InterpolateBetweenOrderStatistics) {
   EXPECT_DOUBLE_EQ(*p90_ape(one), 0.5);
 }
 
-TEST(Quantile, OfElevenNumbersFallsOnThemAtEveryTenth) {
-  const std::vector<double> numbers{9, 3, 7, 1, 10, 0, 5, 8, 2, 6, 4};
-  for (int tenth = 0; tenth <= 10; ++tenth)
-    EXPECT_NEAR(quantile(numbers, tenth / 10.0), tenth, 1e-12);
-  EXPECT_NEAR(quantile(numbers, 0.025), 0.25, 1e-12);
-}
-
 TEST(GeometricBias, IsOneWhenDoublingAndHalvingCancel) {
   EXPECT_NEAR(*geometric_bias(std::vector<Pair>{{2, 1}, {1, 2}}), 1, 1e-12);
   EXPECT_NEAR(*geometric_bias(std::vector<Pair>{{2, 1}, {8, 1}}), std::sqrt(2.0 * 8.0), 1e-12);

@@ -479,5 +479,24 @@ ENTRY %e (a: f32[64,32], b: f32[{0},32]) -> (f32[64,32], f32[32]) {{
   EXPECT_EQ(op_class(fusion(reducing("15"))), "loop_fusion");
 }
 
+// PyTorch runs f32 products in full precision on machines whose descriptions say TF32.
+TEST_F(Samples, F32ProductsOnAMachineThatRoundsThemAreNamed) {
+  disk_.write_manifest();
+  const auto note = [&](const std::string& device, const std::string& rows) {
+    const hwdesc::Device machine = hwdesc::load_device(device);
+    return rounding_note(samples_on(machine, "op,dtype,m,n,k,elements,runtime_ns\n" + rows),
+                         machine);
+  };
+  const std::string f32 = "matmul,f32,2048,2048,2048,,900000\nadd,f32,,,,4096,30000\n";
+  EXPECT_THAT(note("h100_sxm", f32),
+              HasSubstr("small: 1 rows multiply f32, which h100_sxm rounds"));
+  EXPECT_NE(note("a100_sxm_40gb", f32), "");
+  for (const char* full :
+       {"a100_pcie_40gb", "p100_pcie", "t4", "mi250x", "cpu_generic", "tpu_v3"}) {
+    EXPECT_EQ(note(full, f32), "") << full;
+  }
+  EXPECT_EQ(note("h100_sxm", "matmul,bf16,2048,2048,2048,,900000\nadd,f32,,,,4096,30000\n"), "");
+}
+
 }  // namespace
 }  // namespace tilecast::measured

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <unistd.h>
+#include <zip.h>
 
 #include <fstream>
 
@@ -34,6 +35,19 @@ void SetOnDisk::write_manifest(const std::string& more) const {
         "format: tilecast.measurements/1\nname: small\nsource: made up\nlicence: none\n"
         "timing: device\ndevice: tpu_v3\n" +
             more);
+}
+
+std::string SetOnDisk::pack() const {
+  const std::string target = path_ + "/set.zip";
+  int code = 0;
+  zip_t* archive = zip_open(target.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code);
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path_)) {
+    if (!entry.is_regular_file() || entry.path() == target) continue;
+    zip_file_add(archive, fs::relative(entry.path(), path_).c_str(),
+                 zip_source_file(archive, entry.path().c_str(), 0, -1), ZIP_FL_ENC_UTF_8);
+  }
+  if (zip_close(archive) != 0) throw Error("cannot write " + target);
+  return target;
 }
 
 std::string SetOnDisk::message() const {

@@ -122,20 +122,6 @@ TEST(Splits, EveryRowIsDrawnAboutEquallyOften) {
   for (const int count : drawn) EXPECT_NEAR(count, 0.3 * kDraws, 5 * 32);  // 5 sigma of 0.3 x 5000
 }
 
-TEST(Splits, GivenOnesFollowTheColumn) {
-  SampleSet samples;
-  samples.works.emplace_back();
-  for (const char* name : {"train", "", "test", "valid", "train"}) {
-    Sample sample;
-    sample.split = name;
-    samples.samples.push_back(sample);
-  }
-  const Split split = given_split(samples, Keys{"train", "valid"}, Keys{"test"});
-  EXPECT_THAT(split.fit, ElementsAre(0, 3, 4));
-  EXPECT_THAT(split.score, ElementsAre(2));
-  EXPECT_THROW(static_cast<void>(given_split(samples, Keys{"test"}, Keys{"test"})), Error);
-}
-
 TEST(Splits, RefuseWhatCannotBeSplit) {
   const Keys one{"a", "a"};
   const Keys two{"a", "b"};

@@ -138,7 +138,7 @@ void write_gemm_set(const std::string& target, bool force, const SetDescription&
     const auto [place, is_new] = fastest.emplace(tile_key(at), &at);
     if (!is_new && at.outcome.minimum_s < place->second->outcome.minimum_s) place->second = &at;
   }
-  measured::SetWriter writer(target, force);
+  measured::SetWriter writer({.output = target, .force = force});
   writer.begin_rows(kColumns);
   for (const GemmMeasurement& at : measurements) {
     const auto found = fastest.find(tile_key(at));

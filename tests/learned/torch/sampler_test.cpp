@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/random.h"
 #include "random_examples.h"
 
 namespace tilecast::learned::torch_module {
@@ -256,7 +257,7 @@ TEST(Draws, CoverTheirRangeEvenly) {
   std::mt19937_64 random(11);
   std::array<double, 7> counts = {};
   constexpr double kDraws = 70'000;
-  for (int i = 0; i < static_cast<int>(kDraws); ++i) ++counts[draw(random, counts.size())];
+  for (int i = 0; i < static_cast<int>(kDraws); ++i) ++counts[base::draw(random, counts.size())];
   double chi_square = 0;
   for (const double count : counts) {
     chi_square += (count - kDraws / 7) * (count - kDraws / 7) / (kDraws / 7);

@@ -1,0 +1,21 @@
+// Small text.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tilecast::base {
+
+inline constexpr std::string_view kBlanks = " \t";
+
+// Without the characters of `blanks` at both ends; a view into `text`.
+[[nodiscard]] std::string_view trim(std::string_view text, std::string_view blanks = kBlanks);
+
+// The whole text as a finite number; nothing for any other text.
+[[nodiscard]] std::optional<double> parse_number(std::string_view text);
+
+// The date in UTC, as 2026-05-31.
+[[nodiscard]] std::string today();
+
+}  // namespace tilecast::base

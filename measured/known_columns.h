@@ -1,0 +1,24 @@
+// Which columns a table may have: a column that nobody reads is an error, or is named in a note.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "measured/csv.h"
+
+namespace tilecast::measured {
+
+// Those that say which operator ran (measured/op_kernels.h, measured/paradnn.h), `op` first.
+[[nodiscard]] std::span<const std::string_view> operator_columns();
+// Of measured rows, that say nothing about what ran: runtime_ns, class ...
+[[nodiscard]] std::span<const std::string_view> measured_columns();
+
+// The columns of the table that are not in `read`: those of `kept` and p_*. Throws Error naming the
+// first that is none of these nor x_* (its author's own), with the known ones.
+[[nodiscard]] std::vector<std::string> columns_not_read(const CsvTable& table,
+                                                        std::span<const std::string_view> read,
+                                                        std::span<const std::string_view> kept);
+
+}  // namespace tilecast::measured
