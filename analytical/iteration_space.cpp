@@ -255,7 +255,7 @@ TileConfig tile_of_trips(const IterationSpace& space, const LoopSizes& trips) {
   LoopSizes extents;
   for (std::size_t i = 0; i < space.loops.size(); ++i) {
     const Loop& loop = space.loops[i];
-    extents[i] = ceil_div(loop.units(), std::max<std::int64_t>(trips[i], 1)) * loop.granule;
+    extents[i] = base::ceil_div(loop.units(), std::max<std::int64_t>(trips[i], 1)) * loop.granule;
   }
   return tile_of_extents(space, extents);
 }

@@ -73,10 +73,6 @@ struct IterationSpace {
 [[nodiscard]] TileConfig tile_of_extents(const IterationSpace& space, const LoopSizes& extents);
 // The tile that cuts loop i into `trips[i]` pieces (of whole units).
 [[nodiscard]] TileConfig tile_of_trips(const IterationSpace& space, const LoopSizes& trips);
-
-[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
 // Dimension numbers of `shape`, most major first.
 [[nodiscard]] ir::Dims physical_order(const ir::Shape& shape);
 

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "base/math.h"
+
 namespace tilecast::analytical {
 namespace {
 
@@ -109,7 +111,7 @@ SizesList streaming_extents(const IterationSpace& space) {
     LoopSizes& extents = list.emplace_back();
     extents.fill(1);
     for (std::size_t i = 0; i < space.loops.size(); ++i) {
-      extents[i] = ceil_div(space.loops[i].size, trips[i]);
+      extents[i] = base::ceil_div(space.loops[i].size, trips[i]);
     }
   };
   for (const int kept : space.order) {
