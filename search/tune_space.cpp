@@ -1,16 +1,15 @@
-#include "search/tune_space.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 
 #include "base/error.h"
+#include "search/tuner.h"
 
 namespace tilecast::search {
 namespace {
 
-constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
+constexpr float kNoBound = std::numeric_limits<float>::quiet_NaN();
 
 void add_parameters(TuneSpace& space, std::span<const analytical::KernelQuery> queries) {
   space.columns = queries.front().parameters.size();
@@ -38,7 +37,7 @@ std::size_t width_of(std::span<const analytical::KernelQuery> queries, List list
 // Bounds that a tile does not have are missing: nothing is cut.
 void add_tiles(TuneSpace& space, std::span<const analytical::KernelQuery> queries) {
   for (const List list : kLists) space.columns += width_of(queries, list);
-  space.features.assign(queries.size() * space.columns, kMissing);
+  space.features.assign(queries.size() * space.columns, kNoBound);
   std::size_t first = 0;
   for (const List list : kLists) {
     for (std::size_t row = 0; row < queries.size(); ++row) {

@@ -3,8 +3,8 @@
 //
 //   TuneResult found = tune(space, measure, {.strategy = Strategy::kHybrid, .trials = 50});
 //
-// A candidate is a tile, or parameters, or both (search/tune_space.h makes the space), with what
-// physics says of it, or nothing. `measure` takes indices and answers times; a failed candidate has
+// A candidate is a tile, or parameters, or both (make_space), with what physics says of it, or
+// nothing. `measure` takes indices and answers times; a failed candidate has
 // none and is not asked again. Each batch is chosen by the strategy:
 //
 //   first batch  hybrid: the best by physics, then of the best kFirstShare (at least a batch) those
@@ -25,6 +25,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analytical/cost_model.h"
+
 namespace tilecast::search {
 
 enum class Strategy {
@@ -44,6 +46,14 @@ struct TuneSpace {
 
   [[nodiscard]] std::size_t size() const { return analytical.size(); }
 };
+
+// Candidates of one kernel, and what a model says of them. Features are a candidate's parameters
+// where there are any, else the bounds of its tile. Any cost model may be the prior: the analytical
+// one, or one that was trained on other machines. Throws Error where queries have different numbers
+// of parameters. Thread-safe.
+[[nodiscard]] TuneSpace make_space(std::span<const analytical::KernelQuery> queries,
+                                   const hwdesc::Device& device,
+                                   const analytical::CostModel& model);
 
 struct TuneTrial {
   std::size_t candidate = 0;

@@ -96,7 +96,7 @@ struct CompareOptions {
 };
 
 // Chooses the reference, adds totals, orders the rows: by |lost| of the side asked for, where it
-// has no time by that of the next one that has. UsageError for a side that is not there.
+// has no time by that of the next one that has. UsageError for an unknown side.
 [[nodiscard]] Comparison compare(Comparison inputs, const CompareOptions& options = {});
 
 // (side - its reference) x launches; nullopt where one of them is missing.

@@ -63,7 +63,7 @@ SimulatedKernel simulated(const ir::ScheduledKernel& scheduled, ir::KernelId id,
   kernel.estimate = *answer;
   const double time_s = kernel.estimate.time.value;
   if (!std::isfinite(time_s) || time_s < 0) {
-    throw Error(fmt::format("kernel {} ({}): the model gives no finite time for it", kernel.name,
+    throw Error(fmt::format("kernel {} ({}): the model returned a non-finite time", kernel.name,
                             ir::name(kernel.opcode)));
   }
   return kernel;

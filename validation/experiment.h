@@ -22,6 +22,7 @@
 //   bars:                                     experiment_claims.h
 //     - {metric: mape, column: calibrated, stratum: class matmul, at_most: 6 %}
 //     - {metric: mape, column: hybrid, stratum: every class, not_above: analytical, by: 1 %}
+//     - {metric: mape, column: hybrid, below: best other}     of the columns, on the same rows
 //   published: [{column: trees, metric: mape, source: kaufman_mlsys_2021, where: Table 3,
 //                subject: vanilla, in: mean}]     measured/reference_rows.h; shown beside ours
 //   directions: [{better: trees, than: analytical, metric: mape, finding: What was found.}]
@@ -77,9 +78,6 @@ enum class SplitKind {
   kFirstRows
 };
 [[nodiscard]] std::string_view name(SplitKind kind);
-[[nodiscard]] constexpr bool deals_rows(SplitKind kind) {
-  return kind == SplitKind::kSampledRows || kind == SplitKind::kFirstRows;
-}
 
 struct SplitSpec {
   SplitKind kind = SplitKind::kNone;
@@ -90,8 +88,7 @@ struct SplitSpec {
 };
 
 // Rows of a set (""; any) whose class, kernel and family are listed (empty: any; the latter two
-// with
-// * and ?) and whose kernel takes `at_least_s` by its fastest row.
+// with * and ?) and whose kernel takes `at_least_s` by its fastest row.
 struct Selector {
   std::string set = {};
   std::vector<std::string> classes = {}, kernels = {}, families = {};

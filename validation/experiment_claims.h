@@ -11,9 +11,12 @@ namespace tilecast::validation {
 
 enum class Statistic { kMean, kWorst };  // over seeds
 
-// value <= limit, value >= limit, or value < limit; the limit is a number or another column, and
-// `not_above: COLUMN, by: 1 %` is value <= that column's + margin. A stratum "mean over class": the
-// value is the mean of those of the classes.
+// As a bar's limit: whichever other column is best on the same rows.
+inline constexpr std::string_view kBestOther = "best other";
+
+// value <= limit, value >= limit, or value < limit; the limit is a number, another column or the
+// best other one, and `not_above: COLUMN, by: 1 %` is value <= that column's + margin. A stratum
+// "mean over class": the value is the mean of those of the classes.
 struct Bar {
   enum class Kind { kAtMost, kAtLeast, kBelow };
   measured::Metric metric = measured::Metric::kMape;
@@ -21,7 +24,7 @@ struct Bar {
   std::string stratum = "all";  // "class matmul", "set ops", "every class", "mean over kernel"
   Kind kind = Kind::kAtMost;
   double limit = 0;
-  std::string limit_column = {};  // or empty
+  std::string limit_column = {};  // kBestOther, or empty
   double margin = 0;              // on top of the column's
   Statistic over = Statistic::kMean;
 };

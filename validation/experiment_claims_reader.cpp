@@ -69,11 +69,14 @@ void read_limit(const ConfigNode& node, const Experiment& experiment, Bar& bar) 
     const std::string& got = text_of(*limit);
     if (const std::optional<double> value = hwdesc::fraction(got)) {
       bar.limit = *value;
-    } else if (has_column(got)) {
+    } else if (got == kBestOther && bar.stratum.starts_with("mean over ")) {
+      fail_at(*limit, "the best other column of a mean is not defined; expected a column");
+    } else if (has_column(got) || got == kBestOther) {
       bar.limit_column = got;
     } else {
-      fail_at(*limit, fmt::format("got {}, expected a number, a share in % or a column ({})",
-                                  hwdesc::show_text(got), fmt::join(experiment.columns, ", ")));
+      fail_at(*limit,
+              fmt::format("got {}, expected a number, a share in %, '{}' or a column ({})",
+                          hwdesc::show_text(got), kBestOther, fmt::join(experiment.columns, ", ")));
     }
   }
   if (limits != 1) fail_at(node, "expected one of at_most, at_least, below, not_above");
@@ -125,7 +128,7 @@ Published read_published(const ConfigNode& node, std::vector<ReferenceRow> rows,
   const std::string_view metric = published_name(published.metric);
   std::erase_if(rows, [&](const ReferenceRow& row) { return row.metric != metric; });
   if (rows.empty()) {
-    fail_at(*node.find("metric"), fmt::format("no published figure of {} is there", metric));
+    fail_at(*node.find("metric"), fmt::format("no published figure of {}", metric));
   }
   keep(node, "subject", &ReferenceRow::subject, rows);
   keep(node, "in", &ReferenceRow::column, rows);
@@ -147,6 +150,14 @@ Direction read_direction(const ConfigNode& node, const Experiment& experiment) {
 }
 
 }  // namespace
+
+measured::Metric metric_of(const hwdesc::ConfigNode& node) {
+  std::vector<std::string_view> names;
+  for (std::size_t i = 0; i < measured::kMetricCount; ++i) {
+    names.push_back(measured::name(static_cast<measured::Metric>(i)));
+  }
+  return static_cast<measured::Metric>(choice(node, names));
+}
 
 void read_claims(const ConfigNode& root, Experiment& experiment) {
   if (const ConfigNode* bars = root.find("bars")) {

@@ -21,7 +21,7 @@ class ExperimentData {
   ExperimentData(const ExperimentData&) = delete;
   ExperimentData& operator=(const ExperimentData&) = delete;
 
-  // The first path of the experiment that is not there; nullopt when all are.
+  // The first path of the experiment that was not found; nullopt when all are.
   [[nodiscard]] std::optional<std::string> missing(const Experiment& experiment) const;
   // Throws Error of the importer. `device`: of a program.
   [[nodiscard]] measured::MeasurementSet read(const ExperimentSource& source,

@@ -81,9 +81,9 @@ std::vector<std::optional<double>> LearnedColumns::predict(
       chosen.push_back(*example);
     }
     if (!chosen.empty()) {
-      const Examples some = all_.subset(chosen);
+      const Examples asked = all_.subset(chosen);
       std::vector<double> out(chosen.size());
-      predictor.predict(some.queries, loaded_.devices[*set], some.priors, out);
+      predictor.predict(asked.queries, loaded_.devices[*set], asked.priors, out);
       for (std::size_t i = 0; i < out.size(); ++i) {
         if (!std::isfinite(out[i])) continue;
         predicted_s[places[i]] = comparable_s(predictor, chosen[i], out[i]);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "analytical/analytical_model.h"
 #include "analytical/roofline.h"
@@ -30,6 +31,14 @@ void sample(measured::MeasurementSet& set, const std::string& device, std::size_
   set.rows = std::move(rows);
 }
 
+// Paths below the current folder are shown from there; names stay.
+std::string display_path(const std::string& device) {
+  if (!hwdesc::is_path(device)) return device;
+  const std::string from_here =
+      std::filesystem::path(device).lexically_proximate(std::filesystem::current_path()).string();
+  return from_here.starts_with("..") ? device : from_here;
+}
+
 void load_source(const Experiment& experiment, const ExperimentSource& source, ExperimentData& data,
                  int jobs, LoadedSets& loaded) {
   const std::vector<std::string> devices =
@@ -51,7 +60,7 @@ void load_source(const Experiment& experiment, const ExperimentSource& source, E
     }
     loaded.described.push_back({.name = samples.name,
                                 .hash = samples.hash,
-                                .device = samples.measured_on,
+                                .device = display_path(samples.measured_on),
                                 .rows = samples.samples.size(),
                                 .left_out = samples.faults.size()});
     loaded.described.back().with_dispatch = static_cast<std::size_t>(
@@ -75,12 +84,12 @@ LoadedSets load_sets(const Experiment& experiment, ExperimentData& data, int job
 std::vector<SampleSet> restricted(std::span<const SampleSet> sets,
                                   std::span<const std::size_t> rows) {
   const std::vector<ExperimentRow> all = rows_of(sets);
-  std::vector<SampleSet> some(sets.begin(), sets.end());
-  for (SampleSet& set : some) set.samples.clear();
+  std::vector<SampleSet> kept(sets.begin(), sets.end());
+  for (SampleSet& set : kept) set.samples.clear();
   for (const std::size_t row : rows) {
-    some[all[row].set].samples.push_back(sets[all[row].set].samples[all[row].sample]);
+    kept[all[row].set].samples.push_back(sets[all[row].set].samples[all[row].sample]);
   }
-  return some;
+  return kept;
 }
 
 std::size_t column_index(const Experiment& experiment, std::string_view column) {

@@ -213,7 +213,8 @@ void check_fit(const ConfigNode& root, const Experiment& experiment) {
 void check(const ConfigNode& root, const Experiment& experiment) {
   check_fit(root, experiment);
   std::set<std::string> columns(experiment.columns.begin(), experiment.columns.end());
-  if (columns.size() != experiment.columns.size()) fail_at(*root.find("columns"), "one twice");
+  if (columns.size() != experiment.columns.size())
+    fail_at(*root.find("columns"), "got a column twice");
   for (const ExperimentSource& source : experiment.data) {
     if (source.devices.empty() && experiment.device.empty()) {
       fail_at(root, fmt::format("device is missing, and source {} names no devices", source.name));

@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "hybrid/calibrate.h"
-#include "validation/experiment_directions.h"
 #include "validation/experiment_hybrids.h"
 #include "validation/experiment_learners.h"
 #include "validation/experiment_scores.h"
@@ -115,24 +114,24 @@ class Runner {
   void learn(std::size_t which, std::size_t round, const NamedSplit& named, Answer& answer) const {
     const learned::LearnerSpec& learner = experiment_.learners[which];
     const std::size_t column = column_index(experiment_, learner.name);
-    LearnedAnswer said = learned_->run(learner, named.split, round);
+    LearnedAnswer predicted = learned_->run(learner, named.split, round);
     for (std::size_t i = 0; i < answer.rows.size(); ++i) {
-      answer.rows[i].predicted_s[column] = said.predicted_s[i];
+      answer.rows[i].predicted_s[column] = predicted.predicted_s[i];
     }
-    answer.round.learned[which] = std::move(said.round);
+    answer.round.learned[which] = std::move(predicted.round);
   }
 
   void correct(std::size_t which, std::size_t round, const NamedSplit& named, int jobs,
                Answer& answer) const {
     const hybrid::HybridSpec& hybrid = experiment_.hybrids[which];
     const std::size_t column = column_index(experiment_, hybrid.name);
-    HybridAnswer said = answer_hybrid(hybrid, loaded_, named.split, round, jobs);
-    TC_CHECK(said.predicted_s.size() == answer.rows.size(), "one answer per scored row");
+    HybridAnswer predicted = answer_hybrid(hybrid, loaded_, named.split, round, jobs);
+    TC_CHECK(predicted.predicted_s.size() == answer.rows.size(), "one answer per scored row");
     for (std::size_t i = 0; i < answer.rows.size(); ++i) {
-      answer.rows[i].predicted_s[column] = said.predicted_s[i];
-      answer.rows[i].interval_s[column] = said.interval_s[i];
+      answer.rows[i].predicted_s[column] = predicted.predicted_s[i];
+      answer.rows[i].interval_s[column] = predicted.interval_s[i];
     }
-    answer.round.hybrids[which] = std::move(said.round);
+    answer.round.hybrids[which] = std::move(predicted.round);
   }
 
   void calibrate_and_predict(const NamedSplit& named, int jobs, Answer& answer) const {
@@ -212,8 +211,7 @@ void add_notes(const Experiment& experiment, ExperimentResult& result) {
   const ResultStratum& all = result.strata.front();
   if (all.rows < all.rows_measured) {
     result.notes.push_back(
-        fmt::format("{} of {} rows were not answered by every column and are "
-                    "scored for none",
+        fmt::format("{} of {} rows were not answered by every column and are excluded from all",
                     all.rows_measured - all.rows, all.rows_measured));
   }
   if (all.kernels_without_fastest > 0) {

@@ -74,7 +74,8 @@ struct BarResult {
   std::string stratum;  // one bar may be about several
   std::optional<double> value;
   double limit = 0;
-  bool met = false;  // never without a value
+  std::string limit_column = {};  // whose value the limit is; or empty
+  bool met = false;               // never without a value
 };
 
 // Agrees, disagrees: the 95 % t-interval of the differences over seeds excludes 0. Else, and with

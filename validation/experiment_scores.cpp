@@ -4,11 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <limits>
+#include <numeric>
 
 #include "base/error.h"
 #include "measured/importers/column_mapping.h"
-#include "validation/experiment_directions.h"
+#include "validation/experiment_load.h"
 
 namespace tilecast::validation {
 namespace {
@@ -92,10 +95,23 @@ void add_intervals(ResultStratum& stratum) {
   }
 }
 
-double limit_of(const Bar& bar, const Cell& other) {
-  const std::optional<double>& value =
-      bar.over == Statistic::kWorst && other.worst ? other.worst : other.value;
-  return value.value_or(std::nan(""));
+const std::optional<double>& value_of(const Bar& bar, const Cell& cell) {
+  return bar.over == Statistic::kWorst && cell.worst ? cell.worst : cell.value;
+}
+
+// Of the columns with a value that the bar is not about; or empty.
+std::string best_other(const Experiment& experiment, const Bar& bar, const ResultStratum& stratum) {
+  std::string best;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < experiment.columns.size(); ++i) {
+    const Cell& cell = stratum.cells[i][static_cast<std::size_t>(bar.metric)];
+    const std::optional<double>& value = value_of(bar, cell);
+    if (experiment.columns[i] == bar.column || !value) continue;
+    if (badness(bar.metric, *value) >= least) continue;
+    least = badness(bar.metric, *value);
+    best = experiment.columns[i];
+  }
+  return best;
 }
 
 bool holds(Bar::Kind kind, double value, double limit) {
@@ -111,16 +127,19 @@ bool holds(Bar::Kind kind, double value, double limit) {
 }
 
 BarResult check(const Experiment& experiment, const Bar& bar, const ResultStratum& stratum) {
-  const auto column = [&](const std::string& name) {
-    return static_cast<std::size_t>(std::ranges::find(experiment.columns, name) -
-                                    experiment.columns.begin());
+  const auto value = [&](const std::string& column) {
+    if (column.empty()) return std::optional<double>();
+    return value_of(
+        bar, stratum.cells[column_index(experiment, column)][static_cast<std::size_t>(bar.metric)]);
   };
-  const auto metric = static_cast<std::size_t>(bar.metric);
-  const Cell& cell = stratum.cells[column(bar.column)][metric];
-  BarResult result{.bar = bar, .stratum = stratum.title(), .value = {}, .limit = bar.limit};
-  result.value = bar.over == Statistic::kWorst && cell.worst ? cell.worst : cell.value;
+  BarResult result{.bar = bar,
+                   .stratum = stratum.title(),
+                   .value = value(bar.column),
+                   .limit = bar.limit,
+                   .limit_column = bar.limit_column};
+  if (bar.limit_column == kBestOther) result.limit_column = best_other(experiment, bar, stratum);
   if (!bar.limit_column.empty()) {
-    result.limit = bar.margin + limit_of(bar, stratum.cells[column(bar.limit_column)][metric]);
+    result.limit = bar.margin + value(result.limit_column).value_or(std::nan(""));
   }
   result.met = result.value && holds(bar.kind, *result.value, result.limit);
   return result;
@@ -128,8 +147,9 @@ BarResult check(const Experiment& experiment, const Bar& bar, const ResultStratu
 
 // Values and limits averaged; without a value where one has none.
 BarResult mean_of(const std::vector<BarResult>& results) {
-  BarResult mean{
-      .bar = results.front().bar, .stratum = results.front().bar.stratum, .value = 0, .limit = 0};
+  BarResult mean = results.front();
+  mean.stratum = mean.bar.stratum;
+  mean.value = mean.limit = 0;
   const auto n = static_cast<double>(results.size());
   for (const BarResult& one : results) {
     mean.value =
@@ -169,6 +189,53 @@ std::vector<BarResult> check(const Experiment& experiment, const Bar& bar,
   }
   throw Error(fmt::format("{}: bars: no stratum is called '{}'; there are: {}", experiment.file,
                           bar.stratum, fmt::join(titles, ", ")));
+}
+
+using Verdict = DirectionResult::Verdict;
+
+constexpr std::size_t kFewestSeeds = 3;
+constexpr double kTwoSided95 = 0.975;
+
+double mean(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+const ResultStratum& stratum_of(const Experiment& experiment, const Direction& direction,
+                                std::span<const ResultStratum> strata) {
+  for (const ResultStratum& stratum : strata) {
+    if (stratum.title() == direction.stratum) return stratum;
+  }
+  throw Error(
+      fmt::format("{}: directions: no stratum is called '{}'", experiment.file, direction.stratum));
+}
+
+DirectionResult check(const Experiment& experiment, const Direction& direction,
+                      const ResultStratum& stratum) {
+  const auto cell = [&](const std::string& column) -> const Cell& {
+    return stratum
+        .cells[column_index(experiment, column)][static_cast<std::size_t>(direction.metric)];
+  };
+  const Cell& better = cell(direction.better);
+  const Cell& than = cell(direction.than);
+  DirectionResult result{.direction = direction};
+  std::vector<double> of_better, of_than, differences;
+  for (std::size_t i = 0; i < std::min(better.by_seed.size(), than.by_seed.size()); ++i) {
+    if (!better.by_seed[i] || !than.by_seed[i]) continue;
+    of_better.push_back(*better.by_seed[i]);
+    of_than.push_back(*than.by_seed[i]);
+    differences.push_back(of_better.back() - of_than.back());
+  }
+  result.seeds = differences.size();
+  result.better = differences.empty() ? better.value : mean(of_better);
+  result.than = differences.empty() ? than.value : mean(of_than);
+  result.difference = t_interval(differences);
+  if (!result.difference) return result;
+  const bool below = result.difference->high<0, above = result.difference->low> 0;
+  if (below || above) {
+    const bool agrees = more_is_better(direction.metric) ? above : below;
+    result.verdict = agrees ? Verdict::kAgrees : Verdict::kDisagrees;
+  }
+  return result;
 }
 
 }  // namespace
@@ -212,9 +279,29 @@ std::vector<BarResult> check_bars(const Experiment& experiment,
                                   std::span<const ResultStratum> strata) {
   std::vector<BarResult> results;
   for (const Bar& bar : experiment.bars) {
-    std::vector<BarResult> some = check(experiment, bar, strata);
-    if (some.empty()) no_stratum(experiment, bar, strata);
-    std::ranges::move(some, std::back_inserter(results));
+    std::vector<BarResult> checked = check(experiment, bar, strata);
+    if (checked.empty()) no_stratum(experiment, bar, strata);
+    std::ranges::move(checked, std::back_inserter(results));
+  }
+  return results;
+}
+
+std::optional<measured::Interval> t_interval(std::span<const double> values) {
+  if (values.size() < kFewestSeeds) return std::nullopt;
+  const double middle = mean(values);
+  const auto n = static_cast<double>(values.size());
+  double squares = 0;
+  for (const double value : values) squares += (value - middle) * (value - middle);
+  const double error_of_mean = std::sqrt(squares / (n - 1) / n);
+  const double t = boost::math::quantile(boost::math::students_t(n - 1), kTwoSided95);
+  return measured::Interval{middle - t * error_of_mean, middle + t * error_of_mean};
+}
+
+std::vector<DirectionResult> check_directions(const Experiment& experiment,
+                                              std::span<const ResultStratum> strata) {
+  std::vector<DirectionResult> results;
+  for (const Direction& direction : experiment.directions) {
+    results.push_back(check(experiment, direction, stratum_of(experiment, direction, strata)));
   }
   return results;
 }

@@ -1,4 +1,4 @@
-// Scored rows of an experiment -> its table and the verdict on its bars.
+// Scored rows of an experiment -> its table, and the verdicts on its bars and on others' findings.
 #pragma once
 
 #include <span>
@@ -15,8 +15,14 @@ namespace tilecast::validation {
                                                       std::span<const measured::ScoreSheet> sheets,
                                                       int jobs);
 
-// Throws Error for a bar on a stratum that is not there.
+// Throws Error for a bar on an unknown stratum.
 [[nodiscard]] std::vector<BarResult> check_bars(const Experiment& experiment,
                                                 std::span<const ResultStratum> strata);
+// Others' findings against ours over seeds. Throws Error for an unknown stratum.
+[[nodiscard]] std::vector<DirectionResult> check_directions(const Experiment& experiment,
+                                                            std::span<const ResultStratum> strata);
+
+// 95 % interval of the mean; nothing with fewer than three values.
+[[nodiscard]] std::optional<measured::Interval> t_interval(std::span<const double> values);
 
 }  // namespace tilecast::validation

@@ -315,7 +315,7 @@ std::vector<ExperimentRow> rows_of(std::span<const SampleSet> sets) {
 }
 
 Apart apart(SplitKind kind) {
-  if (deals_rows(kind)) return Apart::kRows;
+  if (kind == SplitKind::kSampledRows || kind == SplitKind::kFirstRows) return Apart::kRows;
   return kind == SplitKind::kLeaveOneDeviceOut ? Apart::kWorksOnDevice : Apart::kWorks;
 }
 

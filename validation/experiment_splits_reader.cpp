@@ -12,46 +12,25 @@ namespace {
 
 using hwdesc::ConfigNode;
 
-constexpr std::string_view kSplitNames[] = {"none",
-                                            "fixed",
-                                            "k_fold",
-                                            "largest",
-                                            "leave_one_class_out",
-                                            "leave_one_family_out",
-                                            "leave_one_kernel_out",
-                                            "leave_one_device_out",
-                                            "sampled_rows",
-                                            "sampled_works",
-                                            "held_out_families",
-                                            "held_out_works",
-                                            "first_rows"};
-
-// Besides `kind`. Shares, works and rows are required where they are known.
-std::vector<std::string_view> keys_of(SplitKind kind) {
-  switch (kind) {
-    case SplitKind::kNone:
-    case SplitKind::kLeaveOneClassOut:
-    case SplitKind::kLeaveOneKernelOut:
-    case SplitKind::kLeaveOneDeviceOut:
-      return {};
-    case SplitKind::kFixed:
-      return {"seeds", "seed"};
-    case SplitKind::kKFold:
-      return {"folds", "seed"};
-    case SplitKind::kLeaveOneFamilyOut:
-      return {"works", "seed"};
-    case SplitKind::kSampledRows:
-      return {"rows", "seeds", "seed"};
-    case SplitKind::kSampledWorks:
-      return {"works", "seeds", "seed"};
-    case SplitKind::kLargest:
-    case SplitKind::kHeldOutFamilies:
-    case SplitKind::kHeldOutWorks:
-    case SplitKind::kFirstRows:
-      return {"share", "seeds", "seed"};
-  }
-  return {};
-}
+// By SplitKind: its name, and its keys besides `kind`. Shares, works and rows are required where
+// they are known.
+struct KindKeys {
+  std::string_view name;
+  std::array<std::string_view, 3> keys = {};
+};
+constexpr KindKeys kKinds[] = {{"none"},
+                               {"fixed", {"seeds", "seed"}},
+                               {"k_fold", {"folds", "seed"}},
+                               {"largest", {"share", "seeds", "seed"}},
+                               {"leave_one_class_out"},
+                               {"leave_one_family_out", {"works", "seed"}},
+                               {"leave_one_kernel_out"},
+                               {"leave_one_device_out"},
+                               {"sampled_rows", {"rows", "seeds", "seed"}},
+                               {"sampled_works", {"works", "seeds", "seed"}},
+                               {"held_out_families", {"share", "seeds", "seed"}},
+                               {"held_out_works", {"share", "seeds", "seed"}},
+                               {"first_rows", {"share", "seeds", "seed"}}};
 
 double share_of(const ConfigNode& node) {
   const std::optional<double> value = hwdesc::fraction(text_of(node));
@@ -65,14 +44,18 @@ double share_of(const ConfigNode& node) {
 }  // namespace
 
 std::string_view name(SplitKind kind) {
-  return kSplitNames[static_cast<std::size_t>(kind)];
+  return kKinds[static_cast<std::size_t>(kind)].name;
 }
 
 SplitSpec read_split(const ConfigNode& node) {
   if (!node.is_mapping()) fail_at(node, "expected {kind: ...}");
+  std::vector<std::string_view> names, keys;
+  for (const KindKeys& kind : kKinds) names.push_back(kind.name);
   SplitSpec split;
-  split.kind = static_cast<SplitKind>(choice(required(node, "kind"), kSplitNames));
-  std::vector<std::string_view> keys = keys_of(split.kind);
+  split.kind = static_cast<SplitKind>(choice(required(node, "kind"), names));
+  for (const std::string_view key : kKinds[static_cast<std::size_t>(split.kind)].keys) {
+    if (!key.empty()) keys.push_back(key);
+  }
   keys.push_back("kind");
   allow_only(node, keys);
   const auto has = [&](std::string_view key) { return std::ranges::find(keys, key) != keys.end(); };

@@ -10,10 +10,7 @@
 namespace tilecast::validation {
 namespace {
 
-using measured::Metric;
-
-// The experiment with one learner, beside what needs no training.
-Experiment alone(const Experiment& all, const std::string& learner) {
+Experiment with_learner_alone(const Experiment& all, const std::string& learner) {
   std::vector<std::string_view> names;
   for (const learned::LearnerSpec& spec : all.learners) names.push_back(spec.name);
   if (names.empty()) {
@@ -28,22 +25,57 @@ Experiment alone(const Experiment& all, const std::string& learner) {
     throw Error(fmt::format("{}: no learner is called '{}'; there are: {}", all.file, learner,
                             fmt::join(names, ", ")));
   }
-  Experiment one = all;
+  Experiment one = with_column_alone(all, spec->name);
   one.learners = {*spec};
   one.hybrids.clear();
-  one.columns = {"roofline", "analytical", spec->name};
-  one.by.clear();
-  one.bars.clear();
-  one.published.clear();
-  one.directions.clear();
   return one;
 }
 
 }  // namespace
 
+Experiment with_column_alone(Experiment experiment, const std::string& column) {
+  experiment.columns = {"roofline", "analytical", column};
+  experiment.by.clear();
+  experiment.bars.clear();
+  experiment.published.clear();
+  experiment.directions.clear();
+  return experiment;
+}
+
+std::vector<learned::ModelData> model_data(const LoadedSets& loaded) {
+  std::vector<learned::ModelData> data;
+  for (std::size_t i = 0; i < loaded.sets.size(); ++i) {
+    data.push_back({.name = loaded.described[i].name,
+                    .hash = loaded.sets[i].hash,
+                    .device = loaded.devices[i].name,
+                    .licence = loaded.sets[i].manifest.licence});
+  }
+  return data;
+}
+
+measured::Stratum score_held_out(const Experiment& experiment, const measured::ScoreSheet& sheet,
+                                 int jobs, learned::ModelCard& card,
+                                 std::vector<std::string>& notes) {
+  measured::Stratum all = measured::evaluate(sheet, {.by = {}, .jobs = jobs}).strata.front();
+  if (all.rows < all.rows_measured) {
+    notes.push_back(fmt::format("{} of {} held-out rows were not answered and are not scored",
+                                all.rows_measured - all.rows, all.rows_measured));
+  }
+  const std::size_t analytical = column_index(experiment, "analytical");
+  for (const measured::Metric metric : experiment.metrics) {
+    const measured::Score& score = all.columns.back()[metric];
+    if (!score.value) continue;
+    card.metrics.push_back({.metric = std::string(measured::name(metric)),
+                            .n = measured::ranks_tiles(metric) ? all.kernels_with_tiles : all.rows,
+                            .value = *score.value,
+                            .baseline = all.columns[analytical][metric].value});
+  }
+  return all;
+}
+
 Training::Training(const Experiment& experiment, ExperimentData& data, const std::string& learner,
                    int jobs)
-    : experiment_(alone(experiment, learner)),
+    : experiment_(with_learner_alone(experiment, learner)),
       loaded_(load_sets(experiment_, data, jobs)),
       rounds_(experiment_splits(experiment_, loaded_.sets, loaded_.names)),
       columns_(experiment_, loaded_, jobs),
@@ -51,13 +83,7 @@ Training::Training(const Experiment& experiment, ExperimentData& data, const std
 
 std::vector<learned::ModelData> Training::rows(const learned::Examples& examples,
                                                const learned::TrainValidation& sides) const {
-  std::vector<learned::ModelData> rows;
-  for (std::size_t i = 0; i < loaded_.sets.size(); ++i) {
-    rows.push_back({.name = loaded_.described[i].name,
-                    .hash = loaded_.sets[i].hash,
-                    .device = loaded_.devices[i].name,
-                    .licence = loaded_.sets[i].manifest.licence});
-  }
+  std::vector<learned::ModelData> rows = model_data(loaded_);
   for (const std::size_t row : sides.train) ++rows[examples.rows[row].set].train;
   for (const std::size_t row : sides.validation) ++rows[examples.rows[row].set].validation;
   for (const learned::Example& row : columns_.examples(split().score).rows) ++rows[row.set].test;
@@ -81,23 +107,8 @@ void Training::evaluate(TrainingResult& result) const {
     rows.back().predicted_s.back() = predicted_s[i];
   }
   sheet.rows = std::move(rows);
-  result.scores = measured::evaluate(sheet, {.by = {}, .jobs = jobs_}).strata.front();
+  result.scores = score_held_out(experiment_, sheet, jobs_, result.about, result.notes);
   result.sheet = std::move(sheet);
-  if (result.scores.rows < result.scores.rows_measured) {
-    result.notes.push_back(
-        fmt::format("{} of {} held-out rows were not answered and are not scored",
-                    result.scores.rows_measured - result.scores.rows, result.scores.rows_measured));
-  }
-  for (const Metric metric : experiment_.metrics) {
-    const measured::Score& score = result.scores.columns.back()[metric];
-    if (!score.value) continue;
-    const std::size_t analytical = column_index(experiment_, "analytical");
-    result.about.metrics.push_back(
-        {.metric = std::string(measured::name(metric)),
-         .n = measured::ranks_tiles(metric) ? result.scores.kernels_with_tiles : result.scores.rows,
-         .value = *score.value,
-         .baseline = result.scores.columns[analytical][metric].value});
-  }
 }
 
 TrainingResult Training::run(const learned::LearnerHooks& hooks) const {

@@ -12,6 +12,18 @@
 
 namespace tilecast::validation {
 
+// The experiment with this column beside what needs no fit, and no bars: what one training is
+// about.
+[[nodiscard]] Experiment with_column_alone(Experiment experiment, const std::string& column);
+// One entry per set, without rows yet.
+[[nodiscard]] std::vector<learned::ModelData> model_data(const LoadedSets& loaded);
+// Scores of the held-out rows, last column beside analytical, into the card; what was not answered
+// into the notes.
+[[nodiscard]] measured::Stratum score_held_out(const Experiment& experiment,
+                                               const measured::ScoreSheet& sheet, int jobs,
+                                               learned::ModelCard& card,
+                                               std::vector<std::string>& notes);
+
 struct TrainingResult {
   learned::Trained trained;
   learned::ModelCard about;    // data, split, metrics on the held-out rows

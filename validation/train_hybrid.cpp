@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "validation/experiment_train.h"
 
 namespace tilecast::validation {
 namespace {
@@ -14,9 +15,9 @@ namespace {
 using measured::Metric;
 using measured::SampleSet;
 
-// The experiment with one hybrid, beside what needs no fit. What an interval is worth is always
-// told.
-Experiment alone(const Experiment& all, const std::string& hybrid) {
+// The experiment with one hybrid, beside what needs no fit, and always with the metrics of
+// intervals.
+Experiment with_hybrid_alone(const Experiment& all, const std::string& hybrid) {
   std::vector<std::string_view> names;
   for (const hybrid::HybridSpec& spec : all.hybrids) names.push_back(spec.name);
   const auto spec = std::ranges::find(all.hybrids, hybrid, &hybrid::HybridSpec::name);
@@ -24,14 +25,9 @@ Experiment alone(const Experiment& all, const std::string& hybrid) {
     throw Error(fmt::format("{}: no hybrid is called '{}'; there are: {}", all.file, hybrid,
                             fmt::join(names, ", ")));
   }
-  Experiment one = all;
+  Experiment one = with_column_alone(all, spec->name);
   one.hybrids = {*spec};
   one.learners.clear();
-  one.columns = {"roofline", "analytical", spec->name};
-  one.by.clear();
-  one.bars.clear();
-  one.published.clear();
-  one.directions.clear();
   for (const Metric metric : {Metric::kCoverage, Metric::kIntervalWidth}) {
     if (std::ranges::find(one.metrics, metric) == one.metrics.end()) one.metrics.push_back(metric);
   }
@@ -60,19 +56,13 @@ std::map<std::string, std::string> settings_of(const hybrid::HybridSpec& spec,
 
 HybridTraining::HybridTraining(const Experiment& experiment, ExperimentData& data,
                                const std::string& hybrid, int jobs)
-    : experiment_(alone(experiment, hybrid)),
+    : experiment_(with_hybrid_alone(experiment, hybrid)),
       loaded_(load_sets(experiment_, data, jobs)),
       rounds_(experiment_splits(experiment_, loaded_.sets, loaded_.names)),
       jobs_(jobs) {}
 
 std::vector<learned::ModelData> HybridTraining::rows() const {
-  std::vector<learned::ModelData> rows;
-  for (std::size_t i = 0; i < loaded_.sets.size(); ++i) {
-    rows.push_back({.name = loaded_.described[i].name,
-                    .hash = loaded_.sets[i].hash,
-                    .device = loaded_.devices[i].name,
-                    .licence = loaded_.sets[i].manifest.licence});
-  }
+  std::vector<learned::ModelData> rows = model_data(loaded_);
   const std::vector<ExperimentRow> all = rows_of(loaded_.sets);
   for (const std::size_t row : split().fit) ++rows[all[row].set].train;
   for (const std::size_t row : split().score) ++rows[all[row].set].test;
@@ -97,14 +87,14 @@ measured::ScoreSheet HybridTraining::answers(const hybrid::HybridModel& model) c
   measured::ScoreSheet sheet = base_sheet(experiment_, loaded_, jobs_);
   const std::size_t columns = sheet.columns.size();
   const std::vector<ExperimentRow> all = rows_of(loaded_.sets);
-  std::vector<std::vector<measured::Prediction>> said;
+  std::vector<std::vector<measured::Prediction>> predicted;
   for (std::size_t i = 0; i < loaded_.sets.size(); ++i) {
-    said.push_back(
+    predicted.push_back(
         measured::predict(loaded_.sets[i], model, model.with_constants(loaded_.devices[i]), jobs_));
   }
   std::vector<measured::ScoredRow> rows;
   for (const std::size_t at : split().score) {
-    const measured::Prediction& prediction = said[all[at].set][all[at].sample];
+    const measured::Prediction& prediction = predicted[all[at].set][all[at].sample];
     measured::ScoredRow row = sheet.rows[at];
     row.interval_s.assign(columns, std::nullopt);
     row.predicted_s.back().reset();
@@ -116,26 +106,6 @@ measured::ScoreSheet HybridTraining::answers(const hybrid::HybridModel& model) c
   }
   sheet.rows = std::move(rows);
   return sheet;
-}
-
-void HybridTraining::evaluate(HybridTrainingResult& result) const {
-  const measured::ScoreSheet sheet = answers(*result.model);
-  result.scores = measured::evaluate(sheet, {.by = {}, .jobs = jobs_}).strata.front();
-  if (result.scores.rows < result.scores.rows_measured) {
-    result.notes.push_back(
-        fmt::format("{} of {} held-out rows were not answered and are not scored",
-                    result.scores.rows_measured - result.scores.rows, result.scores.rows_measured));
-  }
-  const std::size_t analytical = column_index(experiment_, "analytical");
-  for (const Metric metric : experiment_.metrics) {
-    const measured::Score& score = result.scores.columns.back()[metric];
-    if (!score.value) continue;
-    result.card.metrics.push_back(
-        {.metric = std::string(measured::name(metric)),
-         .n = measured::ranks_tiles(metric) ? result.scores.kernels_with_tiles : result.scores.rows,
-         .value = *score.value,
-         .baseline = result.scores.columns[analytical][metric].value});
-  }
 }
 
 HybridTrainingResult HybridTraining::run(
@@ -160,7 +130,8 @@ HybridTrainingResult HybridTraining::run(
                     "without an analytical answer",
                     split().fit.size() - fitted.rows, split().fit.size()));
   }
-  evaluate(result);
+  result.scores =
+      score_held_out(experiment_, answers(*result.model), jobs_, result.card, result.notes);
   return result;
 }
 

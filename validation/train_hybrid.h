@@ -46,7 +46,6 @@ class HybridTraining {
   [[nodiscard]] hybrid::FittedHybrid fit(
       const std::function<void(const std::string&, double)>& step) const;
   [[nodiscard]] measured::ScoreSheet answers(const hybrid::HybridModel& model) const;
-  void evaluate(HybridTrainingResult& result) const;
 
   Experiment experiment_;
   LoadedSets loaded_;

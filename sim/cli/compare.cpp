@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Arguments {
+struct CompareArguments {
   std::vector<std::string> inputs, measured, traces, models, where;
   DeviceOptions devices;
   LoadArguments load;
@@ -94,7 +94,7 @@ class TemporaryFolder {
 };
 
 // The traces as a measurement set of the program; what did not match becomes notes.
-std::string import_traces(const Arguments& arguments, const TemporaryFolder& folder,
+std::string import_traces(const CompareArguments& arguments, const TemporaryFolder& folder,
                           std::vector<std::string>& notes) {
   if (arguments.inputs.size() != 1) {
     throw UsageError("--trace: times one program; expected one HLO file");
@@ -112,7 +112,7 @@ std::string import_traces(const Arguments& arguments, const TemporaryFolder& fol
   return set;
 }
 
-bool are_sets(const Arguments& arguments) {
+bool are_sets(const CompareArguments& arguments) {
   const auto is_set = [](const std::string& path) {
     std::error_code ignored;
     return fs::is_directory(path, ignored) || base::is_archive(path);
@@ -135,7 +135,7 @@ bool are_sets(const Arguments& arguments) {
   return true;
 }
 
-Comparison make_comparison(const Arguments& arguments) {
+Comparison make_comparison(const CompareArguments& arguments) {
   const bool sets = are_sets(arguments);
   CompareSetup setup;
   setup.devices = load_devices(arguments.devices);
@@ -163,7 +163,7 @@ Comparison make_comparison(const Arguments& arguments) {
   return compare(std::move(inputs), arguments.compare);
 }
 
-void run(const Arguments& arguments) {
+void run(const CompareArguments& arguments) {
   const Comparison comparison = make_comparison(arguments);
   const std::string& format = arguments.output.format;
   const std::size_t top =
@@ -173,7 +173,7 @@ void run(const Arguments& arguments) {
                                             : views::compare_text(comparison, {.top = top}));
 }
 
-void add_options(CLI::App& verb, Arguments& arguments) {
+void add_options(CLI::App& verb, CompareArguments& arguments) {
   verb.add_option("inputs", arguments.inputs, "HLO text files, or folders of measurements")
       ->required()
       ->type_name("FILE|SET");
@@ -217,7 +217,7 @@ void add_options(CLI::App& verb, Arguments& arguments) {
 }  // namespace
 
 void add_compare(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<CompareArguments>();
   CLI::App& verb = *app.add_subcommand(
       "compare", "models, devices, the compiler's estimates and measurements, kernel by kernel");
   add_options(verb, *arguments);

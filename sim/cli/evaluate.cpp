@@ -11,7 +11,6 @@
 #include "sim/cli/progress.h"
 #include "sim/evaluation_report.h"
 #include "sim/views/evaluation.h"
-#include "sim/views/model_card.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -20,7 +19,7 @@ using measured::Breakdown;
 
 constexpr int kMaxDraws = 100'000;
 
-struct Arguments {
+struct EvaluateArguments {
   std::vector<std::string> sets, models, by = {"class"};
   DeviceOptions devices;
   OutputOptions output;
@@ -37,7 +36,7 @@ struct Choice {
 };
 
 // Without --model: both models on the first device, and the analytical one on the others.
-std::vector<Choice> choices(const Arguments& arguments, std::size_t devices) {
+std::vector<Choice> choices(const EvaluateArguments& arguments, std::size_t devices) {
   std::vector<Choice> result;
   for (std::size_t device = 0; device < devices; ++device) {
     if (!arguments.models.empty()) {
@@ -97,7 +96,7 @@ ModelColumn make_column(const std::string& name, const Choice& choice,
   return model_column(name, choice.model, devices, choice.device);
 }
 
-EvaluationReport make_report(const Arguments& arguments) {
+EvaluationReport make_report(const EvaluateArguments& arguments) {
   std::vector<hwdesc::Device> devices = load_devices(arguments.devices);
   std::vector<ModelColumn> columns;
   for (const Choice& choice : choices(arguments, devices.size())) {
@@ -122,7 +121,7 @@ EvaluationReport make_report(const Arguments& arguments) {
   return report;
 }
 
-void run(const Arguments& arguments) {
+void run(const EvaluateArguments& arguments) {
   const EvaluationReport report = make_report(arguments);
   const views::EvaluationViewOptions view{.faults = arguments.faults};
   if (!arguments.card.empty()) {
@@ -137,7 +136,7 @@ void run(const Arguments& arguments) {
                                             : views::evaluation_text(report, view));
 }
 
-void add_options(CLI::App& verb, Arguments& arguments) {
+void add_options(CLI::App& verb, EvaluateArguments& arguments) {
   verb.add_option("sets", arguments.sets, "folders of measurements (tilecast import makes them)")
       ->required()
       ->type_name("SET");
@@ -173,7 +172,7 @@ void add_options(CLI::App& verb, Arguments& arguments) {
 }  // namespace
 
 void add_evaluate(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<EvaluateArguments>();
   CLI::App& verb = *app.add_subcommand("evaluate", "how far models are off measurements");
   add_options(verb, *arguments);
   verb.footer(

@@ -11,7 +11,7 @@
 namespace tilecast::sim::cli {
 namespace {
 
-struct Arguments {
+struct ExplainArguments {
   std::string file, kernel, tile, model;
   DeviceOptions device;
   LoadArguments load;
@@ -19,7 +19,7 @@ struct Arguments {
   std::size_t top = ExplainOptions{}.top;
 };
 
-std::string run(const Arguments& arguments) {
+std::string run(const ExplainArguments& arguments) {
   const ir::LoadOptions load = load_options(arguments.load);
   analytical::TileConfig tile;
   if (!arguments.tile.empty()) tile = parse_tile(arguments.tile);
@@ -44,7 +44,7 @@ std::string run(const Arguments& arguments) {
 }  // namespace
 
 void add_explain(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ExplainArguments>();
   CLI::App& verb = *app.add_subcommand("explain", "why one kernel takes its time; its best tiles");
   verb.add_option("program", arguments->file, "HLO text file")->required()->type_name("FILE");
   verb.add_option("-k,--kernel", arguments->kernel,

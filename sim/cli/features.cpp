@@ -21,7 +21,7 @@ using analytical::KernelQuery;
 using learned::FeatureColumn;
 using learned::FeatureGroup;
 
-struct Arguments {
+struct FeaturesArguments {
   std::string file, kernel, tile;
   std::vector<std::string> groups;
   DeviceOptions device;
@@ -30,7 +30,7 @@ struct Arguments {
 };
 
 // Those asked for, else all that need no measurement set.
-std::vector<FeatureGroup> groups_of(const Arguments& arguments) {
+std::vector<FeatureGroup> groups_of(const FeaturesArguments& arguments) {
   using enum FeatureGroup;
   if (arguments.groups.empty()) return {kStatic, kOps, kShape, kMachine, kTile, kPrior, kNode};
   std::vector<FeatureGroup> groups;
@@ -104,7 +104,7 @@ measured::CsvTable row_per_column(const Values& values) {
 }
 
 // The kernels asked about: one by name, or all.
-std::vector<KernelQuery> queries_of(const Arguments& arguments, const ir::Program& program,
+std::vector<KernelQuery> queries_of(const FeaturesArguments& arguments, const ir::Program& program,
                                     const analytical::TileConfig* tile) {
   if (!arguments.kernel.empty() || tile != nullptr) {
     return {{find_kernel(program, arguments.kernel, arguments.file), tile}};
@@ -128,7 +128,7 @@ Values values_of(const std::vector<KernelQuery>& queries, const hwdesc::Device& 
   return values;
 }
 
-measured::CsvTable values_table(const Arguments& arguments) {
+measured::CsvTable values_table(const FeaturesArguments& arguments) {
   if (arguments.device.names.empty()) {
     throw UsageError("features: a program needs a machine; expected --device DEVICE");
   }
@@ -155,7 +155,7 @@ measured::CsvTable values_table(const Arguments& arguments) {
   return by_column ? row_per_column(values) : row_per_kernel(values);
 }
 
-void run(const Arguments& arguments) {
+void run(const FeaturesArguments& arguments) {
   if (!arguments.file.empty()) {
     write_rows(arguments.output, values_table(arguments), "tilecast.feature_values/1");
     return;
@@ -171,7 +171,7 @@ void run(const Arguments& arguments) {
 }  // namespace
 
 void add_features(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<FeaturesArguments>();
   CLI::App& verb = *app.add_subcommand(
       "features", "what learned models see: every column, or a kernel's values");
   verb.add_option("program", arguments->file, "HLO text file; without it columns are explained")

@@ -8,14 +8,14 @@
 namespace tilecast::sim::cli {
 namespace {
 
-struct Arguments {
+struct KernelsArguments {
   std::string file;
   DeviceOptions device;
   LoadArguments load;
   OutputOptions output;
 };
 
-void run(const Arguments& arguments) {
+void run(const KernelsArguments& arguments) {
   const ir::LoadOptions load = load_options(arguments.load);
   const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
   const ir::LoadedModule loaded = ir::load_module(arguments.file, load);
@@ -28,7 +28,7 @@ void run(const Arguments& arguments) {
 }  // namespace
 
 void add_kernels(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<KernelsArguments>();
   CLI::App& verb = *app.add_subcommand("kernels", "the kernels of a program and their work");
   verb.add_option("program", arguments->file, "HLO text file")->required()->type_name("FILE");
   add_device_options(verb, arguments->device, Devices::kOptional);

@@ -19,14 +19,16 @@
 namespace tilecast::sim::cli {
 namespace {
 
-constexpr Seconds kTimeout{60};  // of one program, warm-up included
+constexpr Seconds kProgramTimeout{60};  // of one program, warm-up included
 
-struct ProgramArguments {
+struct ProgramArguments : TimingArguments {
+  ProgramArguments() {
+    budget = "5m";
+    longest = "500 ms";
+  }
   std::vector<std::string> files;
-  std::string out, device, budget = "5m", longest = "500 ms", format = "table";
+  std::string out, device;
   std::size_t configurations = 8;
-  std::uint64_t seed = 1;
-  int core = -1;
 };
 
 // What no machine of this kind can do faster.
@@ -45,9 +47,7 @@ std::vector<host::ProgramVariant> variants_of(const std::string& file,
   std::vector<host::ProgramVariant> variants =
       host::whole_programs(ir::read_hlo_file(file), device,
                            {.configurations = arguments.configurations, .seed = arguments.seed});
-  MeasureArguments common;
-  common.longest = arguments.longest;
-  const Seconds longest = longest_of(common);
+  const Seconds longest = longest_of(arguments);
   for (const host::ProgramVariant& variant : variants) {
     const Seconds time = shortest_time(variant.program, device);
     if (time <= longest) continue;
@@ -111,7 +111,7 @@ measured::CsvTable summary_table(const std::string& out,
   return table;
 }
 
-void say_what_was_skipped(const std::vector<host::ProgramTimes>& rows, std::size_t left) {
+void report_skipped(const std::vector<host::ProgramTimes>& rows, std::size_t left) {
   std::map<std::string, std::vector<std::string>> programs;  // by reason
   for (const host::ProgramTimes& row : rows) {
     if (!row.skipped.empty()) programs[row.skipped].push_back(row.program);
@@ -128,7 +128,7 @@ void run_programs(const ProgramArguments& arguments) {
   const Seconds end = bench.now() + parse_budget(arguments.budget);
   const hwdesc::Device device = hwdesc::load_device(arguments.device);
   const std::vector<host::ProgramVariant> variants = variants_of(arguments, device);
-  const host::TimingOptions timing{.core = arguments.core, .timeout = kTimeout};
+  const host::TimingOptions timing{.core = arguments.core, .timeout = kProgramTimeout};
   std::vector<host::ProgramTimes> rows;
   {
     Progress progress("measure", variants.size());
@@ -145,12 +145,12 @@ void run_programs(const ProgramArguments& arguments) {
       .device = is_file ? "device.yaml" : arguments.device,
       .source = fmt::format("measured by `tilecast measure` on {}, {}; {}", bench.machine,
                             base::today(), bench.compiler),
-      .licence = "of whoever measured; say it here before passing it on",
+      .licence = "unknown: fill in before passing it on",
       .how_timed = host::how_timed(timing)};
   host::write_program_set(
       arguments.out,
       {manifest, is_file ? hwdesc::print_device(device) : std::string(), variants, rows});
-  say_what_was_skipped(rows, variants.size() - rows.size());
+  report_skipped(rows, variants.size() - rows.size());
   write_rows({.format = arguments.format, .file = {}}, summary_table(arguments.out, rows),
              "tilecast.measure.programs/1");
 }
@@ -161,7 +161,7 @@ void add_measure_programs(CLI::App& measure) {
   auto arguments = std::make_shared<ProgramArguments>();
   CLI::App& verb = *measure.add_subcommand(
       "programs", "whole programs beside the sum of their kernels, on this CPU");
-  verb.add_option("files", arguments->files, "HLO programs; without any, those of Tilecast")
+  verb.add_option("files", arguments->files, "HLO programs; without any, Tilecast's")
       ->type_name("FILE.hlo");
   verb.add_option("--out", arguments->out, "folder of the measurement set to write")
       ->required()
@@ -169,22 +169,10 @@ void add_measure_programs(CLI::App& measure) {
   verb.add_option("-d,--device", arguments->device, "description that chooses tiles")
       ->required()
       ->type_name("DEVICE");
-  verb.add_option("--budget", arguments->budget, "stop after this long: 90s, 10m, 1h")
-      ->type_name("TIME")
-      ->capture_default_str();
-  verb.add_option("--longest", arguments->longest, "leave out programs that take longer at best")
-      ->type_name("TIME")
-      ->capture_default_str();
+  add_timing_options(verb, *arguments);
   verb.add_option("--configurations", arguments->configurations,
                   "fusion configurations of each program")
       ->check(CLI::Range(1, 100'000))
-      ->capture_default_str();
-  verb.add_option("--core", arguments->core, "core to measure on; -1: the last one allowed")
-      ->check(CLI::Range(-1, 4095))
-      ->capture_default_str();
-  verb.add_option("--seed", arguments->seed, "of the configurations")->capture_default_str();
-  verb.add_option("-f,--format", arguments->format, "form of the summary")
-      ->check(CLI::IsMember({"table", "json", "csv"}))
       ->capture_default_str();
   verb.footer(
       "error: sum of the kernels / whole program - 1. cold: a call's inputs come from main "

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMaxJobs = 1024, kMaxCore = 4095;
+constexpr int kMaxCompilers = 1024, kMaxCore = 4095;
 constexpr const char* kProbed = "host.yaml";
 constexpr const char* kCopied = "device.yaml";
 constexpr Seconds kTimeout{3};  // of one kernel, warm-up included
@@ -39,10 +39,10 @@ class Interrupt {
     struct sigaction action = {};
     action.sa_handler = [](int) {
       interrupted = 1;
-      constexpr std::string_view kSaid =
+      constexpr std::string_view kNotice =
           "\nstopping after the kernels that are being timed; Ctrl-C again ends at once\n";
       // Of what a handler may call, this alone writes.
-      [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kSaid.data(), kSaid.size());
+      [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kNotice.data(), kNotice.size());
     };
     action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
     sigaction(SIGINT, &action, &before_);
@@ -117,12 +117,12 @@ measured::Manifest manifest_of(const MeasureTask& task, const host::TimingOption
           .device = task.device.in_manifest,
           .source = fmt::format("measured by `tilecast measure` on {}, {}; {}", task.bench.machine,
                                 base::today(), task.bench.compiler),
-          .licence = "of whoever measured; say it here before passing it on",
+          .licence = "unknown: fill in before passing it on",
           .how_timed = host::how_timed(timing),
           .timing = measured::Timing::kDevice};
 }
 
-void say_how_it_ended(const host::SessionReport& report, const MeasureArguments& arguments) {
+void report_how_it_ended(const host::SessionReport& report, const MeasureArguments& arguments) {
   std::size_t skipped = 0;
   for (const auto& [reason, count] : report.skipped) skipped += count;
   const std::size_t left = report.planned - report.known - report.measured - skipped;
@@ -134,32 +134,37 @@ void say_how_it_ended(const host::SessionReport& report, const MeasureArguments&
       report.measured, skipped, report.known, left, report.planned,
       report.unstable_once > 0 ? fmt::format(" ({} unstable once)", report.unstable_once)
                                : std::string(),
-      left > 0 ? fmt::format("; the same command goes on with {}", arguments.out) : std::string());
+      left > 0 ? fmt::format("; the same command resumes {}", arguments.out) : std::string());
 }
 
 }  // namespace
 
 void add_measure_options(CLI::App& verb, MeasureArguments& arguments) {
-  verb.add_option("--out", arguments.out, "folder of the measurement set, made or gone on with")
+  verb.add_option("--out", arguments.out, "folder of the measurement set, made or resumed")
       ->required()
       ->type_name("FOLDER");
-  verb.add_option("--budget", arguments.budget, "stop after this long: 90s, 10m, 1h")
-      ->type_name("TIME");
   verb.add_option("--limit", arguments.limit, "kernels of each set at most; 0: all")
       ->type_name("N");
   verb.add_option("--tiles-per-kernel", arguments.tiles, "tiles of a kernel at most")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  verb.add_option("--longest", arguments.longest, "leave out what is predicted longer")
+  add_timing_options(verb, arguments);
+  arguments.jobs = base::default_jobs();
+  verb.add_option("-j,--jobs", arguments.jobs, "compilers at once; nothing is timed meanwhile")
+      ->check(CLI::Range(1, kMaxCompilers));
+}
+
+void add_timing_options(CLI::App& verb, TimingArguments& arguments) {
+  verb.add_option("--budget", arguments.budget, "stop after this long: 90s, 10m, 1h")
+      ->type_name("TIME")
+      ->capture_default_str();
+  verb.add_option("--longest", arguments.longest, "leave out what is predicted to take longer")
       ->type_name("TIME")
       ->capture_default_str();
   verb.add_option("--core", arguments.core, "core to measure on; -1: the last one allowed")
       ->check(CLI::Range(-1, kMaxCore))
       ->capture_default_str();
   verb.add_option("--seed", arguments.seed, "of what is sampled")->capture_default_str();
-  arguments.jobs = base::default_jobs();
-  verb.add_option("-j,--jobs", arguments.jobs, "compilers at once; nothing is timed meanwhile")
-      ->check(CLI::Range(1, kMaxJobs));
   verb.add_option("-f,--format", arguments.format, "form of the summary")
       ->check(CLI::IsMember({"table", "json", "csv"}))
       ->capture_default_str();
@@ -177,7 +182,7 @@ Seconds parse_budget(const std::string& text) {
   return Seconds{value * scale};
 }
 
-Seconds longest_of(const MeasureArguments& arguments) {
+Seconds longest_of(const TimingArguments& arguments) {
   try {
     return Seconds{hwdesc::parse_quantity(arguments.longest, hwdesc::UnitKind::kTime)};
   } catch (const Error& error) {
@@ -227,7 +232,7 @@ host::SessionReport run_session(const MeasureTask& task, const MeasureArguments&
                                       done, left ? fmt::format(", {} left", duration(*left)) : "");
                                 }});
   }
-  say_how_it_ended(report, arguments);
+  report_how_it_ended(report, arguments);
   return report;
 }
 

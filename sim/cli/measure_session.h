@@ -15,17 +15,24 @@ class App;
 
 namespace tilecast::sim::cli {
 
-struct MeasureArguments {
-  std::string out, device, budget, cache = "cold", longest = "100 ms", format = "table";
-  int core = -1, jobs = 2;
+// Of all that times something here.
+struct TimingArguments {
+  std::string budget, longest = "100 ms", format = "table";
   std::uint64_t seed = 1;
+  int core = -1;
+};
+void add_timing_options(CLI::App& verb, TimingArguments& arguments);
+
+struct MeasureArguments : TimingArguments {
+  std::string out, device, cache = "cold";
   std::size_t tiles = 128, limit = 0;
+  int jobs = 2;
 };
 void add_measure_options(CLI::App& verb, MeasureArguments& arguments);
 
 // "10m", "90s", "1.5h", and --longest. Throw UsageError.
 [[nodiscard]] Seconds parse_budget(const std::string& text);
-[[nodiscard]] Seconds longest_of(const MeasureArguments& arguments);
+[[nodiscard]] Seconds longest_of(const TimingArguments& arguments);
 
 // A description, and what a manifest in the folder calls it.
 struct ChosenDevice {

@@ -87,8 +87,8 @@ void add_jobs_option(CLI::App& verb, int& jobs) {
       ->check(CLI::Range(1, kMaxJobs));
 }
 
-void add_model_option(CLI::App& verb, std::string& model, const std::string& unasked) {
-  model = unasked;
+void add_model_option(CLI::App& verb, std::string& model, const std::string& default_model) {
+  model = default_model;
   verb.add_option("--model", model,
                   "what predicts the time of a kernel: analytical, roofline, hybrid (the shipped "
                   "model that fits the device), learned (its correction, believed everywhere), "

@@ -52,9 +52,9 @@ void add_load_options(CLI::App& verb, LoadArguments& arguments);
 
 void add_jobs_option(CLI::App& verb, int& jobs);
 
-// The models by name (sim/model_choice.h). `unasked`: what predicts without the option.
+// The models by name (sim/model_choice.h). `default_model`: what predicts without the option.
 void add_model_option(CLI::App& verb, std::string& model,
-                      const std::string& unasked = "analytical");
+                      const std::string& default_model = "analytical");
 [[nodiscard]] CLI::Validator is_model_name();
 // `devices`: those it will be asked about.
 [[nodiscard]] std::unique_ptr<analytical::CostModel> make_model(

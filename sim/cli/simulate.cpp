@@ -9,15 +9,12 @@
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
 #include "sim/simulator.h"
-#include "sim/views/csv.h"
-#include "sim/views/json.h"
-#include "sim/views/table.h"
-#include "sim/views/trace.h"
+#include "sim/views/simulation.h"
 
 namespace tilecast::sim::cli {
 namespace {
 
-struct Arguments {
+struct SimulateArguments {
   std::vector<std::string> files;
   DeviceOptions device;
   LoadArguments load;
@@ -29,7 +26,7 @@ struct Arguments {
 };
 
 Simulation simulate_one(ir::LoadedModule loaded, const hwdesc::Device& device,
-                        const ChosenModel& model, const Arguments& arguments) {
+                        const ChosenModel& model, const SimulateArguments& arguments) {
   const ir::LoadOptions load = load_options(arguments.load);
   const std::string file = loaded.file;
   const ir::DeviceProgram built =
@@ -52,7 +49,7 @@ Simulation simulate_one(ir::LoadedModule loaded, const hwdesc::Device& device,
 }
 
 // Every program on every device, programs outermost.
-std::vector<Simulation> simulate_all(const Arguments& arguments) {
+std::vector<Simulation> simulate_all(const SimulateArguments& arguments) {
   const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
   const ir::LoadOptions load = load_options(arguments.load);
   const ChosenModel model = choose_model(arguments.model, devices);
@@ -71,7 +68,7 @@ std::vector<Simulation> simulate_all(const Arguments& arguments) {
   return runs;
 }
 
-std::string report(const std::vector<Simulation>& runs, const Arguments& arguments) {
+std::string report(const std::vector<Simulation>& runs, const SimulateArguments& arguments) {
   if (arguments.output.format == "json") return views::json(runs);
   if (arguments.output.format == "csv") return views::csv(runs);
   if (arguments.output.format == "trace") return views::trace(runs);
@@ -83,7 +80,7 @@ std::string report(const std::vector<Simulation>& runs, const Arguments& argumen
 }  // namespace
 
 void add_simulate(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<SimulateArguments>();
   CLI::App& verb = *app.add_subcommand("simulate", "how long a program runs on a device, and why");
   verb.add_option("program", arguments->files, "HLO text files")->required()->type_name("FILE");
   add_device_options(verb, arguments->device, Devices::kOneOrMore);

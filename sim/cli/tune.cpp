@@ -10,7 +10,6 @@
 #include "analytical/layout_rules.h"
 #include "base/error.h"
 #include "measured/samples.h"
-#include "search/tune_space.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
@@ -20,7 +19,7 @@
 namespace tilecast::sim::cli {
 namespace {
 
-struct Arguments {
+struct TuneArguments {
   std::string program, kernel, set, command, timeout = "60 s", model = "analytical";
   std::string strategy = "hybrid", file;
   DeviceOptions device;
@@ -70,7 +69,7 @@ std::vector<Kernel> kernels_of(const measured::SampleSet& set) {
 }
 
 // What --kernel names, or the only one.
-Kernel kernel_of(const Arguments& arguments, const measured::SampleSet& set) {
+Kernel kernel_of(const TuneArguments& arguments, const measured::SampleSet& set) {
   const std::vector<Kernel> kernels = kernels_of(set);
   std::vector<std::string_view> names;
   for (const Kernel& kernel : kernels) {
@@ -88,7 +87,7 @@ Kernel kernel_of(const Arguments& arguments, const measured::SampleSet& set) {
                           near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
 }
 
-measured::SampleSet read_set(const Arguments& arguments, const hwdesc::Device& device) {
+measured::SampleSet read_set(const TuneArguments& arguments, const hwdesc::Device& device) {
   // Times that physics doubts are searched, too: they were measured.
   measured::SampleSet set =
       measured::make_samples(measured::read_measurement_set(arguments.set), device,
@@ -116,7 +115,7 @@ std::unique_ptr<Candidates> measured_candidates(const measured::SampleSet& set,
   return found;
 }
 
-std::unique_ptr<Candidates> tiles_of_program(const Arguments& arguments,
+std::unique_ptr<Candidates> tiles_of_program(const TuneArguments& arguments,
                                              const hwdesc::Device& device) {
   auto found = std::make_unique<Candidates>();
   const ir::LoadOptions load = load_options(arguments.load);
@@ -157,7 +156,7 @@ views::TuneComparison compare_kernel(const Candidates& candidates, const search:
 }
 
 // The kernel asked for, or all that have more tiles than the fewest trials compared.
-std::vector<Kernel> compared_kernels(const Arguments& arguments, const measured::SampleSet& set,
+std::vector<Kernel> compared_kernels(const TuneArguments& arguments, const measured::SampleSet& set,
                                      std::size_t fewest) {
   if (!arguments.kernel.empty()) return {kernel_of(arguments, set)};
   std::map<const measured::Work*, std::size_t> rows;
@@ -173,7 +172,7 @@ std::vector<Kernel> compared_kernels(const Arguments& arguments, const measured:
   return kernels;
 }
 
-void compare(const Arguments& arguments, const hwdesc::Device& device,
+void compare(const TuneArguments& arguments, const hwdesc::Device& device,
              const analytical::CostModel& model) {
   search::CompareOptions options{.batch = arguments.batch,
                                  .seeds = arguments.seeds,
@@ -207,7 +206,7 @@ void compare(const Arguments& arguments, const hwdesc::Device& device,
                                                             : views::comparison_text(total));
 }
 
-Seconds timeout_of(const Arguments& arguments) {
+Seconds timeout_of(const TuneArguments& arguments) {
   try {
     return Seconds{hwdesc::parse_quantity(arguments.timeout, hwdesc::UnitKind::kTime)};
   } catch (const Error& error) {
@@ -215,7 +214,7 @@ Seconds timeout_of(const Arguments& arguments) {
   }
 }
 
-void search(const Arguments& arguments, const Candidates& candidates,
+void search(const TuneArguments& arguments, const Candidates& candidates,
             const search::TuneSpace& space, const hwdesc::Device& device) {
   const Command command{arguments.command, timeout_of(arguments)};
   TrialFile file(arguments.file, candidates.names);
@@ -266,7 +265,7 @@ void search(const Arguments& arguments, const Candidates& candidates,
   if (!report.result.best) throw Error("tune: every trial failed");
 }
 
-void check(const Arguments& arguments) {
+void check(const TuneArguments& arguments) {
   if (arguments.set.empty() == arguments.program.empty()) {
     throw UsageError("expected an HLO file with --measure, or a measurement set with --from");
   }
@@ -281,7 +280,7 @@ void check(const Arguments& arguments) {
   }
 }
 
-void run(const Arguments& arguments) {
+void run(const TuneArguments& arguments) {
   check(arguments);
   const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
   const hwdesc::Device& device = devices.front();
@@ -298,7 +297,7 @@ void run(const Arguments& arguments) {
   search(arguments, *candidates, search::make_space(candidates->queries, device, *model), device);
 }
 
-void add_search_options(CLI::App& verb, Arguments& arguments) {
+void add_search_options(CLI::App& verb, TuneArguments& arguments) {
   constexpr std::size_t kMost = 1'000'000;
   verb.add_option("--trials", arguments.trials, "tiles to measure at most")
       ->check(CLI::Range(std::size_t{1}, kMost))
@@ -311,7 +310,7 @@ void add_search_options(CLI::App& verb, Arguments& arguments) {
       ->capture_default_str();
   verb.add_option("--seed", arguments.seed, "of what is drawn")->capture_default_str();
   verb.add_option("-o,--output", arguments.file,
-                  "CSV of the trials, written as they are measured; gone on with where it exists")
+                  "CSV of the trials, written as they are measured; resumed where it exists")
       ->type_name("FILE");
   verb.add_option("--timeout", arguments.timeout, "of one command")
       ->type_name("TIME")
@@ -334,7 +333,7 @@ void add_search_options(CLI::App& verb, Arguments& arguments) {
 }
 
 void add_tune_tiles(CLI::App& tune) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TuneArguments>();
   CLI::App& verb = *tune.add_subcommand("tiles", "the fastest tile of a kernel, in few trials");
   verb.add_option("program", arguments->program, "HLO text file of the kernel; with --measure")
       ->type_name("FILE");

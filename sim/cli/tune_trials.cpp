@@ -137,14 +137,14 @@ CommandTime time_by(const Command& command, const std::string& tile, std::size_t
   }
   const std::optional<int> status = child.wait();
   if (!status) return {std::nullopt, fmt::format("no answer in {} s", command.timeout.value)};
-  const std::string said = child.text();
-  const std::string last = said.substr(said.find_last_of('\n') + 1);
+  const std::string printed = child.text();
+  const std::string last = printed.substr(printed.find_last_of('\n') + 1);
   if (!WIFEXITED(*status) || WEXITSTATUS(*status) != 0) {
     const std::string how = WIFEXITED(*status) ? fmt::format("exit code {}", WEXITSTATUS(*status))
                                                : fmt::format("signal {}", WTERMSIG(*status));
     return {std::nullopt, last.empty() ? how : fmt::format("{}: {}", how, last)};
   }
-  if (const auto time = last_time(said)) return {time, ""};
+  if (const auto time = last_time(printed)) return {time, ""};
   return {std::nullopt, last.empty() ? "it printed no time" : fmt::format("no time in '{}'", last)};
 }
 

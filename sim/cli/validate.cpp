@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFolder = "validation/experiments";
 
-struct Arguments {
+struct ValidateArguments {
   std::vector<std::string> files;
   std::string data;
   OutputOptions output;
@@ -38,7 +38,7 @@ fs::path shipped_folder() {
   throw Error(fmt::format("no folder {} here; name the experiments to run", kFolder));
 }
 
-std::vector<std::string> files_of(const Arguments& arguments) {
+std::vector<std::string> files_of(const ValidateArguments& arguments) {
   if (!arguments.files.empty()) return arguments.files;
   std::vector<std::string> files;
   for (const auto& entry : fs::directory_iterator(shipped_folder())) {
@@ -49,20 +49,16 @@ std::vector<std::string> files_of(const Arguments& arguments) {
   return files;
 }
 
-void write_results(const Arguments& arguments,
+void write_results(const ValidateArguments& arguments,
                    std::span<const validation::ExperimentResult> results,
                    std::span<const views::SkippedExperiment> skipped) {
   if (arguments.output.format == "json") {
     return write(arguments.output, views::experiments_json(results, skipped));
   }
-  if (arguments.output.format == "summary") {
-    return write(arguments.output, views::experiments_summary(results));
-  }
   std::string text;
   for (const validation::ExperimentResult& result : results) {
     if (!text.empty()) text += "\n";
-    text += arguments.output.format == "markdown" ? views::experiment_markdown(result)
-                                                  : views::experiment_text(result);
+    text += views::experiment_text(result);
   }
   write(arguments.output, text);
 }
@@ -72,7 +68,8 @@ struct Run {
   std::vector<views::SkippedExperiment> skipped, failed;
 };
 
-Run run_all(const Arguments& arguments, std::span<const validation::Experiment> experiments) {
+Run run_all(const ValidateArguments& arguments,
+            std::span<const validation::Experiment> experiments) {
   Run run;
   validation::ExperimentData data(data_folder(arguments.data, experiments.front().file));
   Progress progress("validate: experiments", experiments.size());
@@ -82,7 +79,7 @@ Run run_all(const Arguments& arguments, std::span<const validation::Experiment> 
   };
   for (const validation::Experiment& experiment : experiments) {
     if (const auto missing = data.missing(experiment)) {
-      run.skipped.push_back({experiment.name, *missing + " is not there"});
+      run.skipped.push_back({experiment.name, *missing + " not found"});
     } else {
       try {
         run.results.push_back(
@@ -96,7 +93,7 @@ Run run_all(const Arguments& arguments, std::span<const validation::Experiment> 
   return run;
 }
 
-void run(const Arguments& arguments) {
+void run(const ValidateArguments& arguments) {
   std::vector<validation::Experiment> experiments;
   for (const std::string& file : files_of(arguments)) {
     experiments.push_back(validation::read_experiment(file));
@@ -123,7 +120,7 @@ void run(const Arguments& arguments) {
 }  // namespace
 
 void add_validate(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ValidateArguments>();
   CLI::App& verb = *app.add_subcommand("validate", "run experiments: what our claims rest on");
   verb.add_option("experiments", arguments->files,
                   "experiment files (YAML); without: all in validation/experiments")
@@ -132,15 +129,15 @@ void add_validate(CLI::App& app) {
                   "folder of third-party data; default: $TILECAST_SHARED, else ../shared beside "
                   "the repository")
       ->type_name("FOLDER");
-  add_output_options(verb, arguments->output, {"table", "markdown", "summary", "json"});
+  add_output_options(verb, arguments->output, {"table", "json"});
   add_jobs_option(verb, arguments->jobs);
   verb.footer(
       "Every experiment names its data, what is fitted and what is scored, and its bars; both\n"
       "sides are disjoint and all columns answer the same rows. Experiments whose data is not\n"
-      "there are skipped. A bar that is not met is part of the answer, not a failure.\n"
+      "found are skipped. A bar that is not met is part of the answer, not a failure.\n"
       "Examples:\n"
       "  tilecast validate\n"
-      "  tilecast validate validation/experiments/tpu_v3_transfer.yaml --format markdown");
+      "  tilecast validate validation/experiments/tpu_v3_transfer.yaml --format json");
   verb.callback([arguments] { run(*arguments); });
 }
 

@@ -1,27 +1,17 @@
 // The machine-readable forms of a comparison.
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
-#include "measured/csv.h"
 #include "sim/views/compare.h"
 #include "sim/views/correction.h"
+#include "sim/views/rows.h"
 
 namespace tilecast::sim::views {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string number(const std::optional<double>& value) {
-  return value ? fmt::format("{}", *value) : "";
-}
-
 std::optional<double> seconds(const std::optional<Seconds>& time) {
   return time ? std::optional(time->value) : std::nullopt;
-}
-
-Json number_json(const std::optional<double>& value) {
-  return value ? Json(*value) : Json(nullptr);
 }
 
 std::string bound_name(const CompareCell& cell) {
@@ -35,8 +25,8 @@ Json cell_json(const Comparison& c, const CompareRow& row, std::size_t side) {
               {"total_s", (cell.time * row.launches).value}};
   if (cell.bound) out["bound"] = bound_name(cell);
   if (side != c.reference) {
-    out["lost_s"] = number_json(seconds(lost(c, row, side)));
-    out["relative"] = number_json(relative(c, row, side));
+    out["lost_s"] = json_number(seconds(lost(c, row, side)));
+    out["relative"] = json_number(relative(c, row, side));
   }
   add_correction(out, cell.correction);
   return out;
@@ -68,7 +58,7 @@ Json totals_json(const Comparison& c, const std::vector<SideTotal>& totals) {
                    {"reference_s", total.reference.value},
                    {"difference_s", total.difference().value},
                    {"lost_s", total.lost.value},
-                   {"median_ape", number_json(total.median_ape)}});
+                   {"median_ape", json_number(total.median_ape)}});
   }
   return out;
 }
@@ -101,39 +91,40 @@ Json blamed_json(const Comparison& c) {
   return out;
 }
 
+Fields fields_of(const Comparison& c, const CompareRow& row, std::size_t side) {
+  const CompareCell& cell = *row.cells[side];
+  const CompareSide& of = c.sides[side];
+  const auto& reference = row.cells[c.references[side]];
+  Fields fields{{"group", c.groups[row.group].name},
+                {"name", row.name},
+                {"class", row.op_class},
+                {"tile", row.tile},
+                {"launches", csv_number(row.launches)},
+                {"line", row.line > 0 ? std::to_string(row.line) : ""},
+                {"side", of.name},
+                {"kind", std::string(name(of.kind))},
+                {"device", of.device},
+                {"time_s", csv_number(cell.time.value)},
+                {"total_s", csv_number((cell.time * row.launches).value)},
+                {"bound", bound_name(cell)},
+                {"reference", c.sides[c.references[side]].name},
+                {"reference_s", reference ? csv_number(reference->time.value) : ""},
+                {"lost_s", csv_number(seconds(lost(c, row, side)))},
+                {"relative", csv_number(relative(c, row, side))}};
+  add_correction(fields, cell.correction);
+  return fields;
+}
+
 }  // namespace
 
 std::string compare_csv(const Comparison& c) {
-  std::vector<std::string> columns{
-      "group",  "name",   "class",   "tile",  "launches",  "line",        "side",   "kind",
-      "device", "time_s", "total_s", "bound", "reference", "reference_s", "lost_s", "relative"};
-  for (std::string& column : correction_columns()) columns.push_back(std::move(column));
-  std::string out = measured::csv_line(columns);
+  std::string out;
   for (const CompareRow& row : c.rows) {
-    for (std::size_t i = 0; i < c.sides.size(); ++i) {
-      if (!row.cells[i]) continue;
-      const auto& reference = row.cells[c.references[i]];
-      const CompareCell& cell = *row.cells[i];
-      std::vector<std::string> cells{c.groups[row.group].name,
-                                     row.name,
-                                     row.op_class,
-                                     row.tile,
-                                     number(row.launches),
-                                     row.line > 0 ? std::to_string(row.line) : "",
-                                     c.sides[i].name,
-                                     std::string(name(c.sides[i].kind)),
-                                     c.sides[i].device,
-                                     number(cell.time.value),
-                                     number((cell.time * row.launches).value),
-                                     bound_name(cell),
-                                     c.sides[c.references[i]].name,
-                                     reference ? number(reference->time.value) : "",
-                                     number(seconds(lost(c, row, i))),
-                                     number(relative(c, row, i))};
-      for (std::string& value : correction_values(cell.correction)) {
-        cells.push_back(std::move(value));
-      }
-      out += measured::csv_line(cells);
+    for (std::size_t side = 0; side < c.sides.size(); ++side) {
+      if (!row.cells[side]) continue;
+      const Fields fields = fields_of(c, row, side);
+      if (out.empty()) out = csv_header(fields);
+      out += csv_row(fields);
     }
   }
   return out;
@@ -162,7 +153,7 @@ std::string compare_json(const Comparison& c) {
         {{"set", row.set}, {"name", row.name}, {"line", row.line}, {"time_s", row.time.value}});
   }
   document["notes"] = c.notes;
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(document);
 }
 
 }  // namespace tilecast::sim::views

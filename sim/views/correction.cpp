@@ -83,20 +83,6 @@ Json correction_json(const CorrectionReasons& reasons) {
   return out;
 }
 
-std::vector<std::string> correction_columns() {
-  return {"analytical_s", "factor", "weight", "verdict", "low_s", "high_s"};
-}
-
-std::vector<std::string> correction_values(const std::optional<Correction>& correction) {
-  if (!correction) return std::vector<std::string>(correction_columns().size());
-  return {fmt::format("{}", correction->analytical.value),
-          fmt::format("{}", correction->factor),
-          fmt::format("{}", correction->weight),
-          std::string(analytical::name(correction->verdict)),
-          fmt::format("{}", correction->low.value),
-          fmt::format("{}", correction->high.value)};
-}
-
 void add_correction(Json& object, const std::optional<Correction>& correction) {
   if (!correction) return;
   object["analytical_s"] = correction->analytical.value;
@@ -105,6 +91,17 @@ void add_correction(Json& object, const std::optional<Correction>& correction) {
   object["verdict"] = std::string(analytical::name(correction->verdict));
   object["low_s"] = correction->low.value;
   object["high_s"] = correction->high.value;
+}
+
+void add_correction(Fields& fields, const std::optional<Correction>& correction) {
+  Json values = {{"analytical_s", {}}, {"factor", {}}, {"weight", {}},
+                 {"verdict", {}},      {"low_s", {}},  {"high_s", {}}};
+  add_correction(values, correction);
+  for (const auto& [name, value] : values.items()) {
+    fields.push_back({name, value.is_null()     ? ""
+                            : value.is_string() ? value.get<std::string>()
+                                                : csv_number(value.get<double>())});
+  }
 }
 
 }  // namespace tilecast::sim::views

@@ -3,9 +3,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <vector>
 
 #include "hybrid/hybrid_model.h"
+#include "sim/views/rows.h"
 
 namespace tilecast::sim::views {
 
@@ -18,13 +18,10 @@ inline constexpr const char* kCorrectionTitle = "x analytical [90 %] domain";
 [[nodiscard]] std::string correction_text(const hybrid::CorrectionReasons& reasons);
 [[nodiscard]] nlohmann::ordered_json correction_json(const hybrid::CorrectionReasons& reasons);
 
-// The fields of a correction that JSON and CSV share: analytical_s, factor, weight, verdict, low_s,
-// high_s. Texts are empty without a correction.
-[[nodiscard]] std::vector<std::string> correction_columns();
-[[nodiscard]] std::vector<std::string> correction_values(
-    const std::optional<analytical::Correction>& correction);
-// Adds them to an object; nothing without a correction.
+// Adds the fields of a correction: analytical_s, factor, weight, verdict, low_s, high_s. Without
+// one an object gets none, and a row of CSV empty cells.
 void add_correction(nlohmann::ordered_json& object,
                     const std::optional<analytical::Correction>& correction);
+void add_correction(Fields& fields, const std::optional<analytical::Correction>& correction);
 
 }  // namespace tilecast::sim::views

@@ -1,85 +1,53 @@
-#include "sim/views/csv.h"
-
 #include <fmt/format.h>
 
-#include "measured/csv.h"
 #include "sim/views/correction.h"
+#include "sim/views/rows.h"
+#include "sim/views/simulation.h"
 
 namespace tilecast::sim::views {
 namespace {
 
-std::string number(double value) {
-  return fmt::format("{}", value);
-}
-
-std::string header() {
-  std::vector<std::string> columns{"file",
-                                   "program",
-                                   "device",
-                                   "kernel",
-                                   "opcode",
-                                   "multiplicity",
-                                   "time_s",
-                                   "total_s",
-                                   "start_s",
-                                   "end_s",
-                                   "bound",
-                                   "next_bound",
-                                   "next_time_s",
-                                   "utilisation",
-                                   "speed_of_light_s",
-                                   "hbm_read_bytes",
-                                   "hbm_write_bytes",
-                                   "flops",
-                                   "scratchpad_used_bytes",
-                                   "iterations",
-                                   "tile",
-                                   "model",
-                                   "flags"};
-  for (std::size_t i = 0; i < analytical::kBoundCount; ++i) {
-    columns.push_back(fmt::format("{}_s", analytical::name(static_cast<analytical::Bound>(i))));
-  }
-  for (std::string& column : correction_columns()) columns.push_back(std::move(column));
-  return measured::csv_line(columns);
-}
-
-std::string row(const Simulation& run, const SimulatedKernel& kernel) {
+Fields fields_of(const Simulation& run, const SimulatedKernel& kernel) {
   const analytical::Estimate& e = kernel.estimate;
-  std::vector<std::string> cells{
-      run.file,
-      run.program,
-      run.device,
-      kernel.name,
-      std::string(ir::name(kernel.opcode)),
-      number(kernel.multiplicity),
-      kernel.skipped ? "" : number(e.time.value),
-      kernel.skipped ? "" : number(kernel.total().value),
-      number(kernel.start.value),
-      number(kernel.end.value),
-      kernel.skipped ? "" : std::string(analytical::name(e.bound)),
-      kernel.skipped ? "" : std::string(analytical::name(e.next_bound)),
-      number(e.next_time.value),
-      number(e.utilisation),
-      number(e.speed_of_light.value),
-      number(e.hbm_read.value),
-      number(e.hbm_write.value),
-      number(e.flops.value),
-      number(e.scratchpad_used.value),
-      number(e.iterations),
-      analytical::to_string(e.tile),
-      std::string(e.model),
-      kernel.skipped ? "skipped" : fmt::format("{}", fmt::join(e.flags, "; "))};
-  for (const Seconds time : e.bounds) cells.push_back(number(time.value));
-  for (std::string& value : correction_values(e.correction)) cells.push_back(std::move(value));
-  return measured::csv_line(cells);
+  const auto unless_skipped = [&](std::string cell) { return kernel.skipped ? "" : cell; };
+  Fields fields{
+      {"file", run.file},
+      {"program", run.program},
+      {"device", run.device},
+      {"kernel", kernel.name},
+      {"opcode", std::string(ir::name(kernel.opcode))},
+      {"multiplicity", csv_number(kernel.multiplicity)},
+      {"time_s", unless_skipped(csv_number(e.time.value))},
+      {"total_s", unless_skipped(csv_number(kernel.total().value))},
+      {"start_s", csv_number(kernel.start.value)},
+      {"end_s", csv_number(kernel.end.value)},
+      {"bound", unless_skipped(std::string(analytical::name(e.bound)))},
+      {"next_bound", unless_skipped(std::string(analytical::name(e.next_bound)))},
+      {"next_time_s", csv_number(e.next_time.value)},
+      {"utilisation", csv_number(e.utilisation)},
+      {"speed_of_light_s", csv_number(e.speed_of_light.value)},
+      {"hbm_read_bytes", csv_number(e.hbm_read.value)},
+      {"hbm_write_bytes", csv_number(e.hbm_write.value)},
+      {"flops", csv_number(e.flops.value)},
+      {"scratchpad_used_bytes", csv_number(e.scratchpad_used.value)},
+      {"iterations", csv_number(e.iterations)},
+      {"tile", analytical::to_string(e.tile)},
+      {"model", std::string(e.model)},
+      {"flags", kernel.skipped ? "skipped" : fmt::format("{}", fmt::join(e.flags, "; "))}};
+  for (std::size_t i = 0; i < analytical::kBoundCount; ++i) {
+    fields.push_back({fmt::format("{}_s", analytical::name(static_cast<analytical::Bound>(i))),
+                      csv_number(e.bounds[i].value)});
+  }
+  add_correction(fields, e.correction);
+  return fields;
 }
 
 }  // namespace
 
 std::string csv(std::span<const Simulation> runs) {
-  std::string out = header();
+  std::string out = csv_header(fields_of({}, {}));
   for (const Simulation& run : runs) {
-    for (const SimulatedKernel& kernel : run.kernels) out += row(run, kernel);
+    for (const SimulatedKernel& kernel : run.kernels) out += csv_row(fields_of(run, kernel));
   }
   return out;
 }

@@ -1,8 +1,7 @@
-#include "sim/views/estimate_json.h"
-
 #include <nlohmann/json.hpp>
 
 #include "sim/views/correction.h"
+#include "sim/views/rows.h"
 
 namespace tilecast::sim::views {
 namespace {

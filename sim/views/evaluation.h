@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 
 #include "sim/evaluation_report.h"
@@ -24,6 +25,16 @@ struct EvaluationViewOptions {
 // high ns", its 90 % interval, of every column that gives any.
 [[nodiscard]] std::string evaluation_rows_csv(const EvaluationReport& report);
 
+// A model card in Markdown: models and devices, data with source, licence, timing and hash, what
+// was left out, the metrics by stratum with the roofline beside, what the numbers are not, and
+// others' numbers where the report holds them.
+[[nodiscard]] std::string model_card(const EvaluationReport& report);
+
+// Others' published figures, under a heading that says whose they are and that they are on other
+// data. A table with a row of means or medians shows these alone; JSON has all.
+[[nodiscard]] std::string reference_text(std::span<const measured::ReferenceRow> rows);
+[[nodiscard]] std::string reference_markdown(std::span<const measured::ReferenceRow> rows);
+
 // The errors and the rankings that text and Markdown show, in this order; CSV and JSON have all.
 inline constexpr std::array kErrorMetrics{measured::Metric::kMape, measured::Metric::kMedianApe,
                                           measured::Metric::kP90Ape, measured::Metric::kBias,
@@ -36,7 +47,10 @@ inline constexpr std::array kRankingMetrics{
 // The errors, and how good the intervals are where some model gives any.
 [[nodiscard]] std::vector<measured::Metric> error_metrics(const measured::Evaluation& evaluation);
 
-// A metric for people: title with its unit, and its cells.
+inline constexpr std::size_t kShortHash = 12;  // of a set's hash, as shown
+
+// A metric for people: whether it is shown in %, title with its unit, and its cells.
+[[nodiscard]] bool is_share(measured::Metric metric);
 [[nodiscard]] std::string metric_title(measured::Metric metric);            // "MAPE %"
 [[nodiscard]] std::string metric_value(measured::Metric metric, double v);  // 0.123 -> "12.3"
 // "12.3 [10.1, 14.9]"; "-" when undefined.

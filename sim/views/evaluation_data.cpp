@@ -7,6 +7,7 @@
 
 #include "measured/csv.h"
 #include "sim/views/evaluation.h"
+#include "sim/views/rows.h"
 
 namespace tilecast::sim::views {
 namespace {
@@ -14,50 +15,38 @@ namespace {
 using Json = nlohmann::ordered_json;
 using measured::Metric;
 
-struct LongRow {
-  const measured::Stratum& stratum;
-  const ModelColumn& column;
-  const measured::Scores& scores;
-  Metric metric;
-};
+Json score_json(const measured::Stratum& stratum, const std::string& model,
+                const measured::Scores& scores, Metric metric) {
+  const measured::Score& score = scores[metric];
+  const auto low = score.interval ? std::optional(score.interval->low) : std::nullopt;
+  const auto high = score.interval ? std::optional(score.interval->high) : std::nullopt;
+  return {{"by", measured::name(stratum.breakdown)},
+          {"stratum", stratum.name},
+          {"model", model},
+          {"metric", measured::name(metric)},
+          {"value", json_number(score.value)},
+          {"low", json_number(low)},
+          {"high", json_number(high)},
+          {"rows", stratum.rows},
+          {"rows_measured", stratum.rows_measured},
+          {"works", stratum.works},
+          {"answered", scores.answered},
+          {"kernels_with_tiles", stratum.kernels_with_tiles},
+          {"kernels_ranked", scores.kernels_ranked}};
+}
 
 // Every stratum x model x metric, in this order.
-template <class Function>
-void each_score(const EvaluationReport& report, const Function& function) {
+Json scores_json(const EvaluationReport& report) {
+  Json scores = Json::array();
   for (const measured::Stratum& stratum : report.evaluation.strata) {
     for (std::size_t i = 0; i < report.columns.size(); ++i) {
       for (std::size_t m = 0; m < measured::kMetricCount; ++m) {
-        function(LongRow{stratum, report.columns[i], stratum.columns[i], static_cast<Metric>(m)});
+        scores.push_back(score_json(stratum, report.columns[i].name, stratum.columns[i],
+                                    static_cast<Metric>(m)));
       }
     }
   }
-}
-
-std::string number(const std::optional<double>& value) {
-  return value ? fmt::format("{}", *value) : "";
-}
-
-Json number_json(const std::optional<double>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-Json score_json(const LongRow& row) {
-  const measured::Score& score = row.scores[row.metric];
-  const auto low = score.interval ? std::optional(score.interval->low) : std::nullopt;
-  const auto high = score.interval ? std::optional(score.interval->high) : std::nullopt;
-  return {{"by", measured::name(row.stratum.breakdown)},
-          {"stratum", row.stratum.name},
-          {"model", row.column.name},
-          {"metric", measured::name(row.metric)},
-          {"value", number_json(score.value)},
-          {"low", number_json(low)},
-          {"high", number_json(high)},
-          {"rows", row.stratum.rows},
-          {"rows_measured", row.stratum.rows_measured},
-          {"works", row.stratum.works},
-          {"answered", row.scores.answered},
-          {"kernels_with_tiles", row.stratum.kernels_with_tiles},
-          {"kernels_ranked", row.scores.kernels_ranked}};
+  return scores;
 }
 
 Json fault_json(const measured::ScoredSet& set, const measured::RowFault& fault) {
@@ -123,21 +112,7 @@ std::vector<std::size_t> columns_with_intervals(const EvaluationReport& report) 
 }  // namespace
 
 std::string evaluation_csv(const EvaluationReport& report) {
-  std::string out = measured::csv_line({"by", "stratum", "model", "metric", "value", "low", "high",
-                                        "rows", "rows_measured", "works", "answered",
-                                        "kernels_with_tiles", "kernels_ranked"});
-  each_score(report, [&](const LongRow& row) {
-    const measured::Score& score = row.scores[row.metric];
-    out += measured::csv_line(
-        {std::string(measured::name(row.stratum.breakdown)), row.stratum.name, row.column.name,
-         std::string(measured::name(row.metric)), number(score.value),
-         score.interval ? number(score.interval->low) : "",
-         score.interval ? number(score.interval->high) : "", std::to_string(row.stratum.rows),
-         std::to_string(row.stratum.rows_measured), std::to_string(row.stratum.works),
-         std::to_string(row.scores.answered), std::to_string(row.stratum.kernels_with_tiles),
-         std::to_string(row.scores.kernels_ranked)});
-  });
-  return out;
+  return rows_csv(scores_json(report));
 }
 
 std::string evaluation_rows_csv(const EvaluationReport& report) {
@@ -184,8 +159,7 @@ std::string evaluation_json(const EvaluationReport& report, const EvaluationView
   document["sets"] = Json::array();
   for (const measured::ScoredSet& set : report.sheet.sets)
     document["sets"].push_back(set_json(set));
-  document["scores"] = Json::array();
-  each_score(report, [&](const LongRow& row) { document["scores"].push_back(score_json(row)); });
+  document["scores"] = scores_json(report);
   document["notes"] = report.notes;
   document["references"] = Json::array();
   for (const measured::ReferenceRow& row : report.references) {
@@ -199,7 +173,7 @@ std::string evaluation_json(const EvaluationReport& report, const EvaluationView
       }
     }
   }
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(document);
 }
 
 }  // namespace tilecast::sim::views

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "sim/views/evaluation.h"
-#include "sim/views/reference_tables.h"
 #include "sim/views/text_table.h"
 
 namespace tilecast::sim::views {
@@ -17,11 +16,6 @@ using measured::Stratum;
 
 constexpr Metric kKernelMetrics[] = {Metric::kMape, Metric::kP90Ape, Metric::kBias,
                                      Metric::kTileTau, Metric::kTop1Slowdown};
-constexpr std::size_t kShortHash = 12;
-
-bool is_share(Metric metric) {
-  return metric != Metric::kBias && metric != Metric::kRowTau && metric != Metric::kTileTau;
-}
 
 std::string sets(const EvaluationReport& report) {
   std::string out;
@@ -138,6 +132,10 @@ std::vector<Metric> error_metrics(const measured::Evaluation& evaluation) {
     metrics.insert(metrics.end(), {Metric::kCoverage, Metric::kIntervalWidth});
   }
   return metrics;
+}
+
+bool is_share(Metric metric) {
+  return metric != Metric::kBias && metric != Metric::kRowTau && metric != Metric::kTileTau;
 }
 
 std::string metric_title(Metric metric) {

@@ -8,7 +8,6 @@
 #include <map>
 
 #include "sim/views/evaluation.h"
-#include "sim/views/experiment_claims.h"
 #include "sim/views/text_table.h"
 
 namespace tilecast::sim::views {
@@ -23,8 +22,6 @@ using validation::ResultSet;
 using validation::ResultStratum;
 using validation::Round;
 using validation::SplitKind;
-
-constexpr std::size_t kShortHash = 12;
 
 // Those that every column answered, of those there are.
 std::string row_count(const ResultStratum& stratum) {
@@ -166,7 +163,27 @@ std::vector<std::string> hybrid_lines(const ExperimentResult& result) {
   return lines;
 }
 
-// Which rounds were refused and what the others changed; one line when there are many.
+std::string seeds_text(const validation::SplitSpec& split) {
+  return split.seeds == 1 ? fmt::format("seed {}", split.seed)
+                          : fmt::format("{} seeds", split.seeds);
+}
+
+// Only of kinds that deal the same rows whatever the seed.
+std::string trainings(const validation::SplitSpec& split) {
+  return split.seeds > 1 ? fmt::format("; {} seeds of training", split.seeds) : "";
+}
+
+std::string published_text(const ExperimentResult& result) {
+  std::string out = "Others' published numbers, on others' data and machines, beside ours:\n";
+  for (const std::vector<std::string>& row : published_rows(result)) {
+    out += fmt::format("others  {}, {}: ours {} (n = {}, {} {}), others' {} ({})\n", row[0], row[1],
+                       row[2], row[3], row[4], row[4] == "1" ? "seed" : "seeds", row[5], row[6]);
+  }
+  return out;
+}
+
+}  // namespace
+
 std::vector<std::string> fit_lines(const ExperimentResult& result) {
   const std::vector<Round>& rounds = result.rounds;
   if (rounds.empty() || !rounds.front().fitted) return {"fitted on nothing: presets as they are"};
@@ -186,31 +203,10 @@ std::vector<std::string> fit_lines(const ExperimentResult& result) {
     lines.push_back(fmt::format(
         "{}{}", round.name.empty() ? "" : round.name + ": ",
         round.accepted ? fmt::format("{}", fmt::join(round.changed, ", "))
-                       : "the fit made left-out rows worse and was refused; preset scored"));
+                       : "the fit made held-out rows worse and was refused; preset scored"));
   }
   return lines;
 }
-
-std::string seeds_text(const validation::SplitSpec& split) {
-  return split.seeds == 1 ? fmt::format("seed {}", split.seed)
-                          : fmt::format("{} seeds", split.seeds);
-}
-
-// Only of kinds that deal the same rows whatever the seed.
-std::string trainings(const validation::SplitSpec& split) {
-  return split.seeds > 1 ? fmt::format("; {} seeds of training", split.seeds) : "";
-}
-
-std::string published_text(const ExperimentResult& result) {
-  std::string out = fmt::format("{}:\n", kPublishedHeading);
-  for (const std::vector<std::string>& row : published_rows(result)) {
-    out += fmt::format("others  {}, {}: ours {} (n = {}, {} {}), others' {} ({})\n", row[0], row[1],
-                       row[2], row[3], row[4], row[4] == "1" ? "seed" : "seeds", row[5], row[6]);
-  }
-  return out;
-}
-
-}  // namespace
 
 std::string split_text(const validation::SplitSpec& split) {
   switch (split.kind) {
@@ -225,15 +221,14 @@ std::string split_text(const validation::SplitSpec& split) {
                          percent(split.share)) +
              trainings(split);
     case SplitKind::kLeaveOneClassOut:
-      return "one op class left out after the other, pooled";
+      return "leave one op class out, pooled";
     case SplitKind::kLeaveOneKernelOut:
-      return "one kernel left out after the other, pooled";
+      return "leave one kernel out, pooled";
     case SplitKind::kLeaveOneDeviceOut:
-      return "one device left out after the other, pooled; equal work on others may be fitted";
+      return "leave one device out, pooled; equal work on others may be fitted";
     case SplitKind::kLeaveOneFamilyOut:
-      return fmt::format(
-          "one family left out after the other, {} random works of the others fitted, pooled",
-          split.works);
+      return fmt::format("leave one family out, {} random works of the others fitted, pooled",
+                         split.works);
     case SplitKind::kSampledRows:
       return fmt::format("{} random rows of one kernel fitted, the others scored; {} seeds",
                          split.rows, split.seeds);
@@ -267,37 +262,14 @@ std::string experiment_text(const ExperimentResult& result) {
   TextTable table(columns);
   for (const std::vector<std::string>& row : table_rows(result)) table.add(row);
   out += table.render();
-  for (const BarResult& bar : result.bars) out += fmt::format("bar     {}\n", bar_text(bar));
+  for (const BarResult& bar : result.bars) {
+    out += fmt::format("bar     {}: {}\n", bar.met ? "met" : "not met", bar_text(bar));
+  }
   for (const DirectionResult& one : result.directions) {
-    out += fmt::format("finding {}\n", direction_text(one));
+    out += fmt::format("finding {}: {}\n", name(one.verdict), direction_text(one));
   }
   if (!result.experiment.published.empty()) out += published_text(result);
   for (const std::string& note : result.notes) out += fmt::format("note    {}\n", note);
-  return out;
-}
-
-std::string experiment_markdown(const ExperimentResult& result) {
-  const auto line = [](const std::vector<std::string>& cells) {
-    return fmt::format("| {} |\n", fmt::join(cells, " | "));
-  };
-  std::string out = fmt::format("### {}\n\n{}\n\nSplit: {}.\n\n", result.experiment.name,
-                                result.experiment.claim, split_text(result.experiment.split));
-  for (const std::string& text : fit_lines(result)) out += fmt::format("- {}\n", text);
-  for (const ResultSet& set : result.sets) out += fmt::format("- data {}\n", set_text(set));
-  for (const std::string& note : result.notes) out += fmt::format("- {}\n", note);
-  const std::vector<std::string> header = titles(result);
-  out += "\n" + line(header) + line(std::vector<std::string>(header.size(), "---"));
-  for (const std::vector<std::string>& row : table_rows(result)) out += line(row);
-  if (!result.bars.empty()) out += "\n";
-  for (const BarResult& bar : result.bars) out += fmt::format("- {}\n", bar_text(bar));
-  if (!result.directions.empty()) out += "\n";
-  for (const DirectionResult& one : result.directions) {
-    out += fmt::format("- {}\n", direction_text(one));
-  }
-  if (result.experiment.published.empty()) return out;
-  out += fmt::format("\n{}:\n\n", kPublishedHeading) + line(published_titles()) +
-         line(std::vector<std::string>(published_titles().size(), "---"));
-  for (const std::vector<std::string>& row : published_rows(result)) out += line(row);
   return out;
 }
 

@@ -1,7 +1,7 @@
-// What experiments found, as text, as Markdown (the README's tables) or as JSON, schema
-// "tilecast.validate/1": experiments[] of name, claim, sets[], split, rounds[], scores[], bars[],
-// notes[], and where there are any learners[], published[], directions[]; skipped[]. Text and
-// Markdown show %, JSON fractions. Pure.
+// What experiments found, as text or as JSON, schema "tilecast.validate/1": experiments[] of name,
+// claim, sets[], split, fit[], rounds[], columns[], metrics[], scores[], bars[], notes[], and where
+// there are any learners[], hybrids[], published[], directions[]; skipped[]. Text shows %, JSON
+// fractions; scripts/accuracy_tables makes the tables of README and docs from JSON. Pure.
 #pragma once
 
 #include <span>
@@ -16,17 +16,25 @@ struct SkippedExperiment {
 };
 
 [[nodiscard]] std::string experiment_text(const validation::ExperimentResult& result);
-[[nodiscard]] std::string experiment_markdown(const validation::ExperimentResult& result);
 [[nodiscard]] std::string experiments_json(std::span<const validation::ExperimentResult> results,
                                            std::span<const SkippedExperiment> skipped);
 
-// One Markdown table: MAPE (and median APE) in % of every experiment as a whole, of its sets where
-// it has several, and of the strata its bars are about. Experiments with learners, and those with
-// hybrids, have tables of their own, one line per column.
-[[nodiscard]] std::string experiments_summary(
-    std::span<const validation::ExperimentResult> results);
-
 // "5 folds by kernel, pooled", "20 x 10 random rows of one kernel fitted, the rest scored".
 [[nodiscard]] std::string split_text(const validation::SplitSpec& split);
+
+// Parts of them. "8.1 [7.2, 9.0]"; with seeds "8.1 (worst 9.3)", and the interval where there is
+// one.
+[[nodiscard]] std::string experiment_cell(measured::Metric metric, const validation::Cell& cell);
+// What was found, without the verdict.
+[[nodiscard]] std::string bar_text(const validation::BarResult& result);
+[[nodiscard]] std::string direction_text(const validation::DirectionResult& result);
+// Rows fitted and scored, and what every learner and hybrid was made of; which rounds were refused
+// and what the others changed, in one line when there are many.
+[[nodiscard]] std::vector<std::string> fit_lines(const validation::ExperimentResult& result);
+[[nodiscard]] std::string_view name(validation::DirectionResult::Verdict verdict);
+
+// One row per published figure: model, metric, ours, n, seeds, theirs, where it stands.
+[[nodiscard]] std::vector<std::vector<std::string>> published_rows(
+    const validation::ExperimentResult& result);
 
 }  // namespace tilecast::sim::views

@@ -1,11 +1,10 @@
-#include "sim/views/experiment_claims.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "sim/views/evaluation.h"
+#include "sim/views/experiment.h"
 
 namespace tilecast::sim::views {
 namespace {
@@ -15,10 +14,6 @@ using validation::BarResult;
 using validation::Cell;
 using validation::DirectionResult;
 using validation::ExperimentResult;
-
-bool is_share(Metric metric) {
-  return metric != Metric::kBias && metric != Metric::kRowTau && metric != Metric::kTileTau;
-}
 
 std::string exact(Metric metric, double value) {
   if (std::isnan(value)) return "-";
@@ -40,6 +35,11 @@ std::string difference_text(const DirectionResult& result) {
                      result.seeds);
 }
 
+// Kernels with several tiles for rankings of tiles, else rows.
+std::size_t count_of(const validation::ResultStratum& stratum, Metric metric) {
+  return measured::ranks_tiles(metric) ? stratum.kernels_with_tiles : stratum.rows;
+}
+
 }  // namespace
 
 std::string experiment_cell(Metric metric, const Cell& cell) {
@@ -56,9 +56,11 @@ std::string bar_text(const validation::BarResult& result) {
   if (!bar.limit_column.empty()) {
     const std::string margin =
         bar.margin > 0 ? fmt::format(" + {}", exact(bar.metric, bar.margin)) : "";
-    limit = fmt::format("{} ({}{})", limit, bar.limit_column, margin);
+    const bool best = bar.limit_column == validation::kBestOther;
+    limit = fmt::format("{} ({}{}{})", limit, result.limit_column, best ? ", the best other" : "",
+                        margin);
   }
-  return fmt::format("{}: {}{} of {}, {}: {}, bar {} {}", result.met ? "met" : "NOT MET",
+  return fmt::format("{}{} of {}, {}: {}, bar {} {}",
                      bar.over == validation::Statistic::kWorst ? "worst " : "",
                      measured::name(bar.metric), bar.column, result.stratum,
                      result.value ? exact(bar.metric, *result.value) : "undefined",
@@ -72,21 +74,10 @@ std::string_view name(DirectionResult::Verdict verdict) {
 
 std::string direction_text(const DirectionResult& result) {
   const validation::Direction& direction = result.direction;
-  return fmt::format("{}: {} ({} of {} {}, of {} {}, {}; {})", name(result.verdict),
-                     direction.finding, measured::name(direction.metric), direction.better,
-                     exact(direction.metric, result.better), direction.than,
-                     exact(direction.metric, result.than), direction.stratum,
-                     difference_text(result));
-}
-
-std::size_t count_of(const validation::ResultStratum& stratum, Metric metric) {
-  return measured::ranks_tiles(metric) ? stratum.kernels_with_tiles : stratum.rows;
-}
-
-const std::vector<std::string>& published_titles() {
-  static const std::vector<std::string> kTitles{"model", "metric",  "ours", "n",
-                                                "seeds", "others'", "of"};
-  return kTitles;
+  return fmt::format(
+      "{} ({} of {} {}, of {} {}, {}; {})", direction.finding, measured::name(direction.metric),
+      direction.better, exact(direction.metric, result.better), direction.than,
+      exact(direction.metric, result.than), direction.stratum, difference_text(result));
 }
 
 std::vector<std::vector<std::string>> published_rows(const ExperimentResult& result) {

@@ -1,18 +1,13 @@
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "sim/views/experiment.h"
-#include "sim/views/experiment_claims.h"
+#include "sim/views/rows.h"
 
 namespace tilecast::sim::views {
 namespace {
 
 using validation::ExperimentResult;
 using Json = nlohmann::ordered_json;
-
-Json number(const std::optional<double>& value) {
-  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
-}
 
 Json scores(const ExperimentResult& result) {
   Json all = Json::array();
@@ -23,15 +18,16 @@ Json scores(const ExperimentResult& result) {
         Json score = {{"by", measured::name(stratum.breakdown)},
                       {"stratum", stratum.name},
                       {"rows", stratum.rows},
+                      {"rows_measured", stratum.rows_measured},
                       {"works", stratum.works},
                       {"column", result.experiment.columns[i]},
                       {"metric", measured::name(metric)},
-                      {"value", number(cell.value)}};
-        if (cell.worst) score["worst"] = number(cell.worst);
+                      {"value", json_number(cell.value)}};
+        if (cell.worst) score["worst"] = json_number(cell.worst);
         if (cell.interval) score["interval_95"] = {cell.interval->low, cell.interval->high};
         if (result.experiment.learns() && !cell.by_seed.empty()) {
           score["by_seed"] = Json::array();
-          for (const auto& value : cell.by_seed) score["by_seed"].push_back(number(value));
+          for (const auto& value : cell.by_seed) score["by_seed"].push_back(json_number(value));
         }
         all.push_back(std::move(score));
       }
@@ -57,8 +53,8 @@ Json made_of(const validation::HybridRound& one) {
                {"correlation", one.correlation}};
   for (const hybrid::CandidateScore& candidate : one.candidates) {
     json["candidates"].push_back({{"name", candidate.name},
-                                  {"error", number(candidate.error)},
-                                  {"deviation", number(candidate.deviation)}});
+                                  {"error", json_number(candidate.error)},
+                                  {"deviation", json_number(candidate.deviation)}});
   }
   return json;
 }
@@ -72,10 +68,12 @@ Json bars(const ExperimentResult& result) {
                    {"stratum", bar.stratum},
                    {"over", bar.bar.over == validation::Statistic::kWorst ? "worst" : "mean"},
                    {"kind", kKinds[static_cast<std::size_t>(bar.bar.kind)]},
-                   {"limit", number(bar.limit)},
-                   {"limit_column", bar.bar.limit_column},
-                   {"value", number(bar.value)},
-                   {"met", bar.met}});
+                   {"limit", json_number(bar.limit)},
+                   {"limit_column", bar.limit_column},
+                   {"best_other", bar.bar.limit_column == validation::kBestOther},
+                   {"value", json_number(bar.value)},
+                   {"met", bar.met},
+                   {"text", bar_text(bar)}});
     if (bar.bar.margin > 0) all.back()["margin"] = bar.bar.margin;
   }
   return all;
@@ -108,9 +106,11 @@ Json hybrids(const validation::Experiment& experiment) {
 }
 
 // Others' numbers, on others' data.
-Json published(const validation::Experiment& experiment) {
+Json published(const ExperimentResult& result) {
   Json all = Json::array();
-  for (const validation::Published& one : experiment.published) {
+  const std::vector<std::vector<std::string>> shown = published_rows(result);
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const validation::Published& one = result.experiment.published[i];
     all.push_back({{"column", one.column},
                    {"metric", measured::name(one.metric)},
                    {"value", one.row.value},
@@ -121,7 +121,8 @@ Json published(const validation::Experiment& experiment) {
                    {"in", one.row.column},
                    {"hardware", one.row.hardware},
                    {"data", one.row.data},
-                   {"split", one.row.split}});
+                   {"split", one.row.split},
+                   {"shown", shown[i]}});
   }
   return all;
 }
@@ -130,14 +131,15 @@ Json directions(const ExperimentResult& result) {
   Json all = Json::array();
   for (const validation::DirectionResult& one : result.directions) {
     Json json = {{"finding", one.direction.finding},
+                 {"text", direction_text(one)},
                  {"better", one.direction.better},
                  {"than", one.direction.than},
                  {"metric", measured::name(one.direction.metric)},
                  {"stratum", one.direction.stratum},
                  {"verdict", name(one.verdict)},
                  {"seeds", one.seeds},
-                 {"value_better", number(one.better)},
-                 {"value_than", number(one.than)}};
+                 {"value_better", json_number(one.better)},
+                 {"value_than", json_number(one.than)}};
     if (one.difference) {
       json["difference_interval_95"] = {one.difference->low, one.difference->high};
     }
@@ -174,18 +176,26 @@ Json experiment(const ExperimentResult& result) {
       rounds.back()["hybrids"].push_back(made_of(one));
     }
   }
+  Json metrics = Json::array();
+  for (const measured::Metric metric : result.experiment.metrics) {
+    metrics.push_back(measured::name(metric));
+  }
   Json json = {{"name", result.experiment.name},
                {"claim", result.experiment.claim},
                {"split", split_text(result.experiment.split)},
+               {"seeds", result.experiment.split.seeds},
                {"sets", sets},
+               {"fit", fit_lines(result)},
                {"rounds", rounds},
+               {"columns", result.experiment.columns},
+               {"metrics", metrics},
                {"scores", scores(result)},
                {"bars", bars(result)},
                {"notes", result.notes}};
   // Experiments without learners or hybrids are as they were.
   if (!result.experiment.learners.empty()) json["learners"] = learners(result.experiment);
   if (!result.experiment.hybrids.empty()) json["hybrids"] = hybrids(result.experiment);
-  if (!result.experiment.published.empty()) json["published"] = published(result.experiment);
+  if (!result.experiment.published.empty()) json["published"] = published(result);
   if (!result.directions.empty()) json["directions"] = directions(result);
   return json;
 }

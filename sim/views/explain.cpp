@@ -6,9 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "measured/csv.h"
 #include "sim/views/correction.h"
-#include "sim/views/estimate_json.h"
+#include "sim/views/rows.h"
 #include "sim/views/text_table.h"
 
 namespace tilecast::sim::views {
@@ -18,7 +17,6 @@ using analytical::Bound;
 using analytical::Estimate;
 using Json = nlohmann::ordered_json;
 
-constexpr double kBytesPerMegabyte = 1e6;
 constexpr double kBytesPerMebibyte = 1024.0 * 1024.0;
 
 std::string megabytes(Bytes bytes) {
@@ -129,25 +127,24 @@ std::string explain_json(const Explanation& why) {
   if (!why.model.empty()) document["model"] = why.model;
   if (why.correction) document["correction"] = correction_json(*why.correction);
   if (!why.notes.empty()) document["notes"] = why.notes;
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(document);
 }
 
 std::string explain_csv(const Explanation& why) {
-  std::vector<std::string> columns{
-      "rank", "time_s", "bound", "next_bound", "iterations", "scratchpad_used_bytes", "tile"};
-  for (std::string& column : correction_columns()) columns.push_back(std::move(column));
-  std::string out = measured::csv_line(columns);
+  const auto fields_of = [](std::size_t rank, const Estimate& e) {
+    Fields fields{{"rank", fmt::format("{}", rank)},
+                  {"time_s", csv_number(e.time.value)},
+                  {"bound", std::string(analytical::name(e.bound))},
+                  {"next_bound", std::string(analytical::name(e.next_bound))},
+                  {"iterations", csv_number(e.iterations)},
+                  {"scratchpad_used_bytes", csv_number(e.scratchpad_used.value)},
+                  {"tile", analytical::to_string(e.tile)}};
+    add_correction(fields, e.correction);
+    return fields;
+  };
+  std::string out = csv_header(fields_of(0, {}));
   for (std::size_t i = 0; i < why.best_tiles.size(); ++i) {
-    const Estimate& e = why.best_tiles[i];
-    std::vector<std::string> cells{fmt::format("{}", i + 1),
-                                   fmt::format("{}", e.time.value),
-                                   std::string(analytical::name(e.bound)),
-                                   std::string(analytical::name(e.next_bound)),
-                                   fmt::format("{}", e.iterations),
-                                   fmt::format("{}", e.scratchpad_used.value),
-                                   analytical::to_string(e.tile)};
-    for (std::string& value : correction_values(e.correction)) cells.push_back(std::move(value));
-    out += measured::csv_line(cells);
+    out += csv_row(fields_of(i + 1, why.best_tiles[i]));
   }
   return out;
 }

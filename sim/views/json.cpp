@@ -1,8 +1,7 @@
-#include "sim/views/json.h"
-
 #include <nlohmann/json.hpp>
 
-#include "sim/views/estimate_json.h"
+#include "sim/views/rows.h"
+#include "sim/views/simulation.h"
 
 namespace tilecast::sim::views {
 namespace {
@@ -68,8 +67,7 @@ Json run_json(const Simulation& run) {
 std::string json(std::span<const Simulation> runs) {
   Json programs = Json::array();
   for (const Simulation& run : runs) programs.push_back(run_json(run));
-  const Json document = {{"schema", "tilecast.simulate/1"}, {"programs", std::move(programs)}};
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text({{"schema", "tilecast.simulate/1"}, {"programs", std::move(programs)}});
 }
 
 }  // namespace tilecast::sim::views

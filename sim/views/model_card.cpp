@@ -1,12 +1,9 @@
-#include "sim/views/model_card.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
 #include "sim/views/evaluation.h"
-#include "sim/views/reference_tables.h"
 
 namespace tilecast::sim::views {
 namespace {

@@ -1,10 +1,8 @@
-#include "sim/views/reference_tables.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "sim/views/text_table.h"
+#include "sim/views/evaluation.h"
 
 namespace tilecast::sim::views {
 namespace {

@@ -1,5 +1,7 @@
 #include "sim/views/rows.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -39,6 +41,50 @@ std::string rows_csv(const measured::CsvTable& table) {
   return out;
 }
 
+std::string csv_header(const Fields& fields) {
+  std::vector<std::string> names;
+  for (const Field& field : fields) names.push_back(field.name);
+  return measured::csv_line(names);
+}
+
+std::string csv_row(const Fields& fields) {
+  std::vector<std::string> cells;
+  for (const Field& field : fields) cells.push_back(field.cell);
+  return measured::csv_line(cells);
+}
+
+std::string csv_number(double value) {
+  return fmt::format("{}", value);
+}
+
+std::string csv_number(const std::optional<double>& value) {
+  return value ? csv_number(*value) : "";
+}
+
+std::string rows_csv(const Json& rows) {
+  std::string out;
+  for (const Json& row : rows) {
+    Fields fields;
+    for (const auto& [name, value] : row.items()) {
+      fields.push_back({name, value.is_null()           ? ""
+                              : value.is_string()       ? value.get<std::string>()
+                              : value.is_number_float() ? csv_number(value.get<double>())
+                                                        : value.dump()});
+    }
+    if (out.empty()) out = csv_header(fields);
+    out += csv_row(fields);
+  }
+  return out;
+}
+
+Json json_number(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+}
+
+std::string json_text(const Json& document) {
+  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 std::string rows_text(const measured::CsvTable& table) {
   std::vector<Column> columns;
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
@@ -60,8 +106,7 @@ std::string rows_json(const measured::CsvTable& table, const std::string& schema
     }
     rows.push_back(std::move(object));
   }
-  const Json document = {{"schema", schema}, {"rows", std::move(rows)}};
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text({{"schema", schema}, {"rows", std::move(rows)}});
 }
 
 }  // namespace tilecast::sim::views

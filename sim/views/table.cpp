@@ -1,5 +1,3 @@
-#include "sim/views/table.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,15 +6,43 @@
 
 #include "base/error.h"
 #include "sim/views/correction.h"
+#include "sim/views/simulation.h"
 #include "sim/views/text_table.h"
 
 namespace tilecast::sim::views {
 namespace {
 
-constexpr double kBytesPerMegabyte = 1e6;
 constexpr double kFlopsPerGigaflop = 1e9;
 constexpr std::size_t kPlainColumns = 12;        // of the table of kernels
 constexpr std::ptrdiff_t kCorrectionColumn = 6;  // behind the shares of the time
+
+// "fusion", "dot", ... with "*" for asynchronous kernels.
+std::string kind(const SimulatedKernel& kernel) {
+  return std::string(ir::name(kernel.opcode)) + (kernel.lane == Lane::kCompute ? "" : "*");
+}
+
+// The program's time that each bound holds, summed over kernels.
+analytical::BoundVector bound_shares(const Simulation& simulation) {
+  analytical::BoundVector held{};
+  for (const SimulatedKernel& kernel : simulation.kernels) {
+    held[static_cast<std::size_t>(kernel.estimate.bound)] += kernel.total();
+  }
+  return held;
+}
+
+// Flags of all kernels with the number of kernels that carry each, in order of first appearance.
+std::vector<ir::Note> flag_counts(const Simulation& simulation) {
+  std::vector<ir::Note> flags;
+  std::unordered_map<std::string, std::size_t> index;
+  for (const SimulatedKernel& kernel : simulation.kernels) {
+    for (const std::string& flag : kernel.estimate.flags) {
+      const auto [found, fresh] = index.try_emplace(flag, flags.size());
+      if (fresh) flags.push_back({flag, 0});
+      ++flags[found->second].count;
+    }
+  }
+  return flags;
+}
 
 double share_of(Seconds part, Seconds whole) {
   return whole.value > 0 ? part / whole : 0;
@@ -183,31 +209,6 @@ std::string shared_notes(std::span<const Simulation> runs) {
 }
 
 }  // namespace
-
-std::string kind(const SimulatedKernel& kernel) {
-  return std::string(ir::name(kernel.opcode)) + (kernel.lane == Lane::kCompute ? "" : "*");
-}
-
-analytical::BoundVector bound_shares(const Simulation& simulation) {
-  analytical::BoundVector held{};
-  for (const SimulatedKernel& kernel : simulation.kernels) {
-    held[static_cast<std::size_t>(kernel.estimate.bound)] += kernel.total();
-  }
-  return held;
-}
-
-std::vector<ir::Note> flag_counts(const Simulation& simulation) {
-  std::vector<ir::Note> flags;
-  std::unordered_map<std::string, std::size_t> index;
-  for (const SimulatedKernel& kernel : simulation.kernels) {
-    for (const std::string& flag : kernel.estimate.flags) {
-      const auto [found, fresh] = index.try_emplace(flag, flags.size());
-      if (fresh) flags.push_back({flag, 0});
-      ++flags[found->second].count;
-    }
-  }
-  return flags;
-}
 
 std::string table(const Simulation& simulation, const TableOptions& options) {
   return header(simulation) + "\n" + kernel_rows(simulation, options.top) + notes(simulation);

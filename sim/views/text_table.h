@@ -29,6 +29,8 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
+inline constexpr double kBytesPerMegabyte = 1e6;
+
 // Seconds as microseconds with digits that fit the size: "0.0512", "12.35", "91234.6".
 [[nodiscard]] std::string microseconds(double time_s);
 // A number with about four significant digits and no exponent up to 1e15.

@@ -1,6 +1,6 @@
-#include "sim/views/trace.h"
-
 #include <nlohmann/json.hpp>
+
+#include "sim/views/simulation.h"
 
 namespace tilecast::sim::views {
 namespace {

@@ -38,15 +38,7 @@ TEST_F(ValidateCommand, RunsAllExperimentsOfTheFolderAndSaysWhichBarsAreMet) {
   EXPECT_THAT(answer.out, HasSubstr("set     made up: 6 rows, 0 left out, measured on tpu_v3"));
   EXPECT_THAT(answer.out, HasSubstr("fitted on 3 rows of 3 kernels, scored on 3"));
   EXPECT_THAT(answer.out, HasSubstr("bar     met: mape of calibrated, all"));
-  EXPECT_THAT(answer.out, HasSubstr("bar     NOT MET: mape of roofline, all"));
-}
-
-TEST_F(ValidateCommand, PrintsMarkdownTables) {
-  const Answer answer = run("--data data --format markdown");
-  EXPECT_EQ(answer.exit_code, 0) << answer.err;
-  EXPECT_THAT(answer.out, HasSubstr("### folds\n"));
-  EXPECT_THAT(answer.out, HasSubstr("| rows | n | works | model | MAPE % | bias x |\n"
-                                    "| --- | --- | --- | --- | --- | --- |\n| all | 6 | 6 |"));
+  EXPECT_THAT(answer.out, HasSubstr("bar     not met: mape of roofline, all"));
 }
 
 TEST_F(ValidateCommand, JsonHoldsSetsRoundsScoresAndBarsWhateverTheJobs) {
@@ -70,7 +62,7 @@ TEST_F(ValidateCommand, SkipsExperimentsWithoutTheirDataAndFailsOnlyWhenNothingR
         "split: {kind: none}\ncolumns: [analytical]\nmetrics: [mape]\n");
   const Answer some = run("--data data");
   EXPECT_EQ(some.exit_code, 0) << some.err;
-  EXPECT_THAT(some.err, HasSubstr("skipped: other: data/not_there is not there"));
+  EXPECT_THAT(some.err, HasSubstr("skipped: other: data/not_there not found"));
   const Answer none = run("--data elsewhere");
   EXPECT_EQ(none.exit_code, 1);
   EXPECT_THAT(none.err, HasSubstr("error: validate: nothing ran"));

@@ -6,8 +6,6 @@
 #include "measured/csv.h"
 #include "sim/evaluation_report.h"
 #include "sim/views/evaluation.h"
-#include "sim/views/model_card.h"
-#include "sim/views/reference_tables.h"
 
 namespace tilecast::sim {
 namespace {

@@ -6,12 +6,9 @@
 
 #include "measured/csv.h"
 #include "sim/views/correction.h"
-#include "sim/views/csv.h"
-#include "sim/views/json.h"
 #include "sim/views/rows.h"
-#include "sim/views/table.h"
+#include "sim/views/simulation.h"
 #include "sim/views/text_table.h"
-#include "sim/views/trace.h"
 
 namespace tilecast::sim {
 namespace {

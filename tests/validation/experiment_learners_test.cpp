@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "tests/hybrid/synthetic_set.h"
-#include "validation/experiment_directions.h"
+#include "validation/experiment_scores.h"
 #include "validation/experiment_splits.h"
 
 namespace tilecast::validation {

@@ -143,6 +143,47 @@ TEST(ExperimentReader, ReadsSharesAndColumnsAsLimits) {
   EXPECT_EQ(e.bars[1].kind, Bar::Kind::kBelow);
 }
 
+TEST(ExperimentReader, TheBestOtherColumnOfAMeanIsRefused) {
+  EXPECT_NO_THROW(with_split("{kind: k_fold}",
+                             "bars: [{metric: mape, column: calibrated, below: best other}]\n"));
+  EXPECT_THAT(message_of(std::string(kHead) + "split: {kind: k_fold}\n" + kTail +
+                         "by: [class]\nbars: [{metric: mape, column: calibrated, "
+                         "stratum: mean over class, below: best other}]\n"),
+              HasSubstr("the best other column of a mean is not defined"));
+}
+
+// Columns 10 %, 4 % and 8 % off, and one without a value, which is no other to compare with.
+TEST(Bars, BetterThanTheOthersIsAgainstTheBestOfThemNotTheWeakest) {
+  Experiment e = with_split("{kind: k_fold}");
+  e.columns = {"roofline", "trees", "hybrid", "rank"};
+  ResultStratum all{.rows = 5, .cells = {4, std::vector<Cell>(measured::kMetricCount)}};
+  const auto mape = static_cast<std::size_t>(Metric::kMape);
+  const auto tau = static_cast<std::size_t>(Metric::kRowTau);
+  for (const auto& [column, error] : {std::pair(0U, 0.10), std::pair(1U, 0.04), {2U, 0.08}}) {
+    all.cells[column][mape].value = error;
+    all.cells[column][tau].value = 1 - error;
+  }
+  const std::string best(kBestOther);
+  e.bars = {{.column = "hybrid", .kind = Bar::Kind::kBelow, .limit_column = best},
+            {.column = "trees", .kind = Bar::Kind::kBelow, .limit_column = best},
+            {.metric = Metric::kRowTau,
+             .column = "hybrid",
+             .kind = Bar::Kind::kAtLeast,
+             .limit_column = best}};
+  const std::vector<BarResult> bars = check_bars(e, std::vector{all});
+  ASSERT_EQ(bars.size(), 3U);
+  EXPECT_FALSE(bars[0].met);
+  EXPECT_EQ(bars[0].limit_column, "trees");
+  EXPECT_DOUBLE_EQ(bars[0].limit, 0.04);
+  EXPECT_TRUE(bars[1].met);
+  EXPECT_EQ(bars[1].limit_column, "hybrid");
+  EXPECT_FALSE(bars[2].met);
+  EXPECT_DOUBLE_EQ(bars[2].limit, 0.96);
+  e.columns = {"hybrid"};
+  e.bars.resize(1);
+  EXPECT_FALSE(check_bars(e, std::vector{all}).at(0).met);  // nothing to be better than
+}
+
 TEST(ExperimentSplits, FittedAndScoredRowsMustBeDisjointByRowAndByKernel) {
   // Two kernels of three tiles each: rows 0 to 2 and 3 to 5.
   const std::vector<measured::SampleSet> sets{

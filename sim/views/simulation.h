@@ -1,0 +1,37 @@
+// Simulations as text, CSV, JSON and a trace. Pure functions; the command prints.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "sim/simulator.h"
+
+namespace tilecast::sim::views {
+
+struct TableOptions {
+  std::size_t top = 20;  // kernels shown, by total time; the rest is one line
+};
+
+// Totals, share of the time per bound, the top kernels, notes and flags; units in every header.
+[[nodiscard]] std::string table(const Simulation& simulation, const TableOptions& options = {});
+
+// Programs x devices: one row per program, per device the time, of hybrids its 90 % interval, and
+// the ratio to the first device; then the notes and flags of all runs.
+// `runs` holds every combination, programs outermost; `devices` >= 1 is how many there are.
+[[nodiscard]] std::string comparison(std::span<const Simulation> runs, std::size_t devices);
+
+// A row per kernel of every program and device, units in the column names.
+[[nodiscard]] std::string csv(std::span<const Simulation> runs);
+
+// Schema "tilecast.simulate/1": programs[] with file, program, device, time_s, timeline_s,
+// host_dispatch_s, kernels[] and notes[]; of a named model `model`, of a hybrid low_s and high_s
+// (90 % of time_s) and domain[]. Seconds, bytes and FLOPs everywhere.
+[[nodiscard]] std::string json(std::span<const Simulation> runs);
+
+// Chrome trace events (JSON object format; "Trace Event Format", Google, public document), which
+// Perfetto and chrome://tracing open: one process per program and device, one thread per lane, one
+// complete event ("X") per kernel. `ts` and `dur` are in microseconds, as the format wants.
+[[nodiscard]] std::string trace(std::span<const Simulation> runs);
+
+}  // namespace tilecast::sim::views

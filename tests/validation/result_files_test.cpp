@@ -1,0 +1,78 @@
+// The committed results are of the experiments as they are: a bar that is changed without a run, or
+// a claim without a result, fails here.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/support/folders.h"
+#include "validation/experiment.h"
+
+namespace tilecast::validation {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+bool is_about(const Bar& bar, const std::string& stratum) {
+  constexpr std::string_view kEvery = "every ";
+  if (!bar.stratum.starts_with(kEvery)) return bar.stratum == stratum;
+  return stratum.starts_with(bar.stratum.substr(kEvery.size()) + " ");
+}
+
+Bar::Kind kind_of(const std::string& name) {
+  return name == "at_most"    ? Bar::Kind::kAtMost
+         : name == "at_least" ? Bar::Kind::kAtLeast
+                              : Bar::Kind::kBelow;
+}
+
+// The bars of the result that this one of the experiment explains.
+std::size_t explained(const Bar& bar, const Json& result, std::vector<bool>& taken) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    const Json& found = result["bars"][i];
+    const bool same = found["metric"] == measured::name(bar.metric) &&
+                      found["column"] == bar.column && kind_of(found["kind"]) == bar.kind &&
+                      is_about(bar, found["stratum"]);
+    if (taken[i] || !same) continue;
+    taken[i] = true;
+    ++count;
+    if (!bar.stratum.starts_with("every ")) break;
+  }
+  return count;
+}
+
+TEST(ResultFiles, EveryExperimentHasAResultWithItsColumnsMetricsAndBars) {
+  std::set<std::string> experiments;
+  for (const auto& entry :
+       fs::recursive_directory_iterator(support::source_dir() / "validation/experiments")) {
+    if (entry.path().extension() != ".yaml") continue;
+    const Experiment e = read_experiment(entry.path().string());
+    experiments.insert(e.name);
+    std::ifstream file(support::source_dir() / "validation/results" / (e.name + ".json"));
+    ASSERT_TRUE(file) << e.name << " has no result";
+    const Json result = Json::parse(file);
+    EXPECT_EQ(result["name"], e.name);
+    EXPECT_EQ(result["columns"].get<std::vector<std::string>>(), e.columns) << e.name;
+    ASSERT_EQ(result["metrics"].size(), e.metrics.size()) << e.name;
+    for (std::size_t i = 0; i < e.metrics.size(); ++i) {
+      EXPECT_EQ(result["metrics"][i], measured::name(e.metrics[i])) << e.name;
+    }
+    std::vector<bool> taken(result["bars"].size());
+    for (const Bar& bar : e.bars) {
+      EXPECT_GT(explained(bar, result, taken), 0U)
+          << e.name << ": no result for a bar on " << bar.column << ", " << bar.stratum;
+    }
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+      EXPECT_TRUE(taken[i]) << e.name << " has no such bar: " << result["bars"][i].dump();
+    }
+  }
+  for (const auto& entry : fs::directory_iterator(support::source_dir() / "validation/results")) {
+    EXPECT_TRUE(experiments.contains(entry.path().stem().string())) << entry.path();
+  }
+}
+
+}  // namespace
+}  // namespace tilecast::validation
