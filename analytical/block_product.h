@@ -8,7 +8,7 @@
 //   operands do not lie in the innermost cache, one run of the columns from the cache behind it.
 // A block also stores its accumulators; the next block's work hides its own start. Thin products,
 // whose vectors would be mostly empty, run their vectors along the contraction. Which blocks: as
-// validation/host generates them (4 x 4, 4 x 2, 8 x 1 and single rows). Thread-safe.
+// host/ generates them (4 x 4, 4 x 2, 8 x 1 and single rows). Thread-safe.
 #pragma once
 
 #include "analytical/iteration_space.h"

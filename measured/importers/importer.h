@@ -42,7 +42,7 @@ struct ImportReport {
   void add_bad(const Error& error);
 };
 
-// `inputs`: files, or folders of files the mapping knows. `mapping`: learned/importers/
+// `inputs`: files, or folders of files the mapping knows. `mapping`: measured/importers/
 // column_mapping.h.
 [[nodiscard]] ImportReport import_operators(const std::vector<std::string>& inputs,
                                             const std::string& mapping,
