@@ -123,7 +123,7 @@ void add_hw_probe(CLI::App& hw) {
       ->type_name("FILE");
   verb.add_option("--name", arguments->name, "of the device; default: from the file")
       ->type_name("NAME");
-  verb.add_option("--seconds", arguments->seconds, "about so long it measures")
+  verb.add_option("--seconds", arguments->seconds, "time to measure, about")
       ->check(CLI::Range(kLeastSeconds, kMostSeconds))
       ->capture_default_str();
   verb.add_option("-f,--format", arguments->report.format, "form of the report on stdout")
@@ -134,11 +134,7 @@ void add_hw_probe(CLI::App& hw) {
       "of main memory, cycles of divisions, functions and data movement, each the best of repeats\n"
       "of compiled C loops on a pinned core, and what all cores reach together. Needs a C "
       "compiler\n"
-      "(cc, or $CC). Other work on the machine makes the numbers worse: the spread tells.\n"
-      "Examples:\n"
-      "  tilecast hw probe\n"
-      "  tilecast hw probe -o host.yaml --name my_laptop\n"
-      "  tilecast simulate --device ./host.yaml program.hlo");
+      "(cc, or $CC). Other work on the machine makes the numbers worse: the spread tells.");
   verb.callback([arguments] { run(*arguments); });
 }
 

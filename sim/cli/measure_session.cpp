@@ -133,13 +133,13 @@ void say_how_it_ended(const host::SessionReport& report, const MeasureArguments&
       report.measured, skipped, report.known, left, report.planned,
       report.unstable_once > 0 ? fmt::format(" ({} unstable once)", report.unstable_once)
                                : std::string(),
-      left > 0 ? fmt::format("; the same command goes on with {}", arguments.out) : std::string());
+      left > 0 ? fmt::format("; the same command resumes {}", arguments.out) : std::string());
 }
 
 }  // namespace
 
 void add_measure_options(CLI::App& verb, MeasureArguments& arguments) {
-  verb.add_option("--out", arguments.out, "folder of the measurement set, made or gone on with")
+  verb.add_option("--out", arguments.out, "folder of the measurement set, created or resumed")
       ->required()
       ->type_name("FOLDER");
   verb.add_option("--budget", arguments.budget, "stop after this long: 90s, 10m, 1h")

@@ -68,9 +68,7 @@ void add_tiles(CLI::App& app) {
       "physical, most major dimension first; the two minor ones count native tiles. With a column\n"
       "file, only the rows of this file are answered.\n"
       "Added columns: estimate_ns, bound, utilisation (0 to 1), reason (why it cannot run); of a\n"
-      "hybrid also analytical_ns, factor, verdict (in, edge, out), low_ns and high_ns (90 %).\n"
-      "Example:\n"
-      "  tilecast tiles --device DEVICE fusion.7.hlo tiles.csv");
+      "hybrid also analytical_ns, factor, verdict (in, edge, out), low_ns and high_ns (90 %).");
   verb.callback([arguments] { run(*arguments); });
 }
 

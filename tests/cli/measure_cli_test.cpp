@@ -97,7 +97,7 @@ TEST_F(MeasureCommand, StopsAtCtrlCAndKeepsItsRows) {
         "&& break\n  sleep 0.02\ndone\nkill -INT $p\nwait $p\necho code $?\n");
   EXPECT_THAT(tilecast("--version && sh stop.sh").out, HasSubstr("code 130"));
   EXPECT_THAT(read("err.txt"), HasSubstr("stopped: "));
-  EXPECT_THAT(read("err.txt"), HasSubstr("the same command goes on with set"));
+  EXPECT_THAT(read("err.txt"), HasSubstr("the same command resumes set"));
   EXPECT_THAT(read("out.txt"), HasSubstr("all"));
   EXPECT_GT(rows(), 0);
   EXPECT_EQ(tilecast("evaluate -d cpu_generic set --doubted").exit_code, 0);
