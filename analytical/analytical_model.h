@@ -1,4 +1,4 @@
-// The first-principles model of DESIGN section 5 behind the CostModel contract, plus the per-kernel
+// The first-principles model of docs/model.md behind the CostModel contract, plus the per-kernel
 // analysis that ranking thousands of tiles reuses.
 //
 //   KernelAnalysis analysis(kernel, device);          // once per kernel

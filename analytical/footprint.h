@@ -4,7 +4,7 @@
 // extents follow from another's by a Step: per dimension an affine map of up to two sources
 // (windows: stride * output + dilation * kernel position), or "as many elements" (reshape, gather).
 // The groups are computed once per kernel; evaluating them for a tile is a short loop.
-// Rules per op: DESIGN section 5; XLA operation semantics for windows, pads, slices, gathers.
+// Rules per op: docs/model.md; XLA operation semantics for windows, pads, slices, gathers.
 #pragma once
 
 #include <span>

@@ -29,7 +29,7 @@ struct Workload {
   std::string hash;  // ir::canonical_hash(kernel)
 };
 
-// The twelve convolutions of ResNet-18 (seed 002, Table 1), matrix products, products with fused
+// The twelve convolutions of ResNet-18 (He et al., CVPR 2016), matrix products, products with fused
 // epilogues, reductions, transposes, row normalisations. Sizes are chosen for one core of about
 // 50 GFLOP/s and 15 GB/s: a run takes from 20 us to 30 ms, the last convolution about 75 ms.
 [[nodiscard]] std::vector<Workload> tile_workloads(const hwdesc::Device& device);

@@ -1,4 +1,4 @@
-// Physics, corrected where measurements are near (DESIGN section 8):
+// Physics, corrected where measurements are near (docs/hybrid.md):
 //
 //   time = max(speed of light, analytical x exp(w r)),  w from hybrid/trust.h
 //

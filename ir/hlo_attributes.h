@@ -1,4 +1,4 @@
-// The attributes of HLO instructions as typed values (specs/hlo.md 2.5): one struct per attribute
+// The attributes of HLO instructions as typed values (as HLO text names them): one struct per attribute
 // kind, and OpAttrs, the closed set of what an opcode can carry. Plain values; what no struct here
 // holds stays raw text in ir/hlo.h.
 #pragma once

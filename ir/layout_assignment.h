@@ -1,5 +1,5 @@
 // Device layouts for dumps that carry none: gives every array the tiling of the device's native
-// tile and a dimension order that wastes little padding (specs/hlo.md 2.3.4).
+// tile and a dimension order that wastes little padding.
 //
 //   f32[16,4]      -> {0,1:T(4,128)}            4 x 128 elements instead of 16 x 128
 //   bf16[512,768]  -> {1,0:T(8,128)(2,1)}       two rows share a 32-bit word

@@ -10,7 +10,7 @@
 namespace tilecast::ir {
 
 // Name in C++, name in HLO text, number of operands (-1 = variadic), class of work.
-// Source: specs/hlo.md 2.13 (XLA March 2026 plus the August 2026 additions and old spellings).
+// Source: XLA's opcode list (March 2026 plus the August 2026 additions and old spellings).
 // clang-format off
 #define TILECAST_OPCODES(X)                                            \
   X(kAbs, "abs", 1, kElementwise)                                      \
@@ -210,7 +210,7 @@ struct OpInfo {
 // True for ops that map elements one to one (elementwise, transcendental except map's callee rules,
 // convert, select, clamp): result dims equal operand dims.
 [[nodiscard]] bool is_elementwise(Opcode opcode);
-// XLA's "expensive" ops, which fusion must not duplicate (specs/hlo.md 2.12).
+// XLA's "expensive" ops, which fusion must not duplicate (InstructionFusion).
 [[nodiscard]] bool is_expensive(Opcode opcode);
 
 }  // namespace tilecast::ir

@@ -65,7 +65,7 @@ struct Shape {
 // Bytes of the elements alone, tuples summed over array leaves; layout padding ignored.
 [[nodiscard]] std::int64_t unpadded_bytes(const Shape& shape);
 // Bytes the buffer takes on the device: first tiling pads the minor dimensions, L(n) pads the end
-// (XLA's array size rule, specs/hlo.md 2.3.3). Tuples: summed over leaves. Token, opaque: 0.
+// (openxla.org/xla/tiled_layout). Tuples: summed over leaves. Token, opaque: 0.
 [[nodiscard]] std::int64_t padded_bytes(const Shape& shape);
 // Dimension sizes in physical order, most major first, each padded to its tile.
 [[nodiscard]] Dims padded_physical_dims(const Shape& shape);

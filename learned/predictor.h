@@ -47,7 +47,7 @@ struct Standardisation {
   double mean = 0, deviation = 1;  // of log(seconds) in the training set; ranking: 0 and 1
 };
 
-// What a model predicts: the time, or its ratio to the analytical one (DESIGN section 7: trees and
+// What a model predicts: the time, or its ratio to the analytical one (trees and
 // networks extrapolate badly, physics carries them).
 enum class Target { kTime, kResidual };
 inline constexpr std::string_view kTargets[] = {"time", "residual"};

@@ -1,5 +1,5 @@
 // Models against measurements: every model is scored on the same rows, by op class, size, split and
-// kernel, with 95 % bootstrap intervals (DESIGN section 6; metrics: measured/metrics.h).
+// kernel, with 95 % bootstrap intervals (metrics: measured/metrics.h).
 //
 //   ScoreSheet sheet{.columns = {"roofline", "analytical"}};
 //   add_answers(sheet, answers);                       // one Answers per column, for every set

@@ -1,4 +1,4 @@
-// How far predictions are from measurements (DESIGN section 6). Every metric says what it is over,
+// How far predictions are from measurements. Every metric says what it is over,
 // and is nullopt where it is undefined (no rows; a ranking of fewer than two).
 //
 // Errors are relative to the measurement: APE = |predicted / measured - 1|, as fractions (0.08 is

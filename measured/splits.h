@@ -1,4 +1,4 @@
-// Which samples are fitted and which are scored (DESIGN section 6): never two samples of one group
+// Which samples are fitted and which are scored: never two samples of one group
 // on both sides, unless the experiment is "n measured rows of this kernel".
 //
 //   std::vector<std::string> group = group_keys(samples, GroupBy::kKernel);

@@ -13,7 +13,7 @@
 //   split: {kind: k_fold, folds: 5, seed: 1}  see SplitKind
 //   fit: [{set: ops, class: [matmul]}]        rows that may be fitted; without: all
 //   score: [{kernel: ["fusion.*"], family: ["net_*"], at_least: 5 us}]    that may be scored
-//   learners: [{name: trees, model: xgboost, features: [static, tile]}]   training/learner.h
+//   learners: [{name: trees, model: xgboost, features: [static, tile]}]   learned/training/
 //   hybrids: [{name: hybrid, try: [trees]}]   hybrid_spec.h; a learner only tried is no column
 //   columns: [roofline, analytical, calibrated, trees, hybrid]
 //   by: [class]                               strata besides all: set, class, kernel

@@ -1,4 +1,4 @@
-// How often a while loop runs (specs/hlo.md 2.7): known_trip_count of its backend_config, else the
+// How often a while loop runs: known_trip_count of its backend_config, else the
 // counted-loop pattern, else nothing.
 #pragma once
 

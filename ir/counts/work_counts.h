@@ -1,5 +1,5 @@
-// How much work a computation is, counted exactly as XLA's HloCostAnalysis counts it
-// (specs/hlo.md 2.10). Counts are properties of the program; time is analytical/'s business.
+// How much work a computation is, counted exactly as XLA's HloCostAnalysis counts it.
+// Counts are properties of the program; time is analytical/'s business.
 // Rules per opcode are in ir/counts/op_counts.cpp, of fusions in ir/fusion/fusion_bytes.cpp.
 #pragma once
 

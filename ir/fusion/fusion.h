@@ -1,5 +1,5 @@
 // Our own fusion pass, for dumps taken before optimisation: gives TPU-like kernels by the public
-// rules (specs/hlo.md 2.12). Producers are fused into consumers in reverse post-order; expensive
+// rules (InstructionFusion). Producers are fused into consumers in reverse post-order; expensive
 // producers are never duplicated; one convolution or dot per fusion; sibling reductions over the
 // same input become multi-output fusions; a limit bounds the operands of one fusion.
 #pragma once

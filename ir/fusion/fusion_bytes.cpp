@@ -25,7 +25,7 @@ class ParameterReads {
   ParameterReads(const Module& module, const WorkCounter& counter)
       : module_(module), counter_(counter) {}
 
-  // READ of specs/hlo.md 2.10.3 for a parameter (or a get-tuple-element of one).
+  // What HloCostAnalysis counts as read for a parameter (or a get-tuple-element of one).
   long double of(ComputationId callee, InstrId id) {
     const auto key = std::pair(callee.index(), id.index());
     if (const auto it = known_.find(key); it != known_.end()) return it->second;

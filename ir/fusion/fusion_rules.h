@@ -1,6 +1,6 @@
 // What may be fused with what: properties of single instructions that ir/fusion/fusion_planner.h
 // decides from. Facts of XLA's public instruction fusion and of what TPU dumps show
-// (specs/hlo.md 2.12).
+// (InstructionFusion).
 #pragma once
 
 #include "ir/hlo.h"

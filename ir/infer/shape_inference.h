@@ -1,5 +1,5 @@
 // The result shape an instruction must have, from its operands and attributes (XLA's operation
-// semantics; specs/hlo.md 2.8.1). Layouts are not inferred: arrays that are computed have none;
+// semantics, openxla.org/xla/operation_semantics). Layouts are not inferred: arrays that are computed have none;
 // what is passed through (tuple, get-tuple-element, copy, while, call ...) keeps its own.
 // Operands with unbounded dimensions (`?`) are not checked. Thread-safe.
 #pragma once

@@ -1,5 +1,5 @@
 // Module -> canonical HLO text; parse(print(m)) == m and print(parse(print(m))) == print(m).
-// Order of attributes and computations as XLA prints them: specs/hlo.md 2.9, XLA's
+// Order of attributes and computations as XLA prints them: XLA's
 // HloModule::Print. Thread-safe.
 #pragma once
 

@@ -2,7 +2,7 @@
 // ir/infer/shape_inference.h), called computations, threads, asynchronous chains, channels, replica
 // groups, aliasing, shardings, buffers, no cycles. The first violation is thrown as an Error at the
 // instruction's position in the text.
-// Rules and wording follow XLA's HloVerifier (specs/hlo.md 2.7, 2.8).
+// Rules and wording follow XLA's HloVerifier.
 //
 // A verified module also guarantees to the layers above: data and control edges form a DAG in every
 // computation; the call graph is acyclic and at most 256 calls deep; parameters are numbered

@@ -38,7 +38,7 @@ struct ImportReport {
   void add_bad(const Error& error);
 };
 
-// `inputs`: files, or folders of files the mapping knows. `mapping`: importers/column_mapping.h;
+// `inputs`: files, or folders of files the mapping knows. `mapping`: measured/importers/column_mapping.h;
 // without one, and with ImportOptions::device, the columns are those of a set.
 [[nodiscard]] ImportReport import_operators(const std::vector<std::string>& inputs,
                                             const std::string& mapping,

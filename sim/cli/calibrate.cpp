@@ -189,7 +189,7 @@ void add_options(CLI::App& verb, Arguments& arguments) {
   verb.add_option("-f,--format", arguments.report.format, "form of the report on stdout")
       ->check(CLI::IsMember({"table", "json"}))
       ->default_val("table");
-  verb.add_option("--rows", arguments.most_rows, "fit a random sample of at most so many rows")
+  verb.add_option("--rows", arguments.most_rows, "fit a random sample of at most N rows")
       ->check(CLI::Range(std::size_t{3}, std::size_t{1'000'000'000}))
       ->capture_default_str();
   verb.add_flag("--other-machine", arguments.other_machine,
@@ -208,15 +208,10 @@ void add_calibrate(CLI::App& app) {
       "overhead, and the host's dispatch by op class, each held by a prior at its described\n"
       "value; three rows are enough. Writes a description that extends the old one only when\n"
       "kernels left out of the fit are predicted no worse, median and p90.\n"
-      "--then-train goes on: a correction of what the constants leave (none, a Gaussian process "
+      "--then-train adds a correction of what the constants leave (none, a Gaussian process "
       "or\n"
       "trees: what does best on kernels left out; few rows keep none), for simulate --model "
-      "FOLDER.\n"
-      "Examples:\n"
-      "  tilecast calibrate --device DEVICE sets/matmul -o my_device.yaml\n"
-      "  tilecast calibrate -d DEVICE sets/* --class matmul,gelu --kernel copy.24 -o mine.yaml\n"
-      "  tilecast calibrate -d DEVICE sets/tiles --fix matrix,dispatch --format json\n"
-      "  tilecast calibrate -d DEVICE sets/* -o mine.yaml --then-train models/mine");
+      "FOLDER.");
   verb.callback([arguments] { run(*arguments); });
 }
 

@@ -226,15 +226,6 @@ void add_compare(CLI::App& app) {
       "(window_config.estimated_cycles of the module at the device's clock) and 'measured'.\n"
       "Rows are kernels of programs, or work and tile of measurements, those first in which most\n"
       "microseconds are lost to the reference; a model says which bound it blames.\n"
-      "Examples:\n"
-      "  tilecast compare --device DEVICE model.hlo\n"
-      "  tilecast compare -d DEVICE model.hlo --trace profile.json.gz\n"
-      "  tilecast compare -d DEVICE model.hlo --measured sets/profile   (tilecast import trace)\n"
-      "  tilecast compare -d DEVICE -d calibrated.yaml sets/tiles --where split=test\n"
-      "  tilecast compare -d DEVICE --model analytical --model roofline model.hlo "
-      "--reference roofline\n"
-      "  tilecast compare -d DEVICE --model roofline --model analytical --model learned --model "
-      "hybrid sets/tiles\n"
       "A hybrid's cells say by which factor it corrects the analytical time, the 90 % interval\n"
       "over that time, and whether the kernel is in, at the edge or out of the trained domain.");
   verb.callback([arguments] { run(*arguments); });

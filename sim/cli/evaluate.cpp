@@ -181,12 +181,7 @@ void add_evaluate(CLI::App& app) {
       "MAPE, median and p90 APE, bias (geometric mean of predicted / measured), Kendall tau-b, "
       "and\n"
       "for kernels with several tiles measured Tile-Size APE, top-k slowdown and best in top k;\n"
-      "brackets are 95 % bootstrap intervals. JSON and CSV hold fractions, the table %.\n"
-      "Examples:\n"
-      "  tilecast evaluate --device DEVICE sets/matmul --by class,size\n"
-      "  tilecast evaluate -d DEVICE -d calibrated.yaml sets/* --by split --card card.md\n"
-      "  tilecast evaluate -d DEVICE --model analytical --model models/sage sets/others\n"
-      "  tilecast evaluate -d DEVICE sets/tiles --by kernel --format csv -o scores.csv");
+      "brackets are 95 % bootstrap intervals. JSON and CSV hold fractions, the table %.");
   verb.callback([arguments] { run(*arguments); });
 }
 

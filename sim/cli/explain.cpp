@@ -61,11 +61,6 @@ void add_explain(CLI::App& app) {
   add_model_option(verb, arguments->model, "default");
   add_output_options(verb, arguments->output, {"table", "json", "csv"});
   verb.footer(
-      "Examples:\n"
-      "  tilecast explain --device DEVICE model.hlo --kernel fusion.12\n"
-      "  tilecast explain -d DEVICE model.hlo -k fusion.12 --tile \"out=2x26x4x2 "
-      "kernel=3x3x24x1\"\n"
-      "  tilecast explain -d DEVICE model.hlo -k fusion.12 --model hybrid   what measurements say\n"
       "Tile sizes are physical, most major dimension first; the two minor ones count native "
       "tiles.");
   verb.callback([arguments] { write(arguments->output, run(*arguments)); });

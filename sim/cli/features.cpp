@@ -188,12 +188,7 @@ void add_features(CLI::App& app) {
   add_output_options(verb, arguments->output, {"table", "csv", "json"});
   verb.footer(
       "Columns of the table are of a kernel, columns of nodes of one op in its graph. Lists are\n"
-      "their first six entries, sum and product. Empty: there is no such value.\n"
-      "Examples:\n"
-      "  tilecast features\n"
-      "  tilecast features --group tile --group machine --format csv\n"
-      "  tilecast features --device DEVICE model.hlo --kernel fusion.12 --tile \"out=2x26x4x2\"\n"
-      "  tilecast features --device DEVICE model.hlo --format csv --output features.csv");
+      "their first six entries, sum and product. Empty: there is no such value.");
   verb.callback([arguments] { run(*arguments); });
 }
 

@@ -134,11 +134,7 @@ void add_hw_probe(CLI::App& hw) {
       "of main memory, cycles of divisions, functions and data movement, each the best of repeats\n"
       "of compiled C loops on a pinned core, and what all cores reach together. Needs a C "
       "compiler\n"
-      "(cc, or $CC). Other work on the machine makes the numbers worse: see the spread.\n"
-      "Examples:\n"
-      "  tilecast hw probe\n"
-      "  tilecast hw probe -o host.yaml --name my_laptop\n"
-      "  tilecast simulate --device ./host.yaml program.hlo");
+      "(cc, or $CC). Other work on the machine makes the numbers worse: the spread tells.");
   verb.callback([arguments] { run(*arguments); });
 }
 

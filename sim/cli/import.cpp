@@ -69,7 +69,7 @@ CLI::App& add_format(CLI::App& verb, const char* name, const char* what, Import 
       ->type_name("DEVICE");
   format.add_option("--name", arguments->options.name, "name of the set, for that of the mapping")
       ->type_name("NAME");
-  format.add_flag("--force", arguments->options.force, "replace a measurement set that is there");
+  format.add_flag("--force", arguments->options.force, "replace an existing measurement set");
   format.add_flag("--keep-going", arguments->options.keep_going,
                   "list bad rows and leave them out");
   arguments->format = "table";
@@ -134,61 +134,31 @@ void add_import(CLI::App& app) {
   verb.require_subcommand(1);
   add_format(verb, "operators", "tables of operators and their times (CSV)", operators)
       .footer(
-          "A folder stands for the files in it that the mapping knows. Shipped mappings (by "
-          "name):\n"
-          "configs/imports/*.yaml. Without a mapping, or without tables in it, the columns are\n"
-          "those that `tilecast ops` reads and runtime_ns. A mapping of your own:\n"
-          "  name: mine\n"
-          "  source: our lab\n"
-          "  licence: internal\n"
-          "  timing: device                 or host: times hold the dispatch\n"
-          "  how_timed: events\n"
-          "  device: DEVICE\n"
-          "  dtype: f32\n"
-          "  tables:\n"
-          "    - files: \"*gemm*.csv\"\n"
-          "      where: {column: status, in: [ok]}\n"
-          "      columns:\n"
-          "        op: {constant: matmul}\n"
-          "        m: rows\n"
-          "        n: 2*width\n"
-          "        k: {column: Inner Size}\n"
-          "        runtime: {column: latency, unit: ms}\n"
-          "Also {column: A, map: {from: to}}, {work: m*n, per: RATE, unit: Gelem/s},\n"
-          "output_bounds: [a*b, c], program: HLO_FILE_COLUMN, keep: [columns kept as x_*],\n"
-          "parameters: [columns of numbers, as p_*]; see measured/importers/column_mapping.h and\n"
-          "column_rule.h.\n"
-          "Example:\n"
-          "  tilecast import operators --mapping neusight -o sets/neusight data/neusight\n"
-          "  tilecast import operators -d DEVICE --name mine -o sets/mine ops.csv");
+          "A folder stands for the files in it that the mapping knows. A mapping says where each\n"
+          "column comes from: a shipped one by name (configs/imports/*.yaml), or a file of your "
+          "own\n"
+          "such as configs/examples/gemm_times.yaml. Without a mapping, or without tables in it, the\n"
+          "columns are those that `tilecast ops` reads, and runtime_ns. docs/measurements.md\n"
+          "explains every form.");
   add_format(verb, "kernel-tuner", "caches of Kernel Tuner (JSON, or a CSV of them)", operators)
       .footer(
           "The mapping says which operator it is and which parameters make a tile. Configurations\n"
           "that do not run are counted and left out. Columns of a cache: its parameters,\n"
-          "time_ms_mean, time_ms_min, time_ms_std, n_repeats.\n"
-          "Example:\n"
-          "  tilecast import kernel-tuner --mapping kernel_tuner_gemm -o sets/gemm "
-          "RTX_3090.json.gz");
+          "time_ms_mean, time_ms_min, time_ms_std, n_repeats.");
   add_format(verb, "tiles", "HLO kernels and the tiles that were run (CSV)", tiles)
       .footer(
           "Columns: file (HLO, beside the CSV or in --modules), compute_time_ns, output_bounds,\n"
           "kernel_bounds, input_bounds; error, config_index, is_default, iteration_bounds.\n"
-          "Runs that failed or have no bounds are counted and left out.\n"
-          "Example:\n"
-          "  tilecast import tiles --mapping tpu_v3_tiles -o sets/tiles data/tile_runs.csv");
+          "Runs that failed or have no bounds are counted and left out.");
   add_format(verb, "tpugraphs", "graphs and times of TpuGraphs (npz, tile and layout)", tpugraphs)
       .footer(
           "The archives hold no programs: the set is for learned models, analytical ones cannot\n"
-          "answer it.\n"
-          "Example:\n"
-          "  tilecast import tpugraphs --mapping tpugraphs -o sets/alexnet alexnet.npz");
+          "answer it.");
   add_format(verb, "trace", "Chrome / Perfetto traces (JSON) of a JAX or XLA profile", trace)
       .footer(
           "Events of device lanes are joined to the module's kernels by instruction name and\n"
-          "averaged; time and kernels that do not match are reported.\n"
-          "Example:\n"
-          "  tilecast import trace --device DEVICE --module step.hlo -o sets/step trace.json.gz");
-  verb.footer("tilecast import FORMAT --help shows an example of each.");
+          "averaged; time and kernels that do not match are reported.");
+  verb.footer("tilecast import FORMAT --help shows examples.");
 }
 
 }  // namespace tilecast::sim::cli

@@ -36,10 +36,7 @@ void add_kernels(CLI::App& app) {
   add_output_options(verb, arguments->output, {"table", "json", "csv"});
   verb.footer(
       "Work is per launch, counted as XLA does (a multiply-add is 2 FLOPs; -1: unknown). With\n"
-      "--device, arrays are laid out (padded_bytes) as that device stores them.\n"
-      "Examples:\n"
-      "  tilecast kernels model.hlo\n"
-      "  tilecast kernels --device DEVICE --format csv model.hlo");
+      "--device, arrays are laid out (padded_bytes) as that device stores them.");
   verb.callback([arguments] { run(*arguments); });
 }
 

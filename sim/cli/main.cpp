@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/source_text.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/help.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -63,6 +64,9 @@ int run(int argc, char** argv) {
   CLI::App app("Predicts how long a tensor program (HLO text) runs on a described machine.",
                "tilecast");
   app.set_version_flag("--version", "tilecast " TILECAST_VERSION);
+  app.add_flag_callback(
+      "--help-json", [&app] { throw CLI::CallForVersion(help_json(app), 0); },
+      "every verb, option and example as JSON");
   app.require_subcommand(1);
   add_simulate(app);
   add_explain(app);
@@ -80,6 +84,7 @@ int run(int argc, char** argv) {
   add_tune(app);
   add_validate(app);
   app.footer("Start with: tilecast hw list, then tilecast simulate --device DEVICE model.hlo");
+  add_examples(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

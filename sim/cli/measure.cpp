@@ -213,11 +213,7 @@ void add_host_verb(CLI::App& measure) {
       "the clock, and run in a child process on one core. Run it again with the same --out to go\n"
       "on; Ctrl-C stops after the current kernel (exit code 130), all rows are kept.\n"
       "FOLDER/skipped.csv says what was not measured and why; remove it to try those again.\n"
-      "worst_over_best: median over kernels of slowest / fastest tile.\n"
-      "Examples:\n"
-      "  tilecast measure host --out my_machine --budget 10m\n"
-      "  tilecast measure host --out mine --tiles-per-kernel 32 model.hlo\n"
-      "  tilecast evaluate --device my_machine/host.yaml my_machine");
+      "worst_over_best: median over kernels of slowest / fastest tile.");
   verb.callback([arguments] { run_host(*arguments); });
 }
 
@@ -233,9 +229,7 @@ void add_repeat_verb(CLI::App& measure) {
   verb.footer(
       "Measures kernels of SET again into --out, with the tiles they have there, and compares.\n"
       "Differences are second / first - 1: median and p90 of their size, shift: their median with\n"
-      "its sign; Kendall tau-b between the two rankings of a kernel's tiles, averaged.\n"
-      "Example:\n"
-      "  tilecast measure repeat my_machine --limit 200 --out my_machine_again");
+      "its sign; Kendall tau-b between the two rankings of a kernel's tiles, averaged.");
   verb.callback([arguments] { run_repeat(*arguments); });
 }
 
@@ -247,7 +241,7 @@ void add_measure(CLI::App& app) {
   add_host_verb(measure);
   add_repeat_verb(measure);
   add_measure_programs(measure);
-  measure.footer("tilecast measure host --help shows examples.");
+  measure.footer("tilecast measure VERB --help shows examples.");
 }
 
 }  // namespace tilecast::sim::cli

@@ -181,10 +181,7 @@ void add_measure_programs(CLI::App& measure) {
       "state; placed: each between its warm and its cold time, by what the last cache holds of "
       "its\n"
       "arrays when the program gets there.\n"
-      "FOLDER/measurements.csv has the programs, cold; FOLDER/additivity.csv everything.\n"
-      "Example:\n"
-      "  tilecast hw probe --output host.yaml\n"
-      "  tilecast measure programs --device host.yaml --out my_programs");
+      "FOLDER/measurements.csv has the programs, cold; FOLDER/additivity.csv everything.");
   verb.callback([arguments] { run_programs(*arguments); });
 }
 

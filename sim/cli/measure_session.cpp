@@ -140,7 +140,7 @@ void report_how_it_ended(const host::SessionReport& report, const MeasureArgumen
 }  // namespace
 
 void add_measure_options(CLI::App& verb, MeasureArguments& arguments) {
-  verb.add_option("--out", arguments.out, "folder of the measurement set, made or resumed")
+  verb.add_option("--out", arguments.out, "folder of the measurement set, created or resumed")
       ->required()
       ->type_name("FOLDER");
   verb.add_option("--limit", arguments.limit, "kernels of each set at most; 0: all")

@@ -33,7 +33,7 @@ void add_ops(CLI::App& app) {
   add_output_options(verb, arguments->output, {"csv", "table", "json"});
   add_model_option(verb, arguments->model);
   verb.add_flag("--keep-going", arguments->options.keep_going,
-                "put the message of a bad row into the column error and go on");
+                "put the message of a bad row into the column error and continue");
   add_jobs_option(verb, arguments->options.jobs);
   verb.footer(
       "Every row has op and dtype (f32, bf16, f16 ...); out_dtype (that of the result: matmul,\n"
@@ -47,12 +47,7 @@ void add_ops(CLI::App& app) {
       "                                            also devices (those of one host)\n"
       "Columns of measured rows (runtime_ns, device, class ...), x_* and p_* are kept, not read;\n"
       "any other column is an error.\n"
-      "Added columns: estimate_ns, bound, utilisation (speed of light / time, 0 to 1).\n"
-      "Example:\n"
-      "  tilecast ops --device DEVICE table.csv\n"
-      "with table.csv\n"
-      "  op,dtype,m,n,k\n"
-      "  matmul,bf16,1024,12288,12288");
+      "Added columns: estimate_ns, bound, utilisation (speed of light / time, 0 to 1).");
   verb.callback([arguments] { run(*arguments); });
 }
 

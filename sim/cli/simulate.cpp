@@ -97,13 +97,6 @@ void add_simulate(CLI::App& app) {
       ->capture_default_str();
   verb.add_flag("--all", arguments->all, "all kernels in the table");
   add_jobs_option(verb, arguments->jobs);
-  verb.footer(
-      "Examples:\n"
-      "  tilecast simulate --device DEVICE model.hlo\n"
-      "  tilecast simulate --device DEVICE --set hbm.bandwidth=1.8TB/s model.hlo\n"
-      "  tilecast simulate -d DEVICE -d OTHER a.hlo b.hlo      one comparison table\n"
-      "  tilecast simulate -d DEVICE --model analytical model.hlo        physics alone\n"
-      "  tilecast simulate -d DEVICE --format trace -o model.json model.hlo   open in Perfetto");
   verb.callback(
       [arguments] { write(arguments->output, report(simulate_all(*arguments), *arguments)); });
 }

@@ -71,9 +71,7 @@ void add_tiles(CLI::App& app) {
       "Columns of measured rows and of runs of tiles (runtime_ns, compute_time_ns ...), x_* and\n"
       "p_* are kept, not read; any other column is an error.\n"
       "Added columns: estimate_ns, bound, utilisation (0 to 1), reason (why it cannot run); of a\n"
-      "hybrid also analytical_ns, factor, verdict (in, edge, out), low_ns and high_ns (90 %).\n"
-      "Example:\n"
-      "  tilecast tiles --device DEVICE fusion.7.hlo tiles.csv");
+      "hybrid also analytical_ns, factor, verdict (in, edge, out), low_ns and high_ns (90 %).");
   verb.callback([arguments] { run(*arguments); });
 }
 

@@ -170,9 +170,9 @@ void add_train(CLI::App& app) {
       ->type_name("NAME");
   verb.add_option("--out", arguments->directory, "folder of the model, made here")
       ->type_name("FOLDER");
-  verb.add_flag("--force", arguments->force, "replace a model that is there");
+  verb.add_flag("--force", arguments->force, "replace an existing model");
   verb.add_flag("--resume", arguments->resume,
-                "go on from FOLDER.checkpoint of an interrupted training (networks)");
+                "resume an interrupted training from FOLDER.checkpoint (networks)");
   verb.add_flag("--dry-run", arguments->dry_run, "say what would be trained, on which rows");
   verb.add_option("--data", arguments->data,
                   "folder of third-party data; default: $TILECAST_SHARED, else ../shared beside "
@@ -186,12 +186,7 @@ void add_train(CLI::App& app) {
       "folder holds the model, its card (model.yaml) and its log (training.csv). A hybrid of the\n"
       "experiment is fitted: constants, then the learner that trials choose, then how far to "
       "trust\n"
-      "it; its folder is a --model of simulate, explain, tiles, compare and evaluate.\n"
-      "Examples:\n"
-      "  tilecast train validation/experiments/learned_fp8_gemm.yaml --out models/gemm\n"
-      "  tilecast train experiment.yaml --learner sage --out models/sage --resume\n"
-      "  tilecast train experiment.yaml --learner trees --dry-run\n"
-      "  tilecast evaluate -d DEVICE --model analytical --model models/sage sets/others");
+      "it; its folder is a --model of simulate, explain, tiles, compare and evaluate.");
   verb.callback([arguments] { run(*arguments); });
 }
 

@@ -354,14 +354,10 @@ void add_tune_tiles(CLI::App& tune) {
   verb.footer(
       "The command prints the time on its last line that is one: `12.3 us`, or seconds. {tile} is\n"
       "as in `out=2x26x4x2 kernel=3x3x24x1`, with blanks: quote it. A command that fails or takes\n"
-      "too long is counted and not asked again. Sets with parameters (p_*) are searched by them.\n"
+      "too long is counted and not run again. Sets with parameters (p_*) are searched by them.\n"
       "Kernels of a set that have one name are NAME#1, NAME#2 ...\n"
       "Strategies: grid, random, analytical (by --model alone), xgboost (trees alone), hybrid\n"
-      "(the model's best, spread out; then trees and a Gaussian process that know the model).\n"
-      "Examples:\n"
-      "  tilecast tune tiles -d DEVICE model.hlo --kernel fusion.7 \\\n"
-      "    --measure './time_tile.sh \"{tile}\"' --trials 50 -o trials.csv\n"
-      "  tilecast tune tiles -d DEVICE --from sets/tiles --kernel fusion.7 --compare");
+      "(the model's best, spread out; then trees and a Gaussian process that know the model).");
   verb.callback([arguments] { run(*arguments); });
 }
 

@@ -134,10 +134,7 @@ void add_validate(CLI::App& app) {
   verb.footer(
       "Every experiment names its data, what is fitted and what is scored, and its bars; both\n"
       "sides are disjoint and all columns answer the same rows. Experiments whose data is not\n"
-      "found are skipped. A bar that is not met is part of the answer, not a failure.\n"
-      "Examples:\n"
-      "  tilecast validate\n"
-      "  tilecast validate validation/experiments/tpu_v3_transfer.yaml --format json");
+      "found are skipped. A bar that is not met is part of the answer, not a failure.");
   verb.callback([arguments] { run(*arguments); });
 }
 

@@ -44,7 +44,7 @@ TEST_F(ImportVerb, WrongUsageIsTwoAndNamesWhatThereIs) {
   const Answer unknown = run("import operators -m no_such_mapping -o set a.csv");
   EXPECT_EQ(unknown.exit_code, 1);
   EXPECT_THAT(unknown.err, HasSubstr("neusight"));
-  EXPECT_THAT(run("import trace --help").out, HasSubstr("Example:"));
+  EXPECT_THAT(run("import trace --help").out, HasSubstr("Examples"));
 }
 
 // What ops answers can be measured: the same table with a column of times is a set.

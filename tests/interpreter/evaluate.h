@@ -4,7 +4,7 @@
 // Elements are doubles in row-major order of the dimensions, whatever the layout (integers are
 // exact to 2^53; wider results wrap as their type does). Every result is rounded to its type
 // (ir/literal.h); sums and products inside dot, convolution and reduce are not rounded in between.
-// Semantics: XLA operation semantics (specs/hlo.md). Thread-safe.
+// Semantics: openxla.org/xla/operation_semantics. Thread-safe.
 #pragma once
 
 #include <span>

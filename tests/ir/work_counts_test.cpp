@@ -288,7 +288,7 @@ TEST(WorkCounts, OptimalTimeIsTheSlowestResource) {
 }
 
 // XLA:TPU counts padded buffers, 512-byte pointer tables, and (2025) a tuple result as its table.
-// A prefetched operand is counted when copied and when read. Source: specs/hlo.md 2.11, decoded
+// A prefetched operand is counted when copied and when read. Decoded
 // from published cost_analysis() outputs of a relu(matmul) of these sizes.
 TEST(WorkCounts, WithPaddedSizesAreThoseOfXlaTpu) {
   const Module module = parse(

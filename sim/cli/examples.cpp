@@ -1,0 +1,167 @@
+#include "sim/cli/examples.h"
+
+namespace tilecast::sim::cli {
+namespace {
+
+constexpr Example kExamples[] = {
+    {"simulate", "simulate --device tpu_v3 configs/programs/mlp_train.hlo",
+     "how long the program takes, kernel by kernel"},
+    {"simulate",
+     "simulate -d tpu_v3 -d h100_sxm configs/programs/mlp_train.hlo "
+     "configs/programs/small_resnet.hlo",
+     "programs and devices in one table"},
+    {"simulate", "simulate -d tpu_v3 --set hbm.bandwidth=900GB/s configs/programs/mlp_train.hlo",
+     "the same machine with twice the memory bandwidth"},
+    {"simulate",
+     "simulate -d tpu_v3 --model analytical --format trace -o mlp.json "
+     "configs/programs/mlp_train.hlo",
+     "physics alone, as a timeline for https://ui.perfetto.dev"},
+
+    {"explain", "explain --device tpu_v3 configs/examples/product.hlo",
+     "how busy each resource is, and the best tiles"},
+    {"explain", "explain -d tpu_v3 configs/programs/mlp_train.hlo --kernel dot_subtract_fusion.109",
+     "one kernel of a program"},
+    {"explain", "explain -d tpu_v3 configs/examples/product.hlo --tile 'out=64x4 kernel=256x1'",
+     "the same with a tile of your choice"},
+
+    {"kernels", "kernels configs/programs/mlp_train.hlo",
+     "FLOPs and bytes of every kernel, without a device"},
+    {"kernels", "kernels --device tpu_v3 --format csv configs/programs/mlp_train.hlo",
+     "the same with bytes in the padded layout of a TPU"},
+
+    {"hw list", "hw list", "the presets with clock, memory and peak"},
+    {"hw list", "hw list --format csv", "the same for a spreadsheet"},
+    {"hw show", "hw show tpu_v3 > my_tpu.yaml", "a description in full, to edit"},
+    {"hw show", "hw show --schema", "every key with its unit, range and meaning"},
+    {"hw check", "hw check", "peaks recomputed from the descriptions, beside the published ones"},
+    {"hw check", "hw check ./my_tpu.yaml", "the same for a description of your own"},
+    {"hw diff", "hw diff tpu_v2 tpu_v3", "what changed from one generation to the next"},
+    {"hw diff", "hw diff h100_sxm h200_sxm --format csv", "the same for a spreadsheet"},
+    {"hw probe", "hw probe -o this_machine.yaml --name my_laptop",
+     "measure this processor for about 20 s and describe it as a device", false},
+    {"hw probe", "hw probe --seconds 60 --format json",
+     "longer and more exact, with every repeat's spread", false},
+
+    {"ops", "ops --device h100_sxm configs/examples/operators.csv",
+     "the table with three more columns: time, bound, utilisation"},
+    {"ops", "ops -d tpu_v3 --model roofline configs/examples/operators.csv --format table",
+     "the speed of light of the same operators"},
+
+    {"tiles", "tiles --device tpu_v3 configs/examples/product.hlo configs/examples/tiles.csv",
+     "four tiles of one matrix product"},
+    {"tiles",
+     "tiles -d tpu_v3 --model hybrid configs/examples/product.hlo configs/examples/tiles.csv",
+     "the same with correction, 90 % interval and domain"},
+
+    {"features", "features", "every column with its unit and meaning"},
+    {"features", "features --device tpu_v3 configs/examples/product.hlo --group prior --format csv",
+     "what the analytical model tells a learned one about a kernel"},
+
+    {"train", "train validation/experiments/learned_host_tiles.yaml --learner trees --dry-run",
+     "what would be trained, and on which rows"},
+    {"train",
+     "train validation/experiments/learned_host_fusion.yaml --learner trees --out host_trees",
+     "boosted trees on 2,351 kernels, with their error on held-out programs", false},
+    {"train",
+     "train validation/experiments/learned_host_tiles.yaml --learner sage_rank --out host_sage "
+     "--resume",
+     "resume an interrupted graph network", false},
+
+    {"evaluate", "evaluate --device tpu_v3 configs/measurements/example_matmul",
+     "roofline and analytical model against a set"},
+    {"evaluate",
+     "evaluate -d tpu_v3 configs/measurements/example_matmul --by class,size --card card.md",
+     "tables by op class and size, and a model card"},
+    {"evaluate", "evaluate -d tpu_v3 configs/measurements/example_matmul --rows rows.csv",
+     "every row with its predictions, for a plot"},
+
+    {"calibrate", "calibrate --device tpu_v3 configs/measurements/example_matmul -o my_v3.yaml",
+     "fit the constants and write a device that extends the old one"},
+    {"calibrate",
+     "calibrate -d tpu_v3 configs/measurements/example_matmul --fix matrix --format json",
+     "keep one constant as described"},
+    {"calibrate",
+     "calibrate -d tpu_v3 configs/measurements/example_matmul -o hybrid_v3.yaml --then-train "
+     "my_model",
+     "also fit a correction of what the constants leave"},
+
+    {"compare",
+     "compare --device tpu_v3 --device ./my_v3.yaml configs/measurements/example_matmul --top 4",
+     "a description and its calibrated copy against what was measured"},
+    {"compare",
+     "compare -d tpu_v3 --model analytical --model roofline configs/programs/mlp_train.hlo",
+     "two models, kernel by kernel"},
+    {"compare",
+     "compare -d tpu_v3 configs/examples/step.hlo --trace configs/examples/step_profile.json",
+     "a program against its profile"},
+
+    {"import operators",
+     "import operators --mapping configs/examples/gemm_times.yaml -o gemm "
+     "configs/examples/gemm_times.csv",
+     "a table of your own through a mapping of your own"},
+    {"import operators", "import operators --mapping neusight -o neusight data/neusight",
+     "public files through a shipped mapping", false},
+    {"import kernel-tuner",
+     "import kernel-tuner --mapping kernel_tuner_gemm -o clblast "
+     "configs/examples/clblast_gemm_RTX_3090.csv",
+     "a cache that was exported as CSV"},
+    {"import kernel-tuner",
+     "import kernel-tuner --mapping kernel_tuner_gemm -o clblast_all RTX_3090.json.gz",
+     "a cache as Kernel Tuner wrote it", false},
+    {"import tiles",
+     "import tiles --mapping tpu_v3_tiles -o tile_set configs/examples/tile_runs.csv",
+     "runs of tiles, with the HLO file of their kernel beside the table"},
+    {"import tiles",
+     "import tiles --mapping tpu_v3_tiles --modules dumps -o autotuned tile_runs.csv",
+     "HLO files in a folder of their own", false},
+    {"import tpugraphs", "import tpugraphs --mapping tpugraphs -o alexnet alexnet.npz",
+     "one archive", false},
+    {"import tpugraphs", "import tpugraphs --mapping tpugraphs -o tpugraphs npz/tile/xla/train",
+     "a folder of archives", false},
+    {"import trace",
+     "import trace --device tpu_v3 --module configs/examples/step.hlo -o step "
+     "configs/examples/step_profile.json",
+     "mean device time of every kernel of a profiled step"},
+    {"import trace",
+     "import trace -d tpu_v3 --module step.hlo -o step_set plugins/profile/run/host.trace.json.gz",
+     "what JAX's profiler wrote", false},
+
+    {"measure host", "measure host --out my_machine --budget 10m",
+     "describe this processor, then measure what comes with Tilecast", false},
+    {"measure host",
+     "measure host --device cpu_generic --out mine --tiles-per-kernel 32 "
+     "configs/programs/small_mixer.hlo",
+     "kernels of your own program", false},
+    {"measure repeat", "measure repeat my_machine --limit 200 --out my_machine_again",
+     "200 kernels again, some other time", false},
+    {"measure repeat", "measure repeat my_machine --budget 2m --out my_machine_again --format json",
+     "as many as two minutes allow", false},
+    {"measure programs", "measure programs --device my_machine/host.yaml --out my_programs",
+     "the programs of Tilecast, whole and in kernels", false},
+    {"measure programs",
+     "measure programs --device my_machine/host.yaml --out my_mlp "
+     "configs/programs/small_mlp_train.hlo",
+     "a program of your own", false},
+
+    {"tune tiles", "tune tiles --device tpu_v3 --from tile_set --strategy analytical --trials 2",
+     "a search among tiles that were measured already"},
+    {"tune tiles",
+     "tune tiles -d tpu_v3 configs/examples/product.hlo --measure 'echo \"172 us\"' --trials 3 -o "
+     "trials.csv",
+     "a search that runs a command for each tile; put your own instead of echo"},
+    {"tune tiles", "tune tiles -d a4000 --from convolution_set --compare",
+     "how strategies do on a set that holds every tile", false},
+
+    {"validate", "validate validation/experiments/preset_host_tiles.yaml",
+     "one experiment with its tables"},
+    {"validate", "validate --format summary", "every experiment whose data is here, a line each",
+     false},
+};
+
+}  // namespace
+
+std::span<const Example> examples() {
+  return kExamples;
+}
+
+}  // namespace tilecast::sim::cli
