@@ -1,7 +1,7 @@
 // The hybrid columns of an experiment: fitted to the fitted rows of a round (hybrid/hybrid_fit.h),
 // asked for the scored ones, programs among them.
 //
-//   HybridAnswer answer = answer_hybrid(spec, loaded, split, round, jobs);
+//   HybridAnswer answer = answer_hybrid(prior, spec, loaded, split, round, jobs);
 //
 // What physics cannot answer a hybrid cannot either. Thread-safe, deterministic whatever `jobs`.
 #pragma once
@@ -21,7 +21,9 @@ struct HybridAnswer {
 };
 
 // The seed of round i is the spec's + i. Throws Error that names the hybrid.
-[[nodiscard]] HybridAnswer answer_hybrid(const hybrid::HybridSpec& spec, const LoadedSets& loaded,
+// Constants are taken although they are suspicious (hybrid/calibrate.h): the round's notes say so.
+[[nodiscard]] HybridAnswer answer_hybrid(const analytical::CostModel& prior,
+                                         const hybrid::HybridSpec& spec, const LoadedSets& loaded,
                                          const measured::Split& split, std::size_t round, int jobs);
 
 }  // namespace tilecast::validation

@@ -9,6 +9,7 @@
 // `jobs`, but for the seconds.
 #pragma once
 
+#include "analytical/analytical_model.h"
 #include "hybrid/hybrid_fit.h"
 #include "validation/experiment_load.h"
 #include "validation/experiment_splits.h"
@@ -16,7 +17,7 @@
 namespace tilecast::validation {
 
 struct HybridTrainingResult {
-  std::unique_ptr<hybrid::HybridModel> model;
+  std::unique_ptr<hybrid::HybridModel> model = nullptr;  // of the training's prior
   learned::ModelCard card;  // data, settings, metrics on the held-out rows
   std::string training_csv;
   std::string chosen;  // "none" or the learner
@@ -48,6 +49,7 @@ class HybridTraining {
   [[nodiscard]] measured::ScoreSheet answers(const hybrid::HybridModel& model) const;
   void evaluate(HybridTrainingResult& result) const;
 
+  analytical::AnalyticalModel prior_;
   Experiment experiment_;
   LoadedSets loaded_;
   std::vector<NamedSplit> rounds_;

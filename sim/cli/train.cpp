@@ -4,10 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <filesystem>
 
 #include "base/error.h"
+#include "host/probe.h"
 #include "hybrid/hybrid_dir.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
@@ -26,13 +26,6 @@ struct Arguments {
   bool force = false, resume = false, dry_run = false;
   int jobs = 1;
 };
-
-std::string today() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  return fmt::format("{:04}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
-}
 
 std::string time_left(std::chrono::steady_clock::time_point start, double done) {
   constexpr double kLeast = 0.02;  // of the work: before, nobody knows
@@ -54,7 +47,7 @@ void prepare(const Arguments& arguments, const std::string& checkpoint) {
   if (!arguments.resume) {
     fs::remove(checkpoint, failure);
   } else if (!fs::exists(checkpoint, failure)) {
-    throw Error(fmt::format("{}: is not there, so there is nothing to resume", checkpoint));
+    throw Error(fmt::format("{}: not found; nothing to resume", checkpoint));
   }
 }
 
@@ -68,7 +61,7 @@ validation::TrainingResult train(const Arguments& arguments, const validation::T
   if (training.learner().kind == learned::LearnerKind::kNetwork && !searches) {
     hooks.checkpoint = checkpoint;
   } else if (arguments.resume) {
-    throw Error("--resume: only networks without a search can go on from a checkpoint");
+    throw Error("--resume: only networks without a search resume from a checkpoint");
   }
   hooks.step = [&](const learned::LearnerProgress& at) {
     progress.show(static_cast<std::size_t>(at.done * kWhole),
@@ -91,7 +84,7 @@ void train_learner(const Arguments& arguments, const validation::Experiment& exp
   const validation::Training training(experiment, data, arguments.learner, arguments.jobs);
   if (arguments.dry_run) return write(arguments.output, views::training_plan(training));
   validation::TrainingResult result = train(arguments, training, checkpoint);
-  result.about.created = today();
+  result.about.created = host::today();
   result.about.split = split_of(experiment, training.rounds());
   result.about.versions = {{"tilecast", TILECAST_VERSION}};
   result.trained.save(result.about, arguments.directory, arguments.force);
@@ -114,7 +107,7 @@ void train_hybrid(const Arguments& arguments, const validation::Experiment& expe
   validation::HybridTrainingResult result = training.run([&](const std::string& what, double done) {
     progress.show(static_cast<std::size_t>(done * kWhole), " %, " + what);
   });
-  result.card.created = today();
+  result.card.created = host::today();
   result.card.split = split_of(experiment, training.rounds());
   result.card.versions.insert(result.card.versions.begin(), {"tilecast", TILECAST_VERSION});
   hybrid::save_hybrid(result.card, result.model->parts(), result.training_csv, arguments.directory,
@@ -150,7 +143,7 @@ void run(const Arguments& arguments) {
   validation::ExperimentData data(data_folder(arguments.data, arguments.experiment));
   if (const auto missing = data.missing(experiment)) {
     throw Error(
-        fmt::format("{}: {} is not there; name the folder of third-party data with --data "
+        fmt::format("{}: {} not found; name the folder of third-party data with --data "
                     "or $TILECAST_SHARED",
                     arguments.experiment, *missing));
   }
@@ -177,10 +170,10 @@ void add_train(CLI::App& app) {
       ->type_name("NAME");
   verb.add_option("--out", arguments->directory, "folder of the model, made here")
       ->type_name("FOLDER");
-  verb.add_flag("--force", arguments->force, "replace a model that is there");
+  verb.add_flag("--force", arguments->force, "replace an existing model");
   verb.add_flag("--resume", arguments->resume,
-                "go on from FOLDER.checkpoint of an interrupted training (networks)");
-  verb.add_flag("--dry-run", arguments->dry_run, "say what would be trained, on which rows");
+                "resume an interrupted training from FOLDER.checkpoint (networks)");
+  verb.add_flag("--dry-run", arguments->dry_run, "show what would be trained, on which rows");
   verb.add_option("--data", arguments->data,
                   "folder of third-party data; default: $TILECAST_SHARED, else ../shared beside "
                   "the repository")
@@ -188,7 +181,8 @@ void add_train(CLI::App& app) {
   add_output_options(verb, arguments->output, {"table", "json"});
   add_jobs_option(verb, arguments->jobs);
   verb.footer(
-      "Trains on the rows that the first round of the experiment's split fits, and says how the\n"
+      "Trains on the rows that the first round of the experiment's split fits, and reports how "
+      "the\n"
       "model does on the held-out ones, beside roofline and analytical on the same rows. The\n"
       "folder holds the model, its card (model.yaml) and its log (training.csv). A hybrid of the\n"
       "experiment is fitted: constants, then the learner that trials choose, then how far to "

@@ -18,7 +18,7 @@ class CalibrateCommand : public CommandTest {};
 TEST_F(CalibrateCommand, WritesADeviceThatOtherVerbsTake) {
   const Answer answer = run("calibrate --device tpu_v3 " + kSet + " -o mine.yaml");
   EXPECT_EQ(answer.exit_code, 0) << answer.err;
-  EXPECT_THAT(answer.out, HasSubstr("accepted: kernels that were left out are predicted no worse"));
+  EXPECT_THAT(answer.out, HasSubstr("accepted: held-out kernels are predicted no worse"));
   EXPECT_THAT(read("mine.yaml"), HasSubstr("extends: \"tpu_v3\""));
   EXPECT_THAT(read("mine.yaml"),
               HasSubstr("source: \"tilecast calibrate on example_matmul (16 rows"));
@@ -82,6 +82,30 @@ TEST_F(CalibrateCommand, TrainsAHybridAfterTheConstants) {
   EXPECT_TRUE(exists("model/trust.yaml"));
   const Answer scored = run("evaluate --device ./mine.yaml --model ./model " + kSet);
   EXPECT_EQ(scored.exit_code, 0) << scored.err;
+}
+
+// Products that take three times what the description allows: another machine, or a throttled one.
+TEST_F(CalibrateCommand, DoesNotWriteADescriptionThatTheRowsContradict) {
+  write("set/manifest.yaml",
+        "format: tilecast.measurements/1\nname: throttled\nsource: nobody\nlicence: none\n"
+        "timing: device\ndevice: tpu_v3\n");
+  std::string rows = "op,dtype,m,n,k,runtime_ns\n";
+  for (const int n : {1024, 1536, 2048, 3072, 4096, 6144}) {
+    const double ns = 3 * 2.0 * n * n * n / 61.5e12 * 1e9;
+    const std::string size = std::to_string(n) + ",";
+    rows += "matmul,bf16," + size + size + size + std::to_string(ns) + "\n";
+  }
+  write("set/measurements.csv", rows);
+  const Answer refused = run("calibrate --device tpu_v3 set -o mine.yaml");
+  EXPECT_EQ(refused.exit_code, 0) << refused.err;
+  EXPECT_THAT(refused.out, HasSubstr("suspicious: matrix: "));
+  EXPECT_THAT(refused.out, HasSubstr("such constants say that the description is wrong"));
+  EXPECT_THAT(refused.err, HasSubstr("mine.yaml not written: the fit is suspicious"));
+  EXPECT_FALSE(exists("mine.yaml"));
+  const Answer taken = run("calibrate --device tpu_v3 set -o mine.yaml --accept-suspicious");
+  EXPECT_EQ(taken.exit_code, 0) << taken.err;
+  EXPECT_THAT(taken.out, HasSubstr("suspicious: matrix: "));
+  EXPECT_TRUE(exists("mine.yaml"));
 }
 
 TEST_F(CalibrateCommand, KeepsPhysicsAloneForThreeRows) {
