@@ -25,9 +25,9 @@ constexpr double kNormal95 = 1.96;
 // A row this far from its class (in logarithms), or this many scatters, is not what it says it is.
 constexpr double kOutlierLog = 1.0986;  // a factor 3
 constexpr double kOutlierScatters = 5;
-// Of an honest prior a constant is farther away than this, in standard deviations, once in 370
-// times. A bound stops those that the rows would take further.
-constexpr double kFarFromPrior = 3, kFarBeyondBound = 2;
+// Of an honest prior a constant is farther away than this, in standard deviations, once in
+// 16,000 times. A bound stops those that the rows would take further.
+constexpr double kFarFromPrior = 4, kFarBeyondBound = 2;
 
 struct Problem {
   const CalibrationRows& rows;

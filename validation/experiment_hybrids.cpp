@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "hybrid/hybrid_fit.h"
 
 namespace tilecast::validation {
 namespace {
@@ -13,19 +12,6 @@ namespace {
 using hwdesc::Device;
 using measured::Prediction;
 using measured::SampleSet;
-
-hybrid::FittedHybrid fit(const analytical::CostModel& prior, const hybrid::HybridSpec& spec,
-                         const LoadedSets& loaded, std::span<const std::size_t> rows, int jobs) {
-  std::vector<SampleSet> sets;
-  std::vector<Device> devices;
-  std::vector<SampleSet> all = restricted(loaded.sets, rows);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].samples.empty()) continue;
-    sets.push_back(std::move(all[i]));
-    devices.push_back(loaded.devices[i]);
-  }
-  return hybrid::fit_hybrid(prior, spec, sets, devices, {.jobs = jobs, .accept_suspicious = true});
-}
 
 // Weights as Trust would answer, whatever the kernel.
 HybridRound describe(const hybrid::HybridSpec& spec, const hybrid::FittedHybrid& fitted) {
@@ -60,6 +46,21 @@ void add(const Prediction& prediction, HybridAnswer& answer) {
 
 }  // namespace
 
+hybrid::FittedHybrid fit_rows(const analytical::CostModel& prior, const hybrid::HybridSpec& spec,
+                              const LoadedSets& loaded, std::span<const std::size_t> rows,
+                              hybrid::HybridOptions options) {
+  std::vector<SampleSet> sets;
+  std::vector<Device> devices;
+  std::vector<SampleSet> all = restricted(loaded.sets, rows);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].samples.empty()) continue;
+    sets.push_back(std::move(all[i]));
+    devices.push_back(loaded.devices[i]);
+  }
+  options.accept_suspicious = true;
+  return hybrid::fit_hybrid(prior, spec, sets, devices, options);
+}
+
 HybridAnswer answer_hybrid(const analytical::CostModel& prior, const hybrid::HybridSpec& given,
                            const LoadedSets& loaded, const measured::Split& split,
                            std::size_t round, int jobs) {
@@ -67,7 +68,7 @@ HybridAnswer answer_hybrid(const analytical::CostModel& prior, const hybrid::Hyb
   spec.seed += round;
   for (learned::LearnerSpec& candidate : spec.candidates) candidate.seed += round;
   try {
-    hybrid::FittedHybrid fitted = fit(prior, spec, loaded, split.fit, jobs);
+    hybrid::FittedHybrid fitted = fit_rows(prior, spec, loaded, split.fit, {.jobs = jobs});
     HybridAnswer answer{.round = describe(spec, fitted), .predicted_s = {}, .interval_s = {}};
     const hybrid::HybridModel model(prior, std::move(fitted.parts), spec.weight);
     const std::vector<SampleSet> scored = restricted(loaded.sets, split.score);

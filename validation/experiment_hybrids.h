@@ -8,6 +8,7 @@
 
 #include <optional>
 
+#include "hybrid/hybrid_fit.h"
 #include "measured/splits.h"
 #include "validation/experiment_load.h"
 
@@ -20,8 +21,15 @@ struct HybridAnswer {
   std::vector<std::optional<measured::Interval>> interval_s;
 };
 
+// The hybrid of these rows. Constants are accepted although they are suspicious
+// (hybrid/calibrate.h); results name them.
+[[nodiscard]] hybrid::FittedHybrid fit_rows(const analytical::CostModel& prior,
+                                            const hybrid::HybridSpec& spec,
+                                            const LoadedSets& loaded,
+                                            std::span<const std::size_t> rows,
+                                            hybrid::HybridOptions options);
+
 // The seed of round i is the spec's + i. Throws Error that names the hybrid.
-// Constants are taken although they are suspicious (hybrid/calibrate.h): the round's notes say so.
 [[nodiscard]] HybridAnswer answer_hybrid(const analytical::CostModel& prior,
                                          const hybrid::HybridSpec& spec, const LoadedSets& loaded,
                                          const measured::Split& split, std::size_t round, int jobs);

@@ -7,15 +7,15 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "validation/experiment_hybrids.h"
 
 namespace tilecast::validation {
 namespace {
 
 using measured::Metric;
-using measured::SampleSet;
 
 // The experiment with one hybrid, beside what needs no fit. What an interval is worth is always
-// told.
+// reported.
 Experiment alone(const Experiment& all, const std::string& hybrid) {
   std::vector<std::string_view> names;
   for (const hybrid::HybridSpec& spec : all.hybrids) names.push_back(spec.name);
@@ -79,33 +79,19 @@ std::vector<learned::ModelData> HybridTraining::rows() const {
   return rows;
 }
 
-hybrid::FittedHybrid HybridTraining::fit(
-    const std::function<void(const std::string&, double)>& step) const {
-  std::vector<SampleSet> sets;
-  std::vector<hwdesc::Device> devices;
-  std::vector<SampleSet> all = restricted(loaded_.sets, split().fit);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].samples.empty()) continue;
-    sets.push_back(std::move(all[i]));
-    devices.push_back(loaded_.devices[i]);
-  }
-  return hybrid::fit_hybrid(prior_, spec(), sets, devices,
-                            {.jobs = jobs_, .accept_suspicious = true, .step = step});
-}
-
-// The held-out rows, with what the hybrid says of them.
+// The held-out rows, with the predictions of the hybrid.
 measured::ScoreSheet HybridTraining::answers(const hybrid::HybridModel& model) const {
   measured::ScoreSheet sheet = base_sheet(experiment_, loaded_, jobs_);
   const std::size_t columns = sheet.columns.size();
   const std::vector<ExperimentRow> all = rows_of(loaded_.sets);
-  std::vector<std::vector<measured::Prediction>> said;
+  std::vector<std::vector<measured::Prediction>> predictions;
   for (std::size_t i = 0; i < loaded_.sets.size(); ++i) {
-    said.push_back(
+    predictions.push_back(
         measured::predict(loaded_.sets[i], model, model.with_constants(loaded_.devices[i]), jobs_));
   }
   std::vector<measured::ScoredRow> rows;
   for (const std::size_t at : split().score) {
-    const measured::Prediction& prediction = said[all[at].set][all[at].sample];
+    const measured::Prediction& prediction = predictions[all[at].set][all[at].sample];
     measured::ScoredRow row = sheet.rows[at];
     row.interval_s.assign(columns, std::nullopt);
     row.predicted_s.back().reset();
@@ -142,7 +128,8 @@ void HybridTraining::evaluate(HybridTrainingResult& result) const {
 HybridTrainingResult HybridTraining::run(
     const std::function<void(const std::string&, double)>& step) const {
   const auto start = std::chrono::steady_clock::now();
-  hybrid::FittedHybrid fitted = fit(step);
+  hybrid::FittedHybrid fitted =
+      fit_rows(prior_, spec(), loaded_, split().fit, {.jobs = jobs_, .step = step});
   HybridTrainingResult result{.card = fitted.card,
                               .training_csv = std::move(fitted.training_csv),
                               .chosen = fitted.chosen,

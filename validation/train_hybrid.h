@@ -37,15 +37,13 @@ class HybridTraining {
   [[nodiscard]] const hybrid::HybridSpec& spec() const { return experiment_.hybrids.front(); }
   [[nodiscard]] const Experiment& experiment() const { return experiment_; }  // of it alone
   [[nodiscard]] std::size_t rounds() const { return rounds_.size(); }         // of the split
-  // Rows per set and side; programs among those fitted are left out by the fit.
+  // Rows per set and side; programs among those fitted are excluded from the fit.
   [[nodiscard]] std::vector<learned::ModelData> rows() const;
   [[nodiscard]] HybridTrainingResult run(
       const std::function<void(const std::string&, double)>& step) const;
 
  private:
   [[nodiscard]] const measured::Split& split() const { return rounds_.front().split; }
-  [[nodiscard]] hybrid::FittedHybrid fit(
-      const std::function<void(const std::string&, double)>& step) const;
   [[nodiscard]] measured::ScoreSheet answers(const hybrid::HybridModel& model) const;
   void evaluate(HybridTrainingResult& result) const;
 

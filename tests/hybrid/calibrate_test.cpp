@@ -153,9 +153,9 @@ TEST(Calibrate, FitsDispatchOnlyToTimesThatHoldOneAndNeverAsOnChipTime) {
   EXPECT_EQ(analytical::KernelAnalysis(kernel, only_dispatch).estimate_best().time, before);
 }
 
-// Main memory at half of what its description says, as of a device whose power is limited.
+// Main memory at a quarter of what its description says, as of a device whose power is limited.
 TEST(Calibrate, RefusesConstantsThatSayTheDescriptionIsWrong) {
-  const Device throttled = hwdesc::load_device("tpu_v3", {{"hbm.bandwidth", "225 GB/s"}});
+  const Device throttled = hwdesc::load_device("tpu_v3", {{"hbm.bandwidth", "112 GB/s"}});
   const measured::SampleSet all = synthetic_set(throttled, 8, 12);
   measured::SampleSet set = all;
   set.samples.clear();

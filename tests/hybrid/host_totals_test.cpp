@@ -33,29 +33,29 @@ std::vector<SampleSet> with_family(const SampleSet& set, const std::string& fami
   return result;
 }
 
-void count_kernels(const SampleSet& held_out, const std::vector<measured::Prediction>& said,
+void count_kernels(const SampleSet& held_out, const std::vector<measured::Prediction>& predictions,
                    Counts& counts) {
-  for (std::size_t i = 0; i < said.size(); ++i) {
-    if (!said[i].interval) continue;
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    if (!predictions[i].interval) continue;
     const double measured = held_out.samples[i].measured.value;
     counts.kernels += 1;
     counts.kernels_inside +=
-        measured >= said[i].interval->low && measured <= said[i].interval->high;
+        measured >= predictions[i].interval->low && measured <= predictions[i].interval->high;
   }
 }
 
 // Sums of random kernels of the held-out program.
-void count_programs(const SampleSet& held_out, const std::vector<measured::Prediction>& said,
+void count_programs(const SampleSet& held_out, const std::vector<measured::Prediction>& predictions,
                     Counts& counts) {
   std::mt19937_64 random(3);
-  for (std::size_t draw = 0; draw < kDraws && said.size() >= kKernels; ++draw) {
+  for (std::size_t draw = 0; draw < kDraws && predictions.size() >= kKernels; ++draw) {
     double measured = 0;
     std::vector<measured::LaunchedEstimate> parts;
     while (parts.size() < kKernels) {
-      const std::size_t i = random() % said.size();
-      if (!said[i].estimate) continue;
+      const std::size_t i = random() % predictions.size();
+      if (!predictions[i].estimate) continue;
       measured += held_out.samples[i].measured.value;
-      parts.push_back({&*said[i].estimate, 1});
+      parts.push_back({&*predictions[i].estimate, 1});
     }
     const auto interval = measured::total_interval(parts);
     ASSERT_TRUE(interval.has_value());
@@ -79,9 +79,9 @@ TEST(HostTotals, KernelsAndSumsOfKernelsAreInsideTheirIntervals) {
     const auto others = with_family(set, family, false), held_out = with_family(set, family, true);
     FittedHybrid fitted = fit_hybrid(prior, spec, others, std::span(&device, 1), {.jobs = 2});
     const HybridModel model(prior, std::move(fitted.parts));
-    const auto said = measured::predict(held_out.front(), model, device);
-    count_kernels(held_out.front(), said, counts);
-    count_programs(held_out.front(), said, counts);
+    const auto predictions = measured::predict(held_out.front(), model, device);
+    count_kernels(held_out.front(), predictions, counts);
+    count_programs(held_out.front(), predictions, counts);
   }
   const double kernels = counts.kernels_inside / counts.kernels;
   const double programs = counts.programs_inside / counts.programs;

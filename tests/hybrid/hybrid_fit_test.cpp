@@ -25,12 +25,12 @@ double by_size(const Estimate& estimate) {
 
 // Mean |log error| of the rows of `set`.
 double error_on(const measured::SampleSet& set, const analytical::CostModel& model) {
-  const auto said = measured::predict(set, model, tpu());
+  const auto predictions = measured::predict(set, model, tpu());
   double sum = 0;
-  for (std::size_t i = 0; i < said.size(); ++i) {
-    sum += std::abs(std::log(said[i].on_device.value / set.samples[i].measured.value));
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    sum += std::abs(std::log(predictions[i].on_device.value / set.samples[i].measured.value));
   }
-  return sum / static_cast<double>(said.size());
+  return sum / static_cast<double>(predictions.size());
 }
 
 TEST(FitHybrid, LearnsWhatPhysicsMissesAndKeepsItInTheTrainedDomain) {
