@@ -171,6 +171,16 @@ std::vector<std::string> outdated_numbers(const ConfigNode& root, const Chain& c
   return outdated;
 }
 
+// Of every value besides what the description is called and its fitted constants.
+std::size_t machine_of(const Device& device) {
+  std::string values;
+  for (const auto& [path, value] : flatten(device)) {
+    if (path == "name" || path == "description" || path.starts_with("calibration.")) continue;
+    values += path + "=" + value + "\n";
+  }
+  return std::hash<std::string>()(values);
+}
+
 }  // namespace
 
 bool is_path(std::string_view name_or_path) {
@@ -189,6 +199,7 @@ Device parse_device(const std::string& text, const std::string& file, const Over
   device.outdated = outdated_numbers(root, chain);
   device.lineage = std::move(chain.lineage);
   if (device.name.empty()) device.name = stem(file);
+  device.machine = machine_of(device);
   return device;
 }
 

@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/statistics.h"
 #include "hybrid/calibration_rows.h"
-#include "hybrid/fixed_tiles.h"
 #include "hybrid/robust_fit.h"
+#include "learned/training/examples.h"
 #include "measured/metrics.h"
 #include "measured/splits.h"
 
@@ -26,6 +26,9 @@ constexpr double kNormal95 = 1.96;
 // A row this far from its class (in logarithms), or this many scatters, is not what it says it is.
 constexpr double kOutlierLog = 1.0986;  // a factor 3
 constexpr double kOutlierScatters = 5;
+// Of an honest prior a constant is farther away than this, in standard deviations, once in
+// 16,000 times. A bound stops those that the rows would take further.
+constexpr double kFarFromPrior = 4, kFarBeyondBound = 2;
 
 struct Problem {
   const CalibrationRows& rows;
@@ -47,31 +50,31 @@ struct Problem {
   }
 };
 
-// Indices of the rows that stay, and the others.
-struct Sorted {
-  std::vector<std::size_t> good, wild;
+struct RowSplit {
+  std::vector<std::size_t> inliers, outliers;
 };
 
-Sorted sort_out(const CalibrationRows& rows, const std::vector<double>& errors, double scatter) {
+RowSplit split_outliers(const CalibrationRows& rows, const std::vector<double>& errors,
+                        double scatter) {
   std::map<std::string, std::vector<double>> by_class;
   for (std::size_t i = 0; i < errors.size(); ++i) {
     by_class[rows.rows()[i].op_class].push_back(errors[i]);
   }
-  Sorted sorted;
+  RowSplit split;
   const double limit = std::max(kOutlierLog, kOutlierScatters * scatter);
   for (std::size_t i = 0; i < errors.size(); ++i) {
     const std::vector<double>& others = by_class.at(rows.rows()[i].op_class);
     const double centre = others.size() > kLeastRows ? base::median(others) : 0;
-    (std::abs(errors[i] - centre) > limit ? sorted.wild : sorted.good).push_back(i);
+    (std::abs(errors[i] - centre) > limit ? split.outliers : split.inliers).push_back(i);
   }
-  return sorted;
+  return split;
 }
 
 // By kernel where there are several, else by row; at most kMostFolds.
-std::vector<measured::Split> folds_of(const CalibrationRows& rows,
-                                      std::span<const std::size_t> good) {
+std::vector<measured::Split> held_out_folds(const CalibrationRows& rows,
+                                            std::span<const std::size_t> inliers) {
   std::vector<std::string> keys;
-  for (const std::size_t i : good) keys.push_back(rows.rows()[i].kernel);
+  for (const std::size_t i : inliers) keys.push_back(rows.rows()[i].kernel);
   if (std::set<std::string>(keys.begin(), keys.end()).size() < 2) {
     for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = fmt::format("{:08}", i);
   }
@@ -101,16 +104,19 @@ double weighted_quantile(const std::vector<double>& values, const std::vector<do
   return values[order.back()];
 }
 
-LeftOut summary(const std::string& op_class, const Scored& scored) {
+HeldOutScore summary(const std::string& op_class, const Scored& scored) {
+  const auto quantile = [&](const std::vector<double>& values, double q) {
+    return weighted_quantile(values, scored.weights, q);
+  };
   return {.op_class = op_class,
           .rows = scored.rows.size(),
-          .median_before = weighted_quantile(scored.before, scored.weights, 0.5),
-          .median_after = weighted_quantile(scored.after, scored.weights, 0.5),
-          .p90_before = weighted_quantile(scored.before, scored.weights, 0.9),
-          .p90_after = weighted_quantile(scored.after, scored.weights, 0.9)};
+          .median_before = quantile(scored.before, 0.5),
+          .median_after = quantile(scored.after, 0.5),
+          .p90_before = quantile(scored.before, 0.9),
+          .p90_after = quantile(scored.after, 0.9)};
 }
 
-std::vector<LeftOut> summaries(const CalibrationRows& rows, const Scored& scored) {
+std::vector<HeldOutScore> summaries(const CalibrationRows& rows, const Scored& scored) {
   std::map<std::string, Scored> by_class;
   for (std::size_t i = 0; i < scored.rows.size(); ++i) {
     Scored& of_class = by_class[rows.rows()[scored.rows[i]].op_class];
@@ -119,32 +125,32 @@ std::vector<LeftOut> summaries(const CalibrationRows& rows, const Scored& scored
     of_class.after.push_back(scored.after[i]);
     of_class.weights.push_back(scored.weights[i]);
   }
-  std::vector<LeftOut> result = {summary("", scored)};
+  std::vector<HeldOutScore> result = {summary("", scored)};
   for (const auto& [op_class, of_class] : by_class) result.push_back(summary(op_class, of_class));
   return result;
 }
 
 Scored cross_validate(const Problem& problem, std::span<const Constant> constants,
-                      std::span<const std::size_t> good) {
+                      std::span<const std::size_t> inliers) {
   const std::vector<double> described(constants.size(), 0);
   const std::vector<double> before = problem.errors(constants, described);
   Scored scored;
-  for (const measured::Split& split : folds_of(problem.rows, good)) {
+  for (const measured::Split& split : held_out_folds(problem.rows, inliers)) {
     std::vector<std::size_t> fitted;
-    for (const std::size_t i : split.fit) fitted.push_back(good[i]);
+    for (const std::size_t i : split.fit) fitted.push_back(inliers[i]);
     const Fit fit = problem.fit(constants, fitted, {});
     const std::vector<double> after = problem.errors(constants, fit.x);
     for (const std::size_t i : split.score) {
-      scored.rows.push_back(good[i]);
-      scored.weights.push_back(problem.traits[good[i]].weight);
-      scored.before.push_back(std::abs(std::expm1(before[good[i]])));
-      scored.after.push_back(std::abs(std::expm1(after[good[i]])));
+      scored.rows.push_back(inliers[i]);
+      scored.weights.push_back(problem.traits[inliers[i]].weight);
+      scored.before.push_back(std::abs(std::expm1(before[inliers[i]])));
+      scored.after.push_back(std::abs(std::expm1(after[inliers[i]])));
     }
   }
   return scored;
 }
 
-FittedConstant shown(const Constant& c, double x, double deviation) {
+FittedConstant describe(const Constant& c, double x, double deviation, double beyond_bound) {
   const double spread = std::min(deviation, c.prior);
   const auto at = [&](double v) { return c.value(std::clamp(v, c.low, c.high)); };
   return {.name = c.name,
@@ -155,17 +161,19 @@ FittedConstant shown(const Constant& c, double x, double deviation) {
           .high = at(x + kNormal95 * spread),
           .prior_low = at(-kNormal95 * c.prior),
           .prior_high = at(kNormal95 * c.prior),
-          .knowledge = deviation < kIdentified * c.prior ? Knowledge::kRows
-                       : deviation > kSilent * c.prior   ? Knowledge::kDescription
-                                                         : Knowledge::kBoth};
+          .knowledge = deviation < kIdentified * c.prior     ? Knowledge::kRows
+                       : deviation > kUnidentified * c.prior ? Knowledge::kDescription
+                                                             : Knowledge::kBoth,
+          .deviations = (std::abs(x) + beyond_bound) / c.prior,
+          .at_bound = beyond_bound > 0};
 }
 
 // What is fitted, and then less and less of it, until a fit helps the kernels it has not seen.
-std::vector<std::vector<Constant>> attempts(const std::vector<Constant>& all) {
+std::vector<std::vector<Constant>> constant_subsets(const std::vector<Constant>& all) {
   const auto only = [&](auto&& keep) {
-    std::vector<Constant> some;
-    std::ranges::copy_if(all, std::back_inserter(some), keep);
-    return some;
+    std::vector<Constant> kept;
+    std::ranges::copy_if(all, std::back_inserter(kept), keep);
+    return kept;
   };
   const auto is_dispatch = [](const Constant& c) { return c.name.starts_with("dispatch."); };
   const auto is_rate = [&](const Constant& c) {
@@ -173,9 +181,9 @@ std::vector<std::vector<Constant>> attempts(const std::vector<Constant>& all) {
            c.name == "cache_bandwidth" || c.name == "matrix";
   };
   std::vector<std::vector<Constant>> result;
-  for (const std::vector<Constant>& some : {all, only(is_rate), only(is_dispatch)}) {
-    if (!some.empty() && (result.empty() || some.size() < result.back().size())) {
-      result.push_back(some);
+  for (const std::vector<Constant>& subset : {all, only(is_rate), only(is_dispatch)}) {
+    if (!subset.empty() && (result.empty() || subset.size() < result.back().size())) {
+      result.push_back(subset);
     }
   }
   return result;
@@ -184,7 +192,7 @@ std::vector<std::vector<Constant>> attempts(const std::vector<Constant>& all) {
 // Fits `constants`, and once more without those the rows say nothing about, which stay as
 // described.
 struct Selected {
-  std::vector<Constant> constants, silent;
+  std::vector<Constant> constants, unidentified;
   Fit fit;
 };
 
@@ -193,22 +201,24 @@ Selected fit_selected(const Problem& problem, std::span<const Constant> constant
   Selected selected{.fit = problem.fit(constants, rows, {})};
   std::vector<double> start;
   for (std::size_t j = 0; j < constants.size(); ++j) {
-    const bool silent = selected.fit.deviation[j] > kSilent * constants[j].prior;
-    (silent ? selected.silent : selected.constants).push_back(constants[j]);
-    if (!silent) start.push_back(selected.fit.x[j]);
+    const bool unidentified = selected.fit.deviation[j] > kUnidentified * constants[j].prior;
+    (unidentified ? selected.unidentified : selected.constants).push_back(constants[j]);
+    if (!unidentified) start.push_back(selected.fit.x[j]);
   }
-  if (!selected.silent.empty()) {
+  if (!selected.unidentified.empty()) {
     selected.fit = problem.fit(selected.constants, rows, std::move(start));
   }
   return selected;
 }
 
-std::vector<FittedConstant> shown(const Selected& selected) {
+std::vector<FittedConstant> describe(const Selected& selected) {
   std::vector<FittedConstant> result;
+  const Fit& fit = selected.fit;
   for (std::size_t j = 0; j < selected.constants.size(); ++j) {
-    result.push_back(shown(selected.constants[j], selected.fit.x[j], selected.fit.deviation[j]));
+    result.push_back(
+        describe(selected.constants[j], fit.x[j], fit.deviation[j], fit.beyond_bound[j]));
   }
-  for (const Constant& c : selected.silent) result.push_back(shown(c, 0, c.prior));
+  for (const Constant& c : selected.unidentified) result.push_back(describe(c, 0, c.prior, 0));
   return result;
 }
 
@@ -219,9 +229,9 @@ std::vector<std::string> names(std::span<const Constant> constants) {
 }
 
 void list_outliers(const CalibrationRows& rows, std::span<const measured::SampleSet> sets,
-                   const Sorted& sorted, const std::vector<double>& errors,
+                   const RowSplit& split, const std::vector<double>& errors,
                    Calibrated& calibrated) {
-  for (const std::size_t i : sorted.wild) {
+  for (const std::size_t i : split.outliers) {
     const CalibrationRow& row = rows.rows()[i];
     const double ratio = std::exp(-errors[i]);
     calibrated.outliers.push_back(
@@ -234,15 +244,53 @@ void list_outliers(const CalibrationRows& rows, std::span<const measured::Sample
   }
 }
 
+// Fewer and fewer constants, until a fit helps kernels it has not seen.
+void fit_constants(const Problem& problem, const std::vector<Constant>& all,
+                   std::span<const std::size_t> inliers, bool accept_suspicious,
+                   Calibrated& result) {
+  for (const std::vector<Constant>& constants : constant_subsets(all)) {
+    const Selected selected = fit_selected(problem, constants, inliers);
+    if (selected.constants.empty()) return;
+    const std::vector<HeldOutScore> held_out =
+        summaries(problem.rows, cross_validate(problem, selected.constants, inliers));
+    const bool better = !held_out.front().worse();
+    if (better || result.constants.empty()) {
+      result.constants = describe(selected);
+      result.held_out = held_out;
+      result.scatter = selected.fit.scatter;
+    }
+    if (better) {
+      result.accepted = accept_suspicious || result.suspicious().empty();
+      result.refused_as_suspicious = !result.accepted;
+      if (!result.accepted) return;
+      result.device = device_at(problem.device, selected.constants, selected.fit.x);
+      return;
+    }
+    result.refused.push_back({names(selected.constants), held_out.front()});
+  }
+}
+
 }  // namespace
 
-Calibrated calibrate(std::span<const measured::SampleSet> sets, const Device& device,
+bool FittedConstant::suspicious() const {
+  return deviations > (at_bound ? kFarBeyondBound : kFarFromPrior);
+}
+
+std::vector<FittedConstant> Calibrated::suspicious() const {
+  std::vector<FittedConstant> result;
+  std::ranges::copy_if(constants, std::back_inserter(result), &FittedConstant::suspicious);
+  return result;
+}
+
+Calibrated calibrate(std::span<const measured::SampleSet> all_rows, const Device& device,
                      const analytical::CostModel& model, const CalibrateOptions& options) {
+  const std::vector<measured::SampleSet> sets = choose_rows(all_rows, options.most_rows);
   const FixedTiles fixed(model, sets, device);
   const CalibrationRows rows(sets, fixed, device, options.jobs);
   if (rows.rows().size() < kLeastRows) {
-    throw Error(fmt::format("calibrate: got {} usable rows for device {}, expected at least {}",
-                            rows.rows().size(), device.name, kLeastRows));
+    throw learned::TooFewRows(
+        fmt::format("calibrate: got {} usable rows for device {}, expected at least {}",
+                    rows.rows().size(), device.name, kLeastRows));
   }
   Problem problem{rows, fixed, device, {}, options.step};
   std::vector<std::size_t> everything;
@@ -251,40 +299,24 @@ Calibrated calibrate(std::span<const measured::SampleSet> sets, const Device& de
     problem.traits.push_back({rows.rows()[i].weight, rows.rows()[i].op_class});
   }
   Calibrated result{.device = device, .unanswered = rows.unanswered()};
+  for (const measured::SampleSet& set : sets) result.rows_of_sets.push_back(set.samples.size());
   const std::vector<Constant> all = constants_of(device, sets, options.fixed);
   const Fit first = problem.fit(all, everything, {});
   const std::vector<double> errors = problem.errors(all, first.x);
-  const Sorted sorted = sort_out(rows, errors, first.scatter);
-  list_outliers(rows, sets, sorted, errors, result);
-  if (sorted.good.size() < kLeastRows) {
-    throw Error(
+  const RowSplit split = split_outliers(rows, errors, first.scatter);
+  list_outliers(rows, sets, split, errors, result);
+  if (split.inliers.size() < kLeastRows) {
+    throw learned::TooFewRows(
         fmt::format("calibrate: {} of {} rows contradict each other; expected at least {} "
                     "that agree",
-                    sorted.wild.size(), everything.size(), kLeastRows));
+                    split.outliers.size(), everything.size(), kLeastRows));
   }
-  result.rows = sorted.good.size();
+  result.rows = split.inliers.size();
   std::set<std::string> kernels;
-  for (const std::size_t i : sorted.good) kernels.insert(rows.rows()[i].kernel);
+  for (const std::size_t i : split.inliers) kernels.insert(rows.rows()[i].kernel);
   result.kernels = kernels.size();
-  result.folds = folds_of(rows, sorted.good).size();
-  for (const std::vector<Constant>& constants : attempts(all)) {
-    const Selected selected = fit_selected(problem, constants, sorted.good);
-    if (selected.constants.empty()) break;
-    const Scored scored = cross_validate(problem, selected.constants, sorted.good);
-    const std::vector<LeftOut> left_out = summaries(rows, scored);
-    const bool better = !left_out.front().worse();
-    if (better || result.constants.empty()) {
-      result.constants = shown(selected);
-      result.left_out = left_out;
-      result.scatter = selected.fit.scatter;
-    }
-    if (better) {
-      result.device = device_at(device, selected.constants, selected.fit.x);
-      result.accepted = true;
-      break;
-    }
-    result.refused.push_back({names(selected.constants), left_out.front()});
-  }
+  result.folds = held_out_folds(rows, split.inliers).size();
+  fit_constants(problem, all, split.inliers, options.accept_suspicious, result);
   return result;
 }
 

@@ -1,19 +1,23 @@
 // Fits a device's few physical constants to measurements, and refuses a fit that makes it worse.
 //
-//   Calibrated c = calibrate(sets, device);
+//   Calibrated c = calibrate(sets, device, model);
 //   if (c.accepted) write(calibrated_yaml(c, ...));
 //
-// Works from kLeastRows rows up, because every constant is held by a prior at its described value
-// (hybrid/constants.h). On-chip time and the host's dispatch are fitted as different constants, and
-// a dispatch only to rows that hold one. Rows that no constants can explain (x10, a unit slip) are
-// found after a first robust fit, listed, and left out of the last one. Constants that the rows say
-// nothing about stay as described. The judge is a
-// cross-validation by kernel: median and p90 of APE of kernels left out, before and after; when
-// either gets worse, fewer constants are tried, and at last the described values are kept.
-// Throws Error when there are too few rows. Deterministic, whatever `jobs`.
+// The rows that are fitted, wherever a fit is asked for: at most CalibrateOptions::most_rows,
+// shared out evenly over kernels and within each spread evenly over its rows. A few constants need
+// no more, rows of one kernel share the model's error for it, and nothing is drawn at random.
+//
+// Every constant is held by a prior at its described value (hybrid/constants.h). On-chip time and
+// the host's dispatch are different constants; a dispatch is fitted only to rows that hold one.
+// Rows that no constants explain (x10, a unit slip) are found after a first robust fit, listed and
+// not used for the last one. A cross-validation by kernel decides: where median or p90 APE of
+// held-out kernels gets worse, fewer constants are tried, and at last the described values stay.
+// Constants at their bounds or far from their priors say that the description is wrong: such a fit
+// is refused unless the caller takes it. Deterministic, whatever `jobs`.
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -25,20 +29,22 @@
 
 namespace tilecast::hybrid {
 
-inline constexpr std::size_t kLeastRows = 3;
+inline constexpr std::size_t kLeastRows = 3, kMostRows = 200;
 
 struct CalibrateOptions {
-  std::set<std::string> fixed;  // constants that stay as described, hybrid/constants.h
+  std::set<std::string> fixed = {};  // constants that stay as described, hybrid/constants.h
+  std::size_t most_rows = kMostRows;
+  bool accept_suspicious = false;
   int jobs = 1;
   std::function<void()> step = [] {};  // after each fit, at most kMostFits times
 };
 inline constexpr std::size_t kMostFits = 37;
 
 // Where a fitted value comes from: the rows narrowed its prior to less than kIdentified, to less
-// than kSilent, or not at all. In the last case it stays as described.
+// than kUnidentified, or not at all. In the last case it stays as described.
 enum class Knowledge { kRows, kBoth, kDescription };
 inline constexpr double kIdentified = 0.7;
-inline constexpr double kSilent = 0.8;
+inline constexpr double kUnidentified = 0.8;
 
 struct FittedConstant {
   std::string name;
@@ -47,10 +53,18 @@ struct FittedConstant {
   double low = 1, high = 1;              // 95 % interval of `fitted`, given rows and prior
   double prior_low = 1, prior_high = 1;  // the same before any row
   Knowledge knowledge = Knowledge::kDescription;
-};
+  // How far from its description the rows pull it, in standard deviations of its prior, and whether
+  // a bound stopped it there.
+  double deviations = 0;
+  bool at_bound = false;
 
-// Errors of left-out kernels, as fractions; n rows of one kernel weigh like sqrt(n), as in the fit.
-struct LeftOut {
+  [[nodiscard]] bool suspicious() const;
+};
+// "memory_write: x 0.240, described x 1.000: 4.8 standard deviations of its prior".
+[[nodiscard]] std::string suspicion(const FittedConstant& constant);
+
+// Errors of held-out kernels, as fractions; n rows of one kernel weigh like sqrt(n), as in the fit.
+struct HeldOutScore {
   std::string op_class;  // "" = all rows
   std::size_t rows = 0;
   double median_before = 0, median_after = 0, p90_before = 0, p90_after = 0;
@@ -60,23 +74,29 @@ struct LeftOut {
   }
 };
 
-struct Attempt {
+struct RefusedFit {
   std::vector<std::string> constants;
-  LeftOut all;
+  HeldOutScore all;
 };
 
 struct Calibrated {
   hwdesc::Device device;  // as described when not accepted
   bool accepted = false;
-  std::vector<FittedConstant> constants;  // of the accepted attempt, else of the first
-  std::vector<LeftOut> left_out;          // all rows first, then by class
-  std::vector<Attempt> refused;           // in the order tried
+  bool refused_as_suspicious = false;  // it would help held-out kernels, but is not to be believed
+  std::vector<FittedConstant> constants;  // of the fit that helps, else of the first
+  std::vector<HeldOutScore> held_out;     // all rows first, then by class
+  std::vector<RefusedFit> refused;        // in the order tried
   std::vector<measured::RowFault> outliers;
   std::vector<std::string> outlier_sets;  // by outlier: the set it is in
+  std::vector<std::size_t> rows_of_sets;  // chosen for the fit, by set
   std::size_t rows = 0, kernels = 0, unanswered = 0, folds = 0;
   double scatter = 0;  // of a good row's log error after the fit
+
+  [[nodiscard]] std::vector<FittedConstant> suspicious() const;
 };
 
+// Throws TooFewRows (learned/training/examples.h) for fewer than kLeastRows that the model answers
+// and that agree.
 [[nodiscard]] Calibrated calibrate(std::span<const measured::SampleSet> sets,
                                    const hwdesc::Device& device, const analytical::CostModel& model,
                                    const CalibrateOptions& options = {});
@@ -85,5 +105,8 @@ struct Calibrated {
 // with their provenance.
 [[nodiscard]] std::string calibrated_yaml(const Calibrated& calibrated, const std::string& parent,
                                           const std::string& name, const std::string& provenance);
+// What was fitted to which rows, and how it did; `sets`: those that calibrate() was given.
+[[nodiscard]] std::string provenance_of(const Calibrated& calibrated,
+                                        std::span<const measured::SampleSet> sets);
 
 }  // namespace tilecast::hybrid

@@ -1,5 +1,7 @@
-// The YAML of a calibrated device: what it extends, the fitted constants, where they come from.
+// Fitted constants in words: the YAML of a calibrated device, what it was fitted to, and what is
+// suspicious about it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "hwdesc/yaml_text.h"
 #include "hybrid/calibrate.h"
@@ -7,43 +9,61 @@
 namespace tilecast::hybrid {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string yaml_quoted(std::string_view text) {
   return hwdesc::yaml_text(text, "calibrated device");
 }
 
-std::string value_text(const FittedConstant& constant) {
+std::string yaml_value(const FittedConstant& constant) {
   return constant.is_time ? hwdesc::format_quantity(constant.fitted, hwdesc::UnitKind::kTime)
                           : fmt::format("{:.6g}", constant.fitted);
 }
 
-std::string comment(const FittedConstant& constant) {
-  const auto shown = [&](double v) {
-    return constant.is_time ? fmt::format("{:.4g} us", v * 1e6) : fmt::format("{:.4g}", v);
-  };
-  return fmt::format("  # {} to {} with 95 %", shown(constant.low), shown(constant.high));
+std::string short_value(const FittedConstant& constant, double value) {
+  return constant.is_time ? fmt::format("{:.4g} us", value * 1e6) : fmt::format("{:.4g}", value);
 }
 
 constexpr std::string_view kDispatchPrefix = "dispatch.";
 
 }  // namespace
 
+std::string suspicion(const FittedConstant& constant) {
+  return fmt::format(
+      "{}: {}, described {}: {}{:.1f} standard deviations of its prior away", constant.name,
+      short_value(constant, constant.fitted), short_value(constant, constant.described),
+      constant.at_bound ? "at its bound, and the rows pull it " : "", constant.deviations);
+}
+
+std::string provenance_of(const Calibrated& calibrated, std::span<const measured::SampleSet> sets) {
+  std::vector<std::string> used;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    if (calibrated.rows_of_sets[i] == 0) continue;
+    used.push_back(fmt::format("{} ({} rows, data {})", sets[i].name, calibrated.rows_of_sets[i],
+                               sets[i].hash.substr(0, 12)));
+  }
+  const HeldOutScore& all = calibrated.held_out.front();
+  return fmt::format(
+      "tilecast calibrate on {}; {} kernels, {} rows not used as outliers; held-out kernels: "
+      "median APE {:.1f} -> {:.1f} %, p90 {:.1f} -> {:.1f} %",
+      fmt::join(used, ", "), calibrated.kernels, calibrated.outliers.size(),
+      100 * all.median_before, 100 * all.median_after, 100 * all.p90_before, 100 * all.p90_after);
+}
+
 std::string calibrated_yaml(const Calibrated& calibrated, const std::string& parent,
                             const std::string& name, const std::string& provenance) {
   std::string text =
-      fmt::format("extends: {}\nname: {}\ndescription: {}\n\ncalibration:\n", quoted(parent),
-                  quoted(name), quoted(calibrated.device.description + ", calibrated"));
+      fmt::format("extends: {}\nname: {}\ndescription: {}\n\ncalibration:\n", yaml_quoted(parent),
+                  yaml_quoted(name), yaml_quoted(calibrated.device.description + ", calibrated"));
   std::string dispatch;
-  for (const FittedConstant& constant : calibrated.constants) {
-    if (constant.knowledge == Knowledge::kDescription) continue;
-    if (constant.name.starts_with(kDispatchPrefix)) {
-      dispatch += fmt::format("    {}: {}{}\n", constant.name.substr(kDispatchPrefix.size()),
-                              value_text(constant), comment(constant));
-    } else {
-      text += fmt::format("  {}: {}{}\n", constant.name, value_text(constant), comment(constant));
-    }
+  for (const FittedConstant& c : calibrated.constants) {
+    if (c.knowledge == Knowledge::kDescription) continue;
+    const bool is_dispatch = c.name.starts_with(kDispatchPrefix);
+    (is_dispatch ? dispatch : text) +=
+        fmt::format("{}{}: {}  # {} to {} with 95 %\n", is_dispatch ? "    " : "  ",
+                    is_dispatch ? c.name.substr(kDispatchPrefix.size()) : c.name, yaml_value(c),
+                    short_value(c, c.low), short_value(c, c.high));
   }
   if (!dispatch.empty()) text += "  dispatch:\n" + dispatch;
-  return text + fmt::format("  source: {}\n", quoted(provenance));
+  return text + fmt::format("  source: {}\n", yaml_quoted(provenance));
 }
 
 }  // namespace tilecast::hybrid

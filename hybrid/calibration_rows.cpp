@@ -7,9 +7,87 @@
 namespace tilecast::hybrid {
 namespace {
 
+using analytical::Estimate;
+using analytical::KernelQuery;
+using analytical::TileConfig;
+using measured::SampleSet;
+
 constexpr double kUnknownTile = 0.25;  // twice the standard deviation
 
 }  // namespace
+
+std::vector<SampleSet> choose_rows(std::span<const SampleSet> sets, std::size_t most) {
+  std::map<std::string, std::size_t> rows;  // by kernel
+  std::size_t each = 0;                     // rows that a kernel keeps at most
+  for (const SampleSet& set : sets) {
+    for (const measured::Sample& sample : set.samples) {
+      each = std::max(each, ++rows[set.works[sample.work].fingerprint]);
+    }
+  }
+  const auto kept = [&] {
+    std::size_t sum = 0;
+    for (const auto& [kernel, count] : rows) sum += std::min(count, each);
+    return sum;
+  };
+  while (each > 1 && kept() > most) --each;
+  // Whether entry i of `count` is one of `share` spread evenly over them.
+  const auto is_chosen = [](std::size_t i, std::size_t share, std::size_t count) {
+    return share >= count || (i + 1) * share / count != i * share / count;
+  };
+  std::vector<SampleSet> chosen(sets.begin(), sets.end());
+  std::map<std::string, std::size_t> seen;
+  std::size_t kernels = 0;
+  for (SampleSet& set : chosen) {
+    std::erase_if(set.samples, [&](const measured::Sample& sample) {
+      const std::string& kernel = set.works[sample.work].fingerprint;
+      const std::size_t row = seen[kernel]++;
+      // With more kernels than rows, some kernels keep none.
+      const bool keeps_kernel =
+          rows.size() <= most || (row == 0 && is_chosen(kernels++, most, rows.size()));
+      return !keeps_kernel || !is_chosen(row, each, rows.at(kernel));
+    });
+  }
+  return chosen;
+}
+
+FixedTiles::FixedTiles(const analytical::CostModel& model, std::span<const SampleSet> sets,
+                       const hwdesc::Device& device)
+    : model_(model) {
+  std::vector<KernelQuery> queries;
+  for (const SampleSet& set : sets) {
+    std::vector<bool> asked(set.works.size(), false);
+    for (const measured::Sample& sample : set.samples) {
+      if (asked[sample.work] || !(sample.tile == TileConfig{})) continue;
+      asked[sample.work] = true;
+      for (const measured::WorkPart& part : set.works[sample.work].parts) {
+        queries.push_back({part.kernel});
+      }
+    }
+  }
+  const std::vector<std::optional<Estimate>> answers = model.estimate(queries, device);
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    if (answers[i] && !(answers[i]->tile == TileConfig{})) {
+      tiles_.emplace(&queries[i].kernel, answers[i]->tile);
+    }
+  }
+}
+
+std::vector<std::optional<Estimate>> FixedTiles::estimate(std::span<const KernelQuery> queries,
+                                                          const hwdesc::Device& device) const {
+  std::vector<KernelQuery> with_tiles;
+  with_tiles.reserve(queries.size());
+  for (const KernelQuery& query : queries) {
+    const auto tile = tiles_.find(&query.kernel);
+    const bool fixed = query.tile == nullptr && tile != tiles_.end();
+    with_tiles.push_back({query.kernel, fixed ? &tile->second : query.tile});
+  }
+  std::vector<std::optional<Estimate>> answers = model_.estimate(with_tiles, device);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i] || with_tiles[i].tile == queries[i].tile) continue;
+    answers[i] = std::move(model_.estimate({&queries[i], 1}, device).front());  // it spills
+  }
+  return answers;
+}
 
 CalibrationRows::CalibrationRows(std::span<const measured::SampleSet> sets,
                                  const analytical::CostModel& model, const hwdesc::Device& device,

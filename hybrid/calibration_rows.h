@@ -1,9 +1,9 @@
-// The rows a calibration sees: measurements of several sets on one device, and how far a device's
-// predictions of them are off, as logarithms.
+// The rows a calibration sees: which of several sets' measurements on one device are fitted, and
+// how far a device's predictions of them are off, as logarithms. Internal to calibrate.cpp.
 #pragma once
 
 #include <deque>
-#include <memory>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,9 +13,34 @@
 
 namespace tilecast::hybrid {
 
+// At most `most` rows of all sets, every kernel keeping all its rows or as many as the others;
+// those that a kernel keeps are spread evenly over its own.
+[[nodiscard]] std::vector<measured::SampleSet> choose_rows(
+    std::span<const measured::SampleSet> sets, std::size_t most);
+
+// A model whose choice of tiles is frozen: each kernel's tile is chosen once, on one device, and
+// kept while the device's constants move. A fit needs that to be smooth, and fast. Where the best
+// tile is chosen by the model, d(min time)/d(constant) = d(time of that tile): the envelope theorem
+// makes the derivative at the chosen device exact.
+class FixedTiles final : public analytical::CostModel {
+ public:
+  // Keeps a reference to `model` and the addresses of the sets' kernels. Asks for those kernels on
+  // `device` whose samples name no tile. Reading is thread-safe.
+  FixedTiles(const analytical::CostModel& model, std::span<const measured::SampleSet> sets,
+             const hwdesc::Device& device);
+
+  [[nodiscard]] std::vector<std::optional<analytical::Estimate>> estimate(
+      std::span<const analytical::KernelQuery> queries,
+      const hwdesc::Device& device) const override;
+
+ private:
+  const analytical::CostModel& model_;
+  std::map<const ir::Kernel*, analytical::TileConfig> tiles_;
+};
+
 struct CalibrationRow {
   std::size_t set = 0, sample = 0;
-  std::string kernel;  // fingerprint of its work: what a cross-validation leaves out whole
+  std::string kernel;  // fingerprint of its work: what a cross-validation holds out whole
   std::string op_class;
   double measured_s = 0;
   // Rows of one kernel share the model's error for that kernel, so n of them weigh like sqrt(n).
@@ -26,7 +51,7 @@ struct CalibrationRow {
 
 class CalibrationRows {
  public:
-  // Keeps references to both. Rows the model cannot answer on `device` are left out and counted.
+  // Keeps references to both. Rows the model cannot answer on `device` are dropped and counted.
   CalibrationRows(std::span<const measured::SampleSet> sets, const analytical::CostModel& model,
                   const hwdesc::Device& device, int jobs);
 

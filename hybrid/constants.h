@@ -38,6 +38,9 @@ struct Constant {
 // Every name that may be fitted or fixed, for messages: "memory_bandwidth", ..., "dispatch".
 [[nodiscard]] std::vector<std::string_view> constant_names();
 
+// Whether both blocks hold the same constants, to the digits that a written description keeps.
+[[nodiscard]] bool same_constants(const hwdesc::Calibration& a, const hwdesc::Calibration& b);
+
 // The device with its calibration block at x.
 [[nodiscard]] hwdesc::Device device_at(const hwdesc::Device& device,
                                        std::span<const Constant> constants,

@@ -12,18 +12,6 @@
 namespace tilecast::hybrid {
 namespace {
 
-// Kernels whose distances are computed side by side, and coordinates after which it is asked
-// whether any of them can still be the nearest.
-constexpr std::size_t kBlock = 16, kChunk = 7;
-static_assert(kCoordinates % kChunk == 0);
-using Sums = std::array<float, kBlock>;
-// Where a block has no kernel.
-constexpr float kNowhere = 1e15F;
-
-std::size_t blocks_for(std::size_t kernels) {
-  return (kernels + kBlock - 1) / kBlock;
-}
-
 Coordinates scaled(const Coordinates& at, const Coordinates& deviation) {
   Coordinates result;
   for (std::size_t c = 0; c < kCoordinates; ++c) result[c] = at[c] / deviation[c];
@@ -34,28 +22,6 @@ float square_distance(const Coordinates& a, const Coordinates& b) {
   float sum = 0;
   for (std::size_t c = 0; c < kCoordinates; ++c) sum += (a[c] - b[c]) * (a[c] - b[c]);
   return sum;
-}
-
-// The next kChunk coordinates of a block. The inner loop is over kernels, so that it needs no
-// reordering of sums to be done in vector registers.
-void add_squares(const float* block, const float* from, Sums& sums) {
-  Sums local = sums;
-  for (std::size_t c = 0; c < kChunk; ++c, block += kBlock) {
-    for (std::size_t k = 0; k < kBlock; ++k) {
-      const float difference = block[k] - from[c];
-      local[k] += difference * difference;
-    }
-  }
-  sums = local;
-}
-
-float least_of(Sums sums) {
-  for (std::size_t half = kBlock / 2; half > 0; half /= 2) {
-    for (std::size_t k = 0; k < half; ++k) {
-      sums[k] = sums[k + half] < sums[k] ? sums[k + half] : sums[k];
-    }
-  }
-  return sums[0];
 }
 
 // Root mean square over coordinates.
@@ -100,7 +66,7 @@ Domain Domain::of(const learned::Examples& examples, std::span<const std::string
   domain.devices_.assign(devices.begin(), devices.end());
   domain.deviation_ = deviations(domain.kernels_);
   if (domain.kernels_.size() > kMostKernels) domain.keep_covering();
-  domain.prepare();
+  domain.scale_kernels();
   return domain;
 }
 
@@ -137,66 +103,53 @@ void Domain::keep_covering() {
   kernels_ = std::move(chosen);
 }
 
-void Domain::prepare() {
-  blocks_.assign(blocks_for(kernels_.size()) * kCoordinates * kBlock, kNowhere);
+void Domain::scale_kernels() {
+  scaled_.resize(kCoordinates * kernels_.size());
   for (std::size_t i = 0; i < kernels_.size(); ++i) {
     const Coordinates at = scaled(kernels_[i].at, deviation_);
-    float* block = &blocks_[i / kBlock * kCoordinates * kBlock];
-    for (std::size_t c = 0; c < kCoordinates; ++c) block[c * kBlock + i % kBlock] = at[c];
+    for (std::size_t c = 0; c < kCoordinates; ++c) scaled_[c * kernels_.size() + i] = at[c];
   }
+}
+
+// The inner loop is over kernels, so that it needs no reordering of sums to be vectorised.
+Domain::Squares Domain::square_distances(const Coordinates& at) const {
+  const Coordinates from = scaled(at, deviation_);
+  const float* column = scaled_.data();
+  Squares squares{};
+  for (std::size_t c = 0; c < kCoordinates; ++c, column += kernels_.size()) {
+    for (std::size_t i = 0; i < kernels_.size(); ++i) {
+      const float difference = column[i] - from[c];
+      squares[i] += difference * difference;
+    }
+  }
+  return squares;
 }
 
 bool Domain::knows_device(const hwdesc::Device& device) const {
   return device.lineage_distance(devices_).has_value();
 }
 
-Place Domain::place(const ir::Kernel& kernel, const std::string& op_class,
-                    const analytical::Estimate& estimate, const hwdesc::Device& device) const {
-  return place(coordinates_of(kernel, estimate), op_class, device);
-}
-
-Place Domain::place(const Coordinates& at, const std::string& op_class,
-                    const hwdesc::Device& device) const {
-  Place place{.distance = std::numeric_limits<double>::infinity(),
-              .known_class = std::ranges::binary_search(op_classes_, op_class),
-              .known_device = knows_device(device)};
-  if (kernels_.empty()) return place;
-  const Coordinates from = scaled(at, deviation_);
-  float best = std::numeric_limits<float>::infinity();
-  const std::size_t blocks = blocks_for(kernels_.size());
-  for (std::size_t b = 0; b < blocks; ++b) {
-    const float* block = &blocks_[b * kCoordinates * kBlock];
-    Sums sums{};
-    float least = 0;
-    for (std::size_t c = 0; c < kCoordinates && least < best; c += kChunk) {
-      add_squares(block + c * kBlock, &from[c], sums);
-      least = least_of(sums);
-    }
-    if (!(least < best)) continue;
-    best = least;
-    const auto first = std::ranges::find(sums, least);
-    place.nearest = b * kBlock + static_cast<std::size_t>(first - sums.begin());
-  }
-  place.distance = distance_of(best);
-  return place;
+Position Domain::locate(const Coordinates& at, const std::string& op_class,
+                        const hwdesc::Device& device) const {
+  Position position{.distance = std::numeric_limits<double>::infinity(),
+                    .known_class = std::ranges::binary_search(op_classes_, op_class),
+                    .known_device = knows_device(device)};
+  if (kernels_.empty()) return position;
+  const Squares squares = square_distances(at);
+  const auto nearest = std::min_element(squares.begin(), squares.begin() + kernels_.size());
+  position.nearest = static_cast<std::size_t>(nearest - squares.begin());
+  position.distance = distance_of(*nearest);
+  return position;
 }
 
 std::vector<Domain::Neighbour> Domain::nearest(const Coordinates& at, std::size_t count) const {
-  if (kernels_.empty()) return {};
-  const Coordinates from = scaled(at, deviation_);
-  std::vector<Sums> squares(blocks_for(kernels_.size()));
-  for (std::size_t b = 0; b < squares.size(); ++b) {
-    for (std::size_t c = 0; c < kCoordinates; c += kChunk) {
-      add_squares(&blocks_[(b * kCoordinates + c) * kBlock], &from[c], squares[b]);
-    }
-  }
-  const auto square = [&](std::size_t kernel) { return squares[kernel / kBlock][kernel % kBlock]; };
+  const Squares squares = square_distances(at);
   std::vector<std::size_t> order(kernels_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, square);
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return squares[i]; });
   order.resize(std::min(count, order.size()));
   std::vector<Neighbour> result;
-  for (const std::size_t i : order) result.push_back({i, distance_of(square(i))});
+  for (const std::size_t i : order) result.push_back({i, distance_of(squares[i])});
   return result;
 }
 

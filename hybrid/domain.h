@@ -1,17 +1,15 @@
 // Where a kernel stands beside those a correction was learned from.
 //
-//   Domain domain = Domain::of(examples);                // kernels, op classes, devices it knows
-//   Place place = domain.place(kernel, op_class, estimate, device);
-//   place.distance                                       // to the nearest known kernel
+//   Domain domain = Domain::of(examples, names);         // kernels, op classes, devices it knows
+//   Position position = domain.locate(coordinates_of(kernel, estimate), op_class, device);
+//   position.distance                                    // to the nearest known kernel
 //
 // Coordinates are a kernel's, dimensionless or logarithms: work, bytes and intensity, the speed of
 // light, work by kind, the sizes of products and reductions, the minor sizes. None depends on a
-// tile: all tiles of a kernel stand in one place. Each is divided by its deviation among the known
-// kernels (a floor keeps columns that hardly vary from deciding).
-// Distance: root mean square over coordinates, to the nearest. Of many kernels the kMostKernels
-// that cover best are kept (farthest-point sampling; Gonzalez 1985): nothing known is farther from
-// a kept one than Domain::covering(). Placing is thread-safe; in the steady state of a thread it
-// allocates nothing.
+// tile. Each is divided by its deviation among the known kernels (a floor keeps columns that hardly
+// vary from deciding). Distance: root mean square over coordinates, to the nearest. Of many kernels
+// the kMostKernels that cover best are kept (farthest-point sampling; Gonzalez 1985): nothing known
+// is farther from a kept one than Domain::covering(). Locating is thread-safe.
 #pragma once
 
 #include <array>
@@ -32,7 +30,7 @@ using Coordinates = std::array<float, kCoordinates>;
 [[nodiscard]] Coordinates coordinates_of(const ir::Kernel& kernel,
                                          const analytical::Estimate& estimate);
 
-struct Place {
+struct Position {
   double distance = 0;      // infinite when no kernel is known
   std::size_t nearest = 0;  // into Domain::kernels()
   bool known_class = false, known_device = false;
@@ -53,11 +51,8 @@ class Domain {
   [[nodiscard]] static Domain of(const learned::Examples& examples,
                                  std::span<const std::string> names);
 
-  [[nodiscard]] Place place(const ir::Kernel& kernel, const std::string& op_class,
-                            const analytical::Estimate& estimate,
-                            const hwdesc::Device& device) const;
-  [[nodiscard]] Place place(const Coordinates& at, const std::string& op_class,
-                            const hwdesc::Device& device) const;
+  [[nodiscard]] Position locate(const Coordinates& at, const std::string& op_class,
+                                const hwdesc::Device& device) const;
   // The nearest ones, nearest first, at most `count`, with their distances.
   struct Neighbour {
     std::size_t kernel = 0;  // into kernels()
@@ -75,14 +70,16 @@ class Domain {
   [[nodiscard]] static Domain load(const std::string& text, const std::string& file);
 
  private:
-  void prepare();  // blocks_ from kernels_
+  using Squares = std::array<float, kMostKernels>;
+  void scale_kernels();  // scaled_ from kernels_
   void keep_covering();
+  [[nodiscard]] Squares square_distances(const Coordinates& at) const;  // by kernel
   [[nodiscard]] bool knows_device(const hwdesc::Device& device) const;
 
   std::vector<KnownKernel> kernels_;
   std::vector<std::string> op_classes_, devices_;  // all of the examples, sorted
   Coordinates deviation_{};
-  std::vector<float> blocks_;  // scaled; kBlock kernels by coordinate, one block after another
+  std::vector<float> scaled_;  // coordinate by coordinate, of all kernels
   double covering_ = 0;
 };
 

@@ -36,8 +36,9 @@ void check_header(const CsvTable& table) {
                           wanted == expected.end() ? "none" : *wanted));
 }
 
-std::string line(const std::string& what, const std::string& name, const std::string& op_class,
-                 std::span<const float> numbers) {
+// Numbers fill the coordinates' columns from the first; the rest stay empty.
+std::string csv_row(const std::string& what, const std::string& name, const std::string& op_class,
+                    std::span<const float> numbers) {
   std::vector<std::string> cells = {what, name, op_class};
   for (const float number : numbers) cells.push_back(fmt::format("{}", number));
   cells.resize(kFirst + kCoordinates);
@@ -97,11 +98,11 @@ std::string Domain::save() const {
   std::vector<std::string> covering = {"covering", "", "", fmt::format("{}", covering_)};
   covering.resize(kFirst + kCoordinates);
   text += measured::csv_line(covering);
-  if (!kernels_.empty()) text += line("deviation", "", "", deviation_);
-  for (const std::string& name : op_classes_) text += line("op_class", name, "", {});
-  for (const std::string& name : devices_) text += line("device", name, "", {});
+  if (!kernels_.empty()) text += csv_row("deviation", "", "", deviation_);
+  for (const std::string& name : op_classes_) text += csv_row("op_class", name, "", {});
+  for (const std::string& name : devices_) text += csv_row("device", name, "", {});
   for (const KnownKernel& kernel : kernels_) {
-    text += line("kernel", kernel.name, kernel.op_class, kernel.at);
+    text += csv_row("kernel", kernel.name, kernel.op_class, kernel.at);
   }
   return text;
 }
@@ -141,7 +142,7 @@ Domain Domain::load(const std::string& text, const std::string& file) {
     throw Error(fmt::format("{}: a row deviation is missing", file));
   }
   if (domain.kernels_.empty()) domain.deviation_ = {};
-  domain.prepare();
+  domain.scale_kernels();
   return domain;
 }
 

@@ -8,7 +8,6 @@
 #include "analytical/analytical_model.h"
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
-#include "learned/learned_model.h"
 
 namespace tilecast::hybrid {
 namespace {
@@ -26,15 +25,15 @@ std::string path_of(const std::string& directory, const std::string& file) {
   return (fs::path(directory) / file).string();
 }
 
-const std::string& text_of(const learned::ExtraFiles& files, const std::string& file,
-                           const std::string& directory) {
+const std::string& file_text(const learned::ExtraFiles& files, const std::string& file,
+                             const std::string& directory) {
   const auto found = files.find(file);
   if (found != files.end()) return found->second;
   throw Error(fmt::format("{}: files: {} is missing; every hybrid has one",
                           path_of(directory, "model.yaml"), file));
 }
 
-// Those of the folder, in order.
+// Those of the folder, in order. Models that were saved before `fitted_by` say it in the source.
 std::vector<hwdesc::Device> devices_of(const learned::ExtraFiles& files,
                                        const std::string& directory) {
   std::vector<hwdesc::Device> devices;
@@ -43,7 +42,9 @@ std::vector<hwdesc::Device> devices_of(const learned::ExtraFiles& files,
   for (std::size_t i = 0; i < numbered; ++i) {
     const std::string file = device_file(i);
     devices.push_back(
-        hwdesc::parse_device(text_of(files, file, directory), path_of(directory, file)));
+        hwdesc::parse_device(file_text(files, file, directory), path_of(directory, file)));
+    hwdesc::Calibration& constants = devices.back().calibration;
+    if (constants.source.starts_with("hybrid ")) constants.fitted_by = hwdesc::FittedBy::kHybrid;
   }
   return devices;
 }
@@ -86,8 +87,8 @@ LoadedHybrid load_hybrid(const std::string& directory) {
   LoadedHybrid result{.card = std::move(loaded.card), .parts = {}};
   HybridParts& parts = result.parts;
   parts.domain =
-      Domain::load(text_of(loaded.extra, kDomain, directory), path_of(directory, kDomain));
-  parts.trust = Trust::load(text_of(loaded.extra, kTrust, directory), path_of(directory, kTrust));
+      Domain::load(file_text(loaded.extra, kDomain, directory), path_of(directory, kDomain));
+  parts.trust = Trust::load(file_text(loaded.extra, kTrust, directory), path_of(directory, kTrust));
   parts.devices = devices_of(loaded.extra, directory);
   require_devices(parts, directory);
   if (loaded.predictor && loaded.predictor->ranks_only()) {
@@ -101,14 +102,6 @@ LoadedHybrid load_hybrid(const std::string& directory) {
 bool is_hybrid_directory(const std::string& path) {
   std::error_code failed;
   return learned::is_model_directory(path) && fs::is_regular_file(path_of(path, kTrust), failed);
-}
-
-std::unique_ptr<analytical::CostModel> load_cost_model(const std::string& directory) {
-  if (is_hybrid_directory(directory)) {
-    return std::make_unique<HybridModel>(load_hybrid(directory).parts);
-  }
-  static const analytical::AnalyticalModel prior;
-  return std::make_unique<learned::LearnedModel>(learned::load_model(directory), prior);
 }
 
 }  // namespace tilecast::hybrid

@@ -27,7 +27,4 @@ void save_hybrid(const learned::ModelCard& card, const HybridParts& parts,
 [[nodiscard]] LoadedHybrid load_hybrid(const std::string& directory);
 [[nodiscard]] bool is_hybrid_directory(const std::string& path);  // has a card and a trust.yaml
 
-// What a folder holds, as a cost model: hybrid or learned.
-[[nodiscard]] std::unique_ptr<analytical::CostModel> load_cost_model(const std::string& directory);
-
 }  // namespace tilecast::hybrid

@@ -4,12 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <numeric>
 #include <set>
 
-#include "analytical/analytical_model.h"
 #include "base/error.h"
-#include "hybrid/corrected_queries.h"
 #include "hybrid/trials.h"
 
 namespace tilecast::hybrid {
@@ -18,60 +16,33 @@ namespace {
 using hwdesc::Device;
 using measured::SampleSet;
 
-constexpr std::size_t kCalibrationRows = 200;  // a few constants need no more
-
-// At most kCalibrationRows, every kernel keeping all its rows or as many as the others; those that
-// a kernel keeps are spread evenly over its own.
-std::vector<SampleSet> thinned(std::span<const SampleSet> sets) {
-  std::map<std::string, std::size_t> rows;  // by kernel
-  std::size_t most = 0;
-  for (const SampleSet& set : sets) {
-    for (const measured::Sample& sample : set.samples) {
-      most = std::max(most, ++rows[set.works[sample.work].fingerprint]);
+// Every device once, by name, in order.
+std::vector<Device> distinct(std::span<const Device> devices) {
+  std::vector<Device> result;
+  for (const Device& device : devices) {
+    if (std::ranges::find(result, device.name, &Device::name) == result.end()) {
+      result.push_back(device);
     }
   }
-  const auto kept = [&](std::size_t each) {
-    std::size_t sum = 0;
-    for (const auto& [kernel, count] : rows) sum += std::min(count, each);
-    return sum;
-  };
-  std::size_t each = most;
-  while (each > 1 && kept(each) > kCalibrationRows) --each;
-  std::vector<SampleSet> thin(sets.begin(), sets.end());
-  std::map<std::string, std::size_t> seen;
-  std::size_t kernels = 0;
-  for (SampleSet& set : thin) {
-    std::erase_if(set.samples, [&](const measured::Sample& sample) {
-      const std::string& kernel = set.works[sample.work].fingerprint;
-      const std::size_t count = rows[kernel], i = seen[kernel]++;
-      // With more kernels than rows, some kernels keep none.
-      const std::size_t before = i == 0 ? kernels++ : 0;
-      const bool chosen = rows.size() <= kCalibrationRows ||
-                          (i == 0 && (before + 1) * kCalibrationRows / rows.size() !=
-                                         before * kCalibrationRows / rows.size());
-      const bool spread = count <= each || (i + 1) * each / count != i * each / count;
-      return !chosen || !spread;
-    });
-  }
-  return thin;
+  return result;
 }
 
-bool one_device(std::span<const Device> devices) {
-  return std::ranges::all_of(devices,
-                             [&](const Device& one) { return one.name == devices.front().name; });
-}
-
-class Fit {
+class HybridFit {
  public:
-  Fit(const HybridSpec& spec, std::span<const SampleSet> sets, std::span<const Device> devices,
-      const HybridOptions& options)
-      : spec_(spec), sets_(sets), devices_(devices.begin(), devices.end()), options_(options) {}
+  HybridFit(const analytical::CostModel& prior, const HybridSpec& spec,
+            std::span<const SampleSet> sets, std::span<const Device> devices,
+            const HybridOptions& options)
+      : prior_(prior),
+        spec_(spec),
+        sets_(sets),
+        devices_(devices.begin(), devices.end()),
+        options_(options) {}
 
   FittedHybrid run() {
     calibrate_constants();
     rows_ = trial_rows(sets_, devices_, spec_.trial_by, options_.jobs);
     if (rows_.examples.rows.size() < kLeastRows) {
-      throw Error(
+      throw learned::TooFewRows(
           fmt::format("hybrid {}: got {} rows of single kernels that physics answers, "
                       "expected at least {}",
                       spec_.name, rows_.examples.rows.size(), kLeastRows));
@@ -86,26 +57,35 @@ class Fit {
   }
 
  private:
-  void tell(const std::string& what, double done) const {
+  void report(const std::string& what, double done) const {
     if (options_.step) options_.step(what, done);
   }
 
-  [[nodiscard]] std::string fitted_source(std::size_t rows) const {
-    return fmt::format("{}{}: {} rows", kFittedSource, spec_.name, rows);
-  }
-
   void calibrate_constants() {
-    if (!spec_.calibrate || !one_device(devices_)) return;
-    tell("constants", 0);
-    const std::vector<SampleSet> thin = thinned(sets_);
+    if (!spec_.calibrate) return;
+    const std::vector<Device> devices = distinct(devices_);
+    if (devices.size() > 1) {
+      std::string names;
+      for (const Device& device : devices) names += (names.empty() ? "" : ", ") + device.name;
+      fitted_.notes.push_back(
+          fmt::format("{}: constants are as described: the rows are of several devices ({}), and "
+                      "calibrate: yes fits those of one",
+                      spec_.name, names));
+      return;
+    }
+    report("constants", 0);
     std::size_t rows = 0;
-    for (const SampleSet& set : thin) rows += set.samples.size();
+    for (const SampleSet& set : sets_) rows += set.samples.size();
     if (rows < kLeastRows) return;
-    fitted_.calibrated = calibrate(thin, devices_.front(), analytical::AnalyticalModel(),
-                                   {.fixed = {}, .jobs = options_.jobs});
+    fitted_.calibrated =
+        calibrate(sets_, devices_.front(), prior_,
+                  {.accept_suspicious = options_.accept_suspicious, .jobs = options_.jobs});
     if (!fitted_.calibrated->accepted) return;
+    const auto& of_sets = fitted_.calibrated->rows_of_sets;
     hwdesc::Calibration constants = fitted_.calibrated->device.calibration;
-    constants.source = fitted_source(rows);
+    constants.source = fmt::format("hybrid {}: {} rows", spec_.name,
+                                   std::accumulate(of_sets.begin(), of_sets.end(), std::size_t{0}));
+    constants.fitted_by = hwdesc::FittedBy::kHybrid;
     for (Device& device : devices_) device.calibration = constants;
   }
 
@@ -116,11 +96,12 @@ class Fit {
     std::vector<const learned::LearnerSpec*> tried{nullptr};
     for (std::size_t i = 0; i < spec_.candidates.size() && !plan_.base.empty(); ++i) {
       const learned::LearnerSpec& candidate = spec_.candidates[i];
-      tell("trials of " + candidate.name, 0.1 + 0.5 * double(i) / double(spec_.candidates.size()));
+      report("trials of " + candidate.name,
+             0.1 + 0.5 * double(i) / double(spec_.candidates.size()));
       try {
         predicted.push_back(predict_trials(candidate, rows_, plan_.base, options_.jobs));
         tried.push_back(&candidate);
-      } catch (const Error&) {
+      } catch (const learned::TooFewRows&) {
         fitted_.candidates.push_back({.name = candidate.name + " (too few rows)"});
       }
     }
@@ -142,7 +123,7 @@ class Fit {
     if (chosen_ != nullptr) {
       try {
         predicted = predict_trials(*chosen_, rows_, splits, options_.jobs);
-      } catch (const Error&) {
+      } catch (const learned::TooFewRows&) {
         return {};  // too few rows without that class or device: nothing is known of new ones
       }
     }
@@ -150,7 +131,7 @@ class Fit {
   }
 
   void learn_trust() {
-    tell("trials of new classes and devices", 0.6);
+    report("trials of new classes and devices", 0.6);
     Trials all{.base = trials_of(rows_, plan_.base, rows_.by_group, base_),
                .by_class = trials(plan_.by_class, rows_.by_class),
                .by_device = trials(plan_.by_device, rows_.by_device)};
@@ -158,14 +139,10 @@ class Fit {
   }
 
   void finish() {
-    tell("all rows", 0.9);
+    report("all rows", 0.9);
     HybridParts& parts = fitted_.parts;
-    parts.guard = spec_.guard;
     parts.domain = Domain::of(rows_.examples, rows_.names);
-    std::set<std::string> seen;
-    for (const Device& device : devices_) {
-      if (seen.insert(device.name).second) parts.devices.push_back(device);
-    }
+    parts.devices = distinct(devices_);
     describe();
     if (chosen_ == nullptr) return;
     learned::Trained trained = learned::train(*chosen_, rows_.examples, {.threads = options_.jobs});
@@ -180,8 +157,8 @@ class Fit {
     card.name = spec_.name;
     card.kind = "physics";
     card.seed = spec_.seed;
-    card.op_classes = parts_domain().op_classes();
-    card.devices = parts_domain().devices();
+    card.op_classes = fitted_.parts.domain.op_classes();
+    card.devices = fitted_.parts.domain.devices();
     std::set<std::string> families;
     std::set<std::uint32_t> kernels;
     for (const learned::Example& row : rows_.examples.rows) {
@@ -191,8 +168,8 @@ class Fit {
     card.families.assign(families.begin(), families.end());
     fitted_.kernels = kernels.size();
   }
-  [[nodiscard]] const Domain& parts_domain() const { return fitted_.parts.domain; }
 
+  const analytical::CostModel& prior_;
   const HybridSpec& spec_;
   std::span<const SampleSet> sets_;
   std::vector<Device> devices_;
@@ -204,12 +181,67 @@ class Fit {
   FittedHybrid fitted_;
 };
 
+std::vector<SampleSet> without_outliers(std::span<const SampleSet> sets,
+                                        const Calibrated& calibrated) {
+  std::set<std::pair<std::string, std::size_t>> outliers;  // set and line
+  for (std::size_t i = 0; i < calibrated.outliers.size(); ++i) {
+    outliers.emplace(calibrated.outlier_sets[i], calibrated.outliers[i].line);
+  }
+  std::vector<SampleSet> kept(sets.begin(), sets.end());
+  for (SampleSet& set : kept) {
+    std::erase_if(set.samples, [&](const measured::Sample& sample) {
+      return outliers.contains({set.name, sample.line});
+    });
+  }
+  std::erase_if(kept, [](const SampleSet& set) { return set.samples.empty(); });
+  return kept;
+}
+
+void describe_data(std::span<const SampleSet> sets, FittedHybrid& fitted) {
+  learned::ModelCard& card = fitted.card;
+  card.split = "all rows fitted; errors are of held-out trials";
+  for (const SampleSet& set : sets) {
+    card.data.push_back({.name = set.name,
+                         .hash = set.hash,
+                         .device = set.device,
+                         .licence = set.manifest.licence,
+                         .train = set.samples.size()});
+  }
+  const auto error_of = [&](const std::string& name) {
+    const auto found = std::ranges::find(fitted.candidates, name, &CandidateScore::name);
+    TC_CHECK(found != fitted.candidates.end(), "a score of every candidate");
+    return found->error;
+  };
+  card.metrics = {{.metric = "mean_absolute_log_error",
+                   .n = fitted.rows,
+                   .value = error_of(fitted.chosen),
+                   .baseline = error_of("none")}};
+}
+
 }  // namespace
 
-FittedHybrid fit_hybrid(const HybridSpec& spec, std::span<const SampleSet> sets,
-                        std::span<const Device> devices, const HybridOptions& options) {
+FittedHybrid fit_hybrid(const analytical::CostModel& prior, const HybridSpec& spec,
+                        std::span<const SampleSet> sets, std::span<const Device> devices,
+                        const HybridOptions& options) {
   TC_CHECK(sets.size() == devices.size() && !sets.empty(), "one device per set");
-  return Fit(spec, sets, devices, options).run();
+  return HybridFit(prior, spec, sets, devices, options).run();
+}
+
+FittedHybrid fit_hybrid_to_calibrated(const analytical::CostModel& prior, const std::string& name,
+                                      const Calibrated& calibrated, std::span<const SampleSet> sets,
+                                      const HybridOptions& options) {
+  const std::vector<SampleSet> rows = without_outliers(sets, calibrated);
+  HybridSpec spec = default_hybrid(name);
+  spec.calibrate = false;  // it has been
+  Device device = calibrated.device;
+  if (calibrated.accepted) {  // a description without a source is one without constants
+    device.calibration.source = provenance_of(calibrated, sets);
+    device.calibration.fitted_by = hwdesc::FittedBy::kHybrid;
+  }
+  FittedHybrid fitted =
+      fit_hybrid(prior, spec, rows, std::vector<Device>(rows.size(), device), options);
+  describe_data(rows, fitted);
+  return fitted;
 }
 
 }  // namespace tilecast::hybrid

@@ -1,12 +1,12 @@
 // Fits a hybrid to measurements: constants, then a learner chosen by trials, then how far to trust
 // it (hybrid/trust.h).
 //
-//   FittedHybrid fitted = fit_hybrid(spec, sets, devices, {.jobs = 2});
-//   HybridModel model(std::move(fitted.parts));
+//   FittedHybrid fitted = fit_hybrid(prior, spec, sets, devices, {.jobs = 2});
+//   HybridModel model(prior, std::move(fitted.parts));
 //
-// Few rows never hurt on purpose: `none` is among the candidates, and keeps its place unless
-// another beats it by a standard error over groups.
-// Deterministic whatever `jobs`. Throws Error for fewer than kLeastRows rows.
+// With few rows the fit falls back to physics: `none` is among the candidates, and keeps its place
+// unless another beats it by a standard error over groups.
+// Deterministic whatever `jobs`. Throws TooFewRows for fewer than kLeastRows rows.
 #pragma once
 
 #include <functional>
@@ -19,6 +19,7 @@ namespace tilecast::hybrid {
 
 struct HybridOptions {
   int jobs = 1;
+  bool accept_suspicious = false;                             // constants: hybrid/calibrate.h
   std::function<void(const std::string&, double)> step = {};  // what, share done
 };
 
@@ -37,13 +38,22 @@ struct FittedHybrid {
   learned::ValidateBy trial_by = learned::ValidateBy::kKernel;
   std::size_t rows = 0, kernels = 0;
   std::string training_csv;
-  learned::ModelCard card;  // what the fit knows: kind, domain, settings, versions
+  learned::ModelCard card;         // what the fit knows: kind, domain, settings, versions
+  std::vector<std::string> notes;  // what the spec asks for and was not done
 };
 
 // `devices`: one per set.
-[[nodiscard]] FittedHybrid fit_hybrid(const HybridSpec& spec,
+[[nodiscard]] FittedHybrid fit_hybrid(const analytical::CostModel& prior, const HybridSpec& spec,
                                       std::span<const measured::SampleSet> sets,
                                       std::span<const hwdesc::Device> devices,
                                       const HybridOptions& options);
+
+// default_hybrid(name) of the device that calibrate() made of `sets`, fitted to all their rows but
+// the outliers it found. The card says which data it is of.
+[[nodiscard]] FittedHybrid fit_hybrid_to_calibrated(const analytical::CostModel& prior,
+                                                    const std::string& name,
+                                                    const Calibrated& calibrated,
+                                                    std::span<const measured::SampleSet> sets,
+                                                    const HybridOptions& options);
 
 }  // namespace tilecast::hybrid

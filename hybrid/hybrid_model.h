@@ -1,19 +1,19 @@
 // Physics, corrected where measurements are near (docs/hybrid.md):
 //
-//   time = max(speed of light, analytical x exp(w r)),  w from hybrid/trust.h
+//   time = max(speed of light, prior x exp(w r)),  w from hybrid/trust.h
 //
-// For op classes that were never measured, physics is that of the description: constants that the
-// hybrid fitted are not theirs. The reported estimate is the analytical one with its time, and its
-// bounds, multiplied by the factor; Estimate::correction says what was done and the 90 % interval.
-// The interval may reach below the speed of light: descriptions of machines err, too.
-// What the analytical model cannot answer this one cannot either. Thread-safe, deterministic.
+// The reported estimate is the prior's with its time and bounds multiplied by the factor;
+// Estimate::correction holds what was done and the 90 % interval, which may reach below the speed
+// of light: descriptions of machines err, too. What the prior cannot answer a hybrid cannot either.
+// Thread-safe, deterministic.
 //
 // Monotone by construction: r, w and the op class are computed on a device the model was trained
-// on. A trained device with overridden values (and a description that extends it, the machine
-// unchanged) is asked about by its physics: r and w are those of the trained device, so that more
-// bandwidth or a higher peak is never slower. Any other description is a new device: r on the
-// device itself, w as the trials without devices deserved. The constants fitted to a trained device
-// hold for those descriptions of its lineage that bring no calibration of their own.
+// on. A trained device with overridden values (or a description of its lineage) is predicted by its
+// own physics, but r and w are those of the trained device, so that more bandwidth or a higher peak
+// is never slower. Any other description is a new device: r on the device itself, w as the trials
+// without devices deserved. Constants fitted to a trained device hold for descriptions of its
+// lineage without a calibration of their own; those that a hybrid fitted, only for op classes that
+// were measured.
 #pragma once
 
 #include <memory>
@@ -27,12 +27,16 @@
 namespace tilecast::hybrid {
 
 struct HybridParts {
-  std::unique_ptr<learned::Predictor> residual;  // log(measured / analytical); null: none
+  std::unique_ptr<learned::Predictor> residual;  // log(measured / prior); null: none
   Domain domain;
   Trust trust;
-  bool guard = true;
   std::vector<hwdesc::Device> devices;  // trained on, as calibrated
 };
+
+// How much of a correction is believed, 0 to 1.
+using WeightRule = double (*)(const Trust::Assessment&);
+[[nodiscard]] double weight_of_trials(const Trust::Assessment& assessment);  // what trials deserved
+[[nodiscard]] double full_weight(const Trust::Assessment& assessment);  // 1: for comparison only
 
 // Why a kernel's correction is what it is.
 struct Driver {
@@ -51,7 +55,9 @@ struct CorrectionReasons {
 
 class HybridModel final : public analytical::CostModel {
  public:
-  explicit HybridModel(HybridParts parts);
+  // Keeps a reference to `prior`: the model that the parts were fitted to.
+  HybridModel(const analytical::CostModel& prior, HybridParts parts,
+              WeightRule weight = weight_of_trials);
   [[nodiscard]] std::vector<std::optional<analytical::Estimate>> estimate(
       std::span<const analytical::KernelQuery> queries,
       const hwdesc::Device& device) const override;
@@ -59,13 +65,27 @@ class HybridModel final : public analytical::CostModel {
   // nullopt where estimate() has no answer.
   [[nodiscard]] std::optional<CorrectionReasons> explain(const analytical::KernelQuery& query,
                                                          const hwdesc::Device& device) const;
-  // `device` with the constants it is asked with, its dispatch among them: what predictions of rows
-  // that hold a dispatch need (measured/samples.h, predict()).
+  // `device` with the constants that predictions of it use, its dispatch among them: what
+  // predictions of rows that hold a dispatch need (measured/samples.h, predict()).
   [[nodiscard]] hwdesc::Device with_constants(const hwdesc::Device& device) const;
   [[nodiscard]] const HybridParts& parts() const { return parts_; }
 
  private:
+  struct View;
+  struct Residual;
+  [[nodiscard]] View view_of(const hwdesc::Device& device) const;
+  [[nodiscard]] std::vector<Residual> residuals(std::span<const analytical::KernelQuery> queries,
+                                                const View& view, learned::Priors priors) const;
+  void use_described_constants_for_unseen_classes(
+      std::span<const analytical::KernelQuery> queries, const View& view,
+      std::span<const Residual> residuals,
+      std::vector<std::optional<analytical::Estimate>>& answers) const;
+  [[nodiscard]] std::string verdict_text(const Residual& residual, const View& view,
+                                         const std::string& op_class) const;
+
+  const analytical::CostModel& prior_;
   HybridParts parts_;
+  WeightRule weight_;
 };
 
 }  // namespace tilecast::hybrid

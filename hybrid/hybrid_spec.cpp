@@ -17,7 +17,7 @@ using learned::LearnerKind;
 using learned::LearnerSpec;
 
 constexpr std::string_view kNoOrYes[] = {"no", "yes"};
-constexpr std::size_t kMostFolds = 100;
+constexpr std::size_t kMostTrialFolds = 100;
 
 void read_flag(const ConfigNode& node, std::string_view key, bool& flag) {
   if (const ConfigNode* child = node.find(key)) flag = choice(*child, kNoOrYes) == 1;
@@ -65,7 +65,9 @@ HybridSpec read_hybrid(const ConfigNode& node, std::span<const LearnerSpec> lear
   HybridSpec spec{.name = text(node, "name"), .candidates = {}, .trial_by = {}};
   if (spec.name.empty()) fail_at(*node.find("name"), "is empty");
   read_flag(node, "calibrate", spec.calibrate);
-  read_flag(node, "guard", spec.guard);
+  bool guard = true;
+  read_flag(node, "guard", guard);
+  if (!guard) spec.weight = full_weight;
   if (const ConfigNode* tried = node.find("try")) {
     for (const ConfigNode& entry : list(*tried)) {
       const LearnerSpec& learner = candidate(entry, learners);
@@ -80,7 +82,7 @@ HybridSpec read_hybrid(const ConfigNode& node, std::span<const LearnerSpec> lear
   if (const ConfigNode* by = node.find("trial_by")) {
     spec.trial_by = static_cast<learned::ValidateBy>(choice(*by, learned::kValidateBy));
   }
-  read_number(node, "folds", 2, kMostFolds, spec.folds);
+  read_number(node, "folds", 2, kMostTrialFolds, spec.folds);
   read_number(node, "seed", 0, UINT32_MAX, spec.seed);
   return spec;
 }

@@ -4,11 +4,11 @@
 //     - {name: hybrid, calibrate: yes, try: [process, trees]}
 //
 //   name       of the column
-//   calibrate  constants are fitted first, where all rows are of one device (hybrid/calibrate.h)
-//   try        learners of the experiment, simplest first; without: those of default_hybrid().
+//   calibrate  constants are fitted first (hybrid/calibrate.h); of several devices: a note, and
+//   none try        learners of the experiment, simplest first; without: those of default_hybrid().
 //              Cross-validation keeps the first whose error is within a standard error of the
 //              least; `none` (physics alone) always runs
-//   trial_by   what trials leave out: family | kernel | row; default: family where there are at
+//   trial_by   what trials hold out: family | kernel | row; default: family where there are at
 //              least 5, else kernel where there are at least 5, else row
 //   folds      of the trials, 5
 //   guard      no: believes the correction everywhere (for ablations)
@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "hwdesc/config_reader.h"
+#include "hybrid/hybrid_model.h"
 #include "learned/training/learner.h"
 
 namespace tilecast::hybrid {
@@ -32,7 +33,7 @@ struct HybridSpec {
   std::vector<learned::LearnerSpec> candidates;  // simplest first
   std::optional<learned::ValidateBy> trial_by;
   std::size_t folds = 5;
-  bool guard = true;
+  WeightRule weight = weight_of_trials;
   std::uint64_t seed = 1;
 };
 

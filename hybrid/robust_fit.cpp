@@ -108,6 +108,22 @@ std::vector<double> deviations(ceres::Problem& problem, const std::vector<double
   return result;
 }
 
+// By how much the least sum of squares lies past each bound that stops x: the Newton step of that x
+// alone, the others following it. `deviation`: of x without bounds.
+std::vector<double> beyond_bounds(ceres::Problem& problem, std::span<const Constant> constants,
+                                  const std::vector<double>& x,
+                                  const std::vector<double>& deviation) {
+  constexpr double kTouches = 1e-6;
+  std::vector<double> beyond(x.size(), 0), gradient;
+  problem.Evaluate({}, nullptr, nullptr, &gradient, nullptr);
+  for (std::size_t j = 0; j < gradient.size() && j < deviation.size(); ++j) {
+    const bool low = x[j] - constants[j].low < kTouches && gradient[j] > 0;
+    const bool high = constants[j].high - x[j] < kTouches && gradient[j] < 0;
+    if (low || high) beyond[j] = std::abs(gradient[j]) * deviation[j] * deviation[j];
+  }
+  return beyond;
+}
+
 // Median of |error - median error| as the standard deviation of a normal: what all rows of a class
 // have in common is for the constants to explain.
 double scatter_of(const std::vector<double>& errors) {
@@ -161,11 +177,12 @@ Fit robust_fit(const Errors& errors, std::span<const Constant> constants,
     options.logging_type = ceres::SILENT;
     ceres::Solver::Summary summary;
     ceres::Solve(options, &problem, &summary);
-    fit.converged = summary.IsSolutionUsable();
     fit.deviation = deviations(problem, fit.x);
+    fit.beyond_bound = beyond_bounds(problem, constants, fit.x, fit.deviation);
     scatter = estimate_scatter(errors(fit.x), data);
     fit.scatter = scatter.all;
   }
+  fit.beyond_bound.resize(constants.size(), 0);
   if (fit.deviation.empty()) {
     for (const Constant& constant : constants) fit.deviation.push_back(constant.prior);
   }

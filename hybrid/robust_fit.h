@@ -3,11 +3,11 @@
 //
 //   minimise  sum_i w_i rho(e_i(x) / s_i) + sum_j (x_j / prior_j)^2
 //
-// e_i = log(predicted / measured) of row i; rho(u) = c^2 log(1 + (u / c)^2), Cauchy's loss with
-// c = 2.385 (95 % efficient for normal errors), so that wrong rows lose their pull; s_i is the
-// scatter of the row's op class about its own median (few rows: drawn to that of all rows),
-// estimated after a fit and the fit repeated. What a class has in common is thus for the constants
-// to explain, and classes the model describes well say more. Deterministic.
+// e_i = log(predicted / measured) of row i; rho is Cauchy's loss (95 % efficient for normal
+// errors), so that wrong rows lose their pull; s_i is the scatter of the row's op class about its
+// own median (few rows: drawn to that of all rows), estimated after a fit and the fit repeated.
+// What a class has in common is thus for the constants to explain, and classes the model describes
+// well count more. Deterministic.
 #pragma once
 
 #include <functional>
@@ -29,8 +29,9 @@ struct RowTraits {
 struct Fit {
   std::vector<double> x;          // by constant
   std::vector<double> deviation;  // standard deviation of x given rows and priors
-  double scatter = 0;             // of all rows: standard deviation of a good row's log error
-  bool converged = false;
+  // How far past its bound x would go without it; 0 where no bound stops it.
+  std::vector<double> beyond_bound;
+  double scatter = 0;  // of all rows: standard deviation of a good row's log error
 };
 
 // `rows`: which entries of `errors` are fitted; `traits` by entry of `errors`; `start`: x to begin

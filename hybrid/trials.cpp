@@ -19,9 +19,9 @@ using learned::Examples;
 using learned::ValidateBy;
 using measured::Split;
 
-constexpr std::size_t kEnoughGroups = 5, kLeastClasses = 3, kMostFolds = 4;
+constexpr std::size_t kEnoughGroups = 5, kLeastClasses = 3, kMostClassFolds = 4;
 
-std::size_t distinct(const std::vector<std::string>& keys) {
+std::size_t count_distinct(const std::vector<std::string>& keys) {
   return std::set<std::string>(keys.begin(), keys.end()).size();
 }
 
@@ -41,14 +41,14 @@ std::vector<std::string> group_keys(const Examples& examples, ValidateBy by) {
 // The widest groups there are enough of.
 ValidateBy widest(const Examples& examples) {
   for (const ValidateBy by : {ValidateBy::kFamily, ValidateBy::kKernel}) {
-    if (distinct(group_keys(examples, by)) >= kEnoughGroups) return by;
+    if (count_distinct(group_keys(examples, by)) >= kEnoughGroups) return by;
   }
   return ValidateBy::kRow;
 }
 
-std::vector<Split> folds_of(const std::vector<std::string>& keys, std::size_t folds,
-                            std::size_t least, std::uint64_t seed) {
-  const std::size_t groups = distinct(keys);
+std::vector<Split> trial_folds(const std::vector<std::string>& keys, std::size_t folds,
+                               std::size_t least, std::uint64_t seed) {
+  const std::size_t groups = count_distinct(keys);
   if (groups < std::max<std::size_t>(least, 2)) return {};
   return measured::k_fold(keys, std::min(folds, groups), seed);
 }
@@ -85,9 +85,9 @@ TrialRows trial_rows(std::span<const measured::SampleSet> sets,
 }
 
 TrialPlan plan_trials(const TrialRows& rows, std::size_t folds, std::uint64_t seed) {
-  return {.base = folds_of(rows.by_group, folds, 2, seed),
-          .by_class = folds_of(rows.by_class, kMostFolds, kLeastClasses, seed),
-          .by_device = folds_of(rows.by_device, kMostFolds, 2, seed)};
+  return {.base = trial_folds(rows.by_group, folds, 2, seed),
+          .by_class = trial_folds(rows.by_class, kMostClassFolds, kLeastClasses, seed),
+          .by_device = trial_folds(rows.by_device, kMostClassFolds, 2, seed)};
 }
 
 std::vector<double> predict_trials(const learned::LearnerSpec& learner, const TrialRows& rows,
@@ -105,11 +105,11 @@ std::vector<double> predict_trials(const learned::LearnerSpec& learner, const Tr
       }
       const std::span<const std::size_t> chosen =
           std::span(split.score).subspan(begin, end - begin);
-      const Examples some = rows.examples.subset(chosen);
+      const Examples asked = rows.examples.subset(chosen);
       std::vector<double> out(chosen.size());
-      trained.predictor->predict(some.queries, *device, some.priors, out);
+      trained.predictor->predict(asked.queries, *device, asked.priors, out);
       for (std::size_t i = 0; i < out.size(); ++i) {
-        const double residual = out[i] - std::log(some.priors[i]->time.value);
+        const double residual = out[i] - std::log(asked.priors[i]->time.value);
         predicted[chosen[i]] = std::isfinite(residual) ? residual : 0;
       }
       begin = end;
@@ -131,12 +131,13 @@ std::vector<Trial> trials_of(const TrialRows& rows, std::span<const Split> split
     for (const std::size_t row : split.score) {
       const Example& example = rows.examples.rows[row];
       const analytical::Estimate& prior = *rows.examples.priors[row];
-      const Place place = domain.place(rows.examples.queries[row].kernel, rows.op_classes[row],
-                                       prior, *example.device);
+      const Position position =
+          domain.locate(coordinates_of(rows.examples.queries[row].kernel, prior),
+                        rows.op_classes[row], *example.device);
       trials.push_back({.residual = rows.residual(row),
                         .predicted = predicted[row],
                         .share = std::sqrt(example.weight),
-                        .distance = place.distance,
+                        .distance = position.distance,
                         .time = prior.time.value,
                         .op_class = rows.op_classes[row],
                         .group = numbers.at(keys[row]),

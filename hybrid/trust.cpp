@@ -12,8 +12,8 @@ namespace {
 
 constexpr double kNearQuantile = 0.8;
 constexpr int kWeightSteps = 20;
-constexpr double kMostLog = 30;   // of a ratio
-constexpr double kSymmetric = 9;  // effective trials from which 90 % has a rank
+constexpr double kMostLogRatio = 30;  // of a ratio
+constexpr double kSymmetric = 9;      // effective trials from which 90 % has a rank
 
 // What the largest of n absolute errors must be multiplied by to hold the next one in 90 of 100
 // cases where errors have the double exponential distribution: the c of which
@@ -24,9 +24,9 @@ constexpr std::size_t kFew = 5;
 
 using Group = std::uint32_t;
 
-// exp(log_ratio) - 1, where learners may have said anything.
+// exp(log_ratio) - 1, where a learner may have predicted anything.
 double grown(double log_ratio) {
-  return std::expm1(std::clamp(log_ratio, -kMostLog, kMostLog));
+  return std::expm1(std::clamp(log_ratio, -kMostLogRatio, kMostLogRatio));
 }
 
 // Log error of the row's whole time, of which the prior's kernel is `share`: measured and predicted
@@ -45,7 +45,7 @@ double weight_of_step(int step) {
   return static_cast<double>(step) / kWeightSteps;
 }
 
-// No left-out class or device may lose more than this by a correction that others taught.
+// No held-out class or device may lose more than this by a correction that others taught.
 constexpr double kMargin = 0.01;
 
 // Trials that count: distance above `above` and at most `up_to`. The weight: at most `cap`; `safe`:
@@ -182,8 +182,8 @@ void Trust::Band::widen(const Band& other) {
 }
 
 Trust::Trust(const Trials& trials) {
-  for (const auto* some : {&trials.base, &trials.by_class, &trials.by_device}) {
-    std::ranges::for_each(*some, check);
+  for (const auto* kind : {&trials.base, &trials.by_class, &trials.by_device}) {
+    std::ranges::for_each(*kind, check);
   }
   if (trials.base.empty()) return;
   std::vector<double> distances;
@@ -214,14 +214,14 @@ double Trust::weight_at(double distance) const {
   return weights_.near + part * (weights_.far - weights_.near);
 }
 
-double Trust::weight_of(const Place& place) const {
-  if (place.known_class && place.known_device) return weight_at(place.distance);
+double Trust::weight_of(const Position& position) const {
+  if (position.known_class && position.known_device) return weight_at(position.distance);
   double weight = 1;
   const auto limit = [&](bool known, double deserved, double reach) {
-    if (!known) weight = std::min(weight, place.distance <= reach ? deserved : 0);
+    if (!known) weight = std::min(weight, position.distance <= reach ? deserved : 0);
   };
-  limit(place.known_class, weights_.new_class, reach_.new_class);
-  limit(place.known_device, weights_.new_device, reach_.new_device);
+  limit(position.known_class, weights_.new_class, reach_.new_class);
+  limit(position.known_device, weights_.new_device, reach_.new_device);
   return weight;
 }
 
@@ -248,12 +248,12 @@ Trust::Band Trust::band_of(std::vector<Point> points) {
   }
   Band band{.low = 0, .high = 0, .trials = points.size()};
   if (n >= kTwoSided) {
-    band.low = -std::clamp(ranked(sorted(below), n, 95), 0.0, kMostLog);
-    band.high = std::clamp(ranked(sorted(above), n, 95), 0.0, kMostLog);
+    band.low = -std::clamp(ranked(sorted(below), n, 95), 0.0, kMostLogRatio);
+    band.high = std::clamp(ranked(sorted(above), n, 95), 0.0, kMostLogRatio);
     return band;
   }
   const double factor = n <= kFewFactors.size() ? kFewFactors[n - 1] : 1;
-  band.high = std::min(factor * ranked(sorted(size), n, 90), kMostLog);
+  band.high = std::min(factor * ranked(sorted(size), n, 90), kMostLogRatio);
   if (n < kFew) band.high = std::max(band.high, kUnknown);
   band.low = -band.high;
   return band;
@@ -281,11 +281,11 @@ Trust::Bands Trust::bands_of(const std::vector<Point>& points) const {
     bands.by_class.emplace(op_class, *whole);
     std::array<std::vector<Point>, 2> halves;
     for (const Point& point : of_class) {
-      halves[point.trial->time > middle_.at(op_class) ? 1 : 0].push_back(point);
+      halves[point.trial->time > median_time_.at(op_class) ? 1 : 0].push_back(point);
     }
-    const std::optional<Band> brief = trusted_band(std::move(halves[0]));
-    const std::optional<Band> lengthy = trusted_band(std::move(halves[1]));
-    if (brief && lengthy) bands.by_size.emplace(op_class, std::array{*brief, *lengthy});
+    const std::optional<Band> short_ = trusted_band(std::move(halves[0]));
+    const std::optional<Band> long_ = trusted_band(std::move(halves[1]));
+    if (short_ && long_) bands.by_size.emplace(op_class, std::array{*short_, *long_});
   }
   return bands;
 }
@@ -294,7 +294,7 @@ void Trust::decide_bands(const Trials& trials) {
   std::map<std::string, std::vector<double>> times;
   for (const Trial& trial : trials.base) times[trial.op_class].push_back(trial.time);
   for (auto& [op_class, of_class] : times) {
-    middle_[op_class] = base::median(std::move(of_class));
+    median_time_[op_class] = base::median(std::move(of_class));
   }
   std::vector<Point> all, near, physics;
   for (const Trial& trial : trials.base) {
@@ -305,10 +305,10 @@ void Trust::decide_bands(const Trials& trials) {
   near_bands_ = far_bands_ = bands_of(enough(near) ? near : all);
   physics_ = band_of(physics);
   if (near.size() < all.size()) far_bands_ = bands_of(farthest(all, all.size() - near.size()));
-  const auto band = [](const std::vector<Trial>& some, double weight) -> std::optional<Band> {
-    if (some.empty()) return std::nullopt;
+  const auto band = [](const std::vector<Trial>& held_out, double weight) -> std::optional<Band> {
+    if (held_out.empty()) return std::nullopt;
     std::vector<Point> points;
-    for (const Trial& trial : some) points.push_back({error_of(trial, weight), &trial});
+    for (const Trial& trial : held_out) points.push_back({error_of(trial, weight), &trial});
     return band_of(std::move(points));
   };
   new_class_ = band(trials.by_class, weights_.new_class);
@@ -319,25 +319,26 @@ void Trust::decide_bands(const Trials& trials) {
 
 const Trust::Band& Trust::find(const Bands& bands, const std::string& op_class, double time) const {
   if (const auto sizes = bands.by_size.find(op_class); sizes != bands.by_size.end()) {
-    return sizes->second[time > middle_.at(op_class) ? 1 : 0];
+    return sizes->second[time > median_time_.at(op_class) ? 1 : 0];
   }
   const auto whole = bands.by_class.find(op_class);
   return whole == bands.by_class.end() ? bands.all : whole->second;
 }
 
-Trust::Said Trust::say(const Place& place, const std::string& op_class, double time) const {
+Trust::Assessment Trust::assess(const Position& position, const std::string& op_class,
+                                double time) const {
   using analytical::Verdict;
-  const bool known = place.known_class && place.known_device;
-  const bool near = place.distance <= near_, reached = place.distance <= far_;
+  const bool known = position.known_class && position.known_device;
+  const bool near = position.distance <= near_, reached = position.distance <= far_;
   const Verdict verdict = !known || !reached ? Verdict::kOut : near ? Verdict::kIn : Verdict::kEdge;
   Band band = find(near_bands_, op_class, time);
   if (verdict != Verdict::kIn) band.widen(find(far_bands_, op_class, time));
   if (verdict == Verdict::kOut) {
     if (physics_) band.widen(*physics_);
-    if (!place.known_class) band.widen(new_class_.value_or(Band{}));
-    if (!place.known_device) band.widen(new_device_.value_or(Band{}));
+    if (!position.known_class) band.widen(new_class_.value_or(Band{}));
+    if (!position.known_device) band.widen(new_device_.value_or(Band{}));
   }
-  return {weight_of(place), verdict, band.low, band.high};
+  return {weight_of(position), verdict, band.low, band.high};
 }
 
 }  // namespace tilecast::hybrid

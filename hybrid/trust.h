@@ -1,30 +1,22 @@
 // How much of a learned correction to believe, and how wrong the result may be: decided by trials
-// in which the learner was asked about what it had not seen.
-//
-// A trial is a training row predicted by a learner that was fitted without its group. Groups are
-// rows, kernels or families (Trials::base), whole op classes (by_class), whole devices (by_device).
-//   weight    of {0, 0.05 ... 1} the one with the least mean absolute log error of
-//             prior x exp(w r) in the row's whole time, dispatch included, every group counting
-//             alike; 0 unless it beats 0 by a standard error over groups. Near trials (distance up
-//             to `near`, the 80 % quantile) and far ones apart, never more for far than near;
-//             linear between `near` and `far` (the largest distance tried), 0 beyond. An op class
-//             or a device never seen: the weight that the trials without classes or devices
-//             deserved, no left-out class or device being worse by more than 1 % than by physics,
-//             up to the largest distance of those; 0 without such trials.
-//   verdict   in: near, class and device known; edge: up to far; out: beyond, or a class or device
-//             never seen.
-//   interval  split conformal (Vovk et al. 2005; cross-validated: Barber et al. 2021) on signed log
-//             errors of the weighted trials, 5 % on each side (symmetric below kTwoSided trials),
-//             rank ceil((n + 1) q): of the kernel's op class and half of sizes where it has enough
-//             trials (kLeastTrials, 9 of them effective), else of its class, else of all. Edge: and
-//             of the far trials, or as many of the farthest as are enough. Out: and of physics
-//             alone, and of the trials without classes or devices, or kUnknown without these.
-//             Unions only widen it with distance, and every interval holds the prediction. n is the
-//             effective number: trials over the design effect of groups (Kish 1965), at least the
-//             number of groups. n below 9: the largest error times what makes it 90 % of a double
-//             exponential distribution; below 5: at least kUnknown. Errors are those of the
-//             row's whole time: where rows hold an unmeasured dispatch, kernels much shorter than
-//             it are less certain than their intervals say.
+// in which the learner was asked about what it had not seen. Groups of trials are rows, kernels or
+// families (Trials::base), whole op classes (by_class), whole devices (by_device).
+//   weight    of {0, 0.05 ... 1} the one with the least mean absolute log error of prior x exp(w r)
+//             in the row's whole time, dispatch included, every group counting alike; 0 unless it
+//             beats 0 by a standard error over groups. Up to `near` (80 % quantile of distances)
+//             and beyond apart, linear between `near` and `far` (the largest distance tried), 0
+//             beyond. A class or device never seen: the weight that the trials without classes or
+//             devices deserved, up to their largest distance, no held-out class or device losing
+//             more than 1 % to physics; 0 without such trials.
+//   verdict   in: near, class and device known; edge: up to far; out: beyond, or one never seen.
+//   interval  90 %, split conformal (Vovk et al. 2005; cross-validated: Barber et al. 2021) on
+//   signed
+//             log errors of the weighted trials: of the op class and half of sizes where it has
+//             enough trials, else of the class, else of all. Edge and out widen it by the far
+//             trials, by physics alone, and by the trials without classes or devices. n is the
+//             effective number of trials: over the design effect of groups (Kish 1965). Errors are
+//             of the row's whole time: where rows hold an unmeasured dispatch, kernels much shorter
+//             than it are less certain than their intervals say.
 //   correlation  of log errors within a family: ANOVA estimator of the intraclass correlation
 //             (Donner 1986), 0 ... 1; 0 for fewer than 3 families, 1 for none.
 // Plain values after construction, thread-safe, deterministic.
@@ -60,12 +52,13 @@ class Trust {
   static constexpr double kUnknown = 1.6094379124341003;  // log 5
   explicit Trust(const Trials& trials);
 
-  struct Said {
+  struct Assessment {
     double weight = 0;
     analytical::Verdict verdict = analytical::Verdict::kOut;
     double low = -kUnknown, high = kUnknown;  // of log(measured / predicted), dispatch included
   };
-  [[nodiscard]] Said say(const Place& place, const std::string& op_class, double time) const;
+  [[nodiscard]] Assessment assess(const Position& position, const std::string& op_class,
+                                  double time) const;
 
   [[nodiscard]] double correlation() const { return correlation_; }
   [[nodiscard]] double near() const { return near_; }
@@ -97,7 +90,7 @@ class Trust {
 
   void decide_weights(const Trials& trials);
   [[nodiscard]] double weight_at(double distance) const;
-  [[nodiscard]] double weight_of(const Place& place) const;
+  [[nodiscard]] double weight_of(const Position& position) const;
   void decide_bands(const Trials& trials);
   [[nodiscard]] static Band band_of(std::vector<Point> points);
   [[nodiscard]] static std::vector<Point> farthest(std::vector<Point> points, std::size_t count);
@@ -113,7 +106,7 @@ class Trust {
   Reach reach_;
   Bands near_bands_, far_bands_;
   std::optional<Band> new_class_, new_device_, physics_;  // physics_: without any correction
-  std::map<std::string, double> middle_;                  // of times, by class
+  std::map<std::string, double> median_time_;             // by class
 };
 
 }  // namespace tilecast::hybrid

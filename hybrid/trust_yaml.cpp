@@ -14,7 +14,7 @@ namespace {
 using hwdesc::ConfigNode;
 
 constexpr std::string_view kFormat = "tilecast.trust/1";
-constexpr double kMostLog = 1000;  // of a bound
+constexpr double kMostLogBound = 1000;  // of a bound
 
 // From `low` to `high`.
 double number(const ConfigNode& node, std::string_view key, double low, double high) {
@@ -46,10 +46,6 @@ std::string list_head(std::string_view indent, std::string_view key, bool empty)
   return fmt::format("{}{}:{}\n", indent, key, empty ? " []" : "");
 }
 
-std::string quoted(const std::string& text) {
-  return hwdesc::yaml_text(text, "trust.yaml");
-}
-
 }  // namespace
 
 struct Trust::Text {
@@ -66,12 +62,14 @@ struct Trust::Text {
     std::string text = fmt::format("{}:\n  all: {}\n", key, write(bands.all));
     text += list_head("  ", "classes", bands.by_class.empty());
     for (const auto& [op_class, band] : bands.by_class) {
-      text += fmt::format("    - {{class: {}, band: {}}}\n", quoted(op_class), write(band));
+      text += fmt::format("    - {{class: {}, band: {}}}\n",
+                          hwdesc::yaml_text(op_class, "trust.yaml"), write(band));
     }
     text += list_head("  ", "sizes", bands.by_size.empty());
     for (const auto& [op_class, halves] : bands.by_size) {
-      text += fmt::format("    - {{class: {}, short: {}, long: {}}}\n", quoted(op_class),
-                          write(halves[0]), write(halves[1]));
+      text += fmt::format("    - {{class: {}, short: {}, long: {}}}\n",
+                          hwdesc::yaml_text(op_class, "trust.yaml"), write(halves[0]),
+                          write(halves[1]));
     }
     return text;
   }
@@ -79,7 +77,7 @@ struct Trust::Text {
   static Band band(const ConfigNode& node, std::string_view key) {
     const ConfigNode& child = required(node, key);
     allow_only(child, {"low", "high", "trials"});
-    return {number(child, "low", -kMostLog, 0), number(child, "high", 0, kMostLog),
+    return {number(child, "low", -kMostLogBound, 0), number(child, "high", 0, kMostLogBound),
             whole(child, "trials")};
   }
 
@@ -106,18 +104,18 @@ struct Trust::Text {
     for (const ConfigNode& entry : list(node, "sizes")) {
       allow_only(entry, {"class", "short", "long"});
       const std::string op_class = new_class_of(entry, bands.by_size);
-      if (!trust.middle_.contains(op_class)) fail_at(entry, "a class without a middle");
+      if (!trust.median_time_.contains(op_class)) fail_at(entry, "a class without a median time");
       bands.by_size.emplace(op_class, std::array{band(entry, "short"), band(entry, "long")});
     }
     return bands;
   }
 
-  static void read_middles(const ConfigNode& root, Trust& trust) {
+  static void read_median_times(const ConfigNode& root, Trust& trust) {
     constexpr double kMostSeconds = 1e9;
     for (const ConfigNode& entry : list(root, "middles")) {
       allow_only(entry, {"class", "time_s"});
-      trust.middle_.emplace(new_class_of(entry, trust.middle_),
-                            number(entry, "time_s", 0, kMostSeconds));
+      trust.median_time_.emplace(new_class_of(entry, trust.median_time_),
+                                 number(entry, "time_s", 0, kMostSeconds));
     }
   }
 
@@ -145,9 +143,10 @@ std::string Trust::save() const {
                       weights_.near, weights_.far, weights_.new_class, weights_.new_device);
   text += fmt::format("reach: {{new_class: {}, new_device: {}}}\n", reach_.new_class,
                       reach_.new_device);
-  text += list_head("", "middles", middle_.empty());
-  for (const auto& [op_class, time] : middle_) {
-    text += fmt::format("  - {{class: {}, time_s: {}}}\n", quoted(op_class), time);
+  text += list_head("", "middles", median_time_.empty());
+  for (const auto& [op_class, time] : median_time_) {
+    text += fmt::format("  - {{class: {}, time_s: {}}}\n",
+                        hwdesc::yaml_text(op_class, "trust.yaml"), time);
   }
   text += Text::write("near_bands", near_bands_) + Text::write("far_bands", far_bands_);
   text += Text::write("physics", physics_) + Text::write("new_class", new_class_);
@@ -166,7 +165,7 @@ Trust Trust::load(const std::string& text, const std::string& file) {
                     "near_bands", "far_bands", "physics", "new_class", "new_device"});
   Trust trust;
   Text::read_weights(root, trust);
-  Text::read_middles(root, trust);
+  Text::read_median_times(root, trust);
   trust.near_bands_ = Text::bands(root, "near_bands", trust);
   trust.far_bands_ = Text::bands(root, "far_bands", trust);
   trust.physics_ = Text::optional_band(root, "physics");

@@ -149,8 +149,7 @@ void add_notes(EvaluationReport& report) {
 }  // namespace
 
 hwdesc::Device asked_device(const ModelColumn& column, std::span<const hwdesc::Device> devices) {
-  const hwdesc::Device& device = devices[column.device];
-  return column.hybrid == nullptr ? device : column.hybrid->with_constants(device);
+  return column.with_constants.value_or(devices[column.device]);
 }
 
 std::vector<std::optional<analytical::Estimate>> RankingModel::estimate(

@@ -23,14 +23,14 @@ struct ModelColumn {
   std::string model;  // as the command line calls it
   std::size_t device = 0;
   std::unique_ptr<analytical::CostModel> answers = nullptr;
-  bool ranks_only = false;                      // has only the metrics of ranking tiles
-  std::vector<std::string> trained_on = {};     // hashes of measurement sets
-  std::vector<std::string> families = {};       // of kernels it was trained on
-  std::string note = {};                        // what a report should say of it, or empty
-  const hybrid::HybridModel* hybrid = nullptr;  // `answers`, where it is a hybrid
+  bool ranks_only = false;                   // has only the metrics of ranking tiles
+  std::vector<std::string> trained_on = {};  // hashes of measurement sets
+  std::vector<std::string> families = {};    // of kernels it was trained on
+  std::string note = {};                     // what a report should say of it, or empty
+  // The device with the constants that predictions use (sim/model_choice.h); none: as it is.
+  std::optional<hwdesc::Device> with_constants = {};
 };
-// The device as the column is asked about it: with the constants fitted by a hybrid, so that the
-// dispatch of rows that hold one is the fitted one.
+// The device as the column is asked about it.
 [[nodiscard]] hwdesc::Device asked_device(const ModelColumn& column,
                                           std::span<const hwdesc::Device> devices);
 

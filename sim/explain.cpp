@@ -102,7 +102,7 @@ void ask_model(const ir::Kernel& kernel, const hwdesc::Device& device,
   }
   result.estimate = std::move(*answers.front());
   if (options.tile == nullptr && result.estimate.tile == TileConfig{}) result.tile_origin = "none";
-  if (options.hybrid != nullptr) result.correction = options.hybrid->explain(query, device);
+  if (options.correction) result.correction = options.correction(query, device);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analytical/analytical_model.h"
-#include "hybrid/hybrid_model.h"
+#include "sim/model_choice.h"
 
 namespace tilecast::sim {
 
@@ -37,7 +37,7 @@ struct ExplainOptions {
   std::size_t top = 10;
   // What predicts; null: the analytical model. Whether a tile can run is for that one to say.
   const analytical::CostModel* model = nullptr;
-  const hybrid::HybridModel* hybrid = nullptr;  // `model`, where it is a hybrid
+  CorrectionExplainer correction = {};  // of `model`, where it is a hybrid
 };
 
 // Throws Error where `model` has no answer for the kernel.

@@ -26,33 +26,35 @@ using analytical::KernelQuery;
 constexpr const char* kVariable = "TILECAST_MODELS";
 
 // A folder of models, and what reports call it: no path of one machine.
-struct Shelf {
+struct ModelDirectory {
   fs::path path;
-  std::string shown;
+  std::string display_path;
 };
 
-std::optional<Shelf> shelf() {
+std::optional<ModelDirectory> model_directory() {
   std::error_code failed;
   if (const char* chosen = std::getenv(kVariable); chosen && *chosen) {
-    if (fs::is_directory(chosen, failed)) return Shelf{chosen, chosen};
+    if (fs::is_directory(chosen, failed)) return ModelDirectory{chosen, chosen};
     throw Error(fmt::format("{}: got '{}', expected a folder of models", kVariable, chosen));
   }
   constexpr const char* kInstalled = "share/tilecast/models";
   const fs::path executable = fs::read_symlink("/proc/self/exe", failed);
-  const Shelf shelves[] = {{executable.parent_path().parent_path() / kInstalled, kInstalled},
-                           {TILECAST_MODEL_DIR, "configs/models"},
-                           {TILECAST_INSTALLED_MODEL_DIR, kInstalled}};
-  for (const Shelf& one : shelves) {
-    if (fs::is_directory(one.path, failed)) return one;
-  }
-  return std::nullopt;
+  const ModelDirectory candidates[] = {
+      {executable.parent_path().parent_path() / kInstalled, kInstalled},
+      {TILECAST_MODEL_DIR, "configs/models"},
+      {TILECAST_INSTALLED_MODEL_DIR, kInstalled}};
+  const auto* found = std::ranges::find_if(candidates, [&](const ModelDirectory& candidate) {
+    return fs::is_directory(candidate.path, failed);
+  });
+  if (found == std::end(candidates)) return std::nullopt;
+  return *found;
 }
 
-std::string shown(const std::string& directory) {
-  const std::optional<Shelf> from = shelf();
+std::string display_path(const std::string& directory) {
+  const std::optional<ModelDirectory> shipped = model_directory();
   const fs::path path(directory);
-  if (!from || path.parent_path() != from->path) return directory;
-  return from->shown + "/" + path.filename().string();
+  if (!shipped || path.parent_path() != shipped->path) return directory;
+  return shipped->display_path + "/" + path.filename().string();
 }
 
 std::vector<std::string> trained_on(const std::string& directory) {
@@ -62,8 +64,8 @@ std::vector<std::string> trained_on(const std::string& directory) {
 }
 
 // 0: trained on this very device; i: on the i-th of its lineage; nullopt: on none of them.
-std::optional<std::size_t> kinship(const std::vector<std::string>& trained,
-                                   const hwdesc::Device& device) {
+std::optional<std::size_t> lineage_distance(const std::vector<std::string>& trained,
+                                            const hwdesc::Device& device) {
   const auto knows = [&](const std::string& name) {
     return std::ranges::find(trained, name) != trained.end();
   };
@@ -71,6 +73,21 @@ std::optional<std::size_t> kinship(const std::vector<std::string>& trained,
   const auto found = std::ranges::find_if(device.lineage, knows);
   if (found == device.lineage.end()) return std::nullopt;
   return static_cast<std::size_t>(found - device.lineage.begin()) + 1;
+}
+
+// Of `candidates`, the index of the first that was trained on the nearest of the device's lineage;
+// `trained`: what a candidate was trained on.
+template <class Candidates, class Trained>
+std::optional<std::size_t> nearest_match(const Candidates& candidates, Trained&& trained,
+                                         const hwdesc::Device& device) {
+  std::optional<std::size_t> best, least;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const auto distance = lineage_distance(trained(candidates[i]), device);
+    if (!distance || (least && *least <= *distance)) continue;
+    least = distance;
+    best = i;
+  }
+  return best;
 }
 
 // Each device by the model that was chosen for it.
@@ -84,69 +101,66 @@ class ModelPerDevice final : public analytical::CostModel {
 
   [[nodiscard]] std::vector<std::optional<Estimate>> estimate(
       std::span<const KernelQuery> queries, const hwdesc::Device& device) const override {
-    const Entry* best = nullptr;
-    std::optional<std::size_t> nearest;
-    for (const Entry& entry : entries_) {
-      const auto near = kinship(entry.trained, device);
-      if (!near || (nearest && *nearest <= *near)) continue;
-      nearest = near;
-      best = &entry;
-    }
-    if (best == nullptr) return std::vector<std::optional<Estimate>>(queries.size());
-    return best->model->estimate(queries, device);
+    const auto match = nearest_match(
+        entries_, [](const Entry& entry) { return entry.trained; }, device);
+    if (!match) return std::vector<std::optional<Estimate>>(queries.size());
+    return entries_[*match].model->estimate(queries, device);
   }
 
  private:
   std::vector<Entry> entries_;  // sorted by folder
 };
 
-ChosenModel hybrid_of(const std::string& directory, bool guard) {
+ChosenModel hybrid_of(const std::string& directory, hybrid::WeightRule weight) {
   hybrid::LoadedHybrid loaded = hybrid::load_hybrid(directory);
-  if (!guard) loaded.parts.guard = false;
-  auto model = std::make_unique<hybrid::HybridModel>(std::move(loaded.parts));
+  auto model =
+      std::make_unique<hybrid::HybridModel>(analytical_prior(), std::move(loaded.parts), weight);
   ChosenModel chosen;
-  chosen.hybrid = model.get();
+  chosen.explain = [hybrid = model.get()](const KernelQuery& query, const hwdesc::Device& device) {
+    return hybrid->explain(query, device);
+  };
+  chosen.with_constants = [hybrid = model.get()](const hwdesc::Device& device) {
+    return hybrid->with_constants(device);
+  };
   chosen.model = std::move(model);
   chosen.card = std::move(loaded.card);
   return chosen;
 }
 
-std::string title(const std::string& directory, bool guard) {
-  return fmt::format("{} {} ({})", guard ? "hybrid" : "learned",
-                     fs::path(directory).filename().string(), shown(directory));
-}
-
 // `directories`: sorted, each once.
-ChosenModel shipped(const std::vector<std::string>& directories, bool guard) {
+ChosenModel shipped(const std::vector<std::string>& directories, hybrid::WeightRule weight) {
   ChosenModel chosen;
   if (directories.size() == 1) {
-    chosen = hybrid_of(directories.front(), guard);
+    chosen = hybrid_of(directories.front(), weight);
   } else {
     std::vector<ModelPerDevice::Entry> entries;
     for (const std::string& directory : directories) {
-      entries.push_back({trained_on(directory), hybrid_of(directory, guard).model});
+      entries.push_back({trained_on(directory), hybrid_of(directory, weight).model});
     }
     chosen.model = std::make_unique<ModelPerDevice>(std::move(entries));
   }
+  const bool learned = weight == hybrid::full_weight;
   for (const std::string& directory : directories) {
-    chosen.name += (chosen.name.empty() ? "" : ", ") + title(directory, guard);
+    chosen.name +=
+        fmt::format("{}{} {} ({})", chosen.name.empty() ? "" : ", ", learned ? "learned" : "hybrid",
+                    fs::path(directory).filename().string(), display_path(directory));
   }
-  if (!guard) chosen.note = "corrections are believed everywhere; for comparison only";
+  if (learned) chosen.note = "corrections are believed everywhere; for comparison only";
   return chosen;
 }
 
-struct Fitting {
+struct Match {
   std::vector<std::string> directories;  // sorted, each once
-  std::vector<std::string> without;      // names of devices that none fits
+  std::vector<std::string> unmatched;    // names of devices that no model fits
 };
 
-Fitting fitting(std::span<const hwdesc::Device> devices) {
-  Fitting result;
+Match match(std::span<const hwdesc::Device> devices) {
+  Match result;
   for (const hwdesc::Device& device : devices) {
     if (auto directory = shipped_model_for(device)) {
       result.directories.push_back(std::move(*directory));
     } else {
-      result.without.push_back(device.name);
+      result.unmatched.push_back(device.name);
     }
   }
   std::ranges::sort(result.directories);
@@ -155,16 +169,16 @@ Fitting fitting(std::span<const hwdesc::Device> devices) {
   return result;
 }
 
-Error none_fits(const std::string& name, const std::string& device) {
-  std::string there;
+Error no_match(const std::string& name, const std::string& device) {
+  std::string shipped;
   for (const std::string& directory : shipped_models()) {
-    there += fmt::format("{}{} (trained on {})", there.empty() ? "" : ", ", shown(directory),
-                         fmt::join(trained_on(directory), ", "));
+    shipped += fmt::format("{}{} (trained on {})", shipped.empty() ? "" : ", ",
+                           display_path(directory), fmt::join(trained_on(directory), ", "));
   }
   return Error(fmt::format(
       "--model {}: no shipped model fits device {}; {}; expected analytical, roofline or the "
       "folder of a model, which tilecast train makes",
-      name, device, there.empty() ? "none is shipped" : "there are: " + there));
+      name, device, shipped.empty() ? "none is shipped" : "there are: " + shipped));
 }
 
 ChosenModel analytical_model(std::string note = {}) {
@@ -176,12 +190,12 @@ ChosenModel analytical_model(std::string note = {}) {
 }
 
 ChosenModel default_model(std::span<const hwdesc::Device> devices) {
-  const Fitting fit = fitting(devices);
-  if (fit.directories.empty()) return analytical_model();
-  if (fit.without.empty()) return shipped(fit.directories, /*guard=*/true);
+  const Match found = match(devices);
+  if (found.directories.empty()) return analytical_model();
+  if (found.unmatched.empty()) return shipped(found.directories, hybrid::weight_of_trials);
   return analytical_model(
       fmt::format("analytical for all devices, so that they compare: no shipped model fits {}",
-                  fmt::join(fit.without, ", ")));
+                  fmt::join(found.unmatched, ", ")));
 }
 
 ChosenModel from_folder(const std::string& directory, std::span<const hwdesc::Device> devices) {
@@ -194,10 +208,10 @@ ChosenModel from_folder(const std::string& directory, std::span<const hwdesc::De
     chosen.name = directory;
     return chosen;
   }
-  ChosenModel chosen = hybrid_of(directory, /*guard=*/true);
+  ChosenModel chosen = hybrid_of(directory, hybrid::weight_of_trials);
   chosen.name = "hybrid " + directory;
   for (const hwdesc::Device& device : devices) {
-    if (kinship(chosen.card->devices, device)) continue;
+    if (lineage_distance(chosen.card->devices, device)) continue;
     chosen.note += fmt::format("{}{}: not trained on {}: corrections are those for a new device",
                                chosen.note.empty() ? "" : "; ", directory, device.name);
   }
@@ -206,14 +220,19 @@ ChosenModel from_folder(const std::string& directory, std::span<const hwdesc::De
 
 }  // namespace
 
+const analytical::CostModel& analytical_prior() {
+  static const analytical::AnalyticalModel prior;
+  return prior;
+}
+
 std::vector<std::string> shipped_models() {
   std::vector<std::string> directories;
-  const std::optional<Shelf> from = shelf();
-  if (!from) return directories;
+  const std::optional<ModelDirectory> shipped = model_directory();
+  if (!shipped) return directories;
   std::error_code failed;
-  for (const fs::directory_entry& entry : fs::directory_iterator(from->path, failed)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(shipped->path, failed)) {
     const std::string name = entry.path().filename().string();
-    const std::string directory = (from->path / name).string();
+    const std::string directory = (shipped->path / name).string();
     if (name.starts_with('.')) continue;  // one that is being written
     if (hybrid::is_hybrid_directory(directory)) directories.push_back(directory);
   }
@@ -222,15 +241,9 @@ std::vector<std::string> shipped_models() {
 }
 
 std::optional<std::string> shipped_model_for(const hwdesc::Device& device) {
-  std::optional<std::string> best;
-  std::optional<std::size_t> nearest;
-  for (const std::string& directory : shipped_models()) {
-    const auto near = kinship(trained_on(directory), device);
-    if (!near || (nearest && *nearest <= *near)) continue;
-    nearest = near;
-    best = directory;
-  }
-  return best;
+  const std::vector<std::string> directories = shipped_models();
+  const auto found = nearest_match(directories, trained_on, device);
+  return found ? std::optional(directories[*found]) : std::nullopt;
 }
 
 std::string model_name_fault(const std::string& name) {
@@ -253,10 +266,11 @@ ChosenModel choose_model(const std::string& name, std::span<const hwdesc::Device
     return chosen;
   }
   if (name != "hybrid" && name != "learned") return from_folder(name, devices);
-  const Fitting fit = fitting(devices);
-  if (!fit.without.empty()) throw none_fits(name, fit.without.front());
-  TC_CHECK(!fit.directories.empty(), "a shipped model is asked about a device");
-  return shipped(fit.directories, /*guard=*/name == "hybrid");
+  const Match found = match(devices);
+  if (!found.unmatched.empty()) throw no_match(name, found.unmatched.front());
+  TC_CHECK(!found.directories.empty(), "a shipped model is asked about a device");
+  return shipped(found.directories,
+                 name == "hybrid" ? hybrid::weight_of_trials : hybrid::full_weight);
 }
 
 }  // namespace tilecast::sim

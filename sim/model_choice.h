@@ -3,7 +3,7 @@
 //   roofline | analytical      need nothing
 //   hybrid                     the shipped model that fits the device, else an Error that says what
 //                              is shipped
-//   learned                    its correction, believed everywhere: for comparison
+//   learned                    its correction with full weight everywhere: for comparison
 //   default                    hybrid where one fits every device, else analytical
 //   DIR                        the folder of a trained model or of a hybrid
 //
@@ -15,6 +15,7 @@
 // on the nearest, then the first by name. Thread-safe.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,13 +26,25 @@
 
 namespace tilecast::sim {
 
+// Why a kernel's time was corrected as it was; nullopt where the model has no answer.
+using CorrectionExplainer = std::function<std::optional<hybrid::CorrectionReasons>(
+    const analytical::KernelQuery&, const hwdesc::Device&)>;
+
 struct ChosenModel {
   std::unique_ptr<analytical::CostModel> model;
   std::string name = {};  // "analytical", "hybrid tpu_v3 (configs/models/tpu_v3)"
   std::string note = {};  // what a report should say of it, or empty
-  const hybrid::HybridModel* hybrid = nullptr;  // `model`, where it is one hybrid
+  // Of one hybrid, as long as `model` lives; else empty.
+  CorrectionExplainer explain = {};
+  // The device with the constants that predictions of it use: those fitted by a hybrid, so that the
+  // dispatch of rows that hold one is the fitted one.
+  std::function<hwdesc::Device(const hwdesc::Device&)> with_constants =
+      [](const hwdesc::Device& device) { return device; };
   std::optional<learned::ModelCard> card = {};  // of one folder's model
 };
+
+// Physics, the prior of every hybrid. Lives as long as the process.
+[[nodiscard]] const analytical::CostModel& analytical_prior();
 
 [[nodiscard]] std::vector<std::string> shipped_models();  // folders, sorted
 [[nodiscard]] std::optional<std::string> shipped_model_for(const hwdesc::Device& device);

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "hybrid/hybrid_fit.h"
 
 namespace tilecast::validation {
 namespace {
@@ -14,31 +13,22 @@ using hwdesc::Device;
 using measured::Prediction;
 using measured::SampleSet;
 
-hybrid::FittedHybrid fit(const hybrid::HybridSpec& spec, const LoadedSets& loaded,
-                         std::span<const std::size_t> rows, int jobs) {
-  std::vector<SampleSet> sets;
-  std::vector<Device> devices;
-  std::vector<SampleSet> all = restricted(loaded.sets, rows);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].samples.empty()) continue;
-    sets.push_back(std::move(all[i]));
-    devices.push_back(loaded.devices[i]);
-  }
-  return hybrid::fit_hybrid(spec, sets, devices, {.jobs = jobs, .step = {}});
-}
-
 // Weights as Trust would answer, whatever the kernel.
 HybridRound describe(const hybrid::HybridSpec& spec, const hybrid::FittedHybrid& fitted) {
   const hybrid::Trust& trust = fitted.parts.trust;
-  const auto weight = [&](const hybrid::Place& place) { return trust.say(place, "", 0).weight; };
+  const auto weight = [&](const hybrid::Position& position) {
+    return trust.assess(position, "", 0).weight;
+  };
   HybridRound round{.hybrid = spec.name,
                     .chosen = fitted.chosen,
                     .candidates = fitted.candidates,
                     .trial_by = fitted.trial_by,
                     .rows = fitted.rows,
-                    .kernels = fitted.kernels};
+                    .kernels = fitted.kernels,
+                    .notes = fitted.notes};
   round.calibrated = fitted.calibrated.has_value();
   round.accepted = round.calibrated && fitted.calibrated->accepted;
+  if (round.calibrated) round.suspicious = accepted_although_suspicious(*fitted.calibrated);
   round.near = weight({.distance = 0, .known_class = true, .known_device = true});
   round.far = weight({.distance = trust.far(), .known_class = true, .known_device = true});
   round.new_class = weight({.distance = 0, .known_class = false, .known_device = true});
@@ -56,15 +46,31 @@ void add(const Prediction& prediction, HybridAnswer& answer) {
 
 }  // namespace
 
-HybridAnswer answer_hybrid(const hybrid::HybridSpec& given, const LoadedSets& loaded,
-                           const measured::Split& split, std::size_t round, int jobs) {
+hybrid::FittedHybrid fit_rows(const analytical::CostModel& prior, const hybrid::HybridSpec& spec,
+                              const LoadedSets& loaded, std::span<const std::size_t> rows,
+                              hybrid::HybridOptions options) {
+  std::vector<SampleSet> sets;
+  std::vector<Device> devices;
+  std::vector<SampleSet> all = restricted(loaded.sets, rows);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].samples.empty()) continue;
+    sets.push_back(std::move(all[i]));
+    devices.push_back(loaded.devices[i]);
+  }
+  options.accept_suspicious = true;
+  return hybrid::fit_hybrid(prior, spec, sets, devices, options);
+}
+
+HybridAnswer answer_hybrid(const analytical::CostModel& prior, const hybrid::HybridSpec& given,
+                           const LoadedSets& loaded, const measured::Split& split,
+                           std::size_t round, int jobs) {
   hybrid::HybridSpec spec = given;
   spec.seed += round;
   for (learned::LearnerSpec& candidate : spec.candidates) candidate.seed += round;
   try {
-    hybrid::FittedHybrid fitted = fit(spec, loaded, split.fit, jobs);
+    hybrid::FittedHybrid fitted = fit_rows(prior, spec, loaded, split.fit, {.jobs = jobs});
     HybridAnswer answer{.round = describe(spec, fitted), .predicted_s = {}, .interval_s = {}};
-    const hybrid::HybridModel model(std::move(fitted.parts));
+    const hybrid::HybridModel model(prior, std::move(fitted.parts), spec.weight);
     const std::vector<SampleSet> scored = restricted(loaded.sets, split.score);
     for (std::size_t i = 0; i < scored.size(); ++i) {
       const Device device = model.with_constants(loaded.devices[i]);

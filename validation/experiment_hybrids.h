@@ -1,13 +1,14 @@
 // The hybrid columns of an experiment: fitted to the fitted rows of a round (hybrid/hybrid_fit.h),
 // asked for the scored ones, programs among them.
 //
-//   HybridAnswer answer = answer_hybrid(spec, loaded, split, round, jobs);
+//   HybridAnswer answer = answer_hybrid(prior, spec, loaded, split, round, jobs);
 //
 // What physics cannot answer a hybrid cannot either. Thread-safe, deterministic whatever `jobs`.
 #pragma once
 
 #include <optional>
 
+#include "hybrid/hybrid_fit.h"
 #include "measured/splits.h"
 #include "validation/experiment_load.h"
 
@@ -20,8 +21,17 @@ struct HybridAnswer {
   std::vector<std::optional<measured::Interval>> interval_s;
 };
 
+// The hybrid of these rows. Constants are accepted although they are suspicious
+// (hybrid/calibrate.h); results name them.
+[[nodiscard]] hybrid::FittedHybrid fit_rows(const analytical::CostModel& prior,
+                                            const hybrid::HybridSpec& spec,
+                                            const LoadedSets& loaded,
+                                            std::span<const std::size_t> rows,
+                                            hybrid::HybridOptions options);
+
 // The seed of round i is the spec's + i. Throws Error that names the hybrid.
-[[nodiscard]] HybridAnswer answer_hybrid(const hybrid::HybridSpec& spec, const LoadedSets& loaded,
+[[nodiscard]] HybridAnswer answer_hybrid(const analytical::CostModel& prior,
+                                         const hybrid::HybridSpec& spec, const LoadedSets& loaded,
                                          const measured::Split& split, std::size_t round, int jobs);
 
 }  // namespace tilecast::validation

@@ -40,6 +40,7 @@ void describe(const hybrid::Calibrated& calibrated, Round& round) {
   round.calibrated = true;
   round.accepted = calibrated.accepted;
   if (!calibrated.accepted) return;
+  round.suspicious = accepted_although_suspicious(calibrated);
   for (const hybrid::FittedConstant& c : calibrated.constants) {
     if (c.fitted == c.described) continue;
     round.changed.push_back(
@@ -125,7 +126,7 @@ class Runner {
                Answer& answer) const {
     const hybrid::HybridSpec& hybrid = experiment_.hybrids[which];
     const std::size_t column = column_index(experiment_, hybrid.name);
-    HybridAnswer predicted = answer_hybrid(hybrid, loaded_, named.split, round, jobs);
+    HybridAnswer predicted = answer_hybrid(model_, hybrid, loaded_, named.split, round, jobs);
     TC_CHECK(predicted.predicted_s.size() == answer.rows.size(), "one answer per scored row");
     for (std::size_t i = 0; i < answer.rows.size(); ++i) {
       answer.rows[i].predicted_s[column] = predicted.predicted_s[i];
@@ -137,8 +138,9 @@ class Runner {
   void calibrate_and_predict(const NamedSplit& named, int jobs, Answer& answer) const {
     const Device& described = loaded_.devices.front();
     const std::size_t column = column_index(experiment_, "calibrated");
-    const hybrid::Calibrated calibrated = hybrid::calibrate(
-        restricted(loaded_.sets, named.split.fit), described, model_, {.fixed = {}, .jobs = jobs});
+    const hybrid::Calibrated calibrated =
+        hybrid::calibrate(restricted(loaded_.sets, named.split.fit), described, model_,
+                          {.accept_suspicious = true, .jobs = jobs});
     describe(calibrated, answer.round);
     std::size_t row = 0;
     for (const SampleSet& set : restricted(loaded_.sets, named.split.score)) {
@@ -207,6 +209,40 @@ void note_rows_apart(const LoadedSets& loaded, std::span<const NamedSplit> split
   }
 }
 
+// What the fits of `column` in all rounds accepted, in one note.
+template <class Names>
+void note_suspicious(const std::string& column, Names&& of_round, ExperimentResult& result) {
+  std::set<std::string> names;
+  std::size_t rounds = 0;
+  for (const Round& round : result.rounds) {
+    const std::vector<std::string> suspicious = of_round(round);
+    names.insert(suspicious.begin(), suspicious.end());
+    rounds += suspicious.empty() ? 0 : 1;
+  }
+  if (rounds == 0) return;
+  result.notes.push_back(
+      fmt::format("{}: constants at their bounds or far from their priors, accepted in {} of {} "
+                  "rounds: {}",
+                  column, rounds, result.rounds.size(), fmt::join(names, ", ")));
+}
+
+void add_notes_of_fits(const Experiment& experiment, ExperimentResult& result) {
+  note_suspicious(
+      "calibrated", [](const Round& round) { return round.suspicious; }, result);
+  for (std::size_t i = 0; i < experiment.hybrids.size(); ++i) {
+    note_suspicious(
+        experiment.hybrids[i].name, [&](const Round& round) { return round.hybrids[i].suspicious; },
+        result);
+    for (const Round& round : result.rounds) {
+      for (const std::string& note : round.hybrids[i].notes) {
+        if (std::ranges::find(result.notes, note) == result.notes.end()) {
+          result.notes.push_back(note);
+        }
+      }
+    }
+  }
+}
+
 void add_notes(const Experiment& experiment, ExperimentResult& result) {
   const ResultStratum& all = result.strata.front();
   if (all.rows < all.rows_measured) {
@@ -239,6 +275,13 @@ void add_notes(const Experiment& experiment, ExperimentResult& result) {
 
 }  // namespace
 
+std::vector<std::string> accepted_although_suspicious(const hybrid::Calibrated& calibrated) {
+  std::vector<std::string> names;
+  if (!calibrated.accepted) return names;
+  for (const hybrid::FittedConstant& c : calibrated.suspicious()) names.push_back(c.name);
+  return names;
+}
+
 std::size_t ExperimentResult::refused() const {
   return static_cast<std::size_t>(std::ranges::count_if(
       rounds, [](const Round& round) { return round.calibrated && !round.accepted; }));
@@ -262,6 +305,7 @@ ExperimentResult run_experiment(const Experiment& experiment, ExperimentData& da
   note_rows_apart(loaded, splits, result);
   const std::vector<std::string> of_learners = runner.notes();
   result.notes.insert(result.notes.end(), of_learners.begin(), of_learners.end());
+  add_notes_of_fits(experiment, result);
   add_notes(experiment, result);
   return result;
 }

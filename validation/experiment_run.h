@@ -38,6 +38,8 @@ struct HybridRound {
   std::size_t rows = 0, kernels = 0;  // it was fitted to
   double near = 0, far = 0, new_class = 0, new_device = 0;
   double correlation = 0;
+  std::vector<std::string> suspicious = {};  // constants that were accepted although they are
+  std::vector<std::string> notes = {};       // hybrid::FittedHybrid::notes
 };
 
 // One fit.
@@ -50,7 +52,13 @@ struct Round {
   std::vector<std::string> changed;   // "matrix 1.050": constants that moved
   std::vector<LearnedRound> learned;  // by learner
   std::vector<HybridRound> hybrids;   // by hybrid
+  // Constants of the calibrated column that were accepted although they are suspicious.
+  std::vector<std::string> suspicious;
 };
+
+// Names of the constants that `calibrated` was accepted with although they are suspicious.
+[[nodiscard]] std::vector<std::string> accepted_although_suspicious(
+    const hybrid::Calibrated& calibrated);
 
 struct Cell {
   std::optional<double> value, worst;  // mean over seeds where there are several; the worst of them

@@ -7,13 +7,13 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "validation/experiment_hybrids.h"
 #include "validation/experiment_train.h"
 
 namespace tilecast::validation {
 namespace {
 
 using measured::Metric;
-using measured::SampleSet;
 
 // The experiment with one hybrid, beside what needs no fit, and always with the metrics of
 // intervals.
@@ -44,9 +44,9 @@ std::map<std::string, std::string> settings_of(const hybrid::HybridSpec& spec,
   }
   settings["hybrid_chosen"] = fitted.chosen;
   settings["hybrid_trials"] = fmt::format(
-      "left out by {}, {} folds; mean absolute log error: {}",
+      "held out by {}, {} folds; mean absolute log error: {}",
       learned::kValidateBy[static_cast<std::size_t>(fitted.trial_by)], spec.folds, tried);
-  settings["hybrid_guard"] = spec.guard ? "yes" : "no";
+  settings["hybrid_guard"] = spec.weight == hybrid::full_weight ? "no" : "yes";
   const bool accepted = fitted.calibrated && fitted.calibrated->accepted;
   settings["hybrid_constants"] = accepted ? "fitted" : "as described";
   return settings;
@@ -69,20 +69,7 @@ std::vector<learned::ModelData> HybridTraining::rows() const {
   return rows;
 }
 
-hybrid::FittedHybrid HybridTraining::fit(
-    const std::function<void(const std::string&, double)>& step) const {
-  std::vector<SampleSet> sets;
-  std::vector<hwdesc::Device> devices;
-  std::vector<SampleSet> all = restricted(loaded_.sets, split().fit);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].samples.empty()) continue;
-    sets.push_back(std::move(all[i]));
-    devices.push_back(loaded_.devices[i]);
-  }
-  return hybrid::fit_hybrid(spec(), sets, devices, {.jobs = jobs_, .step = step});
-}
-
-// The held-out rows, with what the hybrid says of them.
+// The held-out rows, with the predictions of the hybrid.
 measured::ScoreSheet HybridTraining::answers(const hybrid::HybridModel& model) const {
   measured::ScoreSheet sheet = base_sheet(experiment_, loaded_, jobs_);
   const std::size_t columns = sheet.columns.size();
@@ -111,17 +98,24 @@ measured::ScoreSheet HybridTraining::answers(const hybrid::HybridModel& model) c
 HybridTrainingResult HybridTraining::run(
     const std::function<void(const std::string&, double)>& step) const {
   const auto start = std::chrono::steady_clock::now();
-  hybrid::FittedHybrid fitted = fit(step);
-  HybridTrainingResult result{.model = nullptr,
-                              .card = fitted.card,
+  hybrid::FittedHybrid fitted =
+      fit_rows(prior_, spec(), loaded_, split().fit, {.jobs = jobs_, .step = step});
+  HybridTrainingResult result{.card = fitted.card,
                               .training_csv = std::move(fitted.training_csv),
                               .chosen = fitted.chosen,
                               .candidates = fitted.candidates,
                               .scores = {},
                               .notes = loaded_.notes};
+  result.notes.insert(result.notes.end(), fitted.notes.begin(), fitted.notes.end());
+  if (fitted.calibrated && fitted.calibrated->accepted) {
+    for (const hybrid::FittedConstant& constant : fitted.calibrated->suspicious()) {
+      result.notes.push_back("suspicious, but accepted: " + hybrid::suspicion(constant));
+    }
+  }
   result.card.settings = settings_of(spec(), fitted);
   result.card.data = rows();
-  result.model = std::make_unique<hybrid::HybridModel>(std::move(fitted.parts));
+  result.model =
+      std::make_unique<hybrid::HybridModel>(prior_, std::move(fitted.parts), spec().weight);
   result.card.training_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (fitted.rows < split().fit.size()) {

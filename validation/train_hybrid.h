@@ -9,6 +9,7 @@
 // `jobs`, but for the seconds.
 #pragma once
 
+#include "analytical/analytical_model.h"
 #include "hybrid/hybrid_fit.h"
 #include "validation/experiment_load.h"
 #include "validation/experiment_splits.h"
@@ -16,7 +17,7 @@
 namespace tilecast::validation {
 
 struct HybridTrainingResult {
-  std::unique_ptr<hybrid::HybridModel> model;
+  std::unique_ptr<hybrid::HybridModel> model = nullptr;  // of the training's prior
   learned::ModelCard card;  // data, settings, metrics on the held-out rows
   std::string training_csv;
   std::string chosen;  // "none" or the learner
@@ -36,17 +37,16 @@ class HybridTraining {
   [[nodiscard]] const hybrid::HybridSpec& spec() const { return experiment_.hybrids.front(); }
   [[nodiscard]] const Experiment& experiment() const { return experiment_; }  // of it alone
   [[nodiscard]] std::size_t rounds() const { return rounds_.size(); }         // of the split
-  // Rows per set and side; programs among those fitted are left out by the fit.
+  // Rows per set and side; programs among those fitted are excluded from the fit.
   [[nodiscard]] std::vector<learned::ModelData> rows() const;
   [[nodiscard]] HybridTrainingResult run(
       const std::function<void(const std::string&, double)>& step) const;
 
  private:
   [[nodiscard]] const measured::Split& split() const { return rounds_.front().split; }
-  [[nodiscard]] hybrid::FittedHybrid fit(
-      const std::function<void(const std::string&, double)>& step) const;
   [[nodiscard]] measured::ScoreSheet answers(const hybrid::HybridModel& model) const;
 
+  analytical::AnalyticalModel prior_;
   Experiment experiment_;
   LoadedSets loaded_;
   std::vector<NamedSplit> rounds_;

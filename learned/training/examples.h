@@ -10,12 +10,19 @@
 // References into the sample sets, devices and the analytical model, which must outlive it.
 #pragma once
 
+#include "base/error.h"
 #include "learned/predictor.h"
 #include "measured/samples.h"
 
 namespace tilecast::learned {
 
 inline constexpr double kLeastShare = 0.02;
+
+// Fewer rows than a fit needs: whoever has another answer than that fit may use it instead.
+class TooFewRows final : public Error {
+ public:
+  using Error::Error;
+};
 
 struct Example {
   std::size_t set = 0, sample = 0;  // where it comes from

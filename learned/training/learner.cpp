@@ -115,7 +115,7 @@ void require_rows(const LearnerSpec& spec, const Examples& examples) {
   const std::size_t least =
       spec.kind == LearnerKind::kGaussianProcess ? kLeastRowsOfProcess : kLeastRows;
   if (examples.rows.size() >= least) return;
-  throw Error(fmt::format(
+  throw TooFewRows(fmt::format(
       "learner {}: got {} rows of single kernels to train on, expected at least {}; left out: {} "
       "of programs",
       spec.name, examples.rows.size(), least, examples.programs));

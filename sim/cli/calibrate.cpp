@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "base/source_text.h"
+#include "host/probe.h"
 #include "hwdesc/device_yaml.h"
-#include "measured/splits.h"
-#include "sim/cli/calibrate_train.h"
+#include "hybrid/hybrid_dir.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
@@ -28,10 +28,9 @@ struct Arguments {
   std::vector<std::string> sets, classes, kernels, fixed;
   DeviceOptions devices;
   OutputOptions report;
-  std::string file, name;
-  ThenTrain train;
-  bool other_machine = false;
-  std::size_t most_rows = 1000;
+  std::string file, name, model_folder;
+  bool force = false, other_machine = false, accept_suspicious = false;
+  std::size_t most_rows = hybrid::kMostRows;
   int jobs = 1;
 };
 
@@ -59,27 +58,6 @@ void select(const Arguments& arguments, measured::SampleSet& set) {
   });
 }
 
-// A few constants need no more than a sample of a large table: the same one every time.
-void thin_out(const Arguments& arguments, std::vector<measured::SampleSet>& sets) {
-  constexpr std::uint64_t kSeed = 1;
-  std::size_t all = 0;
-  for (const measured::SampleSet& set : sets) all += set.samples.size();
-  if (all <= arguments.most_rows) return;
-  for (measured::SampleSet& set : sets) {
-    const std::size_t share = set.samples.size() * arguments.most_rows / all;
-    std::vector<std::size_t> indices(set.samples.size());
-    std::iota(indices.begin(), indices.end(), std::size_t{0});
-    if (share == 0 || share == indices.size()) continue;
-    std::vector<measured::Sample> kept;
-    for (const std::size_t i : measured::sampled_rows(indices, share, kSeed).fit) {
-      kept.push_back(std::move(set.samples[i]));
-    }
-    set.samples = std::move(kept);
-  }
-  fmt::print(stderr, "a random sample of {} of {} rows is fitted (--rows)\n", arguments.most_rows,
-             all);
-}
-
 std::vector<measured::SampleSet> load_sets(const Arguments& arguments,
                                            const hwdesc::Device& device) {
   std::vector<measured::SampleSet> sets;
@@ -89,32 +67,16 @@ std::vector<measured::SampleSet> load_sets(const Arguments& arguments,
     if (!arguments.other_machine && !is_measured_on(device, sets.back().measured_on)) {
       throw Error(
           fmt::format("{}: got rows measured on '{}', expected on {} or what it extends unchanged; "
-                      "--other-machine fits them all the same",
+                      "--other-machine fits them anyway",
                       path, sets.back().measured_on, device.name));
     }
     const std::size_t before = sets.back().samples.size();
     select(arguments, sets.back());
-    fmt::print(stderr, "{}: {} rows of {} used, {} left out by physics\n", sets.back().name,
+    fmt::print(stderr, "{}: {} rows of {} used, {} excluded by physics\n", sets.back().name,
                sets.back().samples.size(), before + sets.back().faults.size(),
                sets.back().faults.size());
   }
   return sets;
-}
-
-std::string provenance(const std::vector<measured::SampleSet>& sets,
-                       const hybrid::Calibrated& calibrated) {
-  std::vector<std::string> used;
-  for (const measured::SampleSet& set : sets) {
-    if (set.samples.empty()) continue;
-    used.push_back(
-        fmt::format("{} ({} rows, data {})", set.name, set.samples.size(), set.hash.substr(0, 12)));
-  }
-  const hybrid::LeftOut& all = calibrated.left_out.front();
-  return fmt::format(
-      "tilecast calibrate on {}; {} kernels, {} rows not used as outliers; left-out kernels: "
-      "median APE {:.1f} -> {:.1f} %, p90 {:.1f} -> {:.1f} %",
-      fmt::join(used, ", "), calibrated.kernels, calibrated.outliers.size(),
-      100 * all.median_before, 100 * all.median_after, 100 * all.p90_before, 100 * all.p90_after);
 }
 
 // What the new file extends: a preset by name, any other description by its path from there.
@@ -124,41 +86,90 @@ std::string parent_of(const std::string& device, const std::string& file) {
   return "./" + fs::relative(fs::absolute(device), folder).string();
 }
 
+void check_folder(const Arguments& arguments) {
+  std::error_code failure;
+  if (!arguments.force && fs::exists(arguments.model_folder, failure)) {
+    throw Error(fmt::format("{}: exists; --force replaces a model", arguments.model_folder));
+  }
+}
+
+hybrid::Calibrated fit_constants(const Arguments& arguments, const std::set<std::string>& fixed,
+                                 const hwdesc::Device& device,
+                                 std::span<const measured::SampleSet> sets) {
+  Progress progress("calibrate: fits", hybrid::kMostFits);
+  hybrid::Calibrated calibrated =
+      hybrid::calibrate(sets, device, analytical_prior(),
+                        {.fixed = fixed,
+                         .most_rows = arguments.most_rows,
+                         .accept_suspicious = arguments.accept_suspicious,
+                         .jobs = arguments.jobs,
+                         .step = [&progress] { progress.step(); }});
+  std::size_t all = 0;
+  for (const measured::SampleSet& set : sets) all += set.samples.size();
+  const std::size_t chosen = std::accumulate(calibrated.rows_of_sets.begin(),
+                                             calibrated.rows_of_sets.end(), std::size_t{0});
+  if (chosen < all) {
+    fmt::print(stderr, "{} of {} rows are fitted, shared out evenly over kernels (--rows)\n",
+               chosen, all);
+  }
+  return calibrated;
+}
+
+void write_description(const Arguments& arguments, const hybrid::Calibrated& calibrated,
+                       std::span<const measured::SampleSet> sets) {
+  const std::string name =
+      arguments.name.empty() ? fs::path(arguments.file).stem().string() : arguments.name;
+  write({.format = "yaml", .file = arguments.file},
+        hybrid::calibrated_yaml(calibrated,
+                                parent_of(arguments.devices.names.front(), arguments.file), name,
+                                hybrid::provenance_of(calibrated, sets)));
+}
+
+hybrid::FittedHybrid train_hybrid(const Arguments& arguments, const hybrid::Calibrated& calibrated,
+                                  std::span<const measured::SampleSet> sets) {
+  constexpr std::size_t kWhole = 100;  // %
+  const fs::path folder = fs::path(arguments.model_folder).lexically_normal();
+  const std::string name =
+      (folder.has_filename() ? folder : folder.parent_path()).filename().string();
+  Progress progress("train:", kWhole);
+  hybrid::FittedHybrid fitted = hybrid::fit_hybrid_to_calibrated(
+      analytical_prior(), name, calibrated, sets,
+      {.jobs = arguments.jobs, .step = [&progress](const std::string& what, double done) {
+         progress.show(static_cast<std::size_t>(done * kWhole), " %, " + what);
+       }});
+  fitted.card.created = host::today();
+  const std::pair<std::string, std::string> version{"tilecast", TILECAST_VERSION};
+  if (std::ranges::find(fitted.card.versions, version) == fitted.card.versions.end()) {
+    fitted.card.versions.insert(fitted.card.versions.begin(), version);
+  }
+  hybrid::save_hybrid(fitted.card, fitted.parts, fitted.training_csv, arguments.model_folder,
+                      arguments.force);
+  return fitted;
+}
+
 void run(const Arguments& arguments) {
   const std::set<std::string> fixed = fixed_constants(arguments);
   const hwdesc::Device device = load_devices(arguments.devices).front();
-  if (!arguments.train.directory.empty()) check_folder(arguments.train);
-  const std::vector<measured::SampleSet> all = load_sets(arguments, device);
-  std::vector<measured::SampleSet> sets = all;
-  thin_out(arguments, sets);
-  const auto model = make_model("analytical");
-  Progress progress("calibrate: fits", hybrid::kMostFits);
-  const hybrid::Calibrated calibrated = hybrid::calibrate(
-      sets, device, *model,
-      {.fixed = fixed, .jobs = arguments.jobs, .step = [&progress] { progress.step(); }});
-  if (calibrated.accepted && !arguments.file.empty()) {
-    const std::string name =
-        arguments.name.empty() ? fs::path(arguments.file).stem().string() : arguments.name;
-    const std::string text = hybrid::calibrated_yaml(
-        calibrated, parent_of(arguments.devices.names.front(), arguments.file), name,
-        provenance(sets, calibrated));
-    write({.format = "yaml", .file = arguments.file}, text);
-  }
+  const bool trains = !arguments.model_folder.empty();
+  if (trains) check_folder(arguments);
+  const std::vector<measured::SampleSet> sets = load_sets(arguments, device);
+  const hybrid::Calibrated calibrated = fit_constants(arguments, fixed, device, sets);
+  const bool writes = calibrated.accepted && !arguments.file.empty();
+  if (writes) write_description(arguments, calibrated, sets);
   std::optional<hybrid::FittedHybrid> fitted;
-  if (!arguments.train.directory.empty()) {
-    ThenTrain options = arguments.train;
-    options.jobs = arguments.jobs;
-    fitted = then_train(options, all, calibrated);
+  if (trains) {
+    fitted = train_hybrid(arguments, calibrated, sets);
+    fmt::print(stderr, "wrote {}\n", arguments.model_folder);
   }
   const hybrid::FittedHybrid* trained = fitted ? &*fitted : nullptr;
   write(arguments.report, arguments.report.format == "json"
                               ? views::calibration_json(calibrated, trained)
                               : views::calibration_text(calibrated, trained));
-  if (arguments.file.empty()) return;
-  if (calibrated.accepted) {
+  if (writes) {
     fmt::print(stderr, "wrote {}\n", arguments.file);
-  } else {
-    fmt::print(stderr, "{} not written: nothing to change\n", arguments.file);
+  } else if (!arguments.file.empty()) {
+    fmt::print(stderr, "{} not written: {}\n", arguments.file,
+               calibrated.refused_as_suspicious ? "the fit is suspicious" : "nothing to change");
   }
 }
 
@@ -181,19 +192,24 @@ void add_options(CLI::App& verb, Arguments& arguments) {
       ->type_name("NAME");
   verb.add_option("-o,--output", arguments.file, "the calibrated description to write (YAML)")
       ->type_name("FILE");
-  verb.add_option("--then-train", arguments.train.directory,
+  verb.add_option("--then-train", arguments.model_folder,
                   "also fit a hybrid of the calibrated device to all rows, into this folder")
       ->type_name("FOLDER");
-  verb.add_flag("--force", arguments.train.force, "replace a model that is in that folder");
+  verb.add_flag("--force", arguments.force, "replace a model that is in that folder");
   verb.add_option("--name", arguments.name, "of the calibrated device; default: from the file");
   verb.add_option("-f,--format", arguments.report.format, "form of the report on stdout")
       ->check(CLI::IsMember({"table", "json"}))
       ->default_val("table");
-  verb.add_option("--rows", arguments.most_rows, "fit a random sample of at most N rows")
+  verb.add_option("--rows", arguments.most_rows,
+                  "fit at most N rows, shared out evenly over kernels")
+      ->type_name("N")
       ->check(CLI::Range(std::size_t{3}, std::size_t{1'000'000'000}))
       ->capture_default_str();
   verb.add_flag("--other-machine", arguments.other_machine,
                 "use rows that were measured on another machine");
+  verb.add_flag("--accept-suspicious", arguments.accept_suspicious,
+                "take constants that end at their bounds or far from their priors: signs of a "
+                "wrong description");
   add_jobs_option(verb, arguments.jobs);
 }
 
@@ -207,10 +223,11 @@ void add_calibrate(CLI::App& app) {
       "Fits sustained bandwidths, latency, set-up and loop overheads, unit rates, a per-kernel\n"
       "overhead, and the host's dispatch by op class, each held by a prior at its described\n"
       "value; three rows are enough. Writes a description that extends the old one only when\n"
-      "kernels left out of the fit are predicted no worse, median and p90.\n"
-      "--then-train adds a correction of what the constants leave (none, a Gaussian process "
+      "held-out kernels are predicted no worse, median and p90, and no constant ends at its bound\n"
+      "or far from its prior, which says that the description is wrong.\n"
+      "--then-train also fits a correction of what the constants leave (none, a Gaussian process "
       "or\n"
-      "trees: what does best on kernels left out; few rows keep none), for simulate --model "
+      "trees: what does best on held-out kernels; few rows keep none), for simulate --model "
       "FOLDER.");
   verb.callback([arguments] { run(*arguments); });
 }

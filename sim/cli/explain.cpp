@@ -33,7 +33,7 @@ std::string run(const ExplainArguments& arguments) {
                             {.tile = arguments.tile.empty() ? nullptr : &tile,
                              .top = arguments.top,
                              .model = physics ? nullptr : model.model.get(),
-                             .hybrid = model.hybrid});
+                             .correction = model.explain});
   why.file = arguments.file;
   if (!physics) why.model = model.name;
   if (!model.note.empty()) why.notes.push_back(model.note);

@@ -119,7 +119,7 @@ ModelColumn model_column(const std::string& name, const std::string& model,
   }
   column.model = chosen.name;
   column.note = chosen.note;
-  column.hybrid = chosen.hybrid;
+  column.with_constants = chosen.with_constants(devices[device]);
   column.answers = std::move(chosen.model);
   return column;
 }

@@ -47,7 +47,7 @@ void prepare(const Arguments& arguments, const std::string& checkpoint) {
   if (!arguments.resume) {
     fs::remove(checkpoint, failure);
   } else if (!fs::exists(checkpoint, failure)) {
-    throw Error(fmt::format("{}: is not there, so there is nothing to resume", checkpoint));
+    throw Error(fmt::format("{}: not found; nothing to resume", checkpoint));
   }
 }
 
@@ -61,7 +61,7 @@ validation::TrainingResult train(const Arguments& arguments, const validation::T
   if (training.learner().kind == learned::LearnerKind::kNetwork && !searches) {
     hooks.checkpoint = checkpoint;
   } else if (arguments.resume) {
-    throw Error("--resume: only networks without a search can go on from a checkpoint");
+    throw Error("--resume: only networks without a search resume from a checkpoint");
   }
   hooks.step = [&](const learned::LearnerProgress& at) {
     progress.show(static_cast<std::size_t>(at.done * kWhole),
@@ -143,7 +143,7 @@ void run(const Arguments& arguments) {
   validation::ExperimentData data(data_folder(arguments.data, arguments.experiment));
   if (const auto missing = data.missing(experiment)) {
     throw Error(
-        fmt::format("{}: {} is not there; name the folder of third-party data with --data "
+        fmt::format("{}: {} not found; name the folder of third-party data with --data "
                     "or $TILECAST_SHARED",
                     arguments.experiment, *missing));
   }
@@ -173,7 +173,7 @@ void add_train(CLI::App& app) {
   verb.add_flag("--force", arguments->force, "replace an existing model");
   verb.add_flag("--resume", arguments->resume,
                 "resume an interrupted training from FOLDER.checkpoint (networks)");
-  verb.add_flag("--dry-run", arguments->dry_run, "say what would be trained, on which rows");
+  verb.add_flag("--dry-run", arguments->dry_run, "show what would be trained, on which rows");
   verb.add_option("--data", arguments->data,
                   "folder of third-party data; default: $TILECAST_SHARED, else ../shared beside "
                   "the repository")
@@ -181,7 +181,8 @@ void add_train(CLI::App& app) {
   add_output_options(verb, arguments->output, {"table", "json"});
   add_jobs_option(verb, arguments->jobs);
   verb.footer(
-      "Trains on the rows that the first round of the experiment's split fits, and says how the\n"
+      "Trains on the rows that the first round of the experiment's split fits, and reports how "
+      "the\n"
       "model does on the held-out ones, beside roofline and analytical on the same rows. The\n"
       "folder holds the model, its card (model.yaml) and its log (training.csv). A hybrid of the\n"
       "experiment is fitted: constants, then the learner that trials choose, then how far to "

@@ -14,10 +14,10 @@ namespace {
 
 using hybrid::Calibrated;
 using hybrid::FittedConstant;
-using hybrid::LeftOut;
+using hybrid::HeldOutScore;
 using Json = nlohmann::ordered_json;
 
-std::string shown(const FittedConstant& constant, double value) {
+std::string value_cell(const FittedConstant& constant, double value) {
   return constant.is_time ? microseconds(value) + " us" : fmt::format("x {:.3f}", value);
 }
 
@@ -41,23 +41,23 @@ std::string constants_table(const Calibrated& calibrated) {
                    {"prior's 95 %", Align::kRight},
                    {"from"}});
   for (const FittedConstant& c : calibrated.constants) {
-    table.add({c.name, shown(c, c.described), shown(c, c.fitted),
-               fmt::format("{} .. {}", shown(c, c.low), shown(c, c.high)),
-               fmt::format("{} .. {}", shown(c, c.prior_low), shown(c, c.prior_high)),
+    table.add({c.name, value_cell(c, c.described), value_cell(c, c.fitted),
+               fmt::format("{} .. {}", value_cell(c, c.low), value_cell(c, c.high)),
+               fmt::format("{} .. {}", value_cell(c, c.prior_low), value_cell(c, c.prior_high)),
                knowledge(c.knowledge)});
   }
   return table.render();
 }
 
-std::string left_out_table(const Calibrated& calibrated) {
-  TextTable table({{"left out"},
+std::string held_out_table(const Calibrated& calibrated) {
+  TextTable table({{"held out"},
                    {"rows", Align::kRight},
                    {"median APE % before", Align::kRight},
                    {"after", Align::kRight},
                    {"p90 APE % before", Align::kRight},
                    {"after", Align::kRight},
                    {""}});
-  for (const LeftOut& score : calibrated.left_out) {
+  for (const HeldOutScore& score : calibrated.held_out) {
     table.add({score.op_class.empty() ? "all" : score.op_class, fmt::format("{}", score.rows),
                percent(score.median_before), percent(score.median_after), percent(score.p90_before),
                percent(score.p90_after), score.worse() ? "worse" : ""});
@@ -68,17 +68,25 @@ std::string left_out_table(const Calibrated& calibrated) {
 std::string verdict(const Calibrated& calibrated) {
   if (calibrated.constants.empty()) return "kept: the rows identify no constant\n";
   std::string text;
-  for (const hybrid::Attempt& attempt : calibrated.refused) {
+  for (const hybrid::RefusedFit& fit : calibrated.refused) {
     text += fmt::format(
-        "refused: fitting {} makes left-out rows worse (median {} -> {} %, p90 {} -> {} %)\n",
-        fmt::join(attempt.constants, ", "), percent(attempt.all.median_before),
-        percent(attempt.all.median_after), percent(attempt.all.p90_before),
-        percent(attempt.all.p90_after));
+        "refused: fitting {} makes held-out rows worse (median {} -> {} %, p90 {} -> {} %)\n",
+        fmt::join(fit.constants, ", "), percent(fit.all.median_before),
+        percent(fit.all.median_after), percent(fit.all.p90_before), percent(fit.all.p90_after));
   }
-  text += calibrated.accepted
-              ? "accepted: kernels that were left out are predicted no worse, median and p90\n"
-              : "kept: no fit helps rows it has not seen; the described constants stay\n";
-  return text;
+  if (calibrated.accepted || calibrated.refused_as_suspicious) {
+    for (const FittedConstant& constant : calibrated.suspicious()) {
+      text += fmt::format("suspicious: {}\n", hybrid::suspicion(constant));
+    }
+  }
+  if (calibrated.refused_as_suspicious) {
+    return text +
+           "refused: such constants say that the description is wrong (clock, power limit, peak, "
+           "another machine);\n  correct it, or take them with --accept-suspicious\n";
+  }
+  return text + (calibrated.accepted
+                     ? "accepted: held-out kernels are predicted no worse, median and p90\n"
+                     : "kept: no fit helps rows it has not seen; the described constants stay\n");
 }
 
 std::string outliers(const Calibrated& calibrated) {
@@ -95,7 +103,7 @@ std::string outliers(const Calibrated& calibrated) {
   return text;
 }
 
-Json left_out_json(const LeftOut& score) {
+Json held_out_json(const HeldOutScore& score) {
   return {{"op_class", score.op_class},
           {"rows", score.rows},
           {"median_ape_before", score.median_before},
@@ -104,25 +112,25 @@ Json left_out_json(const LeftOut& score) {
           {"p90_ape_after", score.p90_after}};
 }
 
-// What the hybrid would say of a known kernel, and of one of a class it has not seen.
+// How a known kernel would be assessed, and one of a class that was never measured.
 struct Trusted {
   std::string what;
-  hybrid::Trust::Said said;
+  hybrid::Trust::Assessment assessment;
 };
 std::vector<Trusted> trusted(const hybrid::FittedHybrid& fitted) {
   constexpr double kShort = 0, kLong = std::numeric_limits<double>::infinity();
   const hybrid::Trust& trust = fitted.parts.trust;
   std::vector<Trusted> rows;
-  const hybrid::Place known{.known_class = true, .known_device = true};
+  const hybrid::Position known{.known_class = true, .known_device = true};
   for (const std::string& op_class : fitted.parts.domain.op_classes()) {
-    const auto brief = trust.say(known, op_class, kShort);
-    const auto lasting = trust.say(known, op_class, kLong);
-    const bool same = brief.low == lasting.low && brief.high == lasting.high;
-    rows.push_back({op_class + (same ? "" : ", short"), brief});
-    if (!same) rows.push_back({op_class + ", long", lasting});
+    const auto short_ = trust.assess(known, op_class, kShort);
+    const auto long_ = trust.assess(known, op_class, kLong);
+    const bool same = short_.low == long_.low && short_.high == long_.high;
+    rows.push_back({op_class + (same ? "" : ", short"), short_});
+    if (!same) rows.push_back({op_class + ", long", long_});
   }
-  const hybrid::Place new_class{.known_device = true};
-  rows.push_back({"any other class", trust.say(new_class, "", kLong)});
+  const hybrid::Position new_class{.known_device = true};
+  rows.push_back({"any other class", trust.assess(new_class, "", kLong)});
   return rows;
 }
 
@@ -132,22 +140,23 @@ std::string hybrid_text(const hybrid::FittedHybrid& fitted) {
                    {"standard error of its difference", Align::kRight},
                    {""}});
   for (const hybrid::CandidateScore& score : fitted.candidates) {
-    const bool left_out = score.name.ends_with(")");  // "(too few rows)", hybrid/hybrid_fit.cpp
-    tried.add({score.name, left_out ? "-" : percent(score.error),
-               left_out ? "-" : percent(score.deviation),
+    const bool untried = score.name.ends_with(")");  // "(too few rows)", hybrid/hybrid_fit.cpp
+    tried.add({score.name, untried ? "-" : percent(score.error),
+               untried ? "-" : percent(score.deviation),
                score.name == fitted.chosen ? "chosen" : ""});
   }
   TextTable trust({{"near known kernels of"},
                    {"weight", Align::kRight},
                    {"90 % interval of measured / predicted", Align::kRight}});
   for (const Trusted& row : trusted(fitted)) {
-    trust.add({row.what, fmt::format("{:.2f}", row.said.weight),
-               fmt::format("{:.2f} .. {:.2f}", std::exp(row.said.low), std::exp(row.said.high))});
+    trust.add({row.what, fmt::format("{:.2f}", row.assessment.weight),
+               fmt::format("{:.2f} .. {:.2f}", std::exp(row.assessment.low),
+                           std::exp(row.assessment.high))});
   }
-  return fmt::format("\nhybrid: {} rows of {} kernels; trials left out a {} in turn\n{}\n{}",
-                     fitted.rows, fitted.kernels,
-                     learned::kValidateBy[static_cast<std::size_t>(fitted.trial_by)],
-                     tried.render(), trust.render());
+  return fmt::format(
+      "\nhybrid: {} rows of {} kernels; trials held out one {} after the other\n{}\n{}",
+      fitted.rows, fitted.kernels, learned::kValidateBy[static_cast<std::size_t>(fitted.trial_by)],
+      tried.render(), trust.render());
 }
 
 Json hybrid_json(const hybrid::FittedHybrid& fitted) {
@@ -161,9 +170,10 @@ Json hybrid_json(const hybrid::FittedHybrid& fitted) {
                                   {"deviation", score.deviation}});
   }
   for (const Trusted& row : trusted(fitted)) {
-    json["trust"].push_back({{"kernels", row.what},
-                             {"weight", row.said.weight},
-                             {"interval_90", {std::exp(row.said.low), std::exp(row.said.high)}}});
+    json["trust"].push_back(
+        {{"kernels", row.what},
+         {"weight", row.assessment.weight},
+         {"interval_90", {std::exp(row.assessment.low), std::exp(row.assessment.high)}}});
   }
   return json;
 }
@@ -172,22 +182,28 @@ Json hybrid_json(const hybrid::FittedHybrid& fitted) {
 
 std::string calibration_text(const Calibrated& calibrated, const hybrid::FittedHybrid* fitted) {
   const std::string constants = fmt::format(
-      "fitted to {} rows of {} kernels, {} left out in turn; scatter of a good row {} %\n{}\n{}\n"
+      "fitted to {} rows of {} kernels, cross-validated in {} folds; scatter of a good row {} "
+      "%\n{}\n{}\n"
       "{}{}{}",
       calibrated.rows, calibrated.kernels, calibrated.folds, percent(calibrated.scatter),
       calibrated.unanswered > 0
           ? fmt::format("{} rows the model cannot answer were not used\n", calibrated.unanswered)
           : "",
-      constants_table(calibrated), left_out_table(calibrated), outliers(calibrated),
+      constants_table(calibrated), held_out_table(calibrated), outliers(calibrated),
       verdict(calibrated));
   return fitted == nullptr ? constants : constants + hybrid_text(*fitted);
 }
 
 std::string calibration_json(const Calibrated& calibrated, const hybrid::FittedHybrid* fitted) {
-  Json json = {{"schema", "tilecast.calibrate/1"},    {"device", calibrated.device.name},
-               {"accepted", calibrated.accepted},     {"rows", calibrated.rows},
-               {"kernels", calibrated.kernels},       {"folds", calibrated.folds},
-               {"unanswered", calibrated.unanswered}, {"scatter", calibrated.scatter}};
+  Json json = {{"schema", "tilecast.calibrate/1"},
+               {"device", calibrated.device.name},
+               {"accepted", calibrated.accepted},
+               {"refused_as_suspicious", calibrated.refused_as_suspicious},
+               {"rows", calibrated.rows},
+               {"kernels", calibrated.kernels},
+               {"folds", calibrated.folds},
+               {"unanswered", calibrated.unanswered},
+               {"scatter", calibrated.scatter}};
   for (const FittedConstant& c : calibrated.constants) {
     json["constants"].push_back({{"name", c.name},
                                  {"unit", c.is_time ? "s" : "factor"},
@@ -196,15 +212,17 @@ std::string calibration_json(const Calibrated& calibrated, const hybrid::FittedH
                                  {"interval_95", {c.low, c.high}},
                                  {"prior_95", {c.prior_low, c.prior_high}},
                                  {"identified", c.knowledge == hybrid::Knowledge::kRows},
-                                 {"kept", c.knowledge == hybrid::Knowledge::kDescription}});
+                                 {"kept", c.knowledge == hybrid::Knowledge::kDescription},
+                                 {"deviations", c.deviations},
+                                 {"at_bound", c.at_bound},
+                                 {"suspicious", c.suspicious()}});
   }
-  for (const LeftOut& score : calibrated.left_out) {
-    json["left_out"].push_back(left_out_json(score));
+  for (const HeldOutScore& score : calibrated.held_out) {
+    json["held_out"].push_back(held_out_json(score));
   }
   json["refused"] = Json::array();
-  for (const hybrid::Attempt& attempt : calibrated.refused) {
-    json["refused"].push_back(
-        {{"constants", attempt.constants}, {"left_out", left_out_json(attempt.all)}});
+  for (const hybrid::RefusedFit& fit : calibrated.refused) {
+    json["refused"].push_back({{"constants", fit.constants}, {"held_out", held_out_json(fit.all)}});
   }
   json["outliers"] = Json::array();
   for (std::size_t i = 0; i < calibrated.outliers.size(); ++i) {

@@ -94,7 +94,7 @@ Json hybrids(const validation::Experiment& experiment) {
   for (const hybrid::HybridSpec& spec : experiment.hybrids) {
     Json json = {{"name", spec.name},
                  {"calibrate", spec.calibrate},
-                 {"guard", spec.guard},
+                 {"guard", spec.weight != hybrid::full_weight},
                  {"folds", spec.folds},
                  {"candidates", Json::array()}};
     for (const learned::LearnerSpec& one : spec.candidates) {

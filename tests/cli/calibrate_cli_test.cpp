@@ -18,7 +18,7 @@ class CalibrateCommand : public CommandTest {};
 TEST_F(CalibrateCommand, WritesADeviceThatOtherVerbsTake) {
   const Answer answer = run("calibrate --device tpu_v3 " + kSet + " -o mine.yaml");
   EXPECT_EQ(answer.exit_code, 0) << answer.err;
-  EXPECT_THAT(answer.out, HasSubstr("accepted: kernels that were left out are predicted no worse"));
+  EXPECT_THAT(answer.out, HasSubstr("accepted: held-out kernels are predicted no worse"));
   EXPECT_THAT(read("mine.yaml"), HasSubstr("extends: \"tpu_v3\""));
   EXPECT_THAT(read("mine.yaml"),
               HasSubstr("source: \"tilecast calibrate on example_matmul (16 rows"));
@@ -82,6 +82,21 @@ TEST_F(CalibrateCommand, TrainsAHybridAfterTheConstants) {
   EXPECT_TRUE(exists("model/trust.yaml"));
   const Answer scored = run("evaluate --device ./mine.yaml --model ./model " + kSet);
   EXPECT_EQ(scored.exit_code, 0) << scored.err;
+}
+
+// A description whose clock is higher than the machine's, as of one whose power is limited.
+TEST_F(CalibrateCommand, DoesNotWriteADescriptionThatTheRowsContradict) {
+  const std::string command = "calibrate --device tpu_v3 --set clock=1000MHz -o mine.yaml " + kSet;
+  const Answer refused = run(command);
+  EXPECT_EQ(refused.exit_code, 0) << refused.err;
+  EXPECT_THAT(refused.out, HasSubstr("suspicious: matrix: 0.8"));
+  EXPECT_THAT(refused.out, HasSubstr("such constants say that the description is wrong"));
+  EXPECT_THAT(refused.err, HasSubstr("mine.yaml not written: the fit is suspicious"));
+  EXPECT_FALSE(exists("mine.yaml"));
+  const Answer taken = run(command + " --accept-suspicious");
+  EXPECT_EQ(taken.exit_code, 0) << taken.err;
+  EXPECT_THAT(taken.out, HasSubstr("suspicious: matrix: 0.8"));
+  EXPECT_TRUE(exists("mine.yaml"));
 }
 
 TEST_F(CalibrateCommand, KeepsPhysicsAloneForThreeRows) {

@@ -50,7 +50,7 @@ TEST(Calibrate, FindsTheConstantsThatMadeTheTimes) {
   EXPECT_NEAR(constant(c, "memory_bandwidth").fitted, 0.92, 0.01);
   EXPECT_NEAR(constant(c, "memory_write").fitted, 0.7, 0.02);
   EXPECT_NEAR(constant(c, "memory_latency").fitted, 1.5, 0.1);
-  EXPECT_LT(c.left_out.front().median_after, 0.01);
+  EXPECT_LT(c.held_out.front().median_after, 0.01);
 }
 
 TEST(Calibrate, KeepsWhatItDoesNotSee) {
@@ -77,7 +77,7 @@ TEST(Calibrate, WorksFromThreeRowsAndNeverLeavesItsPriorFar) {
     EXPECT_TRUE(std::isfinite(fitted.fitted)) << fitted.name;
     EXPECT_GE(fitted.fitted, fitted.prior_low * 0.8) << fitted.name;
   }
-  EXPECT_FALSE(c.left_out.empty());
+  EXPECT_FALSE(c.held_out.empty());
 }
 
 TEST(Calibrate, AsksForMoreThanTwoRows) {
@@ -92,12 +92,12 @@ TEST(Calibrate, AsksForMoreThanTwoRows) {
 
 TEST(Calibrate, LeavesADescriptionThatIsRightAlone) {
   const Calibrated c = fit(synthetic_set(described(), 8, 12));
-  EXPECT_LE(c.left_out.front().median_after, c.left_out.front().median_before + 1e-12);
+  EXPECT_LE(c.held_out.front().median_after, c.held_out.front().median_before + 1e-12);
   EXPECT_NEAR(c.device.calibration.memory_bandwidth, 1, 0.005);
 }
 
-// Kernels that disagree about every constant: what helps some of them hurts those left out.
-TEST(Calibrate, RefusesWhatMakesLeftOutKernelsWorse) {
+// Kernels that disagree about every constant: what helps some of them hurts those held out.
+TEST(Calibrate, RefusesWhatMakesHeldOutKernelsWorse) {
   measured::SampleSet set = synthetic_set(described(), 6, 6);
   for (measured::Sample& sample : set.samples) {
     const double factor = sample.work % 2 == 0 ? 1.0 : 1.6;
@@ -105,8 +105,8 @@ TEST(Calibrate, RefusesWhatMakesLeftOutKernelsWorse) {
     sample.measured = sample.measured * factor;
   }
   const Calibrated c = fit(set);
-  for (const Attempt& attempt : c.refused) EXPECT_TRUE(attempt.all.worse());
-  EXPECT_EQ(c.accepted, !c.left_out.front().worse());
+  for (const RefusedFit& refused : c.refused) EXPECT_TRUE(refused.all.worse());
+  EXPECT_EQ(c.accepted, !c.held_out.front().worse());
   EXPECT_EQ(hwdesc::is_calibrated(c.device), c.accepted);
 }
 
@@ -151,6 +151,56 @@ TEST(Calibrate, FitsDispatchOnlyToTimesThatHoldOneAndNeverAsOnChipTime) {
   Device only_dispatch = described();
   only_dispatch.calibration.dispatch = c.device.calibration.dispatch;
   EXPECT_EQ(analytical::KernelAnalysis(kernel, only_dispatch).estimate_best().time, before);
+}
+
+// Main memory at a quarter of what its description says, as of a device whose power is limited.
+TEST(Calibrate, RefusesConstantsThatSayTheDescriptionIsWrong) {
+  const Device throttled = hwdesc::load_device("tpu_v3", {{"hbm.bandwidth", "112 GB/s"}});
+  const measured::SampleSet all = synthetic_set(throttled, 8, 12);
+  measured::SampleSet set = all;
+  set.samples.clear();
+  for (std::size_t i = 0; i < all.samples.size(); i += 5) set.samples.push_back(all.samples[i]);
+  ASSERT_EQ(set.samples.size(), 20U);
+  const Calibrated c = fit(set);
+  EXPECT_FALSE(c.accepted);
+  EXPECT_TRUE(c.refused_as_suspicious);
+  EXPECT_FALSE(hwdesc::is_calibrated(c.device));
+  ASSERT_FALSE(c.suspicious().empty());
+  const FittedConstant& writes = constant(c, "memory_write");
+  EXPECT_TRUE(writes.suspicious());
+  EXPECT_THAT(suspicion(writes), HasSubstr("memory_write: 0."));
+  EXPECT_THAT(suspicion(writes), HasSubstr("described 1: "));
+  const Calibrated taken = fit(set, {.accept_suspicious = true});
+  EXPECT_TRUE(taken.accepted);
+  EXPECT_FALSE(taken.suspicious().empty());
+  EXPECT_TRUE(hwdesc::is_calibrated(taken.device));
+}
+
+TEST(Calibrate, RefusesAConstantThatItsBoundStops) {
+  measured::SampleSet set = synthetic_set(described(), 8, 6);
+  set.manifest.timing = measured::Timing::kHost;
+  set.manifest.dispatch["loop_fusion"] = Seconds{10e-6};
+  for (measured::Sample& sample : set.samples) {
+    sample.holds_dispatch = true;
+    sample.measured += Seconds{300e-6};  // thirty times the described dispatch: ten is the most
+  }
+  const Calibrated c = fit(set, {.fixed = {"kernel_overhead"}});
+  EXPECT_TRUE(c.refused_as_suspicious);
+  const FittedConstant& dispatch = constant(c, "dispatch.loop_fusion");
+  EXPECT_TRUE(dispatch.at_bound);
+  EXPECT_NEAR(dispatch.fitted, 100e-6, 1e-9);
+  EXPECT_THAT(suspicion(dispatch), HasSubstr("at its bound"));
+}
+
+TEST(Calibrate, FitsAFewRowsOfEveryKernel) {
+  const measured::SampleSet set = synthetic_set(truth(), 10, 30);  // 300 rows
+  const std::vector<measured::SampleSet> sets{set, synthetic_set(truth(), 3, 1)};
+  const Calibrated c = calibrate(sets, described(), kModel, {.most_rows = 50});
+  ASSERT_EQ(c.rows_of_sets.size(), 2U);
+  EXPECT_LE(c.rows_of_sets[0] + c.rows_of_sets[1], 50U);
+  EXPECT_GE(c.rows_of_sets[0] + c.rows_of_sets[1], 40U);
+  EXPECT_EQ(c.kernels, 10U);  // those of the second set are among them
+  EXPECT_EQ(fit(set, {.most_rows = 1000}).rows_of_sets[0], 300U);
 }
 
 TEST(Calibrate, HoldsFixedConstants) {

@@ -11,6 +11,8 @@
 
 namespace tilecast::hybrid {
 
+inline const analytical::AnalyticalModel kPhysics;
+
 // log(measured / analytical) of an estimate.
 using Residual = std::function<double(const analytical::Estimate&)>;
 
@@ -20,8 +22,8 @@ inline measured::SampleSet corrected_set(const hwdesc::Device& device, int kerne
   for (measured::Sample& sample : set.samples) {
     const analytical::KernelQuery query{.kernel = set.works[sample.work].parts.front().kernel,
                                         .tile = &sample.tile};
-    const auto answers = analytical::AnalyticalModel().estimate(
-        std::span<const analytical::KernelQuery>(&query, 1), device);
+    const auto answers =
+        kPhysics.estimate(std::span<const analytical::KernelQuery>(&query, 1), device);
     sample.measured = sample.measured * std::exp(residual(*answers.front()));
   }
   return set;
@@ -47,7 +49,7 @@ inline HybridSpec small_hybrid(bool calibrate = false) {
 
 inline FittedHybrid fit_to(const measured::SampleSet& set, const hwdesc::Device& device,
                            const HybridSpec& spec = small_hybrid(), int jobs = 1) {
-  return fit_hybrid(spec, std::span(&set, 1), std::span(&device, 1), {.jobs = jobs, .step = {}});
+  return fit_hybrid(kPhysics, spec, std::span(&set, 1), std::span(&device, 1), {.jobs = jobs});
 }
 
 }  // namespace tilecast::hybrid

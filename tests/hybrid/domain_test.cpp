@@ -135,11 +135,12 @@ TEST(Domain, HasAllTilesOfAKnownKernelAtDistanceNone) {
   const Known known(6, 5);
   const Domain domain = known.domain();
   for (std::size_t row = 0; row < known.examples.rows.size(); ++row) {
-    const Place place = domain.place(known.examples.queries[row].kernel, "loop_fusion",
-                                     *known.examples.priors[row], known.on);
-    EXPECT_EQ(place.distance, 0);
-    EXPECT_EQ(place.nearest, row / 5);
-    EXPECT_TRUE(place.known_class && place.known_device);
+    const Position position = domain.locate(
+        coordinates_of(known.examples.queries[row].kernel, *known.examples.priors[row]),
+        "loop_fusion", known.on);
+    EXPECT_EQ(position.distance, 0);
+    EXPECT_EQ(position.nearest, row / 5);
+    EXPECT_TRUE(position.known_class && position.known_device);
   }
 }
 
@@ -152,13 +153,13 @@ TEST(Domain, OfOneKernelHoldsOthersAtTheDistanceThatFloorsGive) {
         static_cast<double>(other[c] - known.at(0)[c]) / static_cast<double>(coordinate_floor(c));
     squares += apart * apart / static_cast<double>(kCoordinates);
   }
-  const Place place = known.domain().place(other, "dot", known.on);
-  EXPECT_NEAR(place.distance, std::sqrt(squares), 1e-4 * std::sqrt(squares));
-  EXPECT_GT(place.distance, 1);
-  EXPECT_FALSE(place.known_class);
+  const Position position = known.domain().locate(other, "dot", known.on);
+  EXPECT_NEAR(position.distance, std::sqrt(squares), 1e-4 * std::sqrt(squares));
+  EXPECT_GT(position.distance, 1);
+  EXPECT_FALSE(position.known_class);
 }
 
-TEST(Domain, PlacesByTheNearestOfAllInUnitsOfDeviation) {
+TEST(Domain, LocatesByTheNearestOfAllInUnitsOfDeviation) {
   const Known known(90, 1), asked(130, 1);
   const Domain domain = known.domain();
   const auto n = static_cast<double>(domain.kernels().size());
@@ -183,13 +184,13 @@ TEST(Domain, PlacesByTheNearestOfAllInUnitsOfDeviation) {
       distances.push_back(std::sqrt(sum / static_cast<double>(kCoordinates)));
     }
     const double least = *std::ranges::min_element(distances);
-    const Place place = domain.place(at, "loop_fusion", asked.on);
-    EXPECT_NEAR(place.distance, least, 1e-4);
-    EXPECT_NEAR(distances[place.nearest], least, 1e-4);
+    const Position position = domain.locate(at, "loop_fusion", asked.on);
+    EXPECT_NEAR(position.distance, least, 1e-4);
+    EXPECT_NEAR(distances[position.nearest], least, 1e-4);
     const std::vector<Domain::Neighbour> near = domain.nearest(at, 7);
     ASSERT_EQ(near.size(), 7U);
-    EXPECT_EQ(near[0].kernel, place.nearest);
-    EXPECT_EQ(near[0].distance, place.distance);
+    EXPECT_EQ(near[0].kernel, position.nearest);
+    EXPECT_EQ(near[0].distance, position.distance);
     std::ranges::sort(distances);
     for (std::size_t i = 0; i < near.size(); ++i) {
       EXPECT_NEAR(near[i].distance, distances[i], 1e-4);
@@ -205,7 +206,7 @@ TEST(Domain, OfManyKernelsKeepsThoseThatCoverAll) {
   EXPECT_GT(domain.covering(), 0);
   double farthest = 0;
   for (std::size_t row = 0; row < known.examples.rows.size(); ++row) {
-    farthest = std::max(farthest, domain.place(known.at(row), "loop_fusion", known.on).distance);
+    farthest = std::max(farthest, domain.locate(known.at(row), "loop_fusion", known.on).distance);
   }
   EXPECT_DOUBLE_EQ(farthest, domain.covering());
   // What is kept is at least as far apart: otherwise another would have been kept instead.
@@ -219,7 +220,7 @@ TEST(Domain, KnowsDevicesByNameAndLineage) {
   const Known known(3, 1);
   const Domain domain = known.domain();
   const auto knows = [&](const hwdesc::Device& asked) {
-    return domain.place(known.at(0), "loop_fusion", asked).known_device;
+    return domain.locate(known.at(0), "loop_fusion", asked).known_device;
   };
   hwdesc::Device other = known.on;
   EXPECT_TRUE(knows(other));
@@ -230,10 +231,11 @@ TEST(Domain, KnowsDevicesByNameAndLineage) {
 }
 
 TEST(Domain, ThatKnowsNothingHasEverythingInfinitelyFar) {
-  const Place place = Domain().place(product(8, 8, 8), "dot", prior(product(8, 8, 8)), device());
-  EXPECT_TRUE(std::isinf(place.distance));
-  EXPECT_FALSE(place.known_class);
-  EXPECT_FALSE(place.known_device);
+  const Position position =
+      Domain().locate(coordinates_of(product(8, 8, 8), prior(product(8, 8, 8))), "dot", device());
+  EXPECT_TRUE(std::isinf(position.distance));
+  EXPECT_FALSE(position.known_class);
+  EXPECT_FALSE(position.known_device);
   EXPECT_TRUE(Domain().nearest(Coordinates{}, 3).empty());
 }
 
@@ -258,8 +260,8 @@ TEST(DomainText, SurvivesSavingAndLoading) {
   EXPECT_EQ(read.kernels()[0].name, names[0]);
   EXPECT_EQ(read.kernels()[1].name, names[1]);
   const Coordinates at = coordinates_of(row_sums(100, 300), prior(row_sums(100, 300)));
-  const Place a = domain.place(at, "loop_fusion", known.on);
-  const Place b = read.place(at, "loop_fusion", known.on);
+  const Position a = domain.locate(at, "loop_fusion", known.on);
+  const Position b = read.locate(at, "loop_fusion", known.on);
   EXPECT_EQ(a.distance, b.distance);
   EXPECT_EQ(a.nearest, b.nearest);
   EXPECT_EQ(Domain::load(Domain().save(), "d").save(), Domain().save());

@@ -1,5 +1,5 @@
-// Intervals of programs on real measurements: kernels of one program after the other are left out,
-// a hybrid is fitted to the others, and sums of the left-out kernels are compared with the
+// Intervals of programs on real measurements: the kernels of each program are held out in turn,
+// a hybrid is fitted to the others, and sums of the held-out kernels are compared with the
 // intervals that the model gives for them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 
+#include "analytical/analytical_model.h"
 #include "hwdesc/device_yaml.h"
 #include "hybrid/hybrid_fit.h"
 #include "measured/total_interval.h"
@@ -32,29 +33,29 @@ std::vector<SampleSet> with_family(const SampleSet& set, const std::string& fami
   return result;
 }
 
-void count_kernels(const SampleSet& left_out, const std::vector<measured::Prediction>& said,
+void count_kernels(const SampleSet& held_out, const std::vector<measured::Prediction>& predictions,
                    Counts& counts) {
-  for (std::size_t i = 0; i < said.size(); ++i) {
-    if (!said[i].interval) continue;
-    const double measured = left_out.samples[i].measured.value;
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    if (!predictions[i].interval) continue;
+    const double measured = held_out.samples[i].measured.value;
     counts.kernels += 1;
     counts.kernels_inside +=
-        measured >= said[i].interval->low && measured <= said[i].interval->high;
+        measured >= predictions[i].interval->low && measured <= predictions[i].interval->high;
   }
 }
 
-// Sums of random kernels of the left-out program.
-void count_programs(const SampleSet& left_out, const std::vector<measured::Prediction>& said,
+// Sums of random kernels of the held-out program.
+void count_programs(const SampleSet& held_out, const std::vector<measured::Prediction>& predictions,
                     Counts& counts) {
   std::mt19937_64 random(3);
-  for (std::size_t draw = 0; draw < kDraws && said.size() >= kKernels; ++draw) {
+  for (std::size_t draw = 0; draw < kDraws && predictions.size() >= kKernels; ++draw) {
     double measured = 0;
     std::vector<measured::LaunchedEstimate> parts;
     while (parts.size() < kKernels) {
-      const std::size_t i = random() % said.size();
-      if (!said[i].estimate) continue;
-      measured += left_out.samples[i].measured.value;
-      parts.push_back({&*said[i].estimate, 1});
+      const std::size_t i = random() % predictions.size();
+      if (!predictions[i].estimate) continue;
+      measured += held_out.samples[i].measured.value;
+      parts.push_back({&*predictions[i].estimate, 1});
     }
     const auto interval = measured::total_interval(parts);
     ASSERT_TRUE(interval.has_value());
@@ -72,14 +73,15 @@ TEST(HostTotals, KernelsAndSumsOfKernelsAreInsideTheirIntervals) {
   HybridSpec spec = default_hybrid("hybrid");
   spec.calibrate = false;
   spec.candidates.resize(1);
+  const analytical::AnalyticalModel prior;
   Counts counts;
   for (const std::string& family : families) {
-    const auto others = with_family(set, family, false), left_out = with_family(set, family, true);
-    FittedHybrid fitted = fit_hybrid(spec, others, std::span(&device, 1), {.jobs = 2, .step = {}});
-    const HybridModel model(std::move(fitted.parts));
-    const auto said = measured::predict(left_out.front(), model, device);
-    count_kernels(left_out.front(), said, counts);
-    count_programs(left_out.front(), said, counts);
+    const auto others = with_family(set, family, false), held_out = with_family(set, family, true);
+    FittedHybrid fitted = fit_hybrid(prior, spec, others, std::span(&device, 1), {.jobs = 2});
+    const HybridModel model(prior, std::move(fitted.parts));
+    const auto predictions = measured::predict(held_out.front(), model, device);
+    count_kernels(held_out.front(), predictions, counts);
+    count_programs(held_out.front(), predictions, counts);
   }
   const double kernels = counts.kernels_inside / counts.kernels;
   const double programs = counts.programs_inside / counts.programs;

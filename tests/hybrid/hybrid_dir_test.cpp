@@ -105,17 +105,18 @@ void expect_same(const analytical::CostModel& a, const analytical::CostModel& b)
   }
 }
 
-TEST_F(HybridDir, ALoadedHybridSaysWhatTheFittedOneSaysToTheBit) {
+TEST_F(HybridDir, ALoadedHybridPredictsWhatTheFittedOnePredictsToTheBit) {
   save();
   EXPECT_TRUE(is_hybrid_directory(folder_));
-  const HybridModel original(fit_to(rows(), tpu(), small_hybrid(/*calibrate=*/true)).parts);
-  const LoadedHybrid loaded = load_hybrid(folder_);
+  const HybridModel original(kPhysics,
+                             fit_to(rows(), tpu(), small_hybrid(/*calibrate=*/true)).parts);
+  LoadedHybrid loaded = load_hybrid(folder_);
   EXPECT_TRUE(loaded.card.hybrid);
   ASSERT_EQ(loaded.parts.devices.size(), 1U);
   EXPECT_EQ(loaded.parts.devices.front().name, "tpu_v3");
   EXPECT_EQ(hwdesc::print_device(loaded.parts.devices.front()),
             hwdesc::print_device(fitted().parts.devices.front()));
-  expect_same(original, *load_cost_model(folder_));
+  expect_same(original, HybridModel(kPhysics, std::move(loaded.parts)));
 }
 
 TEST_F(HybridDir, PhysicsAloneIsAHybridToo) {
@@ -124,10 +125,31 @@ TEST_F(HybridDir, PhysicsAloneIsAHybridToo) {
   const FittedHybrid physics = fit_to(rows(), tpu(), spec);
   ASSERT_EQ(physics.parts.residual, nullptr);
   save_hybrid(physics.card, physics.parts, physics.training_csv, folder_);
-  const LoadedHybrid loaded = load_hybrid(folder_);
+  LoadedHybrid loaded = load_hybrid(folder_);
   EXPECT_EQ(loaded.parts.residual, nullptr);
   EXPECT_EQ(loaded.card.kind, "physics");
-  expect_same(HybridModel(fit_to(rows(), tpu(), spec).parts), *load_cost_model(folder_));
+  expect_same(HybridModel(kPhysics, fit_to(rows(), tpu(), spec).parts),
+              HybridModel(kPhysics, std::move(loaded.parts)));
+}
+
+// The constants that the correction was fitted on top of are part of the model.
+TEST_F(HybridDir, AHybridOfACalibratedDeviceKeepsItsConstants) {
+  hwdesc::Device slower = tpu();
+  slower.calibration.memory_bandwidth = 0.92;
+  slower.calibration.source = "a test";
+  measured::SampleSet set = synthetic_set(slower, 12, 4, 0.02);
+  set.device = tpu().name;
+  const Calibrated calibrated = calibrate({&set, 1}, tpu(), kPhysics);
+  ASSERT_TRUE(calibrated.accepted);
+  FittedHybrid fitted =
+      fit_hybrid_to_calibrated(kPhysics, "mine", calibrated, {&set, 1}, {.jobs = 1});
+  ASSERT_EQ(fitted.card.data.size(), 1U);
+  EXPECT_EQ(fitted.card.data.front().train, set.samples.size());
+  save_hybrid(fitted.card, fitted.parts, fitted.training_csv, folder_);
+  const HybridModel original(kPhysics, std::move(fitted.parts));
+  const HybridModel loaded(kPhysics, load_hybrid(folder_).parts);
+  expect_same(original, loaded);
+  EXPECT_NEAR(loaded.with_constants(tpu()).calibration.memory_bandwidth, 0.92, 0.02);
 }
 
 TEST_F(HybridDir, IsOnlyReplacedWhenForced) {
@@ -179,9 +201,6 @@ TEST_F(HybridDir, ATrainedModelWithoutPhysicsAroundItIsNoHybrid) {
   trained.save({}, folder_, /*force=*/false);
   EXPECT_FALSE(is_hybrid_directory(folder_));
   expect_refused("expected a hybrid");
-  const auto model = load_cost_model(folder_);
-  const KernelQuery query{.kernel = rows().works.front().parts.front().kernel};
-  EXPECT_EQ(model->estimate({&query, 1}, tpu()).front()->model, "learned");
 }
 
 }  // namespace

@@ -25,20 +25,20 @@ double by_size(const Estimate& estimate) {
 
 // Mean |log error| of the rows of `set`.
 double error_on(const measured::SampleSet& set, const analytical::CostModel& model) {
-  const auto said = measured::predict(set, model, tpu());
+  const auto predictions = measured::predict(set, model, tpu());
   double sum = 0;
-  for (std::size_t i = 0; i < said.size(); ++i) {
-    sum += std::abs(std::log(said[i].on_device.value / set.samples[i].measured.value));
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    sum += std::abs(std::log(predictions[i].on_device.value / set.samples[i].measured.value));
   }
-  return sum / static_cast<double>(said.size());
+  return sum / static_cast<double>(predictions.size());
 }
 
 TEST(FitHybrid, LearnsWhatPhysicsMissesAndKeepsItInTheTrainedDomain) {
   const measured::SampleSet set = corrected_set(tpu(), 20, 6, by_size, 0.02);
   FittedHybrid fitted = fit_to(set, tpu());
   EXPECT_NE(fitted.chosen, "none");
-  const HybridModel model(std::move(fitted.parts));
-  const double physics = error_on(set, analytical::AnalyticalModel());
+  const HybridModel model(kPhysics, std::move(fitted.parts));
+  const double physics = error_on(set, kPhysics);
   EXPECT_LT(error_on(set, model), 0.25 * physics);
 }
 
@@ -48,9 +48,9 @@ TEST(FitHybrid, KeepsPhysicsWhereItIsRight) {
   FittedHybrid fitted = fit_to(set, tpu());
   EXPECT_EQ(fitted.chosen, "none");
   EXPECT_EQ(fitted.parts.residual, nullptr);
-  const HybridModel model(std::move(fitted.parts));
+  const HybridModel model(kPhysics, std::move(fitted.parts));
   const auto hybrid = measured::predict(set, model, tpu());
-  const auto physics = measured::predict(set, analytical::AnalyticalModel(), tpu());
+  const auto physics = measured::predict(set, kPhysics, tpu());
   for (std::size_t i = 0; i < hybrid.size(); ++i) {
     EXPECT_EQ(hybrid[i].on_device, physics[i].on_device);
   }
@@ -66,8 +66,8 @@ TEST(FitHybrid, FiveRowsNeverHurt) {
     for (std::size_t i = 0; i < 5; ++i) five.samples.push_back(all.samples[i * 11]);
     FittedHybrid fitted = fit_to(five, tpu());
     EXPECT_EQ(fitted.rows, 5U);
-    const HybridModel model(std::move(fitted.parts));
-    EXPECT_LE(error_on(all, model), error_on(all, analytical::AnalyticalModel()) + 0.02);
+    const HybridModel model(kPhysics, std::move(fitted.parts));
+    EXPECT_LE(error_on(all, model), error_on(all, kPhysics) + 0.02);
   }
 }
 
@@ -82,15 +82,64 @@ TEST(FitHybrid, DoesNotDependOnThreads) {
 
 TEST(FitHybrid, FitsTheConstantsFirst) {
   Device slower = tpu();
-  slower.calibration.memory_bandwidth = 0.8;
+  slower.calibration.memory_bandwidth = 0.92;
   slower.calibration.source = "a test";
   measured::SampleSet set = synthetic_set(slower, 16, 4);
   set.device = tpu().name;
   const FittedHybrid fitted = fit_to(set, tpu(), small_hybrid(true));
   ASSERT_TRUE(fitted.calibrated.has_value());
   EXPECT_TRUE(fitted.calibrated->accepted);
-  EXPECT_NEAR(fitted.parts.devices.front().calibration.memory_bandwidth, 0.8, 0.03);
-  EXPECT_THAT(fitted.parts.devices.front().calibration.source, HasSubstr("hybrid"));
+  EXPECT_NEAR(fitted.parts.devices.front().calibration.memory_bandwidth, 0.92, 0.03);
+  EXPECT_EQ(fitted.parts.devices.front().calibration.fitted_by, hwdesc::FittedBy::kHybrid);
+}
+
+// The verb `calibrate`, hybrids and experiments fit the same rows of one set.
+TEST(FitHybrid, FitsTheConstantsThatCalibrateFits) {
+  Device slower = tpu();
+  slower.calibration.memory_bandwidth = 0.95;
+  slower.calibration.source = "a test";
+  measured::SampleSet set = synthetic_set(slower, 16, 20, 0.05);  // more rows than are fitted
+  set.device = tpu().name;
+  const FittedHybrid fitted = fit_to(set, tpu(), small_hybrid(true));
+  const Calibrated alone = calibrate({&set, 1}, tpu(), kPhysics);
+  ASSERT_TRUE(alone.accepted);
+  ASSERT_LT(alone.rows_of_sets.front(), set.samples.size());
+  EXPECT_EQ(fitted.calibrated->rows_of_sets, alone.rows_of_sets);
+  EXPECT_EQ(fitted.parts.devices.front().calibration.memory_bandwidth,
+            alone.device.calibration.memory_bandwidth);
+}
+
+TEST(FitHybrid, ConstantsOfSeveralDevicesAreLeftAsDescribedAndANoteNamesThem) {
+  const Device other = hwdesc::load_device("tpu_v2");
+  const std::vector<measured::SampleSet> sets{synthetic_set(tpu(), 8, 2),
+                                              synthetic_set(other, 8, 2)};
+  const std::vector<Device> devices{tpu(), other};
+  HybridSpec spec = small_hybrid(/*calibrate=*/true);
+  spec.candidates.clear();
+  const FittedHybrid fitted = fit_hybrid(kPhysics, spec, sets, devices, {});
+  EXPECT_FALSE(fitted.calibrated.has_value());
+  ASSERT_EQ(fitted.notes.size(), 1U);
+  EXPECT_THAT(fitted.notes.front(), HasSubstr("several devices (tpu_v3, tpu_v2)"));
+  spec.calibrate = false;
+  EXPECT_TRUE(fit_hybrid(kPhysics, spec, sets, devices, {}).notes.empty());
+}
+
+// Too few rows drop a candidate; anything else that is wrong with it is an error.
+TEST(FitHybrid, DropsCandidatesForTooFewRowsOnly) {
+  const measured::SampleSet few = synthetic_set(tpu(), 5, 1, 0.05);
+  const FittedHybrid fitted = fit_to(few, tpu());
+  EXPECT_EQ(std::ranges::count(fitted.candidates, "trees (too few rows)", &CandidateScore::name),
+            1);
+  HybridSpec spec = small_hybrid();
+  spec.candidates.back().features.parameters = {"block"};  // the rows have no such parameter
+  try {
+    static_cast<void>(fit_to(synthetic_set(tpu(), 12, 4), tpu(), spec));
+    FAIL() << "a learner of parameters that the rows do not have";
+  } catch (const learned::TooFewRows&) {
+    FAIL() << "there are rows enough";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("parameters"));
+  }
 }
 
 TEST(FitHybrid, NeedsARowOrTwo) {
@@ -103,7 +152,7 @@ TEST(FitHybrid, NeedsARowOrTwo) {
   }
 }
 
-TEST(FitHybrid, TellsEveryCandidate) {
+TEST(FitHybrid, ScoresEveryCandidate) {
   const measured::SampleSet set = corrected_set(tpu(), 12, 4, by_size, 0.02);
   const FittedHybrid fitted = fit_to(set, tpu());
   ASSERT_EQ(fitted.candidates.size(), 3U);

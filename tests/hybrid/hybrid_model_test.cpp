@@ -32,7 +32,7 @@ const measured::SampleSet& rows() {
 }
 
 const HybridModel& hybrid() {
-  static const HybridModel model(fit_to(rows(), tpu()).parts);
+  static const HybridModel model(kPhysics, fit_to(rows(), tpu()).parts);
   return model;
 }
 
@@ -50,7 +50,7 @@ Estimate ask(const analytical::CostModel& model, const KernelQuery& query, const
 TEST(HybridModel, IsPhysicsTimesTheFactorItReports) {
   for (std::size_t i = 0; i < rows().samples.size(); i += 7) {
     const KernelQuery query = query_of(rows(), i);
-    const Estimate physics = ask(analytical::AnalyticalModel(), query, tpu());
+    const Estimate physics = ask(kPhysics, query, tpu());
     const Estimate said = ask(hybrid(), query, tpu());
     ASSERT_TRUE(said.correction.has_value());
     EXPECT_EQ(said.correction->analytical, physics.time);
@@ -78,7 +78,7 @@ TEST(HybridModel, FallsBackToPhysicsOutsideItsDomain) {
   const Estimate said = ask(hybrid(), query, tpu());
   EXPECT_EQ(said.correction->verdict, Verdict::kOut);
   EXPECT_EQ(said.correction->weight, 0);
-  EXPECT_EQ(said.time, ask(analytical::AnalyticalModel(), query, tpu()).time);
+  EXPECT_EQ(said.time, ask(kPhysics, query, tpu()).time);
   const auto reasons = hybrid().explain(query, tpu());
   ASSERT_TRUE(reasons.has_value());
   EXPECT_THAT(reasons->verdict, HasSubstr("reduce_fusion was never measured"));
@@ -89,7 +89,7 @@ TEST(HybridModel, ADeviceNeverMeasuredIsPhysicsAlone) {
   const KernelQuery query = query_of(rows(), 8);
   const Estimate said = ask(hybrid(), query, other);
   EXPECT_EQ(said.correction->verdict, Verdict::kOut);
-  EXPECT_EQ(said.time, ask(analytical::AnalyticalModel(), query, other).time);
+  EXPECT_EQ(said.time, ask(kPhysics, query, other).time);
 }
 
 // The correction of the machine that was measured is kept; the verdict is no better than `edge`.
@@ -100,6 +100,60 @@ TEST(HybridModel, AChangedDeviceKeepsTheCorrectionOfTheMeasuredOne) {
   EXPECT_DOUBLE_EQ(after.correction->factor, before.correction->factor);
   EXPECT_LT(after.time, before.time);
   EXPECT_EQ(after.correction->verdict, Verdict::kEdge);
+}
+
+// A field says that constants hold for measured op classes alone; no text does.
+TEST(HybridModel, ConstantsThatAHybridFittedDoNotMoveUnseenClasses) {
+  ir::KernelSketch sketch("rows", ir::Opcode::kFusion, analytical::layout_rules(tpu()));
+  const ir::OpId x = sketch.parameter(ir::DType::kF32, {4096, 1024});
+  const ir::Kernel unseen = sketch.build({sketch.reduce(x, ir::Opcode::kAdd, 1)});
+  Device slower = tpu();
+  slower.calibration.memory_bandwidth = 0.5;
+  slower.calibration.source = "hybrid vigour";  // of a calibration all the same
+  const KernelQuery query{.kernel = unseen};
+  const Seconds described = ask(kPhysics, query, tpu()).time;
+  EXPECT_EQ(ask(hybrid(), query, slower).time, ask(kPhysics, query, slower).time);
+  EXPECT_GT(ask(hybrid(), query, slower).time, described);
+  slower.calibration.source = "a fit";
+  slower.calibration.fitted_by = hwdesc::FittedBy::kHybrid;
+  EXPECT_EQ(ask(hybrid(), query, slower).time, described);
+}
+
+// What a description is called and where it stands is no part of the machine; every number is.
+TEST(HybridModel, AMachineIsTheSameWhateverItIsCalled) {
+  const Device renamed = hwdesc::parse_device(
+      "extends: tpu_v3\nname: mine\ndescription: \"another text\"\n", "mine.yaml");
+  EXPECT_EQ(renamed.machine, tpu().machine);
+  EXPECT_NE(hwdesc::load_device("tpu_v3", {{"clock", "941MHz"}}).machine, tpu().machine);
+  const KernelQuery query = query_of(rows(), 8);
+  EXPECT_EQ(ask(hybrid(), query, renamed).correction->verdict, Verdict::kIn);
+}
+
+// Physics, twice as slow.
+class Doubled final : public analytical::CostModel {
+ public:
+  [[nodiscard]] std::vector<std::optional<Estimate>> estimate(std::span<const KernelQuery> queries,
+                                                              const Device& device) const override {
+    auto answers = kPhysics.estimate(queries, device);
+    for (auto& answer : answers) answer->time = answer->time * 2;
+    return answers;
+  }
+};
+
+TEST(HybridModel, CorrectsThePriorItIsGiven) {
+  const Doubled doubled;
+  const HybridModel model(doubled, fit_to(rows(), tpu()).parts);
+  const KernelQuery query = query_of(rows(), 8);
+  EXPECT_EQ(ask(model, query, tpu()).correction->analytical, ask(kPhysics, query, tpu()).time * 2);
+}
+
+TEST(HybridModel, FullWeightBelievesTheCorrectionEverywhere) {
+  const HybridModel everywhere(kPhysics, fit_to(rows(), tpu()).parts, full_weight);
+  const Device other = hwdesc::load_device("tpu_v2");
+  const KernelQuery query = query_of(rows(), 8);
+  EXPECT_EQ(ask(everywhere, query, other).correction->weight, 1);
+  EXPECT_EQ(ask(everywhere, query, other).correction->verdict, Verdict::kOut);
+  EXPECT_EQ(ask(hybrid(), query, other).correction->weight, 0);
 }
 
 TEST(HybridModel, NamesNeighboursAndWhatDroveIt) {

@@ -44,7 +44,7 @@ TEST(HybridSpec, ReadsEveryKey) {
       "seed: 7}");
   EXPECT_EQ(spec.name, "mine");
   EXPECT_FALSE(spec.calibrate);
-  EXPECT_FALSE(spec.guard);
+  EXPECT_EQ(spec.weight, full_weight);
   ASSERT_EQ(spec.candidates.size(), 2U);
   EXPECT_EQ(spec.candidates[0].name, "deep");
   EXPECT_EQ(spec.candidates[0].gbt.depth, 9);
@@ -58,7 +58,8 @@ TEST(HybridSpec, WithoutLearnersItTriesAProcessThenTreesOnTheResidual) {
   const HybridSpec read_one = read("{name: mine}");
   const HybridSpec made = default_hybrid("mine");
   for (const HybridSpec& spec : {read_one, made}) {
-    EXPECT_TRUE(spec.calibrate && spec.guard);
+    EXPECT_TRUE(spec.calibrate);
+    EXPECT_EQ(spec.weight, weight_of_trials);
     EXPECT_FALSE(spec.trial_by.has_value());
     ASSERT_EQ(spec.candidates.size(), 2U);
     EXPECT_EQ(spec.candidates[0].name, "process");

@@ -34,7 +34,7 @@ class Draws {
   std::mt19937_64 engine_;
 };
 
-Place known_at(double distance) {
+Position known_at(double distance) {
   return {.distance = distance, .known_class = true, .known_device = true};
 }
 
@@ -49,7 +49,7 @@ Trial trial(double residual, double predicted, std::uint32_t group, double dista
 }
 
 double near_weight(const Trials& trials) {
-  return Trust(trials).say(known_at(0), "dot", 1e-6).weight;
+  return Trust(trials).assess(known_at(0), "dot", 1e-6).weight;
 }
 
 // `n` groups of one trial: residuals normal, predictions `of` them.
@@ -72,7 +72,7 @@ TEST(TrustWeight, IsWhatMakesAnExaggeratingLearnerRight) {
     EXPECT_DOUBLE_EQ(near_weight(trials), weight) << exaggeration;
   }
   const Trials timid = trials_where(50, 3, [](double r, Draws&) { return r / 2; });
-  EXPECT_DOUBLE_EQ(near_weight(timid), 1);  // never more than the learner said
+  EXPECT_DOUBLE_EQ(near_weight(timid), 1);  // never more than the learner assessment
 }
 
 TEST(TrustWeight, IsNoneForALearnerThatIsWrong) {
@@ -135,7 +135,7 @@ TEST(TrustWeight, FallsFromNearToFarAndIsNoneBeyond) {
   EXPECT_NEAR(trust.near(), 1.2, 1e-12);  // the 0.8-quantile, type 7: between ranks 15 and 16
   EXPECT_DOUBLE_EQ(trust.far(), 2);
   const auto weight = [&](double distance) {
-    return trust.say(known_at(distance), "dot", 1e-6).weight;
+    return trust.assess(known_at(distance), "dot", 1e-6).weight;
   };
   EXPECT_DOUBLE_EQ(weight(0), 1);
   EXPECT_DOUBLE_EQ(weight(trust.near()), 1);
@@ -173,18 +173,18 @@ TEST(Trust, IsNeverSurerFartherAway) {
     const Trust trust(random_trials(seed));
     ASSERT_LE(trust.near(), trust.far());
     for (const bool known : {true, false}) {
-      Place place{.known_class = known, .known_device = true};
-      Trust::Said before = trust.say(place, "dot", 1e-5);
-      EXPECT_LE(before.weight, trust.say(known_at(0), "dot", 1e-5).weight);
+      Position position{.known_class = known, .known_device = true};
+      Trust::Assessment before = trust.assess(position, "dot", 1e-5);
+      EXPECT_LE(before.weight, trust.assess(known_at(0), "dot", 1e-5).weight);
       for (double distance = 0.05; distance < 4; distance += 0.05) {
-        place.distance = distance;
-        const Trust::Said said = trust.say(place, "dot", 1e-5);
-        EXPECT_GE(said.weight, 0);
-        EXPECT_LE(said.weight, before.weight + 1e-12) << seed << " " << distance;
-        EXPECT_LE(said.low, before.low);
-        EXPECT_GE(said.high, before.high);
-        EXPECT_GE(static_cast<int>(said.verdict), static_cast<int>(before.verdict));
-        before = said;
+        position.distance = distance;
+        const Trust::Assessment assessment = trust.assess(position, "dot", 1e-5);
+        EXPECT_GE(assessment.weight, 0);
+        EXPECT_LE(assessment.weight, before.weight + 1e-12) << seed << " " << distance;
+        EXPECT_LE(assessment.low, before.low);
+        EXPECT_GE(assessment.high, before.high);
+        EXPECT_GE(static_cast<int>(assessment.verdict), static_cast<int>(before.verdict));
+        before = assessment;
       }
       EXPECT_EQ(before.weight, 0);  // beyond every distance tried
     }
@@ -195,7 +195,9 @@ TEST(TrustVerdict, IsInEdgeOrOutByDistanceClassAndDevice) {
   Trials trials;
   for (std::uint32_t i = 0; i <= 10; ++i) trials.base.push_back(trial(0, 0, i, 0.1 * i));
   const Trust trust(trials);
-  const auto verdict = [&](const Place& place) { return trust.say(place, "dot", 1e-6).verdict; };
+  const auto verdict = [&](const Position& position) {
+    return trust.assess(position, "dot", 1e-6).verdict;
+  };
   EXPECT_EQ(verdict(known_at(trust.near())), Verdict::kIn);
   EXPECT_EQ(verdict(known_at(0.9)), Verdict::kEdge);
   EXPECT_EQ(verdict(known_at(1.1)), Verdict::kOut);
@@ -208,10 +210,10 @@ TEST(TrustVerdict, OfOneKernelWithManyTilesIsInForItAndOutForOthers) {
   Trials trials;
   for (std::uint32_t row = 0; row < 20; ++row) trials.base.push_back(trial(0.2, 0.2, row));
   const Trust trust(trials);
-  const Trust::Said same = trust.say(known_at(0), "dot", 1e-6);
+  const Trust::Assessment same = trust.assess(known_at(0), "dot", 1e-6);
   EXPECT_EQ(same.verdict, Verdict::kIn);
   EXPECT_EQ(same.weight, 1);
-  const Trust::Said other = trust.say(known_at(0.01), "dot", 1e-6);
+  const Trust::Assessment other = trust.assess(known_at(0.01), "dot", 1e-6);
   EXPECT_EQ(other.verdict, Verdict::kOut);
   EXPECT_EQ(other.weight, 0);
   EXPECT_GE(other.high, 0.2);  // what physics alone was wrong by
@@ -219,11 +221,11 @@ TEST(TrustVerdict, OfOneKernelWithManyTilesIsInForItAndOutForOthers) {
 
 TEST(TrustUnknown, ClassOrDeviceHasTheWeightThatTrialsWithoutClassesOrDevicesDeserved) {
   Trials trials = trials_where(50, 3, [](double r, Draws&) { return r; });
-  const Place new_class{.known_class = false, .known_device = true};
-  const Place new_device{.known_class = true, .known_device = false};
-  const Place neither{};
-  const auto weight = [&](const Place& place) {
-    return Trust(trials).say(place, "sort", 1e-6).weight;
+  const Position new_class{.known_class = false, .known_device = true};
+  const Position new_device{.known_class = true, .known_device = false};
+  const Position neither{};
+  const auto weight = [&](const Position& position) {
+    return Trust(trials).assess(position, "sort", 1e-6).weight;
   };
   EXPECT_EQ(weight(new_class), 0);
   EXPECT_EQ(weight(new_device), 0);
@@ -244,31 +246,31 @@ TEST(TrustUnknown, ClassIsPhysicsAloneWhereOneLeftOutClassGotWorse) {
     trials.by_class.push_back(
         trial(each.residual, misled ? -each.residual : each.residual, each.group % 5));
   }
-  EXPECT_EQ(Trust(trials).say({.known_device = true}, "sort", 1e-6).weight, 0);
+  EXPECT_EQ(Trust(trials).assess({.known_device = true}, "sort", 1e-6).weight, 0);
 }
 
 TEST(TrustInterval, IsUnknownWithoutTrialsAndAtLeastThatForAFew) {
-  const Trust::Said nothing = Trust().say(known_at(0), "dot", 1);
+  const Trust::Assessment nothing = Trust().assess(known_at(0), "dot", 1);
   EXPECT_EQ(nothing.weight, 0);
   EXPECT_EQ(nothing.high, std::log(5));
   EXPECT_EQ(nothing.low, -std::log(5));
   const Trials four = trials_where(4, 1, [](double, Draws&) { return 0.0; });
-  EXPECT_GE(Trust(four).say(known_at(0), "dot", 1).high, std::log(5));
+  EXPECT_GE(Trust(four).assess(known_at(0), "dot", 1).high, std::log(5));
   const Trials five = trials_where(5, 1, [](double, Draws&) { return 0.0; });
   double most = 0;
   for (const Trial& each : five.base) most = std::max(most, std::abs(each.residual));
-  const Trust::Said said = Trust(five).say(known_at(0), "dot", 1);
-  EXPECT_GT(said.high, most);
-  EXPECT_LT(said.high, 1.5 * most);
-  EXPECT_EQ(said.low, -said.high);
+  const Trust::Assessment assessment = Trust(five).assess(known_at(0), "dot", 1);
+  EXPECT_GT(assessment.high, most);
+  EXPECT_LT(assessment.high, 1.5 * most);
+  EXPECT_EQ(assessment.low, -assessment.high);
 }
 
 TEST(TrustInterval, WithoutTrialsOfNewClassesIsUnknownForThese) {
   const Trials trials = trials_where(50, 3, [](double r, Draws&) { return r; });
-  const Trust::Said said =
-      Trust(trials).say({.known_class = false, .known_device = true}, "sort", 1);
-  EXPECT_GE(said.high, std::log(5));
-  EXPECT_LE(said.low, -std::log(5));
+  const Trust::Assessment assessment =
+      Trust(trials).assess({.known_class = false, .known_device = true}, "sort", 1);
+  EXPECT_GE(assessment.high, std::log(5));
+  EXPECT_LE(assessment.low, -std::log(5));
 }
 
 // Ranks ceil((n + 1) q): of errors -50 ... 49 hundredths, 5 % and 95 %.
@@ -277,12 +279,12 @@ TEST(TrustInterval, TakesTheRanksOfSplitConformalPrediction) {
   for (int i = 0; i < 100; ++i) {
     trials.base.push_back(trial((i - 50) / 100.0, 0, static_cast<std::uint32_t>(i)));
   }
-  const Trust::Said two_sided = Trust(trials).say(known_at(0), "dot", 1);
+  const Trust::Assessment two_sided = Trust(trials).assess(known_at(0), "dot", 1);
   const int beyond = 100 - 96;  // rank ceil(101 x 0.95)
   EXPECT_DOUBLE_EQ(two_sided.high, (49 - beyond) / 100.0);
   EXPECT_DOUBLE_EQ(two_sided.low, -(50 - beyond) / 100.0);
   trials.base.resize(59);  // the largest 0.50, 0.49 ...
-  const Trust::Said symmetric = Trust(trials).say(known_at(0), "dot", 1);
+  const Trust::Assessment symmetric = Trust(trials).assess(known_at(0), "dot", 1);
   EXPECT_DOUBLE_EQ(symmetric.high, 0.45);  // rank ceil(60 x 0.9) = 54 of 59: five are larger
   EXPECT_DOUBLE_EQ(symmetric.low, -0.45);
 }
@@ -308,10 +310,11 @@ TEST(TrustInterval, Holds90PercentOfExchangeableDraws) {
       const Trust trust(trials);
       for (int i = 0; i < 100; ++i) {
         const Trial next = draw(0);
-        const Trust::Said said = trust.say(known_at(next.distance), next.op_class, next.time);
-        if (said.verdict == Verdict::kOut) continue;
-        const double error = next.residual - said.weight * next.predicted;
-        inside += error >= said.low && error <= said.high ? 1 : 0;
+        const Trust::Assessment assessment =
+            trust.assess(known_at(next.distance), next.op_class, next.time);
+        if (assessment.verdict == Verdict::kOut) continue;
+        const double error = next.residual - assessment.weight * next.predicted;
+        inside += error >= assessment.low && error <= assessment.high ? 1 : 0;
         ++asked;
       }
     }
@@ -334,10 +337,10 @@ TEST(TrustInterval, HoldsNewKernelsWhoseRowsAreWrongAlike) {
           trials.base.push_back(trial(shared + 0.1 * draws.normal(), 0, kernel));
         }
       }
-      const Trust::Said said = Trust(trials).say(known_at(0), "dot", 1e-6);
+      const Trust::Assessment assessment = Trust(trials).assess(known_at(0), "dot", 1e-6);
       for (int i = 0; i < 50; ++i) {
         const double error = 0.2 * draws.normal() + 0.1 * draws.normal();
-        inside += error >= said.low && error <= said.high ? 1 : 0;
+        inside += error >= assessment.low && error <= assessment.high ? 1 : 0;
         ++asked;
       }
     }
@@ -359,7 +362,7 @@ TEST(TrustInterval, IsOfTheClassAndItsHalfOfSizes) {
   }
   const Trust trust(trials);
   const auto high = [&](const std::string& op_class, double time) {
-    return trust.say(known_at(0), op_class, time).high;
+    return trust.assess(known_at(0), op_class, time).high;
   };
   EXPECT_GT(high("gather", 1e-5), 3 * high("dot", 1e-5));
   EXPECT_GT(high("gather", 1e-5), 3 * high("gather", 1e-2));
@@ -378,7 +381,8 @@ TEST(TrustInterval, AtTheEdgeIsOfAsManyFarKernelsAsAreEnough) {
     }
   }
   const Trust trust(trials);
-  const Trust::Said edge = trust.say(known_at((trust.near() + trust.far()) / 2), "dot", 1e-6);
+  const Trust::Assessment edge =
+      trust.assess(known_at((trust.near() + trust.far()) / 2), "dot", 1e-6);
   EXPECT_EQ(edge.verdict, Verdict::kEdge);
   EXPECT_GT(edge.high, 0.1);
   EXPECT_LT(edge.high, 0.4);
@@ -392,17 +396,17 @@ TEST(TrustInterval, IsOfTheRowsWholeTime) {
     trials.base.push_back(trial(i % 2 == 0 ? kResidual : -kResidual, 0, i));
     trials.base.back().share = kShare;
   }
-  const Trust::Said said = Trust(trials).say(known_at(0), "dot", 1e-6);
-  EXPECT_NEAR(said.high, std::log1p(kShare * std::expm1(kResidual)), 1e-12);
-  EXPECT_NEAR(said.low, std::log1p(kShare * std::expm1(-kResidual)), 1e-12);
+  const Trust::Assessment assessment = Trust(trials).assess(known_at(0), "dot", 1e-6);
+  EXPECT_NEAR(assessment.high, std::log1p(kShare * std::expm1(kResidual)), 1e-12);
+  EXPECT_NEAR(assessment.low, std::log1p(kShare * std::expm1(-kResidual)), 1e-12);
 }
 
 TEST(TrustInterval, HoldsThePredictionEvenWherePhysicsIsAlwaysTooFast) {
   Trials trials;
   for (std::uint32_t i = 0; i < 100; ++i) trials.base.push_back(trial(1 + 0.001 * i, 0, i));
-  const Trust::Said said = Trust(trials).say(known_at(0), "dot", 1e-6);
-  EXPECT_EQ(said.low, 0);
-  EXPECT_GT(said.high, 1);
+  const Trust::Assessment assessment = Trust(trials).assess(known_at(0), "dot", 1e-6);
+  EXPECT_EQ(assessment.low, 0);
+  EXPECT_GT(assessment.high, 1);
 }
 
 // Families of two: y = a, b in each; ANOVA by hand.
@@ -434,8 +438,8 @@ TEST(TrustText, SurvivesSavingAndLoading) {
     const Trust read = Trust::load(text, "trust.yaml");
     EXPECT_EQ(read.save(), text);
     for (double distance = 0; distance < 4; distance += 0.25) {
-      const Trust::Said a = trust.say(known_at(distance), "dot", 1e-5);
-      const Trust::Said b = read.say(known_at(distance), "dot", 1e-5);
+      const Trust::Assessment a = trust.assess(known_at(distance), "dot", 1e-5);
+      const Trust::Assessment b = read.assess(known_at(distance), "dot", 1e-5);
       EXPECT_EQ(a.weight, b.weight);
       EXPECT_EQ(a.verdict, b.verdict);
       EXPECT_EQ(a.low, b.low);
@@ -480,7 +484,7 @@ TEST(TrustText, ThatIsWrongIsNamedByFileAndLine) {
       message_of(replaced(text, "sizes: []",
                           "sizes: [{class: a, short: {low: 0, high: 0, trials: 1}, long: {low: 0, "
                           "high: 0, trials: 1}}]")),
-      HasSubstr("a class without a middle"));
+      HasSubstr("a class without a median time"));
 }
 
 TEST(TrustText, ThatIsCutAnywhereIsAnErrorOrWhole) {

@@ -26,6 +26,12 @@ const hwdesc::Device& tpu() {
   return device;
 }
 
+const measured::SampleSet& rows() {
+  static const measured::SampleSet set = hybrid::corrected_set(
+      tpu(), 8, 4, [](const analytical::Estimate&) { return std::log(1.2); }, 0.01);
+  return set;
+}
+
 hwdesc::Device calibrated() {
   hwdesc::Device device = tpu();
   device.name = "mine";
@@ -36,29 +42,27 @@ hwdesc::Device calibrated() {
 class ModelChoice : public testing::Test {
  protected:
   ModelChoice()
-      : shelf_((fs::temp_directory_path() /
-                ("tilecast_shelf_" + std::to_string(getpid()) + "_" +
-                 testing::UnitTest::GetInstance()->current_test_info()->name()))
-                   .string()) {
-    fs::create_directories(shelf_);
-    setenv("TILECAST_MODELS", shelf_.c_str(), 1);
+      : models_((fs::temp_directory_path() /
+                 ("tilecast_models_" + std::to_string(getpid()) + "_" +
+                  testing::UnitTest::GetInstance()->current_test_info()->name()))
+                    .string()) {
+    fs::create_directories(models_);
+    setenv("TILECAST_MODELS", models_.c_str(), 1);
   }
   ~ModelChoice() override {
     unsetenv("TILECAST_MODELS");
-    fs::remove_all(shelf_);
+    fs::remove_all(models_);
   }
 
   // A hybrid of tpu_v3 that corrects by 20 %.
   [[nodiscard]] std::string ship(const std::string& name) const {
-    static const measured::SampleSet rows = hybrid::corrected_set(
-        tpu(), 8, 4, [](const analytical::Estimate&) { return std::log(1.2); }, 0.01);
-    static const hybrid::FittedHybrid fitted = hybrid::fit_to(rows, tpu());
-    const std::string directory = shelf_ + "/" + name;
+    static const hybrid::FittedHybrid fitted = hybrid::fit_to(rows(), tpu());
+    const std::string directory = models_ + "/" + name;
     hybrid::save_hybrid(fitted.card, fitted.parts, fitted.training_csv, directory);
     return directory;
   }
 
-  std::string shelf_;
+  std::string models_;
 };
 
 TEST_F(ModelChoice, NoneShippedMeansPhysics) {
@@ -71,17 +75,19 @@ TEST_F(ModelChoice, NoneShippedMeansPhysics) {
 
 TEST_F(ModelChoice, AShippedOneFitsItsDeviceAndThoseOfItsLineage) {
   const std::string directory = ship("one");
-  fs::create_directories(shelf_ + "/no_model");
+  fs::create_directories(models_ + "/no_model");
   EXPECT_THAT(shipped_models(), ElementsAre(directory));
   EXPECT_EQ(shipped_model_for(tpu()), directory);
   EXPECT_EQ(shipped_model_for(calibrated()), directory);
   EXPECT_FALSE(shipped_model_for(hwdesc::load_device("tpu_v2")).has_value());
   const ChosenModel chosen = choose_model("default", {&tpu(), 1});
   EXPECT_EQ(chosen.name, "hybrid one (" + directory + ")");
-  ASSERT_NE(chosen.hybrid, nullptr);
-  EXPECT_TRUE(chosen.hybrid->parts().guard);
+  const ir::Kernel& kernel = rows().works.front().parts.front().kernel;
+  const hwdesc::Device other = hwdesc::load_device("tpu_v2");
+  EXPECT_EQ(chosen.explain({.kernel = kernel}, other)->correction.weight, 0);
   const ChosenModel learned = choose_model("learned", {&tpu(), 1});
-  EXPECT_FALSE(learned.hybrid->parts().guard);
+  EXPECT_EQ(learned.explain({.kernel = kernel}, other)->correction.weight, 1);
+  EXPECT_FALSE(choose_model("analytical", {&tpu(), 1}).explain);
   EXPECT_THAT(learned.note, HasSubstr("comparison"));
 }
 
@@ -107,7 +113,7 @@ TEST_F(ModelChoice, AFolderSaysWhereItWasNotTrained) {
   EXPECT_EQ(choose_model(directory, {&tpu(), 1}).note, "");
   EXPECT_THAT(choose_model(directory, {&other, 1}).note, HasSubstr("not trained on tpu_v2"));
   EXPECT_EQ(model_name_fault(directory), "");
-  EXPECT_THAT(model_name_fault(shelf_), HasSubstr("expected analytical, roofline"));
+  EXPECT_THAT(model_name_fault(models_), HasSubstr("expected analytical, roofline"));
 }
 
 }  // namespace

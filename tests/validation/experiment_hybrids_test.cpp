@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "analytical/analytical_model.h"
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "tests/hybrid/synthetic_set.h"
@@ -14,6 +15,8 @@
 
 namespace tilecast::validation {
 namespace {
+
+const analytical::AnalyticalModel kPrior;
 
 using measured::Metric;
 using testing::HasSubstr;
@@ -81,7 +84,7 @@ TEST(HybridColumns, CorrectWhatPhysicsIsWrongAboutInTheSameWay) {
   const LoadedSets sets = loaded(15, 6, 1.5);
   const Experiment e = with("{kind: held_out_works, share: 25 %}");
   const measured::Split split = experiment_splits(e, sets.sets, sets.names)[0].split;
-  const HybridAnswer answer = answer_hybrid(e.hybrids[0], sets, split, 0, 1);
+  const HybridAnswer answer = answer_hybrid(kPrior, e.hybrids[0], sets, split, 0, 1);
   ASSERT_EQ(answer.predicted_s.size(), split.score.size());
   const double before = mape(sets, split.score, analytical(e, sets, split.score));
   EXPECT_LT(mape(sets, split.score, answer.predicted_s), 0.5 * before);
@@ -96,7 +99,7 @@ TEST(HybridColumns, EveryAnswerHasAnIntervalAboutIt) {
   const LoadedSets sets = loaded(15, 6, 1.5);
   const Experiment e = with("{kind: held_out_works, share: 25 %}");
   const measured::Split split = experiment_splits(e, sets.sets, sets.names)[0].split;
-  const HybridAnswer answer = answer_hybrid(e.hybrids[0], sets, split, 0, 1);
+  const HybridAnswer answer = answer_hybrid(kPrior, e.hybrids[0], sets, split, 0, 1);
   ASSERT_EQ(answer.interval_s.size(), split.score.size());
   for (std::size_t i = 0; i < answer.interval_s.size(); ++i) {
     EXPECT_GT(answer.interval_s[i].value().low, 0);
@@ -111,9 +114,9 @@ TEST(HybridColumns, AnswerProgramsAsSumsOfTheirKernels) {
   const Experiment e = with("{kind: held_out_works, share: 25 %}");
   std::vector<std::size_t> fit;
   for (std::size_t row = 8; row < 48; ++row) fit.push_back(row);
-  const HybridAnswer two = answer_hybrid(e.hybrids[0], sets, {fit, {0, 1}}, 0, 1);
+  const HybridAnswer two = answer_hybrid(kPrior, e.hybrids[0], sets, {fit, {0, 1}}, 0, 1);
   program.parts.pop_back();
-  const HybridAnswer one = answer_hybrid(e.hybrids[0], sets, {fit, {0, 1}}, 0, 1);
+  const HybridAnswer one = answer_hybrid(kPrior, e.hybrids[0], sets, {fit, {0, 1}}, 0, 1);
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_NEAR(two.predicted_s[i].value() / one.predicted_s[i].value(), 2, 1e-9);
     EXPECT_TRUE(two.interval_s[i].has_value());
@@ -124,8 +127,8 @@ TEST(HybridColumns, AreTheSameEveryTimeWhateverTheJobs) {
   const LoadedSets sets = loaded(12, 4, 1.3);
   const Experiment e = with("{kind: held_out_works, share: 25 %}");
   const measured::Split split = experiment_splits(e, sets.sets, sets.names)[0].split;
-  const HybridAnswer once = answer_hybrid(e.hybrids[0], sets, split, 3, 1);
-  const HybridAnswer again = answer_hybrid(e.hybrids[0], sets, split, 3, 2);
+  const HybridAnswer once = answer_hybrid(kPrior, e.hybrids[0], sets, split, 3, 1);
+  const HybridAnswer again = answer_hybrid(kPrior, e.hybrids[0], sets, split, 3, 2);
   EXPECT_EQ(once.predicted_s, again.predicted_s);
 }
 
@@ -133,7 +136,7 @@ TEST(HybridColumns, SayWhichHybridCouldNotBeFitted) {
   const LoadedSets sets = loaded(12, 4, 1.3);
   const Experiment e = with("{kind: held_out_works, share: 25 %}");
   try {
-    static_cast<void>(answer_hybrid(e.hybrids[0], sets, {{0}, {4}}, 0, 1));
+    static_cast<void>(answer_hybrid(kPrior, e.hybrids[0], sets, {{0}, {4}}, 0, 1));
     FAIL();
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("hybrid hybrid: "));

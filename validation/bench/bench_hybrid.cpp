@@ -83,8 +83,8 @@ hybrid::HybridModel model_of(const Batch& batch, const Device& device) {
   parts.residual = learned::train(spec, examples).predictor;
   parts.domain = hybrid::Domain::of(examples, examples.kernels);
   parts.devices = {device};
-  parts.guard = false;
-  return hybrid::HybridModel(std::move(parts));
+  static const analytical::AnalyticalModel prior;
+  return hybrid::HybridModel(prior, std::move(parts), hybrid::full_weight);
 }
 
 void serve_hybrid(benchmark::State& state) {
