@@ -9,8 +9,8 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "base/source_text.h"
-#include "host/probe.h"
 #include "hwdesc/device_yaml.h"
 #include "hybrid/hybrid_dir.h"
 #include "sim/cli/commands.h"
@@ -137,7 +137,7 @@ hybrid::FittedHybrid train_hybrid(const Arguments& arguments, const hybrid::Cali
       {.jobs = arguments.jobs, .step = [&progress](const std::string& what, double done) {
          progress.show(static_cast<std::size_t>(done * kWhole), " %, " + what);
        }});
-  fitted.card.created = host::today();
+  fitted.card.created = base::today();
   const std::pair<std::string, std::string> version{"tilecast", TILECAST_VERSION};
   if (std::ranges::find(fitted.card.versions, version) == fitted.card.versions.end()) {
     fitted.card.versions.insert(fitted.card.versions.begin(), version);
