@@ -41,6 +41,9 @@ struct Device {
   // Names of the descriptions it extends without changing the machine (only name, description and
   // calibration differ), nearest first: what was measured on one of them is about this one too.
   std::vector<std::string> lineage;
+  // Equal for descriptions of one machine: of all values but names, description and calibration, as
+  // they were read (hwdesc/device_yaml.h).
+  std::size_t machine = 0;
 
   [[nodiscard]] const MemoryLevel& main_memory() const { return memory.front(); }
   [[nodiscard]] const MemoryLevel& scratchpad() const { return memory.back(); }

@@ -121,6 +121,11 @@ struct Energy {
 
 // Fitted to measurements: multipliers of described constants (1 = as described), and times that no
 // description holds. Kept apart from the description, so that both stay visible.
+// Constants of a calibration hold for every kernel; those that a hybrid fitted beside its
+// correction hold for the op classes they were fitted to.
+enum class FittedBy { kCalibration, kHybrid };
+inline constexpr std::string_view kFittedBy[] = {"calibration", "hybrid"};
+
 struct Calibration {
   double memory_bandwidth = 1;    // of main memory, reads and writes
   double memory_write = 1;        // of main memory's writes, on top of that
@@ -132,7 +137,8 @@ struct Calibration {
   double network = 1;                                                 // bandwidth of links
   Seconds kernel_overhead;                  // on the device, added to every kernel
   std::map<std::string, Seconds> dispatch;  // op class -> host time per launch; never on-chip time
-  std::string source;                       // what they were fitted on; empty: not calibrated
+  FittedBy fitted_by = FittedBy::kCalibration;
+  std::string source;  // what they were fitted on; empty: not calibrated
 };
 
 struct PublishedPeak {   // what the data sheet says, recomputed by device_check

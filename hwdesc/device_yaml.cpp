@@ -128,6 +128,16 @@ ConfigNode read_chain(const std::string& text, const std::string& file,
   return merge(std::move(inherited), root);
 }
 
+// Of every value besides what the description is called and its fitted constants.
+std::size_t machine_of(const Device& device) {
+  std::string values;
+  for (const auto& [path, value] : flatten(device)) {
+    if (path == "name" || path == "description" || path.starts_with("calibration.")) continue;
+    values += path + "=" + value + "\n";
+  }
+  return std::hash<std::string>()(values);
+}
+
 }  // namespace
 
 bool is_path(std::string_view name_or_path) {
@@ -146,6 +156,7 @@ Device parse_device(const std::string& text, const std::string& file, const Over
   device.file = file;
   device.lineage = std::move(lineage);
   if (device.name.empty()) device.name = stem(file);
+  device.machine = machine_of(device);
   return device;
 }
 

@@ -32,7 +32,7 @@ const std::string& file_text(const learned::ExtraFiles& files, const std::string
                           path_of(directory, "model.yaml"), file));
 }
 
-// Those of the folder, in order.
+// Those of the folder, in order. Models that were saved before `fitted_by` say it in the source.
 std::vector<hwdesc::Device> devices_of(const learned::ExtraFiles& files,
                                        const std::string& directory) {
   std::vector<hwdesc::Device> devices;
@@ -42,6 +42,8 @@ std::vector<hwdesc::Device> devices_of(const learned::ExtraFiles& files,
     const std::string file = device_file(i);
     devices.push_back(
         hwdesc::parse_device(file_text(files, file, directory), path_of(directory, file)));
+    hwdesc::Calibration& constants = devices.back().calibration;
+    if (constants.source.starts_with("hybrid ")) constants.fitted_by = hwdesc::FittedBy::kHybrid;
   }
   return devices;
 }

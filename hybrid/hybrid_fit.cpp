@@ -8,7 +8,6 @@
 #include <set>
 
 #include "base/error.h"
-#include "hybrid/stage.h"
 #include "hybrid/trials.h"
 
 namespace tilecast::hybrid {
@@ -86,7 +85,7 @@ class HybridFit {
     hwdesc::Calibration constants = fitted_.calibrated->device.calibration;
     constants.source = fmt::format("hybrid {}: {} rows", spec_.name,
                                    std::accumulate(of_sets.begin(), of_sets.end(), std::size_t{0}));
-    set_fitted_by_hybrid(constants);
+    constants.fitted_by = hwdesc::FittedBy::kHybrid;
     for (Device& device : devices_) device.calibration = constants;
   }
 
@@ -237,7 +236,7 @@ FittedHybrid fit_hybrid_to_calibrated(const analytical::CostModel& prior, const 
   Device device = calibrated.device;
   if (calibrated.accepted) {  // a description without a source is one without constants
     device.calibration.source = provenance_of(calibrated, sets);
-    set_fitted_by_hybrid(device.calibration);
+    device.calibration.fitted_by = hwdesc::FittedBy::kHybrid;
   }
   FittedHybrid fitted =
       fit_hybrid(prior, spec, rows, std::vector<Device>(rows.size(), device), options);

@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "hybrid/constants.h"
-#include "hybrid/stage.h"
 
 namespace tilecast::hybrid {
 namespace {
@@ -141,8 +140,8 @@ HybridModel::View HybridModel::view_of(const hwdesc::Device& device) const {
   View view{.asked = device, .reference = device};
   if (trained == parts_.devices.end()) return view;
   view.known = true;
-  if (!present(device.calibration)) view.asked.calibration = trained->calibration;
-  view.same = same_machine(device, *trained) &&
+  if (device.calibration.source.empty()) view.asked.calibration = trained->calibration;
+  view.same = device.machine == trained->machine &&
               same_constants(view.asked.calibration, trained->calibration);
   view.reference = *trained;
   return view;
@@ -192,7 +191,7 @@ std::vector<HybridModel::Residual> HybridModel::residuals(std::span<const Kernel
 void HybridModel::use_described_constants_for_unseen_classes(
     std::span<const KernelQuery> queries, const View& view, std::span<const Residual> residuals,
     std::vector<std::optional<Estimate>>& answers) const {
-  if (!fitted_by_hybrid(view.asked.calibration)) return;
+  if (view.asked.calibration.fitted_by != hwdesc::FittedBy::kHybrid) return;
   hwdesc::Device described = view.asked;
   described.calibration = {};
   std::vector<KernelQuery> unseen;

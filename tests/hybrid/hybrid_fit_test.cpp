@@ -90,7 +90,7 @@ TEST(FitHybrid, FitsTheConstantsFirst) {
   ASSERT_TRUE(fitted.calibrated.has_value());
   EXPECT_TRUE(fitted.calibrated->accepted);
   EXPECT_NEAR(fitted.parts.devices.front().calibration.memory_bandwidth, 0.92, 0.03);
-  EXPECT_THAT(fitted.parts.devices.front().calibration.source, HasSubstr("hybrid"));
+  EXPECT_EQ(fitted.parts.devices.front().calibration.fitted_by, hwdesc::FittedBy::kHybrid);
 }
 
 // The verb `calibrate`, hybrids and experiments fit the same rows of one set.

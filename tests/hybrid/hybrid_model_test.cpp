@@ -102,6 +102,33 @@ TEST(HybridModel, AChangedDeviceKeepsTheCorrectionOfTheMeasuredOne) {
   EXPECT_EQ(after.correction->verdict, Verdict::kEdge);
 }
 
+// A field says that constants hold for measured op classes alone; no text does.
+TEST(HybridModel, ConstantsThatAHybridFittedDoNotMoveUnseenClasses) {
+  ir::KernelSketch sketch("rows", ir::Opcode::kFusion, analytical::layout_rules(tpu()));
+  const ir::OpId x = sketch.parameter(ir::DType::kF32, {4096, 1024});
+  const ir::Kernel unseen = sketch.build({sketch.reduce(x, ir::Opcode::kAdd, 1)});
+  Device slower = tpu();
+  slower.calibration.memory_bandwidth = 0.5;
+  slower.calibration.source = "hybrid vigour";  // of a calibration all the same
+  const KernelQuery query{.kernel = unseen};
+  const Seconds described = ask(kPhysics, query, tpu()).time;
+  EXPECT_EQ(ask(hybrid(), query, slower).time, ask(kPhysics, query, slower).time);
+  EXPECT_GT(ask(hybrid(), query, slower).time, described);
+  slower.calibration.source = "a fit";
+  slower.calibration.fitted_by = hwdesc::FittedBy::kHybrid;
+  EXPECT_EQ(ask(hybrid(), query, slower).time, described);
+}
+
+// What a description is called and where it stands is no part of the machine; every number is.
+TEST(HybridModel, AMachineIsTheSameWhateverItIsCalled) {
+  const Device renamed = hwdesc::parse_device(
+      "extends: tpu_v3\nname: mine\ndescription: \"another text\"\n", "mine.yaml");
+  EXPECT_EQ(renamed.machine, tpu().machine);
+  EXPECT_NE(hwdesc::load_device("tpu_v3", {{"clock", "941MHz"}}).machine, tpu().machine);
+  const KernelQuery query = query_of(rows(), 8);
+  EXPECT_EQ(ask(hybrid(), query, renamed).correction->verdict, Verdict::kIn);
+}
+
 // Physics, twice as slow.
 class Doubled final : public analytical::CostModel {
  public:
