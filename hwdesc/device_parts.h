@@ -138,8 +138,6 @@ struct Calibration {
   std::map<std::string, Seconds> dispatch;  // op class -> host time per launch; never on-chip time
   FittedBy fitted_by = FittedBy::kCalibration;
   std::string source;  // what they were fitted on; empty: not calibrated
-
-  [[nodiscard]] bool present() const { return !source.empty(); }
 };
 
 struct PublishedPeak {   // what the data sheet says, recomputed by device_check

@@ -140,7 +140,7 @@ HybridModel::View HybridModel::view_of(const hwdesc::Device& device) const {
   View view{.asked = device, .reference = device};
   if (trained == parts_.devices.end()) return view;
   view.known = true;
-  if (!device.calibration.present()) view.asked.calibration = trained->calibration;
+  if (device.calibration.source.empty()) view.asked.calibration = trained->calibration;
   view.same = device.machine == trained->machine &&
               same_constants(view.asked.calibration, trained->calibration);
   view.reference = *trained;
