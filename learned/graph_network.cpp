@@ -50,7 +50,7 @@ fs::path module_file() {
     tried += fmt::format("{}{}", tried.empty() ? "" : ", ", file.string());
   }
   throw Error(
-      fmt::format("graph networks: their module is not there; tried {}; a build with "
+      fmt::format("graph networks: their module was not found; tried {}; a build with "
                   "TILECAST_WITH_TORCH=OFF has none; set TILECAST_TORCH_MODULE to one of this "
                   "build",
                   tried));

@@ -69,15 +69,25 @@ void append_verbs(const CLI::App& app, Json& verbs) {
   }
 }
 
+// Those of the verb; of a group of verbs the first of each.
+std::string examples_text(const std::string& path) {
+  std::string text;
+  std::string_view before;
+  for (const Example& example : examples()) {
+    const std::string_view verb = example.verb;
+    if (verb == path || (verb != before && verb.starts_with(path + " "))) {
+      text += fmt::format("  tilecast {}\n      {}\n", example.command, example.shows);
+    }
+    before = verb;
+  }
+  return text;
+}
+
 }  // namespace
 
 void add_examples(CLI::App& app) {
   for (CLI::App* verb : verbs_below(app)) {
-    std::string text;
-    for (const Example& example : examples()) {
-      if (example.verb != path_of(*verb)) continue;
-      text += fmt::format("  tilecast {}\n      {}\n", example.command, example.shows);
-    }
+    const std::string text = examples_text(path_of(*verb));
     const std::string notes = verb->get_footer();
     if (!text.empty()) verb->footer(notes + (notes.empty() ? "" : "\n") + kHeading + text);
     add_examples(*verb);

@@ -134,7 +134,6 @@ void add_hw(CLI::App& app) {
   add(hw, "check", "recomputed peaks against published ones; all presets by default", 0, 64, check);
   add(hw, "diff", "the values in which two devices differ", 2, 2, diff);
   add_hw_probe(hw);
-  hw.footer("tilecast hw VERB --help shows examples.");
 }
 
 }  // namespace tilecast::sim::cli

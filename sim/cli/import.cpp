@@ -158,7 +158,6 @@ void add_import(CLI::App& app) {
       .footer(
           "Events of device lanes are joined to the module's kernels by instruction name and\n"
           "averaged; time and kernels that do not match are reported.");
-  verb.footer("tilecast import FORMAT --help shows examples.");
 }
 
 }  // namespace tilecast::sim::cli

@@ -241,7 +241,6 @@ void add_measure(CLI::App& app) {
   add_host_verb(measure);
   add_repeat_verb(measure);
   add_measure_programs(measure);
-  measure.footer("tilecast measure VERB --help shows examples.");
 }
 
 }  // namespace tilecast::sim::cli

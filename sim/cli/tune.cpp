@@ -367,7 +367,6 @@ void add_tune(CLI::App& app) {
   CLI::App& verb = *app.add_subcommand("tune", "search for fast configurations by measuring few");
   verb.require_subcommand(1);
   add_tune_tiles(verb);
-  verb.footer("tilecast tune tiles --help shows examples.");
 }
 
 }  // namespace tilecast::sim::cli

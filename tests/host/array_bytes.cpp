@@ -57,7 +57,7 @@ void store_number(std::byte* to, DType dtype, double value) {
     default:  // integers: the low bytes of two's complement
       break;
   }
-  const std::uint64_t all = ir::evaluation::integer_bits(value);
+  const std::uint64_t all = interpreter::integer_bits(value);
   std::memcpy(to, &all, static_cast<std::size_t>(ir::storage_bytes(dtype)));
 }
 
@@ -77,7 +77,7 @@ double load_number(const std::byte* from, DType dtype) {
   std::uint64_t all = 0;
   std::memcpy(&all, from, static_cast<std::size_t>(ir::storage_bytes(dtype)));
   // A pred that is neither 0 nor 1 is an error to be seen.
-  return dtype == DType::kPred ? static_cast<double>(all) : ir::evaluation::wrapped(all, dtype);
+  return dtype == DType::kPred ? static_cast<double>(all) : interpreter::wrapped(all, dtype);
 }
 
 // Calls visit(byte offset) for the elements in row-major order.
@@ -92,7 +92,7 @@ void walk_bytes(const ir::Shape& shape, Visit&& visit) {
     steps[dim] = next;
     next *= shape.dims[dim];
   }
-  ir::evaluation::walk(shape.dims, 0, steps, visit);
+  interpreter::walk(shape.dims, 0, steps, visit);
 }
 
 std::size_t byte_count(const ir::Shape& shape) {
@@ -101,7 +101,7 @@ std::size_t byte_count(const ir::Shape& shape) {
 
 }  // namespace
 
-std::vector<std::byte> to_bytes(const ir::Shape& shape, const ir::Elements& elements) {
+std::vector<std::byte> to_bytes(const ir::Shape& shape, const interpreter::Elements& elements) {
   std::vector<std::byte> bytes(byte_count(shape));
   std::size_t i = 0;
   walk_bytes(shape, [&](std::int64_t offset) {
@@ -110,9 +110,9 @@ std::vector<std::byte> to_bytes(const ir::Shape& shape, const ir::Elements& elem
   return bytes;
 }
 
-ir::Elements from_bytes(const ir::Shape& shape, const std::vector<std::byte>& bytes) {
+interpreter::Elements from_bytes(const ir::Shape& shape, const std::vector<std::byte>& bytes) {
   TC_CHECK(bytes.size() == byte_count(shape), "an array has its shape's bytes");
-  ir::Elements elements;
+  interpreter::Elements elements;
   walk_bytes(shape, [&](std::int64_t offset) {
     elements.push_back(load_number(bytes.data() + offset, shape.dtype));
   });

@@ -9,8 +9,11 @@
 
 namespace tilecast::host {
 
-// `elements` in row-major order of the dimensions, as ir::evaluate() has them; numbers of the type.
-[[nodiscard]] std::vector<std::byte> to_bytes(const ir::Shape& shape, const ir::Elements& elements);
-[[nodiscard]] ir::Elements from_bytes(const ir::Shape& shape, const std::vector<std::byte>& bytes);
+// `elements` in row-major order of the dimensions, as interpreter::evaluate() has them; numbers of
+// the type.
+[[nodiscard]] std::vector<std::byte> to_bytes(const ir::Shape& shape,
+                                              const interpreter::Elements& elements);
+[[nodiscard]] interpreter::Elements from_bytes(const ir::Shape& shape,
+                                               const std::vector<std::byte>& bytes);
 
 }  // namespace tilecast::host

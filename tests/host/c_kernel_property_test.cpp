@@ -1,6 +1,6 @@
 // Generated C computes what the kernel says: random kernels under random tiles are compiled, run
 // in a child process on arrays between guard pages, and every element is compared with
-// ir::evaluate() within a bound derived from rounding alone (rounding_bounds.h).
+// interpreter::evaluate() within a bound derived from rounding alone (rounding_bounds.h).
 //
 // TILECAST_SEED=17 runs the pair of that seed only, and prints its C.
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ struct Pair {
   std::uint64_t seed = 0;
   RandomKernel made;
   analytical::TileConfig tile;
-  std::vector<ir::Elements> inputs;
+  std::vector<interpreter::Elements> inputs;
   CKernel c;
 
   [[nodiscard]] std::string text() const {
@@ -119,7 +119,7 @@ class Checker {
     }
   }
 
-  void compare(const Pair& pair, std::size_t output, const ir::Elements& got,
+  void compare(const Pair& pair, std::size_t output, const interpreter::Elements& got,
                const Bounded& expected) {
     std::size_t wrong = 0, first = 0;
     for (std::size_t i = 0; i < got.size(); ++i) {

@@ -211,7 +211,7 @@ ir::Module as_program(const RandomKernel& made) {
 // The kernel's elements for every input of the program, as bytes.
 std::vector<std::vector<std::byte>> inputs_of(const CProgram& program, const ir::Module& module,
                                               const RandomKernel& made,
-                                              const std::vector<ir::Elements>& elements) {
+                                              const std::vector<interpreter::Elements>& elements) {
   const ir::Module whole = parsed(made.text);
   const ir::Computation& entry = whole.entry_computation();
   std::map<std::string, std::size_t> by_name;
@@ -228,16 +228,16 @@ std::vector<std::vector<std::byte>> inputs_of(const CProgram& program, const ir:
       op.shape = instruction.shape;
       op.attrs = instruction.attrs;
       const ir::OpId id = builder.add(std::move(op));
-      inputs.push_back(to_bytes(input.shape, ir::evaluate(builder.build({id}), {})[0]));
+      inputs.push_back(to_bytes(input.shape, interpreter::evaluate(builder.build({id}), {})[0]));
       continue;
     }
     const auto number = static_cast<std::size_t>(instruction.as<ir::ParameterAttrs>().number);
     const std::string& name = entry.at(entry.root_instruction().operands[number]).name;
     const auto known = by_name.find(name);
-    inputs.push_back(
-        to_bytes(input.shape, known != by_name.end()
-                                  ? elements[known->second]
-                                  : ir::Elements(std::size_t(ir::element_count(input.shape)), 0)));
+    inputs.push_back(to_bytes(
+        input.shape, known != by_name.end()
+                         ? elements[known->second]
+                         : interpreter::Elements(std::size_t(ir::element_count(input.shape)), 0)));
   }
   return inputs;
 }
@@ -251,13 +251,13 @@ struct Trial {
 
 void expect_right(const Trial& trial, const std::string& library) {
   std::mt19937_64 random(trial.seed);
-  const std::vector<ir::Elements> elements = random_inputs(trial.made, random);
+  const std::vector<interpreter::Elements> elements = random_inputs(trial.made, random);
   const std::vector<Bounded> expected = evaluate_with_bounds(trial.made.kernel, elements);
   const auto inputs = inputs_of(trial.program, trial.module, trial.made, elements);
   const auto outputs = run_once(library, whole_job(trial.program), inputs);
   ASSERT_EQ(outputs.size(), expected.size());
   for (std::size_t k = 0; k < outputs.size(); ++k) {
-    const ir::Elements got = from_bytes(trial.program.outputs[k], outputs[k]);
+    const interpreter::Elements got = from_bytes(trial.program.outputs[k], outputs[k]);
     ASSERT_EQ(got.size(), expected[k].value.size());
     for (std::size_t i = 0; i < got.size(); ++i) {
       ASSERT_TRUE(agrees(got[i], expected[k].value[i], expected[k].bound[i]))

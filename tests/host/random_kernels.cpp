@@ -174,8 +174,9 @@ analytical::TileConfig random_tile(const ir::Kernel& kernel, std::mt19937_64& ra
   return analytical::tile_of_trips(space, trips);
 }
 
-std::vector<ir::Elements> random_inputs(const RandomKernel& made, std::mt19937_64& random) {
-  std::vector<ir::Elements> inputs;
+std::vector<interpreter::Elements> random_inputs(const RandomKernel& made,
+                                                 std::mt19937_64& random) {
+  std::vector<interpreter::Elements> inputs;
   for (const ir::OpId id : made.kernel.parameters()) {
     const ir::Op& parameter = made.kernel.op(id);
     const auto found =
@@ -185,11 +186,11 @@ std::vector<ir::Elements> random_inputs(const RandomKernel& made, std::mt19937_6
     const bool floating = is_float(parameter.shape.dtype);
     const auto [low, high] = found->range;
     std::uniform_real_distribution<double> number(low, floating ? high : high + 1);
-    ir::Elements values;
+    interpreter::Elements values;
     for (std::int64_t i = ir::element_count(parameter.shape); i > 0; --i) {
       double value = floating ? number(random) : std::min(std::floor(number(random)), high);
       if (floating && made.specials && pick(random, 0, 30) == 0) value = random_special(random);
-      values.push_back(ir::evaluation::as_type(value, parameter.shape.dtype));
+      values.push_back(interpreter::as_type(value, parameter.shape.dtype));
     }
     inputs.push_back(std::move(values));
   }

@@ -2,7 +2,7 @@
 //
 //   RandomKernel made = random_kernel(seed);
 //   TileConfig tile = random_tile(made.kernel, random);
-//   std::vector<ir::Elements> inputs = random_inputs(made, random);
+//   std::vector<interpreter::Elements> inputs = random_inputs(made, random);
 //
 // Kernels are fusions of about 1 to 14 ops (more where softmax or a normalisation is one of them)
 // over small odd sizes, so that tiles have ragged edges: elementwise chains, movement, reductions,
@@ -33,7 +33,7 @@ struct RandomKernel {
 // One of the analytical model's candidates, or cuts of any size, or no cut.
 [[nodiscard]] analytical::TileConfig random_tile(const ir::Kernel& kernel, std::mt19937_64& random);
 // Numbers of the parameters' types, in their ranges.
-[[nodiscard]] std::vector<ir::Elements> random_inputs(const RandomKernel& made,
-                                                      std::mt19937_64& random);
+[[nodiscard]] std::vector<interpreter::Elements> random_inputs(const RandomKernel& made,
+                                                               std::mt19937_64& random);
 
 }  // namespace tilecast::host

@@ -25,7 +25,7 @@ TEST(RandomKernels, CanBeEvaluatedAndCoverEveryFamilyOfOps) {
   std::map<ir::DType, int> types;
   for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
     const RandomKernel made = random_kernel(seed);
-    EXPECT_EQ(ir::cannot_evaluate(made.kernel), "") << made.text;
+    EXPECT_EQ(interpreter::cannot_evaluate(made.kernel), "") << made.text;
     for (const ir::Op& op : made.kernel.ops()) {
       ++classes[ir::op_class(op.opcode)];
       ++opcodes[op.opcode];
@@ -56,8 +56,8 @@ TEST(RandomKernels, RoundingCanBeBoundedTightlyForAlmostAllElements) {
   for (std::uint64_t seed = 0; seed < kSeeds / 4; ++seed) {
     const RandomKernel made = random_kernel(seed);
     std::mt19937_64 random(seed);
-    const std::vector<ir::Elements> inputs = random_inputs(made, random);
-    const std::vector<ir::Elements> plain = ir::evaluate(made.kernel, inputs);
+    const std::vector<interpreter::Elements> inputs = random_inputs(made, random);
+    const std::vector<interpreter::Elements> plain = interpreter::evaluate(made.kernel, inputs);
     const std::vector<Bounded> results = evaluate_with_bounds(made.kernel, inputs);
     for (std::size_t k = 0; k < results.size(); ++k) {
       const Bounded& result = results[k];

@@ -9,12 +9,12 @@
 namespace tilecast::host {
 namespace {
 
+using interpreter::Elements;
+using interpreter::Value;
 using ir::DType;
-using ir::Elements;
 using ir::Op;
 using ir::Opcode;
 using ir::Shape;
-using ir::evaluation::Value;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
@@ -76,7 +76,7 @@ class OpBounds {
 
   Bounded run() const {
     Bounded result;
-    result.value = ir::evaluation::evaluate_op(op_, given_);
+    result.value = interpreter::evaluate_op(op_, given_);
     if (ir::is_elementwise(op_.opcode)) {
       result.bound = elementwise(result.value);
     } else if (op_.opcode == Opcode::kReduce || op_.opcode == Opcode::kReduceWindow) {
@@ -101,7 +101,7 @@ class OpBounds {
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       operands.push_back({&numbers_[i], &numbers[i]});
     }
-    return ir::evaluation::evaluate_op(on_numbers(op_), operands);
+    return interpreter::evaluate_op(on_numbers(op_), operands);
   }
 
   [[nodiscard]] bool is_index(std::size_t operand) const {
@@ -185,7 +185,7 @@ class OpBounds {
       worst.applied = Opcode::kMaximum;
       const std::vector<Value> bounds = {{&numbers_[0], &values_[0]->bound},
                                          {&numbers_[1], &values_[1]->bound}};
-      return ir::evaluation::evaluate_op(worst, bounds);
+      return interpreter::evaluate_op(worst, bounds);
     }
     return combined(values, on({magnitudes(0, false), magnitudes(1, false)}),
                     on({magnitudes(0, true), magnitudes(1, true)}));
@@ -225,12 +225,12 @@ class OpBounds {
     Elements bounds(values.size(), 0);
     if (!all_exact()) {
       const Op op = unrounded(op_);
-      const Elements centre = ir::evaluation::evaluate_op(op, given_);
+      const Elements centre = interpreter::evaluate_op(op, given_);
       for (std::size_t corner = 0; corner < (std::size_t{1} << values_.size()); ++corner) {
         const std::vector<Elements> moved = corner_of(corner);
         std::vector<Value> operands = given_;
         for (std::size_t i = 0; i < moved.size(); ++i) operands[i].elements = &moved[i];
-        const Elements there = ir::evaluation::evaluate_op(op, operands);
+        const Elements there = interpreter::evaluate_op(op, operands);
         for (std::size_t i = 0; i < bounds.size(); ++i) {
           bounds[i] = std::max(bounds[i], deviation(there[i], centre[i]));
         }

@@ -1,6 +1,6 @@
-// How far a correct program may be from ir::evaluate(), element by element: a running error bound
-// carried through the kernel's ops (Higham, Accuracy and Stability of Numerical Algorithms, second
-// edition, sections 3.1 and 3.3).
+// How far a correct program may be from interpreter::evaluate(), element by element: a running
+// error bound carried through the kernel's ops (Higham, Accuracy and Stability of Numerical
+// Algorithms, second edition, sections 3.1 and 3.3).
 //
 // u(T) is the unit roundoff of a type: 2^-53, 2^-24, 2^-11, 2^-8 for f64, f32, f16, bf16; c(T) that
 // of the type it is computed in: f64 for f64, else f32. Both sides, program and evaluator, may be
@@ -25,12 +25,12 @@
 namespace tilecast::host {
 
 struct Bounded {
-  ir::Elements value, bound;
+  interpreter::Elements value, bound;
 };
 
 // One per output.
-[[nodiscard]] std::vector<Bounded> evaluate_with_bounds(const ir::Kernel& kernel,
-                                                        std::span<const ir::Elements> inputs);
+[[nodiscard]] std::vector<Bounded> evaluate_with_bounds(
+    const ir::Kernel& kernel, std::span<const interpreter::Elements> inputs);
 // Whether `got` is the value within the bound (a NaN for a NaN).
 [[nodiscard]] bool agrees(double got, double value, double bound);
 [[nodiscard]] double unit_roundoff(ir::DType dtype);  // 0 for integers

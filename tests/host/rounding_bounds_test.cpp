@@ -13,8 +13,8 @@
 namespace tilecast::host {
 namespace {
 
+using interpreter::Elements;
 using ir::DType;
-using ir::Elements;
 using ir::KernelSketch;
 using ir::Opcode;
 using ir::OpId;

@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "tests/interpreter/evaluate_ops.h"
 
-namespace tilecast::ir {
-namespace evaluation {
+namespace tilecast::interpreter {
 namespace {
 
 bool is_supported_type(DType dtype) {
@@ -196,11 +195,7 @@ Elements evaluate_op(const Op& op, Values operands) {
   throw Error(fmt::format("no evaluation of {}", name(op.opcode)));
 }
 
-}  // namespace evaluation
-
 namespace {
-
-using evaluation::Value;
 
 // Types that meet only where two ops do.
 std::string cannot_pair(const Kernel& kernel, const Op& op) {
@@ -236,7 +231,7 @@ void check_inputs(const Kernel& kernel, std::span<const Elements> inputs) {
 
 std::string cannot_evaluate(const Kernel& kernel) {
   for (const Op& op : kernel.ops()) {
-    std::string reason = evaluation::cannot_evaluate_op(op);
+    std::string reason = cannot_evaluate_op(op);
     if (reason.empty()) reason = cannot_pair(kernel, op);
     if (!reason.empty()) return reason;
   }
@@ -258,11 +253,11 @@ std::vector<Elements> evaluate(const Kernel& kernel, std::span<const Elements> i
     std::vector<Value> operands;
     for (const OpId id : op.operands)
       operands.push_back({&kernel.op(id).shape, &values[id.index()]});
-    values[i] = evaluation::evaluate_op(op, operands);
+    values[i] = evaluate_op(op, operands);
   }
   std::vector<Elements> outputs;
   for (const OpId id : kernel.outputs()) outputs.push_back(values[id.index()]);
   return outputs;
 }
 
-}  // namespace tilecast::ir
+}  // namespace tilecast::interpreter

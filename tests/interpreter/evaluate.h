@@ -13,16 +13,16 @@
 
 #include "ir/kernel.h"
 
-namespace tilecast::ir {
+namespace tilecast::interpreter {
 
 using Elements = std::vector<double>;
 
 // One per parameter in, one per output out. Throws Error where cannot_evaluate() says something or
 // an input has the wrong number of elements.
-[[nodiscard]] std::vector<Elements> evaluate(const Kernel& kernel,
+[[nodiscard]] std::vector<Elements> evaluate(const ir::Kernel& kernel,
                                              std::span<const Elements> inputs);
 // The first thing that has no evaluation here ("sort", "a constant whose value the dump left out");
 // empty: none.
-[[nodiscard]] std::string cannot_evaluate(const Kernel& kernel);
+[[nodiscard]] std::string cannot_evaluate(const ir::Kernel& kernel);
 
-}  // namespace tilecast::ir
+}  // namespace tilecast::interpreter

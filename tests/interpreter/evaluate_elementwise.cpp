@@ -9,7 +9,7 @@
 #include "ir/literal.h"
 #include "tests/interpreter/evaluate_ops.h"
 
-namespace tilecast::ir::evaluation {
+namespace tilecast::interpreter {
 namespace {
 
 std::int64_t as_signed(double value) {
@@ -333,4 +333,4 @@ Elements elementwise(const Op& op, Values operands) {
   return result;
 }
 
-}  // namespace tilecast::ir::evaluation
+}  // namespace tilecast::interpreter

@@ -4,7 +4,7 @@
 
 #include "tests/interpreter/evaluate_ops.h"
 
-namespace tilecast::ir::evaluation {
+namespace tilecast::interpreter {
 namespace {
 
 class Sum {
@@ -195,4 +195,4 @@ Elements convolution(const Op& op, Values operands) {
   return Convolution(op, operands).run();
 }
 
-}  // namespace tilecast::ir::evaluation
+}  // namespace tilecast::interpreter

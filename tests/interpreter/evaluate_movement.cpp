@@ -4,7 +4,7 @@
 
 #include "tests/interpreter/evaluate_ops.h"
 
-namespace tilecast::ir::evaluation {
+namespace tilecast::interpreter {
 namespace {
 
 Elements read(const Dims& dims, std::int64_t base, const Dims& steps, const Elements& source) {
@@ -280,4 +280,4 @@ Elements movement(const Op& op, Values operands) {
   }
 }
 
-}  // namespace tilecast::ir::evaluation
+}  // namespace tilecast::interpreter

@@ -13,7 +13,9 @@
 
 #include "tests/interpreter/evaluate.h"
 
-namespace tilecast::ir::evaluation {
+namespace tilecast::interpreter {
+
+using namespace ir;  // NOLINT(google-build-using-namespace): it is all about ops and shapes
 
 struct Value {  // borrowed
   const Shape* shape = nullptr;
@@ -81,4 +83,4 @@ void walk(const Dims& dims, std::int64_t base, const Dims& steps, Visit&& visit)
   return source < size ? source : -1;
 }
 
-}  // namespace tilecast::ir::evaluation
+}  // namespace tilecast::interpreter

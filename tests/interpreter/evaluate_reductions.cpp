@@ -1,7 +1,7 @@
 // Reductions. The initial value is applied once; window elements outside the operand are left out.
 #include "tests/interpreter/evaluate_ops.h"
 
-namespace tilecast::ir::evaluation {
+namespace tilecast::interpreter {
 namespace {
 
 void round_all(Elements& elements, DType dtype) {
@@ -96,4 +96,4 @@ Elements reduce(const Op& op, Values operands) {
   return result;
 }
 
-}  // namespace tilecast::ir::evaluation
+}  // namespace tilecast::interpreter

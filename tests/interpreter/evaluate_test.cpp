@@ -11,7 +11,9 @@
 #include "base/error.h"
 #include "ir/text/hlo_parser.h"
 
-namespace tilecast::ir {
+namespace tilecast::interpreter {
+
+using namespace ir;  // NOLINT(google-build-using-namespace): it is all about ops and shapes
 namespace {
 
 using ::testing::DoubleEq;
@@ -847,4 +849,4 @@ TEST(Evaluate, RefusesInputsOfTheWrongSize) {
 }
 
 }  // namespace
-}  // namespace tilecast::ir
+}  // namespace tilecast::interpreter

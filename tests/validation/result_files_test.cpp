@@ -28,20 +28,17 @@ Bar::Kind kind_of(const std::string& name) {
                               : Bar::Kind::kBelow;
 }
 
-// The bars of the result that this one of the experiment explains.
+// The bars of the result that this one of the experiment explains: one per stratum it is about.
 std::size_t explained(const Bar& bar, const Json& result, std::vector<bool>& taken) {
-  std::size_t count = 0;
+  std::set<std::string> strata;
   for (std::size_t i = 0; i < taken.size(); ++i) {
     const Json& found = result["bars"][i];
     const bool same = found["metric"] == measured::name(bar.metric) &&
                       found["column"] == bar.column && kind_of(found["kind"]) == bar.kind &&
                       is_about(bar, found["stratum"]);
-    if (taken[i] || !same) continue;
-    taken[i] = true;
-    ++count;
-    if (!bar.stratum.starts_with("every ")) break;
+    if (!taken[i] && same) taken[i] = strata.insert(found["stratum"]).second;
   }
-  return count;
+  return strata.size();
 }
 
 TEST(ResultFiles, EveryExperimentHasAResultWithItsColumnsMetricsAndBars) {
