@@ -105,7 +105,7 @@ struct Entry {
   std::string name;
 };
 
-// `kernels/k.hlo` in a/b.zip of `a/b.zip/kernels/k.hlo`; no archive: the path leads into none.
+// The archive that the path leads into, and the entry it names there; no archive: into none.
 Entry entry_of(const std::string& path) {
   const fs::path whole = fs::path(path).lexically_normal();
   for (fs::path prefix = whole.parent_path(); !prefix.empty(); prefix = prefix.parent_path()) {

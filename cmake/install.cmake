@@ -21,6 +21,10 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/devices ${PROJECT_SOURCE_DIR}/co
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/models
         DESTINATION ${CMAKE_INSTALL_DATADIR}/tilecast)
 
+install(FILES ${PROJECT_SOURCE_DIR}/docs/tilecast.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${PROJECT_SOURCE_DIR}/completions/tilecast.bash RENAME tilecast
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+
 install(EXPORT tilecastTargets NAMESPACE tilecast::
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilecast)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/tilecastConfig.cmake.in

@@ -191,7 +191,8 @@ std::size_t Pass::finish(Stage stage, Writer& code) {
   stage.late = frame.late;
   stage.code = code.take();
   const bool twice = stage.is_load && many_tiles_ && stage.loops != 0;
-  const std::int64_t bytes = base::round_up(stage.elements * bytes_of(stage.type), kBufferAlignment);
+  const std::int64_t bytes =
+      base::round_up(stage.elements * bytes_of(stage.type), kBufferAlignment);
   stage.offset = scratch_;
   scratch_ += twice ? 2 * bytes : bytes;
   stages_.push_back(std::move(stage));

@@ -136,7 +136,7 @@ std::vector<const TimedFunction::Visit*> TimedFunction::quietest_first() const {
   for (const Visit& visit : visits_) order.push_back(&visit);
   std::sort(order.begin(), order.end(), [&](const Visit* a, const Visit* b) {
     if (a->loud != b->loud) return b->loud;
-    return median(a->samples_s) < median(b->samples_s);
+    return base::median(a->samples_s) < base::median(b->samples_s);
   });
   return order;
 }

@@ -40,7 +40,7 @@ class HybridFit {
 
   FittedHybrid run() {
     calibrate_constants();
-    rows_ = trial_rows(sets_, devices_, spec_.trial_by, options_.jobs);
+    rows_ = trial_rows(prior_, sets_, devices_, spec_.trial_by, options_.jobs);
     if (rows_.examples.rows.size() < kLeastRows) {
       throw learned::TooFewRows(
           fmt::format("hybrid {}: got {} rows of single kernels that physics answers, "

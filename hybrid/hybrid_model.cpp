@@ -64,7 +64,7 @@ std::optional<TableModel> table_model(const learned::Predictor& predictor) {
   if (const learned::GbtPredictorParts* trees = predictor.trees()) {
     return TableModel{&trees->features, [trees](std::span<const float> row) {
                         float margin = 0;
-                        trees->model.predict(row, {}, std::span<float>(&margin, 1));
+                        trees->model.predict(row, std::span<float>(&margin, 1));
                         return static_cast<double>(margin) * trees->target.deviation;
                       }};
   }

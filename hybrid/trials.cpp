@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "analytical/analytical_model.h"
 #include "base/error.h"
 #include "base/parallel.h"
 
@@ -59,10 +58,9 @@ double TrialRows::residual(std::size_t row) const {
   return examples.rows[row].log_time - std::log(examples.priors[row]->time.value);
 }
 
-TrialRows trial_rows(std::span<const measured::SampleSet> sets,
+TrialRows trial_rows(const analytical::CostModel& prior, std::span<const measured::SampleSet> sets,
                      std::span<const hwdesc::Device> devices, std::optional<ValidateBy> trial_by,
                      int jobs) {
-  static const analytical::AnalyticalModel prior;
   const Examples all = learned::make_examples(sets, devices, prior, true, jobs);
   std::vector<std::size_t> answered;
   for (std::size_t i = 0; i < all.rows.size(); ++i) {

@@ -20,7 +20,8 @@ struct TrialRows {
 
   [[nodiscard]] double residual(std::size_t row) const;  // log(measured / analytical)
 };
-[[nodiscard]] TrialRows trial_rows(std::span<const measured::SampleSet> sets,
+[[nodiscard]] TrialRows trial_rows(const analytical::CostModel& prior,
+                                   std::span<const measured::SampleSet> sets,
                                    std::span<const hwdesc::Device> devices,
                                    std::optional<learned::ValidateBy> trial_by, int jobs);
 

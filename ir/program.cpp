@@ -10,7 +10,7 @@
 namespace tilecast::ir {
 namespace {
 
-constexpr int kMaxDepth = 256;
+constexpr int kMaxCallDepth = 256;
 constexpr std::size_t kMaxVisited = 4'000'000;
 constexpr std::size_t kMaxKernels = 500'000;
 
@@ -61,7 +61,7 @@ Program ProgramBuilder::build() {
 ProgramBuilder::ValueId ProgramBuilder::walk(ComputationId id, std::vector<ValueId> arguments,
                                              double multiplicity, std::int32_t loop_depth,
                                              int depth) {
-  if (depth > kMaxDepth) {
+  if (depth > kMaxCallDepth) {
     throw Error("module " + module_.name + ": calls nest deeper than 256");
   }
   const Computation& computation = module_.at(id);

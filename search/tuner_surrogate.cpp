@@ -272,7 +272,7 @@ void Surrogate::predict_trees(std::span<const std::size_t> candidates, std::span
   std::ranges::fill(means, 0.0);
   std::ranges::fill(variances, 0.0);
   for (const learned::GbtModel& model : trees_) {
-    model.predict(rows, {}, out);
+    model.predict(rows, out);
     for (std::size_t i = 0; i < out.size(); ++i) {
       const auto value = static_cast<double>(out[i]);
       means[i] += value / kTrees;

@@ -203,8 +203,7 @@ ChosenModel from_folder(const std::string& directory, std::span<const hwdesc::De
     learned::LoadedModel loaded = learned::load_model(directory);
     ChosenModel chosen;
     chosen.card = loaded.card;
-    static const analytical::AnalyticalModel prior;
-    chosen.model = std::make_unique<learned::LearnedModel>(std::move(loaded), prior);
+    chosen.model = std::make_unique<learned::LearnedModel>(std::move(loaded), analytical_prior());
     chosen.name = directory;
     return chosen;
   }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analytical/analytical_model.h"
 #include "base/error.h"
 #include "validation/experiment_splits.h"
 
@@ -18,20 +17,16 @@ using learned::Predictor;
 // exp() of it is finite and not 0.
 constexpr double kLargestExponent = 700;
 
-const analytical::CostModel& physics() {
-  static const analytical::AnalyticalModel model;
-  return model;
-}
-
 bool needs_prior(const Experiment& experiment) {
   return std::ranges::any_of(experiment.learners, &learned::LearnerSpec::needs_prior);
 }
 
 }  // namespace
 
-LearnedColumns::LearnedColumns(const Experiment& experiment, const LoadedSets& loaded, int jobs)
+LearnedColumns::LearnedColumns(const analytical::CostModel& prior, const Experiment& experiment,
+                               const LoadedSets& loaded, int jobs)
     : loaded_(loaded),
-      all_(learned::make_examples(loaded.sets, loaded.devices, physics(), needs_prior(experiment),
+      all_(learned::make_examples(loaded.sets, loaded.devices, prior, needs_prior(experiment),
                                   jobs)) {
   std::vector<std::size_t> first;
   std::size_t rows = 0;

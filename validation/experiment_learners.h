@@ -1,8 +1,8 @@
 // The learned columns of an experiment: trained on the fitted rows of a round, asked for the
 // scored.
 //
-//   LearnedColumns columns(experiment, loaded, jobs);       once: kernels, and what physics says
-//   LearnedAnswer answer = columns.run(learner, split, round);
+//   LearnedColumns columns(prior, experiment, loaded, jobs);       once: kernels, and what physics
+//   says LearnedAnswer answer = columns.run(learner, split, round);
 //
 // Rows of programs are neither learned from nor answered. Thread-safe, deterministic; `loaded` must
 // outlive it.
@@ -24,7 +24,9 @@ struct LearnedAnswer {
 
 class LearnedColumns {
  public:
-  LearnedColumns(const Experiment& experiment, const LoadedSets& loaded, int jobs);
+  // `prior` must outlive it.
+  LearnedColumns(const analytical::CostModel& prior, const Experiment& experiment,
+                 const LoadedSets& loaded, int jobs);
 
   // The seed of round i is the learner's + i. One thread. Throws Error that names the learner.
   [[nodiscard]] LearnedAnswer run(const learned::LearnerSpec& learner, const measured::Split& split,

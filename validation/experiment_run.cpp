@@ -54,7 +54,7 @@ class Runner {
  public:
   Runner(const Experiment& experiment, const LoadedSets& loaded, int jobs)
       : experiment_(experiment), loaded_(loaded), base_(base_sheet(experiment, loaded, jobs)) {
-    if (!experiment.learners.empty()) learned_.emplace(experiment, loaded, jobs);
+    if (!experiment.learners.empty()) learned_.emplace(model_, experiment, loaded, jobs);
     for (std::size_t i = 0; i < loaded.sets.size(); ++i) {
       const auto n = std::ranges::count(base_.rows, i, &measured::ScoredRow::set);
       TC_CHECK(static_cast<std::size_t>(n) == loaded.sets[i].samples.size(), "one row per sample");

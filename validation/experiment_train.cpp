@@ -73,12 +73,12 @@ measured::Stratum score_held_out(const Experiment& experiment, const measured::S
   return all;
 }
 
-Training::Training(const Experiment& experiment, ExperimentData& data, const std::string& learner,
-                   int jobs)
+Training::Training(const analytical::CostModel& prior, const Experiment& experiment,
+                   ExperimentData& data, const std::string& learner, int jobs)
     : experiment_(with_learner_alone(experiment, learner)),
       loaded_(load_sets(experiment_, data, jobs)),
       rounds_(experiment_splits(experiment_, loaded_.sets, loaded_.names)),
-      columns_(experiment_, loaded_, jobs),
+      columns_(prior, experiment_, loaded_, jobs),
       jobs_(jobs) {}
 
 std::vector<learned::ModelData> Training::rows(const learned::Examples& examples,

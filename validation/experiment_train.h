@@ -34,9 +34,10 @@ struct TrainingResult {
 
 class Training {
  public:
-  // `learner`: may be empty when there is one. Throws Error naming those there are.
-  Training(const Experiment& experiment, ExperimentData& data, const std::string& learner,
-           int jobs);
+  // `learner`: may be empty when there is one. Throws Error naming those there are. `prior` must
+  // outlive it.
+  Training(const analytical::CostModel& prior, const Experiment& experiment, ExperimentData& data,
+           const std::string& learner, int jobs);
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;
 

@@ -54,9 +54,10 @@ std::map<std::string, std::string> settings_of(const hybrid::HybridSpec& spec,
 
 }  // namespace
 
-HybridTraining::HybridTraining(const Experiment& experiment, ExperimentData& data,
-                               const std::string& hybrid, int jobs)
-    : experiment_(with_hybrid_alone(experiment, hybrid)),
+HybridTraining::HybridTraining(const analytical::CostModel& prior, const Experiment& experiment,
+                               ExperimentData& data, const std::string& hybrid, int jobs)
+    : prior_(prior),
+      experiment_(with_hybrid_alone(experiment, hybrid)),
       loaded_(load_sets(experiment_, data, jobs)),
       rounds_(experiment_splits(experiment_, loaded_.sets, loaded_.names)),
       jobs_(jobs) {}

@@ -9,7 +9,7 @@
 // `jobs`, but for the seconds.
 #pragma once
 
-#include "analytical/analytical_model.h"
+#include "analytical/cost_model.h"
 #include "hybrid/hybrid_fit.h"
 #include "validation/experiment_load.h"
 #include "validation/experiment_splits.h"
@@ -28,9 +28,9 @@ struct HybridTrainingResult {
 
 class HybridTraining {
  public:
-  // Throws Error naming the hybrids there are.
-  HybridTraining(const Experiment& experiment, ExperimentData& data, const std::string& hybrid,
-                 int jobs);
+  // Throws Error naming the hybrids there are. `prior` must outlive it and its results.
+  HybridTraining(const analytical::CostModel& prior, const Experiment& experiment,
+                 ExperimentData& data, const std::string& hybrid, int jobs);
   HybridTraining(const HybridTraining&) = delete;
   HybridTraining& operator=(const HybridTraining&) = delete;
 
@@ -46,7 +46,7 @@ class HybridTraining {
   [[nodiscard]] const measured::Split& split() const { return rounds_.front().split; }
   [[nodiscard]] measured::ScoreSheet answers(const hybrid::HybridModel& model) const;
 
-  analytical::AnalyticalModel prior_;
+  const analytical::CostModel& prior_;
   Experiment experiment_;
   LoadedSets loaded_;
   std::vector<NamedSplit> rounds_;

@@ -9,7 +9,7 @@
 namespace tilecast::ir {
 namespace {
 
-constexpr int kMaxDepth = 256;
+constexpr int kMaxInlineDepth = 256;
 constexpr std::size_t kMaxOps = std::size_t{1} << 20;
 constexpr std::size_t kKeptLiteralText = 64;
 
@@ -224,7 +224,7 @@ KernelInliner::Value KernelInliner::inline_instruction(const Computation& comput
 KernelInliner::Value KernelInliner::inline_computation(ComputationId id,
                                                        std::vector<Value> arguments, int depth) {
   const Computation& computation = module_.at(id);
-  if (depth > kMaxDepth) {
+  if (depth > kMaxInlineDepth) {
     throw Error("kernel " + instruction_.name + ": fusions nest deeper than 256");
   }
   std::vector<Value> values(computation.instructions.size());

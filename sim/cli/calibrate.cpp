@@ -9,8 +9,8 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "base/text.h"
 #include "base/source_text.h"
+#include "base/text.h"
 #include "hwdesc/device_yaml.h"
 #include "hybrid/hybrid_dir.h"
 #include "sim/cli/commands.h"
@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Arguments {
+struct CalibrateArguments {
   std::vector<std::string> sets, classes, kernels, fixed;
   DeviceOptions devices;
   OutputOptions report;
@@ -34,7 +34,7 @@ struct Arguments {
   int jobs = 1;
 };
 
-std::set<std::string> fixed_constants(const Arguments& arguments) {
+std::set<std::string> fixed_constants(const CalibrateArguments& arguments) {
   const std::vector<std::string_view> known = hybrid::constant_names();
   for (const std::string& name : arguments.fixed) {
     if (std::ranges::find(known, name) != known.end()) continue;
@@ -47,7 +47,7 @@ std::set<std::string> fixed_constants(const Arguments& arguments) {
 }
 
 // Keeps the rows that --class or --kernel name; all of them without either.
-void select(const Arguments& arguments, measured::SampleSet& set) {
+void select(const CalibrateArguments& arguments, measured::SampleSet& set) {
   if (arguments.classes.empty() && arguments.kernels.empty()) return;
   const auto named = [](const std::vector<std::string>& names, const std::string& name) {
     return std::ranges::find(names, name) != names.end();
@@ -58,7 +58,7 @@ void select(const Arguments& arguments, measured::SampleSet& set) {
   });
 }
 
-std::vector<measured::SampleSet> load_sets(const Arguments& arguments,
+std::vector<measured::SampleSet> load_sets(const CalibrateArguments& arguments,
                                            const hwdesc::Device& device) {
   std::vector<measured::SampleSet> sets;
   for (const std::string& path : arguments.sets) {
@@ -86,15 +86,15 @@ std::string parent_of(const std::string& device, const std::string& file) {
   return "./" + fs::relative(fs::absolute(device), folder).string();
 }
 
-void check_folder(const Arguments& arguments) {
+void check_folder(const CalibrateArguments& arguments) {
   std::error_code failure;
   if (!arguments.force && fs::exists(arguments.model_folder, failure)) {
     throw Error(fmt::format("{}: exists; --force replaces a model", arguments.model_folder));
   }
 }
 
-hybrid::Calibrated fit_constants(const Arguments& arguments, const std::set<std::string>& fixed,
-                                 const hwdesc::Device& device,
+hybrid::Calibrated fit_constants(const CalibrateArguments& arguments,
+                                 const std::set<std::string>& fixed, const hwdesc::Device& device,
                                  std::span<const measured::SampleSet> sets) {
   Progress progress("calibrate: fits", hybrid::kMostFits);
   hybrid::Calibrated calibrated =
@@ -115,7 +115,7 @@ hybrid::Calibrated fit_constants(const Arguments& arguments, const std::set<std:
   return calibrated;
 }
 
-void write_description(const Arguments& arguments, const hybrid::Calibrated& calibrated,
+void write_description(const CalibrateArguments& arguments, const hybrid::Calibrated& calibrated,
                        std::span<const measured::SampleSet> sets) {
   const std::string name =
       arguments.name.empty() ? fs::path(arguments.file).stem().string() : arguments.name;
@@ -125,7 +125,8 @@ void write_description(const Arguments& arguments, const hybrid::Calibrated& cal
                                 hybrid::provenance_of(calibrated, sets)));
 }
 
-hybrid::FittedHybrid train_hybrid(const Arguments& arguments, const hybrid::Calibrated& calibrated,
+hybrid::FittedHybrid train_hybrid(const CalibrateArguments& arguments,
+                                  const hybrid::Calibrated& calibrated,
                                   std::span<const measured::SampleSet> sets) {
   constexpr std::size_t kWhole = 100;  // %
   const fs::path folder = fs::path(arguments.model_folder).lexically_normal();
@@ -147,7 +148,7 @@ hybrid::FittedHybrid train_hybrid(const Arguments& arguments, const hybrid::Cali
   return fitted;
 }
 
-void run(const Arguments& arguments) {
+void run(const CalibrateArguments& arguments) {
   const std::set<std::string> fixed = fixed_constants(arguments);
   const hwdesc::Device device = load_devices(arguments.devices).front();
   const bool trains = !arguments.model_folder.empty();
@@ -173,7 +174,7 @@ void run(const Arguments& arguments) {
   }
 }
 
-void add_options(CLI::App& verb, Arguments& arguments) {
+void add_options(CLI::App& verb, CalibrateArguments& arguments) {
   verb.add_option("sets", arguments.sets, "folders of measurements (tilecast import makes them)")
       ->required()
       ->type_name("SET");
@@ -216,7 +217,7 @@ void add_options(CLI::App& verb, Arguments& arguments) {
 }  // namespace
 
 void add_calibrate(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<CalibrateArguments>();
   CLI::App& verb = *app.add_subcommand("calibrate", "fit a device's constants to measurements");
   add_options(verb, *arguments);
   verb.footer(

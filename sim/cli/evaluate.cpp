@@ -3,13 +3,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "analytical/analytical_model.h"
 #include "base/error.h"
 #include "hybrid/hybrid_dir.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
 #include "sim/evaluation_report.h"
+#include "sim/model_choice.h"
 #include "sim/views/evaluation.h"
 
 namespace tilecast::sim::cli {
@@ -81,8 +81,7 @@ ModelColumn ranking_column(const std::string& name, const Choice& choice,
   column.ranks_only = true;
   for (const learned::ModelData& data : model.card.data) column.trained_on.push_back(data.hash);
   column.families = model.card.families;
-  static const analytical::AnalyticalModel prior;
-  column.answers = std::make_unique<RankingModel>(std::move(model.predictor), prior);
+  column.answers = std::make_unique<RankingModel>(std::move(model.predictor), analytical_prior());
   return column;
 }
 

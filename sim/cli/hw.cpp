@@ -12,13 +12,13 @@
 namespace tilecast::sim::cli {
 namespace {
 
-struct Arguments {
+struct HwArguments {
   DeviceOptions device;  // names: positional here
   OutputOptions output;
   bool schema = false;
 };
 
-void list(const Arguments& arguments) {
+void list(const HwArguments& arguments) {
   measured::CsvTable rows{"presets",
                           {"name", "generation", "clock", "memory", "memory_bandwidth_per_core",
                            "bf16_peak_per_core", "description"},
@@ -40,7 +40,7 @@ void list(const Arguments& arguments) {
   write_rows(arguments.output, rows, "tilecast.hw.list/1");
 }
 
-void show(const Arguments& arguments) {
+void show(const HwArguments& arguments) {
   if (arguments.schema) {
     write(arguments.output, hwdesc::schema_help());
     return;
@@ -53,7 +53,7 @@ void show(const Arguments& arguments) {
 
 constexpr std::string_view kVerdicts[] = {"yes", "not published", "NO"};  // of hwdesc::Verdict
 
-void check(const Arguments& arguments) {
+void check(const HwArguments& arguments) {
   DeviceOptions devices = arguments.device;
   if (devices.names.empty()) devices.names = hwdesc::preset_names();
   measured::CsvTable rows{
@@ -80,7 +80,7 @@ void check(const Arguments& arguments) {
   if (failures > 0) throw Error(fmt::format("{} of {} checks failed", failures, rows.rows.size()));
 }
 
-void diff(const Arguments& arguments) {
+void diff(const HwArguments& arguments) {
   const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
   const auto left = hwdesc::flatten(devices.at(0)), right = hwdesc::flatten(devices.at(1));
   const std::map<std::string, std::string> left_values(left.begin(), left.end());
@@ -98,11 +98,11 @@ void diff(const Arguments& arguments) {
   write_rows(arguments.output, rows, "tilecast.hw.diff/1");
 }
 
-using Action = void (*)(const Arguments&);
+using Action = void (*)(const HwArguments&);
 
 CLI::App& add(CLI::App& hw, const char* name, const char* help, int min_devices, int max_devices,
               Action action) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<HwArguments>();
   CLI::App& verb = *hw.add_subcommand(name, help);
   if (max_devices > 0) {
     verb.add_option("device", arguments->device.names, "device presets or YAML files")

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kLeastSeconds = 0.1, kMostSeconds = 3600;
 
-struct Arguments {
+struct HwProbeArguments {
   OutputOptions report;
   std::string file, name;
   double seconds = host::ProbeOptions{}.seconds;
@@ -94,7 +94,7 @@ host::Probed probe_here(double seconds) {
       {.seconds = seconds, .progress = [&line](const std::string& what) { line.show(what); }});
 }
 
-void run(const Arguments& arguments) {
+void run(const HwProbeArguments& arguments) {
   const host::Probed probed = probe_here(arguments.seconds);
   const std::string stem = std::filesystem::path(arguments.file).stem().string();
   const std::string name = !arguments.name.empty() ? arguments.name : !stem.empty() ? stem : "host";
@@ -117,7 +117,7 @@ void run(const Arguments& arguments) {
 }  // namespace
 
 void add_hw_probe(CLI::App& hw) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<HwProbeArguments>();
   CLI::App& verb = *hw.add_subcommand("probe", "measure this CPU and describe it as a device");
   verb.add_option("-o,--output", arguments->file, "the description to write (YAML)")
       ->type_name("FILE");

@@ -13,12 +13,12 @@
 namespace tilecast::sim::cli {
 namespace {
 
-struct Arguments {
+struct ImportArguments {
   std::vector<std::string> inputs;
   std::string mapping, modules, module, format;
   measured::ImportOptions options;
 };
-using Import = measured::ImportReport (*)(const Arguments&, const measured::ImportOptions&);
+using Import = measured::ImportReport (*)(const ImportArguments&, const measured::ImportOptions&);
 
 // Percent by percent on the terminal.
 class Percent {
@@ -33,7 +33,7 @@ class Percent {
   int shown_ = 0;
 };
 
-void print(const measured::ImportReport& report, const Arguments& arguments) {
+void print(const measured::ImportReport& report, const ImportArguments& arguments) {
   for (const std::string& message : report.messages) {
     fmt::print(stderr, "left out: {}\n", message);
   }
@@ -51,7 +51,7 @@ void print(const measured::ImportReport& report, const Arguments& arguments) {
 }
 
 CLI::App& add_format(CLI::App& verb, const char* name, const char* what, Import import) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ImportArguments>();
   CLI::App& format = *verb.add_subcommand(name, what);
   format.add_option("inputs", arguments->inputs, "files, plain or .gz")
       ->required()
@@ -101,12 +101,13 @@ CLI::App& add_format(CLI::App& verb, const char* name, const char* what, Import 
   return format;
 }
 
-measured::ImportReport operators(const Arguments& arguments,
+measured::ImportReport operators(const ImportArguments& arguments,
                                  const measured::ImportOptions& options) {
   return measured::import_operators(arguments.inputs, arguments.mapping, options);
 }
 
-measured::ImportReport tiles(const Arguments& arguments, const measured::ImportOptions& options) {
+measured::ImportReport tiles(const ImportArguments& arguments,
+                             const measured::ImportOptions& options) {
   if (arguments.inputs.size() != 1) throw UsageError("expected one CSV of tile runs");
   const std::string& runs = arguments.inputs.front();
   const std::string folder = std::filesystem::path(runs).parent_path().string();
@@ -116,12 +117,13 @@ measured::ImportReport tiles(const Arguments& arguments, const measured::ImportO
                                 options);
 }
 
-measured::ImportReport tpugraphs(const Arguments& arguments,
+measured::ImportReport tpugraphs(const ImportArguments& arguments,
                                  const measured::ImportOptions& options) {
   return measured::import_tpugraphs(arguments.inputs, arguments.mapping, options);
 }
 
-measured::ImportReport trace(const Arguments& arguments, const measured::ImportOptions& options) {
+measured::ImportReport trace(const ImportArguments& arguments,
+                             const measured::ImportOptions& options) {
   return measured::import_trace(
       {.traces = arguments.inputs, .module = arguments.module, .manifest = arguments.mapping},
       options);
@@ -137,7 +139,8 @@ void add_import(CLI::App& app) {
           "A folder stands for the files in it that the mapping knows. A mapping says where each\n"
           "column comes from: a shipped one by name (configs/imports/*.yaml), or a file of your "
           "own\n"
-          "such as configs/examples/gemm_times.yaml. Without a mapping, or without tables in it, the\n"
+          "such as configs/examples/gemm_times.yaml. Without a mapping, or without tables in it, "
+          "the\n"
           "columns are those that `tilecast ops` reads, and runtime_ns. docs/measurements.md\n"
           "explains every form.");
   add_format(verb, "kernel-tuner", "caches of Kernel Tuner (JSON, or a CSV of them)", operators)

@@ -7,14 +7,14 @@
 namespace tilecast::sim::cli {
 namespace {
 
-struct Arguments {
+struct OpsArguments {
   std::string table, model;
   DeviceOptions device;
   OutputOptions output;
   OpTableOptions options;
 };
 
-void run(const Arguments& arguments) {
+void run(const OpsArguments& arguments) {
   const hwdesc::Device device = load_devices(arguments.device).front();
   const measured::CsvTable table = measured::read_csv(base::SourceText::read_file(arguments.table));
   note_unread(table.file, unread_op_columns(table));
@@ -26,7 +26,7 @@ void run(const Arguments& arguments) {
 }  // namespace
 
 void add_ops(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<OpsArguments>();
   CLI::App& verb = *app.add_subcommand("ops", "a CSV of single operators, with their times");
   verb.add_option("table", arguments->table, "CSV file")->required()->type_name("FILE");
   add_device_options(verb, arguments->device, Devices::kOne);

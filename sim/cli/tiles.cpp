@@ -11,14 +11,14 @@
 namespace tilecast::sim::cli {
 namespace {
 
-struct Arguments {
+struct TilesArguments {
   std::string file, table, kernel, model;
   DeviceOptions device;
   LoadArguments load;
   OutputOptions output;
 };
 
-measured::CsvTable rows_to_answer(const Arguments& arguments) {
+measured::CsvTable rows_to_answer(const TilesArguments& arguments) {
   const measured::CsvTable table = measured::read_csv(base::SourceText::read_file(arguments.table));
   measured::CsvTable rows = rows_of_file(table, arguments.file);
   if (rows.rows.empty() && !table.rows.empty()) {
@@ -32,7 +32,7 @@ measured::CsvTable rows_to_answer(const Arguments& arguments) {
   return rows;
 }
 
-void run(const Arguments& arguments) {
+void run(const TilesArguments& arguments) {
   const ir::LoadOptions load = load_options(arguments.load);
   const hwdesc::Device device = load_devices(arguments.device).front();
   const measured::CsvTable rows = rows_to_answer(arguments);
@@ -51,7 +51,7 @@ void run(const Arguments& arguments) {
 }  // namespace
 
 void add_tiles(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TilesArguments>();
   CLI::App& verb = *app.add_subcommand("tiles", "a CSV of tiles of one kernel, with their times");
   verb.add_option("program", arguments->file, "HLO text file of the kernel")
       ->required()

@@ -12,6 +12,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
+#include "sim/model_choice.h"
 #include "sim/views/experiment.h"
 #include "sim/views/training.h"
 
@@ -20,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Arguments {
+struct TrainArguments {
   std::string experiment, learner, directory, data;
   OutputOptions output;
   bool force = false, resume = false, dry_run = false;
@@ -39,7 +40,7 @@ std::string time_left(std::chrono::steady_clock::time_point start, double done) 
 }
 
 // What an interrupted training left goes, unless it is resumed.
-void prepare(const Arguments& arguments, const std::string& checkpoint) {
+void prepare(const TrainArguments& arguments, const std::string& checkpoint) {
   std::error_code failure;
   if (!arguments.force && fs::exists(arguments.directory, failure)) {
     throw Error(fmt::format("{}: exists; --force replaces a model", arguments.directory));
@@ -51,7 +52,8 @@ void prepare(const Arguments& arguments, const std::string& checkpoint) {
   }
 }
 
-validation::TrainingResult train(const Arguments& arguments, const validation::Training& training,
+validation::TrainingResult train(const TrainArguments& arguments,
+                                 const validation::Training& training,
                                  const std::string& checkpoint) {
   constexpr std::size_t kWhole = 100;  // %
   Progress progress("train " + training.learner().name + ":", kWhole);
@@ -77,11 +79,12 @@ std::string split_of(const validation::Experiment& experiment, std::size_t round
   return split;
 }
 
-void train_learner(const Arguments& arguments, const validation::Experiment& experiment,
+void train_learner(const TrainArguments& arguments, const validation::Experiment& experiment,
                    validation::ExperimentData& data) {
   const std::string checkpoint = arguments.directory + ".checkpoint";
   if (!arguments.dry_run) prepare(arguments, checkpoint);
-  const validation::Training training(experiment, data, arguments.learner, arguments.jobs);
+  const validation::Training training(analytical_prior(), experiment, data, arguments.learner,
+                                      arguments.jobs);
   if (arguments.dry_run) return write(arguments.output, views::training_plan(training));
   validation::TrainingResult result = train(arguments, training, checkpoint);
   result.about.created = base::today();
@@ -96,11 +99,12 @@ void train_learner(const Arguments& arguments, const validation::Experiment& exp
             : views::training_text(result, training.experiment(), arguments.directory));
 }
 
-void train_hybrid(const Arguments& arguments, const validation::Experiment& experiment,
+void train_hybrid(const TrainArguments& arguments, const validation::Experiment& experiment,
                   const std::string& name, validation::ExperimentData& data) {
   if (arguments.resume) throw Error("--resume: a hybrid is fitted as a whole");
   if (!arguments.dry_run) prepare(arguments, arguments.directory + ".checkpoint");
-  const validation::HybridTraining training(experiment, data, name, arguments.jobs);
+  const validation::HybridTraining training(analytical_prior(), experiment, data, name,
+                                            arguments.jobs);
   if (arguments.dry_run) return write(arguments.output, views::hybrid_plan(training));
   constexpr std::size_t kWhole = 100;  // %
   Progress progress("fit " + name + ":", kWhole);
@@ -119,7 +123,8 @@ void train_hybrid(const Arguments& arguments, const validation::Experiment& expe
 }
 
 // The hybrid that --learner names, or the only thing there is to train; "": a learner.
-std::string hybrid_asked_for(const Arguments& arguments, const validation::Experiment& experiment) {
+std::string hybrid_asked_for(const TrainArguments& arguments,
+                             const validation::Experiment& experiment) {
   if (experiment.hybrids.empty()) return "";
   std::vector<std::string> names;
   for (const learned::LearnerSpec& learner : experiment.learners) names.push_back(learner.name);
@@ -138,7 +143,7 @@ std::string hybrid_asked_for(const Arguments& arguments, const validation::Exper
   return experiment.learner(wanted) == nullptr ? wanted : "";
 }
 
-void run(const Arguments& arguments) {
+void run(const TrainArguments& arguments) {
   const validation::Experiment experiment = validation::read_experiment(arguments.experiment);
   validation::ExperimentData data(data_folder(arguments.data, arguments.experiment));
   if (const auto missing = data.missing(experiment)) {
@@ -158,7 +163,7 @@ void run(const Arguments& arguments) {
 }  // namespace
 
 void add_train(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TrainArguments>();
   CLI::App& verb = *app.add_subcommand(
       "train", "train a model of kernel times, or fit a hybrid, on measurements");
   verb.add_option("experiment", arguments->experiment,

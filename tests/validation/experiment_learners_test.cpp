@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "analytical/analytical_model.h"
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "tests/hybrid/synthetic_set.h"
@@ -38,6 +39,8 @@ std::string message_of(const std::string& split, const std::string& more = "") {
   return "no error";
 }
 
+const analytical::AnalyticalModel physics;
+
 LoadedSets loaded(int kernels, int tiles) {
   LoadedSets sets;
   sets.devices.push_back(hwdesc::load_device("tpu_v3"));
@@ -49,7 +52,7 @@ LoadedSets loaded(int kernels, int tiles) {
 TEST(LearnedColumns, AnswerEveryScoredRowTheSameEveryTime) {
   const LoadedSets sets = loaded(12, 6);
   const Experiment e = with("{kind: held_out_works, share: 25 %, seeds: 3}");
-  const LearnedColumns columns(e, sets, 2);
+  const LearnedColumns columns(physics, e, sets, 2);
   const std::vector<NamedSplit> splits = experiment_splits(e, sets.sets, sets.names);
   ASSERT_EQ(splits.size(), 3U);
   for (const learned::LearnerSpec& learner : e.learners) {
@@ -67,7 +70,7 @@ TEST(LearnedColumns, RowsOfProgramsAreNotAnsweredAndSaidSo) {
   measured::Work& program = sets.sets[0].works[0];
   program.parts.push_back(program.parts.front());
   const Experiment e = with("{kind: held_out_works, share: 25 %}");
-  const LearnedColumns columns(e, sets, 1);
+  const LearnedColumns columns(physics, e, sets, 1);
   const measured::Split split{{8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19}, {0, 1, 4, 5}};
   const LearnedAnswer answer = columns.run(e.learners[0], split, 0);
   EXPECT_FALSE(answer.predicted_s[0] || answer.predicted_s[1]);
