@@ -44,8 +44,8 @@ struct Device {
   // Numbers taken over from an ancestor although `clock` or `multiplexing.workers`, which they
   // follow, was changed: "memory.shared.bandwidth: ..." each. For hwdesc/device_check.h.
   std::vector<std::string> outdated;
-  // Equal for descriptions of one machine: of all values but names, description and calibration, as
-  // they were read (hwdesc/device_yaml.h).
+  // Equal for descriptions of one machine: of all values but names, texts, peaks published and
+  // calibration, as they were read (hwdesc/device_yaml.h).
   std::size_t machine = 0;
 
   [[nodiscard]] const MemoryLevel& main_memory() const { return memory.front(); }

@@ -171,11 +171,12 @@ std::vector<std::string> outdated_numbers(const ConfigNode& root, const Chain& c
   return outdated;
 }
 
-// Of every value besides what the description is called and its fitted constants.
+// Of every value besides what the description is called, cites and claims, and fitted constants.
 std::size_t machine_of(const Device& device) {
   std::string values;
   for (const auto& [path, value] : flatten(device)) {
-    if (path == "name" || path == "description" || path.starts_with("calibration.")) continue;
+    if (path == "name" || path == "description" || path.ends_with("source")) continue;
+    if (path.starts_with("calibration.") || path.starts_with("published.")) continue;
     values += path + "=" + value + "\n";
   }
   return std::hash<std::string>()(values);

@@ -91,7 +91,8 @@ std::string csv_line(const std::vector<std::string>& cells) {
   std::string line;
   for (const std::string& cell : cells) {
     if (&cell != &cells.front()) line += ',';
-    const bool quote = cell.find_first_of(",\"\r\n") != std::string::npos;
+    const bool quote =
+        cell.find_first_of(",\"\r\n") != std::string::npos || base::trim(cell) != cell;
     if (!quote) {
       line += cell;
       continue;

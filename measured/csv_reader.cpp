@@ -122,7 +122,7 @@ void CsvReader::split(std::string_view record, std::vector<std::string_view>& ce
   unquoted_.reserve(record.size());  // the cells point into it
   for (std::size_t at = 0;;) {
     if (at < record.size() && record[at] == '"') {
-      cells.push_back(base::trim(unquote(record, at)));
+      cells.push_back(unquote(record, at));
     } else {
       const std::size_t end = std::min(record.find(',', at), record.size());
       cells.push_back(base::trim(record.substr(at, end - at)));

@@ -4,7 +4,7 @@
 //
 //   ByteSource source("bmm.csv.gz");
 //   CsvReader rows(source.path(), [&](std::string& buffer) { return source.read_more(buffer); });
-//   std::vector<std::string_view> cells;          // trimmed, quotes removed
+//   std::vector<std::string_view> cells;          // quotes removed, others trimmed
 //   while (rows.next(cells)) { ... }
 #pragma once
 

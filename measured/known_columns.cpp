@@ -20,6 +20,14 @@ constexpr std::array<std::string_view, 8> kMeasuredColumns{
     "runtime_ns", "dispatch_ns", "device", "class", "family", "repeats", "spread_ns", "split"};
 constexpr std::string_view kKeptPrefix = "x_";
 
+bool contains(std::span<const std::string_view> names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+Error unknown_column(const CsvTable& table, const std::string& column, const std::string& hint) {
+  return Error(fmt::format("{}:1: unknown column '{}'; {}", table.file, column, hint));
+}
+
 }  // namespace
 
 std::span<const std::string_view> operator_columns() {
@@ -35,21 +43,24 @@ std::vector<std::string> columns_not_read(const CsvTable& table,
                                           std::span<const std::string_view> kept) {
   std::vector<std::string> unread;
   for (const std::string& column : table.columns) {
-    if (std::ranges::find(read, column) != read.end()) continue;
-    if (std::ranges::find(kept, column) == kept.end() && !column.starts_with(kKeptPrefix) &&
-        !is_parameter_column(column)) {
-      std::vector<std::string_view> known(read.begin(), read.end());
-      known.insert(known.end(), kept.begin(), kept.end());
-      const std::string near = base::nearest(column, known);
-      throw Error(fmt::format("{}:1: unknown column '{}'; {}", table.file, column,
-                              near.empty() ? fmt::format("known are {}; columns of your own start "
-                                                         "with x_, parameters with p_",
-                                                         fmt::join(known, ", "))
-                                           : fmt::format("did you mean '{}'?", near)));
-    }
-    if (!column.starts_with(kKeptPrefix)) unread.push_back(column);
+    if (column.starts_with(kKeptPrefix) || contains(read, column)) continue;
+    unread.push_back(column);
+    if (contains(kept, column) || is_parameter_column(column)) continue;
+    const std::string near = base::nearest(column, {read.begin(), read.end()});
+    if (!near.empty()) throw unknown_column(table, column, fmt::format("did you mean '{}'?", near));
   }
   return unread;
+}
+
+void allow_only_columns(const CsvTable& table, std::span<const std::string_view> read,
+                        std::span<const std::string_view> kept) {
+  for (const std::string& column : columns_not_read(table, read, kept)) {
+    if (contains(kept, column) || is_parameter_column(column)) continue;
+    throw unknown_column(table, column,
+                         fmt::format("known are {}, {}; columns of your own start with x_, "
+                                     "parameters with p_",
+                                     fmt::join(read, ", "), fmt::join(kept, ", ")));
+  }
 }
 
 }  // namespace tilecast::measured

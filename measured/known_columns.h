@@ -15,10 +15,14 @@ namespace tilecast::measured {
 // Of measured rows, that say nothing about what ran: runtime_ns, class ...
 [[nodiscard]] std::span<const std::string_view> measured_columns();
 
-// The columns of the table that are not in `read`: those of `kept` and p_*. Throws Error naming the
-// first that is none of these nor x_* (its author's own), with the known ones.
+// The columns of the table that are not in `read`, to be named in a note; x_* (their author's own)
+// are not. Throws Error for one that looks like a misspelt column of `read` and is not in `kept`.
 [[nodiscard]] std::vector<std::string> columns_not_read(const CsvTable& table,
                                                         std::span<const std::string_view> read,
                                                         std::span<const std::string_view> kept);
+
+// Throws Error for the first column that is neither in `read` nor in `kept` and not x_* or p_*.
+void allow_only_columns(const CsvTable& table, std::span<const std::string_view> read,
+                        std::span<const std::string_view> kept);
 
 }  // namespace tilecast::measured

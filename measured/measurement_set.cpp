@@ -34,7 +34,7 @@ constexpr std::array<std::string_view, 5> kPlaceColumns{"kernel", "program", "ou
 void check_columns(const CsvTable& table) {
   std::vector<std::string_view> read(operator_columns().begin(), operator_columns().end());
   read.insert(read.end(), measured_columns().begin(), measured_columns().end());
-  static_cast<void>(columns_not_read(table, read, kPlaceColumns));
+  allow_only_columns(table, read, kPlaceColumns);
   if (!table.find("runtime_ns")) {
     throw Error(fmt::format("{}:1: the column 'runtime_ns' is missing; got {}", table.file,
                             fmt::join(table.columns, ", ")));

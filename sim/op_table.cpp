@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analytical/layout_rules.h"
 #include "base/error.h"
 #include "base/parallel.h"
@@ -27,13 +29,6 @@ std::vector<std::string> answer_cells(const measured::CsvTable& table, const mea
                                       const hwdesc::Device& device,
                                       const analytical::CostModel& model,
                                       const measured::OpDefaults& defaults) {
-  if (const auto execution = table.cell(row, "execution");
-      !execution.empty() && execution != "fused") {
-    throw Error(
-        fmt::format("{}: got '{}', expected fused: a row here is one launch (tilecast "
-                    "evaluate takes sets whose operators are several)",
-                    table.where(row, "execution"), execution));
-  }
   const ir::Kernel kernel = measured::operator_kernel(table, row, defaults);
   const analytical::KernelQuery query{kernel};
   std::vector<std::optional<analytical::Estimate>> answers;
@@ -57,6 +52,14 @@ std::vector<std::string> answer_cells(const measured::CsvTable& table, const mea
 std::vector<std::string> unread_op_columns(const measured::CsvTable& table) {
   return measured::columns_not_read(table, measured::operator_columns(),
                                     measured::measured_columns());
+}
+
+std::size_t rows_of_several_launches(const measured::CsvTable& table) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(table.rows, [&](const measured::CsvRow& row) {
+        const auto execution = table.cell(row, "execution");
+        return !execution.empty() && execution != "fused";
+      }));
 }
 
 measured::CsvTable estimate_operators(const measured::CsvTable& table, const hwdesc::Device& device,

@@ -13,9 +13,12 @@ struct OpTableOptions {
   int jobs = 1;
 };
 
-// Columns of measured rows and p_* are kept, not read: their names. Throws Error for others that no
-// operator has and that are not x_*.
+// Columns that no operator has are kept, not read: their names, without x_*. Throws Error for one
+// that looks like a misspelt column of an operator.
 [[nodiscard]] std::vector<std::string> unread_op_columns(const measured::CsvTable& table);
+
+// Rows whose `execution` is not `fused`: they are timed as one launch all the same.
+[[nodiscard]] std::size_t rows_of_several_launches(const measured::CsvTable& table);
 
 // Throws Error naming file, row and column of the first bad row.
 [[nodiscard]] measured::CsvTable estimate_operators(const measured::CsvTable& table,

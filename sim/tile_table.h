@@ -12,8 +12,8 @@
 
 namespace tilecast::sim {
 
-// Columns of measured rows and of runs of tiles and p_* are kept, not read: their names. Throws
-// Error for others that are not x_*.
+// Columns that say nothing about tiles are kept, not read: their names, without x_*. Throws
+// Error for one that looks like a misspelt column of tiles.
 [[nodiscard]] std::vector<std::string> unread_tile_columns(const measured::CsvTable& table);
 
 // `model`: what predicts the tiles that can run; null: the analytical one. Where it learned from

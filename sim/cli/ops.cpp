@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
 #include "sim/cli/commands.h"
@@ -18,6 +20,10 @@ void run(const OpsArguments& arguments) {
   const hwdesc::Device device = load_devices(arguments.device).front();
   const measured::CsvTable table = measured::read_csv(base::SourceText::read_file(arguments.table));
   note_unread(table.file, unread_op_columns(table));
+  if (const std::size_t rows = rows_of_several_launches(table); rows > 0) {
+    fmt::print(stderr, "note: {}: execution of {} rows is not fused: timed as one launch\n",
+               table.file, rows);
+  }
   const auto model = make_model(arguments.model, {&device, 1});
   write_rows(arguments.output, estimate_operators(table, device, *model, arguments.options),
              "tilecast.ops/1");
@@ -45,8 +51,7 @@ void add_ops(CLI::App& app) {
       "  gelu copy all_reduce, and elementwise HLO opcodes (add, exponential ...)\n"
       "                                            elements, or rows and columns; all_reduce\n"
       "                                            also devices (those of one host)\n"
-      "Columns of measured rows (runtime_ns, device, class ...), x_* and p_* are kept, not read;\n"
-      "any other column is an error.\n"
+      "Other columns are kept, not read, and named in a note (x_* are not named).\n"
       "Added columns: estimate_ns, bound, utilisation (speed of light / time, 0 to 1).");
   verb.callback([arguments] { run(*arguments); });
 }

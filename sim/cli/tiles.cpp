@@ -68,8 +68,7 @@ void add_tiles(CLI::App& app) {
       "Read columns: kernel_bounds, output_bounds, input_bounds, numbers separated by spaces:\n"
       "physical, most major dimension first; the two minor ones count native tiles. With a column\n"
       "file, only the rows of this file are answered.\n"
-      "Columns of measured rows and of runs of tiles (runtime_ns, compute_time_ns ...), x_* and\n"
-      "p_* are kept, not read; any other column is an error.\n"
+      "Other columns (runtime_ns, compute_time_ns ...) are kept, not read, and named in a note.\n"
       "Added columns: estimate_ns, bound, utilisation (0 to 1), reason (why it cannot run); of a\n"
       "hybrid also analytical_ns, factor, verdict (in, edge, out), low_ns and high_ns (90 %).");
   verb.callback([arguments] { run(*arguments); });

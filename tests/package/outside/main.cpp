@@ -1,12 +1,12 @@
 // A program of somebody else's: simulates an HLO file on one device with the installed libraries.
-#include <cstdio>
-#include <exception>
-
 #include <tilecast/analytical/analytical_model.h>
 #include <tilecast/hwdesc/device_yaml.h>
 #include <tilecast/ir/program.h>
 #include <tilecast/ir/text/hlo_parser.h>
 #include <tilecast/sim/simulator.h>
+
+#include <cstdio>
+#include <exception>
 
 int main(int argc, char** argv) try {
   if (argc != 2) {
