@@ -76,21 +76,21 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
   const hwdesc::TransferEngine& engine = device.engines[has_cache_ ? 1 : 0];
   overhead_s_ = engine.iteration_overhead.value;
   const double granule = (has_cache_ ? *cache : device.main_memory()).granule.value;
-  for (MemoryStream& stream : input_streams(kernel, footprints_, granule)) {
+  for (const MemoryStream& stream : input_streams(kernel, footprints_, granule)) {
     if (is_resident(kernel.op(stream.op).shape, device)) continue;
-    Input input{.stream = std::move(stream)};
+    Input input{.stream = stream};
     for (std::size_t i = 0; i < space_.loops.size(); ++i) {
       input.in_loop |= space_.loops[i].reduction && (input.stream.loops >> i & 1U) != 0;
     }
     input.whole_bytes = whole_bytes(input.stream.array);
     if (looped_) input.again = passes_.times[input.stream.op.index()] - 1;
     input_bytes_ += input.whole_bytes;
-    inputs_.push_back(std::move(input));
+    inputs_.push_back(input);
   }
-  for (MemoryStream& stream : output_streams(kernel, footprints_, granule)) {
+  for (const MemoryStream& stream : output_streams(kernel, footprints_, granule)) {
     if (is_resident(kernel.op(stream.op).shape, device)) continue;
     output_bytes_ += whole_bytes(stream.array);
-    outputs_.push_back(std::move(stream));
+    outputs_.push_back(stream);
   }
   if (!space_.matrix) return;
   stages_ = engine.stages;

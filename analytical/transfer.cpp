@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/math.h"
+
 namespace tilecast::analytical {
 namespace {
 
@@ -11,7 +13,7 @@ double padded_extent(const StoredArray& array, const Extents& extents, int posit
   const std::int64_t tile = array.tile[position];
   const std::int64_t extent = extents[array.minor_first[position]];
   if (tile <= 1) return static_cast<double>(extent);
-  return static_cast<double>((extent + tile - 1) / tile) * static_cast<double>(tile);
+  return static_cast<double>(base::round_up(extent, tile));
 }
 
 MemoryStream stream_of(const ir::Kernel& kernel, const Footprints& footprints, ir::OpId id,

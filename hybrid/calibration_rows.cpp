@@ -59,7 +59,7 @@ FixedTiles::FixedTiles(const analytical::CostModel& model, std::span<const Sampl
     for (const measured::Sample& sample : set.samples) {
       if (asked[sample.work] || !(sample.tile == TileConfig{})) continue;
       asked[sample.work] = true;
-      for (const measured::WorkPart& part : set.works[sample.work].parts) {
+      for (const measured::WorkloadPart& part : set.works[sample.work].parts) {
         queries.push_back({part.kernel});
       }
     }
@@ -102,7 +102,7 @@ CalibrationRows::CalibrationRows(std::span<const measured::SampleSet> sets,
         ++unanswered_;
         continue;
       }
-      const measured::Work& work = set.works[set.samples[i].work];
+      const measured::Workload& work = set.works[set.samples[i].work];
       rows_.push_back({.set = s,
                        .sample = i,
                        .kernel = work.fingerprint,
@@ -125,7 +125,7 @@ const measured::Sample& CalibrationRows::sample(const CalibrationRow& row) const
   return sets_[row.set].samples[row.sample];
 }
 
-const measured::Work& CalibrationRows::work(const CalibrationRow& row) const {
+const measured::Workload& CalibrationRows::work(const CalibrationRow& row) const {
   return sets_[row.set].works[sample(row).work];
 }
 

@@ -58,7 +58,7 @@ class CalibrationRows {
   [[nodiscard]] const std::vector<CalibrationRow>& rows() const { return rows_; }
   [[nodiscard]] std::size_t unanswered() const { return unanswered_; }
   [[nodiscard]] const measured::Sample& sample(const CalibrationRow& row) const;
-  [[nodiscard]] const measured::Work& work(const CalibrationRow& row) const;
+  [[nodiscard]] const measured::Workload& work(const CalibrationRow& row) const;
   // log(predicted / measured) of every row; predictions with the host's dispatch where rows hold
   // it.
   [[nodiscard]] std::vector<double> log_errors(const analytical::CostModel& model,

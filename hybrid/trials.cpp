@@ -71,7 +71,7 @@ TrialRows trial_rows(const analytical::CostModel& prior, std::span<const measure
   for (std::size_t i = 0; i < rows.examples.rows.size(); ++i) {
     const Example& row = rows.examples.rows[i];
     const measured::SampleSet& set = sets[row.set];
-    const measured::Work& work = set.works[set.samples[row.sample].work];
+    const measured::Workload& work = set.works[set.samples[row.sample].work];
     rows.names[row.kernel] = work.name;
     rows.op_classes.push_back(measured::op_class(rows.examples.queries[i].kernel));
     rows.by_device.push_back(row.device->name);

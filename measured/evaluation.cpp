@@ -44,7 +44,7 @@ class Joiner {
   }
 
  private:
-  std::size_t work(const Work& work) {
+  std::size_t work(const Workload& work) {
     const auto key = std::make_pair(work.name, work.fingerprint);
     const auto [found, fresh] = works_.try_emplace(key, sheet_.works.size());
     if (fresh) sheet_.works.push_back({work.name, work.op_class, work.family, set_});
@@ -143,7 +143,7 @@ class Strata {
 
  private:
   std::string name_of(Breakdown breakdown, const ScoredRow& row) const {
-    const ScoredWork& work = sheet_.works[row.work];
+    const ScoredWorkload& work = sheet_.works[row.work];
     switch (breakdown) {
       case Breakdown::kAll:
         return "all";

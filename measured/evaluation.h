@@ -29,7 +29,7 @@ struct ScoredSet {
   std::size_t with_dispatch = 0;  // of them: hold a host dispatch nobody measured
 };
 
-struct ScoredWork {
+struct ScoredWorkload {
   std::string name, op_class, family;
   std::size_t set = 0;
 };
@@ -46,7 +46,7 @@ struct ScoredRow {
 struct ScoreSheet {
   std::vector<std::string> columns = {};  // the models' names
   std::vector<ScoredSet> sets = {};
-  std::vector<ScoredWork> works = {};
+  std::vector<ScoredWorkload> works = {};
   std::vector<ScoredRow> rows = {};
   // By column, or empty: its numbers only order the tiles of a kernel. Other metrics of it are
   // undefined.

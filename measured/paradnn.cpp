@@ -127,13 +127,13 @@ ir::Kernel rmsprop_update(const ir::Dims& shape, const Step& step) {
   return sketch.build({less(w, new_momentum), new_square, new_momentum});
 }
 
-void add_backward(const Dense& layer, const Step& step, std::vector<WorkPart>& parts) {
+void add_backward(const Dense& layer, const Step& step, std::vector<WorkloadPart>& parts) {
   if (!layer.first) parts.push_back({gradient_to_input(layer, step), layer.count});
   parts.push_back({gradient_to_weight(layer, step), layer.count});
   parts.push_back({gradient_to_bias(layer, step), layer.count});
 }
 
-void add_update(const Dense& layer, const Step& step, std::vector<WorkPart>& parts) {
+void add_update(const Dense& layer, const Step& step, std::vector<WorkloadPart>& parts) {
   for (const ir::Dims& shape : {ir::Dims{layer.inputs, layer.units}, ir::Dims{layer.units}}) {
     if (step.devices > 1) parts.push_back({sum_over_devices(shape, step), layer.count});
     parts.push_back({rmsprop_update(shape, step), layer.count});
@@ -183,20 +183,20 @@ Seconds feed_time(const FcTraining& net, const HostFeed& feed) {
   return feed.per_step + Bytes{static_cast<double>(net.batch) * example} / feed.rate;
 }
 
-std::string_view fc_training_class(const FcTraining& net, std::span<const WorkPart> program,
+std::string_view fc_training_class(const FcTraining& net, std::span<const WorkloadPart> program,
                                    const hwdesc::Device& device, const HostFeed& feed) {
   Seconds light;
-  for (const WorkPart& part : program) {
+  for (const WorkloadPart& part : program) {
     light += analytical::speed_of_light(part.kernel, device) * part.launches;
   }
   return light > feed_time(net, feed) ? "fc_training" : "fc_training_infeed";
 }
 
-std::vector<WorkPart> fc_training_program(const FcTraining& net, const OpDefaults& defaults) {
+std::vector<WorkloadPart> fc_training_program(const FcTraining& net, const OpDefaults& defaults) {
   check(net);
   const Step step{net.batch / net.devices, net.devices, net.dtype, defaults.layout};
   const std::vector<Dense> layers = dense_layers(net);
-  std::vector<WorkPart> parts;
+  std::vector<WorkloadPart> parts;
   for (const Dense& layer : layers) parts.push_back({forward(layer, step), layer.count});
   parts.push_back({loss(layers.back(), step), 1});
   for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {

@@ -4,7 +4,7 @@
 // batch.
 //
 //   FcTraining net{.layers = 16, .nodes = 1024, .input = 2000, .output = 1000, .batch = 4096};
-//   std::vector<WorkPart> step = fc_training_program(net, defaults);   // of ONE device
+//   std::vector<WorkloadPart> step = fc_training_program(net, defaults);   // of ONE device
 //
 // What one device runs, per layer with a [k,n] weight and b = batch / devices rows:
 //   forward         dot, bias, ReLU fused                        2 b k n FLOPs
@@ -55,8 +55,8 @@ struct FcTraining {
 
 // Throws Error for parameters below 1, arrays above KernelSketch::kMaxElements, a batch that
 // `devices` does not divide, and a dtype that is no float.
-[[nodiscard]] std::vector<WorkPart> fc_training_program(const FcTraining& parameters,
-                                                        const OpDefaults& defaults);
+[[nodiscard]] std::vector<WorkloadPart> fc_training_program(const FcTraining& parameters,
+                                                            const OpDefaults& defaults);
 
 // What the host takes to feed one step: features in `dtype` and f32 one-hot labels of the whole
 // batch.
@@ -67,7 +67,7 @@ struct FcTraining {
 // longer than the feed even at the speed of light (analytical/roofline.h): beyond the two constants
 // of HostFeed no measured time decides, and no model's estimate.
 [[nodiscard]] std::string_view fc_training_class(const FcTraining& parameters,
-                                                 std::span<const WorkPart> program,
+                                                 std::span<const WorkloadPart> program,
                                                  const hwdesc::Device& device,
                                                  const HostFeed& feed);
 

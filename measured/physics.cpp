@@ -55,10 +55,10 @@ double reference(const std::vector<double>& ratios) {
 }
 
 // Light alone is a poor estimate of small work: launches and latencies are added.
-double rough_s(const Sample& sample, const Work& work, Seconds light, const SampleSet& samples,
+double rough_s(const Sample& sample, const Workload& work, Seconds light, const SampleSet& samples,
                const hwdesc::Device& device) {
   double launches = 0;
-  for (const WorkPart& part : work.parts) launches += part.launches;
+  for (const WorkloadPart& part : work.parts) launches += part.launches;
   const double each = device.dispatch.kernel_launch.value + 2 * device.main_memory().latency.value;
   const Seconds host =
       sample.holds_dispatch ? dispatch_of(work.op_class, samples.manifest, device) : Seconds{0};
@@ -191,9 +191,9 @@ bool multiplies_f32(const ir::Kernel& kernel) {
 
 }  // namespace
 
-Seconds light_time(const Work& work, const hwdesc::Device& device) {
+Seconds light_time(const Workload& work, const hwdesc::Device& device) {
   Seconds total{0};
-  for (const WorkPart& part : work.parts) {
+  for (const WorkloadPart& part : work.parts) {
     if (!part.asynchronous) total += light_of(part.kernel, device) * part.launches;
   }
   return total;

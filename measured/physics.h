@@ -12,7 +12,7 @@ namespace tilecast::measured {
 // Convolutions of 3 x 3 and more, stride 1, may be computed with a quarter of their multiplications
 // where the machine runs library kernels: Winograd's F(4x4, 3x3), Lavin and Gray, CVPR 2016.
 // Asynchronous parts of programs may hide behind others and count nothing.
-[[nodiscard]] Seconds light_time(const Work& work, const hwdesc::Device& device);
+[[nodiscard]] Seconds light_time(const Workload& work, const hwdesc::Device& device);
 
 // The faults of the samples, by line. `samples.faults` is left alone.
 [[nodiscard]] std::vector<RowFault> physics_faults(const SampleSet& samples,

@@ -119,7 +119,7 @@ PredictionPlan::PredictionPlan(const SampleSet& samples) : samples_(&samples) {
   Questions questions;
   first_term_.push_back(0);
   for (const Sample& sample : samples.samples) {
-    for (const WorkPart& part : samples.works[sample.work].parts) {
+    for (const WorkloadPart& part : samples.works[sample.work].parts) {
       terms_.push_back({questions.number_of(part.kernel, sample), part.launches});
     }
     first_term_.push_back(terms_.size());

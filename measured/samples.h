@@ -24,18 +24,18 @@
 
 namespace tilecast::measured {
 
-struct WorkPart {
+struct WorkloadPart {
   ir::Kernel kernel;
   double launches = 1;
   bool asynchronous = false;  // may run beside the parts after it (copies, collectives)
 };
 
-struct Work {
+struct Workload {
   std::string name;      // "fusion.191", "matmul bf16 m=64 n=12288", program name
   std::string op_class;  // "matmul", "softmax", "convolution_fusion", "loop_fusion", "program" ...
   std::string family;    // shape family or program family: what splits keep together
-  std::string fingerprint;      // equal work has equal fingerprints, across sets
-  std::vector<WorkPart> parts;  // one, unless a program
+  std::string fingerprint;          // equal work has equal fingerprints, across sets
+  std::vector<WorkloadPart> parts;  // one, unless a program
 };
 
 struct Sample {
@@ -53,7 +53,7 @@ struct SampleSet {
   std::string measured_on;  // what the set calls the rows' device: it, or one of its lineage
   Manifest manifest;
   std::vector<std::string> parameter_names = {};  // as MeasurementSet::parameter_names
-  std::deque<Work> works;
+  std::deque<Workload> works;
   std::vector<Sample> samples;
   std::vector<RowFault> faults;  // those of the set on this device, and those physics found
 };

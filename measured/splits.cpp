@@ -53,7 +53,7 @@ void require_groups(std::size_t got, std::size_t expected) {
 std::vector<std::string> group_keys(const SampleSet& samples, GroupBy by) {
   std::vector<std::string> keys;
   for (const Sample& sample : samples.samples) {
-    const Work& work = samples.works[sample.work];
+    const Workload& work = samples.works[sample.work];
     keys.push_back(by == GroupBy::kKernel    ? work.fingerprint
                    : by == GroupBy::kOpClass ? work.op_class
                                              : work.family);
@@ -129,9 +129,9 @@ Split largest_held_out(std::span<const double> size, std::span<const std::string
 
 std::vector<double> work_sizes(const SampleSet& samples) {
   std::vector<double> by_work;
-  for (const Work& work : samples.works) {
+  for (const Workload& work : samples.works) {
     double size = 0;
-    for (const WorkPart& part : work.parts) {
+    for (const WorkloadPart& part : work.parts) {
       const ir::WorkCounts& counts = part.kernel.work();
       size += part.launches * (std::max(0.0, static_cast<double>(counts.flops)) +
                                std::max(0.0, static_cast<double>(counts.bytes_accessed)));

@@ -29,14 +29,15 @@ struct Source {
   std::vector<const MeasurementRow*> first;  // the first row of each
 };
 
-std::string fingerprint_of(const std::vector<WorkPart>& parts) {
+std::string fingerprint_of(const std::vector<WorkloadPart>& parts) {
   const auto hex = [](const ir::Kernel& kernel) {
     const ir::Fingerprint print = ir::fingerprint(kernel);
     return fmt::format("{:016x}{:016x}", print[0], print[1]);
   };
   if (parts.size() == 1 && parts[0].launches == 1) return hex(parts[0].kernel);
   std::string all;
-  for (const WorkPart& part : parts) all += fmt::format("{}x{};", hex(part.kernel), part.launches);
+  for (const WorkloadPart& part : parts)
+    all += fmt::format("{}x{};", hex(part.kernel), part.launches);
   return content_hash(all);
 }
 
@@ -77,7 +78,7 @@ class Builder {
                   .all_reduce_devices =
                       device.interconnect ? device.interconnect->devices_per_host : 1} {}
 
-  void build(const Source& source, std::deque<Work>& works) const {
+  void build(const Source& source, std::deque<Workload>& works) const {
     if (source.first.front()->file.empty()) {
       build_operator(*source.first.front(), works[source.works.front()]);
     } else {
@@ -101,7 +102,7 @@ class Builder {
   }
 
   // The parts of a training step; returns its class.
-  std::string build_training_step(const CsvRow& cells, Work& work) const {
+  std::string build_training_step(const CsvRow& cells, Workload& work) const {
     const FcTraining parameters = fc_training_row(OpRow(set_.table, cells), defaults_);
     try {
       work.parts = fc_training_program(parameters, defaults_);
@@ -112,7 +113,7 @@ class Builder {
     }
   }
 
-  [[nodiscard]] std::vector<WorkPart> launches_of(const CsvRow& cells) const {
+  [[nodiscard]] std::vector<WorkloadPart> launches_of(const CsvRow& cells) const {
     ir::Kernel fused = operator_kernel(set_.table, cells, defaults_);
     const std::string_view execution = set_.table.cell(cells, "execution");
     if (execution.empty() || execution == "fused") return {{std::move(fused)}};
@@ -121,7 +122,7 @@ class Builder {
       throw Error(fmt::format("{}: got '{}', expected fused, reductions or ops",
                               set_.table.where(cells, "execution"), execution));
     }
-    std::vector<WorkPart> parts;
+    std::vector<WorkloadPart> parts;
     try {
       const ir::Launches launches = per_op ? ir::Launches::kPerOp : ir::Launches::kPerReduction;
       for (ir::Kernel& launch : ir::split_kernel(fused, launches)) {
@@ -133,7 +134,7 @@ class Builder {
     return parts;
   }
 
-  void build_operator(const MeasurementRow& row, Work& work) const {
+  void build_operator(const MeasurementRow& row, Workload& work) const {
     const CsvRow& cells = set_.table.rows[row.table_row];
     const std::string key = operator_key(set_.table, cells);
     work.name = describe_operator(key, false);
@@ -147,7 +148,7 @@ class Builder {
     finish(row, op, describe_operator(key, true), work);
   }
 
-  void build_from_file(const Source& source, std::deque<Work>& works) const {
+  void build_from_file(const Source& source, std::deque<Workload>& works) const {
     const MeasurementRow& first = *source.first.front();
     const std::string path = (fs::path(set_.directory) / first.file).string();
     const ir::Program program = with_place(first, [&] {
@@ -163,7 +164,7 @@ class Builder {
     const std::string stem = fs::path(first.file).stem().string();
     for (std::size_t i = 0; i < source.works.size(); ++i) {
       const MeasurementRow& row = *source.first[i];
-      Work& work = works[source.works[i]];
+      Workload& work = works[source.works[i]];
       if (row.is_program) {
         work.name = program.name();
         for (const ir::ScheduledKernel& scheduled : program.kernels()) {
@@ -201,7 +202,7 @@ class Builder {
 
   // What the row itself says wins.
   static void finish(const MeasurementRow& row, std::string op_class, std::string family,
-                     Work& work) {
+                     Workload& work) {
     work.op_class = row.op_class.empty() ? std::move(op_class) : row.op_class;
     work.family = row.family.empty() ? std::move(family) : row.family;
     work.fingerprint = fingerprint_of(work.parts);

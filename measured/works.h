@@ -12,7 +12,7 @@
 namespace tilecast::measured {
 
 struct WorksOfRows {
-  std::deque<Work> works;
+  std::deque<Workload> works;
   std::vector<std::size_t> work_of;  // by row
 };
 

@@ -86,7 +86,7 @@ void add_models(const Placed& placed, const CompareSetup& setup, ComparisonBuild
     measured::Sample question;
     question.work = questions.works.size();
     questions.samples.push_back(std::move(question));
-    measured::Work work;
+    measured::Workload work;
     work.parts.push_back({scheduled.kernel});
     questions.works.push_back(std::move(work));
   }

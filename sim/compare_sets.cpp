@@ -13,10 +13,10 @@ namespace {
 
 using measured::Sample;
 using measured::SampleSet;
-using measured::Work;
+using measured::Workload;
 
 // Equal for the same row of a set on every device, however its kernel is laid out there.
-std::string row_key(const Work& work, const Sample& sample) {
+std::string row_key(const Workload& work, const Sample& sample) {
   return fmt::format("{}\n{}\n{}\n{}", work.name, work.op_class, work.family,
                      analytical::to_string(sample.tile));
 }
@@ -26,7 +26,7 @@ std::vector<std::size_t> add_rows(const SampleSet& samples, std::size_t group,
   std::unordered_map<std::string, int> seen;
   std::vector<std::size_t> rows;
   for (const Sample& sample : samples.samples) {
-    const Work& work = samples.works[sample.work];
+    const Workload& work = samples.works[sample.work];
     std::string key = row_key(work, sample);
     if (const int before = seen[key]++; before > 0) key += fmt::format("\n#{}", before);
     rows.push_back(builder.row(group, key,
@@ -42,8 +42,8 @@ std::vector<std::size_t> add_rows(const SampleSet& samples, std::size_t group,
 std::optional<Seconds> compiler_estimate(const SampleSet& samples, const Sample& sample,
                                          const hwdesc::Device& device) {
   Seconds sum;
-  const Work& work = samples.works[sample.work];
-  for (const measured::WorkPart& part : work.parts) {
+  const Workload& work = samples.works[sample.work];
+  for (const measured::WorkloadPart& part : work.parts) {
     const bool own =
         sample.tile == analytical::TileConfig{} || sample.tile == compiler_choice(part.kernel);
     const std::optional<Seconds> time =

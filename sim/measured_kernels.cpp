@@ -9,11 +9,11 @@ namespace tilecast::sim {
 namespace {
 
 using measured::Sample;
-using measured::Work;
+using measured::Workload;
 
-bool is_same(const ir::Program& program, const Work& work) {
+bool is_same(const ir::Program& program, const Workload& work) {
   return std::ranges::equal(program.kernels(), work.parts,
-                            [](const ir::ScheduledKernel& a, const measured::WorkPart& b) {
+                            [](const ir::ScheduledKernel& a, const measured::WorkloadPart& b) {
                               return a.multiplicity == b.launches &&
                                      ir::fingerprint(a.kernel) == ir::fingerprint(b.kernel);
                             });
@@ -40,7 +40,7 @@ MeasuredKernels::MeasuredKernels(const measured::MeasurementSet& set, measured::
     rows.samples.push_back(i);
   }
   for (std::size_t i = 0; i < works_.size(); ++i) {
-    const Work& work = samples_.works[i];
+    const Workload& work = samples_.works[i];
     if (works_[i].samples.empty()) continue;
     by_name_[work.name].push_back(i);
     if (!works_[i].is_program && work.parts.size() == 1) {

@@ -18,7 +18,7 @@ namespace {
 using measured::GroupBy;
 using measured::SampleSet;
 using measured::Split;
-using measured::Work;
+using measured::Workload;
 
 using Indices = std::vector<std::size_t>;
 
@@ -70,14 +70,14 @@ class Dealer {
   }
 
  private:
-  [[nodiscard]] const Work& work(std::size_t row) const {
+  [[nodiscard]] const Workload& work(std::size_t row) const {
     const SampleSet& set = sets_[rows_[row].set];
     return set.works[set.samples[rows_[row].sample].work];
   }
 
   [[nodiscard]] bool selects(const Selector& selector, std::size_t row) const {
     if (!selector.set.empty() && selector.set != names_[rows_[row].set]) return false;
-    const Work& of_row = work(row);
+    const Workload& of_row = work(row);
     const auto fits = [](const std::vector<std::string>& patterns, const std::string& text) {
       return patterns.empty() || std::ranges::any_of(patterns, [&](const std::string& pattern) {
                return measured::fits_pattern(pattern, text);

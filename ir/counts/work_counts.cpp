@@ -68,7 +68,7 @@ class DepthGuard {
 
 WorkCounter::WorkCounter(const Module& module, WorkCountOptions options)
     : module_(module),
-      options_(std::move(options)),
+      options_(options),
       done_(module.computations.size()),
       totals_(module.computations.size()) {
   for (std::size_t i = 0; i < done_.size(); ++i) {

@@ -86,12 +86,13 @@ ComputationId ModuleParser::finish_computation(Scope&& scope, const std::optiona
   computation.root = scope.root.valid() ? scope.root : InstrId(computation.instructions.size() - 1);
   number_parameters(scope);
   const Instruction& root = computation.root_instruction();
-  if (result)
+  if (result) {
     cursor_.fail_at_if(!compatible(root.shape, *result), root.offset,
                        "Shape of computation {}, {}, is not compatible with "
                        "that of its root instruction {}, {}",
                        computation.name, ShapeText{*result, false}, root.name,
                        ShapeText{root.shape, false});
+  }
   return add_computation(std::move(computation), scope.begin);
 }
 

@@ -159,11 +159,12 @@ InstrId ModuleParser::named_operand(Scope& scope, const std::optional<Shape>& sh
     cursor_.fail_at(begin, "instruction does not exist: {}", name);
   }
   const Shape& defined = scope.computation.at(found).shape;
-  if (shape)
+  if (shape) {
     cursor_.fail_at_if(!compatible(defined, *shape), begin,
                        "The declared operand shape {} is not compatible with the "
                        "shape of the operand instruction {}.",
                        ShapeText{*shape}, ShapeText{defined});
+  }
   return found;
 }
 

@@ -76,7 +76,8 @@ const Instruction* chain_start(const Site& site) {
 
 void check_wrapped_thread(const Site& site, const Instruction& start, const Computation& wrapped) {
   const AsyncAttrs* attrs = start.get<AsyncAttrs>();
-  const std::string_view own = thread_name(attrs == nullptr ? "" : attrs->execution_thread);
+  const std::string_view own =
+      attrs == nullptr ? thread_name("") : thread_name(attrs->execution_thread);
   const std::string_view called = thread_name(wrapped.execution_thread);
   fail_if(own != called,
           "{} expects same async thread name as wrapped computation's thread name ({} vs {}).",

@@ -33,7 +33,7 @@ class Numbers {
   std::map<std::string, std::uint32_t> numbers_;
 };
 
-bool is_one_kernel(const measured::Work& work) {
+bool is_one_kernel(const measured::Workload& work) {
   return work.parts.size() == 1 && work.parts.front().launches == 1;
 }
 
@@ -118,7 +118,7 @@ Examples make_examples(std::span<const measured::SampleSet> sets,
     examples.parameter_names.push_back(set.parameter_names);
     for (std::size_t i = 0; i < set.samples.size(); ++i) {
       const measured::Sample& sample = set.samples[i];
-      const measured::Work& work = set.works[sample.work];
+      const measured::Workload& work = set.works[sample.work];
       if (!is_one_kernel(work)) {
         ++examples.programs;
         continue;

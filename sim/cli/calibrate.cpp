@@ -53,7 +53,7 @@ void select(const CalibrateArguments& arguments, measured::SampleSet& set) {
     return std::ranges::find(names, name) != names.end();
   };
   std::erase_if(set.samples, [&](const measured::Sample& sample) {
-    const measured::Work& work = set.works[sample.work];
+    const measured::Workload& work = set.works[sample.work];
     return !named(arguments.classes, work.op_class) && !named(arguments.kernels, work.name);
   });
 }

@@ -51,12 +51,12 @@ std::string text_of(const measured::SampleSet& set, const measured::Sample& samp
   return text;
 }
 
-using Kernel = std::pair<std::string, const measured::Work*>;
+using Kernel = std::pair<std::string, const measured::Workload*>;
 
 // Works of one kernel by name; those of equal names are NAME#1, NAME#2 ...
 std::vector<Kernel> kernels_of(const measured::SampleSet& set) {
-  std::map<std::string, std::vector<const measured::Work*>> by_name;
-  for (const measured::Work& work : set.works) {
+  std::map<std::string, std::vector<const measured::Workload*>> by_name;
+  for (const measured::Workload& work : set.works) {
     if (work.parts.size() == 1) by_name[work.name].push_back(&work);
   }
   std::vector<Kernel> kernels;
@@ -102,7 +102,7 @@ measured::SampleSet read_set(const TuneArguments& arguments, const hwdesc::Devic
 std::unique_ptr<Candidates> measured_candidates(const measured::SampleSet& set,
                                                 const Kernel& kernel) {
   auto found = std::make_unique<Candidates>();
-  const measured::Work& work = *kernel.second;
+  const measured::Workload& work = *kernel.second;
   found->kernel = kernel.first;
   for (const measured::Sample& sample : set.samples) {
     if (&set.works[sample.work] != &work) continue;
@@ -159,7 +159,7 @@ views::TuneComparison compare_kernel(const Candidates& candidates, const search:
 std::vector<Kernel> compared_kernels(const TuneArguments& arguments, const measured::SampleSet& set,
                                      std::size_t fewest) {
   if (!arguments.kernel.empty()) return {kernel_of(arguments, set)};
-  std::map<const measured::Work*, std::size_t> rows;
+  std::map<const measured::Workload*, std::size_t> rows;
   for (const measured::Sample& sample : set.samples) ++rows[&set.works[sample.work]];
   std::vector<Kernel> kernels;
   for (const Kernel& kernel : kernels_of(set)) {

@@ -129,7 +129,7 @@ std::string evaluation_rows_csv(const EvaluationReport& report) {
   }
   std::string out = measured::csv_line(titles);
   for (const measured::ScoredRow& row : report.sheet.rows) {
-    const measured::ScoredWork& work = report.sheet.works[row.work];
+    const measured::ScoredWorkload& work = report.sheet.works[row.work];
     std::vector<std::string> cells{report.sheet.sets[row.set].name,
                                    std::to_string(row.line),
                                    work.name,

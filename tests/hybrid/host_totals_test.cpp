@@ -69,7 +69,7 @@ TEST(HostTotals, KernelsAndSumsOfKernelsAreInsideTheirIntervals) {
   const hwdesc::Device device = hwdesc::load_device(std::string(kSet) + "/host.yaml");
   const SampleSet set = measured::make_samples(measured, device, {.jobs = 2});
   std::set<std::string> families;
-  for (const measured::Work& work : set.works) families.insert(work.family);
+  for (const measured::Workload& work : set.works) families.insert(work.family);
   HybridSpec spec = default_hybrid("hybrid");
   spec.calibrate = false;
   spec.candidates.resize(1);

@@ -78,7 +78,7 @@ TEST(CsvReader, ReadsTheSameRowsFromPiecesOfAnySize) {
       lines.push_back(rows.line());
     }
     EXPECT_THAT(rows.columns(), ElementsAre("a", "b"));
-    EXPECT_THAT(read, ElementsAre(ElementsAre("x\ny", "say \"hi\""), ElementsAre("5\" disk", ","),
+    EXPECT_THAT(read, ElementsAre(ElementsAre("x\ny", "say \"hi\""), ElementsAre("5\" disk", " , "),
                                   ElementsAre("", ""), ElementsAre("last", "2")))
         << size;
     EXPECT_THAT(lines, ElementsAre(2, 5, 6, 7));

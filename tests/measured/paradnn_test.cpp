@@ -44,15 +44,15 @@ double dot_flops(const ir::Kernel& kernel) {
   return flops;
 }
 
-double total(std::span<const WorkPart> program, double (*of)(const ir::Kernel&)) {
+double total(std::span<const WorkloadPart> program, double (*of)(const ir::Kernel&)) {
   double sum = 0;
-  for (const WorkPart& part : program) sum += part.launches * of(part.kernel);
+  for (const WorkloadPart& part : program) sum += part.launches * of(part.kernel);
   return sum;
 }
 
 std::map<std::string, double> launches(const FcTraining& net) {
   std::map<std::string, double> by_name;
-  for (const WorkPart& part : fc_training_program(net, {})) {
+  for (const WorkloadPart& part : fc_training_program(net, {})) {
     by_name[part.kernel.name()] += part.launches;
   }
   return by_name;
@@ -99,7 +99,7 @@ TEST(FcTraining, HasAsManyPartsForManyEqualLayersAsForTwo) {
 
 TEST(FcTraining, SumsOneGradientOfEachParameterOverAllDevices) {
   double bytes = 0;
-  for (const WorkPart& part : fc_training_program(kNet, {})) {
+  for (const WorkloadPart& part : fc_training_program(kNet, {})) {
     if (analytical::collective_op(part.kernel) == nullptr) continue;
     EXPECT_EQ(part.kernel.group_size(), 8);
     bytes += part.launches *
@@ -116,7 +116,7 @@ TEST(FcTraining, OfOneDeviceHasNothingToSumOver) {
 
 TEST(FcTraining, UpdateMovesSevenWordsPerParameter) {
   double bytes = 0;
-  for (const WorkPart& part : fc_training_program(kNet, {})) {
+  for (const WorkloadPart& part : fc_training_program(kNet, {})) {
     if (part.kernel.name() != "rmsprop_update") continue;
     bytes += part.launches * part.kernel.work().bytes_accessed;
   }
@@ -136,7 +136,7 @@ TEST(FcTraining, KeepsActivationsInTheTypeOfTheNetwork) {
   for (const ir::DType dtype : {ir::DType::kBF16, ir::DType::kF32}) {
     FcTraining net = kNet;
     net.dtype = dtype;
-    for (const WorkPart& part : fc_training_program(net, {})) {
+    for (const WorkloadPart& part : fc_training_program(net, {})) {
       if (part.kernel.name() != "forward") continue;
       EXPECT_EQ(part.kernel.op(part.kernel.outputs()[0]).shape.dtype, dtype);
     }
@@ -203,9 +203,9 @@ TEST(FcTrainingFeed, TakesAStepsOverheadAndTheTimeOfItsBytes) {
 
 TEST(FcTrainingFeed, DecidesTheClassAgainstTheSpeedOfLight) {
   const hwdesc::Device device = hwdesc::load_device("tpu_v2");
-  const std::vector<WorkPart> program = fc_training_program(kNet, {});
+  const std::vector<WorkloadPart> program = fc_training_program(kNet, {});
   double light = 0;
-  for (const WorkPart& part : program) {
+  for (const WorkloadPart& part : program) {
     light += part.launches * analytical::speed_of_light(part.kernel, device).value;
   }
   const auto decide = [&](double per_step) {
@@ -232,7 +232,7 @@ void read_measured(const std::string& file, Measured& measured) {
     const auto number = [&](const char* name) { return integer_cell(table, row, name, 1); };
     const FcTraining net{number("layers"), number("nodes"), number("input"),
                          number("output"), number("batch"), 8};
-    std::vector<WorkPart> program = fc_training_program(net, defaults);
+    std::vector<WorkloadPart> program = fc_training_program(net, defaults);
     if (fc_training_class(net, program, measured.device, kPublishedFeed) != "fc_training") continue;
     const double steps_per_s = std::stod(std::string(table.cell(row, "steps_per_s")));
     measured.set.samples.push_back(

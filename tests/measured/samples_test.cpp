@@ -78,7 +78,7 @@ TEST_F(Samples, OfEqualOperatorsShareTheirWork) {
   EXPECT_THAT(made.faults, IsEmpty());
   ASSERT_THAT(made.works, SizeIs(3));
   EXPECT_EQ(made.samples[0].work, made.samples[1].work);
-  const Work& work = made.works[0];
+  const Workload& work = made.works[0];
   EXPECT_EQ(work.name, "matmul bf16 m=512 n=512 k=512");
   EXPECT_EQ(work.op_class, "matmul");
   EXPECT_EQ(made.works[1].family, "matmul bf16 m=512 n=512 k=512") << "700 is from 512 to 1023";

@@ -187,8 +187,8 @@ TEST_F(PredictedIntervals, OfAKernelAreItsOwnWithTheDispatchOfItsRow) {
 }
 
 TEST_F(PredictedIntervals, OfAProgramAreOfItsTotalWithEveryKernelOnce) {
-  const auto add_program = [&](std::vector<WorkPart> parts) {
-    Work work = samples_.works[0];
+  const auto add_program = [&](std::vector<WorkloadPart> parts) {
+    Workload work = samples_.works[0];
     work.parts = std::move(parts);
     samples_.works.push_back(work);
     Sample sample = samples_.samples[0];

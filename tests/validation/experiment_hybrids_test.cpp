@@ -109,7 +109,7 @@ TEST(HybridColumns, EveryAnswerHasAnIntervalAboutIt) {
 
 TEST(HybridColumns, AnswerProgramsAsSumsOfTheirKernels) {
   LoadedSets sets = loaded(12, 4, 1.5);
-  measured::Work& program = sets.sets[0].works[0];
+  measured::Workload& program = sets.sets[0].works[0];
   program.parts.push_back(program.parts.front());
   const Experiment e = with("{kind: held_out_works, share: 25 %}");
   std::vector<std::size_t> fit;
@@ -182,7 +182,7 @@ TEST(LeaveOneOut, DevicesAreScoredByTheOthersWhichMayHaveEqualWork) {
 
 TEST(LeaveOneOut, ADeviceInSeveralSetsIsLeftOutOfAll) {
   LoadedSets sets = loaded(3, 2, 1, {"tpu_v2", "tpu_v3", "tpu_v3"});
-  for (measured::Work& work : sets.sets[2].works) work.fingerprint += " again";
+  for (measured::Workload& work : sets.sets[2].works) work.fingerprint += " again";
   const std::vector<NamedSplit> splits =
       experiment_splits(with("{kind: leave_one_device_out}"), sets.sets, sets.names);
   ASSERT_EQ(splits.size(), 2U);

@@ -67,7 +67,7 @@ TEST(LearnedColumns, AnswerEveryScoredRowTheSameEveryTime) {
 
 TEST(LearnedColumns, RowsOfProgramsAreNotAnsweredAndSaidSo) {
   LoadedSets sets = loaded(12, 4);
-  measured::Work& program = sets.sets[0].works[0];
+  measured::Workload& program = sets.sets[0].works[0];
   program.parts.push_back(program.parts.front());
   const Experiment e = with("{kind: held_out_works, share: 25 %}");
   const LearnedColumns columns(physics, e, sets, 1);
