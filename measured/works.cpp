@@ -201,10 +201,10 @@ class Builder {
   }
 
   // What the row itself says wins.
-  static void finish(const MeasurementRow& row, std::string op_class, std::string family,
-                     Workload& work) {
-    work.op_class = row.op_class.empty() ? std::move(op_class) : row.op_class;
-    work.family = row.family.empty() ? std::move(family) : row.family;
+  static void finish(const MeasurementRow& row, const std::string& op_class,
+                     const std::string& family, Workload& work) {
+    work.op_class = row.op_class.empty() ? op_class : row.op_class;
+    work.family = row.family.empty() ? family : row.family;
     work.fingerprint = fingerprint_of(work.parts);
   }
 

@@ -58,10 +58,11 @@ class CacheRows {
   }
 
   void finish() {
-    if (!rows_)
+    if (!rows_) {
       throw Error(path_ +
                   ": no key 'cache' with configurations; not a cache file of "
                   "Kernel Tuner");
+    }
     rows_->finish();
   }
 
