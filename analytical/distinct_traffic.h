@@ -2,9 +2,10 @@
 // produces once, without layout padding, as if nothing were ever loaded twice.
 //
 // What is needed is found by walking the graph backwards from the outputs: slices, dynamic slices
-// and gathers need only what they return (XLA's rule for reads of fusions, HloCostAnalysis), in-place
-// updates only the update, strided windows only what they touch. Uses that read the same data
-// share it; slices add up, to at most the whole. Values resident in on-chip memory cost nothing.
+// and gathers need only what they return (XLA's rule for reads of fusions, HloCostAnalysis),
+// in-place updates only the update, strided windows only what they touch. Uses that read the same
+// data share it; slices add up, to at most the whole. Values resident in on-chip memory cost
+// nothing.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
-// The attributes of HLO instructions as typed values (as HLO text names them): one struct per attribute
-// kind, and OpAttrs, the closed set of what an opcode can carry. Plain values; what no struct here
-// holds stays raw text in ir/hlo.h.
+// The attributes of HLO instructions as typed values (as HLO text names them): one struct per
+// attribute kind, and OpAttrs, the closed set of what an opcode can carry. Plain values; what no
+// struct here holds stays raw text in ir/hlo.h.
 #pragma once
 
 #include <cstdint>

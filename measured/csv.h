@@ -3,9 +3,8 @@
 //   CsvTable table = read_csv(base::SourceText::read_file("ops.csv"));
 //   std::int64_t m = integer_cell(table, row, "m", 1);   // Error: ops.csv:3: column 'm': got ...
 //
-// The form of the text: measured/csv_reader.h, which reads it. Cells without quotes are trimmed; a row with too
-// many or too few fields is an error.
-// Thread-safe (plain values).
+// The form of the text: measured/csv_reader.h, which reads it. Cells without quotes are trimmed; a
+// row with too many or too few fields is an error. Thread-safe (plain values).
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // The result shape an instruction must have, from its operands and attributes (XLA's operation
-// semantics, openxla.org/xla/operation_semantics). Layouts are not inferred: arrays that are computed have none;
-// what is passed through (tuple, get-tuple-element, copy, while, call ...) keeps its own.
-// Operands with unbounded dimensions (`?`) are not checked. Thread-safe.
+// semantics, openxla.org/xla/operation_semantics). Layouts are not inferred: arrays that are
+// computed have none; what is passed through (tuple, get-tuple-element, copy, while, call ...)
+// keeps its own. Operands with unbounded dimensions (`?`) are not checked. Thread-safe.
 #pragma once
 
 #include <optional>

@@ -3,8 +3,8 @@
 //   save_checkpoint(path, checkpoint);
 //   std::optional<Checkpoint> found = load_checkpoint(path, fingerprint);
 //
-// Own code because torch::serialize, as fast as this (1.7 ms to save 0.8 MB of weights and moments),
-// loads damaged archives (59 of 60 with one flipped bit) and runs what is in them.
+// Own code because torch::serialize, as fast as this (1.7 ms to save 0.8 MB of weights and
+// moments), loads damaged archives (59 of 60 with one flipped bit) and runs what is in them.
 // Generators need no place in it: they follow from the seed and the epoch. The file (binary_file.h)
 // is written beside its place and renamed, so that a stopped process leaves the old one or the new.
 #pragma once

@@ -4,8 +4,8 @@
 //   torch::Tensor mean = reduce(embeddings, in, Aggregate::kMean);      // (nodes, width)
 //
 // Differentiable once in `rows`. One thread and one order: the same bits every time. Thread-safe.
-// Own code because it is faster than LibTorch 1.13's (4,096 nodes of 64, 6,500 edges, one core of an
-// AMD EPYC): sums 0.11 ms, with gradients 0.35; index_add 0.27 and 0.75; scatter_reduce 0.56 and
+// Own code because it is faster than LibTorch 1.13's (4,096 nodes of 64, 6,500 edges, one core of
+// an AMD EPYC): sums 0.11 ms, with gradients 0.35; index_add 0.27 and 0.75; scatter_reduce 0.56 and
 // 1.4; embedding_bag 0.03 and 0.61, with other bits in gradients and means; its maximum 1.18 and
 // 3.3, here 1.13 and 1.9. A gather is as fast as index_select with gradients.
 #pragma once

@@ -38,8 +38,9 @@ struct ImportReport {
   void add_bad(const Error& error);
 };
 
-// `inputs`: files, or folders of files the mapping knows. `mapping`: measured/importers/column_mapping.h;
-// without one, and with ImportOptions::device, the columns are those of a set.
+// `inputs`: files, or folders of files the mapping knows. `mapping`:
+// measured/importers/column_mapping.h; without one, and with ImportOptions::device, the columns are
+// those of a set.
 [[nodiscard]] ImportReport import_operators(const std::vector<std::string>& inputs,
                                             const std::string& mapping,
                                             const ImportOptions& options);
