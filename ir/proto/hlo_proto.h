@@ -1,0 +1,18 @@
+// HLO as XLA serialises it: HloProto, HloModuleProto or HloSnapshot, told apart by their fields.
+// The module is the one its text form gives, to the last bit of every estimate. Unknown fields are
+// skipped. Throws Error (file: message). Limits: 2 GiB, nesting depth 100, 4 M instructions.
+// Thread-safe. Field numbers: xla/service/hlo.proto, xla/xla_data.proto.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ir/hlo.h"
+
+namespace tilecast::ir {
+
+// Whether the bytes look like one of the three: cheap, never throws.
+[[nodiscard]] bool is_hlo_proto(std::string_view bytes);
+[[nodiscard]] Module read_hlo_proto(std::string_view bytes, const std::string& file);
+
+}  // namespace tilecast::ir

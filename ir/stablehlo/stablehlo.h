@@ -1,0 +1,28 @@
+// StableHLO text <-> Module.
+//
+//   Module module = parse_stablehlo(SourceText::read_file("model.mlir"));
+//
+// The module is the one that XLA makes of it: private functions become calls, several results a
+// tuple with get-tuple-element, `chlo` ops what XLA expands them to, sharding and frontend
+// attributes are kept. It is verified; result shapes are those that are written and must be those
+// that ir/infer infers. Throws Error: file:line:col: message, line, caret; an op that has no HLO
+// form is named. Thread-safe.
+// Source of the mapping: openxla.org/stablehlo/spec, XLA's MLIR-to-HLO translation.
+#pragma once
+
+#include <string>
+
+#include "base/source_text.h"
+#include "ir/hlo.h"
+#include "ir/read_module.h"
+
+namespace tilecast::ir {
+
+[[nodiscard]] Module parse_stablehlo(const base::SourceText& text, const ReadOptions& options = {});
+
+// What StableHLO has no op for (fusion, copy, bitcast, asynchronous pairs ...) is printed as
+// `mhlo.*` in generic form; layouts and HLO attributes as discardable attributes. Reading it back
+// gives the same kernels and the same estimate.
+[[nodiscard]] std::string print_stablehlo(const Module& module);
+
+}  // namespace tilecast::ir
