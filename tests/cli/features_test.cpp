@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tests/cli/command_test.h"
+#include "tests/support/modules.h"
 
 namespace tilecast::sim {
 namespace {
@@ -13,23 +14,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr const char* kTwoKernels = R"(HloModule two, is_scheduled=true
-
-%twice (p: f32[1024,256]) -> f32[1024,256] {
-  %p = f32[1024,256]{1,0} parameter(0)
-  ROOT %s = f32[1024,256]{1,0} add(%p, %p)
-}
-
-ENTRY %main (a: f32[1024,256]) -> f32[256,1024] {
-  %a = f32[1024,256]{1,0} parameter(0)
-  %doubled = f32[1024,256]{1,0} fusion(%a), kind=kLoop, calls=%twice
-  ROOT %turned = f32[256,1024]{1,0} transpose(%doubled), dimensions={1,0}
-}
-)";
-
 class Features : public CommandTest {
  protected:
-  Features() : CommandTest("features") { write("two.hlo", kTwoKernels); }
+  Features() : CommandTest("features") { write("two.hlo", support::kTwoKernels); }
 
   [[nodiscard]] nlohmann::json rows(const std::string& arguments) const {
     const Answer answer = run(arguments + " --format json");

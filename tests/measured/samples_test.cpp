@@ -17,6 +17,7 @@
 #include "measured/physics.h"
 #include "tests/measured/set_on_disk.h"
 #include "tests/support/folders.h"
+#include "tests/support/modules.h"
 
 namespace tilecast::measured {
 namespace {
@@ -25,20 +26,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-constexpr const char* kTwoKernels = R"(HloModule two, is_scheduled=true
-
-%twice (p: f32[1024,256]) -> f32[1024,256] {
-  %p = f32[1024,256]{1,0} parameter(0)
-  ROOT %s = f32[1024,256]{1,0} add(%p, %p)
-}
-
-ENTRY %main (a: f32[1024,256]) -> f32[256,1024] {
-  %a = f32[1024,256]{1,0} parameter(0)
-  %doubled = f32[1024,256]{1,0} fusion(%a), kind=kLoop, calls=%twice
-  ROOT %turned = f32[256,1024]{1,0} transpose(%doubled), dimensions={1,0}
-}
-)";
 
 class Samples : public testing::Test {
  protected:
@@ -138,7 +125,7 @@ TEST_F(Samples, KeepDispatchAndDeviceTimeApart) {
 
 TEST_F(Samples, OfFilesAreTheirKernelsAndPrograms) {
   disk_.write_manifest();
-  disk_.write("two.hlo", kTwoKernels);
+  disk_.write("two.hlo", support::kTwoKernels);
   const SampleSet made = samples(
       "kernel,program,runtime_ns\n,two.hlo,50000\ntwo.hlo#turned,,20000\ntwo.hlo#doubled,,18000\n");
   ASSERT_THAT(made.works, SizeIs(3));
@@ -159,7 +146,7 @@ TEST_F(Samples, OfFilesAreTheirKernelsAndPrograms) {
 
 TEST_F(Samples, SayWhereWorkCannotBeBuilt) {
   disk_.write_manifest();
-  disk_.write("two.hlo", kTwoKernels);
+  disk_.write("two.hlo", support::kTwoKernels);
   disk_.write("bad.hlo", "HloModule bad\n\nENTRY e {\n");
   EXPECT_THAT(message("kernel,runtime_ns\ntwo.hlo,1\n"),
               HasSubstr("measurements.csv:2: column 'kernel': two.hlo: 2 kernels, expected one"));
