@@ -143,6 +143,34 @@ std::string canonical_nan(bool negative, std::optional<std::uint64_t> payload, D
   return text + ")";
 }
 
+std::string canonical_float_bits(std::uint64_t bits, DType dtype) {
+  const FloatFormat* found = format_of(dtype);
+  if (found == nullptr) return std::to_string(bits);
+  const FloatFormat& format = *found;
+  const bool is_signed = dtype != DType::kF8E8M0FNU;
+  const int width = ir::bits(dtype) / (is_complex(dtype) ? 2 : 1);
+  const bool negative = is_signed && (bits >> (width - 1) & 1U) != 0;
+  const std::uint64_t mantissa = bits & ((std::uint64_t{1} << format.mantissa_bits) - 1);
+  const int exponent_bits = width - format.mantissa_bits - (is_signed ? 1 : 0);
+  const int most_exponent = (1 << exponent_bits) - 1;
+  const int exponent = static_cast<int>(bits >> format.mantissa_bits) & most_exponent;
+  // Formats with a payload have infinities and NaNs at the highest exponent, as IEEE 754 has.
+  if (format.payload_bits > 0 && exponent == most_exponent) {
+    if (mantissa != 0) return canonical_nan(negative, mantissa, dtype);
+    return canonical_float(negative ? -INFINITY : INFINITY, dtype);
+  }
+  const bool subnormal = exponent == 0 && is_signed;
+  const std::uint64_t leading = subnormal ? 0 : std::uint64_t{1} << format.mantissa_bits;
+  const int scale = format.min_exponent - format.mantissa_bits +
+                    (subnormal || !is_signed ? exponent : exponent - 1);
+  const double magnitude = std::ldexp(static_cast<double>(leading | mantissa), scale);
+  const bool negative_zero_is_nan = name(dtype).ends_with("fnuz");
+  if (magnitude > format.max_finite || (negative_zero_is_nan && negative && magnitude == 0)) {
+    return canonical_nan(negative && !negative_zero_is_nan, std::nullopt, dtype);
+  }
+  return canonical_float(negative ? -magnitude : magnitude, dtype);
+}
+
 void append_array_literal(std::string& out, const Dims& dims,
                           const std::function<void(std::string&)>& append_element) {
   ArrayWriter(out, dims, append_element).write(0);

@@ -33,6 +33,10 @@ namespace tilecast::ir {
 [[nodiscard]] std::string canonical_nan(bool negative, std::optional<std::uint64_t> payload,
                                         DType dtype);
 
+// The text of the number that `bits` encode: the low bits(dtype) ones, as in memory. Complex types:
+// one part.
+[[nodiscard]] std::string canonical_float_bits(std::uint64_t bits, DType dtype);
+
 // Appends `{ { 1, 2 }, { 3, 4 } }`, `{1, 2}` or, at rank 0, one element. `append_element` is called
 // once per element in row-major order and appends its text. The caller bounds the element count.
 void append_array_literal(std::string& out, const Dims& dims,

@@ -1,0 +1,58 @@
+// Parts of an HLO proto as HLO text, in XLA's wording: a proto is read by writing it as text, so
+// that both forms of a module pass through the same reader. Used by ir/proto/*.cpp only. Throws
+// Error (what is wrong, without where).
+#pragma once
+
+#include <google/protobuf/repeated_field.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "ir/op.h"
+#include "ir/proto/hlo.pb.h"
+#include "ir/shape.h"
+
+namespace tilecast::ir::proto_text {
+
+using Numbers = google::protobuf::RepeatedField<std::int64_t>;
+
+// What ids are called in the text: all computations, and the instructions of one of them.
+struct Names {
+  std::unordered_map<std::int64_t, std::string> computations, instructions;
+};
+
+[[nodiscard]] std::string list(const Numbers& values);            // {1,2}
+[[nodiscard]] std::string quoted(std::string_view text);          // "..." with escapes
+[[nodiscard]] std::string dict_or_quoted(std::string_view text);  // a JSON dictionary as it is
+[[nodiscard]] std::string iota(const Numbers& reshape,
+                               const google::protobuf::RepeatedField<std::int32_t>& permutation);
+
+[[nodiscard]] Shape shape_of(const hlo_proto::Shape& shape);
+// `{ 1, 2 }`; `{...}` for more than a million elements and where the proto holds no contents.
+[[nodiscard]] std::string literal(const hlo_proto::Literal& value);
+[[nodiscard]] std::string sharding(const hlo_proto::Sharding& value);
+[[nodiscard]] std::string metadata(const hlo_proto::Metadata& value);  // {op_name="..."}
+// "" where there are none.
+[[nodiscard]] std::string frontend_attributes(const hlo_proto::FrontendAttributes& value);
+
+// Appends `, key=value` for everything the opcode and every instruction can have. `predicated`: a
+// conditional that a truth value decides.
+void append_attributes(std::string& out, const hlo_proto::Instruction& instruction, Opcode opcode,
+                       bool predicated, const Names& names);
+
+// The word numbered `number`; throws Error where there is none.
+template <std::size_t count>
+[[nodiscard]] std::string word(const std::array<std::string_view, count>& words,
+                               std::int64_t number, std::string_view what);
+[[noreturn]] void fail_unknown(std::string_view what, std::int64_t number);
+
+template <std::size_t count>
+std::string word(const std::array<std::string_view, count>& words, std::int64_t number,
+                 std::string_view what) {
+  if (number < 0 || number >= static_cast<std::int64_t>(count)) fail_unknown(what, number);
+  return std::string(words[static_cast<std::size_t>(number)]);
+}
+
+}  // namespace tilecast::ir::proto_text
