@@ -171,6 +171,17 @@ std::string canonical_float_bits(std::uint64_t bits, DType dtype) {
   return canonical_float(negative ? -magnitude : magnitude, dtype);
 }
 
+bool fits_in_text(const Dims& dims) {
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 20;
+  std::int64_t parts = 1;
+  for (const std::int64_t dim : dims) {
+    if (dim == 0) break;
+    if (dim < 0 || parts > kMostElements / dim) return false;
+    parts *= dim;
+  }
+  return true;
+}
+
 void append_array_literal(std::string& out, const Dims& dims,
                           const std::function<void(std::string&)>& append_element) {
   ArrayWriter(out, dims, append_element).write(0);

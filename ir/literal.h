@@ -37,6 +37,10 @@ namespace tilecast::ir {
 // one part.
 [[nodiscard]] std::string canonical_float_bits(std::uint64_t bits, DType dtype);
 
+// Whether the text of an array of these sizes has at most a million elements, or empty braces where
+// there are no elements. Contents of longer ones are left out: `{...}`.
+[[nodiscard]] bool fits_in_text(const Dims& dims);
+
 // Appends `{ { 1, 2 }, { 3, 4 } }`, `{1, 2}` or, at rank 0, one element. `append_element` is called
 // once per element in row-major order and appends its text. The caller bounds the element count.
 void append_array_literal(std::string& out, const Dims& dims,

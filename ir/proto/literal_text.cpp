@@ -14,8 +14,6 @@
 namespace tilecast::ir::proto_text {
 namespace {
 
-constexpr std::int64_t kMostElements = std::int64_t{1} << 20;
-
 // The elements of an array as bits, wherever the proto holds them.
 struct Elements {
   std::int64_t count = 0;
@@ -163,18 +161,6 @@ class LayoutWalk {
   std::int64_t position_ = 0;
 };
 
-// How many parts the text has: the elements, or the innermost braces where there are none. Stops
-// counting above the limit.
-std::int64_t printed_parts(const Dims& dims) {
-  std::int64_t parts = 1;
-  for (const std::int64_t dim : dims) {
-    if (dim == 0) break;
-    if (parts > kMostElements / dim) return kMostElements + 1;
-    parts *= dim;
-  }
-  return parts;
-}
-
 void append_array(std::string& out, const hlo_proto::Literal& literal, const Shape& shape) {
   if (shape.is_unbounded()) throw Error("a literal cannot have an unbounded dimension");
   if (std::any_of(shape.dims.begin(), shape.dims.end(), [](std::int64_t d) { return d < 0; })) {
@@ -183,7 +169,7 @@ void append_array(std::string& out, const hlo_proto::Literal& literal, const Sha
   const std::int64_t parts = is_complex(shape.dtype) ? 2 : 1;
   const std::int64_t count = element_count(shape);
   const Elements elements = elements_of(literal, shape.dtype, count);
-  if (printed_parts(shape.dims) > kMostElements || (elements.count == 0 && count > 0)) {
+  if (!fits_in_text(shape.dims) || (elements.count == 0 && count > 0)) {
     out += "{...}";
     return;
   }

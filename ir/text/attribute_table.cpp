@@ -265,10 +265,13 @@ constexpr AttributeRow kCopyStart[] = {{"cross_program_prefetch_index", kOptiona
 constexpr AttributeRow kDomain[] = {{"domain", kRequired, domain}};
 
 constexpr AttributeRow kAsyncStart[] = {{"calls", kRequired, callee<0>},
-                                        {"async_execution_thread", kOptional, execution_thread}};
+                                        {"async_execution_thread", kOptional, execution_thread},
+                                        {"output_to_operand_aliasing", kOptional, aliasing}};
 constexpr AttributeRow kAsyncLater[] = {{"calls", kOptional, callee<0>},
                                         {"async_execution_thread", kOptional, execution_thread}};
-constexpr AttributeRow kAsyncSugar[] = {{"async_execution_thread", kOptional, execution_thread}};
+// Aliasing belongs to the wrapped operation where that can have it; only a start has any.
+constexpr AttributeRow kAsyncSugar[] = {{"async_execution_thread", kOptional, execution_thread},
+                                        {"output_to_operand_aliasing", kOptional, aliasing}};
 
 struct OpcodeRows {
   Opcode opcode;
@@ -361,7 +364,7 @@ std::span<const AttributeRow> async_attributes(Opcode opcode, bool sugar) {
                    : std::span<const AttributeRow>(kAsyncStart);
     case Opcode::kAsyncUpdate:
     case Opcode::kAsyncDone:
-      return sugar ? std::span<const AttributeRow>(kAsyncSugar)
+      return sugar ? std::span<const AttributeRow>(kAsyncSugar).first(1)
                    : std::span<const AttributeRow>(kAsyncLater);
     default:
       return {};

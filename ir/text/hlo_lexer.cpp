@@ -32,14 +32,14 @@ bool is(char c, int classes) {
 }
 
 bool is_keyword(std::string_view word) {
-  constexpr std::array<std::string_view, 18> kKeywords = {
-      "inf",           "true",          "ROOT",
-      "false",         "ENTRY",         "manual",
-      "maximal",       "unknown",       "shard_as",
-      "HloModule",     "FileNames",     "unreduced",
-      "replicated",    "shard_like",    "StackFrames",
-      "FunctionNames", "FileLocations", "last_tile_dim_replicate"};
-  return std::find(kKeywords.begin(), kKeywords.end(), word) != kKeywords.end();
+  constexpr std::array<std::string_view, 14> kKeywords = {"inf",        "true",
+                                                          "ROOT",       "false",
+                                                          "ENTRY",      "manual",
+                                                          "maximal",    "unknown",
+                                                          "shard_as",   "HloModule",
+                                                          "unreduced",  "replicated",
+                                                          "shard_like", "last_tile_dim_replicate"};
+  return std::find(kKeywords.begin(), kKeywords.end(), word) != kKeywords.end() || is_table(word);
 }
 
 // Cheap test before the table of types is asked: every type name is short and starts with one of
@@ -51,6 +51,11 @@ bool may_be_type(std::string_view word) {
 }
 
 }  // namespace
+
+bool is_table(std::string_view word) {
+  return word == "FileNames" || word == "FunctionNames" || word == "FileLocations" ||
+         word == "StackFrames";
+}
 
 std::size_t json_dict_end(std::string_view text, std::size_t begin) {
   std::size_t depth = 0;

@@ -109,6 +109,9 @@ class Lexer {
   std::size_t at_ = 0;
 };
 
+// Whether the word starts a table of source places after the header of a module.
+[[nodiscard]] bool is_table(std::string_view word);
+
 // The end of the dict that starts with `{` at `begin`, or npos when it is not closed.
 [[nodiscard]] std::size_t json_dict_end(std::string_view text, std::size_t begin);
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "ir/text/hlo_lexer.h"
 #include "ir/text/print_attributes.h"
 #include "ir/text/print_order.h"
 
@@ -91,7 +92,8 @@ void Printer::print_header() {
   for (const RawAttr& attr : module_.raw) {
     const bool printed =
         std::find(kBeforeCounts.begin(), kBeforeCounts.end(), attr.key) != kBeforeCounts.end() ||
-        attr.key == "frontend_attributes" || attr.key == "origin_recovery_table";
+        attr.key == "frontend_attributes" || attr.key == "origin_recovery_table" ||
+        is_table(attr.key);
     if (!printed) out_ += fmt::format(", {}={}", attr.key, attr.value);
   }
   if (find_raw(module_, "origin_recovery_table") != nullptr) {
@@ -99,6 +101,10 @@ void Printer::print_header() {
     out_ += '\n';
   }
   out_ += "\n\n";
+  if (options_.short_form) return;
+  for (const RawAttr& attr : module_.raw) {
+    if (is_table(attr.key)) out_ += fmt::format("{}\n{}\n", attr.key, attr.value);
+  }
 }
 
 void Printer::print_entry_layout() {

@@ -50,7 +50,7 @@ class ModuleParser {
   // parse_module.cpp
   void read_header();
   void read_header_attributes();
-  void skip_tables();
+  void read_tables();
   [[nodiscard]] bool looks_like_computation();
   void read_single_instruction();
   void finish_module();

@@ -24,6 +24,8 @@ IntegerRange range_of(DType dtype) {
   return {-(std::int64_t{1} << (width - 1)), (std::int64_t{1} << (width - 1)) - 1};
 }
 
+constexpr std::int64_t kMostIntegers = 64;  // kept as numbers
+
 // Reads the literal of one array: the elements' texts, in row-major order.
 class ArrayReader {
  public:
@@ -35,6 +37,8 @@ class ArrayReader {
       elided_ = true;
     } else if (shape_.rank() == 0) {
       read_element();
+    } else if (!cursor_.at(Tok::kLeftBrace)) {
+      return read_splat();
     } else {
       do {
         read_token();
@@ -45,6 +49,7 @@ class ArrayReader {
 
  private:
   bool read_placeholder();
+  void read_splat();
   void read_token();
   void open();
   void close();
@@ -92,6 +97,26 @@ bool ArrayReader::read_placeholder() {
     cursor_.complain(begin, "a template's placeholder instead of a literal: value unknown");
   }
   return found;
+}
+
+// One number for all elements: `s8[3] constant(0)`.
+void ArrayReader::read_splat() {
+  const std::size_t begin = cursor_.token().begin;
+  Literal one;
+  ArrayReader(cursor_, Shape::array(shape_.dtype, {}), one).read();
+  if (shape_.dtype == DType::kPred) one.text = one.integers.at(0) != 0 ? "1" : "0";
+  if (!fits_in_text(shape_.dims)) {
+    cursor_.complain(begin, "a literal of more than a million elements: contents left out");
+    literal_.elided = true;
+    literal_.text += "{...}";
+    return;
+  }
+  append_array_literal(literal_.text, shape_.dims, [&](std::string& out) { out += one.text; });
+  const std::int64_t count = element_count(shape_);
+  if (count <= kMostIntegers && !one.integers.empty()) {
+    literal_.integers.insert(literal_.integers.end(), static_cast<std::size_t>(count),
+                             one.integers[0]);
+  }
 }
 
 std::string ArrayReader::position(int depth) const {
@@ -207,8 +232,8 @@ void ArrayReader::append_integer() {
                   "value {} is out of range for literal's primitive type {} namely [{}, {}]",
                   token.text, type_name(shape_.dtype), range.least, range.most);
   cursor_.advance();
-  constexpr std::size_t kMostKept = 64;
-  if (literal_.integers.size() < kMostKept) literal_.integers.push_back(value);
+  if (literal_.integers.size() < static_cast<std::size_t>(kMostIntegers))
+    literal_.integers.push_back(value);
   const auto out = std::back_inserter(texts_);
   if (shape_.dtype == DType::kPred && shape_.rank() == 0) {
     fmt::format_to(out, "{}", value != 0);
@@ -314,6 +339,10 @@ void read_tuple(Cursor& cursor, const Shape& shape, Literal& literal) {
 }
 
 void read_part(Cursor& cursor, const Shape& shape, Literal& literal) {
+  // Older XLA writes the type before each part; of a tuple's parts nothing else can stand there.
+  if (!cursor.options().strict && cursor.at(Tok::kType)) {
+    static_cast<void>(read_shape_before_literal(cursor));
+  }
   if (shape.is_tuple()) {
     read_tuple(cursor, shape, literal);
   } else if (shape.is_array()) {

@@ -109,6 +109,7 @@ void ModuleParser::read_header_attributes() {
     const auto row = std::find_if(kHeader.begin(), kHeader.end(),
                                   [&](const HeaderRow& r) { return r.key == key.text; });
     if (row == kHeader.end()) {
+      cursor_.fail_at_if(is_table(key.text), key.begin, "{} is a table after the header", key.text);
       cursor_.complain(key.begin,
                        fmt::format("unexpected attribute \"{}\" of the module, kept", key.text));
       keep(*this, key.text, std::string(cursor_.any_value()));
@@ -126,17 +127,21 @@ void ModuleParser::read_header() {
   cursor_.advance();
   module_.name = cursor_.name();
   read_header_attributes();
-  skip_tables();
+  read_tables();
 }
 
-void ModuleParser::skip_tables() {
-  while (cursor_.at_keyword("FileNames") || cursor_.at_keyword("FunctionNames") ||
-         cursor_.at_keyword("FileLocations") || cursor_.at_keyword("StackFrames")) {
+// Each table becomes one raw attribute of its rows: `1 "file.py"\n2 "other.py"\n`.
+void ModuleParser::read_tables() {
+  while (cursor_.at(Tok::kKeyword) && is_table(cursor_.token().text)) {
+    RawAttr& table = module_.raw.emplace_back(RawAttr{std::string(cursor_.token().text), {}});
     cursor_.advance();
-    while (cursor_.accept(Tok::kInteger)) {
+    while (cursor_.at(Tok::kInteger)) {
+      table.value += fmt::format("{} ", cursor_.integer());
       cursor_.fail_if(!cursor_.at(Tok::kString) && !cursor_.at(Tok::kLeftBrace),
                       "expects a string or '{' in a table");
-      static_cast<void>(cursor_.any_value());
+      table.value +=
+          cursor_.at(Tok::kString) ? cursor_.quoted_string() : std::string(cursor_.braces());
+      table.value += '\n';
     }
   }
 }

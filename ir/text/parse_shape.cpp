@@ -99,6 +99,18 @@ std::string read_dim_levels(Cursor& cursor, std::size_t rank) {
   return "(" + out + ")";
 }
 
+// `P(shape)`: how a sparse array is stored.
+void read_physical_shape(Cursor& cursor, Layout& layout) {
+  const bool sparse =
+      layout.other.starts_with('D') && layout.other.find_first_of("CSH") < layout.other.find(')');
+  cursor.fail_if(!sparse, "dense shapes must not have a physical shape P(...)");
+  const Nesting nesting(cursor);
+  cursor.advance();
+  cursor.expect(Tok::kLeftParen, "expects '(' after P");
+  layout.other += "P(" + to_string(read_shape(cursor)) + ")";
+  cursor.expect(Tok::kRightParen, "expects ')' after the physical shape");
+}
+
 // The items after `:`, in the order in which XLA prints them, each optional.
 void read_layout_items(Cursor& cursor, Layout& layout) {
   const auto accept = [&cursor](std::string_view word) {
@@ -117,7 +129,7 @@ void read_layout_items(Cursor& cursor, Layout& layout) {
       layout.split_config += item_in_parens(cursor);
     } while (cursor.at(Tok::kLeftParen));
   }
-  cursor.fail_if(at_word(cursor, "P"), "dense shapes must not have a physical shape P(...)");
+  if (at_word(cursor, "P")) read_physical_shape(cursor, layout);
   if (accept("M")) layout.dynamic_prefix_bytes = int_in_parens(cursor, "metadata prefix");
 }
 

@@ -1,0 +1,113 @@
+// Forms of HLO text that XLA prints or accepts beyond its documentation: they are read, and printed
+// so that they read back the same.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "ir/text/hlo_parser.h"
+#include "ir/text/hlo_printer.h"
+
+namespace tilecast::ir {
+namespace {
+
+using testing::HasSubstr;
+
+Module parse(const std::string& text) {
+  return parse_hlo(base::SourceText("wild.hlo", text));
+}
+std::string reprint(const std::string& text) {
+  const std::string printed = print_hlo(parse(text));
+  EXPECT_EQ(print_hlo(parse(printed)), printed);
+  return printed;
+}
+std::string with_root(const std::string& root) {
+  return "HloModule m\nENTRY e {\n  ROOT r = " + root + "\n}\n";
+}
+const Literal& literal_of(const Module& module) {
+  return module.entry_computation().root_instruction().as<ConstantAttrs>().literal;
+}
+
+TEST(HloOfTheWild, AScalarStandsForEveryElementOfAnArray) {
+  const Module module = parse(with_root("s8[3]{0} constant(-7)"));
+  EXPECT_EQ(literal_of(module).text, "{-7, -7, -7}");
+  EXPECT_TRUE(literal_of(module).is_integer);
+  EXPECT_EQ(literal_of(module).integers, (std::vector<std::int64_t>{-7, -7, -7}));
+  EXPECT_EQ(literal_of(parse(with_root("f32[2,1]{1,0} constant(1.5)"))).text, "{ {1.5}, {1.5} }");
+  EXPECT_EQ(literal_of(parse(with_root("pred[2]{0} constant(true)"))).text, "{1, 1}");
+  EXPECT_EQ(literal_of(parse(with_root("s32[0]{0} constant(4)"))).text, "{}");
+  EXPECT_THROW(parse(with_root("u8[3]{0} constant(256)")), Error);
+}
+
+TEST(HloOfTheWild, ALargeArrayOfOneNumberIsLeftOutWithAWarning) {
+  const Module module = parse(with_root("s8[4096,4096]{1,0} constant(0)"));
+  EXPECT_TRUE(literal_of(module).elided);
+  ASSERT_EQ(module.warnings.size(), 1U);
+  EXPECT_THAT(module.warnings[0], HasSubstr("more than a million elements"));
+  EXPECT_THROW(parse(with_root("s8[1099511627776,0]{1,0} constant({1})")), Error);
+}
+
+TEST(HloOfTheWild, TupleLiteralsNestWithAndWithoutTypes) {
+  const std::string nested = "(s32[], (s32[2]{0}, (), f32[])) constant((1, ({2,3}, (), 4.5)))";
+  EXPECT_THAT(reprint(with_root(nested)), HasSubstr("constant(( 1, ( {2, 3}, (), 4.5 ) ))"));
+  const std::string typed = "(s32[], f32[2]{0}) constant((s32[] 1, f32[2] {2, 3}))";
+  EXPECT_THAT(reprint(with_root(typed)), HasSubstr("constant(( 1, {2, 3} ))"));
+}
+
+TEST(HloOfTheWild, AsyncStartsAliasTheirOperands) {
+  constexpr const char* kStart = R"(HloModule m
+%w (q: f32[4]) -> f32[4] {
+  %q = f32[4]{0} parameter(0)
+  ROOT %z = f32[4]{0} negate(f32[4]{0} %q)
+}
+ENTRY %e (p: f32[4]) -> f32[4] {
+  %p = f32[4]{0} parameter(0)
+  %s = ((f32[4]{0}), f32[4]{0}, u32[]) async-start(f32[4]{0} %p), calls=%w, output_to_operand_aliasing={{1}: (0, {})}
+  ROOT %d = f32[4]{0} async-done(((f32[4]{0}), f32[4]{0}, u32[]) %s)
+})";
+  const Module module = parse(kStart);
+  EXPECT_TRUE(module.warnings.empty());
+  const Instruction& start = module.entry_computation().instructions[1];
+  ASSERT_EQ(start.aliasing.size(), 1U);
+  EXPECT_EQ(start.aliasing[0].output_index, Dims{1});
+  // Printed in the short spelling, which reads back to the same.
+  EXPECT_THAT(reprint(kStart), HasSubstr("negate-start(f32[4]{0} %p), "
+                                         "output_to_operand_aliasing={{1}: (0, {})}"));
+}
+
+TEST(HloOfTheWild, TablesOfStackFramesAreKept) {
+  constexpr const char* kTables = R"(HloModule m, entry_computation_layout={(f32[4]{0})->f32[4]{0}}
+
+FileNames
+1 "a \"b\".py"
+
+FunctionNames
+1 "main"
+
+FileLocations
+1 {file_name_id=1 function_name_id=1 line=3 end_line=4 column=1 end_column=2}
+
+StackFrames
+1 {file_location_id=1 parent_frame_id=1}
+
+ENTRY %e (p: f32[4]) -> f32[4] {
+  ROOT %p = f32[4]{0} parameter(0), metadata={op_name="p" stack_frame_id=1}
+}
+
+)";
+  EXPECT_EQ(reprint(kTables), kTables);
+  EXPECT_THAT(print_hlo(parse(kTables), {.short_form = true}),
+              testing::Not(HasSubstr("FileNames")));
+}
+
+TEST(HloOfTheWild, SparseAndTiledLayoutsAreKept) {
+  for (const char* layout :
+       {"1,0:D(D,C+~)#(u32)*(u32)P((s32[3]{0}, f32[5]{0}))", "1,0:T(8,128)(2,1)L(1024)E(16)S(1)",
+        "0,1:T(2,*,128)SC(1:50,200)M(8)"}) {
+    const std::string shape = "bf16[10,200]{" + std::string(layout) + "}";
+    EXPECT_THAT(reprint(with_root(shape + " parameter(0)")), HasSubstr(shape)) << layout;
+  }
+  EXPECT_THROW(parse(with_root("f32[2,2]{1,0:D(D,D)P(f32[4]{0})} parameter(0)")), Error);
+}
+
+}  // namespace
+}  // namespace tilecast::ir
