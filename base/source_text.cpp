@@ -11,6 +11,7 @@
 
 #include "base/archive.h"
 #include "base/error.h"
+#include "base/text.h"
 
 namespace tilecast::base {
 namespace {
@@ -22,6 +23,11 @@ struct CloseFile {
 std::size_t line_start(std::string_view text, std::size_t offset) {
   const std::size_t newline = offset == 0 ? std::string_view::npos : text.rfind('\n', offset - 1);
   return newline == std::string_view::npos ? 0 : newline + 1;
+}
+
+// Whether the byte is inside a character of UTF-8.
+bool is_continuation(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -87,15 +93,25 @@ std::string SourceText::describe(std::size_t offset, std::string_view message,
   constexpr std::size_t kWindow = 160;
   constexpr std::size_t kBefore = 100;
   const Position at = position(offset);
-  std::string_view line = line_at(offset);
-  std::size_t caret = static_cast<std::size_t>(at.column) - 1;
-  if (caret > kBefore) {
-    line.remove_prefix(std::min(caret - kBefore, line.size()));
-    caret = kBefore;
-  }
-  line = line.substr(0, kWindow);
-  return fmt::format("{}:{}:{}: {}: {}\n{}\n{:>{}}", file_, at.line, at.column, severity, message,
-                     line, '^', caret + 1);
+  const std::string_view line = line_at(offset);
+  // Offsets in the line, moved to where a character begins.
+  const auto character = [&line](std::size_t at_byte) {
+    at_byte = std::min(at_byte, line.size());
+    for (int i = 0; i < 3 && at_byte > 0 && at_byte < line.size(); ++i) {
+      if (is_continuation(line[at_byte])) --at_byte;
+    }
+    return at_byte;
+  };
+  const auto byte = static_cast<std::size_t>(at.column) - 1;
+  const std::size_t begin = byte > kBefore ? character(byte - kBefore) : 0;
+  const std::size_t end = character(begin + kWindow);
+  const std::size_t caret = std::clamp(character(byte), begin, end);
+  const std::string before = printable(line.substr(begin, caret - begin));
+  const auto columns =
+      std::count_if(before.begin(), before.end(), [](char c) { return !is_continuation(c); });
+  return printable(fmt::format("{}:{}:{}: {}: {}\n{}{}\n{:>{}}", file_, at.line, at.column,
+                               severity, message, before, line.substr(caret, end - caret), '^',
+                               columns + 1));
 }
 
 std::string nearest(std::string_view word, const std::vector<std::string_view>& known) {

@@ -30,7 +30,8 @@ class SourceText {
   [[nodiscard]] Position position(std::size_t offset) const;
   // The line that holds `offset`, without its end-of-line characters.
   [[nodiscard]] std::string_view line_at(std::size_t offset) const;
-  // `file:line:col: error: message`, the line (cut to a window of 160 bytes), and the caret.
+  // `file:line:col: error: message`, the line (cut to a window of 160 bytes), and the caret; bytes
+  // that cannot be shown as `\xNN` (base/text.h).
   [[nodiscard]] std::string describe(std::size_t offset, std::string_view message,
                                      std::string_view severity = "error") const;
 

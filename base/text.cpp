@@ -2,6 +2,7 @@
 
 #include <fmt/chrono.h>
 
+#include <boost/locale/utf.hpp>
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -19,6 +20,33 @@ std::optional<double> parse_number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc{} && end == text.data() + text.size();
   return whole && std::isfinite(value) ? std::optional(value) : std::nullopt;
+}
+
+std::string printable(std::string_view text) {
+  using Utf8 = boost::locale::utf::utf_traits<char>;
+  constexpr boost::locale::utf::code_point kFirstPrintable = 0x20;
+  constexpr boost::locale::utf::code_point kFirstDelete = 0x7f;  // and the second control block
+  constexpr boost::locale::utf::code_point kLastDelete = 0x9f;
+  std::string out;
+  out.reserve(text.size());
+  for (const char* at = text.data(); at != text.data() + text.size();) {
+    const char* end = at;
+    const boost::locale::utf::code_point code = Utf8::decode(end, text.data() + text.size());
+    const bool valid = boost::locale::utf::is_valid_codepoint(code);
+    if (!valid) end = at + 1;
+    if (valid && (code >= kFirstPrintable || code == '\n') &&
+        (code < kFirstDelete || code > kLastDelete)) {
+      out.append(at, end);
+    } else if (code == '\t') {
+      out.push_back(' ');
+    } else {
+      for (const char* byte = at; byte != end; ++byte) {
+        out += fmt::format("\\x{:02x}", static_cast<unsigned char>(*byte));
+      }
+    }
+    at = end;
+  }
+  return out;
 }
 
 std::string today() {

@@ -15,6 +15,10 @@ inline constexpr std::string_view kBlanks = " \t";
 // The whole text as a finite number; nothing for any other text.
 [[nodiscard]] std::optional<double> parse_number(std::string_view text);
 
+// Valid UTF-8 without control characters but line breaks, for people and for JSON: other bytes
+// become `\xNN`, tabs one space. Text that is already so stays as it is.
+[[nodiscard]] std::string printable(std::string_view text);
+
 // The date in UTC, as 2026-05-31.
 [[nodiscard]] std::string today();
 

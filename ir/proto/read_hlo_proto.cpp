@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "ir/proto/hlo_proto.h"
 #include "ir/proto/proto_text.h"
 #include "ir/text/hlo_parser.h"
@@ -299,7 +300,7 @@ Module read_hlo_proto(std::string_view bytes, const std::string& file) {
   try {
     text = proto_text::module_text(bytes);
   } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", file, error.what()));
+    throw Error(base::printable(fmt::format("{}: {}", file, error.what())));
   }
   Module module = parse_hlo(base::SourceText(file + " (as HLO text)", std::move(text)));
   module.file = file;

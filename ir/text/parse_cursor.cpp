@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "ir/text/value_readers.h"
 
 namespace tilecast::ir {
@@ -32,8 +33,8 @@ void Cursor::complain(std::size_t offset, const std::string& message) {
   if (warnings_.size() >= kMostWarnings) return;
   const base::SourceText& source = lexer_.source();
   const base::Position position = source.position(offset);
-  warnings_.push_back(
-      fmt::format("{}:{}:{}: {}", source.file(), position.line, position.column, message));
+  warnings_.push_back(base::printable(
+      fmt::format("{}:{}:{}: {}", source.file(), position.line, position.column, message)));
 }
 
 std::int64_t Cursor::integer(std::string_view message) {

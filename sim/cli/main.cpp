@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/source_text.h"
+#include "base/text.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/help.h"
 
@@ -40,10 +41,10 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const auto code = static_cast<CLI::ExitCodes>(error.get_exit_code());
   const bool unexpected = !extra.empty() && (code == CLI::ExitCodes::ExtrasError ||
                                              code == CLI::ExitCodes::RequiredError);
-  fmt::print(stderr, "error: {}\nsee {}{} --help\n",
-             unexpected
-                 ? fmt::format("'{}' was not expected{}", extra.front(), hint(verb, extra.front()))
-                 : std::string(error.what()),
+  const std::string message =
+      unexpected ? fmt::format("'{}' was not expected{}", extra.front(), hint(verb, extra.front()))
+                 : std::string(error.what());
+  fmt::print(stderr, "error: {}\nsee {}{} --help\n", base::printable(message),
              &verb == &app ? "" : app.get_name() + " ", verb.get_name());
   return 2;
 }
@@ -101,12 +102,12 @@ int main(int argc, char** argv) {
   try {
     return tilecast::sim::cli::run(argc, argv);
   } catch (const tilecast::UsageError& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
+    fmt::print(stderr, "error: {}\n", base::printable(error.what()));
     return 2;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "error: out of memory\n");
   } catch (const std::exception& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
+    fmt::print(stderr, "error: {}\n", base::printable(error.what()));
   }
   return 1;
 }

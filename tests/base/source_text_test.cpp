@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace tilecast::base {
@@ -52,6 +54,38 @@ TEST(SourceText, CutsAVeryLongLineAroundThePlace) {
   EXPECT_LT(message.size(), 600u);
   EXPECT_THAT(message, HasSubstr(word));
   EXPECT_THAT(message, HasSubstr("a.hlo:1:100001"));
+}
+
+// The columns at which the caret and the word stand, counted in characters.
+void expect_caret_under(const std::string& message, const std::string& word) {
+  const auto column = [&message](std::size_t at) {
+    const std::size_t begin = message.rfind('\n', at) + 1;
+    return std::count_if(message.begin() + static_cast<std::ptrdiff_t>(begin),
+                         message.begin() + static_cast<std::ptrdiff_t>(at),
+                         [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; });
+  };
+  EXPECT_EQ(column(message.rfind('^')), column(message.rfind(word))) << message;
+}
+
+TEST(SourceText, ShowsBytesThatAreNoTextAsHexadecimal) {
+  const std::string line = "\x1b[31m \xff\t\xc3\xa9 bad\r more\n";
+  const SourceText text("a\x07.hlo", line);
+  const std::string message = text.describe(line.find("bad"), "unexpected '\x01'");
+  EXPECT_THAT(message, HasSubstr("a\\x07.hlo:1:12: error: unexpected '\\x01'\n"));
+  EXPECT_THAT(message, HasSubstr("\\x1b[31m \\xff \xc3\xa9 bad\\x0d more\n"));
+  expect_caret_under(message, "bad");
+}
+
+TEST(SourceText, CutsLinesBetweenCharacters) {
+  std::string line;
+  for (int i = 0; i < 200; ++i) line += "\xe2\x82\xac";
+  for (const std::size_t shift : {0U, 1U, 2U}) {
+    const std::string shifted = std::string(shift, 'a') + line + "bad" + line;
+    const SourceText text("a.hlo", shifted);
+    const std::string message = text.describe(shifted.find("bad"), "wrong");
+    EXPECT_EQ(message.find("\\x"), std::string::npos) << message;
+    expect_caret_under(message, "bad");
+  }
 }
 
 TEST(SourceText, NamesAFileItCannotRead) {
