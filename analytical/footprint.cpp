@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "analytical/footprint_steps.h"
+#include "base/math.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -34,7 +35,7 @@ void apply_same_volume(const Step& step, const std::int64_t* source, Extents& ou
     const int d = step.minor_first[i];
     const std::int64_t size = std::min(left, step.dims[d].limit);
     out[d] = std::max(out[d], size);
-    left = (left + size - 1) / size;
+    left = base::ceil_div(left, size);
   }
 }
 

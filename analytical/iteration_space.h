@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analytical/tile.h"
+#include "base/math.h"
 #include "hwdesc/device.h"
 #include "ir/kernel.h"
 
@@ -31,7 +32,7 @@ struct Loop {
   bool reduction = false;    // contracted: splitting it needs an accumulator
   TileList list = TileList::kOutput;
   int slot = 0;  // position in that list of a TileConfig
-  [[nodiscard]] std::int64_t units() const { return (size + granule - 1) / granule; }
+  [[nodiscard]] std::int64_t units() const { return base::ceil_div(size, granule); }
 };
 
 // Matrix work of the anchor: which loops make its rows (M), columns (N), contraction (K) and batch.

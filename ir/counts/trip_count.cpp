@@ -3,6 +3,8 @@
 #include <limits>
 #include <string_view>
 
+#include "base/math.h"
+
 namespace tilecast::ir {
 namespace {
 
@@ -141,7 +143,7 @@ std::optional<std::int64_t> iterations(Wide init, Wide limit, Wide step, Directi
     const Wide end = direction == Direction::kLess ? limit : limit + 1;
     if (init >= end) return 0;
     if (step <= 0) return std::nullopt;
-    count = (end - init + step - 1) / step;
+    count = base::ceil_div(end - init, step);
   }
   if (count > std::numeric_limits<std::int64_t>::max()) return std::nullopt;
   return static_cast<std::int64_t>(count);

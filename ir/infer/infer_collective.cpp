@@ -1,4 +1,5 @@
 // Result shapes of operations between devices.
+#include "base/math.h"
 #include "ir/infer/infer_rules.h"
 
 namespace tilecast::ir::infer {
@@ -29,11 +30,6 @@ const Shape& output_of(const Site& site, const Shape& result, std::size_t index)
   return result.elements[index];
 }
 
-std::int64_t ceil_divide(std::int64_t a, std::int64_t b) {
-  if (b <= 0) return 1;
-  return a / b + (a % b != 0 ? 1 : 0);
-}
-
 // How many shards the text says: the ratio of the sizes of operand 0 and result 0.
 std::int64_t shard_count(const Site& site, const Shape& result, bool gather) {
   const std::int64_t dim = site.single_dimension();
@@ -46,7 +42,9 @@ std::int64_t shard_count(const Site& site, const Shape& result, bool gather) {
   const auto axis = static_cast<std::size_t>(dim);
   const std::int64_t in = site.operand(0).dims[axis];
   const std::int64_t out = output_of(site, result, 0).dims[axis];
-  return gather ? ceil_divide(out, in) : ceil_divide(in, out);
+  const std::int64_t whole = gather ? out : in;
+  const std::int64_t part = gather ? in : out;
+  return part <= 0 ? 1 : base::ceil_div(whole, part);
 }
 
 // The operands with the dimension of the operation resized.

@@ -3,6 +3,7 @@
 #include <array>
 #include <map>
 
+#include "base/math.h"
 #include "ir/collective_groups.h"
 #include "ir/verify/verify_rules.h"
 
@@ -112,7 +113,7 @@ void check_shards(const Site& site, std::int64_t subgroup, bool gather) {
   const std::int64_t out = gathered(site).dims[axis];
   const std::int64_t larger = gather ? out : in;
   const std::int64_t smaller = gather ? in : out;
-  const std::int64_t shards = smaller == 0 ? subgroup : (larger + smaller - 1) / smaller;
+  const std::int64_t shards = smaller == 0 ? subgroup : base::ceil_div(larger, smaller);
   fail_if(subgroup != 1 && shards != subgroup, "shard_count = {}, subgroup_size = {}, {}", shards,
           subgroup, site.instruction.name);
 }
