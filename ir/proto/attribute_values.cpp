@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.h"
 #include "ir/hlo_attributes.h"
@@ -55,7 +56,51 @@ std::string labels(std::string_view letters, std::int64_t first, std::int64_t se
   return text;
 }
 
+using Origins = std::map<Dims, const hlo_proto::OriginalElement*>;
+
+std::string original_array(const hlo_proto::OriginalElement& element) {
+  constexpr char kNameTag = '\x0a';  // how an OriginalArray begins
+  hlo_proto::OriginalArray array;
+  const std::string& bytes = element.original_array();
+  if (!bytes.starts_with(kNameTag) || !array.ParseFromString(bytes)) {
+    array.set_instruction_name(bytes);
+    *array.mutable_shape_index() = element.original_shape_index();
+  }
+  if (array.instruction_name().empty()) return {};
+  return quoted(array.instruction_name()) +
+         (array.shape_index().empty() ? "" : " " + list(array.shape_index()));
+}
+
+void append_origin(std::string& out, const Shape& shape, const Origins& origins, Dims& path) {
+  if (!shape.is_tuple()) {
+    const auto found = origins.find(path);
+    out += "{" + (found == origins.end() ? std::string() : original_array(*found->second)) + "}";
+    return;
+  }
+  out += '(';
+  path.push_back(0);
+  for (const Shape& element : shape.elements) {
+    if (path.back() > 0) out += ", ";
+    append_origin(out, element, origins, path);
+    ++path.back();
+  }
+  path.pop_back();
+  out += ')';
+}
+
 }  // namespace
+
+std::string origin(const Site& at) {
+  if (at.proto.original_value().elements().empty()) return {};
+  Origins origins;
+  for (const hlo_proto::OriginalElement& element : at.proto.original_value().elements()) {
+    origins.emplace(Dims(element.shape_index().begin(), element.shape_index().end()), &element);
+  }
+  std::string text = "{";
+  Dims path;
+  append_origin(text, shape_of(at.proto.shape()), origins, path);
+  return text + "}";
+}
 
 std::string numbers(const Site& at, const Numbers& values) {
   return values.empty() && !at.required ? std::string() : list(values);

@@ -44,6 +44,8 @@ struct Site {
 [[nodiscard]] std::string replication(const Site& at);
 // One list of sizes, as many as the operand has dimensions, for each slice.
 [[nodiscard]] std::string permute_slices(const Site& at);
+// `{({"a"}, {"b" {1}})}`: what each leaf of the result was before optimisation.
+[[nodiscard]] std::string origin(const Site& at);
 [[nodiscard]] std::string domain(const Site& at);
 
 }  // namespace tilecast::ir::proto_text

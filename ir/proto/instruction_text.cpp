@@ -111,6 +111,7 @@ const std::unordered_map<std::string_view, Write> kWriters = {
     {"operand_batching_dims", PROTO_TEXT(numbers(at, gather(at).operand_batching_dims()))},
     {"operand_layout_constraints", operand_layouts},
     {"operand_precision", precision},
+    {"origin", origin},
     {"outfeed_config", PROTO_TEXT(quoted_unless_empty(p.outfeed_config()))},
     {"outfeed_shape",
      PROTO_TEXT(p.has_outfeed_shape() ? to_string(shape_of(p.outfeed_shape())) : "")},

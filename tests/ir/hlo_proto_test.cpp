@@ -276,6 +276,20 @@ const Twin kTwins[] = {
     {"%p = (f32[4]{0}, s32[]) parameter(0), parameter_replication={true,false}, "
      "sharding={{replicated}, {maximal device=1}}\nROOT %r = s32[] get-tuple-element(%p), index=1",
      [](Proto& root) { root.set_tuple_index(1); }},
+    {"%p = f32[4]{0} parameter(0)\nROOT %r = (f32[4]{0}, (f32[4]{0}, f32[4]{0})) custom-call(%p), "
+     "custom_call_target=\"t\", origin={({\"a\"}, ({}, {\"b\" {1}}))}",
+     [](Proto& root) {
+       root.set_custom_call_target("t");
+       hlo_proto::OriginalArray array;
+       array.set_instruction_name("a");
+       hlo_proto::OriginalElement& first = *root.mutable_original_value()->add_elements();
+       first.add_shape_index(0);
+       first.set_original_array(array.SerializeAsString());
+       hlo_proto::OriginalElement& older = *root.mutable_original_value()->add_elements();
+       fill(older.mutable_shape_index(), {1, 1});
+       older.set_original_array("b");
+       older.add_original_shape_index(1);
+     }},
 };
 
 TEST(HloProto, EveryAttributeIsThatOfTheTextTwin) {
