@@ -30,7 +30,7 @@ struct Candidate {
 };
 
 // What the name of a file says; nothing when it is no module.
-std::optional<Candidate> candidate(const fs::path& path) {
+std::optional<Candidate> read_file_name(const fs::path& path) {
   // The number, the module's name, its change list, the target, the stage.
   static const std::regex kName(
       R"(module_(\d{1,9})(?:\.(.+?))?(?:\.cl_\d+)?\.(?:[\w.+-]*_)??)"
@@ -64,7 +64,7 @@ DumpFolder read_dump_folder(const std::string& folder) {
   std::map<std::pair<int, std::string>, Candidate> best;
   bool any_after = false;
   for (const std::string& path : paths) {
-    const std::optional<Candidate> found = candidate(path);
+    const std::optional<Candidate> found = read_file_name(path);
     if (!found) continue;
     any_after = any_after || found->stage + 1 < kStages.size();
     const auto [kept, is_new] = best.try_emplace({found->module.id, found->module.name}, *found);

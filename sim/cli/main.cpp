@@ -102,12 +102,12 @@ int main(int argc, char** argv) {
   try {
     return tilecast::sim::cli::run(argc, argv);
   } catch (const tilecast::UsageError& error) {
-    fmt::print(stderr, "error: {}\n", base::printable(error.what()));
+    fmt::print(stderr, "error: {}\n", tilecast::base::printable(error.what()));
     return 2;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "error: out of memory\n");
   } catch (const std::exception& error) {
-    fmt::print(stderr, "error: {}\n", base::printable(error.what()));
+    fmt::print(stderr, "error: {}\n", tilecast::base::printable(error.what()));
   }
   return 1;
 }
