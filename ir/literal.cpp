@@ -112,6 +112,32 @@ double round_to(double value, DType dtype) {
   return std::copysign(format->saturates ? format->max_finite : INFINITY, value);
 }
 
+double from_bits(std::uint64_t pattern, DType dtype) {
+  const FloatFormat* format = format_of(dtype);
+  if (format == nullptr) return std::numeric_limits<double>::quiet_NaN();
+  const int width = bits(dtype);
+  if (dtype == DType::kF8E8M0FNU) {
+    const int exponent = static_cast<int>(pattern & 0xFFU);
+    return exponent == 0xFF ? std::numeric_limits<double>::quiet_NaN()
+                            : std::ldexp(1.0, exponent + format->min_exponent);
+  }
+  const std::uint64_t sign = std::uint64_t{1} << (width - 1);
+  const std::uint64_t leading = std::uint64_t{1} << format->mantissa_bits;
+  const std::uint64_t fraction = pattern & (leading - 1);
+  const auto exponent = static_cast<int>((pattern & (sign - 1)) >> format->mantissa_bits);
+  const bool negative = (pattern & sign) != 0;
+  const bool unsigned_zero = name(dtype).ends_with("fnuz");  // its pattern of -0 is the one NaN
+  const auto significand = static_cast<double>(exponent == 0 ? fraction : fraction + leading);
+  const double magnitude = std::ldexp(
+      significand, std::max(exponent - 1, 0) + format->min_exponent - format->mantissa_bits);
+  if (!(magnitude <= format->max_finite) || (unsigned_zero && negative && magnitude == 0)) {
+    const bool infinite = format->payload_bits > 0 && fraction == 0;
+    const double special = infinite ? HUGE_VAL : std::numeric_limits<double>::quiet_NaN();
+    return std::copysign(special, negative ? -1.0 : 1.0);
+  }
+  return negative ? -magnitude : magnitude;
+}
+
 bool representable(double value, DType dtype) {
   return !std::isfinite(value) || std::isfinite(round_to(value, dtype));
 }

@@ -23,6 +23,9 @@ namespace tilecast::ir {
 // True when `value` is not finite or stays finite when rounded.
 [[nodiscard]] bool representable(double value, DType dtype);
 
+// The number that the low bits(dtype) bits of `pattern` stand for in the floating-point type.
+[[nodiscard]] double from_bits(std::uint64_t pattern, DType dtype);
+
 // The shortest of two precisions that reads back as the same number of `dtype`: 6 or 9 digits for
 // f32, 15 or 17 for f64, max_digits10 for narrower types. Complex types: one part.
 [[nodiscard]] std::string canonical_float(double value, DType dtype);

@@ -2,9 +2,10 @@
 // builtin, func, stablehlo, mhlo, chlo, check, sdy and what JAX prints of arith, shape and tensor.
 //
 // Types of operands and results are those that are written; a use before its definition, a second
-// definition and a mismatch of written types and uses are errors. An op in a pretty form we do not
-// know is an error that names it. Throws Error: file:line:col: message, the line and a caret.
-// Limits: nesting depth 128, 4 M operations. Thread-safe (no shared state).
+// definition and a mismatch of written types and uses are errors. Of an op whose pretty form is not
+// known only operands and types are read; it is an error where they cannot be told. What follows
+// the module (a line of some log) is a warning. Throws Error: file:line:col: message, the line and
+// a caret. Limits: nesting depth 128, 4 M operations, 32 dimensions. Thread-safe (no shared state).
 #pragma once
 
 #include "base/source_text.h"

@@ -9,8 +9,10 @@
 
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/strong_id.h"
@@ -27,6 +29,7 @@ struct Type {
   enum class Kind : std::uint8_t { kArray, kScalar, kTuple, kToken, kFunction, kNone, kOther };
   Kind kind = Kind::kOther;
   Shape shape;                  // kArray, kScalar, kTuple (of arrays), kToken
+  TypeId element;               // kArray: the type of its elements
   std::vector<TypeId> inputs;   // kFunction
   std::vector<TypeId> results;  // kFunction
   std::string_view text;        // as written
@@ -50,8 +53,9 @@ struct Attribute {
     kArray,   // elements; also array<i64: 1, 2> (array_type names the type)
     kDict,    // fields
     kDense,   // dense<...> : type; contents in `text`, between the angle brackets
-    kCustom,  // #stablehlo.dot<...>; string: stablehlo.dot, fields: its `key = value` list where
-              // the body is one, elements: bare words and values, text: the body
+    kCustom,  // #stablehlo.dot<...> or #stablehlo<dot ...>; string: stablehlo.dot, fields: its
+              // `key = value` list where the body is one, elements: a bare word (kRaw), text: the
+              // body, empty where a pretty form wrote the fields one by one
     kRaw,     // anything else, in `text`
   };
   Kind kind = Kind::kUnit;
@@ -75,7 +79,7 @@ struct NamedAttribute {
 
 struct Value {
   TypeId type;
-  std::string_view name;  // `%arg0`, `%3`, `%0#1` without the sign; unique within its function
+  std::string_view name;  // `%arg0`, `%3` without the sign; one name for all results of `%0:2`
   std::size_t offset = 0;
 };
 
@@ -93,6 +97,13 @@ struct Region {
 // (arrays of kDict) and its body as region; a module has sym_name and its attributes. `return` is
 // spelt as written in the dialect of its parent: func.return, stablehlo.return.
 struct Operation {
+  Operation() = default;
+  Operation(const Operation&) = default;
+  Operation& operator=(const Operation&) = default;
+  Operation(Operation&&) noexcept = default;  // so that growing vectors move whole regions
+  Operation& operator=(Operation&&) noexcept = default;
+  ~Operation() = default;
+
   std::string_view name;  // "stablehlo.add"
   boost::container::small_vector<ValueId, 4> operands;
   ValueId first_result;  // results are consecutive
@@ -110,6 +121,10 @@ struct Tree {
   Operation module;  // builtin.module: one region of one block; also where the file has none
   std::vector<Value> values;
   std::vector<Type> types;
+  // `#loc3` -> what its loc(...) holds, for locations inside locations.
+  std::unordered_map<std::string_view, std::string_view> locations;
+  std::vector<std::string> warnings;  // `file:line:col: warning: ...`
+  std::deque<std::string> texts;      // of types that no text spells; views point into it
 
   [[nodiscard]] const Type& type_of(ValueId value) const {
     return types[values[value.index()].type.index()];

@@ -269,6 +269,7 @@ void ArrayReader::append_float(DType dtype) {
       value = token.integer < 0 && token.text[0] != '-'
                   ? static_cast<double>(static_cast<std::uint64_t>(token.integer))
                   : static_cast<double>(token.integer);
+      if (token.integer == 0 && token.text[0] == '-') value = -0.0;
       break;
     case Tok::kDecimal:
     case Tok::kNonFinite:

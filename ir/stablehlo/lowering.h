@@ -1,0 +1,146 @@
+// Inside of ir/stablehlo/stablehlo.h: the module while it is made from the tree, as the rules of
+// the ops (ir/stablehlo/rules.h) see it. One Lowering reads one tree once.
+//
+// A value is an instruction of the computation it belongs to. While shapes are dynamic, small
+// integer tensors that are known (sizes, limits, strides) are kept as numbers instead, and become
+// constants where an op uses them.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "ir/mlir/mlir_parser.h"
+#include "ir/stablehlo/attribute_values.h"
+#include "ir/stablehlo/stablehlo.h"
+
+namespace tilecast::ir::stablehlo {
+
+using Integers = std::vector<std::int64_t>;  // elements of an integer tensor, row-major
+
+// How a region becomes a computation.
+struct RegionForm {
+  std::vector<Shape> arguments;   // of the block's arguments
+  std::vector<ValueId> captures;  // values from outside that it uses
+  bool packed = false;            // one parameter that holds arguments and captures
+  bool returns_captures = false;  // after its own results
+};
+
+class Lowering : public AttributeValues {
+ public:
+  Lowering(const mlir::Tree& tree, const base::SourceText& text, const ReadOptions& options);
+  Module run();
+
+  void warn(const std::string& message);  // each message once
+
+  // Operands in the computation that is being made.
+  [[nodiscard]] InstrId operand(const Operation& op, std::size_t index);
+  [[nodiscard]] std::vector<InstrId> operands(const Operation& op, std::size_t first = 0);
+  [[nodiscard]] const Shape& shape(InstrId id) const;
+  // As written, arrays with the row-major layout; `?` sizes may remain.
+  [[nodiscard]] const Shape& written(ValueId value) const;
+  [[nodiscard]] Shape written_results(const Operation& op) const;  // a tuple unless there is one
+  [[nodiscard]] const Integers* known(ValueId value) const;
+  // Of an operand that must be known; fails with `what` where it is not.
+  [[nodiscard]] std::optional<Integers> known_operand(const Operation& op, std::size_t index) const;
+  void set_known(ValueId value, Integers values);
+
+  // An instruction without operands or a name, annotated as the op and shaped as its results.
+  [[nodiscard]] Instruction instruction(const Operation& op, Opcode opcode);
+  // Adds it; sizes and types that are not set are inferred, or taken from the bound.
+  InstrId add(Instruction instruction);
+  InstrId emit(const Operation& op, Opcode opcode, std::vector<InstrId> operands, Shape shape = {});
+  InstrId tuple(const Operation& op, std::vector<InstrId> elements);
+  InstrId element(const Operation& op, InstrId tuple, std::int64_t index);
+  InstrId constant(const Operation& op, const Attribute& value, TypeId type);
+  // One number, broadcast to the sizes of `like` (with its type).
+  InstrId splat(const Operation& op, double value, const Shape& like);
+  // The scalar `id` in the sizes of `like`; arrays as they are.
+  InstrId broadcast_scalar(const Operation& op, InstrId id, const Shape& like);
+  // The results of `op`: `id` itself, or the elements of that tuple.
+  void define(const Operation& op, InstrId id);
+  void bind(ValueId value, InstrId id);
+  void unbind(ValueId value) { bindings_[value.index()] = {}; }
+
+  // Shape with every `?` taken from `sizes`, then from the bound.
+  [[nodiscard]] Shape resolved(const Operation& op, Shape shape, const Integers* sizes);
+
+  ComputationId region(const Operation& op, const Region& region, const RegionForm& form);
+  // Its block's arguments are the parameters, as they are written.
+  ComputationId scalar_region(const Operation& op, std::size_t index);
+  [[nodiscard]] std::vector<ValueId> captures(const std::vector<const Region*>& regions);
+  [[nodiscard]] InstrId captured(ValueId value) { return use(value, 0); }
+  // The body's operations in this computation; `arguments` are bound to its block's.
+  std::vector<ValueId> inline_region(const Operation& op, const Region& region,
+                                     const std::vector<InstrId>& arguments);
+  void call(const Operation& op, const std::string& callee, Instruction instruction);
+  // The computation of a function of fixed shapes, as reducers of custom calls are.
+  ComputationId function_computation(const Operation& op, const std::string& name);
+  [[nodiscard]] const Operation* find_symbol(const std::string& name) const;
+
+ private:
+  struct Scope {
+    Computation computation;
+    std::unordered_map<ValueId, InstrId> local;  // of values from outside
+    std::uint32_t serial = 0;
+  };
+  struct Binding {
+    InstrId id;
+    std::uint32_t scope = 0;
+  };
+  struct Specialised {  // a function for arguments of given shapes
+    ComputationId computation;
+    std::vector<Shape> results;
+    std::vector<std::optional<Integers>> known;
+  };
+
+  void read_types();
+  void read_module_attributes();
+  [[nodiscard]] const Operation& entry_function() const;
+  void lower_entry(const Operation& function);
+  void describe_argument(const Operation& function, std::size_t index, Instruction& parameter);
+  void lower(const Operation& op);
+  std::vector<ValueId> lower_block(const Operation& op, const mlir::Block& block);
+  InstrId use(ValueId value, std::size_t offset);
+  InstrId clone_constant(ValueId value);
+  [[nodiscard]] const Scope* scope_of(ValueId value) const;
+  [[nodiscard]] bool is_constant(ValueId value) const;
+  std::vector<ValueId> lower_body(const Operation& function);
+  void scan(const Region& region, std::vector<ValueId>& found);
+  ComputationId finish(Scope& scope, InstrId root);
+  InstrId root_of(const Operation& op, const std::vector<ValueId>& results);
+  const Specialised& specialise(const Operation& call, const Operation& function,
+                                const std::vector<Shape>& shapes,
+                                const std::vector<std::optional<Integers>>& known);
+  [[nodiscard]] std::string computation_name(std::string_view wanted);
+  void annotate(const Operation& op, Instruction& instruction);
+  [[nodiscard]] const std::string& metadata(std::string_view location);
+  [[nodiscard]] Scope& scope() { return *scopes_.back(); }
+
+  ReadOptions options_;
+  const Operation& module_op_;
+  Module module_;
+  std::vector<Shape> shapes_;      // by type
+  std::vector<Binding> bindings_;  // by value
+  std::unordered_map<ValueId, Integers> known_;
+  std::vector<std::uint32_t> marks_;  // by value: the last scan that saw it
+  std::uint32_t scans_ = 0, serials_ = 0;
+  std::vector<Scope*> scopes_;  // innermost last
+  std::unordered_map<std::string, const Operation*> symbols_;
+  std::unordered_map<std::string, Specialised> functions_;
+  std::unordered_set<const Operation*> running_;  // functions that are being lowered
+  std::unordered_set<std::string> computation_names_;
+  std::unordered_map<std::string_view, std::string> metadata_;
+  std::set<std::string> warned_;
+  std::string donors_;  // of buffers: `(0, {}), (2, {})`
+  std::size_t instruction_count_ = 0, region_count_ = 0;
+  bool folds_ = false;      // shapes or ops are dynamic somewhere
+  bool quantised_ = false;  // types are quantised somewhere
+};
+
+}  // namespace tilecast::ir::stablehlo

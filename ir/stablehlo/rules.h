@@ -1,0 +1,53 @@
+// Inside of ir/stablehlo/stablehlo.h: one rule per op. A rule adds the op's instructions to the
+// computation that is being made and defines its results.
+#pragma once
+
+#include "ir/stablehlo/annotations.h"
+#include "ir/stablehlo/lowering.h"
+
+namespace tilecast::ir::stablehlo {
+
+struct Rule {
+  Opcode opcode;
+  void (*lower)(Lowering& lowering, const Operation& op, Opcode opcode);
+};
+
+// The rule of "stablehlo.add"; null where the op has no HLO form.
+[[nodiscard]] const Rule* find_rule(std::string_view name);
+
+// Ops on quantised types: true when `op` was lowered here. Arithmetic is done on dequantised
+// values, products on the integers that are stored, as the specification allows.
+[[nodiscard]] bool lower_quantised(Lowering& lowering, const Operation& op);
+
+// An op of another dialect: an opaque custom call of its name, with a warning.
+void lower_foreign(Lowering& lowering, const Operation& op);
+
+// The block that a function of several blocks is, with its loop as an op.
+[[nodiscard]] mlir::Block structured(const Lowering& lowering, const Operation& function);
+
+struct NamedRule {
+  std::string_view name;
+  Rule rule;
+};
+// The tables that find_rule() joins; names without a dot are those of stablehlo and mhlo.
+[[nodiscard]] std::vector<NamedRule> attribute_rules();  // ops that are one instruction
+[[nodiscard]] std::vector<NamedRule> window_rules();     // dot, convolution, gather, windows ...
+[[nodiscard]] std::vector<NamedRule> control_rules();    // calls, branches, loops, regions
+[[nodiscard]] std::vector<NamedRule> collective_rules();
+[[nodiscard]] std::vector<NamedRule> custom_call_rules();
+[[nodiscard]] std::vector<NamedRule> chlo_rules();
+[[nodiscard]] std::vector<NamedRule> dynamic_rules();
+
+// Shared by several tables.
+void lower_elementwise(Lowering& lowering, const Operation& op, Opcode opcode);
+// `operand` in the sizes of `result`: its dimension i is dimension `dimensions[i]` there, and is
+// broadcast where it is 1.
+[[nodiscard]] InstrId broadcast_in_dim(Lowering& lowering, const Operation& op, InstrId operand,
+                                       const Dims& dimensions, Shape result);
+void lower_reduce_window(Lowering& lowering, const Operation& op, Instruction made,
+                         const Window& window);
+[[nodiscard]] Window read_window_attributes(const Lowering& lowering, const Operation& op,
+                                            const Dims& sizes);
+void lower_top_k(Lowering& lowering, const Operation& op, std::int64_t k);
+
+}  // namespace tilecast::ir::stablehlo
