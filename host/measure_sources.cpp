@@ -13,7 +13,7 @@
 #include "ir/canonical_hash.h"
 #include "ir/load_program.h"
 #include "ir/program.h"
-#include "ir/text/hlo_parser.h"
+#include "ir/read_module.h"
 #include "measured/measurement_set.h"
 
 namespace tilecast::host {
@@ -26,7 +26,7 @@ WorkSource cut_files(const std::vector<std::string>& files, const hwdesc::Device
                      const FusionCut& cut) {
   std::vector<ProgramKernels> parts(files.size());
   base::parallel_for(files.size(), base::default_jobs(), [&](std::size_t i) {
-    parts[i] = fusion_workloads(ir::read_hlo_file(files[i]), device, cut);
+    parts[i] = fusion_workloads(ir::read_module(files[i]), device, cut);
   });
   WorkSource source;
   for (ProgramKernels& part : parts) {
@@ -106,7 +106,7 @@ WorkSource set_source(const std::string& directory, const hwdesc::Device& device
   for (const std::string& file : files) {
     MeasuredKernel& measured = by_file.at(file);
     const std::string path = (fs::path(directory) / file).string();
-    ir::Module module = laid_out(ir::read_hlo_file(path), device);
+    ir::Module module = laid_out(ir::read_module(path), device);
     const ir::Program program = ir::make_program(module);
     if (program.kernels().size() != 1) {
       throw Error(fmt::format("{}: {} kernels, expected one", path, program.kernels().size()));

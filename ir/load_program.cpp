@@ -1,12 +1,11 @@
 #include "ir/load_program.h"
 
 #include "ir/fusion/fusion.h"
-#include "ir/text/hlo_parser.h"
 
 namespace tilecast::ir {
 
 LoadedModule load_module(const std::string& path, const LoadOptions& options) {
-  LoadedModule loaded{path, read_hlo_file(path, {.strict = options.strict}), {}};
+  LoadedModule loaded{path, read_module(path, options.read), {}};
   for (const std::string& warning : loaded.module.warnings) loaded.notes.push_back({warning});
   if (options.fuse && !is_optimised(loaded.module)) {
     loaded.module = fuse(std::move(loaded.module));

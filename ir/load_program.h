@@ -10,11 +10,12 @@
 
 #include "ir/layout_assignment.h"
 #include "ir/program.h"
+#include "ir/read_module.h"
 
 namespace tilecast::ir {
 
 struct LoadOptions {
-  bool strict = false;    // unknown attributes are errors
+  ReadOptions read;
   bool fuse = true;       // fuse modules that are not optimised yet
   double trip_count = 5;  // of loops whose count cannot be found (XLA's own assumption)
 };

@@ -10,8 +10,10 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/source_text.h"
 #include "ir/hlo.h"
 
 namespace tilecast::ir {
@@ -23,8 +25,17 @@ struct ReadOptions {
   std::vector<std::pair<std::string, Dims>> input_shapes;
 };
 
-[[nodiscard]] Module read_module(const std::string& path, const ReadOptions& options);
-// Each module of a dump folder, or the one of a file.
-[[nodiscard]] std::vector<std::string> module_files(const std::string& path);
+// A folder must hold one module after optimisation.
+[[nodiscard]] Module read_module(const std::string& path, const ReadOptions& options = {});
+// The bytes of a file, perhaps gzipped; `file` names them in messages.
+[[nodiscard]] Module read_module(base::SourceText file, const ReadOptions& options = {});
+
+// The files of a path that are programs: those after optimisation of a dump folder, and how many
+// others it holds; any other path is its own.
+struct ModuleFiles {
+  std::vector<std::string> files;   // at least one
+  std::vector<std::string> others;  // of the folder, left out
+};
+[[nodiscard]] ModuleFiles module_files(const std::string& path);
 
 }  // namespace tilecast::ir

@@ -2,7 +2,7 @@
 // refused instead of misread. Exported by the module as C symbols:
 //
 //   std::uint64_t tilecast_graph_module_abi();     // kGraphModuleAbi of its build
-//   tilecast::learned::GraphModule* tilecast_graph_module();  // lives as long as the process
+//   void* tilecast_graph_module();  // a GraphModule that lives as long as the process
 #pragma once
 
 #include "learned/graph_network.h"

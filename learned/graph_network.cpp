@@ -1,89 +1,22 @@
 #include "learned/graph_network.h"
 
-#include <dlfcn.h>
-#include <fmt/format.h>
-
-#include <cstdlib>
-#include <filesystem>
 #include <mutex>
 
-#include "base/error.h"
+#include "base/plugin.h"
 #include "learned/graph_module_abi.h"
 
 namespace tilecast::learned {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr std::string_view kModuleFile = "libtilecast_torch.so";
-
-// Where the module may be, in this order.
-std::vector<fs::path> candidates() {
-  std::vector<fs::path> files;
-  if (const char* chosen = std::getenv("TILECAST_TORCH_MODULE"); chosen && *chosen) {
-    files.emplace_back(chosen);
-    return files;
-  }
-  std::error_code failed;
-  const fs::path program = fs::read_symlink("/proc/self/exe", failed);
-  if (!failed) {
-    files.push_back(program.parent_path() / kModuleFile);
-    files.push_back(program.parent_path().parent_path() / "lib/tilecast" / kModuleFile);
-  }
-  files.push_back(fs::path(TILECAST_INSTALLED_MODULE_DIR) / kModuleFile);
-  files.push_back(fs::path(TILECAST_BUILT_MODULE_DIR) / kModuleFile);
-  return files;
-}
-
-// Empty when there is none.
-fs::path module_file() {
-  for (const fs::path& file : candidates()) {
-    std::error_code failed;
-    if (fs::is_regular_file(file, failed)) return file;
-  }
-  return {};
-}
-
-[[noreturn]] void refuse_missing() {
-  std::string tried;
-  for (const fs::path& file : candidates()) {
-    tried += fmt::format("{}{}", tried.empty() ? "" : ", ", file.string());
-  }
-  throw Error(
-      fmt::format("graph networks: their module was not found; tried {}; a build with "
-                  "TILECAST_WITH_TORCH=OFF has none; set TILECAST_TORCH_MODULE to one of this "
-                  "build",
-                  tried));
-}
-
-template <class Function>
-Function* symbol(void* library, const fs::path& file, const char* name) {
-  void* const found = dlsym(library, name);
-  if (found == nullptr) {
-    throw Error(fmt::format("{}: got a library without {}, expected the graph networks' module",
-                            file.string(), name));
-  }
-  return reinterpret_cast<Function*>(found);
-}
-
-// Stays loaded: LibTorch cannot be unloaded safely.
-GraphModule& load_module() {
-  const fs::path file = module_file();
-  if (file.empty()) refuse_missing();
-  void* const library = dlopen(fs::absolute(file).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    throw Error(fmt::format("{}: the graph networks' module cannot be loaded: {}", file.string(),
-                            dlerror()));
-  }
-  const auto abi = symbol<std::uint64_t()>(library, file, "tilecast_graph_module_abi")();
-  if (abi != kGraphModuleAbi) {
-    throw Error(
-        fmt::format("{}: the graph networks' module is of another build; got interface {:x}, "
-                    "expected {:x}; build or install both together",
-                    file.string(), abi, kGraphModuleAbi));
-  }
-  return *symbol<GraphModule*()>(library, file, "tilecast_graph_module")();
-}
+constexpr base::Plugin kPlugin = {
+    .what = "the module of the graph networks",
+    .file = "libtilecast_torch.so",
+    .variable = "TILECAST_TORCH_MODULE",
+    .hint = " a build with TILECAST_WITH_TORCH=OFF has none;",
+    .abi_symbol = "tilecast_graph_module_abi",
+    .entry_symbol = "tilecast_graph_module",
+    .abi = kGraphModuleAbi,
+};
 
 }  // namespace
 
@@ -139,12 +72,12 @@ GraphModule& graph_module() {
   static std::mutex loading;
   static GraphModule* module = nullptr;
   const std::lock_guard lock(loading);
-  if (module == nullptr) module = &load_module();
+  if (module == nullptr) module = static_cast<GraphModule*>(base::load_plugin(kPlugin));
   return *module;
 }
 
 bool has_graph_module() {
-  return !module_file().empty();
+  return base::has_plugin(kPlugin);
 }
 
 }  // namespace tilecast::learned

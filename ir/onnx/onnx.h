@@ -1,7 +1,7 @@
 // ONNX graphs -> Module, op by op. The reader stands in a module of its own that is loaded on first
 // use (libonnx and its schemas cost every process 12 ms).
 //
-// Shapes by ONNX's shape inference; free dimensions need ReadOptions::input_shapes. Throws Error;
+// Shapes are computed op by op; free dimensions need ReadOptions::input_shapes. Throws Error;
 // ops that have no mapping are named with the number of nodes that were lost. Thread-safe.
 // Source: onnx.ai/onnx/operators.
 #pragma once

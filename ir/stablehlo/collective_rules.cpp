@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "ir/stablehlo/rules.h"
+#include "ir/text/hlo_printer.h"
 
 namespace tilecast::ir::stablehlo {
 namespace {
@@ -121,6 +122,7 @@ CollectiveAttrs collective_attributes(const Lowering& lowering, const Operation&
         std::copy_if(row.begin(), row.end(), std::back_inserter(group),
                      [](std::int64_t id) { return id >= 0; });
       }
+      attrs.groups.text = to_string(attrs.groups);  // as the reader of HLO text keeps it
     }
   }
   if (const Attribute* channel = op.find("channel_handle")) {

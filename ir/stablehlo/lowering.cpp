@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "ir/infer/shape_inference.h"
+#include "ir/stablehlo/hlo_annotations.h"
 #include "ir/stablehlo/rules.h"
 #include "ir/stablehlo/shape_values.h"
 #include "ir/text/module_parser.h"
@@ -84,7 +85,9 @@ void Lowering::read_types() {
     quantised_ = quantised_ || !type.quantised.empty();
     shapes_.push_back(std::move(shape));
   }
-  folds_ = folds_ || has_dynamic_ops(module_op_);
+  printed_ = is_printed(module_op_);
+  folds_ = !printed_ && (folds_ || has_dynamic_ops(module_op_));
+  quantised_ = quantised_ && !printed_;
   bindings_.resize(tree_.values.size());
   marks_.resize(tree_.values.size(), 0);
 }
@@ -298,7 +301,34 @@ Shape Lowering::resolved(const Operation& op, Shape shape, const Integers* sizes
   return shape;
 }
 
+// As one instruction, with what the printer says beside the op.
+void Lowering::lower_printed(const Operation& op) {
+  const std::size_t before = scope().computation.instructions.size();
+  if (op.result_count != 1) fail(op, "expects one result in text of tilecast");
+  if (is_fallback(op)) {
+    Instruction made = fallback_instruction(*this, op);
+    made.operands = operands(op);
+    if (made.shape.dtype == DType::kInvalid) made.shape = written_results(op);
+    annotate(op, made);
+    for (const std::string& callee : called_names(*this, op)) {
+      made.called.push_back(function_computation(op, callee));
+    }
+    check_fallback(*this, op, scope().computation, made);
+    define(op, add(std::move(made)));
+  } else if (const Rule* rule = find_rule(op.name)) {
+    rule->lower(*this, op, rule->opcode);
+  } else {
+    fail_at(op.offset, "{} has no HLO form", op.name);
+  }
+  const Binding result = bindings_[op.first_result.index()];
+  if (result.scope != scope().serial || result.id.index() < before) {
+    fail(op, "is no instruction of its own");
+  }
+  apply_annotations(*this, op, written(op.first_result), scope().computation, result.id);
+}
+
 void Lowering::lower(const Operation& op) {
+  if (printed_) return lower_printed(op);
   if (folds_ && fold(*this, op)) return;
   if (quantised_ && lower_quantised(*this, op)) return;
   const Rule* rule = find_rule(op.name);

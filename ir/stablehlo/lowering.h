@@ -105,6 +105,7 @@ class Lowering : public AttributeValues {
   void lower_entry(const Operation& function);
   void describe_argument(const Operation& function, std::size_t index, Instruction& parameter);
   void lower(const Operation& op);
+  void lower_printed(const Operation& op);
   std::vector<ValueId> lower_block(const Operation& op, const mlir::Block& block);
   InstrId use(ValueId value, std::size_t offset);
   InstrId clone_constant(ValueId value);
@@ -113,6 +114,7 @@ class Lowering : public AttributeValues {
   std::vector<ValueId> lower_body(const Operation& function);
   void scan(const Region& region, std::vector<ValueId>& found);
   ComputationId finish(Scope& scope, InstrId root);
+  ComputationId shared_region(const Operation& op, const Region& region, ComputationId id);
   InstrId root_of(const Operation& op, const std::vector<ValueId>& results);
   const Specialised& specialise(const Operation& call, const Operation& function,
                                 const std::vector<Shape>& shapes,
@@ -133,6 +135,7 @@ class Lowering : public AttributeValues {
   std::vector<Scope*> scopes_;  // innermost last
   std::unordered_map<std::string, const Operation*> symbols_;
   std::unordered_map<std::string, Specialised> functions_;
+  std::unordered_map<std::string, ComputationId> regions_;  // of printed text, by name
   std::unordered_set<const Operation*> running_;  // functions that are being lowered
   std::unordered_set<std::string> computation_names_;
   std::unordered_map<std::string_view, std::string> metadata_;
@@ -141,6 +144,7 @@ class Lowering : public AttributeValues {
   std::size_t instruction_count_ = 0, region_count_ = 0;
   bool folds_ = false;      // shapes or ops are dynamic somewhere
   bool quantised_ = false;  // types are quantised somewhere
+  bool printed_ = false;    // by print_stablehlo: ir/stablehlo/conventions.h
 };
 
 }  // namespace tilecast::ir::stablehlo

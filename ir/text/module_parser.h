@@ -114,6 +114,11 @@ class ModuleParser {
 // The module of a text, not verified.
 [[nodiscard]] Module parse_unverified(const base::SourceText& text,
                                       const ParseOptions& options = {});
+// How many operands an opcode takes.
+struct OperandCounts {
+  int least = 0, most = 0;
+};
+[[nodiscard]] OperandCounts operand_counts(Opcode opcode);
 // The empty attributes an opcode carries.
 [[nodiscard]] OpAttrs attributes_of(Opcode opcode);
 

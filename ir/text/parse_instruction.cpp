@@ -183,18 +183,21 @@ const Instruction& ModuleParser::operand(const Instruction& of, std::size_t inde
   return scopes_.back()->computation.at(of.operands[index]);
 }
 
+OperandCounts operand_counts(Opcode opcode) {
+  using enum Opcode;
+  const int arity = info(opcode).arity;
+  OperandCounts counts{std::max(arity, 0), arity < 0 ? INT_MAX : arity};
+  if (opcode == kConvolution) counts.most = 3;  // newer XLA: variadic
+  if (opcode == kBroadcast || opcode == kConditional) counts.most = INT_MAX;  // dynamic, branches
+  if (is_one_of(opcode, {kRecv, kInfeed})) counts.least = 0;  // older XLA: no token
+  if (is_one_of(opcode, {kSend, kOutfeed, kConditional})) counts.least = 1;
+  return counts;
+}
+
 void ModuleParser::check_operand_count(const Instruction& instruction,
                                        std::size_t opcode_at) const {
   const auto count = static_cast<int>(instruction.operands.size());
-  int least = info(instruction.opcode).arity;
-  int most = least;
-  using enum Opcode;
-  const Opcode opcode = instruction.opcode;
-  if (opcode == kConvolution) most = 3;                                // newer XLA: variadic
-  if (opcode == kBroadcast || opcode == kConditional) most = INT_MAX;  // dynamic sizes, branches
-  if (is_one_of(opcode, {kRecv, kInfeed})) least = 0;                  // older XLA: no token
-  if (is_one_of(opcode, {kSend, kOutfeed, kConditional})) least = 1;
-  if (least < 0) return;
+  const auto [least, most] = operand_counts(instruction.opcode);
   cursor_.fail_at_if(count < least || count > most, opcode_at,
                      "{} expects {} operands, but has {} operands", name(instruction.opcode), least,
                      count);

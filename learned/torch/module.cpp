@@ -88,7 +88,7 @@ TILECAST_EXPORT std::uint64_t tilecast_graph_module_abi() {
   return tilecast::learned::kGraphModuleAbi;
 }
 
-TILECAST_EXPORT tilecast::learned::GraphModule* tilecast_graph_module() {
+TILECAST_EXPORT void* tilecast_graph_module() {
   static tilecast::learned::torch_module::TorchModule module;
-  return &module;
+  return static_cast<tilecast::learned::GraphModule*>(&module);
 }

@@ -12,6 +12,7 @@ namespace tilecast::sim::cli {
 void add_simulate(CLI::App& app);
 void add_calibrate(CLI::App& app);
 void add_compare(CLI::App& app);
+void add_convert(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_explain(CLI::App& app);
 void add_kernels(CLI::App& app);

@@ -29,6 +29,10 @@ constexpr Example kExamples[] = {
     {"kernels", "kernels --device tpu_v3 --format csv configs/programs/mlp_train.hlo",
      "the same with bytes in the padded layout of a TPU"},
 
+    {"convert", "convert configs/examples/product.hlo -o product.mlir",
+     "the program as StableHLO text"},
+    {"convert", "convert product.mlir -o - --to hlo", "and back, to the terminal"},
+
     {"hw list", "hw list", "the presets with clock, memory and peak"},
     {"hw list", "hw list --format csv", "the same for a spreadsheet"},
     {"hw show", "hw show tpu_v3 > my_tpu.yaml", "a description in full, to edit"},

@@ -46,7 +46,7 @@ std::string run(const ExplainArguments& arguments) {
 void add_explain(CLI::App& app) {
   auto arguments = std::make_shared<ExplainArguments>();
   CLI::App& verb = *app.add_subcommand("explain", "why one kernel takes its time; its best tiles");
-  verb.add_option("program", arguments->file, "HLO text file")->required()->type_name("FILE");
+  verb.add_option("program", arguments->file, "file of the program")->required()->type_name("FILE");
   verb.add_option("-k,--kernel", arguments->kernel,
                   "name of the kernel; not needed when there is only one")
       ->type_name("NAME");

@@ -30,7 +30,7 @@ void run(const KernelsArguments& arguments) {
 void add_kernels(CLI::App& app) {
   auto arguments = std::make_shared<KernelsArguments>();
   CLI::App& verb = *app.add_subcommand("kernels", "the kernels of a program and their work");
-  verb.add_option("program", arguments->file, "HLO text file")->required()->type_name("FILE");
+  verb.add_option("program", arguments->file, "file of the program")->required()->type_name("FILE");
   add_device_options(verb, arguments->device, Devices::kOptional);
   add_load_options(verb, arguments->load);
   add_output_options(verb, arguments->output, {"table", "json", "csv"});

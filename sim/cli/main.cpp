@@ -62,7 +62,7 @@ void keep_freed_memory() {
 
 int run(int argc, char** argv) {
   keep_freed_memory();
-  CLI::App app("Predicts how long a tensor program (HLO text) runs on a described machine.",
+  CLI::App app("Predicts how long a tensor program runs on a described machine.",
                "tilecast");
   app.set_version_flag("--version", "tilecast " TILECAST_VERSION);
   app.add_flag_callback(
@@ -72,6 +72,7 @@ int run(int argc, char** argv) {
   add_simulate(app);
   add_explain(app);
   add_kernels(app);
+  add_convert(app);
   add_hw(app);
   add_ops(app);
   add_tiles(app);

@@ -10,7 +10,7 @@
 #include "host/measure_sources.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/program.h"
-#include "ir/text/hlo_parser.h"
+#include "ir/read_module.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/measure_session.h"
 #include "sim/cli/options.h"
@@ -45,7 +45,7 @@ std::vector<host::ProgramVariant> variants_of(const std::string& file,
                                               const ProgramArguments& arguments,
                                               const hwdesc::Device& device) {
   std::vector<host::ProgramVariant> variants =
-      host::whole_programs(ir::read_hlo_file(file), device,
+      host::whole_programs(ir::read_module(file), device,
                            {.configurations = arguments.configurations, .seed = arguments.seed});
   const Seconds longest = longest_of(arguments);
   for (const host::ProgramVariant& variant : variants) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -28,6 +29,29 @@ hwdesc::Overrides overrides(const DeviceOptions& options) {
     result.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
   return result;
+}
+
+// "data=1x3x224x224"; no sizes after the sign: a scalar.
+std::pair<std::string, ir::Dims> input_shape(const std::string& text) {
+  const auto fail = [&] {
+    throw UsageError(fmt::format(
+        "--shape: got '{}', expected NAME=SIZES; example: --shape input=1x3x224x224", text));
+  };
+  const std::size_t equals = text.rfind('=');
+  if (equals == 0 || equals == std::string::npos) fail();
+  std::pair<std::string, ir::Dims> shape{text.substr(0, equals), {}};
+  const char* at = text.data() + equals + 1;
+  const char* const end = text.data() + text.size();
+  while (at != end) {
+    std::int64_t size = 0;
+    const auto [next, failed] = std::from_chars(at, end, size);
+    if (failed != std::errc() || size < 0 || (next != end && (*next != 'x' || next + 1 == end))) {
+      fail();
+    }
+    shape.second.push_back(size);
+    at = next == end ? end : next + 1;
+  }
+  return shape;
 }
 
 }  // namespace
@@ -69,7 +93,19 @@ void add_load_options(CLI::App& verb, LoadArguments& arguments) {
                   "iterations of loops whose count cannot be found")
       ->type_name("N")
       ->capture_default_str();
+  add_read_options(verb, arguments);
+}
+
+void add_read_options(CLI::App& verb, LoadArguments& arguments) {
   verb.add_flag("--strict", arguments.strict, "unknown HLO attributes are errors");
+  verb.add_option("--bound", arguments.bound,
+                  "StableHLO: the size of every dimension that is '?' in an argument")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber);
+  verb.add_option("--shape", arguments.shapes,
+                  "ONNX: the shape of an input with free dimensions; example: x=1x3x224x224")
+      ->allow_extra_args(false)
+      ->type_name("NAME=SIZES");
 }
 
 ir::LoadOptions load_options(const LoadArguments& arguments) {
@@ -78,7 +114,15 @@ ir::LoadOptions load_options(const LoadArguments& arguments) {
     throw UsageError(
         fmt::format("--trip-count: got {}, expected a number from 0 to {}", count, kMaxTripCount));
   }
-  return {.strict = arguments.strict, .fuse = arguments.fusion == "default", .trip_count = count};
+  return {
+      .read = read_options(arguments), .fuse = arguments.fusion == "default", .trip_count = count};
+}
+
+ir::ReadOptions read_options(const LoadArguments& arguments) {
+  ir::ReadOptions read{.strict = arguments.strict};
+  if (arguments.bound > 0) read.bound = arguments.bound;
+  for (const std::string& text : arguments.shapes) read.input_shapes.push_back(input_shape(text));
+  return read;
 }
 
 void add_jobs_option(CLI::App& verb, int& jobs) {

@@ -46,9 +46,14 @@ struct LoadArguments {
   std::string fusion = "default";
   double trip_count = ir::LoadOptions{}.trip_count;
   bool strict = false;
+  std::int64_t bound = 0;           // 0: none given
+  std::vector<std::string> shapes;  // NAME=1x3x224x224
 };
 void add_load_options(CLI::App& verb, LoadArguments& arguments);
 [[nodiscard]] ir::LoadOptions load_options(const LoadArguments& arguments);
+// Of these, those that say how a file is read.
+void add_read_options(CLI::App& verb, LoadArguments& arguments);
+[[nodiscard]] ir::ReadOptions read_options(const LoadArguments& arguments);
 
 void add_jobs_option(CLI::App& verb, int& jobs);
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "analytical/layout_rules.h"
 #include "base/error.h"
@@ -48,15 +49,35 @@ Simulation simulate_one(ir::LoadedModule loaded, const hwdesc::Device& device,
   }
 }
 
+constexpr std::size_t kMostListed = 20;  // files of a folder that are left out
+
+// The files to read: of a folder its modules after optimisation.
+std::vector<std::string> program_files(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    const ir::ModuleFiles found = ir::module_files(path);
+    files.insert(files.end(), found.files.begin(), found.files.end());
+    const std::size_t left_out = found.others.size();
+    if (left_out == 0) continue;
+    fmt::print(stderr, "note: {}: {} modules simulated, {} other files left out:\n", path,
+               found.files.size(), left_out);
+    for (std::size_t i = 0; i < std::min(left_out, kMostListed); ++i) {
+      fmt::print(stderr, "  {}\n", found.others[i]);
+    }
+    if (left_out > kMostListed) fmt::print(stderr, "  ... {} more\n", left_out - kMostListed);
+  }
+  return files;
+}
+
 // Every program on every device, programs outermost.
 std::vector<Simulation> simulate_all(const SimulateArguments& arguments) {
   const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
   const ir::LoadOptions load = load_options(arguments.load);
   const ChosenModel model = choose_model(arguments.model, devices);
-  std::vector<ir::LoadedModule> modules(arguments.files.size());
-  base::parallel_for(modules.size(), arguments.jobs, [&](std::size_t i) {
-    modules[i] = ir::load_module(arguments.files[i], load);
-  });
+  const std::vector<std::string> files = program_files(arguments.files);
+  std::vector<ir::LoadedModule> modules(files.size());
+  base::parallel_for(modules.size(), arguments.jobs,
+                     [&](std::size_t i) { modules[i] = ir::load_module(files[i], load); });
   std::vector<Simulation> runs(modules.size() * devices.size());
   Progress progress("simulated", runs.size());
   base::parallel_for(runs.size(), arguments.jobs, [&](std::size_t i) {
@@ -82,7 +103,9 @@ std::string report(const std::vector<Simulation>& runs, const SimulateArguments&
 void add_simulate(CLI::App& app) {
   auto arguments = std::make_shared<SimulateArguments>();
   CLI::App& verb = *app.add_subcommand("simulate", "how long a program runs on a device, and why");
-  verb.add_option("program", arguments->files, "HLO text files")->required()->type_name("FILE");
+  verb.add_option("program", arguments->files, "files of programs, or folders that XLA dumped into")
+      ->required()
+      ->type_name("FILE");
   add_device_options(verb, arguments->device, Devices::kOneOrMore);
   add_load_options(verb, arguments->load);
   add_output_options(verb, arguments->output, {"table", "json", "csv", "trace"});

@@ -53,7 +53,7 @@ void run(const TilesArguments& arguments) {
 void add_tiles(CLI::App& app) {
   auto arguments = std::make_shared<TilesArguments>();
   CLI::App& verb = *app.add_subcommand("tiles", "a CSV of tiles of one kernel, with their times");
-  verb.add_option("program", arguments->file, "HLO text file of the kernel")
+  verb.add_option("program", arguments->file, "file of the kernel's program")
       ->required()
       ->type_name("FILE");
   verb.add_option("table", arguments->table, "CSV file")->required()->type_name("CSV");

@@ -335,7 +335,7 @@ void add_search_options(CLI::App& verb, TuneArguments& arguments) {
 void add_tune_tiles(CLI::App& tune) {
   auto arguments = std::make_shared<TuneArguments>();
   CLI::App& verb = *tune.add_subcommand("tiles", "the fastest tile of a kernel, in few trials");
-  verb.add_option("program", arguments->program, "HLO text file of the kernel; with --measure")
+  verb.add_option("program", arguments->program, "file of the kernel's program; with --measure")
       ->type_name("FILE");
   verb.add_option("-k,--kernel", arguments->kernel,
                   "name of the kernel; not needed when there is only one")

@@ -1,0 +1,239 @@
+#include "ir/onnx/node_site.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "ir/literal.h"
+
+namespace tilecast::ir::onnx_reader {
+namespace {
+
+// By number of TensorProto.DataType.
+constexpr DType kTypes[] = {
+    DType::kInvalid,    DType::kF32,  DType::kU8,       DType::kS8,         DType::kU16,
+    DType::kS16,        DType::kS32,  DType::kS64,      DType::kInvalid,    DType::kPred,
+    DType::kF16,        DType::kF64,  DType::kU32,      DType::kU64,        DType::kC64,
+    DType::kC128,       DType::kBF16, DType::kF8E4M3FN, DType::kF8E4M3FNUZ, DType::kF8E5M2,
+    DType::kF8E5M2FNUZ, DType::kU4,   DType::kS4,       DType::kF4E2M1FN,
+};
+
+double half(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+  double value = std::ldexp(exponent == 0 ? mantissa : mantissa + 1024, std::max(exponent, 1) - 25);
+  if (exponent == 31) value = mantissa == 0 ? INFINITY : NAN;
+  return (bits & 0x8000) != 0 ? -value : value;
+}
+
+double brain(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+
+template <class T>
+Numbers from_raw(const std::string& raw) {
+  Numbers numbers;
+  for (std::size_t at = 0; at + sizeof(T) <= raw.size(); at += sizeof(T)) {
+    T value;
+    std::memcpy(&value, raw.data() + at, sizeof(T));
+    numbers.push_back(static_cast<double>(value));
+  }
+  return numbers;
+}
+
+Numbers raw_numbers(DType dtype, const std::string& raw) {
+  const auto words = [&](double (*number)(std::uint16_t)) {
+    Numbers numbers = from_raw<std::uint16_t>(raw);
+    for (double& value : numbers) value = number(static_cast<std::uint16_t>(value));
+    return numbers;
+  };
+  switch (dtype) {
+    case DType::kF32:
+      return from_raw<float>(raw);
+    case DType::kF64:
+      return from_raw<double>(raw);
+    case DType::kS8:
+      return from_raw<std::int8_t>(raw);
+    case DType::kS16:
+      return from_raw<std::int16_t>(raw);
+    case DType::kS32:
+      return from_raw<std::int32_t>(raw);
+    case DType::kS64:
+      return from_raw<std::int64_t>(raw);
+    case DType::kPred:
+    case DType::kU8:
+      return from_raw<std::uint8_t>(raw);
+    case DType::kU16:
+      return from_raw<std::uint16_t>(raw);
+    case DType::kU32:
+      return from_raw<std::uint32_t>(raw);
+    case DType::kU64:
+      return from_raw<std::uint64_t>(raw);
+    case DType::kF16:
+      return words(half);
+    case DType::kBF16:
+      return words(brain);
+    default:
+      return {};
+  }
+}
+
+Numbers typed_numbers(DType dtype, const ::onnx::TensorProto& tensor) {
+  const auto all = [](const auto& field) { return Numbers(field.begin(), field.end()); };
+  if (dtype == DType::kF32) return all(tensor.float_data());
+  if (dtype == DType::kF64) return all(tensor.double_data());
+  if (dtype == DType::kS64) return all(tensor.int64_data());
+  if (dtype == DType::kU32 || dtype == DType::kU64) return all(tensor.uint64_data());
+  Numbers numbers = all(tensor.int32_data());
+  for (double& value : numbers) {
+    if (dtype == DType::kF16) value = half(static_cast<std::uint16_t>(to_integer(value)));
+    if (dtype == DType::kBF16) value = brain(static_cast<std::uint16_t>(to_integer(value)));
+  }
+  return numbers;
+}
+
+}  // namespace
+
+DType element_type(std::int64_t onnx_type) {
+  const bool known = onnx_type > 0 && onnx_type < static_cast<std::int64_t>(std::size(kTypes));
+  const DType dtype = known ? kTypes[onnx_type] : DType::kInvalid;
+  if (dtype == DType::kInvalid) {
+    throw Error(fmt::format("element type {} of ONNX ({}) has no counterpart in HLO", onnx_type,
+                            onnx_type == ::onnx::TensorProto::STRING ? "string" : "not known"));
+  }
+  return dtype;
+}
+
+int onnx_type(DType dtype) {
+  return static_cast<int>(std::find(std::begin(kTypes) + 1, std::end(kTypes), dtype) -
+                          std::begin(kTypes));
+}
+
+Shape tensor_shape(const ::onnx::TensorProto& tensor) {
+  const Shape shape = Shape::array(element_type(tensor.data_type()),
+                                   Dims(tensor.dims().begin(), tensor.dims().end()));
+  for (const std::int64_t size : shape.dims) {
+    if (size < 0) throw Error(fmt::format("tensor {} has a negative size", tensor.name()));
+  }
+  static_cast<void>(element_count(shape));
+  return shape;
+}
+
+std::optional<Numbers> tensor_numbers(const ::onnx::TensorProto& tensor) {
+  const Shape shape = tensor_shape(tensor);
+  const std::int64_t count = element_count(shape);
+  if (count > kMostFolded || tensor.data_location() == ::onnx::TensorProto::EXTERNAL ||
+      is_complex(shape.dtype)) {
+    return std::nullopt;
+  }
+  Numbers numbers = tensor.raw_data().empty() ? typed_numbers(shape.dtype, tensor)
+                                              : raw_numbers(shape.dtype, tensor.raw_data());
+  if (static_cast<std::int64_t>(numbers.size()) != count) return std::nullopt;
+  return numbers;
+}
+
+Term tensor_term(Emitter& emitter, const ::onnx::TensorProto& tensor, const std::string& name) {
+  if (auto numbers = tensor_numbers(tensor)) {
+    return emitter.constant(tensor_shape(tensor), std::move(*numbers), name);
+  }
+  return emitter.weight(tensor_shape(tensor), name);
+}
+
+bool NodeSite::has(std::size_t input) const {
+  return input < count() && !node.input(static_cast<int>(input)).empty();
+}
+
+bool NodeSite::gives(int output) const {
+  return output < node.output_size() && !node.output(output).empty();
+}
+
+Term NodeSite::operator[](std::size_t input) const {
+  if (!has(input)) throw Error(fmt::format("input {} is missing", input));
+  const std::string& name = node.input(static_cast<int>(input));
+  const auto found = scope.values.find(name);
+  if (found == scope.values.end()) {
+    throw Error(fmt::format("input `{}` is not defined before it is used", name));
+  }
+  return found->second;
+}
+
+Term NodeSite::or_zero(std::size_t input, Term like_this) const {
+  return has(input) ? (*this)[input] : like(like_this, 0);
+}
+
+Terms NodeSite::inputs() const {
+  Terms all;
+  for (std::size_t i = 0; i < count(); ++i) all.push_back((*this)[i]);
+  return all;
+}
+
+std::optional<Numbers> NodeSite::known_numbers(std::size_t input) const {
+  if (!has(input)) return std::nullopt;
+  const Numbers* numbers = (*this)[input].numbers();
+  if (numbers == nullptr) {
+    throw Error(fmt::format(
+        "the result's shape depends on input `{}`, whose value is known only when the program runs",
+        node.input(static_cast<int>(input))));
+  }
+  return *numbers;
+}
+
+std::optional<Dims> NodeSite::known(std::size_t input) const {
+  const auto numbers = known_numbers(input);
+  if (!numbers) return std::nullopt;
+  Dims dims;
+  for (const double value : *numbers) dims.push_back(to_integer(value));
+  return dims;
+}
+
+Dims NodeSite::need_known(std::size_t input) const {
+  if (auto dims = known(input)) return *dims;
+  throw Error(fmt::format("input {} is missing", input));
+}
+
+std::optional<Dims> NodeSite::attribute_or_input(const char* name, std::size_t input) const {
+  return has(input) ? known(input) : integers(name);
+}
+
+const ::onnx::AttributeProto* NodeSite::find(const std::string& name) const {
+  for (const auto& attribute : node.attribute()) {
+    if (attribute.name() != name) continue;
+    if (attribute.ref_attr_name().empty()) return &attribute;
+    const auto given = scope.attributes.find(attribute.ref_attr_name());
+    return given == scope.attributes.end() ? nullptr : given->second;
+  }
+  return nullptr;
+}
+
+std::int64_t NodeSite::integer(const char* name, std::int64_t fallback) const {
+  const auto* attribute = find(name);
+  return attribute == nullptr ? fallback : attribute->i();
+}
+
+double NodeSite::number(const char* name, double fallback) const {
+  const auto* attribute = find(name);
+  return attribute == nullptr ? fallback : attribute->f();
+}
+
+std::string NodeSite::text(const char* name, const std::string& fallback) const {
+  const auto* attribute = find(name);
+  return attribute == nullptr ? fallback : attribute->s();
+}
+
+std::optional<Dims> NodeSite::integers(const char* name) const {
+  const auto* attribute = find(name);
+  if (attribute == nullptr) return std::nullopt;
+  return Dims(attribute->ints().begin(), attribute->ints().end());
+}
+
+const ::onnx::GraphProto& NodeSite::subgraph(const char* name) const {
+  const auto* attribute = find(name);
+  if (attribute == nullptr || !attribute->has_g()) {
+    throw Error(fmt::format("attribute {} is missing, expected a graph", name));
+  }
+  return attribute->g();
+}
+
+}  // namespace tilecast::ir::onnx_reader

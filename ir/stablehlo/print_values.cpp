@@ -1,0 +1,165 @@
+#include "ir/stablehlo/print_values.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace tilecast::ir::stablehlo {
+namespace {
+
+// Longer literals are kept in HLO's words.
+constexpr std::int64_t kMostDense = 64;
+
+std::string mlir_element(DType dtype) {
+  if (dtype == DType::kPred) return "i1";
+  if (dtype == DType::kC64) return "complex<f32>";
+  if (dtype == DType::kC128) return "complex<f64>";
+  std::string text(name(dtype));
+  if (is_signed_integer(dtype)) return "i" + text.substr(1);
+  if (is_unsigned_integer(dtype)) return "ui" + text.substr(1);
+  // f8e4m3fn is f8E4M3FN.
+  if (text.starts_with("f8") || text.starts_with("f4")) {
+    std::transform(text.begin() + 2, text.end(), text.begin() + 2,
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  }
+  return text;
+}
+
+std::string mlir_tensor_type(const Shape& shape) {
+  std::string text = "tensor<", bounds;
+  for (int i = 0; i < shape.rank(); ++i) {
+    const std::int64_t size = shape.dims[static_cast<std::size_t>(i)];
+    const bool open = size == kUnboundedSize || shape.is_dynamic(i);
+    text += open ? "?x" : fmt::format("{}x", size);
+    bounds += bounds.empty() ? "" : ", ";
+    bounds += open && size != kUnboundedSize ? std::to_string(size) : "?";
+  }
+  text += mlir_element(shape.dtype);
+  if (shape.dynamic_mask != 0) text += fmt::format(", #stablehlo.bounds<{}>", bounds);
+  return text + ">";
+}
+
+// The bits of an infinite number, as MLIR wants them; empty where the type has none we know.
+std::string_view infinity_bits(DType dtype, bool negative) {
+  switch (dtype) {
+    case DType::kF16:
+      return negative ? "0xFC00" : "0x7C00";
+    case DType::kBF16:
+      return negative ? "0xFF80" : "0x7F80";
+    case DType::kF32:
+      return negative ? "0xFF800000" : "0x7F800000";
+    case DType::kF64:
+      return negative ? "0xFFF0000000000000" : "0x7FF0000000000000";
+    default:
+      return {};
+  }
+}
+
+// One number of HLO text in MLIR's spelling; empty where it has none.
+std::string mlir_number(std::string_view number, DType dtype) {
+  std::string text(number);
+  if (dtype == DType::kPred) return text == "1" || text == "true" ? "true" : "false";
+  if (text.ends_with("inf")) return std::string(infinity_bits(dtype, text.front() == '-'));
+  if (text.find("nan") != std::string::npos) return {};
+  const bool decimal = is_floating(dtype) || is_complex(dtype);
+  if (decimal && text.find('.') == std::string::npos) {
+    text.insert(std::min(text.find('e'), text.size()), ".0");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string mlir_type(const Shape& shape) {
+  if (shape.is_array()) return mlir_tensor_type(shape);
+  if (shape.is_token()) return "!stablehlo.token";
+  if (shape.is_tuple()) {
+    std::vector<std::string> elements;
+    for (const Shape& element : shape.elements) elements.push_back(mlir_type(element));
+    return fmt::format("tuple<{}>", fmt::join(elements, ", "));
+  }
+  return fmt::format("!mhlo.{}", name(shape.dtype));
+}
+
+bool is_plain(const Shape& shape) {
+  bool plain = true;
+  for_each_leaf(shape, [&](const Shape& leaf) {
+    const bool row_major = !leaf.layout || *leaf.layout == default_layout(leaf.rank());
+    plain = plain && (leaf.is_token() || (leaf.is_array() && row_major));
+  });
+  return plain;
+}
+
+std::string mlir_string(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\{:02X}", byte);
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+std::string int_list(const Dims& values) {
+  return fmt::format("[{}]", fmt::join(values, ", "));
+}
+
+std::string int_array(const Dims& values) {
+  return values.empty() ? "array<i64>" : fmt::format("array<i64: {}>", fmt::join(values, ", "));
+}
+
+std::optional<std::string> dense_text(const Literal& literal, const Shape& shape) {
+  if (!shape.is_array() || shape.is_unbounded() || literal.elided || !is_plain(shape) ||
+      element_count(shape) > kMostDense) {
+    return std::nullopt;
+  }
+  if (element_count(shape) == 0) return "";
+  std::string out;
+  const std::string_view text = literal.text;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t end = std::min(text.find_first_of(" ,{}()/", i), text.size());
+    if (end > i) {
+      const std::string number = mlir_number(text.substr(i, end - i), shape.dtype);
+      if (number.empty()) return std::nullopt;
+      out += number;
+      i = end;
+    } else if (text[i] == '/') {  // /*i0=0*/
+      i = text.find("*/", i) + 2;
+    } else {
+      if (text[i] != ' ') out += text[i] == '{' ? '[' : text[i] == '}' ? ']' : text[i];
+      ++i;
+    }
+  }
+  return out;
+}
+
+std::vector<std::string_view> split_attributes(std::string_view text) {
+  std::vector<std::string_view> parts;
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') {
+      for (++i; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
+    } else if (c == '{' || c == '(' || c == '[') {
+      ++depth;
+    } else if (c == '}' || c == ')' || c == ']') {
+      --depth;
+    } else if (c == ',' && depth == 0) {
+      if (i > begin) parts.push_back(text.substr(begin, i - begin));
+      begin = i + 2;
+    }
+  }
+  if (begin < text.size()) parts.push_back(text.substr(begin));
+  return parts;
+}
+
+}  // namespace tilecast::ir::stablehlo

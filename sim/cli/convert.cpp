@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "ir/read_module.h"
+#include "ir/stablehlo/stablehlo.h"
+#include "ir/text/hlo_printer.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/options.h"
+
+namespace tilecast::sim::cli {
+namespace {
+
+struct ConvertArguments {
+  std::string file, output, to, module;
+  LoadArguments load;
+};
+
+bool is_stablehlo(const ConvertArguments& arguments) {
+  if (!arguments.to.empty()) return arguments.to == "stablehlo";
+  const std::string extension = std::filesystem::path(arguments.output).extension().string();
+  if (extension == ".mlir") return true;
+  if (extension == ".hlo" || extension == ".txt" || arguments.output == "-") return false;
+  throw UsageError(
+      fmt::format("-o: got '{}', expected FILE.hlo or FILE.mlir; or add --to", arguments.output));
+}
+
+// Whether one of the words of the file's name, between points, is `name`; or the whole.
+bool is_named(const std::string& path, const std::string& name) {
+  const std::string file = std::filesystem::path(path).filename().string();
+  return file == name ||
+         fmt::format(".{}.", file).find(fmt::format(".{}.", name)) != std::string::npos;
+}
+
+std::string choose_file(const ConvertArguments& arguments) {
+  std::vector<std::string> files = ir::module_files(arguments.file).files;
+  if (arguments.module.empty() && files.size() == 1) return files.front();
+  const std::string all = fmt::format("{}", fmt::join(files, "\n  "));
+  std::erase_if(files, [&](const std::string& file) { return !is_named(file, arguments.module); });
+  if (files.size() == 1) return files.front();
+  throw Error(fmt::format(
+      "{}: {} modules, expected one; choose it with --module NAME:\n  {}", arguments.file,
+      arguments.module.empty() ? "several" : std::to_string(files.size()), all));
+}
+
+void note_fallback(const std::string& text) {
+  std::size_t count = 0;
+  constexpr std::string_view kOp = "= \"mhlo.";
+  for (std::size_t at = text.find(kOp); at != std::string::npos; at = text.find(kOp, at + 1)) {
+    ++count;
+  }
+  if (count == 0) return;
+  fmt::print(stderr, "note: {} instructions that StableHLO has no op for are mhlo.* ops\n", count);
+}
+
+void run(const ConvertArguments& arguments) {
+  const bool to_stablehlo = is_stablehlo(arguments);
+  const ir::Module module = ir::read_module(choose_file(arguments), read_options(arguments.load));
+  for (const std::string& warning : module.warnings) fmt::print(stderr, "note: {}\n", warning);
+  const std::string text = to_stablehlo ? ir::print_stablehlo(module) : ir::print_hlo(module);
+  if (to_stablehlo) note_fallback(text);
+  write({.format = {}, .file = arguments.output == "-" ? "" : arguments.output}, text);
+}
+
+}  // namespace
+
+void add_convert(CLI::App& app) {
+  auto arguments = std::make_shared<ConvertArguments>();
+  CLI::App& verb = *app.add_subcommand("convert", "a program of any form as HLO or StableHLO text");
+  verb.add_option("program", arguments->file, "file of the program, or a folder of XLA's")
+      ->required()
+      ->type_name("FILE");
+  verb.add_option("-o,--output", arguments->output,
+                  "file to write, of HLO (.hlo) or StableHLO (.mlir) text; -: stdout")
+      ->required()
+      ->type_name("FILE");
+  verb.add_option("--to", arguments->to, "form of the text; default: by the output's extension")
+      ->check(CLI::IsMember({"hlo", "stablehlo"}));
+  verb.add_option("--module", arguments->module, "which module of a folder")->type_name("NAME");
+  add_read_options(verb, arguments->load);
+  verb.footer(
+      "Both texts read back to the same module. What StableHLO has no op for (fusions, copies,\n"
+      "asynchronous ops) becomes mhlo.* ops, layouts xla_shape attributes.");
+  verb.callback([arguments] { run(*arguments); });
+}
+
+}  // namespace tilecast::sim::cli

@@ -1,0 +1,85 @@
+// tilecast convert, and programs of other forms where HLO text was expected.
+#include <gmock/gmock.h>
+
+#include "tests/cli/command_test.h"
+
+namespace tilecast::sim {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class Convert : public CommandTest {
+ protected:
+  Convert() : CommandTest("convert") {
+    write("dot.hlo",
+          "HloModule m\n\nENTRY main {\n  a = bf16[256,512] parameter(0)\n"
+          "  b = bf16[512,1024] parameter(1)\n"
+          "  c = bf16[256,512] copy(a)\n"
+          "  ROOT d = bf16[256,1024] dot(c, b), lhs_contracting_dims={1}, "
+          "rhs_contracting_dims={0}\n}\n");
+  }
+};
+
+TEST_F(Convert, TextsReadBackToTheSameModule) {
+  ASSERT_EQ(run("dot.hlo -o a.hlo").exit_code, 0);
+  const Answer to_mlir = run("dot.hlo -o b.mlir");
+  ASSERT_EQ(to_mlir.exit_code, 0) << to_mlir.err;
+  EXPECT_THAT(to_mlir.err, HasSubstr("note: 1 instructions that StableHLO has no op for"));
+  EXPECT_THAT(read("b.mlir"), AllOf(StartsWith("module @m attributes {hlo.module = "),
+                                    HasSubstr("stablehlo.dot_general"), HasSubstr("mhlo.copy")));
+  ASSERT_EQ(run("b.mlir -o c.hlo").exit_code, 0);
+  EXPECT_EQ(read("c.hlo"), read("a.hlo"));
+}
+
+TEST_F(Convert, EveryFormSimulatesAlike) {
+  ASSERT_EQ(run("dot.hlo -o b.mlir").exit_code, 0);
+  const std::string verb = "simulate --device tpu_v3 --model analytical --format csv ";
+  const auto values = [&](const std::string& file) {
+    const Answer answer = tilecast(verb + file);
+    EXPECT_EQ(answer.exit_code, 0) << answer.err;
+    std::string text = answer.out;
+    for (std::size_t at; (at = text.find(file)) != std::string::npos;) text.erase(at, file.size());
+    return text;
+  };
+  EXPECT_EQ(values("dot.hlo"), values("b.mlir"));
+}
+
+TEST_F(Convert, DashWritesToStdoutAndToChoosesTheForm) {
+  EXPECT_THAT(run("dot.hlo -o -").out, StartsWith("HloModule m"));
+  EXPECT_THAT(run("dot.hlo -o - --to stablehlo").out, StartsWith("module @m"));
+  expect_failure("dot.hlo -o out.xyz", 2, "expected FILE.hlo or FILE.mlir");
+  expect_failure("dot.hlo", 2, "--output is required");
+}
+
+TEST_F(Convert, ModulesOfAFolderAreChosenByName) {
+  const std::string text = read("dot.hlo");
+  write("dump/module_0001.f.cpu_after_optimizations.txt", text);
+  write("dump/module_0001.f.before_optimizations.txt", text);
+  EXPECT_EQ(run("dump -o one.hlo").exit_code, 0);
+  write("dump/module_0002.g.cpu_after_optimizations.txt", text);
+  expect_failure("dump -o -", 1, "choose it with --module NAME");
+  expect_failure("dump -o - --module h", 1, "module_0002.g.cpu_after_optimizations.txt");
+  EXPECT_EQ(run("dump -o two.hlo --module g").exit_code, 0);
+  const Answer both = tilecast("simulate --device tpu_v3 dump");
+  EXPECT_EQ(both.exit_code, 0) << both.err;
+  EXPECT_THAT(both.err, AllOf(HasSubstr("2 modules simulated, 1 other files left out"),
+                              HasSubstr("before_optimizations")));
+}
+
+TEST_F(Convert, ShapesAndBoundsAreCheckedBeforeFilesAreRead) {
+  for (const char* shape : {"x", "=1x2", "x=1x", "x=1xx2", "x=a", "x=-1"}) {
+    expect_failure("dot.hlo -o - --shape " + std::string(shape), 2, "expected NAME=SIZES");
+  }
+  expect_failure("dot.hlo -o - --bound 0", 2, "bound");
+  EXPECT_EQ(run("dot.hlo -o - --shape x=1x3x224x224 --bound 8").exit_code, 0);
+}
+
+TEST_F(Convert, UnknownFilesSayWhatWasTried) {
+  write("data.json", "{}");
+  expect_failure("data.json -o -", 1, "data.json: got JSON, expected one of: HLO protos");
+}
+
+}  // namespace
+}  // namespace tilecast::sim

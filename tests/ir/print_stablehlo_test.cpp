@@ -1,0 +1,255 @@
+// Module -> StableHLO text -> Module: the same module, and what of the text is StableHLO.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "base/error.h"
+#include "ir/canonical_hash.h"
+#include "ir/program.h"
+#include "ir/read_module.h"
+#include "ir/stablehlo/stablehlo.h"
+#include "ir/text/hlo_parser.h"
+#include "ir/text/hlo_printer.h"
+#include "tests/ir/program_kernels.h"
+#include "tests/support/damage.h"
+#include "tests/support/folders.h"
+
+namespace tilecast::ir {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Module from_hlo(const std::string& text) {
+  return parse_hlo({"test.hlo", text});
+}
+Module from_mlir(const std::string& text) {
+  return parse_stablehlo({"test.mlir", text});
+}
+
+// As HLO text orders it, parameters first: functions of MLIR have them there.
+Module parameters_first(const Module& module) {
+  Module ordered = from_hlo(print_hlo(module));
+  for (Computation& computation : ordered.computations) {
+    std::vector<InstrId> order = computation.parameters;
+    for (std::size_t i = 0; i < computation.instructions.size(); ++i) {
+      if (computation.instructions[i].opcode != Opcode::kParameter) order.emplace_back(i);
+    }
+    std::vector<InstrId> moved(order.size());
+    std::vector<Instruction> instructions;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      moved[order[i].index()] = InstrId(i);
+      instructions.push_back(std::move(computation.instructions[order[i].index()]));
+    }
+    const auto move = [&](InstrId& id) { id = moved[id.index()]; };
+    for (Instruction& instruction : instructions) {
+      std::ranges::for_each(instruction.operands, move);
+      std::ranges::for_each(instruction.control_predecessors, move);
+    }
+    std::ranges::for_each(computation.parameters, move);
+    move(computation.root);
+    computation.instructions = std::move(instructions);
+  }
+  return ordered;
+}
+
+// The computations of HLO text by their first lines; "" is the header.
+std::map<std::string, std::string> blocks(const std::string& text) {
+  std::map<std::string, std::string> found;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find("\n\n", at), text.size());
+    const std::string block = text.substr(at, end - at);
+    found.emplace(block.substr(0, block.find('\n')), block);
+    at = end + 2;
+  }
+  return found;
+}
+
+// The same text but for computations that nothing calls, which StableHLO text leaves out.
+void expect_same_text(const Module& module, const Module& back) {
+  const auto expected = blocks(print_hlo(module));
+  const auto actual = blocks(print_hlo(back));
+  for (const auto& [line, block] : actual) {
+    const auto found = expected.find(line);
+    ASSERT_NE(found, expected.end()) << line;
+    EXPECT_EQ(block, found->second);
+  }
+  for (const auto& [line, block] : expected) {
+    EXPECT_TRUE(actual.contains(line) || !line.starts_with("ENTRY")) << line;
+  }
+}
+
+std::vector<std::string> kernel_hashes(const Module& module) {
+  const Program program = make_program(module);
+  std::vector<std::string> hashes;
+  for (const ScheduledKernel& each : program.kernels()) {
+    hashes.push_back(canonical_hash(each.kernel));
+  }
+  return hashes;
+}
+
+// `module`: parameters first.
+void expect_reads_back(const Module& module) {
+  const Module back = from_mlir(print_stablehlo(module));
+  expect_same_text(module, back);
+  EXPECT_EQ(kernel_hashes(module), kernel_hashes(back));
+}
+
+constexpr const char* kAttention = R"(HloModule attention, is_scheduled=true, num_partitions=2
+
+%largest (x: f32[], y: f32[]) -> f32[] {
+  %x = f32[] parameter(0), metadata={op_name="reduce_max"}
+  %y = f32[] parameter(1)
+  ROOT %larger = f32[] maximum(%x, %y)
+}
+
+%fused (p: bf16[4,8], q: bf16[8,16]) -> bf16[4,16] {
+  %p = bf16[4,8]{0,1} parameter(0)
+  %q = bf16[8,16]{1,0:T(8,128)(2,1)} parameter(1)
+  ROOT %d = bf16[4,16]{1,0} dot(%p, %q), lhs_contracting_dims={1}, rhs_contracting_dims={0}, operand_precision={highest,default}
+}
+
+%body (state: (s32[], f32[16])) -> (s32[], f32[16]) {
+  %state = (s32[], f32[16]) parameter(0)
+  %i = s32[] get-tuple-element(%state), index=0
+  %one = s32[] constant(1)
+  %next = s32[] add(%i, %one)
+  %v = f32[16]{0} get-tuple-element(%state), index=1
+  %w = f32[16]{0} negate(%v)
+  ROOT %pair = (s32[], f32[16]) tuple(%next, %w)
+}
+
+%condition (state.1: (s32[], f32[16])) -> pred[] {
+  %state.1 = (s32[], f32[16]) parameter(0)
+  %i.1 = s32[] get-tuple-element(%state.1), index=0
+  %most = s32[] constant(5)
+  ROOT %less = pred[] compare(%i.1, %most), direction=LT
+}
+
+%moved (m: bf16[8,16]) -> bf16[8,16] {
+  %m = bf16[8,16]{1,0:T(8,128)(2,1)} parameter(0)
+  ROOT %copy = bf16[8,16]{1,0} copy(%m)
+}, execution_thread="dma"
+
+ENTRY %main (a: bf16[4,8], b: bf16[8,16], c: f32[1,6,6,2]) -> (f32[16], f32[1,2,2,3], f32[16]) {
+  %a = bf16[4,8]{0,1} parameter(0), sharding={devices=[2,1]<=[2]}
+  %b = bf16[8,16]{1,0:T(8,128)(2,1)} parameter(1)
+  %c = f32[1,6,6,2]{3,2,1,0} parameter(2)
+  %start = ((bf16[8,16]{1,0:T(8,128)(2,1)}), bf16[8,16]{1,0}, u32[]) async-start(%b), async_execution_thread="dma", calls=%moved, metadata={op_name="copy \"b\""}
+  %product = bf16[4,16]{1,0} fusion(%a, %b), kind=kOutput, calls=%fused, metadata={op_name="jit(f)/dot"}, backend_config={"window_config":{"kernel_window_bounds":["1","1"]}}
+  %wide = f32[4,16]{1,0} convert(%product)
+  %least = f32[] constant(-inf)
+  %top = f32[16]{0} reduce(%wide, %least), dimensions={0}, to_apply=%largest
+  %zero-1 = s32[] constant(0)
+  %init = (s32[], f32[16]) tuple(%zero-1, %top)
+  %loop = (s32[], f32[16]) while(%init), condition=%condition, body=%body
+  %out = f32[16]{0} get-tuple-element(%loop), index=1
+  %weights = f32[3,3,2,3]{3,2,1,0} constant({...})
+  %image = f32[1,2,2,3]{3,2,1,0} convolution(%c, %weights), window={size=3x3 stride=2x2}, dim_labels=b01f_01io->b01f, control-predecessors={%loop}
+  %done = bf16[8,16]{1,0} async-done(%start)
+  %sum = f32[16]{0} all-reduce(%out), channel_id=3, replica_groups={{0,1}}, use_global_device_ids=true, to_apply=%largest
+  ROOT %result = (f32[16], f32[1,2,2,3], f32[16]) tuple(%out, %image, %sum)
+}
+)";
+
+TEST(PrintStablehlo, EverythingOfAModuleReadsBack) {
+  expect_reads_back(parameters_first(from_hlo(kAttention)));
+}
+
+TEST(PrintStablehlo, OpsOfStablehloAreItsOps) {
+  const std::string text = print_stablehlo(from_hlo(kAttention));
+  for (const char* part :
+       {"stablehlo.convert %product : (tensor<4x16xbf16>) -> tensor<4x16xf32>",
+        "%least = stablehlo.constant dense<0xFF800000> : tensor<f32>",
+        "\"stablehlo.reduce\"(%wide, %least) <{dimensions = array<i64: 0>}> ({",
+        "%larger = stablehlo.maximum %x, %y : tensor<f32>", "precision = [HIGHEST, DEFAULT]",
+        "%p: tensor<4x8xbf16> {mhlo.xla_shape = ",
+        "stablehlo.get_tuple_element %loop[1] : (tuple<tensor<i32>, tensor<16xf32>>)",
+        "dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>",
+        "channel_handle = #stablehlo.channel_handle<handle = 3, type = 1>",
+        "hlo.after = [\"loop\"]", "loc(\"jit(f)/dot\")", "called_computations = [@fused]"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+// Without its marks the text is StableHLO like any other, and means the same.
+TEST(PrintStablehlo, WithoutMarksItIsPlainStablehlo) {
+  const Module module = from_hlo(
+      "HloModule m\nENTRY e {\n  a = f32[8,16] parameter(0)\n  b = f32[16,4] parameter(1)\n"
+      "  d = f32[8,4] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "  t = f32[4,8] transpose(d), dimensions={1,0}\n  ROOT e = f32[4,8] exponential(t)\n}\n");
+  std::string text = print_stablehlo(module);
+  const std::size_t begin = text.find(" attributes {");
+  text.erase(begin, text.find("{\n", begin) - begin);
+  EXPECT_THAT(text, Not(HasSubstr("hlo.module")));
+  EXPECT_EQ(kernel_hashes(from_mlir(text)), kernel_hashes(module));
+}
+
+TEST(PrintStablehlo, ContradictionsOfHandEditedTextAreErrors) {
+  const std::string text = print_stablehlo(from_hlo(kAttention));
+  const auto edited = [&](const std::string& from, const std::string& to) {
+    std::string copy = text;
+    const std::size_t at = copy.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    copy.replace(at, from.size(), to);
+    try {
+      static_cast<void>(from_mlir(copy));
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  EXPECT_THAT(edited("xla_shape = \"bf16[4,8]{0,1}\"", "xla_shape = \"bf16[4,9]{0,1}\""),
+              HasSubstr("does not fit its type"));
+  EXPECT_THAT(edited("kind=kOutput", "kind=kNone"), HasSubstr("fusion kind"));
+  EXPECT_THAT(edited("\"mhlo.fusion\"", "\"mhlo.fission\""), HasSubstr("no HLO opcode"));
+  EXPECT_THAT(edited("called_computations = [@fused]", "other = [@fused]"),
+              HasSubstr("expects 1 computations, got 0"));
+  EXPECT_THAT(edited("hlo.after = [\"loop\"]", "hlo.after = [\"noop\"]"),
+              HasSubstr("no instruction noop before it"));
+}
+
+TEST(PrintStablehlo, ShippedProgramsReadBackBeforeAndAfterFusion) {
+  for (const Module& module : shipped_programs()) {
+    expect_reads_back(parameters_first(module));
+  }
+  const fs::path folder = support::source_dir() / "configs/programs";
+  for (const fs::path& file : modules_in(folder)) {
+    expect_reads_back(parameters_first(read_module(file.string())));
+  }
+}
+
+TEST(PrintStablehlo, PublicModulesReadBack) {
+  constexpr std::uintmax_t kMostBytes = 1 << 20;  // of each, so that debug builds take seconds
+  int count = 0;
+  for (const char* folder : {"hlo/public", "hlo/xla_cases", "inputs"}) {
+    const fs::path root = support::shared_dir() / folder;
+    if (!fs::exists(root)) GTEST_SKIP() << root << " is absent";
+    for (const auto& entry : fs::recursive_directory_iterator(root)) {
+      if (!entry.is_regular_file() || entry.file_size() > kMostBytes) continue;
+      Module module;
+      try {
+        module = parameters_first(read_module(entry.path().string()));
+      } catch (const Error&) {
+        continue;  // no module, or one that other tests count
+      }
+      SCOPED_TRACE(entry.path());
+      EXPECT_NO_THROW(expect_reads_back(module));
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 1000);
+}
+
+TEST(PrintStablehlo, DamagedTextIsAnsweredOrRefused) {
+  support::expect_answer_or_error(
+      {print_stablehlo(from_hlo(kAttention))}, 20'000, 7,
+      [](const std::string& text) { static_cast<void>(print_hlo(from_mlir(text))); });
+}
+
+}  // namespace
+}  // namespace tilecast::ir
