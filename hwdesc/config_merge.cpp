@@ -13,8 +13,8 @@ namespace {
 
 using Kind = ConfigNode::Kind;
 
-constexpr std::array<std::string_view, 4> kNotInherited = {"name", "description", "extends",
-                                                           "published"};
+constexpr std::array<std::string_view, 5> kNotInherited = {"name", "description", "profile_names",
+                                                           "extends", "published"};
 constexpr std::array<std::string_view, 2> kSharedBlocks = {"memory", "transfer"};
 
 bool is_number_or_flag(const ConfigNode& node) {

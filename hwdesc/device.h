@@ -19,6 +19,7 @@ namespace tilecast::hwdesc {
 
 struct Device {
   std::string name, description, generation;
+  std::string profile_names;  // what profilers call it, commas between: hwdesc/device_guess.h
   Execution execution = Execution::kScratchpad;
   Hertz clock;
   int cores_per_chip = 1;

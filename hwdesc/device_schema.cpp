@@ -292,6 +292,8 @@ void walk_identity(SchemaVisitor& v, Device& device) {
   v.text({"name", kCount, 0, 100, kOptional, "default: the file's name"}, device.name);
   v.text({"description", kCount, 0, 2000, kOptional, "one line"}, device.description);
   v.text({"generation", kCount, 0, 100, kOptional, "family and step"}, device.generation);
+  v.text({"profile_names", kCount, 0, 1000, kOptional, "its names in profiles, commas between"},
+         device.profile_names);
   auto execution = static_cast<std::size_t>(device.execution);
   v.choice({"execution", kCount, 0, 0, kRequired, "how kernels run", kExecutions}, execution);
   device.execution = static_cast<Execution>(execution);

@@ -86,7 +86,8 @@ std::string name_of(const ConfigNode& root, const std::string& file) {
 
 // Whether a description leaves the machine of its parent as it is.
 bool only_calibrates(const ConfigNode& root) {
-  constexpr std::string_view kKeys[] = {"extends", "name", "description", "calibration"};
+  constexpr std::string_view kKeys[] = {"extends", "name", "description", "profile_names",
+                                        "calibration"};
   return std::ranges::all_of(root.children, [&](const ConfigNode& child) {
     return std::ranges::find(kKeys, child.key) != std::end(kKeys);
   });
@@ -175,7 +176,8 @@ std::vector<std::string> outdated_numbers(const ConfigNode& root, const Chain& c
 std::size_t machine_of(const Device& device) {
   std::string values;
   for (const auto& [path, value] : flatten(device)) {
-    if (path == "name" || path == "description" || path.ends_with("source")) continue;
+    if (path == "name" || path == "description" || path == "profile_names") continue;
+    if (path.ends_with("source")) continue;
     if (path.starts_with("calibration.") || path.starts_with("published.")) continue;
     values += path + "=" + value + "\n";
   }

@@ -134,8 +134,7 @@ HybridModel::HybridModel(const analytical::CostModel& prior, HybridParts parts, 
 
 HybridModel::View HybridModel::view_of(const hwdesc::Device& device) const {
   const auto trained = std::ranges::find_if(parts_.devices, [&](const hwdesc::Device& candidate) {
-    return device.name == candidate.name ||
-           std::ranges::find(device.lineage, candidate.name) != device.lineage.end();
+    return device.lineage_distance(candidate.name).has_value();
   });
   View view{.asked = device, .reference = device};
   if (trained == parts_.devices.end()) return view;

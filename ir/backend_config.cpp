@@ -88,6 +88,30 @@ void read_tile(const Json& window, BackendConfig& config) {
   if (says_something || tile.estimated_cycles) config.tile = std::move(tile);
 }
 
+// Nothing when the list holds something that is not a dimension. A list that is absent is empty.
+std::optional<Dims> dimension_list(const Json& numbers, const char* key) {
+  constexpr double kMaxRank = 64;
+  Dims dims;
+  const Json* list = find(numbers, key);
+  if (list == nullptr) return dims;
+  if (!list->is_array()) return std::nullopt;
+  for (const Json& item : *list) {
+    const std::optional<double> value = number(item);
+    if (!value || *value != std::floor(*value) || *value >= kMaxRank) return std::nullopt;
+    dims.push_back(static_cast<std::int64_t>(*value));
+  }
+  return dims;
+}
+
+// Nothing when the text is not JSON of a sane depth.
+std::optional<Json> parsed(std::string_view text) {
+  const std::string plain = unquoted(text);
+  if (nests_too_deeply(plain)) return std::nullopt;
+  Json json = Json::parse(plain, nullptr, false);
+  if (json.is_discarded()) return std::nullopt;
+  return json;
+}
+
 void read_cost(const Json& estimate, BackendConfig& config) {
   CustomCallCost cost;
   const auto read = [&](const char* key, double& field) {
@@ -110,16 +134,34 @@ BackendConfig read_backend_config(std::string_view text) {
   const bool has_tile = text.find("window_config") != std::string_view::npos;
   const bool has_cost = text.find("cost_estimate") != std::string_view::npos;
   if (!has_tile && !has_cost) return config;
-  const std::string plain = unquoted(text);
-  if (nests_too_deeply(plain)) return {.unreadable = true};
-  const Json json = Json::parse(plain, nullptr, false);
-  if (json.is_discarded()) return {.unreadable = true};
-  if (const Json* window = find(json, "window_config")) read_tile(*window, config);
-  const Json* call = find(json, "custom_call_config");
-  const Json* estimate = find(call != nullptr ? *call : json, "cost_estimate");
-  if (estimate == nullptr) estimate = find(json, "cost_estimate");
+  const std::optional<Json> json = parsed(text);
+  if (!json) return {.unreadable = true};
+  if (const Json* window = find(*json, "window_config")) read_tile(*window, config);
+  const Json* call = find(*json, "custom_call_config");
+  const Json* estimate = find(call != nullptr ? *call : *json, "cost_estimate");
+  if (estimate == nullptr) estimate = find(*json, "cost_estimate");
   if (estimate != nullptr) read_cost(*estimate, config);
   return config;
+}
+
+std::optional<DotDims> read_gemm_dims(std::string_view text) {
+  if (text.find("dot_dimension_numbers") == std::string_view::npos) return std::nullopt;
+  const std::optional<Json> json = parsed(text);
+  if (!json) return std::nullopt;
+  const Json* gemm = find(*json, "gemm_backend_config");
+  const Json* numbers = find(gemm != nullptr ? *gemm : *json, "dot_dimension_numbers");
+  if (numbers == nullptr) return std::nullopt;
+  auto lhs = dimension_list(*numbers, "lhs_contracting_dimensions");
+  auto rhs = dimension_list(*numbers, "rhs_contracting_dimensions");
+  auto lhs_batch = dimension_list(*numbers, "lhs_batch_dimensions");
+  auto rhs_batch = dimension_list(*numbers, "rhs_batch_dimensions");
+  if (!lhs || !rhs || !lhs_batch || !rhs_batch) return std::nullopt;
+  return DotDims{.lhs_contracting = *std::move(lhs),
+                 .rhs_contracting = *std::move(rhs),
+                 .lhs_batch = *std::move(lhs_batch),
+                 .rhs_batch = *std::move(rhs_batch),
+                 .lhs_ragged = {},
+                 .rhs_group = {}};
 }
 
 }  // namespace tilecast::ir

@@ -21,5 +21,8 @@ struct BackendConfig {
 
 // `text` is the attribute's raw text, either a JSON dictionary or a quoted string holding one.
 [[nodiscard]] BackendConfig read_backend_config(std::string_view text);
+// `dot_dimension_numbers` of a product that XLA:GPU gives to a library; nothing where there are
+// none that we understand.
+[[nodiscard]] std::optional<DotDims> read_gemm_dims(std::string_view text);
 
 }  // namespace tilecast::ir

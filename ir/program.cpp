@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ir/counts/trip_count.h"
+#include "ir/library_calls.h"
 #include "ir/program_builder.h"
 #include "ir/schedule_order.h"
 
@@ -29,7 +30,8 @@ bool is_zero_cost(Opcode opcode) {
 }
 
 Program make_program(const Module& module, const ProgramOptions& options) {
-  return ProgramBuilder(module, options).build();
+  const std::optional<Module> replaced = with_library_calls_replaced(module);
+  return ProgramBuilder(replaced ? *replaced : module, options).build();
 }
 
 ProgramBuilder::ProgramBuilder(const Module& module, const ProgramOptions& options)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "base/error.h"
@@ -103,7 +104,7 @@ void sort_rows(Comparison& c, const std::vector<std::size_t>& order) {
 }
 
 void add(const Comparison& c, const CompareRow& row, std::size_t side, SideTotal& total) {
-  if (!row.cells[side]) return;
+  if (!row.cells[side] || row.overlaps) return;
   const Seconds time = row.cells[side]->time * row.launches;
   ++total.rows;
   total.time += time;
@@ -120,7 +121,7 @@ std::vector<SideTotal> totals_of(const Comparison& c, std::optional<std::size_t>
   std::vector<SideTotal> totals(c.sides.size());
   std::vector<std::vector<double>> errors(c.sides.size());
   for (const CompareRow& row : c.rows) {
-    if (group && row.group != *group) continue;
+    if ((group && row.group != *group) || row.overlaps) continue;
     for (std::size_t side = 0; side < totals.size(); ++side) {
       add(c, row, side, totals[side]);
       if (const auto error = relative(c, row, side)) errors[side].push_back(std::abs(*error));
@@ -138,7 +139,7 @@ std::vector<BoundTotal> blamed_by(const Comparison& c, std::size_t side) {
   std::vector<BoundTotal> bounds(analytical::kBoundCount);
   for (const CompareRow& row : c.rows) {
     const auto difference = lost(c, row, side);
-    if (!difference || !row.cells[side]->bound) continue;
+    if (!difference || !row.cells[side]->bound || row.overlaps) continue;
     BoundTotal& total = bounds[static_cast<std::size_t>(*row.cells[side]->bound)];
     ++total.rows;
     total.time += row.cells[side]->time * row.launches;
@@ -152,6 +153,27 @@ std::vector<BoundTotal> blamed_by(const Comparison& c, std::size_t side) {
   std::ranges::stable_sort(
       bounds, [](const BoundTotal& a, const BoundTotal& b) { return a.lost > b.lost; });
   return bounds;
+}
+
+std::vector<CategoryTotal> categories_of(const Comparison& c) {
+  std::map<std::string, CategoryTotal> by_name;
+  for (const CompareRow& row : c.rows) {
+    const auto difference = lost(c, row, c.sorted_by);
+    if (!difference || !row.profile || row.overlaps) continue;
+    CategoryTotal& total = by_name[row.profile->category];
+    ++total.rows;
+    total.time += row.cells[c.sorted_by]->time * row.launches;
+    total.reference += row.cells[c.references[c.sorted_by]]->time * row.launches;
+    total.lost += Seconds{std::abs(difference->value)};
+  }
+  std::vector<CategoryTotal> categories;
+  for (auto& [name, total] : by_name) {
+    total.category = name;
+    categories.push_back(std::move(total));
+  }
+  std::ranges::stable_sort(
+      categories, [](const CategoryTotal& a, const CategoryTotal& b) { return a.lost > b.lost; });
+  return categories;
 }
 
 void check(const Comparison& c) {
@@ -195,6 +217,7 @@ Comparison compare(Comparison inputs, const CompareOptions& options) {
   for (std::size_t side = 0; side < c.sides.size(); ++side) {
     if (side != c.reference) c.blamed[side] = blamed_by(c, side);
   }
+  if (c.profile) c.categories = categories_of(c);
   return c;
 }
 

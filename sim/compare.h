@@ -15,6 +15,7 @@
 
 #include "analytical/estimate.h"
 #include "hwdesc/units.h"
+#include "sim/profile_summary.h"
 
 namespace tilecast::sim {
 
@@ -37,7 +38,9 @@ struct CompareRow {
   std::size_t group = 0;  // into Comparison::groups
   std::string name, op_class, tile;
   double launches = 1;
-  int line = 0;                                        // of measurements.csv; 0: a program's kernel
+  int line = 0;           // of measurements.csv; 0: a program's kernel
+  bool overlaps = false;  // a transfer beside other rows: part of no total
+  std::optional<ProfileCounts> profile = {};
   std::vector<std::optional<CompareCell>> cells = {};  // by side; nullopt: it says nothing
 };
 
@@ -60,6 +63,13 @@ struct BoundTotal {
   Seconds time, reference, lost;  // as in SideTotal
 };
 
+// The shared rows of one category of a profile, by the side that orders the rows.
+struct CategoryTotal {
+  std::string category;
+  std::size_t rows = 0;
+  Seconds time, reference, lost;  // as in SideTotal
+};
+
 struct CompareGroup {  // a program, or a measurement set
   std::string name, file;
   std::size_t rows = 0;
@@ -74,6 +84,7 @@ struct Unmatched {  // measured, but no kernel of the programs
 };
 
 struct Comparison {
+  std::optional<ProfileSummary> profile = {};
   std::vector<CompareSide> sides;
   std::vector<CompareGroup> groups;
   std::vector<CompareRow> rows;  // by microseconds lost, rows without a reference last
@@ -85,6 +96,7 @@ struct Comparison {
   std::size_t sorted_by = 0;                    // into sides
   std::vector<SideTotal> totals;                // by side, all groups together
   std::vector<std::vector<BoundTotal>> blamed;  // by side; most lost first; models only
+  std::vector<CategoryTotal> categories;        // of a profile; most lost first
 };
 
 struct CompareOptions {

@@ -63,18 +63,6 @@ std::vector<std::string> trained_on(const std::string& directory) {
   return learned::read_model_yaml(std::string(text.text()), card).card.devices;
 }
 
-// 0: trained on this very device; i: on the i-th of its lineage; nullopt: on none of them.
-std::optional<std::size_t> lineage_distance(const std::vector<std::string>& trained,
-                                            const hwdesc::Device& device) {
-  const auto knows = [&](const std::string& name) {
-    return std::ranges::find(trained, name) != trained.end();
-  };
-  if (knows(device.name)) return 0;
-  const auto found = std::ranges::find_if(device.lineage, knows);
-  if (found == device.lineage.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - device.lineage.begin()) + 1;
-}
-
 // Of `candidates`, the index of the first that was trained on the nearest of the device's lineage;
 // `trained`: what a candidate was trained on.
 template <class Candidates, class Trained>
@@ -82,7 +70,7 @@ std::optional<std::size_t> nearest_match(const Candidates& candidates, Trained&&
                                          const hwdesc::Device& device) {
   std::optional<std::size_t> best, least;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const auto distance = lineage_distance(trained(candidates[i]), device);
+    const auto distance = device.lineage_distance(trained(candidates[i]));
     if (!distance || (least && *least <= *distance)) continue;
     least = distance;
     best = i;
@@ -210,7 +198,7 @@ ChosenModel from_folder(const std::string& directory, std::span<const hwdesc::De
   ChosenModel chosen = hybrid_of(directory, hybrid::weight_of_trials);
   chosen.name = "hybrid " + directory;
   for (const hwdesc::Device& device : devices) {
-    if (lineage_distance(chosen.card->devices, device)) continue;
+    if (device.lineage_distance(chosen.card->devices)) continue;
     chosen.note += fmt::format("{}{}: not trained on {}: corrections are those for a new device",
                                chosen.note.empty() ? "" : "; ", directory, device.name);
   }

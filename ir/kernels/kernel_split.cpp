@@ -14,7 +14,7 @@ bool travels_along(Opcode opcode) {
   return opcode == Opcode::kConstant || opcode == Opcode::kBroadcast || opcode == Opcode::kConvert;
 }
 
-float elements(const Shape& shape) {
+float float_elements(const Shape& shape) {
   return static_cast<float>(element_count(shape));
 }
 
@@ -57,10 +57,10 @@ class Launch {
 
   void count(const Op& op) {
     if (op.opcode == Opcode::kReduce) {
-      work_.flops += elements(kernel_.op(op.operands.front()).shape) - elements(op.shape);
+      work_.flops += float_elements(kernel_.op(op.operands.front()).shape) - float_elements(op.shape);
     } else if (is_elementwise(op.opcode)) {
       const bool transcendental = op_class(op.opcode) == OpClass::kTranscendental;
-      (transcendental ? work_.transcendentals : work_.flops) += elements(op.shape);
+      (transcendental ? work_.transcendentals : work_.flops) += float_elements(op.shape);
     }
   }
 

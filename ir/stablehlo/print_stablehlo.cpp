@@ -93,6 +93,7 @@ class StablehloPrinter {
   PrintPlan plan_;
   std::vector<std::optional<bool>> regions_;  // by computation: whether it can be a region
   std::unordered_set<std::string> taken_;     // names of the function that is printed
+  std::vector<std::string> taken_in_order_;
   std::string out_;
 };
 
@@ -106,6 +107,7 @@ std::string StablehloPrinter::fresh_name(std::string_view name) {
       '_');
   std::string found = base;
   for (int i = 1; !taken_.insert(found).second; ++i) found = fmt::format("{}_{}", base, i);
+  taken_in_order_.push_back(found);
   return found;
 }
 
@@ -214,7 +216,7 @@ void StablehloPrinter::print_regions(const Instruction& instruction) {
     const ComputationId id = instruction.called[i];
     const Computation& computation = module_.at(id);
     Names names(computation.instructions.size());
-    const std::unordered_set<std::string> outside = taken_;  // a region's names end with it
+    const std::size_t outside = taken_in_order_.size();
     std::vector<std::string> arguments;
     for (const InstrId parameter : computation.parameters) {
       std::string& name = names[parameter.index()];
@@ -225,7 +227,9 @@ void StablehloPrinter::print_regions(const Instruction& instruction) {
     print_body(id, names, "      ");
     out_ += fmt::format("      stablehlo.return {} : {}\n    }}", names[computation.root.index()],
                         mlir_type(computation.root_instruction().shape));
-    taken_ = outside;
+    for (; taken_in_order_.size() > outside; taken_in_order_.pop_back()) {
+      taken_.erase(taken_in_order_.back());  // a region's names end with it
+    }
   }
   out_ += ')';
 }
@@ -323,6 +327,7 @@ void StablehloPrinter::print_parameters(const Computation& computation, Names& n
 void StablehloPrinter::print_function(ComputationId id) {
   const Computation& computation = module_.at(id);
   taken_.clear();
+  taken_in_order_.clear();
   Names names(computation.instructions.size());
   out_ += fmt::format("  func.func {} {}(", id == module_.entry ? "public" : "private",
                       mlir_symbol(computation.name));

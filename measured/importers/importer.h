@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "hwdesc/units.h"
 #include "measured/csv_reader.h"
 
 namespace tilecast::measured {
@@ -33,6 +34,8 @@ struct ImportReport {
   std::int64_t bad = 0;                          // rows in error (keep_going)
   std::vector<std::string> messages;             // of the first kMaxMessages bad rows
   std::vector<std::string> notes;                // what was assumed or could not be joined
+  // Of a profile: what its device time is of; together all of it.
+  std::vector<std::pair<std::string, Seconds>> coverage;
 
   static constexpr std::size_t kMaxMessages = 100;
   void add_bad(const Error& error);
@@ -60,6 +63,16 @@ struct TraceSource {
 // One row per kernel that has events, its mean over occurrences; one for the program where the
 // trace says how long the module ran. Time and kernels that do not match become notes.
 [[nodiscard]] ImportReport import_trace(const TraceSource& source, const ImportOptions& options);
+
+struct XplaneSource {
+  std::vector<std::string> profiles;  // xplane.h: files or log folders
+  std::vector<std::string> modules;   // programs that ran, for those of the profile
+  std::string manifest;               // YAML with the fields of the manifest; or a device (options)
+};
+// One row per kernel that has events, its median over all occurrences and cores; one per module for
+// its whole run. The modules are written as HLO text. x_* columns: the fastest occurrence, and the
+// profile's own category and counts. Steps and coverage go into the manifest's description.
+[[nodiscard]] ImportReport import_xplane(const XplaneSource& source, const ImportOptions& options);
 
 // Archives of TpuGraphs (.npz; collections tile and layout). They hold graphs by opcode number and
 // features, not programs, so the set is one for learned models (manifest `subject: graph`):

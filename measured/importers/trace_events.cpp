@@ -80,8 +80,13 @@ class Events {
   void summarise(TraceSummary& summary) const;
 
  private:
-  // What a lane's events of one instruction are called: several kernels may run for one.
-  using Key = std::tuple<Lane, std::string, std::string>;  // lane, instruction, event
+  // What a lane's events of one instruction are called: several kernels may run for one. Programs
+  // of one name are told apart by their ids, where events have them.
+  struct Key {
+    Lane lane;
+    std::string program, instruction, event;
+    auto operator<=>(const Key&) const = default;
+  };
 
   void add_name(const JsonRecord& event) {
     const std::string what = text_of(event, "name"), process = text_of(event, "pid");
@@ -110,8 +115,9 @@ class Events {
       ++report_.left_out["events of other modules"];
       return;
     }
-    Sum& sum = sums_[{Lane{text_of(event, "pid"), text_of(event, "tid")}, instruction_of(event),
-                      text_of(event, "name")}];
+    Sum& sum =
+        sums_[{Lane{text_of(event, "pid"), text_of(event, "tid")},
+               text_of(event, "args.program_id"), instruction_of(event), text_of(event, "name")}];
     limit(sums_.size());
     sum.n += n;
     sum.seconds += seconds;
@@ -146,7 +152,7 @@ class Events {
 std::set<Lane> Events::lanes_that_count(bool& found_devices) const {
   std::set<Lane> all;
   std::set<std::string> with_ops;  // processes
-  for (const auto& [key, sum] : sums_) all.insert(std::get<Lane>(key));
+  for (const auto& [key, sum] : sums_) all.insert(key.lane);
   found_devices = std::any_of(processes_.begin(), processes_.end(), [](const auto& entry) {
     return entry.second.starts_with("/device:");
   });
@@ -190,20 +196,22 @@ void Events::summarise(TraceSummary& summary) const {
     double occurrences = 0, seconds = 0, variance = 0;
     int names = 0;
   };
-  std::map<std::pair<std::string, std::string>, Device> per_device;  // process, instruction
+  // By process, program and instruction.
+  std::map<std::tuple<std::string, std::string, std::string>, Device> per_device;
   for (const auto& [key, sum] : sums_) {
-    const auto& [lane, instruction, event] = key;
+    const auto& [lane, program, instruction, event] = key;
     if (found_devices && thread(lane) == kModules && process(lane).starts_with("/device:")) {
       join(summary.modules[module_of(event)], sum.n, sum.seconds, variance(sum));
     }
     if (!lanes.contains(lane)) continue;
-    Device& device = per_device[{lane.process, instruction}];
+    Device& device = per_device[{lane.process, program, instruction}];
     device.occurrences = std::max(device.occurrences, sum.n);
     device.seconds += sum.seconds;
     device.variance = ++device.names == 1 ? variance(sum) : 0;
   }
   for (const auto& [key, device] : per_device) {
-    join(summary.instructions[key.second], device.occurrences, device.seconds, device.variance);
+    join(summary.instructions[std::get<2>(key)], device.occurrences, device.seconds,
+         device.variance);
   }
 }
 

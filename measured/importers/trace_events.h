@@ -7,6 +7,7 @@
 // processes (one of ours) counts with all its lanes. The instruction is args.hlo_op, else the name
 // that starts args.long_name ("%fusion.3 = ..."), else the event's name. A time is
 // args.device_duration_ps, else `dur` (us), over args.launches where an event stands for several.
+// Programs of one name are told apart by args.program_id.
 #pragma once
 
 #include <cstdint>

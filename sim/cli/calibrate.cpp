@@ -15,6 +15,7 @@
 #include "hybrid/hybrid_dir.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
+#include "sim/cli/profiles.h"
 #include "sim/cli/progress.h"
 #include "sim/evaluation_report.h"
 #include "sim/views/calibration.h"
@@ -62,8 +63,11 @@ std::vector<measured::SampleSet> load_sets(const CalibrateArguments& arguments,
                                            const hwdesc::Device& device) {
   std::vector<measured::SampleSet> sets;
   for (const std::string& path : arguments.sets) {
-    sets.push_back(measured::make_samples(measured::read_measurement_set(path), device,
-                                          {.jobs = arguments.jobs}));
+    std::optional<TemporaryFolder> folder;
+    const measured::MeasurementSet set =
+        is_profile(path) ? profile_set(path, arguments.devices.names.front(), folder.emplace())
+                         : measured::read_measurement_set(path);
+    sets.push_back(measured::make_samples(set, device, {.jobs = arguments.jobs}));
     if (!arguments.other_machine && !is_measured_on(device, sets.back().measured_on)) {
       throw Error(
           fmt::format("{}: got rows measured on '{}', expected on {} or what it extends unchanged; "
@@ -175,9 +179,10 @@ void run(const CalibrateArguments& arguments) {
 }
 
 void add_options(CLI::App& verb, CalibrateArguments& arguments) {
-  verb.add_option("sets", arguments.sets, "folders of measurements (tilecast import makes them)")
+  verb.add_option("sets", arguments.sets,
+                  "folders of measurements (tilecast import makes them), or profiles (*.xplane.pb)")
       ->required()
-      ->type_name("SET");
+      ->type_name("SET|PROFILE");
   add_device_options(verb, arguments.devices, Devices::kOne);
   verb.add_option("--class", arguments.classes, "use rows of these op classes (and --kernel's)")
       ->delimiter(',')

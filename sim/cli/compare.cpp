@@ -4,9 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 
 #include "base/archive.h"
@@ -14,8 +11,10 @@
 #include "measured/importers/importer.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
+#include "sim/cli/profiles.h"
 #include "sim/cli/progress.h"
 #include "sim/compare_inputs.h"
+#include "sim/compare_profile.h"
 #include "sim/views/compare.h"
 
 namespace tilecast::sim::cli {
@@ -24,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct CompareArguments {
-  std::vector<std::string> inputs, measured, traces, models, where;
+  std::vector<std::string> inputs, measured, traces, modules, models, where;
   DeviceOptions devices;
   LoadArguments load;
   OutputOptions output;
@@ -71,28 +70,6 @@ std::vector<CellFilter> cell_filters(const std::vector<std::string>& texts) {
   return filters;
 }
 
-// A folder of its own that is gone in the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string path = (fs::temp_directory_path() / "tilecast_compare_XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr) {
-      throw Error(fmt::format("{}: cannot make this folder: {}", path, std::strerror(errno)));
-    }
-    path_ = path;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
 // The traces as a measurement set of the program; what did not match becomes notes.
 std::string import_traces(const CompareArguments& arguments, const TemporaryFolder& folder,
                           std::vector<std::string>& notes) {
@@ -135,8 +112,10 @@ bool are_sets(const CompareArguments& arguments) {
   return true;
 }
 
-Comparison make_comparison(const CompareArguments& arguments) {
-  const bool sets = are_sets(arguments);
+CompareSetup make_setup(const CompareArguments& arguments) {
+  if (arguments.devices.names.empty()) {
+    throw UsageError("--device is required; only profiles say what they ran on");
+  }
   CompareSetup setup;
   setup.devices = load_devices(arguments.devices);
   setup.columns = model_columns(arguments.models.empty() ? std::vector<std::string>{"analytical"}
@@ -146,16 +125,61 @@ Comparison make_comparison(const CompareArguments& arguments) {
   setup.check_physics = !arguments.doubted;
   setup.where = cell_filters(arguments.where);
   setup.jobs = arguments.jobs;
+  return setup;
+}
+
+Comparison sets_or_programs(const CompareArguments& arguments, CompareSetup& setup) {
+  const bool sets = are_sets(arguments);
+  if (!arguments.modules.empty()) throw UsageError("--module: expected a profile (*.xplane.pb)");
   Progress progress("compared", arguments.inputs.size() * setup.columns.size());
   setup.step = [&progress] { progress.step(); };
+  if (sets) return compare_sets(arguments.inputs, setup);
   std::vector<std::string> measured = arguments.measured, notes;
   std::optional<TemporaryFolder> folder;
   if (!arguments.traces.empty()) {
     measured.push_back(import_traces(arguments, folder.emplace(), notes));
   }
-  Comparison inputs = sets ? compare_sets(arguments.inputs, setup)
-                           : compare_programs(arguments.inputs, measured, setup);
+  Comparison inputs = compare_programs(arguments.inputs, measured, setup);
   inputs.notes.insert(inputs.notes.end(), notes.begin(), notes.end());
+  return inputs;
+}
+
+// The device is the profile's own where the user names none.
+Comparison profile_comparison(CompareArguments& arguments, CompareSetup& setup) {
+  if (arguments.inputs.size() != 1 || !arguments.measured.empty() || !arguments.traces.empty() ||
+      !arguments.where.empty()) {
+    throw UsageError(
+        "a profile holds programs and their times; expected one, without --measured, --trace and "
+        "--where");
+  }
+  const std::string& file = arguments.inputs.front();
+  ProfileInput input{file, read_profile(file), arguments.modules, {}};
+  input.guess = choose_device(input.profile.device, file, arguments.devices);
+  setup = make_setup(arguments);
+  setup.load.fuse = false;  // it ran like this
+  Progress progress("compared", input.profile.modules.size());
+  setup.step = [&progress] { progress.step(); };
+  Comparison inputs = compare_profile(input, setup);
+  for (const hwdesc::Device& device : setup.devices) {
+    const std::string note = device_note(input.profile.device, device);
+    if (!note.empty()) inputs.notes.insert(inputs.notes.begin(), note);
+  }
+  const std::string& device = arguments.devices.names.front();
+  inputs.profile->next =
+      fmt::format("tilecast calibrate --device {} {} -o {}_calibrated.yaml", shell_word(device),
+                  shell_word(file), setup.devices.front().name);
+  return inputs;
+}
+
+Comparison make_comparison(CompareArguments arguments) {
+  CompareSetup setup;
+  Comparison inputs;
+  if (std::ranges::any_of(arguments.inputs, is_profile)) {
+    inputs = profile_comparison(arguments, setup);
+  } else {
+    setup = make_setup(arguments);
+    inputs = sets_or_programs(arguments, setup);
+  }
   for (const ModelColumn& column : setup.columns) {
     if (!column.note.empty()) inputs.notes.push_back(column.name + ": " + column.note);
   }
@@ -174,10 +198,11 @@ void run(const CompareArguments& arguments) {
 }
 
 void add_options(CLI::App& verb, CompareArguments& arguments) {
-  verb.add_option("inputs", arguments.inputs, "HLO text files, or folders of measurements")
+  verb.add_option("inputs", arguments.inputs,
+                  "programs, folders of measurements, or a profile (*.xplane.pb)")
       ->required()
-      ->type_name("FILE|SET");
-  add_device_options(verb, arguments.devices, Devices::kOneOrMore);
+      ->type_name("FILE|SET|PROFILE");
+  add_device_options(verb, arguments.devices, Devices::kAnyNumber);
   verb.add_option(
           "--model", arguments.models,
           "what predicts: analytical, roofline, hybrid, learned, default or the folder of a "
@@ -191,6 +216,10 @@ void add_options(CLI::App& verb, CompareArguments& arguments) {
       ->allow_extra_args(false);
   verb.add_option("--trace", arguments.traces,
                   "profile of the program on the first device (Chrome / Perfetto JSON or .gz)")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  verb.add_option("--module", arguments.modules,
+                  "program that ran, where a profile does not hold it; repeat it")
       ->type_name("FILE")
       ->allow_extra_args(false);
   verb.add_option("--reference", arguments.compare.reference,
@@ -226,6 +255,8 @@ void add_compare(CLI::App& app) {
       "(window_config.estimated_cycles of the module at the device's clock) and 'measured'.\n"
       "Rows are kernels of programs, or work and tile of measurements, those first in which most\n"
       "microseconds are lost to the reference; a model says which bound it blames.\n"
+      "A profile needs no --device: its own facts name the preset. Its rows are the instructions\n"
+      "that ran, with the profile's FLOP and byte counts beside Tilecast's.\n"
       "A hybrid's cells say by which factor it corrects the analytical time, the 90 % interval\n"
       "over that time, and whether the kernel is in, at the edge or out of the trained domain.");
   verb.callback([arguments] { run(*arguments); });

@@ -88,6 +88,8 @@ constexpr Example kExamples[] = {
      "calibrate -d tpu_v3 configs/measurements/example_matmul -o hybrid_v3.yaml --then-train "
      "my_model",
      "also fit a correction of what the constants leave"},
+    {"calibrate", "calibrate -d mi300x run.xplane.pb -o my_mi300x.yaml",
+     "fit the constants to a profile", false},
 
     {"compare",
      "compare --device tpu_v3 --device ./my_v3.yaml configs/measurements/example_matmul --top 4",
@@ -98,6 +100,8 @@ constexpr Example kExamples[] = {
     {"compare",
      "compare -d tpu_v3 configs/examples/step.hlo --trace configs/examples/step_profile.json",
      "a program against its profile"},
+    {"compare", "compare run.xplane.pb --top 10",
+     "a profile of JAX or XLA against the model of the device that it names", false},
 
     {"import operators",
      "import operators --mapping configs/examples/gemm_times.yaml -o gemm "
@@ -129,6 +133,10 @@ constexpr Example kExamples[] = {
     {"import trace",
      "import trace -d tpu_v3 --module step.hlo -o step_set plugins/profile/run/host.trace.json.gz",
      "what JAX's profiler wrote", false},
+    {"import xplane", "import xplane -d tpu_v5e -o step_set logs",
+     "the newest run of a log folder of JAX's profiler, all hosts", false},
+    {"import xplane", "import xplane -d h100_sxm --module step.hlo -o step_set host.xplane.pb",
+     "a profile without its modules", false},
 
     {"measure host", "measure host --out my_machine --budget 10m",
      "describe this processor, then measure what comes with Tilecast", false},

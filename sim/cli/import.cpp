@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/text.h"
 #include "measured/importers/column_mapping.h"
 #include "measured/importers/importer.h"
 #include "sim/cli/commands.h"
@@ -16,6 +17,7 @@ namespace {
 struct ImportArguments {
   std::vector<std::string> inputs;
   std::string mapping, modules, module, format;
+  std::vector<std::string> module_files;
   measured::ImportOptions options;
 };
 using Import = measured::ImportReport (*)(const ImportArguments&, const measured::ImportOptions&);
@@ -33,13 +35,31 @@ class Percent {
   int shown_ = 0;
 };
 
+// Of a profile: what the device's time was of.
+void add_coverage(const measured::ImportReport& report, measured::CsvTable& table) {
+  if (report.coverage.empty()) return;
+  table.columns.insert(table.columns.end(), {"device_time_ms", "share_percent"});
+  for (measured::CsvRow& row : table.rows) row.cells.resize(table.columns.size());
+  Seconds all;
+  for (const auto& [what, time] : report.coverage) all += time;
+  for (const auto& [what, time] : report.coverage) {
+    table.rows.push_back({0,
+                          {"device time: " + what,
+                           {},
+                           fmt::format("{:.6g}", time.value * 1e3),
+                           fmt::format("{:.2f}", 100 * (time / all))}});
+  }
+}
+
 void print(const measured::ImportReport& report, const ImportArguments& arguments) {
   for (const std::string& message : report.messages) {
-    fmt::print(stderr, "left out: {}\n", message);
+    fmt::print(stderr, "left out: {}\n", base::printable(message));
   }
   const auto unnamed = report.bad - static_cast<std::int64_t>(report.messages.size());
   if (unnamed > 0) fmt::print(stderr, "left out: {} more rows in error\n", unnamed);
-  for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
+  for (const std::string& note : report.notes) {
+    fmt::print(stderr, "note: {}\n", base::printable(note));
+  }
   measured::CsvTable table{arguments.options.output, {"what", "rows"}, {}};
   const auto add = [&](const std::string& what, std::int64_t rows) {
     table.rows.push_back({0, {what, fmt::format("{}", rows)}});
@@ -47,6 +67,7 @@ void print(const measured::ImportReport& report, const ImportArguments& argument
   add("written to " + arguments.options.output, report.rows);
   for (const auto& [reason, rows] : report.left_out) add("left out: " + reason, rows);
   if (report.bad > 0) add("left out: rows in error", report.bad);
+  add_coverage(report, table);
   write_rows({.format = arguments.format, .file = {}}, table, "tilecast.import/1");
 }
 
@@ -80,13 +101,19 @@ CLI::App& add_format(CLI::App& verb, const char* name, const char* what, Import 
     format.add_option("--module", arguments->module, "HLO text of what ran")
         ->required()
         ->type_name("FILE");
+  } else if (std::string_view(name) == "xplane") {
+    format
+        .add_option("--module", arguments->module_files,
+                    "programs that ran, where the profile does not hold them")
+        ->type_name("FILE");
   } else if (std::string_view(name) == "tiles") {
     format
         .add_option("--modules", arguments->modules, "folder of the HLO files (that of the runs)")
         ->type_name("FOLDER");
   }
-  format.callback([arguments, import] {
-    if (arguments->mapping.empty() && arguments->options.device.empty()) {
+  const bool names_device = std::string_view(name) == "xplane";
+  format.callback([arguments, import, names_device] {
+    if (!names_device && arguments->mapping.empty() && arguments->options.device.empty()) {
       throw UsageError("expected --device, or --mapping with a YAML that names it");
     }
     measured::ImportReport report;
@@ -129,6 +156,14 @@ measured::ImportReport trace(const ImportArguments& arguments,
       options);
 }
 
+measured::ImportReport xplane(const ImportArguments& arguments,
+                              const measured::ImportOptions& options) {
+  return measured::import_xplane({.profiles = arguments.inputs,
+                                  .modules = arguments.module_files,
+                                  .manifest = arguments.mapping},
+                                 options);
+}
+
 }  // namespace
 
 void add_import(CLI::App& app) {
@@ -161,6 +196,13 @@ void add_import(CLI::App& app) {
       .footer(
           "Events of device lanes are joined to the module's kernels by instruction name and\n"
           "averaged; time and kernels that do not match are reported.");
+  add_format(verb, "xplane", "profiles of JAX, PyTorch/XLA or XLA (*.xplane.pb, TPU and GPU)",
+             xplane)
+      .footer(
+          "A file, or a log folder, of which the newest run is read with all its hosts. The "
+          "modules\n"
+          "come from the profile, or from --module. Rows are medians over all occurrences on all\n"
+          "cores; device time that is joined to no kernel is listed by category.");
 }
 
 }  // namespace tilecast::sim::cli

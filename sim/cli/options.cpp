@@ -57,13 +57,13 @@ std::pair<std::string, ir::Dims> input_shape(const std::string& text) {
 }  // namespace
 
 void add_device_options(CLI::App& verb, DeviceOptions& options, Devices count) {
-  auto* device = verb.add_option("-d,--device", options.names,
-                                 count == Devices::kOneOrMore
-                                     ? "device preset or YAML file; repeat it to compare"
-                                     : "device preset or YAML file");
+  const bool several = count == Devices::kOneOrMore || count == Devices::kAnyNumber;
+  auto* device = verb.add_option(
+      "-d,--device", options.names,
+      several ? "device preset or YAML file; repeat it to compare" : "device preset or YAML file");
   device->allow_extra_args(false)->type_name("DEVICE");
-  if (count != Devices::kOptional) device->required();
-  if (count != Devices::kOneOrMore) device->expected(1);
+  if (count == Devices::kOne || count == Devices::kOneOrMore) device->required();
+  if (!several) device->expected(1);
   verb.add_option("--set", options.set, "override a device value; example: hbm.bandwidth=1.2TB/s")
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE");

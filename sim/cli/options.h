@@ -36,7 +36,7 @@ struct DeviceOptions {
   std::vector<std::string> names;  // presets or paths
   std::vector<std::string> set;    // key=value
 };
-enum class Devices { kOne, kOneOrMore, kOptional };
+enum class Devices { kOne, kOneOrMore, kOptional, kAnyNumber };
 void add_device_options(CLI::App& verb, DeviceOptions& options, Devices count);
 [[nodiscard]] std::vector<hwdesc::Device> load_devices(const DeviceOptions& options);
 // One note per override, for reports.

@@ -32,6 +32,17 @@ Json cell_json(const Comparison& c, const CompareRow& row, std::size_t side) {
   return out;
 }
 
+Json counts_json(const CompareRow& row) {
+  const ProfileCounts& counts = *row.profile;
+  return {{"category", counts.category},
+          {"overlaps", row.overlaps},
+          {"median_s", counts.median.value},
+          {"flops", json_number(counts.flops)},
+          {"profile_flops", json_number(counts.profile_flops)},
+          {"bytes", json_number(counts.bytes)},
+          {"profile_bytes", json_number(counts.profile_bytes)}};
+}
+
 Json row_json(const Comparison& c, const CompareRow& row) {
   Json out = {{"group", c.groups[row.group].name},
               {"name", row.name},
@@ -40,6 +51,7 @@ Json row_json(const Comparison& c, const CompareRow& row) {
               {"launches", row.launches},
               {"times", Json::array()}};
   if (row.line > 0) out["line"] = row.line;
+  if (row.profile) out["profile"] = counts_json(row);
   for (std::size_t side = 0; side < c.sides.size(); ++side) {
     if (row.cells[side]) out["times"].push_back(cell_json(c, row, side));
   }
@@ -91,6 +103,62 @@ Json blamed_json(const Comparison& c) {
   return out;
 }
 
+Json program_json(const Comparison& c, const ProfileProgram& program) {
+  Json out = {{"name", c.groups[program.group].name},
+              {"runs", program.runs},
+              {"median_s", program.median.value},
+              {"total_s", program.total.value},
+              {"predicted", Json::array()}};
+  for (std::size_t side = 0; side < c.sides.size(); ++side) {
+    if (!program.predicted[side]) continue;
+    out["predicted"].push_back(
+        {{"side", c.sides[side].name}, {"time_s", program.predicted[side]->value}});
+  }
+  return out;
+}
+
+Json profile_json(const Comparison& c) {
+  const ProfileSummary& profile = *c.profile;
+  Json out = {{"file", profile.file},
+              {"device", profile.device},
+              {"guess", profile.guess},
+              {"device_time_s", profile.device_time.value},
+              {"joined_s", profile.joined.value},
+              {"left_over", Json::array()},
+              {"steps", profile.steps},
+              {"step_median_s", profile.step_median.value},
+              {"programs", Json::array()},
+              {"categories", Json::array()},
+              {"next", profile.next}};
+  for (const ProfileLeftOver& left : profile.left_over) {
+    out["left_over"].push_back(
+        {{"category", left.category}, {"events", left.events}, {"time_s", left.time.value}});
+  }
+  for (const ProfileProgram& each : profile.programs) {
+    out["programs"].push_back(program_json(c, each));
+  }
+  for (const CategoryTotal& total : c.categories) {
+    out["categories"].push_back({{"category", total.category},
+                                 {"rows", total.rows},
+                                 {"time_s", total.time.value},
+                                 {"reference_s", total.reference.value},
+                                 {"lost_s", total.lost.value}});
+  }
+  return out;
+}
+
+void add_counts(const CompareRow& row, Fields& fields) {
+  const ProfileCounts& counts = *row.profile;
+  const Fields added{{"category", counts.category},
+                     {"overlaps", row.overlaps ? "true" : "false"},
+                     {"median_s", csv_number(counts.median.value)},
+                     {"flops", csv_number(counts.flops)},
+                     {"profile_flops", csv_number(counts.profile_flops)},
+                     {"bytes", csv_number(counts.bytes)},
+                     {"profile_bytes", csv_number(counts.profile_bytes)}};
+  fields.insert(fields.end(), added.begin(), added.end());
+}
+
 Fields fields_of(const Comparison& c, const CompareRow& row, std::size_t side) {
   const CompareCell& cell = *row.cells[side];
   const CompareSide& of = c.sides[side];
@@ -111,6 +179,7 @@ Fields fields_of(const Comparison& c, const CompareRow& row, std::size_t side) {
                 {"reference_s", reference ? csv_number(reference->time.value) : ""},
                 {"lost_s", csv_number(seconds(lost(c, row, side)))},
                 {"relative", csv_number(relative(c, row, side))}};
+  if (row.profile) add_counts(row, fields);
   add_correction(fields, cell.correction);
   return fields;
 }
@@ -132,6 +201,7 @@ std::string compare_csv(const Comparison& c) {
 
 std::string compare_json(const Comparison& c) {
   Json document = {{"schema", "tilecast.compare/1"}, {"sides", Json::array()}};
+  if (c.profile) document["profile"] = profile_json(c);
   for (std::size_t i = 0; i < c.sides.size(); ++i) {
     document["sides"].push_back({{"name", c.sides[i].name},
                                  {"kind", name(c.sides[i].kind)},

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/views/compare.h"
+#include "sim/views/compare_profile.h"
 #include "sim/views/correction.h"
 #include "sim/views/text_table.h"
 
@@ -11,14 +12,6 @@ namespace tilecast::sim::views {
 namespace {
 
 using Kind = CompareSide::Kind;
-
-std::string signed_us(Seconds time) {
-  return (time.value > 0 ? "+" : "") + microseconds(time.value);
-}
-
-std::string signed_percent(double share) {
-  return fmt::format("{:+.1f}", 100 * share);
-}
 
 std::string describe(const CompareSide& side) {
   switch (side.kind) {
@@ -33,12 +26,12 @@ std::string describe(const CompareSide& side) {
 }
 
 std::string header(const Comparison& c, std::size_t top) {
-  std::string out;
-  for (std::size_t i = 0; i < std::min(top, c.groups.size()); ++i) {
+  std::string out = c.profile ? profile_header(c) : "";
+  for (std::size_t i = 0; !c.profile && i < std::min(top, c.groups.size()); ++i) {
     const CompareGroup& group = c.groups[i];
     out += fmt::format("rows    {}: {} of {}\n", group.name, group.rows, group.file);
   }
-  if (top < c.groups.size()) {
+  if (!c.profile && top < c.groups.size()) {
     out += fmt::format("rows    ... {} more of {} in all\n", c.groups.size() - top, c.rows.size());
   }
   for (std::size_t i = 0; i < c.sides.size(); ++i) {
@@ -68,7 +61,7 @@ std::vector<std::string> total_row(const Comparison& c, const std::string& group
   cells.push_back(std::to_string(total.shared));
   cells.push_back(total.time.value > 0 ? percent(total.shared_time / total.time) : "");
   cells.push_back(microseconds(total.reference.value));
-  cells.push_back(signed_us(total.difference()));
+  cells.push_back(signed_microseconds(total.difference()));
   cells.push_back(total.reference.value > 0 ? signed_percent(total.difference() / total.reference)
                                             : "");
   cells.push_back(microseconds(total.lost.value));
@@ -138,8 +131,9 @@ std::string blamed(const Comparison& c) {
       const Seconds all = c.totals[i].lost;
       table.add({c.sides[i].name, std::string(analytical::name(total.bound)),
                  std::to_string(total.rows), microseconds(total.time.value),
-                 microseconds(total.reference.value), signed_us(total.time - total.reference),
-                 microseconds(total.lost.value), all.value > 0 ? percent(total.lost / all) : ""});
+                 microseconds(total.reference.value),
+                 signed_microseconds(total.time - total.reference), microseconds(total.lost.value),
+                 all.value > 0 ? percent(total.lost / all) : ""});
     }
   }
   return any ? "\n" + table.render() : "";
@@ -153,6 +147,9 @@ class RowsTable {
     groups_ = c.groups.size() > 1 &&
               any([&](const CompareRow& row) { return row.name != c.groups[row.group].name; });
     launches_ = any([](const CompareRow& row) { return row.launches != 1; });
+    profile_counts_ = any([](const CompareRow& row) {
+      return row.profile && (row.profile->profile_flops || row.profile->profile_bytes);
+    });
     tiles_ = any([](const CompareRow& row) { return !row.tile.empty(); });
     const auto show = [&](std::size_t side) {
       if (std::ranges::find(order_, side) == order_.end()) order_.push_back(side);
@@ -194,6 +191,8 @@ class RowsTable {
       if (bounds_[side]) columns.push_back({"bound"});
       if (corrections_[side]) columns.push_back({kCorrectionTitle});
     }
+    if (c_.profile)
+      std::ranges::copy(profile_columns(profile_counts_), std::back_inserter(columns));
     return columns;
   }
 
@@ -205,6 +204,9 @@ class RowsTable {
     if (launches_) cells.push_back(count(row.launches));
     if (tiles_) cells.push_back(row.tile);
     for (const std::size_t side : order_) add_side(row, side, cells);
+    if (c_.profile) {
+      std::ranges::copy(profile_cells(*row.profile, profile_counts_), std::back_inserter(cells));
+    }
     return cells;
   }
 
@@ -214,7 +216,7 @@ class RowsTable {
     if (side != c_.reference) {
       const auto time = lost(c_, row, side);
       const auto share = relative(c_, row, side);
-      cells.push_back(time ? signed_us(*time) : "");
+      cells.push_back(time ? signed_microseconds(*time) : "");
       cells.push_back(share ? signed_percent(*share) : "");
     }
     if (bounds_[side]) {
@@ -225,7 +227,7 @@ class RowsTable {
   }
 
   const Comparison& c_;
-  bool groups_ = false, launches_ = false, tiles_ = false;
+  bool groups_ = false, launches_ = false, tiles_ = false, profile_counts_ = false;
   std::vector<std::size_t> order_;  // sides shown, references before those held against them
   std::vector<bool> bounds_, corrections_;  // by side
 };
@@ -263,12 +265,13 @@ std::string unmatched(const Comparison& c, std::size_t top) {
 
 }  // namespace
 
-std::string compare_text(const Comparison& comparison, const CompareTableOptions& options) {
-  std::string out = header(comparison, options.top) + "\n" + totals(comparison, options.top) +
-                    whole_runs(comparison) + blamed(comparison) + rows(comparison, options.top) +
-                    unmatched(comparison, options.top);
-  for (const std::string& note : comparison.notes) out += fmt::format("note: {}\n", note);
-  return out;
+std::string compare_text(const Comparison& c, const CompareTableOptions& options) {
+  std::string out = header(c, options.top) + (c.profile ? "" : "\n");
+  out += c.profile ? blamed(c) + profile_tables(c, options.top)
+                   : totals(c, options.top) + whole_runs(c) + blamed(c);
+  out += rows(c, options.top) + unmatched(c, options.top);
+  for (const std::string& note : c.notes) out += fmt::format("note: {}\n", note);
+  return out + (c.profile ? profile_footer(c) : "");
 }
 
 }  // namespace tilecast::sim::views

@@ -77,4 +77,12 @@ std::string percent(double share) {
   return fmt::format("{:.1f}", 100 * share);
 }
 
+std::string signed_microseconds(Seconds time) {
+  return (time.value > 0 ? "+" : "") + microseconds(time.value);
+}
+
+std::string signed_percent(double share) {
+  return fmt::format("{:+.1f}", 100 * share);
+}
+
 }  // namespace tilecast::sim::views

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "hwdesc/units.h"
+
 namespace tilecast::sim::views {
 
 enum class Align { kLeft, kRight };
@@ -38,5 +40,8 @@ inline constexpr double kBytesPerMegabyte = 1e6;
 // A whole number without decimals, else as compact().
 [[nodiscard]] std::string count(double value);
 [[nodiscard]] std::string percent(double share);  // 0.123 -> "12.3"
+// The same with a sign, + before what is above 0.
+[[nodiscard]] std::string signed_microseconds(Seconds time);
+[[nodiscard]] std::string signed_percent(double share);
 
 }  // namespace tilecast::sim::views

@@ -1,0 +1,115 @@
+#include "ir/library_calls.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/error.h"
+#include "ir/backend_config.h"
+#include "ir/infer/shape_inference.h"
+
+namespace tilecast::ir {
+namespace {
+
+bool is_library_product(std::string_view target) {
+  return target == "__cublas$gemm" || target.starts_with("__cublas$lt$matmul");
+}
+
+bool is_library_convolution(std::string_view target) {
+  return target == "__cudnn$convForward" || target == "__cudnn$convForwardGraph" ||
+         target == "__cudnn$convBiasActivationForward";
+}
+
+// The operation that the call performs; nothing where it is another one, or does not say.
+std::optional<Instruction> performed(const Module& module, const Computation& computation,
+                                     const Instruction& call) {
+  const auto* attrs = call.get<CustomCallAttrs>();
+  if (call.opcode != Opcode::kCustomCall || !attrs || call.operands.size() < 2) return std::nullopt;
+  Instruction op = call;
+  op.operands.resize(2);
+  op.aliasing.clear();
+  op.called.clear();
+  if (call.shape.is_tuple()) {
+    if (call.shape.elements.empty()) return std::nullopt;
+    op.shape = call.shape.elements.front();
+  }
+  if (is_library_product(attrs->target)) {
+    const auto dims = read_gemm_dims(call.backend_config);
+    if (!dims) return std::nullopt;
+    op.opcode = Opcode::kDot;
+    op.attrs = DotAttrs{.dims = *dims, .algorithm = {}, .precision = {}};
+  } else if (is_library_convolution(attrs->target) && attrs->dims) {
+    op.opcode = Opcode::kConvolution;
+    op.attrs = ConvAttrs{.window = attrs->window,
+                         .dims = *attrs->dims,
+                         .feature_group_count = attrs->feature_group_count,
+                         .batch_group_count = attrs->batch_group_count,
+                         .precision = {}};
+  } else {
+    return std::nullopt;
+  }
+  try {
+    const std::optional<Shape> inferred = infer_shape(module, computation, op);
+    if (!inferred || !op.shape.is_array() || inferred->dims != op.shape.dims) {
+      return std::nullopt;
+    }
+  } catch (const Error&) {
+    return std::nullopt;  // the call means something else by its dimension numbers
+  }
+  return op;
+}
+
+bool takes_first_result(const Instruction& user) {
+  const auto* element = user.get<IndexAttrs>();
+  return user.opcode == Opcode::kGetTupleElement && element && element->index == 0;
+}
+
+bool replace_calls(const Module& module, Computation& computation) {
+  std::vector<Instruction>& instructions = computation.instructions;
+  std::vector<bool> only_first(instructions.size(), true);  // of its results is used
+  only_first[computation.root.index()] = false;
+  for (const Instruction& user : instructions) {
+    if (takes_first_result(user)) continue;
+    for (const InstrId operand : user.operands) only_first[operand.index()] = false;
+  }
+  std::vector<bool> was_tuple(instructions.size());
+  bool replaced = false;
+  for (std::size_t i = 0; i < instructions.size(); ++i) {
+    const bool is_tuple = instructions[i].shape.is_tuple();
+    if (is_tuple && !only_first[i]) continue;
+    std::optional<Instruction> op = performed(module, computation, instructions[i]);
+    if (!op) continue;
+    instructions[i] = *std::move(op);
+    was_tuple[i] = is_tuple;
+    replaced = true;
+  }
+  for (Instruction& user : instructions) {
+    if (!takes_first_result(user) || !was_tuple[user.operands.front().index()]) continue;
+    user.opcode = Opcode::kBitcast;
+    user.attrs = {};
+  }
+  return replaced;
+}
+
+bool has_library_call(const Module& module) {
+  return std::ranges::any_of(module.computations, [](const Computation& computation) {
+    return std::ranges::any_of(computation.instructions, [](const Instruction& op) {
+      const auto* call = op.get<CustomCallAttrs>();
+      return call && (is_library_product(call->target) || is_library_convolution(call->target));
+    });
+  });
+}
+
+}  // namespace
+
+std::optional<Module> with_library_calls_replaced(const Module& module) {
+  if (!has_library_call(module)) return std::nullopt;
+  Module result = module;
+  bool replaced = false;
+  for (Computation& computation : result.computations) {
+    replaced = replace_calls(module, computation) || replaced;
+  }
+  if (!replaced) return std::nullopt;
+  return result;
+}
+
+}  // namespace tilecast::ir

@@ -1,0 +1,104 @@
+#include "measured/importers/xplane_events.h"
+
+#include <algorithm>
+
+namespace tilecast::measured {
+namespace {
+
+// Starts and durations are cycles, each rounded to picoseconds by itself.
+constexpr std::int64_t kRoundingPs = 100;
+
+}  // namespace
+
+void SelfTimes::add(const XplaneEvent& event) {
+  window_.push_back(event);
+  if (window_.size() == kWindow) drain(kWindow / 2);
+}
+
+void SelfTimes::finish() {
+  drain(window_.size());
+  while (!open_.empty()) close();
+}
+
+// Parents before what they hold.
+void SelfTimes::drain(std::size_t count) {
+  const auto before = [](const XplaneEvent& a, const XplaneEvent& b) {
+    return a.start_ps != b.start_ps ? a.start_ps < b.start_ps : a.duration_ps > b.duration_ps;
+  };
+  if (!std::is_sorted(window_.begin(), window_.end(), before)) {
+    std::stable_sort(window_.begin(), window_.end(), before);
+  }
+  for (std::size_t i = 0; i < count; ++i) nest(window_[i]);
+  window_.erase(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(count));
+}
+
+void SelfTimes::nest(const XplaneEvent& event) {
+  const bool restarts = event.start_ps < last_start_;
+  // No instruction runs inside itself: equal events are copies of one another.
+  while (!open_.empty() &&
+         (restarts || event.end_ps() > open_.back().event.end_ps() + kRoundingPs ||
+          event.start_ps >= open_.back().event.end_ps() || event.kind == open_.back().event.kind)) {
+    close();
+  }
+  if (!open_.empty()) open_.back().inside_ps += event.duration_ps;
+  open_.push_back({event});
+  last_start_ = event.start_ps;
+}
+
+void SelfTimes::close() {
+  const Open open = open_.back();
+  open_.pop_back();
+  emit_(open.event, std::max<std::int64_t>(open.event.duration_ps - open.inside_ps, 0));
+}
+
+void XplaneTally::add(const XplaneRunKey& program, std::uint32_t instruction,
+                      const XplaneEvent& event, double picoseconds) {
+  Instruction& entry = programs[program].instructions[instruction];
+  entry.times.add(picoseconds, event.count);
+  entry.kind = event.kind;
+}
+
+void StreamKernels::add(const XplaneEvent& event) {
+  const XplaneRunKey program{event.program.value_or(0), event.module};
+  const bool same_run = running_ && program == program_;
+  if (occurring_ && (!same_run || event.instruction != first_kernel_.instruction ||
+                     event.kind == first_kernel_.kind)) {
+    end_occurrence();
+  }
+  if (!occurring_) {
+    if (!same_run || event.instruction == first_instruction_) {
+      end_run();
+      running_ = true;
+      program_ = program;
+      first_instruction_ = event.instruction;
+      run_start_ = event.start_ps;
+    }
+    occurring_ = true;
+    first_kernel_ = event;
+    occurrence_ps_ = 0;
+  }
+  occurrence_ps_ += event.duration_ps;
+  run_end_ = std::max(run_end_, event.end_ps());
+}
+
+void StreamKernels::end_occurrence() {
+  if (!occurring_) return;
+  occurring_ = false;
+  tally_.add(program_, first_kernel_.instruction, first_kernel_,
+             static_cast<double>(occurrence_ps_));
+}
+
+void StreamKernels::end_run() {
+  end_occurrence();
+  if (running_ && run_end_ >= run_start_) {
+    tally_.programs[program_].runs.add(static_cast<double>(run_end_ - run_start_));
+  }
+  running_ = false;
+  run_end_ = 0;
+}
+
+void StreamKernels::finish() {
+  end_run();
+}
+
+}  // namespace tilecast::measured
