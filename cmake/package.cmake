@@ -5,7 +5,7 @@ set(CPACK_PACKAGE_VENDOR "The Tilecast authors")
 set(CPACK_PACKAGE_CONTACT "The Tilecast authors <tilecast@example.org>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY ${PROJECT_DESCRIPTION})
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
-  "Predicts how long a tensor program (HLO text) runs on an accelerator that a YAML file\n\
+  "Predicts how long a tensor program (HLO, StableHLO, ONNX) runs on an accelerator that a YAML file\n\
  describes, and says why: a pipelined analytical model, corrected by what was measured.\n\
  The package holds the command, presets of TPUs, GPUs and a CPU, example programs, and the\n\
  libraries with their headers and CMake package.")

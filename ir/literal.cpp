@@ -100,6 +100,11 @@ class ArrayWriter {
   Dims index_ = Dims(dims_.size(), 0);
 };
 
+// The pattern of -0 is the one NaN of such types.
+bool has_unsigned_zero(DType dtype) {
+  return name(dtype).ends_with("fnuz");
+}
+
 }  // namespace
 
 double round_to(double value, DType dtype) {
@@ -115,7 +120,7 @@ double round_to(double value, DType dtype) {
 double from_bits(std::uint64_t pattern, DType dtype) {
   const FloatFormat* format = format_of(dtype);
   if (format == nullptr) return std::numeric_limits<double>::quiet_NaN();
-  const int width = bits(dtype);
+  const int width = bits(dtype) / (is_complex(dtype) ? 2 : 1);
   if (dtype == DType::kF8E8M0FNU) {
     const int exponent = static_cast<int>(pattern & 0xFFU);
     return exponent == 0xFF ? std::numeric_limits<double>::quiet_NaN()
@@ -126,11 +131,11 @@ double from_bits(std::uint64_t pattern, DType dtype) {
   const std::uint64_t fraction = pattern & (leading - 1);
   const auto exponent = static_cast<int>((pattern & (sign - 1)) >> format->mantissa_bits);
   const bool negative = (pattern & sign) != 0;
-  const bool unsigned_zero = name(dtype).ends_with("fnuz");  // its pattern of -0 is the one NaN
   const auto significand = static_cast<double>(exponent == 0 ? fraction : fraction + leading);
   const double magnitude = std::ldexp(
       significand, std::max(exponent - 1, 0) + format->min_exponent - format->mantissa_bits);
-  if (!(magnitude <= format->max_finite) || (unsigned_zero && negative && magnitude == 0)) {
+  if (!(magnitude <= format->max_finite) ||
+      (has_unsigned_zero(dtype) && negative && magnitude == 0)) {
     const bool infinite = format->payload_bits > 0 && fraction == 0;
     const double special = infinite ? HUGE_VAL : std::numeric_limits<double>::quiet_NaN();
     return std::copysign(special, negative ? -1.0 : 1.0);
@@ -170,31 +175,13 @@ std::string canonical_nan(bool negative, std::optional<std::uint64_t> payload, D
 }
 
 std::string canonical_float_bits(std::uint64_t bits, DType dtype) {
-  const FloatFormat* found = format_of(dtype);
-  if (found == nullptr) return std::to_string(bits);
-  const FloatFormat& format = *found;
-  const bool is_signed = dtype != DType::kF8E8M0FNU;
-  const int width = ir::bits(dtype) / (is_complex(dtype) ? 2 : 1);
-  const bool negative = is_signed && (bits >> (width - 1) & 1U) != 0;
-  const std::uint64_t mantissa = bits & ((std::uint64_t{1} << format.mantissa_bits) - 1);
-  const int exponent_bits = width - format.mantissa_bits - (is_signed ? 1 : 0);
-  const int most_exponent = (1 << exponent_bits) - 1;
-  const int exponent = static_cast<int>(bits >> format.mantissa_bits) & most_exponent;
-  // Formats with a payload have infinities and NaNs at the highest exponent, as IEEE 754 has.
-  if (format.payload_bits > 0 && exponent == most_exponent) {
-    if (mantissa != 0) return canonical_nan(negative, mantissa, dtype);
-    return canonical_float(negative ? -INFINITY : INFINITY, dtype);
-  }
-  const bool subnormal = exponent == 0 && is_signed;
-  const std::uint64_t leading = subnormal ? 0 : std::uint64_t{1} << format.mantissa_bits;
-  const int scale = format.min_exponent - format.mantissa_bits +
-                    (subnormal || !is_signed ? exponent : exponent - 1);
-  const double magnitude = std::ldexp(static_cast<double>(leading | mantissa), scale);
-  const bool negative_zero_is_nan = name(dtype).ends_with("fnuz");
-  if (magnitude > format.max_finite || (negative_zero_is_nan && negative && magnitude == 0)) {
-    return canonical_nan(negative && !negative_zero_is_nan, std::nullopt, dtype);
-  }
-  return canonical_float(negative ? -magnitude : magnitude, dtype);
+  const FloatFormat* format = format_of(dtype);
+  if (format == nullptr) return std::to_string(bits);
+  const double value = from_bits(bits, dtype);
+  if (!std::isnan(value)) return canonical_float(value, dtype);
+  std::optional<std::uint64_t> payload;
+  if (format->payload_bits > 0) payload = bits & ((std::uint64_t{1} << format->mantissa_bits) - 1);
+  return canonical_nan(std::signbit(value) && !has_unsigned_zero(dtype), payload, dtype);
 }
 
 bool fits_in_text(const Dims& dims) {

@@ -24,6 +24,7 @@ namespace tilecast::ir {
 [[nodiscard]] bool representable(double value, DType dtype);
 
 // The number that the low bits(dtype) bits of `pattern` stand for in the floating-point type.
+// Complex types: one part.
 [[nodiscard]] double from_bits(std::uint64_t pattern, DType dtype);
 
 // The shortest of two precisions that reads back as the same number of `dtype`: 6 or 9 digits for

@@ -21,7 +21,7 @@ using measured::XplaneModule;
 using measured::XplaneTimes;
 
 // One module as a model sees it.
-struct Answers {
+struct Predictions {
   Seconds run;                                         // predicted, copies beside kernels
   std::unordered_map<std::string, CompareCell> cells;  // by kernel; none: the model has no answer
 };
@@ -29,7 +29,7 @@ struct Answers {
 struct ModuleAnswers {
   std::unordered_map<std::string, ir::Opcode> opcodes;  // by instruction
   ir::Program program;                                  // on the first device
-  std::vector<Answers> of_models;                       // by column of the setup
+  std::vector<Predictions> of_models;                   // by column of the setup
 };
 
 struct ProfiledInstruction {
@@ -76,10 +76,10 @@ class ProfileRows {
   std::size_t measured_ = 0, group_ = 0;
 };
 
-Answers answers_of(const ir::Program& program, const hwdesc::Device& device,
-                   const analytical::CostModel& model) {
+Predictions answers_of(const ir::Program& program, const hwdesc::Device& device,
+                       const analytical::CostModel& model) {
   const Simulation simulated = simulate(program, device, model, {.unknown_op = UnknownOp::kSkip});
-  Answers answers{.run = simulated.timeline, .cells = {}};
+  Predictions answers{.run = simulated.timeline, .cells = {}};
   for (const SimulatedKernel& kernel : simulated.kernels) {
     if (kernel.skipped) continue;
     const analytical::Estimate& estimate = kernel.estimate;
@@ -179,7 +179,7 @@ void ProfileRows::add_run(const XplaneModule& module, const ModuleAnswers& answe
                          .total = module.runs.total,
                          .median = module.runs.median,
                          .predicted = {}};
-  for (const Answers& each : answers.of_models) program.predicted.emplace_back(each.run);
+  for (const Predictions& each : answers.of_models) program.predicted.emplace_back(each.run);
   summary_.programs.push_back(std::move(program));
 }
 

@@ -57,7 +57,8 @@ class Launch {
 
   void count(const Op& op) {
     if (op.opcode == Opcode::kReduce) {
-      work_.flops += float_elements(kernel_.op(op.operands.front()).shape) - float_elements(op.shape);
+      work_.flops +=
+          float_elements(kernel_.op(op.operands.front()).shape) - float_elements(op.shape);
     } else if (is_elementwise(op.opcode)) {
       const bool transcendental = op_class(op.opcode) == OpClass::kTranscendental;
       (transcendental ? work_.transcendentals : work_.flops) += float_elements(op.shape);

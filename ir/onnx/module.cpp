@@ -60,9 +60,10 @@ void compare_shapes(const ::onnx::ModelProto& model, const std::map<std::string,
   };
   for (const auto& value : model.graph().value_info()) check(value);
   for (const auto& value : model.graph().output()) check(value);
-  if (different > 0)
+  if (different > 0) {
     module.warnings.push_back(
         fmt::format("{} shapes differ from those declared; {}", different, first));
+  }
 }
 
 Module read(std::string_view bytes, const std::string& file, const ReadOptions& options) {

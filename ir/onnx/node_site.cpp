@@ -112,8 +112,8 @@ int onnx_type(DType dtype) {
 }
 
 Shape tensor_shape(const ::onnx::TensorProto& tensor) {
-  const Shape shape = Shape::array(element_type(tensor.data_type()),
-                                   Dims(tensor.dims().begin(), tensor.dims().end()));
+  Shape shape = Shape::array(element_type(tensor.data_type()),
+                             Dims(tensor.dims().begin(), tensor.dims().end()));
   for (const std::int64_t size : shape.dims) {
     if (size < 0) throw Error(fmt::format("tensor {} has a negative size", tensor.name()));
   }

@@ -48,9 +48,10 @@ Term attend(const AttentionInputs& in) {
                      .rhs_batch = batch}) *
                 scale;
   const Term out = like(scores, -1e9);
-  if (in.mask)
+  if (in.mask) {
     scores = in.mask->dtype() == DType::kPred ? select(*in.mask, scores, out)
                                               : scores + convert(*in.mask, scores.dtype());
+  }
   if (in.causal) {
     const Dims square = {scores.dim(2), scores.dim(3)};
     Emitter& emitter = *scores.emitter;

@@ -95,10 +95,11 @@ Terms loop(const NodeSite& s) {
     inputs.insert(inputs.end(), before.begin(), before.end());
     Terms after = s.graph.lower_region(region, inner, inputs, outside);
     const Numbers* again = after.at(0).numbers();
-    if (again == nullptr || again->at(0) == 0)
+    if (again == nullptr || again->at(0) == 0) {
       throw Error(
           "a loop that ends by its condition has no mapping onto HLO: its number of trips is not "
           "known");
+    }
     after.erase(after.begin());
     return after;
   };

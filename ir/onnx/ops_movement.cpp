@@ -127,9 +127,10 @@ Terms split(const NodeSite& s) {
   Terms results;
   std::int64_t begin = 0;
   for (const std::int64_t part : *sizes) {
-    if (part < 0 || part > size - begin)
+    if (part < 0 || part > size - begin) {
       throw Error(
           fmt::format("parts of [{}] do not fit {} elements", fmt::join(*sizes, ","), size));
+    }
     results.push_back(slice(x, axis, {begin, begin + part, 1}));
     begin += part;
   }
@@ -256,7 +257,7 @@ Terms triangle(const NodeSite& s) {
 Terms depth_to_space(const NodeSite& s) {
   const Term x = s[0];
   const std::int64_t b = std::clamp<std::int64_t>(s.integer("blocksize", 1), 1, 1 << 20);
-  const Dims d = x.dims();
+  const Dims& d = x.dims();
   if (d.size() != 4) throw Error("expects rank 4");
   const std::int64_t c = d[1] / (b * b);
   const bool columns_first = s.text("mode", "DCR") == "CRD";
@@ -268,7 +269,7 @@ Terms depth_to_space(const NodeSite& s) {
 Terms space_to_depth(const NodeSite& s) {
   const Term x = s[0];
   const std::int64_t b = std::clamp<std::int64_t>(s.integer("blocksize", 1), 1, 1 << 20);
-  const Dims d = x.dims();
+  const Dims& d = x.dims();
   if (d.size() != 4) throw Error("expects rank 4");
   const Term split =
       transpose(reshape(x, {d[0], d[1], d[2] / b, b, d[3] / b, b}), {0, 3, 5, 1, 2, 4});

@@ -54,12 +54,14 @@ Lettered summed(Lettered one, const std::string& needed) {
   std::string kept;
   for (const char letter : one.letters) {
     const bool stays = needed.find(letter) != std::string::npos;
-    if (one.letters.find(letter) != one.letters.rfind(letter))
+    if (one.letters.find(letter) != one.letters.rfind(letter)) {
       throw Error("einsum over a diagonal has no mapping onto HLO");
-    if (stays)
+    }
+    if (stays) {
       kept += letter;
-    else
+    } else {
       axes.push_back(one.at(letter));
+    }
   }
   return {reduce(Opcode::kAdd, one.x, axes, /*keep=*/false), kept};
 }
@@ -201,9 +203,10 @@ void take_declared_sizes(const NodeSite& s, const Dims& sizes, Window& window) {
     window[i].pad_high += missing;
     changed = true;
   }
-  if (changed)
+  if (changed) {
     s.graph.warn(
         fmt::format("{}: larger than its node says, as the file declares it", s.node.output(0)));
+  }
 }
 
 Terms conv_transpose(const NodeSite& s) {

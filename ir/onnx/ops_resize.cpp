@@ -36,7 +36,8 @@ std::optional<Term> repeated(Term x, std::int64_t axis, const Numbers& places) {
   if (size == 0 || count % size != 0) return std::nullopt;
   const std::int64_t times = count / size;
   for (std::int64_t i = 0; i < count; ++i) {
-    if (places[static_cast<std::size_t>(i)] != static_cast<double>(i / times)) return std::nullopt;
+    const std::int64_t source = i / times;
+    if (places[static_cast<std::size_t>(i)] != static_cast<double>(source)) return std::nullopt;
   }
   Dims dims = x.dims(), dimensions, result = x.dims();
   dims.insert(dims.begin() + axis + 1, times);

@@ -136,7 +136,7 @@ class Lowering : public AttributeValues {
   std::unordered_map<std::string, const Operation*> symbols_;
   std::unordered_map<std::string, Specialised> functions_;
   std::unordered_map<std::string, ComputationId> regions_;  // of printed text, by name
-  std::unordered_set<const Operation*> running_;  // functions that are being lowered
+  std::unordered_set<const Operation*> running_;            // functions that are being lowered
   std::unordered_set<std::string> computation_names_;
   std::unordered_map<std::string_view, std::string> metadata_;
   std::set<std::string> warned_;

@@ -29,7 +29,9 @@ bool is_ssa_name(std::string_view name) {
 }
 
 std::string mlir_symbol(std::string_view name) {
-  return is_ssa_name(name) ? fmt::format("@{}", name) : "@" + mlir_string(name);
+  const bool bare = is_ssa_name(name) && name.front() != '$' && name.front() != '.' &&
+                    name.find('-') == std::string_view::npos;
+  return bare ? fmt::format("@{}", name) : "@" + mlir_string(name);
 }
 
 bool has_regions(const Instruction& instruction, const OpForm* form) {

@@ -79,7 +79,7 @@ class Folder {
         result_(lowering.written(op.first_result)) {}
 
   Value value() {
-    if (const Value sizes = from_shapes()) return sizes;
+    if (Value sizes = from_shapes()) return sizes;
     if (verb_ == "constant") return constant();
     if (verb_ == "iota") return iota();
     for (std::size_t i = 0; i < op_.operands.size(); ++i) {
@@ -88,7 +88,7 @@ class Folder {
       operands_.push_back(values);
     }
     if (operands_.empty()) return std::nullopt;
-    if (const Value moved = from_movement()) return moved;
+    if (Value moved = from_movement()) return moved;
     return from_arithmetic();
   }
 

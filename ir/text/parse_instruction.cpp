@@ -187,9 +187,9 @@ OperandCounts operand_counts(Opcode opcode) {
   using enum Opcode;
   const int arity = info(opcode).arity;
   OperandCounts counts{std::max(arity, 0), arity < 0 ? INT_MAX : arity};
-  if (opcode == kConvolution) counts.most = 3;  // newer XLA: variadic
+  if (opcode == kConvolution) counts.most = 3;                                // newer XLA: variadic
   if (opcode == kBroadcast || opcode == kConditional) counts.most = INT_MAX;  // dynamic, branches
-  if (is_one_of(opcode, {kRecv, kInfeed})) counts.least = 0;  // older XLA: no token
+  if (is_one_of(opcode, {kRecv, kInfeed})) counts.least = 0;                  // older XLA: no token
   if (is_one_of(opcode, {kSend, kOutfeed, kConditional})) counts.least = 1;
   return counts;
 }

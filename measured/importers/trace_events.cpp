@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxNames = 1'000'000;
 constexpr std::size_t kEventsPerReport = 4096;
-constexpr std::string_view kOps = "XLA Ops", kModules = "XLA Modules";
+constexpr std::string_view kOpsLane = "XLA Ops", kModulesLane = "XLA Modules";
 constexpr std::array<std::string_view, 8> kSummaries{
     "Steps",       "XLA Modules",           "Framework Ops",  "Framework Name Scope",
     "Source code", "TensorFlow Name Scope", "TensorFlow Ops", "XLA TraceMe"};
@@ -158,12 +158,12 @@ std::set<Lane> Events::lanes_that_count(bool& found_devices) const {
   });
   if (!found_devices) return all;
   for (const Lane& lane : all) {
-    if (thread(lane) == kOps) with_ops.insert(lane.process);
+    if (thread(lane) == kOpsLane) with_ops.insert(lane.process);
   }
   std::erase_if(all, [&](const Lane& lane) {
     if (!process(lane).starts_with("/device:")) return true;
     const std::string name = thread(lane);
-    if (with_ops.contains(lane.process)) return name != kOps;
+    if (with_ops.contains(lane.process)) return name != kOpsLane;
     return std::find(kSummaries.begin(), kSummaries.end(), name) != kSummaries.end();
   });
   return all;
@@ -200,7 +200,7 @@ void Events::summarise(TraceSummary& summary) const {
   std::map<std::tuple<std::string, std::string, std::string>, Device> per_device;
   for (const auto& [key, sum] : sums_) {
     const auto& [lane, program, instruction, event] = key;
-    if (found_devices && thread(lane) == kModules && process(lane).starts_with("/device:")) {
+    if (found_devices && thread(lane) == kModulesLane && process(lane).starts_with("/device:")) {
       join(summary.modules[module_of(event)], sum.n, sum.seconds, variance(sum));
     }
     if (!lanes.contains(lane)) continue;

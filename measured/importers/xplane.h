@@ -75,6 +75,9 @@ struct XplaneOptions {
   std::function<void(double)> progress = [](double) {};
 };
 
+// Whether the file is a profile, by its first bytes (plain or gzip); false where it cannot be read.
+[[nodiscard]] bool is_xplane(const std::string& path);
+
 // `paths`: files (*.xplane.pb, also gzipped) or log folders, of which the newest run is read.
 [[nodiscard]] XplaneProfile read_xplane(const std::vector<std::string>& paths,
                                         const XplaneOptions& options);

@@ -7,6 +7,8 @@
 #include <map>
 
 #include "base/error.h"
+#include "measured/importers/byte_source.h"
+#include "measured/importers/xplane.h"
 
 namespace tilecast::measured {
 namespace {
@@ -46,6 +48,28 @@ std::vector<std::string> xplane_files(const std::vector<std::string>& paths) {
   }
   if (files.empty()) throw Error("expected a profile (*.xplane.pb)");
   return files;
+}
+
+// The first plane: field 1, then its id (field 1, a number) where it has one, then its name.
+bool is_xplane(const std::string& path) {
+  constexpr char kPlanes = 0x0a, kId = 0x08, kName = 0x12;
+  std::string bytes;
+  try {
+    if (!ByteSource(path).read_more(bytes) || bytes.front() != kPlanes) return false;
+  } catch (const Error&) {
+    return false;
+  }
+  std::size_t at = 1;
+  const auto skip_number = [&] {
+    while (at < bytes.size() && (bytes[at] & 0x80) != 0) ++at;
+    ++at;
+  };
+  skip_number();
+  if (at < bytes.size() && bytes[at] == kId) {
+    ++at;
+    skip_number();
+  }
+  return at < bytes.size() && bytes[at] == kName;
 }
 
 }  // namespace tilecast::measured

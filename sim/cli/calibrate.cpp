@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct CalibrateArguments {
-  std::vector<std::string> sets, classes, kernels, fixed;
+  std::vector<std::string> sets, classes, kernels, fixed, modules;
   DeviceOptions devices;
   OutputOptions report;
   std::string file, name, model_folder;
@@ -64,9 +64,10 @@ std::vector<measured::SampleSet> load_sets(const CalibrateArguments& arguments,
   std::vector<measured::SampleSet> sets;
   for (const std::string& path : arguments.sets) {
     std::optional<TemporaryFolder> folder;
-    const measured::MeasurementSet set =
-        is_profile(path) ? profile_set(path, arguments.devices.names.front(), folder.emplace())
-                         : measured::read_measurement_set(path);
+    const measured::MeasurementSet set = is_profile(path)
+                                             ? profile_set(path, arguments.devices.names.front(),
+                                                           arguments.modules, folder.emplace())
+                                             : measured::read_measurement_set(path);
     sets.push_back(measured::make_samples(set, device, {.jobs = arguments.jobs}));
     if (!arguments.other_machine && !is_measured_on(device, sets.back().measured_on)) {
       throw Error(
@@ -184,6 +185,10 @@ void add_options(CLI::App& verb, CalibrateArguments& arguments) {
       ->required()
       ->type_name("SET|PROFILE");
   add_device_options(verb, arguments.devices, Devices::kOne);
+  verb.add_option("--module", arguments.modules,
+                  "program that ran, where a profile does not hold it; repeat it")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   verb.add_option("--class", arguments.classes, "use rows of these op classes (and --kernel's)")
       ->delimiter(',')
       ->allow_extra_args(false)

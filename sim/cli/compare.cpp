@@ -166,8 +166,11 @@ Comparison profile_comparison(CompareArguments& arguments, CompareSetup& setup) 
   }
   const std::string& device = arguments.devices.names.front();
   inputs.profile->next =
-      fmt::format("tilecast calibrate --device {} {} -o {}_calibrated.yaml", shell_word(device),
-                  shell_word(file), setup.devices.front().name);
+      fmt::format("tilecast calibrate --device {} {}", shell_word(device), shell_word(file));
+  for (const std::string& module : arguments.modules) {
+    inputs.profile->next += fmt::format(" --module {}", shell_word(module));
+  }
+  inputs.profile->next += fmt::format(" -o {}_calibrated.yaml", setup.devices.front().name);
   return inputs;
 }
 

@@ -54,7 +54,7 @@ void note_fallback(const std::string& text) {
     ++count;
   }
   if (count == 0) return;
-  fmt::print(stderr, "note: {} instructions that StableHLO has no op for are mhlo.* ops\n", count);
+  fmt::print(stderr, "note: instructions that StableHLO has no op for are mhlo.* ops: {}\n", count);
 }
 
 void run(const ConvertArguments& arguments) {

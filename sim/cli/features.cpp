@@ -174,7 +174,8 @@ void add_features(CLI::App& app) {
   auto arguments = std::make_shared<FeaturesArguments>();
   CLI::App& verb = *app.add_subcommand(
       "features", "what learned models see: every column, or a kernel's values");
-  verb.add_option("program", arguments->file, "file of the program; without it columns are explained")
+  verb.add_option("program", arguments->file,
+                  "file of the program; without it columns are explained")
       ->type_name("FILE");
   verb.add_option("-k,--kernel", arguments->kernel, "name of the kernel; all without it")
       ->type_name("NAME");

@@ -62,8 +62,7 @@ void keep_freed_memory() {
 
 int run(int argc, char** argv) {
   keep_freed_memory();
-  CLI::App app("Predicts how long a tensor program runs on a described machine.",
-               "tilecast");
+  CLI::App app("Predicts how long a tensor program runs on a described machine.", "tilecast");
   app.set_version_flag("--version", "tilecast " TILECAST_VERSION);
   app.add_flag_callback(
       "--help-json", [&app] { throw CLI::CallForVersion(help_json(app), 0); },

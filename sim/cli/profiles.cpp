@@ -28,7 +28,7 @@ bool has_profile_name(const fs::path& path) {
 
 bool is_profile(const std::string& path) {
   std::error_code failed;
-  if (!fs::is_directory(path, failed)) return has_profile_name(path);
+  if (!fs::is_directory(path, failed)) return has_profile_name(path) || measured::is_xplane(path);
   if (fs::exists(fs::path(path) / "manifest.yaml", failed)) return false;
   const fs::recursive_directory_iterator entries(path, failed);
   return !failed && std::any_of(begin(entries), end(entries), [](const fs::directory_entry& entry) {
@@ -59,6 +59,7 @@ std::string device_note(const measured::XplaneDevice& of, const hwdesc::Device& 
 }
 
 measured::MeasurementSet profile_set(const std::string& path, const std::string& device,
+                                     const std::vector<std::string>& modules,
                                      const TemporaryFolder& folder) {
   const std::string set = (folder.path() / "profile").string();
   measured::ImportOptions options;
@@ -66,7 +67,7 @@ measured::MeasurementSet profile_set(const std::string& path, const std::string&
   // A description beside the user, not beside the folder.
   options.device = hwdesc::is_path(device) ? fs::absolute(device).string() : device;
   const measured::ImportReport report =
-      measured::import_xplane({.profiles = {path}, .modules = {}, .manifest = {}}, options);
+      measured::import_xplane({.profiles = {path}, .modules = modules, .manifest = {}}, options);
   for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", note);
   return measured::read_measurement_set(set);
 }

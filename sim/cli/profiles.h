@@ -38,10 +38,11 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// What `tilecast import xplane` makes of the profile. Its programs are files in the folder, which
-// has to be there until they are read (measured/samples.h).
+// What `tilecast import xplane` makes of the profile and the modules that it does not hold. Its
+// programs are files in the folder, which has to be there until they are read (measured/samples.h).
 [[nodiscard]] measured::MeasurementSet profile_set(const std::string& path,
                                                    const std::string& device,
+                                                   const std::vector<std::string>& modules,
                                                    const TemporaryFolder& folder);
 
 // As a shell reads it back: in quotes where it has to be.

@@ -17,9 +17,9 @@ std::string us(Seconds time) {
 
 std::string joined_line(const ProfileSummary& profile) {
   std::string out = fmt::format(
-      "joined  {} % of device time to instructions of {} programs",
+      "joined  {} % of device time to instructions of {} program{}",
       profile.device_time.value > 0 ? percent(profile.joined / profile.device_time) : "0",
-      profile.programs.size());
+      profile.programs.size(), profile.programs.size() == 1 ? "" : "s");
   for (std::size_t i = 0; i < profile.left_over.size(); ++i) {
     const ProfileLeftOver& left = profile.left_over[i];
     out += fmt::format("{} {} {} in {} events", i == 0 ? "; left:" : ",", left.category,

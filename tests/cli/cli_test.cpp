@@ -55,7 +55,7 @@ TEST_F(CommandLine, FilesThatCannotBeReadExitWithOneAndNameTheFile) {
   write("binary.hlo", std::string("\x7f"
                                   "ELF\0\1\2\xff",
                                   8));
-  expect_failure("simulate --device tpu_v3 binary.hlo", 1, "binary.hlo:1:1");
+  expect_failure("simulate --device tpu_v3 binary.hlo", 1, "binary.hlo: got a compiled program");
   const std::string whole = read("dot.hlo");
   for (std::size_t length = 12; length + 3 < whole.size(); length += 7) {
     write("cut.hlo", whole.substr(0, length));

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/source_text.h"
 #include "tests/cli/command_test.h"
 #include "tests/support/folders.h"
 
@@ -84,6 +85,24 @@ INSTANTIATE_TEST_SUITE_P(Real, ProfileCommand,
                                            RealProfile{"mi300x_jax_gemm", "mi300x", 0.95},
                                            RealProfile{"tpu_v6e_host_offload", "tpu_v6e", 0.99}),
                          [](const auto& each) { return std::string(each.param.name); });
+
+class ShippedProfile : public CommandTest {};
+
+TEST_F(ShippedProfile, IsComparedAndCalibratedWithTheModuleThatItDoesNotHold) {
+  const std::filesystem::path examples = support::source_dir() / "configs/examples";
+  const auto bytes = base::SourceText::read_file((examples / "step.xplane.pb").string());
+  write("step.bin", std::string(bytes.text()));  // the name says nothing of the form
+  const std::string module = (examples / "step.hlo").string();
+  const Answer compared = tilecast("compare step.bin --module " + module);
+  ASSERT_EQ(compared.exit_code, 0) << compared.err;
+  EXPECT_THAT(compared.out, HasSubstr("joined  100.0 %"));
+  EXPECT_THAT(compared.out, HasSubstr("device  tpu_v3"));
+  const std::string next =
+      "calibrate --device tpu_v3 step.bin --module " + module + " -o tpu_v3_calibrated.yaml";
+  EXPECT_THAT(compared.out, HasSubstr("next: tilecast " + next));
+  const Answer calibrated = tilecast(next);
+  EXPECT_EQ(calibrated.exit_code, 0) << calibrated.err;
+}
 
 class ProfileFaults : public CommandTest {
  protected:

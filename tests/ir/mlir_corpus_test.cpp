@@ -13,19 +13,9 @@
 namespace tilecast::ir::mlir {
 namespace {
 
-std::vector<std::filesystem::path> mlir_files(const std::string& folder) {
-  std::vector<std::filesystem::path> files;
-  const std::filesystem::path root = support::shared_dir() / "inputs" / folder;
-  if (!std::filesystem::is_directory(root)) return files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
-    if (entry.path().extension() == ".mlir") files.push_back(entry.path());
-  }
-  std::ranges::sort(files);
-  return files;
-}
-
 void expect_read(const std::string& folder, double least_share) {
-  const std::vector<std::filesystem::path> files = mlir_files(folder);
+  const std::vector<std::filesystem::path> files =
+      support::shared_files("inputs/" + folder, ".mlir");
   if (files.empty()) GTEST_SKIP() << "no files in " << folder;
   std::size_t refused = 0;
   for (const std::filesystem::path& file : files) {
@@ -58,7 +48,8 @@ TEST(MlirCorpus, WholeModels) {
 }
 
 TEST(MlirCorpus, PrettyAndGenericTwinsAreOneTree) {
-  const std::vector<std::filesystem::path> files = mlir_files("stablehlo_generic");
+  const std::vector<std::filesystem::path> files =
+      support::shared_files("inputs/stablehlo_generic", ".mlir");
   if (files.empty()) GTEST_SKIP() << "no files in stablehlo_generic";
   const std::filesystem::path twins = support::shared_dir() / "inputs" / "stablehlo_testdata";
   for (const std::filesystem::path& file : files) {

@@ -2,7 +2,8 @@
 #pragma once
 
 #include <filesystem>
-#include <string_view>
+#include <string>
+#include <vector>
 
 namespace tilecast::support {
 
@@ -10,5 +11,8 @@ namespace tilecast::support {
 [[nodiscard]] std::filesystem::path source_dir();
 // The third-party data, $TILECAST_SHARED or ../shared: optional, tests skip where it is absent.
 [[nodiscard]] std::filesystem::path shared_dir();
+// Its files below `folder` with that extension, in order; none where it is absent.
+[[nodiscard]] std::vector<std::filesystem::path> shared_files(const std::string& folder,
+                                                              const std::string& extension);
 
 }  // namespace tilecast::support

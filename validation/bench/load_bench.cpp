@@ -1,9 +1,11 @@
-// HLO text to a verified module (bar: 40 MB/s on one core), and a module to its kernels.
+// HLO and StableHLO text to a verified module (bar: 40 MB/s on one core), and a module to its
+// kernels.
 #include <benchmark/benchmark.h>
 
 #include "base/source_text.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/program.h"
+#include "ir/stablehlo/stablehlo.h"
 #include "ir/text/hlo_parser.h"
 #include "validation/bench/bench_programs.h"
 
@@ -14,6 +16,14 @@ void load_and_verify(benchmark::State& state, const std::string& path) {
   const auto text = base::SourceText::read_file(path);
   for (auto _ : state) {
     benchmark::DoNotOptimize(ir::parse_hlo(text));
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.text().size()));
+}
+
+void load_stablehlo(benchmark::State& state, const std::string& path) {
+  const base::SourceText text(path, ir::print_stablehlo(ir::read_hlo_file(path)));
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(ir::parse_stablehlo(text));
   }
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.text().size()));
 }
@@ -30,6 +40,9 @@ void extract_kernels(benchmark::State& state, const std::string& path) {
 const bool registered = [] {
   for (const BenchProgram& program : bench_programs()) {
     benchmark::RegisterBenchmark(("load/" + program.name).c_str(), load_and_verify, program.path)
+        ->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(("stablehlo/" + program.name).c_str(), load_stablehlo,
+                                 program.path)
         ->Unit(benchmark::kMillisecond);
     benchmark::RegisterBenchmark(("kernels/" + program.name).c_str(), extract_kernels, program.path)
         ->Unit(benchmark::kMillisecond);
