@@ -185,11 +185,10 @@ std::string canonical_float_bits(std::uint64_t bits, DType dtype) {
 }
 
 bool fits_in_text(const Dims& dims) {
-  constexpr std::int64_t kMostElements = std::int64_t{1} << 20;
   std::int64_t parts = 1;
   for (const std::int64_t dim : dims) {
     if (dim == 0) break;
-    if (dim < 0 || parts > kMostElements / dim) return false;
+    if (dim < 0 || parts > kMostInText / dim) return false;
     parts *= dim;
   }
   return true;

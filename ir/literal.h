@@ -41,8 +41,10 @@ namespace tilecast::ir {
 // one part.
 [[nodiscard]] std::string canonical_float_bits(std::uint64_t bits, DType dtype);
 
-// Whether the text of an array of these sizes has at most a million elements, or empty braces where
-// there are no elements. Contents of longer ones are left out: `{...}`.
+// Elements of an array whose text is kept. Contents of longer ones are left out: `{...}`.
+inline constexpr std::int64_t kMostInText = std::int64_t{1} << 20;
+// Whether the text of an array of these sizes has at most so many elements, or empty braces where
+// there are none.
 [[nodiscard]] bool fits_in_text(const Dims& dims);
 
 // Appends `{ { 1, 2 }, { 3, 4 } }`, `{1, 2}` or, at rank 0, one element. `append_element` is called

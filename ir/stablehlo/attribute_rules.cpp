@@ -168,10 +168,8 @@ void lower_rng_bits(Lowering& lowering, const Operation& op, Opcode opcode) {
 }
 
 void lower_barrier(Lowering& lowering, const Operation& op, Opcode opcode) {
-  std::vector<InstrId> operands = lowering.operands(op);
-  if (operands.empty()) return;
-  const InstrId whole =
-      operands.size() == 1 ? operands.front() : lowering.tuple(op, std::move(operands));
+  if (op.operands.empty()) return;
+  const InstrId whole = lowering.one_value(op, operand_values(op));
   lowering.define(op, lowering.emit(op, opcode, {whole}));
 }
 

@@ -7,13 +7,22 @@
 
 namespace tilecast::ir::stablehlo {
 
+namespace {
+
+// Of StableHLO's own text; longer constants are weights, whose values cost nothing to leave out and
+// as much time to read as all the rest.
+constexpr std::size_t kMostOfConstant = std::size_t{1} << 16;  // elements
+
+}  // namespace
+
 InstrId Lowering::constant(const Operation& op, const Attribute& value, TypeId type) {
   const mlir::Type& written_type = tree_.at(type);
   Shape shape = shapes_[type.index()];
   if (!shape.is_array() || shape.is_unbounded()) fail(op, "its type has no fixed size");
   mlir::DenseValues values;
   if (value.kind == Attribute::Kind::kDense) {
-    values = mlir::read_dense(value, written_type, text_, kMostElements);
+    values = mlir::read_dense(value, written_type, text_,
+                              printed_ ? std::size_t{kMostInText} : kMostOfConstant);
   } else if (value.kind == Attribute::Kind::kFloat) {
     values.numbers = {value.number};
     values.splat = true;

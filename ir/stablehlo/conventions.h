@@ -6,9 +6,19 @@
 //       %y.1 = stablehlo.add %x, %x {xla_shape = "f32[8,4]{0,1}"} : tensor<8x4xf32> loc("f/add")
 //       %z = "mhlo.fusion"(%y.1) {called_computations = [@fused], hlo.attributes = "kind=kLoop"}
 //
-// A computation is a function of its name, or the region of a reduction. An instruction is the
-// value of its name. Opcodes that StableHLO has no op for, and forms that it cannot say, are
-// `mhlo.` with the opcode's name in underscores: one instruction, its computations as symbols.
+// A computation is a function of its name, or the region of an op. An instruction is the value of
+// its name. What HLO has as one value of a tuple type, StableHLO has as several: they are taken
+// apart in front of an op and put together behind it,
+//
+//       %t_0 = stablehlo.get_tuple_element %t[0] {hlo.pack} : (tuple<...>) -> tensor<i32>
+//       %loop:2 = "stablehlo.while"(%t_0, %t_1) ({
+//       ^bb0(%state_0: tensor<i32>, %state_1: tensor<16xf32>):
+//         %state = stablehlo.tuple %state_0, %state_1 {hlo.parameter} : tuple<...>
+//       ...
+//       %loop_all = stablehlo.tuple %loop#0, %loop#1 {hlo.pack} : tuple<...>
+//
+// Opcodes that StableHLO has no op for, and forms that it cannot say, are `mhlo.` with the opcode's
+// name in underscores: one instruction, its computations as symbols.
 #pragma once
 
 #include <string_view>
@@ -35,6 +45,12 @@ inline constexpr std::string_view kThreadAttribute = "hlo.execution_thread";  //
 inline constexpr std::string_view kRegionsAttribute = "hlo.regions";
 // HLO attributes of the arguments of these regions, one after the other.
 inline constexpr std::string_view kArgumentsAttribute = "hlo.arguments";
+// On `tuple` and `get_tuple_element` that only take apart and put together: no instructions.
+inline constexpr std::string_view kPackAttribute = "hlo.pack";
+// On the op that is the parameter of the computation that its region is.
+inline constexpr std::string_view kParameterAttribute = "hlo.parameter";
+// Of a conditional: the names of the operands behind the first, which StableHLO captures.
+inline constexpr std::string_view kOperandsAttribute = "hlo.operands";
 // Ops of the fallback form.
 inline constexpr std::string_view kFallbackDialect = "mhlo.";
 

@@ -87,14 +87,6 @@ void read_attribute_list(const AttributeValues& values, std::size_t offset, cons
   });
 }
 
-InstrId find_instruction(const AttributeValues& values, const Operation& op,
-                         const Computation& computation, const std::string& name) {
-  for (std::size_t i = computation.instructions.size(); i-- > 0;) {
-    if (computation.instructions[i].name == name) return InstrId(i);
-  }
-  values.fail(op, "{}: no instruction {} before it", kAfterAttribute, name);
-}
-
 }  // namespace
 
 bool is_printed(const Operation& module) {
@@ -163,6 +155,14 @@ void check_fallback(const AttributeValues& values, const Operation& op,
   if (instruction.called.size() < needed) {
     values.fail(op, "expects {} computations, got {}", needed, instruction.called.size());
   }
+}
+
+InstrId find_instruction(const AttributeValues& values, const Operation& op,
+                         const Computation& computation, const std::string& name) {
+  for (std::size_t i = computation.instructions.size(); i-- > 0;) {
+    if (computation.instructions[i].name == name) return InstrId(i);
+  }
+  values.fail(op, "no instruction {} before it", name);
 }
 
 std::string execution_thread(const Operation& function) {

@@ -23,6 +23,10 @@ void apply_header(const AttributeValues& values, const Operation& module, Module
 void check_fallback(const AttributeValues& values, const Operation& op,
                     const Computation& computation, const Instruction& instruction);
 
+// The instruction of this name; throws where the computation has none yet.
+[[nodiscard]] InstrId find_instruction(const AttributeValues& values, const Operation& op,
+                                       const Computation& computation, const std::string& name);
+
 // Of a function: "" where there is none.
 [[nodiscard]] std::string execution_thread(const Operation& function);
 // Name, shape, HLO attributes and control predecessors of the instruction that `op` became;

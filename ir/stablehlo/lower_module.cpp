@@ -138,7 +138,7 @@ void Lowering::lower_entry(const Operation& function) {
     // JAX hands the sizes that are variables in as scalars, in front of the arrays.
     if (only_sizes) set_known(value, {*options_.bound});
   }
-  const InstrId root = root_of(function, lower_body(function));
+  const InstrId root = one_value(function, lower_body(function));
   module_.entry = finish(entry, root);
 }
 

@@ -126,7 +126,7 @@ std::optional<Integers> Lowering::known_operand(const Operation& op, std::size_t
   return values == nullptr ? std::nullopt : std::optional<Integers>(*values);
 }
 
-const Lowering::Scope* Lowering::scope_of(ValueId value) const {
+const Scope* Lowering::scope_of(ValueId value) const {
   const std::uint32_t serial = bindings_[value.index()].scope;
   const auto found = std::find_if(scopes_.rbegin(), scopes_.rend(),
                                   [serial](const Scope* scope) { return scope->serial == serial; });
@@ -277,6 +277,7 @@ void Lowering::bind(ValueId value, InstrId id) {
 
 void Lowering::define(const Operation& op, InstrId id) {
   if (op.result_count == 1) return bind(op.first_result, id);
+  if (printed_) return take_apart(op, id);
   for (std::uint32_t i = 0; i < op.result_count; ++i) bind(op.result(i), element(op, id, i));
 }
 
@@ -299,32 +300,6 @@ Shape Lowering::resolved(const Operation& op, Shape shape, const Integers* sizes
   }
   fill_default_layouts(shape);
   return shape;
-}
-
-// As one instruction, with what the printer says beside the op.
-void Lowering::lower_printed(const Operation& op) {
-  const std::size_t before = scope().computation.instructions.size();
-  if (op.result_count != 1) fail(op, "expects one result in text of tilecast");
-  if (is_fallback(op)) {
-    Instruction made = fallback_instruction(*this, op);
-    made.operands = operands(op);
-    if (made.shape.dtype == DType::kInvalid) made.shape = written_results(op);
-    annotate(op, made);
-    for (const std::string& callee : called_names(*this, op)) {
-      made.called.push_back(function_computation(op, callee));
-    }
-    check_fallback(*this, op, scope().computation, made);
-    define(op, add(std::move(made)));
-  } else if (const Rule* rule = find_rule(op.name)) {
-    rule->lower(*this, op, rule->opcode);
-  } else {
-    fail_at(op.offset, "{} has no HLO form", op.name);
-  }
-  const Binding result = bindings_[op.first_result.index()];
-  if (result.scope != scope().serial || result.id.index() < before) {
-    fail(op, "is no instruction of its own");
-  }
-  apply_annotations(*this, op, written(op.first_result), scope().computation, result.id);
 }
 
 void Lowering::lower(const Operation& op) {

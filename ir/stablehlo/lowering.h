@@ -10,6 +10,7 @@
 
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -17,26 +18,18 @@
 
 #include "ir/mlir/mlir_parser.h"
 #include "ir/stablehlo/attribute_values.h"
+#include "ir/stablehlo/lowering_state.h"
 #include "ir/stablehlo/stablehlo.h"
 
 namespace tilecast::ir::stablehlo {
-
-using Integers = std::vector<std::int64_t>;  // elements of an integer tensor, row-major
-
-// How a region becomes a computation.
-struct RegionForm {
-  std::vector<Shape> arguments;   // of the block's arguments
-  std::vector<ValueId> captures;  // values from outside that it uses
-  bool packed = false;            // one parameter that holds arguments and captures
-  bool returns_captures = false;  // after its own results
-};
 
 class Lowering : public AttributeValues {
  public:
   Lowering(const mlir::Tree& tree, const base::SourceText& text, const ReadOptions& options);
   Module run();
 
-  void warn(const std::string& message);  // each message once
+  void warn(const std::string& message);                   // each message once
+  [[nodiscard]] bool printed() const { return printed_; }  // by print_stablehlo
 
   // Operands in the computation that is being made.
   [[nodiscard]] InstrId operand(const Operation& op, std::size_t index);
@@ -62,6 +55,8 @@ class Lowering : public AttributeValues {
   InstrId splat(const Operation& op, double value, const Shape& like);
   // The scalar `id` in the sizes of `like`; arrays as they are.
   InstrId broadcast_scalar(const Operation& op, InstrId id, const Shape& like);
+  // The values as one: the value itself, or a tuple.
+  InstrId one_value(const Operation& op, std::span<const ValueId> values);
   // The results of `op`: `id` itself, or the elements of that tuple.
   void define(const Operation& op, InstrId id);
   void bind(ValueId value, InstrId id);
@@ -84,21 +79,6 @@ class Lowering : public AttributeValues {
   [[nodiscard]] const Operation* find_symbol(const std::string& name) const;
 
  private:
-  struct Scope {
-    Computation computation;
-    std::unordered_map<ValueId, InstrId> local;  // of values from outside
-    std::uint32_t serial = 0;
-  };
-  struct Binding {
-    InstrId id;
-    std::uint32_t scope = 0;
-  };
-  struct Specialised {  // a function for arguments of given shapes
-    ComputationId computation;
-    std::vector<Shape> results;
-    std::vector<std::optional<Integers>> known;
-  };
-
   void read_types();
   void read_module_attributes();
   [[nodiscard]] const Operation& entry_function() const;
@@ -106,6 +86,11 @@ class Lowering : public AttributeValues {
   void describe_argument(const Operation& function, std::size_t index, Instruction& parameter);
   void lower(const Operation& op);
   void lower_printed(const Operation& op);
+  void lower_printed_control(const Operation& op, Opcode opcode);
+  bool lower_packing(const Operation& op);
+  ComputationId printed_region(const Operation& op, std::size_t index);
+  [[nodiscard]] std::optional<InstrId> whole(std::span<const ValueId> values) const;
+  void take_apart(const Operation& op, InstrId tuple);
   std::vector<ValueId> lower_block(const Operation& op, const mlir::Block& block);
   InstrId use(ValueId value, std::size_t offset);
   InstrId clone_constant(ValueId value);
@@ -113,9 +98,9 @@ class Lowering : public AttributeValues {
   [[nodiscard]] bool is_constant(ValueId value) const;
   std::vector<ValueId> lower_body(const Operation& function);
   void scan(const Region& region, std::vector<ValueId>& found);
+  [[nodiscard]] const mlir::Block& only_block(const Operation& op, const Region& region) const;
   ComputationId finish(Scope& scope, InstrId root);
   ComputationId shared_region(const Operation& op, const Region& region, ComputationId id);
-  InstrId root_of(const Operation& op, const std::vector<ValueId>& results);
   const Specialised& specialise(const Operation& call, const Operation& function,
                                 const std::vector<Shape>& shapes,
                                 const std::vector<std::optional<Integers>>& known);
@@ -130,6 +115,7 @@ class Lowering : public AttributeValues {
   std::vector<Shape> shapes_;      // by type
   std::vector<Binding> bindings_;  // by value
   std::unordered_map<ValueId, Integers> known_;
+  std::unordered_map<ValueId, Piece> pieces_;
   std::vector<std::uint32_t> marks_;  // by value: the last scan that saw it
   std::uint32_t scans_ = 0, serials_ = 0;
   std::vector<Scope*> scopes_;  // innermost last
@@ -144,7 +130,7 @@ class Lowering : public AttributeValues {
   std::size_t instruction_count_ = 0, region_count_ = 0;
   bool folds_ = false;      // shapes or ops are dynamic somewhere
   bool quantised_ = false;  // types are quantised somewhere
-  bool printed_ = false;    // by print_stablehlo: ir/stablehlo/conventions.h
+  bool printed_ = false;    // ir/stablehlo/conventions.h
 };
 
 }  // namespace tilecast::ir::stablehlo

@@ -13,13 +13,6 @@
 namespace tilecast::ir::stablehlo {
 namespace {
 
-std::string upper_case(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return out;
-}
-
 // One number of each dimension of the window.
 template <std::int64_t WindowDim::*field>
 std::string window_list(const Window& window) {
@@ -68,30 +61,56 @@ std::string dimension_numbers(std::string_view kind,
   return text + fmt::format("index_vector_dim = {}>", vector_dim);
 }
 
-// `dimension`: what StableHLO calls the dimension; groups are written out where HLO does so too.
-Text collective_form(const OpSite& site, std::string_view dimension) {
-  const auto& attrs = site.instruction.as<CollectiveAttrs>();
+// The rows of all groups, those that are shorter filled with -1 as StableHLO has it.
+std::string group_rows(const ReplicaGroups& groups) {
+  std::size_t longest = 0;
+  for (const auto& group : groups.groups) longest = std::max(longest, group.size());
   std::string rows;
-  for (const auto& group : attrs.groups.groups) {
-    if (group.size() != attrs.groups.groups.front().size()) return std::nullopt;
-    rows += fmt::format("{}[{}]", rows.empty() ? "" : ", ", fmt::join(group, ", "));
+  for (const auto& group : groups.groups) {
+    std::vector<std::int64_t> row = group;
+    row.resize(longest, -1);
+    rows += fmt::format("{}[{}]", rows.empty() ? "" : ", ", fmt::join(row, ", "));
   }
-  const ReplicaGroups written{attrs.groups.groups, {}};
-  if (rows.empty() || attrs.groups.text != to_string(written)) return std::nullopt;
+  return fmt::format("dense<{}> : tensor<{}x{}xi64>", rows.empty() ? "" : "[" + rows + "]",
+                     groups.groups.size(), longest);
+}
+
+std::string_view global_ids(const OpSite& site) {
+  return site.instruction.as<CollectiveAttrs>().use_global_device_ids ? ", use_global_device_ids"
+                                                                      : "";
+}
+
+std::string collective_form(const OpSite& site) {
+  const auto& attrs = site.instruction.as<CollectiveAttrs>();
   std::string text =
       attrs.channel_id == 0
           ? ""
           : fmt::format("channel_handle = #stablehlo.channel_handle<handle = {}, type = 1>, ",
                         attrs.channel_id);
-  text += fmt::format("replica_groups = dense<[{}]> : tensor<{}x{}xi64>", rows,
-                      attrs.groups.groups.size(), attrs.groups.groups.front().size());
-  if (!dimension.empty()) {
-    text += fmt::format(", {} = {} : i64", dimension, site.instruction.dimensions.front());
-  }
-  return attrs.use_global_device_ids ? text + ", use_global_device_ids" : text;
+  return text + "replica_groups = " + group_rows(attrs.groups);
+}
+
+// `dimension`: what StableHLO calls the dimension.
+Text collective_along(const OpSite& site, std::string_view dimension) {
+  if (site.instruction.dimensions.size() != 1) return std::nullopt;
+  return fmt::format("{}, {} = {} : i64{}", collective_form(site), dimension,
+                     site.instruction.dimensions.front(), global_ids(site));
 }
 
 }  // namespace
+
+std::string upper_case(std::string_view text) {
+  std::string out(text);
+  std::ranges::transform(out, out.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return out;
+}
+
+bool is_written_out(const Instruction& instruction) {
+  const auto* attrs = instruction.get<CollectiveAttrs>();
+  return attrs == nullptr ||
+         attrs->groups.text == to_string(ReplicaGroups{attrs->groups.groups, {}});
+}
 
 std::string raw_or(const Instruction& instruction, std::string_view key, std::string_view other) {
   const std::string* value = instruction.find_raw(key);
@@ -181,13 +200,27 @@ Text scatter_body(const OpSite& site) {
 }
 
 Text all_gather_body(const OpSite& site) {
-  return collective_form(site, "all_gather_dim");
+  return collective_along(site, "all_gather_dim");
 }
 Text all_reduce_body(const OpSite& site) {
-  return collective_form(site, "");
+  return collective_form(site) + std::string(global_ids(site));
 }
 Text reduce_scatter_body(const OpSite& site) {
-  return collective_form(site, "scatter_dimension");
+  return collective_along(site, "scatter_dimension");
+}
+
+// The exchange of equal parts of one array.
+Text all_to_all_body(const OpSite& site) {
+  const auto& attrs = site.instruction.as<CollectiveAttrs>();
+  if (!site.instruction.shape.is_array() || site.instruction.operands.size() != 1 ||
+      site.instruction.dimensions.size() != 1 || attrs.groups.groups.empty()) {
+    return std::nullopt;
+  }
+  const std::int64_t dimension = site.instruction.dimensions.front();
+  return fmt::format(
+      "{}, concat_dimension = {} : i64, split_count = {} : i64, "
+      "split_dimension = {} : i64",
+      collective_form(site), dimension, attrs.groups.groups.front().size(), dimension);
 }
 
 Text collective_permute_body(const OpSite& site) {

@@ -12,6 +12,9 @@ namespace tilecast::ir::stablehlo {
 
 using Text = std::optional<std::string>;
 
+[[nodiscard]] std::string upper_case(std::string_view text);
+// Whether HLO too has the groups of devices one by one; other forms are kept beside the op.
+[[nodiscard]] bool is_written_out(const Instruction& instruction);
 // The value of a raw attribute, else `other`.
 [[nodiscard]] std::string raw_or(const Instruction& instruction, std::string_view key,
                                  std::string_view other);
@@ -25,6 +28,7 @@ using Text = std::optional<std::string>;
 [[nodiscard]] Text gather_body(const OpSite& site);
 [[nodiscard]] Text scatter_body(const OpSite& site);
 [[nodiscard]] Text all_gather_body(const OpSite& site);
+[[nodiscard]] Text all_to_all_body(const OpSite& site);
 [[nodiscard]] Text all_reduce_body(const OpSite& site);
 [[nodiscard]] Text reduce_scatter_body(const OpSite& site);
 [[nodiscard]] Text collective_permute_body(const OpSite& site);

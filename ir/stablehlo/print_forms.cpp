@@ -45,8 +45,9 @@ Text tuple_element_body(const OpSite& site) {
 }
 
 Text constant_body(const OpSite& site) {
-  const Text dense =
-      dense_text(site.instruction.as<ConstantAttrs>().literal, site.instruction.shape);
+  const Literal& literal = site.instruction.as<ConstantAttrs>().literal;
+  if (literal.elided && site.instruction.shape.is_array()) return "dense_resource<__elided__>";
+  const Text dense = dense_text(literal, site.instruction.shape);
   return dense ? Text(fmt::format("dense<{}>", *dense)) : std::nullopt;
 }
 
@@ -127,12 +128,9 @@ Text triangular_solve_body(const OpSite& site) {
       attrs.left_side, attrs.lower, attrs.transpose_a, attrs.unit_diagonal);
 }
 
-// Names that mean an op to readers of StableHLO, and calls that call, stay in the fallback form.
+// A call that calls stays in the fallback form.
 Text custom_call_body(const OpSite& site) {
   const auto& attrs = site.instruction.as<CustomCallAttrs>();
-  for (const std::string_view prefix : {"stablehlo.", "mhlo.", "check.", "shape_"}) {
-    if (attrs.target.starts_with(prefix)) return std::nullopt;
-  }
   if (!site.instruction.called.empty()) return std::nullopt;
   return fmt::format("call_target_name = {}, has_side_effect = {}", mlir_string(attrs.target),
                      attrs.has_side_effect);
@@ -148,6 +146,26 @@ Text reduce_precision_body(const OpSite& site) {
                      raw_or(site.instruction, "mantissa_bits", "23"));
 }
 
+Text batch_norm_body(const OpSite& site) {
+  const auto& attrs = site.instruction.as<BatchNormAttrs>();
+  return fmt::format("epsilon = {} : f32, feature_index = {} : i64",
+                     mlir_number(fmt::format("{}", attrs.epsilon), DType::kF32),
+                     attrs.feature_index);
+}
+
+Text rng_bits_body(const OpSite& site) {
+  constexpr std::string_view kPrefix = "rng_";
+  const std::string algorithm = raw_or(site.instruction, "algorithm", "rng_default");
+  if (!algorithm.starts_with(kPrefix)) return std::nullopt;
+  return fmt::format("rng_algorithm = #stablehlo<rng_algorithm {}>",
+                     upper_case(algorithm.substr(kPrefix.size())));
+}
+
+Text top_k_body(const OpSite& site) {
+  if (raw_or(site.instruction, "largest", "false") != "true") return std::nullopt;
+  return fmt::format("k = {} : i64", site.instruction.as<IndexAttrs>().index);
+}
+
 using enum OpForm::Style;
 using enum Opcode;
 constexpr OpForm kOpForms[] = {
@@ -160,12 +178,20 @@ constexpr OpForm kOpForms[] = {
      "channel_id,replica_groups,dimensions,use_global_device_ids", all_gather_body},
     {kAllReduce, "stablehlo.all_reduce", kGeneric,
      "channel_id,replica_groups,use_global_device_ids,to_apply", all_reduce_body},
+    {kAllToAll, "stablehlo.all_to_all", kGeneric, "channel_id,replica_groups,dimensions",
+     all_to_all_body},
     {kAnd, "stablehlo.and", kElementwise, "", plain_body},
     {kAsin, "chlo.asin", kGeneric, "", no_attributes},
     {kAsinh, "chlo.asinh", kGeneric, "", no_attributes},
     {kAtan, "chlo.atan", kGeneric, "", no_attributes},
     {kAtan2, "stablehlo.atan2", kElementwise, "", plain_body},
     {kAtanh, "chlo.atanh", kGeneric, "", no_attributes},
+    {kBatchNormGrad, "stablehlo.batch_norm_grad", kGeneric, "epsilon,feature_index",
+     batch_norm_body},
+    {kBatchNormInference, "stablehlo.batch_norm_inference", kGeneric, "epsilon,feature_index",
+     batch_norm_body},
+    {kBatchNormTraining, "stablehlo.batch_norm_training", kGeneric, "epsilon,feature_index",
+     batch_norm_body},
     {kBitcastConvert, "stablehlo.bitcast_convert", kFunction, "", plain_body},
     {kBroadcast, "stablehlo.broadcast_in_dim", kFunction, "dimensions", with_dims<kDims>},
     {kCall, "func.call", kFunction, "to_apply", plain_body},
@@ -174,11 +200,15 @@ constexpr OpForm kOpForms[] = {
     {kCholesky, "stablehlo.cholesky", kGeneric, "lower", cholesky_body},
     {kClamp, "stablehlo.clamp", kElementwise, "", same_sizes},
     {kClz, "stablehlo.count_leading_zeros", kElementwise, "", plain_body},
+    {kCollectiveBroadcast, "stablehlo.collective_broadcast", kGeneric, "channel_id,replica_groups",
+     all_reduce_body},
     {kCollectivePermute, "stablehlo.collective_permute", kGeneric, "channel_id,source_target_pairs",
      collective_permute_body},
     {kCompare, "stablehlo.compare", kFunction, "direction,type", compare_body},
     {kComplex, "stablehlo.complex", kElementwise, "", plain_body},
     {kConcatenate, "stablehlo.concatenate", kFunction, "dimensions", concatenate_body},
+    {kConditional, "stablehlo.case", kGeneric,
+     "branch_computations,true_computation,false_computation", no_attributes},
     {kConstant, "stablehlo.constant", kResult, "", constant_body},
     {kConvert, "stablehlo.convert", kFunction, "", plain_body},
     {kConvolution, "stablehlo.convolution", kGeneric,
@@ -218,6 +248,7 @@ constexpr OpForm kOpForms[] = {
     {kMultiply, "stablehlo.multiply", kElementwise, "", plain_body},
     {kNegate, "stablehlo.negate", kElementwise, "", plain_body},
     {kNot, "stablehlo.not", kElementwise, "", plain_body},
+    {kOptBarrier, "stablehlo.optimization_barrier", kGeneric, "", no_attributes},
     {kOr, "stablehlo.or", kElementwise, "", plain_body},
     {kPad, "stablehlo.pad", kFunction, "padding", pad_body},
     {kPartitionId, "stablehlo.partition_id", kResult, "", no_attributes},
@@ -234,6 +265,7 @@ constexpr OpForm kOpForms[] = {
     {kReplicaId, "stablehlo.replica_id", kResult, "", no_attributes},
     {kReshape, "stablehlo.reshape", kFunction, "", plain_body},
     {kReverse, "stablehlo.reverse", kResult, "dimensions", with_dims<kDims>},
+    {kRngBitGenerator, "stablehlo.rng_bit_generator", kGeneric, "algorithm", rng_bits_body},
     {kRoundNearestAfz, "stablehlo.round_nearest_afz", kElementwise, "", plain_body},
     {kRoundNearestEven, "stablehlo.round_nearest_even", kElementwise, "", plain_body},
     {kRsqrt, "stablehlo.rsqrt", kElementwise, "", plain_body},
@@ -257,10 +289,12 @@ constexpr OpForm kOpForms[] = {
     {kSubtract, "stablehlo.subtract", kElementwise, "", plain_body},
     {kTan, "stablehlo.tan", kElementwise, "", plain_body},
     {kTanh, "stablehlo.tanh", kElementwise, "", plain_body},
+    {kTopK, "chlo.top_k", kGeneric, "k,largest", top_k_body},
     {kTranspose, "stablehlo.transpose", kFunction, "dimensions", with_dims<kDims>},
     {kTriangularSolve, "stablehlo.triangular_solve", kGeneric,
      "left_side,lower,unit_diagonal,transpose_a", triangular_solve_body},
     {kTuple, "stablehlo.tuple", kResult, "", plain_body},
+    {kWhile, "stablehlo.while", kGeneric, "condition,body", no_attributes},
     {kXor, "stablehlo.xor", kElementwise, "", plain_body},
 };
 

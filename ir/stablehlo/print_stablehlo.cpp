@@ -7,18 +7,16 @@
 #include <unordered_set>
 
 #include "ir/stablehlo/conventions.h"
-#include "ir/stablehlo/print_forms.h"
+#include "ir/stablehlo/print_bodies.h"
 #include "ir/stablehlo/print_values.h"
 #include "ir/stablehlo/stablehlo.h"
+#include "ir/stablehlo/stablehlo_printer.h"
 #include "ir/text/hlo_printer.h"
 #include "ir/text/print_attributes.h"
-#include "ir/text/print_order.h"
 
 namespace tilecast::ir {
 namespace stablehlo {
 namespace {
-
-constexpr std::size_t kMostInRegion = 64;  // instructions; larger computations are functions
 
 bool is_ssa_name(std::string_view name) {
   const auto is_part = [](char c) {
@@ -32,10 +30,6 @@ std::string mlir_symbol(std::string_view name) {
   const bool bare = is_ssa_name(name) && name.front() != '$' && name.front() != '.' &&
                     name.find('-') == std::string_view::npos;
   return bare ? fmt::format("@{}", name) : "@" + mlir_string(name);
-}
-
-bool has_regions(const Instruction& instruction, const OpForm* form) {
-  return form != nullptr && !instruction.called.empty() && instruction.opcode != Opcode::kCall;
 }
 
 bool contains_key(std::string_view keys, std::string_view key) {
@@ -57,47 +51,35 @@ std::string_view only_op_name(std::string_view metadata) {
   return simple ? quoted : std::string_view();
 }
 
-class StablehloPrinter {
- public:
-  explicit StablehloPrinter(const Module& module)
-      : module_(module), plan_(plan_printing(module)), regions_(module.computations.size()) {}
+// Opcodes whose tuples are tuples in StableHLO too; other tuples are several values there.
+bool has_tuple_type(Opcode opcode) {
+  using enum Opcode;
+  return is_one_of(opcode, {kTuple, kGetTupleElement, kCustomCall, kCall});
+}
+bool has_several(const Instruction& instruction, const OpForm* form) {
+  return form != nullptr && instruction.shape.is_tuple() && !has_tuple_type(instruction.opcode);
+}
+// Opcodes whose one operand is several in StableHLO where it is a tuple.
+bool takes_elements(Opcode opcode) {
+  return is_one_of(opcode, {Opcode::kWhile, Opcode::kOptBarrier});
+}
+bool is_predicated(const OpSite& site) {
+  return site.operand_shape(0).dtype == DType::kPred;
+}
 
-  std::string print();
+}  // namespace
 
- private:
-  using Names = std::vector<std::string>;  // by InstrId, with the sign
-
-  void print_function(ComputationId id);
-  void print_parameters(const Computation& computation, Names& names);
-  void print_body(ComputationId id, Names& names, std::string_view indent);
-  void print_instruction(const Computation& computation, InstrId id, Names& names,
-                         std::string_view indent);
-  void print_native(const OpSite& site, const OpForm& form, const std::string& others);
-  void print_fallback(const OpSite& site);
-  void print_regions(const Instruction& instruction);
-  void print_types(const OpSite& site, bool elementwise);
-  // The discardable attributes, ` {...}` or nothing; `name`: the value's, `form`: null = fallback.
-  [[nodiscard]] std::string discardable(const Computation& computation,
-                                        const Instruction& instruction, std::string_view name,
-                                        const OpForm* form);
-  [[nodiscard]] std::string other_attributes(const Computation& computation,
-                                             const Instruction& instruction,
-                                             std::string_view holds);
-  void add_regions(const Instruction& instruction, std::vector<std::string>& items);
-  [[nodiscard]] bool is_region(const Instruction& instruction);
-  [[nodiscard]] bool fits_region(const Computation& computation) const;
-  std::string fresh_name(std::string_view name);
-
-  // Null where the instruction is printed in the fallback form.
-  const OpForm* form_of(const Computation& computation, const Instruction& instruction);
-
-  const Module& module_;
-  PrintPlan plan_;
-  std::vector<std::optional<bool>> regions_;  // by computation: whether it can be a region
-  std::unordered_set<std::string> taken_;     // names of the function that is printed
-  std::vector<std::string> taken_in_order_;
-  std::string out_;
-};
+StablehloPrinter::StablehloPrinter(const Module& module)
+    : module_(module),
+      plan_(plan_printing(module)),
+      calls_(module.computations.size()),
+      regions_(module.computations.size()) {
+  for (const Computation& computation : module.computations) {
+    for (const Instruction& instruction : computation.instructions) {
+      for (const ComputationId id : instruction.called) ++calls_[id.index()];
+    }
+  }
+}
 
 std::string StablehloPrinter::fresh_name(std::string_view name) {
   std::string base = is_ssa_name(name) ? std::string(name) : fmt::format("v{}", name);
@@ -113,30 +95,6 @@ std::string StablehloPrinter::fresh_name(std::string_view name) {
   return found;
 }
 
-// Scalars, default layouts, ops of StableHLO and nothing beside them.
-bool StablehloPrinter::fits_region(const Computation& computation) const {
-  if (computation.instructions.size() > kMostInRegion || !computation.execution_thread.empty()) {
-    return false;
-  }
-  for (const Instruction& instruction : computation.instructions) {
-    const bool simple = instruction.called.empty() && instruction.shape.is_array() &&
-                        is_plain(instruction.shape) && instruction.control_predecessors.empty();
-    if (!simple) return false;
-    if (instruction.opcode == Opcode::kParameter) continue;
-    const OpForm* form = find_form(instruction.opcode);
-    if (form == nullptr || !form->body(OpSite{computation, instruction, {}})) return false;
-  }
-  return true;
-}
-
-bool StablehloPrinter::is_region(const Instruction& instruction) {
-  return std::ranges::all_of(instruction.called, [&](ComputationId id) {
-    std::optional<bool>& known = regions_[id.index()];
-    if (!known) known = fits_region(module_.at(id));
-    return *known;
-  });
-}
-
 // The HLO attributes that are said nowhere else, `key=value, ...`.
 std::string StablehloPrinter::other_attributes(const Computation& computation,
                                                const Instruction& instruction,
@@ -148,13 +106,15 @@ std::string StablehloPrinter::other_attributes(const Computation& computation,
   std::vector<std::string_view> kept = split_attributes(all);
   std::erase_if(kept, [&](std::string_view each) {
     const std::string_view key = each.substr(0, each.find('='));
+    if (key == "replica_groups" && !is_written_out(instruction)) return false;
     return contains_key(holds, key) || key == "control-predecessors" ||
            (key == "metadata" && in_location);
   });
   return fmt::format("{}", fmt::join(kept, ", "));
 }
 
-// The names of computations that are regions, and what their arguments have beside a type.
+// The names of computations that are regions, and what the arguments of reducers have beside a
+// type.
 void StablehloPrinter::add_regions(const Instruction& instruction,
                                    std::vector<std::string>& items) {
   std::vector<std::string> names, arguments;
@@ -162,6 +122,7 @@ void StablehloPrinter::add_regions(const Instruction& instruction,
   for (const ComputationId id : instruction.called) {
     const Computation& computation = module_.at(id);
     names.push_back(mlir_string(computation.name));
+    if (is_one_of(instruction.opcode, {Opcode::kWhile, Opcode::kConditional})) continue;
     for (const InstrId parameter : computation.parameters) {
       arguments.push_back(
           mlir_string(other_attributes(computation, computation.at(parameter), "")));
@@ -175,12 +136,13 @@ void StablehloPrinter::add_regions(const Instruction& instruction,
 
 std::string StablehloPrinter::discardable(const Computation& computation,
                                           const Instruction& instruction, std::string_view name,
-                                          const OpForm* form) {
+                                          const OpForm* form, std::string_view mark) {
   constexpr std::string_view kCallees =
       "calls,to_apply,condition,body,select,scatter,true_computation,false_computation,"
       "branch_computations,called_computations";
-  const bool is_argument = instruction.opcode == Opcode::kParameter;
+  const bool is_argument = instruction.opcode == Opcode::kParameter && mark.empty();
   std::vector<std::string> items;
+  if (!mark.empty()) items.emplace_back(mark);
   if (has_regions(instruction, form)) add_regions(instruction, items);
   const auto add = [&](std::string_view key, std::string_view text) {
     items.push_back(fmt::format("{} = {}", key, mlir_string(text)));
@@ -189,12 +151,14 @@ std::string StablehloPrinter::discardable(const Computation& computation,
   const std::string others =
       other_attributes(computation, instruction, form != nullptr ? form->holds : kCallees);
   if (!others.empty()) add(kHloAttributes, others);
-  if (!instruction.control_predecessors.empty()) {
-    std::vector<std::string> before;
-    for (const InstrId id : instruction.control_predecessors) {
-      before.push_back(mlir_string(computation.at(id).name));
-    }
-    items.push_back(fmt::format("{} = [{}]", kAfterAttribute, fmt::join(before, ", ")));
+  const auto add_names = [&](std::string_view key, std::span<const InstrId> ids) {
+    std::vector<std::string> names;
+    for (const InstrId id : ids) names.push_back(mlir_string(computation.at(id).name));
+    if (!ids.empty()) items.push_back(fmt::format("{} = [{}]", key, fmt::join(names, ", ")));
+  };
+  add_names(kAfterAttribute, instruction.control_predecessors);
+  if (form != nullptr && form->opcode == Opcode::kConditional) {
+    add_names(kOperandsAttribute, std::span(instruction.operands).subspan(1));
   }
   if (!is_plain(instruction.shape)) {
     add(is_argument ? kArgumentShapeAttribute : kShapeAttribute, to_string(instruction.shape));
@@ -202,38 +166,28 @@ std::string StablehloPrinter::discardable(const Computation& computation,
   return items.empty() ? "" : fmt::format(" {{{}}}", fmt::join(items, ", "));
 }
 
-void StablehloPrinter::print_types(const OpSite& site, bool elementwise) {
-  const std::string result = mlir_type(site.instruction.shape);
+void StablehloPrinter::print_types(const OpSite& site, const OpForm* form) {
+  const Shape& shape = site.instruction.shape;
   std::vector<std::string> types;
   for (std::size_t i = 0; i < site.instruction.operands.size(); ++i) {
-    types.push_back(mlir_type(site.operand_shape(i)));
-  }
-  const bool same = std::ranges::all_of(types, [&](const std::string& t) { return t == result; });
-  out_ += elementwise && same ? " : " + result
-                              : fmt::format(" : ({}) -> {}", fmt::join(types, ", "), result);
-}
-
-void StablehloPrinter::print_regions(const Instruction& instruction) {
-  for (std::size_t i = 0; i < instruction.called.size(); ++i) {
-    const ComputationId id = instruction.called[i];
-    const Computation& computation = module_.at(id);
-    Names names(computation.instructions.size());
-    const std::size_t outside = taken_in_order_.size();
-    std::vector<std::string> arguments;
-    for (const InstrId parameter : computation.parameters) {
-      std::string& name = names[parameter.index()];
-      name = "%" + fresh_name(computation.at(parameter).name);
-      arguments.push_back(fmt::format("{}: {}", name, mlir_type(computation.at(parameter).shape)));
-    }
-    out_ += fmt::format("{}{{\n    ^bb0({}):\n", i == 0 ? " (" : ", ", fmt::join(arguments, ", "));
-    print_body(id, names, "      ");
-    out_ += fmt::format("      stablehlo.return {} : {}\n    }}", names[computation.root.index()],
-                        mlir_type(computation.root_instruction().shape));
-    for (; taken_in_order_.size() > outside; taken_in_order_.pop_back()) {
-      taken_.erase(taken_in_order_.back());  // a region's names end with it
+    const bool is_captured = form != nullptr && i > 0 && form->opcode == Opcode::kConditional;
+    if (is_captured) break;
+    const bool apart = form != nullptr && takes_elements(site.instruction.opcode);
+    for (std::string& type : mlir_types(site.operand_shape(i), apart)) {
+      types.push_back(std::move(type));
     }
   }
-  out_ += ')';
+  const std::vector<std::string> results = mlir_types(shape, has_several(site.instruction, form));
+  const bool short_form =
+      form != nullptr && form->style == OpForm::Style::kElementwise &&
+      std::ranges::all_of(types, [&](const std::string& type) { return type == results.front(); });
+  if (short_form) {
+    out_ += " : " + results.front();
+  } else if (results.size() == 1) {
+    out_ += fmt::format(" : ({}) -> {}", fmt::join(types, ", "), results.front());
+  } else {
+    out_ += fmt::format(" : ({}) -> ({})", fmt::join(types, ", "), fmt::join(results, ", "));
+  }
 }
 
 const OpForm* StablehloPrinter::form_of(const Computation& computation,
@@ -241,13 +195,17 @@ const OpForm* StablehloPrinter::form_of(const Computation& computation,
   using enum Opcode;
   const OpForm* form = find_form(instruction.opcode);
   if (form == nullptr || instruction.opcode == kCall) return form;
-  const bool may_be_tuple = is_one_of(instruction.opcode, {kTuple, kGetTupleElement, kCustomCall});
-  if ((instruction.shape.is_tuple() && !may_be_tuple) || !is_region(instruction)) return nullptr;
+  if (is_one_of(instruction.opcode, {kWhile, kConditional})) {
+    return is_control(instruction) ? form : nullptr;
+  }
+  if (has_several(instruction, form) && !splits(instruction.shape)) return nullptr;
+  if (has_regions(instruction, form) && !is_region(instruction)) return nullptr;
   return form->body(OpSite{computation, instruction, {}}) ? form : nullptr;
 }
 
 void StablehloPrinter::print_native(const OpSite& site, const OpForm& form,
-                                    const std::string& others) {
+                                    const std::string& others, std::span<const Names> captured,
+                                    std::string_view indent) {
   const std::string body = *form.body(site);
   if (form.opcode == Opcode::kCall) {
     out_ += fmt::format("{} {}({}){}", form.name,
@@ -257,9 +215,14 @@ void StablehloPrinter::print_native(const OpSite& site, const OpForm& form,
   } else if (form.style != OpForm::Style::kGeneric) {
     out_ += fmt::format("{}{}{}{}", form.name, body.empty() ? "" : " ", body, others);
   } else {
-    out_ += fmt::format("\"{}\"({})", form.name, site.operands);
+    const bool is_if = form.opcode == Opcode::kConditional && is_predicated(site);
+    out_ += fmt::format("\"{}\"({})", is_if ? "stablehlo.if" : form.name, site.operands);
     if (!body.empty()) out_ += fmt::format(" <{{{}}}>", body);
-    if (!site.instruction.called.empty()) print_regions(site.instruction);
+    if (is_one_of(form.opcode, {Opcode::kWhile, Opcode::kConditional})) {
+      print_control_regions(site.instruction, captured, indent);
+    } else if (has_regions(site.instruction, &form)) {
+      print_regions(site.instruction, indent);
+    }
     out_ += others;
   }
 }
@@ -284,16 +247,27 @@ void StablehloPrinter::print_fallback(const OpSite& site) {
 void StablehloPrinter::print_instruction(const Computation& computation, InstrId id, Names& names,
                                          std::string_view indent) {
   const Instruction& instruction = computation.at(id);
-  std::vector<std::string_view> operands;
-  for (const InstrId operand : instruction.operands) operands.push_back(names[operand.index()]);
-  const std::string name = fresh_name(instruction.name);
-  names[id.index()] = "%" + name;
-  const OpSite site{computation, instruction, fmt::format("{}", fmt::join(operands, ", "))};
-  out_ += fmt::format("{}%{} = ", indent, name);
   const OpForm* form = form_of(computation, instruction);
+  Names operands;
+  for (const InstrId operand : instruction.operands) operands.push_back(names[operand.index()]);
+  std::vector<Names> captured;  // by region
+  if (form != nullptr && form->opcode == Opcode::kConditional) {
+    for (std::size_t i = 1; i < operands.size(); ++i) {
+      const Shape& shape = computation.at(instruction.operands[i]).shape;
+      captured.push_back(unpack(operands[i], shape, indent));
+    }
+    operands.resize(1);
+  } else if (form != nullptr && takes_elements(instruction.opcode)) {
+    operands = unpack(operands.front(), computation.at(instruction.operands[0]).shape, indent);
+  }
+  const OpSite site{computation, instruction, fmt::format("{}", fmt::join(operands, ", "))};
+  const std::string name = fresh_name(instruction.name);
+  const bool several = has_several(instruction, form);
+  const std::string count = several ? fmt::format(":{}", instruction.shape.elements.size()) : "";
   const std::string others = discardable(computation, instruction, name, form);
+  out_ += fmt::format("{}%{}{} = ", indent, name, count);
   if (form != nullptr) {
-    print_native(site, *form, others);
+    print_native(site, *form, others, captured, indent);
   } else {
     print_fallback(site);
     out_ += others;
@@ -301,11 +275,12 @@ void StablehloPrinter::print_instruction(const Computation& computation, InstrId
   if (form != nullptr && form->style == OpForm::Style::kResult) {
     out_ += " : " + mlir_type(instruction.shape);
   } else {
-    print_types(site, form != nullptr && form->style == OpForm::Style::kElementwise);
+    print_types(site, form);
   }
   const std::string_view op_name = only_op_name(instruction.metadata);
   if (!op_name.empty()) out_ += fmt::format(" loc({})", op_name);
   out_ += '\n';
+  names[id.index()] = several ? pack(name, instruction.shape, indent) : "%" + name;
 }
 
 void StablehloPrinter::print_body(ComputationId id, Names& names, std::string_view indent) {
@@ -348,22 +323,13 @@ void StablehloPrinter::print_function(ComputationId id) {
 std::string StablehloPrinter::print() {
   out_ = fmt::format("module {} attributes {{{} = {}}} {{\n", mlir_symbol(module_.name),
                      kModuleAttribute, mlir_string(print_hlo_header(module_)));
-  std::vector<bool> needed(module_.computations.size(), false);
-  needed[module_.entry.index()] = true;
-  for (std::size_t i = module_.computations.size(); i-- > 0;) {
-    if (!needed[i]) continue;
-    for (const Instruction& instruction : module_.computations[i].instructions) {
-      if (has_regions(instruction, form_of(module_.computations[i], instruction))) continue;
-      for (const ComputationId id : instruction.called) needed[id.index()] = true;
-    }
-  }
+  const std::vector<bool> needed = needed_functions();
   for (std::size_t i = 0; i < needed.size(); ++i) {
     if (needed[i]) print_function(ComputationId(i));
   }
   return out_ + "}\n";
 }
 
-}  // namespace
 }  // namespace stablehlo
 
 std::string print_stablehlo(const Module& module) {

@@ -9,9 +9,6 @@
 namespace tilecast::ir::stablehlo {
 namespace {
 
-// Longer literals are kept in HLO's words.
-constexpr std::int64_t kMostDense = 64;
-
 std::string mlir_element(DType dtype) {
   if (dtype == DType::kPred) return "i1";
   if (dtype == DType::kC64) return "complex<f32>";
@@ -41,33 +38,31 @@ std::string mlir_tensor_type(const Shape& shape) {
   return text + ">";
 }
 
-// The bits of an infinite number, as MLIR wants them; empty where the type has none we know.
-std::string_view infinity_bits(DType dtype, bool negative) {
-  switch (dtype) {
-    case DType::kF16:
-      return negative ? "0xFC00" : "0x7C00";
-    case DType::kBF16:
-      return negative ? "0xFF80" : "0x7F80";
-    case DType::kF32:
-      return negative ? "0xFF800000" : "0x7F800000";
-    case DType::kF64:
-      return negative ? "0xFFF0000000000000" : "0x7FF0000000000000";
-    default:
-      return {};
-  }
-}
-
-// One number of HLO text in MLIR's spelling; empty where it has none.
-std::string mlir_number(std::string_view number, DType dtype) {
-  std::string text(number);
-  if (dtype == DType::kPred) return text == "1" || text == "true" ? "true" : "false";
-  if (text.ends_with("inf")) return std::string(infinity_bits(dtype, text.front() == '-'));
-  if (text.find("nan") != std::string::npos) return {};
-  const bool decimal = is_floating(dtype) || is_complex(dtype);
-  if (decimal && text.find('.') == std::string::npos) {
-    text.insert(std::min(text.find('e'), text.size()), ".0");
-  }
-  return text;
+// The bits of infinity or of the NaN that HLO text writes without a payload, as MLIR wants them;
+// empty where the type has none that we know.
+std::string special_bits(DType dtype, bool is_nan, bool negative) {
+  struct Bits {
+    int digits;
+    std::uint64_t infinity, quiet, sign;
+  };
+  const auto bits = [&]() -> std::optional<Bits> {
+    switch (dtype) {
+      case DType::kF16:
+        return Bits{4, 0x7C00, 0x200, 0x8000};
+      case DType::kBF16:
+        return Bits{4, 0x7F80, 0x40, 0x8000};
+      case DType::kF32:
+        return Bits{8, 0x7F800000, 0x400000, 0x80000000};
+      case DType::kF64:
+        return Bits{16, 0x7FF0000000000000, 0x8000000000000, 0x8000000000000000};
+      default:
+        return std::nullopt;
+    }
+  }();
+  if (!bits) return {};
+  return fmt::format("0x{:0{}X}",
+                     bits->infinity | (is_nan ? bits->quiet : 0) | (negative ? bits->sign : 0),
+                     bits->digits);
 }
 
 }  // namespace
@@ -83,6 +78,22 @@ std::string mlir_type(const Shape& shape) {
   return fmt::format("!mhlo.{}", name(shape.dtype));
 }
 
+std::vector<std::string> mlir_types(const Shape& shape, bool apart) {
+  if (!apart || !shape.is_tuple()) return {mlir_type(shape)};
+  std::vector<std::string> types;
+  for (const Shape& element : shape.elements) types.push_back(mlir_type(element));
+  return types;
+}
+
+bool is_value(const Shape& shape) {
+  return shape.is_array() || shape.is_token();
+}
+
+bool splits(const Shape& shape) {
+  return is_value(shape) || (shape.is_tuple() && shape.elements.size() > 1 &&
+                             std::ranges::all_of(shape.elements, is_value));
+}
+
 bool is_plain(const Shape& shape) {
   bool plain = true;
   for_each_leaf(shape, [&](const Shape& leaf) {
@@ -90,6 +101,18 @@ bool is_plain(const Shape& shape) {
     plain = plain && (leaf.is_token() || (leaf.is_array() && row_major));
   });
   return plain;
+}
+
+std::string mlir_number(std::string_view number, DType dtype) {
+  std::string text(number);
+  if (dtype == DType::kPred) return text == "1" || text == "true" ? "true" : "false";
+  const bool is_nan = text.ends_with("nan");
+  if (is_nan || text.ends_with("inf")) return special_bits(dtype, is_nan, text.front() == '-');
+  const bool decimal = is_floating(dtype) || is_complex(dtype);
+  if (decimal && text.find('.') == std::string::npos) {
+    text.insert(std::min(text.find('e'), text.size()), ".0");
+  }
+  return text;
 }
 
 std::string mlir_string(std::string_view text) {
@@ -117,8 +140,8 @@ std::string int_array(const Dims& values) {
 }
 
 std::optional<std::string> dense_text(const Literal& literal, const Shape& shape) {
-  if (!shape.is_array() || shape.is_unbounded() || literal.elided || !is_plain(shape) ||
-      element_count(shape) > kMostDense) {
+  const bool has_payloads = literal.text.find("nan(") != std::string::npos;
+  if (!shape.is_array() || shape.is_unbounded() || literal.elided || has_payloads) {
     return std::nullopt;
   }
   if (element_count(shape) == 0) return "";

@@ -13,13 +13,6 @@ namespace {
 constexpr std::size_t kMostCalls = 250;  // nesting; the verifier allows 256
 constexpr std::size_t kMostVersions = std::size_t{1} << 14;
 
-const mlir::Block& only_block(const Lowering& lowering, const Operation& op, const Region& region) {
-  if (region.blocks.size() != 1) {
-    lowering.fail(op, "a region of one block is expected, this has {}", region.blocks.size());
-  }
-  return region.blocks.front();
-}
-
 // The same instructions, whatever their names.
 bool computes_the_same(const Module& module, ComputationId one, ComputationId other) {
   const Computation& a = module.at(one);
@@ -38,6 +31,13 @@ bool computes_the_same(const Module& module, ComputationId one, ComputationId ot
 
 }  // namespace
 
+const mlir::Block& Lowering::only_block(const Operation& op, const Region& region) const {
+  if (region.blocks.size() != 1) {
+    fail(op, "a region of one block is expected, this has {}", region.blocks.size());
+  }
+  return region.blocks.front();
+}
+
 ComputationId Lowering::finish(Scope& scope, InstrId root) {
   Computation& computation = scope.computation;
   computation.root = root;
@@ -47,14 +47,15 @@ ComputationId Lowering::finish(Scope& scope, InstrId root) {
   return id;
 }
 
-InstrId Lowering::root_of(const Operation& op, const std::vector<ValueId>& results) {
+InstrId Lowering::one_value(const Operation& op, std::span<const ValueId> values) {
+  if (const std::optional<InstrId> tuple = whole(values)) return *tuple;
   std::vector<InstrId> ids;
-  for (const ValueId value : results) ids.push_back(use(value, op.offset));
+  for (const ValueId value : values) ids.push_back(use(value, op.offset));
   return ids.size() == 1 ? ids.front() : tuple(op, std::move(ids));
 }
 
 ComputationId Lowering::region(const Operation& op, const Region& region, const RegionForm& form) {
-  const mlir::Block& block = only_block(*this, op, region);
+  const mlir::Block& block = only_block(op, region);
   if (block.arguments.size() != form.arguments.size()) {
     fail(op, "its region has {} arguments, expected {}", block.arguments.size(),
          form.arguments.size());
@@ -94,7 +95,7 @@ ComputationId Lowering::region(const Operation& op, const Region& region, const 
   if (form.returns_captures) {
     results.insert(results.end(), form.captures.begin(), form.captures.end());
   }
-  const ComputationId id = finish(inner, root_of(op, results));
+  const ComputationId id = finish(inner, one_value(op, results));
   return printed_ ? shared_region(op, region, id) : id;
 }
 
@@ -105,7 +106,7 @@ ComputationId Lowering::shared_region(const Operation& op, const Region& region,
   if (names == nullptr || index >= names->elements.size()) return id;
   std::size_t argument = 0;  // of all regions
   for (std::size_t i = 0; i < index; ++i) {
-    argument += only_block(*this, op, op.regions[i]).arguments.size();
+    argument += only_block(op, op.regions[i]).arguments.size();
   }
   Computation& made = module_.computations.back();
   const mlir::Block& block = region.blocks.front();
@@ -127,7 +128,7 @@ ComputationId Lowering::shared_region(const Operation& op, const Region& region,
 ComputationId Lowering::scalar_region(const Operation& op, std::size_t index) {
   if (index >= op.regions.size()) fail(op, "lacks its region");
   RegionForm form;
-  for (const ValueId argument : only_block(*this, op, op.regions[index]).arguments) {
+  for (const ValueId argument : only_block(op, op.regions[index]).arguments) {
     form.arguments.push_back(written(argument));
   }
   return region(op, op.regions[index], form);
@@ -135,7 +136,7 @@ ComputationId Lowering::scalar_region(const Operation& op, std::size_t index) {
 
 std::vector<ValueId> Lowering::inline_region(const Operation& op, const Region& region,
                                              const std::vector<InstrId>& arguments) {
-  const mlir::Block& block = only_block(*this, op, region);
+  const mlir::Block& block = only_block(op, region);
   if (block.arguments.size() != arguments.size()) {
     fail(op, "its region has {} arguments, expected {}", block.arguments.size(), arguments.size());
   }
@@ -193,9 +194,9 @@ const Operation* Lowering::find_symbol(const std::string& name) const {
   return found == symbols_.end() ? nullptr : found->second;
 }
 
-const Lowering::Specialised& Lowering::specialise(
-    const Operation& call, const Operation& function, const std::vector<Shape>& shapes,
-    const std::vector<std::optional<Integers>>& known) {
+const Specialised& Lowering::specialise(const Operation& call, const Operation& function,
+                                        const std::vector<Shape>& shapes,
+                                        const std::vector<std::optional<Integers>>& known) {
   std::string key = std::to_string(function.offset);
   if (folds_) {
     for (const Shape& each : shapes) key += to_string(each) + ";";
@@ -240,7 +241,7 @@ const Lowering::Specialised& Lowering::specialise(
   }
   const std::vector<ValueId> results = lower_body(function);
   Specialised made;
-  const InstrId root = root_of(function, results);
+  const InstrId root = one_value(function, results);
   for (const ValueId value : results) {
     made.results.push_back(shape(use(value, function.offset)));
     const Integers* values = this->known(value);
@@ -281,7 +282,7 @@ ComputationId Lowering::function_computation(const Operation& op, const std::str
     fail(op, "no function @{} in this module", name);
   }
   std::vector<Shape> shapes;
-  for (const ValueId argument : only_block(*this, *function, function->regions.front()).arguments) {
+  for (const ValueId argument : only_block(*function, function->regions.front()).arguments) {
     shapes.push_back(resolved(op, written(argument), nullptr));
   }
   return specialise(op, *function, shapes, std::vector<std::optional<Integers>>(shapes.size()))

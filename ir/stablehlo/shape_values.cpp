@@ -317,12 +317,12 @@ Literal literal_of(const Shape& shape, const mlir::DenseValues& values) {
   const std::size_t given = integral ? values.integers.size() : values.numbers.size() / parts;
   const std::int64_t count = element_count(shape);
   const bool complete = values.splat ? given >= 1 : static_cast<std::int64_t>(given) == count;
-  literal.elided = values.elided || count > static_cast<std::int64_t>(kMostElements) || !complete;
+  literal.elided = values.elided || !fits_in_text(shape.dims) || !complete;
   if (literal.elided) {
     literal.text = "{...}";
     return literal;
   }
-  literal.is_integer = integral;
+  literal.is_integer = integral && count <= static_cast<std::int64_t>(kMostElements);
   std::size_t index = 0;
   append_array_literal(literal.text, shape.dims, [&](std::string& out) {
     const std::size_t i = values.splat ? 0 : index++;
@@ -337,7 +337,7 @@ Literal literal_of(const Shape& shape, const mlir::DenseValues& values) {
       append_float(out, values.numbers[i], shape.dtype);
     } else {
       const std::int64_t value = values.integers[i];
-      literal.integers.push_back(value);
+      if (literal.is_integer) literal.integers.push_back(value);
       if (shape.dtype == DType::kPred && shape.dims.empty()) {
         out += value != 0 ? "true" : "false";
       } else if (shape.dtype == DType::kU64) {

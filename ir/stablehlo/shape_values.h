@@ -6,7 +6,7 @@
 
 namespace tilecast::ir::stablehlo {
 
-// Literals of up to this many elements keep their values (as those of HLO text do).
+// Literals of up to this many elements keep their values beside the text (as those of HLO text do).
 inline constexpr std::size_t kMostElements = 64;
 
 // True when every result of `op` is a small integer tensor that follows from known ones and from

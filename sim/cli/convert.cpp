@@ -57,11 +57,24 @@ void note_fallback(const std::string& text) {
   fmt::print(stderr, "note: instructions that StableHLO has no op for are mhlo.* ops: {}\n", count);
 }
 
+void note_elided(const ir::Module& module) {
+  std::size_t count = 0;
+  for (const ir::Computation& computation : module.computations) {
+    count += static_cast<std::size_t>(
+        std::ranges::count_if(computation.instructions, [](const ir::Instruction& instruction) {
+          const auto* constant = instruction.get<ir::ConstantAttrs>();
+          return constant != nullptr && constant->literal.elided;
+        }));
+  }
+  if (count > 0) fmt::print(stderr, "note: constants without their values ({{...}}): {}\n", count);
+}
+
 void run(const ConvertArguments& arguments) {
   const bool to_stablehlo = is_stablehlo(arguments);
   const ir::Module module = ir::read_module(choose_file(arguments), read_options(arguments.load));
   for (const std::string& warning : module.warnings) fmt::print(stderr, "note: {}\n", warning);
   const std::string text = to_stablehlo ? ir::print_stablehlo(module) : ir::print_hlo(module);
+  note_elided(module);
   if (to_stablehlo) note_fallback(text);
   write({.format = {}, .file = arguments.output == "-" ? "" : arguments.output}, text);
 }

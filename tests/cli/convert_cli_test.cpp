@@ -26,7 +26,8 @@ TEST_F(Convert, TextsReadBackToTheSameModule) {
   ASSERT_EQ(run("dot.hlo -o a.hlo").exit_code, 0);
   const Answer to_mlir = run("dot.hlo -o b.mlir");
   ASSERT_EQ(to_mlir.exit_code, 0) << to_mlir.err;
-  EXPECT_THAT(to_mlir.err, HasSubstr("note: instructions that StableHLO has no op for are mhlo.* ops: 1"));
+  EXPECT_THAT(to_mlir.err,
+              HasSubstr("note: instructions that StableHLO has no op for are mhlo.* ops: 1"));
   EXPECT_THAT(read("b.mlir"), AllOf(StartsWith("module @m attributes {hlo.module = "),
                                     HasSubstr("stablehlo.dot_general"), HasSubstr("mhlo.copy")));
   ASSERT_EQ(run("b.mlir -o c.hlo").exit_code, 0);

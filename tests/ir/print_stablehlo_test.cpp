@@ -168,10 +168,126 @@ TEST(PrintStablehlo, OpsOfStablehloAreItsOps) {
         "\"stablehlo.reduce\"(%wide, %least) <{dimensions = array<i64: 0>}> ({",
         "%larger = stablehlo.maximum %x, %y : tensor<f32>", "precision = [HIGHEST, DEFAULT]",
         "%p: tensor<4x8xbf16> {mhlo.xla_shape = ",
-        "stablehlo.get_tuple_element %loop[1] : (tuple<tensor<i32>, tensor<16xf32>>)",
+        "stablehlo.get_tuple_element %loop_all[1] : (tuple<tensor<i32>, tensor<16xf32>>)",
         "dimension_numbers = #stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>",
         "channel_handle = #stablehlo.channel_handle<handle = 3, type = 1>",
         "hlo.after = [\"loop\"]", "loc(\"jit(f)/dot\")", "called_computations = [@fused]"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+// Results and operands that are tuples in HLO and several values in StableHLO, branches, and what
+// MLIR has only bits or other words for.
+constexpr const char* kSeveral = R"(HloModule several
+
+%largest (x: f32[], i: s32[], y: f32[], j: s32[]) -> (f32[], s32[]) {
+  %x = f32[] parameter(0)
+  %i = s32[] parameter(1)
+  %y = f32[] parameter(2)
+  %j = s32[] parameter(3)
+  %is_x = pred[] compare(%x, %y), direction=GE
+  %value = f32[] select(%is_x, %x, %y)
+  %index = s32[] select(%is_x, %i, %j)
+  ROOT %pair = (f32[], s32[]) tuple(%value, %index)
+}
+
+%less (a: f32[], b: f32[], c: s32[], d: s32[]) -> pred[] {
+  %a = f32[] parameter(0)
+  %b = f32[] parameter(1)
+  %c = s32[] parameter(2)
+  %d = s32[] parameter(3)
+  ROOT %lt = pred[] compare(%a, %b), direction=LT
+}
+
+%add (s: f32[], t: f32[]) -> f32[] {
+  %s = f32[] parameter(0)
+  %t = f32[] parameter(1)
+  ROOT %sum = f32[] add(%s, %t)
+}
+
+%taken (p: (f32[8], s32[8])) -> (f32[8], f32[]) {
+  %p = (f32[8], s32[8]) parameter(0), metadata={op_name="taken"}
+  %p0 = f32[8] get-tuple-element(%p), index=0
+  %nought = f32[] constant(-nan)
+  ROOT %results = (f32[8], f32[]) tuple(%p0, %nought)
+}
+
+%other (q: f32[8]) -> (f32[8], f32[]) {
+  %q = f32[8]{0:T(256)} parameter(0)
+  %none = f32[] constant(nan)
+  ROOT %results.1 = (f32[8], f32[]) tuple(%q, %none)
+}
+
+%first (u: f32[]) -> f32[] {
+  ROOT %u = f32[] parameter(0)
+}
+
+%second (n: ()) -> f32[] {
+  %n = () parameter(0)
+  ROOT %ten = f32[] constant(10)
+}
+
+ENTRY %main (v: f32[8,4], w: s32[8,4], scale: f32[4], key: u64[2], which: s32[]) -> (f32[8], f32[2,4], s32[8,4], f32[], f32[8,4], u32[4], f32[4], f32[8,2]) {
+  %v = f32[8,4] parameter(0)
+  %w = s32[8,4] parameter(1)
+  %scale = f32[4] parameter(2)
+  %key = u64[2] parameter(3)
+  %which = s32[] parameter(4)
+  %least = f32[] constant(-inf)
+  %zero = s32[] constant(0)
+  %argmax = (f32[8], s32[8]) reduce(%v, %w, %least, %zero), dimensions={1}, to_apply=%largest
+  %top = f32[8] get-tuple-element(%argmax), index=0
+  %sorted = (f32[8,4], s32[8,4]) sort(%v, %w), dimensions={1}, is_stable=true, to_apply=%less
+  %order = s32[8,4] get-tuple-element(%sorted), index=1
+  %held = (f32[8], s32[8]) opt-barrier(%argmax), metadata={op_name="held"}
+  %best = f32[8] get-tuple-element(%held), index=0
+  %yes = pred[] constant(true)
+  %chosen = (f32[8], f32[]) conditional(%yes, %held, %top), true_computation=%taken, false_computation=%other
+  %result = f32[8] get-tuple-element(%chosen), index=0
+  %empty = () tuple()
+  %case = f32[] conditional(%which, %least, %empty), branch_computations={%first, %second}, control-predecessors={%chosen}
+  %normal = (f32[8,4], f32[4], f32[4]) batch-norm-training(%v, %scale, %scale), epsilon=1e-05, feature_index=1
+  %scaled = f32[8,4] get-tuple-element(%normal), index=0
+  %mean = f32[4] get-tuple-element(%normal), index=1
+  %inferred = f32[8,4] batch-norm-inference(%scaled, %scale, %scale, %mean, %mean), epsilon=0.001, feature_index=1
+  %random = (u64[2], u32[4]) rng-bit-generator(%key), algorithm=rng_three_fry
+  %bits = u32[4] get-tuple-element(%random), index=1
+  %all = (f32[4], f32[4]) all-reduce(%scale, %mean), channel_id=2, replica_groups=[2,4]<=[8], use_global_device_ids=true, to_apply=%add
+  %reduced = f32[4] get-tuple-element(%all), index=0
+  %rows = f32[2,4] slice(%inferred), slice={[0:2], [0:4]}
+  %swapped = f32[2,4] all-to-all(%rows), replica_groups={{0,1},{2,3}}, dimensions={0}
+  %ragged = f32[2,4] collective-broadcast(%swapped), replica_groups={{0,1,2},{3}}
+  %largest-two = (f32[8,2], s32[8,2]) topk(%v), k=2, largest=true
+  %two = f32[8,2] get-tuple-element(%largest-two), index=0
+  ROOT %out = (f32[8], f32[2,4], s32[8,4], f32[], f32[8,4], u32[4], f32[4], f32[8,2]) tuple(%best, %ragged, %order, %case, %inferred, %bits, %reduced, %two)
+}
+)";
+
+TEST(PrintStablehlo, SeveralValuesAndBranchesReadBack) {
+  const Module module = parameters_first(from_hlo(kSeveral));
+  expect_reads_back(module);
+  const std::string text = print_stablehlo(module);
+  EXPECT_THAT(text, Not(HasSubstr("mhlo.")));
+  for (const char* part :
+       {"%argmax:2 = \"stablehlo.reduce\"(%v, %w, %least, %zero)", "\"stablehlo.sort\"(%v, %w)",
+        "%held:2 = \"stablehlo.optimization_barrier\"(%argmax_all_0, %argmax_all_1)",
+        "%chosen:2 = \"stablehlo.if\"(%yes) ({", "%case = \"stablehlo.case\"(%which) ({",
+        "dense<0x7FC00000>", "dense<0xFFC00000>", "epsilon = 1.0e-05 : f32",
+        "#stablehlo<rng_algorithm THREE_FRY>",
+        "replica_groups = dense<[[0, 1, 2, 3], [4, 5, 6, 7]]> : tensor<2x4xi64>",
+        "replica_groups = dense<[[0, 1, 2], [3, -1, -1]]> : tensor<2x3xi64>",
+        "\"chlo.top_k\"(%v) <{k = 2 : i64}>"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+}
+
+TEST(PrintStablehlo, LoopsAreThoseOfStablehlo) {
+  const std::string text = print_stablehlo(from_hlo(kAttention));
+  for (const char* part :
+       {"%loop:2 = \"stablehlo.while\"(%init_0, %init_1) ({\n    ^bb0(%state.1_0: tensor<i32>, ",
+        "%state = stablehlo.tuple %state_0, %state_1 {hlo.parameter} : ",
+        "stablehlo.return %pair_0, %pair_1 : tensor<i32>, tensor<16xf32>\n",
+        "%loop_all = stablehlo.tuple %loop#0, %loop#1 {hlo.pack} : "}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
 }
@@ -209,6 +325,10 @@ TEST(PrintStablehlo, ContradictionsOfHandEditedTextAreErrors) {
   EXPECT_THAT(edited("\"mhlo.fusion\"", "\"mhlo.fission\""), HasSubstr("no HLO opcode"));
   EXPECT_THAT(edited("called_computations = [@fused]", "other = [@fused]"),
               HasSubstr("expects 1 computations, got 0"));
+  EXPECT_THAT(edited("%loop#0, %loop#1", "%loop#1, %loop#0"), HasSubstr("not all results of one"));
+  EXPECT_THAT(edited("%init[1] {hlo.pack}", "%init[2] {hlo.pack}"), HasSubstr("has no element 2"));
+  EXPECT_THAT(edited("[\"condition\", \"body\"]", "[\"condition\"]"),
+              HasSubstr("expects a name for each of its regions"));
   EXPECT_THAT(edited("hlo.after = [\"loop\"]", "hlo.after = [\"noop\"]"),
               HasSubstr("no instruction noop before it"));
 }
@@ -247,7 +367,7 @@ TEST(PrintStablehlo, PublicModulesReadBack) {
 
 TEST(PrintStablehlo, DamagedTextIsAnsweredOrRefused) {
   support::expect_answer_or_error(
-      {print_stablehlo(from_hlo(kAttention))}, 20'000, 7,
+      {print_stablehlo(from_hlo(kAttention)), print_stablehlo(from_hlo(kSeveral))}, 20'000, 7,
       [](const std::string& text) { static_cast<void>(print_hlo(from_mlir(text))); });
 }
 

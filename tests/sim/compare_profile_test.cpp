@@ -155,7 +155,8 @@ TEST_F(CompareProfile, CoverageIsTheShareOfDeviceTimeThatIsAnInstructionOfAModul
 }
 
 TEST_F(CompareProfile, CountsStandBesideTheProfilesOwn) {
-  const ProfileCounts& counts = *row_of(comparison(), "add.1").profile;
+  const Comparison c = comparison();
+  const ProfileCounts& counts = *row_of(c, "add.1").profile;
   EXPECT_EQ(*counts.flops, 1024 * 1024);
   EXPECT_EQ(*counts.profile_flops, 1024 * 1024);
   EXPECT_EQ(*counts.bytes, 3 * 4 * 1024 * 1024);

@@ -1,0 +1,49 @@
+// Inside of ir/stablehlo/lowering.h: what it knows of values, regions and functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/hlo.h"
+#include "ir/mlir/mlir_tree.h"
+#include "ir/stablehlo/attribute_values.h"
+
+namespace tilecast::ir::stablehlo {
+
+using Integers = std::vector<std::int64_t>;  // elements of an integer tensor, row-major
+
+// How a region becomes a computation.
+struct RegionForm {
+  std::vector<Shape> arguments;   // of the block's arguments
+  std::vector<ValueId> captures;  // values from outside that it uses
+  bool packed = false;            // one parameter that holds arguments and captures
+  bool returns_captures = false;  // after its own results
+};
+
+[[nodiscard]] inline std::span<const ValueId> operand_values(const Operation& op) {
+  return {op.operands.data(), op.operands.size()};
+}
+
+struct Scope {  // a computation that is being made
+  Computation computation;
+  std::unordered_map<ValueId, InstrId> local;  // of values from outside
+  std::uint32_t serial = 0;
+};
+struct Binding {  // of a value: the instruction it is
+  InstrId id;
+  std::uint32_t scope = 0;
+};
+struct Piece {  // of printed text: element `index` of a tuple, as a value but no instruction
+  Binding whole;
+  std::uint32_t index = 0;
+};
+struct Specialised {  // a function for arguments of given shapes
+  ComputationId computation;
+  std::vector<Shape> results;
+  std::vector<std::optional<Integers>> known;
+};
+
+}  // namespace tilecast::ir::stablehlo
