@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "base/error.h"
 
 namespace tilecast::measured {
@@ -32,10 +34,27 @@ ir::DType OpRow::out_dtype() const {
   return text("out_dtype").empty() ? dtype() : dtype_in("out_dtype");
 }
 
+// `16x16x32`.
+ir::Dims OpRow::sizes(std::string_view column) const {
+  ir::Dims dims;
+  std::string_view rest = text(column);
+  while (!rest.empty()) {
+    const std::string_view part = rest.substr(0, rest.find('x'));
+    std::int64_t size = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), size);
+    if (error != std::errc() || end != part.data() + part.size() || size < 1) break;
+    dims.push_back(size);
+    if (part.size() == rest.size()) return dims;
+    rest.remove_prefix(part.size() + 1);
+  }
+  fail(column, fmt::format("got '{}', expected sizes such as 16x128", text(column)));
+}
+
 ir::Dims OpRow::elements() const {
+  if (!text("shape").empty()) return sizes("shape");
   if (!text("elements").empty()) return {integer("elements")};
   if (text("rows").empty() && text("columns").empty()) {
-    fail("elements", "nothing given; expected elements, or rows and columns");
+    fail("elements", "nothing given; expected elements, shape, or rows and columns");
   }
   return {integer("rows"), integer("columns")};
 }

@@ -20,11 +20,12 @@ class OpRow {
                                      std::optional<std::int64_t> fallback = std::nullopt) const;
   [[nodiscard]] ir::DType dtype() const;      // column dtype, required
   [[nodiscard]] ir::DType out_dtype() const;  // column out_dtype, else dtype
-  // {elements}, or {rows, columns}.
+  // Those of `shape`, {elements}, or {rows, columns}.
   [[nodiscard]] ir::Dims elements() const;
   [[noreturn]] void fail(std::string_view column, std::string_view message) const;
 
  private:
+  [[nodiscard]] ir::Dims sizes(std::string_view column) const;
   [[nodiscard]] ir::DType dtype_in(std::string_view column) const;
 
   const CsvTable& table_;

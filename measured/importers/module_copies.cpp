@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/source_text.h"
@@ -14,22 +15,24 @@ namespace fs = std::filesystem;
 
 std::string ModuleCopies::take(const std::string& folder, std::string_view cell) {
   const std::string_view file = cell.substr(0, cell.find('#'));
-  const std::string name(file);
-  if (name.empty() || fs::path(name).filename() != name || name == "." || name == "..") {
-    throw Error(fmt::format("got {}, expected the name of an HLO file, without folders",
+  const fs::path path(file);
+  const std::string name = path.filename().string();
+  if (name.empty() || name == "." || path.is_absolute() || std::ranges::count(path, "..") > 0) {
+    throw Error(fmt::format("got {}, expected an HLO file beside the table or in a folder there",
                             hwdesc::show_text(cell)));
   }
-  const auto [known, is_new] = known_.emplace(name, folder);
-  if (!is_new && known->second != folder) {
+  const std::string from = (fs::path(folder) / path.parent_path()).lexically_normal().string();
+  const auto [known, is_new] = known_.emplace(name, from);
+  if (!is_new && known->second != from) {
     throw Error(fmt::format("{} is in {} and in {}: the set can hold one file of a name", name,
-                            known->second, folder));
+                            known->second, from));
   }
   if (is_new) {
-    const auto text = base::SourceText::read_file((fs::path(folder) / name).string());
+    const auto text = base::SourceText::read_file((fs::path(from) / name).string());
     static_cast<void>(ir::load_module(text.file(), {}));
     writer_.add_file("kernels/" + name, text.text());
   }
-  return fmt::format("kernels/{}", cell);
+  return fmt::format("kernels/{}{}", name, cell.substr(file.size()));
 }
 
 }  // namespace tilecast::measured

@@ -13,8 +13,8 @@ class ModuleCopies {
  public:
   explicit ModuleCopies(SetWriter& writer) : writer_(writer) {}
 
-  // `cell`: the name of a file in `folder`, or FILE#KERNEL; what the set calls it. Throws Error for
-  // a name with folders in it, a file that is no HLO, and two files of one name.
+  // `cell`: a file in or below `folder`, or FILE#KERNEL; what the set calls it. Throws Error for a
+  // path that leaves the folder, a file that is no HLO, and two files of one name.
   std::string take(const std::string& folder, std::string_view cell);
 
  private:

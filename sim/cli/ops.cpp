@@ -49,8 +49,9 @@ void add_ops(CLI::App& app) {
       "                                            padding (0; pixels, same or valid)\n"
       "  softmax layernorm reduce transpose        rows, columns; transpose also batch (1)\n"
       "  gelu copy all_reduce, and elementwise HLO opcodes (add, exponential ...)\n"
-      "                                            elements, or rows and columns; all_reduce\n"
-      "                                            also devices (those of one host)\n"
+      "                                            elements, shape (16x16x128), or rows and\n"
+      "                                            columns; all_reduce also devices (those of\n"
+      "                                            one host)\n"
       "Other columns are kept, not read, and named in a note (x_* are not named).\n"
       "Added columns: estimate_ns, bound, utilisation (speed of light / time, 0 to 1).");
   verb.callback([arguments] { run(*arguments); });

@@ -400,7 +400,7 @@ TEST_F(Import, ProgramsAndKernelsComeAlongWithTheirTable) {
   EXPECT_EQ(set.rows.at(0).file, "kernels/a.hlo");
   EXPECT_TRUE(set.rows.at(0).is_program);
   fs::remove_all(at("out"));
-  EXPECT_THAT(message(mapping, "hlo,t\n../a.hlo,2\n"), HasSubstr("without folders"));
+  EXPECT_THAT(message(mapping, "hlo,t\n../a.hlo,2\n"), HasSubstr("or in a folder there"));
   EXPECT_THAT(message(mapping, "hlo,t\nabsent.hlo,2\n"), HasSubstr("in.csv:2: "));
   EXPECT_THAT(message("tables:\n  - columns:\n      kernel: hlo\n      op: op\n"
                       "      runtime: {column: t, unit: ms}\n",

@@ -126,7 +126,7 @@ TEST(OperatorKernel, BadRowsNameFileRowAndColumn) {
               HasSubstr("ops.csv:2: column 'dtype': got 'b16'"));
   EXPECT_THAT(error_of("op,dtype,m,n,k", "mat,bf16,64,64,128"),
               HasSubstr("column 'op': got 'mat'"));
-  EXPECT_THAT(error_of("op,dtype", "add,f32"), HasSubstr("expected elements, or rows and columns"));
+  EXPECT_THAT(error_of("op,dtype", "add,f32"), HasSubstr("expected elements, shape, or rows and columns"));
   EXPECT_THAT(error_of("op,dtype,rows,columns", "softmax,s32,4,4"), HasSubstr("floating-point"));
   EXPECT_THAT(error_of(kConvColumns, "conv2d,f32,1,2,2,8,8,5,5,1,0"),
               HasSubstr("larger than the padded input"));
