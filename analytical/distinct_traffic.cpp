@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "analytical/iteration_space.h"
 #include "ir/array_elements.h"
 
 namespace tilecast::analytical {
@@ -137,6 +138,7 @@ std::vector<double> needed_shares(const ir::Kernel& kernel) {
   std::vector<double> shared(kernel.ops().size());
   std::vector<double> pieces(kernel.ops().size());
   for (const OpId id : kernel.outputs()) shared[id.index()] = 1;
+  for (const OpId id : passed_through(kernel)) shared[id.index()] = 0;
   for (std::size_t i = kernel.ops().size(); i-- > 0;) {
     const Op& op = kernel.op(OpId(i));
     shared[i] = std::min(1.0, shared[i] + pieces[i]);
@@ -173,6 +175,7 @@ Traffic distinct_traffic(const ir::Kernel& kernel, const hwdesc::Device& device)
     traffic.read += Bytes{main_memory_bytes(id) * needed[id.index()]};
   }
   std::vector<bool> written(kernel.ops().size());
+  for (const OpId id : passed_through(kernel)) written[id.index()] = true;
   for (const OpId id : kernel.outputs()) {
     if (written[id.index()]) continue;
     written[id.index()] = true;

@@ -151,8 +151,13 @@ class Builder {
     for (std::size_t i = kernel_.ops().size(); i-- > 0;) {
       if (group_of_[i] >= 0) continue;
       std::vector<Step> steps;
+      std::vector<const Op*> slices;
       for (const OpId user : kernel_.users(OpId(i))) {
-        if (group_of_[user.index()] >= 0) add_demands(OpId(i), user, steps);
+        if (group_of_[user.index()] < 0) continue;
+        add_demands(OpId(i), user, steps);
+        if (kernel_.op(user).opcode == ir::Opcode::kSlice) {
+          add_to_pieces(slices, kernel_.op(user), steps.back());
+        }
       }
       if (!steps.empty()) join_or_add(OpId(i), std::move(steps));
     }
@@ -167,6 +172,22 @@ class Builder {
       if (!(user == space_.anchor && space_.matrix)) step.source_group = group_of_[user.index()];
       steps.push_back(step);
     }
+  }
+
+  // Slices of one array are united: they add up in the first dimension in which `slice` starts
+  // apart from all before it.
+  static void add_to_pieces(std::vector<const Op*>& before, const Op& slice, Step& step) {
+    const auto start = [](const Op& op, int d) { return op.as<ir::SliceAttrs>().dims[d].start; };
+    for (int d = 0; d < step.rank && !before.empty(); ++d) {
+      std::int64_t gap = INT64_MAX;
+      for (const Op* other : before) {
+        gap = std::min(gap, std::abs(start(slice, d) - start(*other, d)));
+      }
+      if (gap == 0) continue;
+      step.dims[d].gap = gap;
+      break;
+    }
+    before.push_back(&slice);
   }
 
   void join_or_add(OpId op, std::vector<Step> steps) {
@@ -211,7 +232,10 @@ void Footprints::evaluate(const LoopSizes& tile, std::span<Extents> out) const {
         continue;
       }
       for (int d = 0; d < step.rank; ++d) {
-        extents[d] = std::max(extents[d], apply(step.dims[d], source));
+        const DimMap& map = step.dims[d];
+        const std::int64_t extent = apply(map, source);
+        extents[d] = map.gap > 0 ? std::min(extents[d] + std::min(extent, map.gap), map.limit)
+                                 : std::max(extents[d], extent);
       }
     }
   }

@@ -22,6 +22,7 @@ struct DimMap {
   std::int64_t offset = 0;
   std::int64_t divisor = 1;  // rounded up
   std::int64_t limit = 1;    // size of the dimension: extents never exceed it
+  std::int64_t gap = 0;      // > 0: a piece that starts so far from another, which it adds to
 };
 
 struct Step {

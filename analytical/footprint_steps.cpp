@@ -37,22 +37,63 @@ void map_window(Step& step, int dim, int source, const ir::WindowDim& window) {
   map.divisor = at_least_one(window.base_dilation);
 }
 
-// Reshape: dimension runs with equal products map one to one where both sides have one real
-// dimension; anything else keeps the volume.
-Step reshape_step(const Shape& source, const Shape& shape) {
-  Step step = whole_step(shape);
-  int i = 0;
-  int j = 0;
-  while (i < source.rank() || j < shape.rank()) {
-    while (i < source.rank() && source.dims[i] == 1) ++i;
-    while (j < shape.rank() && shape.dims[j] == 1) ++j;
-    if (i == source.rank() && j == shape.rank()) break;
-    if (i == source.rank() || j == shape.rank() || source.dims[i] != shape.dims[j]) {
-      return volume_step(source.rank(), shape);
-    }
-    map_dim(step, j++, i++);
+// Dimensions larger than 1, most major first: as they lie in memory, or as they are numbered.
+Dims real_dims(const Shape& shape, bool in_memory) {
+  Dims order = physical_order(shape);
+  if (!in_memory) std::sort(order.begin(), order.end());
+  const auto single = [&](std::int64_t d) { return shape.dims[d] == 1; };
+  order.erase(std::remove_if(order.begin(), order.end(), single), order.end());
+  return order;
+}
+
+// Maps the shortest runs of dimensions that hold equally many elements: false unless one side is a
+// single dimension and the other at most two where they merge into it.
+bool map_run(const Dims& from, const Dims& to, const Shape& shape, const Shape& source,
+             Step& step) {
+  if (from.size() == 2 && to.size() == 1) {  // the span of rows of the minor dimension
+    DimMap& map = step.dims[to[0]];
+    map.source = static_cast<int>(from[0]);
+    map.scale = source.dims[from[1]];
+    map.second_source = static_cast<int>(from[1]);
+    map.second_scale = 1;
+    map.offset = -source.dims[from[1]];
+    return true;
   }
-  return step;
+  if (from.size() != 1) return false;
+  std::int64_t inside = 1;
+  for (std::size_t k = to.size(); k-- > 0;) {
+    map_dim(step, static_cast<int>(to[k]), from[0]);
+    step.dims[to[k]].divisor = inside;
+    inside *= shape.dims[to[k]];
+  }
+  return true;
+}
+
+// Reshape: runs of dimensions that hold equally many elements map to each other, those of a bitcast
+// in the order in which they lie in memory; what is neither split nor merged keeps the volume.
+Step reshape_step(const Op& op, const Shape& source, const Shape& shape) {
+  const bool in_memory = op.opcode == Opcode::kBitcast && source.layout && shape.layout;
+  const Dims from = real_dims(source, in_memory);
+  const Dims to = real_dims(shape, in_memory);
+  Step step = whole_step(shape);
+  std::size_t i = 0;
+  std::size_t j = 0;
+  while (i < from.size() && j < to.size()) {
+    const std::size_t first_i = i;
+    const std::size_t first_j = j;
+    std::int64_t elements = source.dims[from[i++]];
+    std::int64_t others = shape.dims[to[j++]];
+    while (elements != others) {
+      if (elements < others ? i == from.size() : j == to.size()) break;
+      (elements < others ? elements : others) *=
+          elements < others ? source.dims[from[i++]] : shape.dims[to[j++]];
+    }
+    const bool mapped =
+        elements == others && map_run({from.begin() + first_i, from.begin() + i},
+                                      {to.begin() + first_j, to.begin() + j}, shape, source, step);
+    if (!mapped) return volume_step(source.rank(), shape);
+  }
+  return i == from.size() && j == to.size() ? step : volume_step(source.rank(), shape);
 }
 
 // Dimension dimensions[d] of the array is dimension d of the source, or the other way round.
@@ -236,7 +277,7 @@ bool is_identity(const Step& step, const Shape& source_shape) {
   for (int d = 0; d < step.rank; ++d) {
     const DimMap& map = step.dims[d];
     const bool same = map.source == d && map.scale == 1 && map.second_source < 0 &&
-                      map.offset == 0 && map.divisor == 1 &&
+                      map.offset == 0 && map.divisor == 1 && map.gap == 0 &&
                       map.limit == at_least_one(source_shape.dims[d]);
     if (!same) return false;
   }
@@ -275,7 +316,7 @@ Step backward_step(const Kernel& kernel, const Op& op, std::size_t operand) {
       return to_listed(op.dimensions, shape);
     case Opcode::kReshape:
     case Opcode::kBitcast:
-      return reshape_step(result, shape);
+      return reshape_step(op, result, shape);
     case Opcode::kReduce:
       return reduce_backward(op, shape);
     case Opcode::kReduceWindow:
@@ -324,7 +365,7 @@ Step forward_step(const Kernel& kernel, const Op& op, std::size_t operand) {
       return from_listed(op.dimensions, shape);
     case Opcode::kReshape:
     case Opcode::kBitcast:
-      return reshape_step(source, shape);
+      return reshape_step(op, source, shape);
     case Opcode::kReduce:
       return reduce_forward(op, source, shape);
     case Opcode::kReduceWindow:
@@ -347,13 +388,15 @@ Step matrix_step(const Kernel& kernel, const IterationSpace& space, std::size_t 
   if (const auto* conv = op.get<ir::ConvAttrs>()) {
     const MatrixLoops& matrix = *space.matrix;
     const auto& dims = conv->dims;
-    for (std::size_t i = 0; i < matrix.positions.size() && i < conv->window.size(); ++i) {
+    for (std::size_t i = 0; i < matrix.window_loops.size(); ++i) {
       const auto& window = conv->window[i];
+      const int loop = matrix.window_loops[i];
+      if (loop < 0) continue;
       DimMap& map = step.dims[operand == 0 ? dims.input_spatial[i] : dims.kernel_spatial[i]];
       if (operand == 1) {
-        map.source = matrix.positions[i];
-      } else {
-        map.second_source = matrix.positions[i];
+        map.source = loop;
+      } else if (space.loops[loop].reduction) {
+        map.second_source = loop;
         map.second_scale = window.window_dilation;
         map.offset = 1 - window.stride - window.window_dilation;
       }

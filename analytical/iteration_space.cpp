@@ -44,12 +44,15 @@ std::int64_t elements_or_zero(const Shape& shape) {
 OpId find_anchor(const Kernel& kernel) {
   OpId anchor;
   std::int64_t most = -1;
+  const std::vector<OpId> passed_on = passed_through(kernel);
   for (const OpId id : kernel.outputs()) {
-    if (elements_or_zero(kernel.op(id).shape) > most) {
+    const bool made = std::ranges::find(passed_on, id) == passed_on.end();
+    if (made && elements_or_zero(kernel.op(id).shape) > most) {
       most = elements_or_zero(kernel.op(id).shape);
       anchor = id;
     }
   }
+  if (!anchor.valid() && !kernel.outputs().empty()) anchor = kernel.outputs().front();
   for (const Op& op : kernel.ops()) {
     if (op.opcode != Opcode::kReduce || op.operands.empty()) continue;
     const OpId input = op.operands[0];
@@ -115,21 +118,45 @@ void push_loop(std::vector<int>& loops, int loop) {
   if (loop >= 0) loops.push_back(loop);
 }
 
+// Does every output meet one position of the window, each its own? Dots of matrices in a batch are
+// written like that: window of the batch's size, padded or dilated so that only pairs meet.
+bool pairs_positions(std::int64_t input, std::int64_t output, const ir::WindowDim& window) {
+  return window.size > 1 && window.size == output &&
+         ir::valid_positions(input, output, window) == output;
+}
+
+// Positions of a window for each that one output meets: it meets no more than there is input.
+double positions_per_met(std::int64_t input, const ir::WindowDim& window) {
+  const double size = static_cast<double>(window.size);
+  const double met = std::min(size / static_cast<double>(window.base_dilation),
+                              static_cast<double>(std::max<std::int64_t>(input, 1)));
+  return size / std::max(met, 1.0);
+}
+
 void add_conv_loops(const Kernel& kernel, const Op& op, const hwdesc::NativeTile& native,
                     IterationSpace& space, MatrixLoops& matrix) {
   const auto& attrs = op.as<ir::ConvAttrs>();
+  const Shape& lhs = kernel.op(op.operands[0]).shape;
   const Shape& rhs = kernel.op(op.operands[1]).shape;
-  for (int d = 0; d < op.shape.rank(); ++d) {
-    (d == attrs.dims.output_feature ? matrix.columns : matrix.rows)
-        .push_back(space.anchor_loops[d]);
+  std::vector<std::vector<int>*> roles(op.shape.rank(), &matrix.rows);
+  roles[attrs.dims.output_feature] = &matrix.columns;
+  for (std::size_t i = 0; i < attrs.window.size(); ++i) {
+    const std::int64_t input = lhs.dims[attrs.dims.input_spatial[i]];
+    const std::int64_t of_output = attrs.dims.output_spatial[i];
+    if (pairs_positions(input, op.shape.dims[of_output], attrs.window[i])) {
+      roles[of_output] = &matrix.batch;
+      matrix.window_loops.push_back(space.anchor_loops[of_output]);
+      continue;
+    }
+    const int loop = add_reduction_loop(space, rhs, attrs.dims.kernel_spatial[i], native);
+    matrix.window_loops.push_back(loop);
+    push_loop(matrix.positions, loop);
+    matrix.dilation *= positions_per_met(input, attrs.window[i]);
   }
-  for (const std::int64_t d : attrs.dims.kernel_spatial) {
-    push_loop(matrix.positions, add_reduction_loop(space, rhs, d, native));
-  }
+  for (int d = 0; d < op.shape.rank(); ++d) roles[d]->push_back(space.anchor_loops[d]);
   push_loop(matrix.contraction,
             add_reduction_loop(space, rhs, attrs.dims.kernel_input_feature, native));
   matrix.groups = std::max(attrs.feature_group_count, attrs.batch_group_count);
-  for (const ir::WindowDim& window : attrs.window) matrix.dilation *= window.base_dilation;
 }
 
 void add_dot_loops(const Kernel& kernel, const Op& op, const hwdesc::NativeTile& native,
@@ -195,6 +222,18 @@ Dims physical_order(const Shape& shape) {
   }
   for (int d = 0; d < rank; ++d) order.push_back(d);
   return order;
+}
+
+std::vector<OpId> passed_through(const Kernel& kernel) {
+  std::vector<OpId> passed;
+  for (const auto& [output, parameter] : kernel.in_place()) {
+    const OpId id = kernel.outputs()[output];
+    const Op& op = kernel.op(id);
+    const bool copied =
+        op.opcode == Opcode::kCopy && op.operands[0] == kernel.parameters()[parameter];
+    if (copied || id == kernel.parameters()[parameter]) passed.push_back(id);
+  }
+  return passed;
 }
 
 IterationSpace make_iteration_space(const Kernel& kernel, const hwdesc::NativeTile& native) {

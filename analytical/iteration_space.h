@@ -39,8 +39,11 @@ struct Loop {
 struct MatrixLoops {
   std::vector<int> rows, columns, contraction, batch;
   std::vector<int> positions;  // kernel window positions: each its own weight matrix
-  std::int64_t groups = 1;     // feature groups
-  std::int64_t dilation = 1;   // product of base dilations: 1 of so many positions is no hole
+  // By window dimension: the loop over its positions, -1 where it is whole. It is a batch loop
+  // where every output has a position of its own: a dot written as a convolution.
+  std::vector<int> window_loops;
+  std::int64_t groups = 1;  // feature groups
+  double dilation = 1;      // one of so many positions meets input: the rest are holes or padding
   std::string lhs_dtype;
   ir::OpId op;
 };
@@ -58,6 +61,9 @@ struct IterationSpace {
 [[nodiscard]] IterationSpace make_iteration_space(const ir::Kernel& kernel,
                                                   const hwdesc::NativeTile& native);
 
+// Results that are a parameter in its own buffer, which cost nothing: aliased results, buffers of a
+// collective that runs beside the kernel.
+[[nodiscard]] std::vector<ir::OpId> passed_through(const ir::Kernel& kernel);
 // Tile extent of every loop, in elements, clamped to the loop.
 [[nodiscard]] LoopSizes tile_extents(const IterationSpace& space, const TileConfig& tile);
 // Tiles of these extents that cover the loops: iterations of the whole nest.

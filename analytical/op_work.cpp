@@ -80,7 +80,14 @@ void add_reduction(const Kernel& kernel, const Op& op, int group, int input_grou
   work[input_group].transcendental += op.applied_transcendentals;
 }
 
-void add_movement(const Kernel& kernel, const Op& op, int group, std::vector<ElementWork>& work) {
+// Narrow elements move packed in the words of a lane.
+double words_per_element(const Shape& shape, const hwdesc::Device& device) {
+  const double word_bytes = device.native_tile.word_bits / 8.0;
+  return device.native_tile.tiled ? std::min(ir::storage_bytes(shape.dtype) / word_bytes, 1.0) : 1;
+}
+
+void add_movement(const Kernel& kernel, const Op& op, int group, const hwdesc::Device& device,
+                  std::vector<ElementWork>& work) {
   if (op.operands.empty()) {
     work[group].vector += 1;  // iota
     return;
@@ -90,7 +97,7 @@ void add_movement(const Kernel& kernel, const Op& op, int group, std::vector<Ele
   const bool relayout = op.opcode == Opcode::kTranspose || op.opcode == Opcode::kReshape ||
                         op.opcode == Opcode::kCopy;
   if (relayout && from.is_array() && op.shape.is_array() && lanes_move(from, op.shape, op)) {
-    work[group].cross_lane += 1;
+    work[group].cross_lane += words_per_element(op.shape, device);
   }
   if (op.opcode == Opcode::kReverse) work[group].cross_lane += 1;
   if (op.opcode == Opcode::kPad || op.opcode == Opcode::kConcatenate) work[group].vector += 1;
@@ -122,7 +129,7 @@ void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
       add_reduction(kernel, op, group, input_group, by_group);
       break;
     case OpClass::kDataMovement:
-      add_movement(kernel, op, group, by_group);
+      add_movement(kernel, op, group, device, by_group);
       break;
     case OpClass::kMatrix:
       work.matrix_flops += 2 * contraction_size(kernel, op);

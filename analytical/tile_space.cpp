@@ -37,6 +37,18 @@ SizesList cut_in_order(const IterationSpace& space, const std::vector<int>& loop
   return list;
 }
 
+// The same with the first ones whole, for every number of them: what a layout-changing copy or a
+// reduction over a major dimension needs.
+SizesList cut_inside(const IterationSpace& space, const std::vector<int>& loops) {
+  SizesList list = cut_in_order(space, loops);
+  for (std::size_t whole = 1; whole < loops.size(); ++whole) {
+    if (space.loops[loops[whole - 1]].units() <= 1) continue;
+    const SizesList rest = cut_in_order(space, {loops.begin() + whole, loops.end()});
+    list.insert(list.end(), rest.begin() + 1, rest.end());
+  }
+  return list;
+}
+
 // Every combination of two lists of cuts of different loops.
 SizesList combine(const SizesList& a, const SizesList& b) {
   SizesList list;
@@ -138,11 +150,11 @@ SizesList streaming_extents(const IterationSpace& space) {
 std::vector<TileConfig> candidate_tiles(const IterationSpace& space, std::size_t limit) {
   SizesList list;
   if (space.matrix) {
-    list = combine(combine(cut_in_order(space, spatial_loops(space)),
+    list = combine(combine(cut_inside(space, spatial_loops(space)),
                            cut_in_order(space, space.matrix->columns)),
                    cut_in_order(space, reduction_loops(*space.matrix)));
   } else {
-    list = cut_in_order(space, space.order);
+    list = cut_inside(space, space.order);
   }
   std::stable_sort(list.begin(), list.end(),
                    [](const LoopSizes& a, const LoopSizes& b) { return pieces(a) < pieces(b); });

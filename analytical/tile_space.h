@@ -10,9 +10,9 @@
 namespace tilecast::analytical {
 
 // A candidate cuts loop i into trips[i] pieces, trips from a fixed ladder (1, 2, 4, 8 ..., one unit
-// each). Loops are cut from the outermost inwards (the inner ones stay whole until the outer ones
-// are cut to single units), columns and reductions of a matrix product each on their own ladder.
-// At most `limit` distinct tiles, fewest pieces first; deterministic.
+// each). Loops are cut from the outermost, or from one inside it, inwards (the inner ones stay
+// whole until those are cut to single units), columns and reductions of a matrix product each on
+// their own ladder. At most `limit` distinct tiles, fewest pieces first; deterministic.
 [[nodiscard]] std::vector<TileConfig> candidate_tiles(const IterationSpace& space,
                                                       std::size_t limit);
 

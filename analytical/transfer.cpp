@@ -25,15 +25,18 @@ MemoryStream stream_of(const ir::Kernel& kernel, const Footprints& footprints, i
           .op = id};
 }
 
-bool only_updated_in_place(const ir::Kernel& kernel, std::size_t parameter) {
+// Is nothing of a parameter read: not used, passed through or only updated in place?
+bool stays_unread(const ir::Kernel& kernel, std::size_t parameter) {
   const ir::OpId id = kernel.parameters()[parameter];
-  const auto users = kernel.users(id);
-  return std::any_of(kernel.in_place().begin(), kernel.in_place().end(),
-                     [&](const auto& pair) { return pair.second == parameter; }) &&
-         std::all_of(users.begin(), users.end(), [&](ir::OpId user) {
-           return kernel.op(user).opcode == ir::Opcode::kDynamicUpdateSlice &&
-                  kernel.op(user).operands[0] == id;
-         });
+  const auto passed_on = passed_through(kernel);
+  const bool in_place = std::ranges::any_of(
+      kernel.in_place(), [&](const auto& pair) { return pair.second == parameter; });
+  const bool unread = std::ranges::all_of(kernel.users(id), [&](ir::OpId user) {
+    const bool updated = in_place && kernel.op(user).opcode == ir::Opcode::kDynamicUpdateSlice &&
+                         kernel.op(user).operands[0] == id;
+    return updated || std::ranges::find(passed_on, user) != passed_on.end();
+  });
+  return unread && std::ranges::find(kernel.outputs(), id) == kernel.outputs().end();
 }
 
 }  // namespace
@@ -144,7 +147,7 @@ std::vector<MemoryStream> input_streams(const ir::Kernel& kernel, const Footprin
   std::vector<MemoryStream> streams;
   for (std::size_t i = 0; i < kernel.parameters().size(); ++i) {
     const ir::OpId id = kernel.parameters()[i];
-    if (only_updated_in_place(kernel, i) || !kernel.op(id).shape.is_array()) continue;
+    if (stays_unread(kernel, i) || !kernel.op(id).shape.is_array()) continue;
     streams.push_back(stream_of(kernel, footprints, id, granule_bytes));
   }
   return streams;
@@ -153,9 +156,10 @@ std::vector<MemoryStream> input_streams(const ir::Kernel& kernel, const Footprin
 std::vector<MemoryStream> output_streams(const ir::Kernel& kernel, const Footprints& footprints,
                                          double granule_bytes) {
   std::vector<MemoryStream> streams;
+  const auto passed_on = passed_through(kernel);
   for (const ir::OpId id : kernel.outputs()) {
     const ir::Op& op = kernel.op(id);
-    if (!op.shape.is_array()) continue;
+    if (!op.shape.is_array() || std::ranges::find(passed_on, id) != passed_on.end()) continue;
     const bool update = op.opcode == ir::Opcode::kDynamicUpdateSlice;
     streams.push_back(stream_of(kernel, footprints, update ? op.operands[1] : id, granule_bytes));
   }

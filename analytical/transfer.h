@@ -68,11 +68,11 @@ struct MemoryStream {
   ir::OpId op;
 };
 
-// Parameters that are read: not those that are only updated in place.
+// Parameters that are read: not those that are only updated in place, passed through or not used.
 [[nodiscard]] std::vector<MemoryStream> input_streams(const ir::Kernel& kernel,
                                                       const Footprints& footprints,
                                                       double granule_bytes);
-// Results; of a dynamic-update-slice only the update is written.
+// Results that are made, not passed through; of a dynamic-update-slice only the update is written.
 [[nodiscard]] std::vector<MemoryStream> output_streams(const ir::Kernel& kernel,
                                                        const Footprints& footprints,
                                                        double granule_bytes);
