@@ -85,12 +85,18 @@ std::vector<std::int64_t> torus_dims(std::int64_t chips, int dimensions) {
 }
 
 struct Network {
-  std::vector<std::int64_t> rings;  // one entry for a ring; empty for a switch
-  double egress = 0;                // of one chip, links in use, bytes per second
-  double ring_egress = 0;           // of one ring of it
+  std::vector<std::int64_t> dims;  // one entry for a ring; empty for a switch
+  double egress = 0;               // of one chip, all rings or the switch, bytes per second
+  double ring_egress = 0;          // of one ring
+  double line_egress = 0;          // of a dimension that does not wrap around
+  double in_rings = 1;             // chips, or on the switch
+  double in_lines = 1;
+  std::int64_t wraps_from = 3;
   double link = 0;
   double steps = 0;
   std::string shape;
+
+  [[nodiscard]] bool is_ring(std::int64_t dim) const { return dim >= wraps_from; }
 };
 
 Network network_of(const hwdesc::Interconnect& net, std::int64_t chips) {
@@ -99,7 +105,8 @@ Network network_of(const hwdesc::Interconnect& net, std::int64_t chips) {
   n.shape = net.topology;
   const double all = n.link * net.links;
   if (net.topology == "switch") {
-    n.egress = n.ring_egress = all;
+    n.egress = all;
+    n.in_rings = static_cast<double>(chips);
     n.steps = std::ceil(std::log2(static_cast<double>(chips)));
     return n;
   }
@@ -111,23 +118,41 @@ Network network_of(const hwdesc::Interconnect& net, std::int64_t chips) {
     throw Error("device interconnect.topology: got \"" + net.topology +
                 "\", expected ring, torus2d, torus3d or switch");
   }
-  n.rings = torus_dims(chips, dimensions);
+  n.dims = torus_dims(chips, dimensions);
+  n.wraps_from = std::max(3, net.wraps_from);
   n.ring_egress = all / dimensions;
-  for (std::size_t i = 0; i < n.rings.size(); ++i) {
-    n.steps += static_cast<double>(n.rings[i] - 1);
-    if (n.rings[i] > 1) n.egress += n.ring_egress;
-    n.shape += (i == 0 ? " " : "x") + std::to_string(n.rings[i]);
+  n.line_egress = n.ring_egress / 2;
+  for (std::size_t i = 0; i < n.dims.size(); ++i) {
+    const bool is_ring = n.is_ring(n.dims[i]);
+    n.steps += static_cast<double>(n.dims[i] - 1);
+    (is_ring ? n.in_rings : n.in_lines) *= static_cast<double>(n.dims[i]);
+    if (is_ring) n.egress += n.ring_egress;
+    n.shape += (i == 0 ? " " : "x") + std::to_string(n.dims[i]);
   }
   return n;
 }
 
+// Of an all-gather: rings at once, then the lines.
+double gather_s(const Network& n, double bytes) {
+  const double rings = n.in_rings > 1 ? bytes * (1 - 1 / n.in_rings) / n.egress : 0;
+  const double left = bytes / n.in_rings;
+  return rings + (n.in_lines > 1 ? left * (1 - 1 / n.in_lines) / n.line_egress : 0);
+}
+
+// Every byte passes the slowest dimension.
+double broadcast_s(const Network& n, double bytes) {
+  return std::max(n.in_rings > 1 ? bytes / n.egress : 0,
+                  n.in_lines > 1 ? bytes / n.line_egress : 0);
+}
+
 // Seconds the busiest link of a uniform all-to-all is busy.
 double all_to_all_s(const Network& n, double bytes, double share) {
-  if (n.rings.empty()) return bytes * share / n.egress;
-  double slowest = 0;
-  for (const std::int64_t ring : n.rings) {
-    const double d = static_cast<double>(ring);
-    slowest = std::max(slowest, bytes * std::floor(d * d / 4) / d / n.ring_egress);
+  if (n.dims.empty()) return bytes * share / n.egress;
+  double slowest = n.in_lines > 1 ? bytes * share / n.line_egress : 0;
+  for (const std::int64_t dim : n.dims) {
+    const double d = static_cast<double>(dim);
+    const double egress = n.is_ring(dim) ? n.ring_egress : n.line_egress;
+    slowest = std::max(slowest, bytes * std::floor(d * d / 4) / d / egress);
   }
   return slowest;
 }
@@ -138,35 +163,51 @@ struct AlphaBeta {
 
 AlphaBeta alpha_beta(Pattern pattern, double bytes, std::int64_t chips, const Network& n) {
   const double share = 1 - 1 / static_cast<double>(chips);
-  const double half_way = n.rings.empty() ? 1 : std::max(1.0, std::ceil(n.steps / 2));
+  const double half_way = n.dims.empty() ? 1 : std::max(1.0, std::ceil(n.steps / 2));
   switch (pattern) {
     case Pattern::kAllReduce:
-      return {2 * bytes * share / n.egress, 2 * n.steps};
+      return {2 * gather_s(n, bytes), 2 * n.steps};
     case Pattern::kAllGather:
     case Pattern::kReduceScatter:
-      return {bytes * share / n.egress, n.steps};
+      return {gather_s(n, bytes), n.steps};
     case Pattern::kAllToAll:
       return {all_to_all_s(n, bytes, share), half_way};
     case Pattern::kBroadcast:
-      return {bytes / n.egress, n.rings.empty() ? n.steps : half_way};
+      return {broadcast_s(n, bytes), n.dims.empty() ? n.steps : half_way};
     case Pattern::kPermute:
-      return {bytes / (n.rings.empty() ? n.egress : n.link), 1};
+      return {bytes / (n.dims.empty() ? n.egress : n.link), 1};
   }
   return {};
 }
 
-// Reading operands and writing results in main memory; cores of one chip exchange there too.
-double local_s(Pattern pattern, double payload, std::int64_t devices, double cores,
-               const hwdesc::Device& device) {
-  if (device.memory.empty()) {
-    throw Error("device " + device.name + ": memory: got no level, expected main memory");
-  }
+// Reading operands and writing results in main memory.
+double local_s(Pattern pattern, double payload, std::int64_t devices, const MemoryPath& memory) {
   const double part = payload / static_cast<double>(std::max<std::int64_t>(1, devices));
-  const double exchanged = cores > 1 ? payload : 0;
-  const double read = (pattern == Pattern::kAllGather ? part : payload) + exchanged;
+  const double read = pattern == Pattern::kAllGather ? part : payload;
   const double write = pattern == Pattern::kReduceScatter ? part : payload;
-  const MemoryPath memory = memory_path(device.main_memory());
   return memory.busy_s(read / memory.read, write / memory.write);
+}
+
+// An all-reduce of which the kernel keeps a slice is a reduce-scatter.
+Opcode crossing_opcode(const ir::Kernel& kernel) {
+  const ir::Op* op = collective_op(kernel);
+  if (op == nullptr) return kernel.opcode();
+  if (pattern_of(op->opcode) != Pattern::kAllReduce) return op->opcode;
+  const auto id = static_cast<std::size_t>(op - kernel.ops().data());
+  bool is_sliced = false;
+  for (const ir::Op& user : kernel.ops()) {
+    for (const ir::OpId operand : user.operands) {
+      if (operand.index() != id) continue;
+      if (user.opcode != Opcode::kDynamicSlice) return op->opcode;
+      is_sliced = true;
+    }
+  }
+  return is_sliced ? Opcode::kReduceScatter : op->opcode;
+}
+
+// Memory is read before a hop and written after it.
+double step_s(const hwdesc::Interconnect& net, const MemoryPath& memory) {
+  return net.latency.value + 2 * memory.latency_s;
 }
 
 std::string plain_name(Opcode opcode) {
@@ -181,8 +222,13 @@ CollectiveTime collective_time(Opcode opcode, Bytes payload, std::int64_t group_
                                const hwdesc::Device& device) {
   const Pattern pattern = require_pattern(opcode);
   const DeviceGroup group = locate(group_size, device);
-  const double local = local_s(pattern, payload.value, group_size, group.cores, device);
-  PipelineLoop loop{.path_s = local};
+  if (device.memory.empty()) {
+    throw Error("device " + device.name + ": memory: got no level, expected main memory");
+  }
+  const MemoryPath memory = memory_path(device.main_memory());
+  const double local = local_s(pattern, payload.value, group_size, memory);
+  const double exchange = group.cores > 1 ? payload.value / memory.read : 0;
+  PipelineLoop loop{.path_s = exchange + local};
   CollectiveTime result;
   result.algorithm = group_size <= 1 ? "local" : plain_name(opcode) + " inside one chip";
   if (group.chips > 1) {
@@ -196,10 +242,10 @@ CollectiveTime collective_time(Opcode opcode, Bytes payload, std::int64_t group_
     const Network network = network_of(*device.interconnect, group.chips);
     const AlphaBeta cost =
         alpha_beta(pattern, chip_payload(pattern, payload, group), group.chips, network);
-    loop.path_s = std::max(local, cost.bandwidth_s);
-    result.latency_part = device.interconnect->latency * cost.hops;
+    loop.path_s = exchange + std::max(local, cost.bandwidth_s);
+    result.latency_part = Seconds{step_s(*device.interconnect, memory) * cost.hops};
     result.algorithm = plain_name(opcode) + " on " + network.shape;
-    if (network.rings.empty()) result.algorithm += " of " + std::to_string(group.chips);
+    if (network.dims.empty()) result.algorithm += " of " + std::to_string(group.chips);
   }
   result.bandwidth_part = Seconds{steady_period_s(loop)};
   result.time = result.bandwidth_part + result.latency_part;
@@ -207,10 +253,11 @@ CollectiveTime collective_time(Opcode opcode, Bytes payload, std::int64_t group_
 }
 
 CollectiveTime collective_time(const ir::Kernel& kernel, const hwdesc::Device& device) {
-  const ir::Op* op = collective_op(kernel);
-  return collective_time(op == nullptr ? kernel.opcode() : op->opcode,
-                         collective_payload(kernel, PayloadSize::kPadded), kernel.group_size(),
-                         device);
+  if (const std::optional<Seconds> end = running_collective_end(kernel, device)) {
+    return {*end, Seconds{0}, *end, "end of a collective that earlier kernels ran beside"};
+  }
+  return collective_time(crossing_opcode(kernel), collective_payload(kernel, PayloadSize::kPadded),
+                         kernel.group_size(), device);
 }
 
 Seconds collective_lower_bound(Opcode opcode, Bytes payload, std::int64_t group_size,
@@ -228,10 +275,22 @@ Seconds collective_lower_bound(Opcode opcode, Bytes payload, std::int64_t group_
 }
 
 const ir::Op* collective_op(const ir::Kernel& kernel) {
+  const ir::Op* found = nullptr;
   for (const ir::Op& op : kernel.ops()) {
-    if (pattern_of(op.opcode)) return &op;
+    if (ir::op_class(op.opcode) == ir::OpClass::kMatrix) return nullptr;
+    if (found == nullptr && pattern_of(op.opcode)) found = &op;
   }
-  return nullptr;
+  return found;
+}
+
+std::optional<Seconds> running_collective_end(const ir::Kernel& kernel,
+                                              const hwdesc::Device& device) {
+  constexpr int kSyncFlags = 2;  // memory space S(2)
+  const bool is_given_flags = std::ranges::any_of(kernel.parameters(), [&](ir::OpId id) {
+    return kernel.op(id).shape.memory_space() == kSyncFlags;
+  });
+  if (!is_given_flags || !device.interconnect || collective_op(kernel) == nullptr) return {};
+  return Seconds{step_s(*device.interconnect, memory_path(device.main_memory()))};
 }
 
 Bytes collective_payload(const ir::Kernel& kernel, PayloadSize size) {

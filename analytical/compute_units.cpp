@@ -29,7 +29,7 @@ std::vector<bool> ancestors_of(const ir::Kernel& kernel, OpId anchor) {
 // Kernel positions that share one weight block because each fills only part of the array's rows.
 double packed_positions(double positions, double contraction, double rows) {
   const double per_block = std::floor(rows / std::max(contraction, 1.0));
-  return per_block > 1 ? ceil_ratio(positions, per_block) : positions;
+  return per_block > 1 && positions > 1 ? ceil_ratio(positions, per_block) : positions;
 }
 
 }  // namespace
@@ -43,6 +43,7 @@ UnitCycles UnitCycles::without(BoundMask removed) const {
   for (const Unit& unit : kUnits) {
     if (has(removed, unit.bound)) left.*unit.cycles = 0;
   }
+  left.conversion = std::min(left.conversion, left.vector);
   return left;
 }
 
@@ -87,6 +88,13 @@ ComputeModel::ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& devic
                         static_cast<double>(unit.rows * unit.columns) *
                         unit.clock.value_or(device.clock).value;
     passes_ = peak > 0 ? base / peak : 0;
+    const ir::Op& pushed = kernel.op(kernel.op(space.matrix->op).operands[0]);
+    if (device.native_tile.tiled && pushed.opcode == ir::Opcode::kParameter) {
+      const hwdesc::VectorUnit& vector = device.vector;  // of one core: its registers
+      widening_ = conversion_cost(pushed.shape, device) * static_cast<double>(unit.rows) /
+                  (static_cast<double>(vector.lanes * device.native_tile.sublanes) * vector.alus *
+                   vector.efficiency);
+    }
   }
 }
 
@@ -100,13 +108,13 @@ double ComputeModel::vector_matrix_cycles(const LoopSizes& tile) const {
          (static_cast<double>(vector.lanes * vector.sublanes) * vector.alus * vector.efficiency);
 }
 
-// Operand rows arrive as vector registers whose sublanes are the second-minor dimension of the
-// activations; sublanes it does not fill are pushed all the same.
-double ComputeModel::pushed_rows(const LoopSizes& tile) const {
+// Rows of the operand that moves (`loops` make them) arrive as vector registers whose sublanes are
+// its second-minor dimension; sublanes it does not fill are pushed all the same.
+double ComputeModel::pushed(const LoopSizes& tile, const std::vector<int>& loops) const {
   const hwdesc::NativeTile& native = device_->native_tile;
   const double sublanes = native.tiled ? static_cast<double>(native.sublanes) : 1;
   double rows = 1;
-  for (const int loop : space_->matrix->rows) {
+  for (const int loop : loops) {
     const double extent = static_cast<double>(tile[loop]);
     const bool in_sublanes = native.tiled && space_->loops[loop].granule == native.sublanes;
     rows *= in_sublanes ? round_up(extent, sublanes) : extent;
@@ -114,11 +122,24 @@ double ComputeModel::pushed_rows(const LoopSizes& tile) const {
   return round_up(rows, sublanes);
 }
 
+// Time of `blocks` loads and the pushes of as many rows through each, over all arrays.
+double ComputeModel::block_cycles(double blocks, double pushed, double load) const {
+  const hwdesc::MatrixUnit& unit = device_->matrix;
+  const double push = pushed * (std::max(passes_, 1.0) / unit.rows_per_cycle + widening_);
+  const double count = unit.count;
+  const double rounds = std::floor(blocks / count);
+  const double rest = blocks - rounds * count;
+  const auto cycles = [&](double pushes) {
+    return unit.weight_load_hidden ? std::max(pushes, load) : pushes + load;
+  };
+  return rounds * cycles(push) + (rest > 0 ? cycles(push * rest / count) : 0);
+}
+
 double ComputeModel::matrix_cycles(const LoopSizes& tile) const {
   if (!has_matrix_work()) return 0;
   const MatrixLoops& loops = *space_->matrix;
   const hwdesc::MatrixUnit& unit = device_->matrix;
-  const double array_rows = static_cast<double>(unit.rows);
+  const double array_rows = static_cast<double>(unit.rows) / std::min(passes_, 1.0);
   const double array_columns = static_cast<double>(unit.columns);
   const double contraction = product(tile, loops.contraction);
   double columns = product(tile, loops.columns);
@@ -131,20 +152,22 @@ double ComputeModel::matrix_cycles(const LoopSizes& tile) const {
     matrices *= ceil_ratio(in_tile, share);
     columns = std::min(columns, per_group);
   }
-  // Every output meets only the kernel positions that fall on real input between the holes.
-  const double met =
-      std::max(product(tile, loops.positions) / static_cast<double>(loops.dilation), 1.0);
+  // Every output meets only the kernel positions that fall on real input between the holes, on
+  // average: less than one where a window is smaller than a hole.
+  const double met = product(tile, loops.positions) / loops.dilation;
   const double positions = packed_positions(met, contraction, array_rows);
-  const double blocks = matrices * positions * ceil_ratio(contraction, array_rows) *
-                        ceil_ratio(columns, array_columns);
-  const double push = pushed_rows(tile) / unit.rows_per_cycle * passes_;
+  const double products = matrices * positions * ceil_ratio(contraction, array_rows);
+  const double wide = ceil_ratio(columns, array_columns);
   const double load = unit.weight_load.value;
-  const double per_block = unit.weight_load_hidden ? std::max(push, load) : push + load;
-  const double count = unit.count;
-  const double rounds = std::floor(blocks / count);
-  const double rest = blocks - rounds * count;
-  const double last = rest > 0 ? std::max(push * rest / count, load) : 0;
-  return (rounds * per_block + last) / unit.efficiency + load + unit.fill.value;
+  double cycles = block_cycles(products * wide, pushed(tile, loops.rows), load);
+  if (loops.groups == 1 && positions <= 1) {
+    // With the left operand standing still the right one turns on its way: as long as a load.
+    // Its rows fill sublanes as they do when pushed.
+    const double tall = ceil_ratio(pushed(tile, loops.rows), array_columns);
+    cycles = std::min(cycles, block_cycles(products * tall, pushed(tile, loops.columns),
+                                           load * (tall + wide) / tall));
+  }
+  return cycles / unit.efficiency + matrix_fill_cycles();
 }
 
 double ComputeModel::padded_elements(std::size_t group, const Extents& extents) const {
@@ -181,7 +204,9 @@ UnitCycles ComputeModel::sum(const std::vector<ElementWork>& work, std::span<con
     const ElementWork& w = work[g];
     const double repeats = times.empty() ? 1 : times[g];
     const double elements = repeats * padded_elements(g, extents[g]);
-    cycles.vector += w.vector * elements / (width * vector.alus * vector.efficiency);
+    const double operations = elements / (width * vector.alus * vector.efficiency);
+    cycles.vector += (w.vector + w.conversion) * operations;
+    cycles.conversion += w.conversion * operations;
     if (w.transcendental > 0) {
       cycles.transcendental += w.transcendental * elements / device_->transcendental.per_cycle;
     }
@@ -234,7 +259,7 @@ double ComputeModel::overlapped(const UnitCycles& cycles) const {
     }
     total += longest;
   }
-  return std::max(total, cycles.on_chip);
+  return std::max({total, cycles.on_chip, cycles.matrix + cycles.conversion});
 }
 
 }  // namespace tilecast::analytical

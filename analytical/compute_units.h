@@ -1,12 +1,18 @@
 // Cycles the compute units of a core are busy with one tile.
 //
 // Matrix unit: a weight-stationary systolic array of R x C. Every R x C block of weights is loaded
-// (R cycles, double-buffered) and `rows` operand rows are pushed through it, so one block costs
-// max(rows, R) cycles; contraction and columns that do not fill a block waste it. An iteration
-// fills and empties the array once: R to load the first block and R + C - 2 of skew (SCALE-Sim,
-// Samajdar et al., ISPASS 2020, weight-stationary runtime 2R + C + rows - 2). Vector,
-// transcendental and cross-lane units: operations over their rate, elements padded to the native
-// tile. Rates come from hwdesc::Device; nothing here is fitted.
+// (in `weight_load` cycles, R when it takes one row per cycle; behind the pushes, or before them
+// where both take one port) and `rows` operand rows are pushed through it; contraction and columns
+// that do not fill a block waste it. Element types of half a pass or less fill an array's row with
+// two or more. Either operand may be the one that stands still: the compiler takes the
+// left one when its rows waste less of a block than the other's columns. A product fills and
+// empties the array once: the first block's load, and R + C - 2 of skew (SCALE-Sim, Samajdar et
+// al., ISPASS 2020, weight-stationary runtime 2R + C + rows - 2).
+// Vector, transcendental and cross-lane units: operations over their rate, elements padded to the
+// native tile. Element types that no unit computes in (`op_cycles` of the vector unit: convert-f16)
+// pass the vector unit on their way in and out, and once more in every push through the matrix
+// unit, which waits for them.
+// Rates come from hwdesc::Device; nothing here is fitted.
 #pragma once
 
 #include <vector>
@@ -16,9 +22,11 @@
 
 namespace tilecast::analytical {
 
-// Cycles per unit; `on_chip` is vector loads and stores.
+// Cycles per unit; `on_chip` is vector loads and stores. `conversion` is the part of `vector` that
+// the matrix unit waits for.
 struct UnitCycles {
   double matrix = 0, vector = 0, transcendental = 0, cross_lane = 0, on_chip = 0;
+  double conversion = 0;
 
   [[nodiscard]] UnitCycles without(BoundMask removed) const;
 };
@@ -40,7 +48,13 @@ struct ElementWork {
   double vector = 0, transcendental = 0, cross_lane = 0, cross_lane_reduce = 0, irregular = 0;
   double load_bytes = 0, store_bytes = 0;
   double matrix_flops = 0;  // matrix ops besides the anchor
+  double conversion = 0;    // vector operations to or from an element type that no unit takes
 };
+
+// Vector operations per element that widen an operand or narrow a result of an element type in
+// which the device does not compute: "convert-f16" in its `op_cycles`; f8 and s4 stand for their
+// variants. 0 for other types.
+[[nodiscard]] double conversion_cost(const ir::Shape& shape, const hwdesc::Device& device);
 
 // Adds the work of `op` besides the matrix unit to the groups it runs over. Elementwise ops are one
 // vector operation (or the device's `op_cycles`). Transcendentals go to the transcendental unit,
@@ -48,7 +62,7 @@ struct ElementWork {
 // polynomial around the special-function result. Reductions are one operation per input element
 // plus a cross-lane reduction when the minor dimension is reduced, and ops that move elements
 // between lanes (transposes and reshapes of the minor dimension, gathers, sorts) go to the
-// cross-lane unit.
+// cross-lane unit, narrow elements packed in words.
 void add_op_work(const ir::Kernel& kernel, ir::OpId op, const hwdesc::Device& device,
                  const Footprints& footprints, std::vector<ElementWork>& by_group);
 
@@ -64,6 +78,11 @@ class ComputeModel {
   [[nodiscard]] double vector_matrix_cycles(const LoopSizes& tile) const;
   // Matrix work of one iteration of the anchor, fill included; 0 without matrix work.
   [[nodiscard]] double matrix_cycles(const LoopSizes& tile) const;
+  // The part of it that fills and empties the array: a next iteration that needs no result of this
+  // one hides it.
+  [[nodiscard]] double matrix_fill_cycles() const {
+    return has_matrix_work() ? device_->matrix.weight_load.value + device_->matrix.fill.value : 0;
+  }
   // Everything before the anchor consumes a tile / after it has made one (all, without a matrix
   // op).
   // `times`: by group, how often (edge tiles as parts); empty: once.
@@ -86,7 +105,8 @@ class ComputeModel {
   [[nodiscard]] UnitCycles sum(const std::vector<ElementWork>& work,
                                std::span<const Extents> extents,
                                std::span<const double> times) const;
-  [[nodiscard]] double pushed_rows(const LoopSizes& tile) const;
+  [[nodiscard]] double pushed(const LoopSizes& tile, const std::vector<int>& loops) const;
+  [[nodiscard]] double block_cycles(double blocks, double pushed, double load) const;
   [[nodiscard]] double padded_elements(std::size_t group, const Extents& extents) const;
   [[nodiscard]] double tiled_elements(std::size_t group, const Extents& extents,
                                       double sublanes) const;
@@ -102,6 +122,7 @@ class ComputeModel {
   std::vector<BoundMask> co_issue_;  // units that issue together, one mask each
   int anchor_group_ = -1;
   double passes_ = 0;
+  double widening_ = 0;  // cycles to widen one row of what is pushed
 };
 
 }  // namespace tilecast::analytical

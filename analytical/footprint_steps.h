@@ -20,6 +20,9 @@ namespace tilecast::analytical {
 // Same extents, dimension by dimension?
 [[nodiscard]] bool is_identity(const Step& step, const ir::Shape& source_shape);
 
+// Reshape: runs of dimensions that hold equally many elements map to each other, those of a bitcast
+// in the order in which they lie in memory; what is neither split nor merged keeps the volume.
+[[nodiscard]] Step reshape_step(const ir::Op& op, const ir::Shape& source, const ir::Shape& shape);
 [[nodiscard]] Step backward_step(const ir::Kernel& kernel, const ir::Op& op, std::size_t operand);
 [[nodiscard]] Step forward_step(const ir::Kernel& kernel, const ir::Op& op, std::size_t operand);
 // Operand `operand` of the anchoring dot or convolution, from the loops themselves.

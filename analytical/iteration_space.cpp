@@ -121,8 +121,24 @@ void push_loop(std::vector<int>& loops, int loop) {
 // Does every output meet one position of the window, each its own? Dots of matrices in a batch are
 // written like that: window of the batch's size, padded or dilated so that only pairs meet.
 bool pairs_positions(std::int64_t input, std::int64_t output, const ir::WindowDim& window) {
-  return window.size > 1 && window.size == output &&
-         ir::valid_positions(input, output, window) == output;
+  constexpr std::int64_t kLargestBatch = 4096;  // looked at, position by position
+  if (window.size <= 1 || window.size > kLargestBatch || window.size != output ||
+      ir::valid_positions(input, output, window) != output) {
+    return false;
+  }
+  std::vector<bool> met(window.size);
+  for (std::int64_t at = 0; at < output; ++at) {
+    std::int64_t meets = 0;
+    for (std::int64_t k = 0; k < window.size; ++k) {
+      const std::int64_t place = at * window.stride + k * window.window_dilation - window.pad_low;
+      if (place < 0 || place % window.base_dilation != 0) continue;
+      if (place / window.base_dilation >= input) continue;
+      ++meets;
+      met[k] = true;
+    }
+    if (meets != 1) return false;
+  }
+  return std::ranges::count(met, true) == output;
 }
 
 // Positions of a window for each that one output meets: it meets no more than there is input.
@@ -130,7 +146,7 @@ double positions_per_met(std::int64_t input, const ir::WindowDim& window) {
   const double size = static_cast<double>(window.size);
   const double met = std::min(size / static_cast<double>(window.base_dilation),
                               static_cast<double>(std::max<std::int64_t>(input, 1)));
-  return size / std::max(met, 1.0);
+  return size / met;
 }
 
 void add_conv_loops(const Kernel& kernel, const Op& op, const hwdesc::NativeTile& native,

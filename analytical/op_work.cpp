@@ -1,8 +1,11 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string>
 
 #include "analytical/compute_units.h"
+#include "analytical/footprint_steps.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -14,9 +17,22 @@ using ir::Opcode;
 using ir::OpId;
 using ir::Shape;
 
-double cost_of(const std::map<std::string, double>& table, Opcode opcode, double otherwise = 1) {
-  const auto found = table.find(std::string(ir::name(opcode)));
+double cost_of(const std::map<std::string, double>& table, const std::string& name,
+               double otherwise) {
+  const auto found = table.find(name);
   return found == table.end() ? otherwise : found->second;
+}
+
+double cost_of(const std::map<std::string, double>& table, Opcode opcode, double otherwise = 1) {
+  return cost_of(table, std::string(ir::name(opcode)), otherwise);
+}
+
+// What only moves keeps its element type.
+bool computes(const Kernel& kernel) {
+  return std::ranges::any_of(kernel.ops(), [](const Op& op) {
+    const OpClass kind = ir::op_class(op.opcode);
+    return kind != OpClass::kFree && kind != OpClass::kDataMovement && kind != OpClass::kIndexed;
+  });
 }
 
 bool minor_is_reduced(const Op& op, const Shape& input) {
@@ -103,12 +119,40 @@ void add_movement(const Kernel& kernel, const Op& op, int group, const hwdesc::D
   if (op.opcode == Opcode::kPad || op.opcode == Opcode::kConcatenate) work[group].vector += 1;
 }
 
+// What a gather picks or a scatter puts: whole rows of lanes move like a relayout, anything less
+// element by element.
+void add_indexed(const Kernel& kernel, OpId id, const Footprints& footprints,
+                 const hwdesc::Device& device, std::vector<ElementWork>& work) {
+  const Op& op = kernel.op(id);
+  const auto* gather = op.get<ir::GatherAttrs>();
+  const auto* scatter = op.get<ir::ScatterAttrs>();
+  const OpId moved = scatter != nullptr ? op.operands.back() : id;
+  const Shape& shape = region_shape(kernel.op(moved).shape);
+  ir::Dims dims;  // of a slice
+  if (gather != nullptr) dims = gather->offset_dims;
+  if (scatter != nullptr) dims = scatter->update_window_dims;
+  const ir::Dims order = physical_order(shape);
+  const bool rows = device.native_tile.tiled && !order.empty() &&
+                    shape.dims[order.back()] >= device.native_tile.lanes &&
+                    std::find(dims.begin(), dims.end(), order.back()) != dims.end();
+  ElementWork& of_moved = work[footprints.group_of(moved)];
+  (rows ? of_moved.cross_lane : of_moved.irregular) += rows ? words_per_element(shape, device) : 1;
+}
+
 // XLA expands these into elementwise code and reductions; counted as passes over the big operand.
 constexpr double kNormalizationOpsPerElement = 6;
 constexpr double kFftOpsPerElementAndStage = 5;  // radix-2 butterfly: 10 real ops per 2 points
 constexpr double kRandomOpsPerElement = 60;      // Threefry-2x32: 20 rounds x 6 ops per 2 words
 
 }  // namespace
+
+double conversion_cost(const Shape& shape, const hwdesc::Device& device) {
+  if (!shape.is_array()) return 0;
+  std::string_view dtype = ir::name(shape.dtype);
+  if (dtype.starts_with("f8")) dtype = "f8";
+  if (dtype == "u4") dtype = "s4";
+  return cost_of(device.vector.op_cycles, fmt::format("convert-{}", dtype), 0);
+}
 
 void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
                  const Footprints& footprints, std::vector<ElementWork>& by_group) {
@@ -135,7 +179,7 @@ void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
       work.matrix_flops += 2 * contraction_size(kernel, op);
       break;
     case OpClass::kIndexed:
-      work.irregular += 1;
+      add_indexed(kernel, id, footprints, device, by_group);
       break;
     case OpClass::kSort:
       by_group[input_group].vector += sort_steps(op, kernel.op(op.operands[0]).shape);
@@ -156,11 +200,17 @@ void add_op_work(const Kernel& kernel, OpId id, const hwdesc::Device& device,
     default:
       break;
   }
-  if (op.opcode == Opcode::kParameter && op.shape.is_array()) {
+  if (!op.shape.is_array()) return;
+  const std::vector<OpId> passed = passed_through(kernel);
+  const auto moves = [&](OpId made) { return std::ranges::find(passed, made) == passed.end(); };
+  if (op.opcode == Opcode::kParameter && std::ranges::any_of(kernel.users(id), moves)) {
     work.load_bytes += ir::storage_bytes(op.shape.dtype);
+    if (computes(kernel)) work.conversion += conversion_cost(op.shape, device);
   }
   for (const OpId output : kernel.outputs()) {
-    if (output == id && op.shape.is_array()) work.store_bytes += ir::storage_bytes(op.shape.dtype);
+    if (output != id || !moves(id)) continue;
+    work.store_bytes += ir::storage_bytes(op.shape.dtype);
+    if (computes(kernel)) work.conversion += conversion_cost(op.shape, device);
   }
 }
 

@@ -118,6 +118,11 @@ Roofs roofs_of(const ir::Kernel& kernel, const hwdesc::Device& device) {
     throw Error("device " + device.name + ": memory: got no level, expected main memory");
   }
   Roofs roofs;
+  if (const std::optional<Seconds> end = running_collective_end(kernel, device)) {
+    roofs.bounds[index_of(Bound::kNetwork)] = *end;
+    set_memory_roof(device, roofs);
+    return roofs;
+  }
   const auto& custom = kernel.custom_call_cost();
   roofs.opaque = !custom && std::any_of(kernel.ops().begin(), kernel.ops().end(), [](const Op& op) {
     return op.opcode == ir::Opcode::kCustomCall;

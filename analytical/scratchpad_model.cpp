@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
 
 #include "analytical/distinct_traffic.h"
@@ -11,6 +12,10 @@ namespace {
 
 // A result smaller than this share of the scratchpad stays there while outer loops revisit it.
 constexpr double kAccumulatorShare = 1.0 / 8;
+// Bytes of a window of an update in place: windows of streaming kernels on TPU v5p are about as
+// large, judged by what the first and the last of them add.
+constexpr double kUpdateWindowBytes = 512.0 * 1024;
+constexpr std::uint32_t kAllLoops = ~std::uint32_t{0};
 // Ragged loops costed exactly; further ones count as interior tiles.
 constexpr int kMaxRagged = 3;
 
@@ -25,6 +30,12 @@ ScratchpadModel::ScratchpadModel(const ir::Kernel& kernel, const hwdesc::Device&
             .launch_s = device.dispatch.kernel_launch.value};
   stages_ = engine.stages;
   add_streams(kernel);
+  makes_operands_ = space_.matrix.has_value();
+  if (!makes_operands_) return;
+  GroupExtents storage = group_extents();
+  const std::span<Extents> groups(storage.data(), storage.size());
+  footprints_.evaluate(tile_extents(space_, full_tile(space_)), groups);
+  makes_operands_ = compute_.overlapped(operands_made(kAllLoops, groups, 0)) > 0;
 }
 
 void ScratchpadModel::add_streams(const ir::Kernel& kernel) {
@@ -69,14 +80,18 @@ ScratchpadModel::Shape ScratchpadModel::prepare(const TileConfig& tile,
   return shape;
 }
 
+bool ScratchpadModel::splits_reduction(const Shape& shape) const {
+  for (std::size_t i = 0; i < space_.loops.size(); ++i) {
+    if (space_.loops[i].reduction && shape.trips[i] > 1) return true;
+  }
+  return false;
+}
+
 double ScratchpadModel::footprint_bytes(const Shape& shape, std::span<const Extents> groups) const {
   double bytes = 0;
   std::uint32_t cut = 0;
-  bool split = false;
   for (std::size_t i = 0; i < space_.loops.size(); ++i) {
-    if (shape.trips[i] <= 1) continue;
-    cut |= 1U << i;
-    split = split || space_.loops[i].reduction;
+    if (shape.trips[i] > 1) cut |= 1U << i;
   }
   const auto add = [&](const Stream& stream) {
     const double buffers = (stream.loops & cut) != 0 ? stages_ : 1;
@@ -90,7 +105,7 @@ double ScratchpadModel::footprint_bytes(const Shape& shape, std::span<const Exte
       add(stream);
     }
   }
-  if (split) bytes += compute_.accumulator_bytes(groups);
+  if (splits_reduction(shape)) bytes += compute_.accumulator_bytes(groups);
   return bytes;
 }
 
@@ -106,28 +121,34 @@ ScratchpadModel::ComputeTime ScratchpadModel::compute_time(const Shape& shape,
                                                            BoundMask removed) const {
   ComputeTime time;
   UnitCycles after = compute_.epilogue(groups);
-  if (space_.matrix) {
-    time.iteration = compute_.prologue(groups);
-    if (compute_.has_matrix_work()) {
-      time.iteration.matrix += compute_.matrix_cycles(shape.extents);
-    } else {
-      time.iteration.vector += compute_.vector_matrix_cycles(shape.extents);
-    }
-    for (std::size_t i = 0; i < space_.loops.size(); ++i) {
-      if (!space_.loops[i].reduction || shape.trips[i] <= 1) continue;
-      const UnitCycles partial = compute_.accumulate(groups);
-      time.iteration.vector += partial.vector;
-      time.iteration.on_chip += partial.on_chip;
-      break;
-    }
-    time.finish = after.without(removed);
-    time.finish_s = compute_.overlapped(time.finish) * cycle_s_;
-  } else {
-    time.iteration = after;
+  if (!space_.matrix) {
+    time.iteration = after.without(removed);
+    time.iteration_s = compute_.overlapped(time.iteration) * cycle_s_;
+    return time;
   }
-  time.iteration = time.iteration.without(removed);
-  time.iteration_s = compute_.overlapped(time.iteration) * cycle_s_;
+  UnitCycles& product = time.iteration;
+  product.matrix = compute_.matrix_cycles(shape.extents);
+  product.on_chip = compute_.prologue(groups).on_chip;  // operands on their way to the products
+  if (!compute_.has_matrix_work()) product.vector = compute_.vector_matrix_cycles(shape.extents);
+  if (splits_reduction(shape)) {  // the next iteration adds to this one's result
+    const UnitCycles partial = compute_.accumulate(groups);
+    product.vector += partial.vector;
+    product.on_chip += partial.on_chip;
+  } else {
+    const double fill = compute_.matrix_fill_cycles();
+    product.matrix -= fill;
+    time.fill_s = kept_s(removed, Bound::kMatrix, fill * cycle_s_);
+  }
+  product = product.without(removed);
+  time.iteration_s = compute_.overlapped(product) * cycle_s_;
+  time.finish = after.without(removed);
+  time.finish_s = compute_.overlapped(time.finish) * cycle_s_;
   return time;
+}
+
+double ScratchpadModel::update_windows(const Stream& stream, std::span<const Extents> groups) {
+  if (!stream.part_of_tiles) return 0;
+  return std::ceil(resident_bytes(stream.array, groups[stream.group]) / kUpdateWindowBytes);
 }
 
 void ScratchpadModel::add(const Stream& stream, std::span<const Extents> groups, double rate,
@@ -151,6 +172,7 @@ ScratchpadModel::Transfers ScratchpadModel::transfers(std::uint32_t changed,
   for (const Stream& stream : outputs_) {
     if (stream.in_main_memory && !stream.resident && (stream.loops & changed) != 0) {
       add(stream, groups, rates.memory.write, moved.write);
+      moved.updates += update_windows(stream, groups);
     }
   }
   return moved;
@@ -161,14 +183,30 @@ PipelineLoop ScratchpadModel::loop_of(const Transfers& moved, double use_s,
                                       const Rates& rates) const {
   const double core = use_s + rates.setup_s * moved.count() + rates.overhead_s;
   const double wait = moved.read.count > 0 ? rates.memory.latency_s : 0;
+  const double update_s = moved.read.engine_s + moved.write.engine_s + core;
   return {.path_s = rates.memory.busy_s(moved.read.engine_s, moved.write.engine_s),
           .core_s = core,
           .round_trip_s = wait + moved.read.engine_s + core,
+          .in_order_s = moved.updates > 0 ? update_s + moved.updates * rates.update_wait_s() : 0,
           .stages = stages_};
 }
 
 // Of one iteration.
-PerBound ScratchpadModel::busy_of(const Run& run, const Transfers& moved, bool finishes) const {
+// Operands that vector units make for the products: where a loop that moves them advances.
+UnitCycles ScratchpadModel::operands_made(std::uint32_t changed, std::span<const Extents> groups,
+                                          BoundMask removed) const {
+  if (!makes_operands_) return {};
+  boost::container::small_vector<double, 48> times(groups.size());
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    times[g] = changed == kAllLoops || (footprints_.groups()[g].loops & changed) != 0 ? 1 : 0;
+  }
+  UnitCycles made = compute_.prologue(groups, {times.data(), times.size()}).without(removed);
+  made.on_chip = 0;
+  return made;
+}
+
+PerBound ScratchpadModel::busy_of(const Run& run, const Transfers& moved, const UnitCycles& made,
+                                  bool finishes) const {
   PerBound busy{};
   busy[index_of(Bound::kHbmRead)] = moved.read.engine_s;
   busy[index_of(Bound::kHbmWrite)] = moved.write.engine_s;
@@ -176,7 +214,7 @@ PerBound ScratchpadModel::busy_of(const Run& run, const Transfers& moved, bool f
   busy[index_of(Bound::kOverhead)] = run.rates.overhead_s;
   for (const auto& [bound, of_unit] : kUnits) {
     const double finish = finishes ? run.compute.finish.*of_unit : 0;
-    busy[index_of(bound)] = (run.compute.iteration.*of_unit + finish) * cycle_s_;
+    busy[index_of(bound)] = (made.*of_unit + run.compute.iteration.*of_unit + finish) * cycle_s_;
   }
   return busy;
 }
@@ -227,11 +265,14 @@ double ScratchpadModel::transitions_s(const Run& run, std::span<const Extents> g
       }
       const bool finishes = !space_.loops[loop].reduction;
       const Transfers moved = transfers(changed, region, run.rates);
-      const double use_s = run.compute.iteration_s + (finishes ? run.compute.finish_s : 0);
+      const UnitCycles made = operands_made(changed, groups, run.removed);
+      const double use_s = compute_.overlapped(made) * cycle_s_ + run.compute.iteration_s +
+                           (finishes ? run.compute.finish_s : 0);
       const PipelineLoop period = loop_of(moved, use_s, run.rates);
       total += weight * steady_period_s(period);
       if (run.accounting == nullptr) continue;
-      run.accounting->add_periods(period, busy_of(run, moved, finishes), weight, kMemoryPaths);
+      run.accounting->add_periods(period, busy_of(run, moved, made, finishes), weight,
+                                  kMemoryPaths);
       run.accounting->read_bytes += weight * moved.read.bytes;
       run.accounting->write_bytes += weight * moved.write.bytes;
     }
@@ -250,6 +291,7 @@ double ScratchpadModel::ends_s(const Run& run, std::span<const Extents> groups,
     if (!stream.in_main_memory) continue;
     if (!stream.resident) {
       add(stream, groups, memory.write, first.write);
+      first.updates += update_windows(stream, groups);
       continue;
     }
     const double bytes = whole_bytes(stream.array);
@@ -260,27 +302,34 @@ double ScratchpadModel::ends_s(const Run& run, std::span<const Extents> groups,
   const auto end_s = [&](const Transfers::Direction& direction) {
     return direction.count > 0 ? memory.latency_s + direction.engine_s : 0;
   };
-  const double ends = kept_s(removed, Bound::kFillDrain, end_s(first.read) + end_s(first.write));
+  const double more_updates = std::max(first.updates - 1, 0.0) * run.rates.update_wait_s();
+  const double ends =
+      kept_s(removed, Bound::kFillDrain, end_s(first.read) + end_s(first.write) + more_updates);
   // The first loads and the last stores are issued too, by a core that has nothing else to do.
   const double issue = run.rates.setup_s * first.count();
-  const double last_use = run.compute.iteration_s + run.compute.finish_s;
+  const UnitCycles made = operands_made(kAllLoops, groups, removed);
+  const double last_use =
+      compute_.overlapped(made) * cycle_s_ + run.compute.iteration_s + run.compute.finish_s;
   if (run.accounting != nullptr) {
-    run.accounting->add_occupied(loop_of({}, last_use, run.rates), busy_of(run, {}, true), 1,
+    run.accounting->add_occupied(loop_of({}, last_use, run.rates), busy_of(run, {}, made, true), 1,
                                  kMemoryPaths);
     run.accounting->add_alone(Bound::kIssue, issue);
     run.accounting->add_alone(Bound::kFillDrain, ends);
+    run.accounting->add_alone(Bound::kMatrix, run.compute.fill_s);
     run.accounting->read_bytes += first.read.bytes;
     run.accounting->write_bytes += first.write.bytes;
   }
-  return ends + issue + run.rates.overhead_s + last_use;
+  return ends + issue + run.rates.overhead_s + last_use + run.compute.fill_s;
 }
 
 double ScratchpadModel::run_s(const TileConfig& tile, BoundMask removed,
                               Accounting* accounting) const {
   GroupExtents storage = group_extents();
   const std::span<Extents> groups(storage.data(), storage.size());
-  Run run{
-      .shape = prepare(tile, groups), .rates = rates_without(removed), .accounting = accounting};
+  Run run{.shape = prepare(tile, groups),
+          .rates = rates_without(removed),
+          .removed = removed,
+          .accounting = accounting};
   const double excess = run.shape.scratchpad_bytes - device_->scratchpad().capacity.value;
   if (excess > 0 && accounting == nullptr) return std::numeric_limits<double>::infinity();
   const double spill_s =
@@ -306,9 +355,7 @@ Accounting ScratchpadModel::account(const TileConfig& tile, BoundMask removed) c
 }
 
 double ScratchpadModel::least_iteration_s() const {
-  const hwdesc::MatrixUnit& unit = device_->matrix;
-  const double fill = compute_.has_matrix_work() ? unit.weight_load.value + unit.fill.value : 0;
-  return rates_.overhead_s + fill * cycle_s_;
+  return rates_.overhead_s;
 }
 
 double ScratchpadModel::scratchpad_bytes(const TileConfig& tile) const {

@@ -25,18 +25,43 @@ MemoryStream stream_of(const ir::Kernel& kernel, const Footprints& footprints, i
           .op = id};
 }
 
+const ir::Op& behind_bitcasts(const ir::Kernel& kernel, ir::OpId id) {
+  while (kernel.op(id).opcode == ir::Opcode::kBitcast) id = kernel.op(id).operands[0];
+  return kernel.op(id);
+}
+
+// The tiles of the target that an update falls into.
+MemoryStream update_stream(const ir::Kernel& kernel, const Footprints& footprints,
+                           const ir::Op& update, double granule_bytes) {
+  MemoryStream stream = stream_of(kernel, footprints, update.operands[1], granule_bytes);
+  const ir::Dims& part = kernel.op(update.operands[1]).shape.dims;
+  stream.array = stored_array(update.shape, granule_bytes);
+  stream.op = update.operands[0];
+  for (int i = 0; i < stream.array.rank; ++i) {
+    const std::int64_t size = part[stream.array.minor_first[i]];
+    const bool fills = size % stream.array.tile[i] == 0 || size == stream.array.size[i];
+    stream.part_of_tiles = stream.part_of_tiles || !fills;
+  }
+  return stream;
+}
+
 // Is nothing of a parameter read: not used, passed through or only updated in place?
 bool stays_unread(const ir::Kernel& kernel, std::size_t parameter) {
   const ir::OpId id = kernel.parameters()[parameter];
   const auto passed_on = passed_through(kernel);
   const bool in_place = std::ranges::any_of(
       kernel.in_place(), [&](const auto& pair) { return pair.second == parameter; });
-  const bool unread = std::ranges::all_of(kernel.users(id), [&](ir::OpId user) {
-    const bool updated = in_place && kernel.op(user).opcode == ir::Opcode::kDynamicUpdateSlice &&
-                         kernel.op(user).operands[0] == id;
-    return updated || std::ranges::find(passed_on, user) != passed_on.end();
-  });
-  return unread && std::ranges::find(kernel.outputs(), id) == kernel.outputs().end();
+  const auto unread = [&](const auto& unread_by, ir::OpId read) -> bool {
+    return std::ranges::all_of(kernel.users(read), [&](ir::OpId user) {
+      const ir::Op& op = kernel.op(user);
+      if (std::ranges::find(passed_on, user) != passed_on.end()) return true;
+      if (!in_place) return false;
+      return op.opcode == ir::Opcode::kBitcast
+                 ? !kernel.users(user).empty() && unread_by(unread_by, user)
+                 : op.opcode == ir::Opcode::kDynamicUpdateSlice && op.operands[0] == read;
+    });
+  };
+  return unread(unread, id) && std::ranges::find(kernel.outputs(), id) == kernel.outputs().end();
 }
 
 }  // namespace
@@ -150,6 +175,9 @@ std::vector<MemoryStream> input_streams(const ir::Kernel& kernel, const Footprin
     if (stays_unread(kernel, i) || !kernel.op(id).shape.is_array()) continue;
     streams.push_back(stream_of(kernel, footprints, id, granule_bytes));
   }
+  for (const MemoryStream& output : output_streams(kernel, footprints, granule_bytes)) {
+    if (output.part_of_tiles) streams.push_back(output);
+  }
   return streams;
 }
 
@@ -160,8 +188,10 @@ std::vector<MemoryStream> output_streams(const ir::Kernel& kernel, const Footpri
   for (const ir::OpId id : kernel.outputs()) {
     const ir::Op& op = kernel.op(id);
     if (!op.shape.is_array() || std::ranges::find(passed_on, id) != passed_on.end()) continue;
-    const bool update = op.opcode == ir::Opcode::kDynamicUpdateSlice;
-    streams.push_back(stream_of(kernel, footprints, update ? op.operands[1] : id, granule_bytes));
+    const ir::Op& made = behind_bitcasts(kernel, id);
+    const bool update = made.opcode == ir::Opcode::kDynamicUpdateSlice;
+    streams.push_back(update ? update_stream(kernel, footprints, made, granule_bytes)
+                             : stream_of(kernel, footprints, id, granule_bytes));
   }
   return streams;
 }

@@ -66,13 +66,15 @@ struct MemoryStream {
   int group = 0;
   std::uint32_t loops = 0;  // bit per loop whose step moves the tile
   ir::OpId op;
+  bool part_of_tiles = false;  // an update in place of less than the native tiles it falls into
 };
 
 // Parameters that are read: not those that are only updated in place, passed through or not used.
 [[nodiscard]] std::vector<MemoryStream> input_streams(const ir::Kernel& kernel,
                                                       const Footprints& footprints,
                                                       double granule_bytes);
-// Results that are made, not passed through; of a dynamic-update-slice only the update is written.
+// Results that are made, not passed through. A dynamic-update-slice writes the tiles of its target
+// into which the update falls; where it fills only part of them they are read before (input).
 [[nodiscard]] std::vector<MemoryStream> output_streams(const ir::Kernel& kernel,
                                                        const Footprints& footprints,
                                                        double granule_bytes);

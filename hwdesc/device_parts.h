@@ -108,6 +108,7 @@ struct Interconnect {
   double efficiency = 1.0;        // share of it that collectives sustain, (0, 1]
   Seconds latency;                // per hop
   std::string topology;           // "ring", "torus2d", "torus3d", "switch"
+  int wraps_from = 3;             // chips of a dimension of the torus from which on it is a ring
   int devices_per_host = 1;       // cores of one host
   Provenance provenance;
 };

@@ -196,6 +196,10 @@ void walk_interconnect(SchemaVisitor& v, std::optional<Interconnect>& described)
   }
   v.choice({"topology", kCount, 0, 0, kRequired, "how chips are joined", kTopologies}, topology);
   net.topology = kTopologies[topology];
+  integer(v,
+          {"wraps_from", kCount, 3, 1 << 16, kOptional,
+           "chips along a torus from which on it wraps around; fewer are a line"},
+          net.wraps_from);
   integer(v, {"devices_per_host", kCount, 1, 1 << 20, kOptional, "cores of one host"},
           net.devices_per_host);
   walk_provenance(v, net.provenance);

@@ -37,6 +37,13 @@ GroupMode group_mode(Opcode opcode, const CollectiveAttrs& attrs) {
 
 std::int64_t group_size(const Module& module, const Instruction& instruction) {
   if (is_one_of(instruction.opcode, {Opcode::kSend, Opcode::kRecv})) return 2;
+  if (instruction.opcode == Opcode::kFusion && !instruction.called.empty()) {
+    std::int64_t largest = 1;
+    for (const Instruction& inner : module.at(instruction.called[0]).instructions) {
+      largest = std::max(largest, group_size(module, inner));
+    }
+    return largest;
+  }
   const auto* collective = instruction.get<CollectiveAttrs>();
   if (collective == nullptr) return 1;
   if (!collective->source_target_pairs.empty()) {

@@ -17,8 +17,8 @@ enum class GroupMode : std::uint8_t {
 [[nodiscard]] GroupMode group_mode(Opcode opcode, const CollectiveAttrs& attrs);
 
 // From the replica groups, the source-target pairs, or, when the groups are left empty, the
-// module's replica and partition counts. 2 for send and receive, 1 for anything that is not a
-// collective.
+// module's replica and partition counts. 2 for send and receive; of a fusion that of the collective
+// inside it; 1 for anything else.
 [[nodiscard]] std::int64_t group_size(const Module& module, const Instruction& instruction);
 
 }  // namespace tilecast::ir

@@ -1,6 +1,7 @@
 #include "ir/layout_assignment.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 
@@ -12,6 +13,9 @@ namespace {
 // Another order of dimensions must reduce the padded size to this fraction to be taken: a new order
 // costs transposes elsewhere, which a look at one array cannot see. Our choice, not measured.
 constexpr double kWorthwhileFraction = 0.75;
+// An order that makes an array larger than this many times its own is not taken over from a
+// convolution: turning it at the convert moves less. Our choice, not measured.
+constexpr double kMostInflation = 4;
 
 // Array sizes are at most 2^62; tiles far below keep rounding up free of overflow.
 constexpr std::int64_t kMaxTile = std::int64_t{1} << 20;
@@ -119,7 +123,11 @@ Layout ordered_layout(const Shape& shape, const Dims& order, const LayoutRules& 
 }
 
 // Orders that convolutions ask for, by the dimensions of the array.
-using PreferredOrders = std::map<Dims, Dims>;
+struct PreferredOrder {
+  Dims order;
+  DType dtype;
+};
+using PreferredOrders = std::map<Dims, PreferredOrder>;
 
 Dims order_from(std::int64_t minor, std::int64_t second, int rank) {
   Dims descending;
@@ -127,15 +135,48 @@ Dims order_from(std::int64_t minor, std::int64_t second, int rank) {
   return with_minor_pair(descending, minor, second);
 }
 
+// The dimension besides these two that pads least as rows of `minor`; of equals the last.
+std::int64_t best_spatial(const PaddingCost& cost, int rank, std::int64_t minor,
+                          std::int64_t other) {
+  std::int64_t best = -1;
+  for (std::int64_t d = 0; d < rank; ++d) {
+    if (d == minor || d == other || cost.size(d) == 1) continue;
+    if (best < 0 || cost.inflation(minor, d) <= cost.inflation(minor, best)) best = d;
+  }
+  return best < 0 ? other : best;
+}
+
 // A convolution wants features and batch in the two minor dimensions of its activations, whichever
 // way round pads less, and output over input features in its weights: that is how TPU dumps look.
-void prefer_activation(const Shape& shape, std::int64_t feature, std::int64_t batch,
-                       const LayoutRules& rules, PreferredOrders& orders) {
-  if (!shape.is_array() || shape.rank() < 3) return;
+// A single image (or feature) would leave seven of eight sublanes empty: a spatial dimension takes
+// its place, as XLA's SpaceToBatchConverter moves space into batches of one.
+Dims convolution_order(const Shape& shape, std::int64_t feature, std::int64_t batch,
+                       const LayoutRules& rules) {
   const PaddingCost cost(shape, rules);
+  if (cost.size(batch) == 1) batch = best_spatial(cost, shape.rank(), feature, batch);
+  if (cost.size(feature) == 1) feature = best_spatial(cost, shape.rank(), batch, feature);
   const bool batch_minor = cost.inflation(batch, feature) < cost.inflation(feature, batch);
-  orders.emplace(shape.dims, batch_minor ? order_from(batch, feature, shape.rank())
-                                         : order_from(feature, batch, shape.rank()));
+  return batch_minor ? order_from(batch, feature, shape.rank())
+                     : order_from(feature, batch, shape.rank());
+}
+
+struct ConvolutionArray {
+  const Shape& shape;
+  int feature, batch;
+};
+
+std::array<ConvolutionArray, 3> arrays_of(const ConvDims& dims, const Shape& input,
+                                          const Shape& kernel, const Shape& output) {
+  return {{{output, dims.output_feature, dims.output_batch},
+           {input, dims.input_feature, dims.input_batch},
+           {kernel, dims.kernel_output_feature, dims.kernel_input_feature}}};
+}
+
+// Does an update replace part of the native tiles it falls into? All of them would be read and
+// written for it.
+bool cuts_tiles(const Shape& target, const Shape& update, const Dims& minor_to_major) {
+  return std::any_of(minor_to_major.begin(), minor_to_major.begin() + 2,
+                     [&](std::int64_t d) { return update.dims[d] < target.dims[d]; });
 }
 
 PreferredOrders preferred_orders(const Module& module, const LayoutRules& rules) {
@@ -144,16 +185,41 @@ PreferredOrders preferred_orders(const Module& module, const LayoutRules& rules)
     for (const Instruction& op : computation.instructions) {
       const auto* conv = op.get<ConvAttrs>();
       if (conv == nullptr || op.opcode != Opcode::kConvolution) continue;
-      const ConvDims& dims = conv->dims;
-      const Shape& input = computation.at(op.operands[0]).shape;
-      const Shape& kernel = computation.at(op.operands[1]).shape;
-      prefer_activation(op.shape, dims.output_feature, dims.output_batch, rules, orders);
-      prefer_activation(input, dims.input_feature, dims.input_batch, rules, orders);
-      prefer_activation(kernel, dims.kernel_output_feature, dims.kernel_input_feature, rules,
-                        orders);
+      for (const auto& [shape, feature, batch] :
+           arrays_of(conv->dims, computation.at(op.operands[0]).shape,
+                     computation.at(op.operands[1]).shape, op.shape)) {
+        if (!shape.is_array() || shape.rank() < 3) continue;
+        const Dims order = convolution_order(shape, feature, batch, rules);
+        orders.emplace(shape.dims, PreferredOrder{order, shape.dtype});
+      }
+    }
+  }
+  for (const Computation& computation : module.computations) {
+    for (const Instruction& op : computation.instructions) {
+      if (op.opcode != Opcode::kDynamicUpdateSlice) continue;
+      const auto found = orders.find(op.shape.dims);
+      if (found == orders.end()) continue;
+      if (cuts_tiles(op.shape, computation.at(op.operands[1]).shape, found->second.order)) {
+        orders.erase(found);
+      }
     }
   }
   return orders;
+}
+
+// Arrays of a convolution's sizes follow it, so that what stands between convolutions moves no
+// elements. One of another type lies behind a convert and follows only where that pads it little.
+Layout layout_beside_convolutions(const Shape& shape, const LayoutRules& rules,
+                                  const PreferredOrders& orders) {
+  Layout own = device_layout(shape, rules);
+  const auto found = orders.find(shape.dims);
+  if (found == orders.end()) return own;
+  const auto& [order, dtype] = found->second;
+  const PaddingCost cost(shape, rules);
+  const Dims& own_order = own.minor_to_major;
+  const double worth_following = kMostInflation * cost.inflation(own_order[0], own_order[1]);
+  if (dtype != shape.dtype && cost.inflation(order[0], order[1]) > worth_following) return own;
+  return ordered_layout(shape, order, rules);
 }
 
 void assign(Shape& shape, const LayoutRules& rules, const PreferredOrders& orders) {
@@ -165,9 +231,7 @@ void assign(Shape& shape, const LayoutRules& rules, const PreferredOrders& order
     return;
   }
   if (shape.layout && !shape.layout->tiles.empty()) return;
-  const auto preferred = orders.find(shape.dims);
-  shape.layout = preferred == orders.end() ? device_layout(shape, rules)
-                                           : ordered_layout(shape, preferred->second, rules);
+  shape.layout = layout_beside_convolutions(shape, rules, orders);
 }
 
 bool is_tiled(const Shape& shape) {
@@ -201,6 +265,20 @@ Layout device_layout(const Shape& shape, const LayoutRules& rules) {
   if (bits(shape.dtype) < 8) layout.element_bits = bits(shape.dtype);
   assign_vector_tiles(layout, shape, rules);
   return layout;
+}
+
+std::array<Layout, 3> convolution_layouts(const ConvDims& dims, const Shape& input,
+                                          const Shape& kernel, const Shape& output,
+                                          const LayoutRules& rules) {
+  check(rules);
+  std::array<Layout, 3> layouts;
+  for (std::size_t i = 0;
+       const auto& [shape, feature, batch] : arrays_of(dims, input, kernel, output)) {
+    layouts[i++] =
+        rules.tiled ? ordered_layout(shape, convolution_order(shape, feature, batch, rules), rules)
+                    : device_layout(shape, rules);
+  }
+  return layouts;
 }
 
 Module assign_layouts(Module module, const LayoutRules& rules) {

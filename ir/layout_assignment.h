@@ -9,6 +9,8 @@
 // not public); it looks at one array at a time. Thread-safe.
 #pragma once
 
+#include <array>
+
 #include "ir/hlo.h"
 
 namespace tilecast::ir {
@@ -30,5 +32,10 @@ struct LayoutRules {
 // The layout one array gets on its own: the dimension order as given unless another one saves a
 // quarter of the padded size or more; then the one that pads least.
 [[nodiscard]] Layout device_layout(const Shape& shape, const LayoutRules& rules);
+// The layouts a convolution asks for, of rank 3 and more: output, input, kernel. Features and batch
+// are the two minor dimensions, or a spatial one in place of a batch of one.
+[[nodiscard]] std::array<Layout, 3> convolution_layouts(const ConvDims& dims, const Shape& input,
+                                                        const Shape& kernel, const Shape& output,
+                                                        const LayoutRules& rules);
 
 }  // namespace tilecast::ir

@@ -14,9 +14,10 @@ namespace tilecast::measured {
 namespace {
 
 constexpr std::string_view kMetricNames[kMetricCount] = {
-    "mape",           "median_ape",      "p90_ape",       "geometric_bias", "row_tau_b",
-    "coverage_90",    "interval_width",  "tile_tau_b",    "tile_size_ape",  "top_1_slowdown",
-    "top_5_slowdown", "top_10_slowdown", "best_in_top_1", "best_in_top_5",  "best_in_top_10"};
+    "mape",           "median_ape",     "p90_ape",         "geometric_bias", "total_ratio",
+    "row_tau_b",      "coverage_90",    "interval_width",  "tile_tau_b",     "tile_size_ape",
+    "top_1_slowdown", "top_5_slowdown", "top_10_slowdown", "best_in_top_1",  "best_in_top_5",
+    "best_in_top_10"};
 constexpr std::string_view kBreakdownNames[] = {"all", "set", "class", "size", "split", "kernel"};
 
 std::string tile_text(const analytical::TileConfig& tile) {
@@ -38,6 +39,7 @@ class Joiner {
            .split = sample.split,
            .tile = tile_text(sample.tile),
            .measured_s = sample.measured.value,
+           .repeats = sample.repeats,
            .predicted_s = std::vector<std::optional<double>>(sheet_.columns.size())});
     }
     return sheet_.rows[found->second];

@@ -39,6 +39,7 @@ struct ScoredRow {
   int line = 0;                   // of the set's measurements.csv
   std::string split, tile;        // as text, or empty
   double measured_s = 0;
+  int repeats = 1;                                        // runs
   std::vector<std::optional<double>> predicted_s;        // per column; nullopt: not answered
   std::vector<std::optional<Interval>> interval_s = {};  // per column, 90 %; or empty: none has any
 };
@@ -68,6 +69,7 @@ enum class Metric {
   kMedianApe,
   kP90Ape,
   kBias,
+  kTotal,
   kRowTau,  // tau-b over all rows of the stratum: do the models order programs, operators, kernels?
   kCoverage,       // share of rows inside their 90 % interval; undefined without intervals
   kIntervalWidth,  // mean of high / low - 1
@@ -80,8 +82,12 @@ enum class Metric {
   kBestInTop5,
   kBestInTop10
 };
-constexpr std::size_t kMetricCount = 15;
+constexpr std::size_t kMetricCount = 16;
 [[nodiscard]] std::string_view name(Metric metric);  // "mape", "tile_size_ape", ...
+// Predicted over measured: 1 is best, and neither side of it is better.
+[[nodiscard]] constexpr bool is_ratio(Metric metric) {
+  return metric == Metric::kBias || metric == Metric::kTotal;
+}
 [[nodiscard]] constexpr bool ranks_tiles(Metric metric) {
   return metric >= Metric::kTileTau;
 }

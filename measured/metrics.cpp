@@ -157,6 +157,17 @@ std::optional<double> geometric_bias(std::span<const Pair> pairs) {
   return std::exp(sum / static_cast<double>(pairs.size()));
 }
 
+std::optional<double> total_ratio(std::span<const Pair> pairs) {
+  if (pairs.empty()) return std::nullopt;
+  check_times(pairs);
+  double predicted = 0, measured = 0;
+  for (const Pair& pair : pairs) {
+    predicted += pair.runs * pair.predicted;
+    measured += pair.runs * pair.measured;
+  }
+  return predicted / measured;
+}
+
 std::optional<double> kendall_tau_b(std::span<const Pair> pairs) {
   check_times(pairs);
   std::vector<Pair> order(pairs.begin(), pairs.end());

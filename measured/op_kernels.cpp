@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
+#include "analytical/layout_rules.h"
 #include "base/error.h"
 #include "measured/conv_kernels.h"
 #include "measured/op_row.h"
@@ -14,6 +16,11 @@ namespace {
 using ir::DType;
 using ir::Opcode;
 using ir::OpId;
+
+// Of the scratchpad, what compilers keep for the tiles of kernels; the rest, on the machines where
+// there is any (TPU v5e and later), holds arrays of the program. JAX's scoped VMEM limits are 16 to
+// 32 MiB.
+constexpr double kScopedBytes = 32.0 * 1024 * 1024;
 
 // 16-bit floats are widened for the arithmetic of a fusion, and narrowed at its end.
 OpId widen(ir::KernelSketch& sketch, OpId x) {
@@ -197,7 +204,48 @@ ir::Kernel make(const OpRow& row, const OpDefaults& defaults) {
                              op, fmt::join(operator_names(), ", ")));
 }
 
+// The same kernel with the largest operand of its product on chip, if it fits there.
+ir::Kernel keep_largest_operand(ir::Kernel kernel, const OpDefaults& defaults) {
+  if (ir::op_class(kernel.opcode()) != ir::OpClass::kMatrix) return kernel;
+  const auto bytes = [&](OpId id) { return ir::padded_bytes(kernel.op(id).shape); };
+  const OpId largest = *std::ranges::max_element(kernel.parameters(), {}, bytes);
+  if (static_cast<double>(bytes(largest)) > defaults.kept_bytes) return kernel;
+  ir::KernelBuilder builder(kernel.name(), kernel.opcode());
+  for (std::size_t i = 0; i < kernel.ops().size(); ++i) {
+    ir::Op op = kernel.ops()[i];
+    if (OpId(i) == largest) op.shape.layout->memory_space = defaults.kept_space;
+    const bool parameter = op.opcode == Opcode::kParameter;
+    static_cast<void>(parameter ? builder.parameter(op.shape, op.name) : builder.add(op));
+  }
+  builder.set_work(kernel.work());
+  return builder.build({kernel.outputs().begin(), kernel.outputs().end()});
+}
+
+ir::Launches launches_of(const OpRow& row, const OpDefaults& defaults) {
+  const std::string_view execution = row.text("execution"), op = row.text("op");
+  if (execution.empty()) {
+    return op == "softmax" || op == "layernorm" ? defaults.launches : ir::Launches::kFused;
+  }
+  if (execution == "fused") return ir::Launches::kFused;
+  if (execution == "reductions") return ir::Launches::kPerReduction;
+  if (execution == "ops") return ir::Launches::kPerOp;
+  row.fail("execution", fmt::format("got '{}', expected fused, reductions or ops", execution));
+}
+
 }  // namespace
+
+OpDefaults op_defaults(const hwdesc::Device& device, bool repeated) {
+  OpDefaults defaults{
+      .layout = analytical::layout_rules(device),
+      .all_reduce_devices = device.interconnect ? device.interconnect->devices_per_host : 1};
+  if (device.execution != hwdesc::Execution::kScratchpad) return defaults;
+  defaults.launches = ir::Launches::kPerReduction;
+  if (repeated) {
+    defaults.kept_space = device.scratchpad().memory_space;
+    defaults.kept_bytes = device.scratchpad().capacity.value - kScopedBytes;
+  }
+  return defaults;
+}
 
 ir::Kernel operator_kernel(const CsvTable& table, const CsvRow& row, const OpDefaults& defaults) {
   const OpRow reader(table, row);
@@ -207,6 +255,18 @@ ir::Kernel operator_kernel(const CsvTable& table, const CsvRow& row, const OpDef
     const std::string message = error.what();
     if (message.starts_with(table.file)) throw;
     throw Error(fmt::format("{}:{}: {}", table.file, row.line, message));
+  }
+}
+
+std::vector<ir::Kernel> operator_launches(const CsvTable& table, const CsvRow& row,
+                                          const OpDefaults& defaults) {
+  const OpRow reader(table, row);
+  const ir::Kernel fused = keep_largest_operand(operator_kernel(table, row, defaults), defaults);
+  const ir::Launches launches = launches_of(reader, defaults);
+  try {
+    return ir::split_kernel(fused, launches);
+  } catch (const Error& error) {
+    reader.fail("execution", error.what());
   }
 }
 

@@ -11,14 +11,20 @@
 // all_reduce            elements | rows, columns; devices (those of one host)
 // Every row: dtype. `out_dtype` changes the result of convert, matmul and conv2d*.
 //
-// softmax, layernorm and gelu are one fusion each; 16-bit floats are computed in f32 inside them,
-// as XLA's float normalisation does. Convolution gradients are convolutions, as in XLA: the input's
-// with dilated, reversed windows, the weights' with batch and feature swapped.
+// softmax, layernorm and gelu are one fusion each, or several launches where the column `execution`
+// says so: reductions (a new kernel after every reduction) or ops (one per op); `fused` is one.
+// Without it softmax and layernorm are a kernel per reduction on machines with a scratchpad, whose
+// compiler ends kernels there. 16-bit floats are computed in f32 inside, as XLA's float
+// normalisation does. Convolution gradients are convolutions, as in XLA: the input's with dilated,
+// reversed windows, the weights' with batch and feature swapped.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "hwdesc/device.h"
 #include "ir/kernel.h"
+#include "ir/kernels/kernel_split.h"
 #include "ir/layout_assignment.h"
 #include "measured/csv.h"
 
@@ -27,10 +33,19 @@ namespace tilecast::measured {
 struct OpDefaults {
   ir::LayoutRules layout;
   std::int64_t all_reduce_devices = 1;
+  ir::Launches launches = ir::Launches::kFused;  // of softmax and layernorm without `execution`
+  // Where the largest operand of a product stays between runs when it fits: HLO space, bytes.
+  int kept_space = 0;
+  double kept_bytes = 0;
 };
+// `repeated`: the operator is part of a program that runs again and again.
+[[nodiscard]] OpDefaults op_defaults(const hwdesc::Device& device, bool repeated = false);
 
-// Throws Error naming file, row and column.
+// The operator as one kernel, whatever its execution. Throws Error naming file, row and column.
 [[nodiscard]] ir::Kernel operator_kernel(const CsvTable& table, const CsvRow& row,
                                          const OpDefaults& defaults);
+// What the device launches for it, in this order. Throws Error as above.
+[[nodiscard]] std::vector<ir::Kernel> operator_launches(const CsvTable& table, const CsvRow& row,
+                                                        const OpDefaults& defaults);
 
 }  // namespace tilecast::measured

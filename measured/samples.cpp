@@ -69,7 +69,8 @@ SampleSet make_samples(const MeasurementSet& set, const hwdesc::Device& device,
                                .parameters = row.parameters,
                                .measured = row.runtime - row.dispatch.value_or(Seconds{0}),
                                .holds_dispatch = host_timed && !row.dispatch,
-                               .split = row.split});
+                               .split = row.split,
+                               .repeats = row.repeats});
   }
   if (options.check_physics) {
     drop_faulty(samples, physics_faults(samples, device, options.jobs));

@@ -46,6 +46,7 @@ struct Sample {
   Seconds measured;  // on the device: the run time less the dispatch of its row, if given
   bool holds_dispatch = false;  // `measured` still holds a dispatch nobody measured
   std::string split;
+  int repeats = 1;  // runs the time is the mean or median of
 };
 
 struct SampleSet {

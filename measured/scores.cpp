@@ -19,11 +19,10 @@ struct NamedErrorMetric {
   Metric metric;
   ErrorMetric compute;
 };
-constexpr NamedErrorMetric kErrorMetrics[] = {{Metric::kMape, mape},
-                                              {Metric::kMedianApe, median_ape},
-                                              {Metric::kP90Ape, p90_ape},
-                                              {Metric::kBias, geometric_bias},
-                                              {Metric::kRowTau, kendall_tau_b}};
+constexpr NamedErrorMetric kErrorMetrics[] = {
+    {Metric::kMape, mape},         {Metric::kMedianApe, median_ape},
+    {Metric::kP90Ape, p90_ape},    {Metric::kBias, geometric_bias},
+    {Metric::kTotal, total_ratio}, {Metric::kRowTau, kendall_tau_b}};
 
 std::optional<double> ranking_metric(Metric metric, std::span<const Ranking> kernels) {
   switch (metric) {
@@ -191,7 +190,9 @@ Scores score(const ScoreSheet& sheet, const StratumRows& stratum, std::size_t co
   std::vector<Pair> pairs;
   pairs.reserve(stratum.rows.size());
   for (const std::size_t row : stratum.rows) {
-    pairs.push_back({*sheet.rows[row].predicted_s[column], sheet.rows[row].measured_s});
+    const ScoredRow& scored = sheet.rows[row];
+    pairs.push_back(
+        {*scored.predicted_s[column], scored.measured_s, static_cast<double>(scored.repeats)});
   }
   std::vector<Ranking> kernels;
   for (const auto& ranking : stratum.rankings) kernels.push_back(gather(pairs, ranking));

@@ -6,11 +6,9 @@
 #include <filesystem>
 #include <unordered_map>
 
-#include "analytical/layout_rules.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "ir/kernels/kernel_fingerprint.h"
-#include "ir/kernels/kernel_split.h"
 #include "ir/load_program.h"
 #include "measured/op_kernels.h"
 #include "measured/op_row.h"
@@ -72,11 +70,7 @@ std::string describe_operator(const std::string& key, bool bucketed) {
 class Builder {
  public:
   Builder(const MeasurementSet& set, const hwdesc::Device& device)
-      : set_(set),
-        device_(device),
-        defaults_{.layout = analytical::layout_rules(device),
-                  .all_reduce_devices =
-                      device.interconnect ? device.interconnect->devices_per_host : 1} {}
+      : set_(set), device_(device), defaults_(op_defaults(device)) {}
 
   void build(const Source& source, std::deque<Workload>& works) const {
     if (source.first.front()->file.empty()) {
@@ -114,22 +108,9 @@ class Builder {
   }
 
   [[nodiscard]] std::vector<WorkloadPart> launches_of(const CsvRow& cells) const {
-    ir::Kernel fused = operator_kernel(set_.table, cells, defaults_);
-    const std::string_view execution = set_.table.cell(cells, "execution");
-    if (execution.empty() || execution == "fused") return {{std::move(fused)}};
-    const bool per_op = execution == "ops";
-    if (!per_op && execution != "reductions") {
-      throw Error(fmt::format("{}: got '{}', expected fused, reductions or ops",
-                              set_.table.where(cells, "execution"), execution));
-    }
     std::vector<WorkloadPart> parts;
-    try {
-      const ir::Launches launches = per_op ? ir::Launches::kPerOp : ir::Launches::kPerReduction;
-      for (ir::Kernel& launch : ir::split_kernel(fused, launches)) {
-        parts.push_back({std::move(launch)});
-      }
-    } catch (const Error& error) {
-      throw Error(fmt::format("{}: {}", set_.table.where(cells, "execution"), error.what()));
+    for (ir::Kernel& launch : operator_launches(set_.table, cells, defaults_)) {
+      parts.push_back({std::move(launch)});
     }
     return parts;
   }
@@ -153,9 +134,7 @@ class Builder {
     const std::string path = (fs::path(set_.directory) / first.file).string();
     const ir::Program program = with_place(first, [&] {
       const ir::LoadOptions options;
-      return ir::program_for(ir::load_module(path, options), analytical::layout_rules(device_),
-                             options)
-          .program;
+      return ir::program_for(ir::load_module(path, options), defaults_.layout, options).program;
     });
     std::unordered_map<std::string_view, const ir::Kernel*> by_name;
     for (const ir::ScheduledKernel& scheduled : program.kernels()) {

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "analytical/layout_rules.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "ir/load_program.h"
@@ -29,22 +26,29 @@ std::vector<std::string> answer_cells(const measured::CsvTable& table, const mea
                                       const hwdesc::Device& device,
                                       const analytical::CostModel& model,
                                       const measured::OpDefaults& defaults) {
-  const ir::Kernel kernel = measured::operator_kernel(table, row, defaults);
-  const analytical::KernelQuery query{kernel};
+  const std::vector<ir::Kernel> launches = measured::operator_launches(table, row, defaults);
+  std::vector<analytical::KernelQuery> queries;
+  for (const ir::Kernel& launch : launches) queries.push_back({launch});
   std::vector<std::optional<analytical::Estimate>> answers;
   try {
-    answers = model.estimate({&query, 1}, device);
+    answers = model.estimate(queries, device);
   } catch (const Error& error) {
     throw Error(fmt::format("{}:{}: {}", table.file, row.line, error.what()));
   }
-  if (!answers.front()) {
-    throw Error(fmt::format("{}: no model for {} on device {}", table.where(row, "op"),
-                            table.cell(row, "op"), device.name));
+  Seconds time{0}, speed_of_light{0};
+  const analytical::Estimate* longest = nullptr;
+  for (const std::optional<analytical::Estimate>& answer : answers) {
+    if (!answer) {
+      throw Error(fmt::format("{}: no model for {} on device {}", table.where(row, "op"),
+                              table.cell(row, "op"), device.name));
+    }
+    time += answer->time;
+    speed_of_light += answer->time * answer->utilisation;
+    if (longest == nullptr || answer->time > longest->time) longest = &*answer;
   }
-  const analytical::Estimate& estimate = *answers.front();
-  return {fmt::format("{:.3f}", estimate.time.value * kNanosecondsPerSecond),
-          std::string(analytical::name(estimate.bound)),
-          fmt::format("{:.4f}", estimate.utilisation)};
+  return {fmt::format("{:.3f}", time.value * kNanosecondsPerSecond),
+          std::string(analytical::name(longest->bound)),
+          fmt::format("{:.4f}", time.value > 0 ? speed_of_light / time : longest->utilisation)};
 }
 
 }  // namespace
@@ -54,14 +58,6 @@ std::vector<std::string> unread_op_columns(const measured::CsvTable& table) {
                                     measured::measured_columns());
 }
 
-std::size_t rows_of_several_launches(const measured::CsvTable& table) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(table.rows, [&](const measured::CsvRow& row) {
-        const auto execution = table.cell(row, "execution");
-        return !execution.empty() && execution != "fused";
-      }));
-}
-
 measured::CsvTable estimate_operators(const measured::CsvTable& table, const hwdesc::Device& device,
                                       const analytical::CostModel& model,
                                       const OpTableOptions& options) {
@@ -69,9 +65,7 @@ measured::CsvTable estimate_operators(const measured::CsvTable& table, const hwd
   measured::CsvTable result =
       measured::with_columns(table, {"estimate_ns", "bound", "utilisation"});
   if (options.keep_going) result = measured::with_columns(result, {"error"});
-  const measured::OpDefaults defaults{
-      .layout = analytical::layout_rules(device),
-      .all_reduce_devices = device.interconnect ? device.interconnect->devices_per_host : 1};
+  const measured::OpDefaults defaults = measured::op_defaults(device, options.repeated);
   base::parallel_for(table.rows.size(), options.jobs, [&](std::size_t i) {
     std::vector<std::string>& cells = result.rows[i].cells;
     std::vector<std::string> answer;

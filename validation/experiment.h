@@ -16,7 +16,7 @@
 //   learners: [{name: trees, model: xgboost, features: [static, tile]}]   learned/training/
 //   hybrids: [{name: hybrid, try: [trees]}]   hybrid_spec.h; a learner only tried is no column
 //   columns: [roofline, analytical, calibrated, trees, hybrid]
-//   by: [class]                               strata besides all: set, class, kernel
+//   by: [class]                               strata besides all: set, class, size, kernel
 //   by_kernel: ["tiles: *"]                   of the kernels' strata, those to show
 //   metrics: [mape, p90_ape]                  measured/evaluation.h
 //   bars:                                     experiment_claims.h
@@ -97,7 +97,7 @@ struct Selector {
 
 struct ExperimentSource {
   std::string name;      // of the set in this experiment; unique
-  std::string importer;  // operators, tiles, program, set
+  std::string importer;  // operators, tiles, tokamax, program, set
   std::vector<std::string> from;
   std::string mapping;
   std::vector<std::string> devices;  // empty: the experiment's

@@ -39,7 +39,7 @@ bool read_margin(const ConfigNode& node, const Experiment& experiment, Bar& bar)
     if (by) fail_at(*by, "is the margin of not_above, which is missing");
     return false;
   }
-  if (more_is_better(bar.metric) || bar.metric == Metric::kBias) {
+  if (more_is_better(bar.metric) || measured::is_ratio(bar.metric)) {
     fail_at(*node.find("not_above"), fmt::format("is about errors; got {}", name(bar.metric)));
   }
   bar.limit_column = column_of(node, "not_above", bar.metric, experiment);
@@ -139,8 +139,8 @@ Published read_published(const ConfigNode& node, std::vector<ReferenceRow> rows,
 Direction read_direction(const ConfigNode& node, const Experiment& experiment) {
   allow_only(node, {"better", "than", "metric", "stratum", "finding"});
   Direction direction{.metric = metric_of(required(node, "metric"))};
-  if (direction.metric == Metric::kBias) {
-    fail_at(*node.find("metric"), "a bias has no better side; expected an error or a ranking");
+  if (measured::is_ratio(direction.metric)) {
+    fail_at(*node.find("metric"), "a ratio has no better side; expected an error or a ranking");
   }
   direction.better = column_of(node, "better", direction.metric, experiment);
   direction.than = column_of(node, "than", direction.metric, experiment);

@@ -22,7 +22,7 @@ using measured::Breakdown;
 using measured::Metric;
 
 constexpr std::string_view kFormat = "tilecast.experiment/1";
-constexpr std::string_view kImporters[] = {"operators", "tiles", "program", "set"};
+constexpr std::string_view kImporters[] = {"operators", "tiles", "tokamax", "program", "set"};
 constexpr std::string_view kColumns[] = {"roofline", "analytical", "calibrated"};
 
 template <class T, std::size_t n>
@@ -114,7 +114,8 @@ void read_table(const ConfigNode& root, Experiment& experiment) {
     experiment.columns.emplace_back(columns[choice(entry, columns)]);
   }
   if (const ConfigNode* by = root.find("by")) {
-    constexpr Breakdown kBy[] = {Breakdown::kSet, Breakdown::kOpClass, Breakdown::kKernel};
+    constexpr Breakdown kBy[] = {Breakdown::kSet, Breakdown::kOpClass, Breakdown::kSize,
+                                 Breakdown::kKernel};
     for (const ConfigNode& entry : list(*by)) experiment.by.push_back(enumerator(entry, kBy));
   }
   if (root.find("by_kernel")) {

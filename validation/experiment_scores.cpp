@@ -23,7 +23,7 @@ constexpr std::string_view kEvery = "every ", kMeanOver = "mean over ";
 
 // How bad a value is: grows from the best one.
 double badness(Metric metric, double value) {
-  if (metric == Metric::kBias) return std::abs(std::log(value));
+  if (measured::is_ratio(metric)) return std::abs(std::log(value));
   return more_is_better(metric) ? -value : value;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "ir/fusion/fusion_rules.h"
 #include "ir/op_hash.h"
@@ -10,6 +11,7 @@ namespace tilecast::ir {
 namespace {
 
 constexpr std::size_t kMaxCopies = 4;
+constexpr std::size_t kMaxSources = 16;  // open ends of the expression that a convert narrows
 
 // Where the operand of an op at `position` is: one-to-one ops pass it on, reductions start a new
 // loop.
@@ -112,6 +114,7 @@ void FusionPlanner::locate(std::uint32_t id) {
   if (!free_to_copy && !(all_accept && (readers == 1 || duplicating_saves_bytes(id, accepting)))) {
     accepting.clear();
   }
+  if (narrows_stored_value(id, accepting)) accepting.clear();
   for (const Home& home : accepting) join(id, home);
   if (!all_accept || accepting.empty()) make_root(id);
 }
@@ -207,6 +210,37 @@ bool FusionPlanner::duplicating_saves_bytes(std::uint32_t id,
     }
   }
   return recompute <= keep;
+}
+
+// Would the kernels in `homes` read what this convert makes narrow, because they do not compute it
+// themselves? Then the convert belongs to the kernel that does, which stores the narrow type.
+bool FusionPlanner::narrows_stored_value(std::uint32_t id, const std::vector<Home>& homes) const {
+  const auto width = [&](InstrId of) { return bits(computation_.at(of).shape.dtype); };
+  const Instruction& op = at(id);
+  if (op.opcode != Opcode::kConvert || homes.empty() ||
+      bits(op.shape.dtype) >= width(op.operands[0])) {
+    return false;
+  }
+  std::vector<InstrId> open{op.operands[0]};  // what only this convert reads, element by element
+  while (!open.empty() && open.size() <= kMaxSources) {
+    const InstrId source = open.back();
+    open.pop_back();
+    const auto readers = users(source.value);
+    if (std::adjacent_find(readers.begin(), readers.end(), std::not_equal_to<>()) !=
+        readers.end()) {
+      continue;
+    }
+    const Instruction& made = computation_.at(source);
+    const bool hero = is_matrix(made) || is_reduction(made);
+    if (hero || (is_costly(made) && streams(made))) {
+      const auto computes = [&](const Home& home) {
+        return hero ? accepts_hero(clusters_[home.cluster], made, home) : !home.reused;
+      };
+      if (homes.size() > 1 || !computes(homes.front())) return true;
+    }
+    if (streams(made)) open.insert(open.end(), made.operands.begin(), made.operands.end());
+  }
+  return false;
 }
 
 void FusionPlanner::join(std::uint32_t id, Home home) {

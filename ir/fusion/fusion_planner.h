@@ -3,7 +3,7 @@
 // 1. Producers into consumers, in reverse order: a producer joins the kernel of its users when they
 //    are all in one kernel; it is recomputed in several when that is free (broadcast, iota,
 //    widening convert) or moves fewer bytes than writing and re-reading it; else it becomes a
-//    kernel's root.
+//    kernel's root. A convert to a narrower type stays with the kernel whose value it narrows.
 // 2. Several outputs: a root joins a kernel that reads it element by element, and kernels that read
 //    the same array in the same loop nest become one, unless that closes a cycle.
 // The graph is a computation whose text is in topological order. Near-linear time.
@@ -82,6 +82,7 @@ class FusionPlanner {
   [[nodiscard]] bool breaks_update(const Cluster& cluster, const Instruction& producer) const;
   [[nodiscard]] bool duplicating_saves_bytes(std::uint32_t id,
                                              const std::vector<Home>& homes) const;
+  [[nodiscard]] bool narrows_stored_value(std::uint32_t id, const std::vector<Home>& homes) const;
   void join(std::uint32_t id, Home home);
   void make_root(std::uint32_t id);
 

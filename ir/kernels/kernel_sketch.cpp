@@ -154,6 +154,10 @@ OpId KernelSketch::dot(OpId lhs, OpId rhs, DotDims dims, Dims result, DType dtyp
   return add(std::move(op));
 }
 
+void KernelSketch::set_layout(OpId id, Layout layout) {
+  shapes_[id.index()].layout = builder_.op(id).shape.layout = std::move(layout);
+}
+
 OpId KernelSketch::convolution(OpId input, OpId kernel, ConvAttrs attrs, Dims result, DType dtype) {
   const Shape& in = shape(input);
   const ConvDims& labels = attrs.dims;
@@ -161,6 +165,10 @@ OpId KernelSketch::convolution(OpId input, OpId kernel, ConvAttrs attrs, Dims re
     return static_cast<double>(of.dims[static_cast<std::size_t>(dim)]);
   };
   Shape out = array(dtype, std::move(result));
+  auto [output, of_input, of_kernel] = convolution_layouts(labels, in, shape(kernel), out, rules_);
+  out.layout = std::move(output);
+  set_layout(input, std::move(of_input));
+  set_layout(kernel, std::move(of_kernel));
   const double per_position = size(out, labels.output_batch) * size(out, labels.output_feature) *
                               size(in, labels.input_feature);
   work_.flops += static_cast<float>(2 * per_position * window_positions(in, out, attrs));

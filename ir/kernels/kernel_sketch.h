@@ -40,6 +40,7 @@ class KernelSketch {
   OpId reduce(OpId operand, Opcode combiner, std::int64_t dimension);
   OpId transpose(OpId operand);  // swaps the two last dimensions, row-major
   OpId dot(OpId lhs, OpId rhs, DotDims dims, Dims result, DType dtype);
+  // Its operands, parameters, and its result get the layouts a convolution asks for.
   OpId convolution(OpId input, OpId kernel, ConvAttrs attrs, Dims result, DType dtype);
   OpId all_reduce(OpId operand, std::int64_t devices);
 
@@ -50,6 +51,7 @@ class KernelSketch {
   Shape array(DType dtype, Dims dims) const;
   OpId add(Op op);
   OpId parameter(Shape shape);
+  void set_layout(OpId id, Layout layout);
 
   KernelBuilder builder_;
   LayoutRules rules_;

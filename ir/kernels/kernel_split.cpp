@@ -76,6 +76,7 @@ class Launch {
 }  // namespace
 
 std::vector<Kernel> split_kernel(const Kernel& kernel, Launches launches) {
+  if (launches == Launches::kFused) return {kernel};
   std::vector<bool> stored(kernel.ops().size(), false);
   for (std::size_t i = 0; i < stored.size(); ++i) {
     const Opcode opcode = kernel.ops()[i].opcode;

@@ -11,6 +11,7 @@
 namespace tilecast::ir {
 
 enum class Launches {
+  kFused,         // one kernel
   kPerReduction,  // a compiler that fuses elementwise work into what follows, up to a reduction
   kPerOp,         // an interpreter: every op, its constants, broadcasts and conversions with it
 };

@@ -90,7 +90,8 @@ Manifest read_import_manifest(const std::string& name_or_path, const ImportOptio
   }
   const ConfigNode root = read_mapping_file(name_or_path);
   Manifest manifest = read_manifest_fields(root, {});
-  if (manifest.device.empty() && options.device.empty()) fail_at(root, "device is missing");
+  if (manifest.device.empty() && manifest.devices.empty() && options.device.empty())
+    fail_at(root, "device is missing");
   return manifest;
 }
 

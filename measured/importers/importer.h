@@ -64,6 +64,11 @@ struct TraceSource {
 // trace says how long the module ran. Time and kernels that do not match become notes.
 [[nodiscard]] ImportReport import_trace(const TraceSource& source, const ImportOptions& options);
 
+// Autotuning caches of Tokamax (CSV: device, op, key_json, median_ms), whose keys become small
+// programs (tokamax_modules.h). One row per key and device: the fastest of its configurations.
+[[nodiscard]] ImportReport import_tokamax(const std::vector<std::string>& files,
+                                          const std::string& mapping, const ImportOptions& options);
+
 struct XplaneSource {
   std::vector<std::string> profiles;  // xplane.h: files or log folders
   std::vector<std::string> modules;   // programs that ran, for those of the profile

@@ -144,6 +144,11 @@ measured::ImportReport tiles(const ImportArguments& arguments,
                                 options);
 }
 
+measured::ImportReport tokamax(const ImportArguments& arguments,
+                               const measured::ImportOptions& options) {
+  return measured::import_tokamax(arguments.inputs, arguments.mapping, options);
+}
+
 measured::ImportReport tpugraphs(const ImportArguments& arguments,
                                  const measured::ImportOptions& options) {
   return measured::import_tpugraphs(arguments.inputs, arguments.mapping, options);
@@ -188,6 +193,12 @@ void add_import(CLI::App& app) {
           "Columns: file (HLO, beside the CSV or in --modules), compute_time_ns, output_bounds,\n"
           "kernel_bounds, input_bounds; error, config_index, is_default, iteration_bounds.\n"
           "Runs that failed or have no bounds are counted and left out.");
+  add_format(verb, "tokamax", "autotuning caches of Tokamax (CSV with keys as JSON)", tokamax)
+      .footer(
+          "Each key becomes a program of the kernels that XLA runs for it: gated_linear_unit, and "
+          "on\n"
+          "TPUs normalization. Of its configurations the fastest counts; other ops are listed and\n"
+          "left out. Columns: device, op, key_json, median_ms.");
   add_format(verb, "tpugraphs", "graphs and times of TpuGraphs (npz, tile and layout)", tpugraphs)
       .footer(
           "The archives hold no programs: the set is for learned models, analytical ones cannot\n"

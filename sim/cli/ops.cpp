@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 
 #include "sim/cli/commands.h"
@@ -20,10 +18,6 @@ void run(const OpsArguments& arguments) {
   const hwdesc::Device device = load_devices(arguments.device).front();
   const measured::CsvTable table = measured::read_csv(base::SourceText::read_file(arguments.table));
   note_unread(table.file, unread_op_columns(table));
-  if (const std::size_t rows = rows_of_several_launches(table); rows > 0) {
-    fmt::print(stderr, "note: {}: execution of {} rows is not fused: timed as one launch\n",
-               table.file, rows);
-  }
   const auto model = make_model(arguments.model, {&device, 1});
   write_rows(arguments.output, estimate_operators(table, device, *model, arguments.options),
              "tilecast.ops/1");
@@ -40,10 +34,15 @@ void add_ops(CLI::App& app) {
   add_model_option(verb, arguments->model);
   verb.add_flag("--keep-going", arguments->options.keep_going,
                 "put the message of a bad row into the column error and continue");
+  verb.add_flag("--repeated", arguments->options.repeated,
+                "the operators belong to programs that run again and again: on TPUs the largest\n"
+                "operand of a product stays on chip between runs where it fits");
   add_jobs_option(verb, arguments->options.jobs);
   verb.footer(
       "Every row has op and dtype (f32, bf16, f16 ...); out_dtype (that of the result: matmul,\n"
-      "conv2d*, convert) and execution (fused) are optional. By op:\n"
+      "conv2d*, convert) and execution (of softmax and layernorm: fused, reductions: a kernel\n"
+      "up to every reduction, ops: one per op) are optional. TPUs end kernels at reductions.\n"
+      "By op:\n"
       "  matmul                                    batch (1), m, n, k\n"
       "  conv2d conv2d_grad_input conv2d_grad_weight  n, h, w, ci, co, kh, kw, stride (1),\n"
       "                                            padding (0; pixels, same or valid)\n"

@@ -135,7 +135,7 @@ std::vector<Metric> error_metrics(const measured::Evaluation& evaluation) {
 }
 
 bool is_share(Metric metric) {
-  return metric != Metric::kBias && metric != Metric::kRowTau && metric != Metric::kTileTau;
+  return !measured::is_ratio(metric) && metric != Metric::kRowTau && metric != Metric::kTileTau;
 }
 
 std::string metric_title(Metric metric) {
@@ -148,6 +148,8 @@ std::string metric_title(Metric metric) {
       return "p90 APE %";
     case Metric::kBias:
       return "bias x";
+    case Metric::kTotal:
+      return "total x";
     case Metric::kRowTau:
       return "tau of rows";
     case Metric::kCoverage:

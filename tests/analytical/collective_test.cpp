@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "tests/analytical/test_kernels.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -60,6 +61,32 @@ TEST(Collective, ARowOfATorusHasOnlyTheLinksOfOneDimension) {
                    kPayload * (n - 1) / n / (2 * kLink) + (n - 1) * kHop);
 }
 
+// Four chips of a torus whose dimensions wrap from four chips on: 2 x 2 lines.
+TEST(Collective, ASliceThatDoesNotWrapUsesOneLinkOfADimensionOneDimensionAfterAnother) {
+  hwdesc::Device d = device("torus3d", 6);
+  d.interconnect->wraps_from = 4;
+  EXPECT_DOUBLE_EQ(seconds(Opcode::kAllGather, 4, d), kPayload * 3 / 4 / kLink + 2 * kHop);
+  EXPECT_DOUBLE_EQ(seconds(Opcode::kAllReduce, 4, d), 2 * (kPayload * 3 / 4 / kLink + 2 * kHop));
+  EXPECT_DOUBLE_EQ(seconds(Opcode::kAllToAll, 4, d), kPayload * 3 / 4 / kLink + kHop);
+  // A row of 2 and rings of 4 x 4: the rings at once, then the row on a sixteenth.
+  EXPECT_DOUBLE_EQ(
+      collective_time(Opcode::kReduceScatter, Bytes{kPayload}, 32, d).bandwidth_part.value,
+      kPayload * 15 / 16 / (4 * kLink) + kPayload / 16 / 2 / kLink);
+}
+
+TEST(Collective, ARingOfTwoHasOneLink) {
+  EXPECT_DOUBLE_EQ(seconds(Opcode::kAllGather, 2, device("ring", 2)), kPayload / 2 / kLink + kHop);
+  EXPECT_DOUBLE_EQ(seconds(Opcode::kAllGather, 3, device("ring", 2)),
+                   kPayload * 2 / 3 / (2 * kLink) + 2 * kHop);
+}
+
+TEST(Collective, AStepReadsMainMemoryBeforeItsHopAndWritesItAfter) {
+  hwdesc::Device d = device("ring", 2);
+  d.memory[0].latency = Seconds{0.4e-6};
+  EXPECT_DOUBLE_EQ(collective_time(Opcode::kAllReduce, Bytes{4}, 8, d).latency_part.value,
+                   2 * 7 * (kHop + 2 * 0.4e-6));
+}
+
 TEST(Collective, ASwitchNeedsLogarithmicallyManySteps) {
   const double n = 8;
   const hwdesc::Device d = device("switch", 18);
@@ -95,11 +122,13 @@ TEST(Collective, APermuteUsesOneLinkToTheNeighbour) {
 TEST(Collective, CoresOfAChipShareItsLinksAndItsTraffic) {
   const hwdesc::Device one = device("torus2d", 4, 1);
   const hwdesc::Device two = device("torus2d", 4, 2);
-  // 32 cores are 16 chips; what both cores need crosses the links once.
-  EXPECT_DOUBLE_EQ(seconds(Opcode::kAllReduce, 32, two), seconds(Opcode::kAllReduce, 16, one));
+  // 32 cores are 16 chips; what both cores need is put together first and crosses the links once.
+  const double first = kPayload / kMemory;
+  EXPECT_DOUBLE_EQ(seconds(Opcode::kAllReduce, 32, two),
+                   first + seconds(Opcode::kAllReduce, 16, one));
   // Each core has its own data to exchange.
   EXPECT_DOUBLE_EQ(seconds(Opcode::kAllToAll, 32, two, kPayload),
-                   seconds(Opcode::kAllToAll, 16, one, 2 * kPayload));
+                   first + seconds(Opcode::kAllToAll, 16, one, 2 * kPayload));
 }
 
 TEST(Collective, AGroupOfOneOnlyCopiesItsData) {
@@ -192,6 +221,66 @@ TEST(Collective, IsNeverFasterThanItsLowerBound) {
     EXPECT_LE(collective_lower_bound(c.op, Bytes{c.payload}, c.devices, c.machine).value,
               c.time().bandwidth_part.value * (1 + 1e-12));
   }
+}
+
+// As TPU dumps write it: a fusion of an all-reduce and the slice that this device keeps.
+TEST(Collective, AFusionOfAnAllReduceAndItsSliceIsAReduceScatterOfItsGroup) {
+  const ir::Kernel kernel = testing::kernel_of(
+      "HloModule m, num_partitions=4, is_scheduled=true\n"
+      "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\n"
+      "scattered { x = f32[4096,512] parameter(0)\n at = s32[] parameter(1)\n"
+      " zero = s32[] constant(0)\n sum = f32[4096,512] all-reduce(x), channel_id=1,"
+      " replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=add\n"
+      " ROOT part = f32[1024,512] dynamic-slice(sum, at, zero), dynamic_slice_sizes={1024,512} }\n"
+      "ENTRY main { x = f32[4096,512] parameter(0)\n at = s32[] parameter(1)\n"
+      " ROOT part = f32[1024,512] fusion(x, at), kind=kCustom, calls=scattered }\n");
+  EXPECT_EQ(kernel.group_size(), 4);
+  const hwdesc::Device d = device("torus2d", 4);
+  EXPECT_DOUBLE_EQ(collective_time(kernel, d).time.value,
+                   seconds(Opcode::kReduceScatter, 4, d,
+                           collective_payload(kernel, PayloadSize::kPadded).value));
+}
+
+// A gather in a fusion that also uses a flag, of this type.
+ir::Kernel gathering(const std::string& flag) {
+  std::string text =
+      "HloModule m, num_partitions=4, is_scheduled=true\n"
+      "beside { x = PART parameter(0)\n flag = FLAG parameter(1)\n"
+      " all = WHOLE all-gather(x), channel_id=1, replica_groups={{0,1,2,3}},"
+      " use_global_device_ids=true, dimensions={0}\n"
+      " next = FLAG add(flag, flag)\n ROOT r = (WHOLE, FLAG) tuple(all, next) }\n"
+      "ENTRY main { x = PART parameter(0)\n flag = FLAG parameter(1)\n"
+      " ROOT r = (WHOLE, FLAG) fusion(x, flag), kind=kCustom, calls=beside }\n";
+  for (const auto& [word, type] : {std::pair<std::string, std::string>("FLAG", flag),
+                                   {"PART", "f32[1024,512]{1,0:T(8,128)}"},
+                                   {"WHOLE", "f32[4096,512]{1,0:T(8,128)}"}}) {
+    for (auto at = text.find(word); at != std::string::npos; at = text.find(word)) {
+      text.replace(at, word.size(), type);
+    }
+  }
+  return testing::kernel_of(text);
+}
+
+TEST(Collective, AKernelGivenTheFlagsOfARunningCollectiveSeesOnlyItsLastHop) {
+  hwdesc::Device d = device("torus2d", 4);
+  d.memory[0].latency = Seconds{0.4e-6};
+  const CollectiveTime end = collective_time(gathering("u32[]{:T(1)S(2)}"), d);
+  EXPECT_DOUBLE_EQ(end.time.value, kHop + 2 * 0.4e-6);
+  EXPECT_GT(collective_time(gathering("u32[]"), d).time, 2 * end.time);
+}
+
+TEST(Collective, BesideAProductItIsNotTheKernelsTime) {
+  EXPECT_EQ(
+      collective_op(testing::kernel_of(
+          "HloModule m, num_partitions=4, is_scheduled=true\n"
+          "beside { x = f32[512,512] parameter(0)\n"
+          " all = f32[2048,512] all-gather(x), channel_id=1, replica_groups={{0,1,2,3}},"
+          " use_global_device_ids=true, dimensions={0}\n"
+          " p = f32[512,512] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+          " ROOT r = (f32[2048,512], f32[512,512]) tuple(all, p) }\n"
+          "ENTRY main { x = f32[512,512] parameter(0)\n"
+          " ROOT r = (f32[2048,512], f32[512,512]) fusion(x), kind=kCustom, calls=beside }\n")),
+      nullptr);
 }
 
 TEST(Collective, AKernelsPayloadIsItsResultWhereItGathers) {

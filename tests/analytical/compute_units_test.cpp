@@ -103,6 +103,38 @@ TEST(MatrixUnit, NeverGetsSlowerWithMoreUnits) {
   }
 }
 
+TEST(MatrixUnit, HoldsStillTheOperandThatWastesLessOfABlock) {
+  // As weights the right operand fills 136 of 256 columns; the left one fills its 100 blocks.
+  const double blocks = 12800 / kArray;
+  EXPECT_EQ(cycles(12800, 128, 136, with_units(1)), blocks * 136 + kLoad + kFill);
+  EXPECT_EQ(cycles(136, 128, 12800, with_units(1)), blocks * 136 + kLoad + kFill);
+}
+
+TEST(MatrixUnit, LoadsWeightsBeforeThePushesWhereBothTakeOnePort) {
+  hwdesc::Device d = round_device();
+  d.matrix.weight_load_hidden = false;
+  const double blocks = 256 / kArray * (512 / kArray);
+  EXPECT_EQ(cycles(1024, 256, 512, d), blocks / 2 * (1024 + kLoad) + kLoad + kFill);
+}
+
+double cycles_of_type(const std::string& dtype, std::int64_t k) {
+  hwdesc::Device d = with_units(1);
+  d.matrix.passes = {{"bf16", 1}, {"s8", 0.5}, {"f16", 1}};
+  d.vector.op_cycles = {{"convert-f16", 12}};
+  return Parts(kernel_of(product_text(1024, k, 128, dtype)), d).matrix_cycles();
+}
+
+TEST(MatrixUnit, FillsARowWithTwoElementsOfHalfAPass) {
+  EXPECT_EQ(cycles_of_type("s8", 256), cycles_of_type("bf16", 128));
+  EXPECT_EQ(cycles_of_type("s8", 128), cycles_of_type("bf16", 128));
+  EXPECT_EQ(cycles_of_type("s8", 257), cycles_of_type("bf16", 256));
+}
+
+TEST(MatrixUnit, WaitsForEveryPushOfAnElementTypeItLacks) {
+  const double widening = 12 * kArray / (8 * 128 * 2);  // per row
+  EXPECT_EQ(cycles_of_type("f16", 256), 2 * 1024 * (1 + widening) + kLoad + kFill);
+}
+
 TEST(MatrixUnit, PaysEveryPassOfAnElementType) {
   hwdesc::Device d = round_device();
   d.matrix.passes["f32"] = 3;
@@ -141,6 +173,36 @@ TEST(MatrixUnit, PutsSeveralSmallFeatureGroupsIntoOneBlock) {
   EXPECT_EQ(blocks(3, 65), 3);  // more than half a block: one each
 }
 
+// The images stand in the sublanes.
+double convolution_cycles(std::int64_t images, std::int64_t features, const std::string& window,
+                          const std::string& out_side) {
+  const auto images_of = [&](const std::string& side, std::int64_t depth) {
+    return "bf16[" + std::to_string(images) + "," + side + "," + side + "," +
+           std::to_string(depth) + "]{3,0,2,1:T(8,128)}";
+  };
+  const std::string result = images_of(out_side, features);
+  return Parts(
+             kernel_of(fusion({images_of("16", 128), array("bf16", {1, 1, 128, features})}, result,
+                              "  ROOT r = " + result + " convolution(p0, p1), window={" + window +
+                                  "}, dim_labels=b01f_01io->b01f")),
+             round_device())
+      .matrix_cycles();
+}
+
+TEST(MatrixUnit, SkipsTheHolesOfADilatedInput) {
+  const double real_rows = 8 * 16 * 16;  // of 8 * 32 * 32, every second one both ways
+  EXPECT_EQ(convolution_cycles(8, 128, "size=1x1 pad=0_1x0_1 lhs_dilate=2x2", "32"),
+            real_rows / 2 + kLoad + kFill);
+}
+
+TEST(MatrixUnit, PushesOrHoldsEmptySublanesToo) {
+  for (const std::int64_t features : {128, 136}) {  // 136: the images stand still
+    const double full = convolution_cycles(8, features, "size=1x1", "16");
+    EXPECT_EQ(convolution_cycles(2, features, "size=1x1", "16"), full) << features;
+    EXPECT_LT(full, convolution_cycles(16, features, "size=1x1", "16")) << features;
+  }
+}
+
 UnitCycles elementwise(const std::vector<std::int64_t>& dims, const std::string& op) {
   const std::string shape = array("f32", dims);
   return Parts(kernel_of(fusion({shape}, shape, "  ROOT r = " + shape + " " + op)), round_device())
@@ -172,6 +234,26 @@ TEST(CrossLaneUnit, MovesTheElementsOfATransposeOfTheMinorDimension) {
       kernel_of(fusion({from}, to, "  ROOT r = " + to + " transpose(p0), dimensions={1,0}")),
       round_device());
   EXPECT_EQ(parts.epilogue().cross_lane, 256.0 * 512 / 1024);
+}
+
+UnitCycles f16_cycles(const std::string& op) {
+  hwdesc::Device d = round_device();
+  d.vector.op_cycles = {{"convert-f16", 12}};
+  const std::string shape = array("f16", {256, 512});
+  return Parts(kernel_of(fusion({shape}, shape, "  ROOT r = " + shape + " " + op)), d).epilogue();
+}
+
+TEST(VectorUnit, ConvertsOperandsAndResultsOfAnElementTypeItLacks) {
+  const double registers = 256.0 * 512 / (8 * 128);
+  EXPECT_EQ(f16_cycles("negate(p0)").vector, (12 + 1 + 12) * registers / 2);
+  EXPECT_EQ(f16_cycles("copy(p0)").vector, 0);  // moves bits
+}
+
+TEST(Units, LetTheMatrixUnitWaitForItsOperands) {
+  const ir::Kernel k = kernel_of(product_text(8, 128, 128, "bf16"));
+  const Parts parts(k, round_device());
+  EXPECT_EQ(parts.compute.overlapped({.matrix = 10, .vector = 8, .conversion = 6}), 10 + 6);
+  EXPECT_EQ(parts.compute.overlapped({.matrix = 1, .vector = 8, .conversion = 6}), 8);
 }
 
 TEST(Units, OverlapWithinACoIssueGroupAndAddUpAcrossGroups) {

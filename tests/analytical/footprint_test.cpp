@@ -66,6 +66,36 @@ TEST(Footprint, OfOtherReshapesIsAsManyElementsFilledFromTheMinorDimension) {
   EXPECT_EQ(regions(k, {1, 64}), (std::vector<Sizes>{{1, 64}}));
 }
 
+TEST(Footprint, OfDimensionsThatSplitOrMergeIsTheirSpan) {
+  EXPECT_EQ(regions(unary("f32[12,8]", "f32[12,2,4]", "reshape(p0)"), {3, 1, 4}),
+            (std::vector<Sizes>{{3, 4}}));
+  EXPECT_EQ(regions(unary("f32[12,2,4]", "f32[12,8]", "reshape(p0)"), {3, 4}),
+            (std::vector<Sizes>{{3, 1, 4}}));
+}
+
+TEST(Footprint, OfABitcastFollowsTheOrderInMemory) {
+  const ir::Kernel k =
+      unary("f32[6,4,128]{2,0,1:T(8,128)}", "f32[4,6,128]{2,1,0:T(8,128)}", "bitcast(p0)");
+  EXPECT_EQ(regions(k, {4, 1, 128}), (std::vector<Sizes>{{1, 4, 128}}));
+}
+
+// Rows [0, n) and [gap, gap + n) of p0.
+ir::Kernel sum_of_slices(std::int64_t n, std::int64_t gap) {
+  const std::string result = "f32[" + std::to_string(n) + "]";
+  const auto slice = [&](std::int64_t from) {
+    return result + " slice(p0), slice={[" + std::to_string(from) + ":" + std::to_string(from + n) +
+           "]}\n";
+  };
+  return kernel_of(
+      fusion({"f32[" + std::to_string(gap + n) + "]"}, result,
+             "  a = " + slice(0) + "  b = " + slice(gap) + "  ROOT r = " + result + " add(a, b)"));
+}
+
+TEST(Footprint, OfTwoSlicesIsTheirUnion) {
+  EXPECT_EQ(regions(sum_of_slices(8, 8), {2}), (std::vector<Sizes>{{2 + 2}}));
+  EXPECT_EQ(regions(sum_of_slices(15, 1), {4}), (std::vector<Sizes>{{4 + 1}}));
+}
+
 TEST(Footprint, OfAStridedSliceSpansWhatItSkips) {
   const ir::Kernel k = unary("f32[20,30]", "f32[6,10]", "slice(p0), slice={[1:19:3], [5:15]}");
   EXPECT_EQ(regions(k, {4, 5}), (std::vector<Sizes>{{(4 - 1) * 3 + 1, 5}}));

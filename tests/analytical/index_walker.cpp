@@ -172,15 +172,19 @@ class Walker {
                    const Visit& visit) const {
     const auto& attrs = op.as<ir::ConvAttrs>();
     const ir::ConvDims& dims = attrs.dims;
-    const Range taps = loops_[space_.matrix->positions[0]];
+    const int loop = space_.matrix->window_loops[0];
+    const bool paired = !space_.loops[loop].reduction;  // every output meets one tap, its own
+    const Range taps = paired ? Range{0, attrs.window[0].size} : loops_[loop];
     const Range features = loops_[space_.matrix->contraction[0]];
+    const std::int64_t input = kernel_.op(op.operands[0]).shape.dims[dims.input_spatial[0]];
     for_each_index({taps, features}, [&](const Index& inner) {
+      const std::int64_t met = windowed(attrs.window[0], index[dims.output_spatial[0]], inner[0]);
+      if (paired && (met < 0 || met >= input)) return;
       Index at(shape.rank());
       if (k == 0) {
         at[dims.input_batch] = index[dims.output_batch];
         at[dims.input_feature] = inner[1];
-        at[dims.input_spatial[0]] =
-            windowed(attrs.window[0], index[dims.output_spatial[0]], inner[0]);
+        at[dims.input_spatial[0]] = met;
       } else {
         at[dims.kernel_output_feature] = index[dims.output_feature];
         at[dims.kernel_input_feature] = inner[1];

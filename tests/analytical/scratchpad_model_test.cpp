@@ -174,6 +174,22 @@ TEST(ScratchpadModel, OfALargeMatmulIsItsMatrixCycles) {
   EXPECT_NEAR(bound(e, Bound::kMatrix), cycles / kClock, 1e-9 * cycles / kClock);
 }
 
+// Seconds that filling the matrix unit takes of a product of 1024 x 512 x 128.
+double fill_s(const TileConfig& tile) {
+  hwdesc::Device filled = round_device();
+  filled.memory[0].bandwidth = BytesPerSecond{1e15};
+  hwdesc::Device without = filled;
+  without.matrix.fill = Cycles{0};
+  const ir::Kernel k = matmul(1024, 512, 128);
+  return estimate(k, tile, filled).time.value - estimate(k, tile, without).time.value;
+}
+
+TEST(ScratchpadModel, FillsTheMatrixUnitOnceUnlessIterationsAddToOneResult) {
+  const double once = round_device().matrix.fill.value / kClock;
+  EXPECT_NEAR(fill_s({.output = {16, 1}, .kernel = {64, 1}, .input = {}}), once, 1e-12);
+  EXPECT_NEAR(fill_s({.output = {128, 1}, .kernel = {16, 1}, .input = {}}), 4 * once, 1e-12);
+}
+
 TEST(ScratchpadModel, MultipliesOnTheVectorUnitWhatTheMatrixUnitCannotTake) {
   const std::string s = array("f32", {512, 512});
   const ir::Kernel k = kernel_of(fusion(

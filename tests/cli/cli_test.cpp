@@ -166,9 +166,6 @@ TEST_F(CommandLine, AColumnThatNobodyReadsIsAnErrorOrNamed) {
   write("ops.csv", "op,dtype,elementz\nadd,f32,4096\n");
   expect_failure("ops -d tpu_v3 ops.csv", 1,
                  "ops.csv:1: unknown column 'elementz'; did you mean 'elements'?");
-  write("ops.csv", "op,dtype,elements,execution\nadd,f32,4096,fused\nadd,f32,4096,ops\n");
-  EXPECT_THAT(run("ops -d tpu_v3 ops.csv").err,
-              HasSubstr("execution of 1 rows is not fused: timed as one launch\n"));
   write("ops.csv", "op,dtype,elements,runtime_ns,x_id\nadd,f32,4096,7,8\n");
   EXPECT_THAT(run("ops -d tpu_v3 ops.csv").err, StartsWith("note: ops.csv: kept, not read: "
                                                            "runtime_ns\n"));

@@ -95,6 +95,37 @@ ENTRY main { x = f32[32,32] parameter(0)
               ElementsAre("dot", "abs+dot+negate"));
 }
 
+// Both products read the scaled bf16 value: its f32 product is not worth storing.
+TEST(Fusion, AKernelStoresTheNarrowTypeAndItsReadersScaleIt) {
+  const Module module = fused(R"(
+HloModule m
+ENTRY main { a = bf16[64,64] parameter(0)
+  b = bf16[64,64] parameter(1)
+  wide = f32[64,64] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  half = f32[] constant(0.5)
+  halves = f32[64,64] broadcast(half), dimensions={}
+  scaled = f32[64,64] multiply(wide, halves)
+  narrow = bf16[64,64] convert(scaled)
+  again = bf16[64,64] multiply(narrow, a)
+  d = bf16[64,64] dot(again, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  e = bf16[64,64] dot(b, again), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT both = (bf16[64,64], bf16[64,64]) tuple(d, e) })");
+  EXPECT_THAT(kernels(module), UnorderedElementsAre("broadcast+convert+dot+multiply",
+                                                    "dot+multiply", "dot+multiply"));
+}
+
+TEST(Fusion, ADivisionIsStoredAsTheNarrowTypeThatADotReads) {
+  EXPECT_THAT(kernels(fused(R"(
+HloModule m
+ENTRY main { x = f32[64,64] parameter(0)
+  y = f32[64,64] parameter(1)
+  z = bf16[64,64] parameter(2)
+  share = f32[64,64] divide(x, y)
+  narrow = bf16[64,64] convert(share)
+  ROOT d = bf16[64,64] dot(narrow, z), lhs_contracting_dims={1}, rhs_contracting_dims={0} })")),
+              UnorderedElementsAre("convert+divide", "dot"));
+}
+
 TEST(Fusion, AnExpensiveOpIsNotRecomputedInADot) {
   EXPECT_THAT(kernels(fused(R"(
 HloModule m

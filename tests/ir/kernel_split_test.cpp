@@ -41,6 +41,12 @@ TEST(SplitKernel, PerReductionRecomputesWhatIsNotStored) {
   EXPECT_DOUBLE_EQ(bytes(steps), 3 * kArray + kArray + (1 + 2 + 2) * kColumn);
 }
 
+TEST(SplitKernel, FusedIsTheKernelItself) {
+  const std::vector<Kernel> steps = split_kernel(softmax(), Launches::kFused);
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_DOUBLE_EQ(bytes(steps), 2 * kArray);
+}
+
 TEST(SplitKernel, DoesTheSameWorkPerOp) {
   const Kernel whole = softmax();
   double flops = 0, transcendentals = 0;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "ir/text/hlo_parser.h"
 
 namespace tilecast::ir {
 namespace {
@@ -118,6 +119,67 @@ TEST(LayoutAssignment, UntiledDevicesDropTilings) {
   LayoutRules rules;
   rules.tiled = false;
   EXPECT_EQ(to_string(root_shape(assign_layouts(tiled, rules))), "f32[64,256]{1,0}");
+}
+
+// A 3x3 convolution of `images` of 56 x 56 x 256.
+std::string convolved(int images) {
+  const std::string array = "bf16[" + std::to_string(images) + ",56,56,256]";
+  const Module module = parse_hlo(base::SourceText("conv.hlo", R"(HloModule m
+ENTRY main { x = )" + array + R"( parameter(0)
+  w = bf16[3,3,256,256] parameter(1)
+  ROOT y = )" + array + R"( convolution(x, w), window={size=3x3 pad=1_1x1_1},
+      dim_labels=b01f_01io->b01f })"));
+  return to_string(root_shape(assign_layouts(module, {})));
+}
+
+TEST(LayoutAssignment, ConvolutionsPutFeaturesAndImagesInTheMinorDimensions) {
+  EXPECT_EQ(convolved(8), "bf16[8,56,56,256]{3,0,2,1:T(8,128)(2,1)}");
+  EXPECT_EQ(convolved(2), "bf16[2,56,56,256]{3,0,2,1:T(2,128)(2,1)}");
+}
+
+TEST(LayoutAssignment, ASingleImagePutsASpatialDimensionInTheSublanes) {
+  EXPECT_EQ(convolved(1), "bf16[1,56,56,256]{3,2,1,0:T(8,128)(2,1)}");
+}
+
+TEST(LayoutAssignment, ArraysUpdatedImageByImageKeepImagesOutOfTheTile) {
+  const Module module = assign_layouts(parse_hlo(base::SourceText("m.hlo", R"(HloModule m
+ENTRY main {
+  x = f32[2,96,96,4] parameter(0)
+  w = f32[3,3,4,8] parameter(1)
+  image = f32[1,96,96,4] parameter(2)
+  i = s32[] parameter(3)
+  updated = f32[2,96,96,4] dynamic-update-slice(x, image, i, i, i, i)
+  ROOT y = f32[2,96,96,8] convolution(updated, w), window={size=3x3 pad=1_1x1_1},
+      dim_labels=b01f_01io->b01f
+}
+)")),
+                                       {});
+  const Shape plain = module.computations.back().at(InstrId(0)).shape;
+  Shape expected = plain;
+  expected.layout.reset();
+  expected.layout = device_layout(expected, {});
+  EXPECT_EQ(to_string(plain), to_string(expected));
+}
+
+// The f32 array that a bf16 convolution reads through a convert.
+std::string widened_input(int images, int features) {
+  const std::string dims =
+      "[" + std::to_string(images) + ",56,56," + std::to_string(features) + "]";
+  const std::string depth = std::to_string(features);
+  const Module module = parse_hlo(base::SourceText("conv.hlo", R"(HloModule m
+ENTRY main { x = f32)" + dims + R"( parameter(0)
+  h = bf16)" + dims + R"( convert(x)
+  w = bf16[3,3,)" + depth + "," + depth + R"(] parameter(1)
+  ROOT y = bf16)" + dims + R"( convolution(h, w), window={size=3x3 pad=1_1x1_1},
+      dim_labels=b01f_01io->b01f })"));
+  return to_string(assign_layouts(module, {}).entry_computation().at(InstrId(0)).shape);
+}
+
+TEST(LayoutAssignment, WideTypesFollowAConvolutionWhereThatPadsThemLittle) {
+  EXPECT_EQ(widened_input(8, 256), "f32[8,56,56,256]{3,0,2,1:T(8,128)}");
+  const double inflated = 128 / 4, own = 128.0 / 56;
+  ASSERT_GT(inflated, 4 * own);
+  EXPECT_EQ(widened_input(2, 4), "f32[2,56,56,4]{2,3,1,0:T(4,128)}");
 }
 
 TEST(LayoutAssignment, RefusesRulesThatAreNoSizes) {

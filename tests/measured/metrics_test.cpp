@@ -34,6 +34,13 @@ std::vector<Pair> random_pairs(std::mt19937& random, std::size_t n, int values) 
   return pairs;
 }
 
+TEST(Metrics, ATotalWeighsRowsByTheirTimesAndRuns) {
+  EXPECT_DOUBLE_EQ(*total_ratio(std::vector<Pair>{{2, 1}, {9, 10}}), (2.0 + 9) / (1 + 10));
+  EXPECT_DOUBLE_EQ(*total_ratio(std::vector<Pair>{{1, 2}, {2, 1}}), 1);
+  EXPECT_DOUBLE_EQ(*total_ratio(std::vector<Pair>{{1, 2, 3}, {2, 1, 5}}),
+                   (3.0 * 1 + 5 * 2) / (3 * 2 + 5 * 1));
+}
+
 TEST(Mape, IsTheMeanOfTheRelativeErrors) {
   const std::vector<Pair> pairs{{110, 100}, {50, 100}, {300, 200}};
   EXPECT_DOUBLE_EQ(*mape(pairs), (0.1 + 0.5 + 0.5) / 3);
@@ -60,6 +67,7 @@ TEST(GeometricBias, IsOneWhenDoublingAndHalvingCancel) {
 TEST(Metrics, OfNothingAreUndefined) {
   const std::vector<Pair> none;
   EXPECT_FALSE(mape(none) || median_ape(none) || p90_ape(none) || geometric_bias(none));
+  EXPECT_FALSE(total_ratio(none));
   EXPECT_FALSE(kendall_tau_b(none) || kendall_tau_b(std::vector<Pair>{{1, 2}}));
   const std::vector<Ranking> kernels{{}, {{1, 2}}};
   EXPECT_FALSE(mean_tau_b(kernels) || tile_size_ape(kernels));

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "hwdesc/device_yaml.h"
 
 namespace tilecast::measured {
 namespace {
@@ -119,6 +120,80 @@ TEST(OperatorKernel, ReduceTransposeCopyAndAllReduceMoveWhatTheirShapesSay) {
   EXPECT_EQ(kernel_of(columns, "all_reduce,f32,64,256").group_size(), 8);
 }
 
+std::size_t launches_of(const std::string& columns, const std::string& row,
+                        const OpDefaults& defaults = {}) {
+  const CsvTable table = read_csv(base::SourceText("ops.csv", columns + "\n" + row + "\n"));
+  return operator_launches(table, table.rows.at(0), defaults).size();
+}
+
+TEST(OperatorLaunches, AreAsManyAsExecutionSays) {
+  const std::string columns = "op,dtype,rows,columns,execution";
+  EXPECT_EQ(launches_of(columns, "softmax,f32,64,256,fused"), 1U);
+  EXPECT_EQ(launches_of(columns, "softmax,f32,64,256,reductions"), 3U);  // maximum, sum, divide
+  EXPECT_EQ(launches_of(columns, "softmax,f32,64,256,ops"), 5U);
+  EXPECT_EQ(launches_of(columns, "layernorm,bf16,64,256,reductions"), 3U);
+  EXPECT_EQ(launches_of(columns, "add,f32,64,256,ops"), 1U);
+}
+
+TEST(OperatorLaunches, TpusEndKernelsAtReductionsOfRowOperators) {
+  const std::string columns = "op,dtype,rows,columns,execution";
+  const OpDefaults tpu = op_defaults(hwdesc::load_device("tpu_v5e"));
+  const OpDefaults gpu = op_defaults(hwdesc::load_device("a100_sxm_40gb"));
+  for (const char* op : {"softmax", "layernorm"}) {
+    const std::string row = std::string(op) + ",f32,64,256,";
+    EXPECT_EQ(launches_of(columns, row, tpu), 3U) << op;
+    EXPECT_EQ(launches_of(columns, row + "fused", tpu), 1U) << op;
+    EXPECT_EQ(launches_of(columns, row, gpu), 1U) << op;
+  }
+  EXPECT_EQ(launches_of(columns, "reduce,bf16,64,256,", tpu), 1U);
+}
+
+TEST(OperatorLaunches, BadExecutionsNameFileRowAndColumn) {
+  const auto message = [](const std::string& row) -> std::string {
+    try {
+      static_cast<void>(launches_of("op,dtype,m,n,k,rows,columns,execution", row));
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_THAT(message("softmax,f32,,,,8,8,op"),
+              HasSubstr("ops.csv:2: column 'execution': got 'op', expected fused, reductions or"));
+  EXPECT_THAT(message("matmul,f32,8,8,8,,,ops"),
+              HasSubstr("ops.csv:2: column 'execution': kernel matmul: dot cannot be launched"));
+}
+
+TEST(OperatorLaunches, OfRepeatedProgramsKeepTheLargestOperandThatFits) {
+  const auto spaces = [](const std::string& device, const std::string& row, bool repeated) {
+    const CsvTable table = read_csv(base::SourceText("ops.csv", "op,dtype,m,n,k\n" + row + "\n"));
+    const OpDefaults defaults = op_defaults(hwdesc::load_device(device), repeated);
+    const ir::Kernel kernel = operator_launches(table, table.rows.at(0), defaults).at(0);
+    std::vector<int> all;
+    for (const ir::OpId id : kernel.parameters()) {
+      all.push_back(kernel.op(id).shape.memory_space());
+    }
+    return all;
+  };
+  const std::string fits = "matmul,bf16,128,4096,4096", too_large = "matmul,bf16,128,16384,16384";
+  EXPECT_EQ(spaces("tpu_v5e", fits, true), (std::vector<int>{0, 1}));
+  EXPECT_EQ(spaces("tpu_v5e", "matmul,bf16,4096,128,4096", true), (std::vector<int>{1, 0}));
+  EXPECT_EQ(spaces("tpu_v5e", fits, false), (std::vector<int>{0, 0}));
+  EXPECT_EQ(spaces("tpu_v5e", too_large, true), (std::vector<int>{0, 0}));
+  EXPECT_EQ(spaces("tpu_v3", fits, true), (std::vector<int>{0, 0}));  // 16 MiB are all for tiles
+}
+
+// What `simulate` gives the same convolution in HLO: tests/ir/layout_assignment_test.cpp.
+TEST(OperatorKernel, ConvolutionsPutFeaturesAndBatchInTheTwoMinorDimensions) {
+  const auto layout = [](const ir::Kernel& kernel, ir::OpId id) {
+    return ir::to_string(kernel.op(id).shape);
+  };
+  const ir::Kernel wide = kernel_of(kConvColumns, "conv2d,bf16,128,56,56,64,256,1,1,1,0");
+  EXPECT_EQ(layout(wide, wide.parameters()[0]), "bf16[128,56,56,64]{0,3,2,1:T(8,128)(2,1)}");
+  EXPECT_EQ(layout(wide, wide.outputs()[0]), "bf16[128,56,56,256]{3,0,2,1:T(8,128)(2,1)}");
+  const ir::Kernel single = kernel_of(kConvColumns, "conv2d,bf16,1,56,56,256,256,3,3,1,same");
+  EXPECT_EQ(layout(single, single.outputs()[0]), "bf16[1,56,56,256]{3,2,1,0:T(8,128)(2,1)}");
+}
+
 TEST(OperatorKernel, BadRowsNameFileRowAndColumn) {
   EXPECT_THAT(error_of("op,dtype,m,n,k", "matmul,bf16,64,0,128"),
               HasSubstr("ops.csv:2: column 'n': got '0'"));
@@ -126,7 +201,8 @@ TEST(OperatorKernel, BadRowsNameFileRowAndColumn) {
               HasSubstr("ops.csv:2: column 'dtype': got 'b16'"));
   EXPECT_THAT(error_of("op,dtype,m,n,k", "mat,bf16,64,64,128"),
               HasSubstr("column 'op': got 'mat'"));
-  EXPECT_THAT(error_of("op,dtype", "add,f32"), HasSubstr("expected elements, shape, or rows and columns"));
+  EXPECT_THAT(error_of("op,dtype", "add,f32"),
+              HasSubstr("expected elements, shape, or rows and columns"));
   EXPECT_THAT(error_of("op,dtype,rows,columns", "softmax,s32,4,4"), HasSubstr("floating-point"));
   EXPECT_THAT(error_of(kConvColumns, "conv2d,f32,1,2,2,8,8,5,5,1,0"),
               HasSubstr("larger than the padded input"));

@@ -280,6 +280,23 @@ TEST_F(ExperimentOnDisk, EveryRowIsScoredOnceOverFoldsAndAFitOfASlowerMachineHel
   EXPECT_DOUBLE_EQ(result.bars[0].limit, value(result, 0));
 }
 
+TEST_F(ExperimentOnDisk, SizesAreStrataWhoseTotalsCanHaveBars) {
+  const ExperimentResult result = run(
+      "{kind: k_fold, folds: 4}",
+      "by: [size]\nbars:\n"
+      "  - {metric: total_ratio, column: analytical, stratum: size at least 5 us, at_least: 0.99}\n"
+      "  - {metric: total_ratio, column: analytical, stratum: size at least 5 us, at_most: 1.1}\n");
+  ASSERT_EQ(result.strata.size(), 2U);  // all, at least 5 us
+  EXPECT_EQ(result.strata[1].rows, kRows);
+  ASSERT_EQ(result.bars.size(), 2U);
+  EXPECT_FALSE(result.bars[0].met);  // the machine is slower than it is described
+  EXPECT_TRUE(result.bars[1].met);
+  EXPECT_THAT(message_of(std::string(kHead) + "split: {kind: k_fold}\n" + kTail +
+                         "bars: [{metric: total_ratio, column: calibrated, not_above: analytical, "
+                         "by: 1 %}]\n"),
+              HasSubstr("is about errors; got total_ratio"));
+}
+
 TEST_F(ExperimentOnDisk, TheWorstOfSeveralSeedsIsAtLeastTheirMean) {
   const ExperimentResult result = run("{kind: sampled_works, works: 8, seeds: 3}");
   const Cell& cell = result.strata.front().cells[1][static_cast<std::size_t>(Metric::kMape)];

@@ -1,0 +1,162 @@
+// What kernels of whole TPU programs show beside single operators: dots written as convolutions,
+// results that are parameters, updates in place, relayouts, rows that are picked.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analytical/analytical_model.h"
+#include "analytical/scratchpad_model.h"
+#include "analytical/tile_space.h"
+#include "test_kernels.h"
+
+namespace tilecast::analytical::testing {
+namespace {
+
+double bound(const Estimate& e, Bound b) {
+  return e.bounds[static_cast<std::size_t>(b)].value;
+}
+
+Estimate whole(const ir::Kernel& kernel, const hwdesc::Device& device = round_device()) {
+  const ScratchpadModel model(kernel, device);
+  return model.estimate(full_tile(model.space()));
+}
+
+ir::Kernel product(const std::string& lhs, const std::string& rhs, const std::string& result,
+                   const std::string& op) {
+  return kernel_of(fusion({lhs, rhs}, result, "  ROOT r = " + result + " " + op));
+}
+
+TEST(TpuPrograms, APaddedWindowIsThePlainDot) {
+  const ir::Kernel conv = product(
+      "bf16[256,128,1]", "bf16[128,16,128]", "bf16[256,16,128]",
+      "convolution(p0, p1), window={size=16 pad=15_15 rhs_reversal=1}, dim_labels=bf0_i0o->b0f");
+  const ir::Kernel dot = product("bf16[256,128]", "bf16[128,2048]", "bf16[256,2048]",
+                                 "dot(p0, p1), lhs_contracting_dims={1}, rhs_contracting_dims={0}");
+  EXPECT_NEAR(bound(whole(conv), Bound::kMatrix), bound(whole(dot), Bound::kMatrix), 1e-12);
+}
+
+TEST(TpuPrograms, ADilatedWindowIsTheDotOfABatch) {
+  const ir::Kernel conv = product("bf16[16,256,128]", "bf16[16,128,128]", "bf16[16,256,128]",
+                                  "convolution(p0, p1), window={size=16 stride=15 lhs_dilate=16}, "
+                                  "dim_labels=0bf_0io->0bf");
+  const ir::Kernel dot =
+      product("bf16[16,256,128]", "bf16[16,128,128]", "bf16[16,256,128]",
+              "dot(p0, p1), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
+              "rhs_contracting_dims={1}");
+  EXPECT_NEAR(bound(whole(conv), Bound::kMatrix), bound(whole(dot), Bound::kMatrix), 1e-12);
+  const hwdesc::Device device = round_device();
+  const ScratchpadModel model(conv, device);
+  LoopSizes once;
+  once.fill(1);
+  once[0] = 16;  // the window follows the batch: one of its positions for each
+  const TileConfig tile = tile_of_trips(model.space(), once);
+  EXPECT_EQ(model.estimate(tile).iterations, 16);
+  EXPECT_EQ(model.estimate(tile).hbm_read.value, 2.0 * 16 * (256 * 128 + 128 * 128));
+}
+
+// bf16[256,128] x bf16[128,512] in `pieces` bands of columns; the left operand made by `op`.
+double product_s(const std::string& op, std::int64_t pieces) {
+  const hwdesc::Device device = round_device();
+  const ir::Kernel kernel =
+      kernel_of(fusion({"bf16[256,128]", "bf16[128,512]"}, "bf16[256,512]",
+                       "  lhs = bf16[256,128] " + op +
+                           "\n  ROOT r = bf16[256,512] dot(lhs, p1), lhs_contracting_dims={1}, "
+                           "rhs_contracting_dims={0}"));
+  const ScratchpadModel model(kernel, device);
+  LoopSizes trips;
+  trips.fill(1);
+  trips[model.space().matrix->columns[0]] = pieces;
+  return model.estimate(tile_of_trips(model.space(), trips)).time.value;
+}
+
+TEST(TpuPrograms, OperandsAreMadeBeforeTheirProductsOnceForEachTile) {
+  const hwdesc::Device device = round_device();
+  const double operations = 256 * 128;
+  const double made_s = operations /
+                        static_cast<double>(device.vector.lanes * device.vector.sublanes) /
+                        device.vector.alus / device.clock.value;
+  for (const std::int64_t pieces : {1, 4}) {
+    EXPECT_NEAR(product_s("negate(p0)", pieces) - product_s("bitcast(p0)", pieces), made_s, 1e-12)
+        << pieces;
+  }
+}
+
+TEST(TpuPrograms, ResultsThatAreParametersCostNothing) {
+  const std::string small = array("f32", {512, 1024});
+  const std::string large = array("f32", {65536, 1024});
+  const ir::Kernel alone = kernel_of(fusion({small}, small, "  ROOT n = " + small + " negate(p0)"));
+  const std::string results = "(" + small + ", " + large + ")";
+  const std::string parameters =
+      "  p0 = " + small + " parameter(0)\n  p1 = " + large + " parameter(1)\n";
+  const ir::Kernel beside = kernel_of(
+      "HloModule m\nfused {\n" + parameters + "  n = " + small + " negate(p0)\n  ROOT t = " +
+      results + " tuple(n, p1)\n}\nENTRY main {\n" + parameters + "  ROOT out = " + results +
+      " fusion(p0, p1), kind=kLoop, output_to_operand_aliasing={{1}: (1, {})}, calls=fused\n}\n");
+  const hwdesc::Device device = round_device();
+  const Estimate e = KernelAnalysis(beside, device).estimate_best();
+  EXPECT_EQ(e.time.value, KernelAnalysis(alone, device).estimate_best().time.value);
+  EXPECT_EQ(e.hbm_write.value, 512.0 * 1024 * 4);
+}
+
+// f32[16, rows, 512] of which one of the 16, in sublanes, is replaced.
+ir::Kernel update(std::int64_t rows) {
+  const std::string n = std::to_string(rows);
+  const std::string target = "f32[16," + n + ",512]{2,0,1:T(8,128)}";
+  return kernel_of(fusion({target, "f32[1," + n + ",512]{2,0,1:T(1,128)}", "s32[]"}, target,
+                          "  zero = s32[] constant(0)\n  ROOT r = " + target +
+                              " dynamic-update-slice(p0, p1, p2, zero, zero)"));
+}
+
+TEST(TpuPrograms, AnUpdateOfPartOfATileReadsAndWritesAllOfIt) {
+  const Estimate e = whole(update(64));
+  EXPECT_EQ(e.hbm_write.value, 64 * 8 * 512 * 4);
+  const double index = 128 * 4;
+  EXPECT_EQ(e.hbm_read.value, 64 * 8 * 512 * 4 + 64 * 512 * 4 + index);
+}
+
+TEST(TpuPrograms, AnUpdateInPlaceWaitsForEveryWindow) {
+  hwdesc::Device device = round_device();
+  device.memory[0].latency = Seconds{1e-3};  // far longer than anything else
+  const double windows = 1024 * 8 * 512 * 4 / (512.0 * 1024);
+  const ir::Kernel kernel = update(1024);
+  const Estimate e = KernelAnalysis(kernel, device).estimate_best();
+  EXPECT_NEAR(e.time.value, windows * 2e-3, 0.02 * e.time.value);
+}
+
+TEST(TpuPrograms, ARelayoutOfHalfWordsIsPacked) {
+  const auto relayout = [](const std::string& type) {
+    const std::string result = type + "[512,512]{0,1:T(8,128)}";
+    return whole(kernel_of(
+        fusion({type + "[512,512]{1,0:T(8,128)}"}, result, "  ROOT r = " + result + " copy(p0)")));
+  };
+  const double words = bound(relayout("f32"), Bound::kCrossLane);
+  EXPECT_GT(words, 0);
+  EXPECT_DOUBLE_EQ(bound(relayout("bf16"), Bound::kCrossLane), words / 2);
+}
+
+TEST(TpuPrograms, RowsArePickedFasterThanElements) {
+  const auto gather = [](const std::string& operand, const std::string& attributes) {
+    const std::string result = array("f32", {256, 128});
+    return bound(whole(kernel_of(fusion({operand, "s32[256]"}, result,
+                                        "  ROOT r = " + result + " gather(p0, p1), " + attributes +
+                                            ", index_vector_dim=1"))),
+                 Bound::kCrossLane);
+  };
+  hwdesc::Device device = round_device();
+  const double elements = 256 * 128;
+  const double rows = gather(array("f32", {1024, 128}),
+                             "offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, "
+                             "slice_sizes={1,128}");
+  EXPECT_NEAR(rows, elements / device.cross_lane.elements_per_cycle / device.clock.value, 1e-15);
+}
+
+TEST(TpuPrograms, TilesMayBeWholeInOuterDimensions) {
+  const std::string shape = array("f32", {64, 64, 1024});
+  const ir::Kernel k = kernel_of(fusion({shape}, shape, "  ROOT r = " + shape + " negate(p0)"));
+  const IterationSpace space = make_iteration_space(k, round_device().native_tile);
+  EXPECT_THAT(
+      candidate_tiles(space, 1000),
+      ::testing::Contains(::testing::Field(&TileConfig::output, ::testing::ElementsAre(64, 1, 8))));
+}
+
+}  // namespace
+}  // namespace tilecast::analytical::testing
