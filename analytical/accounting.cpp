@@ -39,6 +39,17 @@ void Accounting::add_alone(Bound bound, double seconds) {
   bound_time[index_of(bound)] += seconds;
 }
 
+Accounting& Accounting::operator+=(const Accounting& next) {
+  for (std::size_t b = 0; b < kBoundCount; ++b) {
+    busy[b] += next.busy[b];
+    bound_time[b] += next.bound_time[b];
+  }
+  total_s += next.total_s;
+  read_bytes += next.read_bytes;
+  write_bytes += next.write_bytes;
+  return *this;
+}
+
 Accounting sum_of_parts(const PerBound& parts, BoundMask removed) {
   Accounting sum;
   for (const double part : parts) sum.total_s += part;

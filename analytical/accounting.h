@@ -42,6 +42,8 @@ struct Accounting {
                     std::span<const Bound> paths);
   // Time in which nothing else happens: launches, filling, draining.
   void add_alone(Bound bound, double seconds);
+  // A kernel that runs after this one, as part of the same operation.
+  Accounting& operator+=(const Accounting& next);
 };
 
 // The ways of data: main memory alone, and with a cache that all workers share.

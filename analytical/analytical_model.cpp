@@ -9,6 +9,7 @@
 #include "analytical/roofline.h"
 #include "analytical/scratchpad_model.h"
 #include "analytical/simt_model.h"
+#include "analytical/winograd.h"
 #include "base/error.h"
 #include "hwdesc/calibration.h"
 
@@ -233,6 +234,9 @@ Estimate KernelAnalysis::estimate_best() const {
     chosen = fastest(model, candidates);
   }
   Estimate estimate = chosen ? model.estimate(*chosen) : smallest_spilled(model, candidates);
+  if (auto filtered = winograd_estimate(kernel, *state_->device)) {
+    if (filtered->time < estimate.time) estimate = std::move(*filtered);
+  }
   complete(estimate, kernel, *state_->device);
   return estimate;
 }

@@ -188,23 +188,6 @@ double local_s(Pattern pattern, double payload, std::int64_t devices, const Memo
   return memory.busy_s(read / memory.read, write / memory.write);
 }
 
-// An all-reduce of which the kernel keeps a slice is a reduce-scatter.
-Opcode crossing_opcode(const ir::Kernel& kernel) {
-  const ir::Op* op = collective_op(kernel);
-  if (op == nullptr) return kernel.opcode();
-  if (pattern_of(op->opcode) != Pattern::kAllReduce) return op->opcode;
-  const auto id = static_cast<std::size_t>(op - kernel.ops().data());
-  bool is_sliced = false;
-  for (const ir::Op& user : kernel.ops()) {
-    for (const ir::OpId operand : user.operands) {
-      if (operand.index() != id) continue;
-      if (user.opcode != Opcode::kDynamicSlice) return op->opcode;
-      is_sliced = true;
-    }
-  }
-  return is_sliced ? Opcode::kReduceScatter : op->opcode;
-}
-
 // Memory is read before a hop and written after it.
 double step_s(const hwdesc::Interconnect& net, const MemoryPath& memory) {
   return net.latency.value + 2 * memory.latency_s;
@@ -281,6 +264,22 @@ const ir::Op* collective_op(const ir::Kernel& kernel) {
     if (found == nullptr && pattern_of(op.opcode)) found = &op;
   }
   return found;
+}
+
+Opcode crossing_opcode(const ir::Kernel& kernel) {
+  const ir::Op* op = collective_op(kernel);
+  if (op == nullptr) return kernel.opcode();
+  if (pattern_of(op->opcode) != Pattern::kAllReduce) return op->opcode;
+  const auto id = static_cast<std::size_t>(op - kernel.ops().data());
+  bool is_sliced = false;
+  for (const ir::Op& user : kernel.ops()) {
+    for (const ir::OpId operand : user.operands) {
+      if (operand.index() != id) continue;
+      if (user.opcode != Opcode::kDynamicSlice) return op->opcode;
+      is_sliced = true;
+    }
+  }
+  return is_sliced ? Opcode::kReduceScatter : op->opcode;
 }
 
 std::optional<Seconds> running_collective_end(const ir::Kernel& kernel,

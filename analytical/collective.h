@@ -68,6 +68,8 @@ struct CollectiveTime {
 // The collective of a kernel (also inside an async-start or a fusion), or nullptr. Beside a product
 // the network works alongside: the time of the kernel is the product's.
 [[nodiscard]] const ir::Op* collective_op(const ir::Kernel& kernel);
+// Its opcode, or the kernel's; an all-reduce of which the kernel keeps a slice is a reduce-scatter.
+[[nodiscard]] ir::Opcode crossing_opcode(const ir::Kernel& kernel);
 enum class PayloadSize { kPadded, kUnpadded };
 [[nodiscard]] Bytes collective_payload(const ir::Kernel& kernel, PayloadSize size);
 

@@ -6,6 +6,7 @@
 #include "analytical/accounting.h"
 #include "analytical/collective.h"
 #include "analytical/distinct_traffic.h"
+#include "analytical/winograd.h"
 #include "base/error.h"
 
 namespace tilecast::analytical {
@@ -138,10 +139,10 @@ Roofs roofs_of(const ir::Kernel& kernel, const hwdesc::Device& device) {
     roofs.bounds[index_of(Bound::kMatrix)] = matrix.time;
     roofs.bounds[index_of(Bound::kVector)] = vector.time;
   }
-  if (const Op* op = collective_op(kernel)) {
-    roofs.bounds[index_of(Bound::kNetwork)] =
-        collective_lower_bound(op->opcode, collective_payload(kernel, PayloadSize::kUnpadded),
-                               kernel.group_size(), device);
+  if (collective_op(kernel) != nullptr) {
+    roofs.bounds[index_of(Bound::kNetwork)] = collective_lower_bound(
+        crossing_opcode(kernel), collective_payload(kernel, PayloadSize::kUnpadded),
+        kernel.group_size(), device);
   }
   set_memory_roof(device, roofs);
   return roofs;
@@ -185,7 +186,12 @@ std::vector<std::optional<Estimate>> RooflineModel::estimate(std::span<const Ker
 }
 
 Seconds speed_of_light(const ir::Kernel& kernel, const hwdesc::Device& device) {
-  return roofs_of(kernel, device).highest();
+  Roofs roofs = roofs_of(kernel, device);
+  if (device.execution == hwdesc::Execution::kSimt) {
+    roofs.bounds[index_of(Bound::kMatrix)] =
+        roofs.bounds[index_of(Bound::kMatrix)] * least_multiplications(kernel);
+  }
+  return roofs.highest();
 }
 
 }  // namespace tilecast::analytical

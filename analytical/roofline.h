@@ -12,7 +12,8 @@ class RooflineModel final : public CostModel {
 };
 
 // No implementation can be faster: every byte of distinct input and output once over the outermost
-// path, every FLOP at the unit's peak. Efficiencies are not applied.
+// path, every FLOP at the unit's peak. Efficiencies are not applied. On GPUs convolutions may do
+// with fewer multiplications (winograd.h).
 [[nodiscard]] Seconds speed_of_light(const ir::Kernel& kernel, const hwdesc::Device& device);
 
 }  // namespace tilecast::analytical

@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "analytical/distinct_traffic.h"
-#include "analytical/tile_space.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -13,44 +12,6 @@ namespace {
 // Share of the streams' data that a cache of this size does not keep between waves.
 double miss_share(double capacity, double bytes) {
   return bytes > 0 ? std::max(0.0, 1 - capacity / bytes) : 0;
-}
-
-constexpr double kMaxSplits = 32;
-constexpr double kLargestSide = 256;  // of a library's tiles
-
-// What GPU libraries offer for a product. cuBLAS names its kernels after their block tiles
-// (sgemm_32x32 ..., h16816gemm_64x64 ...) and has others for products with a vector. Kernels for
-// 8-bit floats give a block two warp groups of 64 rows (CUTLASS's scaled_mm, DeepGEMM); they are
-// taken not to split the contraction, as products measured on two GPUs suggest, though some do.
-// Batches of f32 products on vector lanes run in blocks of 4096 results or more (128x64, 64x64,
-// 128x128 ...) and are not split: so say the names and grids of more than 99 % of the kernels that
-// cuBLAS picked for 87,623 of them on five GPUs (NeuSight's data, `Kernel Name` and `Grid z`).
-struct LibraryTiles {
-  double least_side = 1;  // rows and columns of a block
-  double splits = kMaxSplits;
-};
-
-// Do products of this type run at the rate of the vector lanes, not faster?
-bool multiplies_on_lanes(const hwdesc::Device& device, std::string_view dtype) {
-  const hwdesc::VectorUnit& vector = device.vector;
-  const double lanes = static_cast<double>(vector.lanes * vector.sublanes) * vector.alus;
-  const double peak = 2 * device.multiplexing.workers * lanes * device.clock.value;
-  constexpr double kRounding = 1.01;
-  return device.matrix_peak(dtype).value <= kRounding * peak;
-}
-
-LibraryTiles library_tiles(const IterationSpace& space, ir::DType dtype,
-                           const hwdesc::Device& device) {
-  const double bytes = ir::storage_bytes(dtype);
-  if (!space.matrix->positions.empty() || space.matrix->groups > 1) return {};  // convolutions
-  if (bytes < 2 && ir::is_floating(dtype)) return {.least_side = 128, .splits = 1};
-  if (whole_product(space, space.matrix->rows) == 1 ||
-      whole_product(space, space.matrix->columns) == 1)
-    return {};
-  const bool on_lanes = multiplies_on_lanes(device, space.matrix->lhs_dtype);
-  if (on_lanes && whole_product(space, space.matrix->batch) > 1)
-    return {.least_side = 64, .splits = 1};
-  return {.least_side = bytes < 4 ? 64.0 : 32.0};
 }
 
 }  // namespace
@@ -101,14 +62,25 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
   max_splits_ = kMaxSplits;
   if (device.execution == hwdesc::Execution::kSimt) {
     const LibraryTiles tiles = library_tiles(space_, operand, device);
-    least_side_ = tiles.least_side;
+    sides_ = tiles.sides;
+    flat_rows_ = tiles.flat_rows;
     max_splits_ = tiles.splits;
+    depth_step_ = tiles.depth_step;
+    setup_s_ = engine.setup.value;
     shared_rate_ = device.scratchpad().bandwidth.value / workers;
   }
 }
 
 std::vector<TileConfig> SimtModel::candidates(std::size_t limit) const {
-  return simt_candidate_tiles(space_, limit, least_side_);
+  std::vector<TileConfig> tiles = simt_candidate_tiles(space_, limit, sides_);
+  if (flat_rows_ <= 1) return tiles;
+  constexpr double kRounded = 0.7;  // tiles are boxes near the size asked for
+  const double whole = whole_product(space_, space_.matrix->rows);
+  std::erase_if(tiles, [&](const TileConfig& tile) {
+    const double rows = product(tile_extents(space_, tile), space_.matrix->rows);
+    return rows < std::min(kRounded * flat_rows_, whole) || rows * kRounded > flat_rows_;
+  });
+  return tiles;
 }
 
 SimtModel::Block SimtModel::prepare(const TileConfig& tile, std::span<Extents> groups) const {
@@ -119,6 +91,15 @@ SimtModel::Block SimtModel::prepare(const TileConfig& tile, std::span<Extents> g
     const double covered = static_cast<double>(loop.size) / static_cast<double>(block.extents[i]);
     (loop.reduction ? block.covered_steps : block.covered_blocks) *= covered;
     (loop.reduction ? block.steps : block.blocks) *= std::ceil(covered);
+  }
+  if (flat_rows_ > 1) {
+    const std::vector<int>& rows = space_.matrix->rows;
+    double counted = 1;
+    for (const int l : rows) {
+      counted *= static_cast<double>(base::ceil_div(space_.loops[l].size, block.extents[l]));
+    }
+    const double in_block = std::max(product(block.extents, rows), flat_rows_);
+    block.blocks *= std::ceil(whole_product(space_, rows) / in_block) / counted;
   }
   for (std::size_t i = 0; looped_ && i < space_.loops.size(); ++i) {
     const bool along_row = (passes_.reduced_loops >> i & 1U) != 0;
@@ -166,6 +147,14 @@ void SimtModel::set_needs(std::span<const Extents> groups, Block& block) const {
   block.resident = resident_blocks(*device_, block.needs);
 }
 
+// What a step computes of `depth`: whole instructions; where a kernel's own steps are shorter than
+// the tile's, its share of the contraction rounded up to those.
+double SimtModel::step_depth(double depth) const {
+  if (depth_step_ <= 0) return round_up(depth, static_cast<double>(device_->matrix.rows));
+  const double whole = whole_product(space_, space_.matrix->contraction);
+  return round_up(whole, depth_step_) / std::ceil(whole / depth);
+}
+
 // One step of one block, padded to the instruction's rows x columns x contraction, and to the sides
 // of a library's tiles, which are powers of two and computed whole; groups too narrow for the unit
 // are left to the vector units when those are faster.
@@ -175,7 +164,6 @@ UnitCycles SimtModel::multiply(const LoopSizes& extents) const {
   const double vector = compute_.vector_matrix_cycles(extents) / kFusedMultiplyAdd;
   if (matrix_rate_ <= 0) return {.vector = vector};
   const hwdesc::MatrixUnit& unit = device_->matrix;
-  const double rows_of_unit = static_cast<double>(unit.rows);
   double columns = product(extents, loops.columns);
   double matrices = product(extents, loops.batch);
   if (loops.groups > 1) {
@@ -183,20 +171,25 @@ UnitCycles SimtModel::multiply(const LoopSizes& extents) const {
     matrices *= std::ceil(columns / per_group);
     columns = std::min(columns, per_group);
   }
-  const auto side = [&](const std::vector<int>& of, double size, double unit_size) {
+  const auto side = [&](const std::vector<int>& of, double size, double unit_size,
+                        const BlockSide& block) {
     const bool fits = size >= whole_product(space_, of);
     const double instructions = round_up(size, unit_size);
-    if (!fits || least_side_ <= 1 || size > kLargestSide) return instructions;
+    if (!fits || block.least <= 1 || size > block.most) return instructions;
     const auto tile = static_cast<double>(std::bit_ceil(static_cast<std::uint64_t>(size)));
-    return std::max({instructions, tile, least_side_});
+    return std::max({instructions, tile, block.least});
   };
-  const double rows = side(loops.rows, product(extents, loops.rows), rows_of_unit);
+  const double in_tile = product(extents, loops.rows);
+  const double rows = flat_rows_ > 1
+                          ? std::max(in_tile, flat_rows_)
+                          : side(loops.rows, in_tile, static_cast<double>(unit.rows), sides_.rows);
   const double positions =
       std::max(product(extents, loops.positions) / static_cast<double>(loops.dilation), 1.0);
-  const double depth = round_up(product(extents, loops.contraction) * positions, rows_of_unit);
-  const double flops =
-      2 * matrices * rows * depth * side(loops.columns, columns, static_cast<double>(unit.columns));
-  const double matrix = flops / matrix_rate_ / cycle_s_;
+  const double depth = step_depth(product(extents, loops.contraction) * positions);
+  columns = side(loops.columns, columns, static_cast<double>(unit.columns), sides_.columns);
+  const double flops = 2 * matrices * rows * depth * columns;
+  const double reads = depth_step_ > 0 ? operand_reads_on_lanes(rows, columns) : 1;
+  const double matrix = flops * reads / matrix_rate_ / cycle_s_;
   return loops.groups > 1 && vector < matrix ? UnitCycles{.vector = vector}
                                              : UnitCycles{.matrix = matrix};
 }

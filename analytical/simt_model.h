@@ -2,8 +2,12 @@
 // CPUs. One kernel, one tile = the output tile of a block; contractions run inside a block in
 // steps.
 //
-//   T = launch + period + ends                                    (ALCOP, MLSys 2023, Table I)
+//   T = launch + set-up + period + ends                           (ALCOP, MLSys 2023, Table I)
 //
+// set-up: what the blocks of a product do before their first load (hwdesc::TransferEngine::setup of
+// the engine that fills the worker's memory: tensor maps, barriers, clusters), once in a launch.
+// Where a power limit lowers the clock of long products, the core's time beyond
+// MatrixUnit::full_clock_time takes longer by the ratio of the clocks.
 // period: pipeline.h's bound over the steps of all waves together. Resources: main memory, shared
 // cache, the worker's own memory, compute units of the busiest worker (ceil(blocks / workers)
 // blocks). Main memory moves the working set of each wave once, unless the shared cache keeps it
@@ -20,6 +24,7 @@
 #pragma once
 
 #include "analytical/compute_units.h"
+#include "analytical/library_tiles.h"
 #include "analytical/simt_launch.h"
 #include "analytical/simt_passes.h"
 #include "analytical/tile_model.h"
@@ -71,8 +76,10 @@ class SimtModel final : public TileModel {
                                             std::span<const Extents> groups) const;
   [[nodiscard]] ComputeTime compute_time(const Block& block, std::span<const Extents> groups,
                                          BoundMask removed) const;
+  [[nodiscard]] double step_depth(double depth) const;
   [[nodiscard]] UnitCycles multiply(const LoopSizes& extents) const;
   [[nodiscard]] double shared_memory_s(const LoopSizes& extents) const;
+  [[nodiscard]] double slowed_by_power(double core_s) const;
   [[nodiscard]] Traffic traffic(const Block& block, const Launch& launch, double splits,
                                 std::span<const Extents> groups) const;
   [[nodiscard]] double reuse(const Input& input, const Block& block, const WaveShape& wave,
@@ -94,8 +101,9 @@ class SimtModel final : public TileModel {
   bool has_cache_ = false;
   double cache_capacity_ = 0, shared_rate_ = 0;  // bytes; bytes per second of one worker
   double matrix_rate_ = 0;  // FLOP/s of one worker, efficiency applied; 0: cannot
-  double operand_bytes_ = 4, least_side_ = 1, max_splits_ = 1;
-  double overhead_s_ = 0, stages_ = 1;
+  BlockSides sides_;
+  double operand_bytes_ = 4, flat_rows_ = 1, max_splits_ = 1, depth_step_ = 0;
+  double setup_s_ = 0, overhead_s_ = 0, stages_ = 1;
 };
 
 }  // namespace tilecast::analytical

@@ -9,6 +9,15 @@
 
 namespace tilecast::analytical {
 
+// Its time over that at the full clock.
+double SimtModel::slowed_by_power(double core_s) const {
+  const hwdesc::MatrixUnit& unit = device_->matrix;
+  if (!space_.matrix || !unit.limited_clock) return 1;
+  const double ratio = unit.clock.value_or(device_->clock).value / unit.limited_clock->value;
+  const double limited_s = std::max(core_s - unit.full_clock_time.value, 0.0);
+  return core_s > 0 ? 1 + (ratio - 1) * limited_s / core_s : 1;
+}
+
 Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
                           std::span<const Extents> groups) const {
   using enum Bound;
@@ -18,10 +27,13 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
   const MemoryPath cache = cache_.without(removed, kOnChip, kOnChip);
   const ComputeTime use = compute_time(block, groups, removed);
   const Traffic moved = traffic(block, launch, splits, groups);
+  const double step_s = std::max(use.iteration_s, use.shared_s);
+  const double core_s = launch.per_worker * (steps * step_s + use.finish_s);
+  const double slowed = slowed_by_power(core_s);
   PerBound busy{};
   for (const auto& [bound, of_unit] : kUnits) {
-    busy[index_of(bound)] =
-        launch.per_worker * (steps * use.iteration.*of_unit + use.finish.*of_unit) * cycle_s_;
+    busy[index_of(bound)] = slowed * launch.per_worker *
+                            (steps * use.iteration.*of_unit + use.finish.*of_unit) * cycle_s_;
   }
   busy[index_of(kHbmRead)] = moved.dram_read / memory.read;
   busy[index_of(kHbmWrite)] = moved.dram_write / memory.write;
@@ -34,15 +46,14 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
   const double passes = passes_.count;
   const double pass_s =  // a pass waits for the one before
       block.held || block.cut ? 0 : (passes - 1) * (cache.latency_s + overhead);
-  const double step_s = std::max(use.iteration_s, use.shared_s);
   PipelineLoop loop{.stages = stages_};
   loop.path_s =
       std::max(memory.busy_s(busy[index_of(kHbmRead)], busy[index_of(kHbmWrite)]), cache_s);
-  loop.core_s = launch.per_worker * (steps * step_s + use.finish_s);
+  loop.core_s = slowed * core_s;
   // Streaming blocks start whenever another ends, so their transfers are not in step with a wave.
   const double in_step = space_.matrix ? loop.path_s : 0;
   loop.round_trip_s = launch.waves * (steps * (memory.latency_s + step_s) + pass_s) + in_step;
-  loop.in_order_s = launch.waves * (steps * (step_s + overhead) + use.finish_s);
+  loop.in_order_s = slowed * launch.waves * (steps * (step_s + overhead) + use.finish_s);
 
   double ends = 2 * memory.latency_s * (1 + (launch.waves - 1) / launch.resident);
   if (space_.matrix) {
@@ -53,7 +64,7 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
   ends = kept_s(removed, kFillDrain, block.cut ? passes * ends : ends);
   const double launches = block.cut ? passes : splits > 1 ? 2 : 1;
   const double launch_s =
-      kept_s(removed, kOverhead, launches * device_->dispatch.kernel_launch.value);
+      kept_s(removed, kOverhead, setup_s_ + launches * device_->dispatch.kernel_launch.value);
   Accounting accounting;
   accounting.add_periods(loop, busy, 1, kCachedPaths);
   accounting.add_alone(kFillDrain, ends);

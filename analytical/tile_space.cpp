@@ -99,12 +99,18 @@ void fill_from_innermost(const IterationSpace& space, std::vector<int> loops, st
   }
 }
 
-SizesList matrix_extents(const IterationSpace& space, double least_side) {
+bool has_block(const BlockSides& sides, std::int64_t of_rows, std::int64_t of_columns) {
+  const auto rows = static_cast<double>(of_rows), columns = static_cast<double>(of_columns);
+  return rows >= sides.rows.least && rows <= sides.rows.most && columns >= sides.columns.least &&
+         columns <= sides.columns.most && rows * columns <= sides.most_results;
+}
+
+SizesList matrix_extents(const IterationSpace& space, const BlockSides& sides) {
   const MatrixLoops& matrix = *space.matrix;
   SizesList list;
   for (const std::int64_t rows : kSides) {
     for (const std::int64_t columns : kSides) {
-      if (static_cast<double>(std::min(rows, columns)) < least_side) continue;
+      if (!has_block(sides, rows, columns)) continue;
       for (const std::int64_t step : kSteps) {
         LoopSizes& extents = list.emplace_back();
         extents.fill(1);  // batches one by one
@@ -166,10 +172,10 @@ std::vector<TileConfig> candidate_tiles(const IterationSpace& space, std::size_t
 }
 
 std::vector<TileConfig> simt_candidate_tiles(const IterationSpace& space, std::size_t limit,
-                                             double least_side) {
+                                             const BlockSides& sides) {
   std::vector<std::pair<double, LoopSizes>> list;  // tiles, extents
   for (const LoopSizes& extents :
-       space.matrix ? matrix_extents(space, least_side) : streaming_extents(space)) {
+       space.matrix ? matrix_extents(space, sides) : streaming_extents(space)) {
     list.emplace_back(tile_count(space, extents), extents);
   }
   std::sort(list.begin(), list.end());

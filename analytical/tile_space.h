@@ -16,11 +16,23 @@ namespace tilecast::analytical {
 [[nodiscard]] std::vector<TileConfig> candidate_tiles(const IterationSpace& space,
                                                       std::size_t limit);
 
-// For machines that run thread blocks. Matrix kernels: powers of two from `least_side` (16) to 256
-// rows and columns, steps of 32 to 128 along the contraction (the range of CUTLASS and cuBLAS
+inline constexpr double kLargestSide = 256;  // of a library's blocks
+
+// Rows or columns of the blocks that a library has for a product.
+struct BlockSide {
+  double least = 1, most = kLargestSide;
+};
+struct BlockSides {
+  BlockSide rows, columns;
+  double most_results = kLargestSide * kLargestSide;
+};
+
+// For machines that run thread blocks. Matrix kernels: powers of two from 16 to 256 rows and
+// columns within `sides`, steps of 32 to 128 along the contraction (the range of CUTLASS and cuBLAS
 // kernels). Others: any one loop cut on its own ladder, the rest from the outermost inwards. At
 // most `limit` distinct tiles, fewest blocks first; deterministic.
 [[nodiscard]] std::vector<TileConfig> simt_candidate_tiles(const IterationSpace& space,
-                                                           std::size_t limit, double least_side);
+                                                           std::size_t limit,
+                                                           const BlockSides& sides);
 
 }  // namespace tilecast::analytical

@@ -29,7 +29,7 @@ struct MemoryLevel {
   Seconds latency;                         // first byte of a load
   bool full_duplex = false;                // reads and writes do not share the path
   Bytes granule{1};                        // smallest aligned unit that moves
-  int memory_space = -1;  // arrays of this HLO space S(n) stay in this level; -1 = none do
+  int memory_space = -1;                   // arrays of this HLO space S(n) stay here; -1 = none do
   Provenance provenance;
 
   [[nodiscard]] BytesPerSecond peak_write() const { return write_bandwidth.value_or(bandwidth); }
@@ -44,8 +44,7 @@ struct TransferEngine {
   Seconds iteration_overhead;    // per pipeline iteration, synchronisation and loop control
   int stages = 2;                // buffers per stream that the machine or compiler supports
   Bytes in_flight;               // bytes outstanding at most; 0 = not limiting
-  Bytes full_efficiency_run{0};  // each contiguous run costs as long as so many more bytes: it
-                                 // reaches run / (run + this) of the rate; 0 = does not matter
+  Bytes full_efficiency_run{0};  // a contiguous run reaches run / (run + this) of the rate
   Provenance provenance;
 };
 
@@ -55,11 +54,13 @@ struct MatrixUnit {
   double rows_per_cycle = 1;           // operand rows pushed per cycle
   // Passes of the base rate per dtype: bf16 1, f32 1 (default precision) ... absent = unsupported.
   std::map<std::string, double> passes;
-  Cycles fill;                     // latency through the array
-  Cycles weight_load;              // cycles to load one rows x columns weight tile
-  bool weight_load_hidden = true;  // double-buffered behind compute
-  double efficiency = 1.0;         // sustained share of peak in long runs
-  std::optional<Hertz> clock;      // when it differs from the core clock
+  Cycles fill;                         // latency through the array
+  Cycles weight_load;                  // cycles to load one rows x columns weight tile
+  bool weight_load_hidden = true;      // double-buffered behind compute
+  double efficiency = 1.0;             // sustained share of peak in long runs
+  std::optional<Hertz> clock;          // when it differs from the core clock
+  std::optional<Hertz> limited_clock;  // by power, of products: after `full_clock_time` of work
+  Seconds full_clock_time;
   Provenance provenance;
 };
 

@@ -113,6 +113,10 @@ void walk_matrix(SchemaVisitor& v, MatrixUnit& matrix) {
   v.number({"efficiency", kRatio, 1e-3, 1, kOptional, "sustained share of the peak"},
            matrix.efficiency);
   quantity(v, {"clock", kFrequency, 1e3, 1e12, kOptional, "when not the core's"}, matrix.clock);
+  quantity(v, {"limited_clock", kFrequency, 1e3, 1e12, kOptional, "of long work, by power"},
+           matrix.limited_clock);
+  quantity(v, {"full_clock_time", kTime, 0, 10, kOptional, "of work before the limited clock"},
+           matrix.full_clock_time);
   walk_provenance(v, matrix.provenance);
 }
 

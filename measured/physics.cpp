@@ -10,6 +10,7 @@
 #include "analytical/analytical_model.h"
 #include "analytical/distinct_traffic.h"
 #include "analytical/roofline.h"
+#include "analytical/winograd.h"
 #include "base/parallel.h"
 #include "base/statistics.h"
 
@@ -146,21 +147,9 @@ double warm_share(const analytical::Traffic& traffic, const hwdesc::MemoryLevel&
   return std::min(1.0, std::max(cold, device.main_memory().bandwidth / cache.bandwidth));
 }
 
-// Whether fast algorithms may skip multiplications of the kernel's convolution.
-bool may_be_transformed(const ir::Kernel& kernel) {
-  return std::ranges::any_of(kernel.ops(), [](const ir::Op& op) {
-    const auto* attrs = op.get<ir::ConvAttrs>();
-    return attrs != nullptr && attrs->window.size() >= 2 &&
-           std::ranges::all_of(attrs->window, [](const ir::WindowDim& dim) {
-             return dim.size >= 3 && dim.stride == 1 && dim.window_dilation == 1;
-           });
-  });
-}
-
 Seconds light_of(const ir::Kernel& kernel, const hwdesc::Device& device) {
   const hwdesc::MemoryLevel* cache = warm_cache(device);
   if (cache == nullptr) return analytical::speed_of_light(kernel, device);
-  constexpr double kWinograd = 4;
   const analytical::KernelQuery query{kernel};
   const analytical::Estimate roofs =
       *analytical::RooflineModel().estimate(std::span(&query, 1), device).front();
@@ -168,7 +157,7 @@ Seconds light_of(const ir::Kernel& kernel, const hwdesc::Device& device) {
   const Seconds read = roof(Bound::kHbmRead), write = roof(Bound::kHbmWrite);
   const Seconds memory = (device.main_memory().full_duplex ? std::max(read, write) : read + write) *
                          warm_share({roofs.hbm_read, roofs.hbm_write}, *cache, device);
-  const Seconds matrix = roof(Bound::kMatrix) / (may_be_transformed(kernel) ? kWinograd : 1);
+  const Seconds matrix = roof(Bound::kMatrix) * analytical::least_multiplications(kernel);
   return std::max({memory, matrix, roof(Bound::kVector), roof(Bound::kNetwork)});
 }
 

@@ -239,6 +239,7 @@ TEST(Collective, AFusionOfAnAllReduceAndItsSliceIsAReduceScatterOfItsGroup) {
   EXPECT_DOUBLE_EQ(collective_time(kernel, d).time.value,
                    seconds(Opcode::kReduceScatter, 4, d,
                            collective_payload(kernel, PayloadSize::kPadded).value));
+  EXPECT_EQ(crossing_opcode(kernel), Opcode::kReduceScatter);
 }
 
 // A gather in a fusion that also uses a flag, of this type.

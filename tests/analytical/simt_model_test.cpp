@@ -52,6 +52,7 @@ TEST(SimtModel, IsAlcopsFormulaWhenUseBinds) {
   hwdesc::Device device = block_device();
   device.memory[0].full_duplex = true;
   device.matrix.rows_per_cycle = 0.1;
+  device.vector.lanes = 8;  // slower still: the product stays on the matrix unit
   const ir::Kernel kernel = product_kernel(128, 128, 4096);
   const double expected = alcop_s(4096, device.matrix_peak("f16").value / 4);
   EXPECT_NEAR(SimtModel(kernel, device).time_s(square_tile()), expected, 1e-3 * expected);
@@ -187,30 +188,130 @@ TEST(SimtModel, ABlockComputesAllOfALibrarysTile) {
   EXPECT_DOUBLE_EQ(matrix_of(272), 17.0 / 16 * matrix_of(256));  // no library has a larger one
 }
 
-TEST(SimtModel, BatchesOnVectorLanesTakeBlocksOf64RowsAndAreNotSplit) {
-  constexpr std::int64_t kBatch = 8, kSide = 32, kDepth = 1 << 14;
+constexpr std::int64_t kBatch = 8;
+
+ir::Kernel batch_kernel(std::int64_t side, std::int64_t depth) {
   ir::KernelSketch sketch("batch", ir::Opcode::kDot, {.tiled = false});
-  const ir::OpId a = sketch.parameter(ir::DType::kF32, {kBatch, kSide, kDepth});
-  const ir::OpId b = sketch.parameter(ir::DType::kF32, {kBatch, kDepth, kSide});
+  const ir::OpId a = sketch.parameter(ir::DType::kF32, {kBatch, side, depth});
+  const ir::OpId b = sketch.parameter(ir::DType::kF32, {kBatch, depth, side});
   const ir::DotDims dims{
       .lhs_contracting = {2}, .rhs_contracting = {1}, .lhs_batch = {0}, .rhs_batch = {0}};
-  const ir::Kernel batch =
-      sketch.build({sketch.dot(a, b, dims, {kBatch, kSide, kSide}, ir::DType::kF32)});
+  return sketch.build({sketch.dot(a, b, dims, {kBatch, side, side}, ir::DType::kF32)});
+}
+
+// f32 products run on its 32 lanes.
+hwdesc::Device lane_device() {
   hwdesc::Device device = block_device();
   device.memory[0].bandwidth = BytesPerSecond{1e15};
   device.memory[0].latency = Seconds{0};
+  device.memory[1].capacity = Bytes{256.0 * 1024};
+  device.matrix.passes["f32"] = 16 * 8 / 32;
+  return device;
+}
+
+TEST(SimtModel, BatchesOnVectorLanesTakeBlocksOf64RowsAndAreNotSplit) {
+  constexpr std::int64_t kSide = 32, kDepth = 1 << 14;
+  const ir::Kernel batch = batch_kernel(kSide, kDepth);
+  hwdesc::Device device = lane_device();
   device.dispatch.kernel_launch = Seconds{1e-6};
   const auto busy = [&](const ir::Kernel& kernel, Bound bound) {
     return KernelAnalysis(kernel, device).estimate_best().bounds[index_of(bound)].value;
   };
-  const double blocks = kBatch / 4.0;         // of one worker
-  device.matrix.passes["f32"] = 16 * 8 / 32;  // 32 multiply-adds per cycle, as many as lanes
-  EXPECT_NEAR(busy(batch, Bound::kMatrix), blocks * 64 * 64 * kDepth / 32 * 1e-9, 1e-9);
+  const double blocks = kBatch / 4.0;                       // of one worker
+  const double reads = (1 + 16 / 64.0) / (1 + 16 / 128.0);  // against blocks of 128 x 128
+  EXPECT_NEAR(busy(batch, Bound::kMatrix), reads * blocks * 64 * 64 * kDepth / 32 * 1e-9, 1e-9);
   EXPECT_DOUBLE_EQ(busy(batch, Bound::kOverhead), 1e-6);
   const ir::Kernel one = product_kernel(kSide, kSide, kDepth, ir::DType::kF32);
   EXPECT_DOUBLE_EQ(busy(one, Bound::kOverhead), 2e-6);
   device.matrix.passes["f32"] = 1;
   EXPECT_NEAR(busy(batch, Bound::kMatrix), blocks * kSide * kSide * kDepth / 128 * 1e-9, 1e-9);
+}
+
+TEST(SimtModel, EachGenerationOfKernelsHasItsBlocksForBatchesOnVectorLanes) {
+  constexpr std::int64_t kSide = 32, kDepth = 1 << 14;
+  const ir::Kernel batch = batch_kernel(kSide, kDepth);
+  const auto expect_block = [&](const hwdesc::Device& device, double rows, double columns) {
+    const Estimate estimate = KernelAnalysis(batch, device).estimate_best();
+    const double flops_per_cycle = device.matrix_peak("f32").value * 1e-9 / 4;
+    const double reads = (1 + 8 / rows + 8 / columns) / (1 + 16 / 128.0);
+    EXPECT_NEAR(estimate.bounds[index_of(Bound::kMatrix)].value,
+                reads * kBatch / 4.0 * 2 * rows * columns * kDepth / flops_per_cycle * 1e-9, 1e-9);
+  };
+  hwdesc::Device asynchronous = lane_device();
+  asynchronous.engines[0].stages = 4;
+  expect_block(asynchronous, 128, 128);
+  hwdesc::Device without_tensor_cores = lane_device();
+  without_tensor_cores.matrix.rows = 1;
+  without_tensor_cores.matrix.passes["f32"] = 1;
+  expect_block(without_tensor_cores, 64, 128);
+}
+
+TEST(SimtModel, SmallBlocksOnVectorLanesReadMoreForEachMultiplyAdd) {
+  const hwdesc::Device device = lane_device();
+  const SimtModel model(product_kernel(4096, 4096, 4096, ir::DType::kF32), device);
+  const auto matrix_of = [&](std::int64_t rows, std::int64_t columns) {
+    return model.estimate({.output = {rows, columns}, .kernel = {32, columns}, .input = {}})
+        .bounds[index_of(Bound::kMatrix)]
+        .value;
+  };
+  const double fastest = 2 * std::pow(4096.0, 3) / device.matrix_peak("f32").value;
+  EXPECT_NEAR(matrix_of(128, 128), fastest, 1e-9 * fastest);
+  for (const auto& [rows, columns] : {std::pair{128, 64}, {128, 32}, {64, 32}, {32, 32}}) {
+    const double reads = 8 * (1.0 / rows + 1.0 / columns);  // of 16 x 16 threads, in issue slots
+    EXPECT_NEAR(matrix_of(rows, columns), fastest * (1 + reads) / (1 + 8 * 2 / 128.0),
+                1e-9 * fastest)
+        << rows << "x" << columns;
+    EXPECT_DOUBLE_EQ(matrix_of(rows, columns), matrix_of(columns, rows));
+  }
+}
+
+TEST(SimtModel, SingleProductsWithoutTensorCoresRunInBlocksOf4096Results) {
+  hwdesc::Device device = lane_device();
+  const ir::Kernel product = product_kernel(4096, 4096, 4096, ir::DType::kF32);
+  const auto results = [&] {
+    const TileConfig tile = KernelAnalysis(product, device).estimate_best().tile;
+    return tile.output[0] * tile.output[1];
+  };
+  EXPECT_EQ(results(), 128 * 128);
+  device.matrix.rows = 1;
+  device.matrix.passes["f32"] = 1;
+  EXPECT_EQ(results(), 4096);
+}
+
+TEST(SimtModel, KernelsOnVectorLanesRoundTheContractionUpToEight) {
+  hwdesc::Device device = lane_device();
+  const auto matrix_of = [&](std::int64_t depth) {
+    return matrix_s(batch_kernel(64, depth), device);
+  };
+  for (const std::int64_t depth : {1, 7, 40, 97, 1000}) {
+    const double rounded = std::ceil(static_cast<double>(depth) / 8) * 8;
+    EXPECT_NEAR(matrix_of(depth) / matrix_of(8), rounded / 8, 1e-9 * rounded) << depth;
+  }
+}
+
+TEST(SimtModel, LongProductsRunAtTheClockThatThePowerLimitHolds) {
+  hwdesc::Device device = lane_device();
+  const auto matrix_of = [&](std::int64_t depth) {
+    return matrix_s(product_kernel(4096, 4096, depth, ir::DType::kF32), device);
+  };
+  const double shorter = matrix_of(64), longer = matrix_of(4096);
+  device.matrix.limited_clock = device.clock * 0.5;
+  device.matrix.full_clock_time = Seconds{2 * shorter};
+  EXPECT_DOUBLE_EQ(matrix_of(64), shorter);
+  EXPECT_NEAR(matrix_of(4096), 2 * longer - 2 * shorter, 1e-6 * longer);
+}
+
+TEST(SimtModel, ProductsWaitOnceForTheSetUpOfTheirLoads) {
+  hwdesc::Device device = block_device();
+  const ir::Kernel product = product_kernel(4096, 4096, 4096);
+  const ir::Kernel chain = chain_kernel(1 << 10, 1 << 10, 1);
+  const auto time_s = [&](const ir::Kernel& kernel) {
+    return KernelAnalysis(kernel, device).estimate_best().time.value;
+  };
+  const double before = time_s(product), chain_before = time_s(chain);
+  device.engines.back().setup = Seconds{2e-6};
+  EXPECT_NEAR(time_s(product), before + 2e-6, 1e-12);
+  EXPECT_DOUBLE_EQ(time_s(chain), chain_before);
 }
 
 TEST(SimtModel, ProductsOfEightBitFloatsTakeBlocksOf128RowsAndAreNotSplit) {

@@ -1,0 +1,38 @@
+// Convolutions with fewer multiplications than their definition has, as GPU libraries run them:
+// Winograd's minimal filtering. F(m x m, 3 x 3) makes m x m results from (m + 2)^2 products instead
+// of 9 m^2 (Lavin and Gray, CVPR 2016). Where products run on vector lanes, a library that tries
+// its algorithms has three for windows of 3 x 3 and stride 1: the product over window positions
+// (SimtModel), and the two below. Sizes are those in the names and grids of the kernels that cuDNN
+// 8.9 chose for 19,875 convolutions on four GPUs (NeuSight's data).
+//
+//   fused     F(2x2): one kernel transforms the weights; in the other each block makes 4 x 8 tiles
+//             of 2 x 2 results of one image for 32 features: 16 products of 32 x 32, all input
+//             features deep. Kernels for Pascal also know tiles of two and four images.
+//   in parts  F(4x4): inputs and weights are transformed to memory, 36 products of (tiles, input
+//             features) x (input features, features) run as one batch, and their results are
+//             transformed back. Images are padded to 16: the grids of all 7,254 say so.
+//
+// Pure functions, thread-safe.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "analytical/estimate.h"
+#include "hwdesc/device.h"
+#include "ir/kernel.h"
+
+namespace tilecast::analytical {
+
+// Fewest multiplications over those of the definition: 1/4 for F(4x4, 3x3), else 1.
+[[nodiscard]] double least_multiplications(const ir::Kernel& kernel);
+
+// Do products of this type run at the rate of the vector lanes, not faster?
+[[nodiscard]] bool multiplies_on_lanes(const hwdesc::Device& device, std::string_view dtype);
+
+// Of the faster of the two. Nothing where libraries have neither: other windows, fused kernels,
+// other types than f32, products that do not run on vector lanes.
+[[nodiscard]] std::optional<Estimate> winograd_estimate(const ir::Kernel& kernel,
+                                                        const hwdesc::Device& device);
+
+}  // namespace tilecast::analytical
