@@ -8,10 +8,15 @@ namespace tilecast::analytical {
 
 [[nodiscard]] inline ir::LayoutRules layout_rules(const hwdesc::Device& device) {
   const auto& tile = device.native_tile;
-  return {.sublanes = tile.sublanes,
-          .lanes = tile.lanes,
-          .word_bits = tile.word_bits,
-          .tiled = tile.tiled};
+  ir::LayoutRules rules{.sublanes = tile.sublanes,
+                        .lanes = tile.lanes,
+                        .word_bits = tile.word_bits,
+                        .tiled = tile.tiled};
+  if (device.execution == hwdesc::Execution::kScratchpad) {
+    rules.scratchpad = {device.scratchpad().memory_space,
+                        static_cast<std::int64_t>(device.scratchpad().results.value)};
+  }
+  return rules;
 }
 
 }  // namespace tilecast::analytical

@@ -1,5 +1,4 @@
-// The parts a Device is made of (hwdesc/device.h): memory levels, transfer engines, compute units,
-// links. Plain values; names and units of their YAML keys are in hwdesc/device_schema.cpp.
+// The parts of a Device (hwdesc/device.h). Names and units of keys: hwdesc/device_schema.cpp.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +21,7 @@ enum class Execution { kScratchpad, kSimt, kCache };
 struct MemoryLevel {
   std::string name;                               // "hbm", "vmem", "l2", "shared"
   Bytes capacity;                                 // of one instance
+  Bytes results{0};                               // of it for results between kernels
   BytesPerSecond bandwidth;                       // read, peak, of all instances together
   std::optional<BytesPerSecond> write_bandwidth;  // absent: as read
   double efficiency = 1.0;                 // share of the peak that large streams sustain, (0, 1]
@@ -122,8 +122,7 @@ struct Dispatch {
 
 // Fitted to measurements: multipliers of described constants (1 = as described), and times that no
 // description holds. Kept apart from the description, so that both stay visible.
-// Constants of a calibration hold for every kernel; those that a hybrid fitted beside its
-// correction hold for the op classes they were fitted to.
+// Those of a hybrid hold for the op classes that they were fitted to.
 enum class FittedBy { kCalibration, kHybrid };
 inline constexpr std::string_view kFittedBy[] = {"calibration", "hybrid"};
 

@@ -60,6 +60,10 @@ void walk_level(SchemaVisitor& v, MemoryLevel& level) {
   using enum UnitKind;
   quantity(v, {"capacity", kCapacity, 1, 1000 * kTiB, kRequired, "of one instance"},
            level.capacity);
+  quantity(v,
+           {"results", kCapacity, 0, 1000 * kTiB, kOptional,
+            "of it for results that stay between kernels; 0: none do"},
+           level.results);
   quantity(v, {"bandwidth", kBandwidth, 1e3, 1e15, kRequired, "peak read rate of all instances"},
            level.bandwidth);
   quantity(v, {"write_bandwidth", kBandwidth, 1e3, 1e15, kOptional, "peak write rate; as read"},

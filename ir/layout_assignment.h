@@ -12,6 +12,7 @@
 #include <array>
 
 #include "ir/hlo.h"
+#include "ir/memory_assignment.h"
 
 namespace tilecast::ir {
 
@@ -21,6 +22,7 @@ struct LayoutRules {
   int word_bits = 32;
   bool tiled = true;  // false: plain row-major (GPUs, CPUs)
   std::int64_t max_rank1_tile = 1024;
+  ScratchpadRules scratchpad;  // which results stay on chip between kernels
 };
 
 // True when most computed arrays carry a tiled layout (dumps taken before layout assignment may

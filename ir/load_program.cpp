@@ -1,5 +1,7 @@
 #include "ir/load_program.h"
 
+#include <fmt/format.h>
+
 #include "ir/fusion/fusion.h"
 
 namespace tilecast::ir {
@@ -18,9 +20,12 @@ DeviceProgram program_for(LoadedModule loaded, const LayoutRules& layout,
                           const LoadOptions& options) {
   const bool has_tiles = has_device_layouts(loaded.module);
   if (has_tiles == layout.tiled) return program_as_dumped(loaded, options);
-  const Module laid_out = assign_layouts(std::move(loaded.module), layout);
+  Module laid_out = assign_layouts(std::move(loaded.module), layout);
   loaded.notes.push_back({has_tiles ? "tiled layouts of the file dropped: the device has none"
                                     : "no device layouts in the file: assigned by device rules"});
+  if (const std::size_t kept = keep_on_chip(laid_out, layout.scratchpad); kept > 0) {
+    loaded.notes.push_back({fmt::format("{} results stay on chip between kernels", kept)});
+  }
   return {make_program(laid_out, {.default_trip_count = options.trip_count}),
           std::move(loaded.notes)};
 }

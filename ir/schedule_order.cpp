@@ -46,6 +46,27 @@ UserLists user_lists(const Computation& computation) {
   return users;
 }
 
+std::vector<bool> sequential_computations(const Module& module) {
+  std::vector<bool> sequential(module.computations.size(), false);
+  std::vector<ComputationId> open = {module.entry};
+  sequential[module.entry.index()] = true;
+  while (!open.empty()) {
+    const Computation& computation = module.at(open.back());
+    open.pop_back();
+    for (const Instruction& op : computation.instructions) {
+      const bool runs = op.opcode == Opcode::kWhile || op.opcode == Opcode::kConditional ||
+                        op.opcode == Opcode::kCall;
+      if (!runs) continue;
+      for (const ComputationId called : op.called) {
+        if (sequential[called.index()]) continue;
+        sequential[called.index()] = true;
+        open.push_back(called);
+      }
+    }
+  }
+  return sequential;
+}
+
 std::vector<GraphEdge> call_edges(const Module& module) {
   std::vector<GraphEdge> edges;
   for (std::size_t i = 0; i < module.computations.size(); ++i) {

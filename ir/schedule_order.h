@@ -18,6 +18,10 @@ using UserLists = std::vector<std::vector<InstrId>>;
 // From callers to callees, in the order of the text.
 [[nodiscard]] std::vector<GraphEdge> call_edges(const Module& module);
 
+// Whether the instructions of each computation run one after the other: entry, loops, branches,
+// calls.
+[[nodiscard]] std::vector<bool> sequential_computations(const Module& module);
+
 // Textual order where it has operands (and control predecessors) first, as in scheduled modules;
 // otherwise the topological order that stays nearest to it. Throws Error on a cycle. Linear when
 // the text is already in order.

@@ -213,7 +213,7 @@ ir::Kernel keep_largest_operand(ir::Kernel kernel, const OpDefaults& defaults) {
   ir::KernelBuilder builder(kernel.name(), kernel.opcode());
   for (std::size_t i = 0; i < kernel.ops().size(); ++i) {
     ir::Op op = kernel.ops()[i];
-    if (OpId(i) == largest) op.shape.layout->memory_space = defaults.kept_space;
+    if (OpId(i) == largest) op.shape.layout->memory_space = defaults.layout.scratchpad.space;
     const bool parameter = op.opcode == Opcode::kParameter;
     static_cast<void>(parameter ? builder.parameter(op.shape, op.name) : builder.add(op));
   }
@@ -240,10 +240,7 @@ OpDefaults op_defaults(const hwdesc::Device& device, bool repeated) {
       .all_reduce_devices = device.interconnect ? device.interconnect->devices_per_host : 1};
   if (device.execution != hwdesc::Execution::kScratchpad) return defaults;
   defaults.launches = ir::Launches::kPerReduction;
-  if (repeated) {
-    defaults.kept_space = device.scratchpad().memory_space;
-    defaults.kept_bytes = device.scratchpad().capacity.value - kScopedBytes;
-  }
+  if (repeated) defaults.kept_bytes = device.scratchpad().capacity.value - kScopedBytes;
   return defaults;
 }
 

@@ -34,8 +34,7 @@ struct OpDefaults {
   ir::LayoutRules layout;
   std::int64_t all_reduce_devices = 1;
   ir::Launches launches = ir::Launches::kFused;  // of softmax and layernorm without `execution`
-  // Where the largest operand of a product stays between runs when it fits: HLO space, bytes.
-  int kept_space = 0;
+  // The largest operand of a product stays on chip between runs when it fits so many bytes.
   double kept_bytes = 0;
 };
 // `repeated`: the operator is part of a program that runs again and again.

@@ -6,34 +6,10 @@
 #include "ir/fusion/fusion_planner.h"
 #include "ir/fusion/fusion_rewriter.h"
 #include "ir/layout_assignment.h"
+#include "ir/schedule_order.h"
 #include "ir/verify/verifier.h"
 
 namespace tilecast::ir {
-namespace {
-
-// Computations whose instructions run one after the other: entry, loops, branches, calls.
-std::vector<bool> find_sequential(const Module& module) {
-  std::vector<bool> sequential(module.computations.size(), false);
-  std::vector<ComputationId> open = {module.entry};
-  sequential[module.entry.index()] = true;
-  while (!open.empty()) {
-    const Computation& computation = module.at(open.back());
-    open.pop_back();
-    for (const Instruction& op : computation.instructions) {
-      const bool runs = op.opcode == Opcode::kWhile || op.opcode == Opcode::kConditional ||
-                        op.opcode == Opcode::kCall;
-      if (!runs) continue;
-      for (const ComputationId called : op.called) {
-        if (sequential[called.index()]) continue;
-        sequential[called.index()] = true;
-        open.push_back(called);
-      }
-    }
-  }
-  return sequential;
-}
-
-}  // namespace
 
 bool is_optimised(const Module& module) {
   const auto is_fusion = [](const Instruction& op) { return op.opcode == Opcode::kFusion; };
@@ -46,7 +22,7 @@ bool is_optimised(const Module& module) {
 }
 
 Module fuse(Module module, const FusionOptions& options) {
-  const std::vector<bool> sequential = find_sequential(module);
+  const std::vector<bool> sequential = sequential_computations(module);
   FreshNames names(module);
   std::vector<Computation> old = std::exchange(module.computations, {});
   Module result = std::move(module);

@@ -7,8 +7,11 @@
 
 #include "analytical/analytical_model.h"
 #include "analytical/distinct_traffic.h"
+#include "analytical/layout_rules.h"
 #include "hwdesc/calibration.h"
 #include "hwdesc/device_yaml.h"
+#include "ir/load_program.h"
+#include "ir/text/hlo_parser.h"
 
 namespace tilecast::analytical {
 namespace {
@@ -285,6 +288,29 @@ TEST(Roofline, OfACustomCallIsItsEstimateOrItsBytes) {
   const OpId s = add(c, Opcode::kCustomCall, f32({1000}), {y}, ir::CustomCallAttrs{});
   c.set_custom_call_cost({0, 0, 1e6});
   EXPECT_DOUBLE_EQ(speed_of_light(c.build({s}), device()).value, 1e6 / kBandwidth);
+}
+
+// What lies between two kernels moves no bytes of main memory where the device has room for it.
+TEST(Traffic, ResultsThatStayOnChipAreNeitherWrittenNorRead) {
+  constexpr const char* kChain =
+      "HloModule m\n\nENTRY e {\n"
+      "  p = f32[8,128] parameter(0)\n"
+      "  a = f32[8,128] negate(p)\n"
+      "  ROOT b = f32[8,128] exponential(a)\n}\n";
+  constexpr double kBytes = 8 * 128 * 4;
+  const auto moved = [&](const std::string& room) {
+    const hwdesc::Device device = hwdesc::load_device("tpu_v5e", {{"vmem.results", room}});
+    const ir::LoadedModule module{"m", ir::parse_hlo(base::SourceText("m.hlo", kChain)), {}};
+    double bytes = 0;
+    const ir::DeviceProgram built = ir::program_for(module, layout_rules(device), {});
+    for (const ir::ScheduledKernel& scheduled : built.program.kernels()) {
+      const Traffic traffic = distinct_traffic(scheduled.kernel, device);
+      bytes += (traffic.read + traffic.write).value;
+    }
+    return bytes;
+  };
+  EXPECT_DOUBLE_EQ(moved("4 KiB"), 2 * kBytes);
+  EXPECT_DOUBLE_EQ(moved("4095 B"), 4 * kBytes);
 }
 
 }  // namespace

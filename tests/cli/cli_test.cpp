@@ -160,9 +160,9 @@ TEST_F(CommandLine, AnswersOperatorTablesRowByRow) {
 }
 
 TEST_F(CommandLine, AColumnThatNobodyReadsIsAnErrorOrNamed) {
-  write("ops.csv", "op,dtype,elements,stages\nadd,f32,4096,3\n");
+  write("ops.csv", "op,dtype,elements,occupancy\nadd,f32,4096,3\n");
   EXPECT_THAT(run("ops -d tpu_v3 ops.csv").err,
-              StartsWith("note: ops.csv: kept, not read: stages\n"));
+              StartsWith("note: ops.csv: kept, not read: occupancy\n"));
   write("ops.csv", "op,dtype,elementz\nadd,f32,4096\n");
   expect_failure("ops -d tpu_v3 ops.csv", 1,
                  "ops.csv:1: unknown column 'elementz'; did you mean 'elements'?");
