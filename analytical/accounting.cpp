@@ -27,7 +27,8 @@ void Accounting::add_occupied(const PipelineLoop& loop, const PerBound& busy_onc
     return;
   }
   double use_s = loop.core_s;
-  for (const Bound beside : {Bound::kIssue, Bound::kOverhead}) {  // one after the other
+  for (const Bound beside :
+       {Bound::kIssue, Bound::kOverhead, Bound::kLatency}) {  // one after the other
     use_s -= busy_once[index_of(beside)];
     bound_time[index_of(beside)] += times * busy_once[index_of(beside)];
   }

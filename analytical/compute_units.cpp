@@ -74,6 +74,7 @@ ComputeModel::ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& devic
     if (!order.empty()) padding_[g].minor = static_cast<int>(order.back());
     if (order.size() > 1) padding_[g].second = static_cast<int>(order[order.size() - 2]);
   }
+  find_chain(kernel, footprints, prologue);
   for (std::size_t i = 0; i < kernel.ops().size(); ++i) {
     if (space.matrix && OpId(i) == space.matrix->op) continue;
     for (int t = 0; t < (times.empty() ? 1 : times[i]); ++t) {
@@ -88,13 +89,44 @@ ComputeModel::ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& devic
                         static_cast<double>(unit.rows * unit.columns) *
                         unit.clock.value_or(device.clock).value;
     passes_ = peak > 0 ? base / peak : 0;
-    const ir::Op& pushed = kernel.op(kernel.op(space.matrix->op).operands[0]);
+    const std::vector<OpId>& operands = kernel.op(space.matrix->op).operands;
+    for (std::size_t i = 0; i < shifting_.size(); ++i) {
+      shifting_[i] = words_per_element(kernel.op(operands[i]).shape, device) *
+                     static_cast<double>(unit.rows) / std::min(passes_, 1.0) / unit.rows_per_cycle;
+    }
+    const ir::Op& pushed = kernel.op(operands[0]);
     if (device.native_tile.tiled && pushed.opcode == ir::Opcode::kParameter) {
       const hwdesc::VectorUnit& vector = device.vector;  // of one core: its registers
       widening_ = conversion_cost(pushed.shape, device) * static_cast<double>(unit.rows) /
                   (static_cast<double>(vector.lanes * device.native_tile.sublanes) * vector.alus *
                    vector.efficiency);
     }
+  }
+}
+
+// From operands in the scratchpad, or the anchor's result, to what no other op needs.
+void ComputeModel::find_chain(const ir::Kernel& kernel, const Footprints& footprints,
+                              const std::vector<bool>& prologue) {
+  const double vector = device_->vector.latency.value;
+  const double special = device_->transcendental.latency.value;
+  const double cross = device_->cross_lane.latency.value;
+  if (vector + special + cross <= 0) return;
+  const double load = device_->scratchpad().latency.value * device_->clock.value;
+  std::vector<double> ready(kernel.ops().size(), 0.0);
+  std::vector<ElementWork> work(before_.size());
+  for (std::size_t i = 0; i < ready.size(); ++i) {
+    if (prologue[i]) continue;
+    std::ranges::fill(work, ElementWork{});
+    add_op_work(kernel, OpId(i), *device_, footprints, work);
+    for (const OpId operand : kernel.ops()[i].operands) {
+      ready[i] = std::max(ready[i], ready[operand.index()]);
+    }
+    for (const ElementWork& w : work) {
+      const bool moves_lanes = w.cross_lane + w.cross_lane_reduce > 0;
+      ready[i] += w.vector * vector + w.transcendental * special + (moves_lanes ? cross : 0) +
+                  (w.load_bytes > 0 ? load : 0);
+    }
+    chain_ = std::max(chain_, ready[i]);
   }
 }
 
@@ -123,14 +155,14 @@ double ComputeModel::pushed(const LoopSizes& tile, const std::vector<int>& loops
 }
 
 // Time of `blocks` loads and the pushes of as many rows through each, over all arrays.
-double ComputeModel::block_cycles(double blocks, double pushed, double load) const {
+double ComputeModel::block_cycles(double blocks, double pushed, double load, double shift) const {
   const hwdesc::MatrixUnit& unit = device_->matrix;
   const double push = pushed * (std::max(passes_, 1.0) / unit.rows_per_cycle + widening_);
   const double count = unit.count;
   const double rounds = std::floor(blocks / count);
   const double rest = blocks - rounds * count;
   const auto cycles = [&](double pushes) {
-    return unit.weight_load_hidden ? std::max(pushes, load) : pushes + load;
+    return unit.weight_load_hidden ? std::max(pushes, load) : std::max(pushes + load, shift);
   };
   return rounds * cycles(push) + (rest > 0 ? cycles(push * rest / count) : 0);
 }
@@ -159,13 +191,13 @@ double ComputeModel::matrix_cycles(const LoopSizes& tile) const {
   const double products = matrices * positions * ceil_ratio(contraction, array_rows);
   const double wide = ceil_ratio(columns, array_columns);
   const double load = unit.weight_load.value;
-  double cycles = block_cycles(products * wide, pushed(tile, loops.rows), load);
+  double cycles = block_cycles(products * wide, pushed(tile, loops.rows), load, shifting_[1]);
   if (loops.groups == 1 && positions <= 1) {
     // With the left operand standing still the right one turns on its way: as long as a load.
     // Its rows fill sublanes as they do when pushed.
     const double tall = ceil_ratio(pushed(tile, loops.rows), array_columns);
     cycles = std::min(cycles, block_cycles(products * tall, pushed(tile, loops.columns),
-                                           load * (tall + wide) / tall));
+                                           load * (tall + wide) / tall, shifting_[0]));
   }
   return cycles / unit.efficiency + matrix_fill_cycles();
 }

@@ -1,17 +1,24 @@
 // Cycles the compute units of a core are busy with one tile.
 //
 // Matrix unit: a weight-stationary systolic array of R x C. Every R x C block of weights is loaded
-// (in `weight_load` cycles, R when it takes one row per cycle; behind the pushes, or before them
-// where both take one port) and `rows` operand rows are pushed through it; contraction and columns
-// that do not fill a block waste it. Element types of half a pass or less fill an array's row with
-// two or more. Either operand may be the one that stands still: the compiler takes the
-// left one when its rows waste less of a block than the other's columns. A product fills and
-// empties the array once: the first block's load, and R + C - 2 of skew (SCALE-Sim, Samajdar et
-// al., ISPASS 2020, weight-stationary runtime 2R + C + rows - 2).
+// in `weight_load` cycles behind the pushes. Where both take one port, it takes as many cycles
+// before them, and moves into place one word per lane and cycle behind the pushes of the block
+// before (seen on TPU v3 tiles of at most 96 rows, n = 198). `rows` operand rows are pushed through
+// it; contraction and columns that do not fill a block waste it. Element types of half a pass or
+// less fill an array's row with two or more. Either operand may be the one that stands still: the
+// compiler takes the left one when its rows waste less of a block than the other's columns. A
+// product fills and empties the array once: the first block's load, and R + C - 2 of skew
+// (SCALE-Sim, Samajdar et al., ISPASS 2020, weight-stationary runtime 2R + C + rows - 2).
 // Vector, transcendental and cross-lane units: operations over their rate, elements padded to the
 // native tile. Element types that no unit computes in (`op_cycles` of the vector unit: convert-f16)
 // pass the vector unit on their way in and out, and once more in every push through the matrix
 // unit, which waits for them.
+// Critical path: a tile takes no less than its longest chain of dependent operations, each at the
+// latency of its unit, from a load of the scratchpad to the last result (Kaufman et al., MLSys
+// 2021, Appendix A: the computation cost needs the critical path of the instruction schedule):
+//   cycles = max(what the busiest unit takes, sum of the chain's latencies).
+// Registers of one tile and sums of several into one are independent chains: the compiler unrolls;
+// conversions of types that no unit computes in take the parts of an element apart side by side.
 // Rates come from hwdesc::Device; nothing here is fitted.
 #pragma once
 
@@ -56,6 +63,9 @@ struct ElementWork {
 // variants. 0 for other types.
 [[nodiscard]] double conversion_cost(const ir::Shape& shape, const hwdesc::Device& device);
 
+// Narrow elements move packed in the words of a lane.
+[[nodiscard]] double words_per_element(const ir::Shape& shape, const hwdesc::Device& device);
+
 // Adds the work of `op` besides the matrix unit to the groups it runs over. Elementwise ops are one
 // vector operation (or the device's `op_cycles`). Transcendentals go to the transcendental unit,
 // and where the device lists them in `op_cycles` also to the vector unit: range reduction and
@@ -96,17 +106,22 @@ class ComputeModel {
   }
   // Adding one partial result to the accumulator.
   [[nodiscard]] UnitCycles accumulate(std::span<const Extents> extents) const;
+  // The longest chain of operations behind the anchor (all, without a matrix op) that need each
+  // other's results: no tile takes less.
+  [[nodiscard]] double chain_cycles() const { return chain_; }
   // Units that issue together overlap, others add up (Device::co_issue).
   [[nodiscard]] double overlapped(const UnitCycles& cycles) const;
 
   [[nodiscard]] double accumulator_bytes(std::span<const Extents> extents) const;
 
  private:
+  void find_chain(const ir::Kernel& kernel, const Footprints& footprints,
+                  const std::vector<bool>& prologue);
   [[nodiscard]] UnitCycles sum(const std::vector<ElementWork>& work,
                                std::span<const Extents> extents,
                                std::span<const double> times) const;
   [[nodiscard]] double pushed(const LoopSizes& tile, const std::vector<int>& loops) const;
-  [[nodiscard]] double block_cycles(double blocks, double pushed, double load) const;
+  [[nodiscard]] double block_cycles(double blocks, double pushed, double load, double shift) const;
   [[nodiscard]] double padded_elements(std::size_t group, const Extents& extents) const;
   [[nodiscard]] double tiled_elements(std::size_t group, const Extents& extents,
                                       double sublanes) const;
@@ -121,8 +136,10 @@ class ComputeModel {
   std::vector<Padding> padding_;     // by group
   std::vector<BoundMask> co_issue_;  // units that issue together, one mask each
   int anchor_group_ = -1;
+  double chain_ = 0;
   double passes_ = 0;
-  double widening_ = 0;  // cycles to widen one row of what is pushed
+  std::array<double, 2> shifting_{};  // by operand: cycles until a block of it stands in place
+  double widening_ = 0;               // cycles to widen one row of what is pushed
 };
 
 }  // namespace tilecast::analytical

@@ -96,12 +96,6 @@ void add_reduction(const Kernel& kernel, const Op& op, int group, int input_grou
   work[input_group].transcendental += op.applied_transcendentals;
 }
 
-// Narrow elements move packed in the words of a lane.
-double words_per_element(const Shape& shape, const hwdesc::Device& device) {
-  const double word_bytes = device.native_tile.word_bits / 8.0;
-  return device.native_tile.tiled ? std::min(ir::storage_bytes(shape.dtype) / word_bytes, 1.0) : 1;
-}
-
 void add_movement(const Kernel& kernel, const Op& op, int group, const hwdesc::Device& device,
                   std::vector<ElementWork>& work) {
   if (op.operands.empty()) {
@@ -145,6 +139,11 @@ constexpr double kFftOpsPerElementAndStage = 5;  // radix-2 butterfly: 10 real o
 constexpr double kRandomOpsPerElement = 60;      // Threefry-2x32: 20 rounds x 6 ops per 2 words
 
 }  // namespace
+
+double words_per_element(const Shape& shape, const hwdesc::Device& device) {
+  const double word_bytes = device.native_tile.word_bits / 8.0;
+  return device.native_tile.tiled ? std::min(ir::storage_bytes(shape.dtype) / word_bytes, 1.0) : 1;
+}
 
 double conversion_cost(const Shape& shape, const hwdesc::Device& device) {
   if (!shape.is_array()) return 0;

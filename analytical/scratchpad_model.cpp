@@ -29,6 +29,7 @@ ScratchpadModel::ScratchpadModel(const ir::Kernel& kernel, const hwdesc::Device&
             .overhead_s = engine.iteration_overhead.value,
             .launch_s = device.dispatch.kernel_launch.value};
   stages_ = engine.stages;
+  descriptor_s_ = engine.descriptor.value;
   add_streams(kernel);
   makes_operands_ = space_.matrix.has_value();
   if (!makes_operands_) return;
@@ -43,16 +44,18 @@ void ScratchpadModel::add_streams(const ir::Kernel& kernel) {
   const auto in_main_memory = [&](const MemoryStream& stream) {
     return !is_resident(kernel.op(stream.op).shape, *device_);
   };
-  const double run_cost = device_->engines.front().full_efficiency_run.value;
+  const hwdesc::TransferEngine& engine = device_->engines.front();
+  const auto add = [&](std::vector<Stream>& streams, const MemoryStream& stream, bool resident) {
+    streams.push_back({stream, in_main_memory(stream), resident});
+    streams.back().array.run_cost_bytes = engine.full_efficiency_run.value;
+    streams.back().array.descriptor_strides = engine.descriptor_strides;
+  };
   for (const MemoryStream& input : input_streams(kernel, footprints_, memory.granule.value)) {
-    inputs_.push_back({input, in_main_memory(input), false});
-    inputs_.back().array.run_cost_bytes = run_cost;
+    add(inputs_, input, /*resident=*/false);
   }
   const double small = kAccumulatorShare * device_->scratchpad().capacity.value;
   for (const MemoryStream& output : output_streams(kernel, footprints_, memory.granule.value)) {
-    const bool resident = revisited(output.loops) && whole_bytes(output.array) <= small;
-    outputs_.push_back({output, in_main_memory(output), resident});
-    outputs_.back().array.run_cost_bytes = run_cost;
+    add(outputs_, output, revisited(output.loops) && whole_bytes(output.array) <= small);
   }
 }
 
@@ -116,6 +119,11 @@ ScratchpadModel::Rates ScratchpadModel::rates_without(BoundMask removed) const {
           .launch_s = kept_s(removed, Bound::kOverhead, rates_.launch_s)};
 }
 
+double ScratchpadModel::chain_excess_s(double busy_s, BoundMask removed) const {
+  return kept_s(removed, Bound::kLatency,
+                std::max(compute_.chain_cycles() * cycle_s_ - busy_s, 0.0));
+}
+
 ScratchpadModel::ComputeTime ScratchpadModel::compute_time(const Shape& shape,
                                                            std::span<const Extents> groups,
                                                            BoundMask removed) const {
@@ -124,6 +132,8 @@ ScratchpadModel::ComputeTime ScratchpadModel::compute_time(const Shape& shape,
   if (!space_.matrix) {
     time.iteration = after.without(removed);
     time.iteration_s = compute_.overlapped(time.iteration) * cycle_s_;
+    time.chain_s = chain_excess_s(time.iteration_s, removed);
+    time.iteration_s += time.chain_s;
     return time;
   }
   UnitCycles& product = time.iteration;
@@ -143,6 +153,8 @@ ScratchpadModel::ComputeTime ScratchpadModel::compute_time(const Shape& shape,
   time.iteration_s = compute_.overlapped(product) * cycle_s_;
   time.finish = after.without(removed);
   time.finish_s = compute_.overlapped(time.finish) * cycle_s_;
+  time.chain_s = chain_excess_s(time.finish_s, removed);
+  time.finish_s += time.chain_s;
   return time;
 }
 
@@ -156,7 +168,9 @@ void ScratchpadModel::add(const Stream& stream, std::span<const Extents> groups,
   const Extents& region = groups[stream.group];
   const double bytes = region_bytes(stream.array, region);
   direction.bytes += bytes;
-  direction.engine_s += bytes / (rate * run_efficiency(stream.array, region));
+  const double listed = std::isinf(rate) ? 0 : descriptors(stream.array, region) - 1;
+  direction.engine_s +=
+      std::max(bytes / (rate * run_efficiency(stream.array, region)), listed * descriptor_s_);
   direction.count += 1;
 }
 
@@ -212,6 +226,7 @@ PerBound ScratchpadModel::busy_of(const Run& run, const Transfers& moved, const 
   busy[index_of(Bound::kHbmWrite)] = moved.write.engine_s;
   busy[index_of(Bound::kIssue)] = run.rates.setup_s * moved.count();
   busy[index_of(Bound::kOverhead)] = run.rates.overhead_s;
+  busy[index_of(Bound::kLatency)] = finishes || !space_.matrix ? run.compute.chain_s : 0;
   for (const auto& [bound, of_unit] : kUnits) {
     const double finish = finishes ? run.compute.finish.*of_unit : 0;
     busy[index_of(bound)] = (made.*of_unit + run.compute.iteration.*of_unit + finish) * cycle_s_;

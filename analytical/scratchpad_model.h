@@ -72,7 +72,8 @@ class ScratchpadModel final : public TileModel {
   };
   struct ComputeTime {
     double iteration_s = 0, finish_s = 0;
-    double fill_s = 0;  // of the matrix unit, once: behind the next iteration until the last
+    double chain_s = 0;  // for which the critical path is longer than the units are busy
+    double fill_s = 0;   // of the matrix unit, once: behind the next iteration until the last
     UnitCycles iteration, finish;
   };
   struct Run {  // of one tile, with what is left of the machine
@@ -89,6 +90,7 @@ class ScratchpadModel final : public TileModel {
   [[nodiscard]] bool splits_reduction(const Shape& shape) const;
   [[nodiscard]] double footprint_bytes(const Shape& shape, std::span<const Extents> groups) const;
   [[nodiscard]] Rates rates_without(BoundMask removed) const;
+  [[nodiscard]] double chain_excess_s(double busy_s, BoundMask removed) const;
   [[nodiscard]] ComputeTime compute_time(const Shape& shape, std::span<const Extents> groups,
                                          BoundMask removed) const;
   void add(const Stream& stream, std::span<const Extents> groups, double rate,
@@ -113,6 +115,7 @@ class ScratchpadModel final : public TileModel {
   std::vector<Stream> inputs_, outputs_;
   Rates rates_;
   double stages_ = 2;
+  double descriptor_s_ = 0;
   bool makes_operands_ = true;  // false: no vector work before the products
 };
 

@@ -101,6 +101,10 @@ StoredArray stored_array(const ir::Shape& shape, double granule_bytes) {
   if (array.rank == 0 && !tile.empty()) {  // scalars take one tile
     array.element_bytes *= static_cast<double>(std::max<std::int64_t>(tile.back(), 1));
   }
+  array.tile_bytes = array.element_bytes;
+  for (int i = 0; i < array.rank; ++i) {
+    array.tile_bytes *= static_cast<double>(std::max<std::int64_t>(array.tile[i], 1));
+  }
   return array;
 }
 
@@ -124,14 +128,11 @@ double whole_bytes(const StoredArray& array) {
 }
 
 double contiguous_bytes(const StoredArray& array, const Extents& extents) {
-  double run = array.element_bytes;
+  double run = array.tile_bytes;
   for (int i = 0; i < array.rank; ++i) {
-    if (array.tile[i] > 1) run *= static_cast<double>(array.tile[i]);
-  }
-  for (int i = 0; i < array.rank; ++i) {
-    const double tile = static_cast<double>(std::max<std::int64_t>(array.tile[i], 1));
-    run *= padded_extent(array, extents, i) / tile;
-    if (extents[array.minor_first[i]] < array.size[i]) break;
+    const std::int64_t extent = extents[array.minor_first[i]];
+    run *= static_cast<double>(array.tile[i] > 1 ? base::ceil_div(extent, array.tile[i]) : extent);
+    if (extent < array.size[i]) break;
   }
   return run;
 }
@@ -152,6 +153,29 @@ double run_efficiency(const StoredArray& array, const Extents& extents) {
   if (array.run_cost_bytes <= 0) return 1;
   const double run = contiguous_bytes(array, extents);
   return run / (run + array.run_cost_bytes);
+}
+
+double descriptors(const StoredArray& array, const Extents& extents) {
+  if (array.descriptor_strides == 0 || array.rank <= array.descriptor_strides + 1) return 1;
+  int strides = 0;
+  double count = 1;
+  bool in_run = true;
+  bool joined = false;  // does the next dimension go on at the same stride?
+  for (int i = 0; i < array.rank; ++i) {
+    const std::int64_t tile = std::max<std::int64_t>(array.tile[i], 1);
+    const std::int64_t extent = extents[array.minor_first[i]];
+    const bool whole = extent >= array.size[i];
+    if (!in_run && extent > tile) {
+      if (!joined) ++strides;
+      if (strides > array.descriptor_strides) {
+        count *= static_cast<double>(base::ceil_div(extent, tile));
+      }
+      joined = true;
+    }
+    in_run = in_run && whole;
+    joined = joined && whole;
+  }
+  return count;
 }
 
 double region_bytes(const StoredArray& array, const Extents& extents) {

@@ -5,8 +5,11 @@
 // tiling (a window narrower than a tile still moves whole tiles), every contiguous run rounded up
 // to the memory's granule, so short runs waste bandwidth. Where the engine says so, every run also
 // costs the time of `run_cost_bytes` more: a run reaches run / (run + run_cost_bytes) of the rate.
+// An engine whose descriptors hold few strides takes several for a region of more, and takes them
+// up one by one: seconds = max(bytes / rate, descriptors * hwdesc::TransferEngine::descriptor).
 // Sources: XLA tiled layouts (openxla.org/xla/tiled_layout); DMA granules as in
-// hwdesc::MemoryLevel, run cost as in hwdesc::TransferEngine::full_efficiency_run.
+// hwdesc::MemoryLevel, run cost as in hwdesc::TransferEngine::full_efficiency_run; strides of a
+// descriptor: Jouppi et al., ISCA 2021 (two-dimensional DMA up to TPU v3, four-dimensional since).
 #pragma once
 
 #include "analytical/accounting.h"
@@ -36,8 +39,10 @@ struct StoredArray {
   std::array<std::int64_t, kMaxRank> size{};        // by position, minor first
   std::array<std::int64_t, kMaxRank> tile{};        // padding multiple by position, minor first
   double element_bytes = 0;
+  double tile_bytes = 0;  // of one native tile; of an element where there are none
   double granule_bytes = 1;
   double run_cost_bytes = 0;
+  int descriptor_strides = 0;  // as hwdesc::TransferEngine's
 };
 
 [[nodiscard]] StoredArray stored_array(const ir::Shape& shape, double granule_bytes);
@@ -51,6 +56,8 @@ struct StoredArray {
 [[nodiscard]] double region_bytes(const StoredArray& array, const Extents& extents);
 // The share of the full rate at which the region's runs move, (0, 1].
 [[nodiscard]] double run_efficiency(const StoredArray& array, const Extents& extents);
+// Descriptors that list the region's runs: each as many as lie at the strides that one holds.
+[[nodiscard]] double descriptors(const StoredArray& array, const Extents& extents);
 // Bytes the same region takes in the scratchpad (padded, no granule).
 [[nodiscard]] double resident_bytes(const StoredArray& array, const Extents& extents);
 // Bytes per second of `rate` that arrive: at most what `workers` have outstanding in one latency

@@ -17,6 +17,12 @@
 
 namespace tilecast::hwdesc {
 
+struct PublishedPeak {   // what the data sheet says, recomputed by device_check
+  std::string quantity;  // "bf16", "hbm.bandwidth" (chip)
+  double value_si = 0;
+  std::string source;
+};
+
 struct Device {
   std::string name, description, generation;
   std::string profile_names;  // what profilers call it, commas between: hwdesc/device_guess.h

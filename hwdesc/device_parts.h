@@ -45,6 +45,8 @@ struct TransferEngine {
   int stages = 2;                // buffers per stream that the machine or compiler supports
   Bytes in_flight;               // bytes outstanding at most; 0 = not limiting
   Bytes full_efficiency_run{0};  // a contiguous run reaches run / (run + this) of the rate
+  int descriptor_strides = 0;    // strides that one descriptor holds; 0 = any number
+  Seconds descriptor;            // the engine takes up a descriptor that often
   Provenance provenance;
 };
 
@@ -70,6 +72,7 @@ struct VectorUnit {
   double load_ports = 1, store_ports = 1;   // vector registers loaded / stored per cycle
   double packing = 1;                       // speed-up for 16-bit elements
   std::map<std::string, double> op_cycles;  // opcode name -> ALU operations per element (default 1)
+  Cycles latency;                           // from an operation to one that needs its result
   double efficiency = 1.0;
   Provenance provenance;
 };
@@ -77,6 +80,7 @@ struct VectorUnit {
 struct TranscendentalUnit {
   double per_cycle = 0;                   // elements per cycle of the whole worker
   std::map<std::string, double> op_cost;  // opcode name -> units of `per_cycle` (default 1)
+  Cycles latency;                         // of one unit of op_cost, to its result
   Provenance provenance;
 };
 
@@ -84,6 +88,7 @@ struct CrossLaneUnit {
   double elements_per_cycle = 0;            // transposes, rotations, permutations: 32-bit elements
   double reduce_elements_per_cycle = 0;     // reductions across lanes
   double irregular_elements_per_cycle = 0;  // gather/scatter/sort element moves
+  Cycles latency;                           // of one register's move or reduction
   Provenance provenance;
 };
 
@@ -139,12 +144,6 @@ struct Calibration {
   std::map<std::string, Seconds> dispatch;  // op class -> host time per launch; never on-chip time
   FittedBy fitted_by = FittedBy::kCalibration;
   std::string source;  // what they were fitted on; empty: not calibrated
-};
-
-struct PublishedPeak {   // what the data sheet says, recomputed by device_check
-  std::string quantity;  // "bf16", "hbm.bandwidth" (chip)
-  double value_si = 0;
-  std::string source;
 };
 
 }  // namespace tilecast::hwdesc

@@ -95,6 +95,12 @@ void walk_engine(SchemaVisitor& v, TransferEngine& engine) {
            {"full_efficiency_run", kCapacity, 0, kTiB, kOptional,
             "bytes by which each contiguous run is as if longer; 0: does not matter"},
            engine.full_efficiency_run);
+  integer(v,
+          {"descriptor_strides", kCount, 0, 8, kOptional,
+           "strides that one descriptor of a transfer holds; 0 any number"},
+          engine.descriptor_strides);
+  quantity(v, {"descriptor", kTime, 0, 1, kOptional, "the engine takes up a descriptor that often"},
+           engine.descriptor);
   walk_provenance(v, engine.provenance);
 }
 
@@ -137,6 +143,8 @@ void walk_vector(SchemaVisitor& v, VectorUnit& vector) {
            vector.packing);
   v.numbers({"op_cycles", kCount, 1e-6, 1e6, kOptional, "per opcode: ALU operations per element"},
             vector.op_cycles);
+  quantity(v, {"latency", kCycles, 0, 1e7, kOptional, "from an operation to its result"},
+           vector.latency);
   v.number({"efficiency", kRatio, 1e-3, 1, kOptional, "sustained share of the peak"},
            vector.efficiency);
   walk_provenance(v, vector.provenance);
@@ -148,6 +156,8 @@ void walk_transcendental(SchemaVisitor& v, TranscendentalUnit& unit) {
            unit.per_cycle);
   v.numbers({"op_cost", kCount, 1e-6, 1e6, kOptional, "per opcode: elements one counts for"},
             unit.op_cost);
+  quantity(v, {"latency", kCycles, 0, 1e7, kOptional, "to the result of an op_cost of 1"},
+           unit.latency);
   walk_provenance(v, unit.provenance);
 }
 
@@ -160,6 +170,8 @@ void walk_cross_lane(SchemaVisitor& v, CrossLaneUnit& unit) {
   v.number({"irregular_elements_per_cycle", kCount, 1e-6, 1e9, kRequired,
             "element moves of gather, scatter and sort"},
            unit.irregular_elements_per_cycle);
+  quantity(v, {"latency", kCycles, 0, 1e7, kOptional, "of one register's move or reduction"},
+           unit.latency);
   walk_provenance(v, unit.provenance);
 }
 

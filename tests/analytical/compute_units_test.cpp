@@ -117,6 +117,22 @@ TEST(MatrixUnit, LoadsWeightsBeforeThePushesWhereBothTakeOnePort) {
   EXPECT_EQ(cycles(1024, 256, 512, d), blocks / 2 * (1024 + kLoad) + kLoad + kFill);
 }
 
+TEST(MatrixUnit, ShiftsAWordPerLaneAndCycleBehindThePushesOfTheBlockBefore) {
+  hwdesc::Device d = round_device();
+  d.matrix.weight_load_hidden = false;
+  d.matrix.weight_load = Cycles{32};
+  d.matrix.passes["f32"] = 1;
+  const double blocks = 16;
+  for (const auto& [dtype, shift] : {std::pair{"bf16", kArray / 2}, std::pair{"f32", kArray}}) {
+    for (const std::int64_t rows : {8, 48, 400}) {
+      const Parts parts(kernel_of(product_text(rows, 512, 512, dtype)), d);
+      EXPECT_EQ(parts.matrix_cycles(),
+                blocks / 2 * std::max(static_cast<double>(rows) + 32, shift) + 32 + kFill)
+          << dtype << " " << rows;
+    }
+  }
+}
+
 double cycles_of_type(const std::string& dtype, std::int64_t k) {
   hwdesc::Device d = with_units(1);
   d.matrix.passes = {{"bf16", 1}, {"s8", 0.5}, {"f16", 1}};

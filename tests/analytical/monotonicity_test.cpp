@@ -179,6 +179,10 @@ TEST(Monotonicity, LessLatencyAndOverheadIsNeverSlower) {
     d.memory[0].latency = d.memory[0].latency / by;
     d.engines[0].setup = d.engines[0].setup / by;
     d.engines[0].iteration_overhead = d.engines[0].iteration_overhead / by;
+    d.engines[0].descriptor = d.engines[0].descriptor / by;
+    d.vector.latency = d.vector.latency / by;
+    d.transcendental.latency = d.transcendental.latency / by;
+    d.cross_lane.latency = d.cross_lane.latency / by;
   });
 }
 

@@ -118,6 +118,47 @@ TEST(ScratchpadModel, PaysForEveryContiguousRun) {
   EXPECT_NEAR(slower(row), (8 * kNativeTile + kNativeTile) / (8 * kNativeTile), 1e-9);
 }
 
+// 8 of 16 planes of f32[16,16,1024], 8 of their 16 rows: a tile of a plane lies in every 16th row.
+TEST(ScratchpadModel, TakesUpOneDescriptorAfterTheOther) {
+  const std::string shape = array("f32", {16, 64, 1024});
+  const ir::Kernel k = kernel_of(fusion({shape}, shape, "  ROOT r = " + shape + " negate(p0)"));
+  const TileConfig tile{.output = {16, 4, 4}, .kernel = {}, .input = {}};  // rows and lanes cut
+  const double bytes = 16 * 32 * 512 * 4;
+  for (const double each : {1e-9, 1e-3}) {
+    hwdesc::Device device = round_device();
+    device.engines[0].descriptor_strides = 1;
+    device.engines[0].descriptor = Seconds{each};
+    const double expected = 3 * std::max(bytes / kBandwidth, (16 - 1) * each);
+    EXPECT_NEAR(bound(estimate(k, tile, device), Bound::kHbmRead), expected, 1e-9 * expected);
+    device.engines[0].descriptor_strides = 2;
+    EXPECT_NEAR(bound(estimate(k, tile, device), Bound::kHbmRead), 3 * bytes / kBandwidth, 1e-12);
+  }
+}
+
+// p0 + exp(max over the columns): load, maximum, lanes, exponential, addition.
+TEST(ScratchpadModel, TakesNoLessThanTheChainOfDependentOperations) {
+  const std::string in = array("f32", {8, 128});
+  const std::string out = array("f32", {8});
+  const ir::Kernel k =
+      kernel_of(fusion({in}, out,
+                       "  c = f32[] constant(0)\n  m = " + out +
+                           " reduce(p0, c), dimensions={1}, to_apply=adder\n  e = " + out +
+                           " exponential(m)\n  ROOT r = " + out + " add(e, e)"));
+  hwdesc::Device device = round_device();
+  const TileConfig tile = full_tile(ScratchpadModel(k, device).space());
+  const Estimate free = estimate(k, tile, device);
+  device.memory[1].latency = Seconds{100 / kClock};
+  device.vector.latency = Cycles{20};
+  device.transcendental.latency = Cycles{300};
+  device.cross_lane.latency = Cycles{5000};
+  const double chain = 100 + 20 + 5000 + 300 + 20;
+  const double busy = 8.0 * 128 / 1024;  // cycles of the reduction, the busiest unit
+  const Estimate e = estimate(k, tile, device);
+  EXPECT_NEAR(e.time.value - free.time.value, (chain - busy) / kClock, 1e-12);
+  EXPECT_NEAR(bound(e, Bound::kLatency), (chain - busy) / kClock, 1e-12);
+  EXPECT_EQ(e.bound, Bound::kLatency);
+}
+
 TEST(ScratchpadModel, MovesNothingForOperandsInTheScratchpad) {
   const Estimate e = estimate(addition(64 * 32, "S(1)"), rows_of_8(8));
   EXPECT_EQ(e.hbm_read.value, 64.0 * 32 * 1024 * 4);

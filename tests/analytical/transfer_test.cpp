@@ -42,6 +42,30 @@ TEST(RegionBytes, CountElementSizesBelowAByte) {
             256 * 256 / 2.0);
 }
 
+// 12 x 12 positions of 4 x 2 native tiles each.
+double descriptors_of(int strides, std::initializer_list<std::int64_t> sizes) {
+  StoredArray a =
+      stored_array(support::parse_shape("bf16[32,12,12,256]{3,0,2,1:T(8,128)(2,1)}"), 1);
+  a.descriptor_strides = strides;
+  return descriptors(a, extents(sizes));
+}
+
+TEST(Descriptors, ListRunsAtOneStrideEach) {
+  EXPECT_EQ(descriptors_of(1, {32, 12, 12, 256}), 1);  // one run
+  EXPECT_EQ(descriptors_of(1, {32, 12, 12, 128}), 1);  // every second tile
+  EXPECT_EQ(descriptors_of(1, {32, 6, 4, 128}), 6);    // every second tile of 4 positions in a row
+  EXPECT_EQ(descriptors_of(1, {16, 6, 4, 128}), 6 * 4);
+  EXPECT_EQ(descriptors_of(1, {16, 6, 12, 128}), 6 * 12);
+  EXPECT_EQ(descriptors_of(1, {8, 6, 4, 128}), 6);  // one tile of a position
+}
+
+TEST(Descriptors, OfMoreStridesAreFewer) {
+  EXPECT_EQ(descriptors_of(2, {16, 6, 4, 128}), 6);
+  EXPECT_EQ(descriptors_of(2, {16, 6, 12, 128}), 1);  // positions go on at one stride
+  EXPECT_EQ(descriptors_of(3, {16, 6, 4, 128}), 1);
+  EXPECT_EQ(descriptors_of(0, {16, 6, 4, 128}), 1);  // any number
+}
+
 Shape random_shape(std::mt19937_64& random) {
   static constexpr DType kTypes[] = {DType::kF32, DType::kBF16, DType::kS8, DType::kPred};
   ir::Dims dims;

@@ -77,7 +77,7 @@ const bool registered = [] {
   add("tpu_v3/64_tiles_each", "tpu_v3", std::size_t{64}, all);
   add("cpu_generic/distinct_kernels", "cpu_generic", std::size_t{1}, all);
   for (const FeatureGroup group : all) {
-    add("tpu_v3/distinct_kernels/" + std::string(measured::name(group)), "tpu_v3", std::size_t{1},
+    add("tpu_v3/distinct_kernels/" + std::string(learned::name(group)), "tpu_v3", std::size_t{1},
         std::vector{group});
   }
   add("tpu_v3/64_tiles_each/tile", "tpu_v3", std::size_t{64}, std::vector{kTile});
