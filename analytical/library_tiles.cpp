@@ -40,10 +40,10 @@ LibraryTiles library_tiles(const IterationSpace& space, ir::DType dtype,
   const double bytes = ir::storage_bytes(dtype);
   const bool convolves = !space.matrix->positions.empty();
   if (space.matrix->groups > 1) return {};
-  // Two warp groups of 64 rows (CUTLASS's scaled_mm, DeepGEMM); taken not to split the contraction,
-  // as products measured on two GPUs suggest, though some do.
+  // Two warp groups of 64 rows by 128 columns (CUTLASS's scaled_mm, DeepGEMM); taken not to split
+  // the contraction, as products measured on two GPUs suggest, though some do.
   if (bytes < 2 && ir::is_floating(dtype) && !convolves)
-    return {.sides = at_least(128), .splits = 1};
+    return {.sides = at_least(128, 128), .splits = 1};
   if (whole_product(space, space.matrix->rows) == 1 ||
       whole_product(space, space.matrix->columns) == 1)
     return {};

@@ -8,6 +8,14 @@
 #include "analytical/simt_model.h"
 
 namespace tilecast::analytical {
+namespace {
+
+// Time of loads that queue: `memory_s` is main memory's alone, `waited_s` that of their latencies.
+double queued_s(double memory_s, double waited_s) {
+  return (memory_s + waited_s + std::hypot(memory_s, waited_s)) / 2;
+}
+
+}  // namespace
 
 // Its time over that at the full clock.
 double SimtModel::slowed_by_power(double core_s) const {
@@ -47,8 +55,10 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
   const double pass_s =  // a pass waits for the one before
       block.held || block.cut ? 0 : (passes - 1) * (cache.latency_s + overhead);
   PipelineLoop loop{.stages = stages_};
-  loop.path_s =
-      std::max(memory.busy_s(busy[index_of(kHbmRead)], busy[index_of(kHbmWrite)]), cache_s);
+  const double memory_s = memory.busy_s(busy[index_of(kHbmRead)], busy[index_of(kHbmWrite)]);
+  const bool queues = space_.matrix && has_cache_;
+  const double waited_s = queues ? launch.waves * steps * memory.latency_s / stages_ : 0;
+  loop.path_s = std::max(queued_s(memory_s, waited_s), cache_s);
   loop.core_s = slowed * core_s;
   // Streaming blocks start whenever another ends, so their transfers are not in step with a wave.
   const double in_step = space_.matrix ? loop.path_s : 0;

@@ -141,6 +141,30 @@ TEST(SimtModel, ASharedCacheThatHoldsTheOperandsLoadsThemOnce) {
             4 * 2 * 2 * 1024.0 * 1024);
 }
 
+// At a share b of the memory's rate a latency grows by b / (2 (1 - b)) of itself, and buffers of
+// `in_flight` bytes move as much in that time.
+TEST(SimtModel, LoadsOfProductsQueueForMainMemory) {
+  hwdesc::Device device = block_device();
+  device.memory.insert(device.memory.begin() + 1, device.memory[0]);
+  device.memory[1] = {.name = "cache", .capacity = Bytes{1e9}, .bandwidth = BytesPerSecond{1e15}};
+  device.engines.resize(2);
+  device.engines[1].stages = 4;
+  device.matrix.rows_per_cycle = 1e6;
+  device.memory[0].full_duplex = true;
+  const ir::Kernel kernel = product_kernel(128, 128, 4096);
+  const double in_flight = 4 * 4 * 2 * 64.0 * 32 * 2;  // of four blocks, four buffers each
+  const double loaded = 4 * 2 * 64.0 * 4096 * 2;       // twice what memory gives
+  double last = 0;
+  for (const double latency : {50e-9, 100e-9, 150e-9}) {
+    device.memory[0].latency = Seconds{latency};
+    const double time = SimtModel(kernel, device).time_s(square_tile()) - 2 * latency;
+    const double busy = loaded / 2 / kBandwidth / time;
+    EXPECT_NEAR(time, loaded / in_flight * latency * (1 + busy / (2 * (1 - busy))), 1e-3 * time);
+    EXPECT_GT(time, std::max(last, loaded / 2 / kBandwidth));
+    last = time;
+  }
+}
+
 TEST(SimtModel, ClustersLoadWhatTheyShareOnce) {
   hwdesc::Device device = block_device();
   device.memory.insert(device.memory.begin() + 1, device.memory[0]);
@@ -314,7 +338,7 @@ TEST(SimtModel, ProductsWaitOnceForTheSetUpOfTheirLoads) {
   EXPECT_DOUBLE_EQ(time_s(chain), chain_before);
 }
 
-TEST(SimtModel, ProductsOfEightBitFloatsTakeBlocksOf128RowsAndAreNotSplit) {
+TEST(SimtModel, ProductsOfEightBitFloatsTakeBlocksOf128By128AndAreNotSplit) {
   hwdesc::Device device = block_device();
   device.matrix.passes["f8"] = 1;
   device.dispatch.kernel_launch = Seconds{1e-6};
@@ -329,6 +353,10 @@ TEST(SimtModel, ProductsOfEightBitFloatsTakeBlocksOf128RowsAndAreNotSplit) {
   EXPECT_NEAR(f8.bounds[index_of(Bound::kMatrix)].value, cycles * 1e-9, 1e-9);
   EXPECT_DOUBLE_EQ(f8.bounds[index_of(Bound::kOverhead)].value, 1e-6);
   EXPECT_DOUBLE_EQ(estimate(2, ir::DType::kF16).bounds[index_of(Bound::kOverhead)].value, 2e-6);
+  const auto blocks = SimtModel(product_kernel(1024, 1024, 64, ir::DType::kF8E4M3FN), device);
+  for (const TileConfig& tile : blocks.candidates(1000)) {
+    EXPECT_EQ(tile.output, (ir::Dims{128, 128}));
+  }
 }
 
 TEST(SimtModel, ATileThatIsAskedForIsNotWidened) {
