@@ -9,6 +9,7 @@
 #include "analytical/roofline.h"
 #include "analytical/scratchpad_model.h"
 #include "analytical/simt_model.h"
+#include "analytical/tile_space.h"
 #include "analytical/winograd.h"
 #include "base/error.h"
 #include "hwdesc/calibration.h"
@@ -213,6 +214,16 @@ std::variant<Estimate, Infeasible> KernelAnalysis::estimate(const TileConfig& ti
   return estimate;
 }
 
+std::optional<TileConfig> KernelAnalysis::compiler_tile() const {
+  const auto& compiled = state_->kernel->compiler_tile();
+  // Bounds in a dump are windows of the TPU compiler; other machines choose their own blocks.
+  const bool has_windows = state_->device->execution == hwdesc::Execution::kScratchpad;
+  if (!tileable() || !compiled || !has_windows) return std::nullopt;
+  std::optional<TileConfig> tile = stated_tile(state_->tiled->space(), *compiled);
+  if (tile && !state_->tiled->infeasible_reason(*tile).empty()) tile.reset();
+  return tile;
+}
+
 Estimate KernelAnalysis::estimate_best() const {
   const Kernel& kernel = *state_->kernel;
   if (!tileable()) {
@@ -221,13 +232,7 @@ Estimate KernelAnalysis::estimate_best() const {
     return estimate;
   }
   const TileModel& model = *state_->tiled;
-  std::optional<TileConfig> chosen;
-  // Bounds in a dump are windows of the TPU compiler; other machines choose their own blocks.
-  const bool has_windows = state_->device->execution == hwdesc::Execution::kScratchpad;
-  if (const auto& compiled = kernel.compiler_tile(); compiled && has_windows) {
-    const TileConfig tile{compiled->output_bounds, compiled->kernel_bounds, compiled->input_bounds};
-    if (model.infeasible_reason(tile).empty()) chosen = tile;
-  }
+  std::optional<TileConfig> chosen = compiler_tile();
   std::vector<TileConfig> candidates;
   if (!chosen) {
     candidates = model.candidates(kCandidates);

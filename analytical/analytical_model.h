@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -42,7 +43,9 @@ class KernelAnalysis {
   // Time alone; the hot path of ranking: no allocation. Infinity when infeasible.
   [[nodiscard]] Seconds time(const TileConfig& tile) const;
   [[nodiscard]] std::variant<Estimate, Infeasible> estimate(const TileConfig& tile) const;
-  // With the compiler's tile if the dump has one, else the best of tiles().
+  // The tile a dump of a TPU states, when it fits.
+  [[nodiscard]] std::optional<TileConfig> compiler_tile() const;
+  // With the compiler's tile if there is one, else the best of tiles().
   [[nodiscard]] Estimate estimate_best() const;
 
  private:

@@ -152,7 +152,7 @@ Step dot_backward(const Kernel& kernel, const Op& op, std::size_t operand) {
     const auto at = std::find(batch.begin(), batch.end(), d);
     if (at != batch.end()) {
       map_dim(step, d, at - batch.begin());
-    } else if (!contains(contracted, d)) {
+    } else if (!contains(contracted, d) && (left || !contains(dims.rhs_group, d))) {
       map_dim(step, d, next++);
     }
   }
@@ -279,6 +279,10 @@ Step backward_step(const Kernel& kernel, const Op& op, std::size_t operand) {
     case Opcode::kBatchNormInference:
     case Opcode::kBatchNormGrad:
       return feature_backward(op, result, shape);
+    case Opcode::kRaggedDot:
+      if (operand > 1) return whole_step(shape);  // the sizes of the groups
+      if (op.as<ir::DotAttrs>().dims.rhs_group.empty()) break;
+      [[fallthrough]];
     case Opcode::kDot:
       if (op.get<ir::DotAttrs>() != nullptr) return dot_backward(kernel, op, operand);
       break;
@@ -312,6 +316,7 @@ Step forward_step(const Kernel& kernel, const Op& op, std::size_t operand) {
     case Opcode::kReduceWindow:
       return strided_step(op.as<ir::WindowAttrs>().window, shape);
     case Opcode::kDot:
+    case Opcode::kRaggedDot:
     case Opcode::kConvolution:
     case Opcode::kGather:
     case Opcode::kScatter:
@@ -352,6 +357,9 @@ Step matrix_step(const Kernel& kernel, const IterationSpace& space, std::size_t 
   const Dims& contracted = operand == 0 ? dims.lhs_contracting : dims.rhs_contracting;
   for (std::size_t i = 0; i < contracted.size() && i < space.matrix->contraction.size(); ++i) {
     step.dims[contracted[i]].source = space.matrix->contraction[i];
+  }
+  if (operand == 1 && space.matrix->group_loop >= 0) {
+    step.dims[dims.rhs_group[0]].source = space.matrix->group_loop;
   }
   return step;
 }

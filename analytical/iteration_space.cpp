@@ -15,17 +15,23 @@ using ir::Opcode;
 using ir::OpId;
 using ir::Shape;
 
-bool has_matrix_loops(const Op& op) {
-  return op.shape.is_array() && op.shape.rank() <= kMaxRank &&
-         (op.opcode == Opcode::kDot || op.opcode == Opcode::kConvolution);
+// A ragged-dot of groups of rows; one that is cut along its contraction or batch has no groups.
+bool multiplies_groups(const Op& op) {
+  return op.opcode == Opcode::kRaggedDot && !op.as<ir::DotAttrs>().dims.rhs_group.empty();
 }
 
-OpId find_matrix_op(const Kernel& kernel) {
+bool has_matrix_loops(const Op& op, const hwdesc::NativeTile& native) {
+  return op.shape.is_array() && op.shape.rank() <= kMaxRank &&
+         (op.opcode == Opcode::kDot || op.opcode == Opcode::kConvolution ||
+          (native.tiled && multiplies_groups(op)));
+}
+
+OpId find_matrix_op(const Kernel& kernel, const hwdesc::NativeTile& native) {
   OpId best;
   double most = 0;
   for (std::size_t i = 0; i < kernel.ops().size(); ++i) {
     const Op& op = kernel.ops()[i];
-    if (!has_matrix_loops(op)) continue;
+    if (!has_matrix_loops(op, native)) continue;
     const double work =
         static_cast<double>(ir::element_count(op.shape)) * contraction_size(kernel, op);
     if (work > most) {
@@ -175,6 +181,29 @@ void add_conv_loops(const Kernel& kernel, const Op& op, const hwdesc::NativeTile
   matrix.groups = std::max(attrs.feature_group_count, attrs.batch_group_count);
 }
 
+// Groups lie one after the other along the ragged rows: ceil(rows / tile) tiles, and one more for
+// every group that ends within a tile (as the grouped kernels of Pallas visit them).
+void add_group_loop(const ir::DotDims& dims, const Shape& lhs, const Shape& rhs,
+                    IterationSpace& space, MatrixLoops& matrix) {
+  if (space.loops.size() >= kMaxLoops) return;
+  const std::int64_t group = dims.rhs_group[0];
+  const auto order = physical_order(rhs);
+  const auto slot = std::ranges::find(order, group) - order.begin();
+  const auto contracted_before = std::ranges::count_if(
+      dims.lhs_contracting, [&](std::int64_t d) { return d < dims.lhs_ragged[0]; });
+  const auto batch_after =
+      std::ranges::count_if(dims.lhs_batch, [&](std::int64_t d) { return d > dims.lhs_ragged[0]; });
+  const auto row = dims.lhs_ragged[0] - contracted_before + batch_after;  // of the result
+  Loop& rows = space.loops[space.anchor_loops[row]];
+  rows.revisits =
+      std::max<std::int64_t>(std::min(rhs.dims[group], lhs.dims[dims.lhs_ragged[0]]), 1) - 1;
+  matrix.group_loop = static_cast<int>(space.loops.size());
+  space.loops.push_back({.size = rhs.dims[group],
+                         .list = TileList::kKernel,
+                         .slot = static_cast<int>(slot),
+                         .grouped = true});
+}
+
 void add_dot_loops(const Kernel& kernel, const Op& op, const hwdesc::NativeTile& native,
                    IterationSpace& space, MatrixLoops& matrix) {
   const ir::DotDims& dims = op.as<ir::DotAttrs>().dims;
@@ -189,6 +218,7 @@ void add_dot_loops(const Kernel& kernel, const Op& op, const hwdesc::NativeTile&
   for (const std::int64_t d : dims.rhs_contracting) {
     push_loop(matrix.contraction, add_reduction_loop(space, rhs, d, native));
   }
+  if (multiplies_groups(op)) add_group_loop(dims, lhs, rhs, space, matrix);
 }
 
 void add_matrix_loops(const Kernel& kernel, const hwdesc::NativeTile& native,
@@ -254,7 +284,7 @@ std::vector<OpId> passed_through(const Kernel& kernel) {
 
 IterationSpace make_iteration_space(const Kernel& kernel, const hwdesc::NativeTile& native) {
   IterationSpace space;
-  const OpId matrix = find_matrix_op(kernel);
+  const OpId matrix = find_matrix_op(kernel, native);
   space.anchor = matrix.valid() ? matrix : find_anchor(kernel);
   if (!space.anchor.valid()) return space;
   if (kernel.op(space.anchor).shape.rank() > kMaxRank) {
@@ -280,7 +310,8 @@ LoopSizes tile_extents(const IterationSpace& space, const TileConfig& tile) {
     const Loop& loop = space.loops[i];
     const Dims& list = loop.list == TileList::kOutput ? tile.output : tile.kernel;
     const bool cut = static_cast<std::size_t>(loop.slot) < list.size();
-    const std::int64_t units = cut ? std::min(list[loop.slot], loop.units()) : loop.units();
+    const std::int64_t whole = loop.grouped ? 1 : loop.units();
+    const std::int64_t units = cut ? std::min(list[loop.slot], whole) : whole;
     extents[i] = std::min(std::max<std::int64_t>(units, 1) * loop.granule, loop.size);
   }
   return extents;
@@ -289,7 +320,9 @@ LoopSizes tile_extents(const IterationSpace& space, const TileConfig& tile) {
 double tile_count(const IterationSpace& space, const LoopSizes& extents) {
   double count = 1;
   for (std::size_t i = 0; i < space.loops.size(); ++i) {
-    count *= static_cast<double>(base::ceil_div(space.loops[i].size, extents[i]));
+    const Loop& loop = space.loops[i];
+    if (loop.grouped) continue;
+    count *= static_cast<double>(base::ceil_div(loop.size, extents[i]) + loop.revisits);
   }
   return count;
 }
@@ -301,7 +334,7 @@ TileConfig tile_of_extents(const IterationSpace& space, const LoopSizes& extents
   for (std::size_t i = 0; i < space.loops.size(); ++i) {
     const Loop& loop = space.loops[i];
     Dims& list = loop.list == TileList::kOutput ? tile.output : tile.kernel;
-    list[loop.slot] = base::ceil_div(extents[i], loop.granule);
+    list[loop.slot] = loop.grouped ? 1 : base::ceil_div(extents[i], loop.granule);
   }
   return tile;
 }

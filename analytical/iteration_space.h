@@ -1,9 +1,10 @@
 // The loop nest of a kernel on a tiled machine: which dimensions a tile cuts, in which order they
 // run, and what region of every operand one tile needs.
 //
-// One op anchors the space: a convolution or dot (its output dimensions plus the dimensions it
-// contracts), else the input of the largest reduction, else the largest output. From the extents of
-// the anchor's tile the extents of every other op follow by walking the graph (footprint.h).
+// One op anchors the space: a convolution, dot or ragged-dot (its output dimensions plus the
+// dimensions it contracts), else the input of the largest reduction, else the largest output. From
+// the extents of the anchor's tile the extents of every other op follow by walking the graph
+// (footprint.h).
 #pragma once
 
 #include <array>
@@ -32,6 +33,10 @@ struct Loop {
   bool reduction = false;    // contracted: splitting it needs an accumulator
   TileList list = TileList::kOutput;
   int slot = 0;  // position in that list of a TileConfig
+  // Of rows in groups that have a right-hand side each (ragged-dot): tiles computed again, for a
+  // group ends within them. At most every group but the last does.
+  std::int64_t revisits = 0;
+  bool grouped = false;  // the groups: one at a time, stepped to at the revisits of their rows
   [[nodiscard]] std::int64_t units() const { return base::ceil_div(size, granule); }
 };
 
@@ -42,6 +47,7 @@ struct MatrixLoops {
   // By window dimension: the loop over its positions, -1 where it is whole. It is a batch loop
   // where every output has a position of its own: a dot written as a convolution.
   std::vector<int> window_loops;
+  int group_loop = -1;      // the groups of a ragged-dot
   std::int64_t groups = 1;  // feature groups
   double dilation = 1;      // one of so many positions meets input: the rest are holes or padding
   std::string lhs_dtype;

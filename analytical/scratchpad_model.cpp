@@ -27,7 +27,8 @@ ScratchpadModel::ScratchpadModel(const ir::Kernel& kernel, const hwdesc::Device&
   rates_ = {.memory = memory_path(device.main_memory()),
             .setup_s = engine.setup.value,
             .overhead_s = engine.iteration_overhead.value,
-            .launch_s = device.dispatch.kernel_launch.value};
+            .launch_s = device.dispatch.kernel_launch.value,
+            .transfer_bytes = engine.full_efficiency_transfer.value};
   stages_ = engine.stages;
   descriptor_s_ = engine.descriptor.value;
   add_streams(kernel);
@@ -116,7 +117,8 @@ ScratchpadModel::Rates ScratchpadModel::rates_without(BoundMask removed) const {
   return {.memory = rates_.memory.without(removed, Bound::kHbmRead, Bound::kHbmWrite),
           .setup_s = kept_s(removed, Bound::kIssue, rates_.setup_s),
           .overhead_s = kept_s(removed, Bound::kOverhead, rates_.overhead_s),
-          .launch_s = kept_s(removed, Bound::kOverhead, rates_.launch_s)};
+          .launch_s = kept_s(removed, Bound::kOverhead, rates_.launch_s),
+          .transfer_bytes = rates_.transfer_bytes};
 }
 
 double ScratchpadModel::chain_excess_s(double busy_s, BoundMask removed) const {
@@ -169,8 +171,8 @@ void ScratchpadModel::add(const Stream& stream, std::span<const Extents> groups,
   const double bytes = region_bytes(stream.array, region);
   direction.bytes += bytes;
   const double listed = std::isinf(rate) ? 0 : descriptors(stream.array, region) - 1;
-  direction.engine_s +=
-      std::max(bytes / (rate * run_efficiency(stream.array, region)), listed * descriptor_s_);
+  const double moved = bytes / run_efficiency(stream.array, region) + rates_.transfer_bytes;
+  direction.engine_s += std::max(moved / rate, listed * descriptor_s_);
   direction.count += 1;
 }
 
@@ -205,7 +207,6 @@ PipelineLoop ScratchpadModel::loop_of(const Transfers& moved, double use_s,
           .stages = stages_};
 }
 
-// Of one iteration.
 // Operands that vector units make for the products: where a loop that moves them advances.
 UnitCycles ScratchpadModel::operands_made(std::uint32_t changed, std::span<const Extents> groups,
                                           BoundMask removed) const {
@@ -219,6 +220,7 @@ UnitCycles ScratchpadModel::operands_made(std::uint32_t changed, std::span<const
   return made;
 }
 
+// Of one iteration.
 PerBound ScratchpadModel::busy_of(const Run& run, const Transfers& moved, const UnitCycles& made,
                                   bool finishes) const {
   PerBound busy{};
@@ -232,6 +234,22 @@ PerBound ScratchpadModel::busy_of(const Run& run, const Transfers& moved, const 
     busy[index_of(bound)] = (made.*of_unit + run.compute.iteration.*of_unit + finish) * cycle_s_;
   }
   return busy;
+}
+
+double ScratchpadModel::steps_s(const Run& run, std::uint32_t changed, bool finishes, double count,
+                                std::span<const Extents> groups,
+                                std::span<const Extents> region) const {
+  const Transfers moved = transfers(changed, region, run.rates);
+  const UnitCycles made = operands_made(changed, groups, run.removed);
+  const double use_s = compute_.overlapped(made) * cycle_s_ + run.compute.iteration_s +
+                       (finishes ? run.compute.finish_s : 0);
+  const PipelineLoop period = loop_of(moved, use_s, run.rates);
+  if (run.accounting != nullptr) {
+    run.accounting->add_periods(period, busy_of(run, moved, made, finishes), count, kMemoryPaths);
+    run.accounting->read_bytes += count * moved.read.bytes;
+    run.accounting->write_bytes += count * moved.write.bytes;
+  }
+  return count * steady_period_s(period);
 }
 
 double ScratchpadModel::transitions_s(const Run& run, std::span<const Extents> groups) const {
@@ -266,30 +284,26 @@ double ScratchpadModel::transitions_s(const Run& run, std::span<const Extents> g
     for (std::size_t position = 0; position < space_.order.size(); ++position) {
       const int loop = space_.order[position];
       const double trips = static_cast<double>(shape.trips[loop]);
-      if (trips <= 1) continue;
+      const double revisits = static_cast<double>(space_.loops[loop].revisits);
+      if (trips <= 1 && revisits == 0) continue;
       const bool at_edge = (edges >> loop & 1U) != 0;
       const double positions = at_edge ? 1 : trips - static_cast<double>(ragged_loops >> loop & 1U);
       const double arrivals = at_edge ? 1 : positions - 1;
       const double weight = outer * arrivals;
-      outer *= positions;
+      const double next_groups = at_edge ? 0 : outer * revisits;
+      outer *= positions + (at_edge ? 0 : revisits);
       edges &= ~(1U << loop);
-      if (edges != 0 || weight == 0) continue;  // inner loops restart with a whole tile
+      if (edges != 0) continue;  // inner loops restart with a whole tile
       std::uint32_t changed = 0;
       for (std::size_t p = position; p < space_.order.size(); ++p) {
         if (shape.trips[space_.order[p]] > 1) changed |= 1U << space_.order[p];
       }
       const bool finishes = !space_.loops[loop].reduction;
-      const Transfers moved = transfers(changed, region, run.rates);
-      const UnitCycles made = operands_made(changed, groups, run.removed);
-      const double use_s = compute_.overlapped(made) * cycle_s_ + run.compute.iteration_s +
-                           (finishes ? run.compute.finish_s : 0);
-      const PipelineLoop period = loop_of(moved, use_s, run.rates);
-      total += weight * steady_period_s(period);
-      if (run.accounting == nullptr) continue;
-      run.accounting->add_periods(period, busy_of(run, moved, made, finishes), weight,
-                                  kMemoryPaths);
-      run.accounting->read_bytes += weight * moved.read.bytes;
-      run.accounting->write_bytes += weight * moved.write.bytes;
+      if (weight > 0) total += steps_s(run, changed, finishes, weight, groups, region);
+      if (next_groups == 0) continue;
+      const std::uint32_t of_group = 1U << space_.matrix->group_loop;
+      changed = (changed & ~(1U << loop)) | of_group;
+      total += steps_s(run, changed, finishes, next_groups, groups, region);
     }
   }
   return total;

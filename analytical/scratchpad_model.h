@@ -19,6 +19,10 @@
 // (seen on TPU v5p: two large products with computed operands take about that work longer, n = 2;
 // the tiles of a TPU v3 convolution, n = 579, fit as well either way).
 //
+// A product of groups of rows, each with a right-hand side of its own (ragged-dot), takes
+// ceil(rows / tile) + groups - 1 steps along the rows: at each end of a group within a tile the
+// tile is computed once more, with the next group's operand.
+//
 // An update in place of part of the native tiles it falls into (dynamic-update-slice) reads,
 // changes and writes them window by window, without a second buffer (seen on TPU v5p: 390 us for
 // 28,672 tiles, n = 1).
@@ -54,6 +58,7 @@ class ScratchpadModel final : public TileModel {
   struct Rates {
     MemoryPath memory;
     double setup_s = 0, overhead_s = 0, launch_s = 0;
+    double transfer_bytes = 0;  // by which a transfer is as if longer
 
     // One window of an update in place waits for its read and its write.
     [[nodiscard]] double update_wait_s() const {
@@ -104,6 +109,10 @@ class ScratchpadModel final : public TileModel {
                                          BoundMask removed) const;
   [[nodiscard]] PerBound busy_of(const Run& run, const Transfers& moved, const UnitCycles& made,
                                  bool finishes) const;
+  // `count` steps that move the tiles of the loops `changed`.
+  [[nodiscard]] double steps_s(const Run& run, std::uint32_t changed, bool finishes, double count,
+                               std::span<const Extents> groups,
+                               std::span<const Extents> region) const;
   [[nodiscard]] double transitions_s(const Run& run, std::span<const Extents> groups) const;
   [[nodiscard]] double ends_s(const Run& run, std::span<const Extents> groups,
                               BoundMask removed) const;

@@ -187,4 +187,23 @@ std::vector<TileConfig> simt_candidate_tiles(const IterationSpace& space, std::s
   return tiles;
 }
 
+std::optional<TileConfig> stated_tile(const IterationSpace& space,
+                                      const ir::CompilerTile& compiled) {
+  const ir::Dims& trips = compiled.iteration_bounds;
+  const bool counted = !trips.empty() && trips.size() == space.loops.size();
+  if (!counted && compiled.output_bounds.empty() && compiled.kernel_bounds.empty()) {
+    return std::nullopt;
+  }
+  TileConfig tile;
+  if (counted) {
+    LoopSizes cut{};
+    std::ranges::copy(trips, cut.begin());
+    tile = tile_of_trips(space, cut);
+  }
+  if (!compiled.output_bounds.empty()) tile.output = compiled.output_bounds;
+  if (!compiled.kernel_bounds.empty()) tile.kernel = compiled.kernel_bounds;
+  tile.input = compiled.input_bounds;
+  return tile;
+}
+
 }  // namespace tilecast::analytical

@@ -35,4 +35,10 @@ struct BlockSides {
                                                            std::size_t limit,
                                                            const BlockSides& sides);
 
+// The tile a dump states: its windows, and for a list it leaves out the trips of the compiler's
+// loop nest (iteration_bounds: one per loop of the space, in its order). Nothing when it states
+// neither.
+[[nodiscard]] std::optional<TileConfig> stated_tile(const IterationSpace& space,
+                                                    const ir::CompilerTile& compiled);
+
 }  // namespace tilecast::analytical

@@ -7,6 +7,7 @@
 // costs the time of `run_cost_bytes` more: a run reaches run / (run + run_cost_bytes) of the rate.
 // An engine whose descriptors hold few strides takes several for a region of more, and takes them
 // up one by one: seconds = max(bytes / rate, descriptors * hwdesc::TransferEngine::descriptor).
+// A whole transfer to or from a scratchpad likewise (TransferEngine::full_efficiency_transfer).
 // Sources: XLA tiled layouts (openxla.org/xla/tiled_layout); DMA granules as in
 // hwdesc::MemoryLevel, run cost as in hwdesc::TransferEngine::full_efficiency_run; strides of a
 // descriptor: Jouppi et al., ISCA 2021 (two-dimensional DMA up to TPU v3, four-dimensional since).

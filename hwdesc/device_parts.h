@@ -40,13 +40,14 @@ struct MemoryLevel {
 };
 
 struct TransferEngine {
-  Seconds setup;                 // per transfer (one operand's window), issue + descriptor
-  Seconds iteration_overhead;    // per pipeline iteration, synchronisation and loop control
-  int stages = 2;                // buffers per stream that the machine or compiler supports
-  Bytes in_flight;               // bytes outstanding at most; 0 = not limiting
-  Bytes full_efficiency_run{0};  // a contiguous run reaches run / (run + this) of the rate
-  int descriptor_strides = 0;    // strides that one descriptor holds; 0 = any number
-  Seconds descriptor;            // the engine takes up a descriptor that often
+  Seconds setup;                      // per transfer (one operand's window), issue + descriptor
+  Seconds iteration_overhead;         // per pipeline iteration, synchronisation and loop control
+  int stages = 2;                     // buffers per stream that the machine or compiler supports
+  Bytes in_flight;                    // bytes outstanding at most; 0 = not limiting
+  Bytes full_efficiency_run{0};       // a contiguous run reaches run / (run + this) of the rate
+  Bytes full_efficiency_transfer{0};  // a whole transfer likewise
+  int descriptor_strides = 0;         // strides that one descriptor holds; 0 = any number
+  Seconds descriptor;                 // the engine takes up a descriptor that often
   Provenance provenance;
 };
 
@@ -121,13 +122,12 @@ struct Interconnect {
 
 struct Dispatch {
   Seconds kernel_launch;  // on-device time between kernels
-  Seconds host;           // host-side dispatch, reported apart, never mixed in
+  Seconds host;           // host-side dispatch, reported apart
   Provenance provenance;
 };
 
-// Fitted to measurements: multipliers of described constants (1 = as described), and times that no
-// description holds. Kept apart from the description, so that both stay visible.
-// Those of a hybrid hold for the op classes that they were fitted to.
+// Fitted to measurements, apart from the description: multipliers of its constants (1 = as
+// described), and times that it does not hold. Of every kernel, or of a hybrid's op classes.
 enum class FittedBy { kCalibration, kHybrid };
 inline constexpr std::string_view kFittedBy[] = {"calibration", "hybrid"};
 

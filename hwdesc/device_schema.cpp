@@ -101,6 +101,10 @@ void walk_engine(SchemaVisitor& v, TransferEngine& engine) {
           engine.descriptor_strides);
   quantity(v, {"descriptor", kTime, 0, 1, kOptional, "the engine takes up a descriptor that often"},
            engine.descriptor);
+  quantity(v,
+           {"full_efficiency_transfer", kCapacity, 0, kTiB, kOptional,
+            "bytes by which each transfer to or from a scratchpad is as if longer"},
+           engine.full_efficiency_transfer);
   walk_provenance(v, engine.provenance);
 }
 

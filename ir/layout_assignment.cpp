@@ -172,13 +172,6 @@ std::array<ConvolutionArray, 3> arrays_of(const ConvDims& dims, const Shape& inp
            {kernel, dims.kernel_output_feature, dims.kernel_input_feature}}};
 }
 
-// Does an update replace part of the native tiles it falls into? All of them would be read and
-// written for it.
-bool cuts_tiles(const Shape& target, const Shape& update, const Dims& minor_to_major) {
-  return std::any_of(minor_to_major.begin(), minor_to_major.begin() + 2,
-                     [&](std::int64_t d) { return update.dims[d] < target.dims[d]; });
-}
-
 PreferredOrders preferred_orders(const Module& module, const LayoutRules& rules) {
   PreferredOrders orders;
   for (const Computation& computation : module.computations) {
@@ -191,16 +184,6 @@ PreferredOrders preferred_orders(const Module& module, const LayoutRules& rules)
         if (!shape.is_array() || shape.rank() < 3) continue;
         const Dims order = convolution_order(shape, feature, batch, rules);
         orders.emplace(shape.dims, PreferredOrder{order, shape.dtype});
-      }
-    }
-  }
-  for (const Computation& computation : module.computations) {
-    for (const Instruction& op : computation.instructions) {
-      if (op.opcode != Opcode::kDynamicUpdateSlice) continue;
-      const auto found = orders.find(op.shape.dims);
-      if (found == orders.end()) continue;
-      if (cuts_tiles(op.shape, computation.at(op.operands[1]).shape, found->second.order)) {
-        orders.erase(found);
       }
     }
   }

@@ -121,7 +121,7 @@ Explanation explain(const ir::Kernel& kernel, const hwdesc::Device& device,
     use_given_tile(analysis, *options.tile, result);
   } else {
     result.estimate = analysis.estimate_best();
-    result.tile_origin = kernel.compiler_tile()                 ? "compiler"
+    result.tile_origin = analysis.compiler_tile()               ? "compiler"
                          : result.estimate.tile == TileConfig{} ? "none"
                          : options.model != nullptr             ? "best by physics"
                                                                 : "best by the model";

@@ -180,6 +180,44 @@ TEST(AnalyticalModel, ChoosesItselfWhenTheCompilersTileDoesNotFit) {
   EXPECT_EQ(e.time, KernelAnalysis(addition(8192), tpu()).estimate_best().time);
 }
 
+// 16 products of [64,128] with [128,256], as TPU dumps write them; `bounds` of their window_config.
+ir::Kernel batched_products(const std::string& bounds) {
+  const std::string a = array("bf16", {16, 64, 128}), b = array("bf16", {16, 128, 256});
+  const std::string c = array("f32", {16, 64, 256});
+  return kernel_of("HloModule m\nENTRY main {\n  a = " + a + " parameter(0)\n  b = " + b +
+                   " parameter(1)\n  ROOT c = " + c +
+                   " convolution(a, b), window={size=16 stride=15 lhs_dilate=16}, "
+                   "dim_labels=0bf_0io->0bf, backend_config={\"window_config\":{" +
+                   bounds + "}}\n}\n");
+}
+
+TEST(AnalyticalModel, LoopsOfADumpSayTheTileWhereItStatesNoWindows) {
+  const ir::Kernel with_loops =
+      batched_products(R"("iteration_bounds":["16","2","1","1"],"estimated_cycles":"9")");
+  const ir::Kernel with_windows =
+      batched_products(R"("output_window_bounds":["1","4","2"],"kernel_window_bounds":[])");
+  const hwdesc::Device device = tpu();
+  const KernelAnalysis counted(with_loops, device), windows(with_windows, device);
+  ASSERT_TRUE(counted.compiler_tile() && windows.compiler_tile());
+  EXPECT_EQ(counted.compiler_tile()->output, (ir::Dims{1, 64 / 8 / 2, 256 / 128}));
+  const Estimate e = counted.estimate_best();
+  EXPECT_EQ(e.iterations, 16 * 2);
+  EXPECT_EQ(e.time, windows.estimate_best().time);
+}
+
+TEST(AnalyticalModel, LoopsOfAnotherNestAndCyclesAloneSayNoTile) {
+  const ir::Kernel silent = batched_products("");
+  const hwdesc::Device device = tpu();
+  const Seconds own = KernelAnalysis(silent, device).estimate_best().time;
+  for (const char* bounds :
+       {R"("iteration_bounds":["16","2"])", R"("iteration_bounds":[],"estimated_cycles":"9")"}) {
+    const ir::Kernel kernel = batched_products(bounds);
+    const KernelAnalysis analysis(kernel, device);
+    EXPECT_FALSE(analysis.compiler_tile()) << bounds;
+    EXPECT_EQ(analysis.estimate_best().time, own) << bounds;
+  }
+}
+
 TEST(AnalyticalModel, HasNoAnswerForATileThatDoesNotFit) {
   const ir::Kernel k = addition(8192);
   const TileConfig whole{};

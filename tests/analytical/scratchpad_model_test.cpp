@@ -159,6 +159,61 @@ TEST(ScratchpadModel, TakesNoLessThanTheChainOfDependentOperations) {
   EXPECT_EQ(e.bound, Bound::kLatency);
 }
 
+TEST(ScratchpadModel, PaysForEveryTransfer) {
+  constexpr double kMore = 16384;
+  hwdesc::Device device = round_device();
+  device.engines[0].full_efficiency_transfer = Bytes{kMore};
+  const ir::Kernel k = addition(64 * 32);
+  for (const std::int64_t rows : {8, 64}) {
+    const double transfers = 3.0 * 64 * 32 / static_cast<double>(rows);
+    EXPECT_NEAR(estimate(k, rows_of_8(rows / 8), device).time.value,
+                estimate(k, rows_of_8(rows / 8)).time.value + transfers * kMore / kBandwidth, 1e-12)
+        << rows;
+  }
+}
+
+// Rows in groups, each times a matrix of its own: bf16[rows,256] x bf16[groups,256,128].
+ir::Kernel grouped_product(std::int64_t rows, std::int64_t groups) {
+  return kernel_of("HloModule m\nENTRY main {\n  a = " + array("bf16", {rows, 256}) +
+                   " parameter(0)\n  b = " + array("bf16", {groups, 256, 128}) +
+                   " parameter(1)\n  sizes = s32[" + std::to_string(groups) +
+                   "] parameter(2)\n  ROOT c = " + array("bf16", {rows, 128}) +
+                   " ragged-dot(a, b, sizes), lhs_contracting_dims={1}, rhs_contracting_dims={1}, "
+                   "lhs_ragged_dims={0}, rhs_group_dims={0}\n}\n");
+}
+
+TEST(ScratchpadModel, GroupedProductsComputeATileAgainForEveryGroupThatEndsInIt) {
+  constexpr std::int64_t kTileRows = 64;
+  const TileConfig tile{.output = {kTileRows / 8, 1}, .kernel = {}, .input = {}};
+  for (const std::int64_t rows : {2048, 2000}) {
+    const double tiles = std::ceil(static_cast<double>(rows) / kTileRows);
+    const Estimate one = estimate(grouped_product(rows, 1), tile);
+    const Estimate many = estimate(grouped_product(rows, 5), tile);
+    EXPECT_EQ(one.iterations, tiles);
+    EXPECT_EQ(many.iterations, tiles + 5 - 1);
+    // Two blocks of weights, one in each array; loading them takes longer than pushing 64 rows.
+    const double step_s = 128 / kClock;
+    EXPECT_NEAR(bound(many, Bound::kMatrix) - bound(one, Bound::kMatrix), (5 - 1) * step_s, 1e-12);
+    // Every group's operand comes once, rows and results once as without groups.
+    EXPECT_NEAR(many.hbm_read.value - one.hbm_read.value, (5 - 1) * 256 * 128 * 2.0, 4096);
+    EXPECT_EQ(many.hbm_write.value, one.hbm_write.value);
+    const TileConfig cut{.output = tile.output, .kernel = {1, 16, 1}, .input = {}};
+    EXPECT_EQ(estimate(grouped_product(rows, 5), cut).iterations, (tiles + 5 - 1) * 2);
+  }
+}
+
+TEST(ScratchpadModel, OneGroupIsAProductAndFewRowsHaveFewGroups) {
+  const std::string a = array("bf16", {512, 256}), b = array("bf16", {256, 128});
+  const ir::Kernel plain =
+      kernel_of("HloModule m\nENTRY main {\n  a = " + a + " parameter(0)\n  b = " + b +
+                " parameter(1)\n  ROOT c = " + array("bf16", {512, 128}) +
+                " dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n");
+  const TileConfig tile{.output = {8, 1}, .kernel = {}, .input = {}};
+  const double one_s = estimate(plain, tile).time.value;
+  EXPECT_NEAR(estimate(grouped_product(512, 1), tile).time.value, one_s, 0.01 * one_s);
+  EXPECT_EQ(estimate(grouped_product(8, 64), {}).iterations, 8);
+}
+
 TEST(ScratchpadModel, MovesNothingForOperandsInTheScratchpad) {
   const Estimate e = estimate(addition(64 * 32, "S(1)"), rows_of_8(8));
   EXPECT_EQ(e.hbm_read.value, 64.0 * 32 * 1024 * 4);

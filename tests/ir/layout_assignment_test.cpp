@@ -141,26 +141,6 @@ TEST(LayoutAssignment, ASingleImagePutsASpatialDimensionInTheSublanes) {
   EXPECT_EQ(convolved(1), "bf16[1,56,56,256]{3,2,1,0:T(8,128)(2,1)}");
 }
 
-TEST(LayoutAssignment, ArraysUpdatedImageByImageKeepImagesOutOfTheTile) {
-  const Module module = assign_layouts(parse_hlo(base::SourceText("m.hlo", R"(HloModule m
-ENTRY main {
-  x = f32[2,96,96,4] parameter(0)
-  w = f32[3,3,4,8] parameter(1)
-  image = f32[1,96,96,4] parameter(2)
-  i = s32[] parameter(3)
-  updated = f32[2,96,96,4] dynamic-update-slice(x, image, i, i, i, i)
-  ROOT y = f32[2,96,96,8] convolution(updated, w), window={size=3x3 pad=1_1x1_1},
-      dim_labels=b01f_01io->b01f
-}
-)")),
-                                       {});
-  const Shape plain = module.computations.back().at(InstrId(0)).shape;
-  Shape expected = plain;
-  expected.layout.reset();
-  expected.layout = device_layout(expected, {});
-  EXPECT_EQ(to_string(plain), to_string(expected));
-}
-
 // The f32 array that a bf16 convolution reads through a convert.
 std::string widened_input(int images, int features) {
   const std::string dims =
