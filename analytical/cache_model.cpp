@@ -48,18 +48,11 @@ CacheModel::CacheModel(const ir::Kernel& kernel, const hwdesc::Device& device)
 // Of a dot: which of its operands have a contracted dimension innermost in memory.
 void CacheModel::find_dot_operands(const ir::Kernel& kernel) {
   const ir::Op& op = kernel.op(space_.matrix->op);
-  const auto* dot = op.get<ir::DotAttrs>();
-  if (dot == nullptr) return;
+  if (op.get<ir::DotAttrs>() == nullptr) return;
   for (const std::size_t operand : {0, 1}) {
     const ir::Shape& shape = kernel.op(op.operands[operand]).shape;
-    const ir::Dims order = physical_order(shape);
-    const ir::Dims& contracted =
-        operand == 0 ? dot->dims.lhs_contracting : dot->dims.rhs_contracting;
-    if (shape.rank() > kMaxRank || order.empty()) continue;
-    std::size_t minor = order.size() - 1;
-    while (minor > 0 && shape.dims[static_cast<std::size_t>(order[minor])] == 1) --minor;
-    const bool depth =
-        std::find(contracted.begin(), contracted.end(), order[minor]) != contracted.end();
+    if (shape.rank() > kMaxRank || shape.rank() == 0) continue;
+    const bool depth = depth_is_minor(kernel, op, operand);
     depth_is_minor_[operand] = depth;
     dot_operands_.push_back({.group = footprints_.group_of(op.operands[operand]),
                              .rank = shape.rank(),

@@ -270,6 +270,19 @@ Dims physical_order(const Shape& shape) {
   return order;
 }
 
+bool depth_is_minor(const ir::Kernel& kernel, const ir::Op& dot, std::size_t operand) {
+  const auto* attributes = dot.get<ir::DotAttrs>();
+  if (attributes == nullptr) return false;
+  const ir::Shape& shape = kernel.op(dot.operands[operand]).shape;
+  const ir::DotDims& dims = attributes->dims;
+  const ir::Dims& contracted = operand == 0 ? dims.lhs_contracting : dims.rhs_contracting;
+  ir::Dims order = physical_order(shape);
+  while (order.size() > 1 && shape.dims[static_cast<std::size_t>(order.back())] == 1) {
+    order.pop_back();
+  }
+  return !order.empty() && std::ranges::find(contracted, order.back()) != contracted.end();
+}
+
 std::vector<OpId> passed_through(const Kernel& kernel) {
   std::vector<OpId> passed;
   for (const auto& [output, parameter] : kernel.in_place()) {

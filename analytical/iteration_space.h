@@ -88,5 +88,7 @@ struct IterationSpace {
 [[nodiscard]] TileConfig tile_of_trips(const IterationSpace& space, const LoopSizes& trips);
 // Dimension numbers of `shape`, most major first.
 [[nodiscard]] ir::Dims physical_order(const ir::Shape& shape);
+// Has this operand of a dot a contracted dimension innermost in memory?
+[[nodiscard]] bool depth_is_minor(const ir::Kernel& kernel, const ir::Op& dot, std::size_t operand);
 
 }  // namespace tilecast::analytical

@@ -44,6 +44,13 @@ Launch launch_of(const hwdesc::Device& device, double resident, double blocks) {
   return launch;
 }
 
+double slowed_by_power(const hwdesc::Device& device, double core_s) {
+  const hwdesc::MatrixUnit& unit = device.matrix;
+  if (!unit.limited_clock || core_s <= 0) return 1;
+  const double ratio = unit.clock.value_or(device.clock).value / unit.limited_clock->value;
+  return 1 + (ratio - 1) * std::max(core_s - unit.full_clock_time.value, 0.0) / core_s;
+}
+
 WaveShape wave_shape(double wave_blocks, double rows, double columns, double row_bytes,
                      double column_bytes) {
   WaveShape shape;

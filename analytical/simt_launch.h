@@ -30,6 +30,10 @@ struct Launch {
 // `resident` >= 1, `blocks` >= 1.
 [[nodiscard]] Launch launch_of(const hwdesc::Device& device, double resident, double blocks);
 
+// Time of matrix work that takes the core `core_s` at its full clock, over that time, where a power
+// limit lowers the clock of long work.
+[[nodiscard]] double slowed_by_power(const hwdesc::Device& device, double core_s);
+
 struct WaveShape {
   double rows = 1, columns = 1;  // tiles
 };

@@ -66,8 +66,23 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
     flat_rows_ = tiles.flat_rows;
     max_splits_ = tiles.splits;
     depth_step_ = tiles.depth_step;
+    if (depth_step_ > 0) set_run_slowdowns(kernel);
     setup_s_ = engine.setup.value;
     shared_rate_ = device.scratchpad().bandwidth.value / workers;
+  }
+}
+
+void SimtModel::set_run_slowdowns(const ir::Kernel& kernel) {
+  const ir::Op& op = kernel.op(space_.matrix->op);
+  const double run = depth_step_ * operand_bytes_;
+  for (std::size_t i = 0; i < op.operands.size(); ++i) {
+    if (!depth_is_minor(kernel, op, i)) continue;
+    for (Input& input : inputs_) {
+      if (input.stream.op != op.operands[i]) continue;
+      const double stride = static_cast<double>(input.stream.array.size[0]) * operand_bytes_;
+      input.run_slowdown =
+          strided_slowdown(run, stride, device_->engines.front().full_efficiency_run.value);
+    }
   }
 }
 
@@ -247,8 +262,12 @@ WaveShape SimtModel::shape_of_wave(const Block& block, double wave_blocks,
     return sum;
   };
   const MatrixLoops& loops = *space_.matrix;
-  return wave_shape(wave_blocks, grid(loops.rows), grid(loops.columns), bytes(loops.rows),
-                    bytes(loops.columns));
+  const double rows = grid(loops.rows), columns = grid(loops.columns);
+  if (depth_step_ > 0) {  // blocks run row by row
+    return {.rows = std::clamp(wave_blocks / columns, 1.0, rows),
+            .columns = std::min(columns, wave_blocks)};
+  }
+  return wave_shape(wave_blocks, rows, columns, bytes(loops.rows), bytes(loops.columns));
 }
 
 // Blocks of a wave that share one copy of what `input` loads.
@@ -302,7 +321,9 @@ SimtModel::Traffic SimtModel::traffic(const Block& block, const Launch& launch, 
     const double by_wave = std::max(once, loaded / reuse(input, block, wave, together));
     const double multicast = input.in_loop ? reuse(input, block, cluster, clustered) : 1;
     moved.cache_read += loaded / multicast;
-    moved.dram_read += once + (by_wave - once) * missed;
+    const double from_dram = once + (by_wave - once) * missed;
+    moved.dram_read += from_dram;
+    moved.dram_lost += from_dram * (input.run_slowdown - 1);
     if (block.held) continue;
     moved.cache_read += loaded * input.again;
     moved.dram_read += once * input.again * missed_again;

@@ -53,7 +53,8 @@ class SimtModel final : public TileModel {
     MemoryStream stream;
     bool in_loop = false;  // loaded again every step
     double whole_bytes = 0;
-    double again = 0;  // further passes over it, when rows are not held
+    double run_slowdown = 1;  // of main memory, by the pieces of rows that steps read
+    double again = 0;         // further passes over it, when rows are not held
   };
   struct Block {  // one tile, prepared
     LoopSizes extents;
@@ -72,6 +73,7 @@ class SimtModel final : public TileModel {
   };
   struct Traffic {
     double dram_read = 0, dram_write = 0, cache_read = 0, cache_write = 0;
+    double dram_lost = 0;  // what main memory could have read besides, in long runs
   };
 
   [[nodiscard]] Block prepare(const TileConfig& tile, std::span<Extents> groups) const;
@@ -81,9 +83,9 @@ class SimtModel final : public TileModel {
   [[nodiscard]] ComputeTime compute_time(const Block& block, std::span<const Extents> groups,
                                          BoundMask removed) const;
   [[nodiscard]] double step_depth(double depth) const;
+  void set_run_slowdowns(const ir::Kernel& kernel);
   [[nodiscard]] UnitCycles multiply(const LoopSizes& extents) const;
   [[nodiscard]] double shared_memory_s(const LoopSizes& extents) const;
-  [[nodiscard]] double slowed_by_power(double core_s) const;
   [[nodiscard]] Traffic traffic(const Block& block, const Launch& launch, double splits,
                                 std::span<const Extents> groups) const;
   [[nodiscard]] double reuse(const Input& input, const Block& block, const WaveShape& wave,

@@ -17,15 +17,6 @@ double queued_s(double memory_s, double waited_s) {
 
 }  // namespace
 
-// Its time over that at the full clock.
-double SimtModel::slowed_by_power(double core_s) const {
-  const hwdesc::MatrixUnit& unit = device_->matrix;
-  if (!space_.matrix || !unit.limited_clock) return 1;
-  const double ratio = unit.clock.value_or(device_->clock).value / unit.limited_clock->value;
-  const double limited_s = std::max(core_s - unit.full_clock_time.value, 0.0);
-  return core_s > 0 ? 1 + (ratio - 1) * limited_s / core_s : 1;
-}
-
 Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
                           std::span<const Extents> groups) const {
   using enum Bound;
@@ -37,13 +28,13 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
   const Traffic moved = traffic(block, launch, splits, groups);
   const double step_s = std::max(use.iteration_s, use.shared_s);
   const double core_s = launch.per_worker * (steps * step_s + use.finish_s);
-  const double slowed = slowed_by_power(core_s);
+  const double slowed = space_.matrix ? slowed_by_power(*device_, core_s) : 1;
   PerBound busy{};
   for (const auto& [bound, of_unit] : kUnits) {
     busy[index_of(bound)] = slowed * launch.per_worker *
                             (steps * use.iteration.*of_unit + use.finish.*of_unit) * cycle_s_;
   }
-  busy[index_of(kHbmRead)] = moved.dram_read / memory.read;
+  busy[index_of(kHbmRead)] = (moved.dram_read + moved.dram_lost) / memory.read;
   busy[index_of(kHbmWrite)] = moved.dram_write / memory.write;
   const double cache_s =
       has_cache_ ? cache.busy_s(moved.cache_read / cache.read, moved.cache_write / cache.write) : 0;

@@ -120,6 +120,13 @@ double attained(double rate, const hwdesc::TransferEngine& engine, double latenc
   return limit > 0 && latency_s > 0 ? std::min(rate, limit / latency_s) : rate;
 }
 
+double strided_slowdown(double run, double stride, double run_cost) {
+  constexpr double kChipPage = 2048, kAddressPage = 65536, kAddressCost = 1.5;
+  const double opened = std::min(stride / kChipPage, 1.0);
+  const double translated = kAddressCost * std::min(stride / kAddressPage, 1.0);
+  return 1 + (opened + translated) * run_cost / run;
+}
+
 double whole_bytes(const StoredArray& array) {
   Extents whole;
   whole.fill(1);

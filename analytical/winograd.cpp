@@ -92,10 +92,11 @@ Accounting fused(const Convolution& c, const hwdesc::Device& device, BoundMask r
       kF32Bytes * static_cast<double>(c.inputs) * static_cast<double>(c.features);
   const double block_s =
       2 * kMatrices * kProduct * (1 + kTransforms) * (static_cast<double>(c.inputs) + kEnds) / rate;
+  const double core_s = std::ceil(fused_blocks(c) / workers) * block_s;
   Accounting sum;
   add_launch({.read_bytes = weights * kWindow, .write_bytes = weights * kMatrices}, device, removed,
              sum);
-  add_launch({.core_s = std::ceil(fused_blocks(c) / workers) * block_s,
+  add_launch({.core_s = slowed_by_power(device, core_s) * core_s,
               .read_bytes = c.input_bytes + weights * kMatrices,
               .write_bytes = c.output_bytes},
              device, removed, sum);
@@ -142,7 +143,9 @@ Accounting in_parts(const Convolution& c, const hwdesc::Device& device, BoundMas
               .rate = kScatterWeightsRate},
              device, removed, sum);
   const ir::Kernel batch = products(rows, c, device);
-  const SimtModel model(batch, device);
+  hwdesc::Device unlimited = device;  // while transforms run, arithmetic rests
+  unlimited.matrix.limited_clock.reset();
+  const SimtModel model(batch, unlimited);
   const std::vector<TileConfig> tiles = model.candidates(std::numeric_limits<std::size_t>::max());
   const TileConfig& fastest = *std::ranges::min_element(
       tiles, {}, [&](const TileConfig& tile) { return model.time_s(tile); });

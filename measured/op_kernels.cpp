@@ -44,18 +44,24 @@ void require_floating(const OpRow& row) {
 ir::Kernel matmul(const OpRow& row, const OpDefaults& defaults) {
   const std::int64_t batch = row.integer("batch", 1), m = row.integer("m"), n = row.integer("n"),
                      k = row.integer("k");
-  ir::KernelSketch sketch("matmul", Opcode::kDot, defaults.layout);
-  const DType result = row.out_dtype();
-  if (batch == 1) {
-    const OpId a = sketch.parameter(row.dtype(), {m, k}), b = sketch.parameter(row.dtype(), {k, n});
-    return sketch.build(
-        {sketch.dot(a, b, {.lhs_contracting = {1}, .rhs_contracting = {0}}, {m, n}, result)});
+  const std::string_view transposed = row.text("transposed");
+  const bool rows_are_columns = transposed == "rhs";
+  if (!rows_are_columns && !transposed.empty()) {
+    row.fail("transposed", fmt::format("got '{}', expected rhs or nothing", transposed));
   }
-  const OpId a = sketch.parameter(row.dtype(), {batch, m, k});
-  const OpId b = sketch.parameter(row.dtype(), {batch, k, n});
-  const ir::DotDims dims{
-      .lhs_contracting = {2}, .rhs_contracting = {1}, .lhs_batch = {0}, .rhs_batch = {0}};
-  return sketch.build({sketch.dot(a, b, dims, {batch, m, n}, result)});
+  ir::KernelSketch sketch("matmul", Opcode::kDot, defaults.layout);
+  ir::Dims lhs{m, k}, rhs{k, n}, result{m, n};
+  if (rows_are_columns) std::swap(rhs[0], rhs[1]);
+  ir::DotDims dims{.lhs_contracting = {1}, .rhs_contracting = {rows_are_columns ? 1 : 0}};
+  if (batch > 1) {
+    for (ir::Dims* of : {&lhs, &rhs, &result}) of->insert(of->begin(), batch);
+    dims = {.lhs_contracting = {2},
+            .rhs_contracting = {rows_are_columns ? 2 : 1},
+            .lhs_batch = {0},
+            .rhs_batch = {0}};
+  }
+  const OpId a = sketch.parameter(row.dtype(), lhs), b = sketch.parameter(row.dtype(), rhs);
+  return sketch.build({sketch.dot(a, b, dims, result, row.out_dtype())});
 }
 
 ir::Kernel softmax(const OpRow& row, const OpDefaults& defaults) {

@@ -313,6 +313,48 @@ TEST(SimtModel, KernelsOnVectorLanesRoundTheContractionUpToEight) {
   }
 }
 
+// f32 product on vector lanes; the right operand holds its rows or its columns one after another.
+ir::Kernel stored_product(std::int64_t side, std::int64_t depth, bool rows_are_columns) {
+  ir::KernelSketch sketch("product", ir::Opcode::kDot, {.tiled = false});
+  const ir::Dims lhs{side, depth}, rhs{depth, side};
+  const ir::OpId a = sketch.parameter(ir::DType::kF32, lhs);
+  const ir::OpId b = sketch.parameter(ir::DType::kF32, rows_are_columns ? lhs : rhs);
+  const ir::DotDims dims{.lhs_contracting = {1}, .rhs_contracting = {rows_are_columns ? 1 : 0}};
+  return sketch.build({sketch.dot(a, b, dims, {side, side}, ir::DType::kF32)});
+}
+
+TEST(SimtModel, StepsOnVectorLanesReadPiecesOfRowsWhoseDepthIsInnermost) {
+  constexpr std::int64_t kSide = 256, kDepth = 1 << 14;
+  constexpr double kPiece = 8 * 4, kCost = 96;
+  hwdesc::Device device = lane_device();
+  device.memory[0].bandwidth = BytesPerSecond{kBandwidth};
+  device.multiplexing.max_resident = 4;  // all blocks at once
+  device.memory[1].capacity = Bytes{1e12};
+  const auto read_s = [&](bool rows_are_columns) {
+    return SimtModel(stored_product(kSide, kDepth, rows_are_columns), device)
+        .estimate(square_tile())
+        .bounds[index_of(Bound::kHbmRead)]
+        .value;
+  };
+  const double long_runs_s = 4.0 * kSide * kDepth / kBandwidth;  // of one operand
+  EXPECT_NEAR(read_s(true), 2 * long_runs_s, 1e-9 * long_runs_s);
+  device.engines[0].full_efficiency_run = Bytes{kCost};
+  const double pieces_s = strided_slowdown(kPiece, 4 * kDepth, kCost) * long_runs_s;
+  EXPECT_NEAR(read_s(false), pieces_s + long_runs_s, 1e-9 * pieces_s);
+  EXPECT_NEAR(read_s(true), 2 * pieces_s, 1e-9 * pieces_s);
+}
+
+TEST(SimtModel, BlocksOnVectorLanesStartAlongTheColumns) {
+  constexpr std::int64_t kDepth = 1024, kTile = 64, kWave = 4;  // blocks
+  for (const std::int64_t columns : {1, 2, 128}) {
+    const ir::Kernel kernel = product_kernel(16 * kTile, columns * kTile, kDepth, ir::DType::kF32);
+    const double loads = 16.0 * columns * 4 * kTile * kDepth;  // of either operand
+    const double in_row = std::min(columns, kWave);
+    const Estimate estimate = SimtModel(kernel, lane_device()).estimate(square_tile());
+    EXPECT_DOUBLE_EQ(estimate.hbm_read.value, loads / in_row + loads * in_row / kWave) << columns;
+  }
+}
+
 TEST(SimtModel, LongProductsRunAtTheClockThatThePowerLimitHolds) {
   hwdesc::Device device = lane_device();
   const auto matrix_of = [&](std::int64_t depth) {

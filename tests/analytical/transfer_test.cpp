@@ -92,6 +92,21 @@ TEST(RegionBytes, OfTheWholeArrayAreItsPaddedBytes) {
   }
 }
 
+TEST(StridedSlowdown, GrowsFromOneByThePagesThatRunsOpen) {
+  constexpr double kRun = 32, kCost = 96;
+  EXPECT_EQ(strided_slowdown(kRun, 1e6, 0), 1);
+  EXPECT_DOUBLE_EQ(strided_slowdown(kRun, 1 << 11, kCost), 1 + 3 * (1 + 1.5 / 32));
+  EXPECT_DOUBLE_EQ(strided_slowdown(kRun, 1 << 15, kCost), 1 + 3 * (1 + 1.5 / 2));
+  EXPECT_DOUBLE_EQ(strided_slowdown(kRun, 1 << 16, kCost), 1 + 3 * 2.5);
+  EXPECT_DOUBLE_EQ(strided_slowdown(kRun, 1 << 20, kCost), 1 + 3 * 2.5);
+  EXPECT_DOUBLE_EQ(strided_slowdown(2 * kRun, 1 << 20, kCost), 1 + 1.5 * 2.5);
+  double before = 1;
+  for (double stride = kRun; stride < 1 << 20; stride *= 1.5) {
+    EXPECT_GE(strided_slowdown(kRun, stride, kCost), before);
+    before = strided_slowdown(kRun, stride, kCost);
+  }
+}
+
 TEST(RegionBytes, NeverShrinkWhenTheRegionOrTheGranuleGrows) {
   std::mt19937_64 random(2);
   for (int i = 0; i < 10'000; ++i) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analytical/accounting.h"
 #include "analytical/analytical_model.h"
 #include "analytical/roofline.h"
 #include "cache_kernels.h"
@@ -98,6 +99,21 @@ TEST(Winograd, ImagesArePaddedTo16InParts) {
   };
   EXPECT_NEAR(time(49), time(64), 0.01 * time(64)) << "64 rows of the products either way";
   EXPECT_GT(time(65), 1.1 * time(64));
+}
+
+TEST(Winograd, APowerLimitSlowsFusedConvolutionsOnly) {
+  const ir::Kernel fused =
+      convolution_kernel({.batch = 1, .side = 16, .input_features = 1024, .features = 160});
+  const ir::Kernel in_parts =
+      convolution_kernel({.batch = 64, .side = 4, .input_features = 512, .features = 64});
+  const hwdesc::Device device = lanes_device();
+  hwdesc::Device limited = device;
+  limited.matrix.limited_clock = device.clock * 0.5;
+  const auto time = [](const ir::Kernel& kernel, const hwdesc::Device& on) {
+    return winograd_estimate(kernel, on)->bounds[index_of(Bound::kMatrix)].value;
+  };
+  EXPECT_DOUBLE_EQ(time(fused, limited), 2 * time(fused, device));
+  EXPECT_DOUBLE_EQ(time(in_parts, limited), time(in_parts, device));
 }
 
 TEST(Winograd, IsNotForOtherWindowsGroupsOrFasterMatrixUnits) {

@@ -43,6 +43,18 @@ TEST(OperatorKernel, MatmulDoesTwoFlopsPerMultiplyAdd) {
   expect_flops(kernel_of("op,dtype,m,n,k", "matmul,bf16,64,96,128"), 2.0 * 64 * 96 * 128);
 }
 
+TEST(OperatorKernel, MatmulMayHaveItsRightOperandTransposed) {
+  for (const std::int64_t batch : {1, 4}) {
+    const ir::Kernel kernel = kernel_of("op,dtype,batch,m,n,k,transposed",
+                                        "matmul,f32," + std::to_string(batch) + ",64,96,128,rhs");
+    expect_flops(kernel, 2.0 * static_cast<double>(batch) * 64 * 96 * 128);
+    const ir::Dims& rhs = kernel.op(kernel.parameters()[1]).shape.dims;
+    EXPECT_EQ(ir::Dims(rhs.end() - 2, rhs.end()), (ir::Dims{96, 128}));
+  }
+  EXPECT_THAT(error_of("op,dtype,m,n,k,transposed", "matmul,f32,64,96,128,lhs"),
+              HasSubstr("ops.csv:2: column 'transposed': got 'lhs'"));
+}
+
 TEST(OperatorKernel, ConvolutionWithoutPaddingDoesTheFormula) {
   const ir::Kernel kernel = kernel_of(kConvColumns, "conv2d,f32,2,11,9,16,32,3,3,2,0");
   const std::int64_t oh = (11 - 3) / 2 + 1, ow = (9 - 3) / 2 + 1;
