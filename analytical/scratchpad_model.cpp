@@ -99,16 +99,11 @@ double ScratchpadModel::footprint_bytes(const Shape& shape, std::span<const Exte
   }
   const auto add = [&](const Stream& stream) {
     const double buffers = (stream.loops & cut) != 0 ? stages_ : 1;
-    bytes += buffers * resident_bytes(stream.array, groups[stream.group]);
+    bytes += stream.resident ? whole_bytes(stream.array)
+                             : buffers * resident_bytes(stream.array, groups[stream.group]);
   };
   for (const Stream& stream : inputs_) add(stream);
-  for (const Stream& stream : outputs_) {
-    if (stream.resident) {
-      bytes += whole_bytes(stream.array);
-    } else {
-      add(stream);
-    }
-  }
+  for (const Stream& stream : outputs_) add(stream);
   if (splits_reduction(shape)) bytes += compute_.accumulator_bytes(groups);
   return bytes;
 }

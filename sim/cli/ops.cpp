@@ -40,8 +40,9 @@ void add_ops(CLI::App& app) {
   add_jobs_option(verb, arguments->options.jobs);
   verb.footer(
       "Every row has op and dtype (f32, bf16, f16 ...); out_dtype (that of the result: matmul,\n"
-      "conv2d*, convert) and execution (of softmax and layernorm: fused, reductions: a kernel\n"
-      "up to every reduction, ops: one per op) are optional. TPUs end kernels at reductions.\n"
+      "conv2d*, convert), transposed (rhs: a matmul's right operand is stored n x k) and\n"
+      "execution (of softmax and layernorm: fused, reductions: a kernel up to every\n"
+      "reduction, ops: one per op) are optional. TPUs end kernels at reductions.\n"
       "By op:\n"
       "  matmul                                    batch (1), m, n, k\n"
       "  conv2d conv2d_grad_input conv2d_grad_weight  n, h, w, ci, co, kh, kw, stride (1),\n"
