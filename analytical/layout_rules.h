@@ -1,6 +1,8 @@
 // How a described device stores arrays, in the terms of ir/ (which knows no machine).
 #pragma once
 
+#include <algorithm>
+
 #include "hwdesc/device.h"
 #include "ir/layout_assignment.h"
 
@@ -13,8 +15,9 @@ namespace tilecast::analytical {
                         .word_bits = tile.word_bits,
                         .tiled = tile.tiled};
   if (device.execution == hwdesc::Execution::kScratchpad) {
-    rules.scratchpad = {device.scratchpad().memory_space,
-                        static_cast<std::int64_t>(device.scratchpad().results.value)};
+    const hwdesc::MemoryLevel& level = device.scratchpad();
+    const double bytes = std::min(level.results.value, level.capacity.value);
+    rules.scratchpad = {level.memory_space, static_cast<std::int64_t>(bytes)};
   }
   return rules;
 }

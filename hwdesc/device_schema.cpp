@@ -62,7 +62,7 @@ void walk_level(SchemaVisitor& v, MemoryLevel& level) {
            level.capacity);
   quantity(v,
            {"results", kCapacity, 0, 1000 * kTiB, kOptional,
-            "of it for results that stay between kernels; 0: none do"},
+            "at most of it for results between kernels; 0: none"},
            level.results);
   quantity(v, {"bandwidth", kBandwidth, 1e3, 1e15, kRequired, "peak read rate of all instances"},
            level.bandwidth);
