@@ -39,7 +39,7 @@ struct ScoredRow {
   int line = 0;                   // of the set's measurements.csv
   std::string split, tile;        // as text, or empty
   double measured_s = 0;
-  int repeats = 1;                                        // runs
+  int repeats = 1;                                       // runs
   std::vector<std::optional<double>> predicted_s;        // per column; nullopt: not answered
   std::vector<std::optional<Interval>> interval_s = {};  // per column, 90 %; or empty: none has any
 };
