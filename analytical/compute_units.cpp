@@ -234,6 +234,7 @@ UnitCycles ComputeModel::sum(const std::vector<ElementWork>& work, std::span<con
   double stores = 0;
   for (std::size_t g = 0; g < work.size(); ++g) {
     const ElementWork& w = work[g];
+    if (w == ElementWork{}) continue;
     const double repeats = times.empty() ? 1 : times[g];
     const double elements = repeats * padded_elements(g, extents[g]);
     const double operations = elements / (width * vector.alus * vector.efficiency);

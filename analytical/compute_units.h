@@ -56,6 +56,8 @@ struct ElementWork {
   double load_bytes = 0, store_bytes = 0;
   double matrix_flops = 0;  // matrix ops besides the anchor
   double conversion = 0;    // vector operations to or from an element type that no unit takes
+
+  friend bool operator==(const ElementWork&, const ElementWork&) = default;
 };
 
 // Vector operations per element that widen an operand or narrow a result of an element type in

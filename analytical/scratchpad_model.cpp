@@ -12,9 +12,6 @@ namespace {
 
 // A result smaller than this share of the scratchpad stays there while outer loops revisit it.
 constexpr double kAccumulatorShare = 1.0 / 8;
-// Bytes of a window of an update in place: windows of streaming kernels on TPU v5p are about as
-// large, judged by what the first and the last of them add.
-constexpr double kUpdateWindowBytes = 512.0 * 1024;
 constexpr std::uint32_t kAllLoops = ~std::uint32_t{0};
 // Ragged loops costed exactly; further ones count as interior tiles.
 constexpr int kMaxRagged = 3;
@@ -155,40 +152,6 @@ ScratchpadModel::ComputeTime ScratchpadModel::compute_time(const Shape& shape,
   return time;
 }
 
-double ScratchpadModel::update_windows(const Stream& stream, std::span<const Extents> groups) {
-  if (!stream.part_of_tiles) return 0;
-  return std::ceil(resident_bytes(stream.array, groups[stream.group]) / kUpdateWindowBytes);
-}
-
-void ScratchpadModel::add(const Stream& stream, std::span<const Extents> groups, double rate,
-                          Transfers::Direction& direction) const {
-  const Extents& region = groups[stream.group];
-  const double bytes = region_bytes(stream.array, region);
-  direction.bytes += bytes;
-  const double listed = std::isinf(rate) ? 0 : descriptors(stream.array, region) - 1;
-  const double moved = bytes / run_efficiency(stream.array, region) + rates_.transfer_bytes;
-  direction.engine_s += std::max(moved / rate, listed * descriptor_s_);
-  direction.count += 1;
-}
-
-ScratchpadModel::Transfers ScratchpadModel::transfers(std::uint32_t changed,
-                                                      std::span<const Extents> groups,
-                                                      const Rates& rates) const {
-  Transfers moved;
-  for (const Stream& stream : inputs_) {
-    if (stream.in_main_memory && (stream.loops & changed) != 0) {
-      add(stream, groups, rates.memory.read, moved.read);
-    }
-  }
-  for (const Stream& stream : outputs_) {
-    if (stream.in_main_memory && !stream.resident && (stream.loops & changed) != 0) {
-      add(stream, groups, rates.memory.write, moved.write);
-      moved.updates += update_windows(stream, groups);
-    }
-  }
-  return moved;
-}
-
 // The core issues the transfers and runs the loop besides computing; the engine moves bytes.
 PipelineLoop ScratchpadModel::loop_of(const Transfers& moved, double use_s,
                                       const Rates& rates) const {
@@ -232,9 +195,8 @@ PerBound ScratchpadModel::busy_of(const Run& run, const Transfers& moved, const 
 }
 
 double ScratchpadModel::steps_s(const Run& run, std::uint32_t changed, bool finishes, double count,
-                                std::span<const Extents> groups,
-                                std::span<const Extents> region) const {
-  const Transfers moved = transfers(changed, region, run.rates);
+                                std::span<const Extents> groups, const WindowCosts& costs) const {
+  const Transfers moved = transfers(changed, costs);
   const UnitCycles made = operands_made(changed, groups, run.removed);
   const double use_s = compute_.overlapped(made) * cycle_s_ + run.compute.iteration_s +
                        (finishes ? run.compute.finish_s : 0);
@@ -247,7 +209,8 @@ double ScratchpadModel::steps_s(const Run& run, std::uint32_t changed, bool fini
   return count * steady_period_s(period);
 }
 
-double ScratchpadModel::transitions_s(const Run& run, std::span<const Extents> groups) const {
+double ScratchpadModel::transitions_s(const Run& run, std::span<const Extents> groups,
+                                      const WindowCosts& interior) const {
   const Shape& shape = run.shape;
   int ragged[kMaxRagged];
   int ragged_count = 0;
@@ -269,12 +232,13 @@ double ScratchpadModel::transitions_s(const Run& run, std::span<const Extents> g
       edges |= 1U << ragged[i];
       extents[ragged[i]] = space_.loops[ragged[i]].size % shape.extents[ragged[i]];
     }
-    std::span<const Extents> region = groups;
+    WindowCosts at_edges;
     if (combination != 0) {
       const std::span<Extents> edge(edge_storage.data(), edge_storage.size());
       footprints_.evaluate(extents, edge);
-      region = edge;
+      at_edges = window_costs(edge, run.rates);
     }
+    const WindowCosts& costs = combination == 0 ? interior : at_edges;
     double outer = 1;  // positions of the outer loops that are at their edge as `edges` says
     for (std::size_t position = 0; position < space_.order.size(); ++position) {
       const int loop = space_.order[position];
@@ -294,34 +258,36 @@ double ScratchpadModel::transitions_s(const Run& run, std::span<const Extents> g
         if (shape.trips[space_.order[p]] > 1) changed |= 1U << space_.order[p];
       }
       const bool finishes = !space_.loops[loop].reduction;
-      if (weight > 0) total += steps_s(run, changed, finishes, weight, groups, region);
+      if (weight > 0) total += steps_s(run, changed, finishes, weight, groups, costs);
       if (next_groups == 0) continue;
       const std::uint32_t of_group = 1U << space_.matrix->group_loop;
       changed = (changed & ~(1U << loop)) | of_group;
-      total += steps_s(run, changed, finishes, next_groups, groups, region);
+      total += steps_s(run, changed, finishes, next_groups, groups, costs);
     }
   }
   return total;
 }
 
 double ScratchpadModel::ends_s(const Run& run, std::span<const Extents> groups,
-                               BoundMask removed) const {
+                               const WindowCosts& costs) const {
   const MemoryPath& memory = run.rates.memory;
+  const BoundMask removed = run.removed;
   Transfers first;
+  auto cost = costs.begin();
   for (const Stream& stream : inputs_) {
-    if (stream.in_main_memory) add(stream, groups, memory.read, first.read);
+    if (stream.in_main_memory) first.read.add(*cost);
+    ++cost;
   }
   for (const Stream& stream : outputs_) {
+    const WindowCost& window = *cost++;
     if (!stream.in_main_memory) continue;
     if (!stream.resident) {
-      add(stream, groups, memory.write, first.write);
-      first.updates += update_windows(stream, groups);
+      first.write.add(window);
+      first.updates += window.updates;
       continue;
     }
     const double bytes = whole_bytes(stream.array);
-    first.write.bytes += bytes;
-    first.write.engine_s += bytes / memory.write;
-    first.write.count += 1;
+    first.write.add({.bytes = bytes, .engine_s = bytes / memory.write});
   }
   const auto end_s = [&](const Transfers::Direction& direction) {
     return direction.count > 0 ? memory.latency_s + direction.engine_s : 0;
@@ -364,8 +330,9 @@ double ScratchpadModel::run_s(const TileConfig& tile, BoundMask removed,
     accounting->add_alone(Bound::kHbmWrite, spill_s);
     accounting->iterations = iterations(tile);
   }
-  const double loop_s = transitions_s(run, groups);
-  return run.rates.launch_s + spill_s + loop_s + ends_s(run, groups, removed);
+  const WindowCosts costs = window_costs(groups, run.rates);
+  const double loop_s = transitions_s(run, groups, costs);
+  return run.rates.launch_s + spill_s + loop_s + ends_s(run, groups, costs);
 }
 
 double ScratchpadModel::time_s(const TileConfig& tile) const {

@@ -28,6 +28,8 @@
 // 28,672 tiles, n = 1).
 #pragma once
 
+#include <boost/container/small_vector.hpp>
+
 #include "analytical/compute_units.h"
 #include "analytical/tile_model.h"
 #include "analytical/transfer.h"
@@ -65,13 +67,22 @@ class ScratchpadModel final : public TileModel {
       return 2 * (memory.latency_s + setup_s) + overhead_s;
     }
   };
+  struct WindowCost {                // of moving one window of a stream
+    double bytes = 0, engine_s = 0;  // short runs costed
+    double updates = 0;  // windows that are read, changed and written one after the other
+  };
+  using WindowCosts = boost::container::small_vector<WindowCost, 16>;  // inputs, then outputs
   struct Transfers {
     struct Direction {
-      double bytes = 0, count = 0;
-      double engine_s = 0;  // short runs costed
+      double bytes = 0, count = 0, engine_s = 0;
+      void add(const WindowCost& window) {
+        bytes += window.bytes;
+        engine_s += window.engine_s;
+        count += 1;
+      }
     };
     Direction read, write;
-    double updates = 0;  // windows that are read, changed and written one after the other
+    double updates = 0;
 
     [[nodiscard]] double count() const { return read.count + write.count; }
   };
@@ -98,11 +109,10 @@ class ScratchpadModel final : public TileModel {
   [[nodiscard]] double chain_excess_s(double busy_s, BoundMask removed) const;
   [[nodiscard]] ComputeTime compute_time(const Shape& shape, std::span<const Extents> groups,
                                          BoundMask removed) const;
-  void add(const Stream& stream, std::span<const Extents> groups, double rate,
-           Transfers::Direction& direction) const;
-  [[nodiscard]] static double update_windows(const Stream& stream, std::span<const Extents> groups);
-  [[nodiscard]] Transfers transfers(std::uint32_t changed, std::span<const Extents> groups,
-                                    const Rates& rates) const;
+  [[nodiscard]] WindowCost window_cost(const Stream& stream, std::span<const Extents> groups,
+                                       double rate) const;
+  [[nodiscard]] WindowCosts window_costs(std::span<const Extents> groups, const Rates& rates) const;
+  [[nodiscard]] Transfers transfers(std::uint32_t changed, const WindowCosts& costs) const;
   [[nodiscard]] PipelineLoop loop_of(const Transfers& moved, double use_s,
                                      const Rates& rates) const;
   [[nodiscard]] UnitCycles operands_made(std::uint32_t changed, std::span<const Extents> groups,
@@ -111,11 +121,11 @@ class ScratchpadModel final : public TileModel {
                                  bool finishes) const;
   // `count` steps that move the tiles of the loops `changed`.
   [[nodiscard]] double steps_s(const Run& run, std::uint32_t changed, bool finishes, double count,
-                               std::span<const Extents> groups,
-                               std::span<const Extents> region) const;
-  [[nodiscard]] double transitions_s(const Run& run, std::span<const Extents> groups) const;
+                               std::span<const Extents> groups, const WindowCosts& costs) const;
+  [[nodiscard]] double transitions_s(const Run& run, std::span<const Extents> groups,
+                                     const WindowCosts& interior) const;
   [[nodiscard]] double ends_s(const Run& run, std::span<const Extents> groups,
-                              BoundMask removed) const;
+                              const WindowCosts& costs) const;
   // Without an accounting infinite for a tile that does not fit.
   [[nodiscard]] double run_s(const TileConfig& tile, BoundMask removed,
                              Accounting* accounting) const;

@@ -1,0 +1,64 @@
+// What windows of arrays cost to move between main memory and the scratchpad.
+#include <cmath>
+
+#include "analytical/scratchpad_model.h"
+
+namespace tilecast::analytical {
+namespace {
+
+// Bytes of a window of an update in place: windows of streaming kernels on TPU v5p are about as
+// large, judged by what the first and the last of them add.
+constexpr double kUpdateWindowBytes = 512.0 * 1024;
+
+}  // namespace
+
+ScratchpadModel::WindowCost ScratchpadModel::window_cost(const Stream& stream,
+                                                         std::span<const Extents> groups,
+                                                         double rate) const {
+  const Extents& region = groups[stream.group];
+  WindowCost cost{.bytes = region_bytes(stream.array, region)};
+  const double listed = std::isinf(rate) ? 0 : descriptors(stream.array, region) - 1;
+  const double moved = cost.bytes / run_efficiency(stream.array, region) + rates_.transfer_bytes;
+  cost.engine_s = std::max(moved / rate, listed * descriptor_s_);
+  if (stream.part_of_tiles) {
+    cost.updates = std::ceil(resident_bytes(stream.array, region) / kUpdateWindowBytes);
+  }
+  return cost;
+}
+
+ScratchpadModel::WindowCosts ScratchpadModel::window_costs(std::span<const Extents> groups,
+                                                           const Rates& rates) const {
+  WindowCosts costs(inputs_.size() + outputs_.size());
+  auto cost = costs.begin();
+  for (const Stream& stream : inputs_) {
+    if (stream.in_main_memory) *cost = window_cost(stream, groups, rates.memory.read);
+    ++cost;
+  }
+  for (const Stream& stream : outputs_) {
+    if (stream.in_main_memory && !stream.resident) {
+      *cost = window_cost(stream, groups, rates.memory.write);
+    }
+    ++cost;
+  }
+  return costs;
+}
+
+ScratchpadModel::Transfers ScratchpadModel::transfers(std::uint32_t changed,
+                                                      const WindowCosts& costs) const {
+  Transfers moved;
+  auto cost = costs.begin();
+  for (const Stream& stream : inputs_) {
+    if (stream.in_main_memory && (stream.loops & changed) != 0) moved.read.add(*cost);
+    ++cost;
+  }
+  for (const Stream& stream : outputs_) {
+    if (stream.in_main_memory && !stream.resident && (stream.loops & changed) != 0) {
+      moved.write.add(*cost);
+      moved.updates += cost->updates;
+    }
+    ++cost;
+  }
+  return moved;
+}
+
+}  // namespace tilecast::analytical
