@@ -125,10 +125,11 @@ Estimate smallest_spilled(const TileModel& model, std::span<const TileConfig> ca
 // Candidates come with the fewest iterations first, and no iteration is faster than the model's
 // least: once that alone takes longer than the best, the rest cannot win.
 std::optional<TileConfig> fastest(const TileModel& model, std::span<const TileConfig> candidates) {
+  const double least_s = model.least_iteration_s();
   double best = std::numeric_limits<double>::infinity();
   const TileConfig* chosen = nullptr;
   for (const TileConfig& tile : candidates) {
-    if (model.iterations(tile) * model.least_iteration_s() >= best) break;
+    if (model.iterations(tile) * least_s >= best) break;
     const double time = model.time_s(tile);
     if (time >= best) continue;
     best = time;

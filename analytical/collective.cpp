@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "analytical/distinct_traffic.h"
 #include "analytical/transfer.h"
 #include "base/error.h"
 
@@ -284,7 +285,6 @@ Opcode crossing_opcode(const ir::Kernel& kernel) {
 
 std::optional<Seconds> running_collective_end(const ir::Kernel& kernel,
                                               const hwdesc::Device& device) {
-  constexpr int kSyncFlags = 2;  // memory space S(2)
   const bool is_given_flags = std::ranges::any_of(kernel.parameters(), [&](ir::OpId id) {
     return kernel.op(id).shape.memory_space() == kSyncFlags;
   });

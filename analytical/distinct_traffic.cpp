@@ -156,7 +156,7 @@ std::vector<double> needed_shares(const ir::Kernel& kernel) {
 }
 
 bool is_resident(const ir::Shape& shape, const hwdesc::Device& device) {
-  constexpr int kSyncFlags = 2, kScalars = 6;  // small memories of the core, beside its levels
+  constexpr int kScalars = 6;  // like the flags a small memory of the core, beside its levels
   const int space = shape.memory_space();
   const auto level = std::ranges::find(device.memory, space, &hwdesc::MemoryLevel::memory_space);
   if (level != device.memory.end()) return level != device.memory.begin();

@@ -24,6 +24,8 @@ struct Traffic {
 // Share of every op's elements that the outputs need, [0, 1], by op.
 [[nodiscard]] std::vector<double> needed_shares(const ir::Kernel& kernel);
 
+inline constexpr int kSyncFlags = 2;  // HLO space S(2): of a core with a scratchpad
+
 // Whether the array stays on the chip: a level below main memory holds its space S(n)
 // (MemoryLevel::memory_space). Spaces of no level lie in main memory, but for the sync flags S(2)
 // and scalars S(6) of cores with a scratchpad.

@@ -346,7 +346,11 @@ Accounting ScratchpadModel::account(const TileConfig& tile, BoundMask removed) c
 }
 
 double ScratchpadModel::least_iteration_s() const {
-  return rates_.overhead_s;
+  if (!compute_.has_matrix_work()) return rates_.overhead_s;
+  LoopSizes smallest;
+  smallest.fill(1);
+  const double cycles = compute_.matrix_cycles(smallest) - compute_.matrix_fill_cycles();
+  return rates_.overhead_s + cycles * cycle_s_;
 }
 
 double ScratchpadModel::scratchpad_bytes(const TileConfig& tile) const {

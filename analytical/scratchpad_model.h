@@ -43,7 +43,8 @@ class ScratchpadModel final : public TileModel {
   [[nodiscard]] double time_s(const TileConfig& tile) const override;
   [[nodiscard]] Accounting account(const TileConfig& tile, BoundMask removed) const override;
   [[nodiscard]] double scratchpad_bytes(const TileConfig& tile) const override;
-  // Loop overhead.
+  // Loop overhead and, of products, one block of the matrix unit; its fill may be paid once for
+  // all.
   [[nodiscard]] double least_iteration_s() const override;
   [[nodiscard]] std::string infeasible_reason(const TileConfig& tile) const override;
 
