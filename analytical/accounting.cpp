@@ -73,7 +73,9 @@ Bound binding(const Accounting& accounting, BoundMask removed) {
   return static_cast<Bound>(longest - candidates.begin());
 }
 
-Estimate explained(const Accounting& all, const Accounting& without) {
+Estimate explained(const AccountingOf& account) {
+  const Accounting all = account(0);
+  const Accounting without = account(mask_of(binding(all)));
   Estimate estimate;
   estimate.time = Seconds{all.total_s};
   for (std::size_t b = 0; b < kBoundCount; ++b) estimate.bounds[b] = Seconds{all.busy[b]};

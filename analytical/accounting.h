@@ -2,6 +2,7 @@
 // A resource that is taken away takes no time. Pure functions; all times in seconds.
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include "analytical/estimate.h"
@@ -55,8 +56,9 @@ inline constexpr Bound kCachedPaths[] = {Bound::kHbmRead, Bound::kHbmWrite, Boun
 
 // What a kernel waits for longest, of what is not removed.
 [[nodiscard]] Bound binding(const Accounting& accounting, BoundMask removed = 0);
-// Time, bounds, what binds and what would next, bytes and iterations. `without` is the same kernel
-// with binding(all) taken away.
-[[nodiscard]] Estimate explained(const Accounting& all, const Accounting& without);
+// Of one kernel, with what is removed.
+using AccountingOf = std::function<Accounting(BoundMask removed)>;
+// Time, bounds, what binds and what would next, bytes and iterations.
+[[nodiscard]] Estimate explained(const AccountingOf& account);
 
 }  // namespace tilecast::analytical

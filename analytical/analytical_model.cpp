@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "analytical/cache_model.h"
 #include "analytical/collective.h"
 #include "analytical/distinct_traffic.h"
 #include "analytical/roofline.h"
 #include "analytical/scratchpad_model.h"
+#include "analytical/shapley.h"
 #include "analytical/simt_model.h"
 #include "analytical/tile_space.h"
 #include "analytical/winograd.h"
@@ -85,24 +87,27 @@ Accounting account_opaque(const Kernel& kernel, const hwdesc::Device& device, Bo
   return accounting;
 }
 
+bool is_only_launched(const Kernel& kernel) {
+  return has_empty_result(kernel) && !kernel.outputs().empty();
+}
+
 // Of a kernel without tiles.
+Accounting account_untiled(const Kernel& kernel, const hwdesc::Device& device, BoundMask removed) {
+  if (is_only_launched(kernel)) return account_launch({}, device, removed);
+  if (is_collective(kernel)) {
+    return account_launch(collective_time(kernel, device), device, removed);
+  }
+  return account_opaque(kernel, device, removed);
+}
+
 Estimate untiled_estimate(const Kernel& kernel, const hwdesc::Device& device) {
-  const bool only_launched = has_empty_result(kernel) && !kernel.outputs().empty();
-  const bool crosses_devices = is_collective(kernel) && !only_launched;
-  const CollectiveTime collective =
-      crosses_devices ? collective_time(kernel, device) : CollectiveTime{};
-  const auto account = [&](BoundMask removed) {
-    const bool alone = only_launched || crosses_devices;
-    return alone ? account_launch(collective, device, removed)
-                 : account_opaque(kernel, device, removed);
-  };
-  const Accounting all = account(0);
-  Estimate estimate = explained(all, account(mask_of(binding(all))));
+  Estimate estimate =
+      explained([&](BoundMask removed) { return account_untiled(kernel, device, removed); });
   const std::string what(ir::name(kernel.opcode()));
-  if (only_launched) {
+  if (is_only_launched(kernel)) {
     estimate.flags.push_back("zero-sized result: only the launch counts");
-  } else if (crosses_devices) {
-    estimate.flags.push_back(collective.algorithm);
+  } else if (is_collective(kernel)) {
+    estimate.flags.push_back(collective_time(kernel, device).algorithm);
   } else if (kernel.custom_call_cost()) {
     estimate.flags.push_back(what + ": the dump's cost_estimate at peak rates");
   } else if (ir::op_class(kernel.opcode()) == OpClass::kCustomCall) {
@@ -245,6 +250,24 @@ Estimate KernelAnalysis::estimate_best() const {
   }
   complete(estimate, kernel, *state_->device);
   return estimate;
+}
+
+BoundVector KernelAnalysis::attributed_time(const Estimate& answer) const {
+  const Kernel& kernel = *state_->kernel;
+  const hwdesc::Device& device = *state_->device;
+  AccountingOf account = [&](BoundMask removed) {
+    return tileable() ? state_->tiled->account(answer.tile, removed)
+                      : account_untiled(kernel, device, removed);
+  };
+  if (answer.tile != full_tile() && answer.tile == TileConfig{}) {  // no loop nest of ours
+    if (const auto fewer = winograd(kernel, device)) account = fewer->account;
+  }
+  const PerBound seconds = analytical::attributed_time(account);
+  const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  const double scale = sum > 0 ? answer.time.value / sum : 1;  // times are at least those of light
+  BoundVector result;
+  std::ranges::transform(seconds, result.begin(), [&](double s) { return Seconds{scale * s}; });
+  return result;
 }
 
 std::vector<std::optional<Estimate>> AnalyticalModel::estimate(

@@ -47,6 +47,9 @@ class KernelAnalysis {
   [[nodiscard]] std::optional<TileConfig> compiler_tile() const;
   // With the compiler's tile if there is one, else the best of tiles().
   [[nodiscard]] Estimate estimate_best() const;
+  // What each resource adds to the time of an answer of this analysis (analytical/shapley.h): adds
+  // up to Estimate::time. Takes up to 4,096 times as long as the estimate.
+  [[nodiscard]] BoundVector attributed_time(const Estimate& answer) const;
 
  private:
   struct State;

@@ -322,17 +322,19 @@ double ScratchpadModel::run_s(const TileConfig& tile, BoundMask removed,
           .accounting = accounting};
   const double excess = run.shape.scratchpad_bytes - device_->scratchpad().capacity.value;
   if (excess > 0 && accounting == nullptr) return std::numeric_limits<double>::infinity();
-  const double spill_s =
-      excess > 0 ? excess / rates_.memory.write + excess / rates_.memory.read : 0;
+  const MemoryPath& memory = run.rates.memory;
+  const double spill_s = excess > 0 ? excess / memory.write : 0;
+  const double refill_s = excess > 0 ? excess / memory.read : 0;
   run.compute = compute_time(run.shape, groups, removed);
   if (accounting != nullptr) {
     accounting->add_alone(Bound::kOverhead, run.rates.launch_s);
     accounting->add_alone(Bound::kHbmWrite, spill_s);
+    accounting->add_alone(Bound::kHbmRead, refill_s);
     accounting->iterations = iterations(tile);
   }
   const WindowCosts costs = window_costs(groups, run.rates);
   const double loop_s = transitions_s(run, groups, costs);
-  return run.rates.launch_s + spill_s + loop_s + ends_s(run, groups, costs);
+  return run.rates.launch_s + spill_s + refill_s + loop_s + ends_s(run, groups, costs);
 }
 
 double ScratchpadModel::time_s(const TileConfig& tile) const {

@@ -19,8 +19,7 @@ std::vector<TileConfig> TileModel::candidates(std::size_t limit) const {
 }
 
 Estimate TileModel::estimate(const TileConfig& tile) const {
-  const Accounting all = account(tile, 0);
-  Estimate estimate = explained(all, account(tile, mask_of(binding(all))));
+  Estimate estimate = explained([&](BoundMask removed) { return account(tile, removed); });
   estimate.tile = tile;
   estimate.scratchpad_used = Bytes{scratchpad_bytes(tile)};
   estimate.flags = space_.flags;

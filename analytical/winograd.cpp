@@ -103,9 +103,17 @@ Accounting fused(const Convolution& c, const hwdesc::Device& device, BoundMask r
   return sum;
 }
 
+// Tiles of 4 x 4 results; images are padded to 16.
+std::int64_t tiles_of(const Convolution& c) {
+  constexpr std::int64_t kSide = 4, kImages = 16;
+  return base::round_up(c.images, kImages) * base::ceil_div(c.height, kSide) *
+         base::ceil_div(c.width, kSide);
+}
+
 // The batch of 36 products.
-ir::Kernel products(std::int64_t rows, const Convolution& c, const hwdesc::Device& device) {
+ir::Kernel products(const Convolution& c, const hwdesc::Device& device) {
   constexpr std::int64_t kMatrices = 36;
+  const std::int64_t rows = tiles_of(c);
   ir::KernelSketch sketch("winograd", ir::Opcode::kDot, layout_rules(device));
   const ir::OpId a = sketch.parameter(ir::DType::kF32, {kMatrices, rows, c.inputs});
   const ir::OpId b = sketch.parameter(ir::DType::kF32, {kMatrices, c.inputs, c.features});
@@ -125,14 +133,28 @@ double spilled_bytes(double bytes, const hwdesc::Device& device) {
 // seen on 7,254 convolutions of four GPUs, weights 0.26 to 0.43, inputs and results 0.57 to 0.98.
 constexpr double kScatterRate = 0.7, kScatterWeightsRate = 1.0 / 3;
 
-Accounting in_parts(const Convolution& c, const hwdesc::Device& device, BoundMask removed) {
-  constexpr std::int64_t kSide = 4, kImages = 16;
+// While transforms run, arithmetic rests.
+hwdesc::Device without_power_limit(hwdesc::Device device) {
+  device.matrix.limited_clock.reset();
+  return device;
+}
+
+TileConfig fastest_tile(const Convolution& c, const hwdesc::Device& device) {
+  const ir::Kernel batch = products(c, device);
+  const hwdesc::Device unlimited = without_power_limit(device);
+  const SimtModel model(batch, unlimited);
+  const std::vector<TileConfig> tiles = model.candidates(std::numeric_limits<std::size_t>::max());
+  return *std::ranges::min_element(tiles, {},
+                                   [&](const TileConfig& tile) { return model.time_s(tile); });
+}
+
+// `tile`: of the products.
+Accounting in_parts(const Convolution& c, const TileConfig& tile, const hwdesc::Device& device,
+                    BoundMask removed) {
   constexpr double kMatrices = 36, kWindow = 9;
-  const std::int64_t rows = base::round_up(c.images, kImages) * base::ceil_div(c.height, kSide) *
-                            base::ceil_div(c.width, kSide);
   const auto inputs = static_cast<double>(c.inputs), features = static_cast<double>(c.features);
   const double weights = kF32Bytes * inputs * features;
-  const double transformed = kMatrices * kF32Bytes * static_cast<double>(rows);
+  const double transformed = kMatrices * kF32Bytes * static_cast<double>(tiles_of(c));
   Accounting sum;
   add_launch({.read_bytes = c.input_bytes,
               .write_bytes = spilled_bytes(transformed * inputs, device),
@@ -142,14 +164,9 @@ Accounting in_parts(const Convolution& c, const hwdesc::Device& device, BoundMas
               .write_bytes = weights * kMatrices,
               .rate = kScatterWeightsRate},
              device, removed, sum);
-  const ir::Kernel batch = products(rows, c, device);
-  hwdesc::Device unlimited = device;  // while transforms run, arithmetic rests
-  unlimited.matrix.limited_clock.reset();
-  const SimtModel model(batch, unlimited);
-  const std::vector<TileConfig> tiles = model.candidates(std::numeric_limits<std::size_t>::max());
-  const TileConfig& fastest = *std::ranges::min_element(
-      tiles, {}, [&](const TileConfig& tile) { return model.time_s(tile); });
-  sum += model.account(fastest, removed);
+  const ir::Kernel batch = products(c, device);
+  const hwdesc::Device unlimited = without_power_limit(device);
+  sum += SimtModel(batch, unlimited).account(tile, removed);
   add_launch({.read_bytes = spilled_bytes(transformed * features, device),
               .write_bytes = c.output_bytes,
               .rate = kScatterRate},
@@ -178,21 +195,27 @@ bool multiplies_on_lanes(const hwdesc::Device& device, std::string_view dtype) {
   return device.matrix_peak(dtype).value <= kRounding * peak;
 }
 
-std::optional<Estimate> winograd_estimate(const ir::Kernel& kernel, const hwdesc::Device& device) {
+std::optional<Winograd> winograd(const ir::Kernel& kernel, const hwdesc::Device& device) {
   if (device.execution != hwdesc::Execution::kSimt || device.matrix_peak("f32").value <= 0 ||
       !multiplies_on_lanes(device, "f32")) {
     return std::nullopt;
   }
   const std::optional<Convolution> c = convolution_of(kernel);
   if (!c) return std::nullopt;
-  const Accounting one = fused(*c, device, 0), several = in_parts(*c, device, 0);
-  const bool is_fused = one.total_s <= several.total_s;
-  const Accounting& all = is_fused ? one : several;
-  const BoundMask removed = mask_of(binding(all));
-  Estimate estimate =
-      explained(all, is_fused ? fused(*c, device, removed) : in_parts(*c, device, removed));
-  estimate.flags.emplace_back(is_fused ? "Winograd F(2x2, 3x3), fused"
-                                       : "Winograd F(4x4, 3x3), 36 products");
+  Winograd one{"Winograd F(2x2, 3x3), fused",
+               [c = *c, &device](BoundMask removed) { return fused(c, device, removed); }};
+  Winograd several{"Winograd F(4x4, 3x3), 36 products",
+                   [c = *c, tile = fastest_tile(*c, device), &device](BoundMask removed) {
+                     return in_parts(c, tile, device, removed);
+                   }};
+  return one.account(0).total_s <= several.account(0).total_s ? one : several;
+}
+
+std::optional<Estimate> winograd_estimate(const ir::Kernel& kernel, const hwdesc::Device& device) {
+  const std::optional<Winograd> fewer = winograd(kernel, device);
+  if (!fewer) return std::nullopt;
+  Estimate estimate = explained(fewer->account);
+  estimate.flags.push_back(fewer->name);
   return estimate;
 }
 

@@ -18,9 +18,10 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
-#include "analytical/estimate.h"
+#include "analytical/accounting.h"
 #include "hwdesc/device.h"
 #include "ir/kernel.h"
 
@@ -32,8 +33,15 @@ namespace tilecast::analytical {
 // Do products of this type run at the rate of the vector lanes, not faster?
 [[nodiscard]] bool multiplies_on_lanes(const hwdesc::Device& device, std::string_view dtype);
 
-// Of the faster of the two. Nothing where libraries have neither: other windows, fused kernels,
-// other types than f32, products that do not run on vector lanes.
+// Of the faster of the two, named as a flag of estimates. Nothing where libraries have neither:
+// other windows, fused kernels, other types than f32, products that do not run on vector lanes.
+// `account` keeps a reference to the device.
+struct Winograd {
+  std::string name;
+  AccountingOf account;
+};
+[[nodiscard]] std::optional<Winograd> winograd(const ir::Kernel& kernel,
+                                               const hwdesc::Device& device);
 [[nodiscard]] std::optional<Estimate> winograd_estimate(const ir::Kernel& kernel,
                                                         const hwdesc::Device& device);
 

@@ -101,6 +101,9 @@ struct Calibrated {
                                    const hwdesc::Device& device, const analytical::CostModel& model,
                                    const CalibrateOptions& options = {});
 
+// Why the described constants stay, in words; "" where the fit was accepted.
+[[nodiscard]] std::string refusal(const Calibrated& calibrated);
+
 // A description that extends `parent` (a preset's name or a path) and holds the fitted constants
 // with their provenance.
 [[nodiscard]] std::string calibrated_yaml(const Calibrated& calibrated, const std::string& parent,

@@ -33,6 +33,23 @@ std::string suspicion(const FittedConstant& constant) {
       constant.at_bound ? "at its bound, and the rows pull it " : "", constant.deviations);
 }
 
+std::string refusal(const Calibrated& calibrated) {
+  if (calibrated.accepted) return {};
+  if (calibrated.refused_as_suspicious) {
+    std::vector<std::string> reasons;
+    for (const FittedConstant& constant : calibrated.suspicious()) {
+      reasons.push_back(suspicion(constant));
+    }
+    return fmt::format("suspicious: {}", fmt::join(reasons, "; "));
+  }
+  if (calibrated.refused.empty()) return "the rows identify no constant";
+  const HeldOutScore& all = calibrated.refused.front().all;
+  return fmt::format(
+      "held-out kernels get worse (median APE {:.1f} -> {:.1f} %, p90 {:.1f} -> "
+      "{:.1f} %)",
+      100 * all.median_before, 100 * all.median_after, 100 * all.p90_before, 100 * all.p90_after);
+}
+
 std::string provenance_of(const Calibrated& calibrated, std::span<const measured::SampleSet> sets) {
   std::vector<std::string> used;
   for (std::size_t i = 0; i < sets.size(); ++i) {

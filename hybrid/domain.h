@@ -1,44 +1,38 @@
-// Where a kernel stands beside those a correction was learned from.
+// Where a kernel stands beside those a correction was learned from, resource by resource.
 //
-//   Domain domain = Domain::of(examples, names);         // kernels, op classes, devices it knows
-//   Position position = domain.locate(coordinates_of(kernel, estimate), op_class, device);
-//   position.distance                                    // to the nearest known kernel
+//   Domain domain = Domain::of(examples, names);         // kernels and devices it knows
+//   Position position = domain.locate(work_of(kernel, estimate), device);
+//   position.distance[matrix]           // to the nearest known kernel that the matrix unit binds
 //
-// Coordinates are a kernel's, dimensionless or logarithms: work, bytes and intensity, the speed of
-// light, work by kind, the sizes of products and reductions, the minor sizes. None depends on a
-// tile. Each is divided by its deviation among the known kernels (a floor keeps columns that hardly
-// vary from deciding). Distance: root mean square over coordinates, to the nearest. Of many kernels
-// the kMostKernels that cover best are kept (farthest-point sampling; Gonzalez 1985): nothing known
-// is farther from a kept one than Domain::covering(). Locating is thread-safe.
+// Each resource has its coordinates (hybrid/work.h), divided by their deviation among the known
+// kernels (a floor keeps columns that hardly vary from deciding). Distance: root mean square over
+// them, to the nearest kernel of which the resource has at least kLeastShare; a kernel of another
+// device is farther by kOtherDevice (the root of the squares' sum). Of many kernels the
+// kMostKernels that cover best are kept (farthest-point sampling over all coordinates; Gonzalez
+// 1985): nothing known is farther from a kept one than Domain::covering(). Locating is thread-safe.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "hybrid/work.h"
 #include "learned/training/examples.h"
 
 namespace tilecast::hybrid {
 
-inline constexpr std::size_t kCoordinates = 28;  // hybrid/domain_coordinates.cpp declares them
-using Coordinates = std::array<float, kCoordinates>;
-[[nodiscard]] std::span<const std::string_view> coordinate_names();
-[[nodiscard]] float coordinate_floor(std::size_t coordinate);  // of its deviation
-// `estimate`: the analytical answer, of which the speed of light is a coordinate. Finite numbers.
-[[nodiscard]] Coordinates coordinates_of(const ir::Kernel& kernel,
-                                         const analytical::Estimate& estimate);
+inline constexpr float kLeastShare = 0.25F, kOtherDevice = 0.5F;
 
 struct Position {
-  double distance = 0;      // infinite when no kernel is known
-  std::size_t nearest = 0;  // into Domain::kernels()
-  bool known_class = false, known_device = false;
+  PerResource shares{};    // of the kernel asked about
+  PerResource distance{};  // infinite: no known kernel is bound by it
+  double machine = 0;      // machine_distance() to a trained one; 0: trained, or one of its lineage
 };
 
 struct KnownKernel {
-  std::string name, op_class;
-  Coordinates at{};  // not yet scaled
+  std::string name;
+  std::string device;
+  Work work;  // shares: the most of any of its rows
 };
 
 class Domain {
@@ -46,22 +40,25 @@ class Domain {
   static constexpr std::size_t kMostKernels = 512;
 
   Domain() = default;  // knows nothing
-  // Of the rows `examples` has priors for, a kernel once (its first row). `names`: by kernel
+  // Of the rows `examples` has priors for, a kernel once. `names`: by kernel
   // number. Deviations are of all kernels, whether kept or not.
   [[nodiscard]] static Domain of(const learned::Examples& examples,
                                  std::span<const std::string> names);
+  // The same from work_of() of every row, where it is at hand.
+  [[nodiscard]] static Domain of(const learned::Examples& examples, std::span<const Work> works,
+                                 std::span<const std::string> names);
 
-  [[nodiscard]] Position locate(const Coordinates& at, const std::string& op_class,
-                                const hwdesc::Device& device) const;
-  // The nearest ones, nearest first, at most `count`, with their distances.
+  // `device`: a name of devices(); of any other all kernels are another device's.
+  [[nodiscard]] Position locate(const Work& work, const std::string& device) const;
+  // The nearest ones by the resources that bind the kernel, nearest first, at most `count`.
   struct Neighbour {
     std::size_t kernel = 0;  // into kernels()
     double distance = 0;
   };
-  [[nodiscard]] std::vector<Neighbour> nearest(const Coordinates& at, std::size_t count) const;
+  [[nodiscard]] std::vector<Neighbour> nearest(const Work& work, std::size_t count) const;
 
   [[nodiscard]] const std::vector<KnownKernel>& kernels() const { return kernels_; }
-  [[nodiscard]] const std::vector<std::string>& op_classes() const { return op_classes_; }
+  [[nodiscard]] const std::vector<std::string>& kinds() const { return kinds_; }  // Work::kind
   [[nodiscard]] const std::vector<std::string>& devices() const { return devices_; }
   [[nodiscard]] double covering() const { return covering_; }
 
@@ -70,16 +67,21 @@ class Domain {
   [[nodiscard]] static Domain load(const std::string& text, const std::string& file);
 
  private:
-  using Squares = std::array<float, kMostKernels>;
-  void scale_kernels();  // scaled_ from kernels_
+  // Kernels that one resource binds: their scaled coordinates, coordinate by coordinate.
+  struct Bound {
+    std::vector<std::uint32_t> kernels;
+    std::vector<std::uint8_t> other_devices;  // by device, by kernel: 1 where it is of another
+    std::vector<float> scaled;
+  };
+  void index_kernels();  // bound_ from kernels_
   void keep_covering();
-  [[nodiscard]] Squares square_distances(const Coordinates& at) const;  // by kernel
-  [[nodiscard]] bool knows_device(const hwdesc::Device& device) const;
+  // Mean squares over the coordinates about `resource`, by Bound::kernels.
+  void squares(Resource resource, const Coordinates& at, std::span<float> out) const;
 
   std::vector<KnownKernel> kernels_;
-  std::vector<std::string> op_classes_, devices_;  // all of the examples, sorted
+  std::vector<std::string> kinds_, devices_;  // of all examples, sorted
   Coordinates deviation_{};
-  std::vector<float> scaled_;  // coordinate by coordinate, of all kernels
+  std::array<Bound, kResources> bound_;
   double covering_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// domain.csv: one table whose first column says what a row is: covering, deviation, op_class,
-// device, kernel.
+// domain.csv: one table whose first column says what a row is: covering, deviation, kind, device,
+// kernel. A kernel's numbers are its shares by resource, then its coordinates.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,11 +18,14 @@ namespace {
 using measured::CsvRow;
 using measured::CsvTable;
 
-constexpr std::size_t kFirst = 3;  // of the coordinates' columns
-constexpr float kMost = 1e4F;      // of a coordinate: beyond the logarithm of any number
+constexpr std::size_t kShares = 4;                    // first column of the shares
+constexpr std::size_t kFirst = kShares + kResources;  // of the coordinates
+constexpr float kMost = 1e4F;  // of a coordinate: beyond the logarithm of any number
 
 std::vector<std::string> header() {
-  std::vector<std::string> columns = {"what", "name", "op_class"};
+  std::vector<std::string> columns = {"what", "name", "kind", "device"};
+  for (const std::string_view name : kResourceNames)
+    columns.push_back(fmt::format("share_{}", name));
   for (const std::string_view name : coordinate_names()) columns.emplace_back(name);
   return columns;
 }
@@ -31,15 +34,16 @@ void check_header(const CsvTable& table) {
   const std::vector<std::string> expected = header();
   const auto [got, wanted] = std::ranges::mismatch(table.columns, expected);
   if (got == table.columns.end() && wanted == expected.end()) return;
-  throw Error(fmt::format("{}:1: got column {}, expected {}; hint: it may be of another version",
-                          table.file, got == table.columns.end() ? "none" : hwdesc::show_text(*got),
-                          wanted == expected.end() ? "none" : *wanted));
+  throw Error(fmt::format(
+      "{}:1: got column {}, expected {}; hint: the model may be of another version: train it again",
+      table.file, got == table.columns.end() ? "none" : hwdesc::show_text(*got),
+      wanted == expected.end() ? "none" : *wanted));
 }
 
-// Numbers fill the coordinates' columns from the first; the rest stay empty.
-std::string csv_row(const std::string& what, const std::string& name, const std::string& op_class,
+// `numbers` fill the columns from `first`; the rest stay empty.
+std::string csv_row(std::vector<std::string> cells, std::size_t first,
                     std::span<const float> numbers) {
-  std::vector<std::string> cells = {what, name, op_class};
+  cells.resize(first);
   for (const float number : numbers) cells.push_back(fmt::format("{}", number));
   cells.resize(kFirst + kCoordinates);
   return measured::csv_line(cells);
@@ -91,18 +95,45 @@ Coordinates deviation_at(const CsvTable& table, const CsvRow& row) {
   return deviation;
 }
 
+// The kind by its name, as static text.
+std::string_view kind_at(const CsvTable& table, const CsvRow& row, std::size_t column) {
+  const std::span<const std::string> all = all_kinds();
+  const auto found = std::ranges::find(all, row.cells[column]);
+  require(found != all.end(), table, row, table.columns[column], row.cells[column],
+          "what a kernel computes with and what binds it, as \"16-bit product, matrix\"");
+  return *found;
+}
+
+KnownKernel kernel_at(const CsvTable& table, const CsvRow& row, const Domain& domain) {
+  KnownKernel kernel{.name = row.cells[1], .device = row.cells[3], .work = {}};
+  require(std::ranges::binary_search(domain.kinds(), row.cells[2]), table, row, "kind",
+          row.cells[2], "a kind of the rows before");
+  require(std::ranges::binary_search(domain.devices(), kernel.device), table, row, "device",
+          kernel.device, "a device of the rows before");
+  kernel.work.kind = kind_at(table, row, 2);
+  for (std::size_t r = 0; r < kResources; ++r) {
+    kernel.work.shares[r] = number_at<float>(table, row, kShares + r);
+    require(kernel.work.shares[r] >= 0 && kernel.work.shares[r] <= 1, table, row,
+            table.columns[kShares + r], row.cells[kShares + r], "a share");
+  }
+  kernel.work.at = coordinates_at(table, row);
+  return kernel;
+}
+
 }  // namespace
 
 std::string Domain::save() const {
+  const float covering = static_cast<float>(covering_);
   std::string text = measured::csv_line(header());
-  std::vector<std::string> covering = {"covering", "", "", fmt::format("{}", covering_)};
-  covering.resize(kFirst + kCoordinates);
-  text += measured::csv_line(covering);
-  if (!kernels_.empty()) text += csv_row("deviation", "", "", deviation_);
-  for (const std::string& name : op_classes_) text += csv_row("op_class", name, "", {});
-  for (const std::string& name : devices_) text += csv_row("device", name, "", {});
+  text += csv_row({"covering"}, kFirst, std::span(&covering, 1));
+  if (!kernels_.empty()) text += csv_row({"deviation"}, kFirst, deviation_);
+  for (const std::string& kind : kinds_) text += csv_row({"kind", kind}, kFirst, {});
+  for (const std::string& name : devices_) text += csv_row({"device", name}, kFirst, {});
   for (const KnownKernel& kernel : kernels_) {
-    text += csv_row("kernel", kernel.name, kernel.op_class, kernel.at);
+    std::vector<float> numbers(kernel.work.shares.begin(), kernel.work.shares.end());
+    numbers.insert(numbers.end(), kernel.work.at.begin(), kernel.work.at.end());
+    text += csv_row({"kernel", kernel.name, std::string(kernel.work.kind), kernel.device}, kShares,
+                    numbers);
   }
   return text;
 }
@@ -115,26 +146,25 @@ Domain Domain::load(const std::string& text, const std::string& file) {
   for (const CsvRow& row : table.rows) {
     const std::string& what = row.cells[0];
     if (what == "covering" && !has_covering) {
-      domain.covering_ = number_at<double>(table, row, kFirst);
+      domain.covering_ = number_at<float>(table, row, kFirst);
       require(domain.covering_ >= 0, table, row, table.columns[kFirst], row.cells[kFirst],
               "a distance");
       has_covering = true;
     } else if (what == "deviation" && !has_deviation) {
       domain.deviation_ = deviation_at(table, row);
       has_deviation = true;
-    } else if (what == "op_class") {
-      append_name(table, row, domain.op_classes_);
+    } else if (what == "kind") {
+      static_cast<void>(kind_at(table, row, 1));
+      append_name(table, row, domain.kinds_);
     } else if (what == "device") {
       append_name(table, row, domain.devices_);
     } else if (what == "kernel") {
       require(domain.kernels_.size() < kMostKernels, table, row, "what", what,
               fmt::format("at most {} kernels", kMostKernels));
-      require(std::ranges::binary_search(domain.op_classes_, row.cells[2]), table, row, "op_class",
-              row.cells[2], "an op class of the rows before");
-      domain.kernels_.push_back({row.cells[1], row.cells[2], coordinates_at(table, row)});
+      domain.kernels_.push_back(kernel_at(table, row, domain));
     } else {
       require(false, table, row, "what", what,
-              "covering and deviation once, op_class, device or kernel");
+              "covering and deviation once, kind, device or kernel");
     }
   }
   if (!has_covering) throw Error(fmt::format("{}: a row covering is missing", file));
@@ -142,7 +172,7 @@ Domain Domain::load(const std::string& text, const std::string& file) {
     throw Error(fmt::format("{}: a row deviation is missing", file));
   }
   if (domain.kernels_.empty()) domain.deviation_ = {};
-  domain.scale_kernels();
+  domain.index_kernels();
   return domain;
 }
 

@@ -99,6 +99,10 @@ LoadedHybrid load_hybrid(const std::string& directory) {
   return result;
 }
 
+std::string device_path(const std::string& directory, std::size_t device) {
+  return path_of(directory, device_file(device));
+}
+
 bool is_hybrid_directory(const std::string& path) {
   std::error_code failed;
   return learned::is_model_directory(path) && fs::is_regular_file(path_of(path, kTrust), failed);

@@ -25,6 +25,7 @@ struct LoadedHybrid {
 void save_hybrid(const learned::ModelCard& card, const HybridParts& parts,
                  const std::string& training_csv, const std::string& directory, bool force = false);
 [[nodiscard]] LoadedHybrid load_hybrid(const std::string& directory);
+[[nodiscard]] std::string device_path(const std::string& directory, std::size_t device);
 [[nodiscard]] bool is_hybrid_directory(const std::string& path);  // has a card and a trust.yaml
 
 }  // namespace tilecast::hybrid

@@ -1,5 +1,6 @@
-// Fits a hybrid to measurements: constants, then a learner chosen by trials, then how far to trust
-// it (hybrid/trust.h).
+// Fits a hybrid to measurements: rows that contradict the rest set apart and constants fitted
+// (hybrid/prepared_fit.h), then a learner chosen by trials, then how far to trust it
+// (hybrid/trust.h).
 //
 //   FittedHybrid fitted = fit_hybrid(prior, spec, sets, devices, {.jobs = 2});
 //   HybridModel model(prior, std::move(fitted.parts));
@@ -11,9 +12,9 @@
 
 #include <functional>
 
-#include "hybrid/calibrate.h"
 #include "hybrid/hybrid_model.h"
 #include "hybrid/hybrid_spec.h"
+#include "hybrid/prepared_fit.h"
 
 namespace tilecast::hybrid {
 
@@ -33,13 +34,14 @@ struct CandidateScore {
 struct FittedHybrid {
   HybridParts parts;
   std::vector<CandidateScore> candidates;
-  std::string chosen;  // of them
-  std::optional<Calibrated> calibrated;
+  std::string chosen;                  // of them
+  std::vector<Calibrated> calibrated;  // by device with rows enough
+  std::vector<SetApart> apart;         // rows it was not fitted to
   learned::ValidateBy trial_by = learned::ValidateBy::kKernel;
   std::size_t rows = 0, kernels = 0;
   std::string training_csv;
   learned::ModelCard card;         // what the fit knows: kind, domain, settings, versions
-  std::vector<std::string> notes;  // what the spec asks for and was not done
+  std::vector<std::string> notes;  // what was set apart, refused or not done, and why
 };
 
 // `devices`: one per set.
@@ -48,12 +50,13 @@ struct FittedHybrid {
                                       std::span<const hwdesc::Device> devices,
                                       const HybridOptions& options);
 
-// default_hybrid(name) of the device that calibrate() made of `sets`, fitted to all their rows but
-// the outliers it found. The card says which data it is of.
-[[nodiscard]] FittedHybrid fit_hybrid_to_calibrated(const analytical::CostModel& prior,
-                                                    const std::string& name,
-                                                    const Calibrated& calibrated,
-                                                    std::span<const measured::SampleSet> sets,
-                                                    const HybridOptions& options);
+// The same of what was prepared already; spec.calibrate says nothing.
+[[nodiscard]] FittedHybrid fit_hybrid(const analytical::CostModel& prior, const HybridSpec& spec,
+                                      PreparedFit prepared, const HybridOptions& options);
+
+// default_hybrid(name) of what was prepared. The card says which data it is of.
+[[nodiscard]] FittedHybrid fit_default_hybrid(const analytical::CostModel& prior,
+                                              const std::string& name, const PreparedFit& prepared,
+                                              const HybridOptions& options);
 
 }  // namespace tilecast::hybrid

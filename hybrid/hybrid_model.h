@@ -7,13 +7,14 @@
 // of light: descriptions of machines err, too. What the prior cannot answer a hybrid cannot either.
 // Thread-safe, deterministic.
 //
-// Monotone by construction: r, w and the op class are computed on a device the model was trained
-// on. A trained device with overridden values (or a description of its lineage) is predicted by its
-// own physics, but r and w are those of the trained device, so that more bandwidth or a higher peak
-// is never slower. Any other description is a new device: r on the device itself, w as the trials
-// without devices deserved. Constants fitted to a trained device hold for descriptions of its
-// lineage without a calibration of their own; those that a hybrid fitted, only for op classes that
-// were measured.
+// Monotone by construction: r and w are computed on a device the model was trained on. A trained
+// device with overridden values (or a description of its lineage) is predicted by its own physics,
+// but r and w are those of the trained device, so that more bandwidth or a higher peak is never
+// slower. Any other description that physics cannot tell from a trained device for a kernel
+// (hybrid/work.h, machine_distance) is that device for this kernel; else it is a new device: r on
+// the device itself, w as the trials without devices deserved. Constants fitted to a trained device
+// hold for descriptions of its lineage without a calibration of their own; those that a hybrid
+// fitted, only within the domain.
 #pragma once
 
 #include <memory>
@@ -22,6 +23,7 @@
 #include "analytical/cost_model.h"
 #include "hybrid/domain.h"
 #include "hybrid/trust.h"
+#include "learned/feature_effects.h"
 #include "learned/model_dir.h"
 
 namespace tilecast::hybrid {
@@ -39,18 +41,14 @@ using WeightRule = double (*)(const Trust::Assessment&);
 [[nodiscard]] double full_weight(const Trust::Assessment& assessment);  // 1: for comparison only
 
 // Why a kernel's correction is what it is.
-struct Driver {
-  std::string feature;
-  double value = 0;
-  double effect = 0;  // on the log of the time: how far the correction moves without it
-};
+using Driver = learned::FeatureEffect;
 struct CorrectionReasons {
   analytical::Correction correction;
   double residual = 0;  // r before the weight
   std::vector<Domain::Neighbour> nearest = {};
   std::vector<std::string> nearest_names = {};
   std::vector<Driver> drivers = {};  // largest first
-  std::string verdict = {};          // in words: "op class softmax was never measured"
+  std::string verdict = {};          // in words: "no measured kernel is bound by cross_lane"
 };
 
 class HybridModel final : public analytical::CostModel {
@@ -73,15 +71,23 @@ class HybridModel final : public analytical::CostModel {
  private:
   struct View;
   struct Residual;
+  struct Answers;
   [[nodiscard]] View view_of(const hwdesc::Device& device) const;
+  [[nodiscard]] View view_as(const hwdesc::Device& device, std::size_t trained) const;
   [[nodiscard]] std::vector<Residual> residuals(std::span<const analytical::KernelQuery> queries,
-                                                const View& view, learned::Priors priors) const;
-  void use_described_constants_for_unseen_classes(
+                                                const View& view, learned::Priors priors,
+                                                std::span<const double> machines) const;
+  void use_described_constants_outside(
       std::span<const analytical::KernelQuery> queries, const View& view,
       std::span<const Residual> residuals,
       std::vector<std::optional<analytical::Estimate>>& answers) const;
-  [[nodiscard]] std::string verdict_text(const Residual& residual, const View& view,
-                                         const std::string& op_class) const;
+  [[nodiscard]] Answers corrected(std::span<const analytical::KernelQuery> queries,
+                                  const View& view,
+                                  std::vector<std::optional<analytical::Estimate>> estimates,
+                                  std::span<const double> machines) const;
+  [[nodiscard]] Answers answers(std::span<const analytical::KernelQuery> queries,
+                                const hwdesc::Device& device) const;
+  [[nodiscard]] std::string verdict_text(const Residual& residual, const View& view) const;
 
   const analytical::CostModel& prior_;
   HybridParts parts_;

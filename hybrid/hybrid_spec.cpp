@@ -61,10 +61,11 @@ std::vector<LearnerSpec> default_candidates() {
 
 HybridSpec read_hybrid(const ConfigNode& node, std::span<const LearnerSpec> learners) {
   if (!node.is_mapping()) fail_at(node, "expected {name: ..., try: [...]}");
-  allow_only(node, {"name", "calibrate", "try", "trial_by", "folds", "guard", "seed"});
+  allow_only(node, {"name", "calibrate", "try", "stack", "trial_by", "folds", "guard", "seed"});
   HybridSpec spec{.name = text(node, "name"), .candidates = {}, .trial_by = {}};
   if (spec.name.empty()) fail_at(*node.find("name"), "is empty");
   read_flag(node, "calibrate", spec.calibrate);
+  read_flag(node, "stack", spec.stack);
   bool guard = true;
   read_flag(node, "guard", guard);
   if (!guard) spec.weight = full_weight;

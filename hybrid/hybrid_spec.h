@@ -8,6 +8,8 @@
 //   none try        learners of the experiment, simplest first; without: those of default_hybrid().
 //              Cross-validation keeps the first whose error is within a standard error of the
 //              least; `none` (physics alone) always runs
+//   stack      no: one learner alone; default: several at once (hybrid/stack.h) where there are
+//              enough rows, unless one alone is better by a standard error
 //   trial_by   what trials hold out: family | kernel | row; default: family where there are at
 //              least 5, else kernel where there are at least 5, else row
 //   folds      of the trials, 5
@@ -31,6 +33,7 @@ struct HybridSpec {
   std::string name;
   bool calibrate = true;
   std::vector<learned::LearnerSpec> candidates;  // simplest first
+  bool stack = true;
   std::optional<learned::ValidateBy> trial_by;
   std::size_t folds = 5;
   WeightRule weight = weight_of_trials;

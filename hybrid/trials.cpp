@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "hybrid/hybrid_dir.h"
+#include "hybrid/machines.h"
 
 namespace tilecast::hybrid {
 namespace {
@@ -18,7 +20,7 @@ using learned::Examples;
 using learned::ValidateBy;
 using measured::Split;
 
-constexpr std::size_t kEnoughGroups = 5, kLeastClasses = 3, kMostClassFolds = 4;
+constexpr std::size_t kEnoughGroups = 5, kLeastKinds = 3, kMostFolds = 4, kMostAtOnce = 4096;
 
 std::size_t count_distinct(const std::vector<std::string>& keys) {
   return std::set<std::string>(keys.begin(), keys.end()).size();
@@ -52,6 +54,38 @@ std::vector<Split> trial_folds(const std::vector<std::string>& keys, std::size_t
   return measured::k_fold(keys, std::min(folds, groups), seed);
 }
 
+// Families share kernels, and kinds the tiles of one: work that is scored is not fitted.
+std::vector<Split> apart(std::vector<Split> splits, const TrialRows& rows) {
+  for (Split& split : splits) {
+    std::set<std::uint32_t> scored;
+    for (const std::size_t row : split.score) scored.insert(rows.examples.rows[row].kernel);
+    std::erase_if(split.fit,
+                  [&](std::size_t row) { return scored.contains(rows.examples.rows[row].kernel); });
+  }
+  std::erase_if(splits, [](const Split& split) { return split.fit.empty(); });
+  return splits;
+}
+
+// Of the rows a split scores, to the nearest of the machines it fits.
+std::vector<double> machine_distances(const analytical::CostModel& prior, const TrialRows& rows,
+                                      const Split& split) {
+  std::vector<hwdesc::Device> fitted;
+  for (const std::size_t row : split.fit) {
+    const hwdesc::Device& device = *rows.examples.rows[row].device;
+    if (std::ranges::find(fitted, device.name, &hwdesc::Device::name) == fitted.end()) {
+      fitted.push_back(device);
+    }
+  }
+  std::vector<double> distances(split.score.size());
+  for (const auto& [begin, end] : learned::device_runs(rows.examples, split.score, kMostAtOnce)) {
+    const Examples asked = rows.examples.subset(std::span(split.score).subspan(begin, end - begin));
+    const auto nearest =
+        nearest_machines(prior, asked.queries, *asked.rows.front().device, asked.priors, fitted);
+    for (std::size_t i = begin; i < end; ++i) distances[i] = nearest[i - begin].distance;
+  }
+  return distances;
+}
+
 }  // namespace
 
 double TrialRows::residual(std::size_t row) const {
@@ -73,19 +107,22 @@ TrialRows trial_rows(const analytical::CostModel& prior, std::span<const measure
     const measured::SampleSet& set = sets[row.set];
     const measured::Workload& work = set.works[set.samples[row.sample].work];
     rows.names[row.kernel] = work.name;
-    rows.op_classes.push_back(measured::op_class(rows.examples.queries[i].kernel));
+    rows.works.push_back(work_of(rows.examples.queries[i].kernel, *rows.examples.priors[i]));
+    rows.by_kind.emplace_back(rows.works.back().kind);
     rows.by_device.push_back(row.device->name);
   }
-  rows.by_class = rows.op_classes;
   rows.trial_by = trial_by.value_or(widest(rows.examples));
   rows.by_group = group_keys(rows.examples, rows.trial_by);
   return rows;
 }
 
 TrialPlan plan_trials(const TrialRows& rows, std::size_t folds, std::uint64_t seed) {
-  return {.base = trial_folds(rows.by_group, folds, 2, seed),
-          .by_class = trial_folds(rows.by_class, kMostClassFolds, kLeastClasses, seed),
-          .by_device = trial_folds(rows.by_device, kMostClassFolds, 2, seed)};
+  std::vector<Split> base = trial_folds(rows.by_group, folds, 2, seed);
+  // Rows of one kernel are told apart on purpose.
+  if (rows.trial_by != ValidateBy::kRow) base = apart(std::move(base), rows);
+  return {.base = std::move(base),
+          .by_kind = apart(trial_folds(rows.by_kind, kMostFolds, kLeastKinds, seed), rows),
+          .by_device = trial_folds(rows.by_device, kMostDevices, 2, seed)};
 }
 
 std::vector<double> predict_trials(const learned::LearnerSpec& learner, const TrialRows& rows,
@@ -94,50 +131,49 @@ std::vector<double> predict_trials(const learned::LearnerSpec& learner, const Tr
   base::parallel_for(splits.size(), jobs, [&](std::size_t fold) {
     const Split& split = splits[fold];
     const learned::Trained trained = learned::train(learner, rows.examples.subset(split.fit));
-    // Queries of one device at a time.
-    for (std::size_t begin = 0; begin < split.score.size();) {
-      const hwdesc::Device* device = rows.examples.rows[split.score[begin]].device;
-      std::size_t end = begin;
-      while (end < split.score.size() && rows.examples.rows[split.score[end]].device == device) {
-        ++end;
-      }
+    for (const auto& [begin, end] : learned::device_runs(rows.examples, split.score, kMostAtOnce)) {
       const std::span<const std::size_t> chosen =
           std::span(split.score).subspan(begin, end - begin);
       const Examples asked = rows.examples.subset(chosen);
       std::vector<double> out(chosen.size());
-      trained.predictor->predict(asked.queries, *device, asked.priors, out);
+      trained.predictor->predict(asked.queries, *asked.rows.front().device, asked.priors, out);
       for (std::size_t i = 0; i < out.size(); ++i) {
         const double residual = out[i] - std::log(asked.priors[i]->time.value);
         predicted[chosen[i]] = std::isfinite(residual) ? residual : 0;
       }
-      begin = end;
     }
   });
   return predicted;
 }
 
-std::vector<Trial> trials_of(const TrialRows& rows, std::span<const Split> splits,
-                             const std::vector<std::string>& keys,
-                             std::span<const double> predicted) {
+std::vector<Trial> trials_of(const analytical::CostModel& prior, const TrialRows& rows,
+                             std::span<const Split> splits, const std::vector<std::string>& keys,
+                             std::span<const double> predicted, Machines machines) {
   std::map<std::string, std::uint32_t> numbers;
   for (const std::string& key : keys) {
     numbers.emplace(key, static_cast<std::uint32_t>(numbers.size()));
   }
   std::vector<Trial> trials;
   for (const Split& split : splits) {
-    const Domain domain = Domain::of(rows.examples.subset(split.fit), rows.names);
-    for (const std::size_t row : split.score) {
+    const Examples fitted = rows.examples.subset(split.fit);
+    std::vector<Work> works;
+    for (const std::size_t row : split.fit) works.push_back(rows.works[row]);
+    const Domain domain = Domain::of(fitted, works, rows.names);
+    const std::vector<double> distances = machines == Machines::kLeftOut
+                                              ? machine_distances(prior, rows, split)
+                                              : std::vector<double>(split.score.size());
+    for (std::size_t i = 0; i < split.score.size(); ++i) {
+      const std::size_t row = split.score[i];
       const Example& example = rows.examples.rows[row];
-      const analytical::Estimate& prior = *rows.examples.priors[row];
-      const Position position =
-          domain.locate(coordinates_of(rows.examples.queries[row].kernel, prior),
-                        rows.op_classes[row], *example.device);
+      Position position = domain.locate(rows.works[row], example.device->name);
+      position.machine = distances[i];
       trials.push_back({.residual = rows.residual(row),
                         .predicted = predicted[row],
                         .share = std::sqrt(example.weight),
-                        .distance = position.distance,
-                        .time = prior.time.value,
-                        .op_class = rows.op_classes[row],
+                        .position = position,
+                        .time = rows.examples.priors[row]->time.value,
+                        .kind = std::string(rows.works[row].kind),
+                        .device = example.device->name,
                         .group = numbers.at(keys[row]),
                         .family = example.family});
     }
@@ -185,6 +221,7 @@ Choice choose_candidate(const TrialRows& rows, std::span<const std::vector<doubl
     }
     choice.scores[c].deviation = n > 1 ? std::sqrt(squares / (n - 1) / n) : mean;
   }
+  choice.least = choice.scores[best].error;
   while (choice.scores[choice.chosen].error >
          choice.scores[best].error + choice.scores[choice.chosen].deviation) {
     ++choice.chosen;

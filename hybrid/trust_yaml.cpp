@@ -13,7 +13,7 @@ namespace {
 
 using hwdesc::ConfigNode;
 
-constexpr std::string_view kFormat = "tilecast.trust/1";
+constexpr std::string_view kFormat = "tilecast.trust/2";
 constexpr double kMostLogBound = 1000;  // of a bound
 
 // From `low` to `high`.
@@ -48,7 +48,7 @@ std::string list_head(std::string_view indent, std::string_view key, bool empty)
 
 }  // namespace
 
-struct Trust::Text {
+struct Trust::Yaml {
   static std::string write(const Band& band) {
     return fmt::format("{{low: {}, high: {}, trials: {}}}", band.low + 0.0, band.high,
                        band.trials);  // no -0
@@ -60,16 +60,16 @@ struct Trust::Text {
 
   static std::string write(std::string_view key, const Bands& bands) {
     std::string text = fmt::format("{}:\n  all: {}\n", key, write(bands.all));
-    text += list_head("  ", "classes", bands.by_class.empty());
-    for (const auto& [op_class, band] : bands.by_class) {
-      text += fmt::format("    - {{class: {}, band: {}}}\n",
-                          hwdesc::yaml_text(op_class, "trust.yaml"), write(band));
+    text += list_head("  ", "kinds", bands.by_kind.empty());
+    for (const auto& [kind, band] : bands.by_kind) {
+      text += fmt::format("    - {{kind: {}, band: {}}}\n", hwdesc::yaml_text(kind, "trust.yaml"),
+                          write(band));
     }
     text += list_head("  ", "sizes", bands.by_size.empty());
-    for (const auto& [op_class, halves] : bands.by_size) {
-      text += fmt::format("    - {{class: {}, short: {}, long: {}}}\n",
-                          hwdesc::yaml_text(op_class, "trust.yaml"), write(halves[0]),
-                          write(halves[1]));
+    for (const auto& [kind, halves] : bands.by_size) {
+      text +=
+          fmt::format("    - {{kind: {}, short: {}, long: {}}}\n",
+                      hwdesc::yaml_text(kind, "trust.yaml"), write(halves[0]), write(halves[1]));
     }
     return text;
   }
@@ -86,26 +86,26 @@ struct Trust::Text {
     return band(root, key);
   }
 
-  // The class of an entry that has no band in `known` yet.
-  static std::string new_class_of(const ConfigNode& entry, const auto& known) {
-    std::string op_class = text_of(required(entry, "class"));
-    if (known.contains(op_class)) fail_at(entry, "a class for the second time");
-    return op_class;
+  // The kind of an entry that has no band in `known` yet.
+  static std::string new_kind_of(const ConfigNode& entry, const auto& known) {
+    std::string kind = text_of(required(entry, "kind"));
+    if (known.contains(kind)) fail_at(entry, "a kind for the second time");
+    return kind;
   }
 
   static Bands bands(const ConfigNode& root, std::string_view key, const Trust& trust) {
     const ConfigNode& node = required(root, key);
-    allow_only(node, {"all", "classes", "sizes"});
+    allow_only(node, {"all", "kinds", "sizes"});
     Bands bands{.all = band(node, "all")};
-    for (const ConfigNode& entry : list(node, "classes")) {
-      allow_only(entry, {"class", "band"});
-      bands.by_class.emplace(new_class_of(entry, bands.by_class), band(entry, "band"));
+    for (const ConfigNode& entry : list(node, "kinds")) {
+      allow_only(entry, {"kind", "band"});
+      bands.by_kind.emplace(new_kind_of(entry, bands.by_kind), band(entry, "band"));
     }
     for (const ConfigNode& entry : list(node, "sizes")) {
-      allow_only(entry, {"class", "short", "long"});
-      const std::string op_class = new_class_of(entry, bands.by_size);
-      if (!trust.median_time_.contains(op_class)) fail_at(entry, "a class without a median time");
-      bands.by_size.emplace(op_class, std::array{band(entry, "short"), band(entry, "long")});
+      allow_only(entry, {"kind", "short", "long"});
+      const std::string kind = new_kind_of(entry, bands.by_size);
+      if (!trust.median_time_.contains(kind)) fail_at(entry, "a kind without a median time");
+      bands.by_size.emplace(kind, std::array{band(entry, "short"), band(entry, "long")});
     }
     return bands;
   }
@@ -113,44 +113,115 @@ struct Trust::Text {
   static void read_median_times(const ConfigNode& root, Trust& trust) {
     constexpr double kMostSeconds = 1e9;
     for (const ConfigNode& entry : list(root, "middles")) {
-      allow_only(entry, {"class", "time_s"});
-      trust.median_time_.emplace(new_class_of(entry, trust.median_time_),
+      allow_only(entry, {"kind", "time_s"});
+      trust.median_time_.emplace(new_kind_of(entry, trust.median_time_),
                                  number(entry, "time_s", 0, kMostSeconds));
     }
   }
 
-  static void read_weights(const ConfigNode& root, Trust& trust) {
+  static std::string write(std::string_view what, std::string_view name, const Weights& weights) {
+    return fmt::format("  - {{{}: {}, near: {}, far: {}, new_device: {}}}\n", what,
+                       hwdesc::yaml_text(std::string(name), "trust.yaml"), weights.near,
+                       weights.far, weights.new_device);
+  }
+
+  static Weights weights(const ConfigNode& entry) {
+    const double near = number(entry, "near", 0, 1);
+    return {near, number(entry, "far", 0, near), number(entry, "new_device", 0, 1)};
+  }
+
+  static void read_new_kinds(const ConfigNode& root, Trust& trust) {
+    const std::vector<ConfigNode>& entries = list(root, "new_kinds");
+    if (entries.size() != kResources) fail_at(required(root, "new_kinds"), "expected all six");
+    for (std::size_t r = 0; r < kResources; ++r) {
+      allow_only(entries[r], {"resource", "near", "far", "new_device"});
+      require_name(entries[r], r);
+      trust.new_kind_weights_[r] = weights(entries[r]);
+    }
+  }
+
+  static void require_name(const ConfigNode& entry, std::size_t r) {
+    const ConfigNode& name = required(entry, "resource");
+    if (text_of(name) == kResourceNames[r]) return;
+    fail_at(name, fmt::format("got {}, expected {}", hwdesc::show_text(text_of(name)),
+                              kResourceNames[r]));
+  }
+
+  static void read_resources(const ConfigNode& root, Trust& trust) {
     constexpr double kMostDistance = 1e9;
-    trust.near_ = number(root, "near", 0, kMostDistance);
-    trust.far_ = number(root, "far", trust.near_, kMostDistance);
+    const std::vector<ConfigNode>& entries = list(root, "resources");
+    if (entries.size() != kResources) fail_at(required(root, "resources"), "expected all six");
+    for (std::size_t r = 0; r < kResources; ++r) {
+      const ConfigNode& entry = entries[r];
+      allow_only(entry, {"resource", "near", "far", "new_device", "near_up_to", "far_up_to"});
+      require_name(entry, r);
+      trust.by_resource_[r] = weights(entry);
+      const double near = number(entry, "near_up_to", -1, kMostDistance);
+      trust.reach_[r] = {near, number(entry, "far_up_to", near, kMostDistance)};
+    }
+  }
+
+  static void read_weights(const ConfigNode& root, Trust& trust) {
+    constexpr double kMostMachine = 1e3;
+    read_resources(root, trust);
+    read_new_kinds(root, trust);
+    for (const ConfigNode& entry : list(root, "kinds")) {
+      allow_only(entry, {"kind", "near", "far", "new_device"});
+      trust.by_kind_.emplace(new_kind_of(entry, trust.by_kind_), weights(entry));
+    }
+    for (const ConfigNode& entry : list(root, "most")) {
+      allow_only(entry, {"kind", "device", "weight"});
+      const std::string kind = text_of(required(entry, "kind"));
+      const std::string device = text_of(required(entry, "device"));
+      if (!trust.most_[kind].emplace(device, number(entry, "weight", 0, 1)).second) {
+        fail_at(entry, "stands twice");
+      }
+    }
     trust.correlation_ = number(root, "correlation", 0, 1);
-    const ConfigNode& weights = required(root, "weights");
-    allow_only(weights, {"near", "far", "new_class", "new_device"});
-    const double near = number(weights, "near", 0, 1);
-    trust.weights_ = {near, number(weights, "far", 0, near), number(weights, "new_class", 0, near),
-                      number(weights, "new_device", 0, near)};
-    const ConfigNode& reach = required(root, "reach");
-    allow_only(reach, {"new_class", "new_device"});
-    trust.reach_ = {number(reach, "new_class", 0, kMostDistance),
-                    number(reach, "new_device", 0, kMostDistance)};
+    const ConfigNode& held = required(root, "residual");
+    allow_only(held, {"low", "high"});
+    trust.held_low_ = number(held, "low", -kMostLogBound, 0);
+    trust.held_high_ = number(held, "high", 0, kMostLogBound);
+    const ConfigNode& machine = required(root, "machine");
+    allow_only(machine, {"typical", "farthest"});
+    trust.typical_machine_ = number(machine, "typical", kSameMachine, kMostMachine);
+    trust.farthest_machine_ = number(machine, "farthest", 0, kMostMachine);
   }
 };
 
 std::string Trust::save() const {
-  std::string text = fmt::format("format: {}\nnear: {}\nfar: {}\ncorrelation: {}\n", kFormat, near_,
-                                 far_, correlation_);
-  text += fmt::format("weights: {{near: {}, far: {}, new_class: {}, new_device: {}}}\n",
-                      weights_.near, weights_.far, weights_.new_class, weights_.new_device);
-  text += fmt::format("reach: {{new_class: {}, new_device: {}}}\n", reach_.new_class,
-                      reach_.new_device);
-  text += list_head("", "middles", median_time_.empty());
-  for (const auto& [op_class, time] : median_time_) {
-    text += fmt::format("  - {{class: {}, time_s: {}}}\n",
-                        hwdesc::yaml_text(op_class, "trust.yaml"), time);
+  std::string text = fmt::format("format: {}\ncorrelation: {}\n", kFormat, correlation_);
+  text += fmt::format("residual: {{low: {}, high: {}}}\n", held_low_ + 0.0, held_high_);
+  text += fmt::format("machine: {{typical: {}, farthest: {}}}\nresources:\n", typical_machine_,
+                      farthest_machine_);
+  for (std::size_t r = 0; r < kResources; ++r) {
+    std::string line = Yaml::write("resource", kResourceNames[r], by_resource_[r]);
+    line.resize(line.size() - 2);  // "}" and the end of the line
+    text +=
+        fmt::format("{}, near_up_to: {}, far_up_to: {}}}\n", line, reach_[r].near, reach_[r].far);
   }
-  text += Text::write("near_bands", near_bands_) + Text::write("far_bands", far_bands_);
-  text += Text::write("physics", physics_) + Text::write("new_class", new_class_);
-  return text + Text::write("new_device", new_device_);
+  text += "new_kinds:\n";
+  for (std::size_t r = 0; r < kResources; ++r) {
+    text += Yaml::write("resource", kResourceNames[r], new_kind_weights_[r]);
+  }
+  text += list_head("", "kinds", by_kind_.empty());
+  for (const auto& [kind, weights] : by_kind_) text += Yaml::write("kind", kind, weights);
+  text += list_head("", "most", most_.empty());
+  for (const auto& [kind, devices] : most_) {
+    for (const auto& [device, weight] : devices) {
+      text += fmt::format("  - {{kind: {}, device: {}, weight: {}}}\n",
+                          hwdesc::yaml_text(kind, "trust.yaml"),
+                          hwdesc::yaml_text(device, "trust.yaml"), weight);
+    }
+  }
+  text += list_head("", "middles", median_time_.empty());
+  for (const auto& [kind, time] : median_time_) {
+    text +=
+        fmt::format("  - {{kind: {}, time_s: {}}}\n", hwdesc::yaml_text(kind, "trust.yaml"), time);
+  }
+  text += Yaml::write("near_bands", near_bands_) + Yaml::write("far_bands", far_bands_);
+  text += Yaml::write("physics", physics_) + Yaml::write("new_kind", new_kind_);
+  return new_device_ ? text + Yaml::write("new_device", *new_device_) : text;
 }
 
 Trust Trust::load(const std::string& text, const std::string& file) {
@@ -161,16 +232,19 @@ Trust Trust::load(const std::string& text, const std::string& file) {
     fail_at(required(root, "format"),
             fmt::format("got {}, expected {}", hwdesc::show_text(format), kFormat));
   }
-  allow_only(root, {"format", "near", "far", "correlation", "weights", "reach", "middles",
-                    "near_bands", "far_bands", "physics", "new_class", "new_device"});
+  allow_only(root,
+             {"format", "correlation", "residual", "machine", "resources", "new_kinds", "kinds",
+              "most", "middles", "near_bands", "far_bands", "physics", "new_kind", "new_device"});
   Trust trust;
-  Text::read_weights(root, trust);
-  Text::read_median_times(root, trust);
-  trust.near_bands_ = Text::bands(root, "near_bands", trust);
-  trust.far_bands_ = Text::bands(root, "far_bands", trust);
-  trust.physics_ = Text::optional_band(root, "physics");
-  trust.new_class_ = Text::optional_band(root, "new_class");
-  trust.new_device_ = Text::optional_band(root, "new_device");
+  Yaml::read_weights(root, trust);
+  Yaml::read_median_times(root, trust);
+  trust.near_bands_ = Yaml::bands(root, "near_bands", trust);
+  trust.far_bands_ = Yaml::bands(root, "far_bands", trust);
+  trust.physics_ = Yaml::optional_band(root, "physics");
+  trust.new_kind_ = Yaml::optional_band(root, "new_kind");
+  if (root.find("new_device") != nullptr) {
+    trust.new_device_ = Yaml::bands(root, "new_device", trust);
+  }
   return trust;
 }
 

@@ -22,6 +22,8 @@ enum class FeatureGroup {
   kTile,     // bounds of the tile: lists as sub-vector, sum, product (24 columns, as TpuGraphs)
   kPrior,    // terms of the analytical estimate
   kMachine,  // dimensionless ratios of the machine, and of kernel to machine
+  kAlignment,   // sizes over and modulo those of the native tile (of vector units without one)
+  kTileBounds,  // the analytical estimate over the tiles the kernel could have: quantiles
   kParameters,  // how the kernel was written, and products of two: named by the measurement set
   kNode         // of one op in a graph of ops
 };

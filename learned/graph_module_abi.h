@@ -10,7 +10,7 @@
 namespace tilecast::learned {
 
 // To be raised when GraphModule or GraphNetwork change their functions, or a field its meaning.
-inline constexpr std::uint64_t kGraphModuleVersion = 1;
+inline constexpr std::uint64_t kGraphModuleVersion = 2;
 
 // The version, and the sizes of everything that passes between the two.
 inline constexpr std::uint64_t kGraphModuleAbi = [] {

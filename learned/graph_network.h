@@ -18,79 +18,38 @@
 #include <vector>
 
 #include "learned/kernel_graph.h"
-#include "learned/parameter_table.h"
+#include "learned/network_spec.h"
 
 namespace tilecast::learned {
 
-enum class GraphLayer { kNone, kSage, kSageUndirected, kGat };
-inline constexpr std::string_view kGraphLayers[] = {"none", "sage", "sage_undirected", "gat"};
-enum class Aggregate { kMean, kSum, kMax };  // over neighbours
-inline constexpr std::string_view kAggregates[] = {"mean", "sum", "max"};
-enum class Reduction { kPerNode, kColumnWise, kLstm, kTransformer };  // of nodes to a kernel
-inline constexpr std::string_view kReductions[] = {"per_node", "column_wise", "lstm",
-                                                   "transformer"};
-
-struct NetworkSpec {
-  GraphLayer graph = GraphLayer::kSage;
-  int hops = 2;           // 0 ... 3; 0: as kNone
-  int hidden = 64;        // width of node embeddings
-  int opcode_width = 16;  // of the opcode embedding
-  int heads = 4;          // GAT and Transformer; divides hidden
-  int neighbours = 20;    // at most, per node and direction: the first ones
-  Aggregate aggregate = Aggregate::kMean;
-  bool l2_norm = true;  // of embeddings after each hop (GraphSAGE, equation of section 3.2)
-  Reduction reduction = Reduction::kColumnWise;
-  bool pool_mean = true, pool_max = true, pool_sum = false;  // kColumnWise: any, at least one
-  int reduction_layers = 1;                                  // of the Transformer encoder
-  double dropout = 0;
-};
-[[nodiscard]] const ParameterTable<NetworkSpec>& network_parameters();
-
-enum class NetworkLoss { kLogTime, kHuber, kRankHinge, kRankLogistic };
-inline constexpr std::string_view kNetworkLosses[] = {"log_time", "huber", "rank_hinge",
-                                                      "rank_logistic"};
-enum class Balance { kNone, kFamily };  // how examples are drawn
-inline constexpr std::string_view kBalances[] = {"none", "family"};
-
-struct TrainingSpec {
-  NetworkLoss loss = NetworkLoss::kLogTime;
-  int epochs = 60;  // each draws as many examples as there are
-  int batch = 64;   // examples; ranking: kernels, of each at most `tiles` tiles
-  int tiles = 16;
-  double learning_rate = 2e-3;
-  double decay = 0.98;  // of the learning rate, per epoch
-  double clip = 1;      // of the gradient's norm; 0: never
-  double weight_decay = 0;
-  int patience = 15;  // epochs without a better validation; 0: never stops early
-  Balance balance = Balance::kFamily;
-  // Every kernel counts the same, however many tiles it has. GraphExample::weight multiplies;
-  // without this it counts in losses of log time alone.
-  bool weigh_kernels = false;
-  std::uint64_t seed = 1;
-};
-[[nodiscard]] const ParameterTable<TrainingSpec>& training_parameters();
-[[nodiscard]] constexpr bool ranks(NetworkLoss loss) {
-  return loss >= NetworkLoss::kRankHinge;
-}
-
 struct NetworkWidths {
-  std::int32_t opcodes = 0;   // opcode_count()
-  std::size_t node = 0;       // features per node
-  std::size_t at_nodes = 0;   // features of the kernel that go to every node (option 1)
-  std::size_t at_kernel = 0;  // those that join the kernel's embedding (option 2)
+  std::int32_t opcodes = 0;    // opcode_count()
+  std::size_t node = 0;        // features per node
+  std::size_t at_nodes = 0;    // features of the kernel that go to every node (option 1)
+  std::size_t at_kernel = 0;   // those that join the kernel's embedding (option 2)
+  std::size_t configured = 0;  // features of the nodes that a run configures
+  // Numbers per kernel. More than one: a training of several tasks, which others start from
+  // (TrainingHooks::start); it cannot predict.
+  std::size_t outputs = 1;
 };
 
 // One question; everything scaled. Spans must outlive the call.
 struct GraphInput {
   const KernelGraph* graph = nullptr;  // at least one node; shared by the tiles of a kernel
   std::span<const float> at_nodes, at_kernel;
+  // Nodes of the graph that this run configures, and a row of features of each; others have zeros.
+  std::span<const std::int32_t> configured_nodes = {};
+  std::span<const float> configured = {};
 };
 struct GraphExample {
   GraphInput input;
-  float target = 0;          // standardised log of seconds
-  std::uint32_t kernel = 0;  // examples of one kernel are ranked against each other
-  std::uint32_t family = 0;  // program family
-  float weight = 1;          // 1 / variance of the target, up to a factor; above 0
+  float target = 0;  // standardised log of seconds
+  // Added to what the network says, under every loss, so that it learns the rest of the target.
+  float margin = 0;
+  std::span<const float> tasks = {};  // in place of target, by output, where there are several
+  std::uint32_t kernel = 0;           // examples of one kernel are ranked against each other
+  std::uint32_t family = 0;           // program family
+  float weight = 1;                   // 1 / variance of the target, up to a factor; above 0
 };
 
 // Trained weights. predict() is thread-safe.
@@ -105,19 +64,23 @@ class GraphNetwork {
 };
 
 struct EpochReport {
-  int epoch = 0;    // from 1
-  double loss = 0;  // mean over the epoch
-  double validation =
-      0;               // log_time, huber: RMSE of the target; ranking: 1 - share of pairs in order
-  double best = 0;     // the least validation so far
-  double seconds = 0;  // since the start
+  int epoch = 0;          // from 1
+  int steps = 0;          // batches since the start
+  double loss = 0;        // mean over the epoch
+  double validation = 0;  // torch/train.h, validation_error()
+  double best = 0;        // the least validation so far
+  double seconds = 0;     // since the start
 };
 struct TrainingHooks {
   std::function<bool(const EpochReport&)> epoch = {};  // false: stop here
   // A file that is rewritten after every epoch and resumed from, to the same bits, when it is
   // there; one of another spec or data set is refused. Empty: none.
   std::string checkpoint = {};
-  std::string start = {};  // weights to go on from (GraphNetwork::save()); empty: drawn anew
+  // Weights to go on from (GraphNetwork::save()), of a network of `start_outputs`; empty: drawn
+  // anew. new_head: without its last layer, which starts from 0; frozen: and alone learns.
+  std::string start = {};
+  std::size_t start_outputs = 1;
+  bool new_head = false, frozen = false;
 };
 
 class GraphModule {

@@ -21,8 +21,9 @@ using hwdesc::ConfigNode;
 
 constexpr std::string_view kFormat = "tilecast.model/1";
 constexpr std::string_view kCheck = "check: ";
-enum class Kind { kXgboost, kNetwork, kProcess, kPhysics };
-constexpr std::string_view kKinds[] = {"xgboost", "network", "gaussian_process", "physics"};
+enum class Kind { kXgboost, kNetwork, kProcess, kStack, kPhysics };
+constexpr std::string_view kKinds[] = {"xgboost", "network", "gaussian_process", "stack",
+                                       "physics"};
 constexpr std::uint64_t kMostVersion = 1'000'000;
 constexpr std::string_view kNoYes[] = {"no", "yes"};
 
@@ -64,7 +65,7 @@ void write_selection(std::string& text, std::string_view key, const FeatureSelec
 void write_features(std::string& text, const ModelText& model) {
   const Kind kind = kind_of(model.card);
   if (has_table(kind)) return write_selection(text, "features", model.features);
-  if (kind == Kind::kPhysics) return;
+  if (kind == Kind::kPhysics || kind == Kind::kStack) return;
   const NetworkFeatures& features = model.network_features;
   FeatureSelection at_kernel = features.at_kernel;
   if (!features.at_nodes.parameters.empty()) at_kernel.parameters.clear();  // once is enough
@@ -101,6 +102,7 @@ void write_metrics(std::string& text, const ModelCard& card) {
     if (metric.baseline) {
       text += fmt::format("    baseline: {}\n", finite(*metric.baseline, metric.metric));
     }
+    if (!metric.of.empty()) text += fmt::format("    of: {}\n", scalar_text(metric.of));
   }
 }
 
@@ -224,9 +226,10 @@ void read_lists(const ConfigNode& root, ModelText& model) {
                          whole_at(entry, "test")});
   }
   for (const ConfigNode& entry : optional_list(root, "metrics")) {
-    allow_only(entry, {"metric", "n", "value", "baseline"});
+    allow_only(entry, {"metric", "n", "value", "baseline", "of"});
     ModelMetric metric{text(entry, "metric"), whole_at(entry, "n"), real_at(entry, "value"), {}};
     if (entry.find("baseline") != nullptr) metric.baseline = real_at(entry, "baseline");
+    metric.of = optional_text(entry, "of");
     card.metrics.push_back(std::move(metric));
   }
   for (const ConfigNode& entry : optional_list(root, "versions")) {

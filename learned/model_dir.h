@@ -35,6 +35,7 @@ struct ModelMetric {   // on the test rows; baseline: the analytical model on th
   std::size_t n = 0;
   double value = 0;
   std::optional<double> baseline;
+  std::string of = {};  // some of the test rows: "class dot"; empty: all
 };
 
 struct ModelCard {

@@ -160,10 +160,10 @@ class NetworkPredictor final : public ChunkedPredictor {
 class OnPrior final : public Predictor {
  public:
   explicit OnPrior(std::unique_ptr<Predictor> residual) : residual_(std::move(residual)) {
-    TC_CHECK(residual_ && !residual_->ranks_only(), "residuals are of times");
+    TC_CHECK(residual_ != nullptr, "nothing to add to");
   }
 
-  [[nodiscard]] bool ranks_only() const override { return false; }
+  [[nodiscard]] bool ranks_only() const override { return residual_->ranks_only(); }
   [[nodiscard]] bool needs_prior() const override { return true; }
   [[nodiscard]] const GbtPredictorParts* trees() const override { return residual_->trees(); }
   [[nodiscard]] const NetworkPredictorParts* network() const override {

@@ -3,7 +3,10 @@
 // Thread-safe, deterministic. Whoever wants times of programs wraps it: learned/learned_model.h.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "analytical/cost_model.h"
 #include "learned/feature_scaler.h"
@@ -17,6 +20,7 @@ namespace tilecast::learned {
 struct GbtPredictorParts;
 struct NetworkPredictorParts;
 struct GpPredictorParts;
+struct StackPredictorParts;
 
 using Priors = std::span<const std::optional<analytical::Estimate>>;
 
@@ -31,10 +35,11 @@ class Predictor {
   virtual void predict(std::span<const analytical::KernelQuery> queries,
                        const hwdesc::Device& device, Priors priors,
                        std::span<double> out) const = 0;
-  // What it is made of: one of the three, the others are null.
+  // What it is made of: one of the four, the others are null.
   [[nodiscard]] virtual const GbtPredictorParts* trees() const { return nullptr; }
   [[nodiscard]] virtual const NetworkPredictorParts* network() const { return nullptr; }
   [[nodiscard]] virtual const GpPredictorParts* process() const { return nullptr; }
+  [[nodiscard]] virtual const StackPredictorParts* stack() const { return nullptr; }
 };
 
 // What `predictor` needs of `prior`, the analytical model: its answers, or nothing.
@@ -52,8 +57,9 @@ struct Standardisation {
 enum class Target { kTime, kResidual };
 inline constexpr std::string_view kTargets[] = {"time", "residual"};
 
-// `residual` predicts log(measured / analytical): adds log(analytical time). A query without an
-// analytical answer is NaN. Made of what `residual` is.
+// `residual` predicts log(measured / analytical), or a score that was trained on top of physics:
+// adds log(analytical time). A query without an analytical answer is NaN. Made of what `residual`
+// is.
 [[nodiscard]] std::unique_ptr<Predictor> on_prior(std::unique_ptr<Predictor> residual);
 
 // Trees over a table. No allocation per query in the steady state of a thread.
@@ -90,5 +96,21 @@ struct GpPredictorParts {
   Standardisation target;  // residuals: mean 0, so that it is physics far from every row
 };
 [[nodiscard]] std::unique_ptr<Predictor> make_predictor(GpPredictorParts parts);
+
+// Several corrections of physics as one (Wolpert 1992; non-negative weights: Breiman 1996):
+// log(analytical time) + sum of weight x (member - log(analytical time)). The weights are at least
+// 0 and sum to 1 at most: what is left of 1 is physics'. Members predict times.
+struct StackMember {
+  std::string name;
+  double weight = 0;
+  std::unique_ptr<Predictor> predictor;
+  std::map<std::string, std::string> settings;  // learned/training/learner.h
+};
+struct StackPredictorParts {
+  std::vector<StackMember> members;
+};
+inline constexpr std::size_t kMostMembers = 8;
+// Throws Error for other weights, no or too many members, and members that only rank.
+[[nodiscard]] std::unique_ptr<Predictor> make_predictor(StackPredictorParts parts);
 
 }  // namespace tilecast::learned

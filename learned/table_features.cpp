@@ -56,11 +56,6 @@ void static_columns(const KernelScan& scan, Columns& to) {
       scan.transcendentals);
 }
 
-Columns::PartName bound_part(std::size_t part) {
-  const std::string name(analytical::name(static_cast<analytical::Bound>(part)));
-  return {name, name};
-}
-
 void prior_columns(const std::optional<Estimate>& prior, Columns& to) {
   static const Estimate kNone;
   const Estimate& from = prior ? *prior : kNone;
@@ -136,6 +131,8 @@ FeatureSchema schema_of(const FeatureSelection& selection) {
   add(FeatureGroup::kShape, [&](Columns& to) { shape_columns(scan, to); });
   add(FeatureGroup::kMachine, [&](Columns& to) { machine_columns(scan, machine, to); });
   add(FeatureGroup::kTile, [&](Columns& to) { tile_columns({}, nullptr, to); });
+  add(FeatureGroup::kAlignment, [&](Columns& to) { alignment_columns(scan, device, {}, to); });
+  add(FeatureGroup::kTileBounds, [&](Columns& to) { TileBoundsScan().columns({}, to); });
   add(FeatureGroup::kPrior, [&](Columns& to) { prior_columns({}, to); });
   parameter_columns(selection.parameters, schema.columns);
   return schema;
@@ -156,6 +153,12 @@ class RowWriter {
     std::copy_n(scratch_.row.begin(), kernel_width_, out.begin());
     Columns to(out.data() + kernel_width_);
     if (selected(FeatureGroup::kTile)) tile_columns(tile_scan(query), query.tile, to);
+    if (selected(FeatureGroup::kAlignment)) {
+      const TileSizes sizes =
+          query.tile == nullptr ? TileSizes{} : tile_sizes(tile_scan(query), query.tile);
+      alignment_columns(scratch_.kernel, machine_.device(), sizes, to);
+    }
+    if (selected(FeatureGroup::kTileBounds)) tile_bounds_.columns(*prior, to);
     if (selected(FeatureGroup::kPrior)) prior_columns(*prior, to);
     if (selected(FeatureGroup::kParameters)) write_parameters(query.parameters, to);
     TC_CHECK(to.end() == out.data() + out.size(), "columns and values out of step");
@@ -187,6 +190,7 @@ class RowWriter {
     if (selected(FeatureGroup::kShape)) shape_columns(scan, to);
     if (selected(FeatureGroup::kMachine)) machine_columns(scan, machine_, to);
     kernel_width_ = static_cast<std::size_t>(to.end() - scratch_.row.data());
+    if (selected(FeatureGroup::kTileBounds)) tile_bounds_.of(kernel, machine_.device());
   }
 
   // Loops are only looked for where there is a tile to cut them.
@@ -198,8 +202,9 @@ class RowWriter {
     return scratch_.tile;
   }
 
-  std::array<bool, 8> selected_{};
+  std::array<bool, 10> selected_{};
   MachineScan machine_;
+  TileBoundsScan tile_bounds_;
   Scratch& scratch_;
   const ir::Kernel* kernel_ = nullptr;
   std::size_t kernel_width_ = 0;
@@ -207,6 +212,11 @@ class RowWriter {
 };
 
 }  // namespace
+
+Columns::PartName bound_part(std::size_t part) {
+  const std::string name(analytical::name(static_cast<analytical::Bound>(part)));
+  return {name, name};
+}
 
 bool has_group(const FeatureSelection& selection, FeatureGroup group) {
   return std::ranges::find(selection.groups, group) != selection.groups.end();
@@ -218,7 +228,8 @@ TableFeatures::TableFeatures(FeatureSelection selection) : selection_(std::move(
 }
 
 bool TableFeatures::needs_prior() const {
-  return has_group(selection_, FeatureGroup::kPrior);
+  return has_group(selection_, FeatureGroup::kPrior) ||
+         has_group(selection_, FeatureGroup::kTileBounds);
 }
 
 void TableFeatures::extract(std::span<const KernelQuery> queries, const hwdesc::Device& device,

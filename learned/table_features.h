@@ -13,7 +13,8 @@
 // declared with its value in learned/table_features_<group>.cpp.
 // Kernels are analysed once per run of queries about one kernel, so that queries of one kernel
 // should stand together. Thread-safe. After the first batch of a thread nothing is allocated per
-// query; the loops that tiles cut are allocated once per run.
+// query; the loops that tiles cut are allocated once per run. The group tile_bounds asks the
+// analytical model about some 500 tiles of each kernel: milliseconds instead of microseconds.
 #pragma once
 
 #include <span>
@@ -44,8 +45,8 @@ class TableFeatures {
   [[nodiscard]] bool needs_prior() const;
 
   // Row-major queries x width() into `rows`, columns by group: static, ops, shape, machine, tile,
-  // prior, parameters. `priors`: the analytical answers, one per query, when
-  // needs_prior() (one that is absent gives NaN), else ignored and may be empty. A query whose
+  // alignment, tile_bounds, prior, parameters. `priors`: the analytical answers, one per query,
+  // when needs_prior() (one that is absent gives NaN), else ignored and may be empty. A query whose
   // parameters are not as many as the selection's: Error.
   void extract(std::span<const analytical::KernelQuery> queries, const hwdesc::Device& device,
                std::span<const std::optional<analytical::Estimate>> priors,

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "analytical/cost_model.h"
+#include "analytical/analytical_model.h"
 #include "analytical/iteration_space.h"
 #include "learned/columns.h"
 
@@ -80,11 +80,36 @@ struct TileScan {
   void of(const KernelScan& scan, const hwdesc::Device& device);
 };
 
+// Of one tile: extents in the two minor dimensions, and its product of matrices; NaN: none.
+struct TileSizes {
+  double minor = kMissing, second_minor = kMissing;
+  double m = kMissing, n = kMissing, k = kMissing;
+};
+[[nodiscard]] TileSizes tile_sizes(const TileScan& scan, const analytical::TileConfig* tile);
+
+[[nodiscard]] Columns::PartName bound_part(std::size_t part);  // named as analytical::Bound
+
+// What physics says of the tiles that a kernel could have, for the tile_bounds group. Of a kernel
+// without tiles values are NaN.
+class TileBoundsScan {
+ public:
+  void of(const ir::Kernel& kernel, const hwdesc::Device& device);
+  void columns(const std::optional<analytical::Estimate>& prior, Columns& to) const;
+
+ private:
+  std::vector<double> times_;  // seconds, ascending
+  // Quantiles 0.1, 0.5 and 0.9: of the times, and of busy times over the least time.
+  std::array<double, 3> time_{};
+  std::array<std::array<double, analytical::kBoundCount>, 3> busy_{};
+};
+
 // Where columns are only named, of an empty scan, a machine without memory, no tile.
 void ops_columns(const KernelScan& scan, Columns& to);
 void shape_columns(const KernelScan& scan, Columns& to);
 void machine_columns(const KernelScan& scan, MachineScan& machine, Columns& to);
 void tile_columns(const TileScan& scan, const analytical::TileConfig* tile, Columns& to);
+void alignment_columns(const KernelScan& scan, const hwdesc::Device& device, const TileSizes& tile,
+                       Columns& to);
 
 // Of the largest memory between main memory and the core that one core has to itself or shares.
 [[nodiscard]] double cache_capacity(const hwdesc::Device& device);

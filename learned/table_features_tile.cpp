@@ -63,6 +63,15 @@ void set_working_set(const TileScan& scan, const LoopSizes& extents, TileFacts& 
   }
 }
 
+TileFacts facts_of(const TileScan& scan, const TileConfig* tile) {
+  TileFacts facts;
+  if (tile == nullptr || scan.space.loops.empty()) return facts;
+  const LoopSizes extents = analytical::tile_extents(scan.space, *tile);
+  set_loops(scan.space, extents, facts);
+  set_working_set(scan, extents, facts);
+  return facts;
+}
+
 double operand_bytes(const KernelScan& scan, std::size_t operand) {
   const ir::OpId id = scan.matrix->operands[operand];
   return ir::storage_bytes(scan.kernel->op(id).shape.dtype);
@@ -87,14 +96,18 @@ void TileScan::of(const KernelScan& scan, const hwdesc::Device& device) {
   cache_capacity = learned::cache_capacity(device);
 }
 
+TileSizes tile_sizes(const TileScan& scan, const TileConfig* tile) {
+  const TileFacts facts = facts_of(scan, tile);
+  return {.minor = facts.minor,
+          .second_minor = facts.second_minor,
+          .m = facts.m,
+          .n = facts.n,
+          .k = facts.k};
+}
+
 // Lists and their order are those of the 24 features of a TpuGraphs tile.
 void tile_columns(const TileScan& scan, const TileConfig* tile, Columns& to) {
-  TileFacts facts;
-  if (tile != nullptr && !scan.space.loops.empty()) {
-    const LoopSizes extents = analytical::tile_extents(scan.space, *tile);
-    set_loops(scan.space, extents, facts);
-    set_working_set(scan, extents, facts);
-  }
+  const TileFacts facts = facts_of(scan, tile);
   const auto bounds = [&](const Columns::Text& text, ir::Dims TileConfig::*list) {
     to.list(text, tile == nullptr ? nullptr : &(tile->*list), kListEntries, 0);
   };

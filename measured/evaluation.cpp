@@ -14,11 +14,15 @@ namespace tilecast::measured {
 namespace {
 
 constexpr std::string_view kMetricNames[kMetricCount] = {
-    "mape",           "median_ape",     "p90_ape",         "geometric_bias", "total_ratio",
-    "row_tau_b",      "coverage_90",    "interval_width",  "tile_tau_b",     "tile_size_ape",
-    "top_1_slowdown", "top_5_slowdown", "top_10_slowdown", "best_in_top_1",  "best_in_top_5",
-    "best_in_top_10"};
-constexpr std::string_view kBreakdownNames[] = {"all", "set", "class", "size", "split", "kernel"};
+    "mape",           "median_ape",      "p90_ape",
+    "geometric_bias", "total_ratio",     "row_tau_b",
+    "coverage_90",    "interval_width",  "mape_surest_25",
+    "mape_surest_50", "mape_surest_75",  "announced_2x",
+    "tile_tau_b",     "tile_size_ape",   "top_1_slowdown",
+    "top_5_slowdown", "top_10_slowdown", "best_in_top_1",
+    "best_in_top_5",  "best_in_top_10",  "best_in_top_tenth"};
+constexpr std::string_view kBreakdownNames[] = {"all",   "set",    "class", "size",
+                                                "split", "family", "kernel"};
 
 std::string tile_text(const analytical::TileConfig& tile) {
   return tile == analytical::TileConfig{} ? "" : analytical::to_string(tile);
@@ -157,6 +161,8 @@ class Strata {
         return size_name(fastest_[row.work] < options_.small.value, options_.small);
       case Breakdown::kSplit:
         return row.split.empty() ? "no split" : row.split;
+      case Breakdown::kFamily:
+        return work.family.empty() ? "no family" : work.family;
       case Breakdown::kKernel:
         return sheet_.sets.size() > 1 ? sheet_.sets[row.set].name + ": " + work.name : work.name;
     }

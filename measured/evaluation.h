@@ -73,16 +73,21 @@ enum class Metric {
   kRowTau,  // tau-b over all rows of the stratum: do the models order programs, operators, kernels?
   kCoverage,       // share of rows inside their 90 % interval; undefined without intervals
   kIntervalWidth,  // mean of high / low - 1
-  kTileTau,        // from here on: within kernels, over their tiles
+  kMapeSurest25,   // MAPE of the quarter of the rows with the narrowest intervals, and so on
+  kMapeSurest50,
+  kMapeSurest75,
+  kAnnounced,  // share of the errors above 2 x that the interval had announced (announced_share)
+  kTileTau,    // from here on: within kernels, over their tiles
   kTileSizeApe,
   kTop1Slowdown,
   kTop5Slowdown,
   kTop10Slowdown,
   kBestInTop1,
   kBestInTop5,
-  kBestInTop10
+  kBestInTop10,
+  kBestInTopTenth  // best found when a tenth of a kernel's tiles is measured, the predicted fastest
 };
-constexpr std::size_t kMetricCount = 16;
+constexpr std::size_t kMetricCount = 21;
 [[nodiscard]] std::string_view name(Metric metric);  // "mape", "tile_size_ape", ...
 // Predicted over measured: 1 is best, and neither side of it is better.
 [[nodiscard]] constexpr bool is_ratio(Metric metric) {
@@ -108,7 +113,7 @@ struct Scores {
   }
 };
 
-enum class Breakdown { kAll, kSet, kOpClass, kSize, kSplit, kKernel };
+enum class Breakdown { kAll, kSet, kOpClass, kSize, kSplit, kFamily, kKernel };
 [[nodiscard]] std::string_view name(Breakdown breakdown);  // "all", "set", "class", "size", ...
 
 struct Stratum {

@@ -134,6 +134,18 @@ std::size_t places(int k) {
   return static_cast<std::size_t>(k);
 }
 
+// Rounded up; 0.1 of 10 is 1, whatever a binary fraction makes of it.
+std::size_t rows_in(double share, std::size_t rows) {
+  constexpr double kRounding = 1e-9;
+  TC_CHECK(share > 0 && share <= 1, "a share of rows is above 0 and at most 1");
+  return static_cast<std::size_t>(std::ceil(share * static_cast<double>(rows) - kRounding));
+}
+
+double found_share(const Ranking& ranking, std::size_t k) {
+  const double fastest = best_measured(ranking);
+  return expected_over_ties(ranking, k, [&](double chosen) { return fastest / chosen; });
+}
+
 }  // namespace
 
 std::optional<double> mape(std::span<const Pair> pairs) {
@@ -220,9 +232,42 @@ std::optional<double> top_k_slowdown(std::span<const Ranking> kernels, int k) {
 
 std::optional<double> best_in_top_k(std::span<const Ranking> kernels, int k) {
   return mean_over(kernels, [&](const Ranking& ranking) -> std::optional<double> {
-    const double fastest = best_measured(ranking);
-    return expected_over_ties(ranking, places(k), [&](double chosen) { return fastest / chosen; });
+    return found_share(ranking, places(k));
   });
+}
+
+std::optional<double> best_in_top_share(std::span<const Ranking> kernels, double share) {
+  return mean_over(kernels, [&](const Ranking& ranking) -> std::optional<double> {
+    return found_share(ranking, rows_in(share, ranking.size()));
+  });
+}
+
+std::optional<double> selective_mape(std::span<const Pair> pairs,
+                                     std::span<const Interval> intervals, double share) {
+  TC_CHECK(intervals.size() == pairs.size(), "one interval per row");
+  if (pairs.empty()) return std::nullopt;
+  const std::vector<double> errors = absolute_errors(pairs);
+  struct Row {
+    double width, error;
+  };
+  std::vector<Row> rows;
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    rows.push_back({intervals[i].high / intervals[i].low, errors[i]});
+  }
+  std::ranges::sort(rows, {}, &Row::width);
+  const std::size_t kept = rows_in(share, rows.size());
+  double sum = 0;
+  for (std::size_t first = 0; first < kept;) {  // those of one width
+    double alike = 0, of_alike = 0;
+    std::size_t end = first;
+    for (; end < rows.size() && rows[end].width == rows[first].width; ++end) {
+      of_alike += rows[end].error;
+      ++alike;
+    }
+    sum += of_alike * static_cast<double>(std::min(end, kept) - first) / alike;
+    first = end;
+  }
+  return sum / static_cast<double>(kept);
 }
 
 std::optional<IntervalScore> interval_score(std::span<const Interval> intervals,
@@ -240,6 +285,24 @@ std::optional<IntervalScore> interval_score(std::span<const Interval> intervals,
   }
   const auto n = static_cast<double>(intervals.size());
   return IntervalScore{.coverage = inside / n, .mean_width = width / n};
+}
+
+std::optional<double> announced_share(std::span<const Pair> pairs,
+                                      std::span<const Interval> intervals) {
+  TC_CHECK(intervals.size() == pairs.size(), "one interval per pair");
+  constexpr double kFactor = 2;
+  double large = 0, announced = 0;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const double predicted = pairs[i].predicted, measured = pairs[i].measured;
+    if (measured > kFactor * predicted) {
+      ++large;
+      if (intervals[i].high >= kFactor * predicted) ++announced;
+    } else if (predicted > kFactor * measured) {
+      ++large;
+      if (kFactor * intervals[i].low <= predicted) ++announced;
+    }
+  }
+  return large > 0 ? std::optional(announced / large) : std::nullopt;
 }
 
 }  // namespace tilecast::measured

@@ -42,6 +42,10 @@ using Ranking = std::vector<Pair>;
 // Mean over kernels of best measured / best measured among the k predicted fastest (ALCOP's
 // "best in top k": 1 is the exhaustive optimum).
 [[nodiscard]] std::optional<double> best_in_top_k(std::span<const Ranking> kernels, int k);
+// The same where each kernel has this share of its rows measured, rounded up: what is found when
+// only so much of a pool is measured. `share` in (0, 1].
+[[nodiscard]] std::optional<double> best_in_top_share(std::span<const Ranking> kernels,
+                                                      double share);
 
 struct Interval {
   double low = 0, high = 0;
@@ -52,6 +56,18 @@ struct IntervalScore {
 };
 [[nodiscard]] std::optional<IntervalScore> interval_score(std::span<const Interval> intervals,
                                                           std::span<const double> measured);
+
+// Selective accuracy (El-Yaniv and Wiener, JMLR 2010): MAPE of the share of the rows whose
+// intervals are narrowest (high / low), rounded up to whole rows; among equally wide ones it is the
+// expectation of a random choice. `share` in (0, 1].
+[[nodiscard]] std::optional<double> selective_mape(std::span<const Pair> pairs,
+                                                   std::span<const Interval> intervals,
+                                                   double share);
+
+// Of the rows that are off by more than a factor of two, the share whose interval reaches as far on
+// that side: the model had said that it may be. nullopt where no row is.
+[[nodiscard]] std::optional<double> announced_share(std::span<const Pair> pairs,
+                                                    std::span<const Interval> intervals);
 
 // 95 % percentile bootstrap (Efron 1979): `statistic` of `draws` resamples of indices 0 ... n - 1,
 // or of whole groups where `group_of` names each index's group (rows of one kernel stay together).

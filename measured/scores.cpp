@@ -42,6 +42,8 @@ std::optional<double> ranking_metric(Metric metric, std::span<const Ranking> ker
       return best_in_top_k(kernels, 5);
     case Metric::kBestInTop10:
       return best_in_top_k(kernels, 10);
+    case Metric::kBestInTopTenth:
+      return best_in_top_share(kernels, 0.1);
     default:
       return std::nullopt;
   }
@@ -88,7 +90,7 @@ void score_errors(Scores& scores, const StratumRows& stratum, const std::vector<
 // The rows of a column that have an interval.
 struct Covered {
   std::vector<Interval> intervals;
-  std::vector<double> measured;
+  std::vector<Pair> pairs;
   std::vector<std::size_t> work_of;
 };
 
@@ -98,28 +100,54 @@ Covered covered(const ScoreSheet& sheet, const StratumRows& stratum, std::size_t
     const ScoredRow& row = sheet.rows[stratum.rows[i]];
     if (row.interval_s.empty() || !row.interval_s[column]) continue;
     result.intervals.push_back(*row.interval_s[column]);
-    result.measured.push_back(row.measured_s);
+    result.pairs.push_back({*row.predicted_s[column], row.measured_s});
     result.work_of.push_back(stratum.work_of[i]);
   }
   return result;
 }
 
+using IntervalMetric = std::optional<double> (*)(std::span<const Pair>, std::span<const Interval>);
+
+std::optional<IntervalScore> scored(std::span<const Pair> pairs,
+                                    std::span<const Interval> intervals) {
+  std::vector<double> measured;
+  for (const Pair& pair : pairs) measured.push_back(pair.measured);
+  return interval_score(intervals, measured);
+}
+
+template <double IntervalScore::*Part>
+std::optional<double> part_of_score(std::span<const Pair> pairs,
+                                    std::span<const Interval> intervals) {
+  const std::optional<IntervalScore> score = scored(pairs, intervals);
+  return score ? std::optional((*score).*Part) : std::nullopt;
+}
+
+template <int Percent>
+std::optional<double> mape_of_surest(std::span<const Pair> pairs,
+                                     std::span<const Interval> intervals) {
+  return selective_mape(pairs, intervals, Percent / 100.0);
+}
+
+constexpr std::pair<Metric, IntervalMetric> kIntervalMetrics[] = {
+    {Metric::kCoverage, part_of_score<&IntervalScore::coverage>},
+    {Metric::kIntervalWidth, part_of_score<&IntervalScore::mean_width>},
+    {Metric::kMapeSurest25, mape_of_surest<25>},
+    {Metric::kMapeSurest50, mape_of_surest<50>},
+    {Metric::kMapeSurest75, mape_of_surest<75>},
+    {Metric::kAnnounced, announced_share}};
+
 void score_intervals(Scores& scores, const Covered& rows, const BootstrapOptions& options) {
-  const std::optional<IntervalScore> all = interval_score(rows.intervals, rows.measured);
-  if (!all) return;
-  at(scores, Metric::kCoverage).value = all->coverage;
-  at(scores, Metric::kIntervalWidth).value = all->mean_width;
   const std::size_t works = std::set(rows.work_of.begin(), rows.work_of.end()).size();
-  if ((works > 1 ? works : rows.measured.size()) < kMinUnits) return;
+  const bool enough = (works > 1 ? works : rows.pairs.size()) >= kMinUnits;
   const auto group_of = works > 1 ? std::span(rows.work_of) : std::span<const std::size_t>();
-  for (const Metric metric : {Metric::kCoverage, Metric::kIntervalWidth}) {
-    const auto statistic = [&](std::span<const std::size_t> drawn) -> std::optional<double> {
-      const auto some = interval_score(gather(rows.intervals, drawn), gather(rows.measured, drawn));
-      if (!some) return std::nullopt;
-      return metric == Metric::kCoverage ? some->coverage : some->mean_width;
+  for (const auto& [metric, compute] : kIntervalMetrics) {
+    Score& score = at(scores, metric);
+    score.value = compute(rows.pairs, rows.intervals);
+    if (!score.value || !enough) continue;
+    const auto statistic = [&, compute = compute](std::span<const std::size_t> drawn) {
+      return compute(gather(rows.pairs, drawn), gather(rows.intervals, drawn));
     };
-    at(scores, metric).interval =
-        bootstrap_interval(rows.measured.size(), statistic, group_of, options);
+    score.interval = bootstrap_interval(rows.pairs.size(), statistic, group_of, options);
   }
 }
 

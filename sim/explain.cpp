@@ -93,6 +93,7 @@ void use_given_tile(const KernelAnalysis& analysis, const TileConfig& tile, Expl
 void ask_model(const ir::Kernel& kernel, const hwdesc::Device& device,
                const ExplainOptions& options, Explanation& result) {
   const analytical::KernelQuery query{kernel, options.tile};
+  const Seconds physics = result.estimate.time;
   auto answers = options.model->estimate({&query, 1}, device);
   if (!answers.front()) {
     throw Error(fmt::format(
@@ -101,11 +102,34 @@ void ask_model(const ir::Kernel& kernel, const hwdesc::Device& device,
         kernel.name(), ir::name(kernel.opcode()), device.name));
   }
   result.estimate = std::move(*answers.front());
+  const double factor = physics.value > 0 ? result.estimate.time / physics : 1;
+  for (Seconds& seconds : result.added) seconds = factor * seconds;
   if (options.tile == nullptr && result.estimate.tile == TileConfig{}) result.tile_origin = "none";
   if (options.correction) result.correction = options.correction(query, device);
 }
 
 }  // namespace
+
+void add_headroom(const ChosenModel& model, const analytical::KernelQuery& query,
+                  const hwdesc::Device& device, Explanation& why) {
+  const auto setting = [&](const std::string& key) {
+    if (!model.card) return std::string();
+    const auto found = model.card->settings.find(key);
+    return found == model.card->settings.end() ? std::string() : found->second;
+  };
+  if (setting("objective") != "quantile" && setting("loss") != "quantile") {
+    throw Error(fmt::format(
+        "{}: got a model of mean times, expected one trained with objective (trees) or loss "
+        "(networks) quantile",
+        model.name));
+  }
+  const auto answer = std::move(model.model->estimate({&query, 1}, device).front());
+  if (!answer) throw Error(fmt::format("{}: no answer for {}", model.name, query.kernel.name()));
+  const Seconds least = std::min(why.estimate.speed_of_light, why.estimate.time);
+  why.headroom = {.model = model.name,
+                  .quantile = std::stod(setting("quantile")),
+                  .reachable = std::clamp(answer->time, least, why.estimate.time)};
+}
 
 Explanation explain(const ir::Kernel& kernel, const hwdesc::Device& device,
                     const ExplainOptions& options) {
@@ -126,6 +150,7 @@ Explanation explain(const ir::Kernel& kernel, const hwdesc::Device& device,
                          : options.model != nullptr             ? "best by physics"
                                                                 : "best by the model";
   }
+  if (!result.infeasible) result.added = analysis.attributed_time(result.estimate);
   if (options.model == nullptr) {
     if (analysis.tileable()) rank_tiles(analysis, options.top, result);
     return result;

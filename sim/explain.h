@@ -16,12 +16,21 @@ struct ExplainedArray {
   Bytes padded;             // in the device layout
 };
 
+// What the fastest kernels like this one take, by a model of a low quantile of times.
+struct Headroom {
+  std::string model;    // in words
+  double quantile = 0;  // share of the kernels alike that take no longer
+  Seconds reachable;    // between the speed of light and the estimate
+};
+
 struct Explanation {
   std::string file, kernel, op_name, device;
   std::string model = {};  // what answered, in words; empty: the analytical model
   std::vector<std::string> notes = {};
   ir::Opcode opcode = ir::Opcode::kFusion;
   analytical::Estimate estimate;  // with the asked, the compiler's or the best tile
+  // What each resource adds to the time, by physics (analytical/shapley.h); their sum is the time.
+  analytical::BoundVector added = {};
   std::string tile_origin;  // "given", "compiler", "best by the model", "best by physics", "none"
   std::optional<std::string> infeasible;  // why the asked tile cannot run; estimate is empty then
   std::vector<ExplainedArray> arrays;
@@ -30,6 +39,7 @@ struct Explanation {
   std::string scratchpad;                        // name of the innermost memory
   Bytes scratchpad_capacity;
   std::optional<hybrid::CorrectionReasons> correction = {};  // of a hybrid
+  std::optional<Headroom> headroom = {};
 };
 
 struct ExplainOptions {
@@ -39,6 +49,11 @@ struct ExplainOptions {
   const analytical::CostModel* model = nullptr;
   CorrectionExplainer correction = {};  // of `model`, where it is a hybrid
 };
+
+// Adds Explanation::headroom. `model`: one that was trained with a quantile loss
+// (learned/training). Throws Error where it was not, or has no answer for the kernel.
+void add_headroom(const ChosenModel& model, const analytical::KernelQuery& query,
+                  const hwdesc::Device& device, Explanation& why);
 
 // Throws Error where `model` has no answer for the kernel.
 [[nodiscard]] Explanation explain(const ir::Kernel& kernel, const hwdesc::Device& device,

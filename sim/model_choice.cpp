@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/source_text.h"
 #include "hwdesc/config_reader.h"
+#include "hwdesc/device_yaml.h"
 #include "hybrid/hybrid_dir.h"
 #include "learned/learned_model.h"
 #include "learned/model_card_yaml.h"
@@ -63,14 +64,30 @@ std::vector<std::string> trained_on(const std::string& directory) {
   return learned::read_model_yaml(std::string(text.text()), card).card.devices;
 }
 
-// Of `candidates`, the index of the first that was trained on the nearest of the device's lineage;
-// `trained`: what a candidate was trained on.
-template <class Candidates, class Trained>
-std::optional<std::size_t> nearest_match(const Candidates& candidates, Trained&& trained,
+// What a shipped model was trained on.
+struct Trained {
+  std::vector<std::string> devices;
+  hwdesc::Execution execution;  // of the first of them
+
+  explicit Trained(const std::string& directory)
+      : devices(trained_on(directory)),
+        execution(hwdesc::load_device(hybrid::device_path(directory, 0)).execution) {}
+  // 0: on the device; i: on the i-th of its lineage; 1000: on several of its kind, so that it knows
+  // how far they differ.
+  [[nodiscard]] std::optional<std::size_t> distance(const hwdesc::Device& device) const {
+    if (const auto near = device.lineage_distance(devices)) return near;
+    constexpr std::size_t kKind = 1000;
+    const bool of_kind = devices.size() > 1 && execution == device.execution;
+    return of_kind ? std::optional(kKind) : std::nullopt;
+  }
+};
+
+// The index of the first that was trained nearest to the device.
+std::optional<std::size_t> nearest_match(std::span<const Trained* const> candidates,
                                          const hwdesc::Device& device) {
   std::optional<std::size_t> best, least;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const auto distance = device.lineage_distance(trained(candidates[i]));
+    const auto distance = candidates[i]->distance(device);
     if (!distance || (least && *least <= *distance)) continue;
     least = distance;
     best = i;
@@ -82,15 +99,16 @@ std::optional<std::size_t> nearest_match(const Candidates& candidates, Trained&&
 class ModelPerDevice final : public analytical::CostModel {
  public:
   struct Entry {
-    std::vector<std::string> trained;
+    Trained trained;
     std::unique_ptr<analytical::CostModel> model;
   };
   explicit ModelPerDevice(std::vector<Entry> entries) : entries_(std::move(entries)) {}
 
   [[nodiscard]] std::vector<std::optional<Estimate>> estimate(
       std::span<const KernelQuery> queries, const hwdesc::Device& device) const override {
-    const auto match = nearest_match(
-        entries_, [](const Entry& entry) { return entry.trained; }, device);
+    std::vector<const Trained*> trained;
+    for (const Entry& entry : entries_) trained.push_back(&entry.trained);
+    const auto match = nearest_match(trained, device);
     if (!match) return std::vector<std::optional<Estimate>>(queries.size());
     return entries_[*match].model->estimate(queries, device);
   }
@@ -115,15 +133,25 @@ ChosenModel hybrid_of(const std::string& directory, hybrid::WeightRule weight) {
   return chosen;
 }
 
-// `directories`: sorted, each once.
-ChosenModel shipped(const std::vector<std::string>& directories, hybrid::WeightRule weight) {
+void note(ChosenModel& chosen, const std::string& text) {
+  chosen.note += (chosen.note.empty() ? "" : "; ") + text;
+}
+
+std::string untrained(const std::string& model, const hwdesc::Device& device) {
+  return fmt::format("{}: not trained on {}: corrections are those for a new device", model,
+                     device.name);
+}
+
+// `directories`: sorted, each once; one of them fits each of the devices.
+ChosenModel shipped(const std::vector<std::string>& directories,
+                    std::span<const hwdesc::Device> devices, hybrid::WeightRule weight) {
   ChosenModel chosen;
   if (directories.size() == 1) {
     chosen = hybrid_of(directories.front(), weight);
   } else {
     std::vector<ModelPerDevice::Entry> entries;
     for (const std::string& directory : directories) {
-      entries.push_back({trained_on(directory), hybrid_of(directory, weight).model});
+      entries.push_back({Trained(directory), hybrid_of(directory, weight).model});
     }
     chosen.model = std::make_unique<ModelPerDevice>(std::move(entries));
   }
@@ -133,7 +161,14 @@ ChosenModel shipped(const std::vector<std::string>& directories, hybrid::WeightR
         fmt::format("{}{} {} ({})", chosen.name.empty() ? "" : ", ", learned ? "learned" : "hybrid",
                     fs::path(directory).filename().string(), display_path(directory));
   }
-  if (learned) chosen.note = "corrections are believed everywhere; for comparison only";
+  if (learned) note(chosen, "corrections are believed everywhere; for comparison only");
+  std::vector<std::string> known;
+  for (const std::string& directory : directories) {
+    std::ranges::move(trained_on(directory), std::back_inserter(known));
+  }
+  for (const hwdesc::Device& device : devices) {
+    if (!device.lineage_distance(known)) note(chosen, untrained(chosen.name, device));
+  }
   return chosen;
 }
 
@@ -180,7 +215,7 @@ ChosenModel analytical_model(std::string note = {}) {
 ChosenModel default_model(std::span<const hwdesc::Device> devices) {
   const Match found = match(devices);
   if (found.directories.empty()) return analytical_model();
-  if (found.unmatched.empty()) return shipped(found.directories, hybrid::weight_of_trials);
+  if (found.unmatched.empty()) return shipped(found.directories, devices, hybrid::weight_of_trials);
   return analytical_model(
       fmt::format("analytical for all devices, so that they compare: no shipped model fits {}",
                   fmt::join(found.unmatched, ", ")));
@@ -199,8 +234,7 @@ ChosenModel from_folder(const std::string& directory, std::span<const hwdesc::De
   chosen.name = "hybrid " + directory;
   for (const hwdesc::Device& device : devices) {
     if (device.lineage_distance(chosen.card->devices)) continue;
-    chosen.note += fmt::format("{}{}: not trained on {}: corrections are those for a new device",
-                               chosen.note.empty() ? "" : "; ", directory, device.name);
+    note(chosen, untrained(directory, device));
   }
   return chosen;
 }
@@ -229,7 +263,10 @@ std::vector<std::string> shipped_models() {
 
 std::optional<std::string> shipped_model_for(const hwdesc::Device& device) {
   const std::vector<std::string> directories = shipped_models();
-  const auto found = nearest_match(directories, trained_on, device);
+  std::vector<Trained> trained(directories.begin(), directories.end());
+  std::vector<const Trained*> candidates;
+  for (const Trained& one : trained) candidates.push_back(&one);
+  const auto found = nearest_match(candidates, device);
   return found ? std::optional(directories[*found]) : std::nullopt;
 }
 
@@ -256,7 +293,7 @@ ChosenModel choose_model(const std::string& name, std::span<const hwdesc::Device
   const Match found = match(devices);
   if (!found.unmatched.empty()) throw no_match(name, found.unmatched.front());
   TC_CHECK(!found.directories.empty(), "a shipped model is asked about a device");
-  return shipped(found.directories,
+  return shipped(found.directories, devices,
                  name == "hybrid" ? hybrid::weight_of_trials : hybrid::full_weight);
 }
 

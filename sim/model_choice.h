@@ -11,8 +11,9 @@
 // exists holds them, as with device presets (hwdesc/device_yaml.h): $TILECAST_MODELS;
 // ../share/tilecast/models beside the executable; configs/models of the source tree this was built
 // from; share/tilecast/models under the install prefix. None is fine: then there are no models.
-// One fits a device when it was trained on it, or on one of its lineage; of several the one trained
-// on the nearest, then the first by name. Thread-safe.
+// One fits a device when it was trained on it, or on one of its lineage, else when it was trained
+// on several devices of its kind (Execution); of several the one trained on the nearest, then the
+// first by name. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -32,7 +33,7 @@ using CorrectionExplainer = std::function<std::optional<hybrid::CorrectionReason
 
 struct ChosenModel {
   std::unique_ptr<analytical::CostModel> model;
-  std::string name = {};  // "analytical", "hybrid tpu_v3 (configs/models/tpu_v3)"
+  std::string name = {};  // "analytical", "hybrid tpu (configs/models/tpu)"
   std::string note = {};  // what a report should say of it, or empty
   // Of one hybrid, as long as `model` lives; else empty.
   CorrectionExplainer explain = {};

@@ -12,11 +12,12 @@
 //     - {name: mine, importer: set, from: data/set}       a measurement set as it is
 //   split: {kind: k_fold, folds: 5, seed: 1}  see SplitKind
 //   fit: [{set: ops, class: [matmul]}]        rows that may be fitted; without: all
+//   default: {column: x_name, like: ["*.c0.*"]}         rows of their program's default run
 //   score: [{kernel: ["fusion.*"], family: ["net_*"], at_least: 5 us}]    that may be scored
 //   learners: [{name: trees, model: xgboost, features: [static, tile]}]   learned/training/
 //   hybrids: [{name: hybrid, try: [trees]}]   hybrid_spec.h; a learner only tried is no column
-//   columns: [roofline, analytical, calibrated, trees, hybrid]
-//   by: [class]                               strata besides all: set, class, size, kernel
+//   columns: [roofline, analytical, analytical_scaled, calibrated, trees, hybrid]
+//   by: [class]                               strata besides all: set, class, size, family, kernel
 //   by_kernel: ["tiles: *"]                   of the kernels' strata, those to show
 //   metrics: [mape, p90_ape]                  measured/evaluation.h
 //   bars:                                     experiment_claims.h
@@ -51,7 +52,8 @@ namespace tilecast::validation {
 //   largest       the largest `share` of the sizes of each op class is scored
 //   leave_one_class_out   one op class after the other; pooled
 //   leave_one_kernel_out  one kernel after the other; pooled
-//   leave_one_device_out  one device after the other; pooled. Equal work on others may be fitted
+//   leave_one_device_out  one device after the other; pooled. Equal work on others may be fitted,
+//                 and `rows` random rows of the device itself, `seeds` times
 //   leave_one_family_out  one family (program, shape family) after the other is scored, `works`
 //                 random kernels of the others fitted; pooled
 //   sampled_rows  `rows` random rows of ONE kernel fitted, the others scored; `seeds` times
@@ -83,8 +85,8 @@ struct SplitSpec {
   SplitKind kind = SplitKind::kNone;
   std::size_t folds = 5;
   double share = 0.2;
-  std::size_t rows = 10, works = 10, seeds = 1;
-  std::uint64_t seed = 1;  // the first
+  std::size_t rows = 0, works = 10, seeds = 1;  // held out: rows fitted at most; 0: all
+  std::uint64_t seed = 1;                       // the first
 };
 
 // Rows of a set (""; any) whose class, kernel and family are listed (empty: any; the latter two
@@ -93,6 +95,14 @@ struct Selector {
   std::string set = {};
   std::vector<std::string> classes = {}, kernels = {}, families = {};
   double at_least_s = 0;
+};
+
+// Rows whose cell of `column` (of measurements.csv) fits a pattern (* and ?): those of the default
+// run of their program, whose times give the coefficients of analytical_scaled
+// (experiment_scaling.h).
+struct DefaultRun {
+  std::string column;
+  std::vector<std::string> like;
 };
 
 struct ExperimentSource {
@@ -114,6 +124,7 @@ struct Experiment {
   std::vector<ExperimentSource> data = {};
   SplitSpec split = {};
   std::vector<Selector> fit = {}, score = {};
+  std::optional<DefaultRun> default_run = {};  // where analytical_scaled is a column
   std::vector<std::string> columns = {};
   std::vector<measured::Breakdown> by = {};
   std::vector<std::string> kernels_shown = {};  // patterns; empty: all, where `by` has them
@@ -124,7 +135,8 @@ struct Experiment {
   std::vector<Published> published = {};
   std::vector<Direction> directions = {};
 
-  [[nodiscard]] bool calibrates() const;  // has the column
+  [[nodiscard]] bool calibrates() const { return has_column("calibrated"); }
+  [[nodiscard]] bool has_column(std::string_view column) const;
   [[nodiscard]] bool learns() const { return !learners.empty() || !hybrids.empty(); }
   [[nodiscard]] bool repeats() const;  // several seeds
   [[nodiscard]] const learned::LearnerSpec* learner(std::string_view column) const;  // or null

@@ -42,7 +42,10 @@ bool read_margin(const ConfigNode& node, const Experiment& experiment, Bar& bar)
   if (more_is_better(bar.metric) || measured::is_ratio(bar.metric)) {
     fail_at(*node.find("not_above"), fmt::format("is about errors; got {}", name(bar.metric)));
   }
-  bar.limit_column = column_of(node, "not_above", bar.metric, experiment);
+  const bool of_mean = bar.stratum.starts_with("mean over ");
+  bar.limit_column = text(node, "not_above") == kBestOther && !of_mean
+                         ? std::string(kBestOther)
+                         : column_of(node, "not_above", bar.metric, experiment);
   const std::string& margin = text_of(required(node, "by"));
   const std::optional<double> value = hwdesc::fraction(margin);
   if (!value || *value < 0) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -13,12 +14,23 @@ using hwdesc::Device;
 using measured::Prediction;
 using measured::SampleSet;
 
-// Weights as Trust would answer, whatever the kernel.
-HybridRound describe(const hybrid::HybridSpec& spec, const hybrid::FittedHybrid& fitted) {
+// Mean weights over the kinds of work it was fitted to.
+void describe_weights(const hybrid::FittedHybrid& fitted, HybridRound& round) {
   const hybrid::Trust& trust = fitted.parts.trust;
-  const auto weight = [&](const hybrid::Position& position) {
-    return trust.assess(position, "", 0).weight;
-  };
+  const std::vector<std::string>& kinds = fitted.parts.domain.kinds();
+  const auto n = static_cast<double>(kinds.size());
+  for (const std::string& kind : kinds) {
+    const hybrid::Resource resource = hybrid::binding_of(kind);
+    const hybrid::Position near = trust.example(resource, false);
+    const hybrid::Position new_device = trust.example(resource, false, trust.typical_machine());
+    round.near += trust.assess(near, kind, 0).weight / n;
+    round.far += trust.assess(trust.example(resource, true), kind, 0).weight / n;
+    round.new_kind += trust.assess(near, "", 0).weight / n;
+    round.new_device += trust.assess(new_device, kind, 0).weight / n;
+  }
+}
+
+HybridRound describe(const hybrid::HybridSpec& spec, const hybrid::FittedHybrid& fitted) {
   HybridRound round{.hybrid = spec.name,
                     .chosen = fitted.chosen,
                     .candidates = fitted.candidates,
@@ -26,14 +38,10 @@ HybridRound describe(const hybrid::HybridSpec& spec, const hybrid::FittedHybrid&
                     .rows = fitted.rows,
                     .kernels = fitted.kernels,
                     .notes = fitted.notes};
-  round.calibrated = fitted.calibrated.has_value();
-  round.accepted = round.calibrated && fitted.calibrated->accepted;
-  if (round.calibrated) round.suspicious = accepted_although_suspicious(*fitted.calibrated);
-  round.near = weight({.distance = 0, .known_class = true, .known_device = true});
-  round.far = weight({.distance = trust.far(), .known_class = true, .known_device = true});
-  round.new_class = weight({.distance = 0, .known_class = false, .known_device = true});
-  round.new_device = weight({.distance = 0, .known_class = true, .known_device = false});
-  round.correlation = trust.correlation();
+  round.calibrated = !fitted.calibrated.empty();
+  round.accepted = std::ranges::any_of(fitted.calibrated, &hybrid::Calibrated::accepted);
+  describe_weights(fitted, round);
+  round.correlation = fitted.parts.trust.correlation();
   return round;
 }
 
@@ -49,6 +57,7 @@ void add(const Prediction& prediction, HybridAnswer& answer) {
 hybrid::FittedHybrid fit_rows(const analytical::CostModel& prior, const hybrid::HybridSpec& spec,
                               const LoadedSets& loaded, std::span<const std::size_t> rows,
                               hybrid::HybridOptions options) {
+  options.accept_suspicious = true;
   std::vector<SampleSet> sets;
   std::vector<Device> devices;
   std::vector<SampleSet> all = restricted(loaded.sets, rows);
@@ -57,7 +66,6 @@ hybrid::FittedHybrid fit_rows(const analytical::CostModel& prior, const hybrid::
     sets.push_back(std::move(all[i]));
     devices.push_back(loaded.devices[i]);
   }
-  options.accept_suspicious = true;
   return hybrid::fit_hybrid(prior, spec, sets, devices, options);
 }
 

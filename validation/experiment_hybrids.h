@@ -22,7 +22,7 @@ struct HybridAnswer {
 };
 
 // The hybrid of these rows. Constants are accepted although they are suspicious
-// (hybrid/calibrate.h); results name them.
+// (hybrid/calibrate.h), as in the calibrated column; notes name them.
 [[nodiscard]] hybrid::FittedHybrid fit_rows(const analytical::CostModel& prior,
                                             const hybrid::HybridSpec& spec,
                                             const LoadedSets& loaded,

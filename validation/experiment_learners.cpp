@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/error.h"
 #include "validation/experiment_splits.h"
@@ -95,10 +96,15 @@ LearnedAnswer LearnedColumns::run(const learned::LearnerSpec& learner, const mea
   spec.seed += round;
   try {
     const learned::Trained trained = learned::train(spec, examples(split.fit), {});
-    return {.round = {.learner = learner.name,
-                      .train_rows = trained.train_rows,
-                      .validation_rows = trained.validation_rows},
-            .predicted_s = predict(*trained.predictor, split.score)};
+    LearnedAnswer answer{.round = {.learner = learner.name,
+                                   .train_rows = trained.train_rows,
+                                   .validation_rows = trained.validation_rows},
+                         .predicted_s = predict(*trained.predictor, split.score)};
+    const std::map<std::string, std::string> settings = learned::settings_of(trained.spec);
+    for (const learned::SearchRange& range : learner.search.ranges) {
+      answer.round.chosen.push_back(range.parameter + " " + settings.at(range.parameter));
+    }
+    return answer;
   } catch (const Error& error) {
     throw Error(fmt::format("learner {}: {}", learner.name, error.what()));
   }

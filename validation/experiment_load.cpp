@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "analytical/analytical_model.h"
 #include "analytical/roofline.h"
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
+#include "measured/importers/column_mapping.h"
 #include "measured/splits.h"
 #include "validation/experiment_splits.h"
 
@@ -39,6 +41,22 @@ std::string display_path(const std::string& device) {
   return from_here.starts_with("..") ? device : from_here;
 }
 
+void add_default_rows(const Experiment& experiment, const measured::MeasurementSet& set,
+                      const SampleSet& samples, std::vector<bool>& is_default) {
+  std::set<int> lines;
+  for (const measured::MeasurementRow& row : set.rows) {
+    if (!experiment.default_run) break;
+    const auto& [column, like] = *experiment.default_run;
+    const std::string_view cell = set.table.cell(set.table.rows[row.table_row], column);
+    if (std::ranges::any_of(like, [&](const auto& p) { return measured::fits_pattern(p, cell); })) {
+      lines.insert(row.line);
+    }
+  }
+  for (const measured::Sample& sample : samples.samples) {
+    is_default.push_back(lines.contains(sample.line));
+  }
+}
+
 void load_source(const Experiment& experiment, const ExperimentSource& source, ExperimentData& data,
                  int jobs, LoadedSets& loaded) {
   const std::vector<std::string> devices =
@@ -65,6 +83,7 @@ void load_source(const Experiment& experiment, const ExperimentSource& source, E
                                 .left_out = samples.faults.size()});
     loaded.described.back().with_dispatch = static_cast<std::size_t>(
         std::ranges::count(samples.samples, true, &measured::Sample::holds_dispatch));
+    add_default_rows(experiment, set, samples, loaded.is_default);
     loaded.sets.push_back(std::move(samples));
     loaded.devices.push_back(device);
     loaded.names.push_back(source.name);

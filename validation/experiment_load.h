@@ -15,6 +15,7 @@ struct LoadedSets {
   std::vector<std::string> names;       // of the source, by set
   std::vector<ResultSet> described;     // by set
   std::vector<std::string> notes;       // about rows taken at random
+  std::vector<bool> is_default;         // by row of rows_of: fits Experiment::default_run
 };
 
 // Throws Error of the importers, and for a source without a row that can be used.

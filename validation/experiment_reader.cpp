@@ -12,6 +12,7 @@
 #include "hwdesc/device_yaml.h"
 #include "measured/importers/import_manifest.h"
 #include "validation/experiment_nodes.h"
+#include "validation/experiment_scaling.h"
 
 namespace tilecast::validation {
 namespace {
@@ -23,7 +24,7 @@ using measured::Metric;
 
 constexpr std::string_view kFormat = "tilecast.experiment/1";
 constexpr std::string_view kImporters[] = {"operators", "tiles", "tokamax", "program", "set"};
-constexpr std::string_view kColumns[] = {"roofline", "analytical", "calibrated"};
+constexpr std::string_view kColumns[] = {"roofline", "analytical", kAnalyticalScaled, "calibrated"};
 
 template <class T, std::size_t n>
 T enumerator(const ConfigNode& node, const T (&values)[n]) {
@@ -115,7 +116,7 @@ void read_table(const ConfigNode& root, Experiment& experiment) {
   }
   if (const ConfigNode* by = root.find("by")) {
     constexpr Breakdown kBy[] = {Breakdown::kSet, Breakdown::kOpClass, Breakdown::kSize,
-                                 Breakdown::kKernel};
+                                 Breakdown::kFamily, Breakdown::kKernel};
     for (const ConfigNode& entry : list(*by)) experiment.by.push_back(enumerator(entry, kBy));
   }
   if (root.find("by_kernel")) {
@@ -183,6 +184,20 @@ void require_columns(const ConfigNode& root, Experiment& experiment) {
   std::erase_if(experiment.learners, [&](const auto& learner) { return !is_column(learner.name); });
 }
 
+void read_default_run(const ConfigNode& root, Experiment& experiment) {
+  const ConfigNode* node = root.find("default");
+  if (experiment.has_column(kAnalyticalScaled) != (node != nullptr)) {
+    fail_at(node ? *node : *root.find("columns"),
+            fmt::format("expected both the column {} and the rows it is scaled by, default: "
+                        "{{column: ..., like: [...]}}",
+                        kAnalyticalScaled));
+  }
+  if (!node) return;
+  allow_only(*node, {"column", "like"});
+  experiment.default_run =
+      DefaultRun{.column = text(*node, "column"), .like = texts(required(*node, "like"))};
+}
+
 void check_fit(const ConfigNode& root, const Experiment& experiment) {
   const bool fits = experiment.calibrates() || experiment.learns();
   const bool splits = experiment.split.kind != SplitKind::kNone;
@@ -192,9 +207,10 @@ void check_fit(const ConfigNode& root, const Experiment& experiment) {
                                      : "kind none, but there are learners or hybrids; "
                                        "expected a split");
   }
-  if (splits && !fits) {
-    fail_at(*root.find("split"),
-            "a split without a calibrated column, a learner or a hybrid; expected kind none");
+  if (splits && !fits && !experiment.default_run) {
+    fail_at(
+        *root.find("split"),
+        "a split without a calibrated or scaled column, a learner or a hybrid; expected kind none");
   }
   if (!splits && !experiment.fit.empty()) {
     fail_at(*root.find("fit"), "nothing is fitted (kind none)");
@@ -220,16 +236,13 @@ void check(const ConfigNode& root, const Experiment& experiment) {
     if (source.devices.empty() && experiment.device.empty()) {
       fail_at(root, fmt::format("device is missing, and source {} names no devices", source.name));
     }
-    if (experiment.calibrates() && !source.devices.empty()) {
-      fail_at(*root.find("data"), "a fit is of one device; expected device, and no devices");
-    }
   }
 }
 
 }  // namespace
 
-bool Experiment::calibrates() const {
-  return std::ranges::find(columns, "calibrated") != columns.end();
+bool Experiment::has_column(std::string_view column) const {
+  return std::ranges::find(columns, column) != columns.end();
 }
 
 bool Experiment::repeats() const {
@@ -245,8 +258,8 @@ Experiment parse_experiment(const std::string& content, const std::string& file)
   ConfigNode root = hwdesc::read_config(content, file);
   if (root.at.file.empty()) root.at = {file, 1, 1};
   allow_only(root, {"format", "name", "claim", "notes", "device", "data", "split", "fit", "score",
-                    "learners", "hybrids", "columns", "by", "by_kernel", "metrics", "bars",
-                    "published", "directions"});
+                    "default", "learners", "hybrids", "columns", "by", "by_kernel", "metrics",
+                    "bars", "published", "directions"});
   const ConfigNode& format = required(root, "format");
   if (text_of(format) != kFormat) {
     fail_at(format, fmt::format("got {}, expected {}", hwdesc::show_text(format.scalar), kFormat));
@@ -263,6 +276,7 @@ Experiment parse_experiment(const std::string& content, const std::string& file)
   experiment.learners = read_learners(root);
   read_hybrids(root, experiment);
   read_table(root, experiment);
+  read_default_run(root, experiment);
   require_columns(root, experiment);
   read_claims(root, experiment);
   check(root, experiment);

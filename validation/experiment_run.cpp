@@ -13,9 +13,10 @@
 #include "analytical/roofline.h"
 #include "base/error.h"
 #include "base/parallel.h"
-#include "hybrid/calibrate.h"
+#include "hybrid/prepared_fit.h"
 #include "validation/experiment_hybrids.h"
 #include "validation/experiment_learners.h"
+#include "validation/experiment_scaling.h"
 #include "validation/experiment_scores.h"
 #include "validation/experiment_splits.h"
 
@@ -35,17 +36,21 @@ std::size_t count_works(std::span<const SampleSet> sets) {
   return prints.size();
 }
 
-void describe(const hybrid::Calibrated& calibrated, Round& round) {
+void describe(const hybrid::PreparedFit& prepared, Round& round) {
   constexpr double kMicrosecondsPerSecond = 1e6;
   round.calibrated = true;
-  round.accepted = calibrated.accepted;
-  if (!calibrated.accepted) return;
-  round.suspicious = accepted_although_suspicious(calibrated);
-  for (const hybrid::FittedConstant& c : calibrated.constants) {
-    if (c.fitted == c.described) continue;
-    round.changed.push_back(
-        c.is_time ? fmt::format("{} {:.4g} us", c.name, c.fitted * kMicrosecondsPerSecond)
-                  : fmt::format("{} x {:.3f}", c.name, c.fitted));
+  round.notes = prepared.notes;
+  for (const hybrid::Calibrated& calibrated : prepared.calibrated) {
+    if (!calibrated.accepted) continue;
+    round.accepted = true;
+    const std::string of =
+        prepared.calibrated.size() > 1 ? calibrated.device.name + ": " : std::string();
+    for (const hybrid::FittedConstant& c : calibrated.constants) {
+      if (c.fitted == c.described) continue;
+      round.changed.push_back(
+          of + (c.is_time ? fmt::format("{} {:.4g} us", c.name, c.fitted * kMicrosecondsPerSecond)
+                          : fmt::format("{} x {:.3f}", c.name, c.fitted)));
+    }
   }
 }
 
@@ -82,6 +87,14 @@ class Runner {
       if (!experiment_.hybrids.empty()) {
         answer.rows.back().interval_s.resize(experiment_.columns.size());
       }
+    }
+    if (experiment_.has_column(kAnalyticalScaled)) {
+      std::vector<bool> is_default;
+      for (const std::size_t row : named.split.score) {
+        is_default.push_back(loaded_.is_default[row]);
+      }
+      answer.round.scaled = scale_by_class(
+          base_.works, is_default, column_index(experiment_, kAnalyticalScaled), answer.rows);
     }
     return answer;
   }
@@ -136,15 +149,16 @@ class Runner {
   }
 
   void calibrate_and_predict(const NamedSplit& named, int jobs, Answer& answer) const {
-    const Device& described = loaded_.devices.front();
     const std::size_t column = column_index(experiment_, "calibrated");
-    const hybrid::Calibrated calibrated =
-        hybrid::calibrate(restricted(loaded_.sets, named.split.fit), described, model_,
-                          {.accept_suspicious = true, .jobs = jobs});
-    describe(calibrated, answer.round);
+    const hybrid::PreparedFit prepared =
+        hybrid::prepare_fit(model_, restricted(loaded_.sets, named.split.fit), loaded_.devices,
+                            {.constants = {.accept_suspicious = true, .jobs = jobs}});
+    describe(prepared, answer.round);
     std::size_t row = 0;
-    for (const SampleSet& set : restricted(loaded_.sets, named.split.score)) {
-      for (const Prediction& p : measured::predict(set, model_, calibrated.device, jobs)) {
+    const std::vector<SampleSet> scored = restricted(loaded_.sets, named.split.score);
+    for (std::size_t i = 0; i < scored.size(); ++i) {
+      const Device device = hybrid::fitted_device(prepared, loaded_.devices[i]);
+      for (const Prediction& p : measured::predict(scored[i], model_, device, jobs)) {
         const double time_s = p.comparable().value;
         const bool usable = p.answered && std::isfinite(time_s) && time_s > 0;
         answer.rows[row++].predicted_s[column] = usable ? std::optional(time_s) : std::nullopt;
@@ -209,37 +223,38 @@ void note_rows_apart(const LoadedSets& loaded, std::span<const NamedSplit> split
   }
 }
 
-// What the fits of `column` in all rounds accepted, in one note.
-template <class Names>
-void note_suspicious(const std::string& column, Names&& of_round, ExperimentResult& result) {
-  std::set<std::string> names;
-  std::size_t rounds = 0;
-  for (const Round& round : result.rounds) {
-    const std::vector<std::string> suspicious = of_round(round);
-    names.insert(suspicious.begin(), suspicious.end());
-    rounds += suspicious.empty() ? 0 : 1;
+// What rounds have in common of a note: its words, without numbers and what is in parentheses.
+std::string words_of(const std::string& note) {
+  std::string words;
+  int depth = 0;
+  for (const char c : note) {
+    if (c == '(') ++depth;
+    if (depth == 0 && (c < '0' || c > '9')) words += c;
+    if (c == ')') --depth;
   }
-  if (rounds == 0) return;
-  result.notes.push_back(
-      fmt::format("{}: constants at their bounds or far from their priors, accepted in {} of {} "
-                  "rounds: {}",
-                  column, rounds, result.rounds.size(), fmt::join(names, ", ")));
+  return words;
 }
 
-void add_notes_of_fits(const Experiment& experiment, ExperimentResult& result) {
-  note_suspicious(
-      "calibrated", [](const Round& round) { return round.suspicious; }, result);
-  for (std::size_t i = 0; i < experiment.hybrids.size(); ++i) {
-    note_suspicious(
-        experiment.hybrids[i].name, [&](const Round& round) { return round.hybrids[i].suspicious; },
-        result);
-    for (const Round& round : result.rounds) {
-      for (const std::string& note : round.hybrids[i].notes) {
-        if (std::ranges::find(result.notes, note) == result.notes.end()) {
-          result.notes.push_back(note);
-        }
-      }
+// What the fits set apart or refused: the first note of its kind, and in how many rounds.
+void add_notes_of_fits(ExperimentResult& result) {
+  std::map<std::string, std::set<std::size_t>> rounds;  // by words of a note
+  std::vector<std::string> first;
+  for (std::size_t i = 0; i < result.rounds.size(); ++i) {
+    std::vector<std::string> notes = result.rounds[i].notes;
+    for (const HybridRound& hybrid : result.rounds[i].hybrids) {
+      notes.insert(notes.end(), hybrid.notes.begin(), hybrid.notes.end());
     }
+    for (const std::string& note : notes) {
+      const auto [known, is_new] = rounds.try_emplace(words_of(note));
+      known->second.insert(i);
+      if (is_new) first.push_back(note);
+    }
+  }
+  for (const std::string& note : first) {
+    const std::size_t count = rounds.at(words_of(note)).size();
+    result.notes.push_back(result.rounds.size() == 1 ? note
+                                                     : fmt::format("{} [{} of {} rounds]", note,
+                                                                   count, result.rounds.size()));
   }
 }
 
@@ -275,13 +290,6 @@ void add_notes(const Experiment& experiment, ExperimentResult& result) {
 
 }  // namespace
 
-std::vector<std::string> accepted_although_suspicious(const hybrid::Calibrated& calibrated) {
-  std::vector<std::string> names;
-  if (!calibrated.accepted) return names;
-  for (const hybrid::FittedConstant& c : calibrated.suspicious()) names.push_back(c.name);
-  return names;
-}
-
 std::size_t ExperimentResult::refused() const {
   return static_cast<std::size_t>(std::ranges::count_if(
       rounds, [](const Round& round) { return round.calibrated && !round.accepted; }));
@@ -305,7 +313,7 @@ ExperimentResult run_experiment(const Experiment& experiment, ExperimentData& da
   note_rows_apart(loaded, splits, result);
   const std::vector<std::string> of_learners = runner.notes();
   result.notes.insert(result.notes.end(), of_learners.begin(), of_learners.end());
-  add_notes_of_fits(experiment, result);
+  add_notes_of_fits(result);
   add_notes(experiment, result);
   return result;
 }

@@ -26,39 +26,36 @@ struct ResultSet {
 struct LearnedRound {
   std::string learner;
   std::size_t train_rows = 0, validation_rows = 0;  // of the fitted rows
+  std::vector<std::string> chosen = {};  // by a search: "depth 6", of each parameter it drew
 };
 
 // What one hybrid was made of in a round. Weights: the part of the correction that is believed near
-// the fitted kernels, at the edge, and for an op class or a device that was never measured.
+// the fitted kernels, at the edge, and for a kind of work or a device that was never measured;
+// means over the fitted kinds.
 struct HybridRound {
   std::string hybrid, chosen;
   std::vector<hybrid::CandidateScore> candidates = {};
   bool calibrated = false, accepted = false;  // constants were fitted; and made nothing worse
   learned::ValidateBy trial_by = learned::ValidateBy::kKernel;
   std::size_t rows = 0, kernels = 0;  // it was fitted to
-  double near = 0, far = 0, new_class = 0, new_device = 0;
+  double near = 0, far = 0, new_kind = 0, new_device = 0;
   double correlation = 0;
-  std::vector<std::string> suspicious = {};  // constants that were accepted although they are
-  std::vector<std::string> notes = {};       // hybrid::FittedHybrid::notes
+  std::vector<std::string> notes = {};  // hybrid::FittedHybrid::notes
 };
 
 // One fit.
 struct Round {
   std::string name;  // "fold 1 of 5", "seed 3", "without softmax"; or empty
   std::size_t fit_rows = 0, fit_works = 0, score_rows = 0;
-  bool fitted = false;      // the split asks for a fit
-  bool calibrated = false;  // of constants
-  bool accepted = false;    // else the calibration refused, and the described device was scored
+  bool fitted = false;                // the split asks for a fit
+  bool calibrated = false;            // of constants
+  bool accepted = false;              // of a device at least; else the descriptions were scored
   std::vector<std::string> changed;   // "matrix 1.050": constants that moved
+  std::vector<std::string> scaled;    // "convolution x 1.20 (17 rows)": of analytical_scaled
   std::vector<LearnedRound> learned;  // by learner
   std::vector<HybridRound> hybrids;   // by hybrid
-  // Constants of the calibrated column that were accepted although they are suspicious.
-  std::vector<std::string> suspicious;
+  std::vector<std::string> notes;     // of the calibrated column: hybrid::PreparedFit::notes
 };
-
-// Names of the constants that `calibrated` was accepted with although they are suspicious.
-[[nodiscard]] std::vector<std::string> accepted_although_suspicious(
-    const hybrid::Calibrated& calibrated);
 
 struct Cell {
   std::optional<double> value, worst;  // mean over seeds where there are several; the worst of them

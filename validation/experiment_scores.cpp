@@ -241,8 +241,8 @@ DirectionResult check(const Experiment& experiment, const Direction& direction,
 }  // namespace
 
 bool more_is_better(Metric metric) {
-  return metric == Metric::kRowTau || metric == Metric::kCoverage || metric == Metric::kTileTau ||
-         metric >= Metric::kBestInTop1;
+  return metric == Metric::kRowTau || metric == Metric::kCoverage || metric == Metric::kAnnounced ||
+         metric == Metric::kTileTau || metric >= Metric::kBestInTop1;
 }
 
 std::string ResultStratum::title() const {

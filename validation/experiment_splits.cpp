@@ -53,7 +53,7 @@ class Dealer {
       case SplitKind::kLeaveOneKernelOut:
         return left_out(keys(GroupBy::kKernel), work_names());
       case SplitKind::kLeaveOneDeviceOut:
-        return left_out(devices(), devices());
+        return devices_left_out();
       case SplitKind::kLeaveOneFamilyOut:
         return families();
       case SplitKind::kSampledRows:
@@ -157,6 +157,9 @@ class Dealer {
       }
       split.fit = without(fit_, of_groups(split.score, group));
       split.fit = without(split.fit, equal_work(split.score));
+      if (spec.rows > 0 && spec.rows < split.fit.size()) {
+        split.fit = measured::sampled_rows(split.fit, spec.rows, spec.seed + i).fit;
+      }
       result.push_back({seed_name(i), std::move(split)});
     }
     return result;
@@ -221,6 +224,30 @@ class Dealer {
     for (const Split& split : measured::leave_one_out(group)) {
       NamedSplit named{"without " + names[split.score.front()], within_pools(split)};
       if (!named.split.score.empty()) result.push_back(std::move(named));
+    }
+    return result;
+  }
+
+  // With `rows`: as many random rows of the device are fitted beside all of the others.
+  [[nodiscard]] std::vector<NamedSplit> devices_left_out() const {
+    const SplitSpec& spec = experiment_.split;
+    std::vector<NamedSplit> left = left_out(devices(), devices());
+    if (spec.rows == 0) return left;
+    const std::vector<std::string> device = devices(), kernel = keys(GroupBy::kKernel);
+    std::vector<std::string> on_device;
+    for (std::size_t row = 0; row < device.size(); ++row) {
+      on_device.push_back(device[row] + "\n" + kernel[row]);
+    }
+    std::vector<NamedSplit> result;
+    for (const NamedSplit& without_it : left) {
+      for (std::size_t i = 0; i < spec.seeds; ++i) {
+        Split split = without_it.split;
+        const Indices known = measured::sampled_rows(split.score, spec.rows, spec.seed + i).fit;
+        split.fit.insert(split.fit.end(), known.begin(), known.end());
+        std::ranges::sort(split.fit);
+        split.score = without(split.score, of_groups(known, on_device));
+        result.push_back({fmt::format("{}, {}", without_it.name, seed_name(i)), std::move(split)});
+      }
     }
     return result;
   }

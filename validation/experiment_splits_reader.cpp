@@ -12,11 +12,11 @@ namespace {
 
 using hwdesc::ConfigNode;
 
-// By SplitKind: its name, and its keys besides `kind`. Shares, works and rows are required where
-// they are known.
+// By SplitKind: its name, and its keys besides `kind`. Shares, works and the rows of sampled_rows
+// are required where they are known.
 struct KindKeys {
   std::string_view name;
-  std::array<std::string_view, 3> keys = {};
+  std::array<std::string_view, 4> keys = {};
 };
 constexpr KindKeys kKinds[] = {{"none"},
                                {"fixed", {"seeds", "seed"}},
@@ -25,11 +25,11 @@ constexpr KindKeys kKinds[] = {{"none"},
                                {"leave_one_class_out"},
                                {"leave_one_family_out", {"works", "seed"}},
                                {"leave_one_kernel_out"},
-                               {"leave_one_device_out"},
+                               {"leave_one_device_out", {"rows", "seeds", "seed"}},
                                {"sampled_rows", {"rows", "seeds", "seed"}},
                                {"sampled_works", {"works", "seeds", "seed"}},
-                               {"held_out_families", {"share", "seeds", "seed"}},
-                               {"held_out_works", {"share", "seeds", "seed"}},
+                               {"held_out_families", {"share", "seeds", "seed", "rows"}},
+                               {"held_out_works", {"share", "seeds", "seed", "rows"}},
                                {"first_rows", {"share", "seeds", "seed"}}};
 
 double share_of(const ConfigNode& node) {
@@ -61,7 +61,8 @@ SplitSpec read_split(const ConfigNode& node) {
   const auto has = [&](std::string_view key) { return std::ranges::find(keys, key) != keys.end(); };
   if (has("share")) split.share = share_of(required(node, "share"));
   if (has("works")) split.works = whole_number(required(node, "works"), 1, kMostRows);
-  if (has("rows")) split.rows = whole_number(required(node, "rows"), 1, kMostRows);
+  if (split.kind == SplitKind::kSampledRows) static_cast<void>(required(node, "rows"));
+  read_number(node, "rows", 1, kMostRows, split.rows);
   read_number(node, "folds", 2, kMostSeeds, split.folds);
   read_number(node, "seeds", 1, kMostSeeds, split.seeds);
   read_number(node, "seed", 0, UINT32_MAX, split.seed);

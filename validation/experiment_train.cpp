@@ -35,7 +35,6 @@ Experiment with_learner_alone(const Experiment& all, const std::string& learner)
 
 Experiment with_column_alone(Experiment experiment, const std::string& column) {
   experiment.columns = {"roofline", "analytical", column};
-  experiment.by.clear();
   experiment.bars.clear();
   experiment.published.clear();
   experiment.directions.clear();
@@ -56,7 +55,9 @@ std::vector<learned::ModelData> model_data(const LoadedSets& loaded) {
 measured::Stratum score_held_out(const Experiment& experiment, const measured::ScoreSheet& sheet,
                                  int jobs, learned::ModelCard& card,
                                  std::vector<std::string>& notes) {
-  measured::Stratum all = measured::evaluate(sheet, {.by = {}, .jobs = jobs}).strata.front();
+  const measured::Evaluation evaluation =
+      measured::evaluate(sheet, {.by = experiment.by, .jobs = jobs});
+  measured::Stratum all = evaluation.strata.front();
   if (all.rows < all.rows_measured) {
     notes.push_back(fmt::format("{} of {} held-out rows were not answered and are not scored",
                                 all.rows_measured - all.rows, all.rows_measured));
@@ -69,6 +70,15 @@ measured::Stratum score_held_out(const Experiment& experiment, const measured::S
                             .n = measured::ranks_tiles(metric) ? all.kernels_with_tiles : all.rows,
                             .value = *score.value,
                             .baseline = all.columns[analytical][metric].value});
+  }
+  for (const measured::Stratum& part : evaluation.strata) {
+    const measured::Score& score = part.columns.back()[measured::Metric::kMape];
+    if (part.breakdown == measured::Breakdown::kAll || !score.value) continue;
+    card.metrics.push_back({.metric = std::string(measured::name(measured::Metric::kMape)),
+                            .n = part.rows,
+                            .value = *score.value,
+                            .baseline = part.columns[analytical][measured::Metric::kMape].value,
+                            .of = fmt::format("{} {}", name(part.breakdown), part.name)});
   }
   return all;
 }

@@ -47,8 +47,10 @@ std::map<std::string, std::string> settings_of(const hybrid::HybridSpec& spec,
       "held out by {}, {} folds; mean absolute log error: {}",
       learned::kValidateBy[static_cast<std::size_t>(fitted.trial_by)], spec.folds, tried);
   settings["hybrid_guard"] = spec.weight == hybrid::full_weight ? "no" : "yes";
-  const bool accepted = fitted.calibrated && fitted.calibrated->accepted;
+  const bool accepted = std::ranges::any_of(fitted.calibrated, &hybrid::Calibrated::accepted);
   settings["hybrid_constants"] = accepted ? "fitted" : "as described";
+  if (!fitted.notes.empty())
+    settings["hybrid_notes"] = fmt::format("{}", fmt::join(fitted.notes, "; "));
   return settings;
 }
 
@@ -108,11 +110,6 @@ HybridTrainingResult HybridTraining::run(
                               .scores = {},
                               .notes = loaded_.notes};
   result.notes.insert(result.notes.end(), fitted.notes.begin(), fitted.notes.end());
-  if (fitted.calibrated && fitted.calibrated->accepted) {
-    for (const hybrid::FittedConstant& constant : fitted.calibrated->suspicious()) {
-      result.notes.push_back("suspicious, but accepted: " + hybrid::suspicion(constant));
-    }
-  }
   result.card.settings = settings_of(spec(), fitted);
   result.card.data = rows();
   result.model =

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Writes the example programs of this folder as HLO text. The same code gives the same bytes.
 
-    generate.py             writes the .hlo files beside this script
-    generate.py --check     writes nothing; exits 1 and names the files that differ
+    generate.py                       writes the .hlo files beside this script
+    generate.py --check               writes nothing; exits 1 and names the files that differ
+    generate.py --variants FOLDER     writes the same networks in other sizes to FOLDER: what large
+                                      sets of many programs are measured on
 """
 import pathlib
 import sys
@@ -35,9 +37,82 @@ PROGRAMS = {
         lambda: transformer.training_step("jit_small_transformer_train", transformer.SMALL),
 }
 
+# Program -> the function, its class of sizes or the names of its module's, and their values: one
+# variant each. Sizes are for one processor core: kernels of microseconds to some milliseconds.
+VARIANTS = {
+    "adam": (adam.step, ("SHAPES",), [
+        [((256, 256), (256,), (256, 1024), (1024,))],
+        [((2048, 384), (384,))],
+        [((64, 27), (64,), (128, 64, 3, 3), (128,), (10, 128))],
+        [((20000, 48), (48,), (48, 2))],
+        [((96, 96, 5), (12, 12, 12, 12), (1000,))],
+        [((300, 700), (700,), (700, 33), (33,))]]),
+    "decoder_train": (
+        decoder.training_step,
+        ("BATCH", "SEQUENCE", "MODEL", "HEADS", "GROUPS", "HEAD", "FEED_FORWARD"),
+        [[1, 64, 128, 4, 1, 32, 384], [4, 32, 192, 6, 2, 32, 512], [1, 192, 256, 8, 8, 32, 640],
+         [8, 16, 320, 10, 5, 32, 864], [2, 128, 384, 6, 3, 64, 1024], [16, 24, 96, 3, 1, 32, 256]]),
+    "diffusion": (
+        diffusion.inference, ("SIZE", "CHANNELS", "TIME", "GROUPS"),
+        [[16, 32, 64, 8], [24, 48, 96, 8], [32, 32, 128, 4], [16, 96, 128, 8], [48, 24, 48, 4],
+         [20, 40, 80, 5]]),
+    "lstm_train": (
+        lstm.training_step, ("BATCH", "WORDS", "INPUT", "HIDDEN"),
+        [[1, 6, 64, 128], [64, 2, 256, 256], [16, 8, 96, 96], [128, 3, 64, 64], [8, 5, 300, 512],
+         [48, 1, 512, 384]]),
+    "mixer": (
+        mixer.inference,
+        ("BATCH", "PATCHES", "CHANNELS", "PATCH_WIDTH", "CHANNEL_WIDTH", "BLOCKS"),
+        [[1, 196, 128, 64, 256, 2], [16, 49, 96, 64, 384, 2], [4, 100, 256, 96, 768, 1],
+         [32, 16, 128, 32, 512, 3], [2, 256, 64, 256, 128, 2], [6, 36, 160, 48, 320, 2]]),
+    "mlp_train": (mlp.training_step, mlp.Sizes, [
+        [1, (512, 1024, 512)], [256, (64, 128, 64, 10)], [32, (784, 512, 256, 128, 10)],
+        [64, (1024, 64, 1024)], [512, (100, 50, 20, 2)], [24, (333, 222, 111, 222, 333)]]),
+    "pointwise_train": (
+        pointwise.training_step, ("BATCH", "SIZE", "CHANNELS", "WIDTH", "CLASSES", "BLOCKS"),
+        [[1, 28, 32, 96, 10, 2], [8, 10, 128, 64, 1000, 1], [2, 14, 96, 192, 50, 3],
+         [16, 7, 64, 256, 100, 2], [4, 32, 24, 48, 10, 2], [1, 40, 16, 64, 20, 3]]),
+    "resnet": (resnet50.inference, resnet50.Sizes, [
+        [1, 96, ((1, 16, 1), (1, 32, 2), (1, 64, 2)), 16, "f32"],
+        [2, 64, ((2, 24, 1), (2, 48, 2)), 24, "f32"],
+        [1, 224, ((1, 16, 1), (1, 32, 2)), 16, "f32"],
+        [4, 48, ((1, 64, 1), (1, 128, 2)), 32, "f32"],
+        [1, 112, ((1, 32, 1), (1, 64, 2)), 32, "bf16"],
+        [3, 72, ((1, 20, 1), (1, 40, 2), (1, 80, 2)), 20, "f32"]]),
+    "transformer_train": (transformer.training_step, transformer.Sizes, [
+        [1, 128, 192, 6, 768, "f32"], [8, 32, 128, 4, 512, "f32"], [2, 96, 320, 5, 640, "bf16"],
+        [16, 16, 256, 8, 512, "f32"], [1, 256, 128, 2, 384, "bf16"],
+        [3, 80, 144, 3, 600, "f32"]]),
+}
+
+
+def variant(program, sizes, values, name):
+    """The text of `program` under these sizes: a class of them, or names of its module."""
+    if not isinstance(sizes, tuple):
+        return program(name, sizes(*values))
+    module = sys.modules[program.__module__]
+    before = {size: getattr(module, size) for size in sizes}
+    try:
+        vars(module).update(zip(sizes, values, strict=True))
+        return program(name)
+    finally:
+        vars(module).update(before)
+
+
+def write_variants(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    for stem, (program, sizes, choices) in VARIANTS.items():
+        for i, values in enumerate(choices, start=1):
+            name = f"{stem}_{i}"
+            (folder / f"{name}.hlo").write_text(variant(program, sizes, values, f"jit_{name}"),
+                                                encoding="utf-8")
+
 
 def main(arguments):
     folder = pathlib.Path(__file__).resolve().parent
+    if len(arguments) == 2 and arguments[0] == "--variants":
+        write_variants(pathlib.Path(arguments[1]))
+        return 0
     check = arguments == ["--check"]
     if arguments and not check:
         print(__doc__, file=sys.stderr)

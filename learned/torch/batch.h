@@ -13,8 +13,9 @@ namespace tilecast::learned::torch_module {
 
 // N nodes, E edges, G kernels. Nodes of a kernel stand together, in topological order.
 struct Batch {
-  torch::Tensor opcodes;    // (N) int64
-  torch::Tensor features;   // (N, node + at_nodes) float32: node features, then the kernel's
+  torch::Tensor opcodes;  // (N) int64
+  // (N, node + at_nodes + configured) float32: of the node, of the kernel, of its configuration
+  torch::Tensor features;
   torch::Tensor at_kernel;  // (G, at_kernel) float32
   // (E) int64: edge e goes from producers[e] to consumers[e]. All edges, kernel by kernel, in the
   // order of KernelGraph::edges; the network takes the first `neighbours` of a node.

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kCheckpointMagic = "tilecast checkpoint 2\n";
+constexpr std::string_view kCheckpointMagic = "tilecast checkpoint 3\n";
 
 template <class T>
 void add_values(ir::Hash128& hash, std::span<const T> values) {
@@ -51,8 +51,11 @@ void add_examples(ir::Hash128& hash, std::span<const GraphExample> examples) {
     }
     add_values(hash, example.input.at_nodes);
     add_values(hash, example.input.at_kernel);
+    add_values(hash, example.input.configured_nodes);
+    add_values(hash, example.input.configured);
     hash.add(std::uint64_t{std::bit_cast<std::uint32_t>(example.target)});
     hash.add(std::uint64_t{example.kernel} << 32 | example.family);
+    if (example.margin != 0) hash.add(std::uint64_t{std::bit_cast<std::uint32_t>(example.margin)});
     if (example.weight != 1) hash.add(std::uint64_t{std::bit_cast<std::uint32_t>(example.weight)});
   }
 }
@@ -69,7 +72,8 @@ Fingerprint fingerprint(const NetworkSpec& spec, const NetworkWidths& widths,
   add_settings(hash, network_parameters(), spec);
   add_settings(hash, training_parameters(), settings);
   hash.add(training.seed);
-  for (const std::size_t width : {widths.node, widths.at_nodes, widths.at_kernel}) {
+  for (const std::size_t width :
+       {widths.node, widths.at_nodes, widths.at_kernel, widths.configured}) {
     hash.add(std::uint64_t{width});
   }
   hash.add(static_cast<std::uint64_t>(widths.opcodes));
@@ -85,6 +89,7 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   writer.number(checkpoint.history.size());
   for (const EpochReport& report : checkpoint.history) {
     writer.number(static_cast<std::uint64_t>(report.epoch));
+    writer.number(static_cast<std::uint64_t>(report.steps));
     for (const double value : {report.loss, report.validation, report.best, report.seconds}) {
       writer.real(value);
     }
@@ -128,6 +133,7 @@ std::optional<Checkpoint> load_checkpoint(const std::string& path, const Fingerp
   for (std::uint64_t count = reader.number(); count > 0; --count) {
     EpochReport& report = checkpoint.history.emplace_back();
     report.epoch = static_cast<int>(reader.number());
+    report.steps = static_cast<int>(reader.number());
     for (double* value : {&report.loss, &report.validation, &report.best, &report.seconds}) {
       *value = reader.real();
     }

@@ -100,7 +100,7 @@ Tensor Dropout::operator()(const Tensor& values) const {
 Dense::Dense(Weights& weights, const std::string& name, std::int64_t inputs, std::int64_t outputs,
              double gain)
     : weight(weights.matrix(name + "_weight", outputs, inputs, gain)),
-      bias(weights.constant(name + "_bias", outputs, 0)) {}
+      bias(weights.bias(name + "_bias", outputs)) {}
 
 Tensor Dense::operator()(const Tensor& x) const {
   return torch::nn::functional::linear(x, weight, bias);
@@ -130,7 +130,7 @@ Hop::Hop(Weights& weights, const std::string& name, const NetworkSpec& spec)
       attention_self_ = weights.matrix(name + "_attention_self", heads_, hidden / heads_);
       attention_in_ = weights.matrix(name + "_attention_in", heads_, hidden / heads_);
       attention_out_ = weights.matrix(name + "_attention_out", heads_, hidden / heads_);
-      bias_ = weights.constant(name + "_bias", hidden, 0);
+      bias_ = weights.bias(name + "_bias", hidden);
       return;
   }
 }
@@ -181,23 +181,27 @@ Tensor Hop::attend(const Tensor& nodes, const Neighbours& neighbours) const {
   const Tensor shares = softmax(torch::leaky_relu(match, kAttentionSlope), all);
   const Tensor messages = heads(gather(torch::cat({self, in, out}), all.sources));
   const Tensor weighted = (messages * shares.unsqueeze(2)).flatten(1);
-  return reduce(weighted, all.in_order(), Aggregate::kSum) + bias_;
+  const Tensor sums = reduce(weighted, all.in_order(), Aggregate::kSum);
+  return bias_.defined() ? sums + bias_ : sums;
 }
 
 Tensor l2_normalised(const Tensor& rows) {
   return rows * (rows.square().sum(1, /*keepdim=*/true) + kNormFloor).rsqrt();
 }
 
-Pool::Pool(Weights& weights, const NetworkSpec& spec) : spec_(spec) {
+Pool::Pool(Weights& weights, const NetworkSpec& spec, std::int64_t scalars)
+    : spec_(spec), scalars_(scalars) {
   const std::int64_t hidden = spec.hidden;
   if (spec.reduction == Reduction::kPerNode) {
-    scalar_ = Dense(weights, "node_scalar", hidden, 1, kScalarGain);
+    scalar_ = Dense(weights, "node_scalar", hidden, scalars, kScalarGain);
   }
   if (spec.reduction == Reduction::kLstm) {
     gates_ = {weights.matrix("lstm_input", 4 * hidden, hidden),
-              weights.matrix("lstm_state", 4 * hidden, hidden),
-              weights.constant("lstm_input_bias", 4 * hidden, 0),
-              weights.constant("lstm_state_bias", 4 * hidden, 0)};
+              weights.matrix("lstm_state", 4 * hidden, hidden)};
+    if (spec.biases) {
+      gates_.push_back(weights.bias("lstm_input_bias", 4 * hidden));
+      gates_.push_back(weights.bias("lstm_state_bias", 4 * hidden));
+    }
   }
   if (spec.reduction != Reduction::kTransformer) return;
   for (int i = 0; i < spec.reduction_layers; ++i) {
@@ -218,7 +222,7 @@ Pool::Pool(Weights& weights, const NetworkSpec& spec) : spec_(spec) {
 }
 
 std::int64_t Pool::width() const {
-  if (spec_.reduction == Reduction::kPerNode) return 1;
+  if (spec_.reduction == Reduction::kPerNode) return scalars_;
   if (spec_.reduction != Reduction::kColumnWise) return spec_.hidden;
   return spec_.hidden * (int{spec_.pool_mean} + int{spec_.pool_max} + int{spec_.pool_sum});
 }
@@ -251,10 +255,10 @@ Tensor Pool::last_state(const Tensor& nodes, const Batch& batch) const {
   const Packed packed = pack(batch.lengths, order);
   const auto kernels = static_cast<std::int64_t>(order.size());
   const Tensor start = torch::zeros({1, kernels, spec_.hidden}, nodes.options());
-  const auto [steps, state, cell] =
-      torch::lstm(gather(nodes, indices(packed.rows)), indices(packed.per_step), {start, start},
-                  gates_, /*has_biases=*/true, /*num_layers=*/1, /*dropout=*/0.0, /*train=*/false,
-                  /*bidirectional=*/false);
+  const auto [steps, state, cell] = torch::lstm(
+      gather(nodes, indices(packed.rows)), indices(packed.per_step), {start, start}, gates_,
+      /*has_biases=*/spec_.biases, /*num_layers=*/1, /*dropout=*/0.0, /*train=*/false,
+      /*bidirectional=*/false);
   std::vector<std::int64_t> place(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     place[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
@@ -285,9 +289,9 @@ Tensor Pool::encode(const Tensor& nodes, const Batch& batch, const Dropout& drop
 
 Tensor Pool::attend(const Encoder& layer, const Tensor& padded, const Tensor& absent) const {
   const std::int64_t kernels = padded.size(0), longest = padded.size(1);
-  const std::int64_t width = spec_.hidden / spec_.heads;
+  const std::int64_t count = reduction_heads_of(spec_), width = spec_.hidden / count;
   const auto heads = [&](const Tensor& rows) {
-    return rows.view({kernels, longest, spec_.heads, width}).transpose(1, 2);
+    return rows.view({kernels, longest, count, width}).transpose(1, 2);
   };
   const Tensor query = heads(layer.query(padded)) / std::sqrt(static_cast<double>(width));
   const Tensor scores = query.matmul(heads(layer.key(padded)).transpose(2, 3)) + absent;

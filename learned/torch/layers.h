@@ -16,15 +16,21 @@ namespace tilecast::learned::torch_module {
 // its own; biases 0.
 class Weights {
  public:
-  Weights(torch::nn::Module& module, std::uint64_t seed) : module_(&module), engine_(seed) {}
+  Weights(torch::nn::Module& module, std::uint64_t seed, bool biases = true)
+      : module_(&module), engine_(seed), biases_(biases) {}
 
   [[nodiscard]] torch::Tensor matrix(const std::string& name, std::int64_t rows,
                                      std::int64_t columns, double gain = 1);
   [[nodiscard]] torch::Tensor constant(const std::string& name, std::int64_t size, double value);
+  // Undefined in networks without biases.
+  [[nodiscard]] torch::Tensor bias(const std::string& name, std::int64_t size) {
+    return biases_ ? constant(name, size, 0) : torch::Tensor();
+  }
 
  private:
   torch::nn::Module* module_;
   std::mt19937_64 engine_;
+  bool biases_;
 };
 
 // Zeroes a share of the values and scales the others; nothing without a generator.
@@ -35,7 +41,7 @@ struct Dropout {
   [[nodiscard]] torch::Tensor operator()(const torch::Tensor& values) const;
 };
 
-// x -> x W^T + b
+// x -> x W^T + b; without b where networks have no biases
 struct Dense {
   torch::Tensor weight, bias;
 
@@ -82,7 +88,7 @@ class Hop {
 
 // Node embeddings -> one embedding per kernel (Kaufman et al., MLSys 2021, section 3.2).
 //
-//   per_node     one scalar per node, summed: width 1
+//   per_node     one scalar per node, summed: width 1 (of several tasks: as many)
 //   column_wise  mean, maximum and sum over nodes, those chosen, concatenated in this order
 //   lstm         the final state over the nodes in topological order
 //   transformer  an encoder over the kernel's nodes (Vaswani et al., NeurIPS 2017; normalised
@@ -92,7 +98,8 @@ class Hop {
 // sign(x) log(1 + |x|), which keeps the network of large kernels in range.
 class Pool {
  public:
-  Pool(Weights& weights, const NetworkSpec& spec);
+  // scalars: of each node, of per_node.
+  Pool(Weights& weights, const NetworkSpec& spec, std::int64_t scalars = 1);
   // (N, hidden) -> (G, width())
   [[nodiscard]] torch::Tensor operator()(const torch::Tensor& nodes, const Batch& batch,
                                          const Dropout& dropout) const;
@@ -112,6 +119,7 @@ class Pool {
                                      const torch::Tensor& absent) const;
 
   NetworkSpec spec_;
+  std::int64_t scalars_;
   Dense scalar_;                      // per_node
   std::vector<torch::Tensor> gates_;  // lstm: as torch::lstm takes them
   std::vector<Encoder> encoders_;     // transformer

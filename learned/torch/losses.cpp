@@ -71,25 +71,56 @@ torch::Tensor rank_loss(NetworkLoss kind, const torch::Tensor& predicted,
                         const torch::Tensor& weights) {
   const Pairs pairs = pairs_of(target, kernel, weights);
   if (pairs.slower.empty()) return predicted.sum() * 0;
-  const torch::Tensor margin = predicted.index_select(0, torch::tensor(pairs.slower)) -
-                               predicted.index_select(0, torch::tensor(pairs.faster));
-  const torch::Tensor phi =
-      kind == NetworkLoss::kRankHinge ? torch::relu(1 - margin) : torch::softplus(-margin);
+  const torch::Tensor slower = torch::tensor(pairs.slower), faster = torch::tensor(pairs.faster);
+  const auto difference = [&](const torch::Tensor& of) {
+    return of.index_select(0, slower) - of.index_select(0, faster);
+  };
+  const torch::Tensor margin = difference(predicted);
+  const torch::Tensor phi = kind == NetworkLoss::kRankHinge ? torch::relu(1 - margin)
+                            : kind == NetworkLoss::kRankLogistic
+                                ? torch::softplus(-margin)
+                                : torch::relu(difference(target) - margin).square() / 2;
   return phi.dot(torch::tensor(pairs.share, torch::kDouble).to(predicted.dtype()));
+}
+
+torch::Tensor row_losses(const TrainingSpec& training, const torch::Tensor& predicted,
+                         const torch::Tensor& target) {
+  switch (training.loss) {
+    case NetworkLoss::kHuber:
+      return torch::huber_loss(predicted, target, at::Reduction::None, /*delta=*/1);
+    case NetworkLoss::kQuantile: {
+      const torch::Tensor above = target - predicted;
+      return torch::maximum(training.quantile * above, (training.quantile - 1) * above);
+    }
+    default:
+      return (predicted - target).square();
+  }
 }
 
 }  // namespace
 
-torch::Tensor loss(NetworkLoss kind, const torch::Tensor& predicted, const torch::Tensor& target,
-                   const torch::Tensor& kernel, const torch::Tensor& weights) {
+torch::Tensor loss(const TrainingSpec& training, const torch::Tensor& predicted,
+                   const torch::Tensor& target, const torch::Tensor& kernel,
+                   const torch::Tensor& weights) {
   TC_CHECK(predicted.dim() == 1 && predicted.sizes() == target.sizes(), "one target per row");
   TC_CHECK(predicted.numel() > 0, "a mean needs a row");
-  if (ranks(kind)) return rank_loss(kind, predicted, target, kernel, weights);
-  const torch::Tensor each =
-      kind == NetworkLoss::kHuber
-          ? torch::huber_loss(predicted, target, at::Reduction::None, /*delta=*/1)
-          : (predicted - target).square();
-  return weights.defined() ? (each * weights).mean() : each.mean();
+  const double rank_weight = ranks(training.loss) ? training.rank_weight : 0;
+  torch::Tensor sum = predicted.new_zeros({});
+  if (rank_weight > 0) {
+    sum = sum + rank_weight * rank_loss(training.loss, predicted, target, kernel, weights);
+  }
+  if (rank_weight < 1) {
+    const torch::Tensor each = row_losses(training, predicted, target);
+    sum = sum + (1 - rank_weight) * (weights.defined() ? (each * weights).mean() : each.mean());
+  }
+  return sum;
+}
+
+torch::Tensor task_loss(const torch::Tensor& predicted, const torch::Tensor& target) {
+  TC_CHECK(predicted.dim() == 2 && predicted.sizes() == target.sizes(), "one target per number");
+  const torch::Tensor known = target.isnan().logical_not();
+  const torch::Tensor off = torch::where(known, predicted - target, torch::zeros_like(target));
+  return off.square().sum() / known.sum().clamp_min(1);
 }
 
 }  // namespace tilecast::learned::torch_module

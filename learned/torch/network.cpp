@@ -13,11 +13,10 @@ namespace {
 using torch::Tensor;
 
 const NetworkSpec& checked(const NetworkSpec& spec) {
-  const bool has_heads =
-      spec.graph == GraphLayer::kGat || spec.reduction == Reduction::kTransformer;
-  if (has_heads && spec.hidden % spec.heads != 0) {
-    throw Error(fmt::format("network: heads: got {}, expected a divisor of hidden, which is {}",
-                            spec.heads, spec.hidden));
+  if (!heads_divide(spec)) {
+    throw Error(
+        fmt::format("network: heads: got {} and {}, expected divisors of hidden, which is {}",
+                    spec.heads, reduction_heads_of(spec), spec.hidden));
   }
   if (spec.reduction == Reduction::kColumnWise && !spec.pool_mean && !spec.pool_max &&
       !spec.pool_sum) {
@@ -26,6 +25,15 @@ const NetworkSpec& checked(const NetworkSpec& spec) {
         "pool_max and pool_sum");
   }
   return spec;
+}
+
+std::vector<Dense> dense_layers(Weights& weights, const std::string& name, int count,
+                                std::int64_t width) {
+  std::vector<Dense> layers;
+  for (int i = 0; i < count; ++i) {
+    layers.emplace_back(weights, name + std::to_string(i), width, width);
+  }
+  return layers;
 }
 
 // Of each opcode, with the variance of a uniform value in [0, 1): that of scaled features.
@@ -42,7 +50,9 @@ struct Network::Layers {
 
   Tensor opcodes;
   Dense f1;
+  std::vector<Dense> module;
   std::vector<Hop> hops;
+  std::vector<Dense> final;
   Pool pool;
   Dense hidden, out;  // hidden: with features at the kernel
 };
@@ -50,7 +60,10 @@ struct Network::Layers {
 Network::Layers::Layers(Weights& weights, const NetworkSpec& spec, const NetworkWidths& widths)
     : opcodes(opcode_table(weights, spec, widths)),
       f1(weights, "f1",
-         spec.opcode_width + static_cast<std::int64_t>(widths.node + widths.at_nodes), spec.hidden),
+         spec.opcode_width +
+             static_cast<std::int64_t>(widths.node + widths.at_nodes + widths.configured),
+         spec.hidden),
+      module(dense_layers(weights, "module", spec.module_layers, spec.hidden)),
       hops([&] {
         std::vector<Hop> made;
         for (int i = 0; i < spec.hops; ++i) {
@@ -58,20 +71,22 @@ Network::Layers::Layers(Weights& weights, const NetworkSpec& spec, const Network
         }
         return made;
       }()),
-      pool(weights, spec) {
+      final(dense_layers(weights, "final", spec.final_layers, spec.hidden)),
+      pool(weights, spec, widths.at_kernel > 0 ? 1 : static_cast<std::int64_t>(widths.outputs)) {
+  const auto outputs = static_cast<std::int64_t>(widths.outputs);
   const auto at_kernel = static_cast<std::int64_t>(widths.at_kernel);
   if (at_kernel > 0) hidden = Dense(weights, "hidden", pool.width() + at_kernel, spec.hidden);
   // Per-node scalars are summed as they are: the sum is the prediction.
   if (at_kernel > 0) {
-    out = Dense(weights, "out", spec.hidden, 1);
+    out = Dense(weights, "out", spec.hidden, outputs);
   } else if (spec.reduction != Reduction::kPerNode) {
-    out = Dense(weights, "out", pool.width(), 1);
+    out = Dense(weights, "out", pool.width(), outputs);
   }
 }
 
 Network::Network(const NetworkSpec& spec, const NetworkWidths& widths, std::uint64_t seed)
     : spec_(checked(spec)), widths_(widths) {
-  Weights weights(*this, seed);
+  Weights weights(*this, seed, spec_.biases);
   layers_ = std::make_shared<Layers>(weights, spec_, widths_);
 }
 
@@ -84,6 +99,7 @@ Tensor Network::forward(const Batch& batch, torch::Generator* generator) {
   const Tensor features = batch.features.to(dtype);
   const Tensor opcodes = torch::embedding(layers.opcodes, batch.opcodes);
   Tensor nodes = dropout(layers.f1(torch::cat({opcodes, features}, 1)).relu());
+  for (const Dense& layer : layers.module) nodes = dropout(layer(nodes).relu());
   if (!layers.hops.empty()) {
     Neighbours neighbours;
     if (spec_.graph != GraphLayer::kNone) {
@@ -95,12 +111,19 @@ Tensor Network::forward(const Batch& batch, torch::Generator* generator) {
     for (const Hop& hop : layers.hops) nodes = dropout(hop(nodes, neighbours));
   }
 
+  for (const Dense& layer : layers.final) nodes = dropout(layer(nodes).relu());
+
   Tensor kernels = layers.pool(nodes, batch, dropout);
   if (widths_.at_kernel > 0) {
     const Tensor joined = torch::cat({kernels, batch.at_kernel.to(dtype)}, 1);
     kernels = dropout(layers.hidden(joined).relu());
   }
-  return (layers.out.weight.defined() ? layers.out(kernels) : kernels).squeeze(1);
+  const Tensor out = layers.out.weight.defined() ? layers.out(kernels) : kernels;
+  return widths_.outputs == 1 ? out.squeeze(1) : out;
+}
+
+bool Network::is_head(std::string_view parameter) const {
+  return parameter.starts_with(layers_->out.weight.defined() ? "out_" : "node_scalar_");
 }
 
 std::string Network::architecture() const {
@@ -109,8 +132,10 @@ std::string Network::architecture() const {
     if (parameter.name == "dropout") continue;
     text += fmt::format("{}={}\n", parameter.name, parameter.get(spec_));
   }
-  return text + fmt::format("opcodes={}\nnode={}\nat_nodes={}\nat_kernel={}\n", widths_.opcodes,
-                            widths_.node, widths_.at_nodes, widths_.at_kernel);
+  if (widths_.outputs > 1) text += fmt::format("outputs={}\n", widths_.outputs);
+  return text + fmt::format("opcodes={}\nnode={}\nat_nodes={}\nat_kernel={}\nconfigured={}\n",
+                            widths_.opcodes, widths_.node, widths_.at_nodes, widths_.at_kernel,
+                            widths_.configured);
 }
 
 }  // namespace tilecast::learned::torch_module

@@ -3,9 +3,10 @@
 //   Network network(spec, widths, seed);
 //   torch::Tensor y = network.forward(make_batch(inputs, widths));      // (G)
 //
-// Nodes: opcode embedding and features -> f1 (relu) -> hops -> reduction (both
-// layers.h) -> a linear layer to one number. Features at the kernel (option 2) join its
-// embedding; then there is one hidden layer (relu) between, so that they can interact.
+// Nodes: opcode embedding and features -> f1 (relu) -> module layers (relu) -> hops -> final layers
+// (relu) -> reduction (hops and reduction: layers.h) -> a linear layer to one number. Features at
+// the kernel (option 2) join its embedding; then there is one hidden layer (relu) between, so that
+// they can interact.
 // kNone has as many feed-forward layers after f1 as others have hops; no hops: f1 only.
 //
 // All randomness (initial weights, dropout) comes from generators seeded by arguments, never from
@@ -21,10 +22,13 @@ class Network : public torch::nn::Module {
  public:
   // Throws Error when the spec contradicts itself: heads that do not divide hidden, no pool.
   Network(const NetworkSpec& spec, const NetworkWidths& widths, std::uint64_t seed);
-  // (G): one number per kernel. `dropout`: null in prediction.
+  // (G): one number per kernel; (G, outputs) where there are several. `dropout`: null in
+  // prediction.
   [[nodiscard]] torch::Tensor forward(const Batch& batch, torch::Generator* dropout = nullptr);
   // Everything that gives the weights their meaning, as text: settings but dropout, widths.
   [[nodiscard]] std::string architecture() const;
+  // Whether the parameter is of the last layer, the only one that knows what is asked.
+  [[nodiscard]] bool is_head(std::string_view parameter) const;
 
  private:
   struct Layers;

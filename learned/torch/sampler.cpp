@@ -86,7 +86,7 @@ Sampler::Sampler(std::span<const GraphExample> examples, const TrainingSpec& tra
   }
   std::map<std::uint32_t, std::vector<Rows>> families;
   for (auto& [name, rows] : kernels) {
-    if (ranks(training.loss) && !has_pair(rows, examples)) continue;
+    if (ranks_only(training) && !has_pair(rows, examples)) continue;
     drawable_ += rows.size();
     const bool balanced = training.balance == Balance::kFamily;
     families[balanced ? examples[rows.front()].family : 0].push_back(std::move(rows));
@@ -100,7 +100,7 @@ Sampler::Sampler(std::span<const GraphExample> examples, const TrainingSpec& tra
   for (auto& [name, members] : families) families_.push_back(std::move(members));
   if (training.weigh_kernels) {
     weigh_kernels();
-  } else if (!ranks(training.loss)) {
+  } else if (!ranks_only(training)) {
     weigh_examples();
   }
 }

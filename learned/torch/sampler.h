@@ -6,7 +6,8 @@
 //
 // What is drawn is an example or, when ranking, a group: some tiles of one kernel. A kernel's tiles
 // are shuffled and split into as few groups of at most TrainingSpec::tiles as will do, of nearly
-// equal size. Kernels without two different targets have nothing to rank and are left out.
+// equal size. Kernels without two different targets have nothing to rank and are left out where
+// the loss is all of ranks.
 //
 //   Balance::kNone    every example, or every group, once
 //   Balance::kFamily  families in turn, in a new order each round; a family's examples or groups
@@ -47,7 +48,7 @@ class Sampler {
   [[nodiscard]] std::vector<Rows> epoch(int epoch) const;
   // By example: its weight; with TrainingSpec::weigh_kernels over the examples (or groups) of its
   // kernel. Scaled to average 1 over the examples (or groups). Empty when all count the same:
-  // kernels are not weighed, and examples all weigh 1 or are ranked.
+  // kernels are not weighed, and examples all weigh 1 or are ranked alone.
   [[nodiscard]] const std::vector<float>& weights() const { return weights_; }
 
  private:

@@ -22,6 +22,39 @@ constexpr std::size_t kPredictedTogether = 256;
 // Tells the stream of dropout from that of draws.
 constexpr std::uint64_t kDropoutStream = 0x64726f70;
 
+// What start means: weights of the same network, or of one that was asked something else.
+void load_start(Network& network, const NetworkSpec& spec, const NetworkWidths& widths,
+                const TrainingHooks& hooks) {
+  if (!hooks.new_head) return load_weights(network, hooks.start);
+  NetworkWidths of_start = widths;
+  of_start.outputs = hooks.start_outputs;
+  Network start(spec, of_start, /*seed=*/0);
+  load_weights(start, hooks.start);
+  const torch::NoGradGuard no_gradients;
+  const auto from = start.named_parameters();
+  for (auto& parameter : network.named_parameters()) {
+    if (network.is_head(parameter.key())) {
+      parameter.value().zero_();
+    } else {
+      parameter.value().copy_(from[parameter.key()]);
+    }
+  }
+}
+
+// All parameters; of a frozen network those of its head. Others want no gradients.
+std::vector<torch::Tensor> learning_weights(Network& network, const TrainingHooks& hooks) {
+  if (!hooks.frozen) return network.parameters();
+  std::vector<torch::Tensor> head;
+  for (auto& parameter : network.named_parameters()) {
+    if (network.is_head(parameter.key())) {
+      head.push_back(parameter.value());
+    } else {
+      parameter.value().requires_grad_(false);
+    }
+  }
+  return head;
+}
+
 class Trainer {
  public:
   Trainer(const NetworkSpec& spec, const NetworkWidths& widths, const TrainingSpec& training,
@@ -34,16 +67,18 @@ class Trainer {
         hooks_(hooks),
         sampler_(train, training, pads(spec.reduction)),
         network_(std::make_unique<Network>(spec, widths, training.seed)),
-        adam_(network_->parameters(), training.weight_decay, training.clip) {
-    if (!hooks.start.empty()) load_weights(*network_, hooks.start);
+        adam_(learning_weights(*network_, hooks), training.weight_decay, training.clip) {
+    if (!hooks.start.empty()) load_start(*network_, spec, widths, hooks);
     if (hooks.checkpoint.empty()) return;
-    so_far_.fingerprint = fingerprint(spec, widths, training, train, validation, hooks.start);
+    const std::string_view kind = hooks.frozen ? "frozen" : hooks.new_head ? "new head" : "";
+    so_far_.fingerprint =
+        fingerprint(spec, widths, training, train, validation, hooks.start + std::string(kind));
     resume();
   }
 
   std::unique_ptr<Network> run() && {
     bool goes_on = report_history();
-    for (int epoch = done() + 1; goes_on && epoch <= training_.epochs && !stale(); ++epoch) {
+    for (int epoch = done() + 1; goes_on && !over() && !stale(); ++epoch) {
       const double mean = run_epoch(epoch);
       keep(epoch, mean);
       if (!hooks_.checkpoint.empty()) save();
@@ -55,6 +90,10 @@ class Trainer {
 
  private:
   [[nodiscard]] int done() const { return static_cast<int>(so_far_.history.size()); }
+  [[nodiscard]] int steps() const { return static_cast<int>(adam_.state().steps); }
+  [[nodiscard]] bool over() const {
+    return training_.steps > 0 ? steps() >= training_.steps : done() >= training_.epochs;
+  }
   [[nodiscard]] bool stale() const {
     return training_.patience > 0 && so_far_.best_epoch != 0 &&
            done() - so_far_.best_epoch >= training_.patience;
@@ -102,7 +141,7 @@ void Trainer::resume() {
                             hooks_.checkpoint, found->adam.mean.size(), weights));
   }
   so_far_ = std::move(*found);
-  if (done() > training_.epochs) {
+  if (training_.steps == 0 && done() > training_.epochs) {
     throw Error(
         fmt::format("{}: checkpoint of a longer training; got {} epochs, expected at most "
                     "{}; remove the file to train anew",
@@ -132,6 +171,7 @@ double Trainer::run_epoch(int epoch) {
     if (!std::isfinite(value)) not_finite("loss or its gradient", epoch);
     sum += value * static_cast<double>(batch.size());
     rows += static_cast<double>(batch.size());
+    if (training_.steps > 0 && over()) break;
   }
   return sum / rows;
 }
@@ -139,19 +179,24 @@ double Trainer::run_epoch(int epoch) {
 // The loss, or a number that is not finite where the loss or its gradient is none.
 double Trainer::step(const Rows& rows, double rate, torch::Generator& dropout) {
   std::vector<GraphInput> inputs;
-  std::vector<float> targets, weights;
+  std::vector<float> targets, margins, tasks, weights;
   std::vector<std::int64_t> kernels;
   for (const std::uint32_t row : rows) {
     const GraphExample& example = train_[row];
     inputs.push_back(example.input);
     targets.push_back(example.target);
+    margins.push_back(example.margin);
+    tasks.insert(tasks.end(), example.tasks.begin(), example.tasks.end());
     kernels.push_back(example.kernel);
     if (!sampler_.weights().empty()) weights.push_back(sampler_.weights()[row]);
   }
   const torch::Tensor predicted = network_->forward(make_batch(inputs, widths_), &dropout);
   const torch::Tensor objective =
-      loss(training_.loss, predicted, torch::tensor(targets), torch::tensor(kernels),
-           weights.empty() ? torch::Tensor() : torch::tensor(weights));
+      tasks.empty()
+          ? loss(training_, predicted + torch::tensor(margins), torch::tensor(targets),
+                 torch::tensor(kernels), weights.empty() ? torch::Tensor() : torch::tensor(weights))
+          : task_loss(predicted.view({predicted.size(0), -1}),
+                      torch::tensor(tasks).view({predicted.size(0), -1}));
   const auto value = static_cast<double>(objective.item<float>());
   if (!std::isfinite(value)) return value;
   objective.backward();
@@ -164,9 +209,11 @@ void Trainer::keep(int epoch, double mean) {
   for (const GraphExample& example : validation_) inputs.push_back(example.input);
   std::vector<float> predicted(inputs.size());
   predict_network(*network_, widths_, inputs, predicted);
+  for (std::size_t i = 0; i < predicted.size(); ++i) predicted[i] += validation_[i].margin;
   const std::optional<double> error = validation_error(training_, validation_, predicted);
   if (error && !std::isfinite(*error)) not_finite("validation", epoch);
-  EpochReport report{.epoch = epoch, .loss = mean, .validation = error.value_or(0)};
+  EpochReport report{
+      .epoch = epoch, .steps = steps(), .loss = mean, .validation = error.value_or(0)};
   const bool is_first = so_far_.best_epoch == 0;
   report.best = so_far_.history.empty() ? report.validation : so_far_.history.back().best;
   if (error && (is_first || *error < report.best)) {
@@ -194,14 +241,19 @@ std::map<std::uint32_t, Rows> by_kernel(std::span<const GraphExample> examples) 
 
 struct ErrorSum {
   double sum = 0, count = 0;  // count: of weights, where rows have any
+
+  [[nodiscard]] double mean() const { return count > 0 ? sum / count : 0; }
 };
 
-ErrorSum squared_errors(const Rows& rows, std::span<const GraphExample> examples,
-                        std::span<const float> predicted) {
+ErrorSum row_errors(const TrainingSpec& training, const Rows& rows,
+                    std::span<const GraphExample> examples, std::span<const float> predicted) {
   ErrorSum errors;
   for (const std::uint32_t row : rows) {
     const double error = static_cast<double>(predicted[row]) - examples[row].target;
-    errors.sum += examples[row].weight * error * error;
+    const double loss = training.loss != NetworkLoss::kQuantile ? error * error
+                        : error < 0                             ? -training.quantile * error
+                                                                : (1 - training.quantile) * error;
+    errors.sum += examples[row].weight * loss;
     errors.count += examples[row].weight;
   }
   return errors;
@@ -251,6 +303,7 @@ std::unique_ptr<Network> train_network(const NetworkSpec& spec, const NetworkWid
 void predict_network(Network& network, const NetworkWidths& widths,
                      std::span<const GraphInput> inputs, std::span<float> out) {
   TC_CHECK(inputs.size() == out.size(), "one prediction per input");
+  TC_CHECK(inputs.empty() || widths.outputs == 1, "a network of several tasks predicts nothing");
   const torch::NoGradGuard no_gradients;
   std::vector<std::size_t> nodes;
   for (const GraphInput& input : inputs) nodes.push_back(input.graph->nodes());
@@ -267,21 +320,25 @@ std::optional<double> validation_error(const TrainingSpec& training,
                                        std::span<const GraphExample> examples,
                                        std::span<const float> predicted) {
   TC_CHECK(examples.size() == predicted.size(), "one prediction per example");
-  const bool ranking = ranks(training.loss);
-  ErrorSum all;
+  const double rank_weight = ranks(training.loss) ? training.rank_weight : 0;
+  ErrorSum of_rows, of_pairs;
+  // `whole`: of the kernel, where all kernels weigh the same.
+  const auto add = [&](ErrorSum& sum, const ErrorSum& of_kernel, double whole) {
+    if (of_kernel.count == 0) return;
+    const double divisor = training.weigh_kernels ? whole : 1;
+    sum.sum += of_kernel.sum / divisor;
+    sum.count += of_kernel.count / divisor;
+  };
   for (const auto& [kernel, rows] : by_kernel(examples)) {
-    ErrorSum errors = ranking ? misplaced_pairs(rows, examples, predicted)
-                              : squared_errors(rows, examples, predicted);
-    if (errors.count == 0) continue;
-    if (training.weigh_kernels) {
-      const double all_of_it = ranking ? errors.count : static_cast<double>(rows.size());
-      errors = {.sum = errors.sum / all_of_it, .count = errors.count / all_of_it};
-    }
-    all.sum += errors.sum;
-    all.count += errors.count;
+    const ErrorSum pairs =
+        rank_weight > 0 ? misplaced_pairs(rows, examples, predicted) : ErrorSum{};
+    add(of_pairs, pairs, pairs.count);
+    add(of_rows, row_errors(training, rows, examples, predicted), static_cast<double>(rows.size()));
   }
-  if (all.count == 0) return std::nullopt;
-  return ranking ? all.sum / all.count : std::sqrt(all.sum / all.count);
+  if ((rank_weight == 1 ? of_pairs : of_rows).count == 0) return std::nullopt;
+  const bool is_square = training.loss != NetworkLoss::kQuantile;
+  const double of_row = is_square ? std::sqrt(of_rows.mean()) : of_rows.mean();
+  return rank_weight * of_pairs.mean() + (1 - rank_weight) * of_row;
 }
 
 void set_threads(int threads) {

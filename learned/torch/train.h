@@ -30,9 +30,10 @@ namespace tilecast::learned::torch_module {
 void predict_network(Network& network, const NetworkWidths& widths,
                      std::span<const GraphInput> inputs, std::span<float> out);
 
-// What early stopping minimises: RMSE; when ranking, 1 - the share of pairs of different targets of
-// one kernel that are predicted in order, ties half. weigh_kernels: of kernels' means. nullopt when
-// there are no rows or no pairs; the last epoch is kept then.
+// What early stopping minimises: RMSE; of a quantile the pinball loss; when ranking, 1 - the share
+// of pairs of different targets of one kernel that are predicted in order, ties half, with RMSE by
+// TrainingSpec::rank_weight. weigh_kernels: of kernels' means. nullopt when there are no rows or,
+// ranking alone, no pairs; the last epoch is kept then.
 [[nodiscard]] std::optional<double> validation_error(const TrainingSpec& training,
                                                      std::span<const GraphExample> examples,
                                                      std::span<const float> predicted);

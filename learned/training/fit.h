@@ -18,7 +18,7 @@
 namespace tilecast::learned {
 
 struct FitStep {
-  int step = 0;  // epoch or tree, from 1
+  int step = 0;  // epoch, batch (networks that train by steps) or tree, from 1
   double loss = 0, validation = 0;
 };
 struct FitHooks {
@@ -38,7 +38,8 @@ class Fitter {
   [[nodiscard]] virtual FitResult fit(const LearnerSpec& spec, const FitHooks& hooks) const = 0;
 };
 // Copies what it needs. `examples` need not outlive it. `labelled`: the rows that it learns first,
-// in half of the trees or epochs (LearnerSpec::pretrain); they set the scales with the others.
+// in half of the trees or epochs or in PretrainSpec::steps; they set the scales of features, and of
+// times, with the others.
 [[nodiscard]] std::unique_ptr<Fitter> make_fitter(const LearnerSpec& spec, const Examples& examples,
                                                   const TrainValidation& split, int threads,
                                                   std::span<const std::size_t> labelled = {});

@@ -26,11 +26,13 @@ void check_values(const GbtTable& table, std::string_view what) {
     throw Error(fmt::format("{}: got {} in row {}, column {}, expected a finite number or NaN",
                             what, *cell, at / table.columns, at % table.columns));
   }
-  for (const std::vector<float>* values : {&table.targets, &table.weights}) {
+  TC_CHECK(table.margins.empty() || table.margins.size() == rows, "a margin per row");
+  for (const std::vector<float>* values : {&table.targets, &table.weights, &table.margins}) {
     const auto bad = std::ranges::find_if_not(*values, [](float v) { return std::isfinite(v); });
     if (bad == values->end()) continue;
-    throw Error(fmt::format("{}: got {} as target or weight of row {}, expected a finite number",
-                            what, *bad, bad - values->begin()));
+    throw Error(
+        fmt::format("{}: got {} as target, weight or margin of row {}, expected a finite number",
+                    what, *bad, bad - values->begin()));
   }
 }
 
@@ -104,11 +106,14 @@ double share_out_of_order(std::span<const float> targets, std::span<const float>
 }  // namespace
 
 GbtLoss::GbtLoss(const GbtTable& table, const GbtSpec& spec, std::string_view what)
-    : table_(&table), objective_(spec.objective), subsample_(spec.subsample), random_(spec.seed) {
+    : table_(&table),
+      spec_(spec),
+      rank_weight_(ranks(spec.objective) ? spec.rank_weight : 0),
+      random_(spec.seed) {
   if (table.rows() == 0) throw Error(fmt::format("{}: no rows", what));
   check_values(table, what);
   weights_ = scaled_weights(table, what);
-  if (objective_ == GbtObjective::kLogTime) return;
+  if (rank_weight_ == 0) return;
   std::set<std::uint32_t> seen;
   for (std::size_t first = 0; first < table.rows();) {
     std::size_t last = first;
@@ -125,7 +130,7 @@ GbtLoss::GbtLoss(const GbtTable& table, const GbtSpec& spec, std::string_view wh
     }
     first = last;
   }
-  if (groups_.empty()) {
+  if (groups_.empty() && rank_weight_ == 1) {
     throw Error(
         fmt::format("{}: nothing to rank: got {} groups of equal targets, expected one "
                     "with two different ones",
@@ -137,26 +142,31 @@ const Gradients& GbtLoss::gradients(std::span<const float> margins) {
   TC_CHECK(margins.size() == table_->rows(), "a margin per row");
   first_.assign(margins.size(), 0);
   second_.assign(margins.size(), 0);
-  if (objective_ == GbtObjective::kLogTime) squared_error(margins);
-  for (const Group& group : groups_) pairwise(group, margins);
+  if (rank_weight_ < 1) add_rows(margins);
+  for (const Group& group : groups_) add_pairs(group, margins);
   leave_out_rows();
   round_for_exact_sums(first_, gradients_.first);
   round_for_exact_sums(second_, gradients_.second);
   return gradients_;
 }
 
-void GbtLoss::squared_error(std::span<const float> margins) {
+void GbtLoss::add_rows(std::span<const float> margins) {
   for (std::size_t i = 0; i < margins.size(); ++i) {
-    first_[i] = weights_[i] * (static_cast<double>(margins[i]) - table_->targets[i]);
-    second_[i] = weights_[i];
+    const double weight = (1 - rank_weight_) * weights_[i];
+    const double error = static_cast<double>(margins[i]) - table_->targets[i];
+    const double slope = spec_.objective != GbtObjective::kQuantile ? error
+                         : error < 0                                ? -spec_.quantile
+                                                                    : 1 - spec_.quantile;
+    first_[i] = weight * slope;
+    second_[i] = weight;
   }
 }
 
-void GbtLoss::pairwise(const Group& group, std::span<const float> margins) {
+void GbtLoss::add_pairs(const Group& group, std::span<const float> margins) {
   const bool all = group.size <= kPartners + 1;
   const auto size = static_cast<double>(group.size);
   const double pairs = all ? size * (size - 1) / 2 : size * static_cast<double>(kPartners);
-  const double weight = group.weight * size / pairs;
+  const double weight = rank_weight_ * group.weight * size / pairs;
   for (std::size_t a = 0; a < group.size; ++a) {
     const std::size_t partners = all ? a : kPartners;
     for (std::size_t k = 0; k < partners; ++k) {
@@ -168,33 +178,48 @@ void GbtLoss::pairwise(const Group& group, std::span<const float> margins) {
 
 void GbtLoss::add_pair(std::size_t i, std::size_t j, double weight,
                        std::span<const float> margins) {
-  if (table_->targets[i] == table_->targets[j]) return;
-  if (table_->targets[i] > table_->targets[j]) std::swap(i, j);
+  const std::vector<float>& targets = table_->targets;
+  if (targets[i] == targets[j]) return;
+  if (targets[i] > targets[j]) std::swap(i, j);
   const double apart = static_cast<double>(margins[i]) - margins[j];  // should be negative
-  const double wrong = 1 / (1 + std::exp(-apart));
-  const double curvature = std::max(wrong * (1 - wrong), 1e-16);
-  first_[i] += weight * wrong;
-  first_[j] -= weight * wrong;
+  double slope = 0, curvature = 1;
+  if (spec_.objective == GbtObjective::kPairwise) {
+    slope = 1 / (1 + std::exp(-apart));
+    curvature = std::max(slope * (1 - slope), 1e-16);
+  } else {
+    slope = apart + (static_cast<double>(targets[j]) - targets[i]);
+    if (slope <= 0) return;
+  }
+  first_[i] += weight * slope;
+  first_[j] -= weight * slope;
   second_[i] += weight * curvature;
   second_[j] += weight * curvature;
 }
 
 void GbtLoss::leave_out_rows() {
-  if (subsample_ >= 1) return;
+  if (spec_.subsample >= 1) return;
   for (std::size_t i = 0; i < first_.size(); ++i) {
-    if (static_cast<double>(random_() >> 11) * 0x1p-53 < subsample_) continue;
+    if (static_cast<double>(random_() >> 11) * 0x1p-53 < spec_.subsample) continue;
     first_[i] = second_[i] = 0;
   }
 }
 
-double GbtLoss::score(std::span<const float> margins) const {
-  TC_CHECK(margins.size() == table_->rows(), "a margin per row");
+double GbtLoss::score_of_rows(std::span<const float> margins) const {
+  const bool is_quantile = spec_.objective == GbtObjective::kQuantile;
   double sum = 0, weight = 0;
-  for (std::size_t i = 0; objective_ == GbtObjective::kLogTime && i < margins.size(); ++i) {
+  for (std::size_t i = 0; i < margins.size(); ++i) {
     const double error = static_cast<double>(margins[i]) - table_->targets[i];
-    sum += weights_[i] * error * error;
+    const double loss = !is_quantile ? error * error
+                        : error < 0  ? -spec_.quantile * error
+                                     : (1 - spec_.quantile) * error;
+    sum += weights_[i] * loss;
     weight += weights_[i];
   }
+  return is_quantile ? sum / weight : std::sqrt(sum / weight);
+}
+
+double GbtLoss::score_of_pairs(std::span<const float> margins) const {
+  double sum = 0, weight = 0;
   for (const Group& group : groups_) {
     const double rows = group.weight * static_cast<double>(group.size);
     const std::span<const float> targets = table_->targets;
@@ -202,7 +227,15 @@ double GbtLoss::score(std::span<const float> margins) const {
                                      margins.subspan(group.first, group.size));
     weight += rows;
   }
-  return objective_ == GbtObjective::kLogTime ? std::sqrt(sum / weight) : sum / weight;
+  return weight > 0 ? sum / weight : 0;
+}
+
+double GbtLoss::score(std::span<const float> margins) const {
+  TC_CHECK(margins.size() == table_->rows(), "a margin per row");
+  double score = 0;
+  if (rank_weight_ < 1) score += (1 - rank_weight_) * score_of_rows(margins);
+  if (rank_weight_ > 0) score += rank_weight_ * score_of_pairs(margins);
+  return score;
 }
 
 }  // namespace tilecast::learned

@@ -22,16 +22,19 @@ void check_xgboost(int result) {
 
 class TrainingMatrix {
  public:
-  TrainingMatrix(const GbtTable& table, int threads) : margins_(table.rows()) {
+  TrainingMatrix(const GbtTable& table, int threads)
+      : margins_(table.margins.empty() ? std::vector<float>(table.rows()) : table.margins) {
     check_xgboost(XGDMatrixCreateFromMat_omp(table.values.data(), table.rows(), table.columns,
                                              std::nanf(""), &handle_, threads));
+    if (table.margins.empty()) return;
+    check_xgboost(XGDMatrixSetFloatInfo(handle_, "base_margin", margins_.data(), margins_.size()));
   }
   ~TrainingMatrix() { XGDMatrixFree(handle_); }
   TrainingMatrix(const TrainingMatrix&) = delete;
   TrainingMatrix& operator=(const TrainingMatrix&) = delete;
 
   [[nodiscard]] DMatrixHandle handle() const { return handle_; }
-  // What the trees so far predict for it.
+  // What the trees so far predict for it, on top of what they started from.
   [[nodiscard]] std::span<const float> margins() const { return margins_; }
   void set_margins(std::span<const float> margins) {
     TC_CHECK(margins.size() == margins_.size(), "a margin per row");
@@ -134,7 +137,10 @@ const ParameterTable<GbtSpec>& gbt_parameters() {
   static const ParameterTable<GbtSpec> table = [] {
     ParameterTable<GbtSpec> t;
     t.choice("objective", &GbtSpec::objective, kGbtObjectives,
-             "squared error of log time, or order within a kernel");
+             "squared error of log time, its quantile, or order within a kernel");
+    t.number("rank_weight", &GbtSpec::rank_weight, 0, 1,
+             "pairwise, all_pairs: share of the loss; the rest is squared error of log time");
+    t.number("quantile", &GbtSpec::quantile, 0.01, 0.99, "the one that 'quantile' predicts");
     t.number("trees", &GbtSpec::trees, 1, 5000, "most trees");
     t.number("depth", &GbtSpec::depth, 1, 14, "splits from the root to a leaf, at most");
     t.number("learning_rate", &GbtSpec::learning_rate, 1e-4, 1, "share of a tree that is added");
@@ -148,6 +154,25 @@ const ParameterTable<GbtSpec>& gbt_parameters() {
     return t;
   }();
   return table;
+}
+
+GbtModel refit_leaves(const GbtModel& model, const GbtTable& train, const GbtSpec& spec,
+                      int threads) {
+  TC_CHECK(model.columns() == train.columns, "rows of the columns of the model");
+  GbtLoss loss(train, spec, "training rows");
+  TrainingMatrix matrix(train, threads);
+  const DMatrixHandle handle = matrix.handle();
+  Booster booster({&handle, 1});
+  booster.load(model);
+  configure(booster, spec, threads);
+  booster.set("process_type", "update");
+  booster.set("updater", "refresh");
+  booster.set("refresh_leaf", "1");
+  for (int tree = 0; tree < model.trees(); ++tree) {
+    booster.boost(matrix, loss.gradients(matrix.margins()));
+    booster.update_margins(matrix);
+  }
+  return GbtModel::load(booster.first_trees(model.trees()), train.columns);
 }
 
 GbtModel train_gbt(const GbtTable& train, const GbtTable& validation, const GbtSpec& spec,

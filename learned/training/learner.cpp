@@ -46,6 +46,7 @@ class Log {
 
  private:
   [[nodiscard]] std::string_view step_name() const {
+    if (spec_.kind == LearnerKind::kNetwork && spec_.training.steps > 0) return "step";
     constexpr std::string_view kSteps[] = {"tree", "epoch", "fit"};  // by kind
     return kSteps[static_cast<std::size_t>(spec_.kind)];
   }
@@ -176,8 +177,8 @@ Trained train(const LearnerSpec& spec, const Examples& given, const LearnerHooks
   trained.validation_rows = trained.split.validation.size();
   Log log(spec, hooks, !trained.split.validation.empty());
   const std::unique_ptr<Fitter> fitter =
-      spec.pretrain > 0 ? make_pretrained_fitter(spec, examples, trained.split, hooks.threads)
-                        : make_fitter(spec, examples, trained.split, hooks.threads);
+      spec.pretrain.rows > 0 ? make_pretrained_fitter(spec, examples, trained.split, hooks.threads)
+                             : make_fitter(spec, examples, trained.split, hooks.threads);
   if (spec.search.trials > 0) {
     SearchResult best =
         run_search(spec, *fitter, hooks.threads, [&](const SearchStep& step) { log.search(step); });

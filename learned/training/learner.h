@@ -13,7 +13,7 @@
 // Keys: name, model (xgboost | network | gaussian_process), target (time | residual), features |
 // (at_nodes, at_kernel, encoding, scale), validation (share of the rows; of a Gaussian process 0),
 // validate_by, seed, search (not of a Gaussian process, which the evidence chooses), pretrain
-// (training/pretraining.h), and every parameter of gbt_parameters(), of network_parameters() and
+// (training/pretrain_spec.h), and every parameter of gbt_parameters(), of network_parameters() and
 // training_parameters(), or of gp_parameters().
 #pragma once
 
@@ -22,6 +22,7 @@
 #include "learned/training/examples.h"
 #include "learned/training/gbt_trainer.h"
 #include "learned/training/gp_trainer.h"
+#include "learned/training/pretrain_spec.h"
 
 namespace tilecast::learned {
 
@@ -56,15 +57,14 @@ struct LearnerSpec {
   NetworkSpec network;
   TrainingSpec training;
   Target target = Target::kTime;
-  // Unmeasured tiles of the training kernels, labelled by the analytical model, that it learns from
-  // first; 0: none (ALCOP, MLSys 2023, section IV-C). Targets of kTime alone.
-  std::size_t pretrain = 0;
+  PretrainSpec pretrain;     // not of a Gaussian process
   double validation = 0.15;  // of a Gaussian process: as 0
   ValidateBy validate_by = ValidateBy::kKernel;
   std::uint64_t seed = 1;  // of everything: validation split, search, training
   SearchSpec search;
 
-  [[nodiscard]] bool ranks_only() const;
+  [[nodiscard]] bool ranks() const;       // by a part of its loss
+  [[nodiscard]] bool ranks_only() const;  // by all of it: predictions are no times
   [[nodiscard]] bool needs_prior() const;
 };
 
@@ -88,7 +88,7 @@ struct LearnerHooks {
 struct Trained {
   LearnerSpec spec;  // the best of a search
   std::unique_ptr<Predictor> predictor;
-  std::string training_csv;  // trial, round, step (epoch or tree), loss, validation, seconds
+  std::string training_csv;  // trial, round, step (epoch, batch or tree), loss, validation, seconds
   TrainValidation split;     // rows of the examples
   std::size_t train_rows = 0, validation_rows = 0;
   double seconds = 0;

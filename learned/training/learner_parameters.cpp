@@ -72,11 +72,9 @@ std::string get_parameter(LearnerSpec spec, std::string_view name) {
 void check_parameters(const LearnerSpec& spec) {
   if (spec.kind != LearnerKind::kNetwork) return;
   const NetworkSpec& network = spec.network;
-  const bool has_heads =
-      network.graph == GraphLayer::kGat || network.reduction == Reduction::kTransformer;
-  if (has_heads && network.hidden % network.heads != 0) {
-    throw Error(fmt::format("heads: got {} with hidden {}, expected a divisor of it", network.heads,
-                            network.hidden));
+  if (!heads_divide(network)) {
+    throw Error(fmt::format("heads: got {} and {} with hidden {}, expected divisors of it",
+                            network.heads, reduction_heads_of(network), network.hidden));
   }
   const bool pools = network.pool_mean || network.pool_max || network.pool_sum;
   if (network.reduction == Reduction::kColumnWise && !pools) {
@@ -86,12 +84,13 @@ void check_parameters(const LearnerSpec& spec) {
 
 int resource_of(const LearnerSpec& spec) {
   if (spec.kind == LearnerKind::kGaussianProcess) return 1;
-  return spec.kind == LearnerKind::kXgboost ? spec.gbt.trees : spec.training.epochs;
+  TrainingSpec training = spec.training;
+  return spec.kind == LearnerKind::kXgboost ? spec.gbt.trees : length_of(training);
 }
 
 void set_resource(LearnerSpec& spec, int resource) {
   if (spec.kind == LearnerKind::kGaussianProcess) return;
-  (spec.kind == LearnerKind::kXgboost ? spec.gbt.trees : spec.training.epochs) = resource;
+  (spec.kind == LearnerKind::kXgboost ? spec.gbt.trees : length_of(spec.training)) = resource;
 }
 
 }  // namespace tilecast::learned

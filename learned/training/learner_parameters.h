@@ -19,7 +19,7 @@ void set_parameter(LearnerSpec& spec, std::string_view name, std::string_view te
 // Throws Error where parameters contradict each other.
 void check_parameters(const LearnerSpec& spec);
 
-// How many epochs or trees at most; a Gaussian process: 1, and setting it does nothing.
+// How many epochs (or steps) or trees at most; a Gaussian process: 1, and setting it does nothing.
 [[nodiscard]] int resource_of(const LearnerSpec& spec);
 void set_resource(LearnerSpec& spec, int resource);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 
 #include "base/error.h"
 #include "hwdesc/config_values.h"
@@ -19,6 +20,8 @@ using hwdesc::ConfigNode;
 constexpr double kMostSeed = 4294967295.0;
 constexpr double kMostTrials = 1000, kMostRounds = 10;
 constexpr double kMostPretrain = 1000000;
+constexpr int kMostFusions = 100, kMostPretrainSteps = 100000;
+constexpr std::string_view kNoOrYesText[] = {"no", "yes"};
 constexpr std::size_t kLongestName = 100;
 
 // What `body` throws, at the place of `node`.
@@ -77,8 +80,9 @@ void read_selections(const ConfigNode& root,
 
 SearchRange read_range(const ConfigNode& node, LearnerSpec scratch) {
   const ParameterRange& range = range_of(scratch.kind, node.key);
-  const bool is_resource = node.key == "trees" || node.key == "epochs";
-  const bool is_loss = node.key == "loss" || node.key == "objective";
+  const bool is_resource = node.key == "trees" || node.key == "epochs" || node.key == "steps";
+  constexpr std::string_view kOfLoss[] = {"loss", "objective", "rank_weight", "quantile"};
+  const bool is_loss = std::ranges::find(kOfLoss, node.key) != std::end(kOfLoss);
   if (is_resource) fail_at(node, "cannot be searched: it is what the rounds of a search share out");
   if (is_loss) fail_at(node, "cannot be searched: trials of different losses do not compare");
   SearchRange result{.parameter = node.key};
@@ -185,22 +189,67 @@ void read_target(const ConfigNode& node, LearnerSpec& spec) {
   const ConfigNode* target = node.find("target");
   if (target == nullptr) return;
   spec.target = static_cast<Target>(choice(*target, kTargets));
-  if (spec.target == Target::kResidual && spec.ranks_only()) {
-    fail_at(*target, "a learner that ranks predicts no times; expected time, or another loss");
-  }
 }
 
 void read_pretrain(const ConfigNode& node, LearnerSpec& spec) {
-  const ConfigNode* rows = node.find("pretrain");
-  if (rows == nullptr) return;
-  spec.pretrain = static_cast<std::size_t>(number(*rows, 0, kMostPretrain));
-  if (spec.pretrain == 0) return;
-  if (spec.kind == LearnerKind::kGaussianProcess) {
-    fail_at(*rows, "a Gaussian process has no pretraining; expected 0");
+  const ConfigNode* given = node.find("pretrain");
+  if (given == nullptr) return;
+  PretrainSpec& pretrain = spec.pretrain;
+  const ConfigNode& rows = given->is_mapping() ? required(*given, "rows") : *given;
+  pretrain.rows = static_cast<std::size_t>(number(rows, 0, kMostPretrain));
+  if (pretrain.rows > 0 && spec.kind == LearnerKind::kGaussianProcess) {
+    fail_at(*given, "a Gaussian process has no pretraining; expected 0");
   }
-  if (spec.target == Target::kResidual) {
-    fail_at(*rows, "residuals of physics' own times are 0; expected target: time");
+  if (!given->is_mapping()) return;
+  const bool is_network = spec.kind == LearnerKind::kNetwork;
+  const std::string_view steps = is_network ? "epochs" : "trees";
+  std::vector<std::string_view> keys{"rows", "programs", "fusions", "devices", steps};
+  if (is_network) keys.insert(keys.end(), {"tasks", "freeze"});
+  allow_only(*given, keys);
+  pretrain.programs = optional_texts(*given, "programs");
+  pretrain.folder = std::filesystem::path(given->at.file).parent_path().string();
+  pretrain.devices = optional_texts(*given, "devices");
+  read_number(*given, "fusions", 0, kMostFusions, pretrain.fusions);
+  read_number(*given, steps, 1, kMostPretrainSteps, pretrain.steps);
+  if (const ConfigNode* tasks = given->find("tasks")) {
+    pretrain.tasks.clear();
+    for (const ConfigNode& task : list(*tasks)) {
+      pretrain.tasks.push_back(static_cast<PretrainTask>(choice(task, kPretrainTasks)));
+    }
   }
+  if (const ConfigNode* freeze = given->find("freeze")) {
+    pretrain.freeze = choice(*freeze, kNoOrYesText) == 1;
+  }
+  const ConfigNode* programs = given->find("programs");
+  for (const std::string_view key : {"fusions", "devices"}) {
+    if (programs == nullptr && given->find(key) != nullptr) {
+      fail_at(*given->find(key), "is of programs, and there are none");
+    }
+  }
+}
+
+std::string pretrain_text(const LearnerSpec& spec) {
+  const PretrainSpec& pretrain = spec.pretrain;
+  const PretrainSpec usual;
+  std::string text = fmt::format("{{rows: {}", pretrain.rows);
+  if (!pretrain.programs.empty()) {
+    text +=
+        fmt::format(", programs: {}, fusions: {}", list_text(pretrain.programs), pretrain.fusions);
+  }
+  if (!pretrain.devices.empty()) text += fmt::format(", devices: {}", list_text(pretrain.devices));
+  if (pretrain.steps > 0) {
+    const bool is_network = spec.kind == LearnerKind::kNetwork;
+    text += fmt::format(", {}: {}", is_network ? "epochs" : "trees", pretrain.steps);
+  }
+  if (pretrain.tasks != usual.tasks) {
+    std::vector<std::string_view> tasks;
+    for (const PretrainTask task : pretrain.tasks) {
+      tasks.push_back(kPretrainTasks[static_cast<std::size_t>(task)]);
+    }
+    text += fmt::format(", tasks: [{}]", fmt::join(tasks, ", "));
+  }
+  if (pretrain.freeze) text += ", freeze: yes";
+  return text + "}";
 }
 
 std::string search_text(const SearchSpec& search) {
@@ -213,14 +262,19 @@ std::string search_text(const SearchSpec& search) {
 
 }  // namespace
 
+bool LearnerSpec::ranks() const {
+  if (kind == LearnerKind::kGaussianProcess) return false;
+  return kind == LearnerKind::kXgboost ? learned::ranks(gbt.objective)
+                                       : learned::ranks(training.loss);
+}
+
 bool LearnerSpec::ranks_only() const {
   if (kind == LearnerKind::kGaussianProcess) return false;
-  return kind == LearnerKind::kXgboost ? gbt.objective == GbtObjective::kPairwise
-                                       : ranks(training.loss);
+  return kind == LearnerKind::kXgboost ? learned::ranks_only(gbt) : learned::ranks_only(training);
 }
 
 bool LearnerSpec::needs_prior() const {
-  if (target == Target::kResidual) return true;
+  if (target == Target::kResidual || !pretrain.time_alone()) return true;
   const auto has = [](const FeatureSelection& selection) {
     return TableFeatures(selection).needs_prior();
   };
@@ -260,7 +314,7 @@ std::map<std::string, std::string> settings_of(const LearnerSpec& spec) {
   if (validates) {
     settings["validate_by"] = kValidateBy[static_cast<std::size_t>(spec.validate_by)];
   }
-  if (spec.pretrain > 0) settings["pretrain"] = fmt::format("{}", spec.pretrain);
+  if (spec.pretrain.rows > 0) settings["pretrain"] = pretrain_text(spec);
   settings["seed"] = fmt::format("{}", spec.seed);
   const auto select = [&](std::string_view key, const FeatureSelection& selection) {
     if (selection.groups.empty()) return;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "learned/training/fit.h"
+#include "learned/training/pretraining.h"
 
 namespace tilecast::learned {
 namespace {
@@ -44,7 +45,7 @@ class NetworkFitter final : public Fitter {
   NetworkFitter(const LearnerSpec& spec, const Examples& examples, const TrainValidation& split,
                 int threads, std::span<const std::size_t> labelled)
       : features_(spec.network_features),
-        target_(standardisation_of(examples, joined(labelled, split.train))),
+        target_(target_of(spec, examples, split, labelled)),
         labelled_rows_(labelled.size()),
         train_rows_(split.train.size()) {
     const std::vector<std::size_t> rows =
@@ -54,16 +55,25 @@ class NetworkFitter final : public Fitter {
     at_kernel_ = scaled(features_.at_kernel, examples, rows, threads);
     const std::vector<std::size_t> graph_of = make_graphs(examples, rows);
     const std::vector<float> targets = standard_targets(examples, rows, target_);
+    const bool on_physics = spec.target == Target::kResidual && spec.ranks();
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const Example& example = examples.rows[rows[i]];
+      const bool starts = on_physics && i >= labelled_rows_;
+      const double physics = starts ? std::log(examples.priors[rows[i]]->time.value) : 0;
+      const auto margin = static_cast<float>(physics / target_.deviation);
       examples_.push_back({.input = {.graph = &graphs_[graph_of[i]],
                                      .at_nodes = at_nodes_.row(i),
                                      .at_kernel = at_kernel_.row(i)},
-                           .target = targets[i],
+                           .target = targets[i] + margin,
+                           .margin = margin,
                            .kernel = example.kernel,
                            .family = example.family,
                            .weight = static_cast<float>(example.weight)});
     }
+    if (labelled.empty() || goes_on(spec)) return;
+    const std::span<const std::size_t> rows_of_labels(rows);
+    tasks_ = task_table(spec.pretrain, examples, rows_of_labels.first(labelled.size()));
+    for (std::size_t i = 0; i < labelled.size(); ++i) examples_[i].tasks = tasks_.row(i);
   }
   NetworkFitter(const NetworkFitter&) = delete;  // examples point into it
   NetworkFitter& operator=(const NetworkFitter&) = delete;
@@ -74,12 +84,18 @@ class NetworkFitter final : public Fitter {
     TrainingSpec training = spec.training;
     training.seed = spec.seed;
     TrainingHooks training_hooks{.checkpoint = hooks.checkpoint,
-                                 .start = of_labels(spec.network, training)};
-    const int before = training_hooks.start.empty() ? 0 : training.epochs / 2;
-    training.epochs -= before;
+                                 .start = weights_of_labels(spec),
+                                 .start_outputs = task_outputs(),
+                                 .new_head = !goes_on(spec),
+                                 .frozen = spec.pretrain.freeze};
+    TrainingSpec of_labels = training_of_labels(spec);
+    const int before = training_hooks.start.empty() ? 0 : length_of(of_labels);
+    if (training_hooks.start.empty()) training_hooks.frozen = false;
+    if (spec.pretrain.steps == 0) length_of(training) -= before;
     training_hooks.epoch = [&](const EpochReport& epoch) {
       if (validates) best = std::min(best, epoch.best);
-      if (hooks.step) hooks.step({before + epoch.epoch, epoch.loss, epoch.validation});
+      const int done = training.steps > 0 ? epoch.steps : epoch.epoch;
+      if (hooks.step) hooks.step({before + done, epoch.loss, epoch.validation});
       return true;
     };
     const std::span<const GraphExample> all(examples_);
@@ -89,7 +105,7 @@ class NetworkFitter final : public Fitter {
                                 .at_nodes_scaler = at_nodes_.scaler,
                                 .at_kernel_scaler = at_kernel_.scaler,
                                 .network = nullptr,
-                                .target = spec.ranks_only() ? Standardisation{} : target_,
+                                .target = target_,
                                 .ranks_only = spec.ranks_only()};
     parts.network = graph_module().train(spec.network, widths(), training,
                                          all.subspan(labelled_rows_, train_rows_),
@@ -101,12 +117,44 @@ class NetworkFitter final : public Fitter {
   // Labels and measured training rows: what scales follow from.
   [[nodiscard]] std::size_t fitted_rows() const { return labelled_rows_ + train_rows_; }
 
-  // The weights after half of the epochs on the labels; empty without labels.
-  [[nodiscard]] std::string of_labels(const NetworkSpec& network, TrainingSpec training) const {
-    training.epochs /= 2;
-    if (labelled_rows_ == 0 || training.epochs == 0) return {};
+  // Whether what was learned of the labels is what is measured: times, and nothing else.
+  [[nodiscard]] static bool goes_on(const LearnerSpec& spec) {
+    return spec.target == Target::kTime && spec.pretrain.time_alone();
+  }
+  // Half as long as the learner's where the spec does not say; a length of 0: none.
+  [[nodiscard]] static TrainingSpec training_of_labels(const LearnerSpec& spec) {
+    TrainingSpec training = spec.training;
+    training.seed = spec.seed;
+    if (!goes_on(spec)) training.loss = NetworkLoss::kLogTime;
+    if (spec.pretrain.steps > 0) {
+      training.steps = 0;
+      training.epochs = spec.pretrain.steps;
+    } else if (length_of(training) == 1) {
+      training.epochs = training.steps = 0;
+    } else {
+      length_of(training) /= 2;
+    }
+    return training;
+  }
+  [[nodiscard]] std::size_t task_outputs() const { return std::max<std::size_t>(tasks_.width, 1); }
+
+  // Times of labels and measured rows are on one scale; a rank has none.
+  static Standardisation target_of(const LearnerSpec& spec, const Examples& examples,
+                                   const TrainValidation& split,
+                                   std::span<const std::size_t> labelled) {
+    if (spec.ranks_only()) return {};
+    if (!goes_on(spec)) return standardisation_of(examples, split.train);
+    return standardisation_of(examples, joined(labelled, split.train));
+  }
+
+  // The weights after the labels; empty without labels.
+  [[nodiscard]] std::string weights_of_labels(const LearnerSpec& spec) const {
+    TrainingSpec training = training_of_labels(spec);
+    if (labelled_rows_ == 0 || length_of(training) == 0) return {};
+    NetworkWidths of_tasks = widths();
+    of_tasks.outputs = task_outputs();
     const auto labelled = std::span<const GraphExample>(examples_).first(labelled_rows_);
-    return graph_module().train(network, widths(), training, labelled, {}, {})->save();
+    return graph_module().train(spec.network, of_tasks, training, labelled, {}, {})->save();
   }
 
   [[nodiscard]] Scaled scaled(const FeatureSelection& selection, const Examples& examples,
@@ -155,6 +203,7 @@ class NetworkFitter final : public Fitter {
   Scaled at_nodes_, at_kernel_;
   std::vector<KernelGraph> graphs_;
   FeatureScaler node_scaler_;
+  TaskTable tasks_;                     // of the labelled ones; of no columns: their target
   std::vector<GraphExample> examples_;  // labelled ones, training rows, validation
 };
 

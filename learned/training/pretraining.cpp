@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <random>
@@ -12,6 +13,7 @@
 #include "analytical/analytical_model.h"
 #include "base/error.h"
 #include "base/parallel.h"
+#include "base/random.h"
 #include "learned/training/fit.h"
 
 namespace tilecast::learned {
@@ -24,7 +26,8 @@ using analytical::TileConfig;
 
 // A kernel on one device, with what it can give.
 struct Source {
-  std::size_t row = 0;                               // the first of its examples
+  const ir::Kernel* kernel = nullptr;
+  Example example = {};                              // of its rows, but for time and weight
   std::set<std::string> measured = {};               // tiles, as text
   std::vector<TileConfig> tiles = {};                // in random order
   bool itself = false;                               // gives no tiles but itself
@@ -37,13 +40,44 @@ struct Source {
 std::vector<Source> sources_of(const Examples& examples) {
   std::map<std::uint32_t, Source> by_kernel;
   for (std::size_t row = 0; row < examples.rows.size(); ++row) {
-    Source& source =
-        by_kernel.try_emplace(examples.rows[row].kernel, Source{.row = row}).first->second;
+    const Example& example = examples.rows[row];
+    Source fresh{.kernel = &examples.queries[row].kernel, .example = example};
+    Source& source = by_kernel.try_emplace(example.kernel, std::move(fresh)).first->second;
     const TileConfig* tile = examples.queries[row].tile;
     if (tile != nullptr) source.measured.insert(analytical::to_string(*tile));
   }
   std::vector<Source> sources;
   for (auto& [number, source] : by_kernel) sources.push_back(std::move(source));
+  return sources;
+}
+
+std::vector<const hwdesc::Device*> devices_of(const Examples& examples) {
+  std::vector<const hwdesc::Device*> devices;
+  for (const Example& row : examples.rows) {
+    if (std::ranges::find(devices, row.device) == devices.end()) devices.push_back(row.device);
+  }
+  return devices;
+}
+
+// At most `most` kernels of the corpus, numbered after those of `names`, whose names they join.
+std::vector<Source> sources_of(const Corpus& corpus, std::size_t most, std::uint64_t seed,
+                               Examples& names) {
+  std::vector<CorpusKernel> kernels = corpus.kernels();
+  std::mt19937_64 random(seed);
+  base::shuffle(kernels, random);
+  kernels.resize(std::min(kernels.size(), most));
+  std::map<std::string, std::uint32_t> families;
+  std::vector<Source> sources;
+  for (const CorpusKernel& entry : kernels) {
+    const auto next = static_cast<std::uint32_t>(names.families.size());
+    const auto [family, is_new] = families.try_emplace(entry.program, next);
+    if (is_new) names.families.push_back(entry.program);
+    sources.push_back({.kernel = entry.kernel,
+                       .example = {.device = entry.device,
+                                   .kernel = static_cast<std::uint32_t>(names.kernels.size()),
+                                   .family = family->second}});
+    names.kernels.push_back(entry.kernel->name());
+  }
   return sources;
 }
 
@@ -59,35 +93,37 @@ bool is_answered(const std::optional<Estimate>& label) {
   return label && label->time.value > 0 && std::isfinite(label->time.value);
 }
 
-// At most `most` unmeasured tiles at random; or the kernel itself.
-void find(Source& source, const Examples& examples, std::size_t most, std::uint64_t seed) {
-  const Example& example = examples.rows[source.row];
-  const ir::Kernel& kernel = examples.queries[source.row].kernel;
-  const KernelQuery query{kernel};
-  const auto itself = examples.prior_model->estimate(std::span(&query, 1), *example.device);
+// At most `most` unmeasured tiles, the model's choice first, others at random; or the kernel
+// itself.
+void find(Source& source, const Examples& measured, bool tiled, std::size_t most,
+          std::uint64_t seed) {
+  const KernelQuery query{*source.kernel};
+  const auto itself = measured.prior_model->estimate(std::span(&query, 1), *source.example.device);
   if (!is_answered(itself.front())) return;
-  const KernelAnalysis analysis(kernel, *example.device);
-  source.itself = source.measured.empty() || !analysis.tileable();
+  const KernelAnalysis analysis(*source.kernel, *source.example.device);
+  source.itself = !tiled || !analysis.tileable();
   if (source.itself) return;
   source.tiles = analysis.tiles();
   std::erase_if(source.tiles, [&](const TileConfig& tile) {
     return source.measured.contains(analytical::to_string(tile));
   });
-  std::mt19937_64 random(stream_of(seed, example.kernel));
+  std::mt19937_64 random(stream_of(seed, source.example.kernel));
   const std::size_t count = std::min(most, source.tiles.size());
-  for (std::size_t i = 0; i < count; ++i) {
+  const auto chosen = std::ranges::find(source.tiles, itself.front()->tile);
+  const std::size_t first = chosen == source.tiles.end() || count == 0 ? 0 : 1;
+  if (first == 1) std::iter_swap(source.tiles.begin(), chosen);
+  for (std::size_t i = first; i < count; ++i) {
     std::swap(source.tiles[i], source.tiles[i + random() % (source.tiles.size() - i)]);
   }
   source.tiles.resize(count);
 }
 
-void label(Source& source, const Examples& examples) {
-  const ir::Kernel& kernel = examples.queries[source.row].kernel;
+void label(Source& source, const analytical::CostModel& physics) {
   std::vector<KernelQuery> queries;
   for (std::size_t i = 0; i < source.share; ++i) {
-    queries.push_back({kernel, source.itself ? nullptr : &source.tiles[i]});
+    queries.push_back({*source.kernel, source.itself ? nullptr : &source.tiles[i]});
   }
-  source.labels = examples.prior_model->estimate(queries, *examples.rows[source.row].device);
+  source.labels = physics.estimate(queries, *source.example.device);
 }
 
 // Equal shares; what a source does not have goes to those that have more.
@@ -104,34 +140,45 @@ void share_out(std::vector<Source>& sources, std::size_t rows) {
 
 }  // namespace
 
-Unmeasured::Unmeasured(const Examples& measured, std::size_t rows, std::uint64_t seed, int jobs)
+Unmeasured::Unmeasured(const Examples& measured, const PretrainSpec& spec, std::uint64_t seed,
+                       int jobs)
     : examples_{.kernels = measured.kernels,
                 .families = measured.families,
                 .parameter_names = measured.parameter_names,
                 .prior_model = measured.prior_model} {
   TC_CHECK(measured.prior_model != nullptr, "labels come from a model");
   std::vector<Source> sources = sources_of(measured);
+  const bool any_tile =
+      std::ranges::any_of(measured.queries, [](const KernelQuery& q) { return q.tile != nullptr; });
+  if (!spec.programs.empty()) {
+    corpus_ = std::make_unique<Corpus>(spec, devices_of(measured), seed, jobs);
+    std::vector<Source> more = sources_of(*corpus_, spec.rows, seed, examples_);
+    std::ranges::move(more, std::back_inserter(sources));
+  }
+  base::parallel_for(sources.size(), jobs, [&](std::size_t i) {
+    Source& source = sources[i];
+    const bool is_measured = source.example.kernel < measured.kernels.size();
+    find(source, measured, is_measured ? !source.measured.empty() : any_tile, spec.rows, seed);
+  });
+  share_out(sources, spec.rows);
   base::parallel_for(sources.size(), jobs,
-                     [&](std::size_t i) { find(sources[i], measured, rows, seed); });
-  share_out(sources, rows);
-  base::parallel_for(sources.size(), jobs, [&](std::size_t i) { label(sources[i], measured); });
+                     [&](std::size_t i) { label(sources[i], *measured.prior_model); });
   std::size_t most_names = 0;
   for (const auto& names : measured.parameter_names)
     most_names = std::max(most_names, names.size());
   no_parameters_.assign(most_names, std::nanf(""));
   for (Source& source : sources) {
-    const Example& example = measured.rows[source.row];
     const auto parameters = std::span<const float>(no_parameters_)
-                                .first(measured.parameter_names.at(example.set).size());
+                                .first(measured.parameter_names.at(source.example.set).size());
     for (std::size_t i = 0; i < source.share; ++i) {
       const std::optional<Estimate>& answer = source.labels[i];
       if (!is_answered(answer)) continue;
-      examples_.rows.push_back(example);
+      examples_.rows.push_back(source.example);
       examples_.rows.back().log_time = std::log(answer->time.value);
       examples_.rows.back().weight = 1;
       const TileConfig* tile =
           source.itself ? nullptr : &tiles_.emplace_back(std::move(source.tiles[i]));
-      examples_.queries.push_back({measured.queries[source.row].kernel, tile, parameters});
+      examples_.queries.push_back({*source.kernel, tile, parameters});
       examples_.priors.push_back(answer);
     }
   }
@@ -139,6 +186,8 @@ Unmeasured::Unmeasured(const Examples& measured, std::size_t rows, std::uint64_t
 
 Examples Unmeasured::joined_to(const Examples& measured) const {
   Examples all = measured;
+  all.kernels = examples_.kernels;
+  all.families = examples_.families;
   all.rows.insert(all.rows.end(), examples_.rows.begin(), examples_.rows.end());
   for (const KernelQuery& query : examples_.queries) all.queries.push_back(query);
   if (measured.priors.empty()) return all;
@@ -146,14 +195,51 @@ Examples Unmeasured::joined_to(const Examples& measured) const {
   return all;
 }
 
+TaskTable task_table(const PretrainSpec& spec, const Examples& examples,
+                     std::span<const std::size_t> rows) {
+  using analytical::Bound;
+  using analytical::kBoundCount;
+  constexpr double kIdle = 1e-3;  // of the time: a resource that hardly shows
+  const Standardisation scale = standardisation_of(examples, rows);
+  const auto standard = [&](double seconds) {
+    return static_cast<float>((std::log(seconds) - scale.mean) / scale.deviation);
+  };
+  std::map<std::uint32_t, std::vector<double>> of_kernel;  // log times
+  for (const std::size_t row : rows) {
+    of_kernel[examples.rows[row].kernel].push_back(examples.rows[row].log_time);
+  }
+  TaskTable table;
+  for (const std::size_t row : rows) {
+    const Estimate& label = *examples.priors.at(row);
+    const double log_time = examples.rows[row].log_time;
+    const std::vector<double>& others = of_kernel.at(examples.rows[row].kernel);
+    for (const PretrainTask task : spec.tasks) {
+      if (task == PretrainTask::kTime) table.values.push_back(standard(label.time.value));
+      for (std::size_t b = 0; b < kBoundCount && task == PretrainTask::kBounds; ++b) {
+        const double busy_s = label.bounds[b].value;
+        const bool idle = busy_s < kIdle * label.time.value;
+        table.values.push_back(idle ? std::nanf("") : standard(busy_s));
+      }
+      if (task == PretrainTask::kRank) {
+        const auto faster = std::ranges::count_if(others, [&](double t) { return t < log_time; });
+        const auto of = static_cast<float>(others.size() - 1);  // 0: NaN
+        table.values.push_back(static_cast<float>(faster) / of);
+      }
+      for (std::size_t b = 0; b < kBoundCount && task == PretrainTask::kBinding; ++b) {
+        table.values.push_back(label.bound == static_cast<Bound>(b) ? 1 : 0);
+      }
+    }
+  }
+  table.width = rows.empty() ? 0 : table.values.size() / rows.size();
+  return table;
+}
+
 std::unique_ptr<Fitter> make_pretrained_fitter(const LearnerSpec& spec, const Examples& examples,
                                                const TrainValidation& split, int threads) {
   const auto fail = [&](std::string_view why) {
-    throw Error(fmt::format("learner {}: pretrain: got {}, {}", spec.name, spec.pretrain, why));
+    throw Error(
+        fmt::format("learner {}: pretrain: got {} rows, {}", spec.name, spec.pretrain.rows, why));
   };
-  if (spec.target != Target::kTime) {
-    fail("expected 0 with target residual: the labels of physics would all be 0");
-  }
   if (spec.kind == LearnerKind::kGaussianProcess) {
     fail("expected 0: a Gaussian process does not learn in steps; set target: residual instead");
   }

@@ -81,8 +81,8 @@ bool is_better(const Entry& a, const Entry& b) {
 
 std::vector<LearnerSpec> draw_trials(const LearnerSpec& spec) {
   std::mt19937_64 engine(spec.seed ^ kStream);
-  std::vector<LearnerSpec> trials;
-  for (int i = 0; i < spec.search.trials; ++i) trials.push_back(draw_trial(spec, engine));
+  std::vector<LearnerSpec> trials{spec};
+  for (int i = 1; i < spec.search.trials; ++i) trials.push_back(draw_trial(spec, engine));
   return trials;
 }
 

@@ -8,8 +8,9 @@
 
 namespace tilecast::learned {
 
-// spec.search.trials specs with parameters drawn from the ranges, by spec.seed. A draw whose
-// parameters contradict each other is drawn again; Error when a hundred in a row do.
+// spec.search.trials specs: the first as it is written, so that a search is no worse on its
+// validation rows than none; the others with parameters drawn from the ranges, by spec.seed. A draw
+// whose parameters contradict each other is drawn again; Error when a hundred in a row do.
 [[nodiscard]] std::vector<LearnerSpec> draw_trials(const LearnerSpec& spec);
 
 struct HalvingRound {

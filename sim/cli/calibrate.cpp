@@ -98,48 +98,47 @@ void check_folder(const CalibrateArguments& arguments) {
   }
 }
 
-hybrid::Calibrated fit_constants(const CalibrateArguments& arguments,
-                                 const std::set<std::string>& fixed, const hwdesc::Device& device,
-                                 std::span<const measured::SampleSet> sets) {
+hybrid::PreparedFit prepare(const CalibrateArguments& arguments, const std::set<std::string>& fixed,
+                            const hwdesc::Device& device,
+                            std::span<const measured::SampleSet> sets) {
   Progress progress("calibrate: fits", hybrid::kMostFits);
-  hybrid::Calibrated calibrated =
-      hybrid::calibrate(sets, device, analytical_prior(),
-                        {.fixed = fixed,
-                         .most_rows = arguments.most_rows,
-                         .accept_suspicious = arguments.accept_suspicious,
-                         .jobs = arguments.jobs,
-                         .step = [&progress] { progress.step(); }});
+  hybrid::PreparedFit prepared = hybrid::prepare_fit(
+      analytical_prior(), sets, std::vector<hwdesc::Device>(sets.size(), device),
+      {.constants = {.fixed = fixed,
+                     .most_rows = arguments.most_rows,
+                     .accept_suspicious = arguments.accept_suspicious,
+                     .jobs = arguments.jobs,
+                     .step = [&progress] { progress.step(); }}});
+  if (prepared.calibrated.empty()) throw Error(fmt::format("{}", fmt::join(prepared.notes, "; ")));
   std::size_t all = 0;
-  for (const measured::SampleSet& set : sets) all += set.samples.size();
-  const std::size_t chosen = std::accumulate(calibrated.rows_of_sets.begin(),
-                                             calibrated.rows_of_sets.end(), std::size_t{0});
+  for (const measured::SampleSet& set : prepared.sets) all += set.samples.size();
+  const std::vector<std::size_t>& fitted = prepared.calibrated.front().rows_of_sets;
+  const std::size_t chosen = std::accumulate(fitted.begin(), fitted.end(), std::size_t{0});
   if (chosen < all) {
     fmt::print(stderr, "{} of {} rows are fitted, shared out evenly over kernels (--rows)\n",
                chosen, all);
   }
-  return calibrated;
+  return prepared;
 }
 
-void write_description(const CalibrateArguments& arguments, const hybrid::Calibrated& calibrated,
-                       std::span<const measured::SampleSet> sets) {
+void write_description(const CalibrateArguments& arguments, const hybrid::PreparedFit& prepared) {
   const std::string name =
       arguments.name.empty() ? fs::path(arguments.file).stem().string() : arguments.name;
   write({.format = "yaml", .file = arguments.file},
-        hybrid::calibrated_yaml(calibrated,
+        hybrid::calibrated_yaml(prepared.calibrated.front(),
                                 parent_of(arguments.devices.names.front(), arguments.file), name,
-                                hybrid::provenance_of(calibrated, sets)));
+                                prepared.devices.front().calibration.source));
 }
 
 hybrid::FittedHybrid train_hybrid(const CalibrateArguments& arguments,
-                                  const hybrid::Calibrated& calibrated,
-                                  std::span<const measured::SampleSet> sets) {
+                                  const hybrid::PreparedFit& prepared) {
   constexpr std::size_t kWhole = 100;  // %
   const fs::path folder = fs::path(arguments.model_folder).lexically_normal();
   const std::string name =
       (folder.has_filename() ? folder : folder.parent_path()).filename().string();
   Progress progress("train:", kWhole);
-  hybrid::FittedHybrid fitted = hybrid::fit_hybrid_to_calibrated(
-      analytical_prior(), name, calibrated, sets,
+  hybrid::FittedHybrid fitted = hybrid::fit_default_hybrid(
+      analytical_prior(), name, prepared,
       {.jobs = arguments.jobs, .step = [&progress](const std::string& what, double done) {
          progress.show(static_cast<std::size_t>(done * kWhole), " %, " + what);
        }});
@@ -159,18 +158,19 @@ void run(const CalibrateArguments& arguments) {
   const bool trains = !arguments.model_folder.empty();
   if (trains) check_folder(arguments);
   const std::vector<measured::SampleSet> sets = load_sets(arguments, device);
-  const hybrid::Calibrated calibrated = fit_constants(arguments, fixed, device, sets);
+  const hybrid::PreparedFit prepared = prepare(arguments, fixed, device, sets);
+  const hybrid::Calibrated& calibrated = prepared.calibrated.front();
   const bool writes = calibrated.accepted && !arguments.file.empty();
-  if (writes) write_description(arguments, calibrated, sets);
+  if (writes) write_description(arguments, prepared);
   std::optional<hybrid::FittedHybrid> fitted;
   if (trains) {
-    fitted = train_hybrid(arguments, calibrated, sets);
+    fitted = train_hybrid(arguments, prepared);
     fmt::print(stderr, "wrote {}\n", arguments.model_folder);
   }
   const hybrid::FittedHybrid* trained = fitted ? &*fitted : nullptr;
   write(arguments.report, arguments.report.format == "json"
-                              ? views::calibration_json(calibrated, trained)
-                              : views::calibration_text(calibrated, trained));
+                              ? views::calibration_json(prepared, trained)
+                              : views::calibration_text(prepared, trained));
   if (writes) {
     fmt::print(stderr, "wrote {}\n", arguments.file);
   } else if (!arguments.file.empty()) {

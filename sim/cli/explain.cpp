@@ -12,7 +12,7 @@ namespace tilecast::sim::cli {
 namespace {
 
 struct ExplainArguments {
-  std::string file, kernel, tile, model;
+  std::string file, kernel, tile, model, headroom;
   DeviceOptions device;
   LoadArguments load;
   OutputOptions output;
@@ -34,6 +34,10 @@ std::string run(const ExplainArguments& arguments) {
                              .top = arguments.top,
                              .model = physics ? nullptr : model.model.get(),
                              .correction = model.explain});
+  if (!arguments.headroom.empty() && !why.infeasible) {
+    add_headroom(choose_model(arguments.headroom, {&device, 1}),
+                 {kernel, arguments.tile.empty() ? nullptr : &tile}, device, why);
+  }
   why.file = arguments.file;
   if (!physics) why.model = model.name;
   if (!model.note.empty()) why.notes.push_back(model.note);
@@ -59,6 +63,10 @@ void add_explain(CLI::App& app) {
   add_device_options(verb, arguments->device, Devices::kOne);
   add_load_options(verb, arguments->load);
   add_model_option(verb, arguments->model, "default");
+  verb.add_option("--headroom", arguments->headroom,
+                  "folder of a model trained with a quantile loss: what the fastest kernels like "
+                  "this one take")
+      ->type_name("DIR");
   add_output_options(verb, arguments->output, {"table", "json", "csv"});
   verb.footer(
       "Tile sizes are physical, most major dimension first; the two minor ones count native "

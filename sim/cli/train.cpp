@@ -9,7 +9,9 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "hybrid/hybrid_dir.h"
+#include "learned/training/graph_training.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/graphs.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
 #include "sim/model_choice.h"
@@ -144,6 +146,15 @@ std::string hybrid_asked_for(const TrainArguments& arguments,
 }
 
 void run(const TrainArguments& arguments) {
+  if (learned::is_graph_training(arguments.experiment)) {
+    return train_graphs({.file = arguments.experiment,
+                         .directory = arguments.directory,
+                         .force = arguments.force,
+                         .resume = arguments.resume,
+                         .dry_run = arguments.dry_run,
+                         .jobs = arguments.jobs},
+                        arguments.output);
+  }
   const validation::Experiment experiment = validation::read_experiment(arguments.experiment);
   validation::ExperimentData data(data_folder(arguments.data, arguments.experiment));
   if (const auto missing = data.missing(experiment)) {
@@ -167,7 +178,7 @@ void add_train(CLI::App& app) {
   CLI::App& verb = *app.add_subcommand(
       "train", "train a model of kernel times, or fit a hybrid, on measurements");
   verb.add_option("experiment", arguments->experiment,
-                  "experiment (YAML) with learners, data and a split")
+                  "experiment (YAML) with learners, data and a split; or a training on graphs")
       ->required()
       ->type_name("FILE");
   verb.add_option("--learner", arguments->learner,
@@ -192,7 +203,8 @@ void add_train(CLI::App& app) {
       "folder holds the model, its card (model.yaml) and its log (training.csv). A hybrid of the\n"
       "experiment is fitted: constants, then the learner that trials choose, then how far to "
       "trust\n"
-      "it; its folder is a --model of simulate, explain, tiles, compare and evaluate.");
+      "it; its folder is a --model of simulate, explain, tiles, compare and evaluate.\n"
+      "A file of format tilecast.graph_training/1 trains on graphs of `import tpugraphs`.");
   verb.callback([arguments] { run(*arguments); });
 }
 

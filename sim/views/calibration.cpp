@@ -112,7 +112,7 @@ Json held_out_json(const HeldOutScore& score) {
           {"p90_ape_after", score.p90_after}};
 }
 
-// How a known kernel would be assessed, and one of a class that was never measured.
+// How a known kernel would be assessed, and one of a kind that was never measured.
 struct Trusted {
   std::string what;
   hybrid::Trust::Assessment assessment;
@@ -121,16 +121,15 @@ std::vector<Trusted> trusted(const hybrid::FittedHybrid& fitted) {
   constexpr double kShort = 0, kLong = std::numeric_limits<double>::infinity();
   const hybrid::Trust& trust = fitted.parts.trust;
   std::vector<Trusted> rows;
-  const hybrid::Position known{.known_class = true, .known_device = true};
-  for (const std::string& op_class : fitted.parts.domain.op_classes()) {
-    const auto short_ = trust.assess(known, op_class, kShort);
-    const auto long_ = trust.assess(known, op_class, kLong);
+  for (const std::string& kind : fitted.parts.domain.kinds()) {
+    const hybrid::Position known = trust.example(hybrid::binding_of(kind), false);
+    const auto short_ = trust.assess(known, kind, kShort);
+    const auto long_ = trust.assess(known, kind, kLong);
     const bool same = short_.low == long_.low && short_.high == long_.high;
-    rows.push_back({op_class + (same ? "" : ", short"), short_});
-    if (!same) rows.push_back({op_class + ", long", long_});
+    rows.push_back({kind + (same ? "" : "; short"), short_});
+    if (!same) rows.push_back({kind + "; long", long_});
   }
-  const hybrid::Position new_class{.known_device = true};
-  rows.push_back({"any other class", trust.assess(new_class, "", kLong)});
+  rows.push_back({"anything else", trust.assess(hybrid::Position{}, "", kLong)});
   return rows;
 }
 
@@ -180,12 +179,16 @@ Json hybrid_json(const hybrid::FittedHybrid& fitted) {
 
 }  // namespace
 
-std::string calibration_text(const Calibrated& calibrated, const hybrid::FittedHybrid* fitted) {
+std::string calibration_text(const hybrid::PreparedFit& prepared,
+                             const hybrid::FittedHybrid* fitted) {
+  const Calibrated& calibrated = prepared.calibrated.front();
+  std::string apart;
+  for (const hybrid::SetApart& one : prepared.apart) apart += one.text() + "\n";
   const std::string constants = fmt::format(
-      "fitted to {} rows of {} kernels, cross-validated in {} folds; scatter of a good row {} "
+      "{}fitted to {} rows of {} kernels, cross-validated in {} folds; scatter of a good row {} "
       "%\n{}\n{}\n"
       "{}{}{}",
-      calibrated.rows, calibrated.kernels, calibrated.folds, percent(calibrated.scatter),
+      apart, calibrated.rows, calibrated.kernels, calibrated.folds, percent(calibrated.scatter),
       calibrated.unanswered > 0
           ? fmt::format("{} rows the model cannot answer were not used\n", calibrated.unanswered)
           : "",
@@ -194,7 +197,9 @@ std::string calibration_text(const Calibrated& calibrated, const hybrid::FittedH
   return fitted == nullptr ? constants : constants + hybrid_text(*fitted);
 }
 
-std::string calibration_json(const Calibrated& calibrated, const hybrid::FittedHybrid* fitted) {
+std::string calibration_json(const hybrid::PreparedFit& prepared,
+                             const hybrid::FittedHybrid* fitted) {
+  const Calibrated& calibrated = prepared.calibrated.front();
   Json json = {{"schema", "tilecast.calibrate/1"},
                {"device", calibrated.device.name},
                {"accepted", calibrated.accepted},
@@ -229,6 +234,14 @@ std::string calibration_json(const Calibrated& calibrated, const hybrid::FittedH
     json["outliers"].push_back({{"set", calibrated.outlier_sets[i]},
                                 {"line", calibrated.outliers[i].line},
                                 {"message", calibrated.outliers[i].message}});
+  }
+  json["set_apart"] = Json::array();
+  for (const hybrid::SetApart& apart : prepared.apart) {
+    json["set_apart"].push_back(
+        {{"op_class", apart.op_class}, {"reason", apart.reason}, {"rows", Json::array()}});
+    for (const auto& [set, line] : apart.rows) {
+      json["set_apart"].back()["rows"].push_back({{"set", set}, {"line", line}});
+    }
   }
   if (fitted != nullptr) json["hybrid"] = hybrid_json(*fitted);
   return json.dump(2) + "\n";

@@ -1,17 +1,16 @@
-// What a calibration found, and the hybrid that was fitted after it (null: none), as text and JSON
-// (schema tilecast.calibrate/1, SI units). Pure.
+// What a calibration of one device found and set apart, and the hybrid that was fitted after it
+// (null: none), as text and JSON (schema tilecast.calibrate/1, SI units). Pure.
 #pragma once
 
 #include <string>
 
-#include "hybrid/calibrate.h"
 #include "hybrid/hybrid_fit.h"
 
 namespace tilecast::sim::views {
 
-[[nodiscard]] std::string calibration_text(const hybrid::Calibrated& calibrated,
+[[nodiscard]] std::string calibration_text(const hybrid::PreparedFit& prepared,
                                            const hybrid::FittedHybrid* fitted = nullptr);
-[[nodiscard]] std::string calibration_json(const hybrid::Calibrated& calibrated,
+[[nodiscard]] std::string calibration_json(const hybrid::PreparedFit& prepared,
                                            const hybrid::FittedHybrid* fitted = nullptr);
 
 }  // namespace tilecast::sim::views

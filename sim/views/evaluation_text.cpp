@@ -156,6 +156,14 @@ std::string metric_title(Metric metric) {
       return "in 90 % interval %";
     case Metric::kIntervalWidth:
       return "interval width %";
+    case Metric::kMapeSurest25:
+      return "MAPE of surest 25 % %";
+    case Metric::kMapeSurest50:
+      return "MAPE of surest 50 % %";
+    case Metric::kMapeSurest75:
+      return "MAPE of surest 75 % %";
+    case Metric::kAnnounced:
+      return "errors above 2 x announced %";
     case Metric::kTileTau:
       return "tau-b";
     case Metric::kTileSizeApe:
@@ -172,6 +180,8 @@ std::string metric_title(Metric metric) {
       return "best in top 5 %";
     case Metric::kBestInTop10:
       return "best in top 10 %";
+    case Metric::kBestInTopTenth:
+      return "best in top tenth %";
   }
   return "";
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <span>
 
 #include "sim/views/evaluation.h"
 #include "sim/views/text_table.h"
@@ -77,6 +78,16 @@ std::string_view learner_kind(const learned::LearnerSpec& learner) {
   return "";
 }
 
+constexpr std::size_t kListed = 5;  // rounds that are told one by one
+
+// "seed 1: depth 6, lambda 2": what a round found.
+void add_round(const Round& round, const std::string& what, const std::vector<std::string>& found,
+               std::vector<std::string>& lines) {
+  if (found.empty()) return;
+  lines.push_back(fmt::format("{}{}{}", round.name.empty() ? "" : round.name + ": ", what,
+                              fmt::join(found, ", ")));
+}
+
 // One line per learner: what it is, and how many rows it had in every round.
 std::vector<std::string> learner_lines(const ExperimentResult& result) {
   std::vector<std::string> lines;
@@ -93,6 +104,11 @@ std::vector<std::string> learner_lines(const ExperimentResult& result) {
                     learner_kind(learner), learner.ranks_only() ? " that only ranks tiles" : "",
                     least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most),
                     validation));
+    for (const Round& round :
+         std::span(result.rounds).first(std::min(result.rounds.size(), kListed))) {
+      add_round(round, fmt::format("{}: the search chose ", learner.name), round.learned[i].chosen,
+                lines);
+    }
   }
   return lines;
 }
@@ -152,12 +168,11 @@ std::vector<std::string> hybrid_lines(const ExperimentResult& result) {
         calibrated == 0 ? "as described"
                         : fmt::format("fitted in {} of {} rounds", accepted, result.rounds.size());
     lines.push_back(fmt::format(
-        "{}: {} (errors in trials: {}); believed {} near, {} at the edge, {} of new classes, {} of "
+        "{}: {} (errors in trials: {}); believed {} near, {} at the edge, {} of new kinds, {} of "
         "new devices; constants {}",
         result.experiment.hybrids[i].name, choices(result.rounds, i),
         candidate_errors(result.rounds, i), range(result.rounds, i, &HybridRound::near),
-        range(result.rounds, i, &HybridRound::far),
-        range(result.rounds, i, &HybridRound::new_class),
+        range(result.rounds, i, &HybridRound::far), range(result.rounds, i, &HybridRound::new_kind),
         range(result.rounds, i, &HybridRound::new_device), constants));
   }
   return lines;
@@ -186,8 +201,15 @@ std::string published_text(const ExperimentResult& result) {
 
 std::vector<std::string> fit_lines(const ExperimentResult& result) {
   const std::vector<Round>& rounds = result.rounds;
-  if (rounds.empty() || !rounds.front().fitted) return {"fitted on nothing: presets as they are"};
-  std::vector<std::string> lines = learner_lines(result);
+  std::vector<std::string> lines;
+  for (const Round& round : std::span(rounds).first(std::min(rounds.size(), kListed))) {
+    add_round(round, "analytical_scaled: ", round.scaled, lines);
+  }
+  if (rounds.empty() || !rounds.front().fitted) {
+    lines.insert(lines.begin(), "fitted on nothing: presets as they are");
+    return lines;
+  }
+  std::ranges::move(learner_lines(result), std::back_inserter(lines));
   std::ranges::move(hybrid_lines(result), std::back_inserter(lines));
   const std::string refused =
       result.experiment.calibrates()
@@ -197,13 +219,11 @@ std::vector<std::string> fit_lines(const ExperimentResult& result) {
                fmt::format("fitted on {} rows of {} kernels, scored on {}{}",
                            range(rounds, &Round::fit_rows), range(rounds, &Round::fit_works),
                            range(rounds, &Round::score_rows), refused));
-  constexpr std::size_t kListed = 5;
   if (rounds.size() > kListed || !result.experiment.calibrates()) return lines;
   for (const Round& round : rounds) {
-    lines.push_back(fmt::format(
-        "{}{}", round.name.empty() ? "" : round.name + ": ",
-        round.accepted ? fmt::format("{}", fmt::join(round.changed, ", "))
-                       : "the fit made held-out rows worse and was refused; preset scored"));
+    lines.push_back(fmt::format("{}{}", round.name.empty() ? "" : round.name + ": ",
+                                round.accepted ? fmt::format("{}", fmt::join(round.changed, ", "))
+                                               : "no fit was accepted; descriptions scored"));
   }
   return lines;
 }
@@ -225,7 +245,12 @@ std::string split_text(const validation::SplitSpec& split) {
     case SplitKind::kLeaveOneKernelOut:
       return "leave one kernel out, pooled";
     case SplitKind::kLeaveOneDeviceOut:
-      return "leave one device out, pooled; equal work on others may be fitted";
+      return split.rows == 0
+                 ? "leave one device out, pooled; equal work on others may be fitted"
+                 : fmt::format(
+                       "leave all but {} random rows of one device out, pooled; equal work "
+                       "on others may be fitted; {}",
+                       split.rows, seeds_text(split));
     case SplitKind::kLeaveOneFamilyOut:
       return fmt::format("leave one family out, {} random works of the others fitted, pooled",
                          split.works);

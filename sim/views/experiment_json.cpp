@@ -48,7 +48,7 @@ Json made_of(const validation::HybridRound& one) {
                {"accepted", one.accepted},
                {"weight_near", one.near},
                {"weight_edge", one.far},
-               {"weight_new_class", one.new_class},
+               {"weight_new_kind", one.new_kind},
                {"weight_new_device", one.new_device},
                {"correlation", one.correlation}};
   for (const hybrid::CandidateScore& candidate : one.candidates) {
@@ -167,10 +167,12 @@ Json experiment(const ExperimentResult& result) {
                       {"fitted", round.fitted},
                       {"accepted", round.accepted},
                       {"changed", round.changed}});
+    if (!round.scaled.empty()) rounds.back()["scaled"] = round.scaled;
     for (const validation::LearnedRound& one : round.learned) {
       rounds.back()["learned"].push_back({{"learner", one.learner},
                                           {"train_rows", one.train_rows},
                                           {"validation_rows", one.validation_rows}});
+      if (!one.chosen.empty()) rounds.back()["learned"].back()["chosen"] = one.chosen;
     }
     for (const validation::HybridRound& one : round.hybrids) {
       rounds.back()["hybrids"].push_back(made_of(one));

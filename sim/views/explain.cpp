@@ -32,6 +32,12 @@ std::string summary(const Explanation& why) {
   out += fmt::format("bound by        {}\n", analytical::name(e.bound));
   out += fmt::format("next bound      {}: {} us if {} were free\n", analytical::name(e.next_bound),
                      microseconds(e.next_time.value), analytical::name(e.bound));
+  if (why.headroom) {
+    out += fmt::format("could reach     {} us: {} us left on the table ({} % of its like, {})\n",
+                       microseconds(why.headroom->reachable.value),
+                       microseconds((e.time - why.headroom->reachable).value),
+                       percent(why.headroom->quantile), why.headroom->model);
+  }
   const std::string tile = analytical::to_string(e.tile);
   out += fmt::format("tile            {}  ({}), {} iterations\n", tile.empty() ? "whole" : tile,
                      why.tile_origin, count(e.iterations));
@@ -44,16 +50,22 @@ std::string summary(const Explanation& why) {
                            compact(e.flops.value / 1e9), e.model);
 }
 
-std::string bars(const Estimate& e) {
+std::string bars(const Explanation& why) {
   constexpr double kBarWidth = 40;
-  TextTable rows({{"resource"}, {"busy us", Align::kRight}, {"of time %", Align::kRight}, {""}});
+  const Estimate& e = why.estimate;
+  TextTable rows({{"resource"},
+                  {"adds us", Align::kRight},
+                  {"busy us", Align::kRight},
+                  {"of time %", Align::kRight},
+                  {""}});
   for (std::size_t i = 0; i < analytical::kBoundCount; ++i) {
-    if (e.bounds[i].value <= 0) continue;
+    if (e.bounds[i].value <= 0 && why.added[i].value <= 0) continue;
     const double share = e.time.value > 0 ? e.bounds[i] / e.time : 0;
     const auto length =
         static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * kBarWidth));
-    rows.add({std::string(analytical::name(static_cast<Bound>(i))), microseconds(e.bounds[i].value),
-              percent(share), std::string(length, '#')});
+    rows.add({std::string(analytical::name(static_cast<Bound>(i))),
+              microseconds(why.added[i].value), microseconds(e.bounds[i].value), percent(share),
+              std::string(length, '#')});
   }
   return rows.render();
 }
@@ -97,7 +109,7 @@ std::string explain_text(const Explanation& why) {
   out += fmt::format("\ndevice          {}\n", why.device);
   if (!why.model.empty()) out += fmt::format("model           {}\n", why.model);
   out += why.infeasible ? fmt::format("this tile cannot run: {}\n", *why.infeasible)
-                        : summary(why) + "\n" + bars(why.estimate);
+                        : summary(why) + "\n" + bars(why);
   if (why.correction) out += "\n" + correction_text(*why.correction);
   out += "\n" + arrays(why);
   const std::string ranked = tiles(why);
@@ -115,6 +127,16 @@ std::string explain_json(const Explanation& why) {
     document["infeasible"] = *why.infeasible;
   } else {
     document["estimate"] = estimate_json(why.estimate);
+    Json& added = document["added_s"] = Json::object();
+    for (std::size_t i = 0; i < why.added.size(); ++i) {
+      added[std::string(analytical::name(static_cast<Bound>(i)))] = why.added[i].value;
+    }
+  }
+  if (why.headroom) {
+    document["headroom"] = {{"model", why.headroom->model},
+                            {"quantile", why.headroom->quantile},
+                            {"reachable_s", why.headroom->reachable.value},
+                            {"left_s", (why.estimate.time - why.headroom->reachable).value}};
   }
   document["arrays"] = Json::array();
   for (const ExplainedArray& array : why.arrays) {

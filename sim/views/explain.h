@@ -1,4 +1,5 @@
-// An explanation as text with bars, as JSON ("tilecast.explain/1"), or its tiles as CSV. Pure.
+// An explanation as text with bars, as JSON ("tilecast.explain/1"), or its tiles as CSV. "adds" and
+// "added_s": Explanation::added. Pure.
 // Where measurements corrected it, JSON and CSV end with what sim/views/correction.h names.
 #pragma once
 

@@ -71,6 +71,22 @@ std::string head_text(const Made& made, const std::string& directory) {
          rows_text(made.card.data);
 }
 
+// Of the op classes and sets that the experiment asks for.
+std::string parts_text(const learned::ModelCard& card) {
+  TextTable table({{"of"},
+                   {"n", Align::kRight},
+                   {"analytical MAPE %", Align::kRight},
+                   {"model MAPE %", Align::kRight}});
+  bool any = false;
+  for (const learned::ModelMetric& metric : card.metrics) {
+    if (metric.of.empty()) continue;
+    any = true;
+    table.add({metric.of, std::to_string(metric.n),
+               metric.baseline ? percent(*metric.baseline) : "-", percent(metric.value)});
+  }
+  return any ? table.render() : "";
+}
+
 std::string scores_text(const Made& made, const Experiment& experiment) {
   std::string out =
       fmt::format("held out: n = {} rows, {} works\n", made.scores.rows, made.scores.works);
@@ -86,7 +102,7 @@ std::string scores_text(const Made& made, const Experiment& experiment) {
     }
     table.add(cells);
   }
-  out += table.render();
+  out += table.render() + parts_text(made.card);
   for (const std::string& note : made.notes) out += fmt::format("note    {}\n", note);
   return out;
 }

@@ -47,6 +47,20 @@ TEST_F(CalibrateCommand, SaysWhatTheSelectionLeaves) {
   EXPECT_FALSE(exists("mine.yaml"));
 }
 
+TEST_F(CalibrateCommand, NamesTheRowsThatItSetsApart) {
+  const Answer once = run("calibrate --device tpu_v3 " + kSet + " --format json");
+  const Answer twice = run("calibrate --device tpu_v3 " + kSet + " " + kSet + " --format json");
+  ASSERT_EQ(twice.exit_code, 0) << twice.err;
+  const auto apart = nlohmann::json::parse(twice.out).at("set_apart");
+  ASSERT_EQ(apart.size(), 1U);
+  EXPECT_EQ(apart.at(0).at("rows").size(), 16U);
+  EXPECT_THAT(apart.at(0).at("reason").get<std::string>(), HasSubstr("counted once"));
+  EXPECT_EQ(nlohmann::json::parse(twice.out).at("constants"),
+            nlohmann::json::parse(once.out).at("constants"));
+  const Answer text = run("calibrate --device tpu_v3 " + kSet + " " + kSet);
+  EXPECT_THAT(text.out, HasSubstr("16 rows set apart (example_matmul line 2, 3, "));
+}
+
 TEST_F(CalibrateCommand, HintsAtMisspelledConstants) {
   const Answer answer = run("calibrate --device tpu_v3 --fix matirx " + kSet);
   EXPECT_EQ(answer.exit_code, 2);

@@ -76,7 +76,7 @@ TEST_F(EvaluateCommand, RefusesWhatItCannotScore) {
   expect_failure("-d tpu_v3 nowhere", 1, "nowhere");
   expect_failure("-d tpu_v3", 2, "sets is required");
   expect_failure("set", 2, "--device is required");
-  expect_failure("-d tpu_v3 set --by colour", 2, "expected class, size, split or kernel");
+  expect_failure("-d tpu_v3 set --by colour", 2, "expected class, size, split, family or kernel");
   expect_failure("-d tpu_v3 set --model magic", 2, "magic");
   expect_failure("-d tpu_v3 set --draws 0", 2, "draws");
   expect_failure("-d tpu_v3 set --references-from nowhere.yaml --references", 1, "nowhere.yaml");

@@ -52,6 +52,38 @@ TEST_F(TrainCommand, WritesAModelWhoseCardTellsDataSplitAndHeldOutErrors) {
   EXPECT_EQ(run("e.yaml --learner trees --out model --force").exit_code, 0);
 }
 
+TEST_F(TrainCommand, AModelOfAQuantileTellsWhatAKernelCouldReach) {
+  write("q.yaml",
+        "format: tilecast.experiment/1\nname: q\nclaim: It learns the fastest.\ndevice: tpu_v3\n"
+        "data: [{name: made up, importer: set, from: ./set}]\n"
+        "split: {kind: held_out_works, share: 25 %, seeds: 3}\n"
+        "learners:\n"
+        "  - {name: best, model: xgboost, features: [static, shape], trees: 40,\n"
+        "     objective: quantile, quantile: 0.2}\n"
+        "columns: [analytical, best]\nmetrics: [mape]\n");
+  ASSERT_EQ(run("q.yaml --learner best --out best").exit_code, 0);
+  ASSERT_EQ(run("e.yaml --learner trees --out mean").exit_code, 0);
+  write("dot.hlo",
+        "HloModule m\nENTRY main {\n  a = bf16[1024,2048]{1,0} parameter(0)\n"
+        "  b = bf16[2048,2048]{1,0} parameter(1)\n"
+        "  ROOT d = bf16[1024,2048]{1,0} dot(a, b), lhs_contracting_dims={1}, "
+        "rhs_contracting_dims={0}\n}\n");
+  const Answer text = tilecast("explain -d tpu_v3 --model analytical --headroom best dot.hlo");
+  ASSERT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("could reach"));
+  EXPECT_THAT(text.out, HasSubstr("left on the table (20.0 % of its like, best)"));
+  const auto json = nlohmann::json::parse(
+      tilecast("explain -d tpu_v3 --model mean --headroom best -f json dot.hlo").out);
+  const double time = json["estimate"]["time_s"].get<double>();
+  const double reachable = json["headroom"]["reachable_s"].get<double>();
+  EXPECT_LE(reachable, time);
+  EXPECT_GE(reachable, std::min(time, json["estimate"]["speed_of_light_s"].get<double>()));
+  EXPECT_NEAR(json["headroom"]["left_s"].get<double>(), time - reachable, 1e-15);
+  const Answer refused = tilecast("explain -d tpu_v3 --headroom mean dot.hlo");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("expected one trained with objective"));
+}
+
 TEST_F(TrainCommand, ATrainedModelIsAColumnAndSaysWhenItHasSeenTheSet) {
   ASSERT_EQ(run("e.yaml --learner trees --out model").exit_code, 0);
   const Answer answer = tilecast("evaluate -d tpu_v3 --model analytical --model model set");
@@ -74,6 +106,26 @@ TEST_F(TrainCommand, SaysWhatItWouldTrainAndRefusesWhatItCannot) {
   expect_failure("e.yaml --learner trees", 2, "--out is required");
   expect_failure("e.yaml --learner trees --out model --resume", 1, "nothing to resume");
   EXPECT_THAT(run("--help").out, HasSubstr("Examples"));
+}
+
+TEST_F(TrainCommand, OfGraphsSaysWhatIsMissingAndWhatCannotAnswerThem) {
+  write("graphs_set/manifest.yaml", read("set/manifest.yaml") + "subject: graph\n");
+  write("graphs_set/measurements.csv", "graph,runtime_ns,x_normalizer_ns,x_config\nnet,5,,1 2\n");
+  write("graphs_set/graphs/net.nodes.csv", "node,opcode,config_node,feature_0\n0,2,,1\n");
+  write("graphs_set/graphs/net.edges.csv", "edge_index_0,edge_index_1\n");
+  write("g.yaml",
+        "format: tilecast.graph_training/1\nname: g\nsets: [graphs_set]\n"
+        "split: {by: run, validation: 0 %, test: 60 %}\n"
+        "learner: {name: net, model: network, hidden: 8}\n");
+  expect_failure("g.yaml", 2, "--out is required");
+  expect_failure("g.yaml --out model --dry-run", 2, "--dry-run: not of graphs");
+  expect_failure("g.yaml --out model", 1, "no run is left to train on; the sets have 1 runs");
+  const Answer none = tilecast("evaluate -d tpu_v3 graphs_set");
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("--model is required for graphs"));
+  const Answer physics = tilecast("evaluate -d tpu_v3 --model analytical graphs_set");
+  EXPECT_EQ(physics.exit_code, 1);
+  EXPECT_THAT(physics.err, HasSubstr("graphs hold no kernels"));
 }
 
 TEST_F(TrainCommand, ValidateShowsLearnersOverSeedsTheSameForAnyNumberOfThreads) {

@@ -35,9 +35,10 @@ struct Known {
     examples = learned::make_examples({&set, 1}, {&on, 1}, kModel, true, 1);
   }
   [[nodiscard]] Domain domain() const { return Domain::of(examples, examples.kernels); }
-  [[nodiscard]] Coordinates at(std::size_t row) const {
-    return coordinates_of(examples.queries[row].kernel, *examples.priors[row]);
+  [[nodiscard]] Work work(std::size_t row) const {
+    return work_of(examples.queries[row].kernel, *examples.priors[row]);
   }
+  [[nodiscard]] Coordinates at(std::size_t row) const { return work(row).at; }
 
   hwdesc::Device on;
   measured::SampleSet set;
@@ -69,7 +70,7 @@ double coordinate(const ir::Kernel& kernel, std::string_view name) {
   const auto found = std::ranges::find(names, name);
   EXPECT_NE(found, names.end()) << name;
   return static_cast<double>(
-      coordinates_of(kernel, prior(kernel))[static_cast<std::size_t>(found - names.begin())]);
+      work_of(kernel, prior(kernel)).at[static_cast<std::size_t>(found - names.begin())]);
 }
 
 TEST(Coordinates, HaveNamesOfTheirOwnAndFloors) {
@@ -115,88 +116,155 @@ TEST(Coordinates, AreFiniteForKernelsThatDoNothing) {
   ir::KernelSketch sketch("empty", ir::Opcode::kFusion, analytical::layout_rules(device()));
   const ir::OpId x = sketch.parameter(ir::DType::kF32, {0});
   const ir::Kernel kernel = sketch.build({sketch.elementwise(ir::Opcode::kNegate, {x})});
-  for (const float value : coordinates_of(kernel, {})) EXPECT_TRUE(std::isfinite(value));
+  const Work work = work_of(kernel, {});
+  for (const float value : work.at) EXPECT_TRUE(std::isfinite(value));
+  EXPECT_EQ(work.kind, "other, latency");
 }
 
-TEST(Domain, KnowsEachKernelOnceWithItsNameClassAndDevice) {
+// Busy times of an estimate, and what follows from them.
+analytical::Estimate busy(std::initializer_list<std::pair<analytical::Bound, double>> times) {
+  analytical::Estimate estimate{.time = Seconds{1.0}};
+  for (const auto& [bound, seconds] : times) {
+    estimate.bounds[static_cast<std::size_t>(bound)] = Seconds{seconds};
+  }
+  return estimate;
+}
+PerResource shares_of(const analytical::Estimate& estimate) {
+  Work work;
+  rebind(work, estimate);
+  return work.shares;
+}
+float share(const PerResource& shares, Resource resource) {
+  return shares[static_cast<std::size_t>(resource)];
+}
+
+TEST(Shares, AreFourthPowersOfBusyTimesAndAddUpToOne) {
+  using analytical::Bound;
+  const PerResource shares =
+      shares_of(busy({{Bound::kMatrix, 1}, {Bound::kHbmRead, 0.5}, {Bound::kHbmWrite, 0}}));
+  EXPECT_FLOAT_EQ(share(shares, Resource::kMatrix), 16.0F / 17);
+  EXPECT_FLOAT_EQ(share(shares, Resource::kRead), 1.0F / 17);
+  EXPECT_EQ(share(shares, Resource::kWrite), 0);
+  EXPECT_EQ(share(shares_of({}), Resource::kLatency), 1);  // no time: nothing binds
+}
+
+TEST(MachineDistance, IsTheMeanLogRatioOfWhatBinds) {
+  using analytical::Bound;
+  const auto asked = busy({{Bound::kMatrix, 1}, {Bound::kHbmRead, 0.5}});
+  const auto faster = busy({{Bound::kMatrix, 0.5}, {Bound::kHbmRead, 0.5}});
+  EXPECT_EQ(machine_distance(asked, asked), 0);
+  EXPECT_NEAR(machine_distance(asked, faster), 16.0 / 17 * std::log(2), 1e-6);
+}
+
+TEST(MachineDistance, IgnoresWhatPhysicsDoesNotReadForAKernel) {
+  const ir::Kernel kernel = product(512, 512, 512);
+  const KernelQuery query{.kernel = kernel};
+  const auto on = [&](const hwdesc::Device& machine) {
+    return kModel.estimate({&query, 1}, machine).front().value();
+  };
+  hwdesc::Device other = device();
+  other.transcendental.per_cycle *= 7;  // a product has none
+  EXPECT_EQ(machine_distance(on(device()), on(other)), 0);
+  other.clock = other.clock * 1.5;
+  EXPECT_GT(machine_distance(on(device()), on(other)), kSameMachine);
+}
+
+TEST(Kind, IsWhatAKernelComputesWithAndWhatBindsIt) {
+  const ir::Kernel large = product(4096, 4096, 4096), thin = product(8, 4096, 4096);
+  EXPECT_EQ(work_of(large, prior(large)).kind, "16-bit product, matrix");
+  EXPECT_EQ(work_of(thin, prior(thin)).kind, "16-bit product, read");
+  EXPECT_THAT(std::string(work_of(row_sums(64, 4096), prior(row_sums(64, 4096))).kind),
+              testing::StartsWith("function reduction, "));
+  for (const std::string& kind : all_kinds()) {
+    const std::string_view name = kResourceNames[static_cast<std::size_t>(binding_of(kind))];
+    EXPECT_THAT(kind, testing::EndsWith(std::string(name)));
+  }
+}
+
+TEST(Domain, KnowsEachKernelOnceWithItsNameKindAndDevice) {
   const Known known(5, 4);
   const Domain domain = known.domain();
   ASSERT_EQ(domain.kernels().size(), 5U);
-  for (std::size_t i = 0; i < 5; ++i) {
-    EXPECT_EQ(domain.kernels()[i].name, fmt::format("sum {}", i));
-    EXPECT_EQ(domain.kernels()[i].at, known.at(4 * i));
+  std::set<std::string> kinds;
+  for (std::size_t row = 0; row < known.examples.rows.size(); ++row) {
+    const Work work = known.work(row);
+    const KnownKernel& kernel = domain.kernels()[row / 4];
+    kinds.emplace(work.kind);
+    EXPECT_EQ(kernel.name, fmt::format("sum {}", row / 4));
+    EXPECT_EQ(kernel.work.at, work.at);
+    for (std::size_t r = 0; r < kResources; ++r) {
+      EXPECT_GE(kernel.work.shares[r], work.shares[r]);
+    }
   }
-  EXPECT_EQ(domain.op_classes(), std::vector<std::string>{"loop_fusion"});
+  EXPECT_EQ(domain.kinds(), std::vector<std::string>(kinds.begin(), kinds.end()));
   EXPECT_EQ(domain.devices(), std::vector<std::string>{"tpu_v3"});
   EXPECT_EQ(domain.covering(), 0);
 }
 
-TEST(Domain, HasAllTilesOfAKnownKernelAtDistanceNone) {
+// Root mean square over what is about a resource, by hand.
+double distance(const Domain& domain, const Coordinates& a, const Coordinates& b,
+                Resource resource) {
+  const auto n = static_cast<double>(domain.kernels().size());
+  const auto about = coordinates_about(resource);
+  double squares = 0;
+  for (const std::uint8_t c : about) {
+    double mean = 0, spread = 0;
+    for (const KnownKernel& kernel : domain.kernels()) {
+      mean += static_cast<double>(kernel.work.at[c]) / n;
+    }
+    for (const KnownKernel& kernel : domain.kernels()) {
+      spread += std::pow(static_cast<double>(kernel.work.at[c]) - mean, 2) / n;
+    }
+    const double unit = std::max(std::sqrt(spread), static_cast<double>(coordinate_floor(c)));
+    squares += std::pow(static_cast<double>(a[c] - b[c]) / unit, 2);
+  }
+  return std::sqrt(squares / static_cast<double>(about.size()));
+}
+
+TEST(Domain, LocatesByTheNearestKernelThatAResourceBinds) {
+  const Known known(90, 1), asked(130, 1);
+  const Domain domain = known.domain();
+  for (std::size_t row = 0; row < asked.examples.rows.size(); row += 3) {
+    const Work work = asked.work(row);
+    const Position position = domain.locate(work, "tpu_v3"), other = domain.locate(work, "mine");
+    EXPECT_EQ(position.shares, work.shares);
+    for (std::size_t r = 0; r < kResources; ++r) {
+      double least = std::numeric_limits<double>::infinity();
+      for (const KnownKernel& kernel : domain.kernels()) {
+        if (kernel.work.shares[r] < kLeastShare) continue;
+        least =
+            std::min(least, distance(domain, work.at, kernel.work.at, static_cast<Resource>(r)));
+      }
+      if (std::isinf(least)) {
+        EXPECT_TRUE(std::isinf(position.distance[r]));
+        continue;
+      }
+      EXPECT_NEAR(position.distance[r], least, 1e-4);
+      const auto penalty = static_cast<double>(kOtherDevice);
+      EXPECT_NEAR(other.distance[r], std::hypot(least, penalty), 1e-4);
+    }
+  }
+}
+
+TEST(Domain, HasAllTilesOfAKnownKernelNearByWhatBindsThem) {
   const Known known(6, 5);
   const Domain domain = known.domain();
   for (std::size_t row = 0; row < known.examples.rows.size(); ++row) {
-    const Position position = domain.locate(
-        coordinates_of(known.examples.queries[row].kernel, *known.examples.priors[row]),
-        "loop_fusion", known.on);
-    EXPECT_EQ(position.distance, 0);
-    EXPECT_EQ(position.nearest, row / 5);
-    EXPECT_TRUE(position.known_class && position.known_device);
+    const Position position = domain.locate(known.work(row), "tpu_v3");
+    for (std::size_t r = 0; r < kResources; ++r) {
+      if (position.shares[r] < kLeastShare) continue;
+      EXPECT_EQ(position.distance[r], 0) << kResourceNames[r];
+    }
+    EXPECT_EQ(domain.nearest(known.work(row), 1).front().distance, 0);
   }
 }
 
-TEST(Domain, OfOneKernelHoldsOthersAtTheDistanceThatFloorsGive) {
-  const Known known(1, 20);
-  const Coordinates other = coordinates_of(product(512, 512, 512), prior(product(512, 512, 512)));
-  double squares = 0;
-  for (std::size_t c = 0; c < kCoordinates; ++c) {
-    const double apart =
-        static_cast<double>(other[c] - known.at(0)[c]) / static_cast<double>(coordinate_floor(c));
-    squares += apart * apart / static_cast<double>(kCoordinates);
-  }
-  const Position position = known.domain().locate(other, "dot", known.on);
-  EXPECT_NEAR(position.distance, std::sqrt(squares), 1e-4 * std::sqrt(squares));
-  EXPECT_GT(position.distance, 1);
-  EXPECT_FALSE(position.known_class);
-}
-
-TEST(Domain, LocatesByTheNearestOfAllInUnitsOfDeviation) {
-  const Known known(90, 1), asked(130, 1);
-  const Domain domain = known.domain();
-  const auto n = static_cast<double>(domain.kernels().size());
-  std::array<double, kCoordinates> deviation{};
-  for (std::size_t c = 0; c < kCoordinates; ++c) {
-    double mean = 0, squares = 0;
-    for (const KnownKernel& kernel : domain.kernels())
-      mean += static_cast<double>(kernel.at[c]) / n;
-    for (const KnownKernel& kernel : domain.kernels()) {
-      squares += std::pow(static_cast<double>(kernel.at[c]) - mean, 2) / n;
-    }
-    deviation[c] = std::max(std::sqrt(squares), static_cast<double>(coordinate_floor(c)));
-  }
-  for (std::size_t row = 0; row < asked.examples.rows.size(); row += 3) {
-    const Coordinates at = asked.at(row);
-    std::vector<double> distances;
-    for (const KnownKernel& kernel : domain.kernels()) {
-      double sum = 0;
-      for (std::size_t c = 0; c < kCoordinates; ++c) {
-        sum += std::pow(static_cast<double>(at[c] - kernel.at[c]) / deviation[c], 2);
-      }
-      distances.push_back(std::sqrt(sum / static_cast<double>(kCoordinates)));
-    }
-    const double least = *std::ranges::min_element(distances);
-    const Position position = domain.locate(at, "loop_fusion", asked.on);
-    EXPECT_NEAR(position.distance, least, 1e-4);
-    EXPECT_NEAR(distances[position.nearest], least, 1e-4);
-    const std::vector<Domain::Neighbour> near = domain.nearest(at, 7);
-    ASSERT_EQ(near.size(), 7U);
-    EXPECT_EQ(near[0].kernel, position.nearest);
-    EXPECT_EQ(near[0].distance, position.distance);
-    std::ranges::sort(distances);
-    for (std::size_t i = 0; i < near.size(); ++i) {
-      EXPECT_NEAR(near[i].distance, distances[i], 1e-4);
-    }
-  }
-  EXPECT_EQ(domain.nearest(asked.at(0), 1000).size(), domain.kernels().size());
+TEST(Domain, HasNoRowKernelNearWhatTheMatrixUnitBinds) {
+  const Known known(20, 1);
+  const ir::Kernel large = product(4096, 4096, 4096);
+  const Position position = known.domain().locate(work_of(large, prior(large)), "tpu_v3");
+  EXPECT_GT(share(position.shares, Resource::kMatrix), 0.5F);
+  EXPECT_TRUE(std::isinf(share(position.distance, Resource::kMatrix)));
 }
 
 TEST(Domain, OfManyKernelsKeepsThoseThatCoverAll) {
@@ -204,39 +272,13 @@ TEST(Domain, OfManyKernelsKeepsThoseThatCoverAll) {
   const Domain domain = known.domain();
   EXPECT_EQ(domain.kernels().size(), Domain::kMostKernels);
   EXPECT_GT(domain.covering(), 0);
-  double farthest = 0;
-  for (std::size_t row = 0; row < known.examples.rows.size(); ++row) {
-    farthest = std::max(farthest, domain.locate(known.at(row), "loop_fusion", known.on).distance);
-  }
-  EXPECT_DOUBLE_EQ(farthest, domain.covering());
-  // What is kept is at least as far apart: otherwise another would have been kept instead.
-  for (std::size_t i = 0; i < domain.kernels().size(); i += 16) {
-    const auto near = domain.nearest(domain.kernels()[i].at, 2);
-    EXPECT_GE(near[1].distance, domain.covering() * (1 - 1e-5));
-  }
-}
-
-TEST(Domain, KnowsDevicesByNameAndLineage) {
-  const Known known(3, 1);
-  const Domain domain = known.domain();
-  const auto knows = [&](const hwdesc::Device& asked) {
-    return domain.locate(known.at(0), "loop_fusion", asked).known_device;
-  };
-  hwdesc::Device other = known.on;
-  EXPECT_TRUE(knows(other));
-  other.name = "mine";
-  EXPECT_FALSE(knows(other));
-  other.lineage = {"ours", "tpu_v3"};
-  EXPECT_TRUE(knows(other));
 }
 
 TEST(Domain, ThatKnowsNothingHasEverythingInfinitelyFar) {
-  const Position position =
-      Domain().locate(coordinates_of(product(8, 8, 8), prior(product(8, 8, 8))), "dot", device());
-  EXPECT_TRUE(std::isinf(position.distance));
-  EXPECT_FALSE(position.known_class);
-  EXPECT_FALSE(position.known_device);
-  EXPECT_TRUE(Domain().nearest(Coordinates{}, 3).empty());
+  const ir::Kernel kernel = product(8, 8, 8);
+  const Work work = work_of(kernel, prior(kernel));
+  for (const float each : Domain().locate(work, "tpu_v3").distance) EXPECT_TRUE(std::isinf(each));
+  EXPECT_TRUE(Domain().nearest(work, 3).empty());
 }
 
 TEST(Domain, LeavesOutRowsWithoutAPrior) {
@@ -259,11 +301,8 @@ TEST(DomainText, SurvivesSavingAndLoading) {
   EXPECT_EQ(read.save(), text);
   EXPECT_EQ(read.kernels()[0].name, names[0]);
   EXPECT_EQ(read.kernels()[1].name, names[1]);
-  const Coordinates at = coordinates_of(row_sums(100, 300), prior(row_sums(100, 300)));
-  const Position a = domain.locate(at, "loop_fusion", known.on);
-  const Position b = read.locate(at, "loop_fusion", known.on);
-  EXPECT_EQ(a.distance, b.distance);
-  EXPECT_EQ(a.nearest, b.nearest);
+  const Work work = work_of(row_sums(100, 300), prior(row_sums(100, 300)));
+  EXPECT_EQ(domain.locate(work, "tpu_v3").distance, read.locate(work, "tpu_v3").distance);
   EXPECT_EQ(Domain::load(Domain().save(), "d").save(), Domain().save());
 }
 
@@ -282,22 +321,28 @@ std::string replaced(std::string text, const std::string& old, const std::string
   return at == std::string::npos ? text : text.replace(at, old.size(), with);
 }
 
+const std::string kEmpty(kResources + 4, ',');  // up to the first coordinate
+
 TEST(DomainText, ThatIsWrongIsNamedByFileLineAndColumn) {
   const std::string text = Known(3, 1).domain().save();
   EXPECT_EQ(message_of(text), "no error");
   EXPECT_THAT(message_of(""), HasSubstr("domain.csv"));
   EXPECT_THAT(message_of(replaced(text, "log_flops", "flops")),
               HasSubstr("domain.csv:1: got column 'flops', expected log_flops"));
-  EXPECT_THAT(message_of(replaced(text, "covering,,,0", "covering,,,-1")),
+  EXPECT_THAT(message_of(replaced(text, "covering" + kEmpty + "0", "covering" + kEmpty + "-1")),
               HasSubstr("domain.csv:2: column 'log_speed_of_light': got '-1', expected"));
-  EXPECT_THAT(message_of(replaced(text, "covering,,,0", "covering,,,inf")),
+  EXPECT_THAT(message_of(replaced(text, "covering" + kEmpty + "0", "covering" + kEmpty + "inf")),
               HasSubstr("expected a finite number"));
   EXPECT_THAT(message_of(replaced(text, "covering", "covers")), HasSubstr("got 'covers'"));
-  EXPECT_THAT(message_of(replaced(text, "deviation,,,", "deviation,,,-")), HasSubstr("at least"));
-  EXPECT_THAT(message_of(replaced(text, "sum 1,loop_fusion,", "sum 1,loop_fusion,1e30")),
-              HasSubstr("column 'log_speed_of_light'"));
-  EXPECT_THAT(message_of(replaced(text, "sum 1,loop_fusion", "sum 1,dot")),
-              HasSubstr("column 'op_class': got 'dot'"));
+  EXPECT_THAT(message_of(replaced(text, "deviation" + kEmpty, "deviation" + kEmpty + "-")),
+              HasSubstr("at least"));
+  const std::string kind(Known(3, 1).domain().kernels()[1].work.kind);
+  const std::string cell = "sum 1,\"" + kind + "\",tpu_v3,";
+  EXPECT_THAT(message_of(replaced(text, cell, cell + "1e30")), HasSubstr("column 'share_matrix'"));
+  EXPECT_THAT(message_of(replaced(text, cell, "sum 1,sums,tpu_v3,")),
+              HasSubstr("column 'kind': got 'sums'"));
+  EXPECT_THAT(message_of(replaced(text, cell, "sum 1,\"" + kind + "\",mine,")),
+              HasSubstr("column 'device': got 'mine'"));
   EXPECT_THAT(message_of(replaced(text, "deviation", "device")), HasSubstr("domain.csv"));
 }
 

@@ -139,10 +139,9 @@ TEST_F(HybridDir, AHybridOfACalibratedDeviceKeepsItsConstants) {
   slower.calibration.source = "a test";
   measured::SampleSet set = synthetic_set(slower, 12, 4, 0.02);
   set.device = tpu().name;
-  const Calibrated calibrated = calibrate({&set, 1}, tpu(), kPhysics);
-  ASSERT_TRUE(calibrated.accepted);
-  FittedHybrid fitted =
-      fit_hybrid_to_calibrated(kPhysics, "mine", calibrated, {&set, 1}, {.jobs = 1});
+  const PreparedFit prepared = prepare_fit(kPhysics, {&set, 1}, {&tpu(), 1}, {});
+  ASSERT_TRUE(prepared.calibrated.front().accepted);
+  FittedHybrid fitted = fit_default_hybrid(kPhysics, "mine", prepared, {.jobs = 1});
   ASSERT_EQ(fitted.card.data.size(), 1U);
   EXPECT_EQ(fitted.card.data.front().train, set.samples.size());
   save_hybrid(fitted.card, fitted.parts, fitted.training_csv, folder_);

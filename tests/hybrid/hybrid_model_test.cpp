@@ -68,12 +68,18 @@ TEST(HybridModel, KnowsTheKernelsItWasTrainedOn) {
   EXPECT_GT(said.correction->weight, 0);
 }
 
-// Another op class: physics alone, and it says so.
+// What the matrix unit binds; the measured kernels are sums.
+ir::Kernel large_product() {
+  ir::KernelSketch sketch("product", ir::Opcode::kDot, analytical::layout_rules(tpu()));
+  const ir::OpId a = sketch.parameter(ir::DType::kBF16, {4096, 4096});
+  const ir::OpId b = sketch.parameter(ir::DType::kBF16, {4096, 4096});
+  return sketch.build({sketch.dot(a, b, {.lhs_contracting = {1}, .rhs_contracting = {0}},
+                                  {4096, 4096}, ir::DType::kBF16)});
+}
+
+// Another resource binds: physics alone, and it says so.
 TEST(HybridModel, FallsBackToPhysicsOutsideItsDomain) {
-  ir::KernelSketch sketch("rows", ir::Opcode::kFusion, analytical::layout_rules(tpu()));
-  const ir::OpId x = sketch.parameter(ir::DType::kF32, {4096, 1024});
-  const ir::Kernel kernel = sketch.build({sketch.reduce(x, ir::Opcode::kAdd, 1)});
-  ASSERT_EQ(measured::op_class(kernel), "reduce_fusion");
+  const ir::Kernel kernel = large_product();
   const KernelQuery query{.kernel = kernel};
   const Estimate said = ask(hybrid(), query, tpu());
   EXPECT_EQ(said.correction->verdict, Verdict::kOut);
@@ -81,7 +87,23 @@ TEST(HybridModel, FallsBackToPhysicsOutsideItsDomain) {
   EXPECT_EQ(said.time, ask(kPhysics, query, tpu()).time);
   const auto reasons = hybrid().explain(query, tpu());
   ASSERT_TRUE(reasons.has_value());
-  EXPECT_THAT(reasons->verdict, HasSubstr("reduce_fusion was never measured"));
+  EXPECT_EQ(reasons->verdict, "no measured kernel is bound by matrix");
+}
+
+// Numbers that physics does not read for a kernel are no part of its machine.
+TEST(HybridModel, AMachineThatPhysicsCannotTellFromAMeasuredOneIsThatOne) {
+  Device twin = tpu();
+  twin.name = "twin";
+  twin.lineage.clear();
+  twin.matrix.count *= 2;
+  twin.machine += 1;
+  const KernelQuery query = query_of(rows(), 8);
+  const Estimate known = ask(hybrid(), query, tpu()), same = ask(hybrid(), query, twin);
+  EXPECT_EQ(same.correction->verdict, known.correction->verdict);
+  EXPECT_EQ(same.time, known.time);
+  twin.clock = twin.clock * 1.5;
+  for (hwdesc::MemoryLevel& level : twin.memory) level.bandwidth = level.bandwidth * 1.5;
+  EXPECT_EQ(ask(hybrid(), query, twin).correction->weight, 0);
 }
 
 TEST(HybridModel, ADeviceNeverMeasuredIsPhysicsAlone) {
@@ -102,13 +124,11 @@ TEST(HybridModel, AChangedDeviceKeepsTheCorrectionOfTheMeasuredOne) {
   EXPECT_EQ(after.correction->verdict, Verdict::kEdge);
 }
 
-// A field says that constants hold for measured op classes alone; no text does.
-TEST(HybridModel, ConstantsThatAHybridFittedDoNotMoveUnseenClasses) {
-  ir::KernelSketch sketch("rows", ir::Opcode::kFusion, analytical::layout_rules(tpu()));
-  const ir::OpId x = sketch.parameter(ir::DType::kF32, {4096, 1024});
-  const ir::Kernel unseen = sketch.build({sketch.reduce(x, ir::Opcode::kAdd, 1)});
+// A field says that constants hold within the domain alone; no text does.
+TEST(HybridModel, ConstantsThatAHybridFittedDoNotMoveWhatIsOutside) {
+  const ir::Kernel unseen = large_product();
   Device slower = tpu();
-  slower.calibration.memory_bandwidth = 0.5;
+  slower.calibration.matrix = 0.5;
   slower.calibration.source = "hybrid vigour";  // of a calibration all the same
   const KernelQuery query{.kernel = unseen};
   const Seconds described = ask(kPhysics, query, tpu()).time;

@@ -51,7 +51,7 @@ const HybridModel& hybrid() {
       kPhysics,
       fit_to(corrected_set(
                  tpu(), 24, 6,
-                 [](const Estimate& e) { return std::sin(5 * std::log(e.time.value)); }, 0.1),
+                 [](const Estimate& e) { return 1 + std::sin(5 * std::log(e.time.value)); }, 0.1),
              tpu())
           .parts,
       full_weight);

@@ -34,16 +34,24 @@ class Draws {
   std::mt19937_64 engine_;
 };
 
-Position known_at(double distance) {
-  return {.distance = distance, .known_class = true, .known_device = true};
+constexpr auto kMatrix = static_cast<std::size_t>(Resource::kMatrix);
+constexpr double kFar = std::numeric_limits<double>::infinity();
+
+// Of a kernel that the matrix unit alone binds.
+Position known_at(double distance, double machine = 0) {
+  Position position{.machine = machine};
+  position.shares[kMatrix] = 1;
+  position.distance.fill(std::numeric_limits<float>::infinity());
+  position.distance[kMatrix] = static_cast<float>(distance);
+  return position;
 }
 
 Trial trial(double residual, double predicted, std::uint32_t group, double distance = 0) {
   return {.residual = residual,
           .predicted = predicted,
-          .distance = distance,
+          .position = known_at(distance),
           .time = 1e-6,
-          .op_class = "dot",
+          .kind = "dot",
           .group = group,
           .family = group};
 }
@@ -65,11 +73,10 @@ Trials trials_where(std::size_t n, std::uint64_t seed, Prediction&& of) {
 }
 
 TEST(TrustWeight, IsWhatMakesAnExaggeratingLearnerRight) {
-  for (const auto& [exaggeration, weight] :
-       {std::pair(1.0, 1.0), std::pair(2.0, 0.5), std::pair(4.0, 0.25)}) {
+  for (const auto& [exaggeration, weight] : {std::pair(1.0, 1.0), std::pair(2.0, 0.5)}) {
     const Trials trials =
         trials_where(50, 3, [k = exaggeration](double r, Draws&) { return k * r; });
-    EXPECT_DOUBLE_EQ(near_weight(trials), weight) << exaggeration;
+    EXPECT_NEAR(near_weight(trials), weight, 0.05) << exaggeration;
   }
   const Trials timid = trials_where(50, 3, [](double r, Draws&) { return r / 2; });
   EXPECT_DOUBLE_EQ(near_weight(timid), 1);  // never more than the learner assessment
@@ -112,16 +119,19 @@ TEST(TrustWeight, IsNoneWithoutASecondGroup) {
   EXPECT_EQ(near_weight(trials), 0);
 }
 
-// Nine kernels a tenth slower than physics, one of mostly dispatch whose own time is noise.
+// Nine kernels that the learner thinks twice as slow as they are, nine that it thinks half as slow:
+// rows of these are mostly dispatch, so that their own time hardly shows.
 TEST(TrustWeight, OfRowsThatAreMostlyDispatchOnlyTheWholeTimeCounts) {
   Trials trials;
   for (std::uint32_t group = 0; group < 9; ++group) {
-    trials.base.push_back(trial(0.1, 0.1, group));
+    trials.base.push_back(trial(0.1, 0.2, group));
+    trials.base.push_back(trial(0.8, 0.4, 9 + group));
   }
-  trials.base.push_back(trial(-3, 3, 9));
-  EXPECT_LT(near_weight(trials), 0.5);
-  trials.base.back().share = 0.002;
-  EXPECT_EQ(near_weight(trials), 1);
+  EXPECT_EQ(near_weight(trials), 1);  // gains more from these than it loses on those
+  for (Trial& each : trials.base) {
+    if (each.group >= 9) each.share = 0.002;
+  }
+  EXPECT_NEAR(near_weight(trials), 0.5, 0.05);
 }
 
 TEST(TrustWeight, FallsFromNearToFarAndIsNoneBeyond) {
@@ -132,16 +142,77 @@ TEST(TrustWeight, FallsFromNearToFarAndIsNoneBeyond) {
     trials.base.push_back(trial(residual, far ? 2 * residual : residual, group, far ? 2 : 1));
   }
   const Trust trust(trials);
-  EXPECT_NEAR(trust.near(), 1.2, 1e-12);  // the 0.8-quantile, type 7: between ranks 15 and 16
-  EXPECT_DOUBLE_EQ(trust.far(), 2);
+  const Trust::Reach& reach = trust.reach(Resource::kMatrix);
+  EXPECT_NEAR(reach.near, 1.2, 1e-6);  // the 0.8-quantile, type 7: between ranks 15 and 16
+  EXPECT_DOUBLE_EQ(reach.far, 2);
   const auto weight = [&](double distance) {
     return trust.assess(known_at(distance), "dot", 1e-6).weight;
   };
   EXPECT_DOUBLE_EQ(weight(0), 1);
-  EXPECT_DOUBLE_EQ(weight(trust.near()), 1);
-  EXPECT_DOUBLE_EQ(weight((trust.near() + trust.far()) / 2), 0.75);
-  EXPECT_DOUBLE_EQ(weight(2), 0.5);
-  EXPECT_EQ(weight(std::nextafter(2.0, 3.0)), 0);
+  EXPECT_DOUBLE_EQ(weight(1.19), 1);
+  const double far = weight(2);
+  EXPECT_NEAR(weight(1.6), (1 + far) / 2, 1e-6);
+  EXPECT_LE(far, 1);
+  EXPECT_EQ(weight(2.001), 0);
+}
+
+// Few groups: their scatter is hardly known, so less is believed; more trials never flip it.
+TEST(TrustWeight, GrowsSmoothlyWithTheNumberOfGroups) {
+  double before = 0;
+  for (const std::uint32_t groups : {3U, 6U, 12U, 24U, 48U, 96U}) {
+    Trials trials;
+    for (std::uint32_t i = 0; i < groups; ++i) {  // one in three is misled
+      for (int row = 0; row < 8; ++row) {
+        trials.base.push_back(trial(0.2, i % 3 == 0 ? -0.2 : 0.2, i));
+      }
+    }
+    const double weight = near_weight(trials);
+    EXPECT_GE(weight, before) << groups;
+    before = weight;
+  }
+  EXPECT_GT(before, 0);
+}
+
+TEST(TrustWeight, IsNoneForAKindThatLostToPhysics) {
+  Trials trials;
+  for (std::uint32_t i = 0; i < 60; ++i) {
+    trials.base.push_back(trial(0.3, 0.3, i));
+    trials.base.push_back(trial(0.1, -0.2, 100 + i));
+    trials.base.back().kind = "reduce";
+  }
+  const Trust trust(trials);
+  EXPECT_EQ(trust.assess(known_at(0), "dot", 1e-6).weight, 1);
+  EXPECT_EQ(trust.assess(known_at(0), "reduce", 1e-6).weight, 0);
+}
+
+// Three devices gain by what they share; on the fourth the opposite is true.
+TEST(TrustWeight, OfADeviceThatLostIsNoMoreThanItsOwnTrialsDeserve) {
+  Trials trials;
+  for (std::uint32_t i = 0; i < 240; ++i) {
+    const bool loses = i % 4 == 3;
+    trials.base.push_back(trial(loses ? -0.1 : 0.3, 0.3, i));
+    trials.base.back().device = loses ? "d" : std::string(1, static_cast<char>('a' + i % 4));
+  }
+  const Trust trust(trials);
+  const auto weight = [&](std::string_view device) {
+    return trust.assess(known_at(0), "dot", 1e-6, device).weight;
+  };
+  EXPECT_GT(weight(""), 0.9);
+  EXPECT_EQ(weight("a"), weight(""));
+  EXPECT_EQ(weight("d"), 0);
+  const Trust read = Trust::load(trust.save(), "trust.yaml");
+  EXPECT_EQ(read.save(), trust.save());
+  EXPECT_EQ(read.assess(known_at(0), "dot", 1e-6, "d").weight, 0);
+}
+
+TEST(Trust, HoldsResidualsWithinWhatTrialsSaw) {
+  Trials trials;
+  for (std::uint32_t i = 0; i <= 100; ++i) trials.base.push_back(trial(0.01 * i - 0.2, 0, i));
+  const Trust trust(trials);
+  EXPECT_NEAR(trust.held(5), 0.79, 1e-9);    // the 0.99-quantile
+  EXPECT_NEAR(trust.held(-5), -0.19, 1e-9);  // the 0.01-quantile
+  EXPECT_EQ(trust.held(0.3), 0.3);
+  EXPECT_EQ(Trust().held(0.3), 0);
 }
 
 Trials random_trials(std::uint64_t seed) {
@@ -157,13 +228,13 @@ Trials random_trials(std::uint64_t seed) {
                         draws.below(4) == 0 ? 0 : 3 * draws.unit());
       one.share = std::max(0.02, draws.unit());
       one.time = std::exp(4 * draws.normal() - 10);
-      one.op_class = draws.below(2) == 0 ? "dot" : "reduce-window";
+      one.kind = draws.below(2) == 0 ? "dot" : "reduce-window";
       one.family = one.group / 3;
       some.push_back(one);
     }
   };
   fill(trials.base, n);
-  if (draws.below(2) == 0) fill(trials.by_class, n / 2);
+  if (draws.below(2) == 0) fill(trials.by_kind, n / 2);
   if (draws.below(2) == 0) fill(trials.by_device, n / 2);
   return trials;
 }
@@ -171,14 +242,11 @@ Trials random_trials(std::uint64_t seed) {
 TEST(Trust, IsNeverSurerFartherAway) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     const Trust trust(random_trials(seed));
-    ASSERT_LE(trust.near(), trust.far());
-    for (const bool known : {true, false}) {
-      Position position{.known_class = known, .known_device = true};
-      Trust::Assessment before = trust.assess(position, "dot", 1e-5);
+    for (const double machine : {0.0, 0.1, 1.0}) {
+      Trust::Assessment before = trust.assess(known_at(0, machine), "dot", 1e-5);
       EXPECT_LE(before.weight, trust.assess(known_at(0), "dot", 1e-5).weight);
       for (double distance = 0.05; distance < 4; distance += 0.05) {
-        position.distance = distance;
-        const Trust::Assessment assessment = trust.assess(position, "dot", 1e-5);
+        const Trust::Assessment assessment = trust.assess(known_at(distance, machine), "dot", 1e-5);
         EXPECT_GE(assessment.weight, 0);
         EXPECT_LE(assessment.weight, before.weight + 1e-12) << seed << " " << distance;
         EXPECT_LE(assessment.low, before.low);
@@ -191,19 +259,35 @@ TEST(Trust, IsNeverSurerFartherAway) {
   }
 }
 
-TEST(TrustVerdict, IsInEdgeOrOutByDistanceClassAndDevice) {
+TEST(TrustVerdict, IsInEdgeOrOutByDistanceAndMachine) {
   Trials trials;
   for (std::uint32_t i = 0; i <= 10; ++i) trials.base.push_back(trial(0, 0, i, 0.1 * i));
-  const Trust trust(trials);
   const auto verdict = [&](const Position& position) {
-    return trust.assess(position, "dot", 1e-6).verdict;
+    return Trust(trials).assess(position, "dot", 1e-6).verdict;
   };
-  EXPECT_EQ(verdict(known_at(trust.near())), Verdict::kIn);
+  EXPECT_EQ(verdict(known_at(0.79)), Verdict::kIn);
   EXPECT_EQ(verdict(known_at(0.9)), Verdict::kEdge);
   EXPECT_EQ(verdict(known_at(1.1)), Verdict::kOut);
-  EXPECT_EQ(verdict({.distance = 0, .known_class = false, .known_device = true}), Verdict::kOut);
-  EXPECT_EQ(verdict({.distance = 0, .known_class = true, .known_device = false}), Verdict::kOut);
-  EXPECT_EQ(verdict({.distance = std::numeric_limits<double>::infinity()}), Verdict::kOut);
+  EXPECT_EQ(verdict(known_at(kFar)), Verdict::kOut);
+  EXPECT_EQ(verdict(known_at(0, 0.3)), Verdict::kOut);  // no trials without devices
+  for (const Trial& each : trials.base) {
+    trials.by_device.push_back(each);
+    trials.by_device.back().position.machine = 0.5;
+  }
+  EXPECT_EQ(verdict(known_at(0, 0.3)), Verdict::kEdge);
+  EXPECT_EQ(verdict(known_at(0, 0.6)), Verdict::kOut);
+}
+
+TEST(TrustVerdict, NamesTheResourceThatIsFarthest) {
+  Trials trials;
+  for (std::uint32_t i = 0; i <= 10; ++i) trials.base.push_back(trial(0, 0, i, 0.1 * i));
+  Position position = known_at(0);
+  constexpr auto kCross = static_cast<std::size_t>(Resource::kCrossLane);
+  position.shares[kMatrix] = 0.6F;
+  position.shares[kCross] = 0.4F;
+  const Trust::Assessment assessment = Trust(trials).assess(position, "dot", 1e-6);
+  EXPECT_EQ(assessment.verdict, Verdict::kOut);
+  EXPECT_EQ(assessment.farthest, Resource::kCrossLane);
 }
 
 TEST(TrustVerdict, OfOneKernelWithManyTilesIsInForItAndOutForOthers) {
@@ -219,34 +303,44 @@ TEST(TrustVerdict, OfOneKernelWithManyTilesIsInForItAndOutForOthers) {
   EXPECT_GE(other.high, 0.2);  // what physics alone was wrong by
 }
 
-TEST(TrustUnknown, ClassOrDeviceHasTheWeightThatTrialsWithoutClassesOrDevicesDeserved) {
+TEST(TrustUnknown, KindHasTheWeightThatTrialsWithoutKindsDeserved) {
   Trials trials = trials_where(50, 3, [](double r, Draws&) { return r; });
-  const Position new_class{.known_class = false, .known_device = true};
-  const Position new_device{.known_class = true, .known_device = false};
-  const Position neither{};
-  const auto weight = [&](const Position& position) {
-    return Trust(trials).assess(position, "sort", 1e-6).weight;
+  const auto weight = [&](double distance) {
+    return Trust(trials).assess(known_at(distance), "sort", 1e-6).weight;
   };
-  EXPECT_EQ(weight(new_class), 0);
-  EXPECT_EQ(weight(new_device), 0);
+  EXPECT_EQ(weight(0), 0);
   for (const Trial& each : trials.base) {
-    trials.by_class.push_back(trial(each.residual, 2 * each.residual, each.group % 5));
-    trials.by_device.push_back(trial(each.residual, 4 * each.residual, each.group % 5));
+    trials.by_kind.push_back(trial(each.residual / 2, each.residual, each.group % 5));
   }
-  EXPECT_EQ(weight(new_class), 0.5);
-  EXPECT_EQ(weight(new_device), 0.25);
-  EXPECT_EQ(weight(neither), 0.25);
-  EXPECT_EQ(weight({.distance = 0.1, .known_class = false, .known_device = true}), 0);
+  EXPECT_EQ(weight(0), 0.5);
+  EXPECT_EQ(weight(0.1), 0);
 }
 
-TEST(TrustUnknown, ClassIsPhysicsAloneWhereOneLeftOutClassGotWorse) {
+TEST(TrustUnknown, KindIsPhysicsAloneWhereOneLeftOutKindGotWorse) {
   Trials trials = trials_where(50, 3, [](double r, Draws&) { return r; });
   for (const Trial& each : trials.base) {
     const bool misled = each.group % 5 == 0;
-    trials.by_class.push_back(
+    trials.by_kind.push_back(
         trial(each.residual, misled ? -each.residual : each.residual, each.group % 5));
   }
-  EXPECT_EQ(Trust(trials).assess({.known_device = true}, "sort", 1e-6).weight, 0);
+  EXPECT_EQ(Trust(trials).assess(known_at(0), "sort", 1e-6).weight, 0);
+}
+
+TEST(TrustUnknown, MachineGoesToTheWeightThatTrialsWithoutDevicesDeserved) {
+  Trials trials = trials_where(50, 3, [](double r, Draws&) { return r; });
+  const auto weight = [&](double machine) {
+    return Trust(trials).assess(known_at(0, machine), "dot", 1e-6).weight;
+  };
+  EXPECT_EQ(weight(kSameMachine), 1);
+  EXPECT_NEAR(weight(kAlike / 2), 0.5, 1e-12);
+  EXPECT_EQ(weight(kAlike), 0);
+  for (const Trial& each : trials.base) {
+    trials.by_device.push_back(trial(each.residual / 4, each.residual, each.group % 5));
+    trials.by_device.back().position.machine = 0.4;
+  }
+  EXPECT_NEAR(weight(0.2), (1 + 0.25) / 2, 1e-12);
+  EXPECT_NEAR(weight(0.4), 0.25, 1e-12);
+  EXPECT_EQ(weight(0.41), 0);
 }
 
 TEST(TrustInterval, IsUnknownWithoutTrialsAndAtLeastThatForAFew) {
@@ -265,10 +359,9 @@ TEST(TrustInterval, IsUnknownWithoutTrialsAndAtLeastThatForAFew) {
   EXPECT_EQ(assessment.low, -assessment.high);
 }
 
-TEST(TrustInterval, WithoutTrialsOfNewClassesIsUnknownForThese) {
+TEST(TrustInterval, WithoutTrialsOfNewKindsIsUnknownForThese) {
   const Trials trials = trials_where(50, 3, [](double r, Draws&) { return r; });
-  const Trust::Assessment assessment =
-      Trust(trials).assess({.known_class = false, .known_device = true}, "sort", 1);
+  const Trust::Assessment assessment = Trust(trials).assess(known_at(0), "sort", 1);
   EXPECT_GE(assessment.high, std::log(5));
   EXPECT_LE(assessment.low, -std::log(5));
 }
@@ -297,7 +390,7 @@ TEST(TrustInterval, Holds90PercentOfExchangeableDraws) {
     const std::size_t kind = draws.below(classes.size());
     const double spread = 0.05 * std::pow(3, static_cast<double>(kind));
     Trial one = trial(0.1 + spread * draws.normal(), 0.1, group, draws.unit());
-    one.op_class = classes[kind];
+    one.kind = classes[kind];
     one.time = draws.unit();
     return one;
   };
@@ -310,8 +403,7 @@ TEST(TrustInterval, Holds90PercentOfExchangeableDraws) {
       const Trust trust(trials);
       for (int i = 0; i < 100; ++i) {
         const Trial next = draw(0);
-        const Trust::Assessment assessment =
-            trust.assess(known_at(next.distance), next.op_class, next.time);
+        const Trust::Assessment assessment = trust.assess(next.position, next.kind, next.time);
         if (assessment.verdict == Verdict::kOut) continue;
         const double error = next.residual - assessment.weight * next.predicted;
         inside += error >= assessment.low && error <= assessment.high ? 1 : 0;
@@ -356,18 +448,18 @@ TEST(TrustInterval, IsOfTheClassAndItsHalfOfSizes) {
   for (std::uint32_t i = 0; i < 400; ++i) {
     const bool is_long = i % 2 == 0, wild = i % 4 < 2;
     Trial one = trial((wild ? 0.5 : 0.05) * (is_long ? 0.1 : 1) * draws.normal(), 0, i);
-    one.op_class = wild ? "gather" : "dot";
+    one.kind = wild ? "gather" : "dot";
     one.time = is_long ? 1e-2 : 1e-5;
     trials.base.push_back(one);
   }
   const Trust trust(trials);
-  const auto high = [&](const std::string& op_class, double time) {
-    return trust.assess(known_at(0), op_class, time).high;
+  const auto high = [&](const std::string& kind, double time) {
+    return trust.assess(known_at(0), kind, time).high;
   };
   EXPECT_GT(high("gather", 1e-5), 3 * high("dot", 1e-5));
   EXPECT_GT(high("gather", 1e-5), 3 * high("gather", 1e-2));
   EXPECT_GT(high("dot", 1e-5), 3 * high("dot", 1e-2));
-  EXPECT_EQ(high("never", 1e-5), high("never", 1e-2));
+  EXPECT_GE(high("never", 1e-5), std::log(5));
 }
 
 // Four far kernels alone would say nothing; with the next farthest they do.
@@ -381,8 +473,7 @@ TEST(TrustInterval, AtTheEdgeIsOfAsManyFarKernelsAsAreEnough) {
     }
   }
   const Trust trust(trials);
-  const Trust::Assessment edge =
-      trust.assess(known_at((trust.near() + trust.far()) / 2), "dot", 1e-6);
+  const Trust::Assessment edge = trust.assess(known_at(1.8), "dot", 1e-6);
   EXPECT_EQ(edge.verdict, Verdict::kEdge);
   EXPECT_GT(edge.high, 0.1);
   EXPECT_LT(edge.high, 0.4);
@@ -468,23 +559,24 @@ TEST(TrustText, ThatIsWrongIsNamedByFileAndLine) {
   const std::string text = Trust().save();
   EXPECT_EQ(message_of(text), "no error");
   EXPECT_THAT(message_of(""), HasSubstr("trust.yaml"));
-  EXPECT_THAT(message_of(replaced(text, "trust/1", "trust/2")),
-              HasSubstr("trust.yaml:1:1: format: got 'tilecast.trust/2', expected"));
-  EXPECT_THAT(message_of(replaced(text, "near: 0\n", "near: -1\n")),
-              HasSubstr("trust.yaml:2:1: near: got '-1', expected a number from 0"));
-  EXPECT_THAT(message_of(replaced(text, "near: 0\n", "near: nan\n")), HasSubstr("got 'nan'"));
-  EXPECT_THAT(message_of(replaced(text, "near: 0\n", "near: 1\n")), HasSubstr("far: got '0'"));
-  EXPECT_THAT(message_of(replaced(text, "{near: 0, far: 0,", "{near: 0, far: 0.5,")),
+  EXPECT_THAT(message_of(replaced(text, "trust/2", "trust/1")),
+              HasSubstr("trust.yaml:1:1: format: got 'tilecast.trust/1', expected"));
+  EXPECT_THAT(message_of(replaced(text, "correlation: 1", "correlation: -1")),
+              HasSubstr("trust.yaml:2:1: correlation: got '-1', expected a number from 0"));
+  EXPECT_THAT(message_of(replaced(text, "near: 0", "near: nan")), HasSubstr("got 'nan'"));
+  EXPECT_THAT(message_of(replaced(text, "near: 0, far: 0,", "near: 0, far: 0.5,")),
               HasSubstr("far: got '0.5', expected a number from 0 to 0"));
+  EXPECT_THAT(message_of(replaced(text, "\"read\"", "\"reads\"")),
+              HasSubstr("got 'reads', expected read"));
   EXPECT_THAT(message_of(replaced(text, "far_bands", "fat_bands")),
               HasSubstr("did you mean 'far_bands'"));
   EXPECT_THAT(message_of(replaced(text, "trials: 0", "trials: 0.5")),
               HasSubstr("expected a whole number"));
   EXPECT_THAT(
       message_of(replaced(text, "sizes: []",
-                          "sizes: [{class: a, short: {low: 0, high: 0, trials: 1}, long: {low: 0, "
+                          "sizes: [{kind: a, short: {low: 0, high: 0, trials: 1}, long: {low: 0, "
                           "high: 0, trials: 1}}]")),
-      HasSubstr("a class without a median time"));
+      HasSubstr("a kind without a median time"));
 }
 
 TEST(TrustText, ThatIsCutAnywhereIsAnErrorOrWhole) {

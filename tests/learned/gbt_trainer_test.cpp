@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <numeric>
+#include <random>
 #include <thread>
 
 #include "base/error.h"
@@ -16,7 +19,18 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr GbtObjective kObjectives[] = {GbtObjective::kLogTime, GbtObjective::kPairwise};
+constexpr GbtObjective kObjectives[] = {GbtObjective::kLogTime, GbtObjective::kQuantile,
+                                        GbtObjective::kPairwise, GbtObjective::kAllPairs};
+
+// Mean over rows.
+double pinball(const std::vector<float>& margins, const std::vector<float>& targets, double q) {
+  double sum = 0;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const double above = static_cast<double>(targets[i]) - margins[i];
+    sum += above > 0 ? q * above : (q - 1) * above;
+  }
+  return sum / static_cast<double>(targets.size());
+}
 
 std::string refusal(const GbtTable& train, const GbtTable& validation, const GbtSpec& spec) {
   try {
@@ -61,6 +75,15 @@ double share_wrong(const std::vector<float>& margins, const GbtTable& table) {
   return sum / weight;
 }
 
+// Of a model with the usual settings.
+double score_of(GbtObjective objective, const GbtModel& model, const GbtTable& table) {
+  const std::vector<float> margins = predictions(model, table);
+  return objective == GbtObjective::kLogTime ? rmse(margins, table.targets)
+         : objective == GbtObjective::kQuantile
+             ? pinball(margins, table.targets, GbtSpec().quantile)
+             : share_wrong(margins, table);
+}
+
 TEST(GbtTrainer, LearnsAFormulaToASmallError) {
   const GbtTable train = formula_table(1, {.rows = 4000});
   const GbtTable test = formula_table(2, {.rows = 500});
@@ -97,8 +120,66 @@ TEST(GbtTrainer, RanksWithinGroups) {
 TEST(GbtTrainer, RanksGroupsWithMoreRowsThanPairsAreDrawnFor) {
   const GbtTable train = formula_table(1, {.rows = 1000, .group = 500});
   const GbtTable test = formula_table(2, {.rows = 200, .group = 200});
-  const GbtSpec spec{.objective = GbtObjective::kPairwise, .trees = 100, .learning_rate = 0.2};
-  EXPECT_LT(share_wrong(predictions(train_gbt(train, {}, spec), test), test), 0.05);
+  for (const GbtObjective objective : {GbtObjective::kPairwise, GbtObjective::kAllPairs}) {
+    const GbtSpec spec{.objective = objective, .trees = 100, .learning_rate = 0.2};
+    EXPECT_LT(share_wrong(predictions(train_gbt(train, {}, spec), test), test), 0.05);
+  }
+}
+
+TEST(GbtTrainer, AllPairsLearnHowFarRowsOfAGroupAreApart) {
+  GbtTable train = formula_table(1, {.rows = 2000});
+  GbtTable test = formula_table(2, {.rows = 500});
+  const GbtTable plain = test;
+  for (GbtTable* table : {&train, &test}) {
+    for (std::size_t i = 0; i < table->rows(); ++i) {
+      table->targets[i] += static_cast<float>(table->groups[i] * 7919 % 100);
+    }
+  }
+  const GbtSpec spec{.objective = GbtObjective::kAllPairs, .trees = 300, .learning_rate = 0.1};
+  std::vector<float> margins = predictions(train_gbt(train, {}, spec), test);
+  // Up to a number common to all: what groups differ by cannot be told from one of their rows.
+  double off = 0;
+  for (std::size_t i = 0; i < margins.size(); ++i) off += plain.targets[i] - margins[i];
+  for (float& margin : margins)
+    margin += static_cast<float>(off / static_cast<double>(test.rows()));
+  const double deviation = rmse(std::vector<float>(test.rows(), 0), plain.targets);
+  EXPECT_LT(rmse(margins, plain.targets), 0.1 * deviation);
+}
+
+TEST(GbtTrainer, RanksAndSquaresTogetherPredictTimesInOrder) {
+  const GbtTable train = formula_table(1, {.rows = 2000}), test = formula_table(2, {.rows = 500});
+  const auto errors = [&](double rank_weight) {
+    const GbtSpec spec{.objective = GbtObjective::kPairwise,
+                       .rank_weight = rank_weight,
+                       .trees = 300,
+                       .learning_rate = 0.1};
+    const std::vector<float> margins = predictions(train_gbt(train, {}, spec), test);
+    return std::pair(rmse(margins, test.targets), share_wrong(margins, test));
+  };
+  const GbtSpec square{.trees = 300, .learning_rate = 0.1};
+  EXPECT_EQ(errors(0).first, rmse(predictions(train_gbt(train, {}, square), test), test.targets));
+  EXPECT_LT(errors(0.5).first, 0.3 * errors(1).first);
+  EXPECT_LT(errors(0.5).second, 0.05);
+}
+
+TEST(GbtTrainer, AQuantileHasItsShareOfTheRowsBelow) {
+  GbtTable train = formula_table(1, {.rows = 6000}), test = formula_table(2, {.rows = 3000});
+  std::mt19937_64 random(3);
+  for (GbtTable* table : {&train, &test}) {  // noise that no column explains
+    for (float& target : table->targets) target += static_cast<float>(random() >> 40) * 0x1p-24F;
+  }
+  for (const double q : {0.1, 0.5, 0.9}) {
+    const GbtSpec spec{.objective = GbtObjective::kQuantile,
+                       .quantile = q,
+                       .trees = 150,
+                       .depth = 3,
+                       .learning_rate = 0.15,
+                       .min_child_weight = 100};
+    const std::vector<float> margins = predictions(train_gbt(train, {}, spec), test);
+    double below = 0;
+    for (std::size_t i = 0; i < margins.size(); ++i) below += test.targets[i] < margins[i] ? 1 : 0;
+    EXPECT_NEAR(below / static_cast<double>(test.rows()), q, 0.05);
+  }
 }
 
 TEST(GbtTrainer, GivesTheSameBytesOnAnyNumberOfThreads) {
@@ -146,10 +227,7 @@ TEST(GbtTrainer, KeepsTheTreesUpToTheBestValidationRound) {
     EXPECT_EQ(rounds.back().round - best->round, 20);
     const GbtModel model = train_gbt(train, validation, spec);
     EXPECT_EQ(model.trees(), best->round);
-    const std::vector<float> margins = predictions(model, validation);
-    const double score = objective == GbtObjective::kLogTime ? rmse(margins, validation.targets)
-                                                             : share_wrong(margins, validation);
-    EXPECT_NEAR(score, best->validation, 1e-9);
+    EXPECT_NEAR(score_of(objective, model, validation), best->validation, 1e-9);
   }
 }
 
@@ -191,13 +269,8 @@ TEST(GbtTrainer, ScoresRoundsByTheModelOfThatRound) {
       GbtSpec until = spec;
       until.trees = round.round;
       const GbtModel model = train_gbt(train, {}, until);
-      const auto score = [&](const GbtTable& table) {
-        const std::vector<float> margins = predictions(model, table);
-        return objective == GbtObjective::kLogTime ? rmse(margins, table.targets)
-                                                   : share_wrong(margins, table);
-      };
-      EXPECT_NEAR(round.train, score(train), 1e-9);
-      EXPECT_NEAR(round.validation, score(validation), 1e-9);
+      EXPECT_NEAR(round.train, score_of(objective, model, train), 1e-9);
+      EXPECT_NEAR(round.validation, score_of(objective, model, validation), 1e-9);
     }
   }
 }
@@ -285,6 +358,87 @@ TEST(GbtTrainer, RefusesTablesThatTeachNothing) {
   EXPECT_THAT(refusal(good, bad, ranking), HasSubstr("validation rows: nothing to rank"));
 }
 
+// Rows start from their margin: what trees learn is the rest.
+TEST(GbtTrainer, TreesOnMarginsLearnTheRestOfTheTarget) {
+  const GbtTable plain = formula_table(1);
+  GbtTable on_margins = plain;
+  for (std::size_t i = 0; i < plain.rows(); ++i) {
+    on_margins.margins.push_back(3 * plain.values[i * plain.columns + 3]);
+    on_margins.targets[i] += on_margins.margins.back();
+  }
+  const GbtSpec spec{.trees = 40, .depth = 4, .learning_rate = 0.2};
+  const std::vector<float> rest = predictions(train_gbt(on_margins, {}, spec), plain);
+  const std::vector<float> same = predictions(train_gbt(plain, {}, spec), plain);
+  EXPECT_LT(rmse(rest, plain.targets), 0.2);
+  EXPECT_LT(rmse(rest, same), 0.05) << "but for rounding, the same trees";
+}
+
+TEST(GbtTrainer, MarginsInOrderLeaveNothingToRank) {
+  GbtTable table = formula_table(1);
+  for (const float target : table.targets) table.margins.push_back(100 * target);
+  double first = 1;
+  const auto report = [&](const GbtRound& round) {
+    first = round.train;
+    return false;
+  };
+  static_cast<void>(
+      train_gbt(table, {}, {.objective = GbtObjective::kPairwise, .trees = 1}, {.round = report}));
+  EXPECT_EQ(first, 0);
+  table.margins.back() = std::nanf("");
+  EXPECT_THROW(static_cast<void>(train_gbt(table, {}, {})), Error);
+}
+
+TEST(GbtTrainer, RefittedLeavesAreMeansOfTheNewTargetsInTheOldSplits) {
+  const GbtTable table = formula_table(1);
+  const GbtSpec spec{.trees = 1,
+                     .depth = 3,
+                     .learning_rate = 1,
+                     .subsample = 1,
+                     .column_sample = 1,
+                     .min_child_weight = 0,
+                     .lambda = 0};
+  const GbtModel model = train_gbt(table, {}, spec);
+  const std::vector<float> before = predictions(model, table);
+  // The rows of half of the leaves, with other targets.
+  std::map<float, std::pair<double, double>> leaves;  // old value -> sum and count of new targets
+  GbtTable half{.columns = table.columns};
+  const float middle = std::accumulate(before.begin(), before.end(), 0.0F) / 400;
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    auto& [sum, count] = leaves[before[i]];
+    if (before[i] > middle) continue;
+    const float* row = &table.values[i * table.columns];
+    half.values.insert(half.values.end(), row, row + table.columns);
+    half.targets.push_back(7 + row[3]);
+    half.groups.push_back(0);
+    sum += half.targets.back();
+    ++count;
+  }
+  const GbtModel refitted = refit_leaves(model, half, spec);
+  EXPECT_EQ(refitted.trees(), 1);
+  const std::vector<float> after = predictions(refitted, table);
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    const auto& [sum, count] = leaves.at(before[i]);
+    EXPECT_NEAR(after[i], count > 0 ? sum / count : 0, 1e-4) << "leaf " << before[i];
+  }
+}
+
+TEST(GbtTrainer, RefittedLeavesOfAllTreesTogetherFitTheNewTarget) {
+  const GbtTable table = formula_table(1);
+  GbtTable negative = table;
+  for (float& target : negative.targets) target = -target;
+  const GbtSpec spec{.trees = 60, .depth = 4, .learning_rate = 0.2};
+  const GbtModel model = train_gbt(table, {}, spec);
+  const GbtModel refitted = refit_leaves(model, negative, spec, /*threads=*/2);
+  EXPECT_EQ(refitted.trees(), 60);
+  EXPECT_LT(rmse(predictions(refitted, table), negative.targets), 0.2);
+  EXPECT_EQ(refit_leaves(model, negative, spec).save(), refitted.save()) << "threads";
+  // More trees go on from them.
+  const GbtModel more = train_gbt(negative, {}, spec, {}, &refitted);
+  EXPECT_EQ(more.trees(), 120);
+  EXPECT_LT(rmse(predictions(more, table), negative.targets),
+            rmse(predictions(refitted, table), negative.targets));
+}
+
 TEST(GbtTrainer, ParametersReadBackAsTheyAreWritten) {
   GbtSpec spec;
   std::vector<std::string> names;
@@ -303,9 +457,9 @@ TEST(GbtTrainer, ParametersReadBackAsTheyAreWritten) {
       EXPECT_EQ(parameter.get(spec), value) << parameter.name;
     }
   }
-  EXPECT_THAT(names, ::testing::ElementsAre("objective", "trees", "depth", "learning_rate",
-                                            "subsample", "column_sample", "min_child_weight",
-                                            "lambda", "early_stopping"));
+  EXPECT_THAT(names, ::testing::ElementsAre("objective", "rank_weight", "quantile", "trees",
+                                            "depth", "learning_rate", "subsample", "column_sample",
+                                            "min_child_weight", "lambda", "early_stopping"));
 }
 
 }  // namespace

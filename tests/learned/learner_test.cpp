@@ -77,6 +77,9 @@ TEST(Learner, SettingsReadBackEqual) {
   for (const std::string& yaml :
        {std::string(kTrees), std::string(kNetwork), std::string(kProcess),
         std::string(kTrees) + "pretrain: 500\n",
+        std::string(kTrees) + "pretrain: {rows: 9, programs: [a.hlo, b], devices: tpu_v3}\n",
+        std::string(kNetwork) +
+            "pretrain: {rows: 9, epochs: 3, tasks: [rank, time], freeze: yes}\n",
         std::string(kProcess) + "target: residual\nlength: 1.5\nrows: 40\nvalidation: 0\nseed: 7\n",
         std::string("name: 'null'\nmodel: xgboost\nfeatures: [parameters, ops]\n"
                     "parameters: ['a: b', \"\\\"\"]\nvalidation: 0.3\nseed: 4294967295\n"
@@ -134,9 +137,31 @@ TEST(Learner, MistakesInAGaussianProcessOrPretrainingNameTheirPlace) {
   EXPECT_THAT(message(process + "noise: 0\n"), HasSubstr("learner.yaml:4:1: noise: got '0'"));
   EXPECT_THAT(message(process + "pretrain: 9\n"), HasSubstr("has no pretraining"));
   EXPECT_THAT(message(trees + "pretrain: -1\n"), HasSubstr("learner.yaml:4:1: pretrain: got '-1'"));
-  EXPECT_THAT(message(trees + "pretrain: 9\ntarget: residual\n"),
-              HasSubstr("learner.yaml:4:1: pretrain: residuals of physics' own times are 0"));
-  EXPECT_EQ(learner(trees + "pretrain: 9\n").pretrain, 9U);
+  EXPECT_THAT(message(trees + "pretrain: {trees: 9}\n"), HasSubstr("rows is missing"));
+  EXPECT_THAT(message(trees + "pretrain: {rows: 9, tasks: [bounds]}\n"),
+              HasSubstr("tasks: unknown key"))
+      << "a key of networks";
+  EXPECT_THAT(message(trees + "pretrain: {rows: 9, fusions: 2}\n"),
+              HasSubstr("learner.yaml:4:21: fusions: is of programs"));
+}
+
+TEST(Learner, ReadsWhatIsLearnedOfPhysicsFirst) {
+  const LearnerSpec trees = learner(std::string(kTrees) + "pretrain: 9\ntarget: residual\n");
+  EXPECT_EQ(trees.pretrain.rows, 9U);
+  EXPECT_TRUE(trees.pretrain.time_alone());
+  const LearnerSpec network = read_learner(hwdesc::read_config(
+      std::string(kNetwork) +
+          "pretrain: {rows: 9, programs: a.hlo, fusions: 3, devices: [tpu_v3], epochs: 4, tasks: "
+          "[bounds, rank], freeze: yes}\n",
+      "some/where/learner.yaml"));
+  EXPECT_EQ(network.pretrain.programs, std::vector<std::string>{"a.hlo"});
+  EXPECT_EQ(network.pretrain.folder, "some/where");
+  EXPECT_EQ(network.pretrain.fusions, 3);
+  EXPECT_EQ(network.pretrain.devices, std::vector<std::string>{"tpu_v3"});
+  EXPECT_EQ(network.pretrain.steps, 4);
+  EXPECT_EQ(network.pretrain.tasks, (std::vector{PretrainTask::kBounds, PretrainTask::kRank}));
+  EXPECT_TRUE(network.pretrain.freeze);
+  EXPECT_TRUE(network.needs_prior()) << "bounds are of the analytical answers";
 }
 
 TEST(Learner, MistakesInASearchNameTheirPlace) {
@@ -188,11 +213,6 @@ TEST(Learner, AResidualIsAddedToThePhysicsThatGoesWithIt) {
   std::vector<double> without(examples.rows.size());
   residual.predictor->predict(examples.queries, set.device(), none, without);
   EXPECT_TRUE(std::ranges::all_of(without, [](double x) { return std::isnan(x); }));
-}
-
-TEST(Learner, RanksAndResidualsDoNotGoTogether) {
-  EXPECT_THAT(message(std::string(kTrees) + "objective: pairwise\ntarget: residual\n"),
-              HasSubstr(":5:1"));
 }
 
 TEST(Learner, TreesFitWhatTheyAreTrainedOn) {
@@ -270,6 +290,33 @@ TEST(Learner, RanksTilesWithoutTimes) {
     if (scores[i] < scores[i - 1]) ++in_order;  // larger tiles are faster
   }
   EXPECT_GT(in_order, 0.9 * pairs);
+}
+
+TEST(Learner, RanksBesideSquaresCorrectPhysicsToTimes) {
+  const SyntheticSet set(40, 6);
+  const Examples examples = set.examples(/*with_priors=*/true);
+  for (const char* objective : {"pairwise", "all_pairs"}) {
+    const LearnerSpec spec = small_trees(std::string("target: residual\nrank_weight: 0.5\n"
+                                                     "validation: 0\nobjective: ") +
+                                         objective + "\n");
+    EXPECT_TRUE(spec.ranks() && !spec.ranks_only());
+    const Trained trained = train(spec, examples);
+    EXPECT_FALSE(trained.predictor->ranks_only());
+    EXPECT_FALSE(trained.card.ranks_only);
+    const std::vector<double> got = predictions(*trained.predictor, examples, set.device());
+    std::vector<double> physics;
+    for (const auto& prior : examples.priors) physics.push_back(std::log(prior->time.value));
+    EXPECT_LT(rmse(got, examples), 0.3 * rmse(physics, examples)) << objective;
+    int in_order = 0, pairs = 0;
+    for (std::size_t i = 1; i < got.size(); ++i) {
+      if (examples.rows[i].kernel != examples.rows[i - 1].kernel) continue;
+      ++pairs;
+      if ((got[i] < got[i - 1]) == (examples.rows[i].log_time < examples.rows[i - 1].log_time)) {
+        ++in_order;
+      }
+    }
+    EXPECT_GT(in_order, 0.9 * pairs) << objective;
+  }
 }
 
 TEST(Learner, AGaussianProcessLearnsTimesAndResiduals) {

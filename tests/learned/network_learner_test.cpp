@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "base/error.h"
 #include "measured/measurement_set.h"
@@ -59,7 +61,7 @@ TEST(NetworkLearner, LearnsLabelsOfPhysicsInHalfOfItsEpochs) {
   const Examples examples = set.examples();
   LearnerSpec spec = small_network("validation: 0\n", 7);
   const std::string plain = train(spec, examples).predictor->network()->network->save();
-  spec.pretrain = 100;
+  spec.pretrain.rows = 100;
   const Trained once = train(spec, examples);
   const std::string weights = once.predictor->network()->network->save();
   EXPECT_NE(weights, plain);
@@ -68,6 +70,71 @@ TEST(NetworkLearner, LearnsLabelsOfPhysicsInHalfOfItsEpochs) {
   EXPECT_THAT(once.training_csv, HasSubstr("\n1,1,4,"));
   EXPECT_THAT(once.training_csv, HasSubstr("\n1,1,7,"));
   EXPECT_THAT(once.training_csv, testing::Not(HasSubstr("\n1,1,3,")));
+}
+
+TEST(NetworkLearner, CorrectsWithWhatItLearnedOfPhysics) {
+  const SyntheticSet set(12, 3);
+  const Examples examples = set.examples(/*with_priors=*/true);
+  const std::string common = "target: residual\nvalidation: 0\n";
+  const auto weights = [&](const std::string& pretrain, int threads = 1) {
+    const Trained trained =
+        train(small_network(common + pretrain, 4), examples, {.threads = threads});
+    const std::vector<double> predicted = predictions(*trained.predictor, examples, set.device());
+    EXPECT_TRUE(std::ranges::all_of(predicted, [](double x) { return std::isfinite(x); }));
+    return trained.predictor->network()->network->save();
+  };
+  const std::string plain = weights("");
+  std::set<std::string> seen{plain};
+  for (const std::string tasks : {"time", "bounds", "rank", "binding", "time, bounds, rank"}) {
+    const std::string yaml = fmt::format("pretrain: {{rows: 60, epochs: 2, tasks: [{}]}}\n", tasks);
+    const std::string once = weights(yaml);
+    EXPECT_EQ(weights(yaml, 2), once);
+    EXPECT_TRUE(seen.insert(once).second) << tasks;
+  }
+  EXPECT_TRUE(seen.insert(weights("pretrain: {rows: 60, freeze: yes}\n")).second);
+  const Trained trained =
+      train(small_network(common + "pretrain: {rows: 60, epochs: 9}\n", 4), examples);
+  EXPECT_THAT(trained.training_csv, HasSubstr("\n1,1,10,")) << "after those of the labels";
+  EXPECT_THAT(trained.training_csv, HasSubstr("\n1,1,13,"));
+}
+
+// The mean of few rows is all that a frozen encoder with an untrained head says.
+TEST(NetworkLearner, StartsFromAConstantCorrection) {
+  const SyntheticSet set(12, 3);
+  const Examples examples = set.examples(/*with_priors=*/true);
+  const Trained trained =
+      train(small_network("target: residual\nvalidation: 0\nlearning_rate: 1e-7\n"
+                          "pretrain: {rows: 60, epochs: 2, freeze: yes}\n",
+                          1),
+            examples);
+  double mean = 0;
+  const auto residual = [&](std::size_t i, double log_time) {
+    return log_time - std::log(examples.priors[i]->time.value);
+  };
+  for (std::size_t i = 0; i < examples.rows.size(); ++i) {
+    mean += residual(i, examples.rows[i].log_time) / static_cast<double>(examples.rows.size());
+  }
+  const std::vector<double> predicted = predictions(*trained.predictor, examples, set.device());
+  for (std::size_t i = 0; i < predicted.size(); ++i) {
+    EXPECT_NEAR(residual(i, predicted[i]), mean, 1e-4);
+  }
+}
+
+TEST(NetworkLearner, RanksOnTopOfPhysics) {
+  const SyntheticSet set(12, 4);
+  const Examples examples = set.examples(/*with_priors=*/true);
+  const Trained trained = train(
+      small_network("target: residual\nloss: rank_hinge\nvalidation: 0\nlearning_rate: 1e-7\n", 1),
+      examples);
+  EXPECT_TRUE(trained.predictor->ranks_only());
+  const std::vector<double> scores = predictions(*trained.predictor, examples, set.device());
+  LearnerSpec alone = trained.spec;
+  alone.target = Target::kTime;
+  const std::vector<double> network =
+      predictions(*train(alone, examples).predictor, examples, set.device());
+  for (std::size_t i = 0; i < scores.size(); ++i) {  // hardly trained: the score is physics'
+    EXPECT_NEAR(scores[i] - network[i], std::log(examples.priors[i]->time.value), 1e-3);
+  }
 }
 
 TEST(NetworkLearner, ScalesByItsTrainingRowsAlone) {

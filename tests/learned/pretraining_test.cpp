@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -83,7 +84,7 @@ class Tiles : public testing::Test {
 
 LearnerSpec trees(std::size_t pretrain, std::uint64_t seed = 1) {
   LearnerSpec spec = small_trees("validation: 0\n", 100);
-  spec.pretrain = pretrain;
+  spec.pretrain.rows = pretrain;
   spec.seed = seed;
   return spec;
 }
@@ -100,7 +101,7 @@ std::map<std::uint32_t, std::size_t> count_by_kernel(const Examples& examples) {
 
 TEST_F(Tiles, ThatAreUnmeasuredAreValidDistinctAndLabelledByPhysics) {
   const auto [measured, others] = split_at_random(30, 1);
-  const Unmeasured unmeasured(measured, 90, 1, 1);
+  const Unmeasured unmeasured(measured, {.rows = 90}, 1, 1);
   const Examples& given = unmeasured.examples();
   ASSERT_EQ(given.rows.size(), 90U);
   EXPECT_EQ(count_by_kernel(given),
@@ -124,7 +125,7 @@ TEST_F(Tiles, ThatAreUnmeasuredAreValidDistinctAndLabelledByPhysics) {
 TEST_F(Tiles, ThatAreUnmeasuredFollowTheSeedAlone) {
   const auto [measured, others] = split_at_random(30, 1);
   const auto names = [&](std::uint64_t seed, int jobs) {
-    const Unmeasured unmeasured(measured, 60, seed, jobs);
+    const Unmeasured unmeasured(measured, {.rows = 60}, seed, jobs);
     std::vector<std::string> result;
     for (const auto& query : unmeasured.examples().queries) {
       result.push_back(analytical::to_string(*query.tile));
@@ -147,7 +148,7 @@ TEST_F(Tiles, OfOneKernelMakeUpForWhatAnotherDoesNotHave) {
   measured.rows = {all_.rows.front(), all_.rows[second]};
   measured.queries.push_back({kernel(0), nullptr});
   measured.queries.push_back(all_.queries[second]);
-  const Unmeasured unmeasured(measured, 21, 1, 1);
+  const Unmeasured unmeasured(measured, {.rows = 21}, 1, 1);
   const Examples& given = unmeasured.examples();
   EXPECT_EQ(count_by_kernel(given), (std::map<std::uint32_t, std::size_t>{{0, 1}, {1, 20}}));
   EXPECT_EQ(given.queries.front().tile, nullptr);
@@ -157,13 +158,13 @@ TEST_F(Tiles, OfOneKernelMakeUpForWhatAnotherDoesNotHave) {
 
 TEST_F(Tiles, AreNoMoreThanThereAre) {
   const auto [measured, others] = split_at_random(all_.rows.size() - 5, 1);
-  EXPECT_EQ(Unmeasured(measured, 1000, 1, 1).examples().rows.size(), 5U);
+  EXPECT_EQ(Unmeasured(measured, {.rows = 1000}, 1, 1).examples().rows.size(), 5U);
 }
 
 TEST_F(Tiles, OfQueriesWithParametersHaveNone) {
   auto [measured, others] = split_at_random(6, 1);
   measured.parameter_names = {{"block", "unroll"}};
-  const Unmeasured unmeasured(measured, 9, 1, 1);
+  const Unmeasured unmeasured(measured, {.rows = 9}, 1, 1);
   for (const auto& query : unmeasured.examples().queries) {
     ASSERT_EQ(query.parameters.size(), 2U);
     for (const float value : query.parameters) EXPECT_TRUE(std::isnan(value));
@@ -172,7 +173,7 @@ TEST_F(Tiles, OfQueriesWithParametersHaveNone) {
 
 TEST_F(Tiles, JoinTheMeasuredOnes) {
   const auto [measured, others] = split_at_random(12, 1);
-  const Unmeasured unmeasured(measured, 9, 1, 1);
+  const Unmeasured unmeasured(measured, {.rows = 9}, 1, 1);
   const Examples joined = unmeasured.joined_to(measured);
   ASSERT_EQ(joined.rows.size(), 21U);
   EXPECT_EQ(joined.rows[11].log_time, measured.rows[11].log_time);
@@ -220,18 +221,163 @@ TEST_F(Tiles, LabelledByPhysicsGiveOneModelThatFollowsTheSeedAlone) {
   EXPECT_NE(bytes(train(spec, measured)), bytes(once));
 }
 
-TEST_F(Tiles, LabelledByPhysicsCannotTeachAResidual) {
-  auto [measured, others] = split_at_random(20, 1);
-  measured.priors = analytical::AnalyticalModel().estimate(measured.queries, device_);
-  LearnerSpec spec = trees(100);
+// Rows of one kernel say nothing of others: what was learned of physics is no correction of them.
+TEST_F(Tiles, LabelledByPhysicsCorrectNothingThatIsUnmeasured) {
+  auto [measured, others] = split_at_random(60, 1);
+  measured.priors = physics_.estimate(measured.queries, device_);
+  others.priors = physics_.estimate(others.queries, device_);
+  LearnerSpec spec = trees(300);
   spec.target = Target::kResidual;
-  try {
-    static_cast<void>(train(spec, measured));
-    ADD_FAILURE() << "trained";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("pretrain: got 100"));
-    EXPECT_THAT(error.what(), HasSubstr("residual"));
+  const Trained trained = train(spec, measured);
+  EXPECT_EQ(trained.predictor->trees()->model.trees(), spec.gbt.trees);
+  double worst = 0, error = 0, of_physics = 0;
+  const std::vector<double> predicted = predictions(*trained.predictor, others, device_);
+  for (std::size_t i = 0; i < predicted.size(); ++i) {
+    const double analytical = std::log(others.priors[i]->time.value);
+    worst = std::max(worst, std::abs(predicted[i] - analytical));
+    error += std::abs(predicted[i] - others.rows[i].log_time);
+    of_physics += std::abs(analytical - others.rows[i].log_time);
   }
+  EXPECT_LT(error, of_physics / 2);
+  EXPECT_LT(worst, std::log(kOff) + 0.3) << "no correction beyond what was measured";
+}
+
+// Without new trees a correction is constant where trees of physics alone are.
+TEST_F(Tiles, LabelledByPhysicsSplitTheCorrection) {
+  auto [measured, others] = split_at_random(60, 1);
+  measured.priors = physics_.estimate(measured.queries, device_);
+  LearnerSpec spec = trees(300);
+  spec.target = Target::kResidual;
+  spec.gbt.trees = 2;  // one of physics, one new
+  spec.gbt.depth = 1;
+  const Trained trained = train(spec, measured);
+  std::set<double> corrections;
+  const std::vector<double> predicted = predictions(*trained.predictor, measured, device_);
+  for (std::size_t i = 0; i < predicted.size(); ++i) {
+    corrections.insert(std::round(1e6 * (predicted[i] - std::log(measured.priors[i]->time.value))));
+  }
+  EXPECT_GE(corrections.size(), 2U);
+  EXPECT_LE(corrections.size(), 4U);
+}
+
+TEST_F(Tiles, AreRankedOnTopOfPhysics) {
+  auto [measured, others] = split_at_random(60, 1);
+  measured.priors = physics_.estimate(measured.queries, device_);
+  others.priors = physics_.estimate(others.queries, device_);
+  LearnerSpec spec = small_trees("validation: 0\nobjective: pairwise\ntarget: residual\n", 20);
+  const Trained trained = train(spec, measured);
+  EXPECT_TRUE(trained.predictor->ranks_only());
+  const auto in_order = [&](const std::vector<double>& scores) {
+    double right = 0, pairs = 0;
+    for (std::size_t a = 0; a < scores.size(); ++a) {
+      for (std::size_t b = 0; b < a; ++b) {
+        if (others.rows[a].kernel != others.rows[b].kernel) continue;
+        const double apart = others.rows[a].log_time - others.rows[b].log_time;
+        right += apart * (scores[a] - scores[b]) > 0 ? 1 : 0;
+        ++pairs;
+      }
+    }
+    return right / pairs;
+  };
+  spec.target = Target::kTime;
+  const double on_physics = in_order(predictions(*trained.predictor, others, device_));
+  const double alone = in_order(predictions(*train(spec, measured).predictor, others, device_));
+  EXPECT_GT(on_physics, 0.9);
+  EXPECT_GT(on_physics, alone);
+}
+
+// What a network is asked of a label, as formulas.
+TEST_F(Tiles, LabelledByPhysicsAreTasksOfANetwork) {
+  const auto [measured, others] = split_at_random(12, 1);
+  const Unmeasured unmeasured(measured, {.rows = 9}, 1, 1);
+  const Examples& given = unmeasured.examples();
+  std::vector<std::size_t> rows(given.rows.size());
+  std::iota(rows.begin(), rows.end(), std::size_t{0});
+  const PretrainSpec spec{.tasks = {PretrainTask::kRank, PretrainTask::kTime, PretrainTask::kBounds,
+                                    PretrainTask::kBinding}};
+  const TaskTable table = task_table(spec, given, rows);
+  constexpr std::size_t kBounds = analytical::kBoundCount;
+  ASSERT_EQ(table.width, 2 + 2 * kBounds);
+  double sum = 0;
+  for (const std::size_t row : rows) {
+    const analytical::Estimate& label = *given.priors[row];
+    const std::span<const float> tasks = table.row(row);
+    double faster = 0, same_kernel = 0;
+    for (const Example& other : given.rows) {
+      if (other.kernel != given.rows[row].kernel) continue;
+      faster += other.log_time < given.rows[row].log_time ? 1 : 0;
+      ++same_kernel;
+    }
+    EXPECT_FLOAT_EQ(tasks[0], static_cast<float>(faster / (same_kernel - 1)));
+    sum += tasks[1];
+    for (std::size_t b = 0; b < kBounds; ++b) {
+      const float bound = tasks[2 + b];
+      const double busy_s = label.bounds[b].value;
+      if (busy_s == label.time.value) {
+        EXPECT_FLOAT_EQ(bound, tasks[1]);
+      }
+      if (busy_s == 0) {
+        EXPECT_TRUE(std::isnan(bound));
+      }
+      EXPECT_FALSE(bound > tasks[1] && busy_s < label.time.value);
+      EXPECT_EQ(tasks[2 + kBounds + b], label.bound == static_cast<analytical::Bound>(b) ? 1 : 0);
+    }
+  }
+  EXPECT_NEAR(sum, 0, 1e-4) << "times are standardised";
+}
+
+constexpr std::string_view kProgram = R"(HloModule two_steps
+
+ENTRY main {
+  x = bf16[512,1024] parameter(0)
+  w = bf16[1024,512] parameter(1)
+  y = bf16[512,512] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  z = bf16[512,512] exponential(y)
+  u = bf16[512,512] add(z, y)
+  ROOT v = bf16[512,512] dot(u, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+)";
+
+TEST_F(Tiles, OfOtherProgramsJoinThoseOfTheMeasuredKernels) {
+  disk_.write("two_steps.hlo", std::string(kProgram));
+  const auto [measured, others] = split_at_random(30, 1);
+  PretrainSpec spec{.rows = 120, .programs = {"two_steps.hlo"}, .folder = disk_.path()};
+  const Unmeasured unmeasured(measured, spec, 1, 1);
+  const Examples& given = unmeasured.examples();
+  ASSERT_EQ(given.rows.size(), 120U);
+  const auto counts = count_by_kernel(given);
+  ASSERT_GT(counts.size(), 3U);
+  EXPECT_EQ(given.kernels.size(), counts.size());
+  EXPECT_EQ(given.families.back(), "two_steps.hlo");
+  for (std::size_t i = 0; i < given.rows.size(); ++i) {
+    EXPECT_EQ(given.rows[i].kernel >= 3, given.families[given.rows[i].family] == "two_steps.hlo");
+    EXPECT_EQ(given.rows[i].log_time, std::log(given.priors[i]->time.value));
+    EXPECT_EQ(given.rows[i].device, &device_);
+    EXPECT_NE(given.queries[i].tile, nullptr);
+  }
+  // Its kernels on two machines, and no more kernels than rows.
+  spec.devices = {"tpu_v3", "tpu_v5e"};
+  const Corpus corpus(spec, {&device_}, 1, 2);
+  std::map<std::string, std::size_t> kernels;
+  for (const CorpusKernel& entry : corpus.kernels()) ++kernels[entry.device->name];
+  EXPECT_EQ(kernels.size(), 2U);
+  EXPECT_EQ(kernels["tpu_v3"], counts.size() - 3);
+  spec.rows = 5;
+  EXPECT_LE(Unmeasured(measured, spec, 1, 1).examples().rows.size(), 5U);
+}
+
+TEST_F(Tiles, OfOtherProgramsAreOfRandomCuts) {
+  disk_.write("two_steps.hlo", std::string(kProgram));
+  PretrainSpec spec{.rows = 1, .programs = {disk_.path()}, .folder = "", .fusions = 0};
+  const auto count = [&](std::uint64_t seed) {
+    return Corpus(spec, {&device_}, seed, 1).kernels().size();
+  };
+  const std::size_t by_rules = count(1);
+  spec.fusions = 8;
+  EXPECT_GT(count(1), by_rules);
+  EXPECT_EQ(count(1), count(1));
+  spec.programs = {"nowhere"};
+  EXPECT_THROW(count(1), Error);
 }
 
 // Half of the rows say twice the time; with hardly any weight it is as if they were not there.

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "learned/training/learner_parameters.h"
 #include "tests/learned/synthetic_set.h"
 
 namespace tilecast::learned {
@@ -18,9 +19,12 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(Search, DrawsFromItsRanges) {
-  const std::vector<LearnerSpec> trials = draw_trials(small_trees(
-      "search: {trials: 400, depth: [2, 5], learning_rate: [1e-3, 1e-1], lambda: [1, 2, 4]}\n"));
-  ASSERT_EQ(trials.size(), 400U);
+  const LearnerSpec spec = small_trees(
+      "search: {trials: 401, depth: [2, 5], learning_rate: [1e-3, 1e-1], lambda: [1, 2, 4]}\n");
+  std::vector<LearnerSpec> trials = draw_trials(spec);
+  ASSERT_EQ(trials.size(), 401U);
+  EXPECT_EQ(settings_of(trials.front()), settings_of(spec)) << "the first as it is written";
+  trials.erase(trials.begin());
   std::map<int, int> depths;
   std::set<double> lambdas;
   int below_middle = 0;
@@ -38,6 +42,94 @@ TEST(Search, DrawsFromItsRanges) {
   EXPECT_NEAR(below_middle, 200, 5 * std::sqrt(400 * 0.5 * 0.5)) << "uniform in the logarithm";
 }
 
+TEST(Search, HalvesTheStepsOfNetworksThatTrainByThem) {
+  LearnerSpec spec = learner("name: n\nmodel: network\nepochs: 7\nsteps: 50\n");
+  EXPECT_EQ(resource_of(spec), 50);
+  set_resource(spec, 12);
+  EXPECT_EQ(spec.training.steps, 12);
+  EXPECT_EQ(spec.training.epochs, 7);
+}
+
+// Kaufman et al., MLSys 2021: Table 5, then the rows of Tables 6 (tiles) and 7 (fusion). A network
+// without a graph has module layers in place of hops.
+constexpr const char* kTable5 =
+    "name: n\nmodel: network\nopcode_width: 256\nneighbours: 20\naggregate: mean\n"
+    "final_layers: 3\npool_mean: yes\npool_max: yes\nbiases: no\nsteps: 1000000\n";
+constexpr const char* kTables6And7[] = {
+    "graph: none, hops: 0, reduction: per_node, hidden: 512, l2_norm: no, module_layers: 3, "
+    "learning_rate: 0.000802, decay: 1.0, clip: 0, dropout: 0.1, loss: rank_hinge",
+    "graph: none, hops: 0, reduction: column_wise, hidden: 1024, l2_norm: no, module_layers: 3, "
+    "learning_rate: 0.000642, decay: 1.0, clip: 0, dropout: 0.1, loss: rank_hinge",
+    "graph: none, hops: 0, reduction: lstm, hidden: 512, l2_norm: no, module_layers: 0, "
+    "learning_rate: 0.000434, decay: 0.99, clip: 1, dropout: 0.1, loss: rank_hinge",
+    "graph: none, hops: 0, reduction: transformer, hidden: 1024, l2_norm: no, module_layers: 0, "
+    "reduction_layers: 3, heads: 4, learning_rate: 0.000424, decay: 0.99, clip: 1, dropout: 0.1, "
+    "loss: rank_hinge",
+    "graph: sage, hops: 3, reduction: per_node, hidden: 512, l2_norm: no, module_layers: 0, "
+    "learning_rate: 0.001526, decay: 1.0, clip: 0, dropout: 0.1, loss: rank_hinge",
+    "graph: sage, hops: 3, reduction: column_wise, hidden: 1024, l2_norm: no, module_layers: 0, "
+    "learning_rate: 0.000642, decay: 1.0, clip: 0, dropout: 0.1, loss: rank_logistic",
+    "graph: sage, hops: 3, reduction: lstm, hidden: 1024, l2_norm: no, module_layers: 0, "
+    "learning_rate: 0.000386, decay: 0.98, clip: 1, dropout: 0.1, loss: rank_hinge",
+    "graph: sage, hops: 3, reduction: transformer, hidden: 1024, l2_norm: no, module_layers: 0, "
+    "reduction_layers: 1, heads: 4, learning_rate: 0.000466, decay: 1.0, clip: 1, dropout: 0.1, "
+    "loss: rank_hinge",
+    "graph: gat, hops: 3, reduction: per_node, hidden: 512, l2_norm: no, module_layers: 0, heads: "
+    "2, learning_rate: 0.00001, decay: 1.00, clip: 1, dropout: 0.1, loss: rank_hinge",
+    "graph: gat, hops: 3, reduction: column_wise, hidden: 512, l2_norm: no, module_layers: 0, "
+    "heads: 4, learning_rate: 0.00001, decay: 1.00, clip: 1, dropout: 0.1, loss: rank_hinge",
+    "graph: gat, hops: 3, reduction: lstm, hidden: 512, l2_norm: no, module_layers: 0, heads: 4, "
+    "learning_rate: 0.00001, decay: 0.99, clip: 1, dropout: 0.1, loss: rank_hinge",
+    "graph: gat, hops: 3, reduction: transformer, hidden: 512, l2_norm: no, module_layers: 0, "
+    "reduction_layers: 2, heads: 4, learning_rate: 0.00001, decay: 1.00, clip: 1, dropout: 0.1, "
+    "loss: rank_hinge",
+    "graph: none, hops: 0, reduction: per_node, hidden: 512, l2_norm: no, module_layers: 3, "
+    "learning_rate: 0.000214, decay: 0.95, clip: 0, dropout: 0.2, loss: log_time",
+    "graph: none, hops: 0, reduction: column_wise, hidden: 512, l2_norm: no, module_layers: 3, "
+    "learning_rate: 0.000102, decay: 1.0, clip: 0, dropout: 0.25, loss: log_time",
+    "graph: none, hops: 0, reduction: lstm, hidden: 512, l2_norm: no, module_layers: 0, "
+    "learning_rate: 0.000144, decay: 1.0, clip: 0, dropout: 0.25, loss: log_time",
+    "graph: none, hops: 0, reduction: transformer, hidden: 512, l2_norm: yes, module_layers: 0, "
+    "reduction_layers: 1, heads: 4, learning_rate: 0.000862, decay: 1.0, clip: 1, dropout: 0.25, "
+    "loss: log_time",
+    "graph: sage, hops: 3, reduction: per_node, hidden: 512, l2_norm: no, module_layers: 0, "
+    "learning_rate: 0.000664, decay: 0.9, clip: 0, dropout: 0.2, loss: log_time",
+    "graph: sage, hops: 3, reduction: column_wise, hidden: 1024, l2_norm: no, module_layers: 0, "
+    "learning_rate: 0.000469, decay: 0.9, clip: 0, dropout: 0.2, loss: log_time",
+    "graph: sage, hops: 3, reduction: lstm, hidden: 1024, l2_norm: no, module_layers: 0, "
+    "learning_rate: 0.000962, decay: 0.9, clip: 0, dropout: 0.2, loss: log_time",
+    "graph: sage, hops: 3, reduction: transformer, hidden: 512, l2_norm: yes, module_layers: 0, "
+    "reduction_layers: 2, heads: 4, learning_rate: 0.000768, decay: 1.0, clip: 0, dropout: 0.2, "
+    "loss: log_time",
+    "graph: gat, hops: 3, reduction: per_node, hidden: 1024, l2_norm: no, module_layers: 0, heads: "
+    "2, learning_rate: 0.000002, decay: 0.90, clip: 0, dropout: 0.25, loss: log_time",
+    "graph: gat, hops: 3, reduction: column_wise, hidden: 1024, l2_norm: no, module_layers: 0, "
+    "heads: 2, learning_rate: 0.000004, decay: 0.95, clip: 0, dropout: 0.2, loss: log_time",
+    "graph: gat, hops: 3, reduction: lstm, hidden: 1024, l2_norm: no, module_layers: 0, heads: 2, "
+    "learning_rate: 0.000006, decay: 0.95, clip: 0, dropout: 0.25, loss: log_time",
+    "graph: gat, hops: 3, reduction: transformer, hidden: 512, l2_norm: no, module_layers: 0, "
+    "reduction_layers: 2, heads: 2, reduction_heads: 4, learning_rate: 0.000001, decay: 1.00, "
+    "clip: 1, dropout: 0.2, "
+    "loss: log_time"};
+
+TEST(Search, EverySettingOfThePublishedTablesCanBeWritten) {
+  for (const std::string row : kTables6And7) {
+    std::string yaml = kTable5;
+    for (std::size_t at = 0; at < row.size();) {
+      const std::size_t end = std::min(row.find(", ", at), row.size());
+      yaml += row.substr(at, end - at) + "\n";
+      at = end + 2;
+    }
+    const LearnerSpec spec = learner(yaml);
+    EXPECT_EQ(spec.network.final_layers, 3) << row;
+    EXPECT_FALSE(spec.network.biases);
+    EXPECT_GE(spec.network.hidden, 512);
+    EXPECT_EQ(spec.training.steps, 1'000'000);
+    const std::map<std::string, std::string> settings = settings_of(spec);
+    EXPECT_EQ(settings.at("module_layers"), spec.network.module_layers == 3 ? "3" : "0") << row;
+  }
+}
+
 TEST(Search, DrawsWhatTheSeedSays) {
   const std::string yaml = "search: {trials: 6, learning_rate: [1e-3, 1e-1]}\n";
   const auto rates = [&](const std::string& seed) {
@@ -45,6 +137,7 @@ TEST(Search, DrawsWhatTheSeedSays) {
     for (const LearnerSpec& trial : draw_trials(small_trees(yaml + "seed: " + seed + "\n"))) {
       drawn.push_back(trial.gbt.learning_rate);
     }
+    drawn.erase(drawn.begin());  // as it is written
     return drawn;
   };
   EXPECT_EQ(rates("1"), rates("1"));

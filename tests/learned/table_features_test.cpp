@@ -24,9 +24,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsNan;
 
-const std::vector<FeatureGroup> kOfKernels = {FeatureGroup::kStatic,  FeatureGroup::kOps,
-                                              FeatureGroup::kShape,   FeatureGroup::kTile,
-                                              FeatureGroup::kMachine, FeatureGroup::kPrior};
+const std::vector<FeatureGroup> kOfKernels = {FeatureGroup::kStatic,    FeatureGroup::kOps,
+                                              FeatureGroup::kShape,     FeatureGroup::kTile,
+                                              FeatureGroup::kMachine,   FeatureGroup::kPrior,
+                                              FeatureGroup::kAlignment, FeatureGroup::kTileBounds};
 
 ir::Kernel kernel_of(const std::string& text) {
   const ir::Module module = ir::parse_hlo(base::SourceText("test.hlo", text));
@@ -281,6 +282,70 @@ TEST_F(TableFeaturesTest, ThePriorIsTheEstimateTermByTerm) {
     const double busy = estimate.bounds[i].value;
     EXPECT_FLOAT_EQ(of.at("prior.busy." + name), static_cast<float>(busy));
     EXPECT_FLOAT_EQ(of.at("prior.share." + name), static_cast<float>(busy / estimate.time.value));
+  }
+}
+
+TEST_F(TableFeaturesTest, SizesAreDividedByTheNativeTileAndTheRestIsKept) {
+  const TileConfig tile{.output = {5, 14, 1, 1}, .kernel = {3, 3, 4, 1}, .input = {}};
+  const auto of = row(conv_relu(), &tile);
+  const auto expect = [&](const std::string& name, double size, double unit) {
+    EXPECT_FLOAT_EQ(of.at("alignment.over." + name), static_cast<float>(size / unit)) << name;
+    EXPECT_EQ(of.at("alignment.modulo." + name), static_cast<float>(std::fmod(size, unit))) << name;
+  };
+  constexpr double kLanes = 128, kSublanes = 8;
+  expect("output_minor", 256, kLanes);
+  expect("output_second", 8, kSublanes);  // batch: layout {3,0,2,1}
+  expect("parameter_minor", 64, kLanes);  // of x, the largest
+  expect("parameter_second", 8, kSublanes);
+  expect("matrix_m", 8 * 14 * 14, kSublanes);
+  expect("matrix_n", 256, kLanes);
+  expect("matrix_k", 3 * 3 * 64, kLanes);
+  expect("tile_minor", 128, kLanes);
+  expect("tile_second", 8, kSublanes);
+  expect("tile_k", 3 * 3 * 32, kLanes);
+  EXPECT_THAT(row(conv_relu()).at("alignment.over.tile_minor"), IsNan());
+}
+
+TEST_F(TableFeaturesTest, WithoutNativeTilesVectorsAreTheUnitOfAlignment) {
+  device_ = hwdesc::load_device("cpu_generic");
+  ASSERT_FALSE(device_.native_tile.tiled);
+  const double vector = static_cast<double>(device_.vector.lanes * device_.vector.sublanes);
+  const auto of = row(sums());
+  EXPECT_FLOAT_EQ(of.at("alignment.over.output_minor"), static_cast<float>(48 / vector));
+  EXPECT_EQ(of.at("alignment.modulo.output_minor"), static_cast<float>(std::fmod(48, vector)));
+}
+
+TEST_F(TableFeaturesTest, TileBoundsAreQuantilesOfPhysicsOverTheKernelsTiles) {
+  const ir::Kernel kernel = conv_relu();
+  const analytical::KernelAnalysis analysis(kernel, device_);
+  std::vector<double> times;
+  for (const TileConfig& tile : analysis.tiles(512)) times.push_back(analysis.time(tile).value);
+  ASSERT_GT(times.size(), 20U);
+  std::ranges::sort(times);
+  const double median = times[times.size() / 2];
+  Estimate prior;
+  prior.time = Seconds{median * (1 + 1e-9)};
+  const auto of = row(kernel, nullptr, prior);
+  EXPECT_EQ(of.at("tile_bounds.tiles"), static_cast<float>(times.size()));
+  EXPECT_FLOAT_EQ(of.at("tile_bounds.least"), static_cast<float>(times.front()));
+  EXPECT_FLOAT_EQ(of.at("tile_bounds.over_least"), static_cast<float>(median / times.front()));
+  EXPECT_NEAR(of.at("tile_bounds.faster"), 0.5, 1.0 / static_cast<double>(times.size()) + 0.01);
+  EXPECT_NEAR(of.at("tile_bounds.time_p50"), median / times.front(), 0.05 * median / times.front());
+  EXPECT_LE(of.at("tile_bounds.time_p10"), of.at("tile_bounds.time_p50"));
+  EXPECT_LE(of.at("tile_bounds.time_p50"), of.at("tile_bounds.time_p90"));
+  EXPECT_GT(of.at("tile_bounds.busy_p10.matrix"), 0);
+  EXPECT_LE(of.at("tile_bounds.busy_p10.hbm_read"), of.at("tile_bounds.busy_p90.hbm_read"));
+  EXPECT_EQ(of.at("tile_bounds.busy_p90.network"), 0);
+}
+
+TEST_F(TableFeaturesTest, AKernelWithoutTilesHasNoTileBounds) {
+  const ir::Kernel call = kernel_of(
+      "HloModule m\nENTRY main {\n  p0 = f32[512,1024]{1,0} parameter(0)\n"
+      "  ROOT r = f32[512,1024]{1,0} custom-call(p0), custom_call_target=\"Mystery\"\n}\n");
+  const auto of = row(call);
+  EXPECT_EQ(of.at("tile_bounds.tiles"), 0);
+  for (const char* name : {"least", "over_least", "time_p50", "busy_p50.hbm_read"}) {
+    EXPECT_THAT(of.at(std::string("tile_bounds.") + name), IsNan()) << name;
   }
 }
 

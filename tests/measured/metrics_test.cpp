@@ -151,6 +151,39 @@ TEST(TopK, AmongEqualPredictionsIsTheMeanOverRandomChoices) {
   EXPECT_NEAR(*top_k_slowdown(half, 2), (10 + 25) / 2.0 / 10 - 1, 1e-12);
 }
 
+TEST(TopShare, IsTopKOfThatShareOfEachKernel) {
+  std::mt19937 random(12);
+  for (std::size_t n = 2; n <= 41; ++n) {
+    const std::vector<Ranking> kernel{random_pairs(random, n, 50)};
+    EXPECT_EQ(best_in_top_share(kernel, 0.1), best_in_top_k(kernel, static_cast<int>((n + 9) / 10)))
+        << n;
+    EXPECT_EQ(*best_in_top_share(kernel, 1), 1);
+  }
+  // Of 10 tiles one is measured, of 20 two: 4 / 5 and 2 / 2.
+  Ranking ten, twenty;
+  for (double i = 0; i < 10; ++i) ten.push_back({1 + i, i == 0 ? 5.0 : i == 9 ? 4.0 : 8.0});
+  for (double i = 0; i < 20; ++i) twenty.push_back({1 + i, i == 1 ? 2.0 : 3.0});
+  const std::vector<Ranking> both{ten, twenty};
+  EXPECT_NEAR(*best_in_top_share(both, 0.1), (4.0 / 5 + 1) / 2, 1e-12);
+}
+
+TEST(SelectiveMape, IsOfTheRowsWithTheNarrowestIntervals) {
+  const std::vector<Pair> pairs{{11, 10}, {10, 20}, {33, 30}, {60, 40}};  // 0.1, 0.5, 0.1, 0.5
+  const std::vector<Interval> intervals{{10, 13}, {10, 40}, {30, 33}, {1, 3}};
+  EXPECT_NEAR(*selective_mape(pairs, intervals, 0.25), 0.1, 1e-12);
+  EXPECT_NEAR(*selective_mape(pairs, intervals, 0.5), 0.1, 1e-12);
+  EXPECT_NEAR(*selective_mape(pairs, intervals, 0.51), (0.1 + 0.1 + 0.5) / 3, 1e-12);
+  EXPECT_NEAR(*selective_mape(pairs, intervals, 1), *mape(pairs), 1e-12);
+  EXPECT_FALSE(selective_mape({}, {}, 0.5));
+}
+
+TEST(SelectiveMape, AmongEquallyWideIntervalsIsTheMeanOverRandomChoices) {
+  // The narrow one is sure, two of the other three (0.1, 0.2 and 0.6) follow at random.
+  const std::vector<Pair> pairs{{110, 100}, {120, 100}, {100, 100}, {160, 100}};
+  const std::vector<Interval> intervals{{1, 4}, {2, 8}, {1, 2}, {3, 12}};
+  EXPECT_NEAR(*selective_mape(pairs, intervals, 0.75), (0 + 2 * (0.1 + 0.2 + 0.6) / 3) / 3, 1e-12);
+}
+
 TEST(RankingMetrics, DoNotDependOnTheOrderOfRows) {
   std::mt19937 random(11);
   for (int i = 0; i < 1000; ++i) {

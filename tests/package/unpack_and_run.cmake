@@ -13,7 +13,7 @@ set(tilecast ${CMAKE_COMMAND} -E env --unset=TILECAST_DEVICES --unset=TILECAST_M
 step("simulate" ${CMAKE_COMMAND} -E chdir ${SCRATCH} ${tilecast} simulate --device tpu_v3
      root/usr/share/tilecast/programs/mlp_train.hlo)
 foreach(file bin/tilecast share/man/man1/tilecast.1 share/bash-completion/completions/tilecast
-             share/tilecast/devices/tpu_v3.yaml share/tilecast/models/tpu_v3/model.yaml)
+             share/tilecast/devices/tpu_v3.yaml share/tilecast/models/tpu/model.yaml)
   if(NOT EXISTS ${SCRATCH}/root/usr/${file})
     message(FATAL_ERROR "the package has no ${file}")
   endif()

@@ -64,6 +64,22 @@ TEST(Explain, AsksTheModelAndRanksTilesByIt) {
   EXPECT_EQ(why.best_tiles.front().tile.output.front(), 1);
 }
 
+TEST(Explain, WhatResourcesAddIsPhysicsInProportionToTheAnswer) {
+  const ir::Kernel kernel = negation();
+  const Explanation physics = explain(kernel, tpu());
+  const FirstDimensionModel model;
+  const Explanation other = explain(kernel, tpu(), {.model = &model});
+  const double factor = other.estimate.time / physics.estimate.time;
+  Seconds sum;
+  for (std::size_t i = 0; i < physics.added.size(); ++i) {
+    EXPECT_NEAR(other.added[i].value, factor * physics.added[i].value, 1e-15);
+    sum = sum + other.added[i];
+  }
+  EXPECT_NEAR(sum.value, 7e-6, 1e-15);
+  const TileConfig bad{.output = {1, 2, 3}};
+  EXPECT_EQ(explain(kernel, tpu(), {.tile = &bad}).added, analytical::BoundVector{});
+}
+
 TEST(Explain, LeavesWhetherATileCanRunToPhysics) {
   const ir::Kernel kernel = negation();
   const FirstDimensionModel model;

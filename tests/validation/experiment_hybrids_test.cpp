@@ -180,6 +180,22 @@ TEST(LeaveOneOut, DevicesAreScoredByTheOthersWhichMayHaveEqualWork) {
   EXPECT_THROW(require_disjoint(splits[0].split, sets.sets, Apart::kWorks, "e"), Error);
 }
 
+TEST(LeaveOneOut, SomeRowsOfTheDeviceItselfAreFittedAndTheirWorkIsNotScoredOnIt) {
+  const LoadedSets sets = loaded(8, 3, 1, {"tpu_v2", "tpu_v3"});
+  const std::size_t rows = sets.sets[0].samples.size();
+  const std::vector<NamedSplit> splits = experiment_splits(
+      with("{kind: leave_one_device_out, rows: 2, seeds: 3}"), sets.sets, sets.names);
+  ASSERT_EQ(splits.size(), 2U * 3U);
+  EXPECT_EQ(splits[4].name, "without tpu_v3, seed 2");
+  EXPECT_NE(splits[0].split.fit, splits[1].split.fit);
+  for (const NamedSplit& each : splits) {
+    EXPECT_EQ(each.split.fit.size(), rows + 2);
+    EXPECT_GE(each.split.score.size(), rows - 2 * 3);
+    EXPECT_LE(each.split.score.size(), rows - 3);
+    EXPECT_NO_THROW(require_disjoint(each.split, sets.sets, Apart::kWorksOnDevice, each.name));
+  }
+}
+
 TEST(LeaveOneOut, ADeviceInSeveralSetsIsLeftOutOfAll) {
   LoadedSets sets = loaded(3, 2, 1, {"tpu_v2", "tpu_v3", "tpu_v3"});
   for (measured::Workload& work : sets.sets[2].works) work.fingerprint += " again";

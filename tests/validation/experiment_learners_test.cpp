@@ -65,6 +65,22 @@ TEST(LearnedColumns, AnswerEveryScoredRowTheSameEveryTime) {
   }
 }
 
+TEST(LearnedColumns, TellWhatASearchChoseFromItsRanges) {
+  const LoadedSets sets = loaded(12, 6);
+  Experiment e = with("{kind: held_out_works, share: 25 %}");
+  e.learners[0].search = {.trials = 4,
+                          .rounds = 1,
+                          .ranges = {{.parameter = "depth", .values = {"2", "3"}, .range = true},
+                                     {.parameter = "trees", .values = {"7", "9"}}}};
+  const LearnedColumns columns(physics, e, sets, 1);
+  const std::vector<NamedSplit> splits = experiment_splits(e, sets.sets, sets.names);
+  const LearnedRound round = columns.run(e.learners[0], splits[0].split, 0).round;
+  ASSERT_EQ(round.chosen.size(), 2U);
+  EXPECT_THAT(round.chosen[0], testing::AnyOf("depth 2", "depth 3"));
+  EXPECT_THAT(round.chosen[1], testing::AnyOf("trees 7", "trees 9"));
+  EXPECT_TRUE(columns.run(e.learners[1], splits[0].split, 0).round.chosen.empty());
+}
+
 TEST(LearnedColumns, RowsOfProgramsAreNotAnsweredAndSaidSo) {
   LoadedSets sets = loaded(12, 4);
   measured::Workload& program = sets.sets[0].works[0];
@@ -92,6 +108,15 @@ TEST(LearnedExperiments, HoldOutWholeFamiliesOrWorksAndDealFirstRows) {
   for (const NamedSplit& named : experiment_splits(works, sets.sets, sets.names)) {
     EXPECT_EQ(named.split.score.size(), 2U * 4U);
   }
+  const Experiment few = with("{kind: held_out_works, share: 20 %, rows: 7, seeds: 4}");
+  const auto few_rows = experiment_splits(few, sets.sets, sets.names);
+  const auto all_rows = experiment_splits(works, sets.sets, sets.names);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(few_rows[i].split.fit.size(), 7U);
+    EXPECT_EQ(few_rows[i].split.score, all_rows[i].split.score) << "the rows scored are the same";
+    EXPECT_TRUE(std::ranges::includes(all_rows[i].split.fit, few_rows[i].split.fit));
+  }
+  EXPECT_NE(few_rows[0].split.fit, few_rows[1].split.fit);
   const auto first =
       experiment_splits(with("{kind: first_rows, share: 10 %, seeds: 2}"), sets.sets, sets.names);
   ASSERT_EQ(first.size(), 2U);
@@ -116,6 +141,7 @@ TEST(LearnedExperiments, AreReadStrictly) {
   const std::string split = "{kind: held_out_works, share: 20 %}";
   EXPECT_EQ(message_of(split), "no error");
   EXPECT_THAT(message_of("{kind: none}"), HasSubstr("kind none, but there are learners"));
+  EXPECT_THAT(message_of("{kind: sampled_rows}"), HasSubstr("rows is missing"));
   EXPECT_THAT(message_of(split, "bars: [{metric: mape, column: rank, at_most: 6 %}]\n"),
               HasSubstr("rank only ranks the tiles of a kernel; it has no mape"));
   EXPECT_THAT(message_of(split,

@@ -90,6 +90,7 @@ class ExperimentOnDisk : public testing::Test {
     ExperimentData data(folder_.string());
     return run_experiment(with_split(split, more), data, {});
   }
+  static hwdesc::Device samples_device() { return hwdesc::load_device("tpu_v3"); }
   static double value(const ExperimentResult& result, std::size_t column) {
     return result.strata.front()
         .cells[column][static_cast<std::size_t>(Metric::kMape)]
@@ -127,7 +128,7 @@ TEST(ExperimentReader, RefusesAFitWithoutASplitAndASplitWithoutAFit) {
               HasSubstr("kind none, but a column is calibrated"));
   EXPECT_THAT(message_of(std::string(kHead) +
                          "split: {kind: k_fold}\ncolumns: [analytical]\nmetrics: [mape]\n"),
-              HasSubstr("a split without a calibrated column, a learner or a hybrid"));
+              HasSubstr("a split without a calibrated or scaled column, a learner or a hybrid"));
   EXPECT_THAT(message_of(std::string(kHead) + "split: {kind: fixed}\n" + kTail),
               HasSubstr("fit is missing"));
 }
@@ -278,6 +279,80 @@ TEST_F(ExperimentOnDisk, EveryRowIsScoredOnceOverFoldsAndAFitOfASlowerMachineHel
   EXPECT_TRUE(result.bars[0].met);
   EXPECT_DOUBLE_EQ(result.bars[0].value.value(), value(result, 1));
   EXPECT_DOUBLE_EQ(result.bars[0].limit, value(result, 0));
+}
+
+// Physics twice too fast for products and three times for GELUs: what default rows of each say.
+TEST_F(ExperimentOnDisk, PhysicsIsScaledByClassWithDefaultRowsOfTheScoredPrograms) {
+  const measured::SampleSet samples =
+      measured::make_samples(measured::read_measurement_set((folder_ / "set").string()),
+                             hwdesc::load_device("tpu_v3"), {.check_physics = false});
+  std::ofstream csv(folder_ / "set/measurements.csv");
+  csv << "op,dtype,m,n,k,elements,runtime_ns,family,x_name\n";
+  std::size_t i = 0;
+  for (const measured::Prediction& p :
+       measured::predict(samples, analytical::AnalyticalModel(), samples_device())) {
+    const long size = 1024 + 256 * static_cast<long>(i);
+    const bool product = i % 2 == 0;
+    csv << (product ? fmt::format("matmul,bf16,{0},{0},{0},,", size)
+                    : fmt::format("gelu,bf16,,,,{},", size * size))
+        << fmt::format("{:.6f},{},net.c{}.k\n", p.on_device.value * 1e9 * (product ? 2 : 3),
+                       i < 8 ? "one" : "two", i < 4 ? 0 : 1);
+    ++i;
+  }
+  csv.close();
+  ExperimentData data(folder_.string());
+  const std::string scored = std::string(kHead) +
+                             "split: {kind: none}\ncolumns: [analytical, analytical_scaled]\n"
+                             "metrics: [mape]\nby: [family]\n";
+  const ExperimentResult result = run_experiment(
+      parse_experiment(scored + "default: {column: x_name, like: [\"*.c0.*\"]}\n", "e.yaml"), data,
+      {});
+  EXPECT_NEAR(value(result, 0), (0.5 + 2. / 3) / 2, 1e-3);
+  EXPECT_LT(value(result, 1), 1e-3);
+  EXPECT_THAT(result.rounds.front().scaled,
+              testing::ElementsAre("gelu x 3.00 (2 rows)", "matmul x 2.00 (2 rows)",
+                                   HasSubstr("others x 2.")));
+  std::vector<std::string> titles;
+  for (const ResultStratum& stratum : result.strata) titles.push_back(stratum.title());
+  EXPECT_THAT(titles, testing::ElementsAre("all", "family one", "family two"));
+  const ExperimentResult none = run_experiment(
+      parse_experiment(scored + "default: {column: x_name, like: [\"*.c7.*\"]}\n", "e.yaml"), data,
+      {});
+  EXPECT_EQ(value(none, 0), value(none, 1)) << "no default rows: as physics says";
+}
+
+TEST(ExperimentReader, AScaledColumnAndItsDefaultRowsComeTogether) {
+  const std::string none = std::string(kHead) + "split: {kind: none}\nmetrics: [mape]\n";
+  EXPECT_THAT(message_of(none + "columns: [analytical_scaled]\n"),
+              HasSubstr("e.yaml:8:1: columns: expected both the column analytical_scaled"));
+  EXPECT_THAT(message_of(none + "columns: [analytical]\ndefault: {column: x, like: [a]}\n"),
+              HasSubstr("default: expected both"));
+}
+
+// The rows of TPU v2 are as described, those of TPU v3 of a slower machine.
+TEST_F(ExperimentOnDisk, EachOfSeveralDevicesIsCalibratedOnItsOwnRows) {
+  fs::copy(folder_ / "set", folder_ / "v2", fs::copy_options::recursive);
+  std::ofstream(folder_ / "v2/manifest.yaml")
+      << "format: tilecast.measurements/1\nname: v2\ndevice: tpu_v2\nsource: made here\n"
+         "licence: none\ntiming: device\n";
+  const Experiment e = parse_experiment(
+      "format: tilecast.experiment/1\nname: e\nclaim: c\n"
+      "data:\n  - {name: v2, importer: set, from: v2, devices: [tpu_v2]}\n"
+      "  - {name: v3, importer: set, from: set, devices: [tpu_v3]}\n"
+      "split: {kind: held_out_works, share: 25 %, seed: 1}\nby: [set]\n" +
+          std::string(kTail),
+      "e.yaml");
+  ExperimentData data(folder_.string());
+  const ExperimentResult result = run_experiment(e, data, {});
+  ASSERT_EQ(result.strata.size(), 3U);  // all, v2, v3
+  const auto mape = [&](std::size_t stratum, std::size_t column) {
+    return result.strata[stratum].cells[column][static_cast<std::size_t>(Metric::kMape)].value;
+  };
+  EXPECT_LT(mape(2, 1).value(), 0.5 * mape(2, 0).value());
+  ASSERT_FALSE(result.rounds.front().changed.empty());
+  for (const std::string& changed : result.rounds.front().changed) {
+    EXPECT_THAT(changed, HasSubstr("tpu_v"));
+  }
 }
 
 TEST_F(ExperimentOnDisk, SizesAreStrataWhoseTotalsCanHaveBars) {

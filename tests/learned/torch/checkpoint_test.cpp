@@ -86,6 +86,19 @@ TEST_F(Checkpoints, ResumeToTheSameBits) {
   EXPECT_FALSE(fs::exists(path_.string() + ".tmp"));
 }
 
+TEST_F(Checkpoints, ResumeToTheSameBitsAndStepsOfATrainingByThem) {
+  training_.steps = 37;  // 36 rows, 5 a batch: 8 an epoch
+  const std::string at_once = train(TrainingHooks{});
+  (void)train(2);
+  reports_.clear();
+  EXPECT_EQ(train(9), at_once);
+  std::vector<int> steps;
+  for (const EpochReport& report : reports_) steps.push_back(report.steps);
+  EXPECT_EQ(steps, (std::vector{8, 16, 24, 32, 37}));
+  training_.steps = 40;
+  EXPECT_THAT(refusal(), HasSubstr("of another training"));
+}
+
 TEST_F(Checkpoints, ResumeToTheSameBitsWhenRanking) {
   training_.loss = NetworkLoss::kRankHinge;
   training_.weigh_kernels = true;

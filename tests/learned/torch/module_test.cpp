@@ -60,7 +60,7 @@ Trained trained() {
   for (std::uint32_t i = 0; i < made.kernels.size(); ++i) {
     const RandomKernel& kernel = made.kernels[i];
     const float target = std::log(static_cast<float>(kernel.graph.nodes())) - 2;
-    examples.push_back({kernel.input(), target, i, i % 3});
+    examples.push_back({.input = kernel.input(), .target = target, .kernel = i, .family = i % 3});
   }
   TrainingSpec training;
   training.epochs = 3;
@@ -131,8 +131,8 @@ TEST(GraphParameters, HoldEveryFieldWithItsDefaultInRange) {
     EXPECT_EQ(parameter.get(training), before) << parameter.name;
     EXPECT_NE(parameter.name, "seed");
   }
-  EXPECT_EQ(network_parameters().parameters().size(), 14U);
-  EXPECT_EQ(training_parameters().parameters().size(), 11U);
+  EXPECT_EQ(network_parameters().parameters().size(), 18U);
+  EXPECT_EQ(training_parameters().parameters().size(), 14U);
 }
 
 }  // namespace

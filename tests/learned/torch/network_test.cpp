@@ -90,6 +90,7 @@ class EveryNetwork : public ::testing::TestWithParam<Variant> {
     chosen.reduction = GetParam().reduction;
     chosen.pool_sum = true;
     chosen.reduction_layers = 2;
+    chosen.module_layers = chosen.final_layers = 1;
     return chosen;
   }
 };
@@ -296,6 +297,33 @@ TEST(Networks, FeaturesOfTheKernelGoWhereTheWidthsSay) {
   }
 }
 
+TEST(Networks, ConfiguredNodesHaveFeaturesOfTheirOwn) {
+  NetworkWidths widths = kTestWidths;
+  widths.configured = 2;
+  RandomKernels random(14);
+  const RandomKernel kernel = random.make(9), other = random.make(4);
+  const std::vector<std::int32_t> nodes = {7, 2};
+  const std::vector<float> rows = {1, 2, 3, 4};
+  GraphInput plain = kernel.input(), configured = kernel.input();
+  configured.configured_nodes = nodes;
+  configured.configured = rows;
+  const std::vector<GraphInput> inputs = {other.input(), plain, configured};
+  const Batch batch = make_batch(inputs, widths);
+  for (std::int64_t i = 0; i < batch.features.size(0); ++i) {
+    const Tensor own = batch.features[i].slice(0, -2);
+    const std::int64_t place = i - 4 - 9;  // of the last graph
+    const std::int32_t node =
+        place < 0 ? -1 : kernel.graph.topological[static_cast<std::size_t>(place)];
+    const Tensor expected = node == 7   ? torch::tensor({1.F, 2.F})
+                            : node == 2 ? torch::tensor({3.F, 4.F})
+                                        : torch::zeros({2});
+    EXPECT_TRUE(torch::equal(own, expected)) << i;
+  }
+  Network network(small(), widths, 3);
+  const std::vector<float> out = predict(network, inputs, widths);
+  EXPECT_NE(out[1], out[2]);
+}
+
 TEST(Networks, TheSeedDecidesTheWeightsAndTheGeneratorTheDropout) {
   RandomKernels random(11);
   const RandomKernel kernel = random.make(9);
@@ -314,6 +342,81 @@ TEST(Networks, TheSeedDecidesTheWeightsAndTheGeneratorTheDropout) {
   EXPECT_EQ(predict(network, kernel), predict(same, kernel));  // none in prediction
 }
 
+std::int64_t weight_count(const NetworkSpec& spec) {
+  std::int64_t count = 0;
+  for (const Tensor& parameter : Network(spec, kTestWidths, 1).parameters()) {
+    count += parameter.numel();
+  }
+  return count;
+}
+
+// Of SAGE and columns (mean, maximum), as the settings say.
+TEST(Networks, HaveAsManyWeightsAsTheirSettingsSay) {
+  constexpr std::int64_t kOpcodes = kTestWidths.opcodes, kKernel = kTestWidths.at_kernel,
+                         kNode = kTestWidths.node + kTestWidths.at_nodes;
+  for (const int wide : {8, 512}) {
+    for (const int layers : {0, 1, 3}) {
+      for (const bool biases : {true, false}) {
+        NetworkSpec spec = small();
+        spec.hidden = wide;
+        spec.module_layers = layers;
+        spec.final_layers = 2 * layers;
+        spec.biases = biases;
+        const std::int64_t w = wide, hops = spec.hops, dense = 3 * layers;
+        const std::int64_t matrices = kOpcodes * spec.opcode_width +
+                                      (spec.opcode_width + kNode) * w + hops * (2 + 3) * w * w +
+                                      dense * w * w + (2 * w + kKernel) * w + w;
+        const std::int64_t vectors = w + hops * 3 * w + dense * w + w + 1;
+        EXPECT_EQ(weight_count(spec), matrices + (biases ? vectors : 0)) << wide << " " << layers;
+      }
+    }
+  }
+}
+
+TEST(Networks, ModuleLayersStandBeforeTheHopsAndFinalLayersAfter) {
+  RandomKernels random(12);
+  const RandomKernel kernel = random.make(9);
+  for (const int hops : {0, 2}) {
+    NetworkSpec before = small(), after = small();
+    before.hops = after.hops = hops;
+    before.module_layers = after.final_layers = 2;
+    Network first(before, kTestWidths, 3), last(after, kTestWidths, 3);
+    if (hops == 0) {
+      EXPECT_EQ(predict(first, kernel), predict(last, kernel));
+    } else {
+      EXPECT_NE(predict(first, kernel), predict(last, kernel));
+    }
+  }
+}
+
+TEST(Networks, WithoutBiasesHaveNoneAndKernelsOfZerosGiveZero) {
+  for (const Variant& variant : all_variants()) {
+    if (variant.reduction == Reduction::kTransformer) continue;  // normalisation has shifts
+    NetworkSpec spec = small();
+    spec.graph = variant.graph;
+    spec.reduction = variant.reduction;
+    spec.final_layers = 1;
+    spec.biases = false;
+    Network network(spec, kTestWidths, 3);
+    for (const auto& parameter : network.named_parameters()) {
+      EXPECT_EQ(parameter.key().find("bias"), std::string::npos) << parameter.key();
+    }
+    const torch::NoGradGuard no_gradients;
+    RandomKernels random(13);
+    const RandomKernel kernel = random.make(9);
+    const std::vector<float> some = predict(network, {kernel.input()});
+    EXPECT_NE(some.front(), 0);
+    for (Tensor& values : network.parameters()) {
+      if (values.size(0) == kTestWidths.opcodes) values.zero_();
+    }
+    RandomKernel zeros = kernel;
+    for (auto* row : {&zeros.graph.features, &zeros.at_nodes, &zeros.at_kernel}) {
+      std::ranges::fill(*row, 0.F);
+    }
+    EXPECT_EQ(predict(network, zeros), 0);
+  }
+}
+
 TEST(Networks, NoKernelsGiveNoPredictions) {
   Network network(small(), kTestWidths, 3);
   EXPECT_TRUE(predict(network, std::vector<GraphInput>{}).empty());
@@ -324,6 +427,15 @@ TEST(Networks, SpecsThatContradictThemselvesAreRefused) {
   heads.graph = GraphLayer::kGat;
   heads.heads = 3;
   EXPECT_THROW(Network(heads, kTestWidths, 3), Error);
+  NetworkSpec reduction = small();
+  reduction.reduction = Reduction::kTransformer;
+  reduction.heads = 3;
+  EXPECT_THROW(Network(reduction, kTestWidths, 3), Error);
+  reduction.reduction_heads = 4;
+  EXPECT_NO_THROW(Network(reduction, kTestWidths, 3)) << "those of the transformer count";
+  reduction.reduction_heads = 3;
+  reduction.heads = 4;
+  EXPECT_THROW(Network(reduction, kTestWidths, 3), Error);
   NetworkSpec pools = small();
   pools.pool_mean = pools.pool_max = pools.pool_sum = false;
   EXPECT_THROW(Network(pools, kTestWidths, 3), Error);

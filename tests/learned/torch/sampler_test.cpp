@@ -141,6 +141,16 @@ TEST(Sampler, LeavesOutKernelsThatCannotBeRanked) {
   EXPECT_EQ(rows, (Rows{1, 2, 3, 4}));
 }
 
+TEST(Sampler, KeepsThemWhereTheirTimesAreLearnedToo) {
+  RandomExamples kernels(4);
+  kernels.add(3, 1);
+  kernels.add(3, 4);
+  const TrainingSpec training{.loss = NetworkLoss::kRankHinge, .rank_weight = 0.5};
+  Rows rows = flat(Sampler(kernels.examples(), training, false).epoch(1));
+  std::ranges::sort(rows);
+  EXPECT_EQ(rows, (Rows{0, 1, 2, 3, 4}));
+}
+
 TEST(Sampler, RefusesNothingToDraw) {
   const std::vector<GraphExample> none;
   EXPECT_THROW(Sampler(none, {}, false), Error);

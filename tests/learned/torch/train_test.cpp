@@ -59,7 +59,8 @@ TEST_F(Training, OverfitsSixtyFourKernels) {
 }
 
 TEST_F(Training, RankLossesLearnTheOrderOfTilesTheyHaveNotSeen) {
-  for (const NetworkLoss loss : {NetworkLoss::kRankHinge, NetworkLoss::kRankLogistic}) {
+  for (const NetworkLoss loss :
+       {NetworkLoss::kRankHinge, NetworkLoss::kRankLogistic, NetworkLoss::kRankAllPairs}) {
     RandomExamples train(2), other(3);
     add_learnable(train, 40, 12);
     add_learnable(other, 20, 12);
@@ -73,6 +74,27 @@ TEST_F(Training, RankLossesLearnTheOrderOfTilesTheyHaveNotSeen) {
     EXPECT_LT(error, 0.12);
     EXPECT_GT(chance, 0.2);
   }
+}
+
+TEST_F(Training, RanksAndSquaresTogetherLearnOrderAndTimes) {
+  RandomExamples train(2), other(3);
+  add_learnable(train, 40, 12);
+  add_learnable(other, 20, 12);
+  TrainingSpec training{
+      .loss = NetworkLoss::kRankLogistic, .epochs = 40, .batch = 8, .learning_rate = 5e-3};
+  const auto errors = [&](double rank_weight) {
+    training.rank_weight = rank_weight;
+    const std::vector<float> predicted = predictions(*trained(kSmall, training, train), other);
+    TrainingSpec order = training;
+    order.rank_weight = 1;
+    return std::pair(validation_error(order, other.examples(), predicted).value(),
+                     validation_error({}, other.examples(), predicted).value());
+  };
+  const auto [alone, times_of_ranks] = errors(1);
+  const auto [together, times] = errors(0.5);
+  EXPECT_LT(together, 0.12);
+  EXPECT_LT(times, 0.5 * times_of_ranks) << "scores that only rank are no times";
+  EXPECT_LT(alone, 0.12);
 }
 
 TEST_F(Training, GoesOnFromGivenWeights) {
@@ -93,6 +115,74 @@ TEST_F(Training, GoesOnFromGivenWeights) {
   NetworkSpec other = kSmall;
   other.hidden = 8;
   EXPECT_THROW(trained(other, training, kernels, hooks), Error);
+}
+
+// All but the head is what another training left, whatever that was asked; the head starts from 0.
+TEST_F(Training, StartsFromTheEncoderOfSeveralTasks) {
+  for (const Reduction reduction : {Reduction::kPerNode, Reduction::kColumnWise}) {
+    for (const bool at_kernel : {false, true}) {
+      RandomExamples kernels(8);
+      add_learnable(kernels, 20, 3);
+      NetworkWidths widths = RandomExamples::widths();
+      if (!at_kernel) widths.at_kernel = 0;
+      NetworkSpec spec = kSmall;
+      spec.reduction = reduction;
+      std::vector<float> tasks;
+      for (GraphExample& example : kernels.examples()) {
+        if (!at_kernel) example.input.at_kernel = {};
+        for (const float of : {1.0F, -0.5F, std::nanf("")}) tasks.push_back(of * example.target);
+      }
+      for (std::size_t i = 0; i < kernels.examples().size(); ++i) {
+        kernels.examples()[i].tasks = std::span(tasks).subspan(3 * i, 3);
+      }
+      std::vector<double> losses;
+      const auto keep = [&](const EpochReport& epoch) {
+        losses.push_back(epoch.loss);
+        return true;
+      };
+      NetworkWidths of_tasks = widths;
+      of_tasks.outputs = 3;
+      const TrainingSpec training{.epochs = 20, .batch = 8, .learning_rate = 5e-3};
+      const auto start =
+          train_network(spec, of_tasks, training, kernels.examples(), {}, {.epoch = keep});
+      EXPECT_LT(losses.back(), losses.front() / 2) << "NaN is no task";
+      for (GraphExample& example : kernels.examples()) example.tasks = {};
+      const TrainingHooks hooks{
+          .start = save_weights(*start), .start_outputs = 3, .new_head = true, .frozen = true};
+      const auto untrained =
+          train_network(spec, widths, {.epochs = 0}, kernels.examples(), {}, hooks);
+      std::vector<float> out(kernels.examples().size(), 1);
+      predict_network(*untrained, widths, kernels.inputs(), out);
+      EXPECT_THAT(out, ::testing::Each(0));
+      const auto network =
+          train_network(spec, widths, {.epochs = 2}, kernels.examples(), {}, hooks);
+      const auto before = start->named_parameters();
+      for (const auto& parameter : network->named_parameters()) {
+        if (network->is_head(parameter.key())) {
+          EXPECT_GT(parameter.value().abs().sum().item<float>(), 0) << parameter.key();
+        } else {
+          EXPECT_TRUE(parameter.value().equal(before[parameter.key()])) << parameter.key();
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Training, LearnsNothingWhereMarginsAreInOrder) {
+  RandomExamples kernels(8);
+  add_learnable(kernels, 10, 4);
+  for (GraphExample& example : kernels.examples()) {
+    example.target *= 1e4F;
+    example.margin = example.target;
+  }
+  double loss = 1;
+  const auto keep = [&](const EpochReport& epoch) {
+    loss = epoch.loss;
+    return false;
+  };
+  const TrainingSpec training{.loss = NetworkLoss::kRankHinge, .epochs = 1, .batch = 4};
+  static_cast<void>(trained(kSmall, training, kernels, {.epoch = keep}));
+  EXPECT_EQ(loss, 0);
 }
 
 TEST_F(Training, WeighsTheErrorsOfExamples) {
@@ -184,6 +274,25 @@ TEST_F(Training, StopsWhenTheHookSaysSo) {
   EXPECT_EQ(save_weights(*network), save_weights(*three));
 }
 
+TEST_F(Training, EndsAfterItsSteps) {
+  RandomExamples kernels(8);
+  add_learnable(kernels, 8, 4);  // 4 batches an epoch
+  const auto train = [&](const TrainingSpec& training, std::vector<int>& steps) {
+    const TrainingHooks hooks{.epoch = [&](const EpochReport& report) {
+      steps.push_back(report.steps);
+      return true;
+    }};
+    return save_weights(*trained(kSmall, training, kernels, hooks));
+  };
+  std::vector<int> by_steps, by_epochs, cut;
+  EXPECT_EQ(train({.epochs = 1, .steps = 8, .batch = 8}, by_steps),
+            train({.epochs = 2, .batch = 8}, by_epochs));
+  EXPECT_EQ(by_steps, (std::vector{4, 8}));
+  EXPECT_EQ(by_epochs, by_steps);
+  (void)train({.steps = 10, .batch = 8}, cut);
+  EXPECT_EQ(cut, (std::vector{4, 8, 10}));
+}
+
 TEST_F(Training, KeepsTheLastEpochWhenValidationHasNothingToSay) {
   RandomExamples train(9), singles(10);
   add_learnable(train, 8, 4);
@@ -202,8 +311,9 @@ TEST_F(Training, KeepsTheLastEpochWhenValidationHasNothingToSay) {
 }
 
 TEST_F(Training, EveryObjectiveAndReductionLowersItsLoss) {
-  for (const NetworkLoss loss : {NetworkLoss::kLogTime, NetworkLoss::kHuber,
-                                 NetworkLoss::kRankHinge, NetworkLoss::kRankLogistic}) {
+  for (const NetworkLoss loss :
+       {NetworkLoss::kLogTime, NetworkLoss::kHuber, NetworkLoss::kQuantile, NetworkLoss::kRankHinge,
+        NetworkLoss::kRankLogistic, NetworkLoss::kRankAllPairs}) {
     for (const Reduction reduction :
          {Reduction::kPerNode, Reduction::kColumnWise, Reduction::kLstm, Reduction::kTransformer}) {
       RandomExamples kernels(11);
@@ -292,6 +402,16 @@ TEST(ValidationError, IsTheShareOfPairsOutOfOrderWithTiesHalf) {
   const TrainingSpec weighed{.loss = NetworkLoss::kRankHinge, .weigh_kernels = true};
   EXPECT_DOUBLE_EQ(validation_error(weighed, six_examples(), predicted).value(),
                    (0.5 / 3 + 1.0) / 2);
+}
+
+TEST(ValidationError, MixesOrderAndSquareAndIsThePinballLossOfAQuantile) {
+  const std::vector<float> predicted = {1, 1, 2, 4, 3, 2};
+  const TrainingSpec mixed{.loss = NetworkLoss::kRankHinge, .rank_weight = 0.25};
+  EXPECT_DOUBLE_EQ(validation_error(mixed, six_examples(), predicted).value(),
+                   0.25 * (0.5 + 1.0) / 4 + 0.75 * std::sqrt((1.0 + 9.0 + 9.0) / 6));
+  const TrainingSpec quantile{.loss = NetworkLoss::kQuantile, .quantile = 0.1};
+  EXPECT_NEAR(validation_error(quantile, six_examples(), predicted).value(),
+              (0.9 * 1 + 0.9 * 3 + 0.1 * 3) / 6, 1e-12);
 }
 
 TEST(ValidationError, IsAbsentWithoutRowsOrPairs) {

@@ -1,0 +1,38 @@
+// What every fit stands on, whoever asks for it (the verb `calibrate`, the calibrated column of
+// experiments, hybrids): rows that contradict the rest are set apart (hybrid/screening.h), and the
+// constants of each device are fitted once, to its own rows (hybrid/calibrate.h).
+//
+//   PreparedFit prepared = prepare_fit(prior, sets, devices, {.calibrate = true});
+//   FittedHybrid fitted = fit_hybrid(prior, spec, std::move(prepared), options);
+#pragma once
+
+#include "hybrid/calibrate.h"
+#include "hybrid/screening.h"
+
+namespace tilecast::hybrid {
+
+struct PreparedFit {
+  std::vector<measured::SampleSet> sets;  // of rows that agree; empty only where no set has any
+  std::vector<hwdesc::Device> devices;    // by set: with the constants fitted, else as described
+  std::vector<hwdesc::Device> described;  // by set: as they were given
+  std::vector<SetApart> apart;
+  std::vector<Calibrated> calibrated;  // of devices with rows enough, in the order of the sets
+  std::vector<std::string> notes;      // what was set apart or refused, and why; a line each
+};
+
+struct PrepareOptions {
+  bool calibrate = true;
+  CalibrateOptions constants = {};
+};
+
+// `devices`: one per set. The fitted constants are marked as a hybrid's (Calibration::fitted_by).
+[[nodiscard]] PreparedFit prepare_fit(const analytical::CostModel& prior,
+                                      std::span<const measured::SampleSet> sets,
+                                      std::span<const hwdesc::Device> devices,
+                                      const PrepareOptions& options);
+
+// `device` with the constants fitted to it; as it is where there are none.
+[[nodiscard]] hwdesc::Device fitted_device(const PreparedFit& prepared,
+                                           const hwdesc::Device& device);
+
+}  // namespace tilecast::hybrid

@@ -1,0 +1,338 @@
+#include "hybrid/screening.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "base/statistics.h"
+#include "hybrid/screening_rows.h"
+
+namespace tilecast::hybrid {
+namespace {
+
+using RowNumbers = std::vector<std::size_t>;
+
+constexpr double kLightMargin = 0.98;      // as measured/physics.h: clocks are not exact
+constexpr double kShareBeyondLight = 0.2;  // of a class and type, from which all of it is doubtful
+constexpr double kFarFromRest = 20;        // no physics and no kernel explains that
+constexpr double kFarFromClass = 100;      // as measured/physics.h: bad tiles are slow, too
+constexpr double kPlausible = 5;           // how far off physics may be where rows are believed
+constexpr double kDisagreement = 2;        // of equal kernels
+constexpr double kSlower = 2.5;            // than alike devices; an L4 at its power limit is 3 to 5
+constexpr double kBesidePhysics = 2;       // how near physics those must be that are believed
+constexpr double kAsOtherType = 1.6;       // slow enough to be of another type, and than that one
+constexpr double kMemoryAsOtherType = 1.3;  // its bytes are more, too
+constexpr double kFitsRate = 1.3;           // of a type's rate that rows may be of
+constexpr std::size_t kLeastGroup = 3, kLeastComparable = 5;
+
+// Regimes are looked for among kernels of like length, kBin at a time.
+constexpr std::size_t kLeastRegimeRows = 20, kBin = 20;
+constexpr double kRegimeApart = 1.5, kLeastRegimeShare = 0.1;
+constexpr double kEmptyShare = 0.5;  // of the way from one regime to the other
+constexpr double kExplained = 0.75;  // of pairs of both regimes, told apart by a kernel's features
+
+constexpr double kFitsUnit = 1.5;
+struct Unit {
+  double factor;
+  std::string_view what;
+};
+constexpr std::array<Unit, 4> kUnits{
+    Unit{60, "seconds for minutes"}, Unit{1e3, "a thousand, as ns for us"},
+    Unit{3600, "seconds for hours"}, Unit{1e6, "a million, as ns for ms"}};
+
+std::string by_class_and_type(const ScreeningRow& row) {
+  return row.device->name + '\n' + row.op_class + '\n' + row.dtype;
+}
+
+std::string times(double log_ratio) {
+  return fmt::format("{:.3g} x", std::exp(log_ratio));
+}
+
+RowNumbers select(const RowNumbers& rows, const std::function<bool(std::size_t)>& keep) {
+  RowNumbers kept;
+  std::ranges::copy_if(rows, std::back_inserter(kept), keep);
+  return kept;
+}
+
+void screen_repeated(ScreeningRows& rows) {
+  RowNumbers again;
+  for (const auto& [question, same] :
+       rows.groups([](const ScreeningRow& r) { return r.question; })) {
+    std::set<double> seen;
+    for (const std::size_t i : same) {
+      if (!seen.insert(rows[i].measured_s).second) again.push_back(i);
+    }
+  }
+  std::map<std::string, RowNumbers> by_group;
+  for (const std::size_t i : again) by_group[by_class_and_type(rows[i])].push_back(i);
+  for (const auto& [group, repeated] : by_group) {
+    rows.set_apart(repeated, "the same kernel and time again; counted once");
+  }
+}
+
+void screen_disagreeing(ScreeningRows& rows) {
+  std::map<std::string, RowNumbers> apart;
+  const auto groups = rows.groups(by_class_and_type);
+  for (const auto& [question, same] :
+       rows.groups([](const ScreeningRow& r) { return r.question; })) {
+    if (same.size() < 2) continue;
+    const std::vector<double> errors = rows.errors(same);
+    const auto [least, most] = std::ranges::minmax(errors);
+    if (most - least < std::log(kDisagreement)) continue;
+    const std::string group = by_class_and_type(rows[same.front()]);
+    // Of two, the one that is as the rest of its class is believed.
+    const double centre =
+        same.size() > 2 ? base::median(errors) : rows.typical_error(groups.at(group));
+    const double believed = *std::ranges::min_element(
+        errors, {}, [&](double error) { return std::abs(error - centre); });
+    for (const std::size_t i : same) {
+      if (std::abs(rows[i].error() - believed) > 0.5 * std::log(kDisagreement)) {
+        apart[group].push_back(i);
+      }
+    }
+  }
+  for (const auto& [group, far] : apart) {
+    rows.set_apart(far,
+                   fmt::format("equal kernels were measured more than {} x apart", kDisagreement));
+  }
+}
+
+void screen_beyond_light(ScreeningRows& rows) {
+  for (const auto& [group, own] : rows.groups(by_class_and_type)) {
+    const RowNumbers beyond = select(
+        own, [&](std::size_t i) { return rows[i].measured_s < kLightMargin * rows[i].light_s; });
+    if (beyond.empty()) continue;
+    const bool all = beyond.size() >= kLeastGroup &&
+                     static_cast<double>(beyond.size()) >= kShareBeyondLight * own.size();
+    rows.set_apart(all ? own : beyond,
+                   fmt::format("{} of {} rows of {} are faster than its bytes and FLOPs at the "
+                               "peaks of the machine; another type, or not the whole kernel",
+                               beyond.size(), own.size(), rows[own.front()].dtype));
+  }
+}
+
+std::string unit_slip(double log_ratio) {
+  for (const Unit& unit : kUnits) {
+    if (std::abs(std::abs(log_ratio) - std::log(unit.factor)) < std::log(kFitsUnit)) {
+      return fmt::format("; a slip of units ({})?", unit.what);
+    }
+  }
+  return "";
+}
+
+void screen_units(ScreeningRows& rows) {
+  for (const auto& [group, own] : rows.groups(by_class_and_type)) {
+    const double centre = rows.typical_error(own);
+    RowNumbers others;
+    for (const auto& [key, more] : rows.groups(by_class_and_type)) {
+      if (key != group) others.insert(others.end(), more.begin(), more.end());
+    }
+    if (own.size() >= kLeastGroup && others.size() >= kLeastGroup) {
+      const double rest = rows.typical_error(others);
+      if (std::abs(centre) > std::log(kFarFromRest) && std::abs(rest) < std::log(kPlausible)) {
+        rows.set_apart(own, fmt::format("they take {} what physics says, all other rows {}{}",
+                                        times(centre), times(rest), unit_slip(centre)));
+        continue;
+      }
+    }
+    if (own.size() <= kLeastGroup) continue;
+    const RowNumbers far = select(own, [&](std::size_t i) {
+      return std::abs(rows[i].error() - centre) > std::log(kFarFromClass);
+    });
+    if (far.empty()) continue;
+    const double typical = rows.typical_error(far) - centre;
+    rows.set_apart(far, fmt::format("they take {} what the other rows of their class do, beside "
+                                    "physics{}",
+                                    times(typical), unit_slip(typical)));
+  }
+}
+
+constexpr std::string_view kUnitsBind = "\nunits", kMemory = "\nmemory";
+
+// A class and type on one device, bound by units or by memory, of kernels and not of the host.
+std::string by_bound(const ScreeningRow& row) {
+  constexpr double kMostlyKernel = 0.5;
+  if (row.share < kMostlyKernel) return "";
+  return by_class_and_type(row) + std::string(row.computes ? kUnitsBind : kMemory);
+}
+
+bool is_slower(double error, double others) {
+  return error - others > std::log(kSlower) && error > std::log(kBesidePhysics) &&
+         std::abs(others) < std::log(kBesidePhysics);
+}
+
+// "; the rate of f32 would be 7.9 x": a type that the rows may be of instead.
+std::string other_rate(const ScreeningRow& row, double error) {
+  const double own = row.device->matrix_peak(row.dtype).value;
+  for (const auto& [dtype, passes] : row.device->matrix.passes) {
+    const double other = row.device->matrix_peak(dtype).value;
+    if (dtype == row.dtype || !(own > 0) || !(other > 0)) continue;
+    if (std::abs(error - std::log(own / other)) < std::log(kFitsRate)) {
+      return fmt::format("; that is the rate of {}", dtype);
+    }
+  }
+  return "";
+}
+
+// The same class and kind of bound elsewhere: typical errors.
+struct Elsewhere {
+  std::vector<double> devices = {};  // of the type on alike devices
+  std::string other_type = {};       // that is not slow on the device itself
+  double of_other_type = 0;
+};
+
+using RowGroups = std::map<std::string, RowNumbers>;
+
+Elsewhere look_elsewhere(const ScreeningRows& rows, const RowGroups& groups,
+                         const ScreeningRow& row, double error) {
+  Elsewhere found;
+  for (const auto& [key, more] : groups) {
+    const ScreeningRow& other = rows[more.front()];
+    if (key.empty() || more.size() < kLeastComparable || other.op_class != row.op_class ||
+        other.computes != row.computes) {
+      continue;
+    }
+    const bool same_type = other.dtype == row.dtype;
+    const double typical = rows.typical_error(more);
+    if (other.device->name != row.device->name) {
+      const bool alike = other.device->execution == row.device->execution;
+      if (same_type && alike) found.devices.push_back(typical);
+    } else if (!same_type && std::abs(typical) < std::log(kBesidePhysics) &&
+               error - typical > std::log(kAsOtherType)) {
+      found.other_type = other.dtype;
+      found.of_other_type = typical;
+    }
+  }
+  return found;
+}
+
+// Whether rows of this class and type may have run in another: as slow as that type's rate, beside
+// a type that is as physics says, and slow where memory binds, too.
+bool ran_in_other_type(const ScreeningRows& rows, const RowGroups& groups, const ScreeningRow& row,
+                       const Elsewhere& other, double error) {
+  if (!row.computes || other.other_type.empty() || error < std::log(kAsOtherType)) return false;
+  const auto memory = groups.find(by_class_and_type(row) + std::string(kMemory));
+  return !other_rate(row, error).empty() &&
+         (memory == groups.end() || memory->second.size() < kLeastComparable ||
+          rows.typical_error(memory->second) > std::log(kMemoryAsOtherType));
+}
+
+// All rows of a class and type of which one kind of bound is slow: a correction learned from the
+// others would be believed of these, too.
+void screen_slow(ScreeningRows& rows) {
+  const RowGroups groups = rows.groups(by_bound), classes = rows.groups(by_class_and_type);
+  for (const auto& [group, own] : groups) {
+    if (group.empty() || own.size() < kLeastComparable) continue;
+    const ScreeningRow& row = rows[own.front()];
+    const double error = rows.typical_error(own);
+    const Elsewhere other = look_elsewhere(rows, groups, row, error);
+    const std::string rate = row.computes ? other_rate(row, error) : "";
+    const double alike = other.devices.empty() ? error : base::median(other.devices);
+    const bool slow = is_slower(error, alike);
+    const bool mislabelled = ran_in_other_type(rows, groups, row, other, error);
+    if (!slow && !mislabelled) continue;
+    const RowNumbers apart = select(classes.at(by_class_and_type(row)),
+                                    [&](std::size_t i) { return !rows[i].set_apart; });
+    rows.set_apart(
+        apart,
+        mislabelled
+            ? fmt::format("rows of {} take {} what physics says, those of {} {}{}", row.dtype,
+                          times(error), other.other_type, times(other.of_other_type), rate)
+            : fmt::format("kernels bound by {} take {} what physics says, on {} alike "
+                          "devices {}: a throttled board?{}",
+                          row.computes ? "units" : "memory", times(error), other.devices.size(),
+                          times(alike), rate));
+  }
+}
+
+// The rows of one bin, cut at the widest gap between their errors; nothing where that is none.
+struct Regimes {
+  RowNumbers fast, slow;
+  double apart = 0;  // of their medians
+};
+
+std::optional<Regimes> split_regimes(const ScreeningRows& rows, RowNumbers bin) {
+  std::ranges::stable_sort(bin, {}, [&](std::size_t i) { return rows[i].error(); });
+  const auto least = static_cast<std::size_t>(
+      std::ceil(std::max<double>(kLeastGroup, kLeastRegimeShare * bin.size())));
+  std::size_t cut = 0;
+  double widest = 0;
+  for (std::size_t i = least; i + least <= bin.size(); ++i) {
+    const double gap = rows[bin[i]].error() - rows[bin[i - 1]].error();
+    if (gap > widest) {
+      widest = gap;
+      cut = i;
+    }
+  }
+  if (cut == 0) return std::nullopt;
+  Regimes found{.fast = {bin.begin(), bin.begin() + static_cast<std::ptrdiff_t>(cut)},
+                .slow = {bin.begin() + static_cast<std::ptrdiff_t>(cut), bin.end()}};
+  found.apart = rows.typical_error(found.slow) - rows.typical_error(found.fast);
+  if (found.apart < std::log(kRegimeApart) || widest < kEmptyShare * found.apart) {
+    return std::nullopt;
+  }
+  return found;
+}
+
+// Whether a kernel's features tell which regime it is in: how often a slow one is predicted above a
+// fast one, by trees that saw neither.
+bool are_explained(const ScreeningRows& rows, const RowNumbers& own, const RowNumbers& fast,
+                   const RowNumbers& slow) {
+  const std::vector<double> predicted = rows.explained_errors(own);
+  std::map<std::size_t, double> of_row;
+  for (std::size_t i = 0; i < own.size(); ++i) of_row[own[i]] = predicted[i];
+  double above = 0;
+  for (const std::size_t s : slow) {
+    for (const std::size_t f : fast) above += of_row[s] > of_row[f] ? 1 : 0;
+  }
+  return above > kExplained * static_cast<double>(fast.size() * slow.size());
+}
+
+void screen_regimes(ScreeningRows& rows) {
+  for (auto [group, own] : rows.groups(by_class_and_type)) {
+    std::erase_if(own, [&](std::size_t i) { return rows[i].names_schedule; });
+    if (own.size() < kLeastRegimeRows) continue;
+    std::ranges::stable_sort(own, {}, [&](std::size_t i) { return rows[i].predicted_s; });
+    const std::size_t bins = std::max<std::size_t>(1, own.size() / kBin);
+    RowNumbers fast, slow;
+    double apart = 0;
+    for (std::size_t b = 0; b < bins; ++b) {
+      const auto found = split_regimes(
+          rows, {own.begin() + static_cast<std::ptrdiff_t>(b * own.size() / bins),
+                 own.begin() + static_cast<std::ptrdiff_t>((b + 1) * own.size() / bins)});
+      if (!found) continue;
+      fast.insert(fast.end(), found->fast.begin(), found->fast.end());
+      slow.insert(slow.end(), found->slow.begin(), found->slow.end());
+      apart = std::max(apart, found->apart);
+    }
+    if (fast.empty() || are_explained(rows, own, fast, slow)) continue;
+    const bool slow_is_smaller = slow.size() <= fast.size();
+    rows.set_apart(slow_is_smaller ? slow : fast,
+                   fmt::format("times fall into two groups up to {} apart, and nothing of a kernel "
+                               "tells which; of {} rows these are the {} ones (two hosts?)",
+                               times(apart), fast.size() + slow.size(),
+                               slow_is_smaller ? "slower" : "faster"));
+  }
+}
+
+}  // namespace
+
+Screened screen(const analytical::CostModel& prior, std::span<const measured::SampleSet> sets,
+                std::span<const hwdesc::Device> devices, int jobs) {
+  ScreeningRows rows(prior, sets, devices, jobs);
+  screen_repeated(rows);
+  screen_disagreeing(rows);
+  screen_beyond_light(rows);
+  screen_units(rows);
+  screen_slow(rows);
+  screen_regimes(rows);
+  return std::move(rows).result();
+}
+
+}  // namespace tilecast::hybrid

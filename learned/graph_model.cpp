@@ -1,0 +1,226 @@
+#include "learned/graph_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/source_text.h"
+#include "hwdesc/config_values.h"
+#include "hwdesc/yaml_text.h"
+
+namespace tilecast::learned {
+namespace {
+
+namespace fs = std::filesystem;
+using hwdesc::ConfigNode;
+
+constexpr std::string_view kGraphModelFormat = "tilecast.graph_model/1";
+constexpr const char* kGraphModelCard = "model.yaml";
+constexpr const char *kWeightsFile = "weights.bin", *kNodeScaler = "scaler_node.csv",
+                     *kConfigScaler = "scaler_config.csv";
+constexpr std::uint64_t kMostWidth = 100'000;
+constexpr std::string_view kAnswers[] = {"no", "yes"};
+
+FeatureSchema numbered_columns(const std::string& name, std::size_t count) {
+  FeatureSchema schema{.name = name};
+  for (std::size_t i = 0; i < count; ++i) {
+    schema.columns.push_back({.name = fmt::format("{}.{}", name, i), .unit = "1", .doc = ""});
+  }
+  return schema;
+}
+
+std::string read_part(const fs::path& path) {
+  return std::string(base::SourceText::read_file(path.string()).text());
+}
+
+std::string card_text(const GraphModel& model) {
+  const auto quoted = [](const std::string& text) { return hwdesc::yaml_text(text, "model.yaml"); };
+  std::string text = fmt::format("format: {}\nname: {}\n", kGraphModelFormat, quoted(model.name));
+  text += "trained_on:\n";
+  for (const auto& [name, hash] : model.trained_on) {
+    text += fmt::format("  - {{name: {}, hash: {}}}\n", quoted(name), quoted(hash));
+  }
+  text += fmt::format(
+      "node_width: {}\nconfig_width: {}\nconfigures_nodes: {}\nconfig: {}\nranks_only: {}\n"
+      "target: {{mean: {}, deviation: {}}}\nnetwork:\n",
+      model.node_width, model.config_width, kAnswers[model.configures_nodes ? 1 : 0],
+      kConfigPlaces[static_cast<std::size_t>(model.place)], kAnswers[model.ranks_only ? 1 : 0],
+      parameter_text(model.target.mean), parameter_text(model.target.deviation));
+  for (const auto& parameter : network_parameters().parameters()) {
+    text += fmt::format("  {}: {}\n", parameter.name, parameter.get(model.spec));
+  }
+  return text;
+}
+
+double number_at(const ConfigNode& node, std::string_view key) {
+  constexpr ParameterRange kAny{.low = -1e300, .high = 1e300};
+  const ConfigNode& value = hwdesc::required(node, key);
+  try {
+    return parse_parameter(hwdesc::text_of(value), kAny);
+  } catch (const Error& error) {
+    hwdesc::fail_at(value, error.what());
+  }
+}
+
+GraphModel read_card(const ConfigNode& root) {
+  hwdesc::allow_only(root, {"format", "name", "trained_on", "node_width", "config_width",
+                            "configures_nodes", "config", "ranks_only", "target", "network"});
+  constexpr std::string_view kFormats[] = {kGraphModelFormat};
+  static_cast<void>(hwdesc::choice(hwdesc::required(root, "format"), kFormats));
+  GraphModel model{.name = hwdesc::text(root, "name")};
+  for (const ConfigNode& entry : hwdesc::list(hwdesc::required(root, "trained_on"))) {
+    hwdesc::allow_only(entry, {"name", "hash"});
+    model.trained_on.emplace_back(hwdesc::text(entry, "name"), hwdesc::text(entry, "hash"));
+  }
+  model.node_width = hwdesc::whole_number(hwdesc::required(root, "node_width"), 1, kMostWidth);
+  model.config_width = hwdesc::whole_number(hwdesc::required(root, "config_width"), 1, kMostWidth);
+  model.configures_nodes =
+      hwdesc::choice(hwdesc::required(root, "configures_nodes"), kAnswers) == 1;
+  model.place =
+      static_cast<ConfigPlace>(hwdesc::choice(hwdesc::required(root, "config"), kConfigPlaces));
+  model.ranks_only = hwdesc::choice(hwdesc::required(root, "ranks_only"), kAnswers) == 1;
+  const ConfigNode& target = hwdesc::required(root, "target");
+  model.target = {.mean = number_at(target, "mean"), .deviation = number_at(target, "deviation")};
+  for (const ConfigNode& entry : hwdesc::required(root, "network").children) {
+    try {
+      network_parameters().set(model.spec, entry.key, hwdesc::text_of(entry));
+    } catch (const Error& error) {
+      hwdesc::fail_at(entry, error.what());
+    }
+  }
+  return model;
+}
+
+}  // namespace
+
+NetworkWidths GraphModel::widths() const {
+  const bool at_nodes = place == ConfigPlace::kAtNodes;
+  return {.opcodes = opcode_count(GraphEncoding::kTpuGraphs),
+          .node = node_width,
+          .at_nodes = !configures_nodes && at_nodes ? config_width : 0,
+          .at_kernel = !configures_nodes && !at_nodes ? config_width : 0,
+          .configured = configures_nodes ? config_width + 1 : 0};
+}
+
+ScaledRuns::ScaledRuns(const GraphModel& model, const GraphRuns& runs)
+    : model_(model), runs_(runs), graph_(runs.graph) {
+  const std::size_t nodes = runs.configured_nodes.size();
+  if (graph_.features.size() != graph_.nodes() * model.node_width ||
+      (nodes > 0) != model.configures_nodes ||
+      runs.config_size() != model.config_width * std::max<std::size_t>(nodes, 1)) {
+    throw Error(
+        fmt::format("model {}: graph {} is of another collection: its nodes or its "
+                    "configurations have other features",
+                    model.name, runs.name));
+  }
+  model.node_scaler.apply(graph_.features);
+  configs_ = runs.configs;
+  model.config_scaler.apply(configs_);
+  if (nodes == 0) return;
+  std::vector<float> marked;  // a configured node is told from one that has zeros
+  for (std::size_t i = 0; i < configs_.size(); i += model.config_width) {
+    marked.insert(marked.end(), configs_.begin() + static_cast<std::ptrdiff_t>(i),
+                  configs_.begin() + static_cast<std::ptrdiff_t>(i + model.config_width));
+    marked.push_back(1);
+  }
+  configs_ = std::move(marked);
+}
+
+GraphInput ScaledRuns::input(std::size_t run) const {
+  const std::size_t size = configs_.size() / runs_.times.size();
+  const auto config = std::span(configs_).subspan(run * size, size);
+  GraphInput input{.graph = &graph_, .at_nodes = {}, .at_kernel = {}};
+  if (model_.configures_nodes) {
+    input.configured_nodes = runs_.configured_nodes;
+    input.configured = config;
+  } else {
+    (model_.place == ConfigPlace::kAtNodes ? input.at_nodes : input.at_kernel) = config;
+  }
+  return input;
+}
+
+std::vector<double> GraphModel::predict(const GraphRuns& runs) const {
+  const ScaledRuns scaled(*this, runs);
+  std::vector<GraphInput> inputs;
+  for (std::size_t run = 0; run < runs.times.size(); ++run) inputs.push_back(scaled.input(run));
+  std::vector<float> out(inputs.size());
+  network->predict(inputs, out);
+  std::vector<double> numbers;
+  for (const float value : out) numbers.push_back(value * target.deviation + target.mean);
+  return numbers;
+}
+
+measured::ScoreSheet score_sheet(
+    const GraphSet& set, std::span<const std::pair<std::string, const GraphModel*>> columns) {
+  constexpr double kMost = 300;  // logarithms, so that the largest score is a number
+  measured::ScoreSheet sheet;
+  sheet.sets.push_back({.name = set.name, .hash = set.hash, .device = set.device});
+  for (const auto& [name, model] : columns) {
+    sheet.columns.push_back(name);
+    sheet.ranks_only.push_back(model->ranks_only);
+  }
+  for (const GraphRuns& runs : set.graphs) {
+    std::vector<std::vector<double>> answers;
+    for (const auto& [name, model] : columns) answers.push_back(model->predict(runs));
+    for (std::size_t run = 0; run < runs.times.size(); ++run) {
+      measured::ScoredRow row{.work = sheet.works.size(),
+                              .tile = fmt::format("run {}", run),
+                              .measured_s = runs.times[run]};
+      for (const std::vector<double>& answer : answers) {
+        row.predicted_s.emplace_back(std::exp(std::clamp(answer[run], -kMost, kMost)));
+      }
+      sheet.rows.push_back(std::move(row));
+    }
+    sheet.works.push_back({.name = runs.name, .op_class = "graph", .family = runs.name});
+  }
+  sheet.sets.front().rows = sheet.rows.size();
+  return sheet;
+}
+
+void save_graph_model(const GraphModel& model, const std::string& directory, bool force) {
+  const fs::path folder(directory);
+  if (fs::exists(folder) && !(force && is_graph_model(directory))) {
+    throw Error(directory + (is_graph_model(directory)
+                                 ? ": a model is there already; force replaces it"
+                                 : ": exists and is no model of graphs"));
+  }
+  fs::create_directories(folder);
+  const std::pair<const char*, std::string> files[] = {
+      {kGraphModelCard, card_text(model)},
+      {kWeightsFile, model.network->save()},
+      {kNodeScaler, model.node_scaler.to_csv(numbered_columns("node", model.node_width))},
+      {kConfigScaler, model.config_scaler.to_csv(numbered_columns("config", model.config_width))}};
+  for (const auto& [name, bytes] : files) {
+    std::ofstream out(folder / name, std::ios::binary);
+    out << bytes;
+    out.close();
+    if (!out) throw Error((folder / name).string() + ": cannot be written");
+  }
+}
+
+bool is_graph_model(const std::string& directory) {
+  std::error_code failed;
+  const fs::path card = fs::path(directory) / kGraphModelCard;
+  return fs::is_regular_file(card, failed) &&
+         read_part(card).starts_with(fmt::format("format: {}\n", kGraphModelFormat));
+}
+
+GraphModel load_graph_model(const std::string& directory) {
+  const fs::path folder(directory), card = folder / kGraphModelCard;
+  const ConfigNode root = hwdesc::read_config(read_part(card), card.string());
+  GraphModel model = read_card(root);
+  const auto scaler = [&](const char* name, const std::string& columns, std::size_t count) {
+    return FeatureScaler::from_csv(read_part(folder / name), (folder / name).string(),
+                                   numbered_columns(columns, count));
+  };
+  model.node_scaler = scaler(kNodeScaler, "node", model.node_width);
+  model.config_scaler = scaler(kConfigScaler, "config", model.config_width);
+  model.network = graph_module().load(model.spec, model.widths(), read_part(folder / kWeightsFile));
+  return model;
+}
+
+}  // namespace tilecast::learned

@@ -1,0 +1,304 @@
+#include "learned/model_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.h"
+#include "base/source_text.h"
+#include "hwdesc/config_reader.h"
+#include "measured/csv.h"
+#include "measured/measurement_set.h"
+
+namespace tilecast::learned {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTrees = "trees.ubj";
+constexpr const char* kWeights = "weights.bin";
+constexpr const char* kProcess = "process.csv";
+constexpr const char* kStack = "stack.csv";
+constexpr std::size_t kMostScalerBytes = std::size_t{1} << 24;
+constexpr std::size_t kMostProcessBytes = std::size_t{1} << 26;
+constexpr int kMostDevices = 16;  // of a hybrid
+constexpr std::string_view kFiles[] = {kCard,
+                                       kTrees,
+                                       kWeights,
+                                       kProcess,
+                                       kStack,
+                                       kLog,
+                                       "scaler_features.csv",
+                                       "scaler_node.csv",
+                                       "scaler_at_nodes.csv",
+                                       "scaler_at_kernel.csv"};
+
+std::string scaler_file(std::string_view schema) {
+  return fmt::format("scaler_{}.csv", schema);
+}
+
+std::string member_prefix(std::size_t member) {
+  return fmt::format("member_{}_", member);
+}
+
+void add_network(const NetworkPredictorParts& parts, ModelText& model, Contents& contents) {
+  model.network_features = parts.features;
+  model.network = parts.spec;
+  const auto add = [&](const std::string& name, const FeatureSchema& schema,
+                       const FeatureScaler& scaler) {
+    model.schemas[name] = stamp(schema);
+    if (scaler.width() > 0) contents[scaler_file(name)] = scaler.to_csv(schema);
+  };
+  add("node", node_schema(parts.features.encoding), parts.node_scaler);
+  add("at_nodes", TableFeatures(parts.features.at_nodes).schema(), parts.at_nodes_scaler);
+  add("at_kernel", TableFeatures(parts.features.at_kernel).schema(), parts.at_kernel_scaler);
+  contents[kWeights] = parts.network->save();
+}
+
+void add_stack(const StackPredictorParts& stack, Contents& contents) {
+  contents[kStack] = "name,weight\n";
+  for (std::size_t i = 0; i < stack.members.size(); ++i) {
+    const StackMember& member = stack.members[i];
+    contents[kStack] += measured::csv_line({member.name, fmt::format("{}", member.weight)});
+    ModelFiles files{.predictor = member.predictor.get(), .training_csv = {}};
+    files.card.name = member.name;
+    files.card.settings = member.settings;
+    for (auto& [file, bytes] : contents_of(files)) {
+      contents[member_prefix(i) + file] = std::move(bytes);
+    }
+  }
+}
+
+void add_predictor(const Predictor* predictor, ModelText& model, Contents& contents) {
+  ModelCard& card = model.card;
+  card.ranks_only = predictor != nullptr && predictor->ranks_only();
+  if (predictor == nullptr) {
+    TC_CHECK(card.hybrid, "no predictor to save");
+    card.kind = "physics";
+    card.target = {};
+  } else if (const GbtPredictorParts* trees = predictor->trees()) {
+    card.kind = "xgboost";
+    card.target = trees->target;
+    model.features = trees->features;
+    model.schemas["features"] = stamp(TableFeatures(trees->features).schema());
+    contents[kTrees] = trees->model.save();
+  } else if (const GpPredictorParts* process = predictor->process()) {
+    const TableFeatures features(process->features);
+    const FeatureSchema& schema = features.schema();
+    card.kind = "gaussian_process";
+    card.target = process->target;
+    model.features = process->features;
+    model.schemas["features"] = stamp(schema);
+    contents[scaler_file("features")] = process->scaler.to_csv(schema);
+    contents[kProcess] = process->process.save();
+  } else if (const StackPredictorParts* stack = predictor->stack()) {
+    card.kind = "stack";
+    card.target = {};
+    add_stack(*stack, contents);
+  } else {
+    TC_CHECK(predictor->network() != nullptr, "a predictor of no known kind");
+    card.kind = "network";
+    card.target = predictor->network()->target;
+    add_network(*predictor->network(), model, contents);
+  }
+}
+
+void add_extra(const ModelFiles& files, Contents& contents) {
+  TC_CHECK(files.card.hybrid || files.extra.empty(), "extra files of what is no hybrid");
+  for (const auto& [file, text] : files.extra) {
+    TC_CHECK(is_extra(file), "a file that no model has");
+    if (text.size() > kMostExtraBytes) {
+      throw Error(fmt::format("{}: {} bytes are more than {} can be read back", file, text.size(),
+                              kMostExtraBytes));
+    }
+    contents[file] = text;
+  }
+}
+
+// Where a reader of `file` fails, says which.
+template <class Read>
+auto naming_file(const fs::path& file, Read&& read_it) {
+  try {
+    return read_it();
+  } catch (const Error& error) {
+    if (std::string_view(error.what()).starts_with(file.string())) throw;
+    fail(file, error.what());
+  }
+}
+
+}  // namespace
+
+bool is_extra(std::string_view file) {
+  if (file == "domain.csv" || file == "trust.yaml") return true;
+  for (int i = 0; i < kMostDevices; ++i) {
+    if (file == fmt::format("device_{}.yaml", i)) return true;
+  }
+  return false;
+}
+
+bool is_ours(std::string_view file) {
+  for (std::size_t i = 0; i < kMostMembers; ++i) {
+    const std::string prefix = member_prefix(i);
+    if (file.starts_with(prefix)) file.remove_prefix(prefix.size());
+  }
+  return std::ranges::find(kFiles, file) != std::end(kFiles) || is_extra(file);
+}
+
+[[noreturn]] void fail(const fs::path& path, const std::string& what) {
+  throw Error(fmt::format("{}: {}", path.string(), what));
+}
+
+Contents contents_of(const ModelFiles& files) {
+  ModelText model{.card = files.card};
+  Contents contents;
+  add_predictor(files.predictor, model, contents);
+  add_extra(files, contents);
+  contents[kLog] = files.training_csv;
+  for (const auto& [file, bytes] : contents) model.files[file] = measured::content_hash(bytes);
+  contents[kCard] = model_yaml(model);
+  if (contents[kCard].size() > hwdesc::kMaxConfigBytes) {
+    throw Error(fmt::format("{}: {} bytes are more than {} can be read back", kCard,
+                            contents[kCard].size(), hwdesc::kMaxConfigBytes));
+  }
+  return contents;
+}
+
+std::string read_file(const fs::path& path, std::size_t limit) {
+  std::error_code failure;
+  const fs::file_status status = fs::status(path, failure);
+  if (status.type() == fs::file_type::not_found) fail(path, "there is no such file");
+  if (status.type() != fs::file_type::regular) fail(path, "is no file that can be read");
+  return std::string(base::SourceText::read_file(path.string(), limit).text());
+}
+
+fs::path ModelFolder::at(const std::string& file) const {
+  return path_ / (prefix_ + file);
+}
+
+std::string ModelFolder::read(const std::string& file, std::size_t limit) const {
+  const auto known = model_.files.find(file);
+  if (known == model_.files.end()) fail(at(kCard), fmt::format("files: {} is missing", file));
+  std::string bytes = read_file(at(file), limit);
+  const std::string hash = measured::content_hash(bytes);
+  if (hash != known->second) {
+    fail(at(file), fmt::format("is not the file that was saved; got content {}, expected {}", hash,
+                               known->second));
+  }
+  return bytes;
+}
+
+void ModelFolder::require_schema(const std::string& name, const FeatureSchema& schema) const {
+  const auto known = model_.schemas.find(name);
+  if (known == model_.schemas.end()) fail(at(kCard), fmt::format("schemas: {} is missing", name));
+  const SchemaStamp ours = stamp(schema);
+  if (known->second == ours) return;
+  fail(at(kCard),
+       fmt::format("schemas: {}: got {} version {} ({}), expected {} version {} ({}): the model "
+                   "was trained with other features than this build computes; train it again",
+                   name, known->second.name, known->second.version, known->second.hash, ours.name,
+                   ours.version, ours.hash));
+}
+
+FeatureScaler ModelFolder::scaler(const std::string& name, const FeatureSchema& schema) const {
+  require_schema(name, schema);
+  if (schema.columns.empty()) return {};
+  const std::string file = scaler_file(name);
+  return FeatureScaler::from_csv(read(file, kMostScalerBytes), at(file).string(), schema);
+}
+
+std::unique_ptr<Predictor> ModelFolder::trees() const {
+  const TableFeatures features(model_.features);
+  require_schema("features", features.schema());
+  const std::string bytes = read(kTrees, kMostBytes);
+  GbtModel trees = naming_file(at(kTrees), [&] { return GbtModel::load(bytes, features.width()); });
+  return make_predictor(GbtPredictorParts{.features = model_.features,
+                                          .model = std::move(trees),
+                                          .target = model_.card.target,
+                                          .ranks_only = model_.card.ranks_only});
+}
+
+std::unique_ptr<Predictor> ModelFolder::network() const {
+  const NetworkFeatures& features = model_.network_features;
+  const FeatureSchema& nodes = node_schema(features.encoding);
+  const TableFeatures at_nodes(features.at_nodes), at_kernel(features.at_kernel);
+  NetworkPredictorParts parts{.features = features,
+                              .spec = model_.network,
+                              .node_scaler = scaler("node", nodes),
+                              .at_nodes_scaler = scaler("at_nodes", at_nodes.schema()),
+                              .at_kernel_scaler = scaler("at_kernel", at_kernel.schema()),
+                              .network = nullptr,
+                              .target = model_.card.target,
+                              .ranks_only = model_.card.ranks_only};
+  const NetworkWidths widths{.opcodes = opcode_count(features.encoding),
+                             .node = nodes.columns.size(),
+                             .at_nodes = at_nodes.width(),
+                             .at_kernel = at_kernel.width()};
+  const std::string weights = read(kWeights, kMostBytes);
+  parts.network = naming_file(at(kWeights),
+                              [&] { return graph_module().load(model_.network, widths, weights); });
+  return make_predictor(std::move(parts));
+}
+
+std::unique_ptr<Predictor> ModelFolder::process() const {
+  const TableFeatures features(model_.features);
+  FeatureScaler scaled = scaler("features", features.schema());
+  const std::string text = read(kProcess, kMostProcessBytes);
+  return make_predictor(GpPredictorParts{
+      .features = model_.features,
+      .scaler = std::move(scaled),
+      .process = GaussianProcess::load(text, at(kProcess).string(), features.width()),
+      .target = model_.card.target});
+}
+
+std::unique_ptr<Predictor> ModelFolder::stack() const {
+  const measured::CsvTable table =
+      measured::read_csv(base::SourceText(at(kStack).string(), read(kStack, kMostScalerBytes)));
+  if (table.columns != std::vector<std::string>{"name", "weight"} ||
+      table.rows.size() > kMostMembers) {
+    fail(at(kStack),
+         fmt::format("expected columns name and weight, and at most {} rows", kMostMembers));
+  }
+  StackPredictorParts parts;
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const std::string prefix = member_prefix(i), card = prefix + kCard;
+    const ModelText member =
+        read_model_yaml(read(card, hwdesc::kMaxConfigBytes), at(card).string());
+    const std::string& weight = table.rows[i].cells[1];
+    StackMember one{.name = table.rows[i].cells[0],
+                    .predictor = ModelFolder(path_, member, prefix_ + prefix).predictor(),
+                    .settings = member.card.settings};
+    const auto [end, failure] =
+        std::from_chars(weight.data(), weight.data() + weight.size(), one.weight);
+    if (failure != std::errc() || end != weight.data() + weight.size() || !one.predictor) {
+      fail(at(kStack), fmt::format("line {}: expected a learner and its weight", i + 2));
+    }
+    parts.members.push_back(std::move(one));
+  }
+  return naming_file(at(kStack), [&] { return make_predictor(std::move(parts)); });
+}
+
+Target ModelFolder::target() const {
+  const auto setting = model_.card.settings.find("target");
+  for (std::size_t i = 0; i < std::size(kTargets); ++i) {
+    if (setting != model_.card.settings.end() && setting->second == kTargets[i]) {
+      return static_cast<Target>(i);
+    }
+  }
+  fail(at(kCard), "settings: target: expected time or residual");
+}
+
+std::unique_ptr<Predictor> ModelFolder::predictor() const {
+  const std::string& kind = model_.card.kind;
+  if (kind == "physics") return nullptr;
+  if (kind == "stack") {
+    if (prefix_.empty()) return stack();
+    fail(at(kCard), "kind: a stack as the member of a stack");
+  }
+  std::unique_ptr<Predictor> own = kind == "xgboost"   ? trees()
+                                   : kind == "network" ? network()
+                                                       : process();
+  return target() == Target::kResidual ? on_prior(std::move(own)) : std::move(own);
+}
+
+}  // namespace tilecast::learned

@@ -1,0 +1,62 @@
+// The files of a saved model, without the folder they are in. Internal to model_dir.cpp.
+//
+// A stack's members are whole models of their own whose files are called member_0_model.yaml and so
+// on; stack.csv holds their names and weights.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "learned/model_card_yaml.h"
+#include "learned/model_dir.h"
+
+namespace tilecast::learned {
+
+using Contents = std::map<std::string, std::string>;  // file -> bytes
+
+inline constexpr const char* kCard = "model.yaml";
+inline constexpr const char* kLog = "training.csv";
+inline constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+inline constexpr std::size_t kMostExtraBytes = std::size_t{1} << 26;
+
+[[nodiscard]] bool is_extra(std::string_view file);  // of a hybrid
+[[nodiscard]] bool is_ours(std::string_view file);   // any file a model may have
+
+// Every file, the card with the hashes of the others among them. Throws Error where one could not
+// be read back.
+[[nodiscard]] Contents contents_of(const ModelFiles& files);
+
+[[noreturn]] void fail(const std::filesystem::path& path, const std::string& what);
+// At most `limit` bytes; else, and for anything but a file: Error.
+[[nodiscard]] std::string read_file(const std::filesystem::path& path, std::size_t limit);
+
+// A model's folder, or the part of it whose files begin with `prefix`.
+class ModelFolder {
+ public:
+  // Keeps a reference to `model`.
+  ModelFolder(std::filesystem::path path, const ModelText& model, std::string prefix = "")
+      : path_(std::move(path)), model_(model), prefix_(std::move(prefix)) {}
+
+  // What is there, if it is what was saved; else Error.
+  [[nodiscard]] std::string read(const std::string& file, std::size_t limit) const;
+  // Null: physics.
+  [[nodiscard]] std::unique_ptr<Predictor> predictor() const;
+
+ private:
+  [[nodiscard]] std::filesystem::path at(const std::string& file) const;
+  void require_schema(const std::string& name, const FeatureSchema& schema) const;
+  [[nodiscard]] FeatureScaler scaler(const std::string& name, const FeatureSchema& schema) const;
+  [[nodiscard]] std::unique_ptr<Predictor> trees() const;
+  [[nodiscard]] std::unique_ptr<Predictor> network() const;
+  [[nodiscard]] std::unique_ptr<Predictor> process() const;
+  [[nodiscard]] std::unique_ptr<Predictor> stack() const;
+  [[nodiscard]] Target target() const;
+
+  std::filesystem::path path_;
+  const ModelText& model_;
+  std::string prefix_;
+};
+
+}  // namespace tilecast::learned
