@@ -120,17 +120,18 @@ class HybridFit {
                                           const std::vector<std::string>& keys,
                                           Machines machines) const {
     if (splits.empty()) return {};
-    Corrections predicted(rows.examples.rows.size());
+    std::vector<Corrections> predicted{Corrections(rows.examples.rows.size())};  // physics alone
+    std::vector<double> weights{0};
     try {
       for (std::size_t c = 0; c < tried_.size(); ++c) {
         if (weights_[c] == 0) continue;
-        const Corrections one = predict_trials(*tried_[c], rows, splits, options_.jobs);
-        for (std::size_t row = 0; row < one.size(); ++row) predicted[row] += weights_[c] * one[row];
+        predicted.push_back(predict_trials(*tried_[c], rows, splits, options_.jobs));
+        weights.push_back(weights_[c]);
       }
     } catch (const learned::TooFewRows&) {
       return {};  // too few rows without that kind or device: nothing is known of new ones
     }
-    return trials_of(prior_, rows, splits, keys, predicted, machines);
+    return trials_of(prior_, rows, splits, keys, stacked(predicted, weights), machines);
   }
 
   // A device left out is asked about as described, as any that nobody measured.
