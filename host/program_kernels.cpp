@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "host/workloads.h"
 #include "ir/canonical_hash.h"
+#include "ir/fusion/fusion_space.h"
 #include "ir/kernels/isolate.h"
 #include "ir/load_program.h"
 #include "ir/op_hash.h"
@@ -102,7 +103,7 @@ class Configurations {
   [[nodiscard]] std::size_t count() const { return count_; }
   [[nodiscard]] Module make(std::size_t number) const {
     if (ir::is_optimised(program_)) return laid_out(program_, device_);
-    return laid_out(ir::fuse(program_, fusion_configuration(cut_.seed, number)), device_);
+    return laid_out(fused(program_, fusion_configuration(cut_.seed, number)), device_);
   }
   [[nodiscard]] std::string name(std::size_t number) const {
     return fmt::format("{}.c{}", name_of(program_), number);
@@ -131,22 +132,23 @@ Module laid_out(Module module, const hwdesc::Device& device) {
   return ir::assign_layouts(std::move(module), analytical::layout_rules(device));
 }
 
-ir::FusionOptions fusion_configuration(std::uint64_t seed, std::size_t number) {
-  ir::FusionOptions options;
-  if (number == 0) return options;
-  if (number == 1) {
-    options.fuse_share = 0;
-    return options;
-  }
+FusionDraw fusion_configuration(std::uint64_t seed, std::size_t number) {
+  if (number == 0) return {};
+  if (number == 1) return {.share = 0};
   const auto drawn = [&](std::string_view purpose) { return draw(seed, number, purpose); };
-  options.seed = seed * 0x9e3779b97f4a7c15ULL + number;
-  options.fuse_share = 0.25 + 0.75 * drawn("share");
+  FusionDraw result{.share = 0.25 + 0.75 * drawn("share"),
+                    .seed = seed * 0x9e3779b97f4a7c15ULL + number};
+  ir::FusionOptions& options = result.options;
   options.recompute_to_save_bytes = drawn("recompute") < 0.5;
   if (drawn("ops limited") < 0.25) options.max_ops = 3 + static_cast<int>(drawn("ops") * 20);
   if (drawn("parameters limited") < 0.25) {
     options.max_parameters = 3 + static_cast<int>(drawn("parameters") * 6);
   }
-  return options;
+  return result;
+}
+
+Module fused(const Module& program, const FusionDraw& draw) {
+  return ir::fuse_at_random(program, draw.share, draw.seed, draw.options);
 }
 
 ProgramKernels fusion_workloads(const Module& program, const hwdesc::Device& device,

@@ -60,7 +60,13 @@ struct ProgramKernels {
 [[nodiscard]] ir::Module laid_out(ir::Module module, const hwdesc::Device& device);
 
 // Configuration `number` of a seed: 0 is what the rules give, 1 fuses nothing, others are random.
-[[nodiscard]] ir::FusionOptions fusion_configuration(std::uint64_t seed, std::size_t number);
+struct FusionDraw {
+  ir::FusionOptions options;
+  double share = 1;  // of the decisions by the rules (ir/fusion/fusion_space.h)
+  std::uint64_t seed = 0;
+};
+[[nodiscard]] FusionDraw fusion_configuration(std::uint64_t seed, std::size_t number);
+[[nodiscard]] ir::Module fused(const ir::Module& program, const FusionDraw& draw);
 
 struct ProgramVariant {
   std::string name;    // "mlp_train.c17"

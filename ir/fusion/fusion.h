@@ -16,11 +16,6 @@ struct FusionOptions {
   // Recompute cheap elementwise producers in each of their users where that moves fewer bytes than
   // writing and re-reading them; otherwise only broadcasts, iotas and widening converts are.
   bool recompute_to_save_bytes = true;
-  // A random legal configuration, as in the search over fusions of Kaufman et al. (MLSys 2021,
-  // section 4): every step the rules allow is taken with this probability, decided by a hash of the
-  // seed and of where the step stands. 1: the rules alone decide; 0: nothing is fused.
-  double fuse_share = 1;
-  std::uint64_t seed = 0;
 };
 
 // A module counts as optimised when it holds a fusion instruction, is scheduled, or has

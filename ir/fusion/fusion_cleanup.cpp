@@ -123,4 +123,12 @@ Computation tidied(Computation computation) {
   return Tidier(std::move(computation)).run();
 }
 
+Module tidied(Module module) {
+  const std::vector<bool> sequential = sequential_computations(module);
+  for (std::size_t i = 0; i < sequential.size(); ++i) {
+    if (sequential[i]) module.computations[i] = tidied(std::move(module.computations[i]));
+  }
+  return module;
+}
+
 }  // namespace tilecast::ir

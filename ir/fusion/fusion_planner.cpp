@@ -1,11 +1,9 @@
 #include "ir/fusion/fusion_planner.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 
 #include "ir/fusion/fusion_rules.h"
-#include "ir/op_hash.h"
 
 namespace tilecast::ir {
 namespace {
@@ -26,16 +24,35 @@ Position operand_position(const Instruction& user, Position position) {
 
 }  // namespace
 
-FusionPlanner::FusionPlanner(const Computation& computation, const FusionOptions& options)
+FusionGraph::FusionGraph(const Computation& computation)
+    : pinned_(computation.instructions.size(), false) {
+  const std::size_t count = computation.instructions.size();
+  first_user_.assign(count + 1, 0);
+  for (const Instruction& op : computation.instructions) {
+    for (const InstrId operand : op.operands) ++first_user_[operand.index() + 1];
+    for (const InstrId before : op.control_predecessors) pinned_[before.index()] = true;
+  }
+  for (std::size_t i = 0; i < count; ++i) first_user_[i + 1] += first_user_[i];
+  users_.resize(first_user_[count]);
+  std::vector<std::uint32_t> next(first_user_.begin(), first_user_.end() - 1);
+  for (std::uint32_t user = 0; user < count; ++user) {
+    for (const InstrId operand : computation.instructions[user].operands) {
+      users_[next[operand.index()]++] = user;
+    }
+  }
+}
+
+FusionPlanner::FusionPlanner(const Computation& computation, const FusionGraph& graph,
+                             const FusionOptions& options, FusionChoices choices)
     : computation_(computation),
+      graph_(graph),
       options_(options),
+      choices_(choices),
       homes_(computation.instructions.size()),
       owner_(computation.instructions.size(), kNoCluster),
-      pinned_(computation.instructions.size(), false),
       seen_(computation.instructions.size(), 0) {}
 
 std::vector<FusedKernel> FusionPlanner::plan() {
-  find_users();
   for (auto id = static_cast<std::uint32_t>(computation_.instructions.size()); id-- > 0;)
     locate(id);
   fuse_outputs();
@@ -44,25 +61,6 @@ std::vector<FusedKernel> FusionPlanner::plan() {
     if (cluster.alive) kernels.push_back({std::move(cluster.members), std::move(cluster.roots)});
   }
   return kernels;
-}
-
-void FusionPlanner::find_users() {
-  const std::size_t count = computation_.instructions.size();
-  first_user_.assign(count + 1, 0);
-  for (const Instruction& op : computation_.instructions) {
-    for (const InstrId operand : op.operands) ++first_user_[operand.index() + 1];
-    for (const InstrId before : op.control_predecessors) pinned_[before.index()] = true;
-  }
-  for (std::size_t i = 0; i < count; ++i) first_user_[i + 1] += first_user_[i];
-  users_.resize(first_user_[count]);
-  std::vector<std::uint32_t> next(first_user_.begin(), first_user_.end() - 1);
-  for (std::uint32_t user = 0; user < count; ++user) {
-    for (const InstrId operand : at(user).operands) users_[next[operand.index()]++] = user;
-  }
-}
-
-std::span<const std::uint32_t> FusionPlanner::users(std::uint32_t id) const {
-  return std::span(users_).subspan(first_user_[id], first_user_[id + 1] - first_user_[id]);
 }
 
 const FusionPlanner::Home* FusionPlanner::home(std::uint32_t id, std::uint32_t cluster) const {
@@ -77,19 +75,31 @@ bool FusionPlanner::is_small_constant(InstrId id) const {
   return op.opcode == Opcode::kConstant && op.shape.is_scalar();
 }
 
-bool FusionPlanner::is_taken(Step step, std::uint32_t id, std::uint32_t cluster) const {
-  if (options_.fuse_share >= 1) return true;
-  Hash128 hash;
-  hash.add(options_.seed);
-  hash.add(static_cast<std::uint64_t>(step));
-  hash.add(std::uint64_t{id});
-  hash.add(std::uint64_t{clusters_[cluster].roots.front().value});
-  return std::ldexp(static_cast<double>(hash.result()[0] >> 11), -53) < options_.fuse_share;
+bool FusionPlanner::is_kept(FusionStep step, std::uint32_t id, std::uint32_t cluster) const {
+  if (choices_.empty()) return false;
+  const auto readers = users(id);
+  for (std::size_t i = 0; i < readers.size(); ++i) {
+    if (choices_.at(step, graph_.first_edge(id) + i) == FusionChoice::kKeep &&
+        home(readers[i], cluster) != nullptr) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool FusionPlanner::is_forced(std::uint32_t id) const {
+  if (choices_.empty()) return false;
+  for (std::size_t i = 0; i < users(id).size(); ++i) {
+    if (choices_.at(FusionStep::kInto, graph_.first_edge(id) + i) == FusionChoice::kFuse) {
+      return true;
+    }
+  }
+  return false;
 }
 
 void FusionPlanner::locate(std::uint32_t id) {
   const Instruction& op = at(id);
-  if (pinned_[id] || !is_fusible(op)) return;
+  if (graph_.is_pinned(id) || !is_fusible(op)) return;
   bool needed_outside = computation_.root.index() == id;
   std::vector<Read> reads;
   for (const std::uint32_t user : users(id)) {
@@ -111,10 +121,10 @@ void FusionPlanner::locate(std::uint32_t id) {
   }
   const bool all_accept = readers > 0 && accepting.size() == readers && !needed_outside;
   const bool free_to_copy = may_be_duplicated(computation_, op);
-  if (!free_to_copy && !(all_accept && (readers == 1 || duplicating_saves_bytes(id, accepting)))) {
+  if (!free_to_copy && !(all_accept && (readers == 1 || is_worth_recomputing(id, accepting)))) {
     accepting.clear();
   }
-  if (narrows_stored_value(id, accepting)) accepting.clear();
+  if (narrows_stored_value(id, accepting) && !is_forced(id)) accepting.clear();
   for (const Home& home : accepting) join(id, home);
   if (!all_accept || accepting.empty()) make_root(id);
 }
@@ -159,7 +169,7 @@ std::optional<FusionPlanner::Home> FusionPlanner::accepted_home(std::uint32_t pr
   const Home home = home_of(producer, reads);
   if (is_costly(op) && !is_matrix(op) && home.reused) return std::nullopt;
   if (breaks_update(kernel, op)) return std::nullopt;
-  if (!is_taken(Step::kProducer, producer, reads.front().cluster)) return std::nullopt;
+  if (is_kept(FusionStep::kInto, producer, reads.front().cluster)) return std::nullopt;
   if ((is_matrix(op) || is_reduction(op)) && !accepts_hero(kernel, op, home)) return std::nullopt;
   return home;
 }
@@ -192,13 +202,11 @@ bool FusionPlanner::breaks_update(const Cluster& cluster, const Instruction& pro
 }
 
 // Recomputing reads the operands once more per kernel; a root is written once and read by each.
-bool FusionPlanner::duplicating_saves_bytes(std::uint32_t id,
-                                            const std::vector<Home>& homes) const {
+bool FusionPlanner::is_worth_recomputing(std::uint32_t id, const std::vector<Home>& homes) const {
   const Instruction& op = at(id);
-  if (!options_.recompute_to_save_bytes || homes.size() > kMaxCopies || !streams(op) ||
-      is_costly(op)) {
-    return false;
-  }
+  if (homes.size() > kMaxCopies || !streams(op) || is_costly(op)) return false;
+  if (is_forced(id)) return true;
+  if (!options_.recompute_to_save_bytes) return false;
   const double written = bytes(op.shape);
   double recompute = 0, keep = written * static_cast<double>(homes.size() + 1);
   for (const InstrId operand : op.operands) {

@@ -6,6 +6,8 @@
 //    kernel's root. A convert to a narrower type stays with the kernel whose value it narrows.
 // 2. Several outputs: a root joins a kernel that reads it element by element, and kernels that read
 //    the same array in the same loop nest become one, unless that closes a cycle.
+// Choices (ir/fusion/fusion_space.h) may forbid a step of either kind, or ask for a recomputation
+// that moves more bytes; they never allow what is not legal.
 // The graph is a computation whose text is in topological order. Near-linear time.
 #pragma once
 
@@ -17,17 +19,15 @@
 #include <vector>
 
 #include "ir/fusion/fusion.h"
+#include "ir/fusion/fusion_space.h"
 
 namespace tilecast::ir {
 
-struct FusedKernel {
-  std::vector<InstrId> members;  // any order; a member may also belong to other kernels
-  std::vector<InstrId> roots;    // members needed outside
-};
-
 class FusionPlanner {
  public:
-  FusionPlanner(const Computation& computation, const FusionOptions& options);
+  // `graph` is of the computation; both outlive the planner, so do the choices.
+  FusionPlanner(const Computation& computation, const FusionGraph& graph,
+                const FusionOptions& options, FusionChoices choices = {});
   [[nodiscard]] std::vector<FusedKernel> plan();
 
  private:
@@ -43,7 +43,6 @@ class FusionPlanner {
     Position position;
     bool reused;  // some element may be computed more than once
   };
-  enum class Step : std::uint8_t { kProducer, kOutput, kSibling };
   struct Read {  // a user of some instruction, in one of the kernels it belongs to
     std::uint32_t cluster, user;
     friend auto operator<=>(const Read&, const Read&) = default;
@@ -63,14 +62,16 @@ class FusionPlanner {
   [[nodiscard]] const Instruction& at(std::uint32_t id) const {
     return computation_.instructions[id];
   }
-  void find_users();
-  [[nodiscard]] std::span<const std::uint32_t> users(std::uint32_t id) const;
+  [[nodiscard]] std::span<const std::uint32_t> users(std::uint32_t id) const {
+    return graph_.users(id);
+  }
   [[nodiscard]] const Home* home(std::uint32_t id, std::uint32_t cluster) const;
   [[nodiscard]] Dims reduced_loop(const Instruction& reduction) const;
   [[nodiscard]] Dims reduced_dims(const Instruction& reduction) const;
   [[nodiscard]] bool is_small_constant(InstrId id) const;
-  // Whether this configuration takes the step that joins `id`, or what reads it, to a kernel.
-  [[nodiscard]] bool is_taken(Step step, std::uint32_t id, std::uint32_t cluster) const;
+  // Whether a choice forbids the step at an edge from `id` to a member of the kernel.
+  [[nodiscard]] bool is_kept(FusionStep step, std::uint32_t id, std::uint32_t cluster) const;
+  [[nodiscard]] bool is_forced(std::uint32_t id) const;  // into every kernel that reads it
 
   // Step 1.
   void locate(std::uint32_t id);
@@ -80,8 +81,7 @@ class FusionPlanner {
   [[nodiscard]] bool accepts_hero(const Cluster& cluster, const Instruction& hero,
                                   const Home& home) const;
   [[nodiscard]] bool breaks_update(const Cluster& cluster, const Instruction& producer) const;
-  [[nodiscard]] bool duplicating_saves_bytes(std::uint32_t id,
-                                             const std::vector<Home>& homes) const;
+  [[nodiscard]] bool is_worth_recomputing(std::uint32_t id, const std::vector<Home>& homes) const;
   [[nodiscard]] bool narrows_stored_value(std::uint32_t id, const std::vector<Home>& homes) const;
   void join(std::uint32_t id, Home home);
   void make_root(std::uint32_t id);
@@ -111,13 +111,13 @@ class FusionPlanner {
   [[nodiscard]] Clusters reading_clusters(std::uint32_t id) const;
 
   const Computation& computation_;
+  const FusionGraph& graph_;
   const FusionOptions& options_;
-  std::vector<std::uint32_t> users_, first_user_;  // adjacency
+  FusionChoices choices_;
   std::vector<Homes> homes_;
   std::vector<std::uint32_t> owner_;  // cluster whose root it is
   std::vector<Cluster> clusters_;
   std::map<std::uint32_t, std::uint32_t> spans_;  // first root -> last member, of several roots
-  std::vector<bool> pinned_;         // something must run after it: stays an instruction
   std::vector<std::uint32_t> seen_;  // by instruction, for reaches()
   std::uint32_t visit_ = 0;
 };

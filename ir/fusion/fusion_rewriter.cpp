@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "base/error.h"
 #include "ir/fusion/fusion_rules.h"
 #include "ir/graph_order.h"
+#include "ir/schedule_order.h"
+#include "ir/verify/verifier.h"
 
 namespace tilecast::ir {
 namespace {
@@ -270,6 +273,39 @@ std::string FreshNames::next(const std::string& stem) {
 RewrittenComputation with_fusions(Computation computation, const std::vector<FusedKernel>& kernels,
                                   std::size_t first_id, FreshNames& names) {
   return Rewriter(std::move(computation), kernels, first_id, names).run();
+}
+
+Module with_plans(Module module, FreshNames names, const FusionPlan& plan) {
+  const std::vector<bool> sequential = sequential_computations(module);
+  std::vector<Computation> old = std::exchange(module.computations, {});
+  module.is_scheduled = false;
+  std::vector<ComputationId> moved(old.size());
+  const auto add = [&](Computation computation, std::size_t first_fused) {
+    for (Instruction& op : computation.instructions) {
+      for (ComputationId& called : op.called) {
+        const bool is_new = called.index() >= moved.size();
+        called = is_new ? ComputationId(first_fused + called.index() - moved.size())
+                        : moved[called.index()];
+      }
+    }
+    module.computations.push_back(std::move(computation));
+  };
+  for (std::size_t i = 0; i < old.size(); ++i) {
+    const std::size_t first_fused = module.computations.size();
+    if (!sequential[i]) {
+      add(std::move(old[i]), first_fused);
+    } else {
+      const std::vector<FusedKernel> kernels = plan(old[i], i);
+      RewrittenComputation rewritten =
+          with_fusions(std::move(old[i]), kernels, moved.size(), names);
+      for (Computation& fused : rewritten.fused) add(std::move(fused), first_fused);
+      add(std::move(rewritten.caller), first_fused);
+    }
+    moved[i] = ComputationId(module.computations.size() - 1);
+  }
+  module.entry = moved[module.entry.index()];
+  verify(module);
+  return module;
 }
 
 }  // namespace tilecast::ir

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "ir/fusion/fusion_planner.h"
+#include "ir/fusion/fusion_space.h"
+#include "ir/kernel.h"
 
 namespace tilecast::ir {
 
@@ -13,11 +15,15 @@ namespace tilecast::ir {
 // annotation custom-calls and reshapes to the same dimensions; reshapes that keep the order of the
 // tiles (only ones added or removed, or only major dimensions regrouped) become bitcasts.
 [[nodiscard]] Computation tidied(Computation computation);
+// Every sequential computation tidied; ids of computations stay.
+[[nodiscard]] Module tidied(Module module);
 
 // Hands out computation and instruction names that nothing in the module has.
 class FreshNames {
  public:
   explicit FreshNames(const Module& module);
+  explicit FreshNames(std::int64_t highest) : highest_(highest) {}
+  [[nodiscard]] std::int64_t highest() const { return highest_; }
   [[nodiscard]] std::string next(const std::string& stem);
 
  private:
@@ -35,5 +41,30 @@ struct RewrittenComputation {
 [[nodiscard]] RewrittenComputation with_fusions(Computation computation,
                                                 const std::vector<FusedKernel>& kernels,
                                                 std::size_t first_id, FreshNames& names);
+
+// `module`, which is tidied, with the kernels that `plan` gives for each sequential computation (by
+// its number); verified.
+using FusionPlan = std::function<std::vector<FusedKernel>(const Computation&, std::size_t)>;
+[[nodiscard]] Module with_plans(Module module, FreshNames names, const FusionPlan& plan);
+
+// Kernels of a plan one at a time, without the program around them: what a search asks for when a
+// choice makes a kernel that it has not met.
+//
+//   KernelMaker maker(laid_out);           // a tidied module; outlives the maker
+//   Kernel kernel = maker.make(id, plan[3]);
+//
+// Equal to the kernel that the program under this plan launches, but for its name. Not thread-safe.
+class KernelMaker {
+ public:
+  explicit KernelMaker(const Module& module);
+  [[nodiscard]] Kernel make(ComputationId computation, const FusedKernel& kernel);
+
+ private:
+  // The kernel's members, what they read as parameters, and its roots as results.
+  [[nodiscard]] Computation excerpt(const Computation& computation, FusedKernel& kernel) const;
+
+  const Module& module_;
+  Module scratch_;  // what kernels call; sequential computations are empty
+};
 
 }  // namespace tilecast::ir

@@ -62,7 +62,7 @@ void FusionPlanner::fuse_into_readers(std::uint32_t id) {
         in_order &= loop_dims(computation_.at(root).shape) == from.reduced_loop;
       }
     }
-    if (!in_order || !is_taken(Step::kOutput, id, reader)) continue;
+    if (!in_order || is_kept(FusionStep::kOutput, id, reader)) continue;
     if (!reaches(own, reader, true)) merge(own, reader);
   }
 }
@@ -84,7 +84,7 @@ void FusionPlanner::fuse_siblings(std::uint32_t id) {
       if (clusters_[a].has_matrix || clusters_[b].has_matrix) continue;
       if (!can_merge(clusters_[a], clusters_[b])) continue;
       if (reading_position(a, id) != reading_position(b, id) && loops_differ(a, b, id)) continue;
-      if (!is_taken(Step::kSibling, id, b)) continue;
+      if (is_kept(FusionStep::kBeside, id, b)) continue;
       if (!reaches(a, b, false) && !reaches(b, a, false)) merge(a, b);
     }
   }

@@ -10,7 +10,7 @@
 #include "base/parallel.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/canonical_hash.h"
-#include "ir/fusion/fusion.h"
+#include "ir/fusion/fusion_space.h"
 #include "ir/load_program.h"
 
 namespace tilecast::learned {
@@ -46,13 +46,10 @@ std::vector<ir::Program> cuts_of(const ir::Module& module, const hwdesc::Device&
   std::mt19937_64 random(seed);
   std::vector<ir::Program> cuts;
   for (int cut = 0; cut <= (fused ? 0 : fusions); ++cut) {
-    ir::FusionOptions options;
-    if (cut > 0) {
-      options.seed = random();
-      options.fuse_share =
-          kLeastFused + (1 - kLeastFused) * static_cast<double>(random() >> 11) * 0x1p-53;
-    }
-    ir::LoadedModule loaded{module.file, fused ? module : ir::fuse(module, options), {}};
+    const std::uint64_t drawn = random();
+    const double share = cut == 0 ? 1 : kLeastFused + (1 - kLeastFused) * static_cast<double>(random() >> 11) * 0x1p-53;
+    ir::LoadedModule loaded{
+        module.file, fused ? module : ir::fuse_at_random(module, share, drawn), {}};
     cuts.push_back(
         ir::program_for(std::move(loaded), analytical::layout_rules(device), {}).program);
   }

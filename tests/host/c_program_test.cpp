@@ -277,8 +277,7 @@ TEST(CProgram, ComputesWhatItsOpsComputeInOneKernel) {
   std::map<std::string, int> not_generated;
   for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
     Trial trial{seed, random_kernel(seed + 5000), {}, {}};
-    const ir::FusionOptions options = fusion_configuration(seed, seed % 8);
-    trial.module = ir::assign_layouts(ir::fuse(as_program(trial.made), options),
+    trial.module = ir::assign_layouts(fused(as_program(trial.made), fusion_configuration(seed, seed % 8)),
                                       analytical::layout_rules(device));
     auto program = make_c_program(trial.module, device);
     if (const auto* problem = std::get_if<Unsupported>(&program)) {

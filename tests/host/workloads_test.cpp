@@ -116,15 +116,15 @@ TEST(TileWorkloads, HaveTilesToChooseFrom) {
 }
 
 TEST(FusionConfiguration, StartsWithTheRulesAndWithNothingFused) {
-  EXPECT_EQ(fusion_configuration(1, 0).fuse_share, 1);
-  EXPECT_EQ(fusion_configuration(1, 1).fuse_share, 0);
+  EXPECT_EQ(fusion_configuration(1, 0).share, 1);
+  EXPECT_EQ(fusion_configuration(1, 1).share, 0);
   std::set<double> shares;
   for (std::size_t number = 2; number < 30; ++number) {
-    const ir::FusionOptions options = fusion_configuration(1, number);
-    EXPECT_GT(options.fuse_share, 0);
-    EXPECT_LE(options.fuse_share, 1);
-    shares.insert(options.fuse_share);
-    EXPECT_NE(options.fuse_share, fusion_configuration(2, number).fuse_share);
+    const FusionDraw drawn = fusion_configuration(1, number);
+    EXPECT_GT(drawn.share, 0);
+    EXPECT_LE(drawn.share, 1);
+    shares.insert(drawn.share);
+    EXPECT_NE(drawn.share, fusion_configuration(2, number).share);
   }
   EXPECT_EQ(shares.size(), 28u);
 }

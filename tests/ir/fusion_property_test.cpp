@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-#include "ir/fusion/fusion.h"
+#include "ir/fusion/fusion_space.h"
 #include "ir/program.h"
 #include "ir/text/hlo_parser.h"
 #include "ir/text/hlo_printer.h"
@@ -190,10 +190,9 @@ TEST(Fusion, ComputesTheSameUnderEveryRandomConfiguration) {
     const std::string by_rules = print_hlo(fuse(module));
     for (std::uint64_t configuration = 0; configuration < 8; ++configuration) {
       const FusionOptions options{.max_parameters = configuration % 2 == 0 ? 64 : 4,
-                                  .max_ops = configuration < 4 ? 512 : 6,
-                                  .fuse_share = 0.15 + 0.1 * static_cast<double>(configuration),
-                                  .seed = configuration};
-      const Module result = fuse(module, options);  // verified
+                                  .max_ops = configuration < 4 ? 512 : 6};
+      const double share = 0.15 + 0.1 * static_cast<double>(configuration);
+      const Module result = fuse_at_random(module, share, configuration, options);  // verified
       ASSERT_EQ(expressions.of(result, result.entry_computation(), {}), expected)
           << print_hlo(result);
       different += print_hlo(result) != by_rules;
@@ -202,13 +201,37 @@ TEST(Fusion, ComputesTheSameUnderEveryRandomConfiguration) {
   EXPECT_GT(different, 300u * 8u / 3u);
 }
 
+TEST(FusionSpace, ComputesTheSameWhateverIsChosen) {
+  std::mt19937_64 random(7);
+  std::size_t decisions = 0, recomputed = 0;
+  for (std::uint32_t seed = 0; seed < 2000; ++seed) {
+    const Module module = parse_hlo(base::SourceText("random.hlo", RandomModule(seed).text()));
+    const FusionSpace space(module);
+    ASSERT_EQ(print_hlo(space.fused(space.by_rules())), print_hlo(fuse(module)));
+    FusionConfiguration chosen = space.by_rules();
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      chosen[i] = static_cast<FusionChoice>(random() % 3);
+      recomputed += space.decisions()[i].may_recompute;
+    }
+    decisions += chosen.size();
+    const Module result = space.fused(chosen);  // verified
+    Expressions expressions;
+    ASSERT_EQ(expressions.of(module, module.entry_computation(), {}),
+              expressions.of(result, result.entry_computation(), {}))
+        << space.text_of(chosen) << print_hlo(result);
+    EXPECT_EQ(space.read(base::SourceText("chosen", space.text_of(chosen))), chosen);
+  }
+  EXPECT_GT(decisions, 10'000u);
+  EXPECT_GT(recomputed, 1000u);
+}
+
 // Kernels of several roots far apart in the text are what can close a cycle.
 TEST(Fusion, NeverMakesKernelsWaitForEachOther) {
   const Module module = read_hlo_file(support::source_dir().string() +
                                       "/configs/programs/transformer_block_train.hlo");
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const double share = 0.1 + 0.8 * static_cast<double>(seed % 20) / 20;
-    const Module result = fuse(module, {.fuse_share = share, .seed = seed});
+    const Module result = fuse_at_random(module, share, seed);
     EXPECT_EQ(result.entry_computation().root_instruction().shape,
               module.entry_computation().root_instruction().shape);
   }
@@ -239,7 +262,7 @@ TEST(Fusion, ComputesNothingThatIsNotRead) {
         read_hlo_file(support::source_dir().string() + "/configs/programs/" + name);
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
       const double share = 0.3 + 0.7 * static_cast<double>(seed % 10) / 10;
-      const Module result = fuse(module, {.fuse_share = share, .seed = seed});
+      const Module result = fuse_at_random(module, share, seed);
       EXPECT_THAT(unread(result), ::testing::IsEmpty()) << name << ", seed " << seed;
     }
   }
@@ -250,11 +273,11 @@ TEST(Fusion, GoesFromNothingFusedToTheRules) {
   std::size_t none = 0, some = 0, most = 0, all = 0;
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
     const Module module = parse_hlo(base::SourceText("random.hlo", RandomModule(seed).text()));
-    EXPECT_EQ(print_hlo(fuse(module, {.fuse_share = 0})), print_hlo(fuse(module, {.max_ops = 1})));
-    EXPECT_EQ(print_hlo(fuse(module, {.fuse_share = 1, .seed = seed})), print_hlo(fuse(module)));
-    none += kernels(fuse(module, {.fuse_share = 0}));
-    some += kernels(fuse(module, {.fuse_share = 0.3}));
-    most += kernels(fuse(module, {.fuse_share = 0.8}));
+    EXPECT_EQ(print_hlo(fuse_at_random(module, 0, 0)), print_hlo(fuse(module, {.max_ops = 1})));
+    EXPECT_EQ(print_hlo(fuse_at_random(module, 1, seed)), print_hlo(fuse(module)));
+    none += kernels(fuse_at_random(module, 0, 0));
+    some += kernels(fuse_at_random(module, 0.3, 0));
+    most += kernels(fuse_at_random(module, 0.8, 0));
     all += kernels(fuse(module));
   }
   EXPECT_GT(none, some);
@@ -268,9 +291,8 @@ TEST(Fusion, SeedsGiveDifferentConfigurationsTheSameEveryTime) {
     const Module module = parse_hlo(base::SourceText("random.hlo", RandomModule(number).text()));
     std::set<std::string> seen;
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
-      const FusionOptions options{.fuse_share = 0.5, .seed = seed};
-      const std::string text = print_hlo(fuse(module, options));
-      EXPECT_EQ(print_hlo(fuse(module, options)), text);
+      const std::string text = print_hlo(fuse_at_random(module, 0.5, seed));
+      EXPECT_EQ(print_hlo(fuse_at_random(module, 0.5, seed)), text);
       seen.insert(text);
     }
     ++modules;

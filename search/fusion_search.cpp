@@ -1,0 +1,217 @@
+#include "search/fusion_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <unordered_set>
+
+#include "base/random.h"
+#include "search/fusion_moves.h"
+
+namespace tilecast::search {
+namespace {
+
+using ir::FusionConfiguration;
+
+// Counts costs and keeps the fastest programs.
+class Ledger {
+ public:
+  Ledger(FusionCost& cost, const FusionSearchOptions& options) : cost_(cost), options_(options) {
+    found_.by_rules = cost.of(cost.space().by_rules());
+    keep(cost.space().by_rules(), found_.by_rules);
+  }
+
+  [[nodiscard]] bool open() const { return !stopped_ && found_.costs < options_.costs; }
+  void start() { ++found_.starts; }
+
+  double seconds(const FusionConfiguration& chosen) {
+    const PlanCost cost = cost_.of(chosen);
+    ++found_.costs;
+    keep(chosen, cost);
+    stopped_ = !options_.step(
+        {found_.costs, found_.best.front().cost.seconds, found_.by_rules.seconds});
+    return cost.seconds;
+  }
+
+  [[nodiscard]] const FoundFusion& best() const { return found_.best.front(); }
+  FusionSearch take() { return std::move(found_); }
+
+ private:
+  void keep(const FusionConfiguration& chosen, const PlanCost& cost) {
+    std::vector<FoundFusion>& best = found_.best;
+    if (best.size() == options_.keep && cost.seconds >= best.back().cost.seconds) return;
+    if (!kept_.insert(cost.plan[0]).second) return;
+    const auto slower = [](const FoundFusion& a, const FoundFusion& b) {
+      return a.cost.seconds < b.cost.seconds;
+    };
+    FoundFusion found{chosen, cost};
+    best.insert(std::upper_bound(best.begin(), best.end(), found, slower), std::move(found));
+    if (best.size() <= options_.keep) return;
+    kept_.erase(best.back().cost.plan[0]);
+    best.pop_back();
+  }
+
+  FusionCost& cost_;
+  const FusionSearchOptions& options_;
+  FusionSearch found_;
+  std::unordered_set<std::uint64_t> kept_;
+  bool stopped_ = false;
+};
+
+double uniform(std::mt19937_64& random) {
+  return std::ldexp(static_cast<double>(random() >> 11), -53);
+}
+
+FusionConfiguration first(const FusionCost& cost, const FusionSearchOptions& options,
+                          std::mt19937_64& random) {
+  if (!options.random_start) return cost.space().by_rules();
+  const double share = uniform(random);
+  return cost.space().random(share, random());
+}
+
+// The temperature at which kFirstAccepted of the slower neighbours of `from` would be kept: that of
+// the median of their relative changes.
+double first_temperature(Ledger& ledger, const FusionMoves& moves, const FusionConfiguration& from,
+                         double from_s, std::mt19937_64& random) {
+  constexpr std::size_t kProbes = 50;
+  std::vector<double> slower;
+  for (std::size_t i = 0; i < kProbes && ledger.open(); ++i) {
+    FusionConfiguration next = from;
+    moves.step(next, random);
+    const double change = ledger.seconds(next) / from_s - 1;
+    if (change > 0) slower.push_back(change);
+  }
+  if (slower.empty()) return 1e-3;
+  const auto middle = slower.begin() + std::ssize(slower) / 2;
+  std::nth_element(slower.begin(), middle, slower.end());
+  return *middle / -std::log(kFirstAccepted);
+}
+
+void anneal(Ledger& ledger, const FusionMoves& moves, FusionConfiguration at,
+            const FusionSearchOptions& options, std::mt19937_64& random) {
+  constexpr std::size_t kStarts = 4;
+  constexpr double kLastTemperature = 1e-3;  // of the first
+  const std::size_t steps = std::max<std::size_t>(100, options.costs / kStarts);
+  double at_s = ledger.seconds(at);
+  const double hottest = first_temperature(ledger, moves, at, at_s, random);
+  for (std::size_t start = 0; ledger.open(); ++start) {
+    ledger.start();
+    // Later starts are cooler: they begin at what is known to be good.
+    double temperature = hottest * std::pow(0.3, static_cast<double>(std::min<std::size_t>(start, 4)));
+    const double cooling = std::pow(kLastTemperature, 1 / static_cast<double>(steps));
+    for (std::size_t i = 0; i < steps && ledger.open(); ++i, temperature *= cooling) {
+      FusionConfiguration next = at;
+      moves.step(next, random);
+      const double next_s = ledger.seconds(next);
+      if (next_s > at_s && uniform(random) >= std::exp(-(next_s / at_s - 1) / temperature)) {
+        continue;
+      }
+      at = std::move(next);
+      at_s = next_s;
+    }
+    at = ledger.best().chosen;
+    at_s = ledger.best().cost.seconds;
+  }
+}
+
+void draw_at_random(Ledger& ledger, const FusionCost& cost, std::mt19937_64& random) {
+  ledger.start();
+  while (ledger.open()) {
+    const double share = uniform(random);
+    (void)ledger.seconds(cost.space().random(share, random()));
+  }
+}
+
+void descend(Ledger& ledger, const FusionMoves& moves, FusionConfiguration at,
+             const FusionSearchOptions& options, const FusionCost& cost, std::mt19937_64& random) {
+  std::vector<std::uint32_t> order(at.size());
+  std::iota(order.begin(), order.end(), 0U);
+  while (ledger.open() && !order.empty()) {
+    ledger.start();
+    double at_s = ledger.seconds(at);
+    for (bool faster = true; faster && ledger.open();) {
+      faster = false;
+      base::shuffle(order, random);
+      for (const std::uint32_t decision : order) {
+        for (const ir::FusionChoice other : moves.others(at, decision)) {
+          if (!ledger.open()) return;
+          const ir::FusionChoice before = std::exchange(at[decision], other);
+          const double next_s = ledger.seconds(at);
+          if (next_s < at_s) {
+            at_s = next_s;
+            faster = true;
+          } else {
+            at[decision] = before;
+          }
+        }
+      }
+    }
+    FusionSearchOptions anew = options;
+    anew.random_start = true;
+    at = first(cost, anew, random);
+  }
+}
+
+// One round: the decisions around the kernels that take longest, the longest kernel first.
+void beam(Ledger& ledger, const FusionMoves& moves, FusionConfiguration at, FusionCost& cost,
+          std::mt19937_64& random) {
+  std::vector<FoundFusion> front;
+  front.push_back({at, cost.of(at)});
+  const auto faster = [](const FoundFusion& a, const FoundFusion& b) {
+    return a.cost.seconds < b.cost.seconds;
+  };
+  for (bool gained = true; gained && ledger.open();) {
+    ledger.start();
+    const double before = front.front().cost.seconds;
+    for (const std::uint32_t decision : moves.by_time(cost.kernels(front.front().chosen), random)) {
+      if (!ledger.open()) break;
+      std::vector<FoundFusion> next = front;
+      for (const FoundFusion& one : front) {
+        for (const ir::FusionChoice other : moves.others(one.chosen, decision)) {
+          if (!ledger.open()) break;
+          FusionConfiguration changed = one.chosen;
+          changed[decision] = other;
+          (void)ledger.seconds(changed);
+          const PlanCost changed_cost = cost.of(changed);
+          const auto same = [&](const FoundFusion& known) {
+            return known.cost.plan == changed_cost.plan;
+          };
+          if (std::ranges::any_of(next, same)) continue;
+          next.push_back({std::move(changed), changed_cost});
+        }
+      }
+      std::ranges::stable_sort(next, faster);
+      if (next.size() > kBeamWidth) next.resize(kBeamWidth);
+      front = std::move(next);
+    }
+    gained = front.front().cost.seconds < before;
+  }
+}
+
+}  // namespace
+
+FusionSearch search_fusions(FusionCost& cost, const FusionSearchOptions& options) {
+  std::mt19937_64 random(options.seed);
+  Ledger ledger(cost, options);
+  const FusionMoves moves(cost.space());
+  if (cost.space().decisions().empty()) return ledger.take();
+  FusionConfiguration at = first(cost, options, random);
+  switch (options.strategy) {
+    case FusionStrategy::kAnneal:
+      anneal(ledger, moves, std::move(at), options, random);
+      break;
+    case FusionStrategy::kRandom:
+      draw_at_random(ledger, cost, random);
+      break;
+    case FusionStrategy::kGreedy:
+      descend(ledger, moves, std::move(at), options, cost, random);
+      break;
+    case FusionStrategy::kBeam:
+      beam(ledger, moves, std::move(at), cost, random);
+      break;
+  }
+  return ledger.take();
+}
+
+}  // namespace tilecast::search
