@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "hybrid/constants.h"
 #include "hybrid/machines.h"
+#include "measured/physics.h"
 
 namespace tilecast::hybrid {
 namespace {
@@ -26,17 +27,27 @@ void scale(Estimate& estimate, double factor) {
   for (Seconds& busy : estimate.bounds) busy = busy * factor;
 }
 
+struct Question {
+  const ir::Kernel& kernel;
+  const hwdesc::Device& device;
+};
+
 // The prior's estimate of the asked device, corrected by what is known of the trained one.
-void correct(Estimate& estimate, double residual, const Trust::Assessment& trust,
-             double correlation) {
+void correct(Estimate& estimate, const Question& asked, double residual,
+             const Trust::Assessment& trust, double correlation) {
   const Seconds before = estimate.time;
   scale(estimate, std::exp(trust.weight * residual));
-  if (estimate.time < estimate.speed_of_light) {
-    estimate.time = estimate.speed_of_light;
+  // The least time counts what caches may hold; it is asked for only where it can matter.
+  const Seconds least =
+      estimate.time < estimate.speed_of_light
+          ? std::min(estimate.speed_of_light, measured::light_time(asked.kernel, asked.device))
+          : Seconds{0};
+  if (estimate.time < least) {
+    estimate.time = least;
     estimate.flags.emplace_back("held at the speed of light");
   }
   const Seconds time = estimate.time;
-  estimate.utilisation = time.value > 0 ? estimate.speed_of_light / time : 1.0;
+  estimate.utilisation = time.value > 0 ? std::min(1.0, estimate.speed_of_light / time) : 1.0;
   estimate.model = kModelName;
   // What errors outside have in common nobody measured: they may all be one.
   const bool outside = trust.verdict == Verdict::kOut;
@@ -178,8 +189,8 @@ HybridModel::Answers HybridModel::corrected(std::span<const KernelQuery> queries
   use_described_constants_outside(queries, view, answers.residuals, answers.estimates);
   for (std::size_t i = 0; i < queries.size(); ++i) {
     if (!answers.estimates[i]) continue;
-    correct(*answers.estimates[i], answers.residuals[i].value, answers.residuals[i].trust,
-            parts_.trust.correlation());
+    correct(*answers.estimates[i], {queries[i].kernel, view.asked}, answers.residuals[i].value,
+            answers.residuals[i].trust, parts_.trust.correlation());
   }
   return answers;
 }

@@ -1,11 +1,11 @@
 // Physics, corrected where measurements are near (docs/hybrid.md):
 //
-//   time = max(speed of light, prior x exp(w r)),  w from hybrid/trust.h
+//   time = max(least, prior x exp(w r)),  w from hybrid/trust.h, least from measured/physics.h
 //
 // The reported estimate is the prior's with its time and bounds multiplied by the factor;
-// Estimate::correction holds what was done and the 90 % interval, which may reach below the speed
-// of light: descriptions of machines err, too. What the prior cannot answer a hybrid cannot either.
-// Thread-safe, deterministic.
+// Estimate::correction holds what was done and the 90 % interval, which may reach below the
+// least time: descriptions of machines err, too. What the prior cannot answer a hybrid cannot
+// either. Thread-safe, deterministic.
 //
 // Monotone by construction: r and w are computed on a device the model was trained on. A trained
 // device with overridden values (or a description of its lineage) is predicted by its own physics,

@@ -169,6 +169,7 @@ bool is_slower(double error, double others) {
 
 // "; the rate of f32 would be 7.9 x": a type that the rows may be of instead.
 std::string other_rate(const ScreeningRow& row, double error) {
+  if (!row.multiplies) return "";
   const double own = row.device->matrix_peak(row.dtype).value;
   for (const auto& [dtype, passes] : row.device->matrix.passes) {
     const double other = row.device->matrix_peak(dtype).value;

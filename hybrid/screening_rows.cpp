@@ -18,13 +18,19 @@ using analytical::Bound;
 using hwdesc::Device;
 using measured::SampleSet;
 
+// The product or convolution of a kernel; nullptr: none.
+const ir::Op* product_of(const ir::Kernel& kernel) {
+  const auto found = std::ranges::find_if(kernel.ops(), [](const ir::Op& op) {
+    return op.opcode == ir::Opcode::kDot || op.opcode == ir::Opcode::kConvolution;
+  });
+  return found == kernel.ops().end() ? nullptr : &*found;
+}
+
 std::string multiplied_dtype(const ir::Kernel& kernel) {
-  for (const ir::Op& op : kernel.ops()) {
-    if (op.opcode == ir::Opcode::kDot || op.opcode == ir::Opcode::kConvolution) {
-      return std::string(ir::name(kernel.op(op.operands.front()).shape.dtype));
-    }
-  }
-  return std::string(ir::name(kernel.ops().back().shape.dtype));
+  const ir::Op* product = product_of(kernel);
+  const ir::Op& op =
+      product != nullptr ? kernel.op(product->operands.front()) : kernel.ops().back();
+  return std::string(ir::name(op.shape.dtype));
 }
 
 bool is_of_units(Bound bound) {
@@ -83,6 +89,7 @@ ScreeningRows::ScreeningRows(const analytical::CostModel& prior, std::span<const
                        .light_s = light[sample.work],
                        .share = answer.on_device / answer.comparable(),
                        .computes = is_of_units(answer.estimate->bound),
+                       .multiplies = product_of(work.parts.front().kernel) != nullptr,
                        .names_schedule =
                            !sample.parameters.empty() || sample.tile != analytical::TileConfig{}});
     }

@@ -16,6 +16,7 @@ struct ScreeningRow {
   double measured_s = 0, predicted_s = 0, light_s = 0;
   double share = 1;             // of predicted_s that is the kernel's, not the host's dispatch
   bool computes = false;        // bound by units or what feeds them, not by memory
+  bool multiplies = false;      // a product or convolution: its type has a rate of its own
   bool names_schedule = false;  // a tile or parameters, of which physics knows little
   bool set_apart = false;
 

@@ -2,14 +2,24 @@
 
 #include <fmt/format.h>
 
-#include "ir/fusion/fusion.h"
+#include "base/error.h"
+#include "ir/fusion/fusion_space.h"
 
 namespace tilecast::ir {
 
 LoadedModule load_module(const std::string& path, const LoadOptions& options) {
   LoadedModule loaded{path, read_module(path, options.read), {}};
   for (const std::string& warning : loaded.module.warnings) loaded.notes.push_back({warning});
-  if (options.fuse && !is_optimised(loaded.module)) {
+  const bool optimised = is_optimised(loaded.module);
+  if (!options.fusion.empty()) {
+    if (optimised) {
+      throw Error(fmt::format("{}: is fused already; {} needs the program from before that", path,
+                              options.fusion));
+    }
+    const FusionSpace space(std::move(loaded.module));
+    loaded.module = space.fused(space.read(base::SourceText::read_file(options.fusion)));
+    loaded.notes.push_back({fmt::format("fused by the decisions in {}", options.fusion)});
+  } else if (options.fuse && !optimised) {
     loaded.module = fuse(std::move(loaded.module));
     loaded.notes.push_back({"not optimised: fused by Tilecast's rules (--fusion=none keeps ops)"});
   }

@@ -17,6 +17,7 @@ namespace tilecast::ir {
 struct LoadOptions {
   ReadOptions read;
   bool fuse = true;       // fuse modules that are not optimised yet
+  std::string fusion;     // by the decisions in this file (FusionSpace::read); empty: by the rules
   double trip_count = 5;  // of loops whose count cannot be found (XLA's own assumption)
 };
 
@@ -32,6 +33,7 @@ struct DeviceProgram {
   std::vector<Note> notes;
 };
 
+// Throws Error where decisions are given for a module that is fused already.
 [[nodiscard]] LoadedModule load_module(const std::string& path, const LoadOptions& options);
 // Takes its own copy of the module, to lay it out: move the last one in.
 [[nodiscard]] DeviceProgram program_for(LoadedModule loaded, const LayoutRules& layout,

@@ -147,20 +147,6 @@ double warm_share(const analytical::Traffic& traffic, const hwdesc::MemoryLevel&
   return std::min(1.0, std::max(cold, device.main_memory().bandwidth / cache.bandwidth));
 }
 
-Seconds light_of(const ir::Kernel& kernel, const hwdesc::Device& device) {
-  const hwdesc::MemoryLevel* cache = warm_cache(device);
-  if (cache == nullptr) return analytical::speed_of_light(kernel, device);
-  const analytical::KernelQuery query{kernel};
-  const analytical::Estimate roofs =
-      *analytical::RooflineModel().estimate(std::span(&query, 1), device).front();
-  const auto roof = [&](Bound bound) { return roofs.bounds[static_cast<std::size_t>(bound)]; };
-  const Seconds read = roof(Bound::kHbmRead), write = roof(Bound::kHbmWrite);
-  const Seconds memory = (device.main_memory().full_duplex ? std::max(read, write) : read + write) *
-                         warm_share({roofs.hbm_read, roofs.hbm_write}, *cache, device);
-  const Seconds matrix = roof(Bound::kMatrix) * analytical::least_multiplications(kernel);
-  return std::max({memory, matrix, roof(Bound::kVector), roof(Bound::kNetwork)});
-}
-
 // Whether f32 products run faster than both the vector lanes and the matrix unit's full-precision
 // multipliers could: those of 24-bit mantissas are at least four times as large as those of f16.
 bool rounds_f32(const hwdesc::Device& device) {
@@ -180,10 +166,24 @@ bool multiplies_f32(const ir::Kernel& kernel) {
 
 }  // namespace
 
+Seconds light_time(const ir::Kernel& kernel, const hwdesc::Device& device) {
+  const hwdesc::MemoryLevel* cache = warm_cache(device);
+  if (cache == nullptr) return analytical::speed_of_light(kernel, device);
+  const analytical::KernelQuery query{kernel};
+  const analytical::Estimate roofs =
+      *analytical::RooflineModel().estimate(std::span(&query, 1), device).front();
+  const auto roof = [&](Bound bound) { return roofs.bounds[static_cast<std::size_t>(bound)]; };
+  const Seconds read = roof(Bound::kHbmRead), write = roof(Bound::kHbmWrite);
+  const Seconds memory = (device.main_memory().full_duplex ? std::max(read, write) : read + write) *
+                         warm_share({roofs.hbm_read, roofs.hbm_write}, *cache, device);
+  const Seconds matrix = roof(Bound::kMatrix) * analytical::least_multiplications(kernel);
+  return std::max({memory, matrix, roof(Bound::kVector), roof(Bound::kNetwork)});
+}
+
 Seconds light_time(const Workload& work, const hwdesc::Device& device) {
   Seconds total{0};
   for (const WorkloadPart& part : work.parts) {
-    if (!part.asynchronous) total += light_of(part.kernel, device) * part.launches;
+    if (!part.asynchronous) total += light_time(part.kernel, device) * part.launches;
   }
   return total;
 }

@@ -14,6 +14,9 @@ namespace tilecast::measured {
 // Asynchronous parts of programs may hide behind others and count nothing.
 [[nodiscard]] Seconds light_time(const Workload& work, const hwdesc::Device& device);
 
+// Of one launch of a kernel.
+[[nodiscard]] Seconds light_time(const ir::Kernel& kernel, const hwdesc::Device& device);
+
 // The faults of the samples, by line. `samples.faults` is left alone.
 [[nodiscard]] std::vector<RowFault> physics_faults(const SampleSet& samples,
                                                    const hwdesc::Device& device, int jobs);

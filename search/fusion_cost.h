@@ -33,14 +33,22 @@ struct PlanCost {
   std::size_t kernels = 0;  // of different instructions; launches of loops count once
 };
 
-class FusionCost {
+// What a search asks: a model, or hardware.
+class FusionObjective {
+ public:
+  virtual ~FusionObjective() = default;
+  // Infinite seconds: this program cannot run.
+  [[nodiscard]] virtual PlanCost of(const ir::FusionConfiguration& chosen) = 0;
+};
+
+class FusionCost final : public FusionObjective {
  public:
   // All three outlive it. Throws Error where the model has no answer for what cannot be fused.
   FusionCost(const ir::FusionSpace& space, const hwdesc::Device& device,
              const analytical::CostModel& model, double trip_count = 5);
 
   // Throws Error where the model has no answer for a kernel.
-  [[nodiscard]] PlanCost of(const ir::FusionConfiguration& chosen);
+  [[nodiscard]] PlanCost of(const ir::FusionConfiguration& chosen) override;
 
   // Kernels asked of the model so far.
   [[nodiscard]] std::size_t asked() const { return by_work_.size(); }

@@ -17,20 +17,22 @@ using ir::FusionConfiguration;
 // Counts costs and keeps the fastest programs.
 class Ledger {
  public:
-  Ledger(FusionCost& cost, const FusionSearchOptions& options) : cost_(cost), options_(options) {
-    found_.by_rules = cost.of(cost.space().by_rules());
-    keep(cost.space().by_rules(), found_.by_rules);
+  Ledger(FusionObjective& objective, const ir::FusionSpace& space,
+         const FusionSearchOptions& options)
+      : objective_(objective), options_(options) {
+    found_.by_rules = objective.of(space.by_rules());
+    keep(space.by_rules(), found_.by_rules);
   }
 
   [[nodiscard]] bool open() const { return !stopped_ && found_.costs < options_.costs; }
   void start() { ++found_.starts; }
 
   double seconds(const FusionConfiguration& chosen) {
-    const PlanCost cost = cost_.of(chosen);
+    const PlanCost cost = objective_.of(chosen);
     ++found_.costs;
     keep(chosen, cost);
-    stopped_ = !options_.step(
-        {found_.costs, found_.best.front().cost.seconds, found_.by_rules.seconds});
+    stopped_ =
+        !options_.step({found_.costs, found_.best.front().cost.seconds, found_.by_rules.seconds});
     return cost.seconds;
   }
 
@@ -52,7 +54,7 @@ class Ledger {
     best.pop_back();
   }
 
-  FusionCost& cost_;
+  FusionObjective& objective_;
   const FusionSearchOptions& options_;
   FusionSearch found_;
   std::unordered_set<std::uint64_t> kept_;
@@ -63,24 +65,22 @@ double uniform(std::mt19937_64& random) {
   return std::ldexp(static_cast<double>(random() >> 11), -53);
 }
 
-FusionConfiguration first(const FusionCost& cost, const FusionSearchOptions& options,
-                          std::mt19937_64& random) {
-  if (!options.random_start) return cost.space().by_rules();
+FusionConfiguration first(const ir::FusionSpace& space, bool at_random, std::mt19937_64& random) {
+  if (!at_random) return space.by_rules();
   const double share = uniform(random);
-  return cost.space().random(share, random());
+  return space.random(share, random());
 }
 
 // The temperature at which kFirstAccepted of the slower neighbours of `from` would be kept: that of
 // the median of their relative changes.
 double first_temperature(Ledger& ledger, const FusionMoves& moves, const FusionConfiguration& from,
-                         double from_s, std::mt19937_64& random) {
-  constexpr std::size_t kProbes = 50;
+                         double from_s, std::size_t probes, std::mt19937_64& random) {
   std::vector<double> slower;
-  for (std::size_t i = 0; i < kProbes && ledger.open(); ++i) {
+  for (std::size_t i = 0; i < probes && ledger.open(); ++i) {
     FusionConfiguration next = from;
     moves.step(next, random);
     const double change = ledger.seconds(next) / from_s - 1;
-    if (change > 0) slower.push_back(change);
+    if (change > 0 && std::isfinite(change)) slower.push_back(change);
   }
   if (slower.empty()) return 1e-3;
   const auto middle = slower.begin() + std::ssize(slower) / 2;
@@ -92,13 +92,15 @@ void anneal(Ledger& ledger, const FusionMoves& moves, FusionConfiguration at,
             const FusionSearchOptions& options, std::mt19937_64& random) {
   constexpr std::size_t kStarts = 4;
   constexpr double kLastTemperature = 1e-3;  // of the first
-  const std::size_t steps = std::max<std::size_t>(100, options.costs / kStarts);
+  const std::size_t steps = std::max<std::size_t>(20, options.costs / kStarts);
   double at_s = ledger.seconds(at);
-  const double hottest = first_temperature(ledger, moves, at, at_s, random);
+  const std::size_t probes = std::clamp<std::size_t>(options.costs / 20, 3, 50);
+  const double hottest = first_temperature(ledger, moves, at, at_s, probes, random);
   for (std::size_t start = 0; ledger.open(); ++start) {
     ledger.start();
     // Later starts are cooler: they begin at what is known to be good.
-    double temperature = hottest * std::pow(0.3, static_cast<double>(std::min<std::size_t>(start, 4)));
+    double temperature =
+        hottest * std::pow(0.3, static_cast<double>(std::min<std::size_t>(start, 4)));
     const double cooling = std::pow(kLastTemperature, 1 / static_cast<double>(steps));
     for (std::size_t i = 0; i < steps && ledger.open(); ++i, temperature *= cooling) {
       FusionConfiguration next = at;
@@ -115,16 +117,13 @@ void anneal(Ledger& ledger, const FusionMoves& moves, FusionConfiguration at,
   }
 }
 
-void draw_at_random(Ledger& ledger, const FusionCost& cost, std::mt19937_64& random) {
+void draw_at_random(Ledger& ledger, const ir::FusionSpace& space, std::mt19937_64& random) {
   ledger.start();
-  while (ledger.open()) {
-    const double share = uniform(random);
-    (void)ledger.seconds(cost.space().random(share, random()));
-  }
+  while (ledger.open()) (void)ledger.seconds(first(space, true, random));
 }
 
 void descend(Ledger& ledger, const FusionMoves& moves, FusionConfiguration at,
-             const FusionSearchOptions& options, const FusionCost& cost, std::mt19937_64& random) {
+             const ir::FusionSpace& space, std::mt19937_64& random) {
   std::vector<std::uint32_t> order(at.size());
   std::iota(order.begin(), order.end(), 0U);
   while (ledger.open() && !order.empty()) {
@@ -147,9 +146,7 @@ void descend(Ledger& ledger, const FusionMoves& moves, FusionConfiguration at,
         }
       }
     }
-    FusionSearchOptions anew = options;
-    anew.random_start = true;
-    at = first(cost, anew, random);
+    at = first(space, true, random);
   }
 }
 
@@ -192,23 +189,29 @@ void beam(Ledger& ledger, const FusionMoves& moves, FusionConfiguration at, Fusi
 }  // namespace
 
 FusionSearch search_fusions(FusionCost& cost, const FusionSearchOptions& options) {
+  return search_fusions(cost, cost, options);
+}
+
+FusionSearch search_fusions(FusionObjective& objective, FusionCost& plans,
+                            const FusionSearchOptions& options) {
+  const ir::FusionSpace& space = plans.space();
   std::mt19937_64 random(options.seed);
-  Ledger ledger(cost, options);
-  const FusionMoves moves(cost.space());
-  if (cost.space().decisions().empty()) return ledger.take();
-  FusionConfiguration at = first(cost, options, random);
+  Ledger ledger(objective, space, options);
+  const FusionMoves moves(space);
+  if (space.decisions().empty()) return ledger.take();
+  FusionConfiguration at = first(space, options.random_start, random);
   switch (options.strategy) {
     case FusionStrategy::kAnneal:
       anneal(ledger, moves, std::move(at), options, random);
       break;
     case FusionStrategy::kRandom:
-      draw_at_random(ledger, cost, random);
+      draw_at_random(ledger, space, random);
       break;
     case FusionStrategy::kGreedy:
-      descend(ledger, moves, std::move(at), options, cost, random);
+      descend(ledger, moves, std::move(at), space, random);
       break;
     case FusionStrategy::kBeam:
-      beam(ledger, moves, std::move(at), cost, random);
+      beam(ledger, moves, std::move(at), plans, random);
       break;
   }
   return ledger.take();

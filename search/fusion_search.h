@@ -9,8 +9,8 @@
 // kAnneal  simulated annealing (Kirkpatrick, Gelatt and Vecchi, Science 220, 1983): a step changes
 //          one decision, two near each other, or all around an instruction, and is kept when faster
 //          or, at temperature T, with the probability exp(-(relative change) / T). T starts where
-//          kFirstAccepted of what makes things slower would be kept and falls geometrically; then it
-//          starts again from the best found.
+//          kFirstAccepted of what makes things slower would be kept and falls geometrically; then
+//          it starts again from the best found.
 // kRandom  configurations drawn one after the other.
 // kGreedy  decisions in random order, each change kept when faster; again until nothing is.
 // kBeam    the kernels that take longest first: every other choice of the decisions around the next
@@ -60,7 +60,10 @@ struct FusionSearch {
 inline constexpr double kFirstAccepted = 0.4;
 inline constexpr std::size_t kBeamWidth = 4;
 
-// Throws Error as FusionCost does.
+// By a model. Throws Error as FusionCost does.
 [[nodiscard]] FusionSearch search_fusions(FusionCost& cost, const FusionSearchOptions& options);
+// By any objective, anneal, random or greedy; `plans` tells programs apart.
+[[nodiscard]] FusionSearch search_fusions(FusionObjective& objective, FusionCost& plans,
+                                          const FusionSearchOptions& options);
 
 }  // namespace tilecast::search

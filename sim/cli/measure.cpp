@@ -11,6 +11,7 @@
 #include "hwdesc/device_yaml.h"
 #include "measured/measurement_set.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/interrupt.h"
 #include "sim/cli/measure_session.h"
 #include "sim/cli/options.h"
 

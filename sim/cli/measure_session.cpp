@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 
@@ -16,6 +15,7 @@
 #include "base/text.h"
 #include "host/probe.h"
 #include "hwdesc/device_yaml.h"
+#include "sim/cli/interrupt.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
 
@@ -28,32 +28,6 @@ constexpr int kMaxCompilers = 1024, kMaxCore = 4095;
 constexpr const char* kProbed = "host.yaml";
 constexpr const char* kCopied = "device.yaml";
 constexpr Seconds kTimeout{3};  // of one kernel, warm-up included
-
-volatile std::sig_atomic_t interrupted = 0;
-
-// While it lives the first Ctrl-C sets a flag; the second ends the process.
-class Interrupt {
- public:
-  Interrupt() {
-    interrupted = 0;
-    struct sigaction action = {};
-    action.sa_handler = [](int) {
-      interrupted = 1;
-      constexpr std::string_view kNotice =
-          "\nstopping after the kernels that are being timed; Ctrl-C again ends at once\n";
-      // Of what a handler may call, this alone writes.
-      [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kNotice.data(), kNotice.size());
-    };
-    action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
-    sigaction(SIGINT, &action, &before_);
-  }
-  ~Interrupt() { sigaction(SIGINT, &before_, nullptr); }
-  Interrupt(const Interrupt&) = delete;
-  Interrupt& operator=(const Interrupt&) = delete;
-
- private:
-  struct sigaction before_ = {};
-};
 
 std::string duration(Seconds time) {
   const double s = std::max(time.value, 0.0);
@@ -225,7 +199,7 @@ host::SessionReport run_session(const MeasureTask& task, const MeasureArguments&
     Progress progress("measure", task.plan.size());
     const Interrupt interrupt;
     report = host::measure(task.plan, task.device.device, set, task.bench, options,
-                           {.stop = [] { return interrupted != 0; },
+                           {.stop = [] { return Interrupt::asked(); },
                             .progress =
                                 [&progress](std::size_t done, std::optional<Seconds> left) {
                                   progress.show(
@@ -234,12 +208,6 @@ host::SessionReport run_session(const MeasureTask& task, const MeasureArguments&
   }
   report_how_it_ended(report, arguments);
   return report;
-}
-
-void end_as_interrupted() {
-  std::fflush(nullptr);
-  std::signal(SIGINT, SIG_DFL);
-  std::raise(SIGINT);
 }
 
 }  // namespace tilecast::sim::cli

@@ -55,7 +55,4 @@ struct MeasureTask {
 [[nodiscard]] host::SessionReport run_session(const MeasureTask& task,
                                               const MeasureArguments& arguments);
 
-// Ends this process as an interrupt does (shells see 130): for after the answer was written.
-void end_as_interrupted();
-
 }  // namespace tilecast::sim::cli

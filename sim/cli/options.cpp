@@ -85,9 +85,11 @@ std::vector<ir::Note> override_notes(const DeviceOptions& options) {
 }
 
 void add_load_options(CLI::App& verb, LoadArguments& arguments) {
-  verb.add_option("--fusion", arguments.fusion,
-                  "default: fuse programs that are not optimised yet; none: take ops as they are")
-      ->check(CLI::IsMember({"default", "none"}))
+  verb.add_option(
+          "--fusion", arguments.fusion,
+          "default: fuse programs that are not optimised yet; none: take ops as they are; or "
+          "a file of decisions, as tune fusion writes it")
+      ->type_name("FILE")
       ->capture_default_str();
   verb.add_option("--trip-count", arguments.trip_count,
                   "iterations of loops whose count cannot be found")
@@ -114,8 +116,11 @@ ir::LoadOptions load_options(const LoadArguments& arguments) {
     throw UsageError(
         fmt::format("--trip-count: got {}, expected a number from 0 to {}", count, kMaxTripCount));
   }
-  return {
-      .read = read_options(arguments), .fuse = arguments.fusion == "default", .trip_count = count};
+  const bool by_name = arguments.fusion == "default" || arguments.fusion == "none";
+  return {.read = read_options(arguments),
+          .fuse = arguments.fusion == "default",
+          .fusion = by_name ? "" : arguments.fusion,
+          .trip_count = count};
 }
 
 ir::ReadOptions read_options(const LoadArguments& arguments) {

@@ -367,6 +367,7 @@ void add_tune(CLI::App& app) {
   CLI::App& verb = *app.add_subcommand("tune", "search for fast configurations by measuring few");
   verb.require_subcommand(1);
   add_tune_tiles(verb);
+  add_tune_fusion(verb);
 }
 
 }  // namespace tilecast::sim::cli

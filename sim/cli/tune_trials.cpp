@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 
 #include "base/error.h"
 #include "base/source_text.h"
@@ -16,27 +15,6 @@
 
 namespace tilecast::sim::cli {
 namespace {
-
-constexpr double kNanosecondsPerSecond = 1e9;
-const std::vector<std::string> kColumns = {"trial", "index", "tile", "predicted_ns", "measured_ns"};
-
-std::optional<double> time_cell(const measured::CsvTable& table, const measured::CsvRow& row,
-                                std::string_view column) {
-  const std::string_view text = table.cell(row, column);
-  if (text.empty()) return std::nullopt;
-  double time_ns = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), time_ns);
-  if (failure != std::errc{} || end != text.data() + text.size() || !(time_ns > 0) ||
-      !std::isfinite(time_ns)) {
-    throw Error(fmt::format("{}: got '{}', expected a time above 0, or nothing",
-                            table.where(row, column), text));
-  }
-  return time_ns / kNanosecondsPerSecond;
-}
-
-std::string time_text(const std::optional<double>& seconds) {
-  return seconds ? fmt::format("{}", *seconds * kNanosecondsPerSecond) : "";
-}
 
 std::string replaced(std::string text, std::string_view what, std::string_view by) {
   for (std::size_t at = text.find(what); at != std::string::npos;
@@ -75,55 +53,26 @@ std::optional<double> last_time(std::string_view text) {
 
 }  // namespace
 
-TrialFile::TrialFile(std::string file, const std::vector<std::string>& tiles)
-    : file_(std::move(file)), tiles_(tiles) {
-  if (file_.empty()) return;
-  const bool begun = std::filesystem::exists(file_);
-  if (begun) {
-    std::string text(base::SourceText::read_file(file_).text());
-    text.resize(text.find_last_of('\n') + 1);  // npos + 1 = 0: not one whole line
-    read(text);
-    std::filesystem::resize_file(file_, text.size());
-  }
-  out_ = std::fopen(file_.c_str(), "a");
-  if (out_ == nullptr) throw Error(fmt::format("{}: cannot be written", file_));
-  if (!begun || std::filesystem::file_size(file_) == 0) {
-    fmt::print(out_, "{}", measured::csv_line(kColumns));
-  }
-}
-
-TrialFile::~TrialFile() {
-  if (out_ != nullptr) std::fclose(out_);
-}
-
-void TrialFile::read(const std::string& text) {
-  if (text.empty()) return;
-  const measured::CsvTable table = measured::read_csv(base::SourceText(file_, text));
-  if (table.columns != kColumns) {
-    throw Error(fmt::format("{}:1: expected the columns of trials, {}", file_,
-                            base::trim(measured::csv_line(kColumns), kLineBlanks).substr(0, 80)));
-  }
+TrialFile::TrialFile(const std::string& file, const std::vector<std::string>& tiles)
+    : file_(file, {"trial", "index", "tile", "predicted_ns", "measured_ns"}), tiles_(tiles) {
+  const measured::CsvTable& table = file_.known();
   for (const measured::CsvRow& row : table.rows) {
     const auto index = static_cast<std::size_t>(measured::integer_cell(table, row, "index", 0));
     if (index >= tiles_.size() || tiles_[index] != table.cell(row, "tile")) {
       throw Error(fmt::format("{}: candidate {} is not '{}'; the trials are of another search",
                               table.where(row, "tile"), index, table.cell(row, "tile")));
     }
-    known_.push_back(
-        {index, time_cell(table, row, "predicted_ns"), time_cell(table, row, "measured_ns")});
+    known_.push_back({index, measured::time_ns_cell(table, row, "predicted_ns"),
+                      measured::time_ns_cell(table, row, "measured_ns")});
   }
   trials_ = known_.size();
 }
 
 void TrialFile::add(const search::TuneTrial& trial) {
   ++trials_;
-  if (out_ == nullptr) return;
-  const std::string line = measured::csv_line(
-      {fmt::format("{}", trials_), fmt::format("{}", trial.candidate), tiles_[trial.candidate],
-       time_text(trial.predicted), time_text(trial.measured)});
-  if (std::fwrite(line.data(), 1, line.size(), out_) != line.size() || std::fflush(out_) != 0) {
-    throw Error(fmt::format("{}: cannot be written", file_));
-  }
+  file_.add({fmt::format("{}", trials_), fmt::format("{}", trial.candidate),
+             tiles_[trial.candidate], measured::time_ns_text(trial.predicted),
+             measured::time_ns_text(trial.measured)});
 }
 
 CommandTime time_by(const Command& command, const std::string& tile, std::size_t index) {

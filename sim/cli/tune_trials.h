@@ -2,12 +2,12 @@
 // one.
 #pragma once
 
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "hwdesc/units.h"
+#include "measured/growing_csv.h"
 #include "search/tuner.h"
 
 namespace tilecast::sim::cli {
@@ -19,22 +19,16 @@ class TrialFile {
  public:
   // `file`: its trials are known where it exists; empty: nothing is kept. `tiles`: by candidate, as
   // text. Throws Error for a file of other tiles, or of something else.
-  TrialFile(std::string file, const std::vector<std::string>& tiles);
-  ~TrialFile();
-  TrialFile(const TrialFile&) = delete;
-  TrialFile& operator=(const TrialFile&) = delete;
+  TrialFile(const std::string& file, const std::vector<std::string>& tiles);
 
   [[nodiscard]] const std::vector<search::TuneTrial>& known() const { return known_; }
   void add(const search::TuneTrial& trial);
 
  private:
-  void read(const std::string& text);
-
-  std::string file_;
+  measured::GrowingCsv file_;
   const std::vector<std::string>& tiles_;
   std::vector<search::TuneTrial> known_;
   std::size_t trials_ = 0;
-  std::FILE* out_ = nullptr;
 };
 
 // A shell command with {tile} and {index} replaced; its last line that is a time ("12.3 us", or a

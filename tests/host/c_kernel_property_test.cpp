@@ -16,10 +16,10 @@
 #include "host/c_kernel.h"
 #include "host/compiled_library.h"
 #include "host/run_kernels.h"
+#include "host/run_once.h"
 #include "tests/host/array_bytes.h"
 #include "tests/host/random_kernels.h"
 #include "tests/host/rounding_bounds.h"
-#include "tests/host/run_once.h"
 
 namespace tilecast::host {
 namespace {

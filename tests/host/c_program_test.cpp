@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "host/c_program_reuse.h"
 #include "host/compiled_library.h"
+#include "host/run_once.h"
 #include "host/workloads.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/fusion/fusion.h"
@@ -18,7 +19,6 @@
 #include "tests/host/array_bytes.h"
 #include "tests/host/random_kernels.h"
 #include "tests/host/rounding_bounds.h"
-#include "tests/host/run_once.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::host {
@@ -277,8 +277,9 @@ TEST(CProgram, ComputesWhatItsOpsComputeInOneKernel) {
   std::map<std::string, int> not_generated;
   for (std::uint64_t seed = 0; seed < kPrograms; ++seed) {
     Trial trial{seed, random_kernel(seed + 5000), {}, {}};
-    trial.module = ir::assign_layouts(fused(as_program(trial.made), fusion_configuration(seed, seed % 8)),
-                                      analytical::layout_rules(device));
+    trial.module =
+        ir::assign_layouts(fused(as_program(trial.made), fusion_configuration(seed, seed % 8)),
+                           analytical::layout_rules(device));
     auto program = make_c_program(trial.module, device);
     if (const auto* problem = std::get_if<Unsupported>(&program)) {
       ++not_generated[problem->reason];

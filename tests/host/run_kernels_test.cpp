@@ -15,8 +15,8 @@
 
 #include "base/error.h"
 #include "host/compiled_library.h"
+#include "host/run_once.h"
 #include "host/timing_arrays.h"
-#include "tests/host/run_once.h"
 
 namespace tilecast::host {
 namespace {

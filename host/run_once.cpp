@@ -1,4 +1,4 @@
-#include "tests/host/run_once.h"
+#include "host/run_once.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>

@@ -1,0 +1,41 @@
+// A CSV file that a long job adds rows to, so that it can go on after any interruption.
+//
+//   GrowingCsv file("trials.csv", {"trial", "measured_ns"});
+//   for (const CsvRow& row : file.known().rows) ...    // of the job so far
+//   file.add({"17", "12.5"});                          // on disk when it returns
+//
+// A torn last row is dropped. Not thread-safe; one process at a time.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "measured/csv.h"
+
+namespace tilecast::measured {
+
+class GrowingCsv {
+ public:
+  // An empty name: nothing is kept. Throws Error for a file of other columns, and where it cannot
+  // be written.
+  GrowingCsv(std::string file, std::vector<std::string> columns);
+  ~GrowingCsv();
+  GrowingCsv(const GrowingCsv&) = delete;
+  GrowingCsv& operator=(const GrowingCsv&) = delete;
+
+  [[nodiscard]] const CsvTable& known() const { return known_; }
+  void add(const std::vector<std::string>& cells);
+
+ private:
+  CsvTable known_;
+  std::FILE* out_ = nullptr;
+};
+
+// Nanoseconds of a time cell as seconds; nothing where it is empty. Throws Error for what is no
+// time above 0.
+[[nodiscard]] std::optional<double> time_ns_cell(const CsvTable& table, const CsvRow& row,
+                                                 std::string_view column);
+[[nodiscard]] std::string time_ns_text(const std::optional<double>& seconds);
+
+}  // namespace tilecast::measured

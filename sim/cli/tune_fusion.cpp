@@ -1,0 +1,231 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+
+#include "analytical/layout_rules.h"
+#include "base/error.h"
+#include "ir/load_program.h"
+#include "ir/text/hlo_printer.h"
+#include "search/fusion_tuner.h"
+#include "sim/cli/commands.h"
+#include "sim/cli/interrupt.h"
+#include "sim/cli/options.h"
+#include "sim/cli/progress.h"
+#include "sim/fusion_gain.h"
+#include "sim/model_choice.h"
+#include "sim/views/fusion_tuning.h"
+
+namespace tilecast::sim::cli {
+namespace {
+
+struct FusionArguments {
+  std::string program, model, strategy = "anneal", start = "rules", hardware = "none";
+  std::string time, budget = "60 s", journal, output, hlo;
+  DeviceOptions device;
+  LoadArguments load;
+  OutputOptions report;
+  std::size_t costs = search::FusionSearchOptions{}.costs, runs = 1;
+  std::size_t keep = search::FusionSearchOptions{}.keep;
+  std::uint64_t seed = 1;
+  int jobs = 1, core = -1;
+};
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double seconds_of(const std::string& text, const char* option) {
+  try {
+    return hwdesc::parse_quantity(text, hwdesc::UnitKind::kTime);
+  } catch (const Error& error) {
+    throw UsageError(fmt::format("{}: {}", option, error.what()));
+  }
+}
+
+search::FusionStrategy strategy_of(const std::string& name) {
+  return static_cast<search::FusionStrategy>(std::ranges::find(search::kFusionStrategies, name) -
+                                             search::kFusionStrategies);
+}
+
+// One run per seed; the fastest different programs of all.
+search::FusionSearch search_by_model(search::FusionCost& cost, const FusionArguments& arguments) {
+  search::FusionSearch all;
+  Progress progress("tune: programs costed", arguments.costs * arguments.runs);
+  const double end = arguments.time.empty() ? 0 : now_s() + seconds_of(arguments.time, "--time");
+  std::size_t before = 0;
+  search::FusionSearchOptions options{.strategy = strategy_of(arguments.strategy),
+                                      .random_start = arguments.start == "random",
+                                      .costs = arguments.costs,
+                                      .keep = arguments.keep};
+  options.step = [&](const search::FusionProgress& done) {
+    constexpr std::size_t kShownEach = 256;  // clocks and terminals are slow
+    if (done.costs % kShownEach != 0) return true;
+    progress.show(before + done.costs, fmt::format(", best {:.4g} us of {:.4g}", done.best_s * 1e6,
+                                                   done.by_rules_s * 1e6));
+    return !Interrupt::asked() && (end == 0 || now_s() < end);
+  };
+  for (std::size_t run = 0; run < arguments.runs && !Interrupt::asked(); ++run) {
+    options.seed = arguments.seed + run;
+    search::FusionSearch one = search_fusions(cost, options);
+    before += one.costs;
+    all.by_rules = one.by_rules;
+    all.costs += one.costs;
+    all.starts += one.starts;
+    for (search::FoundFusion& found : one.best) {
+      const auto same = [&](const auto& known) { return known.cost.plan == found.cost.plan; };
+      if (std::ranges::none_of(all.best, same)) all.best.push_back(std::move(found));
+    }
+  }
+  std::ranges::stable_sort(all.best, {}, [](const auto& found) { return found.cost.seconds; });
+  if (all.best.size() > arguments.keep) all.best.resize(arguments.keep);
+  return all;
+}
+
+FusionGain gain_of(const ir::FusionSpace& space, const ir::FusionConfiguration& best,
+                   const hwdesc::Device& device, const analytical::CostModel& model,
+                   const ir::LoadOptions& load) {
+  const auto program = [&](const ir::FusionConfiguration& chosen) {
+    return ir::program_for({space.module().file, space.fused(chosen), {}},
+                           analytical::layout_rules(device), load)
+        .program;
+  };
+  return fusion_gain(program(space.by_rules()), program(best), device, model);
+}
+
+search::TunedFusion run_on_hardware(const ir::FusionSpace& space, const search::FusionSearch& found,
+                                    const hwdesc::Device& device,
+                                    const FusionArguments& arguments) {
+  search::HostHardware hardware(device, host::this_machine(),
+                                {.core = arguments.core, .timeout = Seconds{60}}, arguments.jobs);
+  search::FusionJournal journal(arguments.journal, space.program_hash());
+  if (journal.size() > 0) {
+    fmt::print(stderr, "{}: going on after {} programs\n", arguments.journal, journal.size());
+  }
+  Progress progress("tune: programs timed", found.best.size());
+  return search::verify_fusions(space, found.best, found.by_rules, hardware,
+                                {.budget_s = seconds_of(arguments.budget, "--hardware-budget"),
+                                 .batch = static_cast<std::size_t>(arguments.jobs),
+                                 .now = now_s,
+                                 .step =
+                                     [&](std::size_t tried, double best_s) {
+                                       progress.show(tried,
+                                                     fmt::format(", best {:.4g} us", best_s * 1e6));
+                                       return !Interrupt::asked();
+                                     }},
+                                journal);
+}
+
+void run_fusion(const FusionArguments& arguments) {
+  const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
+  const hwdesc::Device& device = devices.front();
+  const ChosenModel model = choose_model(arguments.model, devices);
+  const ir::LoadOptions load = load_options(arguments.load);
+  ir::Module module = ir::read_module(arguments.program, load.read);
+  if (ir::is_optimised(module)) {
+    throw Error(fmt::format("{}: is fused already; expected the program from before that",
+                            arguments.program));
+  }
+  const ir::FusionSpace space(std::move(module));
+  search::FusionCost cost(space, device, *model.model, load.trip_count);
+  const Interrupt interrupt;
+  views::FusionTuning tuning{.program = space.module().name,
+                             .file = arguments.program,
+                             .device = device.name,
+                             .model = model.name,
+                             .strategy = arguments.strategy,
+                             .start = arguments.start,
+                             .seed = arguments.seed,
+                             .runs = arguments.runs,
+                             .decisions = space.decisions().size(),
+                             .search = search_by_model(cost, arguments)};
+  tuning.asked = cost.asked();
+  tuning.gain = gain_of(space, tuning.search.best.front().chosen, device, *model.model, load);
+  ir::FusionConfiguration chosen =
+      tuning.gain.accepted() ? tuning.search.best.front().chosen : space.by_rules();
+  if (arguments.hardware == "host" && !Interrupt::asked()) {
+    tuning.tuned = run_on_hardware(space, tuning.search, device, arguments);
+    chosen = tuning.tuned->chosen;
+  }
+  if (!arguments.output.empty())
+    write({.format = {}, .file = arguments.output}, space.text_of(chosen));
+  if (!arguments.hlo.empty()) {
+    write({.format = {}, .file = arguments.hlo}, ir::print_hlo(space.fused(chosen)));
+  }
+  write(arguments.report, arguments.report.format == "json" ? views::fusion_tuning_json(tuning)
+                                                            : views::fusion_tuning_text(tuning));
+  if (Interrupt::asked()) end_as_interrupted();
+}
+
+void add_search_options(CLI::App& verb, FusionArguments& arguments) {
+  constexpr std::size_t kMost = 1'000'000'000;
+  verb.add_option("--strategy", arguments.strategy, "how configurations are proposed")
+      ->check(CLI::IsMember({"anneal", "random", "greedy", "beam"}))
+      ->capture_default_str();
+  verb.add_option("--start", arguments.start, "where the search begins")
+      ->check(CLI::IsMember({"rules", "random"}))
+      ->capture_default_str();
+  verb.add_option("--costs", arguments.costs, "programs costed by the model at most, in each run")
+      ->check(CLI::Range(std::size_t{1}, kMost))
+      ->capture_default_str();
+  verb.add_option("--time", arguments.time,
+                  "stop costing after this long; without it: --costs alone")
+      ->type_name("TIME");
+  verb.add_option("--runs", arguments.runs, "searches from different seeds, the best of all")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1000}))
+      ->capture_default_str();
+  verb.add_option("--seed", arguments.seed, "of the first run")->capture_default_str();
+  verb.add_option("--keep", arguments.keep, "fastest programs kept for the hardware")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{100'000}))
+      ->capture_default_str();
+}
+
+void add_hardware_options(CLI::App& verb, FusionArguments& arguments) {
+  verb.add_option("--hardware", arguments.hardware,
+                  "what runs the programs found: none, or host (this machine, by generated C)")
+      ->check(CLI::IsMember({"none", "host"}))
+      ->capture_default_str();
+  verb.add_option("--hardware-budget", arguments.budget,
+                  "compiling and timing stop after this long")
+      ->type_name("TIME")
+      ->capture_default_str();
+  verb.add_option("--journal", arguments.journal,
+                  "CSV of what was timed; a search that was broken off goes on from it")
+      ->type_name("FILE");
+  verb.add_option("--core", arguments.core, "core to measure on; -1: the last one allowed")
+      ->check(CLI::Range(-1, 4095))
+      ->capture_default_str();
+  verb.add_option("-o,--output", arguments.output, "decisions of the chosen program, for --fusion")
+      ->type_name("FILE");
+  verb.add_option("--hlo", arguments.hlo, "HLO text of the chosen program, fused")
+      ->type_name("FILE");
+  verb.add_option("-f,--format", arguments.report.format, "form of the answer")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->default_val("table");
+}
+
+}  // namespace
+
+void add_tune_fusion(CLI::App& tune) {
+  auto arguments = std::make_shared<FusionArguments>();
+  CLI::App& verb = *tune.add_subcommand("fusion", "the fastest fusions of a program");
+  verb.add_option("program", arguments->program, "file of a program that is not fused yet")
+      ->required()
+      ->type_name("FILE");
+  add_device_options(verb, arguments->device, Devices::kOne);
+  add_model_option(verb, arguments->model, "default");
+  add_search_options(verb, *arguments);
+  add_hardware_options(verb, *arguments);
+  add_read_options(verb, arguments->load);
+  add_jobs_option(verb, arguments->jobs);
+  verb.footer(
+      "A model costs many programs, then hardware runs the fastest of them in the order of their\n"
+      "predicted times. What the rules give is run first and kept unless something is faster; a\n"
+      "program whose results differ from its results has failed. Without hardware a program is\n"
+      "chosen only where the model's interval of the gain holds no loss.\n"
+      "Ctrl-C stops after what is being timed and answers with what was found (exit code 130).");
+  verb.callback([arguments] { run_fusion(*arguments); });
+}
+
+}  // namespace tilecast::sim::cli
