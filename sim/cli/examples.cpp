@@ -172,6 +172,14 @@ constexpr Example kExamples[] = {
     {"tune tiles", "tune tiles -d a4000 --from convolution_set --compare",
      "how strategies do on a set that holds every tile", false},
 
+    {"tune fusion",
+     "tune fusion -d tpu_v3 --costs 2000 -o mlp.fusion configs/programs/small_mlp_train.hlo",
+     "decisions for --fusion, chosen by the model alone"},
+    {"tune fusion",
+     "tune fusion -d my_machine/host.yaml --hardware host --hardware-budget 1m --journal mixer.csv "
+     "configs/programs/small_mixer.hlo",
+     "the fastest by the model, then timed on this machine", false},
+
     {"validate", "validate validation/experiments/preset_host_tiles.yaml",
      "one experiment with its tables"},
     {"validate", "validate --format summary", "every experiment whose data is here, a line each",

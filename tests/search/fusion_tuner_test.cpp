@@ -1,0 +1,163 @@
+#include "search/fusion_tuner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "analytical/analytical_model.h"
+#include "base/error.h"
+#include "hwdesc/device_yaml.h"
+#include "ir/program.h"
+#include "ir/read_module.h"
+#include "tests/support/folders.h"
+
+namespace tilecast::search {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Takes what a fixed rule says of a program: what it costs per kernel, or that it fails.
+class FakeHardware final : public Hardware {
+ public:
+  std::vector<HardwareTime> time(std::span<const ir::Module> programs) override {
+    std::vector<HardwareTime> times;
+    for (const ir::Module& module : programs) {
+      ++timed;
+      clock_s += 1;
+      const std::size_t kernels = ir::make_program(module).kernels().size();
+      if (kernels % fails_every == 0) {
+        times.push_back({std::nullopt, "wrong result 0"});
+      } else {
+        times.push_back({1e-6 * (static_cast<double>(kernels) + (slow_again ? 50 * timed : 0))});
+      }
+    }
+    return times;
+  }
+  std::size_t timed = 0, fails_every = 1000;
+  double clock_s = 0;
+  bool slow_again = false;
+};
+
+struct Tuning {
+  hwdesc::Device device = hwdesc::load_device("tpu_v3");
+  analytical::AnalyticalModel model;
+  ir::FusionSpace space{ir::read_module(support::source_dir().string() +
+                                        "/configs/programs/small_mixer.hlo")};
+  FusionCost cost{space, device, model};
+  FusionSearch found = search_fusions(cost, {.costs = 300, .keep = 12});
+  FakeHardware hardware;
+
+  TunedFusion verify(FusionJournal& journal, double budget_s = 1000,
+                     std::size_t stop_after = 1000) {
+    return verify_fusions(space, found.best, found.by_rules, hardware,
+                          {.budget_s = budget_s,
+                           .now = [this] { return hardware.clock_s; },
+                           .step = [=](std::size_t tried, double) { return tried < stop_after; }},
+                          journal);
+  }
+};
+
+std::string fresh_file() {
+  const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+  const std::string file = ::testing::TempDir() + test->test_suite_name() + test->name() + ".csv";
+  std::filesystem::remove(file);
+  return file;
+}
+
+TEST(VerifyFusions, RunsTheRulesFirstAndTakesTheFastest) {
+  Tuning tuning;
+  FusionJournal journal("", "p");
+  const TunedFusion tuned = tuning.verify(journal);
+  ASSERT_EQ(tuned.tried.front().rank, 0u);
+  double best = *tuned.tried.front().measured.seconds;
+  for (std::size_t i = 1; i < tuned.tried.size(); ++i) {
+    if (i > 1) {
+      EXPECT_GT(tuned.tried[i].rank, tuned.tried[i - 1].rank) << "in predicted order";
+    }
+    best = std::min(best, *tuned.tried[i].measured.seconds);
+  }
+  EXPECT_EQ(tuned.chosen_s, best);
+  EXPECT_EQ(tuned.by_rules_s, *tuned.tried.front().measured.seconds);
+  EXPECT_GE(tuned.speedup(), 1);
+}
+
+TEST(VerifyFusions, StopsWhenTheBudgetIsSpent) {
+  Tuning tuning;
+  FusionJournal journal("", "p");
+  const TunedFusion tuned = tuning.verify(journal, 5);
+  EXPECT_LE(tuned.tried.size(), 6u);  // one, then pairs while less than 5 s are spent
+  EXPECT_GE(tuned.tried.size(), 5u);
+}
+
+TEST(VerifyFusions, KeepsTheRulesWhereTheClosingPairShowsNoGain) {
+  Tuning tuning;
+  FusionJournal journal("", "p");
+  tuning.hardware.slow_again = true;  // later is slower: the first one timed wins
+  const TunedFusion tuned = tuning.verify(journal);
+  EXPECT_EQ(tuned.chosen, tuning.space.by_rules());
+  EXPECT_EQ(tuned.chosen_rank, 0u);
+  EXPECT_EQ(tuned.speedup(), 1);
+}
+
+TEST(VerifyFusions, CountsWhatFailsAndGoesOn) {
+  Tuning tuning;
+  FusionJournal journal("", "p");
+  const std::size_t rules =
+      ir::make_program(tuning.space.fused(tuning.space.by_rules())).kernels().size();
+  tuning.hardware.fails_every = rules + 1;
+  EXPECT_NO_THROW((void)tuning.verify(journal));
+  FusionJournal other("", "p");
+  tuning.hardware.fails_every = rules;
+  EXPECT_THROW((void)tuning.verify(other), Error) << "what the rules give must run";
+}
+
+TEST(VerifyFusions, EndsAsIfItHadNotBeenBrokenOff) {
+  const std::string file = fresh_file();
+  Tuning whole, first, second;
+  FusionJournal memory("", "p");
+  const TunedFusion expected = whole.verify(memory);
+  {
+    FusionJournal journal(file, "p");
+    EXPECT_TRUE(first.verify(journal, 1000, 5).stopped);
+  }
+  {  // torn in the middle of a row
+    std::ofstream(file, std::ios::app) << "p,0123";
+  }
+  FusionJournal journal(file, "p");
+  EXPECT_GE(journal.size(), 5u);
+  const TunedFusion resumed = second.verify(journal);
+  EXPECT_LT(second.hardware.timed, whole.hardware.timed);
+  EXPECT_EQ(resumed.chosen, expected.chosen);
+  EXPECT_EQ(resumed.chosen_s, expected.chosen_s);
+  ASSERT_EQ(resumed.tried.size(), expected.tried.size());
+  for (std::size_t i = 0; i < expected.tried.size(); ++i) {
+    EXPECT_EQ(resumed.tried[i].rank, expected.tried[i].rank);
+    EXPECT_DOUBLE_EQ(*resumed.tried[i].measured.seconds, *expected.tried[i].measured.seconds);
+  }
+}
+
+TEST(FusionJournal, BelongsToOneProgram) {
+  const std::string file = fresh_file();
+  {
+    FusionJournal journal(file, "one");
+    journal.add({"abc", {1.5e-3}, 2});
+    journal.add({"def", {std::nullopt, "crash, twice"}, 0});
+  }
+  const FusionJournal again(file, "one");
+  ASSERT_NE(again.find("abc"), nullptr);
+  EXPECT_DOUBLE_EQ(*again.find("abc")->time.seconds, 1.5e-3);
+  EXPECT_DOUBLE_EQ(again.find("abc")->spent_s, 2);
+  EXPECT_EQ(again.find("def")->time.failure, "crash, twice");
+  EXPECT_EQ(again.find("ghi"), nullptr);
+  try {
+    const FusionJournal other(file, "two");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("the journal is of another program"));
+  }
+}
+
+}  // namespace
+}  // namespace tilecast::search
