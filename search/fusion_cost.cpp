@@ -98,39 +98,38 @@ PlanCost FusionCost::of(const ir::FusionConfiguration& chosen) {
 }
 
 PlanCost FusionCost::of(Part& part, const ir::FusionConfiguration& chosen) {
-  const auto same = [&](std::size_t i) { return part.known[i] == chosen[part.decisions[i]]; };
-  bool unchanged = part.known.size() == part.decisions.size() && part.cost.kernels > 0;
+  const auto same = [&](std::size_t i) { return part.chosen[i] == chosen[part.decisions[i]]; };
+  bool unchanged = part.cost.has_value();
   for (std::size_t i = 0; unchanged && i < part.decisions.size(); ++i) unchanged = same(i);
-  if (unchanged) return part.cost;
+  if (unchanged) return *part.cost;
   std::vector<ir::FusedKernel> kernels = space_.plan(part.id, chosen);
-  PlanCost cost{0, {}, kernels.size()};
-  for (const double seconds : times(part.id, kernels, cost.plan)) {
-    cost.seconds += seconds * part.launches;
+  PlanCost cost;
+  for (const Known& one : known(part.id, kernels)) {
+    cost.seconds += one.seconds * part.launches;
+    cost.plan[0] += one.work[0];  // a sum: the order of kernels does not matter
+    cost.plan[1] += one.work[1];
+    cost.kernels += one.work != PlanHash{} ? 1 : 0;
   }
-  part.known.clear();
-  for (const std::uint32_t decision : part.decisions) part.known.push_back(chosen[decision]);
+  part.chosen.clear();
+  for (const std::uint32_t decision : part.decisions) part.chosen.push_back(chosen[decision]);
   part.cost = cost;
   return cost;
 }
 
-std::vector<double> FusionCost::times(ir::ComputationId computation,
-                                      std::span<ir::FusedKernel> kernels, PlanHash& plan) {
+std::vector<FusionCost::Known> FusionCost::known(ir::ComputationId computation,
+                                                 std::span<ir::FusedKernel> kernels) {
   std::vector<PlanHash> names(kernels.size()), unknown_names;
   std::vector<const ir::FusedKernel*> unknown;
-  PlanHash sum{};  // the order of kernels does not matter
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     names[i] = hash_of(computation, kernels[i]);
-    sum[0] += names[i][0];
-    sum[1] += names[i][1];
     if (by_members_.contains(names[i])) continue;
     unknown.push_back(&kernels[i]);
     unknown_names.push_back(names[i]);
   }
-  plan = sum;
   if (!unknown.empty()) ask(computation, unknown, unknown_names);
-  std::vector<double> seconds(kernels.size());
-  for (std::size_t i = 0; i < kernels.size(); ++i) seconds[i] = by_members_.at(names[i]);
-  return seconds;
+  std::vector<Known> result;
+  for (const PlanHash& name : names) result.push_back(by_members_.at(name));
+  return result;
 }
 
 void FusionCost::ask(ir::ComputationId computation, std::span<const ir::FusedKernel* const> kernels,
@@ -142,7 +141,7 @@ void FusionCost::ask(ir::ComputationId computation, std::span<const ir::FusedKer
     const ir::FusedKernel& kernel = *kernels[i];
     const ir::Instruction& root = laid_out_.at(computation).at(kernel.roots.front());
     if (kernel.members.size() == 1 && ir::is_zero_cost(root.opcode)) {
-      by_members_[names[i]] = 0;
+      by_members_[names[i]] = {};
       continue;
     }
     ir::Kernel next = maker_.make(computation, kernel);
@@ -158,17 +157,16 @@ void FusionCost::ask(ir::ComputationId computation, std::span<const ir::FusedKer
   for (std::size_t i = 0; i < made.size(); ++i) {
     by_work_[works[i]] = seconds_of(answers[i], made[i], device_);
   }
-  for (const auto& [name, work] : wanted) by_members_[name] = by_work_.at(work);
+  for (const auto& [name, work] : wanted) by_members_[name] = {by_work_.at(work), work};
 }
 
 std::vector<FusionCost::KernelTime> FusionCost::kernels(const ir::FusionConfiguration& chosen) {
   std::vector<KernelTime> result;
   for (const Part& part : parts_) {
     std::vector<ir::FusedKernel> kernels = space_.plan(part.id, chosen);
-    PlanHash plan;
-    const std::vector<double> seconds = times(part.id, kernels, plan);
+    const std::vector<Known> times = known(part.id, kernels);
     for (std::size_t i = 0; i < kernels.size(); ++i) {
-      result.push_back({part.id, std::move(kernels[i]), seconds[i] * part.launches});
+      result.push_back({part.id, std::move(kernels[i]), times[i].seconds * part.launches});
     }
   }
   return result;

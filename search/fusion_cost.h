@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -24,7 +25,7 @@
 
 namespace tilecast::search {
 
-// What tells fused programs apart: equal for configurations that make the same kernels.
+// What tells fused programs apart: equal for configurations whose kernels compute the same.
 using PlanHash = std::array<std::uint64_t, 2>;
 
 struct PlanCost {
@@ -65,18 +66,21 @@ class FusionCost final : public FusionObjective {
   struct HashOf {
     std::size_t operator()(const PlanHash& hash) const { return hash[0]; }
   };
-  using Times = std::unordered_map<PlanHash, double, HashOf>;
+  struct Known {
+    double seconds = 0;  // of a launch
+    PlanHash work{};     // what it computes; zero: nothing that takes time
+  };
   struct Part {  // a sequential computation that runs
     ir::ComputationId id;
     double launches = 0;
-    std::vector<std::uint32_t> decisions;  // of it
-    ir::FusionConfiguration known;         // their choices when `cost` was found
-    PlanCost cost;
+    std::vector<std::uint32_t> decisions = {};  // of it
+    ir::FusionConfiguration chosen = {};        // their choices when `cost` was found
+    std::optional<PlanCost> cost = {};
   };
   void find_parts(double trip_count);
   [[nodiscard]] PlanCost of(Part& part, const ir::FusionConfiguration& chosen);
-  [[nodiscard]] std::vector<double> times(ir::ComputationId computation,
-                                          std::span<ir::FusedKernel> kernels, PlanHash& plan);
+  [[nodiscard]] std::vector<Known> known(ir::ComputationId computation,
+                                         std::span<ir::FusedKernel> kernels);
   void ask(ir::ComputationId computation, std::span<const ir::FusedKernel* const> kernels,
            std::span<const PlanHash> names);
 
@@ -88,8 +92,8 @@ class FusionCost final : public FusionObjective {
   std::vector<Part> parts_;
   double fixed_ = 0;  // seconds of what is never fused
   std::size_t fixed_kernels_ = 0;
-  Times by_members_;  // seconds of a launch, by computation, members and roots
-  Times by_work_;     // the same, by what it computes (ir/kernels/kernel_fingerprint.h)
+  std::unordered_map<PlanHash, Known, HashOf> by_members_;  // and computation and roots
+  std::unordered_map<PlanHash, double, HashOf> by_work_;    // ir/kernels/kernel_fingerprint.h
 };
 
 }  // namespace tilecast::search

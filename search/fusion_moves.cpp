@@ -78,9 +78,8 @@ std::vector<std::uint32_t> FusionMoves::by_time(std::span<const FusionCost::Kern
   std::vector<std::uint32_t> order(seconds.size());
   std::iota(order.begin(), order.end(), 0U);
   base::shuffle(order, random);
-  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
-    return seconds[a] > seconds[b];
-  });
+  std::ranges::stable_sort(
+      order, [&](std::uint32_t a, std::uint32_t b) { return seconds[a] > seconds[b]; });
   return order;
 }
 

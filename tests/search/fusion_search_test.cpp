@@ -48,7 +48,8 @@ TEST(FusionCost, IsWhatTheSimulatorSays) {
       Problem problem(name, device);
       for (std::uint64_t seed = 0; seed < 6; ++seed) {
         FusionConfiguration chosen =
-            seed == 0 ? problem.space.by_rules() : problem.space.random(0.16 * static_cast<double>(seed), seed);
+            seed == 0 ? problem.space.by_rules()
+                      : problem.space.random(0.16 * static_cast<double>(seed), seed);
         for (std::size_t i = seed; seed > 2 && i < chosen.size(); i += 5) {
           chosen[i] = FusionChoice::kFuse;
         }
@@ -134,8 +135,7 @@ TEST(FusionSearch, FindsTheBestOfAll) {
     best = std::min(best, problem.cost.of(chosen).seconds);
   }
   for (const FusionStrategy strategy : {FusionStrategy::kAnneal, FusionStrategy::kBeam}) {
-    const FusionSearch found =
-        search_fusions(problem.cost, {.strategy = strategy, .costs = 5000});
+    const FusionSearch found = search_fusions(problem.cost, {.strategy = strategy, .costs = 5000});
     EXPECT_LE(found.best.front().cost.seconds, best * (1 + 1e-12));
   }
 }

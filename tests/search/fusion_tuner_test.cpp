@@ -43,8 +43,8 @@ class FakeHardware final : public Hardware {
 struct Tuning {
   hwdesc::Device device = hwdesc::load_device("tpu_v3");
   analytical::AnalyticalModel model;
-  ir::FusionSpace space{ir::read_module(support::source_dir().string() +
-                                        "/configs/programs/small_mixer.hlo")};
+  ir::FusionSpace space{
+      ir::read_module(support::source_dir().string() + "/configs/programs/small_mixer.hlo")};
   FusionCost cost{space, device, model};
   FusionSearch found = search_fusions(cost, {.costs = 300, .keep = 12});
   FakeHardware hardware;
