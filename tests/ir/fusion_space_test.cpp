@@ -51,7 +51,9 @@ std::size_t decision(const FusionSpace& space, FusionStep step, std::string_view
   return 0;
 }
 
-std::size_t kernels(const Module& module) { return make_program(module).kernels().size(); }
+std::size_t kernels(const Module& module) {
+  return make_program(module).kernels().size();
+}
 
 TEST(FusionSpace, KeepsApartWhatIsKeptApart) {
   const FusionSpace space(parsed(kTwoReaders));

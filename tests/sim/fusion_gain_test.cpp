@@ -42,8 +42,8 @@ class OpsTakeTime final : public analytical::CostModel {
 
 struct Programs {
   hwdesc::Device device = hwdesc::load_device("tpu_v3");
-  ir::FusionSpace space{ir::read_module(support::source_dir().string() +
-                                        "/configs/programs/small_mixer.hlo")};
+  ir::FusionSpace space{
+      ir::read_module(support::source_dir().string() + "/configs/programs/small_mixer.hlo")};
   [[nodiscard]] ir::Program program(const ir::FusionConfiguration& chosen) const {
     return ir::program_for({"", space.fused(chosen), {}}, analytical::layout_rules(device), {})
         .program;
