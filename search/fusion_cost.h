@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "analytical/cost_model.h"
-#include "ir/fusion/fusion_rewriter.h"
 #include "ir/fusion/fusion_space.h"
+#include "ir/fusion/kernel_maker.h"
 
 namespace tilecast::search {
 

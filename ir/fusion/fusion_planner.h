@@ -118,7 +118,7 @@ class FusionPlanner {
   std::vector<std::uint32_t> owner_;  // cluster whose root it is
   std::vector<Cluster> clusters_;
   std::map<std::uint32_t, std::uint32_t> spans_;  // first root -> last member, of several roots
-  std::vector<std::uint32_t> seen_;  // by instruction, for reaches()
+  std::vector<std::uint32_t> seen_;               // by instruction, for reaches()
   std::uint32_t visit_ = 0;
 };
 

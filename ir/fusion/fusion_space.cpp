@@ -30,8 +30,8 @@ bool may_join(const Computation& computation, const Instruction& array, const In
   return true;
 }
 
-// By instruction: may it be computed in several kernels? Where several read it, or its one reader is
-// computed in several.
+// By instruction: may it be computed in several kernels? Where several read it, or its one reader
+// is computed in several.
 std::vector<bool> copied(const Computation& computation, const FusionGraph& graph) {
   std::vector<bool> result(computation.instructions.size(), false);
   for (auto id = static_cast<std::uint32_t>(result.size()); id-- > 0;) {
@@ -104,8 +104,7 @@ void FusionSpace::list_decisions(ComputationId id) {
       };
       const bool several = users.front() != users.back() || in_several[user];
       const bool fusible = fits(array) && fuses_into_users(made);
-      const bool joins =
-          fusible && may_join(computation, made, computation.instructions[user]);
+      const bool joins = fusible && may_join(computation, made, computation.instructions[user]);
       if (joins) decide(FusionStep::kInto, several && streams(made) && !is_costly(made));
       if (joins && !several && !is_root) {
         // Nothing else reads the array: it is no result of the kernel that both form.

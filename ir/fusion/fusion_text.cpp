@@ -80,9 +80,10 @@ FusionConfiguration FusionSpace::read(const base::SourceText& text) const {
     return Error(text.describe(line.offset, what));
   };
   if (lines.empty() || lines.front().words.front() != kFormat) {
-    throw Error(fmt::format("{}: no fusion configuration; expected a first line that begins with "
-                            "'{}'",
-                            text.file(), kFormat));
+    throw Error(
+        fmt::format("{}: no fusion configuration; expected a first line that begins with "
+                    "'{}'",
+                    text.file(), kFormat));
   }
   const auto& head = lines.front().words;
   if (head.size() < 2 || head[1] != program_hash()) {
@@ -109,8 +110,8 @@ FusionConfiguration FusionSpace::read(const base::SourceText& text) const {
     }
     const auto found = known.find(std::pair(std::string(line.words[2]), line.words[1]));
     if (found == known.end()) {
-      throw fail(line, fmt::format("the program has no decision '{} {}'", line.words[1],
-                                   line.words[2]));
+      throw fail(line,
+                 fmt::format("the program has no decision '{} {}'", line.words[1], line.words[2]));
     }
     if (seen[found->second]) throw fail(line, "this decision stands in the file twice");
     seen[found->second] = true;

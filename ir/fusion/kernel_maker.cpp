@@ -1,3 +1,5 @@
+#include "ir/fusion/kernel_maker.h"
+
 #include <algorithm>
 #include <map>
 

@@ -9,6 +9,7 @@
 #include "ir/load_program.h"
 #include "ir/text/hlo_printer.h"
 #include "search/fusion_tuner.h"
+#include "search/host_hardware.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/interrupt.h"
 #include "sim/cli/options.h"

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "ir/canonical_hash.h"
-#include "ir/fusion/fusion_rewriter.h"
+#include "ir/fusion/kernel_maker.h"
 #include "ir/program.h"
 #include "ir/read_module.h"
 #include "ir/text/hlo_parser.h"

@@ -1,4 +1,4 @@
-#include "search/hardware.h"
+#include "search/host_hardware.h"
 
 namespace tilecast::search {
 
