@@ -194,13 +194,18 @@ TileConfig KernelAnalysis::full_tile() const {
   return tileable() ? analytical::full_tile(state_->tiled->space()) : TileConfig{};
 }
 
-std::vector<TileConfig> KernelAnalysis::tiles(std::size_t limit) const {
-  std::vector<TileConfig> feasible;
-  if (!tileable()) return feasible;
-  for (TileConfig& tile : state_->tiled->candidates(limit)) {
-    if (std::isfinite(state_->tiled->time_s(tile))) feasible.push_back(std::move(tile));
-  }
+std::vector<TileConfig> KernelAnalysis::tiles(std::size_t limit, TileSet set) const {
+  if (!tileable()) return {};
+  const TileModel& model = *state_->tiled;
+  const auto fits = [&](const TileConfig& tile) { return std::isfinite(model.time_s(tile)); };
+  if (set == TileSet::kAll) return all_tiles(model.space(), limit, fits);
+  std::vector<TileConfig> feasible = model.candidates(limit);
+  std::erase_if(feasible, [&](const TileConfig& tile) { return !fits(tile); });
   return feasible;
+}
+
+double KernelAnalysis::count_all_tiles() const {
+  return tileable() ? analytical::count_all_tiles(state_->tiled->space()) : 0;
 }
 
 Seconds KernelAnalysis::time(const TileConfig& tile) const {

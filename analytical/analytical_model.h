@@ -25,6 +25,12 @@ struct Infeasible {
   std::string reason;
 };
 
+// Which tiles are listed (analytical/tile_space.h).
+enum class TileSet : std::uint8_t {
+  kLadder,  // loops cut into powers of two; on GPUs the blocks of libraries
+  kAll      // into every number of pieces
+};
+
 class KernelAnalysis {
  public:
   // Keeps references: both must outlive the analysis. Reading is thread-safe.
@@ -38,7 +44,10 @@ class KernelAnalysis {
   // tiles. Kernel part empty unless the kernel has a convolution or dot.
   [[nodiscard]] TileConfig full_tile() const;
   // Valid tiles, at most `limit`, in a deterministic order.
-  [[nodiscard]] std::vector<TileConfig> tiles(std::size_t limit = 4096) const;
+  [[nodiscard]] std::vector<TileConfig> tiles(std::size_t limit = 4096,
+                                              TileSet set = TileSet::kLadder) const;
+  // How many TileSet::kAll has without a limit, valid or not; 0 without tiles.
+  [[nodiscard]] double count_all_tiles() const;
 
   // Time alone; the hot path of ranking: no allocation. Infinity when infeasible.
   [[nodiscard]] Seconds time(const TileConfig& tile) const;

@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.h"
+
 namespace tilecast::analytical {
 namespace {
 
@@ -19,6 +24,24 @@ std::string mismatch(std::string_view what, const ir::Dims& tile, const ir::Dims
                      full.size());
 }
 
+ir::Dims parse_sizes(std::string_view text, std::string_view whole) {
+  ir::Dims sizes;
+  while (true) {
+    std::int64_t size = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+    if (error != std::errc{} || size < 1) {
+      throw Error(fmt::format("tile '{}': got '{}', expected sizes such as 2x26x4x2", whole, text));
+    }
+    sizes.push_back(size);
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (text.empty()) return sizes;
+    if (text.front() != 'x') {
+      throw Error(fmt::format("tile '{}': got '{}', expected 'x' and a size", whole, text));
+    }
+    text.remove_prefix(1);
+  }
+}
+
 }  // namespace
 
 std::string to_string(const TileConfig& tile) {
@@ -32,6 +55,32 @@ std::string to_string(const TileConfig& tile) {
   add("kernel", tile.kernel);
   add("in", tile.input);
   return text;
+}
+
+TileConfig parse_tile(std::string_view text) {
+  TileConfig tile;
+  std::string_view rest = text;
+  const auto word = [&rest](std::string_view separators) {
+    rest.remove_prefix(std::min(rest.find_first_not_of(" ,="), rest.size()));
+    const std::string_view taken = rest.substr(0, rest.find_first_of(separators));
+    rest.remove_prefix(taken.size());
+    return taken;
+  };
+  for (std::string_view part = word(" ="); !part.empty(); part = word(" =")) {
+    ir::Dims* sizes = part == "out" || part == "output" ? &tile.output
+                      : part == "kernel"                ? &tile.kernel
+                      : part == "in" || part == "input" ? &tile.input
+                                                        : nullptr;
+    if (sizes == nullptr || !sizes->empty()) {
+      throw Error(
+          fmt::format("tile '{}': got '{}', expected out, kernel or in, each at most once; "
+                      "example: \"out=2x26x4x2 kernel=3x3x24x1\"",
+                      text, part));
+    }
+    *sizes = parse_sizes(word(" ,"), text);
+  }
+  if (tile == TileConfig{}) throw Error("tile: got nothing, expected \"out=2x26x4x2\"");
+  return tile;
 }
 
 std::string tile_mismatch(const TileConfig& tile, const TileConfig& full) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "ir/shape.h"
 
@@ -20,6 +21,9 @@ struct TileConfig {
 };
 
 [[nodiscard]] std::string to_string(const TileConfig& tile);  // "out=2x26x4x2 kernel=3x3x24x1"
+
+// Of that text; any of the three lists, "out 2x26" is accepted too. Throws Error.
+[[nodiscard]] TileConfig parse_tile(std::string_view text);
 
 // What is wrong with the shape of a tile for a kernel whose full tile is `full`; "" when it fits.
 [[nodiscard]] std::string tile_mismatch(const TileConfig& tile, const TileConfig& full);

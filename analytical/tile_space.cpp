@@ -4,6 +4,8 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <queue>
+#include <tuple>
 #include <utility>
 
 #include "base/math.h"
@@ -151,7 +153,80 @@ SizesList streaming_extents(const IterationSpace& space) {
   return list;
 }
 
+// The numbers of pieces of a loop that make different extents, fewest first.
+std::vector<std::int64_t> all_pieces(std::int64_t units) {
+  std::vector<std::int64_t> pieces;
+  for (std::int64_t next = 1; next <= units;) {
+    pieces.push_back(next);
+    const std::int64_t extent = base::ceil_div(units, next);
+    if (extent == 1) break;
+    next = base::ceil_div(units, extent - 1);  // the fewest pieces of a smaller extent
+  }
+  return pieces;
+}
+
+std::vector<int> cut_loops(const IterationSpace& space) {
+  if (!space.matrix) return space.order;
+  std::vector<int> loops = spatial_loops(space);
+  const std::vector<int> reduced = reduction_loops(*space.matrix);
+  loops.insert(loops.end(), space.matrix->columns.begin(), space.matrix->columns.end());
+  loops.insert(loops.end(), reduced.begin(), reduced.end());
+  return loops;
+}
+
+std::vector<std::vector<std::int64_t>> pieces_by_loop(const IterationSpace& space) {
+  std::vector<std::vector<std::int64_t>> all;
+  for (const int loop : cut_loops(space)) all.push_back(all_pieces(space.loops[loop].units()));
+  return all;
+}
+
+// A choice of pieces for each cut loop, by index; no loop behind `last` is cut yet.
+struct Cut {
+  double pieces = 1;
+  std::vector<std::uint32_t> chosen;
+  std::size_t last = 0;
+  [[nodiscard]] bool operator>(const Cut& other) const {
+    return std::tie(pieces, other.chosen) > std::tie(other.pieces, chosen);
+  }
+};
+
 }  // namespace
+
+std::vector<TileConfig> all_tiles(const IterationSpace& space, std::size_t limit,
+                                  const std::function<bool(const TileConfig&)>& fits) {
+  const std::vector<int> loops = cut_loops(space);
+  const std::vector<std::vector<std::int64_t>> pieces = pieces_by_loop(space);
+  // Each cut is reached once: from the one with its last loop a step coarser.
+  std::priority_queue<Cut, std::vector<Cut>, std::greater<>> open;
+  open.push({1, std::vector<std::uint32_t>(loops.size(), 0), 0});
+  std::vector<TileConfig> tiles;
+  for (std::size_t looked_at = 0;
+       !open.empty() && tiles.size() < limit && looked_at < kMostLookedAt; ++looked_at) {
+    const Cut cut = open.top();
+    open.pop();
+    LoopSizes trips;
+    trips.fill(1);
+    for (std::size_t i = 0; i < loops.size(); ++i) trips[loops[i]] = pieces[i][cut.chosen[i]];
+    TileConfig tile = tile_of_trips(space, trips);
+    if (fits(tile)) tiles.push_back(std::move(tile));
+    for (std::size_t i = cut.last; i < loops.size(); ++i) {
+      const std::uint32_t step = cut.chosen[i] + 1;
+      if (step == pieces[i].size()) continue;
+      Cut next{cut.pieces * static_cast<double>(pieces[i][step]) /
+                   static_cast<double>(pieces[i][step - 1]),
+               cut.chosen, i};
+      next.chosen[i] = step;
+      open.push(std::move(next));
+    }
+  }
+  return tiles;
+}
+
+double count_all_tiles(const IterationSpace& space) {
+  double count = 1;
+  for (const auto& pieces : pieces_by_loop(space)) count *= static_cast<double>(pieces.size());
+  return count;
+}
 
 std::vector<TileConfig> candidate_tiles(const IterationSpace& space, std::size_t limit) {
   SizesList list;

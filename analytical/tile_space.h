@@ -3,6 +3,7 @@
 // (tests/analytical/monotonicity_test.cpp).
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "analytical/iteration_space.h"
@@ -15,6 +16,17 @@ namespace tilecast::analytical {
 // their own ladder. At most `limit` distinct tiles, fewest pieces first; deterministic.
 [[nodiscard]] std::vector<TileConfig> candidate_tiles(const IterationSpace& space,
                                                       std::size_t limit);
+
+// Every way to cut the loops that the ladder cuts into pieces of equal extent (the last may be
+// shorter): each loop into every number of pieces that makes another extent, in all combinations.
+// At most `limit` tiles that fit, of the first kMostLookedAt; fewest pieces first, ties in the
+// order of the loops; deterministic.
+inline constexpr std::size_t kMostLookedAt = 1'000'000;
+[[nodiscard]] std::vector<TileConfig> all_tiles(
+    const IterationSpace& space, std::size_t limit,
+    const std::function<bool(const TileConfig&)>& fits = [](const TileConfig&) { return true; });
+// How many there are, fitting or not.
+[[nodiscard]] double count_all_tiles(const IterationSpace& space);
 
 inline constexpr double kLargestSide = 256;  // of a library's blocks
 

@@ -28,8 +28,4 @@ namespace tilecast::sim {
 [[nodiscard]] measured::CsvTable rows_of_file(const measured::CsvTable& table,
                                               const std::string& path);
 
-// "out=2x26x4x2 kernel=3x3x24x1 in=1x8": any of the three, `out 2x26` is accepted too. Throws
-// Error.
-[[nodiscard]] analytical::TileConfig parse_tile(std::string_view text);
-
 }  // namespace tilecast::sim

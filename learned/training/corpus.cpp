@@ -47,7 +47,9 @@ std::vector<ir::Program> cuts_of(const ir::Module& module, const hwdesc::Device&
   std::vector<ir::Program> cuts;
   for (int cut = 0; cut <= (fused ? 0 : fusions); ++cut) {
     const std::uint64_t drawn = random();
-    const double share = cut == 0 ? 1 : kLeastFused + (1 - kLeastFused) * static_cast<double>(random() >> 11) * 0x1p-53;
+    const double share =
+        cut == 0 ? 1
+                 : kLeastFused + (1 - kLeastFused) * static_cast<double>(random() >> 11) * 0x1p-53;
     ir::LoadedModule loaded{
         module.file, fused ? module : ir::fuse_at_random(module, share, drawn), {}};
     cuts.push_back(

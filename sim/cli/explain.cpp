@@ -5,7 +5,6 @@
 #include "analytical/layout_rules.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
-#include "sim/tile_table.h"
 #include "sim/views/explain.h"
 
 namespace tilecast::sim::cli {
@@ -22,7 +21,7 @@ struct ExplainArguments {
 std::string run(const ExplainArguments& arguments) {
   const ir::LoadOptions load = load_options(arguments.load);
   analytical::TileConfig tile;
-  if (!arguments.tile.empty()) tile = parse_tile(arguments.tile);
+  if (!arguments.tile.empty()) tile = analytical::parse_tile(arguments.tile);
   const hwdesc::Device device = load_devices(arguments.device).front();
   const ir::DeviceProgram built = ir::program_for(ir::load_module(arguments.file, load),
                                                   analytical::layout_rules(device), load);

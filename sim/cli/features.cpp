@@ -12,7 +12,6 @@
 #include "learned/table_features.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
-#include "sim/tile_table.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -137,7 +136,7 @@ measured::CsvTable values_table(const FeaturesArguments& arguments) {
     throw UsageError("features: got group 'node', which describes ops; expected groups of kernels");
   }
   analytical::TileConfig tile;
-  if (!arguments.tile.empty()) tile = parse_tile(arguments.tile);
+  if (!arguments.tile.empty()) tile = analytical::parse_tile(arguments.tile);
   const ir::LoadOptions load = load_options(arguments.load);
   const hwdesc::Device device = load_devices(arguments.device).front();
   const ir::DeviceProgram built = ir::program_for(ir::load_module(arguments.file, load),

@@ -63,7 +63,7 @@ TEST_F(TuneCommand, RefusesTrialsOfAnotherSearch) {
   write("trials.csv", "trial,index,tile,predicted_ns,measured_ns\n1,0,unroll=9 lanes=9,,100\n");
   expect_failure("-d tpu_v3 --from set -o trials.csv", 1, "the trials are of another search");
   write("trials.csv", "name,value\na,1\n");
-  expect_failure("-d tpu_v3 --from set -o trials.csv", 1, "expected the columns of trials");
+  expect_failure("-d tpu_v3 --from set -o trials.csv", 1, "expected the columns trial,index,tile");
 }
 
 TEST_F(TuneCommand, MeasuresWithACommandAndCountsFailures) {

@@ -11,15 +11,16 @@ using analytical::TileConfig;
 
 TEST(ParseTile, ReadsTheFormItIsGivenInAndTheFormReportsPrint) {
   const TileConfig tile{.output = {2, 26, 4, 2}, .kernel = {3, 3, 24, 1}, .input = {}};
-  EXPECT_EQ(parse_tile("out=2x26x4x2 kernel=3x3x24x1"), tile);
-  EXPECT_EQ(parse_tile("kernel 3x3x24x1, out 2x26x4x2"), tile);
-  EXPECT_EQ(parse_tile("in=8x1"), (TileConfig{.output = {}, .kernel = {}, .input = {8, 1}}));
+  EXPECT_EQ(analytical::parse_tile("out=2x26x4x2 kernel=3x3x24x1"), tile);
+  EXPECT_EQ(analytical::parse_tile("kernel 3x3x24x1, out 2x26x4x2"), tile);
+  EXPECT_EQ(analytical::parse_tile("in=8x1"),
+            (TileConfig{.output = {}, .kernel = {}, .input = {8, 1}}));
 }
 
 TEST(ParseTile, RefusesWhatIsNoTile) {
   for (const char* text : {"", "out", "out=", "out=2x", "out=0x2", "out=2x-1", "2x2", "out=2y3",
                            "out=2 out=3", "out=99999999999999999999"}) {
-    EXPECT_THROW(static_cast<void>(parse_tile(text)), Error) << text;
+    EXPECT_THROW(static_cast<void>(analytical::parse_tile(text)), Error) << text;
   }
 }
 

@@ -1,0 +1,72 @@
+// Which tile each kernel of a program has: as data, and chosen by whatever orders tiles.
+//
+//   TileChoices tiles = read_tiles(text);                   // a file that `tune program` wrote
+//   ChosenTiles model(times, {.ranker = &ranks, .fixed = tiles});
+//   sim::simulate(program, device, model);                  // with these tiles, timed by `times`
+//
+// A tile belongs to a kernel by what it computes (ir/canonical_hash.h), so that a choice survives
+// renaming and other fusions around the kernel.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analytical/analytical_model.h"
+#include "analytical/tile_ranker.h"
+#include "base/source_text.h"
+
+namespace tilecast::search {
+
+using TileChoices = std::map<std::string, analytical::TileConfig>;  // by canonical hash
+
+// A line for each kernel, and a first line that says what the file is:
+//   tilecast.tile_choices/1
+//   0f3a...  out=16x128 kernel=64  # dot_fusion.4
+// `names`: of kernels, by hash; for the reader.
+[[nodiscard]] std::string text_of(const TileChoices& tiles,
+                                  const std::map<std::string, std::string>& names = {});
+// Throws Error, with the line, for anything else and for a kernel that stands there twice.
+[[nodiscard]] TileChoices read_tiles(const base::SourceText& text);
+
+struct RankedTile {
+  analytical::TileConfig tile;
+  double score = 0;
+};
+struct TileListing {
+  analytical::TileSet set = analytical::TileSet::kLadder;
+  std::size_t most = 4096;
+};
+// The tiles of a kernel, the best first; those without a score are left out. Ties stand in the
+// order in which tiles are listed.
+[[nodiscard]] std::vector<RankedTile> rank_tiles(const ir::Kernel& kernel,
+                                                 const hwdesc::Device& device,
+                                                 const analytical::TileRanker& ranker,
+                                                 const TileListing& listing = {});
+
+struct ChosenTilesOptions {
+  const analytical::TileRanker* ranker = nullptr;  // null: `times` chooses as it does by itself
+  TileListing listing = {};
+  TileChoices fixed = {};  // come first
+};
+
+// Times by one model, tiles by another: a query without a tile gets the one fixed for its kernel,
+// else the ranker's best. A dump's own tile is kept; where the ranker has no answer the model of
+// times chooses. What is given outlives this. Thread-safe.
+class ChosenTiles final : public analytical::CostModel {
+ public:
+  ChosenTiles(const analytical::CostModel& times, ChosenTilesOptions options)
+      : times_(times), options_(std::move(options)) {}
+  [[nodiscard]] std::vector<std::optional<analytical::Estimate>> estimate(
+      std::span<const analytical::KernelQuery> queries,
+      const hwdesc::Device& device) const override;
+  // The tile that a query without one gets; nothing: the model of times chooses.
+  [[nodiscard]] std::optional<analytical::TileConfig> tile_of(const ir::Kernel& kernel,
+                                                              const hwdesc::Device& device) const;
+
+ private:
+  const analytical::CostModel& times_;
+  ChosenTilesOptions options_;
+};
+
+}  // namespace tilecast::search
