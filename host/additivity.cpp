@@ -23,12 +23,13 @@ struct Built {
 
 std::variant<Built, std::string> build(const ProgramVariant& variant, const hwdesc::Device& device,
                                        const Bench& bench) {
-  auto made = make_c_program(variant.program, device, bench.generate);
+  auto made = make_c_program(variant.program, device, {.generate = bench.generate});
   if (const auto* problem = std::get_if<Unsupported>(&made)) {
     return "unsupported: " + problem->reason;
   }
   CProgram& program = std::get<CProgram>(made);
-  std::vector<Compilation> compiled = bench.compile({&program.source, 1}, /*jobs=*/1);
+  const std::string source = whole_source(program);
+  std::vector<Compilation> compiled = bench.compile({&source, 1}, /*jobs=*/1);
   if (!compiled.front().library) return "compile error: " + compiled.front().error;
   return Built{std::move(program), std::move(*compiled.front().library)};
 }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/math.h"
 #include "ir/kernels/kernel_fingerprint.h"
+#include "ir/op_hash.h"
 
 namespace tilecast::host {
 namespace {
@@ -29,6 +30,14 @@ constexpr std::string_view kPartAttribute = R"(
 #endif
 )";
 
+// Of a kernel's code: the same wherever the kernel is.
+std::string function_of(const std::string& code) {
+  ir::Hash128 hash;
+  hash.add(code);
+  const auto digits = hash.result();
+  return fmt::format("part_{:016x}{:016x}", digits[0], digits[1]);
+}
+
 // Where an array behind `end` begins; moves `end` behind it.
 std::int64_t next(std::int64_t& end, const Shape& shape) {
   constexpr std::int64_t kPage = ArrayUse::kAlignment;
@@ -39,8 +48,8 @@ std::int64_t next(std::int64_t& end, const Shape& shape) {
 
 class ProgramWriter {
  public:
-  ProgramWriter(WiredProgram wired, const hwdesc::Device& device, const Generate& generate)
-      : wired_(std::move(wired)), device_(device), generate_(generate) {
+  ProgramWriter(WiredProgram wired, const hwdesc::Device& device, const CProgramOptions& options)
+      : wired_(std::move(wired)), device_(device), options_(options) {
     std::int64_t end = 0;
     for (const ProgramInput& input : wired_.inputs)
       input_offsets_.push_back(next(end, input.shape));
@@ -63,7 +72,7 @@ class ProgramWriter {
     program_.function = kFunction;
     program_.heap_bytes = heap.bytes;
     program_.scratch_bytes = scratch + heap.bytes;
-    program_.source = source(heap, scratch);
+    program_.caller = caller(heap, scratch);
     program_.inputs = std::move(wired_.inputs);
     program_.outputs = std::move(wired_.results);
     return std::move(program_);
@@ -72,11 +81,11 @@ class ProgramWriter {
  private:
   // The part that computes this kernel: one that is there, or a new one.
   std::variant<std::size_t, Unsupported> part(const ir::Kernel& kernel) {
-    analytical::TileConfig tile = chosen_tile(kernel);
-    auto code = generate_(kernel, tile, std::string(kAnyFunction));
-    if (std::holds_alternative<Unsupported>(code) && tile != analytical::TileConfig{}) {
+    auto [tile, given] = tile_of(kernel);
+    auto code = options_.generate(kernel, tile, std::string(kAnyFunction));
+    if (std::holds_alternative<Unsupported>(code) && !given && tile != analytical::TileConfig{}) {
       tile = {};
-      code = generate_(kernel, tile, std::string(kAnyFunction));
+      code = options_.generate(kernel, tile, std::string(kAnyFunction));
     }
     if (const auto* problem = std::get_if<Unsupported>(&code)) {
       return Unsupported{kernel.name() + ": " + problem->reason};
@@ -87,30 +96,33 @@ class ProgramWriter {
       ++program_.parts[known->second].launches;
       return known->second;
     }
-    auto named = generate_(kernel, tile, fmt::format("part_{}", known->second));
+    auto named = options_.generate(kernel, tile, function_of(text));
     TC_CHECK(std::holds_alternative<CKernel>(named), "a function's name does not matter");
     program_.parts.push_back({kernel, std::move(tile), std::get<CKernel>(std::move(named))});
     return known->second;
   }
 
-  analytical::TileConfig chosen_tile(const ir::Kernel& kernel) {
+  struct Tile {
+    analytical::TileConfig tile;
+    bool given = false;
+  };
+  Tile tile_of(const ir::Kernel& kernel) {
     const auto [known, is_new] = tiles_.try_emplace(ir::fingerprint(kernel));
-    if (is_new) {
-      const analytical::KernelAnalysis analysis(kernel, device_);
-      if (analysis.tileable()) known->second = analysis.estimate_best().tile;
+    if (!is_new) return known->second;
+    if (auto given = options_.tile(kernel)) {
+      known->second = {std::move(*given), true};
+    } else {
+      known->second.tile = default_tile(kernel, device_);
     }
     return known->second;
   }
 
-  std::string source(const HeapPlan& heap, std::int64_t scratch) const {
-    std::string text(c_prelude());
-    text += kPartAttribute;
+  std::string caller(const HeapPlan& heap, std::int64_t scratch) const {
+    std::string text = "\n";
     for (const PartKernel& part : program_.parts) {
-      text += fmt::format(
-          "TILECAST_PART void {}(const void* const* in, void* const* out, void* scratch);\n",
-          part.code.function);
+      text += fmt::format("void {}(const void* const* in, void* const* out, void* scratch);\n",
+                          part.code.function);
     }
-    for (const PartKernel& part : program_.parts) text += part.code.source;
     text += fmt::format(
         "\nvoid {}(const void* const* in, void* const* out, void* scratch) {{\n"
         "  char* const heap = (char*)scratch + {};\n  (void)in;\n  (void)out;\n  (void)heap;\n",
@@ -169,20 +181,41 @@ class ProgramWriter {
   WiredProgram wired_;
   std::vector<std::int64_t> input_offsets_, output_offsets_;
   const hwdesc::Device& device_;
-  const Generate& generate_;
+  const CProgramOptions& options_;
   CProgram program_;
   std::unordered_map<std::string, std::size_t> part_by_text_;
-  std::map<ir::Fingerprint, analytical::TileConfig> tiles_;
+  std::map<ir::Fingerprint, Tile> tiles_;
 };
 
 }  // namespace
 
+analytical::TileConfig default_tile(const ir::Kernel& kernel, const hwdesc::Device& device) {
+  const analytical::KernelAnalysis analysis(kernel, device);
+  return analysis.tileable() ? analysis.estimate_best().tile : analytical::TileConfig{};
+}
+
 std::variant<CProgram, Unsupported> make_c_program(const ir::Module& module,
                                                    const hwdesc::Device& device,
-                                                   const Generate& generate) {
+                                                   const CProgramOptions& options) {
   auto wired = wire_program(module);
   if (auto* problem = std::get_if<Unsupported>(&wired)) return std::move(*problem);
-  return ProgramWriter(std::get<WiredProgram>(std::move(wired)), device, generate).write();
+  return ProgramWriter(std::get<WiredProgram>(std::move(wired)), device, options).write();
+}
+
+std::string whole_source(const CProgram& program) {
+  std::string text(c_prelude());
+  text += kPartAttribute;
+  for (const PartKernel& part : program.parts) {
+    text += fmt::format(
+        "TILECAST_PART void {}(const void* const* in, void* const* out, void* scratch);\n",
+        part.code.function);
+  }
+  for (const PartKernel& part : program.parts) text += part.code.source;
+  return text + program.caller;
+}
+
+std::string part_source(const PartKernel& part) {
+  return std::string(c_prelude()) + part.code.source;
 }
 
 RunJob whole_job(const CProgram& program) {

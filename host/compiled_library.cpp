@@ -11,13 +11,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <list>
 #include <sstream>
 #include <utility>
 
 #include "base/error.h"
 #include "host/child_command.h"
+#include "host/temporary_folder.h"
 
 namespace tilecast::host {
 namespace {
@@ -41,52 +41,19 @@ Words split_words(const std::string& text) {
   return words;
 }
 
-// A folder of our own under $TMPDIR, removed with what is in it unless released.
-class Folder {
- public:
-  Folder() {
-    const char* set = std::getenv("TMPDIR");
-    const fs::path parent = set != nullptr && *set != '\0' ? set : "/tmp";
-    path_ = (parent / "tilecast-XXXXXX").string();
-    if (::mkdtemp(path_.data()) == nullptr) {
-      throw Error(fmt::format("{}: cannot make a folder here: {}; set TMPDIR to a writable one",
-                              parent.string(), std::strerror(errno)));
-    }
-  }
-  Folder(Folder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  Folder& operator=(Folder&&) = delete;
-  ~Folder() {
-    if (path_.empty()) return;
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  [[nodiscard]] std::string file(const char* name) const { return path_ + "/" + name; }
-  [[nodiscard]] const std::string& path() const { return path_; }
-  void release() { path_.clear(); }
-
- private:
-  std::string path_;
-};
-
-void write_text(const std::string& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) throw Error(fmt::format("{}: cannot be written; is the disk full?", path));
-}
-
 // One source being compiled. The command ends before its folder goes.
 struct CompileTask {
   std::size_t source;  // which
-  Folder folder;
+  TemporaryFolder folder;
   ChildCommand command;
 };
 
-CompileTask start(Words command, const std::string& text, std::size_t source, Seconds timeout) {
-  Folder folder;
-  const std::string c_file = folder.file("kernels.c");
-  write_text(c_file, text);
-  command.insert(command.end(), {"-o", folder.file("kernels.so"), c_file, "-lm"});
+CompileTask start(Words command, const LinkedSource& text, std::size_t source, Seconds timeout) {
+  TemporaryFolder folder;
+  const std::string c_file = folder.write("kernels.c", text.text);
+  command.insert(command.end(), {"-o", folder.file("kernels.so"), c_file});
+  command.insert(command.end(), text.libraries.begin(), text.libraries.end());
+  command.emplace_back("-lm");
   ChildCommand started(std::move(command), folder.path(), timeout);
   return {source, std::move(folder), std::move(started)};
 }
@@ -133,7 +100,7 @@ std::list<CompileTask>::iterator next_to_finish(std::list<CompileTask>& running)
   }
 }
 
-std::vector<Compilation> compile_all(const Words& command, std::span<const std::string> sources,
+std::vector<Compilation> compile_all(const Words& command, std::span<const LinkedSource> sources,
                                      std::size_t jobs, Seconds timeout) {
   std::vector<Compilation> made(sources.size());
   std::list<CompileTask> running;
@@ -203,7 +170,7 @@ Compiler::Compiler() {
     const Words flags = split_words(fmt::format("{} {}", native, kFlags));
     command_ = compiler;
     command_.insert(command_.end(), flags.begin(), flags.end());
-    const std::string trial = kTrial;
+    const LinkedSource trial{kTrial, {}};
     const auto made = compile_all(command_, std::span(&trial, 1), 1, kTrialTimeout);
     if (made.front().library) {
       description_ = fmt::format("{}; {}", version, fmt::join(flags, " "));
@@ -219,6 +186,13 @@ Compiler::Compiler() {
 }
 
 std::vector<Compilation> Compiler::compile(std::span<const std::string> sources, int jobs,
+                                           Seconds timeout) const {
+  std::vector<LinkedSource> alone;
+  for (const std::string& source : sources) alone.push_back({source, {}});
+  return compile(alone, jobs, timeout);
+}
+
+std::vector<Compilation> Compiler::compile(std::span<const LinkedSource> sources, int jobs,
                                            Seconds timeout) const {
   return compile_all(command_, sources, static_cast<std::size_t>(std::max(jobs, 1)), timeout);
 }

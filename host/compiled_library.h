@@ -40,6 +40,12 @@ struct Compilation {
   std::string error;  // what the compiler said, or that it took too long; empty when made
 };
 
+// C that calls functions of libraries made before, which must be there as long as it is used.
+struct LinkedSource {
+  std::string text;
+  std::vector<std::string> libraries;  // their paths
+};
+
 class Compiler {
  public:
   Compiler();  // throws Error when there is no C compiler, naming the package to install
@@ -47,6 +53,8 @@ class Compiler {
   // `timeout` for one source is killed. Throws Error only when files cannot be written or no
   // process can be started.
   [[nodiscard]] std::vector<Compilation> compile(std::span<const std::string> sources, int jobs,
+                                                 Seconds timeout = Seconds{60}) const;
+  [[nodiscard]] std::vector<Compilation> compile(std::span<const LinkedSource> sources, int jobs,
                                                  Seconds timeout = Seconds{60}) const;
   // "gcc (Debian 12.2.0-14) 12.2.0; -O3 -march=native ..."
   [[nodiscard]] const std::string& description() const { return description_; }

@@ -41,6 +41,7 @@ struct Bench {
   std::function<Generated(const ir::Kernel&, const analytical::TileConfig&, const std::string&)>
       generate;
   std::function<std::vector<Compilation>(std::span<const std::string>, int)> compile;
+  std::function<std::vector<Compilation>(std::span<const LinkedSource>, int)> link;
   std::function<void(const std::string&, std::span<const RunJob>, const TimingOptions&,
                      const Done&)>
       run;

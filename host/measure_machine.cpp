@@ -32,6 +32,8 @@ Bench this_machine() {
           .generate = generate_c,
           .compile = [compiler](std::span<const std::string> sources,
                                 int jobs) { return compiler.compile(sources, jobs); },
+          .link = [compiler](std::span<const LinkedSource> sources,
+                             int jobs) { return compiler.compile(sources, jobs); },
           .run = run_kernels,
           .now = steady_now};
 }

@@ -110,32 +110,56 @@ std::string disagreement(const ir::Shape& shape, std::span<const std::byte> got,
 ProgramBench::ProgramBench(const hwdesc::Device& device, Bench bench, const TimingOptions& timing)
     : device_(device), bench_(std::move(bench)), timing_(timing) {}
 
-std::vector<ProgramBench::Built> ProgramBench::build(std::span<const ir::Module> modules, int jobs,
-                                                     std::vector<ProgramRun>& runs) const {
+void ProgramBench::compile_parts(std::span<const std::pair<std::size_t, CProgram>> programs,
+                                 int jobs) {
+  std::vector<std::string> names, sources;
+  for (const auto& [index, program] : programs) {
+    for (const PartKernel& part : program.parts) {
+      if (!parts_.try_emplace(part.code.function).second) continue;
+      names.push_back(part.code.function);
+      sources.push_back(part_source(part));
+    }
+  }
+  std::vector<Compilation> made = bench_.compile(sources, jobs);
+  for (std::size_t i = 0; i < names.size(); ++i) parts_[names[i]] = std::move(made[i]);
+}
+
+std::vector<ProgramBench::Built> ProgramBench::build(std::span<const BenchProgram> programs,
+                                                     std::span<const ir::Module> laid_out, int jobs,
+                                                     std::vector<ProgramRun>& runs) {
   std::vector<std::pair<std::size_t, CProgram>> made;
-  std::vector<std::string> sources;
-  for (std::size_t i = 0; i < modules.size(); ++i) {
-    auto program = make_c_program(modules[i], device_, bench_.generate);
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    auto program = make_c_program(laid_out[i], device_,
+                                  {.generate = bench_.generate, .tile = programs[i].tile});
     if (const auto* problem = std::get_if<Unsupported>(&program)) {
       runs[i].failure = "unsupported: " + problem->reason;
-      continue;
+    } else {
+      made.emplace_back(i, std::get<CProgram>(std::move(program)));
     }
-    made.emplace_back(i, std::get<CProgram>(std::move(program)));
-    sources.push_back(made.back().second.source);
   }
-  std::vector<Compilation> compiled = bench_.compile(sources, jobs);
+  compile_parts(made, jobs);
+  std::vector<LinkedSource> callers;
+  for (const auto& [index, program] : made) {
+    LinkedSource& caller = callers.emplace_back(LinkedSource{program.caller, {}});
+    for (const PartKernel& part : program.parts) {
+      const Compilation& compiled = parts_.at(part.code.function);
+      if (compiled.library) caller.libraries.push_back(compiled.library->path());
+      if (!compiled.library) runs[index].failure = "compile error: " + compiled.error;
+    }
+  }
+  std::vector<Compilation> linked = bench_.link(callers, jobs);
   std::vector<Built> built;
   for (std::size_t i = 0; i < made.size(); ++i) {
-    if (compiled[i].library) {
-      built.push_back({made[i].first, std::move(made[i].second), std::move(*compiled[i].library)});
-    } else {
-      runs[made[i].first].failure = "compile error: " + compiled[i].error;
-    }
+    std::string& failure = runs[made[i].first].failure;
+    if (!linked[i].library && failure.empty()) failure = "compile error: " + linked[i].error;
+    if (!failure.empty()) continue;
+    built.push_back({made[i].first, std::move(made[i].second), std::move(*linked[i].library)});
   }
   return built;
 }
 
-std::string ProgramBench::check(const ir::Module& module, const Built& built) {
+std::string ProgramBench::check(const std::string& name, const ir::Module& module,
+                                const Built& built) {
   std::vector<std::vector<std::byte>> inputs, outputs;
   for (const ProgramInput& input : built.program.inputs)
     inputs.push_back(input_bytes(input, module));
@@ -144,8 +168,9 @@ std::string ProgramBench::check(const ir::Module& module, const Built& built) {
   } catch (const Error& error) {
     return fmt::format("crash: {}", error.what());
   }
-  if (reference_.empty()) {
+  if (reference_.empty() || name != referenced_) {
     reference_ = std::move(outputs);
+    referenced_ = name;
     return {};
   }
   if (outputs.size() != reference_.size()) return "wrong result: another number of results";
@@ -156,13 +181,13 @@ std::string ProgramBench::check(const ir::Module& module, const Built& built) {
   return {};
 }
 
-std::vector<ProgramRun> ProgramBench::run(std::span<const ir::Module> modules, int jobs) {
+std::vector<ProgramRun> ProgramBench::run(std::span<const BenchProgram> programs, int jobs) {
   std::vector<ir::Module> laid;
-  for (const ir::Module& module : modules) laid.push_back(laid_out(module, device_));
-  std::vector<ProgramRun> runs(modules.size());
-  std::vector<Built> built = build(laid, jobs, runs);
+  for (const BenchProgram& program : programs) laid.push_back(laid_out(program.module, device_));
+  std::vector<ProgramRun> runs(programs.size());
+  std::vector<Built> built = build(programs, laid, jobs, runs);
   std::erase_if(built, [&](const Built& one) {
-    runs[one.index].failure = check(laid[one.index], one);
+    runs[one.index].failure = check(programs[one.index].name, laid[one.index], one);
     return !runs[one.index].failure.empty();
   });
   std::vector<RunJob> work;

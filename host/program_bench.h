@@ -1,15 +1,18 @@
 // This machine as hardware for whole programs: made into C, compiled, checked, timed.
 //
 //   ProgramBench hardware(device, this_machine(), {.core = 1});
-//   std::vector<ProgramRun> runs = hardware.run(modules);      // of one program, fused differently
+//   std::vector<ProgramRun> runs = hardware.run({{"mixer", module}, {"mixer", other_fusions}}, 2);
 //
-// The first module that ever runs is the reference: what others compute from the same inputs must
-// agree with it, else they failed, however fast. Results agree where each element is within
+// What is called the same computes the same: of each name in a row the first module that runs is
+// the reference; what the others compute from the same inputs must agree with it, else they failed,
+// however fast. Results agree where each element is within
 // kTolerance of the type of the reference's root mean square and of its own size: fusing changes
-// the order of sums, nothing else. Programs are compiled together, then timed in turn, so that all
-// see the same machine. Inputs are those of host/timing_arrays.h. Not thread-safe (forks).
+// the order of sums, nothing else. Each kernel is compiled once and kept. Programs are timed in
+// turn, so that all see the same machine. Inputs are those of host/timing_arrays.h. Not thread-safe
+// (forks).
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +22,12 @@
 #include "host/measure.h"
 
 namespace tilecast::host {
+
+struct BenchProgram {
+  std::string name;  // of what is computed
+  const ir::Module& module;
+  GiveTile tile = CProgramOptions{}.tile;
+};
 
 struct ProgramRun {
   std::optional<Timing> timing;  // nothing: it failed
@@ -36,24 +45,30 @@ class ProgramBench {
   // The device chooses tiles; it outlives the bench.
   ProgramBench(const hwdesc::Device& device, Bench bench, const TimingOptions& timing);
 
-  // One run per module, in their order; modules are laid out here. `jobs`: compilers at once.
-  [[nodiscard]] std::vector<ProgramRun> run(std::span<const ir::Module> modules, int jobs);
+  // One run per program, in their order; modules are laid out here. `jobs`: compilers at once.
+  [[nodiscard]] std::vector<ProgramRun> run(std::span<const BenchProgram> programs, int jobs);
 
  private:
   struct Built {
-    std::size_t index = 0;  // of the module
+    std::size_t index = 0;  // of the program
     CProgram program;
     CompiledLibrary library;
   };
-  [[nodiscard]] std::vector<Built> build(std::span<const ir::Module> modules, int jobs,
-                                         std::vector<ProgramRun>& runs) const;
+  [[nodiscard]] std::vector<Built> build(std::span<const BenchProgram> programs,
+                                         std::span<const ir::Module> laid_out, int jobs,
+                                         std::vector<ProgramRun>& runs);
+  // Makes libraries of the kernels that are not there yet.
+  void compile_parts(std::span<const std::pair<std::size_t, CProgram>> programs, int jobs);
   // Runs it once; the reason why it may not be used, or nothing.
-  [[nodiscard]] std::string check(const ir::Module& module, const Built& built);
+  [[nodiscard]] std::string check(const std::string& name, const ir::Module& module,
+                                  const Built& built);
 
   const hwdesc::Device& device_;
   Bench bench_;
   TimingOptions timing_;
-  std::vector<std::vector<std::byte>> reference_;  // results of the first program; empty: none yet
+  std::map<std::string, Compilation> parts_;  // by function
+  std::string referenced_;                    // the name whose results are:
+  std::vector<std::vector<std::byte>> reference_;
 };
 
 }  // namespace tilecast::host

@@ -7,46 +7,22 @@
 //   tuned.speedup();      // of the winner over the rules, timed side by side at the end
 //
 // The winner is chosen among many noisy times, so its time is too good: it and the rules are timed
-// once more, together, and only these two times count. A journal holds every time: a search that
-// was broken off goes on where it was and ends as an unbroken one. Not thread-safe.
+// once more, together, and only these two times count. Not thread-safe.
 #pragma once
 
 #include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "measured/growing_csv.h"
 #include "search/fusion_search.h"
-#include "search/hardware.h"
+#include "search/hardware_trials.h"
 
 namespace tilecast::search {
-
-// Programs timed: the hash of their kernels, seconds, what that took of hardware. A file that a
-// broken search goes on from (measured/growing_csv.h); without a name in memory only.
-class FusionJournal {
- public:
-  struct Row {
-    std::string plan;  // 32 hex digits; of the closing pair with " again"
-    HardwareTime time;
-    double spent_s = 0;
-  };
-  // Throws Error for a file of another program.
-  FusionJournal(const std::string& file, const std::string& program_hash);
-
-  [[nodiscard]] const Row* find(const std::string& plan) const;
-  void add(Row row);
-  [[nodiscard]] std::size_t size() const { return rows_.size(); }
-
- private:
-  measured::GrowingCsv file_;
-  std::string program_;
-  std::map<std::string, Row> rows_;
-};
 
 struct VerifyOptions {
   double budget_s = 60;  // of hardware, preparation included
   std::size_t batch = 2;
+  TileChoices tiles = {};       // of every program
   std::function<double()> now;  // seconds of a clock that never goes back
   // After each program: how many were tried, the fastest time so far. Returning false stops.
   std::function<bool(std::size_t, double)> step = [](std::size_t, double) { return true; };
@@ -73,6 +49,6 @@ struct TunedFusion {
 [[nodiscard]] TunedFusion verify_fusions(const ir::FusionSpace& space,
                                          std::span<const FoundFusion> found,
                                          const PlanCost& by_rules, Hardware& hardware,
-                                         const VerifyOptions& options, FusionJournal& journal);
+                                         const VerifyOptions& options, TuningJournal& journal);
 
 }  // namespace tilecast::search

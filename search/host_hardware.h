@@ -11,13 +11,16 @@ namespace tilecast::search {
 // This machine, by generated C (host/program_bench.h): the fastest run.
 class HostHardware final : public Hardware {
  public:
-  // The device chooses tiles; it outlives this.
+  // The device chooses tiles where a job does not; it outlives this.
   HostHardware(const hwdesc::Device& device, host::Bench bench, const host::TimingOptions& timing,
                int jobs)
-      : bench_(device, std::move(bench), timing), jobs_(jobs) {}
-  [[nodiscard]] std::vector<HardwareTime> time(std::span<const ir::Module> programs) override;
+      : generate_(bench.generate), bench_(device, std::move(bench), timing), jobs_(jobs) {}
+  [[nodiscard]] std::vector<HardwareTime> time(std::span<const HardwareJob> jobs) override;
+  [[nodiscard]] bool can_cut(const ir::Kernel& kernel,
+                             const analytical::TileConfig& tile) const override;
 
  private:
+  host::Generate generate_;
   host::ProgramBench bench_;
   int jobs_;
 };

@@ -68,4 +68,21 @@ TuneSpace make_space(std::span<const analytical::KernelQuery> queries, const hwd
   return space;
 }
 
+TuneSpace ordered_by(TuneSpace space, std::span<const std::optional<double>> scores) {
+  TC_CHECK(scores.size() == space.size(), "a score or none for each candidate");
+  std::vector<std::size_t> order;
+  std::vector<double> times;
+  for (std::size_t i = 0; i < space.size(); ++i) {
+    if (!space.analytical[i]) continue;
+    order.push_back(i);
+    times.push_back(*space.analytical[i]);
+  }
+  std::ranges::sort(times);
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) {
+    return scores[i].value_or(std::numeric_limits<double>::infinity());
+  });
+  for (std::size_t i = 0; i < order.size(); ++i) space.analytical[order[i]] = times[i];
+  return space;
+}
+
 }  // namespace tilecast::search

@@ -55,6 +55,10 @@ struct TuneSpace {
                                    const hwdesc::Device& device,
                                    const analytical::CostModel& model);
 
+// The same space where another order is believed: physics' times are dealt out anew in the order of
+// the scores. A candidate without a score comes after those that have one.
+[[nodiscard]] TuneSpace ordered_by(TuneSpace space, std::span<const std::optional<double>> scores);
+
 struct TuneTrial {
   std::size_t candidate = 0;
   std::optional<double> predicted, measured;  // seconds

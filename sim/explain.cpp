@@ -56,6 +56,20 @@ void rank_by_model(const ir::Kernel& kernel, const hwdesc::Device& device,
   result.best_tiles = std::move(ranked);
 }
 
+// In the order of the ranks, with what physics or the model says of each.
+void list_by_ranks(const ir::Kernel& kernel, const hwdesc::Device& device,
+                   const KernelAnalysis& analysis, const ExplainOptions& options,
+                   std::span<const search::RankedTile> ranked, Explanation& result) {
+  result.tiles_tried = ranked.size();
+  std::vector<TileConfig> tiles;
+  for (std::size_t i = 0; i < std::min(options.top, ranked.size()); ++i) {
+    tiles.push_back(ranked[i].tile);
+  }
+  const analytical::CostModel& times =
+      options.model != nullptr ? *options.model : analytical_prior();
+  result.best_tiles = estimates_of(kernel, device, analysis, tiles, times);
+}
+
 void rank_tiles(const KernelAnalysis& analysis, std::size_t top, Explanation& result) {
   const std::vector<TileConfig> tiles = analysis.tiles();
   std::vector<std::pair<Seconds, std::size_t>> order;
@@ -132,7 +146,8 @@ void add_headroom(const ChosenModel& model, const analytical::KernelQuery& query
 }
 
 Explanation explain(const ir::Kernel& kernel, const hwdesc::Device& device,
-                    const ExplainOptions& options) {
+                    const ExplainOptions& given) {
+  ExplainOptions options = given;
   Explanation result{.kernel = kernel.name(),
                      .op_name = std::string(kernel.op_name()),
                      .device = device.name,
@@ -141,8 +156,13 @@ Explanation explain(const ir::Kernel& kernel, const hwdesc::Device& device,
                      .scratchpad = device.scratchpad().name,
                      .scratchpad_capacity = device.scratchpad().capacity};
   const KernelAnalysis analysis(kernel, device);
+  std::vector<search::RankedTile> ranked;
+  if (options.ranker != nullptr) ranked = search::rank_tiles(kernel, device, *options.ranker);
+  const bool by_ranks = options.tile == nullptr && !ranked.empty() && !analysis.compiler_tile();
+  if (by_ranks) options.tile = &ranked.front().tile;
   if (options.tile != nullptr) {
     use_given_tile(analysis, *options.tile, result);
+    if (by_ranks) result.tile_origin = "best by the ranks";
   } else {
     result.estimate = analysis.estimate_best();
     result.tile_origin = analysis.compiler_tile()               ? "compiler"
@@ -151,12 +171,13 @@ Explanation explain(const ir::Kernel& kernel, const hwdesc::Device& device,
                                                                 : "best by the model";
   }
   if (!result.infeasible) result.added = analysis.attributed_time(result.estimate);
-  if (options.model == nullptr) {
-    if (analysis.tileable()) rank_tiles(analysis, options.top, result);
-    return result;
+  if (options.model != nullptr && !result.infeasible) ask_model(kernel, device, options, result);
+  if (!ranked.empty()) {
+    list_by_ranks(kernel, device, analysis, options, ranked, result);
+  } else if (analysis.tileable()) {
+    options.model == nullptr ? rank_tiles(analysis, options.top, result)
+                             : rank_by_model(kernel, device, analysis, options, result);
   }
-  if (!result.infeasible) ask_model(kernel, device, options, result);
-  if (analysis.tileable()) rank_by_model(kernel, device, analysis, options, result);
   return result;
 }
 

@@ -31,11 +31,12 @@ struct Explanation {
   analytical::Estimate estimate;  // with the asked, the compiler's or the best tile
   // What each resource adds to the time, by physics (analytical/shapley.h); their sum is the time.
   analytical::BoundVector added = {};
-  std::string tile_origin;  // "given", "compiler", "best by the model", "best by physics", "none"
+  // "given", "compiler", "best by the model", "best by physics", "best by the ranks", "none"
+  std::string tile_origin;
   std::optional<std::string> infeasible;  // why the asked tile cannot run; estimate is empty then
   std::vector<ExplainedArray> arrays;
   std::size_t tiles_tried = 0;
-  std::vector<analytical::Estimate> best_tiles;  // fastest first
+  std::vector<analytical::Estimate> best_tiles;  // fastest first, or in the order of the ranks
   std::string scratchpad;                        // name of the innermost memory
   Bytes scratchpad_capacity;
   std::optional<hybrid::CorrectionReasons> correction = {};  // of a hybrid
@@ -48,6 +49,8 @@ struct ExplainOptions {
   // What predicts; null: the analytical model. Whether a tile can run is for that one to say.
   const analytical::CostModel* model = nullptr;
   CorrectionExplainer correction = {};  // of `model`, where it is a hybrid
+  // What orders tiles where that is not what times them; chooses the tile where none is given.
+  const analytical::TileRanker* ranker = nullptr;
 };
 
 // Adds Explanation::headroom. `model`: one that was trained with a quantile loss

@@ -16,6 +16,7 @@
 #include "hybrid/hybrid_dir.h"
 #include "learned/learned_model.h"
 #include "learned/model_card_yaml.h"
+#include "learned/rank_model.h"
 
 namespace tilecast::sim {
 namespace {
@@ -133,6 +134,42 @@ ChosenModel hybrid_of(const std::string& directory, hybrid::WeightRule weight) {
   return chosen;
 }
 
+// ChosenTiles with what it refers to.
+class OwningChosenTiles final : public analytical::CostModel {
+ public:
+  OwningChosenTiles(std::unique_ptr<analytical::CostModel> times,
+                    std::shared_ptr<const analytical::TileRanker> ranker,
+                    const search::TileListing& listing, search::TileChoices fixed)
+      : times_(std::move(times)),
+        ranker_(std::move(ranker)),
+        chosen_(*times_, {.ranker = ranker_.get(), .listing = listing, .fixed = std::move(fixed)}) {
+  }
+  [[nodiscard]] std::vector<std::optional<Estimate>> estimate(
+      std::span<const KernelQuery> queries, const hwdesc::Device& device) const override {
+    return chosen_.estimate(queries, device);
+  }
+
+ private:
+  std::unique_ptr<analytical::CostModel> times_;
+  std::shared_ptr<const analytical::TileRanker> ranker_;
+  search::ChosenTiles chosen_;
+};
+
+// Tiles in the order of a model's times, with the model.
+class OwningTimeRanker final : public analytical::TileRanker {
+ public:
+  explicit OwningTimeRanker(ChosenModel times) : times_(std::move(times)), ranks_(*times_.model) {}
+  [[nodiscard]] std::vector<std::optional<double>> scores(
+      const ir::Kernel& kernel, std::span<const analytical::TileConfig> tiles,
+      const hwdesc::Device& device) const override {
+    return ranks_.scores(kernel, tiles, device);
+  }
+
+ private:
+  ChosenModel times_;
+  analytical::TimeRanker ranks_;
+};
+
 void note(ChosenModel& chosen, const std::string& text) {
   chosen.note += (chosen.note.empty() ? "" : "; ") + text;
 }
@@ -221,9 +258,20 @@ ChosenModel default_model(std::span<const hwdesc::Device> devices) {
                   fmt::join(found.unmatched, ", ")));
 }
 
+// Physics' times of the tiles that a model of ranks chooses.
+ChosenModel ranked_by(learned::LoadedModel loaded, const std::string& directory) {
+  ChosenModel times = analytical_model();
+  times.card = loaded.card;
+  ChosenModel chosen = with_tiles(std::move(times), std::make_shared<const learned::RankModel>(
+                                                        std::move(loaded), analytical_prior()));
+  chosen.name = fmt::format("analytical, tiles chosen by {}", directory);
+  return chosen;
+}
+
 ChosenModel from_folder(const std::string& directory, std::span<const hwdesc::Device> devices) {
   if (!hybrid::is_hybrid_directory(directory)) {
     learned::LoadedModel loaded = learned::load_model(directory);
+    if (loaded.card.ranks_only) return ranked_by(std::move(loaded), directory);
     ChosenModel chosen;
     chosen.card = loaded.card;
     chosen.model = std::make_unique<learned::LearnedModel>(std::move(loaded), analytical_prior());
@@ -295,6 +343,22 @@ ChosenModel choose_model(const std::string& name, std::span<const hwdesc::Device
   TC_CHECK(!found.directories.empty(), "a shipped model is asked about a device");
   return shipped(found.directories, devices,
                  name == "hybrid" ? hybrid::weight_of_trials : hybrid::full_weight);
+}
+
+ChosenModel with_tiles(ChosenModel times, std::shared_ptr<const analytical::TileRanker> ranker,
+                       const search::TileListing& listing, search::TileChoices fixed) {
+  times.ranker = ranker;
+  times.model = std::make_unique<OwningChosenTiles>(std::move(times.model), std::move(ranker),
+                                                    listing, std::move(fixed));
+  return times;
+}
+
+std::shared_ptr<const analytical::TileRanker> choose_ranker(
+    const std::string& name, std::span<const hwdesc::Device> devices) {
+  if (name == "analytical") return std::make_shared<const analytical::PhysicsRanker>();
+  ChosenModel chosen = choose_model(name, devices);
+  if (chosen.ranker) return chosen.ranker;
+  return std::make_shared<const OwningTimeRanker>(std::move(chosen));
 }
 
 }  // namespace tilecast::sim

@@ -5,7 +5,9 @@
 //                              is shipped
 //   learned                    its correction with full weight everywhere: for comparison
 //   default                    hybrid where one fits every device, else analytical
-//   DIR                        the folder of a trained model or of a hybrid
+//   DIR                        the folder of a trained model or of a hybrid; of one that was
+//   trained
+//                              to rank tiles: physics' times of the tiles that it chooses
 //
 // Shipped models are the folders of configs/models that hold a hybrid. The first of these that
 // exists holds them, as with device presets (hwdesc/device_yaml.h): $TILECAST_MODELS;
@@ -24,6 +26,7 @@
 #include <vector>
 
 #include "hybrid/hybrid_model.h"
+#include "search/tile_choice.h"
 
 namespace tilecast::sim {
 
@@ -42,6 +45,8 @@ struct ChosenModel {
   std::function<hwdesc::Device(const hwdesc::Device&)> with_constants =
       [](const hwdesc::Device& device) { return device; };
   std::optional<learned::ModelCard> card = {};  // of one folder's model
+  // What chooses tiles apart from what times them; null: the model of times does.
+  std::shared_ptr<const analytical::TileRanker> ranker = {};
 };
 
 // Physics, the prior of every hybrid. Lives as long as the process.
@@ -56,5 +61,15 @@ struct ChosenModel {
 // Error.
 [[nodiscard]] ChosenModel choose_model(const std::string& name,
                                        std::span<const hwdesc::Device> devices);
+
+// What orders tiles by this name: any of the names above, or a model trained to rank. Throws Error.
+[[nodiscard]] std::shared_ptr<const analytical::TileRanker> choose_ranker(
+    const std::string& name, std::span<const hwdesc::Device> devices);
+// The same times of other tiles (search/tile_choice.h): `ranker` may be null, then only those of
+// `fixed` are others.
+[[nodiscard]] ChosenModel with_tiles(ChosenModel times,
+                                     std::shared_ptr<const analytical::TileRanker> ranker,
+                                     const search::TileListing& listing = {},
+                                     search::TileChoices fixed = {});
 
 }  // namespace tilecast::sim

@@ -86,6 +86,25 @@ std::vector<std::string> cells_of(const Answer& answer, bool corrected) {
   return cells;
 }
 
+// 1: the lowest score; equal scores have one rank; empty where the tile cannot run.
+std::vector<std::string> ranks_of(const std::vector<std::optional<double>>& scores,
+                                  std::span<const Answer> answers) {
+  std::vector<double> sorted;
+  const auto runs = [&](std::size_t i) {
+    return scores[i] && std::holds_alternative<Estimate>(answers[i]);
+  };
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (runs(i)) sorted.push_back(*scores[i]);
+  }
+  std::ranges::sort(sorted);
+  std::vector<std::string> ranks(scores.size());
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (!runs(i)) continue;
+    ranks[i] = fmt::format("{}", std::ranges::lower_bound(sorted, *scores[i]) - sorted.begin() + 1);
+  }
+  return ranks;
+}
+
 std::string_view base_name(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
@@ -100,8 +119,8 @@ std::vector<std::string> unread_tile_columns(const measured::CsvTable& table) {
 }
 
 measured::CsvTable estimate_tiles(const measured::CsvTable& table, const ir::Kernel& kernel,
-                                  const hwdesc::Device& device,
-                                  const analytical::CostModel* model) {
+                                  const hwdesc::Device& device, const analytical::CostModel* model,
+                                  const analytical::TileRanker* ranker) {
   static_cast<void>(unread_tile_columns(table));
   if (!table.find("output_bounds") && !table.find("kernel_bounds") && !table.find("input_bounds")) {
     throw Error(
@@ -126,9 +145,14 @@ measured::CsvTable estimate_tiles(const measured::CsvTable& table, const ir::Ker
   if (corrected) {
     columns.insert(columns.end(), std::begin(kCorrectionColumns), std::end(kCorrectionColumns));
   }
+  if (ranker != nullptr) columns.emplace_back("rank");
+  const std::vector<std::string> ranks =
+      ranker == nullptr ? std::vector<std::string>()
+                        : ranks_of(ranker->scores(kernel, tiles, device), answers);
   measured::CsvTable result = measured::with_columns(table, columns);
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
-    const std::vector<std::string> cells = cells_of(answers[i], corrected);
+    std::vector<std::string> cells = cells_of(answers[i], corrected);
+    if (ranker != nullptr) cells.push_back(ranks[i]);
     result.rows[i].cells.insert(result.rows[i].cells.end(), cells.begin(), cells.end());
   }
   return result;

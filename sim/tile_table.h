@@ -8,6 +8,7 @@
 #include <string>
 
 #include "analytical/analytical_model.h"
+#include "analytical/tile_ranker.h"
 #include "measured/csv.h"
 
 namespace tilecast::sim {
@@ -18,11 +19,13 @@ namespace tilecast::sim {
 
 // `model`: what predicts the tiles that can run; null: the analytical one. Where it learned from
 // measurements, columns analytical_ns, factor, verdict, low_ns and high_ns (90 %) are added.
+// `ranker`: what orders tiles where that is not `model`: column rank is added, 1 is fastest.
 // Throws Error for a table without tile columns or with cells that are not lists of numbers.
 [[nodiscard]] measured::CsvTable estimate_tiles(const measured::CsvTable& table,
                                                 const ir::Kernel& kernel,
                                                 const hwdesc::Device& device,
-                                                const analytical::CostModel* model = nullptr);
+                                                const analytical::CostModel* model = nullptr,
+                                                const analytical::TileRanker* ranker = nullptr);
 
 // The rows whose `file` cell names the same file as `path`; all rows when there is no such column.
 [[nodiscard]] measured::CsvTable rows_of_file(const measured::CsvTable& table,

@@ -26,7 +26,8 @@ void add_ops(CLI::App& app);
 void add_tiles(CLI::App& app);
 void add_train(CLI::App& app);
 void add_tune(CLI::App& app);
-void add_tune_fusion(CLI::App& tune);  // a verb of tune
+void add_tune_fusion(CLI::App& tune);   // a verb of tune
+void add_tune_program(CLI::App& tune);  // a verb of tune
 void add_validate(CLI::App& app);
 
 }  // namespace tilecast::sim::cli

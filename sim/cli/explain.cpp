@@ -14,6 +14,7 @@ struct ExplainArguments {
   std::string file, kernel, tile, model, headroom;
   DeviceOptions device;
   LoadArguments load;
+  TileArguments tiles;
   OutputOptions output;
   std::size_t top = ExplainOptions{}.top;
 };
@@ -26,13 +27,14 @@ std::string run(const ExplainArguments& arguments) {
   const ir::DeviceProgram built = ir::program_for(ir::load_module(arguments.file, load),
                                                   analytical::layout_rules(device), load);
   const ir::Kernel& kernel = find_kernel(built.program, arguments.kernel, arguments.file);
-  const ChosenModel model = choose_model(arguments.model, {&device, 1});
+  const ChosenModel model = model_with_tiles(arguments.model, arguments.tiles, {&device, 1});
   const bool physics = model.name == "analytical";
   Explanation why = explain(kernel, device,
                             {.tile = arguments.tile.empty() ? nullptr : &tile,
                              .top = arguments.top,
                              .model = physics ? nullptr : model.model.get(),
-                             .correction = model.explain});
+                             .correction = model.explain,
+                             .ranker = model.ranker.get()});
   if (!arguments.headroom.empty() && !why.infeasible) {
     add_headroom(choose_model(arguments.headroom, {&device, 1}),
                  {kernel, arguments.tile.empty() ? nullptr : &tile}, device, why);
@@ -62,6 +64,7 @@ void add_explain(CLI::App& app) {
   add_device_options(verb, arguments->device, Devices::kOne);
   add_load_options(verb, arguments->load);
   add_model_option(verb, arguments->model, "default");
+  add_ranker_option(verb, arguments->tiles);
   verb.add_option("--headroom", arguments->headroom,
                   "folder of a model trained with a quantile loss: what the fastest kernels like "
                   "this one take")

@@ -147,6 +147,35 @@ void add_model_option(CLI::App& verb, std::string& model, const std::string& def
       ->capture_default_str();
 }
 
+void add_ranker_option(CLI::App& verb, TileArguments& arguments) {
+  verb.add_option("--choose-tiles", arguments.ranker,
+                  "what chooses tiles where the program states none: a model as of --model, or "
+                  "the folder of one that was trained to rank; without it: physics")
+      ->check(is_model_name())
+      ->type_name("MODEL");
+}
+
+void add_tile_options(CLI::App& verb, TileArguments& arguments) {
+  add_ranker_option(verb, arguments);
+  verb.add_option("--tiles", arguments.file, "tiles of kernels, as tune program writes them")
+      ->type_name("FILE");
+}
+
+ChosenModel model_with_tiles(const std::string& name, const TileArguments& tiles,
+                             std::span<const hwdesc::Device> devices) {
+  ChosenModel chosen = choose_model(name, devices);
+  if (tiles.ranker.empty() && tiles.file.empty()) return chosen;
+  search::TileChoices fixed;
+  if (!tiles.file.empty()) fixed = search::read_tiles(base::SourceText::read_file(tiles.file));
+  std::shared_ptr<const analytical::TileRanker> ranker = chosen.ranker;
+  if (!tiles.ranker.empty()) {
+    ranker = choose_ranker(tiles.ranker, devices);
+    chosen.name += ", tiles chosen by " + tiles.ranker;
+  }
+  if (!tiles.file.empty()) chosen.name += ", tiles of " + tiles.file;
+  return with_tiles(std::move(chosen), std::move(ranker), {}, std::move(fixed));
+}
+
 CLI::Validator is_model_name() {
   return {[](const std::string& name) { return model_name_fault(name); }, ""};
 }

@@ -65,6 +65,18 @@ void add_model_option(CLI::App& verb, std::string& model,
 [[nodiscard]] std::unique_ptr<analytical::CostModel> make_model(
     const std::string& name, std::span<const hwdesc::Device> devices = {});
 
+// Which tiles kernels have, where their program does not say.
+struct TileArguments {
+  std::string ranker;  // a model's name; empty: the model of times
+  std::string file;    // of search::read_tiles(); empty: none
+};
+void add_tile_options(CLI::App& verb, TileArguments& arguments);
+// Of these, what chooses.
+void add_ranker_option(CLI::App& verb, TileArguments& arguments);
+// Times by the model of this name, of these tiles.
+[[nodiscard]] ChosenModel model_with_tiles(const std::string& name, const TileArguments& tiles,
+                                       std::span<const hwdesc::Device> devices);
+
 // `model` on the device-th of `devices`, with what its card says it was trained on.
 [[nodiscard]] ModelColumn model_column(const std::string& name, const std::string& model,
                                        const std::vector<hwdesc::Device>& devices,

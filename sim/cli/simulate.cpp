@@ -19,6 +19,7 @@ struct SimulateArguments {
   std::vector<std::string> files;
   DeviceOptions device;
   LoadArguments load;
+  TileArguments tiles;
   OutputOptions output;
   std::string unknown_op = "error", model;
   std::size_t top = views::TableOptions{}.top;
@@ -73,7 +74,7 @@ std::vector<std::string> program_files(const std::vector<std::string>& paths) {
 std::vector<Simulation> simulate_all(const SimulateArguments& arguments) {
   const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
   const ir::LoadOptions load = load_options(arguments.load);
-  const ChosenModel model = choose_model(arguments.model, devices);
+  const ChosenModel model = model_with_tiles(arguments.model, arguments.tiles, devices);
   const std::vector<std::string> files = program_files(arguments.files);
   std::vector<ir::LoadedModule> modules(files.size());
   base::parallel_for(modules.size(), arguments.jobs,
@@ -110,6 +111,7 @@ void add_simulate(CLI::App& app) {
   add_load_options(verb, arguments->load);
   add_output_options(verb, arguments->output, {"table", "json", "csv", "trace"});
   add_model_option(verb, arguments->model, "default");
+  add_tile_options(verb, arguments->tiles);
   verb.add_option("--unknown-op", arguments->unknown_op,
                   "kernels without a model: error, or skip (no time, and the report says so)")
       ->check(CLI::IsMember({"error", "skip"}))

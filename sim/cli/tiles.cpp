@@ -15,6 +15,7 @@ struct TilesArguments {
   std::string file, table, kernel, model;
   DeviceOptions device;
   LoadArguments load;
+  TileArguments tiles;
   OutputOptions output;
 };
 
@@ -40,11 +41,12 @@ void run(const TilesArguments& arguments) {
   const ir::DeviceProgram built = ir::program_for(ir::load_module(arguments.file, load),
                                                   analytical::layout_rules(device), load);
   const ir::Kernel& kernel = find_kernel(built.program, arguments.kernel, arguments.file);
-  const ChosenModel model = choose_model(arguments.model, {&device, 1});
+  const ChosenModel model = model_with_tiles(arguments.model, arguments.tiles, {&device, 1});
   if (!model.note.empty()) fmt::print(stderr, "note: {}\n", model.note);
   const bool physics = model.name == "analytical";
   write_rows(arguments.output,
-             estimate_tiles(rows, kernel, device, physics ? nullptr : model.model.get()),
+             estimate_tiles(rows, kernel, device, physics ? nullptr : model.model.get(),
+                            model.ranker.get()),
              "tilecast.tiles/1");
 }
 
@@ -63,6 +65,7 @@ void add_tiles(CLI::App& app) {
   add_device_options(verb, arguments->device, Devices::kOne);
   add_load_options(verb, arguments->load);
   add_model_option(verb, arguments->model);
+  add_ranker_option(verb, arguments->tiles);
   add_output_options(verb, arguments->output, {"csv", "table", "json"});
   verb.footer(
       "Read columns: kernel_bounds, output_bounds, input_bounds, numbers separated by spaces:\n"
@@ -70,7 +73,9 @@ void add_tiles(CLI::App& app) {
       "file, only the rows of this file are answered.\n"
       "Other columns (runtime_ns, compute_time_ns ...) are kept, not read, and named in a note.\n"
       "Added columns: estimate_ns, bound, utilisation (0 to 1), reason (why it cannot run); of a\n"
-      "hybrid also analytical_ns, factor, verdict (in, edge, out), low_ns and high_ns (90 %).");
+      "hybrid also analytical_ns, factor, verdict (in, edge, out), low_ns and high_ns (90 %); "
+      "where a\n"
+      "model of ranks chooses also rank (1 is fastest).");
   verb.callback([arguments] { run(*arguments); });
 }
 

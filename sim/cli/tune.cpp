@@ -10,6 +10,7 @@
 #include "analytical/layout_rules.h"
 #include "base/error.h"
 #include "measured/samples.h"
+#include "search/command_hardware.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
@@ -141,6 +142,19 @@ std::size_t answered(const search::TuneSpace& space) {
       std::ranges::count_if(space.analytical, [](const auto& time) { return time.has_value(); }));
 }
 
+// As the model's times say, or as its ranks do.
+search::TuneSpace space_of(const Candidates& candidates, const hwdesc::Device& device,
+                           const ChosenModel& model) {
+  search::TuneSpace space = search::make_space(candidates.queries, device, *model.model);
+  if (!model.ranker || candidates.queries.empty()) return space;
+  std::vector<analytical::TileConfig> tiles;
+  for (const analytical::KernelQuery& query : candidates.queries) {
+    tiles.push_back(query.tile == nullptr ? analytical::TileConfig{} : *query.tile);
+  }
+  const ir::Kernel& kernel = candidates.queries.front().kernel;
+  return search::ordered_by(std::move(space), model.ranker->scores(kernel, tiles, device));
+}
+
 views::TuneComparison compare_kernel(const Candidates& candidates, const search::TuneSpace& space,
                                      const search::CompareOptions& options) {
   constexpr double kNear = 0.95;  // of the fastest
@@ -173,7 +187,7 @@ std::vector<Kernel> compared_kernels(const TuneArguments& arguments, const measu
 }
 
 void compare(const TuneArguments& arguments, const hwdesc::Device& device,
-             const analytical::CostModel& model) {
+             const ChosenModel& model) {
   search::CompareOptions options{.batch = arguments.batch,
                                  .seeds = arguments.seeds,
                                  .seed = arguments.seed,
@@ -188,7 +202,7 @@ void compare(const TuneArguments& arguments, const hwdesc::Device& device,
   views::TuneComparison total;
   for (const Kernel& kernel : kernels) {
     const auto candidates = measured_candidates(set, kernel);
-    const search::TuneSpace space = search::make_space(candidates->queries, device, model);
+    const search::TuneSpace space = space_of(*candidates, device, model);
     views::TuneComparison one = compare_kernel(*candidates, space, options);
     all.push_back(one.strategies);
     one.candidates += total.candidates;
@@ -216,7 +230,7 @@ Seconds timeout_of(const TuneArguments& arguments) {
 
 void search(const TuneArguments& arguments, const Candidates& candidates,
             const search::TuneSpace& space, const hwdesc::Device& device) {
-  const Command command{arguments.command, timeout_of(arguments)};
+  const search::Command command{arguments.command, timeout_of(arguments)};
   TrialFile file(arguments.file, candidates.names);
   if (!file.known().empty()) {
     fmt::print(stderr, "{}: going on after {} trials\n", arguments.file, file.known().size());
@@ -228,11 +242,12 @@ void search(const TuneArguments& arguments, const Candidates& candidates,
     if (arguments.command.empty()) {
       trial.measured = candidates.measured[trial.candidate];
     } else {
-      const CommandTime answer =
-          time_by(command, candidates.names[trial.candidate], trial.candidate);
+      const search::HardwareTime answer =
+          time_by(command, {{"{tile}", candidates.names[trial.candidate]},
+                            {"{index}", fmt::format("{}", trial.candidate)}});
       trial.measured = answer.seconds;
       if (!answer.seconds) {
-        fmt::print(stderr, "failed: {}: {}\n", candidates.names[trial.candidate], answer.reason);
+        fmt::print(stderr, "failed: {}: {}\n", candidates.names[trial.candidate], answer.failure);
       }
     }
     file.add(trial);
@@ -284,8 +299,8 @@ void run(const TuneArguments& arguments) {
   check(arguments);
   const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
   const hwdesc::Device& device = devices.front();
-  const auto model = make_model(arguments.model, devices);
-  if (arguments.compare) return compare(arguments, device, *model);
+  const ChosenModel model = choose_model(arguments.model, devices);
+  if (arguments.compare) return compare(arguments, device, model);
   std::unique_ptr<Candidates> candidates;
   measured::SampleSet set;  // the candidates are of it
   if (arguments.set.empty()) {
@@ -294,7 +309,7 @@ void run(const TuneArguments& arguments) {
     set = read_set(arguments, device);
     candidates = measured_candidates(set, kernel_of(arguments, set));
   }
-  search(arguments, *candidates, search::make_space(candidates->queries, device, *model), device);
+  search(arguments, *candidates, space_of(*candidates, device, model), device);
 }
 
 void add_search_options(CLI::App& verb, TuneArguments& arguments) {
@@ -368,6 +383,7 @@ void add_tune(CLI::App& app) {
   verb.require_subcommand(1);
   add_tune_tiles(verb);
   add_tune_fusion(verb);
+  add_tune_program(verb);
 }
 
 }  // namespace tilecast::sim::cli

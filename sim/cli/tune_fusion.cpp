@@ -2,48 +2,36 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 
 #include "analytical/layout_rules.h"
 #include "base/error.h"
 #include "ir/load_program.h"
 #include "ir/text/hlo_printer.h"
 #include "search/fusion_tuner.h"
-#include "search/host_hardware.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/hardware_options.h"
 #include "sim/cli/interrupt.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
-#include "sim/fusion_gain.h"
 #include "sim/model_choice.h"
+#include "sim/program_gain.h"
 #include "sim/views/fusion_tuning.h"
 
 namespace tilecast::sim::cli {
 namespace {
 
 struct FusionArguments {
-  std::string program, model, strategy = "anneal", start = "rules", hardware = "none";
-  std::string time, budget = "60 s", journal, output, hlo;
+  std::string program, model, strategy = "anneal", start = "rules", time, output, hlo;
   DeviceOptions device;
+  TileArguments tiles;
+  HardwareArguments hardware;
   LoadArguments load;
   OutputOptions report;
   std::size_t costs = search::FusionSearchOptions{}.costs, runs = 1;
   std::size_t keep = search::FusionSearchOptions{}.keep;
   std::uint64_t seed = 1;
-  int jobs = 1, core = -1;
+  int jobs = 1;
 };
-
-double now_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double seconds_of(const std::string& text, const char* option) {
-  try {
-    return hwdesc::parse_quantity(text, hwdesc::UnitKind::kTime);
-  } catch (const Error& error) {
-    throw UsageError(fmt::format("{}: {}", option, error.what()));
-  }
-}
 
 search::FusionStrategy strategy_of(const std::string& name) {
   return static_cast<search::FusionStrategy>(std::ranges::find(search::kFusionStrategies, name) -
@@ -84,44 +72,43 @@ search::FusionSearch search_by_model(search::FusionCost& cost, const FusionArgum
   return all;
 }
 
-FusionGain gain_of(const ir::FusionSpace& space, const ir::FusionConfiguration& best,
-                   const hwdesc::Device& device, const analytical::CostModel& model,
-                   const ir::LoadOptions& load) {
+ProgramGain gain_of(const ir::FusionSpace& space, const ir::FusionConfiguration& best,
+                    const hwdesc::Device& device, const analytical::CostModel& model,
+                    const ir::LoadOptions& load) {
   const auto program = [&](const ir::FusionConfiguration& chosen) {
     return ir::program_for({space.module().file, space.fused(chosen), {}},
                            analytical::layout_rules(device), load)
         .program;
   };
-  return fusion_gain(program(space.by_rules()), program(best), device, model);
+  return program_gain({program(space.by_rules()), model}, {program(best), model}, device);
 }
 
 search::TunedFusion run_on_hardware(const ir::FusionSpace& space, const search::FusionSearch& found,
-                                    const hwdesc::Device& device,
-                                    const FusionArguments& arguments) {
-  search::HostHardware hardware(device, host::this_machine(),
-                                {.core = arguments.core, .timeout = Seconds{60}}, arguments.jobs);
-  search::FusionJournal journal(arguments.journal, space.program_hash());
+                                    search::Hardware& hardware, const FusionArguments& arguments) {
+  const HardwareArguments& given = arguments.hardware;
+  search::TuningJournal journal(given.journal, space.program_hash());
   if (journal.size() > 0) {
-    fmt::print(stderr, "{}: going on after {} programs\n", arguments.journal, journal.size());
+    fmt::print(stderr, "{}: going on after {} trials\n", given.journal, journal.size());
   }
   Progress progress("tune: programs timed", found.best.size());
-  return search::verify_fusions(space, found.best, found.by_rules, hardware,
-                                {.budget_s = seconds_of(arguments.budget, "--hardware-budget"),
-                                 .batch = static_cast<std::size_t>(arguments.jobs),
-                                 .now = now_s,
-                                 .step =
-                                     [&](std::size_t tried, double best_s) {
-                                       progress.show(tried,
-                                                     fmt::format(", best {:.4g} us", best_s * 1e6));
-                                       return !Interrupt::asked();
-                                     }},
-                                journal);
+  search::VerifyOptions options{.budget_s = seconds_of(given.budget, "--hardware-budget"),
+                                .batch = static_cast<std::size_t>(arguments.jobs),
+                                .now = now_s};
+  if (!arguments.tiles.file.empty()) {
+    options.tiles = search::read_tiles(base::SourceText::read_file(arguments.tiles.file));
+  }
+  options.step = [&](std::size_t tried, double best_s) {
+    progress.show(tried, fmt::format(", best {:.4g} us", best_s * 1e6));
+    return !Interrupt::asked();
+  };
+  return search::verify_fusions(space, found.best, found.by_rules, hardware, options, journal);
 }
 
 void run_fusion(const FusionArguments& arguments) {
   const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
   const hwdesc::Device& device = devices.front();
-  const ChosenModel model = choose_model(arguments.model, devices);
+  const ChosenModel model = model_with_tiles(arguments.model, arguments.tiles, devices);
+  const auto hardware = make_hardware(arguments.hardware, device, arguments.jobs);
   const ir::LoadOptions load = load_options(arguments.load);
   ir::Module module = ir::read_module(arguments.program, load.read);
   if (ir::is_optimised(module)) {
@@ -145,8 +132,8 @@ void run_fusion(const FusionArguments& arguments) {
   tuning.gain = gain_of(space, tuning.search.best.front().chosen, device, *model.model, load);
   ir::FusionConfiguration chosen =
       tuning.gain.accepted() ? tuning.search.best.front().chosen : space.by_rules();
-  if (arguments.hardware == "host" && !Interrupt::asked()) {
-    tuning.tuned = run_on_hardware(space, tuning.search, device, arguments);
+  if (hardware && !Interrupt::asked()) {
+    tuning.tuned = run_on_hardware(space, tuning.search, *hardware, arguments);
     chosen = tuning.tuned->chosen;
   }
   if (!arguments.output.empty())
@@ -182,21 +169,7 @@ void add_search_options(CLI::App& verb, FusionArguments& arguments) {
       ->capture_default_str();
 }
 
-void add_hardware_options(CLI::App& verb, FusionArguments& arguments) {
-  verb.add_option("--hardware", arguments.hardware,
-                  "what runs the programs found: none, or host (this machine, by generated C)")
-      ->check(CLI::IsMember({"none", "host"}))
-      ->capture_default_str();
-  verb.add_option("--hardware-budget", arguments.budget,
-                  "compiling and timing stop after this long")
-      ->type_name("TIME")
-      ->capture_default_str();
-  verb.add_option("--journal", arguments.journal,
-                  "CSV of what was timed; a search that was broken off goes on from it")
-      ->type_name("FILE");
-  verb.add_option("--core", arguments.core, "core to measure on; -1: the last one allowed")
-      ->check(CLI::Range(-1, 4095))
-      ->capture_default_str();
+void add_output(CLI::App& verb, FusionArguments& arguments) {
   verb.add_option("-o,--output", arguments.output, "decisions of the chosen program, for --fusion")
       ->type_name("FILE");
   verb.add_option("--hlo", arguments.hlo, "HLO text of the chosen program, fused")
@@ -217,7 +190,9 @@ void add_tune_fusion(CLI::App& tune) {
   add_device_options(verb, arguments->device, Devices::kOne);
   add_model_option(verb, arguments->model, "default");
   add_search_options(verb, *arguments);
-  add_hardware_options(verb, *arguments);
+  add_tile_options(verb, arguments->tiles);
+  add_hardware_options(verb, arguments->hardware);
+  add_output(verb, *arguments);
   add_read_options(verb, arguments->load);
   add_jobs_option(verb, arguments->jobs);
   verb.footer(

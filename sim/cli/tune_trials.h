@@ -1,12 +1,10 @@
-// The trials of `tilecast tune tiles`: the file they are kept in, and the command that measures
-// one.
+// The trials of `tilecast tune tiles`: the file they are kept in.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "hwdesc/units.h"
 #include "measured/growing_csv.h"
 #include "search/tuner.h"
 
@@ -30,19 +28,5 @@ class TrialFile {
   std::vector<search::TuneTrial> known_;
   std::size_t trials_ = 0;
 };
-
-// A shell command with {tile} and {index} replaced; its last line that is a time ("12.3 us", or a
-// number of seconds) is the answer.
-struct Command {
-  std::string text;
-  Seconds timeout;
-};
-// Seconds, or nothing and why not: how it ended, and the end of what it printed.
-struct CommandTime {
-  std::optional<double> seconds;
-  std::string reason;
-};
-[[nodiscard]] CommandTime time_by(const Command& command, const std::string& tile,
-                                  std::size_t index);
 
 }  // namespace tilecast::sim::cli

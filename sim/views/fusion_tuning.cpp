@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "sim/views/program_tuning.h"
 #include "sim/views/text_table.h"
 
 namespace tilecast::sim::views {
@@ -17,16 +18,6 @@ constexpr std::size_t kShown = 10;
 std::size_t failures(const search::TunedFusion& tuned) {
   return static_cast<std::size_t>(std::ranges::count_if(
       tuned.tried, [](const search::TriedFusion& one) { return !one.measured.seconds; }));
-}
-
-std::string gain_text(const FusionGain& gain) {
-  if (gain.after_s >= gain.before_s) return "nothing faster was found";
-  const double percent = 100 / gain.before_s;
-  std::string text = fmt::format("saves {:.2f} %", 100 * gain.share());
-  if (!gain.saved_s) return text + "; the model states no interval";
-  return text + fmt::format(" [{:.2f}, {:.2f}] (90 %){}", percent * gain.saved_s->low,
-                            percent * gain.saved_s->high,
-                            gain.accepted() ? "" : "; not accepted: that may be no gain");
 }
 
 std::string tried_table(const search::TunedFusion& tuned) {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "search/fusion_tuner.h"
-#include "sim/fusion_gain.h"
+#include "sim/program_gain.h"
 
 namespace tilecast::sim::views {
 
@@ -15,7 +15,7 @@ struct FusionTuning {
   std::uint64_t seed = 1;
   std::size_t runs = 1, decisions = 0, asked = 0;  // kernels asked of the model
   search::FusionSearch search;
-  FusionGain gain;                           // of the best by the model
+  ProgramGain gain;                          // of the best by the model
   std::optional<search::TunedFusion> tuned;  // what hardware says
 };
 [[nodiscard]] std::string fusion_tuning_text(const FusionTuning& tuning);

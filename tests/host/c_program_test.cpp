@@ -286,7 +286,7 @@ TEST(CProgram, ComputesWhatItsOpsComputeInOneKernel) {
       continue;
     }
     trial.program = std::get<CProgram>(std::move(program));
-    sources.push_back(trial.program.source);
+    sources.push_back(whole_source(trial.program));
     trials.push_back(std::move(trial));
   }
   EXPECT_GE(trials.size(), kPrograms * 3 / 4) << ::testing::PrintToString(not_generated);

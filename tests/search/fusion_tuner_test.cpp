@@ -49,7 +49,7 @@ struct Tuning {
   FusionSearch found = search_fusions(cost, {.costs = 300, .keep = 12});
   FakeHardware hardware;
 
-  TunedFusion verify(FusionJournal& journal, double budget_s = 1000,
+  TunedFusion verify(TuningJournal& journal, double budget_s = 1000,
                      std::size_t stop_after = 1000) {
     return verify_fusions(space, found.best, found.by_rules, hardware,
                           {.budget_s = budget_s,
@@ -68,7 +68,7 @@ std::string fresh_file() {
 
 TEST(VerifyFusions, RunsTheRulesFirstAndTakesTheFastest) {
   Tuning tuning;
-  FusionJournal journal("", "p");
+  TuningJournal journal("", "p");
   const TunedFusion tuned = tuning.verify(journal);
   ASSERT_EQ(tuned.tried.front().rank, 0u);
   double best = *tuned.tried.front().measured.seconds;
@@ -85,7 +85,7 @@ TEST(VerifyFusions, RunsTheRulesFirstAndTakesTheFastest) {
 
 TEST(VerifyFusions, StopsWhenTheBudgetIsSpent) {
   Tuning tuning;
-  FusionJournal journal("", "p");
+  TuningJournal journal("", "p");
   const TunedFusion tuned = tuning.verify(journal, 5);
   EXPECT_LE(tuned.tried.size(), 6u);  // one, then pairs while less than 5 s are spent
   EXPECT_GE(tuned.tried.size(), 5u);
@@ -93,7 +93,7 @@ TEST(VerifyFusions, StopsWhenTheBudgetIsSpent) {
 
 TEST(VerifyFusions, KeepsTheRulesWhereTheClosingPairShowsNoGain) {
   Tuning tuning;
-  FusionJournal journal("", "p");
+  TuningJournal journal("", "p");
   tuning.hardware.slow_again = true;  // later is slower: the first one timed wins
   const TunedFusion tuned = tuning.verify(journal);
   EXPECT_EQ(tuned.chosen, tuning.space.by_rules());
@@ -103,12 +103,12 @@ TEST(VerifyFusions, KeepsTheRulesWhereTheClosingPairShowsNoGain) {
 
 TEST(VerifyFusions, CountsWhatFailsAndGoesOn) {
   Tuning tuning;
-  FusionJournal journal("", "p");
+  TuningJournal journal("", "p");
   const std::size_t rules =
       ir::make_program(tuning.space.fused(tuning.space.by_rules())).kernels().size();
   tuning.hardware.fails_every = rules + 1;
   EXPECT_NO_THROW((void)tuning.verify(journal));
-  FusionJournal other("", "p");
+  TuningJournal other("", "p");
   tuning.hardware.fails_every = rules;
   EXPECT_THROW((void)tuning.verify(other), Error) << "what the rules give must run";
 }
@@ -116,16 +116,16 @@ TEST(VerifyFusions, CountsWhatFailsAndGoesOn) {
 TEST(VerifyFusions, EndsAsIfItHadNotBeenBrokenOff) {
   const std::string file = fresh_file();
   Tuning whole, first, second;
-  FusionJournal memory("", "p");
+  TuningJournal memory("", "p");
   const TunedFusion expected = whole.verify(memory);
   {
-    FusionJournal journal(file, "p");
+    TuningJournal journal(file, "p");
     EXPECT_TRUE(first.verify(journal, 1000, 5).stopped);
   }
   {  // torn in the middle of a row
     std::ofstream(file, std::ios::app) << "p,0123";
   }
-  FusionJournal journal(file, "p");
+  TuningJournal journal(file, "p");
   EXPECT_GE(journal.size(), 5u);
   const TunedFusion resumed = second.verify(journal);
   EXPECT_LT(second.hardware.timed, whole.hardware.timed);
@@ -138,21 +138,21 @@ TEST(VerifyFusions, EndsAsIfItHadNotBeenBrokenOff) {
   }
 }
 
-TEST(FusionJournal, BelongsToOneProgram) {
+TEST(TuningJournal, BelongsToOneProgram) {
   const std::string file = fresh_file();
   {
-    FusionJournal journal(file, "one");
+    TuningJournal journal(file, "one");
     journal.add({"abc", {1.5e-3}, 2});
     journal.add({"def", {std::nullopt, "crash, twice"}, 0});
   }
-  const FusionJournal again(file, "one");
+  const TuningJournal again(file, "one");
   ASSERT_NE(again.find("abc"), nullptr);
   EXPECT_DOUBLE_EQ(*again.find("abc")->time.seconds, 1.5e-3);
   EXPECT_DOUBLE_EQ(again.find("abc")->spent_s, 2);
   EXPECT_EQ(again.find("def")->time.failure, "crash, twice");
   EXPECT_EQ(again.find("ghi"), nullptr);
   try {
-    const FusionJournal other(file, "two");
+    const TuningJournal other(file, "two");
     FAIL();
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), HasSubstr("the journal is of another program"));

@@ -1,4 +1,4 @@
-#include "sim/fusion_gain.h"
+#include "sim/program_gain.h"
 
 #include <gtest/gtest.h>
 
@@ -50,25 +50,31 @@ struct Programs {
   }
 };
 
-TEST(FusionGain, OfAProgramToItselfIsCertainlyNothing) {
+ProgramGain gain_of(const ir::Program& before, const ir::Program& after,
+                    const hwdesc::Device& device, bool sure) {
+  const OpsTakeTime model(sure);
+  return program_gain({before, model}, {after, model}, device);
+}
+
+TEST(ProgramGain, OfAProgramToItselfIsCertainlyNothing) {
   const Programs programs;
   const ir::Program rules = programs.program(programs.space.by_rules());
-  const FusionGain gain = fusion_gain(rules, rules, programs.device, OpsTakeTime(true));
+  const ProgramGain gain = gain_of(rules, rules, programs.device, true);
   EXPECT_GT(gain.before_s, 0);
   EXPECT_EQ(gain.share(), 0);
   EXPECT_FALSE(gain.saved_s) << "no kernel differs";
   EXPECT_FALSE(gain.accepted());
 }
 
-TEST(FusionGain, CountsOnlyWhatDiffersAsUncertain) {
+TEST(ProgramGain, CountsOnlyWhatDiffersAsUncertain) {
   const Programs programs;
   const ir::Program rules = programs.program(programs.space.by_rules());
   ir::FusionConfiguration chosen = programs.space.by_rules();
   chosen.front() = ir::FusionChoice::kKeep;
   for (std::size_t i = 0; i < chosen.size() / 8; ++i) chosen[i] = ir::FusionChoice::kKeep;
   const ir::Program other = programs.program(chosen);
-  const FusionGain gain = fusion_gain(rules, other, programs.device, OpsTakeTime(true));
-  const FusionGain back = fusion_gain(other, rules, programs.device, OpsTakeTime(true));
+  const ProgramGain gain = gain_of(rules, other, programs.device, true);
+  const ProgramGain back = gain_of(other, rules, programs.device, true);
   ASSERT_TRUE(gain.saved_s);
   const double saved = gain.before_s - gain.after_s;
   EXPECT_LT(gain.saved_s->low, saved);
@@ -76,7 +82,7 @@ TEST(FusionGain, CountsOnlyWhatDiffersAsUncertain) {
   EXPECT_GT(gain.saved_s->low, -2 * gain.after_s) << "not the whole program";
   EXPECT_NEAR(back.saved_s->low, -gain.saved_s->high, 1e-12);
   EXPECT_NEAR(back.saved_s->high, -gain.saved_s->low, 1e-12);
-  const FusionGain unsure = fusion_gain(rules, other, programs.device, OpsTakeTime(false));
+  const ProgramGain unsure = gain_of(rules, other, programs.device, false);
   EXPECT_FALSE(unsure.saved_s);
   EXPECT_EQ(unsure.before_s, gain.before_s);
 }

@@ -1,0 +1,89 @@
+#include "search/command_hardware.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "host/child_command.h"
+#include "host/temporary_folder.h"
+#include "ir/text/hlo_printer.h"
+
+namespace tilecast::search {
+namespace {
+
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+  for (std::size_t at = text.find(what); at != std::string::npos;
+       at = text.find(what, at + by.size())) {
+    text.replace(at, what.size(), by);
+  }
+  return text;
+}
+
+constexpr std::string_view kLineBlanks = " \t\r";
+
+// Of "12.3 us" or a number of seconds.
+std::optional<double> time_in(std::string_view line) {
+  double seconds = 0;
+  const auto [end, failure] = std::from_chars(line.data(), line.data() + line.size(), seconds);
+  if (failure != std::errc{}) return std::nullopt;
+  if (end != line.data() + line.size()) {
+    try {
+      seconds = hwdesc::parse_quantity(line, hwdesc::UnitKind::kTime);
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  }
+  return seconds > 0 && std::isfinite(seconds) ? std::optional(seconds) : std::nullopt;
+}
+
+std::optional<double> last_time(std::string_view text) {
+  std::optional<double> found;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (const auto time = time_in(base::trim(text.substr(0, end), kLineBlanks))) found = time;
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return found;
+}
+
+}  // namespace
+
+HardwareTime time_by(const Command& command, const Placeholders& placeholders) {
+  std::string text = command.text;
+  for (const auto& [what, by] : placeholders) text = replaced(std::move(text), what, by);
+  // The end of what it prints: only so much of a long text is kept.
+  constexpr const char* kRun =
+      "out=$(eval \"$1\" 2>&1); code=$?; printf '%s\\n' \"$out\" | tail -c 2000; exit $code";
+  host::ChildCommand child({"/bin/sh", "-c", kRun, "sh", text}, {}, command.timeout);
+  while (child.read_some()) {
+  }
+  const std::optional<int> status = child.wait();
+  if (!status) return {std::nullopt, fmt::format("no answer in {} s", command.timeout.value)};
+  const std::string printed = child.text();
+  const std::string last = printed.substr(printed.find_last_of('\n') + 1);
+  if (!WIFEXITED(*status) || WEXITSTATUS(*status) != 0) {
+    const std::string how = WIFEXITED(*status) ? fmt::format("exit code {}", WEXITSTATUS(*status))
+                                               : fmt::format("signal {}", WTERMSIG(*status));
+    return {std::nullopt, last.empty() ? how : fmt::format("{}: {}", how, last)};
+  }
+  if (const auto time = last_time(printed)) return {time, ""};
+  return {std::nullopt, last.empty() ? "it printed no time" : fmt::format("no time in '{}'", last)};
+}
+
+std::vector<HardwareTime> CommandHardware::time(std::span<const HardwareJob> jobs) {
+  const host::TemporaryFolder folder;
+  std::vector<HardwareTime> times;
+  for (const HardwareJob& job : jobs) {
+    times.push_back(
+        time_by(command_, {{"{hlo}", folder.write("program.hlo", print_hlo(job.module))},
+                           {"{tiles}", folder.write("tiles.txt", text_of(job.tiles))}}));
+  }
+  return times;
+}
+
+}  // namespace tilecast::search

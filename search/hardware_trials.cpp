@@ -1,0 +1,70 @@
+#include "search/hardware_trials.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace tilecast::search {
+
+TuningJournal::TuningJournal(const std::string& file, const std::string& program_hash)
+    : file_(file, {"program", "trial", "measured_ns", "spent_ns", "failure"}),
+      program_(program_hash) {
+  const measured::CsvTable& table = file_.known();
+  for (const measured::CsvRow& row : table.rows) {
+    if (table.cell(row, "program") != program_) {
+      throw Error(fmt::format("{}: got {}, expected {}: the journal is of another program",
+                              table.where(row, "program"), table.cell(row, "program"), program_));
+    }
+    std::string trial(table.cell(row, "trial"));
+    HardwareTime time{measured::time_ns_cell(table, row, "measured_ns"),
+                      std::string(table.cell(row, "failure"))};
+    const double spent_s = measured::time_ns_cell(table, row, "spent_ns").value_or(0);
+    rows_[trial] = {trial, std::move(time), spent_s};
+  }
+}
+
+const TuningJournal::Row* TuningJournal::find(const std::string& trial) const {
+  const auto found = rows_.find(trial);
+  return found == rows_.end() ? nullptr : &found->second;
+}
+
+void TuningJournal::add(Row row) {
+  const std::optional<double> spent = row.spent_s > 0 ? std::optional(row.spent_s) : std::nullopt;
+  file_.add({program_, row.trial, measured::time_ns_text(row.time.seconds),
+             measured::time_ns_text(spent), row.time.failure});
+  rows_[row.trial] = std::move(row);
+}
+
+std::vector<HardwareTime> HardwareTrials::time(std::span<const HardwareTrial> asked,
+                                               const HardwareTrial& reference) {
+  std::vector<HardwareTime> times(asked.size());
+  std::vector<std::size_t> open;
+  std::vector<HardwareJob> jobs;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    if (const TuningJournal::Row* known = journal_.find(asked[i].name)) {
+      times[i] = known->time;
+      spent_s_ += known->spent_s;
+    } else {
+      open.push_back(i);
+      jobs.push_back(asked[i].job());
+    }
+  }
+  if (open.empty()) return times;
+  const bool is_first = asked[open.front()].name == reference.name;
+  if (referenced_ != reference.name && !is_first) {
+    const std::vector<HardwareJob> first = {reference.job()};
+    static_cast<void>(hardware_.time(first));
+  }
+  referenced_ = reference.name;
+  const double begin = now_();
+  std::vector<HardwareTime> got = hardware_.time(jobs);
+  const double each = (now_() - begin) / static_cast<double>(open.size());
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    journal_.add({asked[open[i]].name, got[i], each});
+    spent_s_ += each;
+    times[open[i]] = std::move(got[i]);
+  }
+  return times;
+}
+
+}  // namespace tilecast::search

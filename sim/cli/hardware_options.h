@@ -1,0 +1,34 @@
+// What `tune fusion` and `tune program` run programs on.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "hwdesc/device.h"
+#include "search/hardware.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tilecast::sim::cli {
+
+struct HardwareArguments {
+  std::string machine = "none", command, set;  // one of the three
+  std::string budget = "60 s", timeout = "60 s", journal;
+  int core = -1;
+
+  [[nodiscard]] bool any() const { return machine != "none" || !command.empty() || !set.empty(); }
+};
+void add_hardware_options(CLI::App& verb, HardwareArguments& arguments);
+
+// Null where no hardware is asked for. The device outlives it. Throws Error.
+[[nodiscard]] std::unique_ptr<search::Hardware> make_hardware(const HardwareArguments& arguments,
+                                                              const hwdesc::Device& device,
+                                                              int jobs);
+// Of a clock that never goes back.
+[[nodiscard]] double now_s();
+// "10 s", "1.5 min" of an option.
+[[nodiscard]] double seconds_of(const std::string& text, const char* option);
+
+}  // namespace tilecast::sim::cli
