@@ -7,7 +7,7 @@
 //   tuned.speedup();      // of the winner over the rules, timed side by side at the end
 //
 // The winner is chosen among many noisy times, so its time is too good: it and the rules are timed
-// once more, together, and only these two times count. Not thread-safe.
+// once more, together, in several sittings, and only these times count. Not thread-safe.
 #pragma once
 
 #include <functional>
@@ -18,6 +18,22 @@
 #include "search/hardware_trials.h"
 
 namespace tilecast::search {
+
+// Hardware as what a search asks: every program proposed is run, as long as there is budget.
+class HardwareObjective final : public FusionObjective {
+ public:
+  // `plans` tells programs apart; programs have these tiles. All outlive this.
+  HardwareObjective(FusionCost& plans, HardwareTrials& trials, const TileChoices& tiles);
+  // Infinite seconds: it failed.
+  [[nodiscard]] PlanCost of(const ir::FusionConfiguration& chosen) override;
+
+ private:
+  FusionCost& plans_;
+  HardwareTrials& trials_;
+  const TileChoices& tiles_;
+  ir::FusionConfiguration rules_;
+  HardwareTrial reference_;
+};
 
 struct VerifyOptions {
   double budget_s = 60;  // of hardware, preparation included

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,7 @@ class HardwareTrials {
   // it runs once more, outside the budget. Trials already in the journal are not run.
   [[nodiscard]] std::vector<HardwareTime> time(std::span<const HardwareTrial> asked,
                                                const HardwareTrial& reference);
-  // Of hardware by all trials asked for, those of the journal included.
+  // Of hardware by all trials asked for, those of the journal included; each once.
   [[nodiscard]] double spent_s() const { return spent_s_; }
   [[nodiscard]] const Hardware& hardware() const { return hardware_; }
 
@@ -64,7 +65,15 @@ class HardwareTrials {
   TuningJournal& journal_;
   std::function<double()> now_;
   double spent_s_ = 0;
-  std::string referenced_;  // name of the reference whose results hold
+  std::set<std::string> counted_;  // trials
+  std::string referenced_;         // name of the reference whose results hold
 };
+
+// Of several programs that compute the same, each run in kSittings sittings, the fastest time: what
+// a neighbour of the machine does to one sitting it does to all programs in it, and not to all
+// sittings. A program that fails once has failed. The first is the reference.
+inline constexpr int kSittings = 3;
+[[nodiscard]] std::vector<HardwareTime> fastest_of_sittings(HardwareTrials& trials,
+                                                            std::vector<HardwareTrial> asked);
 
 }  // namespace tilecast::search

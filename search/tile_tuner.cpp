@@ -10,6 +10,7 @@
 #include "host/workloads.h"
 #include "ir/canonical_hash.h"
 #include "ir/load_program.h"
+#include "ir/op_hash.h"
 
 namespace tilecast::search {
 namespace {
@@ -116,30 +117,34 @@ struct WholeProgram {
   std::optional<HardwareTime> TunedTiles::*time;
 };
 
+// Tells sittings apart: only times of one sitting compare.
+std::string hash_of(const std::vector<WholeProgram>& choices) {
+  ir::Hash128 hash;
+  for (const WholeProgram& choice : choices) hash.add(std::string_view(text_of(choice.tiles)));
+  const auto digits = hash.result();
+  return fmt::format("{:016x}{:016x}", digits[0], digits[1]);
+}
+
 // Times the program under each choice, together; equal choices once.
 void time_whole(const ir::Module& fused, const std::string& program_hash,
                 const std::vector<WholeProgram>& choices, HardwareTrials& trials,
                 TunedTiles& tuned) {
   std::vector<HardwareTrial> asked;
-  std::vector<std::size_t> which;
+  std::vector<std::size_t> place;  // by choice: into `asked`
+  const std::string sitting = hash_of(choices);
   for (const WholeProgram& choice : choices) {
     const auto same = std::ranges::find(choices, choice.tiles, &WholeProgram::tiles);
-    which.push_back(static_cast<std::size_t>(same - choices.begin()));
-    asked.push_back({fmt::format("whole with {} tiles", choice.name), [&] {
+    if (&*same != &choice) {
+      place.push_back(place[static_cast<std::size_t>(same - choices.begin())]);
+      continue;
+    }
+    place.push_back(asked.size());
+    asked.push_back({fmt::format("whole {} {}", sitting, choice.name), [&] {
                        return HardwareJob{program_hash, fused, choice.tiles};
                      }});
   }
-  std::vector<HardwareTrial> different;
-  std::vector<std::size_t> place(choices.size());
-  for (std::size_t i = 0; i < choices.size(); ++i) {
-    if (which[i] != i) continue;
-    place[i] = different.size();
-    different.push_back(asked[i]);
-  }
-  const std::vector<HardwareTime> times = trials.time(different, different.front());
-  for (std::size_t i = 0; i < choices.size(); ++i) {
-    tuned.*choices[i].time = times[place[which[i]]];
-  }
+  const std::vector<HardwareTime> times = fastest_of_sittings(trials, std::move(asked));
+  for (std::size_t i = 0; i < choices.size(); ++i) tuned.*choices[i].time = times[place[i]];
   const HardwareTime& by_default = *tuned.by_default;
   if (!by_default.seconds) {
     throw Error(fmt::format("{}: with the tiles it has by default it does not run here: {}",

@@ -6,8 +6,8 @@
 //
 // Kernels are tuned alone, those first that take longest: the tile that each has by default, then
 // the best `top` by the ranker are run, and the fastest is kept. Then the program runs whole with
-// the tiles of each choice, one after the other at the same time of day: only these times say what
-// was gained. Deterministic but for what hardware says. Not thread-safe.
+// the tiles of each choice, together in several sittings: only these times say what was gained.
+// Deterministic but for what hardware says. Not thread-safe.
 #pragma once
 
 #include <functional>
@@ -52,7 +52,7 @@ struct VerifyTilesOptions {
   std::size_t top = 10;         // tiles of each kernel that are run, besides the default
   bool exhaustive = false;      // all listed tiles are run; what they gain is reported beside
   double budget_s = 60;         // of hardware
-  std::size_t batch = 8;        // tiles prepared together
+  std::size_t batch = 16;       // tiles prepared together
   std::function<double()> now;  // seconds of a clock that never goes back
   // After each batch: kernels done, tiles run. Returning false stops.
   std::function<bool(std::size_t, std::size_t)> step = [](std::size_t, std::size_t) {

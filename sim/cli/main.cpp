@@ -35,6 +35,12 @@ const CLI::App& innermost(const CLI::App& app) {
   return used.empty() ? app : innermost(*used.front());
 }
 
+// "tilecast tune program"
+std::string words_to(const CLI::App& verb) {
+  const CLI::App* parent = verb.get_parent();
+  return parent == nullptr ? verb.get_name() : words_to(*parent) + " " + verb.get_name();
+}
+
 int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& verb = innermost(app);
   const std::vector<std::string> extra = app.remaining(/*recurse=*/true);
@@ -44,8 +50,7 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const std::string message =
       unexpected ? fmt::format("'{}' was not expected{}", extra.front(), hint(verb, extra.front()))
                  : std::string(error.what());
-  fmt::print(stderr, "error: {}\nsee {}{} --help\n", base::printable(message),
-             &verb == &app ? "" : app.get_name() + " ", verb.get_name());
+  fmt::print(stderr, "error: {}\nsee {} --help\n", base::printable(message), words_to(verb));
   return 2;
 }
 

@@ -21,7 +21,8 @@ namespace tilecast::sim::cli {
 namespace {
 
 struct FusionArguments {
-  std::string program, model, strategy = "anneal", start = "rules", time, output, hlo;
+  std::string program, model, strategy = "anneal", start = "rules", asked = "model";
+  std::string time, output, hlo;
   DeviceOptions device;
   TileArguments tiles;
   HardwareArguments hardware;
@@ -83,26 +84,68 @@ ProgramGain gain_of(const ir::FusionSpace& space, const ir::FusionConfiguration&
   return program_gain({program(space.by_rules()), model}, {program(best), model}, device);
 }
 
-search::TunedFusion run_on_hardware(const ir::FusionSpace& space, const search::FusionSearch& found,
-                                    search::Hardware& hardware, const FusionArguments& arguments) {
-  const HardwareArguments& given = arguments.hardware;
-  search::TuningJournal journal(given.journal, space.program_hash());
-  if (journal.size() > 0) {
-    fmt::print(stderr, "{}: going on after {} trials\n", given.journal, journal.size());
-  }
-  Progress progress("tune: programs timed", found.best.size());
-  search::VerifyOptions options{.budget_s = seconds_of(given.budget, "--hardware-budget"),
-                                .batch = static_cast<std::size_t>(arguments.jobs),
-                                .now = now_s};
-  if (!arguments.tiles.file.empty()) {
-    options.tiles = search::read_tiles(base::SourceText::read_file(arguments.tiles.file));
-  }
-  options.step = [&](std::size_t tried, double best_s) {
-    progress.show(tried, fmt::format(", best {:.4g} us", best_s * 1e6));
-    return !Interrupt::asked();
-  };
-  return search::verify_fusions(space, found.best, found.by_rules, hardware, options, journal);
+search::TileChoices tiles_of(const FusionArguments& arguments) {
+  const std::string& file = arguments.tiles.file;
+  return file.empty() ? search::TileChoices()
+                      : search::read_tiles(base::SourceText::read_file(file));
 }
+
+// What hardware says, in a journal.
+class OnHardware {
+ public:
+  OnHardware(const ir::FusionSpace& space, search::Hardware& hardware,
+             const FusionArguments& arguments)
+      : space_(space),
+        hardware_(hardware),
+        arguments_(arguments),
+        budget_s_(seconds_of(arguments.hardware.budget, "--hardware-budget")),
+        journal_(arguments.hardware.journal, space.program_hash()) {
+    if (journal_.size() == 0) return;
+    fmt::print(stderr, "{}: going on after {} trials\n", arguments.hardware.journal,
+               journal_.size());
+  }
+
+  search::TunedFusion verify(const search::FusionSearch& found) {
+    Progress progress("tune: programs timed", found.best.size());
+    search::VerifyOptions options{.budget_s = budget_s_,
+                                  .batch = static_cast<std::size_t>(arguments_.jobs),
+                                  .tiles = tiles_of(arguments_),
+                                  .now = now_s};
+    options.step = [&](std::size_t tried, double best_s) {
+      progress.show(tried, fmt::format(", best {:.4g} us", best_s * 1e6));
+      return !Interrupt::asked();
+    };
+    return search::verify_fusions(space_, found.best, found.by_rules, hardware_, options, journal_);
+  }
+
+  // Every program that is proposed is run; what it finds is what ran fastest.
+  search::FusionSearch search(search::FusionCost& plans) {
+    constexpr double kProposal = 0.1;  // seconds, about: how fast to cool
+    const search::TileChoices tiles = tiles_of(arguments_);
+    search::HardwareTrials trials(hardware_, journal_, now_s);
+    search::HardwareObjective objective(plans, trials, tiles);
+    const auto most = static_cast<std::size_t>(budget_s_ / kProposal) + 1;
+    Progress progress("tune: seconds of hardware", static_cast<std::size_t>(budget_s_) + 1);
+    search::FusionSearchOptions options{.strategy = strategy_of(arguments_.strategy),
+                                        .random_start = arguments_.start == "random",
+                                        .seed = arguments_.seed,
+                                        .costs = std::min(arguments_.costs, most),
+                                        .keep = 1};
+    options.step = [&](const search::FusionProgress& done) {
+      progress.show(static_cast<std::size_t>(trials.spent_s()),
+                    fmt::format(", {} programs, best {:.4g} us", done.costs, done.best_s * 1e6));
+      return !Interrupt::asked() && trials.spent_s() < budget_s_;
+    };
+    return search_fusions(objective, plans, options);
+  }
+
+ private:
+  const ir::FusionSpace& space_;
+  search::Hardware& hardware_;
+  const FusionArguments& arguments_;
+  double budget_s_;
+  search::TuningJournal journal_;
+};
 
 void run_fusion(const FusionArguments& arguments) {
   const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
@@ -124,16 +167,23 @@ void run_fusion(const FusionArguments& arguments) {
                              .model = model.name,
                              .strategy = arguments.strategy,
                              .start = arguments.start,
+                             .asked_of = arguments.asked,
                              .seed = arguments.seed,
                              .runs = arguments.runs,
-                             .decisions = space.decisions().size(),
-                             .search = search_by_model(cost, arguments)};
+                             .decisions = space.decisions().size()};
+  std::optional<OnHardware> machine;
+  if (hardware) machine.emplace(space, *hardware, arguments);
+  if (arguments.asked == "hardware" && !machine) {
+    throw UsageError("--search-on hardware needs --hardware, --measure or --from");
+  }
+  tuning.search =
+      arguments.asked == "hardware" ? machine->search(cost) : search_by_model(cost, arguments);
   tuning.asked = cost.asked();
   tuning.gain = gain_of(space, tuning.search.best.front().chosen, device, *model.model, load);
   ir::FusionConfiguration chosen =
       tuning.gain.accepted() ? tuning.search.best.front().chosen : space.by_rules();
-  if (hardware && !Interrupt::asked()) {
-    tuning.tuned = run_on_hardware(space, tuning.search, *hardware, arguments);
+  if (machine && !Interrupt::asked()) {
+    tuning.tuned = machine->verify(tuning.search);
     chosen = tuning.tuned->chosen;
   }
   if (!arguments.output.empty())
@@ -150,6 +200,11 @@ void add_search_options(CLI::App& verb, FusionArguments& arguments) {
   constexpr std::size_t kMost = 1'000'000'000;
   verb.add_option("--strategy", arguments.strategy, "how configurations are proposed")
       ->check(CLI::IsMember({"anneal", "random", "greedy", "beam"}))
+      ->capture_default_str();
+  verb.add_option("--search-on", arguments.asked,
+                  "what is asked how long a program takes: model, or hardware, which then runs "
+                  "every program that is proposed")
+      ->check(CLI::IsMember({"model", "hardware"}))
       ->capture_default_str();
   verb.add_option("--start", arguments.start, "where the search begins")
       ->check(CLI::IsMember({"rules", "random"}))

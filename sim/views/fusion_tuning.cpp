@@ -69,11 +69,11 @@ std::string fusion_tuning_text(const FusionTuning& tuning) {
   std::string text = fmt::format("program   {}  ({}): {} decisions\n", tuning.program, tuning.file,
                                  tuning.decisions);
   text += fmt::format("device    {}\nmodel     {}\n", tuning.device, tuning.model);
-  text += fmt::format("search    {} from {}, seed {}{}: {} programs costed, {} kernels asked\n",
-                      tuning.strategy, tuning.start == "rules" ? "the rules" : "a random start",
-                      tuning.seed,
-                      tuning.runs > 1 ? fmt::format(" to {}", tuning.seed + tuning.runs - 1) : "",
-                      search.costs, tuning.asked);
+  text += fmt::format(
+      "search    {} on {} from {}, seed {}{}: {} programs costed, {} kernels asked\n",
+      tuning.strategy, tuning.asked_of, tuning.start == "rules" ? "the rules" : "a random start",
+      tuning.seed, tuning.runs > 1 ? fmt::format(" to {}", tuning.seed + tuning.runs - 1) : "",
+      search.costs, tuning.asked);
   text += fmt::format("rules     {} us  {} kernels\n", microseconds(search.by_rules.seconds),
                       search.by_rules.kernels);
   text += fmt::format("best      {} us  {} kernels  {}\n", microseconds(best.seconds), best.kernels,
@@ -95,6 +95,7 @@ std::string fusion_tuning_json(const FusionTuning& tuning) {
                {"device", tuning.device},
                {"model", tuning.model},
                {"strategy", tuning.strategy},
+               {"search_on", tuning.asked_of},
                {"start", tuning.start},
                {"seed", tuning.seed},
                {"runs", tuning.runs},

@@ -12,6 +12,7 @@ namespace tilecast::sim::views {
 
 struct FusionTuning {
   std::string program, file, device, model, strategy, start;
+  std::string asked_of = "model";  // or "hardware"
   std::uint64_t seed = 1;
   std::size_t runs = 1, decisions = 0, asked = 0;  // kernels asked of the model
   search::FusionSearch search;

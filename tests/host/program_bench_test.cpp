@@ -53,6 +53,22 @@ class ProgramBenches : public ::testing::Test {
     return ir::FusionSpace(
         ir::read_module(support::source_dir().string() + "/configs/programs/small_mixer.hlo"));
   }
+  [[nodiscard]] static std::vector<BenchProgram> programs_of(
+      const std::vector<ir::Module>& modules) {
+    std::vector<BenchProgram> programs;
+    for (const ir::Module& module : modules) programs.push_back({"mixer", module});
+    return programs;
+  }
+  // This machine, and how many texts it compiled.
+  [[nodiscard]] Bench counting(std::size_t& compiled) const {
+    Bench bench = this_machine();
+    bench.compile = [&compiled, compile = bench.compile](std::span<const std::string> sources,
+                                                         int jobs) {
+      compiled += sources.size();
+      return compile(sources, jobs);
+    };
+    return bench;
+  }
   hwdesc::Device device_ = hwdesc::load_device("cpu_generic");
   TimingOptions timing_{.visits = 1, .groups = 1, .group = Seconds{1e-5}};
 };
@@ -64,7 +80,7 @@ TEST_F(ProgramBenches, TimesConfigurationsThatComputeTheSame) {
   for (const std::uint64_t seed : {1, 2, 3}) {
     modules.push_back(decisions.fused(decisions.random(0.5, seed)));
   }
-  const std::vector<ProgramRun> runs = bench.run(modules, 2);
+  const std::vector<ProgramRun> runs = bench.run(programs_of(modules), 2);
   ASSERT_EQ(runs.size(), modules.size());
   for (const ProgramRun& run : runs) {
     EXPECT_THAT(run.failure, IsEmpty());
@@ -88,10 +104,60 @@ TEST_F(ProgramBenches, RefusesWhatComputesSomethingElse) {
   ASSERT_EQ(changed, 1u);
   ProgramBench bench(device_, this_machine(), timing_);
   const std::vector<ir::Module> modules = {std::move(right), std::move(wrong)};
-  const std::vector<ProgramRun> runs = bench.run(modules, 2);
+  const std::vector<ProgramRun> runs = bench.run(programs_of(modules), 2);
   EXPECT_TRUE(runs[0].timing);
   EXPECT_FALSE(runs[1].timing);
   EXPECT_THAT(runs[1].failure, StartsWith("wrong result 0: element"));
+}
+
+TEST_F(ProgramBenches, CompilesEachKernelOnce) {
+  const ir::FusionSpace decisions = space();
+  std::size_t compiled = 0;
+  ProgramBench bench(device_, counting(compiled), timing_);
+  const ir::Module rules = decisions.fused(decisions.by_rules());
+  const std::vector<BenchProgram> one = {{"mixer", rules}};
+  ASSERT_TRUE(bench.run(one, 2).front().timing);
+  const std::size_t first = compiled;
+  EXPECT_GT(first, 3U);
+  ASSERT_TRUE(bench.run(one, 2).front().timing);
+  EXPECT_EQ(compiled, first);
+  ir::FusionConfiguration other = decisions.by_rules();
+  other.front() = ir::FusionChoice::kKeep;
+  const ir::Module changed = decisions.fused(other);
+  const std::vector<BenchProgram> two = {{"mixer", changed}};
+  ASSERT_TRUE(bench.run(two, 2).front().timing);
+  EXPECT_LE(compiled, first + 3) << "only kernels around the changed decision are new";
+}
+
+TEST_F(ProgramBenches, CutsKernelsAsItIsToldOrSaysThatItCannot) {
+  const ir::FusionSpace decisions = space();
+  const ir::Module rules = decisions.fused(decisions.by_rules());
+  ProgramBench bench(device_, this_machine(), timing_);
+  std::size_t asked = 0;
+  const GiveTile whole = [&](const ir::Kernel&) {
+    ++asked;
+    return analytical::TileConfig{};
+  };
+  const GiveTile nonsense = [](const ir::Kernel&) {
+    return analytical::TileConfig{.output = {1, 1, 1, 1, 1, 1, 1}, .kernel = {}, .input = {}};
+  };
+  const std::vector<BenchProgram> programs = {
+      {"mixer", rules}, {"mixer", rules, whole}, {"mixer", rules, nonsense}};
+  const std::vector<ProgramRun> runs = bench.run(programs, 2);
+  EXPECT_TRUE(runs[0].timing);
+  EXPECT_TRUE(runs[1].timing) << runs[1].failure;
+  EXPECT_GT(asked, 3U);
+  EXPECT_THAT(runs[2].failure, StartsWith("unsupported: "));
+}
+
+TEST_F(ProgramBenches, HoldsResultsOnlyAgainstThoseOfTheSameName) {
+  const ir::FusionSpace mixer = space();
+  const ir::FusionSpace mlp(
+      ir::read_module(support::source_dir().string() + "/configs/programs/small_mlp_train.hlo"));
+  const ir::Module a = mixer.fused(mixer.by_rules()), b = mlp.fused(mlp.by_rules());
+  ProgramBench bench(device_, this_machine(), timing_);
+  const std::vector<BenchProgram> programs = {{"mixer", a}, {"mlp", b}};
+  for (const ProgramRun& run : bench.run(programs, 2)) EXPECT_THAT(run.failure, IsEmpty());
 }
 
 }  // namespace

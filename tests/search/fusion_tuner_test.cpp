@@ -21,12 +21,12 @@ using ::testing::HasSubstr;
 // Takes what a fixed rule says of a program: what it costs per kernel, or that it fails.
 class FakeHardware final : public Hardware {
  public:
-  std::vector<HardwareTime> time(std::span<const ir::Module> programs) override {
+  std::vector<HardwareTime> time(std::span<const HardwareJob> jobs) override {
     std::vector<HardwareTime> times;
-    for (const ir::Module& module : programs) {
+    for (const HardwareJob& job : jobs) {
       ++timed;
       clock_s += 1;
-      const std::size_t kernels = ir::make_program(module).kernels().size();
+      const std::size_t kernels = ir::make_program(job.module).kernels().size();
       if (kernels % fails_every == 0) {
         times.push_back({std::nullopt, "wrong result 0"});
       } else {

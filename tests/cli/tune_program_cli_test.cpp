@@ -1,0 +1,166 @@
+// Drives `tilecast tune program`, and models that rank tiles wherever tiles are chosen.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command_test.h"
+#include "tests/support/folders.h"
+
+namespace tilecast::sim {
+namespace {
+
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+Json program_of(const Answer& simulated) {
+  return Json::parse(simulated.out).at("programs").at(0);
+}
+
+class TuneProgramCommand : public CommandTest {
+ protected:
+  TuneProgramCommand() : CommandTest("tune program") {
+    mixer_ = support::source_dir().string() + "/configs/programs/small_mixer.hlo";
+  }
+  // A model that has learned that tiles with few rows are fast.
+  void train_ranks() const {
+    write("set/manifest.yaml",
+          "format: tilecast.measurements/1\nname: made_up\nsource: nobody\nlicence: none\n"
+          "timing: device\ndevice: tpu_v3\n");
+    std::string rows = "op,dtype,m,n,k,output_bounds,runtime_ns\n";
+    for (const int size : {1024, 2048, 4096, 8192}) {
+      for (const int tile : {1, 2, 4, 8, 16, 32, 64}) {
+        rows += "matmul,bf16,1024," + std::to_string(size) + ",1024," + std::to_string(tile) +
+                " 4," + std::to_string(1'000'000 + 100 * size + 10'000 * tile) + "\n";
+      }
+    }
+    write("set/measurements.csv", rows);
+    write("e.yaml",
+          "format: tilecast.experiment/1\nname: e\nclaim: It ranks.\ndevice: tpu_v3\n"
+          "data: [{name: made up, importer: set, from: ./set}]\n"
+          "split: {kind: held_out_works, share: 25 %, seeds: 1}\n"
+          "learners: [{name: ranks, model: xgboost, features: [tile], objective: pairwise,\n"
+          "            trees: 60}]\n"
+          "columns: [analytical, ranks]\nmetrics: [tile_tau_b]\n");
+    const Answer trained = tilecast("train e.yaml --learner ranks --out ranks");
+    ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  }
+  void write_dot() const {
+    write("dot.hlo",
+          "HloModule dot\n\nENTRY main {\n  a = bf16[1024,1024]{1,0:T(8,128)(2,1)} parameter(0)\n"
+          "  b = bf16[1024,1024]{1,0:T(8,128)(2,1)} parameter(1)\n"
+          "  ROOT d = bf16[1024,1024]{1,0:T(8,128)(2,1)} dot(a, b), lhs_contracting_dims={1}, "
+          "rhs_contracting_dims={0}\n}\n");
+  }
+  std::string mixer_;
+};
+
+TEST_F(TuneProgramCommand, WritesTilesThatSimulateTakes) {
+  // Every file of tiles takes the same time there, and the default is kept where nothing is faster.
+  const Answer tuned = run(mixer_ +
+                           " -d cpu_generic --model analytical --top 2 --most-tiles 6 -f json "
+                           "--measure 'echo 10 us' -o mixer.tiles --hlo mixer_fused.hlo");
+  ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
+  const Json json = Json::parse(tuned.out);
+  EXPECT_EQ(json.at("schema"), "tilecast.tune_program/1");
+  EXPECT_TRUE(json["hardware"]["complete"]);
+  EXPECT_DOUBLE_EQ(json["hardware"]["default"]["seconds"].get<double>(), 10e-6);
+  for (const Json& kernel : json["kernels"]) EXPECT_EQ(kernel["top_rank"], 0);
+  EXPECT_EQ(read("mixer.tiles"), "tilecast.tile_choices/1\n") << "nothing was faster";
+  const Answer fused =
+      tilecast("simulate mixer_fused.hlo -d cpu_generic --model analytical -f json");
+  ASSERT_EQ(fused.exit_code, 0) << fused.err;
+  EXPECT_NEAR(program_of(fused).at("time_s").get<double>(),
+              json.at("predicted_default_s").get<double>(), 1e-12);
+}
+
+TEST_F(TuneProgramCommand, TakesTheTilesThatRanFastest) {
+  // A program is faster the fewer of its tiles have sixteen anywhere.
+  const Answer tuned = run(mixer_ +
+                           " -d cpu_generic --model analytical --top 3 --most-tiles 20 -f json "
+                           "--measure 'echo 0.0001$(grep -c x {tiles})$(grep -c 16 {tiles})' "
+                           "-o mixer.tiles --journal j.csv");
+  ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
+  const std::string tiles = read("mixer.tiles");
+  const Answer run_with = tilecast(
+      "simulate " + mixer_ + " -d cpu_generic --model analytical --tiles mixer.tiles -f json");
+  ASSERT_EQ(run_with.exit_code, 0) << run_with.err;
+  const Json simulated = program_of(run_with);
+  EXPECT_THAT(simulated.at("model").get<std::string>(), HasSubstr("tiles of mixer.tiles"));
+  const Answer again = run(mixer_ +
+                           " -d cpu_generic --model analytical --top 3 --most-tiles 20 -f json "
+                           "--measure 'exit 1' -o again.tiles --journal j.csv");
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(read("again.tiles"), tiles) << "all of it is in the journal";
+  EXPECT_EQ(Json::parse(again.out)["kernels"], Json::parse(tuned.out)["kernels"]);
+}
+
+TEST_F(TuneProgramCommand, SaysWhatIsWrong) {
+  expect_failure(mixer_, 2, "--device is required\nsee tilecast tune program --help");
+  expect_failure(mixer_ + " -d tpu_v3 --measure 'echo no'", 1, "it does not run here");
+  expect_failure(mixer_ + " -d tpu_v3 --measure true --hardware host", 2, "expected one of them");
+  expect_failure("none.hlo -d tpu_v3", 1, "none.hlo");
+  expect_failure(mixer_ + " -d tpu_v3 --list every", 2, "--list");
+  write("bad.tiles", "tiles\n");
+  EXPECT_THAT(tilecast("simulate " + mixer_ + " -d tpu_v3 --tiles bad.tiles").err,
+              HasSubstr("bad.tiles:1:1: error: got 'tiles', expected 'tilecast.tile_choices/1'"));
+}
+
+TEST_F(TuneProgramCommand, ListsMoreTilesWhereAllAreAskedFor) {
+  const std::string options = " -d tpu_v3 --model analytical -f json";
+  const Json ladder = Json::parse(run(mixer_ + options).out);
+  const Json all = Json::parse(run(mixer_ + options + " --list all --most-tiles 100000").out);
+  const auto tiles = [](const Json& tuning) {
+    std::map<std::string, std::size_t> by_kernel;
+    for (const Json& kernel : tuning.at("kernels")) {
+      by_kernel[kernel["hash"]] = kernel["tiles"].get<std::size_t>();
+    }
+    return by_kernel;
+  };
+  bool more = false;
+  for (const auto& [hash, count] : tiles(ladder)) {
+    EXPECT_GE(tiles(all)[hash], count);
+    more |= tiles(all)[hash] > count;
+  }
+  EXPECT_TRUE(more);
+  EXPECT_LE(all["predicted_default_s"].get<double>(), ladder["predicted_default_s"].get<double>());
+}
+
+TEST_F(TuneProgramCommand, AModelOfRanksChoosesAndPhysicsTimes) {
+  train_ranks();
+  write_dot();
+  const Answer why = tilecast("explain dot.hlo -d tpu_v3 --model ranks -f json");
+  ASSERT_EQ(why.exit_code, 0) << why.err;
+  const Json explained = Json::parse(why.out);
+  EXPECT_EQ(explained.at("tile_origin"), "best by the ranks");
+  EXPECT_THAT(explained.at("model").get<std::string>(), HasSubstr("tiles chosen by ranks"));
+  const Answer physics = tilecast("simulate dot.hlo -d tpu_v3 --model analytical -f json");
+  const Answer ranked = tilecast("simulate dot.hlo -d tpu_v3 --model ranks -f json");
+  ASSERT_EQ(ranked.exit_code, 0) << ranked.err;
+  const Json kernel = program_of(ranked)["kernels"][0];
+  EXPECT_GE(kernel["time_s"], program_of(physics)["kernels"][0]["time_s"]);
+  const Answer chosen =
+      tilecast("simulate dot.hlo -d tpu_v3 --model analytical --choose-tiles ranks -f json");
+  EXPECT_EQ(program_of(chosen)["kernels"][0]["time_s"], kernel["time_s"]);
+}
+
+TEST_F(TuneProgramCommand, RanksAreShownAsRanks) {
+  train_ranks();
+  write_dot();
+  write("tiles.csv", "output_bounds\n64 4\n1 4\n8 4\n1 4\n");
+  const Answer answer = tilecast("tiles dot.hlo tiles.csv -d tpu_v3 --model ranks");
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  std::istringstream lines(answer.out);
+  std::vector<std::string> rank;
+  for (std::string line; std::getline(lines, line);) {
+    rank.push_back(line.substr(line.rfind(',') + 1));
+  }
+  EXPECT_EQ(rank, (std::vector<std::string>{"rank", "4", "1", "3", "1"}));
+  const Answer tuned = tilecast(
+      "tune tiles dot.hlo -d tpu_v3 --model ranks --strategy analytical --trials 3 -f json "
+      "--measure 'echo 5 us'");
+  ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
+  EXPECT_EQ(Json::parse(tuned.out)["trials"].size(), 3U);
+}
+
+}  // namespace
+}  // namespace tilecast::sim
