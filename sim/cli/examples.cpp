@@ -180,6 +180,13 @@ constexpr Example kExamples[] = {
      "configs/programs/small_mixer.hlo",
      "the fastest by the model, then timed on this machine", false},
 
+    {"tune program", "tune program -d tpu_v3 -o mixer.tiles configs/programs/small_mixer.hlo",
+     "tiles for --tiles, chosen by the model alone"},
+    {"tune program",
+     "tune program -d my_machine/host.yaml --hardware host --top 20 --fusion mixer.fusion "
+     "configs/programs/small_mixer.hlo",
+     "the first 20 tiles of each kernel on this machine, of a program with tuned fusions", false},
+
     {"validate", "validate validation/experiments/preset_host_tiles.yaml",
      "one experiment with its tables"},
     {"validate", "validate --format summary", "every experiment whose data is here, a line each",
