@@ -1,6 +1,7 @@
 // Drives `tilecast tune program`, and models that rank tiles wherever tiles are chosen.
 #include <gmock/gmock.h>
 
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command_test.h"
@@ -160,6 +161,51 @@ TEST_F(TuneProgramCommand, RanksAreShownAsRanks) {
       "--measure 'echo 5 us'");
   ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
   EXPECT_EQ(Json::parse(tuned.out)["trials"].size(), 3U);
+}
+
+// A command whose times depend on the program and its tiles alone; at its ninth run it kills
+// tilecast when `kill` is there.
+constexpr const char* kTimesAndKills =
+    " --measure 'n=$(cat count 2>/dev/null || echo 0); echo $((n + 1)) > count; "
+    "if [ $n = 8 ] && [ -e kill ]; then rm kill; kill -9 $PPID; fi; "
+    "echo \"$(cat {hlo} {tiles} | cksum | cut -c1-4) us\"'";
+
+TEST_F(TuneProgramCommand, KilledAndResumedAnswersAsUnbroken) {
+  const std::string tiles = "program " + mixer_ +
+                            " -d cpu_generic --model analytical --top 2 --most-tiles 6 "
+                            "--hardware-budget 600s -f json" +
+                            kTimesAndKills;
+  const std::string fusion = "fusion " + mixer_ +
+                             " -d cpu_generic --model analytical --costs 300 --keep 12 "
+                             "--hardware-budget 600s -f json" +
+                             kTimesAndKills;
+  const std::string alone = "fusion " + mixer_ +
+                            " -d cpu_generic --model analytical --search-on hardware --costs 60 "
+                            "--hardware-budget 600s -f json" +
+                            kTimesAndKills;
+  for (const std::string& search : {tiles, fusion, alone}) {
+    const std::string of = std::to_string(search.size());  // files of this search
+    const auto answer_of = [&](const std::string& name) {
+      write("count", "0\n");
+      return tilecast("tune " + search + " --journal " + of + name + ".csv -o " + of + name +
+                      ".txt");
+    };
+    const Answer unbroken = answer_of("unbroken");
+    ASSERT_EQ(unbroken.exit_code, 0) << unbroken.err;
+    write("kill", "");
+    EXPECT_EQ(answer_of("broken").exit_code, 128 + SIGKILL);
+    ASSERT_FALSE(exists("kill"));
+    const Answer resumed = answer_of("broken");
+    ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+    EXPECT_THAT(resumed.err, HasSubstr("broken.csv: going on after"));
+    const auto without_clock = [](const Answer& answer) {
+      Json json = Json::parse(answer.out);
+      json["hardware"].erase("spent_s");
+      return json;
+    };
+    EXPECT_EQ(without_clock(resumed), without_clock(unbroken));
+    EXPECT_EQ(read(of + "broken.txt"), read(of + "unbroken.txt"));
+  }
 }
 
 }  // namespace

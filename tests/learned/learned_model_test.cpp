@@ -9,6 +9,7 @@
 #include "analytical/analytical_model.h"
 #include "analytical/roofline.h"
 #include "base/error.h"
+#include "learned/rank_model.h"
 #include "tests/learned/synthetic_set.h"
 
 namespace tilecast::learned {
@@ -109,6 +110,22 @@ TEST(LearnedModel, RefusesModelsThatOnlyRankAndTimesThatAreNone) {
     const LearnedModel model(constant(log_seconds), kPhysics);
     EXPECT_THROW(static_cast<void>(model.estimate(examples.queries, set.device())), Error);
   }
+}
+
+TEST(RankModel, ScoresAsItsPredictorDoesAndOnlyWhatItKnows) {
+  const SyntheticSet set(2, 3);
+  const Examples examples = set.examples();
+  const ir::Kernel& kernel = examples.queries.front().kernel;
+  const std::vector<analytical::TileConfig> tiles(3);
+  for (const bool ranks : {false, true}) {
+    const RankModel model(constant(0.5, ranks), kPhysics);
+    EXPECT_THAT(model.scores(kernel, tiles, set.device()), ::testing::Each(std::optional(0.5)));
+    EXPECT_EQ(model.scores(kernel, tiles, set.device()).size(), 3U);
+  }
+  LoadedModel other = constant(0.5, true);
+  other.card.op_classes = {"reduce"};
+  EXPECT_THAT(RankModel(std::move(other), kPhysics).scores(kernel, tiles, set.device()),
+              ::testing::Each(std::nullopt));
 }
 
 TEST(LearnedModel, OfATrainedLearnerIsCloserThanTheRoofline) {

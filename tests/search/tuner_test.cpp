@@ -315,5 +315,15 @@ TEST(CompareStrategies, CountsAllFailedTrialsAsNothingFound) {
   EXPECT_THROW((void)compare_strategies(space, times, options), Error);
 }
 
+TEST(OrderedBy, DealsTheTimesOutInTheOrderOfTheScores) {
+  TuneSpace space;
+  space.analytical = {3.0, 1.0, std::nullopt, 2.0, 4.0};
+  const std::vector<std::optional<double>> scores = {0.1, 0.9, 0.0, std::nullopt, -5.0};
+  const TuneSpace ordered = ordered_by(space, scores);
+  // By score: the last, the first, the second, then the one without.
+  EXPECT_EQ(ordered.analytical,
+            (std::vector<std::optional<double>>{2.0, 3.0, std::nullopt, 4.0, 1.0}));
+}
+
 }  // namespace
 }  // namespace tilecast::search
