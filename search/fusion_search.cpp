@@ -24,12 +24,16 @@ class Ledger {
     keep(space.by_rules(), found_.by_rules);
   }
 
-  [[nodiscard]] bool open() const { return !stopped_ && found_.costs < options_.costs; }
+  [[nodiscard]] bool open() const { return !stopped_ && spent_ < 1; }
+  // Of the budget, 0 to 1.
+  [[nodiscard]] double spent() const { return spent_; }
   void start() { ++found_.starts; }
 
   double seconds(const FusionConfiguration& chosen) {
     const PlanCost cost = objective_.of(chosen);
     ++found_.costs;
+    spent_ = std::max(static_cast<double>(found_.costs) / static_cast<double>(options_.costs),
+                      options_.spent());
     keep(chosen, cost);
     stopped_ =
         !options_.step({found_.costs, found_.best.front().cost.seconds, found_.by_rules.seconds});
@@ -58,6 +62,7 @@ class Ledger {
   const FusionSearchOptions& options_;
   FusionSearch found_;
   std::unordered_set<std::uint64_t> kept_;
+  double spent_ = 0;
   bool stopped_ = false;
 };
 
@@ -90,19 +95,19 @@ double first_temperature(Ledger& ledger, const FusionMoves& moves, const FusionC
 
 void anneal(Ledger& ledger, const FusionMoves& moves, FusionConfiguration at,
             const FusionSearchOptions& options, std::mt19937_64& random) {
-  constexpr std::size_t kStarts = 4;
+  constexpr double kStarts = 4;
   constexpr double kLastTemperature = 1e-3;  // of the first
-  const std::size_t steps = std::max<std::size_t>(20, options.costs / kStarts);
   double at_s = ledger.seconds(at);
   const std::size_t probes = std::clamp<std::size_t>(options.costs / 20, 3, 50);
   const double hottest = first_temperature(ledger, moves, at, at_s, probes, random);
-  for (std::size_t start = 0; ledger.open(); ++start) {
+  for (double start = 0; ledger.open(); ++start) {
     ledger.start();
+    const double began = ledger.spent();
     // Later starts are cooler: they begin at what is known to be good.
-    double temperature =
-        hottest * std::pow(0.3, static_cast<double>(std::min<std::size_t>(start, 4)));
-    const double cooling = std::pow(kLastTemperature, 1 / static_cast<double>(steps));
-    for (std::size_t i = 0; i < steps && ledger.open(); ++i, temperature *= cooling) {
+    const double warm = hottest * std::pow(0.3, std::min(start, 4.0));
+    while (ledger.open() && ledger.spent() < began + 1 / kStarts) {
+      const double done = kStarts * (ledger.spent() - began);
+      const double temperature = warm * std::pow(kLastTemperature, done);
       FusionConfiguration next = at;
       moves.step(next, random);
       const double next_s = ledger.seconds(next);

@@ -9,8 +9,8 @@
 // kAnneal  simulated annealing (Kirkpatrick, Gelatt and Vecchi, Science 220, 1983): a step changes
 //          one decision, two near each other, or all around an instruction, and is kept when faster
 //          or, at temperature T, with the probability exp(-(relative change) / T). T starts where
-//          kFirstAccepted of what makes things slower would be kept and falls geometrically; then
-//          it starts again from the best found.
+//          kFirstAccepted of what makes things slower would be kept and falls geometrically over
+//          a quarter of the budget; then it starts again, cooler, from the best found.
 // kRandom  configurations drawn one after the other.
 // kGreedy  decisions in random order, each change kept when faster; again until nothing is.
 // kBeam    the kernels that take longest first: every other choice of the decisions around the next
@@ -41,7 +41,10 @@ struct FusionSearchOptions {
   bool random_start = false;  // else from the rules
   std::uint64_t seed = 1;
   std::size_t costs = 20'000;  // full-program costs at most
-  std::size_t keep = 100;      // fastest different programs kept
+  // Of another budget (time, hardware), the share that is spent, 0 to 1: the search cools by the
+  // larger of this and of the share of costs, and ends at 1.
+  std::function<double()> spent = [] { return 0.0; };
+  std::size_t keep = 100;  // fastest different programs kept
   // After each cost; returning false stops.
   std::function<bool(const FusionProgress&)> step = [](const FusionProgress&) { return true; };
 };

@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <limits>
+#include <random>
+#include <unordered_set>
 
 #include "base/error.h"
+#include "search/fusion_moves.h"
 
 namespace tilecast::search {
 namespace {
@@ -21,6 +25,152 @@ HardwareTrial trial_of(const ir::FusionSpace& space, const ir::FusionConfigurati
             return HardwareJob{space.program_hash(), space.fused(chosen), tiles};
           }};
 }
+
+// The fastest that ran, the rules' left out; at most kFinalists ranks.
+std::vector<std::size_t> fastest_ranks(const std::vector<TriedFusion>& tried) {
+  std::vector<const TriedFusion*> ran;
+  for (const TriedFusion& one : tried) {
+    if (one.rank > 0 && one.measured.seconds) ran.push_back(&one);
+  }
+  std::ranges::stable_sort(ran, {}, [](const TriedFusion* one) { return *one->measured.seconds; });
+  if (ran.size() > kFinalists) ran.resize(kFinalists);
+  std::vector<std::size_t> ranks;
+  for (const TriedFusion* one : ran) ranks.push_back(one->rank);
+  return ranks;
+}
+
+// The first where the first failed.
+std::size_t fastest_index(const std::vector<HardwareTime>& times) {
+  std::size_t best = 0;
+  if (!times[0].seconds) return best;
+  for (std::size_t i = 1; i < times.size(); ++i) {
+    if (times[i].seconds && *times[i].seconds < *times[best].seconds) best = i;
+  }
+  return best;
+}
+
+class Verifier {
+ public:
+  Verifier(FusionCost& plans, const FusionSearch& found, Hardware& hardware,
+           const VerifyOptions& options, TuningJournal& journal)
+      : plans_(plans),
+        options_(options),
+        by_rank_(found.best.begin(), found.best.end()),
+        rules_{plans.space().by_rules(), found.by_rules},
+        reference_(trial(rules_)),
+        trials_(hardware, journal, options.now) {}
+
+  TunedFusion run() {
+    run_rules();
+    run_in_order();
+    refine();
+    tuned_.chosen = rules_.chosen;
+    tuned_.by_rules_s = tuned_.chosen_s = *tuned_.tried.front().measured.seconds;
+    if (!tuned_.stopped) choose();
+    tuned_.spent_s = trials_.spent_s();
+    return std::move(tuned_);
+  }
+
+ private:
+  [[nodiscard]] HardwareTrial trial(const FoundFusion& one) const {
+    return trial_of(plans_.space(), one.chosen, options_.tiles, name_of(one.cost.plan));
+  }
+  [[nodiscard]] const FoundFusion& at_rank(std::size_t rank) const {
+    return rank == 0 ? rules_ : by_rank_[rank - 1];
+  }
+  [[nodiscard]] bool is_open(double share) const {
+    return !tuned_.stopped && trials_.spent_s() < share * options_.budget_s;
+  }
+
+  void run_rules() {
+    HardwareTime first = trials_.time({&reference_, 1}, reference_).front();
+    if (!first.seconds) {
+      throw Error(fmt::format("{}: fused by the rules it does not run here: {}",
+                              plans_.space().module().name, first.failure));
+    }
+    best_s_ = *first.seconds;
+    seen_.insert(name_of(rules_.cost.plan));
+    tuned_.tried.push_back({0, rules_.cost, std::move(first)});
+  }
+
+  void run_in_order() {
+    const std::size_t listed = by_rank_.size();
+    for (std::size_t next = 0; next < listed && is_open(1 - options_.refine);) {
+      std::vector<std::size_t> ranks;
+      for (; next < listed && ranks.size() < options_.batch; ++next) {
+        if (seen_.insert(name_of(by_rank_[next].cost.plan)).second) ranks.push_back(next + 1);
+      }
+      time(ranks);
+    }
+  }
+
+  // Neighbours of the fastest, as the model lets them pass; each that is faster is the next to have
+  // neighbours.
+  void refine() {
+    constexpr int kFruitless = 1000;  // neighbours in a row that are nothing new
+    constexpr double kSlower = 1.03;  // than the fastest, by the model: not worth a run
+    const FusionMoves moves(plans_.space());
+    std::mt19937_64 random(options_.seed);
+    for (int fruitless = 0; is_open(1) && fruitless < kFruitless && !rules_.chosen.empty();) {
+      std::vector<std::size_t> ranks;
+      while (ranks.size() < options_.batch && fruitless < kFruitless) {
+        FoundFusion next{at_rank(best_).chosen, {}};
+        moves.step(next.chosen, random);
+        next.cost = plans_.of(next.chosen);
+        const bool passes = next.cost.seconds <= kSlower * at_rank(best_).cost.seconds &&
+                            seen_.insert(name_of(next.cost.plan)).second;
+        fruitless = passes ? 0 : fruitless + 1;
+        if (!passes) continue;
+        by_rank_.push_back(std::move(next));
+        ranks.push_back(by_rank_.size());
+      }
+      time(ranks);
+    }
+  }
+
+  void time(const std::vector<std::size_t>& ranks) {
+    std::vector<HardwareTrial> asked;
+    for (const std::size_t rank : ranks) asked.push_back(trial(at_rank(rank)));
+    std::vector<HardwareTime> times = trials_.time(asked, reference_);
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      if (times[i].seconds && *times[i].seconds < best_s_) {
+        best_s_ = *times[i].seconds;
+        best_ = ranks[i];
+      }
+      tuned_.tried.push_back({ranks[i], at_rank(ranks[i]).cost, std::move(times[i])});
+      tuned_.stopped |= !options_.step(tuned_.tried.size(), best_s_);
+    }
+  }
+
+  // The fastest run again together, then the fastest of these beside the rules.
+  void choose() {
+    const std::vector<std::size_t> finalists = fastest_ranks(tuned_.tried);
+    if (finalists.empty()) return;
+    std::vector<HardwareTrial> last = {reference_};
+    for (const std::size_t rank : finalists) last.push_back(trial(at_rank(rank)));
+    const std::size_t winner = fastest_index(fastest_of_sittings(trials_, last, "final"));
+    if (winner == 0) return;
+    const std::size_t rank = finalists[winner - 1];
+    const std::vector<HardwareTime> pair =
+        fastest_of_sittings(trials_, {reference_, trial(at_rank(rank))}, "again");
+    if (pair[0].seconds) tuned_.by_rules_s = tuned_.chosen_s = *pair[0].seconds;
+    if (fastest_index(pair) == 0) return;
+    tuned_.chosen = at_rank(rank).chosen;
+    tuned_.chosen_rank = rank;
+    tuned_.chosen_s = *pair[1].seconds;
+  }
+
+  FusionCost& plans_;
+  const VerifyOptions& options_;
+  std::deque<FoundFusion> by_rank_;  // as found, then the neighbours that were tried
+  FoundFusion rules_;
+  HardwareTrial reference_;
+  HardwareTrials trials_;
+  TunedFusion tuned_;
+  std::unordered_set<std::string> seen_;  // programs
+  std::size_t best_ = 0;                  // rank of the fastest that ran
+  double best_s_ = 0;
+};
 
 }  // namespace
 
@@ -38,60 +188,9 @@ PlanCost HardwareObjective::of(const ir::FusionConfiguration& chosen) {
   return cost;
 }
 
-TunedFusion verify_fusions(const ir::FusionSpace& space, std::span<const FoundFusion> found,
-                           const PlanCost& by_rules, Hardware& hardware,
+TunedFusion verify_fusions(FusionCost& plans, const FusionSearch& found, Hardware& hardware,
                            const VerifyOptions& options, TuningJournal& journal) {
-  const auto trial = [&](const ir::FusionConfiguration& chosen, std::string name) {
-    return trial_of(space, chosen, options.tiles, std::move(name));
-  };
-  HardwareTrials trials(hardware, journal, options.now);
-  TunedFusion tuned;
-  const ir::FusionConfiguration rules = space.by_rules();
-  const HardwareTrial reference = trial(rules, name_of(by_rules.plan));
-  HardwareTime first = trials.time({&reference, 1}, reference).front();
-  if (!first.seconds) {
-    throw Error(fmt::format("{}: fused by the rules it does not run here: {}", space.module().name,
-                            first.failure));
-  }
-  tuned.tried.push_back({0, by_rules, first});
-  double best_s = *first.seconds;
-  std::size_t best = found.size();
-  const auto is_open = [&] { return !tuned.stopped && trials.spent_s() < options.budget_s; };
-  for (std::size_t next = 0; next < found.size() && is_open();) {
-    std::vector<HardwareTrial> asked;
-    std::vector<std::size_t> which;
-    for (; next < found.size() && asked.size() < options.batch; ++next) {
-      if (found[next].cost.plan == by_rules.plan) continue;
-      asked.push_back(trial(found[next].chosen, name_of(found[next].cost.plan)));
-      which.push_back(next);
-    }
-    if (asked.empty()) break;
-    const std::vector<HardwareTime> times = trials.time(asked, reference);
-    for (std::size_t i = 0; i < which.size(); ++i) {
-      tuned.tried.push_back({which[i] + 1, found[which[i]].cost, times[i]});
-      if (times[i].seconds && *times[i].seconds < best_s) {
-        best_s = *times[i].seconds;
-        best = which[i];
-      }
-      tuned.stopped |= !options.step(tuned.tried.size(), best_s);
-    }
-  }
-  tuned.chosen = rules;
-  tuned.by_rules_s = tuned.chosen_s = *first.seconds;
-  if (best < found.size() && !tuned.stopped) {
-    const std::vector<HardwareTime> pair = fastest_of_sittings(
-        trials,
-        std::vector<HardwareTrial>{trial(rules, name_of(by_rules.plan)),
-                                   trial(found[best].chosen, name_of(found[best].cost.plan))});
-    if (pair[0].seconds) tuned.by_rules_s = tuned.chosen_s = *pair[0].seconds;
-    if (pair[0].seconds && pair[1].seconds && *pair[1].seconds < *pair[0].seconds) {
-      tuned.chosen = found[best].chosen;
-      tuned.chosen_rank = best + 1;
-      tuned.chosen_s = *pair[1].seconds;
-    }
-  }
-  tuned.spent_s = trials.spent_s();
-  return tuned;
+  return Verifier(plans, found, hardware, options, journal).run();
 }
 
 }  // namespace tilecast::search

@@ -1,13 +1,14 @@
 // From what a model believes to what hardware shows: the protocol of Kaufman et al., MLSys 2021,
 // section 7.3. The fastest programs that a search found are run in the order of their predicted
-// times until a budget of hardware is spent; what the rules give is run first and is kept unless
-// something is faster.
+// times; what the rules give is run first and is kept unless something is faster. A share of the
+// budget is for neighbours of the fastest that ran, where the model does not call them slower.
 //
-//   TunedFusion tuned = verify_fusions(space, found.best, hardware, {.budget_s = 60}, journal);
+//   TunedFusion tuned = verify_fusions(plans, found, hardware, {.budget_s = 60}, journal);
 //   tuned.speedup();      // of the winner over the rules, timed side by side at the end
 //
-// The winner is chosen among many noisy times, so its time is too good: it and the rules are timed
-// once more, together, in several sittings, and only these times count. Not thread-safe.
+// The winner of many noisy times is partly luck: the fastest kFinalists are run again together, and
+// the fastest of these once more beside the rules, each in several sittings; only the last times
+// count. Not thread-safe.
 #pragma once
 
 #include <functional>
@@ -35,9 +36,13 @@ class HardwareObjective final : public FusionObjective {
   HardwareTrial reference_;
 };
 
+inline constexpr std::size_t kFinalists = 5;
+
 struct VerifyOptions {
-  double budget_s = 60;  // of hardware, preparation included
-  std::size_t batch = 2;
+  double budget_s = 60;   // of hardware, preparation included
+  double refine = 0.5;    // share of it for neighbours
+  std::size_t batch = 2;  // prepared together
+  std::uint64_t seed = 1;
   TileChoices tiles = {};       // of every program
   std::function<double()> now;  // seconds of a clock that never goes back
   // After each program: how many were tried, the fastest time so far. Returning false stops.
@@ -45,7 +50,7 @@ struct VerifyOptions {
 };
 
 struct TriedFusion {
-  std::size_t rank = 0;  // in the order of predicted times; 0: by the rules
+  std::size_t rank = 0;  // in the order of predicted times, then neighbours; 0: by the rules
   PlanCost predicted;
   HardwareTime measured;
 };
@@ -62,9 +67,8 @@ struct TunedFusion {
 };
 
 // Throws Error where what the rules give does not run.
-[[nodiscard]] TunedFusion verify_fusions(const ir::FusionSpace& space,
-                                         std::span<const FoundFusion> found,
-                                         const PlanCost& by_rules, Hardware& hardware,
-                                         const VerifyOptions& options, TuningJournal& journal);
+[[nodiscard]] TunedFusion verify_fusions(FusionCost& plans, const FusionSearch& found,
+                                         Hardware& hardware, const VerifyOptions& options,
+                                         TuningJournal& journal);
 
 }  // namespace tilecast::search

@@ -68,16 +68,17 @@ std::vector<HardwareTime> HardwareTrials::time(std::span<const HardwareTrial> as
 }
 
 std::vector<HardwareTime> fastest_of_sittings(HardwareTrials& trials,
-                                              std::vector<HardwareTrial> asked) {
+                                              std::vector<HardwareTrial> asked,
+                                              const std::string& sitting) {
   std::vector<std::string> names;
   for (const HardwareTrial& trial : asked) names.push_back(trial.name);
   std::vector<HardwareTime> fastest;
-  for (int sitting = 1; sitting <= kSittings; ++sitting) {
+  for (int number = 1; number <= kSittings; ++number) {
     for (std::size_t i = 0; i < asked.size(); ++i) {
-      asked[i].name = fmt::format("{} again {}", names[i], sitting);
+      asked[i].name = fmt::format("{} {} {}", names[i], sitting, number);
     }
     const std::vector<HardwareTime> times = trials.time(asked, asked.front());
-    if (sitting == 1) fastest = times;
+    if (number == 1) fastest = times;
     for (std::size_t i = 0; i < times.size(); ++i) {
       if (!fastest[i].seconds) continue;
       if (!times[i].seconds || *times[i].seconds < *fastest[i].seconds) fastest[i] = times[i];

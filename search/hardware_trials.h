@@ -71,9 +71,11 @@ class HardwareTrials {
 
 // Of several programs that compute the same, each run in kSittings sittings, the fastest time: what
 // a neighbour of the machine does to one sitting it does to all programs in it, and not to all
-// sittings. A program that fails once has failed. The first is the reference.
+// sittings. A program that fails once has failed. The first is the reference. `sitting`: what the
+// trials are called, behind their own names.
 inline constexpr int kSittings = 3;
 [[nodiscard]] std::vector<HardwareTime> fastest_of_sittings(HardwareTrials& trials,
-                                                            std::vector<HardwareTrial> asked);
+                                                            std::vector<HardwareTrial> asked,
+                                                            const std::string& sitting);
 
 }  // namespace tilecast::search

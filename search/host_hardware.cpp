@@ -1,8 +1,26 @@
 #include "search/host_hardware.h"
 
+#include "host/program_bench.h"
 #include "ir/canonical_hash.h"
 
 namespace tilecast::search {
+namespace {
+
+class HostHardware final : public Hardware {
+ public:
+  HostHardware(const hwdesc::Device& device, host::Bench bench, const HostHardwareOptions& options)
+      : generate_(bench.generate),
+        bench_(device, std::move(bench), {.core = options.core, .timeout = options.timeout}),
+        jobs_(options.jobs) {}
+  [[nodiscard]] std::vector<HardwareTime> time(std::span<const HardwareJob> jobs) override;
+  [[nodiscard]] bool can_cut(const ir::Kernel& kernel,
+                             const analytical::TileConfig& tile) const override;
+
+ private:
+  host::Generate generate_;
+  host::ProgramBench bench_;
+  int jobs_;
+};
 
 std::vector<HardwareTime> HostHardware::time(std::span<const HardwareJob> jobs) {
   std::vector<host::BenchProgram> programs;
@@ -26,6 +44,13 @@ std::vector<HardwareTime> HostHardware::time(std::span<const HardwareJob> jobs) 
 
 bool HostHardware::can_cut(const ir::Kernel& kernel, const analytical::TileConfig& tile) const {
   return !std::holds_alternative<host::Unsupported>(generate_(kernel, tile, "f"));
+}
+
+}  // namespace
+
+std::unique_ptr<Hardware> host_hardware(const hwdesc::Device& device,
+                                        const HostHardwareOptions& options) {
+  return std::make_unique<HostHardware>(device, host::this_machine(), options);
 }
 
 }  // namespace tilecast::search

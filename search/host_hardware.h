@@ -1,28 +1,25 @@
-// This machine as hardware of a search.
+// This machine as hardware of a search: programs as generated C, compiled, checked, timed
+// (host/program_bench.h). The fastest run counts.
 //
-//   HostHardware here(device, host::this_machine(), timing, jobs);
+//   std::unique_ptr<Hardware> here = host_hardware(device, {.jobs = 2});
 #pragma once
 
-#include "host/program_bench.h"
+#include <memory>
+
+#include "hwdesc/device.h"
 #include "search/hardware.h"
 
 namespace tilecast::search {
 
-// This machine, by generated C (host/program_bench.h): the fastest run.
-class HostHardware final : public Hardware {
- public:
-  // The device chooses tiles where a job does not; it outlives this.
-  HostHardware(const hwdesc::Device& device, host::Bench bench, const host::TimingOptions& timing,
-               int jobs)
-      : generate_(bench.generate), bench_(device, std::move(bench), timing), jobs_(jobs) {}
-  [[nodiscard]] std::vector<HardwareTime> time(std::span<const HardwareJob> jobs) override;
-  [[nodiscard]] bool can_cut(const ir::Kernel& kernel,
-                             const analytical::TileConfig& tile) const override;
-
- private:
-  host::Generate generate_;
-  host::ProgramBench bench_;
-  int jobs_;
+struct HostHardwareOptions {
+  int core = -1;        // to measure on; -1: the last one the process may run on
+  Seconds timeout{60};  // of one visit
+  int jobs = 1;         // compilers at once
 };
+
+// The device chooses tiles where a job does not; it outlives the result. Throws Error where there
+// is no C compiler.
+[[nodiscard]] std::unique_ptr<Hardware> host_hardware(const hwdesc::Device& device,
+                                                      const HostHardwareOptions& options = {});
 
 }  // namespace tilecast::search

@@ -143,7 +143,7 @@ void time_whole(const ir::Module& fused, const std::string& program_hash,
                        return HardwareJob{program_hash, fused, choice.tiles};
                      }});
   }
-  const std::vector<HardwareTime> times = fastest_of_sittings(trials, std::move(asked));
+  const std::vector<HardwareTime> times = fastest_of_sittings(trials, std::move(asked), "sitting");
   for (std::size_t i = 0; i < choices.size(); ++i) tuned.*choices[i].time = times[place[i]];
   const HardwareTime& by_default = *tuned.by_default;
   if (!by_default.seconds) {

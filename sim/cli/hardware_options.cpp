@@ -31,9 +31,8 @@ std::unique_ptr<search::Hardware> make_hardware(const HardwareArguments& argumen
                     (arguments.set.empty() ? 0 : 1);
   if (asked > 1) throw UsageError("--hardware, --measure and --from: expected one of them");
   if (arguments.machine == "host") {
-    return std::make_unique<search::HostHardware>(
-        device, host::this_machine(),
-        host::TimingOptions{.core = arguments.core, .timeout = timeout}, jobs);
+    return search::host_hardware(device,
+                                 {.core = arguments.core, .timeout = timeout, .jobs = jobs});
   }
   if (!arguments.command.empty()) {
     return std::make_unique<search::CommandHardware>(search::Command{arguments.command, timeout});

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <limits>
 
 #include "analytical/layout_rules.h"
 #include "base/error.h"
@@ -28,9 +29,11 @@ struct FusionArguments {
   HardwareArguments hardware;
   LoadArguments load;
   OutputOptions report;
-  std::size_t costs = search::FusionSearchOptions{}.costs, runs = 1;
+  std::optional<std::size_t> costs;
+  std::size_t runs = 1;
   std::size_t keep = search::FusionSearchOptions{}.keep;
   std::uint64_t seed = 1;
+  double refine = search::VerifyOptions{}.refine;
   int jobs = 1;
 };
 
@@ -42,21 +45,25 @@ search::FusionStrategy strategy_of(const std::string& name) {
 // One run per seed; the fastest different programs of all.
 search::FusionSearch search_by_model(search::FusionCost& cost, const FusionArguments& arguments) {
   search::FusionSearch all;
-  Progress progress("tune: programs costed", arguments.costs * arguments.runs);
-  const double end = arguments.time.empty() ? 0 : now_s() + seconds_of(arguments.time, "--time");
+  const std::size_t costs = arguments.costs.value_or(search::FusionSearchOptions{}.costs);
+  Progress progress("tune: programs costed", costs * arguments.runs);
+  const double limit_s = arguments.time.empty() ? std::numeric_limits<double>::infinity()
+                                                : seconds_of(arguments.time, "--time");
   std::size_t before = 0;
   search::FusionSearchOptions options{.strategy = strategy_of(arguments.strategy),
                                       .random_start = arguments.start == "random",
-                                      .costs = arguments.costs,
+                                      .costs = costs,
                                       .keep = arguments.keep};
   options.step = [&](const search::FusionProgress& done) {
     constexpr std::size_t kShownEach = 256;  // clocks and terminals are slow
     if (done.costs % kShownEach != 0) return true;
     progress.show(before + done.costs, fmt::format(", best {:.4g} us of {:.4g}", done.best_s * 1e6,
                                                    done.by_rules_s * 1e6));
-    return !Interrupt::asked() && (end == 0 || now_s() < end);
+    return !Interrupt::asked();
   };
+  const double each_s = limit_s / static_cast<double>(arguments.runs);
   for (std::size_t run = 0; run < arguments.runs && !Interrupt::asked(); ++run) {
+    options.spent = [each_s, begin = now_s()] { return (now_s() - begin) / each_s; };
     options.seed = arguments.seed + run;
     search::FusionSearch one = search_fusions(cost, options);
     before += one.costs;
@@ -105,45 +112,51 @@ class OnHardware {
                journal_.size());
   }
 
-  search::TunedFusion verify(const search::FusionSearch& found) {
+  search::TunedFusion verify(search::FusionCost& plans, const search::FusionSearch& found) {
     Progress progress("tune: programs timed", found.best.size());
     search::VerifyOptions options{.budget_s = budget_s_,
+                                  .refine = arguments_.asked == "model" ? arguments_.refine : 0,
                                   .batch = static_cast<std::size_t>(arguments_.jobs),
+                                  .seed = arguments_.seed,
                                   .tiles = tiles_of(arguments_),
                                   .now = now_s};
     options.step = [&](std::size_t tried, double best_s) {
       progress.show(tried, fmt::format(", best {:.4g} us", best_s * 1e6));
       return !Interrupt::asked();
     };
-    return search::verify_fusions(space_, found.best, found.by_rules, hardware_, options, journal_);
+    search::TunedFusion tuned = search::verify_fusions(plans, found, hardware_, options, journal_);
+    tuned.spent_s += searched_s_;
+    return tuned;
   }
 
   // Every program that is proposed is run; what it finds is what ran fastest.
   search::FusionSearch search(search::FusionCost& plans) {
-    constexpr double kProposal = 0.1;  // seconds, about: how fast to cool
+    constexpr std::size_t kAnyNumber = 1'000'000;  // the budget of hardware ends it
     const search::TileChoices tiles = tiles_of(arguments_);
     search::HardwareTrials trials(hardware_, journal_, now_s);
     search::HardwareObjective objective(plans, trials, tiles);
-    const auto most = static_cast<std::size_t>(budget_s_ / kProposal) + 1;
     Progress progress("tune: seconds of hardware", static_cast<std::size_t>(budget_s_) + 1);
     search::FusionSearchOptions options{.strategy = strategy_of(arguments_.strategy),
                                         .random_start = arguments_.start == "random",
                                         .seed = arguments_.seed,
-                                        .costs = std::min(arguments_.costs, most),
-                                        .keep = 1};
+                                        .costs = arguments_.costs.value_or(kAnyNumber),
+                                        .keep = search::kFinalists};
+    options.spent = [&] { return trials.spent_s() / budget_s_; };
     options.step = [&](const search::FusionProgress& done) {
       progress.show(static_cast<std::size_t>(trials.spent_s()),
                     fmt::format(", {} programs, best {:.4g} us", done.costs, done.best_s * 1e6));
-      return !Interrupt::asked() && trials.spent_s() < budget_s_;
+      return !Interrupt::asked();
     };
-    return search_fusions(objective, plans, options);
+    search::FusionSearch found = search_fusions(objective, plans, options);
+    searched_s_ = trials.spent_s();
+    return found;
   }
 
  private:
   const ir::FusionSpace& space_;
   search::Hardware& hardware_;
   const FusionArguments& arguments_;
-  double budget_s_;
+  double budget_s_, searched_s_ = 0;
   search::TuningJournal journal_;
 };
 
@@ -183,7 +196,7 @@ void run_fusion(const FusionArguments& arguments) {
   ir::FusionConfiguration chosen =
       tuning.gain.accepted() ? tuning.search.best.front().chosen : space.by_rules();
   if (machine && !Interrupt::asked()) {
-    tuning.tuned = machine->verify(tuning.search);
+    tuning.tuned = machine->verify(cost, tuning.search);
     chosen = tuning.tuned->chosen;
   }
   if (!arguments.output.empty())
@@ -209,9 +222,11 @@ void add_search_options(CLI::App& verb, FusionArguments& arguments) {
   verb.add_option("--start", arguments.start, "where the search begins")
       ->check(CLI::IsMember({"rules", "random"}))
       ->capture_default_str();
-  verb.add_option("--costs", arguments.costs, "programs costed by the model at most, in each run")
-      ->check(CLI::Range(std::size_t{1}, kMost))
-      ->capture_default_str();
+  verb.add_option("--costs", arguments.costs,
+                  fmt::format("programs costed at most, in each run; by the model {} where nothing "
+                              "is said",
+                              search::FusionSearchOptions{}.costs))
+      ->check(CLI::Range(std::size_t{1}, kMost));
   verb.add_option("--time", arguments.time,
                   "stop costing after this long; without it: --costs alone")
       ->type_name("TIME");
@@ -225,6 +240,10 @@ void add_search_options(CLI::App& verb, FusionArguments& arguments) {
 }
 
 void add_output(CLI::App& verb, FusionArguments& arguments) {
+  verb.add_option("--refine", arguments.refine,
+                  "share of the hardware's budget for neighbours of the fastest that ran")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   verb.add_option("-o,--output", arguments.output, "decisions of the chosen program, for --fusion")
       ->type_name("FILE");
   verb.add_option("--hlo", arguments.hlo, "HLO text of the chosen program, fused")

@@ -51,7 +51,7 @@ struct Tuning {
 
   TunedFusion verify(TuningJournal& journal, double budget_s = 1000,
                      std::size_t stop_after = 1000) {
-    return verify_fusions(space, found.best, found.by_rules, hardware,
+    return verify_fusions(cost, found, hardware,
                           {.budget_s = budget_s,
                            .now = [this] { return hardware.clock_s; },
                            .step = [=](std::size_t tried, double) { return tried < stop_after; }},
@@ -81,6 +81,21 @@ TEST(VerifyFusions, RunsTheRulesFirstAndTakesTheFastest) {
   EXPECT_EQ(tuned.chosen_s, best);
   EXPECT_EQ(tuned.by_rules_s, *tuned.tried.front().measured.seconds);
   EXPECT_GE(tuned.speedup(), 1);
+}
+
+TEST(VerifyFusions, TriesNeighboursOfTheFastestWithTheRestOfTheBudget) {
+  Tuning with, without;
+  with.found.best.resize(1);
+  without.found.best.resize(1);
+  TuningJournal journal("", "p"), other("", "p");
+  const TunedFusion refined = with.verify(journal, 40);
+  EXPECT_GT(refined.tried.size(), 10u);
+  EXPECT_GT(refined.tried.back().rank, with.found.best.size()) << "a neighbour";
+  const TunedFusion listed = verify_fusions(
+      without.cost, without.found, without.hardware,
+      {.budget_s = 40, .refine = 0, .now = [&] { return without.hardware.clock_s; }}, other);
+  EXPECT_LE(listed.tried.size(), 2u);
+  EXPECT_LE(refined.chosen_s, listed.chosen_s);
 }
 
 TEST(VerifyFusions, StopsWhenTheBudgetIsSpent) {
