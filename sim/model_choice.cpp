@@ -138,7 +138,7 @@ ChosenModel hybrid_of(const std::string& directory, hybrid::WeightRule weight) {
 class OwningChosenTiles final : public analytical::CostModel {
  public:
   OwningChosenTiles(std::unique_ptr<analytical::CostModel> times,
-                    std::shared_ptr<const analytical::TileRanker> ranker,
+                    std::unique_ptr<const analytical::TileRanker> ranker,
                     const search::TileListing& listing, search::TileChoices fixed)
       : times_(std::move(times)),
         ranker_(std::move(ranker)),
@@ -151,7 +151,7 @@ class OwningChosenTiles final : public analytical::CostModel {
 
  private:
   std::unique_ptr<analytical::CostModel> times_;
-  std::shared_ptr<const analytical::TileRanker> ranker_;
+  std::unique_ptr<const analytical::TileRanker> ranker_;
   search::ChosenTiles chosen_;
 };
 
@@ -262,7 +262,7 @@ ChosenModel default_model(std::span<const hwdesc::Device> devices) {
 ChosenModel ranked_by(learned::LoadedModel loaded, const std::string& directory) {
   ChosenModel times = analytical_model();
   times.card = loaded.card;
-  ChosenModel chosen = with_tiles(std::move(times), std::make_shared<const learned::RankModel>(
+  ChosenModel chosen = with_tiles(std::move(times), std::make_unique<const learned::RankModel>(
                                                         std::move(loaded), analytical_prior()));
   chosen.name = fmt::format("analytical, tiles chosen by {}", directory);
   return chosen;
@@ -345,20 +345,24 @@ ChosenModel choose_model(const std::string& name, std::span<const hwdesc::Device
                  name == "hybrid" ? hybrid::weight_of_trials : hybrid::full_weight);
 }
 
-ChosenModel with_tiles(ChosenModel times, std::shared_ptr<const analytical::TileRanker> ranker,
+ChosenModel with_tiles(ChosenModel times, std::unique_ptr<const analytical::TileRanker> ranker,
                        const search::TileListing& listing, search::TileChoices fixed) {
-  times.ranker = ranker;
+  if (ranker) times.ranker = ranker.get();
   times.model = std::make_unique<OwningChosenTiles>(std::move(times.model), std::move(ranker),
                                                     listing, std::move(fixed));
   return times;
 }
 
-std::shared_ptr<const analytical::TileRanker> choose_ranker(
+std::unique_ptr<const analytical::TileRanker> choose_ranker(
     const std::string& name, std::span<const hwdesc::Device> devices) {
-  if (name == "analytical") return std::make_shared<const analytical::PhysicsRanker>();
-  ChosenModel chosen = choose_model(name, devices);
-  if (chosen.ranker) return chosen.ranker;
-  return std::make_shared<const OwningTimeRanker>(std::move(chosen));
+  if (name == "analytical") return std::make_unique<const analytical::PhysicsRanker>();
+  if (learned::is_model_directory(name) && !hybrid::is_hybrid_directory(name)) {
+    learned::LoadedModel loaded = learned::load_model(name);
+    if (loaded.card.ranks_only) {
+      return std::make_unique<const learned::RankModel>(std::move(loaded), analytical_prior());
+    }
+  }
+  return std::make_unique<const OwningTimeRanker>(choose_model(name, devices));
 }
 
 }  // namespace tilecast::sim

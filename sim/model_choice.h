@@ -45,8 +45,8 @@ struct ChosenModel {
   std::function<hwdesc::Device(const hwdesc::Device&)> with_constants =
       [](const hwdesc::Device& device) { return device; };
   std::optional<learned::ModelCard> card = {};  // of one folder's model
-  // What chooses tiles apart from what times them; null: the model of times does.
-  std::shared_ptr<const analytical::TileRanker> ranker = {};
+  // What chooses tiles apart from what times them, as long as `model` lives; null: nothing does.
+  const analytical::TileRanker* ranker = nullptr;
 };
 
 // Physics, the prior of every hybrid. Lives as long as the process.
@@ -63,12 +63,12 @@ struct ChosenModel {
                                        std::span<const hwdesc::Device> devices);
 
 // What orders tiles by this name: any of the names above, or a model trained to rank. Throws Error.
-[[nodiscard]] std::shared_ptr<const analytical::TileRanker> choose_ranker(
+[[nodiscard]] std::unique_ptr<const analytical::TileRanker> choose_ranker(
     const std::string& name, std::span<const hwdesc::Device> devices);
 // The same times of other tiles (search/tile_choice.h): `ranker` may be null, then only those of
 // `fixed` are others.
 [[nodiscard]] ChosenModel with_tiles(ChosenModel times,
-                                     std::shared_ptr<const analytical::TileRanker> ranker,
+                                     std::unique_ptr<const analytical::TileRanker> ranker,
                                      const search::TileListing& listing = {},
                                      search::TileChoices fixed = {});
 

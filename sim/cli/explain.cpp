@@ -34,7 +34,7 @@ std::string run(const ExplainArguments& arguments) {
                              .top = arguments.top,
                              .model = physics ? nullptr : model.model.get(),
                              .correction = model.explain,
-                             .ranker = model.ranker.get()});
+                             .ranker = model.ranker});
   if (!arguments.headroom.empty() && !why.infeasible) {
     add_headroom(choose_model(arguments.headroom, {&device, 1}),
                  {kernel, arguments.tile.empty() ? nullptr : &tile}, device, why);

@@ -167,7 +167,7 @@ ChosenModel model_with_tiles(const std::string& name, const TileArguments& tiles
   if (tiles.ranker.empty() && tiles.file.empty()) return chosen;
   search::TileChoices fixed;
   if (!tiles.file.empty()) fixed = search::read_tiles(base::SourceText::read_file(tiles.file));
-  std::shared_ptr<const analytical::TileRanker> ranker = chosen.ranker;
+  std::unique_ptr<const analytical::TileRanker> ranker;
   if (!tiles.ranker.empty()) {
     ranker = choose_ranker(tiles.ranker, devices);
     chosen.name += ", tiles chosen by " + tiles.ranker;

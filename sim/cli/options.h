@@ -75,7 +75,7 @@ void add_tile_options(CLI::App& verb, TileArguments& arguments);
 void add_ranker_option(CLI::App& verb, TileArguments& arguments);
 // Times by the model of this name, of these tiles.
 [[nodiscard]] ChosenModel model_with_tiles(const std::string& name, const TileArguments& tiles,
-                                       std::span<const hwdesc::Device> devices);
+                                           std::span<const hwdesc::Device> devices);
 
 // `model` on the device-th of `devices`, with what its card says it was trained on.
 [[nodiscard]] ModelColumn model_column(const std::string& name, const std::string& model,

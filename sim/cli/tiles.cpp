@@ -44,10 +44,10 @@ void run(const TilesArguments& arguments) {
   const ChosenModel model = model_with_tiles(arguments.model, arguments.tiles, {&device, 1});
   if (!model.note.empty()) fmt::print(stderr, "note: {}\n", model.note);
   const bool physics = model.name == "analytical";
-  write_rows(arguments.output,
-             estimate_tiles(rows, kernel, device, physics ? nullptr : model.model.get(),
-                            model.ranker.get()),
-             "tilecast.tiles/1");
+  write_rows(
+      arguments.output,
+      estimate_tiles(rows, kernel, device, physics ? nullptr : model.model.get(), model.ranker),
+      "tilecast.tiles/1");
 }
 
 }  // namespace
