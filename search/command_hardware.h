@@ -25,7 +25,7 @@ using Placeholders = std::vector<std::pair<std::string, std::string>>;
 [[nodiscard]] HardwareTime time_by(const Command& command, const Placeholders& placeholders);
 
 // {hlo} and {tiles} stand for files: the fused program as HLO text; the tiles it has, as
-// search::text_of() writes them. Without {tiles} it can cut nothing.
+// search::text_of() writes them.
 class CommandHardware final : public Hardware {
  public:
   explicit CommandHardware(Command command) : command_(std::move(command)) {}

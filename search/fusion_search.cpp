@@ -97,6 +97,7 @@ void anneal(Ledger& ledger, const FusionMoves& moves, FusionConfiguration at,
             const FusionSearchOptions& options, std::mt19937_64& random) {
   constexpr double kStarts = 4;
   constexpr double kLastTemperature = 1e-3;  // of the first
+  constexpr int kMostIdle = 1000;  // steps in a row that cost nothing: all around is known
   double at_s = ledger.seconds(at);
   const std::size_t probes = std::clamp<std::size_t>(options.costs / 20, 3, 50);
   const double hottest = first_temperature(ledger, moves, at, at_s, probes, random);
@@ -104,8 +105,12 @@ void anneal(Ledger& ledger, const FusionMoves& moves, FusionConfiguration at,
     ledger.start();
     const double began = ledger.spent();
     // Later starts are cooler: they begin at what is known to be good.
-    const double warm = hottest * std::pow(0.3, std::min(start, 4.0));
-    while (ledger.open() && ledger.spent() < began + 1 / kStarts) {
+    const double warm = hottest * std::pow(0.3, std::fmod(start, kStarts));
+    double before = -1;
+    for (int idle = 0; ledger.open() && ledger.spent() < began + 1 / kStarts; ++idle) {
+      if (idle > kMostIdle) break;
+      if (ledger.spent() > before) idle = 0;
+      before = ledger.spent();
       const double done = kStarts * (ledger.spent() - began);
       const double temperature = warm * std::pow(kLastTemperature, done);
       FusionConfiguration next = at;

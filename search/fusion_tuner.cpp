@@ -105,27 +105,36 @@ class Verifier {
   }
 
   // Neighbours of the fastest, as the model lets them pass; each that is faster is the next to have
-  // neighbours.
+  // neighbours. Where nothing new passes any more, the model is believed less.
   void refine() {
-    constexpr int kFruitless = 1000;  // neighbours in a row that are nothing new
-    constexpr double kSlower = 1.03;  // than the fastest, by the model: not worth a run
+    if (options_.refine <= 0 || rules_.chosen.empty()) return;
+    constexpr double kAnything = 10;
     const FusionMoves moves(plans_.space());
     std::mt19937_64 random(options_.seed);
-    for (int fruitless = 0; is_open(1) && fruitless < kFruitless && !rules_.chosen.empty();) {
-      std::vector<std::size_t> ranks;
-      while (ranks.size() < options_.batch && fruitless < kFruitless) {
-        FoundFusion next{at_rank(best_).chosen, {}};
-        moves.step(next.chosen, random);
-        next.cost = plans_.of(next.chosen);
-        const bool passes = next.cost.seconds <= kSlower * at_rank(best_).cost.seconds &&
-                            seen_.insert(name_of(next.cost.plan)).second;
-        fruitless = passes ? 0 : fruitless + 1;
-        if (!passes) continue;
-        by_rank_.push_back(std::move(next));
-        ranks.push_back(by_rank_.size());
-      }
+    double slower = 0.03;  // than the fastest, by the model: not worth a run
+    while (is_open(1) && slower < kAnything) {
+      const std::vector<std::size_t> ranks = neighbours(moves, slower, random);
+      if (ranks.size() < options_.batch) slower *= 2;
       time(ranks);
     }
+  }
+
+  // New ranks: a batch, or fewer where many tries found nothing new.
+  std::vector<std::size_t> neighbours(const FusionMoves& moves, double slower,
+                                      std::mt19937_64& random) {
+    constexpr int kFruitless = 300;  // tries in a row
+    std::vector<std::size_t> ranks;
+    for (int fruitless = 0; ranks.size() < options_.batch && fruitless < kFruitless; ++fruitless) {
+      FoundFusion next{at_rank(best_).chosen, {}};
+      moves.step(next.chosen, random);
+      next.cost = plans_.of(next.chosen);
+      if (next.cost.seconds > (1 + slower) * at_rank(best_).cost.seconds) continue;
+      if (!seen_.insert(name_of(next.cost.plan)).second) continue;
+      fruitless = -1;
+      by_rank_.push_back(std::move(next));
+      ranks.push_back(by_rank_.size());
+    }
+    return ranks;
   }
 
   void time(const std::vector<std::size_t>& ranks) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "ir/op_hash.h"
 
 namespace tilecast::search {
 
@@ -71,11 +72,16 @@ std::vector<HardwareTime> fastest_of_sittings(HardwareTrials& trials,
                                               std::vector<HardwareTrial> asked,
                                               const std::string& sitting) {
   std::vector<std::string> names;
-  for (const HardwareTrial& trial : asked) names.push_back(trial.name);
+  ir::Hash128 together;  // only what ran together compares
+  for (const HardwareTrial& trial : asked) {
+    names.push_back(trial.name);
+    together.add(std::string_view(trial.name));
+  }
   std::vector<HardwareTime> fastest;
   for (int number = 1; number <= kSittings; ++number) {
     for (std::size_t i = 0; i < asked.size(); ++i) {
-      asked[i].name = fmt::format("{} {} {}", names[i], sitting, number);
+      asked[i].name = fmt::format("{} {} {:08x} {}", names[i], sitting,
+                                  static_cast<std::uint32_t>(together.result()[0]), number);
     }
     const std::vector<HardwareTime> times = trials.time(asked, asked.front());
     if (number == 1) fastest = times;

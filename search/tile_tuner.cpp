@@ -69,9 +69,8 @@ class TileTrials {
       tuned.run += ranks.size();
       tuned.stopped |= !options_.step(number, tuned.run);
     }
-    result.top_rank = fastest(result, options_.top);
-    result.best_rank = fastest(result, kernel.tiles.size());
     tuned.complete &= result.tried.size() == last + 1;
+    if (!tuned.stopped) choose(kernel, result);
     return result;
   }
 
@@ -85,14 +84,45 @@ class TileTrials {
               return HardwareJob{kernel.hash, kernel.alone.value(), {{kernel.hash, tile}}};
             }};
   }
-  // The rank of the fastest among the first `most`, and the default.
-  static std::size_t fastest(const TunedKernel& kernel, std::size_t most) {
-    const TriedTile* best = &kernel.tried.front();
-    for (const TriedTile& one : kernel.tried) {
-      if (one.rank > most || !one.measured.seconds) continue;
-      if (!best->measured.seconds || *one.measured.seconds < *best->measured.seconds) best = &one;
+  // The fastest of the first `top`, and of all, run again together: of many noisy times the least
+  // is partly luck.
+  void choose(const KernelTiles& kernel, TunedKernel& tuned) {
+    std::vector<std::size_t> ranks = fastest_ranks(tuned, options_.top);
+    for (const std::size_t rank : fastest_ranks(tuned, kernel.tiles.size())) {
+      if (std::ranges::find(ranks, rank) == ranks.end()) ranks.push_back(rank);
     }
-    return best->rank;
+    if (ranks.empty()) return;
+    std::vector<HardwareTrial> last = {trial(kernel, kernel.by_default)};
+    for (const std::size_t rank : ranks) last.push_back(trial(kernel, kernel.tiles[rank - 1].tile));
+    const std::vector<HardwareTime> times = fastest_of_sittings(trials_, last, "final");
+    std::optional<double> top_s = times[0].seconds, best_s = top_s;
+    const auto take = [](double time_s, std::size_t rank, std::optional<double>& least_s,
+                         std::size_t& chosen) {
+      if (least_s && time_s >= *least_s) return;
+      least_s = time_s;
+      chosen = rank;
+    };
+    for (std::size_t i = 0; i < ranks.size(); ++i) {
+      if (!times[i + 1].seconds) continue;
+      take(*times[i + 1].seconds, ranks[i], best_s, tuned.best_rank);
+      if (ranks[i] <= options_.top) take(*times[i + 1].seconds, ranks[i], top_s, tuned.top_rank);
+    }
+  }
+
+  // Of the first `most` those that ran fastest, and faster than the default.
+  static std::vector<std::size_t> fastest_ranks(const TunedKernel& kernel, std::size_t most) {
+    constexpr std::size_t kFinalists = 5;
+    const std::optional<double>& default_s = kernel.by_default.seconds;
+    std::vector<const TriedTile*> ran;
+    for (const TriedTile& one : kernel.tried) {
+      if (one.rank == 0 || one.rank > most || !one.measured.seconds) continue;
+      if (!default_s || *one.measured.seconds < *default_s) ran.push_back(&one);
+    }
+    std::ranges::stable_sort(ran, {}, [](const TriedTile* one) { return *one->measured.seconds; });
+    if (ran.size() > kFinalists) ran.resize(kFinalists);
+    std::vector<std::size_t> ranks;
+    for (const TriedTile* one : ran) ranks.push_back(one->rank);
+    return ranks;
   }
 
   HardwareTrials& trials_;

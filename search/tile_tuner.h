@@ -5,8 +5,9 @@
 //   tuned.chosen                                    // for ChosenTiles, or a file
 //
 // Kernels are tuned alone, those first that take longest: the tile that each has by default, then
-// the best `top` by the ranker are run, and the fastest is kept. Then the program runs whole with
-// the tiles of each choice, together in several sittings: only these times say what was gained.
+// the best `top` by the ranker are run; the five fastest run again together, and the fastest of
+// these is kept. Then the program runs whole with the tiles of each choice, together in several
+// sittings: only these times say what was gained.
 // Deterministic but for what hardware says. Not thread-safe.
 #pragma once
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "analytical/layout_rules.h"
 #include "base/error.h"
@@ -63,6 +64,16 @@ search::TunedTiles run_on_hardware(const ir::Module& fused, const std::string& p
                               journal);
 }
 
+std::string fusions_of(const ir::LoadedModule& loaded, const LoadArguments& arguments) {
+  if (arguments.fusion != "default") {
+    return arguments.fusion == "none" ? "not fused" : "fused by " + arguments.fusion;
+  }
+  const bool by_rules = std::ranges::any_of(loaded.notes, [](const ir::Note& note) {
+    return note.what.starts_with("not optimised");
+  });
+  return by_rules ? "fused by the rules" : "fused as the file has it";
+}
+
 ProgramGain gain_of(const ir::Program& program, const hwdesc::Device& device,
                     const analytical::CostModel& times,
                     const std::vector<search::KernelTiles>& kernels) {
@@ -84,6 +95,10 @@ void write_choice(const ProgramArguments& arguments, const search::TileChoices& 
 }
 
 void run_program(const ProgramArguments& arguments) {
+  const std::string& command = arguments.hardware.command;
+  if (!command.empty() && command.find("{tiles}") == std::string::npos) {
+    throw UsageError("--measure: expected {tiles} in the command: what says how kernels are cut");
+  }
   const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
   const hwdesc::Device& device = devices.front();
   const ChosenModel model = choose_model(arguments.model, devices);
@@ -113,7 +128,7 @@ void run_program(const ProgramArguments& arguments) {
       .model = model.name,
       .ranks = ranks,
       .listing = arguments.listing,
-      .fusions = load.fusion.empty() ? "fused by the rules" : "fused by " + load.fusion,
+      .fusions = fusions_of(loaded, arguments.load),
       .top = arguments.top,
       .exhaustive = arguments.exhaustive,
       .kernels = search::kernels_with_tiles(loaded.module, device, *ranker, options)};
