@@ -157,11 +157,11 @@ class Verifier {
     if (finalists.empty()) return;
     std::vector<HardwareTrial> last = {reference_};
     for (const std::size_t rank : finalists) last.push_back(trial(at_rank(rank)));
-    const std::size_t winner = fastest_index(fastest_of_sittings(trials_, last, "final"));
+    const std::size_t winner = fastest_index(median_of_sittings(trials_, last, "final"));
     if (winner == 0) return;
     const std::size_t rank = finalists[winner - 1];
     const std::vector<HardwareTime> pair =
-        fastest_of_sittings(trials_, {reference_, trial(at_rank(rank))}, "again");
+        median_of_sittings(trials_, {reference_, trial(at_rank(rank))}, "again");
     if (pair[0].seconds) tuned_.by_rules_s = tuned_.chosen_s = *pair[0].seconds;
     if (fastest_index(pair) == 0) return;
     tuned_.chosen = at_rank(rank).chosen;

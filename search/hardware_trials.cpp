@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "ir/op_hash.h"
 
@@ -68,29 +70,36 @@ std::vector<HardwareTime> HardwareTrials::time(std::span<const HardwareTrial> as
   return times;
 }
 
-std::vector<HardwareTime> fastest_of_sittings(HardwareTrials& trials,
-                                              std::vector<HardwareTrial> asked,
-                                              const std::string& sitting) {
+std::vector<HardwareTime> median_of_sittings(HardwareTrials& trials,
+                                             std::vector<HardwareTrial> asked,
+                                             const std::string& sitting) {
   std::vector<std::string> names;
   ir::Hash128 together;  // only what ran together compares
   for (const HardwareTrial& trial : asked) {
     names.push_back(trial.name);
     together.add(std::string_view(trial.name));
   }
-  std::vector<HardwareTime> fastest;
+  std::vector<std::vector<double>> times(asked.size());
+  std::vector<HardwareTime> medians(asked.size());
   for (int number = 1; number <= kSittings; ++number) {
     for (std::size_t i = 0; i < asked.size(); ++i) {
       asked[i].name = fmt::format("{} {} {:08x} {}", names[i], sitting,
                                   static_cast<std::uint32_t>(together.result()[0]), number);
     }
-    const std::vector<HardwareTime> times = trials.time(asked, asked.front());
-    if (number == 1) fastest = times;
-    for (std::size_t i = 0; i < times.size(); ++i) {
-      if (!fastest[i].seconds) continue;
-      if (!times[i].seconds || *times[i].seconds < *fastest[i].seconds) fastest[i] = times[i];
+    const std::vector<HardwareTime> got = trials.time(asked, asked.front());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      if (got[i].seconds) times[i].push_back(*got[i].seconds);
+      if (!got[i].seconds)
+        medians[i].failure = got[i].failure.empty() ? "it failed" : got[i].failure;
     }
   }
-  return fastest;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    if (!medians[i].failure.empty()) continue;
+    const auto middle = times[i].begin() + kSittings / 2;
+    std::ranges::nth_element(times[i], middle);
+    medians[i].seconds = *middle;
+  }
+  return medians;
 }
 
 }  // namespace tilecast::search

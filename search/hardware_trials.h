@@ -69,13 +69,13 @@ class HardwareTrials {
   std::string referenced_;         // name of the reference whose results hold
 };
 
-// Of several programs that compute the same, each run in kSittings sittings, the fastest time: what
-// a neighbour of the machine does to one sitting it does to all programs in it, and not to all
-// sittings. A program that fails once has failed. The first is the reference. `sitting`: what the
-// trials are called, behind their own names.
-inline constexpr int kSittings = 3;
-[[nodiscard]] std::vector<HardwareTime> fastest_of_sittings(HardwareTrials& trials,
-                                                            std::vector<HardwareTrial> asked,
-                                                            const std::string& sitting);
+// Of several programs that compute the same, each run in kSittings sittings, the median time: what
+// a neighbour of the machine does to a sitting it does not do to most. A program that fails once
+// has failed. The first is the reference. `sitting`: what the trials are called, behind their own
+// names.
+inline constexpr int kSittings = 5;
+[[nodiscard]] std::vector<HardwareTime> median_of_sittings(HardwareTrials& trials,
+                                                           std::vector<HardwareTrial> asked,
+                                                           const std::string& sitting);
 
 }  // namespace tilecast::search

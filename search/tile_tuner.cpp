@@ -94,7 +94,7 @@ class TileTrials {
     if (ranks.empty()) return;
     std::vector<HardwareTrial> last = {trial(kernel, kernel.by_default)};
     for (const std::size_t rank : ranks) last.push_back(trial(kernel, kernel.tiles[rank - 1].tile));
-    const std::vector<HardwareTime> times = fastest_of_sittings(trials_, last, "final");
+    const std::vector<HardwareTime> times = median_of_sittings(trials_, last, "final");
     std::optional<double> top_s = times[0].seconds, best_s = top_s;
     const auto take = [](double time_s, std::size_t rank, std::optional<double>& least_s,
                          std::size_t& chosen) {
@@ -173,7 +173,7 @@ void time_whole(const ir::Module& fused, const std::string& program_hash,
                        return HardwareJob{program_hash, fused, choice.tiles};
                      }});
   }
-  const std::vector<HardwareTime> times = fastest_of_sittings(trials, std::move(asked), "sitting");
+  const std::vector<HardwareTime> times = median_of_sittings(trials, std::move(asked), "sitting");
   for (std::size_t i = 0; i < choices.size(); ++i) tuned.*choices[i].time = times[place[i]];
   const HardwareTime& by_default = *tuned.by_default;
   if (!by_default.seconds) {

@@ -68,9 +68,8 @@ std::string fusions_of(const ir::LoadedModule& loaded, const LoadArguments& argu
   if (arguments.fusion != "default") {
     return arguments.fusion == "none" ? "not fused" : "fused by " + arguments.fusion;
   }
-  const bool by_rules = std::ranges::any_of(loaded.notes, [](const ir::Note& note) {
-    return note.what.starts_with("not optimised");
-  });
+  const bool by_rules = std::ranges::any_of(
+      loaded.notes, [](const ir::Note& note) { return note.what.starts_with("not optimised"); });
   return by_rules ? "fused by the rules" : "fused as the file has it";
 }
 

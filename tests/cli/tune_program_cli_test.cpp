@@ -57,9 +57,10 @@ class TuneProgramCommand : public CommandTest {
 
 TEST_F(TuneProgramCommand, WritesTilesThatSimulateTakes) {
   // Every file of tiles takes the same time there, and the default is kept where nothing is faster.
-  const Answer tuned = run(mixer_ +
-                           " -d cpu_generic --model analytical --top 2 --most-tiles 6 -f json "
-                           "--measure 'test -e {tiles} && echo 10 us' -o mixer.tiles --hlo mixer_fused.hlo");
+  const Answer tuned =
+      run(mixer_ +
+          " -d cpu_generic --model analytical --top 2 --most-tiles 6 -f json "
+          "--measure 'test -e {tiles} && echo 10 us' -o mixer.tiles --hlo mixer_fused.hlo");
   ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
   const Json json = Json::parse(tuned.out);
   EXPECT_EQ(json.at("schema"), "tilecast.tune_program/1");
@@ -99,7 +100,8 @@ TEST_F(TuneProgramCommand, SaysWhatIsWrong) {
   expect_failure(mixer_, 2, "--device is required\nsee tilecast tune program --help");
   expect_failure(mixer_ + " -d tpu_v3 --measure 'echo no {tiles}'", 1, "it does not run here");
   expect_failure(mixer_ + " -d tpu_v3 --measure 'echo no'", 2, "expected {tiles} in the command");
-  expect_failure(mixer_ + " -d tpu_v3 --measure {tiles} --hardware host", 2, "expected one of them");
+  expect_failure(mixer_ + " -d tpu_v3 --measure {tiles} --hardware host", 2,
+                 "expected one of them");
   expect_failure("none.hlo -d tpu_v3", 1, "none.hlo");
   expect_failure(mixer_ + " -d tpu_v3 --list every", 2, "--list");
   write("bad.tiles", "tiles\n");
