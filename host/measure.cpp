@@ -50,20 +50,6 @@ std::string not_readable(const std::string& text, const Workload& workload,
   }
 }
 
-std::string_view reason_of(RunStatus status) {
-  switch (status) {
-    case RunStatus::kTimed:
-      break;
-    case RunStatus::kCrashed:
-      return "crash";
-    case RunStatus::kTimedOut:
-      return "time-out";
-    case RunStatus::kUnstable:
-      return "unstable";
-  }
-  return "";
-}
-
 std::string source_of(std::span<const Prepared> kernels) {
   std::string source(c_prelude());
   for (const Prepared& prepared : kernels) source += prepared.code.source;
@@ -260,7 +246,7 @@ void Session::settle(const Prepared& prepared, const RunOutcome& outcome) {
   } else if (outcome.status == RunStatus::kUnstable && !again_) {
     unstable_.push_back(prepared.item);
   } else {
-    skip(*prepared.item, reason_of(outcome.status), outcome.message);
+    skip(*prepared.item, reason(outcome.status), outcome.message);
   }
   events_.progress(settled_, budget_left());
 }

@@ -52,20 +52,6 @@ double element(DType dtype, std::span<const std::byte> bytes, std::size_t i) {
   return static_cast<double>(static_cast<std::int64_t>(pattern << unused) >> unused);
 }
 
-std::string_view name_of(RunStatus status) {
-  switch (status) {
-    case RunStatus::kTimed:
-      return "";
-    case RunStatus::kCrashed:
-      return "crash";
-    case RunStatus::kTimedOut:
-      return "time-out";
-    case RunStatus::kUnstable:
-      return "unstable";
-  }
-  return "";
-}
-
 }  // namespace
 
 double tolerance(DType dtype) {
@@ -201,7 +187,7 @@ std::vector<ProgramRun> ProgramBench::run(std::span<const BenchProgram> programs
     if (outcome.status == RunStatus::kTimed || outcome.status == RunStatus::kUnstable) {
       run.timing = outcome.timing;
     } else {
-      run.failure = fmt::format("{}: {}", name_of(outcome.status), outcome.message);
+      run.failure = fmt::format("{}: {}", reason(outcome.status), outcome.message);
     }
     return true;
   });

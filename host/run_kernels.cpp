@@ -229,6 +229,20 @@ int chosen_core(const TimingOptions& options) {
 
 }  // namespace
 
+std::string_view reason(RunStatus status) {
+  switch (status) {
+    case RunStatus::kTimed:
+      break;
+    case RunStatus::kCrashed:
+      return "crash";
+    case RunStatus::kTimedOut:
+      return "time-out";
+    case RunStatus::kUnstable:
+      return "unstable";
+  }
+  return "";
+}
+
 void run_kernels(const std::string& library, std::span<const RunJob> jobs,
                  const TimingOptions& options,
                  const std::function<bool(std::size_t, const RunOutcome&)>& done) {

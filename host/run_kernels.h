@@ -24,6 +24,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hwdesc/units.h"
@@ -62,6 +63,8 @@ struct Timing {
 };
 
 enum class RunStatus { kTimed, kCrashed, kTimedOut, kUnstable };
+// Why there is no time that can be trusted: "crash", "time-out", "unstable"; empty for kTimed.
+[[nodiscard]] std::string_view reason(RunStatus status);
 struct RunOutcome {
   RunStatus status = RunStatus::kTimed;
   Timing timing;        // kUnstable: the best attempt

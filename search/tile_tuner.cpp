@@ -198,7 +198,8 @@ std::vector<KernelTiles> kernels_with_tiles(const ir::Module& fused, const hwdes
       ir::program_for({fused.file, fused, {}}, analytical::layout_rules(device),
                       {.trip_count = options.trip_count})
           .program;
-  std::unordered_map<std::string, ir::Module> modules = modules_alone(fused, device);
+  std::unordered_map<std::string, ir::Module> modules;
+  if (options.alone) modules = modules_alone(fused, device);
   std::unordered_map<std::string, std::size_t> known;
   std::vector<KernelTiles> kernels;
   for (const ir::ScheduledKernel& scheduled : program.kernels()) {

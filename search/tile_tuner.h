@@ -33,6 +33,7 @@ struct KernelTiles {
 struct KernelTilesOptions {
   TileListing listing = {};
   double trip_count = 5;
+  bool alone = true;  // whether KernelTiles::alone is wanted: for hardware
   // Tiles that it refuses are not listed.
   std::function<bool(const ir::Kernel&, const analytical::TileConfig&)> can_cut =
       [](const ir::Kernel&, const analytical::TileConfig&) { return true; };

@@ -113,7 +113,8 @@ void run_program(const ProgramArguments& arguments) {
       .listing = {.set = arguments.listing == "all" ? analytical::TileSet::kAll
                                                     : analytical::TileSet::kLadder,
                   .most = arguments.most_tiles},
-      .trip_count = load.trip_count};
+      .trip_count = load.trip_count,
+      .alone = hardware != nullptr};
   if (hardware) {
     options.can_cut = [&](const ir::Kernel& kernel, const analytical::TileConfig& tile) {
       return hardware->can_cut(kernel, tile);

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 
 #include "analytical/analytical_model.h"
@@ -11,6 +10,7 @@
 #include "hwdesc/device_yaml.h"
 #include "ir/program.h"
 #include "ir/read_module.h"
+#include "tests/search/fresh_file.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::search {
@@ -58,13 +58,6 @@ struct Tuning {
                           journal);
   }
 };
-
-std::string fresh_file() {
-  const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-  const std::string file = ::testing::TempDir() + test->test_suite_name() + test->name() + ".csv";
-  std::filesystem::remove(file);
-  return file;
-}
 
 TEST(VerifyFusions, RunsTheRulesFirstAndTakesTheFastest) {
   Tuning tuning;

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <set>
 
 #include "analytical/layout_rules.h"
@@ -13,6 +12,7 @@
 #include "ir/op_hash.h"
 #include "search/command_hardware.h"
 #include "search/set_hardware.h"
+#include "tests/search/fresh_file.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::search {
@@ -75,13 +75,6 @@ struct TileTuning {
     return sum;
   }
 };
-
-std::string fresh_journal() {
-  const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-  const std::string file = ::testing::TempDir() + test->test_suite_name() + test->name() + ".csv";
-  std::filesystem::remove(file);
-  return file;
-}
 
 TEST(KernelsWithTiles, AreEachOnceLongestFirstWithTheirDefault) {
   const TileTuning tuning;
@@ -165,7 +158,7 @@ TEST(VerifyTiles, KeepsTheDefaultOfKernelsTheBudgetDoesNotReach) {
 }
 
 TEST(VerifyTiles, EndsAsIfItHadNotBeenBrokenOff) {
-  const std::string file = fresh_journal();
+  const std::string file = fresh_file();
   TileTuning whole, first, second;
   TuningJournal memory("", "p");
   const TunedTiles expected = whole.verify(memory, {.top = 4, .budget_s = 1e9});
