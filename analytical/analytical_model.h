@@ -27,8 +27,9 @@ struct Infeasible {
 
 // Which tiles are listed (analytical/tile_space.h).
 enum class TileSet : std::uint8_t {
-  kLadder,  // loops cut into powers of two; on GPUs the blocks of libraries
-  kAll      // into every number of pieces
+  kLadder,    // loops cut into powers of two; on GPUs the blocks of libraries
+  kAll,       // into every number of pieces
+  kSchedules  // of products on GPUs: blocks, stages and warps as code generators offer them
 };
 
 class KernelAnalysis {

@@ -11,9 +11,26 @@
 namespace tilecast::analytical {
 namespace {
 
+// Share of a window that a prefetcher has fetched when the tile before is done: it stops at the end
+// of the page, which lies anywhere behind: the mean of min(1, u / window) for u in [0, page].
+double prefetched_share(double window_bytes, double page_bytes) {
+  if (page_bytes <= 0) return 0;
+  const double pages = window_bytes / page_bytes;
+  return pages <= 1 ? 1 - pages / 2 : 1 / (2 * pages);
+}
+
 // The innermost cache's line: what a load of an array moves at least.
 double line_bytes(const hwdesc::Device& device) {
   return device.main_memory().granule.value;
+}
+
+// Arrays begin where pages do, so the windows of all streams meet in the same sets: each takes a
+// way of the innermost cache from what was packed.
+double packed_capacity(const hwdesc::Device& device, std::size_t streams) {
+  const hwdesc::MemoryLevel& cache = device.scratchpad();
+  if (cache.ways == 0) return cache.capacity.value;
+  const double left = std::max(1.0, cache.ways - static_cast<double>(streams));
+  return cache.capacity.value * left / cache.ways;
 }
 
 template <class Vector>
@@ -41,8 +58,10 @@ CacheModel::CacheModel(const ir::Kernel& kernel, const hwdesc::Device& device)
                        .capacity = device.memory[i].capacity.value,
                        .run_cost_bytes = engine.full_efficiency_run.value});
   }
+  packed_capacity_ = packed_capacity(device, inputs_.size() + outputs_.size());
   overhead_s_ = device.engines.back().iteration_overhead.value;
   setup_s_ = device.engines.back().setup.value;
+  page_bytes_ = device.engines.front().prefetch.value;
 }
 
 // Of a dot: which of its operands have a contracted dimension innermost in memory.
@@ -81,29 +100,35 @@ CacheModel::Nest CacheModel::prepare(const TileConfig& tile, std::span<Extents> 
     if (!loop.reduction) nest.results *= tiles;
   }
   footprints_.evaluate(nest.extents, groups);
-  nest.scratchpad_bytes = footprint_bytes(nest, groups);
+  set_footprint(groups, nest);
   set_sweeps(groups, nest);
   return nest;
 }
 
-double CacheModel::footprint_bytes(const Nest& nest, std::span<const Extents> groups) const {
+void CacheModel::set_footprint(std::span<const Extents> groups, Nest& nest) const {
   std::uint32_t cut = 0;
   for (const NestLoop& step : nest.loops) cut |= 1U << step.loop;
   const double stages = device_->engines.back().stages;
-  double bytes = nest.split ? compute_.accumulator_bytes(groups) : 0;
-  const auto add = [&](const MemoryStream& stream) {
-    bytes += ((stream.loops & cut) != 0 ? stages : 1) *
-             resident_bytes(stream.array, groups[stream.group]);
+  const auto bytes_of = [&](const std::vector<MemoryStream>& streams) {
+    double bytes = 0;
+    for (const MemoryStream& stream : streams) {
+      bytes += ((stream.loops & cut) != 0 ? stages : 1) *
+               resident_bytes(stream.array, groups[stream.group]);
+    }
+    return bytes;
   };
-  std::for_each(inputs_.begin(), inputs_.end(), add);
-  std::for_each(outputs_.begin(), outputs_.end(), add);
-  return bytes;
+  nest.packed_bytes = bytes_of(inputs_);
+  nest.scratchpad_bytes = (nest.split ? compute_.accumulator_bytes(groups) : 0) +
+                          nest.packed_bytes + bytes_of(outputs_);
+}
+
+double CacheModel::outside(const Nest& nest) const {
+  return repeated_miss_share(packed_capacity_, nest.packed_bytes);
 }
 
 // Multiply-adds of one iteration.
 double CacheModel::product_s(const ProductSizes& sizes, const Nest& nest) const {
-  const double outside = repeated_miss_share(levels_.back().capacity, nest.scratchpad_bytes);
-  const double cycles = product_cycles(sizes, *device_, space_.matrix->lhs_dtype, outside);
+  const double cycles = product_cycles(sizes, *device_, space_.matrix->lhs_dtype, outside(nest));
   if (std::isfinite(cycles)) return cycles * cycle_s_;
   return compute_.vector_matrix_cycles(nest.extents) * cycle_s_;
 }
@@ -176,9 +201,36 @@ PerBound CacheModel::parts(const Nest& nest, std::span<const Extents> groups,
   parts[index_of(kOnChip)] += moved.caches_s;
   parts[index_of(kIssue)] += moved.issue_s * share;
   parts[index_of(kLatency)] = device_->main_memory().latency.value;
-  parts[index_of(kOverhead)] = device_->dispatch.kernel_launch.value +
-                               nest.whole_tiles * nest.row_pieces * overhead_s_ * share;
+  parts[index_of(kOverhead)] = nest.whole_tiles * nest.row_pieces * overhead_s_ * share;
+  hide_behind_prefetch(nest, moved, parts);
+  parts[index_of(kOverhead)] += device_->dispatch.kernel_launch.value;
   return parts;
+}
+
+// Prefetchers run on into the next tile while the core works, and its stores drain beside the next
+// loads: as far as that goes the longer of memory and core counts, not their sum.
+void CacheModel::hide_behind_prefetch(const Nest& nest, const Traffic& moved,
+                                      PerBound& parts) const {
+  using enum Bound;
+  constexpr std::array kMemory{index_of(kHbmRead), index_of(kHbmWrite)};
+  double core = 0, in_turn = 0;
+  for (const double part : parts) core += part;
+  core -= parts[index_of(kLatency)];
+  for (const std::size_t b : kMemory) in_turn += parts[b];
+  core -= in_turn;
+  const double together = moved.memory_s + moved.store_s - moved.beside_s;
+  const double ahead =
+      (1 - 1 / nest.whole_tiles) * prefetched_share(moved.window_bytes, page_bytes_);
+  const bool memory_longer = together > core;
+  for (std::size_t b = 0; b < parts.size(); ++b) {
+    if (b == index_of(kLatency)) continue;
+    const bool memory = std::ranges::find(kMemory, b) != kMemory.end();
+    if (memory != memory_longer) parts[b] *= 1 - ahead;
+  }
+  if (!memory_longer) return;
+  const double reads = moved.memory_s / (moved.memory_s + moved.store_s);
+  parts[index_of(kHbmRead)] += ahead * (together * reads - parts[index_of(kHbmRead)]);
+  parts[index_of(kHbmWrite)] += ahead * (together * (1 - reads) - parts[index_of(kHbmWrite)]);
 }
 
 double CacheModel::time_s(const TileConfig& tile) const {

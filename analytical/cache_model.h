@@ -3,23 +3,30 @@
 // Tile by tile a core packs the operands that moved into a scratchpad its caches hold, computes
 // there, and stores what is finished. No engine moves data beside it, so there are no periods for
 // pipeline.h to bound: the parts add up, but for stores, which go on while the loop that makes them
-// computes:
+// computes, and for what prefetchers and the store queue do beside the core:
 //
-//   T = launch + sum over operands and levels (loads * load_s) + iterations * (use_s + overhead)
-//         + max(0, stores - finishing)
+//   memory = sum over operands loaded from there (loads * load_s) + stores
+//   core   = sum over operands and caches (loads * load_s) + iterations * (use_s + overhead)
+//   T = launch + (1 - a) * (memory + core - stores hidden by the loop that makes them)
+//              + a * max(memory side by side, core)
 //
 //   load_s(level) = setup + max over the levels it passes ((bytes + runs * run cost) / bandwidth)
 //                   + scratchpad
 //
-// Loads by level: analytical/reuse.h. Memory sees whole lines and long runs where neighbouring
-// tiles continue each other while the core's cache holds them; the copy sees the tile's own
-// elements and runs. `run cost` is what starting another contiguous run costs
-// (hwdesc::TransferEngine::full_efficiency_run), at most what streaming through the gap would. A
-// scratchpad larger than the innermost cache is fetched to be written, written back and fetched to
-// be read. Bandwidths are what a core sustains, so that the prefetchers' work is in them. Tiles are
-// shared by `multiplexing.workers` cores, which together reach the bandwidth of a level. Edge tiles
-// count as what exists of them. What a loop does not move is neither loaded nor computed again.
-// Rows that are reduced before their elements are used are reduced whole, whatever the tile.
+// a: share of a tile's window that a prefetcher has fetched when the tile before is done. It stops
+// at the end of a page (Intel 64 and IA-32 optimization manual, hardware prefetching), so that
+// windows of small tiles that continue each other in memory come early; none where tiles add to
+// each other's sums. Side by side: transfer.h. Loads by level: analytical/reuse.h. Memory
+// sees whole lines and long runs where neighbouring tiles continue each other while the core's
+// cache holds them; the copy sees the tile's own elements and runs. `run cost` is what starting
+// another contiguous run costs (hwdesc::TransferEngine::full_efficiency_run), at most what
+// streaming through the gap would. What is packed beyond the innermost cache is fetched to be
+// written, written back and fetched to be read; arrays, which begin where pages do, meet in the
+// same sets of that cache and take one of its ways each. Bandwidths are what a core sustains, so
+// that the prefetchers' work is in them. Tiles are shared by `multiplexing.workers` cores, which
+// together reach the bandwidth of a level. Edge tiles count as what exists of them. What a loop
+// does not move is neither loaded nor computed again. Rows that are reduced before their elements
+// are used are reduced whole, whatever the tile.
 #pragma once
 
 #include "analytical/block_product.h"
@@ -58,6 +65,8 @@ class CacheModel final : public TileModel {
   struct Traffic {  // of the whole nest; bytes are main memory's
     double memory_s = 0, caches_s = 0, store_s = 0, issue_s = 0;
     double read_bytes = 0, write_bytes = 0;
+    double window_bytes = 0;  // the largest that a tile reads
+    double beside_s = 0;      // what reads and writes save that share main memory
   };
   struct Nest {  // one tile, prepared
     LoopSizes extents{};
@@ -68,6 +77,7 @@ class CacheModel final : public TileModel {
         1;               // of rows whose reduction is needed before their elements: a second pass
     bool split = false;  // a reduction is cut
     double scratchpad_bytes = 0;
+    double packed_bytes = 0;  // of it what inputs are packed into
     // By level: loops whose whole sweep it holds, from the innermost; the last one's neighbours
     // still meet there.
     std::array<std::uint32_t, kMaxLevels> swept{};
@@ -78,7 +88,9 @@ class CacheModel final : public TileModel {
   };
 
   [[nodiscard]] Nest prepare(const TileConfig& tile, std::span<Extents> groups) const;
-  [[nodiscard]] double footprint_bytes(const Nest& nest, std::span<const Extents> groups) const;
+  void set_footprint(std::span<const Extents> groups, Nest& nest) const;
+  // Share of the packed bytes that the innermost cache does not hold.
+  [[nodiscard]] double outside(const Nest& nest) const;
   void set_sweeps(std::span<const Extents> groups, Nest& nest) const;
   [[nodiscard]] Moved moved(const MemoryStream& stream, const Nest& nest,
                             std::span<const GroupExtents> sweeps) const;
@@ -90,9 +102,12 @@ class CacheModel final : public TileModel {
                                            std::span<const Extents> groups,
                                            std::span<const double> times) const;
   [[nodiscard]] Traffic traffic(const Nest& nest, std::span<const Extents> groups) const;
+  [[nodiscard]] double window_of_streams(const Nest& nest, std::span<const Extents> groups,
+                                         std::span<const LoadsFrom> loads) const;
   void evaluate_sweeps(const Nest& nest, std::size_t groups, std::span<GroupExtents> sweeps) const;
   void count_evaluations(const Nest& nest, std::span<double> times) const;
   double add_compute(const Nest& nest, std::span<const Extents> groups, PerBound& parts) const;
+  void hide_behind_prefetch(const Nest& nest, const Traffic& moved, PerBound& parts) const;
   // Seconds of each resource; they add up.
   [[nodiscard]] PerBound parts(const Nest& nest, std::span<const Extents> groups,
                                const Traffic& moved) const;
@@ -103,7 +118,8 @@ class CacheModel final : public TileModel {
   std::vector<DotOperand> dot_operands_;
   std::array<bool, 2> depth_is_minor_{};  // of the operands of a dot
   std::vector<Level> levels_;             // as Device::memory
-  double overhead_s_ = 0, setup_s_ = 0, workers_ = 1;
+  double packed_capacity_ = 0;            // of the innermost cache
+  double overhead_s_ = 0, setup_s_ = 0, page_bytes_ = 0, workers_ = 1;
 };
 
 }  // namespace tilecast::analytical

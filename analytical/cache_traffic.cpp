@@ -1,6 +1,7 @@
 // CacheModel: what the loads and stores of a nest cost.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "analytical/cache_model.h"
 
@@ -90,10 +91,9 @@ CacheModel::Traffic CacheModel::traffic(const Nest& nest, std::span<const Extent
               {loads.data(), loads.size()});
   boost::container::small_vector<GroupExtents, kMaxLevels> sweeps(levels_.size() + 1);
   evaluate_sweeps(nest, groups.size(), {sweeps.data(), sweeps.size()});
-  const double outside = repeated_miss_share(levels_.back().capacity, nest.scratchpad_bytes);
   const Level& behind = levels_[levels_.size() - 2];
   // Per byte: a line is fetched to be written, written back, and fetched to be read.
-  const double spilled_s = outside * (1 / behind.write + 2 / behind.read);
+  const double spilled_s = outside(nest) * (1 / behind.write + 2 / behind.read);
   Traffic sum;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const Moved load = moved(inputs_[i], nest, {sweeps.data(), sweeps.size()});
@@ -115,7 +115,36 @@ CacheModel::Traffic CacheModel::traffic(const Nest& nest, std::span<const Extent
     sum.issue_s += times * nest.row_pieces * setup_s_;
     sum.write_bytes += times * store.lines[0];
   }
+  sum.window_bytes = window_of_streams(nest, groups, {loads.data(), loads.size()});
+  sum.beside_s =
+      saved_beside_s(memory_path(device_->main_memory()), sum.read_bytes, sum.write_bytes);
   return sum;
+}
+
+// The largest window that a tile reads; without end where the next tile does not go on in memory
+// where one ends, or waits for the sums of this one.
+double CacheModel::window_of_streams(const Nest& nest, std::span<const Extents> groups,
+                                     std::span<const LoadsFrom> loads) const {
+  constexpr double kEndless = std::numeric_limits<double>::infinity();
+  if (nest.loops.empty() || page_bytes_ <= 0) return 0;
+  const int innermost = nest.loops.front().loop;
+  const bool sums_on = std::ranges::none_of(
+      outputs_, [&](const MemoryStream& output) { return (output.loops >> innermost & 1U) != 0; });
+  if (sums_on) return kEndless;
+  LoopSizes two_tiles = nest.extents;
+  two_tiles[innermost] *= 2;
+  GroupExtents storage = group_extents();
+  const std::span<Extents> doubled(storage.data(), storage.size());
+  footprints_.evaluate(two_tiles, doubled);
+  double window = 0;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (loads[i][0] <= 1) continue;
+    const StoredArray& array = inputs_[i].array;
+    const double bytes = resident_bytes(array, groups[inputs_[i].group]);
+    const bool goes_on = contiguous_bytes(array, doubled[inputs_[i].group]) > bytes;
+    window = std::max(window, goes_on ? bytes : kEndless);
+  }
+  return window;
 }
 
 // By level the extents of all groups with the loops it sweeps whole; at the end those of a tile.

@@ -6,6 +6,7 @@
 #include "analytical/accounting.h"
 #include "analytical/collective.h"
 #include "analytical/distinct_traffic.h"
+#include "analytical/transfer.h"
 #include "analytical/winograd.h"
 #include "base/error.h"
 
@@ -93,6 +94,14 @@ void set_memory_roof(const hwdesc::Device& device, Roofs& roofs) {
   roofs.bounds[index_of(Bound::kHbmRead)] = read;
   roofs.bounds[index_of(Bound::kHbmWrite)] = write;
   roofs.memory = memory.full_duplex ? std::max(read, write) : read + write;
+  if (device.execution == hwdesc::Execution::kCache) {
+    const MemoryPath path{.read = memory.bandwidth.value,
+                          .write = memory.peak_write().value,
+                          .full_duplex = memory.full_duplex};
+    const double saved_s =
+        saved_beside_s(path, roofs.traffic.read.value, roofs.traffic.write.value);
+    roofs.memory = Seconds{roofs.memory.value - saved_s};
+  }
 }
 
 // The fastest any unit computes, whatever the types.

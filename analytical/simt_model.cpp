@@ -14,6 +14,12 @@ double miss_share(double capacity, double bytes) {
   return bytes > 0 ? std::max(0.0, 1 - capacity / bytes) : 0;
 }
 
+// Is f32 not to be multiplied in shorter passes (TF32)? Such products run on plain lanes.
+bool multiplies_in_full_f32(const ir::Op& op) {
+  const auto* dot = op.get<ir::DotAttrs>();
+  return dot != nullptr && std::ranges::find(dot->precision, "highest") != dot->precision.end();
+}
+
 }  // namespace
 
 SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
@@ -57,6 +63,10 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
   stages_ = engine.stages;
   matrix_rate_ =
       device.matrix_peak(space_.matrix->lhs_dtype).value * device.matrix.efficiency / workers;
+  if (multiplies_in_full_f32(kernel.op(space_.matrix->op)) &&
+      device.execution == hwdesc::Execution::kSimt) {
+    matrix_rate_ = 0;
+  }
   const ir::DType operand = kernel.op(kernel.op(space_.matrix->op).operands[0]).shape.dtype;
   operand_bytes_ = ir::storage_bytes(operand);
   max_splits_ = kMaxSplits;

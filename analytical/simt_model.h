@@ -27,6 +27,7 @@
 // cache as far as it keeps the rows in flight; a tile that cuts such rows makes each pass a launch.
 #pragma once
 
+#include "analytical/block_schedule.h"
 #include "analytical/compute_units.h"
 #include "analytical/library_tiles.h"
 #include "analytical/simt_launch.h"
@@ -67,6 +68,14 @@ class SimtModel final : public TileModel {
     BlockNeeds needs;
     double resident = 1;
   };
+  struct ScheduledBlock {  // of a tile that says how it was written
+    Block block;
+    BlockSchedule schedule;
+    BlockOccupancy held;
+    BlockStep step;
+    double cache_bytes = 0;  // of a step, with what short runs cost
+    double finish_s = 0;     // after the last step
+  };
   struct ComputeTime {
     UnitCycles iteration, finish;
     double iteration_s = 0, finish_s = 0, shared_s = 0;
@@ -96,6 +105,17 @@ class SimtModel final : public TileModel {
                                std::span<const Extents> groups) const;
   [[nodiscard]] Accounting best_split(const TileConfig& tile, BoundMask removed,
                                       bool may_spill) const;
+
+  [[nodiscard]] bool is_scheduled(const TileConfig& tile) const;
+  [[nodiscard]] BlockSchedule schedule_of(const TileConfig& tile) const;
+  [[nodiscard]] ScheduledBlock scheduled_block(const TileConfig& tile, BoundMask removed,
+                                               std::span<Extents> groups) const;
+  [[nodiscard]] double wave_step_bytes(const Block& block, double in_flight,
+                                       std::span<const Extents> groups) const;
+  void add_waves(const ScheduledBlock& scheduled, double resident, double in_flight, double count,
+                 BoundMask removed, std::span<const Extents> groups, Accounting& sum) const;
+  [[nodiscard]] Accounting account_schedule(const TileConfig& tile, BoundMask removed) const;
+  [[nodiscard]] std::string schedule_refusal(const TileConfig& tile) const;
 
   Passes passes_;
   ComputeModel compute_;

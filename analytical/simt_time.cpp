@@ -98,21 +98,26 @@ Accounting SimtModel::best_split(const TileConfig& tile, BoundMask removed, bool
 }
 
 double SimtModel::time_s(const TileConfig& tile) const {
-  return best_split(tile, 0, false).total_s;
+  if (!is_scheduled(tile)) return best_split(tile, 0, false).total_s;
+  return schedule_refusal(tile).empty() ? account_schedule(tile, 0).total_s
+                                        : std::numeric_limits<double>::infinity();
 }
 
 Accounting SimtModel::account(const TileConfig& tile, BoundMask removed) const {
-  Accounting accounting = best_split(tile, removed, true);
+  Accounting accounting =
+      is_scheduled(tile) ? account_schedule(tile, removed) : best_split(tile, removed, true);
   accounting.iterations = iterations(tile);
   return accounting;
 }
 
 double SimtModel::scratchpad_bytes(const TileConfig& tile) const {
+  if (is_scheduled(tile)) return occupancy(schedule_of(tile), *device_).shared_bytes;
   GroupExtents storage = group_extents();
   return prepare(tile, {storage.data(), storage.size()}).needs.shared_bytes;
 }
 
 std::string SimtModel::infeasible_reason(const TileConfig& tile) const {
+  if (is_scheduled(tile)) return schedule_refusal(tile);
   GroupExtents storage = group_extents();
   const Block block = prepare(tile, {storage.data(), storage.size()});
   if (block.resident >= 1) return {};

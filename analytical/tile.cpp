@@ -42,6 +42,17 @@ ir::Dims parse_sizes(std::string_view text, std::string_view whole) {
   }
 }
 
+// Of stages or warps; 0 when they are not given.
+int one_number(const ir::Dims& given, std::string_view what, std::string_view whole) {
+  constexpr std::int64_t kMost = 1024;
+  if (given.empty()) return 0;
+  if (given.size() > 1 || given[0] > kMost) {
+    throw Error(fmt::format("tile '{}': {}: got '{}', expected a number up to {}", whole, what,
+                            joined(given), kMost));
+  }
+  return static_cast<int>(given[0]);
+}
+
 }  // namespace
 
 std::string to_string(const TileConfig& tile) {
@@ -54,11 +65,14 @@ std::string to_string(const TileConfig& tile) {
   add("out", tile.output);
   add("kernel", tile.kernel);
   add("in", tile.input);
+  if (tile.stages > 0) add("stages", {tile.stages});
+  if (tile.warps > 0) add("warps", {tile.warps});
   return text;
 }
 
 TileConfig parse_tile(std::string_view text) {
   TileConfig tile;
+  ir::Dims stages, warps;
   std::string_view rest = text;
   const auto word = [&rest](std::string_view separators) {
     rest.remove_prefix(std::min(rest.find_first_not_of(" ,="), rest.size()));
@@ -70,15 +84,19 @@ TileConfig parse_tile(std::string_view text) {
     ir::Dims* sizes = part == "out" || part == "output" ? &tile.output
                       : part == "kernel"                ? &tile.kernel
                       : part == "in" || part == "input" ? &tile.input
+                      : part == "stages"                ? &stages
+                      : part == "warps"                 ? &warps
                                                         : nullptr;
     if (sizes == nullptr || !sizes->empty()) {
-      throw Error(
-          fmt::format("tile '{}': got '{}', expected out, kernel or in, each at most once; "
-                      "example: \"out=2x26x4x2 kernel=3x3x24x1\"",
-                      text, part));
+      throw Error(fmt::format(
+          "tile '{}': got '{}', expected out, kernel, in, stages or warps, each at most "
+          "once; example: \"out=2x26x4x2 kernel=3x3x24x1\"",
+          text, part));
     }
     *sizes = parse_sizes(word(" ,"), text);
   }
+  tile.stages = one_number(stages, "stages", text);
+  tile.warps = one_number(warps, "warps", text);
   if (tile == TileConfig{}) throw Error("tile: got nothing, expected \"out=2x26x4x2\"");
   return tile;
 }

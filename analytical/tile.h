@@ -4,6 +4,10 @@
 // minor entries count native tiles (8 sublanes, 128 lanes on TPU), the others count elements.
 // `output` cuts the output (of reductions: the reduced input), `kernel` cuts the weights of a
 // convolution or dot (cutting them splits the reduction). An empty list means "not cut".
+//
+// Where blocks of threads were written by a code generator, `stages` and `warps` say how: buffers
+// of each operand (Triton's num_stages less one, at least one; CUTLASS's stages) and warps of a
+// block.
 #pragma once
 
 #include <string>
@@ -17,12 +21,14 @@ struct TileConfig {
   ir::Dims output;
   ir::Dims kernel;
   ir::Dims input;
+  int stages = 0, warps = 0;  // 0: as the device's
   friend bool operator==(const TileConfig&, const TileConfig&) = default;
 };
 
-[[nodiscard]] std::string to_string(const TileConfig& tile);  // "out=2x26x4x2 kernel=3x3x24x1"
+[[nodiscard]] std::string to_string(
+    const TileConfig& tile);  // "out=2x26x4x2 kernel=3x3x24x1 warps=4"
 
-// Of that text; any of the three lists, "out 2x26" is accepted too. Throws Error.
+// Of that text; any part of it, "out 2x26" is accepted too. Throws Error.
 [[nodiscard]] TileConfig parse_tile(std::string_view text);
 
 // What is wrong with the shape of a tile for a kernel whose full tile is `full`; "" when it fits.

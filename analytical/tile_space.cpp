@@ -262,6 +262,24 @@ std::vector<TileConfig> simt_candidate_tiles(const IterationSpace& space, std::s
   return tiles;
 }
 
+std::vector<TileConfig> scheduled_tiles(const IterationSpace& space, std::size_t limit) {
+  constexpr BlockSide kSide{.least = 16, .most = kLargestSide};
+  constexpr int kMostStages = 4;
+  std::vector<TileConfig> tiles;
+  for (const TileConfig& block :
+       simt_candidate_tiles(space, limit, {.rows = kSide, .columns = kSide})) {
+    for (int stages = 1; stages <= kMostStages; ++stages) {
+      for (const int warps : {2, 4, 8, 16}) {
+        if (tiles.size() == limit) return tiles;
+        tiles.push_back(block);
+        tiles.back().stages = stages;
+        tiles.back().warps = warps;
+      }
+    }
+  }
+  return tiles;
+}
+
 std::optional<TileConfig> stated_tile(const IterationSpace& space,
                                       const ir::CompilerTile& compiled) {
   const ir::Dims& trips = compiled.iteration_bounds;

@@ -46,6 +46,10 @@ struct BlockSides {
 [[nodiscard]] std::vector<TileConfig> simt_candidate_tiles(const IterationSpace& space,
                                                            std::size_t limit,
                                                            const BlockSides& sides);
+// Those blocks of a product of 16 to 256 rows and columns, each under 1 to 4 buffers of 2 to 16
+// warps, as Triton and CUTLASS offer them. At most `limit`.
+[[nodiscard]] std::vector<TileConfig> scheduled_tiles(const IterationSpace& space,
+                                                      std::size_t limit);
 
 // The tile a dump states: its windows, and for a list it leaves out the trips of the compiler's
 // loop nest (iteration_bounds: one per loop of the space, in its order). Nothing when it states

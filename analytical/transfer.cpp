@@ -73,6 +73,13 @@ MemoryPath memory_path(const hwdesc::MemoryLevel& level) {
           .full_duplex = level.full_duplex};
 }
 
+double saved_beside_s(const MemoryPath& path, double read_bytes, double write_bytes) {
+  const double lines_in = (read_bytes + write_bytes) / path.read;
+  const double carried = (read_bytes / 2 + write_bytes) / path.write;
+  const double in_turn = path.busy_s(read_bytes / path.read, write_bytes / path.write);
+  return std::max(0.0, in_turn - std::max(lines_in, carried));
+}
+
 MemoryPath MemoryPath::without(BoundMask removed, Bound reads, Bound writes) const {
   constexpr double kFree = std::numeric_limits<double>::infinity();
   return {.read = has(removed, reads) ? kFree : read,

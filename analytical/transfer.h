@@ -32,6 +32,10 @@ struct MemoryPath {
   [[nodiscard]] MemoryPath without(BoundMask removed, Bound reads, Bound writes) const;
 };
 [[nodiscard]] MemoryPath memory_path(const hwdesc::MemoryLevel& level);
+// Of cores that write into caches: how much sooner such reads and writes are done side by side than
+// in turn. A line is fetched before it is written, so lines come in at the rate of reads, and of
+// what is written alone the memory carries twice as much: max((R + W) / read, (R / 2 + W) / write).
+[[nodiscard]] double saved_beside_s(const MemoryPath& path, double read_bytes, double write_bytes);
 
 // How one array lies in memory, prepared once per kernel.
 struct StoredArray {

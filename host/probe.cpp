@@ -177,6 +177,7 @@ std::vector<ProbedLevel> levels_to_probe(const Topology& topology) {
     levels.push_back({.name = fmt::format("l{}", cache.depth),
                       .capacity = cache.capacity,
                       .line = cache.line,
+                      .ways = cache.ways,
                       .shared_by = cache.shared_by,
                       .working_set = set_of_level(capacity, before),
                       .all_working_set = set_of_level(share, all_before)});

@@ -22,6 +22,7 @@ namespace tilecast::host {
 struct ProbedLevel {  // fastest first; main memory last
   std::string name;   // "l1", "l2", "l3", "dram"
   Bytes capacity, line;
+  int ways = 0;                                  // lines of one set; 0: unknown, or any line
   int shared_by = 1;                             // cores
   BytesPerSecond read, write, copy;              // of one core; copy counts both directions
   BytesPerSecond all_read, all_write, all_copy;  // of all cores together

@@ -84,6 +84,7 @@ std::vector<Cache> caches_of(hwloc_obj_t unit, const std::vector<int>& pus) {
     caches.push_back({.depth = static_cast<int>(object->attr->cache.depth),
                       .capacity = Bytes{static_cast<double>(object->attr->cache.size)},
                       .line = Bytes{static_cast<double>(object->attr->cache.linesize)},
+                      .ways = std::max(object->attr->cache.associativity, 0),
                       .shared_by = std::max(static_cast<int>(sharing), 1)});
   }
   return caches;

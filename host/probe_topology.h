@@ -18,6 +18,7 @@ namespace tilecast::host {
 struct Cache {
   int depth = 1;  // 1, 2, 3 ...
   Bytes capacity, line;
+  int ways = 0;       // lines of one set; 0: unknown, or any line
   int shared_by = 1;  // cores of `pus`
 };
 

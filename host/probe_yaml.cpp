@@ -144,15 +144,16 @@ std::string DescriptionWriter::level(const ProbedLevel& level, bool outermost) c
                                capacity(level.all_working_set)),
                    level.all_spread);
   what += level.capacity_known
-              ? fmt::format("; capacity, shared by {} core(s): hwloc", level.shared_by)
+              ? fmt::format("; capacity, ways, shared by {} core(s): hwloc", level.shared_by)
               : "; capacity assumed, unknown to the system";
   return fmt::format(
       "  {}:\n    capacity: {}\n    bandwidth: {}\n    write_bandwidth: {}\n    latency: {}\n"
-      "{}{}{}{}",
+      "{}{}{}{}{}",
       level.name, capacity(level.capacity), bandwidth(level.read), bandwidth(level.write),
       quantity(level.latency.value, UnitKind::kTime),
       full_duplex(level) ? "    full_duplex: true\n" : "",
       level.line.value >= 1 ? fmt::format("    granule: {} B\n", level.line.value) : "",
+      level.ways > 0 ? fmt::format("    ways: {}\n", level.ways) : "",
       outermost ? "    memory_space: 0\n" : "", source(what, level.spread, "    "));
 }
 
@@ -173,12 +174,15 @@ std::string DescriptionWriter::transfer() const {
   std::string out = "\ntransfer:\n";
   for (std::size_t i = p_.levels.size(); i-- > 1;) {
     const ProbedLevel& level = p_.levels[i];
-    const bool last = i == 1;
+    const bool first = i == p_.levels.size() - 1, last = i == 1;
     out += fmt::format(
-        "  {}_to_{}:\n    setup: {}\n{}    full_efficiency_run: {} B\n{}{}", level.name,
+        "  {}_to_{}:\n    setup: {}\n{}{}    full_efficiency_run: {} B\n{}{}", level.name,
         p_.levels[i - 1].name, quantity(p_.pack.value, UnitKind::kTime),
         last ? fmt::format("    iteration_overhead: {}\n", quantity(p_.pack.value, UnitKind::kTime))
              : "",
+        first ? "    prefetch: 4 KiB            # prefetchers of x86 and Arm cores stay within a "
+                "page\n"
+              : "",
         std::round(run_cost(level)), last ? "    estimated: true\n" : "",
         source(fmt::format("{}set-up: packing one element by the loops that pack tiles; runs: "
                            "packing {} B at a time out of {}, {}, against streaming",

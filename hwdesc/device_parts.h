@@ -29,6 +29,7 @@ struct MemoryLevel {
   Seconds latency;                         // first byte of a load
   bool full_duplex = false;                // reads and writes do not share the path
   Bytes granule{1};                        // smallest aligned unit that moves
+  int ways = 0;                            // of a cache, lines of one set; 0: fully associative
   int memory_space = -1;                   // arrays of this HLO space S(n) stay here; -1 = none do
   Provenance provenance;
 
@@ -46,6 +47,7 @@ struct TransferEngine {
   Bytes in_flight;                    // bytes outstanding at most; 0 = not limiting
   Bytes full_efficiency_run{0};       // a contiguous run reaches run / (run + this) of the rate
   Bytes full_efficiency_transfer{0};  // a whole transfer likewise
+  Bytes prefetch{0};                  // prefetchers run on to the end of such a page; 0: none do
   int descriptor_strides = 0;         // strides that one descriptor holds; 0 = any number
   Seconds descriptor;                 // the engine takes up a descriptor that often
   Provenance provenance;

@@ -77,6 +77,8 @@ void walk_level(SchemaVisitor& v, MemoryLevel& level) {
          level.full_duplex);
   quantity(v, {"granule", kCapacity, 1, 1 << 24, kOptional, "smallest aligned unit that moves"},
            level.granule);
+  integer(v, {"ways", kCount, 0, 1024, kOptional, "of a cache: lines of one set; 0 any line"},
+          level.ways);
   integer(v, {"memory_space", kCount, -1, 1000, kOptional, "HLO S(n) that stays here; -1 none"},
           level.memory_space);
   walk_provenance(v, level.provenance);
@@ -95,6 +97,10 @@ void walk_engine(SchemaVisitor& v, TransferEngine& engine) {
            {"full_efficiency_run", kCapacity, 0, kTiB, kOptional,
             "bytes by which each contiguous run is as if longer; 0: does not matter"},
            engine.full_efficiency_run);
+  quantity(v,
+           {"prefetch", kCapacity, 0, kTiB, kOptional,
+            "prefetchers run on to the end of such a page; 0: none"},
+           engine.prefetch);
   integer(v,
           {"descriptor_strides", kCount, 0, 8, kOptional,
            "strides that one descriptor of a transfer holds; 0 any number"},

@@ -80,6 +80,7 @@ enum class Metric {
   kTileTau,    // from here on: within kernels, over their tiles
   kTileSizeApe,
   kTop1Slowdown,
+  kTop1SlowdownP90,  // of nine kernels of ten at most
   kTop5Slowdown,
   kTop10Slowdown,
   kBestInTop1,
@@ -87,7 +88,7 @@ enum class Metric {
   kBestInTop10,
   kBestInTopTenth  // best found when a tenth of a kernel's tiles is measured, the predicted fastest
 };
-constexpr std::size_t kMetricCount = 21;
+constexpr std::size_t kMetricCount = 22;
 [[nodiscard]] std::string_view name(Metric metric);  // "mape", "tile_size_ape", ...
 // Predicted over measured: 1 is best, and neither side of it is better.
 [[nodiscard]] constexpr bool is_ratio(Metric metric) {

@@ -19,6 +19,7 @@
 #include "hwdesc/device_yaml.h"
 #include "measured/known_columns.h"
 #include "measured/parameter_columns.h"
+#include "measured/tile_cells.h"
 
 namespace tilecast::measured {
 namespace {
@@ -28,8 +29,8 @@ namespace fs = std::filesystem;
 constexpr double kNanosecond = 1e-9;
 // No launch takes less than a picosecond or more than eleven days.
 constexpr double kShortestNs = 1e-3, kLongestNs = 1e15;
-constexpr std::array<std::string_view, 5> kPlaceColumns{"kernel", "program", "output_bounds",
-                                                        "kernel_bounds", "input_bounds"};
+constexpr std::array<std::string_view, 7> kPlaceColumns{
+    "kernel", "program", "output_bounds", "kernel_bounds", "input_bounds", "stages", "warps"};
 
 void check_columns(const CsvTable& table) {
   std::vector<std::string_view> read(operator_columns().begin(), operator_columns().end());
@@ -190,11 +191,6 @@ void read_values(const CsvTable& table, const CsvRow& row, MeasurementRow& read)
   read.repeats = static_cast<int>(repeats);
 }
 
-ir::Dims bounds_cell(const CsvTable& table, const CsvRow& row, std::string_view column) {
-  const std::vector<std::int64_t> list = integer_list_cell(table, row, column);
-  return {list.begin(), list.end()};
-}
-
 void read_work(const CsvTable& table, const CsvRow& row, SetFiles& files, MeasurementRow& read) {
   std::string_view named;
   for (const std::string_view column : {"kernel", "program", "op"}) {
@@ -238,8 +234,7 @@ void read_rows(MeasurementSet& set, SetFiles& files) {
     read.op_class = table.cell(row, "class");
     read.family = table.cell(row, "family");
     read.split = table.cell(row, "split");
-    read.tile = {bounds_cell(table, row, "output_bounds"), bounds_cell(table, row, "kernel_bounds"),
-                 bounds_cell(table, row, "input_bounds")};
+    read.tile = tile_cells(table, row);
     if (!set.parameter_names.empty()) read.parameters = read_parameters(table, row);
     if (read.is_program && read.tile != analytical::TileConfig{}) {
       throw Error(fmt::format("{}: got a tile, expected none: programs have many kernels",

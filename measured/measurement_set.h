@@ -9,12 +9,12 @@
 // `execution` says how many launches an operator of several ops was: fused (one, the default),
 // reductions (a new one after every reduction), ops (one per op): ir/kernels/kernel_split.h.
 // Columns besides those: runtime_ns (required), dispatch_ns (the part of it that was the host's,
-// when measured in the same run), output_bounds / kernel_bounds / input_bounds (the tile that ran,
-// analytical/tile.h), device, class, family, repeats, spread_ns, split, p_* and x_* (kept, not
-// read). p_* are parameters, numbers: how the kernel was written beyond its tile (p_block_size_x,
-// p_unroll); learned models may read them, models of physics cannot. An empty cell: the row has no
-// such parameter. Rows of equal work, device, tile and parameters are duplicates.
-// `kernel` is a file of one kernel, or file#name; files lie inside the directory.
+// when measured in the same run), output_bounds / kernel_bounds / input_bounds / stages / warps
+// (the tile that ran, measured/tile_cells.h), device, class, family, repeats, spread_ns, split, p_*
+// and x_* (kept, not read). p_* are parameters, numbers: how the kernel was written beyond its tile
+// (p_block_size_x, p_unroll); learned models may read them, models of physics cannot. An empty
+// cell: the row has no such parameter. Rows of equal work, device, tile and parameters are
+// duplicates. `kernel` is a file of one kernel, or file#name; files lie inside the directory.
 //
 // manifest.yaml: format (tilecast.measurements/1), name, source, licence, timing (device | host),
 // device and / or devices (cell of the column -> preset or path) are required; description,

@@ -146,6 +146,12 @@ double found_share(const Ranking& ranking, std::size_t k) {
   return expected_over_ties(ranking, k, [&](double chosen) { return fastest / chosen; });
 }
 
+double slowdown_of(const Ranking& ranking, int k) {
+  const double fastest = best_measured(ranking);
+  return expected_over_ties(ranking, places(k),
+                            [&](double chosen) { return chosen / fastest - 1; });
+}
+
 }  // namespace
 
 std::optional<double> mape(std::span<const Pair> pairs) {
@@ -224,10 +230,18 @@ std::optional<double> tile_size_ape(std::span<const Ranking> kernels) {
 
 std::optional<double> top_k_slowdown(std::span<const Ranking> kernels, int k) {
   return mean_over(kernels, [&](const Ranking& ranking) -> std::optional<double> {
-    const double fastest = best_measured(ranking);
-    return expected_over_ties(ranking, places(k),
-                              [&](double chosen) { return chosen / fastest - 1; });
+    return slowdown_of(ranking, k);
   });
+}
+
+std::optional<double> top_1_slowdown_quantile(std::span<const Ranking> kernels, double q) {
+  std::vector<double> slowdowns;
+  for (const Ranking& ranking : kernels) {
+    check_times(ranking);
+    if (can_be_ranked(ranking)) slowdowns.push_back(slowdown_of(ranking, 1));
+  }
+  if (slowdowns.empty()) return std::nullopt;
+  return base::quantile(slowdowns, q);
 }
 
 std::optional<double> best_in_top_k(std::span<const Ranking> kernels, int k) {

@@ -39,6 +39,9 @@ using Ranking = std::vector<Pair>;
 [[nodiscard]] std::optional<double> tile_size_ape(std::span<const Ranking> kernels);
 // Mean over kernels of best measured among the k predicted fastest / best measured, - 1.
 [[nodiscard]] std::optional<double> top_k_slowdown(std::span<const Ranking> kernels, int k);
+// That of k = 1, below which it stays for this share of the kernels. `q` in [0, 1].
+[[nodiscard]] std::optional<double> top_1_slowdown_quantile(std::span<const Ranking> kernels,
+                                                            double q);
 // Mean over kernels of best measured / best measured among the k predicted fastest (ALCOP's
 // "best in top k": 1 is the exhaustive optimum).
 [[nodiscard]] std::optional<double> best_in_top_k(std::span<const Ranking> kernels, int k);

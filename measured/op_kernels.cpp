@@ -45,23 +45,29 @@ ir::Kernel matmul(const OpRow& row, const OpDefaults& defaults) {
   const std::int64_t batch = row.integer("batch", 1), m = row.integer("m"), n = row.integer("n"),
                      k = row.integer("k");
   const std::string_view transposed = row.text("transposed");
-  const bool rows_are_columns = transposed == "rhs";
-  if (!rows_are_columns && !transposed.empty()) {
-    row.fail("transposed", fmt::format("got '{}', expected rhs or nothing", transposed));
+  const bool both = transposed == "both";
+  const bool lhs_is = both || transposed == "lhs", rhs_is = both || transposed == "rhs";
+  if (!lhs_is && !rhs_is && !transposed.empty()) {
+    row.fail("transposed", fmt::format("got '{}', expected lhs, rhs, both or nothing", transposed));
   }
   ir::KernelSketch sketch("matmul", Opcode::kDot, defaults.layout);
   ir::Dims lhs{m, k}, rhs{k, n}, result{m, n};
-  if (rows_are_columns) std::swap(rhs[0], rhs[1]);
-  ir::DotDims dims{.lhs_contracting = {1}, .rhs_contracting = {rows_are_columns ? 1 : 0}};
+  if (lhs_is) std::swap(lhs[0], lhs[1]);
+  if (rhs_is) std::swap(rhs[0], rhs[1]);
+  ir::DotDims dims{.lhs_contracting = {lhs_is ? 0 : 1}, .rhs_contracting = {rhs_is ? 1 : 0}};
   if (batch > 1) {
     for (ir::Dims* of : {&lhs, &rhs, &result}) of->insert(of->begin(), batch);
-    dims = {.lhs_contracting = {2},
-            .rhs_contracting = {rows_are_columns ? 2 : 1},
+    dims = {.lhs_contracting = {lhs_is ? 1 : 2},
+            .rhs_contracting = {rhs_is ? 2 : 1},
             .lhs_batch = {0},
             .rhs_batch = {0}};
   }
   const OpId a = sketch.parameter(row.dtype(), lhs), b = sketch.parameter(row.dtype(), rhs);
-  return sketch.build({sketch.dot(a, b, dims, result, row.out_dtype())});
+  const std::string precision(row.text("precision"));
+  if (!precision.empty() && precision != "highest") {
+    row.fail("precision", fmt::format("got '{}', expected highest or nothing", precision));
+  }
+  return sketch.build({sketch.dot(a, b, dims, result, row.out_dtype(), precision)});
 }
 
 ir::Kernel softmax(const OpRow& row, const OpDefaults& defaults) {

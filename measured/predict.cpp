@@ -31,7 +31,9 @@ struct Asked {
 
 struct AskedLess {
   bool operator()(const Asked& a, const Asked& b) const {
-    const auto bounds = [](const TileConfig& t) { return std::tie(t.output, t.kernel, t.input); };
+    const auto bounds = [](const TileConfig& t) {
+      return std::tie(t.output, t.kernel, t.input, t.stages, t.warps);
+    };
     if (bounds(*a.tile) != bounds(*b.tile)) return bounds(*a.tile) < bounds(*b.tile);
     // By their bits: NaN says that a row has no such parameter.
     const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include "base/statistics.h"
+
 namespace tilecast::measured {
 namespace {
 
@@ -32,6 +34,8 @@ std::optional<double> ranking_metric(Metric metric, std::span<const Ranking> ker
       return tile_size_ape(kernels);
     case Metric::kTop1Slowdown:
       return top_k_slowdown(kernels, 1);
+    case Metric::kTop1SlowdownP90:
+      return top_1_slowdown_quantile(kernels, 0.9);
     case Metric::kTop5Slowdown:
       return top_k_slowdown(kernels, 5);
     case Metric::kTop10Slowdown:
@@ -156,8 +160,8 @@ bool all_tied(const Ranking& ranking) {
                      [&](const Pair& pair) { return pair.predicted == ranking.front().predicted; });
 }
 
-// Several kernels: resampled whole. Every metric is a mean over kernels, or a ratio of sums, so
-// what a kernel adds is worked out once.
+// Several kernels: resampled whole. Every metric is a mean over kernels, a ratio of sums, or a
+// quantile, so what a kernel adds is worked out once.
 std::optional<Interval> interval_over_kernels(Metric metric, std::span<const Ranking> kernels,
                                               const BootstrapOptions& options) {
   std::vector<std::optional<double>> value(kernels.size());
@@ -178,6 +182,17 @@ std::optional<Interval> interval_over_kernels(Metric metric, std::span<const Ran
     if (whole == 0) return std::nullopt;
     return sum / whole;
   };
+  const auto p90 = [&](std::span<const std::size_t> drawn) -> std::optional<double> {
+    std::vector<double> values;
+    for (const std::size_t i : drawn) {
+      if (value[i]) values.push_back(*value[i]);
+    }
+    if (values.empty()) return std::nullopt;
+    return base::quantile(values, 0.9);
+  };
+  if (metric == Metric::kTop1SlowdownP90) {
+    return bootstrap_interval(kernels.size(), p90, {}, options);
+  }
   return bootstrap_interval(kernels.size(), mean, {}, options);
 }
 

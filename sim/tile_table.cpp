@@ -7,7 +7,9 @@
 #include <array>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "measured/known_columns.h"
+#include "measured/tile_cells.h"
 
 namespace tilecast::sim {
 namespace {
@@ -16,19 +18,13 @@ using analytical::Estimate;
 using analytical::TileConfig;
 
 constexpr double kNsPerSecond = 1e9;
-constexpr std::array<std::string_view, 4> kTileColumns{"file", "output_bounds", "kernel_bounds",
-                                                       "input_bounds"};
+constexpr std::array<std::string_view, 6> kTileColumns{
+    "file", "output_bounds", "kernel_bounds", "input_bounds", "stages", "warps"};
 // Of measured/importers/import_tiles.cpp.
 constexpr std::array<std::string_view, 5> kRunColumns{"compute_time_ns", "config_index",
                                                       "is_default", "iteration_bounds", "error"};
 constexpr const char* kCorrectionColumns[] = {"analytical_ns", "factor", "verdict", "low_ns",
                                               "high_ns"};
-
-ir::Dims bounds(const measured::CsvTable& table, const measured::CsvRow& row,
-                std::string_view column) {
-  const std::vector<std::int64_t> list = measured::integer_list_cell(table, row, column);
-  return {list.begin(), list.end()};
-}
 
 std::string nanoseconds(Seconds time) {
   return fmt::format("{:.3f}", time.value * kNsPerSecond);
@@ -132,8 +128,7 @@ measured::CsvTable estimate_tiles(const measured::CsvTable& table, const ir::Ker
   std::vector<TileConfig> tiles;
   std::vector<Answer> answers;
   for (const measured::CsvRow& row : table.rows) {
-    tiles.push_back({bounds(table, row, "output_bounds"), bounds(table, row, "kernel_bounds"),
-                     bounds(table, row, "input_bounds")});
+    tiles.push_back(measured::tile_cells(table, row));
     answers.push_back(analytical_answer(analysis, tiles.back()));
   }
   if (model != nullptr) ask(*model, kernel, device, tiles, answers);
@@ -156,6 +151,36 @@ measured::CsvTable estimate_tiles(const measured::CsvTable& table, const ir::Ker
     result.rows[i].cells.insert(result.rows[i].cells.end(), cells.begin(), cells.end());
   }
   return result;
+}
+
+measured::CsvTable table_of_tiles(std::span<const TileConfig> tiles) {
+  measured::CsvTable table{"listed tiles", {"output_bounds", "kernel_bounds"}, {}};
+  const bool scheduled = std::ranges::any_of(
+      tiles, [](const TileConfig& tile) { return tile.stages > 0 || tile.warps > 0; });
+  if (scheduled) table.columns.insert(table.columns.end(), {"stages", "warps"});
+  for (const TileConfig& tile : tiles) {
+    std::vector<std::string> cells{fmt::format("{}", fmt::join(tile.output, " ")),
+                                   fmt::format("{}", fmt::join(tile.kernel, " "))};
+    if (scheduled)
+      cells.insert(cells.end(), {fmt::to_string(tile.stages), fmt::to_string(tile.warps)});
+    table.rows.push_back({.cells = std::move(cells)});
+  }
+  return table;
+}
+
+measured::CsvTable fastest_rows(measured::CsvTable table, std::size_t most) {
+  const std::string_view by = table.find("rank") ? "rank" : "estimate_ns";
+  std::vector<std::pair<double, std::size_t>> order;
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const std::string_view cell = table.cell(table.rows[i], by);
+    if (!cell.empty()) order.emplace_back(*base::parse_number(cell), i);
+  }
+  std::ranges::sort(order);
+  if (order.size() > most) order.resize(most);
+  std::vector<measured::CsvRow> rows;
+  for (const auto& [value, row] : order) rows.push_back(std::move(table.rows[row]));
+  table.rows = std::move(rows);
+  return table;
 }
 
 measured::CsvTable rows_of_file(const measured::CsvTable& table, const std::string& path) {

@@ -1,8 +1,8 @@
 // One kernel and a CSV of tiles -> the same rows with estimate_ns, bound, utilisation (0..1), or
 // the reason why the tile cannot run.
 //
-// Read columns: kernel_bounds, output_bounds, input_bounds (analytical/tile.h; space-separated, an
-// empty cell cuts nothing); a row without any bounds is estimated with the best tile.
+// Read columns: those of measured/tile_cells.h; an empty cell cuts nothing; a row without any is
+// estimated with the best tile.
 #pragma once
 
 #include <string>
@@ -26,6 +26,11 @@ namespace tilecast::sim {
                                                 const hwdesc::Device& device,
                                                 const analytical::CostModel* model = nullptr,
                                                 const analytical::TileRanker* ranker = nullptr);
+
+// Listed tiles as such a table.
+[[nodiscard]] measured::CsvTable table_of_tiles(std::span<const analytical::TileConfig> tiles);
+// The `most` rows of estimate_tiles() that can run and are fastest; by `rank` where there is one.
+[[nodiscard]] measured::CsvTable fastest_rows(measured::CsvTable table, std::size_t most);
 
 // The rows whose `file` cell names the same file as `path`; all rows when there is no such column.
 [[nodiscard]] measured::CsvTable rows_of_file(const measured::CsvTable& table,

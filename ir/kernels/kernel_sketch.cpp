@@ -141,7 +141,8 @@ OpId KernelSketch::transpose(OpId operand) {
               .dimensions = std::move(order)});
 }
 
-OpId KernelSketch::dot(OpId lhs, OpId rhs, DotDims dims, Dims result, DType dtype) {
+OpId KernelSketch::dot(OpId lhs, OpId rhs, DotDims dims, Dims result, DType dtype,
+                       const std::string& precision) {
   double reduced = 1;
   for (const std::int64_t d : dims.lhs_contracting) {
     reduced *= static_cast<double>(shape(lhs).dims[static_cast<std::size_t>(d)]);
@@ -150,6 +151,7 @@ OpId KernelSketch::dot(OpId lhs, OpId rhs, DotDims dims, Dims result, DType dtyp
         .shape = array(dtype, std::move(result)),
         .operands = {lhs, rhs},
         .attrs = DotAttrs{.dims = std::move(dims)}};
+  if (!precision.empty()) std::get<DotAttrs>(op.attrs).precision = {precision, precision};
   work_.flops += static_cast<float>(2 * reduced * elements_of(op.shape));
   return add(std::move(op));
 }

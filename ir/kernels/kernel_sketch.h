@@ -39,7 +39,9 @@ class KernelSketch {
   // Sum or maximum over `dimension`.
   OpId reduce(OpId operand, Opcode combiner, std::int64_t dimension);
   OpId transpose(OpId operand);  // swaps the two last dimensions, row-major
-  OpId dot(OpId lhs, OpId rhs, DotDims dims, Dims result, DType dtype);
+  // `precision`: of both operands, as HLO's operand_precision; "" is the default.
+  OpId dot(OpId lhs, OpId rhs, DotDims dims, Dims result, DType dtype,
+           const std::string& precision = "");
   // Its operands, parameters, and its result get the layouts a convolution asks for.
   OpId convolution(OpId input, OpId kernel, ConvAttrs attrs, Dims result, DType dtype);
   OpId all_reduce(OpId operand, std::int64_t devices);

@@ -162,6 +162,15 @@ const TableMapping* ColumnMapping::find(const std::string& path) const {
   return found == tables.end() ? nullptr : &*found;
 }
 
+std::vector<TableMapping> ColumnMapping::all_of(const std::string& path) const {
+  std::vector<TableMapping> found;
+  const TableMapping* first = find(path);
+  for (const TableMapping& table : tables) {
+    if (first != nullptr && table.files == first->files) found.push_back(table);
+  }
+  return found;
+}
+
 std::vector<std::string> ColumnMapping::targets() const {
   std::vector<std::string> names;
   for (const TableMapping& table : tables) {

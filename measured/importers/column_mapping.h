@@ -14,7 +14,8 @@
 //     - files: bmm_*.csv                   patterns (* and ?) of file names, or with a / of whole
 //                                          paths; without: every file
 //       header: [M, N, K, t]               names of the columns, where the file has none
-//       where: {column: OPName, in: [bmm]} rows to take; also `not_in`, or `not_empty: COLUMN`
+//       where: {column: OPName, in: [bmm]} rows to take; also `not_in`, or `not_empty: COLUMN`;
+//                                          of tables with equal `files` the first that takes a row
 //       columns: {op: {constant: matmul}, m: M, ...}      measured/importers/column_rule.h
 //       keep: [CUDA Version]               columns kept as x_cuda_version
 //       parameters: [block_size_x]         columns of numbers that say how the kernel was written
@@ -61,6 +62,8 @@ struct ColumnMapping {
 
   // The first table that knows the file; null when none does.
   [[nodiscard]] const TableMapping* find(const std::string& path) const;
+  // That one and those after it with the same `files`.
+  [[nodiscard]] std::vector<TableMapping> all_of(const std::string& path) const;
   // Columns of measurements.csv, in the order they are first named.
   [[nodiscard]] std::vector<std::string> targets() const;
 };

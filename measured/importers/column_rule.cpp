@@ -24,9 +24,10 @@ constexpr std::array<std::string_view, 22> kWholeTargets{
     "batch", "m",      "n",      "k",       "h",        "w",       "ci",     "co",
     "kh",    "kw",     "rows",   "columns", "elements", "devices", "layers", "nodes",
     "input", "output", "stride", "repeats", "cores",    "groups"};
-constexpr std::array<std::string_view, 14> kTextTargets{
-    "op",    "kernel", "program", "optimizer", "dtype",     "out_dtype", "device",
-    "class", "family", "split",   "padding",   "execution", "shape",     "transposed"};
+constexpr std::array<std::string_view, 17> kTextTargets{
+    "op",     "kernel",     "program", "optimizer", "dtype",    "out_dtype",
+    "device", "class",      "family",  "split",     "padding",  "execution",
+    "shape",  "transposed", "stages",  "warps",     "precision"};
 constexpr std::array<std::string_view, 3> kTimeTargets{"runtime", "dispatch", "spread"};
 constexpr std::array<std::string_view, 3> kTileTargets{"output_bounds", "kernel_bounds",
                                                        "input_bounds"};

@@ -70,21 +70,24 @@ void keep_devices(const std::set<std::string>& cells, const ImportOptions& optio
 
 constexpr std::int64_t kRowsPerReport = 4096;
 
-void add_csv_rows(CsvReader& source, MappedRows& rows, ImportReport& report, bool keep_going,
-                  const std::function<void()>& progress) {
+// `tables`: a row goes to the first that takes it; what none does is left out as the first says.
+void add_csv_rows(CsvReader& source, std::vector<MappedRows>& tables, ImportReport& report,
+                  bool keep_going, const std::function<void()>& progress) {
   const std::function<std::string()> where = [&] { return source.where(); };
   std::vector<std::string_view> row;
   for (std::int64_t read = 1;; ++read) {
     if (read % kRowsPerReport == 0) progress();
     try {
       if (!source.next(row)) break;
-      rows.add(row, where);
+      const auto taker =
+          std::ranges::find_if(tables, [&](const MappedRows& table) { return table.takes(row); });
+      (taker == tables.end() ? tables.front() : *taker).add(row, where);
     } catch (const RowError& error) {
       if (!keep_going) throw;
       report.add_bad(error);
     }
   }
-  rows.finish();
+  for (MappedRows& table : tables) table.finish();
 }
 
 }  // namespace
@@ -116,7 +119,10 @@ ImportReport import_operators(const std::vector<std::string>& inputs, const std:
     } else {
       ByteSource bytes(files[i]);
       CsvReader source(files[i], bytes.reader(), table.header);
-      MappedRows rows(table, source.columns(), files[i], set);
+      std::vector<MappedRows> rows;
+      for (const TableMapping& one : columns.all_of(files[i])) {
+        rows.emplace_back(one, source.columns(), files[i], set);
+      }
       add_csv_rows(source, rows, report, options.keep_going, [&] { progress(bytes.progress()); });
       progress(1);
     }

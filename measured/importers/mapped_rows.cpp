@@ -54,6 +54,10 @@ MappedRows::MappedRows(TableMapping table, const std::vector<std::string>& sourc
   device_ = place("device");
 }
 
+bool MappedRows::takes(const std::vector<std::string_view>& row) const {
+  return stopped_by(table_, row) == nullptr;
+}
+
 void MappedRows::add(const std::vector<std::string_view>& row,
                      const std::function<std::string()>& where) {
   if (const RowFilter* filter = stopped_by(table_, row)) {

@@ -29,6 +29,8 @@ class MappedRows {
   MappedRows(TableMapping table, const std::vector<std::string>& source_columns,
              const std::string& source_file, MappedSet& set);
 
+  // Does the row pass the table's `where`?
+  [[nodiscard]] bool takes(const std::vector<std::string_view>& row) const;
   // One row of the source. Throws RowError (starting with `where()`) for a row in error; nothing is
   // written of it.
   void add(const std::vector<std::string_view>& row, const std::function<std::string()>& where);

@@ -147,6 +147,21 @@ void add_model_option(CLI::App& verb, std::string& model, const std::string& def
       ->capture_default_str();
 }
 
+CLI::Option* add_listing_option(CLI::App& verb, std::string& listing) {
+  return verb
+      .add_option(
+          "--list", listing,
+          "tiles listed of a kernel: ladder (powers of two), all (every number of pieces of "
+          "equal size), or schedules (products on GPUs: blocks with stages and warps)")
+      ->check(CLI::IsMember({"ladder", "all", "schedules"}))
+      ->capture_default_str();
+}
+
+analytical::TileSet tile_set(const std::string& listing) {
+  using enum analytical::TileSet;
+  return listing == "all" ? kAll : listing == "schedules" ? kSchedules : kLadder;
+}
+
 void add_ranker_option(CLI::App& verb, TileArguments& arguments) {
   verb.add_option("--choose-tiles", arguments.ranker,
                   "what chooses tiles where the program states none: a model as of --model, or "

@@ -71,6 +71,9 @@ struct TileArguments {
   std::string file;    // of search::read_tiles(); empty: none
 };
 void add_tile_options(CLI::App& verb, TileArguments& arguments);
+// --list: which tiles are listed of a kernel.
+CLI::Option* add_listing_option(CLI::App& verb, std::string& listing);
+[[nodiscard]] analytical::TileSet tile_set(const std::string& listing);
 // Of these, what chooses.
 void add_ranker_option(CLI::App& verb, TileArguments& arguments);
 // Times by the model of this name, of these tiles.

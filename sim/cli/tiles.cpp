@@ -12,7 +12,8 @@ namespace tilecast::sim::cli {
 namespace {
 
 struct TilesArguments {
-  std::string file, table, kernel, model;
+  std::string file, table, kernel, model, listing = "ladder";
+  std::size_t most = 10;
   DeviceOptions device;
   LoadArguments load;
   TileArguments tiles;
@@ -33,21 +34,34 @@ measured::CsvTable rows_to_answer(const TilesArguments& arguments) {
   return rows;
 }
 
+measured::CsvTable listed_tiles(const TilesArguments& arguments, const ir::Kernel& kernel,
+                                const hwdesc::Device& device) {
+  constexpr std::size_t kMost = 100'000;
+  const auto tiles =
+      analytical::KernelAnalysis(kernel, device).tiles(kMost, tile_set(arguments.listing));
+  if (tiles.empty()) {
+    throw Error(fmt::format("{}: {} has no tiles of the list '{}' on {}", arguments.file,
+                            kernel.name(), arguments.listing, device.name));
+  }
+  return table_of_tiles(tiles);
+}
+
 void run(const TilesArguments& arguments) {
   const ir::LoadOptions load = load_options(arguments.load);
   const hwdesc::Device device = load_devices(arguments.device).front();
-  const measured::CsvTable rows = rows_to_answer(arguments);
-  note_unread(rows.file, unread_tile_columns(rows));
   const ir::DeviceProgram built = ir::program_for(ir::load_module(arguments.file, load),
                                                   analytical::layout_rules(device), load);
   const ir::Kernel& kernel = find_kernel(built.program, arguments.kernel, arguments.file);
+  const measured::CsvTable rows =
+      arguments.table.empty() ? listed_tiles(arguments, kernel, device) : rows_to_answer(arguments);
+  note_unread(rows.file, unread_tile_columns(rows));
   const ChosenModel model = model_with_tiles(arguments.model, arguments.tiles, {&device, 1});
   if (!model.note.empty()) fmt::print(stderr, "note: {}\n", model.note);
   const bool physics = model.name == "analytical";
-  write_rows(
-      arguments.output,
-      estimate_tiles(rows, kernel, device, physics ? nullptr : model.model.get(), model.ranker),
-      "tilecast.tiles/1");
+  measured::CsvTable answered =
+      estimate_tiles(rows, kernel, device, physics ? nullptr : model.model.get(), model.ranker);
+  if (arguments.table.empty()) answered = fastest_rows(std::move(answered), arguments.most);
+  write_rows(arguments.output, answered, "tilecast.tiles/1");
 }
 
 }  // namespace
@@ -58,7 +72,14 @@ void add_tiles(CLI::App& app) {
   verb.add_option("program", arguments->file, "file of the kernel's program")
       ->required()
       ->type_name("FILE");
-  verb.add_option("table", arguments->table, "CSV file")->required()->type_name("CSV");
+  auto* table = verb.add_option("table", arguments->table,
+                                "tiles to answer; without: the fastest that are listed")
+                    ->type_name("CSV");
+  add_listing_option(verb, arguments->listing)->excludes(table);
+  verb.add_option("--most", arguments->most, "of listed tiles, the fastest so many")
+      ->check(CLI::Range(1, 100000))
+      ->excludes(table)
+      ->capture_default_str();
   verb.add_option("-k,--kernel", arguments->kernel,
                   "name of the kernel; not needed when there is only one")
       ->type_name("NAME");
@@ -69,8 +90,10 @@ void add_tiles(CLI::App& app) {
   add_output_options(verb, arguments->output, {"csv", "table", "json"});
   verb.footer(
       "Read columns: kernel_bounds, output_bounds, input_bounds, numbers separated by spaces:\n"
-      "physical, most major dimension first; the two minor ones count native tiles. With a column\n"
-      "file, only the rows of this file are answered.\n"
+      "physical, most major dimension first; the two minor ones count native tiles. On GPUs also\n"
+      "stages (buffers of each operand) and warps of a block. With a column file, only the rows "
+      "of\n"
+      "this file are answered.\n"
       "Other columns (runtime_ns, compute_time_ns ...) are kept, not read, and named in a note.\n"
       "Added columns: estimate_ns, bound, utilisation (0 to 1), reason (why it cannot run); of a\n"
       "hybrid also analytical_ns, factor, verdict (in, edge, out), low_ns and high_ns (90 %); "

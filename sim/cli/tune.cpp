@@ -29,6 +29,7 @@ struct TuneArguments {
   bool compare = false;
   std::vector<std::size_t> budgets;
   std::size_t trials = 50, batch = 10, seeds = 20, most_tiles = 4096;
+  std::string listing = "ladder";
   std::uint64_t seed = 1;
   int jobs = 1;
 };
@@ -129,7 +130,7 @@ std::unique_ptr<Candidates> tiles_of_program(const TuneArguments& arguments,
   if (!analysis.tileable()) {
     throw Error(fmt::format("{}: kernel '{}' has no tiles", arguments.program, kernel.name()));
   }
-  for (analytical::TileConfig& tile : analysis.tiles(arguments.most_tiles)) {
+  for (analytical::TileConfig& tile : analysis.tiles(arguments.most_tiles, tile_set(arguments.listing))) {
     found->tiles.push_back(std::move(tile));
     found->queries.push_back({kernel, &found->tiles.back()});
     found->names.push_back(analytical::to_string(found->tiles.back()));
@@ -364,6 +365,7 @@ void add_tune_tiles(CLI::App& tune) {
   add_device_options(verb, arguments->device, Devices::kOne);
   add_model_option(verb, arguments->model);
   add_search_options(verb, *arguments);
+  add_listing_option(verb, arguments->listing);
   add_load_options(verb, arguments->load);
   add_jobs_option(verb, arguments->jobs);
   verb.footer(

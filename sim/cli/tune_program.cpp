@@ -110,9 +110,7 @@ void run_program(const ProgramArguments& arguments) {
   const ir::Program program =
       ir::program_for(loaded, analytical::layout_rules(device), load).program;
   search::KernelTilesOptions options{
-      .listing = {.set = arguments.listing == "all" ? analytical::TileSet::kAll
-                                                    : analytical::TileSet::kLadder,
-                  .most = arguments.most_tiles},
+      .listing = {.set = tile_set(arguments.listing), .most = arguments.most_tiles},
       .trip_count = load.trip_count,
       .alone = hardware != nullptr};
   if (hardware) {
@@ -152,11 +150,7 @@ void run_program(const ProgramArguments& arguments) {
 
 void add_tile_list_options(CLI::App& verb, ProgramArguments& arguments) {
   constexpr std::size_t kMost = 1'000'000;
-  verb.add_option("--list", arguments.listing,
-                  "tiles listed of a kernel: ladder (powers of two), or all (every number of "
-                  "pieces of equal size)")
-      ->check(CLI::IsMember({"ladder", "all"}))
-      ->capture_default_str();
+  add_listing_option(verb, arguments.listing);
   verb.add_option("--most-tiles", arguments.most_tiles, "tiles listed of a kernel at most")
       ->check(CLI::Range(std::size_t{1}, kMost))
       ->capture_default_str();

@@ -39,6 +39,8 @@ Json estimate_json(const analytical::Estimate& e) {
               {"flops", e.flops.value},
               {"model", std::string(e.model)},
               {"flags", e.flags}};
+  if (e.tile.stages > 0) out["tile"]["stages"] = e.tile.stages;
+  if (e.tile.warps > 0) out["tile"]["warps"] = e.tile.warps;
   add_correction(out, e.correction);
   return out;
 }

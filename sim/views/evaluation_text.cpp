@@ -170,6 +170,8 @@ std::string metric_title(Metric metric) {
       return "Tile-Size APE %";
     case Metric::kTop1Slowdown:
       return "top-1 slowdown %";
+    case Metric::kTop1SlowdownP90:
+      return "p90 %";
     case Metric::kTop5Slowdown:
       return "top-5 %";
     case Metric::kTop10Slowdown:

@@ -9,6 +9,7 @@
 #include "analytical/analytical_model.h"
 #include "analytical/roofline.h"
 #include "analytical/simt_launch.h"
+#include "analytical/simt_passes.h"
 #include "cache_kernels.h"
 #include "hwdesc/device_yaml.h"
 #include "simt_kernels.h"
@@ -123,9 +124,45 @@ TEST(CacheModel, AScratchpadLargerThanTheInnermostCacheGoesThroughTheOneBehind) 
   const auto on_chip = [&](std::int64_t rows) {
     return seconds(model.estimate(cut({rows, 1024})), Bound::kOnChip);
   };
-  EXPECT_NEAR(on_chip(1), 0, 1e-12);  // 24 KiB with both buffers
+  EXPECT_NEAR(on_chip(1), 0, 1e-12);  // 16 KiB with both buffers
   const double array = kWord * 1024 * 1024, behind = 1e12;
-  EXPECT_NEAR(on_chip(8), 2 * array * 3 / behind, 1e-12);  // fetched, written back, fetched
+  const auto missed = [&](double rows) {
+    return repeated_miss_share(device.memory[3].capacity.value, 2 * 2 * kWord * 1024 * rows);
+  };
+  // Fetched, written back, fetched.
+  EXPECT_NEAR(on_chip(8), missed(8) * 2 * array * 3 / behind, 1e-12);
+  device.memory[3].ways = 8;  // three arrays stream through three of them
+  const double left = device.memory[3].capacity.value * 5 / 8;
+  EXPECT_NEAR(seconds(CacheModel(kernel, device).estimate(cut({2, 1024})), Bound::kOnChip),
+              repeated_miss_share(left, 2 * 2 * kWord * 1024 * 2) * 2 * array * 3 / behind, 1e-12);
+}
+
+// A prefetcher runs on to the end of a page: of windows of w bytes that follow each other it has
+// fetched 1 - w / (2 page) before their turn, and 1 / 2 page / w of longer ones.
+TEST(CacheModel, WindowsThatFollowEachOtherAreFetchedWhileTheCoreWorks) {
+  hwdesc::Device device = core_device();
+  const ir::Kernel kernel = chain_kernel(1024, 1024, 8);
+  device.vector.alus = 1;
+  constexpr double kPage = 4096;
+  for (const double elements : {512.0, 1024.0, 2048.0}) {
+    const TileConfig tile = cut({static_cast<std::int64_t>(std::max(1.0, elements / 1024)),
+                                 static_cast<std::int64_t>(std::min(elements, 1024.0))});
+    device.engines.front().prefetch = Bytes{0};
+    const Estimate in_turn = CacheModel(kernel, device).estimate(tile);
+    device.engines.front().prefetch = Bytes{kPage};
+    const Estimate ahead = CacheModel(kernel, device).estimate(tile);
+    const double window = kWord * elements, tiles = 1024 * 1024 / elements;
+    const double share =
+        (1 - 1 / tiles) * (window <= kPage ? 1 - window / (2 * kPage) : kPage / (2 * window));
+    const double memory = seconds(in_turn, Bound::kHbmRead) + seconds(in_turn, Bound::kHbmWrite);
+    const double core = in_turn.time.value - memory - seconds(in_turn, Bound::kLatency) -
+                        device.dispatch.kernel_launch.value;
+    const double beside = (in_turn.hbm_read.value + in_turn.hbm_write.value) / 10e9;
+    const double saved = in_turn.time.value - ahead.time.value;
+    EXPECT_NEAR(saved, share * (memory + core - std::max(beside, core)),
+                1e-9 * in_turn.time.value)
+        << elements;
+  }
 }
 
 TEST(CacheModel, RowsReducedBeforeUseAreReadWholeWhateverTheTile) {
@@ -146,6 +183,7 @@ TEST(CacheModel, RowsReducedBeforeUseAreReadWholeWhateverTheTile) {
 TEST(CacheModel, HalvingATileNeverHasLessOverhead) {
   hwdesc::Device device = hwdesc::load_device("cpu_generic");
   device.engines.back().iteration_overhead = Seconds{1e-8};
+  device.engines.front().prefetch = Bytes{0};  // which hides some of it
   const ir::Kernel kernel = chain_kernel(1024, 1024, 1);
   const CacheModel model(kernel, device);
   const auto overhead_s = [&](std::int64_t rows, std::int64_t columns) {

@@ -1,0 +1,158 @@
+#include "analytical/block_schedule.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "analytical/compute_units.h"
+#include "analytical/pipeline.h"
+#include "analytical/simt_launch.h"
+#include "base/math.h"
+
+namespace tilecast::analytical {
+namespace {
+
+constexpr double kLanes = 32;            // threads of a warp
+constexpr double kRegisterBytes = 4;     // of a thread
+constexpr double kInstructionRows = 16;  // of a matrix instruction (mma.m16n8k16)
+constexpr double kRegisterGranule = 8;   // registers are given out in eights
+constexpr double kCopyBytes = 16;        // of an asynchronous copy of a thread
+constexpr double kMostBlocks = 32;       // of a worker, whatever they need
+constexpr double kCopyInstructions = 3;  // the copy and its addresses
+constexpr double kRegisterStages = 2;
+constexpr double kLaneLatency = 4;  // cycles until a multiply-add's result can be used (Volta on)
+
+// What one warp computes and reads. A matrix unit takes whole instructions of a slice of the depth;
+// lanes take one multiply-add of each thread for each of its results and step of the depth.
+struct WarpTile {
+  WarpGrid grid;
+  double rows, columns;          // of the warp
+  double slice_depth, slices;    // of the depth
+  double instructions, fetches;  // of a slice
+  double operand_registers;      // of a thread: one slice of both operands
+
+  WarpTile(const BlockSchedule& schedule, const hwdesc::Device& device)
+      : grid(warp_grid(schedule)),
+        rows(schedule.rows / grid.rows),
+        columns(schedule.columns / grid.columns) {
+    schedule.on_lanes ? split_over_lanes() : split_into_instructions(device.matrix);
+    slices = std::ceil(schedule.depth / slice_depth);
+    operand_registers *= schedule.operand_bytes / kRegisterBytes;
+  }
+
+ private:
+  void split_into_instructions(const hwdesc::MatrixUnit& unit) {
+    const double unit_columns = std::max<double>(1, static_cast<double>(unit.columns));
+    slice_depth = std::max<double>(1, static_cast<double>(unit.rows));
+    rows = round_up(rows, kInstructionRows);
+    columns = round_up(columns, unit_columns);
+    const double down = rows / kInstructionRows, along = columns / unit_columns;
+    instructions = down * along;
+    fetches = down + std::ceil(along / 2);  // ldmatrix brings two slices of the columns
+    operand_registers = (rows + columns) * slice_depth / kLanes;
+  }
+  void split_over_lanes() {
+    slice_depth = 1;
+    const double results = std::max(1.0, rows * columns / kLanes);  // of a thread
+    const double side = std::min(std::sqrt(results), std::max(rows, 1.0));
+    instructions = results;
+    operand_registers = side + results / side;
+    fetches = operand_registers * kRegisterBytes / kCopyBytes;
+  }
+};
+
+double step_bytes(const BlockSchedule& schedule) {
+  return schedule.matrices * (schedule.rows + schedule.columns) * schedule.depth *
+         schedule.operand_bytes;
+}
+
+double copies_of_a_thread(const BlockSchedule& schedule) {
+  return step_bytes(schedule) / kCopyBytes / (kLanes * schedule.warps);
+}
+
+double registers_wanted(const BlockSchedule& schedule, const hwdesc::Device& device) {
+  const double threads = kLanes * schedule.warps;
+  const double accumulators = schedule.matrices * schedule.rows * schedule.columns / threads;
+  constexpr double kAddress = 2;  // registers
+  return accumulators + kRegisterStages * WarpTile(schedule, device).operand_registers +
+         kAddress * copies_of_a_thread(schedule) + kOwnRegisters;
+}
+
+}  // namespace
+
+WarpGrid warp_grid(const BlockSchedule& schedule) {
+  WarpGrid grid;
+  while (grid.rows * grid.columns < schedule.warps) {
+    const bool rows_longer = schedule.rows / grid.rows >= schedule.columns / grid.columns;
+    const bool more_rows = rows_longer && grid.rows * kInstructionRows < schedule.rows;
+    (more_rows ? grid.rows : grid.columns) *= 2;
+  }
+  return grid;
+}
+
+BlockOccupancy occupancy(const BlockSchedule& schedule, const hwdesc::Device& device) {
+  BlockOccupancy held;
+  const double wanted = registers_wanted(schedule, device);
+  held.spilled = std::max(0.0, wanted - kMostRegisters);
+  held.registers =
+      std::ceil(std::min(wanted, kMostRegisters) / kRegisterGranule) * kRegisterGranule;
+  held.shared_bytes = schedule.stages * step_bytes(schedule) + kReservedShared;
+  const hwdesc::Multiplexing& worker = device.multiplexing;
+  const double thread_bytes = held.registers * kRegisterBytes;
+  const std::array<std::pair<double, std::string_view>, 4> limits{{
+      {worker_memory(device).capacity.value / held.shared_bytes, "shared memory"},
+      {worker.registers_per_worker.value / (thread_bytes * kLanes * schedule.warps), "registers"},
+      {worker.max_resident * static_cast<double>(worker.warps_per_block) / schedule.warps, "warps"},
+      {kMostBlocks, "blocks"},
+  }};
+  const auto least = std::min_element(limits.begin(), limits.end());
+  held.resident = std::floor(least->first);
+  held.limit = least->second;
+  return held;
+}
+
+double units_in_use(double warps, const hwdesc::Device& device) {
+  const double units = std::max(device.matrix.count, 1);
+  return warps / units / std::ceil(warps / units);
+}
+
+BlockStep step_of(const BlockSchedule& schedule, const BlockOccupancy& held, double matrix_rate,
+                  const hwdesc::Device& device) {
+  const WarpTile warp(schedule, device);
+  const double cycle_s = 1 / device.clock.value;
+  const double workers = std::max(device.multiplexing.workers, 1);
+  const double units = std::max(device.matrix.count, 1);
+  const double padded_rows = warp.grid.rows * warp.rows;
+  const double padded_columns = warp.grid.columns * warp.columns;
+  constexpr double kMultiplyAdd = 2;
+
+  BlockStep step;
+  step.matrix_s = kMultiplyAdd * schedule.matrices * padded_rows * padded_columns * schedule.depth /
+                  matrix_rate;
+  const double read = schedule.matrices *
+                      (padded_rows * warp.grid.columns + padded_columns * warp.grid.rows) *
+                      schedule.depth * schedule.operand_bytes;
+  const double spilled = 2 * held.spilled * kRegisterBytes * kLanes * schedule.warps;
+  step.shared_s =
+      (read + step_bytes(schedule) + spilled) / (device.scratchpad().bandwidth.value / workers);
+  const double instructions = warp.slices * schedule.matrices * (warp.instructions + warp.fetches) +
+                              kCopyInstructions * copies_of_a_thread(schedule) + kStepInstructions;
+  step.issue_s = schedule.warps / units * instructions * cycle_s;
+
+  const double latency_s = device.scratchpad().latency.value;
+  const double unit_s =
+      schedule.on_lanes ? kLaneLatency * cycle_s : device.matrix.fill.value * cycle_s;
+  const double alone = units_in_use(schedule.warps, device);
+  const PipelineLoop registers{
+      .path_s = step.shared_s / warp.slices,
+      .core_s = std::max(step.matrix_s, step.issue_s) / alone / warp.slices,
+      .round_trip_s = latency_s + unit_s,
+      .in_order_s = unit_s,
+      .stages = kRegisterStages};
+  step.use_s = device.engines.back().iteration_overhead.value + latency_s +
+               warp.slices * steady_period_s(registers);
+  return step;
+}
+
+}  // namespace tilecast::analytical

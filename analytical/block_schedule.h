@@ -1,0 +1,63 @@
+// A matrix product as a code generator writes it for thread blocks: how large a block's tile, how
+// many buffers (stages), how many warps. Two load-use pipelines, one inside the other (ALCOP, Huang
+// et al., MLSys 2023, Table I): main memory to shared memory, shared memory to registers.
+//
+// A step of a block multiplies rows x depth by depth x columns. Alone on its worker it occupies
+//   matrix  the unit: the tile padded to the warps' instructions; a block of fewer warps than the
+//           worker has units uses only so many of them. On plain lanes: multiply-adds of threads
+//           that each hold a square of results
+//   shared  shared memory: operands are written once, each is read by the warps that stand side by
+//           side over the tile; registers beyond 255 a thread are written and read again
+//   issue   one instruction a cycle for each unit's warps
+//   use     the inner pipeline over the unit's depth, registers double-buffered: pipeline.h, where
+//           a load is shared memory's latency and a use the unit's; then the barrier
+// `registers` are accumulators, two slices of both operands (32 lanes hold a slice between them),
+// addresses of the copies and kOwnRegisters, in eights. Resident blocks: whatever of registers,
+// shared memory, warps runs out first. Pure functions, thread-safe.
+#pragma once
+
+#include <string_view>
+
+#include "analytical/tile.h"
+#include "hwdesc/device.h"
+
+namespace tilecast::analytical {
+
+inline constexpr double kMostRegisters = 255;    // of a thread (CUDA programming guide)
+inline constexpr double kOwnRegisters = 30;      // of a thread: loop, addresses (estimate)
+inline constexpr double kStepInstructions = 40;  // of a warp: loop, addresses, barrier (estimate)
+inline constexpr double kReservedShared = 1024;  // bytes of a block (compute capability 8.0 on)
+
+struct BlockSchedule {
+  double rows = 1, columns = 1, depth = 1;  // of a step, elements
+  double matrices = 1;                      // such products side by side in a block
+  double stages = 1;                        // buffers of each operand
+  double warps = 4;
+  double operand_bytes = 2;  // of an element
+  bool on_lanes = false;     // plain vector lanes multiply, not the matrix unit
+};
+
+struct WarpGrid {  // how warps stand over a tile
+  double rows = 1, columns = 1;
+};
+// Doubled towards the side that is longer per warp, as compilers of tensor-core code do.
+[[nodiscard]] WarpGrid warp_grid(const BlockSchedule& schedule);
+
+struct BlockOccupancy {
+  double registers = 0, spilled = 0;  // of a thread: held, and what does not fit
+  double shared_bytes = 0;            // buffers, and what is reserved
+  double resident = 0;                // blocks of a worker; 0: not even one fits
+  std::string_view limit;             // "shared memory", "registers", "warps", "blocks"
+};
+[[nodiscard]] BlockOccupancy occupancy(const BlockSchedule& schedule, const hwdesc::Device& device);
+
+struct BlockStep {  // seconds of one block alone on its worker
+  double matrix_s = 0, shared_s = 0, issue_s = 0, use_s = 0;
+};
+// `matrix_rate`: FLOP/s of a worker's matrix units, or of its lanes.
+[[nodiscard]] BlockStep step_of(const BlockSchedule& schedule, const BlockOccupancy& held,
+                                double matrix_rate, const hwdesc::Device& device);
+// Share of a worker's matrix units that `warps` resident warps can use.
+[[nodiscard]] double units_in_use(double warps, const hwdesc::Device& device);
+
+}  // namespace tilecast::analytical

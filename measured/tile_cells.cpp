@@ -1,0 +1,34 @@
+#include "measured/tile_cells.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace tilecast::measured {
+namespace {
+
+ir::Dims bounds(const CsvTable& table, const CsvRow& row, std::string_view column) {
+  const std::vector<std::int64_t> list = integer_list_cell(table, row, column);
+  return {list.begin(), list.end()};
+}
+
+int one_number(const CsvTable& table, const CsvRow& row, std::string_view column) {
+  const ir::Dims list = bounds(table, row, column);
+  constexpr std::int64_t kMost = 1024;
+  if (list.empty()) return 0;
+  if (list.size() == 1 && list[0] >= 1 && list[0] <= kMost) return static_cast<int>(list[0]);
+  throw Error(fmt::format("{}: got '{}', expected a number from 1 to {}", table.where(row, column),
+                          table.cell(row, column), kMost));
+}
+
+}  // namespace
+
+analytical::TileConfig tile_cells(const CsvTable& table, const CsvRow& row) {
+  return {.output = bounds(table, row, "output_bounds"),
+          .kernel = bounds(table, row, "kernel_bounds"),
+          .input = bounds(table, row, "input_bounds"),
+          .stages = one_number(table, row, "stages"),
+          .warps = one_number(table, row, "warps")};
+}
+
+}  // namespace tilecast::measured

@@ -1,0 +1,200 @@
+#include "analytical/block_schedule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "alcop.h"
+#include "analytical/analytical_model.h"
+#include "analytical/pipeline.h"
+#include "analytical/simt_model.h"
+#include "base/error.h"
+#include "hwdesc/device_yaml.h"
+#include "simt_kernels.h"
+
+namespace tilecast::analytical::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double kLanes = 32, kWordBytes = 4;
+
+hwdesc::Device preset(const std::string& name) {
+  return hwdesc::load_device(name);
+}
+
+TileConfig scheduled(std::int64_t rows, std::int64_t columns, std::int64_t depth, int stages,
+                     int warps) {
+  return {.output = {rows, columns},
+          .kernel = {depth, columns},
+          .input = {},
+          .stages = stages,
+          .warps = warps};
+}
+
+TEST(BlockSchedule, WarpsStandInASquareOverTheTile) {
+  const auto grid = [](double rows, double columns, double warps) {
+    const WarpGrid found = warp_grid({.rows = rows, .columns = columns, .warps = warps});
+    return std::make_pair(found.rows, found.columns);
+  };
+  EXPECT_EQ(grid(128, 128, 4), std::make_pair(2.0, 2.0));
+  EXPECT_EQ(grid(128, 128, 8), std::make_pair(4.0, 2.0));
+  EXPECT_EQ(grid(64, 32, 4), std::make_pair(4.0, 1.0));
+  EXPECT_EQ(grid(16, 32, 2), std::make_pair(1.0, 2.0));  // sixteen rows are one instruction's
+  EXPECT_EQ(grid(1, 8, 8), std::make_pair(1.0, 8.0));
+}
+
+TEST(BlockSchedule, OccupancyIsTheTightestOfSharedMemoryRegistersAndWarps) {
+  const hwdesc::Device device = preset("a100_sxm_40gb");
+  constexpr double kShared = 164 * 1024, kRegisters = 256 * 1024, kWarps = 32;
+  const BlockSchedule deep{.rows = 128, .columns = 128, .depth = 64, .stages = 4, .warps = 8};
+  const BlockOccupancy one = occupancy(deep, device);
+  EXPECT_EQ(one.shared_bytes, 4 * (128 + 128) * 64 * 2 + kReservedShared);
+  EXPECT_EQ(one.resident, std::floor(kShared / one.shared_bytes));
+  EXPECT_EQ(one.limit, "shared memory");
+
+  const BlockSchedule wide{.rows = 128, .columns = 128, .depth = 16, .stages = 1, .warps = 4};
+  const BlockOccupancy held = occupancy(wide, device);
+  const double accumulators = 128 * 128 / (4 * kLanes);
+  EXPECT_GT(held.registers, accumulators + kOwnRegisters);
+  EXPECT_EQ(std::fmod(held.registers, 8), 0);
+  EXPECT_EQ(held.resident,
+            std::floor(kRegisters / (held.registers * kWordBytes * kLanes * wide.warps)));
+  EXPECT_EQ(held.limit, "registers");
+
+  const BlockSchedule narrow{.rows = 32, .columns = 32, .depth = 16, .stages = 1, .warps = 8};
+  const hwdesc::Device turing = preset("t4");  // 32 warps of 64 Ki registers
+  EXPECT_EQ(occupancy(narrow, turing).resident, kWarps / narrow.warps);
+  EXPECT_EQ(occupancy(narrow, turing).limit, "warps");
+}
+
+TEST(BlockSchedule, RegistersBeyondThoseOfAThreadSpillToSharedMemory) {
+  const hwdesc::Device device = preset("a100_sxm_40gb");
+  const BlockSchedule two_warps{.rows = 128, .columns = 256, .depth = 32, .stages = 2, .warps = 2};
+  const BlockOccupancy held = occupancy(two_warps, device);
+  EXPECT_GT(held.spilled, 128 * 256 / (2 * kLanes) - kMostRegisters);
+  BlockOccupancy roomy = held;
+  roomy.spilled = 0;
+  const double rate = device.matrix_peak("f16").value / device.multiplexing.workers;
+  const double shared = device.scratchpad().bandwidth.value / device.multiplexing.workers;
+  EXPECT_NEAR(step_of(two_warps, held, rate, device).shared_s -
+                  step_of(two_warps, roomy, rate, device).shared_s,
+              2 * held.spilled * kWordBytes * kLanes * two_warps.warps / shared, 1e-15);
+}
+
+TEST(BlockSchedule, AStepMultipliesWholeInstructionsAndReadsOperandsOncePerWarpBesideIt) {
+  const hwdesc::Device device = preset("a100_sxm_40gb");
+  const double rate = 1e12, shared = device.scratchpad().bandwidth.value / 108;
+  const auto step = [&](const BlockSchedule& schedule) {
+    return step_of(schedule, occupancy(schedule, device), rate, device);
+  };
+  const BlockSchedule block{.rows = 128, .columns = 64, .depth = 32, .stages = 2, .warps = 8};
+  EXPECT_DOUBLE_EQ(step(block).matrix_s, 2 * 128 * 64 * 32 / rate);
+  const double bytes = (128 * 2 + 64 * 4 + 128 + 64) * 32 * 2;  // 4 x 2 warps; written once
+  EXPECT_DOUBLE_EQ(step(block).shared_s, bytes / shared);
+  BlockSchedule one_row = block;
+  one_row.rows = 1;
+  one_row.warps = 1;
+  EXPECT_DOUBLE_EQ(step(one_row).matrix_s, 2 * 16 * 64 * 32 / rate);
+}
+
+// ALCOP, Table I: T_smem_use is the same bound one level down.
+TEST(BlockSchedule, UseIsTheInnerPipelineAndTheBarrier) {
+  hwdesc::Device device = preset("a100_sxm_40gb");
+  const double cycle_s = 1 / device.clock.value;
+  const BlockSchedule block{.rows = 64, .columns = 64, .depth = 64, .stages = 2, .warps = 4};
+  const double outside_s = device.engines.back().iteration_overhead.value +
+                           device.scratchpad().latency.value;
+  const double slices = 64.0 / 16;
+  const auto use_s = [&](double rate) {
+    return step_of(block, occupancy(block, device), rate, device).use_s - outside_s;
+  };
+  // Use binds: both branches of the published formula at its threshold are those of pipeline.h.
+  const double slow = 1e11;
+  EXPECT_NEAR(use_s(slow), 2 * 64 * 64 * 64 / slow, 1e-12);
+  // Nothing else binds: the unit's latency, once a slice.
+  device.memory.back().bandwidth = BytesPerSecond{1e18};
+  device.matrix.fill = Cycles{1000};
+  const double load_s = device.scratchpad().latency.value, unit_s = 1000 * cycle_s;
+  const double published = load_use_loop_s(load_s, unit_s, slices, 2, 1);
+  EXPECT_NEAR(use_s(1e18), published, 1e-9 * published);
+}
+
+TEST(ScheduledProduct, MoreBuffersHideLatencyUntilResourcesBind) {
+  const hwdesc::Device device = preset("a100_sxm_40gb");
+  const ir::Kernel kernel = product_kernel(4096, 4096, 4096);
+  const KernelAnalysis analysis(kernel, device);
+  const auto time_s = [&](int stages) {
+    return analysis.time(scheduled(128, 128, 32, stages, 8)).value;
+  };
+  EXPECT_GT(time_s(1), 1.5 * time_s(2));  // measured on an A100: 1.9 to 2.1
+  EXPECT_LT(time_s(2), 1.2 * time_s(3));
+}
+
+TEST(ScheduledProduct, LargeTilesWinLargeProductsAndSmallOnesSmallProducts) {
+  const hwdesc::Device device = preset("a100_sxm_40gb");
+  const auto ratio = [&](std::int64_t size) {
+    const ir::Kernel kernel = product_kernel(size, size, 1024);
+    const KernelAnalysis analysis(kernel, device);
+    return analysis.time(scheduled(32, 32, 32, 3, 2)) / analysis.time(scheduled(128, 128, 32, 3, 4));
+  };
+  EXPECT_GT(ratio(8192), 2);
+  EXPECT_LT(ratio(256), 1);
+}
+
+TEST(ScheduledProduct, WhatCannotRunIsRefusedWithTheLimit) {
+  const hwdesc::Device device = preset("a100_sxm_40gb");
+  const ir::Kernel kernel = product_kernel(4096, 4096, 4096);
+  const KernelAnalysis analysis(kernel, device);
+  const auto reason = [&](const TileConfig& tile) {
+    const auto answer = analysis.estimate(tile);
+    const auto* infeasible = std::get_if<Infeasible>(&answer);
+    return infeasible == nullptr ? std::string() : infeasible->reason;
+  };
+  EXPECT_THAT(reason(scheduled(128, 256, 64, 4, 8)), HasSubstr("out of shared memory"));
+  EXPECT_THAT(reason(scheduled(128, 128, 32, 3, 64)), HasSubstr("64 warps, 32 at most"));
+  EXPECT_EQ(reason(scheduled(128, 128, 32, 3, 4)), "");
+  EXPECT_TRUE(std::isinf(analysis.time(scheduled(128, 256, 64, 4, 8)).value));
+
+  const ir::Kernel sum = chain_kernel(64, 64, 1);
+  const TileConfig with_warps{.output = {64, 64}, .kernel = {}, .input = {}, .warps = 4};
+  const auto answer = KernelAnalysis(sum, device).estimate(with_warps);
+  ASSERT_TRUE(std::holds_alternative<Infeasible>(answer));
+}
+
+TEST(ScheduledProduct, ExplanationsAddUpAndNothingThatIsFreeMakesItSlower) {
+  const hwdesc::Device device = preset("h100_sxm");
+  std::mt19937_64 random(1);
+  const auto power = [&](int least, int most) {
+    return std::int64_t{1} << std::uniform_int_distribution<>(least, most)(random);
+  };
+  for (int i = 0; i < 2000; ++i) {
+    const ir::Kernel kernel = product_kernel(power(4, 13) + power(0, 6), power(4, 13), power(4, 12));
+    const SimtModel model(kernel, device);
+    const TileConfig tile =
+        scheduled(power(4, 8), power(4, 8), power(4, 7), static_cast<int>(power(0, 2)),
+                  static_cast<int>(power(0, 4)));
+    const Accounting all = model.account(tile, 0);
+    ASSERT_TRUE(std::isfinite(all.total_s) && all.total_s > 0) << to_string(tile);
+    const double sum = std::accumulate(all.bound_time.begin(), all.bound_time.end(), 0.0);
+    ASSERT_NEAR(sum, all.total_s, 1e-9 * all.total_s) << to_string(tile);
+    for (std::size_t b = 0; b < kBoundCount; ++b) {
+      const Accounting without = model.account(tile, mask_of(static_cast<Bound>(b)));
+      ASSERT_LE(without.total_s, all.total_s * (1 + 1e-12)) << to_string(tile) << ", bound " << b;
+    }
+  }
+}
+
+TEST(ScheduledProduct, StagesAndWarpsArePartOfTheTilesText) {
+  const TileConfig tile = scheduled(128, 64, 32, 3, 4);
+  EXPECT_EQ(to_string(tile), "out=128x64 kernel=32x64 stages=3 warps=4");
+  EXPECT_EQ(parse_tile(to_string(tile)), tile);
+  EXPECT_THROW(static_cast<void>(parse_tile("out=8 stages=3x4")), tilecast::Error);
+  EXPECT_THROW(static_cast<void>(parse_tile("out=8 warps=2000")), tilecast::Error);
+}
+
+}  // namespace
+}  // namespace tilecast::analytical::testing
