@@ -74,6 +74,7 @@ class SimtModel final : public TileModel {
     BlockOccupancy held;
     BlockStep step;
     double cache_bytes = 0;  // of a step, with what short runs cost
+    double prologue_s = 0;   // of what is computed of operands in a step, beside the product
     double finish_s = 0;     // after the last step
   };
   struct ComputeTime {

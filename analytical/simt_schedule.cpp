@@ -11,35 +11,36 @@
 namespace tilecast::analytical {
 namespace {
 
-// Steps of several blocks get in each other's way where two resources are nearly busy. Seen on
-// 25,600 products of an A100 (895 shapes under 29 tiles): 4 orders them best, 3 to 10 hardly worse.
-constexpr double kContention = 4;
 // Blocks of a wave drift apart by this share of their steps: what they share must stay in the cache
 // so long. Seen on the same products: without it 16 x 32 tiles of long contractions come out three
-// times too fast; 5 to 20 % order tiles alike.
+// times too fast; 5 to 20 % order tiles alike (25,600 runs of 892 products on an A100).
 constexpr double kDrift = 0.1;
 constexpr double kGroupedRows = 8;  // tiles whose columns run together (Triton's GROUP_M)
 
+constexpr std::size_t kResources = 8;
 struct Occupied {  // seconds of one resource in one period
   Bound bound;
   double seconds;
 };
 
-// The bound of pipeline.h is the limit of ever higher powers.
+// Steps of several blocks get in each other's way where two resources are nearly busy: fourth powers
+// are added. pipeline.h's bound is the limit of ever higher powers. Of those the fourth orders the
+// same products best, the third to the tenth hardly worse.
 struct ContendedPeriod {
   double seconds = 0;
-  std::array<double, 7> share{};  // of each resource in it
+  std::array<double, kResources> share{};  // of each resource in it
 
-  explicit ContendedPeriod(const std::array<Occupied, 7>& resources) {
+  explicit ContendedPeriod(const std::array<Occupied, kResources>& resources) {
     double longest = 0, sum = 0;
     for (const Occupied& one : resources) longest = std::max(longest, one.seconds);
     if (longest <= 0) return;
     for (std::size_t i = 0; i < resources.size(); ++i) {
-      share[i] = std::pow(resources[i].seconds / longest, kContention);
+      const double square = std::pow(resources[i].seconds / longest, 2);
+      share[i] = square * square;
       sum += share[i];
     }
     for (double& part : share) part /= sum;
-    seconds = longest * std::pow(sum, 1 / kContention);
+    seconds = longest * std::sqrt(std::sqrt(sum));
   }
 };
 
@@ -112,10 +113,11 @@ void SimtModel::add_waves(const ScheduledBlock& scheduled, double resident, doub
   const double cache_s = kept_s(removed, kOnChip, in_flight * scheduled.cache_bytes / cache_.read);
   const double use_s = kept_s(removed, kLatency, step.use_s);
   const double own_load_s = cache_s / resident;
-  const std::array<Occupied, 7> resources{{
+  const std::array<Occupied, kResources> resources{{
       {kMatrix, kept_s(removed, kMatrix, resident * step.matrix_s / units)},
       {kOnChip, kept_s(removed, kOnChip, resident * step.shared_s)},
       {kOnChip, cache_s},
+      {kVector, resident * scheduled.prologue_s},
       {kHbmRead, bytes / memory.read},
       {kIssue, kept_s(removed, kIssue, resident * step.issue_s / units)},
       {kLatency, use_s},
@@ -151,6 +153,8 @@ SimtModel::ScheduledBlock SimtModel::scheduled_block(const TileConfig& tile, Bou
       scheduled.schedule, scheduled.held,
       has(removed, Bound::kMatrix) ? std::numeric_limits<double>::infinity() : rate, *device_);
   scheduled.finish_s = use.finish_s;
+  scheduled.prologue_s =
+      compute_.overlapped(compute_.prologue(groups).without(removed)) * cycle_s_;
   const double run_cost = device_->engines[has_cache_ ? 1 : 0].full_efficiency_run.value;
   for (const Input& input : inputs_) {
     if (!input.in_loop) continue;

@@ -11,7 +11,7 @@ _tilecast() {
     esac
   fi
   case "$verb $before" in
-    "simulate --trip-count"|"simulate --bound"|"simulate --top"|"simulate -j"|"simulate --jobs"|"explain --top"|"explain --trip-count"|"explain --bound"|"kernels --trip-count"|"kernels --bound"|"convert --bound"|"hw probe --seconds"|"ops -j"|"ops --jobs"|"tiles --trip-count"|"tiles --bound"|"features --trip-count"|"features --bound"|"train -j"|"train --jobs"|"evaluate --by"|"evaluate --draws"|"evaluate --seed"|"evaluate -j"|"evaluate --jobs"|"calibrate --name"|"calibrate --rows"|"calibrate -j"|"calibrate --jobs"|"compare --trip-count"|"compare --bound"|"compare --top"|"compare -j"|"compare --jobs"|"measure host --limit"|"measure host --tiles-per-kernel"|"measure host --core"|"measure host --seed"|"measure host -j"|"measure host --jobs"|"measure host --configurations"|"measure repeat --limit"|"measure repeat --tiles-per-kernel"|"measure repeat --core"|"measure repeat --seed"|"measure repeat -j"|"measure repeat --jobs"|"measure programs --core"|"measure programs --seed"|"measure programs --configurations"|"tune tiles --trials"|"tune tiles --batch"|"tune tiles --seed"|"tune tiles --most-tiles"|"tune tiles --seeds"|"tune tiles --budgets"|"tune tiles --trip-count"|"tune tiles --bound"|"tune tiles -j"|"tune tiles --jobs"|"tune fusion --costs"|"tune fusion --runs"|"tune fusion --seed"|"tune fusion --keep"|"tune fusion --core"|"tune fusion --refine"|"tune fusion --bound"|"tune fusion -j"|"tune fusion --jobs"|"tune program --most-tiles"|"tune program --top"|"tune program --core"|"tune program --trip-count"|"tune program --bound"|"tune program -j"|"tune program --jobs"|"validate -j"|"validate --jobs")
+    "simulate --trip-count"|"simulate --bound"|"simulate --top"|"simulate -j"|"simulate --jobs"|"explain --top"|"explain --trip-count"|"explain --bound"|"kernels --trip-count"|"kernels --bound"|"convert --bound"|"hw probe --seconds"|"ops -j"|"ops --jobs"|"tiles --most"|"tiles --trip-count"|"tiles --bound"|"features --trip-count"|"features --bound"|"train -j"|"train --jobs"|"evaluate --by"|"evaluate --draws"|"evaluate --seed"|"evaluate -j"|"evaluate --jobs"|"calibrate --name"|"calibrate --rows"|"calibrate -j"|"calibrate --jobs"|"compare --trip-count"|"compare --bound"|"compare --top"|"compare -j"|"compare --jobs"|"measure host --limit"|"measure host --tiles-per-kernel"|"measure host --core"|"measure host --seed"|"measure host -j"|"measure host --jobs"|"measure host --configurations"|"measure repeat --limit"|"measure repeat --tiles-per-kernel"|"measure repeat --core"|"measure repeat --seed"|"measure repeat -j"|"measure repeat --jobs"|"measure programs --core"|"measure programs --seed"|"measure programs --configurations"|"tune tiles --trials"|"tune tiles --batch"|"tune tiles --seed"|"tune tiles --most-tiles"|"tune tiles --seeds"|"tune tiles --budgets"|"tune tiles --trip-count"|"tune tiles --bound"|"tune tiles -j"|"tune tiles --jobs"|"tune fusion --costs"|"tune fusion --runs"|"tune fusion --seed"|"tune fusion --keep"|"tune fusion --core"|"tune fusion --refine"|"tune fusion --bound"|"tune fusion -j"|"tune fusion --jobs"|"tune program --most-tiles"|"tune program --top"|"tune program --core"|"tune program --trip-count"|"tune program --bound"|"tune program -j"|"tune program --jobs"|"validate -j"|"validate --jobs")
       values="" ;;
     "simulate -d"|"simulate --device"|"explain -d"|"explain --device"|"kernels -d"|"kernels --device"|"ops -d"|"ops --device"|"tiles -d"|"tiles --device"|"features -d"|"features --device"|"evaluate -d"|"evaluate --device"|"calibrate -d"|"calibrate --device"|"compare -d"|"compare --device"|"import operators -d"|"import operators --device"|"import kernel-tuner -d"|"import kernel-tuner --device"|"import tiles -d"|"import tiles --device"|"import tokamax -d"|"import tokamax --device"|"import tpugraphs -d"|"import tpugraphs --device"|"import trace -d"|"import trace --device"|"import xplane -d"|"import xplane --device"|"measure host -d"|"measure host --device"|"measure programs -d"|"measure programs --device"|"tune tiles -d"|"tune tiles --device"|"tune fusion -d"|"tune fusion --device"|"tune program -d"|"tune program --device")
       values="@DEVICE" ;;
@@ -31,8 +31,8 @@ _tilecast() {
       values="grid random analytical xgboost hybrid" ;;
     "convert --to")
       values="hlo stablehlo" ;;
-    "tune program --list")
-      values="ladder all" ;;
+    "tiles --list"|"tune tiles --list"|"tune program --list")
+      values="ladder all schedules" ;;
     "tune fusion --search-on")
       values="model hardware" ;;
     "tune fusion --hardware"|"tune program --hardware")
@@ -78,7 +78,7 @@ _tilecast() {
     "hw diff") words="-h --help --set -f --format -o --output" files=1 ;;
     "hw probe") words="-h --help -o --output --name --seconds -f --format" files=1 ;;
     "ops") words="-h --help -d --device --set -f --format -o --output --model --keep-going --repeated -j --jobs" files=1 ;;
-    "tiles") words="-h --help -k --kernel -d --device --set --fusion --trip-count --strict --bound --shape --model --choose-tiles -f --format -o --output" files=1 ;;
+    "tiles") words="-h --help --list --most -k --kernel -d --device --set --fusion --trip-count --strict --bound --shape --model --choose-tiles -f --format -o --output" files=1 ;;
     "features") words="-h --help -k --kernel --tile -g --group -d --device --set --fusion --trip-count --strict --bound --shape -f --format -o --output" files=1 ;;
     "train") words="-h --help --learner --out --force --resume --dry-run --data -f --format -o --output -j --jobs" files=1 ;;
     "evaluate") words="-h --help -d --device --set --model --by --card --rows --faults --doubted --references --references-from --draws --seed -f --format -o --output -j --jobs" files=1 ;;
@@ -97,7 +97,7 @@ _tilecast() {
     "measure repeat") words="-h --help --out --limit --tiles-per-kernel --budget --longest --core --seed -f --format -j --jobs" files=1 ;;
     "measure programs") words="-h --help --out -d --device --budget --longest --core --seed -f --format --configurations" files=1 ;;
     "tune") words="-h --help tiles fusion program" files=0 ;;
-    "tune tiles") words="-h --help -k --kernel --measure --from -d --device --set --model --trials --batch --strategy --seed -o --output --timeout --most-tiles --compare --seeds --budgets -f --format --fusion --trip-count --strict --bound --shape -j --jobs" files=1 ;;
+    "tune tiles") words="-h --help -k --kernel --measure --from -d --device --set --model --trials --batch --strategy --seed -o --output --timeout --most-tiles --compare --seeds --budgets -f --format --list --fusion --trip-count --strict --bound --shape -j --jobs" files=1 ;;
     "tune fusion") words="-h --help -d --device --set --model --strategy --search-on --start --costs --time --runs --seed --keep --choose-tiles --tiles --hardware --measure --from --hardware-budget --timeout --journal --core --refine -o --output --hlo -f --format --strict --bound --shape -j --jobs" files=1 ;;
     "tune program") words="-h --help -d --device --set --model --choose-tiles --list --most-tiles --top --exhaustive --hardware --measure --from --hardware-budget --timeout --journal --core --fusion --trip-count --strict --bound --shape -j --jobs -o --output --hlo -f --format" files=1 ;;
     "validate") words="-h --help --data -f --format -o --output -j --jobs" files=1 ;;

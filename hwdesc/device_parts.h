@@ -57,8 +57,7 @@ struct MatrixUnit {
   int count = 0;                       // per worker; 0 = no matrix unit
   std::int64_t rows = 0, columns = 0;  // contraction x output columns of one array
   double rows_per_cycle = 1;           // operand rows pushed per cycle
-  // Passes of the base rate per dtype: bf16 1, f32 1 (default precision) ... absent = unsupported.
-  std::map<std::string, double> passes;
+  std::map<std::string, double> passes;  // per dtype: bf16 1, f32 2 ...; absent = unsupported
   Cycles fill;                         // latency through the array
   Cycles weight_load;                  // cycles to load one rows x columns weight tile
   bool weight_load_hidden = true;      // double-buffered behind compute

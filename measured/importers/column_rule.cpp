@@ -24,10 +24,10 @@ constexpr std::array<std::string_view, 22> kWholeTargets{
     "batch", "m",      "n",      "k",       "h",        "w",       "ci",     "co",
     "kh",    "kw",     "rows",   "columns", "elements", "devices", "layers", "nodes",
     "input", "output", "stride", "repeats", "cores",    "groups"};
-constexpr std::array<std::string_view, 17> kTextTargets{
-    "op",     "kernel",     "program", "optimizer", "dtype",    "out_dtype",
-    "device", "class",      "family",  "split",     "padding",  "execution",
-    "shape",  "transposed", "stages",  "warps",     "precision"};
+constexpr std::array<std::string_view, 15> kTextTargets{
+    "op",     "kernel", "program", "optimizer", "dtype", "out_dtype",  "device",   "class",
+    "family", "split",  "padding", "execution", "shape", "transposed", "precision"};
+constexpr std::array<std::string_view, 2> kScheduleTargets{"stages", "warps"};
 constexpr std::array<std::string_view, 3> kTimeTargets{"runtime", "dispatch", "spread"};
 constexpr std::array<std::string_view, 3> kTileTargets{"output_bounds", "kernel_bounds",
                                                        "input_bounds"};
@@ -96,6 +96,9 @@ class RuleReader {
     if (contains(kTimeTargets, target)) return time();
     if (contains(kTileTargets, target)) return tile();
     if (contains(kWholeTargets, target)) return whole();
+    if (contains(kScheduleTargets, target)) {
+      return node_.is_mapping() && node_.find("map") != nullptr ? text() : whole();
+    }
     if (contains(kTextTargets, target) || (target.starts_with("x_") && target.size() > 2)) {
       return text();
     }
@@ -103,6 +106,7 @@ class RuleReader {
     known.insert(known.end(), kTextTargets.begin(), kTextTargets.end());
     known.insert(known.end(), kTimeTargets.begin(), kTimeTargets.end());
     known.insert(known.end(), kTileTargets.begin(), kTileTargets.end());
+    known.insert(known.end(), kScheduleTargets.begin(), kScheduleTargets.end());
     const std::string near = base::nearest(target, known);
     fail(fmt::format("a measurement set has no such column; expected one of {}, or x_*{}",
                      fmt::join(known, ", "),

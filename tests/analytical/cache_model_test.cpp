@@ -159,8 +159,7 @@ TEST(CacheModel, WindowsThatFollowEachOtherAreFetchedWhileTheCoreWorks) {
                         device.dispatch.kernel_launch.value;
     const double beside = (in_turn.hbm_read.value + in_turn.hbm_write.value) / 10e9;
     const double saved = in_turn.time.value - ahead.time.value;
-    EXPECT_NEAR(saved, share * (memory + core - std::max(beside, core)),
-                1e-9 * in_turn.time.value)
+    EXPECT_NEAR(saved, share * (memory + core - std::max(beside, core)), 1e-9 * in_turn.time.value)
         << elements;
   }
 }

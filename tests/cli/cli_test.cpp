@@ -169,8 +169,8 @@ TEST_F(CommandLine, AColumnThatNobodyReadsIsAnErrorOrNamed) {
   write("ops.csv", "op,dtype,elements,runtime_ns,x_id\nadd,f32,4096,7,8\n");
   EXPECT_THAT(run("ops -d tpu_v3 ops.csv").err, StartsWith("note: ops.csv: kept, not read: "
                                                            "runtime_ns\n"));
-  write("tiles.csv", "output_bounds,warps\n8 8,4\n");
-  EXPECT_THAT(run("tiles -d tpu_v3 dot.hlo tiles.csv").err, HasSubstr("not read: warps\n"));
+  write("tiles.csv", "output_bounds,colour\n8 8,4\n");
+  EXPECT_THAT(run("tiles -d tpu_v3 dot.hlo tiles.csv").err, HasSubstr("not read: colour\n"));
   write("tiles.csv", "output_bounds,config_index\n8 8,4\n");
   EXPECT_THAT(run("tiles -d tpu_v3 dot.hlo tiles.csv").err, HasSubstr("not read: config_index\n"));
 }

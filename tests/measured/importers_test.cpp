@@ -117,6 +117,36 @@ TEST_F(Import, ValuesAreRenamedFilteredAndKept) {
   EXPECT_EQ(read_measurement_set(at("out")).rows.at(0).device, "tpu_v2");
 }
 
+TEST_F(Import, OfTablesForTheSameFilesTheFirstThatTakesARowReadsIt) {
+  const char* mapping =
+      "tables:\n"
+      "  - where: {column: layout, in: [NT]}\n    columns:\n"
+      "      op: {constant: matmul}\n      transposed: {constant: rhs}\n      m: m\n      n: n\n"
+      "      k: k\n      output_bounds: [bm, bn]\n      kernel_bounds: [bn, bk]\n"
+      "      stages: {column: s, map: {\"1\": \"1\", \"3\": \"2\"}}\n      warps: threads/32\n"
+      "      runtime: {column: t, unit: ns}\n"
+      "  - where: {column: layout, not_in: [NT, TT]}\n    columns:\n"
+      "      op: {constant: matmul}\n      m: m\n      n: n\n      k: k\n"
+      "      output_bounds: [bm, bn]\n      kernel_bounds: [bk, bn]\n"
+      "      runtime: {column: t, unit: ns}\n";
+  const ImportReport report = operators(mapping,
+                                        "layout,m,n,k,bm,bn,bk,s,threads,t\n"
+                                        "NT,512,256,128,64,32,16,3,128,700\n"
+                                        "NN,512,256,128,64,32,16,1,64,800\n"
+                                        "TT,512,256,128,64,32,16,1,64,900\n",
+                                        options());
+  EXPECT_EQ(rows(),
+            "op,transposed,m,n,k,output_bounds,kernel_bounds,stages,warps,runtime_ns\n"
+            "matmul,rhs,512,256,128,64 32,32 16,2,4,700\n"
+            "matmul,,512,256,128,64 32,16 32,,,800\n");
+  EXPECT_THAT(report.left_out, ElementsAre(Pair("`where` on column 'layout'", 1)));
+  const MeasurementSet set = read_measurement_set(at("out"));
+  EXPECT_EQ(set.rows.at(0).tile,
+            (analytical::TileConfig{
+                .output = {64, 32}, .kernel = {32, 16}, .input = {}, .stages = 2, .warps = 4}));
+  EXPECT_EQ(set.rows.at(1).tile.stages, 0);
+}
+
 TEST_F(Import, ParametersAreColumnsOfNumbers) {
   const char* mapping =
       "tables:\n  - columns:\n      op: {constant: add}\n      elements: n\n"

@@ -249,6 +249,8 @@ TEST(MeasurementSet, NamesFileRowAndColumnOfWhatIsMalformed) {
               HasSubstr("measurements.csv:2: column 'kernel': got 'k2.hlo', no such file"));
   EXPECT_THAT(message("kernel,runtime_ns,output_bounds\nk.hlo,1,2 x\n"),
               HasSubstr("measurements.csv:2: column 'output_bounds': got 'x'"));
+  EXPECT_THAT(message("kernel,runtime_ns,warps\nk.hlo,1,4 4\n"),
+              HasSubstr("measurements.csv:2: column 'warps': got '4 4', expected a number"));
   EXPECT_THAT(message("program,runtime_ns,output_bounds\nk.hlo,1,2 2\n"),
               HasSubstr("column 'program': got a tile"));
   EXPECT_THAT(message("op,runtime_ns,device\nadd,1,tpu_v9\n"),

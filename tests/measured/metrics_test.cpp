@@ -138,6 +138,14 @@ TEST(TopK, LooksAtTheFastestOfThePredictedFastest) {
   EXPECT_NEAR(*best_in_top_k(kernels, 2), (10.0 / 15 + 1) / 2, 1e-12);
 }
 
+TEST(TopK, QuantilesAreOverKernels) {
+  const std::vector<Ranking> kernels{{{1, 20}, {2, 10}}, {{1, 5}, {2, 9}}, {{1, 12}, {2, 10}}};
+  EXPECT_NEAR(*top_1_slowdown_quantile(kernels, 0.5), 12.0 / 10 - 1, 1e-12);
+  EXPECT_NEAR(*top_1_slowdown_quantile(kernels, 1), 20.0 / 10 - 1, 1e-12);
+  EXPECT_NEAR(*top_1_slowdown_quantile(kernels, 0.75), (0.2 + 1) / 2, 1e-12);
+  EXPECT_FALSE(top_1_slowdown_quantile(std::vector<Ranking>{{{1, 1}}}, 0.5));
+}
+
 TEST(TopK, AmongEqualPredictionsIsTheMeanOverRandomChoices) {
   // One place among three: 10, 20 or 40 with probability 1/3 each.
   const std::vector<Ranking> tied{{{7, 20}, {7, 40}, {7, 10}}};

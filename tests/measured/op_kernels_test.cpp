@@ -43,16 +43,32 @@ TEST(OperatorKernel, MatmulDoesTwoFlopsPerMultiplyAdd) {
   expect_flops(kernel_of("op,dtype,m,n,k", "matmul,bf16,64,96,128"), 2.0 * 64 * 96 * 128);
 }
 
-TEST(OperatorKernel, MatmulMayHaveItsRightOperandTransposed) {
+TEST(OperatorKernel, MatmulMayHaveItsOperandsTransposed) {
   for (const std::int64_t batch : {1, 4}) {
-    const ir::Kernel kernel = kernel_of("op,dtype,batch,m,n,k,transposed",
-                                        "matmul,f32," + std::to_string(batch) + ",64,96,128,rhs");
-    expect_flops(kernel, 2.0 * static_cast<double>(batch) * 64 * 96 * 128);
-    const ir::Dims& rhs = kernel.op(kernel.parameters()[1]).shape.dims;
-    EXPECT_EQ(ir::Dims(rhs.end() - 2, rhs.end()), (ir::Dims{96, 128}));
+    for (const std::string which : {"lhs", "rhs", "both"}) {
+      const ir::Kernel kernel =
+          kernel_of("op,dtype,batch,m,n,k,transposed",
+                    "matmul,f32," + std::to_string(batch) + ",64,96,128," + which);
+      expect_flops(kernel, 2.0 * static_cast<double>(batch) * 64 * 96 * 128);
+      const auto stored = [&](std::size_t operand) {
+        const ir::Dims& dims = kernel.op(kernel.parameters()[operand]).shape.dims;
+        return ir::Dims(dims.end() - 2, dims.end());
+      };
+      EXPECT_EQ(stored(0), which == "rhs" ? (ir::Dims{64, 128}) : (ir::Dims{128, 64}));
+      EXPECT_EQ(stored(1), which == "lhs" ? (ir::Dims{128, 96}) : (ir::Dims{96, 128}));
+    }
   }
-  EXPECT_THAT(error_of("op,dtype,m,n,k,transposed", "matmul,f32,64,96,128,lhs"),
-              HasSubstr("ops.csv:2: column 'transposed': got 'lhs'"));
+  EXPECT_THAT(error_of("op,dtype,m,n,k,transposed", "matmul,f32,64,96,128,up"),
+              HasSubstr("ops.csv:2: column 'transposed': got 'up'"));
+}
+
+TEST(OperatorKernel, MatmulSaysItsPrecision) {
+  const ir::Kernel kernel = kernel_of("op,dtype,m,n,k,precision", "matmul,f32,8,8,8,highest");
+  const auto* dot = kernel.op(kernel.outputs()[0]).get<ir::DotAttrs>();
+  ASSERT_NE(dot, nullptr);
+  EXPECT_EQ(dot->precision, (std::vector<std::string>{"highest", "highest"}));
+  EXPECT_THAT(error_of("op,dtype,m,n,k,precision", "matmul,f32,8,8,8,low"),
+              HasSubstr("ops.csv:2: column 'precision': got 'low', expected highest or nothing"));
 }
 
 TEST(OperatorKernel, ConvolutionWithoutPaddingDoesTheFormula) {

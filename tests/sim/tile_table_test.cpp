@@ -24,6 +24,28 @@ TEST(ParseTile, RefusesWhatIsNoTile) {
   }
 }
 
+TEST(TileTable, OfListedTilesTheFastestThatRunAreKeptInOrder) {
+  const TileConfig tiles[] = {
+      {.output = {8, 8}, .kernel = {4, 8}, .input = {}, .stages = 2, .warps = 4},
+      {.output = {16, 8}, .kernel = {4, 8}, .input = {}, .warps = 8}};
+  measured::CsvTable table = table_of_tiles(tiles);
+  EXPECT_EQ(table.columns,
+            (std::vector<std::string>{"output_bounds", "kernel_bounds", "stages", "warps"}));
+  EXPECT_EQ(table.rows[0].cells, (std::vector<std::string>{"8 8", "4 8", "2", "4"}));
+  table.columns.emplace_back("estimate_ns");
+  table.rows.push_back(table.rows[1]);
+  for (const auto& [row, time] : {std::pair{0, "30.5"}, {1, "9.75"}, {2, ""}}) {
+    table.rows[row].cells.emplace_back(time);
+  }
+  const measured::CsvTable both = fastest_rows(table, 10), one = fastest_rows(table, 1);
+  ASSERT_EQ(both.rows.size(), 2U);
+  EXPECT_EQ(both.rows[0].cells.back(), "9.75");
+  ASSERT_EQ(one.rows.size(), 1U);
+  EXPECT_EQ(one.rows[0].cells.back(), "9.75");
+  const TileConfig plain[] = {{.output = {8, 8}, .kernel = {}, .input = {}}};
+  EXPECT_EQ(table_of_tiles(plain).columns.size(), 2U);
+}
+
 TEST(RowsOfFile, KeepsTheRowsThatNameTheFile) {
   const measured::CsvTable table = measured::read_csv(
       base::SourceText("t.csv", "file,output_bounds\na.hlo,1\nb.hlo,2\ndir/a.hlo,3\n"));
