@@ -106,8 +106,8 @@ TEST(BlockSchedule, UseIsTheInnerPipelineAndTheBarrier) {
   hwdesc::Device device = preset("a100_sxm_40gb");
   const double cycle_s = 1 / device.clock.value;
   const BlockSchedule block{.rows = 64, .columns = 64, .depth = 64, .stages = 2, .warps = 4};
-  const double outside_s = device.engines.back().iteration_overhead.value +
-                           device.scratchpad().latency.value;
+  const double outside_s =
+      device.engines.back().iteration_overhead.value + device.scratchpad().latency.value;
   const double slices = 64.0 / 16;
   const auto use_s = [&](double rate) {
     return step_of(block, occupancy(block, device), rate, device).use_s - outside_s;
@@ -139,7 +139,8 @@ TEST(ScheduledProduct, LargeTilesWinLargeProductsAndSmallOnesSmallProducts) {
   const auto ratio = [&](std::int64_t size) {
     const ir::Kernel kernel = product_kernel(size, size, 1024);
     const KernelAnalysis analysis(kernel, device);
-    return analysis.time(scheduled(32, 32, 32, 3, 2)) / analysis.time(scheduled(128, 128, 32, 3, 4));
+    return analysis.time(scheduled(32, 32, 32, 3, 2)) /
+           analysis.time(scheduled(128, 128, 32, 3, 4));
   };
   EXPECT_GT(ratio(8192), 2);
   EXPECT_LT(ratio(256), 1);
@@ -172,11 +173,11 @@ TEST(ScheduledProduct, ExplanationsAddUpAndNothingThatIsFreeMakesItSlower) {
     return std::int64_t{1} << std::uniform_int_distribution<>(least, most)(random);
   };
   for (int i = 0; i < 2000; ++i) {
-    const ir::Kernel kernel = product_kernel(power(4, 13) + power(0, 6), power(4, 13), power(4, 12));
+    const ir::Kernel kernel =
+        product_kernel(power(4, 13) + power(0, 6), power(4, 13), power(4, 12));
     const SimtModel model(kernel, device);
-    const TileConfig tile =
-        scheduled(power(4, 8), power(4, 8), power(4, 7), static_cast<int>(power(0, 2)),
-                  static_cast<int>(power(0, 4)));
+    const TileConfig tile = scheduled(power(4, 8), power(4, 8), power(4, 7),
+                                      static_cast<int>(power(0, 2)), static_cast<int>(power(0, 4)));
     const Accounting all = model.account(tile, 0);
     ASSERT_TRUE(std::isfinite(all.total_s) && all.total_s > 0) << to_string(tile);
     const double sum = std::accumulate(all.bound_time.begin(), all.bound_time.end(), 0.0);
