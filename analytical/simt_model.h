@@ -77,6 +77,10 @@ class SimtModel final : public TileModel {
     double prologue_s = 0;   // of what is computed of operands in a step, beside the product
     double finish_s = 0;     // after the last step
   };
+  struct Waves {  // alike
+    double count = 0;
+    double resident = 1, in_flight = 1;  // blocks of a worker, of all
+  };
   struct ComputeTime {
     UnitCycles iteration, finish;
     double iteration_s = 0, finish_s = 0, shared_s = 0;
@@ -113,8 +117,8 @@ class SimtModel final : public TileModel {
                                                std::span<Extents> groups) const;
   [[nodiscard]] double wave_step_bytes(const Block& block, double in_flight,
                                        std::span<const Extents> groups) const;
-  void add_waves(const ScheduledBlock& scheduled, double resident, double in_flight, double count,
-                 BoundMask removed, std::span<const Extents> groups, Accounting& sum) const;
+  void add_waves(const ScheduledBlock& scheduled, const Waves& waves, BoundMask removed,
+                 std::span<const Extents> groups, Accounting& sum) const;
   [[nodiscard]] Accounting account_schedule(const TileConfig& tile, BoundMask removed) const;
   [[nodiscard]] std::string schedule_refusal(const TileConfig& tile) const;
 

@@ -23,9 +23,9 @@ struct Occupied {  // seconds of one resource in one period
   double seconds;
 };
 
-// Steps of several blocks get in each other's way where two resources are nearly busy: fourth powers
-// are added. pipeline.h's bound is the limit of ever higher powers. Of those the fourth orders the
-// same products best, the third to the tenth hardly worse.
+// Steps of several blocks get in each other's way where two resources are nearly busy: fourth
+// powers are added. pipeline.h's bound is the limit of ever higher powers. Of those the fourth
+// orders the same products best, the third to the tenth hardly worse.
 struct ContendedPeriod {
   double seconds = 0;
   std::array<double, kResources> share{};  // of each resource in it
@@ -98,11 +98,10 @@ double SimtModel::wave_step_bytes(const Block& block, double in_flight,
   return together * new_share + (alone - together) * missed(cache_capacity_, between);
 }
 
-// `count` waves of `resident` blocks on each worker, `in_flight` together.
-void SimtModel::add_waves(const ScheduledBlock& scheduled, double resident, double in_flight,
-                          double count, BoundMask removed, std::span<const Extents> groups,
-                          Accounting& sum) const {
+void SimtModel::add_waves(const ScheduledBlock& scheduled, const Waves& waves, BoundMask removed,
+                          std::span<const Extents> groups, Accounting& sum) const {
   using enum Bound;
+  const auto [count, resident, in_flight] = waves;
   if (count <= 0) return;
   const Block& block = scheduled.block;
   const BlockStep& step = scheduled.step;
@@ -153,8 +152,7 @@ SimtModel::ScheduledBlock SimtModel::scheduled_block(const TileConfig& tile, Bou
       scheduled.schedule, scheduled.held,
       has(removed, Bound::kMatrix) ? std::numeric_limits<double>::infinity() : rate, *device_);
   scheduled.finish_s = use.finish_s;
-  scheduled.prologue_s =
-      compute_.overlapped(compute_.prologue(groups).without(removed)) * cycle_s_;
+  scheduled.prologue_s = compute_.overlapped(compute_.prologue(groups).without(removed)) * cycle_s_;
   const double run_cost = device_->engines[has_cache_ ? 1 : 0].full_efficiency_run.value;
   for (const Input& input : inputs_) {
     if (!input.in_loop) continue;
@@ -174,8 +172,11 @@ Accounting SimtModel::account_schedule(const TileConfig& tile, BoundMask removed
   const double blocks = scheduled.block.blocks, together = workers * resident;
   const double full = std::floor(blocks / together), left = blocks - full * together;
   Accounting sum;
-  add_waves(scheduled, resident, together, full, removed, groups, sum);
-  add_waves(scheduled, std::ceil(left / workers), left, left > 0 ? 1 : 0, removed, groups, sum);
+  const Waves whole{.count = full, .resident = resident, .in_flight = together};
+  const Waves last{
+      .count = left > 0 ? 1.0 : 0.0, .resident = std::ceil(left / workers), .in_flight = left};
+  add_waves(scheduled, whole, removed, groups, sum);
+  add_waves(scheduled, last, removed, groups, sum);
   const double launch_s = kept_s(removed, Bound::kOverhead, device_->dispatch.kernel_launch.value);
   sum.add_alone(Bound::kOverhead, launch_s);
   sum.total_s += launch_s;
