@@ -119,7 +119,8 @@ class SimtModel final : public TileModel {
                                        std::span<const Extents> groups) const;
   void add_waves(const ScheduledBlock& scheduled, const Waves& waves, BoundMask removed,
                  std::span<const Extents> groups, Accounting& sum) const;
-  [[nodiscard]] Accounting account_schedule(const TileConfig& tile, BoundMask removed) const;
+  [[nodiscard]] Accounting account_schedule(const TileConfig& tile, BoundMask removed,
+                                            bool may_spill) const;
   [[nodiscard]] std::string schedule_refusal(const TileConfig& tile) const;
 
   Passes passes_;

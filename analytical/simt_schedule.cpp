@@ -15,6 +15,7 @@ namespace {
 // so long. Seen on the same products: without it 16 x 32 tiles of long contractions come out three
 // times too fast; 5 to 20 % order tiles alike (25,600 runs of 892 products on an A100).
 constexpr double kDrift = 0.1;
+constexpr double kMostWarps = 32;   // of a block (CUDA programming guide)
 constexpr double kGroupedRows = 8;  // tiles whose columns run together (Triton's GROUP_M)
 
 constexpr std::size_t kResources = 8;
@@ -143,7 +144,6 @@ SimtModel::ScheduledBlock SimtModel::scheduled_block(const TileConfig& tile, Bou
                                                      std::span<Extents> groups) const {
   ScheduledBlock scheduled{.block = prepare(tile, groups), .schedule = schedule_of(tile)};
   scheduled.held = occupancy(scheduled.schedule, *device_);
-  const ComputeTime use = compute_time(scheduled.block, groups, removed);
   constexpr double kMultiplyAdd = 2;
   const double lanes = kMultiplyAdd * device_->vector_peak().value * device_->vector.efficiency /
                        device_->multiplexing.workers;
@@ -151,7 +151,7 @@ SimtModel::ScheduledBlock SimtModel::scheduled_block(const TileConfig& tile, Bou
   scheduled.step = step_of(
       scheduled.schedule, scheduled.held,
       has(removed, Bound::kMatrix) ? std::numeric_limits<double>::infinity() : rate, *device_);
-  scheduled.finish_s = use.finish_s;
+  scheduled.finish_s = compute_.overlapped(compute_.epilogue(groups).without(removed)) * cycle_s_;
   scheduled.prologue_s = compute_.overlapped(compute_.prologue(groups).without(removed)) * cycle_s_;
   const double run_cost = device_->engines[has_cache_ ? 1 : 0].full_efficiency_run.value;
   for (const Input& input : inputs_) {
@@ -163,7 +163,8 @@ SimtModel::ScheduledBlock SimtModel::scheduled_block(const TileConfig& tile, Bou
   return scheduled;
 }
 
-Accounting SimtModel::account_schedule(const TileConfig& tile, BoundMask removed) const {
+Accounting SimtModel::account_schedule(const TileConfig& tile, BoundMask removed,
+                                       bool may_spill) const {
   GroupExtents storage = group_extents();
   const std::span<Extents> groups(storage.data(), storage.size());
   const ScheduledBlock scheduled = scheduled_block(tile, removed, groups);
@@ -172,6 +173,11 @@ Accounting SimtModel::account_schedule(const TileConfig& tile, BoundMask removed
   const double blocks = scheduled.block.blocks, together = workers * resident;
   const double full = std::floor(blocks / together), left = blocks - full * together;
   Accounting sum;
+  const bool fits = scheduled.held.resident >= 1 && scheduled.schedule.warps <= kMostWarps;
+  if (!fits && !may_spill) {
+    sum.total_s = std::numeric_limits<double>::infinity();
+    return sum;
+  }
   const Waves whole{.count = full, .resident = resident, .in_flight = together};
   const Waves last{
       .count = left > 0 ? 1.0 : 0.0, .resident = std::ceil(left / workers), .in_flight = left};
@@ -188,7 +194,6 @@ Accounting SimtModel::account_schedule(const TileConfig& tile, BoundMask removed
 }
 
 std::string SimtModel::schedule_refusal(const TileConfig& tile) const {
-  constexpr double kMostWarps = 32;  // of a block (CUDA programming guide)
   const BlockSchedule schedule = schedule_of(tile);
   if (schedule.warps > kMostWarps) {
     return fmt::format("a block has {} warps, {} at most", schedule.warps, kMostWarps);

@@ -99,13 +99,12 @@ Accounting SimtModel::best_split(const TileConfig& tile, BoundMask removed, bool
 
 double SimtModel::time_s(const TileConfig& tile) const {
   if (!is_scheduled(tile)) return best_split(tile, 0, false).total_s;
-  return schedule_refusal(tile).empty() ? account_schedule(tile, 0).total_s
-                                        : std::numeric_limits<double>::infinity();
+  return account_schedule(tile, 0, /*may_spill=*/false).total_s;
 }
 
 Accounting SimtModel::account(const TileConfig& tile, BoundMask removed) const {
   Accounting accounting =
-      is_scheduled(tile) ? account_schedule(tile, removed) : best_split(tile, removed, true);
+      is_scheduled(tile) ? account_schedule(tile, removed, true) : best_split(tile, removed, true);
   accounting.iterations = iterations(tile);
   return accounting;
 }
