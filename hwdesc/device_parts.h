@@ -54,16 +54,16 @@ struct TransferEngine {
 };
 
 struct MatrixUnit {
-  int count = 0;                       // per worker; 0 = no matrix unit
-  std::int64_t rows = 0, columns = 0;  // contraction x output columns of one array
-  double rows_per_cycle = 1;           // operand rows pushed per cycle
+  int count = 0;                         // per worker; 0 = no matrix unit
+  std::int64_t rows = 0, columns = 0;    // contraction x output columns of one array
+  double rows_per_cycle = 1;             // operand rows pushed per cycle
   std::map<std::string, double> passes;  // per dtype: bf16 1, f32 2 ...; absent = unsupported
-  Cycles fill;                         // latency through the array
-  Cycles weight_load;                  // cycles to load one rows x columns weight tile
-  bool weight_load_hidden = true;      // double-buffered behind compute
-  double efficiency = 1.0;             // sustained share of peak in long runs
-  std::optional<Hertz> clock;          // when it differs from the core clock
-  std::optional<Hertz> limited_clock;  // by power, of products: after `full_clock_time` of work
+  Cycles fill;                           // latency through the array
+  Cycles weight_load;                    // cycles to load one rows x columns weight tile
+  bool weight_load_hidden = true;        // double-buffered behind compute
+  double efficiency = 1.0;               // sustained share of peak in long runs
+  std::optional<Hertz> clock;            // when it differs from the core clock
+  std::optional<Hertz> limited_clock;    // by power, of products: after `full_clock_time` of work
   Seconds full_clock_time;
   Provenance provenance;
 };

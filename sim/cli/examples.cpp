@@ -56,8 +56,7 @@ constexpr Example kExamples[] = {
     {"tiles",
      "tiles -d tpu_v3 --model hybrid configs/examples/product.hlo configs/examples/tiles.csv",
      "the same with correction, 90 % interval and domain"},
-    {"tiles",
-     "tiles -d a100_sxm_40gb --list schedules --most 5 configs/examples/gpu_product.hlo",
+    {"tiles", "tiles -d a100_sxm_40gb --list schedules --most 5 configs/examples/gpu_product.hlo",
      "the fastest blocks of a product on a GPU, with their stages and warps"},
 
     {"features", "features", "every column with its unit and meaning"},

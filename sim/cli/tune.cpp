@@ -130,7 +130,8 @@ std::unique_ptr<Candidates> tiles_of_program(const TuneArguments& arguments,
   if (!analysis.tileable()) {
     throw Error(fmt::format("{}: kernel '{}' has no tiles", arguments.program, kernel.name()));
   }
-  for (analytical::TileConfig& tile : analysis.tiles(arguments.most_tiles, tile_set(arguments.listing))) {
+  for (analytical::TileConfig& tile :
+       analysis.tiles(arguments.most_tiles, tile_set(arguments.listing))) {
     found->tiles.push_back(std::move(tile));
     found->queries.push_back({kernel, &found->tiles.back()});
     found->names.push_back(analytical::to_string(found->tiles.back()));

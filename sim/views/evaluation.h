@@ -40,9 +40,9 @@ inline constexpr std::array kErrorMetrics{measured::Metric::kMape, measured::Met
                                           measured::Metric::kP90Ape, measured::Metric::kBias,
                                           measured::Metric::kRowTau};
 inline constexpr std::array kRankingMetrics{
-    measured::Metric::kTileTau,       measured::Metric::kTileSizeApe,
-    measured::Metric::kTop1Slowdown,  measured::Metric::kTop1SlowdownP90,
-    measured::Metric::kTop5Slowdown,  measured::Metric::kTop10Slowdown,
+    measured::Metric::kTileTau,      measured::Metric::kTileSizeApe,
+    measured::Metric::kTop1Slowdown, measured::Metric::kTop1SlowdownP90,
+    measured::Metric::kTop5Slowdown, measured::Metric::kTop10Slowdown,
     measured::Metric::kBestInTop10};
 
 // The errors, and how good the intervals are where some model gives any.
