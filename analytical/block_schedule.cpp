@@ -8,7 +8,6 @@
 #include "analytical/compute_units.h"
 #include "analytical/pipeline.h"
 #include "analytical/simt_launch.h"
-#include "base/math.h"
 
 namespace tilecast::analytical {
 namespace {

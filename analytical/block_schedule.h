@@ -18,7 +18,6 @@
 
 #include <string_view>
 
-#include "analytical/tile.h"
 #include "hwdesc/device.h"
 
 namespace tilecast::analytical {

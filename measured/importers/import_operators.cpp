@@ -110,7 +110,8 @@ ImportReport import_operators(const std::vector<std::string>& inputs, const std:
     const auto progress = [&](double done) {
       options.progress((static_cast<double>(i) + done) / static_cast<double>(files.size()));
     };
-    const TableMapping& table = *columns.find(files[i]);
+    const std::vector<TableMapping> tables = columns.all_of(files[i]);
+    const TableMapping& table = tables.front();
     if (is_kernel_tuner_cache(files[i])) {
       const auto rows = [&](const std::vector<std::string>& names) {
         return MappedRows(table, names, files[i], set);
@@ -120,7 +121,7 @@ ImportReport import_operators(const std::vector<std::string>& inputs, const std:
       ByteSource bytes(files[i]);
       CsvReader source(files[i], bytes.reader(), table.header);
       std::vector<MappedRows> rows;
-      for (const TableMapping& one : columns.all_of(files[i])) {
+      for (const TableMapping& one : tables) {
         rows.emplace_back(one, source.columns(), files[i], set);
       }
       add_csv_rows(source, rows, report, options.keep_going, [&] { progress(bytes.progress()); });

@@ -130,12 +130,16 @@ std::vector<measured::Pair> effects(int BlockRun::*number, int from, int to) {
 
 // Share of the effects above 2 %, what the runs scatter by, whose direction is right.
 double signs_right(const std::vector<measured::Pair>& effects, const char* what) {
-  double right = 0, counted = 0;
+  double right = 0, counted = 0, right_of_all = 0;
   for (const measured::Pair& effect : effects) {
+    const double is_right = (effect.predicted > 1) == (effect.measured > 1) ? 1 : 0;
+    right_of_all += is_right;
     if (std::abs(std::log(effect.measured)) <= 0.02) continue;
     counted += 1;
-    right += (effect.predicted > 1) == (effect.measured > 1) ? 1 : 0;
+    right += is_right;
   }
+  std::printf("%s: of all %zu pairs %.1f %%\n", what, effects.size(),
+              100 * right_of_all / static_cast<double>(effects.size()));
   std::printf("%s: direction right for %.1f %% of %.0f (of %zu pairs above 2 %%)\n", what,
               100 * right / counted, counted, effects.size());
   return right / counted;
@@ -156,8 +160,9 @@ TEST(TritonBlocks, WhatRanIsNotRefusedAndWhatOverflowedIs) {
   EXPECT_GE(caught, 0.99 * failed);
 }
 
-// Bar: 80 % from two stages to four and from three to five. The second is not met: most of these
-// effects are within 5 %, where blocks of eight warps gain nothing and the model says 5 %.
+// Bar: 80 % from two stages to four and from three to five, of all pairs. The second is not met (56
+// % of all, 71 % of those above 2 %): blocks of eight warps gain nothing where the model says 5 %.
+// What is asked here only guards against getting worse.
 TEST(TritonBlocks, MoreStagesHelpWhereTheyDid) {
   if (all_runs().empty()) GTEST_SKIP() << "no data/triton_matmul_a100";
   EXPECT_GE(signs_right(effects(&BlockRun::buffers, 1, 3), "2 -> 4 stages"), 0.8);
