@@ -221,6 +221,13 @@ Seconds KernelAnalysis::time(const TileConfig& tile) const {
   return Seconds{state_->tiled->time_s(tile)};
 }
 
+std::vector<double> KernelAnalysis::times_s(std::span<const TileConfig> tiles) const {
+  TC_CHECK(tileable(), "times_s() of a kernel without tiles");
+  std::vector<double> times(tiles.size());
+  state_->tiled->times_s(tiles, times);
+  return times;
+}
+
 std::variant<Estimate, Infeasible> KernelAnalysis::estimate(const TileConfig& tile) const {
   if (!tileable()) return Infeasible{"this kernel has no tiles"};
   if (std::string wrong = tile_mismatch(tile, full_tile()); !wrong.empty()) {

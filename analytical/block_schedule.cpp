@@ -70,29 +70,18 @@ double copies_of_a_thread(const BlockSchedule& schedule) {
   return step_bytes(schedule) / kCopyBytes / (kLanes * schedule.warps);
 }
 
-double registers_wanted(const BlockSchedule& schedule, const hwdesc::Device& device) {
+double registers_wanted(const BlockSchedule& schedule, const WarpTile& warp) {
   const double threads = kLanes * schedule.warps;
   const double accumulators = schedule.matrices * schedule.rows * schedule.columns / threads;
   constexpr double kAddress = 2;  // registers
-  return accumulators + kRegisterStages * WarpTile(schedule, device).operand_registers +
+  return accumulators + kRegisterStages * warp.operand_registers +
          kAddress * copies_of_a_thread(schedule) + kOwnRegisters;
 }
 
-}  // namespace
-
-WarpGrid warp_grid(const BlockSchedule& schedule) {
-  WarpGrid grid;
-  while (grid.rows * grid.columns < schedule.warps) {
-    const bool rows_longer = schedule.rows / grid.rows >= schedule.columns / grid.columns;
-    const bool more_rows = rows_longer && grid.rows * kInstructionRows < schedule.rows;
-    (more_rows ? grid.rows : grid.columns) *= 2;
-  }
-  return grid;
-}
-
-BlockOccupancy occupancy(const BlockSchedule& schedule, const hwdesc::Device& device) {
+BlockOccupancy occupancy_of(const BlockSchedule& schedule, const WarpTile& warp,
+                            const hwdesc::Device& device) {
   BlockOccupancy held;
-  const double wanted = registers_wanted(schedule, device);
+  const double wanted = registers_wanted(schedule, warp);
   held.spilled = std::max(0.0, wanted - kMostRegisters);
   held.registers =
       std::ceil(std::min(wanted, kMostRegisters) / kRegisterGranule) * kRegisterGranule;
@@ -111,14 +100,8 @@ BlockOccupancy occupancy(const BlockSchedule& schedule, const hwdesc::Device& de
   return held;
 }
 
-double units_in_use(double warps, const hwdesc::Device& device) {
-  const double units = std::max(device.matrix.count, 1);
-  return warps / units / std::ceil(warps / units);
-}
-
-BlockStep step_of(const BlockSchedule& schedule, const BlockOccupancy& held, double matrix_rate,
-                  const hwdesc::Device& device) {
-  const WarpTile warp(schedule, device);
+BlockStep step_of(const BlockSchedule& schedule, const WarpTile& warp, double spilled_registers,
+                  double matrix_rate, const hwdesc::Device& device) {
   const double cycle_s = 1 / device.clock.value;
   const double workers = std::max(device.multiplexing.workers, 1);
   const double units = std::max(device.matrix.count, 1);
@@ -134,7 +117,7 @@ BlockStep step_of(const BlockSchedule& schedule, const BlockOccupancy& held, dou
                            ? schedule.warps * kLanes * warp.operand_registers
                            : padded_rows * warp.grid.columns + padded_columns * warp.grid.rows;
   const double read = schedule.matrices * lines * schedule.depth * schedule.operand_bytes;
-  const double spilled = 2 * held.spilled * kRegisterBytes * kLanes * schedule.warps;
+  const double spilled = 2 * spilled_registers * kRegisterBytes * kLanes * schedule.warps;
   step.shared_s =
       (read + step_bytes(schedule) + spilled) / (device.scratchpad().bandwidth.value / workers);
   const double instructions = warp.slices * schedule.matrices * (warp.instructions + warp.fetches) +
@@ -154,6 +137,40 @@ BlockStep step_of(const BlockSchedule& schedule, const BlockOccupancy& held, dou
   step.use_s = device.engines.back().iteration_overhead.value + latency_s +
                warp.slices * steady_period_s(registers);
   return step;
+}
+
+}  // namespace
+
+WarpGrid warp_grid(const BlockSchedule& schedule) {
+  WarpGrid grid;
+  while (grid.rows * grid.columns < schedule.warps) {
+    const bool rows_longer = schedule.rows / grid.rows >= schedule.columns / grid.columns;
+    const bool more_rows = rows_longer && grid.rows * kInstructionRows < schedule.rows;
+    (more_rows ? grid.rows : grid.columns) *= 2;
+  }
+  return grid;
+}
+
+double units_in_use(double warps, const hwdesc::Device& device) {
+  const double units = std::max(device.matrix.count, 1);
+  return warps / units / std::ceil(warps / units);
+}
+
+BlockOccupancy occupancy(const BlockSchedule& schedule, const hwdesc::Device& device) {
+  return occupancy_of(schedule, WarpTile(schedule, device), device);
+}
+
+BlockStep step_of(const BlockSchedule& schedule, const BlockOccupancy& held, double matrix_rate,
+                  const hwdesc::Device& device) {
+  return step_of(schedule, WarpTile(schedule, device), held.spilled, matrix_rate, device);
+}
+
+ScheduledBlock scheduled(const BlockSchedule& schedule, double matrix_rate,
+                         const hwdesc::Device& device) {
+  const WarpTile warp(schedule, device);
+  const BlockOccupancy held = occupancy_of(schedule, warp, device);
+  if (held.resident < 1) return {schedule, held, {}};
+  return {schedule, held, step_of(schedule, warp, held.spilled, matrix_rate, device)};
 }
 
 }  // namespace tilecast::analytical

@@ -56,6 +56,14 @@ struct BlockStep {  // seconds of one block alone on its worker
 // `matrix_rate`: FLOP/s of a worker's matrix units, or of its lanes.
 [[nodiscard]] BlockStep step_of(const BlockSchedule& schedule, const BlockOccupancy& held,
                                 double matrix_rate, const hwdesc::Device& device);
+struct ScheduledBlock {
+  BlockSchedule schedule;
+  BlockOccupancy held;
+  BlockStep step;
+};
+// Both at once; no step where not even one block fits.
+[[nodiscard]] ScheduledBlock scheduled(const BlockSchedule& schedule, double matrix_rate,
+                                       const hwdesc::Device& device);
 // Share of a worker's matrix units that `warps` resident warps can use.
 [[nodiscard]] double units_in_use(double warps, const hwdesc::Device& device);
 

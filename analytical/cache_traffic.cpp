@@ -20,7 +20,7 @@ void CacheModel::set_sweeps(std::span<const Extents> groups, Nest& nest) const {
     std::size_t i = 0;
     for (const auto* streams : {&inputs_, &outputs_}) {
       for (const MemoryStream& stream : *streams) {
-        if ((stream.loops >> step.loop & 1U) != 0) touched[i] *= step.tiles;
+        if (stream.moved_by(step.loop)) touched[i] *= step.tiles;
         bytes += touched[i++];
       }
     }

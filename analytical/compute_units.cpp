@@ -34,10 +34,6 @@ double packed_positions(double positions, double contraction, double rows) {
 
 }  // namespace
 
-double round_up(double value, double multiple) {
-  return std::ceil(value / multiple) * multiple;
-}
-
 UnitCycles UnitCycles::without(BoundMask removed) const {
   UnitCycles left = *this;
   for (const Unit& unit : kUnits) {

@@ -22,6 +22,7 @@
 // Rates come from hwdesc::Device; nothing here is fitted.
 #pragma once
 
+#include <cmath>
 #include <vector>
 
 #include "analytical/accounting.h"
@@ -48,7 +49,9 @@ inline constexpr Unit kUnits[] = {{Bound::kMatrix, &UnitCycles::matrix},
                                   {Bound::kCrossLane, &UnitCycles::cross_lane},
                                   {Bound::kOnChip, &UnitCycles::on_chip}};
 
-[[nodiscard]] double round_up(double value, double multiple);
+[[nodiscard]] inline double round_up(double value, double multiple) {
+  return std::ceil(value / multiple) * multiple;
+}
 
 // What an op of a group asks of the units, per element of the group.
 struct ElementWork {

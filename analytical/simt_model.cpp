@@ -34,7 +34,7 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
     described.read = attained(described.read, engine, described.latency_s);
     return described;
   };
-  const double workers = std::max(device.multiplexing.workers, 1);
+  workers_ = std::max(device.multiplexing.workers, 1);
   memory_ = path(device.main_memory(), device.engines.front());
   const hwdesc::MemoryLevel* cache = shared_cache(device);
   has_cache_ = cache != nullptr;
@@ -47,7 +47,11 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
     if (is_resident(kernel.op(stream.op).shape, device)) continue;
     Input input{.stream = stream};
     for (std::size_t i = 0; i < space_.loops.size(); ++i) {
-      input.in_loop |= space_.loops[i].reduction && (input.stream.loops >> i & 1U) != 0;
+      input.in_loop |= space_.loops[i].reduction && stream.moved_by(i);
+    }
+    if (space_.matrix) {
+      input.by_row = stream.moved_by_any(space_.matrix->rows);
+      input.by_column = stream.moved_by_any(space_.matrix->columns);
     }
     input.whole_bytes = whole_bytes(input.stream.array);
     if (looped_) input.again = passes_.times[input.stream.op.index()] - 1;
@@ -62,11 +66,15 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
   if (!space_.matrix) return;
   stages_ = engine.stages;
   matrix_rate_ =
-      device.matrix_peak(space_.matrix->lhs_dtype).value * device.matrix.efficiency / workers;
+      device.matrix_peak(space_.matrix->lhs_dtype).value * device.matrix.efficiency / workers_;
   if (multiplies_in_full_f32(kernel.op(space_.matrix->op)) &&
       device.execution == hwdesc::Execution::kSimt) {
     matrix_rate_ = 0;
   }
+  constexpr double kMultiplyAdd = 2;
+  multiply_rate_ = matrix_rate_ > 0 ? matrix_rate_
+                                    : kMultiplyAdd * device.vector_peak().value *
+                                          device.vector.efficiency / workers_;
   const ir::DType operand = kernel.op(kernel.op(space_.matrix->op).operands[0]).shape.dtype;
   operand_bytes_ = ir::storage_bytes(operand);
   max_splits_ = kMaxSplits;
@@ -78,7 +86,7 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
     depth_step_ = tiles.depth_step;
     if (depth_step_ > 0) set_run_slowdowns(kernel);
     setup_s_ = engine.setup.value;
-    shared_rate_ = device.scratchpad().bandwidth.value / workers;
+    shared_rate_ = device.scratchpad().bandwidth.value / workers_;
   }
 }
 
@@ -262,10 +270,7 @@ WaveShape SimtModel::shape_of_wave(const Block& block, double wave_blocks,
   const auto bytes = [&](const std::vector<int>& loops) {
     double sum = 0;
     for (const Input& input : inputs_) {
-      const bool moved = std::any_of(loops.begin(), loops.end(), [&](int loop) {
-        return (input.stream.loops >> loop & 1U) != 0;
-      });
-      if (input.in_loop && moved) {
+      if (input.in_loop && input.stream.moved_by_any(loops)) {
         sum += region_bytes(input.stream.array, groups[input.stream.group]);
       }
     }
@@ -283,16 +288,12 @@ WaveShape SimtModel::shape_of_wave(const Block& block, double wave_blocks,
 // Blocks of a wave that share one copy of what `input` loads.
 double SimtModel::reuse(const Input& input, const Block& block, const WaveShape& wave,
                         double wave_blocks) const {
-  const auto moves = [&](int loop) { return (input.stream.loops >> loop & 1U) != 0; };
   if (space_.matrix) {
-    const MatrixLoops& loops = *space_.matrix;
-    const bool by_row = std::any_of(loops.rows.begin(), loops.rows.end(), moves);
-    const bool by_column = std::any_of(loops.columns.begin(), loops.columns.end(), moves);
-    return (by_row ? 1 : wave.rows) * (by_column ? 1 : wave.columns);
+    return (input.by_row ? 1 : wave.rows) * (input.by_column ? 1 : wave.columns);
   }
   double shared = 1;
   for (std::size_t i = 0; i < space_.loops.size(); ++i) {
-    if (moves(static_cast<int>(i))) continue;
+    if (input.stream.moved_by(i)) continue;
     shared *= static_cast<double>(space_.loops[i].size) / static_cast<double>(block.extents[i]);
   }
   return std::clamp(shared, 1.0, std::max(wave_blocks, 1.0));

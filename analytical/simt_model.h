@@ -27,10 +27,9 @@
 // cache as far as it keeps the rows in flight; a tile that cuts such rows makes each pass a launch.
 #pragma once
 
-#include "analytical/block_schedule.h"
 #include "analytical/compute_units.h"
 #include "analytical/library_tiles.h"
-#include "analytical/simt_launch.h"
+#include "analytical/product_waves.h"
 #include "analytical/simt_passes.h"
 #include "analytical/tile_model.h"
 #include "analytical/transfer.h"
@@ -43,6 +42,7 @@ class SimtModel final : public TileModel {
 
   [[nodiscard]] std::vector<TileConfig> candidates(std::size_t limit) const override;
   [[nodiscard]] double time_s(const TileConfig& tile) const override;
+  void times_s(std::span<const TileConfig> tiles, std::span<double> times) const override;
   [[nodiscard]] Accounting account(const TileConfig& tile, BoundMask removed) const override;
   // Of the buffers of one block.
   [[nodiscard]] double scratchpad_bytes(const TileConfig& tile) const override;
@@ -52,7 +52,8 @@ class SimtModel final : public TileModel {
  private:
   struct Input {
     MemoryStream stream;
-    bool in_loop = false;  // loaded again every step
+    bool in_loop = false;                    // loaded again every step
+    bool by_row = false, by_column = false;  // of a product: do rows, columns choose what it is?
     double whole_bytes = 0;
     double run_slowdown = 1;  // of main memory, by the pieces of rows that steps read
     double again = 0;         // further passes over it, when rows are not held
@@ -67,19 +68,6 @@ class SimtModel final : public TileModel {
     bool cut = false;  // rows are spread over blocks: every pass is a kernel of its own
     BlockNeeds needs;
     double resident = 1;
-  };
-  struct ScheduledBlock {  // of a tile that says how it was written
-    Block block;
-    BlockSchedule schedule;
-    BlockOccupancy held;
-    BlockStep step;
-    double cache_bytes = 0;  // of a step, with what short runs cost
-    double prologue_s = 0;   // of what is computed of operands in a step, beside the product
-    double finish_s = 0;     // after the last step
-  };
-  struct Waves {  // alike
-    double count = 0;
-    double resident = 1, in_flight = 1;  // blocks of a worker, of all
   };
   struct ComputeTime {
     UnitCycles iteration, finish;
@@ -112,15 +100,14 @@ class SimtModel final : public TileModel {
                                       bool may_spill) const;
 
   [[nodiscard]] bool is_scheduled(const TileConfig& tile) const;
-  [[nodiscard]] BlockSchedule schedule_of(const TileConfig& tile) const;
-  [[nodiscard]] ScheduledBlock scheduled_block(const TileConfig& tile, BoundMask removed,
-                                               std::span<Extents> groups) const;
-  [[nodiscard]] double wave_step_bytes(const Block& block, double in_flight,
-                                       std::span<const Extents> groups) const;
-  void add_waves(const ScheduledBlock& scheduled, const Waves& waves, BoundMask removed,
-                 std::span<const Extents> groups, Accounting& sum) const;
-  [[nodiscard]] Accounting account_schedule(const TileConfig& tile, BoundMask removed,
-                                            bool may_spill) const;
+  [[nodiscard]] BlockSchedule schedule_of(const TileConfig& tile, const LoopSizes& extents) const;
+  void set_written(const TileConfig& tile, BlockSchedule& schedule) const;
+  [[nodiscard]] ProductBlock product_block(const TileConfig& tile, BoundMask removed,
+                                           std::span<Extents> groups) const;
+  [[nodiscard]] WavePeriod period_of(const ProductBlock& product, const ScheduledBlock& scheduled,
+                                     const Waves& waves, BoundMask removed) const;
+  [[nodiscard]] double scheduled_time_s(const ProductBlock& product) const;
+  [[nodiscard]] Accounting account_schedule(const TileConfig& tile, BoundMask removed) const;
   [[nodiscard]] std::string schedule_refusal(const TileConfig& tile) const;
 
   Passes passes_;
@@ -132,10 +119,11 @@ class SimtModel final : public TileModel {
   MemoryPath memory_, cache_;
   bool has_cache_ = false;
   double cache_capacity_ = 0, shared_rate_ = 0;  // bytes; bytes per second of one worker
-  double matrix_rate_ = 0;  // FLOP/s of one worker, efficiency applied; 0: cannot
+  double matrix_rate_ = 0;    // FLOP/s of one worker, efficiency applied; 0: cannot
+  double multiply_rate_ = 0;  // that, or of its lanes
   BlockSides sides_;
   double operand_bytes_ = 4, flat_rows_ = 1, max_splits_ = 1, depth_step_ = 0;
-  double setup_s_ = 0, overhead_s_ = 0, stages_ = 1;
+  double setup_s_ = 0, overhead_s_ = 0, stages_ = 1, workers_ = 1;
 };
 
 }  // namespace tilecast::analytical

@@ -98,19 +98,21 @@ Accounting SimtModel::best_split(const TileConfig& tile, BoundMask removed, bool
 }
 
 double SimtModel::time_s(const TileConfig& tile) const {
-  if (!is_scheduled(tile)) return best_split(tile, 0, false).total_s;
-  return account_schedule(tile, 0, /*may_spill=*/false).total_s;
+  double time = 0;
+  times_s({&tile, 1}, {&time, 1});
+  return time;
 }
 
 Accounting SimtModel::account(const TileConfig& tile, BoundMask removed) const {
   Accounting accounting =
-      is_scheduled(tile) ? account_schedule(tile, removed, true) : best_split(tile, removed, true);
+      is_scheduled(tile) ? account_schedule(tile, removed) : best_split(tile, removed, true);
   accounting.iterations = iterations(tile);
   return accounting;
 }
 
 double SimtModel::scratchpad_bytes(const TileConfig& tile) const {
-  if (is_scheduled(tile)) return occupancy(schedule_of(tile), *device_).shared_bytes;
+  if (is_scheduled(tile))
+    return occupancy(schedule_of(tile, tile_extents(space_, tile)), *device_).shared_bytes;
   GroupExtents storage = group_extents();
   return prepare(tile, {storage.data(), storage.size()}).needs.shared_bytes;
 }

@@ -1,5 +1,7 @@
 #include "analytical/tile_model.h"
 
+#include <algorithm>
+
 #include "analytical/tile_space.h"
 
 namespace tilecast::analytical {
@@ -16,6 +18,11 @@ TileModel::GroupExtents TileModel::group_extents() const {
 
 std::vector<TileConfig> TileModel::candidates(std::size_t limit) const {
   return candidate_tiles(space_, limit);
+}
+
+void TileModel::times_s(std::span<const TileConfig> tiles, std::span<double> times) const {
+  std::ranges::transform(tiles, times.begin(),
+                         [&](const TileConfig& tile) { return time_s(tile); });
 }
 
 Estimate TileModel::estimate(const TileConfig& tile) const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <boost/container/small_vector.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ class TileModel {
   [[nodiscard]] virtual std::vector<TileConfig> candidates(std::size_t limit) const;
   // Seconds; infinity when the tile does not fit. No allocation.
   [[nodiscard]] virtual double time_s(const TileConfig& tile) const = 0;
+  // Of each; neighbours may share what they have in common.
+  virtual void times_s(std::span<const TileConfig> tiles, std::span<double> times) const;
   // Where that time goes when `removed` takes none. A tile that does not fit moves what is too
   // much once more.
   [[nodiscard]] virtual Accounting account(const TileConfig& tile, BoundMask removed) const = 0;

@@ -1,5 +1,6 @@
 #include "analytical/tile_ranker.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "analytical/analytical_model.h"
@@ -12,10 +13,9 @@ std::vector<std::optional<double>> PhysicsRanker::scores(const ir::Kernel& kerne
   const KernelAnalysis analysis(kernel, device);
   std::vector<std::optional<double>> scores(tiles.size());
   if (!analysis.tileable()) return scores;
-  for (std::size_t i = 0; i < tiles.size(); ++i) {
-    const double seconds = analysis.time(tiles[i]).value;
-    if (std::isfinite(seconds)) scores[i] = seconds;
-  }
+  std::ranges::transform(analysis.times_s(tiles), scores.begin(), [](double seconds) {
+    return std::isfinite(seconds) ? std::optional(seconds) : std::nullopt;
+  });
   return scores;
 }
 

@@ -86,6 +86,10 @@ struct MemoryStream {
   std::uint32_t loops = 0;  // bit per loop whose step moves the tile
   ir::OpId op;
   bool part_of_tiles = false;  // an update in place of less than the native tiles it falls into
+  [[nodiscard]] bool moved_by(std::size_t loop) const { return (loops >> loop & 1U) != 0; }
+  [[nodiscard]] bool moved_by_any(const std::vector<int>& of) const {
+    return std::ranges::any_of(of, [&](int loop) { return moved_by(loop); });
+  }
 };
 
 // Parameters that are read: not those that are only updated in place, passed through or not used.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <random>
@@ -185,6 +186,36 @@ TEST(ScheduledProduct, ExplanationsAddUpAndNothingThatIsFreeMakesItSlower) {
     for (std::size_t b = 0; b < kBoundCount; ++b) {
       const Accounting without = model.account(tile, mask_of(static_cast<Bound>(b)));
       ASSERT_LE(without.total_s, all.total_s * (1 + 1e-12)) << to_string(tile) << ", bound " << b;
+    }
+  }
+}
+
+// In any order, with tiles between them that say nothing of stages and warps.
+TEST(ScheduledProduct, ManyTilesAtOnceTakeTheTimesTheyTakeOneByOne) {
+  std::mt19937_64 random(2);
+  for (const char* name : {"a100_sxm_40gb", "t4", "h100_sxm"}) {
+    const hwdesc::Device device = preset(name);
+    const ir::Kernel kernel = product_kernel(3000, 4096, 1000);
+    const KernelAnalysis analysis(kernel, device);
+    std::vector<TileConfig> tiles;
+    for (const std::int64_t rows : {16, 64, 96, 256}) {
+      for (const std::int64_t depth : {32, 128}) {
+        for (const int stages : {0, 1, 4}) {
+          for (const int warps : {0, 3, 8, 64}) {
+            tiles.push_back(scheduled(rows, 128, depth, stages, warps));
+          }
+        }
+      }
+    }
+    for (int round = 0; round < 2; ++round) {
+      const std::vector<double> times = analysis.times_s(tiles);
+      for (std::size_t i = 0; i < tiles.size(); ++i) {
+        ASSERT_EQ(times[i], analysis.time(tiles[i]).value) << name << ", " << to_string(tiles[i]);
+        if (std::isinf(times[i])) continue;
+        const Accounting explained = SimtModel(kernel, device).account(tiles[i], 0);
+        ASSERT_EQ(times[i], explained.total_s) << name << ", " << to_string(tiles[i]);
+      }
+      std::ranges::shuffle(tiles, random);
     }
   }
 }
