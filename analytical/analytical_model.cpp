@@ -233,9 +233,8 @@ std::variant<Estimate, Infeasible> KernelAnalysis::estimate(const TileConfig& ti
   if (std::string wrong = tile_mismatch(tile, full_tile()); !wrong.empty()) {
     return Infeasible{std::move(wrong)};
   }
-  if ((tile.stages > 0 || tile.warps > 0) &&
-      !has_schedules(state_->tiled->space(), *state_->device)) {
-    return Infeasible{"stages and warps are of products that thread blocks compute"};
+  if (tile.is_written() && !has_schedules(state_->tiled->space(), *state_->device)) {
+    return Infeasible{"stages, warps and threads are of products that thread blocks compute"};
   }
   std::string reason = state_->tiled->infeasible_reason(tile);
   if (!reason.empty()) return Infeasible{std::move(reason)};

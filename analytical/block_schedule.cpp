@@ -30,12 +30,19 @@ struct WarpTile {
   double slice_depth, slices;    // of the depth
   double instructions, fetches;  // of a slice
   double operand_registers;      // of a thread: one slice of both operands
+  double reads;                  // of all its lanes in a slice: elements, what passes twice twice
 
   WarpTile(const BlockSchedule& schedule, const hwdesc::Device& device)
       : grid(warp_grid(schedule)),
         rows(schedule.rows / grid.rows),
         columns(schedule.columns / grid.columns) {
-    schedule.on_lanes ? split_over_lanes() : split_into_instructions(device.matrix);
+    if (schedule.windows.reads > 0) {
+      read_windows(schedule);
+    } else if (schedule.threads.rows > 0) {
+      split_over_threads(schedule);
+    } else {
+      schedule.on_lanes ? split_over_lanes() : split_into_instructions(device.matrix);
+    }
     slices = std::ceil(schedule.depth / slice_depth);
     operand_registers *= schedule.operand_bytes / kRegisterBytes;
   }
@@ -58,10 +65,43 @@ struct WarpTile {
     instructions = results;
     operand_registers = side + results / side;
     fetches = operand_registers * kRegisterBytes / kCopyBytes;
+    reads = kLanes * operand_registers;
+  }
+  // Each thread's results are a box of neighbours. Of `size` elements a side, in loads of `vector`:
+  // loads of 16 bytes pass eight lanes at a time, and lanes apart by `size` may meet in one bank.
+  static double passing(double size, double vector, double distinct_lanes) {
+    const double lanes = kLanes / vector;  // that pass together
+    const double clash = std::min(distinct_lanes, lanes) * size / kLanes;
+    return kLanes * size * std::max(1.0, clash);
+  }
+  void split_over_threads(const BlockSchedule& schedule) {
+    const ThreadGrid& threads = schedule.threads;
+    const double down = schedule.rows / threads.rows, along = schedule.columns / threads.columns;
+    const double widest = kCopyBytes / schedule.operand_bytes;
+    const double row_vector = std::clamp(std::min(threads.row_vector, down), 1.0, widest);
+    const double column_vector = std::clamp(std::min(threads.column_vector, along), 1.0, widest);
+    const double lanes_along = std::min(threads.columns, kLanes);
+    slice_depth = 1;
+    instructions = down * along;
+    fetches = down / row_vector + along / column_vector;
+    operand_registers = down + along;
+    reads = passing(along, column_vector, lanes_along) +
+            passing(down, row_vector, std::max(1.0, kLanes / row_vector / lanes_along));
+  }
+  void read_windows(const BlockSchedule& schedule) {
+    slice_depth = 1;
+    instructions =
+        schedule.rows * schedule.columns / (schedule.threads.rows * schedule.threads.columns);
+    operand_registers = schedule.windows.reads / schedule.depth;
+    fetches = operand_registers * (1 + schedule.windows.guards);
+    reads = kLanes * operand_registers;
   }
 };
 
+// What a step copies to the worker's memory.
 double step_bytes(const BlockSchedule& schedule) {
+  if (schedule.direct) return 0;
+  if (schedule.windows.reads > 0) return schedule.windows.bytes;
   return schedule.matrices * (schedule.rows + schedule.columns) * schedule.depth *
          schedule.operand_bytes;
 }
@@ -71,7 +111,9 @@ double copies_of_a_thread(const BlockSchedule& schedule) {
 }
 
 double registers_wanted(const BlockSchedule& schedule, const WarpTile& warp) {
-  const double threads = kLanes * schedule.warps;
+  const double threads = schedule.threads.rows > 0
+                             ? schedule.threads.rows * schedule.threads.columns
+                             : kLanes * schedule.warps;
   const double accumulators = schedule.matrices * schedule.rows * schedule.columns / threads;
   constexpr double kAddress = 2;  // registers
   return accumulators + kRegisterStages * warp.operand_registers +
@@ -81,12 +123,17 @@ double registers_wanted(const BlockSchedule& schedule, const WarpTile& warp) {
 BlockOccupancy occupancy_of(const BlockSchedule& schedule, const WarpTile& warp,
                             const hwdesc::Device& device) {
   BlockOccupancy held;
-  const double wanted = registers_wanted(schedule, warp);
-  held.spilled = std::max(0.0, wanted - kMostRegisters);
-  held.registers =
-      std::ceil(std::min(wanted, kMostRegisters) / kRegisterGranule) * kRegisterGranule;
-  held.shared_bytes = schedule.stages * step_bytes(schedule) + kReservedShared;
   const hwdesc::Multiplexing& worker = device.multiplexing;
+  const double wanted = registers_wanted(schedule, warp);
+  double most = kMostRegisters;
+  if (schedule.threads.rows > 0) {  // the compiler knows the block and lets one fit
+    const double threads = kLanes * schedule.warps;
+    const double fit = worker.registers_per_worker.value / kRegisterBytes / threads;
+    most = std::min(most, std::floor(fit / kRegisterGranule) * kRegisterGranule);
+  }
+  held.spilled = std::max(0.0, wanted - most);
+  held.registers = std::ceil(std::min(wanted, most) / kRegisterGranule) * kRegisterGranule;
+  held.shared_bytes = schedule.stages * step_bytes(schedule) + kReservedShared;
   const double thread_bytes = held.registers * kRegisterBytes;
   const std::array<std::pair<double, std::string_view>, 4> limits{{
       {worker_memory(device).capacity.value / held.shared_bytes, "shared memory"},
@@ -112,9 +159,12 @@ BlockStep step_of(const BlockSchedule& schedule, const WarpTile& warp, double sp
   BlockStep step;
   step.matrix_s = kMultiplyAdd * schedule.matrices * padded_rows * padded_columns * schedule.depth /
                   matrix_rate;
+  if (schedule.threads.rows > 0) {  // lanes of the last warp may be idle
+    step.matrix_s *= kLanes * schedule.warps / (schedule.threads.rows * schedule.threads.columns);
+  }
   // Lanes read 16 bytes each, eight lanes at a time: what several read alike passes again.
   const double lines = schedule.on_lanes
-                           ? schedule.warps * kLanes * warp.operand_registers
+                           ? schedule.warps * warp.reads
                            : padded_rows * warp.grid.columns + padded_columns * warp.grid.rows;
   const double read = schedule.matrices * lines * schedule.depth * schedule.operand_bytes;
   const double spilled = 2 * spilled_registers * kRegisterBytes * kLanes * schedule.warps;
@@ -133,7 +183,7 @@ BlockStep step_of(const BlockSchedule& schedule, const WarpTile& warp, double sp
       .core_s = std::max(step.matrix_s, step.issue_s) / alone / warp.slices,
       .round_trip_s = latency_s + unit_s,
       .in_order_s = unit_s,
-      .stages = kRegisterStages};
+      .stages = schedule.windows.reads > 0 ? schedule.windows.ahead : kRegisterStages};
   step.use_s = device.engines.back().iteration_overhead.value + latency_s +
                warp.slices * steady_period_s(registers);
   return step;

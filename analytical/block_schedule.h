@@ -5,7 +5,7 @@
 // A step of a block multiplies rows x depth by depth x columns. Alone on its worker it occupies
 //   matrix  the unit: the tile padded to the warps' instructions; a block of fewer warps than the
 //           worker has units uses only so many of them. On plain lanes: multiply-adds of threads
-//           that each hold a square of results
+//           that each hold a square of results, or the box that ThreadGrid gives them
 //   shared  shared memory: operands are written once, each is read by the warps that stand side by
 //           side over the tile; registers beyond 255 a thread are written and read again
 //   issue   one instruction a cycle for each unit's warps
@@ -27,6 +27,23 @@ inline constexpr double kOwnRegisters = 30;      // of a thread: loop, addresses
 inline constexpr double kStepInstructions = 40;  // of a warp: loop, addresses, barrier (estimate)
 inline constexpr double kReservedShared = 1024;  // bytes of a block (compute capability 8.0 on)
 
+// How threads stand over a tile, those of a row of it next to each other; each holds a box of
+// neighbouring results. A load of up to 16 bytes brings `vector` elements; lanes that pass together
+// take turns where their elements lie in the same of 32 banks (CUDA programming guide).
+struct ThreadGrid {
+  double rows = 0, columns = 0;              // 0: not told
+  double row_vector = 4, column_vector = 4;  // elements that a load brings
+};
+
+// What threads read below the windows of their results, where the tile says its threads. Weights
+// are those of the whole warp (constant memory): no reads.
+struct WindowReads {
+  double bytes = 0;   // of the input below all windows of a block
+  double reads = 0;   // elements that a thread reads in a step; 0: not told
+  double guards = 0;  // instructions for each, where a tile may stand out over the edge
+  double ahead = 1;   // positions whose reads are on their way together
+};
+
 struct BlockSchedule {
   double rows = 1, columns = 1, depth = 1;  // of a step, elements
   double matrices = 1;                      // such products side by side in a block
@@ -34,6 +51,9 @@ struct BlockSchedule {
   double warps = 4;
   double operand_bytes = 2;  // of an element
   bool on_lanes = false;     // plain vector lanes multiply, not the matrix unit
+  bool direct = false;       // operands are read through the cache, not copied
+  ThreadGrid threads;
+  WindowReads windows;
 };
 
 struct WarpGrid {  // how warps stand over a tile

@@ -137,8 +137,8 @@ bool pairs_positions(std::int64_t input, std::int64_t output, const ir::WindowDi
     std::int64_t meets = 0;
     for (std::int64_t k = 0; k < window.size; ++k) {
       const std::int64_t place = at * window.stride + k * window.window_dilation - window.pad_low;
-      if (place < 0 || place % window.base_dilation != 0) continue;
-      if (place / window.base_dilation >= input) continue;
+      const bool on_input = place >= 0 && place % window.base_dilation == 0;
+      if (!on_input || place / window.base_dilation >= input) continue;
       ++meets;
       met[k] = true;
     }
@@ -158,8 +158,7 @@ double positions_per_met(std::int64_t input, const ir::WindowDim& window) {
 void add_conv_loops(const Kernel& kernel, const Op& op, const hwdesc::NativeTile& native,
                     IterationSpace& space, MatrixLoops& matrix) {
   const auto& attrs = op.as<ir::ConvAttrs>();
-  const Shape& lhs = kernel.op(op.operands[0]).shape;
-  const Shape& rhs = kernel.op(op.operands[1]).shape;
+  const Shape &lhs = kernel.op(op.operands[0]).shape, &rhs = kernel.op(op.operands[1]).shape;
   std::vector<std::vector<int>*> roles(op.shape.rank(), &matrix.rows);
   roles[attrs.dims.output_feature] = &matrix.columns;
   for (std::size_t i = 0; i < attrs.window.size(); ++i) {
@@ -172,6 +171,7 @@ void add_conv_loops(const Kernel& kernel, const Op& op, const hwdesc::NativeTile
     }
     const int loop = add_reduction_loop(space, rhs, attrs.dims.kernel_spatial[i], native);
     matrix.window_loops.push_back(loop);
+    if (loop >= 0) matrix.window_rows.push_back(space.anchor_loops[of_output]);
     push_loop(matrix.positions, loop);
     matrix.dilation *= positions_per_met(input, attrs.window[i]);
   }

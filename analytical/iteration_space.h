@@ -47,6 +47,8 @@ struct MatrixLoops {
   // By window dimension: the loop over its positions, -1 where it is whole. It is a batch loop
   // where every output has a position of its own: a dot written as a convolution.
   std::vector<int> window_loops;
+  std::vector<int>
+      window_rows;          // of `positions`, by theirs: the row loop that the window moves along
   int group_loop = -1;      // the groups of a ragged-dot
   std::int64_t groups = 1;  // feature groups
   double dilation = 1;      // one of so many positions meets input: the rest are holes or padding

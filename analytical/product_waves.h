@@ -12,6 +12,7 @@
 
 #include "analytical/accounting.h"
 #include "analytical/block_schedule.h"
+#include "analytical/iteration_space.h"
 #include "analytical/simt_launch.h"
 
 namespace tilecast::analytical {
@@ -21,6 +22,7 @@ struct ProductBlock {  // of a block tile; but for `schedule` whatever its stage
     double bytes = 0;                        // of a step, in the worker's memory
     bool by_row = false, by_column = false;  // do the block's rows, columns choose what it is?
   };
+  LoopSizes extents{};
   BlockSchedule schedule;
   boost::container::small_vector<Load, 4> loads;
   double blocks = 1, steps = 1;

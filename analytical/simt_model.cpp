@@ -72,9 +72,7 @@ SimtModel::SimtModel(const ir::Kernel& kernel, const hwdesc::Device& device)
     matrix_rate_ = 0;
   }
   constexpr double kMultiplyAdd = 2;
-  multiply_rate_ = matrix_rate_ > 0 ? matrix_rate_
-                                    : kMultiplyAdd * device.vector_peak().value *
-                                          device.vector.efficiency / workers_;
+  lane_rate_ = kMultiplyAdd * device.vector_peak().value * device.vector.efficiency / workers_;
   const ir::DType operand = kernel.op(kernel.op(space_.matrix->op).operands[0]).shape.dtype;
   operand_bytes_ = ir::storage_bytes(operand);
   max_splits_ = kMaxSplits;

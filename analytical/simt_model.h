@@ -100,8 +100,12 @@ class SimtModel final : public TileModel {
                                       bool may_spill) const;
 
   [[nodiscard]] bool is_scheduled(const TileConfig& tile) const;
-  [[nodiscard]] BlockSchedule schedule_of(const TileConfig& tile, const LoopSizes& extents) const;
-  void set_written(const TileConfig& tile, BlockSchedule& schedule) const;
+  [[nodiscard]] BlockSchedule schedule_of(const TileConfig& tile, const LoopSizes& extents,
+                                          std::span<const Extents> groups) const;
+  [[nodiscard]] BlockSchedule schedule_of(const TileConfig& tile) const;
+  void set_written(const TileConfig& tile, const LoopSizes& extents, BlockSchedule& schedule) const;
+  void set_reads(const ir::Dims& threads, const LoopSizes& extents, BlockSchedule& schedule) const;
+  [[nodiscard]] double rate_of(const BlockSchedule& schedule) const;
   [[nodiscard]] ProductBlock product_block(const TileConfig& tile, BoundMask removed,
                                            std::span<Extents> groups) const;
   [[nodiscard]] WavePeriod period_of(const ProductBlock& product, const ScheduledBlock& scheduled,
@@ -119,8 +123,8 @@ class SimtModel final : public TileModel {
   MemoryPath memory_, cache_;
   bool has_cache_ = false;
   double cache_capacity_ = 0, shared_rate_ = 0;  // bytes; bytes per second of one worker
-  double matrix_rate_ = 0;    // FLOP/s of one worker, efficiency applied; 0: cannot
-  double multiply_rate_ = 0;  // that, or of its lanes
+  double matrix_rate_ = 0;  // FLOP/s of one worker, efficiency applied; 0: cannot
+  double lane_rate_ = 0;    // of its lanes
   BlockSides sides_;
   double operand_bytes_ = 4, flat_rows_ = 1, max_splits_ = 1, depth_step_ = 0;
   double setup_s_ = 0, overhead_s_ = 0, stages_ = 1, workers_ = 1;

@@ -7,11 +7,13 @@
 #include <limits>
 
 #include "analytical/simt_model.h"
+#include "base/math.h"
 
 namespace tilecast::analytical {
 namespace {
 
 constexpr double kMostWarps = 32;  // of a block (CUDA programming guide)
+constexpr double kLanes = 32;      // threads of a warp
 
 bool fits(const ScheduledBlock& block) {
   return block.held.resident >= 1 && block.schedule.warps <= kMostWarps;
@@ -20,27 +22,94 @@ bool fits(const ScheduledBlock& block) {
 }  // namespace
 
 bool SimtModel::is_scheduled(const TileConfig& tile) const {
-  return space_.matrix.has_value() && (tile.stages > 0 || tile.warps > 0) &&
+  return space_.matrix.has_value() && tile.is_written() &&
          device_->execution == hwdesc::Execution::kSimt;
 }
 
 // As the tile says it is written, on top of its sizes.
-void SimtModel::set_written(const TileConfig& tile, BlockSchedule& schedule) const {
+void SimtModel::set_written(const TileConfig& tile, const LoopSizes& extents,
+                            BlockSchedule& schedule) const {
   schedule.stages = tile.stages > 0 ? tile.stages : stages_;
   schedule.warps = tile.warps > 0 ? tile.warps : device_->multiplexing.warps_per_block;
+  schedule.on_lanes = matrix_rate_ <= 0;
+  schedule.direct = tile.direct;
+  schedule.threads = {};
+  schedule.windows.reads = 0;
+  if (tile.threads.empty()) return;
+  const MatrixLoops& loops = *space_.matrix;
+  const auto of = [&](const ir::Dims& list, const std::vector<int>& dims) {
+    double all = 1;
+    for (const int loop : dims) {
+      const auto slot = static_cast<std::size_t>(space_.loops[loop].slot);
+      if (slot < list.size()) all *= static_cast<double>(list[slot]);
+    }
+    return all;
+  };
+  schedule.on_lanes = true;
+  schedule.threads.rows = of(tile.threads, loops.rows) * of(tile.threads, loops.batch);
+  schedule.threads.columns = of(tile.threads, loops.columns);
+  if (!tile.vector.empty()) {
+    schedule.threads.row_vector = of(tile.vector, loops.rows);
+    schedule.threads.column_vector = of(tile.vector, loops.columns);
+  }
+  if (tile.warps == 0) {
+    schedule.warps = std::ceil(schedule.threads.rows * schedule.threads.columns / kLanes);
+  }
+  if (!loops.positions.empty()) set_reads(tile.threads, extents, schedule);
 }
 
-BlockSchedule SimtModel::schedule_of(const TileConfig& tile, const LoopSizes& extents) const {
+// Along a dimension a thread has results `apart`, whose windows of `size` overlap: what they share
+// is read once, and the reads of a window's row go out together. Where the tile stands out over the
+// edge and nothing was copied, each read is guarded by branches: no read is shared, or goes out
+// before the multiply-add of the one before.
+void SimtModel::set_reads(const ir::Dims& threads, const LoopSizes& extents,
+                          BlockSchedule& schedule) const {
+  const MatrixLoops& loops = *space_.matrix;
+  constexpr double kGuard = 2;  // instructions: a comparison, and what depends on it
+  const bool guarded = schedule.direct && std::ranges::any_of(loops.window_rows, [&](int row) {
+                         return space_.loops[row].size % extents[row] != 0;
+                       });
+  double reads = schedule.depth * schedule.rows / schedule.threads.rows;
+  for (std::size_t i = 0; i < loops.positions.size() && !guarded; ++i) {
+    const int row = loops.window_rows[i];
+    if (static_cast<std::size_t>(space_.loops[row].slot) >= threads.size()) continue;
+    const auto apart = static_cast<double>(threads[space_.loops[row].slot]);
+    const auto size = static_cast<double>(extents[loops.positions[i]]);
+    const double results = static_cast<double>(extents[row]) / apart;
+    reads *= ((results - 1) * std::min(apart, size) + size) / (results * size);
+  }
+  schedule.windows.reads = reads;
+  schedule.windows.guards = guarded ? kGuard * static_cast<double>(loops.positions.size()) : 0;
+  schedule.windows.ahead =
+      guarded ? schedule.depth / reads : static_cast<double>(extents[loops.positions.back()]);
+}
+
+BlockSchedule SimtModel::schedule_of(const TileConfig& tile, const LoopSizes& extents,
+                                     std::span<const Extents> groups) const {
   const MatrixLoops& loops = *space_.matrix;
   BlockSchedule schedule{
       .rows = product(extents, loops.rows),
       .columns = product(extents, loops.columns),
       .depth = product(extents, loops.contraction) * product(extents, loops.positions),
       .matrices = product(extents, loops.batch),
-      .operand_bytes = operand_bytes_,
-      .on_lanes = matrix_rate_ <= 0};
-  set_written(tile, schedule);
+      .operand_bytes = operand_bytes_};
+  for (const Input& input : inputs_) {
+    if (loops.positions.empty() || !input.by_row) continue;
+    schedule.windows.bytes += resident_bytes(input.stream.array, groups[input.stream.group]);
+  }
+  set_written(tile, extents, schedule);
   return schedule;
+}
+
+BlockSchedule SimtModel::schedule_of(const TileConfig& tile) const {
+  GroupExtents groups = group_extents();
+  const LoopSizes extents = tile_extents(space_, tile);
+  footprints_.evaluate(extents, {groups.data(), groups.size()});
+  return schedule_of(tile, extents, {groups.data(), groups.size()});
+}
+
+double SimtModel::rate_of(const BlockSchedule& schedule) const {
+  return schedule.on_lanes ? lane_rate_ : matrix_rate_;
 }
 
 ProductBlock SimtModel::product_block(const TileConfig& tile, BoundMask removed,
@@ -50,8 +119,14 @@ ProductBlock SimtModel::product_block(const TileConfig& tile, BoundMask removed,
   const auto grid = [&](const std::vector<int>& of) {
     return std::ceil(whole_product(space_, of) / analytical::product(block.extents, of));
   };
-  ProductBlock product{.schedule = schedule_of(tile, block.extents),
-                       .blocks = block.blocks,
+  double blocks = 1;
+  for (std::size_t i = 0; i < space_.loops.size(); ++i) {
+    const Loop& loop = space_.loops[i];
+    if (!loop.reduction) blocks *= static_cast<double>(base::ceil_div(loop.size, block.extents[i]));
+  }
+  ProductBlock product{.extents = block.extents,
+                       .schedule = schedule_of(tile, block.extents, groups),
+                       .blocks = blocks,
                        .steps = block.steps,
                        .grid = {.rows = grid(loops.rows), .columns = grid(loops.columns)},
                        .outside_bytes = block.out_bytes + block.once_bytes};
@@ -94,7 +169,7 @@ WavePeriod SimtModel::period_of(const ProductBlock& product, const ScheduledBloc
 
 double SimtModel::scheduled_time_s(const ProductBlock& product) const {
   const ScheduledBlock scheduled =
-      analytical::scheduled(product.schedule, multiply_rate_, *device_);
+      analytical::scheduled(product.schedule, rate_of(product.schedule), *device_);
   if (!fits(scheduled)) return std::numeric_limits<double>::infinity();
   double total_s = 0;
   for (const Waves& waves : waves_of(product.blocks, scheduled.held.resident, workers_)) {
@@ -111,10 +186,10 @@ Accounting SimtModel::account_schedule(const TileConfig& tile, BoundMask removed
   const ProductBlock product = product_block(tile, removed, {storage.data(), storage.size()});
   ScheduledBlock scheduled{.schedule = product.schedule,
                            .held = occupancy(product.schedule, *device_)};
-  scheduled.step = step_of(
-      product.schedule, scheduled.held,
-      has(removed, Bound::kMatrix) ? std::numeric_limits<double>::infinity() : multiply_rate_,
-      *device_);
+  scheduled.step = step_of(product.schedule, scheduled.held,
+                           has(removed, Bound::kMatrix) ? std::numeric_limits<double>::infinity()
+                                                        : rate_of(product.schedule),
+                           *device_);
   Accounting sum;
   for (const Waves& waves :
        waves_of(product.blocks, std::max(scheduled.held.resident, 1.0), workers_)) {
@@ -159,13 +234,13 @@ void SimtModel::times_s(std::span<const TileConfig> tiles, std::span<double> tim
       product = product_block(tile, 0, {storage.data(), storage.size()});
       prepared = &tile;
     }
-    set_written(tile, product.schedule);
+    set_written(tile, product.extents, product.schedule);
     times[i] = scheduled_time_s(product);
   }
 }
 
 std::string SimtModel::schedule_refusal(const TileConfig& tile) const {
-  const BlockSchedule schedule = schedule_of(tile, tile_extents(space_, tile));
+  const BlockSchedule schedule = schedule_of(tile);
   if (schedule.warps > kMostWarps) {
     return fmt::format("a block has {} warps, {} at most", schedule.warps, kMostWarps);
   }

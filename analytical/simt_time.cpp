@@ -111,8 +111,7 @@ Accounting SimtModel::account(const TileConfig& tile, BoundMask removed) const {
 }
 
 double SimtModel::scratchpad_bytes(const TileConfig& tile) const {
-  if (is_scheduled(tile))
-    return occupancy(schedule_of(tile, tile_extents(space_, tile)), *device_).shared_bytes;
+  if (is_scheduled(tile)) return occupancy(schedule_of(tile), *device_).shared_bytes;
   GroupExtents storage = group_extents();
   return prepare(tile, {storage.data(), storage.size()}).needs.shared_bytes;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <tuple>
 
 #include "base/error.h"
 
@@ -67,12 +68,15 @@ std::string to_string(const TileConfig& tile) {
   add("in", tile.input);
   if (tile.stages > 0) add("stages", {tile.stages});
   if (tile.warps > 0) add("warps", {tile.warps});
+  add("threads", tile.threads);
+  add("vector", tile.vector);
+  if (tile.direct) add("direct", {1});
   return text;
 }
 
 TileConfig parse_tile(std::string_view text) {
   TileConfig tile;
-  ir::Dims stages, warps;
+  ir::Dims stages, warps, direct;
   std::string_view rest = text;
   const auto word = [&rest](std::string_view separators) {
     rest.remove_prefix(std::min(rest.find_first_not_of(" ,="), rest.size()));
@@ -86,24 +90,34 @@ TileConfig parse_tile(std::string_view text) {
                       : part == "in" || part == "input" ? &tile.input
                       : part == "stages"                ? &stages
                       : part == "warps"                 ? &warps
+                      : part == "threads"               ? &tile.threads
+                      : part == "vector"                ? &tile.vector
+                      : part == "direct"                ? &direct
                                                         : nullptr;
     if (sizes == nullptr || !sizes->empty()) {
-      throw Error(fmt::format(
-          "tile '{}': got '{}', expected out, kernel, in, stages or warps, each at most "
-          "once; example: \"out=2x26x4x2 kernel=3x3x24x1\"",
-          text, part));
+      throw Error(
+          fmt::format("tile '{}': got '{}', expected out, kernel, in, stages, warps, threads, "
+                      "vector or direct, "
+                      "each at most once; example: \"out=2x26x4x2 kernel=3x3x24x1\"",
+                      text, part));
     }
     *sizes = parse_sizes(word(" ,"), text);
   }
   tile.stages = one_number(stages, "stages", text);
   tile.warps = one_number(warps, "warps", text);
+  tile.direct = one_number(direct, "direct", text) == 1;
   if (tile == TileConfig{}) throw Error("tile: got nothing, expected \"out=2x26x4x2\"");
   return tile;
 }
 
 std::string tile_mismatch(const TileConfig& tile, const TileConfig& full) {
-  std::string output = mismatch("output", tile.output, full.output);
-  return output.empty() ? mismatch("kernel", tile.kernel, full.kernel) : output;
+  for (const auto& [what, given, whole] : {std::tuple{"output", &tile.output, &full.output},
+                                           {"kernel", &tile.kernel, &full.kernel},
+                                           {"threads", &tile.threads, &full.output},
+                                           {"vector", &tile.vector, &full.output}}) {
+    if (std::string wrong = mismatch(what, *given, *whole); !wrong.empty()) return wrong;
+  }
+  return {};
 }
 
 }  // namespace tilecast::analytical

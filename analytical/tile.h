@@ -7,7 +7,10 @@
 //
 // Where blocks of threads were written by a code generator, `stages` and `warps` say how: buffers
 // of each operand (Triton's num_stages less one, at least one; CUTLASS's stages) and warps of a
-// block.
+// block. `threads` are those of a block that stand side by side along each dimension of the output,
+// the most minor next to each other, each with an equal share of the results; such blocks multiply
+// on plain lanes. `vector`: elements that a load of a thread brings along each dimension. `direct`:
+// threads read their operands through the cache, no copy is made in the worker's own memory.
 #pragma once
 
 #include <string>
@@ -22,6 +25,10 @@ struct TileConfig {
   ir::Dims kernel;
   ir::Dims input;
   int stages = 0, warps = 0;  // 0: as the device's
+  ir::Dims threads, vector;   // empty: not told; else one entry per entry of `output`
+  bool direct = false;
+  // Does it say how its block was written?
+  [[nodiscard]] bool is_written() const { return stages > 0 || warps > 0 || !threads.empty(); }
   friend bool operator==(const TileConfig&, const TileConfig&) = default;
 };
 

@@ -29,8 +29,9 @@ namespace fs = std::filesystem;
 constexpr double kNanosecond = 1e-9;
 // No launch takes less than a picosecond or more than eleven days.
 constexpr double kShortestNs = 1e-3, kLongestNs = 1e15;
-constexpr std::array<std::string_view, 7> kPlaceColumns{
-    "kernel", "program", "output_bounds", "kernel_bounds", "input_bounds", "stages", "warps"};
+constexpr std::array<std::string_view, 10> kPlaceColumns{
+    "kernel", "program", "output_bounds", "kernel_bounds", "input_bounds",
+    "stages", "warps",   "threads",       "vector",        "direct"};
 
 void check_columns(const CsvTable& table) {
   std::vector<std::string_view> read(operator_columns().begin(), operator_columns().end());

@@ -28,7 +28,10 @@ analytical::TileConfig tile_cells(const CsvTable& table, const CsvRow& row) {
           .kernel = bounds(table, row, "kernel_bounds"),
           .input = bounds(table, row, "input_bounds"),
           .stages = one_number(table, row, "stages"),
-          .warps = one_number(table, row, "warps")};
+          .warps = one_number(table, row, "warps"),
+          .threads = bounds(table, row, "threads"),
+          .vector = bounds(table, row, "vector"),
+          .direct = one_number(table, row, "direct") == 1};
 }
 
 }  // namespace tilecast::measured

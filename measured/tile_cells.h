@@ -1,5 +1,6 @@
 // The tile of a row of a table (analytical/tile.h): output_bounds, kernel_bounds and input_bounds,
-// numbers separated by spaces; stages and warps, a number each. Thread-safe.
+// numbers separated by spaces; stages and warps, a number each; threads and vector, as bounds;
+// direct, 1 or empty. Thread-safe.
 #pragma once
 
 #include "analytical/tile.h"

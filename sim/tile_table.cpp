@@ -18,8 +18,9 @@ using analytical::Estimate;
 using analytical::TileConfig;
 
 constexpr double kNsPerSecond = 1e9;
-constexpr std::array<std::string_view, 6> kTileColumns{
-    "file", "output_bounds", "kernel_bounds", "input_bounds", "stages", "warps"};
+constexpr std::array<std::string_view, 9> kTileColumns{
+    "file",  "output_bounds", "kernel_bounds", "input_bounds", "stages",
+    "warps", "threads",       "vector",        "direct"};
 // Of measured/importers/import_tiles.cpp.
 constexpr std::array<std::string_view, 5> kRunColumns{"compute_time_ns", "config_index",
                                                       "is_default", "iteration_bounds", "error"};

@@ -20,8 +20,8 @@
 //       keep: [CUDA Version]               columns kept as x_cuda_version
 //       parameters: [block_size_x]         columns of numbers that say how the kernel was written
 //                                          beyond its tile, as p_block_size_x
-//       fastest_of_equal: true             of rows equal in all but time and x_*, the fastest: for
-//                                          kernels with more knobs than a tile tells apart
+//       fastest_of_equal: true             of rows equal in all but time, x_*, threads, vector and
+//                                          direct, the fastest: the best way to write a tile
 //
 // Strict, as every YAML here: `file:line:col: key: got ..., expected ...`.
 #pragma once

@@ -27,10 +27,10 @@ constexpr std::array<std::string_view, 22> kWholeTargets{
 constexpr std::array<std::string_view, 15> kTextTargets{
     "op",     "kernel", "program", "optimizer", "dtype", "out_dtype",  "device",   "class",
     "family", "split",  "padding", "execution", "shape", "transposed", "precision"};
-constexpr std::array<std::string_view, 2> kScheduleTargets{"stages", "warps"};
+constexpr std::array<std::string_view, 3> kScheduleTargets{"stages", "warps", "direct"};
 constexpr std::array<std::string_view, 3> kTimeTargets{"runtime", "dispatch", "spread"};
-constexpr std::array<std::string_view, 3> kTileTargets{"output_bounds", "kernel_bounds",
-                                                       "input_bounds"};
+constexpr std::array<std::string_view, 5> kTileTargets{"output_bounds", "kernel_bounds",
+                                                       "input_bounds", "threads", "vector"};
 constexpr double kMaxWhole = 9007199254740992.0;  // 2^53: every whole number up to it is exact
 
 template <std::size_t N>

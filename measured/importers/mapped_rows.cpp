@@ -25,7 +25,8 @@ std::string reason(const RowFilter& filter) {
 
 bool tells_apart(const std::string& target) {
   return !target.starts_with("x_") && target != "runtime_ns" && target != "dispatch_ns" &&
-         target != "spread_ns" && target != "repeats" && target != "split";
+         target != "spread_ns" && target != "repeats" && target != "split" && target != "threads" &&
+         target != "vector" && target != "direct";
 }
 
 bool names_file(const std::string& target) {

@@ -41,6 +41,9 @@ Json estimate_json(const analytical::Estimate& e) {
               {"flags", e.flags}};
   if (e.tile.stages > 0) out["tile"]["stages"] = e.tile.stages;
   if (e.tile.warps > 0) out["tile"]["warps"] = e.tile.warps;
+  if (!e.tile.threads.empty()) out["tile"]["threads"] = list(e.tile.threads);
+  if (!e.tile.vector.empty()) out["tile"]["vector"] = list(e.tile.vector);
+  if (e.tile.direct) out["tile"]["direct"] = true;
   add_correction(out, e.correction);
   return out;
 }

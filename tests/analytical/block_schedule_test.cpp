@@ -13,6 +13,7 @@
 #include "analytical/pipeline.h"
 #include "analytical/simt_model.h"
 #include "base/error.h"
+#include "cache_kernels.h"
 #include "hwdesc/device_yaml.h"
 #include "simt_kernels.h"
 
@@ -70,6 +71,36 @@ TEST(BlockSchedule, OccupancyIsTheTightestOfSharedMemoryRegistersAndWarps) {
   const hwdesc::Device turing = preset("t4");  // 32 warps of 64 Ki registers
   EXPECT_EQ(occupancy(narrow, turing).resident, kWarps / narrow.warps);
   EXPECT_EQ(occupancy(narrow, turing).limit, "warps");
+}
+
+// 16 x 16 threads hold 8 x 8 results each: lanes of a warp are 16 columns of two rows.
+TEST(BlockSchedule, ThreadsReadTheirRowsAndColumnsInTurnsWhereBanksClash) {
+  const hwdesc::Device device = preset("a100_sxm_40gb");
+  const double shared = device.scratchpad().bandwidth.value / 108;
+  const auto reads = [&](double vector) {  // of all lanes of a warp, for one step of the depth
+    BlockSchedule block{.rows = 128, .columns = 128, .depth = 32, .warps = 8, .operand_bytes = 4};
+    block.on_lanes = true;
+    block.threads = {.rows = 16, .columns = 16, .row_vector = vector, .column_vector = vector};
+    const BlockStep step = step_of(block, occupancy(block, device), 1e12, device);
+    const double written = (128 + 128) * 32 * 4;
+    return (step.shared_s * shared - written) / (8 * 32 * 4);
+  };
+  // Loads of one: 16 lanes 8 apart fall on 4 banks, four of them on each.
+  EXPECT_NEAR(reads(1), 32 * (8 * 4 + 8), 1e-9);
+  // Loads of four pass eight lanes at a time: two of them on each.
+  EXPECT_NEAR(reads(4), 32 * (8 * 2 + 8), 1e-9);
+  EXPECT_NEAR(reads(8), reads(4), 1e-9);  // 16 bytes at most
+}
+
+TEST(BlockSchedule, BlocksOfKnownThreadsGetTheRegistersThatLetOneFit) {
+  const hwdesc::Device device = preset("a100_sxm_40gb");
+  BlockSchedule block{.rows = 128, .columns = 128, .depth = 16, .warps = 32, .operand_bytes = 4};
+  block.matrices = 4;
+  block.threads = {.rows = 32, .columns = 32};
+  const BlockOccupancy held = occupancy(block, device);
+  EXPECT_EQ(held.registers, 64);  // 64 Ki of 1,024 threads
+  EXPECT_GT(held.spilled, 0);
+  EXPECT_EQ(held.resident, 1);
 }
 
 TEST(BlockSchedule, RegistersBeyondThoseOfAThreadSpillToSharedMemory) {
@@ -203,6 +234,8 @@ TEST(ScheduledProduct, ManyTilesAtOnceTakeTheTimesTheyTakeOneByOne) {
         for (const int stages : {0, 1, 4}) {
           for (const int warps : {0, 3, 8, 64}) {
             tiles.push_back(scheduled(rows, 128, depth, stages, warps));
+            tiles.push_back(scheduled(rows, 128, depth, stages, 0));
+            tiles.back().threads = {8, warps == 3 ? 32 : 16};
           }
         }
       }
@@ -220,10 +253,45 @@ TEST(ScheduledProduct, ManyTilesAtOnceTakeTheTimesTheyTakeOneByOne) {
   }
 }
 
+// Windows of 3 x 3: results of a thread that are neighbours share what they read.
+TEST(ScheduledProduct, ThreadsOfAConvolutionReadWhatTheirWindowsShareOnce) {
+  hwdesc::Device device = preset("a100_sxm_40gb");
+  device.memory[1].bandwidth = BytesPerSecond{1e18};  // the shared cache
+  const ir::Kernel kernel = convolution_kernel({.side = 4096});
+  const KernelAnalysis analysis(kernel, device);
+  const auto on_chip_s = [&](std::int64_t rows, std::int64_t down, bool direct) {
+    const TileConfig tile{.output = {1, rows, 64, 1},
+                          .kernel = {},
+                          .input = {},
+                          .stages = 1,
+                          .threads = {1, down, 64, 1},
+                          .direct = direct};
+    const Accounting account = SimtModel(kernel, device).account(tile, 0);
+    EXPECT_EQ(account.total_s, analysis.time(tile).value);
+    return account.busy[index_of(Bound::kOnChip)];
+  };
+  // Four results below each other meet six rows of input instead of twelve; four apart, twelve.
+  EXPECT_NEAR(on_chip_s(16, 4, true) / on_chip_s(4, 1, true), 12.0 / 6, 0.1);
+  EXPECT_GT(on_chip_s(4, 1, false), on_chip_s(4, 1, true));  // copies are written, too
+  // A tile that stands out over the edge: reads are guarded, none is shared.
+  EXPECT_NEAR(on_chip_s(12, 3, true) / on_chip_s(12, 3, false), 1, 0.3);
+}
+
 TEST(ScheduledProduct, StagesAndWarpsArePartOfTheTilesText) {
   const TileConfig tile = scheduled(128, 64, 32, 3, 4);
   EXPECT_EQ(to_string(tile), "out=128x64 kernel=32x64 stages=3 warps=4");
   EXPECT_EQ(parse_tile(to_string(tile)), tile);
+  TileConfig threads = scheduled(128, 64, 32, 0, 0);
+  threads.threads = {16, 8};
+  threads.vector = {1, 4};
+  threads.direct = true;
+  EXPECT_EQ(to_string(threads), "out=128x64 kernel=32x64 threads=16x8 vector=1x4 direct=1");
+  EXPECT_EQ(parse_tile(to_string(threads)), threads);
+  EXPECT_THAT(tile_mismatch(threads, {.output = {8, 8, 8}, .kernel = {8, 8}, .input = {}}),
+              HasSubstr("output tile has 2 dimensions"));
+  threads.threads = {16};
+  EXPECT_THAT(tile_mismatch(threads, scheduled(128, 64, 32, 0, 0)),
+              HasSubstr("threads tile has 1 dimensions"));
   EXPECT_THROW(static_cast<void>(parse_tile("out=8 stages=3x4")), tilecast::Error);
   EXPECT_THROW(static_cast<void>(parse_tile("out=8 warps=2000")), tilecast::Error);
 }

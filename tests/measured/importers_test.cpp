@@ -124,6 +124,7 @@ TEST_F(Import, OfTablesForTheSameFilesTheFirstThatTakesARowReadsIt) {
       "      op: {constant: matmul}\n      transposed: {constant: rhs}\n      m: m\n      n: n\n"
       "      k: k\n      output_bounds: [bm, bn]\n      kernel_bounds: [bn, bk]\n"
       "      stages: {column: s, map: {\"1\": \"1\", \"3\": \"2\"}}\n      warps: threads/32\n"
+      "      threads: [8, threads/8]\n      direct: {column: s, map: {\"1\": \"1\", \"3\": \"\"}}\n"
       "      runtime: {column: t, unit: ns}\n"
       "  - where: {column: layout, not_in: [NT, TT]}\n    columns:\n"
       "      op: {constant: matmul}\n      m: m\n      n: n\n      k: k\n"
@@ -135,15 +136,19 @@ TEST_F(Import, OfTablesForTheSameFilesTheFirstThatTakesARowReadsIt) {
                                         "NN,512,256,128,64,32,16,1,64,800\n"
                                         "TT,512,256,128,64,32,16,1,64,900\n",
                                         options());
-  EXPECT_EQ(rows(),
-            "op,transposed,m,n,k,output_bounds,kernel_bounds,stages,warps,runtime_ns\n"
-            "matmul,rhs,512,256,128,64 32,32 16,2,4,700\n"
-            "matmul,,512,256,128,64 32,16 32,,,800\n");
+  EXPECT_EQ(
+      rows(),
+      "op,transposed,m,n,k,output_bounds,kernel_bounds,stages,warps,threads,direct,runtime_ns\n"
+      "matmul,rhs,512,256,128,64 32,32 16,2,4,8 16,,700\n"
+      "matmul,,512,256,128,64 32,16 32,,,,,800\n");
   EXPECT_THAT(report.left_out, ElementsAre(Pair("`where` on column 'layout'", 1)));
   const MeasurementSet set = read_measurement_set(at("out"));
-  EXPECT_EQ(set.rows.at(0).tile,
-            (analytical::TileConfig{
-                .output = {64, 32}, .kernel = {32, 16}, .input = {}, .stages = 2, .warps = 4}));
+  EXPECT_EQ(set.rows.at(0).tile, (analytical::TileConfig{.output = {64, 32},
+                                                         .kernel = {32, 16},
+                                                         .input = {},
+                                                         .stages = 2,
+                                                         .warps = 4,
+                                                         .threads = {8, 16}}));
   EXPECT_EQ(set.rows.at(1).tile.stages, 0);
 }
 
