@@ -92,6 +92,20 @@ TEST(BlockSchedule, ThreadsReadTheirRowsAndColumnsInTurnsWhereBanksClash) {
   EXPECT_NEAR(reads(8), reads(4), 1e-9);  // 16 bytes at most
 }
 
+TEST(BlockSchedule, LanesReadHalfTheBytesOfElementsHalfAsLarge) {
+  const hwdesc::Device device = preset("t4");
+  const auto shared_s = [&](double bytes) {
+    const BlockSchedule block{.rows = 64,
+                              .columns = 64,
+                              .depth = 32,
+                              .warps = 8,
+                              .operand_bytes = bytes,
+                              .on_lanes = true};
+    return step_of(block, occupancy(block, device), 1e12, device).shared_s;
+  };
+  EXPECT_DOUBLE_EQ(shared_s(4), 2 * shared_s(2));
+}
+
 TEST(BlockSchedule, BlocksOfKnownThreadsGetTheRegistersThatLetOneFit) {
   const hwdesc::Device device = preset("a100_sxm_40gb");
   BlockSchedule block{.rows = 128, .columns = 128, .depth = 16, .warps = 32, .operand_bytes = 4};
