@@ -67,13 +67,14 @@ class Search {
   TuneResult run() {
     const std::size_t trials = std::min(options_.trials, space_.size());
     while (result_.trials.size() < trials) {
-      const std::size_t count =
-          std::min(std::max<std::size_t>(options_.batch, 1), trials - result_.trials.size());
-      const std::vector<TuneTrial> batch = next(count);
-      const std::vector<std::optional<double>> times = measure_(batch);
-      TC_CHECK(times.size() == batch.size(), "an answer per candidate");
-      for (std::size_t i = 0; i < batch.size(); ++i) {
-        add({batch[i].candidate, batch[i].predicted, times[i]});
+      const bool is_first = learns() && result_.trials.empty();
+      const std::size_t batch = std::max<std::size_t>(options_.batch, is_first ? kFirstTrials : 1);
+      const std::size_t count = std::min(batch, trials - result_.trials.size());
+      const std::vector<TuneTrial> asked = next(count);
+      const std::vector<std::optional<double>> times = measure_(asked);
+      TC_CHECK(times.size() == asked.size(), "an answer per candidate");
+      for (std::size_t i = 0; i < asked.size(); ++i) {
+        add({asked[i].candidate, asked[i].predicted, times[i]});
       }
     }
     return std::move(result_);
