@@ -2,7 +2,7 @@
 // change of the model or of a preset does to choices shows in the difference. Update, after reading
 // that difference:
 //
-//   UPDATE_GOLDEN=1 build/release/bin/search_unit --gtest_filter='GoldenTiles.*'
+//   UPDATE_GOLDEN=1 build/release/tests/search/search_unit --gtest_filter='GoldenTiles.*'
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
