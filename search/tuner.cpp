@@ -158,9 +158,11 @@ class Search {
     for (std::size_t i = 0; i < left.size(); ++i) {
       gain[i] = expected_improvement(best - means[i], deviations[i]);
     }
+    const auto end = gain.begin() + static_cast<std::ptrdiff_t>(std::max(believed(), count));
     std::vector<TuneTrial> batch;
     while (batch.size() < std::min(count, left.size())) {
-      const auto at = static_cast<std::size_t>(std::ranges::max_element(gain) - gain.begin());
+      const auto at = static_cast<std::size_t>(
+          std::max_element(gain.begin(), std::min(end, gain.end())) - gain.begin());
       batch.push_back({left[at], std::exp(means[at]), std::nullopt});
       for (std::size_t i = 0; i < left.size(); ++i) {
         if (gain[i] > 0) gain[i] *= 1 - surrogate_->likeness(left[i], left[at]);
@@ -168,6 +170,20 @@ class Search {
       gain[at] = -std::numeric_limits<double>::infinity();
     }
     return batch;
+  }
+
+  // How many of the untaken, in the order of physics, are believed to hold the fastest: those of
+  // the best kFirstShare ^ trust, and never fewer than there are trials. Without physics: all.
+  [[nodiscard]] std::size_t believed() const {
+    if (!knows_physics()) return space_.size();
+    const double share = std::pow(kFirstShare, std::min(surrogate_->trust(), 1.0));
+    const double most =
+        std::max(share * static_cast<double>(space_.size()), static_cast<double>(options_.trials));
+    std::size_t open = 0;
+    for (std::size_t rank = 0; rank < order_.size() && static_cast<double>(rank) < most; ++rank) {
+      if (!taken_[order_[rank]]) ++open;
+    }
+    return open;
   }
 
   // Of a normal log time; its logarithm would order candidates without any the same, but those are

@@ -12,7 +12,8 @@
 //   later        the greatest expected improvement on the best measured (Jones, Schonlau and Welch,
 //                J. Global Optimization 1998, eq. 15), in log time, of a surrogate
 //                (search/tuner_surrogate.h). After each choice of a batch the others count less the
-//                more they are like it.
+//                more they are like it. hybrid: among the best kFirstShare ^ trust by physics, so
+//                that of physics that proves wrong all candidates count.
 //
 // Candidates alike in rank are taken in an order drawn by seed. Deterministic.
 #pragma once
