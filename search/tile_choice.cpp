@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -93,6 +94,42 @@ std::vector<RankedTile> rank_tiles(const ir::Kernel& kernel, const hwdesc::Devic
   }
   std::ranges::stable_sort(ranked, {}, &RankedTile::score);
   return ranked;
+}
+
+TileDecision choose_tile(const ir::Kernel& kernel, const hwdesc::Device& device,
+                         const analytical::TileRanker& ranker, std::span<const TileConfig> offered,
+                         const TileConfig& by_default) {
+  TileDecision decision{.tile = by_default};
+  const analytical::KernelAnalysis analysis(kernel, device);
+  std::vector<TileConfig> feasible;
+  std::vector<std::size_t> offers;  // by feasible
+  std::string reason;               // of the first that cannot run
+  for (std::size_t i = 0; i < offered.size(); ++i) {
+    const auto answer = analysis.estimate(offered[i]);
+    if (const auto* problem = std::get_if<analytical::Infeasible>(&answer)) {
+      if (++decision.infeasible == 1) reason = problem->reason;
+    } else {
+      feasible.push_back(offered[i]);
+      offers.push_back(i);
+    }
+  }
+  const std::vector<std::optional<double>> scores = ranker.scores(kernel, feasible, device);
+  TC_CHECK(scores.size() == feasible.size(), "a score or none for each tile");
+  double best = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < feasible.size(); ++i) {
+    if (!scores[i] || !(*scores[i] < best)) continue;
+    best = *scores[i];
+    decision.offer = offers[i];
+    decision.tile = feasible[i];
+  }
+  if (decision.offer) return decision;
+  decision.why_default =
+      offered.empty() ? "no tile is offered"
+      : !feasible.empty()
+          ? fmt::format("the ranker has no score for {} feasible tiles", feasible.size())
+          : fmt::format("none of {} tiles offered can run on {}: {}", offered.size(), device.name,
+                        reason);
+  return decision;
 }
 
 std::optional<TileConfig> ChosenTiles::tile_of(const ir::Kernel& kernel,

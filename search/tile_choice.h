@@ -9,6 +9,8 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,6 +45,23 @@ struct TileListing {
                                                  const hwdesc::Device& device,
                                                  const analytical::TileRanker& ranker,
                                                  const TileListing& listing = {});
+
+// One of the tiles that a caller offers, or what it has without a choice.
+struct TileDecision {
+  analytical::TileConfig tile;       // offered[*offer], else the default as it was given
+  std::optional<std::size_t> offer;  // nullopt: the default is kept
+  std::size_t infeasible = 0;        // of the offered: cannot run on the device
+  std::string
+      why_default;  // "none of 3 tiles offered can run on tpu_v3: ..."; empty: one is chosen
+};
+// The contract of choosing: the answer is always one of `offered`, runs on the device by
+// KernelAnalysis whatever the ranker says, and where none does, or the ranker has a finite score
+// for none, it is `by_default`, unchanged and unchecked. Of equal scores the first offered. Tiles
+// of another kernel's shape are infeasible, not an error. Thread-safe where the ranker is.
+[[nodiscard]] TileDecision choose_tile(const ir::Kernel& kernel, const hwdesc::Device& device,
+                                       const analytical::TileRanker& ranker,
+                                       std::span<const analytical::TileConfig> offered,
+                                       const analytical::TileConfig& by_default);
 
 struct ChosenTilesOptions {
   const analytical::TileRanker* ranker = nullptr;  // null: `times` chooses as it does by itself

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/error.h"
@@ -9,46 +10,90 @@
 namespace tilecast::search {
 namespace {
 
-constexpr float kNoBound = std::numeric_limits<float>::quiet_NaN();
+constexpr float kNothing = std::numeric_limits<float>::quiet_NaN();
 
-void add_parameters(TuneSpace& space, std::span<const analytical::KernelQuery> queries) {
-  space.columns = queries.front().parameters.size();
-  for (const analytical::KernelQuery& query : queries) {
-    if (query.parameters.size() != space.columns) {
-      throw Error(fmt::format("tune: got a candidate of {} parameters, expected {} as the first",
-                              query.parameters.size(), space.columns));
-    }
-    space.features.insert(space.features.end(), query.parameters.begin(), query.parameters.end());
+// Columns of all candidates, one after the other.
+class Table {
+ public:
+  explicit Table(std::size_t rows) : rows_(rows) {}
+
+  template <class ValueOf>
+  void add(const ValueOf& value_of) {
+    std::vector<float> column(rows_);
+    for (std::size_t row = 0; row < rows_; ++row) column[row] = value_of(row);
+    columns_.push_back(std::move(column));
   }
-}
+  [[nodiscard]] std::size_t columns() const { return columns_.size(); }
+  [[nodiscard]] std::vector<float> by_row() const {
+    std::vector<float> values;
+    for (std::size_t row = 0; row < rows_; ++row) {
+      for (const std::vector<float>& column : columns_) values.push_back(column[row]);
+    }
+    return values;
+  }
 
+ private:
+  std::size_t rows_;
+  std::vector<std::vector<float>> columns_;
+};
+
+using Queries = std::span<const analytical::KernelQuery>;
 using List = ir::Dims analytical::TileConfig::*;
 constexpr List kLists[] = {&analytical::TileConfig::output, &analytical::TileConfig::kernel,
                            &analytical::TileConfig::input};
 
-std::size_t width_of(std::span<const analytical::KernelQuery> queries, List list) {
-  std::size_t width = 0;
-  for (const analytical::KernelQuery& query : queries) {
-    if (query.tile != nullptr) width = std::max(width, (query.tile->*list).size());
+// Bounds that a tile does not have are missing: nothing is cut.
+void add_tiles(Table& table, Queries queries) {
+  for (const List list : kLists) {
+    std::size_t width = 0;
+    for (const analytical::KernelQuery& query : queries) {
+      if (query.tile != nullptr) width = std::max(width, (query.tile->*list).size());
+    }
+    for (std::size_t i = 0; i < width; ++i) {
+      table.add([&](std::size_t row) {
+        const analytical::TileConfig* tile = queries[row].tile;
+        const bool cut = tile != nullptr && i < (tile->*list).size();
+        return cut ? static_cast<float>((tile->*list)[i]) : kNothing;
+      });
+    }
   }
-  return width;
+  for (const auto member : {&analytical::TileConfig::stages, &analytical::TileConfig::warps}) {
+    table.add([&](std::size_t row) {
+      const analytical::TileConfig* tile = queries[row].tile;
+      return tile == nullptr || tile->*member == 0 ? kNothing : static_cast<float>(tile->*member);
+    });
+  }
 }
 
-// Bounds that a tile does not have are missing: nothing is cut.
-void add_tiles(TuneSpace& space, std::span<const analytical::KernelQuery> queries) {
-  for (const List list : kLists) space.columns += width_of(queries, list);
-  space.features.assign(queries.size() * space.columns, kNoBound);
-  std::size_t first = 0;
-  for (const List list : kLists) {
-    for (std::size_t row = 0; row < queries.size(); ++row) {
-      if (queries[row].tile == nullptr) continue;
-      std::size_t at = row * space.columns + first;
-      for (const std::int64_t bound : queries[row].tile->*list) {
-        space.features[at++] = static_cast<float>(bound);
-      }
-    }
-    first += width_of(queries, list);
+void add_parameters(Table& table, Queries queries) {
+  const std::size_t width = queries.front().parameters.size();
+  for (const analytical::KernelQuery& query : queries) {
+    if (query.parameters.size() == width) continue;
+    throw Error(fmt::format("tune: got a candidate of {} parameters, expected {} as the first",
+                            query.parameters.size(), width));
   }
+  for (std::size_t i = 0; i < width; ++i) {
+    table.add([&](std::size_t row) { return queries[row].parameters[i]; });
+  }
+}
+
+using Answers = std::span<const std::optional<analytical::Estimate>>;
+
+// What physics says of a candidate, as logarithms: how long each resource is busy, iterations,
+// bytes.
+void add_terms(Table& table, Answers answers) {
+  const auto add = [&](const auto& value_of) {
+    table.add([&](std::size_t row) {
+      const double value = answers[row] ? value_of(*answers[row]) : 0;
+      return value > 0 ? static_cast<float>(std::log(value)) : kNothing;
+    });
+  };
+  for (std::size_t bound = 0; bound < analytical::kBoundCount; ++bound) {
+    add([&](const analytical::Estimate& e) { return e.bounds[bound].value; });
+  }
+  add([](const analytical::Estimate& e) { return e.iterations; });
+  add([](const analytical::Estimate& e) { return (e.hbm_read + e.hbm_write).value; });
+  add([](const analytical::Estimate& e) { return e.scratchpad_used.value; });
 }
 
 }  // namespace
@@ -57,12 +102,16 @@ TuneSpace make_space(std::span<const analytical::KernelQuery> queries, const hwd
                      const analytical::CostModel& model) {
   TuneSpace space;
   if (queries.empty()) return space;
-  if (queries.front().parameters.empty()) {
-    add_tiles(space, queries);
-  } else {
-    add_parameters(space, queries);
-  }
-  for (const auto& estimate : model.estimate(queries, device)) {
+  Table written(queries.size()), terms(queries.size());
+  add_tiles(written, queries);
+  add_parameters(written, queries);
+  const std::vector<std::optional<analytical::Estimate>> answers = model.estimate(queries, device);
+  add_terms(terms, answers);
+  space.columns = written.columns();
+  space.features = written.by_row();
+  space.term_columns = terms.columns();
+  space.terms = terms.by_row();
+  for (const auto& estimate : answers) {
     space.analytical.push_back(estimate ? std::optional(estimate->time.value) : std::nullopt);
   }
   return space;

@@ -67,13 +67,14 @@ class Search {
   TuneResult run() {
     const std::size_t trials = std::min(options_.trials, space_.size());
     while (result_.trials.size() < trials) {
-      const std::size_t count =
-          std::min(std::max<std::size_t>(options_.batch, 1), trials - result_.trials.size());
-      const std::vector<TuneTrial> batch = next(count);
-      const std::vector<std::optional<double>> times = measure_(batch);
-      TC_CHECK(times.size() == batch.size(), "an answer per candidate");
-      for (std::size_t i = 0; i < batch.size(); ++i) {
-        add({batch[i].candidate, batch[i].predicted, times[i]});
+      const bool is_first = learns() && result_.trials.empty();
+      const std::size_t batch = std::max<std::size_t>(options_.batch, is_first ? kFirstTrials : 1);
+      const std::size_t count = std::min(batch, trials - result_.trials.size());
+      const std::vector<TuneTrial> asked = next(count);
+      const std::vector<std::optional<double>> times = measure_(asked);
+      TC_CHECK(times.size() == asked.size(), "an answer per candidate");
+      for (std::size_t i = 0; i < asked.size(); ++i) {
+        add({asked[i].candidate, asked[i].predicted, times[i]});
       }
     }
     return std::move(result_);
@@ -157,9 +158,11 @@ class Search {
     for (std::size_t i = 0; i < left.size(); ++i) {
       gain[i] = expected_improvement(best - means[i], deviations[i]);
     }
+    const auto end = gain.begin() + static_cast<std::ptrdiff_t>(std::max(believed(), count));
     std::vector<TuneTrial> batch;
     while (batch.size() < std::min(count, left.size())) {
-      const auto at = static_cast<std::size_t>(std::ranges::max_element(gain) - gain.begin());
+      const auto at = static_cast<std::size_t>(
+          std::max_element(gain.begin(), std::min(end, gain.end())) - gain.begin());
       batch.push_back({left[at], std::exp(means[at]), std::nullopt});
       for (std::size_t i = 0; i < left.size(); ++i) {
         if (gain[i] > 0) gain[i] *= 1 - surrogate_->likeness(left[i], left[at]);
@@ -167,6 +170,20 @@ class Search {
       gain[at] = -std::numeric_limits<double>::infinity();
     }
     return batch;
+  }
+
+  // How many of the untaken, in the order of physics, are believed to hold the fastest: those of
+  // the best kFirstShare ^ trust, and never fewer than there are trials. Without physics: all.
+  [[nodiscard]] std::size_t believed() const {
+    if (!knows_physics()) return space_.size();
+    const double share = std::pow(kFirstShare, std::min(surrogate_->trust(), 1.0));
+    const double most =
+        std::max(share * static_cast<double>(space_.size()), static_cast<double>(options_.trials));
+    std::size_t open = 0;
+    for (std::size_t rank = 0; rank < order_.size() && static_cast<double>(rank) < most; ++rank) {
+      if (!taken_[order_[rank]]) ++open;
+    }
+    return open;
   }
 
   // Of a normal log time; its logarithm would order candidates without any the same, but those are

@@ -3,16 +3,17 @@
 //
 //   TuneResult found = tune(space, measure, {.strategy = Strategy::kHybrid, .trials = 50});
 //
-// A candidate is a tile, or parameters, or both (make_space), with what physics says of it, or
-// nothing. `measure` takes indices and answers times; a failed candidate has
-// none and is not asked again. Each batch is chosen by the strategy:
+// A candidate is a tile, with or without parameters (make_space), with what physics says of it, or
+// nothing. `measure` takes indices and answers times; a failed candidate has none, counts as a
+// trial, and is not asked again. Each batch is chosen by the strategy:
 //
 //   first batch  hybrid: the best by physics, then of the best kFirstShare (at least a batch) those
-//                that lie farthest from the chosen ones. xgboost: at random.
+//                that lie farthest from the chosen ones. xgboost: at random. At least kFirstTrials.
 //   later        the greatest expected improvement on the best measured (Jones, Schonlau and Welch,
 //                J. Global Optimization 1998, eq. 15), in log time, of a surrogate
 //                (search/tuner_surrogate.h). After each choice of a batch the others count less the
-//                more they are like it.
+//                more they are like it. hybrid: among the best kFirstShare ^ trust by physics, so
+//                that of physics that proves wrong all candidates count.
 //
 // Candidates alike in rank are taken in an order drawn by seed. Deterministic.
 #pragma once
@@ -34,7 +35,7 @@ enum class Strategy {
   kRandom,      // without replacement
   kAnalytical,  // by physics; unanswered last, at random
   kXgboost,     // a random batch, then trees on the measured ones; no physics
-  kHybrid       // physics first, then trees and a Gaussian process that know physics
+  kHybrid       // trees pretrained on physics over the whole space, continued on measurements
 };
 inline constexpr std::string_view kStrategies[] = {"grid", "random", "analytical", "xgboost",
                                                    "hybrid"};
@@ -43,14 +44,18 @@ struct TuneSpace {
   std::size_t columns = 0;                        // of features: how a candidate is written
   std::vector<float> features;                    // candidates x columns; NaN: no value
   std::vector<std::optional<double>> analytical;  // seconds, by candidate
+  // What physics says besides its time: candidates x term_columns, logarithms; NaN: nothing.
+  std::size_t term_columns = 0;
+  std::vector<float> terms = {};
 
   [[nodiscard]] std::size_t size() const { return analytical.size(); }
 };
 
-// Candidates of one kernel, and what a model says of them. Features are a candidate's parameters
-// where there are any, else the bounds of its tile. Any cost model may be the prior: the analytical
-// one, or one that was trained on other machines. Throws Error where queries have different numbers
-// of parameters. Thread-safe.
+// Candidates of one kernel, and what a model says of them. Features are the bounds of a candidate's
+// tile, its stages and warps, and its parameters; terms are how long each resource is busy,
+// iterations and bytes. Any cost model may be the prior: the analytical one, or one that was
+// trained on other machines. Throws Error where queries have different numbers of parameters.
+// Thread-safe.
 [[nodiscard]] TuneSpace make_space(std::span<const analytical::KernelQuery> queries,
                                    const hwdesc::Device& device,
                                    const analytical::CostModel& model);
@@ -68,7 +73,7 @@ using Measure = std::function<std::vector<std::optional<double>>(std::span<const
 
 struct TuneOptions {
   Strategy strategy = Strategy::kHybrid;
-  std::size_t trials = 50, batch = 10;
+  std::size_t trials = 50, batch = 2;
   std::uint64_t seed = 1;
   std::vector<TuneTrial> known = {};  // of an interrupted search: count as trials
 };
@@ -79,6 +84,7 @@ struct TuneResult {
 };
 
 inline constexpr double kFirstShare = 0.1;
+inline constexpr std::size_t kFirstTrials = 5;  // of strategies that learn
 
 // Throws Error for an empty space, infinite features, known trials of one candidate twice, and
 // times that are not positive.

@@ -34,6 +34,18 @@ learned::GbtSpec tree_spec(std::uint64_t seed) {
           .seed = seed};
 }
 
+// How much of physics' differences is believed: about 1, give or take this, before any is measured.
+constexpr double kTrustDeviation = 0.5, kMostTrust = 1.5;
+constexpr double kLeastVariance = 1e-4;  // of a log time: repeats differ by 1 %
+
+// Of physics, over the whole space: no noise, so that they are fitted closely.
+constexpr learned::GbtSpec kPretrainedTrees{.trees = 100,
+                                            .depth = 6,
+                                            .learning_rate = 0.15,
+                                            .subsample = 1,
+                                            .column_sample = 1,
+                                            .early_stopping = 0};
+
 // Log analytical by candidate, the median where physics has no answer; empty without any.
 std::vector<double> log_analytical(const TuneSpace& space) {
   std::vector<double> known;
@@ -80,58 +92,81 @@ std::vector<float> scaled(std::vector<float> column) {
   return column;
 }
 
-// Columns of candidates, one after the other.
-std::vector<std::vector<float>> columns_of(const TuneSpace& space, bool physics,
-                                           std::span<const double> base) {
-  std::vector<std::vector<float>> columns;
-  for (std::size_t column = 0; column < space.columns; ++column) {
-    std::vector<float> values;
-    for (std::size_t i = 0; i < space.size(); ++i) {
-      values.push_back(space.features[i * space.columns + column]);
+// Columns of a table by row, one after the other.
+std::vector<std::vector<float>> columns_of(std::span<const float> table, std::size_t columns,
+                                           std::size_t rows) {
+  std::vector<std::vector<float>> result(columns);
+  for (std::size_t column = 0; column < columns; ++column) {
+    for (std::size_t row = 0; row < rows; ++row) {
+      result[column].push_back(table[row * columns + column]);
     }
-    columns.push_back(std::move(values));
   }
-  if (!physics || base.empty()) return columns;
-  std::vector<float> logs, answered;
-  for (std::size_t i = 0; i < space.size(); ++i) {
-    logs.push_back(space.analytical[i] ? static_cast<float>(base[i]) : kMissing);
-    answered.push_back(space.analytical[i] ? 1 : 0);
+  return result;
+}
+
+std::vector<float> by_row(const std::vector<std::vector<float>>& columns, std::size_t rows) {
+  std::vector<float> table;
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (const auto& column : columns) table.push_back(column[row]);
   }
-  columns.push_back(std::move(logs));
-  columns.push_back(std::move(answered));
-  return columns;
+  return table;
 }
 
 }  // namespace
 
 Surrogate::Surrogate(const TuneSpace& space, bool physics)
-    : physics_(physics), base_(physics ? log_analytical(space) : std::vector<double>{}) {
+    : physics_(physics), prior_(physics ? log_analytical(space) : std::vector<double>{}) {
   std::vector<std::vector<float>> raw, whole;
-  for (std::vector<float>& column : columns_of(space, physics, base_)) {
+  const auto add = [&](std::vector<float> column) {
     std::vector<float> values = scaled(column);
-    if (values.empty()) continue;
+    if (values.empty()) return;
     raw.push_back(std::move(column));
     whole.push_back(std::move(values));
+  };
+  for (auto& column : columns_of(space.features, space.columns, space.size())) {
+    add(std::move(column));
   }
-  if (raw.empty()) {  // candidates are all alike
-    raw.emplace_back(space.size());
-    whole.emplace_back(space.size());
+  if (!prior_.empty()) {
+    std::vector<float> answered;
+    for (const auto& time : space.analytical) answered.push_back(time ? 1 : 0);
+    add({prior_.begin(), prior_.end()});
+    add(std::move(answered));
+    for (auto& column : columns_of(space.terms, space.term_columns, space.size())) {
+      if (!scaled(column).empty()) raw.push_back(std::move(column));
+    }
   }
+  if (raw.empty()) raw.emplace_back(space.size());  // candidates are all alike
+  if (whole.empty()) whole.emplace_back(space.size());
   columns_ = raw.size();
-  for (std::size_t i = 0; i < space.size(); ++i) {
-    for (const auto& column : raw) raw_.push_back(column[i]);
-    for (const auto& column : whole) scaled_.push_back(column[i]);
-  }
+  process_columns_ = whole.size();
+  raw_ = by_row(raw, space.size());
+  scaled_ = by_row(whole, space.size());
+  if (!prior_.empty()) pretrain();
+}
+
+// The trees' answers take the place of physics': what is learned later is added to them.
+void Surrogate::pretrain() {
+  const auto rows = static_cast<double>(prior_.size());
+  const double mean = std::accumulate(prior_.begin(), prior_.end(), 0.0) / rows;
+  learned::GbtTable table{.columns = columns_, .values = raw_};
+  for (const double time : prior_) table.targets.push_back(static_cast<float>(time - mean));
+  table.groups.assign(prior_.size(), 0);
+  const learned::GbtModel model =
+      learned::train_gbt(table, {.columns = columns_}, kPretrainedTrees);
+  std::vector<float> answers(prior_.size());
+  model.predict(raw_, answers);
+  std::ranges::transform(answers, prior_.begin(),
+                         [&](float answer) { return mean + static_cast<double>(answer); });
 }
 
 double Surrogate::distance2(std::size_t a, std::size_t b) const {
   double sum = 0;
-  for (std::size_t column = 0; column < columns_; ++column) {
-    const double step = static_cast<double>(scaled_[a * columns_ + column]) -
-                        static_cast<double>(scaled_[b * columns_ + column]);
+  for (std::size_t column = 0; column < process_columns_; ++column) {
+    const double step = static_cast<double>(scaled_[a * process_columns_ + column]) -
+                        static_cast<double>(scaled_[b * process_columns_ + column]);
     sum += step * step;
   }
-  return sum / static_cast<double>(columns_);
+  return sum / static_cast<double>(process_columns_);
 }
 
 double Surrogate::likeness(std::size_t a, std::size_t b) const {
@@ -140,10 +175,11 @@ double Surrogate::likeness(std::size_t a, std::size_t b) const {
 
 learned::GpTable Surrogate::process_table(std::span<const std::size_t> rows,
                                           std::span<const double> targets) const {
-  learned::GpTable table{.columns = columns_, .targets = {targets.begin(), targets.end()}};
+  learned::GpTable table{.columns = process_columns_, .targets = {targets.begin(), targets.end()}};
   for (const std::size_t row : rows) {
-    const auto first = scaled_.begin() + static_cast<std::ptrdiff_t>(row * columns_);
-    table.values.insert(table.values.end(), first, first + static_cast<std::ptrdiff_t>(columns_));
+    const auto first = scaled_.begin() + static_cast<std::ptrdiff_t>(row * process_columns_);
+    table.values.insert(table.values.end(), first,
+                        first + static_cast<std::ptrdiff_t>(process_columns_));
   }
   return table;
 }
@@ -167,44 +203,46 @@ Targets standardised(std::vector<double> values) {
   return result;
 }
 
-// Log density of the log times themselves: standardising divides them by the deviation.
-double log_evidence(const learned::GpTable& table, const learned::GpHyper& hyper,
-                    double deviation) {
-  return learned::evidence(table, hyper).log_likelihood -
-         static_cast<double>(table.rows()) * std::log(deviation);
-}
-
 }  // namespace
 
 void Surrogate::fit(std::span<const std::size_t> rows, std::span<const double> log_times,
                     std::uint64_t seed) {
   TC_CHECK(!rows.empty() && rows.size() == log_times.size(), "a time per row");
   rows_.assign(rows.begin(), rows.end());
-  Targets targets = standardised({log_times.begin(), log_times.end()});
-  on_residuals_ = false;
-  if (physics_) {
-    const learned::GpTable table = process_table(rows, targets.values);
-    hyper_ = learned::train_gp(table, kProcess).hyper();
-    if (!base_.empty()) {
-      std::vector<double> residuals;
-      for (std::size_t i = 0; i < rows.size(); ++i) {
-        residuals.push_back(log_times[i] - base_[rows[i]]);
-      }
-      Targets other = standardised(std::move(residuals));
-      const learned::GpTable beside = process_table(rows, other.values);
-      const learned::GpHyper hyper = learned::train_gp(beside, kProcess).hyper();
-      if (log_evidence(beside, hyper, other.deviation) >
-          log_evidence(table, hyper_, targets.deviation)) {
-        on_residuals_ = true;
-        hyper_ = hyper;
-        targets = std::move(other);
-      }
-    }
-    fit_process(targets.values);
+  trust_ = prior_.empty() ? 0 : trust(rows, log_times);
+  std::vector<double> residuals(log_times.begin(), log_times.end());
+  for (std::size_t i = 0; i < rows.size() && !prior_.empty(); ++i) {
+    residuals[i] -= trust_ * prior_[rows[i]];
   }
+  const Targets targets = standardised(std::move(residuals));
   mean_ = targets.mean;
   deviation_ = targets.deviation;
+  if (physics_) {
+    hyper_ = learned::train_gp(process_table(rows, targets.values), kProcess).hyper();
+    fit_process(targets.values);
+  }
   fit_trees(rows, targets.values, seed);
+}
+
+double Surrogate::trust(std::span<const std::size_t> rows,
+                        std::span<const double> log_times) const {
+  const auto n = static_cast<double>(rows.size());
+  double prior = 0, time = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    prior += prior_[rows[i]] / n;
+    time += log_times[i] / n;
+  }
+  double spread = 0, shared = 0, left = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double x = prior_[rows[i]] - prior;
+    const double residual = log_times[i] - time - x;
+    spread += x * x;
+    shared += x * residual;
+    left += residual * residual;
+  }
+  const double noise = left / n + kLeastVariance;
+  return std::clamp(1 + shared / (spread + noise / (kTrustDeviation * kTrustDeviation)), 0.0,
+                    kMostTrust);
 }
 
 void Surrogate::fit_process(std::span<const double> targets) {
@@ -257,7 +295,7 @@ void Surrogate::predict(std::span<const std::size_t> candidates, std::span<doubl
   }
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     means[i] = mean_ + deviation_ * means[i];
-    if (on_residuals_) means[i] += base_[candidates[i]];
+    if (!prior_.empty()) means[i] += trust_ * prior_[candidates[i]];
     deviations[i] = deviation_ * std::sqrt(deviations[i]);
   }
 }

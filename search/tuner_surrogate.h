@@ -5,12 +5,18 @@
 //   surrogate.fit(rows, log_times, seed);
 //   surrogate.predict(candidates, means, deviations);
 //
-// kTrees boosted trees on bootstrap samples (learned/training/gbt_trainer.h): their mean and
-// scatter. With physics also a Gaussian process (learned/gaussian_process.h; variance: Rasmussen
-// and Williams 2006, eq. 2.26), and the two count alike: deviation^2 = mean of squares + variance
-// of means. What they learn is log(measured) or log(measured / analytical): whichever gives the
-// measured times more evidence under the process. Candidates that physics does not answer take the
-// median answer, and a column says so. Internal to the tuner. Deterministic.
+// With physics (ALCOP, MLSys 2023, section IV-C): boosted trees are pretrained on its times of all
+// candidates, and what is measured continues them (XGBoost adds trees to what it has; equally, the
+// pretrained ones' answers are the margin of the new). How far physics' differences are believed is
+// the slope of the measured log times over them, held near 1: physics that turns out wrong fades.
+// The continuation is learned kTrees times, on bootstrap samples (learned/training/gbt_trainer.h):
+// mean and scatter; and by a Gaussian process (learned/gaussian_process.h; variance: Rasmussen and
+// Williams 2006, eq. 2.26). The two count alike: deviation^2 = mean of squares + variance of means.
+//
+// Trees see how a candidate is written and what physics says of it, term by term; the process, to
+// which all columns are alike, only its time. Candidates that physics does not answer take the
+// median answer, and a column says so. Without physics: trees alone. Internal to the tuner.
+// Deterministic.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +45,8 @@ class Surrogate {
   [[nodiscard]] double distance2(std::size_t a, std::size_t b) const;
   // How alike two candidates are, 0 ... 1: the process' covariance, of distance2 and its length.
   [[nodiscard]] double likeness(std::size_t a, std::size_t b) const;
-  [[nodiscard]] bool on_residuals() const { return on_residuals_; }
+  // Of physics, since fit(): 0 none, 1 whole.
+  [[nodiscard]] double trust() const { return trust_; }
 
  private:
   void fit_process(std::span<const double> targets);  // of rows_, with hyper_
@@ -52,12 +59,16 @@ class Surrogate {
   void predict_process(std::span<const std::size_t> candidates, std::span<double> means,
                        std::span<double> variances) const;
 
+  void pretrain();
+  [[nodiscard]] double trust(std::span<const std::size_t> rows,
+                             std::span<const double> log_times) const;
+
   bool physics_;
-  std::size_t columns_ = 0;
+  std::size_t columns_ = 0, process_columns_ = 0;
   std::vector<float> raw_;     // candidates x columns_, NaN: missing; of the trees
-  std::vector<float> scaled_;  // the same, scaled and whole; of the process
-  std::vector<double> base_;   // log analytical, by candidate; empty: no physics answers
-  bool on_residuals_ = false;
+  std::vector<float> scaled_;  // candidates x process_columns_, scaled and whole; of the process
+  std::vector<double> prior_;  // log seconds by candidate, of the pretrained trees; or empty
+  double trust_ = 0;
   double mean_ = 0, deviation_ = 1;  // of the targets fitted
   std::vector<learned::GbtModel> trees_;
   learned::GpHyper hyper_;

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "analytical/analytical_model.h"
+#include "analytical/bottleneck.h"
 #include "analytical/roofline.h"
 #include "base/error.h"
 #include "base/source_text.h"
@@ -235,10 +236,11 @@ Error no_match(const std::string& name, const std::string& device) {
     shipped += fmt::format("{}{} (trained on {})", shipped.empty() ? "" : ", ",
                            display_path(directory), fmt::join(trained_on(directory), ", "));
   }
-  return Error(fmt::format(
-      "--model {}: no shipped model fits device {}; {}; expected analytical, roofline or the "
-      "folder of a model, which tilecast train makes",
-      name, device, shipped.empty() ? "none is shipped" : "there are: " + shipped));
+  return Error(
+      fmt::format("--model {}: no shipped model fits device {}; {}; expected analytical, roofline, "
+                  "bottleneck or the "
+                  "folder of a model, which tilecast train makes",
+                  name, device, shipped.empty() ? "none is shipped" : "there are: " + shipped));
 }
 
 ChosenModel analytical_model(std::string note = {}) {
@@ -246,6 +248,13 @@ ChosenModel analytical_model(std::string note = {}) {
   chosen.model = std::make_unique<analytical::AnalyticalModel>();
   chosen.name = "analytical";
   chosen.note = std::move(note);
+  return chosen;
+}
+
+ChosenModel baseline(const std::string& name, std::unique_ptr<analytical::CostModel> model) {
+  ChosenModel chosen;
+  chosen.model = std::move(model);
+  chosen.name = name;
   return chosen;
 }
 
@@ -319,11 +328,13 @@ std::optional<std::string> shipped_model_for(const hwdesc::Device& device) {
 }
 
 std::string model_name_fault(const std::string& name) {
-  constexpr std::string_view kNames[] = {"analytical", "roofline", "learned", "hybrid", "default"};
+  constexpr std::string_view kNames[] = {"analytical", "roofline", "bottleneck",
+                                         "learned",    "hybrid",   "default"};
   if (std::ranges::find(kNames, name) != std::end(kNames)) return "";
   if (learned::is_model_directory(name)) return "";
   return fmt::format(
-      "got '{}', expected analytical, roofline, hybrid, learned, default or the folder of a "
+      "got '{}', expected analytical, roofline, bottleneck, hybrid, learned, default or the folder "
+      "of a "
       "trained model",
       name);
 }
@@ -331,12 +342,8 @@ std::string model_name_fault(const std::string& name) {
 ChosenModel choose_model(const std::string& name, std::span<const hwdesc::Device> devices) {
   if (name == "analytical") return analytical_model();
   if (name == "default") return default_model(devices);
-  if (name == "roofline") {
-    ChosenModel chosen;
-    chosen.model = std::make_unique<analytical::RooflineModel>();
-    chosen.name = name;
-    return chosen;
-  }
+  if (name == "roofline") return baseline(name, std::make_unique<analytical::RooflineModel>());
+  if (name == "bottleneck") return baseline(name, std::make_unique<analytical::BottleneckModel>());
   if (name != "hybrid" && name != "learned") return from_folder(name, devices);
   const Match found = match(devices);
   if (!found.unmatched.empty()) throw no_match(name, found.unmatched.front());

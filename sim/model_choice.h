@@ -1,6 +1,7 @@
 // What `--model` names, as a cost model.
 //
-//   roofline | analytical      need nothing
+//   analytical                 needs nothing; nor do its baselines
+//   roofline | bottleneck
 //   hybrid                     the shipped model that fits the device, else an Error that says what
 //                              is shipped
 //   learned                    its correction with full weight everywhere: for comparison

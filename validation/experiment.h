@@ -16,7 +16,7 @@
 //   score: [{kernel: ["fusion.*"], family: ["net_*"], at_least: 5 us}]    that may be scored
 //   learners: [{name: trees, model: xgboost, features: [static, tile]}]   learned/training/
 //   hybrids: [{name: hybrid, try: [trees]}]   hybrid_spec.h; a learner only tried is no column
-//   columns: [roofline, analytical, analytical_scaled, calibrated, trees, hybrid]
+//   columns: [roofline, bottleneck, analytical, analytical_scaled, calibrated, trees, hybrid]
 //   by: [class]                               strata besides all: set, class, size, family, kernel
 //   by_kernel: ["tiles: *"]                   of the kernels' strata, those to show
 //   metrics: [mape, p90_ape]                  measured/evaluation.h

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "analytical/analytical_model.h"
+#include "analytical/bottleneck.h"
 #include "analytical/roofline.h"
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
@@ -119,6 +121,9 @@ std::size_t column_index(const Experiment& experiment, std::string_view column) 
 measured::ScoreSheet base_sheet(const Experiment& experiment, const LoadedSets& loaded, int jobs) {
   const analytical::AnalyticalModel analytical;
   const analytical::RooflineModel roofline;
+  const analytical::BottleneckModel bottleneck;
+  const std::pair<std::string_view, const analytical::CostModel&> baselines[] = {
+      {"roofline", roofline}, {"bottleneck", bottleneck}};
   measured::ScoreSheet sheet{.columns = experiment.columns};
   for (const std::string& column : experiment.columns) {
     const learned::LearnerSpec* learner = experiment.learner(column);
@@ -128,10 +133,15 @@ measured::ScoreSheet base_sheet(const Experiment& experiment, const LoadedSets& 
     const measured::PredictionPlan plan(loaded.sets[i]);
     const std::vector<measured::Prediction> prior =
         plan.predict(analytical, loaded.devices[i], jobs);
-    const std::vector<measured::Prediction> bound = plan.predict(roofline, loaded.devices[i], jobs);
+    std::map<std::string_view, std::vector<measured::Prediction>> of_baseline;
+    for (const auto& [name, model] : baselines) {
+      if (column_index(experiment, name) == experiment.columns.size()) continue;
+      of_baseline[name] = plan.predict(model, loaded.devices[i], jobs);
+    }
     std::vector<measured::Answers> answers;
     for (const std::string& column : experiment.columns) {
-      answers.push_back({loaded.sets[i], column == "roofline" ? bound : prior});
+      const auto baseline = of_baseline.find(column);
+      answers.push_back({loaded.sets[i], baseline == of_baseline.end() ? prior : baseline->second});
     }
     measured::add_answers(sheet, answers);
   }

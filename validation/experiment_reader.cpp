@@ -24,7 +24,8 @@ using measured::Metric;
 
 constexpr std::string_view kFormat = "tilecast.experiment/1";
 constexpr std::string_view kImporters[] = {"operators", "tiles", "tokamax", "program", "set"};
-constexpr std::string_view kColumns[] = {"roofline", "analytical", kAnalyticalScaled, "calibrated"};
+constexpr std::string_view kColumns[] = {"roofline", "bottleneck", "analytical", kAnalyticalScaled,
+                                         "calibrated"};
 
 template <class T, std::size_t n>
 T enumerator(const ConfigNode& node, const T (&values)[n]) {

@@ -206,10 +206,10 @@ void add_options(CLI::App& verb, CompareArguments& arguments) {
       ->required()
       ->type_name("FILE|SET|PROFILE");
   add_device_options(verb, arguments.devices, Devices::kAnyNumber);
-  verb.add_option(
-          "--model", arguments.models,
-          "what predicts: analytical, roofline, hybrid, learned, default or the folder of a "
-          "model; repeat it to compare; without it: analytical")
+  verb.add_option("--model", arguments.models,
+                  "what predicts: analytical, roofline, bottleneck, hybrid, learned, default or "
+                  "the folder of a "
+                  "model; repeat it to compare; without it: analytical")
       ->check(is_model_name())
       ->type_name("MODEL")
       ->allow_extra_args(false);

@@ -147,10 +147,10 @@ void add_options(CLI::App& verb, EvaluateArguments& arguments) {
       ->required()
       ->type_name("SET");
   add_device_options(verb, arguments.devices, Devices::kOneOrMore);
-  verb.add_option(
-          "--model", arguments.models,
-          "what predicts: analytical, roofline, hybrid, learned, default or the folder of a "
-          "trained model; repeat it; without it: roofline and analytical")
+  verb.add_option("--model", arguments.models,
+                  "what predicts: analytical, roofline, bottleneck, hybrid, learned, default or "
+                  "the folder of a "
+                  "trained model; repeat it; without it: roofline and analytical")
       ->check(is_model_name())
       ->type_name("MODEL")
       ->allow_extra_args(false);

@@ -139,7 +139,8 @@ void add_jobs_option(CLI::App& verb, int& jobs) {
 void add_model_option(CLI::App& verb, std::string& model, const std::string& default_model) {
   model = default_model;
   verb.add_option("--model", model,
-                  "what predicts the time of a kernel: analytical, roofline, hybrid (the shipped "
+                  "what predicts the time of a kernel: analytical, roofline, bottleneck, hybrid "
+                  "(the shipped "
                   "model that fits the device), learned (its correction, believed everywhere), "
                   "default (hybrid where one fits, else analytical) or the folder of a model")
       ->check(is_model_name())
@@ -160,6 +161,17 @@ CLI::Option* add_listing_option(CLI::App& verb, std::string& listing) {
 analytical::TileSet tile_set(const std::string& listing) {
   using enum analytical::TileSet;
   return listing == "all" ? kAll : listing == "schedules" ? kSchedules : kLadder;
+}
+
+Error nothing_listed(const std::string& what, const std::string& listing,
+                     const hwdesc::Device& device) {
+  const bool blocks = device.execution == hwdesc::Execution::kSimt;
+  const std::string_view why =
+      listing != "schedules" ? ""
+      : blocks               ? "; stages and warps are of products; try --list ladder"
+                             : "; stages and warps are of machines that run thread blocks; try "
+                               "--list ladder";
+  return Error(fmt::format("{} of the list '{}' on {}{}", what, listing, device.name, why));
 }
 
 void add_ranker_option(CLI::App& verb, TileArguments& arguments) {

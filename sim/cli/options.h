@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analytical/cost_model.h"
+#include "base/error.h"
 #include "ir/load_program.h"
 #include "measured/csv.h"
 #include "sim/evaluation_report.h"
@@ -75,6 +76,9 @@ void add_tile_options(CLI::App& verb, TileArguments& arguments);
 // --list: which tiles are listed of a kernel.
 CLI::Option* add_listing_option(CLI::App& verb, std::string& listing);
 [[nodiscard]] analytical::TileSet tile_set(const std::string& listing);
+// `what` ("model.hlo: dot.4 has no tiles") of this list on the device, and why.
+[[nodiscard]] Error nothing_listed(const std::string& what, const std::string& listing,
+                                   const hwdesc::Device& device);
 // Of these, what chooses.
 void add_ranker_option(CLI::App& verb, TileArguments& arguments);
 // Times by the model of this name, of these tiles.

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "analytical/layout_rules.h"
 #include "base/error.h"
@@ -40,10 +41,24 @@ measured::CsvTable listed_tiles(const TilesArguments& arguments, const ir::Kerne
   const auto tiles =
       analytical::KernelAnalysis(kernel, device).tiles(kMost, tile_set(arguments.listing));
   if (tiles.empty()) {
-    throw Error(fmt::format("{}: {} has no tiles of the list '{}' on {}", arguments.file,
-                            kernel.name(), arguments.listing, device.name));
+    throw nothing_listed(fmt::format("{}: {} has no tiles", arguments.file, kernel.name()),
+                         arguments.listing, device);
   }
   return table_of_tiles(tiles);
+}
+
+// Where no tile of the caller's can run, nothing changes: says what the kernel keeps.
+void note_default(const measured::CsvTable& answered, const ir::Kernel& kernel,
+                  const hwdesc::Device& device) {
+  const auto runs = [&](const measured::CsvRow& row) {
+    return !answered.cell(row, "estimate_ns").empty();
+  };
+  if (answered.rows.empty() || std::ranges::any_of(answered.rows, runs)) return;
+  const std::string tile =
+      to_string(analytical::KernelAnalysis(kernel, device).estimate_best().tile);
+  fmt::print(stderr, "note: {}: none of {} tiles can run on {}; {} keeps its default ({})\n",
+             answered.file, answered.rows.size(), device.name, kernel.name(),
+             tile.empty() ? "not cut" : tile);
 }
 
 void run(const TilesArguments& arguments) {
@@ -60,6 +75,7 @@ void run(const TilesArguments& arguments) {
   const bool physics = model.name == "analytical";
   measured::CsvTable answered =
       estimate_tiles(rows, kernel, device, physics ? nullptr : model.model.get(), model.ranker);
+  note_default(answered, kernel, device);
   if (arguments.table.empty()) answered = fastest_rows(std::move(answered), arguments.most);
   write_rows(arguments.output, answered, "tilecast.tiles/1");
 }

@@ -2,18 +2,16 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <deque>
 #include <limits>
 #include <map>
 
-#include "analytical/analytical_model.h"
-#include "analytical/layout_rules.h"
 #include "base/error.h"
-#include "measured/samples.h"
+#include "base/random.h"
 #include "search/command_hardware.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
+#include "sim/cli/tune_candidates.h"
 #include "sim/cli/tune_trials.h"
 #include "sim/views/tuning.h"
 
@@ -22,122 +20,18 @@ namespace {
 
 struct TuneArguments {
   std::string program, kernel, set, command, timeout = "60 s", model = "analytical";
-  std::string strategy = "hybrid", file;
+  std::string strategy, file;
   DeviceOptions device;
   LoadArguments load;
   OutputOptions report;
   bool compare = false;
   std::vector<std::size_t> budgets;
-  std::size_t trials = 50, batch = 10, seeds = 20, most_tiles = 4096;
+  std::size_t trials = 50, batch = search::TuneOptions{}.batch, seeds = 20, most_tiles = 4096,
+              most_kernels = 0;
   std::string listing = "ladder";
   std::uint64_t seed = 1;
   int jobs = 1;
 };
-
-// What may be measured: owns what the queries refer to.
-struct Candidates {
-  std::string kernel;
-  std::optional<ir::DeviceProgram> built;
-  std::deque<analytical::TileConfig> tiles;
-  std::vector<analytical::KernelQuery> queries;
-  std::vector<std::string> names;               // of tiles or parameters, as text
-  std::vector<std::optional<double>> measured;  // seconds, where a set holds them
-};
-
-std::string text_of(const measured::SampleSet& set, const measured::Sample& sample) {
-  if (sample.parameters.empty()) return analytical::to_string(sample.tile);
-  std::string text;
-  for (std::size_t i = 0; i < sample.parameters.size(); ++i) {
-    text += fmt::format("{}{}={}", i == 0 ? "" : " ", set.parameter_names[i], sample.parameters[i]);
-  }
-  return text;
-}
-
-using Kernel = std::pair<std::string, const measured::Workload*>;
-
-// Works of one kernel by name; those of equal names are NAME#1, NAME#2 ...
-std::vector<Kernel> kernels_of(const measured::SampleSet& set) {
-  std::map<std::string, std::vector<const measured::Workload*>> by_name;
-  for (const measured::Workload& work : set.works) {
-    if (work.parts.size() == 1) by_name[work.name].push_back(&work);
-  }
-  std::vector<Kernel> kernels;
-  for (const auto& [name, works] : by_name) {
-    for (std::size_t i = 0; i < works.size(); ++i) {
-      kernels.emplace_back(works.size() == 1 ? name : fmt::format("{}#{}", name, i + 1), works[i]);
-    }
-  }
-  return kernels;
-}
-
-// What --kernel names, or the only one.
-Kernel kernel_of(const TuneArguments& arguments, const measured::SampleSet& set) {
-  const std::vector<Kernel> kernels = kernels_of(set);
-  std::vector<std::string_view> names;
-  for (const Kernel& kernel : kernels) {
-    if (kernel.first == arguments.kernel || (arguments.kernel.empty() && kernels.size() == 1)) {
-      return kernel;
-    }
-    names.push_back(kernel.first);
-  }
-  if (arguments.kernel.empty()) {
-    throw Error(fmt::format("{}: {} kernels, expected one; choose it with --kernel NAME",
-                            arguments.set, names.size()));
-  }
-  const std::string near = base::nearest(arguments.kernel, names);
-  throw Error(fmt::format("{}: no kernel is called '{}'{}", arguments.set, arguments.kernel,
-                          near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
-}
-
-measured::SampleSet read_set(const TuneArguments& arguments, const hwdesc::Device& device) {
-  // Times that physics doubts are searched, too: they were measured.
-  measured::SampleSet set =
-      measured::make_samples(measured::read_measurement_set(arguments.set), device,
-                             {.check_physics = false, .jobs = arguments.jobs});
-  if (!set.faults.empty()) {
-    fmt::print(stderr, "note: {}: {} rows in error are left out\n", arguments.set,
-               set.faults.size());
-  }
-  return set;
-}
-
-std::unique_ptr<Candidates> measured_candidates(const measured::SampleSet& set,
-                                                const Kernel& kernel) {
-  auto found = std::make_unique<Candidates>();
-  const measured::Workload& work = *kernel.second;
-  found->kernel = kernel.first;
-  for (const measured::Sample& sample : set.samples) {
-    if (&set.works[sample.work] != &work) continue;
-    const analytical::TileConfig* tile =
-        sample.tile == analytical::TileConfig{} ? nullptr : &sample.tile;
-    found->queries.push_back({work.parts.front().kernel, tile, sample.parameters});
-    found->names.push_back(text_of(set, sample));
-    found->measured.emplace_back(sample.measured.value);
-  }
-  return found;
-}
-
-std::unique_ptr<Candidates> tiles_of_program(const TuneArguments& arguments,
-                                             const hwdesc::Device& device) {
-  auto found = std::make_unique<Candidates>();
-  const ir::LoadOptions load = load_options(arguments.load);
-  found->built.emplace(ir::program_for(ir::load_module(arguments.program, load),
-                                       analytical::layout_rules(device), load));
-  const ir::Kernel& kernel =
-      find_kernel(found->built->program, arguments.kernel, arguments.program);
-  found->kernel = kernel.name();
-  const analytical::KernelAnalysis analysis(kernel, device);
-  if (!analysis.tileable()) {
-    throw Error(fmt::format("{}: kernel '{}' has no tiles", arguments.program, kernel.name()));
-  }
-  for (analytical::TileConfig& tile :
-       analysis.tiles(arguments.most_tiles, tile_set(arguments.listing))) {
-    found->tiles.push_back(std::move(tile));
-    found->queries.push_back({kernel, &found->tiles.back()});
-    found->names.push_back(analytical::to_string(found->tiles.back()));
-  }
-  return found;
-}
 
 std::size_t answered(const search::TuneSpace& space) {
   return static_cast<std::size_t>(
@@ -171,21 +65,33 @@ views::TuneComparison compare_kernel(const Candidates& candidates, const search:
   return comparison;
 }
 
-// The kernel asked for, or all that have more tiles than the fewest trials compared.
-std::vector<Kernel> compared_kernels(const TuneArguments& arguments, const measured::SampleSet& set,
-                                     std::size_t fewest) {
-  if (!arguments.kernel.empty()) return {kernel_of(arguments, set)};
+// The kernel asked for, or all that have more tiles than the fewest trials compared; of more than
+// --most-kernels so many, drawn: always the same ones.
+constexpr std::uint64_t kDrawSeed = 1;
+std::vector<SetKernel> compared_kernels(const TuneArguments& arguments,
+                                        const measured::SampleSet& set, std::size_t fewest) {
+  if (!arguments.kernel.empty()) return {kernel_of(set, arguments.set, arguments.kernel)};
   std::map<const measured::Workload*, std::size_t> rows;
   for (const measured::Sample& sample : set.samples) ++rows[&set.works[sample.work]];
-  std::vector<Kernel> kernels;
-  for (const Kernel& kernel : kernels_of(set)) {
+  std::vector<SetKernel> kernels;
+  for (const SetKernel& kernel : kernels_of(set)) {
     if (rows[kernel.second] > fewest) kernels.push_back(kernel);
+  }
+  if (arguments.most_kernels > 0 && kernels.size() > arguments.most_kernels) {
+    std::mt19937_64 random(kDrawSeed);
+    base::shuffle(kernels, random);
+    kernels.resize(arguments.most_kernels);
   }
   if (kernels.empty()) {
     throw Error(
         fmt::format("{}: no kernel has more than {} tiles measured", arguments.set, fewest));
   }
   return kernels;
+}
+
+search::Strategy strategy_of(std::string_view name) {
+  return static_cast<search::Strategy>(std::ranges::find(search::kStrategies, name) -
+                                       search::kStrategies);
 }
 
 void compare(const TuneArguments& arguments, const hwdesc::Device& device,
@@ -195,14 +101,15 @@ void compare(const TuneArguments& arguments, const hwdesc::Device& device,
                                  .seed = arguments.seed,
                                  .jobs = arguments.jobs};
   if (!arguments.budgets.empty()) options.trials = arguments.budgets;
+  if (!arguments.strategy.empty()) options.strategies = {strategy_of(arguments.strategy)};
   std::ranges::sort(options.trials);
-  const measured::SampleSet set = read_set(arguments, device);
-  const std::vector<Kernel> kernels = compared_kernels(arguments, set, options.trials.front());
+  const measured::SampleSet set = read_tuning_set(arguments.set, device, arguments.jobs);
+  const std::vector<SetKernel> kernels = compared_kernels(arguments, set, options.trials.front());
   Progress progress("tune: searches", options.strategies.size() * options.seeds * kernels.size());
   options.step = [&progress] { progress.step(); };
   std::vector<std::vector<search::ComparedStrategy>> all;
   views::TuneComparison total;
-  for (const Kernel& kernel : kernels) {
+  for (const SetKernel& kernel : kernels) {
     const auto candidates = measured_candidates(set, kernel);
     const search::TuneSpace space = space_of(*candidates, device, model);
     views::TuneComparison one = compare_kernel(*candidates, space, options);
@@ -232,6 +139,7 @@ Seconds timeout_of(const TuneArguments& arguments) {
 
 void search(const TuneArguments& arguments, const Candidates& candidates,
             const search::TuneSpace& space, const hwdesc::Device& device) {
+  const std::string strategy_name = arguments.strategy.empty() ? "hybrid" : arguments.strategy;
   const search::Command command{arguments.command, timeout_of(arguments)};
   TrialFile file(arguments.file, candidates.names);
   if (!file.known().empty()) {
@@ -257,11 +165,9 @@ void search(const TuneArguments& arguments, const Candidates& candidates,
     progress.show(++done, fmt::format(", best {:.4g} us", best * 1e6));
     return trial.measured;
   };
-  const auto strategy = static_cast<search::Strategy>(
-      std::ranges::find(search::kStrategies, arguments.strategy) - search::kStrategies);
   views::TuningReport report{.kernel = candidates.kernel,
                              .device = device.name,
-                             .strategy = arguments.strategy,
+                             .strategy = strategy_name,
                              .candidates = space.size(),
                              .answered = answered(space),
                              .tiles = candidates.names};
@@ -272,14 +178,15 @@ void search(const TuneArguments& arguments, const Candidates& candidates,
                                    times.push_back(one(trial));
                                  return times;
                                },
-                               {.strategy = strategy,
+                               {.strategy = strategy_of(strategy_name),
                                 .trials = arguments.trials,
                                 .batch = arguments.batch,
                                 .seed = arguments.seed,
                                 .known = file.known()});
   write(arguments.report, arguments.report.format == "json" ? views::tuning_json(report)
                                                             : views::tuning_text(report));
-  if (!report.result.best) throw Error("tune: every trial failed");
+  if (!report.result.best)
+    throw Error("tune: every trial failed; the kernel keeps the tile that it has by default");
 }
 
 void check(const TuneArguments& arguments) {
@@ -306,10 +213,12 @@ void run(const TuneArguments& arguments) {
   std::unique_ptr<Candidates> candidates;
   measured::SampleSet set;  // the candidates are of it
   if (arguments.set.empty()) {
-    candidates = tiles_of_program(arguments, device);
+    candidates = tiles_of_program({arguments.program, arguments.kernel, arguments.load,
+                                   arguments.listing, arguments.most_tiles},
+                                  device);
   } else {
-    set = read_set(arguments, device);
-    candidates = measured_candidates(set, kernel_of(arguments, set));
+    set = read_tuning_set(arguments.set, device, arguments.jobs);
+    candidates = measured_candidates(set, kernel_of(set, arguments.set, arguments.kernel));
   }
   search(arguments, *candidates, space_of(*candidates, device, model), device);
 }
@@ -319,12 +228,14 @@ void add_search_options(CLI::App& verb, TuneArguments& arguments) {
   verb.add_option("--trials", arguments.trials, "tiles to measure at most")
       ->check(CLI::Range(std::size_t{1}, kMost))
       ->capture_default_str();
-  verb.add_option("--batch", arguments.batch, "tiles measured before it learns again")
+  verb.add_option("--batch", arguments.batch,
+                  "tiles measured before it learns again; at least 5 at first")
       ->check(CLI::Range(std::size_t{1}, kMost))
       ->capture_default_str();
-  verb.add_option("--strategy", arguments.strategy, "what chooses the tiles")
-      ->check(CLI::IsMember({"grid", "random", "analytical", "xgboost", "hybrid"}))
-      ->capture_default_str();
+  verb.add_option("--strategy", arguments.strategy,
+                  "what chooses the tiles; default hybrid, of --compare all")
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(search::kStrategies),
+                                                     std::end(search::kStrategies))));
   verb.add_option("--seed", arguments.seed, "of what is drawn")->capture_default_str();
   verb.add_option("-o,--output", arguments.file,
                   "CSV of the trials, written as they are measured; resumed where it exists")
@@ -339,6 +250,10 @@ void add_search_options(CLI::App& verb, TuneArguments& arguments) {
                 "run every strategy on the set; without --kernel on all its kernels");
   verb.add_option("--seeds", arguments.seeds, "how many seeds --compare runs")
       ->check(CLI::Range(std::size_t{1}, kMost))
+      ->capture_default_str();
+  verb.add_option("--most-kernels", arguments.most_kernels,
+                  "--compare draws so many of the set's kernels, always the same ones; 0: all")
+      ->check(CLI::Range(std::size_t{0}, kMost))
       ->capture_default_str();
   verb.add_option("--budgets", arguments.budgets, "trials that --compare shows; default 10,50")
       ->delimiter(',')
@@ -375,7 +290,8 @@ void add_tune_tiles(CLI::App& tune) {
       "too long is counted and not run again. Sets with parameters (p_*) are searched by them.\n"
       "Kernels of a set that have one name are NAME#1, NAME#2 ...\n"
       "Strategies: grid, random, analytical (by --model alone), xgboost (trees alone), hybrid\n"
-      "(the model's best, spread out; then trees and a Gaussian process that know the model).");
+      "(the model's best, spread out; then trees that were pretrained on the model's times of all\n"
+      "tiles and continue on the measured ones, with a Gaussian process).");
   verb.callback([arguments] { run(*arguments); });
 }
 

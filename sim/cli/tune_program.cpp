@@ -131,8 +131,8 @@ void run_program(const ProgramArguments& arguments) {
       .exhaustive = arguments.exhaustive,
       .kernels = search::kernels_with_tiles(loaded.module, device, *ranker, options)};
   if (tuning.kernels.empty()) {
-    throw Error(
-        fmt::format("{}: no kernel has a choice of tiles on {}", arguments.program, device.name));
+    throw nothing_listed(fmt::format("{}: no kernel has a choice of tiles", arguments.program),
+                         arguments.listing, device);
   }
   tuning.gain = gain_of(program, device, *model.model, tuning.kernels);
   search::TileChoices chosen = tuning.gain.accepted() ? search::first_tiles(tuning.kernels)

@@ -135,6 +135,32 @@ TEST_F(TuneCommand, ComparesAllKernelsOfASetAndAsksWhichOne) {
                  "no kernel has more than 100 tiles measured");
 }
 
+TEST_F(TuneCommand, ComparesOneStrategyUnderTheBaselineOnDrawnKernels) {
+  const Answer answer =
+      run("-d tpu_v3 --from set --compare --seeds 2 --strategy analytical --model bottleneck "
+          "--most-kernels 1 --format json");
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  const auto json = nlohmann::json::parse(answer.out);
+  EXPECT_EQ(json.at("model"), "bottleneck");
+  ASSERT_EQ(json.at("rows").size(), 2U);
+  EXPECT_EQ(json.at("rows")[0].at("strategy"), "analytical");
+}
+
+TEST_F(TuneCommand, SaysThatAMachineWithoutBlocksHasNoSchedules) {
+  const std::string why =
+      "of the list 'schedules' on tpu_v3; stages and warps are of machines that "
+      "run thread blocks; try --list ladder";
+  const Answer tiles = run("-d tpu_v3 dot.hlo --list schedules --measure 'echo 1 us'");
+  EXPECT_EQ(tiles.exit_code, 1);
+  EXPECT_THAT(tiles.err, HasSubstr("dot.hlo: d has no tiles " + why));
+}
+
+TEST_F(TuneCommand, SaysWhatIsKeptWhereEveryTrialFails) {
+  const Answer answer = run("-d tpu_v3 dot.hlo --trials 2 --measure false");
+  EXPECT_EQ(answer.exit_code, 1);
+  EXPECT_THAT(answer.err, HasSubstr("the kernel keeps the tile that it has by default"));
+}
+
 TEST_F(TuneCommand, AsksForWhatItNeeds) {
   expect_failure("-d tpu_v3", 2, "expected an HLO file with --measure");
   expect_failure("-d tpu_v3 dot.hlo", 2, "--measure is required");

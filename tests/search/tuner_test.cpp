@@ -9,7 +9,10 @@
 #include <numeric>
 #include <set>
 
+#include "analytical/analytical_model.h"
 #include "base/error.h"
+#include "hwdesc/device_yaml.h"
+#include "ir/kernels/kernel_sketch.h"
 #include "search/tuner_compare.h"
 #include "search/tuner_surrogate.h"
 
@@ -170,6 +173,33 @@ TEST(Tuner, HybridFindsTheFastestWhereItsPhysicsIsBesideIt) {
   EXPECT_EQ(result.trials[*result.best].candidate, kFastest);
 }
 
+TEST(Tuner, HybridLearnsWithinTenTrials) {
+  const TuneSpace space = near_space();
+  const Measure rising = [](std::span<const TuneTrial> asked) {  // in the opposite corner
+    std::vector<std::optional<double>> times;
+    for (const TuneTrial& trial : asked) times.emplace_back(bowl(trial.candidate, 2, 13));
+    return times;
+  };
+  const TuneOptions options{.trials = 10};
+  ASSERT_LT(kFirstTrials + options.batch, options.trials);
+  const auto one = order(tune(space, measured, options));
+  const auto other = order(tune(space, rising, options));
+  const auto first = static_cast<std::ptrdiff_t>(kFirstTrials);
+  EXPECT_TRUE(std::equal(one.begin(), one.begin() + first, other.begin()));
+  EXPECT_FALSE(std::equal(one.begin() + first, one.end(), other.begin() + first));
+}
+
+TEST(Tuner, FailedTrialsCountAgainstTheBudget) {
+  std::size_t asked = 0;
+  const Measure fails = [&](std::span<const TuneTrial> trials) {
+    asked += trials.size();
+    return std::vector<std::optional<double>>(trials.size());
+  };
+  const TuneResult result = tune(near_space(), fails, {.trials = 12});
+  EXPECT_EQ(asked, 12U);
+  EXPECT_EQ(result.trials.size(), 12U);
+}
+
 TEST(Tuner, HybridWorksWherePhysicsHasNoAnswerAtAll) {
   const TuneSpace space = space_of([](std::size_t) { return std::nullopt; });
   const TuneResult result =
@@ -230,7 +260,7 @@ TEST(Tuner, RefusesTimesThatAreNotPositive) {
   EXPECT_THROW((void)tune(one, zero, {}), Error);
 }
 
-TEST(Surrogate, LearnsResidualsWherePhysicsIsOffByAFactor) {
+TEST(Surrogate, ContinuesPhysicsThatIsOffByAFactor) {
   const TuneSpace space = space_of([](std::size_t i) { return 3 * time_of(i); });
   Surrogate surrogate(space, true);
   std::vector<std::size_t> rows;
@@ -240,11 +270,39 @@ TEST(Surrogate, LearnsResidualsWherePhysicsIsOffByAFactor) {
     logs.push_back(std::log(time_of(i)));
   }
   surrogate.fit(rows, logs, 1);
-  EXPECT_TRUE(surrogate.on_residuals());
+  EXPECT_NEAR(surrogate.trust(), 1, 0.05);
   const std::vector<std::size_t> asked{kFastest};
   double mean = 0, deviation = 0;
   surrogate.predict(asked, {&mean, 1}, {&deviation, 1});
   EXPECT_NEAR(mean, std::log(time_of(kFastest)), 0.01);
+}
+
+TEST(Surrogate, OrdersAsPhysicsDoesWhereOneIsMeasured) {
+  const TuneSpace space = near_space();
+  Surrogate surrogate(space, true);
+  const std::vector<std::size_t> rows{0};
+  const std::vector<double> logs{std::log(time_of(0))};
+  surrogate.fit(rows, logs, 1);
+  EXPECT_DOUBLE_EQ(surrogate.trust(), 1);
+  const std::vector<std::size_t> asked{6 * kSide + 9, 2 * kSide + 1, kSide * kSide - 1};
+  std::vector<double> means(3), deviations(3);
+  surrogate.predict(asked, means, deviations);
+  EXPECT_LT(means[0], means[1]);
+  EXPECT_LT(means[0], means[2]);
+}
+
+TEST(Surrogate, TrustsPhysicsLessWhereItIsUpsideDown) {
+  const TuneSpace space =
+      space_of([](std::size_t i) { return std::optional(1e-9 / bowl(i, 11, 4)); });
+  Surrogate surrogate(space, true);
+  std::vector<std::size_t> rows;
+  std::vector<double> logs;
+  for (std::size_t i = 3; i < space.size(); i += 9) {
+    rows.push_back(i);
+    logs.push_back(std::log(time_of(i)));
+  }
+  surrogate.fit(rows, logs, 1);
+  EXPECT_LT(surrogate.trust(), 0.2);
 }
 
 TEST(Surrogate, LearnsTimesThoughPhysicsIsNoise) {
@@ -282,6 +340,33 @@ TEST(Surrogate, IsSurerNearWhatItHasSeen) {
   std::vector<double> means(2), deviations(2);
   surrogate.predict(asked, means, deviations);
   EXPECT_LT(deviations[0], deviations[1]);
+}
+
+TEST(MakeSpace, HoldsTheTileItsStagesAndWarpsItsParametersAndWhatPhysicsSays) {
+  const hwdesc::Device device = hwdesc::load_device("a100_sxm_40gb");
+  ir::KernelSketch sketch("product", ir::Opcode::kDot, {.tiled = false});
+  const ir::OpId lhs = sketch.parameter(ir::DType::kF16, {512, 256});
+  const ir::OpId rhs = sketch.parameter(ir::DType::kF16, {256, 1024});
+  const ir::DotDims dims{.lhs_contracting = {1}, .rhs_contracting = {0}};
+  const ir::Kernel kernel =
+      sketch.build({sketch.dot(lhs, rhs, dims, {512, 1024}, ir::DType::kF16)});
+  const analytical::TileConfig tile{
+      .output = {64, 128}, .kernel = {32, 128}, .input = {}, .stages = 3, .warps = 8};
+  const analytical::TileConfig cannot_run{
+      .output = {256, 256}, .kernel = {128, 256}, .input = {}, .stages = 9, .warps = 4};
+  const std::vector<float> parameters{7};
+  const std::vector<analytical::KernelQuery> queries = {{kernel, &tile, parameters},
+                                                        {kernel, &cannot_run, parameters}};
+  const analytical::AnalyticalModel physics;
+  const TuneSpace space = make_space(queries, device, physics);
+  EXPECT_EQ(std::vector<float>(space.features.begin(), space.features.begin() + 7),
+            (std::vector<float>{64, 128, 32, 128, 3, 8, 7}));
+  ASSERT_EQ(space.terms.size(), 2 * space.term_columns);
+  const auto answer = *physics.estimate(queries, device).front();
+  EXPECT_EQ(space.analytical.front(), answer.time.value);
+  EXPECT_FLOAT_EQ(space.terms.front(), static_cast<float>(std::log(answer.bounds[0].value)));
+  EXPECT_FALSE(space.analytical.back());
+  EXPECT_TRUE(std::isnan(space.terms[space.term_columns]));
 }
 
 TEST(CompareStrategies, ScoresAgainstTheFastestAndIsTheSameForAnyJobs) {
