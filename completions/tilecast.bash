@@ -51,6 +51,8 @@ _tilecast() {
       values="table json csv trace" ;;
     "hw probe -f"|"hw probe --format")
       values="table json csv yaml" ;;
+    "explain --loops")
+      values="tiled pipelined c" ;;
     "measure host --sets")
       values="tiles fusion" ;;
     *) takes_value=0 ;;
@@ -68,7 +70,7 @@ _tilecast() {
   case "$verb" in
     "") words="simulate explain kernels convert hw ops tiles features train evaluate calibrate compare import measure tune validate --help --version" ;;
     "simulate") words="-h --help -d --device --set --fusion --trip-count --strict --bound --shape -f --format -o --output --model --choose-tiles --tiles --unknown-op --top --all -j --jobs" files=1 ;;
-    "explain") words="-h --help -k --kernel --tile --top -d --device --set --fusion --trip-count --strict --bound --shape --model --choose-tiles --headroom -f --format -o --output" files=1 ;;
+    "explain") words="-h --help -k --kernel --tile --top -d --device --set --fusion --trip-count --strict --bound --shape --model --choose-tiles --headroom --loops -f --format -o --output" files=1 ;;
     "kernels") words="-h --help -d --device --set --fusion --trip-count --strict --bound --shape -f --format -o --output" files=1 ;;
     "convert") words="-h --help -o --output --to --module --strict --bound --shape" files=1 ;;
     "hw") words="-h --help list show check diff probe" files=0 ;;

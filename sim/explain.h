@@ -41,6 +41,7 @@ struct Explanation {
   Bytes scratchpad_capacity;
   std::optional<hybrid::CorrectionReasons> correction = {};  // of a hybrid
   std::optional<Headroom> headroom = {};
+  std::string loops = {};  // of the tile, where asked for (sim/explain_loops.h)
 };
 
 struct ExplainOptions {

@@ -23,6 +23,10 @@ constexpr Example kExamples[] = {
      "one kernel of a program"},
     {"explain", "explain -d tpu_v3 configs/examples/product.hlo --tile 'out=64x4 kernel=256x1'",
      "the same with a tile of your choice"},
+    {"explain",
+     "explain -d a100_sxm_40gb configs/examples/gpu_product.hlo --tile 'out=128x128 kernel=64x128 "
+     "stages=3 warps=4' --loops pipelined",
+     "a block's loops, copies issued two iterations ahead"},
 
     {"kernels", "kernels configs/programs/mlp_train.hlo",
      "FLOPs and bytes of every kernel, without a device"},

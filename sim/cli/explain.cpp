@@ -1,17 +1,22 @@
 #include "sim/explain.h"
 
 #include <CLI/CLI.hpp>
+#include <map>
 
 #include "analytical/layout_rules.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
+#include "sim/explain_loops.h"
 #include "sim/views/explain.h"
 
 namespace tilecast::sim::cli {
 namespace {
 
+const std::map<std::string, LoopForm> kLoopForms{
+    {"tiled", LoopForm::kTiled}, {"pipelined", LoopForm::kPipelined}, {"c", LoopForm::kC}};
+
 struct ExplainArguments {
-  std::string file, kernel, tile, model, headroom;
+  std::string file, kernel, tile, model, headroom, loops;
   DeviceOptions device;
   LoadArguments load;
   TileArguments tiles;
@@ -38,6 +43,10 @@ std::string run(const ExplainArguments& arguments) {
   if (!arguments.headroom.empty() && !why.infeasible) {
     add_headroom(choose_model(arguments.headroom, {&device, 1}),
                  {kernel, arguments.tile.empty() ? nullptr : &tile}, device, why);
+  }
+  if (!arguments.loops.empty()) {
+    add_loops(kernel, device, arguments.tile.empty() ? nullptr : &tile,
+              kLoopForms.at(arguments.loops), why);
   }
   why.file = arguments.file;
   if (!physics) why.model = model.name;
@@ -69,6 +78,10 @@ void add_explain(CLI::App& app) {
                   "folder of a model trained with a quantile loss: what the fastest kernels like "
                   "this one take")
       ->type_name("DIR");
+  verb.add_option("--loops", arguments->loops,
+                  "the tile's code too: tiled loops, the same pipelined by its stages, or C")
+      ->check(CLI::IsMember({"tiled", "pipelined", "c"}))
+      ->type_name("FORM");
   add_output_options(verb, arguments->output, {"table", "json", "csv"});
   verb.footer(
       "Tile sizes are physical, most major dimension first; the two minor ones count native "

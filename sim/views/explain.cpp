@@ -116,6 +116,7 @@ std::string explain_text(const Explanation& why) {
   if (!ranked.empty()) out += "\n" + ranked;
   for (const std::string& flag : why.estimate.flags) out += fmt::format("flag: {}\n", flag);
   for (const std::string& note : why.notes) out += fmt::format("note: {}\n", note);
+  if (!why.loops.empty()) out += "\n" + why.loops;
   return out;
 }
 
@@ -149,6 +150,7 @@ std::string explain_json(const Explanation& why) {
   if (!why.model.empty()) document["model"] = why.model;
   if (why.correction) document["correction"] = correction_json(*why.correction);
   if (!why.notes.empty()) document["notes"] = why.notes;
+  if (!why.loops.empty()) document["loops"] = why.loops;
   return json_text(document);
 }
 

@@ -1,0 +1,281 @@
+#include "host/c_loops.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "base/math.h"
+#include "host/c_elementwise.h"
+#include "host/c_function.h"
+#include "host/c_matrix.h"
+#include "host/c_nest.h"
+#include "host/c_types.h"
+#include "schedule/detect.h"
+
+namespace tilecast::host {
+namespace {
+
+using schedule::Access;
+using schedule::Assign;
+using schedule::Body;
+using schedule::Bound;
+using schedule::Buffer;
+using schedule::Copy;
+using schedule::Guard;
+using schedule::Index;
+using schedule::Loop;
+using schedule::LoopKind;
+using schedule::LoopProgram;
+using schedule::Multiply;
+using schedule::Role;
+using schedule::Sync;
+using schedule::Value;
+
+constexpr std::int64_t kLine = 64;          // bytes of a cache line, and of alignment
+constexpr std::int64_t kMostUnrolled = 64;  // iterations
+
+std::string c_name(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == '.' || c == '@'; }, '_');
+  return name;
+}
+
+// Rounds as C does: indices of a loop program are not negative where they are divided.
+std::string text(const Index& index) {
+  return c_name(index.text());
+}
+
+class LoopWriter {
+ public:
+  explicit LoopWriter(const LoopProgram& program) : program_(program) {}
+
+  CKernel write(const std::string& function) {
+    CKernel made{.function = function};
+    out_.open(
+        fmt::format("void {}(const void* const* in, void* const* out, void* scratch_)", function));
+    write_buffers(made.scratch_bytes);
+    write_body(program_.body);
+    out_.close();
+    made.source = out_.take();
+    return made;
+  }
+
+ private:
+  void write_buffers(std::int64_t& scratch) {
+    std::map<std::string, std::string> names;
+    std::size_t inputs = 0, outputs = 0;
+    out_.line("char* const scratch = (char*)scratch_; (void)scratch;");
+    for (const Buffer& buffer : program_.buffers) {
+      if (!is_generated(buffer.dtype)) {
+        throw Refused{fmt::format("type {} is not generated", ir::name(buffer.dtype))};
+      }
+      const std::string name = "b_" + c_name(buffer.name);
+      if (!names.emplace(name, buffer.name).second) throw Refused{"two buffers of one C name"};
+      const std::string type(storage_type(buffer.dtype));
+      if (buffer.role == Role::kInput) {
+        out_.line(fmt::format("const {0}* restrict const {1} = (const {0}*)in[{2}];", type, name,
+                              inputs++));
+      } else if (buffer.role == Role::kOutput) {
+        out_.line(fmt::format("{0}* restrict const {1} = ({0}*)out[{2}];", type, name, outputs++));
+      } else {
+        out_.line(
+            fmt::format("{0}* restrict const {1} = ({0}*)(scratch + {2});", type, name, scratch));
+        scratch += base::round_up(elements(buffer) * bytes_of(type), kLine);
+      }
+    }
+  }
+
+  // --- places
+  static std::int64_t elements(const Buffer& buffer) {
+    std::int64_t count = 1;
+    for (const std::int64_t dim : buffer.dims) count *= dim;
+    return count;
+  }
+  static ir::Dims strides(const Buffer& buffer) {
+    if (!buffer.strides.empty()) return buffer.strides;
+    ir::Dims made(buffer.dims.size(), 1);
+    for (std::size_t d = made.size(); d-- > 1;) made[d - 1] = made[d] * buffer.dims[d];
+    return made;
+  }
+  // An element, offset by loops of a copy: "b_a[...]".
+  [[nodiscard]] std::string place(const Access& access,
+                                  const std::vector<Index>& offset = {}) const {
+    if (access.slot)
+      throw Refused{"stages that are waited for: C takes the loops before pipelining"};
+    const Buffer& buffer = program_.buffer(access.buffer);
+    const ir::Dims by = strides(buffer);
+    Index address;
+    for (std::size_t d = 0; d < access.at.size(); ++d) {
+      address = address + (access.at[d] + (offset.empty() ? Index(0) : offset[d])) * by[d];
+    }
+    return fmt::format("b_{}[{}]", c_name(access.buffer), text(address));
+  }
+
+  // --- values
+  [[nodiscard]] std::string value(const Value& of) const {
+    if (of.kind == Value::Kind::kNumber) return number_text(of.dtype, of.number);
+    if (of.kind == Value::Kind::kRead) {
+      return loaded(program_.buffer(of.read.buffer).dtype, place(of.read));
+    }
+    std::vector<std::string> operands;
+    std::vector<ir::DType> types;
+    for (const Value& operand : of.operands) {
+      operands.push_back("(" + value(operand) + ")");
+      types.push_back(operand.dtype);
+    }
+    ir::Op op;
+    op.opcode = of.opcode;
+    op.shape = ir::Shape::array(of.dtype, {});
+    if (!of.direction.empty()) op.attrs = ir::CompareAttrs{of.direction, ""};
+    const auto made = elementwise_text(op, types, operands);
+    if (!made) throw Refused{fmt::format("{} is not generated", ir::name(of.opcode))};
+    return *made;
+  }
+  static std::string condition(const std::vector<Bound>& where) {
+    std::string made;
+    for (const Bound& bound : where) {
+      const std::string index = text(bound.index);
+      made += fmt::format("{}{} >= 0 && {} < {}", made.empty() ? "" : " && ", index, index,
+                          bound.limit);
+    }
+    return made;
+  }
+
+  // --- statements
+  void write_body(const Body& body) {
+    for (const schedule::Statement& statement : body) {
+      std::visit([this](const auto& s) { write(s); }, statement.is);
+    }
+  }
+  void write(const Loop& loop) {
+    if (loop.kind == LoopKind::kUnrolled) {
+      out_.line(fmt::format("#pragma GCC unroll {}", std::min(loop.extent, kMostUnrolled)));
+    }
+    if (loop.kind == LoopKind::kVectorized) out_.line("#pragma GCC ivdep");
+    const std::string name = c_name(loop.variable);
+    out_.open(fmt::format("for (int64_t {0} = 0; {0} < {1}; ++{0})", name, loop.extent));
+    around_.push_back(&loop);
+    write_body(loop.body);
+    around_.pop_back();
+    out_.close();
+  }
+  void write(const Guard& guard) {
+    out_.open(fmt::format("if ({})", condition(guard.where)));
+    write_body(guard.body);
+    out_.close();
+  }
+  void write(const Sync&) {
+    throw Refused{"batches to wait for: C takes the loops before pipelining"};
+  }
+
+  void write(const Assign& assign) {
+    const ir::DType dtype = program_.buffer(assign.to.buffer).dtype;
+    const std::string to = place(assign.to);
+    std::string made = value(assign.value);
+    if (assign.combine) {
+      const auto combined =
+          combined_text(*assign.combine, dtype, loaded(dtype, to), "(" + made + ")");
+      if (!combined)
+        throw Refused{fmt::format("a sum by {} is not generated", ir::name(*assign.combine))};
+      made = rounded(dtype, *combined);
+    }
+    if (!assign.where.empty()) out_.open(fmt::format("if ({})", condition(assign.where)));
+    out_.line(fmt::format("{} = {};", to, stored(dtype, made)));
+    if (!assign.where.empty()) out_.close();
+  }
+
+  void write(const Multiply& m) {
+    const ir::DType dtype = program_.buffer(m.c.buffer).dtype;
+    for (const Access* access : {&m.a, &m.b, &m.c}) {
+      const bool plain = program_.buffer(access->buffer).dtype == dtype &&
+                         program_.buffer(access->buffer).strides.empty();
+      if (!plain || is_half(dtype)) throw Refused{"a matrix product of two types"};
+    }
+    const auto row = [this](const Access& access) {
+      return strides(program_.buffer(access.buffer))[access.at.size() - 2];
+    };
+    out_.line(fmt::format("tc_mm_{}({}, {}, {}, &{}, {}, &{}, {}, &{}, {});", product_suffix(dtype),
+                          m.rows, m.columns, m.depth, place(m.a), row(m.a), place(m.b), row(m.b),
+                          place(m.c), row(m.c)));
+  }
+
+  // --- copies
+  void write(const Copy& copy) {
+    if (copy.async) write_prefetch(copy);
+    std::vector<Index> offset;
+    for (std::size_t d = 0; d < copy.extents.size(); ++d) {
+      const std::string name = fmt::format("c{}", d);
+      out_.open(fmt::format("for (int64_t {0} = 0; {0} < {1}; ++{0})", name, copy.extents[d]));
+      offset.push_back(Index::of(name));
+    }
+    const std::string to = place(copy.to, offset), from = place(copy.from, offset);
+    const std::string fits = clip(copy.from, offset, copy.padded);
+    const std::string kept = clip(copy.to, offset, copy.padded);
+    const std::string taken = fits.empty() ? from : fmt::format("{} ? {} : 0", fits, from);
+    out_.line(fmt::format("{}{} = {};", kept.empty() ? "" : "if (" + kept + ") ", to, taken));
+    for (std::size_t d = 0; d < copy.extents.size(); ++d) out_.close();
+  }
+  // The condition for an element to lie in the buffer; "" where it always does.
+  [[nodiscard]] std::string clip(const Access& access, const std::vector<Index>& offset,
+                                 bool padded) const {
+    if (!padded) return {};
+    std::vector<Bound> where;
+    const Buffer& buffer = program_.buffer(access.buffer);
+    for (std::size_t d = 0; d < access.at.size(); ++d) {
+      const bool whole = access.at[d].is_constant() && access.at[d].constant() == 0;
+      if (!whole || buffer.scope == schedule::Scope::kMain) {
+        where.push_back({access.at[d] + offset[d], buffer.dims[d]});
+      }
+    }
+    return condition(where);
+  }
+
+  // The lines of the box that the copy needs stages - 1 iterations later.
+  void write_prefetch(const Copy& copy) {
+    const Buffer& target = program_.buffer(copy.to.buffer);
+    const Buffer& source = program_.buffer(copy.from.buffer);
+    const auto found = schedule::detect_pipeline(program_, target.name, target.stages);
+    if (!found.found || source.scope != schedule::Scope::kMain) return;
+    const std::string& loop = found.found->loop;
+    const auto own = std::find_if(around_.begin(), around_.end(),
+                                  [&](const Loop* l) { return l->variable == loop; });
+    if (own == around_.end()) return;
+    const std::int64_t ahead = target.stages - 1;
+    out_.open(fmt::format("if ({} < {})", c_name(loop), (*own)->extent - ahead));
+    Access later = copy.from;
+    for (Index& index : later.at) index = index.with(loop, Index::of(loop) + ahead);
+    const std::int64_t bytes = bytes_of(storage_type(source.dtype));
+    std::vector<Index> offset;
+    const std::size_t rank = copy.extents.size();
+    for (std::size_t d = 0; d < rank; ++d) {
+      const std::int64_t step = d + 1 == rank ? std::max<std::int64_t>(kLine / bytes, 1) : 1;
+      out_.open(
+          fmt::format("for (int64_t c{0} = 0; c{0} < {1}; c{0} += {2})", d, copy.extents[d], step));
+      offset.push_back(Index::of(fmt::format("c{}", d)));
+    }
+    // A prefetch outside of the array is harmless to the machine, but its address is not C.
+    const std::string fits = clip(later, offset, copy.padded);
+    out_.line(fmt::format("{}__builtin_prefetch(&{}, 0, 3);",
+                          fits.empty() ? "" : "if (" + fits + ") ", place(later, offset)));
+    for (std::size_t d = 0; d < rank; ++d) out_.close();
+    out_.close();
+  }
+
+  const LoopProgram& program_;
+  std::vector<const Loop*> around_;
+  Writer out_;
+};
+
+}  // namespace
+
+std::variant<CKernel, Unsupported> c_of_loops(const LoopProgram& program,
+                                              const std::string& function) {
+  try {
+    return LoopWriter(program).write(function);
+  } catch (const Refused& refused) {
+    return Unsupported{refused.reason};
+  }
+}
+
+}  // namespace tilecast::host

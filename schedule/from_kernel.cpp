@@ -1,0 +1,388 @@
+#include "schedule/from_kernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "analytical/iteration_space.h"
+#include "base/error.h"
+
+namespace tilecast::schedule {
+namespace {
+
+using ir::DType;
+using ir::Op;
+using ir::Opcode;
+using ir::OpId;
+using Position = std::vector<Index>;
+
+std::size_t at(std::int64_t i) {
+  return static_cast<std::size_t>(i);
+}
+
+bool is_row_major(const ir::Shape& shape) {
+  const ir::Dims order = analytical::physical_order(shape);
+  return std::is_sorted(order.begin(), order.end());
+}
+
+ir::Dims strides_of(const ir::Shape& shape) {
+  if (is_row_major(shape)) return {};
+  ir::Dims strides(shape.dims.size(), 1);
+  std::int64_t next = 1;
+  const ir::Dims order = analytical::physical_order(shape);
+  for (std::size_t i = order.size(); i-- > 0;) {
+    strides[at(order[i])] = next;
+    next *= shape.dims[at(order[i])];
+  }
+  return strides;
+}
+
+bool is_half(DType dtype) {
+  return dtype == DType::kBF16 || dtype == DType::kF16;
+}
+
+Body nest(const std::vector<Loop>& loops, Statement innermost) {
+  Body body{std::move(innermost)};
+  for (std::size_t i = loops.size(); i-- > 0;) {
+    Loop loop = loops[i];
+    loop.body = std::move(body);
+    body = {Statement{std::move(loop)}};
+  }
+  return body;
+}
+
+class Reader {
+ public:
+  explicit Reader(const ir::Kernel& kernel) : kernel_(kernel) { program_.name = kernel.name(); }
+
+  LoopProgram read() {
+    for (const OpId id : kernel_.parameters()) add_buffer(id, Role::kInput);
+    for (const OpId id : kernel_.outputs()) {
+      if (kernel_.op(id).opcode == Opcode::kParameter || program_.find(name(id)) != nullptr) {
+        refuse(kernel_.op(id), "is passed through or given twice, which has no loop nest yet");
+      }
+      add_buffer(id, Role::kOutput);
+    }
+    for (std::size_t i = 0; i < kernel_.ops().size(); ++i) add_op(OpId(i));
+    return std::move(program_);
+  }
+
+ private:
+  [[noreturn]] static void refuse(const Op& op, const std::string& why) {
+    throw Error(fmt::format("{}: {} {}", op.name, ir::name(op.opcode), why));
+  }
+  [[nodiscard]] std::string name(OpId id) const { return buffer_name(kernel_, id); }
+
+  void add_buffer(OpId id, Role role) {
+    const ir::Shape& shape = kernel_.op(id).shape;
+    if (!shape.is_array() || shape.dynamic_mask != 0 || ir::element_count(shape) == 0) {
+      refuse(kernel_.op(id), "has a shape without loops: dynamic or empty");
+    }
+    program_.buffers.push_back(
+        {name(id), shape.dtype, shape.dims, strides_of(shape), Scope::kMain, role, 1});
+  }
+
+  void add_op(OpId id) {
+    const Op& op = kernel_.op(id);
+    if (op.opcode == Opcode::kParameter || is_number(op)) return;
+    if (program_.find(name(id)) == nullptr) add_buffer(id, Role::kTemporary);
+    ++nests_;
+    switch (op.opcode) {
+      case Opcode::kDot:
+        return add_dot(id);
+      case Opcode::kConvolution:
+        return add_convolution(id);
+      case Opcode::kReduce:
+        return add_reduce(id);
+      default:
+        break;
+    }
+    const std::vector<Loop> loops = output_loops(op, "");
+    const Position position = position_of(loops);
+    append(nest(loops, {Assign{{name(id), {}, position}, element(op, position), {}, {}}}));
+  }
+
+  [[nodiscard]] static bool is_number(const Op& op) {
+    return op.opcode == Opcode::kConstant && ir::element_count(op.shape) == 1;
+  }
+
+  // --- loops
+  [[nodiscard]] Loop loop(const std::string& stem, std::int64_t extent) const {
+    return {
+        nests_ > 1 ? fmt::format("{}_{}", stem, nests_) : stem, extent, LoopKind::kSequential, {}};
+  }
+  [[nodiscard]] std::vector<Loop> output_loops(const Op& op, const std::string& tail) const {
+    std::vector<Loop> loops;
+    const ir::Dims& dims = op.shape.dims;
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+      const bool few = dims.size() <= 2;
+      const std::string stem = few ? (d == 0 ? "i" : "j") : fmt::format("i{}", d);
+      loops.push_back(loop(stem + tail, dims[d]));
+    }
+    return loops;
+  }
+  [[nodiscard]] static Position position_of(const std::vector<Loop>& loops) {
+    Position position;
+    for (const Loop& l : loops) position.push_back(Index::of(l.variable));
+    return position;
+  }
+  void append(Body body) {
+    for (Statement& statement : body) program_.body.push_back(std::move(statement));
+  }
+
+  // --- values
+  [[nodiscard]] Value read(OpId id, Position position) const {
+    const Op& op = kernel_.op(id);
+    if (is_number(op)) return Value::of(number(op), op.shape.dtype);
+    return Value::of(Access{name(id), {}, std::move(position)}, op.shape.dtype);
+  }
+
+  [[nodiscard]] static double number(const Op& op) {
+    const ir::Literal& literal = op.as<ir::ConstantAttrs>().literal;
+    if (literal.is_integer && literal.integers.size() == 1) {
+      return static_cast<double>(literal.integers[0]);
+    }
+    if (literal.elided) refuse(op, "has a value that the dump left out");
+    std::string text = literal.text;
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c == '{' || c == '}'; }, ' ');
+    if (text == "true" || text == "false") return text == "true" ? 1 : 0;
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (end == text.c_str()) refuse(op, "has a value that is not understood");
+    return value;
+  }
+
+  [[nodiscard]] Value element(const Op& op, const Position& position) const {
+    const ir::OpClass work = ir::op_class(op.opcode);
+    const int operands = static_cast<int>(op.operands.size());
+    const bool computes = work == ir::OpClass::kElementwise || work == ir::OpClass::kTranscendental;
+    if (computes && ir::info(op.opcode).arity == operands && operands <= 3) {
+      std::vector<Value> values;
+      for (const OpId id : op.operands) {
+        const bool scalar = kernel_.op(id).shape.is_scalar();
+        values.push_back(read(id, scalar ? Position{} : position));
+      }
+      Value value = Value::apply(op.opcode, op.shape.dtype, std::move(values));
+      if (const auto* compare = op.get<ir::CompareAttrs>()) value.direction = compare->direction;
+      return value;
+    }
+    return read(op.operands.empty() ? OpId() : op.operands[0], source_position(op, position));
+  }
+
+  // Where the one operand of an op that only moves elements has the element.
+  [[nodiscard]] Position source_position(const Op& op, const Position& position) const {
+    Position source;
+    switch (op.opcode) {
+      case Opcode::kCopy:
+        return position;
+      case Opcode::kBroadcast:
+        for (const std::int64_t d : op.dimensions) source.push_back(position[at(d)]);
+        return source;
+      case Opcode::kTranspose:
+        source.resize(position.size());
+        for (std::size_t d = 0; d < position.size(); ++d) {
+          source[at(op.dimensions[d])] = position[d];
+        }
+        return source;
+      case Opcode::kReverse:
+        source = position;
+        for (const std::int64_t d : op.dimensions) {
+          source[at(d)] = Index(op.shape.dims[at(d)] - 1) - position[at(d)];
+        }
+        return source;
+      case Opcode::kSlice:
+        for (std::size_t d = 0; d < position.size(); ++d) {
+          const ir::SliceDim& dim = op.as<ir::SliceAttrs>().dims[d];
+          source.push_back(position[d] * dim.stride + dim.start);
+        }
+        return source;
+      case Opcode::kReshape:
+      case Opcode::kBitcast:
+        return reshaped(op, position);
+      default:
+        refuse(op, "has no loop nest yet");
+    }
+  }
+
+  [[nodiscard]] Position reshaped(const Op& op, const Position& position) const {
+    const ir::Shape& operand = kernel_.op(op.operands[0]).shape;
+    if (operand.dtype != op.shape.dtype || !is_row_major(operand) || !is_row_major(op.shape)) {
+      refuse(op, "of arrays that are not row-major has no loop nest yet");
+    }
+    Index linear;
+    for (std::size_t d = 0; d < position.size(); ++d) {
+      linear = linear * op.shape.dims[d] + position[d];
+    }
+    Position source(operand.dims.size());
+    for (std::size_t d = source.size(); d-- > 0;) {
+      source[d] = d == 0 ? linear : linear % operand.dims[d];
+      linear = linear / operand.dims[d];
+    }
+    return source;
+  }
+
+  // --- sums: a nest that clears, a nest that adds, and one that rounds where the sum is wider
+  struct Sum {
+    std::vector<Loop> output, reduced;
+    Value start, term;
+    Opcode combine = Opcode::kAdd;
+    std::vector<Bound> where;
+  };
+  void add_sum(OpId id, Sum sum) {
+    const Op& op = kernel_.op(id);
+    std::string target = name(id);
+    if (is_half(op.shape.dtype)) {
+      target += ".sum";
+      program_.buffers.push_back(
+          {target, DType::kF32, op.shape.dims, {}, Scope::kMain, Role::kTemporary, 1});
+    }
+    const std::vector<Loop> cleared = output_loops(op, ".init");
+    append(nest(cleared, {Assign{{target, {}, position_of(cleared)}, sum.start, {}, {}}}));
+    std::vector<Loop> loops = sum.output;
+    loops.insert(loops.end(), sum.reduced.begin(), sum.reduced.end());
+    append(nest(loops,
+                {Assign{{target, {}, position_of(sum.output)}, sum.term, sum.combine, sum.where}}));
+    if (target == name(id)) return;
+    const std::vector<Loop> rounded = output_loops(op, ".round");
+    const Position position = position_of(rounded);
+    append(
+        nest(rounded, {Assign{{name(id), {}, position},
+                              Value::apply(Opcode::kConvert, op.shape.dtype,
+                                           {Value::of(Access{target, {}, position}, DType::kF32)}),
+                              {},
+                              {}}}));
+  }
+
+  // A factor of a product, in the type of the sum.
+  [[nodiscard]] Value factor(OpId id, Position position, DType dtype) const {
+    Value value = read(id, std::move(position));
+    const DType wide = is_half(dtype) ? DType::kF32 : dtype;
+    if (value.dtype == wide) return value;
+    return Value::apply(Opcode::kConvert, wide, {std::move(value)});
+  }
+  [[nodiscard]] Value product(Value a, Value b) const {
+    const DType dtype = a.dtype;
+    return Value::apply(Opcode::kMultiply, dtype, {std::move(a), std::move(b)});
+  }
+  [[nodiscard]] static Value zero(DType dtype) {
+    return Value::of(0.0, is_half(dtype) ? DType::kF32 : dtype);
+  }
+
+  void add_dot(OpId id) {
+    const Op& op = kernel_.op(id);
+    const ir::DotDims& dims = op.as<ir::DotAttrs>().dims;
+    Sum sum{output_loops(op, ""), {}, zero(op.shape.dtype), {}, Opcode::kAdd, {}};
+    const ir::Shape& lhs = kernel_.op(op.operands[0]).shape;
+    for (std::size_t i = 0; i < dims.lhs_contracting.size(); ++i) {
+      sum.reduced.push_back(
+          loop(i == 0 ? "k" : fmt::format("k{}", i), lhs.dims[at(dims.lhs_contracting[i])]));
+    }
+    std::size_t next = dims.lhs_batch.size();
+    const auto operand = [&](std::size_t number) {
+      const ir::Dims& batch = number == 0 ? dims.lhs_batch : dims.rhs_batch;
+      const ir::Dims& reduced = number == 0 ? dims.lhs_contracting : dims.rhs_contracting;
+      Position position(at(kernel_.op(op.operands[number]).shape.rank()));
+      for (std::int64_t d = 0; at(d) < position.size(); ++d) {
+        const auto in = [&](const ir::Dims& list) {
+          return std::find(list.begin(), list.end(), d) - list.begin();
+        };
+        const std::size_t b = at(in(batch)), k = at(in(reduced));
+        const Loop& follows = b < batch.size()     ? sum.output[b]
+                              : k < reduced.size() ? sum.reduced[k]
+                                                   : sum.output[next++];
+        position[at(d)] = Index::of(follows.variable);
+      }
+      return factor(op.operands[number], std::move(position), op.shape.dtype);
+    };
+    Value left = operand(0);
+    sum.term = product(std::move(left), operand(1));
+    add_sum(id, std::move(sum));
+  }
+
+  void add_convolution(OpId id) {
+    const Op& op = kernel_.op(id);
+    const auto& attrs = op.as<ir::ConvAttrs>();
+    const ir::ConvDims& dims = attrs.dims;
+    if (attrs.feature_group_count != 1 || attrs.batch_group_count != 1) {
+      refuse(op, "in groups has no loop nest yet");
+    }
+    Sum sum{output_loops(op, ""), {}, zero(op.shape.dtype), {}, Opcode::kAdd, {}};
+    const Position out = position_of(sum.output);
+    const ir::Shape& image = kernel_.op(op.operands[0]).shape;
+    const ir::Shape& weights = kernel_.op(op.operands[1]).shape;
+    Position from(at(image.rank())), by(at(weights.rank()));
+    sum.reduced.push_back(loop("k", weights.dims[at(dims.kernel_input_feature)]));
+    from[at(dims.input_batch)] = out[at(dims.output_batch)];
+    from[at(dims.input_feature)] = by[at(dims.kernel_input_feature)] =
+        Index::of(sum.reduced[0].variable);
+    by[at(dims.kernel_output_feature)] = out[at(dims.output_feature)];
+    for (std::size_t w = 0; w < attrs.window.size(); ++w) {
+      const ir::WindowDim& window = attrs.window[w];
+      if (window.base_dilation != 1) refuse(op, "of a dilated input has no loop nest yet");
+      sum.reduced.push_back(loop(fmt::format("r{}", w), window.size));
+      const Index tap = Index::of(sum.reduced.back().variable);
+      by[at(dims.kernel_spatial[w])] = window.reversal ? Index(window.size - 1) - tap : tap;
+      Index pixel = out[at(dims.output_spatial[w])] * window.stride + tap * window.window_dilation -
+                    window.pad_low;
+      if (window.pad_low != 0 || window.pad_high > 0) {
+        sum.where.push_back({pixel, image.dims[at(dims.input_spatial[w])]});
+      }
+      from[at(dims.input_spatial[w])] = std::move(pixel);
+    }
+    Value left = factor(op.operands[0], std::move(from), op.shape.dtype);
+    sum.term = product(std::move(left), factor(op.operands[1], std::move(by), op.shape.dtype));
+    add_sum(id, std::move(sum));
+  }
+
+  void add_reduce(OpId id) {
+    const Op& op = kernel_.op(id);
+    if (!op.applied || op.operands.size() != 2 || !op.shape.is_array()) {
+      refuse(op, "by more than one op has no loop nest yet");
+    }
+    const Op& input = kernel_.op(op.operands[0]);
+    Sum sum{output_loops(op, ""), {}, factor(op.operands[1], {}, op.shape.dtype), {},
+            *op.applied,          {}};
+    Position position;
+    std::size_t kept = 0;
+    for (std::int64_t d = 0; d < input.shape.rank(); ++d) {
+      const bool reduced =
+          std::find(op.dimensions.begin(), op.dimensions.end(), d) != op.dimensions.end();
+      if (reduced) {
+        const std::size_t n = sum.reduced.size();
+        sum.reduced.push_back(loop(n == 0 ? "k" : fmt::format("k{}", n), input.shape.dims[at(d)]));
+        position.push_back(Index::of(sum.reduced.back().variable));
+      } else {
+        position.push_back(Index::of(sum.output[kept++].variable));
+      }
+    }
+    sum.term = factor(op.operands[0], std::move(position), op.shape.dtype);
+    add_sum(id, std::move(sum));
+  }
+
+  const ir::Kernel& kernel_;
+  LoopProgram program_;
+  int nests_ = 0;
+};
+
+}  // namespace
+
+std::string buffer_name(const ir::Kernel& kernel, OpId id) {
+  const Op& op = kernel.op(id);
+  std::string made;
+  for (const char c : op.name) {
+    made += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' ? c : '_';
+  }
+  const bool taken = std::any_of(kernel.ops().begin(), kernel.ops().end(), [&](const Op& other) {
+    return &other != &op && other.name == op.name;
+  });
+  return made.empty() || taken ? fmt::format("{}.{}", ir::name(op.opcode), id.index()) : made;
+}
+
+LoopProgram read_loops(const ir::Kernel& kernel) {
+  return Reader(kernel).read();
+}
+
+}  // namespace tilecast::schedule

@@ -1,0 +1,74 @@
+// A position in a loop program: a whole number made of loop variables.
+//
+//   Index k = Index::of("ko");
+//   ((k + 2) % 3).text()                  // "(ko + 2) % 3"
+//   (k * 32 + Index::of("ki")).value({{"ko", 1}, {"ki", 5}})      // 37
+//
+// A sum of a constant and of terms: coefficient x variable, or coefficient x a quotient or
+// remainder of an index by a constant above 0 (both rounded towards minus infinity). Sums are kept
+// in one order, so equal sums have equal text. Value type; thread-compatible.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tilecast::schedule {
+
+struct IndexRange {  // both ends included
+  std::int64_t low = 0, high = 0;
+};
+using Environment = std::map<std::string, std::int64_t, std::less<>>;
+using Extents = std::map<std::string, std::int64_t, std::less<>>;  // of loops, by variable
+
+class Index {
+ public:
+  Index(std::int64_t constant = 0) : constant_(constant) {}  // NOLINT(google-explicit-constructor)
+  static Index of(std::string variable);
+
+  friend Index operator+(const Index& a, const Index& b);
+  friend Index operator-(const Index& a, const Index& b) { return a + b * -1; }
+  friend Index operator*(const Index& a, std::int64_t factor);
+  friend Index operator/(const Index& a, std::int64_t divisor);
+  friend Index operator%(const Index& a, std::int64_t divisor);
+  friend bool operator==(const Index& a, const Index& b) { return a.text() == b.text(); }
+
+  [[nodiscard]] bool is_constant() const { return terms_.empty(); }
+  [[nodiscard]] std::int64_t constant() const { return constant_; }
+  [[nodiscard]] bool uses(std::string_view variable) const;
+  // Only sums of variables: no quotient, no remainder.
+  [[nodiscard]] bool is_affine() const;
+  // With every variable that `replacements` names replaced.
+  [[nodiscard]] Index with(const std::map<std::string, Index, std::less<>>& replacements) const;
+  [[nodiscard]] Index with(const std::string& variable, const Index& replacement) const;
+  // Throws Error for a variable without a value.
+  [[nodiscard]] std::int64_t value(const Environment& variables) const;
+  // What it can be while variables run from 0 to their extent; one without extent is an Error. May
+  // be wider than the truth, never narrower.
+  [[nodiscard]] IndexRange range(const Extents& extents) const;
+  [[nodiscard]] std::string text() const;
+
+ private:
+  enum class Kind : std::uint8_t { kVariable, kQuotient, kRemainder };
+  struct Term {
+    std::int64_t coefficient = 1;
+    Kind kind = Kind::kVariable;
+    std::string variable;
+    std::vector<Index> of;  // of a quotient or remainder: one
+    std::int64_t divisor = 1;
+    [[nodiscard]] std::string text() const;  // without the coefficient
+    [[nodiscard]] std::int64_t value(const Environment& variables) const;
+    [[nodiscard]] IndexRange range(const Extents& extents) const;
+  };
+  static Index of_term(Term term);
+  void add(Term term);
+  // The terms whose coefficient `divisor` divides, divided; what is left stays in `rest`.
+  [[nodiscard]] Index take_multiples(std::int64_t divisor, Index& rest) const;
+
+  std::int64_t constant_ = 0;
+  std::vector<Term> terms_;
+};
+
+}  // namespace tilecast::schedule

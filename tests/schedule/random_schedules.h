@@ -1,0 +1,27 @@
+// Random kernels and random schedules of them. Same seed, same schedule.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/kernel.h"
+#include "schedule/loop_program.h"
+#include "tests/interpreter/evaluate.h"
+
+namespace tilecast::schedule {
+
+struct RandomSchedule {
+  ir::Kernel kernel;
+  LoopProgram program;                // scheduled, stages asked for, not yet pipelined
+  std::vector<std::string> refusals;  // of steps that were tried in vain
+  int pipelined = 0;                  // buffers with stages
+};
+// A product, a batch of products, a convolution, a row sum or an elementwise chain of odd sizes;
+// tiles of one or two levels, caches in random loops, 2 to 5 stages.
+[[nodiscard]] RandomSchedule random_schedule(std::uint64_t seed);
+// Small whole numbers: sums are exact in any order.
+[[nodiscard]] std::vector<interpreter::Elements> whole_inputs(const ir::Kernel& kernel,
+                                                              std::uint64_t seed);
+
+}  // namespace tilecast::schedule
