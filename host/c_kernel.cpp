@@ -4,8 +4,11 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+#include "host/c_loops.h"
 #include "host/c_types.h"
 #include "host/c_write_pass.h"
+#include "schedule/tile_schedule.h"
 
 namespace tilecast::host {
 namespace {
@@ -271,9 +274,24 @@ class Generator {
   Labels labels_;
 };
 
+// A tile that states its stages: the loops of the schedule it stands for.
+CKernel generate_staged(const Kernel& kernel, const analytical::TileConfig& tile,
+                        const std::string& name) {
+  const schedule::TiledLoops made = schedule::tiled_loops(kernel, tile);
+  if (!made.refusals.empty()) throw Refused{made.refusals.front()};
+  auto c = c_of_loops(made.program, name);
+  if (auto* unsupported = std::get_if<Unsupported>(&c)) throw Refused{unsupported->reason};
+  auto generated = std::get<CKernel>(std::move(c));
+  if (generated.scratch_bytes > kMaxScratch) throw Refused{"more than 64 MiB of scratch"};
+  for (const OpId id : kernel.outputs()) generated.outputs.push_back(kernel.op(id).shape);
+  for (const OpId id : kernel.parameters()) generated.inputs.push_back(kernel.op(id).shape);
+  return generated;
+}
+
 CKernel generate(const Kernel& kernel, const analytical::TileConfig& tile,
                  const std::string& name) {
   check_kernel(kernel);
+  if (tile.stages > 0) return generate_staged(kernel, tile, name);
   const IterationSpace space = analytical::make_iteration_space(kernel, {.tiled = false});
   if (!space.flags.empty()) throw Refused{space.flags.front()};
   const std::string mismatch = analytical::tile_mismatch(tile, analytical::full_tile(space));
@@ -309,6 +327,8 @@ std::variant<CKernel, Unsupported> generate_c(const Kernel& kernel,
     return generate(kernel, tile, function);
   } catch (const Refused& refused) {
     return Unsupported{refused.reason};
+  } catch (const Error& error) {  // of a schedule that has no loops
+    return Unsupported{error.what()};
   }
 }
 

@@ -37,7 +37,8 @@ struct Unsupported {
   std::string reason;
 };
 
-// An empty tile list means "not cut". `function` is a C identifier.
+// A tile that states its stages is written as its loops (schedule/tile_schedule.h, c_loops.h). An
+// empty tile list means "not cut". `function` is a C identifier.
 [[nodiscard]] std::variant<CKernel, Unsupported> generate_c(const ir::Kernel& kernel,
                                                             const analytical::TileConfig& tile,
                                                             const std::string& function);

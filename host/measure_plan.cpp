@@ -64,6 +64,19 @@ std::vector<TimedTile> tiles_of(const WorkSource& source, std::size_t index,
   return result;
 }
 
+// Each tile with each number of stages, one after the other.
+std::vector<TimedTile> with_stages(std::vector<TimedTile> tiles, const std::vector<int>& stages) {
+  if (stages.empty()) return tiles;
+  std::vector<TimedTile> made;
+  for (const TimedTile& timed : tiles) {
+    for (const int count : stages) {
+      made.push_back(timed);
+      made.back().tile.stages = count;
+    }
+  }
+  return made;
+}
+
 // Indices of workloads so that families take turns; the first ones when there is a limit.
 std::vector<std::size_t> in_turns(const std::vector<Workload>& workloads, std::size_t limit) {
   std::map<std::string, std::size_t> families, members;  // family -> order of appearance, size
@@ -85,7 +98,7 @@ std::vector<WorkItem> items_of(const WorkSource& source, const hwdesc::Device& d
   const std::vector<std::size_t> order = in_turns(source.workloads, options.kernels_per_source);
   std::vector<std::vector<TimedTile>> tiles(order.size());
   base::parallel_for(order.size(), options.jobs, [&](std::size_t i) {
-    tiles[i] = tiles_of(source, order[i], device, options);
+    tiles[i] = with_stages(tiles_of(source, order[i], device, options), options.stages);
   });
   std::size_t most = 0;
   for (const auto& list : tiles) most = std::max(most, list.size());

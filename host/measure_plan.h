@@ -41,6 +41,7 @@ struct WorkItem {
 
 struct PlanOptions {
   std::size_t tiles_per_kernel = 128;
+  std::vector<int> stages = {};        // every tile with each of them; {}: as it is
   std::size_t kernels_per_source = 0;  // 0: all
   Seconds shortest{1.25e-6};           // predicted shorter: last
   Seconds costly{20e-3};               // predicted longer: after the others, before those

@@ -24,12 +24,12 @@ namespace fs = std::filesystem;
 using measured::CsvTable;
 
 const std::vector<std::string> kRowColumns{
-    "kernel",       "program",         "runtime_ns", "output_bounds", "kernel_bounds",
-    "input_bounds", "class",           "family",     "repeats",       "spread_ns",
-    "x_median_ns",  "x_cache",         "x_attempts", "x_drift",       "x_reference_ns",
-    "x_hash",       "x_scratch_bytes", "x_name",     "x_set"};
+    "kernel",         "program",     "runtime_ns",      "output_bounds", "kernel_bounds",
+    "input_bounds",   "stages",      "class",           "family",        "repeats",
+    "spread_ns",      "x_median_ns", "x_cache",         "x_attempts",    "x_drift",
+    "x_reference_ns", "x_hash",      "x_scratch_bytes", "x_name",        "x_set"};
 const std::vector<std::string> kSkippedColumns{
-    "hash",   "output_bounds", "kernel_bounds", "input_bounds", "class",
+    "hash",   "output_bounds", "kernel_bounds", "input_bounds", "stages", "class",
     "family", "name",          "set",           "reason",       "detail"};
 const std::vector<std::string> kSessionColumns{"date",   "machine", "compiler",
                                                "device", "cache",   "seed"};
@@ -108,30 +108,49 @@ analytical::TileConfig tile_of(const CsvTable& table, const measured::CsvRow& ro
     const std::vector<std::int64_t> list = measured::integer_list_cell(table, row, column);
     return ir::Dims(list.begin(), list.end());
   };
-  return {bounds("output_bounds"), bounds("kernel_bounds"), bounds("input_bounds")};
+  analytical::TileConfig tile{bounds("output_bounds"), bounds("kernel_bounds"),
+                              bounds("input_bounds")};
+  tile.stages = static_cast<int>(measured::integer_cell(table, row, "stages", 0, 0));
+  return tile;
+}
+
+std::string stages_text(const analytical::TileConfig& tile) {
+  return tile.stages == 0 ? std::string() : std::to_string(tile.stages);
 }
 
 std::string row_line(const MeasuredRow& row, CacheState state) {
   const Workload& workload = *row.item->workload;
   const analytical::TileConfig& tile = row.item->tile;
   const auto ns = nanoseconds_text;
-  return measured::csv_line(
-      {fmt::format("kernels/{}.hlo", workload.hash), "", ns(row.timing.minimum),
-       numbers(tile.output), numbers(tile.kernel), numbers(tile.input),
-       measured::op_class(workload.kernel), one_line(workload.family),
-       fmt::format("{}", std::max(row.timing.calls, 1)), ns(row.timing.spread),
-       ns(row.timing.median), std::string(name(state)), fmt::format("{}", row.timing.attempts),
-       fmt::format("{:.4f}", row.timing.drift), ns(row.timing.reference), workload.hash,
-       fmt::format("{}", row.scratch_bytes), one_line(workload.name), row.item->set});
+  return measured::csv_line({fmt::format("kernels/{}.hlo", workload.hash),
+                             "",
+                             ns(row.timing.minimum),
+                             numbers(tile.output),
+                             numbers(tile.kernel),
+                             numbers(tile.input),
+                             stages_text(tile),
+                             measured::op_class(workload.kernel),
+                             one_line(workload.family),
+                             fmt::format("{}", std::max(row.timing.calls, 1)),
+                             ns(row.timing.spread),
+                             ns(row.timing.median),
+                             std::string(name(state)),
+                             fmt::format("{}", row.timing.attempts),
+                             fmt::format("{:.4f}", row.timing.drift),
+                             ns(row.timing.reference),
+                             workload.hash,
+                             fmt::format("{}", row.scratch_bytes),
+                             one_line(workload.name),
+                             row.item->set});
 }
 
 std::string skipped_line(const SkippedRow& row) {
   const Workload& workload = *row.item->workload;
   const analytical::TileConfig& tile = row.item->tile;
-  return measured::csv_line({workload.hash, numbers(tile.output), numbers(tile.kernel),
-                             numbers(tile.input), measured::op_class(workload.kernel),
-                             one_line(workload.family), one_line(workload.name), row.item->set,
-                             row.reason, one_line(row.detail)});
+  return measured::csv_line(
+      {workload.hash, numbers(tile.output), numbers(tile.kernel), numbers(tile.input),
+       stages_text(tile), measured::op_class(workload.kernel), one_line(workload.family),
+       one_line(workload.name), row.item->set, row.reason, one_line(row.detail)});
 }
 
 std::string path_in(const std::string& directory, std::string_view file) {

@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 struct HostArguments {
   MeasureArguments common;
   std::vector<std::string> sets, files;
+  std::vector<int> stages;
   std::size_t configurations = host::FusionCut{}.configurations;
 };
 
@@ -111,6 +112,7 @@ void run_host(const HostArguments& arguments) {
   const std::vector<host::WorkItem> plan =
       host::plan_work(sources, device.device,
                       {.tiles_per_kernel = arguments.common.tiles,
+                       .stages = arguments.stages,
                        .kernels_per_source = arguments.common.limit,
                        .seed = arguments.common.seed,
                        .jobs = arguments.common.jobs});
@@ -202,6 +204,12 @@ void add_host_verb(CLI::App& measure) {
                   "what comes with Tilecast: tiles, fusion; both when no file is given")
       ->check(CLI::IsMember({"tiles", "fusion"}))
       ->delimiter(',');
+  verb.add_option("--stages", arguments->stages,
+                  "write tiles as loops that prefetch N - 1 tiles ahead, one run for each N")
+      ->check(CLI::Range(1, 64))
+      ->allow_extra_args(false)
+      ->delimiter(',')
+      ->type_name("N,...");
   verb.add_option("--configurations", arguments->configurations,
                   "fusion configurations that cut each program")
       ->check(CLI::Range(1, 100'000))
