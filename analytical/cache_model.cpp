@@ -102,6 +102,12 @@ CacheModel::Nest CacheModel::prepare(const TileConfig& tile, std::span<Extents> 
   footprints_.evaluate(nest.extents, groups);
   set_footprint(groups, nest);
   set_sweeps(groups, nest);
+  // Of a tile that states stages (host/c_loops.h): one load a line. The lines are those that the
+  // core's own prefetchers fetch, so that nothing is saved.
+  if (tile.stages > 1) {
+    const double box = nest.packed_bytes / device_->engines.back().stages;
+    nest.prefetch_s = nest.whole_tiles * box / line_bytes(*device_) * cycle_s_;
+  }
   return nest;
 }
 
@@ -199,7 +205,7 @@ PerBound CacheModel::parts(const Nest& nest, std::span<const Extents> groups,
   // The loop that makes a result stores it: of both only the longer shows.
   parts[index_of(kHbmWrite)] += std::max(0.0, moved.store_s - finish_s * share);
   parts[index_of(kOnChip)] += moved.caches_s;
-  parts[index_of(kIssue)] += moved.issue_s * share;
+  parts[index_of(kIssue)] += (moved.issue_s + nest.prefetch_s) * share;
   parts[index_of(kLatency)] = device_->main_memory().latency.value;
   parts[index_of(kOverhead)] = nest.whole_tiles * nest.row_pieces * overhead_s_ * share;
   hide_behind_prefetch(nest, moved, parts);

@@ -78,6 +78,7 @@ class CacheModel final : public TileModel {
     bool split = false;  // a reduction is cut
     double scratchpad_bytes = 0;
     double packed_bytes = 0;  // of it what inputs are packed into
+    double prefetch_s = 0;    // instructions that fetch the boxes of later tiles
     // By level: loops whose whole sweep it holds, from the innermost; the last one's neighbours
     // still meet there.
     std::array<std::uint32_t, kMaxLevels> swept{};

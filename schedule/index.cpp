@@ -18,6 +18,14 @@ std::int64_t floor_mod(std::int64_t a, std::int64_t b) {
   return a - floor_div(a, b) * b;
 }
 
+std::int64_t checked(std::int64_t a, std::int64_t b, bool product) {
+  std::int64_t made = 0;
+  const bool overflows =
+      product ? __builtin_mul_overflow(a, b, &made) : __builtin_add_overflow(a, b, &made);
+  if (overflows) throw Error("an index above 2^63");
+  return made;
+}
+
 }  // namespace
 
 Index Index::of(std::string variable) {
@@ -73,13 +81,13 @@ void Index::add(Term term) {
     terms_.insert(place, std::move(term));
     return;
   }
-  place->coefficient += term.coefficient;
+  place->coefficient = checked(place->coefficient, term.coefficient, false);
   if (place->coefficient == 0) terms_.erase(place);
 }
 
 Index operator+(const Index& a, const Index& b) {
   Index sum = a;
-  sum.constant_ += b.constant_;
+  sum.constant_ = checked(sum.constant_, b.constant_, false);
   for (const Index::Term& term : b.terms_) sum.add(term);
   return sum;
 }
@@ -87,8 +95,10 @@ Index operator+(const Index& a, const Index& b) {
 Index operator*(const Index& a, std::int64_t factor) {
   if (factor == 0) return {};
   Index product = a;
-  product.constant_ *= factor;
-  for (Index::Term& term : product.terms_) term.coefficient *= factor;
+  product.constant_ = checked(product.constant_, factor, true);
+  for (Index::Term& term : product.terms_) {
+    term.coefficient = checked(term.coefficient, factor, true);
+  }
   return product;
 }
 
@@ -162,7 +172,9 @@ Index Index::with(const std::string& variable, const Index& replacement) const {
 
 std::int64_t Index::value(const Environment& variables) const {
   std::int64_t sum = constant_;
-  for (const Term& term : terms_) sum += term.coefficient * term.value(variables);
+  for (const Term& term : terms_) {
+    sum = checked(sum, checked(term.coefficient, term.value(variables), true), false);
+  }
   return sum;
 }
 
@@ -170,9 +182,10 @@ IndexRange Index::range(const Extents& extents) const {
   IndexRange sum{constant_, constant_};
   for (const Term& term : terms_) {
     const IndexRange part = term.range(extents);
-    const std::int64_t a = part.low * term.coefficient, b = part.high * term.coefficient;
-    sum.low += std::min(a, b);
-    sum.high += std::max(a, b);
+    const std::int64_t a = checked(part.low, term.coefficient, true);
+    const std::int64_t b = checked(part.high, term.coefficient, true);
+    sum.low = checked(sum.low, std::min(a, b), false);
+    sum.high = checked(sum.high, std::max(a, b), false);
   }
   return sum;
 }

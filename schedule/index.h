@@ -6,7 +6,8 @@
 //
 // A sum of a constant and of terms: coefficient x variable, or coefficient x a quotient or
 // remainder of an index by a constant above 0 (both rounded towards minus infinity). Sums are kept
-// in one order, so equal sums have equal text. Value type; thread-compatible.
+// in one order, so equal sums have equal text. What leaves 64 bits throws Error. Value type;
+// thread-compatible.
 #pragma once
 
 #include <cstdint>

@@ -12,6 +12,7 @@ namespace tilecast::schedule {
 namespace {
 
 constexpr int kMaxDepth = 64;
+constexpr std::int64_t kMaxStages = 1024;
 
 class Parser : private Tokens {
  public:
@@ -60,8 +61,11 @@ class Parser : private Tokens {
     if (!buffer.strides.empty() && buffer.strides.size() != buffer.dims.size()) {
       fail("expected a stride a dimension");
     }
-    if (take_word("stages"))
-      buffer.stages = static_cast<int>(std::min<std::int64_t>(positive(), 1024));
+    if (take_word("stages")) {
+      const std::int64_t stages = positive();
+      if (stages > kMaxStages) fail("expected at most 1024 stages");
+      buffer.stages = static_cast<int>(stages);
+    }
     program_.buffers.push_back(std::move(buffer));
   }
 

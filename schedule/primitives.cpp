@@ -217,7 +217,6 @@ void Schedule::pipeline(const std::string& buffer, int stages) {
     throw Error(fmt::format("pipeline {}: {}", buffer, detection.refusal));
   }
   program_.buffer(buffer).stages = stages;
-  for_each_access(program_.body, [](Access&, Use) {});
   const std::function<void(Body&)> set = [&](Body& body) {
     for (Statement& statement : body) {
       if (Body* inner = statement.body()) set(*inner);

@@ -57,7 +57,6 @@ class Schedule {
  private:
   void mark(const std::string& loop, LoopKind kind);
   void check_unpipelined(const std::string& loop, const std::string& step) const;
-  void add_buffer_before_use(Buffer buffer);
   [[nodiscard]] std::string fresh_name(const std::string& buffer, Scope scope) const;
 
   LoopProgram program_;

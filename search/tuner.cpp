@@ -128,9 +128,9 @@ class Search {
   [[nodiscard]] std::vector<TuneTrial> spread(std::size_t count) const {
     const auto share = static_cast<std::size_t>(kFirstShare * static_cast<double>(space_.size()));
     Order pool;
-    for (const std::size_t candidate : order_) {
-      if (pool.size() >= std::max(share, count)) break;
-      if (!taken_[candidate]) pool.push_back(candidate);
+    for (std::size_t rank = 0; rank < order_.size(); ++rank) {
+      if (pool.size() >= std::max(share, count) && !ties_with_last(rank)) break;
+      if (!taken_[order_[rank]]) pool.push_back(order_[rank]);
     }
     std::vector<TuneTrial> batch;
     std::vector<double> distance(pool.size(), std::numeric_limits<double>::infinity());
@@ -180,10 +180,16 @@ class Search {
     const double most =
         std::max(share * static_cast<double>(space_.size()), static_cast<double>(options_.trials));
     std::size_t open = 0;
-    for (std::size_t rank = 0; rank < order_.size() && static_cast<double>(rank) < most; ++rank) {
+    for (std::size_t rank = 0; rank < order_.size(); ++rank) {
+      if (static_cast<double>(rank) >= most && !ties_with_last(rank)) break;
       if (!taken_[order_[rank]]) ++open;
     }
     return open;
+  }
+
+  // Does physics give it the time of the rank before? Then it says nothing against it.
+  [[nodiscard]] bool ties_with_last(std::size_t rank) const {
+    return rank > 0 && space_.analytical[order_[rank]] == space_.analytical[order_[rank - 1]];
   }
 
   // Of a normal log time; its logarithm would order candidates without any the same, but those are
