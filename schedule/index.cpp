@@ -118,7 +118,7 @@ Index Index::take_multiples(std::int64_t divisor, Index& rest) const {
 
 Index operator/(const Index& a, std::int64_t divisor) {
   Index rest;
-  const Index whole = a.take_multiples(divisor, rest);
+  Index whole = a.take_multiples(divisor, rest);
   if (rest.is_constant()) return whole;
   Index::Term term;
   term.kind = Index::Kind::kQuotient;

@@ -37,7 +37,7 @@ class Printer {
 
  private:
   void line(const std::string& content) {
-    text.append(static_cast<std::size_t>(2 * depth_), ' ');
+    text.append(2 * depth_, ' ');
     text += content + "\n";
   }
 
@@ -90,7 +90,7 @@ class Printer {
                      to_text(m.b), m.rows, m.columns, m.depth));
   }
 
-  int depth_ = 0;
+  std::size_t depth_ = 0;
 };
 
 }  // namespace
