@@ -12,7 +12,10 @@ namespace tilecast::sim {
 
 void add_loops(const ir::Kernel& kernel, const hwdesc::Device& device,
                const analytical::TileConfig* tile, LoopForm form, Explanation& why) {
-  const analytical::TileConfig& chosen = tile != nullptr ? *tile : why.estimate.tile;
+  analytical::TileConfig chosen = tile != nullptr ? *tile : why.estimate.tile;
+  if (chosen.stages == 0 && form != LoopForm::kC && !device.engines.empty()) {
+    chosen.stages = static_cast<int>(device.engines.back().stages);
+  }
   const schedule::TiledLoops made = schedule::tiled_loops(kernel, chosen, device.native_tile);
   for (const std::string& refusal : made.refusals) why.notes.push_back("loops: " + refusal);
   if (form == LoopForm::kC) {

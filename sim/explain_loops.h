@@ -12,8 +12,8 @@ enum class LoopForm : std::uint8_t {
 };
 
 // Sets Explanation::loops, and notes what of the schedule did not fit. `tile`: the one that was
-// asked for, else the estimate's. Throws Error where the kernel or tile has no loops
-// (schedule/tile_schedule.h).
+// asked for, else the estimate's; where it states no stages, the device's (C: none). Throws Error
+// where the kernel or tile has no loops (schedule/tile_schedule.h).
 void add_loops(const ir::Kernel& kernel, const hwdesc::Device& device,
                const analytical::TileConfig* tile, LoopForm form, Explanation& why);
 

@@ -130,6 +130,14 @@ TEST_F(CommandLine, ZeroSizedArraysAreAnsweredWithoutNan) {
   EXPECT_THAT(answer.out, Not(HasSubstr("inf")));
 }
 
+TEST_F(CommandLine, ShowsTheLoopsOfATile) {
+  const Answer loops = run("explain -d tpu_v3 dot.hlo --loops tiled");
+  EXPECT_EQ(loops.exit_code, 0) << loops.err;
+  EXPECT_THAT(loops.out, HasSubstr("multiply d"));
+  expect_failure("explain -d tpu_v3 dot.hlo --loops c", 1, "a matrix product of two types");
+  EXPECT_EQ(run("explain -d tpu_v3 dot.hlo --loops tree").exit_code, 2);
+}
+
 TEST_F(CommandLine, ExplainsAKernelAndSaysWhyATileCannotRun) {
   const Answer answer = run("explain -d tpu_v3 dot.hlo");
   EXPECT_EQ(answer.exit_code, 0) << answer.err;
