@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "learned/torch/layers.h"
+#include "learned/torch/sampler.h"
 #include "learned/torch/sequences.h"
 
 namespace tilecast::learned::torch_module {
@@ -114,9 +115,9 @@ Tensor Network::forward(const Batch& batch, torch::Generator* generator) {
   if (batch.lengths.empty()) return torch::empty({0}, dtype);
   const Dropout dropout{spec_.dropout, generator};
 
-  const Tensor features = batch.features.to(dtype);
-  const Tensor opcodes = torch::embedding(layers.opcodes, batch.opcodes);
-  Tensor nodes = dropout(layers.f1(torch::cat({opcodes, features}, 1)).relu());
+  Tensor nodes = torch::embedding(layers.opcodes, batch.opcodes);
+  if (batch.features.size(1) > 0) nodes = torch::cat({nodes, batch.features.to(dtype)}, 1);
+  nodes = dropout(layers.f1(nodes).relu());
   for (const Dense& layer : layers.module) nodes = dropout(layer(nodes).relu());
   if (!layers.hops.empty()) {
     Neighbours neighbours;
@@ -141,6 +142,13 @@ Tensor Network::forward(const Batch& batch, torch::Generator* generator) {
   for (const Dense& layer : layers.head) kernels = dropout(layer(kernels).relu());
   const Tensor out = layers.out.weight.defined() ? layers.out(kernels) : kernels;
   return widths_.outputs == 1 ? out.squeeze(1) : out;
+}
+
+// Windows of a convolution stay in a core's cache, and their memory with the process: twice as
+// fast as kBatchNodes on an AMD EPYC.
+std::size_t Network::nodes_together() const {
+  constexpr std::size_t kSequenceNodes = 2048;
+  return spec_.graph == GraphLayer::kConv1d ? kSequenceNodes : kBatchNodes;
 }
 
 bool Network::is_head(std::string_view parameter) const {

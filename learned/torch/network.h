@@ -27,6 +27,8 @@ class Network : public torch::nn::Module {
   [[nodiscard]] torch::Tensor forward(const Batch& batch, torch::Generator* dropout = nullptr);
   // Everything that gives the weights their meaning, as text: settings but dropout, widths.
   [[nodiscard]] std::string architecture() const;
+  // Of a batch that predicts fastest.
+  [[nodiscard]] std::size_t nodes_together() const;
   // Whether the parameter is of the last layer, the only one that knows what is asked.
   [[nodiscard]] bool is_head(std::string_view parameter) const;
 

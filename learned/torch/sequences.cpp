@@ -51,17 +51,21 @@ void add_windows(const Tensor& gradient, const Tensor& lengths, std::int64_t fil
                   });
 }
 
+Tensor windows(const Tensor& rows, const Tensor& lengths, std::int64_t filter) {
+  const Tensor dense = rows.contiguous();
+  Tensor out = torch::empty({rows.size(0), filter * rows.size(1)}, rows.options());
+  AT_DISPATCH_FLOATING_TYPES(dense.scalar_type(), "windows_of",
+                             [&] { copy_windows<scalar_t>(dense, lengths, filter, out); });
+  return out;
+}
+
 struct Windows : torch::autograd::Function<Windows> {
   static Tensor forward(AutogradContext* context, const Tensor& rows, const Tensor& lengths,
                         std::int64_t filter) {
-    const Tensor dense = rows.contiguous();
-    Tensor out = torch::empty({rows.size(0), filter * rows.size(1)}, rows.options());
-    AT_DISPATCH_FLOATING_TYPES(dense.scalar_type(), "windows_of",
-                               [&] { copy_windows<scalar_t>(dense, lengths, filter, out); });
     context->save_for_backward({lengths});
     context->saved_data["filter"] = filter;
     context->saved_data["width"] = rows.size(1);
-    return out;
+    return windows(rows, lengths, filter);
   }
 
   static tensor_list backward(AutogradContext* context, tensor_list gradients) {
@@ -76,11 +80,33 @@ struct Windows : torch::autograd::Function<Windows> {
   }
 };
 
+// In one pass and in place: bias and relu as two operations take as long as a third of the product.
+template <class Real>
+void add_bias_and_rectify(const Tensor& bias, Tensor& rows) {
+  const std::int64_t width = rows.size(1);
+  const Real* add = bias.data_ptr<Real>();
+  Real* row = rows.data_ptr<Real>();
+  for (const Real* const end = row + rows.numel(); row != end; row += width) {
+    for (std::int64_t w = 0; w < width; ++w) row[w] = std::max(row[w] + add[w], Real(0));
+  }
+}
+
+// relu(x W^T + b)
+Tensor rectified(const Dense& layer, const Tensor& x) {
+  if (torch::GradMode::is_enabled() || !layer.bias.defined()) return layer(x).relu_();
+  Tensor out = x.mm(layer.weight.t());
+  AT_DISPATCH_FLOATING_TYPES(out.scalar_type(), "rectified",
+                             [&] { add_bias_and_rectify<scalar_t>(layer.bias, out); });
+  return out;
+}
+
 }  // namespace
 
 Tensor windows_of(const Tensor& rows, const std::vector<std::int64_t>& lengths,
                   std::int64_t filter) {
-  return Windows::apply(rows, torch::tensor(lengths, torch::kInt64), filter);
+  const Tensor sizes = torch::tensor(lengths, torch::kInt64);
+  if (!torch::GradMode::is_enabled()) return windows(rows, sizes, filter);
+  return Windows::apply(rows, sizes, filter);
 }
 
 SequenceLayer::SequenceLayer(Weights& weights, const std::string& name, const NetworkSpec& spec)
@@ -92,11 +118,9 @@ SequenceLayer::SequenceLayer(Weights& weights, const std::string& name, const Ne
 
 Tensor SequenceLayer::operator()(const Tensor& rows,
                                  const std::vector<std::int64_t>& lengths) const {
-  Tensor out = narrow_(windows_of(rows, lengths, filter_));
-  if (wide_filter_ > 0) {
-    out = torch::cat({out, wide_(windows_of(rows, lengths, wide_filter_))}, 1);
-  }
-  return out.relu_();
+  const Tensor out = rectified(narrow_, windows_of(rows, lengths, filter_));
+  if (wide_filter_ == 0) return out;
+  return torch::cat({out, rectified(wide_, windows_of(rows, lengths, wide_filter_))}, 1);
 }
 
 Tensor place_code(const Tensor& place, std::int64_t width, torch::Dtype dtype) {

@@ -50,7 +50,7 @@ class TreeFitter final : public Fitter {
   }
 
  private:
-  [[nodiscard]] bool is_residual() const { return spec_.target == Target::kResidual; }
+  [[nodiscard]] bool is_residual() const { return spec_.target.residual; }
 
   static FeatureSelection with_vocabulary(const LearnerSpec& spec, const Examples& examples,
                                           std::span<const std::size_t> rows) {
@@ -64,7 +64,7 @@ class TreeFitter final : public Fitter {
                                    const TrainValidation& split,
                                    std::span<const std::size_t> labelled) {
     if (spec.ranks_only()) return {};
-    if (spec.target == Target::kResidual) return standardisation_of(examples, split.train);
+    if (spec.target.residual) return standardisation_of(examples, split.train);
     return standardisation_of(examples, joined(labelled, split.train));
   }
 

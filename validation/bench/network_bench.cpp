@@ -89,7 +89,7 @@ void predict_texts(benchmark::State& state, GraphLayer graph, Reduction reductio
   NetworkSpec spec;
   spec.graph = graph;
   spec.hops = graph == GraphLayer::kConv1d ? 6 : 0;
-  spec.hidden = 48;
+  spec.hidden = graph == GraphLayer::kConv1d ? 32 : 64;
   spec.opcode_width = 64;
   spec.reduction = reduction;
   spec.positions = reduction == Reduction::kTransformer;
