@@ -164,6 +164,26 @@ TEST(TextNetwork, KernelsOfABatchDoNotTouch) {
   }
 }
 
+// Those of docs/learning.md, at the widths of validation/experiments/labels.
+TEST(TextNetwork, HasFewerThanFiveMillionParametersForAVocabularyOfTenThousand) {
+  constexpr NetworkWidths kWidths{.opcodes = 10000, .node = 1, .at_nodes = 0, .at_kernel = 60};
+  for (const auto& [reduction, graph] :
+       {std::pair(Reduction::kColumnWise, GraphLayer::kConv1d),
+        std::pair(Reduction::kLstm, GraphLayer::kNone),
+        std::pair(Reduction::kTransformer, GraphLayer::kNone)}) {
+    NetworkSpec spec = text_network(reduction, graph);
+    spec.hidden = spec.opcode_width = 64;
+    spec.hops = 6;
+    spec.wide_filter = 8;
+    spec.reduction_layers = 2;
+    const Network network(spec, kWidths, 3);
+    std::int64_t count = 0;
+    for (const Tensor& parameter : network.parameters()) count += parameter.numel();
+    EXPECT_LT(count, 5'000'000);
+    EXPECT_GT(count, kWidths.opcodes * spec.opcode_width);
+  }
+}
+
 TEST(TextNetwork, OnlyTheBagForgetsTheOrder) {
   const RandomKernel text = text_of({1, 2, 3, 4, 5, 6, 7, 8, 9});
   const RandomKernel other = text_of({9, 2, 3, 1, 8, 6, 7, 5, 4});
