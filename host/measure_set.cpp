@@ -28,6 +28,9 @@ const std::vector<std::string> kRowColumns{
     "input_bounds",   "stages",      "class",           "family",        "repeats",
     "spread_ns",      "x_median_ns", "x_cache",         "x_attempts",    "x_drift",
     "x_reference_ns", "x_hash",      "x_scratch_bytes", "x_name",        "x_set"};
+const std::vector<std::string> kLabelColumns{
+    "kernel", "program", "output_bounds", "kernel_bounds", "input_bounds", "stages",
+    "class",  "family",  "p_unroll",      "x_hash",        "x_name",       "x_set"};
 const std::vector<std::string> kSkippedColumns{
     "hash",   "output_bounds", "kernel_bounds", "input_bounds", "stages", "class",
     "family", "name",          "set",           "reason",       "detail"};
@@ -72,6 +75,8 @@ void write_file(const std::string& path, std::string_view text) {
 }
 
 // A text on one line of a table, whatever a compiler says.
+constexpr std::size_t kLongestCompiler = 1000;  // with its flags
+
 std::string one_line(std::string_view text, std::size_t most = 300) {
   std::string line;
   for (const char c : text.substr(0, most)) {
@@ -144,6 +149,27 @@ std::string row_line(const MeasuredRow& row, CacheState state) {
                              row.item->set});
 }
 
+std::string row_line(const LabelledRow& row) {
+  const Workload& workload = *row.item->workload;
+  const analytical::TileConfig& tile = row.item->tile;
+  std::vector<std::string> cells{fmt::format("kernels/{}.hlo", workload.hash),
+                                 "",
+                                 numbers(tile.output),
+                                 numbers(tile.kernel),
+                                 numbers(tile.input),
+                                 stages_text(tile),
+                                 measured::op_class(workload.kernel),
+                                 one_line(workload.family),
+                                 fmt::format("{}", row.unroll),
+                                 workload.hash,
+                                 one_line(workload.name),
+                                 row.item->set};
+  for (const std::optional<double>& value : row.values) {
+    cells.push_back(value ? fmt::format("{}", static_cast<float>(*value)) : std::string());
+  }
+  return measured::csv_line(cells);
+}
+
 std::string skipped_line(const SkippedRow& row) {
   const Workload& workload = *row.item->workload;
   const analytical::TileConfig& tile = row.item->tile;
@@ -151,6 +177,10 @@ std::string skipped_line(const SkippedRow& row) {
       {workload.hash, numbers(tile.output), numbers(tile.kernel), numbers(tile.input),
        stages_text(tile), measured::op_class(workload.kernel), one_line(workload.family),
        one_line(workload.name), row.item->set, row.reason, one_line(row.detail)});
+}
+
+std::string unrolled_key(const std::string& key, std::string_view unroll) {
+  return fmt::format("{} unroll {}", key, unroll);
 }
 
 std::string path_in(const std::string& directory, std::string_view file) {
@@ -162,6 +192,10 @@ std::string path_in(const std::string& directory, std::string_view file) {
 std::string nanoseconds_text(Seconds time) {
   constexpr double kPerSecond = 1e9;
   return fmt::format("{:.1f}", time.value * kPerSecond);
+}
+
+std::string label_key(const WorkItem& item, int unroll) {
+  return unrolled_key(work_key(item.workload->hash, item.tile), std::to_string(unroll));
 }
 
 std::string_view name(CacheState state) {
@@ -196,14 +230,23 @@ std::optional<SessionSettings> settings_of(const std::string& directory) {
 
 GrowingSet::GrowingSet(const std::string& directory, const measured::Manifest& manifest,
                        const SessionSettings& settings)
-    : directory_(directory), settings_(settings) {
+    : directory_(directory),
+      settings_(settings),
+      columns_(kRowColumns),
+      labels_(manifest.timing == measured::Timing::kNone) {
+  if (labels_) {
+    columns_ = kLabelColumns;
+    for (const measured::Quantity& quantity : manifest.quantities) {
+      columns_.push_back("q_" + quantity.name);
+    }
+  }
   const std::string manifest_file = path_in(directory_, "manifest.yaml");
   check_settings();
   std::error_code failed;
   fs::create_directories(path_in(directory_, "kernels"), failed);
   if (failed) throw Error(fmt::format("{}: cannot make it: {}", directory_, failed.message()));
   try {
-    open_table("measurements.csv", kRowColumns, rows_);
+    open_table("measurements.csv", columns_, rows_);
     open_table("skipped.csv", kSkippedColumns, skipped_);
     note_session();
     if (!fs::exists(manifest_file)) write_file(manifest_file, measured::manifest_text(manifest));
@@ -232,8 +275,11 @@ void GrowingSet::check_settings() const {
                     "another folder",
                     directory_, what, got, expected));
   };
-  same("machine", one_line(settings_.machine), first->machine);
   same("device description", settings_.device, first->device);
+  if (labels_) {
+    return same("compiler", one_line(settings_.compiler, kLongestCompiler), first->compiler);
+  }
+  same("machine", one_line(settings_.machine), first->machine);
   same("cache state", name(settings_.cache), name(first->cache));
 }
 
@@ -244,8 +290,8 @@ void GrowingSet::note_session() {
   if (fd < 0) cannot_write(file);
   std::string text = is_new ? measured::csv_line(kSessionColumns) : "";
   text += measured::csv_line(
-      {settings_.date, one_line(settings_.machine), one_line(settings_.compiler), settings_.device,
-       std::string(name(settings_.cache)), fmt::format("{}", settings_.seed)});
+      {settings_.date, one_line(settings_.machine), one_line(settings_.compiler, kLongestCompiler),
+       settings_.device, std::string(name(settings_.cache)), fmt::format("{}", settings_.seed)});
   write_through(fd, text, file);
   ::close(fd);
 }
@@ -286,9 +332,13 @@ void GrowingSet::open_table(const std::string& file, const std::vector<std::stri
     throw Error(fmt::format("{}:1: got columns {}; expected {}; measure into another folder", path,
                             fmt::join(table.columns, ","), fmt::join(columns, ",")));
   }
-  const std::string_view hash = columns == kRowColumns ? "x_hash" : "hash";
+  const std::string_view hash = columns == kSkippedColumns ? "hash" : "x_hash";
   for (const measured::CsvRow& row : table.rows) {
-    known_.insert(work_key(std::string(table.cell(row, hash)), tile_of(table, row)));
+    std::string key = work_key(std::string(table.cell(row, hash)), tile_of(table, row));
+    if (const auto unroll = table.cell(row, "p_unroll"); !unroll.empty()) {
+      key = unrolled_key(key, unroll);
+    }
+    known_.insert(std::move(key));
   }
 }
 
@@ -298,16 +348,32 @@ void GrowingSet::add_kernel(const std::string& hash, const std::string& hlo) {
 }
 
 void GrowingSet::append(std::span<const MeasuredRow> rows, std::span<const SkippedRow> skipped) {
-  std::string measured_text, skipped_text;
+  std::string text;
   for (const MeasuredRow& row : rows) {
-    measured_text += row_line(row, settings_.cache);
+    text += row_line(row, settings_.cache);
     known_.insert(work_key(row.item->workload->hash, row.item->tile));
   }
+  write(text, skipped);
+}
+
+void GrowingSet::append(std::span<const LabelledRow> rows, std::span<const SkippedRow> skipped) {
+  std::string text;
+  for (const LabelledRow& row : rows) {
+    text += row_line(row);
+    known_.insert(label_key(*row.item, row.unroll));
+  }
+  write(text, skipped);
+}
+
+void GrowingSet::write(const std::string& measured_text, std::span<const SkippedRow> skipped) {
+  std::string skipped_text;
   for (const SkippedRow& row : skipped) {
     skipped_text += skipped_line(row);
     known_.insert(work_key(row.item->workload->hash, row.item->tile));
   }
-  if (!rows.empty()) write_through(rows_, measured_text, path_in(directory_, "measurements.csv"));
+  if (!measured_text.empty()) {
+    write_through(rows_, measured_text, path_in(directory_, "measurements.csv"));
+  }
   if (!skipped.empty()) write_through(skipped_, skipped_text, path_in(directory_, "skipped.csv"));
 }
 
