@@ -12,6 +12,7 @@
 #include "base/parallel.h"
 #include "base/random.h"
 #include "hwdesc/device_yaml.h"
+#include "measured/quantity_scores.h"
 #include "measured/splits.h"
 
 namespace tilecast::validation {
@@ -291,15 +292,12 @@ LabelErrors label_errors(const Target& target, double range, std::span<const dou
                          std::span<const double> labels) {
   TC_CHECK(predicted.size() == labels.size() && range > 0, "one prediction per label");
   LabelErrors errors;
-  if (labels.empty()) return errors;
-  double squares = 0, exact = 0;
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    squares += (predicted[i] - labels[i]) * (predicted[i] - labels[i]);
-    exact += std::round(predicted[i]) == labels[i] ? 1 : 0;
-  }
-  const auto rows = static_cast<double>(labels.size());
-  errors.rmse = std::sqrt(squares / rows) / range;
-  if (target.count) errors.exact = exact / rows;
+  std::vector<measured::QuantityPair> pairs;
+  for (std::size_t i = 0; i < labels.size(); ++i) pairs.push_back({predicted[i], labels[i]});
+  const auto scores = measured::quantity_scores(pairs, range, target.count);
+  if (!scores) return errors;
+  errors.rmse = scores->rmse / range;
+  errors.exact = scores->exact;
   errors.spearman = correlation(ranks_of(predicted), ranks_of(labels));
   return errors;
 }
