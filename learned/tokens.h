@@ -14,7 +14,6 @@
 #pragma once
 
 #include <functional>
-#include <random>
 #include <string>
 #include <vector>
 

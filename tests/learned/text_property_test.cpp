@@ -11,6 +11,7 @@
 #include "ir/kernels/kernel_module.h"
 #include "ir/stablehlo/stablehlo.h"
 #include "ir/text/hlo_printer.h"
+#include "ir/verify/verifier.h"
 #include "learned/text_variants.h"
 #include "tests/host/random_kernels.h"
 
@@ -157,6 +158,20 @@ TEST(TextProperty, TokensAreThoseOfThePrintedText) {
           << text;
     }
   }
+}
+
+TEST(TextProperty, TheModuleOfAKernelIsAProgramWhoseTextReadsBack) {
+  int whole = 0;
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const ir::Kernel kernel = host::random_kernel(seed).kernel;
+    if (!ir::is_whole(kernel)) continue;
+    ++whole;
+    const ir::Module module = ir::module_of(kernel);
+    ASSERT_NO_THROW(ir::verify(module)) << seed;
+    const std::string text = ir::print_stablehlo(module);
+    ASSERT_EQ(ir::print_stablehlo(ir::parse_stablehlo({"text.mlir", text})), text) << seed;
+  }
+  EXPECT_GT(whole, 500);
 }
 
 TEST(TextProperty, EveryTextOfLoopsHasWordsOnly) {
