@@ -5,28 +5,33 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "learned/parameter_table.h"
 
 namespace tilecast::learned {
 
-enum class GraphLayer { kNone, kSage, kSageUndirected, kGat };
-inline constexpr std::string_view kGraphLayers[] = {"none", "sage", "sage_undirected", "gat"};
+enum class GraphLayer { kNone, kSage, kSageUndirected, kGat, kGcn };
+inline constexpr std::string_view kGraphLayers[] = {"none", "sage", "sage_undirected", "gat",
+                                                    "gcn"};
 enum class Aggregate { kMean, kSum, kMax };  // over neighbours
 inline constexpr std::string_view kAggregates[] = {"mean", "sum", "max"};
-enum class Reduction { kPerNode, kColumnWise, kLstm, kTransformer };  // of nodes to a kernel
-inline constexpr std::string_view kReductions[] = {"per_node", "column_wise", "lstm",
-                                                   "transformer"};
+// Of nodes to a kernel; kNone: nodes are not read, features at the kernel alone are.
+enum class Reduction { kPerNode, kColumnWise, kLstm, kTransformer, kNone };
+inline constexpr std::string_view kReductions[] = {"per_node", "column_wise", "lstm", "transformer",
+                                                   "none"};
 
 struct NetworkSpec {
   GraphLayer graph = GraphLayer::kSage;
-  int hops = 2;             // 0 ... 3; 0: as kNone
-  int module_layers = 0;    // feed-forward layers of each node before the hops
-  int final_layers = 0;     // and after them, before the reduction
-  int hidden = 64;          // width of node embeddings
-  int opcode_width = 16;    // of the opcode embedding
-  int heads = 4;            // GAT and Transformer; divides hidden
+  int hops = 2;           // 0 ... 3; 0: as kNone
+  bool top_down = false;  // nodes learn from their producers (parents) alone
+  bool encoder = true;    // a feed-forward layer of each node stands first; no: the first hop does
+  int module_layers = 0;  // feed-forward layers of each node before the hops
+  int final_layers = 0;   // and after them, before the reduction
+  int hidden = 64;        // width of node embeddings
+  int opcode_width = 16;  // of the opcode embedding
+  int heads = 4;          // GAT and Transformer; divides hidden
   int reduction_heads = 0;  // of the Transformer, where they are not as many; 0: as many
   int neighbours = 20;      // at most, per node and direction: the first ones
   Aggregate aggregate = Aggregate::kMean;
@@ -34,7 +39,10 @@ struct NetworkSpec {
   Reduction reduction = Reduction::kColumnWise;
   bool pool_mean = true, pool_max = true, pool_sum = false;  // kColumnWise: any, at least one
   int reduction_layers = 1;                                  // of the Transformer encoder
-  bool biases = true;                                        // of all layers
+  // Hidden layers from a kernel to its number: head_width wide, each next one half as wide. 0
+  // layers: none, or one of `hidden` where the kernel has features.
+  int head_layers = 0, head_width = 128;
+  bool biases = true;  // of all layers
   double dropout = 0;
 };
 [[nodiscard]] const ParameterTable<NetworkSpec>& network_parameters();
@@ -49,6 +57,9 @@ inline constexpr std::string_view kBalances[] = {"none", "family"};
 [[nodiscard]] constexpr int reduction_heads_of(const NetworkSpec& spec) {
   return spec.reduction_heads > 0 ? spec.reduction_heads : spec.heads;
 }
+// Why no network has these settings, as an Error says it; "" where one can. A network that reads no
+// nodes needs features at the kernel besides.
+[[nodiscard]] std::string contradiction(const NetworkSpec& spec);
 // Whether the attention heads in use divide the width.
 [[nodiscard]] constexpr bool heads_divide(const NetworkSpec& spec) {
   return (spec.graph != GraphLayer::kGat || spec.hidden % spec.heads == 0) &&
@@ -66,7 +77,11 @@ struct TrainingSpec {
   int tiles = 16;
   double learning_rate = 2e-3;
   double decay = 0.98;  // of the learning rate, per epoch
-  double clip = 1;      // of the gradient's norm; 0: never
+  // Instead of time, success: after `plateau` epochs without a validation better by the share
+  // plateau_gain, the learning rate falls to plateau_decay of it, down to least_rate; 0: never.
+  int plateau = 0;
+  double plateau_decay = 0.9, plateau_gain = 0.01, least_rate = 1e-5;
+  double clip = 1;  // of the gradient's norm; 0: never
   double weight_decay = 0;
   int patience = 15;  // epochs without a better validation; 0: never stops early
   Balance balance = Balance::kFamily;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_map>
+#include <map>
 #include <vector>
 
 #include "base/error.h"
@@ -119,16 +119,16 @@ class NetworkPredictor final : public ChunkedPredictor {
   [[nodiscard]] const NetworkPredictorParts* network() const override { return &parts_; }
 
  private:
-  using Graphs = std::unordered_map<const ir::Kernel*, KernelGraph>;
+  using Graphs = std::map<std::pair<const void*, const void*>, KernelGraph>;
 
-  // Scaled; tiles of one kernel share theirs.
-  const KernelGraph* graph_of(const ir::Kernel& kernel, Graphs& graphs) const {
-    const auto [known, is_new] = graphs.try_emplace(&kernel);
+  // Scaled; tiles of one kernel share theirs where the encoding does not see tiles.
+  const KernelGraph* graph_of(const KernelQuery& query, const hwdesc::Device& device,
+                              Graphs& graphs) const {
+    const GraphEncoding encoding = parts_.features.encoding;
+    const auto [known, is_new] =
+        graphs.try_emplace({&query.kernel, sees_tile(encoding) ? query.tile : nullptr});
     if (is_new) {
-      known->second = make_graph(kernel, parts_.features.encoding);
-      if (known->second.nodes() == 0) {
-        throw Error(kernel.name() + ": a kernel without ops has no graph");
-      }
+      known->second = make_graph(query, device, encoding);
       parts_.node_scaler.apply(known->second.features);
     }
     return &known->second;
@@ -144,7 +144,7 @@ class NetworkPredictor final : public ChunkedPredictor {
     Graphs graphs;
     std::vector<GraphInput> inputs(chunk.queries.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      inputs[i] = {.graph = graph_of(chunk.queries[i].kernel, graphs),
+      inputs[i] = {.graph = graph_of(chunk.queries[i], chunk.device, graphs),
                    .at_nodes = std::span(at_nodes).subspan(i * node_width, node_width),
                    .at_kernel = std::span(at_kernel).subspan(i * kernel_width, kernel_width)};
     }

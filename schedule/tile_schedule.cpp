@@ -168,4 +168,10 @@ TiledLoops tiled_loops(const ir::Kernel& kernel, const analytical::TileConfig& t
   return Tiler(kernel, tile, native, machine).make();
 }
 
+LoopProgram loops_of(const ir::Kernel& kernel, const analytical::TileConfig* tile,
+                     const hwdesc::NativeTile& native) {
+  if (tile == nullptr || *tile == analytical::TileConfig{}) return read_loops(kernel);
+  return tiled_loops(kernel, *tile, native).program;
+}
+
 }  // namespace tilecast::schedule

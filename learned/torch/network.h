@@ -4,10 +4,10 @@
 //   torch::Tensor y = network.forward(make_batch(inputs, widths));      // (G)
 //
 // Nodes: opcode embedding and features -> f1 (relu) -> module layers (relu) -> hops -> final layers
-// (relu) -> reduction (hops and reduction: layers.h) -> a linear layer to one number. Features at
-// the kernel (option 2) join its embedding; then there is one hidden layer (relu) between, so that
-// they can interact.
-// kNone has as many feed-forward layers after f1 as others have hops; no hops: f1 only.
+// (relu) -> reduction (hops and reduction: layers.h) -> head layers (relu) -> a linear layer to one
+// number. Features at the kernel (option 2) join its embedding; then there is a head layer at
+// least, so that they can interact. encoder: no leaves f1 out; reduction: none all that is of
+// nodes. kNone has as many feed-forward layers after f1 as others have hops; no hops: f1 only.
 //
 // All randomness (initial weights, dropout) comes from generators seeded by arguments, never from
 // LibTorch's global one, so that several networks can train at once. forward() changes nothing:

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <unordered_map>
+#include <map>
 
 #include "base/error.h"
 #include "learned/training/fit.h"
@@ -169,20 +169,22 @@ class NetworkFitter final : public Fitter {
     return result;
   }
 
-  // One graph per kernel object, scaled by those of the training rows; which one each row has.
+  // One graph per kernel object, or per tile of it, scaled by those of the training rows; which one
+  // each row has.
   std::vector<std::size_t> make_graphs(const Examples& examples,
                                        const std::vector<std::size_t>& rows) {
     const std::size_t width = node_schema(features_.encoding).columns.size();
     Extremes extremes(width);
-    std::unordered_map<const ir::Kernel*, std::size_t> numbers;
+    std::map<std::pair<const void*, const void*>, std::size_t> numbers;
+    const bool by_tile = sees_tile(features_.encoding);
     std::vector<std::size_t> graph_of;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const ir::Kernel& kernel = examples.queries[rows[i]].kernel;
-      const auto [known, is_new] = numbers.emplace(&kernel, graphs_.size());
+      const analytical::KernelQuery& query = examples.queries[rows[i]];
+      const auto [known, is_new] =
+          numbers.emplace(std::pair(&query.kernel, by_tile ? query.tile : nullptr), graphs_.size());
       graph_of.push_back(known->second);
       if (!is_new) continue;
-      graphs_.push_back(make_graph(kernel, features_.encoding));
-      if (graphs_.back().nodes() == 0) throw Error(kernel.name() + ": a kernel without ops");
+      graphs_.push_back(make_graph(query, *examples.rows[rows[i]].device, features_.encoding));
       if (i < fitted_rows()) extremes.add(graphs_.back().features);
     }
     node_scaler_ = FeatureScaler(extremes.rows(), width, features_.logarithmic);

@@ -43,6 +43,37 @@ TEST(NetworkLearner, PredictsTheSameAfterItWasSavedAndLoaded) {
   EXPECT_EQ(loaded.predictor->network()->spec.hidden, 8);
 }
 
+// Trees of schedules: a graph per tile.
+TEST(NetworkLearner, ReadsSchedulesAndPredictsTheSameAfterItWasLoaded) {
+  const SyntheticSet set(8, 3);
+  const Examples examples = set.examples();
+  const LearnerSpec spec = learner(
+      "name: gcn\nmodel: network\nencoding: schedule\ngraph: gcn\ntop_down: yes\nencoder: no\n"
+      "hops: 1\naggregate: max\nhidden: 8\nopcode_width: 4\npool_max: no\nhead_layers: 2\n"
+      "head_width: 16\nloss: huber\nplateau: 2\nepochs: 4\nbatch: 8\nvalidate_by: row\n");
+  const Trained trained = train(spec, examples);
+  trained.save({}, set.path("model"), /*force=*/false);
+  const LoadedModel loaded = load_model(set.path("model"));
+  const std::vector<double> once = predictions(*trained.predictor, examples, set.device());
+  EXPECT_EQ(predictions(*loaded.predictor, examples, set.device()), once);
+  EXPECT_EQ(loaded.card.settings, settings_of(spec));
+  EXPECT_NE(once[0], once[1]) << "tiles of one kernel";
+  EXPECT_EQ(train(spec, examples, {.threads = 2}).predictor->network()->network->save(),
+            trained.predictor->network()->network->save());
+}
+
+TEST(NetworkLearner, ReadsCurvesAloneAndPredictsTheSameAfterItWasLoaded) {
+  const SyntheticSet set(8, 3);
+  const Examples examples = set.examples();
+  const Trained trained = train(
+      learner("name: curve\nmodel: network\nat_kernel: [curve]\nreduction: none\nscale: linear\n"
+              "head_layers: 2\nhead_width: 16\nepochs: 3\nbatch: 8\nvalidate_by: row\n"),
+      examples);
+  trained.save({}, set.path("model"), /*force=*/false);
+  EXPECT_EQ(predictions(*load_model(set.path("model")).predictor, examples, set.device()),
+            predictions(*trained.predictor, examples, set.device()));
+}
+
 TEST(NetworkLearner, IsTheSameFromTheSameSeedAndAnotherFromAnother) {
   const SyntheticSet set(12, 3);
   const Examples examples = set.examples();
