@@ -144,7 +144,6 @@ void read_parameters(const ConfigNode& node, LearnerSpec& spec) {
     const std::string& text = text_of(child);
     at(child, [&] { set_parameter(spec, child.key, text); });
   }
-  at(node, [&] { check_parameters(spec); });
 }
 
 void read_features(const ConfigNode& node, LearnerSpec& spec) {
@@ -297,6 +296,7 @@ LearnerSpec read_learner(const ConfigNode& node) {
   spec.kind = static_cast<LearnerKind>(choice(*model, kLearnerKinds));
   read_parameters(node, spec);
   read_features(node, spec);
+  at(node, [&] { check_parameters(spec); });
   read_target(node, spec);
   read_validation(node, spec);
   read_pretrain(node, spec);

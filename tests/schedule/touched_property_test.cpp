@@ -97,6 +97,7 @@ TEST(TouchedProperty, ElementsOfRandomSchedulesAreThoseEnumerated) {
     const RandomSchedule made = random_schedule(seed);
     check(made.program, checked);
     check(pipelined(made.program), checked);
+    check(random_convolution(seed).program, checked);
     ASSERT_FALSE(HasFatalFailure()) << seed;
   }
   EXPECT_LT(checked.inexact, checked.loops / 100);

@@ -164,7 +164,9 @@ std::size_t expected_nodes(const LoopProgram& program) {
 
 TEST(Tree, HasEveryStatementOnceAndParentsBeforeChildren) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    const LoopProgram program = random_schedule(seed).program;
+    const bool convolves = seed % 3 == 0;
+    const LoopProgram program =
+        convolves ? random_convolution(seed).program : random_schedule(seed).program;
     const ScheduleTree tree = make_tree(program);
     EXPECT_EQ(tree.nodes.size(), expected_nodes(program)) << seed;
     EXPECT_EQ(tree.nodes[0].parent, -1);
