@@ -24,6 +24,7 @@ enum class FeatureGroup {
   kMachine,  // dimensionless ratios of the machine, and of kernel to machine
   kAlignment,   // sizes over and modulo those of the native tile (of vector units without one)
   kTileBounds,  // the analytical estimate over the tiles the kernel could have: quantiles
+  kCurve,       // context relations of the loops that the tile stands for (schedule_nodes.h)
   kParameters,  // how the kernel was written, and products of two: named by the measurement set
   kTokens,      // of the kernel's text: how often each token of a vocabulary stands there
   kNode         // of one op in a graph of ops

@@ -28,7 +28,9 @@ KernelGraph make_text_graph(const TokenIds& text, const TextSpec& spec) {
 
 KernelGraph make_graph(const analytical::KernelQuery& query, const hwdesc::Device& device,
                        const NetworkFeatures& features) {
-  if (features.encoding != GraphEncoding::kText) return make_graph(query.kernel, features.encoding);
+  if (features.encoding != GraphEncoding::kText) {
+    return make_graph(query, device, features.encoding);
+  }
   TC_CHECK(!features.vocabulary.empty(), "text without a vocabulary");
   return make_text_graph(features.vocabulary.encode(query, device), features.vocabulary.spec());
 }
@@ -52,8 +54,9 @@ std::int32_t opcode_count(const NetworkFeatures& features) {
 }
 
 GraphKey graph_key(const analytical::KernelQuery& query, const NetworkFeatures& features) {
-  const bool of_tile = features.encoding == GraphEncoding::kText &&
-                       features.vocabulary.spec().level == TextLevel::kLoops;
+  const bool of_tile = features.encoding == GraphEncoding::kText
+                           ? features.vocabulary.spec().level == TextLevel::kLoops
+                           : sees_tile(features.encoding);
   GraphKey key{.kernel = &query.kernel};
   if (of_tile && query.tile != nullptr) key.tile = to_string(*query.tile);
   return key;

@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "ir/op_hash.h"
 #include "learned/node_columns.h"
+#include "learned/schedule_nodes.h"
+#include "schedule/tile_schedule.h"
 
 namespace tilecast::learned {
 namespace {
@@ -20,8 +22,8 @@ constexpr std::int32_t kOpcodes = [] {
 }();
 
 std::int32_t opcode_number(ir::Opcode opcode, GraphEncoding encoding) {
-  return encoding == GraphEncoding::kTilecast ? static_cast<std::int32_t>(opcode)
-                                              : tpugraphs_opcode(opcode);
+  return encoding == GraphEncoding::kTpuGraphs ? tpugraphs_opcode(opcode)
+                                               : static_cast<std::int32_t>(opcode);
 }
 
 void add_columns(const NodeView& node, GraphEncoding encoding, Columns& to) {
@@ -40,11 +42,20 @@ FeatureSchema make_schema(GraphEncoding encoding) {
     hash.add(ir::name(opcode));
     hash.add(static_cast<std::uint64_t>(opcode_number(opcode, encoding)));
   }
+  if (encoding == GraphEncoding::kSchedule) {
+    for (std::size_t i = 0; i < schedule::kNodeKinds; ++i) {
+      hash.add(schedule::name(static_cast<schedule::NodeKind>(i)));
+    }
+  }
   FeatureSchema schema;
   schema.name = fmt::format("{}.node/opcodes-{:016x}", name(encoding), hash.result()[0]);
   schema.version = 1;
   Columns columns(FeatureGroup::kNode, schema);
-  add_columns({}, encoding, columns);
+  if (encoding == GraphEncoding::kSchedule) {
+    schedule_columns({}, columns);
+  } else {
+    add_columns({}, encoding, columns);
+  }
   return schema;
 }
 
@@ -85,18 +96,31 @@ std::int32_t opcode_count(GraphEncoding encoding) {
     }
     return most + 1;
   }();
+  if (encoding == GraphEncoding::kSchedule) return schedule_type_count();
   return encoding == GraphEncoding::kTilecast ? kOpcodes : tpugraphs;
 }
 
 const FeatureSchema& node_schema(GraphEncoding encoding) {
   static const FeatureSchema tilecast = make_schema(GraphEncoding::kTilecast);
   static const FeatureSchema tpugraphs = make_schema(GraphEncoding::kTpuGraphs);
+  static const FeatureSchema schedule = make_schema(GraphEncoding::kSchedule);
+  if (encoding == GraphEncoding::kSchedule) return schedule;
   return encoding == GraphEncoding::kTilecast ? tilecast : tpugraphs;
 }
 
 KernelGraph make_graph(const ir::Kernel& kernel, GraphEncoding encoding) {
-  TC_CHECK(encoding != GraphEncoding::kText, "a graph of ops");
+  return make_graph({.kernel = kernel}, hwdesc::Device{}, encoding);
+}
+
+KernelGraph make_graph(const analytical::KernelQuery& query, const hwdesc::Device& device,
+                       GraphEncoding encoding) {
+  TC_CHECK(encoding != GraphEncoding::kText, "a graph of ops or loops");
+  const ir::Kernel& kernel = query.kernel;
   const std::size_t nodes = kernel.ops().size();
+  if (nodes == 0) throw Error(kernel.name() + ": a kernel without ops has no graph");
+  if (encoding == GraphEncoding::kSchedule) {
+    return schedule_graph(schedule::loops_of(kernel, query.tile, device.native_tile));
+  }
   KernelGraph graph;
   graph.opcodes.reserve(nodes);
   graph.features.resize(nodes * node_schema(encoding).columns.size());

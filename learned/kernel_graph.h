@@ -2,26 +2,34 @@
 //
 //   KernelGraph graph = make_graph(kernel, GraphEncoding::kTilecast);
 //
-// Two encodings, each with a schema that explains its columns:
+// Encodings, each with a schema that explains its columns:
 //   kTilecast   shape, layout, dimensions, window, padding, slices, contraction, is_output per op,
 //               lists as a fixed sub-vector, sum and product (Kaufman et al., MLSys 2021, 3.1)
 //   kTpuGraphs  the 140 node features and the opcode numbers of TpuGraphs (Phothilimthana et al.,
 //               NeurIPS 2023)
-// kText is none of ops: kernel_encoding.h makes it, and asks this for the others.
-// Nodes are those of Kernel::ops(), in their order. Values are finite and not scaled. Thread-safe.
+//   kSchedule   the tree of the loops that a tile stands for (schedule/tree.h; Tomczak et al.,
+//               2019): loops, statements, values, buffers, with AutoTVM's loop contexts; edges go
+//               from parents to children
+// kText is none of these: kernel_encoding.h makes it, and asks this for the others.
+// Of the first two nodes are those of Kernel::ops(), in their order. Values are finite and not
+// scaled. Thread-safe.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
-#include "ir/kernel.h"
+#include "analytical/cost_model.h"
 #include "learned/feature_schema.h"
 
 namespace tilecast::learned {
 
-enum class GraphEncoding { kTilecast, kTpuGraphs, kText };
-inline constexpr std::string_view kEncodings[] = {"tilecast", "tpugraphs", "text"};
+enum class GraphEncoding { kTilecast, kTpuGraphs, kSchedule, kText };
+inline constexpr std::string_view kEncodings[] = {"tilecast", "tpugraphs", "schedule", "text"};
+// Whether tiles of one kernel have graphs of their own.
+[[nodiscard]] constexpr bool sees_tile(GraphEncoding encoding) {
+  return encoding == GraphEncoding::kSchedule;
+}
 [[nodiscard]] constexpr std::string_view name(GraphEncoding encoding) {
   return kEncodings[static_cast<std::size_t>(encoding)];
 }
@@ -43,6 +51,11 @@ struct KernelGraph {
   [[nodiscard]] std::size_t nodes() const { return opcodes.size(); }
 };
 
+// Throws Error for a kernel without ops, and, of kSchedule, for one without loops
+// (schedule/tile_schedule.h).
+[[nodiscard]] KernelGraph make_graph(const analytical::KernelQuery& query,
+                                     const hwdesc::Device& device, GraphEncoding encoding);
+// Of the kernel alone: as above, without a tile.
 [[nodiscard]] KernelGraph make_graph(const ir::Kernel& kernel, GraphEncoding encoding);
 // Names the columns of KernelGraph::features and, through its hash, the numbers of the opcodes.
 [[nodiscard]] const FeatureSchema& node_schema(GraphEncoding encoding);

@@ -1,5 +1,7 @@
 #include "learned/network_spec.h"
 
+#include <fmt/format.h>
+
 namespace tilecast::learned {
 
 const ParameterTable<NetworkSpec>& network_parameters() {
@@ -7,6 +9,9 @@ const ParameterTable<NetworkSpec>& network_parameters() {
     ParameterTable<NetworkSpec> rows;
     rows.choice("graph", &NetworkSpec::graph, kGraphLayers, "What nodes learn from neighbours.")
         .number("hops", &NetworkSpec::hops, 0, 8, "How far neighbours are; layers of none, conv1d.")
+        .flag("top_down", &NetworkSpec::top_down, "Nodes learn from producers (parents) alone.")
+        .flag("encoder", &NetworkSpec::encoder,
+              "A feed-forward layer of each node stands before all others.")
         .number("module_layers", &NetworkSpec::module_layers, 0, 8,
                 "Feed-forward layers of each node before the hops.")
         .number("final_layers", &NetworkSpec::final_layers, 0, 8,
@@ -19,7 +24,7 @@ const ParameterTable<NetworkSpec>& network_parameters() {
                 "Those of the transformer where they are not as many; 0: as many.")
         .number("neighbours", &NetworkSpec::neighbours, 1, 1000,
                 "Neighbours per node and direction, at most: the first ones.")
-        .choice("aggregate", &NetworkSpec::aggregate, kAggregates, "Over neighbours (sage).")
+        .choice("aggregate", &NetworkSpec::aggregate, kAggregates, "Over neighbours (sage, gcn).")
         .flag("l2_norm", &NetworkSpec::l2_norm, "Embeddings of length 1 after each hop (sage).")
         .choice("reduction", &NetworkSpec::reduction, kReductions, "Of nodes to a kernel.")
         .flag("pool_mean", &NetworkSpec::pool_mean, "Mean over nodes (column_wise).")
@@ -33,7 +38,9 @@ const ParameterTable<NetworkSpec>& network_parameters() {
         .flag("positions", &NetworkSpec::positions,
               "A code of nodes' places is added before the reduction.")
         .number("head_layers", &NetworkSpec::head_layers, 0, 4,
-                "Feed-forward layers of the kernel's embedding before the last.")
+                "Hidden layers from a kernel to its number.")
+        .number("head_width", &NetworkSpec::head_width, 4, 1024,
+                "Width of the first of them; each next one is half as wide.")
         .flag("biases", &NetworkSpec::biases, "Of all layers.")
         .number("dropout", &NetworkSpec::dropout, 0, 0.9,
                 "Share of the values that is zeroed after each layer, in training.");
@@ -58,6 +65,12 @@ const ParameterTable<TrainingSpec>& training_parameters() {
         .number("tiles", &TrainingSpec::tiles, 2, 4096, "Tiles of a kernel in a step, at most.")
         .number("learning_rate", &TrainingSpec::learning_rate, 1e-7, 1, "Of Adam, at the start.")
         .number("decay", &TrainingSpec::decay, 0.01, 1, "Of the learning rate, per epoch.")
+        .number("plateau", &TrainingSpec::plateau, 0, 100000,
+                "Epochs without a better validation until the rate falls; 0: never.")
+        .number("plateau_decay", &TrainingSpec::plateau_decay, 0.01, 1, "Of the rate, then.")
+        .number("plateau_gain", &TrainingSpec::plateau_gain, 0, 0.9,
+                "Share by which a validation is better.")
+        .number("least_rate", &TrainingSpec::least_rate, 0, 1, "The rate falls no further.")
         .number("clip", &TrainingSpec::clip, 0, 1e6, "Of the gradient's norm; 0: never.")
         .number("weight_decay", &TrainingSpec::weight_decay, 0, 1, "Of the weights, per step.")
         .number("patience", &TrainingSpec::patience, 0, 100000,
@@ -68,6 +81,26 @@ const ParameterTable<TrainingSpec>& training_parameters() {
     return rows;
   }();
   return table;
+}
+
+std::string contradiction(const NetworkSpec& spec) {
+  if (!heads_divide(spec)) {
+    return fmt::format("heads: got {} and {} with hidden {}, expected divisors of it", spec.heads,
+                       reduction_heads_of(spec), spec.hidden);
+  }
+  if (spec.reduction == Reduction::kColumnWise && !spec.pool_mean && !spec.pool_max &&
+      !spec.pool_sum) {
+    return "reduction: column_wise without a pool, expected pool_mean, pool_max or pool_sum";
+  }
+  if (!spec.encoder &&
+      (spec.hops == 0 || spec.module_layers > 0 || spec.graph == GraphLayer::kConv1d)) {
+    return "encoder: no leaves nothing before the hops; expected hops of 1 or more, no "
+           "module_layers and another graph than conv1d";
+  }
+  if (spec.head_layers > 0 && spec.reduction == Reduction::kPerNode) {
+    return "head_layers: a sum of scalars, per_node, has no head; expected another reduction";
+  }
+  return "";
 }
 
 }  // namespace tilecast::learned

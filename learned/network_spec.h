@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "learned/parameter_table.h"
@@ -12,23 +13,26 @@
 namespace tilecast::learned {
 
 // kConv1d: no graph, but convolutions along the nodes in topological order (of text: the tokens).
-enum class GraphLayer { kNone, kSage, kSageUndirected, kGat, kConv1d };
-inline constexpr std::string_view kGraphLayers[] = {"none", "sage", "sage_undirected", "gat",
-                                                    "conv1d"};
+enum class GraphLayer { kNone, kSage, kSageUndirected, kGat, kGcn, kConv1d };
+inline constexpr std::string_view kGraphLayers[] = {"none", "sage", "sage_undirected",
+                                                    "gat",  "gcn",  "conv1d"};
 enum class Aggregate { kMean, kSum, kMax };  // over neighbours
 inline constexpr std::string_view kAggregates[] = {"mean", "sum", "max"};
-enum class Reduction { kPerNode, kColumnWise, kLstm, kTransformer };  // of nodes to a kernel
-inline constexpr std::string_view kReductions[] = {"per_node", "column_wise", "lstm",
-                                                   "transformer"};
+// Of nodes to a kernel; kNone: nodes are not read, features at the kernel alone are.
+enum class Reduction { kPerNode, kColumnWise, kLstm, kTransformer, kNone };
+inline constexpr std::string_view kReductions[] = {"per_node", "column_wise", "lstm", "transformer",
+                                                   "none"};
 
 struct NetworkSpec {
   GraphLayer graph = GraphLayer::kSage;
-  int hops = 2;             // 0 ... 8; 0: as kNone
-  int module_layers = 0;    // feed-forward layers of each node before the hops
-  int final_layers = 0;     // and after them, before the reduction
-  int hidden = 64;          // width of node embeddings
-  int opcode_width = 16;    // of the opcode embedding
-  int heads = 4;            // GAT and Transformer; divides hidden
+  int hops = 2;           // 0 ... 8; 0: as kNone
+  bool top_down = false;  // nodes learn from their producers (parents) alone
+  bool encoder = true;    // a feed-forward layer of each node stands first; no: the first hop does
+  int module_layers = 0;  // feed-forward layers of each node before the hops
+  int final_layers = 0;   // and after them, before the reduction
+  int hidden = 64;        // width of node embeddings
+  int opcode_width = 16;  // of the opcode embedding
+  int heads = 4;          // GAT and Transformer; divides hidden
   int reduction_heads = 0;  // of the Transformer, where they are not as many; 0: as many
   int neighbours = 20;      // at most, per node and direction: the first ones
   Aggregate aggregate = Aggregate::kMean;
@@ -38,8 +42,10 @@ struct NetworkSpec {
   int reduction_layers = 1;                                  // of the Transformer encoder
   int filter = 2, wide_filter = 0;  // kConv1d: nodes one sees; of half of the columns; 0: of none
   bool positions = false;           // a code of nodes' places is added before the reduction
-  int head_layers = 0;              // feed-forward layers between the reduction and the last
-  bool biases = true;               // of all layers
+  // Hidden layers from a kernel to its number: head_width wide, each next one half as wide. 0
+  // layers: none, or one of `hidden` where the kernel has features.
+  int head_layers = 0, head_width = 128;
+  bool biases = true;  // of all layers
   double dropout = 0;
 };
 [[nodiscard]] const ParameterTable<NetworkSpec>& network_parameters();
@@ -54,6 +60,9 @@ inline constexpr std::string_view kBalances[] = {"none", "family"};
 [[nodiscard]] constexpr int reduction_heads_of(const NetworkSpec& spec) {
   return spec.reduction_heads > 0 ? spec.reduction_heads : spec.heads;
 }
+// Why no network has these settings, as an Error says it; "" where one can. A network that reads no
+// nodes needs features at the kernel besides.
+[[nodiscard]] std::string contradiction(const NetworkSpec& spec);
 // Whether the attention heads in use divide the width.
 [[nodiscard]] constexpr bool heads_divide(const NetworkSpec& spec) {
   return (spec.graph != GraphLayer::kGat || spec.hidden % spec.heads == 0) &&
@@ -71,7 +80,11 @@ struct TrainingSpec {
   int tiles = 16;
   double learning_rate = 2e-3;
   double decay = 0.98;  // of the learning rate, per epoch
-  double clip = 1;      // of the gradient's norm; 0: never
+  // Instead of time, success: after `plateau` epochs without a validation better by the share
+  // plateau_gain, the learning rate falls to plateau_decay of it, down to least_rate; 0: never.
+  int plateau = 0;
+  double plateau_decay = 0.9, plateau_gain = 0.01, least_rate = 1e-5;
+  double clip = 1;  // of the gradient's norm; 0: never
   double weight_decay = 0;
   int patience = 15;  // epochs without a better validation; 0: never stops early
   Balance balance = Balance::kFamily;

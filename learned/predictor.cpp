@@ -129,9 +129,6 @@ class NetworkPredictor final : public ChunkedPredictor {
     const auto [known, is_new] = graphs.try_emplace(graph_key(query, parts_.features));
     if (is_new) {
       known->second = make_graph(query, device, parts_.features);
-      if (known->second.nodes() == 0) {
-        throw Error(query.kernel.name() + ": a kernel without ops has no graph");
-      }
       parts_.node_scaler.apply(known->second.features);
     }
     return &known->second;

@@ -6,7 +6,9 @@
 #include <set>
 
 #include "base/error.h"
+#include "learned/schedule_nodes.h"
 #include "learned/table_features_groups.h"
+#include "schedule/tile_schedule.h"
 
 namespace tilecast::learned {
 namespace {
@@ -142,6 +144,7 @@ FeatureSchema schema_of(const FeatureSelection& selection) {
   add(FeatureGroup::kTile, [&](Columns& to) { tile_columns({}, nullptr, to); });
   add(FeatureGroup::kAlignment, [&](Columns& to) { alignment_columns(scan, device, {}, to); });
   add(FeatureGroup::kTileBounds, [&](Columns& to) { TileBoundsScan().columns({}, to); });
+  add(FeatureGroup::kCurve, [&](Columns& to) { curve_columns({}, to); });
   add(FeatureGroup::kPrior, [&](Columns& to) { prior_columns({}, to); });
   parameter_columns(selection.parameters, schema.columns);
   if (has_group(selection, FeatureGroup::kTokens)) {
@@ -171,6 +174,11 @@ class RowWriter {
       alignment_columns(scratch_.kernel, machine_.device(), sizes, to);
     }
     if (selected(FeatureGroup::kTileBounds)) tile_bounds_.columns(*prior, to);
+    if (selected(FeatureGroup::kCurve)) {
+      const schedule::LoopProgram loops =
+          schedule::loops_of(query.kernel, query.tile, machine_.device().native_tile);
+      curve_columns(schedule::make_tree(loops), to);
+    }
     if (selected(FeatureGroup::kPrior)) prior_columns(*prior, to);
     if (selected(FeatureGroup::kParameters)) write_parameters(query.parameters, to);
     if (selected(FeatureGroup::kTokens)) write_tokens(query, to);
@@ -223,7 +231,7 @@ class RowWriter {
     for (const double count : counts) to.value({}, count);
   }
 
-  std::array<bool, 11> selected_{};
+  std::array<bool, 12> selected_{};
   MachineScan machine_;
   const Vocabulary& vocabulary_;
   TileBoundsScan tile_bounds_;

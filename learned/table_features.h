@@ -14,7 +14,9 @@
 // Kernels are analysed once per run of queries about one kernel, so that queries of one kernel
 // should stand together. Thread-safe. After the first batch of a thread nothing is allocated per
 // query; the loops that tiles cut are allocated once per run. The group tile_bounds asks the
-// analytical model about some 500 tiles of each kernel: milliseconds instead of microseconds.
+// analytical model about some 500 tiles of each kernel, curve makes the loops of each tile:
+// milliseconds instead of microseconds. A kernel that has no loops (schedule/tile_schedule.h):
+// Error.
 #pragma once
 
 #include <span>
@@ -47,8 +49,8 @@ class TableFeatures {
   [[nodiscard]] bool needs_prior() const;
 
   // Row-major queries x width() into `rows`, columns by group: static, ops, shape, machine, tile,
-  // alignment, tile_bounds, prior, parameters, tokens. `priors`: the analytical answers, one per
-  // query, when needs_prior() (one that is absent gives NaN), else ignored and may be empty. A
+  // alignment, tile_bounds, curve, prior, parameters, tokens. `priors`: the analytical answers, one
+  // per query, when needs_prior() (one that is absent gives NaN), else ignored and may be empty. A
   // query whose parameters are not as many as the selection's: Error.
   void extract(std::span<const analytical::KernelQuery> queries, const hwdesc::Device& device,
                std::span<const std::optional<analytical::Estimate>> priors,

@@ -14,12 +14,11 @@ namespace tilecast::measured {
 namespace {
 
 constexpr std::string_view kMetricNames[kMetricCount] = {
-    "mape",           "median_ape",       "p90_ape",        "geometric_bias",
-    "total_ratio",    "row_tau_b",        "coverage_90",    "interval_width",
-    "mape_surest_25", "mape_surest_50",   "mape_surest_75", "announced_2x",
-    "tile_tau_b",     "tile_size_ape",    "top_1_slowdown", "top_1_slowdown_p90",
-    "top_5_slowdown", "top_10_slowdown",  "best_in_top_1",  "best_in_top_5",
-    "best_in_top_10", "best_in_top_tenth"};
+    "mape",           "median_ape",         "p90_ape",          "geometric_bias",  "total_ratio",
+    "log_l1",         "row_tau_b",          "coverage_90",      "interval_width",  "mape_surest_25",
+    "mape_surest_50", "mape_surest_75",     "announced_2x",     "tile_tau_b",      "tile_size_ape",
+    "top_1_slowdown", "top_1_slowdown_p90", "top_5_slowdown",   "top_10_slowdown", "best_in_top_1",
+    "best_in_top_5",  "best_in_top_10",     "best_in_top_tenth"};
 constexpr std::string_view kBreakdownNames[] = {"all",   "set",    "class", "size",
                                                 "split", "family", "kernel"};
 

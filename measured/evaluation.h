@@ -70,6 +70,7 @@ enum class Metric {
   kP90Ape,
   kBias,
   kTotal,
+  kLogL1,   // mean |log(predicted / measured)|
   kRowTau,  // tau-b over all rows of the stratum: do the models order programs, operators, kernels?
   kCoverage,       // share of rows inside their 90 % interval; undefined without intervals
   kIntervalWidth,  // mean of high / low - 1
@@ -88,7 +89,7 @@ enum class Metric {
   kBestInTop10,
   kBestInTopTenth  // best found when a tenth of a kernel's tiles is measured, the predicted fastest
 };
-constexpr std::size_t kMetricCount = 22;
+constexpr std::size_t kMetricCount = 23;
 [[nodiscard]] std::string_view name(Metric metric);  // "mape", "tile_size_ape", ...
 // Predicted over measured: 1 is best, and neither side of it is better.
 [[nodiscard]] constexpr bool is_ratio(Metric metric) {

@@ -175,6 +175,14 @@ std::optional<double> geometric_bias(std::span<const Pair> pairs) {
   return std::exp(sum / static_cast<double>(pairs.size()));
 }
 
+std::optional<double> log_l1(std::span<const Pair> pairs) {
+  if (pairs.empty()) return std::nullopt;
+  check_times(pairs);
+  double sum = 0;
+  for (const Pair& pair : pairs) sum += std::abs(std::log(pair.predicted / pair.measured));
+  return sum / static_cast<double>(pairs.size());
+}
+
 std::optional<double> total_ratio(std::span<const Pair> pairs) {
   if (pairs.empty()) return std::nullopt;
   check_times(pairs);

@@ -23,6 +23,8 @@ struct Pair {
 [[nodiscard]] std::optional<double> p90_ape(std::span<const Pair> pairs);
 // exp(mean log(predicted / measured)): above 1 is pessimistic.
 [[nodiscard]] std::optional<double> geometric_bias(std::span<const Pair> pairs);
+// Mean |log(predicted / measured)|: the L1 error of log time.
+[[nodiscard]] std::optional<double> log_l1(std::span<const Pair> pairs);
 // Sum of predicted / sum of measured over all runs of all pairs: the time of a program of them.
 [[nodiscard]] std::optional<double> total_ratio(std::span<const Pair> pairs);
 // Kendall's tau-b, ties counted (Kendall 1945), in O(n log n) (Knight 1966). nullopt when one side

@@ -22,9 +22,9 @@ struct NamedErrorMetric {
   ErrorMetric compute;
 };
 constexpr NamedErrorMetric kErrorMetrics[] = {
-    {Metric::kMape, mape},         {Metric::kMedianApe, median_ape},
-    {Metric::kP90Ape, p90_ape},    {Metric::kBias, geometric_bias},
-    {Metric::kTotal, total_ratio}, {Metric::kRowTau, kendall_tau_b}};
+    {Metric::kMape, mape},           {Metric::kMedianApe, median_ape}, {Metric::kP90Ape, p90_ape},
+    {Metric::kBias, geometric_bias}, {Metric::kTotal, total_ratio},    {Metric::kLogL1, log_l1},
+    {Metric::kRowTau, kendall_tau_b}};
 
 std::optional<double> ranking_metric(Metric metric, std::span<const Ranking> kernels) {
   switch (metric) {

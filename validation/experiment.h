@@ -47,7 +47,8 @@ namespace tilecast::validation {
 // Rows of one experiment are dealt as
 //   none          nothing fitted
 //   fixed         the rows of `fit`; scored are those of `score`, less the fitted when absent; with
-//                 families, the rows fitted are those whose work no scored row has
+//                 families, the rows fitted are those whose work no scored row has; with a share,
+//                 that part of them, drawn anew for each seed
 //   k_fold        `folds` by kernel; pooled
 //   largest       the largest `share` of the sizes of each op class is scored
 //   leave_one_class_out   one op class after the other; pooled
@@ -84,7 +85,7 @@ enum class SplitKind {
 struct SplitSpec {
   SplitKind kind = SplitKind::kNone;
   std::size_t folds = 5;
-  double share = 0.2;
+  double share = 0.2;                           // fixed: 1 where it is not given
   std::size_t rows = 0, works = 10, seeds = 1;  // held out: rows fitted at most; 0: all
   std::uint64_t seed = 1;                       // the first
 };

@@ -94,6 +94,35 @@ std::vector<std::optional<double>> LearnedColumns::predict(
   return predicted_s;
 }
 
+std::optional<double> LearnedColumns::fitted_log_l1(const learned::Trained& trained,
+                                                    std::span<const std::size_t> rows) const {
+  if (trained.predictor->ranks_only()) return std::nullopt;
+  std::vector<std::size_t> examples;
+  for (const std::size_t row : rows) {
+    if (example_of_[row]) examples.push_back(*example_of_[row]);
+  }
+  std::vector<std::size_t> trained_on;
+  for (const std::size_t i : trained.split.train) trained_on.push_back(examples[i]);
+  std::vector<measured::Pair> pairs;
+  std::size_t begin = 0;
+  while (begin < trained_on.size()) {  // of one set and device
+    const std::size_t set = all_.rows[trained_on[begin]].set;
+    std::size_t end = begin;
+    while (end < trained_on.size() && all_.rows[trained_on[end]].set == set) ++end;
+    const Examples asked = all_.subset(std::span(trained_on).subspan(begin, end - begin));
+    std::vector<double> out(end - begin);
+    trained.predictor->predict(asked.queries, loaded_.devices[set], asked.priors, out);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (!std::isfinite(out[i])) return std::nullopt;
+      pairs.push_back(
+          {.predicted = std::exp(std::clamp(out[i], -kLargestExponent, kLargestExponent)),
+           .measured = std::exp(asked.rows[i].log_time)});
+    }
+    begin = end;
+  }
+  return measured::log_l1(pairs);
+}
+
 LearnedAnswer LearnedColumns::run(const learned::LearnerSpec& learner, const measured::Split& split,
                                   std::size_t round) const {
   learned::LearnerSpec spec = learner;
@@ -104,6 +133,7 @@ LearnedAnswer LearnedColumns::run(const learned::LearnerSpec& learner, const mea
                                    .train_rows = trained.train_rows,
                                    .validation_rows = trained.validation_rows},
                          .predicted_s = predict(*trained.predictor, split.score)};
+    answer.round.fitted_log_l1 = fitted_log_l1(trained, split.fit);
     const std::map<std::string, std::string> settings = learned::settings_of(trained.spec);
     for (const learned::SearchRange& range : learner.search.ranges) {
       answer.round.chosen.push_back(range.parameter + " " + settings.at(range.parameter));

@@ -40,6 +40,8 @@ class LearnedColumns {
   [[nodiscard]] std::vector<std::string> notes() const;
 
  private:
+  [[nodiscard]] std::optional<double> fitted_log_l1(const learned::Trained& trained,
+                                                    std::span<const std::size_t> rows) const;
   [[nodiscard]] double comparable_s(const learned::Predictor& predictor, std::size_t example,
                                     double out) const;
 

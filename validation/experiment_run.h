@@ -26,7 +26,8 @@ struct ResultSet {
 struct LearnedRound {
   std::string learner;
   std::size_t train_rows = 0, validation_rows = 0;  // of the fitted rows
-  std::vector<std::string> chosen = {};  // by a search: "depth 6", of each parameter it drew
+  std::optional<double> fitted_log_l1 = {};  // measured::log_l1 of the training rows, of times
+  std::vector<std::string> chosen = {};      // by a search: "depth 6", of each parameter it drew
 };
 
 // What one hybrid was made of in a round. Weights: the part of the correction that is believed near

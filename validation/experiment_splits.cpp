@@ -43,7 +43,7 @@ class Dealer {
       case SplitKind::kNone:
         return {{"", {{}, score_}}};
       case SplitKind::kFixed:
-        return repeated(fixed());
+        return with_shares(repeated(fixed()));
       case SplitKind::kKFold:
         return folds(measured::k_fold(keys(GroupBy::kKernel), spec.folds, spec.seed));
       case SplitKind::kLargest:
@@ -103,8 +103,7 @@ class Dealer {
       }
       if (taken) rows.push_back(row);
     }
-    const auto unused = std::ranges::find(used, false);
-    if (unused != used.end()) {
+    if (const auto unused = std::ranges::find(used, false); unused != used.end()) {
       throw Error(fmt::format("{}: {}: entry {} selects no row of the data", experiment_.file, key,
                               unused - used.begin() + 1));
     }
@@ -133,6 +132,20 @@ class Dealer {
     return split;
   }
 
+  // So many of the rows, at random; 0: all.
+  static void sample(Indices& rows, std::size_t count, std::uint64_t seed) {
+    if (count > 0 && count < rows.size()) rows = measured::sampled_rows(rows, count, seed).fit;
+  }
+  // Each seed draws its share of the fitted rows, rounded up.
+  [[nodiscard]] std::vector<NamedSplit> with_shares(std::vector<NamedSplit> rounds) const {
+    std::uint64_t seed = experiment_.split.seed;
+    for (auto& [name, split] : rounds) {
+      const double rows = experiment_.split.share * static_cast<double>(split.fit.size());
+      sample(split.fit, static_cast<std::size_t>(std::ceil(rows)), seed++);
+    }
+    return rounds;
+  }
+
   // The same rows for every seed.
   [[nodiscard]] std::vector<NamedSplit> repeated(const Split& split) const {
     const SplitSpec& spec = experiment_.split;
@@ -158,9 +171,7 @@ class Dealer {
       }
       split.fit = without(fit_, of_groups(split.score, group));
       split.fit = without(split.fit, equal_work(split.score));
-      if (spec.rows > 0 && spec.rows < split.fit.size()) {
-        split.fit = measured::sampled_rows(split.fit, spec.rows, spec.seed + i).fit;
-      }
+      sample(split.fit, spec.rows, spec.seed + i);
       result.push_back({seed_name(i), std::move(split)});
     }
     return result;
@@ -232,13 +243,12 @@ class Dealer {
   // With `rows`: as many random rows of the device are fitted beside all of the others.
   [[nodiscard]] std::vector<NamedSplit> devices_left_out() const {
     const SplitSpec& spec = experiment_.split;
-    std::vector<NamedSplit> left = left_out(devices(), devices());
-    if (spec.rows == 0) return left;
     const std::vector<std::string> device = devices(), kernel = keys(GroupBy::kKernel);
+    std::vector<NamedSplit> left = left_out(device, device);
+    if (spec.rows == 0) return left;
     std::vector<std::string> on_device;
-    for (std::size_t row = 0; row < device.size(); ++row) {
+    for (std::size_t row = 0; row < device.size(); ++row)
       on_device.push_back(device[row] + "\n" + kernel[row]);
-    }
     std::vector<NamedSplit> result;
     for (const NamedSplit& without_it : left) {
       for (std::size_t i = 0; i < spec.seeds; ++i) {
@@ -256,8 +266,8 @@ class Dealer {
   // Rows of equal work, of those that may be fitted.
   [[nodiscard]] std::vector<Indices> works_of(const Indices& rows) const {
     std::map<std::string, Indices> groups;
-    for (const std::size_t row : rows) groups[work(row).fingerprint].push_back(row);
     std::vector<Indices> members;
+    for (const std::size_t row : rows) groups[work(row).fingerprint].push_back(row);
     for (auto& [key, of_work] : groups) members.push_back(std::move(of_work));
     return members;
   }
@@ -340,11 +350,6 @@ std::vector<ExperimentRow> rows_of(std::span<const SampleSet> sets) {
     for (std::size_t i = 0; i < sets[set].samples.size(); ++i) rows.push_back({set, i});
   }
   return rows;
-}
-
-Apart apart(SplitKind kind) {
-  if (kind == SplitKind::kSampledRows || kind == SplitKind::kFirstRows) return Apart::kRows;
-  return kind == SplitKind::kLeaveOneDeviceOut ? Apart::kWorksOnDevice : Apart::kWorks;
 }
 
 void require_disjoint(const Split& split, std::span<const SampleSet> sets, Apart apart,

@@ -6,6 +6,7 @@
 #include "hwdesc/config_reader.h"
 #include "measured/importers/import_manifest.h"
 #include "validation/experiment_nodes.h"
+#include "validation/experiment_splits.h"
 
 namespace tilecast::validation {
 namespace {
@@ -19,7 +20,7 @@ struct KindKeys {
   std::array<std::string_view, 4> keys = {};
 };
 constexpr KindKeys kKinds[] = {{"none"},
-                               {"fixed", {"seeds", "seed"}},
+                               {"fixed", {"share", "seeds", "seed"}},
                                {"k_fold", {"folds", "seed"}},
                                {"largest", {"share", "seeds", "seed"}},
                                {"leave_one_class_out"},
@@ -47,6 +48,11 @@ std::string_view name(SplitKind kind) {
   return kKinds[static_cast<std::size_t>(kind)].name;
 }
 
+Apart apart(SplitKind kind) {
+  if (kind == SplitKind::kSampledRows || kind == SplitKind::kFirstRows) return Apart::kRows;
+  return kind == SplitKind::kLeaveOneDeviceOut ? Apart::kWorksOnDevice : Apart::kWorks;
+}
+
 SplitSpec read_split(const ConfigNode& node) {
   if (!node.is_mapping()) fail_at(node, "expected {kind: ...}");
   std::vector<std::string_view> names, keys;
@@ -59,7 +65,11 @@ SplitSpec read_split(const ConfigNode& node) {
   keys.push_back("kind");
   allow_only(node, keys);
   const auto has = [&](std::string_view key) { return std::ranges::find(keys, key) != keys.end(); };
-  if (has("share")) split.share = share_of(required(node, "share"));
+  if (split.kind == SplitKind::kFixed && node.find("share") == nullptr) {
+    split.share = 1;
+  } else if (has("share")) {
+    split.share = share_of(required(node, "share"));
+  }
   if (has("works")) split.works = whole_number(required(node, "works"), 1, kMostRows);
   if (split.kind == SplitKind::kSampledRows) static_cast<void>(required(node, "rows"));
   read_number(node, "rows", 1, kMostRows, split.rows);

@@ -106,27 +106,28 @@ Tensor Dense::operator()(const Tensor& x) const {
   return torch::nn::functional::linear(x, weight, bias);
 }
 
-Hop::Hop(Weights& weights, const std::string& name, const NetworkSpec& spec)
+Hop::Hop(Weights& weights, const std::string& name, const NetworkSpec& spec, std::int64_t inputs)
     : kind_(spec.graph), aggregate_(spec.aggregate), l2_norm_(spec.l2_norm), heads_(spec.heads) {
   const std::int64_t hidden = spec.hidden;
   switch (kind_) {
     case GraphLayer::kNone:
     case GraphLayer::kConv1d:  // has no hops: sequences.h
-      f3_ = Dense(weights, name + "_f3", hidden, hidden);
+    case GraphLayer::kGcn:
+      f3_ = Dense(weights, name + "_f3", inputs, hidden);
       return;
     case GraphLayer::kSageUndirected:
-      f2_in_ = Dense(weights, name + "_f2", hidden, hidden);
-      f3_ = Dense(weights, name + "_f3", 2 * hidden, hidden);
+      f2_in_ = Dense(weights, name + "_f2", inputs, hidden);
+      f3_ = Dense(weights, name + "_f3", inputs + hidden, hidden);
       return;
     case GraphLayer::kSage:
-      f2_in_ = Dense(weights, name + "_f2_in", hidden, hidden);
-      f2_out_ = Dense(weights, name + "_f2_out", hidden, hidden);
-      f3_ = Dense(weights, name + "_f3", 3 * hidden, hidden);
+      f2_in_ = Dense(weights, name + "_f2_in", inputs, hidden);
+      f2_out_ = Dense(weights, name + "_f2_out", inputs, hidden);
+      f3_ = Dense(weights, name + "_f3", inputs + 2 * hidden, hidden);
       return;
     case GraphLayer::kGat:
-      transform_self_ = weights.matrix(name + "_self", hidden, hidden);
-      transform_in_ = weights.matrix(name + "_in", hidden, hidden);
-      transform_out_ = weights.matrix(name + "_out", hidden, hidden);
+      transform_self_ = weights.matrix(name + "_self", hidden, inputs);
+      transform_in_ = weights.matrix(name + "_in", hidden, inputs);
+      transform_out_ = weights.matrix(name + "_out", hidden, inputs);
       attention_target_ = weights.matrix(name + "_attention_target", heads_, hidden / heads_);
       attention_self_ = weights.matrix(name + "_attention_self", heads_, hidden / heads_);
       attention_in_ = weights.matrix(name + "_attention_in", heads_, hidden / heads_);
@@ -157,6 +158,9 @@ Tensor Hop::operator()(const Tensor& nodes, const Neighbours& neighbours) const 
     case GraphLayer::kGat:
       next = attend(nodes, neighbours);
       break;
+    case GraphLayer::kGcn:
+      next = f3_(convolve(nodes, neighbours));
+      break;
   }
   next = next.relu();
   const bool sage = kind_ == GraphLayer::kSage || kind_ == GraphLayer::kSageUndirected;
@@ -185,6 +189,16 @@ Tensor Hop::attend(const Tensor& nodes, const Neighbours& neighbours) const {
   const Tensor weighted = (messages * shares.unsqueeze(2)).flatten(1);
   const Tensor sums = reduce(weighted, all.in_order(), Aggregate::kSum);
   return bias_.defined() ? sums + bias_ : sums;
+}
+
+Tensor Hop::convolve(const Tensor& nodes, const Neighbours& neighbours) const {
+  const Segments alone =
+      make_segments(std::vector<std::int64_t>(static_cast<std::size_t>(nodes.size(0)), 1));
+  const Segments all = join(alone, neighbours.both);
+  if (aggregate_ != Aggregate::kSum) return reduce(nodes, all, aggregate_);
+  const Tensor degrees = all.offsets.diff().to(nodes.scalar_type());
+  const Tensor shares = degrees.rsqrt().unsqueeze(1);
+  return reduce(nodes * shares, all, aggregate_) * shares;
 }
 
 Tensor l2_normalised(const Tensor& rows) {
@@ -224,6 +238,7 @@ Pool::Pool(Weights& weights, const NetworkSpec& spec, std::int64_t scalars)
 }
 
 std::int64_t Pool::width() const {
+  if (spec_.reduction == Reduction::kNone) return 0;
   if (spec_.reduction == Reduction::kPerNode) return scalars_;
   if (spec_.reduction != Reduction::kColumnWise) return spec_.hidden;
   return spec_.hidden * (int{spec_.pool_mean} + int{spec_.pool_max} + int{spec_.pool_sum});
@@ -239,6 +254,7 @@ Tensor Pool::operator()(const Tensor& nodes, const Batch& batch, const Dropout& 
     case Reduction::kLstm:
       return last_state(nodes, batch);
     case Reduction::kTransformer:
+    case Reduction::kNone:
       break;
   }
   return compressed(reduce(encode(nodes, batch, dropout), kernels, Aggregate::kSum));

@@ -56,23 +56,28 @@ struct Neighbours {
   Segments in, out, both;
 };
 
-// One hop: e' = l2(relu f3(concat(e, reduce relu f2(e_j)))).
+// One hop, of embeddings `inputs` wide: e' = l2(relu f3(concat(e, reduce relu f2(e_j)))).
 //   kSage            f2 and the reduction apart for producers and consumers, both concatenated
 //   kSageUndirected  one f2, one reduction over all neighbours
 //   kGat             below
 //   kNone            relu f3(e): nothing from neighbours, no l2
+//   kGcn             relu f3(reduce over the node and all its neighbours) (Kipf and Welling, ICLR
+//                    2017, equation 2: of a sum each term is over sqrt(d_i d_j), d: 1 + neighbours
+//                    read); mean and max as they are; no l2
 // kGat (Velickovic et al., ICLR 2018) with directions: a node attends to itself, its producers and
 // its consumers in one softmax per head; each of the three has its own transformation and its own
 // attention vector. Heads are concatenated; relu after the bias, no l2.
 class Hop {
  public:
-  Hop(Weights& weights, const std::string& name, const NetworkSpec& spec);
+  Hop(Weights& weights, const std::string& name, const NetworkSpec& spec, std::int64_t inputs);
   [[nodiscard]] torch::Tensor operator()(const torch::Tensor& nodes,
                                          const Neighbours& neighbours) const;
 
  private:
   [[nodiscard]] torch::Tensor attend(const torch::Tensor& nodes,
                                      const Neighbours& neighbours) const;
+  [[nodiscard]] torch::Tensor convolve(const torch::Tensor& nodes,
+                                       const Neighbours& neighbours) const;
 
   GraphLayer kind_;
   Aggregate aggregate_;
@@ -91,6 +96,7 @@ class Hop {
 //   per_node     one scalar per node, summed: width 1 (of several tasks: as many)
 //   column_wise  mean, maximum and sum over nodes, those chosen, concatenated in this order
 //   lstm         the final state over the nodes in topological order
+//   none         nothing: width 0
 //   transformer  an encoder over the kernel's nodes (Vaswani et al., NeurIPS 2017; normalised
 //                after each sub-layer, without positions: the graph layers carry the order), then
 //                the sum over nodes

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "learned/torch/layers.h"
@@ -15,17 +17,8 @@ namespace {
 using torch::Tensor;
 
 const NetworkSpec& checked(const NetworkSpec& spec) {
-  if (!heads_divide(spec)) {
-    throw Error(
-        fmt::format("network: heads: got {} and {}, expected divisors of hidden, which is {}",
-                    spec.heads, reduction_heads_of(spec), spec.hidden));
-  }
-  if (spec.reduction == Reduction::kColumnWise && !spec.pool_mean && !spec.pool_max &&
-      !spec.pool_sum) {
-    throw Error(
-        "network: reduction: got column_wise without a pool, expected at least one of pool_mean, "
-        "pool_max and pool_sum");
-  }
+  const std::string wrong = contradiction(spec);
+  if (!wrong.empty()) throw Error("network: " + wrong);
   return spec;
 }
 
@@ -49,6 +42,8 @@ Tensor opcode_table(Weights& weights, const NetworkSpec& spec, const NetworkWidt
 
 struct Network::Layers {
   Layers(Weights& weights, const NetworkSpec& spec, const NetworkWidths& widths);
+  [[nodiscard]] Tensor embed(const NetworkSpec& spec, const Batch& batch,
+                             const Dropout& dropout) const;
 
   Tensor opcodes;
   Dense f1;
@@ -56,90 +51,100 @@ struct Network::Layers {
   std::vector<Hop> hops;
   std::vector<SequenceLayer> sequence;  // in place of hops
   std::vector<Dense> final;
-  Pool pool;
-  Dense hidden, out;  // hidden: with features at the kernel
-  std::vector<Dense> head;
+  std::optional<Pool> pool;
+  std::vector<Dense> hidden;
+  Dense out;
 };
 
-Network::Layers::Layers(Weights& weights, const NetworkSpec& spec, const NetworkWidths& widths)
-    : opcodes(opcode_table(weights, spec, widths)),
-      f1(weights, "f1",
-         spec.opcode_width +
-             static_cast<std::int64_t>(widths.node + widths.at_nodes + widths.configured),
-         spec.hidden),
-      module(dense_layers(weights, "module", spec.module_layers, spec.hidden)),
-      hops([&] {
-        std::vector<Hop> made;
-        for (int i = 0; i < spec.hops && spec.graph != GraphLayer::kConv1d; ++i) {
-          made.emplace_back(weights, "hop" + std::to_string(i), spec);
-        }
-        return made;
-      }()),
-      sequence([&] {
-        std::vector<SequenceLayer> made;
-        for (int i = 0; i < spec.hops && spec.graph == GraphLayer::kConv1d; ++i) {
-          made.emplace_back(weights, "conv" + std::to_string(i), spec);
-        }
-        return made;
-      }()),
-      final(dense_layers(weights, "final", spec.final_layers, spec.hidden)),
-      pool(weights, spec,
-           widths.at_kernel > 0 || spec.head_layers > 0
-               ? 1
-               : static_cast<std::int64_t>(widths.outputs)) {
+// Widths of the layers between a kernel and its number.
+std::vector<std::int64_t> head_widths(const NetworkSpec& spec, const NetworkWidths& widths) {
+  if (spec.head_layers == 0 && widths.at_kernel > 0) return {spec.hidden};
+  std::vector<std::int64_t> found;
+  for (int i = 0; i < spec.head_layers; ++i) {
+    found.push_back(std::max<std::int64_t>(1, spec.head_width >> i));
+  }
+  return found;
+}
+
+Network::Layers::Layers(Weights& weights, const NetworkSpec& spec, const NetworkWidths& widths) {
   const auto outputs = static_cast<std::int64_t>(widths.outputs);
   const auto at_kernel = static_cast<std::int64_t>(widths.at_kernel);
-  if (at_kernel > 0) hidden = Dense(weights, "hidden", pool.width() + at_kernel, spec.hidden);
-  for (int i = 0; i < spec.head_layers; ++i) {
-    const bool first = i == 0 && at_kernel == 0;
-    head.emplace_back(weights, "head" + std::to_string(i), first ? pool.width() : spec.hidden,
-                      spec.hidden);
+  const std::vector<std::int64_t> head = head_widths(spec, widths);
+  if (spec.reduction != Reduction::kNone) {
+    opcodes = opcode_table(weights, spec, widths);
+    std::int64_t width = spec.opcode_width + static_cast<std::int64_t>(
+                                                 widths.node + widths.at_nodes + widths.configured);
+    if (spec.encoder) f1 = Dense(weights, "f1", std::exchange(width, spec.hidden), spec.hidden);
+    module = dense_layers(weights, "module", spec.module_layers, spec.hidden);
+    for (int i = 0; i < spec.hops; ++i) {
+      if (spec.graph == GraphLayer::kConv1d) {
+        sequence.emplace_back(weights, "conv" + std::to_string(i), spec);
+        continue;
+      }
+      hops.emplace_back(weights, "hop" + std::to_string(i), spec,
+                        std::exchange(width, spec.hidden));
+    }
+    final = dense_layers(weights, "final", spec.final_layers, spec.hidden);
+  }
+  pool.emplace(weights, spec, head.empty() ? outputs : 1);
+  std::int64_t width = pool->width() + at_kernel;
+  for (std::size_t i = 0; i < head.size(); ++i) {
+    const std::string name = i == 0 ? "hidden" : "hidden" + std::to_string(i);
+    hidden.emplace_back(weights, name, std::exchange(width, head[i]), head[i]);
   }
   // Per-node scalars are summed as they are: the sum is the prediction.
-  if (at_kernel > 0 || !head.empty()) {
-    out = Dense(weights, "out", spec.hidden, outputs);
-  } else if (spec.reduction != Reduction::kPerNode) {
-    out = Dense(weights, "out", pool.width(), outputs);
+  if (spec.reduction != Reduction::kPerNode || !head.empty()) {
+    out = Dense(weights, "out", width, outputs);
   }
+}
+
+// (N, hidden)
+Tensor Network::Layers::embed(const NetworkSpec& spec, const Batch& batch,
+                              const Dropout& dropout) const {
+  const auto dtype = opcodes.scalar_type();
+  Tensor nodes = torch::embedding(opcodes, batch.opcodes);
+  if (batch.features.size(1) > 0) nodes = torch::cat({nodes, batch.features.to(dtype)}, 1);
+  if (spec.encoder) nodes = dropout(f1(nodes).relu());
+  for (const Dense& layer : module) nodes = dropout(layer(nodes).relu());
+  if (!hops.empty()) {
+    Neighbours neighbours;
+    if (spec.graph != GraphLayer::kNone) {
+      const std::int64_t count = nodes.size(0);
+      const Tensor none = batch.producers.narrow(0, 0, 0);
+      neighbours.in = make_segments(batch.producers, batch.consumers, count, spec.neighbours);
+      neighbours.out =
+          spec.top_down ? make_segments(none, none, count)
+                        : make_segments(batch.consumers, batch.producers, count, spec.neighbours);
+      neighbours.both = join(neighbours.in, neighbours.out);
+    }
+    for (const Hop& hop : hops) nodes = dropout(hop(nodes, neighbours));
+  }
+  for (const SequenceLayer& layer : sequence) nodes = dropout(layer(nodes, batch.lengths));
+  for (const Dense& layer : final) nodes = dropout(layer(nodes).relu());
+  return spec.positions ? nodes + place_code(batch.place, spec.hidden, dtype) : nodes;
 }
 
 Network::Network(const NetworkSpec& spec, const NetworkWidths& widths, std::uint64_t seed)
     : spec_(checked(spec)), widths_(widths) {
+  if (spec.reduction == Reduction::kNone && widths.at_kernel == 0) {
+    throw Error("network: reduction: none reads features at the kernel alone, and there are none");
+  }
   Weights weights(*this, seed, spec_.biases);
   layers_ = std::make_shared<Layers>(weights, spec_, widths_);
 }
 
 Tensor Network::forward(const Batch& batch, torch::Generator* generator) {
   const Layers& layers = *layers_;
-  const auto dtype = layers.opcodes.scalar_type();
+  const auto dtype = parameters().front().scalar_type();
   if (batch.lengths.empty()) return torch::empty({0}, dtype);
   const Dropout dropout{spec_.dropout, generator};
 
-  Tensor nodes = torch::embedding(layers.opcodes, batch.opcodes);
-  if (batch.features.size(1) > 0) nodes = torch::cat({nodes, batch.features.to(dtype)}, 1);
-  nodes = dropout(layers.f1(nodes).relu());
-  for (const Dense& layer : layers.module) nodes = dropout(layer(nodes).relu());
-  if (!layers.hops.empty()) {
-    Neighbours neighbours;
-    if (spec_.graph != GraphLayer::kNone) {
-      const std::int64_t count = nodes.size(0);
-      neighbours.in = make_segments(batch.producers, batch.consumers, count, spec_.neighbours);
-      neighbours.out = make_segments(batch.consumers, batch.producers, count, spec_.neighbours);
-      neighbours.both = join(neighbours.in, neighbours.out);
-    }
-    for (const Hop& hop : layers.hops) nodes = dropout(hop(nodes, neighbours));
+  Tensor kernels = batch.at_kernel.to(dtype);
+  if (spec_.reduction != Reduction::kNone) {
+    const Tensor pooled = (*layers.pool)(layers.embed(spec_, batch, dropout), batch, dropout);
+    kernels = widths_.at_kernel > 0 ? torch::cat({pooled, kernels}, 1) : pooled;
   }
-
-  for (const SequenceLayer& layer : layers.sequence) nodes = dropout(layer(nodes, batch.lengths));
-  for (const Dense& layer : layers.final) nodes = dropout(layer(nodes).relu());
-  if (spec_.positions) nodes = nodes + place_code(batch.place, spec_.hidden, dtype);
-
-  Tensor kernels = layers.pool(nodes, batch, dropout);
-  if (widths_.at_kernel > 0) {
-    const Tensor joined = torch::cat({kernels, batch.at_kernel.to(dtype)}, 1);
-    kernels = dropout(layers.hidden(joined).relu());
-  }
-  for (const Dense& layer : layers.head) kernels = dropout(layer(kernels).relu());
+  for (const Dense& layer : layers.hidden) kernels = dropout(layer(kernels).relu());
   const Tensor out = layers.out.weight.defined() ? layers.out(kernels) : kernels;
   return widths_.outputs == 1 ? out.squeeze(1) : out;
 }

@@ -6,8 +6,9 @@
 // Nodes: opcode embedding and features -> f1 (relu) -> module layers (relu) -> hops (layers.h) or
 // convolutions (sequences.h) -> final layers (relu) -> reduction (layers.h) -> head layers (relu)
 // -> a linear layer to one number. Features at the kernel (option 2) join its embedding; then there
-// is one hidden layer (relu) before the head, so that they can interact. kNone has as many
-// feed-forward layers after f1 as others have hops; no hops: f1 only.
+// is a head layer at least, so that they can interact. encoder: no leaves f1 out; reduction: none
+// all that is of nodes. kNone has as many feed-forward layers after f1 as others have hops; no
+// hops: f1 only.
 //
 // All randomness (initial weights, dropout) comes from generators seeded by arguments, never from
 // LibTorch's global one, so that several networks can train at once. forward() changes nothing:

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "base/error.h"
@@ -99,9 +100,7 @@ class Trainer {
            done() - so_far_.best_epoch >= training_.patience;
   }
 
-  [[nodiscard]] double learning_rate(int epoch) const {
-    return training_.learning_rate * std::pow(training_.decay, epoch - 1);
-  }
+  [[nodiscard]] double learning_rate(int epoch) const;
   [[noreturn]] void not_finite(std::string_view what, int epoch) const {
     throw Error(
         fmt::format("train: the {} is not finite in epoch {} at a learning rate of {}; "
@@ -158,6 +157,24 @@ bool Trainer::report_history() const {
   if (!hooks_.epoch) return goes_on;
   for (const EpochReport& report : so_far_.history) goes_on = hooks_.epoch(report);
   return goes_on;
+}
+
+double Trainer::learning_rate(int epoch) const {
+  double rate = training_.learning_rate * std::pow(training_.decay, epoch - 1);
+  if (training_.plateau == 0 || so_far_.best_epoch == 0) return rate;
+  double best = std::numeric_limits<double>::infinity();
+  int waited = 0;
+  for (const EpochReport& report : so_far_.history) {
+    if (report.epoch >= epoch) break;
+    if (report.validation < best * (1 - training_.plateau_gain)) {
+      best = report.validation;
+      waited = 0;
+    } else if (++waited >= training_.plateau) {
+      rate *= training_.plateau_decay;
+      waited = 0;
+    }
+  }
+  return std::max(rate, std::min(training_.least_rate, training_.learning_rate));
 }
 
 // The mean loss over what was drawn.
@@ -245,15 +262,24 @@ struct ErrorSum {
   [[nodiscard]] double mean() const { return count > 0 ? sum / count : 0; }
 };
 
+double row_error(const TrainingSpec& training, double error) {
+  const double size = std::abs(error);
+  switch (training.loss) {
+    case NetworkLoss::kQuantile:
+      return error < 0 ? training.quantile * size : (1 - training.quantile) * size;
+    case NetworkLoss::kHuber:
+      return size <= 1 ? size * size / 2 : size - 0.5;
+    default:
+      return error * error;
+  }
+}
+
 ErrorSum row_errors(const TrainingSpec& training, const Rows& rows,
                     std::span<const GraphExample> examples, std::span<const float> predicted) {
   ErrorSum errors;
   for (const std::uint32_t row : rows) {
     const double error = static_cast<double>(predicted[row]) - examples[row].target;
-    const double loss = training.loss != NetworkLoss::kQuantile ? error * error
-                        : error < 0                             ? -training.quantile * error
-                                                                : (1 - training.quantile) * error;
-    errors.sum += examples[row].weight * loss;
+    errors.sum += examples[row].weight * row_error(training, error);
     errors.count += examples[row].weight;
   }
   return errors;
@@ -336,7 +362,8 @@ std::optional<double> validation_error(const TrainingSpec& training,
     add(of_rows, row_errors(training, rows, examples, predicted), static_cast<double>(rows.size()));
   }
   if ((rank_weight == 1 ? of_pairs : of_rows).count == 0) return std::nullopt;
-  const bool is_square = training.loss != NetworkLoss::kQuantile;
+  const bool is_square =
+      training.loss != NetworkLoss::kQuantile && training.loss != NetworkLoss::kHuber;
   const double of_row = is_square ? std::sqrt(of_rows.mean()) : of_rows.mean();
   return rank_weight * of_pairs.mean() + (1 - rank_weight) * of_row;
 }

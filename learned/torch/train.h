@@ -3,10 +3,11 @@
 //   auto network = train_network(spec, widths, training, train, validation, hooks);
 //   predict_network(*network, widths, inputs, out);
 //
-// An epoch's learning rate is learning_rate x decay^(epoch - 1). Generators follow from the seed
-// and the epoch, so that a training resumed from a checkpoint (checkpoint.h) gives the same bits as
-// one that never stopped; the epochs before it are reported again, and the hook's answer to the
-// last of them counts. Several trainings may run at once.
+// An epoch's learning rate is learning_rate x decay^(epoch - 1), lowered where validation stands
+// still (TrainingSpec::plateau), which follows from the epochs before. Generators follow from the
+// seed and the epoch, so that a training resumed from a checkpoint (checkpoint.h) gives the same
+// bits as one that never stopped; the epochs before it are reported again, and the hook's answer to
+// the last of them counts. Several trainings may run at once.
 #pragma once
 
 #include <optional>
@@ -30,10 +31,10 @@ namespace tilecast::learned::torch_module {
 void predict_network(Network& network, const NetworkWidths& widths,
                      std::span<const GraphInput> inputs, std::span<float> out);
 
-// What early stopping minimises: RMSE; of a quantile the pinball loss; when ranking, 1 - the share
-// of pairs of different targets of one kernel that are predicted in order, ties half, with RMSE by
-// TrainingSpec::rank_weight. weigh_kernels: of kernels' means. nullopt when there are no rows or,
-// ranking alone, no pairs; the last epoch is kept then.
+// What early stopping minimises: RMSE; of a quantile the pinball loss, of Huber's its own; when
+// ranking, 1 - the share of pairs of different targets of one kernel that are predicted in order,
+// ties half, with RMSE by TrainingSpec::rank_weight. weigh_kernels: of kernels' means. nullopt when
+// there are no rows or, ranking alone, no pairs; the last epoch is kept then.
 [[nodiscard]] std::optional<double> validation_error(const TrainingSpec& training,
                                                      std::span<const GraphExample> examples,
                                                      std::span<const float> predicted);

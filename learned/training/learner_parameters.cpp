@@ -71,14 +71,11 @@ std::string get_parameter(LearnerSpec spec, std::string_view name) {
 
 void check_parameters(const LearnerSpec& spec) {
   if (spec.kind != LearnerKind::kNetwork) return;
-  const NetworkSpec& network = spec.network;
-  if (!heads_divide(network)) {
-    throw Error(fmt::format("heads: got {} and {} with hidden {}, expected divisors of it",
-                            network.heads, reduction_heads_of(network), network.hidden));
-  }
-  const bool pools = network.pool_mean || network.pool_max || network.pool_sum;
-  if (network.reduction == Reduction::kColumnWise && !pools) {
-    throw Error("reduction: column_wise without a pool, expected pool_mean, pool_max or pool_sum");
+  const std::string wrong = contradiction(spec.network);
+  if (!wrong.empty()) throw Error(wrong);
+  if (spec.network.reduction == Reduction::kNone &&
+      spec.network_features.at_kernel.groups.empty()) {
+    throw Error("reduction: none reads features at the kernel alone; at_kernel has none");
   }
 }
 

@@ -144,7 +144,6 @@ void read_parameters(const ConfigNode& node, LearnerSpec& spec) {
     const std::string& text = text_of(child);
     at(child, [&] { set_parameter(spec, child.key, text); });
   }
-  at(node, [&] { check_parameters(spec); });
 }
 
 bool is_of_text(std::string_view key) {
@@ -339,6 +338,7 @@ LearnerSpec read_learner(const ConfigNode& node) {
   read_parameters(node, spec);
   read_features(node, spec);
   check_text(node, spec);
+  at(node, [&] { check_parameters(spec); });
   read_target(node, spec);
   read_validation(node, spec);
   read_pretrain(node, spec);

@@ -134,7 +134,8 @@ std::vector<Metric> error_metrics(const measured::Evaluation& evaluation) {
 }
 
 bool is_share(Metric metric) {
-  return !measured::is_ratio(metric) && metric != Metric::kRowTau && metric != Metric::kTileTau;
+  return !measured::is_ratio(metric) && metric != Metric::kLogL1 && metric != Metric::kRowTau &&
+         metric != Metric::kTileTau;
 }
 
 std::string metric_title(Metric metric) {
@@ -149,6 +150,8 @@ std::string metric_title(Metric metric) {
       return "bias x";
     case Metric::kTotal:
       return "total x";
+    case Metric::kLogL1:
+      return "L1 of log time";
     case Metric::kRowTau:
       return "tau of rows";
     case Metric::kCoverage:

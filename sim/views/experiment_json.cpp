@@ -172,6 +172,7 @@ Json experiment(const ExperimentResult& result) {
       rounds.back()["learned"].push_back({{"learner", one.learner},
                                           {"train_rows", one.train_rows},
                                           {"validation_rows", one.validation_rows}});
+      if (one.fitted_log_l1) rounds.back()["learned"].back()["fitted_log_l1"] = *one.fitted_log_l1;
       if (!one.chosen.empty()) rounds.back()["learned"].back()["chosen"] = one.chosen;
     }
     for (const validation::HybridRound& one : round.hybrids) {

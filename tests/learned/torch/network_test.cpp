@@ -72,8 +72,8 @@ std::string name_of(const ::testing::TestParamInfo<Variant>& info) {
 }
 std::vector<Variant> all_variants() {
   std::vector<Variant> variants;
-  for (const GraphLayer graph :
-       {GraphLayer::kNone, GraphLayer::kSage, GraphLayer::kSageUndirected, GraphLayer::kGat}) {
+  for (const GraphLayer graph : {GraphLayer::kNone, GraphLayer::kSage, GraphLayer::kSageUndirected,
+                                 GraphLayer::kGat, GraphLayer::kGcn}) {
     for (const Reduction reduction :
          {Reduction::kPerNode, Reduction::kColumnWise, Reduction::kLstm, Reduction::kTransformer}) {
       variants.push_back({graph, reduction});
@@ -197,6 +197,90 @@ TEST(GraphLayers, DirectedOnesSeeWhichWayAnEdgeGoesAndOthersDoNot) {
       EXPECT_GT(difference, 1e-4) << kGraphLayers[i];
     } else {
       EXPECT_LT(difference, kTolerance) << kGraphLayers[i];
+    }
+  }
+}
+
+// Equal producers of one node: what it is changes the sum over nodes by as much for three of them
+// as for one, unless they see it.
+TEST(GraphLayers, TopDownOnesReadProducersAlone) {
+  constexpr NetworkWidths kBare{.opcodes = 5, .node = 0, .at_nodes = 0, .at_kernel = 0};
+  const auto star = [](std::int32_t producers, std::int32_t opcode) {
+    RandomKernel kernel;
+    for (std::int32_t node = 0; node <= producers; ++node) {
+      kernel.graph.opcodes.push_back(node < producers ? 1 : opcode);
+      kernel.graph.topological.push_back(node);
+      if (node < producers) kernel.graph.edges.push_back({node, producers});
+    }
+    return kernel;
+  };
+  for (const GraphLayer graph :
+       {GraphLayer::kSage, GraphLayer::kSageUndirected, GraphLayer::kGcn}) {
+    for (const bool top_down : {true, false}) {
+      NetworkSpec spec = small();
+      spec.graph = graph;
+      spec.top_down = top_down;
+      spec.aggregate = Aggregate::kMax;
+      spec.reduction = Reduction::kPerNode;
+      Network network(spec, kBare, 3);
+      const auto change = [&](std::int32_t producers) {
+        const RandomKernel one = star(producers, 2), other = star(producers, 3);
+        const std::vector<float> out = predict(network, {one.input(), other.input()}, kBare);
+        return out[1] - out[0];
+      };
+      if (top_down) {
+        EXPECT_NEAR(change(3), change(1), kTolerance) << static_cast<int>(graph);
+      } else {
+        EXPECT_GT(std::abs(change(3) - change(1)), 10 * kTolerance) << static_cast<int>(graph);
+      }
+    }
+  }
+}
+
+// Equation 2 of Kipf and Welling, and its maximum and mean, node by node.
+TEST(GraphLayers, ConvolutionsAreThoseOfTheirFormula) {
+  RandomKernels random(8);
+  const RandomKernel kernel = random.make(10);
+  for (const Aggregate how : {Aggregate::kSum, Aggregate::kMean, Aggregate::kMax}) {
+    for (const bool top_down : {false, true}) {
+      NetworkSpec spec = small();
+      spec.graph = GraphLayer::kGcn;
+      spec.aggregate = how;
+      spec.top_down = top_down;
+      spec.hops = 1;
+      spec.encoder = false;
+      spec.pool_max = false;  // the mean over nodes
+      Network network(spec, kTestWidths, 3);
+      const auto weights = network.named_parameters();
+      const torch::NoGradGuard no_gradients;
+      const Batch batch = make_batch(std::vector{kernel.input()}, kTestWidths);
+      const Tensor nodes =
+          torch::cat({weights["opcodes"].index_select(0, batch.opcodes), batch.features}, 1);
+      std::vector<std::vector<std::int64_t>> reads(10);
+      for (std::int64_t i = 0; i < 10; ++i) reads[static_cast<std::size_t>(i)].push_back(i);
+      for (const GraphEdge& edge : kernel.graph.edges) {
+        reads[static_cast<std::size_t>(edge.consumer)].push_back(edge.producer);
+        if (!top_down) reads[static_cast<std::size_t>(edge.producer)].push_back(edge.consumer);
+      }
+      Tensor sum = torch::zeros({8});
+      for (const auto& neighbours : reads) {
+        std::vector<Tensor> rows;
+        const auto degree = static_cast<double>(neighbours.size());
+        for (const std::int64_t j : neighbours) {
+          const auto other = static_cast<double>(reads[static_cast<std::size_t>(j)].size());
+          rows.push_back(how == Aggregate::kSum ? nodes[j] / std::sqrt(degree * other) : nodes[j]);
+        }
+        const Tensor stacked = torch::stack(rows);
+        const Tensor reduced = how == Aggregate::kMax    ? std::get<0>(stacked.max(0))
+                               : how == Aggregate::kMean ? stacked.mean(0)
+                                                         : stacked.sum(0);
+        sum += (weights["hop0_f3_weight"].mv(reduced) + weights["hop0_f3_bias"]).relu() / 10;
+      }
+      const Tensor joined = torch::cat({sum, torch::tensor(kernel.at_kernel)});
+      const Tensor hidden = (weights["hidden_weight"].mv(joined) + weights["hidden_bias"]).relu();
+      const Tensor expected = weights["out_weight"].mv(hidden) + weights["out_bias"];
+      EXPECT_NEAR(predict(network, kernel), expected.item<float>(), kTolerance)
+          << static_cast<int>(how) << top_down;
     }
   }
 }
@@ -373,6 +457,36 @@ TEST(Networks, HaveAsManyWeightsAsTheirSettingsSay) {
   }
 }
 
+TEST(Networks, HeadsAreHalfAsWideLayerByLayer) {
+  constexpr std::int64_t kNode = kTestWidths.node + kTestWidths.at_nodes;
+  NetworkSpec spec = small();
+  spec.graph = GraphLayer::kGcn;
+  spec.hops = 1;
+  spec.encoder = false;
+  spec.pool_max = false;
+  spec.head_layers = 2;
+  spec.head_width = 12;
+  const std::int64_t h = spec.hidden, w = spec.opcode_width;
+  EXPECT_EQ(weight_count(spec), kTestWidths.opcodes * w + (w + kNode + 1) * h +
+                                    (h + kTestWidths.at_kernel + 1) * 12 + (12 + 1) * 6 + 6 + 1);
+}
+
+TEST(Networks, WithoutAReductionReadFeaturesOfTheKernelAlone) {
+  RandomKernels random(9);
+  NetworkSpec spec = small();
+  spec.reduction = Reduction::kNone;
+  spec.head_layers = 2;
+  Network network(spec, kTestWidths, 3);
+  const RandomKernel kernel = random.make(9);
+  RandomKernel other = random.make(4);
+  EXPECT_NE(predict(network, kernel), predict(network, other));
+  other.at_kernel = kernel.at_kernel;
+  EXPECT_EQ(predict(network, kernel), predict(network, other));
+  NetworkWidths bare = kTestWidths;
+  bare.at_kernel = 0;
+  EXPECT_THROW(Network(spec, bare, 3), Error);
+}
+
 TEST(Networks, ModuleLayersStandBeforeTheHopsAndFinalLayersAfter) {
   RandomKernels random(12);
   const RandomKernel kernel = random.make(9);
@@ -436,6 +550,11 @@ TEST(Networks, SpecsThatContradictThemselvesAreRefused) {
   reduction.reduction_heads = 3;
   reduction.heads = 4;
   EXPECT_THROW(Network(reduction, kTestWidths, 3), Error);
+  NetworkSpec bare = small();
+  bare.encoder = false;
+  EXPECT_NO_THROW(Network(bare, kTestWidths, 3));
+  bare.module_layers = 1;
+  EXPECT_THROW(Network(bare, kTestWidths, 3), Error);
   NetworkSpec pools = small();
   pools.pool_mean = pools.pool_max = pools.pool_sum = false;
   EXPECT_THROW(Network(pools, kTestWidths, 3), Error);

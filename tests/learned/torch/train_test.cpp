@@ -260,6 +260,38 @@ TEST_F(Training, KeepsTheBestEpochAndStopsWhenItIsStale) {
   EXPECT_DOUBLE_EQ(error.value(), best->validation);
 }
 
+// A validation that never improves by half: the rate falls every two epochs, down to its least.
+TEST_F(Training, LowersItsRateWhereValidationStandsStill) {
+  RandomExamples train(6), validation(7);
+  for (int i = 0; i < 16; ++i) train.add(4, 1);
+  for (int i = 0; i < 16; ++i) validation.add(4, 1);
+  TrainingSpec training{.epochs = 6, .batch = 4, .learning_rate = 1e-2, .decay = 1, .patience = 0};
+  const auto weights = [&](const TrainingSpec& of) {
+    return save_weights(
+        *train_network(kSmall, kWidths, of, train.examples(), validation.examples(), {}));
+  };
+  const auto history = [&](const TrainingSpec& of) {
+    std::vector<double> validations;
+    const TrainingHooks hooks{.epoch = [&](const EpochReport& report) {
+      validations.push_back(report.validation);
+      return true;
+    }};
+    static_cast<void>(
+        train_network(kSmall, kWidths, of, train.examples(), validation.examples(), hooks));
+    return validations;
+  };
+  TrainingSpec falling = training;
+  falling.plateau = 2;
+  falling.plateau_gain = 0.9;
+  falling.plateau_decay = 0.01;
+  const std::vector<double> steady = history(training), fell = history(falling);
+  // Epoch 1 is better than nothing; 2 and 3 are not better by 90 %: from epoch 4 on.
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(steady[i], fell[i]) << i;
+  EXPECT_NE(steady[3], fell[3]);
+  falling.least_rate = training.learning_rate;
+  EXPECT_EQ(weights(falling), weights(training)) << "no further than its least";
+}
+
 TEST_F(Training, StopsWhenTheHookSaysSo) {
   RandomExamples kernels(8);
   add_learnable(kernels, 6, 2);
@@ -392,6 +424,13 @@ TEST(ValidationError, IsTheRootMeanSquareOverRowsOrOfKernels) {
                    std::sqrt((1.0 + 9.0) / 6));
   EXPECT_DOUBLE_EQ(validation_error({.weigh_kernels = true}, six_examples(), predicted).value(),
                    std::sqrt((1.0 / 3 + 0.0 + 9.0 / 2) / 3));
+}
+
+TEST(ValidationError, OfHuberIsItsMean) {
+  const std::vector<float> predicted = {1, 1, 2, 4, 0, 2};  // errors: one of 1, one of 3
+  const TrainingSpec huber{.loss = NetworkLoss::kHuber};
+  EXPECT_NEAR(validation_error(huber, six_examples(), predicted).value(),
+              (1.0 / 2 + (3.0 - 0.5)) / 6, 1e-12);
 }
 
 TEST(ValidationError, IsTheShareOfPairsOutOfOrderWithTiesHalf) {
