@@ -160,7 +160,8 @@ class LoopWriter {
   }
   void write(const Loop& loop) {
     if (loop.kind == LoopKind::kVectorized && write_vectors(loop)) return;
-    if (loop.extent == 1 || (loop.kind == LoopKind::kUnrolled && written(loop) <= kMostWritten)) {
+    const bool unrolled = loop.kind == LoopKind::kUnrolled && written(loop) <= kMostWritten;
+    if (loop.extent == 1 || unrolled) {
       for (std::int64_t i = 0; i < loop.extent; ++i) {
         write_body(schedule::with(loop.body, {{loop.variable, Index(i)}}));
       }
@@ -305,24 +306,40 @@ class LoopWriter {
   // --- copies
   void write(const Copy& copy) {
     if (copy.async) write_prefetch(copy);
+    if (copy.padded) write_box(copy, {&copy.to});
+    write_box(copy, copy.padded ? std::vector{&copy.to, &copy.from} : std::vector<const Access*>{});
+  }
+  // The elements of the box that lie in the buffers of `within`: copied, or zeros where the source
+  // is none of those of a padded copy. Conditions are in the bounds of the loops: GCC 12 computes
+  // vectors of `inside ? x[i] : 0` wrongly with AVX.
+  void write_box(const Copy& copy, const std::vector<const Access*>& within) {
     std::vector<Index> offset;
+    int open = 0;
     for (std::size_t d = 0; d < copy.extents.size(); ++d) {
-      if (copy.extents[d] == 1) {
+      std::string low = "0", high = std::to_string(copy.extents[d]);
+      for (const Access* access : within) {
+        if (!is_clipped(*access, d)) continue;
+        const std::int64_t size = program_.buffer(access->buffer).dims[d];
+        low = fmt::format("tc_larger({}, {})", low, text(Index(0) - access->at[d]));
+        high = fmt::format("tc_smaller({}, {})", high, text(Index(size) - access->at[d]));
+      }
+      if (low == "0" && copy.extents[d] == 1) {
         offset.emplace_back(0);
         continue;
       }
-      const std::string name = fmt::format("c{}", d);
-      out_.open(fmt::format("for (int64_t {0} = 0; {0} < {1}; ++{0})", name, copy.extents[d]));
-      offset.push_back(Index::of(name));
+      out_.open(fmt::format("for (int64_t c{0} = {1}; c{0} < {2}; ++c{0})", d, low, high));
+      offset.push_back(Index::of(fmt::format("c{}", d)));
+      ++open;
     }
-    const std::string to = place(copy.to, offset), from = place(copy.from, offset);
-    const std::string fits = clip(copy.from, offset, copy.padded);
-    const std::string kept = clip(copy.to, offset, copy.padded);
-    const std::string taken = fits.empty() ? from : fmt::format("{} ? {} : 0", fits, from);
-    out_.line(fmt::format("{}{} = {};", kept.empty() ? "" : "if (" + kept + ") ", to, taken));
-    for (const std::int64_t extent : copy.extents) {
-      if (extent != 1) out_.close();
-    }
+    const bool zeros = copy.padded && within.size() == 1;
+    out_.line(
+        fmt::format("{} = {};", place(copy.to, offset), zeros ? "0" : place(copy.from, offset)));
+    while (open-- > 0) out_.close();
+  }
+  // May an element of the access's box lie outside of its buffer?
+  [[nodiscard]] bool is_clipped(const Access& access, std::size_t d) const {
+    const bool whole = access.at[d].is_constant() && access.at[d].constant() == 0;
+    return !whole || program_.buffer(access.buffer).scope == schedule::Scope::kMain;
   }
   // The condition for an element to lie in the buffer; "" where it always does.
   [[nodiscard]] std::string clip(const Access& access, const std::vector<Index>& offset,
@@ -331,8 +348,7 @@ class LoopWriter {
     std::vector<Bound> where;
     const Buffer& buffer = program_.buffer(access.buffer);
     for (std::size_t d = 0; d < access.at.size(); ++d) {
-      const bool whole = access.at[d].is_constant() && access.at[d].constant() == 0;
-      if (!whole || buffer.scope == schedule::Scope::kMain) {
+      if (is_clipped(access, d)) {
         where.push_back({access.at[d] + offset[d], buffer.dims[d]});
       }
     }

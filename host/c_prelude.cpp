@@ -18,6 +18,7 @@ constexpr std::string_view kNumbers = R"(#include <math.h>
 TC_VECTOR(float, 2) TC_VECTOR(float, 4) TC_VECTOR(float, 8) TC_VECTOR(float, 16)
 TC_VECTOR(double, 2) TC_VECTOR(double, 4) TC_VECTOR(double, 8)
 TC int64_t tc_smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+TC int64_t tc_larger(int64_t a, int64_t b) { return a > b ? a : b; }
 TC int64_t tc_count(int64_t n) { return n > 0 ? n : 0; }
 TC int64_t tc_index(int64_t i, int64_t high) { return i < 0 ? 0 : i > high ? high : i; }
 TC int64_t tc_first(int64_t at, int64_t step, int64_t size) {
