@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "base/archive.h"
 #include "base/error.h"
@@ -21,6 +23,7 @@ namespace tilecast::host {
 namespace {
 
 namespace fs = std::filesystem;
+using measured::csv_line;
 using measured::CsvTable;
 
 const std::vector<std::string> kRowColumns{
@@ -86,7 +89,7 @@ std::string numbers(const ir::Dims& bounds) {
 
 // The bytes of whole lines at the start of a table whose rows have no line breaks in cells.
 std::size_t whole_bytes(std::string_view text, const std::vector<std::string>& columns) {
-  const std::string header = measured::csv_line(columns);
+  const std::string header = csv_line(columns);
   std::size_t end = 0;
   while (end < text.size()) {
     const std::size_t newline = text.find('\n', end);
@@ -122,35 +125,74 @@ std::string row_line(const MeasuredRow& row, CacheState state) {
   const Workload& workload = *row.item->workload;
   const analytical::TileConfig& tile = row.item->tile;
   const auto ns = nanoseconds_text;
-  return measured::csv_line({fmt::format("kernels/{}.hlo", workload.hash),
-                             "",
-                             ns(row.timing.minimum),
-                             numbers(tile.output),
-                             numbers(tile.kernel),
-                             numbers(tile.input),
-                             stages_text(tile),
-                             measured::op_class(workload.kernel),
-                             one_line(workload.family),
-                             fmt::format("{}", std::max(row.timing.calls, 1)),
-                             ns(row.timing.spread),
-                             ns(row.timing.median),
-                             std::string(name(state)),
-                             fmt::format("{}", row.timing.attempts),
-                             fmt::format("{:.4f}", row.timing.drift),
-                             ns(row.timing.reference),
-                             workload.hash,
-                             fmt::format("{}", row.scratch_bytes),
-                             one_line(workload.name),
-                             row.item->set});
+  return csv_line({fmt::format("kernels/{}.hlo", workload.hash),
+                   "",
+                   ns(row.timing.minimum),
+                   numbers(tile.output),
+                   numbers(tile.kernel),
+                   numbers(tile.input),
+                   stages_text(tile),
+                   measured::op_class(workload.kernel),
+                   one_line(workload.family),
+                   fmt::format("{}", std::max(row.timing.calls, 1)),
+                   ns(row.timing.spread),
+                   ns(row.timing.median),
+                   std::string(name(state)),
+                   fmt::format("{}", row.timing.attempts),
+                   fmt::format("{:.4f}", row.timing.drift),
+                   ns(row.timing.reference),
+                   workload.hash,
+                   fmt::format("{}", row.scratch_bytes),
+                   one_line(workload.name),
+                   row.item->set});
 }
 
 std::string skipped_line(const SkippedRow& row) {
   const Workload& workload = *row.item->workload;
   const analytical::TileConfig& tile = row.item->tile;
-  return measured::csv_line(
-      {workload.hash, numbers(tile.output), numbers(tile.kernel), numbers(tile.input),
-       stages_text(tile), measured::op_class(workload.kernel), one_line(workload.family),
-       one_line(workload.name), row.item->set, row.reason, one_line(row.detail)});
+  return csv_line({workload.hash, numbers(tile.output), numbers(tile.kernel), numbers(tile.input),
+                   stages_text(tile), measured::op_class(workload.kernel),
+                   one_line(workload.family), one_line(workload.name), row.item->set, row.reason,
+                   one_line(row.detail)});
+}
+
+// Open to append, locked against other sessions: by the file that has this name now, which another
+// session may have written anew since it was opened.
+int open_locked(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd < 0) cannot_write(path);
+  struct stat opened {
+  }, named{};
+  const bool locked = ::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+  if (locked && ::fstat(fd, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
+      opened.st_ino == named.st_ino) {
+    return fd;
+  }
+  ::close(fd);
+  throw Error(
+      fmt::format("{}: another session is writing it; wait for it, or measure into "
+                  "another folder",
+                  path));
+}
+
+constexpr std::string_view kStagesColumn = "stages";
+
+// The columns of before tiles had stages.
+std::vector<std::string> older_columns(std::vector<std::string> columns) {
+  std::erase(columns, kStagesColumn);
+  return columns;
+}
+
+// A table of those columns in today's form: no tile states its stages.
+std::string in_todays_form(const CsvTable& older, const std::vector<std::string>& columns) {
+  std::string text = csv_line(columns);
+  const auto at = std::ranges::find(columns, kStagesColumn) - columns.begin();
+  for (const measured::CsvRow& row : older.rows) {
+    std::vector<std::string> cells = row.cells;
+    cells.insert(cells.begin() + at, "");
+    text += csv_line(cells);
+  }
+  return text;
 }
 
 std::string path_in(const std::string& directory, std::string_view file) {
@@ -242,46 +284,56 @@ void GrowingSet::note_session() {
   const bool is_new = !fs::exists(file);
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) cannot_write(file);
-  std::string text = is_new ? measured::csv_line(kSessionColumns) : "";
-  text += measured::csv_line(
-      {settings_.date, one_line(settings_.machine), one_line(settings_.compiler), settings_.device,
-       std::string(name(settings_.cache)), fmt::format("{}", settings_.seed)});
+  std::string text = is_new ? csv_line(kSessionColumns) : "";
+  text += csv_line({settings_.date, one_line(settings_.machine), one_line(settings_.compiler),
+                    settings_.device, std::string(name(settings_.cache)),
+                    fmt::format("{}", settings_.seed)});
   write_through(fd, text, file);
   ::close(fd);
 }
 
-// Locks it against other sessions, drops a torn end, and learns what is there.
+// The text of its whole lines; what is behind them is taken off the file.
+std::string GrowingSet::drop_torn_end(const std::string& path,
+                                      const std::vector<std::string>& columns, int fd) {
+  std::string text(base::SourceText::read_file(path).text());
+  const std::size_t whole = whole_bytes(text, columns);
+  if (whole == text.size()) return text;
+  const std::size_t newline = text.find('\n', whole);
+  if (newline != std::string::npos && newline + 1 < text.size()) {
+    throw Error(fmt::format(
+        "{}:{}: a broken row before the last line; expected {} cells; remove that line", path,
+        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(whole), '\n') + 1,
+        columns.size()));
+  }
+  if (::ftruncate(fd, static_cast<off_t>(whole)) != 0) cannot_write(path);
+  notes_.push_back(
+      fmt::format("{}: dropped a torn last line of {} bytes", path, text.size() - whole));
+  text.resize(whole);
+  return text;
+}
+
+// Locks it against other sessions, brings it to today's form, and learns what is there.
 void GrowingSet::open_table(const std::string& file, const std::vector<std::string>& columns,
                             int& fd) {
   const std::string path = path_in(directory_, file);
-  fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (fd < 0) cannot_write(path);
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    throw Error(
-        fmt::format("{}: another session is writing it; wait for it, or measure into "
-                    "another folder",
-                    path));
-  }
-  const std::string text(base::SourceText::read_file(path).text());
-  const std::size_t whole = whole_bytes(text, columns);
-  if (whole < text.size()) {
-    const std::size_t newline = text.find('\n', whole);
-    if (newline != std::string::npos && newline + 1 < text.size()) {
-      throw Error(fmt::format(
-          "{}:{}: a broken row before the last line; expected {} cells; remove that line", path,
-          std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(whole), '\n') + 1,
-          columns.size()));
-    }
-    if (::ftruncate(fd, static_cast<off_t>(whole)) != 0) cannot_write(path);
+  fd = open_locked(path);
+  const std::vector<std::string> older = older_columns(columns);
+  const bool is_older = base::SourceText::read_file(path).text().starts_with(csv_line(older));
+  std::string text = drop_torn_end(path, is_older ? older : columns, fd);
+  if (is_older) {
+    text = in_todays_form(measured::read_csv(base::SourceText(path, text)), columns);
+    write_file(path, text);
+    const int newer = open_locked(path);
+    ::close(std::exchange(fd, newer));
     notes_.push_back(
-        fmt::format("{}: dropped a torn last line of {} bytes", path, text.size() - whole));
+        fmt::format("{}: its tiles state no stages; written anew with the column", path));
   }
-  if (whole == 0) {
-    write_through(fd, measured::csv_line(columns), path);
+  if (text.empty()) {
+    write_through(fd, csv_line(columns), path);
     sync_folder(directory_);
     return;
   }
-  const CsvTable table = measured::read_csv(base::SourceText(path, text.substr(0, whole)));
+  const CsvTable table = measured::read_csv(base::SourceText(path, text));
   if (table.columns != columns) {
     throw Error(fmt::format("{}:1: got columns {}; expected {}; measure into another folder", path,
                             fmt::join(table.columns, ","), fmt::join(columns, ",")));

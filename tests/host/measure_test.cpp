@@ -208,6 +208,45 @@ TEST_F(MeasureTest, DropsATornLastLineAndMeasuresThatRowAgain) {
   EXPECT_EQ(measured::read_measurement_set(path()).rows.size(), items.size());
 }
 
+// A table as sessions wrote it before tiles had stages.
+std::string before_stages(const std::string& text) {
+  const measured::CsvTable table = measured::read_csv(base::SourceText("set.csv", text));
+  const auto at = static_cast<std::ptrdiff_t>(table.find("stages").value());
+  const auto line = [at](std::vector<std::string> cells) {
+    cells.erase(cells.begin() + at);
+    return measured::csv_line(cells);
+  };
+  std::string older = line(table.columns);
+  for (const measured::CsvRow& row : table.rows) older += line(row.cells);
+  return older;
+}
+
+TEST_F(MeasureTest, ResumesATableOfBeforeTilesHadStages) {
+  const std::vector<WorkItem> items = plan();
+  machine_.not_generated.insert("kernel_2");
+  session(items);
+  const std::string rows = text("measurements.csv"), skipped = text("skipped.csv");
+  const std::string older = before_stages(rows);
+  std::ofstream(path("measurements.csv"), std::ios::trunc) << older;
+  std::ofstream(path("skipped.csv"), std::ios::trunc) << before_stages(skipped);
+  const SessionReport second = session(items);
+  EXPECT_EQ(second.measured, 0U);
+  EXPECT_EQ(second.known, items.size());
+  EXPECT_EQ(text("measurements.csv"), rows);
+  EXPECT_EQ(text("skipped.csv"), skipped);
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("measurements.csv: its tiles state no stages"),
+                                  HasSubstr("skipped.csv: its tiles state no stages")));
+  session(items);
+  EXPECT_THAT(notes_, ElementsAre()) << "it has today's form";
+  // A torn end of the older form, too; what is measured next stands behind the rows written anew.
+  std::ofstream(path("measurements.csv"), std::ios::trunc) << older.substr(0, older.size() - 7);
+  EXPECT_EQ(session(items).measured, 1U);
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("dropped a torn last line"),
+                                  HasSubstr("its tiles state no stages")));
+  EXPECT_EQ(measured::read_measurement_set(path()).rows.size(),
+            measured::read_csv(base::SourceText("t", rows)).rows.size());
+}
+
 TEST_F(MeasureTest, NamesABrokenLineThatIsNotTheLast) {
   session(plan());
   const std::string whole = text("measurements.csv");
