@@ -26,11 +26,6 @@ using ir::Opcode;
 constexpr std::string_view kModelName = "analytical";
 constexpr std::size_t kCandidates = 16384;
 
-// Can a tile say how its blocks were written (analytical/block_schedule.h)?
-bool has_schedules(const IterationSpace& space, const hwdesc::Device& device) {
-  return space.matrix.has_value() && device.execution == hwdesc::Execution::kSimt;
-}
-
 bool is_collective(const Kernel& kernel) {
   return collective_op(kernel) != nullptr;
 }
@@ -205,7 +200,7 @@ std::vector<TileConfig> KernelAnalysis::tiles(std::size_t limit, TileSet set) co
   const auto fits = [&](const TileConfig& tile) { return std::isfinite(model.time_s(tile)); };
   if (set == TileSet::kAll) return all_tiles(model.space(), limit, fits);
   const bool schedules = set == TileSet::kSchedules;
-  if (schedules && !has_schedules(model.space(), *state_->device)) return {};
+  if (schedules && !model.has_schedules()) return {};
   std::vector<TileConfig> feasible =
       schedules ? scheduled_tiles(model.space(), limit) : model.candidates(limit);
   std::erase_if(feasible, [&](const TileConfig& tile) { return !fits(tile); });
@@ -233,7 +228,7 @@ std::variant<Estimate, Infeasible> KernelAnalysis::estimate(const TileConfig& ti
   if (std::string wrong = tile_mismatch(tile, full_tile()); !wrong.empty()) {
     return Infeasible{std::move(wrong)};
   }
-  if (tile.is_written() && !has_schedules(state_->tiled->space(), *state_->device)) {
+  if (tile.is_written() && !state_->tiled->has_schedules()) {
     return Infeasible{"stages, warps and threads are of products that thread blocks compute"};
   }
   std::string reason = state_->tiled->infeasible_reason(tile);
