@@ -18,6 +18,7 @@
 #include "base/source_text.h"
 #include "measured/csv.h"
 #include "measured/samples.h"
+#include "measured/tile_cells.h"
 
 namespace tilecast::host {
 namespace {
@@ -26,14 +27,19 @@ namespace fs = std::filesystem;
 using measured::csv_line;
 using measured::CsvTable;
 
-const std::vector<std::string> kRowColumns{
-    "kernel",         "program",     "runtime_ns",      "output_bounds", "kernel_bounds",
-    "input_bounds",   "stages",      "class",           "family",        "repeats",
-    "spread_ns",      "x_median_ns", "x_cache",         "x_attempts",    "x_drift",
-    "x_reference_ns", "x_hash",      "x_scratch_bytes", "x_name",        "x_set"};
-const std::vector<std::string> kSkippedColumns{
-    "hash",   "output_bounds", "kernel_bounds", "input_bounds", "stages", "class",
-    "family", "name",          "set",           "reason",       "detail"};
+std::vector<std::string> with_tile_columns(std::vector<std::string> before,
+                                           std::initializer_list<const char*> after) {
+  before.insert(before.end(), measured::tile_columns().begin(), measured::tile_columns().end());
+  before.insert(before.end(), after.begin(), after.end());
+  return before;
+}
+
+const std::vector<std::string> kRowColumns = with_tile_columns(
+    {"kernel", "program", "runtime_ns"},
+    {"class", "family", "repeats", "spread_ns", "x_median_ns", "x_cache", "x_attempts", "x_drift",
+     "x_reference_ns", "x_hash", "x_scratch_bytes", "x_name", "x_set"});
+const std::vector<std::string> kSkippedColumns =
+    with_tile_columns({"hash"}, {"class", "family", "name", "set", "reason", "detail"});
 const std::vector<std::string> kSessionColumns{"date",   "machine", "compiler",
                                                "device", "cache",   "seed"};
 
@@ -83,10 +89,6 @@ std::string one_line(std::string_view text, std::size_t most = 300) {
   return line;
 }
 
-std::string numbers(const ir::Dims& bounds) {
-  return fmt::format("{}", fmt::join(bounds, " "));
-}
-
 // The bytes of whole lines at the start of a table whose rows have no line breaks in cells.
 std::size_t whole_bytes(std::string_view text, const std::vector<std::string>& columns) {
   const std::string header = csv_line(columns);
@@ -106,54 +108,30 @@ std::size_t whole_bytes(std::string_view text, const std::vector<std::string>& c
   return end;
 }
 
-analytical::TileConfig tile_of(const CsvTable& table, const measured::CsvRow& row) {
-  const auto bounds = [&](std::string_view column) {
-    const std::vector<std::int64_t> list = measured::integer_list_cell(table, row, column);
-    return ir::Dims(list.begin(), list.end());
-  };
-  analytical::TileConfig tile{bounds("output_bounds"), bounds("kernel_bounds"),
-                              bounds("input_bounds")};
-  tile.stages = static_cast<int>(measured::integer_cell(table, row, "stages", 0, 0));
-  return tile;
-}
-
-std::string stages_text(const analytical::TileConfig& tile) {
-  return tile.stages == 0 ? std::string() : std::to_string(tile.stages);
+std::string line_of(std::vector<std::string> before, const analytical::TileConfig& tile,
+                    std::vector<std::string> after) {
+  for (std::string& cell : measured::tile_texts(tile)) before.push_back(std::move(cell));
+  for (std::string& cell : after) before.push_back(std::move(cell));
+  return csv_line(before);
 }
 
 std::string row_line(const MeasuredRow& row, CacheState state) {
   const Workload& workload = *row.item->workload;
-  const analytical::TileConfig& tile = row.item->tile;
   const auto ns = nanoseconds_text;
-  return csv_line({fmt::format("kernels/{}.hlo", workload.hash),
-                   "",
-                   ns(row.timing.minimum),
-                   numbers(tile.output),
-                   numbers(tile.kernel),
-                   numbers(tile.input),
-                   stages_text(tile),
-                   measured::op_class(workload.kernel),
-                   one_line(workload.family),
-                   fmt::format("{}", std::max(row.timing.calls, 1)),
-                   ns(row.timing.spread),
-                   ns(row.timing.median),
-                   std::string(name(state)),
-                   fmt::format("{}", row.timing.attempts),
-                   fmt::format("{:.4f}", row.timing.drift),
-                   ns(row.timing.reference),
-                   workload.hash,
-                   fmt::format("{}", row.scratch_bytes),
-                   one_line(workload.name),
-                   row.item->set});
+  return line_of(
+      {fmt::format("kernels/{}.hlo", workload.hash), "", ns(row.timing.minimum)}, row.item->tile,
+      {measured::op_class(workload.kernel), one_line(workload.family),
+       fmt::format("{}", std::max(row.timing.calls, 1)), ns(row.timing.spread),
+       ns(row.timing.median), std::string(name(state)), fmt::format("{}", row.timing.attempts),
+       fmt::format("{:.4f}", row.timing.drift), ns(row.timing.reference), workload.hash,
+       fmt::format("{}", row.scratch_bytes), one_line(workload.name), row.item->set});
 }
 
 std::string skipped_line(const SkippedRow& row) {
   const Workload& workload = *row.item->workload;
-  const analytical::TileConfig& tile = row.item->tile;
-  return csv_line({workload.hash, numbers(tile.output), numbers(tile.kernel), numbers(tile.input),
-                   stages_text(tile), measured::op_class(workload.kernel),
-                   one_line(workload.family), one_line(workload.name), row.item->set, row.reason,
-                   one_line(row.detail)});
+  return line_of({workload.hash}, row.item->tile,
+                 {measured::op_class(workload.kernel), one_line(workload.family),
+                  one_line(workload.name), row.item->set, row.reason, one_line(row.detail)});
 }
 
 // Open to append, locked against other sessions: by the file that has this name now, which another
@@ -175,21 +153,27 @@ int open_locked(const std::string& path) {
                   path));
 }
 
-constexpr std::string_view kStagesColumn = "stages";
-
-// The columns of before tiles had stages.
-std::vector<std::string> older_columns(std::vector<std::string> columns) {
-  std::erase(columns, kStagesColumn);
-  return columns;
+// Those of the columns that the table has, and all that are not of tiles: a form of the table from
+// before tiles said more.
+std::vector<std::string> older_columns(const std::vector<std::string>& columns,
+                                       std::string_view header) {
+  if (header.empty()) return columns;
+  const CsvTable table = measured::read_csv(base::SourceText("header", std::string(header)));
+  std::vector<std::string> older;
+  for (const std::string& column : columns) {
+    const auto of_tiles = measured::tile_columns();
+    const bool is_kept = std::ranges::find(of_tiles, column) == of_tiles.end();
+    if (is_kept || table.find(column)) older.push_back(column);
+  }
+  return older;
 }
 
-// A table of those columns in today's form: no tile states its stages.
+// A table of some of the columns in today's form: its tiles say nothing of the others.
 std::string in_todays_form(const CsvTable& older, const std::vector<std::string>& columns) {
   std::string text = csv_line(columns);
-  const auto at = std::ranges::find(columns, kStagesColumn) - columns.begin();
   for (const measured::CsvRow& row : older.rows) {
-    std::vector<std::string> cells = row.cells;
-    cells.insert(cells.begin() + at, "");
+    std::vector<std::string> cells;
+    for (const std::string& column : columns) cells.emplace_back(older.cell(row, column));
     text += csv_line(cells);
   }
   return text;
@@ -317,16 +301,19 @@ void GrowingSet::open_table(const std::string& file, const std::vector<std::stri
                             int& fd) {
   const std::string path = path_in(directory_, file);
   fd = open_locked(path);
-  const std::vector<std::string> older = older_columns(columns);
-  const bool is_older = base::SourceText::read_file(path).text().starts_with(csv_line(older));
+  const std::string now(base::SourceText::read_file(path).text());
+  const std::string_view header = std::string_view(now).substr(0, now.find('\n') + 1);
+  const std::vector<std::string> older = older_columns(columns, header);
+  const bool is_older = older != columns && header == csv_line(older);
   std::string text = drop_torn_end(path, is_older ? older : columns, fd);
   if (is_older) {
     text = in_todays_form(measured::read_csv(base::SourceText(path, text)), columns);
     write_file(path, text);
     const int newer = open_locked(path);
     ::close(std::exchange(fd, newer));
-    notes_.push_back(
-        fmt::format("{}: its tiles state no stages; written anew with the column", path));
+    notes_.push_back(fmt::format(
+        "{}: is from before tiles said all they say today; written anew, those columns empty",
+        path));
   }
   if (text.empty()) {
     write_through(fd, csv_line(columns), path);
@@ -340,7 +327,7 @@ void GrowingSet::open_table(const std::string& file, const std::vector<std::stri
   }
   const std::string_view hash = columns == kRowColumns ? "x_hash" : "hash";
   for (const measured::CsvRow& row : table.rows) {
-    known_.insert(work_key(std::string(table.cell(row, hash)), tile_of(table, row)));
+    known_.insert(work_key(std::string(table.cell(row, hash)), measured::tile_cells(table, row)));
   }
 }
 

@@ -8,8 +8,8 @@
 //   if (!set.holds(key)) { set.add_kernel(hash, text); set.append(rows, skipped); }
 //
 // Files of kernels are on disk before rows that name them, rows before append() returns. A torn
-// last line (power cut) is dropped, with a note. Tables of before tiles had stages are written anew
-// with that column, empty: their tiles state none. Columns of rows besides the usual ones:
+// last line (power cut) is dropped, with a note. Tables from before tiles said all they say today
+// (stages, threads ...) are written anew with those columns, empty: their tiles say none of it. Columns of rows besides the usual ones:
 // x_median_ns, x_cache (cold, warm), x_attempts, x_drift (of the reference loop, relative), x_hash
 // (ir/canonical_hash), x_scratch_bytes, x_name, x_set.
 // One process at a time writes a set; a second one gets an Error. Not thread-safe.

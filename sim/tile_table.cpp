@@ -18,9 +18,6 @@ using analytical::Estimate;
 using analytical::TileConfig;
 
 constexpr double kNsPerSecond = 1e9;
-constexpr std::array<std::string_view, 9> kTileColumns{
-    "file",  "output_bounds", "kernel_bounds", "input_bounds", "stages",
-    "warps", "threads",       "vector",        "direct"};
 // Of measured/importers/import_tiles.cpp.
 constexpr std::array<std::string_view, 5> kRunColumns{"compute_time_ns", "config_index",
                                                       "is_default", "iteration_bounds", "error"};
@@ -105,7 +102,9 @@ std::vector<std::string> unread_tile_columns(const measured::CsvTable& table) {
   const auto measured = measured::measured_columns();
   std::vector<std::string_view> kept(measured.begin(), measured.end());
   kept.insert(kept.end(), kRunColumns.begin(), kRunColumns.end());
-  return measured::columns_not_read(table, kTileColumns, kept);
+  std::vector<std::string_view> read{"file"};
+  read.insert(read.end(), measured::tile_columns().begin(), measured::tile_columns().end());
+  return measured::columns_not_read(table, read, kept);
 }
 
 measured::CsvTable estimate_tiles(const measured::CsvTable& table, const ir::Kernel& kernel,
@@ -138,16 +137,17 @@ measured::CsvTable estimate_tiles(const measured::CsvTable& table, const ir::Ker
 }
 
 measured::CsvTable table_of_tiles(std::span<const TileConfig> tiles) {
-  measured::CsvTable table{"listed tiles", {"output_bounds", "kernel_bounds"}, {}};
-  const bool scheduled = std::ranges::any_of(
-      tiles, [](const TileConfig& tile) { return tile.stages > 0 || tile.warps > 0; });
-  if (scheduled) table.columns.insert(table.columns.end(), {"stages", "warps"});
-  for (const TileConfig& tile : tiles) {
-    std::vector<std::string> cells{fmt::format("{}", fmt::join(tile.output, " ")),
-                                   fmt::format("{}", fmt::join(tile.kernel, " "))};
-    if (scheduled)
-      cells.insert(cells.end(), {fmt::to_string(tile.stages), fmt::to_string(tile.warps)});
-    table.rows.push_back({.cells = std::move(cells)});
+  constexpr std::size_t kAlways = 2;  // output_bounds, kernel_bounds
+  std::vector<std::vector<std::string>> texts;
+  for (const TileConfig& tile : tiles) texts.push_back(measured::tile_texts(tile));
+  measured::CsvTable table{"listed tiles", {}, {}};
+  table.rows.resize(tiles.size());
+  const auto columns = measured::tile_columns();
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    const auto says = [c](const std::vector<std::string>& cells) { return !cells[c].empty(); };
+    if (c >= kAlways && std::ranges::none_of(texts, says)) continue;
+    table.columns.emplace_back(columns[c]);
+    for (std::size_t i = 0; i < tiles.size(); ++i) table.rows[i].cells.push_back(texts[i][c]);
   }
   return table;
 }

@@ -179,10 +179,13 @@ TEST_F(Import, WhatEveryTableSaysIsCompletedByEachTable) {
   EXPECT_EQ(rows(),
             "op,m,n,k,kernel_bounds,runtime_ns,p_p,transposed,p_a\n"
             "matmul,8,8,8,2 3,5,1,,\nmatmul,8,8,8,3 2,6,2,rhs,2\n");
+}
+
+TEST_F(Import, EveryTableIsAMappingThatTablesComplete) {
   EXPECT_THAT(message("every_table:\n  columns: {op: {constant: add}}\n", "m,t\n1,2\n"),
               HasSubstr("every_table: expected a mapping, and tables that it completes"));
   EXPECT_THAT(message("every_table:\n  colours: red\ntables:\n  - columns: {m: m}\n", "m\n1\n"),
-              HasSubstr("map.yaml:2:3: got 'colours'"));
+              HasSubstr("colours: unknown key; expected files"));
 }
 
 TEST_F(Import, AParameterThatIsNoNumberIsABadRow) {
