@@ -194,7 +194,7 @@ TEST_F(CommandLine, AnswersTileTablesAndGivesReasons) {
 }
 
 TEST_F(CommandLine, OfATableTheFastestRowsAreRowsOfItThatRun) {
-  const std::string head = "output_bounds,kernel_bounds,mine\n";
+  const std::string head = "output_bounds,kernel_bounds,x_mine\n";
   const std::string rows[] = {"8 8,,a\n", "1 1 1 1,,b\n", "1 1,,c\n", "4 8,,d\n"};
   write("tiles.csv", head + rows[0] + rows[1] + rows[2] + rows[3]);
   const Answer all = run("tiles -d tpu_v3 dot.hlo tiles.csv");

@@ -113,7 +113,7 @@ TEST_F(TuneCommand, SearchesOnlyTheTilesOfATableThatRun) {
   write("mine.csv", "output_bounds\n1 1 1 1\n");
   expect_failure("-d tpu_v3 dot.hlo --among mine.csv --measure 'echo 1 us'", 1,
                  "none of 1 tiles offered can run on tpu_v3: output tile has 4 dimensions, this "
-                 "kernel has 2; dot keeps its default (out=");
+                 "kernel has 2; d keeps its default (out=");
 }
 
 TEST_F(TuneCommand, ComparesStrategiesOnASet) {
