@@ -6,11 +6,11 @@
 #include <map>
 
 #include "base/math.h"
-#include "host/c_elementwise.h"
 #include "host/c_function.h"
 #include "host/c_matrix.h"
 #include "host/c_nest.h"
 #include "host/c_types.h"
+#include "host/loop_text.h"
 #include "schedule/detect.h"
 
 namespace tilecast::host {
@@ -19,7 +19,6 @@ namespace {
 using schedule::Access;
 using schedule::Assign;
 using schedule::Body;
-using schedule::Bound;
 using schedule::Buffer;
 using schedule::Copy;
 using schedule::Guard;
@@ -34,17 +33,6 @@ using schedule::Value;
 
 constexpr std::int64_t kLine = 64;          // bytes of a cache line, and of alignment
 constexpr std::int64_t kMostUnrolled = 64;  // iterations
-
-std::string c_name(std::string name) {
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return c == '.' || c == '@'; }, '_');
-  return name;
-}
-
-// Rounds as C does: indices of a loop program are not negative where they are divided.
-std::string text(const Index& index) {
-  return c_name(index.text());
-}
 
 class LoopWriter {
  public:
@@ -87,59 +75,19 @@ class LoopWriter {
   }
 
   // --- places
-  static std::int64_t elements(const Buffer& buffer) {
-    std::int64_t count = 1;
-    for (const std::int64_t dim : buffer.dims) count *= dim;
-    return count;
-  }
-  static ir::Dims strides(const Buffer& buffer) {
-    if (!buffer.strides.empty()) return buffer.strides;
-    ir::Dims made(buffer.dims.size(), 1);
-    for (std::size_t d = made.size(); d-- > 1;) made[d - 1] = made[d] * buffer.dims[d];
-    return made;
-  }
   // An element, offset by loops of a copy: "b_a[...]".
   [[nodiscard]] std::string place(const Access& access,
                                   const std::vector<Index>& offset = {}) const {
     if (access.slot)
       throw Refused{"stages that are waited for: C takes the loops before pipelining"};
-    const Buffer& buffer = program_.buffer(access.buffer);
-    const ir::Dims by = strides(buffer);
-    Index address;
-    for (std::size_t d = 0; d < access.at.size(); ++d) {
-      address = address + (access.at[d] + (offset.empty() ? Index(0) : offset[d])) * by[d];
-    }
-    return fmt::format("b_{}[{}]", c_name(access.buffer), text(address));
+    const Index address = address_of(program_.buffer(access.buffer), access, offset);
+    return fmt::format("b_{}[{}]", c_name(access.buffer), index_text(address));
   }
 
-  // --- values
   [[nodiscard]] std::string value(const Value& of) const {
-    if (of.kind == Value::Kind::kNumber) return number_text(of.dtype, of.number);
-    if (of.kind == Value::Kind::kRead) {
-      return loaded(program_.buffer(of.read.buffer).dtype, place(of.read));
-    }
-    std::vector<std::string> operands;
-    std::vector<ir::DType> types;
-    for (const Value& operand : of.operands) {
-      operands.push_back("(" + value(operand) + ")");
-      types.push_back(operand.dtype);
-    }
-    ir::Op op;
-    op.opcode = of.opcode;
-    op.shape = ir::Shape::array(of.dtype, {});
-    if (!of.direction.empty()) op.attrs = ir::CompareAttrs{of.direction, ""};
-    const auto made = elementwise_text(op, types, operands);
-    if (!made) throw Refused{fmt::format("{} is not generated", ir::name(of.opcode))};
-    return *made;
-  }
-  static std::string condition(const std::vector<Bound>& where) {
-    std::string made;
-    for (const Bound& bound : where) {
-      const std::string index = text(bound.index);
-      made += fmt::format("{}{} >= 0 && {} < {}", made.empty() ? "" : " && ", index, index,
-                          bound.limit);
-    }
-    return made;
+    return value_text(of, [this](const Access& read) {
+      return loaded(program_.buffer(read.buffer).dtype, place(read));
+    });
   }
 
   // --- statements
@@ -161,7 +109,7 @@ class LoopWriter {
     out_.close();
   }
   void write(const Guard& guard) {
-    out_.open(fmt::format("if ({})", condition(guard.where)));
+    out_.open(fmt::format("if ({})", condition_text(guard.where)));
     write_body(guard.body);
     out_.close();
   }
@@ -174,13 +122,9 @@ class LoopWriter {
     const std::string to = place(assign.to);
     std::string made = value(assign.value);
     if (assign.combine) {
-      const auto combined =
-          combined_text(*assign.combine, dtype, loaded(dtype, to), "(" + made + ")");
-      if (!combined)
-        throw Refused{fmt::format("a sum by {} is not generated", ir::name(*assign.combine))};
-      made = rounded(dtype, *combined);
+      made = combination_text(*assign.combine, dtype, loaded(dtype, to), "(" + made + ")");
     }
-    if (!assign.where.empty()) out_.open(fmt::format("if ({})", condition(assign.where)));
+    if (!assign.where.empty()) out_.open(fmt::format("if ({})", condition_text(assign.where)));
     out_.line(fmt::format("{} = {};", to, stored(dtype, made)));
     if (!assign.where.empty()) out_.close();
   }
@@ -220,15 +164,7 @@ class LoopWriter {
   [[nodiscard]] std::string clip(const Access& access, const std::vector<Index>& offset,
                                  bool padded) const {
     if (!padded) return {};
-    std::vector<Bound> where;
-    const Buffer& buffer = program_.buffer(access.buffer);
-    for (std::size_t d = 0; d < access.at.size(); ++d) {
-      const bool whole = access.at[d].is_constant() && access.at[d].constant() == 0;
-      if (!whole || buffer.scope == schedule::Scope::kMain) {
-        where.push_back({access.at[d] + offset[d], buffer.dims[d]});
-      }
-    }
-    return condition(where);
+    return condition_text(inside_bounds(program_.buffer(access.buffer), access, offset));
   }
 
   // The lines of the box that the copy needs stages - 1 iterations later.

@@ -46,8 +46,15 @@ class Schedule {
   // What the body of the loop writes of `buffer` goes to a new buffer, copied back at the body's
   // end. It is cleared at the start where the nest that clears `buffer` can move here, else read.
   std::string cache_write(const std::string& loop, const std::string& buffer, Scope scope);
-  // The three loops from here on, one unguarded product and sum of temporaries, become a Multiply.
+  // Rows of a temporary lie `elements` further apart than they are long, so that threads that read
+  // down a column meet different banks.
+  void pad(const std::string& buffer, std::int64_t elements);
+  // The three loops from here on, one product and sum of temporaries, become a Multiply. A bound is
+  // dropped where both factors were padded with zeros, or the result is left out when copied back.
   void multiply(const std::string& loop);
+  // The elementwise nest that alone reads a temporary in main memory is computed where boxes of it
+  // are copied back (cache_write); the temporary goes.
+  void fuse_consumer(const std::string& buffer);
   // The nest that computes a temporary goes; where it was read, its value is computed. A pipelined
   // copy of it becomes a copy of what it is computed from (ALCOP's Fig. 5, case 2).
   void inline_value(const std::string& buffer);
