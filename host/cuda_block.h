@@ -12,6 +12,7 @@
 
 #include "host/cuda_registers.h"
 #include "host/cuda_sync.h"
+#include "host/loop_text.h"
 
 namespace tilecast::host {
 
@@ -53,7 +54,11 @@ class BlockWriter {
   void open_threads(std::int64_t count);
   [[nodiscard]] int unrolled(const schedule::Loop& loop) const;
   [[nodiscard]] std::int64_t piece_of(const schedule::Copy& copy) const;
-  [[nodiscard]] bool stages_fragments(const schedule::Statement& statement) const;
+  // What a statement that takes single elements out of fragments stores them over.
+  [[nodiscard]] std::vector<Stage> staged_over(const schedule::Statement& statement) const;
+  [[nodiscard]] std::string condition(const std::vector<schedule::Bound>& where) const {
+    return condition_text(where, extents_);
+  }
   [[nodiscard]] std::string place(const schedule::Access& access,
                                   const std::vector<schedule::Index>& offset = {}) const;
   [[nodiscard]] std::string value(const schedule::Value& of) const;
@@ -65,6 +70,7 @@ class BlockWriter {
   SyncPlan plan_;
   std::int64_t shared_bytes_ = 0;
   std::map<std::string, std::int64_t> offsets_;  // of shared buffers
+  schedule::Extents extents_;                    // of all loops, and of the box of a copy
   bool whole_grid_ = false;
   // The register buffer whose element is at hand, and its place.
   std::map<std::string, std::string> at_hand_;

@@ -105,8 +105,8 @@ class FileWriter {
     const loops::Body ordered = waits_first(without_single_loops(*block));
     const bool whole_grid = grid.empty() && is_plain_nest(ordered, blocks);
     BlockWriter writer(program_, ordered, block_);
-    const std::string name =
-        fmt::format("{}{}", function_, made_.launches.empty() ? "" : fmt::format("_{}", made_.launches.size()));
+    const std::string name = fmt::format(
+        "{}{}", function_, made_.launches.empty() ? "" : fmt::format("_{}", made_.launches.size()));
     if (blocks > std::numeric_limits<std::int32_t>::max()) throw Refused{"a grid of 2^31 blocks"};
     made_.launches.push_back({name, blocks, block_.size(), writer.shared_bytes()});
     out_.line(fmt::format("// {} blocks of {} threads, {} bytes of shared memory", blocks,
@@ -142,9 +142,8 @@ class FileWriter {
   // The arrays in main memory that the statements use, in the program's order.
   std::vector<const loops::Buffer*> arrays(const loops::Body& body) const {
     std::set<std::string> used;
-    loops::for_each_access(body, [&](const loops::Access& access, loops::Use) {
-      used.insert(access.buffer);
-    });
+    loops::for_each_access(
+        body, [&](const loops::Access& access, loops::Use) { used.insert(access.buffer); });
     std::vector<const loops::Buffer*> made;
     for (const loops::Buffer& buffer : program_.buffers) {
       if (buffer.scope == Scope::kMain && used.contains(buffer.name)) made.push_back(&buffer);
@@ -164,9 +163,10 @@ class FileWriter {
   }
 
   void write_launch() {
-    out_.open(fmt::format("cudaError_t launch_{}(const void* const* in, void* const* out, void* "
-                          "scratch, cudaStream_t stream)",
-                          function_));
+    out_.open(
+        fmt::format("cudaError_t launch_{}(const void* const* in, void* const* out, void* "
+                    "scratch, cudaStream_t stream)",
+                    function_));
     std::map<std::string, std::string> places;
     std::size_t inputs = 0, outputs = 0;
     for (const loops::Buffer& buffer : program_.buffers) {
@@ -179,7 +179,7 @@ class FileWriter {
       } else {
         place = fmt::format("static_cast<char*>(scratch) + {}", made_.scratch_bytes);
         made_.scratch_bytes += base::round_up(
-            loops::elements(buffer) * bytes_of(storage_type(buffer.dtype)), kScratchAligned);
+            loops::elements(buffer) * bytes_of_element(buffer.dtype), kScratchAligned);
       }
     }
     out_.line("(void)in, (void)out, (void)scratch;");
@@ -201,14 +201,16 @@ class FileWriter {
     }
     out_.line(fmt::format("void* arguments[] = {{{}}};", arguments));
     if (launch.shared_bytes > kUnasked) {
-      out_.line(fmt::format("const cudaError_t allowed = cudaFuncSetAttribute({}, "
-                            "cudaFuncAttributeMaxDynamicSharedMemorySize, {});",
-                            launch.kernel, launch.shared_bytes));
+      out_.line(
+          fmt::format("const cudaError_t allowed = cudaFuncSetAttribute({}, "
+                      "cudaFuncAttributeMaxDynamicSharedMemorySize, {});",
+                      launch.kernel, launch.shared_bytes));
       out_.line("if (allowed != cudaSuccess) return allowed;");
     }
-    out_.line(fmt::format(
-        "const cudaError_t launched = cudaLaunchKernel({}, dim3({}), dim3({}), arguments, {}, stream);",
-        launch.kernel, launch.blocks, launch.threads, launch.shared_bytes));
+    out_.line(
+        fmt::format("const cudaError_t launched = cudaLaunchKernel({}, dim3({}), dim3({}), "
+                    "arguments, {}, stream);",
+                    launch.kernel, launch.blocks, launch.threads, launch.shared_bytes));
     out_.line("if (launched != cudaSuccess) return launched;");
     out_.close();
   }

@@ -99,8 +99,7 @@ bool Registers::fits_unit(const loops::Multiply& m) const {
 void Registers::take(const loops::Multiply& m, const loops::ThreadBlock& block) {
   const Spread spread = fits_unit(m) ? Spread::kFragments : Spread::kThreads;
   const bool again = product_.has_value();
-  if (again &&
-      (spread != *product_ || m.rows != result_.rows || m.columns != result_.columns)) {
+  if (again && (spread != *product_ || m.rows != result_.rows || m.columns != result_.columns)) {
     throw Refused{"products of two shapes in one block"};
   }
   product_ = spread;
@@ -135,6 +134,14 @@ void Registers::hold(const loops::Access& access, Held held) {
   }
 }
 
+const loops::Access* Registers::read_in(const loops::Value& value) const {
+  if (value.kind == loops::Value::Kind::kRead && holds(value.read.buffer)) return &value.read;
+  for (const loops::Value& operand : value.operands) {
+    if (const loops::Access* found = read_in(operand)) return found;
+  }
+  return nullptr;
+}
+
 std::int64_t Registers::staging_bytes() const {
   constexpr std::int64_t kBytes = 4;
   return product_ == Spread::kFragments ? block_.warps * kFragment * kFragment * kBytes : 0;
@@ -155,9 +162,9 @@ ir::Dims Registers::counts_of(const std::string& name) const {
 
 void Registers::declare(Writer& out) const {
   if (product_ == Spread::kThreads) {
-    out.line(fmt::format(
-        "const int thread_row = threadIdx.x / {0}, thread_column = threadIdx.x % {0};",
-        grid_.columns));
+    out.line(
+        fmt::format("const int thread_row = threadIdx.x / {0}, thread_column = threadIdx.x % {0};",
+                    grid_.columns));
   } else if (product_ == Spread::kFragments) {
     out.line("const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;");
     out.line(fmt::format("const int warp_row = warp / {0} * {1}, warp_column = warp % {0} * {2};",
@@ -224,12 +231,16 @@ Registers::Element Registers::open_threads(Writer& out, const loops::Access& acc
   if (busy < block_.size()) out.open(fmt::format("if (threadIdx.x < {})", busy));
   const Unrolled first(out, part == Part::kRight ? "p" : "m", counts[0]);
   const Unrolled second(out, part == Part::kLeft ? "p" : "n", counts[1]);
+  int opened = (busy < block_.size() ? 1 : 0) + first.opened() + second.opened();
+  if (opened == 0) {
+    out.open("");  // the constants are this statement's own
+    opened = 1;
+  }
   for (std::size_t d = 0; d + 2 < positions.size(); ++d) set_position(out, positions[d], 0);
   set_position(out, positions[positions.size() - 2],
                part == Part::kRight ? first.index : row(first.index));
   set_position(out, positions.back(), part == Part::kLeft ? second.index : column(second.index));
-  return {place(access, first.index, second.index),
-          (busy < block_.size() ? 1 : 0) + first.opened() + second.opened()};
+  return {place(access, first.index, second.index), opened};
 }
 
 Registers::Element Registers::open_fragments(Writer& out, const loops::Access& access,
@@ -261,6 +272,12 @@ Registers::Element Registers::open_singly(Writer& out, const loops::Access& acce
   const std::int64_t lanes = held_.at(buffer.name).lanes, elements = loops::elements(buffer);
   const std::int64_t a_pass = block_.size() / lanes, passes = counts_of(buffer.name)[0];
   const Unrolled e(out, "e", passes);
+  std::string made = cuda_name(buffer.name);
+  if (buffer.stages > 1) made += fmt::format("[{}]", access.slot ? index_text(*access.slot) : "0");
+  made += fmt::format("[{}]", e.text());
+  const bool all = std::all_of(positions.begin(), positions.end(),
+                               [](const std::string& name) { return name.empty(); });
+  if (all && !once) return {made, e.opened()};
   if (passes == 1) out.open("");  // the constants are this statement's own
   int opened = 1;
   out.line(fmt::format("const int element = {};",
@@ -279,9 +296,7 @@ Registers::Element Registers::open_singly(Writer& out, const loops::Access& acce
     rest = rest / buffer.dims[d];
   }
   for (std::size_t d = 0; d < positions.size(); ++d) set_position(out, positions[d], split[d]);
-  std::string made = cuda_name(buffer.name);
-  if (buffer.stages > 1) made += fmt::format("[{}]", access.slot ? index_text(*access.slot) : "0");
-  return {made + fmt::format("[{}]", e.text()), opened};
+  return {made, opened};
 }
 
 void Registers::fill_fragments(Writer& out, const std::string& buffer,
@@ -293,8 +308,8 @@ void Registers::fill_fragments(Writer& out, const std::string& buffer,
   for (int i = m.opened() + n.opened(); i > 0; --i) out.close();
 }
 
-void Registers::load_fragments(Writer& out, const loops::Access& access,
-                               const std::string& address, std::int64_t row) const {
+void Registers::load_fragments(Writer& out, const loops::Access& access, const std::string& address,
+                               std::int64_t row) const {
   const bool left = held_.at(access.buffer).part == Part::kLeft;
   const ir::Dims counts = counts_of(access.buffer);
   const Unrolled first(out, left ? "m" : "p", counts[0]), second(out, left ? "p" : "n", counts[1]);

@@ -40,12 +40,15 @@ class Registers {
 
   [[nodiscard]] bool holds(const std::string& buffer) const { return held_.contains(buffer); }
   [[nodiscard]] const Held& held(const std::string& buffer) const { return held_.at(buffer); }
+  // The first access to a buffer that they hold; null without one.
+  [[nodiscard]] const schedule::Access* read_in(const schedule::Value& value) const;
   // Bytes of shared memory through which fragments are stored.
   [[nodiscard]] std::int64_t staging_bytes() const;
   void declare(Writer& out) const;
 
   // Opens loops over the elements that a thread holds, with their positions as constants of these
-  // names, one per dimension, none where it is empty. Of lanes that hold the same, `once` opens them for one.
+  // names, one per dimension, none where it is empty. Of lanes that hold the same, `once` opens
+  // them for one.
   struct Element {
     std::string place;
     int opened = 0;  // to be closed

@@ -16,7 +16,6 @@ using loops::Sync;
 namespace {
 
 class BlockRun {
-  using Place = std::pair<std::string, std::int64_t>;  // a buffer's stage
   struct Touch {
     const loops::Buffer* buffer;
     const loops::Access* access;
@@ -27,14 +26,14 @@ class BlockRun {
     const Statement* landed_at = nullptr;  // the wait that brought it
   };
   struct Batch {
-    std::vector<Place> places;
+    std::vector<Stage> places;
     int group = 0;
   };
 
  public:
   BlockRun(const loops::LoopProgram& program, const loops::Body& block,
-           const std::function<bool(const Statement&)>& uses_all)
-      : program_(program), block_(block), uses_all_(uses_all) {
+           const std::function<std::vector<Stage>(const Statement&)>& also)
+      : program_(program), block_(block), also_(also) {
     std::map<std::string, int> uses;
     loops::for_each_access(block, [&](const loops::Access& access, loops::Use use) {
       uses[access.buffer] |= use == loops::Use::kRead ? 1 : 2;
@@ -116,7 +115,7 @@ class BlockRun {
     const int prior = groups_ - batch.group - 1;
     const auto [entry, added] = plan_.waits.emplace(&wait, CopyWait{prior, false});
     entry->second.prior = std::min(entry->second.prior, prior);
-    for (const Place& place : batch.places) {
+    for (const Stage& place : batch.places) {
       seen_[place].written = barrier_;
       seen_[place].landed_at = &wait;
     }
@@ -155,25 +154,17 @@ class BlockRun {
   }
 
   void touch(const Statement& statement) {
-    if (uses_all_ && uses_all_(statement)) {
-      for (const loops::Buffer& buffer : program_.buffers) {
-        for (int stage = 0; buffer.scope == loops::Scope::kShared && stage < buffer.stages;
-             ++stage) {
-          check_write({buffer.name, stage}, statement);
-        }
-        for (int stage = 0; buffer.scope == loops::Scope::kShared && stage < buffer.stages;
-             ++stage) {
-          seen_[{buffer.name, stage}] = {-1, barrier_, nullptr};
-        }
-      }
-      return;
-    }
     const auto* copy = statement.get<loops::Copy>();
     const bool later = copy != nullptr && copy->async && acquire_ != nullptr;
-    std::vector<std::pair<Place, loops::Use>> places;
+    std::vector<std::pair<Stage, loops::Use>> places;
     for (const Touch& t : touches_of(statement)) {
       places.push_back(
           {{t.buffer->name, t.access->slot ? t.access->slot->value(variables_) : 0}, t.use});
+    }
+    if (also_) {
+      for (Stage& stage : also_(statement)) {
+        places.emplace_back(std::move(stage), loops::Use::kWrite);
+      }
     }
     for (const auto& [place, use] : places) {
       if (use == loops::Use::kRead) {
@@ -193,7 +184,7 @@ class BlockRun {
     }
   }
 
-  void check_read(const Place& place, const Statement& statement) {
+  void check_read(const Stage& place, const Statement& statement) {
     const Seen& seen = seen_[place];
     if (seen.written != barrier_) return;
     if (seen.landed_at == nullptr) return add_barrier(statement);
@@ -202,7 +193,7 @@ class BlockRun {
     wait.barrier = true;
     ++barrier_;
   }
-  void check_write(const Place& place, const Statement& statement) {
+  void check_write(const Stage& place, const Statement& statement) {
     const Seen& seen = seen_[place];
     if (seen.read == barrier_ || seen.written == barrier_) add_barrier(statement);
   }
@@ -213,13 +204,13 @@ class BlockRun {
 
   const loops::LoopProgram& program_;
   const loops::Body& block_;
-  const std::function<bool(const Statement&)>& uses_all_;
+  const std::function<std::vector<Stage>(const Statement&)>& also_;
   std::set<std::string> watched_;
   SyncPlan plan_;
   bool changed_ = false;
   int barrier_ = 0, groups_ = 0;
   loops::Environment variables_;
-  std::map<Place, Seen> seen_;
+  std::map<Stage, Seen> seen_;
   std::map<std::string, std::deque<Batch>> batches_;
   std::map<const Statement*, std::vector<Touch>> touches_;
   const Statement* acquire_ = nullptr;
@@ -250,8 +241,8 @@ void put_waits_first(loops::Body& body, std::set<std::string>& committed) {
 }  // namespace
 
 SyncPlan plan_sync(const loops::LoopProgram& program, const loops::Body& block,
-                   const std::function<bool(const Statement&)>& uses_all) {
-  return BlockRun(program, block, uses_all).plan();
+                   const std::function<std::vector<Stage>(const Statement&)>& also) {
+  return BlockRun(program, block, also).plan();
 }
 
 loops::Body without_single_loops(loops::Body block) {
@@ -260,7 +251,8 @@ loops::Body without_single_loops(loops::Body block) {
     auto* loop = statement.get<loops::Loop>();
     if (loop != nullptr && loop->extent == 1) {
       loops::Body inner = loops::with(std::move(loop->body), {{loop->variable, loops::Index(0)}});
-      for (Statement& kept : without_single_loops(std::move(inner))) made.push_back(std::move(kept));
+      for (Statement& kept : without_single_loops(std::move(inner)))
+        made.push_back(std::move(kept));
       continue;
     }
     if (loops::Body* inner = statement.body()) *inner = without_single_loops(std::move(*inner));

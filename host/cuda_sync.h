@@ -10,11 +10,15 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "schedule/loop_program.h"
 
 namespace tilecast::host {
 
+using Stage = std::pair<std::string, std::int64_t>;  // of a buffer
 struct CopyWait {
   int prior = 0;         // batches that may still be under way, the latest ones
   bool barrier = false;  // then all threads wait for each other
@@ -24,11 +28,10 @@ struct SyncPlan {
   std::map<const schedule::Statement*, CopyWait> waits;
   std::set<const schedule::Statement*> commits;
 };
-// `uses_all`: statements that need all of the shared memory for themselves. The plan points into
-// `block`.
+// `also`: what else of the shared memory a statement overwrites. The plan points into `block`.
 [[nodiscard]] SyncPlan plan_sync(
     const schedule::LoopProgram& program, const schedule::Body& block,
-    const std::function<bool(const schedule::Statement&)>& uses_all = {});
+    const std::function<std::vector<Stage>(const schedule::Statement&)>& also = {});
 
 // The same with each batch issued after the wait that follows it, where an earlier batch is what is
 // waited for: one barrier then frees the stage that is filled and shows the one that is read.

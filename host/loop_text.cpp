@@ -22,15 +22,35 @@ std::string index_text(const loops::Index& index) {
   return c_name(index.text());
 }
 
-std::string condition_text(const std::vector<loops::Bound>& where) {
+std::string condition_text(const std::vector<loops::Bound>& where, const loops::Extents& extents) {
   std::string made;
+  const auto add = [&made](const std::string& condition) {
+    made += made.empty() ? condition : " && " + condition;
+  };
   for (const loops::Bound& bound : where) {
     const std::int64_t constant = bound.index.constant();
     const std::string index = index_text(bound.index - loops::Index(constant));
-    made += fmt::format("{}{} >= {} && {} < {}", made.empty() ? "" : " && ", index, -constant,
-                        index, bound.limit - constant);
+    bool above = false, below = false;
+    if (!extents.empty()) {
+      const loops::IndexRange range = bound.index.range(extents);
+      above = range.low >= 0;
+      below = range.high < bound.limit;
+    }
+    if (!above) add(fmt::format("{} >= {}", index, -constant));
+    if (!below) add(fmt::format("{} < {}", index, bound.limit - constant));
   }
   return made;
+}
+
+std::int64_t stage_elements(const loops::Buffer& buffer) {
+  const ir::Dims by = loops::strides(buffer);
+  std::int64_t most = 1;
+  for (std::size_t d = 0; d < by.size(); ++d) most = std::max(most, by[d] * buffer.dims[d]);
+  return most;
+}
+
+std::int64_t bytes_of_element(ir::DType dtype) {
+  return bytes_of(storage_type(dtype));
 }
 
 loops::Index address_of(const loops::Buffer& buffer, const loops::Access& access,

@@ -14,8 +14,14 @@ namespace tilecast::host {
 [[nodiscard]] std::string c_name(std::string name);
 // Rounds as C does: indices of a loop program are not negative where they are divided.
 [[nodiscard]] std::string index_text(const schedule::Index& index);
-// "i >= 0 && i < 60"; "" without bounds.
-[[nodiscard]] std::string condition_text(const std::vector<schedule::Bound>& where);
+// "i >= 0 && i < 60"; "" without bounds. What always holds for variables below their `extents` is
+// left out; without extents nothing is.
+[[nodiscard]] std::string condition_text(const std::vector<schedule::Bound>& where,
+                                         const schedule::Extents& extents = {});
+
+// Of one stage, with what lies between its rows.
+[[nodiscard]] std::int64_t stage_elements(const schedule::Buffer& buffer);
+[[nodiscard]] std::int64_t bytes_of_element(ir::DType dtype);  // in memory
 
 // Elements from the start of the buffer's stage, `offset` further along each dimension where given.
 [[nodiscard]] schedule::Index address_of(const schedule::Buffer& buffer,

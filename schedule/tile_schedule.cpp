@@ -48,6 +48,21 @@ class Tiler {
   TiledLoops make() {
     inline_what_comes_before();
     loops_ = cut_loops();
+    const Schedule uncut = schedule_;
+    cut(block_.has_value());
+    // Registers serve a matrix unit; other sums are each thread's own.
+    if (!sliced_.empty() && !multiplied_) {
+      schedule_ = uncut;
+      sliced_.clear();
+      shared_.clear();
+      refusals_.clear();
+      cut(false);
+    }
+    return {schedule_.program(), block_.value_or(ThreadBlock{}), std::move(refusals_)};
+  }
+
+ private:
+  void cut(bool in_slices) {
     std::vector<std::pair<std::string, std::int64_t>> factors;
     for (const CutLoop& loop : loops_) factors.emplace_back(loop.variable, loop.step);
     schedule_.tile(factors);
@@ -58,22 +73,24 @@ class Tiler {
       for (const CutLoop& loop : loops_) {
         if (!loop.reduced) schedule_.parallel(loop.variable + "o");
       }
-      if (sums && product_) attempt([&] { slice(); });
     }
+    if (in_slices && sums && product_) attempt([&] { slice(); });
     if (sums && last != loops_.rend()) {
       attempt([&] { schedule_.cache_write(last->variable + "o", target_, Scope::kRegister); });
     }
+    if (block_ && tile_.direct) refusals_.emplace_back("direct: operands are copied all the same");
     if (!block_ || sums) read_through_caches();
     if (product_ && loops_.size() >= 3) {
-      attempt([&] { schedule_.multiply(loops_[loops_.size() - 3].variable + "i"); });
+      attempt([&] {
+        schedule_.multiply(loops_[loops_.size() - 3].variable + "i");
+        multiplied_ = true;
+      });
     }
     if (block_ && sums && schedule_.program().buffer(target_).role == Role::kTemporary) {
       attempt([&] { schedule_.fuse_consumer(target_); });
     }
-    return {schedule_.program(), block_.value_or(ThreadBlock{}), std::move(refusals_)};
   }
 
- private:
   template <class Step>
   void attempt(const Step& step) {
     try {
@@ -216,8 +233,8 @@ class Tiler {
   std::vector<CutLoop> loops_;
   std::string sliced_;               // the loop over slices of a product's depth
   std::vector<std::string> shared_;  // what its operands are read from
-  std::string target_;  // what the tiled nest writes
-  bool product_ = false;
+  std::string target_;               // what the tiled nest writes
+  bool product_ = false, multiplied_ = false;
   std::vector<std::string> refusals_;
 };
 

@@ -1,5 +1,5 @@
-// Loop programs as CUDA, run on the CPU: the same elements as the kernel's, and what a GPU's threads
-// have to wait for is there, no less.
+// Loop programs as CUDA, run on the CPU: the same elements as the kernel's, and what a GPU's
+// threads have to wait for is there, no less.
 #include "host/cuda_loops.h"
 
 #include <fmt/format.h>
@@ -42,19 +42,17 @@ class RandomTile {
     ir::KernelSketch sketch("product", ir::Opcode::kFusion, {.tiled = false});
     const OpId a = sketch.row_major_parameter(dtype, {m, k});
     const OpId b = sketch.row_major_parameter(dtype, {k, n});
-    OpId made =
-        sketch.dot(a, b, {.lhs_contracting = {1}, .rhs_contracting = {0}}, {m, n}, dtype);
+    OpId made = sketch.dot(a, b, {.lhs_contracting = {1}, .rhs_contracting = {0}}, {m, n}, dtype);
     if (coin()) made = sketch.elementwise(ir::Opcode::kNegate, {made});
     const std::int64_t rows = any<std::int64_t>({16, 32, 64, 24});
     const std::int64_t columns = any<std::int64_t>({16, 32, 64, 40});
-    return tiled(sketch.build({made}),
-                 fmt::format("out={}x{} kernel={}x{}", rows, columns,
-                             any<std::int64_t>({16, 32, 64, 9}), columns));
+    return tiled(sketch.build({made}), fmt::format("out={}x{} kernel={}x{}", rows, columns,
+                                                   any<std::int64_t>({16, 32, 64, 9}), columns));
   }
   CudaCase reduction() {
     const DType dtype = any({DType::kF32, DType::kBF16});
     ir::KernelSketch sketch("reduction", ir::Opcode::kFusion, {.tiled = false});
-    const OpId x = sketch.row_major_parameter(dtype, {size(), 8 * size()});
+    const OpId x = sketch.row_major_parameter(dtype, {size(), 2 * size()});
     const ir::Opcode combine = any({ir::Opcode::kAdd, ir::Opcode::kMaximum});
     return tiled(sketch.build({sketch.reduce(x, combine, any<std::int64_t>({0, 1}))}),
                  fmt::format("out={}x{}", any<std::int64_t>({1, 4, 16, 48}),
@@ -66,9 +64,9 @@ class RandomTile {
     const OpId x = sketch.row_major_parameter(dtype, {size(), size()});
     const OpId y = sketch.row_major_parameter(dtype, sketch.shape(x).dims);
     const OpId sum = sketch.elementwise(ir::Opcode::kAdd, {x, y});
-    return tiled(sketch.build({sketch.elementwise(ir::Opcode::kMaximum, {sum, x})}),
-                 fmt::format("out={}x{}", any<std::int64_t>({1, 8, 20}),
-                             any<std::int64_t>({16, 64, 100})));
+    return tiled(
+        sketch.build({sketch.elementwise(ir::Opcode::kMaximum, {sum, x})}),
+        fmt::format("out={}x{}", any<std::int64_t>({1, 8, 20}), any<std::int64_t>({16, 64, 100})));
   }
 
  private:
@@ -82,8 +80,8 @@ class RandomTile {
                   : 1 + static_cast<std::int64_t>(base::draw(random_, 130));
   }
   CudaCase tiled(ir::Kernel kernel, const std::string& tile) {
-    const std::string written = fmt::format("{} stages={} warps={}", tile, any({1, 2, 3, 4}),
-                                            any({1, 2, 4, 8}));
+    const std::string written =
+        fmt::format("{} stages={} warps={}", tile, any({1, 2, 3, 4}), any({1, 2, 4, 8}));
     const auto made = schedule::tiled_loops(kernel, analytical::parse_tile(written), kGpu);
     return {std::move(kernel), schedule::pipelined(made.program), made.block};
   }
@@ -140,8 +138,27 @@ TEST(CudaLoops, RandomSchedulesComputeWhatTheKernelDoes) {
       ++refused[reason.substr(0, reason.find(' ', 24))];
     }
   }
-  for (const auto& [reason, count] : refused) std::printf("%d refused: %s...\n", count, reason.c_str());
-  EXPECT_GT(cases.size(), kSchedules / 2);
+  for (const auto& [reason, count] : refused)
+    std::printf("%d refused: %s...\n", count, reason.c_str());
+  // Refused: registers that several threads would have to read.
+  EXPECT_GT(cases.size(), kSchedules / 3);
+  expect_right(std::move(cases));
+}
+
+// No matrix unit takes it so: every thread sums its own elements.
+TEST(CudaLoops, ProductsOfTransposedOperandsComputeWhatTheKernelDoes) {
+  std::vector<CudaCase> cases;
+  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+    ir::KernelSketch sketch("transposed", ir::Opcode::kFusion, {.tiled = false});
+    const OpId a = sketch.row_major_parameter(dtype, {40, 50});
+    const OpId b = sketch.row_major_parameter(dtype, {30, 50});
+    ir::Kernel kernel = sketch.build(
+        {sketch.dot(a, b, {.lhs_contracting = {1}, .rhs_contracting = {1}}, {40, 30}, dtype)});
+    const auto made = schedule::tiled_loops(
+        kernel, analytical::parse_tile("out=16x16 kernel=16x16 stages=3 warps=4"), kGpu);
+    EXPECT_THAT(made.refusals, testing::Contains(HasSubstr("multiply at")));
+    cases.push_back({std::move(kernel), schedule::pipelined(made.program), made.block});
+  }
   expect_right(std::move(cases));
 }
 
@@ -151,8 +168,8 @@ CudaCase product(DType dtype, std::int64_t size, const std::string& tile) {
   ir::KernelSketch sketch("product", ir::Opcode::kFusion, {.tiled = false});
   const OpId a = sketch.row_major_parameter(dtype, {size, size});
   const OpId b = sketch.row_major_parameter(dtype, {size, size});
-  ir::Kernel kernel = sketch.build({sketch.dot(
-      a, b, {.lhs_contracting = {1}, .rhs_contracting = {0}}, {size, size}, dtype)});
+  ir::Kernel kernel = sketch.build(
+      {sketch.dot(a, b, {.lhs_contracting = {1}, .rhs_contracting = {0}}, {size, size}, dtype)});
   const auto made = schedule::tiled_loops(kernel, analytical::parse_tile(tile), kGpu);
   return {std::move(kernel), schedule::pipelined(made.program), made.block};
 }
@@ -167,7 +184,7 @@ CudaCase row_sum(const std::string& tile) {
 std::vector<CudaCase> waiting_cases() {
   std::vector<CudaCase> made;
   made.push_back(product(DType::kBF16, 128, "out=64x32 kernel=32x32 stages=3 warps=4"));
-  made.push_back(product(DType::kF16, 128, "out=32x32 kernel=32x32 stages=2 warps=2"));
+  made.push_back(product(DType::kF16, 96, "out=32x32 kernel=32x32 stages=2 warps=2"));
   made.push_back(product(DType::kF16, 128, "out=32x32 kernel=32x32 stages=1 warps=4"));
   made.push_back(product(DType::kF32, 64, "out=32x32 kernel=16x32 stages=4 warps=2"));
   made.push_back(product(DType::kF32, 64, "out=32x32 kernel=9x32 stages=3 warps=2"));
@@ -203,9 +220,14 @@ void expect_caught(const std::vector<std::pair<std::string, std::string>>& fault
   }
 }
 
-TEST(CudaLoops, WithoutFaultsTheCasesAreRight) { expect_right(waiting_cases()); }
+TEST(CudaLoops, WithoutFaultsTheCasesAreRight) {
+  expect_right(waiting_cases());
+}
 
-TEST(CudaLoops, EveryBarrierIsNeeded) { expect_caught({{"__syncthreads();", ""}}, 10); }
+// Of these cases: where the last step reads ahead what nobody uses, a barrier may guard just that.
+TEST(CudaLoops, EveryBarrierIsNeeded) {
+  expect_caught({{"__syncthreads();", ""}}, 10);
+}
 
 TEST(CudaLoops, EveryWaitIsNeeded) {
   std::vector<std::pair<std::string, std::string>> later;
@@ -216,7 +238,9 @@ TEST(CudaLoops, EveryWaitIsNeeded) {
   expect_caught(later, 6);
 }
 
-TEST(CudaLoops, EveryCommitIsNeeded) { expect_caught({{"__pipeline_commit();", ""}}, 8); }
+TEST(CudaLoops, EveryCommitIsNeeded) {
+  expect_caught({{"__pipeline_commit();", ""}}, 8);
+}
 
 TEST(CudaLoops, AStageTooFewIsCaught) {
   std::vector<CudaCase> planted;
@@ -269,7 +293,8 @@ TEST(CudaLoops, PipelinedLoopsWaitingFirstComputeTheSame) {
     schedule::LoopProgram program = schedule::pipelined(made.program);
     program.body = waits_first(without_single_loops(program.body));
     EXPECT_EQ(schedule::run_loops(program, inputs), interpreter::evaluate(made.kernel, inputs))
-        << seed << "\n" << schedule::to_text(program);
+        << seed << "\n"
+        << schedule::to_text(program);
   }
 }
 
@@ -280,9 +305,9 @@ TEST(CudaLoops, SharedMemoryIsTheModelsAndPadding) {
   for (const DType dtype : {DType::kF32, DType::kBF16}) {
     for (const std::int64_t stages : {1, 2, 3, 4}) {
       const std::int64_t rows = 64, columns = 128, depth = 32;
-      const CudaCase made =
-          product(dtype, 256, fmt::format("out={}x{} kernel={}x{} stages={} warps=4", rows,
-                                          columns, depth, columns, stages));
+      const CudaCase made = product(dtype, 256,
+                                    fmt::format("out={}x{} kernel={}x{} stages={} warps=4", rows,
+                                                columns, depth, columns, stages));
       const auto cuda = cuda_of_loops(made.program, made.block, "kernel");
       ASSERT_TRUE(std::holds_alternative<CudaKernel>(cuda));
       const analytical::BlockSchedule block{.rows = rows,

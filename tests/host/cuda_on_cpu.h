@@ -2,11 +2,11 @@
 // compiler, where this file stands for cuda_runtime.h, cuda_bf16.h, cuda_fp16.h, cuda_pipeline.h
 // and mma.h. Not part of the test program.
 //
-// A block's threads are fibers. Between two barriers each runs alone, from one to the other, in an
-// order that changes from block to block: what needs a barrier that is not there goes wrong. Shared
-// memory starts as NaNs. An asynchronous copy turns what it will fill into NaNs at once and lands
-// when its thread waits for it, no earlier. Ends the process with a message where a barrier does
-// not match, an address is not aligned or shared memory is left.
+// A block's threads are fibers. Between two barriers each warp, and between two of its own each
+// lane, runs alone, in an order that changes: what needs a barrier that is not there goes wrong.
+// Shared memory starts as NaNs. An asynchronous copy turns what it will fill into NaNs at once and
+// lands when its thread waits for it, no earlier. Ends the process with a message where a barrier
+// does not match, an address is not aligned or shared memory is left.
 #pragma once
 
 #include <math.h>
@@ -68,7 +68,9 @@ struct __half {
     if (exponent < -14) exponent = -14;
     const double steps = a == a ? nearbyint(ldexp(a, 10 - exponent)) : 0;  // 2048: next exponent
     const double all = steps + 1024.0 * (exponent + 14);
-    bits = static_cast<uint16_t>(sign | (a != a ? 0x7e00 : all > 0x7c00 ? 0x7c00 : static_cast<int>(all)));
+    bits = static_cast<uint16_t>(sign | (a != a         ? 0x7e00
+                                         : all > 0x7c00 ? 0x7c00
+                                                        : static_cast<int>(all)));
   }
   operator float() const {
     const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
@@ -78,10 +80,18 @@ struct __half {
     return static_cast<float>((bits & 0x8000) != 0 ? -a : a);
   }
 };
-inline float __bfloat162float(__nv_bfloat16 x) { return x; }
-inline __nv_bfloat16 __float2bfloat16_rn(float x) { return __nv_bfloat16(x); }
-inline float __half2float(__half x) { return x; }
-inline __half __float2half_rn(float x) { return __half(x); }
+inline float __bfloat162float(__nv_bfloat16 x) {
+  return x;
+}
+inline __nv_bfloat16 __float2bfloat16_rn(float x) {
+  return __nv_bfloat16(x);
+}
+inline float __half2float(__half x) {
+  return x;
+}
+inline __half __float2half_rn(float x) {
+  return __half(x);
+}
 
 // --- a block
 
@@ -128,46 +138,60 @@ inline void run_thread() {
   threads[threadIdx.x].ended = true;
 }
 
-// Lets those go on that all the others have caught up with; whether there are any.
-inline bool release() {
-  bool any = false, block = true;
-  int line = 0;
-  for (const Thread& t : threads) {
-    if (t.ended) continue;
-    block = block && t.warp == 0;
-    if (t.warp == 0 && line != 0 && t.barrier != line) fail("two barriers", line, t.barrier);
-    if (t.warp == 0) line = t.barrier;
-  }
-  for (size_t i = 0; i < threads.size(); ++i) {
-    Thread& t = threads[i];
-    if (t.ended || t.barrier == 0) continue;
-    bool met = block;
-    if (t.warp != 0) {
-      met = true;
-      for (size_t l = 0; l < 32; ++l) {
-        const Thread& other = threads[i / 32 * 32 + l];
-        const bool member = (t.warp >> l & 1) != 0;
-        met = met && (!member ||
-                      (!other.ended && other.warp == t.warp && other.barrier == t.barrier));
-      }
-      if (met) {  // all of them
-        for (size_t l = 0; l < 32; ++l) {
-          if ((t.warp >> l & 1) != 0) threads[i / 32 * 32 + l].barrier = 0;
-        }
-      }
+// Lets lanes of the warp go on that those they wait for have caught up with; whether there are any.
+inline bool release_lanes(size_t warp) {
+  bool any = false;
+  for (size_t i = 32 * warp; i < 32 * warp + 32; ++i) {
+    const Thread& t = threads[i];
+    if (t.ended || t.barrier == 0 || t.warp == 0) continue;
+    bool met = true;
+    for (size_t l = 0; l < 32; ++l) {
+      const Thread& other = threads[32 * warp + l];
+      const bool here = !other.ended && other.warp == t.warp && other.barrier == t.barrier;
+      met = met && ((t.warp >> l & 1) == 0 || here);
     }
-    if (met) {
-      t.barrier = 0;
-      any = true;
+    if (!met) continue;
+    any = true;
+    const unsigned lanes = t.warp;
+    for (size_t l = 0; l < 32; ++l) {
+      if ((lanes >> l & 1) != 0) threads[32 * warp + l].barrier = 0;
     }
   }
   return any;
+}
+inline bool release_block() {
+  int line = 0;
+  for (const Thread& t : threads) {
+    if (t.ended) continue;
+    if (t.warp != 0) fail("lanes that wait for others", t.barrier);
+    if (line != 0 && t.barrier != line) fail("two barriers", line, t.barrier);
+    line = t.barrier;
+  }
+  for (Thread& t : threads) t.barrier = 0;
+  return line != 0;
+}
+
+// Runs each warp as far as it goes without the others.
+inline void run_warps(unsigned order) {
+  const unsigned warps = static_cast<unsigned>(threads.size()) / 32;
+  for (unsigned i = 0; i < warps; ++i) {
+    const unsigned warp = order % 2 == 0 ? i : warps - 1 - i;
+    do {
+      for (unsigned l = 0; l < 32; ++l) {
+        const unsigned lane = order / 2 % 2 == 0 ? l : 31 - l;
+        threadIdx.x = 32 * warp + lane;
+        Thread& next = threads[threadIdx.x];
+        if (!next.ended && next.barrier == 0) swapcontext(&scheduler, &next.context);
+      }
+    } while (release_lanes(warp));
+  }
 }
 
 inline void run_block(unsigned block, unsigned count, size_t shared) {
   constexpr size_t kStack = 256 << 10;
   blockIdx.x = block;
-  const size_t watched = shared + 4096 < sizeof shared_memory ? shared + 4096 : sizeof shared_memory;
+  const size_t watched =
+      shared + 4096 < sizeof shared_memory ? shared + 4096 : sizeof shared_memory;
   memset(shared_memory, 0xff, watched);
   threads.resize(count);
   for (Thread& t : threads) {
@@ -182,22 +206,12 @@ inline void run_block(unsigned block, unsigned count, size_t shared) {
     t.context.uc_link = &scheduler;
     makecontext(&t.context, run_thread, 0);
   }
-  unsigned round = block;
+  unsigned order = block;
   do {
-    ++round;
-    for (unsigned i = 0; i < count; ++i) {
-      const unsigned order = round % 3 == 0   ? i
-                             : round % 3 == 1 ? count - 1 - i
-                                              : (i * 7 + count / 2) % count;
-      const unsigned next = count % 7 == 0 ? i : order;  // 7 must not divide it
-      if (threads[next].ended || threads[next].barrier != 0) continue;
-      threadIdx.x = next;
-      swapcontext(&scheduler, &threads[next].context);
-    }
-  } while (release());
+    run_warps(order++);
+  } while (release_block());
   for (unsigned i = 0; i < count; ++i) {
     threadIdx.x = i;
-    if (!threads[i].ended) fail("a barrier that some threads never reach", threads[i].barrier);
     for (const auto& batch : threads[i].batches) {
       if (!batch.empty()) fail("copies that nobody waited for");
     }
@@ -209,14 +223,17 @@ inline void run_block(unsigned block, unsigned count, size_t shared) {
 }
 
 inline void check_aligned(const void* address, size_t bytes) {
-  if (reinterpret_cast<uintptr_t>(address) % bytes != 0) fail("not aligned", static_cast<long>(bytes));
+  if (reinterpret_cast<uintptr_t>(address) % bytes != 0)
+    fail("not aligned", static_cast<long>(bytes));
 }
 
 }  // namespace on_cpu
 
 // --- threads among each other
 
-inline void __syncthreads(int line = __builtin_LINE()) { on_cpu::wait(line, 0); }
+inline void __syncthreads(int line = __builtin_LINE()) {
+  on_cpu::wait(line, 0);
+}
 inline void __syncwarp(unsigned mask = 0xffffffffu, int line = __builtin_LINE()) {
   on_cpu::wait(line, mask);
 }
@@ -291,7 +308,8 @@ void mma_sync(Sums& d, const fragment<matrix_a, 16, 16, 16, T, row_major>& a,
   for (unsigned i = 0; i < 8; ++i) {
     const unsigned element = threadIdx.x % 32 * 8 + i;
     float sum = c.x[i];
-    for (unsigned p = 0; p < 16; ++p) sum += a.x[element / 16 * 16 + p] * b.x[16 * p + element % 16];
+    for (unsigned p = 0; p < 16; ++p)
+      sum += a.x[element / 16 * 16 + p] * b.x[16 * p + element % 16];
     d.x[i] = sum;
   }
 }
@@ -322,7 +340,8 @@ cudaError_t launch_on_cpu(void (*kernel)(Arguments...), dim3 grid, dim3 block, v
   auto call = [&] { kernel(*static_cast<Arguments*>(arguments[I])...); };
   on_cpu::body = [](void* f) { (*static_cast<decltype(call)*>(f))(); };
   on_cpu::body_arguments = &call;
-  if (block.x > 1024 || shared > sizeof shared_memory) on_cpu::fail("too large a block", block.x, (long)shared);
+  if (block.x > 1024 || shared > sizeof shared_memory)
+    on_cpu::fail("too large a block", block.x, (long)shared);
   for (unsigned b = 0; b < grid.x; ++b) on_cpu::run_block(b, block.x, shared);
   return cudaSuccess;
 }
