@@ -7,10 +7,8 @@
 #include <set>
 
 #include "base/math.h"
-#include "host/c_elementwise.h"
 #include "host/c_function.h"
 #include "host/c_types.h"
-#include "host/loop_text.h"
 #include "schedule/box.h"
 #include "schedule/walk.h"
 
@@ -131,11 +129,11 @@ void BlockWriter::write(const loops::Statement& statement) {
     std::swap(*out_, inner);
     write(guard->body);
     std::swap(*out_, inner);
-    const std::string text = inner.take();
-    if (text.empty()) return;
-    out_->open(fmt::format("if ({})", condition(guard->where)));
+    if (inner.take().empty()) return;  // waits that need no text
+    const std::string runs = condition(guard->where);
+    if (!runs.empty()) out_->open(fmt::format("if ({})", runs));
     write(guard->body);
-    out_->close();
+    if (!runs.empty()) out_->close();
   } else if (const auto* copy = statement.get<loops::Copy>()) {
     write(*copy);
   } else if (const auto* product = statement.get<loops::Multiply>()) {

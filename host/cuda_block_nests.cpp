@@ -8,6 +8,8 @@
 #include "host/c_types.h"
 #include "host/cuda_block.h"
 #include "schedule/box.h"
+#include "schedule/text.h"
+#include "schedule/walk.h"
 
 namespace tilecast::host {
 
@@ -62,6 +64,11 @@ void BlockWriter::write_held_nest(const std::vector<const loops::Loop*>& of, con
                                   const Access& driver) {
   const loops::Buffer& buffer = program_.buffer(driver.buffer);
   const Held& held = registers_.held(driver.buffer);
+  loops::for_each_access({loops::Statement{a}}, [&](const Access& access, loops::Use) {
+    if (access.buffer == driver.buffer && loops::to_text(access) != loops::to_text(driver)) {
+      throw Refused{fmt::format("{} is used at two places at once", buffer.name)};
+    }
+  });
   std::vector<const loops::Loop*> own = of;
   std::vector<std::string> positions;
   for (std::size_t d = 0; d < driver.at.size(); ++d) {

@@ -84,11 +84,19 @@ class FileWriter {
       }
       add(cuda_name(buffer.name));
     }
-    std::set<std::string> variables{"t", "m", "n", "p", "e"};
-    for (const auto& [variable, extent] : loops::extents_in(program_.body)) {
-      variables.insert(c_name(variable));
+    for (const char* own :
+         {"t", "m", "n", "p", "e", "warp", "lane", "inside", "element", "apart", "partial", "other",
+          "thread_row", "thread_column", "warp_row", "warp_column", "shared_memory", "staging"}) {
+      add(own);
     }
-    for (const std::string& variable : variables) add(variable);
+    constexpr int kMostDimensions = 8;
+    for (int d = 0; d < kMostDimensions; ++d) {
+      add(fmt::format("at{}", d));
+      add(fmt::format("zero{}", d));
+    }
+    for (const auto& [variable, extent] : loops::extents_in(program_.body)) {
+      add(c_name(variable));
+    }
   }
 
   void write_kernel(const loops::Body& body) {

@@ -54,10 +54,11 @@ void set_position(Writer& out, const std::string& name, const Index& index) {
 std::string cuda_name(const std::string& buffer) {
   const std::string name = c_name(buffer);
   if (std::isdigit(static_cast<unsigned char>(name[0])) != 0) return "b_" + name;
-  const bool word = name.size() > 1 && std::all_of(name.begin(), name.end(), [](unsigned char c) {
-                      return std::isalpha(c) != 0;
-                    });
-  return word ? name + "_" : name;
+  constexpr std::string_view kFree = "abcdvwxyz";  // letters that count nothing
+  const bool word =
+      std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalpha(c) != 0; });
+  const bool letter = name.size() == 1 && kFree.find(name[0]) != std::string_view::npos;
+  return word && !letter ? name + "_" : name;
 }
 
 std::string cuda_type(ir::DType dtype) {

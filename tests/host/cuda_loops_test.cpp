@@ -329,6 +329,27 @@ TEST(CudaLoops, RefuseWithAReason) {
   CudaCase made = product(DType::kF32, 64, "out=32x32 kernel=16x32 warps=4");
   made.program.buffers[0].dtype = DType::kC64;
   EXPECT_THAT(make_source(made), HasSubstr("type c64 is not generated"));
+  CudaCase mixed = product(DType::kF32, 64, "out=32x32 kernel=16x32 warps=4");
+  mixed.program = schedule::parse_loops(base::SourceText("shifted.loops", R"(program p
+  input main a f32[8]
+  output main c f32[8]
+  temporary register r f32[8]
+{
+  copy r[0] = a[0] size 8
+  loop i < 8 {
+    c[i] = add.f32(r[i], r[0])
+  }
+})"));
+  EXPECT_THAT(make_source(mixed), HasSubstr("r is used at two places at once"));
+  mixed.program = schedule::parse_loops(base::SourceText("named.loops", R"(program p
+  input main a f32[8]
+  output main c f32[8]
+{
+  loop lane < 8 {
+    c[lane] = a[lane]
+  }
+})"));
+  EXPECT_THAT(make_source(mixed), HasSubstr("two things are called lane"));
 }
 
 TEST(CudaLoops, NvccTakesTheText) {
