@@ -13,8 +13,13 @@ constexpr std::string_view kIncludes = R"(#include <math.h>
 #include <stdint.h>
 #include <string.h>
 #define TC static inline __attribute__((unused))
+#define TC_VECTOR(T, N) \
+  typedef T tc_##T##N __attribute__((vector_size(N * sizeof(T)), aligned(sizeof(T)), may_alias));
+TC_VECTOR(float, 2) TC_VECTOR(float, 4) TC_VECTOR(float, 8) TC_VECTOR(float, 16)
+TC_VECTOR(double, 2) TC_VECTOR(double, 4) TC_VECTOR(double, 8)
 )";
-constexpr std::string_view kBits = R"(TC int64_t tc_smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+constexpr std::string_view kBits =
+    R"(TC int64_t tc_smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 TC int64_t tc_count(int64_t n) { return n > 0 ? n : 0; }
 TC int64_t tc_index(int64_t i, int64_t high) { return i < 0 ? 0 : i > high ? high : i; }
 TC int64_t tc_first(int64_t at, int64_t step, int64_t size) {
@@ -29,7 +34,8 @@ TC int64_t tc_bits_d_i64(double x) { int64_t b; memcpy(&b, &x, 8); return b; }
 TC double tc_bits_u64_d(uint64_t b) { double x; memcpy(&x, &b, 8); return x; }
 TC double tc_bits_i64_d(int64_t b) { double x; memcpy(&x, &b, 8); return x; }
 )";
-constexpr std::string_view kHalves = R"(TC float tc_from_bf16(uint16_t h) { return tc_bits_u32_f((uint32_t)h << 16); }
+constexpr std::string_view kHalves =
+    R"(TC float tc_from_bf16(uint16_t h) { return tc_bits_u32_f((uint32_t)h << 16); }
 TC uint16_t tc_store_bf16(float x) { return (uint16_t)(tc_bits_f_u32(x) >> 16); }
 TC float tc_round_bf16(float x) {
   const uint32_t b = tc_bits_f_u32(x);
@@ -53,7 +59,8 @@ TC uint16_t tc_to_f16(float x) {
 }
 TC float tc_round_f16(float x) { return tc_from_f16(tc_to_f16(x)); }
 )";
-constexpr std::string_view kIntegers = R"(#define TC_OF(T, N, S, F, LOW, HIGH, END, MAX)                \
+constexpr std::string_view kIntegers =
+    R"(#define TC_OF(T, N, S, F, LOW, HIGH, END, MAX)                \
   TC T tc_##N##_of_##S(F x) {                                 \
     F y = x >= END ? HIGH : x;                                \
     y = y < LOW ? LOW : y;                                    \
@@ -130,9 +137,9 @@ std::string prelude_numbers() {
 }
 
 std::string_view c_prelude() {
-  static const std::string text =
-      std::string(kIncludes) + std::string(kBits) + std::string(kHalves) + std::string(kIntegers) +
-      std::string(prelude_math()) + prelude_matrix();
+  static const std::string text = std::string(kIncludes) + std::string(kBits) +
+                                  std::string(kHalves) + std::string(kIntegers) +
+                                  std::string(prelude_math()) + prelude_matrix();
   return text;
 }
 

@@ -27,7 +27,7 @@
 
 namespace tilecast::schedule {
 
-struct TileTarget {                             // the machine that runs the loops
+struct TileTarget {                           // the machine that runs the loops
   hwdesc::NativeTile native{.tiled = false};  // in whose units the tile counts
   AsyncCopies copies;
   int warps = 0;  // of a block of threads where the tile states none; 0: no such blocks
@@ -36,9 +36,9 @@ struct TileTarget {                             // the machine that runs the loo
 
 struct TiledLoops {
   LoopProgram program;
-  ThreadBlock block;  // of a target with such blocks
   std::vector<std::string>
-      refusals;  // steps that did not fit, and why; what they would do is left out
+      refusals;            // steps that did not fit, and why; what they would do is left out
+  ThreadBlock block = {};  // of a target with such blocks
 };
 // Throws Error where the kernel has no loops (from_kernel.h), its anchor is no dot, reduce or
 // elementwise op, or the tile is not one of the kernel's.
