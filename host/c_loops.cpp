@@ -6,11 +6,11 @@
 #include <map>
 
 #include "base/math.h"
-#include "host/c_elementwise.h"
 #include "host/c_function.h"
 #include "host/c_matrix.h"
 #include "host/c_nest.h"
 #include "host/c_types.h"
+#include "host/loop_text.h"
 #include "schedule/detect.h"
 #include "schedule/walk.h"
 
@@ -20,7 +20,6 @@ namespace {
 using schedule::Access;
 using schedule::Assign;
 using schedule::Body;
-using schedule::Bound;
 using schedule::Buffer;
 using schedule::Copy;
 using schedule::Guard;
@@ -37,17 +36,6 @@ constexpr std::int64_t kLine = 64;              // bytes of a cache line, and of
 constexpr std::int64_t kMostWritten = 256;      // statements of an unrolled loop written out
 constexpr std::int64_t kMostLocal = 128 << 10;  // bytes of a buffer on the stack
 constexpr std::int64_t kVectorBytes = 64;
-
-std::string c_name(std::string name) {
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return c == '.' || c == '@'; }, '_');
-  return name;
-}
-
-// Rounds as C does: indices of a loop program are not negative where they are divided.
-std::string text(const Index& index) {
-  return c_name(index.text());
-}
 
 class LoopWriter {
  public:
@@ -95,61 +83,21 @@ class LoopWriter {
   }
 
   // --- places
-  static std::int64_t elements(const Buffer& buffer) {
-    std::int64_t count = 1;
-    for (const std::int64_t dim : buffer.dims) count *= dim;
-    return count;
-  }
-  static ir::Dims strides(const Buffer& buffer) {
-    if (!buffer.strides.empty()) return buffer.strides;
-    ir::Dims made(buffer.dims.size(), 1);
-    for (std::size_t d = made.size(); d-- > 1;) made[d - 1] = made[d] * buffer.dims[d];
-    return made;
-  }
   // Where an element stands in its buffer, offset by loops of a copy.
   [[nodiscard]] Index address(const Access& access, const std::vector<Index>& offset = {}) const {
     if (access.slot)
       throw Refused{"stages that are waited for: C takes the loops before pipelining"};
-    const ir::Dims by = strides(program_.buffer(access.buffer));
-    Index made;
-    for (std::size_t d = 0; d < access.at.size(); ++d) {
-      made = made + (access.at[d] + (offset.empty() ? Index(0) : offset[d])) * by[d];
-    }
-    return made;
+    return address_of(program_.buffer(access.buffer), access, offset);
   }
   [[nodiscard]] std::string place(const Access& access,
                                   const std::vector<Index>& offset = {}) const {
-    return fmt::format("b_{}[{}]", c_name(access.buffer), text(address(access, offset)));
+    return fmt::format("b_{}[{}]", c_name(access.buffer), index_text(address(access, offset)));
   }
 
-  // --- values
   [[nodiscard]] std::string value(const Value& of) const {
-    if (of.kind == Value::Kind::kNumber) return number_text(of.dtype, of.number);
-    if (of.kind == Value::Kind::kRead) {
-      return loaded(program_.buffer(of.read.buffer).dtype, place(of.read));
-    }
-    std::vector<std::string> operands;
-    std::vector<ir::DType> types;
-    for (const Value& operand : of.operands) {
-      operands.push_back("(" + value(operand) + ")");
-      types.push_back(operand.dtype);
-    }
-    ir::Op op;
-    op.opcode = of.opcode;
-    op.shape = ir::Shape::array(of.dtype, {});
-    if (!of.direction.empty()) op.attrs = ir::CompareAttrs{of.direction, ""};
-    const auto made = elementwise_text(op, types, operands);
-    if (!made) throw Refused{fmt::format("{} is not generated", ir::name(of.opcode))};
-    return *made;
-  }
-  static std::string condition(const std::vector<Bound>& where) {
-    std::string made;
-    for (const Bound& bound : where) {
-      const std::string index = text(bound.index);
-      made += fmt::format("{}{} >= 0 && {} < {}", made.empty() ? "" : " && ", index, index,
-                          bound.limit);
-    }
-    return made;
+    return value_text(of, [this](const Access& read) {
+      return loaded(program_.buffer(read.buffer).dtype, place(read));
+    });
   }
 
   // --- statements
@@ -264,7 +212,7 @@ class LoopWriter {
     return true;
   }
   void write(const Guard& guard) {
-    out_.open(fmt::format("if ({})", condition(guard.where)));
+    out_.open(fmt::format("if ({})", condition_text(guard.where)));
     write_body(guard.body);
     out_.close();
   }
@@ -277,13 +225,9 @@ class LoopWriter {
     const std::string to = place(assign.to);
     std::string made = value(assign.value);
     if (assign.combine) {
-      const auto combined =
-          combined_text(*assign.combine, dtype, loaded(dtype, to), "(" + made + ")");
-      if (!combined)
-        throw Refused{fmt::format("a sum by {} is not generated", ir::name(*assign.combine))};
-      made = rounded(dtype, *combined);
+      made = combination_text(*assign.combine, dtype, loaded(dtype, to), "(" + made + ")");
     }
-    if (!assign.where.empty()) out_.open(fmt::format("if ({})", condition(assign.where)));
+    if (!assign.where.empty()) out_.open(fmt::format("if ({})", condition_text(assign.where)));
     out_.line(fmt::format("{} = {};", to, stored(dtype, made)));
     if (!assign.where.empty()) out_.close();
   }
@@ -318,8 +262,9 @@ class LoopWriter {
     for (std::size_t d = 0; d < copy.extents.size(); ++d) {
       std::string low = "0", high = std::to_string(copy.extents[d]);
       for (const Access* access : within) {
-        if (!is_clipped(*access, d)) continue;
-        const std::int64_t size = program_.buffer(access->buffer).dims[d];
+        const Buffer& buffer = program_.buffer(access->buffer);
+        if (!is_clipped(buffer, *access, d)) continue;
+        const std::int64_t size = buffer.dims[d];
         low = fmt::format("tc_larger({}, {})", low, text(Index(0) - access->at[d]));
         high = fmt::format("tc_smaller({}, {})", high, text(Index(size) - access->at[d]));
       }
@@ -336,23 +281,11 @@ class LoopWriter {
         fmt::format("{} = {};", place(copy.to, offset), zeros ? "0" : place(copy.from, offset)));
     while (open-- > 0) out_.close();
   }
-  // May an element of the access's box lie outside of its buffer?
-  [[nodiscard]] bool is_clipped(const Access& access, std::size_t d) const {
-    const bool whole = access.at[d].is_constant() && access.at[d].constant() == 0;
-    return !whole || program_.buffer(access.buffer).scope == schedule::Scope::kMain;
-  }
   // The condition for an element to lie in the buffer; "" where it always does.
   [[nodiscard]] std::string clip(const Access& access, const std::vector<Index>& offset,
                                  bool padded) const {
     if (!padded) return {};
-    std::vector<Bound> where;
-    const Buffer& buffer = program_.buffer(access.buffer);
-    for (std::size_t d = 0; d < access.at.size(); ++d) {
-      if (is_clipped(access, d)) {
-        where.push_back({access.at[d] + offset[d], buffer.dims[d]});
-      }
-    }
-    return condition(where);
+    return condition_text(inside_bounds(program_.buffer(access.buffer), access, offset));
   }
 
   // The lines of the box that the copy needs stages - 1 iterations later.

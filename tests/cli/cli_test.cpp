@@ -135,6 +135,13 @@ TEST_F(CommandLine, ShowsTheLoopsOfATile) {
   EXPECT_EQ(loops.exit_code, 0) << loops.err;
   EXPECT_THAT(loops.out, HasSubstr("multiply d"));
   expect_failure("explain -d tpu_v3 dot.hlo --loops c", 1, "a matrix product of two types");
+  const Answer cuda = run(
+      "explain -d a100_sxm_40gb dot.hlo --tile 'out=64x64 kernel=32x64 stages=2 warps=4' --loops "
+      "cuda");
+  EXPECT_EQ(cuda.exit_code, 0) << cuda.err;
+  EXPECT_THAT(cuda.out, HasSubstr("wmma::mma_sync"));
+  EXPECT_THAT(cuda.out, HasSubstr("launch_kernel"));
+  expect_failure("explain -d tpu_v3 dot.hlo --loops cuda", 1, "has no blocks of threads");
   EXPECT_EQ(run("explain -d tpu_v3 dot.hlo --loops tree").exit_code, 2);
 }
 
