@@ -6,13 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analytical/layout_rules.h"
 #include "base/error.h"
-#include "base/source_text.h"
-#include "ir/canonical_hash.h"
-#include "ir/fusion/fusion.h"
-#include "ir/load_program.h"
-#include "ir/text/hlo_parser.h"
 #include "ir/text/hlo_printer.h"
 
 namespace tilecast::host {
@@ -30,25 +24,6 @@ struct Library {
   CompiledLibrary compiled;
   std::span<const Prepared> kernels;
 };
-
-// Why the text does not read back as the same kernel, as a reader of the set would read it; "".
-std::string not_readable(const std::string& text, const Workload& workload,
-                         const hwdesc::Device& device) {
-  try {
-    ir::Module module = ir::parse_hlo(base::SourceText(workload.name, text));
-    if (!ir::is_optimised(module)) module = ir::fuse(std::move(module));
-    const ir::Program program = ir::program_for({workload.name, std::move(module), {}},
-                                                analytical::layout_rules(device), {})
-                                    .program;
-    if (program.kernels().size() != 1) {
-      return fmt::format("reads back as {} kernels, expected one", program.kernels().size());
-    }
-    const bool same = ir::canonical_hash(program.kernels().front().kernel) == workload.hash;
-    return same ? "" : "reads back as another kernel";
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
 
 std::string source_of(std::span<const Prepared> kernels) {
   std::string source(c_prelude());
@@ -132,7 +107,7 @@ std::size_t Session::batch_size() const {
 bool Session::readable(const WorkItem& item) {
   const Workload& workload = *item.workload;
   const auto [entry, is_new] = unreadable_.try_emplace(workload.hash);
-  if (is_new) entry->second = not_readable(ir::print_hlo(workload.module), workload, device_);
+  if (is_new) entry->second = not_readable(workload, device_);
   return entry->second.empty();
 }
 

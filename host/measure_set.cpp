@@ -38,6 +38,8 @@ const std::vector<std::string> kRowColumns = with_tile_columns(
     {"kernel", "program", "runtime_ns"},
     {"class", "family", "repeats", "spread_ns", "x_median_ns", "x_cache", "x_attempts", "x_drift",
      "x_reference_ns", "x_hash", "x_scratch_bytes", "x_name", "x_set"});
+const std::vector<std::string> kLabelColumns = with_tile_columns(
+    {"kernel", "program"}, {"class", "family", "p_unroll", "x_hash", "x_name", "x_set"});
 const std::vector<std::string> kSkippedColumns =
     with_tile_columns({"hash"}, {"class", "family", "name", "set", "reason", "detail"});
 const std::vector<std::string> kSessionColumns{"date",   "machine", "compiler",
@@ -81,6 +83,8 @@ void write_file(const std::string& path, std::string_view text) {
 }
 
 // A text on one line of a table, whatever a compiler says.
+constexpr std::size_t kLongestCompiler = 1000;  // with its flags
+
 std::string one_line(std::string_view text, std::size_t most = 300) {
   std::string line;
   for (const char c : text.substr(0, most)) {
@@ -125,6 +129,21 @@ std::string row_line(const MeasuredRow& row, CacheState state) {
        ns(row.timing.median), std::string(name(state)), fmt::format("{}", row.timing.attempts),
        fmt::format("{:.4f}", row.timing.drift), ns(row.timing.reference), workload.hash,
        fmt::format("{}", row.scratch_bytes), one_line(workload.name), row.item->set});
+}
+
+std::string row_line(const LabelledRow& row) {
+  const Workload& workload = *row.item->workload;
+  std::vector<std::string> after{measured::op_class(workload.kernel),
+                                 one_line(workload.family),
+                                 fmt::format("{}", row.unroll),
+                                 workload.hash,
+                                 one_line(workload.name),
+                                 row.item->set};
+  for (const std::optional<double>& value : row.values) {
+    after.push_back(value ? fmt::format("{}", static_cast<float>(*value)) : std::string());
+  }
+  return line_of({fmt::format("kernels/{}.hlo", workload.hash), ""}, row.item->tile,
+                 std::move(after));
 }
 
 std::string skipped_line(const SkippedRow& row) {
@@ -179,6 +198,10 @@ std::string in_todays_form(const CsvTable& older, const std::vector<std::string>
   return text;
 }
 
+std::string unrolled_key(const std::string& key, std::string_view unroll) {
+  return fmt::format("{} unroll {}", key, unroll);
+}
+
 std::string path_in(const std::string& directory, std::string_view file) {
   return (fs::path(directory) / file).string();
 }
@@ -188,6 +211,10 @@ std::string path_in(const std::string& directory, std::string_view file) {
 std::string nanoseconds_text(Seconds time) {
   constexpr double kPerSecond = 1e9;
   return fmt::format("{:.1f}", time.value * kPerSecond);
+}
+
+std::string label_key(const WorkItem& item, int unroll) {
+  return unrolled_key(work_key(item.workload->hash, item.tile), std::to_string(unroll));
 }
 
 std::string_view name(CacheState state) {
@@ -222,14 +249,23 @@ std::optional<SessionSettings> settings_of(const std::string& directory) {
 
 GrowingSet::GrowingSet(const std::string& directory, const measured::Manifest& manifest,
                        const SessionSettings& settings)
-    : directory_(directory), settings_(settings) {
+    : directory_(directory),
+      settings_(settings),
+      columns_(kRowColumns),
+      labels_(manifest.timing == measured::Timing::kNone) {
+  if (labels_) {
+    columns_ = kLabelColumns;
+    for (const measured::Quantity& quantity : manifest.quantities) {
+      columns_.push_back("q_" + quantity.name);
+    }
+  }
   const std::string manifest_file = path_in(directory_, "manifest.yaml");
   check_settings();
   std::error_code failed;
   fs::create_directories(path_in(directory_, "kernels"), failed);
   if (failed) throw Error(fmt::format("{}: cannot make it: {}", directory_, failed.message()));
   try {
-    open_table("measurements.csv", kRowColumns, rows_);
+    open_table("measurements.csv", columns_, rows_);
     open_table("skipped.csv", kSkippedColumns, skipped_);
     note_session();
     if (!fs::exists(manifest_file)) write_file(manifest_file, measured::manifest_text(manifest));
@@ -258,8 +294,11 @@ void GrowingSet::check_settings() const {
                     "another folder",
                     directory_, what, got, expected));
   };
-  same("machine", one_line(settings_.machine), first->machine);
   same("device description", settings_.device, first->device);
+  if (labels_) {
+    return same("compiler", one_line(settings_.compiler, kLongestCompiler), first->compiler);
+  }
+  same("machine", one_line(settings_.machine), first->machine);
   same("cache state", name(settings_.cache), name(first->cache));
 }
 
@@ -269,9 +308,9 @@ void GrowingSet::note_session() {
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) cannot_write(file);
   std::string text = is_new ? csv_line(kSessionColumns) : "";
-  text += csv_line({settings_.date, one_line(settings_.machine), one_line(settings_.compiler),
-                    settings_.device, std::string(name(settings_.cache)),
-                    fmt::format("{}", settings_.seed)});
+  text += csv_line({settings_.date, one_line(settings_.machine),
+                    one_line(settings_.compiler, kLongestCompiler), settings_.device,
+                    std::string(name(settings_.cache)), fmt::format("{}", settings_.seed)});
   write_through(fd, text, file);
   ::close(fd);
 }
@@ -325,9 +364,14 @@ void GrowingSet::open_table(const std::string& file, const std::vector<std::stri
     throw Error(fmt::format("{}:1: got columns {}; expected {}; measure into another folder", path,
                             fmt::join(table.columns, ","), fmt::join(columns, ",")));
   }
-  const std::string_view hash = columns == kRowColumns ? "x_hash" : "hash";
+  const std::string_view hash = columns == kSkippedColumns ? "hash" : "x_hash";
   for (const measured::CsvRow& row : table.rows) {
-    known_.insert(work_key(std::string(table.cell(row, hash)), measured::tile_cells(table, row)));
+    std::string key =
+        work_key(std::string(table.cell(row, hash)), measured::tile_cells(table, row));
+    if (const auto unroll = table.cell(row, "p_unroll"); !unroll.empty()) {
+      key = unrolled_key(key, unroll);
+    }
+    known_.insert(std::move(key));
   }
 }
 
@@ -337,16 +381,32 @@ void GrowingSet::add_kernel(const std::string& hash, const std::string& hlo) {
 }
 
 void GrowingSet::append(std::span<const MeasuredRow> rows, std::span<const SkippedRow> skipped) {
-  std::string measured_text, skipped_text;
+  std::string text;
   for (const MeasuredRow& row : rows) {
-    measured_text += row_line(row, settings_.cache);
+    text += row_line(row, settings_.cache);
     known_.insert(work_key(row.item->workload->hash, row.item->tile));
   }
+  write(text, skipped);
+}
+
+void GrowingSet::append(std::span<const LabelledRow> rows, std::span<const SkippedRow> skipped) {
+  std::string text;
+  for (const LabelledRow& row : rows) {
+    text += row_line(row);
+    known_.insert(label_key(*row.item, row.unroll));
+  }
+  write(text, skipped);
+}
+
+void GrowingSet::write(const std::string& measured_text, std::span<const SkippedRow> skipped) {
+  std::string skipped_text;
   for (const SkippedRow& row : skipped) {
     skipped_text += skipped_line(row);
     known_.insert(work_key(row.item->workload->hash, row.item->tile));
   }
-  if (!rows.empty()) write_through(rows_, measured_text, path_in(directory_, "measurements.csv"));
+  if (!measured_text.empty()) {
+    write_through(rows_, measured_text, path_in(directory_, "measurements.csv"));
+  }
   if (!skipped.empty()) write_through(skipped_, skipped_text, path_in(directory_, "skipped.csv"));
 }
 

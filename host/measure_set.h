@@ -11,7 +11,8 @@
 // last line (power cut) is dropped, with a note. Tables from before tiles said all they say today
 // (stages, threads ...) are written anew with those columns, empty: their tiles say none of it. Columns of rows besides the usual ones:
 // x_median_ns, x_cache (cold, warm), x_attempts, x_drift (of the reference loop, relative), x_hash
-// (ir/canonical_hash), x_scratch_bytes, x_name, x_set.
+// (ir/canonical_hash), x_scratch_bytes, x_name, x_set. A set of a manifest without times
+// (measure_labels.h) has q_* and p_unroll instead of times.
 // One process at a time writes a set; a second one gets an Error. Not thread-safe.
 #pragma once
 
@@ -47,6 +48,12 @@ struct MeasuredRow {
   std::int64_t scratch_bytes = 0;
 };
 
+struct LabelledRow {
+  const WorkItem* item = nullptr;
+  int unroll = 1;                             // as asked of the compiler; 1: nothing was asked
+  std::vector<std::optional<double>> values;  // by Manifest::quantities
+};
+
 struct SkippedRow {
   const WorkItem* item = nullptr;
   std::string reason;  // "unsupported", "compile error", "crash", "time-out", ...
@@ -56,7 +63,8 @@ struct SkippedRow {
 class GrowingSet {
  public:
   // Throws Error when `directory` holds something else, or rows measured under other settings
-  // (naming what differs), or is being written by another process.
+  // (naming what differs), or is being written by another process. Labels are of a compiler and
+  // those of other settings, not of a machine.
   GrowingSet(const std::string& directory, const measured::Manifest& manifest,
              const SessionSettings& settings);
   ~GrowingSet();
@@ -68,11 +76,13 @@ class GrowingSet {
   // kernels/<hash>.hlo, unless it is there.
   void add_kernel(const std::string& hash, const std::string& hlo);
   void append(std::span<const MeasuredRow> rows, std::span<const SkippedRow> skipped);
+  void append(std::span<const LabelledRow> rows, std::span<const SkippedRow> skipped);
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   void check_settings() const;
   void note_session();
+  void write(const std::string& measured_text, std::span<const SkippedRow> skipped);
   void open_table(const std::string& file, const std::vector<std::string>& columns, int& fd);
   std::string drop_torn_end(const std::string& path, const std::vector<std::string>& columns,
                             int fd);
@@ -80,10 +90,15 @@ class GrowingSet {
 
   std::string directory_;
   SessionSettings settings_;
+  std::vector<std::string> columns_;  // of measurements.csv
+  bool labels_ = false;
   int rows_ = -1, skipped_ = -1;  // files, open to append
   std::unordered_set<std::string> known_;
   std::vector<std::string> notes_;
 };
+
+// What a label is made once: work_key() and how its loops were unrolled.
+[[nodiscard]] std::string label_key(const WorkItem& item, int unroll);
 
 // The settings of the first session of a set; nullopt where there is no set yet. Throws Error for a
 // set that no session began.

@@ -14,6 +14,7 @@
 #include "base/statistics.h"
 #include "base/text.h"
 #include "measured/csv.h"
+#include "measured/measurement_set.h"
 #include "measured/metrics.h"
 #include "measured/tile_cells.h"
 
@@ -118,6 +119,32 @@ SetSummary summarise(const std::string& directory) {
                      .skipped = skipped_of(table_of(directory, "skipped.csv")),
                      .kernels = times_of(rows).size(),
                      .rows = rows.rows.size()};
+  return summary;
+}
+
+LabelSummary summarise_labels(const std::string& directory) {
+  const std::string manifest = (std::filesystem::path(directory) / "manifest.yaml").string();
+  const CsvTable table = table_of(directory, "measurements.csv");
+  LabelSummary summary{.quantities = {},
+                       .skipped = skipped_of(table_of(directory, "skipped.csv")),
+                       .rows = table.rows.size()};
+  std::set<std::string> kernels;
+  for (const CsvRow& row : table.rows) kernels.insert(cell(table, row, "kernel"));
+  summary.kernels = kernels.size();
+  const std::string text(base::SourceText::read_file(manifest).text());
+  for (const measured::Quantity& quantity : measured::read_manifest(text, manifest).quantities) {
+    std::vector<double> values;
+    for (const CsvRow& row : table.rows) {
+      const auto value = base::parse_number(table.cell(row, "q_" + quantity.name));
+      if (value) values.push_back(*value);
+    }
+    QuantitySummary one{.name = quantity.name, .unit = quantity.unit, .rows = values.size()};
+    one.distinct = std::set<double>(values.begin(), values.end()).size();
+    one.least = quantile_of(values, 0).value_or(0);
+    one.median = quantile_of(values, 0.5).value_or(0);
+    one.most = quantile_of(values, 1).value_or(0);
+    summary.quantities.push_back(std::move(one));
+  }
   return summary;
 }
 

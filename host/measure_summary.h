@@ -36,6 +36,19 @@ struct SetSummary {
 };
 [[nodiscard]] SetSummary summarise(const std::string& directory);
 
+// A set of labels (measure_labels.h): what its values are like.
+struct QuantitySummary {
+  std::string name, unit;
+  std::size_t rows = 0, distinct = 0;  // rows that have it, and different values among them
+  double least = 0, median = 0, most = 0;
+};
+struct LabelSummary {
+  std::vector<QuantitySummary> quantities;  // in the manifest's order
+  std::vector<SkipSummary> skipped;
+  std::size_t kernels = 0, rows = 0;
+};
+[[nodiscard]] LabelSummary summarise_labels(const std::string& directory);
+
 // Two measurements of the same (kernel, tile) pairs. Differences are second / first - 1.
 struct Repeatability {
   std::size_t pairs = 0, kernels = 0;

@@ -59,6 +59,10 @@ struct ProgramKernels {
                                               const hwdesc::Device& device,
                                               const FusionCut& cut = {});
 
+// Why the module's text does not read back as the same kernel, as a reader of a set would read it;
+// "" when it does.
+[[nodiscard]] std::string not_readable(const Workload& workload, const hwdesc::Device& device);
+
 // As ir::program_for() lays programs out.
 [[nodiscard]] ir::Module laid_out(ir::Module module, const hwdesc::Device& device);
 

@@ -91,6 +91,7 @@ LoadedHybrid load_hybrid(const std::string& directory) {
   parts.trust = Trust::load(file_text(loaded.extra, kTrust, directory), path_of(directory, kTrust));
   parts.devices = devices_of(loaded.extra, directory);
   require_devices(parts, directory);
+  if (loaded.predictor) learned::require_times(*loaded.predictor, directory);
   if (loaded.predictor && loaded.predictor->ranks_only()) {
     throw Error(fmt::format("{}: only ranks the tiles of a kernel; a hybrid corrects times",
                             path_of(directory, "model.yaml")));

@@ -36,10 +36,11 @@ const LearnerSpec& candidate(const ConfigNode& node, std::span<const LearnerSpec
   if (found->ranks_only()) {
     fail_at(node, fmt::format("{} only ranks tiles; a hybrid needs times", wanted));
   }
-  if (found->target != learned::Target::kResidual) {
-    fail_at(node, fmt::format("{} predicts times; a hybrid corrects physics, expected a learner "
-                              "with target: residual",
-                              wanted));
+  if (!found->target.residual) {
+    fail_at(node,
+            fmt::format("{} predicts no residuals; a hybrid corrects physics, expected a learner "
+                        "with target: residual",
+                        wanted));
   }
   return *found;
 }
@@ -48,12 +49,12 @@ std::vector<LearnerSpec> default_candidates() {
   LearnerSpec process{.name = "process", .kind = LearnerKind::kGaussianProcess};
   process.features.groups = {FeatureGroup::kPrior, FeatureGroup::kOps, FeatureGroup::kTile,
                              FeatureGroup::kStatic};
-  process.target = learned::Target::kResidual;
+  process.target.residual = true;
   process.validation = 0;
   LearnerSpec trees{.name = "trees", .kind = LearnerKind::kXgboost};
   trees.features.groups = {FeatureGroup::kStatic, FeatureGroup::kOps,   FeatureGroup::kShape,
                            FeatureGroup::kTile,   FeatureGroup::kPrior, FeatureGroup::kMachine};
-  trees.target = learned::Target::kResidual;
+  trees.target.residual = true;
   return {std::move(process), std::move(trees)};
 }
 

@@ -89,7 +89,7 @@ std::vector<double> machine_distances(const analytical::CostModel& prior, const 
 }  // namespace
 
 double TrialRows::residual(std::size_t row) const {
-  return examples.rows[row].log_time - std::log(examples.priors[row]->time.value);
+  return examples.rows[row].target - std::log(examples.priors[row]->time.value);
 }
 
 TrialRows trial_rows(const analytical::CostModel& prior, std::span<const measured::SampleSet> sets,

@@ -60,6 +60,7 @@ void take_time(Estimate& estimate, double log_seconds, const KernelQuery& query,
 LearnedModel::LearnedModel(LoadedModel model, const analytical::CostModel& prior)
     : model_(std::move(model)), prior_(prior) {
   TC_CHECK(model_.predictor != nullptr, "a model without a predictor");
+  require_times(*model_.predictor, model_.card.name);
   if (!model_.card.ranks_only && !model_.predictor->ranks_only()) return;
   throw Error(
       fmt::format("model {}: was trained to rank the tiles of a kernel and predicts no times; "

@@ -6,7 +6,8 @@
 //
 // The estimate's time is the prediction, held at or above the speed of light; its bounds are those
 // of the roofline (a learned time has no parts), and a flag says so. Kernels of op classes the
-// model never saw are outside its domain: nullopt. A model that only ranks is refused (Error).
+// model never saw are outside its domain: nullopt. A model that only ranks, or predicts
+// another quantity than time, is refused (Error).
 #pragma once
 
 #include "learned/model_dir.h"

@@ -106,6 +106,20 @@ void write_metrics(std::string& text, const ModelCard& card) {
   }
 }
 
+void write_target(std::string& text, const ModelCard& card) {
+  text += fmt::format("target: {{mean: {}, deviation: {}}}\n", finite(card.target.mean, "mean"),
+                      finite(card.target.deviation, "deviation"));
+  const Target& predicts = card.predicts;
+  text += fmt::format("predicts: {{quantity: {}, unit: {}", predicts.quantity,
+                      scalar_text(predicts.unit));
+  if (!predicts.is_time()) {
+    text += fmt::format(", scale: {}, count: {}",
+                        kTargetScales[static_cast<std::size_t>(predicts.scale)],
+                        kNoYes[predicts.count ? 1 : 0]);
+  }
+  text += "}\n";
+}
+
 void write_maps(std::string& text, const ModelText& model) {
   text += "settings:\n";
   for (const auto& [key, value] : model.card.settings) {
@@ -216,6 +230,21 @@ void read_features(const ConfigNode& root, ModelText& model) {
   model.network = network_at(root);
 }
 
+void read_target(const ConfigNode& root, ModelCard& card) {
+  const ConfigNode& target = required(root, "target");
+  allow_only(target, {"mean", "deviation"});
+  card.target = {.mean = real_at(target, "mean"), .deviation = real_at(target, "deviation")};
+  if (!(card.target.deviation > 0)) fail_at(target, "deviation: expected more than zero");
+  const ConfigNode* predicts = root.find("predicts");
+  if (predicts == nullptr) return;  // of a model from before other quantities: times
+  card.predicts = {.quantity = text(*predicts, "quantity"), .unit = text(*predicts, "unit")};
+  allow_only(*predicts, {"quantity", "unit", "scale", "count"});
+  if (card.predicts.is_time()) return;
+  card.predicts.scale =
+      static_cast<TargetScale>(choice(required(*predicts, "scale"), kTargetScales));
+  card.predicts.count = flag_at(*predicts, "count");
+}
+
 void read_lists(const ConfigNode& root, ModelText& model) {
   ModelCard& card = model.card;
   for (const ConfigNode& entry : optional_list(root, "data")) {
@@ -276,7 +305,7 @@ void require_keys(const ConfigNode& root) {
                                      "settings", "versions", "op_classes", "devices",
                                      "families", "schemas",  "files",      "data",
                                      "metrics",  "check",    "parameters", "training_seconds",
-                                     "hybrid"};
+                                     "hybrid",   "predicts"};
   const auto kind = static_cast<Kind>(choice(required(root, "kind"), kKinds));
   if (has_table(kind)) keys.emplace_back("features");
   if (kind == Kind::kNetwork) {
@@ -327,8 +356,7 @@ std::string model_yaml(const ModelText& model) {
                       kNoYes[card.ranks_only ? 1 : 0],
                       finite(card.training_seconds, "training_seconds"));
   if (card.hybrid) line(text, "hybrid", "yes");
-  text += fmt::format("target: {{mean: {}, deviation: {}}}\n", finite(card.target.mean, "mean"),
-                      finite(card.target.deviation, "deviation"));
+  write_target(text, card);
   write_features(text, model);
   write_data(text, card);
   write_metrics(text, card);
@@ -358,10 +386,7 @@ ModelText read_model_yaml(const std::string& text, const std::string& file) {
   if (kind_of(card) == Kind::kPhysics && !card.hybrid) {
     fail_at(required(root, "kind"), "physics alone is no model; expected hybrid: yes");
   }
-  const ConfigNode& target = required(root, "target");
-  allow_only(target, {"mean", "deviation"});
-  card.target = {.mean = real_at(target, "mean"), .deviation = real_at(target, "deviation")};
-  if (!(card.target.deviation > 0)) fail_at(target, "deviation: expected more than zero");
+  read_target(root, card);
   read_features(root, model);
   read_lists(root, model);
   read_maps(root, model);

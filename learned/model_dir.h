@@ -51,6 +51,7 @@ struct ModelCard {
   std::vector<std::pair<std::string, std::string>> versions;  // tilecast, XGBoost | LibTorch
   double training_seconds = 0;
   Standardisation target;
+  Target predicts = {};  // quantity, unit, scale; residual: as `settings` say
   bool ranks_only = false;
   bool hybrid = false;
 };
@@ -71,7 +72,7 @@ struct ModelFiles {  // what is saved
 };
 
 // `directory` must not exist, or hold a model of ours, nothing else, and `force`. The card's kind,
-// ranks_only and target are the predictor's. Throws Error.
+// ranks_only, target and predicts are the predictor's. Throws Error.
 void save_model(const ModelFiles& files, const std::string& directory, bool force = false);
 [[nodiscard]] LoadedModel load_model(const std::string& directory);
 [[nodiscard]] bool is_model_directory(const std::string& path);  // has a model.yaml

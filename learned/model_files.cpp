@@ -73,6 +73,7 @@ void add_stack(const StackPredictorParts& stack, Contents& contents) {
 void add_predictor(const Predictor* predictor, ModelText& model, Contents& contents) {
   ModelCard& card = model.card;
   card.ranks_only = predictor != nullptr && predictor->ranks_only();
+  card.predicts = predictor != nullptr ? predictor->target() : Target{};
   if (predictor == nullptr) {
     TC_CHECK(card.hybrid, "no predictor to save");
     card.kind = "physics";
@@ -280,12 +281,13 @@ std::unique_ptr<Predictor> ModelFolder::stack() const {
 
 Target ModelFolder::target() const {
   const auto setting = model_.card.settings.find("target");
-  for (std::size_t i = 0; i < std::size(kTargets); ++i) {
-    if (setting != model_.card.settings.end() && setting->second == kTargets[i]) {
-      return static_cast<Target>(i);
-    }
-  }
-  fail(at(kCard), "settings: target: expected time or residual");
+  if (setting == model_.card.settings.end()) fail(at(kCard), "settings: target is missing");
+  const Target target = target_of_setting(setting->second);
+  const Target& predicts = model_.card.predicts;
+  if (target.is_time() && predicts.is_time()) return target;
+  if (target.quantity == predicts.quantity) return predicts;
+  fail(at(kCard), fmt::format("settings: target: got {}, but the model predicts {}",
+                              setting->second, predicts.quantity));
 }
 
 std::unique_ptr<Predictor> ModelFolder::predictor() const {
@@ -298,7 +300,7 @@ std::unique_ptr<Predictor> ModelFolder::predictor() const {
   std::unique_ptr<Predictor> own = kind == "xgboost"   ? trees()
                                    : kind == "network" ? network()
                                                        : process();
-  return target() == Target::kResidual ? on_prior(std::move(own)) : std::move(own);
+  return answering(target(), std::move(own));
 }
 
 }  // namespace tilecast::learned

@@ -1,5 +1,7 @@
 #include "learned/predictor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
@@ -157,34 +159,65 @@ class NetworkPredictor final : public ChunkedPredictor {
   TableFeatures at_nodes_, at_kernel_;
 };
 
-class OnPrior final : public Predictor {
+// A predictor whose answers are changed, made of what it is.
+class Changed : public Predictor {
  public:
-  explicit OnPrior(std::unique_ptr<Predictor> residual) : residual_(std::move(residual)) {
-    TC_CHECK(residual_ != nullptr, "nothing to add to");
+  explicit Changed(std::unique_ptr<Predictor> own) : own_(std::move(own)) {
+    TC_CHECK(own_ != nullptr, "nothing to change");
   }
 
-  [[nodiscard]] bool ranks_only() const override { return residual_->ranks_only(); }
+  [[nodiscard]] bool ranks_only() const override { return own_->ranks_only(); }
+  [[nodiscard]] const GbtPredictorParts* trees() const override { return own_->trees(); }
+  [[nodiscard]] const NetworkPredictorParts* network() const override { return own_->network(); }
+  [[nodiscard]] const GpPredictorParts* process() const override { return own_->process(); }
+
+ protected:
+  [[nodiscard]] const Predictor& own() const { return *own_; }
+
+ private:
+  std::unique_ptr<Predictor> own_;
+};
+
+class OnPrior final : public Changed {
+ public:
+  using Changed::Changed;
+
   [[nodiscard]] bool needs_prior() const override { return true; }
-  [[nodiscard]] const GbtPredictorParts* trees() const override { return residual_->trees(); }
-  [[nodiscard]] const NetworkPredictorParts* network() const override {
-    return residual_->network();
-  }
-  [[nodiscard]] const GpPredictorParts* process() const override { return residual_->process(); }
 
   void predict(std::span<const KernelQuery> queries, const hwdesc::Device& device, Priors priors,
                std::span<double> out) const override {
     TC_CHECK(priors.size() == queries.size(), "a prior per query");
-    residual_->predict(queries, device, priors, out);
+    own().predict(queries, device, priors, out);
     for (std::size_t i = 0; i < out.size(); ++i) {
       out[i] += priors[i] ? std::log(priors[i]->time.value) : std::nan("");
     }
   }
+};
+
+class OfQuantity final : public Changed {
+ public:
+  OfQuantity(std::unique_ptr<Predictor> own, Target target)
+      : Changed(std::move(own)), target_(std::move(target)) {}
+
+  [[nodiscard]] bool needs_prior() const override { return own().needs_prior(); }
+  [[nodiscard]] const Target& target() const override { return target_; }
+
+  void predict(std::span<const KernelQuery> queries, const hwdesc::Device& device, Priors priors,
+               std::span<double> out) const override {
+    own().predict(queries, device, priors, out);
+    for (double& value : out) value = unscaled(target_, value);
+  }
 
  private:
-  std::unique_ptr<Predictor> residual_;
+  Target target_;
 };
 
 }  // namespace
+
+const Target& Predictor::target() const {
+  static const Target time;
+  return time;
+}
 
 std::vector<std::optional<analytical::Estimate>> priors_for(const Predictor& predictor,
                                                             const analytical::CostModel& prior,
@@ -194,8 +227,18 @@ std::vector<std::optional<analytical::Estimate>> priors_for(const Predictor& pre
   return prior.estimate(queries, device);
 }
 
-std::unique_ptr<Predictor> on_prior(std::unique_ptr<Predictor> residual) {
-  return std::make_unique<OnPrior>(std::move(residual));
+std::unique_ptr<Predictor> answering(const Target& target, std::unique_ptr<Predictor> own) {
+  if (!target.is_time()) return std::make_unique<OfQuantity>(std::move(own), target);
+  return target.residual ? std::make_unique<OnPrior>(std::move(own)) : std::move(own);
+}
+
+void require_times(const Predictor& predictor, std::string_view name) {
+  const Target& target = predictor.target();
+  if (target.is_time()) return;
+  throw Error(
+      fmt::format("model {}: predicts {} in {}, no times; expected a model whose target is "
+                  "time or residual",
+                  name, target.quantity, target.unit));
 }
 
 std::unique_ptr<Predictor> make_predictor(GbtPredictorParts parts) {

@@ -1,4 +1,5 @@
-// A trained model with its features: kernels in, log times out. What a model directory holds.
+// A trained model with its features: kernels in, log times (or another quantity, learned/target.h)
+// out. What a model directory holds.
 //
 // Thread-safe, deterministic. Whoever wants times of programs wraps it: learned/learned_model.h.
 #pragma once
@@ -6,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analytical/cost_model.h"
@@ -14,6 +16,7 @@
 #include "learned/gbt_model.h"
 #include "learned/graph_network.h"
 #include "learned/table_features.h"
+#include "learned/target.h"
 
 namespace tilecast::learned {
 
@@ -30,7 +33,10 @@ class Predictor {
   // True: the numbers order the tiles of one kernel and mean nothing else (trained to rank).
   [[nodiscard]] virtual bool ranks_only() const = 0;
   [[nodiscard]] virtual bool needs_prior() const = 0;
-  // log(seconds) per query, or a score, lower = faster. `priors`: the analytical answers when
+  // What predict() answers: times, or a quantity that is none.
+  [[nodiscard]] virtual const Target& target() const;
+  // log(seconds) per query, or a score, lower = faster; of a target that is no time: the quantity
+  // in its unit. `priors`: the analytical answers when
   // needs_prior(), one per query; else ignored.
   virtual void predict(std::span<const analytical::KernelQuery> queries,
                        const hwdesc::Device& device, Priors priors,
@@ -49,18 +55,18 @@ class Predictor {
 
 // out = what the model predicts x deviation + mean.
 struct Standardisation {
-  double mean = 0, deviation = 1;  // of log(seconds) in the training set; ranking: 0 and 1
+  // Of log(seconds), or of the scaled quantity, in the training set; ranking: 0 and 1.
+  double mean = 0, deviation = 1;
 };
 
-// What a model predicts: the time, or its ratio to the analytical one (trees and
-// networks extrapolate badly, physics carries them).
-enum class Target { kTime, kResidual };
-inline constexpr std::string_view kTargets[] = {"time", "residual"};
-
-// `residual` predicts log(measured / analytical), or a score that was trained on top of physics:
-// adds log(analytical time). A query without an analytical answer is NaN. Made of what `residual`
-// is.
-[[nodiscard]] std::unique_ptr<Predictor> on_prior(std::unique_ptr<Predictor> residual);
+// `own` predicts what a learner of `target` is shown. Times: `own` itself. Residuals:
+// log(measured / analytical), or a score that was trained on top of physics; adds log(analytical
+// time), NaN where physics has no answer. Others: scaled(); comes back in the quantity's unit. Made
+// of what `own` is.
+[[nodiscard]] std::unique_ptr<Predictor> answering(const Target& target,
+                                                   std::unique_ptr<Predictor> own);
+// Error "model NAME: predicts ..., no times" unless `predictor` predicts times.
+void require_times(const Predictor& predictor, std::string_view name);
 
 // Trees over a table. No allocation per query in the steady state of a thread.
 struct GbtPredictorParts {

@@ -47,6 +47,7 @@ std::unique_ptr<Predictor> make_predictor(StackPredictorParts parts) {
   for (const StackMember& member : parts.members) {
     TC_CHECK(member.predictor != nullptr, "a member without a predictor");
     if (!(member.weight >= 0)) throw Error("a weight of a stack: expected at least 0");
+    require_times(*member.predictor, member.name);
     if (member.predictor->ranks_only()) throw Error("a member of a stack only ranks");
     sum += member.weight;
   }

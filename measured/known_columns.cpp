@@ -25,6 +25,10 @@ bool contains(std::span<const std::string_view> names, const std::string& name) 
   return std::ranges::find(names, name) != names.end();
 }
 
+bool is_number_column(const std::string& column) {
+  return is_parameter_column(column) || is_quantity_column(column);
+}
+
 Error unknown_column(const CsvTable& table, const std::string& column, const std::string& hint) {
   return Error(fmt::format("{}:1: unknown column '{}'; {}", table.file, column, hint));
 }
@@ -46,7 +50,7 @@ std::vector<std::string> columns_not_read(const CsvTable& table,
   for (const std::string& column : table.columns) {
     if (column.starts_with(kKeptPrefix) || contains(read, column)) continue;
     unread.push_back(column);
-    if (contains(kept, column) || is_parameter_column(column)) continue;
+    if (contains(kept, column) || is_number_column(column)) continue;
     const std::string near = base::nearest(column, {read.begin(), read.end()});
     if (!near.empty()) throw unknown_column(table, column, fmt::format("did you mean '{}'?", near));
   }
@@ -56,7 +60,7 @@ std::vector<std::string> columns_not_read(const CsvTable& table,
 void allow_only_columns(const CsvTable& table, std::span<const std::string_view> read,
                         std::span<const std::string_view> kept) {
   for (const std::string& column : columns_not_read(table, read, kept)) {
-    if (contains(kept, column) || is_parameter_column(column)) continue;
+    if (contains(kept, column) || is_number_column(column)) continue;
     throw unknown_column(table, column,
                          fmt::format("known are {}, {}; columns of your own start with x_, "
                                      "parameters with p_",

@@ -21,7 +21,8 @@ namespace tilecast::measured {
                                                         std::span<const std::string_view> read,
                                                         std::span<const std::string_view> kept);
 
-// Throws Error for the first column that is neither in `read` nor in `kept` and not x_* or p_*.
+// Throws Error for the first column that is neither in `read` nor in `kept` and not x_*, p_* or
+// q_*.
 void allow_only_columns(const CsvTable& table, std::span<const std::string_view> read,
                         std::span<const std::string_view> kept);
 

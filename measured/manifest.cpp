@@ -22,9 +22,9 @@ using hwdesc::ConfigNode;
 using Kind = ConfigNode::Kind;
 
 constexpr std::string_view kFormat = "tilecast.measurements/1";
-constexpr std::array<std::string_view, 12> kKeys{"name",    "description", "device", "devices",
-                                                 "source",  "licence",     "timing", "how_timed",
-                                                 "subject", "dispatch",    "feed",   "dtype"};
+constexpr std::array<std::string_view, 13> kKeys{
+    "name",      "description", "device",   "devices", "source", "licence",   "timing",
+    "how_timed", "subject",     "dispatch", "feed",    "dtype",  "quantities"};
 
 template <class... Args>
 [[noreturn]] void fail(const ConfigNode& node, std::string_view key,
@@ -83,10 +83,11 @@ void read_devices(const ConfigNode& root, const fs::path& folder, Manifest& mani
 }
 
 Timing read_timing(const ConfigNode& root) {
-  const std::string timing = required_text(root, "timing", "device or host");
-  if (timing == "device") return Timing::kDevice;
-  if (timing == "host") return Timing::kHost;
-  fail(*root.find("timing"), "timing", "got {}, expected device or host",
+  const std::string timing = required_text(root, "timing", "device, host or none");
+  for (const Timing known : {Timing::kDevice, Timing::kHost, Timing::kNone}) {
+    if (timing == name(known)) return known;
+  }
+  fail(*root.find("timing"), "timing", "got {}, expected device, host or none",
        hwdesc::show_text(timing));
 }
 
@@ -101,8 +102,9 @@ Subject read_subject(const ConfigNode& root) {
 void read_dispatch(const ConfigNode& root, Manifest& manifest) {
   const ConfigNode* node = root.find("dispatch");
   if (!node) return;
-  if (manifest.timing == Timing::kDevice) {
-    fail(*node, "dispatch", "given, but timing is device; expected timing: host, or no dispatch");
+  if (manifest.timing != Timing::kHost) {
+    fail(*node, "dispatch", "given, but timing is {}; expected timing: host, or no dispatch",
+         name(manifest.timing));
   }
   if (!node->is_mapping()) fail(*node, "dispatch", "expected a mapping of op classes to times");
   for (const ConfigNode& entry : node->children) {
@@ -144,6 +146,46 @@ HostFeed read_feed(const ConfigNode& node) {
           BytesPerSecond{number("rate", hwdesc::UnitKind::kBandwidth)}};
 }
 
+Quantity quantity_of(const ConfigNode& node) {
+  constexpr std::array<std::string_view, 3> kTimes{"time", "runtime", "residual"};
+  const std::string& name = node.key;
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  if (name.empty() || name.front() < 'a' || name.front() > 'z' ||
+      !std::ranges::all_of(name, fits) || std::ranges::find(kTimes, name) != kTimes.end()) {
+    fail(node, "quantities",
+         "got {}, expected a name of small letters, digits and _ that is no time",
+         hwdesc::show_text(name));
+  }
+  Quantity quantity{.name = name, .unit = required_text(node, "unit", "a unit such as registers")};
+  quantity.how = optional_text(node, "how");
+  const std::string count = optional_text(node, "count");
+  if (!count.empty() && count != "yes" && count != "no") {
+    fail(*node.find("count"), "count", "got {}, expected yes or no", hwdesc::show_text(count));
+  }
+  quantity.count = count == "yes";
+  for (const ConfigNode& child : node.children) {
+    if (child.key == "unit" || child.key == "how" || child.key == "count") continue;
+    fail(child, child.key, "unknown key in a quantity; expected unit, how and count");
+  }
+  return quantity;
+}
+
+void read_quantities(const ConfigNode& root, Manifest& manifest) {
+  const ConfigNode* node = root.find("quantities");
+  if (node != nullptr && !node->is_mapping()) {
+    fail(*node, "quantities", "expected a mapping such as registers: {{unit: registers}}");
+  }
+  if (node != nullptr) {
+    for (const ConfigNode& entry : node->children)
+      manifest.quantities.push_back(quantity_of(entry));
+  }
+  if (manifest.timing == Timing::kNone && manifest.quantities.empty()) {
+    fail(root, "timing", "none, but there are no quantities; expected times or quantities");
+  }
+}
+
 std::string yaml_text(std::string_view text) {
   return hwdesc::yaml_text(text, "manifest");
 }
@@ -153,6 +195,16 @@ void append(std::string& text, std::string_view key, std::string_view value) {
 }
 
 }  // namespace
+
+std::string_view name(Timing timing) {
+  constexpr std::array<std::string_view, 3> kNames{"device", "host", "none"};
+  return kNames.at(static_cast<std::size_t>(timing));
+}
+
+const Quantity* Manifest::quantity(std::string_view wanted) const {
+  const auto found = std::ranges::find(quantities, wanted, &Quantity::name);
+  return found == quantities.end() ? nullptr : &*found;
+}
 
 Manifest manifest_of(const ConfigNode& root, const std::string& folder,
                      std::span<const std::string_view> others) {
@@ -177,6 +229,7 @@ Manifest manifest_of(const ConfigNode& root, const std::string& folder,
   read_devices(root, folder, manifest);
   read_dispatch(root, manifest);
   if (const ConfigNode* feed = root.find("feed")) manifest.feed = read_feed(*feed);
+  read_quantities(root, manifest);
   return manifest;
 }
 
@@ -209,7 +262,7 @@ std::string manifest_text(const Manifest& manifest) {
   }
   append(text, "source", manifest.source);
   append(text, "licence", manifest.licence);
-  append(text, "timing", manifest.timing == Timing::kHost ? "host" : "device");
+  append(text, "timing", name(manifest.timing));
   append(text, "how_timed", manifest.how_timed);
   if (manifest.subject == Subject::kGraph) append(text, "subject", "graph");
   append(text, "dtype", manifest.defaults_dtype);
@@ -223,6 +276,13 @@ std::string manifest_text(const Manifest& manifest) {
         "feed:\n  per_step: {}\n  rate: {}\n",
         hwdesc::format_quantity(manifest.feed->per_step.value, hwdesc::UnitKind::kTime),
         hwdesc::format_quantity(manifest.feed->rate.value, hwdesc::UnitKind::kBandwidth));
+  }
+  if (!manifest.quantities.empty()) text += "quantities:\n";
+  for (const Quantity& quantity : manifest.quantities) {
+    text += fmt::format("  {}: {{unit: {}, count: {}", quantity.name, yaml_text(quantity.unit),
+                        quantity.count ? "yes" : "no");
+    if (!quantity.how.empty()) text += ", how: " + yaml_text(quantity.how);
+    text += "}\n";
   }
   return text;
 }

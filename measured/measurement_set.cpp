@@ -31,12 +31,20 @@ constexpr double kNanosecond = 1e-9;
 constexpr double kShortestNs = 1e-3, kLongestNs = 1e15;
 constexpr std::array<std::string_view, 2> kPlaceColumns{"kernel", "program"};
 
-void check_columns(const CsvTable& table) {
+void check_columns(const CsvTable& table, const Manifest& manifest) {
   std::vector<std::string_view> read(operator_columns().begin(), operator_columns().end());
   read.insert(read.end(), measured_columns().begin(), measured_columns().end());
   read.insert(read.end(), tile_columns().begin(), tile_columns().end());
   allow_only_columns(table, read, kPlaceColumns);
-  if (!table.find("runtime_ns")) {
+  check_quantity_columns(table, manifest);
+  if (manifest.timing == Timing::kNone) {
+    for (const std::string_view column : {"runtime_ns", "dispatch_ns", "spread_ns"}) {
+      if (!table.find(column)) continue;
+      throw Error(
+          fmt::format("{}:1: column '{}': the manifest says timing: none; expected no times",
+                      table.file, column));
+    }
+  } else if (!table.find("runtime_ns")) {
     throw Error(fmt::format("{}:1: the column 'runtime_ns' is missing; got {}", table.file,
                             fmt::join(table.columns, ", ")));
   }
@@ -171,10 +179,17 @@ Seconds time_cell(const CsvTable& table, const CsvRow& row, std::string_view col
 }
 
 void read_values(const CsvTable& table, const CsvRow& row, MeasurementRow& read) {
-  read.runtime = runtime_cell(table, row);
+  const bool has_quantity =
+      std::ranges::any_of(read.quantities, [](float value) { return !std::isnan(value); });
+  if (!has_quantity || !table.cell(row, "runtime_ns").empty()) {
+    if (!table.find("runtime_ns")) {
+      throw Faulty{RowFault::Kind::kNotANumber, "all quantities are empty, expected one at least"};
+    }
+    read.runtime = runtime_cell(table, row);
+  }
   if (!table.cell(row, "dispatch_ns").empty()) {
     read.dispatch = time_cell(table, row, "dispatch_ns");
-    if (*read.dispatch >= read.runtime) {
+    if (!read.runtime || *read.dispatch >= *read.runtime) {
       throw Faulty{RowFault::Kind::kNotPositive,
                    fmt::format("column 'dispatch_ns': got '{}', expected less than runtime_ns '{}'",
                                table.cell(row, "dispatch_ns"), table.cell(row, "runtime_ns"))};
@@ -236,6 +251,7 @@ void read_rows(MeasurementSet& set, SetFiles& files) {
     read.split = table.cell(row, "split");
     read.tile = tile_cells(table, row);
     if (!set.parameter_names.empty()) read.parameters = read_parameters(table, row);
+    read.quantities = read_quantities(table, row, set.manifest);
     if (read.is_program && read.tile != analytical::TileConfig{}) {
       throw Error(fmt::format("{}: got a tile, expected none: programs have many kernels",
                               table.where(row, "program")));
@@ -336,7 +352,7 @@ MeasurementSet read_measurement_set(const std::string& path) {
     set.table = read_csv(text);
     hashed = content_hash(manifest) + content_hash(text.text());
   }
-  check_columns(set.table);
+  check_columns(set.table, set.manifest);
   set.parameter_names = parameter_names(set.table);
   fill_dtype(set.manifest, set.table);
   SetFiles files(path);

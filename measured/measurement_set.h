@@ -13,14 +13,17 @@
 // (the tile that ran, measured/tile_cells.h), device, class, family, repeats, spread_ns, split, p_*
 // and x_* (kept, not read). p_* are parameters, numbers: how the kernel was written beyond its tile
 // (p_block_size_x, p_unroll); learned models may read them, models of physics cannot. An empty
-// cell: the row has no such parameter. Rows of equal work, device, tile and parameters are
+// cell: the row has no such parameter. q_* are quantities other than time, one column for each the
+// manifest lists; an empty cell: not measured. Rows of equal work, device, tile and parameters are
 // duplicates. `kernel` is a file of one kernel, or file#name; files lie inside the directory.
 //
-// manifest.yaml: format (tilecast.measurements/1), name, source, licence, timing (device | host),
-// device and / or devices (cell of the column -> preset or path) are required; description,
-// how_timed, dtype (of operator rows that name none), dispatch (op class -> "21 us") and feed
-// (per_step: 2.1 ms, rate: 2.95 GB/s) are not; nor is subject: graph, of sets that hold features
-// instead of work, which read_measurement_set() refuses by name.
+// manifest.yaml: format (tilecast.measurements/1), name, source, licence, timing (device | host |
+// none: there are no times and no runtime_ns, only quantities), device and / or devices (cell of
+// the column -> preset or path) are required; description, how_timed, dtype (of operator rows that
+// name none), dispatch (op class -> "21 us"), feed (per_step: 2.1 ms, rate: 2.95 GB/s) and
+// quantities (name: {unit: registers, count: yes, how:
+// "..."}) are not; with quantities, runtime_ns may be empty in some rows. Nor is subject: graph, of
+// sets that hold features instead of work, which read_measurement_set() refuses by name.
 //
 // Reading is strict about form (unknown columns, missing files, a row of the wrong length: Error
 // with file, row and column) and reports bad *values* per row: see RowFault. Thread-safe values.
@@ -38,8 +41,19 @@
 
 namespace tilecast::measured {
 
-// What a run time holds besides the kernel: nothing, or the host's dispatch.
-enum class Timing { kDevice, kHost };
+// What a run time holds besides the kernel: nothing, or the host's dispatch. kNone: nothing was
+// timed, rows hold quantities alone.
+enum class Timing { kDevice, kHost, kNone };
+[[nodiscard]] std::string_view name(Timing timing);  // "device", "host", "none"
+
+// What was measured besides time, or instead of it: registers, spills, instructions ...
+struct Quantity {
+  std::string name;    // [a-z][a-z0-9_]*, not time, runtime or residual; its column is q_<name>
+  std::string unit;    // "registers", "cycles", "share": reports print it
+  std::string how;     // how it was got, or empty
+  bool count = false;  // whole numbers: reports say how many are predicted exactly
+  friend bool operator==(const Quantity&, const Quantity&) = default;
+};
 
 // What rows are about: kernels and programs, or graphs of features for learned models only.
 enum class Subject { kWork, kGraph };
@@ -61,6 +75,9 @@ struct Manifest {
   std::map<std::string, Seconds> dispatch;  // floor per op class; kHost only
   std::optional<HostFeed> feed;             // of programs timed with their input
   std::string defaults_dtype;               // for operator rows without a dtype; may be empty
+  std::vector<Quantity> quantities;         // at least one where timing is kNone
+
+  [[nodiscard]] const Quantity* quantity(std::string_view wanted) const;  // null: none of that name
 };
 
 struct MeasurementRow {
@@ -73,7 +90,8 @@ struct MeasurementRow {
   std::string op_class, family, split;  // as given, or empty
   analytical::TileConfig tile;          // empty: whatever the measured system chose
   std::vector<float> parameters;        // one per MeasurementSet::parameter_names; NaN: none
-  Seconds runtime;
+  std::vector<float> quantities;        // one per Manifest::quantities; NaN: not measured
+  std::optional<Seconds> runtime;       // absent only where the set has quantities
   std::optional<Seconds> dispatch;
   int repeats = 1;
   Seconds spread;

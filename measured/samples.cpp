@@ -1,10 +1,14 @@
 #include "measured/samples.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
 
+#include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "measured/physics.h"
 #include "measured/works.h"
@@ -32,6 +36,16 @@ std::string name_in_set(const MeasurementSet& set, const hwdesc::Device& device)
   return nearest == by_name.end() || distance(*nearest) == kUnrelated ? "" : nearest->second;
 }
 
+void require_times(const MeasurementSet& set) {
+  if (set.manifest.timing != Timing::kNone) return;
+  std::string names;
+  for (const Quantity& quantity : set.manifest.quantities) {
+    names += (names.empty() ? "" : ", ") + quantity.name;
+  }
+  throw Error(fmt::format("{}: holds no times (timing: none), only {}; expected a set with times",
+                          set.directory, names));
+}
+
 // Leaves out the samples whose lines have faults.
 void drop_faulty(SampleSet& samples, std::vector<RowFault> faults) {
   std::set<int> lines;
@@ -39,6 +53,18 @@ void drop_faulty(SampleSet& samples, std::vector<RowFault> faults) {
   std::erase_if(samples.samples, [&](const Sample& s) { return lines.contains(s.line); });
   samples.faults.insert(samples.faults.end(), faults.begin(), faults.end());
   std::ranges::stable_sort(samples.faults, {}, &RowFault::line);
+}
+
+void check_physics(SampleSet& samples, const hwdesc::Device& device, int jobs) {
+  std::vector<Sample> untimed;  // set aside: physics judges times
+  std::erase_if(samples.samples, [&](const Sample& sample) {
+    const bool has_time = !std::isnan(sample.measured.value);
+    if (!has_time) untimed.push_back(sample);
+    return !has_time;
+  });
+  drop_faulty(samples, physics_faults(samples, device, jobs));
+  samples.samples.insert(samples.samples.end(), untimed.begin(), untimed.end());
+  std::ranges::stable_sort(samples.samples, {}, &Sample::line);
 }
 
 }  // namespace
@@ -51,9 +77,10 @@ SampleSet make_samples(const MeasurementSet& set, const hwdesc::Device& device,
                     .measured_on = name_in_set(set, device),
                     .manifest = set.manifest,
                     .parameter_names = set.parameter_names};
+  if (!options.untimed) require_times(set);
   std::vector<const MeasurementRow*> rows;
   for (const MeasurementRow& row : set.rows) {
-    if (row.device == samples.measured_on) rows.push_back(&row);
+    if (row.device == samples.measured_on && (row.runtime || options.untimed)) rows.push_back(&row);
   }
   for (const RowFault& fault : set.faults) {
     if (fault.device == samples.measured_on) samples.faults.push_back(fault);
@@ -63,18 +90,18 @@ SampleSet make_samples(const MeasurementSet& set, const hwdesc::Device& device,
   const bool host_timed = set.manifest.timing == Timing::kHost;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const MeasurementRow& row = *rows[i];
+    const Seconds runtime = row.runtime.value_or(Seconds{std::nan("")});
     samples.samples.push_back({.work = built.work_of[i],
                                .line = row.line,
                                .tile = row.tile,
                                .parameters = row.parameters,
-                               .measured = row.runtime - row.dispatch.value_or(Seconds{0}),
-                               .holds_dispatch = host_timed && !row.dispatch,
+                               .quantities = row.quantities,
+                               .measured = runtime - row.dispatch.value_or(Seconds{0}),
+                               .holds_dispatch = host_timed && row.runtime && !row.dispatch,
                                .split = row.split,
                                .repeats = row.repeats});
   }
-  if (options.check_physics) {
-    drop_faulty(samples, physics_faults(samples, device, options.jobs));
-  }
+  if (options.check_physics) check_physics(samples, device, options.jobs);
   return samples;
 }
 

@@ -43,7 +43,10 @@ struct Sample {
   int line = 0;                        // of measurements.csv
   analytical::TileConfig tile;         // empty: the model chooses; kernels only
   std::vector<float> parameters = {};  // one per SampleSet::parameter_names; NaN: none
-  Seconds measured;  // on the device: the run time less the dispatch of its row, if given
+  std::vector<float> quantities = {};  // one per Manifest::quantities; NaN: not measured
+  // On the device: the run time less the dispatch of its row, if given. NaN: not timed, which only
+  // SampleOptions::untimed asks for.
+  Seconds measured;
   bool holds_dispatch = false;  // `measured` still holds a dispatch nobody measured
   std::string split;
   int repeats = 1;  // runs the time is the mean or median of
@@ -61,6 +64,9 @@ struct SampleSet {
 
 struct SampleOptions {
   bool check_physics = true;  // false: keep rows that only physics doubts
+  // true: also rows that hold quantities and no time; false: they are left out, and a set without
+  // any time is an Error.
+  bool untimed = false;
   int jobs = 1;
 };
 

@@ -22,13 +22,17 @@ bool needs_prior(const Experiment& experiment) {
   return std::ranges::any_of(experiment.learners, &learned::LearnerSpec::needs_prior);
 }
 
+learned::Target target_of(const Experiment& experiment) {
+  return experiment.learners.empty() ? learned::Target{} : experiment.learners.front().target;
+}
+
 }  // namespace
 
 LearnedColumns::LearnedColumns(const analytical::CostModel& prior, const Experiment& experiment,
                                const LoadedSets& loaded, int jobs)
     : loaded_(loaded),
-      all_(learned::make_examples(loaded.sets, loaded.devices, prior, needs_prior(experiment),
-                                  jobs)) {
+      all_(learned::make_examples(loaded.sets, loaded.devices, prior, needs_prior(experiment), jobs,
+                                  target_of(experiment))) {
   std::vector<std::size_t> first;
   std::size_t rows = 0;
   for (const measured::SampleSet& set : loaded.sets) {
@@ -112,6 +116,11 @@ LearnedAnswer LearnedColumns::run(const learned::LearnerSpec& learner, const mea
 
 std::vector<std::string> LearnedColumns::notes() const {
   std::vector<std::string> notes;
+  if (all_.unlabelled > 0) {
+    notes.push_back(fmt::format("{} rows have no {}: they are neither learned from nor scored",
+                                all_.unlabelled,
+                                all_.target.is_time() ? "time" : all_.target.quantity));
+  }
   if (all_.programs > 0) {
     notes.push_back(fmt::format(
         "{} rows are of programs: learners of kernels neither see nor answer them", all_.programs));

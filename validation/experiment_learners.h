@@ -24,7 +24,7 @@ struct LearnedAnswer {
 
 class LearnedColumns {
  public:
-  // `prior` must outlive it.
+  // `prior` must outlive it. The learners have one quantity as their target.
   LearnedColumns(const analytical::CostModel& prior, const Experiment& experiment,
                  const LoadedSets& loaded, int jobs);
 

@@ -59,6 +59,12 @@ void add_default_rows(const Experiment& experiment, const measured::MeasurementS
   }
 }
 
+bool teaches_times(const Experiment& experiment) {
+  return std::ranges::all_of(experiment.learners, [](const learned::LearnerSpec& learner) {
+    return learner.target.is_time();
+  });
+}
+
 void load_source(const Experiment& experiment, const ExperimentSource& source, ExperimentData& data,
                  int jobs, LoadedSets& loaded) {
   const std::vector<std::string> devices =
@@ -68,7 +74,8 @@ void load_source(const Experiment& experiment, const ExperimentSource& source, E
     measured::MeasurementSet set = data.read(source, name);
     const std::size_t all = set.rows.size();
     if (source.sample_rows > 0) sample(set, name, source.sample_rows, source.sample_seed);
-    SampleSet samples = measured::make_samples(set, device, {.jobs = jobs});
+    SampleSet samples =
+        measured::make_samples(set, device, {.untimed = !teaches_times(experiment), .jobs = jobs});
     samples.name = devices.size() > 1 ? fmt::format("{} {}", source.name, name) : source.name;
     if (samples.samples.empty()) {
       throw Error(fmt::format("{}: data {}: no row that can be used on {}", experiment.file,

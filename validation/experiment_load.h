@@ -18,7 +18,8 @@ struct LoadedSets {
   std::vector<bool> is_default;         // by row of rows_of: fits Experiment::default_run
 };
 
-// Throws Error of the importers, and for a source without a row that can be used.
+// Rows without a time are among them where a learner's target is another quantity. Throws Error of
+// the importers, and for a source without a row that can be used.
 [[nodiscard]] LoadedSets load_sets(const Experiment& experiment, ExperimentData& data, int jobs);
 
 // Copies with the samples of these rows alone, in the order of rows_of; works stay.

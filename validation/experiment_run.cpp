@@ -297,6 +297,13 @@ std::size_t ExperimentResult::refused() const {
 
 ExperimentResult run_experiment(const Experiment& experiment, ExperimentData& data,
                                 const RunOptions& options) {
+  for (const learned::LearnerSpec& learner : experiment.learners) {
+    if (learner.target.is_time()) continue;
+    throw Error(
+        fmt::format("{}: learner {}: its target is {}, and columns are compared by times; "
+                    "`tilecast train` trains and scores it",
+                    experiment.file, learner.name, learner.target.quantity));
+  }
   ExperimentResult result;
   result.experiment = experiment;
   result.notes = experiment.notes;

@@ -28,7 +28,8 @@ class Dealer {
          std::span<const std::string> names)
       : experiment_(experiment), sets_(sets), names_(names), rows_(rows_of(sets)) {
     for (std::size_t row = 0; row < rows_.size(); ++row) {
-      const double time_s = sets[rows_[row].set].samples[rows_[row].sample].measured.value;
+      const double measured_s = sets[rows_[row].set].samples[rows_[row].sample].measured.value;
+      const double time_s = std::isnan(measured_s) ? 0 : measured_s;  // not timed
       double& fastest = fastest_.try_emplace(work(row).fingerprint, time_s).first->second;
       fastest = std::min(fastest, time_s);
     }

@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/error.h"
+#include "base/statistics.h"
 
 namespace tilecast::validation {
 namespace {
@@ -121,12 +123,47 @@ void Training::evaluate(TrainingResult& result) const {
   result.sheet = std::move(sheet);
 }
 
+void Training::evaluate_quantity(const learned::Examples& fitted, TrainingResult& result) const {
+  const std::vector<double> known =
+      learned::quantity_values(fitted.subset(result.trained.split.train));
+  const learned::Examples held_out = columns_.examples(split().score);
+  const double mean = std::accumulate(known.begin(), known.end(), 0.0) / double(known.size());
+  const auto constant = [&](double value) {
+    return std::vector<double>(held_out.rows.size(), value);
+  };
+  result.quantity = learned::quantity_report(
+      held_out, {{"mean of training rows", constant(mean)},
+                 {"median of training rows", constant(base::quantile(known, 0.5))},
+                 {learner().name, learned::quantity_answers(*result.trained.predictor, held_out)}});
+  for (const learned::QuantityStratum& stratum : result.quantity->strata) {
+    if (!stratum.scores.back()) continue;
+    const measured::QuantityScores &ours = *stratum.scores.back(), &theirs = *stratum.scores[0];
+    const auto add = [&](const char* metric, std::optional<double> value,
+                         std::optional<double> baseline) {
+      if (!value) return;
+      result.about.metrics.push_back({.metric = metric,
+                                      .n = stratum.rows,
+                                      .value = *value,
+                                      .baseline = baseline,
+                                      .of = stratum.name == "all" ? "" : "class " + stratum.name});
+    };
+    add("rmse", ours.rmse, theirs.rmse);
+    add("rmse_of_range", ours.rmse_of_range, theirs.rmse_of_range);
+    add("mean_absolute_error", ours.mean_absolute, theirs.mean_absolute);
+    add("exact", ours.exact, theirs.exact);
+  }
+}
+
 TrainingResult Training::run(const learned::LearnerHooks& hooks) const {
   const learned::Examples examples = columns_.examples(split().fit);
   TrainingResult result{.trained = learned::train(learner(), examples, hooks)};
   result.about.data = rows(examples, result.trained.split);
   result.notes = columns_.notes();
-  evaluate(result);
+  if (learner().target.is_time()) {
+    evaluate(result);
+  } else {
+    evaluate_quantity(examples, result);
+  }
   return result;
 }
 

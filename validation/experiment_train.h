@@ -7,6 +7,7 @@
 // The held-out rows are those the round scores; the learner sees none of them.
 #pragma once
 
+#include "learned/training/quantity_report.h"
 #include "validation/experiment_learners.h"
 #include "validation/experiment_splits.h"
 
@@ -29,6 +30,9 @@ struct TrainingResult {
   learned::ModelCard about;    // data, split, metrics on the held-out rows
   measured::ScoreSheet sheet;  // the held-out rows; roofline, analytical and the learner
   measured::Stratum scores;    // of all of them
+  // Instead, of a target that is no time: the mean and median of the training rows, and the
+  // learner.
+  std::optional<learned::QuantityReport> quantity;
   std::vector<std::string> notes;
 };
 
@@ -53,6 +57,7 @@ class Training {
   [[nodiscard]] std::vector<learned::ModelData> rows(const learned::Examples& examples,
                                                      const learned::TrainValidation& sides) const;
   void evaluate(TrainingResult& result) const;
+  void evaluate_quantity(const learned::Examples& fitted, TrainingResult& result) const;
 
   Experiment experiment_;
   LoadedSets loaded_;

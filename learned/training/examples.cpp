@@ -1,6 +1,7 @@
 #include "learned/training/examples.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "base/source_text.h"
 #include "measured/splits.h"
 
 namespace tilecast::learned {
@@ -68,10 +70,62 @@ void weigh(Examples& examples, std::span<const double> dispatch) {
   for (std::size_t i = 0; i < examples.rows.size(); ++i) {
     Example& row = examples.rows[i];
     const bool has_prior = !examples.priors.empty() && examples.priors[i];
-    const double on_device = has_prior ? examples.priors[i]->time.value : std::exp(row.log_time);
+    const double on_device = has_prior ? examples.priors[i]->time.value : std::exp(row.target);
     const double share = std::max(kLeastShare, on_device / (on_device + dispatch[i]));
     row.weight = dispatch[i] > 0 ? share * share : 1;
   }
+}
+
+// With the unit of the sets that have the quantity.
+Target known_target(const Target& target, std::span<const measured::SampleSet> sets) {
+  if (target.is_time()) return {};
+  Target known = target;
+  known.unit.clear();
+  std::vector<std::string_view> names{"time", "residual"};
+  for (const measured::SampleSet& set : sets) {
+    for (const measured::Quantity& each : set.manifest.quantities) names.push_back(each.name);
+    const measured::Quantity* quantity = set.manifest.quantity(target.quantity);
+    if (quantity == nullptr) continue;
+    if (!known.unit.empty() && known.unit != quantity->unit) {
+      throw Error(fmt::format("target {}: got it in {} and, in set {}, in {}; expected one unit",
+                              target.quantity, known.unit, set.name, quantity->unit));
+    }
+    known.unit = quantity->unit;
+    known.count = quantity->count;
+  }
+  if (!known.unit.empty()) return known;
+  const std::string near = base::nearest(target.quantity, names);
+  throw Error(fmt::format("target {}: no set has this quantity; {}", target.quantity,
+                          near.empty() ? fmt::format("there are {}", fmt::join(names, ", "))
+                                       : fmt::format("did you mean '{}'?", near)));
+}
+
+// Of a timed sample; its dispatch is appended.
+std::optional<double> log_time(const measured::SampleSet& set, const measured::Sample& sample,
+                               const hwdesc::Device& device, Examples& examples,
+                               std::vector<double>& dispatch) {
+  if (std::isnan(sample.measured.value)) return std::nullopt;
+  dispatch.push_back(dispatch_seconds(sample, set, device));
+  const double least = kLeastShare * sample.measured.value;
+  const double seconds = sample.measured.value - dispatch.back();
+  if (seconds < least) ++examples.below_dispatch;
+  return std::log(std::max(seconds, least));
+}
+
+// As a learner sees it.
+std::optional<double> quantity_of(const measured::SampleSet& set, const measured::Sample& sample,
+                                  const Target& target) {
+  const measured::Quantity* quantity = set.manifest.quantity(target.quantity);
+  if (quantity == nullptr) return std::nullopt;
+  const double value =
+      sample.quantities.at(static_cast<std::size_t>(quantity - set.manifest.quantities.data()));
+  if (std::isnan(value)) return std::nullopt;
+  const double taught = scaled(target, value);
+  if (!std::isnan(taught)) return taught;
+  throw Error(
+      fmt::format("set {}, line {}: {} is {}, which has no logarithm; expected "
+                  "target_scale: identity",
+                  set.name, sample.line, target.quantity, value));
 }
 
 std::vector<std::string> keys_of(const Examples& examples, ValidateBy by) {
@@ -97,6 +151,7 @@ Examples Examples::subset(std::span<const std::size_t> chosen) const {
   Examples result{.kernels = kernels,
                   .families = families,
                   .parameter_names = parameter_names,
+                  .target = target,
                   .prior_model = prior_model};
   for (const std::size_t row : chosen) {
     result.rows.push_back(rows.at(row));
@@ -108,9 +163,10 @@ Examples Examples::subset(std::span<const std::size_t> chosen) const {
 
 Examples make_examples(std::span<const measured::SampleSet> sets,
                        std::span<const hwdesc::Device> devices,
-                       const analytical::CostModel& prior_model, bool with_priors, int jobs) {
+                       const analytical::CostModel& prior_model, bool with_priors, int jobs,
+                       const Target& target) {
   TC_CHECK(sets.size() == devices.size(), "one device per set");
-  Examples examples{.prior_model = &prior_model};
+  Examples examples{.target = known_target(target, sets), .prior_model = &prior_model};
   Numbers kernels(examples.kernels), families(examples.families);
   std::vector<double> dispatch;  // seconds, by row
   for (std::size_t s = 0; s < sets.size(); ++s) {
@@ -123,19 +179,19 @@ Examples make_examples(std::span<const measured::SampleSet> sets,
         ++examples.programs;
         continue;
       }
-      dispatch.push_back(dispatch_seconds(sample, set, devices[s]));
-      const double least = kLeastShare * sample.measured.value;
-      double seconds = sample.measured.value - dispatch.back();
-      if (seconds < least) {
-        ++examples.below_dispatch;
-        seconds = least;
+      const std::optional<double> taught =
+          target.is_time() ? log_time(set, sample, devices[s], examples, dispatch)
+                           : quantity_of(set, sample, examples.target);
+      if (!taught) {
+        ++examples.unlabelled;
+        continue;
       }
       const std::string& family = work.family.empty() ? work.name : work.family;
       examples.rows.push_back(
           {.set = s,
            .sample = i,
            .device = &devices[s],
-           .log_time = std::log(seconds),
+           .target = *taught,
            .kernel = kernels.of(work.fingerprint + '\n' + devices[s].name, work.name),
            .family = families.of(family, family)});
       const bool has_tile = sample.tile != analytical::TileConfig{};
@@ -145,7 +201,7 @@ Examples make_examples(std::span<const measured::SampleSet> sets,
     }
   }
   if (with_priors) estimate_priors(examples, jobs);
-  weigh(examples, dispatch);
+  if (target.is_time()) weigh(examples, dispatch);
   return examples;
 }
 

@@ -27,8 +27,8 @@ class TooFewRows final : public Error {
 struct Example {
   std::size_t set = 0, sample = 0;  // where it comes from
   const hwdesc::Device* device = nullptr;
-  double log_time = 0;       // of seconds
-  double weight = 1;         // 1 / variance of log_time, of a row without dispatch: 1
+  double target = 0;         // log(seconds); of a quantity that is no time: scaled()
+  double weight = 1;         // 1 / variance of log(seconds), of a row without dispatch: 1
   std::uint32_t kernel = 0;  // equal work on one device: equal numbers
   std::uint32_t family = 0;
 };
@@ -39,7 +39,9 @@ struct Examples {
   std::vector<std::optional<analytical::Estimate>> priors;  // by row; empty: not asked for
   std::vector<std::string> kernels, families;               // names by number
   std::vector<std::vector<std::string>> parameter_names;    // by set, of its queries' parameters
+  Target target;                                            // what the rows teach, with its unit
   std::size_t programs = 0;                                 // rows left out
+  std::size_t unlabelled = 0;                               // left out: no value of the target
   // Rows at or below their dispatch, or nearly: held at kLeastShare.
   std::size_t below_dispatch = 0;
   // The analytical model of the priors, and of the labels of pretraining.
@@ -49,12 +51,14 @@ struct Examples {
   [[nodiscard]] Examples subset(std::span<const std::size_t> rows) const;
 };
 
-// All samples, in order. `devices`: one per set. with_priors: also the answers of `prior_model`,
-// the analytical model (on `jobs` threads).
+// All samples that have the target (its quantity and scale count; the unit is the sets'), in order.
+// `devices`: one per set. with_priors: also the answers of `prior_model`, the analytical model (on
+// `jobs` threads). Throws Error where no set has the quantity, their units differ, or a value
+// cannot be scaled.
 [[nodiscard]] Examples make_examples(std::span<const measured::SampleSet> sets,
                                      std::span<const hwdesc::Device> devices,
                                      const analytical::CostModel& prior_model, bool with_priors,
-                                     int jobs);
+                                     int jobs, const Target& target = {});
 
 // Runs of the rows chosen that are of one device, each of at most `most`: [first, end) of `chosen`.
 [[nodiscard]] std::vector<std::pair<std::size_t, std::size_t>> device_runs(

@@ -100,10 +100,10 @@ class ProcessFitter final : public Fitter {
     scaler_.apply(table_.values);
     table_.scales = scales_of(table_.values, features.width());
     const Standardisation times = standardisation_of(examples, rows);
-    if (spec.target == Target::kTime) target_.mean = times.mean;
-    spread_ = spec.target == Target::kTime ? times.deviation : 0;
+    if (!spec.target.residual) target_.mean = times.mean;
+    spread_ = spec.target.residual ? 0 : times.deviation;
     for (const std::size_t row : rows) {
-      table_.targets.push_back(examples.rows[row].log_time - target_.mean);
+      table_.targets.push_back(examples.rows[row].target - target_.mean);
       table_.weights.push_back(examples.rows[row].weight);
     }
   }

@@ -100,6 +100,7 @@ ModelCard card_of(const Trained& trained, const Examples& examples) {
   card.settings = settings_of(trained.spec);
   card.training_seconds = trained.seconds;
   card.ranks_only = trained.spec.ranks_only();
+  card.predicts = trained.predictor->target();
   describe_domain(examples, card);
   if (kind == LearnerKind::kXgboost) card.versions = {{"XGBoost", xgboost_version()}};
   if (kind == LearnerKind::kGaussianProcess) card.versions = {{"Eigen", eigen_version()}};
@@ -138,6 +139,13 @@ void require_parameters(const LearnerSpec& spec, const Examples& examples) {
   }
 }
 
+void require_target(const LearnerSpec& spec, const Examples& examples) {
+  const Target& given = examples.target;
+  if (spec.target.quantity == given.quantity && spec.target.scale == given.scale) return;
+  throw Error(fmt::format("learner {}: target: got {}, but the examples are of {}", spec.name,
+                          setting_of(spec.target), setting_of(given)));
+}
+
 // The rows that have an analytical answer, their times divided by it.
 Examples residuals(const Examples& examples) {
   std::vector<std::size_t> answered;
@@ -146,7 +154,7 @@ Examples residuals(const Examples& examples) {
   }
   Examples result = examples.subset(answered);
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
-    result.rows[i].log_time -= std::log(result.priors[i]->time.value);
+    result.rows[i].target -= std::log(result.priors[i]->time.value);
   }
   return result;
 }
@@ -165,7 +173,8 @@ void Trained::save(ModelCard about, const std::string& directory, bool force) co
 }
 
 Trained train(const LearnerSpec& spec, const Examples& given, const LearnerHooks& hooks) {
-  const bool on_physics = spec.target == Target::kResidual;
+  require_target(spec, given);
+  const bool on_physics = spec.target.residual;
   const Examples of_physics = on_physics ? residuals(given) : Examples{};
   const Examples& examples = on_physics ? of_physics : given;
   require_rows(spec, examples);
@@ -191,7 +200,9 @@ Trained train(const LearnerSpec& spec, const Examples& given, const LearnerHooks
                                          .checkpoint = hooks.checkpoint})
                             .predictor;
   }
-  if (on_physics) trained.predictor = on_prior(std::move(trained.predictor));
+  Target target = examples.target;
+  target.residual = on_physics;
+  trained.predictor = answering(target, std::move(trained.predictor));
   trained.seconds = log.seconds();
   trained.training_csv = log.take();
   trained.card = card_of(trained, examples);

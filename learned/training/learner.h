@@ -10,7 +10,8 @@
 //       loss: rank_hinge
 //       search: {trials: 8, rounds: 2, learning_rate: [1e-4, 1e-2], hidden: [32, 64, 128]}
 //
-// Keys: name, model (xgboost | network | gaussian_process), target (time | residual), features |
+// Keys: name, model (xgboost | network | gaussian_process), target (time | residual |
+// a quantity of the sets, with target_scale: identity | log1p), features |
 // (at_nodes, at_kernel, encoding, scale), validation (share of the rows; of a Gaussian process 0),
 // validate_by, seed, search (not of a Gaussian process, which the evidence chooses), pretrain
 // (training/pretrain_spec.h), and every parameter of gbt_parameters(), of network_parameters() and
@@ -56,7 +57,7 @@ struct LearnerSpec {
   GpSpec gp;
   NetworkSpec network;
   TrainingSpec training;
-  Target target = Target::kTime;
+  Target target;
   PretrainSpec pretrain;     // not of a Gaussian process
   double validation = 0.15;  // of a Gaussian process: as 0
   ValidateBy validate_by = ValidateBy::kKernel;

@@ -124,8 +124,8 @@ SearchSpec read_search(const ConfigNode& node, const LearnerSpec& spec) {
 }
 
 std::vector<std::string_view> own_keys(LearnerKind kind) {
-  std::vector<std::string_view> keys{"name",       "model", "target",  "parameters",
-                                     "validation", "seed",  "pretrain"};
+  std::vector<std::string_view> keys{"name",       "model", "target",   "target_scale",
+                                     "parameters", "seed",  "pretrain", "validation"};
   if (kind != LearnerKind::kGaussianProcess) keys.insert(keys.end(), {"validate_by", "search"});
   if (kind != LearnerKind::kNetwork) keys.emplace_back("features");
   if (kind == LearnerKind::kNetwork) {
@@ -186,9 +186,19 @@ void read_validation(const ConfigNode& node, LearnerSpec& spec) {
 }
 
 void read_target(const ConfigNode& node, LearnerSpec& spec) {
-  const ConfigNode* target = node.find("target");
-  if (target == nullptr) return;
-  spec.target = static_cast<Target>(choice(*target, kTargets));
+  if (const ConfigNode* target = node.find("target")) {
+    spec.target = target_of_setting(text_of(*target));
+  }
+  if (const ConfigNode* scale = node.find("target_scale")) {
+    if (spec.target.is_time()) {
+      fail_at(*scale, "times are learned as logarithms; expected it with a quantity as target");
+    }
+    spec.target.scale = static_cast<TargetScale>(choice(*scale, kTargetScales));
+  }
+  if (!spec.target.is_time() && spec.ranks()) {
+    fail_at(node, fmt::format("a loss that ranks tiles by time cannot learn {}",
+                              hwdesc::show_text(spec.target.quantity)));
+  }
 }
 
 void read_pretrain(const ConfigNode& node, LearnerSpec& spec) {
@@ -199,6 +209,10 @@ void read_pretrain(const ConfigNode& node, LearnerSpec& spec) {
   pretrain.rows = static_cast<std::size_t>(number(rows, 0, kMostPretrain));
   if (pretrain.rows > 0 && spec.kind == LearnerKind::kGaussianProcess) {
     fail_at(*given, "a Gaussian process has no pretraining; expected 0");
+  }
+  if (pretrain.rows > 0 && !spec.target.is_time()) {
+    fail_at(*given, fmt::format("physics has no labels of {}; expected 0",
+                                hwdesc::show_text(spec.target.quantity)));
   }
   if (!given->is_mapping()) return;
   const bool is_network = spec.kind == LearnerKind::kNetwork;
@@ -274,7 +288,7 @@ bool LearnerSpec::ranks_only() const {
 }
 
 bool LearnerSpec::needs_prior() const {
-  if (target == Target::kResidual || !pretrain.time_alone()) return true;
+  if (target.residual || !pretrain.time_alone()) return true;
   const auto has = [](const FeatureSelection& selection) {
     return TableFeatures(selection).needs_prior();
   };
@@ -308,7 +322,10 @@ std::map<std::string, std::string> settings_of(const LearnerSpec& spec) {
   std::map<std::string, std::string> settings;
   settings["name"] = hwdesc::yaml_text(spec.name, "learner");
   settings["model"] = learned::name(spec.kind);
-  settings["target"] = kTargets[static_cast<std::size_t>(spec.target)];
+  settings["target"] = setting_of(spec.target);
+  if (!spec.target.is_time()) {
+    settings["target_scale"] = kTargetScales[static_cast<std::size_t>(spec.target.scale)];
+  }
   const bool validates = spec.kind != LearnerKind::kGaussianProcess;
   settings["validation"] = parameter_text(validates ? spec.validation : 0);
   if (validates) {

@@ -55,7 +55,7 @@ class NetworkFitter final : public Fitter {
     at_kernel_ = scaled(features_.at_kernel, examples, rows, threads);
     const std::vector<std::size_t> graph_of = make_graphs(examples, rows);
     const std::vector<float> targets = standard_targets(examples, rows, target_);
-    const bool on_physics = spec.target == Target::kResidual && spec.ranks();
+    const bool on_physics = spec.target.residual && spec.ranks();
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const Example& example = examples.rows[rows[i]];
       const bool starts = on_physics && i >= labelled_rows_;
@@ -119,7 +119,7 @@ class NetworkFitter final : public Fitter {
 
   // Whether what was learned of the labels is what is measured: times, and nothing else.
   [[nodiscard]] static bool goes_on(const LearnerSpec& spec) {
-    return spec.target == Target::kTime && spec.pretrain.time_alone();
+    return !spec.target.residual && spec.pretrain.time_alone();
   }
   // Half as long as the learner's where the spec does not say; a length of 0: none.
   [[nodiscard]] static TrainingSpec training_of_labels(const LearnerSpec& spec) {

@@ -174,7 +174,7 @@ Unmeasured::Unmeasured(const Examples& measured, const PretrainSpec& spec, std::
       const std::optional<Estimate>& answer = source.labels[i];
       if (!is_answered(answer)) continue;
       examples_.rows.push_back(source.example);
-      examples_.rows.back().log_time = std::log(answer->time.value);
+      examples_.rows.back().target = std::log(answer->time.value);
       examples_.rows.back().weight = 1;
       const TileConfig* tile =
           source.itself ? nullptr : &tiles_.emplace_back(std::move(source.tiles[i]));
@@ -206,12 +206,12 @@ TaskTable task_table(const PretrainSpec& spec, const Examples& examples,
   };
   std::map<std::uint32_t, std::vector<double>> of_kernel;  // log times
   for (const std::size_t row : rows) {
-    of_kernel[examples.rows[row].kernel].push_back(examples.rows[row].log_time);
+    of_kernel[examples.rows[row].kernel].push_back(examples.rows[row].target);
   }
   TaskTable table;
   for (const std::size_t row : rows) {
     const Estimate& label = *examples.priors.at(row);
-    const double log_time = examples.rows[row].log_time;
+    const double log_time = examples.rows[row].target;
     const std::vector<double>& others = of_kernel.at(examples.rows[row].kernel);
     for (const PretrainTask task : spec.tasks) {
       if (task == PretrainTask::kTime) table.values.push_back(standard(label.time.value));

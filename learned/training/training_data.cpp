@@ -60,10 +60,10 @@ Standardisation standardisation_of(const Examples& examples, std::span<const std
   for (const std::size_t row : rows) whole += examples.rows[row].weight;
   Standardisation target{.mean = 0, .deviation = 0};
   for (const std::size_t row : rows) {
-    target.mean += examples.rows[row].weight * examples.rows[row].log_time / whole;
+    target.mean += examples.rows[row].weight * examples.rows[row].target / whole;
   }
   for (const std::size_t row : rows) {
-    const double off = examples.rows[row].log_time - target.mean;
+    const double off = examples.rows[row].target - target.mean;
     target.deviation += examples.rows[row].weight * off * off / whole;
   }
   constexpr double kEqualTimes = 1e-9;  // of log(seconds)
@@ -77,7 +77,7 @@ std::vector<float> standard_targets(const Examples& examples, std::span<const st
   std::vector<float> result;
   for (const std::size_t row : rows) {
     result.push_back(
-        static_cast<float>((examples.rows[row].log_time - target.mean) / target.deviation));
+        static_cast<float>((examples.rows[row].target - target.mean) / target.deviation));
   }
   return result;
 }

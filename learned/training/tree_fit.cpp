@@ -47,14 +47,14 @@ class TreeFitter final : public Fitter {
   }
 
  private:
-  [[nodiscard]] bool is_residual() const { return spec_.target == Target::kResidual; }
+  [[nodiscard]] bool is_residual() const { return spec_.target.residual; }
 
   // Times of labels and measured rows are on one scale; a rank has none.
   static Standardisation target_of(const LearnerSpec& spec, const Examples& examples,
                                    const TrainValidation& split,
                                    std::span<const std::size_t> labelled) {
     if (spec.ranks_only()) return {};
-    if (spec.target == Target::kResidual) return standardisation_of(examples, split.train);
+    if (spec.target.residual) return standardisation_of(examples, split.train);
     return standardisation_of(examples, joined(labelled, split.train));
   }
 

@@ -12,7 +12,9 @@
 #include "sim/cli/progress.h"
 #include "sim/evaluation_report.h"
 #include "sim/model_choice.h"
+#include "sim/quantity_evaluation.h"
 #include "sim/views/evaluation.h"
+#include "sim/views/quantities.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -123,11 +125,26 @@ EvaluationReport make_report(const EvaluateArguments& arguments) {
   return report;
 }
 
+// Models of another quantity than time.
+void run_quantities(const EvaluateArguments& arguments) {
+  if (!arguments.card.empty() || !arguments.rows.empty() || arguments.output.format == "csv") {
+    throw UsageError("--card, --rows and --format csv are of models of times");
+  }
+  const std::vector<hwdesc::Device> devices = load_devices(arguments.devices);
+  if (devices.size() > 1) throw UsageError("--device: got several; models of quantities take one");
+  const QuantityEvaluation result =
+      evaluate_quantity(arguments.sets, devices.front(), arguments.models, arguments.jobs);
+  write(arguments.output, arguments.output.format == "json"
+                              ? views::quantity_evaluation_json(result.report, result.notes)
+                              : views::quantity_evaluation_text(result.report, result.notes));
+}
+
 void run(const EvaluateArguments& arguments) {
   if (std::ranges::any_of(arguments.sets, learned::is_graph_set)) {
     return evaluate_graphs(arguments.sets, arguments.models, arguments.output,
                            {.by = {Breakdown::kKernel}, .bootstrap = arguments.bootstrap});
   }
+  if (std::ranges::any_of(arguments.models, predicts_quantity)) return run_quantities(arguments);
   const EvaluationReport report = make_report(arguments);
   const views::EvaluationViewOptions view{.faults = arguments.faults};
   if (!arguments.card.empty()) {
@@ -192,7 +209,10 @@ void add_evaluate(CLI::App& app) {
       "hold mape_surest_25, _50 and _75: MAPE of that share of the rows, those with the narrowest\n"
       "intervals; announced_2x: the share of errors above a factor of 2 that intervals reach; and\n"
       "best_in_top_tenth: what is found of a kernel's best when only the tenth of its tiles is\n"
-      "measured that is predicted fastest.");
+      "measured that is predicted fastest.\n"
+      "Models of another quantity than time (registers ...) are scored by differences: RMSE, as %\n"
+      "of the range of measured values, mean absolute error, and of counts the share predicted\n"
+      "exactly, beside the mean of their training rows.");
   verb.callback([arguments] { run(*arguments); });
 }
 

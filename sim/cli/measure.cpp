@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 
 #include "base/error.h"
@@ -23,13 +24,21 @@ namespace fs = std::filesystem;
 struct HostArguments {
   MeasureArguments common;
   std::vector<std::string> sets, files;
-  std::vector<int> stages;
+  std::vector<int> stages, unroll{1};
+  std::string labels;  // "compile", or empty: times
   std::size_t configurations = host::FusionCut{}.configurations;
 };
 
+constexpr Seconds kAnyTime{1e9};
+
+// What does not run may take as long as it would.
+Seconds longest_taken(const HostArguments& arguments) {
+  return arguments.labels.empty() ? longest_of(arguments.common) : kAnyTime;
+}
+
 std::vector<host::WorkSource> sources_of(const HostArguments& arguments,
                                          const hwdesc::Device& device) {
-  const Seconds longest = longest_of(arguments.common);
+  const Seconds longest = longest_taken(arguments);
   std::vector<std::string> sets = arguments.sets;
   if (sets.empty() && arguments.files.empty()) sets = {"tiles", "fusion"};
   const auto wanted = [&](const char* set) { return std::ranges::count(sets, set) > 0; };
@@ -92,6 +101,34 @@ measured::CsvTable summary_table(const std::string& out, const host::SessionRepo
   return table;
 }
 
+// What a set of labels holds now, and what this session took.
+measured::CsvTable label_table(const std::string& out, const host::SessionReport& report,
+                               Seconds planning) {
+  measured::CsvTable table{
+      out, {"quantity", "unit", "rows", "least", "median", "most", "distinct", "example"}, {}};
+  const host::LabelSummary summary = host::summarise_labels(out);
+  const auto number = [](std::size_t value) { return fmt::format("{}", value); };
+  for (const host::QuantitySummary& one : summary.quantities) {
+    table.rows.push_back({0,
+                          {one.name, one.unit, number(one.rows), fmt::format("{:.6g}", one.least),
+                           fmt::format("{:.6g}", one.median), fmt::format("{:.6g}", one.most),
+                           number(one.distinct), ""}});
+  }
+  for (const host::SkipSummary& row : summary.skipped) {
+    table.rows.push_back(
+        {0, {"skipped: " + row.reason, "", number(row.rows), "", "", "", "", row.example}});
+  }
+  table.rows.push_back({0, {"all kernels", "", number(summary.kernels), "", "", "", "", ""}});
+  table.rows.push_back({0, {"all rows", "", number(summary.rows), "", "", "", "", ""}});
+  const auto time = [&](const char* what, Seconds seconds) {
+    table.rows.push_back(
+        {0, {what, "s", "", "", fmt::format("{:.1f}", seconds.value), "", "", ""}});
+  };
+  time("planning of this session", planning);
+  time("labelling of this session", report.compiling);
+  return table;
+}
+
 void finish(const measured::CsvTable& table, const MeasureArguments& arguments,
             const host::SessionReport& report, const std::string& schema) {
   write_rows({.format = arguments.format, .file = {}}, table, schema);
@@ -104,20 +141,53 @@ void check(const MeasureArguments& arguments) {
   static_cast<void>(longest_of(arguments));
 }
 
+std::vector<host::WorkItem> plan_of(const HostArguments& arguments,
+                                    const std::vector<host::WorkSource>& sources,
+                                    const hwdesc::Device& device) {
+  std::vector<host::WorkItem> plan =
+      host::plan_work(sources, device,
+                      {.tiles_per_kernel = arguments.common.tiles,
+                       .stages = arguments.stages,
+                       .kernels_per_source = arguments.common.limit,
+                       .longest = arguments.labels.empty() ? host::PlanOptions{}.longest : kAnyTime,
+                       .seed = arguments.common.seed,
+                       .jobs = arguments.common.jobs});
+  if (plan.empty()) throw Error("nothing to measure: no kernel is left; see the notes above");
+  return plan;
+}
+
+void run_label_session(HostArguments arguments) {
+  check(arguments.common);
+  std::ranges::sort(arguments.unroll);
+  const auto twice = std::ranges::unique(arguments.unroll);
+  arguments.unroll.erase(twice.begin(), twice.end());
+  const host::LabelBench bench = host::label_bench();
+  const auto start = std::chrono::steady_clock::now();
+  const MeasureArguments& common = arguments.common;
+  const bool begun = host::settings_of(common.out).has_value();
+  if (common.device.empty() && !begun) {
+    throw UsageError(
+        "--labels: expected --device, too: labels are no machine's, nothing is probed");
+  }
+  const ChosenDevice device = choose_device(common.out, common.device);
+  const std::vector<host::WorkSource> sources = sources_of(arguments, device.device);
+  const std::vector<host::WorkItem> plan = plan_of(arguments, sources, device.device);
+  const std::chrono::duration<double> planning = std::chrono::steady_clock::now() - start;
+  const host::SessionReport report = run_labels(
+      {.plan = plan, .device = device, .bench = bench, .unroll = arguments.unroll}, common);
+  finish(label_table(common.out, report, Seconds{planning.count()}), common, report,
+         "tilecast.measure.labels/1");
+}
+
 void run_host(const HostArguments& arguments) {
+  if (!arguments.labels.empty()) return run_label_session(arguments);
+  if (arguments.unroll != std::vector{1}) throw UsageError("--unroll: expected with --labels");
   check(arguments.common);
   const host::Bench bench = host::this_machine();
   const Seconds start = bench.now();
   const ChosenDevice device = choose_device(arguments.common.out, arguments.common.device);
   const std::vector<host::WorkSource> sources = sources_of(arguments, device.device);
-  const std::vector<host::WorkItem> plan =
-      host::plan_work(sources, device.device,
-                      {.tiles_per_kernel = arguments.common.tiles,
-                       .stages = arguments.stages,
-                       .kernels_per_source = arguments.common.limit,
-                       .seed = arguments.common.seed,
-                       .jobs = arguments.common.jobs});
-  if (plan.empty()) throw Error("nothing to measure: no kernel is left; see the notes above");
+  const std::vector<host::WorkItem> plan = plan_of(arguments, sources, device.device);
   const Seconds planning = bench.now() - start;
   const MeasureTask task{.plan = plan,
                          .device = device,
@@ -216,6 +286,18 @@ void add_host_verb(CLI::App& measure) {
                   "fusion configurations that cut each program")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
+  verb.add_option("--labels", arguments->labels,
+                  "no times: what the compiler makes of each kernel (registers, spills, ...)")
+      ->check(CLI::IsMember({"compile"}))
+      ->type_name("compile")
+      ->excludes("--longest")
+      ->excludes("--cache")
+      ->excludes("--core");
+  verb.add_option("--unroll", arguments->unroll, "of labels: each kernel with each of them")
+      ->check(CLI::Range(1, 64))
+      ->allow_extra_args(false)
+      ->delimiter(',')
+      ->type_name("N,...");
   verb.footer(
       "Writes a measurement set that evaluate, calibrate and compare read. tiles: convolutions,\n"
       "matrix products, reductions, transposes, each under many tiles. fusion: programs cut into\n"
@@ -227,7 +309,9 @@ void add_host_verb(CLI::App& measure) {
       "the clock, and run in a child process on one core. Run it again with the same --out to go\n"
       "on; Ctrl-C stops after the current kernel (exit code 130), all rows are kept.\n"
       "FOLDER/skipped.csv says what was not measured and why; remove it to try those again.\n"
-      "worst_over_best: median over kernels of slowest / fastest tile.");
+      "worst_over_best: median over kernels of slowest / fastest tile.\n"
+      "--labels compile runs nothing: docs/measurements.md lists the labels. It needs gcc and\n"
+      "llvm-mca, compiles for one fixed processor, and is the same on every machine.");
   verb.callback([arguments] { run_host(*arguments); });
 }
 

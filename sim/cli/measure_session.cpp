@@ -111,6 +111,19 @@ void report_how_it_ended(const host::SessionReport& report, const MeasureArgumen
       left > 0 ? fmt::format("; the same command resumes {}", arguments.out) : std::string());
 }
 
+// A session that shows how far it is, and may be interrupted.
+template <class Run>
+host::SessionReport with_events(std::size_t items, Run&& run) {
+  Progress progress("measure", items);
+  const Interrupt interrupt;
+  return run(host::SessionEvents{
+      .stop = [] { return Interrupt::asked(); },
+      .progress =
+          [&progress](std::size_t done, std::optional<Seconds> left) {
+            progress.show(done, left ? fmt::format(", {} left", duration(*left)) : "");
+          }});
+}
+
 }  // namespace
 
 void add_measure_options(CLI::App& verb, MeasureArguments& arguments) {
@@ -194,18 +207,38 @@ host::SessionReport run_session(const MeasureTask& task, const MeasureArguments&
   if (!arguments.budget.empty()) {
     options.budget = parse_budget(arguments.budget) - Seconds{task.spent_s};
   }
-  host::SessionReport report;
-  {
-    Progress progress("measure", task.plan.size());
-    const Interrupt interrupt;
-    report = host::measure(task.plan, task.device.device, set, task.bench, options,
-                           {.stop = [] { return Interrupt::asked(); },
-                            .progress =
-                                [&progress](std::size_t done, std::optional<Seconds> left) {
-                                  progress.show(
-                                      done, left ? fmt::format(", {} left", duration(*left)) : "");
-                                }});
-  }
+  const host::SessionReport report =
+      with_events(task.plan.size(), [&](const host::SessionEvents& events) {
+        return host::measure(task.plan, task.device.device, set, task.bench, options, events);
+      });
+  report_how_it_ended(report, arguments);
+  return report;
+}
+
+host::SessionReport run_labels(const LabelTask& task, const MeasureArguments& arguments) {
+  const measured::Manifest manifest{
+      .name = task.device.device.name + "_labels",
+      .description = "what a compiler made of kernels and tiles; nothing ran",
+      .device = task.device.in_manifest,
+      .source =
+          fmt::format("made by `tilecast measure host --labels compile`; {}", task.bench.tools),
+      .licence = "unknown: fill in before passing it on",
+      .how_timed = "not: read off the assembly, hottest loop as in host/kernel_labels.h",
+      .timing = measured::Timing::kNone,
+      .quantities = host::label_quantities()};
+  host::GrowingSet set(arguments.out, manifest,
+                       {.date = base::today(),
+                        .machine = "any",
+                        .compiler = task.bench.tools,
+                        .device = task.device.in_manifest,
+                        .seed = arguments.seed});
+  for (const std::string& note : set.notes()) fmt::print(stderr, "note: {}\n", note);
+  host::LabelOptions options{.unroll = task.unroll, .jobs = arguments.jobs};
+  if (!arguments.budget.empty()) options.budget = parse_budget(arguments.budget);
+  const host::SessionReport report =
+      with_events(task.plan.size() * task.unroll.size(), [&](const host::SessionEvents& events) {
+        return host::make_labels(task.plan, task.device.device, set, task.bench, options, events);
+      });
   report_how_it_ended(report, arguments);
   return report;
 }

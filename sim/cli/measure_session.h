@@ -5,8 +5,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "host/measure.h"
+#include "host/measure_labels.h"
 #include "hwdesc/device.h"
 
 namespace CLI {
@@ -54,5 +56,15 @@ struct MeasureTask {
 // Notes and how it ended go to stderr.
 [[nodiscard]] host::SessionReport run_session(const MeasureTask& task,
                                               const MeasureArguments& arguments);
+
+// Labels instead of times, each kernel and tile with each of these unroll factors.
+struct LabelTask {
+  std::span<const host::WorkItem> plan;
+  const ChosenDevice& device;
+  const host::LabelBench& bench;
+  std::vector<int> unroll;
+};
+[[nodiscard]] host::SessionReport run_labels(const LabelTask& task,
+                                             const MeasureArguments& arguments);
 
 }  // namespace tilecast::sim::cli

@@ -68,7 +68,7 @@ Json set_json(const measured::ScoredSet& set) {
           {"source", set.manifest.source},
           {"licence", set.manifest.licence},
           {"how_timed", set.manifest.how_timed},
-          {"timing", set.manifest.timing == measured::Timing::kDevice ? "device" : "host"},
+          {"timing", measured::name(set.manifest.timing)},
           {"rows", set.rows},
           {"rows_with_dispatch", set.with_dispatch},
           {"left_out", std::move(left_out)}};

@@ -21,8 +21,7 @@ std::string sets(const EvaluationReport& report) {
   std::string out;
   for (const measured::ScoredSet& set : report.sheet.sets) {
     out += fmt::format("set     {}: {} rows, {} left out, {} times, measured on {}, hash {}\n",
-                       set.name, set.rows, set.faults.size(),
-                       set.manifest.timing == measured::Timing::kDevice ? "device" : "host",
+                       set.name, set.rows, set.faults.size(), measured::name(set.manifest.timing),
                        set.device, set.hash.substr(0, kShortHash));
   }
   for (const ModelColumn& column : report.columns) {

@@ -59,10 +59,9 @@ std::string data(const EvaluationReport& report) {
       {"set", "measured on", "rows", "left out", "split", "timing", "source", "licence", "hash"});
   for (std::size_t i = 0; i < report.sheet.sets.size(); ++i) {
     const measured::ScoredSet& set = report.sheet.sets[i];
-    const bool on_device = set.manifest.timing == measured::Timing::kDevice;
     out += line({set.name, set.device, std::to_string(set.rows),
                  set.faults.empty() ? "0" : fault_summary(set.faults), splits(report.sheet, i),
-                 fmt::format("{}{}{}", on_device ? "device" : "host",
+                 fmt::format("{}{}{}", measured::name(set.manifest.timing),
                              set.manifest.how_timed.empty() ? "" : ": ", set.manifest.how_timed),
                  set.manifest.source, set.manifest.licence, "`" + set.hash + "`"});
   }

@@ -7,6 +7,7 @@
 
 #include "sim/views/evaluation.h"
 #include "sim/views/experiment.h"
+#include "sim/views/quantities.h"
 #include "sim/views/text_table.h"
 
 namespace tilecast::sim::views {
@@ -28,7 +29,7 @@ std::string rows_text(const std::vector<learned::ModelData>& data) {
 
 Json metrics_json(const measured::Stratum& scores, const Experiment& experiment) {
   Json all = Json::array();
-  for (std::size_t i = 0; i < experiment.columns.size(); ++i) {
+  for (std::size_t i = 0; i < scores.columns.size(); ++i) {
     for (const Metric metric : experiment.metrics) {
       const measured::Score& score = scores.columns[i][metric];
       Json one = {{"model", experiment.columns[i]}, {"metric", measured::name(metric)}};
@@ -148,12 +149,24 @@ std::string training_plan(const validation::Training& training) {
 std::string training_text(const TrainingResult& result, const Experiment& experiment,
                           const std::string& directory) {
   const Made model = made(result, experiment);
-  return head_text(model, directory) + scores_text(model, experiment);
+  if (!result.quantity) return head_text(model, directory) + scores_text(model, experiment);
+  std::string out = head_text(model, directory) + "held out: " + quantity_text(*result.quantity);
+  for (const std::string& note : model.notes) out += fmt::format("note    {}\n", note);
+  return out;
 }
 
 std::string training_json(const TrainingResult& result, const Experiment& experiment,
                           const std::string& directory) {
-  return made_json(made(result, experiment), experiment, directory).dump(2) + "\n";
+  const Made model = made(result, experiment);
+  Json json = made_json(model, experiment, directory);
+  if (result.quantity) {
+    const learned::QuantityStratum& all = result.quantity->strata.front();
+    json["rows"] = all.rows;
+    json["works"] = all.works;
+    json["metrics"] = Json::array();
+    json["quantity"] = quantity_json(*result.quantity);
+  }
+  return json.dump(2) + "\n";
 }
 
 std::string hybrid_plan(const validation::HybridTraining& training) {

@@ -1,6 +1,7 @@
 // What a training made, as text or as JSON, schema "tilecast.train/1": name, model, directory,
 // seconds, split, data[], metrics[] (of roofline, analytical and the model, on the same held-out
-// rows), notes[]; of a hybrid also chosen and candidates[] (error in its trials). Pure.
+// rows), notes[]; of a target that is no time `quantity` (views/quantities.h); of a hybrid also
+// chosen and candidates[] (error in its trials). Pure.
 #pragma once
 
 #include <string>

@@ -167,7 +167,7 @@ TEST_F(MeasureTest, WritesAnOrdinaryMeasurementSet) {
     EXPECT_EQ(set.rows[i].family, items[i].workload->family);
     EXPECT_EQ(set.rows[i].op_class, "dot");
     EXPECT_EQ(set.rows[i].repeats, 5);
-    EXPECT_NEAR(set.rows[i].runtime.value, (10.0 + double(i)) * kMicrosecond, 1e-10);
+    EXPECT_NEAR(set.rows[i].runtime->value, (10.0 + double(i)) * kMicrosecond, 1e-10);
   }
   const measured::SampleSet samples =
       measured::make_samples(set, device_, {.check_physics = false});

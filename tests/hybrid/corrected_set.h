@@ -37,7 +37,7 @@ inline HybridSpec small_hybrid(bool calibrate = false) {
   trees.gbt.trees = 60;
   trees.gbt.learning_rate = 0.15;
   for (learned::LearnerSpec* learner : {&process, &trees}) {
-    learner->target = learned::Target::kResidual;
+    learner->target.residual = true;
     learner->features.groups = {learned::FeatureGroup::kStatic, learned::FeatureGroup::kPrior};
   }
   HybridSpec spec;

@@ -67,7 +67,7 @@ TEST(HybridSpec, WithoutLearnersItTriesAProcessThenTreesOnTheResidual) {
     EXPECT_EQ(spec.candidates[1].name, "trees");
     EXPECT_EQ(spec.candidates[1].kind, learned::LearnerKind::kXgboost);
     for (const LearnerSpec& candidate : spec.candidates) {
-      EXPECT_EQ(candidate.target, learned::Target::kResidual);
+      EXPECT_TRUE(candidate.target.residual);
       EXPECT_FALSE(candidate.ranks_only());
       EXPECT_THAT(candidate.features.groups, testing::Contains(FeatureGroup::kPrior));
     }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "analytical/analytical_model.h"
+#include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "tests/learned/synthetic_set.h"
 
@@ -45,7 +46,7 @@ TEST_F(ExamplesOfRows, AreTheirKernelsWithTilesAndLogTimes) {
                                  "matmul,4096,512,512,20000,\n");
   ASSERT_THAT(examples.rows, SizeIs(3));
   ASSERT_THAT(examples.queries, SizeIs(3));
-  EXPECT_DOUBLE_EQ(examples.rows[0].log_time, std::log(9000e-9));
+  EXPECT_DOUBLE_EQ(examples.rows[0].target, std::log(9000e-9));
   ASSERT_NE(examples.queries[0].tile, nullptr);
   EXPECT_EQ(*examples.queries[0].tile, sets_[0].samples[0].tile);
   EXPECT_EQ(examples.queries[1].tile, nullptr);
@@ -83,7 +84,7 @@ TEST_F(ExamplesOfRows, AnUnmeasuredDispatchIsTakenOffAndRowsNotAboveItAreHeldAnd
   const double seconds[] = {70e-6 - 30e-6,       kLeastShare * 30e-6,   90e-6 - 10e-6,
                             kLeastShare * 29e-6, kLeastShare * 30.1e-6, 31e-6 - 30e-6};
   for (std::size_t i = 0; i < std::size(seconds); ++i) {
-    EXPECT_NEAR(examples.rows[i].log_time, std::log(seconds[i]), 1e-12) << i;
+    EXPECT_NEAR(examples.rows[i].target, std::log(seconds[i]), 1e-12) << i;
     EXPECT_EQ(examples.rows[i].sample, i);
   }
 }
@@ -208,6 +209,43 @@ TEST(SplitValidation, OfNoShareTrainsOnAll) {
   const TrainValidation split = split_validation(set.examples(), ValidateBy::kKernel, 0, 1);
   EXPECT_THAT(split.train, SizeIs(8));
   EXPECT_THAT(split.validation, IsEmpty());
+}
+
+std::string refusal(const SyntheticSet& set, const Target& target) {
+  try {
+    static_cast<void>(set.examples(false, 1, target));
+    return "made";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(ExamplesOfQuantities, TeachTheQuantityAsItIsScaled) {
+  const SyntheticSet set(4, 3);
+  const Examples plain = set.examples(false, 1, {.quantity = "registers"});
+  const Examples scaled =
+      set.examples(false, 1, {.quantity = "registers", .scale = TargetScale::kLog1p});
+  ASSERT_EQ(plain.rows.size(), 12U);
+  EXPECT_EQ(plain.target.unit, "registers");
+  EXPECT_TRUE(plain.target.count);
+  for (std::size_t i = 0; i < plain.rows.size(); ++i) {
+    const double value = double{set.samples().samples[i].quantities[0]};
+    EXPECT_DOUBLE_EQ(plain.rows[i].target, value);
+    EXPECT_DOUBLE_EQ(scaled.rows[i].target, std::log1p(value));
+    EXPECT_DOUBLE_EQ(unscaled(scaled.target, scaled.rows[i].target), value);
+    EXPECT_EQ(plain.rows[i].weight, 1);
+  }
+}
+
+TEST(ExamplesOfQuantities, LeaveOutRowsWithoutItAndRefuseWhatCannotBe) {
+  const SyntheticSet set(4, 3);
+  const Examples examples = set.examples(false, 1, {.quantity = "balance"});
+  EXPECT_EQ(examples.rows.size(), 9U);
+  EXPECT_EQ(examples.unlabelled, 3U);
+  EXPECT_THAT(refusal(set, {.quantity = "register"}),
+              ::testing::HasSubstr("no set has this quantity; did you mean 'registers'?"));
+  EXPECT_THAT(refusal(set, {.quantity = "balance", .scale = TargetScale::kLog1p}),
+              ::testing::HasSubstr("balance is -1, which has no logarithm"));
 }
 
 }  // namespace

@@ -77,6 +77,7 @@ TEST(Learner, SettingsReadBackEqual) {
   for (const std::string& yaml :
        {std::string(kTrees), std::string(kNetwork), std::string(kProcess),
         std::string(kTrees) + "pretrain: 500\n",
+        std::string(kTrees) + "target: spills\ntarget_scale: log1p\n",
         std::string(kTrees) + "pretrain: {rows: 9, programs: [a.hlo, b], devices: tpu_v3}\n",
         std::string(kNetwork) +
             "pretrain: {rows: 9, epochs: 3, tasks: [rank, time], freeze: yes}\n",
@@ -187,10 +188,48 @@ TEST(Learner, TreesBeatTheMean) {
   const Examples held = examples.subset(trained.split.validation);
   double mean = 0;
   for (const std::size_t row : trained.split.train) {
-    mean += examples.rows[row].log_time / static_cast<double>(trained.split.train.size());
+    mean += examples.rows[row].target / static_cast<double>(trained.split.train.size());
   }
   const double got = rmse(predictions(*trained.predictor, held, set.device()), held);
   EXPECT_LT(got, 0.5 * rmse(std::vector<double>(held.rows.size(), mean), held));
+}
+
+TEST(Learner, AnotherQuantityIsAnsweredInItsUnit) {
+  const SyntheticSet set(60, 3);
+  for (const char* scale : {"identity", "log1p"}) {
+    const LearnerSpec spec =
+        small_trees(fmt::format("target: registers\ntarget_scale: {}\nvalidation: 0\n", scale));
+    const Examples examples = set.examples(false, 1, spec.target);
+    const Trained trained = train(spec, examples);
+    EXPECT_EQ(trained.predictor->target(), examples.target);
+    EXPECT_EQ(trained.card.predicts.unit, "registers");
+    const std::vector<double> got = predictions(*trained.predictor, examples, set.device());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      EXPECT_NEAR(got[i], unscaled(examples.target, examples.rows[i].target), 0.5) << scale;
+    }
+  }
+}
+
+TEST(Learner, ExamplesOfAnotherQuantityAreRefused) {
+  const SyntheticSet set(4, 3);
+  try {
+    static_cast<void>(train(small_trees("target: registers\n"), set.examples()));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("target: got registers, but the examples are of time"));
+  }
+}
+
+TEST(Learner, ATargetThatCannotBeLearnedIsRefused) {
+  EXPECT_EQ(learner(std::string(kTrees) + "target: runtime\n").target, Target{});
+  EXPECT_EQ(learner(std::string(kTrees) + "target: spills\ntarget_scale: log1p\n").target,
+            (Target{.quantity = "spills", .unit = "", .scale = TargetScale::kLog1p}));
+  EXPECT_THAT(message(std::string(kTrees) + "target: residual\ntarget_scale: log1p\n"),
+              HasSubstr("times are learned as logarithms"));
+  EXPECT_THAT(message(std::string(kTrees) + "target: spills\nobjective: pairwise\n"),
+              HasSubstr("a loss that ranks tiles by time cannot learn 'spills'"));
+  EXPECT_THAT(message(std::string(kTrees) + "target: spills\npretrain: 9\n"),
+              HasSubstr("physics has no labels of 'spills'"));
 }
 
 TEST(Learner, AResidualIsAddedToThePhysicsThatGoesWithIt) {
@@ -200,7 +239,7 @@ TEST(Learner, AResidualIsAddedToThePhysicsThatGoesWithIt) {
   ASSERT_TRUE(spec.needs_prior());
   Examples ratios = examples;
   for (std::size_t i = 0; i < ratios.rows.size(); ++i) {
-    ratios.rows[i].log_time -= std::log(examples.priors[i]->time.value);
+    ratios.rows[i].target -= std::log(examples.priors[i]->time.value);
   }
   const Trained residual = train(spec, examples);
   const Trained of_ratios = train(small_trees("validation: 0\n"), ratios);
@@ -242,7 +281,7 @@ TEST(Learner, TheTimesOfValidationRowsDoNotChangeTheScaleOfTargets) {
   const LearnerSpec spec = small_trees("early_stopping: 0\n");
   const Trained trained = train(spec, examples);
   Examples other = examples;
-  for (const std::size_t row : trained.split.validation) other.rows[row].log_time += 3;
+  for (const std::size_t row : trained.split.validation) other.rows[row].target += 3;
   const Trained again = train(spec, other);
   EXPECT_EQ(again.split.train, trained.split.train);
   EXPECT_EQ(again.predictor->trees()->target.mean, trained.predictor->trees()->target.mean);
@@ -311,7 +350,7 @@ TEST(Learner, RanksBesideSquaresCorrectPhysicsToTimes) {
     for (std::size_t i = 1; i < got.size(); ++i) {
       if (examples.rows[i].kernel != examples.rows[i - 1].kernel) continue;
       ++pairs;
-      if ((got[i] < got[i - 1]) == (examples.rows[i].log_time < examples.rows[i - 1].log_time)) {
+      if ((got[i] < got[i - 1]) == (examples.rows[i].target < examples.rows[i - 1].target)) {
         ++in_order;
       }
     }
@@ -329,7 +368,7 @@ TEST(Learner, AGaussianProcessLearnsTimesAndResiduals) {
   const Examples some = examples.subset(fitted), held = examples.subset(others);
   double mean = 0;
   for (const Example& row : some.rows) {
-    mean += row.log_time / static_cast<double>(some.rows.size());
+    mean += row.target / static_cast<double>(some.rows.size());
   }
   const double guess = rmse(std::vector<double>(others.size(), mean), held);
   for (const char* more : {"", "target: residual\namplitude: 1\n"}) {
@@ -409,12 +448,12 @@ TEST(Learner, AGaussianProcessKeepsRowsEvenlyOverKernels) {
 TEST(Learner, AGaussianProcessTrustsRowsByTheirWeights) {
   const SyntheticSet set(8, 2);
   Examples examples = set.examples();
-  examples.rows[3].log_time += 1;
+  examples.rows[3].target += 1;
   const auto at_three = [&](double weight) {
     examples.rows[3].weight = weight;
     const Trained trained = train(learner(kProcess), examples);
     return std::fabs(predictions(*trained.predictor, examples, set.device())[3] -
-                     examples.rows[3].log_time);
+                     examples.rows[3].target);
   };
   EXPECT_LT(at_three(1), at_three(1e-4));
 }

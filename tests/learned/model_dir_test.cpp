@@ -9,6 +9,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "learned/learned_model.h"
 #include "measured/measurement_set.h"
 #include "tests/learned/synthetic_set.h"
 
@@ -116,6 +117,29 @@ TEST_F(ModelDir, KeepsThatItsTargetIsAResidual) {
   trained.save({}, path, false);
   EXPECT_EQ(predictions(*load_model(path).predictor, examples, set_->device()),
             predictions(*trained.predictor, examples, set_->device()));
+}
+
+TEST_F(ModelDir, KeepsTheQuantityItPredictsAndIsNoModelOfTimes) {
+  const LearnerSpec spec = small_trees("target: registers\ntarget_scale: log1p\n");
+  const Examples examples = set_->examples(false, 1, spec.target);
+  const Trained trained = train(spec, examples);
+  const measured::SetOnDisk folder;
+  const std::string path = folder.path() + "/registers";
+  trained.save({}, path, false);
+  EXPECT_THAT(read(path + "/model.yaml"),
+              HasSubstr("predicts: {quantity: registers, unit: \"registers\", scale: log1p, count: "
+                        "yes}"));
+  LoadedModel loaded = load_model(path);
+  EXPECT_EQ(loaded.card.predicts, trained.predictor->target());
+  EXPECT_EQ(predictions(*loaded.predictor, examples, set_->device()),
+            predictions(*trained.predictor, examples, set_->device()));
+  const analytical::AnalyticalModel physics;
+  try {
+    const LearnedModel times(std::move(loaded), physics);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("predicts registers in registers, no times"));
+  }
 }
 
 TEST_F(ModelDir, KeepsItsCard) {

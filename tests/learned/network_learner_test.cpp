@@ -112,7 +112,7 @@ TEST(NetworkLearner, StartsFromAConstantCorrection) {
     return log_time - std::log(examples.priors[i]->time.value);
   };
   for (std::size_t i = 0; i < examples.rows.size(); ++i) {
-    mean += residual(i, examples.rows[i].log_time) / static_cast<double>(examples.rows.size());
+    mean += residual(i, examples.rows[i].target) / static_cast<double>(examples.rows.size());
   }
   const std::vector<double> predicted = predictions(*trained.predictor, examples, set.device());
   for (std::size_t i = 0; i < predicted.size(); ++i) {
@@ -129,7 +129,7 @@ TEST(NetworkLearner, RanksOnTopOfPhysics) {
   EXPECT_TRUE(trained.predictor->ranks_only());
   const std::vector<double> scores = predictions(*trained.predictor, examples, set.device());
   LearnerSpec alone = trained.spec;
-  alone.target = Target::kTime;
+  alone.target.residual = false;
   const std::vector<double> network =
       predictions(*train(alone, examples).predictor, examples, set.device());
   for (std::size_t i = 0; i < scores.size(); ++i) {  // hardly trained: the score is physics'
@@ -165,7 +165,7 @@ TEST(NetworkLearner, LearnsTimes) {
   const Trained trained = train(
       small_network("validation: 0\nlearning_rate: 0.02\ndecay: 1\nl2_norm: no\n", 60), examples);
   double mean = 0;
-  for (const Example& row : examples.rows) mean += row.log_time / 48;
+  for (const Example& row : examples.rows) mean += row.target / 48;
   EXPECT_LT(rmse(predictions(*trained.predictor, examples, set.device()), examples),
             0.3 * rmse(std::vector<double>(48, mean), examples));
 }

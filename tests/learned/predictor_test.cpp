@@ -85,7 +85,7 @@ TEST(OnPrior, MultipliesTheTimesOfThePriorThatIsHandedIn) {
   const SyntheticSet set(9, 2);
   const Examples examples = set.examples(/*with_priors=*/true);
   LearnerSpec spec = small_trees();  // features without the prior
-  spec.target = Target::kResidual;
+  spec.target.residual = true;
   const Trained trained = train(spec, examples);
   const auto times = [&](const analytical::CostModel& prior) {
     std::vector<double> out(examples.rows.size());

@@ -56,7 +56,7 @@ class Tiles : public testing::Test {
     }
     const double wave = 0.1 * std::sin(std::log(size));
     all_.rows.push_back({.device = &device_,
-                         .log_time = std::log(kOff * analytical_s) + wave,
+                         .target = std::log(kOff * analytical_s) + wave,
                          .kernel = static_cast<std::uint32_t>(number),
                          .family = static_cast<std::uint32_t>(number)});
     all_.queries.push_back({kernel(number), tile});
@@ -115,8 +115,8 @@ TEST_F(Tiles, ThatAreUnmeasuredAreValidDistinctAndLabelledByPhysics) {
     EXPECT_TRUE(seen.emplace(given.rows[i].kernel, analytical::to_string(tile)).second);
     const double time = KernelAnalysis(given.queries[i].kernel, device_).time(tile).value;
     ASSERT_TRUE(std::isfinite(time));
-    EXPECT_NEAR(given.rows[i].log_time, std::log(time), 1e-12);
-    EXPECT_EQ(given.rows[i].log_time, std::log(given.priors[i]->time.value));
+    EXPECT_NEAR(given.rows[i].target, std::log(time), 1e-12);
+    EXPECT_EQ(given.rows[i].target, std::log(given.priors[i]->time.value));
     EXPECT_EQ(given.rows[i].weight, 1);
     EXPECT_EQ(given.rows[i].device, &device_);
   }
@@ -153,7 +153,7 @@ TEST_F(Tiles, OfOneKernelMakeUpForWhatAnotherDoesNotHave) {
   EXPECT_EQ(count_by_kernel(given), (std::map<std::uint32_t, std::size_t>{{0, 1}, {1, 20}}));
   EXPECT_EQ(given.queries.front().tile, nullptr);
   const double best = KernelAnalysis(kernel(0), device_).estimate_best().time.value;
-  EXPECT_NEAR(given.rows.front().log_time, std::log(best), 1e-12);
+  EXPECT_NEAR(given.rows.front().target, std::log(best), 1e-12);
 }
 
 TEST_F(Tiles, AreNoMoreThanThereAre) {
@@ -176,7 +176,7 @@ TEST_F(Tiles, JoinTheMeasuredOnes) {
   const Unmeasured unmeasured(measured, {.rows = 9}, 1, 1);
   const Examples joined = unmeasured.joined_to(measured);
   ASSERT_EQ(joined.rows.size(), 21U);
-  EXPECT_EQ(joined.rows[11].log_time, measured.rows[11].log_time);
+  EXPECT_EQ(joined.rows[11].target, measured.rows[11].target);
   EXPECT_EQ(joined.queries[12].tile, unmeasured.examples().queries[0].tile);
   EXPECT_TRUE(joined.priors.empty());  // as the measured ones'
 }
@@ -204,7 +204,7 @@ TEST_F(Tiles, LabelledByPhysicsDoNotReplaceMeasurements) {
   double bias = 0;
   const std::vector<double> predicted = predictions(*trained.predictor, others, device_);
   for (std::size_t i = 0; i < predicted.size(); ++i) {
-    bias += (predicted[i] - others.rows[i].log_time) / static_cast<double>(predicted.size());
+    bias += (predicted[i] - others.rows[i].target) / static_cast<double>(predicted.size());
   }
   EXPECT_LT(std::abs(bias), std::log(kOff) / 2);  // the labels alone: -log(1.3)
 }
@@ -227,7 +227,7 @@ TEST_F(Tiles, LabelledByPhysicsCorrectNothingThatIsUnmeasured) {
   measured.priors = physics_.estimate(measured.queries, device_);
   others.priors = physics_.estimate(others.queries, device_);
   LearnerSpec spec = trees(300);
-  spec.target = Target::kResidual;
+  spec.target.residual = true;
   const Trained trained = train(spec, measured);
   EXPECT_EQ(trained.predictor->trees()->model.trees(), spec.gbt.trees);
   double worst = 0, error = 0, of_physics = 0;
@@ -235,8 +235,8 @@ TEST_F(Tiles, LabelledByPhysicsCorrectNothingThatIsUnmeasured) {
   for (std::size_t i = 0; i < predicted.size(); ++i) {
     const double analytical = std::log(others.priors[i]->time.value);
     worst = std::max(worst, std::abs(predicted[i] - analytical));
-    error += std::abs(predicted[i] - others.rows[i].log_time);
-    of_physics += std::abs(analytical - others.rows[i].log_time);
+    error += std::abs(predicted[i] - others.rows[i].target);
+    of_physics += std::abs(analytical - others.rows[i].target);
   }
   EXPECT_LT(error, of_physics / 2);
   EXPECT_LT(worst, std::log(kOff) + 0.3) << "no correction beyond what was measured";
@@ -247,7 +247,7 @@ TEST_F(Tiles, LabelledByPhysicsSplitTheCorrection) {
   auto [measured, others] = split_at_random(60, 1);
   measured.priors = physics_.estimate(measured.queries, device_);
   LearnerSpec spec = trees(300);
-  spec.target = Target::kResidual;
+  spec.target.residual = true;
   spec.gbt.trees = 2;  // one of physics, one new
   spec.gbt.depth = 1;
   const Trained trained = train(spec, measured);
@@ -272,14 +272,14 @@ TEST_F(Tiles, AreRankedOnTopOfPhysics) {
     for (std::size_t a = 0; a < scores.size(); ++a) {
       for (std::size_t b = 0; b < a; ++b) {
         if (others.rows[a].kernel != others.rows[b].kernel) continue;
-        const double apart = others.rows[a].log_time - others.rows[b].log_time;
+        const double apart = others.rows[a].target - others.rows[b].target;
         right += apart * (scores[a] - scores[b]) > 0 ? 1 : 0;
         ++pairs;
       }
     }
     return right / pairs;
   };
-  spec.target = Target::kTime;
+  spec.target.residual = false;
   const double on_physics = in_order(predictions(*trained.predictor, others, device_));
   const double alone = in_order(predictions(*train(spec, measured).predictor, others, device_));
   EXPECT_GT(on_physics, 0.9);
@@ -305,7 +305,7 @@ TEST_F(Tiles, LabelledByPhysicsAreTasksOfANetwork) {
     double faster = 0, same_kernel = 0;
     for (const Example& other : given.rows) {
       if (other.kernel != given.rows[row].kernel) continue;
-      faster += other.log_time < given.rows[row].log_time ? 1 : 0;
+      faster += other.target < given.rows[row].target ? 1 : 0;
       ++same_kernel;
     }
     EXPECT_FLOAT_EQ(tasks[0], static_cast<float>(faster / (same_kernel - 1)));
@@ -351,7 +351,7 @@ TEST_F(Tiles, OfOtherProgramsJoinThoseOfTheMeasuredKernels) {
   EXPECT_EQ(given.families.back(), "two_steps.hlo");
   for (std::size_t i = 0; i < given.rows.size(); ++i) {
     EXPECT_EQ(given.rows[i].kernel >= 3, given.families[given.rows[i].family] == "two_steps.hlo");
-    EXPECT_EQ(given.rows[i].log_time, std::log(given.priors[i]->time.value));
+    EXPECT_EQ(given.rows[i].target, std::log(given.priors[i]->time.value));
     EXPECT_EQ(given.rows[i].device, &device_);
     EXPECT_NE(given.queries[i].tile, nullptr);
   }
@@ -386,14 +386,14 @@ TEST_F(Tiles, ThatWeighLittleTeachLittle) {
   Examples measured = clean;
   std::vector<std::size_t> trusted;
   for (std::size_t i = 0; i < measured.rows.size(); ++i) {
-    if (i % 2 == 0) measured.rows[i].log_time += std::log(2);
+    if (i % 2 == 0) measured.rows[i].target += std::log(2);
     if (i % 2 != 0) trusted.push_back(i);
   }
   const auto bias = [&, &clean = clean](const Examples& examples) {
     const Trained trained = train(trees(0), examples);
     const std::vector<double> predicted = predictions(*trained.predictor, clean, device_);
     double sum = 0;
-    for (std::size_t i = 0; i < predicted.size(); ++i) sum += predicted[i] - clean.rows[i].log_time;
+    for (std::size_t i = 0; i < predicted.size(); ++i) sum += predicted[i] - clean.rows[i].target;
     return sum / static_cast<double>(predicted.size());
   };
   const double without = bias(clean.subset(trusted));

@@ -20,15 +20,18 @@ class SyntheticSet {
  public:
   // `kernels` matmuls, each with `tiles` tiles. Reading it again gives the same.
   explicit SyntheticSet(int kernels = 24, int tiles = 4) {
-    disk_.write_manifest("dtype: bf16\n");
-    std::string table = "op,m,n,k,runtime_ns,output_bounds,family\n";
+    disk_.write_manifest(
+        "dtype: bf16\nquantities: {registers: {unit: registers, count: yes}, balance: {unit: "
+        "steps}}\n");
+    std::string table = "op,m,n,k,runtime_ns,output_bounds,family,q_registers,q_balance\n";
     std::mt19937_64 engine(7);
     for (int i = 0; i < kernels; ++i) {
       const auto size = [&] { return 128 << (engine() % 6); };
       const int m = size() + 8 * i, n = size(), k = size();
       for (int tile = 1; tile <= tiles; ++tile) {
-        table += fmt::format("matmul,{},{},{},{},{} {},family{}\n", m, n, k, time_ns(m, n, k, tile),
-                             tile, 1 + tile % 2, i % 5);
+        table += fmt::format("matmul,{},{},{},{},{} {},family{},{},{}\n", m, n, k,
+                             time_ns(m, n, k, tile), tile, 1 + tile % 2, i % 5, registers(n, tile),
+                             i == 1 ? "" : fmt::format("{}", tile - 2));
       }
     }
     disk_.write("measurements.csv", table);
@@ -40,9 +43,14 @@ class SyntheticSet {
   [[nodiscard]] static double time_ns(double m, double n, double k, int tile) {
     return 2000 + 2 * m * n * k / 40e3 * (1 + 0.5 / tile);
   }
-  [[nodiscard]] Examples examples(bool with_priors = false, int jobs = 1) const {
+  // Of the quantity registers, a count; balance is negative for tile 1 and absent for kernel 1.
+  [[nodiscard]] static double registers(double n, int tile) {
+    return std::round(2 * tile + std::log2(n));
+  }
+  [[nodiscard]] Examples examples(bool with_priors = false, int jobs = 1,
+                                  const Target& target = {}) const {
     static const analytical::AnalyticalModel kPhysics;
-    return make_examples(sets_, devices_, kPhysics, with_priors, jobs);
+    return make_examples(sets_, devices_, kPhysics, with_priors, jobs, target);
   }
   [[nodiscard]] const measured::SampleSet& samples() const { return sets_.front(); }
   [[nodiscard]] const hwdesc::Device& device() const { return devices_.front(); }
@@ -76,7 +84,7 @@ inline std::vector<double> predictions(const Predictor& predictor, const Example
 inline double rmse(const std::vector<double>& predicted, const Examples& examples) {
   double sum = 0;
   for (std::size_t i = 0; i < predicted.size(); ++i) {
-    sum += std::pow(predicted[i] - examples.rows[i].log_time, 2);
+    sum += std::pow(predicted[i] - examples.rows[i].target, 2);
   }
   return std::sqrt(sum / static_cast<double>(predicted.size()));
 }

@@ -19,6 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 using ::testing::SizeIs;
 
 constexpr const char* kColumns = "op,dtype,m,n,k,runtime_ns\n";
@@ -61,6 +62,8 @@ TEST(Manifest, IsReadAsWritten) {
   written.timing = Timing::kHost;
   written.dispatch = {{"matmul", Seconds{21e-6}}, {"softmax", Seconds{0}}};
   written.defaults_dtype = "f16";
+  written.quantities = {{"vector_registers", "registers", "liveness: \"asm\"", true},
+                        {"a", "cycles", "", false}};
   const Manifest read = read_manifest(manifest_text(written), "set/manifest.yaml");
   EXPECT_EQ(read.name, written.name);
   EXPECT_EQ(read.description, written.description);
@@ -72,6 +75,10 @@ TEST(Manifest, IsReadAsWritten) {
   EXPECT_EQ(read.timing, written.timing);
   EXPECT_EQ(read.dispatch, written.dispatch);
   EXPECT_EQ(read.defaults_dtype, written.defaults_dtype);
+  EXPECT_EQ(read.quantities, written.quantities);
+  ASSERT_NE(read.quantity("a"), nullptr);
+  EXPECT_EQ(read.quantity("a")->unit, "cycles");
+  EXPECT_EQ(read.quantity("runtime"), nullptr);
 }
 
 TEST(Manifest, PathsOfDevicesAreRelativeToItsFolder) {
@@ -86,7 +93,7 @@ TEST(Manifest, SaysWhatIsWrong) {
   EXPECT_THAT(manifest_message(edited("source: s\n", "")),
               HasSubstr("source: the key is missing; expected where the numbers come from"));
   EXPECT_THAT(manifest_message(edited("timing: device", "timing: gpu")),
-              HasSubstr("manifest.yaml:5:1: timing: got 'gpu', expected device or host"));
+              HasSubstr("manifest.yaml:5:1: timing: got 'gpu', expected device, host or none"));
   EXPECT_THAT(manifest_message(edited("ments/1", "ments/2")),
               HasSubstr("got 'tilecast.measurements/2', expected tilecast.measurements/1"));
   EXPECT_THAT(manifest_message(edited("device: d", "")), HasSubstr("expected device or devices"));
@@ -97,6 +104,17 @@ TEST(Manifest, SaysWhatIsWrong) {
               HasSubstr("got 'float31'"));
   EXPECT_THAT(manifest_message(edited("timing: device", "timing: host\ndispatch: {matmul: 3}")),
               HasSubstr("dispatch.matmul"));
+  EXPECT_THAT(manifest_message(edited("timing: device", "timing: none")),
+              HasSubstr("none, but there are no quantities"));
+  const auto with = [](const std::string& quantities) {
+    return manifest_message(std::string(kManifest) + "quantities: {" + quantities + "}\n");
+  };
+  EXPECT_EQ(with("spills: {unit: stores, count: yes}"), "read");
+  EXPECT_THAT(with("runtime: {unit: s}"), HasSubstr("that is no time"));
+  EXPECT_THAT(with("Spills: {unit: s}"), HasSubstr("got 'Spills', expected a name of small"));
+  EXPECT_THAT(with("spills: {count: yes}"), HasSubstr("unit: the key is missing"));
+  EXPECT_THAT(with("spills: {unit: a, count: 3}"), HasSubstr("got '3', expected yes or no"));
+  EXPECT_THAT(with("spills: {unit: a, units: b}"), HasSubstr("unknown key in a quantity"));
   EXPECT_THAT(manifest_message("- a\n- list\n"), HasSubstr("expected a mapping"));
   EXPECT_THAT(manifest_message(""), HasSubstr("expected a mapping"));
 }
@@ -114,7 +132,7 @@ TEST(MeasurementSet, ReadsOperatorsFilesTilesAndTheirTimes) {
   const MeasurementSet set = read_measurement_set(disk.path());
   EXPECT_THAT(set.faults, IsEmpty());
   ASSERT_THAT(set.rows, SizeIs(2));
-  EXPECT_DOUBLE_EQ(set.rows[0].runtime.value, 1500.5e-9);
+  EXPECT_DOUBLE_EQ(set.rows[0].runtime->value, 1500.5e-9);
   EXPECT_DOUBLE_EQ(set.rows[0].dispatch.value().value, 500e-9);
   EXPECT_EQ(set.rows[0].device, "tpu_v3");
   EXPECT_EQ(set.table.cell(set.table.rows[0], "dtype"), "bf16");
@@ -132,6 +150,63 @@ TEST(MeasurementSet, ReadsOperatorsFilesTilesAndTheirTimes) {
   EXPECT_DOUBLE_EQ(row.spread.value, 2.5e-9);
   EXPECT_EQ(row.split, "train");
   EXPECT_FALSE(row.dispatch);
+}
+
+constexpr const char* kQuantities =
+    "quantities: {registers: {unit: registers, count: yes}, use: {unit: share}}\n";
+
+// As SetOnDisk::write_manifest, without times.
+void write_untimed(const SetOnDisk& disk) {
+  disk.write("manifest.yaml",
+             std::string("format: tilecast.measurements/1\nname: small\nsource: made up\n"
+                         "licence: none\ntiming: none\ndevice: tpu_v3\n") +
+                 kQuantities);
+}
+
+TEST(MeasurementSet, MayHoldOtherQuantitiesAndNoTimes) {
+  const SetOnDisk disk;
+  write_untimed(disk);
+  disk.write("measurements.csv",
+             "op,dtype,elements,q_use,q_registers\nadd,f32,8,0.5,12\nadd,f32,16,,3\n"
+             "add,f32,32,,\nadd,f32,8,0.25,1\n");
+  const MeasurementSet set = read_measurement_set(disk.path());
+  EXPECT_EQ(set.manifest.timing, Timing::kNone);
+  ASSERT_THAT(set.rows, SizeIs(2));
+  EXPECT_THAT(set.rows[0].quantities, ElementsAre(12.0F, 0.5F)) << "in the manifest's order";
+  EXPECT_FLOAT_EQ(set.rows[1].quantities[0], 3);
+  EXPECT_TRUE(std::isnan(set.rows[1].quantities[1]));
+  EXPECT_FALSE(set.rows[0].runtime);
+  EXPECT_THAT(kinds(set), ElementsAre(Pair(4, RowFault::Kind::kNotANumber),
+                                      Pair(5, RowFault::Kind::kDuplicate)));
+}
+
+TEST(MeasurementSet, TimesMayBeMissingWhereThereAreQuantities) {
+  const SetOnDisk disk;
+  disk.write_manifest(kQuantities);
+  disk.write("measurements.csv",
+             "op,dtype,elements,runtime_ns,q_registers,q_use\nadd,f32,8,100,,\n"
+             "add,f32,16,,7,0.5\nadd,f32,32,,,\n");
+  const MeasurementSet set = read_measurement_set(disk.path());
+  ASSERT_THAT(set.rows, SizeIs(2));
+  EXPECT_TRUE(set.rows[0].runtime);
+  EXPECT_FALSE(set.rows[1].runtime);
+  EXPECT_THAT(kinds(set), ElementsAre(Pair(4, RowFault::Kind::kNotANumber)));
+}
+
+TEST(MeasurementSet, ColumnsOfQuantitiesAreThoseOfTheManifest) {
+  const SetOnDisk disk;
+  disk.write_manifest(kQuantities);
+  disk.write("measurements.csv", "op,runtime_ns,q_registers\n");
+  EXPECT_THAT(disk.message(),
+              HasSubstr("the column 'q_use' of the manifest's quantity is missing"));
+  disk.write("measurements.csv", "op,runtime_ns,q_registers,q_use,q_spills\n");
+  EXPECT_THAT(disk.message(), HasSubstr("'q_spills': the manifest has no quantity 'spills'"));
+  disk.write("measurements.csv",
+             "op,dtype,elements,runtime_ns,q_registers,q_use\nadd,f32,8,1,x,\n");
+  EXPECT_THAT(disk.message(), HasSubstr("'q_registers': got 'x', expected a number"));
+  write_untimed(disk);
+  disk.write("measurements.csv", "op,runtime_ns,q_registers,q_use\n");
+  EXPECT_THAT(disk.message(), HasSubstr("'runtime_ns': the manifest says timing: none"));
 }
 
 TEST(MeasurementSet, ReportsBadTimesRowByRow) {
@@ -382,7 +457,7 @@ TEST(MeasurementSet, SurvivesDamagedTables) {
     disk.write("measurements.csv", text);
     try {
       for (const MeasurementRow& row : read_measurement_set(disk.path()).rows) {
-        ASSERT_GT(row.runtime.value, 0);
+        ASSERT_GT(row.runtime->value, 0);
       }
     } catch (const Error& error) {
       ASSERT_THAT(error.what(), HasSubstr("measurements.csv"));

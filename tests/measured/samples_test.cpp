@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <random>
 #include <set>
 
@@ -54,6 +55,29 @@ std::vector<int> lines(const SampleSet& samples) {
   std::vector<int> found;
   for (const Sample& sample : samples.samples) found.push_back(sample.line);
   return found;
+}
+
+TEST_F(Samples, OfRowsWithoutATimeComeOnlyWhenAskedFor) {
+  disk_.write_manifest("quantities: {registers: {unit: registers, count: yes}}\n");
+  const std::string table =
+      "op,dtype,elements,runtime_ns,q_registers\nadd,f32,1000000,40000,3\nadd,f32,2000000,,5\n"
+      "add,f32,3000000,1,7\nadd,f32,4000000,,9\n";
+  const SampleSet timed = samples(table);
+  EXPECT_THAT(lines(timed), ElementsAre(2)) << "line 4 is faster than light";
+  EXPECT_THAT(timed.samples[0].quantities, ElementsAre(3.0F));
+  const SampleSet all = samples(table, {.untimed = true});
+  EXPECT_THAT(lines(all), ElementsAre(2, 3, 5));
+  EXPECT_TRUE(std::isnan(all.samples[1].measured.value));
+  EXPECT_THAT(all.samples[2].quantities, ElementsAre(9.0F));
+}
+
+TEST_F(Samples, OfASetWithoutTimesAreRefusedUnlessAskedFor) {
+  disk_.write("manifest.yaml",
+              "format: tilecast.measurements/1\nname: small\nsource: made up\nlicence: none\n"
+              "timing: none\ndevice: tpu_v3\nquantities: {registers: {unit: registers}}\n");
+  const std::string table = "op,dtype,elements,q_registers\nadd,f32,1000000,3\n";
+  EXPECT_THAT(message(table), HasSubstr("holds no times (timing: none), only registers"));
+  EXPECT_THAT(lines(samples(table, {.untimed = true})), ElementsAre(2));
 }
 
 TEST_F(Samples, OfEqualOperatorsShareTheirWork) {

@@ -115,7 +115,7 @@ TEST(ImportTokamax, OfEqualKeysTheFastestCountsAndOthersAreListed) {
   const MeasurementSet set = read_measurement_set(options.output);
   ASSERT_EQ(set.rows.size(), 2U);
   EXPECT_EQ(set.rows[0].device, "tpu_v5p");
-  EXPECT_DOUBLE_EQ(set.rows[0].runtime.value, 0.25e-3);
+  EXPECT_DOUBLE_EQ(set.rows[0].runtime->value, 0.25e-3);
   EXPECT_EQ(set.rows[1].device, "h100_sxm");
   EXPECT_TRUE(set.rows[1].is_program);
   EXPECT_NE(set.rows[0].file, set.rows[1].file);

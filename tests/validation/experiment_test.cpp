@@ -405,7 +405,7 @@ TEST_F(ExperimentOnDisk, AProgramAndItsTimeBecomeASetOfOneRow) {
   const measured::MeasurementSet set = data.read(e.data.front(), e.device);
   ASSERT_EQ(set.rows.size(), 1U);
   EXPECT_TRUE(set.rows[0].is_program);
-  EXPECT_DOUBLE_EQ(set.rows[0].runtime.value, 2e-3);
+  EXPECT_DOUBLE_EQ(set.rows[0].runtime->value, 2e-3);
   const ExperimentResult result = run_experiment(e, data, {});
   EXPECT_EQ(result.strata.front().rows, 1U);
   EXPECT_FALSE(result.rounds.at(0).fitted);

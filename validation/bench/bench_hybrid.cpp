@@ -59,7 +59,7 @@ learned::Examples examples_of(const Batch& batch, const Device& device) {
     const double log_time = std::log(examples.priors[i]->time.value);
     learned::Example row;
     row.device = &device;
-    row.log_time = log_time + std::sin(3 * log_time);
+    row.target = log_time + std::sin(3 * log_time);
     row.kernel = static_cast<std::uint32_t>(i);
     examples.rows.push_back(row);
     examples.queries.push_back(batch.queries()[i]);
@@ -74,7 +74,7 @@ hybrid::HybridModel model_of(const Batch& batch, const Device& device) {
   const learned::Examples examples = examples_of(batch, device);
   learned::LearnerSpec spec;
   spec.name = "trees";
-  spec.target = learned::Target::kResidual;
+  spec.target.residual = true;
   spec.features.groups = {FeatureGroup::kStatic, FeatureGroup::kOps,   FeatureGroup::kShape,
                           FeatureGroup::kTile,   FeatureGroup::kPrior, FeatureGroup::kMachine};
   spec.gbt.trees = 500;

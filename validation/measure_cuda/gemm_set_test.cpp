@@ -51,13 +51,13 @@ TEST_F(GemmSet, HoldsTheFastestConfigurationOfEachTile) {
                timed({64, 128, 32, 8, 5}, 3e-5), timed({128, 128, 16, 8, 2}, 4e-5)});
   ASSERT_EQ(set.rows.size(), 2U);
   EXPECT_TRUE(set.faults.empty());
-  EXPECT_DOUBLE_EQ(set.rows[0].runtime.value, 2e-5);
+  EXPECT_DOUBLE_EQ(set.rows[0].runtime->value, 2e-5);
   EXPECT_EQ(set.table.cell(set.table.rows[0], "x_warps"), "8");
   EXPECT_EQ(set.table.cell(set.table.rows[0], "x_stages"), "3");
   EXPECT_EQ(set.rows[0].tile.output, (ir::Dims{64, 128}));
   EXPECT_EQ(set.rows[0].tile.kernel, (ir::Dims{32, 128}));
   EXPECT_EQ(set.rows[0].repeats, 70);
-  EXPECT_DOUBLE_EQ(set.rows[1].runtime.value, 4e-5);
+  EXPECT_DOUBLE_EQ(set.rows[1].runtime->value, 4e-5);
   EXPECT_EQ(measured::operator_key(set.table, set.table.rows[1]),
             "op=matmul dtype=bf16 m=1024 n=512 k=256");
 }

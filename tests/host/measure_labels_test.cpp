@@ -1,0 +1,241 @@
+// Are labels the same however a session is cut, and what the compiler says?
+#include "host/measure_labels.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+#include "base/source_text.h"
+#include "host/measure_sources.h"
+#include "hwdesc/device_yaml.h"
+#include "measured/samples.h"
+
+namespace tilecast::host {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+// Labels follow from the text of a function; where it holds `refused`, the file is refused.
+LabelBench fake_bench(const std::string& refused = "no such text") {
+  return {.tools = "no compiler",
+          .generate = generate_c,
+          .label = [refused](const std::string& source, std::span<const std::string> functions) {
+            LabelledFile made;
+            if (source.find(refused) != std::string::npos)
+              return LabelledFile{{}, "error: refused"};
+            for (const std::string& function : functions) {
+              const std::size_t at = source.find("void " + function + "(");
+              const std::size_t end = source.find("\nvoid kernel_", at);
+              const std::string text = source.substr(at, end == std::string::npos ? end : end - at);
+              LabelValues values(label_quantities().size());
+              values[0] = double(text.size() - function.size());
+              made.kernels.push_back(std::move(values));
+            }
+            return made;
+          }};
+}
+
+class MeasureLabels : public ::testing::Test {
+ protected:
+  MeasureLabels() : folder_(fs::temp_directory_path() / fmt::format("labels_test_{}", getpid())) {
+    source_ = tile_source(device_);
+    plan_ = plan_work(std::span(&source_, 1), device_,
+                      {.tiles_per_kernel = 3, .kernels_per_source = 12});
+  }
+  ~MeasureLabels() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string path(const std::string& set, const std::string& file = {}) const {
+    return (folder_ / set / file).string();
+  }
+  [[nodiscard]] std::string text(const std::string& set, const std::string& file) const {
+    return std::string(base::SourceText::read_file(path(set, file)).text());
+  }
+  SessionReport session(const std::string& name, const LabelOptions& options,
+                        const LabelBench& bench = fake_bench(), const SessionEvents& events = {}) {
+    const measured::Manifest manifest{.name = "labels",
+                                      .device = "cpu_generic",
+                                      .source = "a test",
+                                      .licence = "none",
+                                      .timing = measured::Timing::kNone,
+                                      .quantities = label_quantities()};
+    GrowingSet set(
+        path(name), manifest,
+        {.date = "2026-01-01", .machine = "any", .compiler = bench.tools, .device = "cpu_generic"});
+    return make_labels(plan_, device_, set, bench, options, events);
+  }
+
+  fs::path folder_;
+  hwdesc::Device device_ = hwdesc::load_device("cpu_generic");
+  WorkSource source_;
+  std::vector<WorkItem> plan_;
+};
+
+TEST_F(MeasureLabels, AreASetWithoutTimes) {
+  const SessionReport report = session("one", {.unroll = {1, 4}});
+  ASSERT_GE(plan_.size(), 20U);
+  EXPECT_EQ(report.measured, 2 * plan_.size());
+  const measured::MeasurementSet set = measured::read_measurement_set(path("one"));
+  ASSERT_EQ(set.rows.size(), 2 * plan_.size());
+  EXPECT_TRUE(set.faults.empty());
+  EXPECT_THAT(set.parameter_names, ElementsAre("unroll"));
+  EXPECT_EQ(set.manifest.quantities, label_quantities());
+  for (std::size_t i = 0; i < set.rows.size(); ++i) {
+    EXPECT_EQ(set.rows[i].tile, plan_[i / 2].tile) << "in the plan's order";
+    EXPECT_EQ(set.rows[i].parameters[0], i % 2 == 0 ? 1 : 4);
+    EXPECT_FALSE(set.rows[i].runtime);
+  }
+  EXPECT_GT(set.rows[1].quantities[0], set.rows[0].quantities[0]) << "the pragma is text";
+  const measured::SampleSet samples = measured::make_samples(set, device_, {.untimed = true});
+  EXPECT_EQ(samples.samples.size(), set.rows.size());
+}
+
+TEST_F(MeasureLabels, DoNotDependOnJobs) {
+  session("one", {.unroll = {1, 2}, .kernels_per_file = 3, .jobs = 1});
+  session("three", {.unroll = {1, 2}, .kernels_per_file = 3, .jobs = 3});
+  EXPECT_EQ(text("one", "measurements.csv"), text("three", "measurements.csv"));
+}
+
+TEST_F(MeasureLabels, OfASessionThatWasStoppedAreThoseOfOneThatWasNot) {
+  const LabelOptions options{.unroll = {1, 2}, .kernels_per_file = 2, .jobs = 1};
+  session("whole", options);
+  const std::string whole = text("whole", "measurements.csv");
+  int asked = 0;
+  const SessionReport first =
+      session("cut", options, fake_bench(), {.stop = [&asked] { return ++asked > 1; }});
+  EXPECT_EQ(first.end, SessionEnd::kStopped);
+  EXPECT_GT(first.measured, 0U);
+  EXPECT_LT(first.measured, first.planned);
+  const SessionReport second = session("cut", options);
+  EXPECT_EQ(second.known, first.measured);
+  EXPECT_EQ(text("cut", "measurements.csv"), whole);
+  for (const std::size_t cut : {1, 60, 700}) {  // a kill in the middle of a file's rows
+    std::ofstream(path("cut", "measurements.csv"), std::ios::trunc)
+        << whole.substr(0, whole.size() - cut);
+    session("cut", options);
+    EXPECT_EQ(text("cut", "measurements.csv"), whole) << cut;
+  }
+  EXPECT_EQ(session("cut", options).measured, 0U);
+}
+
+TEST_F(MeasureLabels, OneRefusedKernelCostsNoOther) {
+  const SessionReport report =
+      session("one", {.unroll = {1, 2}, .kernels_per_file = 4}, fake_bench("kernel_2_1("));
+  const std::size_t files = (plan_.size() + 1) / 4;  // with a third kernel
+  EXPECT_THAT(report.skipped, ElementsAre(Pair("compile error", 2 * files)));
+  EXPECT_EQ(report.measured, 2 * (plan_.size() - files));
+  EXPECT_THAT(text("one", "skipped.csv"), HasSubstr("compile error,error: refused"));
+  EXPECT_EQ(session("one", {.unroll = {1, 2}, .kernels_per_file = 4}).known, 2 * plan_.size());
+}
+
+TEST_F(MeasureLabels, OfAnotherCompilerAreRefused) {
+  session("one", {});
+  LabelBench other = fake_bench();
+  other.tools = "another compiler";
+  try {
+    session("one", {}, other);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("holds rows of another compiler: got another compiler"));
+  }
+}
+
+TEST(Unrolled, AsksTheCompilerAtParallelLoops) {
+  const std::string source =
+      "{\n #pragma GCC ivdep\n for (;;) {}\n #pragma GCC ivdep\n for (;;) {}\n}";
+  EXPECT_EQ(unrolled(source, 1), source);
+  EXPECT_EQ(unrolled(source, 4),
+            "{\n #pragma GCC ivdep\n#pragma GCC unroll 4\n for (;;) {}\n #pragma GCC "
+            "ivdep\n#pragma GCC unroll 4\n for (;;) {}\n}");
+}
+
+// The real tools, where they are there.
+class LabelBenchTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      bench_ = label_bench();
+    } catch (const Error& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+  [[nodiscard]] static double value(const LabelValues& values, std::string_view name) {
+    const std::vector<measured::Quantity> all = label_quantities();
+    EXPECT_EQ(values.size(), all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].name == name) return values[i].value_or(-1);
+    }
+    ADD_FAILURE() << name;
+    return -1;
+  }
+  LabelBench bench_;
+};
+
+constexpr const char* kTriad =
+    "void triad(float* restrict a, const float* restrict b, const float* restrict c, float s) {\n"
+    "  for (long i = 0; i < 4096; ++i) a[i] = b[i] + s * c[i];\n}\n";
+constexpr const char* kMaths =
+    "#include <math.h>\nvoid maths(float* a) {\n  for (long i = 0; i < 4096; ++i) a[i] = "
+    "expf(a[i]);\n}\n";
+
+TEST_F(LabelBenchTest, ReadsWhatACompilerMakesOfALoop) {
+  const std::vector<std::string> names{"triad", "maths", "none"};
+  const LabelledFile file =
+      bench_.label(std::string(kTriad) + kMaths + "void none(float* a) { *a = 1; }\n", names);
+  ASSERT_EQ(file.error, "");
+  ASSERT_EQ(file.kernels.size(), 3U);
+  const LabelValues& triad = file.kernels[0];
+  EXPECT_EQ(value(triad, "vector_registers"), 2) << "the factor, and a load or a result";
+  EXPECT_EQ(value(triad, "loop_lanes"), 8) << "one multiply-add of eight";
+  EXPECT_EQ(value(triad, "loop_stores"), 1);
+  EXPECT_EQ(value(triad, "loop_spills"), 0);
+  EXPECT_GE(value(triad, "cycles_per_iteration"), 1);
+  EXPECT_GT(value(triad, "vector_utilisation"), 0);
+  EXPECT_LE(value(triad, "vector_utilisation"), 1);
+  EXPECT_GT(value(triad, "code_size"), value(triad, "instructions"));
+  EXPECT_EQ(value(file.kernels[1], "loop_calls"), 1);
+  EXPECT_EQ(value(file.kernels[2], "loop_lanes"), -1) << "no loop";
+  EXPECT_GT(value(file.kernels[2], "code_size"), 0);
+}
+
+TEST_F(LabelBenchTest, OfAKernelDoNotDependOnItsNeighbours) {
+  const hwdesc::Device device = hwdesc::load_device("cpu_generic");
+  const WorkSource source = tile_source(device);
+  const std::vector<WorkItem> plan =
+      plan_work(std::span(&source, 1), device, {.tiles_per_kernel = 1, .kernels_per_source = 8});
+  std::string together(c_prelude());
+  std::vector<std::string> functions, alone;
+  for (const WorkItem& item : plan) {
+    functions.push_back(fmt::format("kernel_{}_1", functions.size()));
+    auto made = generate_c(item.workload->kernel, item.tile, functions.back());
+    alone.push_back(std::get<CKernel>(made).source);
+    together += alone.back();
+  }
+  together += alone.back();  // the same code twice, under another name
+  const std::size_t twin = together.rfind(functions.back());
+  together.replace(twin, functions.back().size(), "twin");
+  functions.emplace_back("twin");
+  const LabelledFile file = bench_.label(together, functions);
+  ASSERT_EQ(file.error, "");
+  EXPECT_EQ(file.kernels[plan.size()], file.kernels[plan.size() - 1]) << "not folded";
+  for (std::size_t i = 0; i < plan.size(); i += 3) {
+    const LabelledFile one =
+        bench_.label(std::string(c_prelude()) + alone[i], std::span(functions).subspan(i, 1));
+    EXPECT_EQ(one.kernels.at(0), file.kernels[i]) << plan[i].workload->name;
+  }
+}
+
+TEST_F(LabelBenchTest, SaysWhatTheCompilerSays) {
+  const std::vector<std::string> names{"f"};
+  EXPECT_THAT(bench_.label("void f(void) { oops }\n", names).error, HasSubstr("oops"));
+}
+
+}  // namespace
+}  // namespace tilecast::host
