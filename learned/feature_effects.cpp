@@ -53,16 +53,17 @@ RowModel process_rows(const GpPredictorParts& parts, RowModel model) {
 }
 
 // Rows are those at the nodes, then those at the kernel, scaled.
-RowModel network_rows(const NetworkPredictorParts& parts, const ir::Kernel& kernel,
-                      RowModel model) {
+RowModel network_rows(const NetworkPredictorParts& parts, const KernelQuery& query,
+                      const hwdesc::Device& device, RowModel model) {
   constexpr float kMiddle = 0.5F;  // of the scaled training range
   const std::size_t at_nodes = parts.at_nodes_scaler.width();
   model.neutral = kMiddle;
   model.row = model.values;
   parts.at_nodes_scaler.apply(std::span(model.row).first(at_nodes));
   parts.at_kernel_scaler.apply(std::span(model.row).subspan(at_nodes));
-  model.predict = [&parts, &kernel, at_nodes](std::span<const float> rows, std::span<double> out) {
-    KernelGraph graph = make_graph(kernel, parts.features.encoding);
+  model.predict = [&parts, &query, &device, at_nodes](std::span<const float> rows,
+                                                      std::span<double> out) {
+    KernelGraph graph = make_graph(query, device, parts.features);
     parts.node_scaler.apply(graph.features);
     const std::size_t width = rows.size() / out.size();
     std::vector<GraphInput> inputs;
@@ -94,7 +95,7 @@ RowModel row_model(const Predictor& predictor, const KernelQuery& query,
   TC_CHECK(network != nullptr, "a predictor of no known kind");
   add_features(network->features.at_nodes, query, device, priors, model);
   add_features(network->features.at_kernel, query, device, priors, model);
-  return network_rows(*network, query.kernel, std::move(model));
+  return network_rows(*network, query, device, std::move(model));
 }
 
 // Of every feature that has a value, in the order of the columns.

@@ -8,9 +8,9 @@
 namespace tilecast::learned {
 namespace {
 
-constexpr std::array<std::string_view, 10> kGroupNames = {
-    "static",  "ops",       "shape",       "tile",       "prior",
-    "machine", "alignment", "tile_bounds", "parameters", "node"};
+constexpr std::array<std::string_view, 11> kGroupNames = {
+    "static",    "ops",         "shape",      "tile",   "prior", "machine",
+    "alignment", "tile_bounds", "parameters", "tokens", "node"};
 
 // FNV-1a, 64 bits, of texts that each end with a zero byte.
 class TextHash {

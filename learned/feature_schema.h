@@ -25,6 +25,7 @@ enum class FeatureGroup {
   kAlignment,   // sizes over and modulo those of the native tile (of vector units without one)
   kTileBounds,  // the analytical estimate over the tiles the kernel could have: quantiles
   kParameters,  // how the kernel was written, and products of two: named by the measurement set
+  kTokens,      // of the kernel's text: how often each token of a vocabulary stands there
   kNode         // of one op in a graph of ops
 };
 [[nodiscard]] std::string_view name(FeatureGroup group);  // "static", "ops", ...

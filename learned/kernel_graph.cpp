@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "ir/op_hash.h"
 #include "learned/node_columns.h"
 
@@ -94,6 +95,7 @@ const FeatureSchema& node_schema(GraphEncoding encoding) {
 }
 
 KernelGraph make_graph(const ir::Kernel& kernel, GraphEncoding encoding) {
+  TC_CHECK(encoding != GraphEncoding::kText, "a graph of ops");
   const std::size_t nodes = kernel.ops().size();
   KernelGraph graph;
   graph.opcodes.reserve(nodes);

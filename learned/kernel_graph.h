@@ -7,6 +7,7 @@
 //               lists as a fixed sub-vector, sum and product (Kaufman et al., MLSys 2021, 3.1)
 //   kTpuGraphs  the 140 node features and the opcode numbers of TpuGraphs (Phothilimthana et al.,
 //               NeurIPS 2023)
+// kText is none of ops: kernel_encoding.h makes it, and asks this for the others.
 // Nodes are those of Kernel::ops(), in their order. Values are finite and not scaled. Thread-safe.
 #pragma once
 
@@ -19,8 +20,8 @@
 
 namespace tilecast::learned {
 
-enum class GraphEncoding { kTilecast, kTpuGraphs };
-inline constexpr std::string_view kEncodings[] = {"tilecast", "tpugraphs"};
+enum class GraphEncoding { kTilecast, kTpuGraphs, kText };
+inline constexpr std::string_view kEncodings[] = {"tilecast", "tpugraphs", "text"};
 [[nodiscard]] constexpr std::string_view name(GraphEncoding encoding) {
   return kEncodings[static_cast<std::size_t>(encoding)];
 }

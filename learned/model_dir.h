@@ -4,6 +4,7 @@
 //   trees.ubj       XGBoost's UBJSON, or
 //   weights.bin     learned/graph_network.h, with scaler_*.csv beside it, or
 //   process.csv     learned/gaussian_process.h, with scaler_features.csv beside it
+//   vocabulary.csv  learned/vocabulary.h, of models of text
 //   training.csv    one row per round or epoch
 //
 // and the extra files of a hybrid (hybrid/hybrid_dir.h): domain.csv, trust.yaml, device_0.yaml ...

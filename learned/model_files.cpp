@@ -20,6 +20,7 @@ constexpr const char* kTrees = "trees.ubj";
 constexpr const char* kWeights = "weights.bin";
 constexpr const char* kProcess = "process.csv";
 constexpr const char* kStack = "stack.csv";
+constexpr const char* kVocabulary = "vocabulary.csv";
 constexpr std::size_t kMostScalerBytes = std::size_t{1} << 24;
 constexpr std::size_t kMostProcessBytes = std::size_t{1} << 26;
 constexpr int kMostDevices = 16;  // of a hybrid
@@ -28,6 +29,7 @@ constexpr std::string_view kFiles[] = {kCard,
                                        kWeights,
                                        kProcess,
                                        kStack,
+                                       kVocabulary,
                                        kLog,
                                        "scaler_features.csv",
                                        "scaler_node.csv",
@@ -42,6 +44,10 @@ std::string member_prefix(std::size_t member) {
   return fmt::format("member_{}_", member);
 }
 
+void add_vocabulary(const Vocabulary& vocabulary, Contents& contents) {
+  if (!vocabulary.empty()) contents[kVocabulary] = vocabulary.to_csv();
+}
+
 void add_network(const NetworkPredictorParts& parts, ModelText& model, Contents& contents) {
   model.network_features = parts.features;
   model.network = parts.spec;
@@ -50,10 +56,11 @@ void add_network(const NetworkPredictorParts& parts, ModelText& model, Contents&
     model.schemas[name] = stamp(schema);
     if (scaler.width() > 0) contents[scaler_file(name)] = scaler.to_csv(schema);
   };
-  add("node", node_schema(parts.features.encoding), parts.node_scaler);
+  add("node", node_schema(parts.features), parts.node_scaler);
   add("at_nodes", TableFeatures(parts.features.at_nodes).schema(), parts.at_nodes_scaler);
   add("at_kernel", TableFeatures(parts.features.at_kernel).schema(), parts.at_kernel_scaler);
   contents[kWeights] = parts.network->save();
+  add_vocabulary(parts.features.vocabulary, contents);
 }
 
 void add_stack(const StackPredictorParts& stack, Contents& contents) {
@@ -84,6 +91,7 @@ void add_predictor(const Predictor* predictor, ModelText& model, Contents& conte
     model.features = trees->features;
     model.schemas["features"] = stamp(TableFeatures(trees->features).schema());
     contents[kTrees] = trees->model.save();
+    add_vocabulary(trees->features.vocabulary, contents);
   } else if (const GpPredictorParts* process = predictor->process()) {
     const TableFeatures features(process->features);
     const FeatureSchema& schema = features.schema();
@@ -208,20 +216,28 @@ FeatureScaler ModelFolder::scaler(const std::string& name, const FeatureSchema& 
   return FeatureScaler::from_csv(read(file, kMostScalerBytes), at(file).string(), schema);
 }
 
+Vocabulary ModelFolder::vocabulary(bool reads_text) const {
+  if (!reads_text) return {};
+  return Vocabulary::from_csv(read(kVocabulary, kMostScalerBytes), at(kVocabulary).string());
+}
+
 std::unique_ptr<Predictor> ModelFolder::trees() const {
-  const TableFeatures features(model_.features);
+  FeatureSelection selection = model_.features;
+  selection.vocabulary = vocabulary(has_group(selection, FeatureGroup::kTokens));
+  const TableFeatures features(selection);
   require_schema("features", features.schema());
   const std::string bytes = read(kTrees, kMostBytes);
   GbtModel trees = naming_file(at(kTrees), [&] { return GbtModel::load(bytes, features.width()); });
-  return make_predictor(GbtPredictorParts{.features = model_.features,
+  return make_predictor(GbtPredictorParts{.features = std::move(selection),
                                           .model = std::move(trees),
                                           .target = model_.card.target,
                                           .ranks_only = model_.card.ranks_only});
 }
 
 std::unique_ptr<Predictor> ModelFolder::network() const {
-  const NetworkFeatures& features = model_.network_features;
-  const FeatureSchema& nodes = node_schema(features.encoding);
+  NetworkFeatures features = model_.network_features;
+  features.vocabulary = vocabulary(features.encoding == GraphEncoding::kText);
+  const FeatureSchema nodes = node_schema(features);
   const TableFeatures at_nodes(features.at_nodes), at_kernel(features.at_kernel);
   NetworkPredictorParts parts{.features = features,
                               .spec = model_.network,
@@ -231,7 +247,7 @@ std::unique_ptr<Predictor> ModelFolder::network() const {
                               .network = nullptr,
                               .target = model_.card.target,
                               .ranks_only = model_.card.ranks_only};
-  const NetworkWidths widths{.opcodes = opcode_count(features.encoding),
+  const NetworkWidths widths{.opcodes = opcode_count(features),
                              .node = nodes.columns.size(),
                              .at_nodes = at_nodes.width(),
                              .at_kernel = at_kernel.width()};

@@ -48,6 +48,7 @@ class ModelFolder {
   [[nodiscard]] std::filesystem::path at(const std::string& file) const;
   void require_schema(const std::string& name, const FeatureSchema& schema) const;
   [[nodiscard]] FeatureScaler scaler(const std::string& name, const FeatureSchema& schema) const;
+  [[nodiscard]] Vocabulary vocabulary(bool reads_text) const;
   [[nodiscard]] std::unique_ptr<Predictor> trees() const;
   [[nodiscard]] std::unique_ptr<Predictor> network() const;
   [[nodiscard]] std::unique_ptr<Predictor> process() const;

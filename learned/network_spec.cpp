@@ -6,7 +6,7 @@ const ParameterTable<NetworkSpec>& network_parameters() {
   static const ParameterTable<NetworkSpec> table = [] {
     ParameterTable<NetworkSpec> rows;
     rows.choice("graph", &NetworkSpec::graph, kGraphLayers, "What nodes learn from neighbours.")
-        .number("hops", &NetworkSpec::hops, 0, 3, "How far neighbours are; layers of none.")
+        .number("hops", &NetworkSpec::hops, 0, 8, "How far neighbours are; layers of none, conv1d.")
         .number("module_layers", &NetworkSpec::module_layers, 0, 8,
                 "Feed-forward layers of each node before the hops.")
         .number("final_layers", &NetworkSpec::final_layers, 0, 8,
@@ -27,6 +27,13 @@ const ParameterTable<NetworkSpec>& network_parameters() {
         .flag("pool_sum", &NetworkSpec::pool_sum, "Sum over nodes (column_wise).")
         .number("reduction_layers", &NetworkSpec::reduction_layers, 1, 4,
                 "Layers of the transformer.")
+        .number("filter", &NetworkSpec::filter, 1, 16, "Nodes that one sees (conv1d).")
+        .number("wide_filter", &NetworkSpec::wide_filter, 0, 16,
+                "The same for half of the columns, where it is another; 0: no (conv1d).")
+        .flag("positions", &NetworkSpec::positions,
+              "A code of nodes' places is added before the reduction.")
+        .number("head_layers", &NetworkSpec::head_layers, 0, 4,
+                "Feed-forward layers of the kernel's embedding before the last.")
         .flag("biases", &NetworkSpec::biases, "Of all layers.")
         .number("dropout", &NetworkSpec::dropout, 0, 0.9,
                 "Share of the values that is zeroed after each layer, in training.");

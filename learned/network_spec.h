@@ -11,8 +11,10 @@
 
 namespace tilecast::learned {
 
-enum class GraphLayer { kNone, kSage, kSageUndirected, kGat };
-inline constexpr std::string_view kGraphLayers[] = {"none", "sage", "sage_undirected", "gat"};
+// kConv1d: no graph, but convolutions along the nodes in topological order (of text: the tokens).
+enum class GraphLayer { kNone, kSage, kSageUndirected, kGat, kConv1d };
+inline constexpr std::string_view kGraphLayers[] = {"none", "sage", "sage_undirected", "gat",
+                                                    "conv1d"};
 enum class Aggregate { kMean, kSum, kMax };  // over neighbours
 inline constexpr std::string_view kAggregates[] = {"mean", "sum", "max"};
 enum class Reduction { kPerNode, kColumnWise, kLstm, kTransformer };  // of nodes to a kernel
@@ -21,7 +23,7 @@ inline constexpr std::string_view kReductions[] = {"per_node", "column_wise", "l
 
 struct NetworkSpec {
   GraphLayer graph = GraphLayer::kSage;
-  int hops = 2;             // 0 ... 3; 0: as kNone
+  int hops = 2;             // 0 ... 8; 0: as kNone
   int module_layers = 0;    // feed-forward layers of each node before the hops
   int final_layers = 0;     // and after them, before the reduction
   int hidden = 64;          // width of node embeddings
@@ -34,7 +36,10 @@ struct NetworkSpec {
   Reduction reduction = Reduction::kColumnWise;
   bool pool_mean = true, pool_max = true, pool_sum = false;  // kColumnWise: any, at least one
   int reduction_layers = 1;                                  // of the Transformer encoder
-  bool biases = true;                                        // of all layers
+  int filter = 2, wide_filter = 0;  // kConv1d: nodes one sees; of half of the columns; 0: of none
+  bool positions = false;           // a code of nodes' places is added before the reduction
+  int head_layers = 0;              // feed-forward layers between the reduction and the last
+  bool biases = true;               // of all layers
   double dropout = 0;
 };
 [[nodiscard]] const ParameterTable<NetworkSpec>& network_parameters();

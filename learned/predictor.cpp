@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <unordered_map>
+#include <map>
 #include <vector>
 
 #include "base/error.h"
@@ -108,7 +108,7 @@ class NetworkPredictor final : public ChunkedPredictor {
         parts_(std::move(parts)),
         at_nodes_(parts_.features.at_nodes),
         at_kernel_(parts_.features.at_kernel) {
-    TC_CHECK(parts_.node_scaler.width() == node_schema(parts_.features.encoding).columns.size(),
+    TC_CHECK(parts_.node_scaler.width() == node_schema(parts_.features).columns.size(),
              "a scaler of other node features");
     TC_CHECK(parts_.at_nodes_scaler.width() == at_nodes_.width(), "a scaler of another width");
     TC_CHECK(parts_.at_kernel_scaler.width() == at_kernel_.width(), "a scaler of another width");
@@ -121,15 +121,16 @@ class NetworkPredictor final : public ChunkedPredictor {
   [[nodiscard]] const NetworkPredictorParts* network() const override { return &parts_; }
 
  private:
-  using Graphs = std::unordered_map<const ir::Kernel*, KernelGraph>;
+  using Graphs = std::map<GraphKey, KernelGraph>;
 
-  // Scaled; tiles of one kernel share theirs.
-  const KernelGraph* graph_of(const ir::Kernel& kernel, Graphs& graphs) const {
-    const auto [known, is_new] = graphs.try_emplace(&kernel);
+  // Scaled; queries of equal graphs share theirs.
+  const KernelGraph* graph_of(const KernelQuery& query, const hwdesc::Device& device,
+                              Graphs& graphs) const {
+    const auto [known, is_new] = graphs.try_emplace(graph_key(query, parts_.features));
     if (is_new) {
-      known->second = make_graph(kernel, parts_.features.encoding);
+      known->second = make_graph(query, device, parts_.features);
       if (known->second.nodes() == 0) {
-        throw Error(kernel.name() + ": a kernel without ops has no graph");
+        throw Error(query.kernel.name() + ": a kernel without ops has no graph");
       }
       parts_.node_scaler.apply(known->second.features);
     }
@@ -146,7 +147,7 @@ class NetworkPredictor final : public ChunkedPredictor {
     Graphs graphs;
     std::vector<GraphInput> inputs(chunk.queries.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      inputs[i] = {.graph = graph_of(chunk.queries[i].kernel, graphs),
+      inputs[i] = {.graph = graph_of(chunk.queries[i], chunk.device, graphs),
                    .at_nodes = std::span(at_nodes).subspan(i * node_width, node_width),
                    .at_kernel = std::span(at_kernel).subspan(i * kernel_width, kernel_width)};
     }
@@ -225,6 +226,15 @@ std::vector<std::optional<analytical::Estimate>> priors_for(const Predictor& pre
                                                             const hwdesc::Device& device) {
   if (!predictor.needs_prior()) return {};
   return prior.estimate(queries, device);
+}
+
+const Vocabulary* vocabulary_of(const Predictor& predictor) {
+  const Vocabulary* found = nullptr;
+  if (const GbtPredictorParts* trees = predictor.trees()) found = &trees->features.vocabulary;
+  if (const NetworkPredictorParts* network = predictor.network()) {
+    found = &network->features.vocabulary;
+  }
+  return found == nullptr || found->empty() ? nullptr : found;
 }
 
 std::unique_ptr<Predictor> answering(const Target& target, std::unique_ptr<Predictor> own) {

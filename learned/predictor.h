@@ -15,7 +15,7 @@
 #include "learned/gaussian_process.h"
 #include "learned/gbt_model.h"
 #include "learned/graph_network.h"
-#include "learned/table_features.h"
+#include "learned/kernel_encoding.h"
 #include "learned/target.h"
 
 namespace tilecast::learned {
@@ -48,6 +48,9 @@ class Predictor {
   [[nodiscard]] virtual const StackPredictorParts* stack() const { return nullptr; }
 };
 
+// Of a model of text: what it knows. Null: no text, or the vocabularies of a stack's members.
+[[nodiscard]] const Vocabulary* vocabulary_of(const Predictor& predictor);
+
 // What `predictor` needs of `prior`, the analytical model: its answers, or nothing.
 [[nodiscard]] std::vector<std::optional<analytical::Estimate>> priors_for(
     const Predictor& predictor, const analytical::CostModel& prior,
@@ -77,12 +80,6 @@ struct GbtPredictorParts {
 };
 [[nodiscard]] std::unique_ptr<Predictor> make_predictor(GbtPredictorParts parts);
 
-// Which features of the kernel a network sees, and where (Kaufman et al., MLSys 2021, figure 3).
-struct NetworkFeatures {
-  GraphEncoding encoding = GraphEncoding::kTilecast;
-  FeatureSelection at_nodes, at_kernel;  // options 1 and 2
-  bool logarithmic = true;               // scale of FeatureScaler
-};
 inline constexpr std::string_view kScales[] = {"linear", "logarithmic"};
 struct NetworkPredictorParts {
   NetworkFeatures features;

@@ -106,6 +106,15 @@ void parameter_columns(const std::vector<std::string>& names, std::vector<Featur
   }
 }
 
+void token_columns(const Vocabulary& vocabulary, FeatureSchema& schema) {
+  if (!vocabulary.empty()) schema.name += "/vocabulary-" + vocabulary.hash();
+  for (const std::string& token : vocabulary.tokens()) {
+    schema.columns.push_back({"tokens." + token, "1",
+                              "How often '" + token + "' stands in the text.",
+                              FeatureGroup::kTokens});
+  }
+}
+
 // As parameter_columns names them.
 void write_parameters(std::span<const float> values, Columns& to) {
   for (const float value : values) to.value({}, value);
@@ -135,6 +144,9 @@ FeatureSchema schema_of(const FeatureSelection& selection) {
   add(FeatureGroup::kTileBounds, [&](Columns& to) { TileBoundsScan().columns({}, to); });
   add(FeatureGroup::kPrior, [&](Columns& to) { prior_columns({}, to); });
   parameter_columns(selection.parameters, schema.columns);
+  if (has_group(selection, FeatureGroup::kTokens)) {
+    token_columns(selection.vocabulary, schema);
+  }
   return schema;
 }
 
@@ -142,7 +154,7 @@ FeatureSchema schema_of(const FeatureSelection& selection) {
 class RowWriter {
  public:
   RowWriter(const FeatureSelection& selection, const hwdesc::Device& device, std::size_t width)
-      : machine_(device), scratch_(scratch()) {
+      : machine_(device), vocabulary_(selection.vocabulary), scratch_(scratch()) {
     for (const FeatureGroup group : selection.groups)
       selected_[static_cast<std::size_t>(group)] = true;
     scratch_.row.resize(std::max(width, scratch_.row.size()));
@@ -161,6 +173,7 @@ class RowWriter {
     if (selected(FeatureGroup::kTileBounds)) tile_bounds_.columns(*prior, to);
     if (selected(FeatureGroup::kPrior)) prior_columns(*prior, to);
     if (selected(FeatureGroup::kParameters)) write_parameters(query.parameters, to);
+    if (selected(FeatureGroup::kTokens)) write_tokens(query, to);
     TC_CHECK(to.end() == out.data() + out.size(), "columns and values out of step");
   }
 
@@ -202,8 +215,17 @@ class RowWriter {
     return scratch_.tile;
   }
 
-  std::array<bool, 10> selected_{};
+  void write_tokens(const KernelQuery& query, Columns& to) const {
+    std::vector<double> counts(vocabulary_.size(), 0);
+    if (counts.empty()) return;
+    const TokenIds text = vocabulary_.encode(query, machine_.device());
+    for (const std::int32_t id : text.ids) ++counts[static_cast<std::size_t>(id)];
+    for (const double count : counts) to.value({}, count);
+  }
+
+  std::array<bool, 11> selected_{};
   MachineScan machine_;
+  const Vocabulary& vocabulary_;
   TileBoundsScan tile_bounds_;
   Scratch& scratch_;
   const ir::Kernel* kernel_ = nullptr;

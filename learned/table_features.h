@@ -23,12 +23,14 @@
 
 #include "analytical/cost_model.h"
 #include "learned/feature_schema.h"
+#include "learned/vocabulary.h"
 
 namespace tilecast::learned {
 
 struct FeatureSelection {
   std::vector<FeatureGroup> groups;     // any but kNode; order does not matter
   std::vector<std::string> parameters;  // names; needs kParameters in `groups` and the reverse
+  Vocabulary vocabulary = {};           // of kTokens; a training fills it: no columns before
 
   friend bool operator==(const FeatureSelection&, const FeatureSelection&) = default;
 };
@@ -45,9 +47,9 @@ class TableFeatures {
   [[nodiscard]] bool needs_prior() const;
 
   // Row-major queries x width() into `rows`, columns by group: static, ops, shape, machine, tile,
-  // alignment, tile_bounds, prior, parameters. `priors`: the analytical answers, one per query,
-  // when needs_prior() (one that is absent gives NaN), else ignored and may be empty. A query whose
-  // parameters are not as many as the selection's: Error.
+  // alignment, tile_bounds, prior, parameters, tokens. `priors`: the analytical answers, one per
+  // query, when needs_prior() (one that is absent gives NaN), else ignored and may be empty. A
+  // query whose parameters are not as many as the selection's: Error.
   void extract(std::span<const analytical::KernelQuery> queries, const hwdesc::Device& device,
                std::span<const std::optional<analytical::Estimate>> priors,
                std::span<float> rows) const;

@@ -102,7 +102,9 @@ class Reader {
     }
     const std::vector<Loop> loops = output_loops(op, "");
     const Position position = position_of(loops);
-    append(nest(loops, {Assign{{name(id), {}, position}, element(op, position), {}, {}}}));
+    // Before the list: GCC 12 destroys parts of a list twice where a later one throws.
+    const Value value = element(op, position);
+    append(nest(loops, {Assign{{name(id), {}, position}, value, {}, {}}}));
   }
 
   [[nodiscard]] static bool is_number(const Op& op) {
@@ -348,8 +350,8 @@ class Reader {
       refuse(op, "by more than one op has no loop nest yet");
     }
     const Op& input = kernel_.op(op.operands[0]);
-    Sum sum{output_loops(op, ""), {}, factor(op.operands[1], {}, op.shape.dtype), {},
-            *op.applied,          {}};
+    const Value start = factor(op.operands[1], {}, op.shape.dtype);  // throws: see add_op()
+    Sum sum{output_loops(op, ""), {}, start, {}, *op.applied, {}};
     Position position;
     std::size_t kept = 0;
     for (std::int64_t d = 0; d < input.shape.rank(); ++d) {

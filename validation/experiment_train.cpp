@@ -154,11 +154,26 @@ void Training::evaluate_quantity(const learned::Examples& fitted, TrainingResult
   }
 }
 
+// Of a model of text: how much of the held-out kernels it cannot read.
+void Training::note_unknown_tokens(TrainingResult& result) const {
+  const learned::Vocabulary* vocabulary = learned::vocabulary_of(*result.trained.predictor);
+  if (vocabulary == nullptr) return;
+  const learned::Examples held_out = columns_.examples(split().score);
+  learned::UnknownTokens unknown;
+  for (std::size_t i = 0; i < held_out.rows.size(); ++i) {
+    unknown.add(vocabulary->encode(held_out.queries[i], *held_out.rows[i].device));
+  }
+  result.notes.push_back(
+      fmt::format("{:.2f} % of the tokens of held-out kernels are unknown; the vocabulary has {}",
+                  100 * unknown.share(), vocabulary->size()));
+}
+
 TrainingResult Training::run(const learned::LearnerHooks& hooks) const {
   const learned::Examples examples = columns_.examples(split().fit);
   TrainingResult result{.trained = learned::train(learner(), examples, hooks)};
   result.about.data = rows(examples, result.trained.split);
   result.notes = columns_.notes();
+  note_unknown_tokens(result);
   if (learner().target.is_time()) {
     evaluate(result);
   } else {

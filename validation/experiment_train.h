@@ -57,6 +57,7 @@ class Training {
   [[nodiscard]] std::vector<learned::ModelData> rows(const learned::Examples& examples,
                                                      const learned::TrainValidation& sides) const;
   void evaluate(TrainingResult& result) const;
+  void note_unknown_tokens(TrainingResult& result) const;
   void evaluate_quantity(const learned::Examples& fitted, TrainingResult& result) const;
 
   Experiment experiment_;

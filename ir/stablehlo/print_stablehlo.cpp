@@ -66,6 +66,16 @@ bool takes_elements(Opcode opcode) {
 bool is_predicated(const OpSite& site) {
   return site.operand_shape(0).dtype == DType::kPred;
 }
+// Whether the form can say the op's values and attributes; nothing about its regions.
+bool fits(const OpForm& form, const Computation& computation, const Instruction& instruction) {
+  if (has_several(instruction, &form) && !splits(instruction.shape)) return false;
+  return form.body(OpSite{computation, instruction, {}}).has_value();
+}
+std::string fallback_name(Opcode opcode) {
+  std::string text = fmt::format("{}{}", kFallbackDialect, name(opcode));
+  std::ranges::replace(text, '-', '_');
+  return text;
+}
 
 }  // namespace
 
@@ -198,9 +208,8 @@ const OpForm* StablehloPrinter::form_of(const Computation& computation,
   if (is_one_of(instruction.opcode, {kWhile, kConditional})) {
     return is_control(instruction) ? form : nullptr;
   }
-  if (has_several(instruction, form) && !splits(instruction.shape)) return nullptr;
   if (has_regions(instruction, form) && !is_region(instruction)) return nullptr;
-  return form->body(OpSite{computation, instruction, {}}) ? form : nullptr;
+  return fits(*form, computation, instruction) ? form : nullptr;
 }
 
 void StablehloPrinter::print_native(const OpSite& site, const OpForm& form,
@@ -228,9 +237,7 @@ void StablehloPrinter::print_native(const OpSite& site, const OpForm& form,
 }
 
 void StablehloPrinter::print_fallback(const OpSite& site) {
-  std::string opcode(name(site.instruction.opcode));
-  std::ranges::replace(opcode, '-', '_');
-  out_ += fmt::format("\"{}{}\"({})", kFallbackDialect, opcode, site.operands);
+  out_ += fmt::format("\"{}\"({})", fallback_name(site.instruction.opcode), site.operands);
   std::vector<std::string> items;
   for (const ComputationId id : site.instruction.called)
     items.push_back(mlir_symbol(module_.at(id).name));
@@ -334,6 +341,20 @@ std::string StablehloPrinter::print() {
 
 std::string print_stablehlo(const Module& module) {
   return stablehlo::StablehloPrinter(module).print();
+}
+
+PrintedOp printed_op(const Computation& computation, const Instruction& instruction) {
+  const stablehlo::OpForm* form = stablehlo::find_form(instruction.opcode);
+  if (form == nullptr || !stablehlo::fits(*form, computation, instruction)) {
+    return {.name = stablehlo::fallback_name(instruction.opcode)};
+  }
+  return {.name = std::string(form->name),
+          .several = stablehlo::has_several(instruction, form),
+          .regions = stablehlo::has_regions(instruction, form)};
+}
+
+std::string printed_type(const Shape& shape) {
+  return stablehlo::mlir_type(shape);
 }
 
 }  // namespace tilecast::ir

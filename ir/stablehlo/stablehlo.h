@@ -25,4 +25,15 @@ namespace tilecast::ir {
 // gives the same kernels and the same estimate.
 [[nodiscard]] std::string print_stablehlo(const Module& module);
 
+// One op as print_stablehlo() writes it, without its text: for who needs words, not lines.
+struct PrintedOp {
+  std::string name;      // stablehlo.add, mhlo.copy
+  bool several = false;  // its results are values of their own, which a stablehlo.tuple follows
+  bool regions = false;  // what it calls is printed inside of it
+};
+// `instruction` calls nothing but computations of one op, and is no loop and no branch.
+[[nodiscard]] PrintedOp printed_op(const Computation& computation, const Instruction& instruction);
+// tensor<2x3xf32>
+[[nodiscard]] std::string printed_type(const Shape& shape);
+
 }  // namespace tilecast::ir

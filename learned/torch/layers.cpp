@@ -111,6 +111,7 @@ Hop::Hop(Weights& weights, const std::string& name, const NetworkSpec& spec)
   const std::int64_t hidden = spec.hidden;
   switch (kind_) {
     case GraphLayer::kNone:
+    case GraphLayer::kConv1d:  // has no hops: sequences.h
       f3_ = Dense(weights, name + "_f3", hidden, hidden);
       return;
     case GraphLayer::kSageUndirected:
@@ -139,6 +140,7 @@ Tensor Hop::operator()(const Tensor& nodes, const Neighbours& neighbours) const 
   Tensor next;
   switch (kind_) {
     case GraphLayer::kNone:
+    case GraphLayer::kConv1d:
       next = f3_(nodes);
       break;
     case GraphLayer::kSageUndirected: {

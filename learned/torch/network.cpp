@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "learned/torch/layers.h"
+#include "learned/torch/sampler.h"
+#include "learned/torch/sequences.h"
 
 namespace tilecast::learned::torch_module {
 namespace {
@@ -52,9 +54,11 @@ struct Network::Layers {
   Dense f1;
   std::vector<Dense> module;
   std::vector<Hop> hops;
+  std::vector<SequenceLayer> sequence;  // in place of hops
   std::vector<Dense> final;
   Pool pool;
   Dense hidden, out;  // hidden: with features at the kernel
+  std::vector<Dense> head;
 };
 
 Network::Layers::Layers(Weights& weights, const NetworkSpec& spec, const NetworkWidths& widths)
@@ -66,18 +70,33 @@ Network::Layers::Layers(Weights& weights, const NetworkSpec& spec, const Network
       module(dense_layers(weights, "module", spec.module_layers, spec.hidden)),
       hops([&] {
         std::vector<Hop> made;
-        for (int i = 0; i < spec.hops; ++i) {
+        for (int i = 0; i < spec.hops && spec.graph != GraphLayer::kConv1d; ++i) {
           made.emplace_back(weights, "hop" + std::to_string(i), spec);
         }
         return made;
       }()),
+      sequence([&] {
+        std::vector<SequenceLayer> made;
+        for (int i = 0; i < spec.hops && spec.graph == GraphLayer::kConv1d; ++i) {
+          made.emplace_back(weights, "conv" + std::to_string(i), spec);
+        }
+        return made;
+      }()),
       final(dense_layers(weights, "final", spec.final_layers, spec.hidden)),
-      pool(weights, spec, widths.at_kernel > 0 ? 1 : static_cast<std::int64_t>(widths.outputs)) {
+      pool(weights, spec,
+           widths.at_kernel > 0 || spec.head_layers > 0
+               ? 1
+               : static_cast<std::int64_t>(widths.outputs)) {
   const auto outputs = static_cast<std::int64_t>(widths.outputs);
   const auto at_kernel = static_cast<std::int64_t>(widths.at_kernel);
   if (at_kernel > 0) hidden = Dense(weights, "hidden", pool.width() + at_kernel, spec.hidden);
+  for (int i = 0; i < spec.head_layers; ++i) {
+    const bool first = i == 0 && at_kernel == 0;
+    head.emplace_back(weights, "head" + std::to_string(i), first ? pool.width() : spec.hidden,
+                      spec.hidden);
+  }
   // Per-node scalars are summed as they are: the sum is the prediction.
-  if (at_kernel > 0) {
+  if (at_kernel > 0 || !head.empty()) {
     out = Dense(weights, "out", spec.hidden, outputs);
   } else if (spec.reduction != Reduction::kPerNode) {
     out = Dense(weights, "out", pool.width(), outputs);
@@ -96,9 +115,9 @@ Tensor Network::forward(const Batch& batch, torch::Generator* generator) {
   if (batch.lengths.empty()) return torch::empty({0}, dtype);
   const Dropout dropout{spec_.dropout, generator};
 
-  const Tensor features = batch.features.to(dtype);
-  const Tensor opcodes = torch::embedding(layers.opcodes, batch.opcodes);
-  Tensor nodes = dropout(layers.f1(torch::cat({opcodes, features}, 1)).relu());
+  Tensor nodes = torch::embedding(layers.opcodes, batch.opcodes);
+  if (batch.features.size(1) > 0) nodes = torch::cat({nodes, batch.features.to(dtype)}, 1);
+  nodes = dropout(layers.f1(nodes).relu());
   for (const Dense& layer : layers.module) nodes = dropout(layer(nodes).relu());
   if (!layers.hops.empty()) {
     Neighbours neighbours;
@@ -111,15 +130,25 @@ Tensor Network::forward(const Batch& batch, torch::Generator* generator) {
     for (const Hop& hop : layers.hops) nodes = dropout(hop(nodes, neighbours));
   }
 
+  for (const SequenceLayer& layer : layers.sequence) nodes = dropout(layer(nodes, batch.lengths));
   for (const Dense& layer : layers.final) nodes = dropout(layer(nodes).relu());
+  if (spec_.positions) nodes = nodes + place_code(batch.place, spec_.hidden, dtype);
 
   Tensor kernels = layers.pool(nodes, batch, dropout);
   if (widths_.at_kernel > 0) {
     const Tensor joined = torch::cat({kernels, batch.at_kernel.to(dtype)}, 1);
     kernels = dropout(layers.hidden(joined).relu());
   }
+  for (const Dense& layer : layers.head) kernels = dropout(layer(kernels).relu());
   const Tensor out = layers.out.weight.defined() ? layers.out(kernels) : kernels;
   return widths_.outputs == 1 ? out.squeeze(1) : out;
+}
+
+// Windows of a convolution stay in a core's cache, and their memory with the process: twice as
+// fast as kBatchNodes on an AMD EPYC.
+std::size_t Network::nodes_together() const {
+  constexpr std::size_t kSequenceNodes = 2048;
+  return spec_.graph == GraphLayer::kConv1d ? kSequenceNodes : kBatchNodes;
 }
 
 bool Network::is_head(std::string_view parameter) const {

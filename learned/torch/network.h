@@ -3,11 +3,11 @@
 //   Network network(spec, widths, seed);
 //   torch::Tensor y = network.forward(make_batch(inputs, widths));      // (G)
 //
-// Nodes: opcode embedding and features -> f1 (relu) -> module layers (relu) -> hops -> final layers
-// (relu) -> reduction (hops and reduction: layers.h) -> a linear layer to one number. Features at
-// the kernel (option 2) join its embedding; then there is one hidden layer (relu) between, so that
-// they can interact.
-// kNone has as many feed-forward layers after f1 as others have hops; no hops: f1 only.
+// Nodes: opcode embedding and features -> f1 (relu) -> module layers (relu) -> hops (layers.h) or
+// convolutions (sequences.h) -> final layers (relu) -> reduction (layers.h) -> head layers (relu)
+// -> a linear layer to one number. Features at the kernel (option 2) join its embedding; then there
+// is one hidden layer (relu) before the head, so that they can interact. kNone has as many
+// feed-forward layers after f1 as others have hops; no hops: f1 only.
 //
 // All randomness (initial weights, dropout) comes from generators seeded by arguments, never from
 // LibTorch's global one, so that several networks can train at once. forward() changes nothing:
@@ -27,6 +27,8 @@ class Network : public torch::nn::Module {
   [[nodiscard]] torch::Tensor forward(const Batch& batch, torch::Generator* dropout = nullptr);
   // Everything that gives the weights their meaning, as text: settings but dropout, widths.
   [[nodiscard]] std::string architecture() const;
+  // Of a batch that predicts fastest.
+  [[nodiscard]] std::size_t nodes_together() const;
   // Whether the parameter is of the last layer, the only one that knows what is asked.
   [[nodiscard]] bool is_head(std::string_view parameter) const;
 

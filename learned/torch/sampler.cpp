@@ -42,13 +42,14 @@ class GroupQueue {
 // Whether one more item of `rows` rows, the largest of `largest` nodes, still fits.
 class BatchLimit {
  public:
-  BatchLimit(std::size_t items, bool pads) : items_(items), pads_(pads) {}
+  BatchLimit(std::size_t items, bool pads, std::size_t most_nodes = kBatchNodes)
+      : items_(items), most_nodes_(most_nodes), pads_(pads) {}
 
   // False: does not fit; it starts anew, empty.
   bool take(std::size_t rows, std::size_t nodes_in_all, std::size_t largest) {
     const std::size_t sum = nodes_ + nodes_in_all;
     const std::size_t padded = (rows_ + rows) * std::max(largest_, largest);
-    const bool fits = used_ < items_ && (pads_ ? padded : sum) <= kBatchNodes;
+    const bool fits = used_ < items_ && (pads_ ? padded : sum) <= most_nodes_;
     if (used_ > 0 && !fits) {
       used_ = rows_ = nodes_ = largest_ = 0;
       return false;
@@ -61,7 +62,7 @@ class BatchLimit {
   }
 
  private:
-  std::size_t items_ = 0, used_ = 0, rows_ = 0, nodes_ = 0, largest_ = 0;
+  std::size_t items_ = 0, most_nodes_ = 0, used_ = 0, rows_ = 0, nodes_ = 0, largest_ = 0;
   bool pads_ = false;
 };
 
@@ -218,12 +219,13 @@ std::vector<Rows> Sampler::epoch(int epoch) const {
   return batches;
 }
 
-std::vector<Rows> buckets(std::span<const std::size_t> nodes, std::size_t rows) {
+std::vector<Rows> buckets(std::span<const std::size_t> nodes, std::size_t rows,
+                          std::size_t most_nodes) {
   Rows order(nodes.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, {}, [&](std::uint32_t row) { return nodes[row]; });
   std::vector<Rows> batches;
-  BatchLimit limit(rows, /*pads=*/true);
+  BatchLimit limit(rows, /*pads=*/true, most_nodes);
   for (const std::uint32_t row : order) {
     const bool fits = limit.take(1, nodes[row], nodes[row]);
     if (!fits) limit.take(1, nodes[row], nodes[row]);

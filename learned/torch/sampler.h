@@ -71,7 +71,8 @@ class Sampler {
 };
 
 // Rows of `nodes` (nodes of each graph) in batches of similar size, each of at most `rows` and of
-// kBatchNodes with padding: what predictions are asked in. Smallest first.
-[[nodiscard]] std::vector<Rows> buckets(std::span<const std::size_t> nodes, std::size_t rows);
+// `most_nodes` with padding: what predictions are asked in. Smallest first.
+[[nodiscard]] std::vector<Rows> buckets(std::span<const std::size_t> nodes, std::size_t rows,
+                                        std::size_t most_nodes = kBatchNodes);
 
 }  // namespace tilecast::learned::torch_module

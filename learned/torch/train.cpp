@@ -307,7 +307,7 @@ void predict_network(Network& network, const NetworkWidths& widths,
   const torch::NoGradGuard no_gradients;
   std::vector<std::size_t> nodes;
   for (const GraphInput& input : inputs) nodes.push_back(input.graph->nodes());
-  for (const Rows& rows : buckets(nodes, kPredictedTogether)) {
+  for (const Rows& rows : buckets(nodes, kPredictedTogether, network.nodes_together())) {
     std::vector<GraphInput> bucket;
     for (const std::uint32_t row : rows) bucket.push_back(inputs[row]);
     const torch::Tensor predicted = network.forward(make_batch(bucket, widths)).contiguous();

@@ -62,6 +62,10 @@ class Fitter {
                                                              const TrainValidation& split,
                                                              int threads);
 
+// What the texts of these rows are made of, where the learner reads any; else empty.
+[[nodiscard]] Vocabulary vocabulary_of(const LearnerSpec& spec, const Examples& examples,
+                                       std::span<const std::size_t> rows);
+
 // Features of these rows, in this order, row-major; those of one kernel should stand together.
 [[nodiscard]] std::vector<float> feature_rows(const TableFeatures& features,
                                               const Examples& examples,

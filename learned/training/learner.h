@@ -10,12 +10,13 @@
 //       loss: rank_hinge
 //       search: {trials: 8, rounds: 2, learning_rate: [1e-4, 1e-2], hidden: [32, 64, 128]}
 //
-// Keys: name, model (xgboost | network | gaussian_process), target (time | residual |
-// a quantity of the sets, with target_scale: identity | log1p), features |
-// (at_nodes, at_kernel, encoding, scale), validation (share of the rows; of a Gaussian process 0),
-// validate_by, seed, search (not of a Gaussian process, which the evidence chooses), pretrain
-// (training/pretrain_spec.h), and every parameter of gbt_parameters(), of network_parameters() and
-// training_parameters(), or of gp_parameters().
+// Keys: name, model (xgboost | network | gaussian_process), target (time | residual | a quantity of
+// the sets, with target_scale: identity | log1p), features | (at_nodes, at_kernel, encoding, scale),
+// the parameters of text_parameters() where it reads text (encoding text, or the group tokens of
+// trees), validation (share of the rows; of a Gaussian process 0), validate_by, seed, search (not
+// of a Gaussian process, which the evidence chooses), pretrain (training/pretrain_spec.h), and every
+// parameter of gbt_parameters(), of network_parameters() and training_parameters(), or of
+// gp_parameters().
 #pragma once
 
 #include "hwdesc/config_reader.h"
@@ -53,6 +54,7 @@ struct LearnerSpec {
   LearnerKind kind = LearnerKind::kXgboost;
   FeatureSelection features;         // kXgboost, kGaussianProcess
   NetworkFeatures network_features;  // kNetwork
+  TextSpec text;                     // of learners of text
   GbtSpec gbt;
   GpSpec gp;
   NetworkSpec network;
@@ -67,6 +69,7 @@ struct LearnerSpec {
   [[nodiscard]] bool ranks() const;       // by a part of its loss
   [[nodiscard]] bool ranks_only() const;  // by all of it: predictions are no times
   [[nodiscard]] bool needs_prior() const;
+  [[nodiscard]] bool reads_text() const;  // encoding text, or the group tokens
 };
 
 // Throws Error with file, line and column; unknown keys name the nearest.

@@ -14,10 +14,10 @@ template <class Visit>
 bool visit_tables(LearnerSpec& spec, Visit&& visit) {
   switch (spec.kind) {
     case LearnerKind::kXgboost:
-      return visit(gbt_parameters(), spec.gbt);
+      return visit(gbt_parameters(), spec.gbt) || visit(text_parameters(), spec.text);
     case LearnerKind::kNetwork:
       return visit(network_parameters(), spec.network) ||
-             visit(training_parameters(), spec.training);
+             visit(training_parameters(), spec.training) || visit(text_parameters(), spec.text);
     case LearnerKind::kGaussianProcess:
       break;
   }

@@ -147,6 +147,28 @@ void read_parameters(const ConfigNode& node, LearnerSpec& spec) {
   at(node, [&] { check_parameters(spec); });
 }
 
+bool is_of_text(std::string_view key) {
+  return text_parameters().find(key) != nullptr;
+}
+
+// A setting of text says nothing where no text is read; the kernel's row has no vocabulary.
+void check_text(const ConfigNode& node, const LearnerSpec& spec) {
+  for (const ConfigNode& child : node.children) {
+    if (spec.reads_text() || !is_of_text(child.key)) continue;
+    fail_at(child, spec.kind == LearnerKind::kNetwork
+                       ? "is of text; expected it with 'encoding: text'"
+                       : "is of text; expected it with the group of features 'tokens'");
+  }
+  const NetworkFeatures& features = spec.network_features;
+  for (const FeatureSelection* selection : {&features.at_nodes, &features.at_kernel}) {
+    if (!has_group(*selection, FeatureGroup::kTokens)) continue;
+    fail_at(node, "the group tokens is for trees; a network reads them with 'encoding: text'");
+  }
+  if (spec.kind == LearnerKind::kGaussianProcess && spec.reads_text()) {
+    fail_at(node, "the group tokens is for trees, not for a Gaussian process");
+  }
+}
+
 void read_features(const ConfigNode& node, LearnerSpec& spec) {
   if (spec.kind != LearnerKind::kNetwork) {
     if (node.find("features") == nullptr) fail_at(node, "features is missing");
@@ -297,6 +319,11 @@ bool LearnerSpec::needs_prior() const {
              : has(network_features.at_nodes) || has(network_features.at_kernel);
 }
 
+bool LearnerSpec::reads_text() const {
+  return kind == LearnerKind::kNetwork ? network_features.encoding == GraphEncoding::kText
+                                       : has_group(features, FeatureGroup::kTokens);
+}
+
 LearnerSpec read_learner(const ConfigNode& node) {
   if (!node.is_mapping())
     fail_at(node, "expected {name: ..., model: xgboost | network | gaussian_process, ...}");
@@ -311,6 +338,7 @@ LearnerSpec read_learner(const ConfigNode& node) {
   spec.kind = static_cast<LearnerKind>(choice(*model, kLearnerKinds));
   read_parameters(node, spec);
   read_features(node, spec);
+  check_text(node, spec);
   read_target(node, spec);
   read_validation(node, spec);
   read_pretrain(node, spec);
@@ -348,6 +376,7 @@ std::map<std::string, std::string> settings_of(const LearnerSpec& spec) {
     settings["scale"] = kScales[features.logarithmic ? 1 : 0];
   }
   for (const std::string_view parameter : parameter_names(spec.kind)) {
+    if (is_of_text(parameter) && !spec.reads_text()) continue;
     settings[std::string(parameter)] = get_parameter(spec, parameter);
   }
   if (spec.search.trials > 0) settings["search"] = search_text(spec.search);

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <unordered_map>
+#include <map>
+#include <random>
 
 #include "base/error.h"
+#include "learned/text_variants.h"
 #include "learned/training/fit.h"
 #include "learned/training/pretraining.h"
 
@@ -47,13 +49,17 @@ class NetworkFitter final : public Fitter {
       : features_(spec.network_features),
         target_(target_of(spec, examples, split, labelled)),
         labelled_rows_(labelled.size()),
-        train_rows_(split.train.size()) {
-    const std::vector<std::size_t> rows =
-        joined(joined(by_kernel(examples, labelled), by_kernel(examples, split.train)),
-               by_kernel(examples, split.validation));
+        variants_(spec.reads_text() ? static_cast<std::size_t>(spec.text.variants) : 0),
+        train_rows_(split.train.size() * (1 + variants_)) {
+    std::vector<std::size_t> rows = by_kernel(examples, labelled);
+    const std::vector<std::size_t> train = by_kernel(examples, split.train);
+    rows = joined(rows, train);
+    features_.vocabulary = vocabulary_of(spec, examples, rows);
+    for (std::size_t i = 0; i < variants_; ++i) rows = joined(rows, train);
+    rows = joined(rows, by_kernel(examples, split.validation));
     at_nodes_ = scaled(features_.at_nodes, examples, rows, threads);
     at_kernel_ = scaled(features_.at_kernel, examples, rows, threads);
-    const std::vector<std::size_t> graph_of = make_graphs(examples, rows);
+    const std::vector<std::size_t> graph_of = make_graphs(examples, rows, spec.seed);
     const std::vector<float> targets = standard_targets(examples, rows, target_);
     const bool on_physics = spec.target.residual && spec.ranks();
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -169,20 +175,39 @@ class NetworkFitter final : public Fitter {
     return result;
   }
 
-  // One graph per kernel object, scaled by those of the training rows; which one each row has.
+  // Which variant of its text a row has; 0: the text as it is.
+  [[nodiscard]] std::size_t variant_of(std::size_t row) const {
+    if (row < labelled_rows_ || row >= fitted_rows()) return 0;
+    return (row - labelled_rows_) / (train_rows_ / (1 + variants_));
+  }
+
+  [[nodiscard]] KernelGraph graph_of_row(const Examples& examples, std::size_t row,
+                                         std::size_t variant, std::uint64_t seed) const {
+    const analytical::KernelQuery& query = examples.queries[row];
+    const hwdesc::Device& device = *examples.rows[row].device;
+    if (variant == 0) return make_graph(query, device, features_);
+    std::seed_seq numbers{seed, std::uint64_t{row}, std::uint64_t{variant}};
+    std::mt19937_64 random(numbers);
+    return make_text_graph(encode_variant(features_.vocabulary, query, device, random),
+                           features_.vocabulary.spec());
+  }
+
+  // One graph per kernel object (and tile, and variant, where they matter), scaled by those of the
+  // training rows; which one each row has.
   std::vector<std::size_t> make_graphs(const Examples& examples,
-                                       const std::vector<std::size_t>& rows) {
-    const std::size_t width = node_schema(features_.encoding).columns.size();
+                                       const std::vector<std::size_t>& rows, std::uint64_t seed) {
+    const std::size_t width = node_schema(features_).columns.size();
     Extremes extremes(width);
-    std::unordered_map<const ir::Kernel*, std::size_t> numbers;
+    std::map<std::pair<GraphKey, std::size_t>, std::size_t> numbers;
     std::vector<std::size_t> graph_of;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const ir::Kernel& kernel = examples.queries[rows[i]].kernel;
-      const auto [known, is_new] = numbers.emplace(&kernel, graphs_.size());
+      const analytical::KernelQuery& query = examples.queries[rows[i]];
+      const std::pair key(graph_key(query, features_), variant_of(i));
+      const auto [known, is_new] = numbers.emplace(key, graphs_.size());
       graph_of.push_back(known->second);
       if (!is_new) continue;
-      graphs_.push_back(make_graph(kernel, features_.encoding));
-      if (graphs_.back().nodes() == 0) throw Error(kernel.name() + ": a kernel without ops");
+      graphs_.push_back(graph_of_row(examples, rows[i], key.second, seed));
+      if (graphs_.back().nodes() == 0) throw Error(query.kernel.name() + ": a kernel without ops");
       if (i < fitted_rows()) extremes.add(graphs_.back().features);
     }
     node_scaler_ = FeatureScaler(extremes.rows(), width, features_.logarithmic);
@@ -191,7 +216,7 @@ class NetworkFitter final : public Fitter {
   }
 
   [[nodiscard]] NetworkWidths widths() const {
-    return {.opcodes = opcode_count(features_.encoding),
+    return {.opcodes = opcode_count(features_),
             .node = node_scaler_.width(),
             .at_nodes = at_nodes_.width,
             .at_kernel = at_kernel_.width};
@@ -199,7 +224,7 @@ class NetworkFitter final : public Fitter {
 
   NetworkFeatures features_;
   Standardisation target_;
-  std::size_t labelled_rows_, train_rows_;
+  std::size_t labelled_rows_, variants_, train_rows_;
   Scaled at_nodes_, at_kernel_;
   std::vector<KernelGraph> graphs_;
   FeatureScaler node_scaler_;

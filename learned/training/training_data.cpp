@@ -38,6 +38,16 @@ std::unique_ptr<Fitter> make_fitter(const LearnerSpec& spec, const Examples& exa
   return make_gp_fitter(spec, examples, split, threads);
 }
 
+Vocabulary vocabulary_of(const LearnerSpec& spec, const Examples& examples,
+                         std::span<const std::size_t> rows) {
+  if (!spec.reads_text()) return {};
+  TokenCounts counts;
+  for (const std::size_t row : rows) {
+    counts.add(examples.queries[row], *examples.rows[row].device, spec.text);
+  }
+  return {spec.text, counts};
+}
+
 std::vector<float> feature_rows(const TableFeatures& features, const Examples& examples,
                                 std::span<const std::size_t> rows, int threads) {
   TC_CHECK(!features.needs_prior() || examples.priors.size() == examples.rows.size(),

@@ -12,7 +12,10 @@ class TreeFitter final : public Fitter {
  public:
   TreeFitter(const LearnerSpec& spec, const Examples& examples, const TrainValidation& split,
              int threads, std::span<const std::size_t> labelled)
-      : spec_(spec), features_(spec.features), target_(target_of(spec, examples, split, labelled)) {
+      : spec_(spec),
+        selection_(with_vocabulary(spec, examples, joined(labelled, split.train))),
+        features_(selection_),
+        target_(target_of(spec, examples, split, labelled)) {
     const Standardisation of_labels =
         is_residual() && !labelled.empty() ? standardisation_of(examples, labelled) : target_;
     labelled_ = table_of(examples, labelled, of_labels, threads);
@@ -39,7 +42,7 @@ class TreeFitter final : public Fitter {
     GbtModel model =
         train_gbt(train_, validation_, gbt, {.round = report, .threads = hooks.threads},
                   start ? &*start : nullptr);
-    GbtPredictorParts parts{.features = spec.features,
+    GbtPredictorParts parts{.features = selection_,
                             .model = std::move(model),
                             .target = target_,
                             .ranks_only = spec.ranks_only()};
@@ -48,6 +51,13 @@ class TreeFitter final : public Fitter {
 
  private:
   [[nodiscard]] bool is_residual() const { return spec_.target.residual; }
+
+  static FeatureSelection with_vocabulary(const LearnerSpec& spec, const Examples& examples,
+                                          std::span<const std::size_t> rows) {
+    FeatureSelection selection = spec.features;
+    selection.vocabulary = vocabulary_of(spec, examples, rows);
+    return selection;
+  }
 
   // Times of labels and measured rows are on one scale; a rank has none.
   static Standardisation target_of(const LearnerSpec& spec, const Examples& examples,
@@ -89,6 +99,7 @@ class TreeFitter final : public Fitter {
   }
 
   LearnerSpec spec_;
+  FeatureSelection selection_;
   TableFeatures features_;
   Standardisation target_;
   GbtTable labelled_, train_, validation_;

@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <mutex>
+#include <optional>
 
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
@@ -10,6 +12,7 @@
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
 #include "sim/views/experiment.h"
+#include "sim/views/label_experiment.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -93,7 +96,23 @@ Run run_all(const ValidateArguments& arguments,
   return run;
 }
 
+void run_labels(const ValidateArguments& arguments) {
+  const auto experiment = validation::read_label_experiment(arguments.files.front());
+  std::optional<Progress> progress;
+  std::once_flag first;
+  const auto step = [&](std::size_t done, std::size_t of) {
+    std::call_once(first, [&] { progress.emplace("validate: trainings", of); });
+    progress->show(done, "");
+  };
+  const auto result = validation::run_label_experiment(experiment, arguments.jobs, step);
+  write(arguments.output, arguments.output.format == "json" ? views::label_experiment_json(result)
+                                                            : views::label_experiment_text(result));
+}
+
 void run(const ValidateArguments& arguments) {
+  if (arguments.files.size() == 1 && validation::is_label_experiment(arguments.files.front())) {
+    return run_labels(arguments);
+  }
   std::vector<validation::Experiment> experiments;
   for (const std::string& file : files_of(arguments)) {
     experiments.push_back(validation::read_experiment(file));
@@ -134,7 +153,9 @@ void add_validate(CLI::App& app) {
   verb.footer(
       "Every experiment names its data, what is fitted and what is scored, and its bars; both\n"
       "sides are disjoint and all columns answer the same rows. Experiments whose data is not\n"
-      "found are skipped. A bar that is not met is part of the answer, not a failure.");
+      "found are skipped. A bar that is not met is part of the answer, not a failure. A file of\n"
+      "format tilecast.label_experiment/1 is run alone: learners of registers, spills and the "
+      "like.");
   verb.callback([arguments] { run(*arguments); });
 }
 

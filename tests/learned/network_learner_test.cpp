@@ -43,6 +43,30 @@ TEST(NetworkLearner, PredictsTheSameAfterItWasSavedAndLoaded) {
   EXPECT_EQ(loaded.predictor->network()->spec.hidden, 8);
 }
 
+// Every network of text, as docs/learning.md lists them.
+TEST(TextLearner, PredictsTheSameAfterItWasSavedAndLoaded) {
+  const SyntheticSet set(12, 3);
+  const Examples examples = set.examples();
+  const std::string text =
+      "name: text\nmodel: network\nencoding: text\nhidden: 8\nopcode_width: 8\nepochs: 2\n";
+  for (const std::string network :
+       {"graph: none\nhops: 0\npool_max: no\nhead_layers: 3\n",
+        "graph: conv1d\nhops: 6\npool_mean: no\nhead_layers: 2\ntext_tokens: operands\n"
+        "wide_filter: 4\ntext_numbers: value\ntext_shapes: dimensions\n",
+        "graph: none\nhops: 0\nreduction: lstm\ntext: loops\ntext_variants: 2\n",
+        "graph: none\nhops: 0\nreduction: transformer\npositions: yes\nat_kernel: [static]\n"}) {
+    const Trained trained = train(learner(text + network), examples);
+    trained.save({}, set.path("text"), /*force=*/true);
+    const LoadedModel loaded = load_model(set.path("text"));
+    EXPECT_EQ(predictions(*loaded.predictor, examples, set.device()),
+              predictions(*trained.predictor, examples, set.device()))
+        << network;
+    EXPECT_EQ(train(learner(text + network), examples).predictor->network()->network->save(),
+              trained.predictor->network()->network->save());
+    ASSERT_NE(vocabulary_of(*loaded.predictor), nullptr);
+  }
+}
+
 TEST(NetworkLearner, IsTheSameFromTheSameSeedAndAnotherFromAnother) {
   const SyntheticSet set(12, 3);
   const Examples examples = set.examples();

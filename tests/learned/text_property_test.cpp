@@ -1,0 +1,266 @@
+// Text of random kernels: tokens are those of the printed text, and variants say the same.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "hwdesc/device_yaml.h"
+#include "ir/counts/work_counts.h"
+#include "ir/kernels/kernel_fingerprint.h"
+#include "ir/kernels/kernel_module.h"
+#include "ir/stablehlo/stablehlo.h"
+#include "ir/text/hlo_printer.h"
+#include "ir/verify/verifier.h"
+#include "learned/text_variants.h"
+#include "tests/host/random_kernels.h"
+
+namespace tilecast::learned {
+namespace {
+
+constexpr std::uint64_t kSeeds = 1000;
+
+using Words = std::vector<std::string>;
+
+Words tokens_of(const analytical::KernelQuery& query, const TextSpec& spec) {
+  static const hwdesc::Device device = hwdesc::load_device("tpu_v3");
+  Words words;
+  for_each_token(query, device, spec, [&](const Token& token) { words.emplace_back(token.text); });
+  return words;
+}
+
+// --- tokens by reading the printed text, line by line
+
+// Every tensor<...> in the text, with what nests in it.
+Words tensors_in(std::string_view text) {
+  Words found;
+  for (std::size_t at = text.find("tensor<"); at != std::string_view::npos;
+       at = text.find("tensor<", at)) {
+    std::size_t end = at + 7;
+    for (int depth = 1; depth > 0; ++end) {
+      depth += text[end] == '<' ? 1 : text[end] == '>' ? -1 : 0;
+    }
+    found.emplace_back(text.substr(at, end - at));
+    at = end;
+  }
+  return found;
+}
+
+std::string without_strings(std::string_view text) {
+  std::string kept;
+  bool inside = false;
+  for (const char c : text) {
+    if (c == '"') inside = !inside;
+    if (!inside) kept += c;
+  }
+  return kept;
+}
+
+class PrintedText {
+ public:
+  explicit PrintedText(bool operands) : operands_(operands) {}
+
+  Words read(const std::string& text) {
+    bool reads = false;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = text.find('\n', at);
+      std::string line = text.substr(at, end - at);
+      line.erase(0, line.find_first_not_of(' '));
+      if (line.starts_with("func.func")) reads = line.starts_with("func.func public");
+      if (reads) this->line(line);
+      at = end + 1;
+    }
+    return words_;
+  }
+
+ private:
+  void line(const std::string& line) {
+    if (line.starts_with("func.func")) {
+      const std::size_t arrow = line.rfind(" -> ");
+      arguments(line.substr(0, arrow));
+      words_.emplace_back("->");
+      add_types(line.substr(arrow));
+    } else if (line.starts_with("^bb0")) {
+      arguments(line);
+    } else if (line.starts_with("})")) {
+      result_types(line);
+    } else if (line.starts_with("%")) {
+      op(line);
+    }
+  }
+
+  void arguments(const std::string& text) {
+    for (std::size_t at = text.find('%'); at != std::string::npos; at = text.find('%', at)) {
+      const std::size_t colon = text.find(": ", at);
+      define(text.substr(at, colon - at));
+      std::size_t next = text.find('%', colon);
+      next = std::min(next, text.size());
+      add_types(without_strings(text.substr(colon, next - colon)));
+      at = next;
+    }
+  }
+
+  void op(const std::string& line) {
+    const std::size_t equals = line.find(" = ");
+    const std::string name = line.substr(0, std::min(line.find(':'), equals));
+    std::string rest = line.substr(equals + 3);
+    const bool quoted = rest.starts_with('"');
+    if (quoted) rest.erase(0, 1);
+    const std::size_t end = rest.find_first_of(quoted ? "\"" : " ");
+    define(name);
+    words_.push_back(rest.substr(0, end));
+    rest = without_strings(rest.substr(end + (quoted ? 1 : 0)));
+    const bool opens = rest.ends_with("({");
+    const std::string values = opens ? rest : rest.substr(0, rest.rfind(" : "));
+    for (std::size_t at = values.find('%'); at != std::string::npos; at = values.find('%', at)) {
+      const std::size_t stop = std::min(values.find_first_of(",) {<", at), values.size());
+      use(values.substr(at, stop - at));
+      at = stop;
+    }
+    if (!opens) result_types(line);
+  }
+
+  void result_types(const std::string& line) {
+    const std::string types = line.substr(line.rfind(" : "));
+    const std::size_t arrow = types.rfind("-> ");
+    add_types(arrow == std::string::npos ? types : types.substr(arrow));
+  }
+
+  void add_types(const std::string& text) {
+    for (std::string& type : tensors_in(text)) words_.push_back(std::move(type));
+  }
+  void define(const std::string& name) {
+    numbers_[name] = "%" + std::to_string(next_++);
+    if (operands_) words_.push_back(numbers_[name]);
+  }
+  void use(const std::string& name) {
+    const std::size_t part = name.find('#');
+    if (operands_) {
+      words_.push_back(numbers_.at(name.substr(0, part)) +
+                       (part == std::string::npos ? "" : name.substr(part)));
+    }
+  }
+
+  bool operands_;
+  Words words_;
+  std::map<std::string, std::string> numbers_;
+  int next_ = 0;
+};
+
+TEST(TextProperty, TokensAreThoseOfThePrintedText) {
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const ir::Kernel kernel = host::random_kernel(seed).kernel;
+    const std::string text = ir::print_stablehlo(ir::module_of(kernel));
+    for (const TextTokens tokens : {TextTokens::kOps, TextTokens::kOperands}) {
+      ASSERT_EQ(tokens_of({.kernel = kernel}, {.tokens = tokens}),
+                PrintedText(tokens == TextTokens::kOperands).read(text))
+          << seed << "\n"
+          << text;
+    }
+  }
+}
+
+TEST(TextProperty, TheModuleOfAKernelIsAProgramWhoseTextReadsBack) {
+  int whole = 0;
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const ir::Kernel kernel = host::random_kernel(seed).kernel;
+    if (!ir::is_whole(kernel)) continue;
+    ++whole;
+    const ir::Module module = ir::module_of(kernel);
+    ASSERT_NO_THROW(ir::verify(module)) << seed;
+    const std::string text = ir::print_stablehlo(module);
+    ASSERT_EQ(ir::print_stablehlo(ir::parse_stablehlo({"text.mlir", text})), text) << seed;
+  }
+  EXPECT_GT(whole, 500);
+}
+
+TEST(TextProperty, EveryTextOfLoopsHasWordsOnly) {
+  const TextSpec spec{.level = TextLevel::kLoops, .tokens = TextTokens::kOperands};
+  for (std::uint64_t seed = 0; seed < kSeeds / 2; ++seed) {
+    std::mt19937_64 random(seed);
+    const ir::Kernel kernel = host::random_kernel(seed).kernel;
+    const analytical::TileConfig tile = host::random_tile(kernel, random);
+    const Words words = tokens_of({.kernel = kernel, .tile = &tile}, spec);
+    ASSERT_FALSE(words.empty());
+    for (const std::string& word : words) {
+      ASSERT_EQ(word.find_first_of(" \n"), std::string::npos) << seed << " '" << word << "'";
+      ASSERT_FALSE(word.empty()) << seed;
+    }
+    const auto opened = std::ranges::count_if(words, [](const std::string& word) {
+      return word == "loop" || word == "parallel" || word == "unroll" || word == "vector" ||
+             word == "guard";
+    });
+    ASSERT_EQ(opened, std::ranges::count(words, "}")) << seed;
+  }
+}
+
+Words sorted(Words words) {
+  std::ranges::sort(words);
+  return words;
+}
+
+TEST(TextProperty, ReorderedKernelsSayTheSameInAnotherOrder) {
+  int changed = 0;
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    std::mt19937_64 random(seed);
+    const ir::Kernel kernel = host::random_kernel(seed).kernel;
+    const ir::Kernel other = reordered(kernel, random);
+    const Words before = tokens_of({.kernel = kernel}, {}),
+                after = tokens_of({.kernel = other}, {});
+    ASSERT_EQ(sorted(before), sorted(after)) << seed;
+    ASSERT_EQ(kernel.parameters().size(), other.parameters().size());
+    for (std::size_t i = 0; i < other.ops().size(); ++i) {
+      for (const ir::OpId operand : other.ops()[i].operands) ASSERT_LT(operand.index(), i) << seed;
+    }
+    std::mt19937_64 again(seed);
+    ASSERT_EQ(ir::fingerprint(reordered(kernel, again)), ir::fingerprint(other)) << seed;
+    changed += before != after ? 1 : 0;
+  }
+  EXPECT_GT(changed, 100);
+}
+
+TEST(TextProperty, RenamingIsOneToOneAndChangesNoOpsText) {
+  for (std::uint64_t seed = 0; seed < kSeeds / 5; ++seed) {
+    std::mt19937_64 random(seed);
+    const ir::Kernel kernel = host::random_kernel(seed).kernel;
+    const Words ops = tokens_of({.kernel = kernel}, {});
+    Words same = ops;
+    rename_values(same, random);
+    ASSERT_EQ(same, ops) << seed;
+
+    const Words before = tokens_of({.kernel = kernel}, {.tokens = TextTokens::kOperands});
+    Words after = before;
+    rename_values(after, random);
+    std::map<std::string, std::string> names, back;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      ASSERT_EQ(names.emplace(before[i], after[i]).first->second, after[i]) << seed;
+      ASSERT_EQ(back.emplace(after[i], before[i]).first->second, before[i]) << seed;
+      if (before[i].starts_with("%")) continue;
+      ASSERT_EQ(before[i], after[i]) << seed;
+    }
+  }
+}
+
+TEST(TextProperty, JitteredKernelsHaveTheSameOpsOnOtherSizes) {
+  int made = 0;
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    std::mt19937_64 random(seed);
+    const ir::Kernel kernel = host::random_kernel(seed).kernel;
+    const std::optional<ir::Module> module = jittered(kernel, random);
+    if (!module) continue;
+    ++made;
+    ir::WorkCounter counter(*module);
+    const ir::Kernel other =
+        ir::make_kernel(*module, module->entry, module->entry_computation().root, counter);
+    ASSERT_EQ(other.opcode(), kernel.opcode()) << seed;
+    std::multiset<ir::Opcode> before, after;
+    for (const ir::Op& op : kernel.ops()) before.insert(op.opcode);
+    for (const ir::Op& op : other.ops()) after.insert(op.opcode);
+    ASSERT_EQ(before, after) << seed << print_hlo(*module);
+    ASSERT_NE(tokens_of({.kernel = kernel}, {}), tokens_of({.kernel = other}, {})) << seed;
+  }
+  EXPECT_GT(made, 200) << "of " << kSeeds;
+}
+
+}  // namespace
+}  // namespace tilecast::learned

@@ -1,0 +1,96 @@
+// Are learners of labels trained on one side and scored on the other, by the formulas they state?
+#include "validation/label_experiment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "tests/learned/synthetic_set.h"
+
+namespace tilecast::validation {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string yaml(const std::string& set, const std::string& more = {}) {
+  return fmt::format(
+      "format: tilecast.label_experiment/1\nname: n\nclaim: c\ndevice: tpu_v3\nset: {}\n"
+      "split: {{by: kernel, test: 25 %, seed: 3, seeds: 2}}\n"
+      "targets: [{{name: registers}}, {{name: runtime}}]\nphysics: [prior]\n"
+      "learners:\n"
+      "  - {{name: counts, model: xgboost, features: [tokens, tile], trees: 80, depth: 4}}\n"
+      "  - {{name: size, model: xgboost, features: [static], trees: 10}}\n{}",
+      set, more);
+}
+
+TEST(LabelErrors, AreSharesOfTheRangeAndOfRowsThatRoundToTheLabel) {
+  const std::vector<double> predicted = {1.2, 4.6, 3.0, 8.0}, labels = {1, 3, 4, 9};
+  learned::Target target{.quantity = "registers", .unit = "registers", .count = true};
+  const LabelErrors errors = label_errors(target, 8, predicted, labels);
+  const double mean_square = (0.2 * 0.2 + 1.6 * 1.6 + 1 + 1) / 4;
+  EXPECT_NEAR(errors.rmse, std::sqrt(mean_square) / 8, 1e-12);
+  EXPECT_DOUBLE_EQ(*errors.exact, 1.0 / 4);
+  EXPECT_DOUBLE_EQ(*errors.spearman, 1 - 6 * (1 + 1) / (4.0 * (16 - 1)));  // the middle two swapped
+  target.count = false;
+  EXPECT_FALSE(label_errors(target, 8, predicted, labels).exact);
+  EXPECT_FALSE(label_errors(target, 8, predicted, std::vector<double>(4, 2.0)).spearman);
+}
+
+TEST(LabelExperiment, SaysWhatIsWrongAndWhere) {
+  const auto message = [](const std::string& text) -> std::string {
+    try {
+      static_cast<void>(parse_label_experiment(text, "e.yaml"));
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "read";
+  };
+  EXPECT_EQ(message(yaml("x")), "read");
+  EXPECT_THAT(message(yaml("x", "other: 1\n")), HasSubstr("other"));
+  EXPECT_THAT(message(yaml("x",
+                           "bars: [{target: spills, learner: size, metric: rmse, at_most: 7 "
+                           "%}]\n")),
+              HasSubstr("none of the targets"));
+  EXPECT_THAT(message(yaml("x",
+                           "bars: [{target: registers, learner: no, metric: rmse, at_most: 7 "
+                           "%}]\n")),
+              HasSubstr("none of the learners"));
+  EXPECT_THAT(message(yaml("x",
+                           "bars: [{target: registers, learner: size, metric: exact, at_most: "
+                           "7 %}]\n")),
+              HasSubstr("at_least"));
+}
+
+TEST(LabelExperiment, ScoresEveryLearnerOnEveryTargetWithAndWithoutPhysics) {
+  const learned::SyntheticSet set(40, 3);
+  const LabelExperiment experiment = parse_label_experiment(
+      yaml(set.path("."),
+           "bars: [{target: registers, learner: counts, metric: rmse, at_most: 20 %}]\n"),
+      "e.yaml");
+  const LabelResult result = run_label_experiment(experiment, 2);
+  ASSERT_EQ(result.scores.size(), 2U * (1 + 2 * 2)) << "targets x (the mean + learners x physics)";
+  const LabelScore& mean = result.scores[0];
+  const LabelScore& counts = result.scores[1];
+  EXPECT_EQ(mean.learner, "mean");
+  EXPECT_EQ(counts.learner, "counts");
+  EXPECT_FALSE(counts.physics);
+  EXPECT_TRUE(result.scores[2].physics);
+  EXPECT_LT(counts.rmse, mean.rmse);
+  EXPECT_TRUE(counts.exact.has_value());
+  ASSERT_TRUE(counts.unknown_tokens.has_value());
+  EXPECT_GT(*counts.unknown_tokens, 0) << "sizes that no training kernel has";
+  EXPECT_FALSE(mean.unknown_tokens.has_value());
+  EXPECT_EQ(result.scores[5].target, "runtime");
+  EXPECT_FALSE(result.scores[6].exact.has_value()) << "times are no counts";
+  ASSERT_EQ(result.bars.size(), 1U);
+  EXPECT_EQ(*result.bars[0].value, std::min(counts.rmse, result.scores[2].rmse));
+  EXPECT_EQ(result.bars[0].met, *result.bars[0].value <= 0.2);
+
+  const LabelResult again = run_label_experiment(experiment, 1);
+  for (std::size_t i = 0; i < result.scores.size(); ++i) {
+    EXPECT_EQ(again.scores[i].rmse, result.scores[i].rmse) << "whatever the threads";
+  }
+}
+
+}  // namespace
+}  // namespace tilecast::validation
