@@ -52,7 +52,7 @@ _tilecast() {
     "hw probe -f"|"hw probe --format")
       values="table json csv yaml" ;;
     "explain --loops")
-      values="tiled pipelined c" ;;
+      values="tiled pipelined c cuda" ;;
     "measure host --sets")
       values="tiles fusion" ;;
     *) takes_value=0 ;;

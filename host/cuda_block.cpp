@@ -15,9 +15,6 @@
 namespace tilecast::host {
 
 namespace loops = schedule;
-using loops::Access;
-using loops::Index;
-using loops::Scope;
 
 namespace {
 
@@ -29,8 +26,8 @@ BlockWriter::BlockWriter(const loops::LoopProgram& program, const loops::Body& b
                          const loops::ThreadBlock& threads)
     : program_(program), block_(block), threads_(threads), registers_(program, block, threads) {
   std::set<std::string> used;
-  loops::for_each_access(block, [&](const Access& access, loops::Use) {
-    if (program.buffer(access.buffer).scope == Scope::kShared) used.insert(access.buffer);
+  loops::for_each_access(block, [&](const loops::Access& access, loops::Use) {
+    if (program.buffer(access.buffer).scope == loops::Scope::kShared) used.insert(access.buffer);
   });
   for (const loops::Buffer& buffer : program.buffers) {
     if (!used.contains(buffer.name)) continue;
@@ -49,15 +46,15 @@ BlockWriter::BlockWriter(const loops::LoopProgram& program, const loops::Body& b
 }
 
 std::vector<Stage> BlockWriter::staged_over(const loops::Statement& statement) const {
-  const auto is_sum = [this](const Access& access) {
+  const auto is_sum = [this](const loops::Access& access) {
     return registers_.holds(access.buffer) &&
            registers_.held(access.buffer).spread == Spread::kFragments;
   };
   const auto* copy = statement.get<loops::Copy>();
   const auto* assign = loops::single_nest(statement).assign;
-  const Access* read = copy != nullptr     ? &copy->from
-                       : assign != nullptr ? registers_.read_in(assign->value)
-                                           : nullptr;
+  const loops::Access* read = copy != nullptr     ? &copy->from
+                              : assign != nullptr ? registers_.read_in(assign->value)
+                                                  : nullptr;
   std::vector<Stage> made;
   if (read == nullptr || !is_sum(*read)) return made;
   for (const auto& [name, offset] : offsets_) {
@@ -93,20 +90,21 @@ void BlockWriter::declare() {
 
 // --- places and values
 
-std::string BlockWriter::place(const Access& access, const std::vector<Index>& offset) const {
+std::string BlockWriter::place(const loops::Access& access,
+                               const std::vector<loops::Index>& offset) const {
   const auto held = at_hand_.find(access.buffer);
   if (held != at_hand_.end()) return held->second;
   const loops::Buffer& buffer = program_.buffer(access.buffer);
-  if (buffer.scope == Scope::kRegister) {
+  if (buffer.scope == loops::Scope::kRegister) {
     throw Refused{fmt::format("{} is used where another register buffer is", access.buffer)};
   }
-  Index address = address_of(buffer, access, offset);
+  loops::Index address = address_of(buffer, access, offset);
   if (access.slot) address = address + *access.slot * stage_elements(buffer);
   return fmt::format("{}[{}]", cuda_name(access.buffer), index_text(address));
 }
 
 std::string BlockWriter::value(const loops::Value& of) const {
-  return value_text(of, [this](const Access& read) {
+  return value_text(of, [this](const loops::Access& read) {
     return loaded(program_.buffer(read.buffer).dtype, place(read));
   });
 }
@@ -137,13 +135,14 @@ void BlockWriter::write(const loops::Statement& statement) {
   } else if (const auto* copy = statement.get<loops::Copy>()) {
     write(*copy);
   } else if (const auto* product = statement.get<loops::Multiply>()) {
-    registers_.multiply(*out_, *product,
-                        [this](const Access& access, const Index& row, const Index& column) {
-                          std::vector<Index> offset(access.at.size());
-                          offset[offset.size() - 2] = row;
-                          offset.back() = column;
-                          return place(access, offset);
-                        });
+    registers_.multiply(
+        *out_, *product,
+        [this](const loops::Access& access, const loops::Index& row, const loops::Index& column) {
+          std::vector<loops::Index> offset(access.at.size());
+          offset[offset.size() - 2] = row;
+          offset.back() = column;
+          return place(access, offset);
+        });
   } else if (const auto* sync = statement.get<loops::Sync>()) {
     write(statement, *sync);
   }
@@ -164,7 +163,7 @@ void BlockWriter::write(const loops::Statement& statement, const loops::Sync& sy
 int BlockWriter::unrolled(const loops::Loop& loop) const {
   constexpr std::int64_t kMost = 8;
   std::int64_t period = 1;
-  loops::for_each_access(loop.body, [&](const Access& access, loops::Use) {
+  loops::for_each_access(loop.body, [&](const loops::Access& access, loops::Use) {
     if (!access.slot || !registers_.holds(access.buffer)) return;
     if (!access.slot->uses(loop.variable)) return;
     period = std::lcm(period, program_.buffer(access.buffer).stages);

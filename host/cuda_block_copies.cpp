@@ -11,8 +11,6 @@
 namespace tilecast::host {
 
 namespace loops = schedule;
-using loops::Access;
-using loops::Index;
 
 namespace {
 
@@ -29,11 +27,11 @@ void BlockWriter::write(const loops::Copy& copy) {
 
 void BlockWriter::write_held_copy(const loops::Copy& copy) {
   const bool loads = registers_.holds(copy.to.buffer);
-  const Access &own = loads ? copy.to : copy.from, &other = loads ? copy.from : copy.to;
+  const loops::Access &own = loads ? copy.to : copy.from, &other = loads ? copy.from : copy.to;
   const loops::Buffer& buffer = program_.buffer(own.buffer);
   if (registers_.holds(other.buffer)) throw Refused{"a copy from registers to registers"};
   const bool whole = copy.extents == buffer.dims &&
-                     std::all_of(own.at.begin(), own.at.end(), [](const Index& index) {
+                     std::all_of(own.at.begin(), own.at.end(), [](const loops::Index& index) {
                        return index.is_constant() && index.constant() == 0;
                      });
   if (!whole) throw Refused{fmt::format("a part of {}, which registers hold", own.buffer)};
@@ -46,11 +44,11 @@ void BlockWriter::write_held_copy(const loops::Copy& copy) {
     return registers_.load_fragments(*out_, own, place(other), by[by.size() - 2]);
   }
   std::vector<std::string> positions;
-  std::vector<Index> offset;
+  std::vector<loops::Index> offset;
   for (std::size_t d = 0; d < copy.extents.size(); ++d) {
     positions.push_back(fmt::format("at{}", d));
     extents_[positions.back()] = copy.extents[d];
-    offset.push_back(Index::of(positions.back()));
+    offset.push_back(loops::Index::of(positions.back()));
   }
   const Registers::Element element = registers_.open(*out_, own, positions, !loads);
   const std::string there = place(other, offset);
@@ -81,14 +79,15 @@ std::int64_t BlockWriter::piece_of(const loops::Copy& copy) const {
     return 1;
   }
   const std::int64_t bytes = bytes_of_element(to.dtype);
-  const auto aligned = [&](const loops::Buffer& buffer, const Access& access, std::int64_t piece) {
+  const auto aligned = [&](const loops::Buffer& buffer, const loops::Access& access,
+                           std::int64_t piece) {
     const ir::Dims by = loops::strides(buffer);
     const bool rows = std::all_of(by.begin(), by.end() - 1,
                                   [&](std::int64_t stride) { return stride % piece == 0; });
-    return rows && address_of(buffer, access) % piece == Index(0) &&
+    return rows && address_of(buffer, access) % piece == loops::Index(0) &&
            (buffer.stages == 1 || stage_elements(buffer) % piece == 0) &&
            (!copy.padded ||
-            (buffer.dims.back() % piece == 0 && access.at.back() % piece == Index(0)));
+            (buffer.dims.back() % piece == 0 && access.at.back() % piece == loops::Index(0)));
   };
   for (std::int64_t piece = kCopied / bytes; piece > 1; piece /= 2) {
     if (copy.extents.back() % piece == 0 && aligned(from, copy.from, piece) &&
@@ -105,8 +104,8 @@ void BlockWriter::write_pieces(const loops::Copy& copy, std::int64_t piece) {
                              piece;
   const std::int64_t bytes = piece * bytes_of_element(program_.buffer(copy.to.buffer).dtype);
   open_threads(count);
-  Index rest = Index::of("t");
-  std::vector<Index> offset(copy.extents.size());
+  loops::Index rest = loops::Index::of("t");
+  std::vector<loops::Index> offset(copy.extents.size());
   for (std::size_t d = offset.size(); d-- > 0;) {
     const std::int64_t extent = d + 1 == offset.size() ? copy.extents[d] / piece : copy.extents[d];
     offset[d] = d == 0 ? rest : rest % extent;
@@ -115,7 +114,7 @@ void BlockWriter::write_pieces(const loops::Copy& copy, std::int64_t piece) {
   }
   for (std::size_t d = 0; d < offset.size(); ++d) {
     out_->line(fmt::format("const int at{} = {};", d, index_text(offset[d])));
-    offset[d] = Index::of(fmt::format("at{}", d));
+    offset[d] = loops::Index::of(fmt::format("at{}", d));
     extents_[fmt::format("at{}", d)] = copy.extents[d];
   }
   const std::string to = place(copy.to, offset), from = place(copy.from, offset);

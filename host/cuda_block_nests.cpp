@@ -14,14 +14,13 @@
 namespace tilecast::host {
 
 namespace loops = schedule;
-using loops::Access;
-using loops::Index;
 
 SharedNest shared_nest(const std::vector<const loops::Loop*>& loops_of, const loops::Assign& a) {
   SharedNest made;
   for (const loops::Loop* loop : loops_of) {
-    const bool kept = std::any_of(a.to.at.begin(), a.to.at.end(),
-                                  [&](const Index& index) { return index.uses(loop->variable); });
+    const bool kept = std::any_of(a.to.at.begin(), a.to.at.end(), [&](const loops::Index& index) {
+      return index.uses(loop->variable);
+    });
     (kept ? made.shared : made.own).push_back(loop);
     if (kept) made.count *= loop->extent;
   }
@@ -35,14 +34,14 @@ SharedNest shared_nest(const std::vector<const loops::Loop*>& loops_of, const lo
 // --- nests
 
 void BlockWriter::write_nest(const std::vector<const loops::Loop*>& of, const loops::Assign& a) {
-  const Access* driver = registers_.holds(a.to.buffer) ? &a.to : registers_.read_in(a.value);
+  const loops::Access* driver = registers_.holds(a.to.buffer) ? &a.to : registers_.read_in(a.value);
   if (driver != nullptr) return write_held_nest(of, a, *driver);
   const SharedNest nest = shared_nest(of, a);
   open_threads(nest.count);
-  Index rest = Index::of("t");
+  loops::Index rest = loops::Index::of("t");
   std::vector<std::string> lines;
   for (std::size_t l = nest.shared.size(); l-- > 0;) {
-    const Index own = l == 0 ? rest : rest % nest.shared[l]->extent;
+    const loops::Index own = l == 0 ? rest : rest % nest.shared[l]->extent;
     lines.push_back(
         fmt::format("const int {} = {};", c_name(nest.shared[l]->variable), index_text(own)));
     rest = rest / nest.shared[l]->extent;
@@ -61,10 +60,10 @@ void BlockWriter::write_nest(const std::vector<const loops::Loop*>& of, const lo
 // Threads hold the elements of `driver`: its indices are loops of the nest, each thread runs those
 // of its elements.
 void BlockWriter::write_held_nest(const std::vector<const loops::Loop*>& of, const loops::Assign& a,
-                                  const Access& driver) {
+                                  const loops::Access& driver) {
   const loops::Buffer& buffer = program_.buffer(driver.buffer);
   const Held& held = registers_.held(driver.buffer);
-  loops::for_each_access({loops::Statement{a}}, [&](const Access& access, loops::Use) {
+  loops::for_each_access({loops::Statement{a}}, [&](const loops::Access& access, loops::Use) {
     if (access.buffer == driver.buffer && loops::to_text(access) != loops::to_text(driver)) {
       throw Refused{fmt::format("{} is used at two places at once", buffer.name)};
     }
@@ -73,7 +72,7 @@ void BlockWriter::write_held_nest(const std::vector<const loops::Loop*>& of, con
   std::vector<std::string> positions;
   for (std::size_t d = 0; d < driver.at.size(); ++d) {
     const auto loop = std::find_if(own.begin(), own.end(), [&](const loops::Loop* l) {
-      return driver.at[d] == Index::of(l->variable) && l->extent == buffer.dims[d];
+      return driver.at[d] == loops::Index::of(l->variable) && l->extent == buffer.dims[d];
     });
     const bool single = driver.at[d].is_constant() && buffer.dims[d] == 1;
     if (loop == own.end() && !single) {

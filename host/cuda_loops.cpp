@@ -19,8 +19,6 @@ namespace tilecast::host {
 namespace {
 
 namespace loops = schedule;
-using loops::Role;
-using loops::Scope;
 
 constexpr std::int64_t kScratchAligned = 256;
 
@@ -33,7 +31,7 @@ std::vector<loops::Body> kernels_of(const loops::LoopProgram& program) {
     std::set<std::string> carried;
     const loops::Body own{program.body[i]};
     loops::for_each_access(own, [&](const loops::Access& access, loops::Use) {
-      if (program.buffer(access.buffer).scope != Scope::kMain) carried.insert(access.buffer);
+      if (program.buffer(access.buffer).scope != loops::Scope::kMain) carried.insert(access.buffer);
     });
     loops::for_each_statement(own, [&](const loops::Statement& statement) {
       const auto* sync = statement.get<loops::Sync>();
@@ -141,7 +139,7 @@ class FileWriter {
     if (nest.assign == nullptr) return false;
     bool main = true;
     loops::for_each_access(body, [&](const loops::Access& access, loops::Use) {
-      main = main && program_.buffer(access.buffer).scope == Scope::kMain;
+      main = main && program_.buffer(access.buffer).scope == loops::Scope::kMain;
     });
     if (main) blocks = base::ceil_div(shared_nest(nest.loops, *nest.assign).count, block_.size());
     return main;
@@ -154,7 +152,8 @@ class FileWriter {
         body, [&](const loops::Access& access, loops::Use) { used.insert(access.buffer); });
     std::vector<const loops::Buffer*> made;
     for (const loops::Buffer& buffer : program_.buffers) {
-      if (buffer.scope == Scope::kMain && used.contains(buffer.name)) made.push_back(&buffer);
+      if (buffer.scope == loops::Scope::kMain && used.contains(buffer.name))
+        made.push_back(&buffer);
     }
     return made;
   }
@@ -163,8 +162,8 @@ class FileWriter {
     std::vector<std::string>& arguments = arguments_.emplace_back();
     for (const loops::Buffer* buffer : arrays(body)) {
       made += fmt::format("{}{}{}* __restrict__ {}", made.empty() ? "" : ", ",
-                          buffer->role == Role::kInput ? "const " : "", cuda_type(buffer->dtype),
-                          cuda_name(buffer->name));
+                          buffer->role == loops::Role::kInput ? "const " : "",
+                          cuda_type(buffer->dtype), cuda_name(buffer->name));
       arguments.push_back(buffer->name);
     }
     return made;
@@ -178,11 +177,11 @@ class FileWriter {
     std::map<std::string, std::string> places;
     std::size_t inputs = 0, outputs = 0;
     for (const loops::Buffer& buffer : program_.buffers) {
-      if (buffer.scope != Scope::kMain) continue;
+      if (buffer.scope != loops::Scope::kMain) continue;
       std::string& place = places[buffer.name];
-      if (buffer.role == Role::kInput) {
+      if (buffer.role == loops::Role::kInput) {
         place = fmt::format("in[{}]", inputs++);
-      } else if (buffer.role == Role::kOutput) {
+      } else if (buffer.role == loops::Role::kOutput) {
         place = fmt::format("out[{}]", outputs++);
       } else {
         place = fmt::format("static_cast<char*>(scratch) + {}", made_.scratch_bytes);
@@ -203,7 +202,7 @@ class FileWriter {
     std::string arguments;
     for (std::size_t a = 0; a < arguments_[l].size(); ++a) {
       const loops::Buffer& buffer = program_.buffer(arguments_[l][a]);
-      const bool input = buffer.role == Role::kInput;
+      const bool input = buffer.role == loops::Role::kInput;
       out_.line(fmt::format("{}void* a{} = {};", input ? "const " : "", a, places.at(buffer.name)));
       arguments += fmt::format("{}&a{}", a == 0 ? "" : ", ", a);
     }

@@ -15,15 +15,12 @@
 namespace tilecast::host {
 
 namespace loops = schedule;
-using loops::Index;
-using loops::kFragment;
-using loops::kWarp;
 
 namespace {
 
-bool is_start(const std::vector<Index>& at) {
+bool is_start(const std::vector<loops::Index>& at) {
   return std::all_of(at.begin(), at.end(),
-                     [](const Index& i) { return i.is_constant() && i.constant() == 0; });
+                     [](const loops::Index& i) { return i.is_constant() && i.constant() == 0; });
 }
 
 // A loop over small counts that must be unrolled, for registers have no addresses; none where
@@ -34,18 +31,18 @@ class Unrolled {
     if (count == 1) return;
     out.line("#pragma unroll");
     out.open(fmt::format("for (int {0} = 0; {0} < {1}; ++{0})", counter, count));
-    index = Index::of(std::move(counter));
+    index = loops::Index::of(std::move(counter));
   }
   [[nodiscard]] std::string text() const { return index_text(index); }
   [[nodiscard]] int opened() const { return count_ == 1 ? 0 : 1; }
 
-  Index index;
+  loops::Index index;
 
  private:
   std::int64_t count_;
 };
 
-void set_position(Writer& out, const std::string& name, const Index& index) {
+void set_position(Writer& out, const std::string& name, const loops::Index& index) {
   if (!name.empty()) out.line(fmt::format("const int {} = {};", name, index_text(index)));
 }
 
@@ -77,7 +74,7 @@ Registers::Registers(const loops::LoopProgram& program, const loops::Body& body,
     const loops::Buffer& buffer = program.buffer(access.buffer);
     if (buffer.scope != loops::Scope::kRegister || holds(buffer.name)) return;
     Held held;
-    while (held.lanes < kWarp && 2 * held.lanes * loops::elements(buffer) <= block.size()) {
+    while (held.lanes < loops::kWarp && 2 * held.lanes * loops::elements(buffer) <= block.size()) {
       held.lanes *= 2;
     }
     held_.emplace(buffer.name, held);
@@ -145,7 +142,9 @@ const loops::Access* Registers::read_in(const loops::Value& value) const {
 
 std::int64_t Registers::staging_bytes() const {
   constexpr std::int64_t kBytes = 4;
-  return product_ == Spread::kFragments ? block_.warps * kFragment * kFragment * kBytes : 0;
+  return product_ == Spread::kFragments
+             ? block_.warps * loops::kFragment * loops::kFragment * kBytes
+             : 0;
 }
 
 ir::Dims Registers::counts_of(const std::string& name) const {
@@ -155,7 +154,7 @@ ir::Dims Registers::counts_of(const std::string& name) const {
     return {base::ceil_div(loops::elements(buffer) * held.lanes, block_.size())};
   }
   const Shape shape = shape_of(name);
-  const std::int64_t side = held.spread == Spread::kFragments ? kFragment : 1;
+  const std::int64_t side = held.spread == Spread::kFragments ? loops::kFragment : 1;
   const std::int64_t rows = held.part == Part::kRight ? shape.rows : share_.rows;
   const std::int64_t columns = held.part == Part::kLeft ? shape.columns : share_.columns;
   return {rows / side, columns / side};
@@ -188,8 +187,8 @@ void Registers::declare(Writer& out) const {
   }
 }
 
-std::string Registers::place(const loops::Access& access, const Index& first,
-                             const Index& second) const {
+std::string Registers::place(const loops::Access& access, const loops::Index& first,
+                             const loops::Index& second) const {
   std::string made = cuda_name(access.buffer);
   if (program_.buffer(access.buffer).stages > 1) {
     made += fmt::format("[{}]", access.slot ? index_text(*access.slot) : "0");
@@ -198,14 +197,14 @@ std::string Registers::place(const loops::Access& access, const Index& first,
 }
 
 // Of a thread's row or column in the whole product.
-Index Registers::row(const Index& m) const {
-  return Index::of("thread_row") + m * grid_.rows;
+loops::Index Registers::row(const loops::Index& m) const {
+  return loops::Index::of("thread_row") + m * grid_.rows;
 }
-Index Registers::column(const Index& n) const {
+loops::Index Registers::column(const loops::Index& n) const {
   constexpr std::int64_t kNeighbours = 4;
   std::int64_t group = kNeighbours;
   while (share_.columns % group != 0) group /= 2;
-  const Index first = Index::of("thread_column") * group;
+  const loops::Index first = loops::Index::of("thread_column") * group;
   if (group == share_.columns) return first + n;
   if (group == 1) return first + n * grid_.columns;
   return first + n / group * (group * grid_.columns) + n % group;
@@ -256,13 +255,15 @@ Registers::Element Registers::open_fragments(Writer& out, const loops::Access& a
       fmt::format("wmma::store_matrix_sync(staging + 256 * warp, {}, 16, wmma::mem_row_major);",
                   place(access, m.index, n.index)));
   out.line("__syncwarp();");
-  const Unrolled e(out, "e", kFragment * kFragment / kWarp);
-  const Index lane = Index::of("lane");
+  const Unrolled e(out, "e", loops::kFragment * loops::kFragment / loops::kWarp);
+  const loops::Index lane = loops::Index::of("lane");
   for (std::size_t d = 0; d + 2 < positions.size(); ++d) set_position(out, positions[d], 0);
   set_position(out, positions[positions.size() - 2],
-               Index::of("warp_row") + m.index * kFragment + e.index * 2 + lane / kFragment);
-  set_position(out, positions.back(),
-               Index::of("warp_column") + n.index * kFragment + lane % kFragment);
+               loops::Index::of("warp_row") + m.index * loops::kFragment + e.index * 2 +
+                   lane / loops::kFragment);
+  set_position(
+      out, positions.back(),
+      loops::Index::of("warp_column") + n.index * loops::kFragment + lane % loops::kFragment);
   return {"staging[256 * warp + 32 * e + lane]", m.opened() + n.opened() + e.opened()};
 }
 
@@ -282,7 +283,7 @@ Registers::Element Registers::open_singly(Writer& out, const loops::Access& acce
   if (passes == 1) out.open("");  // the constants are this statement's own
   int opened = 1;
   out.line(fmt::format("const int element = {};",
-                       (Index::of("threadIdx.x") / lanes + e.index * a_pass).text()));
+                       (loops::Index::of("threadIdx.x") / lanes + e.index * a_pass).text()));
   std::vector<std::string> conditions;
   if (elements < a_pass * passes) conditions.push_back(fmt::format("element < {}", elements));
   if (once && lanes > 1) conditions.push_back(fmt::format("threadIdx.x % {} == 0", lanes));
@@ -290,8 +291,8 @@ Registers::Element Registers::open_singly(Writer& out, const loops::Access& acce
     out.open(fmt::format("if ({})", fmt::join(conditions, " && ")));
     ++opened;
   }
-  Index rest = Index::of("element");
-  std::vector<Index> split(positions.size());
+  loops::Index rest = loops::Index::of("element");
+  std::vector<loops::Index> split(positions.size());
   for (std::size_t d = positions.size(); d-- > 0;) {
     split[d] = d == 0 ? rest : rest % buffer.dims[d];
     rest = rest / buffer.dims[d];
@@ -314,8 +315,10 @@ void Registers::load_fragments(Writer& out, const loops::Access& access, const s
   const bool left = held_.at(access.buffer).part == Part::kLeft;
   const ir::Dims counts = counts_of(access.buffer);
   const Unrolled first(out, left ? "m" : "p", counts[0]), second(out, left ? "p" : "n", counts[1]);
-  const Index down = first.index * (kFragment * row), along = second.index * kFragment;
-  const Index own = left ? Index::of("warp_row") * row : Index::of("warp_column");
+  const loops::Index down = first.index * (loops::kFragment * row),
+                     along = second.index * loops::kFragment;
+  const loops::Index own =
+      left ? loops::Index::of("warp_row") * row : loops::Index::of("warp_column");
   out.line(fmt::format("wmma::load_matrix_sync({}, &{} + {}, {});",
                        place(access, first.index, second.index), address,
                        index_text(own + down + along), row));
@@ -324,12 +327,12 @@ void Registers::load_fragments(Writer& out, const loops::Access& access, const s
 
 void Registers::multiply(Writer& out, const loops::Multiply& m, const Place& shared) const {
   const bool unit = product_ == Spread::kFragments;
-  const std::int64_t side = unit ? kFragment : 1;
+  const std::int64_t side = unit ? loops::kFragment : 1;
   const std::int64_t busy = unit ? block_.size() : grid_.rows * grid_.columns;
   const loops::Buffer &a = program_.buffer(m.a.buffer), &b = program_.buffer(m.b.buffer);
   int opened = busy < block_.size() ? 1 : 0;
   if (opened > 0) out.open(fmt::format("if (threadIdx.x < {})", busy));
-  Index deep = Index::of("p");
+  loops::Index deep = loops::Index::of("p");
   if (holds(a.name) || holds(b.name)) {
     const Unrolled p(out, "p", m.depth / side);
     deep = p.index;

@@ -10,8 +10,6 @@
 namespace tilecast::host {
 
 namespace loops = schedule;
-using loops::Statement;
-using loops::Sync;
 
 namespace {
 
@@ -23,7 +21,7 @@ class BlockRun {
   };
   struct Seen {  // the barriers before the last access
     int read = -1, written = -1;
-    const Statement* landed_at = nullptr;  // the wait that brought it
+    const loops::Statement* landed_at = nullptr;  // the wait that brought it
   };
   struct Batch {
     std::vector<Stage> places;
@@ -32,7 +30,7 @@ class BlockRun {
 
  public:
   BlockRun(const loops::LoopProgram& program, const loops::Body& block,
-           const std::function<std::vector<Stage>(const Statement&)>& also)
+           const std::function<std::vector<Stage>(const loops::Statement&)>& also)
       : program_(program), block_(block), also_(also) {
     std::map<std::string, int> uses;
     loops::for_each_access(block, [&](const loops::Access& access, loops::Use use) {
@@ -60,11 +58,11 @@ class BlockRun {
 
  private:
   void run(const loops::Body& body) {
-    for (const Statement& statement : body) {
+    for (const loops::Statement& statement : body) {
       if (plan_.barriers.contains(&statement)) ++barrier_;
       const auto* loop = statement.get<loops::Loop>();
       const auto* guard = statement.get<loops::Guard>();
-      if (const auto* sync = statement.get<Sync>()) {
+      if (const auto* sync = statement.get<loops::Sync>()) {
         run(statement, *sync);
       } else if (loop != nullptr && loops::single_nest(statement).assign == nullptr) {
         for (std::int64_t i = 0; i < loop->extent; ++i) {
@@ -87,28 +85,28 @@ class BlockRun {
     });
   }
 
-  void run(const Statement& statement, const Sync& sync) {
+  void run(const loops::Statement& statement, const loops::Sync& sync) {
     std::deque<Batch>& batches = batches_[sync.pipeline];
     switch (sync.kind) {
-      case Sync::Kind::kProducerAcquire:
+      case loops::Sync::Kind::kProducerAcquire:
         acquire_ = &statement;
         batches.emplace_back();
         return;
-      case Sync::Kind::kProducerCommit:
+      case loops::Sync::Kind::kProducerCommit:
         acquire_ = nullptr;
         if (batches.empty() || batches.back().places.empty()) return;  // registers
         batches.back().group = groups_++;
         plan_.commits.insert(&statement);
         return;
-      case Sync::Kind::kConsumerWait:
+      case loops::Sync::Kind::kConsumerWait:
         if (!batches.empty()) land(statement, batches);
         return;
-      case Sync::Kind::kConsumerRelease:
+      case loops::Sync::Kind::kConsumerRelease:
         return;
     }
   }
 
-  void land(const Statement& wait, std::deque<Batch>& batches) {
+  void land(const loops::Statement& wait, std::deque<Batch>& batches) {
     const Batch batch = std::move(batches.front());
     batches.pop_front();
     if (batch.places.empty()) return;
@@ -122,7 +120,7 @@ class BlockRun {
     if (entry->second.barrier) ++barrier_;
   }
 
-  const std::vector<Touch>& touches_of(const Statement& statement) {
+  const std::vector<Touch>& touches_of(const loops::Statement& statement) {
     const auto [entry, added] = touches_.try_emplace(&statement);
     if (!added) return entry->second;
     const std::function<void(const loops::Access&, loops::Use)> add =
@@ -153,7 +151,7 @@ class BlockRun {
     for (const loops::Value& operand : value.operands) visit(operand, add);
   }
 
-  void touch(const Statement& statement) {
+  void touch(const loops::Statement& statement) {
     const auto* copy = statement.get<loops::Copy>();
     const bool later = copy != nullptr && copy->async && acquire_ != nullptr;
     std::vector<std::pair<Stage, loops::Use>> places;
@@ -177,14 +175,14 @@ class BlockRun {
       if (use == loops::Use::kRead) {
         seen_[place].read = barrier_;
       } else if (later) {
-        batches_[acquire_->get<Sync>()->pipeline].back().places.push_back(place);
+        batches_[acquire_->get<loops::Sync>()->pipeline].back().places.push_back(place);
       } else {
         seen_[place] = {-1, barrier_, nullptr};
       }
     }
   }
 
-  void check_read(const Stage& place, const Statement& statement) {
+  void check_read(const Stage& place, const loops::Statement& statement) {
     const Seen& seen = seen_[place];
     if (seen.written != barrier_) return;
     if (seen.landed_at == nullptr) return add_barrier(statement);
@@ -193,18 +191,18 @@ class BlockRun {
     wait.barrier = true;
     ++barrier_;
   }
-  void check_write(const Stage& place, const Statement& statement) {
+  void check_write(const Stage& place, const loops::Statement& statement) {
     const Seen& seen = seen_[place];
     if (seen.read == barrier_ || seen.written == barrier_) add_barrier(statement);
   }
-  void add_barrier(const Statement& statement) {
+  void add_barrier(const loops::Statement& statement) {
     changed_ = plan_.barriers.insert(&statement).second || changed_;
     ++barrier_;
   }
 
   const loops::LoopProgram& program_;
   const loops::Body& block_;
-  const std::function<std::vector<Stage>(const Statement&)>& also_;
+  const std::function<std::vector<Stage>(const loops::Statement&)>& also_;
   std::set<std::string> watched_;
   SyncPlan plan_;
   bool changed_ = false;
@@ -212,27 +210,28 @@ class BlockRun {
   loops::Environment variables_;
   std::map<Stage, Seen> seen_;
   std::map<std::string, std::deque<Batch>> batches_;
-  std::map<const Statement*, std::vector<Touch>> touches_;
-  const Statement* acquire_ = nullptr;
+  std::map<const loops::Statement*, std::vector<Touch>> touches_;
+  const loops::Statement* acquire_ = nullptr;
 };
 
 void put_waits_first(loops::Body& body, std::set<std::string>& committed) {
-  const auto is = [](const Statement& statement, Sync::Kind kind, const std::string& pipeline) {
-    const auto* sync = statement.get<Sync>();
+  const auto is = [](const loops::Statement& statement, loops::Sync::Kind kind,
+                     const std::string& pipeline) {
+    const auto* sync = statement.get<loops::Sync>();
     return sync != nullptr && sync->kind == kind && sync->pipeline == pipeline;
   };
   for (auto place = body.begin(); place != body.end(); ++place) {
     if (loops::Body* inner = place->body()) put_waits_first(*inner, committed);
-    const auto* sync = place->get<Sync>();
-    if (sync == nullptr || sync->kind != Sync::Kind::kProducerAcquire) continue;
+    const auto* sync = place->get<loops::Sync>();
+    if (sync == nullptr || sync->kind != loops::Sync::Kind::kProducerAcquire) continue;
     const std::string pipeline = sync->pipeline;
-    const auto commit = std::find_if(place, body.end(), [&](const Statement& statement) {
-      return is(statement, Sync::Kind::kProducerCommit, pipeline);
+    const auto commit = std::find_if(place, body.end(), [&](const loops::Statement& statement) {
+      return is(statement, loops::Sync::Kind::kProducerCommit, pipeline);
     });
     if (commit == body.end()) continue;
     const bool earlier = !committed.insert(pipeline).second;
     const auto wait = std::next(commit);
-    if (earlier && wait != body.end() && is(*wait, Sync::Kind::kConsumerWait, pipeline)) {
+    if (earlier && wait != body.end() && is(*wait, loops::Sync::Kind::kConsumerWait, pipeline)) {
       std::rotate(place, wait, std::next(wait));
     }
   }
@@ -241,17 +240,17 @@ void put_waits_first(loops::Body& body, std::set<std::string>& committed) {
 }  // namespace
 
 SyncPlan plan_sync(const loops::LoopProgram& program, const loops::Body& block,
-                   const std::function<std::vector<Stage>(const Statement&)>& also) {
+                   const std::function<std::vector<Stage>(const loops::Statement&)>& also) {
   return BlockRun(program, block, also).plan();
 }
 
 loops::Body without_single_loops(loops::Body block) {
   loops::Body made;
-  for (Statement& statement : block) {
+  for (loops::Statement& statement : block) {
     auto* loop = statement.get<loops::Loop>();
     if (loop != nullptr && loop->extent == 1) {
       loops::Body inner = loops::with(std::move(loop->body), {{loop->variable, loops::Index(0)}});
-      for (Statement& kept : without_single_loops(std::move(inner)))
+      for (loops::Statement& kept : without_single_loops(std::move(inner)))
         made.push_back(std::move(kept));
       continue;
     }
