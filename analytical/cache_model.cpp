@@ -42,6 +42,7 @@ std::span<const typename Vector::value_type> view(const Vector& values) {
 
 CacheModel::CacheModel(const ir::Kernel& kernel, const hwdesc::Device& device)
     : TileModel(kernel, device),
+      as_loops_(LoopConvolution::of(kernel, space_, device)),
       compute_(kernel, device, space_, footprints_),
       passes_(space_.matrix ? Passes{} : passes_of(kernel, footprints_)),
       inputs_(input_streams(kernel, footprints_, line_bytes(device))),
@@ -240,6 +241,10 @@ void CacheModel::hide_behind_prefetch(const Nest& nest, const Traffic& moved,
 }
 
 double CacheModel::time_s(const TileConfig& tile) const {
+  if (tile.unroll > 0) {
+    if (!infeasible_reason(tile).empty()) return std::numeric_limits<double>::infinity();
+    return sum_of_parts(as_loops_->parts(tile), 0).total_s;
+  }
   GroupExtents storage = group_extents();
   const std::span<Extents> groups(storage.data(), storage.size());
   const Nest nest = prepare(tile, groups);
@@ -252,6 +257,13 @@ double CacheModel::time_s(const TileConfig& tile) const {
 // A tile that does not fit costs no more than a slower level, which reuse.h counts: a cache keeps
 // what fits and loads the rest again.
 Accounting CacheModel::account(const TileConfig& tile, BoundMask removed) const {
+  if (tile.unroll > 0) {
+    Accounting accounting = sum_of_parts(as_loops_->parts(tile), removed);
+    accounting.read_bytes = as_loops_->read_bytes();
+    accounting.write_bytes = as_loops_->write_bytes();
+    accounting.iterations = tile_count(space_, tile_extents(space_, tile));
+    return accounting;
+  }
   GroupExtents storage = group_extents();
   const std::span<Extents> groups(storage.data(), storage.size());
   const Nest nest = prepare(tile, groups);
@@ -273,6 +285,9 @@ double CacheModel::scratchpad_bytes(const TileConfig& tile) const {
 }
 
 std::string CacheModel::infeasible_reason(const TileConfig& tile) const {
+  if (tile.unroll > 0) {
+    return as_loops_ ? as_loops_->refusal(tile) : "unroll is of convolutions written as loops";
+  }
   const hwdesc::MemoryLevel& cache = worker_memory(*device_);
   const double bytes = scratchpad_bytes(tile);
   if (bytes <= cache.capacity.value) return {};

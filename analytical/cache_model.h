@@ -31,6 +31,7 @@
 
 #include "analytical/block_product.h"
 #include "analytical/compute_units.h"
+#include "analytical/loop_convolution.h"
 #include "analytical/reuse.h"
 #include "analytical/simt_passes.h"
 #include "analytical/tile_model.h"
@@ -113,6 +114,8 @@ class CacheModel final : public TileModel {
   [[nodiscard]] PerBound parts(const Nest& nest, std::span<const Extents> groups,
                                const Traffic& moved) const;
 
+  // The convolution's other form, of tiles that say how its loops are written.
+  std::optional<LoopConvolution> as_loops_;
   ComputeModel compute_;
   Passes passes_;
   std::vector<MemoryStream> inputs_, outputs_;

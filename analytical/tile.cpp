@@ -71,12 +71,14 @@ std::string to_string(const TileConfig& tile) {
   add("threads", tile.threads);
   add("vector", tile.vector);
   if (tile.direct) add("direct", {1});
+  add("order", tile.order);
+  if (tile.unroll > 0) add("unroll", {tile.unroll});
   return text;
 }
 
 TileConfig parse_tile(std::string_view text) {
   TileConfig tile;
-  ir::Dims stages, warps, direct;
+  ir::Dims stages, warps, direct, unroll;
   std::string_view rest = text;
   const auto word = [&rest](std::string_view separators) {
     rest.remove_prefix(std::min(rest.find_first_not_of(" ,="), rest.size()));
@@ -93,12 +95,14 @@ TileConfig parse_tile(std::string_view text) {
                       : part == "threads"               ? &tile.threads
                       : part == "vector"                ? &tile.vector
                       : part == "direct"                ? &direct
+                      : part == "order"                 ? &tile.order
+                      : part == "unroll"                ? &unroll
                                                         : nullptr;
     if (sizes == nullptr || !sizes->empty()) {
       throw Error(
           fmt::format("tile '{}': got '{}', expected out, kernel, in, stages, warps, threads, "
-                      "vector or direct, "
-                      "each at most once; example: \"out=2x26x4x2 kernel=3x3x24x1\"",
+                      "vector, direct, order or unroll, each at most once; example: \"out=2x26x4x2 "
+                      "kernel=3x3x24x1\"",
                       text, part));
     }
     *sizes = parse_sizes(word(" ,"), text);
@@ -106,6 +110,7 @@ TileConfig parse_tile(std::string_view text) {
   tile.stages = one_number(stages, "stages", text);
   tile.warps = one_number(warps, "warps", text);
   tile.direct = one_number(direct, "direct", text) == 1;
+  tile.unroll = one_number(unroll, "unroll", text);
   if (tile == TileConfig{}) throw Error("tile: got nothing, expected \"out=2x26x4x2\"");
   return tile;
 }
@@ -114,8 +119,17 @@ std::string tile_mismatch(const TileConfig& tile, const TileConfig& full) {
   for (const auto& [what, given, whole] : {std::tuple{"output", &tile.output, &full.output},
                                            {"kernel", &tile.kernel, &full.kernel},
                                            {"threads", &tile.threads, &full.output},
-                                           {"vector", &tile.vector, &full.output}}) {
+                                           {"vector", &tile.vector, &full.output},
+                                           {"order", &tile.order, &full.output}}) {
     if (std::string wrong = mismatch(what, *given, *whole); !wrong.empty()) return wrong;
+  }
+  ir::Dims sorted = tile.order;
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    if (sorted[i] != static_cast<std::int64_t>(i) + 1) {
+      return fmt::format("order {} names no dimension {} of 1 to {}", joined(tile.order), i + 1,
+                         sorted.size());
+    }
   }
   return {};
 }

@@ -11,6 +11,10 @@
 // the most minor next to each other, each with an equal share of the results; such blocks multiply
 // on plain lanes. `vector`: elements that a load of a thread brings along each dimension. `direct`:
 // threads read their operands through the cache, no copy is made in the worker's own memory.
+//
+// Of convolutions written as loops (schedule/convolution.h): `order`, the loops over tiles of the
+// output, outermost first, dimensions counted from 1 (empty: as they stand); `unroll` above 1: that
+// many taps of the window's last dimension are written out, inside of all other loops of a sum.
 #pragma once
 
 #include <string>
@@ -27,6 +31,8 @@ struct TileConfig {
   int stages = 0, warps = 0;  // 0: as the device's
   ir::Dims threads, vector;   // empty: not told; else one entry per entry of `output`
   bool direct = false;
+  ir::Dims order;  // empty: not told; else a permutation of 1 ... entries of `output`
+  int unroll = 0;  // 0: not told
   // Does it say how its block was written?
   [[nodiscard]] bool is_written() const { return stages > 0 || warps > 0 || !threads.empty(); }
   friend bool operator==(const TileConfig&, const TileConfig&) = default;

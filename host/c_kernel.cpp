@@ -274,7 +274,7 @@ class Generator {
   Labels labels_;
 };
 
-// A tile that states its stages: the loops of the schedule it stands for.
+// A tile that says how its loops are written: the loops of the schedule it stands for.
 CKernel generate_staged(const Kernel& kernel, const analytical::TileConfig& tile,
                         const std::string& name) {
   const schedule::TiledLoops made = schedule::tiled_loops(kernel, tile);
@@ -291,7 +291,7 @@ CKernel generate_staged(const Kernel& kernel, const analytical::TileConfig& tile
 CKernel generate(const Kernel& kernel, const analytical::TileConfig& tile,
                  const std::string& name) {
   check_kernel(kernel);
-  if (tile.stages > 0) return generate_staged(kernel, tile, name);
+  if (tile.stages > 0 || tile.unroll > 0) return generate_staged(kernel, tile, name);
   const IterationSpace space = analytical::make_iteration_space(kernel, {.tiled = false});
   if (!space.flags.empty()) throw Refused{space.flags.front()};
   const std::string mismatch = analytical::tile_mismatch(tile, analytical::full_tile(space));

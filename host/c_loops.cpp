@@ -12,6 +12,7 @@
 #include "host/c_nest.h"
 #include "host/c_types.h"
 #include "schedule/detect.h"
+#include "schedule/walk.h"
 
 namespace tilecast::host {
 namespace {
@@ -32,8 +33,10 @@ using schedule::Role;
 using schedule::Sync;
 using schedule::Value;
 
-constexpr std::int64_t kLine = 64;          // bytes of a cache line, and of alignment
-constexpr std::int64_t kMostUnrolled = 64;  // iterations
+constexpr std::int64_t kLine = 64;              // bytes of a cache line, and of alignment
+constexpr std::int64_t kMostWritten = 256;      // statements of an unrolled loop written out
+constexpr std::int64_t kMostLocal = 128 << 10;  // bytes of a buffer on the stack
+constexpr std::int64_t kVectorBytes = 64;
 
 std::string c_name(std::string name) {
   std::replace_if(
@@ -78,6 +81,11 @@ class LoopWriter {
                               inputs++));
       } else if (buffer.role == Role::kOutput) {
         out_.line(fmt::format("{0}* restrict const {1} = ({0}*)out[{2}];", type, name, outputs++));
+      } else if (buffer.scope == schedule::Scope::kRegister &&
+                 elements(buffer) * bytes_of(type) <= kMostLocal) {
+        // Of its own, so that the compiler sees that nothing else points there.
+        out_.line(fmt::format("{} {}[{}] __attribute__((aligned({})));", type, name,
+                              elements(buffer), kLine));
       } else {
         out_.line(
             fmt::format("{0}* restrict const {1} = ({0}*)(scratch + {2});", type, name, scratch));
@@ -98,18 +106,20 @@ class LoopWriter {
     for (std::size_t d = made.size(); d-- > 1;) made[d - 1] = made[d] * buffer.dims[d];
     return made;
   }
-  // An element, offset by loops of a copy: "b_a[...]".
-  [[nodiscard]] std::string place(const Access& access,
-                                  const std::vector<Index>& offset = {}) const {
+  // Where an element stands in its buffer, offset by loops of a copy.
+  [[nodiscard]] Index address(const Access& access, const std::vector<Index>& offset = {}) const {
     if (access.slot)
       throw Refused{"stages that are waited for: C takes the loops before pipelining"};
-    const Buffer& buffer = program_.buffer(access.buffer);
-    const ir::Dims by = strides(buffer);
-    Index address;
+    const ir::Dims by = strides(program_.buffer(access.buffer));
+    Index made;
     for (std::size_t d = 0; d < access.at.size(); ++d) {
-      address = address + (access.at[d] + (offset.empty() ? Index(0) : offset[d])) * by[d];
+      made = made + (access.at[d] + (offset.empty() ? Index(0) : offset[d])) * by[d];
     }
-    return fmt::format("b_{}[{}]", c_name(access.buffer), text(address));
+    return made;
+  }
+  [[nodiscard]] std::string place(const Access& access,
+                                  const std::vector<Index>& offset = {}) const {
+    return fmt::format("b_{}[{}]", c_name(access.buffer), text(address(access, offset)));
   }
 
   // --- values
@@ -149,8 +159,12 @@ class LoopWriter {
     }
   }
   void write(const Loop& loop) {
-    if (loop.kind == LoopKind::kUnrolled) {
-      out_.line(fmt::format("#pragma GCC unroll {}", std::min(loop.extent, kMostUnrolled)));
+    if (loop.kind == LoopKind::kVectorized && write_vectors(loop)) return;
+    if (loop.extent == 1 || (loop.kind == LoopKind::kUnrolled && written(loop) <= kMostWritten)) {
+      for (std::int64_t i = 0; i < loop.extent; ++i) {
+        write_body(schedule::with(loop.body, {{loop.variable, Index(i)}}));
+      }
+      return;
     }
     if (loop.kind == LoopKind::kVectorized) out_.line("#pragma GCC ivdep");
     const std::string name = c_name(loop.variable);
@@ -159,6 +173,94 @@ class LoopWriter {
     write_body(loop.body);
     around_.pop_back();
     out_.close();
+  }
+
+  // Statements of the text of a loop.
+  [[nodiscard]] std::int64_t written(const Loop& loop) const {
+    std::int64_t inner = 0;
+    for (const schedule::Statement& statement : loop.body) {
+      const auto* deeper = statement.get<Loop>();
+      inner += deeper != nullptr ? written(*deeper) : 1;
+    }
+    if (loop.kind == LoopKind::kUnrolled) return inner * loop.extent;
+    const std::int64_t lanes = loop.kind == LoopKind::kVectorized ? lanes_of(loop) : 0;
+    return lanes > 0 ? loop.extent / lanes : inner;
+  }
+
+  // --- vectors: one assignment of sums and products of arrays that stand still or run on
+  [[nodiscard]] Index step_of(const Access& access, const std::string& variable) const {
+    const Index at = address(access);
+    return at.with(variable, 1) - at.with(variable, 0);
+  }
+  [[nodiscard]] bool is_vector(const Value& of, const std::string& variable) const {
+    const bool same = of.dtype == ir::DType::kF32 || of.dtype == ir::DType::kF64;
+    if (!same) return false;
+    if (of.kind == Value::Kind::kNumber) return true;
+    if (of.kind == Value::Kind::kRead) {
+      const Index step = step_of(of.read, variable);
+      return step == Index(0) || step == Index(1);
+    }
+    return vector_operator(of.opcode) != 0 && of.operands.size() == 2 &&
+           std::all_of(of.operands.begin(), of.operands.end(), [&](const Value& operand) {
+             return operand.dtype == of.dtype && is_vector(operand, variable);
+           });
+  }
+  static char vector_operator(ir::Opcode opcode) {
+    switch (opcode) {
+      case ir::Opcode::kAdd:
+        return '+';
+      case ir::Opcode::kSubtract:
+        return '-';
+      case ir::Opcode::kMultiply:
+        return '*';
+      case ir::Opcode::kDivide:
+        return '/';
+      default:
+        return 0;
+    }
+  }
+  // Of the widest vectors that divide the loop; 0: it is no such loop.
+  [[nodiscard]] std::int64_t lanes_of(const Loop& loop) const {
+    const Assign* assign = loop.body.size() == 1 ? loop.body[0].get<Assign>() : nullptr;
+    if (assign == nullptr || !assign->where.empty() ||
+        (assign->combine && vector_operator(*assign->combine) == 0) ||
+        !(step_of(assign->to, loop.variable) == Index(1)) ||
+        assign->value.dtype != program_.buffer(assign->to.buffer).dtype ||
+        !is_vector(assign->value, loop.variable)) {
+      return 0;
+    }
+    std::int64_t lanes = kVectorBytes / bytes_of(storage_type(assign->value.dtype));
+    while (loop.extent % lanes != 0) lanes /= 2;
+    return lanes > 1 ? lanes : 0;
+  }
+  // `now` is `of` with the variable at the first lane.
+  [[nodiscard]] std::string vector_value(const Value& of, const Value& now,
+                                         const std::string& variable,
+                                         const std::string& type) const {
+    if (of.kind == Value::Kind::kRead && step_of(of.read, variable) == Index(1)) {
+      return fmt::format("*(const {}*)&{}", type, place(now.read));
+    }
+    if (of.kind != Value::Kind::kApply) return value(now);
+    return fmt::format(
+        "({}) {} ({})", vector_value(of.operands[0], now.operands[0], variable, type),
+        vector_operator(of.opcode), vector_value(of.operands[1], now.operands[1], variable, type));
+  }
+  bool write_vectors(const Loop& loop) {
+    const std::int64_t lanes = lanes_of(loop);
+    if (lanes == 0) return false;
+    const Value& of = loop.body[0].get<Assign>()->value;
+    const std::string type = fmt::format("tc_{}{}", storage_type(of.dtype), lanes);
+    for (std::int64_t i = 0; i < loop.extent; i += lanes) {
+      const Body moved = schedule::with(loop.body, {{loop.variable, Index(i)}});
+      const Assign& assign = *moved[0].get<Assign>();
+      const std::string to = fmt::format("*({}*)&{}", type, place(assign.to));
+      const std::string made = vector_value(of, assign.value, loop.variable, type);
+      // Without a sum: minus zero, which makes a vector of a number and changes no sign.
+      out_.line(assign.combine ? fmt::format("{0} = {0} {1} ({2});", to,
+                                             vector_operator(*assign.combine), made)
+                               : fmt::format("{} = ({}) - ({}){{0}};", to, made, type));
+    }
+    return true;
   }
   void write(const Guard& guard) {
     out_.open(fmt::format("if ({})", condition(guard.where)));
@@ -205,6 +307,10 @@ class LoopWriter {
     if (copy.async) write_prefetch(copy);
     std::vector<Index> offset;
     for (std::size_t d = 0; d < copy.extents.size(); ++d) {
+      if (copy.extents[d] == 1) {
+        offset.emplace_back(0);
+        continue;
+      }
       const std::string name = fmt::format("c{}", d);
       out_.open(fmt::format("for (int64_t {0} = 0; {0} < {1}; ++{0})", name, copy.extents[d]));
       offset.push_back(Index::of(name));
@@ -214,7 +320,9 @@ class LoopWriter {
     const std::string kept = clip(copy.to, offset, copy.padded);
     const std::string taken = fits.empty() ? from : fmt::format("{} ? {} : 0", fits, from);
     out_.line(fmt::format("{}{} = {};", kept.empty() ? "" : "if (" + kept + ") ", to, taken));
-    for (std::size_t d = 0; d < copy.extents.size(); ++d) out_.close();
+    for (const std::int64_t extent : copy.extents) {
+      if (extent != 1) out_.close();
+    }
   }
   // The condition for an element to lie in the buffer; "" where it always does.
   [[nodiscard]] std::string clip(const Access& access, const std::vector<Index>& offset,

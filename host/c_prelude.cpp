@@ -13,6 +13,10 @@ constexpr std::string_view kNumbers = R"(#include <math.h>
 #include <stdint.h>
 #include <string.h>
 #define TC static inline __attribute__((unused))
+#define TC_VECTOR(T, N) \
+  typedef T tc_##T##N __attribute__((vector_size(N * sizeof(T)), aligned(sizeof(T)), may_alias));
+TC_VECTOR(float, 2) TC_VECTOR(float, 4) TC_VECTOR(float, 8) TC_VECTOR(float, 16)
+TC_VECTOR(double, 2) TC_VECTOR(double, 4) TC_VECTOR(double, 8)
 TC int64_t tc_smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 TC int64_t tc_count(int64_t n) { return n > 0 ? n : 0; }
 TC int64_t tc_index(int64_t i, int64_t high) { return i < 0 ? 0 : i > high ? high : i; }

@@ -16,6 +16,7 @@
 #include "base/source_text.h"
 #include "measured/csv.h"
 #include "measured/samples.h"
+#include "measured/tile_cells.h"
 
 namespace tilecast::host {
 namespace {
@@ -23,17 +24,21 @@ namespace {
 namespace fs = std::filesystem;
 using measured::CsvTable;
 
-const std::vector<std::string> kRowColumns{
-    "kernel",         "program",     "runtime_ns",      "output_bounds", "kernel_bounds",
-    "input_bounds",   "stages",      "class",           "family",        "repeats",
-    "spread_ns",      "x_median_ns", "x_cache",         "x_attempts",    "x_drift",
-    "x_reference_ns", "x_hash",      "x_scratch_bytes", "x_name",        "x_set"};
-const std::vector<std::string> kLabelColumns{
-    "kernel", "program", "output_bounds", "kernel_bounds", "input_bounds", "stages",
-    "class",  "family",  "p_unroll",      "x_hash",        "x_name",       "x_set"};
-const std::vector<std::string> kSkippedColumns{
-    "hash",   "output_bounds", "kernel_bounds", "input_bounds", "stages", "class",
-    "family", "name",          "set",           "reason",       "detail"};
+std::vector<std::string> with_tile_columns(std::vector<std::string> before,
+                                           std::initializer_list<const char*> after) {
+  before.insert(before.end(), measured::tile_columns().begin(), measured::tile_columns().end());
+  before.insert(before.end(), after.begin(), after.end());
+  return before;
+}
+
+const std::vector<std::string> kRowColumns = with_tile_columns(
+    {"kernel", "program", "runtime_ns"},
+    {"class", "family", "repeats", "spread_ns", "x_median_ns", "x_cache", "x_attempts", "x_drift",
+     "x_reference_ns", "x_hash", "x_scratch_bytes", "x_name", "x_set"});
+const std::vector<std::string> kLabelColumns = with_tile_columns(
+    {"kernel", "program"}, {"class", "family", "p_unroll", "x_hash", "x_name", "x_set"});
+const std::vector<std::string> kSkippedColumns =
+    with_tile_columns({"hash"}, {"class", "family", "name", "set", "reason", "detail"});
 const std::vector<std::string> kSessionColumns{"date",   "machine", "compiler",
                                                "device", "cache",   "seed"};
 
@@ -85,10 +90,6 @@ std::string one_line(std::string_view text, std::size_t most = 300) {
   return line;
 }
 
-std::string numbers(const ir::Dims& bounds) {
-  return fmt::format("{}", fmt::join(bounds, " "));
-}
-
 // The bytes of whole lines at the start of a table whose rows have no line breaks in cells.
 std::size_t whole_bytes(std::string_view text, const std::vector<std::string>& columns) {
   const std::string header = measured::csv_line(columns);
@@ -108,75 +109,45 @@ std::size_t whole_bytes(std::string_view text, const std::vector<std::string>& c
   return end;
 }
 
-analytical::TileConfig tile_of(const CsvTable& table, const measured::CsvRow& row) {
-  const auto bounds = [&](std::string_view column) {
-    const std::vector<std::int64_t> list = measured::integer_list_cell(table, row, column);
-    return ir::Dims(list.begin(), list.end());
-  };
-  analytical::TileConfig tile{bounds("output_bounds"), bounds("kernel_bounds"),
-                              bounds("input_bounds")};
-  tile.stages = static_cast<int>(measured::integer_cell(table, row, "stages", 0, 0));
-  return tile;
-}
-
-std::string stages_text(const analytical::TileConfig& tile) {
-  return tile.stages == 0 ? std::string() : std::to_string(tile.stages);
+std::string line_of(std::vector<std::string> before, const analytical::TileConfig& tile,
+                    std::vector<std::string> after) {
+  for (std::string& cell : measured::tile_texts(tile)) before.push_back(std::move(cell));
+  for (std::string& cell : after) before.push_back(std::move(cell));
+  return measured::csv_line(before);
 }
 
 std::string row_line(const MeasuredRow& row, CacheState state) {
   const Workload& workload = *row.item->workload;
-  const analytical::TileConfig& tile = row.item->tile;
   const auto ns = nanoseconds_text;
-  return measured::csv_line({fmt::format("kernels/{}.hlo", workload.hash),
-                             "",
-                             ns(row.timing.minimum),
-                             numbers(tile.output),
-                             numbers(tile.kernel),
-                             numbers(tile.input),
-                             stages_text(tile),
-                             measured::op_class(workload.kernel),
-                             one_line(workload.family),
-                             fmt::format("{}", std::max(row.timing.calls, 1)),
-                             ns(row.timing.spread),
-                             ns(row.timing.median),
-                             std::string(name(state)),
-                             fmt::format("{}", row.timing.attempts),
-                             fmt::format("{:.4f}", row.timing.drift),
-                             ns(row.timing.reference),
-                             workload.hash,
-                             fmt::format("{}", row.scratch_bytes),
-                             one_line(workload.name),
-                             row.item->set});
+  return line_of(
+      {fmt::format("kernels/{}.hlo", workload.hash), "", ns(row.timing.minimum)}, row.item->tile,
+      {measured::op_class(workload.kernel), one_line(workload.family),
+       fmt::format("{}", std::max(row.timing.calls, 1)), ns(row.timing.spread),
+       ns(row.timing.median), std::string(name(state)), fmt::format("{}", row.timing.attempts),
+       fmt::format("{:.4f}", row.timing.drift), ns(row.timing.reference), workload.hash,
+       fmt::format("{}", row.scratch_bytes), one_line(workload.name), row.item->set});
 }
 
 std::string row_line(const LabelledRow& row) {
   const Workload& workload = *row.item->workload;
-  const analytical::TileConfig& tile = row.item->tile;
-  std::vector<std::string> cells{fmt::format("kernels/{}.hlo", workload.hash),
-                                 "",
-                                 numbers(tile.output),
-                                 numbers(tile.kernel),
-                                 numbers(tile.input),
-                                 stages_text(tile),
-                                 measured::op_class(workload.kernel),
+  std::vector<std::string> after{measured::op_class(workload.kernel),
                                  one_line(workload.family),
                                  fmt::format("{}", row.unroll),
                                  workload.hash,
                                  one_line(workload.name),
                                  row.item->set};
   for (const std::optional<double>& value : row.values) {
-    cells.push_back(value ? fmt::format("{}", static_cast<float>(*value)) : std::string());
+    after.push_back(value ? fmt::format("{}", static_cast<float>(*value)) : std::string());
   }
-  return measured::csv_line(cells);
+  return line_of({fmt::format("kernels/{}.hlo", workload.hash), ""}, row.item->tile,
+                 std::move(after));
 }
 
 std::string skipped_line(const SkippedRow& row) {
   const Workload& workload = *row.item->workload;
-  const analytical::TileConfig& tile = row.item->tile;
-  return measured::csv_line(
-      {workload.hash, numbers(tile.output), numbers(tile.kernel), numbers(tile.input),
-       stages_text(tile), measured::op_class(workload.kernel), one_line(workload.family),
-       one_line(workload.name), row.item->set, row.reason, one_line(row.detail)});
+  return line_of({workload.hash}, row.item->tile,
+                 {measured::op_class(workload.kernel), one_line(workload.family),
+                  one_line(workload.name), row.item->set, row.reason, one_line(row.detail)});
 }
 
 std::string unrolled_key(const std::string& key, std::string_view unroll) {
@@ -334,7 +305,8 @@ void GrowingSet::open_table(const std::string& file, const std::vector<std::stri
   }
   const std::string_view hash = columns == kSkippedColumns ? "hash" : "x_hash";
   for (const measured::CsvRow& row : table.rows) {
-    std::string key = work_key(std::string(table.cell(row, hash)), tile_of(table, row));
+    std::string key =
+        work_key(std::string(table.cell(row, hash)), measured::tile_cells(table, row));
     if (const auto unroll = table.cell(row, "p_unroll"); !unroll.empty()) {
       key = unrolled_key(key, unroll);
     }

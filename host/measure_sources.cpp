@@ -9,12 +9,14 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "base/random.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/canonical_hash.h"
 #include "ir/load_program.h"
 #include "ir/program.h"
 #include "ir/read_module.h"
 #include "measured/measurement_set.h"
+#include "schedule/convolution.h"
 
 namespace tilecast::host {
 namespace {
@@ -57,6 +59,17 @@ std::vector<analytical::TileConfig> sampled_tiles(MeasuredKernel& kernel, std::s
 
 WorkSource tile_source(const hwdesc::Device& device) {
   return {.set = "tiles", .workloads = tile_workloads(device), .many_tiles = true};
+}
+
+WorkSource schedule_source(const hwdesc::Device& device) {
+  WorkSource source{.set = "schedules", .workloads = schedule_workloads(device)};
+  std::mt19937_64 random(1);
+  for (const Workload& workload : source.workloads) {
+    source.tiles.push_back(schedule::convolution_tiles(workload.kernel));
+    // A session that ends early has seen a bit of everything.
+    base::shuffle(source.tiles.back(), random);
+  }
+  return source;
 }
 
 std::vector<std::string> own_programs() {

@@ -19,6 +19,11 @@ namespace tilecast::host {
 // Set "tiles": tile_workloads(), each under many tiles.
 [[nodiscard]] WorkSource tile_source(const hwdesc::Device& device);
 
+// Set "schedules": the twelve convolutions of ResNet-18 (schedule_workloads()), each with every
+// tile of its template (schedule/convolution.h): 6,852 in all, as many as Tomczak et al. (arXiv:
+// 1904.11876) measured.
+[[nodiscard]] WorkSource schedule_source(const hwdesc::Device& device);
+
 // Set "fusion": the programs cut by random fusion configurations; every distinct kernel once, with
 // the tile the model chooses. Programs that are fused already give their kernels as they are.
 [[nodiscard]] WorkSource fusion_source(const std::vector<std::string>& files,

@@ -16,6 +16,7 @@
 #include "measured/csv.h"
 #include "measured/measurement_set.h"
 #include "measured/metrics.h"
+#include "measured/tile_cells.h"
 
 namespace tilecast::host {
 namespace {
@@ -53,10 +54,8 @@ using Times = std::map<std::string, std::map<std::string, double>>;
 Times times_of(const CsvTable& table) {
   Times times;
   for (const CsvRow& row : table.rows) {
-    const std::string tile =
-        fmt::format("{}/{}/{}", table.cell(row, "output_bounds"), table.cell(row, "kernel_bounds"),
-                    table.cell(row, "input_bounds"));
-    times[cell(table, row, "kernel")].emplace(tile, nanoseconds(table, row));
+    times[cell(table, row, "kernel")].emplace(to_string(measured::tile_cells(table, row)),
+                                              nanoseconds(table, row));
   }
   return times;
 }

@@ -35,6 +35,14 @@ constexpr ConvLayer kResNet18[] = {
     {28, 256, 256, 3, 1}, {28, 256, 512, 3, 2}, {28, 256, 512, 1, 2}, {28, 512, 512, 3, 1},
 };
 
+// The network's own sizes, which alone give the numbers of configurations that Tomczak et al.
+// (arXiv:1904.11876, Table 1) print beside theirs.
+constexpr ConvLayer kNetwork[] = {
+    {224, 3, 64, 7, 2},   {56, 64, 64, 3, 1},   {56, 64, 64, 1, 1},   {56, 64, 128, 3, 2},
+    {56, 64, 128, 1, 2},  {28, 128, 128, 3, 1}, {28, 128, 256, 3, 2}, {28, 128, 256, 1, 2},
+    {14, 256, 256, 3, 1}, {14, 256, 512, 3, 2}, {14, 256, 512, 1, 2}, {7, 512, 512, 3, 1},
+};
+
 TextValue convolved(KernelText& k, const TextValue& x, const ConvLayer& layer) {
   const TextValue weights = k.parameter("f32", {layer.kernel, layer.kernel, layer.in, layer.out});
   return k.convolution(x, weights, {layer.stride, layer.kernel / 2});
@@ -249,6 +257,17 @@ std::vector<Workload> tile_workloads(const hwdesc::Device& device) {
   add_rows(texts);
   std::vector<Workload> workloads;
   for (const KernelSource& text : texts) workloads.push_back(workload_of(text, device));
+  return workloads;
+}
+
+std::vector<Workload> schedule_workloads(const hwdesc::Device& device) {
+  std::vector<Workload> workloads;
+  for (const ConvLayer& layer : kNetwork) {
+    const std::string family = fmt::format("C{}", workloads.size() + 1);
+    KernelText k;
+    const std::string name = fmt::format("resnet18_network_c{}", workloads.size() + 1);
+    workloads.push_back(workload_of({name, family, k.module(name, {convolved(k, layer)})}, device));
+  }
   return workloads;
 }
 

@@ -34,6 +34,9 @@ struct Workload {
 // 50 GFLOP/s and 15 GB/s: a run takes from 20 us to 30 ms, the last convolution about 75 ms.
 [[nodiscard]] std::vector<Workload> tile_workloads(const hwdesc::Device& device);
 
+// The twelve convolutions of ResNet-18 with the network's own sizes; families C1 to C12.
+[[nodiscard]] std::vector<Workload> schedule_workloads(const hwdesc::Device& device);
+
 // Which configurations cut a program, and what is too long to measure.
 struct FusionCut {
   std::size_t configurations = 16;

@@ -29,13 +29,12 @@ namespace fs = std::filesystem;
 constexpr double kNanosecond = 1e-9;
 // No launch takes less than a picosecond or more than eleven days.
 constexpr double kShortestNs = 1e-3, kLongestNs = 1e15;
-constexpr std::array<std::string_view, 10> kPlaceColumns{
-    "kernel", "program", "output_bounds", "kernel_bounds", "input_bounds",
-    "stages", "warps",   "threads",       "vector",        "direct"};
+constexpr std::array<std::string_view, 2> kPlaceColumns{"kernel", "program"};
 
 void check_columns(const CsvTable& table, const Manifest& manifest) {
   std::vector<std::string_view> read(operator_columns().begin(), operator_columns().end());
   read.insert(read.end(), measured_columns().begin(), measured_columns().end());
+  read.insert(read.end(), tile_columns().begin(), tile_columns().end());
   allow_only_columns(table, read, kPlaceColumns);
   check_quantity_columns(table, manifest);
   if (manifest.timing == Timing::kNone) {

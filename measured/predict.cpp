@@ -32,8 +32,8 @@ struct Asked {
 struct AskedLess {
   bool operator()(const Asked& a, const Asked& b) const {
     const auto bounds = [](const TileConfig& t) {
-      return std::tie(t.output, t.kernel, t.input, t.stages, t.warps, t.threads, t.vector,
-                      t.direct);
+      return std::tie(t.output, t.kernel, t.input, t.stages, t.warps, t.threads, t.vector, t.direct,
+                      t.order, t.unroll);
     };
     if (bounds(*a.tile) != bounds(*b.tile)) return bounds(*a.tile) < bounds(*b.tile);
     // By their bits: NaN says that a row has no such parameter.

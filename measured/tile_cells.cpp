@@ -1,6 +1,9 @@
 #include "measured/tile_cells.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
 
 #include "base/error.h"
 
@@ -23,6 +26,23 @@ int one_number(const CsvTable& table, const CsvRow& row, std::string_view column
 
 }  // namespace
 
+std::span<const std::string_view> tile_columns() {
+  static constexpr std::array<std::string_view, 10> kColumns{
+      "output_bounds", "kernel_bounds", "input_bounds", "stages", "warps",
+      "threads",       "vector",        "direct",       "order",  "unroll"};
+  return kColumns;
+}
+
+std::vector<std::string> tile_texts(const analytical::TileConfig& tile) {
+  const auto list = [](const ir::Dims& bounds) {
+    return fmt::format("{}", fmt::join(bounds, " "));
+  };
+  const auto number = [](int value) { return value == 0 ? std::string() : std::to_string(value); };
+  return {list(tile.output),  list(tile.kernel),  list(tile.input),  number(tile.stages),
+          number(tile.warps), list(tile.threads), list(tile.vector), tile.direct ? "1" : "",
+          list(tile.order),   number(tile.unroll)};
+}
+
 analytical::TileConfig tile_cells(const CsvTable& table, const CsvRow& row) {
   return {.output = bounds(table, row, "output_bounds"),
           .kernel = bounds(table, row, "kernel_bounds"),
@@ -31,7 +51,9 @@ analytical::TileConfig tile_cells(const CsvTable& table, const CsvRow& row) {
           .warps = one_number(table, row, "warps"),
           .threads = bounds(table, row, "threads"),
           .vector = bounds(table, row, "vector"),
-          .direct = one_number(table, row, "direct") == 1};
+          .direct = one_number(table, row, "direct") == 1,
+          .order = bounds(table, row, "order"),
+          .unroll = one_number(table, row, "unroll")};
 }
 
 }  // namespace tilecast::measured

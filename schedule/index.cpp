@@ -190,6 +190,27 @@ IndexRange Index::range(const Extents& extents) const {
   return sum;
 }
 
+Index Index::simplified(const Extents& extents) const {
+  Index made = constant_;
+  for (const Term& term : terms_) {
+    Index part = of_term(term);
+    part.terms_[0].coefficient = 1;
+    if (term.kind != Kind::kVariable) {
+      const Index inner = term.of[0].simplified(extents);
+      const IndexRange range = inner.range(extents);
+      const std::int64_t low = floor_div(range.low, term.divisor);
+      const bool one = low == floor_div(range.high, term.divisor);
+      if (term.kind == Kind::kQuotient) {
+        part = one ? Index(low) : inner / term.divisor;
+      } else {
+        part = one ? inner - low * term.divisor : inner % term.divisor;
+      }
+    }
+    made = made + part * term.coefficient;
+  }
+  return made;
+}
+
 std::string Index::text() const {
   std::string text;
   for (const Term& term : terms_) {

@@ -49,6 +49,9 @@ class Index {
   // What it can be while variables run from 0 to their extent; one without extent is an Error. May
   // be wider than the truth, never narrower.
   [[nodiscard]] IndexRange range(const Extents& extents) const;
+  // Equal while variables run from 0 to their extent, without the quotients and remainders that
+  // these ranges make plain: (8 * ko + ki) / 8 is ko where ki < 8.
+  [[nodiscard]] Index simplified(const Extents& extents) const;
   [[nodiscard]] std::string text() const;
 
  private:

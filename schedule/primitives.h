@@ -21,6 +21,17 @@
 
 namespace tilecast::schedule {
 
+// A dimension of a packed array: index / factor along dimension `dim` of the array or, `inner`, the
+// rest of it. Factor 1: the index itself. The factor divides the extent, margins included.
+struct LayoutDim {
+  std::size_t dim = 0;
+  std::int64_t factor = 1;
+  bool inner = false;
+};
+struct Margin {  // elements
+  std::int64_t before = 0, behind = 0;
+};
+
 class Schedule {
  public:
   explicit Schedule(LoopProgram program, AsyncCopies machine = {})
@@ -46,6 +57,14 @@ class Schedule {
   // What the body of the loop writes of `buffer` goes to a new buffer, copied back at the body's
   // end. It is cleared at the start where the nest that clears `buffer` can move here, else read.
   std::string cache_write(const std::string& loop, const std::string& buffer, Scope scope);
+  // The array is copied once, at the start, into a new one laid out as `layout` says, which is what
+  // is read from then on: its name, "a.packed". Along dimension d of the array `margin[d]` zeros
+  // (none: {}) stand before and behind; sums over products that were guarded against reading there
+  // need no guard. The dimensions of the layout name every element once.
+  std::string pack(const std::string& buffer, const std::vector<LayoutDim>& layout,
+                   const std::vector<Margin>& margin = {});
+  // Dimensions of a temporary from the most major to the most minor in memory.
+  void lay_out(const std::string& buffer, const std::vector<std::size_t>& dims);
   // The three loops from here on, one unguarded product and sum of temporaries, become a Multiply.
   void multiply(const std::string& loop);
   // The nest that computes a temporary goes; where it was read, its value is computed. A pipelined

@@ -7,6 +7,7 @@
 #include "analytical/iteration_space.h"
 #include "base/error.h"
 #include "schedule/box.h"
+#include "schedule/convolution.h"
 #include "schedule/from_kernel.h"
 #include "schedule/primitives.h"
 #include "schedule/walk.h"
@@ -94,7 +95,7 @@ class Tiler {
     const auto step = [&](int loop) { return extents[static_cast<std::size_t>(loop)]; };
     OpId anchor = space.anchor;
     std::vector<CutLoop> made;
-    if (space.matrix && kernel_.op(anchor).opcode == ir::Opcode::kDot) {
+    if (space.matrix) {
       product_ = true;
       const std::vector<const Loop*> loops = sum_loops(anchor);
       for (std::size_t d = 0; d < space.anchor_loops.size(); ++d) {
@@ -106,7 +107,6 @@ class Tiler {
       }
       return made;
     }
-    if (space.matrix) throw Error("a convolution has no schedule by tile yet");
     target_ = buffer_name(kernel_, anchor);
     if (const auto users = kernel_.users(anchor);
         users.size() == 1 && kernel_.op(users[0]).opcode == ir::Opcode::kReduce) {
@@ -165,6 +165,10 @@ class Tiler {
 
 TiledLoops tiled_loops(const ir::Kernel& kernel, const analytical::TileConfig& tile,
                        const hwdesc::NativeTile& native, const AsyncCopies& machine) {
+  const IterationSpace space = analytical::make_iteration_space(kernel, native);
+  if (space.matrix && kernel.op(space.anchor).opcode == ir::Opcode::kConvolution) {
+    return convolution_loops(kernel, tile, machine);
+  }
   return Tiler(kernel, tile, native, machine).make();
 }
 

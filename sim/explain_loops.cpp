@@ -13,7 +13,7 @@ namespace tilecast::sim {
 void add_loops(const ir::Kernel& kernel, const hwdesc::Device& device,
                const analytical::TileConfig* tile, LoopForm form, Explanation& why) {
   analytical::TileConfig chosen = tile != nullptr ? *tile : why.estimate.tile;
-  if (chosen.stages == 0 && form != LoopForm::kC && !device.engines.empty()) {
+  if (chosen.stages == 0 && chosen.unroll == 0 && form != LoopForm::kC && !device.engines.empty()) {
     chosen.stages = static_cast<int>(device.engines.back().stages);
   }
   const schedule::TiledLoops made = schedule::tiled_loops(kernel, chosen, device.native_tile);

@@ -18,9 +18,6 @@ using analytical::Estimate;
 using analytical::TileConfig;
 
 constexpr double kNsPerSecond = 1e9;
-constexpr std::array<std::string_view, 9> kTileColumns{
-    "file",  "output_bounds", "kernel_bounds", "input_bounds", "stages",
-    "warps", "threads",       "vector",        "direct"};
 // Of measured/importers/import_tiles.cpp.
 constexpr std::array<std::string_view, 5> kRunColumns{"compute_time_ns", "config_index",
                                                       "is_default", "iteration_bounds", "error"};
@@ -112,7 +109,9 @@ std::vector<std::string> unread_tile_columns(const measured::CsvTable& table) {
   const auto measured = measured::measured_columns();
   std::vector<std::string_view> kept(measured.begin(), measured.end());
   kept.insert(kept.end(), kRunColumns.begin(), kRunColumns.end());
-  return measured::columns_not_read(table, kTileColumns, kept);
+  std::vector<std::string_view> read{"file"};
+  read.insert(read.end(), measured::tile_columns().begin(), measured::tile_columns().end());
+  return measured::columns_not_read(table, read, kept);
 }
 
 measured::CsvTable estimate_tiles(const measured::CsvTable& table, const ir::Kernel& kernel,

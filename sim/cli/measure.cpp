@@ -44,6 +44,7 @@ std::vector<host::WorkSource> sources_of(const HostArguments& arguments,
   const auto wanted = [&](const char* set) { return std::ranges::count(sets, set) > 0; };
   std::vector<host::WorkSource> sources;
   if (wanted("tiles")) sources.push_back(host::tile_source(device));
+  if (wanted("schedules")) sources.push_back(host::schedule_source(device));
   if (!arguments.files.empty())
     sources.push_back(host::file_source(arguments.files, device, longest));
   std::vector<std::string> programs = arguments.files;
@@ -271,8 +272,9 @@ void add_host_verb(CLI::App& measure) {
       ->check(CLI::IsMember({"cold", "warm"}))
       ->capture_default_str();
   verb.add_option("--sets", arguments->sets,
-                  "what comes with Tilecast: tiles, fusion; both when no file is given")
-      ->check(CLI::IsMember({"tiles", "fusion"}))
+                  "what comes with Tilecast: tiles, fusion, schedules; the first two when no file\n"
+                  "is given")
+      ->check(CLI::IsMember({"tiles", "fusion", "schedules"}))
       ->delimiter(',');
   verb.add_option("--stages", arguments->stages,
                   "write tiles as loops that prefetch N - 1 tiles ahead, one run for each N")
@@ -299,7 +301,10 @@ void add_host_verb(CLI::App& measure) {
   verb.footer(
       "Writes a measurement set that evaluate, calibrate and compare read. tiles: convolutions,\n"
       "matrix products, reductions, transposes, each under many tiles. fusion: programs cut into\n"
-      "kernels by random fusions, each kernel once. FILE.hlo: your program's kernels under many\n"
+      "kernels by random fusions, each kernel once. schedules: ResNet-18's convolutions under "
+      "every\n"
+      "tile of their template, packed and in registers. FILE.hlo: your program's kernels under "
+      "many\n"
       "tiles, and its random fusions. Kernels are compiled by cc (or $CC), checked for drift of\n"
       "the clock, and run in a child process on one core. Run it again with the same --out to go\n"
       "on; Ctrl-C stops after the current kernel (exit code 130), all rows are kept.\n"

@@ -44,6 +44,8 @@ Json estimate_json(const analytical::Estimate& e) {
   if (!e.tile.threads.empty()) out["tile"]["threads"] = list(e.tile.threads);
   if (!e.tile.vector.empty()) out["tile"]["vector"] = list(e.tile.vector);
   if (e.tile.direct) out["tile"]["direct"] = true;
+  if (!e.tile.order.empty()) out["tile"]["order"] = list(e.tile.order);
+  if (e.tile.unroll > 0) out["tile"]["unroll"] = e.tile.unroll;
   add_correction(out, e.correction);
   return out;
 }

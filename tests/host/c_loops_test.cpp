@@ -72,6 +72,16 @@ TEST(CLoops, ComputeWhatTheKernelDoes) {
   }
 }
 
+TEST(CLoops, ComputeConvolutionsByTheirTemplate) {
+  constexpr std::uint64_t kSchedules = 100;
+  std::vector<Case> cases;
+  for (std::uint64_t seed = 0; seed < kSchedules; ++seed) {
+    schedule::RandomSchedule made = schedule::random_convolution(seed);
+    cases.push_back({std::move(made.kernel), std::move(made.program)});
+  }
+  expect_right(cases);
+}
+
 ir::Kernel product(std::int64_t m, std::int64_t n, std::int64_t k) {
   ir::KernelSketch sketch("product", ir::Opcode::kFusion, {.tiled = false});
   const ir::OpId a = sketch.row_major_parameter(ir::DType::kF32, {m, k});

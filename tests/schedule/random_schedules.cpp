@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "ir/kernels/kernel_sketch.h"
+#include "schedule/convolution.h"
 #include "schedule/from_kernel.h"
 #include "schedule/primitives.h"
 #include "schedule/walk.h"
@@ -18,6 +19,25 @@ using ir::OpId;
 class Maker {
  public:
   explicit Maker(std::uint64_t seed) : random_(seed) {}
+
+  RandomSchedule make_convolution() {
+    ir::KernelSketch sketch("random", ir::Opcode::kConvolution, {.tiled = false});
+    ir::Kernel kernel = plain_convolution(sketch);
+    const std::vector<analytical::TileConfig> tiles = convolution_tiles(kernel);
+    analytical::TileConfig tile =
+        tiles[static_cast<std::size_t>(pick(0, static_cast<std::int64_t>(tiles.size()) - 1))];
+    tile.stages = static_cast<int>(pick(0, 3));
+    if (coin()) {
+      tile.order = {1, 2, 3, 4};
+      for (std::size_t i = 4; i-- > 1;) {
+        std::swap(tile.order[i],
+                  tile.order[static_cast<std::size_t>(pick(0, static_cast<std::int64_t>(i)))]);
+      }
+    }
+    TiledLoops loops = convolution_loops(kernel, tile);
+    const int pipelined = tile.stages > 1 && loops.refusals.empty();
+    return {std::move(kernel), std::move(loops.program), std::move(loops.refusals), pipelined};
+  }
 
   RandomSchedule make() {
     RandomSchedule made{kernel(), {}, {}, 0};
@@ -69,6 +89,38 @@ class Maker {
                                         {m, n}, DType::kF32)});
       }
     }
+  }
+
+  ir::Kernel plain_convolution(ir::KernelSketch& sketch) {
+    const std::int64_t batch = pick(1, 2), height = pick(3, 8), width = pick(3, 12);
+    const std::int64_t inputs = pick(1, 8), outputs = pick(1, 40), taps = pick(1, 3);
+    const std::int64_t stride = pick(1, 2), pad = pick(0, taps / 2);
+    const bool minor = coin();  // the features
+    const auto result = [&](std::int64_t size) { return (size + 2 * pad - taps) / stride + 1; };
+    const auto image = [&](std::int64_t f, std::int64_t h, std::int64_t w) {
+      return minor ? ir::Dims{batch, h, w, f} : ir::Dims{batch, f, h, w};
+    };
+    const OpId x = sketch.row_major_parameter(DType::kF32, image(inputs, height, width));
+    const OpId w =
+        sketch.row_major_parameter(DType::kF32, minor ? ir::Dims{taps, taps, inputs, outputs}
+                                                      : ir::Dims{outputs, inputs, taps, taps});
+    ir::ConvAttrs attrs;
+    const ir::WindowDim window{.size = taps, .stride = stride, .pad_low = pad, .pad_high = pad};
+    attrs.window = {window, window};
+    const int feature = minor ? 3 : 1;
+    const ir::Dims spatial = minor ? ir::Dims{1, 2} : ir::Dims{2, 3};
+    attrs.dims = {.input_batch = 0,
+                  .input_feature = feature,
+                  .kernel_input_feature = minor ? 2 : 1,
+                  .kernel_output_feature = minor ? 3 : 0,
+                  .output_batch = 0,
+                  .output_feature = feature,
+                  .input_spatial = spatial,
+                  .kernel_spatial = minor ? ir::Dims{0, 1} : ir::Dims{2, 3},
+                  .output_spatial = spatial,
+                  .text = minor ? "b01f_01io->b01f" : "bf01_oi01->bf01"};
+    return sketch.build({sketch.convolution(
+        x, w, attrs, image(outputs, result(height), result(width)), DType::kF32)});
   }
 
   ir::Kernel convolution(ir::KernelSketch& sketch) {
@@ -206,6 +258,10 @@ class Maker {
 
 RandomSchedule random_schedule(std::uint64_t seed) {
   return Maker(seed).make();
+}
+
+RandomSchedule random_convolution(std::uint64_t seed) {
+  return Maker(seed).make_convolution();
 }
 
 std::vector<interpreter::Elements> whole_inputs(const ir::Kernel& kernel, std::uint64_t seed) {

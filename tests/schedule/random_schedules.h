@@ -20,6 +20,9 @@ struct RandomSchedule {
 // A product, a batch of products, a convolution, a row sum or an elementwise chain of odd sizes;
 // tiles of one or two levels, caches in random loops, 2 to 5 stages.
 [[nodiscard]] RandomSchedule random_schedule(std::uint64_t seed);
+// A convolution of one window, in one of two orders of dimensions, and one of the tiles of
+// schedule/convolution.h with everything a tile may say. Refusals are of stages alone.
+[[nodiscard]] RandomSchedule random_convolution(std::uint64_t seed);
 // Small whole numbers: sums are exact in any order.
 [[nodiscard]] std::vector<interpreter::Elements> whole_inputs(const ir::Kernel& kernel,
                                                               std::uint64_t seed);
