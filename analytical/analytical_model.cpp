@@ -26,11 +26,6 @@ using ir::Opcode;
 constexpr std::string_view kModelName = "analytical";
 constexpr std::size_t kCandidates = 16384;
 
-// Can a tile say how its blocks were written (analytical/block_schedule.h)?
-bool has_schedules(const IterationSpace& space, const hwdesc::Device& device) {
-  return space.matrix.has_value() && device.execution == hwdesc::Execution::kSimt;
-}
-
 bool is_collective(const Kernel& kernel) {
   return collective_op(kernel) != nullptr;
 }
@@ -163,6 +158,7 @@ struct KernelAnalysis::State {
   std::optional<hwdesc::Device> calibrated;  // absent: the device is as described
   const hwdesc::Device* device;
   std::unique_ptr<const TileModel> tiled;  // null: opaque or collective
+  TileConfig full = {};                    // of `tiled`
 };
 
 KernelAnalysis::KernelAnalysis(const Kernel& kernel, const hwdesc::Device& described)
@@ -186,6 +182,7 @@ KernelAnalysis::KernelAnalysis(const Kernel& kernel, const hwdesc::Device& descr
       state_->tiled = std::make_unique<CacheModel>(kernel, device);
       break;
   }
+  state_->full = analytical::full_tile(state_->tiled->space());
 }
 
 KernelAnalysis::~KernelAnalysis() = default;
@@ -196,7 +193,7 @@ bool KernelAnalysis::tileable() const {
 }
 
 TileConfig KernelAnalysis::full_tile() const {
-  return tileable() ? analytical::full_tile(state_->tiled->space()) : TileConfig{};
+  return state_->full;
 }
 
 std::vector<TileConfig> KernelAnalysis::tiles(std::size_t limit, TileSet set) const {
@@ -205,7 +202,7 @@ std::vector<TileConfig> KernelAnalysis::tiles(std::size_t limit, TileSet set) co
   const auto fits = [&](const TileConfig& tile) { return std::isfinite(model.time_s(tile)); };
   if (set == TileSet::kAll) return all_tiles(model.space(), limit, fits);
   const bool schedules = set == TileSet::kSchedules;
-  if (schedules && !has_schedules(model.space(), *state_->device)) return {};
+  if (schedules && !model.has_schedules()) return {};
   std::vector<TileConfig> feasible =
       schedules ? scheduled_tiles(model.space(), limit) : model.candidates(limit);
   std::erase_if(feasible, [&](const TileConfig& tile) { return !fits(tile); });
@@ -216,8 +213,21 @@ double KernelAnalysis::count_all_tiles() const {
   return tileable() ? analytical::count_all_tiles(state_->tiled->space()) : 0;
 }
 
+std::string KernelAnalysis::misfit(const TileConfig& tile) const {
+  if (!tileable()) return "this kernel has no tiles";
+  if (std::string wrong = tile_mismatch(tile, state_->full); !wrong.empty()) return wrong;
+  if (!tile.is_written() || state_->tiled->has_schedules()) return {};
+  return "stages, warps and threads are of products that thread blocks compute";
+}
+
+std::string KernelAnalysis::infeasible_reason(const TileConfig& tile) const {
+  std::string reason = misfit(tile);
+  return reason.empty() ? state_->tiled->infeasible_reason(tile) : reason;
+}
+
 Seconds KernelAnalysis::time(const TileConfig& tile) const {
   TC_CHECK(tileable(), "time() of a kernel without tiles");
+  if (!misfit(tile).empty()) return Seconds{std::numeric_limits<double>::infinity()};
   return Seconds{state_->tiled->time_s(tile)};
 }
 
@@ -225,19 +235,16 @@ std::vector<double> KernelAnalysis::times_s(std::span<const TileConfig> tiles) c
   TC_CHECK(tileable(), "times_s() of a kernel without tiles");
   std::vector<double> times(tiles.size());
   state_->tiled->times_s(tiles, times);
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    if (!misfit(tiles[i]).empty()) times[i] = std::numeric_limits<double>::infinity();
+  }
   return times;
 }
 
 std::variant<Estimate, Infeasible> KernelAnalysis::estimate(const TileConfig& tile) const {
-  if (!tileable()) return Infeasible{"this kernel has no tiles"};
-  if (std::string wrong = tile_mismatch(tile, full_tile()); !wrong.empty()) {
-    return Infeasible{std::move(wrong)};
+  if (std::string reason = infeasible_reason(tile); !reason.empty()) {
+    return Infeasible{std::move(reason)};
   }
-  if (tile.is_written() && !has_schedules(state_->tiled->space(), *state_->device)) {
-    return Infeasible{"stages, warps and threads are of products that thread blocks compute"};
-  }
-  std::string reason = state_->tiled->infeasible_reason(tile);
-  if (!reason.empty()) return Infeasible{std::move(reason)};
   Estimate estimate = state_->tiled->estimate(tile);
   complete(estimate, *state_->kernel, *state_->device);
   return estimate;

@@ -50,6 +50,11 @@ class KernelAnalysis {
   // How many TileSet::kAll has without a limit, valid or not; 0 without tiles.
   [[nodiscard]] double count_all_tiles() const;
 
+  // What is wrong with how the tile is written, whatever its sizes; empty: nothing. A kernel
+  // without tiles has none.
+  [[nodiscard]] std::string misfit(const TileConfig& tile) const;
+  // Why the tile cannot run, misfits included; empty when it can.
+  [[nodiscard]] std::string infeasible_reason(const TileConfig& tile) const;
   // Time alone; the hot path of ranking: no allocation. Infinity when infeasible.
   [[nodiscard]] Seconds time(const TileConfig& tile) const;
   // Of each tile the same, in seconds; faster where neighbours differ in stages and warps alone.

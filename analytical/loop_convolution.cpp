@@ -10,7 +10,7 @@
 namespace tilecast::analytical {
 namespace {
 
-enum Role : std::uint8_t { kBatch, kRows, kColumns, kFeatures, kInputs };
+enum Role : std::uint8_t { kBatch, kRows, kColumns, kFeatures, kInputs, kSteps };
 
 constexpr double kBytes = 4;          // of an element: f32
 constexpr double kGenerated = 16;     // lanes of the widest vector in the text (host/c_loops.h)
@@ -118,6 +118,7 @@ LoopConvolution::Cut LoopConvolution::cut(const TileConfig& tile) const {
   made.features = extent(kFeatures);
   made.inputs = extent(kInputs);
   made.in_text = tile.unroll > 1 ? columns_of_window_ : 1;
+  made.nest.push_back({kSteps, made.inputs * taps_});
   made.nest.push_back({kInputs, trips(kInputs)});
   std::vector<Role> order{kBatch, kFeatures, kRows, kColumns};
   if (!tile.order.empty()) {
@@ -137,6 +138,13 @@ LoopConvolution::Cut LoopConvolution::cut(const TileConfig& tile) const {
   return made;
 }
 
+// Per cycle, of vectors of so many lanes. Vectors of 64 bytes are two of 32 where a core has one
+// pipe or port for them (AMD software optimization guide, family 19h, model 11h, section 2.11; on
+// Intel's ports 0 and 1 join): narrower ones find up to `ports`.
+double LoopConvolution::rate(double of_widest, double lanes, double ports) const {
+  return std::max(of_widest, std::min(ports, of_widest * lanes_ / lanes));
+}
+
 double LoopConvolution::step_cycles(const Cut& cut) const {
   // The widest power of two in the features, at most what the text has; the machine cuts it.
   double lanes = 1;
@@ -152,8 +160,10 @@ double LoopConvolution::step_cycles(const Cut& cut) const {
     stores = sums;
     latency += device_->scratchpad().latency.value / cycle_s_;
   }
+  lanes = std::min(lanes, lanes_);
   const hwdesc::VectorUnit& vector = device_->vector;
-  return std::max({sums / pipes_, loads / vector.load_ports, stores / vector.store_ports, latency});
+  return std::max({sums / rate(pipes_, lanes, 2), loads / rate(vector.load_ports, lanes, 2),
+                   stores / rate(vector.store_ports, lanes, 1), latency});
 }
 
 // Copies of `elements` in runs of as many; each run starts a loop.
@@ -169,7 +179,7 @@ double LoopConvolution::brought_s(const Cut& cut) const {
   const double window = (stride_ * (cut.columns - 1) + dilated_columns_ + 1) *
                         (stride_ * (cut.rows - 1) + dilated_rows_ + 1);
   const std::array<Operand, 2> operands{
-      Operand{bit(kInputs) | bit(kFeatures), kBytes * taps_ * cut.inputs * cut.features},
+      Operand{bit(kSteps) | bit(kInputs) | bit(kFeatures), kBytes * cut.features},
       Operand{bit(kInputs) | bit(kBatch) | bit(kRows) | bit(kColumns),
               kBytes * window * cut.inputs}};
   std::vector<double> capacities;
@@ -199,7 +209,7 @@ PerBound LoopConvolution::parts(const TileConfig& tile) const {
   PerBound parts{};
   const double compute_s = cut.steps * step_cycles(cut) * cycle_s_;
   parts[index_of(kMatrix)] = compute_s;
-  parts[index_of(kOnChip)] = std::max(0.0, brought_s(cut) - compute_s);
+  parts[index_of(kOnChip)] = brought_s(cut);
   // A loop that starts: its first results wait for the pipes to fill.
   const double starts = cut.steps / cut.inputs / cut.in_text;
   parts[index_of(kIssue)] = starts * latency_ * cycle_s_;

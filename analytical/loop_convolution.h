@@ -9,7 +9,7 @@
 //   `registers` loads = pixels + vectors + F, stores = F, latency + a load     where they do not,
 //   or where the
 //                                         text would be too long to be written out (host/c_loops.h)
-//   T = packing + steps * max(step, what the caches behind the first bring) + loop starts + storing
+//   T = packing + steps * step + what the caches behind the first bring + loop starts + storing
 //
 // after the port model of Fog and the register-tile analysis of BLIS (Low et al., ACM TOMS 2016,
 // section 4.2.1: enough independent sums to cover the latency). The parts of the packed arrays that
@@ -46,6 +46,7 @@ class LoopConvolution {
   LoopConvolution(const ir::Kernel& kernel, const IterationSpace& space,
                   const hwdesc::Device& device);
   [[nodiscard]] Cut cut(const TileConfig& tile) const;
+  [[nodiscard]] double rate(double of_widest, double lanes, double ports) const;
   [[nodiscard]] double step_cycles(const Cut& cut) const;
   [[nodiscard]] double copy_cycles(double runs, double elements) const;
   [[nodiscard]] double brought_s(const Cut& cut) const;

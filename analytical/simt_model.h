@@ -48,6 +48,7 @@ class SimtModel final : public TileModel {
   [[nodiscard]] double scratchpad_bytes(const TileConfig& tile) const override;
   [[nodiscard]] double least_iteration_s() const override { return 0; }
   [[nodiscard]] std::string infeasible_reason(const TileConfig& tile) const override;
+  [[nodiscard]] bool has_schedules() const override;  // of products on thread blocks
 
  private:
   struct Input {
@@ -99,7 +100,9 @@ class SimtModel final : public TileModel {
   [[nodiscard]] Accounting best_split(const TileConfig& tile, BoundMask removed,
                                       bool may_spill) const;
 
-  [[nodiscard]] bool is_scheduled(const TileConfig& tile) const;
+  [[nodiscard]] bool is_scheduled(const TileConfig& tile) const {
+    return tile.is_written() && has_schedules();
+  }
   [[nodiscard]] BlockSchedule schedule_of(const TileConfig& tile, const LoopSizes& extents,
                                           std::span<const Extents> groups) const;
   [[nodiscard]] BlockSchedule schedule_of(const TileConfig& tile) const;

@@ -21,9 +21,8 @@ bool fits(const ScheduledBlock& block) {
 
 }  // namespace
 
-bool SimtModel::is_scheduled(const TileConfig& tile) const {
-  return space_.matrix.has_value() && tile.is_written() &&
-         device_->execution == hwdesc::Execution::kSimt;
+bool SimtModel::has_schedules() const {
+  return space_.matrix.has_value() && device_->execution == hwdesc::Execution::kSimt;
 }
 
 // As the tile says it is written, on top of its sizes.

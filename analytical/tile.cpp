@@ -19,12 +19,6 @@ std::string joined(const ir::Dims& bounds) {
   return text;
 }
 
-std::string mismatch(std::string_view what, const ir::Dims& tile, const ir::Dims& full) {
-  if (tile.empty() || tile.size() == full.size()) return {};
-  return fmt::format("{} tile has {} dimensions, this kernel has {}", what, tile.size(),
-                     full.size());
-}
-
 ir::Dims parse_sizes(std::string_view text, std::string_view whole) {
   ir::Dims sizes;
   while (true) {
@@ -121,8 +115,11 @@ std::string tile_mismatch(const TileConfig& tile, const TileConfig& full) {
                                            {"threads", &tile.threads, &full.output},
                                            {"vector", &tile.vector, &full.output},
                                            {"order", &tile.order, &full.output}}) {
-    if (std::string wrong = mismatch(what, *given, *whole); !wrong.empty()) return wrong;
+    if (given->empty() || given->size() == whole->size()) continue;
+    return fmt::format("{} tile has {} dimensions, this kernel has {}", what, given->size(),
+                       whole->size());
   }
+  if (tile.order.empty()) return {};  // asked of every tile that is ranked
   ir::Dims sorted = tile.order;
   std::sort(sorted.begin(), sorted.end());
   for (std::size_t i = 0; i < sorted.size(); ++i) {

@@ -36,6 +36,8 @@ class TileModel {
   [[nodiscard]] virtual double least_iteration_s() const = 0;
   // Why the tile cannot run; empty when it can.
   [[nodiscard]] virtual std::string infeasible_reason(const TileConfig& tile) const = 0;
+  // May a tile say how its block was written (analytical/block_schedule.h)?
+  [[nodiscard]] virtual bool has_schedules() const { return false; }
 
  protected:
   using GroupExtents = boost::container::small_vector<Extents, 48>;  // on the stack

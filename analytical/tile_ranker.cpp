@@ -31,4 +31,9 @@ std::vector<std::optional<double>> TimeRanker::scores(const ir::Kernel& kernel,
   return scores;
 }
 
+std::unique_ptr<const TileRanker> make_time_ranker(const CostModel* model) {
+  if (model == nullptr) return std::make_unique<PhysicsRanker>();
+  return std::make_unique<TimeRanker>(*model);
+}
+
 }  // namespace tilecast::analytical

@@ -7,6 +7,7 @@
 // Immutable, thread-safe, deterministic.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -43,5 +44,8 @@ class TimeRanker final : public TileRanker {
  private:
   const CostModel& model_;
 };
+
+// By the times of `model`, which outlives the answer; null: by physics.
+[[nodiscard]] std::unique_ptr<const TileRanker> make_time_ranker(const CostModel* model);
 
 }  // namespace tilecast::analytical

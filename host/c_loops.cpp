@@ -6,11 +6,11 @@
 #include <map>
 
 #include "base/math.h"
-#include "host/c_elementwise.h"
 #include "host/c_function.h"
 #include "host/c_matrix.h"
 #include "host/c_nest.h"
 #include "host/c_types.h"
+#include "host/loop_text.h"
 #include "schedule/detect.h"
 #include "schedule/walk.h"
 
@@ -20,7 +20,6 @@ namespace {
 using schedule::Access;
 using schedule::Assign;
 using schedule::Body;
-using schedule::Bound;
 using schedule::Buffer;
 using schedule::Copy;
 using schedule::Guard;
@@ -37,17 +36,6 @@ constexpr std::int64_t kLine = 64;              // bytes of a cache line, and of
 constexpr std::int64_t kMostWritten = 256;      // statements of an unrolled loop written out
 constexpr std::int64_t kMostLocal = 128 << 10;  // bytes of a buffer on the stack
 constexpr std::int64_t kVectorBytes = 64;
-
-std::string c_name(std::string name) {
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return c == '.' || c == '@'; }, '_');
-  return name;
-}
-
-// Rounds as C does: indices of a loop program are not negative where they are divided.
-std::string text(const Index& index) {
-  return c_name(index.text());
-}
 
 class LoopWriter {
  public:
@@ -95,61 +83,21 @@ class LoopWriter {
   }
 
   // --- places
-  static std::int64_t elements(const Buffer& buffer) {
-    std::int64_t count = 1;
-    for (const std::int64_t dim : buffer.dims) count *= dim;
-    return count;
-  }
-  static ir::Dims strides(const Buffer& buffer) {
-    if (!buffer.strides.empty()) return buffer.strides;
-    ir::Dims made(buffer.dims.size(), 1);
-    for (std::size_t d = made.size(); d-- > 1;) made[d - 1] = made[d] * buffer.dims[d];
-    return made;
-  }
   // Where an element stands in its buffer, offset by loops of a copy.
   [[nodiscard]] Index address(const Access& access, const std::vector<Index>& offset = {}) const {
     if (access.slot)
       throw Refused{"stages that are waited for: C takes the loops before pipelining"};
-    const ir::Dims by = strides(program_.buffer(access.buffer));
-    Index made;
-    for (std::size_t d = 0; d < access.at.size(); ++d) {
-      made = made + (access.at[d] + (offset.empty() ? Index(0) : offset[d])) * by[d];
-    }
-    return made;
+    return address_of(program_.buffer(access.buffer), access, offset);
   }
   [[nodiscard]] std::string place(const Access& access,
                                   const std::vector<Index>& offset = {}) const {
-    return fmt::format("b_{}[{}]", c_name(access.buffer), text(address(access, offset)));
+    return fmt::format("b_{}[{}]", c_name(access.buffer), index_text(address(access, offset)));
   }
 
-  // --- values
   [[nodiscard]] std::string value(const Value& of) const {
-    if (of.kind == Value::Kind::kNumber) return number_text(of.dtype, of.number);
-    if (of.kind == Value::Kind::kRead) {
-      return loaded(program_.buffer(of.read.buffer).dtype, place(of.read));
-    }
-    std::vector<std::string> operands;
-    std::vector<ir::DType> types;
-    for (const Value& operand : of.operands) {
-      operands.push_back("(" + value(operand) + ")");
-      types.push_back(operand.dtype);
-    }
-    ir::Op op;
-    op.opcode = of.opcode;
-    op.shape = ir::Shape::array(of.dtype, {});
-    if (!of.direction.empty()) op.attrs = ir::CompareAttrs{of.direction, ""};
-    const auto made = elementwise_text(op, types, operands);
-    if (!made) throw Refused{fmt::format("{} is not generated", ir::name(of.opcode))};
-    return *made;
-  }
-  static std::string condition(const std::vector<Bound>& where) {
-    std::string made;
-    for (const Bound& bound : where) {
-      const std::string index = text(bound.index);
-      made += fmt::format("{}{} >= 0 && {} < {}", made.empty() ? "" : " && ", index, index,
-                          bound.limit);
-    }
-    return made;
+    return value_text(of, [this](const Access& read) {
+      return loaded(program_.buffer(read.buffer).dtype, place(read));
+    });
   }
 
   // --- statements
@@ -160,7 +108,8 @@ class LoopWriter {
   }
   void write(const Loop& loop) {
     if (loop.kind == LoopKind::kVectorized && write_vectors(loop)) return;
-    if (loop.extent == 1 || (loop.kind == LoopKind::kUnrolled && written(loop) <= kMostWritten)) {
+    const bool unrolled = loop.kind == LoopKind::kUnrolled && written(loop) <= kMostWritten;
+    if (loop.extent == 1 || unrolled) {
       for (std::int64_t i = 0; i < loop.extent; ++i) {
         write_body(schedule::with(loop.body, {{loop.variable, Index(i)}}));
       }
@@ -263,7 +212,7 @@ class LoopWriter {
     return true;
   }
   void write(const Guard& guard) {
-    out_.open(fmt::format("if ({})", condition(guard.where)));
+    out_.open(fmt::format("if ({})", condition_text(guard.where)));
     write_body(guard.body);
     out_.close();
   }
@@ -276,13 +225,9 @@ class LoopWriter {
     const std::string to = place(assign.to);
     std::string made = value(assign.value);
     if (assign.combine) {
-      const auto combined =
-          combined_text(*assign.combine, dtype, loaded(dtype, to), "(" + made + ")");
-      if (!combined)
-        throw Refused{fmt::format("a sum by {} is not generated", ir::name(*assign.combine))};
-      made = rounded(dtype, *combined);
+      made = combination_text(*assign.combine, dtype, loaded(dtype, to), "(" + made + ")");
     }
-    if (!assign.where.empty()) out_.open(fmt::format("if ({})", condition(assign.where)));
+    if (!assign.where.empty()) out_.open(fmt::format("if ({})", condition_text(assign.where)));
     out_.line(fmt::format("{} = {};", to, stored(dtype, made)));
     if (!assign.where.empty()) out_.close();
   }
@@ -305,38 +250,42 @@ class LoopWriter {
   // --- copies
   void write(const Copy& copy) {
     if (copy.async) write_prefetch(copy);
+    if (copy.padded) write_box(copy, {&copy.to});
+    write_box(copy, copy.padded ? std::vector{&copy.to, &copy.from} : std::vector<const Access*>{});
+  }
+  // The elements of the box that lie in the buffers of `within`: copied, or zeros where the source
+  // is none of those of a padded copy. Conditions are in the bounds of the loops: GCC 12 computes
+  // vectors of `inside ? x[i] : 0` wrongly with AVX.
+  void write_box(const Copy& copy, const std::vector<const Access*>& within) {
     std::vector<Index> offset;
+    int open = 0;
     for (std::size_t d = 0; d < copy.extents.size(); ++d) {
-      if (copy.extents[d] == 1) {
+      std::string low = "0", high = std::to_string(copy.extents[d]);
+      for (const Access* access : within) {
+        const Buffer& buffer = program_.buffer(access->buffer);
+        if (!is_clipped(buffer, *access, d)) continue;
+        const std::int64_t size = buffer.dims[d];
+        low = fmt::format("tc_larger({}, {})", low, text(Index(0) - access->at[d]));
+        high = fmt::format("tc_smaller({}, {})", high, text(Index(size) - access->at[d]));
+      }
+      if (low == "0" && copy.extents[d] == 1) {
         offset.emplace_back(0);
         continue;
       }
-      const std::string name = fmt::format("c{}", d);
-      out_.open(fmt::format("for (int64_t {0} = 0; {0} < {1}; ++{0})", name, copy.extents[d]));
-      offset.push_back(Index::of(name));
+      out_.open(fmt::format("for (int64_t c{0} = {1}; c{0} < {2}; ++c{0})", d, low, high));
+      offset.push_back(Index::of(fmt::format("c{}", d)));
+      ++open;
     }
-    const std::string to = place(copy.to, offset), from = place(copy.from, offset);
-    const std::string fits = clip(copy.from, offset, copy.padded);
-    const std::string kept = clip(copy.to, offset, copy.padded);
-    const std::string taken = fits.empty() ? from : fmt::format("{} ? {} : 0", fits, from);
-    out_.line(fmt::format("{}{} = {};", kept.empty() ? "" : "if (" + kept + ") ", to, taken));
-    for (const std::int64_t extent : copy.extents) {
-      if (extent != 1) out_.close();
-    }
+    const bool zeros = copy.padded && within.size() == 1;
+    out_.line(
+        fmt::format("{} = {};", place(copy.to, offset), zeros ? "0" : place(copy.from, offset)));
+    while (open-- > 0) out_.close();
   }
   // The condition for an element to lie in the buffer; "" where it always does.
   [[nodiscard]] std::string clip(const Access& access, const std::vector<Index>& offset,
                                  bool padded) const {
     if (!padded) return {};
-    std::vector<Bound> where;
-    const Buffer& buffer = program_.buffer(access.buffer);
-    for (std::size_t d = 0; d < access.at.size(); ++d) {
-      const bool whole = access.at[d].is_constant() && access.at[d].constant() == 0;
-      if (!whole || buffer.scope == schedule::Scope::kMain) {
-        where.push_back({access.at[d] + offset[d], buffer.dims[d]});
-      }
-    }
-    return condition(where);
+    return condition_text(inside_bounds(program_.buffer(access.buffer), access, offset));
   }
 
   // The lines of the box that the copy needs stages - 1 iterations later.

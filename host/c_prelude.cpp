@@ -9,7 +9,7 @@ namespace {
 // bits of mantissa and exponents from -14, below which its numbers are multiples of 2^-24 (as the
 // last bits of a float between 0.5 and 1 are). No branches, so that loops vectorise.
 // Integer division by zero, shifts by too much and conversions: XLA operation semantics.
-constexpr std::string_view kNumbers = R"(#include <math.h>
+constexpr std::string_view kIncludes = R"(#include <math.h>
 #include <stdint.h>
 #include <string.h>
 #define TC static inline __attribute__((unused))
@@ -17,7 +17,10 @@ constexpr std::string_view kNumbers = R"(#include <math.h>
   typedef T tc_##T##N __attribute__((vector_size(N * sizeof(T)), aligned(sizeof(T)), may_alias));
 TC_VECTOR(float, 2) TC_VECTOR(float, 4) TC_VECTOR(float, 8) TC_VECTOR(float, 16)
 TC_VECTOR(double, 2) TC_VECTOR(double, 4) TC_VECTOR(double, 8)
-TC int64_t tc_smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+)";
+constexpr std::string_view kBits =
+    R"(TC int64_t tc_smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+TC int64_t tc_larger(int64_t a, int64_t b) { return a > b ? a : b; }
 TC int64_t tc_count(int64_t n) { return n > 0 ? n : 0; }
 TC int64_t tc_index(int64_t i, int64_t high) { return i < 0 ? 0 : i > high ? high : i; }
 TC int64_t tc_first(int64_t at, int64_t step, int64_t size) {
@@ -31,7 +34,9 @@ TC uint64_t tc_bits_d_u64(double x) { uint64_t b; memcpy(&b, &x, 8); return b; }
 TC int64_t tc_bits_d_i64(double x) { int64_t b; memcpy(&b, &x, 8); return b; }
 TC double tc_bits_u64_d(uint64_t b) { double x; memcpy(&x, &b, 8); return x; }
 TC double tc_bits_i64_d(int64_t b) { double x; memcpy(&x, &b, 8); return x; }
-TC float tc_from_bf16(uint16_t h) { return tc_bits_u32_f((uint32_t)h << 16); }
+)";
+constexpr std::string_view kHalves =
+    R"(TC float tc_from_bf16(uint16_t h) { return tc_bits_u32_f((uint32_t)h << 16); }
 TC uint16_t tc_store_bf16(float x) { return (uint16_t)(tc_bits_f_u32(x) >> 16); }
 TC float tc_round_bf16(float x) {
   const uint32_t b = tc_bits_f_u32(x);
@@ -54,7 +59,9 @@ TC uint16_t tc_to_f16(float x) {
   return (uint16_t)(s | r);
 }
 TC float tc_round_f16(float x) { return tc_from_f16(tc_to_f16(x)); }
-#define TC_OF(T, N, S, F, LOW, HIGH, END, MAX)                \
+)";
+constexpr std::string_view kIntegers =
+    R"(#define TC_OF(T, N, S, F, LOW, HIGH, END, MAX)                \
   TC T tc_##N##_of_##S(F x) {                                 \
     F y = x >= END ? HIGH : x;                                \
     y = y < LOW ? LOW : y;                                    \
@@ -126,13 +133,14 @@ TC int64_t tc_order_d(double x) {
 
 }  // namespace
 
-std::string_view prelude_numbers() {
-  return kNumbers;
+std::string prelude_numbers() {
+  return std::string(kBits) + std::string(kIntegers);
 }
 
 std::string_view c_prelude() {
-  static const std::string text =
-      std::string(prelude_numbers()) + std::string(prelude_math()) + prelude_matrix();
+  static const std::string text = std::string(kIncludes) + std::string(kBits) +
+                                  std::string(kHalves) + std::string(kIntegers) +
+                                  std::string(prelude_math()) + prelude_matrix();
   return text;
 }
 

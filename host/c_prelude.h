@@ -6,7 +6,8 @@
 
 namespace tilecast::host {
 
-[[nodiscard]] std::string_view prelude_numbers();  // types, conversions, integer operations
+// Bits, integer operations, conversions between numbers; the text defines TC before it.
+[[nodiscard]] std::string prelude_numbers();
 [[nodiscard]] std::string_view prelude_math();     // exponentials, logarithms ... that vectorise
 [[nodiscard]] std::string prelude_matrix();        // the loops of matrix products
 

@@ -12,7 +12,7 @@
 namespace tilecast::host {
 namespace {
 
-constexpr std::size_t kFilesPerCompiler = 4;  // of a wave, after which rows are written
+constexpr std::size_t kFilesPerCompiler = 2;  // of a wave, after which rows are written
 constexpr std::string_view kParallel = "#pragma GCC ivdep\n";
 
 Seconds clock_now() {

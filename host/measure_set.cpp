@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "base/archive.h"
 #include "base/error.h"
@@ -22,6 +24,7 @@ namespace tilecast::host {
 namespace {
 
 namespace fs = std::filesystem;
+using measured::csv_line;
 using measured::CsvTable;
 
 std::vector<std::string> with_tile_columns(std::vector<std::string> before,
@@ -92,7 +95,7 @@ std::string one_line(std::string_view text, std::size_t most = 300) {
 
 // The bytes of whole lines at the start of a table whose rows have no line breaks in cells.
 std::size_t whole_bytes(std::string_view text, const std::vector<std::string>& columns) {
-  const std::string header = measured::csv_line(columns);
+  const std::string header = csv_line(columns);
   std::size_t end = 0;
   while (end < text.size()) {
     const std::size_t newline = text.find('\n', end);
@@ -113,7 +116,7 @@ std::string line_of(std::vector<std::string> before, const analytical::TileConfi
                     std::vector<std::string> after) {
   for (std::string& cell : measured::tile_texts(tile)) before.push_back(std::move(cell));
   for (std::string& cell : after) before.push_back(std::move(cell));
-  return measured::csv_line(before);
+  return csv_line(before);
 }
 
 std::string row_line(const MeasuredRow& row, CacheState state) {
@@ -130,17 +133,17 @@ std::string row_line(const MeasuredRow& row, CacheState state) {
 
 std::string row_line(const LabelledRow& row) {
   const Workload& workload = *row.item->workload;
-  std::vector<std::string> cells{measured::op_class(workload.kernel),
+  std::vector<std::string> after{measured::op_class(workload.kernel),
                                  one_line(workload.family),
                                  fmt::format("{}", row.unroll),
                                  workload.hash,
                                  one_line(workload.name),
                                  row.item->set};
   for (const std::optional<double>& value : row.values) {
-    cells.push_back(value ? fmt::format("{}", static_cast<float>(*value)) : std::string());
+    after.push_back(value ? fmt::format("{}", static_cast<float>(*value)) : std::string());
   }
   return line_of({fmt::format("kernels/{}.hlo", workload.hash), ""}, row.item->tile,
-                 std::move(cells));
+                 std::move(after));
 }
 
 std::string skipped_line(const SkippedRow& row) {
@@ -148,6 +151,51 @@ std::string skipped_line(const SkippedRow& row) {
   return line_of({workload.hash}, row.item->tile,
                  {measured::op_class(workload.kernel), one_line(workload.family),
                   one_line(workload.name), row.item->set, row.reason, one_line(row.detail)});
+}
+
+// Open to append, locked against other sessions: by the file that has this name now, which another
+// session may have written anew since it was opened.
+int open_locked(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd < 0) cannot_write(path);
+  struct stat opened {
+  }, named{};
+  const bool locked = ::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+  if (locked && ::fstat(fd, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
+      opened.st_ino == named.st_ino) {
+    return fd;
+  }
+  ::close(fd);
+  throw Error(
+      fmt::format("{}: another session is writing it; wait for it, or measure into "
+                  "another folder",
+                  path));
+}
+
+// Those of the columns that the table has, and all that are not of tiles: a form of the table from
+// before tiles said more.
+std::vector<std::string> older_columns(const std::vector<std::string>& columns,
+                                       std::string_view header) {
+  if (header.empty()) return columns;
+  const CsvTable table = measured::read_csv(base::SourceText("header", std::string(header)));
+  std::vector<std::string> older;
+  for (const std::string& column : columns) {
+    const auto of_tiles = measured::tile_columns();
+    const bool is_kept = std::ranges::find(of_tiles, column) == of_tiles.end();
+    if (is_kept || table.find(column)) older.push_back(column);
+  }
+  return older;
+}
+
+// A table of some of the columns in today's form: its tiles say nothing of the others.
+std::string in_todays_form(const CsvTable& older, const std::vector<std::string>& columns) {
+  std::string text = csv_line(columns);
+  for (const measured::CsvRow& row : older.rows) {
+    std::vector<std::string> cells;
+    for (const std::string& column : columns) cells.emplace_back(older.cell(row, column));
+    text += csv_line(cells);
+  }
+  return text;
 }
 
 std::string unrolled_key(const std::string& key, std::string_view unroll) {
@@ -259,46 +307,59 @@ void GrowingSet::note_session() {
   const bool is_new = !fs::exists(file);
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) cannot_write(file);
-  std::string text = is_new ? measured::csv_line(kSessionColumns) : "";
-  text += measured::csv_line(
-      {settings_.date, one_line(settings_.machine), one_line(settings_.compiler, kLongestCompiler),
-       settings_.device, std::string(name(settings_.cache)), fmt::format("{}", settings_.seed)});
+  std::string text = is_new ? csv_line(kSessionColumns) : "";
+  text += csv_line({settings_.date, one_line(settings_.machine),
+                    one_line(settings_.compiler, kLongestCompiler), settings_.device,
+                    std::string(name(settings_.cache)), fmt::format("{}", settings_.seed)});
   write_through(fd, text, file);
   ::close(fd);
 }
 
-// Locks it against other sessions, drops a torn end, and learns what is there.
+// The text of its whole lines; what is behind them is taken off the file.
+std::string GrowingSet::drop_torn_end(const std::string& path,
+                                      const std::vector<std::string>& columns, int fd) {
+  std::string text(base::SourceText::read_file(path).text());
+  const std::size_t whole = whole_bytes(text, columns);
+  if (whole == text.size()) return text;
+  const std::size_t newline = text.find('\n', whole);
+  if (newline != std::string::npos && newline + 1 < text.size()) {
+    throw Error(fmt::format(
+        "{}:{}: a broken row before the last line; expected {} cells; remove that line", path,
+        std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(whole), '\n') + 1,
+        columns.size()));
+  }
+  if (::ftruncate(fd, static_cast<off_t>(whole)) != 0) cannot_write(path);
+  notes_.push_back(
+      fmt::format("{}: dropped a torn last line of {} bytes", path, text.size() - whole));
+  text.resize(whole);
+  return text;
+}
+
+// Locks it against other sessions, brings it to today's form, and learns what is there.
 void GrowingSet::open_table(const std::string& file, const std::vector<std::string>& columns,
                             int& fd) {
   const std::string path = path_in(directory_, file);
-  fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (fd < 0) cannot_write(path);
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    throw Error(
-        fmt::format("{}: another session is writing it; wait for it, or measure into "
-                    "another folder",
-                    path));
+  fd = open_locked(path);
+  const std::string now(base::SourceText::read_file(path).text());
+  const std::string_view header = std::string_view(now).substr(0, now.find('\n') + 1);
+  const std::vector<std::string> older = older_columns(columns, header);
+  const bool is_older = older != columns && header == csv_line(older);
+  std::string text = drop_torn_end(path, is_older ? older : columns, fd);
+  if (is_older) {
+    text = in_todays_form(measured::read_csv(base::SourceText(path, text)), columns);
+    write_file(path, text);
+    const int newer = open_locked(path);
+    ::close(std::exchange(fd, newer));
+    notes_.push_back(fmt::format(
+        "{}: is from before tiles said all they say today; written anew, those columns empty",
+        path));
   }
-  const std::string text(base::SourceText::read_file(path).text());
-  const std::size_t whole = whole_bytes(text, columns);
-  if (whole < text.size()) {
-    const std::size_t newline = text.find('\n', whole);
-    if (newline != std::string::npos && newline + 1 < text.size()) {
-      throw Error(fmt::format(
-          "{}:{}: a broken row before the last line; expected {} cells; remove that line", path,
-          std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(whole), '\n') + 1,
-          columns.size()));
-    }
-    if (::ftruncate(fd, static_cast<off_t>(whole)) != 0) cannot_write(path);
-    notes_.push_back(
-        fmt::format("{}: dropped a torn last line of {} bytes", path, text.size() - whole));
-  }
-  if (whole == 0) {
-    write_through(fd, measured::csv_line(columns), path);
+  if (text.empty()) {
+    write_through(fd, csv_line(columns), path);
     sync_folder(directory_);
     return;
   }
-  const CsvTable table = measured::read_csv(base::SourceText(path, text.substr(0, whole)));
+  const CsvTable table = measured::read_csv(base::SourceText(path, text));
   if (table.columns != columns) {
     throw Error(fmt::format("{}:1: got columns {}; expected {}; measure into another folder", path,
                             fmt::join(table.columns, ","), fmt::join(columns, ",")));

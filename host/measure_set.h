@@ -1,14 +1,15 @@
 // A measurement set that grows while a session measures, so that nothing measured is ever lost:
 //
-//   manifest.yaml, measurements.csv, kernels/<hash>.hlo    an ordinary set
-//   (learned/measurement_set) skipped.csv      what could not be measured, and why; remove it to
-//   try those again sessions.csv     one line per session: when, where, with what
+//   manifest.yaml, measurements.csv, kernels/<hash>.hlo: an ordinary set (measured/)
+//   skipped.csv: what could not be measured, and why; remove it to try those again
+//   sessions.csv: one line per session: when, where, with what
 //
 //   GrowingSet set("my_machine", manifest, settings);     // makes it, or resumes it
 //   if (!set.holds(key)) { set.add_kernel(hash, text); set.append(rows, skipped); }
 //
 // Files of kernels are on disk before rows that name them, rows before append() returns. A torn
-// last line (power cut) is dropped, with a note. Columns of rows besides the usual ones:
+// last line (power cut) is dropped, with a note. Tables from before tiles said all they say today
+// (stages, threads ...) are written anew with those columns, empty: their tiles say none of it. Columns of rows besides the usual ones:
 // x_median_ns, x_cache (cold, warm), x_attempts, x_drift (of the reference loop, relative), x_hash
 // (ir/canonical_hash), x_scratch_bytes, x_name, x_set. A set of a manifest without times
 // (measure_labels.h) has q_* and p_unroll instead of times.
@@ -83,6 +84,8 @@ class GrowingSet {
   void note_session();
   void write(const std::string& measured_text, std::span<const SkippedRow> skipped);
   void open_table(const std::string& file, const std::vector<std::string>& columns, int& fd);
+  std::string drop_torn_end(const std::string& path, const std::vector<std::string>& columns,
+                            int fd);
   void close() const;
 
   std::string directory_;

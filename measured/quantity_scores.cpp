@@ -18,17 +18,17 @@ std::optional<QuantityScores> quantity_scores(std::span<const QuantityPair> pair
   if (pairs.empty()) return std::nullopt;
   QuantityScores scores{.rows = pairs.size()};
   const auto rows = static_cast<double>(pairs.size());
-  double squares = 0, exact = 0;
+  double squares = 0, exact = 0;  // the second: rows
   for (const QuantityPair& pair : pairs) {
     TC_CHECK(std::isfinite(pair.predicted) && std::isfinite(pair.measured), "a finite quantity");
     const double off = pair.predicted - pair.measured;
     squares += off * off / rows;
     scores.mean_absolute += std::abs(off) / rows;
-    exact += std::round(pair.predicted) == std::round(pair.measured) ? 1 / rows : 0;
+    exact += std::round(pair.predicted) == std::round(pair.measured) ? 1 : 0;
   }
   scores.rmse = std::sqrt(squares);
   if (range > 0) scores.rmse_of_range = scores.rmse / range;
-  if (count) scores.exact = exact;
+  if (count) scores.exact = exact / rows;
   return scores;
 }
 

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <numeric>
+#include <utility>
 
 #include "base/error.h"
 
@@ -57,6 +60,18 @@ const Buffer& LoopProgram::buffer(std::string_view buffer) const {
 
 Buffer& LoopProgram::buffer(std::string_view buffer) {
   return const_cast<Buffer&>(std::as_const(*this).buffer(buffer));
+}
+
+ir::Dims strides(const Buffer& buffer) {
+  if (!buffer.strides.empty()) return buffer.strides;
+  ir::Dims made(buffer.dims.size(), 1);
+  for (std::size_t d = made.size(); d-- > 1;) made[d - 1] = made[d] * buffer.dims[d];
+  return made;
+}
+
+std::int64_t elements(const Buffer& buffer) {
+  return std::accumulate(buffer.dims.begin(), buffer.dims.end(), std::int64_t{1},
+                         std::multiplies<>());
 }
 
 std::string_view name(Scope scope) {

@@ -138,6 +138,10 @@ struct LoopProgram {
   [[nodiscard]] const Buffer& buffer(std::string_view buffer) const;
 };
 
+// Of one stage, by dimension: those stated, else row-major.
+[[nodiscard]] ir::Dims strides(const Buffer& buffer);
+[[nodiscard]] std::int64_t elements(const Buffer& buffer);  // of one stage
+
 [[nodiscard]] std::string_view name(Scope scope);      // "main", "shared", "register"
 [[nodiscard]] std::string_view name(LoopKind kind);    // "loop", "parallel", "unroll", "vector"
 [[nodiscard]] std::string_view name(Sync::Kind kind);  // "producer_acquire", ...

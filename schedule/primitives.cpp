@@ -209,6 +209,17 @@ std::string Schedule::cache_write(const std::string& loop, const std::string& bu
   return cache.name;
 }
 
+void Schedule::pad(const std::string& buffer, std::int64_t elements) {
+  Buffer& padded = program_.buffer(buffer);
+  if (padded.scope == Scope::kMain || padded.dims.size() < 2 || elements < 0) {
+    throw Error(fmt::format("pad {}: expected a matrix in shared memory or registers", buffer));
+  }
+  padded.dims.back() += elements;
+  const ir::Dims wider = strides(Buffer{padded.name, padded.dtype, padded.dims, {}});
+  padded.dims.back() -= elements;
+  padded.strides = wider;
+}
+
 void Schedule::pipeline(const std::string& buffer, int stages) {
   if (stages < 1)
     throw Error(fmt::format("pipeline {}: got {} stages, expected 1 or more", buffer, stages));

@@ -65,8 +65,15 @@ class Schedule {
                    const std::vector<Margin>& margin = {});
   // Dimensions of a temporary from the most major to the most minor in memory.
   void lay_out(const std::string& buffer, const std::vector<std::size_t>& dims);
-  // The three loops from here on, one unguarded product and sum of temporaries, become a Multiply.
+  // Rows of a temporary lie `elements` further apart than they are long, so that threads that read
+  // down a column meet different banks.
+  void pad(const std::string& buffer, std::int64_t elements);
+  // The three loops from here on, one product and sum of temporaries, become a Multiply. A bound is
+  // dropped where both factors were padded with zeros, or the result is left out when copied back.
   void multiply(const std::string& loop);
+  // The elementwise nest that alone reads a temporary in main memory is computed where boxes of it
+  // are copied back (cache_write); the temporary goes.
+  void fuse_consumer(const std::string& buffer);
   // The nest that computes a temporary goes; where it was read, its value is computed. A pipelined
   // copy of it becomes a copy of what it is computed from (ALCOP's Fig. 5, case 2).
   void inline_value(const std::string& buffer);

@@ -1,4 +1,4 @@
-// The steps of a Schedule that change what is computed where: inlining and matrix units.
+// The steps of a Schedule that change what is computed where.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "schedule/box.h"
 #include "schedule/primitives.h"
+#include "schedule/text.h"
 
 namespace tilecast::schedule {
 namespace {
@@ -35,6 +36,21 @@ void replace_reads(Value& value, const std::string& buffer,
   for (Value& operand : value.operands) replace_reads(operand, buffer, by);
 }
 
+// Nothing for other nests.
+std::optional<ElementwiseNest> plain_nest(const Statement& statement) {
+  const SingleNest nest = single_nest(statement);
+  if (nest.assign == nullptr || nest.assign->combine || !nest.assign->where.empty() ||
+      nest.loops.size() != nest.assign->to.at.size()) {
+    return std::nullopt;
+  }
+  ElementwiseNest made{nest.assign->to.buffer, {}, nest.assign->value};
+  for (std::size_t d = 0; d < nest.loops.size(); ++d) {
+    if (!(nest.assign->to.at[d] == Index::of(nest.loops[d]->variable))) return std::nullopt;
+    made.variables.push_back(nest.loops[d]->variable);
+  }
+  return made;
+}
+
 ElementwiseNest take_elementwise_nest(LoopProgram& program, const std::string& buffer) {
   const auto writers = std::count_if(
       program.body.begin(), program.body.end(),
@@ -43,20 +59,58 @@ ElementwiseNest take_elementwise_nest(LoopProgram& program, const std::string& b
     throw Error(fmt::format("inline {}: {} nests write it, a sum", buffer, writers));
   }
   for (auto place = program.body.begin(); place != program.body.end(); ++place) {
-    const SingleNest nest = single_nest(*place);
-    if (nest.assign == nullptr || nest.assign->to.buffer != buffer) continue;
-    ElementwiseNest made{buffer, {}, nest.assign->value};
-    const bool plain = !nest.assign->combine && nest.assign->where.empty() &&
-                       nest.loops.size() == nest.assign->to.at.size();
-    for (std::size_t d = 0; plain && d < nest.loops.size(); ++d) {
-      if (!(nest.assign->to.at[d] == Index::of(nest.loops[d]->variable))) break;
-      made.variables.push_back(nest.loops[d]->variable);
-    }
-    if (!plain || made.variables.size() != nest.loops.size()) break;
+    if (!touches(*place, buffer, Use::kWrite)) continue;
+    std::optional<ElementwiseNest> made = plain_nest(*place);
+    if (!made) break;
     program.body.erase(place);
-    return made;
+    return std::move(*made);
   }
   throw Error(fmt::format("inline {}: no plain elementwise nest computes it", buffer));
+}
+
+// Loops over the elements of a copy, in place of it.
+struct BoxLoops {
+  explicit BoxLoops(const Copy& copy) {
+    for (std::size_t d = 0; d < copy.extents.size(); ++d) {
+      const std::string variable = fmt::format("{}.{}", copy.to.buffer, d);
+      loops.push_back({variable, copy.extents[d], LoopKind::kSequential, {}});
+      to.push_back(copy.to.at[d] + Index::of(variable));
+      from.push_back(copy.from.at[d] + Index::of(variable));
+    }
+  }
+  [[nodiscard]] Statement around(Statement statement) const {
+    for (std::size_t d = loops.size(); d-- > 0;) {
+      Loop loop = loops[d];
+      loop.body.push_back(std::move(statement));
+      statement = Statement{std::move(loop)};
+    }
+    return statement;
+  }
+  static std::vector<Bound> inside(const std::vector<Index>& place, const Buffer& buffer) {
+    std::vector<Bound> made;
+    for (std::size_t d = 0; d < place.size(); ++d) made.push_back({place[d], buffer.dims[d]});
+    return made;
+  }
+
+  std::vector<Loop> loops;
+  std::vector<Index> to, from;
+};
+
+// What `consumer` makes of the copied elements, in place of the copy.
+Statement computed_copy(const LoopProgram& program, const Copy& copy,
+                        const ElementwiseNest& consumer) {
+  const BoxLoops box(copy);
+  Assign made{{consumer.buffer, {}, box.to}, consumer.at(box.to), {}, {}};
+  replace_reads(made.value, copy.to.buffer, [&](const Access& read) {
+    if (!(to_text(read) == to_text(Access{copy.to.buffer, {}, box.to}))) {
+      throw Error(fmt::format("fuse_consumer {}: it is read at another place than the result's",
+                              copy.to.buffer));
+    }
+    return Value::of(Access{copy.from.buffer, copy.from.slot, box.from},
+                     program.buffer(copy.from.buffer).dtype);
+  });
+  if (copy.padded) made.where = BoxLoops::inside(box.to, program.buffer(copy.to.buffer));
+  return box.around({made});
 }
 
 class Inliner {
@@ -91,33 +145,15 @@ class Inliner {
 
   // Case 1: the copy becomes a computation. Gives the number of statements it takes.
   std::size_t compute_in_place(Body& body, std::size_t place, const Copy& copy) {
-    Assign assign{copy.to, {}, {}, {}};
-    std::vector<Loop> loops;
-    std::vector<Index> from;
-    for (std::size_t d = 0; d < copy.extents.size(); ++d) {
-      const std::string variable = fmt::format("{}.{}", copy.to.buffer, d);
-      loops.push_back({variable, copy.extents[d], LoopKind::kSequential, {}});
-      assign.to.at[d] = copy.to.at[d] + Index::of(variable);
-      from.push_back(copy.from.at[d] + Index::of(variable));
-      if (copy.padded) {
-        assign.where.push_back({from[d], program_.buffer(producer_.buffer).dims[d]});
-      }
-    }
-    assign.value = producer_.at(from);
-    const auto wrapped = [&loops](Statement statement) {
-      for (std::size_t d = loops.size(); d-- > 0;) {
-        Loop loop = loops[d];
-        loop.body.push_back(std::move(statement));
-        statement = Statement{std::move(loop)};
-      }
-      return statement;
-    };
+    const BoxLoops box(copy);
+    Assign assign{{copy.to.buffer, copy.to.slot, box.to}, producer_.at(box.from), {}, {}};
     Body made;
     if (copy.padded) {
+      assign.where = box.inside(box.from, program_.buffer(producer_.buffer));
       Assign clear{assign.to, Value::of(0.0, producer_.value.dtype), {}, {}};
-      made.push_back(wrapped({clear}));
+      made.push_back(box.around({clear}));
     }
-    made.push_back(wrapped({assign}));
+    made.push_back(box.around({assign}));
     body.erase(body.begin() + static_cast<std::ptrdiff_t>(place));
     body.insert(body.begin() + static_cast<std::ptrdiff_t>(place), made.begin(), made.end());
     return made.size();
@@ -190,30 +226,6 @@ class Inliner {
   std::vector<std::pair<std::string, std::string>> renamed_;
 };
 
-// a[.., x, z] of a product, through a conversion.
-const Access* matrix_read(const Value& value) {
-  if (value.kind == Value::Kind::kApply && value.opcode == ir::Opcode::kConvert) {
-    return matrix_read(value.operands[0]);
-  }
-  const bool matrix = value.kind == Value::Kind::kRead && value.read.at.size() >= 2;
-  return matrix ? &value.read : nullptr;
-}
-
-// Do the last two indices run along these variables, and nothing else along any of the three?
-bool runs_along(const Access& access, const std::string& row, const std::string& column,
-                const std::vector<std::string>& all) {
-  const std::size_t rank = access.at.size();
-  for (std::size_t d = 0; d < rank; ++d) {
-    Index rest = access.at[d];
-    if (d + 2 == rank) rest = rest - Index::of(row);
-    if (d + 1 == rank) rest = rest - Index::of(column);
-    for (const std::string& variable : all) {
-      if (rest.uses(variable)) return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 void Schedule::inline_value(const std::string& buffer) {
@@ -234,46 +246,55 @@ void Schedule::inline_value(const std::string& buffer) {
   program_ = std::move(program);
 }
 
-void Schedule::multiply(const std::string& loop) {
+void Schedule::fuse_consumer(const std::string& buffer) {
   LoopProgram program = program_;
-  const LoopPlace place = find_loop(program, loop);
-  const SingleNest nest = single_nest((*place.body)[place.position]);
+  const Buffer fused = program.buffer(buffer);
   const auto refuse = [&](const std::string& why) {
-    throw Error(fmt::format("multiply at {}: {}", loop, why));
+    throw Error(fmt::format("fuse_consumer {}: {}", buffer, why));
   };
-  if (nest.assign == nullptr || nest.loops.size() != 3) refuse("expected three loops and a sum");
-  const Assign& sum = *nest.assign;
-  const bool products = sum.combine == ir::Opcode::kAdd && sum.value.kind == Value::Kind::kApply &&
-                        sum.value.opcode == ir::Opcode::kMultiply && sum.to.at.size() >= 2;
-  if (!products) refuse("expected c[i, j] add= multiply(a[i, k], b[k, j])");
-  if (!sum.where.empty()) refuse("a bound guards the sum: split into equal pieces");
-  const Access* reads[] = {matrix_read(sum.value.operands[0]), matrix_read(sum.value.operands[1])};
-  if (reads[0] == nullptr || reads[1] == nullptr) refuse("expected two matrices");
-  std::vector<const Loop*> order = nest.loops;
-  std::sort(order.begin(), order.end());
-  const std::vector<std::string> all{order[0]->variable, order[1]->variable, order[2]->variable};
-  do {
-    const auto& [i, j, k] = std::tie(*order[0], *order[1], *order[2]);
-    for (const std::size_t left : {0, 1}) {
-      const Access &a = *reads[left], &b = *reads[1 - left];
-      if (!runs_along(sum.to, i.variable, j.variable, all) ||
-          !runs_along(a, i.variable, k.variable, all) ||
-          !runs_along(b, k.variable, j.variable, all)) {
-        continue;
-      }
-      for (const Access* access : {&sum.to, &a, &b}) {
-        if (program.buffer(access->buffer).scope == Scope::kMain) {
-          refuse(fmt::format("{} is in main memory: cache it first", access->buffer));
-        }
-      }
-      Multiply made{sum.to, a, b, i.extent, j.extent, k.extent};
-      const Replacements start{{all[0], Index(0)}, {all[1], Index(0)}, {all[2], Index(0)}};
-      (*place.body)[place.position] = with(Body{Statement{std::move(made)}}, start)[0];
-      program_ = std::move(program);
-      return;
+  if (fused.role != Role::kTemporary || fused.scope != Scope::kMain) {
+    refuse("only a temporary in main memory can go");
+  }
+  const auto consumer = std::find_if(
+      program.body.begin(), program.body.end(), [&](const Statement& statement) {
+        const SingleNest nest = single_nest(statement);
+        return nest.assign != nullptr && touches(statement, buffer, Use::kRead);
+      });
+  if (consumer == program.body.end()) refuse("no nest reads it");
+  const std::optional<ElementwiseNest> nest = plain_nest(*consumer);
+  if (!nest || program.buffer(nest->buffer).dims != fused.dims) {
+    refuse("what reads it is no plain elementwise nest");
+  }
+  const auto producer = std::find_if(
+      program.body.begin(), consumer,
+      [&](const Statement& statement) { return touches(statement, buffer, Use::kWrite); });
+  for_each_access(Body{*consumer}, [&](const Access& access, Use use) {
+    const bool later = std::any_of(producer, consumer, [&](const Statement& statement) {
+      return touches(statement, access.buffer, Use::kWrite);
+    });
+    if (use == Use::kRead && access.buffer != buffer && later) {
+      refuse(fmt::format("{} is computed after it", access.buffer));
     }
-  } while (std::next_permutation(order.begin(), order.end()));
-  refuse("the innermost two dimensions are not c[i, j], a[i, k] and b[k, j]");
+  });
+  program.body.erase(consumer);
+  int copies = 0, others = 0;
+  const std::function<void(Body&)> visit = [&](Body& body) {
+    for (Statement& statement : body) {
+      const auto* copy = statement.get<Copy>();
+      if (Body* inner = statement.body()) {
+        visit(*inner);
+      } else if (copy != nullptr && copy->to.buffer == buffer) {
+        ++copies;
+        statement = computed_copy(program, Copy(*copy), *nest);
+      } else if (touches(statement, buffer, Use::kRead) || touches(statement, buffer, Use::kWrite)) {
+        ++others;
+      }
+    }
+  };
+  visit(program.body);
+  if (copies != 1 || others != 0) refuse("it is not written by one copy and read by one nest");
+  std::erase_if(program.buffers, [&](const Buffer& b) { return b.name == buffer; });
+  program_ = std::move(program);
 }
 
 }  // namespace tilecast::schedule

@@ -49,23 +49,26 @@ class Packing {
     const IndexRange range = index.range(extents);
     return range.low >= -margin_[dim].before && range.high < array_.dims[dim] + margin_[dim].behind;
   }
-  // The loops that fill the packed array. The array's most minor dimension runs innermost.
+  // The loops that fill the packed array. The array's most minor dimension runs innermost. Of whole
+  // dimensions what the array has is copied; pieces of others are guarded at its ends.
   [[nodiscard]] Body fill(const Buffer& packed) const {
     Assign copy{{packed.name, {}, {}}, {}, {}, {}};
     std::vector<Index> source(array_.dims.size());
-    for (std::size_t d = 0; d < source.size(); ++d) source[d] = -margin_[d].before;
     std::vector<Loop> loops;
     for (std::size_t i = 0; i < layout_.size(); ++i) {
+      const LayoutDim& l = layout_[i];
+      const bool whole = l.factor == 1 && !l.inner;
       const std::string variable = fmt::format("{}.{}", packed.name, i);
-      loops.push_back({variable, packed.dims[i], LoopKind::kSequential, {}});
-      copy.to.at.push_back(Index::of(variable));
-      source[layout_[i].dim] =
-          source[layout_[i].dim] + Index::of(variable) * (layout_[i].inner ? 1 : layout_[i].factor);
+      loops.push_back(
+          {variable, whole ? array_.dims[l.dim] : packed.dims[i], LoopKind::kSequential, {}});
+      copy.to.at.push_back(Index::of(variable) + (whole ? margin_[l.dim].before : 0));
+      source[l.dim] = source[l.dim] + Index::of(variable) * (l.inner ? 1 : l.factor);
     }
-    for (std::size_t d = 0; d < source.size(); ++d) {
-      if (margin_[d].before > 0 || margin_[d].behind > 0) {
-        copy.where.push_back({source[d], array_.dims[d]});
-      }
+    for (const LayoutDim& l : layout_) {
+      const Margin& margin = margin_[l.dim];
+      if (!l.inner || (margin.before == 0 && margin.behind == 0)) continue;
+      source[l.dim] = source[l.dim] - margin.before;
+      copy.where.push_back({source[l.dim], array_.dims[l.dim]});
     }
     copy.value = Value::of(Access{array_.name, {}, source}, array_.dtype);
     const auto minor = std::find_if(layout_.rbegin(), layout_.rend(), [&](const LayoutDim& l) {

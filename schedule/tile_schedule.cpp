@@ -38,42 +38,115 @@ std::vector<const Loop*> nest_of(const LoopProgram& program, const std::string& 
 
 class Tiler {
  public:
-  Tiler(const ir::Kernel& kernel, const analytical::TileConfig& tile,
-        const hwdesc::NativeTile& native, const AsyncCopies& machine)
-      : kernel_(kernel), tile_(tile), native_(native), schedule_(read_loops(kernel), machine) {}
+  Tiler(const ir::Kernel& kernel, const analytical::TileConfig& tile, const TileTarget& target)
+      : kernel_(kernel),
+        tile_(tile),
+        target_machine_(target),
+        schedule_(read_loops(kernel), target.copies) {
+    if (target.warps > 0) block_ = thread_block(tile, target.warps);
+  }
 
   TiledLoops make() {
     inline_what_comes_before();
-    const std::vector<CutLoop> loops = cut_loops();
-    std::vector<std::pair<std::string, std::int64_t>> factors;
-    for (const CutLoop& loop : loops) factors.emplace_back(loop.variable, loop.step);
-    schedule_.tile(factors);
-    const auto last = std::find_if(loops.rbegin(), loops.rend(),
-                                   [](const CutLoop& loop) { return !loop.reduced; });
-    const bool sums = loops.back().reduced;
-    if (sums && last != loops.rend()) {
-      attempt([&] { schedule_.cache_write(last->variable + "o", target_, Scope::kRegister); });
+    loops_ = cut_loops();
+    const Schedule uncut = schedule_;
+    cut(block_.has_value());
+    // Registers serve a matrix unit; other sums are each thread's own.
+    if (!sliced_.empty() && !multiplied_) {
+      schedule_ = uncut;
+      sliced_.clear();
+      shared_.clear();
+      refusals_.clear();
+      cut(false);
     }
-    for (const std::string& buffer : read_buffers(loops.back().variable + "o")) {
-      attempt([&] {
-        const std::string cached =
-            schedule_.cache_read(loops.back().variable + "o", buffer, Scope::kShared);
-        if (tile_.stages > 1) schedule_.pipeline(cached, tile_.stages);
-      });
-    }
-    if (product_ && loops.size() >= 3) {
-      attempt([&] { schedule_.multiply(loops[loops.size() - 3].variable + "i"); });
-    }
-    return {schedule_.program(), std::move(refusals_)};
+    return {schedule_.program(), std::move(refusals_), block_.value_or(ThreadBlock{})};
   }
 
  private:
+  void cut(bool in_slices) {
+    std::vector<std::pair<std::string, std::int64_t>> factors;
+    for (const CutLoop& loop : loops_) factors.emplace_back(loop.variable, loop.step);
+    schedule_.tile(factors);
+    const auto last = std::find_if(loops_.rbegin(), loops_.rend(),
+                                   [](const CutLoop& loop) { return !loop.reduced; });
+    const bool sums = loops_.back().reduced;
+    if (block_) {
+      for (const CutLoop& loop : loops_) {
+        if (!loop.reduced) schedule_.parallel(loop.variable + "o");
+      }
+    }
+    if (in_slices && sums && product_) attempt([&] { slice(); });
+    if (sums && last != loops_.rend()) {
+      attempt([&] { schedule_.cache_write(last->variable + "o", target_, Scope::kRegister); });
+    }
+    if (block_ && tile_.direct) refusals_.emplace_back("direct: operands are copied all the same");
+    if (!block_ || sums) read_through_caches();
+    if (product_ && loops_.size() >= 3) {
+      attempt([&] {
+        schedule_.multiply(loops_[loops_.size() - 3].variable + "i");
+        multiplied_ = true;
+      });
+    }
+    if (block_ && sums && schedule_.program().buffer(target_).role == Role::kTemporary) {
+      attempt([&] { schedule_.fuse_consumer(target_); });
+    }
+  }
+
   template <class Step>
   void attempt(const Step& step) {
     try {
       step();
     } catch (const Error& refused) {
       refusals_.emplace_back(refused.what());
+    }
+  }
+
+  // The tile's depth in slices that fit registers, as a loop of its own.
+  void slice() {
+    const CutLoop& depth = loops_.back();
+    if (loops_.size() < 3 || loops_[loops_.size() - 2].reduced) return;
+    const std::string rows = loops_[loops_.size() - 3].variable + "i";
+    const std::string columns = loops_[loops_.size() - 2].variable + "i";
+    LoopProgram program = schedule_.program();
+    const auto extent = [&](const std::string& loop) {
+      return find_loop(program, loop).loop().extent;
+    };
+    const std::int64_t deep = extent(depth.variable + "i");
+    bool halves = true;
+    for (const std::string& buffer : read_buffers(depth.variable + "o")) {
+      const ir::DType dtype = program.buffer(buffer).dtype;
+      halves = halves && (dtype == ir::DType::kF16 || dtype == ir::DType::kBF16);
+    }
+    const bool unit = halves && warps_over(extent(rows), extent(columns), deep, *block_);
+    schedule_.split(depth.variable + "i", unit ? kFragment : 1);
+    sliced_ = depth.variable + "io";
+    schedule_.reorder({sliced_, rows, columns, depth.variable + "ii"});
+  }
+
+  void read_through_caches() {
+    constexpr int kRegisterStages = 2;
+    constexpr std::int64_t kBankBytes = 16;
+    const std::string copied = loops_.back().variable + "o";
+    for (const std::string& buffer : read_buffers(copied)) {
+      attempt([&] {
+        const std::string cached = schedule_.cache_read(copied, buffer, Scope::kShared);
+        const Buffer shared = schedule_.program().buffer(cached);
+        if (!sliced_.empty() && shared.dims.size() >= 2) {
+          schedule_.pad(cached, kBankBytes / std::max<std::int64_t>(ir::bits(shared.dtype) / 8, 1));
+        }
+        shared_.push_back(cached);
+        if (tile_.stages > 1) schedule_.pipeline(cached, tile_.stages);
+      });
+    }
+    if (sliced_.empty()) return;
+    for (const std::string& buffer : shared_) {
+      attempt([&] {
+        const std::string held = schedule_.cache_read(sliced_, buffer, Scope::kRegister);
+        LoopProgram program = schedule_.program();
+        const std::int64_t slices = find_loop(program, sliced_).loop().extent;
+        // Registers are named, not indexed: which of the two is known where the loop is unrolled.
+        if (slices % kRegisterStages == 0) schedule_.pipeline(held, kRegisterStages);
+      });
     }
   }
 
@@ -88,7 +161,7 @@ class Tiler {
   }
 
   std::vector<CutLoop> cut_loops() {
-    const IterationSpace space = analytical::make_iteration_space(kernel_, native_);
+    const IterationSpace space = analytical::make_iteration_space(kernel_, target_machine_.native);
     const std::string mismatch = analytical::tile_mismatch(tile_, analytical::full_tile(space));
     if (!mismatch.empty()) throw Error(mismatch);
     const analytical::LoopSizes extents = analytical::tile_extents(space, tile_);
@@ -154,22 +227,34 @@ class Tiler {
 
   const ir::Kernel& kernel_;
   const analytical::TileConfig& tile_;
-  const hwdesc::NativeTile& native_;
+  const TileTarget& target_machine_;
   Schedule schedule_;
-  std::string target_;  // what the tiled nest writes
-  bool product_ = false;
+  std::optional<ThreadBlock> block_;
+  std::vector<CutLoop> loops_;
+  std::string sliced_;               // the loop over slices of a product's depth
+  std::vector<std::string> shared_;  // what its operands are read from
+  std::string target_;               // what the tiled nest writes
+  bool product_ = false, multiplied_ = false;
   std::vector<std::string> refusals_;
 };
 
 }  // namespace
 
+TileTarget target_of(const hwdesc::Device& device) {
+  const bool blocks = device.execution == hwdesc::Execution::kSimt;
+  return {.native = device.native_tile,
+          .copies = {},
+          .warps = blocks ? device.multiplexing.warps_per_block : 0};
+}
+
 TiledLoops tiled_loops(const ir::Kernel& kernel, const analytical::TileConfig& tile,
-                       const hwdesc::NativeTile& native, const AsyncCopies& machine) {
-  const IterationSpace space = analytical::make_iteration_space(kernel, native);
+                       const TileTarget& target) {
+  const IterationSpace space = analytical::make_iteration_space(kernel, target.native);
   if (space.matrix && kernel.op(space.anchor).opcode == ir::Opcode::kConvolution) {
-    return convolution_loops(kernel, tile, machine);
+    if (target.warps > 0) throw Error("a convolution has no schedule for blocks of threads yet");
+    return convolution_loops(kernel, tile, target.copies);
   }
-  return Tiler(kernel, tile, native, machine).make();
+  return Tiler(kernel, tile, target).make();
 }
 
 LoopProgram loops_of(const ir::Kernel& kernel, const analytical::TileConfig* tile,

@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
-#include <limits>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -15,6 +14,7 @@ namespace tilecast::search {
 namespace {
 
 using analytical::Estimate;
+using analytical::KernelAnalysis;
 using analytical::KernelQuery;
 using analytical::TileConfig;
 
@@ -27,13 +27,52 @@ bool is_hash(std::string_view word) {
   return word.size() == kHashDigits && word.find_first_not_of(kDigits) == std::string_view::npos;
 }
 
-void check_that_it_runs(const ir::Kernel& kernel, const TileConfig& tile,
-                        const hwdesc::Device& device) {
-  const auto answer = analytical::KernelAnalysis(kernel, device).estimate(tile);
-  const auto* problem = std::get_if<analytical::Infeasible>(&answer);
-  if (problem == nullptr) return;
-  throw Error(fmt::format("kernel {}: tile {} cannot run on {}: {}", kernel.name(), to_string(tile),
-                          device.name, problem->reason));
+// Those with a finite score, the best first.
+std::vector<RankedOffer> by_score(std::span<const std::optional<double>> scores) {
+  std::vector<RankedOffer> order;
+  order.reserve(scores.size());
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (scores[i] && std::isfinite(*scores[i])) order.push_back({i, *scores[i]});
+  }
+  std::ranges::sort(order, {},
+                    [](const RankedOffer& one) { return std::pair(one.score, one.offer); });
+  return order;
+}
+
+// The ranker is asked only about tiles that are written as this kernel's are.
+std::vector<std::optional<double>> scores_of(const ir::Kernel& kernel, const hwdesc::Device& device,
+                                             const analytical::TileRanker& ranker,
+                                             std::span<const TileConfig> offered,
+                                             const KernelAnalysis& analysis) {
+  std::vector<std::size_t> fitting;
+  for (std::size_t i = 0; i < offered.size(); ++i) {
+    if (analysis.misfit(offered[i]).empty()) fitting.push_back(i);
+  }
+  const bool all = fitting.size() == offered.size();
+  std::vector<TileConfig> copies;
+  for (std::size_t k = 0; !all && k < fitting.size(); ++k) copies.push_back(offered[fitting[k]]);
+  std::vector<std::optional<double>> scores =
+      ranker.scores(kernel, all ? offered : std::span<const TileConfig>(copies), device);
+  TC_CHECK(scores.size() == fitting.size(), "a score or none for each tile");
+  if (all) return scores;
+  std::vector<std::optional<double>> by_offer(offered.size());
+  for (std::size_t k = 0; k < fitting.size(); ++k) by_offer[fitting[k]] = scores[k];
+  return by_offer;
+}
+
+std::string why_none_runs(const KernelAnalysis& analysis, const hwdesc::Device& device,
+                          std::span<const TileConfig> offered) {
+  if (offered.empty()) return "no tile is offered";
+  std::string reason;  // of the first that cannot run
+  std::size_t feasible = 0;
+  for (const TileConfig& tile : offered) {
+    std::string problem = analysis.infeasible_reason(tile);
+    if (problem.empty()) ++feasible;
+    if (reason.empty()) reason = std::move(problem);
+  }
+  if (feasible > 0) return fmt::format("the ranker has no score for {} feasible tiles", feasible);
+  return fmt::format("none of {} tiles offered can run on {}: {}", offered.size(), device.name,
+                     reason);
 }
 
 }  // namespace
@@ -82,71 +121,57 @@ TileChoices read_tiles(const base::SourceText& text) {
   return tiles;
 }
 
+OfferRanking rank_offered(const ir::Kernel& kernel, const hwdesc::Device& device,
+                          const analytical::TileRanker& ranker, std::span<const TileConfig> offered,
+                          std::size_t most) {
+  const KernelAnalysis analysis(kernel, device);
+  OfferRanking ranking;
+  for (const RankedOffer& one : by_score(scores_of(kernel, device, ranker, offered, analysis))) {
+    if (ranking.best.size() == most) break;
+    const bool runs = std::isfinite(analysis.time(offered[one.offer]).value);
+    if (runs) ranking.best.push_back(one);
+  }
+  if (ranking.best.empty()) ranking.why_none = why_none_runs(analysis, device, offered);
+  return ranking;
+}
+
 std::vector<RankedTile> rank_tiles(const ir::Kernel& kernel, const hwdesc::Device& device,
                                    const analytical::TileRanker& ranker,
                                    const TileListing& listing) {
-  std::vector<TileConfig> tiles =
-      analytical::KernelAnalysis(kernel, device).tiles(listing.most, listing.set);
-  const std::vector<std::optional<double>> scores = ranker.scores(kernel, tiles, device);
+  std::vector<TileConfig> tiles = KernelAnalysis(kernel, device).tiles(listing.most, listing.set);
   std::vector<RankedTile> ranked;
-  for (std::size_t i = 0; i < tiles.size(); ++i) {
-    if (scores[i]) ranked.push_back({std::move(tiles[i]), *scores[i]});
+  for (const RankedOffer& one : rank_offered(kernel, device, ranker, tiles).best) {
+    ranked.push_back({std::move(tiles[one.offer]), one.score});
   }
-  std::ranges::stable_sort(ranked, {}, &RankedTile::score);
   return ranked;
 }
 
 TileDecision choose_tile(const ir::Kernel& kernel, const hwdesc::Device& device,
                          const analytical::TileRanker& ranker, std::span<const TileConfig> offered,
                          const TileConfig& by_default) {
-  TileDecision decision{.tile = by_default};
-  const analytical::KernelAnalysis analysis(kernel, device);
-  std::vector<TileConfig> feasible;
-  std::vector<std::size_t> offers;  // by feasible
-  std::string reason;               // of the first that cannot run
-  for (std::size_t i = 0; i < offered.size(); ++i) {
-    const auto answer = analysis.estimate(offered[i]);
-    if (const auto* problem = std::get_if<analytical::Infeasible>(&answer)) {
-      if (++decision.infeasible == 1) reason = problem->reason;
-    } else {
-      feasible.push_back(offered[i]);
-      offers.push_back(i);
-    }
-  }
-  const std::vector<std::optional<double>> scores = ranker.scores(kernel, feasible, device);
-  TC_CHECK(scores.size() == feasible.size(), "a score or none for each tile");
-  double best = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < feasible.size(); ++i) {
-    if (!scores[i] || !(*scores[i] < best)) continue;
-    best = *scores[i];
-    decision.offer = offers[i];
-    decision.tile = feasible[i];
-  }
-  if (decision.offer) return decision;
-  decision.why_default =
-      offered.empty() ? "no tile is offered"
-      : !feasible.empty()
-          ? fmt::format("the ranker has no score for {} feasible tiles", feasible.size())
-          : fmt::format("none of {} tiles offered can run on {}: {}", offered.size(), device.name,
-                        reason);
-  return decision;
+  OfferRanking ranking = rank_offered(kernel, device, ranker, offered, 1);
+  if (ranking.best.empty()) return {by_default, std::nullopt, std::move(ranking.why_none)};
+  const std::size_t chosen = ranking.best.front().offer;
+  return {offered[chosen], chosen, {}};
 }
 
 std::optional<TileConfig> ChosenTiles::tile_of(const ir::Kernel& kernel,
                                                const hwdesc::Device& device) const {
+  const KernelAnalysis analysis(kernel, device);
   if (!options_.fixed.empty()) {
     const auto fixed = options_.fixed.find(ir::canonical_hash(kernel));
     if (fixed != options_.fixed.end()) {
-      check_that_it_runs(kernel, fixed->second, device);
-      return fixed->second;
+      const std::string problem = analysis.infeasible_reason(fixed->second);
+      if (problem.empty()) return fixed->second;
+      throw Error(fmt::format("kernel {}: tile {} cannot run on {}: {}", kernel.name(),
+                              to_string(fixed->second), device.name, problem));
     }
   }
   if (options_.ranker == nullptr) return std::nullopt;
-  const analytical::KernelAnalysis analysis(kernel, device);
   if (!analysis.tileable() || analysis.compiler_tile()) return std::nullopt;
-  const std::vector<RankedTile> ranked =
-      rank_tiles(kernel, device, *options_.ranker, options_.listing);
-  return ranked.empty() ? std::nullopt : std::optional(ranked.front().tile);
+  const auto offered = analysis.tiles(options_.listing.most, options_.listing.set);
+  TileDecision decision = choose_tile(kernel, device, *options_.ranker, offered, {});
+  return decision.offer ? std::optional(std::move(decision.tile)) : std::nullopt;
 }
 
 std::vector<std::optional<Estimate>> ChosenTiles::estimate(std::span<const KernelQuery> queries,

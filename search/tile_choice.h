@@ -8,6 +8,7 @@
 // renaming and other fusions around the kernel.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -31,6 +32,24 @@ using TileChoices = std::map<std::string, analytical::TileConfig>;  // by canoni
 // Throws Error, with the line, for anything else and for a kernel that stands there twice.
 [[nodiscard]] TileChoices read_tiles(const base::SourceText& text);
 
+// The contract of choosing, whoever chooses (`tiles`, `tune`, ChosenTiles): the answer is among the
+// tiles offered, runs on the device by KernelAnalysis whatever the ranker says, and where there is
+// none the caller keeps what it has.
+struct RankedOffer {
+  std::size_t offer = 0;  // into what was offered
+  double score = 0;
+};
+struct OfferRanking {
+  std::vector<RankedOffer> best;  // the best first, of equal scores the first offered; each once
+  std::string why_none;  // "none of 3 tiles offered can run on tpu_v3: ..."; empty: there is one
+};
+// At most `most` of those that can run and have a finite score. Tiles of another kernel's shape
+// cannot run; that is no error. Thread-safe where the ranker is.
+[[nodiscard]] OfferRanking rank_offered(const ir::Kernel& kernel, const hwdesc::Device& device,
+                                        const analytical::TileRanker& ranker,
+                                        std::span<const analytical::TileConfig> offered,
+                                        std::size_t most = std::numeric_limits<std::size_t>::max());
+
 struct RankedTile {
   analytical::TileConfig tile;
   double score = 0;
@@ -39,8 +58,7 @@ struct TileListing {
   analytical::TileSet set = analytical::TileSet::kLadder;
   std::size_t most = 4096;
 };
-// The tiles of a kernel, the best first; those without a score are left out. Ties stand in the
-// order in which tiles are listed.
+// The tiles that are listed of a kernel, as rank_offered() orders them.
 [[nodiscard]] std::vector<RankedTile> rank_tiles(const ir::Kernel& kernel,
                                                  const hwdesc::Device& device,
                                                  const analytical::TileRanker& ranker,
@@ -50,14 +68,9 @@ struct TileListing {
 struct TileDecision {
   analytical::TileConfig tile;       // offered[*offer], else the default as it was given
   std::optional<std::size_t> offer;  // nullopt: the default is kept
-  std::size_t infeasible = 0;        // of the offered: cannot run on the device
-  std::string
-      why_default;  // "none of 3 tiles offered can run on tpu_v3: ..."; empty: one is chosen
+  std::string why_default;           // OfferRanking::why_none
 };
-// The contract of choosing: the answer is always one of `offered`, runs on the device by
-// KernelAnalysis whatever the ranker says, and where none does, or the ranker has a finite score
-// for none, it is `by_default`, unchanged and unchecked. Of equal scores the first offered. Tiles
-// of another kernel's shape are infeasible, not an error. Thread-safe where the ranker is.
+// The best by rank_offered(); where there is none `by_default`, unchanged and unchecked.
 [[nodiscard]] TileDecision choose_tile(const ir::Kernel& kernel, const hwdesc::Device& device,
                                        const analytical::TileRanker& ranker,
                                        std::span<const analytical::TileConfig> offered,

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/error.h"
 #include "sim/tile_table.h"
@@ -29,15 +28,22 @@ std::vector<ExplainedArray> arrays_of(const ir::Kernel& kernel) {
   return arrays;
 }
 
-// Those that can run, by the model asked for.
+// The `top` best of the listed tiles.
+std::vector<TileConfig> best_of(const ir::Kernel& kernel, const hwdesc::Device& device,
+                                const analytical::TileRanker& ranker,
+                                std::span<const TileConfig> listed, std::size_t top) {
+  std::vector<TileConfig> best;
+  for (const auto& one : search::rank_offered(kernel, device, ranker, listed, top).best) {
+    best.push_back(listed[one.offer]);
+  }
+  return best;
+}
+
 std::vector<Estimate> estimates_of(const ir::Kernel& kernel, const hwdesc::Device& device,
-                                   const KernelAnalysis& analysis,
-                                   const std::vector<TileConfig>& tiles,
+                                   std::span<const TileConfig> tiles,
                                    const analytical::CostModel& model) {
   std::vector<analytical::KernelQuery> queries;
-  for (const TileConfig& tile : tiles) {
-    if (std::isfinite(analysis.time(tile).value)) queries.push_back({kernel, &tile});
-  }
+  for (const TileConfig& tile : tiles) queries.push_back({kernel, &tile});
   std::vector<Estimate> estimates;
   for (std::optional<Estimate>& answer : model.estimate(queries, device)) {
     if (answer) estimates.push_back(std::move(*answer));
@@ -45,56 +51,8 @@ std::vector<Estimate> estimates_of(const ir::Kernel& kernel, const hwdesc::Devic
   return estimates;
 }
 
-void rank_by_model(const ir::Kernel& kernel, const hwdesc::Device& device,
-                   const KernelAnalysis& analysis, const ExplainOptions& options,
-                   Explanation& result) {
-  const std::vector<TileConfig> tiles = analysis.tiles();
-  result.tiles_tried = tiles.size();
-  std::vector<Estimate> ranked = estimates_of(kernel, device, analysis, tiles, *options.model);
-  std::ranges::stable_sort(ranked, {}, [](const Estimate& e) { return e.time.value; });
-  if (ranked.size() > options.top) ranked.resize(options.top);
-  result.best_tiles = std::move(ranked);
-}
-
-// In the order of the ranks, with what physics or the model says of each.
-void list_by_ranks(const ir::Kernel& kernel, const hwdesc::Device& device,
-                   const KernelAnalysis& analysis, const ExplainOptions& options,
-                   std::span<const search::RankedTile> ranked, Explanation& result) {
-  result.tiles_tried = ranked.size();
-  std::vector<TileConfig> tiles;
-  for (std::size_t i = 0; i < std::min(options.top, ranked.size()); ++i) {
-    tiles.push_back(ranked[i].tile);
-  }
-  const analytical::CostModel& times =
-      options.model != nullptr ? *options.model : analytical_prior();
-  result.best_tiles = estimates_of(kernel, device, analysis, tiles, times);
-}
-
-void rank_tiles(const KernelAnalysis& analysis, std::size_t top, Explanation& result) {
-  const std::vector<TileConfig> tiles = analysis.tiles();
-  std::vector<std::pair<Seconds, std::size_t>> order;
-  for (std::size_t i = 0; i < tiles.size(); ++i) {
-    const Seconds time = analysis.time(tiles[i]);
-    if (std::isfinite(time.value)) order.emplace_back(time, i);
-  }
-  result.tiles_tried = tiles.size();
-  std::sort(order.begin(), order.end());
-  for (std::size_t i = 0; i < std::min(top, order.size()); ++i) {
-    const auto estimate = analysis.estimate(tiles[order[i].second]);
-    if (const auto* answer = std::get_if<Estimate>(&estimate)) {
-      result.best_tiles.push_back(*answer);
-    }
-  }
-}
-
 void use_given_tile(const KernelAnalysis& analysis, const TileConfig& tile, Explanation& result) {
   result.tile_origin = "given";
-  std::string reason =
-      analysis.tileable() ? tile_mismatch(tile, analysis.full_tile()) : "this kernel has no tiles";
-  if (!reason.empty()) {
-    result.infeasible = std::move(reason);
-    return;
-  }
   const auto answer = analysis.estimate(tile);
   if (const auto* infeasible = std::get_if<analytical::Infeasible>(&answer)) {
     result.infeasible = infeasible->reason;
@@ -156,10 +114,14 @@ Explanation explain(const ir::Kernel& kernel, const hwdesc::Device& device,
                      .scratchpad = device.scratchpad().name,
                      .scratchpad_capacity = device.scratchpad().capacity};
   const KernelAnalysis analysis(kernel, device);
-  std::vector<search::RankedTile> ranked;
-  if (options.ranker != nullptr) ranked = search::rank_tiles(kernel, device, *options.ranker);
-  const bool by_ranks = options.tile == nullptr && !ranked.empty() && !analysis.compiler_tile();
-  if (by_ranks) options.tile = &ranked.front().tile;
+  const std::vector<TileConfig> listed = analysis.tiles();
+  result.tiles_tried = listed.size();
+  std::vector<TileConfig> best;
+  if (options.ranker != nullptr) {
+    best = best_of(kernel, device, *options.ranker, listed, std::max<std::size_t>(options.top, 1));
+  }
+  const bool by_ranks = options.tile == nullptr && !best.empty() && !analysis.compiler_tile();
+  if (by_ranks) options.tile = &best.front();
   if (options.tile != nullptr) {
     use_given_tile(analysis, *options.tile, result);
     if (by_ranks) result.tile_origin = "best by the ranks";
@@ -172,12 +134,14 @@ Explanation explain(const ir::Kernel& kernel, const hwdesc::Device& device,
   }
   if (!result.infeasible) result.added = analysis.attributed_time(result.estimate);
   if (options.model != nullptr && !result.infeasible) ask_model(kernel, device, options, result);
-  if (!ranked.empty()) {
-    list_by_ranks(kernel, device, analysis, options, ranked, result);
-  } else if (analysis.tileable()) {
-    options.model == nullptr ? rank_tiles(analysis, options.top, result)
-                             : rank_by_model(kernel, device, analysis, options, result);
+  const analytical::CostModel& times =
+      options.model != nullptr ? *options.model : analytical_prior();
+  if (best.empty()) {
+    best =
+        best_of(kernel, device, *analytical::make_time_ranker(options.model), listed, options.top);
   }
+  const std::span<const TileConfig> shown(best.data(), std::min(options.top, best.size()));
+  result.best_tiles = estimates_of(kernel, device, shown, times);
   return result;
 }
 

@@ -8,7 +8,8 @@ namespace tilecast::sim {
 enum class LoopForm : std::uint8_t {
   kTiled,      // copies where they belong, stages asked for
   kPipelined,  // copies issued ahead, with what waits for them (schedule/pipeline.h)
-  kC           // for this machine: prefetches in place of asynchronous copies
+  kC,          // for this machine: prefetches in place of asynchronous copies
+  kCuda        // for NVIDIA GPUs: the pipelined loops of a block of threads (host/cuda_loops.h)
 };
 
 // Sets Explanation::loops, and notes what of the schedule did not fit. `tile`: the one that was

@@ -32,10 +32,6 @@ using Answer = std::variant<Estimate, analytical::Infeasible>;
 
 Answer analytical_answer(const analytical::KernelAnalysis& analysis, const TileConfig& tile) {
   if (tile == TileConfig{}) return analysis.estimate_best();
-  if (!analysis.tileable()) return analytical::Infeasible{"this kernel has no tiles"};
-  if (std::string reason = analytical::tile_mismatch(tile, analysis.full_tile()); !reason.empty()) {
-    return analytical::Infeasible{std::move(reason)};
-  }
   return analysis.estimate(tile);
 }
 
@@ -80,21 +76,18 @@ std::vector<std::string> cells_of(const Answer& answer, bool corrected) {
   return cells;
 }
 
-// 1: the lowest score; equal scores have one rank; empty where the tile cannot run.
-std::vector<std::string> ranks_of(const std::vector<std::optional<double>>& scores,
+// 1: the lowest score; equal scores have one rank; empty where there is no tile or answer.
+std::vector<std::string> ranks_of(std::span<const search::RankedOffer> best,
                                   std::span<const Answer> answers) {
-  std::vector<double> sorted;
-  const auto runs = [&](std::size_t i) {
-    return scores[i] && std::holds_alternative<Estimate>(answers[i]);
-  };
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    if (runs(i)) sorted.push_back(*scores[i]);
-  }
-  std::ranges::sort(sorted);
-  std::vector<std::string> ranks(scores.size());
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    if (!runs(i)) continue;
-    ranks[i] = fmt::format("{}", std::ranges::lower_bound(sorted, *scores[i]) - sorted.begin() + 1);
+  std::vector<std::string> ranks(answers.size());
+  std::size_t number = 0, rank = 0;
+  std::optional<double> last;
+  for (const search::RankedOffer& one : best) {
+    if (!std::holds_alternative<Estimate>(answers[one.offer])) continue;
+    ++number;
+    if (last != one.score) rank = number;
+    last = one.score;
+    ranks[one.offer] = fmt::to_string(rank);
   }
   return ranks;
 }
@@ -117,20 +110,10 @@ std::vector<std::string> unread_tile_columns(const measured::CsvTable& table) {
 measured::CsvTable estimate_tiles(const measured::CsvTable& table, const ir::Kernel& kernel,
                                   const hwdesc::Device& device, const analytical::CostModel* model,
                                   const analytical::TileRanker* ranker) {
-  static_cast<void>(unread_tile_columns(table));
-  if (!table.find("output_bounds") && !table.find("kernel_bounds") && !table.find("input_bounds")) {
-    throw Error(
-        fmt::format("{}:1: no tile columns; got {}, expected output_bounds, kernel_bounds "
-                    "or input_bounds",
-                    table.file, fmt::join(table.columns, ", ")));
-  }
   const analytical::KernelAnalysis analysis(kernel, device);
-  std::vector<TileConfig> tiles;
+  const std::vector<TileConfig> tiles = tiles_of_table(table);
   std::vector<Answer> answers;
-  for (const measured::CsvRow& row : table.rows) {
-    tiles.push_back(measured::tile_cells(table, row));
-    answers.push_back(analytical_answer(analysis, tiles.back()));
-  }
+  for (const TileConfig& tile : tiles) answers.push_back(analytical_answer(analysis, tile));
   if (model != nullptr) ask(*model, kernel, device, tiles, answers);
   const bool corrected = std::ranges::any_of(answers, [](const Answer& answer) {
     const auto* estimate = std::get_if<Estimate>(&answer);
@@ -143,7 +126,7 @@ measured::CsvTable estimate_tiles(const measured::CsvTable& table, const ir::Ker
   if (ranker != nullptr) columns.emplace_back("rank");
   const std::vector<std::string> ranks =
       ranker == nullptr ? std::vector<std::string>()
-                        : ranks_of(ranker->scores(kernel, tiles, device), answers);
+                        : ranks_of(rank_rows(tiles, kernel, device, *ranker).best, answers);
   measured::CsvTable result = measured::with_columns(table, columns);
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
     std::vector<std::string> cells = cells_of(answers[i], corrected);
@@ -154,33 +137,47 @@ measured::CsvTable estimate_tiles(const measured::CsvTable& table, const ir::Ker
 }
 
 measured::CsvTable table_of_tiles(std::span<const TileConfig> tiles) {
-  measured::CsvTable table{"listed tiles", {"output_bounds", "kernel_bounds"}, {}};
-  const bool scheduled = std::ranges::any_of(
-      tiles, [](const TileConfig& tile) { return tile.stages > 0 || tile.warps > 0; });
-  if (scheduled) table.columns.insert(table.columns.end(), {"stages", "warps"});
-  for (const TileConfig& tile : tiles) {
-    std::vector<std::string> cells{fmt::format("{}", fmt::join(tile.output, " ")),
-                                   fmt::format("{}", fmt::join(tile.kernel, " "))};
-    if (scheduled)
-      cells.insert(cells.end(), {fmt::to_string(tile.stages), fmt::to_string(tile.warps)});
-    table.rows.push_back({.cells = std::move(cells)});
+  constexpr std::size_t kAlways = 2;  // output_bounds, kernel_bounds
+  std::vector<std::vector<std::string>> texts;
+  for (const TileConfig& tile : tiles) texts.push_back(measured::tile_texts(tile));
+  measured::CsvTable table{"listed tiles", {}, {}};
+  table.rows.resize(tiles.size());
+  const auto columns = measured::tile_columns();
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    const auto says = [c](const std::vector<std::string>& cells) { return !cells[c].empty(); };
+    if (c >= kAlways && std::ranges::none_of(texts, says)) continue;
+    table.columns.emplace_back(columns[c]);
+    for (std::size_t i = 0; i < tiles.size(); ++i) table.rows[i].cells.push_back(texts[i][c]);
   }
   return table;
 }
 
-measured::CsvTable fastest_rows(measured::CsvTable table, std::size_t most) {
-  const std::string_view by = table.find("rank") ? "rank" : "estimate_ns";
-  std::vector<std::pair<double, std::size_t>> order;
-  for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    const std::string_view cell = table.cell(table.rows[i], by);
-    if (!cell.empty()) order.emplace_back(*base::parse_number(cell), i);
+std::vector<TileConfig> tiles_of_table(const measured::CsvTable& table) {
+  static_cast<void>(unread_tile_columns(table));
+  if (!table.find("output_bounds") && !table.find("kernel_bounds") && !table.find("input_bounds")) {
+    throw Error(
+        fmt::format("{}:1: no tile columns; got {}, expected output_bounds, kernel_bounds "
+                    "or input_bounds",
+                    table.file, fmt::join(table.columns, ", ")));
   }
-  std::ranges::sort(order);
-  if (order.size() > most) order.resize(most);
-  std::vector<measured::CsvRow> rows;
-  for (const auto& [value, row] : order) rows.push_back(std::move(table.rows[row]));
-  table.rows = std::move(rows);
-  return table;
+  std::vector<TileConfig> tiles;
+  for (const measured::CsvRow& row : table.rows) tiles.push_back(measured::tile_cells(table, row));
+  return tiles;
+}
+
+search::OfferRanking rank_rows(std::span<const TileConfig> tiles, const ir::Kernel& kernel,
+                               const hwdesc::Device& device, const analytical::TileRanker& ranker,
+                               std::size_t most) {
+  std::vector<TileConfig> offered;
+  std::vector<std::size_t> rows;  // by offer
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    if (tiles[i] == TileConfig{}) continue;
+    offered.push_back(tiles[i]);
+    rows.push_back(i);
+  }
+  search::OfferRanking ranking = search::rank_offered(kernel, device, ranker, offered, most);
+  for (search::RankedOffer& one : ranking.best) one.offer = rows[one.offer];
+  return ranking;
 }
 
 measured::CsvTable rows_of_file(const measured::CsvTable& table, const std::string& path) {

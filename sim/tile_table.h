@@ -7,9 +7,8 @@
 
 #include <string>
 
-#include "analytical/analytical_model.h"
-#include "analytical/tile_ranker.h"
 #include "measured/csv.h"
+#include "search/tile_choice.h"
 
 namespace tilecast::sim {
 
@@ -19,7 +18,8 @@ namespace tilecast::sim {
 
 // `model`: what predicts the tiles that can run; null: the analytical one. Where it learned from
 // measurements, columns analytical_ns, factor, verdict, low_ns and high_ns (90 %) are added.
-// `ranker`: what orders tiles where that is not `model`: column rank is added, 1 is fastest.
+// `ranker`: what orders tiles where that is not `model`: column rank is added, 1 is the best of the
+// rows that have a tile (search::rank_offered).
 // Throws Error for a table without tile columns or with cells that are not lists of numbers.
 [[nodiscard]] measured::CsvTable estimate_tiles(const measured::CsvTable& table,
                                                 const ir::Kernel& kernel,
@@ -27,10 +27,14 @@ namespace tilecast::sim {
                                                 const analytical::CostModel* model = nullptr,
                                                 const analytical::TileRanker* ranker = nullptr);
 
-// Listed tiles as such a table.
+// Tiles as such a table, and back, by row. Throws Error as estimate_tiles().
 [[nodiscard]] measured::CsvTable table_of_tiles(std::span<const analytical::TileConfig> tiles);
-// The `most` rows of estimate_tiles() that can run and are fastest; by `rank` where there is one.
-[[nodiscard]] measured::CsvTable fastest_rows(measured::CsvTable table, std::size_t most);
+[[nodiscard]] std::vector<analytical::TileConfig> tiles_of_table(const measured::CsvTable& table);
+// Of the rows' tiles, by row; a row without a tile offers none.
+[[nodiscard]] search::OfferRanking rank_rows(
+    std::span<const analytical::TileConfig> tiles, const ir::Kernel& kernel,
+    const hwdesc::Device& device, const analytical::TileRanker& ranker,
+    std::size_t most = std::numeric_limits<std::size_t>::max());
 
 // The rows whose `file` cell names the same file as `path`; all rows when there is no such column.
 [[nodiscard]] measured::CsvTable rows_of_file(const measured::CsvTable& table,

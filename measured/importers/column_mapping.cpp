@@ -98,6 +98,39 @@ TableMapping read_table(const ConfigNode& node) {
   return table;
 }
 
+std::vector<ConfigNode> filters_of(const ConfigNode& where) {
+  return where.kind == ConfigNode::Kind::kSequence ? where.children : std::vector{where};
+}
+
+// What `every_table` says and the table does not; of `where` both, of `columns` each column.
+ConfigNode completed(const ConfigNode& shared, const ConfigNode& table) {
+  ConfigNode all = shared;
+  all.at = table.at;
+  for (const ConfigNode& own : table.children) {
+    ConfigNode* known = all.find(own.key);
+    if (known == nullptr) {
+      all.children.push_back(own);
+    } else if (own.key == "where") {
+      ConfigNode both = *known;
+      both.kind = ConfigNode::Kind::kSequence;
+      both.children = filters_of(*known);
+      std::ranges::copy(filters_of(own), std::back_inserter(both.children));
+      *known = std::move(both);
+    } else if (own.key == "columns" && known->is_mapping() && own.is_mapping()) {
+      for (const ConfigNode& column : own.children) {
+        if (ConfigNode* same = known->find(column.key)) {
+          *same = column;
+        } else {
+          known->children.push_back(column);
+        }
+      }
+    } else {
+      *known = own;
+    }
+  }
+  return all;
+}
+
 // The cells of column `device` are keys of the manifest's `devices`: names that rules write
 // themselves are devices, what they copy must be among those the mapping names.
 void join_devices(const ConfigNode& root, ColumnMapping& mapping) {
@@ -198,13 +231,20 @@ ColumnMapping read_column_mapping(const std::string& name_or_path, const ImportO
                                   const std::string& input) {
   if (name_or_path.empty()) return {read_import_manifest({}, options, input), {{}}};
   const ConfigNode root = read_mapping_file(name_or_path);
-  ColumnMapping mapping{read_manifest_fields(root, {"tables"}), {}};
+  ColumnMapping mapping{read_manifest_fields(root, {"tables", "every_table"}), {}};
   const ConfigNode* tables = root.find("tables");
+  const ConfigNode* shared = root.find("every_table");
+  if (shared != nullptr && (tables == nullptr || !shared->is_mapping())) {
+    fail_at(*shared, "every_table: expected a mapping, and tables that it completes");
+  }
   if (tables == nullptr) {
     mapping.tables.emplace_back();
   } else {
     if (tables->kind != ConfigNode::Kind::kSequence) fail_at(root, "tables: expected a list");
-    for (const ConfigNode& table : tables->children) mapping.tables.push_back(read_table(table));
+    for (const ConfigNode& table : tables->children) {
+      const bool is_completed = shared != nullptr && table.is_mapping();
+      mapping.tables.push_back(read_table(is_completed ? completed(*shared, table) : table));
+    }
   }
   join_devices(root, mapping);
   if (mapping.manifest.device.empty() && mapping.manifest.devices.empty() &&

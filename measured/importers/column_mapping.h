@@ -22,6 +22,8 @@
 //                                          beyond its tile, as p_block_size_x
 //       fastest_of_equal: true             of rows equal in all but time, x_*, threads, vector and
 //                                          direct, the fastest: the best way to write a tile
+//   every_table: {where: ..., columns: ...} the same keys for all tables; a table's own come before
+//                                          them, column by column; rows must pass both `where`
 //
 // Strict, as every YAML here: `file:line:col: key: got ..., expected ...`.
 #pragma once

@@ -13,7 +13,10 @@ namespace tilecast::sim::cli {
 namespace {
 
 const std::map<std::string, LoopForm> kLoopForms{
-    {"tiled", LoopForm::kTiled}, {"pipelined", LoopForm::kPipelined}, {"c", LoopForm::kC}};
+    {"tiled", LoopForm::kTiled},
+    {"pipelined", LoopForm::kPipelined},
+    {"c", LoopForm::kC},
+    {"cuda", LoopForm::kCuda}};
 
 struct ExplainArguments {
   std::string file, kernel, tile, model, headroom, loops;
@@ -79,8 +82,8 @@ void add_explain(CLI::App& app) {
                   "this one take")
       ->type_name("DIR");
   verb.add_option("--loops", arguments->loops,
-                  "the tile's code too: tiled loops, the same pipelined by its stages, or C")
-      ->check(CLI::IsMember({"tiled", "pipelined", "c"}))
+                  "the tile's code too: tiled loops, the same pipelined by its stages, C or CUDA")
+      ->check(CLI::IsMember({"tiled", "pipelined", "c", "cuda"}))
       ->type_name("FORM");
   add_output_options(verb, arguments->output, {"table", "json", "csv"});
   verb.footer(

@@ -240,6 +240,9 @@ void run_repeat(RepeatArguments arguments) {
   const Seconds start = bench.now();
   arguments.common.cache = host::name(first->cache);
   const measured::Manifest manifest = measured::read_measurement_set(arguments.set).manifest;
+  if (manifest.timing == measured::Timing::kNone) {
+    throw Error(fmt::format("{}: holds labels, no times to compare with", arguments.set));
+  }
   const ChosenDevice device = choose_device(arguments.common.out, manifest.device);
   const std::vector<host::WorkSource> sources{host::set_source(
       arguments.set, device.device, arguments.common.tiles, arguments.common.seed)};

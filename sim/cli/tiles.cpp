@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
+#include "sim/cli/tune_candidates.h"
 #include "sim/tile_table.h"
 
 namespace tilecast::sim::cli {
@@ -14,51 +15,64 @@ namespace {
 
 struct TilesArguments {
   std::string file, table, kernel, model, listing = "ladder";
-  std::size_t most = 10;
+  std::optional<std::size_t> most;
   DeviceOptions device;
   LoadArguments load;
   TileArguments tiles;
   OutputOptions output;
 };
 
-measured::CsvTable rows_to_answer(const TilesArguments& arguments) {
-  const measured::CsvTable table = measured::read_csv(base::SourceText::read_file(arguments.table));
-  measured::CsvTable rows = rows_of_file(table, arguments.file);
-  if (rows.rows.empty() && !table.rows.empty()) {
-    throw Error(fmt::format("{}: no row has a column 'file' that names {}", arguments.table,
-                            arguments.file));
-  }
-  if (rows.rows.size() < table.rows.size()) {
-    fmt::print(stderr, "note: {} of {} rows are of {}; the others are left out\n", rows.rows.size(),
-               table.rows.size(), arguments.file);
-  }
-  return rows;
-}
+// Rows to answer; why_none: nothing was chosen of what was offered (search/tile_choice.h).
+struct OfferedRows {
+  measured::CsvTable rows;
+  std::string why_none = {};
+};
 
-measured::CsvTable listed_tiles(const TilesArguments& arguments, const ir::Kernel& kernel,
-                                const hwdesc::Device& device) {
+// The fastest of those that are listed.
+OfferedRows listed_rows(const TilesArguments& arguments, const ir::Kernel& kernel,
+                        const hwdesc::Device& device, const analytical::TileRanker& order) {
   constexpr std::size_t kMost = 100'000;
+  constexpr std::size_t kShown = 10;
   const auto tiles =
       analytical::KernelAnalysis(kernel, device).tiles(kMost, tile_set(arguments.listing));
   if (tiles.empty()) {
     throw nothing_listed(fmt::format("{}: {} has no tiles", arguments.file, kernel.name()),
                          arguments.listing, device);
   }
-  return table_of_tiles(tiles);
+  const search::OfferRanking ranking =
+      search::rank_offered(kernel, device, order, tiles, arguments.most.value_or(kShown));
+  std::vector<analytical::TileConfig> best;
+  for (const search::RankedOffer& one : ranking.best) best.push_back(tiles[one.offer]);
+  return {table_of_tiles(best), ranking.why_none};
 }
 
-// Where no tile of the caller's can run, nothing changes: says what the kernel keeps.
-void note_default(const measured::CsvTable& answered, const ir::Kernel& kernel,
-                  const hwdesc::Device& device) {
+// The caller's, or the fastest of them.
+OfferedRows given_rows(const TilesArguments& arguments, const ir::Kernel& kernel,
+                       const hwdesc::Device& device, const analytical::TileRanker& order) {
+  measured::CsvTable rows = read_tile_rows(arguments.table, arguments.file);
+  if (!arguments.most) return {std::move(rows)};
+  const search::OfferRanking ranking =
+      rank_rows(tiles_of_table(rows), kernel, device, order, *arguments.most);
+  measured::CsvTable fastest{rows.file, rows.columns, {}};
+  for (const search::RankedOffer& one : ranking.best) {
+    fastest.rows.push_back(std::move(rows.rows[one.offer]));
+  }
+  return {std::move(fastest), ranking.why_none};
+}
+
+// Where nothing is chosen nothing changes: why, and what the kernel keeps.
+std::string default_note(const OfferedRows& offered, const measured::CsvTable& answered,
+                         const ir::Kernel& kernel, const hwdesc::Device& device,
+                         const analytical::TileRanker& order) {
   const auto runs = [&](const measured::CsvRow& row) {
     return !answered.cell(row, "estimate_ns").empty();
   };
-  if (answered.rows.empty() || std::ranges::any_of(answered.rows, runs)) return;
-  const std::string tile =
-      to_string(analytical::KernelAnalysis(kernel, device).estimate_best().tile);
-  fmt::print(stderr, "note: {}: none of {} tiles can run on {}; {} keeps its default ({})\n",
-             answered.file, answered.rows.size(), device.name, kernel.name(),
-             tile.empty() ? "not cut" : tile);
+  if (std::ranges::any_of(answered.rows, runs)) return {};
+  const std::string why =
+      !offered.why_none.empty()
+          ? offered.why_none
+          : rank_rows(tiles_of_table(offered.rows), kernel, device, order, 1).why_none;
+  return why.empty() ? "" : fmt::format("{}; {}", why, kept_default(kernel, device));
 }
 
 void run(const TilesArguments& arguments) {
@@ -67,16 +81,21 @@ void run(const TilesArguments& arguments) {
   const ir::DeviceProgram built = ir::program_for(ir::load_module(arguments.file, load),
                                                   analytical::layout_rules(device), load);
   const ir::Kernel& kernel = find_kernel(built.program, arguments.kernel, arguments.file);
-  const measured::CsvTable rows =
-      arguments.table.empty() ? listed_tiles(arguments, kernel, device) : rows_to_answer(arguments);
-  note_unread(rows.file, unread_tile_columns(rows));
   const ChosenModel model = model_with_tiles(arguments.model, arguments.tiles, {&device, 1});
   if (!model.note.empty()) fmt::print(stderr, "note: {}\n", model.note);
-  const bool physics = model.name == "analytical";
-  measured::CsvTable answered =
-      estimate_tiles(rows, kernel, device, physics ? nullptr : model.model.get(), model.ranker);
-  note_default(answered, kernel, device);
-  if (arguments.table.empty()) answered = fastest_rows(std::move(answered), arguments.most);
+  const analytical::CostModel* times = model.name == "analytical" ? nullptr : model.model.get();
+  const auto by_times = analytical::make_time_ranker(times);
+  const analytical::TileRanker& order = model.ranker != nullptr ? *model.ranker : *by_times;
+  const OfferedRows offered = arguments.table.empty()
+                                  ? listed_rows(arguments, kernel, device, order)
+                                  : given_rows(arguments, kernel, device, order);
+  const measured::CsvTable answered =
+      estimate_tiles(offered.rows, kernel, device, times, model.ranker);
+  const std::string note = default_note(offered, answered, kernel, device, order);
+  if (!note.empty()) {
+    fmt::print(stderr, "note: {}: {}\n", arguments.table.empty() ? arguments.file : arguments.table,
+               note);
+  }
   write_rows(arguments.output, answered, "tilecast.tiles/1");
 }
 
@@ -92,10 +111,10 @@ void add_tiles(CLI::App& app) {
                                 "tiles to answer; without: the fastest that are listed")
                     ->type_name("CSV");
   add_listing_option(verb, arguments->listing)->excludes(table);
-  verb.add_option("--most", arguments->most, "of listed tiles, the fastest so many")
-      ->check(CLI::Range(1, 100000))
-      ->excludes(table)
-      ->capture_default_str();
+  verb.add_option(
+          "--most", arguments->most,
+          "the fastest so many; default 10 of those listed, all rows of a table as they are")
+      ->check(CLI::Range(1, 100000));
   verb.add_option("-k,--kernel", arguments->kernel,
                   "name of the kernel; not needed when there is only one")
       ->type_name("NAME");

@@ -20,7 +20,7 @@ namespace {
 
 struct TuneArguments {
   std::string program, kernel, set, command, timeout = "60 s", model = "analytical";
-  std::string strategy, file;
+  std::string strategy, file, among;
   DeviceOptions device;
   LoadArguments load;
   OutputOptions report;
@@ -214,7 +214,7 @@ void run(const TuneArguments& arguments) {
   measured::SampleSet set;  // the candidates are of it
   if (arguments.set.empty()) {
     candidates = tiles_of_program({arguments.program, arguments.kernel, arguments.load,
-                                   arguments.listing, arguments.most_tiles},
+                                   arguments.listing, arguments.most_tiles, arguments.among},
                                   device);
   } else {
     set = read_tuning_set(arguments.set, device, arguments.jobs);
@@ -267,8 +267,9 @@ void add_search_options(CLI::App& verb, TuneArguments& arguments) {
 void add_tune_tiles(CLI::App& tune) {
   auto arguments = std::make_shared<TuneArguments>();
   CLI::App& verb = *tune.add_subcommand("tiles", "the fastest tile of a kernel, in few trials");
-  verb.add_option("program", arguments->program, "file of the kernel's program; with --measure")
-      ->type_name("FILE");
+  auto* program =
+      verb.add_option("program", arguments->program, "file of the kernel's program; with --measure")
+          ->type_name("FILE");
   verb.add_option("-k,--kernel", arguments->kernel,
                   "name of the kernel; not needed when there is only one")
       ->type_name("NAME");
@@ -281,7 +282,12 @@ void add_tune_tiles(CLI::App& tune) {
   add_device_options(verb, arguments->device, Devices::kOne);
   add_model_option(verb, arguments->model);
   add_search_options(verb, *arguments);
-  add_listing_option(verb, arguments->listing);
+  auto* among = verb.add_option("--among", arguments->among,
+                                "CSV of the tiles to search, as of tilecast tiles; without: those "
+                                "that are listed")
+                    ->type_name("CSV")
+                    ->needs(program);
+  add_listing_option(verb, arguments->listing)->excludes(among);
   add_load_options(verb, arguments->load);
   add_jobs_option(verb, arguments->jobs);
   verb.footer(

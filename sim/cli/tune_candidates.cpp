@@ -2,15 +2,48 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "analytical/analytical_model.h"
 #include "analytical/layout_rules.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "sim/tile_table.h"
 
 namespace tilecast::sim::cli {
 namespace {
+
+// Of the caller's tiles, or those listed, what can run, in their order.
+std::vector<analytical::TileConfig> offered_tiles(const ProgramTiles& asked,
+                                                  const ir::Kernel& kernel,
+                                                  const hwdesc::Device& device) {
+  const analytical::KernelAnalysis analysis(kernel, device);
+  if (!analysis.tileable()) {
+    throw Error(fmt::format("{}: kernel '{}' has no tiles", asked.program, kernel.name()));
+  }
+  const bool listed = asked.table.empty();
+  const std::vector<analytical::TileConfig> offered =
+      listed ? analysis.tiles(asked.most, tile_set(asked.listing))
+             : tiles_of_table(read_tile_rows(asked.table, asked.program));
+  if (listed && offered.empty()) {
+    throw nothing_listed(fmt::format("{}: {} has no tiles", asked.program, kernel.name()),
+                         asked.listing, device);
+  }
+  search::OfferRanking ranking = rank_rows(offered, kernel, device, analytical::PhysicsRanker());
+  if (ranking.best.empty()) {
+    throw Error(
+        fmt::format("{}: {}; {}", asked.table, ranking.why_none, kept_default(kernel, device)));
+  }
+  if (ranking.best.size() < offered.size()) {
+    fmt::print(stderr, "note: {}: {} of {} tiles cannot run on {} and are left out\n", asked.table,
+               offered.size() - ranking.best.size(), offered.size(), device.name);
+  }
+  std::ranges::sort(ranking.best, {}, &search::RankedOffer::offer);
+  std::vector<analytical::TileConfig> tiles;
+  for (const search::RankedOffer& one : ranking.best) tiles.push_back(offered[one.offer]);
+  return tiles;
+}
 
 std::string text_of(const measured::SampleSet& set, const measured::Sample& sample) {
   if (sample.parameters.empty()) return analytical::to_string(sample.tile);
@@ -83,6 +116,26 @@ std::unique_ptr<Candidates> measured_candidates(const measured::SampleSet& set,
   return found;
 }
 
+measured::CsvTable read_tile_rows(const std::string& table, const std::string& program) {
+  const measured::CsvTable all = measured::read_csv(base::SourceText::read_file(table));
+  measured::CsvTable rows = rows_of_file(all, program);
+  if (rows.rows.empty() && !all.rows.empty()) {
+    throw Error(fmt::format("{}: no row has a column 'file' that names {}", table, program));
+  }
+  if (rows.rows.size() < all.rows.size()) {
+    fmt::print(stderr, "note: {} of {} rows are of {}; the others are left out\n", rows.rows.size(),
+               all.rows.size(), program);
+  }
+  note_unread(rows.file, unread_tile_columns(rows));
+  return rows;
+}
+
+std::string kept_default(const ir::Kernel& kernel, const hwdesc::Device& device) {
+  const std::string tile =
+      to_string(analytical::KernelAnalysis(kernel, device).estimate_best().tile);
+  return fmt::format("{} keeps its default ({})", kernel.name(), tile.empty() ? "not cut" : tile);
+}
+
 std::unique_ptr<Candidates> tiles_of_program(const ProgramTiles& asked,
                                              const hwdesc::Device& device) {
   auto found = std::make_unique<Candidates>();
@@ -91,18 +144,10 @@ std::unique_ptr<Candidates> tiles_of_program(const ProgramTiles& asked,
                                        analytical::layout_rules(device), load));
   const ir::Kernel& kernel = find_kernel(found->built->program, asked.kernel, asked.program);
   found->kernel = kernel.name();
-  const analytical::KernelAnalysis analysis(kernel, device);
-  if (!analysis.tileable()) {
-    throw Error(fmt::format("{}: kernel '{}' has no tiles", asked.program, kernel.name()));
-  }
-  for (analytical::TileConfig& tile : analysis.tiles(asked.most, tile_set(asked.listing))) {
+  for (analytical::TileConfig& tile : offered_tiles(asked, kernel, device)) {
     found->tiles.push_back(std::move(tile));
     found->queries.push_back({kernel, &found->tiles.back()});
     found->names.push_back(analytical::to_string(found->tiles.back()));
-  }
-  if (found->tiles.empty()) {
-    throw nothing_listed(fmt::format("{}: {} has no tiles", asked.program, kernel.name()),
-                         asked.listing, device);
   }
   return found;
 }

@@ -38,13 +38,21 @@ using SetKernel = std::pair<std::string, const measured::Workload*>;
 [[nodiscard]] std::unique_ptr<Candidates> measured_candidates(const measured::SampleSet& set,
                                                               const SetKernel& kernel);
 
+// The rows of a CSV of tiles that are of this program (`tilecast tiles`); says on stderr how many
+// are not. Throws Error.
+[[nodiscard]] measured::CsvTable read_tile_rows(const std::string& table,
+                                                const std::string& program);
+// "dot.4 keeps its default (out=8x2)": where no tile that is offered is chosen.
+[[nodiscard]] std::string kept_default(const ir::Kernel& kernel, const hwdesc::Device& device);
+
 struct ProgramTiles {
   std::string program, kernel;  // file; name, or empty: the only one
   LoadArguments load;
   std::string listing;   // as --list
   std::size_t most = 0;  // tiles listed
+  std::string table;     // of tiles, in place of those listed; empty: none
 };
-// Throws Error where the kernel has no such tiles on the device.
+// Those that can run on the device. Throws Error where none can.
 [[nodiscard]] std::unique_ptr<Candidates> tiles_of_program(const ProgramTiles& asked,
                                                            const hwdesc::Device& device);
 

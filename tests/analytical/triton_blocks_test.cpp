@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "analytical/analytical_model.h"
+#include "analytical/layout_rules.h"
 #include "hwdesc/device_yaml.h"
 #include "ir/kernels/kernel_sketch.h"
 #include "measured/csv_reader.h"
@@ -59,7 +60,7 @@ class BlockTable {
     const std::int64_t m = number("m"), n = number("n"), k = number("k");
     const bool full = text("dtype") == "float32";
     const ir::DType dtype = full ? ir::DType::kF32 : ir::DType::kF16;
-    ir::KernelSketch sketch("product " + shape, ir::Opcode::kDot, {});
+    ir::KernelSketch sketch("product " + shape, ir::Opcode::kDot, layout_rules(device_));
     const auto a = sketch.parameter(dtype, lhs ? ir::Dims{k, m} : ir::Dims{m, k});
     const auto b = sketch.parameter(dtype, rhs ? ir::Dims{n, k} : ir::Dims{k, n});
     const ir::DotDims dims{.lhs_contracting = {lhs ? 0 : 1}, .rhs_contracting = {rhs ? 1 : 0}};
@@ -161,15 +162,21 @@ TEST(TritonBlocks, WhatRanIsNotRefusedAndWhatOverflowedIs) {
 }
 
 // Bar: 80 % from two stages to four and from three to five, of all pairs. The second is not met (56
-// % of all, 71 % of those above 2 %): blocks of eight warps gain nothing where the model says 5 %.
-// What is asked here only guards against getting worse.
+// % of all, 72 % of those above 2 %). Two kinds of blocks are wrong, long contractions of both:
+//   128 x 128 x 64, 8 warps: 0 % measured, 14 % faster predicted. One block fits a worker with two
+//   buffers as with four, and two already hide the loads; fourth powers still add the round trip.
+//   64 x 64 x 128, 4 warps: 1 % faster measured, 4 % slower predicted. Two blocks of two buffers
+//   become one of four; the one's own steps are added to the units that they keep busy.
+// Bounds of a block's own steps taken by maximum make both flat, and times better (MAPE 21 to 18
+// %), but choose worse (1.023 to 1.03 and more of the best), so the sum stands. What is asked here
+// only guards against getting worse.
 TEST(TritonBlocks, MoreStagesHelpWhereTheyDid) {
   if (all_runs().empty()) GTEST_SKIP() << "no data/triton_matmul_a100";
   EXPECT_GE(signs_right(effects(&BlockRun::buffers, 1, 3), "2 -> 4 stages"), 0.8);
   EXPECT_GE(signs_right(effects(&BlockRun::buffers, 2, 4), "3 -> 5 stages"), 0.65);
 }
 
-// Bar: tau 0.4. Of 16-bit products alone it is 0.33.
+// Bar: tau 0.4. Of 16-bit products alone it is 0.32.
 TEST(TritonBlocks, MoreWarpsHelpWhereTheyDid) {
   if (all_runs().empty()) GTEST_SKIP() << "no data/triton_matmul_a100";
   const std::vector<measured::Pair> warps = effects(&BlockRun::warps, 4, 8);

@@ -135,6 +135,13 @@ TEST_F(CommandLine, ShowsTheLoopsOfATile) {
   EXPECT_EQ(loops.exit_code, 0) << loops.err;
   EXPECT_THAT(loops.out, HasSubstr("multiply d"));
   expect_failure("explain -d tpu_v3 dot.hlo --loops c", 1, "a matrix product of two types");
+  const Answer cuda = run(
+      "explain -d a100_sxm_40gb dot.hlo --tile 'out=64x64 kernel=32x64 stages=2 warps=4' --loops "
+      "cuda");
+  EXPECT_EQ(cuda.exit_code, 0) << cuda.err;
+  EXPECT_THAT(cuda.out, HasSubstr("wmma::mma_sync"));
+  EXPECT_THAT(cuda.out, HasSubstr("launch_kernel"));
+  expect_failure("explain -d tpu_v3 dot.hlo --loops cuda", 1, "has no blocks of threads");
   EXPECT_EQ(run("explain -d tpu_v3 dot.hlo --loops tree").exit_code, 2);
 }
 
@@ -191,6 +198,32 @@ TEST_F(CommandLine, AnswersTileTablesAndGivesReasons) {
   EXPECT_THAT(answer.out, HasSubstr("output tile has 4 dimensions"));
   EXPECT_THAT(answer.out, Not(HasSubstr("other.hlo")));
   EXPECT_THAT(answer.err, HasSubstr("2 of 3 rows"));
+}
+
+TEST_F(CommandLine, OfATableTheFastestRowsAreRowsOfItThatRun) {
+  const std::string head = "output_bounds,kernel_bounds,x_mine\n";
+  const std::string rows[] = {"8 8,,a\n", "1 1 1 1,,b\n", "1 1,,c\n", "4 8,,d\n"};
+  write("tiles.csv", head + rows[0] + rows[1] + rows[2] + rows[3]);
+  const Answer all = run("tiles -d tpu_v3 dot.hlo tiles.csv");
+  const Answer two = run("tiles -d tpu_v3 dot.hlo tiles.csv --most 2");
+  ASSERT_EQ(two.exit_code, 0) << two.err;
+  const auto lines = [](const std::string& text) {
+    std::vector<std::string> list;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) list.push_back(line);
+    return list;
+  };
+  const std::vector<std::string> every = lines(all.out), fastest = lines(two.out);
+  ASSERT_EQ(every.size(), 5U);
+  ASSERT_EQ(fastest.size(), 3U);
+  for (const std::string& line : fastest) EXPECT_THAT(every, testing::Contains(line));
+  EXPECT_THAT(fastest, Not(testing::Contains(HasSubstr("dimensions"))));
+  write("tiles.csv", head + rows[1]);
+  const Answer none = run("tiles -d tpu_v3 dot.hlo tiles.csv --most 2");
+  EXPECT_EQ(none.exit_code, 0);
+  EXPECT_EQ(lines(none.out).size(), 1U);
+  EXPECT_THAT(none.err, HasSubstr("none of 1 tiles offered can run on tpu_v3: output tile has 4"));
+  EXPECT_THAT(none.err, HasSubstr("keeps its default (out="));
 }
 
 TEST_F(CommandLine, ShowsAndComparesDevices) {

@@ -100,6 +100,22 @@ TEST_F(TuneCommand, EndsACommandThatTakesTooLong) {
   EXPECT_THAT(answer.err, HasSubstr("every trial failed"));
 }
 
+TEST_F(TuneCommand, SearchesOnlyTheTilesOfATableThatRun) {
+  write("mine.csv", "output_bounds\n4 8\n1 1 1 1\n8 8\n");
+  const Answer answer = run(
+      "-d tpu_v3 dot.hlo --among mine.csv -f json --measure 'echo \"{tile}\" >> asked; echo 1 us'");
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_THAT(answer.err, HasSubstr("mine.csv: 1 of 3 tiles cannot run on tpu_v3"));
+  const auto json = nlohmann::json::parse(answer.out);
+  EXPECT_EQ(json.at("candidates"), 2);
+  const std::string asked = read("asked");
+  EXPECT_TRUE(asked == "out=4x8\nout=8x8\n" || asked == "out=8x8\nout=4x8\n") << asked;
+  write("mine.csv", "output_bounds\n1 1 1 1\n");
+  expect_failure("-d tpu_v3 dot.hlo --among mine.csv --measure 'echo 1 us'", 1,
+                 "none of 1 tiles offered can run on tpu_v3: output tile has 4 dimensions, this "
+                 "kernel has 2; d keeps its default (out=");
+}
+
 TEST_F(TuneCommand, ComparesStrategiesOnASet) {
   const Answer answer =
       run("-d tpu_v3 --from set --compare --seeds 3 --budgets 5,64 --format json");

@@ -19,6 +19,7 @@
 #include "ir/program.h"
 #include "ir/text/hlo_parser.h"
 #include "measured/samples.h"
+#include "measured/tile_cells.h"
 
 namespace tilecast::host {
 namespace {
@@ -206,6 +207,53 @@ TEST_F(MeasureTest, DropsATornLastLineAndMeasuresThatRowAgain) {
   std::ofstream(path("measurements.csv"), std::ios::app) << std::string(100, '\0');
   EXPECT_EQ(session(items).measured, 0U);
   EXPECT_EQ(measured::read_measurement_set(path()).rows.size(), items.size());
+}
+
+// A table as sessions wrote it before tiles said these things.
+std::string before(std::span<const std::string_view> unknown, const std::string& text) {
+  const measured::CsvTable table = measured::read_csv(base::SourceText("set.csv", text));
+  const auto line = [&](const std::vector<std::string>& cells) {
+    std::vector<std::string> kept;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (std::ranges::find(unknown, table.columns[i]) == unknown.end()) kept.push_back(cells[i]);
+    }
+    return measured::csv_line(kept);
+  };
+  std::string older = line(table.columns);
+  for (const measured::CsvRow& row : table.rows) older += line(row.cells);
+  return older;
+}
+
+TEST_F(MeasureTest, ResumesTablesFromBeforeTilesSaidAllTheySayToday) {
+  const std::vector<WorkItem> items = plan();
+  machine_.not_generated.insert("kernel_2");
+  session(items);
+  const std::string rows = text("measurements.csv"), skipped = text("skipped.csv");
+  const std::span<const std::string_view> all = measured::tile_columns();
+  const auto stages = std::ranges::find(all, "stages") - all.begin();
+  for (const std::ptrdiff_t since : {stages, stages + 1}) {  // before stages, and before the rest
+    const auto unknown = all.subspan(static_cast<std::size_t>(since));
+    const std::string older = before(unknown, rows);
+    ASSERT_NE(older, rows);
+    std::ofstream(path("measurements.csv"), std::ios::trunc) << older;
+    std::ofstream(path("skipped.csv"), std::ios::trunc) << before(unknown, skipped);
+    const SessionReport second = session(items);
+    EXPECT_EQ(second.measured, 0U);
+    EXPECT_EQ(second.known, items.size());
+    EXPECT_EQ(text("measurements.csv"), rows);
+    EXPECT_EQ(text("skipped.csv"), skipped);
+    EXPECT_THAT(notes_, ElementsAre(HasSubstr("measurements.csv: is from before"),
+                                    HasSubstr("skipped.csv: is from before")));
+    session(items);
+    EXPECT_THAT(notes_, ElementsAre()) << "it has today's form";
+    // With a torn end, too.
+    std::ofstream(path("measurements.csv"), std::ios::trunc) << older.substr(0, older.size() - 7);
+    EXPECT_EQ(session(items).measured, 1U);
+    EXPECT_THAT(notes_, ElementsAre(HasSubstr("dropped a torn last line"),
+                                    HasSubstr("measurements.csv: is from before")));
+    EXPECT_EQ(measured::read_measurement_set(path()).rows.size(),
+              measured::read_csv(base::SourceText("t", rows)).rows.size());
+  }
 }
 
 TEST_F(MeasureTest, NamesABrokenLineThatIsNotTheLast) {

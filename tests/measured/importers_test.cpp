@@ -164,6 +164,30 @@ TEST_F(Import, ParametersAreColumnsOfNumbers) {
   EXPECT_EQ(set.rows.size(), 2U);
 }
 
+TEST_F(Import, WhatEveryTableSaysIsCompletedByEachTable) {
+  const char* mapping =
+      "every_table:\n  where: {not_empty: t}\n  columns:\n    op: {constant: matmul}\n    m: m\n"
+      "    n: m\n    k: m\n    kernel_bounds: [a, b]\n    runtime: {column: t, unit: ns}\n"
+      "  parameters: [p]\n"
+      "tables:\n  - where: {column: s, in: [plain]}\n"
+      "  - where:\n      - {column: s, in: [turned]}\n      - {column: m, not_in: [\"9\"]}\n"
+      "    columns:\n      transposed: {constant: rhs}\n      kernel_bounds: [b, a]\n"
+      "    parameters: [p, a]\n";
+  const char* table =
+      "m,a,b,t,s,p\n8,2,3,5,plain,1\n8,2,3,6,turned,2\n8,2,3,,plain,3\n9,2,3,7,turned,4\n";
+  EXPECT_EQ(operators(mapping, table, options()).rows, 2);
+  EXPECT_EQ(rows(),
+            "op,m,n,k,kernel_bounds,runtime_ns,p_p,transposed,p_a\n"
+            "matmul,8,8,8,2 3,5,1,,\nmatmul,8,8,8,3 2,6,2,rhs,2\n");
+}
+
+TEST_F(Import, EveryTableIsAMappingThatTablesComplete) {
+  EXPECT_THAT(message("every_table:\n  columns: {op: {constant: add}}\n", "m,t\n1,2\n"),
+              HasSubstr("every_table: expected a mapping, and tables that it completes"));
+  EXPECT_THAT(message("every_table:\n  colours: red\ntables:\n  - columns: {m: m}\n", "m\n1\n"),
+              HasSubstr("colours: unknown key; expected files"));
+}
+
 TEST_F(Import, AParameterThatIsNoNumberIsABadRow) {
   const char* mapping =
       "tables:\n  - columns:\n      op: {constant: add}\n      elements: n\n"

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "hwdesc/device_yaml.h"
+#include "tests/support/tile_offers.h"
 
 namespace tilecast::sim {
 namespace {
@@ -24,26 +26,48 @@ TEST(ParseTile, RefusesWhatIsNoTile) {
   }
 }
 
-TEST(TileTable, OfListedTilesTheFastestThatRunAreKeptInOrder) {
-  const TileConfig tiles[] = {
+TEST(TileTable, OfTilesIsReadBackAsItWasMade) {
+  const std::vector<TileConfig> tiles = {
       {.output = {8, 8}, .kernel = {4, 8}, .input = {}, .stages = 2, .warps = 4},
       {.output = {16, 8}, .kernel = {4, 8}, .input = {}, .warps = 8}};
-  measured::CsvTable table = table_of_tiles(tiles);
+  const measured::CsvTable table = table_of_tiles(tiles);
   EXPECT_EQ(table.columns,
             (std::vector<std::string>{"output_bounds", "kernel_bounds", "stages", "warps"}));
   EXPECT_EQ(table.rows[0].cells, (std::vector<std::string>{"8 8", "4 8", "2", "4"}));
-  table.columns.emplace_back("estimate_ns");
-  table.rows.push_back(table.rows[1]);
-  for (const auto& [row, time] : {std::pair{0, "30.5"}, {1, "9.75"}, {2, ""}}) {
-    table.rows[row].cells.emplace_back(time);
-  }
-  const measured::CsvTable both = fastest_rows(table, 10), one = fastest_rows(table, 1);
-  ASSERT_EQ(both.rows.size(), 2U);
-  EXPECT_EQ(both.rows[0].cells.back(), "9.75");
-  ASSERT_EQ(one.rows.size(), 1U);
-  EXPECT_EQ(one.rows[0].cells.back(), "9.75");
+  EXPECT_EQ(tiles_of_table(table), tiles);
   const TileConfig plain[] = {{.output = {8, 8}, .kernel = {}, .input = {}}};
   EXPECT_EQ(table_of_tiles(plain).columns.size(), 2U);
+}
+
+// The commands' side of the contract of choosing (tests/search/tile_contract_test.cpp).
+TEST(TileTable, RanksOnlyRowsWhoseTileRuns) {
+  const hwdesc::Device device = hwdesc::load_device("a100_sxm_40gb");
+  const ir::Kernel kernel = support::product(512, 384, 768);
+  const analytical::KernelAnalysis analysis(kernel, device);
+  const std::vector<TileConfig> listed = analysis.tiles();
+  std::mt19937_64 random(5);
+  std::size_t ranked = 0;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    std::vector<TileConfig> tiles = support::offered_tiles(listed, random);
+    tiles.emplace_back();  // a row that the model answers with its own tile
+    const support::ArbitraryRanker ranker(i);
+    const search::OfferRanking best = rank_rows(tiles, kernel, device, ranker);
+    const measured::CsvTable answered =
+        estimate_tiles(table_of_tiles(tiles), kernel, device, nullptr, &ranker);
+    ASSERT_EQ(answered.rows.size(), tiles.size());
+    std::vector<bool> has_rank(tiles.size(), false);
+    for (const search::RankedOffer& one : best.best) has_rank.at(one.offer) = true;
+    for (std::size_t row = 0; row < tiles.size(); ++row) {
+      const bool runs =
+          tiles[row] == TileConfig{} || analysis.infeasible_reason(tiles[row]).empty();
+      EXPECT_EQ(answered.cell(answered.rows[row], "estimate_ns").empty(), !runs);
+      EXPECT_EQ(!answered.cell(answered.rows[row], "rank").empty(), has_rank[row]);
+      EXPECT_TRUE(runs || !has_rank[row]);
+      ranked += has_rank[row] ? 1 : 0;
+    }
+    EXPECT_FALSE(has_rank.back()) << "no tile is offered there";
+  }
+  EXPECT_GT(ranked, 50U);
 }
 
 TEST(RowsOfFile, KeepsTheRowsThatNameTheFile) {

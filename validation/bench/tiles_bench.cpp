@@ -11,6 +11,7 @@
 #include "hwdesc/device_yaml.h"
 #include "ir/program.h"
 #include "ir/text/hlo_parser.h"
+#include "search/tile_choice.h"
 #include "validation/bench/bench_programs.h"
 
 namespace tilecast::bench {
@@ -102,6 +103,20 @@ void rank_schedules(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(blocks.size()));
 }
 
+// The contract of choosing, checks included, of the same blocks.
+void choose_schedule(benchmark::State& state) {
+  const auto device = hwdesc::load_device("a100_sxm_40gb");
+  const auto program =
+      ir::make_program(ir::read_hlo_file(TILECAST_SOURCE_DIR "/configs/examples/gpu_product.hlo"));
+  const ir::Kernel& kernel = program.kernels().front().kernel;
+  const std::vector<analytical::TileConfig> blocks = scheduled_blocks();
+  const analytical::PhysicsRanker ranker;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(search::choose_tile(kernel, device, ranker, blocks, {}).offer);
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(blocks.size()));
+}
+
 void register_kernel(const std::string& name, const ir::Module& module) {
   benchmark::RegisterBenchmark(("tiles/" + name).c_str(), rank_tiles, module)
       ->Unit(benchmark::kMillisecond);
@@ -116,6 +131,8 @@ const bool registered = [] {
     register_kernel("fusion.191", ir::read_hlo_file(path));
   }
   benchmark::RegisterBenchmark("tiles/gpu_product_schedules", rank_schedules)
+      ->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark("tiles/gpu_product_choice", choose_schedule)
       ->Unit(benchmark::kMillisecond);
   return true;
 }();

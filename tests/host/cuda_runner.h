@@ -1,0 +1,38 @@
+// Generated CUDA on this machine's CPU: compiled against cuda_on_cpu.h and run. Used by tests.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/compiled_library.h"
+#include "host/cuda_loops.h"
+#include "host/run_kernels.h"
+#include "ir/kernel.h"
+#include "schedule/loop_program.h"
+#include "tests/interpreter/evaluate.h"
+
+namespace tilecast::host {
+
+struct CudaCase {
+  ir::Kernel kernel;
+  schedule::LoopProgram program;  // pipelined
+  schedule::ThreadBlock block;
+  std::string source = {};  // of cuda_of_loops(program, block, "kernel")
+  std::int64_t scratch_bytes = 0;
+};
+// Why it has no CUDA; "" once its source is made.
+[[nodiscard]] std::string make_source(CudaCase& made);
+
+// All in one library. Throws Error with what the compiler said.
+[[nodiscard]] CompiledLibrary compile_on_cpu(const std::vector<CudaCase>& cases);
+// What is wrong with case `i` of the library: with its results on small whole numbers, or with how
+// its threads wait for each other; "" where nothing is.
+[[nodiscard]] std::string run_on_cpu(const CompiledLibrary& library, const CudaCase& made,
+                                     std::size_t i);
+
+// What nvcc says to the text for "sm_80"; "" where it takes it, nothing where there is no nvcc.
+[[nodiscard]] std::optional<std::string> compile_for_gpu(const std::string& source,
+                                                         const std::string& architecture);
+
+}  // namespace tilecast::host
