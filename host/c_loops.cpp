@@ -265,8 +265,8 @@ class LoopWriter {
         const Buffer& buffer = program_.buffer(access->buffer);
         if (!is_clipped(buffer, *access, d)) continue;
         const std::int64_t size = buffer.dims[d];
-        low = fmt::format("tc_larger({}, {})", low, text(Index(0) - access->at[d]));
-        high = fmt::format("tc_smaller({}, {})", high, text(Index(size) - access->at[d]));
+        low = fmt::format("tc_larger({}, {})", low, index_text(Index(0) - access->at[d]));
+        high = fmt::format("tc_smaller({}, {})", high, index_text(Index(size) - access->at[d]));
       }
       if (low == "0" && copy.extents[d] == 1) {
         offset.emplace_back(0);

@@ -45,7 +45,7 @@ BlockWriter::BlockWriter(const loops::LoopProgram& program, const loops::Body& b
   plan_ = plan_sync(program, block, [this](const loops::Statement& s) { return staged_over(s); });
 }
 
-std::vector<Stage> BlockWriter::staged_over(const loops::Statement& statement) const {
+std::vector<BufferStage> BlockWriter::staged_over(const loops::Statement& statement) const {
   const auto is_sum = [this](const loops::Access& access) {
     return registers_.holds(access.buffer) &&
            registers_.held(access.buffer).spread == Spread::kFragments;
@@ -55,7 +55,7 @@ std::vector<Stage> BlockWriter::staged_over(const loops::Statement& statement) c
   const loops::Access* read = copy != nullptr     ? &copy->from
                               : assign != nullptr ? registers_.read_in(assign->value)
                                                   : nullptr;
-  std::vector<Stage> made;
+  std::vector<BufferStage> made;
   if (read == nullptr || !is_sum(*read)) return made;
   for (const auto& [name, offset] : offsets_) {
     const loops::Buffer& buffer = program_.buffer(name);

@@ -55,7 +55,7 @@ class BlockWriter {
   [[nodiscard]] int unrolled(const schedule::Loop& loop) const;
   [[nodiscard]] std::int64_t piece_of(const schedule::Copy& copy) const;
   // What a statement that takes single elements out of fragments stores them over.
-  [[nodiscard]] std::vector<Stage> staged_over(const schedule::Statement& statement) const;
+  [[nodiscard]] std::vector<BufferStage> staged_over(const schedule::Statement& statement) const;
   [[nodiscard]] std::string condition(const std::vector<schedule::Bound>& where) const {
     return condition_text(where, extents_);
   }

@@ -24,13 +24,13 @@ class BlockRun {
     const loops::Statement* landed_at = nullptr;  // the wait that brought it
   };
   struct Batch {
-    std::vector<Stage> places;
+    std::vector<BufferStage> places;
     int group = 0;
   };
 
  public:
   BlockRun(const loops::LoopProgram& program, const loops::Body& block,
-           const std::function<std::vector<Stage>(const loops::Statement&)>& also)
+           const std::function<std::vector<BufferStage>(const loops::Statement&)>& also)
       : program_(program), block_(block), also_(also) {
     std::map<std::string, int> uses;
     loops::for_each_access(block, [&](const loops::Access& access, loops::Use use) {
@@ -113,7 +113,7 @@ class BlockRun {
     const int prior = groups_ - batch.group - 1;
     const auto [entry, added] = plan_.waits.emplace(&wait, CopyWait{prior, false});
     entry->second.prior = std::min(entry->second.prior, prior);
-    for (const Stage& place : batch.places) {
+    for (const BufferStage& place : batch.places) {
       seen_[place].written = barrier_;
       seen_[place].landed_at = &wait;
     }
@@ -154,13 +154,13 @@ class BlockRun {
   void touch(const loops::Statement& statement) {
     const auto* copy = statement.get<loops::Copy>();
     const bool later = copy != nullptr && copy->async && acquire_ != nullptr;
-    std::vector<std::pair<Stage, loops::Use>> places;
+    std::vector<std::pair<BufferStage, loops::Use>> places;
     for (const Touch& t : touches_of(statement)) {
       places.push_back(
           {{t.buffer->name, t.access->slot ? t.access->slot->value(variables_) : 0}, t.use});
     }
     if (also_) {
-      for (Stage& stage : also_(statement)) {
+      for (BufferStage& stage : also_(statement)) {
         places.emplace_back(std::move(stage), loops::Use::kWrite);
       }
     }
@@ -182,7 +182,7 @@ class BlockRun {
     }
   }
 
-  void check_read(const Stage& place, const loops::Statement& statement) {
+  void check_read(const BufferStage& place, const loops::Statement& statement) {
     const Seen& seen = seen_[place];
     if (seen.written != barrier_) return;
     if (seen.landed_at == nullptr) return add_barrier(statement);
@@ -191,7 +191,7 @@ class BlockRun {
     wait.barrier = true;
     ++barrier_;
   }
-  void check_write(const Stage& place, const loops::Statement& statement) {
+  void check_write(const BufferStage& place, const loops::Statement& statement) {
     const Seen& seen = seen_[place];
     if (seen.read == barrier_ || seen.written == barrier_) add_barrier(statement);
   }
@@ -202,13 +202,13 @@ class BlockRun {
 
   const loops::LoopProgram& program_;
   const loops::Body& block_;
-  const std::function<std::vector<Stage>(const loops::Statement&)>& also_;
+  const std::function<std::vector<BufferStage>(const loops::Statement&)>& also_;
   std::set<std::string> watched_;
   SyncPlan plan_;
   bool changed_ = false;
   int barrier_ = 0, groups_ = 0;
   loops::Environment variables_;
-  std::map<Stage, Seen> seen_;
+  std::map<BufferStage, Seen> seen_;
   std::map<std::string, std::deque<Batch>> batches_;
   std::map<const loops::Statement*, std::vector<Touch>> touches_;
   const loops::Statement* acquire_ = nullptr;
@@ -240,7 +240,7 @@ void put_waits_first(loops::Body& body, std::set<std::string>& committed) {
 }  // namespace
 
 SyncPlan plan_sync(const loops::LoopProgram& program, const loops::Body& block,
-                   const std::function<std::vector<Stage>(const loops::Statement&)>& also) {
+                   const std::function<std::vector<BufferStage>(const loops::Statement&)>& also) {
   return BlockRun(program, block, also).plan();
 }
 

@@ -18,7 +18,7 @@
 
 namespace tilecast::host {
 
-using Stage = std::pair<std::string, std::int64_t>;  // of a buffer
+using BufferStage = std::pair<std::string, std::int64_t>;  // of a buffer
 struct CopyWait {
   int prior = 0;         // batches that may still be under way, the latest ones
   bool barrier = false;  // then all threads wait for each other
@@ -31,7 +31,7 @@ struct SyncPlan {
 // `also`: what else of the shared memory a statement overwrites. The plan points into `block`.
 [[nodiscard]] SyncPlan plan_sync(
     const schedule::LoopProgram& program, const schedule::Body& block,
-    const std::function<std::vector<Stage>(const schedule::Statement&)>& also = {});
+    const std::function<std::vector<BufferStage>(const schedule::Statement&)>& also = {});
 
 // The same with each batch issued after the wait that follows it, where an earlier batch is what is
 // waited for: one barrier then frees the stage that is filled and shows the one that is read.

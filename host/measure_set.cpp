@@ -1,21 +1,17 @@
 #include "host/measure_set.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <utility>
 
 #include "base/archive.h"
 #include "base/error.h"
 #include "base/source_text.h"
+#include "host/durable_file.h"
 #include "measured/csv.h"
 #include "measured/samples.h"
 #include "measured/tile_cells.h"
@@ -44,43 +40,6 @@ const std::vector<std::string> kSkippedColumns =
     with_tile_columns({"hash"}, {"class", "family", "name", "set", "reason", "detail"});
 const std::vector<std::string> kSessionColumns{"date",   "machine", "compiler",
                                                "device", "cache",   "seed"};
-
-[[noreturn]] void cannot_write(const std::string& path) {
-  throw Error(fmt::format("{}: cannot write it: {}", path, std::strerror(errno)));
-}
-
-// All of `text`, and on the disk when this returns.
-void write_through(int fd, std::string_view text, const std::string& path) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) cannot_write(path);
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (::fsync(fd) != 0 && errno != EINVAL) cannot_write(path);  // EINVAL: not a real disk
-}
-
-void sync_folder(const fs::path& folder) {
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  ::fsync(fd);
-  ::close(fd);
-}
-
-// The file is whole or not there.
-void write_file(const std::string& path, std::string_view text) {
-  const std::string temporary = path + ".tmp";
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) cannot_write(path);
-  try {
-    write_through(fd, text, path);
-  } catch (const Error&) {
-    ::close(fd);
-    throw;
-  }
-  if (::close(fd) != 0 || ::rename(temporary.c_str(), path.c_str()) != 0) cannot_write(path);
-  sync_folder(fs::path(path).parent_path());
-}
 
 // A text on one line of a table, whatever a compiler says.
 constexpr std::size_t kLongestCompiler = 1000;  // with its flags
@@ -151,25 +110,6 @@ std::string skipped_line(const SkippedRow& row) {
   return line_of({workload.hash}, row.item->tile,
                  {measured::op_class(workload.kernel), one_line(workload.family),
                   one_line(workload.name), row.item->set, row.reason, one_line(row.detail)});
-}
-
-// Open to append, locked against other sessions: by the file that has this name now, which another
-// session may have written anew since it was opened.
-int open_locked(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (fd < 0) cannot_write(path);
-  struct stat opened {
-  }, named{};
-  const bool locked = ::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
-  if (locked && ::fstat(fd, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
-      opened.st_ino == named.st_ino) {
-    return fd;
-  }
-  ::close(fd);
-  throw Error(
-      fmt::format("{}: another session is writing it; wait for it, or measure into "
-                  "another folder",
-                  path));
 }
 
 // Those of the columns that the table has, and all that are not of tiles: a form of the table from
@@ -305,8 +245,7 @@ void GrowingSet::check_settings() const {
 void GrowingSet::note_session() {
   const std::string file = path_in(directory_, "sessions.csv");
   const bool is_new = !fs::exists(file);
-  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (fd < 0) cannot_write(file);
+  const int fd = open_locked(file);
   std::string text = is_new ? csv_line(kSessionColumns) : "";
   text += csv_line({settings_.date, one_line(settings_.machine),
                     one_line(settings_.compiler, kLongestCompiler), settings_.device,

@@ -119,7 +119,7 @@ KernelGraph make_graph(const analytical::KernelQuery& query, const hwdesc::Devic
   const std::size_t nodes = kernel.ops().size();
   if (nodes == 0) throw Error(kernel.name() + ": a kernel without ops has no graph");
   if (encoding == GraphEncoding::kSchedule) {
-    return schedule_graph(schedule::loops_of(kernel, query.tile, device.native_tile));
+    return schedule_graph(schedule::loops_of(kernel, query.tile, schedule::target_of(device)));
   }
   KernelGraph graph;
   graph.opcodes.reserve(nodes);

@@ -176,7 +176,7 @@ class RowWriter {
     if (selected(FeatureGroup::kTileBounds)) tile_bounds_.columns(*prior, to);
     if (selected(FeatureGroup::kCurve)) {
       const schedule::LoopProgram loops =
-          schedule::loops_of(query.kernel, query.tile, machine_.device().native_tile);
+          schedule::loops_of(query.kernel, query.tile, schedule::target_of(machine_.device()));
       curve_columns(schedule::make_tree(loops), to);
     }
     if (selected(FeatureGroup::kPrior)) prior_columns(*prior, to);

@@ -5,7 +5,6 @@
 #include <charconv>
 
 #include "base/error.h"
-#include "schedule/from_kernel.h"
 #include "schedule/text.h"
 #include "schedule/tile_schedule.h"
 
@@ -27,14 +26,12 @@ std::string_view take_digits(std::string_view& text) {
 // The text of the kernel's schedule; empty where it has none. Printing is 2 of the 30 us that making
 // the loops of a kernel of ten ops takes, so that tokens are read from the text itself.
 std::string loop_text(const analytical::KernelQuery& query, const hwdesc::Device& device) {
-  if (query.tile != nullptr) {
-    try {
-      return to_text(schedule::tiled_loops(query.kernel, *query.tile, device.native_tile).program);
-    } catch (const Error&) {  // not a tile of loops
-    }
+  try {
+    return to_text(schedule::loops_of(query.kernel, query.tile, schedule::target_of(device)));
+  } catch (const Error&) {  // not a tile of loops
   }
   try {
-    return to_text(schedule::read_loops(query.kernel));
+    return to_text(schedule::loops_of(query.kernel, nullptr));
   } catch (const Error&) {
     return {};
   }

@@ -258,9 +258,9 @@ TiledLoops tiled_loops(const ir::Kernel& kernel, const analytical::TileConfig& t
 }
 
 LoopProgram loops_of(const ir::Kernel& kernel, const analytical::TileConfig* tile,
-                     const hwdesc::NativeTile& native) {
+                     const TileTarget& target) {
   if (tile == nullptr || *tile == analytical::TileConfig{}) return read_loops(kernel);
-  return tiled_loops(kernel, *tile, native).program;
+  return tiled_loops(kernel, *tile, target).program;
 }
 
 }  // namespace tilecast::schedule

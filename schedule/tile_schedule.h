@@ -48,6 +48,6 @@ struct TiledLoops {
 // The loops that models of schedules read: those of the tile, as tiled_loops, steps that did not
 // fit left out; of a null tile, or one that cuts nothing, the plain ones.
 [[nodiscard]] LoopProgram loops_of(const ir::Kernel& kernel, const analytical::TileConfig* tile,
-                                   const hwdesc::NativeTile& native);
+                                   const TileTarget& target = {});
 
 }  // namespace tilecast::schedule

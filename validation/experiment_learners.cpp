@@ -96,7 +96,7 @@ std::vector<std::optional<double>> LearnedColumns::predict(
 
 std::optional<double> LearnedColumns::fitted_log_l1(const learned::Trained& trained,
                                                     std::span<const std::size_t> rows) const {
-  if (trained.predictor->ranks_only()) return std::nullopt;
+  if (trained.predictor->ranks_only() || !all_.target.is_time()) return std::nullopt;
   std::vector<std::size_t> examples;
   for (const std::size_t row : rows) {
     if (example_of_[row]) examples.push_back(*example_of_[row]);
@@ -116,7 +116,7 @@ std::optional<double> LearnedColumns::fitted_log_l1(const learned::Trained& trai
       if (!std::isfinite(out[i])) return std::nullopt;
       pairs.push_back(
           {.predicted = std::exp(std::clamp(out[i], -kLargestExponent, kLargestExponent)),
-           .measured = std::exp(asked.rows[i].log_time)});
+           .measured = std::exp(asked.rows[i].target)});
     }
     begin = end;
   }

@@ -65,240 +65,237 @@ TEST(TextLearner, PredictsTheSameAfterItWasSavedAndLoaded) {
               trained.predictor->network()->network->save());
     ASSERT_NE(vocabulary_of(*loaded.predictor), nullptr);
   }
+}
 
-  // Trees of schedules: a graph per tile.
-  TEST(NetworkLearner, ReadsSchedulesAndPredictsTheSameAfterItWasLoaded) {
-    const SyntheticSet set(8, 3);
-    const Examples examples = set.examples();
-    const LearnerSpec spec = learner(
-        "name: gcn\nmodel: network\nencoding: schedule\ngraph: gcn\ntop_down: yes\nencoder: no\n"
-        "hops: 1\naggregate: max\nhidden: 8\nopcode_width: 4\npool_max: no\nhead_layers: 2\n"
-        "head_width: 16\nloss: huber\nplateau: 2\nepochs: 4\nbatch: 8\nvalidate_by: row\n");
-    const Trained trained = train(spec, examples);
-    trained.save({}, set.path("model"), /*force=*/false);
-    const LoadedModel loaded = load_model(set.path("model"));
-    const std::vector<double> once = predictions(*trained.predictor, examples, set.device());
-    EXPECT_EQ(predictions(*loaded.predictor, examples, set.device()), once);
-    EXPECT_EQ(loaded.card.settings, settings_of(spec));
-    EXPECT_NE(once[0], once[1]) << "tiles of one kernel";
-    EXPECT_EQ(train(spec, examples, {.threads = 2}).predictor->network()->network->save(),
-              trained.predictor->network()->network->save());
-  }
+// Trees of schedules: a graph per tile.
+TEST(NetworkLearner, ReadsSchedulesAndPredictsTheSameAfterItWasLoaded) {
+  const SyntheticSet set(8, 3);
+  const Examples examples = set.examples();
+  const LearnerSpec spec = learner(
+      "name: gcn\nmodel: network\nencoding: schedule\ngraph: gcn\ntop_down: yes\nencoder: no\n"
+      "hops: 1\naggregate: max\nhidden: 8\nopcode_width: 4\npool_max: no\nhead_layers: 2\n"
+      "head_width: 16\nloss: huber\nplateau: 2\nepochs: 4\nbatch: 8\nvalidate_by: row\n");
+  const Trained trained = train(spec, examples);
+  trained.save({}, set.path("model"), /*force=*/false);
+  const LoadedModel loaded = load_model(set.path("model"));
+  const std::vector<double> once = predictions(*trained.predictor, examples, set.device());
+  EXPECT_EQ(predictions(*loaded.predictor, examples, set.device()), once);
+  EXPECT_EQ(loaded.card.settings, settings_of(spec));
+  EXPECT_NE(once[0], once[1]) << "tiles of one kernel";
+  EXPECT_EQ(train(spec, examples, {.threads = 2}).predictor->network()->network->save(),
+            trained.predictor->network()->network->save());
+}
 
-  TEST(NetworkLearner, ReadsCurvesAloneAndPredictsTheSameAfterItWasLoaded) {
-    const SyntheticSet set(8, 3);
-    const Examples examples = set.examples();
-    const Trained trained = train(
-        learner("name: curve\nmodel: network\nat_kernel: [curve]\nreduction: none\nscale: linear\n"
-                "head_layers: 2\nhead_width: 16\nepochs: 3\nbatch: 8\nvalidate_by: row\n"),
-        examples);
-    trained.save({}, set.path("model"), /*force=*/false);
-    EXPECT_EQ(predictions(*load_model(set.path("model")).predictor, examples, set.device()),
-              predictions(*trained.predictor, examples, set.device()));
-  }
+TEST(NetworkLearner, ReadsCurvesAloneAndPredictsTheSameAfterItWasLoaded) {
+  const SyntheticSet set(8, 3);
+  const Examples examples = set.examples();
+  const Trained trained = train(
+      learner("name: curve\nmodel: network\nat_kernel: [curve]\nreduction: none\nscale: linear\n"
+              "head_layers: 2\nhead_width: 16\nepochs: 3\nbatch: 8\nvalidate_by: row\n"),
+      examples);
+  trained.save({}, set.path("model"), /*force=*/false);
+  EXPECT_EQ(predictions(*load_model(set.path("model")).predictor, examples, set.device()),
+            predictions(*trained.predictor, examples, set.device()));
+}
 
-  TEST(NetworkLearner, IsTheSameFromTheSameSeedAndAnotherFromAnother) {
-    const SyntheticSet set(12, 3);
-    const Examples examples = set.examples();
-    const auto weights = [&](const std::string& more, int threads) {
-      return train(small_network(more), examples, {.threads = threads})
-          .predictor->network()
-          ->network->save();
-    };
-    const std::string one = weights("seed: 3\n", 1);
-    EXPECT_EQ(weights("seed: 3\n", 2), one);
-    EXPECT_NE(weights("seed: 4\n", 1), one);
-  }
+TEST(NetworkLearner, IsTheSameFromTheSameSeedAndAnotherFromAnother) {
+  const SyntheticSet set(12, 3);
+  const Examples examples = set.examples();
+  const auto weights = [&](const std::string& more, int threads) {
+    return train(small_network(more), examples, {.threads = threads})
+        .predictor->network()
+        ->network->save();
+  };
+  const std::string one = weights("seed: 3\n", 1);
+  EXPECT_EQ(weights("seed: 3\n", 2), one);
+  EXPECT_NE(weights("seed: 4\n", 1), one);
+}
 
-  TEST(NetworkLearner, LearnsLabelsOfPhysicsInHalfOfItsEpochs) {
-    const SyntheticSet set(12, 3);
-    const Examples examples = set.examples();
-    LearnerSpec spec = small_network("validation: 0\n", 7);
-    const std::string plain = train(spec, examples).predictor->network()->network->save();
-    spec.pretrain.rows = 100;
-    const Trained once = train(spec, examples);
-    const std::string weights = once.predictor->network()->network->save();
-    EXPECT_NE(weights, plain);
-    EXPECT_EQ(train(spec, examples, {.threads = 2}).predictor->network()->network->save(), weights);
-    // Epochs 4 ... 7 are of the measured rows.
-    EXPECT_THAT(once.training_csv, HasSubstr("\n1,1,4,"));
-    EXPECT_THAT(once.training_csv, HasSubstr("\n1,1,7,"));
-    EXPECT_THAT(once.training_csv, testing::Not(HasSubstr("\n1,1,3,")));
-  }
+TEST(NetworkLearner, LearnsLabelsOfPhysicsInHalfOfItsEpochs) {
+  const SyntheticSet set(12, 3);
+  const Examples examples = set.examples();
+  LearnerSpec spec = small_network("validation: 0\n", 7);
+  const std::string plain = train(spec, examples).predictor->network()->network->save();
+  spec.pretrain.rows = 100;
+  const Trained once = train(spec, examples);
+  const std::string weights = once.predictor->network()->network->save();
+  EXPECT_NE(weights, plain);
+  EXPECT_EQ(train(spec, examples, {.threads = 2}).predictor->network()->network->save(), weights);
+  // Epochs 4 ... 7 are of the measured rows.
+  EXPECT_THAT(once.training_csv, HasSubstr("\n1,1,4,"));
+  EXPECT_THAT(once.training_csv, HasSubstr("\n1,1,7,"));
+  EXPECT_THAT(once.training_csv, testing::Not(HasSubstr("\n1,1,3,")));
+}
 
-  TEST(NetworkLearner, CorrectsWithWhatItLearnedOfPhysics) {
-    const SyntheticSet set(12, 3);
-    const Examples examples = set.examples(/*with_priors=*/true);
-    const std::string common = "target: residual\nvalidation: 0\n";
-    const auto weights = [&](const std::string& pretrain, int threads = 1) {
-      const Trained trained =
-          train(small_network(common + pretrain, 4), examples, {.threads = threads});
-      const std::vector<double> predicted = predictions(*trained.predictor, examples, set.device());
-      EXPECT_TRUE(std::ranges::all_of(predicted, [](double x) { return std::isfinite(x); }));
-      return trained.predictor->network()->network->save();
-    };
-    const std::string plain = weights("");
-    std::set<std::string> seen{plain};
-    for (const std::string tasks : {"time", "bounds", "rank", "binding", "time, bounds, rank"}) {
-      const std::string yaml =
-          fmt::format("pretrain: {{rows: 60, epochs: 2, tasks: [{}]}}\n", tasks);
-      const std::string once = weights(yaml);
-      EXPECT_EQ(weights(yaml, 2), once);
-      EXPECT_TRUE(seen.insert(once).second) << tasks;
-    }
-    EXPECT_TRUE(seen.insert(weights("pretrain: {rows: 60, freeze: yes}\n")).second);
+TEST(NetworkLearner, CorrectsWithWhatItLearnedOfPhysics) {
+  const SyntheticSet set(12, 3);
+  const Examples examples = set.examples(/*with_priors=*/true);
+  const std::string common = "target: residual\nvalidation: 0\n";
+  const auto weights = [&](const std::string& pretrain, int threads = 1) {
     const Trained trained =
-        train(small_network(common + "pretrain: {rows: 60, epochs: 9}\n", 4), examples);
-    EXPECT_THAT(trained.training_csv, HasSubstr("\n1,1,10,")) << "after those of the labels";
-    EXPECT_THAT(trained.training_csv, HasSubstr("\n1,1,13,"));
-  }
-
-  // The mean of few rows is all that a frozen encoder with an untrained head says.
-  TEST(NetworkLearner, StartsFromAConstantCorrection) {
-    const SyntheticSet set(12, 3);
-    const Examples examples = set.examples(/*with_priors=*/true);
-    const Trained trained =
-        train(small_network("target: residual\nvalidation: 0\nlearning_rate: 1e-7\n"
-                            "pretrain: {rows: 60, epochs: 2, freeze: yes}\n",
-                            1),
-              examples);
-    double mean = 0;
-    const auto residual = [&](std::size_t i, double log_time) {
-      return log_time - std::log(examples.priors[i]->time.value);
-    };
-    for (std::size_t i = 0; i < examples.rows.size(); ++i) {
-      mean += residual(i, examples.rows[i].target) / static_cast<double>(examples.rows.size());
-    }
+        train(small_network(common + pretrain, 4), examples, {.threads = threads});
     const std::vector<double> predicted = predictions(*trained.predictor, examples, set.device());
-    for (std::size_t i = 0; i < predicted.size(); ++i) {
-      EXPECT_NEAR(residual(i, predicted[i]), mean, 1e-4);
+    EXPECT_TRUE(std::ranges::all_of(predicted, [](double x) { return std::isfinite(x); }));
+    return trained.predictor->network()->network->save();
+  };
+  const std::string plain = weights("");
+  std::set<std::string> seen{plain};
+  for (const std::string tasks : {"time", "bounds", "rank", "binding", "time, bounds, rank"}) {
+    const std::string yaml = fmt::format("pretrain: {{rows: 60, epochs: 2, tasks: [{}]}}\n", tasks);
+    const std::string once = weights(yaml);
+    EXPECT_EQ(weights(yaml, 2), once);
+    EXPECT_TRUE(seen.insert(once).second) << tasks;
+  }
+  EXPECT_TRUE(seen.insert(weights("pretrain: {rows: 60, freeze: yes}\n")).second);
+  const Trained trained =
+      train(small_network(common + "pretrain: {rows: 60, epochs: 9}\n", 4), examples);
+  EXPECT_THAT(trained.training_csv, HasSubstr("\n1,1,10,")) << "after those of the labels";
+  EXPECT_THAT(trained.training_csv, HasSubstr("\n1,1,13,"));
+}
+
+// The mean of few rows is all that a frozen encoder with an untrained head says.
+TEST(NetworkLearner, StartsFromAConstantCorrection) {
+  const SyntheticSet set(12, 3);
+  const Examples examples = set.examples(/*with_priors=*/true);
+  const Trained trained =
+      train(small_network("target: residual\nvalidation: 0\nlearning_rate: 1e-7\n"
+                          "pretrain: {rows: 60, epochs: 2, freeze: yes}\n",
+                          1),
+            examples);
+  double mean = 0;
+  const auto residual = [&](std::size_t i, double log_time) {
+    return log_time - std::log(examples.priors[i]->time.value);
+  };
+  for (std::size_t i = 0; i < examples.rows.size(); ++i) {
+    mean += residual(i, examples.rows[i].target) / static_cast<double>(examples.rows.size());
+  }
+  const std::vector<double> predicted = predictions(*trained.predictor, examples, set.device());
+  for (std::size_t i = 0; i < predicted.size(); ++i) {
+    EXPECT_NEAR(residual(i, predicted[i]), mean, 1e-4);
+  }
+}
+
+TEST(NetworkLearner, RanksOnTopOfPhysics) {
+  const SyntheticSet set(12, 4);
+  const Examples examples = set.examples(/*with_priors=*/true);
+  const Trained trained = train(
+      small_network("target: residual\nloss: rank_hinge\nvalidation: 0\nlearning_rate: 1e-7\n", 1),
+      examples);
+  EXPECT_TRUE(trained.predictor->ranks_only());
+  const std::vector<double> scores = predictions(*trained.predictor, examples, set.device());
+  LearnerSpec alone = trained.spec;
+  alone.target.residual = false;
+  const std::vector<double> network =
+      predictions(*train(alone, examples).predictor, examples, set.device());
+  for (std::size_t i = 0; i < scores.size(); ++i) {  // hardly trained: the score is physics'
+    EXPECT_NEAR(scores[i] - network[i], std::log(examples.priors[i]->time.value), 1e-3);
+  }
+}
+
+TEST(NetworkLearner, ScalesByItsTrainingRowsAlone) {
+  const SyntheticSet set(16, 2);
+  const Examples examples = set.examples();
+  const Trained trained = train(small_network(), examples);
+  ASSERT_GT(trained.validation_rows, 0U);
+  const NetworkPredictorParts& parts = *trained.predictor->network();
+  std::vector<float> nodes;
+  const Examples seen = examples.subset(trained.split.train);
+  for (const analytical::KernelQuery& query : seen.queries) {
+    const KernelGraph graph = make_graph(query.kernel, parts.features.encoding);
+    nodes.insert(nodes.end(), graph.features.begin(), graph.features.end());
+  }
+  const FeatureSchema& schema = node_schema(parts.features.encoding);
+  EXPECT_EQ(parts.node_scaler.to_csv(schema),
+            FeatureScaler(nodes, schema.columns.size(), true).to_csv(schema));
+  const TableFeatures features(parts.features.at_nodes);
+  std::vector<float> rows(seen.rows.size() * features.width());
+  features.extract(seen.queries, set.device(), {}, rows);
+  EXPECT_EQ(parts.at_nodes_scaler.to_csv(features.schema()),
+            FeatureScaler(rows, features.width(), true).to_csv(features.schema()));
+}
+
+TEST(NetworkLearner, LearnsTimes) {
+  const SyntheticSet set(24, 2);
+  const Examples examples = set.examples();
+  const Trained trained = train(
+      small_network("validation: 0\nlearning_rate: 0.02\ndecay: 1\nl2_norm: no\n", 60), examples);
+  double mean = 0;
+  for (const Example& row : examples.rows) mean += row.target / 48;
+  EXPECT_LT(rmse(predictions(*trained.predictor, examples, set.device()), examples),
+            0.3 * rmse(std::vector<double>(48, mean), examples));
+}
+
+TEST(NetworkLearner, WithoutKernelFeaturesHasNoScalersOfThem) {
+  const SyntheticSet set(10, 2);
+  const Trained trained =
+      train(learner("name: bare\nmodel: network\nhidden: 8\nepochs: 1\nloss: rank_hinge\n"),
+            set.examples());
+  EXPECT_TRUE(trained.predictor->ranks_only());
+  trained.save({}, set.path("model"), /*force=*/false);
+  EXPECT_TRUE(std::filesystem::exists(set.path("model/scaler_node.csv")));
+  EXPECT_FALSE(std::filesystem::exists(set.path("model/scaler_at_nodes.csv")));
+  EXPECT_TRUE(load_model(set.path("model")).predictor->ranks_only());
+}
+
+TEST(NetworkLearner, SearchesAndLogsEpochs) {
+  const SyntheticSet set(12, 2);
+  const Trained trained = train(
+      small_network("search: {trials: 2, rounds: 1, hidden: [4, 8, 12]}\n", 2), set.examples());
+  EXPECT_THAT(trained.training_csv, HasSubstr("\n1,1,1,"));
+  EXPECT_THAT(trained.training_csv, HasSubstr("\n2,1,2,"));
+  EXPECT_EQ(trained.predictor->network()->spec.hidden, trained.spec.network.hidden);
+}
+
+TEST(NetworkLearner, ResumesFromItsCheckpointToTheSameBits) {
+  const SyntheticSet set(12, 2);
+  const Examples examples = set.examples();
+  const std::string whole = train(small_network(), examples).predictor->network()->network->save();
+  const std::string checkpoint = set.path("checkpoint");
+  const LearnerHooks stopping{.step =
+                                  [](const LearnerProgress& progress) {
+                                    if (progress.what == "epoch 2 of 3") throw Error("stop");
+                                  },
+                              .checkpoint = checkpoint};
+  EXPECT_THROW(static_cast<void>(train(small_network(), examples, stopping)), Error);
+  ASSERT_TRUE(std::filesystem::exists(checkpoint));
+  const LearnerHooks resuming{.checkpoint = checkpoint};
+  const Trained resumed = train(small_network(), examples, resuming);
+  EXPECT_EQ(resumed.predictor->network()->network->save(), whole);
+  EXPECT_EQ(std::ranges::count(resumed.training_csv, '\n'), 1 + 3) << "past epochs are told again";
+  EXPECT_THROW(static_cast<void>(train(small_network("seed: 2\n"), examples, resuming)), Error)
+      << "of another training";
+}
+
+TEST(NetworkLearner, DamagedFilesAreNamed) {
+  const SyntheticSet set(10, 1);
+  const Trained trained = train(small_network({}, 1), set.examples());
+  trained.save({}, set.path("model"), /*force=*/false);
+  const auto message = [&] {
+    try {
+      static_cast<void>(load_model(set.path("model")));
+      return std::string("loaded");
+    } catch (const Error& error) {
+      return std::string(error.what());
     }
+  };
+  const std::string card = read(set.path("model/model.yaml"));
+  for (const std::string name : {"weights.bin", "scaler_node.csv", "scaler_at_kernel.csv"}) {
+    const std::string path = set.path("model/" + name), bytes = read(path);
+    std::string changed = bytes;
+    changed.resize(changed.size() - 3);
+    std::ofstream(path, std::ios::binary) << changed;
+    EXPECT_THAT(message(), HasSubstr(name + ": is not the file that was saved"));
+    std::string fitting = card.substr(0, card.rfind("check: "));
+    const std::string hash = measured::content_hash(bytes);
+    fitting.replace(fitting.find(hash), hash.size(), measured::content_hash(changed));
+    std::ofstream(set.path("model/model.yaml"))
+        << fitting << "check: " << measured::content_hash(fitting) << "\n";
+    EXPECT_THAT(message(), HasSubstr(name)) << "the reader of the file refuses it";
+    std::ofstream(path, std::ios::binary) << bytes;
+    std::ofstream(set.path("model/model.yaml")) << card;
+    EXPECT_EQ(message(), "loaded");
   }
-
-  TEST(NetworkLearner, RanksOnTopOfPhysics) {
-    const SyntheticSet set(12, 4);
-    const Examples examples = set.examples(/*with_priors=*/true);
-    const Trained trained =
-        train(small_network(
-                  "target: residual\nloss: rank_hinge\nvalidation: 0\nlearning_rate: 1e-7\n", 1),
-              examples);
-    EXPECT_TRUE(trained.predictor->ranks_only());
-    const std::vector<double> scores = predictions(*trained.predictor, examples, set.device());
-    LearnerSpec alone = trained.spec;
-    alone.target.residual = false;
-    const std::vector<double> network =
-        predictions(*train(alone, examples).predictor, examples, set.device());
-    for (std::size_t i = 0; i < scores.size(); ++i) {  // hardly trained: the score is physics'
-      EXPECT_NEAR(scores[i] - network[i], std::log(examples.priors[i]->time.value), 1e-3);
-    }
-  }
-
-  TEST(NetworkLearner, ScalesByItsTrainingRowsAlone) {
-    const SyntheticSet set(16, 2);
-    const Examples examples = set.examples();
-    const Trained trained = train(small_network(), examples);
-    ASSERT_GT(trained.validation_rows, 0U);
-    const NetworkPredictorParts& parts = *trained.predictor->network();
-    std::vector<float> nodes;
-    const Examples seen = examples.subset(trained.split.train);
-    for (const analytical::KernelQuery& query : seen.queries) {
-      const KernelGraph graph = make_graph(query.kernel, parts.features.encoding);
-      nodes.insert(nodes.end(), graph.features.begin(), graph.features.end());
-    }
-    const FeatureSchema& schema = node_schema(parts.features.encoding);
-    EXPECT_EQ(parts.node_scaler.to_csv(schema),
-              FeatureScaler(nodes, schema.columns.size(), true).to_csv(schema));
-    const TableFeatures features(parts.features.at_nodes);
-    std::vector<float> rows(seen.rows.size() * features.width());
-    features.extract(seen.queries, set.device(), {}, rows);
-    EXPECT_EQ(parts.at_nodes_scaler.to_csv(features.schema()),
-              FeatureScaler(rows, features.width(), true).to_csv(features.schema()));
-  }
-
-  TEST(NetworkLearner, LearnsTimes) {
-    const SyntheticSet set(24, 2);
-    const Examples examples = set.examples();
-    const Trained trained = train(
-        small_network("validation: 0\nlearning_rate: 0.02\ndecay: 1\nl2_norm: no\n", 60), examples);
-    double mean = 0;
-    for (const Example& row : examples.rows) mean += row.target / 48;
-    EXPECT_LT(rmse(predictions(*trained.predictor, examples, set.device()), examples),
-              0.3 * rmse(std::vector<double>(48, mean), examples));
-  }
-
-  TEST(NetworkLearner, WithoutKernelFeaturesHasNoScalersOfThem) {
-    const SyntheticSet set(10, 2);
-    const Trained trained =
-        train(learner("name: bare\nmodel: network\nhidden: 8\nepochs: 1\nloss: rank_hinge\n"),
-              set.examples());
-    EXPECT_TRUE(trained.predictor->ranks_only());
-    trained.save({}, set.path("model"), /*force=*/false);
-    EXPECT_TRUE(std::filesystem::exists(set.path("model/scaler_node.csv")));
-    EXPECT_FALSE(std::filesystem::exists(set.path("model/scaler_at_nodes.csv")));
-    EXPECT_TRUE(load_model(set.path("model")).predictor->ranks_only());
-  }
-
-  TEST(NetworkLearner, SearchesAndLogsEpochs) {
-    const SyntheticSet set(12, 2);
-    const Trained trained = train(
-        small_network("search: {trials: 2, rounds: 1, hidden: [4, 8, 12]}\n", 2), set.examples());
-    EXPECT_THAT(trained.training_csv, HasSubstr("\n1,1,1,"));
-    EXPECT_THAT(trained.training_csv, HasSubstr("\n2,1,2,"));
-    EXPECT_EQ(trained.predictor->network()->spec.hidden, trained.spec.network.hidden);
-  }
-
-  TEST(NetworkLearner, ResumesFromItsCheckpointToTheSameBits) {
-    const SyntheticSet set(12, 2);
-    const Examples examples = set.examples();
-    const std::string whole =
-        train(small_network(), examples).predictor->network()->network->save();
-    const std::string checkpoint = set.path("checkpoint");
-    const LearnerHooks stopping{.step =
-                                    [](const LearnerProgress& progress) {
-                                      if (progress.what == "epoch 2 of 3") throw Error("stop");
-                                    },
-                                .checkpoint = checkpoint};
-    EXPECT_THROW(static_cast<void>(train(small_network(), examples, stopping)), Error);
-    ASSERT_TRUE(std::filesystem::exists(checkpoint));
-    const LearnerHooks resuming{.checkpoint = checkpoint};
-    const Trained resumed = train(small_network(), examples, resuming);
-    EXPECT_EQ(resumed.predictor->network()->network->save(), whole);
-    EXPECT_EQ(std::ranges::count(resumed.training_csv, '\n'), 1 + 3)
-        << "past epochs are told again";
-    EXPECT_THROW(static_cast<void>(train(small_network("seed: 2\n"), examples, resuming)), Error)
-        << "of another training";
-  }
-
-  TEST(NetworkLearner, DamagedFilesAreNamed) {
-    const SyntheticSet set(10, 1);
-    const Trained trained = train(small_network({}, 1), set.examples());
-    trained.save({}, set.path("model"), /*force=*/false);
-    const auto message = [&] {
-      try {
-        static_cast<void>(load_model(set.path("model")));
-        return std::string("loaded");
-      } catch (const Error& error) {
-        return std::string(error.what());
-      }
-    };
-    const std::string card = read(set.path("model/model.yaml"));
-    for (const std::string name : {"weights.bin", "scaler_node.csv", "scaler_at_kernel.csv"}) {
-      const std::string path = set.path("model/" + name), bytes = read(path);
-      std::string changed = bytes;
-      changed.resize(changed.size() - 3);
-      std::ofstream(path, std::ios::binary) << changed;
-      EXPECT_THAT(message(), HasSubstr(name + ": is not the file that was saved"));
-      std::string fitting = card.substr(0, card.rfind("check: "));
-      const std::string hash = measured::content_hash(bytes);
-      fitting.replace(fitting.find(hash), hash.size(), measured::content_hash(changed));
-      std::ofstream(set.path("model/model.yaml"))
-          << fitting << "check: " << measured::content_hash(fitting) << "\n";
-      EXPECT_THAT(message(), HasSubstr(name)) << "the reader of the file refuses it";
-      std::ofstream(path, std::ios::binary) << bytes;
-      std::ofstream(set.path("model/model.yaml")) << card;
-      EXPECT_EQ(message(), "loaded");
-    }
-  }
+}
 
 }  // namespace
 }  // namespace tilecast::learned

@@ -38,7 +38,7 @@ float at(const KernelGraph& graph, std::size_t node, const std::string& column) 
 TEST(ScheduleGraph, IsTheTreeOfTheTileTopDown) {
   const ir::Kernel kernel = product();
   const analytical::TileConfig tile = analytical::parse_tile("out=16x12 kernel=8x12");
-  const schedule::LoopProgram loops = schedule::loops_of(kernel, &tile, {.tiled = false});
+  const schedule::LoopProgram loops = schedule::loops_of(kernel, &tile);
   const schedule::ScheduleTree tree = schedule::make_tree(loops);
   const KernelGraph graph = schedule_graph(loops);
   ASSERT_EQ(graph.nodes(), tree.nodes.size());

@@ -18,7 +18,7 @@
 namespace tilecast::learned {
 namespace {
 
-constexpr std::uint64_t kSeeds = 1000;
+constexpr std::uint64_t kTextSeeds = 1000;
 
 using Words = std::vector<std::string>;
 
@@ -148,7 +148,7 @@ class PrintedText {
 };
 
 TEST(TextProperty, TokensAreThoseOfThePrintedText) {
-  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+  for (std::uint64_t seed = 0; seed < kTextSeeds; ++seed) {
     const ir::Kernel kernel = host::random_kernel(seed).kernel;
     const std::string text = ir::print_stablehlo(ir::module_of(kernel));
     for (const TextTokens tokens : {TextTokens::kOps, TextTokens::kOperands}) {
@@ -162,7 +162,7 @@ TEST(TextProperty, TokensAreThoseOfThePrintedText) {
 
 TEST(TextProperty, TheModuleOfAKernelIsAProgramWhoseTextReadsBack) {
   int whole = 0;
-  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+  for (std::uint64_t seed = 0; seed < kTextSeeds; ++seed) {
     const ir::Kernel kernel = host::random_kernel(seed).kernel;
     if (!ir::is_whole(kernel)) continue;
     ++whole;
@@ -176,7 +176,7 @@ TEST(TextProperty, TheModuleOfAKernelIsAProgramWhoseTextReadsBack) {
 
 TEST(TextProperty, EveryTextOfLoopsHasWordsOnly) {
   const TextSpec spec{.level = TextLevel::kLoops, .tokens = TextTokens::kOperands};
-  for (std::uint64_t seed = 0; seed < kSeeds / 2; ++seed) {
+  for (std::uint64_t seed = 0; seed < kTextSeeds / 2; ++seed) {
     std::mt19937_64 random(seed);
     const ir::Kernel kernel = host::random_kernel(seed).kernel;
     const analytical::TileConfig tile = host::random_tile(kernel, random);
@@ -201,7 +201,7 @@ Words sorted(Words words) {
 
 TEST(TextProperty, ReorderedKernelsSayTheSameInAnotherOrder) {
   int changed = 0;
-  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+  for (std::uint64_t seed = 0; seed < kTextSeeds; ++seed) {
     std::mt19937_64 random(seed);
     const ir::Kernel kernel = host::random_kernel(seed).kernel;
     const ir::Kernel other = reordered(kernel, random);
@@ -220,7 +220,7 @@ TEST(TextProperty, ReorderedKernelsSayTheSameInAnotherOrder) {
 }
 
 TEST(TextProperty, RenamingIsOneToOneAndChangesNoOpsText) {
-  for (std::uint64_t seed = 0; seed < kSeeds / 5; ++seed) {
+  for (std::uint64_t seed = 0; seed < kTextSeeds / 5; ++seed) {
     std::mt19937_64 random(seed);
     const ir::Kernel kernel = host::random_kernel(seed).kernel;
     const Words ops = tokens_of({.kernel = kernel}, {});
@@ -243,7 +243,7 @@ TEST(TextProperty, RenamingIsOneToOneAndChangesNoOpsText) {
 
 TEST(TextProperty, JitteredKernelsHaveTheSameOpsOnOtherSizes) {
   int made = 0;
-  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+  for (std::uint64_t seed = 0; seed < kTextSeeds; ++seed) {
     std::mt19937_64 random(seed);
     const ir::Kernel kernel = host::random_kernel(seed).kernel;
     const std::optional<ir::Module> module = jittered(kernel, random);
@@ -259,7 +259,7 @@ TEST(TextProperty, JitteredKernelsHaveTheSameOpsOnOtherSizes) {
     ASSERT_EQ(before, after) << seed << print_hlo(*module);
     ASSERT_NE(tokens_of({.kernel = kernel}, {}), tokens_of({.kernel = other}, {})) << seed;
   }
-  EXPECT_GT(made, 200) << "of " << kSeeds;
+  EXPECT_GT(made, 200) << "of " << kTextSeeds;
 }
 
 }  // namespace

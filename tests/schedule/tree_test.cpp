@@ -135,7 +135,7 @@ TEST(Tree, ProductsOfAMatrixUnitCountAsWhatTheyCompute) {
   const ir::Kernel product = sketch.build({sketch.dot(
       a, b, {.lhs_contracting = {1}, .rhs_contracting = {0}}, {64, 48}, ir::DType::kF32)});
   const analytical::TileConfig tile = analytical::parse_tile("out=16x12 kernel=8x12 stages=2");
-  const LoopProgram program = loops_of(product, &tile, {.tiled = false});
+  const LoopProgram program = loops_of(product, &tile);
   const ScheduleTree tree = make_tree(program);
   ASSERT_EQ(nodes_of(tree, NodeKind::kMultiply).size(), 1U);
   EXPECT_EQ(tree.nodes[0].context.ops.multiplies, 64.0 * 48 * 32);

@@ -135,7 +135,7 @@ NetworkSpec text_network(Reduction reduction, GraphLayer graph) {
 
 constexpr NetworkWidths kTextWidths{.opcodes = 20, .node = 0, .at_nodes = 0, .at_kernel = 0};
 
-std::vector<float> predict(Network& network, const std::vector<GraphInput>& inputs) {
+std::vector<float> predict_texts(Network& network, const std::vector<GraphInput>& inputs) {
   const torch::NoGradGuard no_gradients;
   const Tensor out = network.forward(make_batch(inputs, kTextWidths)).contiguous();
   return {out.data_ptr<float>(), out.data_ptr<float>() + out.numel()};
@@ -157,9 +157,9 @@ TEST(TextNetwork, KernelsOfABatchDoNotTouch) {
     Network network(text_network(reduction, graph), kTextWidths, 3);
     RandomKernels random(1, kTextWidths);
     const std::vector<RandomKernel> kernels = random.make_many(12, 40);
-    const std::vector<float> together = predict(network, inputs_of(kernels));
+    const std::vector<float> together = predict_texts(network, inputs_of(kernels));
     for (std::size_t i = 0; i < kernels.size(); ++i) {
-      EXPECT_NEAR(predict(network, {kernels[i].input()}).front(), together[i], 1e-5);
+      EXPECT_NEAR(predict_texts(network, {kernels[i].input()}).front(), together[i], 1e-5);
     }
   }
 }
@@ -167,10 +167,9 @@ TEST(TextNetwork, KernelsOfABatchDoNotTouch) {
 // Those of docs/learning.md, at the widths of validation/experiments/labels.
 TEST(TextNetwork, HasFewerThanFiveMillionParametersForAVocabularyOfTenThousand) {
   constexpr NetworkWidths kWidths{.opcodes = 10000, .node = 1, .at_nodes = 0, .at_kernel = 60};
-  for (const auto& [reduction, graph] :
-       {std::pair(Reduction::kColumnWise, GraphLayer::kConv1d),
-        std::pair(Reduction::kLstm, GraphLayer::kNone),
-        std::pair(Reduction::kTransformer, GraphLayer::kNone)}) {
+  for (const auto& [reduction, graph] : {std::pair(Reduction::kColumnWise, GraphLayer::kConv1d),
+                                         std::pair(Reduction::kLstm, GraphLayer::kNone),
+                                         std::pair(Reduction::kTransformer, GraphLayer::kNone)}) {
     NetworkSpec spec = text_network(reduction, graph);
     spec.hidden = spec.opcode_width = 64;
     spec.hops = 6;
@@ -189,7 +188,7 @@ TEST(TextNetwork, OnlyTheBagForgetsTheOrder) {
   const RandomKernel other = text_of({9, 2, 3, 1, 8, 6, 7, 5, 4});
   const auto difference = [&](const NetworkSpec& spec) {
     Network network(spec, kTextWidths, 3);
-    const std::vector<float> out = predict(network, {text.input(), other.input()});
+    const std::vector<float> out = predict_texts(network, {text.input(), other.input()});
     return std::fabs(out[0] - out[1]);
   };
   NetworkSpec bag = text_network(Reduction::kColumnWise, GraphLayer::kNone);

@@ -1,0 +1,71 @@
+#include "host/durable_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+
+namespace tilecast::host {
+
+void cannot_write(const std::string& path) {
+  throw Error(fmt::format("{}: cannot write it: {}", path, std::strerror(errno)));
+}
+
+void write_through(int fd, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) cannot_write(path);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (::fsync(fd) != 0 && errno != EINVAL) cannot_write(path);  // EINVAL: not a real disk
+}
+
+void sync_folder(const std::string& folder) {
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  ::fsync(fd);
+  ::close(fd);
+}
+
+void write_file(const std::string& path, std::string_view text) {
+  const std::string temporary = path + ".tmp";
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) cannot_write(path);
+  try {
+    write_through(fd, text, path);
+  } catch (const Error&) {
+    ::close(fd);
+    throw;
+  }
+  if (::close(fd) != 0 || ::rename(temporary.c_str(), path.c_str()) != 0) cannot_write(path);
+  sync_folder(std::filesystem::path(path).parent_path().string());
+}
+
+// Locked is the file that has this name now, which another session may have written anew since it was
+// opened.
+int open_locked(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd < 0) cannot_write(path);
+  struct stat opened {
+  }, named{};
+  const bool locked = ::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+  if (locked && ::fstat(fd, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
+      opened.st_ino == named.st_ino) {
+    return fd;
+  }
+  ::close(fd);
+  throw Error(
+      fmt::format("{}: another session is writing it; wait for it, or measure into "
+                  "another folder",
+                  path));
+}
+
+}  // namespace tilecast::host
