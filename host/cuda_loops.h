@@ -6,9 +6,9 @@
 //
 // Takes the pipelined program. Each nest at the top is a kernel; its outermost parallel loops are
 // the grid, one block each. Buffers in shared memory are dynamic shared memory, asynchronous copies
-// __pipeline_memcpy_async (cp.async) of 16, 8 or 4 bytes, batches its commit and wait; registers and
-// products are as cuda_registers.h says, barriers as cuda_sync.h. The text is a whole file, with a
-// host function that launches its kernels one after the other:
+// __pipeline_memcpy_async (cp.async) of 16, 8 or 4 bytes, batches its commit and wait; registers
+// and products are as cuda_registers.h says, barriers as cuda_sync.h. The text is a whole file,
+// with a host function that launches its kernels one after the other:
 //
 //   cudaError_t launch_k17(const void* const* in, void* const* out, void* scratch, cudaStream_t);
 //

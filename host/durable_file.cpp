@@ -49,8 +49,8 @@ void write_file(const std::string& path, std::string_view text) {
   sync_folder(std::filesystem::path(path).parent_path().string());
 }
 
-// Locked is the file that has this name now, which another session may have written anew since it was
-// opened.
+// Locked is the file that has this name now, which another session may have written anew since it
+// was opened.
 int open_locked(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) cannot_write(path);

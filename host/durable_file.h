@@ -1,5 +1,6 @@
-// Files that outlive a crash of the machine: what was written is on the disk, and files are whole or
-// not there. All throw Error with the path and the system's reason. Thread-safe for different files.
+// Files that outlive a crash of the machine: what was written is on the disk, and files are whole
+// or not there. All throw Error with the path and the system's reason. Thread-safe for different
+// files.
 #pragma once
 
 #include <string>

@@ -9,11 +9,11 @@
 //
 // Files of kernels are on disk before rows that name them, rows before append() returns. A torn
 // last line (power cut) is dropped, with a note. Tables from before tiles said all they say today
-// (stages, threads ...) are written anew with those columns, empty: their tiles say none of it. Columns of rows besides the usual ones:
-// x_median_ns, x_cache (cold, warm), x_attempts, x_drift (of the reference loop, relative), x_hash
-// (ir/canonical_hash), x_scratch_bytes, x_name, x_set. A set of a manifest without times
-// (measure_labels.h) has q_* and p_unroll instead of times.
-// One process at a time writes a set; a second one gets an Error. Not thread-safe.
+// (stages, threads ...) are written anew with those columns, empty: their tiles say none of it.
+// Columns of rows besides the usual ones: x_median_ns, x_cache (cold, warm), x_attempts, x_drift
+// (of the reference loop, relative), x_hash (ir/canonical_hash), x_scratch_bytes, x_name, x_set. A
+// set of a manifest without times (measure_labels.h) has q_* and p_unroll instead of times. One
+// process at a time writes a set; a second one gets an Error. Not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -23,8 +23,8 @@ std::string_view take_digits(std::string_view& text) {
   return digits;
 }
 
-// The text of the kernel's schedule; empty where it has none. Printing is 2 of the 30 us that making
-// the loops of a kernel of ten ops takes, so that tokens are read from the text itself.
+// The text of the kernel's schedule; empty where it has none. Printing is 2 of the 30 us that
+// making the loops of a kernel of ten ops takes, so that tokens are read from the text itself.
 std::string loop_text(const analytical::KernelQuery& query, const hwdesc::Device& device) {
   try {
     return to_text(schedule::loops_of(query.kernel, query.tile, schedule::target_of(device)));

@@ -264,9 +264,9 @@ class Reader {
     Value value = read(id, std::move(position));
     const DType wide = is_half(dtype) ? DType::kF32 : dtype;
     if (value.dtype == wide) return value;
-    const bool exact = value.kind == Value::Kind::kNumber &&
-                       (value.number == 0 || std::abs(value.number) == 1 ||
-                        std::isinf(value.number));  // in every type
+    const bool exact =
+        value.kind == Value::Kind::kNumber && (value.number == 0 || std::abs(value.number) == 1 ||
+                                               std::isinf(value.number));  // in every type
     if (exact && ir::is_floating(value.dtype)) return Value::of(value.number, wide);
     return Value::apply(Opcode::kConvert, wide, {std::move(value)});
   }

@@ -255,8 +255,8 @@ void Schedule::fuse_consumer(const std::string& buffer) {
   if (fused.role != Role::kTemporary || fused.scope != Scope::kMain) {
     refuse("only a temporary in main memory can go");
   }
-  const auto consumer = std::find_if(
-      program.body.begin(), program.body.end(), [&](const Statement& statement) {
+  const auto consumer =
+      std::find_if(program.body.begin(), program.body.end(), [&](const Statement& statement) {
         const SingleNest nest = single_nest(statement);
         return nest.assign != nullptr && touches(statement, buffer, Use::kRead);
       });
@@ -286,7 +286,8 @@ void Schedule::fuse_consumer(const std::string& buffer) {
       } else if (copy != nullptr && copy->to.buffer == buffer) {
         ++copies;
         statement = computed_copy(program, Copy(*copy), *nest);
-      } else if (touches(statement, buffer, Use::kRead) || touches(statement, buffer, Use::kWrite)) {
+      } else if (touches(statement, buffer, Use::kRead) ||
+                 touches(statement, buffer, Use::kWrite)) {
         ++others;
       }
     }

@@ -98,8 +98,8 @@ void Schedule::multiply(const std::string& loop) {
   if (reads[0] == nullptr || reads[1] == nullptr) refuse("expected two matrices");
   for (const Bound& bound : sum.where) {
     const bool harmless =
-        is_left_out(program, sum.to, bound) || (is_zero_outside(program, *reads[0], bound) &&
-                                                is_zero_outside(program, *reads[1], bound));
+        is_left_out(program, sum.to, bound) ||
+        (is_zero_outside(program, *reads[0], bound) && is_zero_outside(program, *reads[1], bound));
     if (!harmless) refuse("a bound guards the sum: split into equal pieces");
   }
   std::vector<const Loop*> order = nest.loops;
@@ -120,7 +120,8 @@ void Schedule::multiply(const std::string& loop) {
         }
       }
       Multiply made{sum.to, a, b, i.extent, j.extent, k.extent};
-      const std::map<std::string, Index, std::less<>> start{{all[0], Index(0)}, {all[1], Index(0)}, {all[2], Index(0)}};
+      const std::map<std::string, Index, std::less<>> start{
+          {all[0], Index(0)}, {all[1], Index(0)}, {all[2], Index(0)}};
       (*place.body)[place.position] = with(Body{Statement{std::move(made)}}, start)[0];
       program_ = std::move(program);
       return;

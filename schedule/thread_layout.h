@@ -17,8 +17,8 @@ struct ThreadBlock {
   ir::Dims threads;  // side by side along rows and columns of the results; {}: not told
   [[nodiscard]] std::int64_t size() const { return warps * kWarp; }
 };
-// As the tile says; `warps` where it says nothing. Throws Error beyond 32 warps, a block's most, and
-// where its threads are no whole warps.
+// As the tile says; `warps` where it says nothing. Throws Error beyond 32 warps, a block's most,
+// and where its threads are no whole warps.
 [[nodiscard]] ThreadBlock thread_block(const analytical::TileConfig& tile, int warps);
 
 struct Sharing {  // of rows x columns

@@ -34,8 +34,7 @@ void add_loops(const ir::Kernel& kernel, const hwdesc::Device& device,
   }
   if (form == LoopForm::kCuda) {
     if (target.warps == 0) throw Error(device.name + " has no blocks of threads: no CUDA");
-    const auto text =
-        host::cuda_of_loops(schedule::pipelined(made.program), made.block, "kernel");
+    const auto text = host::cuda_of_loops(schedule::pipelined(made.program), made.block, "kernel");
     if (const auto* unsupported = std::get_if<host::Unsupported>(&text)) refuse(*unsupported);
     why.loops = std::get<host::CudaKernel>(text).source;
     return;

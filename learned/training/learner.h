@@ -11,12 +11,12 @@
 //       search: {trials: 8, rounds: 2, learning_rate: [1e-4, 1e-2], hidden: [32, 64, 128]}
 //
 // Keys: name, model (xgboost | network | gaussian_process), target (time | residual | a quantity of
-// the sets, with target_scale: identity | log1p), features | (at_nodes, at_kernel, encoding, scale),
-// the parameters of text_parameters() where it reads text (encoding text, or the group tokens of
-// trees), validation (share of the rows; of a Gaussian process 0), validate_by, seed, search (not
-// of a Gaussian process, which the evidence chooses), pretrain (training/pretrain_spec.h), and every
-// parameter of gbt_parameters(), of network_parameters() and training_parameters(), or of
-// gp_parameters().
+// the sets, with target_scale: identity | log1p), features | (at_nodes, at_kernel, encoding,
+// scale), the parameters of text_parameters() where it reads text (encoding text, or the group
+// tokens of trees), validation (share of the rows; of a Gaussian process 0), validate_by, seed,
+// search (not of a Gaussian process, which the evidence chooses), pretrain
+// (training/pretrain_spec.h), and every parameter of gbt_parameters(), of network_parameters() and
+// training_parameters(), or of gp_parameters().
 #pragma once
 
 #include "hwdesc/config_reader.h"

@@ -12,11 +12,10 @@
 namespace tilecast::sim::cli {
 namespace {
 
-const std::map<std::string, LoopForm> kLoopForms{
-    {"tiled", LoopForm::kTiled},
-    {"pipelined", LoopForm::kPipelined},
-    {"c", LoopForm::kC},
-    {"cuda", LoopForm::kCuda}};
+const std::map<std::string, LoopForm> kLoopForms{{"tiled", LoopForm::kTiled},
+                                                 {"pipelined", LoopForm::kPipelined},
+                                                 {"c", LoopForm::kC},
+                                                 {"cuda", LoopForm::kCuda}};
 
 struct ExplainArguments {
   std::string file, kernel, tile, model, headroom, loops;

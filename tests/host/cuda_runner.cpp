@@ -64,10 +64,10 @@ CompiledLibrary compile_on_cpu(const std::vector<CudaCase>& cases) {
   const std::string file = folder.write("kernels.cpp", text);
   const std::string library = folder.file("kernels.so");
   const char* compiler = std::getenv("CXX");
-  const std::string said = complaint_of(
-      {compiler != nullptr ? compiler : "c++", "-std=c++20", "-O1", "-w", "-fPIC", "-shared",
-       "-I" + folder.path(), "-o", library, file},
-      folder.path());
+  const std::string said =
+      complaint_of({compiler != nullptr ? compiler : "c++", "-std=c++20", "-O1", "-w", "-fPIC",
+                    "-shared", "-I" + folder.path(), "-o", library, file},
+                   folder.path());
   if (!said.empty()) throw Error(said);
   folder.release();  // the library's
   return CompiledLibrary(library);
