@@ -25,12 +25,8 @@ constexpr Example kExamples[] = {
      "the same with a tile of your choice"},
     {"explain",
      "explain -d a100_sxm_40gb configs/examples/gpu_product.hlo --tile 'out=128x128 kernel=64x128 "
-     "stages=3 warps=4' --loops pipelined",
-     "a block's loops, copies issued two iterations ahead"},
-    {"explain",
-     "explain -d a100_sxm_40gb configs/examples/gpu_product.hlo --tile 'out=128x128 kernel=64x128 "
      "stages=3 warps=4' --loops cuda",
-     "the same as CUDA C++"},
+     "the loops of a block as CUDA C++ (pipelined: as a loop program)"},
 
     {"kernels", "kernels configs/programs/mlp_train.hlo",
      "FLOPs and bytes of every kernel, without a device"},

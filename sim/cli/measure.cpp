@@ -275,8 +275,7 @@ void add_host_verb(CLI::App& measure) {
       ->check(CLI::IsMember({"cold", "warm"}))
       ->capture_default_str();
   verb.add_option("--sets", arguments->sets,
-                  "what comes with Tilecast: tiles, fusion, schedules; the first two when no file\n"
-                  "is given")
+                  "what comes with Tilecast (no file given: tiles, fusion)")
       ->check(CLI::IsMember({"tiles", "fusion", "schedules"}))
       ->delimiter(',');
   verb.add_option("--stages", arguments->stages,

@@ -78,7 +78,7 @@ TEST(HybridSpec, RefusesLearnersThatCannotCorrectPhysics) {
   EXPECT_EQ(message_of("{name: h, try: [trees]}"), "no error");
   EXPECT_THAT(message_of("{name: h, try: [tree]}"),
               HasSubstr("got 'tree', expected one of the learners: trees, deep, times, rank"));
-  EXPECT_THAT(message_of("{name: h, try: [times]}"), HasSubstr("times predicts times"));
+  EXPECT_THAT(message_of("{name: h, try: [times]}"), HasSubstr("times predicts no residuals"));
   EXPECT_THAT(message_of("{name: h, try: [rank]}"), HasSubstr("rank only ranks tiles"));
   EXPECT_THAT(message_of("{name: h, try: [trees, trees]}"), HasSubstr("trees is tried twice"));
   EXPECT_THAT(message_of("{name: h, try: []}"), HasSubstr("h.yaml:1:11: try: expected a list"));

@@ -131,8 +131,8 @@ TEST(GraphParameters, HoldEveryFieldWithItsDefaultInRange) {
     EXPECT_EQ(parameter.get(training), before) << parameter.name;
     EXPECT_NE(parameter.name, "seed");
   }
-  EXPECT_EQ(network_parameters().parameters().size(), 18U);
-  EXPECT_EQ(training_parameters().parameters().size(), 14U);
+  EXPECT_EQ(network_parameters().parameters().size(), 25U);
+  EXPECT_EQ(training_parameters().parameters().size(), 18U);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ TEST(Weights, AreReadBackToTheSameBytesAndPredictions) {
   for (std::size_t i = 0; i < std::size(kGraphLayers); ++i) {
     NetworkSpec spec = small();
     spec.graph = static_cast<GraphLayer>(i);
-    spec.reduction = static_cast<Reduction>(i);
+    spec.reduction = static_cast<Reduction>(i % std::size(kReductions));
     Network network(spec, kTestWidths, 3), other(spec, kTestWidths, 4);
     load_weights(other, save_weights(network));
     EXPECT_EQ(save_weights(other), save_weights(network));
