@@ -36,6 +36,7 @@ constexpr std::int64_t kLine = 64;              // bytes of a cache line, and of
 constexpr std::int64_t kMostWritten = 256;      // statements of an unrolled loop written out
 constexpr std::int64_t kMostLocal = 128 << 10;  // bytes of a buffer on the stack
 constexpr std::int64_t kVectorBytes = 64;
+constexpr std::int64_t kMostSums = 30;  // vectors of sums: 32 registers less two for operands
 
 class LoopWriter {
  public:
@@ -108,14 +109,18 @@ class LoopWriter {
   }
   void write(const Loop& loop) {
     if (loop.kind == LoopKind::kVectorized && write_vectors(loop)) return;
-    const bool unrolled = loop.kind == LoopKind::kUnrolled && written(loop) <= kMostWritten;
-    if (loop.extent == 1 || unrolled) {
+    const bool unrolled = loop.kind == LoopKind::kUnrolled;
+    const bool fits = sums(loop.body, {&loop}) <= kMostSums;
+    if (loop.extent == 1 || (unrolled && fits && written(loop) <= kMostWritten)) {
       for (std::int64_t i = 0; i < loop.extent; ++i) {
         write_body(schedule::with(loop.body, {{loop.variable, Index(i)}}));
       }
       return;
     }
     if (loop.kind == LoopKind::kVectorized) out_.line("#pragma GCC ivdep");
+    // Sums that do not fit stay in memory: GCC would keep some in registers and spill them around
+    // every use, which takes twice as long.
+    if (unrolled && !fits) out_.line("#pragma GCC unroll 1");
     const std::string name = c_name(loop.variable);
     out_.open(fmt::format("for (int64_t {0} = 0; {0} < {1}; ++{0})", name, loop.extent));
     around_.push_back(&loop);
@@ -134,6 +139,32 @@ class LoopWriter {
     if (loop.kind == LoopKind::kUnrolled) return inner * loop.extent;
     const std::int64_t lanes = loop.kind == LoopKind::kVectorized ? lanes_of(loop) : 0;
     return lanes > 0 ? loop.extent / lanes : inner;
+  }
+
+  // Vectors of register buffers that the text inside of `loops` writes, were they written out.
+  [[nodiscard]] std::int64_t sums(const Body& body, const std::vector<const Loop*>& loops) const {
+    std::int64_t made = 0;
+    for (const schedule::Statement& statement : body) {
+      if (const auto* deeper = statement.get<Loop>()) {
+        std::vector<const Loop*> inside = loops;
+        inside.push_back(deeper);
+        made += sums(deeper->body, inside);
+      }
+      const auto* assign = statement.get<Assign>();
+      if (assign == nullptr ||
+          program_.buffer(assign->to.buffer).scope != schedule::Scope::kRegister) {
+        continue;
+      }
+      std::int64_t vectors = 1;
+      for (const Loop* loop : loops) {
+        const std::int64_t lanes = loop->kind == LoopKind::kVectorized ? lanes_of(*loop) : 0;
+        if (address(assign->to).uses(loop->variable)) {
+          vectors *= loop->extent / std::max<std::int64_t>(lanes, 1);
+        }
+      }
+      made += vectors;
+    }
+    return made;
   }
 
   // --- vectors: one assignment of sums and products of arrays that stand still or run on

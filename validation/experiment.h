@@ -28,9 +28,12 @@
 //                subject: vanilla, in: mean}]     measured/reference_rows.h; shown beside ours
 //   directions: [{better: trees, than: analytical, metric: mape, finding: What was found.}]
 //
+// `extends: other.yaml` takes what is not written anew from an experiment of the same folder, and
+// `extends: trees` of a learner from one above it; never name and published; lists as a whole.
+//
 // Devices and mappings are names of shipped ones, or paths relative to the file. A source may name
-// its own `devices` (one sample set each) and `sample: {rows: n, seed: s}` (of
-// each device). Reading is strict: Error with file, line, column and key. Plain values.
+// its own `devices` (a sample set each) and `sample: {rows: n, seed: s}` (of each). Reading is
+// strict: Error with file, line, column and key. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -63,8 +66,7 @@ namespace tilecast::validation {
 //   held_out_works     the same of kernels or programs; both `seeds` times
 //   first_rows    the first `share` of each set's rows, in their order, fitted, the others scored
 // Rows of a kernel are on both sides only where rows are dealt: sampled_rows, first_rows. Learners
-// and hybrids of round i have their seed + i; `seeds` also repeats fixed, largest and first_rows
-// for them.
+// and hybrids of round i have their seed + i; `seeds` repeats fixed, largest, first_rows for them.
 enum class SplitKind {
   kNone,
   kFixed,
@@ -99,8 +101,7 @@ struct Selector {
 };
 
 // Rows whose cell of `column` (of measurements.csv) fits a pattern (* and ?): those of the default
-// run of their program, whose times give the coefficients of analytical_scaled
-// (experiment_scaling.h).
+// run of their program, whose times give the coefficients (experiment_scaling.h).
 struct DefaultRun {
   std::string column;
   std::vector<std::string> like;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/source_text.h"
+#include "hwdesc/config_merge.h"
 #include "hwdesc/config_reader.h"
 #include "hwdesc/device_yaml.h"
 #include "measured/importers/import_manifest.h"
@@ -131,11 +132,30 @@ void read_table(const ConfigNode& root, Experiment& experiment) {
   }
 }
 
+// The learner with the settings of the earlier one that it extends.
+ConfigNode whole_learner(const ConfigNode& entry, std::span<const ConfigNode> earlier) {
+  const ConfigNode* extends = entry.find("extends");
+  if (!extends) return entry;
+  const auto named = [&](const ConfigNode& other) {
+    return text_of(required(other, "name")) == text_of(*extends);
+  };
+  const auto found = std::ranges::find_if(earlier, named);
+  if (found == earlier.end()) {
+    fail_at(*extends, fmt::format("got {}, expected the name of a learner above this one",
+                                  hwdesc::show_text(extends->scalar)));
+  }
+  ConfigNode own = entry;
+  own.erase("extends");
+  return hwdesc::merge(*found, own);
+}
+
 std::vector<learned::LearnerSpec> read_learners(const ConfigNode& root) {
   std::vector<learned::LearnerSpec> learners;
   const ConfigNode* node = root.find("learners");
   if (!node) return learners;
-  for (const ConfigNode& entry : list(*node)) {
+  std::vector<ConfigNode> entries;
+  for (const ConfigNode& written : list(*node)) {
+    const ConfigNode& entry = entries.emplace_back(whole_learner(written, entries));
     learners.push_back(learned::read_learner(entry));
     const std::string& name = learners.back().name;
     if (std::ranges::find(kColumns, name) != std::end(kColumns) ||
@@ -255,9 +275,28 @@ const learned::LearnerSpec* Experiment::learner(std::string_view column) const {
   return found == learners.end() ? nullptr : &*found;
 }
 
-Experiment parse_experiment(const std::string& content, const std::string& file) {
+namespace {
+
+// The experiment laid over the one that it extends.
+ConfigNode read_whole(const std::string& content, const std::string& file) {
   ConfigNode root = hwdesc::read_config(content, file);
   if (root.at.file.empty()) root.at = {file, 1, 1};
+  const ConfigNode* extends = root.find("extends");
+  if (!extends) return root;
+  const auto parent = std::filesystem::path(file).parent_path() / text_of(*extends);
+  const auto source = base::SourceText::read_file(parent.string(), hwdesc::kMaxConfigBytes);
+  ConfigNode inherited = hwdesc::read_config(std::string(source.text()), parent.string());
+  if (const ConfigNode* second = inherited.find("extends")) {
+    fail_at(*second, "an experiment that another extends extends none itself");
+  }
+  root.erase("extends");
+  return hwdesc::merge(std::move(inherited), root);
+}
+
+}  // namespace
+
+Experiment parse_experiment(const std::string& content, const std::string& file) {
+  const ConfigNode root = read_whole(content, file);
   allow_only(root, {"format", "name", "claim", "notes", "device", "data", "split", "fit", "score",
                     "default", "learners", "hybrids", "columns", "by", "by_kernel", "metrics",
                     "bars", "published", "directions"});

@@ -411,6 +411,41 @@ TEST_F(ExperimentOnDisk, AProgramAndItsTimeBecomeASetOfOneRow) {
   EXPECT_FALSE(result.rounds.at(0).fitted);
 }
 
+TEST(Experiment, LearnersExtendThoseAbove) {
+  const auto learners = [](const std::string& second) {
+    return "learners: [{name: a, model: xgboost, features: [static, tile], trees: 50}, " + second +
+           "]\n";
+  };
+  const std::string head = std::string(kHead) + "split: {kind: k_fold}\n";
+  const std::string tail = "columns: [analytical, a, b]\nmetrics: [mape]\n";
+  const Experiment e = parse_experiment(
+      head + learners("{name: b, extends: a, features: [static]}") + tail, "e.yaml");
+  const auto a = learned::settings_of(e.learners.at(0));
+  auto b = learned::settings_of(e.learners.at(1));
+  EXPECT_EQ(b.at("trees"), "50");
+  EXPECT_NE(b.at("features"), a.at("features"));
+  EXPECT_THAT(message_of(head + learners("{name: b, extends: c}") + tail),
+              HasSubstr("got 'c', expected the name of a learner above this one"));
+}
+
+TEST_F(ExperimentOnDisk, ExtendsAnotherOfItsFolder) {
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+    return (folder_ / name).string();
+  };
+  write("base.yaml",
+        std::string(kHead) + "split: {kind: largest, share: 20 %}\nby: [class]\n" + kTail);
+  const Experiment e = read_experiment(
+      write("more.yaml", "extends: base.yaml\nname: more\nclaim: d\nsplit: {share: 40 %}\n"));
+  EXPECT_EQ(e.name, "more");
+  EXPECT_EQ(e.split.kind, SplitKind::kLargest);
+  EXPECT_DOUBLE_EQ(e.split.share, 0.4);
+  EXPECT_EQ(e.by, std::vector{measured::Breakdown::kClass});
+  EXPECT_THROW(read_experiment(write("unnamed.yaml", "extends: base.yaml\n")), Error);
+  EXPECT_THROW(read_experiment(write("chain.yaml", "extends: more.yaml\nname: chain\n")), Error);
+  EXPECT_THROW(read_experiment(write("absent.yaml", "extends: no.yaml\nname: absent\n")), Error);
+}
+
 TEST(ShippedExperiments, AllRead) {
   std::size_t count = 0;
   for (const auto& entry :
