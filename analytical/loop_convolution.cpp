@@ -15,6 +15,7 @@ enum Role : std::uint8_t { kBatch, kRows, kColumns, kFeatures, kInputs, kSteps }
 constexpr double kBytes = 4;          // of an element: f32
 constexpr double kGenerated = 16;     // lanes of the widest vector in the text (host/c_loops.h)
 constexpr double kMostWritten = 256;  // statements that are written out (host/c_loops.h)
+constexpr double kOperands = 2;       // registers that are left to operands
 
 // Vector registers of x86-64: 32 with AVX-512, 16 before (Intel 64 and IA-32 manual, volume 1).
 double registers_of(double lanes) {
@@ -84,8 +85,7 @@ LoopConvolution::LoopConvolution(const ir::Kernel& kernel, const IterationSpace&
   const double workers = std::max(device.multiplexing.workers, 1);
   cycle_s_ = 1 / device.clock.value;
   lanes_ = static_cast<double>(unit.columns);
-  pipes_ = device.matrix_peak("f32").value / workers / (2 * device.clock.value * lanes_) *
-           unit.efficiency;
+  pipes_ = device.matrix_peak("f32").value / workers / (2 * device.clock.value * lanes_);
   latency_ = unit.fill.value * device.clock.value / unit.clock.value_or(device.clock).value;
   registers_ = registers_of(lanes_);
 }
@@ -149,21 +149,22 @@ double LoopConvolution::step_cycles(const Cut& cut) const {
   // The widest power of two in the features, at most what the text has; the machine cuts it.
   double lanes = 1;
   while (lanes < kGenerated && std::fmod(cut.features, 2 * lanes) == 0) lanes *= 2;
-  const double chunks = cut.features / lanes;
-  const double vectors = chunks * std::ceil(lanes / lanes_);
-  const double sums = cut.pixels * vectors;
-  const bool written = cut.pixels * chunks * cut.in_text <= kMostWritten;
-  const bool in_registers = written && sums + std::min(vectors, cut.pixels) < registers_;
-  double loads = cut.pixels + vectors, stores = 0, latency = latency_;
-  if (!in_registers) {
-    loads += sums;
-    stores = sums;
-    latency += device_->scratchpad().latency.value / cycle_s_;
-  }
+  const double chunks = cut.features / lanes, sums_in_text = cut.pixels * chunks;
+  const double wide = sums_in_text * std::ceil(lanes / lanes_);
+  const bool in_registers = sums_in_text * cut.in_text <= kMostWritten &&
+                            wide <= registers_ - kOperands &&
+                            sums_in_text <= registers_of(kGenerated) - kOperands;
   lanes = std::min(lanes, lanes_);
+  // x86 multiplies no vectors of two floats: each is computed alone.
+  if (lanes == 2 && in_registers) lanes = 1;
+  const double vectors = cut.features / lanes, sums = cut.pixels * vectors;
   const hwdesc::VectorUnit& vector = device_->vector;
-  return std::max({sums / rate(pipes_, lanes, 2), loads / rate(vector.load_ports, lanes, 2),
-                   stores / rate(vector.store_ports, lanes, 1), latency});
+  const double loads = cut.pixels + vectors + (in_registers ? 0 : sums);
+  const double busy =
+      std::max(sums / rate(pipes_, lanes, 2), loads / rate(vector.load_ports, lanes, 2));
+  // A sum waits for its last step; in memory there are too many of them to wait.
+  if (in_registers) return std::max(busy, latency_);
+  return std::max(busy, sums / rate(vector.store_ports, lanes, 1));
 }
 
 // Copies of `elements` in runs of as many; each run starts a loop.
@@ -209,10 +210,7 @@ PerBound LoopConvolution::parts(const TileConfig& tile) const {
   PerBound parts{};
   const double compute_s = cut.steps * step_cycles(cut) * cycle_s_;
   parts[index_of(kMatrix)] = compute_s;
-  parts[index_of(kOnChip)] = brought_s(cut);
-  // A loop that starts: its first results wait for the pipes to fill.
-  const double starts = cut.steps / cut.inputs / cut.in_text;
-  parts[index_of(kIssue)] = starts * latency_ * cycle_s_;
+  parts[index_of(kOnChip)] = std::max(0.0, brought_s(cut) - compute_s);  // beside the sums
   double copies = copy_cycles(results_ / cut.features, cut.features);
   if (!tile.direct) {
     copies += copy_cycles(padded_ / cut.inputs, cut.inputs);

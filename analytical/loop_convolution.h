@@ -4,16 +4,15 @@
 // pixels of a tile with a row of its output features:
 //
 //   F = pixels * vectors                  multiply-adds: vectors of a row of output features
-//   step = max(F / pipes, loads / load_ports, stores / store_ports, latency)
-//   loads = pixels + vectors              the sums stay in registers, of which there are
-//   `registers` loads = pixels + vectors + F, stores = F, latency + a load     where they do not,
-//   or where the
-//                                         text would be too long to be written out (host/c_loops.h)
-//   T = packing + steps * step + what the caches behind the first bring + loop starts + storing
+//   step = max(F / pipes, (pixels + vectors) / load ports, latency)       sums in registers
+//   step = max(F / pipes, (pixels + vectors + F) / load ports, F / store ports)   else
+//   T = packing + max(steps * step, what the caches behind the first bring) + storing
 //
-// after the port model of Fog and the register-tile analysis of BLIS (Low et al., ACM TOMS 2016,
-// section 4.2.1: enough independent sums to cover the latency). The parts of the packed arrays that
-// a step needs come from the level that held them last (reuse.h). Immutable, thread-safe.
+// Sums are in registers where all of a tile fit beside two operands, and the text of a step is
+// short enough to be written out (host/c_loops.h). The port model of Fog, and the register-tile
+// analysis of BLIS (Low et al., ACM TOMS 2016, section 4.2.1: enough independent sums to cover the
+// latency). The parts of the packed arrays that a step needs come from the level that held them
+// last (reuse.h). Immutable, thread-safe.
 #pragma once
 
 #include <array>

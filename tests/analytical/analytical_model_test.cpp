@@ -229,6 +229,22 @@ TEST(AnalyticalModel, HasNoAnswerForATileThatDoesNotFit) {
   EXPECT_THAT(std::get<Infeasible>(answer).reason, HasSubstr("vmem"));
 }
 
+TEST(AnalyticalModel, UnrollAndOrderAreOfLoopsOfAProcessorCore) {
+  const ir::Kernel k = addition(64);
+  for (const char* name : {"tpu_v3", "a100_sxm_40gb", "cpu_generic"}) {
+    const hwdesc::Device device = hwdesc::load_device(name);
+    const KernelAnalysis analysis(k, device);
+    TileConfig unrolled = analysis.full_tile(), ordered = unrolled;
+    unrolled.unroll = 3;
+    ordered.order = {2, 1};
+    for (const TileConfig& tile : {unrolled, ordered}) {
+      EXPECT_THAT(analysis.infeasible_reason(tile), HasSubstr("unroll")) << name;
+      EXPECT_TRUE(std::isinf(analysis.time(tile).value)) << name;
+    }
+    EXPECT_EQ(analysis.infeasible_reason(analysis.full_tile()), "") << name;
+  }
+}
+
 TEST(AnalyticalModel, BestIsTheFastestOfItsTiles) {
   const ir::Kernel k = addition(8192);
   const hwdesc::Device device = tpu();
