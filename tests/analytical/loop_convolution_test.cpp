@@ -10,7 +10,7 @@ namespace tilecast::analytical::testing {
 namespace {
 
 constexpr double kCycle = 1e-9, kTaps = 9, kPipes = 2, kLatency = 4;
-constexpr double kSide = 8, kInputs = 16, kFeatures = 48;
+constexpr double kSide = 8, kInputFeatures = 16, kOutputFeatures = 48;
 constexpr ConvolutionSizes kSizes{
     .batch = 1, .side = 8, .input_features = 16, .features = 48, .groups = 1};
 
@@ -25,7 +25,7 @@ double matrix_s(const hwdesc::Device& device, const char* tile) {
 
 // Steps of the sum, of tiles of so many pixels and features.
 double steps(double pixels, double features) {
-  return kSide * kSide / pixels * kFeatures / features * kInputs * kTaps;
+  return kSide * kSide / pixels * kOutputFeatures / features * kInputFeatures * kTaps;
 }
 
 TEST(LoopConvolution, AFewSumsWaitForTheirOwnLastStep) {

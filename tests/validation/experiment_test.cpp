@@ -440,7 +440,7 @@ TEST_F(ExperimentOnDisk, ExtendsAnotherOfItsFolder) {
   EXPECT_EQ(e.name, "more");
   EXPECT_EQ(e.split.kind, SplitKind::kLargest);
   EXPECT_DOUBLE_EQ(e.split.share, 0.4);
-  EXPECT_EQ(e.by, std::vector{measured::Breakdown::kClass});
+  EXPECT_EQ(e.by, std::vector{measured::Breakdown::kOpClass});
   EXPECT_THROW(read_experiment(write("unnamed.yaml", "extends: base.yaml\n")), Error);
   EXPECT_THROW(read_experiment(write("chain.yaml", "extends: more.yaml\nname: chain\n")), Error);
   EXPECT_THROW(read_experiment(write("absent.yaml", "extends: no.yaml\nname: absent\n")), Error);
