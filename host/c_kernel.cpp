@@ -332,6 +332,19 @@ std::variant<CKernel, Unsupported> generate_c(const Kernel& kernel,
   }
 }
 
+std::string unrolled(std::string source, int factor) {
+  constexpr std::string_view kParallel = "#pragma GCC ivdep\n";  // c_nest.cpp, c_reduce.cpp
+  if (factor <= 1) return source;
+  const std::string pragma = fmt::format("#pragma GCC unroll {}\n", factor);
+  for (std::size_t at = source.find(kParallel); at != std::string::npos;
+       at = source.find(kParallel, at)) {
+    at += kParallel.size();
+    source.insert(at, pragma);
+    at += pragma.size();
+  }
+  return source;
+}
+
 std::int64_t host_bytes(const ir::Shape& shape) {
   return ir::element_count(shape) * bytes_of(storage_type(shape.dtype));
 }

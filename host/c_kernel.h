@@ -42,6 +42,10 @@ struct Unsupported {
 [[nodiscard]] std::variant<CKernel, Unsupported> generate_c(const ir::Kernel& kernel,
                                                             const analytical::TileConfig& tile,
                                                             const std::string& function);
+// C as generate_c() writes it, the loops that it marks as parallel to be unrolled by `factor`
+// (#pragma GCC unroll); 1: as it is.
+[[nodiscard]] std::string unrolled(std::string source, int factor);
+
 // Includes, types and conversions that all generated functions share.
 [[nodiscard]] std::string_view c_prelude();
 

@@ -112,7 +112,7 @@ bool Session::readable(const WorkItem& item) {
 }
 
 std::optional<Prepared> Session::prepare(const WorkItem& item) {
-  if (set_.holds(work_key(item.workload->hash, item.tile))) {
+  if (set_.holds(item.key())) {
     ++report_.known;
     ++settled_;
     return std::nullopt;
@@ -133,7 +133,9 @@ std::optional<Prepared> Session::prepare(const WorkItem& item) {
     skip(item, "unsupported", unsupported->reason);
     return std::nullopt;
   }
-  return Prepared{&item, std::get<CKernel>(std::move(made))};
+  CKernel code = std::get<CKernel>(std::move(made));
+  code.source = unrolled(std::move(code.source), item.unroll);
+  return Prepared{&item, std::move(code)};
 }
 
 std::vector<Prepared> Session::next_batch() {

@@ -13,7 +13,6 @@ namespace tilecast::host {
 namespace {
 
 constexpr std::size_t kFilesPerCompiler = 2;  // of a wave, after which rows are written
-constexpr std::string_view kParallel = "#pragma GCC ivdep\n";
 
 Seconds clock_now() {
   const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
@@ -29,8 +28,8 @@ struct LabelledItems {
 // One file of the plan, on one thread.
 class LabelFile {
  public:
-  LabelFile(const hwdesc::Device& device, const LabelBench& bench, const LabelOptions& options)
-      : device_(device), bench_(bench), options_(options) {}
+  LabelFile(const hwdesc::Device& device, const LabelBench& bench)
+      : device_(device), bench_(bench) {}
 
   [[nodiscard]] LabelledItems make(std::span<const WorkItem> items) const {
     LabelledItems made;
@@ -41,11 +40,9 @@ class LabelFile {
   }
 
  private:
-  // An item as C: a function for each way to unroll it.
   struct Written {
     const WorkItem* item = nullptr;
-    std::vector<std::string> functions;
-    std::string source;
+    std::string function, source;
   };
 
   void write(const WorkItem& item, std::size_t number, std::vector<Written>& written,
@@ -54,17 +51,14 @@ class LabelFile {
       made.skipped.push_back({&item, "not readable", std::move(why)});
       return;
     }
-    Written result{.item = &item, .functions = {}, .source = {}};
-    for (const int factor : options_.unroll) {
-      result.functions.push_back(fmt::format("kernel_{}_{}", number, factor));
-      auto code = bench_.generate(item.workload->kernel, item.tile, result.functions.back());
-      if (const auto* unsupported = std::get_if<Unsupported>(&code)) {
-        made.skipped.push_back({&item, "unsupported", unsupported->reason});
-        return;
-      }
-      result.source += unrolled(std::get<CKernel>(std::move(code)).source, factor);
+    std::string function = fmt::format("kernel_{}", number);
+    auto code = bench_.generate(item.workload->kernel, item.tile, function);
+    if (const auto* unsupported = std::get_if<Unsupported>(&code)) {
+      made.skipped.push_back({&item, "unsupported", unsupported->reason});
+      return;
     }
-    written.push_back(std::move(result));
+    std::string source = unrolled(std::get<CKernel>(std::move(code)).source, item.unroll);
+    written.push_back({&item, std::move(function), std::move(source)});
   }
 
   // One kernel the compiler cannot take must not cost those beside it.
@@ -74,7 +68,7 @@ class LabelFile {
     std::vector<std::string> functions;
     for (const Written& each : written) {
       source += each.source;
-      functions.insert(functions.end(), each.functions.begin(), each.functions.end());
+      functions.push_back(each.function);
     }
     LabelledFile file = bench_.label(source, functions);
     if (!file.error.empty() && written.size() == 1) {
@@ -83,18 +77,14 @@ class LabelFile {
       for (std::size_t i = 0; i < written.size(); ++i) label(written.subspan(i, 1), made);
     } else {
       TC_CHECK(file.kernels.size() == functions.size(), "labels of every function");
-      std::size_t next = 0;
-      for (const Written& each : written) {
-        for (const int factor : options_.unroll) {
-          made.rows.push_back({each.item, factor, std::move(file.kernels[next++])});
-        }
+      for (std::size_t i = 0; i < written.size(); ++i) {
+        made.rows.push_back({written[i].item, std::move(file.kernels[i])});
       }
     }
   }
 
   const hwdesc::Device& device_;
   const LabelBench& bench_;
-  const LabelOptions& options_;
 };
 
 class LabelSession {
@@ -105,9 +95,9 @@ class LabelSession {
         set_(set),
         options_(options),
         events_(events),
-        file_(device, bench, options),
+        file_(device, bench),
         start_(clock_now()) {
-    report_.planned = plan.size() * options.unroll.size();
+    report_.planned = plan.size();
   }
 
   SessionReport run() {
@@ -129,19 +119,14 @@ class LabelSession {
   }
 
  private:
-  [[nodiscard]] bool is_known(const WorkItem& item, int factor) const {
-    return set_.holds(label_key(item, factor)) ||
-           set_.holds(work_key(item.workload->hash, item.tile));
-  }
+  [[nodiscard]] bool is_known(const WorkItem* item) const { return set_.holds(item->key()); }
   // Counts what the set holds of the file; whether that is all.
   bool count_known(std::span<const WorkItem> file) {
-    std::size_t known = 0;
-    for (const WorkItem& item : file) {
-      for (const int factor : options_.unroll) known += is_known(item, factor) ? 1 : 0;
-    }
+    const auto known = static_cast<std::size_t>(
+        std::ranges::count_if(file, [&](const WorkItem& item) { return is_known(&item); }));
     report_.known += known;
     settled_ += known;
-    return known == file.size() * options_.unroll.size();
+    return known == file.size();
   }
 
   bool must_end() {
@@ -158,21 +143,17 @@ class LabelSession {
     base::parallel_for(files.size(), options_.jobs,
                        [&](std::size_t i) { made[i] = file_.make(files[i]); });
     for (LabelledItems& items : made) {
-      std::erase_if(items.rows,
-                    [&](const LabelledRow& row) { return is_known(*row.item, row.unroll); });
-      std::erase_if(items.skipped, [&](const SkippedRow& row) {
-        return set_.holds(work_key(row.item->workload->hash, row.item->tile));
-      });
+      const auto before = [&](const auto& row) { return is_known(row.item); };
+      std::erase_if(items.rows, before);
+      std::erase_if(items.skipped, before);
       for (const LabelledRow& row : items.rows) {
         const Workload& workload = *row.item->workload;
         set_.add_kernel(workload.hash, ir::print_hlo(workload.module));
       }
       set_.append(items.rows, items.skipped);
       report_.measured += items.rows.size();
-      for (const SkippedRow& row : items.skipped) {
-        report_.skipped[row.reason] += options_.unroll.size();
-      }
-      settled_ += items.rows.size() + items.skipped.size() * options_.unroll.size();
+      for (const SkippedRow& row : items.skipped) ++report_.skipped[row.reason];
+      settled_ += items.rows.size() + items.skipped.size();
     }
     events_.progress(settled_, std::nullopt);
   }
@@ -194,22 +175,9 @@ class LabelSession {
 
 }  // namespace
 
-std::string unrolled(std::string source, int factor) {
-  if (factor <= 1) return source;
-  const std::string pragma = fmt::format("#pragma GCC unroll {}\n", factor);
-  for (std::size_t at = source.find(kParallel); at != std::string::npos;
-       at = source.find(kParallel, at)) {
-    at += kParallel.size();
-    source.insert(at, pragma);
-    at += pragma.size();
-  }
-  return source;
-}
-
 SessionReport make_labels(std::span<const WorkItem> plan, const hwdesc::Device& device,
                           GrowingSet& set, const LabelBench& bench, const LabelOptions& options,
                           const SessionEvents& events) {
-  TC_CHECK(!options.unroll.empty(), "one way to unroll at least");
   return LabelSession(plan, device, set, bench, options, events).run();
 }
 

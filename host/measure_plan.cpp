@@ -107,8 +107,10 @@ std::vector<WorkItem> items_of(const WorkSource& source, const hwdesc::Device& d
     for (std::size_t i = 0; i < order.size(); ++i) {
       const std::size_t end = std::min(first + kTilesInARow, tiles[i].size());
       for (std::size_t t = first; t < end; ++t) {
-        items.push_back({&source.workloads[order[i]], std::move(tiles[i][t].tile), source.set,
-                         tiles[i][t].predicted});
+        for (const int factor : options.unroll) {
+          items.push_back({&source.workloads[order[i]], tiles[i][t].tile, source.set,
+                           tiles[i][t].predicted, factor});
+        }
       }
     }
   }
@@ -155,8 +157,14 @@ std::vector<std::size_t> spread_sample(std::size_t values, std::size_t count, st
   return chosen;
 }
 
-std::string work_key(const std::string& hash, const TileConfig& tile) {
-  return fmt::format("{} {}", hash, analytical::to_string(tile));
+std::string work_key(const std::string& hash, const TileConfig& tile, int unroll) {
+  std::string key = fmt::format("{} {}", hash, analytical::to_string(tile));
+  if (unroll > 1) key += fmt::format(" by {}", unroll);
+  return key;
+}
+
+std::string WorkItem::key() const {
+  return work_key(workload->hash, tile, unroll);
 }
 
 std::vector<WorkItem> plan_work(std::span<const WorkSource> sources, const hwdesc::Device& device,
@@ -174,7 +182,7 @@ std::vector<WorkItem> plan_work(std::span<const WorkSource> sources, const hwdes
   for (std::size_t i = 0; i < longest; ++i) {
     for (std::vector<WorkItem>& queue : queues) {
       if (i >= queue.size()) continue;
-      if (!seen.insert(work_key(queue[i].workload->hash, queue[i].tile)).second) continue;
+      if (!seen.insert(queue[i].key()).second) continue;
       items.push_back(std::move(queue[i]));
     }
   }

@@ -37,11 +37,15 @@ struct WorkItem {
   analytical::TileConfig tile;  // empty: the kernel is not cut
   std::string set;
   Seconds predicted;  // by the analytical model
+  int unroll = 1;     // asked of the compiler (c_kernel.h); 1: nothing
+
+  [[nodiscard]] std::string key() const;  // what is measured once: work_key()
 };
 
 struct PlanOptions {
   std::size_t tiles_per_kernel = 128;
   std::vector<int> stages = {};        // every tile with each of them; {}: as it is
+  std::vector<int> unroll = {1};       // every tile with each of them; at least one
   std::size_t kernels_per_source = 0;  // 0: all
   Seconds shortest{1.25e-6};           // predicted shorter: last
   Seconds costly{20e-3};               // predicted longer: after the others, before those
@@ -50,13 +54,14 @@ struct PlanOptions {
   int jobs = 1;
 };
 
-// Pointers into `sources`. Each (hash, tile) once, from the first source that has it.
+// Pointers into `sources`. Each (hash, tile, unroll) once, from the first source that has it.
 [[nodiscard]] std::vector<WorkItem> plan_work(std::span<const WorkSource> sources,
                                               const hwdesc::Device& device,
                                               const PlanOptions& options = {});
 
-// What is measured once: the kernel's hash and its tile.
-[[nodiscard]] std::string work_key(const std::string& hash, const analytical::TileConfig& tile);
+// What is measured once: the kernel's hash, its tile and how its loops are unrolled.
+[[nodiscard]] std::string work_key(const std::string& hash, const analytical::TileConfig& tile,
+                                   int unroll = 1);
 
 // `count` of `values` (ascending), spread over all of them: the first, then one from each of equal
 // strata, in an order of which every prefix is spread too.

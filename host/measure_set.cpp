@@ -37,7 +37,7 @@ const std::vector<std::string> kRowColumns = with_tile_columns(
 const std::vector<std::string> kLabelColumns = with_tile_columns(
     {"kernel", "program"}, {"class", "family", "p_unroll", "x_hash", "x_name", "x_set"});
 const std::vector<std::string> kSkippedColumns =
-    with_tile_columns({"hash"}, {"class", "family", "name", "set", "reason", "detail"});
+    with_tile_columns({"hash"}, {"p_unroll", "class", "family", "name", "set", "reason", "detail"});
 const std::vector<std::string> kSessionColumns{"date",   "machine", "compiler",
                                                "device", "cache",   "seed"};
 
@@ -78,23 +78,32 @@ std::string line_of(std::vector<std::string> before, const analytical::TileConfi
   return csv_line(before);
 }
 
-std::string row_line(const MeasuredRow& row, CacheState state) {
+std::string row_line(const MeasuredRow& row, const SessionSettings& settings) {
   const Workload& workload = *row.item->workload;
   const auto ns = nanoseconds_text;
-  return line_of(
-      {fmt::format("kernels/{}.hlo", workload.hash), "", ns(row.timing.minimum)}, row.item->tile,
-      {measured::op_class(workload.kernel), one_line(workload.family),
-       fmt::format("{}", std::max(row.timing.calls, 1)), ns(row.timing.spread),
-       ns(row.timing.median), std::string(name(state)), fmt::format("{}", row.timing.attempts),
-       fmt::format("{:.4f}", row.timing.drift), ns(row.timing.reference), workload.hash,
-       fmt::format("{}", row.scratch_bytes), one_line(workload.name), row.item->set});
+  std::vector<std::string> after{measured::op_class(workload.kernel),
+                                 one_line(workload.family),
+                                 fmt::format("{}", std::max(row.timing.calls, 1)),
+                                 ns(row.timing.spread),
+                                 ns(row.timing.median),
+                                 std::string(name(settings.cache)),
+                                 fmt::format("{}", row.timing.attempts),
+                                 fmt::format("{:.4f}", row.timing.drift),
+                                 ns(row.timing.reference),
+                                 workload.hash,
+                                 fmt::format("{}", row.scratch_bytes),
+                                 one_line(workload.name),
+                                 row.item->set};
+  if (settings.unroll) after.push_back(fmt::format("{}", row.item->unroll));
+  return line_of({fmt::format("kernels/{}.hlo", workload.hash), "", ns(row.timing.minimum)},
+                 row.item->tile, std::move(after));
 }
 
 std::string row_line(const LabelledRow& row) {
   const Workload& workload = *row.item->workload;
   std::vector<std::string> after{measured::op_class(workload.kernel),
                                  one_line(workload.family),
-                                 fmt::format("{}", row.unroll),
+                                 fmt::format("{}", row.item->unroll),
                                  workload.hash,
                                  one_line(workload.name),
                                  row.item->set};
@@ -108,12 +117,13 @@ std::string row_line(const LabelledRow& row) {
 std::string skipped_line(const SkippedRow& row) {
   const Workload& workload = *row.item->workload;
   return line_of({workload.hash}, row.item->tile,
-                 {measured::op_class(workload.kernel), one_line(workload.family),
-                  one_line(workload.name), row.item->set, row.reason, one_line(row.detail)});
+                 {fmt::format("{}", row.item->unroll), measured::op_class(workload.kernel),
+                  one_line(workload.family), one_line(workload.name), row.item->set, row.reason,
+                  one_line(row.detail)});
 }
 
-// Those of the columns that the table has, and all that are not of tiles: a form of the table from
-// before tiles said more.
+// Those of the columns that the table has, and all that do not say how a kernel was written: a form
+// of the table from before tables said more of that.
 std::vector<std::string> older_columns(const std::vector<std::string>& columns,
                                        std::string_view header) {
   if (header.empty()) return columns;
@@ -121,7 +131,8 @@ std::vector<std::string> older_columns(const std::vector<std::string>& columns,
   std::vector<std::string> older;
   for (const std::string& column : columns) {
     const auto of_tiles = measured::tile_columns();
-    const bool is_kept = std::ranges::find(of_tiles, column) == of_tiles.end();
+    const bool is_newer = column == "p_unroll" && columns == kSkippedColumns;
+    const bool is_kept = !is_newer && std::ranges::find(of_tiles, column) == of_tiles.end();
     if (is_kept || table.find(column)) older.push_back(column);
   }
   return older;
@@ -138,10 +149,6 @@ std::string in_todays_form(const CsvTable& older, const std::vector<std::string>
   return text;
 }
 
-std::string unrolled_key(const std::string& key, std::string_view unroll) {
-  return fmt::format("{} unroll {}", key, unroll);
-}
-
 std::string path_in(const std::string& directory, std::string_view file) {
   return (fs::path(directory) / file).string();
 }
@@ -151,10 +158,6 @@ std::string path_in(const std::string& directory, std::string_view file) {
 std::string nanoseconds_text(Seconds time) {
   constexpr double kPerSecond = 1e9;
   return fmt::format("{:.1f}", time.value * kPerSecond);
-}
-
-std::string label_key(const WorkItem& item, int unroll) {
-  return unrolled_key(work_key(item.workload->hash, item.tile), std::to_string(unroll));
 }
 
 std::string_view name(CacheState state) {
@@ -198,6 +201,8 @@ GrowingSet::GrowingSet(const std::string& directory, const measured::Manifest& m
     for (const measured::Quantity& quantity : manifest.quantities) {
       columns_.push_back("q_" + quantity.name);
     }
+  } else if (settings.unroll) {
+    columns_.push_back("p_unroll");
   }
   const std::string manifest_file = path_in(directory_, "manifest.yaml");
   check_settings();
@@ -303,14 +308,11 @@ void GrowingSet::open_table(const std::string& file, const std::vector<std::stri
     throw Error(fmt::format("{}:1: got columns {}; expected {}; measure into another folder", path,
                             fmt::join(table.columns, ","), fmt::join(columns, ",")));
   }
-  const std::string_view hash = columns == kSkippedColumns ? "hash" : "x_hash";
+  const bool of_skipped = columns == kSkippedColumns;
+  const std::string_view hash = of_skipped ? "hash" : "x_hash";
   for (const measured::CsvRow& row : table.rows) {
-    std::string key =
-        work_key(std::string(table.cell(row, hash)), measured::tile_cells(table, row));
-    if (const auto unroll = table.cell(row, "p_unroll"); !unroll.empty()) {
-      key = unrolled_key(key, unroll);
-    }
-    known_.insert(std::move(key));
+    known_.insert(work_key(std::string(table.cell(row, hash)), measured::tile_cells(table, row),
+                           static_cast<int>(measured::integer_cell(table, row, "p_unroll", 1, 1))));
   }
 }
 
@@ -322,8 +324,8 @@ void GrowingSet::add_kernel(const std::string& hash, const std::string& hlo) {
 void GrowingSet::append(std::span<const MeasuredRow> rows, std::span<const SkippedRow> skipped) {
   std::string text;
   for (const MeasuredRow& row : rows) {
-    text += row_line(row, settings_.cache);
-    known_.insert(work_key(row.item->workload->hash, row.item->tile));
+    text += row_line(row, settings_);
+    known_.insert(row.item->key());
   }
   write(text, skipped);
 }
@@ -332,7 +334,7 @@ void GrowingSet::append(std::span<const LabelledRow> rows, std::span<const Skipp
   std::string text;
   for (const LabelledRow& row : rows) {
     text += row_line(row);
-    known_.insert(label_key(*row.item, row.unroll));
+    known_.insert(row.item->key());
   }
   write(text, skipped);
 }
@@ -341,7 +343,7 @@ void GrowingSet::write(const std::string& measured_text, std::span<const Skipped
   std::string skipped_text;
   for (const SkippedRow& row : skipped) {
     skipped_text += skipped_line(row);
-    known_.insert(work_key(row.item->workload->hash, row.item->tile));
+    known_.insert(row.item->key());
   }
   if (!measured_text.empty()) {
     write_through(rows_, measured_text, path_in(directory_, "measurements.csv"));

@@ -11,9 +11,10 @@
 // last line (power cut) is dropped, with a note. Tables from before tiles said all they say today
 // (stages, threads ...) are written anew with those columns, empty: their tiles say none of it.
 // Columns of rows besides the usual ones: x_median_ns, x_cache (cold, warm), x_attempts, x_drift
-// (of the reference loop, relative), x_hash (ir/canonical_hash), x_scratch_bytes, x_name, x_set. A
-// set of a manifest without times (measure_labels.h) has q_* and p_unroll instead of times. One
-// process at a time writes a set; a second one gets an Error. Not thread-safe.
+// (of the reference loop, relative), x_hash (ir/canonical_hash), x_scratch_bytes, x_name, x_set;
+// p_unroll where SessionSettings::unroll says so. A set of a manifest without times
+// (measure_labels.h) has p_unroll always, and q_* instead of times. One process at a time writes a
+// set; a second one gets an Error. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +41,7 @@ struct SessionSettings {
   std::string device;  // as the manifest names it
   CacheState cache = CacheState::kCold;
   std::uint64_t seed = 1;
+  bool unroll = false;  // do its plans ask for loops to be unrolled?
 };
 
 struct MeasuredRow {
@@ -50,7 +52,6 @@ struct MeasuredRow {
 
 struct LabelledRow {
   const WorkItem* item = nullptr;
-  int unroll = 1;                             // as asked of the compiler; 1: nothing was asked
   std::vector<std::optional<double>> values;  // by Manifest::quantities
 };
 
@@ -71,7 +72,7 @@ class GrowingSet {
   GrowingSet(const GrowingSet&) = delete;
   GrowingSet& operator=(const GrowingSet&) = delete;
 
-  // Measured or skipped already (work_key()).
+  // Measured or skipped already (WorkItem::key()).
   [[nodiscard]] bool holds(const std::string& key) const { return known_.contains(key); }
   // kernels/<hash>.hlo, unless it is there.
   void add_kernel(const std::string& hash, const std::string& hlo);
@@ -96,9 +97,6 @@ class GrowingSet {
   std::unordered_set<std::string> known_;
   std::vector<std::string> notes_;
 };
-
-// What a label is made once: work_key() and how its loops were unrolled.
-[[nodiscard]] std::string label_key(const WorkItem& item, int unroll);
 
 // The settings of the first session of a set; nullopt where there is no set yet. Throws Error for a
 // set that no session began.

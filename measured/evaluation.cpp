@@ -1,5 +1,7 @@
 #include "measured/evaluation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -13,17 +15,43 @@
 namespace tilecast::measured {
 namespace {
 
-constexpr std::string_view kMetricNames[kMetricCount] = {
-    "mape",           "median_ape",         "p90_ape",          "geometric_bias",  "total_ratio",
-    "log_l1",         "row_tau_b",          "coverage_90",      "interval_width",  "mape_surest_25",
-    "mape_surest_50", "mape_surest_75",     "announced_2x",     "tile_tau_b",      "tile_size_ape",
-    "top_1_slowdown", "top_1_slowdown_p90", "top_5_slowdown",   "top_10_slowdown", "best_in_top_1",
-    "best_in_top_5",  "best_in_top_10",     "best_in_top_tenth"};
+constexpr std::string_view kMetricNames[kMetricCount] = {"mape",
+                                                         "median_ape",
+                                                         "p90_ape",
+                                                         "geometric_bias",
+                                                         "total_ratio",
+                                                         "log_l1",
+                                                         "row_tau_b",
+                                                         "coverage_90",
+                                                         "interval_width",
+                                                         "mape_surest_25",
+                                                         "mape_surest_50",
+                                                         "mape_surest_75",
+                                                         "announced_2x",
+                                                         "tile_tau_b",
+                                                         "tile_size_ape",
+                                                         "top_1_slowdown",
+                                                         "top_1_slowdown_p90",
+                                                         "top_5_slowdown",
+                                                         "top_10_slowdown",
+                                                         "best_in_top_1",
+                                                         "best_in_top_5",
+                                                         "best_in_top_10",
+                                                         "best_in_top_tenth",
+                                                         "top_1_within_2"};
 constexpr std::string_view kBreakdownNames[] = {"all",   "set",    "class", "size",
                                                 "split", "family", "kernel"};
 
-std::string tile_text(const analytical::TileConfig& tile) {
-  return tile == analytical::TileConfig{} ? "" : analytical::to_string(tile);
+// How a row's kernel was written: "out=8x4 p_unroll=4".
+std::string tile_text(const SampleSet& samples, const Sample& sample) {
+  std::string text =
+      sample.tile == analytical::TileConfig{} ? "" : analytical::to_string(sample.tile);
+  for (std::size_t i = 0; i < sample.parameters.size(); ++i) {
+    if (std::isnan(sample.parameters[i])) continue;
+    text += fmt::format("{}p_{}={}", text.empty() ? "" : " ", samples.parameter_names[i],
+                        sample.parameters[i]);
+  }
+  return text;
 }
 
 // Rows of one set by line, works by name and fingerprint: what several columns are joined on.
@@ -39,7 +67,7 @@ class Joiner {
            .work = work(samples.works[sample.work]),
            .line = sample.line,
            .split = sample.split,
-           .tile = tile_text(sample.tile),
+           .tile = tile_text(samples, sample),
            .measured_s = sample.measured.value,
            .repeats = sample.repeats,
            .predicted_s = std::vector<std::optional<double>>(sheet_.columns.size())});

@@ -37,7 +37,7 @@ struct ScoredWorkload {
 struct ScoredRow {
   std::size_t set = 0, work = 0;  // into ScoreSheet
   int line = 0;                   // of the set's measurements.csv
-  std::string split, tile;        // as text, or empty
+  std::string split, tile;        // tile: and parameters ("out=8x4 p_unroll=2"); as text, or empty
   double measured_s = 0;
   int repeats = 1;                                       // runs
   std::vector<std::optional<double>> predicted_s;        // per column; nullopt: not answered
@@ -87,9 +87,10 @@ enum class Metric {
   kBestInTop1,
   kBestInTop5,
   kBestInTop10,
-  kBestInTopTenth  // best found when a tenth of a kernel's tiles is measured, the predicted fastest
+  kBestInTopTenth,  // best found when a tenth of a kernel's tiles is measured, predicted fastest
+  kTop1Within2      // share of kernels whose predicted fastest is within 2 % of the best
 };
-constexpr std::size_t kMetricCount = 23;
+constexpr std::size_t kMetricCount = 24;
 [[nodiscard]] std::string_view name(Metric metric);  // "mape", "tile_size_ape", ...
 // Predicted over measured: 1 is best, and neither side of it is better.
 [[nodiscard]] constexpr bool is_ratio(Metric metric) {

@@ -264,6 +264,14 @@ std::optional<double> best_in_top_share(std::span<const Ranking> kernels, double
   });
 }
 
+std::optional<double> top_1_within(std::span<const Ranking> kernels, double tolerance) {
+  return mean_over(kernels, [&](const Ranking& ranking) -> std::optional<double> {
+    const double longest = (1 + tolerance) * best_measured(ranking);
+    return expected_over_ties(ranking, 1,
+                              [&](double chosen) { return chosen <= longest ? 1.0 : 0.0; });
+  });
+}
+
 std::optional<double> selective_mape(std::span<const Pair> pairs,
                                      std::span<const Interval> intervals, double share) {
   TC_CHECK(intervals.size() == pairs.size(), "one interval per row");

@@ -51,6 +51,10 @@ using Ranking = std::vector<Pair>;
 // only so much of a pool is measured. `share` in (0, 1].
 [[nodiscard]] std::optional<double> best_in_top_share(std::span<const Ranking> kernels,
                                                       double share);
+// Share of the kernels whose alternative predicted fastest takes at most (1 + tolerance) x the best
+// measured.
+[[nodiscard]] std::optional<double> top_1_within(std::span<const Ranking> kernels,
+                                                 double tolerance);
 
 struct Interval {
   double low = 0, high = 0;

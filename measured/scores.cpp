@@ -48,6 +48,8 @@ std::optional<double> ranking_metric(Metric metric, std::span<const Ranking> ker
       return best_in_top_k(kernels, 10);
     case Metric::kBestInTopTenth:
       return best_in_top_share(kernels, 0.1);
+    case Metric::kTop1Within2:
+      return top_1_within(kernels, 0.02);
     default:
       return std::nullopt;
   }

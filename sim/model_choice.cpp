@@ -318,6 +318,13 @@ std::vector<std::string> shipped_models() {
   return directories;
 }
 
+std::string shipped_advice() {
+  const std::optional<ModelDirectory> shipped = model_directory();
+  if (!shipped) return "";
+  const fs::path folder = shipped->path / "advice";
+  return fs::is_directory(folder) ? folder.string() : "";
+}
+
 std::optional<std::string> shipped_model_for(const hwdesc::Device& device) {
   const std::vector<std::string> directories = shipped_models();
   std::vector<Trained> trained(directories.begin(), directories.end());

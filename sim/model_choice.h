@@ -54,6 +54,7 @@ struct ChosenModel {
 [[nodiscard]] const analytical::CostModel& analytical_prior();
 
 [[nodiscard]] std::vector<std::string> shipped_models();  // folders, sorted
+[[nodiscard]] std::string shipped_advice();  // the folder of sim/advice.h beside them, or ""
 [[nodiscard]] std::optional<std::string> shipped_model_for(const hwdesc::Device& device);
 
 // Why `name` names no model; "" where it names one.

@@ -15,6 +15,9 @@ constexpr std::uint64_t kMostRows = 1'000'000'000;
 
 [[nodiscard]] measured::Metric metric_of(const hwdesc::ConfigNode& node);
 
+// The learners of a list, each with the settings of the earlier one that it `extends`.
+[[nodiscard]] std::vector<hwdesc::ConfigNode> learner_entries(const hwdesc::ConfigNode& learners);
+
 // The parts of an experiment: `split`; `fit` or `score`; `bars`, `published` and `directions`.
 [[nodiscard]] SplitSpec read_split(const hwdesc::ConfigNode& node);
 [[nodiscard]] std::vector<Selector> read_selectors(const hwdesc::ConfigNode& root,

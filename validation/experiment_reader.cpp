@@ -132,30 +132,11 @@ void read_table(const ConfigNode& root, Experiment& experiment) {
   }
 }
 
-// The learner with the settings of the earlier one that it extends.
-ConfigNode whole_learner(const ConfigNode& entry, std::span<const ConfigNode> earlier) {
-  const ConfigNode* extends = entry.find("extends");
-  if (!extends) return entry;
-  const auto named = [&](const ConfigNode& other) {
-    return text_of(required(other, "name")) == text_of(*extends);
-  };
-  const auto found = std::ranges::find_if(earlier, named);
-  if (found == earlier.end()) {
-    fail_at(*extends, fmt::format("got {}, expected the name of a learner above this one",
-                                  hwdesc::show_text(extends->scalar)));
-  }
-  ConfigNode own = entry;
-  own.erase("extends");
-  return hwdesc::merge(*found, own);
-}
-
 std::vector<learned::LearnerSpec> read_learners(const ConfigNode& root) {
   std::vector<learned::LearnerSpec> learners;
   const ConfigNode* node = root.find("learners");
   if (!node) return learners;
-  std::vector<ConfigNode> entries;
-  for (const ConfigNode& written : list(*node)) {
-    const ConfigNode& entry = entries.emplace_back(whole_learner(written, entries));
+  for (const ConfigNode& entry : learner_entries(*node)) {
     learners.push_back(learned::read_learner(entry));
     const std::string& name = learners.back().name;
     if (std::ranges::find(kColumns, name) != std::end(kColumns) ||
@@ -261,6 +242,29 @@ void check(const ConfigNode& root, const Experiment& experiment) {
 }
 
 }  // namespace
+
+std::vector<ConfigNode> learner_entries(const ConfigNode& learners) {
+  std::vector<ConfigNode> entries;
+  for (const ConfigNode& entry : list(learners)) {
+    const ConfigNode* extends = entry.find("extends");
+    if (!extends) {
+      entries.push_back(entry);
+      continue;
+    }
+    const auto named = [&](const ConfigNode& other) {
+      return text_of(required(other, "name")) == text_of(*extends);
+    };
+    const auto found = std::ranges::find_if(entries, named);
+    if (found == entries.end()) {
+      fail_at(*extends, fmt::format("got {}, expected the name of a learner above this one",
+                                    hwdesc::show_text(extends->scalar)));
+    }
+    ConfigNode own = entry;
+    own.erase("extends");
+    entries.push_back(hwdesc::merge(*found, own));
+  }
+  return entries;
+}
 
 bool Experiment::has_column(std::string_view column) const {
   return std::ranges::find(columns, column) != columns.end();

@@ -33,11 +33,13 @@ constexpr KindKeys kKinds[] = {{"none"},
                                {"held_out_works", {"share", "seeds", "seed", "rows"}},
                                {"first_rows", {"share", "seeds", "seed"}}};
 
-double share_of(const ConfigNode& node) {
+// Of what is fitted it may be all; of what is scored or first, something is left for the others.
+double share_of(const ConfigNode& node, bool may_be_all) {
   const std::optional<double> value = hwdesc::fraction(text_of(node));
-  if (!value || *value <= 0 || *value >= 1) {
-    fail_at(node, fmt::format("got {}, expected more than 0 % and less than 100 %",
-                              hwdesc::show_text(node.scalar)));
+  if (!value || *value <= 0 || *value > 1 || (*value == 1 && !may_be_all)) {
+    fail_at(node,
+            fmt::format("got {}, expected more than 0 % and {} 100 %",
+                        hwdesc::show_text(node.scalar), may_be_all ? "at most" : "less than"));
   }
   return *value;
 }
@@ -68,7 +70,7 @@ SplitSpec read_split(const ConfigNode& node) {
   if (split.kind == SplitKind::kFixed && node.find("share") == nullptr) {
     split.share = 1;
   } else if (has("share")) {
-    split.share = share_of(required(node, "share"));
+    split.share = share_of(required(node, "share"), split.kind == SplitKind::kFixed);
   }
   if (has("works")) split.works = whole_number(required(node, "works"), 1, kMostRows);
   if (split.kind == SplitKind::kSampledRows) static_cast<void>(required(node, "rows"));

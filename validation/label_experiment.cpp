@@ -57,6 +57,10 @@ double label_of(const Target& target, const learned::Example& row) {
   return target.is_time() ? row.target : learned::unscaled(target, row.target);
 }
 
+double log_time(const std::optional<analytical::Estimate>& prior) {
+  return prior ? std::log(prior->time.value) : 0;
+}
+
 std::vector<double> labels_of(const Examples& examples) {
   std::vector<double> labels;
   for (const learned::Example& row : examples.rows) {
@@ -103,7 +107,7 @@ void separate_works(const Examples& examples, measured::Split& split) {
 
 struct Task {
   std::size_t target = 0, seed = 0;
-  const LearnerSpec* learner = nullptr;  // null: the mean
+  const LearnerSpec* learner = nullptr;  // null: the mean, or physics alone
   bool physics = false;
 };
 
@@ -173,6 +177,8 @@ class LabelRun {
     };
     for (std::size_t target = 0; target < targets_.size(); ++target) {
       add(target, nullptr, false);
+      const Examples& examples = targets_[target].examples;
+      if (examples.target.is_time() && !examples.priors.empty()) add(target, nullptr, true);
       for (const LearnerSpec& learner : experiment_.learners) {
         add(target, &learner, false);
         if (!experiment_.physics.empty()) add(target, &learner, true);
@@ -201,12 +207,16 @@ class LabelRun {
     const Examples fitted = rows.examples.subset(split.fit);
     const Examples asked = rows.examples.subset(split.score);
     LabelScore score{.target = experiment_.targets[task.target].quantity,
-                     .learner = task.learner == nullptr ? "mean" : task.learner->name,
+                     .learner = task.learner != nullptr ? task.learner->name
+                                : task.physics          ? "analytical"
+                                                        : "mean",
                      .physics = task.physics,
                      .train_rows = fitted.rows.size(),
                      .test_rows = asked.rows.size()};
     std::vector<double> predicted(asked.rows.size());
-    if (task.learner == nullptr) {
+    if (task.learner == nullptr && task.physics) {
+      std::ranges::transform(asked.priors, predicted.begin(), log_time);
+    } else if (task.learner == nullptr) {
       const std::vector<double> known = labels_of(fitted);
       std::ranges::fill(predicted, std::accumulate(known.begin(), known.end(), 0.0) /
                                        static_cast<double>(std::max<std::size_t>(known.size(), 1)));
@@ -263,6 +273,7 @@ class LabelRun {
     const bool least = bar.metric == LabelMetric::kRmse;
     for (const LabelScore& score : scores) {
       if (score.target != bar.target || score.learner != bar.learner) continue;
+      if (bar.physics.value_or(score.physics) != score.physics) continue;
       const std::optional<double> value = score.value(bar.metric);
       const bool better =
           value && (!result.value || (least ? *value < *result.value : *value > *result.value));

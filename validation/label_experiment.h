@@ -11,13 +11,14 @@
 //   targets: [{name: vector_registers}, {name: cycles, scale: log1p}, {name: runtime}]
 //   physics: [prior]                            groups of features; without: []
 //   learners: [{name: conv1d, model: network, encoding: text, ...}]      learned/training/
-//   bars: [{target: vector_registers, metric: rmse, at_most: 7 %, learner: conv1d}]
+//   bars: [{target: vector_registers, metric: rmse, at_most: 7 %, learner: conv1d, physics: no}]
 //
 // Every learner learns every target, with its own features and, where there is physics, again with
 // those groups beside them (networks: at the kernel; trees: in the table). Keys target and
-// target_scale of learners are the experiment's. The row `mean` predicts the mean of the training
-// rows (of counts rounded). Works on both sides are disjoint. Reading is strict: Error with file,
-// line and column.
+// target_scale of learners are the experiment's; `extends` is that of experiments. The row `mean`
+// predicts the mean of the training rows (of counts rounded); the row `analytical`, of times where
+// a learner needs physics, is physics alone. Works on both sides are disjoint. Reading is strict:
+// Error with file, line and column.
 //
 // Metrics, means over the seeds: rmse, root mean square error over the range of all rows, as Das
 // and Mannarswamy report it (a share; of times: of log(seconds)); exact, of counts the share of
@@ -38,7 +39,8 @@ enum class LabelMetric { kRmse, kExact, kSpearman };
 inline constexpr std::string_view kLabelMetrics[] = {"rmse", "exact", "spearman"};
 
 struct LabelBar {
-  std::string target, learner;  // learner: with or without physics, whichever is better
+  std::string target, learner;
+  std::optional<bool> physics = {};  // beside the learner; nullopt: whichever is better
   LabelMetric metric = LabelMetric::kRmse;
   double limit = 0;  // at most of rmse, at least of the others
 };

@@ -8,6 +8,7 @@
 #include "hwdesc/config_values.h"
 #include "learned/model_card_yaml.h"
 #include "measured/importers/import_manifest.h"
+#include "validation/experiment_nodes.h"
 #include "validation/label_experiment.h"
 
 namespace tilecast::validation {
@@ -49,10 +50,14 @@ learned::Target read_label_target(const ConfigNode& node) {
 }
 
 LabelBar read_label_bar(const ConfigNode& node, const LabelExperiment& experiment) {
-  allow_only(node, {"target", "learner", "metric", "at_most", "at_least"});
+  allow_only(node, {"target", "learner", "physics", "metric", "at_most", "at_least"});
   LabelBar bar{.target = text(node, "target"), .learner = text(node, "learner")};
   bar.metric = static_cast<LabelMetric>(choice(required(node, "metric"), kLabelMetrics));
   bar.limit = share_of(required(node, bar.metric == LabelMetric::kRmse ? "at_most" : "at_least"));
+  if (const ConfigNode* physics = node.find("physics")) {
+    constexpr std::string_view kNoYes[] = {"no", "yes"};
+    bar.physics = choice(*physics, kNoYes) == 1;
+  }
   const auto is_target = [&](const learned::Target& target) {
     return target.quantity == bar.target;
   };
@@ -101,7 +106,7 @@ LabelExperiment parse_label_experiment(const std::string& text, const std::strin
   if (const ConfigNode* physics = root.find("physics")) {
     experiment.physics = learned::feature_groups(*physics);
   }
-  for (const ConfigNode& learner : list(required(root, "learners"))) {
+  for (const ConfigNode& learner : learner_entries(required(root, "learners"))) {
     if (learner.find("target") != nullptr || learner.find("target_scale") != nullptr) {
       fail_at(learner, "target: that of the experiment; leave it out");
     }

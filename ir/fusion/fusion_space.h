@@ -4,7 +4,7 @@
 //   FusionSpace space(module);                     // of a module that is not fused yet
 //   FusionConfiguration chosen = space.by_rules();
 //   chosen[17] = FusionChoice::kKeep;              // decisions()[17]: add.7 stays out of dot.5's
-//   kernel Module fused = space.fused(chosen);
+//   Module fused = space.fused(chosen);
 //
 // A decision stands at an edge of the graph, from an array to an instruction that reads it:
 //   into    the reader's kernel computes the array

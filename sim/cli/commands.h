@@ -10,6 +10,7 @@ class App;
 namespace tilecast::sim::cli {
 
 void add_simulate(CLI::App& app);
+void add_advise(CLI::App& app);
 void add_calibrate(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_convert(CLI::App& app);

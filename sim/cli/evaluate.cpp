@@ -209,7 +209,8 @@ void add_evaluate(CLI::App& app) {
       "hold mape_surest_25, _50 and _75: MAPE of that share of the rows, those with the narrowest\n"
       "intervals; announced_2x: the share of errors above a factor of 2 that intervals reach; and\n"
       "best_in_top_tenth: what is found of a kernel's best when only the tenth of its tiles is\n"
-      "measured that is predicted fastest.\n"
+      "measured that is predicted fastest; top_1_within_2: the share of kernels whose predicted\n"
+      "fastest takes at most 2 % longer than the best.\n"
       "Models of another quantity than time (registers ...) are scored by differences: RMSE, as %\n"
       "of the range of measured values, mean absolute error, and of counts the share predicted\n"
       "exactly, beside the mean of their training rows.");

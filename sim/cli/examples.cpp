@@ -28,6 +28,11 @@ constexpr Example kExamples[] = {
      "stages=3 warps=4' --loops cuda",
      "the loops of a block as CUDA C++ (pipelined: as a loop program)"},
 
+    {"advise", "advise -d cpu_generic --unroll 1,2,4,8 configs/examples/product.hlo",
+     "registers, spills and time of each factor, with nothing compiled"},
+    {"advise", "advise -d cpu_generic --fuse multiply.45,tanh.46 configs/programs/small_mixer.hlo",
+     "an array in its reader's kernel, or apart"},
+
     {"kernels", "kernels configs/programs/mlp_train.hlo",
      "FLOPs and bytes of every kernel, without a device"},
     {"kernels", "kernels --device tpu_v3 --format csv configs/programs/mlp_train.hlo",

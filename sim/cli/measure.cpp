@@ -148,6 +148,7 @@ std::vector<host::WorkItem> plan_of(const HostArguments& arguments,
       host::plan_work(sources, device,
                       {.tiles_per_kernel = arguments.common.tiles,
                        .stages = arguments.stages,
+                       .unroll = arguments.unroll,
                        .kernels_per_source = arguments.common.limit,
                        .longest = arguments.labels.empty() ? host::PlanOptions{}.longest : kAnyTime,
                        .seed = arguments.common.seed,
@@ -156,11 +157,8 @@ std::vector<host::WorkItem> plan_of(const HostArguments& arguments,
   return plan;
 }
 
-void run_label_session(HostArguments arguments) {
+void run_label_session(const HostArguments& arguments) {
   check(arguments.common);
-  std::ranges::sort(arguments.unroll);
-  const auto twice = std::ranges::unique(arguments.unroll);
-  arguments.unroll.erase(twice.begin(), twice.end());
   const host::LabelBench bench = host::label_bench();
   const auto start = std::chrono::steady_clock::now();
   const MeasureArguments& common = arguments.common;
@@ -173,15 +171,14 @@ void run_label_session(HostArguments arguments) {
   const std::vector<host::WorkSource> sources = sources_of(arguments, device.device);
   const std::vector<host::WorkItem> plan = plan_of(arguments, sources, device.device);
   const std::chrono::duration<double> planning = std::chrono::steady_clock::now() - start;
-  const host::SessionReport report = run_labels(
-      {.plan = plan, .device = device, .bench = bench, .unroll = arguments.unroll}, common);
+  const host::SessionReport report =
+      run_labels({.plan = plan, .device = device, .bench = bench}, common);
   finish(label_table(common.out, report, Seconds{planning.count()}), common, report,
          "tilecast.measure.labels/1");
 }
 
 void run_host(const HostArguments& arguments) {
   if (!arguments.labels.empty()) return run_label_session(arguments);
-  if (arguments.unroll != std::vector{1}) throw UsageError("--unroll: expected with --labels");
   check(arguments.common);
   const host::Bench bench = host::this_machine();
   const Seconds start = bench.now();
@@ -194,7 +191,8 @@ void run_host(const HostArguments& arguments) {
                          .bench = bench,
                          .name = device.device.name,
                          .description = "kernels and tiles as C on one core of this machine",
-                         .spent_s = planning.value};
+                         .spent_s = planning.value,
+                         .unroll = arguments.unroll != std::vector{1}};
   const host::SessionReport report = run_session(task, arguments.common);
   finish(summary_table(arguments.common.out, report, planning), arguments.common, report,
          "tilecast.measure.host/1");
@@ -295,7 +293,8 @@ void add_host_verb(CLI::App& measure) {
       ->excludes("--longest")
       ->excludes("--cache")
       ->excludes("--core");
-  verb.add_option("--unroll", arguments->unroll, "of labels: each kernel with each of them")
+  verb.add_option("--unroll", arguments->unroll,
+                  "ask the compiler to unroll parallel loops by N, one run for each N")
       ->check(CLI::Range(1, 64))
       ->allow_extra_args(false)
       ->delimiter(',')

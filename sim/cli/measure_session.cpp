@@ -200,7 +200,8 @@ host::SessionReport run_session(const MeasureTask& task, const MeasureArguments&
                         .compiler = task.bench.compiler,
                         .device = task.device.in_manifest,
                         .cache = timing.state,
-                        .seed = arguments.seed});
+                        .seed = arguments.seed,
+                        .unroll = task.unroll});
   for (const std::string& note : set.notes()) fmt::print(stderr, "note: {}\n", note);
   host::SessionOptions options{
       .timing = timing, .jobs = arguments.jobs, .longest = longest_of(arguments)};
@@ -231,12 +232,13 @@ host::SessionReport run_labels(const LabelTask& task, const MeasureArguments& ar
                         .machine = "any",
                         .compiler = task.bench.tools,
                         .device = task.device.in_manifest,
-                        .seed = arguments.seed});
+                        .seed = arguments.seed,
+                        .unroll = true});
   for (const std::string& note : set.notes()) fmt::print(stderr, "note: {}\n", note);
-  host::LabelOptions options{.unroll = task.unroll, .jobs = arguments.jobs};
+  host::LabelOptions options{.jobs = arguments.jobs};
   if (!arguments.budget.empty()) options.budget = parse_budget(arguments.budget);
   const host::SessionReport report =
-      with_events(task.plan.size() * task.unroll.size(), [&](const host::SessionEvents& events) {
+      with_events(task.plan.size(), [&](const host::SessionEvents& events) {
         return host::make_labels(task.plan, task.device.device, set, task.bench, options, events);
       });
   report_how_it_ended(report, arguments);

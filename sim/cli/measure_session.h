@@ -52,17 +52,17 @@ struct MeasureTask {
   const host::Bench& bench;
   std::string name, description;  // of the set
   double spent_s = 0;             // of the budget, before this
+  bool unroll = false;            // does the plan unroll?
 };
 // Notes and how it ended go to stderr.
 [[nodiscard]] host::SessionReport run_session(const MeasureTask& task,
                                               const MeasureArguments& arguments);
 
-// Labels instead of times, each kernel and tile with each of these unroll factors.
+// Labels instead of times.
 struct LabelTask {
   std::span<const host::WorkItem> plan;
   const ChosenDevice& device;
   const host::LabelBench& bench;
-  std::vector<int> unroll;
 };
 [[nodiscard]] host::SessionReport run_labels(const LabelTask& task,
                                              const MeasureArguments& arguments);

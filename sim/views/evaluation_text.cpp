@@ -186,6 +186,8 @@ std::string metric_title(Metric metric) {
       return "best in top 10 %";
     case Metric::kBestInTopTenth:
       return "best in top tenth %";
+    case Metric::kTop1Within2:
+      return "chosen within 2 % %";
   }
   return "";
 }

@@ -63,8 +63,11 @@ std::string label_experiment_text(const LabelResult& result) {
   for (const learned::Target& target : result.targets) text += target_text(result, target);
   for (const LabelBarResult& bar : result.bars) {
     const bool least = bar.bar.metric == LabelMetric::kRmse;
-    text += fmt::format("bar     {} {} of {}: {} {}, found {}: {}\n", bar.bar.target,
-                        metric_name(bar.bar.metric), bar.bar.learner,
+    const std::string_view with = !bar.bar.physics   ? ""
+                                  : *bar.bar.physics ? " with physics"
+                                                     : " without physics";
+    text += fmt::format("bar     {} {} of {}{}: {} {}, found {}: {}\n", bar.bar.target,
+                        metric_name(bar.bar.metric), bar.bar.learner, with,
                         least ? "at most" : "at least", percent(bar.bar.limit),
                         bar.value ? percent(*bar.value) : "nothing", bar.met ? "met" : "NOT MET");
   }
@@ -96,12 +99,14 @@ std::string label_experiment_json(const LabelResult& result) {
                               {"train_s", score.train_s}});
   }
   for (const LabelBarResult& bar : result.bars) {
-    root["bars"].push_back({{"target", bar.bar.target},
-                            {"learner", bar.bar.learner},
-                            {"metric", metric_name(bar.bar.metric)},
-                            {"limit", bar.bar.limit},
-                            {"value", number_or_null(bar.value)},
-                            {"met", bar.met}});
+    root["bars"].push_back(
+        {{"target", bar.bar.target},
+         {"learner", bar.bar.learner},
+         {"physics", bar.bar.physics ? LabelJson(*bar.bar.physics) : LabelJson(nullptr)},
+         {"metric", metric_name(bar.bar.metric)},
+         {"limit", bar.bar.limit},
+         {"value", number_or_null(bar.value)},
+         {"met", bar.met}});
   }
   return root.dump(2) + "\n";
 }

@@ -230,7 +230,7 @@ TEST(AnalyticalModel, HasNoAnswerForATileThatDoesNotFit) {
 }
 
 TEST(AnalyticalModel, UnrollAndOrderAreOfLoopsOfAProcessorCore) {
-  const ir::Kernel k = addition(64);
+  const ir::Kernel k = addition(16);
   for (const char* name : {"tpu_v3", "a100_sxm_40gb", "cpu_generic"}) {
     const hwdesc::Device device = hwdesc::load_device(name);
     const KernelAnalysis analysis(k, device);

@@ -48,7 +48,7 @@ class MeasureLabels : public ::testing::Test {
   MeasureLabels() : folder_(fs::temp_directory_path() / fmt::format("labels_test_{}", getpid())) {
     source_ = tile_source(device_);
     plan_ = plan_work(std::span(&source_, 1), device_,
-                      {.tiles_per_kernel = 3, .kernels_per_source = 12});
+                      {.tiles_per_kernel = 3, .unroll = {1, 4}, .kernels_per_source = 12});
   }
   ~MeasureLabels() override { fs::remove_all(folder_); }
 
@@ -79,16 +79,16 @@ class MeasureLabels : public ::testing::Test {
 };
 
 TEST_F(MeasureLabels, AreASetWithoutTimes) {
-  const SessionReport report = session("one", {.unroll = {1, 4}});
-  ASSERT_GE(plan_.size(), 20U);
-  EXPECT_EQ(report.measured, 2 * plan_.size());
+  const SessionReport report = session("one", {});
+  ASSERT_GE(plan_.size(), 40U);
+  EXPECT_EQ(report.measured, plan_.size());
   const measured::MeasurementSet set = measured::read_measurement_set(path("one"));
-  ASSERT_EQ(set.rows.size(), 2 * plan_.size());
+  ASSERT_EQ(set.rows.size(), plan_.size());
   EXPECT_TRUE(set.faults.empty());
   EXPECT_THAT(set.parameter_names, ElementsAre("unroll"));
   EXPECT_EQ(set.manifest.quantities, label_quantities());
   for (std::size_t i = 0; i < set.rows.size(); ++i) {
-    EXPECT_EQ(set.rows[i].tile, plan_[i / 2].tile) << "in the plan's order";
+    EXPECT_EQ(set.rows[i].tile, plan_[i].tile) << "in the plan's order";
     EXPECT_EQ(set.rows[i].parameters[0], i % 2 == 0 ? 1 : 4);
     EXPECT_FALSE(set.rows[i].runtime);
   }
@@ -98,13 +98,13 @@ TEST_F(MeasureLabels, AreASetWithoutTimes) {
 }
 
 TEST_F(MeasureLabels, DoNotDependOnJobs) {
-  session("one", {.unroll = {1, 2}, .kernels_per_file = 3, .jobs = 1});
-  session("three", {.unroll = {1, 2}, .kernels_per_file = 3, .jobs = 3});
+  session("one", {.kernels_per_file = 3, .jobs = 1});
+  session("three", {.kernels_per_file = 3, .jobs = 3});
   EXPECT_EQ(text("one", "measurements.csv"), text("three", "measurements.csv"));
 }
 
 TEST_F(MeasureLabels, OfASessionThatWasStoppedAreThoseOfOneThatWasNot) {
-  const LabelOptions options{.unroll = {1, 2}, .kernels_per_file = 2, .jobs = 1};
+  const LabelOptions options{.kernels_per_file = 4, .jobs = 1};
   session("whole", options);
   const std::string whole = text("whole", "measurements.csv");
   int asked = 0;
@@ -126,13 +126,12 @@ TEST_F(MeasureLabels, OfASessionThatWasStoppedAreThoseOfOneThatWasNot) {
 }
 
 TEST_F(MeasureLabels, OneRefusedKernelCostsNoOther) {
-  const SessionReport report =
-      session("one", {.unroll = {1, 2}, .kernels_per_file = 4}, fake_bench("kernel_2_1("));
+  const SessionReport report = session("one", {.kernels_per_file = 4}, fake_bench("kernel_2("));
   const std::size_t files = (plan_.size() + 1) / 4;  // with a third kernel
-  EXPECT_THAT(report.skipped, ElementsAre(Pair("compile error", 2 * files)));
-  EXPECT_EQ(report.measured, 2 * (plan_.size() - files));
+  EXPECT_THAT(report.skipped, ElementsAre(Pair("compile error", files)));
+  EXPECT_EQ(report.measured, plan_.size() - files);
   EXPECT_THAT(text("one", "skipped.csv"), HasSubstr("compile error,error: refused"));
-  EXPECT_EQ(session("one", {.unroll = {1, 2}, .kernels_per_file = 4}).known, 2 * plan_.size());
+  EXPECT_EQ(session("one", {.kernels_per_file = 4}).known, plan_.size());
 }
 
 TEST_F(MeasureLabels, OfAnotherCompilerAreRefused) {

@@ -154,6 +154,28 @@ class MeasureTest : public ::testing::Test {
   std::vector<std::string> notes_;
 };
 
+TEST_F(MeasureTest, WaysToUnrollAreMeasuredEachAndKeptApart) {
+  const std::vector<WorkItem> items =
+      plan_work(std::span(&source_, 1), device_,
+                {.tiles_per_kernel = 2, .unroll = {1, 2, 4}, .shortest = Seconds{0}});
+  const auto unrolled_session = [&] {
+    SessionSettings unrolled = settings();
+    unrolled.unroll = true;
+    GrowingSet set(path(), manifest(), unrolled);
+    return measure(items, device_, set, machine_.bench(), {}, {});
+  };
+  EXPECT_EQ(unrolled_session().measured, items.size());
+  EXPECT_EQ(unrolled_session().known, items.size());
+  const measured::MeasurementSet set = measured::read_measurement_set(path());
+  EXPECT_THAT(set.parameter_names, ElementsAre("unroll"));
+  ASSERT_EQ(set.rows.size(), items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    EXPECT_EQ(set.rows[i].tile, items[i - i % 3].tile);
+    EXPECT_EQ(set.rows[i].parameters[0], std::vector({1, 2, 4})[i % 3]);
+  }
+  EXPECT_THAT(why_not(settings()), HasSubstr("expected kernel,program"));
+}
+
 TEST_F(MeasureTest, WritesAnOrdinaryMeasurementSet) {
   const std::vector<WorkItem> items = plan();
   const SessionReport report = session(items);

@@ -175,6 +175,14 @@ TEST(TopShare, IsTopKOfThatShareOfEachKernel) {
   EXPECT_NEAR(*best_in_top_share(both, 0.1), (4.0 / 5 + 1) / 2, 1e-12);
 }
 
+TEST(Top1Within, IsTheShareOfKernelsWhoseChoiceIsAsGoodAsTheBest) {
+  const Ranking near{{1, 10.1}, {2, 10}}, far{{1, 11}, {2, 10}};
+  const Ranking tied{{1, 10}, {1, 20}, {2, 9.9}};  // 10 or 20, of which one is near 9.9
+  EXPECT_NEAR(*top_1_within(std::vector{near, far, tied}, 0.02), (1 + 0 + 0.5) / 3, 1e-12);
+  EXPECT_EQ(*top_1_within(std::vector{near, far}, 0.1), 1);
+  EXPECT_FALSE(top_1_within(std::vector<Ranking>{}, 0.02));
+}
+
 TEST(SelectiveMape, IsOfTheRowsWithTheNarrowestIntervals) {
   const std::vector<Pair> pairs{{11, 10}, {10, 20}, {33, 30}, {60, 40}};  // 0.1, 0.5, 0.1, 0.5
   const std::vector<Interval> intervals{{10, 13}, {10, 40}, {30, 33}, {1, 3}};

@@ -65,10 +65,13 @@ TEST(LabelExperiment, ScoresEveryLearnerOnEveryTargetWithAndWithoutPhysics) {
   const learned::SyntheticSet set(40, 3);
   const LabelExperiment experiment = parse_label_experiment(
       yaml(set.path("."),
-           "bars: [{target: registers, learner: counts, metric: rmse, at_most: 20 %}]\n"),
+           "bars: [{target: registers, learner: counts, metric: rmse, at_most: 20 %},\n"
+           "       {target: registers, learner: counts, metric: rmse, at_most: 20 %, physics: "
+           "yes}]\n"),
       "e.yaml");
   const LabelResult result = run_label_experiment(experiment, 2);
-  ASSERT_EQ(result.scores.size(), 2U * (1 + 2 * 2)) << "targets x (the mean + learners x physics)";
+  ASSERT_EQ(result.scores.size(), 2U * (1 + 2 * 2) + 1)
+      << "targets x (the mean + learners x physics), and physics alone of times";
   const LabelScore& mean = result.scores[0];
   const LabelScore& counts = result.scores[1];
   EXPECT_EQ(mean.learner, "mean");
@@ -81,8 +84,11 @@ TEST(LabelExperiment, ScoresEveryLearnerOnEveryTargetWithAndWithoutPhysics) {
   EXPECT_GT(*counts.unknown_tokens, 0) << "sizes that no training kernel has";
   EXPECT_FALSE(mean.unknown_tokens.has_value());
   EXPECT_EQ(result.scores[5].target, "runtime");
-  EXPECT_FALSE(result.scores[6].exact.has_value()) << "times are no counts";
-  ASSERT_EQ(result.bars.size(), 1U);
+  EXPECT_EQ(result.scores[6].learner, "analytical");
+  EXPECT_GT(result.scores[6].spearman.value(), 0.5) << "its times are physics' with noise";
+  EXPECT_FALSE(result.scores[7].exact.has_value()) << "times are no counts";
+  ASSERT_EQ(result.bars.size(), 2U);
+  EXPECT_EQ(*result.bars[1].value, result.scores[2].rmse);
   EXPECT_EQ(*result.bars[0].value, std::min(counts.rmse, result.scores[2].rmse));
   EXPECT_EQ(result.bars[0].met, *result.bars[0].value <= 0.2);
 

@@ -1,0 +1,118 @@
+// `tilecast advise`: of models trained on rows whose times and registers follow a formula of the
+// unroll factor, is that formula's best factor chosen, and a fusion split into its kernels?
+#include <gmock/gmock.h>
+
+#include <map>
+#include <sstream>
+
+#include "tests/cli/command_test.h"
+
+namespace tilecast::sim {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kSum =
+    "HloModule m\nENTRY main {\n  a = f32[512,256]{1,0} parameter(0)\n"
+    "  b = f32[512,256]{1,0} parameter(1)\n"
+    "  sum.1 = f32[512,256]{1,0} add(a, b)\n"
+    "  ROOT twice.2 = f32[512,256]{1,0} multiply(sum.1, sum.1)\n}\n";
+
+class AdviseCommand : public CommandTest {
+ protected:
+  AdviseCommand() : CommandTest("advise") {
+    write("set/manifest.yaml",
+          "format: tilecast.measurements/1\nname: unrolled\nsource: nobody\nlicence: none\n"
+          "timing: device\ndevice: cpu_generic\n"
+          "quantities: {registers: {unit: registers, count: yes}}\n");
+    std::string rows = "op,dtype,elements,runtime_ns,p_unroll,q_registers\n";
+    for (int i = 1; i <= 30; ++i) {
+      for (const int unroll : {1, 2, 4, 8}) {
+        const double time = 4e4 * i * (1 + 0.1 * std::abs(unroll - 4));
+        rows += "add,f32," + std::to_string(65536 * i) + "," + std::to_string(time) + "," +
+                std::to_string(unroll) + "," + std::to_string(2 * unroll) + "\n";
+      }
+    }
+    write("set/measurements.csv", rows);
+    const std::string head =
+        "format: tilecast.experiment/1\nname: e\nclaim: It unrolls.\ndevice: cpu_generic\n"
+        "data: [{name: unrolled, importer: set, from: ./set}]\n"
+        "split: {kind: held_out_works, share: 20 %, seeds: 1}\nlearners:\n"
+        "  - {name: times, model: xgboost, features: [static, parameters], parameters: [unroll],\n"
+        "     trees: 60, min_child_weight: 1}\n";
+    write("times.yaml", head + "columns: [analytical, times]\nmetrics: [mape]\n");
+    write("registers.yaml", head +
+                                "  - {name: registers, extends: times, target: registers}\n"
+                                "columns: [analytical, registers]\nmetrics: [mape]\n");
+    write("sum.hlo", kSum);
+  }
+  void train(const std::string& learner) {
+    const Answer trained =
+        tilecast("train " + learner + ".yaml --learner " + learner + " --out models/" + learner);
+    ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  }
+  // Rows of `advise ... -f csv`, by column; no cell of it is quoted.
+  using Row = std::map<std::string, std::string>;
+  [[nodiscard]] std::vector<Row> rows(const std::string& arguments) const {
+    const Answer answer =
+        tilecast("advise " + arguments + " -d cpu_generic --models models -f csv");
+    EXPECT_EQ(answer.exit_code, 0) << answer.err;
+    const auto cells = [](const std::string& line) {
+      std::vector<std::string> result;
+      std::istringstream in(line + ",");
+      for (std::string cell; std::getline(in, cell, ',');) result.push_back(cell);
+      return result;
+    };
+    std::istringstream in(answer.out);
+    std::string line;
+    std::getline(in, line);
+    const std::vector<std::string> columns = cells(line);
+    std::vector<Row> result;
+    while (std::getline(in, line)) {
+      const std::vector<std::string> values = cells(line);
+      EXPECT_EQ(values.size(), columns.size()) << line;
+      Row& row = result.emplace_back();
+      for (std::size_t i = 0; i < values.size(); ++i) row[columns.at(i)] = values[i];
+    }
+    return result;
+  }
+};
+
+TEST_F(AdviseCommand, ChoosesTheFactorWithTheShortestTime) {
+  train("times");
+  train("registers");
+  const std::vector<Row> table = rows("sum.hlo --unroll 1,2,4,8");
+  ASSERT_EQ(table.size(), 4U);
+  for (const Row& row : table) {
+    const double unroll = std::stod(row.at("unroll"));
+    EXPECT_EQ(row.at("verdict"), unroll == 4 ? "best" : "");
+    EXPECT_NEAR(std::stod(row.at("registers")), 2 * unroll, 0.5);
+    EXPECT_GT(std::stod(row.at("estimate_ns")), 0);
+  }
+}
+
+TEST_F(AdviseCommand, SaysWhatAFusionMakesOfTheKernels) {
+  train("times");
+  const std::vector<Row> table = rows("sum.hlo --fuse sum.1,twice.2");
+  std::map<std::string, std::size_t> of_choice;
+  for (const Row& row : table) ++of_choice[row.at("choice")];
+  EXPECT_EQ(of_choice["apart"], 3U) << "two kernels and their sum";
+  EXPECT_EQ(of_choice["fused"], 2U) << "one kernel and its sum";
+  EXPECT_EQ(table.back().at("verdict"), "best") << "fewer bytes, one kernel";
+}
+
+TEST_F(AdviseCommand, SaysWhatIsMissing) {
+  EXPECT_THAT(tilecast("advise sum.hlo -d cpu_generic").err, HasSubstr("--unroll"));
+  train("registers");
+  const Answer timeless = tilecast("advise sum.hlo -d cpu_generic --unroll 1 --models models");
+  EXPECT_EQ(timeless.exit_code, 1);
+  EXPECT_THAT(timeless.err, HasSubstr("got 1 models, none of times"));
+  train("times");
+  const Answer apart =
+      tilecast("advise sum.hlo -d cpu_generic --fuse twice.2,sum.1 --models models");
+  EXPECT_EQ(apart.exit_code, 1);
+  EXPECT_THAT(apart.err, HasSubstr("no fusion of twice.2 into sum.1"));
+}
+
+}  // namespace
+}  // namespace tilecast::sim
