@@ -288,6 +288,10 @@ void GrowingSet::open_table(const std::string& file, const std::vector<std::stri
   const std::string_view header = std::string_view(now).substr(0, now.find('\n') + 1);
   const std::vector<std::string> older = older_columns(columns, header);
   const bool is_older = older != columns && header == csv_line(older);
+  if (header.ends_with('\n') && header != csv_line(columns) && !is_older) {
+    throw Error(fmt::format("{}:1: got columns {}; expected {}; measure into another folder", path,
+                            header.substr(0, header.size() - 1), fmt::join(columns, ",")));
+  }
   std::string text = drop_torn_end(path, is_older ? older : columns, fd);
   if (is_older) {
     text = in_todays_form(measured::read_csv(base::SourceText(path, text)), columns);
@@ -304,10 +308,6 @@ void GrowingSet::open_table(const std::string& file, const std::vector<std::stri
     return;
   }
   const CsvTable table = measured::read_csv(base::SourceText(path, text));
-  if (table.columns != columns) {
-    throw Error(fmt::format("{}:1: got columns {}; expected {}; measure into another folder", path,
-                            fmt::join(table.columns, ","), fmt::join(columns, ",")));
-  }
   const bool of_skipped = columns == kSkippedColumns;
   const std::string_view hash = of_skipped ? "hash" : "x_hash";
   for (const measured::CsvRow& row : table.rows) {
