@@ -12,7 +12,7 @@
 namespace tilecast::analytical {
 namespace {
 
-constexpr double kLanes = 32;            // threads of a warp
+constexpr double kLanes = 32;            // that read together; threads of most warps
 constexpr double kRegisterBytes = 4;     // of a thread
 constexpr double kInstructionRows = 16;  // of a matrix instruction (mma.m16n8k16)
 constexpr double kRegisterGranule = 8;   // registers are given out in eights
@@ -107,13 +107,13 @@ double step_bytes(const BlockSchedule& schedule) {
 }
 
 double copies_of_a_thread(const BlockSchedule& schedule) {
-  return step_bytes(schedule) / kCopyBytes / (kLanes * schedule.warps);
+  return step_bytes(schedule) / kCopyBytes / (schedule.lanes * schedule.warps);
 }
 
 double registers_wanted(const BlockSchedule& schedule, const WarpTile& warp) {
   const double threads = schedule.threads.rows > 0
                              ? schedule.threads.rows * schedule.threads.columns
-                             : kLanes * schedule.warps;
+                             : schedule.lanes * schedule.warps;
   const double accumulators = schedule.matrices * schedule.rows * schedule.columns / threads;
   constexpr double kAddress = 2;  // registers
   return accumulators + kRegisterStages * warp.operand_registers +
@@ -127,7 +127,7 @@ BlockOccupancy occupancy_of(const BlockSchedule& schedule, const WarpTile& warp,
   const double wanted = registers_wanted(schedule, warp);
   double most = kMostRegisters;
   if (schedule.threads.rows > 0) {  // the compiler knows the block and lets one fit
-    const double threads = kLanes * schedule.warps;
+    const double threads = schedule.lanes * schedule.warps;
     const double fit = worker.registers_per_worker.value / kRegisterBytes / threads;
     most = std::min(most, std::floor(fit / kRegisterGranule) * kRegisterGranule);
   }
@@ -137,7 +137,8 @@ BlockOccupancy occupancy_of(const BlockSchedule& schedule, const WarpTile& warp,
   const double thread_bytes = held.registers * kRegisterBytes;
   const std::array<std::pair<double, std::string_view>, 4> limits{{
       {worker_memory(device).capacity.value / held.shared_bytes, "shared memory"},
-      {worker.registers_per_worker.value / (thread_bytes * kLanes * schedule.warps), "registers"},
+      {worker.registers_per_worker.value / (thread_bytes * schedule.lanes * schedule.warps),
+       "registers"},
       {worker.max_resident * static_cast<double>(worker.warps_per_block) / schedule.warps, "warps"},
       {kMostBlocks, "blocks"},
   }};
@@ -145,6 +146,22 @@ BlockOccupancy occupancy_of(const BlockSchedule& schedule, const WarpTile& warp,
   held.resident = std::floor(least->first);
   held.limit = least->second;
   return held;
+}
+
+// Bytes a second that the load unit of a worker brings from the core's cache.
+double load_rate(const hwdesc::Device& device) {
+  return device.vector.load_ports * static_cast<double>(device.vector.lanes) * kRegisterBytes *
+         device.clock.value;
+}
+
+double cache_latency_s(const hwdesc::Device& device) {
+  const hwdesc::MemoryLevel* cache = shared_cache(device);
+  return (cache != nullptr ? *cache : device.main_memory()).latency.value;
+}
+
+// Loads and stores of them that a thread does in a step.
+double results_in_memory(const BlockSchedule& schedule, const WarpTile& warp) {
+  return schedule.windows.results_in_memory ? 2 * warp.slices * warp.instructions : 0;
 }
 
 BlockStep step_of(const BlockSchedule& schedule, const WarpTile& warp, double spilled_registers,
@@ -160,23 +177,30 @@ BlockStep step_of(const BlockSchedule& schedule, const WarpTile& warp, double sp
   step.matrix_s = kMultiplyAdd * schedule.matrices * padded_rows * padded_columns * schedule.depth /
                   matrix_rate;
   if (schedule.threads.rows > 0) {  // lanes of the last warp may be idle
-    step.matrix_s *= kLanes * schedule.warps / (schedule.threads.rows * schedule.threads.columns);
+    step.matrix_s *=
+        schedule.lanes * schedule.warps / (schedule.threads.rows * schedule.threads.columns);
   }
   // Lanes read 16 bytes each, eight lanes at a time: what several read alike passes again.
   const double lines = schedule.on_lanes
-                           ? schedule.warps * warp.reads
+                           ? schedule.warps * schedule.lanes / kLanes * warp.reads
                            : padded_rows * warp.grid.columns + padded_columns * warp.grid.rows;
   const double read = schedule.matrices * lines * schedule.depth * schedule.operand_bytes;
-  const double spilled = 2 * spilled_registers * kRegisterBytes * kLanes * schedule.warps;
+  const double spilled = 2 * spilled_registers * kRegisterBytes * schedule.lanes * schedule.warps;
+  const double results = results_in_memory(schedule, warp);
+  step.result_bytes = results * kRegisterBytes * schedule.lanes * schedule.warps;
+  const double shared_rate = device.scratchpad().bandwidth.value / workers;
+  const double rate = schedule.direct ? load_rate(device) : shared_rate;
   step.shared_s =
-      (read + step_bytes(schedule) + spilled) / (device.scratchpad().bandwidth.value / workers);
+      (read + step_bytes(schedule) + spilled) / rate + step.result_bytes / load_rate(device);
   const double instructions = warp.slices * schedule.matrices * (warp.instructions + warp.fetches) +
-                              kCopyInstructions * copies_of_a_thread(schedule) + kStepInstructions;
+                              results + kCopyInstructions * copies_of_a_thread(schedule) +
+                              kStepInstructions;
   step.issue_s = schedule.warps / units * instructions * cycle_s;
 
   const double latency_s = device.scratchpad().latency.value;
   const double unit_s =
-      schedule.on_lanes ? kLaneLatency * cycle_s : device.matrix.fill.value * cycle_s;
+      schedule.on_lanes ? kLaneLatency * cycle_s + schedule.windows.waits * cache_latency_s(device)
+                        : device.matrix.fill.value * cycle_s;
   const double alone = units_in_use(schedule.warps, device);
   const PipelineLoop registers{
       .path_s = step.shared_s / warp.slices,

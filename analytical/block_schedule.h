@@ -7,7 +7,8 @@
 //           worker has units uses only so many of them. On plain lanes: multiply-adds of threads
 //           that each hold a square of results, or the box that ThreadGrid gives them
 //   shared  shared memory: operands are written once, each is read by the warps that stand side by
-//           side over the tile; registers beyond 255 a thread are written and read again
+//           side over the tile; registers beyond 255 a thread are written and read again. What is
+//           not copied passes the core's cache at the rate of its load unit
 //   issue   one instruction a cycle for each unit's warps
 //   use     the inner pipeline over the unit's depth, registers double-buffered: pipeline.h, where
 //           a load is shared memory's latency and a use the unit's; then the barrier
@@ -42,6 +43,11 @@ struct WindowReads {
   double reads = 0;   // elements that a thread reads in a step; 0: not told
   double guards = 0;  // instructions for each, where a tile may stand out over the edge
   double ahead = 1;   // positions whose reads are on their way together
+  // Guards are branches (hwdesc::Multiplexing::guards_branch): a compiler that writes them out for
+  // every position of the window keeps a thread's results, if it has several, in memory. Each
+  // multiply-add then reads and writes its result through the cache of all workers.
+  bool results_in_memory = false;
+  double waits = 0;  // round trips to that cache, one after the other, of each multiply-add
 };
 
 struct BlockSchedule {
@@ -49,6 +55,7 @@ struct BlockSchedule {
   double matrices = 1;                      // such products side by side in a block
   double stages = 1;                        // buffers of each operand
   double warps = 4;
+  double lanes = 32;         // threads of a warp
   double operand_bytes = 2;  // of an element
   bool on_lanes = false;     // plain vector lanes multiply, not the matrix unit
   bool direct = false;       // operands are read through the cache, not copied
@@ -72,6 +79,7 @@ struct BlockOccupancy {
 
 struct BlockStep {  // seconds of one block alone on its worker
   double matrix_s = 0, shared_s = 0, issue_s = 0, use_s = 0;
+  double result_bytes = 0;  // of results in memory, to and from the cache of all workers
 };
 // `matrix_rate`: FLOP/s of a worker's matrix units, or of its lanes.
 [[nodiscard]] BlockStep step_of(const BlockSchedule& schedule, const BlockOccupancy& held,

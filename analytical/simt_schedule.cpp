@@ -12,11 +12,14 @@
 namespace tilecast::analytical {
 namespace {
 
-constexpr double kMostWarps = 32;  // of a block (CUDA programming guide)
-constexpr double kLanes = 32;      // threads of a warp
+constexpr double kMostThreads = 1024;  // of a block (CUDA programming guide; HIP's as well)
+
+double most_warps(const BlockSchedule& schedule) {
+  return kMostThreads / schedule.lanes;
+}
 
 bool fits(const ScheduledBlock& block) {
-  return block.held.resident >= 1 && block.schedule.warps <= kMostWarps;
+  return block.held.resident >= 1 && block.schedule.warps <= most_warps(block.schedule);
 }
 
 }  // namespace
@@ -33,7 +36,8 @@ void SimtModel::set_written(const TileConfig& tile, const LoopSizes& extents,
   schedule.on_lanes = matrix_rate_ <= 0;
   schedule.direct = tile.direct;
   schedule.threads = {};
-  schedule.windows.reads = 0;
+  schedule.lanes = BlockSchedule{}.lanes;
+  schedule.windows = {.bytes = schedule.windows.bytes};
   if (tile.threads.empty()) return;
   const MatrixLoops& loops = *space_.matrix;
   const auto of = [&](const ir::Dims& list, const std::vector<int>& dims) {
@@ -45,6 +49,7 @@ void SimtModel::set_written(const TileConfig& tile, const LoopSizes& extents,
     return all;
   };
   schedule.on_lanes = true;
+  schedule.lanes = device_->multiplexing.warp_lanes;
   schedule.threads.rows = of(tile.threads, loops.rows) * of(tile.threads, loops.batch);
   schedule.threads.columns = of(tile.threads, loops.columns);
   if (!tile.vector.empty()) {
@@ -52,7 +57,7 @@ void SimtModel::set_written(const TileConfig& tile, const LoopSizes& extents,
     schedule.threads.column_vector = of(tile.vector, loops.columns);
   }
   if (tile.warps == 0) {
-    schedule.warps = std::ceil(schedule.threads.rows * schedule.threads.columns / kLanes);
+    schedule.warps = std::ceil(schedule.threads.rows * schedule.threads.columns / schedule.lanes);
   }
   if (!loops.positions.empty()) set_reads(tile.threads, extents, schedule);
 }
@@ -60,15 +65,19 @@ void SimtModel::set_written(const TileConfig& tile, const LoopSizes& extents,
 // Along a dimension a thread has results `apart`, whose windows of `size` overlap: what they share
 // is read once, and the reads of a window's row go out together. Where the tile stands out over the
 // edge and nothing was copied, each read is guarded by branches: no read is shared, or goes out
-// before the multiply-add of the one before.
+// before the multiply-add of the one before. Where guards are branches of the whole warp, that also
+// goes for what was copied, and several results of a thread stay in memory (WindowReads).
 void SimtModel::set_reads(const ir::Dims& threads, const LoopSizes& extents,
                           BlockSchedule& schedule) const {
   const MatrixLoops& loops = *space_.matrix;
   constexpr double kGuard = 2;  // instructions: a comparison, and what depends on it
-  const bool guarded = schedule.direct && std::ranges::any_of(loops.window_rows, [&](int row) {
-                         return space_.loops[row].size % extents[row] != 0;
-                       });
-  double reads = schedule.depth * schedule.rows / schedule.threads.rows;
+  const bool branches = device_->multiplexing.guards_branch;
+  const bool guarded =
+      (schedule.direct || branches) && std::ranges::any_of(loops.window_rows, [&](int row) {
+        return space_.loops[row].size % extents[row] != 0;
+      });
+  const double of_thread = schedule.rows / schedule.threads.rows;
+  double reads = schedule.depth * of_thread;
   for (std::size_t i = 0; i < loops.positions.size() && !guarded; ++i) {
     const int row = loops.window_rows[i];
     if (static_cast<std::size_t>(space_.loops[row].slot) >= threads.size()) continue;
@@ -78,9 +87,14 @@ void SimtModel::set_reads(const ir::Dims& threads, const LoopSizes& extents,
     reads *= ((results - 1) * std::min(apart, size) + size) / (results * size);
   }
   schedule.windows.reads = reads;
-  schedule.windows.guards = guarded ? kGuard * static_cast<double>(loops.positions.size()) : 0;
+  schedule.windows.results_in_memory = guarded && branches && of_thread > 1;
+  const bool one_by_one = guarded && schedule.direct;
+  schedule.windows.guards = one_by_one ? kGuard * static_cast<double>(loops.positions.size()) : 0;
   schedule.windows.ahead =
-      guarded ? schedule.depth / reads : static_cast<double>(extents[loops.positions.back()]);
+      one_by_one ? schedule.depth / reads : static_cast<double>(extents[loops.positions.back()]);
+  if (one_by_one && branches) {  // for the window's element; then for the result
+    schedule.windows.waits = schedule.windows.results_in_memory ? 2 : 1;
+  }
 }
 
 BlockSchedule SimtModel::schedule_of(const TileConfig& tile, const LoopSizes& extents,
@@ -150,7 +164,8 @@ WavePeriod SimtModel::period_of(const ProductBlock& product, const ScheduledBloc
   const MemoryPath memory = memory_.without(removed, kHbmRead, kHbmWrite);
   const double units = units_in_use(resident * scheduled.schedule.warps, *device_);
   const double latency_s = kept_s(removed, kLatency, memory_.latency_s);
-  const double cache_s = kept_s(removed, kOnChip, in_flight * product.cache_bytes / cache_.read);
+  const double cache_bytes = product.cache_bytes + step.result_bytes;
+  const double cache_s = kept_s(removed, kOnChip, in_flight * cache_bytes / cache_.read);
   const double use_s = kept_s(removed, kLatency, step.use_s);
   const double own_load_s = cache_s / resident;
   const double moved = in_flight * product.outside_bytes;
@@ -240,8 +255,8 @@ void SimtModel::times_s(std::span<const TileConfig> tiles, std::span<double> tim
 
 std::string SimtModel::schedule_refusal(const TileConfig& tile) const {
   const BlockSchedule schedule = schedule_of(tile);
-  if (schedule.warps > kMostWarps) {
-    return fmt::format("a block has {} warps, {} at most", schedule.warps, kMostWarps);
+  if (schedule.warps > most_warps(schedule)) {
+    return fmt::format("a block has {} warps, {} at most", schedule.warps, most_warps(schedule));
   }
   const BlockOccupancy held = occupancy(schedule, *device_);
   if (held.resident >= 1) return {};
@@ -250,7 +265,8 @@ std::string SimtModel::schedule_refusal(const TileConfig& tile) const {
       "not even one block fits a worker: out of {} ({:.1f} of {:.1f} KiB of {} for {} stages; {} "
       "registers for each of {} threads)",
       held.limit, held.shared_bytes / kKiB, worker_memory(*device_).capacity.value / kKiB,
-      worker_memory(*device_).name, schedule.stages, held.registers, 32 * schedule.warps);
+      worker_memory(*device_).name, schedule.stages, held.registers,
+      schedule.lanes * schedule.warps);
 }
 
 }  // namespace tilecast::analytical

@@ -95,10 +95,11 @@ struct CrossLaneUnit {
 };
 
 struct Multiplexing {
-  int workers = 1;       // SMs, cores that run blocks of one kernel
-  int max_resident = 1;  // blocks per worker
-  int warps_per_block = 1;
-  int cluster_blocks = 1;  // blocks that load what they share once (multicast); 1 = none
+  int workers = 1;                           // SMs, cores that run blocks of one kernel
+  int max_resident = 1;                      // blocks per worker
+  int warps_per_block = 1, warp_lanes = 32;  // lanes: threads that issue as one
+  bool guards_branch = false;  // a lane's condition is a branch, not an operand of instructions
+  int cluster_blocks = 1;      // blocks that load what they share once (multicast); 1 = none
   Bytes registers_per_worker{0};
   Provenance provenance;
 };
@@ -133,12 +134,11 @@ enum class FittedBy { kCalibration, kHybrid };
 inline constexpr std::string_view kFittedBy[] = {"calibration", "hybrid"};
 
 struct Calibration {
-  double memory_bandwidth = 1;    // of main memory, reads and writes
-  double memory_write = 1;        // of main memory's writes, on top of that
-  double cache_bandwidth = 1;     // of the levels between main memory and the innermost
-  double memory_latency = 1;      // of main memory
-  double transfer_setup = 1;      // of every engine
-  double iteration_overhead = 1;  // of every engine
+  double memory_bandwidth = 1;  // of main memory, reads and writes
+  double memory_write = 1;      // of main memory's writes, on top of that
+  double cache_bandwidth = 1;   // of the levels between main memory and the innermost
+  double memory_latency = 1;    // of main memory
+  double transfer_setup = 1, iteration_overhead = 1;                  // of every engine
   double matrix = 1, vector = 1, transcendental = 1, cross_lane = 1;  // rates of the units
   double network = 1;                                                 // bandwidth of links
   Seconds kernel_overhead;                  // on the device, added to every kernel

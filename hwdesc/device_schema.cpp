@@ -192,6 +192,10 @@ void walk_multiplexing(SchemaVisitor& v, Multiplexing& m) {
   integer(v, {"max_resident", kCount, 1, 1 << 16, kOptional, "blocks per worker"}, m.max_resident);
   integer(v, {"warps_per_block", kCount, 1, 1 << 10, kOptional, "warps of a block"},
           m.warps_per_block);
+  integer(v, {"warp_lanes", kCount, 1, 1 << 10, kOptional, "threads that issue as one"},
+          m.warp_lanes);
+  v.flag({"guards_branch", kCount, 0, 1, kOptional, "conditions of lanes are branches"},
+         m.guards_branch);
   integer(
       v,
       {"cluster_blocks", kCount, 1, 1 << 6, kOptional, "blocks whose shared loads are multicast"},

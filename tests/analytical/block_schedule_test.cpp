@@ -92,6 +92,50 @@ TEST(BlockSchedule, ThreadsReadTheirRowsAndColumnsInTurnsWhereBanksClash) {
   EXPECT_NEAR(reads(8), reads(4), 1e-9);  // 16 bytes at most
 }
 
+// 32 threads, of which a warp of 64 lanes leaves half idle.
+TEST(BlockSchedule, ThreadsFewerThanTheLanesOfAWarpLeaveLanesIdle) {
+  const hwdesc::Device device = preset("mi250x");
+  BlockSchedule block{.rows = 32, .columns = 1, .depth = 9, .warps = 1, .operand_bytes = 4};
+  block.on_lanes = block.direct = true;
+  block.threads = {.rows = 32, .columns = 1};
+  const BlockOccupancy narrow = occupancy(block, device);
+  const BlockStep half = step_of(block, narrow, 1e12, device);
+  EXPECT_DOUBLE_EQ(half.matrix_s, 2 * 32 * 9 / 1e12);
+  block.lanes = 64;
+  const BlockOccupancy wide = occupancy(block, device);
+  const BlockStep full = step_of(block, wide, 1e12, device);
+  EXPECT_DOUBLE_EQ(full.matrix_s, 2 * half.matrix_s);
+  EXPECT_DOUBLE_EQ(full.issue_s, half.issue_s);  // one instruction for twice the lanes
+}
+
+TEST(BlockSchedule, ResultsInMemoryAreReadAndWrittenForEachMultiplyAdd) {
+  const hwdesc::Device device = preset("w6600");
+  constexpr double kThreads = 64, kResults = 4, kDepth = 9;
+  BlockSchedule block{
+      .rows = kThreads * kResults, .columns = 1, .depth = kDepth, .warps = 2, .operand_bytes = 4};
+  block.on_lanes = block.direct = true;
+  block.threads = {.rows = kThreads, .columns = 1};
+  block.windows = {.bytes = 0, .reads = kDepth * kResults};
+  const BlockOccupancy held = occupancy(block, device);
+  const BlockStep kept = step_of(block, held, 1e12, device);
+  EXPECT_EQ(kept.result_bytes, 0);
+  block.windows.results_in_memory = true;
+  const BlockStep step = step_of(block, held, 1e12, device);
+  EXPECT_DOUBLE_EQ(step.result_bytes, 2 * kDepth * kResults * kWordBytes * kThreads);
+  const double load_unit = 128 * device.clock.value;  // 128 bytes a cycle
+  EXPECT_NEAR(step.shared_s - kept.shared_s, step.result_bytes / load_unit, 1e-15);
+  const double cycles = 2 * kDepth * kResults * block.warps / device.matrix.count;
+  EXPECT_NEAR(step.issue_s - kept.issue_s, cycles / device.clock.value, 1e-15);
+
+  // Each waits: the positions are read one after the other, for each result.
+  block.windows.ahead = 1 / kResults;
+  block.windows.waits = 2;
+  const double waited_s = step_of(block, held, 1e12, device).use_s;
+  block.windows.waits = 0;
+  EXPECT_NEAR(waited_s - step_of(block, held, 1e12, device).use_s,
+              kDepth * kResults * 2 * device.memory[1].latency.value, 1e-12);
+}
+
 TEST(BlockSchedule, LanesReadHalfTheBytesOfElementsHalfAsLarge) {
   const hwdesc::Device device = preset("t4");
   const auto shared_s = [&](double bytes) {
@@ -289,6 +333,39 @@ TEST(ScheduledProduct, ThreadsOfAConvolutionReadWhatTheirWindowsShareOnce) {
   EXPECT_GT(on_chip_s(4, 1, false), on_chip_s(4, 1, true));  // copies are written, too
   // A tile that stands out over the edge: reads are guarded, none is shared.
   EXPECT_NEAR(on_chip_s(12, 3, true) / on_chip_s(12, 3, false), 1, 0.3);
+}
+
+// Guards that are branches cost where a tile stands out over the edge, nowhere else: results stay
+// in memory, if a thread has several; what is not copied is waited for.
+TEST(ScheduledProduct, BranchesOfGuardsCostOnlyTilesThatStandOutOverTheEdge) {
+  const hwdesc::Device branches = preset("w6600");
+  hwdesc::Device predicates = branches;
+  predicates.multiplexing.guards_branch = false;
+  const ir::Kernel kernel = convolution_kernel({.side = 4096});
+  const KernelAnalysis branching(kernel, branches), predicated(kernel, predicates);
+  std::mt19937 random(11);
+  const auto draw = [&](std::int64_t most) {
+    return std::uniform_int_distribution<std::int64_t>(1, most)(random);
+  };
+  int guarded = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const std::int64_t down = draw(4), along = 16 * draw(4), rows = draw(4), columns = draw(4);
+    const TileConfig tile{.output = {1, down * rows, along * columns, 1},
+                          .kernel = {},
+                          .input = {},
+                          .stages = 1,
+                          .threads = {1, down, along, 1},
+                          .direct = i % 2 == 0};
+    const double with = branching.time(tile).value, without = predicated.time(tile).value;
+    const bool whole = 4096 % (down * rows) == 0 && 4096 % (along * columns) == 0;
+    if (whole) {
+      EXPECT_DOUBLE_EQ(with, without) << to_string(tile);
+    } else if (rows * columns > 1 || tile.direct) {
+      EXPECT_GT(with, without) << to_string(tile);
+      ++guarded;
+    }
+  }
+  EXPECT_GT(guarded, 100);
 }
 
 TEST(ScheduledProduct, StagesAndWarpsArePartOfTheTilesText) {
