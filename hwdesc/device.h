@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hwdesc/device_energy.h"
 #include "hwdesc/device_parts.h"
 #include "hwdesc/units.h"
 

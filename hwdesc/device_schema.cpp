@@ -3,11 +3,10 @@
 #include <array>
 #include <limits>
 
+#include "hwdesc/schema_fields.h"
+
 namespace tilecast::hwdesc {
 namespace {
-
-constexpr bool kRequired = true;
-constexpr bool kOptional = false;
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 constexpr double kTiB = 1024 * kGiB;
@@ -15,46 +14,8 @@ constexpr double kTiB = 1024 * kGiB;
 using Word = std::string_view;
 constexpr std::array<Word, 3> kExecutions = {"scratchpad", "simt", "cache"};
 constexpr std::array<Word, 5> kTopologies = {"none", "ring", "torus2d", "torus3d", "switch"};
-constexpr std::array<Word, 13> kDtypes = {"f8",  "f16", "bf16", "f32", "f64", "s4",  "s8",
-                                          "s16", "s32", "u8",   "u16", "u32", "pred"};
 constexpr std::array<Word, 7> kUnits = {"matrix", "vector", "transcendental", "cross_lane",
                                         "scalar", "load",   "store"};
-
-template <class Tag>
-void quantity(SchemaVisitor& visitor, const Field& field, Quantity<Tag>& value) {
-  visitor.number(field, value.value);
-}
-
-template <class Tag>
-void quantity(SchemaVisitor& visitor, const Field& field, std::optional<Quantity<Tag>>& value) {
-  std::optional<double> plain;
-  if (value) plain = value->value;
-  visitor.optional_number(field, plain);
-  value.reset();
-  if (plain) value = Quantity<Tag>{*plain};
-}
-
-template <class Tag>
-void quantities(SchemaVisitor& visitor, const Field& field,
-                std::map<std::string, Quantity<Tag>>& values) {
-  std::map<std::string, double> plain;
-  for (const auto& [key, value] : values) plain[key] = value.value;
-  visitor.numbers(field, plain);
-  values.clear();
-  for (const auto& [key, value] : plain) values[key] = Quantity<Tag>{value};
-}
-
-void integer(SchemaVisitor& visitor, const Field& field, int& value) {
-  std::int64_t wide = value;
-  visitor.integer(field, wide);
-  value = static_cast<int>(wide);
-}
-
-void walk_provenance(SchemaVisitor& v, Provenance& p) {
-  v.text({"source", UnitKind::kCount, 1, 2000, kRequired, "where the numbers come from"}, p.source);
-  v.flag({"estimated", UnitKind::kCount, 0, 1, kOptional, "true: nobody publishes these numbers"},
-         p.estimated);
-}
 
 void walk_level(SchemaVisitor& v, MemoryLevel& level) {
   using enum UnitKind;
@@ -242,36 +203,6 @@ void walk_dispatch(SchemaVisitor& v, Dispatch& dispatch) {
   quantity(v, {"host", kTime, 0, 10, kOptional, "per program, on the host; reported apart"},
            dispatch.host);
   walk_provenance(v, dispatch.provenance);
-}
-
-void walk_energy(SchemaVisitor& v, std::optional<Energy>& described) {
-  using enum UnitKind;
-  Energy& energy = described ? *described : described.emplace();
-  quantities(v,
-             {"matrix", kEnergy, 0, 1e-6, kOptional,
-              "per dtype of matrix.passes: one operation; a multiply-add is 2", kDtypes},
-             energy.matrix);
-  quantity(v, {"vector", kEnergy, 0, 1e-6, kRequired, "one operation of a lane"}, energy.vector);
-  quantity(v, {"transcendental", kEnergy, 0, 1e-6, kRequired, "one element"},
-           energy.transcendental);
-  quantities(v,
-             {"memory", kEnergyPerByte, 0, 1e-6, kRequired,
-              "per level of memory: one byte read or written there"},
-             energy.memory);
-  quantity(v,
-           {"network", kEnergyPerByte, 0, 1e-6, kOptional,
-            "one byte that leaves a chip; required with an interconnect"},
-           energy.network);
-  quantity(v, {"idle_power", kPower, 0, 1e6, kRequired, "of a chip while a program runs"},
-           energy.idle_power);
-  quantity(v,
-           {"power_limit", kPower, 1e-3, 1e6, kOptional,
-            "of a chip: where the average would pass it, the clock is lowered"},
-           energy.power_limit);
-  v.number({"clock_exponent", kCount, 1, 3, kOptional,
-            "core power goes with the clock to this: 1 one voltage, 3 voltage follows"},
-           energy.clock_exponent);
-  walk_provenance(v, energy.provenance);
 }
 
 void walk_memory(SchemaVisitor& v, Device& device) {

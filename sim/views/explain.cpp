@@ -158,7 +158,7 @@ std::string explain_json(const Explanation& why) {
 }
 
 std::string explain_csv(const Explanation& why) {
-  const auto fields_of = [](std::size_t rank, const Estimate& e) {
+  const auto fields_of = [&](std::size_t rank, const Estimate& e) {
     Fields fields{{"rank", fmt::format("{}", rank)},
                   {"time_s", csv_number(e.time.value)},
                   {"bound", std::string(analytical::name(e.bound))},
