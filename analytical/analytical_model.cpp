@@ -167,13 +167,7 @@ void complete(Estimate& estimate, const Kernel& kernel, const hwdesc::Device& de
   estimate.speed_of_light = has_empty_result(kernel) ? Seconds{0} : speed_of_light(kernel, device);
   estimate.time = std::max(estimate.time, estimate.speed_of_light);
   estimate.energy = launch_energy(kernel, device, estimate);
-  if (device.power_limit()) {
-    estimate = hold_to_power_limit(std::move(estimate), device, [&](const hwdesc::Device& slower) {
-      Estimate there = estimate_on(slower);
-      there.flops = estimate.flops;
-      return there;
-    });
-  }
+  estimate = hold_to_power_limit(std::move(estimate), device, estimate_on);
   estimate.utilisation = estimate.time.value > 0 ? estimate.speed_of_light / estimate.time : 1.0;
 }
 

@@ -42,6 +42,10 @@ Estimate hold_to_power_limit(Estimate full, const hwdesc::Device& device,
   const LaunchEnergy energy = *full.energy;
   const auto at = [&](double factor) {
     Estimate slower = estimate_on(at_clock(device, factor));
+    slower.model = full.model;
+    slower.flops = full.flops;
+    slower.speed_of_light = full.speed_of_light;
+    slower.flags = full.flags;
     slower.time = std::max(slower.time, full.time);
     slower.energy = scaled_energy(energy, device.energy->clock_exponent, factor);
     slower.clock_factor = factor;

@@ -27,7 +27,8 @@ inline constexpr double kLowestClock = 0.05;  // of the described one
 [[nodiscard]] hwdesc::Device at_clock(hwdesc::Device device, double factor);
 
 // `full`: an estimate with energy, at the described clock. `estimate_on`: the same launch on a
-// device of another clock. Unchanged without a limit, and where the limit allows the full clock.
+// device of another clock; its time, bounds and traffic count. Unchanged without a limit, and where
+// the limit allows the full clock.
 [[nodiscard]] Estimate hold_to_power_limit(
     Estimate full, const hwdesc::Device& device,
     const std::function<Estimate(const hwdesc::Device&)>& estimate_on);

@@ -59,7 +59,7 @@ std::string energy_text(const std::optional<ProgramEnergy>& energy) {
       "energy    {}  ({})\npower     {} W on average", joules(energy->total()),
       energy_split(energy->dynamic, energy->idle), compact(energy->average_power().value));
   if (energy->power_limit) {
-    out += fmt::format(", limit {} W", compact(energy->power_limit->value));
+    out += fmt::format(", limit {:g} W", energy->power_limit->value);
     if (energy->limited_kernels > 0) {
       out += fmt::format(": lowers the clock of {} kernels, to {} % at the lowest",
                          energy->limited_kernels, percent(energy->lowest_clock));

@@ -161,6 +161,9 @@ TEST(PowerLimit, LeavesAnL4TwentyEightPercentOfItsPeakOnLargeSingleFloatProducts
     const double share = flops / e.time.value / (2 * device.vector_peak().value);
     EXPECT_NEAR(share, 0.28, 0.02) << n;
     EXPECT_LT(e.clock_factor, 0.5) << n;
+    EXPECT_NEAR(e.utilisation, e.speed_of_light / e.time, kRounding) << n;
+    EXPECT_GT(e.speed_of_light.value, 0) << n;
+    EXPECT_EQ(e.model, "analytical") << n;
     EXPECT_NEAR(average_power(e, device).value, 72, 72e-4) << n;
   }
 }

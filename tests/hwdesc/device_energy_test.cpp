@@ -1,7 +1,10 @@
 // The energy block: units, what it must say, whose numbers it holds.
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include "base/error.h"
+#include "hwdesc/device_check.h"
 #include "hwdesc/device_yaml.h"
 
 namespace tilecast::hwdesc {
@@ -117,6 +120,30 @@ TEST(EnergyBlock, GivesBoardsThatCanBeCooled) {
     EXPECT_GT(chip_W, 60) << name;
     EXPECT_LT(chip_W, 2400) << name;
   }
+}
+
+Device example(const std::string& name) {
+  const std::filesystem::path presets = std::filesystem::path(preset_path("l4")).parent_path();
+  return load_device((presets.parent_path() / "examples/devices" / (name + ".yaml")).string());
+}
+
+TEST(ExampleDevices, AreSound) {
+  for (const char* name : {"my_accelerator", "l4_double", "tpu_next"}) {
+    for (const CheckResult& result : check(example(name))) {
+      EXPECT_NE(result.verdict, Verdict::kDiffers) << name << ": " << result.message;
+    }
+  }
+}
+
+TEST(ExampleDevices, DifferFromWhatTheyExtendInWhatTheySay) {
+  const Device next = example("tpu_next"), v6e = load_device("tpu_v6e");
+  EXPECT_DOUBLE_EQ(next.matrix_peak("bf16") / v6e.matrix_peak("bf16"), 2);
+  EXPECT_DOUBLE_EQ(next.main_memory().bandwidth / v6e.main_memory().bandwidth, 2);
+  EXPECT_EQ(next.vector_peak(), v6e.vector_peak());
+  const Device wide = example("l4_double"), l4 = load_device("l4");
+  EXPECT_DOUBLE_EQ(wide.main_memory().bandwidth / l4.main_memory().bandwidth, 2);
+  EXPECT_EQ(wide.power_limit(), Watts{150});
+  EXPECT_EQ(wide.energy->matrix, l4.energy->matrix);
 }
 
 }  // namespace
