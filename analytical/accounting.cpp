@@ -48,6 +48,7 @@ Accounting& Accounting::operator+=(const Accounting& next) {
   total_s += next.total_s;
   read_bytes += next.read_bytes;
   write_bytes += next.write_bytes;
+  for (std::size_t i = 0; i < kInnerLevels; ++i) inner_bytes[i] += next.inner_bytes[i];
   return *this;
 }
 
@@ -84,6 +85,9 @@ Estimate explained(const AccountingOf& account) {
   estimate.next_time = Seconds{without.total_s};
   estimate.hbm_read = Bytes{all.read_bytes};
   estimate.hbm_write = Bytes{all.write_bytes};
+  for (std::size_t i = 0; i < kInnerLevels; ++i) {
+    estimate.inner_bytes[i] = Bytes{all.inner_bytes[i]};
+  }
   estimate.iterations = all.iterations;
   return estimate;
 }

@@ -32,6 +32,8 @@ struct Accounting {
   PerBound bound_time{};  // time for which the kernel waits for each resource: adds up to total_s
   double total_s = 0;
   double read_bytes = 0, write_bytes = 0;  // of main memory
+  // Between memory[i + 1] and what is inside of it; 0: as much as comes from outside.
+  std::array<double, kInnerLevels> inner_bytes{};
   double iterations = 1;
 
   // `times` periods of a loop; `busy_once`: each resource in one of them, of which `paths` move the

@@ -7,6 +7,8 @@
 #include "analytical/cache_model.h"
 #include "analytical/collective.h"
 #include "analytical/distinct_traffic.h"
+#include "analytical/energy.h"
+#include "analytical/power_limit.h"
 #include "analytical/roofline.h"
 #include "analytical/scratchpad_model.h"
 #include "analytical/shapley.h"
@@ -143,11 +145,29 @@ std::optional<TileConfig> fastest(const TileModel& model, std::span<const TileCo
   return chosen == nullptr ? std::nullopt : std::optional(*chosen);
 }
 
-void complete(Estimate& estimate, const Kernel& kernel, const hwdesc::Device& device) {
+std::unique_ptr<const TileModel> tile_model(const Kernel& kernel, const hwdesc::Device& device) {
+  switch (device.execution) {
+    case hwdesc::Execution::kScratchpad:
+      return std::make_unique<ScratchpadModel>(kernel, device);
+    case hwdesc::Execution::kSimt:
+      return std::make_unique<SimtModel>(kernel, device);
+    case hwdesc::Execution::kCache:
+      return std::make_unique<CacheModel>(kernel, device);
+  }
+  return nullptr;
+}
+
+using EstimateOn = std::function<Estimate(const hwdesc::Device&)>;
+
+// `estimate_on`: the same launch on the device at another clock.
+void complete(Estimate& estimate, const Kernel& kernel, const hwdesc::Device& device,
+              const EstimateOn& estimate_on) {
   estimate.model = kModelName;
   estimate.flops = Flops{std::max(0.0, static_cast<double>(kernel.work().flops))};
   estimate.speed_of_light = has_empty_result(kernel) ? Seconds{0} : speed_of_light(kernel, device);
   estimate.time = std::max(estimate.time, estimate.speed_of_light);
+  estimate.energy = launch_energy(kernel, device, estimate);
+  estimate = hold_to_power_limit(std::move(estimate), device, estimate_on);
   estimate.utilisation = estimate.time.value > 0 ? estimate.speed_of_light / estimate.time : 1.0;
 }
 
@@ -171,17 +191,7 @@ KernelAnalysis::KernelAnalysis(const Kernel& kernel, const hwdesc::Device& descr
       has_empty_result(kernel)) {
     return;
   }
-  switch (device.execution) {
-    case hwdesc::Execution::kScratchpad:
-      state_->tiled = std::make_unique<ScratchpadModel>(kernel, device);
-      break;
-    case hwdesc::Execution::kSimt:
-      state_->tiled = std::make_unique<SimtModel>(kernel, device);
-      break;
-    case hwdesc::Execution::kCache:
-      state_->tiled = std::make_unique<CacheModel>(kernel, device);
-      break;
-  }
+  state_->tiled = tile_model(kernel, device);
   state_->full = analytical::full_tile(state_->tiled->space());
 }
 
@@ -232,7 +242,11 @@ std::string KernelAnalysis::infeasible_reason(const TileConfig& tile) const {
 Seconds KernelAnalysis::time(const TileConfig& tile) const {
   TC_CHECK(tileable(), "time() of a kernel without tiles");
   if (!misfit(tile).empty()) return Seconds{std::numeric_limits<double>::infinity()};
-  return Seconds{state_->tiled->time_s(tile)};
+  const double time_s = state_->tiled->time_s(tile);
+  if (!state_->device->power_limit() || !std::isfinite(time_s)) return Seconds{time_s};
+  const auto held = estimate(tile);
+  const Estimate* answer = std::get_if<Estimate>(&held);
+  return answer ? std::max(answer->time, Seconds{time_s}) : Seconds{time_s};
 }
 
 std::vector<double> KernelAnalysis::times_s(std::span<const TileConfig> tiles) const {
@@ -240,7 +254,10 @@ std::vector<double> KernelAnalysis::times_s(std::span<const TileConfig> tiles) c
   std::vector<double> times(tiles.size());
   state_->tiled->times_s(tiles, times);
   for (std::size_t i = 0; i < tiles.size(); ++i) {
-    if (!misfit(tiles[i]).empty()) times[i] = std::numeric_limits<double>::infinity();
+    if (!misfit(tiles[i]).empty())
+      times[i] = std::numeric_limits<double>::infinity();
+    else if (state_->device->power_limit())
+      times[i] = time(tiles[i]).value;
   }
   return times;
 }
@@ -250,7 +267,9 @@ std::variant<Estimate, Infeasible> KernelAnalysis::estimate(const TileConfig& ti
     return Infeasible{std::move(reason)};
   }
   Estimate estimate = state_->tiled->estimate(tile);
-  complete(estimate, *state_->kernel, *state_->device);
+  complete(estimate, *state_->kernel, *state_->device, [&](const hwdesc::Device& slower) {
+    return tile_model(*state_->kernel, slower)->estimate(tile);
+  });
   return estimate;
 }
 
@@ -268,7 +287,8 @@ Estimate KernelAnalysis::estimate_best() const {
   const Kernel& kernel = *state_->kernel;
   if (!tileable()) {
     Estimate estimate = untiled_estimate(kernel, *state_->device);
-    complete(estimate, kernel, *state_->device);
+    complete(estimate, kernel, *state_->device,
+             [&](const hwdesc::Device& slower) { return untiled_estimate(kernel, slower); });
     return estimate;
   }
   const TileModel& model = *state_->tiled;
@@ -279,10 +299,17 @@ Estimate KernelAnalysis::estimate_best() const {
     chosen = fastest(model, candidates);
   }
   Estimate estimate = chosen ? model.estimate(*chosen) : smallest_spilled(model, candidates);
+  EstimateOn again = [&](const hwdesc::Device& slower) {
+    const auto there = tile_model(kernel, slower);
+    return chosen ? there->estimate(*chosen) : smallest_spilled(*there, candidates);
+  };
   if (auto filtered = winograd_estimate(kernel, *state_->device)) {
-    if (filtered->time < estimate.time) estimate = std::move(*filtered);
+    if (filtered->time < estimate.time) {
+      estimate = std::move(*filtered);
+      again = [&](const hwdesc::Device& slower) { return *winograd_estimate(kernel, slower); };
+    }
   }
-  complete(estimate, kernel, *state_->device);
+  complete(estimate, kernel, *state_->device, again);
   return estimate;
 }
 

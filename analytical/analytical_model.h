@@ -55,7 +55,8 @@ class KernelAnalysis {
   [[nodiscard]] std::string misfit(const TileConfig& tile) const;
   // Why the tile cannot run, misfits included; empty when it can.
   [[nodiscard]] std::string infeasible_reason(const TileConfig& tile) const;
-  // Time alone; the hot path of ranking: no allocation. Infinity when infeasible.
+  // Time alone; the hot path of ranking: no allocation, but where a power limit binds. Infinity
+  // when infeasible.
   [[nodiscard]] Seconds time(const TileConfig& tile) const;
   // Of each tile the same, in seconds; faster where neighbours differ in stages and warps alone.
   [[nodiscard]] std::vector<double> times_s(std::span<const TileConfig> tiles) const;

@@ -271,6 +271,7 @@ Accounting CacheModel::account(const TileConfig& tile, BoundMask removed) const 
   Accounting accounting = sum_of_parts(parts(nest, groups, moved), removed);
   accounting.read_bytes = moved.read_bytes;
   accounting.write_bytes = moved.write_bytes;
+  accounting.inner_bytes = moved.inner_bytes;
   accounting.iterations = nest.whole_tiles;
   return accounting;
 }

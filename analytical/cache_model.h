@@ -66,8 +66,9 @@ class CacheModel final : public TileModel {
   struct Traffic {  // of the whole nest; bytes are main memory's
     double memory_s = 0, caches_s = 0, store_s = 0, issue_s = 0;
     double read_bytes = 0, write_bytes = 0;
-    double window_bytes = 0;  // the largest that a tile reads
-    double beside_s = 0;      // what reads and writes save that share main memory
+    std::array<double, kInnerLevels> inner_bytes{};  // as Accounting::inner_bytes
+    double window_bytes = 0;                         // the largest that a tile reads
+    double beside_s = 0;  // what reads and writes save that share main memory
   };
   struct Nest {  // one tile, prepared
     LoopSizes extents{};

@@ -102,6 +102,7 @@ CacheModel::Traffic CacheModel::traffic(const Nest& nest, std::span<const Extent
       (l == 0 ? sum.memory_s : sum.caches_s) += times * through_s(load, l, &Level::read);
       sum.caches_s += times * load.elements * spilled_s;
       sum.issue_s += times * nest.row_pieces * setup_s_;
+      if (l > 0) sum.inner_bytes[l - 1] += times * load.lines[l];
     }
     sum.read_bytes += loads[i][0] * load.lines[0];
   }
@@ -114,6 +115,9 @@ CacheModel::Traffic CacheModel::traffic(const Nest& nest, std::span<const Extent
     sum.store_s += times * through_s(store, 0, &Level::write);
     sum.issue_s += times * nest.row_pieces * setup_s_;
     sum.write_bytes += times * store.lines[0];
+    for (std::size_t l = 1; l < levels_.size(); ++l) {
+      sum.inner_bytes[l - 1] += times * store.lines[0];
+    }
   }
   sum.window_bytes = window_of_streams(nest, groups, {loads.data(), loads.size()});
   sum.beside_s =

@@ -48,6 +48,16 @@ struct Correction {
   double correlation = 0;  // of the log errors of two kernels of one program
 };
 
+inline constexpr std::size_t kInnerLevels = 8;  // memory levels inside main memory, at most
+
+// Of one launch, what switches: by operations of the units, bytes of main memory, bytes of the
+// levels inside it, bytes sent to other chips (analytical/energy.h).
+struct LaunchEnergy {
+  Joules compute, memory, on_chip, network;
+
+  [[nodiscard]] Joules total() const { return compute + memory + on_chip + network; }
+};
+
 struct Estimate {
   Seconds time;            // on the device; dispatch overhead of the host is never in it
   Seconds speed_of_light;  // no implementation can be faster: max over roofs
@@ -58,11 +68,14 @@ struct Estimate {
   TileConfig tile;
   double iterations = 1;
   Bytes hbm_read, hbm_write;  // device traffic, padded layouts, re-reads included
-  Flops flops;                // useful work, XLA's count
-  double utilisation = 0;     // speed_of_light / time
+  std::array<Bytes, kInnerLevels> inner_bytes{};  // as Accounting::inner_bytes
+  Flops flops;                                    // useful work, XLA's count
+  double utilisation = 0;                         // speed_of_light / time
   Bytes scratchpad_used;
   std::string_view model;                     // "analytical", "roofline", ...; static storage
   std::optional<Correction> correction = {};  // of models that learned from measurements
+  std::optional<LaunchEnergy> energy = {};    // where the device and the model say enough
+  double clock_factor = 1;         // below 1: the power limit lowers the clock to this part of it
   std::vector<std::string> flags;  // what was approximated: "custom-call: bytes only", ...
 };
 

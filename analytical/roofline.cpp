@@ -6,6 +6,7 @@
 #include "analytical/accounting.h"
 #include "analytical/collective.h"
 #include "analytical/distinct_traffic.h"
+#include "analytical/energy.h"
 #include "analytical/transfer.h"
 #include "analytical/winograd.h"
 #include "base/error.h"
@@ -189,7 +190,9 @@ std::vector<std::optional<Estimate>> RooflineModel::estimate(std::span<const Ker
   std::vector<std::optional<Estimate>> answers;
   answers.reserve(queries.size());
   for (const KernelQuery& query : queries) {
-    answers.emplace_back(estimate_of(roofs_of(query.kernel, device)));
+    Estimate estimate = estimate_of(roofs_of(query.kernel, device));
+    estimate.energy = launch_energy(query.kernel, device, estimate);
+    answers.emplace_back(std::move(estimate));
   }
   return answers;
 }

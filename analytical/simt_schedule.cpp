@@ -229,6 +229,10 @@ Accounting SimtModel::account_schedule(const TileConfig& tile, BoundMask removed
   sum.total_s += launch_s;
   sum.read_bytes = std::max(sum.read_bytes, input_bytes_);
   sum.write_bytes = output_bytes_;
+  if (has_cache_) {
+    sum.inner_bytes[0] =
+        product.blocks * (product.steps * product.cache_bytes + product.outside_bytes);
+  }
   sum.busy[index_of(Bound::kHbmWrite)] =
       kept_s(removed, Bound::kHbmWrite, output_bytes_ / memory_.write);
   return sum;

@@ -73,6 +73,7 @@ Accounting SimtModel::run(const Block& block, double splits, BoundMask removed,
   accounting.total_s = launch_s + steady_period_s(loop) + ends;
   accounting.read_bytes = moved.dram_read;
   accounting.write_bytes = moved.dram_write;
+  if (has_cache_) accounting.inner_bytes[0] = moved.cache_read + moved.cache_write;
   return accounting;
 }
 

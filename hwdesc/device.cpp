@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+
 namespace tilecast::hwdesc {
 namespace {
 
@@ -39,6 +41,24 @@ FlopsPerSecond Device::matrix_peak(std::string_view dtype) const {
                                 static_cast<double>(matrix.rows) *
                                 static_cast<double>(matrix.columns) * matrix.rows_per_cycle;
   return FlopsPerSecond{2 * macs_per_cycle * matrix.clock.value_or(clock).value / passes->second};
+}
+
+Joules Device::product_energy(std::string_view dtype) const {
+  TC_CHECK(energy.has_value(), "the energy of a device that describes none");
+  if (matrix_peak(dtype).value <= 0) return energy->vector;
+  auto found = energy->matrix.find(std::string(dtype));
+  if (found == energy->matrix.end()) found = energy->matrix.find(std::string(stand_in(dtype)));
+  TC_CHECK(found != energy->matrix.end(), "read_device() asks for an energy per type of passes");
+  return found->second;
+}
+
+Watts Device::idle_power() const {
+  return energy ? energy->idle_power / cores_per_chip : Watts{0};
+}
+
+std::optional<Watts> Device::power_limit() const {
+  if (!energy || !energy->power_limit) return std::nullopt;
+  return *energy->power_limit / cores_per_chip;
 }
 
 FlopsPerSecond Device::vector_peak() const {

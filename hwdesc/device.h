@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hwdesc/device_energy.h"
 #include "hwdesc/device_parts.h"
 #include "hwdesc/units.h"
 
@@ -42,6 +43,7 @@ struct Device {
   NativeTile native_tile;
   std::optional<Interconnect> interconnect;
   Dispatch dispatch;
+  std::optional<Energy> energy;
   std::vector<PublishedPeak> published;
   Calibration calibration;  // identity in presets; hwdesc/calibration.h applies it
   std::string file;         // where it was read from
@@ -67,6 +69,12 @@ struct Device {
   // all their variants (f8e4m3fn, u8, u4 ...) that have no entry of their own.
   [[nodiscard]] FlopsPerSecond matrix_peak(std::string_view dtype) const;
   [[nodiscard]] FlopsPerSecond vector_peak() const;  // 32-bit operations per second
+  // Of one operation of a product with `dtype` operands, on the unit that does it: the vector unit
+  // where the matrix unit cannot. Needs `energy`.
+  [[nodiscard]] Joules product_energy(std::string_view dtype) const;
+  // One core's share of the chip's.
+  [[nodiscard]] Watts idle_power() const;
+  [[nodiscard]] std::optional<Watts> power_limit() const;
 };
 
 }  // namespace tilecast::hwdesc

@@ -124,6 +124,7 @@ void check_units(const Device& device, RoofChecks& roofs) {
   roofs.positive("cross-lane rate", device.cross_lane.elements_per_cycle * device.clock.value);
   roofs.sourced("cross_lane", device.cross_lane.provenance);
   roofs.sourced("dispatch", device.dispatch.provenance);
+  if (device.energy) roofs.sourced("energy", device.energy->provenance);
   if (device.matrix.count == 0) return;
   for (const auto& [dtype, passes] : device.matrix.passes) {
     roofs.positive(dtype + " matrix peak", device.matrix_peak(dtype).value, dtype);

@@ -259,6 +259,47 @@ void check_levels(const ConfigNode& memory, const Device& device) {
   }
 }
 
+// Energy of everything that can do work, and of nothing else: what is left out would cost nothing.
+void check_energy(const ConfigNode& root, const Device& device) {
+  const ConfigNode* block = root.find("energy");
+  if (block == nullptr || !device.energy) return;
+  const Energy& energy = *device.energy;
+  const auto refuse = [&](std::string_view key, std::string_view what) {
+    const ConfigNode* node = block->find(key);
+    throw Error(fmt::format("{}: energy.{}: {}", (node ? node : block)->at.describe(), key, what));
+  };
+  std::vector<std::string_view> levels;
+  for (const MemoryLevel& level : device.memory) {
+    levels.push_back(level.name);
+    if (!energy.memory.contains(level.name)) {
+      refuse("memory",
+             fmt::format("the level '{0}' is missing; expected {0}: such as 44 pJ/B", level.name));
+    }
+  }
+  for (const auto& [name, unused] : energy.memory) {
+    if (std::ranges::find(levels, name) != levels.end()) continue;
+    refuse("memory", fmt::format("got {}, which is no level of memory; {}", show_text(name),
+                                 did_you_mean(name, levels)));
+  }
+  for (const auto& [dtype, unused] : device.matrix.passes) {
+    if (energy.matrix.contains(dtype == "u8" ? "s8" : dtype)) continue;
+    refuse("matrix", fmt::format("the type '{0}' of matrix.passes is missing; expected {0}: such "
+                                 "as 0.9 pJ",
+                                 dtype));
+  }
+  if (device.interconnect && block->find("network") == nullptr) {
+    refuse("network", "missing; expected the energy of a byte that leaves a chip, such as 25 pJ/B");
+  }
+  if (!energy.power_limit) return;
+  if (*energy.power_limit <= energy.idle_power) {
+    refuse("power_limit", "expected more than idle_power");
+  }
+  if (device.matrix.limited_clock) {
+    refuse("power_limit",
+           "matrix.limited_clock says the same in another way; expected one of the two");
+  }
+}
+
 }  // namespace
 
 Device read_device(const ConfigNode& root) {
@@ -270,6 +311,7 @@ Device read_device(const ConfigNode& root) {
   reader.leave();
   reader.require_sources();
   check_levels(*root.find("memory"), device);
+  check_energy(root, device);
   return device;
 }
 

@@ -3,11 +3,10 @@
 #include <array>
 #include <limits>
 
+#include "hwdesc/schema_fields.h"
+
 namespace tilecast::hwdesc {
 namespace {
-
-constexpr bool kRequired = true;
-constexpr bool kOptional = false;
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 constexpr double kTiB = 1024 * kGiB;
@@ -15,46 +14,8 @@ constexpr double kTiB = 1024 * kGiB;
 using Word = std::string_view;
 constexpr std::array<Word, 3> kExecutions = {"scratchpad", "simt", "cache"};
 constexpr std::array<Word, 5> kTopologies = {"none", "ring", "torus2d", "torus3d", "switch"};
-constexpr std::array<Word, 13> kDtypes = {"f8",  "f16", "bf16", "f32", "f64", "s4",  "s8",
-                                          "s16", "s32", "u8",   "u16", "u32", "pred"};
 constexpr std::array<Word, 7> kUnits = {"matrix", "vector", "transcendental", "cross_lane",
                                         "scalar", "load",   "store"};
-
-template <class Tag>
-void quantity(SchemaVisitor& visitor, const Field& field, Quantity<Tag>& value) {
-  visitor.number(field, value.value);
-}
-
-template <class Tag>
-void quantity(SchemaVisitor& visitor, const Field& field, std::optional<Quantity<Tag>>& value) {
-  std::optional<double> plain;
-  if (value) plain = value->value;
-  visitor.optional_number(field, plain);
-  value.reset();
-  if (plain) value = Quantity<Tag>{*plain};
-}
-
-template <class Tag>
-void quantities(SchemaVisitor& visitor, const Field& field,
-                std::map<std::string, Quantity<Tag>>& values) {
-  std::map<std::string, double> plain;
-  for (const auto& [key, value] : values) plain[key] = value.value;
-  visitor.numbers(field, plain);
-  values.clear();
-  for (const auto& [key, value] : plain) values[key] = Quantity<Tag>{value};
-}
-
-void integer(SchemaVisitor& visitor, const Field& field, int& value) {
-  std::int64_t wide = value;
-  visitor.integer(field, wide);
-  value = static_cast<int>(wide);
-}
-
-void walk_provenance(SchemaVisitor& v, Provenance& p) {
-  v.text({"source", UnitKind::kCount, 1, 2000, kRequired, "where the numbers come from"}, p.source);
-  v.flag({"estimated", UnitKind::kCount, 0, 1, kOptional, "true: nobody publishes these numbers"},
-         p.estimated);
-}
 
 void walk_level(SchemaVisitor& v, MemoryLevel& level) {
   using enum UnitKind;
@@ -372,6 +333,8 @@ void walk(SchemaVisitor& v, Device& device) {
   walk_block(v, {"interconnect", kOptional, "links between chips"}, device.interconnect,
              walk_interconnect, device.interconnect.has_value());
   walk_block(v, {"dispatch", kRequired, "cost of starting work"}, device.dispatch, walk_dispatch);
+  walk_block(v, {"energy", kOptional, "energy of work, power; absent: not described"},
+             device.energy, walk_energy, device.energy.has_value());
   walk_published(v, device);
   walk_calibration(v, device);
 }

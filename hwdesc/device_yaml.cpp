@@ -172,10 +172,13 @@ std::vector<std::string> outdated_numbers(const ConfigNode& root, const Chain& c
   return outdated;
 }
 
-// Of every value besides what the description is called, cites and claims, and fitted constants.
+// Of every value that times depend on: besides what the description is called, cites and claims,
+// and fitted constants.
 std::size_t machine_of(const Device& device) {
   std::string values;
+  const bool limited = device.power_limit().has_value();  // else energy changes no time
   for (const auto& [path, value] : flatten(device)) {
+    if (path.starts_with("energy.") && !limited) continue;
     if (path == "name" || path == "description" || path == "profile_names") continue;
     if (path.ends_with("source")) continue;
     if (path.starts_with("calibration.") || path.starts_with("published.")) continue;

@@ -48,6 +48,10 @@ constexpr Unit kFlopRateUnits[] = {{"FLOP/s"},
 constexpr Unit kRatioUnits[] = {{""}, {"%", 1, 100, false}};
 constexpr Unit kCountUnits[] = {{""}};
 constexpr Unit kCycleUnits[] = {{"cycles"}, {"cycle", 1, 1, false}, {"", 1, 1, false}};
+constexpr Unit kEnergyUnits[] = {{"J"},          {"mJ", 1, 1e3},  {"uJ", 1, 1e6},
+                                 {"nJ", 1, 1e9}, {"pJ", 1, 1e12}, {"fJ", 1, 1e15}};
+constexpr Unit kEnergyPerByteUnits[] = {{"J/B", 1, 1, false}, {"nJ/B", 1, 1e9}, {"pJ/B", 1, 1e12}};
+constexpr Unit kPowerUnits[] = {{"W"}, {"mW", 1, 1e3}, {"kW", 1e3}};
 
 constexpr UnitFamily kFamilies[] = {  // by UnitKind
     {"a time", "0.6 us", kTimeUnits},
@@ -57,7 +61,10 @@ constexpr UnitFamily kFamilies[] = {  // by UnitKind
     {"an operation rate", "61.6 TFLOP/s", kFlopRateUnits},
     {"a ratio", "0.85 or 85 %", kRatioUnits},
     {"a plain number", "4", kCountUnits},
-    {"a number of cycles", "128 cycles", kCycleUnits}};
+    {"a number of cycles", "128 cycles", kCycleUnits},
+    {"an energy", "0.9 pJ", kEnergyUnits},
+    {"an energy per byte", "44 pJ/B", kEnergyPerByteUnits},
+    {"a power", "72 W", kPowerUnits}};
 
 const UnitFamily& family(UnitKind kind) {
   return kFamilies[static_cast<std::size_t>(kind)];

@@ -42,6 +42,9 @@ using Hertz = Quantity<struct HertzTag>;
 using Cycles = Quantity<struct CyclesTag>;
 using BytesPerSecond = Quantity<struct BytesPerSecondTag>;  // decimal: 1 GB/s = 1e9 B/s
 using FlopsPerSecond = Quantity<struct FlopsPerSecondTag>;
+using Joules = Quantity<struct JoulesTag>;
+using JoulesPerByte = Quantity<struct JoulesPerByteTag>;
+using Watts = Quantity<struct WattsTag>;
 
 constexpr Seconds operator/(Bytes b, BytesPerSecond r) {
   return Seconds{b.value / r.value};
@@ -64,13 +67,25 @@ constexpr Bytes operator*(BytesPerSecond r, Seconds t) {
 constexpr Cycles operator*(Hertz f, Seconds t) {
   return Cycles{f.value * t.value};
 }
+constexpr Joules operator*(Bytes b, JoulesPerByte e) {
+  return Joules{b.value * e.value};
+}
+constexpr Joules operator*(Watts p, Seconds t) {
+  return Joules{p.value * t.value};
+}
+constexpr Watts operator/(Joules e, Seconds t) {
+  return Watts{e.value / t.value};
+}
+constexpr Seconds operator/(Joules e, Watts p) {
+  return Seconds{e.value / p.value};
+}
 
 namespace hwdesc {
 
-// "900 GB/s", "16 MiB", "940 MHz", "0.6 us", "61.6 TFLOP/s", "85 %": the number in SI base
-// units. `kind` is what the key wants; throws Error with what was got, what was expected
-// and an example. Capacities must say Ki/Mi/Gi (bare KB, MB, GB are refused: 1000 or 1024?); rates
-// are decimal (GiB/s is refused).
+// "900 GB/s", "16 MiB", "940 MHz", "0.6 us", "61.6 TFLOP/s", "85 %", "0.9 pJ", "44 pJ/B", "72 W":
+// the number in SI base units. `kind` is what the key wants; throws Error with what was got, what
+// was expected and an example. Capacities must say Ki/Mi/Gi (bare KB, MB, GB are refused: 1000 or
+// 1024?); rates are decimal (GiB/s is refused).
 enum class UnitKind {
   kTime,
   kCapacity,
@@ -79,7 +94,10 @@ enum class UnitKind {
   kFlopRate,
   kRatio,
   kCount,
-  kCycles
+  kCycles,
+  kEnergy,
+  kEnergyPerByte,
+  kPower
 };
 [[nodiscard]] double parse_quantity(std::string_view text, UnitKind kind);
 // The shortest exact human form: 9e11, kBandwidth -> "900 GB/s".

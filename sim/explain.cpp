@@ -113,6 +113,7 @@ Explanation explain(const ir::Kernel& kernel, const hwdesc::Device& device,
                      .arrays = arrays_of(kernel),
                      .scratchpad = device.scratchpad().name,
                      .scratchpad_capacity = device.scratchpad().capacity};
+  if (device.energy) result.idle_power = device.idle_power();
   const KernelAnalysis analysis(kernel, device);
   const std::vector<TileConfig> listed = analysis.tiles();
   result.tiles_tried = listed.size();

@@ -39,6 +39,7 @@ struct Explanation {
   std::vector<analytical::Estimate> best_tiles;  // fastest first, or in the order of the ranks
   std::string scratchpad;                        // name of the innermost memory
   Bytes scratchpad_capacity;
+  std::optional<Watts> idle_power = {};                      // of a device that describes energy
   std::optional<hybrid::CorrectionReasons> correction = {};  // of a hybrid
   std::optional<Headroom> headroom = {};
   std::string loops = {};  // of the tile, where asked for (sim/explain_loops.h)

@@ -146,6 +146,7 @@ Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
     result.kernels[i].end = timeline.spans[i].end;
   }
   result.timeline = timeline.makespan;
+  result.energy = program_energy(result.kernels, result.timeline, device);
   return result;
 }
 

@@ -8,12 +8,14 @@
 // it into text. All times are on the device; the host's dispatch is reported apart, never added.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analytical/cost_model.h"
 #include "ir/program.h"
 #include "measured/metrics.h"
+#include "sim/energy.h"
 #include "sim/timeline.h"
 
 namespace tilecast::sim {
@@ -46,6 +48,7 @@ struct Simulation {
   std::optional<measured::Interval> interval = {};
   Seconds timeline;       // with async copies and collectives overlapping other kernels
   Seconds host_dispatch;  // one dispatch of the program by the host; in neither of the above
+  std::optional<ProgramEnergy> energy = {};  // of the timeline (sim/energy.h)
   std::vector<SimulatedKernel> kernels;
   std::vector<ir::Note> notes;
 };

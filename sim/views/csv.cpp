@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "sim/views/correction.h"
+#include "sim/views/energy.h"
 #include "sim/views/rows.h"
 #include "sim/views/simulation.h"
 
@@ -38,6 +39,7 @@ Fields fields_of(const Simulation& run, const SimulatedKernel& kernel) {
     fields.push_back({fmt::format("{}_s", analytical::name(static_cast<analytical::Bound>(i))),
                       csv_number(e.bounds[i].value)});
   }
+  add_launch_energy(fields, e, run.energy ? std::optional(run.energy->idle_power) : std::nullopt);
   add_correction(fields, e.correction);
   return fields;
 }

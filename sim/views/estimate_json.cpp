@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/views/correction.h"
+#include "sim/views/energy.h"
 #include "sim/views/rows.h"
 
 namespace tilecast::sim::views {
@@ -46,6 +47,7 @@ Json estimate_json(const analytical::Estimate& e) {
   if (e.tile.direct) out["tile"]["direct"] = true;
   if (!e.tile.order.empty()) out["tile"]["order"] = list(e.tile.order);
   if (e.tile.unroll > 0) out["tile"]["unroll"] = e.tile.unroll;
+  add_launch_energy(out, e);
   add_correction(out, e.correction);
   return out;
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/views/correction.h"
+#include "sim/views/energy.h"
 #include "sim/views/rows.h"
 #include "sim/views/text_table.h"
 
@@ -46,6 +47,7 @@ std::string summary(const Explanation& why) {
   out += fmt::format("{:<15} {} of {} MiB\n", why.scratchpad,
                      compact(e.scratchpad_used.value / kBytesPerMebibyte),
                      compact(why.scratchpad_capacity.value / kBytesPerMebibyte));
+  out += launch_energy_text(e, why.idle_power);
   return out + fmt::format("work            {} GFLOP, answered by {}\n",
                            compact(e.flops.value / 1e9), e.model);
 }
@@ -128,6 +130,7 @@ std::string explain_json(const Explanation& why) {
     document["infeasible"] = *why.infeasible;
   } else {
     document["estimate"] = estimate_json(why.estimate);
+    if (why.idle_power) document["idle_power_W"] = why.idle_power->value;
     Json& added = document["added_s"] = Json::object();
     for (std::size_t i = 0; i < why.added.size(); ++i) {
       added[std::string(analytical::name(static_cast<Bound>(i)))] = why.added[i].value;
@@ -155,7 +158,7 @@ std::string explain_json(const Explanation& why) {
 }
 
 std::string explain_csv(const Explanation& why) {
-  const auto fields_of = [](std::size_t rank, const Estimate& e) {
+  const auto fields_of = [&](std::size_t rank, const Estimate& e) {
     Fields fields{{"rank", fmt::format("{}", rank)},
                   {"time_s", csv_number(e.time.value)},
                   {"bound", std::string(analytical::name(e.bound))},
@@ -163,6 +166,7 @@ std::string explain_csv(const Explanation& why) {
                   {"iterations", csv_number(e.iterations)},
                   {"scratchpad_used_bytes", csv_number(e.scratchpad_used.value)},
                   {"tile", analytical::to_string(e.tile)}};
+    add_launch_energy(fields, e, why.idle_power);
     add_correction(fields, e.correction);
     return fields;
   };

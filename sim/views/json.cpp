@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "sim/views/energy.h"
 #include "sim/views/rows.h"
 #include "sim/views/simulation.h"
 
@@ -58,6 +59,7 @@ Json run_json(const Simulation& run) {
               {"host_dispatch_s", run.host_dispatch.value},
               {"kernels", std::move(kernels)},
               {"notes", std::move(notes)}};
+  add_energy(out, run.energy);
   add_trust(out, run);
   return out;
 }

@@ -152,7 +152,7 @@ TEST(ParseDevice, RefusesOneMemoryLevelAndSharedMemorySpaces) {
 
 TEST(ParseDevice, KnowsNoKeyThatNothingReads) {
   EXPECT_THAT(message_of(kSmall, {{"hbm.shared_by", "4"}}), HasSubstr("unknown key 'shared_by'"));
-  EXPECT_THAT(message_of(kSmall, {{"energy.tdp", "400 W"}}), HasSubstr("unknown key 'energy'"));
+  EXPECT_THAT(message_of(kSmall, {{"power.tdp", "400 W"}}), HasSubstr("unknown key 'power'"));
 }
 
 TEST(ParseDevice, NamesEveryBlockWithoutASourceAtOnce) {

@@ -1,0 +1,138 @@
+#include "analytical/energy.h"
+
+#include <algorithm>
+
+#include "analytical/collective.h"
+#include "analytical/distinct_traffic.h"
+#include "base/error.h"
+#include "ir/counts/work_counts.h"
+
+namespace tilecast::analytical {
+namespace {
+
+// Of kernels that no HLO module counted: one operation per element that is computed or summed.
+void count_elements(const ir::Kernel& kernel, const ir::Op& op, OperationCounts& counts) {
+  const auto elements = [](const ir::Shape& shape) {
+    return shape.is_array() ? static_cast<double>(ir::element_count(shape)) : 0.0;
+  };
+  switch (ir::op_class(op.opcode)) {
+    case ir::OpClass::kElementwise:
+      counts.vector += Flops{elements(op.shape) * std::max(op.applied_flops, 1.0)};
+      break;
+    case ir::OpClass::kTranscendental:
+      counts.transcendental += elements(op.shape);
+      break;
+    case ir::OpClass::kReduction: {
+      const double summed = op.operands.empty() ? 0 : elements(kernel.op(op.operands[0]).shape);
+      counts.vector += Flops{summed * std::max(op.applied_flops, 1.0)};
+      counts.transcendental += summed * op.applied_transcendentals;
+      break;
+    }
+    default:
+      break;
+  }
+}
+
+Joules compute_energy(const OperationCounts& counts, const hwdesc::Device& device) {
+  const hwdesc::Energy& energy = *device.energy;
+  Joules sum = counts.vector.value * energy.vector + counts.transcendental * energy.transcendental;
+  for (const auto& [dtype, flops] : counts.products) {
+    sum += flops.value * device.product_energy(ir::name(dtype));
+  }
+  return sum;
+}
+
+// Arrays that stay in a level inside main memory do not pass it.
+Bytes bytes_kept_inside(const ir::Kernel& kernel, const hwdesc::Device& device) {
+  Bytes sum;
+  const auto add = [&](std::span<const ir::OpId> ids) {
+    for (const ir::OpId id : ids) {
+      const ir::Shape& shape = kernel.op(id).shape;
+      if (shape.is_array() && is_resident(shape, device)) {
+        sum += Bytes{static_cast<double>(ir::padded_bytes(shape))};
+      }
+    }
+  };
+  add(kernel.parameters());
+  add(kernel.outputs());
+  return sum;
+}
+
+Joules on_chip_energy(const Estimate& estimate, Bytes kept_inside, const hwdesc::Device& device) {
+  Joules sum;
+  Bytes outside = estimate.hbm_read + estimate.hbm_write;
+  for (std::size_t level = 1; level < device.memory.size(); ++level) {
+    const bool innermost = level + 1 == device.memory.size();
+    const Bytes counted = level <= kInnerLevels ? estimate.inner_bytes[level - 1] : Bytes{0};
+    Bytes inside = counted.value > 0 ? counted : outside;
+    if (innermost) inside += kept_inside;
+    sum += (outside + inside) * device.energy->memory.at(device.memory[level].name);
+    outside = inside;
+  }
+  return sum;
+}
+
+struct Sent {
+  Bytes through_memory, over_links;
+};
+
+// A collective reads what it sends and writes what it receives.
+Sent sent_by(const ir::Kernel& kernel, const hwdesc::Device& device) {
+  if (collective_op(kernel) == nullptr || running_collective_end(kernel, device)) return {};
+  const Bytes payload = collective_payload(kernel, PayloadSize::kPadded);
+  const Seconds on_links =
+      collective_lower_bound(crossing_opcode(kernel), payload, kernel.group_size(), device);
+  Sent sent{.through_memory = 2 * payload};
+  if (on_links.value > 0) {
+    const auto& net = *device.interconnect;
+    sent.over_links = net.link_bandwidth * net.links * on_links / device.cores_per_chip;
+  }
+  return sent;
+}
+
+}  // namespace
+
+OperationCounts operation_counts(const ir::Kernel& kernel) {
+  OperationCounts counts;
+  if (const auto& cost = kernel.custom_call_cost()) {  // products, as the model takes them to be
+    counts.transcendental = cost->transcendentals;
+    counts.products.push_back({ir::DType::kBF16, Flops{cost->flops}});
+    return counts;
+  }
+  Flops products;
+  for (const ir::Op& op : kernel.ops()) {
+    if (ir::op_class(op.opcode) != ir::OpClass::kMatrix || op.operands.size() < 2) continue;
+    const ir::Shape& lhs = kernel.op(op.operands[0]).shape;
+    const ir::Shape& rhs = kernel.op(op.operands[1]).shape;
+    const Flops flops{ir::matrix_flops(op.opcode, op.attrs, lhs, rhs, op.shape)};
+    counts.products.push_back({lhs.dtype, flops});
+    products += flops;
+  }
+  const ir::WorkCounts& work = kernel.work();
+  if (work.flops > 0 || work.transcendentals > 0) {
+    counts.vector = std::max(Flops{work.flops} - products, Flops{0});
+    counts.transcendental = std::max(0.0, static_cast<double>(work.transcendentals));
+  } else {
+    for (const ir::Op& op : kernel.ops()) count_elements(kernel, op, counts);
+  }
+  return counts;
+}
+
+std::optional<LaunchEnergy> launch_energy(const ir::Kernel& kernel, const hwdesc::Device& device,
+                                          const Estimate& estimate) {
+  if (!device.energy) return std::nullopt;
+  const Sent sent = sent_by(kernel, device);
+  const Bytes memory = estimate.hbm_read + estimate.hbm_write + sent.through_memory;
+  return LaunchEnergy{
+      .compute = compute_energy(operation_counts(kernel), device),
+      .memory = memory * device.energy->memory.at(device.main_memory().name),
+      .on_chip = on_chip_energy(estimate, bytes_kept_inside(kernel, device), device),
+      .network = sent.over_links * device.energy->network};
+}
+
+Watts average_power(const Estimate& estimate, const hwdesc::Device& device) {
+  TC_CHECK(estimate.energy && estimate.time.value > 0, "power needs energy and time");
+  return estimate.energy->total() / estimate.time + device.idle_power();
+}
+
+}  // namespace tilecast::analytical

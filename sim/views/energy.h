@@ -1,0 +1,31 @@
+// Energy and power as text, JSON and CSV fields. Text picks a unit and names it; JSON and CSV have
+// joules ("_J") and watts ("_W"). Pure.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "sim/energy.h"
+#include "sim/views/rows.h"
+
+namespace tilecast::sim::views {
+
+[[nodiscard]] std::string joules(Joules energy);  // "1.23 mJ"
+
+// Lines of the header of `simulate`: energy, its parts and average power; what a limit does.
+[[nodiscard]] std::string energy_text(const std::optional<ProgramEnergy>& energy);
+// A line of `explain`: of one launch.
+[[nodiscard]] std::string launch_energy_text(const analytical::Estimate& estimate,
+                                             const std::optional<Watts>& idle_power);
+
+// Adds energy_J, average_power_W and energy{} of a program; null and no parts where not described.
+void add_energy(nlohmann::ordered_json& program, const std::optional<ProgramEnergy>& energy);
+// Adds dynamic_energy_J{} and clock_factor of a launch; nothing where not described.
+void add_launch_energy(nlohmann::ordered_json& object, const analytical::Estimate& estimate);
+// Columns energy_J (one launch, idling included), its parts and clock_factor; empty where not
+// described.
+void add_launch_energy(Fields& fields, const analytical::Estimate& estimate,
+                       const std::optional<Watts>& idle_power);
+
+}  // namespace tilecast::sim::views
