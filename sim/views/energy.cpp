@@ -61,8 +61,9 @@ std::string energy_text(const std::optional<ProgramEnergy>& energy) {
   if (energy->power_limit) {
     out += fmt::format(", limit {:g} W", energy->power_limit->value);
     if (energy->limited_kernels > 0) {
-      out += fmt::format(": lowers the clock of {} kernels, to {} % at the lowest",
-                         energy->limited_kernels, percent(energy->lowest_clock));
+      out += fmt::format(": lowers the clock of {} kernel{}, to {} % at the lowest",
+                         energy->limited_kernels, energy->limited_kernels == 1 ? "" : "s",
+                         percent(energy->lowest_clock));
     }
   }
   return out + "\n";

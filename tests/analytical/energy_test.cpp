@@ -168,6 +168,20 @@ TEST(PowerLimit, LeavesAnL4TwentyEightPercentOfItsPeakOnLargeSingleFloatProducts
   }
 }
 
+// Google Cloud: v4 chips draw 170 W on average and 192 W at most.
+TEST(Power, OfALargeProductOnATpuV4IsBetweenWhatItsChipsDrawOnAverageAndMost) {
+  const hwdesc::Device device = hwdesc::load_device("tpu_v4");
+  const ir::Kernel kernel = kernel_of(R"(HloModule p
+ENTRY e {
+  a = bf16[8192,8192] parameter(0)
+  b = bf16[8192,8192] parameter(1)
+  ROOT d = bf16[8192,8192] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+})");
+  const double power_W = average_power(best(kernel, device), device).value;
+  EXPECT_GT(power_W, 170);
+  EXPECT_LT(power_W, 192);
+}
+
 TEST(PowerLimit, DoesNotSlowWhatWaitsForMainMemory) {
   const hwdesc::Device device = hwdesc::load_device("l4");
   const hwdesc::Device unlimited = hwdesc::load_device("l4", {{"energy.power_limit", "null"}});
