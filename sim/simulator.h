@@ -14,6 +14,7 @@
 #include "analytical/cost_model.h"
 #include "ir/program.h"
 #include "measured/metrics.h"
+#include "sim/memory.h"
 #include "sim/timeline.h"
 
 namespace tilecast::sim {
@@ -44,6 +45,7 @@ struct Simulation {
   Seconds time;            // sum over kernels of time x multiplicity: the papers' definition
   // 90 % of `time`, in seconds; of models that learned from measurements.
   std::optional<measured::Interval> interval = {};
+  std::optional<ProgramMemory> memory = {};  // of one device
   Seconds timeline;       // with async copies and collectives overlapping other kernels
   Seconds host_dispatch;  // one dispatch of the program by the host; in neither of the above
   std::vector<SimulatedKernel> kernels;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "sim/views/correction.h"
+#include "sim/views/memory.h"
 #include "sim/views/rows.h"
 #include "sim/views/simulation.h"
 
@@ -39,6 +40,7 @@ Fields fields_of(const Simulation& run, const SimulatedKernel& kernel) {
                       csv_number(e.bounds[i].value)});
   }
   add_correction(fields, e.correction);
+  add_memory(fields, run.memory);
   return fields;
 }
 

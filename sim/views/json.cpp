@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "sim/views/memory.h"
 #include "sim/views/rows.h"
 #include "sim/views/simulation.h"
 
@@ -58,6 +59,7 @@ Json run_json(const Simulation& run) {
               {"host_dispatch_s", run.host_dispatch.value},
               {"kernels", std::move(kernels)},
               {"notes", std::move(notes)}};
+  if (run.memory) out["memory"] = memory_json(*run.memory);
   add_trust(out, run);
   return out;
 }
