@@ -45,7 +45,7 @@ class Program {
   [[nodiscard]] std::span<const ScheduledKernel> kernels() const { return kernels_; }
   [[nodiscard]] const ScheduledKernel& at(KernelId id) const { return kernels_[id.index()]; }
   [[nodiscard]] std::span<const Note> notes() const { return notes_; }
-  [[nodiscard]] std::int64_t devices() const { return devices_; }  // replicas x partitions
+  [[nodiscard]] std::int64_t devices() const { return devices_; }    // replicas x partitions
   [[nodiscard]] const MemoryUse& memory() const { return memory_; }  // of one of them
 
  private:

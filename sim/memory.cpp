@@ -23,11 +23,12 @@ measured::CsvTable memory_list(const ir::Program& program, const std::string& fi
   const double peak = use.peak.total();
   for (const ir::LiveBuffer& buffer : use.live) {
     const std::string element = buffer.leaf > 0 ? fmt::format("{{{}}}", buffer.leaf) : "";
-    list.rows.push_back({0,
-                         {file, use.at, buffer.name + element, buffer.computation,
-                          std::string(ir::name(buffer.kind)), ir::to_string(buffer.shape),
-                          fmt::format("{}", buffer.bytes), fmt::format("{:.4f}", buffer.bytes / peak),
-                          buffer.made_at, buffer.last_read_at}});
+    list.rows.push_back(
+        {0,
+         {file, use.at, buffer.name + element, buffer.computation,
+          std::string(ir::name(buffer.kind)), ir::to_string(buffer.shape),
+          fmt::format("{}", buffer.bytes), fmt::format("{:.4f}", buffer.bytes / peak),
+          buffer.made_at, buffer.last_read_at}});
   }
   return list;
 }

@@ -7,19 +7,16 @@
 namespace tilecast::ir {
 namespace {
 
-bool is_pointwise(const Instruction& op) {
-  return is_elementwise(op.opcode) || op.opcode == Opcode::kCopy;
-}
-
-// Walks from an output back to the parameters, along ops that read and write the same element.
-// `pointwise[i]`: everything that reads instruction i in the fusion does so element by element.
+// Finds what the outputs of a fused computation may overwrite.
+// `pointwise_[i]`: everything that reads instruction i in the fusion does so element by element.
 class FusionPaths {
  public:
   explicit FusionPaths(const Computation& fused) : fused_(fused) {
     pointwise_.assign(fused.instructions.size(), true);
     for (std::size_t i = fused.instructions.size(); i-- > 0;) {
       const Instruction& op = fused.instructions[i];
-      const bool passes = is_pointwise(op) || op.opcode == Opcode::kTuple;
+      const bool passes =
+          is_elementwise(op.opcode) || op.opcode == Opcode::kCopy || op.opcode == Opcode::kTuple;
       for (const InstrId operand : op.operands) {
         const bool is_ordered = operand.index() < i;
         pointwise_[operand.index()] =
@@ -28,15 +25,14 @@ class FusionPaths {
     }
   }
 
-  [[nodiscard]] std::vector<std::size_t> overwritten(InstrId output) const {
-    const Instruction& updated = fused_.at(behind_bitcasts(output));
-    if (updates_in_place(updated)) {
-      const Instruction& target = fused_.at(behind_bitcasts(updated.operands[0]));
-      if (const auto* parameter = target.get<ParameterAttrs>()) {
-        return {static_cast<std::size_t>(parameter->number)};
-      }
-      return {};
-    }
+  // The target of an update in place, if it is a parameter.
+  [[nodiscard]] std::vector<std::size_t> updated(const Instruction& update) const {
+    const auto* parameter = fused_.at(behind_bitcasts(update.operands[0])).get<ParameterAttrs>();
+    if (parameter == nullptr) return {};
+    return {static_cast<std::size_t>(parameter->number)};
+  }
+
+  [[nodiscard]] std::vector<std::size_t> elementwise(InstrId output) const {
     std::vector<std::size_t> found;
     for (std::size_t i = 0; i < fused_.parameters.size(); ++i) {
       const InstrId parameter = fused_.parameters[i];
@@ -46,12 +42,12 @@ class FusionPaths {
     return found;
   }
 
- private:
   [[nodiscard]] InstrId behind_bitcasts(InstrId id) const {
     while (fused_.at(id).opcode == Opcode::kBitcast) id = fused_.at(id).operands[0];
     return id;
   }
 
+ private:
   const Computation& fused_;
   std::vector<bool> pointwise_;
 };
@@ -71,17 +67,19 @@ std::optional<std::size_t> leaf_at(const Shape& shape, const Dims& index) {
   return position;
 }
 
-const BufferSharing::Overwritten& BufferSharing::of_fusion(ComputationId fused) {
+const std::vector<BufferSharing::Overwritten>& BufferSharing::of_fusion(ComputationId fused) {
   const auto [found, is_new] = fusions_.try_emplace(fused.value);
   if (!is_new) return found->second;
   const Computation& computation = module_.at(fused);
   const FusionPaths paths(computation);
+  const auto add = [&](InstrId output) {
+    const Instruction& op = computation.at(paths.behind_bitcasts(output));
+    const bool in_place = updates_in_place(op);
+    found->second.push_back({in_place ? paths.updated(op) : paths.elementwise(output), in_place});
+  };
   const Instruction& root = computation.root_instruction();
-  const bool several = root.opcode == Opcode::kTuple;
-  if (!several) found->second.push_back(paths.overwritten(computation.root));
-  if (several) {
-    for (const InstrId id : root.operands) found->second.push_back(paths.overwritten(id));
-  }
+  if (root.opcode != Opcode::kTuple) add(computation.root);
+  if (root.opcode == Opcode::kTuple) std::ranges::for_each(root.operands, add);
   return found->second;
 }
 
@@ -96,17 +94,19 @@ std::vector<BufferShare> BufferSharing::shares(const Computation& computation,
     if (output && leaf) shares.push_back({*output, operand, *leaf});
   }
   if (op.opcode == Opcode::kFusion) {
-    const Overwritten& overwritten = of_fusion(op.called.at(0));
-    for (std::size_t output = 0; output < overwritten.size(); ++output) {
-      for (const std::size_t operand : overwritten[output]) shares.push_back({output, operand, 0});
+    const std::vector<Overwritten>& outputs = of_fusion(op.called.at(0));
+    for (std::size_t output = 0; output < outputs.size(); ++output) {
+      for (const std::size_t operand : outputs[output].parameters) {
+        shares.push_back({output, operand, 0, outputs[output].in_place});
+      }
     }
   } else if (updates_in_place(op) && op.shape.is_array()) {
     shares.push_back({0, 0, 0});
   } else if (is_one_of(op.opcode, {Opcode::kAllReduce, Opcode::kAllReduceStart})) {
     for (std::size_t i = 0; i < op.operands.size(); ++i) shares.push_back({i, i, 0});
-  } else if (is_pointwise(op)) {
+  } else if (is_elementwise(op.opcode)) {
     for (std::size_t i = 0; i < op.operands.size(); ++i) {
-      if (computation.at(op.operands[i]).shape == op.shape) shares.push_back({0, i, 0});
+      if (computation.at(op.operands[i]).shape == op.shape) shares.push_back({0, i, 0, false});
     }
   }
   return shares;

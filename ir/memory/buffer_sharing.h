@@ -1,9 +1,15 @@
-// Which results an op may write over one of its operands: dynamic-update-slice and scatter (alone
-// or at the root of a fusion), elementwise ops and fusions that are elementwise on that operand
-// with equal shapes and layouts, all-reduce, declared output_to_operand_aliasing. After XLA's
-// HloDataflowAnalysis::CanShareOperandBufferWithUser (openxla/xla, public source).
+// Which results an op may write over one of its operands.
+//
+// In place, whatever the operand is: dynamic-update-slice and scatter (alone or at the root of a
+// fusion), all-reduce, declared output_to_operand_aliasing. Elementwise ops, but copies, and
+// fusions that are elementwise on that operand, with equal shapes and layouts: only where the
+// operand itself makes the array. After XLA's HloDataflowAnalysis::CanShareOperandBufferWithUser
+// and HeapSimulator (openxla/xla, public source); of what HeapSimulator shares XLA:TPU's
+// assignments show the last condition.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -15,6 +21,7 @@ struct BufferShare {
   std::size_t output = 0;        // leaf of the op's shape
   std::size_t operand = 0;       // of the op
   std::size_t operand_leaf = 0;  // of that operand's shape
+  bool in_place = true;          // false: only where the operand makes the array
 };
 
 // Leaves of `shape` before the one at `index`, depth first; nothing where there is none.
@@ -30,11 +37,14 @@ class BufferSharing {
 
  private:
   // Per output of a fused computation, the parameters it may overwrite.
-  using Overwritten = std::vector<std::vector<std::size_t>>;
-  const Overwritten& of_fusion(ComputationId fused);
+  struct Overwritten {
+    std::vector<std::size_t> parameters;
+    bool in_place = false;
+  };
+  const std::vector<Overwritten>& of_fusion(ComputationId fused);
 
   const Module& module_;
-  std::unordered_map<std::uint32_t, Overwritten> fusions_;
+  std::unordered_map<std::uint32_t, std::vector<Overwritten>> fusions_;
 };
 
 }  // namespace tilecast::ir

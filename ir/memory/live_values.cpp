@@ -130,7 +130,7 @@ void LivenessWalk::use_operands(const Frame& frame, const Instruction& op) {
   for (const InstrId operand : op.operands) use(leaves_of(frame, operand));
 }
 
-std::vector<ValueId> LivenessWalk::walk(ComputationId id, std::vector<ValueId> arguments,
+std::vector<ValueId> LivenessWalk::walk(ComputationId id, std::span<const ValueId> arguments,
                                         int depth) {
   const Computation& computation = module_.at(id);
   if (depth > kDeepestCall) {
@@ -146,17 +146,17 @@ std::vector<ValueId> LivenessWalk::walk(ComputationId id, std::vector<ValueId> a
   for (const InstrId parameter : computation.parameters) {
     const std::size_t count = leaf_count(computation.at(parameter).shape);
     TC_CHECK(begin + count <= arguments.size(), "an argument per leaf of the parameters");
-    set_leaves(frame, parameter, std::span(arguments).subspan(begin, count));
+    set_leaves(frame, parameter, arguments.subspan(begin, count));
     begin += count;
   }
-  for (const InstrId next : schedule_order(computation)) visit(frame, next, arguments, depth);
+  for (const InstrId next : schedule_order(computation)) visit(frame, next, depth);
   const auto roots = leaves_of(frame, computation.root);
   return {roots.begin(), roots.end()};
 }
 
-void LivenessWalk::visit(Frame& frame, InstrId id, std::span<const ValueId> arguments, int depth) {
+void LivenessWalk::visit(Frame& frame, InstrId id, int depth) {
   const Instruction& op = at(frame, id);
-  if (visit_free(frame, id, arguments)) return;
+  if (visit_free(frame, id)) return;
   step(frame.id, id);
   if (op.opcode == Opcode::kWhile) return visit_while(frame, id, depth);
   if (op.opcode == Opcode::kConditional) return visit_conditional(frame, id, depth);
@@ -167,7 +167,7 @@ void LivenessWalk::visit(Frame& frame, InstrId id, std::span<const ValueId> argu
 }
 
 // Ops that make no array: they name those of their operands. True when `id` is one.
-bool LivenessWalk::visit_free(Frame& frame, InstrId id, std::span<const ValueId>) {
+bool LivenessWalk::visit_free(Frame& frame, InstrId id) {
   const Computation& computation = module_.at(frame.id);
   const Instruction& op = computation.at(id);
   if (op.opcode == Opcode::kParameter) return true;
@@ -187,8 +187,8 @@ bool LivenessWalk::visit_free(Frame& frame, InstrId id, std::span<const ValueId>
     const Shape& shape = computation.at(operand).shape;
     const std::size_t begin = tuple.flat ? element : leaves_before(shape, element);
     const std::size_t count = tuple.flat ? 1 : leaf_count(op.shape);
-    const bool flat = op.shape.is_tuple() &&
-                      std::ranges::none_of(op.shape.elements, &Shape::is_tuple);
+    const bool flat =
+        op.shape.is_tuple() && std::ranges::none_of(op.shape.elements, &Shape::is_tuple);
     frame.of[id.index()] = {tuple.begin + begin, count, flat};
     return true;
   }
@@ -206,7 +206,11 @@ void LivenessWalk::visit_kernel(Frame& frame, InstrId id) {
   for (const BufferShare& share : sharing_.shares(module_.at(frame.id), op)) {
     const auto operand = leaves_of(frame, op.operands[share.operand]);
     if (share.output >= made.size() || share.operand_leaf >= operand.size()) continue;
-    shares_.push_back({made[share.output], operand[share.operand_leaf], now_});
+    const ValueId giver = operand[share.operand_leaf];
+    const LiveValue& given = values_[find(giver)];
+    const bool is_made_there =
+        given.computation == frame.id && given.instruction == op.operands[share.operand];
+    if (share.in_place || is_made_there) shares_.push_back({made[share.output], giver, now_});
   }
   set_leaves(frame, id, made);
 }
@@ -261,8 +265,7 @@ void LivenessWalk::visit_conditional(Frame& frame, InstrId id, int depth) {
   use_operands(frame, op);
   for (std::size_t i = 0; i < op.called.size(); ++i) {
     const auto operand = leaves_of(frame, op.operands.at(i + 1));
-    const std::vector<ValueId> roots =
-        walk(op.called[i], {operand.begin(), operand.end()}, depth + 1);
+    const std::vector<ValueId> roots = walk(op.called[i], operand, depth + 1);
     use(roots);
   }
   step(frame.id, id);

@@ -2,6 +2,7 @@
 // after the other, once calls, loops and branches are inlined at their place in the schedule.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -37,7 +38,8 @@ struct LiveValues {
 
 class LivenessWalk {
  public:
-  LivenessWalk(const Module& module, int space) : module_(module), sharing_(module), space_(space) {}
+  LivenessWalk(const Module& module, int space)
+      : module_(module), sharing_(module), space_(space) {}
   [[nodiscard]] LiveValues run();
 
  private:
@@ -56,9 +58,9 @@ class LivenessWalk {
     Position at;
   };
 
-  std::vector<ValueId> walk(ComputationId id, std::vector<ValueId> arguments, int depth);
-  void visit(Frame& frame, InstrId id, std::span<const ValueId> arguments, int depth);
-  bool visit_free(Frame& frame, InstrId id, std::span<const ValueId> arguments);
+  std::vector<ValueId> walk(ComputationId id, std::span<const ValueId> arguments, int depth);
+  void visit(Frame& frame, InstrId id, int depth);
+  bool visit_free(Frame& frame, InstrId id);
   void visit_while(Frame& frame, InstrId id, int depth);
   void visit_conditional(Frame& frame, InstrId id, int depth);
   void visit_call(Frame& frame, InstrId id, int depth);

@@ -39,7 +39,9 @@ class UseReport {
   UseReport(const Module& module, const LiveValues& live) : module_(module), live_(live) {}
 
   [[nodiscard]] MemoryUse report() const {
-    MemoryUse use{.aliased = live_.aliased, .unsized = live_.unsized};
+    MemoryUse use;
+    use.aliased = live_.aliased;
+    use.unsized = live_.unsized;
     const Position peak = peak_of(live_);
     use.at = instruction_name(peak);
     for (const LiveValue& value : live_.values) {

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/hlo.h"
@@ -43,10 +44,10 @@ struct LiveBuffer {
 };
 
 struct MemoryUse {
-  MemorySplit peak;              // at the worst point
-  MemorySplit whole;             // all arguments, outputs and constants; temporaries: as at the peak
-  double aliased = 0;            // of the outputs, bytes that take an argument's place
-  std::string at;                // instruction that runs at the peak
+  MemorySplit peak;    // at the worst point
+  MemorySplit whole;   // all arguments, outputs and constants; temporaries: as at the peak
+  double aliased = 0;  // of the outputs, bytes that take an argument's place
+  std::string at;      // instruction that runs at the peak
   std::vector<LiveBuffer> live;  // at the peak, largest first, then in the order they are made
   std::size_t unsized = 0;       // arrays of unbounded size, which count nothing
 };

@@ -31,7 +31,8 @@ std::string memory_line(const ProgramMemory& memory) {
                                 binary_size(peak.outputs));
   if (peak.constants > 0) out += fmt::format(", constants {}", binary_size(peak.constants));
   if (!memory.at.empty()) out += fmt::format("  (at {})", memory.at);
-  if (!memory.fits()) out += fmt::format("  DOES NOT FIT: {} too much", binary_size(-memory.spare()));
+  if (!memory.fits())
+    out += fmt::format("  DOES NOT FIT: {} too much", binary_size(-memory.spare()));
   if (memory.unsized > 0) {
     out += fmt::format("  ({} arrays of unbounded size not counted)", memory.unsized);
   }

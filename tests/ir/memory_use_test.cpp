@@ -48,6 +48,21 @@ TEST(MemoryUse, AnElementwiseOpWritesOverAnOperandThatNothingReadsLater) {
   EXPECT_EQ(use_of(head + "  ROOT c = f32[1024] add(a, b)\n").peak.total(), 3 * kArray);
 }
 
+// As XLA's heap simulator: copies and arrays that reach the op under another name stay apart.
+TEST(MemoryUse, AnElementwiseOpWritesOverNoArrayThatItsOperandOnlyNames) {
+  EXPECT_EQ(use_of("  p = f32[1024] parameter(0)\n"
+                   "  a = f32[32,32] custom-call(p), custom_call_target=\"t\"\n"
+                   "  b = f32[1024] bitcast(a)\n"
+                   "  ROOT c = f32[1024] negate(b)\n")
+                .peak.total(),
+            3 * kArray);
+  EXPECT_EQ(use_of("  p = f32[1024] parameter(0)\n"
+                   "  a = f32[1024] reverse(p), dimensions={0}\n"
+                   "  ROOT c = f32[1024] copy(a)\n")
+                .peak.total(),
+            3 * kArray);
+}
+
 TEST(MemoryUse, ArgumentsAreNotWrittenOverUnlessTheyAreGivenAway) {
   const std::string text =
       "  p = f32[1024] parameter(0)\n"
