@@ -11,13 +11,23 @@ namespace {
 constexpr int kDeepestCall = 256;
 constexpr std::size_t kMostInlined = 4'000'000;
 
-// A reshape of arrays without tiles leaves the elements where they are.
+Layout layout_of(const Shape& shape) {
+  return shape.layout ? *shape.layout : default_layout(shape.rank());
+}
+
+// A reshape of rows without tiles, or a transpose whose layouts undo it, leaves every element where
+// it is: XLA makes bitcasts of them.
 bool is_view(const Computation& computation, const Instruction& op) {
-  if (op.opcode != Opcode::kReshape) return false;
-  const auto is_plain = [](const Shape& shape) {
-    return !shape.layout || *shape.layout == default_layout(shape.rank());
-  };
-  return is_plain(op.shape) && is_plain(computation.at(op.operands[0]).shape);
+  if (!is_one_of(op.opcode, {Opcode::kReshape, Opcode::kTranspose})) return false;
+  const Shape& from = computation.at(op.operands[0]).shape;
+  const Layout operand = layout_of(from);
+  Layout result = layout_of(op.shape);
+  if (op.opcode == Opcode::kReshape) {
+    return operand == default_layout(from.rank()) && result == default_layout(op.shape.rank());
+  }
+  for (std::int64_t& dim : result.minor_to_major)
+    dim = op.dimensions[static_cast<std::size_t>(dim)];
+  return result == operand;
 }
 
 // Whether the result's leaves are those of operand 0.

@@ -114,6 +114,18 @@ TEST(MemoryUse, TuplesElementsAndBitcastsNameTheSameArray) {
   EXPECT_EQ(use.peak.outputs, kArray);
 }
 
+TEST(MemoryUse, TransposesThatTheirLayoutsUndoMoveNothing) {
+  const auto peak_of = [](const char* layout) {
+    return use_of(fmt::format("  p = f32[16,64]{{1,0}} parameter(0)\n"
+                              "  a = f32[64,16]{} transpose(p), dimensions={{1,0}}\n"
+                              "  ROOT c = f32[2048] custom-call(a), custom_call_target=\"t\"\n",
+                              layout))
+        .peak.total();
+  };
+  EXPECT_EQ(peak_of("{0,1}"), 3 * kArray);
+  EXPECT_EQ(peak_of("{1,0}"), 4 * kArray);
+}
+
 // The loop carries a, which it changes, and w, which it only reads.
 const char* const kLoop =
     "c {\n"
