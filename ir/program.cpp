@@ -31,7 +31,9 @@ bool is_zero_cost(Opcode opcode) {
 
 Program make_program(const Module& module, const ProgramOptions& options) {
   const std::optional<Module> replaced = with_library_calls_replaced(module);
-  return ProgramBuilder(replaced ? *replaced : module, options).build();
+  Program program = ProgramBuilder(replaced ? *replaced : module, options).build();
+  program.memory_ = memory_use(module);
+  return program;
 }
 
 ProgramBuilder::ProgramBuilder(const Module& module, const ProgramOptions& options)

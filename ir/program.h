@@ -11,6 +11,7 @@
 
 #include "ir/hlo.h"
 #include "ir/kernel.h"
+#include "ir/memory/memory_use.h"
 
 namespace tilecast::ir {
 
@@ -44,7 +45,8 @@ class Program {
   [[nodiscard]] std::span<const ScheduledKernel> kernels() const { return kernels_; }
   [[nodiscard]] const ScheduledKernel& at(KernelId id) const { return kernels_[id.index()]; }
   [[nodiscard]] std::span<const Note> notes() const { return notes_; }
-  [[nodiscard]] std::int64_t devices() const { return devices_; }  // replicas x partitions
+  [[nodiscard]] std::int64_t devices() const { return devices_; }    // replicas x partitions
+  [[nodiscard]] const MemoryUse& memory() const { return memory_; }  // of one of them
 
  private:
   friend Program make_program(const Module&, const ProgramOptions&);
@@ -53,6 +55,7 @@ class Program {
   std::vector<ScheduledKernel> kernels_;
   std::vector<Note> notes_;
   std::int64_t devices_ = 1;
+  MemoryUse memory_;
 };
 
 [[nodiscard]] Program make_program(const Module& module, const ProgramOptions& options = {});

@@ -122,6 +122,7 @@ Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
                     const analytical::CostModel& model, const SimulateOptions& options) {
   Simulation result{.program = program.name(),
                     .device = device.name,
+                    .memory = program_memory(program, device),
                     .host_dispatch = device.dispatch.host,
                     .notes = {program.notes().begin(), program.notes().end()}};
   const Asked asked = ask(program, device, model);

@@ -16,6 +16,7 @@
 #include "ir/program.h"
 #include "measured/metrics.h"
 #include "sim/energy.h"
+#include "sim/memory.h"
 #include "sim/timeline.h"
 
 namespace tilecast::sim {
@@ -46,6 +47,7 @@ struct Simulation {
   Seconds time;            // sum over kernels of time x multiplicity: the papers' definition
   // 90 % of `time`, in seconds; of models that learned from measurements.
   std::optional<measured::Interval> interval = {};
+  std::optional<ProgramMemory> memory = {};  // of one device
   Seconds timeline;       // with async copies and collectives overlapping other kernels
   Seconds host_dispatch;  // one dispatch of the program by the host; in neither of the above
   std::optional<ProgramEnergy> energy = {};  // of the timeline (sim/energy.h)

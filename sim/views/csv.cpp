@@ -2,6 +2,7 @@
 
 #include "sim/views/correction.h"
 #include "sim/views/energy.h"
+#include "sim/views/memory.h"
 #include "sim/views/rows.h"
 #include "sim/views/simulation.h"
 
@@ -41,6 +42,7 @@ Fields fields_of(const Simulation& run, const SimulatedKernel& kernel) {
   }
   add_launch_energy(fields, e, run.energy ? std::optional(run.energy->idle_power) : std::nullopt);
   add_correction(fields, e.correction);
+  add_memory(fields, run.memory);
   return fields;
 }
 

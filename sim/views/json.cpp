@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/views/energy.h"
+#include "sim/views/memory.h"
 #include "sim/views/rows.h"
 #include "sim/views/simulation.h"
 
@@ -60,6 +61,7 @@ Json run_json(const Simulation& run) {
               {"kernels", std::move(kernels)},
               {"notes", std::move(notes)}};
   add_energy(out, run.energy);
+  if (run.memory) out["memory"] = memory_json(*run.memory);
   add_trust(out, run);
   return out;
 }

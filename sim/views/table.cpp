@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "sim/views/correction.h"
 #include "sim/views/energy.h"
+#include "sim/views/memory.h"
 #include "sim/views/simulation.h"
 #include "sim/views/text_table.h"
 
@@ -93,6 +94,7 @@ std::string header(const Simulation& run) {
   out += fmt::format("host      {} us  (dispatch, not in the times above)\n",
                      microseconds(run.host_dispatch.value));
   out += energy_text(run.energy);
+  if (run.memory) out += memory_line(*run.memory);
   const analytical::BoundVector shares = bound_shares(run);
   out += "bound by ";
   for (std::size_t i = 0; i < analytical::kBoundCount; ++i) {

@@ -1,0 +1,115 @@
+#include "ir/memory/buffer_sharing.h"
+
+#include <algorithm>
+
+#include "ir/fusion/fusion_rules.h"
+
+namespace tilecast::ir {
+namespace {
+
+// Finds what the outputs of a fused computation may overwrite.
+// `pointwise_[i]`: everything that reads instruction i in the fusion does so element by element.
+class FusionPaths {
+ public:
+  explicit FusionPaths(const Computation& fused) : fused_(fused) {
+    pointwise_.assign(fused.instructions.size(), true);
+    for (std::size_t i = fused.instructions.size(); i-- > 0;) {
+      const Instruction& op = fused.instructions[i];
+      const bool passes =
+          is_elementwise(op.opcode) || op.opcode == Opcode::kCopy || op.opcode == Opcode::kTuple;
+      for (const InstrId operand : op.operands) {
+        const bool is_ordered = operand.index() < i;
+        pointwise_[operand.index()] =
+            pointwise_[operand.index()] && passes && pointwise_[i] && is_ordered;
+      }
+    }
+  }
+
+  // The target of an update in place, if it is a parameter.
+  [[nodiscard]] std::vector<std::size_t> updated(const Instruction& update) const {
+    const auto* parameter = fused_.at(behind_bitcasts(update.operands[0])).get<ParameterAttrs>();
+    if (parameter == nullptr) return {};
+    return {static_cast<std::size_t>(parameter->number)};
+  }
+
+  [[nodiscard]] std::vector<std::size_t> elementwise(InstrId output) const {
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < fused_.parameters.size(); ++i) {
+      const InstrId parameter = fused_.parameters[i];
+      const bool alike = fused_.at(parameter).shape == fused_.at(output).shape;
+      if (alike && pointwise_[parameter.index()]) found.push_back(i);
+    }
+    return found;
+  }
+
+  [[nodiscard]] InstrId behind_bitcasts(InstrId id) const {
+    while (fused_.at(id).opcode == Opcode::kBitcast) id = fused_.at(id).operands[0];
+    return id;
+  }
+
+ private:
+  const Computation& fused_;
+  std::vector<bool> pointwise_;
+};
+
+}  // namespace
+
+std::optional<std::size_t> leaf_at(const Shape& shape, const Dims& index) {
+  std::size_t position = 0;
+  const Shape* at = &shape;
+  for (const std::int64_t step : index) {
+    if (step < 0 || step >= std::ssize(at->elements)) return std::nullopt;
+    for (std::int64_t i = 0; i < step; ++i) {
+      for_each_leaf(at->elements[static_cast<std::size_t>(i)], [&](const Shape&) { ++position; });
+    }
+    at = &at->elements[static_cast<std::size_t>(step)];
+  }
+  return position;
+}
+
+const std::vector<BufferSharing::Overwritten>& BufferSharing::of_fusion(ComputationId fused) {
+  const auto [found, is_new] = fusions_.try_emplace(fused.value);
+  if (!is_new) return found->second;
+  const Computation& computation = module_.at(fused);
+  const FusionPaths paths(computation);
+  const auto add = [&](InstrId output) {
+    const Instruction& op = computation.at(paths.behind_bitcasts(output));
+    const bool in_place = updates_in_place(op);
+    found->second.push_back({in_place ? paths.updated(op) : paths.elementwise(output), in_place});
+  };
+  const Instruction& root = computation.root_instruction();
+  if (root.opcode != Opcode::kTuple) add(computation.root);
+  if (root.opcode == Opcode::kTuple) std::ranges::for_each(root.operands, add);
+  return found->second;
+}
+
+std::vector<BufferShare> BufferSharing::shares(const Computation& computation,
+                                               const Instruction& op) {
+  std::vector<BufferShare> shares;
+  for (const Alias& alias : op.aliasing) {
+    if (alias.operand < 0 || alias.operand >= std::ssize(op.operands)) continue;
+    const auto operand = static_cast<std::size_t>(alias.operand);
+    const auto output = leaf_at(op.shape, alias.output_index);
+    const auto leaf = leaf_at(computation.at(op.operands[operand]).shape, alias.operand_index);
+    if (output && leaf) shares.push_back({*output, operand, *leaf});
+  }
+  if (op.opcode == Opcode::kFusion) {
+    const std::vector<Overwritten>& outputs = of_fusion(op.called.at(0));
+    for (std::size_t output = 0; output < outputs.size(); ++output) {
+      for (const std::size_t operand : outputs[output].parameters) {
+        shares.push_back({output, operand, 0, outputs[output].in_place});
+      }
+    }
+  } else if (updates_in_place(op) && op.shape.is_array()) {
+    shares.push_back({0, 0, 0});
+  } else if (is_one_of(op.opcode, {Opcode::kAllReduce, Opcode::kAllReduceStart})) {
+    for (std::size_t i = 0; i < op.operands.size(); ++i) shares.push_back({i, i, 0});
+  } else if (is_elementwise(op.opcode)) {
+    for (std::size_t i = 0; i < op.operands.size(); ++i) {
+      if (computation.at(op.operands[i]).shape == op.shape) shares.push_back({0, i, 0, false});
+    }
+  }
+  return shares;
+}
+
+}  // namespace tilecast::ir

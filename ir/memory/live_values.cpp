@@ -1,0 +1,377 @@
+#include "ir/memory/live_values.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "ir/schedule_order.h"
+
+namespace tilecast::ir {
+namespace {
+
+constexpr int kDeepestCall = 256;
+constexpr std::size_t kMostInlined = 4'000'000;
+
+Layout layout_of(const Shape& shape) {
+  return shape.layout ? *shape.layout : default_layout(shape.rank());
+}
+
+// A reshape of rows without tiles, or a transpose whose layouts undo it, leaves every element where
+// it is: XLA makes bitcasts of them.
+bool is_view(const Computation& computation, const Instruction& op) {
+  if (!is_one_of(op.opcode, {Opcode::kReshape, Opcode::kTranspose})) return false;
+  const Shape& from = computation.at(op.operands[0]).shape;
+  const Layout operand = layout_of(from);
+  Layout result = layout_of(op.shape);
+  if (op.opcode == Opcode::kReshape) {
+    return operand == default_layout(from.rank()) && result == default_layout(op.shape.rank());
+  }
+  for (std::int64_t& dim : result.minor_to_major)
+    dim = op.dimensions[static_cast<std::size_t>(dim)];
+  return result == operand;
+}
+
+// Whether the result's leaves are those of operand 0.
+bool names_operand(const Computation& computation, const Instruction& op) {
+  using enum Opcode;
+  return is_one_of(op.opcode, {kBitcast, kOptBarrier, kAddDependency, kDomain, kAsyncUpdate}) ||
+         is_annotation(op) || is_view(computation, op);
+}
+
+// Which element of an asynchronous start's tuple holds the operands; the others are made.
+std::optional<std::size_t> operand_element(const Instruction& op) {
+  if (!op.shape.is_tuple() || op.opcode == Opcode::kAllReduceStart) return std::nullopt;
+  if (op.opcode == Opcode::kRecv) return std::nullopt;
+  return op.opcode == Opcode::kCopyStart ? 1 : 0;
+}
+
+// Leaves of a shape before element `index`.
+std::size_t leaves_before(const Shape& shape, std::size_t index) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < index; ++i) {
+    for_each_leaf(shape.elements[i], [&](const Shape&) { ++count; });
+  }
+  return count;
+}
+
+std::size_t leaf_count(const Shape& shape) {
+  std::size_t count = 0;
+  for_each_leaf(shape, [&](const Shape&) { ++count; });
+  return count;
+}
+
+}  // namespace
+
+LiveValues LivenessWalk::run() {
+  schedule_.push_back({});
+  const Computation& entry = module_.entry_computation();
+  std::vector<ValueId> arguments;
+  for (const InstrId id : entry.parameters) {
+    std::uint32_t leaf = 0;
+    for_each_leaf(entry.at(id).shape, [&](const Shape& shape) {
+      arguments.push_back(make_value({.computation = module_.entry,
+                                      .instruction = id,
+                                      .leaf = leaf++,
+                                      .kind = BufferKind::kArgument},
+                                     shape));
+    });
+  }
+  close_entry(walk(module_.entry, arguments, 0));
+  settle_shares();
+  return {std::move(values_), std::move(schedule_), aliased_, unsized_};
+}
+
+void LivenessWalk::step(ComputationId computation, InstrId instruction) {
+  ++now_;
+  schedule_.push_back({computation, instruction});
+}
+
+ValueId LivenessWalk::make_value(LiveValue value, const Shape& leaf) {
+  if (leaf.is_array() && leaf.memory_space() == space_) {
+    if (leaf.is_unbounded()) {
+      ++unsized_;
+    } else {
+      value.bytes = static_cast<double>(padded_bytes(leaf));
+    }
+  } else if (leaf.dtype == DType::kBuffer && !leaf.elements.empty() &&
+             leaf.elements[0].is_array() && leaf.elements[0].memory_space() == space_) {
+    value.bytes = static_cast<double>(padded_bytes(leaf.elements[0]));
+  }
+  value.first = value.last = now_;
+  values_.push_back(value);
+  same_as_.push_back(static_cast<ValueId>(values_.size() - 1));
+  return same_as_.back();
+}
+
+std::vector<ValueId> LivenessWalk::make_values(const Frame& frame, InstrId id, BufferKind kind) {
+  std::vector<ValueId> made;
+  std::uint32_t leaf = 0;
+  for_each_leaf(at(frame, id).shape, [&](const Shape& shape) {
+    made.push_back(make_value(
+        {.computation = frame.id, .instruction = id, .leaf = leaf++, .kind = kind}, shape));
+  });
+  return made;
+}
+
+ValueId LivenessWalk::find(ValueId id) {
+  while (same_as_[id] != id) {
+    same_as_[id] = same_as_[same_as_[id]];
+    id = same_as_[id];
+  }
+  return id;
+}
+
+void LivenessWalk::set_leaves(Frame& frame, InstrId id, std::span<const ValueId> leaves) {
+  const Shape& shape = at(frame, id).shape;
+  const bool flat = shape.is_tuple() && std::ranges::none_of(shape.elements, &Shape::is_tuple);
+  frame.of[id.index()] = {frame.leaves.size(), leaves.size(), flat};
+  frame.leaves.insert(frame.leaves.end(), leaves.begin(), leaves.end());
+}
+
+std::vector<ValueId> LivenessWalk::all_leaves(const Frame& frame, const Instruction& op) const {
+  std::vector<ValueId> all;
+  for (const InstrId operand : op.operands) {
+    const auto leaves = leaves_of(frame, operand);
+    all.insert(all.end(), leaves.begin(), leaves.end());
+  }
+  return all;
+}
+
+void LivenessWalk::use_operands(const Frame& frame, const Instruction& op) {
+  for (const InstrId operand : op.operands) use(leaves_of(frame, operand));
+}
+
+std::vector<ValueId> LivenessWalk::walk(ComputationId id, std::span<const ValueId> arguments,
+                                        int depth) {
+  const Computation& computation = module_.at(id);
+  if (depth > kDeepestCall) {
+    throw Error("module " + module_.name + ": calls nest deeper than 256");
+  }
+  visited_ += computation.instructions.size();
+  if (visited_ > kMostInlined) {
+    throw Error("module " + module_.name +
+                ": more than 4 million instructions once its calls are inlined");
+  }
+  Frame frame{id, std::vector<Leaves>(computation.instructions.size()), {}};
+  std::size_t begin = 0;
+  for (const InstrId parameter : computation.parameters) {
+    const std::size_t count = leaf_count(computation.at(parameter).shape);
+    TC_CHECK(begin + count <= arguments.size(), "an argument per leaf of the parameters");
+    set_leaves(frame, parameter, arguments.subspan(begin, count));
+    begin += count;
+  }
+  for (const InstrId next : schedule_order(computation)) visit(frame, next, depth);
+  const auto roots = leaves_of(frame, computation.root);
+  return {roots.begin(), roots.end()};
+}
+
+void LivenessWalk::visit(Frame& frame, InstrId id, int depth) {
+  const Instruction& op = at(frame, id);
+  if (visit_free(frame, id)) return;
+  step(frame.id, id);
+  if (op.opcode == Opcode::kWhile) return visit_while(frame, id, depth);
+  if (op.opcode == Opcode::kConditional) return visit_conditional(frame, id, depth);
+  if (op.opcode == Opcode::kCall) return visit_call(frame, id, depth);
+  if (op_class(op.opcode) == OpClass::kAsyncDone) return visit_done(frame, id);
+  if (starts_asynchronously(op.opcode)) return visit_start(frame, id);
+  visit_kernel(frame, id);
+}
+
+// Ops that make no array: they name those of their operands. True when `id` is one.
+bool LivenessWalk::visit_free(Frame& frame, InstrId id) {
+  const Computation& computation = module_.at(frame.id);
+  const Instruction& op = computation.at(id);
+  if (op.opcode == Opcode::kParameter) return true;
+  if (op.opcode == Opcode::kConstant) {
+    const std::vector<ValueId> made = make_values(frame, id, BufferKind::kConstant);
+    set_leaves(frame, id, made);
+    return true;
+  }
+  if (op.opcode == Opcode::kTuple) {
+    set_leaves(frame, id, all_leaves(frame, op));
+    return true;
+  }
+  if (op.opcode == Opcode::kGetTupleElement) {
+    const InstrId operand = op.operands.at(0);
+    const Leaves& tuple = frame.of[operand.index()];
+    const auto element = static_cast<std::size_t>(op.as<IndexAttrs>().index);
+    const Shape& shape = computation.at(operand).shape;
+    const std::size_t begin = tuple.flat ? element : leaves_before(shape, element);
+    const std::size_t count = tuple.flat ? 1 : leaf_count(op.shape);
+    const bool flat =
+        op.shape.is_tuple() && std::ranges::none_of(op.shape.elements, &Shape::is_tuple);
+    frame.of[id.index()] = {tuple.begin + begin, count, flat};
+    return true;
+  }
+  if (names_operand(computation, op)) {
+    frame.of[id.index()] = frame.of[op.operands.at(0).index()];
+    return true;
+  }
+  return false;
+}
+
+void LivenessWalk::visit_kernel(Frame& frame, InstrId id) {
+  const Instruction& op = at(frame, id);
+  use_operands(frame, op);
+  const std::vector<ValueId> made = make_values(frame, id, BufferKind::kTemporary);
+  for (const BufferShare& share : sharing_.shares(module_.at(frame.id), op)) {
+    const auto operand = leaves_of(frame, op.operands[share.operand]);
+    if (share.output >= made.size() || share.operand_leaf >= operand.size()) continue;
+    const ValueId giver = operand[share.operand_leaf];
+    const LiveValue& given = values_[find(giver)];
+    const bool is_made_there =
+        given.computation == frame.id && given.instruction == op.operands[share.operand];
+    if (share.in_place || is_made_there) shares_.push_back({made[share.output], giver, now_});
+  }
+  set_leaves(frame, id, made);
+}
+
+// The tuple of a start names its operands and holds what is made; both live until it is done.
+void LivenessWalk::visit_start(Frame& frame, InstrId id) {
+  const Instruction& op = at(frame, id);
+  const auto named = operand_element(op);
+  if (!named) return visit_kernel(frame, id);
+  use_operands(frame, op);
+  std::vector<ValueId> leaves = make_values(frame, id, BufferKind::kTemporary);
+  const std::vector<ValueId> operands = all_leaves(frame, op);
+  const std::size_t begin = leaves_before(op.shape, *named);
+  const std::size_t count =
+      *named < op.shape.elements.size() ? leaf_count(op.shape.elements[*named]) : 0;
+  for (std::size_t i = 0; i < std::min(count, operands.size()); ++i) {
+    values_[leaves[begin + i]].bytes = 0;
+    leaves[begin + i] = operands[i];
+  }
+  set_leaves(frame, id, leaves);
+}
+
+void LivenessWalk::visit_done(Frame& frame, InstrId id) {
+  const Instruction& op = at(frame, id);
+  InstrId start = op.operands.at(0);
+  use(leaves_of(frame, start));
+  while (at(frame, start).opcode == Opcode::kAsyncUpdate) start = at(frame, start).operands.at(0);
+  use_operands(frame, at(frame, start));
+  const Instruction& begun = at(frame, start);
+  const auto leaves = leaves_of(frame, start);
+  const auto named = operand_element(begun);
+  const std::size_t begin = named && *named == 0 ? leaves_before(begun.shape, 1) : 0;
+  const std::size_t count = leaf_count(op.shape);
+  std::vector<ValueId> results;
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool is_there = begun.opcode != Opcode::kSend && begin + i < leaves.size();
+    results.push_back(is_there ? leaves[begin + i] : make_value({}, Shape::token()));
+  }
+  set_leaves(frame, id, results);
+}
+
+void LivenessWalk::visit_call(Frame& frame, InstrId id, int depth) {
+  const Instruction& op = at(frame, id);
+  use_operands(frame, op);
+  const std::vector<ValueId> results = walk(op.called.at(0), all_leaves(frame, op), depth + 1);
+  set_leaves(frame, id, results);
+}
+
+// Branches follow one another, so that what one holds does not meet what another holds.
+void LivenessWalk::visit_conditional(Frame& frame, InstrId id, int depth) {
+  const Instruction& op = at(frame, id);
+  use_operands(frame, op);
+  for (std::size_t i = 0; i < op.called.size(); ++i) {
+    const auto operand = leaves_of(frame, op.operands.at(i + 1));
+    const std::vector<ValueId> roots = walk(op.called[i], operand, depth + 1);
+    use(roots);
+  }
+  step(frame.id, id);
+  set_leaves(frame, id, make_values(frame, id, BufferKind::kTemporary));
+}
+
+// The state is an array of its own that takes the place of what the loop starts with, where nothing
+// reads that later; leaves that the body hands on as they are stay what they were.
+void LivenessWalk::visit_while(Frame& frame, InstrId id, int depth) {
+  const Instruction& op = at(frame, id);
+  use_operands(frame, op);
+  const std::vector<ValueId> start = all_leaves(frame, op);
+  std::vector<ValueId> state = make_values(frame, id, BufferKind::kTemporary);
+  TC_CHECK(start.size() == state.size(), "a loop's state has the shape of its operand");
+  const Position entered = now_;
+  (void)walk(op.called.at(0), state, depth + 1);
+  use(state);
+  const std::vector<ValueId> next = walk(op.called.at(1), state, depth + 1);
+  use(next);
+  const Position body_end = now_;
+  step(frame.id, id);
+  std::vector<ValueId> results = make_values(frame, id, BufferKind::kTemporary);
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    const ValueId held = find(state[i]);
+    if (find(next[i]) != held) {
+      shares_.push_back({state[i], start[i], entered});
+      continue;
+    }
+    LiveValue& outside = values_[find(start[i])];
+    outside.last = std::max({outside.last, values_[held].last, body_end});
+    values_[held].bytes = values_[results[i]].bytes = 0;
+    same_as_[held] = find(start[i]);
+    results[i] = find(start[i]);
+  }
+  set_leaves(frame, id, results);
+}
+
+// What the entry returns stays to the end; arguments and constants are returned as copies, unless
+// the argument is aliased with that very output.
+void LivenessWalk::close_entry(std::vector<ValueId> roots) {
+  const Computation& entry = module_.entry_computation();
+  std::vector<std::size_t> first_leaf;  // of every parameter, among the arguments
+  std::size_t leaves = 0;
+  for (const InstrId id : entry.parameters) {
+    first_leaf.push_back(leaves);
+    leaves += leaf_count(entry.at(id).shape);
+  }
+  std::vector<ValueId> donor(roots.size(), UINT32_MAX);
+  for (const Alias& alias : module_.input_output_alias) {
+    if (alias.operand < 0 || alias.operand >= std::ssize(entry.parameters)) continue;
+    const auto parameter = static_cast<std::size_t>(alias.operand);
+    const auto output = leaf_at(entry.root_instruction().shape, alias.output_index);
+    const auto leaf = leaf_at(entry.at(entry.parameters[parameter]).shape, alias.operand_index);
+    if (!output || !leaf || *output >= donor.size()) continue;
+    donor[*output] = static_cast<ValueId>(first_leaf[parameter] + *leaf);
+    values_[donor[*output]].donated = true;
+    aliased_ += values_[donor[*output]].bytes;
+  }
+  step({}, {});
+  for (std::size_t i = 0; i < roots.size(); ++i) {
+    const ValueId id = find(roots[i]);
+    values_[id].last = now_;
+    if (id == donor[i]) continue;
+    if (values_[id].kind == BufferKind::kTemporary) {
+      values_[id].kind = BufferKind::kOutput;
+      continue;
+    }
+    LiveValue copy = values_[id];
+    copy.kind = BufferKind::kOutput;
+    copy.donated = false;
+    copy.first = now_;
+    values_.push_back(copy);
+    same_as_.push_back(static_cast<ValueId>(values_.size() - 1));
+  }
+}
+
+// In the order of the schedule, because a place that was taken is not free again.
+void LivenessWalk::settle_shares() {
+  for (LiveValue& value : values_) {
+    const bool is_held = value.kind == BufferKind::kConstant ||
+                         (value.kind == BufferKind::kArgument && !value.donated);
+    if (!is_held) continue;
+    value.first = 0;
+    value.last = now_;
+  }
+  std::stable_sort(shares_.begin(), shares_.end(),
+                   [](const Share& a, const Share& b) { return a.at < b.at; });
+  std::vector<bool> took(values_.size(), false);
+  for (const Share& share : shares_) {
+    const ValueId taker = find(share.taker);
+    LiveValue& giver = values_[find(share.giver)];
+    const bool is_free = giver.last == share.at && giver.first < share.at;
+    if (took[taker] || !is_free || giver.bytes < values_[taker].bytes) continue;
+    took[taker] = true;
+    --giver.last;
+  }
+}
+
+}  // namespace tilecast::ir

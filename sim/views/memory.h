@@ -1,0 +1,20 @@
+// Peak memory of a program (sim/memory.h) as a line of text, JSON and columns of CSV. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sim/memory.h"
+#include "sim/views/rows.h"
+
+namespace tilecast::sim::views {
+
+// "memory    peak 1.2 GiB of 16 GiB: arguments ..., temporaries ..., outputs ...", and by how much
+// it does not fit; ends with a new line.
+[[nodiscard]] std::string memory_line(const ProgramMemory& memory);
+// peak_bytes, capacity_bytes, fits, spare_bytes, the split at the peak, all outputs, aliased, at.
+[[nodiscard]] nlohmann::ordered_json memory_json(const ProgramMemory& memory);
+// Columns peak_memory_bytes and memory_capacity_bytes.
+void add_memory(Fields& fields, const std::optional<ProgramMemory>& memory);
+
+}  // namespace tilecast::sim::views
