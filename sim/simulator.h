@@ -14,6 +14,7 @@
 #include "analytical/cost_model.h"
 #include "ir/program.h"
 #include "measured/metrics.h"
+#include "sim/roofs.h"
 #include "sim/timeline.h"
 
 namespace tilecast::sim {
@@ -23,11 +24,13 @@ enum class UnknownOp { kError, kSkip };
 
 struct SimulateOptions {
   UnknownOp unknown_op = UnknownOp::kError;
+  bool contents = false;  // fill SimulatedKernel::content
 };
 
 struct SimulatedKernel {
   ir::KernelId id;
   std::string name, computation;
+  std::string content = {};  // ir/canonical_hash.h; empty: not asked for
   ir::Opcode opcode = ir::Opcode::kFusion;
   double multiplicity = 1;  // launches per run of the program
   Lane lane = Lane::kCompute;
@@ -46,6 +49,7 @@ struct Simulation {
   std::optional<measured::Interval> interval = {};
   Seconds timeline;       // with async copies and collectives overlapping other kernels
   Seconds host_dispatch;  // one dispatch of the program by the host; in neither of the above
+  MachineRoofs roofs;     // of the device
   std::vector<SimulatedKernel> kernels;
   std::vector<ir::Note> notes;
 };

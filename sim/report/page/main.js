@@ -1,0 +1,28 @@
+// The page: a tab for each view, drawn when it is first shown. Differences come first.
+
+const kShow = {simulation: showSimulation, difference: showDifference, paired: showPaired, scores: showScores, tables: showTables};
+
+function start() {
+  document.querySelector("h1").textContent = kData.title;
+  const main = document.querySelector("main"), nav = document.querySelector("nav");
+  const order = [...kData.views].sort((a, b) => Number(b.kind === "difference") - Number(a.kind === "difference"));
+  const tabs = order.map((view) => {
+    const body = element("div", {role: "tabpanel", "data-kind": view.kind, hidden: ""});
+    const tab = element("button", {type: "button", role: "tab"}, view.label);
+    main.append(body);
+    nav.append(tab);
+    return {view, body, tab};
+  });
+  const show = (shown) => {
+    for (const each of tabs) {
+      each.body.hidden = each !== shown;
+      each.tab.setAttribute("aria-selected", String(each === shown));
+    }
+    if (shown.body.childElementCount === 0) kShow[shown.view.kind](shown.body, shown.view);
+    else redraw();
+  };
+  for (const each of tabs) each.tab.addEventListener("click", () => show(each));
+  show(tabs[0]);
+}
+
+start();
