@@ -23,7 +23,7 @@
 namespace tilecast::sim::report {
 
 enum class PairedBy { kContent, kName, kNothing };  // nothing: only one of the two runs has it
-[[nodiscard]] std::string_view name(PairedBy by);  // "content", "name", "nothing"
+[[nodiscard]] std::string_view name(PairedBy by);   // "content", "name", "nothing"
 
 struct KernelPair {
   std::optional<std::size_t> before, after;  // into kernels; at least one

@@ -94,8 +94,9 @@ Json parse_json(const base::SourceText& text) {
     return Json::parse(text.text());
   } catch (const Json::parse_error& error) {
     const std::size_t offset = error.byte > 0 ? error.byte - 1 : 0;
-    throw Error(text.describe(std::min(offset, text.text().size()),
-                              "not JSON; expected a result that tilecast wrote with --format json"));
+    throw Error(
+        text.describe(std::min(offset, text.text().size()),
+                      "not JSON; expected a result that tilecast wrote with --format json"));
   }
 }
 
@@ -109,7 +110,9 @@ std::size_t offset_of(std::string_view text, const std::vector<JsonStep>& path) 
 
 Document::Document(base::SourceText text) : text_(std::move(text)), json_(parse_json(text_)) {}
 
-const std::string& Value::file() const { return document_->text().file(); }
+const std::string& Value::file() const {
+  return document_->text().file();
+}
 
 Error Value::error(std::string_view message) const {
   const std::string where = path_text(path_);
@@ -166,9 +169,15 @@ std::vector<Value> Value::elements() const {
   return values;
 }
 
-double Value::number(std::string_view key) const { return at(key).number(); }
-std::string Value::text(std::string_view key) const { return at(key).text(); }
-std::vector<Value> Value::list(std::string_view key) const { return at(key).elements(); }
+double Value::number(std::string_view key) const {
+  return at(key).number();
+}
+std::string Value::text(std::string_view key) const {
+  return at(key).text();
+}
+std::vector<Value> Value::list(std::string_view key) const {
+  return at(key).elements();
+}
 
 bool Value::truth(std::string_view key) const {
   const Value value = at(key);

@@ -122,8 +122,7 @@ Json simulation_json(const SimulationResult& run) {
         {{"unit", peak.unit}, {"dtype", peak.dtype}, {"rate", short_number(peak.flops_per_s)}});
   }
   for (const MemoryResult& level : run.memory) {
-    out["memory"].push_back(
-        {{"name", level.name}, {"rate", short_number(level.read_bytes_per_s)}});
+    out["memory"].push_back({{"name", level.name}, {"rate", short_number(level.read_bytes_per_s)}});
   }
   return out;
 }
@@ -258,15 +257,16 @@ std::vector<SimulationResult> all_runs(std::span<const Result> results) {
 
 // Runs are called by what tells them apart: program, device, model, file of the result.
 void label_runs(std::vector<SimulationResult>& runs) {
-  const auto differ = [&](const std::string SimulationResult::* field) {
+  const auto differ = [&](const std::string SimulationResult::*field) {
     return std::ranges::any_of(
         runs, [&](const SimulationResult& run) { return run.*field != runs.front().*field; });
   };
-  const std::string SimulationResult::* const fields[] = {
+  const std::string SimulationResult::*const fields[] = {
       &SimulationResult::program, &SimulationResult::device, &SimulationResult::model};
   for (SimulationResult& run : runs) {
     for (const auto field : fields) {
-      const std::string text = field == fields[2] && (run.*field).empty() ? "analytical" : run.*field;
+      const std::string text =
+          field == fields[2] && (run.*field).empty() ? "analytical" : run.*field;
       if (differ(field)) run.label += (run.label.empty() ? "" : ", ") + text;
     }
     if (run.label.empty()) run.label = run.program;

@@ -43,8 +43,7 @@ std::optional<double> seconds_cell(const measured::CsvTable& table, const measur
   if (cell.empty()) return std::nullopt;
   const auto value = base::parse_number(cell);
   if (!value || *value < 0) {
-    throw Error(
-        fmt::format("{}: got '{}', expected nanoseconds", table.where(row, column), cell));
+    throw Error(fmt::format("{}: got '{}', expected nanoseconds", table.where(row, column), cell));
   }
   return *value * kSecondsPerNanosecond;
 }

@@ -56,9 +56,8 @@ bool is_records(const Json& json) {
 EvaluationResult read_evaluation(const Value& root) {
   EvaluationResult result{.source = root.file()};
   for (const Value& set : root.list("sets")) {
-    result.sets.push_back(fmt::format("{}: {} rows of {}; {}", set.text("name"),
-                                      set.number("rows"), set.text("measured_on"),
-                                      set.text("source")));
+    result.sets.push_back(fmt::format("{}: {} rows of {}; {}", set.text("name"), set.number("rows"),
+                                      set.text("measured_on"), set.text("source")));
   }
   for (const Value& score : root.list("scores")) {
     result.scores.push_back({.by = score.text("by"),

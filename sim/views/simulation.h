@@ -25,8 +25,8 @@ struct TableOptions {
 [[nodiscard]] std::string csv(std::span<const Simulation> runs);
 
 // Schema "tilecast.simulate/1": programs[] with file, program, device, time_s, timeline_s,
-// host_dispatch_s, roofs (of one core), kernels[] and notes[]; of a named model `model`, of a hybrid low_s and high_s
-// (90 % of time_s) and domain[]. Seconds, bytes and FLOPs everywhere.
+// host_dispatch_s, roofs (of one core), kernels[] and notes[]; of a named model `model`, of a
+// hybrid low_s and high_s (90 % of time_s) and domain[]. Seconds, bytes and FLOPs everywhere.
 [[nodiscard]] std::string json(std::span<const Simulation> runs);
 
 // Chrome trace events (JSON object format; "Trace Event Format", Google, public document), which

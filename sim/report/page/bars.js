@@ -1,10 +1,10 @@
 // Bars with names and values: {name, value, colour, text}; and waterfalls of signed steps.
 
-function bars(parent, rows, {label: aria, from = 0}) {
-  const step = 22, names = 120, values = 150;
-  const svg = d3.create("svg").attr("class", "bars").attr("viewBox", `0 0 560 ${rows.length * step + 4}`)
+function bars(parent, rows, {label: aria, width = 560, values = 150}) {
+  const step = 22, names = 120;
+  const svg = d3.create("svg").attr("class", "bars").attr("viewBox", `0 0 ${width} ${rows.length * step + 4}`)
       .attr("role", "img").attr("aria-label", aria);
-  const x = d3.scaleLinear([from, d3.max(rows, (row) => row.value) || 1], [names, 560 - values]);
+  const x = d3.scaleLinear([0, d3.max(rows, (row) => row.value) || 1], [names, width - values]);
   const bar = svg.selectAll("g").data(rows).join("g").attr("transform", (row, i) => `translate(0,${i * step})`);
   bar.append("text").attr("x", names - 8).attr("y", 14).attr("text-anchor", "end").text((row) => row.name);
   bar.append("rect").attr("x", names).attr("y", 3).attr("height", 15).attr("rx", 2)

@@ -12,9 +12,12 @@ function number(value) {
 const micro = (seconds) => seconds === null || seconds === undefined ? null : seconds * 1e6;
 const us = (seconds) => number(micro(seconds));
 const signedUs = (seconds) => (seconds > 0 ? "+" : "") + us(seconds).replace("-", "\u2212");
-const percent = (share) => number(100 * share);
-// 1.23 Tbyte/s: decimal prefixes.
-const withPrefix = (value, unit) => d3.format(".4~s")(value).replace("G", " G").replace(/([TPMkEmµn])$/, " $1") + unit;
+const percent = (share) => d3.format(",.3~r")(100 * share);
+// "1.23 Tbyte/s": decimal prefixes.
+function withPrefix(value, unit = "") {
+  const text = d3.format(".4~s")(value);
+  return /[a-zA-Z]$/.test(text) ? `${text.slice(0, -1)} ${text.slice(-1)}${unit}` : `${text} ${unit}`.trim();
+}
 
 // Distinct words, most time first.
 function byTime(rows, word, time) {

@@ -47,13 +47,13 @@ function chosenKernel(parent, view, link) {
       ["90 % interval", k.interval ? `${us(k.interval[0])} to ${us(k.interval[1])} µs` : ""],
       ["domain", k.verdict], ["held up by", boundName(k.bound)],
       ["without it", k.next ? `${us(k.nextTime)} µs, by ${boundName(k.next)}` : ""],
-      ["speed of light", `${us(k.light)} µs`], ["work", `${number(k.flops)} FLOP`],
-      ["main memory", `${number(k.read)} bytes read, ${number(k.write)} written`],
+      ["speed of light", `${us(k.light)} µs`], ["work", withPrefix(k.flops, "FLOP")],
+      ["main memory", `${withPrefix(k.read, "byte")} read, ${withPrefix(k.write, "byte")} written`],
       ["tile", k.tile], ["approximated", k.flags]]);
     const busy = k.busy.filter((each) => each.time > 0).sort((a, b) => d3.descending(a.time, b.time));
-    body.append(element("p", {class: "about"}, "busy in one launch, µs"));
+    body.append(element("p", {class: "about gap"}, "busy in one launch, µs"));
     bars(body, busy.map((each) => ({name: boundName(each.name), value: each.time, colour: boundColour(each.name), text: us(each.time)})),
-         {label: "busy time of each resource"});
+         {label: "busy time of each resource", width: 360, values: 60});
   };
   link.onChange((what) => { if (what === "choose") show(); });
   show();

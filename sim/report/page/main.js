@@ -1,4 +1,5 @@
-// The page: a tab for each view, drawn when it is first shown. Differences come first.
+// The page: a tab for each view, drawn when it is first shown. Differences come first; `#2` at the
+// end of the address opens the second tab.
 
 const kShow = {simulation: showSimulation, difference: showDifference, paired: showPaired, scores: showScores, tables: showTables};
 
@@ -21,8 +22,11 @@ function start() {
     if (shown.body.childElementCount === 0) kShow[shown.view.kind](shown.body, shown.view);
     else redraw();
   };
-  for (const each of tabs) each.tab.addEventListener("click", () => show(each));
-  show(tabs[0]);
+  tabs.forEach((each, i) => each.tab.addEventListener("click", () => {
+    history.replaceState(null, "", `#${i + 1}`);
+    show(each);
+  }));
+  show(tabs[Number(location.hash.slice(1)) - 1] || tabs[0]);
 }
 
 start();

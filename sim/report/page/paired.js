@@ -170,7 +170,7 @@ function lostBars(parent, rows, classes) {
     const of = rows.filter((row) => row.class === name);
     return {name, lost: d3.sum(of, (row) => Math.abs(row.lost)), sum: d3.sum(of, (row) => row.lost)};
   }).sort((a, b) => d3.descending(a.lost, b.lost));
-  bars(node, sums.map((each) => ({name: each.name, value: each.lost, colour: kOther, text: `${us(each.lost)} µs (net ${signedUs(each.sum)})`})), {label: "time between the sides by class"});
+  bars(node, sums.map((each) => ({name: each.name, value: each.lost, colour: kOther, text: `${us(each.lost)} µs (net ${signedUs(each.sum)})`})), {label: "time between the sides by class", width: 1100, values: 200});
 }
 
 function pairedTable(parent, rows, side, against, link, colour) {

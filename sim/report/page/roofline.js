@@ -1,10 +1,11 @@
 // Roofline: Williams, Waterman, Patterson, "Roofline: An Insightful Visual Performance Model"
 // (CACM 2009). A point is one kernel: useful FLOPs per byte of main memory against FLOP/s.
 
-// Peaks of one rate together: {rate, text}.
+// Peaks of one rate together, "matrix bf16, f16": {rate, text}.
 function roofsOf(view) {
-  const groups = d3.rollup(view.peaks, (peaks) => peaks.map((peak) => `${peak.unit} ${peak.dtype}`), (peak) => peak.rate);
-  return [...groups].map(([rate, names]) => ({rate, text: names.join(", ")}));
+  const units = (peaks) => [...d3.group(peaks, (peak) => peak.unit)]
+      .map(([unit, of]) => `${unit} ${of.map((peak) => peak.dtype).join(", ")}`).join("; ");
+  return [...d3.rollup(view.peaks, units, (peak) => peak.rate)].map(([rate, text]) => ({rate, text}));
 }
 
 function roofline(parent, view, link) {
@@ -37,7 +38,7 @@ function roofline(parent, view, link) {
   };
   const byIndex = new Map(kernels.map((k) => [k.i, k]));
   new Figure(node, {
-    label: "roofline of the kernels", height: 380, link, draw,
+    label: "roofline of the kernels", height: 430, link, draw,
     pick: (px, py) => nearest(tree, px, py),
     mark: (ctx, i) => {
       const k = byIndex.get(i);

@@ -45,8 +45,8 @@ function kernelTable(parent, kernels, link) {
     {title: "a launch µs", get: (k) => micro(k.time), number: true},
     {title: "above light µs", get: (k) => micro(k.above), number: true},
     {title: "utilisation %", get: (k) => k.time > 0 ? 100 * k.light / k.time : null, number: true},
-    {title: "FLOP", get: (k) => k.flops, number: true},
-    {title: "bytes", get: (k) => k.bytes, number: true},
+    {title: "FLOP", get: (k) => k.flops, number: true, cell: (v) => withPrefix(v)},
+    {title: "bytes", get: (k) => k.bytes, number: true, cell: (v) => withPrefix(v)},
     {title: "next bound", get: (k) => boundName(k.next)},
     {title: "tile", get: (k) => k.tile}];
   if (kernels.some((k) => k.interval)) {

@@ -9,7 +9,7 @@ function treemap(parent, view, link) {
   let leaves = [], byIndex = new Map();
   const draw = (ctx, figure) => {
     const root = d3.hierarchy(tree).sum((d) => d.total || 0).sort((a, b) => b.value - a.value);
-    d3.treemap().size([figure.width, figure.height]).paddingTop(15).paddingInner(1).paddingOuter(2)(root);
+    d3.treemap().size([figure.width, figure.height]).paddingInner(1).paddingOuter(2).paddingTop(15)(root);
     leaves = root.leaves();
     byIndex = new Map(leaves.map((leaf) => [leaf.data.i, leaf]));
     ctx.font = "11px system-ui, 'DejaVu Sans', sans-serif";
