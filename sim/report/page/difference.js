@@ -76,7 +76,7 @@ function resourceTable(parent, view) {
       {title: "resource", get: (row) => boundName(row.name), swatch: (row) => boundColour(row.name)},
       {title: "before µs", get: (row) => micro(row.before), number: true},
       {title: "after µs", get: (row) => micro(row.after), number: true},
-      {title: "change µs", get: (row) => micro(row.change), number: true, cell: (v) => signedUs(v / 1e6)}]});
+      {title: "counts for it µs", get: (row) => micro(row.change), number: true, cell: (v) => signedUs(v / 1e6)}]});
 }
 
 function pairTable(parent, rows, link) {

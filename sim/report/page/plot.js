@@ -153,9 +153,11 @@ class Figure {
   // Axes with titles; ticks of logarithms at powers of ten.
   axes(x, y, xTitle, yTitle) {
     const {left, right, top, bottom} = this.inner;
+    const isPower = (v) => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9;
+    const short = (v) => Math.abs(v) >= 1e6 || (v !== 0 && Math.abs(v) < 1e-3) ? d3.format(".3~s")(v) : number(v);
     const decades = (scale, axis, room) => scale.base
-        ? axis.ticks(Math.max(2, room), (v) => Number.isInteger(Math.log10(v) + 1e-12) || Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9 ? d3.format("~s")(v) : "")
-        : axis.ticks(room);
+        ? axis.ticks(Math.max(2, room), (v) => isPower(v) ? d3.format("~s")(v) : "")
+        : axis.ticks(room).tickFormat(short);
     if (x) {
       this.svg.append("g").attr("transform", `translate(0,${bottom})`)
           .call(decades(x, d3.axisBottom(x), (right - left) / 90));

@@ -1,4 +1,4 @@
-// Scores of evaluate: a metric by stratum and model with bootstrap intervals; and plain tables.
+// Scores of evaluate: a metric by stratum and model with bootstrap intervals.
 
 function showScores(parent, view) {
   const {by, stratum, model, metric, value, low, high, rows} = view;
@@ -66,16 +66,4 @@ function scoreTable(parent, rows) {
     {title: "value", get: (row) => row.value, number: true},
     {title: "low", get: (row) => row.low, number: true}, {title: "high", get: (row) => row.high, number: true},
     {title: "rows", get: (row) => row.rows, number: true}]});
-}
-
-function showTables(parent, view) {
-  const grid = element("div", {class: "grid"});
-  parent.append(element("p"), grid);
-  facts(panel(grid, view.schema, ""), view.facts);
-  for (const table of view.tables) {
-    const rows = table.rows.map((cells, i) => ({i, cells}));
-    const isNumber = (c) => rows.every((row) => row.cells[c] === null || typeof row.cells[c] === "number");
-    new Table(panel(grid, table.title, "", "long"), {rows, down: false, filter: rows.length > 20,
-      columns: table.columns.map((title, c) => ({title, get: (row) => row.cells[c], number: isNumber(c)}))});
-  }
 }
