@@ -18,37 +18,72 @@ RecordCell cell_of(const Json& json) {
 }
 
 std::string fact_text(const Json& json) {
+  if (json.is_null() || (json.is_array() && json.empty())) return "none";
+  if (json.is_number_float()) return fmt::format("{:.5g}", json.get<double>());
   const RecordCell cell = cell_of(json);
-  if (const auto* text = std::get_if<std::string>(&cell)) return *text;
-  if (const auto* number = std::get_if<double>(&cell)) return fmt::format("{}", *number);
-  return "none";
+  const auto* text = std::get_if<std::string>(&cell);
+  return text != nullptr ? *text : json.dump();
 }
 
-// Columns in the order in which the records first name them.
-RecordTable table_of(const std::string& title, const Json& records) {
-  RecordTable table{.title = title};
-  const auto column_of = [&](const std::string& key) {
-    const auto found = std::ranges::find(table.columns, key);
-    const auto at = static_cast<std::size_t>(found - table.columns.begin());
-    if (found == table.columns.end()) table.columns.push_back(key);
-    return at;
-  };
-  for (const Json& record : records) {
-    std::vector<RecordCell> row(table.columns.size());
+bool is_interval(const Json& json) {
+  return json.is_array() && json.size() == 2 && json[0].is_number() && json[1].is_number();
+}
+
+// Columns in the order in which the records first name them; an interval is two.
+class RecordRows {
+ public:
+  explicit RecordRows(std::string title) { table_.title = std::move(title); }
+
+  void add(const Json& record) {
+    row_.assign(table_.columns.size(), std::monostate{});
     for (const auto& item : record.items()) {
-      const std::size_t column = column_of(item.key());
-      if (row.size() <= column) row.resize(column + 1);
-      row[column] = cell_of(item.value());
+      if (is_interval(item.value())) {
+        set(item.key() + " low", item.value()[0]);
+        set(item.key() + " high", item.value()[1]);
+      } else {
+        set(item.key(), item.value());
+      }
     }
-    table.rows.push_back(std::move(row));
+    table_.rows.push_back(row_);
   }
-  for (auto& row : table.rows) row.resize(table.columns.size());
-  return table;
+  RecordTable table() {
+    for (auto& row : table_.rows) row.resize(table_.columns.size());
+    return std::move(table_);
+  }
+
+ private:
+  void set(const std::string& column, const Json& value) {
+    const auto found = std::ranges::find(table_.columns, column);
+    const auto at = static_cast<std::size_t>(found - table_.columns.begin());
+    if (found == table_.columns.end()) table_.columns.push_back(column);
+    row_.resize(table_.columns.size());
+    row_[at] = cell_of(value);
+  }
+
+  RecordTable table_;
+  std::vector<RecordCell> row_;
+};
+
+RecordTable table_of(const std::string& title, const Json& records) {
+  RecordRows rows(title);
+  for (const Json& record : records) rows.add(record);
+  return rows.table();
 }
 
 bool is_records(const Json& json) {
   return json.is_array() && !json.empty() &&
          std::ranges::all_of(json, [](const Json& each) { return each.is_object(); });
+}
+
+// Objects in objects are members with longer names.
+void add_member(const std::string& name, const Json& json, TablesResult& result) {
+  if (is_records(json)) {
+    result.tables.push_back(table_of(name, json));
+  } else if (json.is_object()) {
+    for (const auto& item : json.items()) add_member(name + "." + item.key(), item.value(), result);
+  } else {
+    result.facts.emplace_back(name, fact_text(json));
+  }
 }
 
 }  // namespace
@@ -77,11 +112,7 @@ TablesResult read_tables(const Value& root) {
   TablesResult result{.source = root.file(), .schema = root.text("schema")};
   for (const auto& item : root.json().items()) {
     if (item.key() == "schema") continue;
-    if (is_records(item.value())) {
-      result.tables.push_back(table_of(item.key(), item.value()));
-    } else {
-      result.facts.emplace_back(item.key(), fact_text(item.value()));
-    }
+    add_member(item.key(), item.value(), result);
   }
   return result;
 }

@@ -175,7 +175,7 @@ TEST_F(ReportCommand, MeasuredAgainstPredictedWorksInABrowser) {
   EXPECT_THAT(outcome["faults"], IsEmpty());
   ASSERT_EQ(outcome["views"].size(), 4u);
   const char* kinds[] = {"scores", "paired", "paired", "tables"};
-  const std::size_t figures[] = {1, 2, 2, 0};
+  const std::size_t figures[] = {1, 2, 2, 1};
   for (std::size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(outcome["views"][i]["kind"], kinds[i]);
     expect_tables_work(outcome["views"][i]);

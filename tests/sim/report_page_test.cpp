@@ -168,6 +168,14 @@ TEST(ReportResult, OtherResultsAreTablesOfTheirRecords) {
   EXPECT_EQ(tables.facts[0].second, "7");
 }
 
+TEST(ReportResult, IntervalsInRecordsAreTwoColumns) {
+  const auto tables = std::get<TablesResult>(read_text(
+      R"({"schema": "tilecast.calibrate/1", "c": [{"n": "x", "interval_95": [1, 2.5]}]})"));
+  EXPECT_EQ(tables.tables[0].columns,
+            (std::vector<std::string>{"n", "interval_95 low", "interval_95 high"}));
+  EXPECT_EQ(std::get<double>(tables.tables[0].rows[0][2]), 2.5);
+}
+
 TEST(ReportPage, HoldsTheDataOfEveryRunAndTheirDifference) {
   const Result result = read_text(page_json());
   const std::vector<Result> two{result, result};

@@ -150,14 +150,17 @@ class Figure {
     ctx.lineWidth = 2;
     for (const i of new Set([link.chosen, link.hovered])) if (i >= 0) mark(ctx, i);
   }
-  // Axes with titles; ticks of logarithms at powers of ten.
+  // Axes with titles; ticks of logarithms at powers of ten, where there are several.
   axes(x, y, xTitle, yTitle) {
     const {left, right, top, bottom} = this.inner;
     const isPower = (v) => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9;
     const short = (v) => Math.abs(v) >= 1e6 || (v !== 0 && Math.abs(v) < 1e-3) ? d3.format(".3~s")(v) : number(v);
-    const decades = (scale, axis, room) => scale.base
-        ? axis.ticks(Math.max(2, room), (v) => isPower(v) ? d3.format("~s")(v) : "")
-        : axis.ticks(room).tickFormat(short);
+    const decades = (scale, axis, room) => {
+      const [low, high] = scale.domain();
+      if (!scale.base) return axis.ticks(room).tickFormat(short);
+      if (high / low < 40) return axis.tickValues(d3.ticks(low, high, Math.min(room, 6)).filter((v) => v > 0)).tickFormat(short);
+      return axis.ticks(Math.max(2, room), (v) => isPower(v) ? d3.format("~s")(v) : "");
+    };
     if (x) {
       this.svg.append("g").attr("transform", `translate(0,${bottom})`)
           .call(decades(x, d3.axisBottom(x), (right - left) / 90));

@@ -9,11 +9,18 @@ function showTables(parent, view) {
     const link = new Link();
     const isNumber = (c) => rows.some((row) => row.cells[c] !== null) && rows.every((row) => row.cells[c] === null || typeof row.cells[c] === "number");
     const numbers = d3.range(table.columns.length).filter(isNumber);
-    const many = rows.length >= 3 && numbers.length >= 2;
-    if (many) recordPlot(grid, table, rows, numbers, link);
+    plotOf(grid, table, rows, numbers, link);
     new Table(panel(grid, table.title, "", "long"), {rows, link, down: false, filter: rows.length > 20,
       columns: table.columns.map((title, c) => ({title, get: (row) => row.cells[c], number: numbers.includes(c)}))});
   }
+}
+
+// Constants of calibrate and trials of tune have plots of their own.
+function plotOf(parent, table, rows, numbers, link) {
+  const has = (...titles) => titles.every((title) => table.columns.includes(title));
+  if (has("described", "fitted", "interval_95 low", "prior_95 high")) constantsPlot(parent, table, rows, link);
+  else if (has("index", "predicted_s", "measured_s")) trialsPlot(parent, table, rows, link);
+  else if (rows.length >= 3 && numbers.length >= 2) recordPlot(parent, table, rows, numbers, link);
 }
 
 // Two columns of numbers against each other, the reader's choice.
