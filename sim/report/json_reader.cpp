@@ -89,7 +89,26 @@ std::string_view kind_of(const Json& json) {
   return json.is_array() ? "a list" : "an object";
 }
 
+// What reads values calls itself for values in values.
+void check_depth(const base::SourceText& text) {
+  constexpr int kDeepest = 64;  // results have 8
+  int depth = 0;
+  bool quoted = false;
+  for (std::size_t at = 0; at < text.text().size(); ++at) {
+    const char c = text.text()[at];
+    if (c == '"') quoted = !quoted;
+    if (quoted && c == '\\') ++at;
+    if (quoted) continue;
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (depth > kDeepest) {
+      throw Error(text.describe(at, fmt::format("nested deeper than {} levels", kDeepest)));
+    }
+  }
+}
+
 Json parse_json(const base::SourceText& text) {
+  check_depth(text);
   try {
     return Json::parse(text.text());
   } catch (const Json::parse_error& error) {

@@ -109,6 +109,14 @@ TEST(ReportResult, FaultsNameTheirPlaceAndWhatWasExpected) {
   EXPECT_THAT(fault_of("{\"schema\": \"other/1\"}"), HasSubstr("got 'other/1'"));
 }
 
+TEST(ReportResult, DeepNestingIsAnErrorAndStringsDoNotNest) {
+  const std::string deep = "{\"schema\": \"tilecast.x/1\", \"a\": " + std::string(100000, '[');
+  EXPECT_THAT(fault_of(deep), HasSubstr("nested deeper than 64"));
+  const std::string text = "\\\"" + std::string(1000, '[');
+  EXPECT_EQ(fault_of("{\"schema\": \"tilecast.x/1\", \"a\": \"" + text + "\"}"),
+            "read without an error");
+}
+
 TEST(ReportResult, ATextThatIsCutAnywhereIsAnError) {
   const std::string good = page_json();
   const std::size_t end = good.find_last_of('}');

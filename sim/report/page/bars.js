@@ -3,6 +3,7 @@
 function bars(parent, rows, {label: aria, width = 560, values = 150}) {
   const step = 22, names = 120;
   const svg = d3.create("svg").attr("class", "bars").attr("viewBox", `0 0 ${width} ${rows.length * step + 4}`)
+      .style("max-width", `${1.3 * width}px`)
       .attr("role", "img").attr("aria-label", aria);
   const x = d3.scaleLinear([0, d3.max(rows, (row) => row.value) || 1], [names, width - values]);
   const bar = svg.selectAll("g").data(rows).join("g").attr("transform", (row, i) => `translate(0,${i * step})`);

@@ -176,14 +176,14 @@ class Figure {
   }
 }
 
-// Everything again when the window or the colour scheme changes.
+// Everything again when the window or the colours change.
 function redraw() { figures.forEach((figure) => figure.render()); }
 let pending = 0;
 window.addEventListener("resize", () => {
   cancelAnimationFrame(pending);
   pending = requestAnimationFrame(redraw);
 });
-window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+for (const query of ["(prefers-color-scheme: dark)", "print"]) window.matchMedia(query).addEventListener("change", redraw);
 
 // The nearest of points {x, y, i} within `reach` pixels.
 function nearest(tree, x, y, reach = 14) {
