@@ -20,7 +20,12 @@ function colourScale(list) {
   const at = new Map(list.map((word, i) => [word, i]));
   return (word) => kPalette[at.get(word)] || kOther;
 }
-const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+// Colours of the theme, asked for once until they change.
+const theme = new Map();
+function css(name) {
+  if (!theme.has(name)) theme.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+  return theme.get(name);
+}
 
 // Which row the pointer is on and which one was chosen, for all figures and tables of a view.
 class Link {
@@ -177,13 +182,19 @@ class Figure {
 }
 
 // Everything again when the window or the colours change.
-function redraw() { figures.forEach((figure) => figure.render()); }
+function redraw() {
+  theme.clear();
+  figures.forEach((figure) => figure.render());
+}
 let pending = 0;
 window.addEventListener("resize", () => {
   cancelAnimationFrame(pending);
   pending = requestAnimationFrame(redraw);
 });
-for (const query of ["(prefers-color-scheme: dark)", "print"]) window.matchMedia(query).addEventListener("change", redraw);
+window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+// On paper all is light.
+window.addEventListener("beforeprint", () => { document.documentElement.classList.add("paper"); redraw(); });
+window.addEventListener("afterprint", () => { document.documentElement.classList.remove("paper"); redraw(); });
 
 // The nearest of points {x, y, i} within `reach` pixels.
 function nearest(tree, x, y, reach = 14) {
