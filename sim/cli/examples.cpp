@@ -16,9 +16,6 @@ constexpr Example kExamples[] = {
      "simulate -d tpu_v3 --model analytical --format trace -o mlp.json "
      "configs/programs/mlp_train.hlo",
      "physics alone, as a timeline for https://ui.perfetto.dev"},
-    {"simulate",
-     "simulate -d tpu_v3 -d tpu_v4 --format json -o two_tpus.json configs/programs/mlp_train.hlo",
-     "every number, for report and for programs"},
 
     {"explain", "explain --device tpu_v3 configs/examples/product.hlo",
      "how busy each resource is, and the best tiles"},
@@ -206,8 +203,8 @@ constexpr Example kExamples[] = {
     {"validate", "validate --format summary", "every experiment whose data is here, a line each",
      false},
 
-    {"report", "report two_tpus.json -o two_tpus.html",
-     "a page of both runs, and of their difference by kernel and resource"},
+    {"report", "report before.json after.json -o difference.html",
+     "two results of simulate --format json, and their difference by kernel and resource", false},
     {"report", "report rows.csv -o errors.html --title 'Matrix products on a TPU v3'",
      "measured against predicted, with residuals by class"},
 };

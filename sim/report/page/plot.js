@@ -111,7 +111,8 @@ class Figure {
     });
     this.top.addEventListener("mouseleave", (event) => { link.hover(-1); showTip(event, ""); });
     this.top.addEventListener("click", (event) => {
-      const i = this.at(event);
+      const i = this.dragged ? -1 : this.at(event);
+      this.dragged = false;
       if (i >= 0) link.choose(i);
     });
     link.onChange(() => this.highlight());

@@ -58,6 +58,7 @@ function dragToZoom(figure, x, all) {
     const to = at(event);
     if (from !== null && Math.abs(x(to) - x(from)) > 6) {
       x.domain([Math.max(all[0], Math.min(from, to)), Math.min(all[1], Math.max(from, to))]);
+      figure.dragged = true;
       figure.render();
     }
     from = null;
