@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "ir/canonical_hash.h"
 #include "ir/kernels/kernel_fingerprint.h"
 #include "measured/total_interval.h"
 
@@ -99,6 +100,17 @@ std::optional<measured::Interval> interval_of(const Asked& asked,
   return measured::total_interval(launched);
 }
 
+// Equal kernels are hashed once.
+void add_contents(const ir::Program& program, const Asked& asked,
+                  std::vector<SimulatedKernel>& kernels) {
+  std::vector<std::string> hashes(asked.distinct.size());
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    std::string& hash = hashes[asked.which[i]];
+    if (hash.empty()) hash = ir::canonical_hash(program.kernels()[i].kernel);
+    kernels[i].content = hash;
+  }
+}
+
 }  // namespace
 
 std::optional<DomainShares> domain_shares(const Simulation& simulation) {
@@ -124,6 +136,7 @@ Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
                     .device = device.name,
                     .memory = program_memory(program, device),
                     .host_dispatch = device.dispatch.host,
+                    .roofs = machine_roofs(device),
                     .notes = {program.notes().begin(), program.notes().end()}};
   const Asked asked = ask(program, device, model);
   result.kernels.reserve(asked.which.size());
@@ -140,6 +153,7 @@ Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
   }
   if (skipped > 0) result.notes.push_back({"kernels skipped: no model for them, no time", skipped});
 
+  if (options.contents) add_contents(program, asked, result.kernels);
   result.interval = interval_of(asked, result.kernels);
   const Timeline timeline = schedule(tasks_of(program, result.kernels));
   for (std::size_t i = 0; i < result.kernels.size(); ++i) {

@@ -17,6 +17,7 @@
 #include "measured/metrics.h"
 #include "sim/energy.h"
 #include "sim/memory.h"
+#include "sim/roofs.h"
 #include "sim/timeline.h"
 
 namespace tilecast::sim {
@@ -26,11 +27,13 @@ enum class UnknownOp { kError, kSkip };
 
 struct SimulateOptions {
   UnknownOp unknown_op = UnknownOp::kError;
+  bool contents = false;  // fill SimulatedKernel::content
 };
 
 struct SimulatedKernel {
   ir::KernelId id;
   std::string name, computation;
+  std::string content = {};  // ir/canonical_hash.h; empty: not asked for
   ir::Opcode opcode = ir::Opcode::kFusion;
   double multiplicity = 1;  // launches per run of the program
   Lane lane = Lane::kCompute;
@@ -51,6 +54,7 @@ struct Simulation {
   Seconds timeline;       // with async copies and collectives overlapping other kernels
   Seconds host_dispatch;  // one dispatch of the program by the host; in neither of the above
   std::optional<ProgramEnergy> energy = {};  // of the timeline (sim/energy.h)
+  MachineRoofs roofs;     // of the device
   std::vector<SimulatedKernel> kernels;
   std::vector<ir::Note> notes;
 };

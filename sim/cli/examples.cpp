@@ -202,6 +202,11 @@ constexpr Example kExamples[] = {
      "one experiment with its tables"},
     {"validate", "validate --format summary", "every experiment whose data is here, a line each",
      false},
+
+    {"report", "report before.json after.json -o difference.html",
+     "two results of simulate --format json, and their difference by kernel and resource", false},
+    {"report", "report rows.csv -o errors.html --title 'Matrix products on a TPU v3'",
+     "measured against predicted, with residuals by class"},
 };
 
 }  // namespace

@@ -34,8 +34,10 @@ Simulation simulate_one(ir::LoadedModule loaded, const hwdesc::Device& device,
   const ir::DeviceProgram built =
       ir::program_for(std::move(loaded), analytical::layout_rules(device), load);
   const UnknownOp unknown = arguments.unknown_op == "skip" ? UnknownOp::kSkip : UnknownOp::kError;
+  const bool contents = arguments.output.format == "json";
   try {
-    Simulation run = simulate(built.program, device, *model.model, {.unknown_op = unknown});
+    Simulation run = simulate(built.program, device, *model.model,
+                              {.unknown_op = unknown, .contents = contents});
     run.file = file;
     if (model.name != "analytical") run.model = model.name;
     if (!model.note.empty()) run.notes.insert(run.notes.begin(), {model.note});

@@ -21,6 +21,7 @@ Json kernel_json(const SimulatedKernel& kernel) {
               {"start_s", kernel.start.value},
               {"end_s", kernel.end.value},
               {"lane", std::string(name(kernel.lane))}};
+  if (!kernel.content.empty()) out["content"] = kernel.content;
   out.update(kernel.skipped ? Json{{"time_s", 0.0}} : estimate_json(kernel.estimate));
   return out;
 }
@@ -45,6 +46,21 @@ void add_trust(Json& out, const Simulation& run) {
   add(analytical::Verdict::kOut, shares->out);
 }
 
+Json roofs_json(const MachineRoofs& roofs) {
+  Json out = {{"peaks", Json::array()}, {"memory", Json::array()}};
+  for (const ComputeRoof& peak : roofs.peaks) {
+    out["peaks"].push_back(
+        {{"unit", peak.unit}, {"dtype", peak.dtype}, {"flops_per_s", peak.rate.value}});
+  }
+  for (const MemoryRoof& level : roofs.memory) {
+    out["memory"].push_back({{"name", level.name},
+                             {"read_bytes_per_s", level.read.value},
+                             {"write_bytes_per_s", level.write.value},
+                             {"capacity_bytes", level.capacity.value}});
+  }
+  return out;
+}
+
 Json run_json(const Simulation& run) {
   Json kernels = Json::array();
   for (const SimulatedKernel& kernel : run.kernels) kernels.push_back(kernel_json(kernel));
@@ -58,6 +74,7 @@ Json run_json(const Simulation& run) {
               {"time_s", run.time.value},
               {"timeline_s", run.timeline.value},
               {"host_dispatch_s", run.host_dispatch.value},
+              {"roofs", roofs_json(run.roofs)},
               {"kernels", std::move(kernels)},
               {"notes", std::move(notes)}};
   add_energy(out, run.energy);

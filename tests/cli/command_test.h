@@ -23,6 +23,7 @@ class CommandTest : public ::testing::Test {
   void write(const std::string& name, const std::string& text) const;  // with the folders it is in
   [[nodiscard]] std::string read(const std::string& name) const;
   [[nodiscard]] bool exists(const std::string& name) const;
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 
   // Runs `tilecast <verb> <arguments>` in the folder, with nothing to read.
   Answer run(const std::string& arguments) const;

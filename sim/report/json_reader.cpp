@@ -1,0 +1,229 @@
+#include "sim/report/json_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tilecast::sim::report {
+namespace {
+
+// Walks text that is known to be JSON.
+class JsonScanner {
+ public:
+  explicit JsonScanner(std::string_view text) : text_(text) {}
+
+  // To the value of the next step, from the start of the value that holds it.
+  void enter(const JsonStep& step) {
+    blanks();
+    ++at_;  // { or [
+    if (const auto* index = std::get_if<std::size_t>(&step)) {
+      for (std::size_t i = 0; i < *index; ++i) next();
+    } else {
+      while (key() != std::get<std::string>(step)) next();
+    }
+    blanks();
+  }
+  [[nodiscard]] std::size_t at() const { return at_; }
+
+ private:
+  void blanks() { at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size()); }
+  void past(char c) {
+    blanks();
+    if (at_ < text_.size() && text_[at_] == c) ++at_;
+  }
+  std::string key() {
+    blanks();
+    const std::size_t start = at_;
+    string();
+    const std::string quoted(text_.substr(start, at_ - start));
+    past(':');
+    return Json::parse(quoted).get<std::string>();
+  }
+  void string() {
+    for (++at_; at_ < text_.size() && text_[at_] != '"'; ++at_) at_ += text_[at_] == '\\' ? 1 : 0;
+    ++at_;
+  }
+  // Past a value and the comma behind it.
+  void next() {
+    blanks();
+    int depth = 0;
+    for (; at_ < text_.size(); ++at_) {
+      const char c = text_[at_];
+      if (c == '"') {
+        string();
+        --at_;
+      } else if (c == '{' || c == '[') {
+        ++depth;
+      } else if (c == '}' || c == ']') {
+        if (depth == 0) return;
+        --depth;
+      } else if (c == ',' && depth == 0) {
+        ++at_;
+        return;
+      }
+    }
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+std::string path_text(const std::vector<JsonStep>& path) {
+  std::string text;
+  for (const JsonStep& step : path) {
+    if (const auto* index = std::get_if<std::size_t>(&step)) {
+      text += fmt::format("[{}]", *index);
+    } else {
+      text += (text.empty() ? "" : ".") + std::get<std::string>(step);
+    }
+  }
+  return text;
+}
+
+std::string_view kind_of(const Json& json) {
+  if (json.is_null()) return "null";
+  if (json.is_string()) return "text";
+  if (json.is_number()) return "a number";
+  if (json.is_boolean()) return "true or false";
+  return json.is_array() ? "a list" : "an object";
+}
+
+// What reads values calls itself for values in values.
+void check_depth(const base::SourceText& text) {
+  constexpr int kDeepest = 64;  // results have 8
+  int depth = 0;
+  bool quoted = false;
+  for (std::size_t at = 0; at < text.text().size(); ++at) {
+    const char c = text.text()[at];
+    if (c == '"') quoted = !quoted;
+    if (quoted && c == '\\') ++at;
+    if (quoted) continue;
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (depth > kDeepest) {
+      throw Error(text.describe(at, fmt::format("nested deeper than {} levels", kDeepest)));
+    }
+  }
+}
+
+Json parse_json(const base::SourceText& text) {
+  check_depth(text);
+  try {
+    return Json::parse(text.text());
+  } catch (const Json::parse_error& error) {
+    const std::size_t offset = error.byte > 0 ? error.byte - 1 : 0;
+    throw Error(
+        text.describe(std::min(offset, text.text().size()),
+                      "not JSON; expected a result that tilecast wrote with --format json"));
+  }
+}
+
+}  // namespace
+
+std::size_t offset_of(std::string_view text, const std::vector<JsonStep>& path) {
+  JsonScanner scanner(text);
+  for (const JsonStep& step : path) scanner.enter(step);
+  return std::min(scanner.at(), text.size());
+}
+
+Document::Document(base::SourceText text) : text_(std::move(text)), json_(parse_json(text_)) {}
+
+const std::string& Value::file() const {
+  return document_->text().file();
+}
+
+Error Value::error(std::string_view message) const {
+  const std::string where = path_text(path_);
+  return Error(document_->text().describe(
+      offset_of(document_->text().text(), path_),
+      where.empty() ? std::string(message) : fmt::format("{}: {}", where, message)));
+}
+
+Error Value::unexpected(std::string_view expected) const {
+  return error(fmt::format("got {}, expected {}", kind_of(*json_), expected));
+}
+
+const Json* Value::find(std::string_view key) const {
+  if (!json_->is_object()) throw unexpected("an object");
+  const auto found = json_->find(std::string(key));
+  return found == json_->end() || found->is_null() ? nullptr : &*found;
+}
+
+Value Value::at(std::string_view key) const {
+  const Json* member = find(key);
+  if (member == nullptr) {
+    std::vector<std::string_view> keys;
+    for (const auto& item : json_->items()) keys.push_back(item.key());
+    const std::string near = base::nearest(key, keys);
+    throw error(fmt::format("key '{}' is missing{}", key,
+                            near.empty() ? "" : fmt::format("; there is '{}'", near)));
+  }
+  std::vector<JsonStep> path = path_;
+  path.emplace_back(std::string(key));
+  return {*document_, *member, std::move(path)};
+}
+
+double Value::number() const {
+  if (!json_->is_number()) throw unexpected("a number");
+  const double value = json_->get<double>();
+  if (!std::isfinite(value)) throw error("got a number beyond double precision");
+  return value;
+}
+
+std::string Value::text() const {
+  if (!json_->is_string()) throw unexpected("text");
+  return json_->get<std::string>();
+}
+
+std::vector<Value> Value::elements() const {
+  if (!json_->is_array()) throw unexpected("a list");
+  std::vector<Value> values;
+  values.reserve(json_->size());
+  for (std::size_t i = 0; i < json_->size(); ++i) {
+    std::vector<JsonStep> path = path_;
+    path.emplace_back(i);
+    values.push_back({*document_, (*json_)[i], std::move(path)});
+  }
+  return values;
+}
+
+double Value::number(std::string_view key) const {
+  return at(key).number();
+}
+std::string Value::text(std::string_view key) const {
+  return at(key).text();
+}
+std::vector<Value> Value::list(std::string_view key) const {
+  return at(key).elements();
+}
+
+bool Value::truth(std::string_view key) const {
+  const Value value = at(key);
+  if (!value.json_->is_boolean()) throw value.unexpected("true or false");
+  return value.json_->get<bool>();
+}
+
+Value Value::object(std::string_view key) const {
+  Value value = at(key);
+  if (!value.json_->is_object()) throw value.unexpected("an object");
+  return value;
+}
+
+std::optional<double> Value::number_if(std::string_view key) const {
+  return find(key) == nullptr ? std::nullopt : std::optional(number(key));
+}
+
+std::string Value::text_if(std::string_view key) const {
+  return find(key) == nullptr ? "" : text(key);
+}
+
+std::optional<Value> Value::object_if(std::string_view key) const {
+  return find(key) == nullptr ? std::nullopt : std::optional(object(key));
+}
+
+std::vector<Value> Value::list_if(std::string_view key) const {
+  return find(key) == nullptr ? std::vector<Value>{} : list(key);
+}
+
+}  // namespace tilecast::sim::report

@@ -1,0 +1,83 @@
+// JSON documents read strictly: every fault names file, line and column of the value it is about.
+//
+//   const Document document(base::SourceText::read_file("run.json"));
+//   for (const Value& kernel : document.root().list("kernels")) kernel.number("time_s");
+//   // run.json:40:17: error: programs[0].kernels[2].time_s: got text, expected a number
+//
+// Keys that nobody asks for are left alone: a schema may gain some. A Value refers to its Document.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "base/source_text.h"
+
+namespace tilecast::sim::report {
+
+using Json = nlohmann::ordered_json;
+using JsonStep = std::variant<std::string, std::size_t>;  // a key or an index
+
+class Document;
+
+class Value {
+ public:
+  // Members of an object; Error where they are missing or of another kind.
+  [[nodiscard]] double number(std::string_view key) const;  // finite
+  [[nodiscard]] std::string text(std::string_view key) const;
+  [[nodiscard]] bool truth(std::string_view key) const;
+  [[nodiscard]] Value object(std::string_view key) const;
+  [[nodiscard]] std::vector<Value> list(std::string_view key) const;
+
+  // The same, nothing (or "") where the key is absent or null.
+  [[nodiscard]] std::optional<double> number_if(std::string_view key) const;
+  [[nodiscard]] std::string text_if(std::string_view key) const;
+  [[nodiscard]] std::optional<Value> object_if(std::string_view key) const;
+  [[nodiscard]] std::vector<Value> list_if(std::string_view key) const;
+
+  // This value itself.
+  [[nodiscard]] double number() const;
+  [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::vector<Value> elements() const;  // of a list
+  [[nodiscard]] const Json& json() const { return *json_; }
+  [[nodiscard]] const std::string& file() const;
+  // `file:line:col: error: path: message`.
+  [[nodiscard]] Error error(std::string_view message) const;
+
+ private:
+  friend class Document;
+  Value(const Document& document, const Json& json, std::vector<JsonStep> path)
+      : document_(&document), json_(&json), path_(std::move(path)) {}
+  [[nodiscard]] const Json* find(std::string_view key) const;
+  [[nodiscard]] Value at(std::string_view key) const;  // Error when it is missing
+  [[nodiscard]] Error unexpected(std::string_view expected) const;
+
+  const Document* document_;
+  const Json* json_;
+  std::vector<JsonStep> path_;
+};
+
+class Document {
+ public:
+  // Error with the place where the text stops being JSON.
+  explicit Document(base::SourceText text);
+  Document(const Document&) = delete;
+  Document& operator=(const Document&) = delete;
+
+  [[nodiscard]] Value root() const { return {*this, json_, {}}; }
+  [[nodiscard]] const base::SourceText& text() const { return text_; }
+
+ private:
+  base::SourceText text_;
+  Json json_;
+};
+
+// Where the value under `path` begins in `text`, which is valid JSON and holds it.
+[[nodiscard]] std::size_t offset_of(std::string_view text, const std::vector<JsonStep>& path);
+
+}  // namespace tilecast::sim::report

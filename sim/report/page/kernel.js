@@ -1,0 +1,60 @@
+// One kernel in words: tooltips and the panel of the chosen one.
+
+function kernelText(k) {
+  if (!k) return "";
+  const lines = [k.name, `${k.opcode}, ${k.class}`,
+    `${us(k.total)} µs = ${number(k.launches)} × ${us(k.time)} µs`, `held up by ${boundName(k.bound)}`];
+  if (k.interval) lines.push(`90 %: ${us(k.interval[0])} to ${us(k.interval[1])} µs a launch`);
+  return lines.join("\n");
+}
+
+function facts(parent, pairs) {
+  const list = element("dl", {class: "facts"});
+  for (const [name, value] of pairs) {
+    if (value === "" || value === null || value === undefined) continue;
+    list.append(element("dt", {}, name), element("dd", {}, value));
+  }
+  parent.append(list);
+}
+
+function cards(parent, list) {
+  const node = element("div", {class: "cards"});
+  for (const [value, name] of list) {
+    if (value === "" || value === null) continue;
+    node.append(element("div", {class: "card"}, element("b", {}, value), element("span", {}, name)));
+  }
+  parent.append(node);
+}
+
+function notes(parent, list) {
+  if (list.length === 0) return;
+  const node = panel(parent, "Notes", "", "long");
+  node.append(element("ul", {class: "notes"}, ...list.map((text) => element("li", {}, text))));
+}
+
+function chosenKernel(parent, view, link) {
+  const node = panel(parent, "Chosen kernel", "", "third");
+  const body = element("div");
+  node.append(body);
+  const longest = kernelsOf(view).reduce((a, b) => (b.total > a.total ? b : a));
+  const show = () => {
+    const k = link.chosen >= 0 ? kernelsOf(view)[link.chosen] : longest;
+    body.replaceChildren();
+    if (link.chosen < 0) body.append(element("p", {class: "about"}, "The longest one; choose others in plots and table."));
+    facts(body, [
+      ["kernel", k.name], ["op", `${k.opcode} (${k.class})`], ["in", k.computation],
+      ["time", `${us(k.time)} µs a launch, × ${number(k.launches)} = ${us(k.total)} µs`],
+      ["90 % interval", k.interval ? `${us(k.interval[0])} to ${us(k.interval[1])} µs` : ""],
+      ["domain", k.verdict], ["held up by", boundName(k.bound)],
+      ["without it", k.next ? `${us(k.nextTime)} µs, by ${boundName(k.next)}` : ""],
+      ["speed of light", `${us(k.light)} µs`], ["work", withPrefix(k.flops, "FLOP")],
+      ["main memory", `${withPrefix(k.read, "byte")} read, ${withPrefix(k.write, "byte")} written`],
+      ["tile", k.tile], ["approximated", k.flags]]);
+    const busy = k.busy.filter((each) => each.time > 0).sort((a, b) => d3.descending(a.time, b.time));
+    body.append(element("p", {class: "about gap"}, "busy in one launch, µs"));
+    bars(body, busy.map((each) => ({name: boundName(each.name), value: each.time, colour: boundColour(each.name), text: us(each.time)})),
+         {label: "busy time of each resource", width: 360, values: 60});
+  };
+  link.onChange((what) => { if (what === "choose") show(); });
+  show();
+}

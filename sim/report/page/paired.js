@@ -1,0 +1,197 @@
+// Times of the same work by two sides: compare, and rows of evaluate.
+
+// Points on logarithms with the line of equality; `interval(row)` in units of y, or null.
+function scatter(node, rows, {link, label: aria, xTitle, yTitle, x: ofX, y: ofY, colour, text, interval}) {
+  let tree, x, y;
+  const byIndex = new Map(rows.map((row) => [row.i, row]));
+  const bar = (ctx, row) => {
+    const span = interval && interval(row);
+    if (span) line(ctx, x(ofX(row)), y(span[0]), x(ofX(row)), y(span[1]));
+  };
+  const draw = (ctx, figure) => {
+    const {left, right, top, bottom} = figure.inner;
+    const values = rows.flatMap((row) => [ofX(row), ofY(row)]);
+    const domain = [d3.min(values) / 1.5, d3.max(values) * 1.5];
+    x = d3.scaleLog(domain, [left, right]);
+    y = d3.scaleLog(domain, [bottom, top]).clamp(true);
+    ctx.strokeStyle = css("--muted");
+    ctx.lineWidth = 1.2;
+    line(ctx, left, bottom, right, top);
+    ctx.strokeStyle = css("--line");
+    for (const factor of [0.5, 2]) {
+      line(ctx, x(domain[0] * Math.max(1, 1 / factor)), y(domain[0] * Math.max(1, factor)),
+           x(domain[1] / Math.max(1, factor)), y(domain[1] * Math.min(1, factor)));
+    }
+    figure.axes(x, y, xTitle, yTitle);
+    ctx.globalAlpha = 0.4;
+    if (rows.length <= 300) for (const row of rows) { ctx.strokeStyle = colour(row); bar(ctx, row); }
+    ctx.globalAlpha = rows.length > 1000 ? 0.5 : 0.8;
+    const marks = rows.map((row) => ({x: x(ofX(row)), y: y(ofY(row)), r: 3.5, i: row.i, row}));
+    tree = d3.quadtree(marks, (m) => m.x, (m) => m.y);
+    for (const m of marks) circle(ctx, m, colour(m.row));
+    ctx.globalAlpha = 1;
+  };
+  return new Figure(node, {
+    label: aria, height: 360, link, draw, text: (i) => text(byIndex.get(i)),
+    pick: (px, py) => nearest(tree, px, py),
+    mark: (ctx, i) => {
+      const row = byIndex.get(i);
+      if (!row) return;
+      bar(ctx, row);
+      ctx.beginPath();
+      ctx.arc(x(ofX(row)), y(ofY(row)), 6, 0, 2 * Math.PI);
+      ctx.stroke();
+    },
+  });
+}
+
+function pairedRows(view, side, against) {
+  const {group, name, tile, split, launches} = view;
+  const all = rowsOf({group, name, class: view.class, tile, split, launches});
+  const bound = words(side.bound);
+  return all.map((row) => {
+    const time = side.time[row.i], reference = against.time[row.i];
+    const both = time > 0 && reference > 0;
+    return {...row, time, reference, bound: bound[row.i], interval: side.interval ? side.interval[row.i] : null,
+            ratio: both ? time / reference : null,
+            lost: time !== null && reference !== null ? (time - reference) * row.launches : null};
+  });
+}
+
+function showPaired(parent, view) {
+  const controls = element("div", {class: "controls"}), body = element("div");
+  const choose = (title, at) => {
+    const select = element("select", {"aria-label": title}, ...view.sides.map((side, i) => element("option", {value: i}, side.name)));
+    select.value = at;
+    select.addEventListener("change", show);
+    controls.append(element("label", {}, `${title} `, select));
+    return select;
+  };
+  const first = Math.max(0, view.sides.findIndex((side, i) => side.against !== i));
+  const show = () => {
+    body.replaceChildren();
+    showSides(body, view, view.sides[side.value], view.sides[against.value]);
+  };
+  const side = choose("side", first);
+  const against = choose("against", view.sides[first].against);
+  parent.append(element("p"), controls, body);
+  show();
+}
+
+function showSides(parent, view, side, against) {
+  const rows = pairedRows(view, side, against), link = new Link();
+  const both = rows.filter((row) => row.ratio !== null);
+  const errors = both.map((row) => Math.abs(row.ratio - 1)).sort(d3.ascending);
+  const covered = both.filter((row) => row.interval);
+  const inside = covered.filter((row) => row.interval[0] <= row.reference && row.reference <= row.interval[1]);
+  cards(parent, [
+    [number(both.length), `rows of both, of ${rows.length}`],
+    [both.length ? `${percent(d3.median(errors))} %` : "", "median |side / against − 1|"],
+    [both.length ? `${percent(d3.quantile(errors, 0.9))} %` : "", "90th percentile"],
+    [both.length ? `× ${number(Math.exp(d3.mean(both, (row) => Math.log(row.ratio))))}` : "", "geometric mean of side / against"],
+    [`${signedUs(d3.sum(both, (row) => row.lost))} µs`, "side − against, all launches"],
+    [covered.length ? `${percent(inside.length / covered.length)} %` : "", `of ${covered.length} 90 % intervals hold the time of '${against.name}'`]]);
+  if (both.length === 0) {
+    panel(parent, "No row in common", "Choose another side.");
+    return;
+  }
+  const classes = byTime(both, (row) => row.class, () => 1).map(([name]) => name);
+  const colour = colourScale(classes);
+  legend(parent, classes.slice(0, 7).concat(classes.length > 7 ? ["others"] : []), colour);
+  const grid = element("div", {class: "grid"});
+  parent.append(grid);
+  const node = panel(grid, `${side.name} against ${against.name}`, "One launch. Grey lines: a factor of 2." + (side.interval ? " Bars: 90 % intervals." : ""), "half");
+  scatter(node, both, {
+    link, label: "times of two sides", xTitle: `${against.name}, µs`, yTitle: `${side.name}, µs`,
+    x: (row) => row.reference * 1e6, y: (row) => row.time * 1e6, colour: (row) => colour(row.class),
+    interval: (row) => row.interval && row.interval.map((v) => v * 1e6),
+    text: (row) => [row.name, row.tile, `${us(row.reference)} → ${us(row.time)} µs, × ${number(row.ratio)}`].filter(Boolean).join("\n"),
+  });
+  residuals(grid, both, classes, colour, link);
+  lostBars(grid, both, classes);
+  pairedTable(grid, rows, side, against, link, colour);
+  notes(grid, view.notes);
+}
+
+// log2(side / against) of every row by class, with median and quartiles.
+function residuals(parent, rows, classes, colour, link) {
+  const node = panel(parent, "Residuals by class", "side / against, a point each row; line: median, box: quartiles.", "half");
+  const shown = classes.slice(0, 14);
+  const byIndex = new Map(rows.map((row) => [row.i, row]));
+  const spread = Math.max(1, d3.quantile(rows.map((row) => Math.abs(Math.log2(row.ratio))).sort(d3.ascending), 0.99));
+  const x = d3.scaleLog().base(2).domain([2 ** -spread / 1.2, 2 ** spread * 1.2]).clamp(true);
+  const y = d3.scaleBand(shown, [0, 1]).padding(0.25);
+  const place = (row) => [x(row.ratio), y(row.class) + y.bandwidth() * (0.15 + 0.7 * ((row.i * 0.618034) % 1))];
+  let tree;
+  const draw = (ctx, figure) => {
+    const {left, right, top, bottom} = figure.inner;
+    x.range([left, right]);
+    y.range([top, bottom]);
+    ctx.strokeStyle = css("--muted");
+    line(ctx, x(1), top, x(1), bottom);
+    ctx.globalAlpha = rows.length > 500 ? 0.35 : 0.6;
+    const marks = rows.filter((row) => shown.includes(row.class)).map((row) => ({x: place(row)[0], y: place(row)[1], r: 2.5, i: row.i, row}));
+    tree = d3.quadtree(marks, (m) => m.x, (m) => m.y);
+    for (const m of marks) circle(ctx, m, colour(m.row.class));
+    ctx.globalAlpha = 1;
+    for (const name of shown) residualBox(ctx, figure, rows.filter((row) => row.class === name).map((row) => row.ratio), name, x, y);
+    figure.svg.append("g").attr("transform", `translate(0,${bottom})`).call(d3.axisBottom(x).ticks(6, "~r"));
+    label(figure, (left + right) / 2, figure.height - 4, "side / against", "middle");
+  };
+  new Figure(node, {
+    label: "residuals by class", height: 360, link, draw, margin: {top: 6, right: 16, bottom: 38, left: 150},
+    pick: (px, py) => nearest(tree, px, py, 8),
+    mark: (ctx, i) => {
+      const row = byIndex.get(i);
+      if (!row || !shown.includes(row.class)) return;
+      ctx.beginPath();
+      ctx.arc(...place(row), 5, 0, 2 * Math.PI);
+      ctx.stroke();
+    },
+    text: (i) => `${byIndex.get(i).name}\n× ${number(byIndex.get(i).ratio)}`,
+  });
+}
+
+function residualBox(ctx, figure, ratios, name, x, y) {
+  const sorted = ratios.sort(d3.ascending);
+  const [low, middle, high] = [0.25, 0.5, 0.75].map((p) => x(d3.quantile(sorted, p)));
+  ctx.strokeStyle = css("--text");
+  ctx.lineWidth = 1.2;
+  ctx.strokeRect(low, y(name), Math.max(1, high - low), y.bandwidth());
+  ctx.lineWidth = 3;
+  line(ctx, middle, y(name), middle, y(name) + y.bandwidth());
+  label(figure, figure.inner.left - 8, y(name) + y.bandwidth() / 2 + 4, `${name} (${ratios.length})`, "end");
+}
+
+// Microseconds between the two sides, by class.
+function lostBars(parent, rows, classes) {
+  const node = panel(parent, "Microseconds between the sides", "Sum of |side − against| over all launches, by op class.");
+  const sums = classes.map((name) => {
+    const of = rows.filter((row) => row.class === name);
+    return {name, lost: d3.sum(of, (row) => Math.abs(row.lost)), sum: d3.sum(of, (row) => row.lost)};
+  }).sort((a, b) => d3.descending(a.lost, b.lost));
+  bars(node, sums.map((each) => ({name: each.name, value: each.lost, colour: kOther, text: `${us(each.lost)} µs (net ${signedUs(each.sum)})`})), {label: "time between the sides by class", width: 1100, values: 200});
+}
+
+function pairedTable(parent, rows, side, against, link, colour) {
+  const node = panel(parent, "Rows", "", "long");
+  const any = (get) => rows.some((row) => get(row));
+  const columns = [
+    {title: "of", get: (row) => row.group}, {title: "name", get: (row) => row.name},
+    {title: "class", get: (row) => row.class, swatch: (row) => colour(row.class)},
+    {title: "launches", get: (row) => row.launches, number: true},
+    {title: `${against.name} µs`, get: (row) => micro(row.reference), number: true},
+    {title: `${side.name} µs`, get: (row) => micro(row.time), number: true},
+    {title: "ratio", get: (row) => row.ratio, number: true},
+    {title: "lost µs", get: (row) => micro(row.lost), number: true, cell: (v) => v === null ? "" : signedUs(v / 1e6)},
+    {title: "|lost| µs", get: (row) => row.lost === null ? null : Math.abs(micro(row.lost)), number: true}];
+  const sort = columns.length - 1;
+  if (any((row) => row.interval)) {
+    columns.push({title: "90 % low µs", get: (row) => row.interval ? micro(row.interval[0]) : null, number: true},
+                 {title: "90 % high µs", get: (row) => row.interval ? micro(row.interval[1]) : null, number: true});
+  }
+  if (any((row) => row.bound)) columns.push({title: "held up by", get: (row) => boundName(row.bound), swatch: (row) => boundColour(row.bound)});
+  if (any((row) => row.tile)) columns.push({title: "tile", get: (row) => row.tile});
+  if (any((row) => row.split)) columns.push({title: "split", get: (row) => row.split});
+  new Table(node, {columns, rows, link, sort});
+}

@@ -1,0 +1,204 @@
+// What all figures share: colours, the link between them, tooltips, and a canvas with axes.
+
+// Okabe and Ito's eight colours; resources that time is rarely lost to share greys.
+const kPalette = ["#0072b2", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#cc79a7", "#f0e442"];
+const kOther = "#8c8c8c";
+const kBoundColours = {
+  hbm_read: "#0072b2", hbm_write: "#56b4e9", matrix: "#d55e00", vector: "#e69f00",
+  transcendental: "#f0e442", cross_lane: "#cc79a7", on_chip: "#009e73",
+  network: "#5c5c5c", issue: "#767676", latency: "#8f8f8f", fill_drain: "#a8a8a8",
+  overhead: "#c1c1c1", skipped: "#dadada",
+};
+const kBoundNames = {
+  hbm_read: "memory reads", hbm_write: "memory writes", cross_lane: "cross-lane",
+  on_chip: "on-chip memory", fill_drain: "fill and drain",
+};
+const boundColour = (bound) => kBoundColours[bound] || kOther;
+const boundName = (bound) => kBoundNames[bound] || bound;
+// Colours of words, the first ones their own.
+function colourScale(list) {
+  const at = new Map(list.map((word, i) => [word, i]));
+  return (word) => kPalette[at.get(word)] || kOther;
+}
+// Colours of the theme, asked for once until they change.
+const theme = new Map();
+function css(name) {
+  if (!theme.has(name)) theme.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+  return theme.get(name);
+}
+
+// Which row the pointer is on and which one was chosen, for all figures and tables of a view.
+class Link {
+  constructor() {
+    this.hovered = -1;
+    this.chosen = -1;
+    this.listeners = [];
+  }
+  onChange(listener) { this.listeners.push(listener); }
+  hover(i) {
+    if (i === this.hovered) return;
+    this.hovered = i;
+    this.listeners.forEach((listener) => listener("hover"));
+  }
+  choose(i) {
+    this.chosen = i === this.chosen ? -1 : i;
+    this.listeners.forEach((listener) => listener("choose"));
+  }
+}
+
+const tip = document.getElementById("tip");
+function showTip(event, text) {
+  tip.hidden = !text;
+  if (!text) return;
+  tip.textContent = text;
+  const box = tip.getBoundingClientRect();
+  const right = event.clientX + 16 + box.width > window.innerWidth;
+  const low = event.clientY + 16 + box.height > window.innerHeight;
+  tip.style.left = `${right ? Math.max(0, event.clientX - box.width - 12) : event.clientX + 16}px`;
+  tip.style.top = `${low ? Math.max(0, event.clientY - box.height - 12) : event.clientY + 16}px`;
+}
+
+// An element with attributes, text and children.
+function element(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== undefined) node.setAttribute(name, value);
+  }
+  node.append(...children);
+  return node;
+}
+
+function panel(parent, title, about, classes = "") {
+  const node = element("section", {class: `panel ${classes}`}, element("h2", {}, title));
+  if (about) node.append(element("p", {class: "about"}, about));
+  parent.append(node);
+  return node;
+}
+
+function legend(parent, names, colour, label = (name) => name) {
+  const node = element("div", {class: "legend"});
+  for (const name of names) {
+    const swatch = element("i");
+    swatch.style.background = colour(name);
+    node.append(element("span", {}, swatch, label(name)));
+  }
+  parent.append(node);
+}
+
+const figures = [];  // of all views; drawn again when the size or the colours change
+
+// A plot on canvas. `draw(ctx, figure)` paints all marks and may add axes to figure.svg;
+// `mark(ctx, i)` paints one mark again, highlighted; `pick(x, y)` is the mark there or -1;
+// `text(i)` its tooltip.
+class Figure {
+  constructor(parent, options) {
+    this.options = {margin: {top: 10, right: 16, bottom: 38, left: 64}, ...options};
+    this.node = element("div", {class: "plot", role: "img", "aria-label": options.label});
+    this.base = element("canvas");
+    this.top = element("canvas", {tabindex: options.link ? 0 : null});
+    this.svg = d3.create("svg");
+    this.node.append(this.base, this.top, this.svg.node());
+    parent.append(this.node);
+    figures.push(this);
+    if (options.link) this.listen(options.link);
+    this.render();
+  }
+  listen(link) {
+    this.top.addEventListener("mousemove", (event) => {
+      const i = this.at(event);
+      link.hover(i);
+      showTip(event, i < 0 ? "" : this.options.text(i));
+    });
+    this.top.addEventListener("mouseleave", (event) => { link.hover(-1); showTip(event, ""); });
+    this.top.addEventListener("click", (event) => {
+      const i = this.dragged ? -1 : this.at(event);
+      this.dragged = false;
+      if (i >= 0) link.choose(i);
+    });
+    link.onChange(() => this.highlight());
+  }
+  at(event) {
+    const box = this.top.getBoundingClientRect();
+    return this.options.pick(event.clientX - box.left, event.clientY - box.top);
+  }
+  get inner() {
+    const {margin} = this.options;
+    return {left: margin.left, top: margin.top, right: this.width - margin.right,
+            bottom: this.height - margin.bottom};
+  }
+  context(canvas) {
+    const scale = window.devicePixelRatio || 1;
+    canvas.width = Math.round(this.width * scale);
+    canvas.height = Math.round(this.height * scale);
+    canvas.style.width = `${this.width}px`;
+    canvas.style.height = `${this.height}px`;
+    const ctx = canvas.getContext("2d");
+    ctx.scale(scale, scale);
+    return ctx;
+  }
+  render() {
+    this.width = this.node.clientWidth;
+    if (this.width === 0) return;  // in a view that is not shown
+    const {height} = this.options;
+    this.height = typeof height === "function" ? height(this.width) : height;
+    this.node.style.height = `${this.height}px`;
+    this.svg.attr("width", this.width).attr("height", this.height).selectAll("*").remove();
+    this.options.draw(this.context(this.base), this);
+    this.drawn = true;
+    this.highlight();
+  }
+  highlight() {
+    const {link, mark} = this.options;
+    if (!this.drawn || this.width === 0 || !link) return;
+    const ctx = this.context(this.top);
+    ctx.strokeStyle = css("--text");
+    ctx.fillStyle = css("--text");
+    ctx.lineWidth = 2;
+    for (const i of new Set([link.chosen, link.hovered])) if (i >= 0) mark(ctx, i);
+  }
+  // Axes with titles; ticks of logarithms at powers of ten, where there are several.
+  axes(x, y, xTitle, yTitle) {
+    const {left, right, top, bottom} = this.inner;
+    const isPower = (v) => Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9;
+    const short = (v) => Math.abs(v) >= 1e6 || (v !== 0 && Math.abs(v) < 1e-3) ? d3.format(".3~s")(v) : number(v);
+    const decades = (scale, axis, room) => {
+      const [low, high] = scale.domain();
+      if (!scale.base) return axis.ticks(room).tickFormat(short);
+      if (high / low < 40) return axis.tickValues(d3.ticks(low, high, Math.min(room, 6)).filter((v) => v > 0)).tickFormat(short);
+      return axis.ticks(Math.max(2, room), (v) => isPower(v) ? d3.format("~s")(v) : "");
+    };
+    if (x) {
+      this.svg.append("g").attr("transform", `translate(0,${bottom})`)
+          .call(decades(x, d3.axisBottom(x), (right - left) / 90));
+      this.svg.append("text").attr("x", (left + right) / 2).attr("y", this.height - 4)
+          .attr("text-anchor", "middle").text(xTitle);
+    }
+    if (y) {
+      this.svg.append("g").attr("transform", `translate(${left},0)`)
+          .call(decades(y, d3.axisLeft(y), (bottom - top) / 45));
+      this.svg.append("text").attr("transform", `translate(13,${(top + bottom) / 2}) rotate(-90)`)
+          .attr("text-anchor", "middle").text(yTitle);
+    }
+  }
+}
+
+// Everything again when the window or the colours change.
+function redraw() {
+  theme.clear();
+  figures.forEach((figure) => figure.render());
+}
+let pending = 0;
+window.addEventListener("resize", () => {
+  cancelAnimationFrame(pending);
+  pending = requestAnimationFrame(redraw);
+});
+window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+// On paper all is light.
+window.addEventListener("beforeprint", () => { document.documentElement.classList.add("paper"); redraw(); });
+window.addEventListener("afterprint", () => { document.documentElement.classList.remove("paper"); redraw(); });
+
+// The nearest of points {x, y, i} within `reach` pixels.
+function nearest(tree, x, y, reach = 14) {
+  const found = tree.find(x, y, reach);
+  return found ? found.i : -1;
+}

@@ -1,0 +1,59 @@
+// One program on one device.
+
+function showSimulation(parent, view) {
+  const kernels = kernelsOf(view), link = new Link();
+  if (kernels.length === 0) {
+    panel(parent, "No kernels", "The program launches none.");
+    return;
+  }
+  cards(parent, [
+    [view.program, "program"], [view.device, "device"], [view.model, "model"],
+    [`${us(view.time)} µs`, view.interval ? `time; 90 %: ${us(view.interval[0])} to ${us(view.interval[1])} µs` : "time, sum of kernels"],
+    [`${us(view.timeline)} µs`, "timeline, with overlap"], [`${us(view.dispatch)} µs`, "host dispatch, apart"],
+    [number(kernels.length), "kernels"],
+    [`${us(d3.sum(kernels, (k) => k.above))} µs`, "above the speed of light"]]);
+  const bounds = byTime(kernels, (k) => k.bound, (k) => k.total);
+  legend(parent, bounds.map(([name]) => name), boundColour, boundName);
+  const grid = element("div", {class: "grid"});
+  parent.append(grid);
+  roofline(grid, view, link);
+  chosenKernel(grid, view, link);
+  timeline(grid, view, link);
+  treemap(grid, view, link);
+  shares(grid, view, bounds);
+  kernelTable(grid, kernels, link);
+  notes(grid, view.notes);
+}
+
+function shares(parent, view, bounds) {
+  const node = panel(parent, "What holds kernels up", "Time of the kernels bound by each resource, and by op class; µs and share of the program.", "half");
+  const rows = (list, name, colour) => list.filter(([, time]) => time > 0).map(([key, time]) =>
+      ({name: name(key), value: time, colour: colour(key), text: `${us(time)} µs, ${percent(time / view.time)} %`}));
+  bars(node, rows(bounds, boundName, boundColour), {label: "time by resource"});
+  node.append(element("p", {class: "about"}, "by op class"));
+  bars(node, rows(byTime(kernelsOf(view), (k) => k.class, (k) => k.total), (name) => name, () => kOther), {label: "time by op class"});
+}
+
+function kernelTable(parent, kernels, link) {
+  const node = panel(parent, "Kernels", "", "long");
+  const columns = [
+    {title: "kernel", get: (k) => k.name},
+    {title: "class", get: (k) => k.class},
+    {title: "held up by", get: (k) => boundName(k.bound), swatch: (k) => boundColour(k.bound)},
+    {title: "total µs", get: (k) => micro(k.total), number: true},
+    {title: "launches", get: (k) => k.launches, number: true},
+    {title: "a launch µs", get: (k) => micro(k.time), number: true},
+    {title: "above light µs", get: (k) => micro(k.above), number: true},
+    {title: "utilisation %", get: (k) => k.time > 0 ? 100 * k.light / k.time : null, number: true},
+    {title: "FLOP", get: (k) => k.flops, number: true, cell: (v) => withPrefix(v)},
+    {title: "bytes", get: (k) => k.bytes, number: true, cell: (v) => withPrefix(v)},
+    {title: "next bound", get: (k) => boundName(k.next)},
+    {title: "tile", get: (k) => k.tile}];
+  if (kernels.some((k) => k.interval)) {
+    columns.splice(6, 0,
+        {title: "90 % low µs", get: (k) => k.interval ? micro(k.interval[0]) : null, number: true},
+        {title: "90 % high µs", get: (k) => k.interval ? micro(k.interval[1]) : null, number: true},
+        {title: "domain", get: (k) => k.verdict});
+  }
+  new Table(node, {columns, rows: kernels, link, sort: 3});
+}

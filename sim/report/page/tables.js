@@ -1,0 +1,84 @@
+// Any other result: its facts, and its lists of records as tables.
+
+function showTables(parent, view) {
+  const grid = element("div", {class: "grid"});
+  parent.append(element("p"), grid);
+  facts(panel(grid, view.schema, ""), view.facts);
+  for (const table of view.tables) {
+    const rows = table.rows.map((cells, i) => ({i, cells}));
+    const link = new Link();
+    const isNumber = (c) => rows.some((row) => row.cells[c] !== null) && rows.every((row) => row.cells[c] === null || typeof row.cells[c] === "number");
+    const numbers = d3.range(table.columns.length).filter(isNumber);
+    plotOf(grid, table, rows, numbers, link);
+    new Table(panel(grid, table.title, "", "long"), {rows, link, down: false, filter: rows.length > 20,
+      columns: table.columns.map((title, c) => ({title, get: (row) => row.cells[c], number: numbers.includes(c)}))});
+  }
+}
+
+// Constants of calibrate and trials of tune have plots of their own.
+function plotOf(parent, table, rows, numbers, link) {
+  const has = (...titles) => titles.every((title) => table.columns.includes(title));
+  if (has("described", "fitted", "interval_95 low", "prior_95 high")) constantsPlot(parent, table, rows, link);
+  else if (has("index", "predicted_s", "measured_s")) trialsPlot(parent, table, rows, link);
+  else if (rows.length >= 3 && numbers.length >= 2) recordPlot(parent, table, rows, numbers, link);
+}
+
+// Two columns of numbers against each other, the reader's choice.
+function recordPlot(parent, table, rows, numbers, link) {
+  const node = panel(parent, `${table.title}: two columns`, "A point each record; records without one of the numbers are not on it.");
+  const controls = element("div", {class: "controls"}), body = element("div");
+  node.append(controls, body);
+  const choose = (title, at) => {
+    const select = element("select", {"aria-label": title}, ...numbers.map((c) => element("option", {value: c}, table.columns[c])));
+    select.value = numbers[at];
+    select.addEventListener("change", show);
+    controls.append(element("label", {}, `${title} `, select));
+    return select;
+  };
+  const name = table.columns.findIndex((title, c) => !numbers.includes(c));
+  function show() {
+    body.replaceChildren();
+    const x = Number(ofX.value), y = Number(ofY.value);
+    points(body, rows.filter((row) => row.cells[x] !== null && row.cells[y] !== null), {
+      link, xTitle: table.columns[x], yTitle: table.columns[y],
+      x: (row) => row.cells[x], y: (row) => row.cells[y],
+      text: (row) => [name < 0 ? `record ${row.i + 1}` : String(row.cells[name] ?? ""),
+        ...[x, y].map((c) => `${table.columns[c]}: ${number(row.cells[c])}`)].join("\n"),
+    });
+  }
+  const ofX = choose("across", 0), ofY = choose("up", 1);
+  show();
+}
+
+// Points on plain axes, on logarithms where all are positive and far apart.
+function points(node, rows, {link, xTitle, yTitle, x: ofX, y: ofY, text}) {
+  const byIndex = new Map(rows.map((row) => [row.i, row]));
+  const kFar = 50;
+  const scale = (of, range) => {
+    const [low, high] = d3.extent(rows, of);
+    return low > 0 && high > kFar * low ? d3.scaleLog([low / 1.3, high * 1.3], range)
+                                        : d3.scaleLinear([low, high], range).nice();
+  };
+  let tree, x, y;
+  new Figure(node, {
+    label: `${yTitle} against ${xTitle}`, height: 320, link,
+    draw: (ctx, figure) => {
+      const {left, right, top, bottom} = figure.inner;
+      x = scale(ofX, [left, right]);
+      y = scale(ofY, [bottom, top]);
+      figure.axes(x, y, xTitle, yTitle);
+      const marks = rows.map((row) => ({x: x(ofX(row)), y: y(ofY(row)), r: 4, i: row.i}));
+      tree = d3.quadtree(marks, (m) => m.x, (m) => m.y);
+      for (const m of marks) circle(ctx, m, kPalette[0]);
+    },
+    pick: (px, py) => nearest(tree, px, py),
+    mark: (ctx, i) => {
+      const row = byIndex.get(i);
+      if (!row) return;
+      ctx.beginPath();
+      ctx.arc(x(ofX(row)), y(ofY(row)), 7, 0, 2 * Math.PI);
+      ctx.stroke();
+    },
+    text: (i) => text(byIndex.get(i)),
+  });
+}

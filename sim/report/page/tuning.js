@@ -1,0 +1,102 @@
+// What calibrate fitted, and what tune tried.
+
+// Factors on one axis: the prior's 95 % behind, the fit and its 95 % interval before it.
+function constantsPlot(parent, table, rows, link) {
+  const node = panel(parent, "Fitted constants",
+      "Multipliers of the description (1: as described). Point: fitted, line: its 95 % interval, grey: what was believed before. Times are in the table only.");
+  const get = (title) => { const c = table.columns.indexOf(title); return (row) => row.cells[c]; };
+  const name = get("name"), unit = get("unit"), fitted = get("fitted"), identified = get("identified");
+  const low = get("interval_95 low"), high = get("interval_95 high"), priorLow = get("prior_95 low"), priorHigh = get("prior_95 high");
+  const factors = rows.filter((row) => unit(row) === "factor" && fitted(row) > 0);
+  if (factors.length === 0) return;
+  const colour = (row) => identified(row) === "yes" ? kPalette[0] : kOther;
+  legend(node, ["yes", "no"], (word) => word === "yes" ? kPalette[0] : kOther, (word) => word === "yes" ? "the rows say it" : "the rows do not say it");
+  const y = d3.scaleBand(factors.map(name), [0, 1]).padding(0.3);
+  const ends = factors.flatMap((row) => [low(row), high(row), priorLow(row), priorHigh(row), fitted(row)]).filter((v) => v > 0);
+  const x = d3.scaleLog([d3.min(ends) / 1.1, d3.max(ends) * 1.1], [0, 1]);
+  const byIndex = new Map(factors.map((row) => [row.i, row]));
+  const middle = (row) => y(name(row)) + y.bandwidth() / 2;
+  new Figure(node, {
+    label: "fitted constants", height: 50 + 26 * factors.length, link, margin: {top: 6, right: 20, bottom: 38, left: 170},
+    draw: (ctx, figure) => {
+      const {left, right, top, bottom} = figure.inner;
+      x.range([left, right]);
+      y.range([top, bottom]);
+      ctx.strokeStyle = css("--muted");
+      line(ctx, x(1), top, x(1), bottom);
+      for (const row of factors) {
+        ctx.fillStyle = css("--line");
+        ctx.fillRect(x(priorLow(row)), y(name(row)), x(priorHigh(row)) - x(priorLow(row)), y.bandwidth());
+        ctx.strokeStyle = colour(row);
+        ctx.lineWidth = 2.5;
+        line(ctx, x(low(row)), middle(row), x(high(row)), middle(row));
+        circle(ctx, {x: x(fitted(row)), y: middle(row), r: 4.5}, colour(row));
+        label(figure, left - 8, middle(row) + 4, name(row), "end");
+      }
+      figure.svg.append("g").attr("transform", `translate(0,${bottom})`).call(d3.axisBottom(x).ticks(8, "~r"));
+      label(figure, (left + right) / 2, figure.height - 4, "multiplier", "middle");
+    },
+    pick: (px, py) => {
+      const row = factors.find((each) => py >= y(name(each)) && py <= y(name(each)) + y.bandwidth());
+      return row ? row.i : -1;
+    },
+    mark: (ctx, i) => {
+      const row = byIndex.get(i);
+      if (row) ctx.strokeRect(x.range()[0], y(name(row)), x.range()[1] - x.range()[0], y.bandwidth());
+    },
+    text: (i) => {
+      const row = byIndex.get(i);
+      return `${name(row)}\n× ${number(fitted(row))}, 95 %: ${number(low(row))} to ${number(high(row))}`;
+    },
+  });
+}
+
+// Every trial in the order it was measured, with the fastest so far and what was predicted.
+function trialsPlot(parent, table, rows, link) {
+  const node = panel(parent, "Trials", "Time of each tile in the order of trials; line: the fastest so far, orange: predicted before it was measured.");
+  const measured = table.columns.indexOf("measured_s"), predicted = table.columns.indexOf("predicted_s"), tile = table.columns.indexOf("tile");
+  const done = rows.filter((row) => row.cells[measured] !== null && row.cells[measured] > 0);
+  if (done.length === 0) {
+    node.append("No trial was timed.");
+    return;
+  }
+  const byIndex = new Map(done.map((row) => [row.i, row]));
+  const times = done.flatMap((row) => [row.cells[measured], row.cells[predicted]]).filter((v) => v > 0).map((v) => v * 1e6);
+  let x, y, tree;
+  const place = (row, c) => ({x: x(row.i + 1), y: y(row.cells[c] * 1e6), r: 3.5, i: row.i});
+  new Figure(node, {
+    label: "trials", height: 320, link,
+    draw: (ctx, figure) => {
+      const {left, right, top, bottom} = figure.inner;
+      x = d3.scaleLinear([0.5, rows.length + 0.5], [left, right]);
+      y = d3.scaleLog([d3.min(times) / 1.2, d3.max(times) * 1.2], [bottom, top]);
+      figure.axes(x, y, "trial", "time, µs");
+      for (const row of done) if (row.cells[predicted] > 0) circle(ctx, place(row, predicted), kPalette[3]);
+      const marks = done.map((row) => place(row, measured));
+      tree = d3.quadtree(marks, (m) => m.x, (m) => m.y);
+      for (const m of marks) circle(ctx, m, kPalette[0]);
+      ctx.strokeStyle = kPalette[0];
+      ctx.lineWidth = 1.5;
+      let best = marks[0];
+      for (const m of marks) {
+        line(ctx, best.x, best.y, m.x, best.y);
+        const next = m.y > best.y ? m : {...best, x: m.x};  // lower on the page: faster
+        line(ctx, m.x, best.y, m.x, next.y);
+        best = next;
+      }
+    },
+    pick: (px, py) => nearest(tree, px, py),
+    mark: (ctx, i) => {
+      const row = byIndex.get(i);
+      if (!row) return;
+      const at = place(row, measured);
+      ctx.beginPath();
+      ctx.arc(at.x, at.y, 7, 0, 2 * Math.PI);
+      ctx.stroke();
+    },
+    text: (i) => {
+      const {cells} = byIndex.get(i);
+      return [tile < 0 ? "" : cells[tile], `measured ${us(cells[measured])} µs`, cells[predicted] ? `predicted ${us(cells[predicted])} µs` : ""].filter(Boolean).join("\n");
+    },
+  });
+}

@@ -1,0 +1,229 @@
+// `tilecast report` as a user starts it, and its page as a browser shows it: headless Chromium runs
+// report_self_test.js in a copy of the page.
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/cli/command_test.h"
+
+namespace tilecast::sim {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Json = nlohmann::json;
+
+constexpr const char* kConfigs = TILECAST_SOURCE_DIR "/configs/";
+
+std::string program_file(const std::string& name) {
+  return std::string(kConfigs) + "programs/" + name;
+}
+
+// What scripts wrote to the console, warnings and errors too.
+std::string console_lines(const std::string& log) {
+  std::istringstream lines(log);
+  std::string line, found;
+  while (std::getline(lines, line)) {
+    if (line.find("CONSOLE") != std::string::npos) found += line + "\n";
+  }
+  return found;
+}
+
+class ReportCommand : public CommandTest {
+ protected:
+  void simulate(const std::string& device, const std::string& program, const std::string& output) {
+    const Answer answer =
+        tilecast("simulate -d " + device + " -f json -o " + output + " " + program_file(program));
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  }
+
+  // A page of the results, or a skipped test.
+  void make_page(const std::string& results, const std::string& output) {
+    const Answer answer = tilecast("report " + results + " -o " + output);
+    if (answer.err.find("node-d3") != std::string::npos) GTEST_SKIP() << answer.err;
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_FALSE(exists(output + ".tmp"));
+  }
+
+  struct Shown {
+    std::string dom, log;
+  };
+  // The page after its scripts ran, and what Chromium said.
+  Shown show(const std::string& page, const std::string& options) {
+    const std::string at = folder().string();
+    const std::string command =
+        "HOME='" + at +
+        "' timeout 240 chromium --headless --no-sandbox --disable-gpu "
+        "--disable-dev-shm-usage --enable-logging=stderr --window-size=1280,1800 --dump-dom " +
+        options + " 'file://" + at + "/" + page + "' >'" + at + "/dom.html' 2>'" + at + "/log.txt'";
+    const int status = std::system(command.c_str());
+    EXPECT_EQ(status, 0) << read("log.txt");
+    return {read("dom.html"), read("log.txt")};
+  }
+
+  // What the self-test found in a copy of the page; nothing where there is no browser.
+  Json outcome_of(const std::string& page, const std::string& options) {
+    std::ostringstream script;
+    script << std::ifstream(TILECAST_SOURCE_DIR "/tests/cli/report_self_test.js").rdbuf();
+    std::string html = read(page);
+    html.insert(html.find("<title>"),
+                "<script>window.tilecastFaults = []; addEventListener('error', (event) => "
+                "window.tilecastFaults.push(event.message));</script>");
+    html.insert(html.rfind("</body>"), "<script>" + script.str() + "</script>");
+    write("tested.html", html);
+    const Shown shown = show("tested.html", options);
+    EXPECT_EQ(console_lines(shown.log), "");
+    const std::string mark = "<pre id=\"outcome\">";
+    const std::size_t begin = shown.dom.rfind(mark);
+    if (begin == std::string::npos) {
+      ADD_FAILURE() << "the self-test did not end\n" << shown.log;
+      return {};
+    }
+    const std::size_t from = begin + mark.size();
+    return Json::parse(shown.dom.substr(from, shown.dom.find("</pre>", from) - from));
+  }
+};
+
+bool has_browser() {
+  return std::system("command -v chromium >/dev/null 2>&1") == 0;
+}
+
+void expect_figures_work(const Json& view, std::size_t figures) {
+  SCOPED_TRACE(view.dump());
+  EXPECT_EQ(view["figures"].size(), figures);
+  for (const Json& figure : view["figures"]) EXPECT_TRUE(figure["painted"]);
+  EXPECT_TRUE(view["alone"]);
+  for (const auto& [label, hover] : view["hover"].items()) {
+    EXPECT_EQ(hover["rows"], 1) << label;
+    EXPECT_TRUE(hover["tip"]) << label;
+    EXPECT_TRUE(hover["same"]) << label;
+    EXPECT_TRUE(hover["painted"]) << label;
+    EXPECT_TRUE(hover["left"]) << label;
+  }
+}
+
+void expect_tables_work(const Json& view) {
+  SCOPED_TRACE(view.dump());
+  EXPECT_FALSE(view["tables"].empty());
+  for (const Json& table : view["tables"]) {
+    EXPECT_EQ(table["good"], table["tried"]);
+    EXPECT_GT(table["tried"], 0);
+  }
+  if (!view["filter"].is_null()) {
+    EXPECT_GT(view["filter"]["before"], 0);
+    EXPECT_EQ(view["filter"]["none"], 0);
+    EXPECT_EQ(view["filter"]["after"], view["filter"]["before"]);
+  }
+}
+
+TEST_F(ReportCommand, WrongUsageAndFilesThatAreNoResultsAreErrors) {
+  write("dot.hlo", "HloModule m\n");
+  EXPECT_EQ(tilecast("report").exit_code, 2);
+  for (const char* file : {"missing.json", "dot.hlo", "."}) {
+    const Answer answer = tilecast(std::string("report ") + file + " -o page.html");
+    EXPECT_EQ(answer.exit_code, 1) << file;
+    EXPECT_THAT(answer.err, HasSubstr(file));
+    EXPECT_FALSE(exists("page.html"));
+  }
+  EXPECT_THAT(tilecast("report dot.hlo").err, HasSubstr("dot.hlo:1:1: error: neither a result"));
+}
+
+TEST_F(ReportCommand, EqualResultsGiveEqualBytes) {
+  simulate("tpu_v3", "mlp_train.hlo", "a.json");
+  make_page("a.json", "one.html");
+  make_page("a.json", "two.html");
+  if (IsSkipped()) return;
+  EXPECT_EQ(read("one.html"), read("two.html"));
+  EXPECT_THAT(read("one.html"), HasSubstr("<title>a</title>"));
+}
+
+TEST_F(ReportCommand, TwoRunsAndTheirDifferenceWorkInABrowser) {
+  if (!has_browser()) GTEST_SKIP() << "no chromium";
+  simulate("tpu_v3", "small_transformer_train.hlo", "a.json");
+  simulate("h100_sxm", "small_transformer_train.hlo", "b.json");
+  make_page("a.json b.json", "page.html");
+  if (IsSkipped()) return;
+  const Json outcome = outcome_of("page.html", "--virtual-time-budget=4000");
+  EXPECT_THAT(outcome["faults"], IsEmpty());
+  ASSERT_EQ(outcome["views"].size(), 3u);
+  EXPECT_EQ(outcome["views"][0]["kind"], "difference");
+  expect_figures_work(outcome["views"][0], 1);
+  for (const std::size_t run : {1u, 2u}) {
+    const Json& view = outcome["views"][run];
+    EXPECT_EQ(view["kind"], "simulation");
+    expect_figures_work(view, 3);  // roofline, timeline, treemap
+    EXPECT_EQ(view["hover"].size(), 3u);
+    EXPECT_EQ(view["back"], 3);  // a row of the table lights up in all of them
+    EXPECT_GT(view["bars"], 2);
+  }
+  for (const Json& view : outcome["views"]) expect_tables_work(view);
+}
+
+TEST_F(ReportCommand, MeasuredAgainstPredictedWorksInABrowser) {
+  if (!has_browser()) GTEST_SKIP() << "no chromium";
+  const std::string set = std::string(kConfigs) + "measurements/example_matmul";
+  ASSERT_EQ(tilecast("evaluate -d tpu_v3 " + set + " -f json -o e.json --rows r.csv").exit_code, 0);
+  ASSERT_EQ(tilecast("compare -d tpu_v3 " + set + " -f json -o c.json").exit_code, 0);
+  write("f.json", tilecast("calibrate -d tpu_v3 " + set + " -f json").out);
+  make_page("e.json r.csv c.json f.json", "page.html");
+  if (IsSkipped()) return;
+  const Json outcome = outcome_of("page.html", "--virtual-time-budget=4000");
+  EXPECT_THAT(outcome["faults"], IsEmpty());
+  ASSERT_EQ(outcome["views"].size(), 4u);
+  const char* kinds[] = {"scores", "paired", "paired", "tables"};
+  const std::size_t figures[] = {1, 2, 2, 1};
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(outcome["views"][i]["kind"], kinds[i]);
+    expect_tables_work(outcome["views"][i]);
+    EXPECT_EQ(outcome["views"][i]["figures"].size(), figures[i]);
+  }
+}
+
+// The kernels of a program again and again, each under a name of its own.
+std::string repeated(const std::string& text, std::size_t count) {
+  Json document = Json::parse(text);
+  Json& run = document["programs"][0];
+  const Json kernels = run["kernels"];
+  const double length = run["timeline_s"];
+  run["kernels"] = Json::array();
+  double total = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    Json kernel = kernels[i % kernels.size()];
+    const double shift = static_cast<double>(i / kernels.size()) * length;
+    kernel["name"] = kernel["name"].get<std::string>() + "." + std::to_string(i);
+    kernel["start_s"] = kernel["start_s"].get<double>() + shift;
+    kernel["end_s"] = kernel["end_s"].get<double>() + shift;
+    total += kernel["total_s"].get<double>();
+    run["kernels"].push_back(std::move(kernel));
+  }
+  run["time_s"] = total;
+  run["timeline_s"] = run["kernels"].back()["end_s"];
+  return document.dump(1);
+}
+
+// The bar is 2 s on an idle machine; the test allows for a busy one.
+TEST_F(ReportCommand, FiveThousandKernelsAreASmallPageThatOpensSoon) {
+  if (!has_browser()) GTEST_SKIP() << "no chromium";
+  constexpr std::size_t kKernels = 5000, kMostBytes = 5'000'000;
+  constexpr double kMostMs = 8000;
+  simulate("tpu_v3", "transformer_block_train.hlo", "block.json");
+  write("large.json", repeated(read("block.json"), kKernels));
+  make_page("large.json", "page.html");
+  if (IsSkipped()) return;
+  const std::size_t bytes = read("page.html").size();
+  EXPECT_LE(bytes, kMostBytes);
+  const Json outcome = outcome_of("page.html", "");
+  EXPECT_THAT(outcome["faults"], IsEmpty());
+  EXPECT_LE(outcome["loaded_ms"], kMostMs);
+  expect_tables_work(outcome["views"][0]);
+  EXPECT_EQ(outcome["views"][0]["figures"].size(), 3u);
+  std::cout << kKernels << " kernels: " << bytes << " bytes, shown after "
+            << outcome["loaded_ms"].get<double>() << " ms\n";
+}
+
+}  // namespace
+}  // namespace tilecast::sim

@@ -1,0 +1,216 @@
+// Results are read strictly, and the page holds them.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "sim/report/json_reader.h"
+#include "sim/report/page.h"
+#include "sim/report/page_parts.h"
+#include "sim/views/simulation.h"
+
+namespace tilecast::sim::report {
+namespace {
+
+using analytical::Bound;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+SimulatedKernel page_kernel(std::string name, double time_s, double launches, Bound bound) {
+  SimulatedKernel kernel{.name = std::move(name), .computation = "main", .multiplicity = launches};
+  kernel.content = "c" + kernel.name;
+  kernel.estimate.time = Seconds{time_s};
+  kernel.estimate.speed_of_light = Seconds{time_s / 2};
+  kernel.estimate.bound = bound;
+  kernel.estimate.bounds[static_cast<std::size_t>(bound)] = Seconds{time_s};
+  kernel.estimate.hbm_read = Bytes{3e6};
+  kernel.estimate.flops = Flops{5e9};
+  kernel.estimate.model = "hand-made";
+  kernel.estimate.tile.output = {2, 4};
+  return kernel;
+}
+
+Simulation page_run() {
+  Simulation run{.program = "demo", .file = "demo.hlo", .device = "toy"};
+  run.kernels = {page_kernel("small", 1e-6, 1, Bound::kVector),
+                 page_kernel("big", 2e-6, 2, Bound::kHbmRead)};
+  run.kernels[1].estimate.correction = analytical::Correction{
+      .analytical = Seconds{1e-6}, .factor = 2, .low = Seconds{1e-6}, .high = Seconds{3e-6}};
+  run.roofs.peaks = {{"matrix", "bf16", FlopsPerSecond{1e14}}};
+  run.roofs.memory = {{"hbm", BytesPerSecond{1e12}, BytesPerSecond{1e12}, Bytes{1e10}}};
+  run.time = Seconds{1e-6 + 2 * 2e-6};
+  run.notes = {{"a note", 3}};
+  return run;
+}
+
+std::string page_json() {
+  const Simulation run = page_run();
+  return views::json({&run, 1});
+}
+
+Result read_text(std::string text) {
+  return read_result(base::SourceText("run.json", std::move(text)));
+}
+
+std::string fault_of(const std::string& text) {
+  try {
+    (void)read_text(text);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "read without an error";
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(ReportResult, ReadsBackWhatSimulateWrote) {
+  const auto runs = std::get<SimulationResults>(read_text(page_json()));
+  ASSERT_EQ(runs.size(), 1u);
+  const SimulationResult& run = runs.front();
+  EXPECT_EQ(run.program, "demo");
+  EXPECT_EQ(run.time_s, page_run().time.value);
+  ASSERT_EQ(run.kernels.size(), 2u);
+  const KernelResult& big = run.kernels[1];
+  EXPECT_EQ(big.total_s, 2 * 2e-6);
+  EXPECT_EQ(big.bound, "hbm_read");
+  EXPECT_EQ(big.bounds_s[static_cast<std::size_t>(Bound::kHbmRead)], 2e-6);
+  EXPECT_EQ(big.content, "cbig");
+  EXPECT_EQ(big.tile, "out 2x4");
+  ASSERT_TRUE(big.interval);
+  EXPECT_EQ(big.interval->high_s, 3e-6);
+  EXPECT_FALSE(run.kernels[0].interval);
+  ASSERT_EQ(run.peaks.size(), 1u);
+  EXPECT_EQ(run.peaks[0].flops_per_s, 1e14);
+  EXPECT_EQ(run.notes, std::vector<std::string>{"3 x a note"});
+}
+
+TEST(ReportResult, FaultsNameTheirPlaceAndWhatWasExpected) {
+  const std::string good = page_json();
+  const auto fault = [&](const std::string& from, const std::string& to) {
+    return fault_of(replaced(good, from, to));
+  };
+  EXPECT_THAT(fault("\"multiplicity\": 2.0", "\"multiplicity\": \"2\""),
+              HasSubstr("programs[0].kernels[1].multiplicity: got text, expected a number"));
+  EXPECT_THAT(fault("\"total_s\"", "\"total_z\""), HasSubstr("key 'total_s' is missing; there is"));
+  EXPECT_THAT(fault("\"kernels\": [", "\"kernels\": 3, \"others\": ["),
+              HasSubstr("programs[0].kernels: got a number, expected a list"));
+  EXPECT_THAT(fault("tilecast.simulate/1", "tilecast.simulate/2"), HasSubstr("schema"));
+  EXPECT_THAT(fault("\"skipped\": false", "\"skipped\": 0"), HasSubstr("true or false"));
+  EXPECT_THAT(fault("\"multiplicity\": 2.0", "\"multiplicity\": -2.0"), HasSubstr("0 or more"));
+  EXPECT_THAT(fault("\"total_s\": 4e-06", "\"total_s\": 5e-06"), HasSubstr("add up to"));
+  EXPECT_THAT(fault_of(""), HasSubstr("run.json:1:1"));
+  EXPECT_THAT(fault_of("{\n  \"schema\": \"tilecast.simulate/1\",\n}"), HasSubstr("run.json:3:1"));
+  EXPECT_THAT(fault_of("name,time\nx,1\n"), HasSubstr("neither a result in JSON"));
+  EXPECT_THAT(fault_of("{\"schema\": \"other/1\"}"), HasSubstr("got 'other/1'"));
+}
+
+TEST(ReportResult, DeepNestingIsAnErrorAndStringsDoNotNest) {
+  const std::string deep = "{\"schema\": \"tilecast.x/1\", \"a\": " + std::string(100000, '[');
+  EXPECT_THAT(fault_of(deep), HasSubstr("nested deeper than 64"));
+  const std::string text = "\\\"" + std::string(1000, '[');
+  EXPECT_EQ(fault_of("{\"schema\": \"tilecast.x/1\", \"a\": \"" + text + "\"}"),
+            "read without an error");
+}
+
+TEST(ReportResult, ATextThatIsCutAnywhereIsAnError) {
+  const std::string good = page_json();
+  const std::size_t end = good.find_last_of('}');
+  for (std::size_t length = 0; length < end; ++length) {
+    EXPECT_NE(fault_of(good.substr(0, length)), "read without an error") << length;
+  }
+}
+
+void expect_places(const std::string& text, const Json& json, std::vector<JsonStep>& path) {
+  const std::string_view at = std::string_view(text).substr(offset_of(text, path));
+  if (json.is_structured()) {
+    EXPECT_EQ(at.front(), json.is_array() ? '[' : '{');
+  } else {
+    EXPECT_TRUE(at.starts_with(json.dump())) << at.substr(0, 40) << " " << json.dump();
+    return;
+  }
+  std::size_t index = 0;
+  for (const auto& item : json.items()) {
+    path.push_back(json.is_array() ? JsonStep(index++) : JsonStep(item.key()));
+    expect_places(text, item.value(), path);
+    path.pop_back();
+  }
+}
+
+TEST(ReportResult, TheOffsetOfEveryValueIsWhereItBegins) {
+  Json json = Json::parse(page_json());
+  json["odd \"key\" [{,"] = {{"a,b", {1, "x]},\\\"", nullptr}}, {"", Json::array()}};
+  for (const int indent : {-1, 1, 7}) {
+    std::vector<JsonStep> path;
+    expect_places(json.dump(indent), json, path);
+  }
+}
+
+TEST(ReportResult, RowsOfEvaluateAreMeasuredAgainstModels) {
+  const auto rows = std::get<PairedResult>(read_text(
+      "set,line,work,class,split,tile,measured_ns,hybrid ns,roofline ns,hybrid low ns,hybrid "
+      "high ns\ns,2,w,matmul,test,,1000,900,,800,1100\n"));
+  ASSERT_EQ(rows.sides.size(), 3u);
+  EXPECT_EQ(rows.sides[2].name, "roofline");
+  EXPECT_EQ(rows.sides[1].against, 0u);
+  ASSERT_EQ(rows.rows.size(), 1u);
+  EXPECT_DOUBLE_EQ(rows.rows[0].times[0]->time_s, 1e-6);
+  EXPECT_DOUBLE_EQ(rows.rows[0].times[1]->interval->high_s, 1.1e-6);
+  EXPECT_FALSE(rows.rows[0].times[2]);
+  EXPECT_THAT(fault_of("set,line,work,class,split,tile,measured_ns,a ns\ns,2,w,m,t,,soon,1\n"),
+              HasSubstr("run.json:2: column 'measured_ns': got 'soon'"));
+}
+
+TEST(ReportResult, OtherResultsAreTablesOfTheirRecords) {
+  const auto tables = std::get<TablesResult>(
+      read_text(R"({"schema": "tilecast.sweep/1", "seed": 7, "rows": [{"a": 1}, {"b": "x"}]})"));
+  ASSERT_EQ(tables.tables.size(), 1u);
+  EXPECT_EQ(tables.tables[0].columns, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(std::get<double>(tables.tables[0].rows[0][0]), 1);
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(tables.tables[0].rows[0][1]));
+  ASSERT_EQ(tables.facts.size(), 1u);
+  EXPECT_EQ(tables.facts[0].second, "7");
+}
+
+TEST(ReportResult, IntervalsInRecordsAreTwoColumns) {
+  const auto tables = std::get<TablesResult>(read_text(
+      R"({"schema": "tilecast.calibrate/1", "c": [{"n": "x", "interval_95": [1, 2.5]}]})"));
+  EXPECT_EQ(tables.tables[0].columns,
+            (std::vector<std::string>{"n", "interval_95 low", "interval_95 high"}));
+  EXPECT_EQ(std::get<double>(tables.tables[0].rows[0][2]), 2.5);
+}
+
+TEST(ReportPage, HoldsTheDataOfEveryRunAndTheirDifference) {
+  const Result result = read_text(page_json());
+  const std::vector<Result> two{result, result};
+  const Json data = Json::parse(page_data(two, {.title = "t"}));
+  ASSERT_EQ(data["views"].size(), 3u);
+  EXPECT_EQ(data["views"][0]["kernels"]["total"][1], 2 * 2e-6);
+  EXPECT_EQ(data["views"][2]["kind"], "difference");
+  EXPECT_NE(data["views"][0]["label"], data["views"][1]["label"]);
+  EXPECT_EQ(page_data(two, {}), page_data(two, {}));
+}
+
+TEST(ReportPage, NothingInAResultCanLeaveItsPlace) {
+  if (page_parts().d3.empty()) GTEST_SKIP() << "built without node-d3";
+  Simulation run = page_run();
+  run.kernels[0].name = "</script><script>alert(1)</script><!--";
+  run.notes.push_back({"</ScRiPt> \xff & \"", 1});
+  const std::vector<Result> results{read_text(views::json({&run, 1}))};
+  const std::string html = page(results, {.title = "<b>&'\"</title>"});
+  std::size_t closers = 0;
+  for (std::size_t at = 0; (at = html.find("</script", at)) != std::string::npos; ++at) ++closers;
+  EXPECT_EQ(closers, 3u);  // data, D3, ours
+  EXPECT_THAT(html, Not(HasSubstr("<!--")));
+  EXPECT_THAT(html, HasSubstr("<title>&lt;b&gt;&amp;&#39;&quot;&lt;/title&gt;</title>"));
+  for (const char* fetched : {" src=", "<link", "@import", "url("}) {
+    EXPECT_THAT(html, Not(HasSubstr(fetched)));
+  }
+}
+
+}  // namespace
+}  // namespace tilecast::sim::report
