@@ -93,6 +93,10 @@ bool only_calibrates(const ConfigNode& root) {
   });
 }
 
+}  // namespace
+
+namespace chain_detail {
+
 // The files that a description is made of, and what follows from their order.
 struct Chain {
   std::vector<std::string> identities, files;  // from the description to its farthest ancestor
@@ -104,6 +108,12 @@ struct Chain {
     return node->at.line == 0 ? -1 : std::ranges::find(files, node->at.file) - files.begin();
   }
 };
+
+}  // namespace chain_detail
+
+namespace {
+
+using chain_detail::Chain;
 
 // The tree of `text` laid over those it extends.
 ConfigNode read_chain(const std::string& text, const std::string& file, Chain& chain) {
@@ -193,24 +203,66 @@ bool is_path(std::string_view name_or_path) {
   return name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(kExtension);
 }
 
-Device parse_device(const std::string& text, const std::string& file, const Overrides& overrides) {
+struct DeviceSource::Parts {
+  std::string file;
+  ConfigNode root;
+  chain_detail::Chain chain;
+};
+
+namespace {
+
+DeviceSource::Parts read_parts(const std::string& text, const std::string& file) {
   Chain chain{.identities = {identity(file)}, .files = {}, .lineage = {}};
   ConfigNode root = read_chain(text, file, chain);
   if (root.at.file.empty()) root.at = {file, 1, 1};
-  if (root.is_mapping()) {
-    for (const auto& [path, value] : overrides) apply_override(root, path, value);
-  }
+  return {file, std::move(root), std::move(chain)};
+}
+
+void apply_overrides(ConfigNode& root, const Overrides& overrides) {
+  if (!root.is_mapping()) return;
+  for (const auto& [path, value] : overrides) apply_override(root, path, value);
+}
+
+Device device_of(const DeviceSource::Parts& parts, const ConfigNode& root) {
   Device device = read_device(root);
-  device.file = file;
-  device.outdated = outdated_numbers(root, chain);
-  device.lineage = std::move(chain.lineage);
-  if (device.name.empty()) device.name = stem(file);
+  device.file = parts.file;
+  device.outdated = outdated_numbers(root, parts.chain);
+  device.lineage = parts.chain.lineage;
+  if (device.name.empty()) device.name = stem(parts.file);
   device.machine = machine_of(device);
   return device;
 }
 
+std::string description_path(const std::string& name_or_path) {
+  return is_path(name_or_path) ? name_or_path : preset_path(name_or_path);
+}
+
+}  // namespace
+
+DeviceSource::DeviceSource(const std::string& name_or_path, const Overrides& overrides) {
+  const std::string path = description_path(name_or_path);
+  Parts parts = read_parts(read_text(path), path);
+  apply_overrides(parts.root, overrides);
+  parts_ = std::make_unique<const Parts>(std::move(parts));
+}
+DeviceSource::~DeviceSource() = default;
+DeviceSource::DeviceSource(DeviceSource&&) noexcept = default;
+DeviceSource& DeviceSource::operator=(DeviceSource&&) noexcept = default;
+
+Device DeviceSource::with(const Overrides& overrides) const {
+  ConfigNode root = parts_->root;
+  apply_overrides(root, overrides);
+  return device_of(*parts_, root);
+}
+
+Device parse_device(const std::string& text, const std::string& file, const Overrides& overrides) {
+  DeviceSource::Parts parts = read_parts(text, file);
+  apply_overrides(parts.root, overrides);
+  return device_of(parts, parts.root);
+}
+
 Device load_device(const std::string& name_or_path, const Overrides& overrides) {
-  const std::string path = is_path(name_or_path) ? name_or_path : preset_path(name_or_path);
+  const std::string path = description_path(name_or_path);
   return parse_device(read_text(path), path, overrides);
 }
 

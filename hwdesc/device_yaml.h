@@ -4,6 +4,7 @@
 //   Device d = load_device("tpu_v3", {{"hbm.bandwidth", "1.2TB/s"}});
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +28,22 @@ using Overrides = std::vector<std::pair<std::string, std::string>>;  // key path
 // From text, for tests; `file` is used in messages and to resolve `extends:`.
 [[nodiscard]] Device parse_device(const std::string& text, const std::string& file,
                                   const Overrides& overrides = {});
+// A description that was read once, for many machines that differ in some keys.
+//   DeviceSource("tpu_v3").with({{"clock", "1 GHz"}}) == load_device("tpu_v3", {{"clock", "1 GHz"}})
+// Thread-safe.
+class DeviceSource {
+ public:
+  explicit DeviceSource(const std::string& name_or_path, const Overrides& overrides = {});
+  ~DeviceSource();
+  DeviceSource(DeviceSource&& other) noexcept;
+  DeviceSource& operator=(DeviceSource&& other) noexcept;
+  [[nodiscard]] Device with(const Overrides& overrides) const;  // throws Error
+
+  struct Parts;
+
+ private:
+  std::unique_ptr<const Parts> parts_;
+};
 // Names of the presets, sorted. The first of these folders that exists holds them:
 // $TILECAST_DEVICES; ../share/tilecast/devices beside the executable; configs/devices of the source
 // tree this was built from; share/tilecast/devices under the install prefix.

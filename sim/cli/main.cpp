@@ -79,6 +79,7 @@ int run(int argc, char** argv) {
   add_convert(app);
   add_hw(app);
   add_ops(app);
+  add_sweep(app);
   add_tiles(app);
   add_advise(app);
   add_features(app);

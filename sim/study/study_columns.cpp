@@ -1,0 +1,96 @@
+#include "sim/study/study_columns.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tilecast::sim {
+namespace {
+
+using analytical::Bound;
+
+constexpr auto kBounds = [] {
+  std::array<Bound, analytical::kBoundCount> bounds{};
+  for (std::size_t i = 0; i < bounds.size(); ++i) bounds[i] = static_cast<Bound>(i);
+  return bounds;
+}();
+
+std::optional<double> bound_share(const Simulation& run, Bound bound) {
+  Seconds held;
+  for (const SimulatedKernel& kernel : run.kernels) {
+    if (!kernel.skipped && kernel.estimate.bound == bound) held += kernel.total();
+  }
+  if (run.time.value <= 0) return 0.0;
+  return held / run.time;
+}
+
+std::optional<double> domain_share(const Simulation& run, DomainShare DomainShares::* of) {
+  const auto shares = domain_shares(run);
+  if (!shares || run.time.value <= 0) return std::nullopt;
+  return ((*shares).*of).time / run.time;
+}
+
+std::vector<StudyResult> all_results() {
+  std::vector<StudyResult> results = {
+      {"time_s", [](const Simulation& run) { return run.time.value; }},
+      {"timeline_s", [](const Simulation& run) { return run.timeline.value; }},
+      {"host_dispatch_s", [](const Simulation& run) { return run.host_dispatch.value; }},
+      {"low_s",
+       [](const Simulation& run) {
+         return run.interval ? std::optional(run.interval->low) : std::nullopt;
+       }},
+      {"high_s",
+       [](const Simulation& run) {
+         return run.interval ? std::optional(run.interval->high) : std::nullopt;
+       }},
+  };
+  for (const Bound bound : kBounds) {
+    results.push_back({"share_" + std::string(analytical::name(bound)),
+                       [bound](const Simulation& run) { return bound_share(run, bound); }});
+  }
+  results.push_back(
+      {"share_in", [](const Simulation& run) { return domain_share(run, &DomainShares::in); }});
+  results.push_back(
+      {"share_edge", [](const Simulation& run) { return domain_share(run, &DomainShares::edge); }});
+  results.push_back(
+      {"share_out", [](const Simulation& run) { return domain_share(run, &DomainShares::out); }});
+  results.push_back({"skipped_kernels", [](const Simulation& run) {
+                       return static_cast<double>(
+                           std::ranges::count_if(run.kernels, &SimulatedKernel::skipped));
+                     }});
+  return results;
+}
+
+}  // namespace
+
+const std::vector<StudyResult>& study_results() {
+  static const std::vector<StudyResult> results = all_results();
+  return results;
+}
+
+std::vector<std::string_view> study_result_names() {
+  std::vector<std::string_view> names;
+  for (const StudyResult& result : study_results()) names.push_back(result.name);
+  return names;
+}
+
+std::string main_bound(const Simulation& run) {
+  const auto most = std::ranges::max_element(
+      kBounds, {}, [&](Bound bound) { return *bound_share(run, bound); });
+  return std::string(analytical::name(*most));
+}
+
+std::string main_verdict(const Simulation& run) {
+  const auto shares = domain_shares(run);
+  if (!shares) return "";
+  const std::array times = {shares->in.time, shares->edge.time, shares->out.time};
+  const auto most = std::ranges::max_element(times) - times.begin();
+  return std::string(analytical::name(static_cast<analytical::Verdict>(most)));
+}
+
+bool is_study_text_column(std::string_view name) {
+  constexpr std::string_view kNames[] = {"point",   "device",   "program", "model", "bound",
+                                         "verdict", "feasible", "broken",  "error"};
+  return std::ranges::find(kNames, name) != std::end(kNames);
+}
+
+}  // namespace tilecast::sim

@@ -1,0 +1,33 @@
+// What a row of a study says of one program on one machine by one model: one list, so that tables,
+// formulas and objectives know the same names. Names end in their unit; shares are of 1.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/simulator.h"
+
+namespace tilecast::sim {
+
+struct StudyResult {
+  std::string name;
+  std::function<std::optional<double>(const Simulation&)> value;  // nothing: not known
+};
+
+// time_s, timeline_s, host_dispatch_s; low_s, high_s (90 %, of models that learned); share_BOUND:
+// of time_s, in kernels held up by it; share_in, share_edge, share_out: of time_s, in kernels whose
+// correction stands in, at the edge or outside of what it was learned from; skipped_kernels.
+[[nodiscard]] const std::vector<StudyResult>& study_results();
+[[nodiscard]] std::vector<std::string_view> study_result_names();
+
+// The bound of most of the time, and the verdict of most of it ("" where nothing was learned).
+[[nodiscard]] std::string main_bound(const Simulation& run);
+[[nodiscard]] std::string main_verdict(const Simulation& run);
+
+// point, device, program, model, bound, verdict, feasible, broken, error: the other columns.
+[[nodiscard]] bool is_study_text_column(std::string_view name);
+
+}  // namespace tilecast::sim

@@ -1,0 +1,113 @@
+#include "sim/study/study_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+#include "base/error.h"
+#include "base/source_text.h"
+#include "base/text.h"
+#include "search/pareto.h"
+#include "sim/study/study_columns.h"
+#include "sim/views/text_table.h"
+
+namespace tilecast::sim {
+namespace {
+
+// The column of the table that holds a number of this name: an axis has its unit behind it.
+std::optional<std::size_t> column_of(const Study& study, const measured::CsvTable& table,
+                                     std::string_view name) {
+  constexpr std::size_t kBeforeAxes = 2;  // point, device
+  for (std::size_t i = 0; i < study.axes.size(); ++i) {
+    if (study.axes[i].key == name) return kBeforeAxes + i;
+  }
+  return table.find(name);
+}
+
+std::string short_cell(std::string_view column, const std::string& cell) {
+  const auto number = base::parse_number(cell);
+  if (!number || column == "point" || column == "feasible") return cell;
+  if (column.ends_with("_s") && *number < 1e5) return views::microseconds(*number);
+  return views::compact(*number);
+}
+
+std::string short_title(const std::string& column) {
+  if (!column.ends_with("_s")) return column;
+  return column.substr(0, column.size() - 2) + "_us";
+}
+
+}  // namespace
+
+void check_objective(const Study& study, const StudyObjective& objective) {
+  std::vector<std::string_view> known = study_result_names();
+  for (const StudyFormula& derived : study.derived) known.push_back(derived.name);
+  for (const StudyAxis& axis : study.axes) {
+    if (axis.numeric) known.push_back(axis.key);
+  }
+  if (std::ranges::find(known, objective.column) != known.end()) return;
+  const std::string near = base::nearest(objective.column, known);
+  throw UsageError(fmt::format(
+      "{}: got '{}', expected a result, a derived quantity or an axis{}", study.file,
+      objective.column, near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+}
+
+measured::CsvTable pareto_rows(const Study& study, const measured::CsvTable& table,
+                               std::span<const StudyObjective> objectives) {
+  struct Group {
+    std::vector<std::size_t> rows;
+    std::vector<std::vector<double>> points;
+  };
+  std::map<std::pair<std::string, std::string>, Group> groups;
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const measured::CsvRow& row = table.rows[i];
+    if (table.cell(row, "feasible") != "1") continue;
+    Group& group = groups[{std::string(table.cell(row, "program")),
+                           std::string(table.cell(row, "model"))}];
+    group.rows.push_back(i);
+    std::vector<double>& point = group.points.emplace_back();
+    for (const StudyObjective& objective : objectives) {
+      const auto column = column_of(study, table, objective.column);
+      TC_CHECK(column, "objectives were checked");
+      const double value = base::parse_number(row.cells[*column]).value_or(std::nan(""));
+      point.push_back(objective.larger ? -value : value);
+    }
+  }
+  std::vector<std::size_t> kept;
+  for (const auto& [_, group] : groups) {
+    for (const std::size_t i : search::pareto_front(group.points)) kept.push_back(group.rows[i]);
+  }
+  std::ranges::sort(kept);
+  measured::CsvTable front{table.file, table.columns, {}};
+  for (const std::size_t row : kept) front.rows.push_back(table.rows[row]);
+  return front;
+}
+
+measured::CsvTable short_table(const Study& study, const measured::CsvTable& table) {
+  std::vector<std::size_t> shown;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    const std::string& column = table.columns[i];
+    const bool same_everywhere =
+        column == "model" ? study.models.size() == 1 : column == "device" && study.devices.size() == 1;
+    const bool says_something = std::ranges::any_of(table.rows, [&](const measured::CsvRow& row) {
+      return !row.cells[i].empty() && !(column == "skipped_kernels" && row.cells[i] == "0");
+    });
+    if (column.starts_with("share_") || column == "host_dispatch_s") continue;
+    if (!same_everywhere && says_something) shown.push_back(i);
+  }
+  measured::CsvTable out{table.file, {}, {}};
+  for (const std::size_t i : shown) out.columns.push_back(short_title(table.columns[i]));
+  for (const measured::CsvRow& row : table.rows) {
+    measured::CsvRow& cells = out.rows.emplace_back();
+    for (const std::size_t i : shown) {
+      const bool program = table.columns[i] == "program";
+      cells.cells.push_back(program ? std::filesystem::path(row.cells[i]).filename().string()
+                                    : short_cell(table.columns[i], row.cells[i]));
+    }
+  }
+  return out;
+}
+
+}  // namespace tilecast::sim
