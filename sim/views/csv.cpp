@@ -39,8 +39,8 @@ Fields fields_of(const Simulation& run, const SimulatedKernel& kernel) {
     fields.push_back({fmt::format("{}_s", analytical::name(static_cast<analytical::Bound>(i))),
                       csv_number(e.bounds[i].value)});
   }
-  add_correction(fields, e.correction);
   add_memory(fields, run.memory);
+  add_correction(fields, e.correction);
   return fields;
 }
 
