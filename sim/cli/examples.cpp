@@ -37,6 +37,8 @@ constexpr Example kExamples[] = {
      "FLOPs and bytes of every kernel, without a device"},
     {"kernels", "kernels --device tpu_v3 --format csv configs/programs/mlp_train.hlo",
      "the same with bytes in the padded layout of a TPU"},
+    {"kernels", "kernels --memory --device tpu_v3 configs/programs/mlp_train.hlo",
+     "what lies in the TPU's memory when it is fullest"},
 
     {"convert", "convert configs/examples/product.hlo -o product.mlir",
      "the program as StableHLO text"},

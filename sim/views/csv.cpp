@@ -41,8 +41,8 @@ Fields fields_of(const Simulation& run, const SimulatedKernel& kernel) {
                       csv_number(e.bounds[i].value)});
   }
   add_launch_energy(fields, e, run.energy ? std::optional(run.energy->idle_power) : std::nullopt);
-  add_correction(fields, e.correction);
   add_memory(fields, run.memory);
+  add_correction(fields, e.correction);
   return fields;
 }
 

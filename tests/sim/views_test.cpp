@@ -67,6 +67,28 @@ TEST(TableView, OfAnEmptyProgramHasNoKernelsAndNoNan) {
   EXPECT_THAT(text, Not(HasSubstr("nan")));
 }
 
+TEST(MemoryView, SaysWhatThePeakIsOfAndByHowMuchItDoesNotFit) {
+  constexpr double kGiB = 1024.0 * 1024 * 1024;
+  Simulation run = example();
+  EXPECT_THAT(views::table(run), Not(HasSubstr("memory")));
+  EXPECT_FALSE(Json::parse(views::json(std::vector{run}))["programs"][0].contains("memory"));
+
+  run.memory = ProgramMemory{.peak = {.arguments = kGiB, .temporaries = kGiB / 2},
+                             .at = "dot.1",
+                             .capacity = Bytes{16 * kGiB}};
+  EXPECT_THAT(views::table(run),
+              HasSubstr("memory    peak 1.500 GiB of 16.00 GiB: arguments 1.000 GiB, temporaries "
+                        "512.0 MiB, outputs 0 B  (at dot.1)\n"));
+  run.memory->capacity = Bytes{kGiB};
+  EXPECT_THAT(views::table(run), HasSubstr("DOES NOT FIT: 512.0 MiB too much"));
+  const Json json = Json::parse(views::json(std::vector{run}))["programs"][0]["memory"];
+  EXPECT_EQ(json["peak_bytes"], 1.5 * kGiB);
+  EXPECT_EQ(json["capacity_bytes"], kGiB);
+  EXPECT_EQ(json["fits"], false);
+  EXPECT_EQ(json["spare_bytes"], -kGiB / 2);
+  EXPECT_THAT(views::csv(std::vector{run}), HasSubstr("peak_memory_bytes,memory_capacity_bytes"));
+}
+
 TEST(ComparisonView, PutsDevicesSideBySideWithTheRatioToTheFirst) {
   Simulation slow = example();
   slow.device = "slow";
