@@ -84,7 +84,7 @@ TEST_F(SweepCommand, GoesOnAfterARankWasKilled) {
 
 TEST_F(SweepCommand, RefusesAJournalOfAnotherStudy) {
   EXPECT_NE(sweep("--journal j"), "");
-  write("s.yaml", read("s.yaml") + "seed: 1\n# changed\n");
+  write("s.yaml", read("s.yaml") + "objectives: [time_s]\n");
   EXPECT_EQ(run("s.yaml --journal j --resume").exit_code, 1);
   expect_failure("s.yaml --resume", 2, "--journal");
 }
