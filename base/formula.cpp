@@ -106,8 +106,7 @@ class FormulaReader {
     return true;
   }
   void apply(std::string_view name, std::size_t arguments) {
-    formula_.steps_.push_back(
-        {Formula::Step::Kind::kOperator, 0, operator_of(name), arguments});
+    formula_.steps_.push_back({Formula::Step::Kind::kOperator, 0, operator_of(name), arguments});
   }
 
   void disjunction() {
@@ -198,9 +197,9 @@ class FormulaReader {
     const bool begins = at_ < text_.size() && is_figure(text_[at_]);
     const auto [next, failed] = std::from_chars(text_.data() + at_, end, value);
     if (!begins || failed != std::errc()) {
-      fail(at_ == text_.size() ? "it ends where a number or a name is expected"
-                               : fmt::format("got '{}', expected a number or a name",
-                                             text_.substr(at_)));
+      fail(at_ == text_.size()
+               ? "it ends where a number or a name is expected"
+               : fmt::format("got '{}', expected a number or a name", text_.substr(at_)));
     }
     at_ = static_cast<std::size_t>(next - text_.data());
     formula_.steps_.push_back({Formula::Step::Kind::kNumber, value, 0, 0});

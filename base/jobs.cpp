@@ -296,7 +296,8 @@ JobResults run_jobs(const Jobs& jobs, Ranks* ranks) {
   const auto processes = static_cast<std::size_t>(ranks ? ranks->size() : 1);
   Pool pool(std::move(open), processes * static_cast<std::size_t>(jobs.threads));
   Master master(jobs, ranks, journal, pool);
-  JobResults results = master.run();  // also where the journal failed: the others wait for an answer
+  JobResults results =
+      master.run();  // also where the journal failed: the others wait for an answer
   if (failure) std::rethrow_exception(failure);
   return results;
 }

@@ -122,9 +122,10 @@ void Journal::read(std::string_view header) {
   const std::string text = contents(fd_, file_);
   if (std::string_view(text).substr(0, header.size()) != header) {
     if (!header.starts_with(text)) {
-      throw Error(fmt::format(
-          "{}: the journal is of another study, program, device or version; remove it to begin anew",
-          file_));
+      throw Error(
+          fmt::format("{}: the journal is of another study, program, device or version; remove it "
+                      "to begin anew",
+                      file_));
     }
     if (::ftruncate(fd_, 0) != 0) cannot(file_, "write");
     append(header);
@@ -138,8 +139,8 @@ void Journal::read(std::string_view header) {
     if (!whole) break;
     if (!entry || entry->first >= tasks_) {
       if (end + 1 == text.size()) break;
-      throw Error(fmt::format("{}:{}: the line is damaged; remove the journal to begin anew", file_,
-                              line));
+      throw Error(
+          fmt::format("{}:{}: the line is damaged; remove the journal to begin anew", file_, line));
     }
     known_.insert_or_assign(entry->first, std::move(entry->second));
     good = end + 1;

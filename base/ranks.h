@@ -22,7 +22,7 @@ class Ranks {
   virtual ~Ranks() = default;  // waits for the others
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
-  virtual void send(int to, std::string_view bytes) = 0;  // below 2 GiB
+  virtual void send(int to, std::string_view bytes) = 0;    // below 2 GiB
   [[nodiscard]] virtual std::optional<Message> poll() = 0;  // never waits
 };
 

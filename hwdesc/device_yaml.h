@@ -29,7 +29,8 @@ using Overrides = std::vector<std::pair<std::string, std::string>>;  // key path
 [[nodiscard]] Device parse_device(const std::string& text, const std::string& file,
                                   const Overrides& overrides = {});
 // A description that was read once, for many machines that differ in some keys.
-//   DeviceSource("tpu_v3").with({{"clock", "1 GHz"}}) == load_device("tpu_v3", {{"clock", "1 GHz"}})
+//   DeviceSource("tpu_v3").with({{"clock", "1 GHz"}}) == load_device("tpu_v3", {{"clock", "1
+//   GHz"}})
 // Thread-safe.
 class DeviceSource {
  public:

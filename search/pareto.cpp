@@ -30,9 +30,10 @@ std::vector<std::size_t> pareto_front(std::span<const std::vector<double>> point
   std::vector<std::size_t> front;
   for (const std::size_t i : order) {
     const bool two = points[i].size() == 2;
-    const bool beaten =
-        two ? !front.empty() && dominates(points[front.back()], points[i])
-            : std::ranges::any_of(front, [&](std::size_t f) { return dominates(points[f], points[i]); });
+    const bool beaten = two ? !front.empty() && dominates(points[front.back()], points[i])
+                            : std::ranges::any_of(front, [&](std::size_t f) {
+                                return dominates(points[f], points[i]);
+                              });
     if (!beaten) front.push_back(i);
   }
   std::ranges::sort(front);

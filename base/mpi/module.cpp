@@ -17,7 +17,8 @@ void check_mpi(int code, const char* what) {
   char text[MPI_MAX_ERROR_STRING] = {};
   int length = 0;
   MPI_Error_string(code, text, &length);
-  throw Error(fmt::format("MPI: {}: {}", what, std::string_view(text, static_cast<std::size_t>(length))));
+  throw Error(
+      fmt::format("MPI: {}: {}", what, std::string_view(text, static_cast<std::size_t>(length))));
 }
 
 class MpiRanks final : public Ranks {
@@ -39,9 +40,9 @@ class MpiRanks final : public Ranks {
   [[nodiscard]] int size() const override { return size_; }
   void send(int to, std::string_view bytes) override {
     if (bytes.size() > INT_MAX) throw Error("MPI: a message of more than 2 GiB");
-    check_mpi(MPI_Send(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, 0,
-                       MPI_COMM_WORLD),
-              "send");
+    check_mpi(
+        MPI_Send(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, 0, MPI_COMM_WORLD),
+        "send");
   }
   [[nodiscard]] std::optional<Message> poll() override {
     int there = 0;

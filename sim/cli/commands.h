@@ -25,6 +25,7 @@ void add_measure(CLI::App& app);
 void add_measure_programs(CLI::App& measure);  // a verb of measure
 void add_ops(CLI::App& app);
 void add_report(CLI::App& app);
+void add_sensitivity(CLI::App& app);
 void add_sweep(CLI::App& app);
 void add_tiles(CLI::App& app);
 void add_train(CLI::App& app);

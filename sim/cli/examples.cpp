@@ -62,6 +62,18 @@ constexpr Example kExamples[] = {
     {"ops", "ops -d tpu_v3 --model roofline configs/examples/operators.csv --format table",
      "the speed of light of the same operators"},
 
+    {"sweep", "sweep configs/examples/next_tpu.yaml --pareto time_s,area",
+     "machines that no other beats in time and area"},
+    {"sweep", "sweep configs/examples/next_tpu.yaml --format csv -o machines.csv",
+     "every machine, for a spreadsheet; --resume goes on where it was broken off"},
+    {"sweep",
+     "sweep configs/examples/next_tpu.yaml --journal next_tpu.journal --format csv -o machines.csv",
+     "the same on a cluster behind mpirun -n 64, with a journal that stays", false},
+    {"sensitivity", "sensitivity -d tpu_v3 configs/programs/mlp_train.hlo",
+     "which numbers of the machine matter, and what limits next"},
+    {"sensitivity", "sensitivity -d tpu_v3 --format csv configs/programs/mlp_train.hlo",
+     "every number, for a plot"},
+
     {"tiles", "tiles --device tpu_v3 configs/examples/product.hlo configs/examples/tiles.csv",
      "four tiles of one matrix product"},
     {"tiles",

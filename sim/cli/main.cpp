@@ -80,6 +80,7 @@ int run(int argc, char** argv) {
   add_hw(app);
   add_ops(app);
   add_sweep(app);
+  add_sensitivity(app);
   add_tiles(app);
   add_advise(app);
   add_features(app);

@@ -18,19 +18,6 @@ namespace {
 constexpr double kMaxTripCount = 1e12;
 constexpr int kMaxJobs = 1024;
 
-hwdesc::Overrides overrides(const DeviceOptions& options) {
-  hwdesc::Overrides result;
-  for (const std::string& text : options.set) {
-    const std::size_t equals = text.find('=');
-    if (equals == 0 || equals == std::string::npos) {
-      throw UsageError(fmt::format(
-          "--set: got '{}', expected key=value; example: --set hbm.bandwidth=1.2TB/s", text));
-    }
-    result.emplace_back(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return result;
-}
-
 // "data=1x3x224x224"; no sizes after the sign: a scalar.
 std::pair<std::string, ir::Dims> input_shape(const std::string& text) {
   const auto fail = [&] {
@@ -67,6 +54,19 @@ void add_device_options(CLI::App& verb, DeviceOptions& options, Devices count) {
   verb.add_option("--set", options.set, "override a device value; example: hbm.bandwidth=1.2TB/s")
       ->allow_extra_args(false)
       ->type_name("KEY=VALUE");
+}
+
+hwdesc::Overrides overrides(const DeviceOptions& options) {
+  hwdesc::Overrides result;
+  for (const std::string& text : options.set) {
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      throw UsageError(fmt::format(
+          "--set: got '{}', expected key=value; example: --set hbm.bandwidth=1.2TB/s", text));
+    }
+    result.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return result;
 }
 
 std::vector<hwdesc::Device> load_devices(const DeviceOptions& options) {

@@ -7,6 +7,7 @@
 
 #include "analytical/cost_model.h"
 #include "base/error.h"
+#include "hwdesc/device_yaml.h"
 #include "ir/load_program.h"
 #include "measured/csv.h"
 #include "sim/evaluation_report.h"
@@ -40,6 +41,8 @@ struct DeviceOptions {
 };
 enum class Devices { kOne, kOneOrMore, kOptional, kAnyNumber };
 void add_device_options(CLI::App& verb, DeviceOptions& options, Devices count);
+// Of --set.
+[[nodiscard]] hwdesc::Overrides overrides(const DeviceOptions& options);
 [[nodiscard]] std::vector<hwdesc::Device> load_devices(const DeviceOptions& options);
 // One note per override, for reports.
 [[nodiscard]] std::vector<ir::Note> override_notes(const DeviceOptions& options);

@@ -30,7 +30,8 @@ std::string journal_of(const SweepArguments& arguments) {
   if (!arguments.journal.empty()) return arguments.journal;
   if (!arguments.output.file.empty()) return arguments.output.file + ".journal";
   if (arguments.resume) {
-    throw UsageError("--resume: expected --journal FILE, or --output FILE, whose journal is FILE.journal");
+    throw UsageError(
+        "--resume: expected --journal FILE, or --output FILE, whose journal is FILE.journal");
   }
   return "";
 }
@@ -125,10 +126,12 @@ void add_sweep(CLI::App& app) {
   verb.add_option("--journal", arguments->journal,
                   "file that keeps what is done; without it OUTPUT.journal, removed at the end")
       ->type_name("FILE");
-  verb.add_flag("--resume", arguments->resume, "go on with the journal of a sweep that was broken off");
-  verb.add_option("--pareto", arguments->pareto,
-                  "feasible rows that none of their program and model beats in all of these columns; a "
-                  "minus before one: larger is better")
+  verb.add_flag("--resume", arguments->resume,
+                "go on with the journal of a sweep that was broken off");
+  verb.add_option(
+          "--pareto", arguments->pareto,
+          "feasible rows that none of their program and model beats in all of these columns; a "
+          "minus before one: larger is better")
       ->type_name("COLUMN,COLUMN");
   add_jobs_option(verb, arguments->jobs);
   verb.callback([arguments, &verb] { sweep(*arguments, verb); });

@@ -53,7 +53,11 @@ std::string name_fault(const Study& study, const std::string& name) {
   if (is_study_number(study, name)) return "";
   std::vector<std::string_view> known = study_result_names();
   for (const StudyFormula& derived : study.derived) known.push_back(derived.name);
-  for (const auto& number : study.devices.front().numbers) known.push_back(number.path);
+  for (const auto& number : study.devices.front().numbers) {
+    known.push_back(number.path);
+    known.push_back(std::string_view(number.path)
+                        .substr(number.path.starts_with("memory.") ? std::size("memory.") - 1 : 0));
+  }
   const std::string near = base::nearest(name, known);
   return fmt::format("'{}' is no number of every device, no result and not derived before{}", name,
                      near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
@@ -85,9 +89,9 @@ StudyFormula read_formula(const Study& study, const ConfigNode& node, std::strin
 
 void check_derived_name(const Study& study, const ConfigNode& node) {
   const std::string& name = node.key;
-  const bool plain = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") ==
-                         std::string::npos &&
-                     !(name.front() >= '0' && name.front() <= '9');
+  const bool plain =
+      name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string::npos &&
+      !(name.front() >= '0' && name.front() <= '9');
   if (!plain) hwdesc::fail_at(node, "expected a name of small letters, digits and _");
   if (is_study_number(study, name) || is_study_text_column(name)) {
     hwdesc::fail_at(node, "is a name already");
@@ -152,13 +156,13 @@ bool is_study_number(const Study& study, std::string_view name) {
 
 Study read_study(const std::string& text, const std::string& file) {
   const ConfigNode root = hwdesc::read_config(text, file);
-  hwdesc::allow_only(root, {"format", "name", "description", "devices", "programs", "models",
-                            "axes", "samples", "seed", "derive", "constraints", "objectives",
-                            "unknown_op"});
+  hwdesc::allow_only(
+      root, {"format", "name", "description", "devices", "programs", "models", "axes", "samples",
+             "seed", "derive", "constraints", "objectives", "unknown_op"});
   const ConfigNode& format = hwdesc::required(root, "format");
   if (hwdesc::text_of(format) != kStudyFormat) {
-    hwdesc::fail_at(format, fmt::format("got {}, expected {}", hwdesc::show_text(format.scalar),
-                                        kStudyFormat));
+    hwdesc::fail_at(
+        format, fmt::format("got {}, expected {}", hwdesc::show_text(format.scalar), kStudyFormat));
   }
   Study study;
   study.name = hwdesc::text(root, "name");
@@ -191,8 +195,8 @@ Study read_study(const std::string& text, const std::string& file) {
 }
 
 Study load_study(const std::string& file) {
-  return read_study(
-      std::string(base::SourceText::read_file(file, hwdesc::kMaxConfigBytes).text()), file);
+  return read_study(std::string(base::SourceText::read_file(file, hwdesc::kMaxConfigBytes).text()),
+                    file);
 }
 
 }  // namespace tilecast::sim

@@ -100,8 +100,8 @@ StudyAxis read_axis(const ConfigNode& node, const StudyDevice& device) {
   }
   if (!form) hwdesc::fail_at(node, "expected one of list, range, log, latin, sobol");
   if (form->key != "list" && !number) {
-    hwdesc::fail_at(node, fmt::format("{} does not give a number of this name; expected a list",
-                                      device.name));
+    hwdesc::fail_at(
+        node, fmt::format("{} does not give a number of this name; expected a list", device.name));
   }
   const bool sampled = form->key == "latin" || form->key == "sobol";
   if (const ConfigNode* scale = node.find("scale")) {

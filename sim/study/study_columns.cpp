@@ -23,7 +23,7 @@ std::optional<double> bound_share(const Simulation& run, Bound bound) {
   return held / run.time;
 }
 
-std::optional<double> domain_share(const Simulation& run, DomainShare DomainShares::* of) {
+std::optional<double> domain_share(const Simulation& run, DomainShare DomainShares::*of) {
   const auto shares = domain_shares(run);
   if (!shares || run.time.value <= 0) return std::nullopt;
   return ((*shares).*of).time / run.time;
@@ -74,8 +74,8 @@ std::vector<std::string_view> study_result_names() {
 }
 
 std::string main_bound(const Simulation& run) {
-  const auto most = std::ranges::max_element(
-      kBounds, {}, [&](Bound bound) { return *bound_share(run, bound); });
+  const auto most =
+      std::ranges::max_element(kBounds, {}, [&](Bound bound) { return *bound_share(run, bound); });
   return std::string(analytical::name(*most));
 }
 

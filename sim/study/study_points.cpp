@@ -21,8 +21,8 @@ std::size_t axes_of(const Study& study, StudyAxis::Kind kind) {
 StudyPoints::StudyPoints(const Study& study) : study_(study) {
   const auto times = [&](std::size_t count) {
     if (count > kMostStudyPoints / size_) {
-      throw Error(fmt::format("{}: the study has more than {} points", study.file,
-                              kMostStudyPoints));
+      throw Error(
+          fmt::format("{}: the study has more than {} points", study.file, kMostStudyPoints));
     }
     size_ *= count;
   };
@@ -31,8 +31,8 @@ StudyPoints::StudyPoints(const Study& study) : study_(study) {
     if (axis.kind == StudyAxis::Kind::kGrid) times(axis.values.size());
   }
   times(study.samples);
-  latin_ = search::latin_hypercube(study.samples, axes_of(study, StudyAxis::Kind::kLatin),
-                                   study.seed);
+  latin_ =
+      search::latin_hypercube(study.samples, axes_of(study, StudyAxis::Kind::kLatin), study.seed);
   sobol_ = search::sobol(study.samples, axes_of(study, StudyAxis::Kind::kSobol));
 }
 

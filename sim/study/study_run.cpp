@@ -162,9 +162,9 @@ std::vector<std::string> StudyRun::row(Point& point, std::size_t program, std::s
       std::unique_ptr<const ir::DeviceProgram> own;
       const ir::DeviceProgram& built = program_for(program, *point.device, own);
       const auto device = static_cast<std::size_t>(point.base - study_.devices.data());
-      run = simulate(
-          built.program, *point.device, *models_[device][model].model,
-          {.unknown_op = study_.skip_unknown_ops ? UnknownOp::kSkip : UnknownOp::kError});
+      run =
+          simulate(built.program, *point.device, *models_[device][model].model,
+                   {.unknown_op = study_.skip_unknown_ops ? UnknownOp::kSkip : UnknownOp::kError});
     } catch (const Error& error) {
       point.error = error.what();
     }
@@ -188,9 +188,9 @@ std::vector<std::string> StudyRun::row(Point& point, std::size_t program, std::s
     cells.push_back(at == point.derived.end() ? "" : number_cell(at->second));
   }
   const bool feasible = run && point.broken.empty();
-  cells.insert(cells.end(), {run ? main_bound(*run) : "", run ? main_verdict(*run) : "",
-                             feasible ? "1" : "0", fmt::format("{}", fmt::join(point.broken, "; ")),
-                             point.error});
+  cells.insert(cells.end(),
+               {run ? main_bound(*run) : "", run ? main_verdict(*run) : "", feasible ? "1" : "0",
+                fmt::format("{}", fmt::join(point.broken, "; ")), point.error});
   return cells;
 }
 

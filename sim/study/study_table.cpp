@@ -49,9 +49,9 @@ void check_objective(const Study& study, const StudyObjective& objective) {
   }
   if (std::ranges::find(known, objective.column) != known.end()) return;
   const std::string near = base::nearest(objective.column, known);
-  throw UsageError(fmt::format(
-      "{}: got '{}', expected a result, a derived quantity or an axis{}", study.file,
-      objective.column, near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
+  throw UsageError(fmt::format("{}: got '{}', expected a result, a derived quantity or an axis{}",
+                               study.file, objective.column,
+                               near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
 }
 
 measured::CsvTable pareto_rows(const Study& study, const measured::CsvTable& table,
@@ -64,8 +64,8 @@ measured::CsvTable pareto_rows(const Study& study, const measured::CsvTable& tab
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const measured::CsvRow& row = table.rows[i];
     if (table.cell(row, "feasible") != "1") continue;
-    Group& group = groups[{std::string(table.cell(row, "program")),
-                           std::string(table.cell(row, "model"))}];
+    Group& group =
+        groups[{std::string(table.cell(row, "program")), std::string(table.cell(row, "model"))}];
     group.rows.push_back(i);
     std::vector<double>& point = group.points.emplace_back();
     for (const StudyObjective& objective : objectives) {
@@ -89,8 +89,9 @@ measured::CsvTable short_table(const Study& study, const measured::CsvTable& tab
   std::vector<std::size_t> shown;
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     const std::string& column = table.columns[i];
-    const bool same_everywhere =
-        column == "model" ? study.models.size() == 1 : column == "device" && study.devices.size() == 1;
+    const bool same_everywhere = column == "model"
+                                     ? study.models.size() == 1
+                                     : column == "device" && study.devices.size() == 1;
     const bool says_something = std::ranges::any_of(table.rows, [&](const measured::CsvRow& row) {
       return !row.cells[i].empty() && !(column == "skipped_kernels" && row.cells[i] == "0");
     });

@@ -1,0 +1,140 @@
+#include "base/jobs.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/journal.h"
+
+namespace tilecast::base {
+namespace {
+
+namespace fs = std::filesystem;
+
+class JobsTest : public ::testing::Test {
+ protected:
+  JobsTest() : file_(fs::temp_directory_path() / ("tilecast_jobs_" + std::to_string(getpid()))) {
+    fs::remove(file_);
+  }
+  ~JobsTest() override { fs::remove(file_); }
+  [[nodiscard]] std::string text() const {
+    std::ostringstream out;
+    out << std::ifstream(file_, std::ios::binary).rdbuf();
+    return out.str();
+  }
+  void write(const std::string& text) const { std::ofstream(file_, std::ios::binary) << text; }
+  // Results hold what journals must escape.
+  static std::string result(std::size_t task) {
+    return "row \\ " + std::to_string(task) + "\n" + std::string(task % 7, '\n') + "\\n";
+  }
+  static std::vector<std::string> expected(std::size_t count) {
+    std::vector<std::string> results;
+    for (std::size_t i = 0; i < count; ++i) results.push_back(result(i));
+    return results;
+  }
+  fs::path file_;
+};
+
+TEST_F(JobsTest, GivesResultsInOrderForAnyNumberOfThreads) {
+  for (const std::size_t count : {0, 1, 2, 100, 1000}) {
+    for (const int threads : {1, 2, 3, 8}) {
+      const JobResults done = run_jobs({.count = count, .run = result, .threads = threads});
+      EXPECT_TRUE(done.complete);
+      EXPECT_EQ(done.results, expected(count)) << count << " tasks, " << threads << " threads";
+    }
+  }
+}
+
+TEST_F(JobsTest, ThrowsWhatATaskThrewAndKeepsTheRest) {
+  const Jobs failing{.count = 100,
+                     .run =
+                         [](std::size_t i) {
+                           if (i == 50) throw Error("task 50");
+                           return result(i);
+                         },
+                     .journal = file_.string(),
+                     .identity = "a"};
+  EXPECT_THROW(static_cast<void>(run_jobs(failing)), Error);
+  std::atomic<std::size_t> ran = 0;
+  Jobs good = failing;
+  good.resume = true;
+  good.run = [&](std::size_t i) {
+    ++ran;
+    return result(i);
+  };
+  EXPECT_EQ(run_jobs(good).results, expected(100));
+  EXPECT_EQ(ran, 50U);  // one thread runs them in order
+}
+
+TEST_F(JobsTest, StopsWhenAskedAndGoesOnLater) {
+  std::atomic<std::size_t> ran = 0;
+  Jobs jobs{.count = 1000,
+            .run =
+                [&](std::size_t i) {
+                  ++ran;
+                  return result(i);
+                },
+            .journal = file_.string(),
+            .identity = "a",
+            .stop = [&] { return ran > 10; }};
+  const JobResults stopped = run_jobs(jobs);
+  EXPECT_TRUE(stopped.complete || stopped.results.empty());
+  jobs.stop = {};
+  jobs.resume = true;
+  EXPECT_EQ(run_jobs(jobs).results, expected(1000));
+  EXPECT_EQ(ran, 1000U);  // none twice
+}
+
+// A journal cut anywhere, as by the end of the process, loses only what was not written whole.
+TEST_F(JobsTest, GoesOnWithAJournalThatWasCutAnywhere) {
+  constexpr std::size_t kCount = 20;
+  Jobs jobs{.count = kCount, .run = result, .journal = file_.string(), .identity = "a"};
+  EXPECT_EQ(run_jobs(jobs).results, expected(kCount));
+  const std::string whole = text();
+  jobs.resume = true;
+  for (std::size_t size = 0; size <= whole.size(); ++size) {
+    write(whole.substr(0, size));
+    ASSERT_EQ(run_jobs(jobs).results, expected(kCount)) << "cut at " << size;
+    ASSERT_EQ(text().size(), whole.size()) << "cut at " << size;
+  }
+}
+
+TEST_F(JobsTest, RefusesDamagedLinesOtherWorkAndFilesThatExist) {
+  Jobs jobs{.count = 20, .run = result, .journal = file_.string(), .identity = "a"};
+  EXPECT_TRUE(run_jobs(jobs).complete);
+  EXPECT_THROW(static_cast<void>(run_jobs(jobs)), Error);  // no resume
+  jobs.resume = true;
+  const std::string whole = text();
+  std::mt19937_64 random(1);
+  const std::size_t header = whole.find('\n') + 1, last = whole.rfind('\n', whole.size() - 2);
+  for (int i = 0; i < 1000; ++i) {
+    std::string damaged = whole;
+    const std::size_t at = header + random() % (last - header);
+    if (damaged[at] == '\n') continue;  // joins two lines: below
+    const char byte = static_cast<char>('a' + random() % 26);
+    if (damaged[at] == byte) continue;
+    damaged[at] = byte;
+    write(damaged);
+    EXPECT_THROW(static_cast<void>(run_jobs(jobs)), Error) << "byte " << at;
+  }
+  write(whole);
+  jobs.identity = "b";
+  EXPECT_THROW(static_cast<void>(run_jobs(jobs)), Error);
+  jobs.identity = "a";
+  jobs.count = 21;
+  EXPECT_THROW(static_cast<void>(run_jobs(jobs)), Error);
+}
+
+TEST_F(JobsTest, LocksItsJournal) {
+  const Journal first(file_.string(), "a", 3, false);
+  EXPECT_THROW(Journal(file_.string(), "a", 3, true), Error);
+}
+
+}  // namespace
+}  // namespace tilecast::base

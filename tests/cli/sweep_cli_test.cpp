@@ -1,0 +1,139 @@
+// Drives `tilecast sweep` (threads, MPI ranks, journals) and `tilecast sensitivity`.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command_test.h"
+#include "tests/support/folders.h"
+
+namespace tilecast::sim {
+namespace {
+
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+class SweepCommand : public CommandTest {
+ protected:
+  SweepCommand() : CommandTest("sweep") {
+    write("s.yaml", "format: tilecast.study/1\nname: t\ndevices: [tpu_v3, tpu_v5e]\nprograms: [" +
+                        support::source_dir().string() +
+                        "/configs/programs/mlp_train.hlo]\nmodels: [analytical]\naxes:\n"
+                        "  hbm.bandwidth: {log: [400 GB/s, 3.2 TB/s], points: 20}\n"
+                        "  clock: {range: [0.8 GHz, 2 GHz], points: 5}\n"
+                        "derive: {area: hbm.bandwidth / 1e9 + clock / 1e6}\n");
+  }
+  [[nodiscard]] std::string sweep(const std::string& options) const {
+    const Answer answer = run("s.yaml --format csv " + options);
+    EXPECT_EQ(answer.exit_code, 0) << answer.err;
+    return answer.out;
+  }
+  // Whether this machine and this build can start ranks; else the test says what is missing.
+  [[nodiscard]] std::string no_ranks() const {
+    const Answer answer =
+        shell("mpirun --allow-run-as-root --oversubscribe -n 1 '" TILECAST_BINARY "' sweep s.yaml");
+    constexpr int kNoCommand = 127;
+    const bool missing = answer.exit_code == kNoCommand ||
+                         answer.err.find("module of MPI was not found") != std::string::npos;
+    return missing ? "cannot start ranks: " + answer.err : "";
+  }
+  // What a shell answers, in the folder of the test.
+  Answer shell(const std::string& command) const {
+    return tilecast("--version >version.txt; " + command);
+  }
+};
+
+TEST_F(SweepCommand, GivesTheSameBytesForAnyNumberOfThreads) {
+  const std::string one = sweep("--jobs 1");
+  EXPECT_EQ(std::count(one.begin(), one.end(), '\n'), 1 + 2 * 20 * 5);
+  EXPECT_EQ(sweep("--jobs 2"), one);
+  EXPECT_EQ(sweep("--jobs 5"), one);
+}
+
+TEST_F(SweepCommand, GivesTheSameBytesForAnyNumberOfRanks) {
+  if (const std::string why = no_ranks(); !why.empty()) GTEST_SKIP() << why;
+  const std::string one = sweep("--jobs 1");
+  for (const std::string ranks : {"1", "2", "4"}) {
+    const Answer answer = shell("mpirun --allow-run-as-root --oversubscribe -n " + ranks +
+                                " '" TILECAST_BINARY "' sweep s.yaml --format csv --jobs 1");
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    EXPECT_EQ(answer.out, one) << ranks << " ranks";
+  }
+}
+
+TEST_F(SweepCommand, GoesOnAfterItWasKilled) {
+  const std::string whole = sweep("--jobs 1");
+  for (const std::string wait : {"0.05", "0.15", "0.25"}) {
+    shell("timeout -s KILL " + wait + " '" TILECAST_BINARY "' sweep s.yaml -j 2 -f csv -o out.csv");
+    EXPECT_EQ(run("s.yaml -f csv -o out.csv --resume").exit_code, 0);
+    EXPECT_EQ(read("out.csv"), whole);
+    EXPECT_FALSE(exists("out.csv.journal"));
+  }
+}
+
+TEST_F(SweepCommand, GoesOnAfterARankWasKilled) {
+  if (const std::string why = no_ranks(); !why.empty()) GTEST_SKIP() << why;
+  const std::string whole = sweep("--jobs 1");
+  shell("mpirun --allow-run-as-root --oversubscribe -n 1 '" TILECAST_BINARY
+        "' sweep s.yaml --journal j -f csv -o out.csv : -n 1 timeout -s KILL 0.4 '" TILECAST_BINARY
+        "' sweep s.yaml --journal j -f csv -o out.csv");
+  EXPECT_EQ(run("s.yaml -f csv --journal j -o out.csv --resume").exit_code, 0);
+  EXPECT_EQ(read("out.csv"), whole);
+}
+
+TEST_F(SweepCommand, RefusesAJournalOfAnotherStudy) {
+  EXPECT_NE(sweep("--journal j"), "");
+  write("s.yaml", read("s.yaml") + "objectives: [time_s]\n");
+  EXPECT_EQ(run("s.yaml --journal j --resume").exit_code, 1);
+  expect_failure("s.yaml --resume", 2, "--journal");
+}
+
+TEST_F(SweepCommand, PrintsJsonAndFronts) {
+  const Json all = Json::parse(run("s.yaml --format json").out);
+  EXPECT_EQ(all.at("schema"), "tilecast.sweep/1");
+  EXPECT_EQ(all.at("rows").size(), 200U);
+  const Json front = Json::parse(run("s.yaml --format json --pareto time_s,area").out).at("rows");
+  EXPECT_LT(front.size(), 200U);
+  EXPECT_GT(front.size(), 2U);
+  for (const Json& kept : front) {
+    for (const Json& other : all.at("rows")) {
+      EXPECT_FALSE(other.at("time_s") < kept.at("time_s") && other.at("area") < kept.at("area"));
+    }
+  }
+  expect_failure("s.yaml --pareto time,area", 2, "did you mean 'time_s'");
+}
+
+TEST_F(SweepCommand, SensitivityAgreesWithSet) {
+  const std::string program = support::source_dir().string() + "/configs/programs/mlp_train.hlo";
+  const auto json = [&](const std::string& arguments) {
+    return Json::parse(tilecast(arguments + " -d tpu_v3 --format json " + program).out);
+  };
+  const Json all = json("sensitivity");
+  EXPECT_EQ(all.at("schema"), "tilecast.sensitivity/1");
+  const auto time_at = [&](const std::string& clock_hz) {
+    return json("simulate --model analytical --set 'clock=" + clock_hz + " Hz'")
+        .at("programs")
+        .at(0)
+        .at("time_s")
+        .get<double>();
+  };
+  bool seen = false;
+  for (const Json& number : all.at("numbers")) {
+    if (number.at("key") != "clock") continue;
+    seen = true;
+    const auto clock_hz = number.at("value_si").get<double>();
+    const double slower_s = time_at(std::to_string(clock_hz)),
+                 faster_s = time_at(std::to_string(clock_hz * 1.01));
+    EXPECT_EQ(slower_s, all.at("time_s").get<double>());
+    EXPECT_NEAR(number.at("elasticity_up").get<double>(),
+                std::log(faster_s / slower_s) / std::log(1.01), 1e-9);
+  }
+  EXPECT_TRUE(seen);
+  const std::string table = tilecast("sensitivity -d tpu_v3 " + program).out;
+  EXPECT_THAT(table, HasSubstr(all.at("numbers").at(0).at("key").get<std::string>()));
+  EXPECT_THAT(table, HasSubstr("What limits next"));
+}
+
+}  // namespace
+}  // namespace tilecast::sim

@@ -1,0 +1,193 @@
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "analytical/analytical_model.h"
+#include "analytical/layout_rules.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "sim/sensitivity.h"
+#include "sim/study/study_run.h"
+#include "sim/study/study_table.h"
+#include "tests/support/folders.h"
+
+namespace tilecast::sim {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string example_program(const std::string& name) {
+  return (support::source_dir() / "configs/programs" / name).string();
+}
+
+std::string study_text(const std::string& rest) {
+  return "format: tilecast.study/1\nname: t\ndevices: [tpu_v3]\nprograms: [" +
+         example_program("mlp_train.hlo") + "]\nmodels: [analytical]\n" + rest;
+}
+
+measured::CsvTable table_of(const Study& study) {
+  const StudyRun run(study);
+  std::vector<std::string> rows;
+  for (std::size_t i = 0; i < run.points(); ++i) rows.push_back(run.rows(i));
+  return run.table(rows);
+}
+
+double cell_of(const measured::CsvTable& table, std::size_t row, std::string_view column) {
+  return base::parse_number(table.cell(table.rows[row], column)).value();
+}
+
+double time_with(const std::string& file, const std::string& device,
+                 const hwdesc::Overrides& overrides) {
+  const hwdesc::Device changed = hwdesc::load_device(device, overrides);
+  const ir::DeviceProgram built =
+      ir::program_for(ir::load_module(file, {}), analytical::layout_rules(changed), {});
+  return simulate(built.program, changed, analytical::AnalyticalModel()).time.value;
+}
+
+void expect_fault(const std::string& rest, const std::string& message) {
+  try {
+    static_cast<void>(read_study(study_text(rest), "s.yaml"));
+    FAIL() << "no error: " << rest;
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("s.yaml:6")) << rest;
+    EXPECT_THAT(error.what(), HasSubstr(message)) << rest;
+  }
+}
+
+TEST(Study, RowsAreWhatSettingTheKeysGives) {
+  const Study study = read_study(
+      study_text("axes:\n  hbm.bandwidth: {list: [450 GB/s, 900 GB/s]}\n"
+                 "  clock: {range: [0.9 GHz, 1.5 GHz], points: 3}\n"
+                 "  vmem.results: {list: [0 B, 4 MiB]}\n"
+                 "  matrix.count: {sobol: [1, 4]}\n  vmem.latency: {latin: [10 ns, 1 us], scale: "
+                 "log}\nsamples: 3\n"),
+      "s.yaml");
+  const StudyPoints points(study);
+  ASSERT_EQ(points.size(), 2U * 3 * 2 * 3);
+  const measured::CsvTable table = table_of(study);
+  ASSERT_EQ(table.rows.size(), points.size());
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    EXPECT_EQ(cell_of(table, i, "time_s"),
+              time_with(example_program("mlp_train.hlo"), "tpu_v3", points.overrides(i)))
+        << "point " << i;
+    EXPECT_EQ(cell_of(table, i, "feasible"), 1);
+  }
+}
+
+TEST(Study, SamplesStayInTheirRangeAndReachEveryWholeNumber) {
+  const Study study = read_study(
+      study_text("axes:\n  matrix.count: {latin: [1, 4]}\n  clock: {sobol: [1 GHz, 2 GHz], scale: "
+                 "log}\nsamples: 400\n"),
+      "s.yaml");
+  std::map<std::string, int> counts;
+  const StudyPoints points(study);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const hwdesc::Overrides at = points.overrides(i);
+    ++counts[at[0].second];
+    const double clock = hwdesc::parse_quantity(at[1].second, hwdesc::UnitKind::kFrequency);
+    EXPECT_GE(clock, 1e9);
+    EXPECT_LE(clock, 2e9);
+  }
+  EXPECT_EQ(counts, (std::map<std::string, int>{{"1", 100}, {"2", 100}, {"3", 100}, {"4", 100}}));
+}
+
+TEST(Study, DerivesConstrainsAndSimulatesOnlyWhatTheDescriptionAllows) {
+  const Study study =
+      read_study(study_text("axes:\n  matrix.count: {list: [1, 2, 4]}\n"
+                            "derive: {area: 100 * matrix.count, speed: area / time_s}\n"
+                            "constraints: [area <= 200, time_s > 0]\n"),
+                 "s.yaml");
+  const measured::CsvTable table = table_of(study);
+  ASSERT_EQ(table.rows.size(), 3U);
+  EXPECT_EQ(cell_of(table, 1, "area"), 200);
+  EXPECT_EQ(cell_of(table, 1, "speed"), 200 / cell_of(table, 1, "time_s"));
+  EXPECT_EQ(cell_of(table, 1, "feasible"), 1);
+  EXPECT_EQ(cell_of(table, 2, "feasible"), 0);
+  EXPECT_EQ(table.cell(table.rows[2], "broken"), "area <= 200");
+  EXPECT_EQ(table.cell(table.rows[2], "time_s"), "");  // not simulated, not zero
+  const std::vector<StudyObjective> objectives = {{"time_s"}, {"area"}};
+  EXPECT_EQ(pareto_rows(study, table, objectives).rows.size(), 2U);
+}
+
+TEST(Study, PointsThatAreNoMachineSayWhy) {
+  const Study study =
+      read_study(study_text("axes:\n  memory.vmem.memory_space: {list: [1, 0]}\n"), "s.yaml");
+  const measured::CsvTable table = table_of(study);
+  EXPECT_EQ(table.cell(table.rows[0], "error"), "");
+  EXPECT_THAT(std::string(table.cell(table.rows[1], "error")), HasSubstr("memory_space"));
+  EXPECT_EQ(table.cell(table.rows[1], "feasible"), "0");
+  EXPECT_EQ(table.cell(table.rows[1], "time_s"), "");
+}
+
+TEST(Study, ErrorsSayWhere) {
+  expect_fault("axis: {}\n", "did you mean 'axes'");
+  expect_fault("axes: {clok: {range: [1 GHz, 2 GHz], points: 2}}\n", "expected a list");
+  expect_fault("axes: {clok: {list: [1 GHz]}}\n", "clok");
+  expect_fault("axes: {clock: {range: [1 GHz, 2 GHz]}}\n", "points is missing");
+  expect_fault("axes: {clock: {range: [2 GHz, 1 GHz], points: 3}}\n", "low below high");
+  expect_fault("axes: {clock: {range: [1, 2], points: 3}}\n", "unit is missing");
+  expect_fault("axes: {clock: {log: [1 GHz, 2 GHz], list: [1 GHz]}}\n", "expected one of");
+  expect_fault("axes: {matrix.count: {range: [1, 3], points: 9}}\n", "twice");
+  expect_fault("axes: {clock: {sobol: [1 GHz, 2 GHz], points: 3}}\n", "samples");
+  expect_fault("derive: {a: 1 + }\n", "at character 4");
+  expect_fault("derive: {a: 1 + hbm.bandwith}\n", "did you mean");
+  expect_fault("constraints: [tim_s < 1]\n", "did you mean 'time_s'");
+  expect_fault("samples: 3\n", "no latin or sobol axis");
+}
+
+class SensitivityTest : public ::testing::Test {
+ protected:
+  SensitivityTest()
+      : loaded_(ir::load_module(example_program("mlp_train.hlo"), {})), source_("tpu_v3") {}
+  [[nodiscard]] Sensitivity run(int jobs) const {
+    return sensitivity(loaded_, {}, source_, model_, {.jobs = jobs});
+  }
+  analytical::AnalyticalModel model_;
+  ir::LoadedModule loaded_;
+  hwdesc::DeviceSource source_;
+};
+
+TEST_F(SensitivityTest, AgreesWithBruteForce) {
+  const Sensitivity result = run(2);
+  const double base_s = time_with(example_program("mlp_train.hlo"), "tpu_v3", {});
+  EXPECT_EQ(result.time.value, base_s);
+  std::size_t compared = 0;
+  for (const NumberSensitivity& entry : result.numbers) {
+    if (!entry.up || entry.number.integer) continue;
+    const double value = entry.number.value * 1.01;
+    const double time_s =
+        time_with(example_program("mlp_train.hlo"), "tpu_v3",
+                  {{entry.number.path, hwdesc::format_quantity(value, entry.number.kind)}});
+    EXPECT_EQ(*entry.up, std::log(time_s / base_s) / std::log(value / entry.number.value))
+        << entry.number.path;
+    ++compared;
+  }
+  EXPECT_GT(compared, 20U);
+  EXPECT_GT(result.numbers.front().size(), 0.1);
+}
+
+TEST_F(SensitivityTest, IsSortedAndTheSameForAnyNumberOfThreads) {
+  const Sensitivity one = run(1), two = run(2);
+  ASSERT_EQ(one.numbers.size(), two.numbers.size());
+  for (std::size_t i = 0; i < one.numbers.size(); ++i) {
+    EXPECT_EQ(one.numbers[i].number.path, two.numbers[i].number.path);
+    EXPECT_EQ(one.numbers[i].up, two.numbers[i].up);
+    if (i > 0) {
+      EXPECT_LE(one.numbers[i].size(), one.numbers[i - 1].size());
+    }
+  }
+}
+
+TEST_F(SensitivityTest, RemovingBoundsOnlyGains) {
+  const Sensitivity result = run(1);
+  ASSERT_FALSE(result.path.empty());
+  double before_s = result.time.value;
+  for (const LimitStep& step : result.path) {
+    EXPECT_LE(step.time.value, before_s * (1 + 1e-9)) << analytical::name(step.bound);
+    EXPECT_GT(step.share, 0);
+    before_s = step.time.value;
+  }
+}
+
+}  // namespace
+}  // namespace tilecast::sim
