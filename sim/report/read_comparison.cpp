@@ -43,7 +43,8 @@ std::optional<double> seconds_cell(const measured::CsvTable& table, const measur
   if (cell.empty()) return std::nullopt;
   const auto value = base::parse_number(cell);
   if (!value || *value < 0) {
-    throw Error(fmt::format("{}: got '{}', expected nanoseconds", table.where(row, column), cell));
+    throw Error(fmt::format("{}: got '{}', expected nanoseconds", table.where(row, column),
+                            base::printable(cell)));
   }
   return *value * kSecondsPerNanosecond;
 }
@@ -56,7 +57,7 @@ std::vector<std::string> models_of(const measured::CsvTable& table) {
     const std::string& column = table.columns[i];
     if (!column.ends_with(kUnit)) {
       throw Error(fmt::format("{}:1: column '{}': expected times of a model, as in 'hybrid ns'",
-                              table.file, column));
+                              table.file, base::printable(column)));
     }
     const std::string name = column.substr(0, column.size() - kUnit.size());
     const auto is_of = [&](std::string_view end) {
