@@ -67,6 +67,7 @@ struct PairedTime {
 struct PairedRow {
   std::string group, name, op_class, tile, split;
   double launches = 1;
+  bool overlaps = false;                         // a transfer beside other rows: part of no total
   std::vector<std::optional<PairedTime>> times;  // by side
 };
 struct PairedSide {

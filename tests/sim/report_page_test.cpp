@@ -191,6 +191,23 @@ TEST(ReportResult, RowsOfEvaluateAreMeasuredAgainstModels) {
               HasSubstr("run.json:2: column 'measured_ns': got 'soon'"));
 }
 
+TEST(ReportResult, AComparisonSaysWhatItsRowsDoNotHold) {
+  const auto result = std::get<PairedResult>(read_text(
+      R"({"schema": "tilecast.compare/1", "notes": ["n"],
+      "sides": [{"name": "a", "kind": "model", "device": "d", "against": "m"},
+                {"name": "m", "kind": "measured", "device": "d", "against": "m"}],
+      "rows": [{"group": "g", "name": "copy", "class": "c", "tile": "", "launches": 2,
+        "profile": {"overlaps": true}, "times": [{"side": "m", "time_s": 1e-6}]}],
+      "unmatched": [{"set": "s", "name": "lost.1", "line": 3, "time_s": 1e-6}]})"));
+  EXPECT_EQ(result.sides[0].against, 1u);
+  EXPECT_TRUE(result.rows[0].overlaps);
+  EXPECT_FALSE(result.rows[0].times[0]);
+  ASSERT_EQ(result.notes.size(), 3u);
+  EXPECT_THAT(result.notes[1], HasSubstr("1 measured times are of no kernel"));
+  EXPECT_THAT(result.notes[1], HasSubstr("lost.1"));
+  EXPECT_THAT(result.notes[2], HasSubstr("1 rows are transfers beside other rows"));
+}
+
 TEST(ReportResult, OtherResultsAreTablesOfTheirRecords) {
   const auto tables = std::get<TablesResult>(
       read_text(R"({"schema": "tilecast.sweep/1", "seed": 7, "rows": [{"a": 1}, {"b": "x"}]})"));

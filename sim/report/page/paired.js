@@ -46,15 +46,15 @@ function scatter(node, rows, {link, label: aria, xTitle, yTitle, x: ofX, y: ofY,
 }
 
 function pairedRows(view, side, against) {
-  const {group, name, tile, split, launches} = view;
-  const all = rowsOf({group, name, class: view.class, tile, split, launches});
+  const {group, name, tile, split, launches, overlaps} = view;
+  const all = rowsOf({group, name, class: view.class, tile, split, launches, overlaps});
   const bound = words(side.bound);
   return all.map((row) => {
     const time = side.time[row.i], reference = against.time[row.i];
     const both = time > 0 && reference > 0;
     return {...row, time, reference, bound: bound[row.i], interval: side.interval ? side.interval[row.i] : null,
             ratio: both ? time / reference : null,
-            lost: time !== null && reference !== null ? (time - reference) * row.launches : null};
+            lost: time !== null && reference !== null && !row.overlaps ? (time - reference) * row.launches : null};
   });
 }
 
