@@ -113,6 +113,9 @@ Json simulation_json(const SimulationResult& run) {
               {"timeline", short_number(run.timeline_s)},
               {"dispatch", short_number(run.host_dispatch_s)},
               {"interval", interval_json(run.interval)},
+              {"energy", short_number(run.energy_j)},
+              {"peakMemory", short_number(run.peak_bytes)},
+              {"capacity", short_number(run.capacity_bytes)},
               {"peaks", Json::array()},
               {"memory", Json::array()},
               {"kernels", kernels_json(run.kernels)},
@@ -169,18 +172,20 @@ Json difference_json(const Difference& d, std::size_t before, std::size_t after,
 
 Json paired_json(const PairedResult& result) {
   using R = PairedRow;
-  Json out = {{"kind", "paired"},
-              {"label", std::filesystem::path(result.source).filename().string()},
-              {"source", result.source},
-              {"what", result.what},
-              {"sides", Json::array()},
-              {"group", word_column(result.rows, [](const R& r) { return r.group; })},
-              {"name", word_column(result.rows, [](const R& r) { return r.name; })},
-              {"class", word_column(result.rows, [](const R& r) { return r.op_class; })},
-              {"tile", word_column(result.rows, [](const R& r) { return r.tile; })},
-              {"split", word_column(result.rows, [](const R& r) { return r.split; })},
-              {"launches", number_column(result.rows, [](const R& r) { return r.launches; })},
-              {"notes", result.notes}};
+  Json out = {
+      {"kind", "paired"},
+      {"label", std::filesystem::path(result.source).filename().string()},
+      {"source", result.source},
+      {"what", result.what},
+      {"sides", Json::array()},
+      {"group", word_column(result.rows, [](const R& r) { return r.group; })},
+      {"name", word_column(result.rows, [](const R& r) { return r.name; })},
+      {"class", word_column(result.rows, [](const R& r) { return r.op_class; })},
+      {"tile", word_column(result.rows, [](const R& r) { return r.tile; })},
+      {"split", word_column(result.rows, [](const R& r) { return r.split; })},
+      {"launches", number_column(result.rows, [](const R& r) { return r.launches; })},
+      {"overlaps", number_column(result.rows, [](const R& r) { return r.overlaps ? 1.0 : 0.0; })},
+      {"notes", result.notes}};
   for (std::size_t side = 0; side < result.sides.size(); ++side) {
     const PairedSide& of = result.sides[side];
     const auto time = [side](const R& r) -> std::optional<double> {

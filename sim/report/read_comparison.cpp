@@ -25,11 +25,33 @@ PairedRow read_row(const Value& json, const PairedResult& result) {
                 .tile = json.text("tile"),
                 .launches = size_of(json, "launches"),
                 .times = std::vector<std::optional<PairedTime>>(result.sides.size())};
+  const auto profile = json.object_if("profile");
+  row.overlaps = profile && profile->truth("overlaps");
   for (const Value& time : json.list("times")) {
     row.times[side_called(result, time, "side")] =
         PairedTime{size_of(time, "time_s"), time.text_if("bound"), interval_of(time)};
   }
   return row;
+}
+
+// What the rows do not say: times without a kernel, and rows that no total counts.
+void add_notes(const Value& root, PairedResult& result) {
+  constexpr std::size_t kNamed = 8;
+  const std::vector<Value> unmatched = root.list_if("unmatched");
+  std::string names;
+  for (std::size_t i = 0; i < std::min(kNamed, unmatched.size()); ++i) {
+    names += (i == 0 ? "" : ", ") + unmatched[i].text("name");
+  }
+  if (!unmatched.empty()) {
+    result.notes.push_back(
+        fmt::format("{} measured times are of no kernel of the programs and not in the rows: {}{}",
+                    unmatched.size(), names, unmatched.size() > kNamed ? ", ..." : ""));
+  }
+  const auto overlapping = std::ranges::count(result.rows, true, &PairedRow::overlaps);
+  if (overlapping > 0) {
+    result.notes.push_back(fmt::format(
+        "{} rows are transfers beside other rows: no sum of microseconds holds them", overlapping));
+  }
 }
 
 constexpr std::size_t kFixedColumns = 7;  // of evaluate --rows, before those of the models
@@ -43,7 +65,8 @@ std::optional<double> seconds_cell(const measured::CsvTable& table, const measur
   if (cell.empty()) return std::nullopt;
   const auto value = base::parse_number(cell);
   if (!value || *value < 0) {
-    throw Error(fmt::format("{}: got '{}', expected nanoseconds", table.where(row, column), cell));
+    throw Error(fmt::format("{}: got '{}', expected nanoseconds", table.where(row, column),
+                            base::printable(cell)));
   }
   return *value * kSecondsPerNanosecond;
 }
@@ -56,7 +79,7 @@ std::vector<std::string> models_of(const measured::CsvTable& table) {
     const std::string& column = table.columns[i];
     if (!column.ends_with(kUnit)) {
       throw Error(fmt::format("{}:1: column '{}': expected times of a model, as in 'hybrid ns'",
-                              table.file, column));
+                              table.file, base::printable(column)));
     }
     const std::string name = column.substr(0, column.size() - kUnit.size());
     const auto is_of = [&](std::string_view end) {
@@ -102,6 +125,7 @@ PairedResult read_comparison(const Value& root) {
   }
   for (const Value& row : root.list("rows")) result.rows.push_back(read_row(row, result));
   for (const Value& note : root.list("notes")) result.notes.push_back(note.text());
+  add_notes(root, result);
   return result;
 }
 

@@ -103,7 +103,12 @@ SimulationResult read_simulation(const Value& json, const std::string& source) {
                        .time_s = size_of(json, "time_s"),
                        .timeline_s = size_of(json, "timeline_s"),
                        .host_dispatch_s = size_of(json, "host_dispatch_s"),
-                       .interval = interval_of(json)};
+                       .interval = interval_of(json),
+                       .energy_j = json.number_if("energy_J")};
+  if (const auto memory = json.object_if("memory")) {
+    run.peak_bytes = memory->number_if("peak_bytes");
+    run.capacity_bytes = memory->number_if("capacity_bytes");
+  }
   if (const auto roofs = json.object_if("roofs")) read_roofs(*roofs, run);
   for (const Value& kernel : json.list("kernels")) run.kernels.push_back(read_kernel(kernel));
   for (const Value& note : json.list("notes")) run.notes.push_back(note_text(note));

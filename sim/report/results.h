@@ -49,7 +49,9 @@ struct SimulationResult {
   std::string source, file, program, device, model;
   double time_s = 0, timeline_s = 0, host_dispatch_s = 0;
   std::optional<TimeInterval> interval;  // of time_s
-  std::vector<PeakResult> peaks;         // empty: an older result, which does not say
+  // Where the result has them: energy and peak of device memory of one run.
+  std::optional<double> energy_j, peak_bytes, capacity_bytes;
+  std::vector<PeakResult> peaks;  // empty: an older result, which does not say
   std::vector<MemoryResult> memory;
   std::vector<KernelResult> kernels;
   std::vector<std::string> notes;
@@ -65,6 +67,7 @@ struct PairedTime {
 struct PairedRow {
   std::string group, name, op_class, tile, split;
   double launches = 1;
+  bool overlaps = false;                         // a transfer beside other rows: part of no total
   std::vector<std::optional<PairedTime>> times;  // by side
 };
 struct PairedSide {

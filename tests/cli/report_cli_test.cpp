@@ -183,6 +183,39 @@ TEST_F(ReportCommand, MeasuredAgainstPredictedWorksInABrowser) {
   }
 }
 
+// As sensitivity, tune and sweep write them.
+TEST_F(ReportCommand, OtherResultsWorkInABrowser) {
+  if (!has_browser()) GTEST_SKIP() << "no chromium";
+  Json sensitivity = {{"schema", "tilecast.sensitivity/1"}, {"numbers", Json::array()}};
+  Json tune = {{"schema", "tilecast.tune/1"}, {"best", {{"index", 3}}}, {"trials", Json::array()}};
+  Json sweep = {{"schema", "tilecast.sweep/1"}, {"rows", Json::array()}};
+  for (int i = 0; i < 40; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    sensitivity["numbers"].push_back(
+        {{"key", name},
+         {"value", "1 GHz"},
+         {"elasticity_up", -0.01 * i},
+         {"elasticity_down", i == 5 ? Json(nullptr) : Json(0.02 * i)}});
+    tune["trials"].push_back({{"index", 39 - i},
+                              {"tile", "t" + name},
+                              {"predicted_s", 1e-6 * (i + 1)},
+                              {"measured_s", i == 7 ? Json(nullptr) : Json(1e-6 * (40 - i))}});
+    sweep["rows"].push_back({{"device", name}, {"time_s", 1.0 + i}, {"energy_J", 50.0 - i}});
+  }
+  write("s.json", sensitivity.dump());
+  write("t.json", tune.dump());
+  write("w.json", sweep.dump());
+  make_page("s.json t.json w.json", "page.html");
+  if (IsSkipped()) return;
+  const Json outcome = outcome_of("page.html", "--virtual-time-budget=4000");
+  EXPECT_THAT(outcome["faults"], IsEmpty());
+  ASSERT_EQ(outcome["views"].size(), 3u);
+  for (const Json& view : outcome["views"]) {
+    expect_figures_work(view, 1);
+    expect_tables_work(view);
+  }
+}
+
 // The kernels of a program again and again, each under a name of its own.
 std::string repeated(const std::string& text, std::size_t count) {
   Json document = Json::parse(text);

@@ -29,7 +29,8 @@
         const tip = document.getElementById("tip");
         found.rows = lit.length;
         found.tip = !tip.hidden;
-        found.same = tip.textContent.startsWith(lit[0].querySelector("td").textContent);
+        const first = tip.textContent.split("\n")[0];
+        found.same = [...lit[0].children].some((cell) => cell.textContent === first);
         found.painted = painted(canvas);
         at(canvas, x, y, "click");
         found.chosen = panel.querySelectorAll("tr.chosen").length;

@@ -9,6 +9,7 @@
 #include "sim/report/page.h"
 #include "sim/report/page_parts.h"
 #include "sim/views/simulation.h"
+#include "tests/support/damage.h"
 
 namespace tilecast::sim::report {
 namespace {
@@ -89,6 +90,17 @@ TEST(ReportResult, ReadsBackWhatSimulateWrote) {
   EXPECT_EQ(run.notes, std::vector<std::string>{"3 x a note"});
 }
 
+TEST(ReportResult, EnergyAndMemoryAreReadWhereTheyAre) {
+  const std::string with =
+      R"("energy_J": 0.5, "memory": {"peak_bytes": 3e9, "capacity_bytes": null}, "time_s")";
+  const auto runs =
+      std::get<SimulationResults>(read_text(replaced(page_json(), "\"time_s\"", with)));
+  EXPECT_EQ(runs[0].energy_j, 0.5);
+  EXPECT_EQ(runs[0].peak_bytes, 3e9);
+  EXPECT_FALSE(runs[0].capacity_bytes);
+  EXPECT_FALSE(std::get<SimulationResults>(read_text(page_json()))[0].energy_j);
+}
+
 TEST(ReportResult, FaultsNameTheirPlaceAndWhatWasExpected) {
   const std::string good = page_json();
   const auto fault = [&](const std::string& from, const std::string& to) {
@@ -107,6 +119,20 @@ TEST(ReportResult, FaultsNameTheirPlaceAndWhatWasExpected) {
   EXPECT_THAT(fault_of("{\n  \"schema\": \"tilecast.simulate/1\",\n}"), HasSubstr("run.json:3:1"));
   EXPECT_THAT(fault_of("name,time\nx,1\n"), HasSubstr("neither a result in JSON"));
   EXPECT_THAT(fault_of("{\"schema\": \"other/1\"}"), HasSubstr("got 'other/1'"));
+}
+
+TEST(ReportResult, DamagedResultsAreReadOrRefusedAndWhatIsReadMakesAPage) {
+  const std::string rows =
+      "set,line,work,class,split,tile,measured_ns,a ns,a low ns,a high ns\ns,2,w,m,t,,9,8,7,9\n";
+  const std::string comparison =
+      R"({"schema": "tilecast.compare/1", "sides": [{"name": "a", "kind": "model", "device": "d",
+      "against": "a"}], "rows": [{"group": "g", "name": "n", "class": "c", "tile": "", "launches": 1,
+      "times": [{"side": "a", "time_s": 1e-6, "bound": "matrix"}]}], "notes": []})";
+  support::expect_answer_or_error({page_json(), rows, comparison}, 3000, 18,
+                                  [](const std::string& text) {
+                                    const std::vector<Result> results{read_text(text)};
+                                    (void)page_data(results, {});
+                                  });
 }
 
 TEST(ReportResult, DeepNestingIsAnErrorAndStringsDoNotNest) {
@@ -163,6 +189,23 @@ TEST(ReportResult, RowsOfEvaluateAreMeasuredAgainstModels) {
   EXPECT_FALSE(rows.rows[0].times[2]);
   EXPECT_THAT(fault_of("set,line,work,class,split,tile,measured_ns,a ns\ns,2,w,m,t,,soon,1\n"),
               HasSubstr("run.json:2: column 'measured_ns': got 'soon'"));
+}
+
+TEST(ReportResult, AComparisonSaysWhatItsRowsDoNotHold) {
+  const auto result = std::get<PairedResult>(read_text(
+      R"({"schema": "tilecast.compare/1", "notes": ["n"],
+      "sides": [{"name": "a", "kind": "model", "device": "d", "against": "m"},
+                {"name": "m", "kind": "measured", "device": "d", "against": "m"}],
+      "rows": [{"group": "g", "name": "copy", "class": "c", "tile": "", "launches": 2,
+        "profile": {"overlaps": true}, "times": [{"side": "m", "time_s": 1e-6}]}],
+      "unmatched": [{"set": "s", "name": "lost.1", "line": 3, "time_s": 1e-6}]})"));
+  EXPECT_EQ(result.sides[0].against, 1u);
+  EXPECT_TRUE(result.rows[0].overlaps);
+  EXPECT_FALSE(result.rows[0].times[0]);
+  ASSERT_EQ(result.notes.size(), 3u);
+  EXPECT_THAT(result.notes[1], HasSubstr("1 measured times are of no kernel"));
+  EXPECT_THAT(result.notes[1], HasSubstr("lost.1"));
+  EXPECT_THAT(result.notes[2], HasSubstr("1 rows are transfers beside other rows"));
 }
 
 TEST(ReportResult, OtherResultsAreTablesOfTheirRecords) {

@@ -9,6 +9,12 @@ function pairRows(view) {
   });
 }
 
+// "before → after" where both runs say it.
+function bothTexts(view, text) {
+  const was = text(kData.views[view.before]), is = text(kData.views[view.after]);
+  return was && is ? `${was} → ${is}` : "";
+}
+
 function showDifference(parent, view) {
   const rows = pairRows(view), link = new Link();
   const change = view.afterTime - view.beforeTime;
@@ -18,6 +24,8 @@ function showDifference(parent, view) {
     [`${us(view.afterTime)} µs`, `after: ${kData.views[view.after].label}`],
     [`${signedUs(change)} µs`, view.beforeTime > 0 ? `${number(100 * change / view.beforeTime)} %, × ${number(view.afterTime / view.beforeTime)}` : "change"],
     [`${us(kData.views[view.before].timeline)} → ${us(kData.views[view.after].timeline)} µs`, "timeline, with overlap"],
+    [bothTexts(view, energyText), "energy of a run"],
+    [bothTexts(view, memoryText), "peak of device memory"],
     [`${count("content")} + ${count("name")}`, "kernels paired by content + by name"],
     [`${rows.filter((row) => !row.is).length}, ${rows.filter((row) => !row.was).length}`, "removed, added"]]);
   const grid = element("div", {class: "grid"});

@@ -46,15 +46,15 @@ function scatter(node, rows, {link, label: aria, xTitle, yTitle, x: ofX, y: ofY,
 }
 
 function pairedRows(view, side, against) {
-  const {group, name, tile, split, launches} = view;
-  const all = rowsOf({group, name, class: view.class, tile, split, launches});
+  const {group, name, tile, split, launches, overlaps} = view;
+  const all = rowsOf({group, name, class: view.class, tile, split, launches, overlaps});
   const bound = words(side.bound);
   return all.map((row) => {
     const time = side.time[row.i], reference = against.time[row.i];
     const both = time > 0 && reference > 0;
     return {...row, time, reference, bound: bound[row.i], interval: side.interval ? side.interval[row.i] : null,
             ratio: both ? time / reference : null,
-            lost: time !== null && reference !== null ? (time - reference) * row.launches : null};
+            lost: time !== null && reference !== null && !row.overlaps ? (time - reference) * row.launches : null};
   });
 }
 
@@ -80,16 +80,16 @@ function showPaired(parent, view) {
 
 function showSides(parent, view, side, against) {
   const rows = pairedRows(view, side, against), link = new Link();
-  const both = rows.filter((row) => row.ratio !== null);
+  const both = rows.filter((row) => row.ratio !== null), counted = rows.filter((row) => row.lost !== null);
   const errors = both.map((row) => Math.abs(row.ratio - 1)).sort(d3.ascending);
   const covered = both.filter((row) => row.interval);
   const inside = covered.filter((row) => row.interval[0] <= row.reference && row.reference <= row.interval[1]);
   cards(parent, [
-    [number(both.length), `rows of both, of ${rows.length}`],
+    [number(both.length), `rows with a ratio (neither is 0), of ${rows.length}`],
     [both.length ? `${percent(d3.median(errors))} %` : "", "median |side / against − 1|"],
     [both.length ? `${percent(d3.quantile(errors, 0.9))} %` : "", "90th percentile"],
     [both.length ? `× ${number(Math.exp(d3.mean(both, (row) => Math.log(row.ratio))))}` : "", "geometric mean of side / against"],
-    [`${signedUs(d3.sum(both, (row) => row.lost))} µs`, "side − against, all launches"],
+    [`${signedUs(d3.sum(counted, (row) => row.lost))} µs`, `side − against, all launches of ${counted.length} rows`],
     [covered.length ? `${percent(inside.length / covered.length)} %` : "", `of ${covered.length} 90 % intervals hold the time of '${against.name}'`]]);
   if (both.length === 0) {
     panel(parent, "No row in common", "Choose another side.");
@@ -108,7 +108,7 @@ function showSides(parent, view, side, against) {
     text: (row) => [row.name, row.tile, `${us(row.reference)} → ${us(row.time)} µs, × ${number(row.ratio)}`].filter(Boolean).join("\n"),
   });
   residuals(grid, both, classes, colour, link);
-  lostBars(grid, both, classes);
+  lostBars(grid, counted);
   pairedTable(grid, rows, side, against, link, colour);
   notes(grid, view.notes);
 }
@@ -164,13 +164,13 @@ function residualBox(ctx, figure, ratios, name, x, y) {
 }
 
 // Microseconds between the two sides, by class.
-function lostBars(parent, rows, classes) {
+function lostBars(parent, rows) {
   const node = panel(parent, "Microseconds between the sides", "Sum of |side − against| over all launches, by op class.");
-  const sums = classes.map((name) => {
+  const sums = [...new Set(rows.map((row) => row.class))].map((name) => {
     const of = rows.filter((row) => row.class === name);
     return {name, lost: d3.sum(of, (row) => Math.abs(row.lost)), sum: d3.sum(of, (row) => row.lost)};
   }).sort((a, b) => d3.descending(a.lost, b.lost));
-  bars(node, sums.map((each) => ({name: each.name, value: each.lost, colour: kOther, text: `${us(each.lost)} µs (net ${signedUs(each.sum)})`})), {label: "time between the sides by class", width: 1100, values: 200});
+  bars(node, sums.map((each) => ({name: each.name, value: each.lost, colour: kOther, text: `${us(each.lost)} µs (net ${signedUs(each.sum)})`})), {label: "time between the sides by class", width: 1100, values: 280});
 }
 
 function pairedTable(parent, rows, side, against, link, colour) {

@@ -11,6 +11,8 @@ function showSimulation(parent, view) {
     [`${us(view.time)} µs`, view.interval ? `time; 90 %: ${us(view.interval[0])} to ${us(view.interval[1])} µs` : "time, sum of kernels"],
     [`${us(view.timeline)} µs`, "timeline, with overlap"], [`${us(view.dispatch)} µs`, "host dispatch, apart"],
     [number(kernels.length), "kernels"],
+    [energyText(view), "energy of a run"],
+    [memoryText(view), view.capacity === null ? "peak of device memory" : `peak of device memory, of ${number(view.capacity / 2 ** 20)} MiB`],
     [`${us(d3.sum(kernels, (k) => k.above))} µs`, "above the speed of light"]]);
   const bounds = byTime(kernels, (k) => k.bound, (k) => k.total);
   legend(parent, bounds.map(([name]) => name), boundColour, boundName);
@@ -24,6 +26,10 @@ function showSimulation(parent, view) {
   kernelTable(grid, kernels, link);
   notes(grid, view.notes);
 }
+
+// What only some results have; "" where this one has not.
+const energyText = (view) => view.energy === null ? "" : withPrefix(view.energy, "J");
+const memoryText = (view) => view.peakMemory === null ? "" : `${number(view.peakMemory / 2 ** 20)} MiB`;
 
 function shares(parent, view, bounds) {
   const node = panel(parent, "What holds kernels up", "Time of the kernels bound by each resource, and by op class; µs and share of the program.", "half");

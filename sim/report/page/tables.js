@@ -15,10 +15,11 @@ function showTables(parent, view) {
   }
 }
 
-// Constants of calibrate and trials of tune have plots of their own.
+// Constants of calibrate, trials of tune and elasticities have plots of their own.
 function plotOf(parent, table, rows, numbers, link) {
   const has = (...titles) => titles.every((title) => table.columns.includes(title));
   if (has("described", "fitted", "interval_95 low", "prior_95 high")) constantsPlot(parent, table, rows, link);
+  else if (has("key", "elasticity_up", "elasticity_down")) tornado(parent, table, rows, link);
   else if (has("index", "predicted_s", "measured_s")) trialsPlot(parent, table, rows, link);
   else if (rows.length >= 3 && numbers.length >= 2) recordPlot(parent, table, rows, numbers, link);
 }
