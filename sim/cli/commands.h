@@ -24,6 +24,7 @@ void add_import(CLI::App& app);
 void add_measure(CLI::App& app);
 void add_measure_programs(CLI::App& measure);  // a verb of measure
 void add_ops(CLI::App& app);
+void add_serve(CLI::App& app);
 void add_tiles(CLI::App& app);
 void add_train(CLI::App& app);
 void add_tune(CLI::App& app);

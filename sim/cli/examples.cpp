@@ -202,6 +202,10 @@ constexpr Example kExamples[] = {
      "one experiment with its tables"},
     {"validate", "validate --format summary", "every experiment whose data is here, a line each",
      false},
+
+    {"serve", "serve --folder configs/programs", "the page and the API on loopback", false},
+    {"serve", "serve --host 0.0.0.0 --token sesame --port 8080",
+     "for others, who must send the token", false},
 };
 
 }  // namespace
