@@ -139,6 +139,17 @@ class Answers(unittest.TestCase):
                                                     "model": "analytical"})
         self.assertEqual((status, said), (200, expected))
 
+    def test_values_of_a_device_may_be_changed_by_the_keys_they_are_listed_by(self):
+        values = json.loads(self.server.ask("GET", "/v1/device?name=tpu_v3")[1])["values"]
+        keys = [key for key in values if "bandwidth" in key and not key.startswith("published.")]
+        self.assertIn("memory.hbm.bandwidth", keys)
+        for key in keys:
+            status, said = self.server.post("/v1/simulate", asked(set={key: values[key]}))
+            self.assertEqual(status, 200, said)
+        before = self.server.post("/v1/simulate", asked())[1]["programs"][0]["time_s"]
+        slower = self.server.post("/v1/simulate", asked(set={"memory.hbm.bandwidth": "9 GB/s"}))
+        self.assertGreater(slower[1]["programs"][0]["time_s"], 2 * before)
+
     def test_a_batch_answers_in_order(self):
         requests = [{"path": "/v1/simulate", "body": asked()},
                     {"path": "/v1/nothing", "body": {}},
