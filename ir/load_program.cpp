@@ -4,17 +4,20 @@
 
 #include "base/error.h"
 #include "ir/fusion/fusion_space.h"
+#include "ir/load_text.h"
 
 namespace tilecast::ir {
 
-LoadedModule load_module(const std::string& path, const LoadOptions& options) {
-  LoadedModule loaded{path, read_module(path, options.read), {}};
+namespace {
+
+// Fuses what is not optimised yet, and notes what was assumed.
+LoadedModule prepared(LoadedModule loaded, const LoadOptions& options) {
   for (const std::string& warning : loaded.module.warnings) loaded.notes.push_back({warning});
   const bool optimised = is_optimised(loaded.module);
   if (!options.fusion.empty()) {
     if (optimised) {
-      throw Error(fmt::format("{}: is fused already; {} needs the program from before that", path,
-                              options.fusion));
+      throw Error(fmt::format("{}: is fused already; {} needs the program from before that",
+                              loaded.file, options.fusion));
     }
     const FusionSpace space(std::move(loaded.module));
     loaded.module = space.fused(space.read(base::SourceText::read_file(options.fusion)));
@@ -24,6 +27,18 @@ LoadedModule load_module(const std::string& path, const LoadOptions& options) {
     loaded.notes.push_back({"not optimised: fused by Tilecast's rules (--fusion=none keeps ops)"});
   }
   return loaded;
+}
+
+}  // namespace
+
+LoadedModule load_module(const std::string& path, const LoadOptions& options) {
+  return prepared({path, read_module(path, options.read), {}}, options);
+}
+
+LoadedModule load_module(base::SourceText text, const LoadOptions& options) {
+  std::string file = text.file();
+  Module module = read_module(std::move(text), options.read);
+  return prepared({std::move(file), std::move(module), {}}, options);
 }
 
 DeviceProgram program_for(LoadedModule loaded, const LayoutRules& layout,

@@ -27,6 +27,7 @@ void add_ops(CLI::App& app);
 void add_report(CLI::App& app);
 void add_sensitivity(CLI::App& app);
 void add_sweep(CLI::App& app);
+void add_serve(CLI::App& app);
 void add_tiles(CLI::App& app);
 void add_train(CLI::App& app);
 void add_tune(CLI::App& app);

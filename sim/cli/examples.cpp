@@ -221,6 +221,9 @@ constexpr Example kExamples[] = {
      "two results of simulate --format json, and their difference by kernel and resource", false},
     {"report", "report rows.csv -o errors.html --title 'Matrix products on a TPU v3'",
      "measured against predicted, with residuals by class"},
+    {"serve", "serve --folder configs/programs", "the page and the API on loopback", false},
+    {"serve", "serve --host 0.0.0.0 --token sesame --port 8080",
+     "for others, who must send the token", false},
 };
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <map>
 
-#include "analytical/layout_rules.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/explain_loops.h"
@@ -31,17 +30,11 @@ std::string run(const ExplainArguments& arguments) {
   analytical::TileConfig tile;
   if (!arguments.tile.empty()) tile = analytical::parse_tile(arguments.tile);
   const hwdesc::Device device = load_devices(arguments.device).front();
-  const ir::DeviceProgram built = ir::program_for(ir::load_module(arguments.file, load),
-                                                  analytical::layout_rules(device), load);
-  const ir::Kernel& kernel = find_kernel(built.program, arguments.kernel, arguments.file);
+  const PlacedProgram placed = place(ir::load_module(arguments.file, load), device, load);
+  const ir::Kernel& kernel = find_kernel(placed.built.program, arguments.kernel, arguments.file);
   const ChosenModel model = model_with_tiles(arguments.model, arguments.tiles, {&device, 1});
-  const bool physics = model.name == "analytical";
-  Explanation why = explain(kernel, device,
-                            {.tile = arguments.tile.empty() ? nullptr : &tile,
-                             .top = arguments.top,
-                             .model = physics ? nullptr : model.model.get(),
-                             .correction = model.explain,
-                             .ranker = model.ranker});
+  Explanation why = explain(placed, arguments.kernel, model,
+                            arguments.tile.empty() ? nullptr : &tile, arguments.top);
   if (!arguments.headroom.empty() && !why.infeasible) {
     add_headroom(choose_model(arguments.headroom, {&device, 1}),
                  {kernel, arguments.tile.empty() ? nullptr : &tile}, device, why);
@@ -50,9 +43,6 @@ std::string run(const ExplainArguments& arguments) {
     add_loops(kernel, device, arguments.tile.empty() ? nullptr : &tile,
               kLoopForms.at(arguments.loops), why);
   }
-  why.file = arguments.file;
-  if (!physics) why.model = model.name;
-  if (!model.note.empty()) why.notes.push_back(model.note);
   if (arguments.output.format == "json") return views::explain_json(why);
   return arguments.output.format == "csv" ? views::explain_csv(why) : views::explain_text(why);
 }

@@ -93,6 +93,7 @@ int run(int argc, char** argv) {
   add_tune(app);
   add_validate(app);
   add_report(app);
+  add_serve(app);
   app.footer("Start with: tilecast hw list, then tilecast simulate --device DEVICE model.hlo");
   add_examples(app);
   try {

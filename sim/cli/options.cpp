@@ -70,7 +70,7 @@ hwdesc::Overrides overrides(const DeviceOptions& options) {
 }
 
 std::vector<hwdesc::Device> load_devices(const DeviceOptions& options) {
-  const hwdesc::Overrides changes = overrides(options);
+  const hwdesc::Overrides changes = device_overrides(options.set);
   std::vector<hwdesc::Device> devices;
   for (const std::string& name : options.names) {
     devices.push_back(hwdesc::load_device(name, changes));
@@ -234,28 +234,6 @@ std::string data_folder(const std::string& given, const std::string& experiment)
   if (const char* shared = std::getenv("TILECAST_SHARED"); shared && *shared) return shared;
   const std::filesystem::path folder = std::filesystem::absolute(experiment).parent_path();
   return (folder / "../../../shared").lexically_normal().string();
-}
-
-const ir::Kernel& find_kernel(const ir::Program& program, const std::string& name,
-                              const std::string& file) {
-  std::string wanted = name;
-  if (wanted.starts_with('%')) wanted.erase(0, 1);
-  std::vector<std::string_view> names;
-  for (const ir::ScheduledKernel& scheduled : program.kernels()) {
-    if (scheduled.kernel.name() == wanted) return scheduled.kernel;
-    names.push_back(scheduled.kernel.name());
-  }
-  if (wanted.empty() && names.size() == 1) return program.kernels().front().kernel;
-  if (wanted.empty()) {
-    throw Error(
-        fmt::format("{}: {} kernels, expected one; choose it with --kernel NAME (tilecast "
-                    "kernels lists them)",
-                    file, names.size()));
-  }
-  const std::string near = base::nearest(wanted, names);
-  throw Error(fmt::format(
-      "{}: no kernel is called '{}'; {}", file, wanted,
-      near.empty() ? "tilecast kernels lists them" : fmt::format("did you mean '{}'?", near)));
 }
 
 }  // namespace tilecast::sim::cli

@@ -10,6 +10,7 @@
 #include "hwdesc/device_yaml.h"
 #include "ir/load_program.h"
 #include "measured/csv.h"
+#include "sim/answers.h"
 #include "sim/evaluation_report.h"
 #include "sim/model_choice.h"
 
@@ -96,9 +97,5 @@ void add_ranker_option(CLI::App& verb, TileArguments& arguments);
 // Third-party data: `given`, else $TILECAST_SHARED, else ../shared of the repository that holds the
 // experiment.
 [[nodiscard]] std::string data_folder(const std::string& given, const std::string& experiment);
-
-// The kernel called `name` ("%" optional), or the only one when `name` is empty; throws Error.
-[[nodiscard]] const ir::Kernel& find_kernel(const ir::Program& program, const std::string& name,
-                                            const std::string& file);
 
 }  // namespace tilecast::sim::cli

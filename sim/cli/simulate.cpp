@@ -3,13 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "analytical/layout_rules.h"
-#include "base/error.h"
 #include "base/parallel.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
-#include "sim/simulator.h"
 #include "sim/views/simulation.h"
 
 namespace tilecast::sim::cli {
@@ -30,26 +27,13 @@ struct SimulateArguments {
 Simulation simulate_one(ir::LoadedModule loaded, const hwdesc::Device& device,
                         const ChosenModel& model, const SimulateArguments& arguments) {
   const ir::LoadOptions load = load_options(arguments.load);
-  const std::string file = loaded.file;
-  const ir::DeviceProgram built =
-      ir::program_for(std::move(loaded), analytical::layout_rules(device), load);
   const UnknownOp unknown = arguments.unknown_op == "skip" ? UnknownOp::kSkip : UnknownOp::kError;
-  const bool contents = arguments.output.format == "json";
-  try {
-    Simulation run = simulate(built.program, device, *model.model,
-                              {.unknown_op = unknown, .contents = contents});
-    run.file = file;
-    if (model.name != "analytical") run.model = model.name;
-    if (!model.note.empty()) run.notes.insert(run.notes.begin(), {model.note});
-    run.notes.insert(run.notes.begin(), built.notes.begin(), built.notes.end());
-    const std::vector<ir::Note> changes = override_notes(arguments.device);
-    run.notes.insert(run.notes.end(), changes.begin(), changes.end());
-    return run;
-  } catch (const UsageError&) {
-    throw;
-  } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", file, error.what()));
-  }
+  const SimulateOptions options{.unknown_op = unknown,
+                                .contents = arguments.output.format == "json"};
+  Simulation run = simulate(place(std::move(loaded), device, load), model, options);
+  const std::vector<ir::Note> changes = override_notes(arguments.device);
+  run.notes.insert(run.notes.end(), changes.begin(), changes.end());
+  return run;
 }
 
 constexpr std::size_t kMostListed = 20;  // files of a folder that are left out

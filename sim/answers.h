@@ -1,0 +1,64 @@
+// What the verbs of the command answer, as calls: the command, the C interface, Python and the
+// server ask these, so that all of them give the same numbers to the last bit.
+//
+//   hwdesc::Device device = hwdesc::load_device("tpu_v3", device_overrides(sets));
+//   PlacedProgram placed = place(ir::load_module("model.hlo", load), device, load);
+//   ChosenModel model = choose_model("default", {&device, 1});
+//   Simulation run = simulate(placed, model);
+//
+// Operators: sim/op_table.h; tables of tiles: sim/tile_table.h. All throw Error; thread-safe.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hwdesc/device_yaml.h"
+#include "ir/load_program.h"
+#include "sim/explain.h"
+#include "sim/model_choice.h"
+#include "sim/simulator.h"
+
+namespace tilecast::sim {
+
+// Where the message of an Error begins with a place: `file:line: ...` or `file:line:column: ...`.
+struct ErrorPlace {
+  std::string file;          // "": the message names none
+  int line = 0, column = 0;  // 1-based; 0: not told
+};
+[[nodiscard]] ErrorPlace error_place(std::string_view message);
+
+// Of texts `key=value`; throws UsageError for anything else.
+[[nodiscard]] hwdesc::Overrides device_overrides(std::span<const std::string> set);
+
+// A program cut into kernels for one device.
+struct PlacedProgram {
+  std::string file;
+  hwdesc::Device device;
+  ir::DeviceProgram built;
+};
+[[nodiscard]] PlacedProgram place(ir::LoadedModule loaded, const hwdesc::Device& device,
+                                  const ir::LoadOptions& load);
+
+// Simulation::file, model and notes are filled in; an Error names the file.
+[[nodiscard]] Simulation simulate(const PlacedProgram& placed, const ChosenModel& model,
+                                  const SimulateOptions& options = {});
+
+// The kernel called `name` ("%" optional), or the only one when `name` is empty.
+[[nodiscard]] const ir::Kernel& find_kernel(const ir::Program& program, const std::string& name,
+                                            const std::string& file);
+
+// `tile`: null for the compiler's or the best.
+[[nodiscard]] Explanation explain(const PlacedProgram& placed, const std::string& kernel,
+                                  const ChosenModel& model, const analytical::TileConfig* tile,
+                                  std::size_t top);
+
+// Seconds of each tile, in their order; NaN where the tile cannot run or the model has no answer.
+// A tile without any cut is the compiler's or the best. Throws Error for a size below 1.
+[[nodiscard]] std::vector<double> tile_times_s(const ir::Kernel& kernel,
+                                               const hwdesc::Device& device,
+                                               const ChosenModel& model,
+                                               std::span<const analytical::TileConfig> tiles);
+
+}  // namespace tilecast::sim

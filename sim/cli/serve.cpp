@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <thread>
+
+#include "base/error.h"
+#include "sim/cli/commands.h"
+#include "sim/serve/server.h"
+
+namespace tilecast::sim::cli {
+namespace {
+
+// Written to by whoever wants the server to end; a handler may do no more than that.
+int ending_pipe[2] = {-1, -1};
+
+void ask_to_end(int /*signal*/) {
+  const char byte = 0;
+  [[maybe_unused]] const auto written = ::write(ending_pipe[1], &byte, 1);
+}
+
+// SIGINT and SIGTERM. They are handled, not blocked: libraries made threads before we could.
+void take_signals() {
+  if (::pipe(ending_pipe) != 0) throw Error("serve: cannot make a pipe");
+  struct sigaction action = {};
+  action.sa_handler = &ask_to_end;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+// What is being answered when a signal comes is answered, and the process ends with 0.
+void serve_until_asked(const serve::ServerOptions& options) {
+  serve::Server server(options);
+  take_signals();
+  std::thread waiter([&] {
+    char byte = 0;
+    while (::read(ending_pipe[0], &byte, 1) < 0 && errno == EINTR) {
+    }
+    server.stop();
+  });
+  fmt::print("{}\n", server.url());
+  std::fflush(stdout);
+  server.run();
+  ask_to_end(0);  // where it ended by itself
+  waiter.join();
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app) {
+  auto options = std::make_shared<serve::ServerOptions>();
+  CLI::App& verb = *app.add_subcommand("serve", "a local page for what-if, and a JSON API");
+  verb.add_option("--folder", options->folders, "programs below it may be asked about; repeatable")
+      ->allow_extra_args(false)
+      ->type_name("DIR");
+  verb.add_option("--port", options->port, "0: any that is free")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  verb.add_option("--host", options->host, "address; other than loopback only with --token")
+      ->capture_default_str();
+  verb.add_option("--token", options->token, "clients must send Authorization: Bearer TOKEN")
+      ->envname("TILECAST_TOKEN");
+  verb.add_option("--threads", options->threads, "requests answered at once")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  verb.add_option("--body-bytes", options->body_bytes, "the largest request")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30))
+      ->capture_default_str();
+  verb.add_option("--seconds", options->seconds, "to send a request or take an answer")
+      ->check(CLI::Range(1, 3600))
+      ->capture_default_str();
+  verb.footer("GET /openapi.json describes the API. SIGINT or SIGTERM ends it.");
+  verb.callback([options] { serve_until_asked(*options); });
+}
+
+}  // namespace tilecast::sim::cli

@@ -1,0 +1,28 @@
+// What the sources of the Python module share. The GIL is released while anything is computed.
+#pragma once
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "sim/answers.h"
+
+namespace tilecast::sim::python {
+
+namespace py = pybind11;
+
+// A program as it was read; it is cut into kernels where a device is named.
+struct ReadProgram {
+  ir::LoadedModule module;
+  ir::LoadOptions load;
+};
+[[nodiscard]] PlacedProgram placed_on(const ReadProgram& program, const hwdesc::Device& device);
+
+void bind_devices(py::module_& m);  // Error, Device, Program, Model
+void bind_tables(py::module_& m);   // tiles and operators
+
+}  // namespace tilecast::sim::python

@@ -1,0 +1,390 @@
+#include "sim/serve/answer.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "ir/load_text.h"
+#include "sim/answers.h"
+#include "sim/op_table.h"
+#include "sim/serve/folders.h"
+#include "sim/serve/kept.h"
+#include "sim/views/explain.h"
+#include "sim/views/rows.h"
+#include "sim/views/simulation.h"
+
+namespace tilecast::sim::serve {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::array<std::string_view, 6> kModels{"analytical", "roofline", "bottleneck",
+                                                  "hybrid",     "learned",  "default"};
+
+std::string text_of(const Json& document) {
+  return document.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// What a body may say, and no other keys.
+void check_keys(const Json& body, std::string_view where,
+                std::initializer_list<std::string_view> keys) {
+  if (!body.is_object()) throw Error(fmt::format("{}: expected an object", where));
+  for (const auto& item : body.items()) {
+    if (std::find(keys.begin(), keys.end(), item.key()) == keys.end()) {
+      throw Error(
+          fmt::format("{}: got key '{}', expected {}", where, item.key(), fmt::join(keys, ", ")));
+    }
+  }
+}
+
+std::string string_at(const Json& body, const char* key, std::optional<std::string> fallback = {}) {
+  const auto found = body.find(key);
+  if (found == body.end()) {
+    if (fallback) return *fallback;
+    throw Error(fmt::format("{}: missing; expected a string", key));
+  }
+  if (!found->is_string()) throw Error(fmt::format("{}: expected a string", key));
+  return found->get<std::string>();
+}
+
+std::string cell_of(const Json& value) {
+  if (value.is_null()) return "";
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number() || value.is_boolean()) return value.dump();
+  throw Error("rows: expected numbers and strings");
+}
+
+// The device that a body names, with its changes.
+struct AskedDevice {
+  std::string name;
+  std::vector<std::string> set;
+
+  [[nodiscard]] std::string key() const {
+    std::string text = name;
+    for (const std::string& change : set) text += '\0' + change;
+    return text;
+  }
+};
+
+void check_preset(const std::string& name) {
+  const std::vector<std::string> names = hwdesc::preset_names();
+  if (std::ranges::find(names, name) == names.end()) {
+    throw Error(fmt::format("device: got '{}', expected a preset; GET /v1/devices lists them",
+                            base::printable(name)));
+  }
+}
+
+AskedDevice device_of(const Json& body) {
+  constexpr std::size_t kMostChanges = 256;
+  AskedDevice asked{string_at(body, "device"), {}};
+  check_preset(asked.name);
+  const auto set = body.find("set");
+  if (set == body.end()) return asked;
+  if (!set->is_object() || set->size() > kMostChanges) {
+    throw Error(fmt::format("set: expected an object of at most {} keys", kMostChanges));
+  }
+  for (const auto& item : set->items()) {
+    // A description may extend a file: never by what a body says.
+    if (item.key().starts_with("extends")) throw Error("set: extends is not to be changed");
+    asked.set.push_back(item.key() + "=" + cell_of(item.value()));
+  }
+  return asked;
+}
+
+std::string model_of(const Json& body) {
+  const std::string name = string_at(body, "model", "default");
+  if (std::ranges::find(kModels, name) == kModels.end()) {
+    throw Error(fmt::format("model: got '{}', expected {}", base::printable(name),
+                            fmt::join(kModels, ", ")));
+  }
+  return name;
+}
+
+ir::Dims dims_of(const Json& tile, const char* key) {
+  constexpr std::size_t kMostDimensions = 64;
+  ir::Dims dims;
+  const auto found = tile.find(key);
+  if (found == tile.end()) return dims;
+  if (!found->is_array() || found->size() > kMostDimensions) {
+    throw Error(fmt::format("tiles: {}: expected a list of whole numbers", key));
+  }
+  for (const Json& size : *found) {
+    if (!size.is_number_integer()) {
+      throw Error(fmt::format("tiles: {}: expected a list of whole numbers", key));
+    }
+    dims.push_back(size.get<std::int64_t>());
+  }
+  return dims;
+}
+
+int count_of(const Json& tile, const char* key) {
+  constexpr std::int64_t kMost = 1024;
+  const auto found = tile.find(key);
+  if (found == tile.end()) return 0;
+  const std::int64_t value = found->is_number_integer() ? found->get<std::int64_t>() : -1;
+  if (value < 0 || value > kMost) {
+    throw Error(fmt::format("tiles: {}: expected a whole number from 0 to {}", key, kMost));
+  }
+  return static_cast<int>(value);
+}
+
+std::vector<analytical::TileConfig> tiles_of(const Json& body, std::size_t most) {
+  const auto found = body.find("tiles");
+  if (found == body.end() || !found->is_array() || found->size() > most) {
+    throw Error(fmt::format("tiles: expected a list of at most {} tiles", most));
+  }
+  std::vector<analytical::TileConfig> tiles;
+  for (const Json& tile : *found) {
+    check_keys(tile, "tiles", {"output", "kernel", "stages", "warps"});
+    analytical::TileConfig config;
+    config.output = dims_of(tile, "output");
+    config.kernel = dims_of(tile, "kernel");
+    config.stages = count_of(tile, "stages");
+    config.warps = count_of(tile, "warps");
+    tiles.push_back(std::move(config));
+  }
+  return tiles;
+}
+
+measured::CsvTable table_of_rows(const Json& body, std::size_t most) {
+  const auto rows = body.find("rows");
+  if (rows == body.end() || !rows->is_array() || rows->size() > most) {
+    throw Error(fmt::format("rows: expected a list of at most {} objects", most));
+  }
+  measured::CsvTable table{"rows", {}, {}};
+  for (const Json& row : *rows) {
+    if (!row.is_object()) throw Error("rows: expected objects");
+    for (const auto& item : row.items()) {
+      if (!table.find(item.key())) table.columns.push_back(item.key());
+    }
+    if (table.columns.size() > most) throw Error("rows: too many columns");
+  }
+  for (std::size_t i = 0; i < rows->size(); ++i) {
+    table.rows.push_back({static_cast<int>(i) + 1, {}});
+    for (const std::string& column : table.columns) {
+      const auto cell = (*rows)[i].find(column);
+      table.rows.back().cells.push_back(cell == (*rows)[i].end() ? "" : cell_of(*cell));
+    }
+  }
+  return table;
+}
+
+}  // namespace
+
+Reply refusal(int status, std::string_view message) {
+  const ErrorPlace place = error_place(message);
+  Json error = {{"message", base::printable(message)}};
+  if (!place.file.empty()) error["file"] = place.file;
+  if (place.line > 0) error["line"] = place.line;
+  if (place.column > 0) error["column"] = place.column;
+  return {status, text_of({{"error", std::move(error)}})};
+}
+
+// A program on a device with what times it.
+struct ReadyProgram {
+  PlacedProgram placed;
+  ChosenModel model;
+};
+struct ReadyDevice {
+  hwdesc::Device device;
+  ChosenModel model;
+};
+
+struct Answerer::State {
+  State(const std::vector<std::string>& names, const AnswerLimits& most)
+      : folders(names), limits(most), programs(most.kept), devices(most.kept) {}
+
+  [[nodiscard]] Reply answer(const std::string& path, const Json& body, bool inside);
+  [[nodiscard]] std::string simulate_body(const Json& body);
+  [[nodiscard]] std::string explain_body(const Json& body);
+  [[nodiscard]] std::string tiles_body(const Json& body);
+  [[nodiscard]] std::string ops_body(const Json& body);
+  [[nodiscard]] std::string batch_body(const Json& body);
+  [[nodiscard]] ReadyProgram make_program(const Json& program, const AskedDevice& asked,
+                                          const std::string& model) const;
+  template <class Use>
+  std::string with_program(const Json& body, const Use& use);
+
+  Folders folders;
+  AnswerLimits limits;
+  Kept<ReadyProgram> programs;
+  Kept<ReadyDevice> devices;
+};
+
+ReadyProgram Answerer::State::make_program(const Json& program, const AskedDevice& asked,
+                                           const std::string& model) const {
+  const hwdesc::Device device = hwdesc::load_device(asked.name, device_overrides(asked.set));
+  std::string name = "text";
+  std::string text;
+  if (program.contains("file")) {
+    name = string_at(program, "file");
+    text = base::SourceText::read_file(folders.file(name), limits.file_bytes).text();
+  } else {
+    text = string_at(program, "text");
+  }
+  const ir::LoadOptions load{.fuse = !program.contains("fuse") || program["fuse"] == true};
+  PlacedProgram placed =
+      place(ir::load_module(base::SourceText(name, std::move(text)), load), device, load);
+  ChosenModel chosen = choose_model(model, {&placed.device, 1});
+  return {std::move(placed), std::move(chosen)};
+}
+
+template <class Use>
+std::string Answerer::State::with_program(const Json& body, const Use& use) {
+  const auto found = body.find("program");
+  if (found == body.end())
+    throw Error("program: missing; expected {\"text\": ...} or {\"file\": ...}");
+  const Json& program = *found;
+  check_keys(program, "program", {"text", "file", "fuse"});
+  if (program.contains("text") == program.contains("file")) {
+    throw Error("program: expected either text or file");
+  }
+  const AskedDevice asked = device_of(body);
+  const std::string model = model_of(body);
+  std::string key = text_of(program) + '\0' + asked.key() + '\0' + model;
+  if (program.contains("file")) key += folders.version(string_at(program, "file"));
+  return programs.with(
+      key, [&] { return make_program(program, asked, model); }, use);
+}
+
+std::string Answerer::State::simulate_body(const Json& body) {
+  check_keys(body, "simulate", {"program", "device", "set", "model", "skip_unknown"});
+  const bool skip = body.contains("skip_unknown") && body["skip_unknown"] == true;
+  return with_program(body, [&](const ReadyProgram& ready) {
+    const UnknownOp unknown = skip ? UnknownOp::kSkip : UnknownOp::kError;
+    const Simulation run =
+        simulate(ready.placed, ready.model, {.unknown_op = unknown, .contents = true});
+    return views::json({&run, 1});
+  });
+}
+
+std::string Answerer::State::explain_body(const Json& body) {
+  check_keys(body, "explain", {"program", "device", "set", "model", "kernel", "tile"});
+  constexpr std::size_t kShown = 10;
+  const std::string tile = string_at(body, "tile", "");
+  analytical::TileConfig given;
+  if (!tile.empty()) given = analytical::parse_tile(tile);
+  return with_program(body, [&](const ReadyProgram& ready) {
+    return views::explain_json(explain(ready.placed, string_at(body, "kernel", ""), ready.model,
+                                       tile.empty() ? nullptr : &given, kShown));
+  });
+}
+
+std::string Answerer::State::tiles_body(const Json& body) {
+  check_keys(body, "tiles", {"program", "device", "set", "model", "kernel", "tiles"});
+  const std::vector<analytical::TileConfig> tiles = tiles_of(body, limits.rows);
+  return with_program(body, [&](const ReadyProgram& ready) {
+    const ir::Kernel& kernel =
+        find_kernel(ready.placed.built.program, string_at(body, "kernel", ""), ready.placed.file);
+    Json seconds = Json::array();
+    for (const double time : tile_times_s(kernel, ready.placed.device, ready.model, tiles)) {
+      seconds.push_back(std::isnan(time) ? Json(nullptr) : Json(time));
+    }
+    return text_of({{"kernel", kernel.name()}, {"time_s", std::move(seconds)}});
+  });
+}
+
+std::string Answerer::State::ops_body(const Json& body) {
+  check_keys(body, "ops", {"device", "set", "model", "rows", "repeated"});
+  const measured::CsvTable table = table_of_rows(body, limits.rows);
+  const AskedDevice asked = device_of(body);
+  const std::string model = model_of(body);
+  const bool repeated = body.contains("repeated") && body["repeated"] == true;
+  const auto make = [&] {
+    hwdesc::Device device = hwdesc::load_device(asked.name, device_overrides(asked.set));
+    ChosenModel chosen = choose_model(model, {&device, 1});
+    return ReadyDevice{std::move(device), std::move(chosen)};
+  };
+  return devices.with(asked.key() + '\0' + model, make, [&](const ReadyDevice& ready) {
+    static_cast<void>(unread_op_columns(table));
+    return views::rows_json(
+        estimate_operators(table, ready.device, *ready.model.model, {.repeated = repeated}),
+        "tilecast.ops/1");
+  });
+}
+
+std::string Answerer::State::batch_body(const Json& body) {
+  check_keys(body, "batch", {"requests"});
+  const auto requests = body.find("requests");
+  if (requests == body.end() || !requests->is_array() || requests->size() > limits.batch) {
+    throw Error(fmt::format("requests: expected a list of at most {}", limits.batch));
+  }
+  const auto start = Clock::now();
+  std::string answers;
+  for (const Json& request : *requests) {
+    Reply reply;
+    if (std::chrono::duration<double>(Clock::now() - start).count() > limits.batch_seconds) {
+      reply = refusal(503, "the batch took too long; ask for fewer at once");
+    } else if (!request.is_object() || !request.contains("path") || !request.contains("body") ||
+               !request["path"].is_string()) {
+      reply = refusal(400, "requests: expected objects with path and body");
+    } else {
+      reply = answer(request["path"].get<std::string>(), request["body"], /*inside=*/true);
+    }
+    answers += fmt::format("{}{{\"status\": {}, \"body\": {}}}", answers.empty() ? "" : ", ",
+                           reply.status, reply.body);
+  }
+  return "{\"answers\": [" + answers + "]}";
+}
+
+Reply Answerer::State::answer(const std::string& path, const Json& body, bool inside) {
+  try {
+    if (path == "/v1/simulate") return {200, simulate_body(body)};
+    if (path == "/v1/explain") return {200, explain_body(body)};
+    if (path == "/v1/tiles") return {200, tiles_body(body)};
+    if (path == "/v1/ops") return {200, ops_body(body)};
+    if (path == "/v1/batch" && !inside) return {200, batch_body(body)};
+    return refusal(404, "no such path; GET /openapi.json lists them");
+  } catch (const Error& error) {
+    return refusal(400, error.what());
+  } catch (const Json::exception&) {
+    return refusal(400, "the body is not as described in /openapi.json");
+  } catch (const std::bad_alloc&) {
+    return refusal(503, "out of memory");
+  } catch (const std::exception&) {
+    return refusal(500, "this request could not be answered");
+  }
+}
+
+Answerer::Answerer(const std::vector<std::string>& folders, const AnswerLimits& limits)
+    : state_(std::make_unique<State>(folders, limits)) {}
+Answerer::~Answerer() = default;
+
+Reply Answerer::post(const std::string& path, const std::string& body) const {
+  const Json parsed = Json::parse(body, nullptr, /*allow_exceptions=*/false);
+  if (parsed.is_discarded()) return refusal(400, "the body is not JSON");
+  return state_->answer(path, parsed, /*inside=*/false);
+}
+
+Reply Answerer::get(const std::string& path, const std::string& device) const {
+  constexpr std::size_t kMostListed = 1000;
+  try {
+    if (path == "/v1/devices") return {200, text_of({{"devices", hwdesc::preset_names()}})};
+    if (path == "/v1/files") {
+      return {200, text_of({{"files", state_->folders.list(kMostListed)}})};
+    }
+    if (path == "/v1/device") {
+      check_preset(device);
+      Json values = Json::object();
+      for (const auto& [key, value] : hwdesc::flatten(hwdesc::load_device(device))) {
+        values[key] = value;
+      }
+      return {200, text_of({{"device", device}, {"values", std::move(values)}})};
+    }
+    return refusal(404, "no such path; GET /openapi.json lists them");
+  } catch (const Error& error) {
+    return refusal(400, error.what());
+  }
+}
+
+}  // namespace tilecast::sim::serve

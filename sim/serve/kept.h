@@ -1,0 +1,40 @@
+// A bounded number of things made from keys. Whoever uses one holds it while it does.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+
+namespace tilecast::sim::serve {
+
+// Thread-safe. When it is full it starts again from nothing.
+template <class Value>
+class Kept {
+ public:
+  explicit Kept(std::size_t most) : most_(most) {}
+
+  // use(value) of the one that is kept, else of what make() answers, which is kept then.
+  template <class Make, class Use>
+  auto with(const std::string& key, const Make& make, const Use& use) {
+    {
+      const std::shared_lock reading(mutex_);
+      const auto found = values_.find(key);
+      if (found != values_.end()) return use(*found->second);
+    }
+    auto made = std::make_unique<const Value>(make());
+    auto answer = use(*made);
+    const std::unique_lock writing(mutex_);
+    if (values_.size() >= most_) values_.clear();
+    values_.emplace(key, std::move(made));
+    return answer;
+  }
+
+ private:
+  std::size_t most_;
+  std::shared_mutex mutex_;
+  std::map<std::string, std::unique_ptr<const Value>> values_;
+};
+
+}  // namespace tilecast::sim::serve
