@@ -169,8 +169,4 @@ void Journal::add(std::span<const Entry> entries) {
   if (::fsync(fd_) != 0 && errno != EINVAL) cannot(file_, "write");
 }
 
-void Journal::remove() {
-  ::unlink(file_.c_str());
-}
-
 }  // namespace tilecast::base

@@ -36,7 +36,6 @@ class Journal {
 
   [[nodiscard]] const std::map<std::size_t, std::string>& known() const { return known_; }
   void add(std::span<const Entry> entries);
-  void remove();  // the file, when the work is done and its result written
 
  private:
   void read(std::string_view header);

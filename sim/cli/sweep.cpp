@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/jobs.h"
 #include "base/text.h"
-#include "search/pareto.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/interrupt.h"
 #include "sim/cli/options.h"
@@ -22,7 +21,7 @@ namespace {
 struct SweepArguments {
   std::string study, journal, pareto;
   OutputOptions output;
-  bool resume = false;
+  bool resume = false, front = false;
   int jobs = 1;
 };
 
@@ -41,7 +40,7 @@ int threads_of(const SweepArguments& arguments, const CLI::App& verb) {
   return base::under_mpirun() && verb.count("--jobs") == 0 ? 1 : arguments.jobs;
 }
 
-std::vector<StudyObjective> pareto_objectives(const Study& study, const std::string& text) {
+std::vector<StudyObjective> named_objectives(const std::string& text) {
   std::vector<StudyObjective> objectives;
   std::size_t begin = 0;
   while (begin <= text.size()) {
@@ -51,6 +50,17 @@ std::vector<StudyObjective> pareto_objectives(const Study& study, const std::str
     if (larger) name.erase(0, 1);
     objectives.push_back({std::move(name), larger});
     begin = end + 1;
+  }
+  return objectives;
+}
+
+// Of --pareto, of --front, or none.
+std::vector<StudyObjective> front_objectives(const Study& study, const SweepArguments& arguments) {
+  std::vector<StudyObjective> objectives;
+  if (!arguments.pareto.empty()) objectives = named_objectives(arguments.pareto);
+  if (arguments.front) objectives = study.objectives;
+  if (arguments.front && objectives.empty()) {
+    throw UsageError(fmt::format("{}: --front: the study has no objectives", study.file));
   }
   for (const StudyObjective& objective : objectives) check_objective(study, objective);
   return objectives;
@@ -92,8 +102,7 @@ std::optional<measured::CsvTable> run_study(const Study& study, const SweepArgum
 
 void sweep(const SweepArguments& arguments, const CLI::App& verb) {
   const Study study = load_study(arguments.study);
-  std::vector<StudyObjective> objectives;
-  if (!arguments.pareto.empty()) objectives = pareto_objectives(study, arguments.pareto);
+  const std::vector<StudyObjective> objectives = front_objectives(study, arguments);
   const std::string journal = journal_of(arguments);
   std::optional<measured::CsvTable> table;
   {
@@ -133,6 +142,8 @@ void add_sweep(CLI::App& app) {
           "feasible rows that none of their program and model beats in all of these columns; a "
           "minus before one: larger is better")
       ->type_name("COLUMN,COLUMN");
+  verb.add_flag("--front", arguments->front, "as --pareto, by the objectives of the study")
+      ->excludes(verb.get_option("--pareto"));
   add_jobs_option(verb, arguments->jobs);
   verb.callback([arguments, &verb] { sweep(*arguments, verb); });
 }

@@ -101,6 +101,9 @@ TEST_F(SweepCommand, PrintsJsonAndFronts) {
       EXPECT_FALSE(other.at("time_s") < kept.at("time_s") && other.at("area") < kept.at("area"));
     }
   }
+  expect_failure("s.yaml --front", 2, "no objectives");
+  write("o.yaml", read("s.yaml") + "objectives: [time_s, area]\n");
+  EXPECT_EQ(run("o.yaml -f csv --front").out, sweep("--pareto time_s,area"));
   expect_failure("s.yaml --pareto time,area", 2, "did you mean 'time_s'");
 }
 
