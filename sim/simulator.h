@@ -54,7 +54,7 @@ struct Simulation {
   Seconds timeline;       // with async copies and collectives overlapping other kernels
   Seconds host_dispatch;  // one dispatch of the program by the host; in neither of the above
   std::optional<ProgramEnergy> energy = {};  // of the timeline (sim/energy.h)
-  MachineRoofs roofs;     // of the device
+  MachineRoofs roofs;                        // of the device
   std::vector<SimulatedKernel> kernels;
   std::vector<ir::Note> notes;
 };
