@@ -1,4 +1,4 @@
-"""The kernels of a program under a machine's roof: roofline.py OUT.png"""
+"""The rates of a program's kernels by their FLOPs per byte: roofline.py OUT.png"""
 import sys
 
 import numpy
