@@ -91,13 +91,13 @@ TEST(ReportResult, ReadsBackWhatSimulateWrote) {
 }
 
 TEST(ReportResult, EnergyAndMemoryAreReadWhereTheyAre) {
-  const std::string with =
-      R"("energy_J": 0.5, "memory": {"peak_bytes": 3e9, "capacity_bytes": null}, "time_s")";
-  const auto runs =
-      std::get<SimulationResults>(read_text(replaced(page_json(), "\"time_s\"", with)));
-  EXPECT_EQ(runs[0].energy_j, 0.5);
-  EXPECT_EQ(runs[0].peak_bytes, 3e9);
-  EXPECT_FALSE(runs[0].capacity_bytes);
+  Simulation run = page_run();
+  run.energy = ProgramEnergy{.dynamic = {.compute = Joules{0.25}}, .idle = Joules{0.25}};
+  run.memory = ProgramMemory{.peak = {.arguments = 3e9}, .capacity = Bytes{8e9}};
+  const auto runs = std::get<SimulationResults>(read_text(views::json({&run, 1})));
+  EXPECT_EQ(runs[0].energy_j, run.energy->total().value);
+  EXPECT_EQ(runs[0].peak_bytes, run.memory->peak.total());
+  EXPECT_EQ(runs[0].capacity_bytes, run.memory->capacity.value);
   EXPECT_FALSE(std::get<SimulationResults>(read_text(page_json()))[0].energy_j);
 }
 
