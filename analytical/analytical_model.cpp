@@ -254,10 +254,11 @@ std::vector<double> KernelAnalysis::times_s(std::span<const TileConfig> tiles) c
   std::vector<double> times(tiles.size());
   state_->tiled->times_s(tiles, times);
   for (std::size_t i = 0; i < tiles.size(); ++i) {
-    if (!misfit(tiles[i]).empty())
+    if (!misfit(tiles[i]).empty()) {
       times[i] = std::numeric_limits<double>::infinity();
-    else if (state_->device->power_limit())
+    } else if (state_->device->power_limit()) {
       times[i] = time(tiles[i]).value;
+    }
   }
   return times;
 }
