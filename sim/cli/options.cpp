@@ -56,19 +56,6 @@ void add_device_options(CLI::App& verb, DeviceOptions& options, Devices count) {
       ->type_name("KEY=VALUE");
 }
 
-hwdesc::Overrides overrides(const DeviceOptions& options) {
-  hwdesc::Overrides result;
-  for (const std::string& text : options.set) {
-    const std::size_t equals = text.find('=');
-    if (equals == 0 || equals == std::string::npos) {
-      throw UsageError(fmt::format(
-          "--set: got '{}', expected key=value; example: --set hbm.bandwidth=1.2TB/s", text));
-    }
-    result.emplace_back(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return result;
-}
-
 std::vector<hwdesc::Device> load_devices(const DeviceOptions& options) {
   const hwdesc::Overrides changes = device_overrides(options.set);
   std::vector<hwdesc::Device> devices;

@@ -42,8 +42,6 @@ struct DeviceOptions {
 };
 enum class Devices { kOne, kOneOrMore, kOptional, kAnyNumber };
 void add_device_options(CLI::App& verb, DeviceOptions& options, Devices count);
-// Of --set.
-[[nodiscard]] hwdesc::Overrides overrides(const DeviceOptions& options);
 [[nodiscard]] std::vector<hwdesc::Device> load_devices(const DeviceOptions& options);
 // One note per override, for reports.
 [[nodiscard]] std::vector<ir::Note> override_notes(const DeviceOptions& options);

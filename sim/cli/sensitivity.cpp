@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/error.h"
+#include "sim/answers.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/views/sensitivity.h"
@@ -21,7 +22,7 @@ struct SensitivityArguments {
 
 std::string run_sensitivity(const SensitivityArguments& arguments) {
   const ir::LoadOptions load = load_options(arguments.load);
-  const hwdesc::DeviceSource source(arguments.device.names.front(), overrides(arguments.device));
+  const hwdesc::DeviceSource source(arguments.device.names.front(), device_overrides(arguments.device.set));
   const hwdesc::Device device = source.with({});
   const ChosenModel model = choose_model(arguments.model, {&device, 1});
   Sensitivity result = sensitivity(ir::load_module(arguments.file, load), load, source,
