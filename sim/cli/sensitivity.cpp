@@ -22,7 +22,8 @@ struct SensitivityArguments {
 
 std::string run_sensitivity(const SensitivityArguments& arguments) {
   const ir::LoadOptions load = load_options(arguments.load);
-  const hwdesc::DeviceSource source(arguments.device.names.front(), device_overrides(arguments.device.set));
+  const hwdesc::DeviceSource source(arguments.device.names.front(),
+                                    device_overrides(arguments.device.set));
   const hwdesc::Device device = source.with({});
   const ChosenModel model = choose_model(arguments.model, {&device, 1});
   Sensitivity result = sensitivity(ir::load_module(arguments.file, load), load, source,
