@@ -8,8 +8,8 @@
 namespace tilecast::learned {
 namespace {
 
-constexpr std::array<std::string_view, 12> kGroupNames = {
-    "static",    "ops",         "shape", "tile",       "prior",  "machine",
+constexpr std::array<std::string_view, 13> kGroupNames = {
+    "static",    "ops",         "shape", "tile",       "prior",  "machine", "code",
     "alignment", "tile_bounds", "curve", "parameters", "tokens", "node"};
 
 // FNV-1a, 64 bits, of texts that each end with a zero byte.

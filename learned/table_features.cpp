@@ -141,6 +141,10 @@ FeatureSchema schema_of(const FeatureSelection& selection) {
   add(FeatureGroup::kOps, [&](Columns& to) { ops_columns(scan, to); });
   add(FeatureGroup::kShape, [&](Columns& to) { shape_columns(scan, to); });
   add(FeatureGroup::kMachine, [&](Columns& to) { machine_columns(scan, machine, to); });
+  add(FeatureGroup::kCode, [&](Columns& to) {
+    code_columns(scan, to);
+    run_column({}, nullptr, to);
+  });
   add(FeatureGroup::kTile, [&](Columns& to) { tile_columns({}, nullptr, to); });
   add(FeatureGroup::kAlignment, [&](Columns& to) { alignment_columns(scan, device, {}, to); });
   add(FeatureGroup::kTileBounds, [&](Columns& to) { TileBoundsScan().columns({}, to); });
@@ -167,6 +171,7 @@ class RowWriter {
     if (&query.kernel != kernel_) start(query.kernel);
     std::copy_n(scratch_.row.begin(), kernel_width_, out.begin());
     Columns to(out.data() + kernel_width_);
+    if (selected(FeatureGroup::kCode)) run_column(tile_scan(query), query.tile, to);
     if (selected(FeatureGroup::kTile)) tile_columns(tile_scan(query), query.tile, to);
     if (selected(FeatureGroup::kAlignment)) {
       const TileSizes sizes =
@@ -210,6 +215,7 @@ class RowWriter {
     if (selected(FeatureGroup::kOps)) ops_columns(scan, to);
     if (selected(FeatureGroup::kShape)) shape_columns(scan, to);
     if (selected(FeatureGroup::kMachine)) machine_columns(scan, machine_, to);
+    if (selected(FeatureGroup::kCode)) code_columns(scan, to);
     kernel_width_ = static_cast<std::size_t>(to.end() - scratch_.row.data());
     if (selected(FeatureGroup::kTileBounds)) tile_bounds_.of(kernel, machine_.device());
   }
@@ -231,7 +237,7 @@ class RowWriter {
     for (const double count : counts) to.value({}, count);
   }
 
-  std::array<bool, 12> selected_{};
+  std::array<bool, 13> selected_{};
   MachineScan machine_;
   const Vocabulary& vocabulary_;
   TileBoundsScan tile_bounds_;
