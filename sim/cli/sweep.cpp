@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <optional>
 
 #include "base/error.h"
 #include "base/jobs.h"
@@ -12,14 +13,18 @@
 #include "sim/cli/interrupt.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
+#include "sim/study/study_optimum.h"
 #include "sim/study/study_run.h"
 #include "sim/study/study_table.h"
+#include "sim/views/rows.h"
 
 namespace tilecast::sim::cli {
 namespace {
 
 struct SweepArguments {
-  std::string study, journal, pareto;
+  std::string study, journal, pareto, optimise;
+  std::size_t evaluations = 200;
+  std::optional<std::uint64_t> seed;
   OutputOptions output;
   bool resume = false, front = false;
   int jobs = 1;
@@ -80,6 +85,11 @@ void report_failures(const measured::CsvTable& table) {
   }
 }
 
+void end_interrupted(const std::string& journal) {
+  if (!journal.empty()) fmt::print(stderr, "note: --resume goes on with {}\n", journal);
+  end_as_interrupted();
+}
+
 // The table of a complete study; nothing on ranks above 0 and after Ctrl-C.
 std::optional<measured::CsvTable> run_study(const Study& study, const SweepArguments& arguments,
                                             const CLI::App& verb, const std::string& journal) {
@@ -100,8 +110,60 @@ std::optional<measured::CsvTable> run_study(const Study& study, const SweepArgum
   return run.table(results.results);
 }
 
+// Of --optimise, or the first of the study.
+StudyObjective one_objective(const Study& study, const SweepArguments& arguments) {
+  if (arguments.optimise.empty() && study.objectives.empty()) {
+    throw UsageError(fmt::format(
+        "{}: --optimise: the study has no objectives; expected --optimise COLUMN", study.file));
+  }
+  const StudyObjective objective = arguments.optimise.empty()
+                                       ? study.objectives.front()
+                                       : named_objectives(arguments.optimise).front();
+  check_objective(study, objective);
+  return objective;
+}
+
+void optimise(const Study& study, const SweepArguments& arguments) {
+  if (base::under_mpirun()) {
+    throw UsageError("--optimise: each machine follows from those before; run it without mpirun");
+  }
+  const StudyObjective objective = one_objective(study, arguments);
+  const std::string journal = journal_of(arguments);
+  const StudyRun run(study);
+  StudyOptimum found;
+  {
+    const Interrupt interrupt;
+    Progress progress("optimised", arguments.evaluations);
+    found = study_optimum(study, run,
+                          {.objective = objective,
+                           .evaluations = arguments.evaluations,
+                           .seed = arguments.seed.value_or(study.seed),
+                           .journal = journal,
+                           .resume = arguments.resume,
+                           .progress = [&](std::size_t done) { progress.show(done, ""); },
+                           .stop = [] { return Interrupt::asked(); }});
+  }
+  if (!found.complete) {
+    end_interrupted(journal);
+    return;
+  }
+  report_failures(found.table);
+  if (arguments.output.format == "table") {
+    write(arguments.output,
+          views::rows_text(short_table(study, found.improving)) + "\n" + found.summary + "\n");
+  } else {
+    write_rows(arguments.output, found.table, "tilecast.sweep/1");
+    fmt::print(stderr, "note: {}\n", found.summary);
+  }
+  if (arguments.journal.empty() && !journal.empty()) std::filesystem::remove(journal);
+}
+
 void sweep(const SweepArguments& arguments, const CLI::App& verb) {
   const Study study = load_study(arguments.study);
+  if (verb.count("--optimise") > 0) {
+    optimise(study, arguments);
+    return;
+  }
   const std::vector<StudyObjective> objectives = front_objectives(study, arguments);
   const std::string journal = journal_of(arguments);
   std::optional<measured::CsvTable> table;
@@ -110,10 +172,7 @@ void sweep(const SweepArguments& arguments, const CLI::App& verb) {
     table = run_study(study, arguments, verb, journal);
   }
   if (!table) {
-    if (Interrupt::asked()) {
-      if (!journal.empty()) fmt::print(stderr, "note: --resume goes on with {}\n", journal);
-      end_as_interrupted();
-    }
+    if (Interrupt::asked()) end_interrupted(journal);
     return;
   }
   report_failures(*table);
@@ -144,6 +203,20 @@ void add_sweep(CLI::App& app) {
       ->type_name("COLUMN,COLUMN");
   verb.add_flag("--front", arguments->front, "as --pareto, by the objectives of the study")
       ->excludes(verb.get_option("--pareto"));
+  verb.add_option("--optimise", arguments->optimise,
+                  "search the ranges of the axes for the machine where this column, else the first "
+                  "objective of the study, is least (a minus before it: most) under the "
+                  "constraints; list values and whole numbers are rounded")
+      ->type_name("COLUMN")
+      ->expected(0, 1)
+      ->excludes("--pareto")
+      ->excludes("--front");
+  verb.add_option("--evaluations", arguments->evaluations, "machines --optimise may try")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000))
+      ->needs("--optimise");
+  verb.add_option("--seed", arguments->seed, "of --optimise; default: that of the study")
+      ->needs("--optimise");
   add_jobs_option(verb, arguments->jobs);
   verb.callback([arguments, &verb] { sweep(*arguments, verb); });
 }
