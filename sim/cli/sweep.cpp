@@ -2,8 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
-#include <filesystem>
 #include <optional>
 
 #include "base/error.h"
@@ -11,6 +9,7 @@
 #include "base/text.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/interrupt.h"
+#include "sim/cli/journal_options.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
 #include "sim/study/study_optimum.h"
@@ -22,28 +21,14 @@ namespace tilecast::sim::cli {
 namespace {
 
 struct SweepArguments {
-  std::string study, journal, pareto, optimise;
+  std::string study, pareto, optimise;
+  JournalOptions journal;
   std::size_t evaluations = 200;
   std::optional<std::uint64_t> seed;
   OutputOptions output;
-  bool resume = false, front = false;
+  bool front = false;
   int jobs = 1;
 };
-
-std::string journal_of(const SweepArguments& arguments) {
-  if (!arguments.journal.empty()) return arguments.journal;
-  if (!arguments.output.file.empty()) return arguments.output.file + ".journal";
-  if (arguments.resume) {
-    throw UsageError(
-        "--resume: expected --journal FILE, or --output FILE, whose journal is FILE.journal");
-  }
-  return "";
-}
-
-// Under mpirun --jobs is of each rank, and one unless it was given.
-int threads_of(const SweepArguments& arguments, const CLI::App& verb) {
-  return base::under_mpirun() && verb.count("--jobs") == 0 ? 1 : arguments.jobs;
-}
 
 std::vector<StudyObjective> named_objectives(const std::string& text) {
   std::vector<StudyObjective> objectives;
@@ -85,11 +70,6 @@ void report_failures(const measured::CsvTable& table) {
   }
 }
 
-void end_interrupted(const std::string& journal) {
-  if (!journal.empty()) fmt::print(stderr, "note: --resume goes on with {}\n", journal);
-  end_as_interrupted();
-}
-
 // The table of a complete study; nothing on ranks above 0 and after Ctrl-C.
 std::optional<measured::CsvTable> run_study(const Study& study, const SweepArguments& arguments,
                                             const CLI::App& verb, const std::string& journal) {
@@ -99,10 +79,10 @@ std::optional<measured::CsvTable> run_study(const Study& study, const SweepArgum
   Progress progress("swept", leads ? run.points() : 0);
   const base::Jobs jobs{.count = run.points(),
                         .run = [&](std::size_t point) { return run.rows(point); },
-                        .threads = threads_of(arguments, verb),
+                        .threads = threads_of(verb, arguments.jobs),
                         .journal = journal,
                         .identity = run.identity(),
-                        .resume = arguments.resume,
+                        .resume = arguments.journal.resume,
                         .progress = [&](std::size_t done) { progress.show(done, ""); },
                         .stop = [] { return Interrupt::asked(); }};
   const base::JobResults results = base::run_jobs(jobs, ranks.get());
@@ -128,7 +108,7 @@ void optimise(const Study& study, const SweepArguments& arguments) {
     throw UsageError("--optimise: each machine follows from those before; run it without mpirun");
   }
   const StudyObjective objective = one_objective(study, arguments);
-  const std::string journal = journal_of(arguments);
+  const std::string journal = journal_file(arguments.journal, arguments.output);
   const StudyRun run(study);
   StudyOptimum found;
   {
@@ -139,7 +119,7 @@ void optimise(const Study& study, const SweepArguments& arguments) {
                            .evaluations = arguments.evaluations,
                            .seed = arguments.seed.value_or(study.seed),
                            .journal = journal,
-                           .resume = arguments.resume,
+                           .resume = arguments.journal.resume,
                            .progress = [&](std::size_t done) { progress.show(done, ""); },
                            .stop = [] { return Interrupt::asked(); }});
   }
@@ -155,7 +135,7 @@ void optimise(const Study& study, const SweepArguments& arguments) {
     write_rows(arguments.output, found.table, "tilecast.sweep/1");
     fmt::print(stderr, "note: {}\n", found.summary);
   }
-  if (arguments.journal.empty() && !journal.empty()) std::filesystem::remove(journal);
+  end_journal(arguments.journal, journal);
 }
 
 void sweep(const SweepArguments& arguments, const CLI::App& verb) {
@@ -165,7 +145,7 @@ void sweep(const SweepArguments& arguments, const CLI::App& verb) {
     return;
   }
   const std::vector<StudyObjective> objectives = front_objectives(study, arguments);
-  const std::string journal = journal_of(arguments);
+  const std::string journal = journal_file(arguments.journal, arguments.output);
   std::optional<measured::CsvTable> table;
   {
     const Interrupt interrupt;
@@ -179,7 +159,7 @@ void sweep(const SweepArguments& arguments, const CLI::App& verb) {
   if (!objectives.empty()) *table = pareto_rows(study, *table, objectives);
   if (arguments.output.format == "table") *table = short_table(study, *table);
   write_rows(arguments.output, *table, "tilecast.sweep/1");
-  if (arguments.journal.empty() && !journal.empty()) std::filesystem::remove(journal);
+  end_journal(arguments.journal, journal);
 }
 
 }  // namespace
@@ -191,11 +171,7 @@ void add_sweep(CLI::App& app) {
       ->required()
       ->type_name("STUDY.yaml");
   add_output_options(verb, arguments->output, {"table", "csv", "json"});
-  verb.add_option("--journal", arguments->journal,
-                  "file that keeps what is done; without it OUTPUT.journal, removed at the end")
-      ->type_name("FILE");
-  verb.add_flag("--resume", arguments->resume,
-                "go on with the journal of a sweep that was broken off");
+  add_journal_options(verb, arguments->journal);
   verb.add_option(
           "--pareto", arguments->pareto,
           "feasible rows that none of their program and model beats in all of these columns; a "
