@@ -237,12 +237,14 @@ std::vector<TileConfig> candidate_tiles(const IterationSpace& space, std::size_t
   } else {
     list = cut_inside(space, space.order);
   }
-  std::stable_sort(list.begin(), list.end(),
-                   [](const LoopSizes& a, const LoopSizes& b) { return pieces(a) < pieces(b); });
-  if (list.size() > limit) list.resize(limit);
+  std::vector<std::pair<double, std::size_t>> fewest;  // pieces, place in the list
+  fewest.reserve(list.size());
+  for (std::size_t i = 0; i < list.size(); ++i) fewest.emplace_back(pieces(list[i]), i);
+  std::sort(fewest.begin(), fewest.end());
+  if (fewest.size() > limit) fewest.resize(limit);
   std::vector<TileConfig> tiles;
-  tiles.reserve(list.size());
-  for (const LoopSizes& trips : list) tiles.push_back(tile_of_trips(space, trips));
+  tiles.reserve(fewest.size());
+  for (const auto& [count, i] : fewest) tiles.push_back(tile_of_trips(space, list[i]));
   return tiles;
 }
 

@@ -255,28 +255,48 @@ Formula Formula::parse(std::string_view text) {
   return FormulaReader(text).read();
 }
 
-double Formula::value(const Lookup& lookup) const {
-  std::vector<double> stack;
+Formula::Known Formula::apply(const Step& step, const Known* arguments) {
+  std::array<double, kAny> values;
+  for (std::size_t i = 0; i < step.arguments; ++i) values[i] = arguments[i].value;
+  const Operator& applied = kOperators[step.index];
+  const double value = applied.value({values.data(), step.arguments});
+  const auto before = [](double less, double more) {
+    const double size = std::max(std::abs(less), std::abs(more));
+    return size > 0 ? (more - less) / size : 0;
+  };
+  double slack = value == 0 ? -1 : 1;
+  if (applied.name == "<=" || applied.name == "<") slack = before(values[0], values[1]);
+  if (applied.name == ">=" || applied.name == ">") slack = before(values[1], values[0]);
+  if (applied.name == "==") slack = -std::abs(before(values[0], values[1]));
+  if (applied.name == "and") slack = std::min(arguments[0].slack, arguments[1].slack);
+  if (applied.name == "or") slack = std::max(arguments[0].slack, arguments[1].slack);
+  if (applied.name == "not") slack = -arguments[0].slack;
+  return {value, slack};
+}
+
+Formula::Known Formula::known(const Lookup& lookup) const {
+  std::vector<Known> stack;
   for (const Step& step : steps_) {
-    switch (step.kind) {
-      case Step::Kind::kNumber:
-        stack.push_back(step.number);
-        break;
-      case Step::Kind::kName:
-        stack.push_back(lookup(names_[step.index]));
-        break;
-      case Step::Kind::kOperator: {
-        const Arguments arguments(stack.end() - static_cast<std::ptrdiff_t>(step.arguments),
-                                  stack.end());
-        const double result = kOperators[step.index].value(arguments);
-        stack.resize(stack.size() - step.arguments);
-        stack.push_back(result);
-        break;
-      }
+    if (step.kind == Step::Kind::kOperator) {
+      const Known result = apply(step, stack.data() + (stack.size() - step.arguments));
+      stack.resize(stack.size() - step.arguments);
+      stack.push_back(result);
+      continue;
     }
+    const double value =
+        step.kind == Step::Kind::kNumber ? step.number : lookup(names_[step.index]);
+    stack.push_back({value, value == 0 ? -1.0 : 1.0});
   }
   TC_CHECK(stack.size() == 1, "a formula leaves one number");
   return stack.back();
+}
+
+double Formula::value(const Lookup& lookup) const {
+  return known(lookup).value;
+}
+
+double Formula::slack(const Lookup& lookup) const {
+  return known(lookup).slack;
 }
 
 }  // namespace tilecast::base

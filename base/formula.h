@@ -36,6 +36,9 @@ class Formula {
   // Throws FormulaError for what is no formula; nested at most 100 deep.
   [[nodiscard]] static Formula parse(std::string_view text);
   [[nodiscard]] double value(const Lookup& lookup) const;
+  // How far the condition is from turning false: of a < b (b - a) / max(|a|, |b|), of `and` and
+  // `or` the least and the most, else 1 where it is not 0. Negative: it does not hold; 0: the edge.
+  [[nodiscard]] double slack(const Lookup& lookup) const;
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }  // each once
 
@@ -48,6 +51,12 @@ class Formula {
   };
 
  private:
+  struct Known {
+    double value, slack;
+  };
+  [[nodiscard]] Known known(const Lookup& lookup) const;
+  static Known apply(const Step& step, const Known* arguments);
+
   std::string text_;
   std::vector<std::string> names_;
   std::vector<Step> steps_;

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
+#include "analytical/analytical_model.h"
 #include "analytical/layout_rules.h"
+#include "analytical/read_numbers.h"
 #include "base/error.h"
 #include "base/parallel.h"
+#include "ir/kernels/kernel_fingerprint.h"
 
 namespace tilecast::sim {
 namespace {
@@ -19,6 +23,20 @@ bool same_layout(const ir::LayoutRules& a, const ir::LayoutRules& b) {
          a.tiled == b.tiled && a.max_rank1_tile == b.max_rank1_tile &&
          a.scratchpad.space == b.scratchpad.space && a.scratchpad.capacity == b.scratchpad.capacity;
 }
+
+// All launches of each scheduled kernel, and their sum.
+struct KernelTimes {
+  KernelTimes() = default;
+  explicit KernelTimes(const Simulation& run) {
+    for (const SimulatedKernel& kernel : run.kernels) add(kernel.total());
+  }
+  void add(Seconds total) {
+    totals.push_back(total);
+    time += total;
+  }
+  std::vector<Seconds> totals;
+  Seconds time;
+};
 
 // The program on variants of one device, built again only where arrays are laid out otherwise.
 class Variants {
@@ -38,12 +56,53 @@ class Variants {
     return simulate(own.program, device, model_);
   }
 
+  // `base`: the simulation of the device as it is. Not thread-safe.
+  void compare_with(const Simulation& base) {
+    std::map<ir::Fingerprint, std::size_t> known;
+    for (const ir::ScheduledKernel& scheduled : built_.program.kernels()) {
+      const auto [at, is_new] = known.emplace(ir::fingerprint(scheduled.kernel), distinct_.size());
+      if (is_new) {
+        distinct_.push_back(&scheduled.kernel);
+        base_s_.push_back(base.kernels[which_.size()].estimate.time);
+      }
+      which_.push_back(at->second);
+    }
+  }
+  // Where time goes on a machine that differs in the number at `path`: as run() says it, asking
+  // only about kernels that may answer otherwise, of each that is equal to others once.
+  [[nodiscard]] KernelTimes times(const hwdesc::Device& device, std::string_view path) const {
+    if (!same_layout(analytical::layout_rules(device), rules_)) return KernelTimes(run(device));
+    const bool physics = dynamic_cast<const analytical::AnalyticalModel*>(&model_) != nullptr;
+    std::vector<analytical::KernelQuery> queries;
+    std::vector<std::size_t> asked;
+    for (std::size_t i = 0; i < distinct_.size(); ++i) {
+      if (physics && !analytical::may_read(*distinct_[i], device, path)) continue;
+      queries.push_back({*distinct_[i]});
+      asked.push_back(i);
+    }
+    std::vector<Seconds> launch = base_s_;
+    const auto answers = queries.empty() ? std::vector<std::optional<analytical::Estimate>>()
+                                         : model_.estimate(queries, device);
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      if (!answers[i] || !std::isfinite(answers[i]->time.value)) throw Error("no time");
+      launch[asked[i]] = answers[i]->time;
+    }
+    KernelTimes times;
+    for (std::size_t i = 0; i < which_.size(); ++i) {
+      times.add(launch[which_[i]] * built_.program.kernels()[i].multiplicity);
+    }
+    return times;
+  }
+
  private:
   const ir::LoadedModule& loaded_;
   const ir::LoadOptions& load_;
   ir::LayoutRules rules_;
   ir::DeviceProgram built_;
   const analytical::CostModel& model_;
+  std::vector<const ir::Kernel*> distinct_;
+  std::vector<Seconds> base_s_;     // of a launch, of `distinct_`
+  std::vector<std::size_t> which_;  // by scheduled kernel, into distinct_
 };
 
 bool is_power_of_two(double value) {
@@ -71,16 +130,16 @@ struct Movement {
   double most_s = 0;
 };
 
-Movement movement(const Simulation& before, const Simulation& after) {
+Movement movement(const Simulation& before, const KernelTimes& after) {
   Movement moved;
-  if (before.kernels.size() != after.kernels.size()) {  // laid out otherwise: other kernels
-    moved.kernels = after.kernels.size();
+  if (before.kernels.size() != after.totals.size()) {  // laid out otherwise: other kernels
+    moved.kernels = after.totals.size();
     return moved;
   }
   for (std::size_t i = 0; i < before.kernels.size(); ++i) {
-    const double change =
-        std::abs(after.kernels[i].total().value - before.kernels[i].total().value);
-    if (change <= 1e-12 * before.kernels[i].total().value) continue;
+    const double total_s = before.kernels[i].total().value;
+    const double change = std::abs(after.totals[i].value - total_s);
+    if (change <= 1e-12 * total_s) continue;
     ++moved.kernels;
     if (change <= moved.most_s) continue;
     moved.most_s = change;
@@ -97,11 +156,11 @@ void vary(const Variants& variants, const hwdesc::DeviceSource& source, const Si
   try {
     const hwdesc::Device device =
         source.with({{entry.number.path, hwdesc::format_quantity(*value, entry.number.kind)}});
-    const Simulation run = variants.run(device);
+    const KernelTimes times = variants.times(device, entry.number.path);
     const double elasticity =
-        std::log(run.time / base.time) / std::log(*value / entry.number.value);
+        std::log(times.time / base.time) / std::log(*value / entry.number.value);
     (factor > 1 ? entry.up : entry.down) = elasticity == 0 ? 0 : elasticity;  // no -0
-    const Movement side = movement(base, run);
+    const Movement side = movement(base, times);
     moved.kernels = std::max(moved.kernels, side.kernels);
     if (side.most_s > moved.most_s) {
       moved.most_s = side.most_s;
@@ -143,7 +202,7 @@ std::vector<LimitStep> limits(const Variants& variants, hwdesc::Device device,
     path.push_back({.bound = static_cast<Bound>(*next),
                     .share = times[*next] / now.time.value,
                     .time = then.time,
-                    .kernels_moved = movement(now, then).kernels});
+                    .kernels_moved = movement(now, KernelTimes(then)).kernels});
     now = std::move(then);
   }
   return path;
@@ -248,8 +307,9 @@ Sensitivity sensitivity(const ir::LoadedModule& program, const ir::LoadOptions& 
                         const SensitivityOptions& options) {
   TC_CHECK(options.step > 1, "a step goes somewhere");
   const hwdesc::Device device = source.with({});
-  const Variants variants(program, load, device, model);
+  Variants variants(program, load, device, model);
   const Simulation base = variants.run(device);
+  variants.compare_with(base);
   Sensitivity result{.program = base.program,
                      .file = program.file,
                      .device = base.device,

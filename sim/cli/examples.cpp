@@ -69,6 +69,8 @@ constexpr Example kExamples[] = {
     {"sweep",
      "sweep configs/examples/next_tpu.yaml --journal next_tpu.journal --format csv -o machines.csv",
      "the same on a cluster behind mpirun -n 64, with a journal that stays", false},
+    {"sweep", "sweep configs/examples/next_tpu.yaml --optimise --evaluations 120",
+     "the fastest machine within the constraints, between the points of the grid, too"},
     {"sensitivity", "sensitivity -d tpu_v3 configs/programs/mlp_train.hlo",
      "which numbers of the machine matter, and what limits next"},
     {"sensitivity", "sensitivity -d tpu_v3 --format csv configs/programs/mlp_train.hlo",

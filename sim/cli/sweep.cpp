@@ -2,43 +2,33 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
-#include <filesystem>
+#include <optional>
 
 #include "base/error.h"
 #include "base/jobs.h"
 #include "base/text.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/interrupt.h"
+#include "sim/cli/journal_options.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
+#include "sim/study/study_optimum.h"
 #include "sim/study/study_run.h"
 #include "sim/study/study_table.h"
+#include "sim/views/rows.h"
 
 namespace tilecast::sim::cli {
 namespace {
 
 struct SweepArguments {
-  std::string study, journal, pareto;
+  std::string study, pareto, optimise;
+  JournalOptions journal;
+  std::size_t evaluations = 200;
+  std::optional<std::uint64_t> seed;
   OutputOptions output;
-  bool resume = false, front = false;
+  bool front = false;
   int jobs = 1;
 };
-
-std::string journal_of(const SweepArguments& arguments) {
-  if (!arguments.journal.empty()) return arguments.journal;
-  if (!arguments.output.file.empty()) return arguments.output.file + ".journal";
-  if (arguments.resume) {
-    throw UsageError(
-        "--resume: expected --journal FILE, or --output FILE, whose journal is FILE.journal");
-  }
-  return "";
-}
-
-// Under mpirun --jobs is of each rank, and one unless it was given.
-int threads_of(const SweepArguments& arguments, const CLI::App& verb) {
-  return base::under_mpirun() && verb.count("--jobs") == 0 ? 1 : arguments.jobs;
-}
 
 std::vector<StudyObjective> named_objectives(const std::string& text) {
   std::vector<StudyObjective> objectives;
@@ -89,10 +79,10 @@ std::optional<measured::CsvTable> run_study(const Study& study, const SweepArgum
   Progress progress("swept", leads ? run.points() : 0);
   const base::Jobs jobs{.count = run.points(),
                         .run = [&](std::size_t point) { return run.rows(point); },
-                        .threads = threads_of(arguments, verb),
+                        .threads = threads_of(verb, arguments.jobs),
                         .journal = journal,
                         .identity = run.identity(),
-                        .resume = arguments.resume,
+                        .resume = arguments.journal.resume,
                         .progress = [&](std::size_t done) { progress.show(done, ""); },
                         .stop = [] { return Interrupt::asked(); }};
   const base::JobResults results = base::run_jobs(jobs, ranks.get());
@@ -100,27 +90,76 @@ std::optional<measured::CsvTable> run_study(const Study& study, const SweepArgum
   return run.table(results.results);
 }
 
+// Of --optimise, or the first of the study.
+StudyObjective one_objective(const Study& study, const SweepArguments& arguments) {
+  if (arguments.optimise.empty() && study.objectives.empty()) {
+    throw UsageError(fmt::format(
+        "{}: --optimise: the study has no objectives; expected --optimise COLUMN", study.file));
+  }
+  const StudyObjective objective = arguments.optimise.empty()
+                                       ? study.objectives.front()
+                                       : named_objectives(arguments.optimise).front();
+  check_objective(study, objective);
+  return objective;
+}
+
+void optimise(const Study& study, const SweepArguments& arguments) {
+  if (base::under_mpirun()) {
+    throw UsageError("--optimise: each machine follows from those before; run it without mpirun");
+  }
+  const StudyObjective objective = one_objective(study, arguments);
+  const std::string journal = journal_file(arguments.journal, arguments.output);
+  const StudyRun run(study);
+  StudyOptimum found;
+  {
+    const Interrupt interrupt;
+    Progress progress("optimised", arguments.evaluations);
+    found = study_optimum(study, run,
+                          {.objective = objective,
+                           .evaluations = arguments.evaluations,
+                           .seed = arguments.seed.value_or(study.seed),
+                           .journal = journal,
+                           .resume = arguments.journal.resume,
+                           .progress = [&](std::size_t done) { progress.show(done, ""); },
+                           .stop = [] { return Interrupt::asked(); }});
+  }
+  if (!found.complete) {
+    end_interrupted(journal);
+    return;
+  }
+  report_failures(found.table);
+  if (arguments.output.format == "table") {
+    write(arguments.output,
+          views::rows_text(short_table(study, found.improving)) + "\n" + found.summary + "\n");
+  } else {
+    write_rows(arguments.output, found.table, "tilecast.sweep/1");
+    fmt::print(stderr, "note: {}\n", found.summary);
+  }
+  end_journal(arguments.journal, journal);
+}
+
 void sweep(const SweepArguments& arguments, const CLI::App& verb) {
   const Study study = load_study(arguments.study);
+  if (verb.count("--optimise") > 0) {
+    optimise(study, arguments);
+    return;
+  }
   const std::vector<StudyObjective> objectives = front_objectives(study, arguments);
-  const std::string journal = journal_of(arguments);
+  const std::string journal = journal_file(arguments.journal, arguments.output);
   std::optional<measured::CsvTable> table;
   {
     const Interrupt interrupt;
     table = run_study(study, arguments, verb, journal);
   }
   if (!table) {
-    if (Interrupt::asked()) {
-      if (!journal.empty()) fmt::print(stderr, "note: --resume goes on with {}\n", journal);
-      end_as_interrupted();
-    }
+    if (Interrupt::asked()) end_interrupted(journal);
     return;
   }
   report_failures(*table);
   if (!objectives.empty()) *table = pareto_rows(study, *table, objectives);
   if (arguments.output.format == "table") *table = short_table(study, *table);
   write_rows(arguments.output, *table, "tilecast.sweep/1");
-  if (arguments.journal.empty() && !journal.empty()) std::filesystem::remove(journal);
+  end_journal(arguments.journal, journal);
 }
 
 }  // namespace
@@ -132,11 +171,7 @@ void add_sweep(CLI::App& app) {
       ->required()
       ->type_name("STUDY.yaml");
   add_output_options(verb, arguments->output, {"table", "csv", "json"});
-  verb.add_option("--journal", arguments->journal,
-                  "file that keeps what is done; without it OUTPUT.journal, removed at the end")
-      ->type_name("FILE");
-  verb.add_flag("--resume", arguments->resume,
-                "go on with the journal of a sweep that was broken off");
+  add_journal_options(verb, arguments->journal);
   verb.add_option(
           "--pareto", arguments->pareto,
           "feasible rows that none of their program and model beats in all of these columns; a "
@@ -144,6 +179,20 @@ void add_sweep(CLI::App& app) {
       ->type_name("COLUMN,COLUMN");
   verb.add_flag("--front", arguments->front, "as --pareto, by the objectives of the study")
       ->excludes(verb.get_option("--pareto"));
+  verb.add_option("--optimise", arguments->optimise,
+                  "search the ranges of the axes for the machine where this column, else the first "
+                  "objective of the study, is least (a minus before it: most) under the "
+                  "constraints; list values and whole numbers are rounded")
+      ->type_name("COLUMN")
+      ->expected(0, 1)
+      ->excludes("--pareto")
+      ->excludes("--front");
+  verb.add_option("--evaluations", arguments->evaluations, "machines --optimise may try")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000))
+      ->needs("--optimise");
+  verb.add_option("--seed", arguments->seed, "of --optimise; default: that of the study")
+      ->needs("--optimise");
   add_jobs_option(verb, arguments->jobs);
   verb.callback([arguments, &verb] { sweep(*arguments, verb); });
 }

@@ -1,14 +1,20 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <mutex>
 #include <optional>
 
 #include "base/error.h"
+#include "base/jobs.h"
+#include "base/source_text.h"
 #include "hwdesc/device_yaml.h"
 #include "sim/cli/commands.h"
+#include "sim/cli/interrupt.h"
+#include "sim/cli/journal_options.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
 #include "sim/views/experiment.h"
@@ -25,6 +31,7 @@ struct ValidateArguments {
   std::vector<std::string> files;
   std::string data;
   OutputOptions output;
+  JournalOptions journal;
   int jobs = 1;
 };
 
@@ -52,48 +59,90 @@ std::vector<std::string> files_of(const ValidateArguments& arguments) {
   return files;
 }
 
-void write_results(const ValidateArguments& arguments,
-                   std::span<const validation::ExperimentResult> results,
-                   std::span<const views::SkippedExperiment> skipped) {
-  if (arguments.output.format == "json") {
-    return write(arguments.output, views::experiments_json(results, skipped));
-  }
-  std::string text;
-  for (const validation::ExperimentResult& result : results) {
-    if (!text.empty()) text += "\n";
-    text += views::experiment_text(result);
-  }
-  write(arguments.output, text);
-}
-
 struct Run {
-  std::vector<validation::ExperimentResult> results;
+  std::vector<std::string> results;  // texts, or objects of JSON
   std::vector<views::SkippedExperiment> skipped, failed;
 };
 
-Run run_all(const ValidateArguments& arguments,
-            std::span<const validation::Experiment> experiments) {
+void write_results(const ValidateArguments& arguments, const Run& run) {
+  if (arguments.output.format == "json") {
+    return write(arguments.output, views::experiments_json(run.results, run.skipped));
+  }
+  write(arguments.output, fmt::format("{}", fmt::join(run.results, "\n")));
+}
+
+// An experiment's answer as a job's: what came of it, then its text, or why.
+constexpr std::string_view kRan = "ran ", kSkipped = "skipped ", kFailed = "failed ";
+
+std::string run_one(const validation::Experiment& experiment, validation::ExperimentData& data,
+                    const validation::RunOptions& options, bool json) {
+  if (const auto missing = data.missing(experiment)) {
+    return fmt::format("{}{} not found", kSkipped, *missing);
+  }
+  try {
+    const auto result = validation::run_experiment(experiment, data, options);
+    return fmt::format("{}{}", kRan,
+                       json ? views::experiment_json(result) : views::experiment_text(result));
+  } catch (const Error& error) {
+    return fmt::format("{}{}", kFailed, error.what());
+  }
+}
+
+Run sorted_out(std::span<const validation::Experiment> experiments,
+               std::span<const std::string> answers) {
   Run run;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const std::string& answer = answers[i];
+    if (answer.starts_with(kRan)) {
+      run.results.push_back(answer.substr(kRan.size()));
+    } else if (answer.starts_with(kSkipped)) {
+      run.skipped.push_back({experiments[i].name, answer.substr(kSkipped.size())});
+    } else {
+      run.failed.push_back({experiments[i].name, answer.substr(kFailed.size())});
+    }
+  }
+  return run;
+}
+
+// What the answers depend on, but for the contents of the data.
+std::string identity_of(const ValidateArguments& arguments, const std::vector<std::string>& files) {
+  std::string text = arguments.output.format + "\n" + arguments.data;
+  for (const std::string& file : files) {
+    text += fmt::format("\n{}\n{}", file, base::SourceText::read_file(file).text());
+  }
+  return text;
+}
+
+// One experiment at a time in each rank, its fits on the rank's threads; nothing on ranks above 0
+// and after Ctrl-C.
+std::optional<Run> run_all(const ValidateArguments& arguments, const CLI::App& verb,
+                           const std::vector<std::string>& files, const std::string& journal) {
+  std::vector<validation::Experiment> experiments;
+  for (const std::string& file : files) experiments.push_back(validation::read_experiment(file));
   validation::ExperimentData data(data_folder(arguments.data, experiments.front().file));
-  Progress progress("validate: experiments", experiments.size());
-  std::size_t finished = 0;
+  const std::unique_ptr<base::Ranks> ranks = base::launched_ranks();
+  const bool leads = !ranks || ranks->rank() == 0;
+  Progress progress("validate: experiments", leads ? experiments.size() : 0);
+  std::atomic<std::size_t> finished = 0;
   const auto step = [&](std::size_t fits, std::size_t of) {
     if (of > 1) progress.show(finished, fmt::format(", fit {} of {}", fits, of));
   };
-  for (const validation::Experiment& experiment : experiments) {
-    if (const auto missing = data.missing(experiment)) {
-      run.skipped.push_back({experiment.name, *missing + " not found"});
-    } else {
-      try {
-        run.results.push_back(
-            validation::run_experiment(experiment, data, {.jobs = arguments.jobs, .step = step}));
-      } catch (const Error& error) {
-        run.failed.push_back({experiment.name, error.what()});
-      }
-    }
-    progress.show(++finished, "");
-  }
-  return run;
+  const validation::RunOptions options{.jobs = threads_of(verb, arguments.jobs), .step = step};
+  const base::Jobs jobs{.count = experiments.size(),
+                        .run =
+                            [&](std::size_t i) {
+                              return run_one(experiments[i], data, options,
+                                             arguments.output.format == "json");
+                            },
+                        .threads = 1,
+                        .journal = journal,
+                        .identity = identity_of(arguments, files),
+                        .resume = arguments.journal.resume,
+                        .progress = [&](std::size_t done) { finished = done; },
+                        .stop = [] { return Interrupt::asked(); }};
+  const base::JobResults done = base::run_jobs(jobs, ranks.get());
+  if (!done.complete) return std::nullopt;
+  return sorted_out(experiments, done.results);
 }
 
 void run_labels(const ValidateArguments& arguments) {
@@ -109,31 +158,49 @@ void run_labels(const ValidateArguments& arguments) {
                                                             : views::label_experiment_text(result));
 }
 
-void run(const ValidateArguments& arguments) {
-  if (arguments.files.size() == 1 && validation::is_label_experiment(arguments.files.front())) {
-    return run_labels(arguments);
-  }
-  std::vector<validation::Experiment> experiments;
-  for (const std::string& file : files_of(arguments)) {
-    experiments.push_back(validation::read_experiment(file));
-  }
-  const Run done = run_all(arguments, experiments);
+void report(const ValidateArguments& arguments, const Run& done) {
   for (const views::SkippedExperiment& one : done.skipped) {
     fmt::print(stderr, "skipped: {}: {}\n", one.name, one.why);
   }
-  if (!done.results.empty()) write_results(arguments, done.results, done.skipped);
+  if (!done.results.empty()) write_results(arguments, done);
   for (const views::SkippedExperiment& one : done.failed) {
     fmt::print(stderr, "failed: {}: {}\n", one.name, one.why);
   }
+}
+
+void fail_where_incomplete(const Run& done) {
   if (!done.failed.empty()) {
     throw Error(fmt::format("validate: {} of {} experiments failed", done.failed.size(),
-                            experiments.size()));
+                            done.results.size() + done.skipped.size() + done.failed.size()));
   }
   if (done.results.empty()) {
     throw Error(
         "validate: nothing ran; name the folder of third-party data with --data or "
         "$TILECAST_SHARED");
   }
+}
+
+void run(const ValidateArguments& arguments, const CLI::App& verb) {
+  if (arguments.files.size() == 1 && validation::is_label_experiment(arguments.files.front())) {
+    if (!arguments.journal.file.empty() || arguments.journal.resume) {
+      throw UsageError("--journal and --resume: experiments of labels keep none");
+    }
+    return run_labels(arguments);
+  }
+  const std::string journal = journal_file(arguments.journal, arguments.output);
+  std::optional<Run> done;
+  {
+    std::optional<Interrupt> interrupt;
+    if (!journal.empty()) interrupt.emplace();
+    done = run_all(arguments, verb, files_of(arguments), journal);
+  }
+  if (!done) {
+    if (Interrupt::asked()) end_interrupted(journal);
+    return;
+  }
+  report(arguments, *done);
+  end_journal(arguments.journal, journal);
+  fail_where_incomplete(*done);
 }
 
 }  // namespace
@@ -149,6 +216,7 @@ void add_validate(CLI::App& app) {
                   "the repository")
       ->type_name("FOLDER");
   add_output_options(verb, arguments->output, {"table", "json"});
+  add_journal_options(verb, arguments->journal);
   add_jobs_option(verb, arguments->jobs);
   verb.footer(
       "Every experiment names its data, what is fitted and what is scored, and its bars; both\n"
@@ -156,7 +224,7 @@ void add_validate(CLI::App& app) {
       "found are skipped. A bar that is not met is part of the answer, not a failure. A file of\n"
       "format tilecast.label_experiment/1 is run alone: learners of registers, spills and the "
       "like.");
-  verb.callback([arguments] { run(*arguments); });
+  verb.callback([arguments, &verb] { run(*arguments, verb); });
 }
 
 }  // namespace tilecast::sim::cli

@@ -47,8 +47,9 @@ struct StudyAxis {
   hwdesc::UnitKind unit = hwdesc::UnitKind::kCount;
   bool integer = false;
   std::vector<std::string> values;  // kGrid: as overrides take them
-  double low = 0, high = 0;         // else
+  double low = 0, high = 0;         // of all forms but list
   bool logarithmic = false;
+  [[nodiscard]] bool is_range() const { return low < high; }
 };
 
 struct StudyFormula {

@@ -68,6 +68,7 @@ std::string axis_value(const StudyAxis& axis, double share) {
   double value = axis.logarithmic ? axis.low * std::pow(top / axis.low, share)
                                   : axis.low + (top - axis.low) * share;
   if (axis.integer) value = std::floor(value);
+  if (share >= 1) value = axis.high;
   return hwdesc::format_quantity(std::clamp(value, axis.low, axis.high), axis.unit);
 }
 

@@ -11,6 +11,12 @@
 
 namespace tilecast::sim {
 
+struct StudyMachine {
+  std::size_t point = 0;
+  const StudyDevice* base = nullptr;
+  hwdesc::Overrides overrides;  // one per axis, in their order
+};
+
 class StudyPoints {
  public:
   // `study` outlives it. Throws Error for more than 1e8 points.
@@ -18,8 +24,10 @@ class StudyPoints {
 
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] const StudyDevice& device(std::size_t point) const;
-  // One per axis, in their order.
   [[nodiscard]] hwdesc::Overrides overrides(std::size_t point) const;
+  [[nodiscard]] StudyMachine machine(std::size_t point) const {
+    return {point, &device(point), overrides(point)};
+  }
 
  private:
   const Study& study_;
@@ -27,7 +35,7 @@ class StudyPoints {
   std::size_t size_ = 1;
 };
 
-// The value at `share` of [0, 1) of a sampled axis, as overrides take it.
+// The value at `share` of [0, 1] of an axis that is a range, as overrides take it.
 [[nodiscard]] std::string axis_value(const StudyAxis& axis, double share);
 
 }  // namespace tilecast::sim

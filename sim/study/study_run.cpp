@@ -68,10 +68,8 @@ std::string number_cell(double value) {
 }  // namespace
 
 // What is known of one point while its rows are made.
-struct StudyRun::Point {
-  std::size_t index = 0;
-  const StudyDevice* base = nullptr;
-  hwdesc::Overrides overrides;
+struct StudyRun::Point : StudyMachine {
+  bool always = false;  // simulated, whatever is broken
   std::optional<hwdesc::Device> device;
   std::vector<hwdesc::DeviceNumber> numbers;
   Numbers derived;  // of the description; then of the row, too
@@ -157,7 +155,7 @@ const ir::DeviceProgram& StudyRun::program_for(
 
 std::vector<std::string> StudyRun::row(Point& point, std::size_t program, std::size_t model) const {
   std::optional<Simulation> run;
-  if (point.device && point.error.empty() && point.broken.empty()) {
+  if (point.device && point.error.empty() && (point.always || point.broken.empty())) {
     try {
       std::unique_ptr<const ir::DeviceProgram> own;
       const ir::DeviceProgram& built = program_for(program, *point.device, own);
@@ -169,7 +167,7 @@ std::vector<std::string> StudyRun::row(Point& point, std::size_t program, std::s
       point.error = error.what();
     }
   }
-  std::vector<std::string> cells = {fmt::format("{}", point.index), point.base->device.name};
+  std::vector<std::string> cells = {fmt::format("{}", point.point), point.base->device.name};
   for (std::size_t i = 0; i < study_.axes.size(); ++i) {
     const StudyAxis& axis = study_.axes[i];
     const std::string& text = point.overrides[i].second;
@@ -194,11 +192,8 @@ std::vector<std::string> StudyRun::row(Point& point, std::size_t program, std::s
   return cells;
 }
 
-std::string StudyRun::rows(std::size_t index) const {
-  Point point;
-  point.index = index;
-  point.base = &points_.device(index);
-  point.overrides = points_.overrides(index);
+StudyRun::Point StudyRun::described(StudyMachine machine) const {
+  Point point{std::move(machine)};
   try {
     point.device = point.base->source.with(point.overrides);
     if (!study_.derived.empty() || !study_.constraints.empty()) {
@@ -208,6 +203,11 @@ std::string StudyRun::rows(std::size_t index) const {
   } catch (const Error& error) {
     point.error = error.what();
   }
+  return point;
+}
+
+std::string StudyRun::rows(std::size_t index) const {
+  const Point point = described(points_.machine(index));
   std::string lines;
   for (std::size_t program = 0; program < programs_.size(); ++program) {
     for (std::size_t model = 0; model < study_.models.size(); ++model) {
@@ -216,6 +216,32 @@ std::string StudyRun::rows(std::size_t index) const {
     }
   }
   return lines;
+}
+
+StudyAnswer StudyRun::answer(const StudyMachine& machine, const StudyObjective& objective) const {
+  Point point = described(machine);
+  point.always = true;
+  if (point.device && point.numbers.empty()) point.numbers = hwdesc::device_numbers(*point.device);
+  StudyAnswer answer{.slacks = std::vector<double>(study_.constraints.size(), 1e300),
+                     .feasible = true};
+  const double nothing = std::nan("");
+  for (std::size_t program = 0; program < programs_.size(); ++program) {
+    for (std::size_t model = 0; model < study_.models.size(); ++model) {
+      Point each = point;
+      answer.rows += measured::csv_line(row(each, program, model));
+      const bool ran = each.error.empty();
+      answer.feasible = answer.feasible && ran && each.broken.empty();
+      answer.objective += ran ? each.value(objective.column) : nothing;
+      for (std::size_t i = 0; i < answer.slacks.size(); ++i) {
+        const double slack = ran ? study_.constraints[i].formula.slack(
+                                       [&](std::string_view name) { return each.value(name); })
+                                 : nothing;
+        answer.slacks[i] = slack < answer.slacks[i] || std::isnan(slack) ? slack : answer.slacks[i];
+      }
+    }
+  }
+  answer.objective /= static_cast<double>(programs_.size() * study_.models.size());
+  return answer;
 }
 
 measured::CsvTable StudyRun::table(std::span<const std::string> rows) const {

@@ -25,6 +25,14 @@
 
 namespace tilecast::sim {
 
+// Of a machine that may be no point of the study.
+struct StudyAnswer {
+  std::string rows;            // as StudyRun::rows; a machine that breaks a constraint has results
+  double objective = 0;        // mean over the rows; NaN: some row has none
+  std::vector<double> slacks;  // least of the rows by constraint (base/formula.h); NaN: no result
+  bool feasible = false;       // in every row
+};
+
 class StudyRun {
  public:
   // `study` outlives it. Throws Error where a program or model cannot be read.
@@ -36,6 +44,8 @@ class StudyRun {
   [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }
   // Lines of CSV, the same bytes whenever asked.
   [[nodiscard]] std::string rows(std::size_t point) const;
+  [[nodiscard]] StudyAnswer answer(const StudyMachine& machine,
+                                   const StudyObjective& objective) const;
   // `rows`: of points 0, 1, ...
   [[nodiscard]] measured::CsvTable table(std::span<const std::string> rows) const;
 
@@ -48,6 +58,8 @@ class StudyRun {
   struct Point;
   const ir::DeviceProgram& program_for(std::size_t program, const hwdesc::Device& device,
                                        std::unique_ptr<const ir::DeviceProgram>& own) const;
+  [[nodiscard]] Point described(StudyMachine machine) const;
+  // The point with the results of one row; its cells.
   [[nodiscard]] std::vector<std::string> row(Point& point, std::size_t program,
                                              std::size_t model) const;
 

@@ -29,7 +29,8 @@ std::optional<std::size_t> column_of(const Study& study, const measured::CsvTabl
 
 std::string short_cell(std::string_view column, const std::string& cell) {
   const auto number = base::parse_number(cell);
-  if (!number || column == "point" || column == "feasible") return cell;
+  constexpr std::string_view kPlain[] = {"point", "feasible", "best"};
+  if (!number || std::ranges::find(kPlain, column) != std::end(kPlain)) return cell;
   if (column.ends_with("_s") && *number < 1e5) return views::microseconds(*number);
   return views::compact(*number);
 }

@@ -16,7 +16,9 @@ struct SkippedExperiment {
 };
 
 [[nodiscard]] std::string experiment_text(const validation::ExperimentResult& result);
-[[nodiscard]] std::string experiments_json(std::span<const validation::ExperimentResult> results,
+// One of experiments[]; and the document of those.
+[[nodiscard]] std::string experiment_json(const validation::ExperimentResult& result);
+[[nodiscard]] std::string experiments_json(std::span<const std::string> experiments,
                                            std::span<const SkippedExperiment> skipped);
 
 // "5 folds by kernel, pooled", "20 x 10 random rows of one kernel fitted, the rest scored".

@@ -73,6 +73,32 @@ TEST(Formula, AgreesWithTheSameArithmeticInCpp) {
   }
 }
 
+TEST(Formula, SlackIsNegativeExactlyWhereTheConditionDoesNotHold) {
+  const auto slack_of = [](const std::string& text) {
+    return Formula::parse(text).slack([](std::string_view) { return 300.0; });
+  };
+  EXPECT_EQ(slack_of("area <= 400"), (400.0 - 300) / 400);
+  EXPECT_EQ(slack_of("area < 200 and 1 < 2"), (200.0 - 300) / 300);
+  EXPECT_EQ(slack_of("area < 200 or area >= 150"), (300.0 - 150) / 300);
+  EXPECT_EQ(slack_of("not area < 200"), (300.0 - 200) / 300);
+  EXPECT_EQ(slack_of("area == 300"), 0);
+  EXPECT_EQ(slack_of("area"), 1);
+  std::mt19937_64 random(3);
+  const auto comparison = [&] {
+    constexpr std::string_view kSymbols[] = {" < ", " <= ", " > ", " >= "};
+    return std::to_string(random() % 1000) + ".5" + std::string(kSymbols[random() % 4]) +
+           std::to_string(random() % 1000);
+  };
+  for (int i = 0; i < 1000; ++i) {
+    std::string text = comparison();
+    for (std::size_t more = random() % 4; more > 0; --more) {
+      text = (random() % 4 == 0 ? "not (" : "(") + text + ")" +
+             (random() % 2 == 0 ? " and " : " or ") + comparison();
+    }
+    EXPECT_EQ(slack_of(text) > 0, value_of(text) != 0) << text;
+  }
+}
+
 TEST(Formula, SurvivesRandomText) {
   std::mt19937_64 random(2);
   constexpr std::string_view kLetters = "0123456789.eab+-*/^()<=>!, minxand";

@@ -107,6 +107,49 @@ TEST_F(SweepCommand, PrintsJsonAndFronts) {
   expect_failure("s.yaml --pareto time,area", 2, "did you mean 'time_s'");
 }
 
+TEST_F(SweepCommand, OptimisesUnderConstraintsAndGoesOnAfterItWasKilled) {
+  write("o.yaml", read("s.yaml") + "constraints: [area <= 3000]\nobjectives: [time_s]\n");
+  const std::string arguments = "o.yaml --optimise --evaluations 90 -f csv -o out.csv";
+  const Answer whole = run(arguments);
+  ASSERT_EQ(whole.exit_code, 0) << whole.err;
+  EXPECT_THAT(whole.err, HasSubstr("least time_s "));
+  EXPECT_THAT(whole.err, HasSubstr("found in 90 evaluations"));
+  EXPECT_THAT(whole.err, HasSubstr("constraints active: area <= 3000"));
+  const std::string rows = read("out.csv");
+  EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 1 + 90);
+  EXPECT_FALSE(exists("out.csv.journal"));
+  for (const std::string wait : {"0.05", "0.15"}) {
+    shell("timeout -s KILL " + wait + " '" TILECAST_BINARY "' sweep " + arguments);
+    EXPECT_EQ(run(arguments + " --resume").exit_code, 0);
+    EXPECT_EQ(read("out.csv"), rows);
+  }
+  const Json json = Json::parse(run("o.yaml --optimise --evaluations 90 -f json").out).at("rows");
+  double least_s = 1;
+  const Json* best = nullptr;
+  for (const Json& row : json) {
+    if (row.at("feasible") == 1) least_s = std::min(least_s, row.at("time_s").get<double>());
+    if (row.at("best") == 1) best = &row;
+  }
+  ASSERT_NE(best, nullptr);
+  EXPECT_EQ(best->at("time_s").get<double>(), least_s);
+  const Json grid = Json::parse(run("o.yaml -f json").out).at("rows");
+  for (const Json& row : grid) {
+    EXPECT_FALSE(row.at("feasible") == 1 && row.at("time_s").get<double>() < least_s);
+  }
+  EXPECT_THAT(run("o.yaml --optimise --evaluations 90").out, HasSubstr("found in 90 evaluations"));
+}
+
+TEST_F(SweepCommand, OptimiseSaysWhatItNeeds) {
+  expect_failure("s.yaml --optimise", 2, "no objectives");
+  expect_failure("s.yaml --optimise tim_s", 2, "did you mean 'time_s'");
+  expect_failure("s.yaml --evaluations 5", 2, "--optimise");
+  write("l.yaml", read("s.yaml").substr(0, read("s.yaml").find("axes:")) +
+                      "axes: {clock: {list: [1 GHz, 2 GHz]}}\nobjectives: [time_s]\n");
+  expect_failure("l.yaml --optimise", 2, "no axis is a range");
+  write("i.yaml", read("s.yaml") + "constraints: [area <= 10]\nobjectives: [time_s]\n");
+  expect_failure("i.yaml --optimise --evaluations 20", 1, "none of 20 machines is feasible");
+}
+
 TEST_F(SweepCommand, SensitivityAgreesWithSet) {
   const std::string program = support::source_dir().string() + "/configs/programs/mlp_train.hlo";
   const auto json = [&](const std::string& arguments) {

@@ -1,6 +1,7 @@
 // Drives `tilecast validate` on made-up measurements.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command_test.h"
@@ -53,6 +54,22 @@ TEST_F(ValidateCommand, JsonHoldsSetsRoundsScoresAndBarsWhateverTheJobs) {
   EXPECT_EQ(experiment["bars"].at(0)["met"], true);
   EXPECT_EQ(experiment["bars"].at(1)["met"], false);
   EXPECT_EQ(run("--data data --format json --jobs 4").out, answer.out);
+}
+
+TEST_F(ValidateCommand, GoesOnWithItsJournal) {
+  write("validation/experiments/again.yaml", read("validation/experiments/folds.yaml"));
+  const std::string whole = run("--data data --format json").out;
+  EXPECT_EQ(run("--data data --format json --journal j").out, whole);
+  const std::string journal = read("j");
+  ASSERT_EQ(std::count(journal.begin(), journal.end(), '\n'), 3);  // a header, an experiment each
+  write("j", journal.substr(0, journal.rfind('\n', journal.size() - 2) + 20));  // torn
+  EXPECT_EQ(run("--data data --format json --journal j --resume").out, whole);
+  EXPECT_EQ(read("j"), journal);
+  EXPECT_EQ(run("--data data --format json -o out.json").exit_code, 0);
+  EXPECT_EQ(read("out.json"), whole);
+  EXPECT_FALSE(exists("out.json.journal"));
+  expect_failure("--data data --journal j --resume", 1, "j");  // of the other format
+  expect_failure("--data data --resume", 2, "--journal");
 }
 
 TEST_F(ValidateCommand, SkipsExperimentsWithoutTheirDataAndFailsOnlyWhenNothingRan) {

@@ -4,6 +4,7 @@
 
 #include "analytical/analytical_model.h"
 #include "analytical/layout_rules.h"
+#include "analytical/read_numbers.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "sim/sensitivity.h"
@@ -151,19 +152,55 @@ TEST_F(SensitivityTest, AgreesWithBruteForce) {
   const Sensitivity result = run(2);
   const double base_s = time_with(example_program("mlp_train.hlo"), "tpu_v3", {});
   EXPECT_EQ(result.time.value, base_s);
+  const auto brute_force = [&](const hwdesc::DeviceNumber& number, double value) {
+    const double time_s = time_with(example_program("mlp_train.hlo"), "tpu_v3",
+                                    {{number.path, hwdesc::format_quantity(value, number.kind)}});
+    return std::log(time_s / base_s) / std::log(value / number.value);
+  };
   std::size_t compared = 0;
   for (const NumberSensitivity& entry : result.numbers) {
-    if (!entry.up || entry.number.integer) continue;
-    const double value = entry.number.value * 1.01;
-    const double time_s =
-        time_with(example_program("mlp_train.hlo"), "tpu_v3",
-                  {{entry.number.path, hwdesc::format_quantity(value, entry.number.kind)}});
-    EXPECT_EQ(*entry.up, std::log(time_s / base_s) / std::log(value / entry.number.value))
-        << entry.number.path;
-    ++compared;
+    if (entry.number.integer) continue;
+    const double value = entry.number.value;
+    if (entry.up) {
+      EXPECT_EQ(*entry.up, brute_force(entry.number, value * 1.01)) << entry.number.path;
+    }
+    if (entry.down) {
+      EXPECT_EQ(*entry.down, brute_force(entry.number, value * (1 / 1.01))) << entry.number.path;
+    }
+    compared += entry.up && entry.down ? 1 : 0;
   }
   EXPECT_GT(compared, 20U);
   EXPECT_GT(result.numbers.front().size(), 0.1);
+}
+
+// On every preset: a kernel takes the same time to the last bit when all numbers that it does not
+// read, by may_read(), are doubled or halved at once.
+TEST_F(SensitivityTest, KernelsDoNotReadWhatIsSaidToBeUnread) {
+  std::size_t unread = 0;
+  for (const std::string& preset : hwdesc::preset_names()) {
+    const hwdesc::DeviceSource source(preset);
+    const hwdesc::Device device = source.with({});
+    const std::vector<hwdesc::DeviceNumber> numbers = hwdesc::device_numbers(device);
+    for (const char* program : {"small_transformer_train.hlo", "small_lstm_train.hlo"}) {
+      const ir::DeviceProgram built = ir::program_for(ir::load_module(example_program(program), {}),
+                                                      analytical::layout_rules(device), {});
+      for (const ir::ScheduledKernel& scheduled : built.program.kernels()) {
+        hwdesc::Overrides changes;
+        for (const hwdesc::DeviceNumber& number : numbers) {
+          if (analytical::may_read(scheduled.kernel, device, number.path)) continue;
+          const double value = number.value * (number.value < number.high / 2 ? 2 : 0.5);
+          if (value <= 0 || value < number.low) continue;
+          changes.emplace_back(number.path, hwdesc::format_quantity(value, number.kind));
+        }
+        unread += changes.size();
+        const std::vector<analytical::KernelQuery> query = {{scheduled.kernel}};
+        EXPECT_EQ(model_.estimate(query, source.with(changes))[0]->time.value,
+                  model_.estimate(query, device)[0]->time.value)
+            << preset << ", " << program << ": " << scheduled.kernel.name();
+      }
+    }
+  }
+  EXPECT_GT(unread, 10'000U);
 }
 
 TEST_F(SensitivityTest, IsSortedAndTheSameForAnyNumberOfThreads) {
