@@ -11,6 +11,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
+#include "sim/training.h"
 #include "sim/views/experiment.h"
 #include "sim/views/label_experiment.h"
 

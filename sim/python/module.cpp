@@ -105,4 +105,5 @@ PYBIND11_MODULE(_tilecast, m) {
   tilecast::sim::python::bind_devices(m);
   tilecast::sim::python::bind_simulation(m);
   tilecast::sim::python::bind_tables(m);
+  tilecast::sim::python::bind_studies(m);
 }

@@ -174,7 +174,8 @@ class Use(unittest.TestCase):
         for name in tilecast.__all__:
             self.assertRegex(stub, rf"(?m)^(class|def) {name}\b")
             self.assertTrue(getattr(tilecast, name).__doc__ or name == "Error", name)
-        for name in ("simulate", "explain", "tiles", "list_tiles", "ops"):
+        for name in ("simulate", "explain", "tiles", "list_tiles", "ops", "tile_table", "evaluate",
+                     "calibrate", "train", "sweep"):
             head = stub[stub.index(f"def {name}("):].split(") ->")[0]
             for parameter in inspect.signature(getattr(tilecast, name)).parameters:
                 self.assertIn(f"{parameter}:", head, name)
