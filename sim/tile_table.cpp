@@ -78,11 +78,11 @@ std::vector<std::string> cells_of(const Answer& answer, bool corrected) {
 
 // Of one launch, with idle power; empty where the tile cannot run.
 std::string energy_cell(const Answer& answer, const hwdesc::Device& device) {
-  constexpr double kNanojoulesPerJoule = 1e9;
+  constexpr double kMicrojoulesPerJoule = 1e6;
   const auto* estimate = std::get_if<Estimate>(&answer);
   if (estimate == nullptr || !estimate->energy) return "";
   const Joules whole = estimate->energy->total() + device.idle_power() * estimate->time;
-  return fmt::format("{:.3f}", whole.value * kNanojoulesPerJoule);
+  return fmt::format("{:.3f}", whole.value * kMicrojoulesPerJoule);
 }
 
 // 1: the lowest score; equal scores have one rank; empty where there is no tile or answer.
@@ -133,7 +133,7 @@ measured::CsvTable estimate_tiles(const measured::CsvTable& table, const ir::Ker
     columns.insert(columns.end(), std::begin(kCorrectionColumns), std::end(kCorrectionColumns));
   }
   if (ranker != nullptr) columns.emplace_back("rank");
-  if (device.energy) columns.emplace_back("energy_nJ");
+  if (device.energy) columns.emplace_back("energy_uJ");
   const std::vector<std::string> ranks =
       ranker == nullptr ? std::vector<std::string>()
                         : ranks_of(rank_rows(tiles, kernel, device, *ranker).best, answers);

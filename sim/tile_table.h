@@ -1,5 +1,5 @@
 // One kernel and a CSV of tiles -> the same rows with estimate_ns, bound, utilisation (0..1), or
-// the reason why the tile cannot run, and energy_nJ (of one launch, with idle power) where the
+// the reason why the tile cannot run, and energy_uJ (of one launch, with idle power) where the
 // device describes energy.
 //
 // Read columns: those of measured/tile_cells.h; an empty cell cuts nothing; a row without any is

@@ -115,7 +115,7 @@ void add_tiles(CLI::App& app) {
       "answered.\n"
       "Other columns (runtime_ns, compute_time_ns ...) are kept, not read, and named in a note.\n"
       "Added columns: estimate_ns, bound, utilisation (0 to 1), reason (why it cannot run), last\n"
-      "energy_nJ where the device describes energy; of a\n"
+      "energy_uJ where the device describes energy; of a\n"
       "hybrid also analytical_ns, factor, verdict (in, edge, out), low_ns and high_ns (90 %); "
       "where a\n"
       "model of ranks chooses also rank (1 is fastest).");

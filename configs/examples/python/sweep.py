@@ -1,4 +1,5 @@
 """A study of machines and its Pareto front, time against area: sweep.py OUT.png"""
+import pathlib
 import sys
 
 import plots
@@ -21,10 +22,10 @@ for program in programs:
     dots = axes.scatter(*points(rows), s=12, alpha=0.5)
     areas, times = points(front)
     axes.step(areas, times, where="post", marker="o", color=dots.get_facecolor()[0][:3],
-              label=program)
-    print(f"{program}: {len(areas)} of the front, {times[0]:.3f} ms at {areas[0]:.0f} mm2, "
+              label=pathlib.Path(program).name)
+    print(f"{pathlib.Path(program).name}: {len(areas)} of the front, {times[0]:.3f} ms at {areas[0]:.0f} mm2, "
           f"{times[-1]:.3f} ms at {areas[-1]:.0f} mm2")
-axes.set(xlabel="area, mm2 (made up)", ylabel="time, ms", yscale="log",
+axes.set(xlabel="area, mm2 (made up)", ylabel="time, ms", ylim=(0, None),
          title="successors of a TPU v5e: who is on the front")
 axes.legend()
 plots.save(figure, sys.argv)
