@@ -63,10 +63,9 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 TEST(ReportResult, AFileSaysWhichVersionWroteItAndWhen) {
   const std::string path = ::testing::TempDir() + "report_written.json";
   std::ofstream(path) << page_json();
-  std::filesystem::last_write_time(
-      path,
-      std::chrono::file_clock::from_sys(std::chrono::sys_days(std::chrono::year(2026) / 3 / 9) +
-                                        std::chrono::hours(7) + std::chrono::minutes(5)));
+  const std::chrono::system_clock::time_point when =
+      std::chrono::sys_days(std::chrono::year(2026) / 3 / 9) + std::chrono::minutes(7 * 60 + 5);
+  std::filesystem::last_write_time(path, std::chrono::file_clock::from_sys(when));
   const auto runs = std::get<SimulationResults>(read_result_file(path));
   EXPECT_EQ(runs.front().written, "2026-03-09 07:05 UTC");
   EXPECT_EQ(runs.front().version, version());

@@ -122,6 +122,8 @@ class Simulation:
     host_dispatch_s = property(lambda self: self._core.host_dispatch_s)
     interval_s = property(lambda self: self._core.interval_s, doc="90 % of time_s, or None.")
     notes = property(lambda self: self._core.notes)
+    numbers = property(lambda self: self._core.numbers,
+                       doc="energy_J, average_power_W, peak_memory_bytes ...: what is known of them.")
 
     def columns(self):
         return self._core.columns()
