@@ -8,14 +8,13 @@
 #include "base/text.h"
 
 namespace tilecast::sim {
-namespace {
 
-std::vector<StudyObjective> named_objectives(const std::string& text) {
+std::vector<StudyObjective> named_objectives(const std::string& columns) {
   std::vector<StudyObjective> objectives;
   std::size_t begin = 0;
-  while (begin <= text.size()) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    std::string name(base::trim(std::string_view(text).substr(begin, end - begin)));
+  while (begin <= columns.size()) {
+    const std::size_t end = std::min(columns.find(',', begin), columns.size());
+    std::string name(base::trim(std::string_view(columns).substr(begin, end - begin)));
     const bool larger = name.starts_with('-');
     if (larger) name.erase(0, 1);
     objectives.push_back({std::move(name), larger});
@@ -23,8 +22,6 @@ std::vector<StudyObjective> named_objectives(const std::string& text) {
   }
   return objectives;
 }
-
-}  // namespace
 
 std::vector<StudyObjective> front_objectives(const Study& study, const std::string& pareto,
                                              bool front) {

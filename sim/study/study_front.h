@@ -10,9 +10,11 @@
 
 namespace tilecast::sim {
 
-// Those of `pareto` ("COLUMN,COLUMN"; a minus before one: larger is better), of the study where
-// `front`, or none. Throws UsageError for a name that is no column of numbers, and for `front` of a
-// study without objectives.
+// Of "COLUMN,COLUMN"; a minus before one: larger is better. Unchecked (check_objective).
+[[nodiscard]] std::vector<StudyObjective> named_objectives(const std::string& columns);
+
+// Those of `pareto`, likewise, of the study where `front`, or none. Throws UsageError for a name
+// that is no column of numbers, and for `front` of a study without objectives.
 [[nodiscard]] std::vector<StudyObjective> front_objectives(const Study& study,
                                                            const std::string& pareto, bool front);
 
