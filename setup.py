@@ -20,6 +20,7 @@ class CMakeBuild(build_ext):
             subprocess.check_call(["cmake", "-S", ROOT, "-B", build, "-G", "Ninja",
                                    "-DCMAKE_BUILD_TYPE=Release", "-DTILECAST_BUILD_TESTS=OFF",
                                    "-DTILECAST_WITH_TORCH=OFF", "-DCMAKE_UNITY_BUILD=ON",
+                                   "-DCMAKE_UNITY_BUILD_BATCH_SIZE=12",
                                    f"-DPython_EXECUTABLE={sys.executable}"])
         subprocess.check_call(["cmake", "--build", build, "--target", "tilecast_python",
                                "tilecast_onnx"])

@@ -103,9 +103,17 @@ void sort_rows(Comparison& c, const std::vector<std::size_t>& order) {
   c.rows = std::move(sorted);
 }
 
+// Of the rows so far and this one.
+std::optional<Joules> energy_with(const SideTotal& total, const CompareRow& row, std::size_t side) {
+  const std::optional<Joules>& one = row.cells[side]->energy;
+  if (!one || (total.rows > 0 && !total.energy)) return std::nullopt;
+  return total.energy.value_or(Joules{}) + *one * row.launches;
+}
+
 void add(const Comparison& c, const CompareRow& row, std::size_t side, SideTotal& total) {
   if (!row.cells[side] || row.overlaps) return;
   const Seconds time = row.cells[side]->time * row.launches;
+  total.energy = energy_with(total, row, side);
   ++total.rows;
   total.time += time;
   const auto difference = lost(c, row, side);

@@ -32,6 +32,7 @@ struct CompareCell {
   Seconds time;  // of one launch; positive or zero, finite
   std::optional<analytical::Bound> bound = {};
   std::optional<analytical::Correction> correction = {};  // its interval is of `time`
+  std::optional<Joules> energy = {};  // of one launch, idle power too; models of programs
 };
 
 struct CompareRow {
@@ -52,6 +53,7 @@ struct SideTotal {
   Seconds shared_time, reference;    // of those, by this side and by the reference
   Seconds lost;                      // sum of |this side - reference|
   std::optional<double> median_ape;  // of shared rows: |this side / reference - 1|
+  std::optional<Joules> energy;      // of all these rows; nullopt where one does not say
 
   [[nodiscard]] Seconds difference() const { return shared_time - reference; }
 };

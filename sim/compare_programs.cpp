@@ -80,6 +80,13 @@ std::vector<std::size_t> add_rows(const ir::Program& program, std::size_t group,
   return rows;
 }
 
+// Of one launch; nullopt where the device describes none.
+std::optional<Joules> energy_of_answer(const measured::Prediction& answer,
+                                       const hwdesc::Device& device) {
+  if (!answer.estimate || !answer.estimate->energy) return std::nullopt;
+  return answer.estimate->energy->total() + device.idle_power() * answer.on_device;
+}
+
 void add_models(const Placed& placed, const CompareSetup& setup, ComparisonBuilder& builder) {
   SampleSet questions;
   for (const ir::ScheduledKernel& scheduled : placed.program.kernels()) {
@@ -97,7 +104,9 @@ void add_models(const Placed& placed, const CompareSetup& setup, ComparisonBuild
     const auto answers = plan.predict(*model.answers, setup.devices[placed.device], setup.jobs);
     for (std::size_t i = 0; i < answers.size(); ++i) {
       if (!answers[i].answered) continue;
-      builder.set(placed.rows[i], column, cell_of(answers[i]));
+      CompareCell cell = cell_of(answers[i]);
+      cell.energy = energy_of_answer(answers[i], setup.devices[placed.device]);
+      builder.set(placed.rows[i], column, std::move(cell));
     }
     if (setup.step) setup.step();
   }

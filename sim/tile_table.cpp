@@ -76,6 +76,15 @@ std::vector<std::string> cells_of(const Answer& answer, bool corrected) {
   return cells;
 }
 
+// Of one launch, with idle power; empty where the tile cannot run.
+std::string energy_cell(const Answer& answer, const hwdesc::Device& device) {
+  constexpr double kMicrojoulesPerJoule = 1e6;
+  const auto* estimate = std::get_if<Estimate>(&answer);
+  if (estimate == nullptr || !estimate->energy) return "";
+  const Joules whole = estimate->energy->total() + device.idle_power() * estimate->time;
+  return fmt::format("{:.3f}", whole.value * kMicrojoulesPerJoule);
+}
+
 // 1: the lowest score; equal scores have one rank; empty where there is no tile or answer.
 std::vector<std::string> ranks_of(std::span<const search::RankedOffer> best,
                                   std::span<const Answer> answers) {
@@ -124,6 +133,7 @@ measured::CsvTable estimate_tiles(const measured::CsvTable& table, const ir::Ker
     columns.insert(columns.end(), std::begin(kCorrectionColumns), std::end(kCorrectionColumns));
   }
   if (ranker != nullptr) columns.emplace_back("rank");
+  if (device.energy) columns.emplace_back("energy_uJ");
   const std::vector<std::string> ranks =
       ranker == nullptr ? std::vector<std::string>()
                         : ranks_of(rank_rows(tiles, kernel, device, *ranker).best, answers);
@@ -131,6 +141,7 @@ measured::CsvTable estimate_tiles(const measured::CsvTable& table, const ir::Ker
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
     std::vector<std::string> cells = cells_of(answers[i], corrected);
     if (ranker != nullptr) cells.push_back(ranks[i]);
+    if (device.energy) cells.push_back(energy_cell(answers[i], device));
     result.rows[i].cells.insert(result.rows[i].cells.end(), cells.begin(), cells.end());
   }
   return result;
@@ -178,6 +189,27 @@ search::OfferRanking rank_rows(std::span<const TileConfig> tiles, const ir::Kern
   search::OfferRanking ranking = search::rank_offered(kernel, device, ranker, offered, most);
   for (search::RankedOffer& one : ranking.best) one.offer = rows[one.offer];
   return ranking;
+}
+
+OfferedRows fastest_listed(const ir::Kernel& kernel, const hwdesc::Device& device,
+                           const analytical::TileRanker& order, analytical::TileSet listing,
+                           std::size_t most) {
+  const auto tiles = analytical::KernelAnalysis(kernel, device).tiles(kMostListedTiles, listing);
+  if (tiles.empty()) return {};
+  const search::OfferRanking ranking = search::rank_offered(kernel, device, order, tiles, most);
+  std::vector<TileConfig> best;
+  for (const search::RankedOffer& one : ranking.best) best.push_back(tiles[one.offer]);
+  return {table_of_tiles(best), ranking.why_none, tiles.size()};
+}
+
+OfferedRows fastest_rows(const measured::CsvTable& table, const ir::Kernel& kernel,
+                         const hwdesc::Device& device, const analytical::TileRanker& order,
+                         std::size_t most) {
+  const search::OfferRanking ranking =
+      rank_rows(tiles_of_table(table), kernel, device, order, most);
+  measured::CsvTable fastest{table.file, table.columns, {}};
+  for (const search::RankedOffer& one : ranking.best) fastest.rows.push_back(table.rows[one.offer]);
+  return {std::move(fastest), ranking.why_none, table.rows.size()};
 }
 
 measured::CsvTable rows_of_file(const measured::CsvTable& table, const std::string& path) {

@@ -1,5 +1,6 @@
 // One kernel and a CSV of tiles -> the same rows with estimate_ns, bound, utilisation (0..1), or
-// the reason why the tile cannot run.
+// the reason why the tile cannot run, and energy_uJ (of one launch, with idle power) where the
+// device describes energy.
 //
 // Read columns: those of measured/tile_cells.h; an empty cell cuts nothing; a row without any is
 // estimated with the best tile.
@@ -35,6 +36,21 @@ namespace tilecast::sim {
     std::span<const analytical::TileConfig> tiles, const ir::Kernel& kernel,
     const hwdesc::Device& device, const analytical::TileRanker& ranker,
     std::size_t most = std::numeric_limits<std::size_t>::max());
+
+// Rows to answer, of those offered; why_none: nothing was chosen (search/tile_choice.h).
+struct OfferedRows {
+  measured::CsvTable rows;
+  std::string why_none = {};
+  std::size_t offered = 0;
+};
+inline constexpr std::size_t kMostListedTiles = 100'000, kShownTiles = 10;
+// The first `most` in the ranker's order of the tiles that are listed, or of the rows of a table.
+[[nodiscard]] OfferedRows fastest_listed(const ir::Kernel& kernel, const hwdesc::Device& device,
+                                         const analytical::TileRanker& order,
+                                         analytical::TileSet listing, std::size_t most);
+[[nodiscard]] OfferedRows fastest_rows(const measured::CsvTable& table, const ir::Kernel& kernel,
+                                       const hwdesc::Device& device,
+                                       const analytical::TileRanker& order, std::size_t most);
 
 // The rows whose `file` cell names the same file as `path`; all rows when there is no such column.
 [[nodiscard]] measured::CsvTable rows_of_file(const measured::CsvTable& table,

@@ -4,14 +4,12 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "hybrid/hybrid_dir.h"
 #include "learned/graph_set.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/graphs.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
-#include "sim/evaluation_report.h"
-#include "sim/model_choice.h"
+#include "sim/evaluation_request.h"
 #include "sim/quantity_evaluation.h"
 #include "sim/views/evaluation.h"
 #include "sim/views/quantities.h"
@@ -33,86 +31,14 @@ struct EvaluateArguments {
   int jobs = 1;
 };
 
-struct Choice {
-  std::string model;
-  std::size_t device = 0;
-  friend bool operator==(const Choice&, const Choice&) = default;
-};
-
-// Without --model: both models on the first device, and the analytical one on the others.
-std::vector<Choice> choices(const EvaluateArguments& arguments, std::size_t devices) {
-  std::vector<Choice> result;
-  for (std::size_t device = 0; device < devices; ++device) {
-    if (!arguments.models.empty()) {
-      for (const std::string& model : arguments.models) {
-        const Choice choice{model, device};
-        if (std::ranges::find(result, choice) == result.end()) result.push_back(choice);
-      }
-      continue;
-    }
-    if (device == 0) result.push_back({"roofline", device});
-    result.push_back({"analytical", device});
-  }
-  return result;
-}
-
-// The models of the first device go by their own name, those of others by the device's.
-std::string column_name(const Choice& choice, const hwdesc::Device& device) {
-  if (choice.device == 0) return choice.model;
-  return choice.model == "analytical" ? device.name
-                                      : fmt::format("{} {}", choice.model, device.name);
-}
-
-std::vector<Breakdown> breakdowns(const std::vector<std::string>& names) {
-  constexpr Breakdown kChoices[] = {Breakdown::kOpClass, Breakdown::kSize, Breakdown::kSplit,
-                                    Breakdown::kFamily, Breakdown::kKernel};
-  std::vector<Breakdown> result;
-  for (const std::string& name : names) {
-    const auto* found = std::ranges::find_if(
-        kChoices, [&](Breakdown candidate) { return measured::name(candidate) == name; });
-    if (found == std::end(kChoices)) {
-      throw UsageError(
-          fmt::format("--by: got '{}', expected class, size, split, family or kernel", name));
-    }
-    result.push_back(*found);
-  }
-  return result;
-}
-
-// A model that only ranks tiles.
-ModelColumn ranking_column(const std::string& name, const Choice& choice,
-                           learned::LoadedModel model) {
-  ModelColumn column{.name = name, .model = choice.model, .device = choice.device};
-  column.ranks_only = true;
-  for (const learned::ModelData& data : model.card.data) column.trained_on.push_back(data.hash);
-  column.families = model.card.families;
-  column.answers = std::make_unique<RankingModel>(std::move(model.predictor), analytical_prior());
-  return column;
-}
-
-// A folder of a trained model goes by the folder's name.
-ModelColumn make_column(const std::string& name, const Choice& choice,
-                        const std::vector<hwdesc::Device>& devices) {
-  if (learned::is_model_directory(choice.model) && !hybrid::is_hybrid_directory(choice.model)) {
-    learned::LoadedModel model = learned::load_model(choice.model);
-    if (model.card.ranks_only) return ranking_column(name, choice, std::move(model));
-  }
-  return model_column(name, choice.model, devices, choice.device);
-}
-
 EvaluationReport make_report(const EvaluateArguments& arguments) {
   std::vector<hwdesc::Device> devices = load_devices(arguments.devices);
-  std::vector<ModelColumn> columns;
-  for (const Choice& choice : choices(arguments, devices.size())) {
-    std::string name = column_name(choice, devices[choice.device]);
-    const auto same = std::ranges::count(columns, name, &ModelColumn::name);
-    if (same > 0) name += fmt::format(" #{}", choice.device + 1);
-    columns.push_back(make_column(name, choice, devices));
-  }
+  std::vector<ModelColumn> columns = named_columns(arguments.models, devices);
   Progress progress("evaluate", arguments.sets.size() * columns.size());
   EvaluateSetsOptions options;
-  options.evaluation = {
-      .by = breakdowns(arguments.by), .bootstrap = arguments.bootstrap, .jobs = arguments.jobs};
+  options.evaluation = {.by = named_breakdowns(arguments.by),
+                        .bootstrap = arguments.bootstrap,
+                        .jobs = arguments.jobs};
   options.check_physics = !arguments.doubted;
   options.step = [&progress] { progress.step(); };
   EvaluationReport report =

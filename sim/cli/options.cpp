@@ -5,8 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 
 #include "base/error.h"
 #include "base/parallel.h"
@@ -197,30 +195,6 @@ CLI::Validator is_model_name() {
 std::unique_ptr<analytical::CostModel> make_model(const std::string& name,
                                                   std::span<const hwdesc::Device> devices) {
   return choose_model(name, devices).model;
-}
-
-ModelColumn model_column(const std::string& name, const std::string& model,
-                         const std::vector<hwdesc::Device>& devices, std::size_t device) {
-  ModelColumn column{.name = name, .model = model, .device = device};
-  ChosenModel chosen = choose_model(model, {&devices[device], 1});
-  if (chosen.card) {
-    for (const learned::ModelData& data : chosen.card->data) {
-      column.trained_on.push_back(data.hash);
-    }
-    column.families = chosen.card->families;
-  }
-  column.model = chosen.name;
-  column.note = chosen.note;
-  column.with_constants = chosen.with_constants(devices[device]);
-  column.answers = std::move(chosen.model);
-  return column;
-}
-
-std::string data_folder(const std::string& given, const std::string& experiment) {
-  if (!given.empty()) return given;
-  if (const char* shared = std::getenv("TILECAST_SHARED"); shared && *shared) return shared;
-  const std::filesystem::path folder = std::filesystem::absolute(experiment).parent_path();
-  return (folder / "../../../shared").lexically_normal().string();
 }
 
 }  // namespace tilecast::sim::cli

@@ -11,7 +11,7 @@
 #include "ir/load_program.h"
 #include "measured/csv.h"
 #include "sim/answers.h"
-#include "sim/evaluation_report.h"
+#include "sim/evaluation_request.h"
 #include "sim/model_choice.h"
 
 namespace CLI {
@@ -86,14 +86,5 @@ void add_ranker_option(CLI::App& verb, TileArguments& arguments);
 // Times by the model of this name, of these tiles.
 [[nodiscard]] ChosenModel model_with_tiles(const std::string& name, const TileArguments& tiles,
                                            std::span<const hwdesc::Device> devices);
-
-// `model` on the device-th of `devices`, with what its card says it was trained on.
-[[nodiscard]] ModelColumn model_column(const std::string& name, const std::string& model,
-                                       const std::vector<hwdesc::Device>& devices,
-                                       std::size_t device);
-
-// Third-party data: `given`, else $TILECAST_SHARED, else ../shared of the repository that holds the
-// experiment.
-[[nodiscard]] std::string data_folder(const std::string& given, const std::string& experiment);
 
 }  // namespace tilecast::sim::cli

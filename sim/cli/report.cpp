@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 
-#include "base/source_text.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/options.h"
 #include "sim/report/page.h"
@@ -28,7 +27,7 @@ std::string title_of(const ReportArguments& arguments) {
 void run(const ReportArguments& arguments) {
   std::vector<report::Result> results;
   for (const std::string& file : arguments.results) {
-    results.push_back(report::read_result(base::SourceText::read_file(file)));
+    results.push_back(report::read_result_file(file));
   }
   write({.format = "html", .file = arguments.output},
         report::page(results, {.title = title_of(arguments)}));

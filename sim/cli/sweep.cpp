@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <optional>
 
 #include "base/error.h"
@@ -12,6 +11,7 @@
 #include "sim/cli/journal_options.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
+#include "sim/study/study_front.h"
 #include "sim/study/study_optimum.h"
 #include "sim/study/study_run.h"
 #include "sim/study/study_table.h"
@@ -29,32 +29,6 @@ struct SweepArguments {
   bool front = false;
   int jobs = 1;
 };
-
-std::vector<StudyObjective> named_objectives(const std::string& text) {
-  std::vector<StudyObjective> objectives;
-  std::size_t begin = 0;
-  while (begin <= text.size()) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    std::string name(base::trim(std::string_view(text).substr(begin, end - begin)));
-    const bool larger = name.starts_with('-');
-    if (larger) name.erase(0, 1);
-    objectives.push_back({std::move(name), larger});
-    begin = end + 1;
-  }
-  return objectives;
-}
-
-// Of --pareto, of --front, or none.
-std::vector<StudyObjective> front_objectives(const Study& study, const SweepArguments& arguments) {
-  std::vector<StudyObjective> objectives;
-  if (!arguments.pareto.empty()) objectives = named_objectives(arguments.pareto);
-  if (arguments.front) objectives = study.objectives;
-  if (arguments.front && objectives.empty()) {
-    throw UsageError(fmt::format("{}: --front: the study has no objectives", study.file));
-  }
-  for (const StudyObjective& objective : objectives) check_objective(study, objective);
-  return objectives;
-}
 
 void report_failures(const measured::CsvTable& table) {
   std::size_t failed = 0;
@@ -144,7 +118,8 @@ void sweep(const SweepArguments& arguments, const CLI::App& verb) {
     optimise(study, arguments);
     return;
   }
-  const std::vector<StudyObjective> objectives = front_objectives(study, arguments);
+  const std::vector<StudyObjective> objectives =
+      front_objectives(study, arguments.pareto, arguments.front);
   const std::string journal = journal_file(arguments.journal, arguments.output);
   std::optional<measured::CsvTable> table;
   {

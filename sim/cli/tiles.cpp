@@ -22,28 +22,16 @@ struct TilesArguments {
   OutputOptions output;
 };
 
-// Rows to answer; why_none: nothing was chosen of what was offered (search/tile_choice.h).
-struct OfferedRows {
-  measured::CsvTable rows;
-  std::string why_none = {};
-};
-
 // The fastest of those that are listed.
 OfferedRows listed_rows(const TilesArguments& arguments, const ir::Kernel& kernel,
                         const hwdesc::Device& device, const analytical::TileRanker& order) {
-  constexpr std::size_t kMost = 100'000;
-  constexpr std::size_t kShown = 10;
-  const auto tiles =
-      analytical::KernelAnalysis(kernel, device).tiles(kMost, tile_set(arguments.listing));
-  if (tiles.empty()) {
+  OfferedRows listed = fastest_listed(kernel, device, order, tile_set(arguments.listing),
+                                      arguments.most.value_or(kShownTiles));
+  if (listed.offered == 0) {
     throw nothing_listed(fmt::format("{}: {} has no tiles", arguments.file, kernel.name()),
                          arguments.listing, device);
   }
-  const search::OfferRanking ranking =
-      search::rank_offered(kernel, device, order, tiles, arguments.most.value_or(kShown));
-  std::vector<analytical::TileConfig> best;
-  for (const search::RankedOffer& one : ranking.best) best.push_back(tiles[one.offer]);
-  return {table_of_tiles(best), ranking.why_none};
+  return listed;
 }
 
 // The caller's, or the fastest of them.
@@ -51,13 +39,7 @@ OfferedRows given_rows(const TilesArguments& arguments, const ir::Kernel& kernel
                        const hwdesc::Device& device, const analytical::TileRanker& order) {
   measured::CsvTable rows = read_tile_rows(arguments.table, arguments.file);
   if (!arguments.most) return {std::move(rows)};
-  const search::OfferRanking ranking =
-      rank_rows(tiles_of_table(rows), kernel, device, order, *arguments.most);
-  measured::CsvTable fastest{rows.file, rows.columns, {}};
-  for (const search::RankedOffer& one : ranking.best) {
-    fastest.rows.push_back(std::move(rows.rows[one.offer]));
-  }
-  return {std::move(fastest), ranking.why_none};
+  return fastest_rows(rows, kernel, device, order, *arguments.most);
 }
 
 // Where nothing is chosen nothing changes: why, and what the kernel keeps.
@@ -132,7 +114,8 @@ void add_tiles(CLI::App& app) {
       "through the cache, not copied). With a column file, only the rows of this file are "
       "answered.\n"
       "Other columns (runtime_ns, compute_time_ns ...) are kept, not read, and named in a note.\n"
-      "Added columns: estimate_ns, bound, utilisation (0 to 1), reason (why it cannot run); of a\n"
+      "Added columns: estimate_ns, bound, utilisation (0 to 1), reason (why it cannot run), last\n"
+      "energy_uJ where the device describes energy; of a\n"
       "hybrid also analytical_ns, factor, verdict (in, edge, out), low_ns and high_ns (90 %); "
       "where a\n"
       "model of ranks chooses also rank (1 is fastest).");

@@ -17,6 +17,7 @@
 #include "sim/cli/journal_options.h"
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
+#include "sim/training.h"
 #include "sim/views/experiment.h"
 #include "sim/views/label_experiment.h"
 

@@ -8,7 +8,9 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "measured/csv.h"
 #include "sim/answers.h"
 
 namespace tilecast::sim::python {
@@ -24,5 +26,10 @@ struct ReadProgram {
 
 void bind_devices(py::module_& m);  // Error, Device, Program, Model
 void bind_tables(py::module_& m);   // tiles and operators
+void bind_studies(py::module_& m);  // evaluations, calibrations, trainings and sweeps
+
+// A table by its columns, as Python takes and gives it.
+using Columns = std::vector<std::pair<std::string, std::vector<std::string>>>;
+[[nodiscard]] Columns columns_of(const measured::CsvTable& table);
 
 }  // namespace tilecast::sim::python

@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "sim/program_numbers.h"
 #include "sim/python/bindings.h"
 #include "sim/views/explain.h"
 #include "sim/views/simulation.h"
@@ -55,6 +56,17 @@ std::vector<std::string> notes(const Simulation& run) {
   return out;
 }
 
+// Energy and memory, of which the device or the program says something.
+py::dict other_numbers(const Simulation& run) {
+  py::dict out;
+  for (const auto& numbers : {energy_numbers(), memory_numbers()}) {
+    for (const ProgramNumber& number : numbers) {
+      if (const auto value = number.of(run)) out[py::str(std::string(number.name))] = *value;
+    }
+  }
+  return out;
+}
+
 Simulation run_program(const ReadProgram& program, const hwdesc::Device& device,
                        const ChosenModel& model, bool skip_unknown) {
   const UnknownOp unknown = skip_unknown ? UnknownOp::kSkip : UnknownOp::kError;
@@ -82,6 +94,7 @@ void bind_simulation(py::module_& m) {
                              [](const Simulation& run) { return run.host_dispatch.value; })
       .def_property_readonly("interval_s", &interval)
       .def_property_readonly("notes", &notes)
+      .def_property_readonly("numbers", &other_numbers)
       .def("columns", &columns)
       .def("text", [](const Simulation& run) { return views::table(run); })
       .def("json", [](const Simulation& run) {
@@ -105,4 +118,5 @@ PYBIND11_MODULE(_tilecast, m) {
   tilecast::sim::python::bind_devices(m);
   tilecast::sim::python::bind_simulation(m);
   tilecast::sim::python::bind_tables(m);
+  tilecast::sim::python::bind_studies(m);
 }

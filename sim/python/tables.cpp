@@ -95,21 +95,24 @@ py::object array_of(const std::vector<TileConfig>& tiles, int TileConfig::*part)
   return out;
 }
 
+analytical::TileSet listing_of(const std::string& listing) {
+  using enum analytical::TileSet;
+  if (listing == "ladder") return kLadder;
+  if (listing == "all") return kAll;
+  if (listing == "schedules") return kSchedules;
+  throw Error(fmt::format("listing: got '{}', expected ladder, all or schedules", listing));
+}
+
 py::dict list_tiles(const ReadProgram& program, const hwdesc::Device& device,
                     const std::string& kernel, const std::string& listing, std::size_t limit) {
-  using enum analytical::TileSet;
-  if (listing != "ladder" && listing != "all" && listing != "schedules") {
-    throw Error(fmt::format("listing: got '{}', expected ladder, all or schedules", listing));
-  }
+  const analytical::TileSet set = listing_of(listing);
   std::vector<TileConfig> tiles;
   {
     const py::gil_scoped_release released;
     const PlacedProgram placed = placed_on(program, device);
     const analytical::KernelAnalysis analysis(
         find_kernel(placed.built.program, kernel, placed.file), device);
-    tiles = analysis.tiles(limit, listing == "all"         ? kAll
-                                  : listing == "schedules" ? kSchedules
-                                                           : kLadder);
+    tiles = analysis.tiles(limit, set);
   }
   py::dict out;
   out["output"] = array_of(tiles, &TileConfig::output);
@@ -118,8 +121,6 @@ py::dict list_tiles(const ReadProgram& program, const hwdesc::Device& device,
   out["warps"] = array_of(tiles, &TileConfig::warps);
   return out;
 }
-
-using Columns = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 measured::CsvTable table_of(const Columns& columns) {
   measured::CsvTable table{"table", {}, {}};
@@ -138,13 +139,32 @@ measured::CsvTable table_of(const Columns& columns) {
   return table;
 }
 
-Columns columns_of(const measured::CsvTable& table) {
-  Columns columns;
-  for (std::size_t c = 0; c < table.columns.size(); ++c) {
-    columns.push_back({table.columns[c], {}});
-    for (const measured::CsvRow& row : table.rows) columns.back().second.push_back(row.cells[c]);
+struct TileTable {
+  std::string kernel, listing;
+  std::optional<std::size_t> most;
+};
+
+// `given`: the caller's rows; none: the fastest that are listed.
+Columns tile_table(const ReadProgram& program, const hwdesc::Device& device,
+                   const ChosenModel& model, const std::optional<measured::CsvTable>& given,
+                   const TileTable& asked) {
+  const PlacedProgram placed = placed_on(program, device);
+  const ir::Kernel& kernel = find_kernel(placed.built.program, asked.kernel, placed.file);
+  const analytical::CostModel* times = model.name == "analytical" ? nullptr : model.model.get();
+  const auto by_times = analytical::make_time_ranker(times);
+  const analytical::TileRanker& order = model.ranker != nullptr ? *model.ranker : *by_times;
+  OfferedRows offered;
+  if (!given) {
+    offered = fastest_listed(kernel, device, order, listing_of(asked.listing),
+                             asked.most.value_or(kShownTiles));
+    if (offered.offered == 0) {
+      throw Error(fmt::format("{}: {} has no tiles", placed.file, kernel.name()));
+    }
+  } else {
+    offered.rows = rows_of_file(*given, placed.file);
+    if (asked.most) offered = fastest_rows(offered.rows, kernel, device, order, *asked.most);
   }
-  return columns;
+  return columns_of(estimate_tiles(offered.rows, kernel, device, times, model.ranker));
 }
 
 Columns estimate_table(const measured::CsvTable& table, const hwdesc::Device& device,
@@ -156,10 +176,39 @@ Columns estimate_table(const measured::CsvTable& table, const hwdesc::Device& de
 
 }  // namespace
 
+Columns columns_of(const measured::CsvTable& table) {
+  Columns columns;
+  for (std::size_t c = 0; c < table.columns.size(); ++c) {
+    columns.push_back({table.columns[c], {}});
+    for (const measured::CsvRow& row : table.rows) columns.back().second.push_back(row.cells[c]);
+  }
+  return columns;
+}
+
 void bind_tables(py::module_& m) {
   using Released = py::call_guard<py::gil_scoped_release>;
   m.def("_tiles", &tile_times);
   m.def("_list_tiles", &list_tiles);
+  m.def(
+      "_tile_table",
+      [](const ReadProgram& program, const hwdesc::Device& device, const ChosenModel& model,
+         const std::string& kernel, const std::optional<Columns>& given, const std::string& listing,
+         std::optional<std::size_t> most) {
+        std::optional<measured::CsvTable> rows;
+        if (given) rows = table_of(*given);
+        return tile_table(program, device, model, rows, {kernel, listing, most});
+      },
+      Released());
+  m.def(
+      "_tile_table_of_file",
+      [](const ReadProgram& program, const hwdesc::Device& device, const ChosenModel& model,
+         const std::string& kernel, const std::string& path, const std::string& listing,
+         std::optional<std::size_t> most) {
+        return tile_table(program, device, model,
+                          measured::read_csv(base::SourceText::read_file(path)),
+                          {kernel, listing, most});
+      },
+      Released());
   m.def(
       "_ops",
       [](const Columns& table, const hwdesc::Device& device, const ChosenModel& model,

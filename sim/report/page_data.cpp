@@ -109,6 +109,8 @@ Json simulation_json(const SimulationResult& run) {
               {"program", run.program},
               {"device", run.device},
               {"model", run.model.empty() ? "analytical" : run.model},
+              {"version", run.version},
+              {"written", run.written},
               {"time", short_number(run.time_s)},
               {"timeline", short_number(run.timeline_s)},
               {"dispatch", short_number(run.host_dispatch_s)},

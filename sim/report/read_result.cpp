@@ -1,9 +1,26 @@
+#include <fmt/chrono.h>
 #include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
 
 #include "base/text.h"
 #include "sim/report/readers.h"
 
 namespace tilecast::sim::report {
+namespace {
+
+// When the file was written last, to the minute; "" where the system does not say.
+std::string minute_written(const std::string& path) {
+  std::error_code failure;
+  const auto time = std::filesystem::last_write_time(path, failure);
+  if (failure) return "";
+  const std::time_t seconds =
+      std::chrono::system_clock::to_time_t(std::chrono::file_clock::to_sys(time));
+  return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(seconds));
+}
+
+}  // namespace
 
 double size_of(const Value& object, std::string_view key) {
   const double value = object.number(key);
@@ -32,6 +49,14 @@ Result read_result(base::SourceText text) {
   if (schema.starts_with("tilecast.") && schema.ends_with("/1")) return read_tables(root);
   throw root.error(fmt::format(
       "schema: got '{}', expected a result of tilecast (tilecast.simulate/1, ...)", schema));
+}
+
+Result read_result_file(const std::string& path) {
+  Result result = read_result(base::SourceText::read_file(path));
+  if (auto* runs = std::get_if<SimulationResults>(&result)) {
+    for (SimulationResult& run : *runs) run.written = minute_written(path);
+  }
+  return result;
 }
 
 }  // namespace tilecast::sim::report

@@ -122,6 +122,7 @@ SimulationResults read_simulations(const Value& root) {
   SimulationResults runs;
   for (const Value& program : root.list("programs")) {
     runs.push_back(read_simulation(program, root.file()));
+    runs.back().version = root.text_if("version");
   }
   if (runs.empty()) throw root.error("programs: got none, expected one or more");
   return runs;

@@ -47,6 +47,7 @@ struct MemoryResult {
 struct SimulationResult {
   std::string label;  // set by the page: what tells it from the others
   std::string source, file, program, device, model;
+  std::string version, written;  // of Tilecast; of the file, "2026-11-25 16:02 UTC"; "": not known
   double time_s = 0, timeline_s = 0, host_dispatch_s = 0;
   std::optional<TimeInterval> interval;  // of time_s
   // Where the result has them: energy and peak of device memory of one run.
@@ -108,5 +109,7 @@ struct TablesResult {
 
 using Result = std::variant<SimulationResults, PairedResult, EvaluationResult, TablesResult>;
 [[nodiscard]] Result read_result(base::SourceText text);
+// With SimulationResult::written of a file on disk.
+[[nodiscard]] Result read_result_file(const std::string& path);
 
 }  // namespace tilecast::sim::report

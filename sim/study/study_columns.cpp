@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/program_numbers.h"
+
 namespace tilecast::sim {
 namespace {
 
@@ -29,22 +31,6 @@ std::optional<double> domain_share(const Simulation& run, DomainShare DomainShar
   return ((*shares).*of).time / run.time;
 }
 
-void add_energy_and_memory(std::vector<StudyResult>& results) {
-  results.push_back({"energy_J", [](const Simulation& run) {
-                       return run.energy ? std::optional(run.energy->total().value) : std::nullopt;
-                     }});
-  results.push_back({"average_power_W", [](const Simulation& run) {
-                       return run.energy ? std::optional(run.energy->average_power().value)
-                                         : std::nullopt;
-                     }});
-  results.push_back({"peak_memory_bytes", [](const Simulation& run) {
-                       return run.memory ? std::optional(run.memory->peak.total()) : std::nullopt;
-                     }});
-  results.push_back({"memory_capacity_bytes", [](const Simulation& run) {
-                       return run.memory ? std::optional(run.memory->capacity.value) : std::nullopt;
-                     }});
-}
-
 std::vector<StudyResult> all_results() {
   std::vector<StudyResult> results = {
       {"time_s", [](const Simulation& run) { return run.time.value; }},
@@ -59,7 +45,11 @@ std::vector<StudyResult> all_results() {
          return run.interval ? std::optional(run.interval->high) : std::nullopt;
        }},
   };
-  add_energy_and_memory(results);
+  for (const auto& numbers : {energy_numbers(), memory_numbers()}) {
+    for (const ProgramNumber& number : numbers) {
+      results.push_back({std::string(number.name), number.of});
+    }
+  }
   for (const Bound bound : kBounds) {
     results.push_back({"share_" + std::string(analytical::name(bound)),
                        [bound](const Simulation& run) { return bound_share(run, bound); }});

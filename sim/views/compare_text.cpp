@@ -6,6 +6,7 @@
 #include "sim/views/compare.h"
 #include "sim/views/compare_profile.h"
 #include "sim/views/correction.h"
+#include "sim/views/energy.h"
 #include "sim/views/text_table.h"
 
 namespace tilecast::sim::views {
@@ -44,9 +45,14 @@ std::string header(const Comparison& c, std::size_t top) {
   return out;
 }
 
+// Whether some side says what energy its rows take.
+bool says_energy(const Comparison& c) {
+  return std::ranges::any_of(c.totals, [](const SideTotal& t) { return t.energy.has_value(); });
+}
+
 // Times summed over rows x launches; against the reference over the rows both have.
-std::vector<std::string> total_row(const Comparison& c, const std::string& group, std::size_t rows,
-                                   std::size_t side, const SideTotal& total) {
+std::vector<std::string> time_cells(const Comparison& c, const std::string& group, std::size_t rows,
+                                    std::size_t side, const SideTotal& total) {
   std::vector<std::string> cells{group, c.sides[side].name,
                                  fmt::format("{} of {}", total.rows, rows),
                                  microseconds(total.time.value)};
@@ -69,18 +75,27 @@ std::vector<std::string> total_row(const Comparison& c, const std::string& group
   return cells;
 }
 
+std::vector<std::string> total_row(const Comparison& c, const std::string& group, std::size_t rows,
+                                   std::size_t side, const SideTotal& total) {
+  std::vector<std::string> cells = time_cells(c, group, rows, side, total);
+  if (says_energy(c)) cells.push_back(total.energy ? joules(*total.energy) : "");
+  return cells;
+}
+
 std::string totals(const Comparison& c, std::size_t top) {
-  TextTable table({{"total"},
-                   {"side", Align::kLeft, 32},
-                   {"rows timed", Align::kRight},
-                   {"time us", Align::kRight},
-                   {"shared", Align::kRight},
-                   {"of time %", Align::kRight},
-                   {"reference us", Align::kRight},
-                   {"difference us", Align::kRight},
-                   {"%", Align::kRight},
-                   {"lost us", Align::kRight},
-                   {"median %", Align::kRight}});
+  std::vector<Column> columns{{"total"},
+                              {"side", Align::kLeft, 32},
+                              {"rows timed", Align::kRight},
+                              {"time us", Align::kRight},
+                              {"shared", Align::kRight},
+                              {"of time %", Align::kRight},
+                              {"reference us", Align::kRight},
+                              {"difference us", Align::kRight},
+                              {"%", Align::kRight},
+                              {"lost us", Align::kRight},
+                              {"median %", Align::kRight}};
+  if (says_energy(c)) columns.push_back({"energy", Align::kRight});
+  TextTable table(columns);
   for (std::size_t g = 0; g < std::min(top, c.groups.size()); ++g) {
     const CompareGroup& group = c.groups[g];
     for (std::size_t i = 0; i < c.sides.size(); ++i) {
@@ -92,7 +107,8 @@ std::string totals(const Comparison& c, std::size_t top) {
   }
   return table.render() +
          "shared: rows that the reference times too, and their share of the side's time;\n"
-         "lost: sum of |side - reference| over them; median: of |side / reference - 1|\n";
+         "lost: sum of |side - reference| over them; median: of |side / reference - 1|\n" +
+         (says_energy(c) ? "energy: of the rows timed, with idle power over their time\n" : "");
 }
 
 // Runs of whole programs beside the sum of each side.

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
+#include "sim/program_numbers.h"
 #include "sim/views/correction.h"
 #include "sim/views/energy.h"
-#include "sim/views/memory.h"
 #include "sim/views/rows.h"
 #include "sim/views/simulation.h"
 
@@ -41,7 +41,9 @@ Fields fields_of(const Simulation& run, const SimulatedKernel& kernel) {
                       csv_number(e.bounds[i].value)});
   }
   add_launch_energy(fields, e, run.energy ? std::optional(run.energy->idle_power) : std::nullopt);
-  add_memory(fields, run.memory);
+  for (const ProgramNumber& number : memory_numbers()) {
+    fields.push_back({std::string(number.name), csv_number(number.of(run))});
+  }
   add_correction(fields, e.correction);
   return fields;
 }

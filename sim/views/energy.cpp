@@ -84,25 +84,19 @@ std::string launch_energy_text(const analytical::Estimate& estimate,
   return out + "\n";
 }
 
-void add_energy(Json& program, const std::optional<ProgramEnergy>& energy) {
-  if (!energy) {
-    program["energy_J"] = nullptr;
-    return;
-  }
-  program["energy_J"] = energy->total().value;
-  program["average_power_W"] = energy->average_power().value;
+Json energy_json(const ProgramEnergy& energy) {
   Json parts = Json::object();
   for (const auto& [name, key, of] : kEnergyParts) {
-    parts[fmt::format("{}_J", key)] = (energy->dynamic.*of).value;
+    parts[fmt::format("{}_J", key)] = (energy.dynamic.*of).value;
   }
-  parts["idle_J"] = energy->idle.value;
-  parts["idle_power_W"] = energy->idle_power.value;
-  if (energy->power_limit) {
-    parts["power_limit_W"] = energy->power_limit->value;
-    parts["limited_kernels"] = energy->limited_kernels;
-    parts["lowest_clock_factor"] = energy->lowest_clock;
+  parts["idle_J"] = energy.idle.value;
+  parts["idle_power_W"] = energy.idle_power.value;
+  if (energy.power_limit) {
+    parts["power_limit_W"] = energy.power_limit->value;
+    parts["limited_kernels"] = energy.limited_kernels;
+    parts["lowest_clock_factor"] = energy.lowest_clock;
   }
-  program["energy"] = std::move(parts);
+  return parts;
 }
 
 void add_launch_energy(Json& object, const analytical::Estimate& estimate) {

@@ -19,8 +19,9 @@ namespace tilecast::sim::views {
 [[nodiscard]] std::string launch_energy_text(const analytical::Estimate& estimate,
                                              const std::optional<Watts>& idle_power);
 
-// Adds energy_J, average_power_W and energy{} of a program; null and no parts where not described.
-void add_energy(nlohmann::ordered_json& program, const std::optional<ProgramEnergy>& energy);
+// The parts of a program's energy, idle power and what a limit does (sim/program_numbers.h has the
+// whole).
+[[nodiscard]] nlohmann::ordered_json energy_json(const ProgramEnergy& energy);
 // Adds dynamic_energy_J{} and clock_factor of a launch; nothing where not described.
 void add_launch_energy(nlohmann::ordered_json& object, const analytical::Estimate& estimate);
 // Columns energy_J (one launch, idling included), its parts and clock_factor; empty where not

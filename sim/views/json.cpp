@@ -1,5 +1,7 @@
 #include <nlohmann/json.hpp>
 
+#include "sim/program_numbers.h"
+#include "sim/version.h"
 #include "sim/views/energy.h"
 #include "sim/views/memory.h"
 #include "sim/views/rows.h"
@@ -77,7 +79,10 @@ Json run_json(const Simulation& run) {
               {"roofs", roofs_json(run.roofs)},
               {"kernels", std::move(kernels)},
               {"notes", std::move(notes)}};
-  add_energy(out, run.energy);
+  for (const ProgramNumber& number : energy_numbers()) {
+    out[std::string(number.name)] = json_number(number.of(run));
+  }
+  if (run.energy) out["energy"] = energy_json(*run.energy);
   if (run.memory) out["memory"] = memory_json(*run.memory);
   add_trust(out, run);
   return out;
@@ -88,7 +93,9 @@ Json run_json(const Simulation& run) {
 std::string json(std::span<const Simulation> runs) {
   Json programs = Json::array();
   for (const Simulation& run : runs) programs.push_back(run_json(run));
-  return json_text({{"schema", "tilecast.simulate/1"}, {"programs", std::move(programs)}});
+  return json_text({{"schema", "tilecast.simulate/1"},
+                    {"programs", std::move(programs)},
+                    {"version", version()}});
 }
 
 }  // namespace tilecast::sim::views

@@ -55,10 +55,4 @@ nlohmann::ordered_json memory_json(const ProgramMemory& memory) {
           {"at", memory.at}};
 }
 
-void add_memory(Fields& fields, const std::optional<ProgramMemory>& memory) {
-  const auto cell = [&](double value) { return memory ? csv_number(value) : ""; };
-  fields.push_back({"peak_memory_bytes", cell(memory ? memory->peak.total() : 0)});
-  fields.push_back({"memory_capacity_bytes", cell(memory ? memory->capacity.value : 0)});
-}
-
 }  // namespace tilecast::sim::views

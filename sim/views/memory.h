@@ -1,7 +1,6 @@
-// Peak memory of a program (sim/memory.h) as a line of text, JSON and columns of CSV. Pure.
+// Peak memory of a program (sim/memory.h) as a line of text and JSON. Pure.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "sim/memory.h"
@@ -14,7 +13,5 @@ namespace tilecast::sim::views {
 [[nodiscard]] std::string memory_line(const ProgramMemory& memory);
 // peak_bytes, capacity_bytes, fits, spare_bytes, the split at the peak, all outputs, aliased, at.
 [[nodiscard]] nlohmann::ordered_json memory_json(const ProgramMemory& memory);
-// Columns peak_memory_bytes and memory_capacity_bytes.
-void add_memory(Fields& fields, const std::optional<ProgramMemory>& memory);
 
 }  // namespace tilecast::sim::views

@@ -17,7 +17,8 @@ struct TableOptions {
 [[nodiscard]] std::string table(const Simulation& simulation, const TableOptions& options = {});
 
 // Programs x devices: one row per program, per device the time, of hybrids its 90 % interval, and
-// the ratio to the first device; then the notes and flags of all runs.
+// the ratio to the first device, then the energy where some device describes it; then the notes and
+// flags of all runs.
 // `runs` holds every combination, programs outermost; `devices` >= 1 is how many there are.
 [[nodiscard]] std::string comparison(std::span<const Simulation> runs, std::size_t devices);
 
@@ -26,8 +27,9 @@ struct TableOptions {
 
 // Schema "tilecast.simulate/1": programs[] with file, program, device, time_s, timeline_s,
 // host_dispatch_s, memory{}, roofs (of one core), kernels[], notes[], energy_J (null: not
-// described), average_power_W and energy{}; of a named model `model`, of a hybrid low_s and high_s
-// (90 % of time_s) and domain[]. Seconds, bytes and FLOPs everywhere.
+// described), average_power_W (likewise) and energy{}; version (of Tilecast); of a named model
+// `model`, of a hybrid low_s and high_s (90 % of time_s) and domain[]. Seconds, bytes and FLOPs
+// everywhere.
 [[nodiscard]] std::string json(std::span<const Simulation> runs);
 
 // Chrome trace events (JSON object format; "Trace Event Format", Google, public document), which

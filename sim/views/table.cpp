@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "sim/program_numbers.h"
 #include "sim/views/correction.h"
 #include "sim/views/energy.h"
 #include "sim/views/memory.h"
@@ -220,13 +221,17 @@ std::string table(const Simulation& simulation, const TableOptions& options) {
 
 std::string comparison(std::span<const Simulation> runs, std::size_t devices) {
   TC_CHECK(devices > 0 && runs.size() % devices == 0, "runs are programs x devices");
-  const bool intervals =
-      std::ranges::any_of(runs, [](const Simulation& run) { return run.interval.has_value(); });
+  const auto any = [&](const auto& says) { return std::ranges::any_of(runs, says); };
+  const bool intervals = any([](const Simulation& run) { return run.interval.has_value(); });
+  const bool energy = any([](const Simulation& run) { return run.energy.has_value(); });
   std::vector<Column> columns{{"program", Align::kLeft, 80}};
   for (std::size_t i = 0; i < devices && !runs.empty(); ++i) {
     columns.push_back({runs[i].device + " us", Align::kRight});
     if (intervals) columns.push_back({"[90 %]"});
     if (i > 0) columns.push_back({"/ " + runs[0].device, Align::kRight});
+  }
+  for (std::size_t i = 0; i < devices && energy; ++i) {
+    columns.push_back({runs[i].device + " energy", Align::kRight});
   }
   TextTable rows(columns);
   for (std::size_t first = 0; first < runs.size(); first += devices) {
@@ -237,6 +242,10 @@ std::string comparison(std::span<const Simulation> runs, std::size_t devices) {
       cells.push_back(microseconds(run.time.value));
       if (intervals) cells.push_back(interval_cell(run));
       if (i > 0) cells.push_back(fmt::format("{:.3f}", share_of(run.time, reference.time)));
+    }
+    for (std::size_t i = 0; i < devices && energy; ++i) {
+      const std::optional<double> joule = energy_numbers().front().of(runs[first + i]);
+      cells.push_back(joule ? joules(Joules{*joule}) : "");
     }
     rows.add(std::move(cells));
   }

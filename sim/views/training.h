@@ -6,10 +6,13 @@
 
 #include <string>
 
-#include "validation/experiment_train.h"
-#include "validation/train_hybrid.h"
+#include "sim/training.h"
 
 namespace tilecast::sim::views {
+
+// Of a learner or a hybrid, as below.
+[[nodiscard]] std::string trained_text(const TrainedModel& made);
+[[nodiscard]] std::string trained_json(const TrainedModel& made);
 
 // `directory`: where the model was written.
 [[nodiscard]] std::string training_text(const validation::TrainingResult& result,

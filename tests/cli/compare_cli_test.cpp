@@ -79,6 +79,16 @@ const Json& total_of(const Json& document, const std::string& side) {
   return kNone;
 }
 
+// Nothing overlaps in the module: idle power counts for the same time in both.
+TEST_F(CompareCommand, TotalsHaveTheEnergyThatSimulateTells) {
+  const std::string one =
+      tilecast("simulate -d tpu_v3 --model analytical small.hlo --format table").out;
+  const std::size_t begin = one.find("energy    ") + 10;
+  const std::string energy = one.substr(begin, one.find("  (", begin) - begin);
+  EXPECT_THAT(energy, HasSubstr("J"));
+  EXPECT_THAT(run("-d tpu_v3 --model analytical small.hlo").out, HasSubstr("  " + energy + "\n"));
+}
+
 TEST_F(CompareCommand, ReadsTheCompilersEstimateAtTheClockOfTheDevice) {
   const Json document = run_json("-d tpu_v3 small.hlo");
   EXPECT_DOUBLE_EQ(time_of(row_of(document, "add.3"), "compiler"), 47000 / kClockHz);

@@ -144,7 +144,7 @@ TEST_F(HybridCommand, TilesCompareAndEvaluateTakeItToo) {
   fit("m");
   write("tiles.csv", "output_bounds\n8 8\n1 2 3\n\"\"\n");
   const std::string tiles = ask("tiles -d tpu_v3 --model m near.hlo tiles.csv");
-  EXPECT_THAT(tiles, HasSubstr("reason,analytical_ns,factor,verdict,low_ns,high_ns\n"));
+  EXPECT_THAT(tiles, HasSubstr("reason,analytical_ns,factor,verdict,low_ns,high_ns,energy_uJ\n"));
   EXPECT_THAT(tiles, HasSubstr("output tile has 3 dimensions, this kernel has 2"));
   EXPECT_THAT(ask("tiles -d tpu_v3 near.hlo tiles.csv"), Not(HasSubstr("analytical_ns")));
 

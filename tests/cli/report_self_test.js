@@ -74,6 +74,11 @@
     return {before, none, after: rows()};
   }
 
+  // Rows that a study's table says are on the front.
+  function front(panel) {
+    return [...panel.querySelectorAll("tbody tr")].filter((row) => row.firstChild.textContent === "yes").length;
+  }
+
   function tries(panel) {
     const out = {kind: panel.dataset.kind, figures: [], bars: 0, tables: []};
     for (const plot of panel.querySelectorAll(".plot")) {
@@ -81,6 +86,9 @@
     }
     out.bars = panel.querySelectorAll("svg.bars rect").length;
     for (const button of panel.querySelectorAll("[data-by]")) button.click();
+    out.front = front(panel);
+    for (const box of panel.querySelectorAll("input[type=checkbox]")) box.click();
+    out.flipped = front(panel);
     for (const table of panel.querySelectorAll("table")) out.tables.push(sorts(table));
     out.filter = filters(panel);
     out.hover = {};

@@ -13,7 +13,7 @@ SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "configs/examples/python
 class Gallery(unittest.TestCase):
     def test_every_script_draws_its_figure(self):
         scripts = [script for script in sorted(SCRIPTS.glob("*.py")) if script.name != "plots.py"]
-        self.assertEqual(len(scripts), 5)
+        self.assertEqual(len(scripts), 6)
         with tempfile.TemporaryDirectory() as folder:
             for script in scripts:
                 out = pathlib.Path(folder) / f"{script.stem}.png"

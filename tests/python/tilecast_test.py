@@ -33,6 +33,9 @@ class SameNumbers(unittest.TestCase):
                 run = tilecast.simulate(MLP, device, model=model)
                 self.assertEqual(run.to_dict(), expected)
                 self.assertEqual(run.time_s, expected["time_s"])
+                self.assertEqual(run.numbers["energy_J"], expected["energy_J"])
+                self.assertEqual(run.numbers["peak_memory_bytes"],
+                                 expected["memory"]["peak_bytes"])
                 self.assertEqual(list(run.columns()["time_s"]),
                                  [k["time_s"] for k in expected["kernels"]])
 
@@ -174,7 +177,8 @@ class Use(unittest.TestCase):
         for name in tilecast.__all__:
             self.assertRegex(stub, rf"(?m)^(class|def) {name}\b")
             self.assertTrue(getattr(tilecast, name).__doc__ or name == "Error", name)
-        for name in ("simulate", "explain", "tiles", "list_tiles", "ops"):
+        for name in ("simulate", "explain", "tiles", "list_tiles", "ops", "tile_table", "evaluate",
+                     "calibrate", "train", "sweep"):
             head = stub[stub.index(f"def {name}("):].split(") ->")[0]
             for parameter in inspect.signature(getattr(tilecast, name)).parameters:
                 self.assertIn(f"{parameter}:", head, name)

@@ -1,15 +1,20 @@
 // Results are read strictly, and the page holds them.
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "sim/report/json_reader.h"
 #include "sim/report/page.h"
 #include "sim/report/page_parts.h"
+#include "sim/version.h"
 #include "sim/views/simulation.h"
 #include "tests/support/damage.h"
+#include "tests/support/small_run.h"
 
 namespace tilecast::sim::report {
 namespace {
@@ -18,30 +23,16 @@ using analytical::Bound;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-SimulatedKernel page_kernel(std::string name, double time_s, double launches, Bound bound) {
-  SimulatedKernel kernel{.name = std::move(name), .computation = "main", .multiplicity = launches};
-  kernel.content = "c" + kernel.name;
-  kernel.estimate.time = Seconds{time_s};
-  kernel.estimate.speed_of_light = Seconds{time_s / 2};
-  kernel.estimate.bound = bound;
-  kernel.estimate.bounds[static_cast<std::size_t>(bound)] = Seconds{time_s};
-  kernel.estimate.hbm_read = Bytes{3e6};
-  kernel.estimate.flops = Flops{5e9};
-  kernel.estimate.model = "hand-made";
-  kernel.estimate.tile.output = {2, 4};
-  return kernel;
-}
-
 Simulation page_run() {
-  Simulation run{.program = "demo", .file = "demo.hlo", .device = "toy"};
-  run.kernels = {page_kernel("small", 1e-6, 1, Bound::kVector),
-                 page_kernel("big", 2e-6, 2, Bound::kHbmRead)};
+  Simulation run = support::small_run();
+  for (SimulatedKernel& kernel : run.kernels) {
+    kernel.content = "c" + kernel.name;
+    kernel.estimate.bounds[static_cast<std::size_t>(kernel.estimate.bound)] = kernel.estimate.time;
+  }
   run.kernels[1].estimate.correction = analytical::Correction{
       .analytical = Seconds{1e-6}, .factor = 2, .low = Seconds{1e-6}, .high = Seconds{3e-6}};
   run.roofs.peaks = {{"matrix", "bf16", FlopsPerSecond{1e14}}};
   run.roofs.memory = {{"hbm", BytesPerSecond{1e12}, BytesPerSecond{1e12}, Bytes{1e10}}};
-  run.time = Seconds{1e-6 + 2 * 2e-6};
-  run.notes = {{"a note", 3}};
   return run;
 }
 
@@ -69,6 +60,21 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
+TEST(ReportResult, AFileSaysWhichVersionWroteItAndWhen) {
+  const std::string path = ::testing::TempDir() + "report_written.json";
+  std::ofstream(path) << page_json();
+  const std::chrono::system_clock::time_point when =
+      std::chrono::sys_days(std::chrono::year(2026) / 3 / 9) + std::chrono::minutes(7 * 60 + 5);
+  std::filesystem::last_write_time(path, std::chrono::file_clock::from_sys(when));
+  const auto runs = std::get<SimulationResults>(read_result_file(path));
+  EXPECT_EQ(runs.front().written, "2026-03-09 07:05 UTC");
+  EXPECT_EQ(runs.front().version, version());
+  const auto of_text = std::get<SimulationResults>(
+      read_text(replaced(page_json(), "\"version\"", "\"something else\"")));
+  EXPECT_EQ(of_text.front().version, "");  // of an older Tilecast
+  EXPECT_EQ(of_text.front().written, "");
+}
+
 TEST(ReportResult, ReadsBackWhatSimulateWrote) {
   const auto runs = std::get<SimulationResults>(read_text(page_json()));
   ASSERT_EQ(runs.size(), 1u);
@@ -87,7 +93,7 @@ TEST(ReportResult, ReadsBackWhatSimulateWrote) {
   EXPECT_FALSE(run.kernels[0].interval);
   ASSERT_EQ(run.peaks.size(), 1u);
   EXPECT_EQ(run.peaks[0].flops_per_s, 1e14);
-  EXPECT_EQ(run.notes, std::vector<std::string>{"3 x a note"});
+  EXPECT_EQ(run.notes, std::vector<std::string>{"3 x something assumed"});
 }
 
 TEST(ReportResult, EnergyAndMemoryAreReadWhereTheyAre) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "analytical/energy.h"
 #include "base/error.h"
 #include "hwdesc/device_yaml.h"
 #include "tests/support/tile_offers.h"
@@ -37,6 +38,24 @@ TEST(TileTable, OfTilesIsReadBackAsItWasMade) {
   EXPECT_EQ(tiles_of_table(table), tiles);
   const TileConfig plain[] = {{.output = {8, 8}, .kernel = {}, .input = {}}};
   EXPECT_EQ(table_of_tiles(plain).columns.size(), 2U);
+}
+
+TEST(TileTable, EndsWithTheEnergyOfALaunchWhereTheDeviceDescribesIt) {
+  const ir::Kernel kernel = support::product(512, 384, 768);
+  const hwdesc::Device device = hwdesc::load_device("tpu_v3");
+  const analytical::KernelAnalysis analysis(kernel, device);
+  const std::vector<TileConfig> tiles = analysis.tiles();
+  const measured::CsvTable table = estimate_tiles(table_of_tiles(tiles), kernel, device);
+  ASSERT_EQ(table.columns.back(), "energy_uJ");
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    const auto answer = analysis.estimate(tiles[i]);
+    const auto& estimate = std::get<analytical::Estimate>(answer);
+    const double joule = (analytical::average_power(estimate, device) * estimate.time).value;
+    EXPECT_NEAR(std::stod(table.rows[i].cells.back()), joule * 1e6, 1e-3);
+  }
+  const hwdesc::Device without = hwdesc::load_device("tpu_v3", {{"energy", "null"}});
+  const measured::CsvTable plain = estimate_tiles(table_of_tiles(tiles), kernel, without);
+  EXPECT_EQ(plain.columns.back(), "reason");
 }
 
 // The commands' side of the contract of choosing (tests/search/tile_contract_test.cpp).

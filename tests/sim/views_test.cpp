@@ -1,14 +1,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "measured/csv.h"
+#include "sim/program_numbers.h"
+#include "sim/study/study_columns.h"
 #include "sim/views/correction.h"
 #include "sim/views/rows.h"
 #include "sim/views/simulation.h"
 #include "sim/views/text_table.h"
+#include "tests/support/small_run.h"
 
 namespace tilecast::sim {
 namespace {
@@ -18,30 +22,10 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::json;
 
-SimulatedKernel kernel(std::string name, double time_s, double multiplicity, Bound bound) {
-  SimulatedKernel result{
-      .name = std::move(name), .computation = "main", .multiplicity = multiplicity};
-  result.estimate.time = Seconds{time_s};
-  result.estimate.speed_of_light = Seconds{time_s / 2};
-  result.estimate.utilisation = 0.5;
-  result.estimate.bound = bound;
-  result.estimate.hbm_read = Bytes{3e6};
-  result.estimate.flops = Flops{5e9};
-  result.estimate.model = "hand-made";
-  result.estimate.tile.output = {2, 4};
-  return result;
-}
-
 Simulation example() {
-  Simulation run{.program = "demo", .file = "demo.hlo", .device = "toy"};
-  run.kernels = {kernel("small", 1e-6, 1, Bound::kVector), kernel("big", 2e-6, 2, Bound::kHbmRead)};
-  run.kernels[0].end = Seconds{1e-6};
-  run.kernels[1].start = Seconds{1e-6};
-  run.kernels[1].end = Seconds{5e-6};
+  Simulation run = support::small_run();
   run.kernels[1].estimate.flags = {"approximate"};
-  run.time = run.timeline = Seconds{5e-6};
   run.host_dispatch = Seconds{1e-4};
-  run.notes = {{"something assumed", 3}};
   return run;
 }
 
@@ -101,6 +85,43 @@ TEST(ComparisonView, PutsDevicesSideBySideWithTheRatioToTheFirst) {
   EXPECT_THAT(text, HasSubstr("note: something assumed  (2 of 2 runs)"));
 }
 
+TEST(ComparisonView, ShowsEnergyWhereADeviceDescribesIt) {
+  Simulation described = example();
+  described.device = "described";
+  described.energy = ProgramEnergy{
+      .dynamic = {.compute = Joules{3e-3}}, .idle = Joules{1e-3}, .timeline = described.timeline};
+  EXPECT_THAT(views::comparison(std::vector{example(), example()}, 2), Not(HasSubstr("energy")));
+  const std::string text = views::comparison(std::vector{example(), described}, 2);
+  EXPECT_THAT(text, HasSubstr("toy energy"));
+  EXPECT_THAT(text, HasSubstr("described energy"));
+  EXPECT_THAT(text, HasSubstr("4.000 mJ"));
+}
+
+// One list names them: what JSON, CSV and studies say of a run is the same number.
+TEST(ProgramNumbers, HaveTheSameNamesAndValuesEverywhere) {
+  Simulation run = example();
+  run.energy = ProgramEnergy{.idle = Joules{1e-3}, .timeline = run.timeline};
+  run.memory = ProgramMemory{.peak = {.arguments = 3e6}, .capacity = Bytes{8e6}};
+  const Json program = Json::parse(views::json(std::vector{run}))["programs"][0];
+  const measured::CsvTable csv =
+      measured::read_csv(base::SourceText("csv", views::csv(std::vector{run})));
+  for (const ProgramNumber& number : energy_numbers()) {
+    EXPECT_EQ(program[std::string(number.name)], *number.of(run)) << number.name;
+  }
+  for (const ProgramNumber& number : memory_numbers()) {
+    EXPECT_EQ(csv.cell(csv.rows[0], number.name), views::csv_number(number.of(run)));
+  }
+  for (const auto& numbers : {energy_numbers(), memory_numbers()}) {
+    for (const ProgramNumber& number : numbers) {
+      const auto same = [&](const StudyResult& result) { return result.name == number.name; };
+      const auto column = std::ranges::find_if(study_results(), same);
+      ASSERT_NE(column, study_results().end()) << number.name;
+      EXPECT_EQ(column->value(run), number.of(run)) << number.name;
+      EXPECT_EQ(number.of(example()), std::nullopt) << number.name;
+    }
+  }
+}
+
 TEST(ComparisonView, GivesTheSameProgramTwiceTwoRows) {
   const std::vector<Simulation> runs{example(), example()};
   const std::string text = views::comparison(runs, 1);
@@ -114,7 +135,7 @@ TEST(JsonView, HasTheSchemaAndSecondsEverywhere) {
   EXPECT_EQ(document["schema"], "tilecast.simulate/1");
   const Json& program = document["programs"][0];
   EXPECT_EQ(program["file"], "demo.hlo");
-  EXPECT_EQ(program["time_s"], 5e-6);
+  EXPECT_EQ(program["time_s"], runs[0].time.value);
   EXPECT_EQ(program["host_dispatch_s"], 1e-4);
   EXPECT_EQ(program["kernels"][1]["name"], "big");
   EXPECT_EQ(program["kernels"][1]["time_s"], 2e-6);

@@ -22,8 +22,9 @@ if _os.path.isdir(_DATA):  # an installed package brings its presets, models and
 from . import _tilecast as _core  # noqa: E402: reads the environment
 from ._tilecast import Error, devices  # noqa: E402
 
-__all__ = ["Device", "Error", "Explanation", "Model", "Program", "Simulation", "Table", "devices",
-           "explain", "list_tiles", "ops", "simulate", "tiles"]
+__all__ = ["Calibration", "Device", "Error", "Evaluation", "Explanation", "Model", "Program",
+           "Simulation", "Table", "Training", "calibrate", "devices", "evaluate", "explain",
+           "list_tiles", "ops", "simulate", "sweep", "tile_table", "tiles", "train"]
 
 
 class Device:
@@ -35,6 +36,7 @@ class Device:
     def __init__(self, name_or_path, set=()):
         changes = [f"{k}={v}" for k, v in set.items()] if hasattr(set, "items") else list(set)
         self._core = _core._Device(_os.fspath(name_or_path), changes)
+        self._source, self._changed = _os.fspath(name_or_path), bool(changes)
 
     @property
     def name(self):
@@ -120,6 +122,8 @@ class Simulation:
     host_dispatch_s = property(lambda self: self._core.host_dispatch_s)
     interval_s = property(lambda self: self._core.interval_s, doc="90 % of time_s, or None.")
     notes = property(lambda self: self._core.notes)
+    numbers = property(lambda self: self._core.numbers,
+                       doc="energy_J, average_power_W, peak_memory_bytes ...: what is known of them.")
 
     def columns(self):
         return self._core.columns()
@@ -181,6 +185,65 @@ class Table:
         return pandas.DataFrame({name: self[name] for name in self.names})
 
 
+class _Answer:
+    """What a verb of the command answers: `str()` is its text, to_dict() its JSON."""
+
+    def __init__(self, core):
+        self._core = core
+
+    def to_dict(self):
+        return _json.loads(self._core.json)
+
+    def __str__(self):
+        return self._core.text
+
+
+class Evaluation(_Answer):
+    """How far models are off measurements: `str()` is what `tilecast evaluate` prints."""
+
+    def scores(self):
+        """A Table with a row per stratum, model and metric, as `evaluate --format csv`."""
+        rows = self.to_dict()["scores"]
+        names = list(rows[0]) if rows else []
+        return Table({name: [_text(row[name]) for row in rows] for name in names})
+
+    def rows(self):
+        """A Table with a row per measurement and every model's answer, as `evaluate --rows`."""
+        return Table(self._core.rows())
+
+    def to_frame(self):
+        """A pandas.DataFrame of scores()."""
+        return self.scores().to_frame()
+
+
+class Calibration(_Answer):
+    """Constants fitted to measurements: `str()` is what `tilecast calibrate` prints."""
+
+    def __init__(self, core, file):
+        super().__init__(core.answer)
+        self.accepted = core.accepted
+        self.notes = core.notes
+        self.file = file
+
+    def constants(self):
+        """A pandas.DataFrame, a row per constant."""
+        import pandas
+        return pandas.DataFrame(self.to_dict()["constants"])
+
+
+class Training(_Answer):
+    """A model that was trained: `str()` is what `tilecast train` prints."""
+
+    def __init__(self, core, directory):
+        super().__init__(core)
+        self.directory = directory
+
+    def metrics(self):
+        """A pandas.DataFrame, a row per model on the held-out rows."""
+        import pandas
+        return pandas.DataFrame(self.to_dict()["metrics"])
+
+
 def simulate(program, device, model="default", skip_unknown=False):
     """How long the program runs on the device. Answers a Simulation."""
     return Simulation(_core._simulate(*_asked(program, device, model), skip_unknown))
@@ -216,6 +279,93 @@ def _text(cell):
     return str(cell)
 
 
+def _columns(table):
+    return [(str(name), [_text(cell) for cell in cells]) for name, cells in table.items()]
+
+
+def _list(one_or_more):
+    """A list, of one where a name, a path or an object stands alone."""
+    alone = isinstance(one_or_more, (str, _os.PathLike, Device))
+    return [one_or_more] if alone else list(one_or_more)
+
+
+def _paths(one_or_more):
+    return [_os.fspath(path) for path in _list(one_or_more)]
+
+
+def tile_table(program, device, table=None, kernel="", listing="ladder", most=None,
+               model="analytical"):
+    """Tiles of one kernel with times, bound and reason, as `tilecast tiles` prints them: a Table.
+
+    table: a CSV file, a dict of columns or a pandas.DataFrame of tiles; without it the fastest
+    `most` (10) of those listed. Of a table `most` keeps the fastest, None every row as it is.
+    """
+    asked = _asked(program, device, model)
+    if isinstance(table, (str, _os.PathLike)):
+        return Table(_core._tile_table_of_file(*asked, kernel, _os.fspath(table), listing, most))
+    given = None if table is None else _columns(table)
+    return Table(_core._tile_table(*asked, kernel, given, listing, most))
+
+
+def evaluate(sets, devices, models=(), by=("class",), doubted=False, draws=1000, seed=1, jobs=1):
+    """How far models are off measurements, as `tilecast evaluate`. Answers an Evaluation.
+
+    sets: folders of measurements; devices: one or more; models: names as of `--model` or folders,
+    without any roofline and analytical; by: tables besides the whole (class, size, split, family,
+    kernel); doubted=True scores rows that only physics doubts, too; draws, seed: of the resamples
+    behind the intervals.
+    """
+    devices = [_device(device)._core for device in _list(devices)]
+    return Evaluation(_core._evaluate(_paths(sets), devices, _paths(models), _list(by), doubted,
+                                      draws, seed, jobs))
+
+
+def calibrate(sets, device, output=None, name="", classes=(), kernels=(), fix=(), rows=200,
+              other_machine=False, accept_suspicious=False, then_train=None, force=False, jobs=1):
+    """Fits a device's constants to measurements, as `tilecast calibrate`. Answers a Calibration.
+
+    output: the description (YAML) to write where the fit is accepted, `Calibration.file` then;
+    classes, kernels: use their rows alone; fix: constants that stay; rows: fitted at most;
+    then_train: folder of a hybrid that is fitted too, force=True replaces one.
+    """
+    device = _device(device)
+    if output is not None and device._changed:
+        raise Error("calibrate: the device was changed with set=; a description that extends "
+                    "its file would lose the changes: write Device.yaml() to a file first")
+    output = "" if output is None else _os.fspath(output)
+    core = _core._calibrate(_paths(sets), device._core, device._source, output, name,
+                            _list(classes), _list(kernels), _list(fix), rows, other_machine,
+                            accept_suspicious, "" if then_train is None else
+                            _os.fspath(then_train), force, jobs)
+    if core.yaml:
+        with open(output + ".tmp", "w", encoding="utf-8", newline="") as file:
+            file.write(core.yaml)
+        _os.replace(output + ".tmp", output)
+    return Calibration(core, output if core.yaml else None)
+
+
+def train(experiment, out, learner="", data="", force=False, resume=False, jobs=1):
+    """Trains a learner or fits a hybrid of an experiment (YAML), as `tilecast train`, and writes
+    the folder `out`. Answers a Training; `Model(out, device)` is the model.
+
+    data: folder of third-party data; resume: go on with OUT.checkpoint (networks). Trainings on
+    graphs (`tilecast.graph_training/1`) are of the command alone.
+    """
+    return Training(_core._train(_os.fspath(experiment), _os.fspath(out), learner,
+                                 _os.fspath(data), force, resume, jobs), _os.fspath(out))
+
+
+def sweep(study, pareto=(), front=False, journal="", resume=False, jobs=1):
+    """A study of machines (docs/studies.md), as `tilecast sweep --format csv`. Answers a Table.
+
+    pareto: columns of which no row is beaten in all, "-name": larger is better; front=True: by the
+    objectives of the study; journal: a file that keeps what is done, resume=True goes on with it.
+    Ctrl-C stops it.
+    """
+    return Table(_core._sweep(_os.fspath(study), ",".join(_list(pareto)), front,
+                              _os.fspath(journal), resume, jobs))
+
+
 def ops(table, device, model="analytical", repeated=False, keep_going=False):
     """Times of single operators: a CSV file, a dict of columns or a pandas.DataFrame.
 
@@ -224,5 +374,4 @@ def ops(table, device, model="analytical", repeated=False, keep_going=False):
     asked = _asked(None, device, model)[1:]
     if isinstance(table, (str, _os.PathLike)):
         return Table(_core._ops_of_file(_os.fspath(table), *asked, repeated, keep_going))
-    columns = [(str(name), [_text(cell) for cell in cells]) for name, cells in table.items()]
-    return Table(_core._ops(columns, *asked, repeated, keep_going))
+    return Table(_core._ops(_columns(table), *asked, repeated, keep_going))

@@ -7,6 +7,9 @@ import pandas
 
 _Path = Union[str, "os.PathLike[str]"]
 _Integers = numpy.typing.ArrayLike
+_Paths = Union[_Path, Iterable[_Path]]
+_Names = Union[str, Iterable[str]]
+_Columns = Union[Mapping[str, Sequence[Any]], pandas.DataFrame]
 
 class Error(ValueError):
     file: Optional[str]
@@ -55,6 +58,8 @@ class Simulation:
     def interval_s(self) -> Optional[Tuple[float, float]]: ...
     @property
     def notes(self) -> List[str]: ...
+    @property
+    def numbers(self) -> Dict[str, float]: ...
     def columns(self) -> Dict[str, Any]: ...
     def to_frame(self) -> pandas.DataFrame: ...
     def to_dict(self) -> Dict[str, Any]: ...
@@ -74,6 +79,24 @@ class Table:
     def __len__(self) -> int: ...
     def __getitem__(self, name: str) -> Union["numpy.ndarray[Any, Any]", List[str]]: ...
     def to_frame(self) -> pandas.DataFrame: ...
+
+class Evaluation:
+    def scores(self) -> Table: ...
+    def rows(self) -> Table: ...
+    def to_frame(self) -> pandas.DataFrame: ...
+    def to_dict(self) -> Dict[str, Any]: ...
+
+class Calibration:
+    accepted: bool
+    notes: List[str]
+    file: Optional[str]
+    def constants(self) -> pandas.DataFrame: ...
+    def to_dict(self) -> Dict[str, Any]: ...
+
+class Training:
+    directory: str
+    def metrics(self) -> pandas.DataFrame: ...
+    def to_dict(self) -> Dict[str, Any]: ...
 
 def devices() -> List[str]: ...
 def simulate(
@@ -108,9 +131,60 @@ def list_tiles(
     limit: int = ...,
 ) -> Dict[str, Optional["numpy.ndarray[Any, numpy.dtype[numpy.int64]]"]]: ...
 def ops(
-    table: Union[_Path, Mapping[str, Sequence[Any]], pandas.DataFrame],
+    table: Union[_Path, _Columns],
     device: Union[Device, _Path],
     model: Union[Model, _Path] = ...,
     repeated: bool = ...,
     keep_going: bool = ...,
+) -> Table: ...
+def tile_table(
+    program: Union[Program, _Path],
+    device: Union[Device, _Path],
+    table: Optional[Union[_Path, _Columns]] = ...,
+    kernel: str = ...,
+    listing: str = ...,
+    most: Optional[int] = ...,
+    model: Union[Model, _Path] = ...,
+) -> Table: ...
+def evaluate(
+    sets: _Paths,
+    devices: Union[Device, _Path, Iterable[Union[Device, _Path]]],
+    models: _Paths = ...,
+    by: _Names = ...,
+    doubted: bool = ...,
+    draws: int = ...,
+    seed: int = ...,
+    jobs: int = ...,
+) -> Evaluation: ...
+def calibrate(
+    sets: _Paths,
+    device: Union[Device, _Path],
+    output: Optional[_Path] = ...,
+    name: str = ...,
+    classes: _Names = ...,
+    kernels: _Names = ...,
+    fix: _Names = ...,
+    rows: int = ...,
+    other_machine: bool = ...,
+    accept_suspicious: bool = ...,
+    then_train: Optional[_Path] = ...,
+    force: bool = ...,
+    jobs: int = ...,
+) -> Calibration: ...
+def train(
+    experiment: _Path,
+    out: _Path,
+    learner: str = ...,
+    data: _Path = ...,
+    force: bool = ...,
+    resume: bool = ...,
+    jobs: int = ...,
+) -> Training: ...
+def sweep(
+    study: _Path,
+    pareto: _Names = ...,
+    front: bool = ...,
+    journal: _Path = ...,
+    resume: bool = ...,
+    jobs: int = ...,
 ) -> Table: ...

@@ -1,7 +1,7 @@
 // Bars with names and values: {name, value, colour, text}; and waterfalls of signed steps.
 
-function bars(parent, rows, {label: aria, width = 560, values = 150}) {
-  const step = 22, names = 120;
+function bars(parent, rows, {label: aria, width = 560, values = 150, names = 120}) {
+  const step = 22;
   const svg = d3.create("svg").attr("class", "bars").attr("viewBox", `0 0 ${width} ${rows.length * step + 4}`)
       .style("max-width", `${1.3 * width}px`)
       .attr("role", "img").attr("aria-label", aria);

@@ -15,6 +15,12 @@ function bothTexts(view, text) {
   return was && is ? `${was} → ${is}` : "";
 }
 
+// The same, once where both say the same, "?" where one does not say.
+function eitherText(view, text) {
+  const was = text(kData.views[view.before]), is = text(kData.views[view.after]);
+  return was === is ? was : `${was || "?"} → ${is || "?"}`;
+}
+
 function showDifference(parent, view) {
   const rows = pairRows(view), link = new Link();
   const change = view.afterTime - view.beforeTime;
@@ -26,6 +32,8 @@ function showDifference(parent, view) {
     [`${us(kData.views[view.before].timeline)} → ${us(kData.views[view.after].timeline)} µs`, "timeline, with overlap"],
     [bothTexts(view, energyText), "energy of a run"],
     [bothTexts(view, memoryText), "peak of device memory"],
+    [eitherText(view, (run) => run.written), "results written, before → after"],
+    [eitherText(view, (run) => run.version), "version of Tilecast"],
     [`${count("content")} + ${count("name")}`, "kernels paired by content + by name"],
     [`${rows.filter((row) => !row.is).length}, ${rows.filter((row) => !row.was).length}`, "removed, added"]]);
   const grid = element("div", {class: "grid"});

@@ -12,8 +12,9 @@ function showSimulation(parent, view) {
     [`${us(view.timeline)} µs`, "timeline, with overlap"], [`${us(view.dispatch)} µs`, "host dispatch, apart"],
     [number(kernels.length), "kernels"],
     [energyText(view), "energy of a run"],
+    [view.written, view.version ? `written by Tilecast ${view.version}` : "result written"],
     [memoryText(view), view.capacity === null ? "peak of device memory" : `peak of device memory, of ${number(view.capacity / 2 ** 20)} MiB`],
-    [`${us(d3.sum(kernels, (k) => k.above))} µs`, "above the speed of light"]]);
+    [`${us(d3.sum(kernels, (k) => k.above))} µs`, "left on the table, above the speed of light"]]);
   const bounds = byTime(kernels, (k) => k.bound, (k) => k.total);
   legend(parent, bounds.map(([name]) => name), boundColour, boundName);
   const grid = element("div", {class: "grid"});
@@ -23,6 +24,7 @@ function showSimulation(parent, view) {
   timeline(grid, view, link);
   treemap(grid, view, link);
   shares(grid, view, bounds);
+  leftOnTheTable(grid, view, kernels);
   kernelTable(grid, kernels, link);
   notes(grid, view.notes);
 }
@@ -39,6 +41,25 @@ function shares(parent, view, bounds) {
   node.append(element("p", {class: "about"}, "by op class"));
   bars(node, rows(byTime(kernelsOf(view), (k) => k.class, (k) => k.total), (name) => name, () => kOther), {label: "time by op class"});
 }
+
+// Where the time above the speed of light lies, the kernels that lose most.
+function leftOnTheTable(parent, view, kernels) {
+  const most = 12;
+  const losing = kernels.filter((k) => k.above > 0).sort((a, b) => d3.descending(a.above, b.above));
+  const all = d3.sum(losing, (k) => k.above);
+  const node = panel(parent, "Microseconds left on the table",
+      `Time of all launches above the speed of light, ${us(all)} µs in all: what a perfect kernel on this machine could save. Share of the program's time, and what holds the kernel up.`);
+  if (all === 0) {
+    node.append("None: every kernel runs at the speed of light.");
+    return;
+  }
+  const rows = losing.slice(0, most).map((k) => ({name: shortName(k.name), value: k.above, colour: boundColour(k.bound),
+    text: `${us(k.above)} µs, ${percent(k.above / view.time)} %, ${boundName(k.bound)}`}));
+  const rest = d3.sum(losing.slice(most), (k) => k.above);
+  if (rest > 0) rows.push({name: `${losing.length - most} others`, value: rest, colour: kOther, text: `${us(rest)} µs, ${percent(rest / view.time)} %`});
+  bars(node, rows, {label: "time above the speed of light by kernel", width: 1100, values: 260, names: 240});
+}
+const shortName = (name) => name.length > 36 ? `${name.slice(0, 35)}…` : name;
 
 function kernelTable(parent, kernels, link) {
   const node = panel(parent, "Kernels", "", "long");

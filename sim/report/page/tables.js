@@ -1,25 +1,32 @@
 // Any other result: its facts, and its lists of records as tables.
 
+// Plots first, then the tables that they are of.
 function showTables(parent, view) {
   const grid = element("div", {class: "grid"});
   parent.append(element("p"), grid);
-  facts(panel(grid, view.schema, ""), view.facts);
-  for (const table of view.tables) {
+  if (view.facts.length > 0) facts(panel(grid, view.schema, ""), view.facts);
+  const shown = view.tables.map((table) => {
     const rows = table.rows.map((cells, i) => ({i, cells}));
-    const link = new Link();
     const isNumber = (c) => rows.some((row) => row.cells[c] !== null) && rows.every((row) => row.cells[c] === null || typeof row.cells[c] === "number");
-    const numbers = d3.range(table.columns.length).filter(isNumber);
-    plotOf(grid, table, rows, numbers, link);
+    return {table, rows, link: new Link(), numbers: d3.range(table.columns.length).filter(isNumber)};
+  });
+  if (view.schema === "tilecast.sweep/1" && shown.length === 1) {
+    sweepView(grid, shown[0]);
+    return;
+  }
+  for (const each of shown) plotOf(grid, each, view.facts);
+  for (const {table, rows, link, numbers} of shown) {
     new Table(panel(grid, table.title, "", "long"), {rows, link, down: false, filter: rows.length > 20,
       columns: table.columns.map((title, c) => ({title, get: (row) => row.cells[c], number: numbers.includes(c)}))});
   }
 }
 
 // Constants of calibrate, trials of tune and elasticities have plots of their own.
-function plotOf(parent, table, rows, numbers, link) {
+function plotOf(parent, {table, rows, numbers, link}, known) {
   const has = (...titles) => titles.every((title) => table.columns.includes(title));
   if (has("described", "fitted", "interval_95 low", "prior_95 high")) constantsPlot(parent, table, rows, link);
   else if (has("key", "elasticity_up", "elasticity_down")) tornado(parent, table, rows, link);
+  else if (has("without", "held_share", "time_s")) limitsPath(parent, table, rows, known);
   else if (has("index", "predicted_s", "measured_s")) trialsPlot(parent, table, rows, link);
   else if (rows.length >= 3 && numbers.length >= 2) recordPlot(parent, table, rows, numbers, link);
 }

@@ -14,7 +14,7 @@ function tornado(parent, table, rows, link) {
   const x = d3.scaleLinear(d3.extent(ends), [0, 1]).nice(), y = d3.scaleBand(shown.map((row) => row.i), [0, 1]).padding(0.25);
   const byIndex = new Map(shown.map((row) => [row.i, row]));
   new Figure(node, {
-    label: "elasticities", height: 50 + 24 * shown.length, link, margin: {top: 6, right: 20, bottom: 38, left: 260},
+    label: "elasticities", height: 50 + 24 * shown.length, link, margin: {top: 6, right: 20, bottom: 38, left: 310},
     draw: (ctx, figure) => {
       const {left, right, top, bottom} = figure.inner;
       x.range([left, right]);
