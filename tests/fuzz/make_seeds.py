@@ -15,7 +15,7 @@ import sys
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MOST_BYTES = 60_000
+MOST_BYTES = 16_000
 RAW = re.compile(r'R"(\w*)\((.*?)\)\1"', re.DOTALL)
 
 
