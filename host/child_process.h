@@ -4,8 +4,9 @@
 //   while (child.read(bytes_of(record), Seconds{10}) == ForkedChild::Got::kRecord) { ... }
 //   if (std::string how = child.end(); !how.empty()) report(how);
 //
-// The child has default signal handling, no terminal, writes no core file, dies with its parent and
-// ends without running exit handlers. It is killed and reaped when the object goes. Forks: no other
+// The child has default signal handling, no terminal, writes no file, starts no process or thread,
+// gets no more memory than the machine has, dies with its parent and ends without running exit
+// handlers. It is killed and reaped when the object goes. Forks: no other
 // thread of this process may hold a lock the work needs.
 #pragma once
 

@@ -43,6 +43,7 @@ void write_file(const std::string& path, std::string_view text) {
     write_through(fd, text, path);
   } catch (const Error&) {
     ::close(fd);
+    ::unlink(temporary.c_str());
     throw;
   }
   if (::close(fd) != 0 || ::rename(temporary.c_str(), path.c_str()) != 0) cannot_write(path);

@@ -153,6 +153,17 @@ std::string path_in(const std::string& directory, std::string_view file) {
   return (fs::path(directory) / file).string();
 }
 
+// A file of the folder that says it is a set, or empty. A session that was killed before it noted
+// itself leaves measurements.csv without a row: that is none.
+std::string begun_by_another(const std::string& directory) {
+  if (std::string file = path_in(directory, "manifest.yaml"); base::is_file(file)) return file;
+  std::string file = path_in(directory, "measurements.csv");
+  if (!base::is_file(file)) return "";
+  const base::SourceText text = base::SourceText::read_file(file);
+  const std::size_t header = text.text().find('\n');
+  return header == std::string_view::npos || header + 1 == text.text().size() ? "" : file;
+}
+
 }  // namespace
 
 std::string nanoseconds_text(Seconds time) {
@@ -167,11 +178,9 @@ std::string_view name(CacheState state) {
 std::optional<SessionSettings> settings_of(const std::string& directory) {
   const std::string file = path_in(directory, "sessions.csv");
   if (!base::is_file(file)) {
-    for (const std::string_view other : {"manifest.yaml", "measurements.csv"}) {
-      if (!base::is_file(path_in(directory, other))) continue;
+    if (const std::string other = begun_by_another(directory); !other.empty()) {
       throw Error(fmt::format(
-          "{}: of a measurement set that `measure` did not begin; expected a new folder",
-          path_in(directory, other)));
+          "{}: of a measurement set that `measure` did not begin; expected a new folder", other));
     }
     return std::nullopt;
   }
@@ -247,16 +256,18 @@ void GrowingSet::check_settings() const {
   same("cache state", name(settings_.cache), name(first->cache));
 }
 
+// Written as a whole: the file is there with a header and a session, or not at all. The table's
+// lock is held.
 void GrowingSet::note_session() {
   const std::string file = path_in(directory_, "sessions.csv");
-  const bool is_new = !fs::exists(file);
-  const int fd = open_locked(file);
-  std::string text = is_new ? csv_line(kSessionColumns) : "";
+  std::string text;
+  if (fs::exists(file)) text = base::SourceText::read_file(file).text();
+  text.resize(text.rfind('\n') + 1);  // npos + 1 is 0
+  if (text.empty()) text = csv_line(kSessionColumns);
   text += csv_line({settings_.date, one_line(settings_.machine),
                     one_line(settings_.compiler, kLongestCompiler), settings_.device,
                     std::string(name(settings_.cache)), fmt::format("{}", settings_.seed)});
-  write_through(fd, text, file);
-  ::close(fd);
+  write_file(file, text);
 }
 
 // The text of its whole lines; what is behind them is taken off the file.

@@ -7,6 +7,7 @@
 
 #include "analytical/analytical_model.h"
 #include "base/error.h"
+#include "hwdesc/config_reader.h"
 #include "hwdesc/device_yaml.h"
 
 namespace tilecast::hybrid {
@@ -33,6 +34,17 @@ const std::string& file_text(const learned::ExtraFiles& files, const std::string
                           path_of(directory, "model.yaml"), file));
 }
 
+// A folder is data from anywhere: its descriptions may build on shipped ones, not on files of the
+// reader's machine.
+void require_no_path(const std::string& text, const std::string& file) {
+  const hwdesc::ConfigNode root = hwdesc::read_config(text, file);
+  const hwdesc::ConfigNode* const parent = root.find("extends");
+  if (parent == nullptr || !hwdesc::is_path(parent->scalar)) return;
+  throw Error(fmt::format("{}: extends: got {}, expected a shipped description; a model's folder "
+                          "names no file outside it",
+                          parent->at.describe(), hwdesc::show_text(parent->scalar)));
+}
+
 // Those of the folder, in order. Models that were saved before `fitted_by` say it in the source.
 std::vector<hwdesc::Device> devices_of(const learned::ExtraFiles& files,
                                        const std::string& directory) {
@@ -40,9 +52,10 @@ std::vector<hwdesc::Device> devices_of(const learned::ExtraFiles& files,
   const auto numbered = static_cast<std::size_t>(std::ranges::count_if(
       files, [](const auto& file) { return file.first.starts_with("device_"); }));
   for (std::size_t i = 0; i < numbered; ++i) {
-    const std::string file = device_file(i);
-    devices.push_back(
-        hwdesc::parse_device(file_text(files, file, directory), path_of(directory, file)));
+    const std::string file = device_file(i), path = path_of(directory, file);
+    const std::string& text = file_text(files, file, directory);
+    require_no_path(text, path);
+    devices.push_back(hwdesc::parse_device(text, path));
     hwdesc::Calibration& constants = devices.back().calibration;
     if (constants.source.starts_with("hybrid ")) constants.fitted_by = hwdesc::FittedBy::kHybrid;
   }

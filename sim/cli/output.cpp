@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
@@ -17,26 +18,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void write_stream(const std::string& path, const std::string& text) {
+// `named`: what messages call the file.
+void write_stream(const std::string& path, const std::string& text, const std::string& named) {
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   out << text;
   out.close();
-  if (!out) throw Error(fmt::format("{}: cannot write it: {}", path, std::strerror(errno)));
+  if (!out) throw Error(fmt::format("{}: cannot write it: {}", named, std::strerror(errno)));
 }
 
 void write_atomically(const std::string& path, const std::string& text) {
   std::error_code ignored;
   if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) {
-    write_stream(path, text);  // a pipe or a device: there is nothing to replace
+    write_stream(path, text, path);  // a pipe or a device: there is nothing to replace
     return;
   }
-  const std::string temporary = path + ".tmp";
-  write_stream(temporary, text);
-  std::error_code failure;
-  fs::rename(temporary, path, failure);
-  if (failure) {
+  const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
+  try {
+    write_stream(temporary, text, path);
+    std::error_code failure;
+    fs::rename(temporary, path, failure);
+    if (failure) throw Error(fmt::format("{}: cannot write it: {}", path, failure.message()));
+  } catch (const Error&) {
     fs::remove(temporary, ignored);
-    throw Error(fmt::format("{}: cannot write it: {}", path, failure.message()));
+    throw;
   }
 }
 

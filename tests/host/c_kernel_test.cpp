@@ -86,6 +86,18 @@ TEST(GeneratedText, NamesItsFunctionAndArrays) {
   EXPECT_EQ(host_bytes(c.outputs[0]), 4 * 16 * 4);
 }
 
+// A compiler reads what is generated: names of programs, which may hold anything, are no part of it.
+TEST(GeneratedText, HoldsNoNameOfTheProgram) {
+  const std::string name = "*/\n#include \"/etc/passwd\"\nint intruder; \\u002a\"";
+  KernelSketch sketch(name, Opcode::kFusion, kPlain);
+  const OpId x = sketch.row_major_parameter(DType::kF32, {64, 8});
+  const Kernel kernel = sketch.build({sketch.reduce(x, Opcode::kAdd, 1)});
+  const CKernel c = generated(kernel);
+  EXPECT_THAT(c.source, Not(HasSubstr("intruder")));
+  EXPECT_THAT(c.source, Not(HasSubstr("passwd")));
+  EXPECT_EQ(c.source, generated(row_sum(64, 8)).source);
+}
+
 TEST(GeneratedText, HasNoTileLoopWhereNothingIsCut) {
   EXPECT_THAT(generated(product(64, 64, 64)).source, Not(HasSubstr("ahead")));
 }

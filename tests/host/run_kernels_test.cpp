@@ -30,7 +30,8 @@ using ::testing::HasSubstr;
 using ::testing::Le;
 
 constexpr const char* kHead =
-    "#include <stdint.h>\n#include <stdlib.h>\n"
+    "#define _GNU_SOURCE\n#include <fcntl.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include <sys/mman.h>\n"
+    "#include <unistd.h>\n"
     "#define KERNEL(name) void name(const void* const* in, void* const* out, void* scratch)\n";
 
 // out[0][i] = 2 * in[0][i] over 100 floats; and functions that misbehave.
@@ -54,6 +55,22 @@ KERNEL(overruns) { ((float*)out[0])[100] = 1; }
 KERNEL(overruns_far) { ((volatile float*)out[0])[100000] = 1; }
 KERNEL(writes_input) { ((volatile float*)in[0])[0] = 1; }
 KERNEL(scratch_overrun) { ((char*)scratch)[400] = 1; }
+KERNEL(writes_a_file) {
+  char name[] = "/tmp/tilecast_run_XXXXXX";
+  const int fd = mkstemp(name);
+  unlink(name);
+  if (fd >= 0 && write(fd, name, sizeof name) > 0) ((float*)out[0])[0] = 1;
+}
+KERNEL(opens_many_files) {
+  float opened = 0;
+  while (opened < 1000 && open("/dev/null", 0) >= 0) ++opened;
+  ((float*)out[0])[0] = opened;
+}
+KERNEL(takes_all_memory) {
+  const size_t all = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+  void* got = mmap(NULL, 2 * all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ((float*)out[0])[0] = got == MAP_FAILED ? -1 : 1;
+}
 )";
 
 ir::Shape f32(std::int64_t elements) {
@@ -155,6 +172,12 @@ TEST_F(RunKernels, OneCallThatMisbehavesIsAnErrorThatSaysHow) {
   EXPECT_THAT(error_of("writes_input"), HasSubstr("killed by SIGSEGV"));
   EXPECT_THAT(error_of("scratch_overrun"), HasSubstr("writes beyond its scratch"));
   EXPECT_THAT(error_of("no_such_function"), HasSubstr("no_such_function"));
+}
+
+TEST_F(RunKernels, OneCallGetsNoFileNoThousandDescriptorsAndNoMoreMemoryThanThereIs) {
+  EXPECT_THAT(error_of("writes_a_file"), HasSubstr("writes_a_file: killed by SIGXFSZ"));
+  EXPECT_LT(once("opens_many_files").front(), 64);
+  EXPECT_EQ(once("takes_all_memory").front(), -1);
 }
 
 TEST_F(RunKernels, OneCallThatDoesNotEndIsStopped) {

@@ -105,6 +105,14 @@ void expect_same(const analytical::CostModel& a, const analytical::CostModel& b)
   }
 }
 
+TEST_F(HybridDir, DescriptionsOfAFolderDoNotLeadOutOfIt) {
+  save();
+  for (const std::string parent : {"../secret.yaml", "/etc/secret.yaml", "./device_1.yaml"}) {
+    forge("device_0.yaml", "extends: " + parent + "\nname: mine\n");
+    expect_refused("device_0.yaml:1:1: extends: got '" + parent + "', expected a shipped");
+  }
+}
+
 TEST_F(HybridDir, ALoadedHybridPredictsWhatTheFittedOnePredictsToTheBit) {
   save();
   EXPECT_TRUE(is_hybrid_directory(folder_));

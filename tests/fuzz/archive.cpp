@@ -1,0 +1,27 @@
+// A file that may be a zip archive: entries by the names our folders have, and as .npz.
+#include "base/archive.h"
+
+#include "measured/importers/npz_reader.h"
+#include "tests/fuzz/targets.h"
+
+void tilecast::fuzz::archive(Bytes bytes) {
+  const std::string path = file_of(bytes, "fuzz.zip");
+  constexpr std::size_t kMost = 1 << 20;
+  answer_or_error([&] { static_cast<void>(base::is_archive(path)); });
+  for (const char* entry : {"manifest.yaml", "measurements.csv", "model.yaml", "../escape"}) {
+    const std::string inside = path + "/" + entry;
+    answer_or_error([&] { static_cast<void>(base::is_file(inside)); });
+    answer_or_error([&] {
+      const auto text = base::read_archived(inside, kMost);
+      if (text && text->size() > kMost) broken("an entry is larger than the limit");
+    });
+  }
+  answer_or_error([&] {
+    const measured::NpzFile arrays(path);
+    for (const char* name : {"config_runtime", "node_feat", "x"}) {
+      if (!arrays.has(name)) continue;
+      measured::NpyArray array = arrays.open(name);
+      if (array.header().shape.size() <= 2) static_cast<void>(array.read_matrix());
+    }
+  });
+}

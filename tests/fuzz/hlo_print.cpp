@@ -1,0 +1,51 @@
+// Differential: a module that was read prints as text that reads as the same text, in both forms of
+// HLO; what it prints as StableHLO reads, and prints the same again.
+#include <optional>
+
+#include "ir/stablehlo/stablehlo.h"
+#include "ir/text/hlo_parser.h"
+#include "ir/text/hlo_printer.h"
+#include "tests/fuzz/targets.h"
+
+namespace tilecast::fuzz {
+namespace {
+
+std::optional<ir::Module> module_or_error(Bytes bytes) {
+  try {
+    return ir::parse_hlo(base::SourceText("fuzz.hlo", std::string(bytes)));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+void expect_same_hlo(const ir::Module& module, const ir::PrintOptions& options) {
+  const std::string once = ir::print_hlo(module, options);
+  try {
+    const ir::Module again = ir::parse_hlo(base::SourceText("printed.hlo", once));
+    if (ir::print_hlo(again, options) != once) broken("HLO printed twice differs:\n" + once);
+  } catch (const Error& error) {
+    broken(std::string("printed HLO is refused: ") + error.what() + "\n" + once);
+  }
+}
+
+// Printing may refuse; what it prints may hold what has no exact form. What reads must be stable.
+void expect_stable_stablehlo(const ir::Module& module) {
+  answer_or_error([&] {
+    const std::string first = ir::print_stablehlo(module);
+    const ir::Module again = ir::parse_stablehlo(base::SourceText("printed.mlir", first));
+    const std::string second = ir::print_stablehlo(again);
+    static_cast<void>(ir::parse_stablehlo(base::SourceText("printed.mlir", second)));
+  });
+}
+
+}  // namespace
+
+void hlo_print(Bytes bytes) {
+  const std::optional<ir::Module> module = module_or_error(bytes);
+  if (!module) return;
+  expect_same_hlo(*module, {});
+  expect_same_hlo(*module, {.short_form = true});
+  expect_stable_stablehlo(*module);
+}
+
+}  // namespace tilecast::fuzz

@@ -1,0 +1,14 @@
+// A request: its path on the first line, its body behind it. The answer is JSON with a status.
+#include "sim/serve/answer.h"
+#include "tests/fuzz/targets.h"
+
+void tilecast::fuzz::http_body(Bytes bytes) {
+  static const sim::serve::Answerer answerer({}, {.batch = 4, .rows = 64, .batch_seconds = 1});
+  const std::size_t end = std::min(bytes.find('\n'), bytes.size());
+  const std::string path(bytes.substr(0, end));
+  const std::string body(bytes.substr(std::min(end + 1, bytes.size())));
+  const sim::serve::Reply reply = answerer.post(path, body);
+  if (reply.status < 200 || reply.status > 599) broken("a status of " + std::to_string(reply.status));
+  if (reply.status == 500) broken("a request made an internal error: " + reply.body);
+  if (reply.body.empty()) broken("an answer without a body");
+}

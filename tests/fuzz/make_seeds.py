@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Collects what fuzzing begins with into OUT/<target>/: the repository's own data, the texts that
+stand in tests, the regression inputs. Nothing that is there is removed: libFuzzer adds to it.
+
+    make_seeds.py OUT        needs protoc for protos, python3-onnx for ONNX; says what it left out
+"""
+import codecs
+import hashlib
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MOST_BYTES = 16_000
+RAW = re.compile(r'R"(\w*)\((.*?)\)\1"', re.DOTALL)
+
+
+def add(out, target, data):
+    data = data.encode() if isinstance(data, str) else data
+    if 0 < len(data) <= MOST_BYTES:
+        folder = out / target
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / hashlib.sha1(data).hexdigest()).write_bytes(data)
+
+
+def raw_strings(*folders):
+    for folder in folders:
+        for source in sorted((ROOT / folder).rglob("*.cpp")):
+            for match in RAW.finditer(source.read_text()):
+                yield match.group(2)
+
+
+def programs(out):
+    texts = [p.read_text() for p in sorted(ROOT.glob("configs/**/*.hlo"))]
+    texts += [t for t in raw_strings("tests/ir", "tests/sim", "tests/analytical")
+              if "ENTRY" in t or " = f32[" in t]
+    for text in texts:
+        add(out, "hlo_text", text)
+        add(out, "hlo_print", text)
+    for path in sorted(ROOT.glob("configs/**/*.mlir")):
+        add(out, "stablehlo", path.read_text())
+    for text in raw_strings("tests/ir"):
+        if "func.func" in text or "stablehlo." in text:
+            add(out, "stablehlo", text)
+        elif "ENTRY" not in text and "loop" in text:
+            add(out, "tokens", text)
+    for text in raw_strings("tests/schedule", "tests/learned", "tests/host"):
+        if re.search(r"\bprogram \w+\n", text):
+            add(out, "schedule_text", text)
+            add(out, "tokens", text)
+    header = (ROOT / "schedule/text.h").read_text()
+    example = re.search(r"(//   program .*?)\n//\n", header, re.DOTALL)
+    if example:
+        lines = [line[5:] for line in example.group(1).splitlines()]
+        add(out, "schedule_text", "\n".join(lines) + "\n")
+
+
+def tables(out):
+    for path in sorted(ROOT.glob("configs/devices/*.yaml")) + sorted(
+            ROOT.glob("configs/examples/**/*.yaml")):
+        add(out, "device_yaml", path.read_text())
+        add(out, "study_yaml", path.read_text())
+    for text in raw_strings("tests/hwdesc"):
+        add(out, "device_yaml", text)
+    for text in raw_strings("tests/sim", "tests/cli"):
+        if "tilecast.study" in text:
+            add(out, "study_yaml", text)
+    for path in sorted(ROOT.glob("validation/experiments/**/*.yaml")):
+        add(out, "experiment_yaml", path.read_text())
+    for path in sorted(ROOT.glob("configs/**/*.csv")):
+        add(out, "csv", path.read_bytes()[:4000])
+    for path in sorted(ROOT.glob("configs/measurements/*/manifest.yaml")):
+        add(out, "manifest_yaml", path.read_text())
+    for path in sorted(ROOT.glob("validation/measured/*.zip")):
+        with zipfile.ZipFile(path) as archive:
+            add(out, "manifest_yaml", archive.read("manifest.yaml"))
+    for first, name in ((b"v", "vocabulary.csv"), (b"d", "domain.csv"), (b"m", "model.yaml")):
+        for path in sorted(ROOT.glob(f"configs/models/**/{name}")):
+            add(out, "model_folder", first + path.read_bytes()[:MOST_BYTES - 1])
+
+
+def containers(out):
+    for shape in ("()", "(3,)", "(3, 4)"):
+        for dtype in ("<f4", "<i8", "|b1", "|u1"):
+            header = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (dtype, shape)
+            add(out, "npy_header", header)
+    for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        path = out / "seed.zip"
+        with zipfile.ZipFile(path, "w", compression) as archive:
+            archive.writestr("manifest.yaml", "name: x\n" * 9)
+            header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }".ljust(117) + "\n"
+            body = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
+            archive.writestr("x.npy", body + bytes(24))
+        add(out, "archive", path.read_bytes())
+        path.unlink()
+    events = [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "/device:TPU:0"}},
+              {"ph": "M", "name": "thread_name", "pid": 1, "tid": 2, "args": {"name": "XLA Ops"}},
+              {"ph": "X", "pid": 1, "tid": 2, "ts": 1.5, "dur": 2, "name": "fusion.3",
+               "args": {"hlo_op": "fusion.3", "hlo_module": "m", "device_duration_ps": "2000"}}]
+    add(out, "trace_json", json.dumps({"displayTimeUnit": "ns", "traceEvents": events}))
+
+
+def requests(out):
+    program = {"text": (ROOT / "configs/examples/product.hlo").read_text()}
+    asked = {"program": program, "device": "tpu_v3"}
+    row = {"op": "matmul", "m": 64, "n": 64, "k": 64, "dtype": "bf16"}
+    bodies = {"/v1/simulate": asked, "/v1/explain": asked | {"kernel": "dot"},
+              "/v1/ops": {"device": "h100_sxm", "rows": [row]},
+              "/v1/tiles": asked | {"tiles": [{"bounds": [8, 128]}], "model": "analytical"},
+              "/v1/batch": {"requests": [{"path": "/v1/simulate", "body": asked}]}}
+    for path, body in bodies.items():
+        add(out, "http_body", path + "\n" + json.dumps(body))
+
+
+def protos(out):
+    profile = (ROOT / "configs/examples/step.xplane.pb").read_bytes()
+    add(out, "xplane", profile)
+    if not shutil.which("protoc"):
+        print("make_seeds: protoc is absent: no seeds of hlo_proto", file=sys.stderr)
+        return
+    text = subprocess.run(["protoc", "--decode=tilecast.xplane.XSpace", "-I", ROOT / "measured",
+                           ROOT / "measured/importers/xplane.proto"], input=profile, check=True,
+                          capture_output=True).stdout.decode()
+    for value in re.findall(r'bytes_value: "(.*)"', text):
+        add(out, "hlo_proto", codecs.escape_decode(value.encode())[0])
+
+
+def graphs(out):
+    made = out / "onnx_graphs"
+    done = subprocess.run(["/usr/bin/python3", "-B", ROOT / "tests/ir/onnx/make_graphs.py", made])
+    for path in sorted(made.rglob("*.onnx")) if done.returncode == 0 else []:
+        add(out, "onnx", path.read_bytes())
+    shutil.rmtree(made, ignore_errors=True)
+
+
+def main():
+    out = pathlib.Path(sys.argv[1])
+    out.mkdir(parents=True, exist_ok=True)
+    for collect in (programs, tables, containers, requests, protos, graphs):
+        collect(out)
+    for path in sorted(ROOT.glob("tests/regressions/*/*")):
+        add(out, path.parent.name, path.read_bytes())
+    for folder in sorted(p for p in out.iterdir() if p.is_dir()):
+        print(f"{folder.name}: {len(list(folder.iterdir()))}")
+
+
+if __name__ == "__main__":
+    main()

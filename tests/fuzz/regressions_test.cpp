@@ -1,0 +1,90 @@
+// What once broke a reader (found by scripts/fuzz) is answered or refused: tests/regressions/
+// <target>/* go through the target's function, as do an empty input and damaged copies of each.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "tests/fuzz/targets.h"
+#include "tests/support/damage.h"
+
+namespace tilecast::fuzz {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::map<std::string, void (*)(Bytes)>& targets() {
+  static const std::map<std::string, void (*)(Bytes)> table = {
+      {"hlo_text", hlo_text},
+      {"hlo_print", hlo_print},
+      {"hlo_proto", hlo_proto},
+      {"stablehlo", stablehlo},
+      {"onnx", onnx},
+      {"device_yaml", device_yaml},
+      {"manifest_yaml", manifest_yaml},
+      {"csv", csv},
+      {"npy_header", npy_header},
+      {"archive", archive},
+      {"trace_json", trace_json},
+      {"xplane", xplane},
+      {"schedule_text", schedule_text},
+      {"tokens", tokens},
+      {"model_folder", model_folder},
+      {"experiment_yaml", experiment_yaml},
+      {"study_yaml", study_yaml},
+      {"http_body", http_body},
+  };
+  return table;
+}
+
+std::string bytes_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+TEST(FuzzRegressions, WhatOnceBrokeAReaderIsAnsweredOrRefused) {
+  std::size_t inputs = 0;
+  for (const auto& folder : fs::directory_iterator(TILECAST_REGRESSIONS)) {
+    const std::string target = folder.path().filename().string();
+    ASSERT_TRUE(targets().contains(target)) << "no fuzz target of this name: " << folder.path();
+    for (const auto& file : fs::directory_iterator(folder.path())) {
+      SCOPED_TRACE(file.path().string());
+      EXPECT_NO_THROW(targets().at(target)(bytes_of(file.path())));
+      ++inputs;
+    }
+  }
+  EXPECT_GT(inputs, 0U);
+}
+
+TEST(FuzzRegressions, EveryTargetAnswersNothingAndOneByte) {
+  for (const auto& [name, feed] : targets()) {
+    SCOPED_TRACE(name);
+    EXPECT_NO_THROW(feed(""));
+    for (int byte = 0; byte < 256; byte += 5) {
+      EXPECT_NO_THROW(feed(std::string(1, static_cast<char>(byte))));
+    }
+  }
+}
+
+// libFuzzer needs clang; these run wherever the tests do.
+TEST(FuzzRegressions, DamagedRegressionInputsAreAnsweredOrRefused) {
+  std::mt19937_64 random(20261125);
+  for (const auto& folder : fs::directory_iterator(TILECAST_REGRESSIONS)) {
+    const auto feed = targets().at(folder.path().filename().string());
+    for (const auto& file : fs::directory_iterator(folder.path())) {
+      const std::string bytes = bytes_of(file.path());
+      if (bytes.size() > 8192) continue;
+      SCOPED_TRACE(file.path().string());
+      for (int i = 0; i < 50; ++i) {
+        EXPECT_NO_THROW(feed(support::damaged(bytes, random)));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tilecast::fuzz

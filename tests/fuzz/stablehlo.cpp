@@ -1,0 +1,11 @@
+#include "ir/stablehlo/stablehlo.h"
+
+#include "tests/fuzz/targets.h"
+
+// A bound for `?`, so that what follows the shapes is reached, too.
+void tilecast::fuzz::stablehlo(Bytes bytes) {
+  answer_or_error([&] {
+    const base::SourceText text("fuzz.mlir", std::string(bytes));
+    static_cast<void>(ir::parse_stablehlo(text, {.bound = 8}));
+  });
+}
