@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "analytical/collective_network.h"
 #include "analytical/distinct_traffic.h"
 #include "analytical/transfer.h"
 #include "base/error.h"
@@ -13,8 +14,6 @@ namespace tilecast::analytical {
 namespace {
 
 using ir::Opcode;
-
-enum class Pattern { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast, kPermute };
 
 std::optional<Pattern> pattern_of(Opcode opcode) {
   switch (opcode) {
@@ -69,118 +68,6 @@ double chip_payload(Pattern pattern, Bytes payload, const DeviceGroup& group) {
   return payload.value * (shared ? 1.0 : group.cores);
 }
 
-constexpr double kMaxSide = 1 << 16;  // bounds the search for divisors
-
-// Sizes of the rings of a torus, as square as the divisors of `chips` allow, smallest first.
-std::vector<std::int64_t> torus_dims(std::int64_t chips, int dimensions) {
-  std::vector<std::int64_t> dims;
-  for (int left = dimensions; left > 1; --left) {
-    const double side = std::pow(static_cast<double>(chips), 1.0 / left);
-    auto divisor = static_cast<std::int64_t>(std::clamp(std::floor(side + 1e-9), 1.0, kMaxSide));
-    while (chips % divisor != 0) --divisor;
-    dims.push_back(divisor);
-    chips /= divisor;
-  }
-  dims.push_back(chips);
-  return dims;
-}
-
-struct Network {
-  std::vector<std::int64_t> dims;  // one entry for a ring; empty for a switch
-  double egress = 0;               // of one chip, all rings or the switch, bytes per second
-  double ring_egress = 0;          // of one ring
-  double line_egress = 0;          // of a dimension that does not wrap around
-  double in_rings = 1;             // chips, or on the switch
-  double in_lines = 1;
-  std::int64_t wraps_from = 3;
-  double link = 0;
-  double steps = 0;
-  std::string shape;
-
-  [[nodiscard]] bool is_ring(std::int64_t dim) const { return dim >= wraps_from; }
-};
-
-Network network_of(const hwdesc::Interconnect& net, std::int64_t chips) {
-  Network n;
-  n.link = net.link_bandwidth.value * net.efficiency;
-  n.shape = net.topology;
-  const double all = n.link * net.links;
-  if (net.topology == "switch") {
-    n.egress = all;
-    n.in_rings = static_cast<double>(chips);
-    n.steps = std::ceil(std::log2(static_cast<double>(chips)));
-    return n;
-  }
-  const int dimensions = net.topology == "ring"      ? 1
-                         : net.topology == "torus2d" ? 2
-                         : net.topology == "torus3d" ? 3
-                                                     : 0;
-  if (dimensions == 0) {
-    throw Error("device interconnect.topology: got \"" + net.topology +
-                "\", expected ring, torus2d, torus3d or switch");
-  }
-  n.dims = torus_dims(chips, dimensions);
-  n.wraps_from = std::max(3, net.wraps_from);
-  n.ring_egress = all / dimensions;
-  n.line_egress = n.ring_egress / 2;
-  for (std::size_t i = 0; i < n.dims.size(); ++i) {
-    const bool is_ring = n.is_ring(n.dims[i]);
-    n.steps += static_cast<double>(n.dims[i] - 1);
-    (is_ring ? n.in_rings : n.in_lines) *= static_cast<double>(n.dims[i]);
-    if (is_ring) n.egress += n.ring_egress;
-    n.shape += (i == 0 ? " " : "x") + std::to_string(n.dims[i]);
-  }
-  return n;
-}
-
-// Of an all-gather: rings at once, then the lines.
-double gather_s(const Network& n, double bytes) {
-  const double rings = n.in_rings > 1 ? bytes * (1 - 1 / n.in_rings) / n.egress : 0;
-  const double left = bytes / n.in_rings;
-  return rings + (n.in_lines > 1 ? left * (1 - 1 / n.in_lines) / n.line_egress : 0);
-}
-
-// Every byte passes the slowest dimension.
-double broadcast_s(const Network& n, double bytes) {
-  return std::max(n.in_rings > 1 ? bytes / n.egress : 0,
-                  n.in_lines > 1 ? bytes / n.line_egress : 0);
-}
-
-// Seconds the busiest link of a uniform all-to-all is busy.
-double all_to_all_s(const Network& n, double bytes, double share) {
-  if (n.dims.empty()) return bytes * share / n.egress;
-  double slowest = n.in_lines > 1 ? bytes * share / n.line_egress : 0;
-  for (const std::int64_t dim : n.dims) {
-    const double d = static_cast<double>(dim);
-    const double egress = n.is_ring(dim) ? n.ring_egress : n.line_egress;
-    slowest = std::max(slowest, bytes * std::floor(d * d / 4) / d / egress);
-  }
-  return slowest;
-}
-
-struct AlphaBeta {
-  double bandwidth_s = 0, hops = 0;
-};
-
-AlphaBeta alpha_beta(Pattern pattern, double bytes, std::int64_t chips, const Network& n) {
-  const double share = 1 - 1 / static_cast<double>(chips);
-  const double half_way = n.dims.empty() ? 1 : std::max(1.0, std::ceil(n.steps / 2));
-  switch (pattern) {
-    case Pattern::kAllReduce:
-      return {2 * gather_s(n, bytes), 2 * n.steps};
-    case Pattern::kAllGather:
-    case Pattern::kReduceScatter:
-      return {gather_s(n, bytes), n.steps};
-    case Pattern::kAllToAll:
-      return {all_to_all_s(n, bytes, share), half_way};
-    case Pattern::kBroadcast:
-      return {broadcast_s(n, bytes), n.dims.empty() ? n.steps : half_way};
-    case Pattern::kPermute:
-      return {bytes / (n.dims.empty() ? n.egress : n.link), 1};
-  }
-  return {};
-}
-
 // Reading operands and writing results in main memory.
 double local_s(Pattern pattern, double payload, std::int64_t devices, const MemoryPath& memory) {
   const double part = payload / static_cast<double>(std::max<std::int64_t>(1, devices));
@@ -200,62 +87,223 @@ std::string plain_name(Opcode opcode) {
   return text;
 }
 
+using Ids = std::vector<std::int64_t>;
+
+bool has_slice(const hwdesc::Device& device) {
+  return device.interconnect && device.interconnect->slice;
+}
+
+void require_links(Opcode opcode, std::int64_t group_size, const hwdesc::Device& device) {
+  if (device.interconnect && device.interconnect->links >= 1 &&
+      device.interconnect->link_bandwidth.value > 0) {
+    return;
+  }
+  throw Error("device " + device.name + ": interconnect: got none with links, expected one for " +
+              plain_name(opcode) + " over " + std::to_string(group_size) +
+              " devices; add an interconnect block to the device file");
+}
+
+// Main memory's part, on the way of everything.
+struct MemoryPart {
+  MemoryPath path;
+  double local = 0;     // operands and results
+  double exchange = 0;  // between the cores of a chip, before
+};
+
+MemoryPart memory_part(Pattern pattern, Bytes payload, std::int64_t devices, double cores,
+                       const hwdesc::Device& device) {
+  if (device.memory.empty()) {
+    throw Error("device " + device.name + ": memory: got no level, expected main memory");
+  }
+  const MemoryPath memory = memory_path(device.main_memory());
+  return {memory, local_s(pattern, payload.value, devices, memory),
+          cores > 1 ? payload.value / memory.read : 0};
+}
+
+// `cost` is nullopt within one chip.
+CollectiveTime assembled(const MemoryPart& memory, const std::optional<AlphaBeta>& cost,
+                         const hwdesc::Device& device, std::string algorithm) {
+  CollectiveTime result;
+  PipelineLoop loop{.path_s = memory.exchange + memory.local};
+  if (cost) {
+    const hwdesc::Interconnect& net = *device.interconnect;
+    loop.path_s = memory.exchange + std::max(memory.local, cost->bandwidth_s);
+    result.latency_part = Seconds{step_s(net, memory.path) * cost->hops};
+    if (net.slice) {
+      const double to_slice = net.slice->network_latency.value + 2 * memory.path.latency_s;
+      result.latency_part +=
+          Seconds{net.latency.value * cost->far_hops + to_slice * cost->network_hops};
+    }
+  }
+  result.bandwidth_part = Seconds{steady_period_s(loop)};
+  result.time = result.bandwidth_part + result.latency_part;
+  result.algorithm = std::move(algorithm);
+  return result;
+}
+
+std::string inside_chip(Opcode opcode, std::int64_t devices) {
+  return devices <= 1 ? "local" : plain_name(opcode) + " inside one chip";
+}
+
+CollectiveTime time_at(Opcode opcode, Bytes payload, const Place& place,
+                       const hwdesc::Device& device) {
+  const Pattern pattern = require_pattern(opcode);
+  const MemoryPart memory = memory_part(pattern, payload, place.devices, place.cores, device);
+  if (place.chips * place.slices <= 1) {
+    return assembled(memory, std::nullopt, device, inside_chip(opcode, place.devices));
+  }
+  require_links(opcode, place.devices, device);
+  const Network network = network_of(device, place);
+  // The chip's other cores are in other groups, on the same links.
+  const double groups = std::max(1.0, std::max(1, device.cores_per_chip) / place.cores);
+  const double bytes =
+      groups * chip_payload(pattern, payload, {place.cores, place.chips * place.slices});
+  return assembled(memory, alpha_beta(pattern, bytes, place, network), device,
+                   plain_name(opcode) + " on " + network.shape);
+}
+
+CollectiveTime slowest_group(Opcode opcode, Bytes payload, const std::vector<Ids>& groups,
+                             const hwdesc::Device& device) {
+  CollectiveTime slowest;
+  for (const Place& place : place_groups(device, groups)) {
+    CollectiveTime time = time_at(opcode, payload, place, device);
+    if (slowest.algorithm.empty() || time.time > slowest.time) slowest = std::move(time);
+  }
+  return slowest;
+}
+
+CollectiveTime permute_time(Opcode opcode, Bytes payload, const PermutePlace& place,
+                            const hwdesc::Device& device) {
+  const MemoryPart memory =
+      memory_part(Pattern::kPermute, payload, place.devices, place.cores, device);
+  if (!place.leaves_chip) {
+    return assembled(memory, std::nullopt, device, inside_chip(opcode, place.devices));
+  }
+  require_links(opcode, place.devices, device);
+  const hwdesc::Interconnect& net = *device.interconnect;
+  const Network network = network_of(device, Place{.chips = 2});
+  std::string algorithm = plain_name(opcode) + " on " + net.topology + " " + net.slice->shape;
+  const auto number = [](double value) { return std::to_string(std::llround(value)); };
+  algorithm += ": " + std::to_string(place.routes.hops) + " hops at most, " +
+               number(place.routes.link_load) + " messages on the busiest link";
+  if (place.routes.network_load > 0) {
+    algorithm += ", " + number(place.routes.network_load) + " from a chip to other slices";
+  }
+  return assembled(memory, permute_cost(payload.value, place, network), device,
+                   std::move(algorithm));
+}
+
+// Send and receive name no devices: one neighbour.
+bool is_to_neighbour(Opcode opcode) {
+  return opcode == Opcode::kSend || opcode == Opcode::kRecv;
+}
+
 }  // namespace
 
 CollectiveTime collective_time(Opcode opcode, Bytes payload, std::int64_t group_size,
                                const hwdesc::Device& device) {
   const Pattern pattern = require_pattern(opcode);
+  if (has_slice(device) && pattern != Pattern::kPermute) {
+    return slowest_group(opcode, payload, first_devices(device, group_size), device);
+  }
   const DeviceGroup group = locate(group_size, device);
-  if (device.memory.empty()) {
-    throw Error("device " + device.name + ": memory: got no level, expected main memory");
+  const MemoryPart memory = memory_part(pattern, payload, group_size, group.cores, device);
+  if (group.chips <= 1) {
+    return assembled(memory, std::nullopt, device, inside_chip(opcode, group_size));
   }
-  const MemoryPath memory = memory_path(device.main_memory());
-  const double local = local_s(pattern, payload.value, group_size, memory);
-  const double exchange = group.cores > 1 ? payload.value / memory.read : 0;
-  PipelineLoop loop{.path_s = exchange + local};
-  CollectiveTime result;
-  result.algorithm = group_size <= 1 ? "local" : plain_name(opcode) + " inside one chip";
-  if (group.chips > 1) {
-    if (!device.interconnect || device.interconnect->links < 1 ||
-        !(device.interconnect->link_bandwidth.value > 0)) {
-      throw Error("device " + device.name +
-                  ": interconnect: got none with links, expected one for " + plain_name(opcode) +
-                  " over " + std::to_string(group_size) +
-                  " devices; add an interconnect block to the device file");
-    }
-    const Network network = network_of(*device.interconnect, group.chips);
-    const AlphaBeta cost =
-        alpha_beta(pattern, chip_payload(pattern, payload, group), group.chips, network);
-    loop.path_s = exchange + std::max(local, cost.bandwidth_s);
-    result.latency_part = Seconds{step_s(*device.interconnect, memory) * cost.hops};
-    result.algorithm = plain_name(opcode) + " on " + network.shape;
-    if (network.dims.empty()) result.algorithm += " of " + std::to_string(group.chips);
-  }
-  result.bandwidth_part = Seconds{steady_period_s(loop)};
-  result.time = result.bandwidth_part + result.latency_part;
-  return result;
+  require_links(opcode, group_size, device);
+  const Network network = network_of(*device.interconnect, group.chips);
+  std::string algorithm = plain_name(opcode) + " on " + network.shape;
+  if (network.sides.empty()) algorithm += " of " + std::to_string(group.chips);
+  if (has_slice(device)) algorithm += ", to a neighbour: the program does not say to whom";
+  const double bytes = chip_payload(pattern, payload, group);
+  return assembled(memory, alpha_beta(pattern, bytes, group.chips, network), device,
+                   std::move(algorithm));
 }
 
 CollectiveTime collective_time(const ir::Kernel& kernel, const hwdesc::Device& device) {
   if (const std::optional<Seconds> end = running_collective_end(kernel, device)) {
     return {*end, Seconds{0}, *end, "end of a collective that earlier kernels ran beside"};
   }
-  return collective_time(crossing_opcode(kernel), collective_payload(kernel, PayloadSize::kPadded),
-                         kernel.group_size(), device);
+  const Opcode opcode = crossing_opcode(kernel);
+  const Bytes payload = collective_payload(kernel, PayloadSize::kPadded);
+  const ir::DeviceGroups& devices = kernel.device_groups();
+  if (has_slice(device) && !is_to_neighbour(opcode)) {
+    if (!devices.pairs.empty()) {
+      return permute_time(opcode, payload, place_pairs(device, devices.pairs), device);
+    }
+    if (!devices.groups.empty()) return slowest_group(opcode, payload, devices.groups, device);
+  }
+  return collective_time(opcode, payload, kernel.group_size(), device);
 }
+
+namespace {
+
+// Of a chip's payload, what it must send.
+double sent_share(Pattern pattern, double chips) {
+  const bool whole = pattern == Pattern::kBroadcast || pattern == Pattern::kPermute;
+  return (pattern == Pattern::kAllReduce ? 2 : 1) * (whole ? 1 : 1 - 1 / chips);
+}
+
+double all_links(const hwdesc::Device& device) {
+  return device.interconnect->link_bandwidth.value * device.interconnect->links;
+}
+
+// Of one group on a slice; the network's part of each chip counts where the group needs it.
+Seconds bound_at(Pattern pattern, Bytes payload, const Place& place, const hwdesc::Device& device) {
+  const std::int64_t chips = place.chips * place.slices;
+  if (chips <= 1) return Seconds{0};
+  const bool crosses = place.slices > 1 || (place.odd && place.odd->network_load > 0);
+  const double egress = all_links(device) + (crosses ? network_of(device, place).to_network : 0);
+  if (!(egress > 0)) return Seconds{0};
+  const double cores = place.odd ? 1 : place.cores;
+  return Seconds{sent_share(pattern, static_cast<double>(chips)) *
+                 chip_payload(pattern, payload, {cores, chips}) / egress};
+}
+
+Seconds slice_bound(Pattern pattern, Bytes payload, const std::vector<Ids>& groups,
+                    const hwdesc::Device& device) {
+  Seconds bound;
+  for (const Place& place : place_groups(device, groups)) {
+    bound = std::max(bound, bound_at(pattern, payload, place, device));
+  }
+  return bound;
+}
+
+}  // namespace
 
 Seconds collective_lower_bound(Opcode opcode, Bytes payload, std::int64_t group_size,
                                const hwdesc::Device& device) {
   const Pattern pattern = require_pattern(opcode);
+  if (has_slice(device) && pattern != Pattern::kPermute) {
+    return slice_bound(pattern, payload, first_devices(device, group_size), device);
+  }
   const DeviceGroup group = locate(group_size, device);
   if (group.chips <= 1 || !device.interconnect) return Seconds{0};
-  const double egress = device.interconnect->link_bandwidth.value * device.interconnect->links;
+  const double egress = all_links(device);
   if (!(egress > 0)) return Seconds{0};
-  const double share = pattern == Pattern::kBroadcast || pattern == Pattern::kPermute
-                           ? 1
-                           : 1 - 1 / static_cast<double>(group.chips);
-  const double times = pattern == Pattern::kAllReduce ? 2 : 1;
-  return Seconds{times * share * chip_payload(pattern, payload, group) / egress};
+  return Seconds{sent_share(pattern, static_cast<double>(group.chips)) *
+                 chip_payload(pattern, payload, group) / egress};
+}
+
+Seconds collective_lower_bound(const ir::Kernel& kernel, PayloadSize size,
+                               const hwdesc::Device& device) {
+  const Opcode opcode = crossing_opcode(kernel);
+  const Bytes payload = collective_payload(kernel, size);
+  const ir::DeviceGroups& devices = kernel.device_groups();
+  if (has_slice(device) && !is_to_neighbour(opcode)) {
+    if (!devices.pairs.empty()) {
+      const PermutePlace place = place_pairs(device, devices.pairs);
+      const Network network = network_of(device, Place{.chips = 2});
+      const double egress =
+          all_links(device) + (place.routes.network_load > 0 ? network.to_network : 0);
+      return place.leaves_chip && egress > 0 ? Seconds{payload.value / egress} : Seconds{0};
+    }
+    if (!devices.groups.empty()) {
+      return slice_bound(require_pattern(opcode), payload, devices.groups, device);
+    }
+  }
+  return collective_lower_bound(opcode, payload, kernel.group_size(), device);
 }
 
 const ir::Op* collective_op(const ir::Kernel& kernel) {

@@ -23,6 +23,20 @@
 //   all-gather          P (r-1)/r beta + P/r (l-1)/l beta_line    an all-reduce twice that
 //   all-to-all          at least P (c-1)/c beta_line              one message after another
 //
+// On a described slice (hwdesc/slice.h) the groups are placed by their devices' numbers
+// (analytical/slice_groups.h) and the slowest counts. A side with stride s passes s links a step,
+// at 1/s of the rate. A group on S slices of c chips of its own in each, N = a chip's share of its
+// host's network, does in turn what is described above within the slice (an all-reduce: the
+// reduce-scatter before, the all-gather after) and across slices, as on a switch [CDO]
+//
+//   all-reduce          2 P/c (S-1)/S / N      2 ceil(log2 S) alpha_N    all-gather half of it
+//   all-to-all          P (S-1)/S / N          alpha_N
+//   broadcast           P/c / N                ceil(log2 S) alpha_N      scatter, then gather
+//
+// A group that is no rectangle is a ring in one direction over links that carry k of its messages:
+// P (c-1)/c k / link, (c-1) steps (all-reduce twice that; all-to-all P (c-1)/2 k / link). A permute
+// takes shortest ways, one dimension after another: P k / link.
+//
 // Seen on the 2 x 2 slice of a TPU v5p: an all-gather at 100.0 GB/s and an all-to-all at 99.6 GB/s
 // of those P (c-1)/c, all-reduces of 4 KB and less in 6.6 us (n = 4).
 // Network traffic overlaps the reading of operands and writing of results in main memory; the
@@ -58,6 +72,9 @@ struct CollectiveTime {
 // 0 when the device describes no links.
 [[nodiscard]] Seconds collective_lower_bound(ir::Opcode opcode, Bytes payload,
                                              std::int64_t group_size, const hwdesc::Device& device);
+enum class PayloadSize { kPadded, kUnpadded };
+[[nodiscard]] Seconds collective_lower_bound(const ir::Kernel& kernel, PayloadSize size,
+                                             const hwdesc::Device& device);
 
 // What is left of a collective that earlier kernels ran beside, in the kernel that is given its
 // sync flags S(2): a hop (1.48 to 1.54 us in five of six such kernels of a TPU v5p; the sixth had
@@ -70,7 +87,6 @@ struct CollectiveTime {
 [[nodiscard]] const ir::Op* collective_op(const ir::Kernel& kernel);
 // Its opcode, or the kernel's; an all-reduce of which the kernel keeps a slice is a reduce-scatter.
 [[nodiscard]] ir::Opcode crossing_opcode(const ir::Kernel& kernel);
-enum class PayloadSize { kPadded, kUnpadded };
 [[nodiscard]] Bytes collective_payload(const ir::Kernel& kernel, PayloadSize size);
 
 }  // namespace tilecast::analytical

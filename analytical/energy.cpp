@@ -80,8 +80,7 @@ struct Sent {
 Sent sent_by(const ir::Kernel& kernel, const hwdesc::Device& device) {
   if (collective_op(kernel) == nullptr || running_collective_end(kernel, device)) return {};
   const Bytes payload = collective_payload(kernel, PayloadSize::kPadded);
-  const Seconds on_links =
-      collective_lower_bound(crossing_opcode(kernel), payload, kernel.group_size(), device);
+  const Seconds on_links = collective_lower_bound(kernel, PayloadSize::kPadded, device);
   Sent sent{.through_memory = 2 * payload};
   if (on_links.value > 0) {
     const auto& net = *device.interconnect;

@@ -150,9 +150,8 @@ Roofs roofs_of(const ir::Kernel& kernel, const hwdesc::Device& device) {
     roofs.bounds[index_of(Bound::kVector)] = vector.time;
   }
   if (collective_op(kernel) != nullptr) {
-    roofs.bounds[index_of(Bound::kNetwork)] = collective_lower_bound(
-        crossing_opcode(kernel), collective_payload(kernel, PayloadSize::kUnpadded),
-        kernel.group_size(), device);
+    roofs.bounds[index_of(Bound::kNetwork)] =
+        collective_lower_bound(kernel, PayloadSize::kUnpadded, device);
   }
   set_memory_roof(device, roofs);
   return roofs;

@@ -5,8 +5,8 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
+#include "hwdesc/slice.h"
 #include "hwdesc/units.h"
 
 namespace tilecast::hwdesc {
@@ -119,6 +119,7 @@ struct Interconnect {
   std::string topology;           // "ring", "torus2d", "torus3d", "switch"
   int wraps_from = 3;             // chips of a dimension of the torus from which on it is a ring
   int devices_per_host = 1;       // cores of one host
+  std::optional<Slice> slice;     // absent: a torus as square as each group allows
   Provenance provenance;
 };
 
@@ -128,8 +129,7 @@ struct Dispatch {
   Provenance provenance;
 };
 
-// Fitted to measurements, apart from the description: multipliers of its constants (1 = as
-// described), and times that it does not hold. Of every kernel, or of a hybrid's op classes.
+// Fitted to measurements: multipliers of constants (1 = as described), and times of its own.
 enum class FittedBy { kCalibration, kHybrid };
 inline constexpr std::string_view kFittedBy[] = {"calibration", "hybrid"};
 

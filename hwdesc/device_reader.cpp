@@ -300,6 +300,40 @@ void check_energy(const ConfigNode& root, const Device& device) {
   }
 }
 
+// A shape that the topology can have, and links between slices where there are several.
+void check_slice(const ConfigNode& root, const Device& device) {
+  if (!device.interconnect || !device.interconnect->slice) return;
+  const Slice& slice = *device.interconnect->slice;
+  const ConfigNode& block = *root.find("interconnect")->find("slice");
+  const auto refuse = [&](std::string_view key, std::string_view what) {
+    const ConfigNode* node = block.find(key);
+    throw Error(fmt::format("{}: interconnect.slice.{}: {}", (node ? node : &block)->at.describe(),
+                            key, what));
+  };
+  std::size_t dimensions = 0;
+  try {
+    dimensions = slice_shape(slice.shape).size();
+  } catch (const Error& error) {
+    refuse("shape", error.what());
+  }
+  const std::string& topology = device.interconnect->topology;
+  const std::size_t most = topology == "torus3d" ? 3 : topology == "torus2d" ? 2 : 1;
+  if (topology == "none" || dimensions > most) {
+    refuse("shape", fmt::format("got {} for the topology {}, expected at most {} dimension{}; "
+                                "interconnect.topology: ring, torus2d, torus3d or switch",
+                                show_text(slice.shape), topology, most, most == 1 ? "" : "s"));
+  }
+  try {
+    if (!slice.wraps.empty()) (void)slice_rings(slice.wraps, dimensions);
+  } catch (const Error& error) {
+    refuse("wraps", error.what());
+  }
+  if (slice.count > 1 && !slice.network_bandwidth) {
+    refuse("network_bandwidth",
+           "missing; expected that of a host to other slices, such as 25 GB/s, as count is not 1");
+  }
+}
+
 }  // namespace
 
 Device read_device(const ConfigNode& root) {
@@ -312,6 +346,7 @@ Device read_device(const ConfigNode& root) {
   reader.require_sources();
   check_levels(*root.find("memory"), device);
   check_energy(root, device);
+  check_slice(root, device);
   return device;
 }
 

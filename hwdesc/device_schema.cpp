@@ -198,6 +198,11 @@ void walk_interconnect(SchemaVisitor& v, std::optional<Interconnect>& described)
   integer(v, {"devices_per_host", kCount, 1, 1 << 20, kOptional, "cores of one host"},
           net.devices_per_host);
   walk_provenance(v, net.provenance);
+  if (v.enter({"slice", kOptional, "the chips of a program; absent: as square as its groups allow"},
+              net.slice.has_value())) {
+    walk_slice(v, net.slice);
+    v.leave();
+  }
 }
 
 void walk_dispatch(SchemaVisitor& v, Dispatch& dispatch) {

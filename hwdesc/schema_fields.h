@@ -55,5 +55,6 @@ inline void walk_provenance(SchemaVisitor& v, Provenance& p) {
 }
 
 void walk_energy(SchemaVisitor& visitor, std::optional<Energy>& described);
+void walk_slice(SchemaVisitor& visitor, std::optional<Slice>& described);
 
 }  // namespace tilecast::hwdesc

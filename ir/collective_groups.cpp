@@ -1,6 +1,7 @@
 #include "ir/collective_groups.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace tilecast::ir {
 namespace {
@@ -18,6 +19,59 @@ std::int64_t participants(std::vector<std::pair<std::int64_t, std::int64_t>> pai
   }
   std::sort(devices.begin(), devices.end());
   return std::unique(devices.begin(), devices.end()) - devices.begin();
+}
+
+constexpr std::int64_t kMostDevices = 1 << 16;  // that are told apart
+using Ids = std::vector<std::int64_t>;
+
+Ids first_ids(std::int64_t count) {
+  Ids ids(static_cast<std::size_t>(count));
+  std::iota(ids.begin(), ids.end(), std::int64_t{0});
+  return ids;
+}
+
+std::int64_t ids_written(const CollectiveAttrs& collective) {
+  std::size_t ids = 2 * collective.source_target_pairs.size();
+  for (const Ids& group : collective.groups.groups) ids += group.size();
+  return static_cast<std::int64_t>(ids);
+}
+
+// Groups of devices from groups of the ids that `mode` counts.
+std::vector<Ids> spread(const std::vector<Ids>& written, GroupMode mode, const Module& module) {
+  const std::int64_t partitions = module.num_partitions;
+  if (mode == GroupMode::kFlattenedId) return written;
+  std::vector<Ids> groups;
+  for (const Ids& ids : written) {
+    if (mode == GroupMode::kCrossReplicaAndPartition) {
+      Ids& group = groups.emplace_back();
+      for (const std::int64_t replica : ids) {
+        for (std::int64_t p = 0; p < partitions; ++p) group.push_back(replica * partitions + p);
+      }
+      continue;
+    }
+    const bool by_replica = mode == GroupMode::kCrossReplica;
+    const std::int64_t copies = by_replica ? partitions : module.replica_count;
+    for (std::int64_t copy = 0; copy < copies; ++copy) {
+      Ids& group = groups.emplace_back();
+      for (const std::int64_t id : ids) {
+        group.push_back(by_replica ? id * partitions + copy : copy * partitions + id);
+      }
+    }
+  }
+  return groups;
+}
+
+// The fusion's collective with the largest group, or the instruction itself.
+const Instruction& crossing(const Module& module, const Instruction& instruction) {
+  if (instruction.opcode != Opcode::kFusion || instruction.called.empty()) return instruction;
+  const Instruction* found = &instruction;
+  std::int64_t largest = 1;
+  for (const Instruction& inner : module.at(instruction.called[0]).instructions) {
+    const std::int64_t size = group_size(module, inner);
+    if (size > largest) found = &crossing(module, inner);
+    largest = std::max(largest, size);
+  }
+  return *found;
 }
 
 }  // namespace
@@ -61,6 +115,35 @@ std::int64_t group_size(const Module& module, const Instruction& instruction) {
   if (mode == GroupMode::kCrossPartition) devices = module.num_partitions;
   if (mode == GroupMode::kCrossReplica) devices = module.replica_count;
   return std::max<std::int64_t>(1, devices);
+}
+
+DeviceGroups device_groups(const Module& module, const Instruction& instruction) {
+  DeviceGroups devices;
+  const Instruction& worker = crossing(module, instruction);
+  const auto* collective = worker.get<CollectiveAttrs>();
+  const std::int64_t all = saturating_product(module.replica_count, module.num_partitions);
+  if (collective == nullptr || all > kMostDevices || ids_written(*collective) > kMostDevices ||
+      is_one_of(worker.opcode, {Opcode::kSend, Opcode::kRecv})) {
+    return devices;
+  }
+  const GroupMode mode = group_mode(worker.opcode, *collective);
+  if (!collective->source_target_pairs.empty()) {
+    for (const auto& [source, target] : collective->source_target_pairs) {
+      const std::vector<Ids> ends = spread({{source}, {target}}, mode, module);
+      for (std::size_t i = 0; i < ends.size() / 2; ++i) {
+        devices.pairs.emplace_back(ends[i][0], ends[i + ends.size() / 2][0]);
+      }
+    }
+    return devices;
+  }
+  const auto& written = collective->groups.groups;
+  const bool is_empty = std::ranges::all_of(written, [](const Ids& ids) { return ids.empty(); });
+  const std::int64_t ids = mode == GroupMode::kCrossPartition ? module.num_partitions
+                           : mode == GroupMode::kFlattenedId  ? all
+                                                              : module.replica_count;
+  const std::vector<Ids> all_of_them = {first_ids(ids)};
+  devices.groups = spread(is_empty ? all_of_them : written, mode, module);
+  return devices;
 }
 
 }  // namespace tilecast::ir

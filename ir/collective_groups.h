@@ -1,6 +1,7 @@
 // Which devices take part in one group of a collective, and how many they are.
 #pragma once
 
+#include "ir/device_groups.h"
 #include "ir/hlo.h"
 
 namespace tilecast::ir {
@@ -20,5 +21,7 @@ enum class GroupMode : std::uint8_t {
 // module's replica and partition counts. 2 for send and receive; of a fusion that of the collective
 // inside it; 1 for anything else.
 [[nodiscard]] std::int64_t group_size(const Module& module, const Instruction& instruction);
+// Who they are; of a fusion, of the collective in it with the largest group.
+[[nodiscard]] DeviceGroups device_groups(const Module& module, const Instruction& instruction);
 
 }  // namespace tilecast::ir

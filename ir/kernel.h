@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "ir/counts/work_counts.h"
+#include "ir/device_groups.h"
 #include "ir/hlo.h"
 
 namespace tilecast::ir {
@@ -77,6 +78,7 @@ class Kernel {
   }
   // For collectives: devices in one group, and how it was known ("replica_groups", "module", ...).
   [[nodiscard]] std::int64_t group_size() const { return group_size_; }
+  [[nodiscard]] const DeviceGroups& device_groups() const { return device_groups_; }
   // In-place: outputs[i] shares the buffer of parameters[j] (dynamic-update-slice, aliasing).
   [[nodiscard]] std::span<const std::pair<std::size_t, std::size_t>> in_place() const {
     return in_place_;
@@ -94,6 +96,7 @@ class Kernel {
   std::optional<CompilerTile> compiler_tile_;
   std::optional<CustomCallCost> custom_cost_;
   std::int64_t group_size_ = 1;
+  DeviceGroups device_groups_;
   std::vector<std::pair<std::size_t, std::size_t>> in_place_;
 };
 
@@ -116,6 +119,7 @@ class KernelBuilder {
   void set_compiler_tile(CompilerTile tile) { kernel_.compiler_tile_ = std::move(tile); }
   void set_custom_call_cost(CustomCallCost cost) { kernel_.custom_cost_ = cost; }
   void set_group_size(std::int64_t devices) { kernel_.group_size_ = devices; }
+  void set_device_groups(DeviceGroups groups) { kernel_.device_groups_ = std::move(groups); }
   void add_in_place(std::size_t output, std::size_t parameter) {
     kernel_.in_place_.emplace_back(output, parameter);
   }

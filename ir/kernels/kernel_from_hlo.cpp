@@ -288,6 +288,7 @@ Kernel KernelInliner::build(const Instruction& worker, const WorkCounts& work) {
   builder_.set_work(work);
   builder_.set_opcode(worker.opcode);
   builder_.set_group_size(group_size(module_, worker));
+  builder_.set_device_groups(device_groups(module_, worker));
   read_config(worker);
   return builder_.build(std::move(out));
 }
