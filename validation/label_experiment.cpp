@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <numeric>
+#include <sstream>
 
 #include "analytical/analytical_model.h"
 #include "base/error.h"
-#include "base/parallel.h"
 #include "base/random.h"
 #include "hwdesc/device_yaml.h"
 #include "measured/quantity_scores.h"
@@ -111,6 +111,33 @@ struct Task {
   bool physics = false;
 };
 
+// The numbers of a score as a job's result; "-": none.
+std::string packed(const LabelScore& score) {
+  const auto text = [](const std::optional<double>& value) {
+    return value ? fmt::format("{}", *value) : "-";
+  };
+  return fmt::format("{} {} {} {} {} {} {}", score.train_rows, score.test_rows, score.rmse,
+                     text(score.exact), text(score.spearman), text(score.unknown_tokens),
+                     score.train_s);
+}
+
+LabelScore unpacked(const std::string& text, LabelScore score) {
+  std::istringstream words(text);
+  std::string rmse, exact, spearman, unknown, seconds;
+  words >> score.train_rows >> score.test_rows >> rmse >> exact >> spearman >> unknown >> seconds;
+  TC_CHECK(!words.fail(), "a job's result of this format");
+  const auto number = [](const std::string& word) { return std::strtod(word.c_str(), nullptr); };
+  const auto perhaps = [&](const std::string& word) {
+    return word == "-" ? std::nullopt : std::optional(number(word));
+  };
+  score.rmse = number(rmse);
+  score.exact = perhaps(exact);
+  score.spearman = perhaps(spearman);
+  score.unknown_tokens = perhaps(unknown);
+  score.train_s = number(seconds);
+  return score;
+}
+
 class LabelRun {
  public:
   LabelRun(const LabelExperiment& experiment, int jobs)
@@ -122,16 +149,21 @@ class LabelRun {
     for (const Target& target : experiment.targets) add_target(target);
   }
 
-  LabelResult run(const std::function<void(std::size_t, std::size_t)>& step) {
+  std::optional<LabelResult> run(base::Jobs how, base::Ranks* ranks,
+                                 const std::function<void(std::size_t, std::size_t)>& step) {
     LabelResult result{
         .experiment = experiment_, .set_name = sets_.front().name, .set_hash = sets_.front().hash};
     const std::vector<Task> tasks = all_tasks();
-    std::vector<LabelScore> scores(tasks.size());
-    std::atomic<std::size_t> done{0};
-    base::parallel_for(tasks.size(), jobs_, [&](std::size_t i) {
-      scores[i] = score(tasks[i]);
-      if (step) step(++done, tasks.size());
-    });
+    how.count = tasks.size();
+    how.run = [&](std::size_t i) { return packed(score(tasks[i])); };
+    if (step) how.progress = [&](std::size_t done) { step(done, tasks.size()); };
+    how.identity += "\n" + result.set_hash;
+    const base::JobResults done = base::run_jobs(how, ranks);
+    if (!done.complete) return std::nullopt;
+    std::vector<LabelScore> scores;
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      scores.push_back(unpacked(done.results[i], named(tasks[i])));
+    }
     for (std::size_t first = 0; first < scores.size(); first += experiment_.seeds) {
       result.scores.push_back(mean_of(std::span(scores).subspan(first, experiment_.seeds)));
     }
@@ -201,18 +233,22 @@ class LabelRun {
     return spec;
   }
 
+  [[nodiscard]] LabelScore named(const Task& task) const {
+    return {.target = experiment_.targets[task.target].quantity,
+            .learner = task.learner != nullptr ? task.learner->name
+                       : task.physics          ? "analytical"
+                                               : "mean",
+            .physics = task.physics};
+  }
+
   LabelScore score(const Task& task) const {
     const TargetRows& rows = targets_[task.target];
     const measured::Split& split = rows.splits[task.seed];
     const Examples fitted = rows.examples.subset(split.fit);
     const Examples asked = rows.examples.subset(split.score);
-    LabelScore score{.target = experiment_.targets[task.target].quantity,
-                     .learner = task.learner != nullptr ? task.learner->name
-                                : task.physics          ? "analytical"
-                                                        : "mean",
-                     .physics = task.physics,
-                     .train_rows = fitted.rows.size(),
-                     .test_rows = asked.rows.size()};
+    LabelScore score = named(task);
+    score.train_rows = fitted.rows.size();
+    score.test_rows = asked.rows.size();
     std::vector<double> predicted(asked.rows.size());
     if (task.learner == nullptr && task.physics) {
       std::ranges::transform(asked.priors, predicted.begin(), log_time);
@@ -313,9 +349,10 @@ LabelErrors label_errors(const Target& target, double range, std::span<const dou
   return errors;
 }
 
-LabelResult run_label_experiment(const LabelExperiment& experiment, int jobs,
-                                 const std::function<void(std::size_t, std::size_t)>& step) {
-  return LabelRun(experiment, jobs).run(step);
+std::optional<LabelResult> run_label_experiment(
+    const LabelExperiment& experiment, base::Jobs how, base::Ranks* ranks,
+    const std::function<void(std::size_t, std::size_t)>& step) {
+  return LabelRun(experiment, how.threads).run(std::move(how), ranks, step);
 }
 
 }  // namespace tilecast::validation

@@ -31,6 +31,7 @@
 #include <string>
 #include <vector>
 
+#include "base/jobs.h"
 #include "learned/training/learner.h"
 
 namespace tilecast::validation {
@@ -94,10 +95,11 @@ struct LabelErrors {
                                        std::span<const double> predicted,
                                        std::span<const double> labels);
 
-// Trainings run on up to `jobs` threads, each on one. `step`: trainings done, and all of them; from
-// any thread. Throws Error that names the learner.
-[[nodiscard]] LabelResult run_label_experiment(
-    const LabelExperiment& experiment, int jobs,
+// `how`: threads, each a training's; journal, identity of the experiment (the set's is added) and
+// stop (base/jobs.h); the rest is set. `step`: trainings done, and all of them. Nothing on ranks
+// above 0, and where it was stopped. Throws Error that names the learner.
+[[nodiscard]] std::optional<LabelResult> run_label_experiment(
+    const LabelExperiment& experiment, base::Jobs how, base::Ranks* ranks = nullptr,
     const std::function<void(std::size_t, std::size_t)>& step = {});
 
 }  // namespace tilecast::validation

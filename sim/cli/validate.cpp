@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <mutex>
 #include <optional>
 
 #include "base/error.h"
@@ -146,17 +145,23 @@ std::optional<Run> run_all(const ValidateArguments& arguments, const CLI::App& v
   return sorted_out(experiments, done.results);
 }
 
-void run_labels(const ValidateArguments& arguments) {
-  const auto experiment = validation::read_label_experiment(arguments.files.front());
+std::optional<validation::LabelResult> run_labels(const ValidateArguments& arguments,
+                                                  const CLI::App& verb, const std::string& file,
+                                                  const std::string& journal) {
+  const auto experiment = validation::read_label_experiment(file);
+  const std::unique_ptr<base::Ranks> ranks = base::launched_ranks();
   std::optional<Progress> progress;
-  std::once_flag first;
   const auto step = [&](std::size_t done, std::size_t of) {
-    std::call_once(first, [&] { progress.emplace("validate: trainings", of); });
+    if (!progress) progress.emplace("validate: trainings", of);
     progress->show(done, "");
   };
-  const auto result = validation::run_label_experiment(experiment, arguments.jobs, step);
-  write(arguments.output, arguments.output.format == "json" ? views::label_experiment_json(result)
-                                                            : views::label_experiment_text(result));
+  return validation::run_label_experiment(experiment,
+                                          {.threads = threads_of(verb, arguments.jobs),
+                                           .journal = journal,
+                                           .identity = identity_of(arguments, {file}),
+                                           .resume = arguments.journal.resume,
+                                           .stop = [] { return Interrupt::asked(); }},
+                                          ranks.get(), step);
 }
 
 void report(const ValidateArguments& arguments, const Run& done) {
@@ -181,24 +186,32 @@ void fail_where_incomplete(const Run& done) {
   }
 }
 
+// What `work` gives; nothing where it was interrupted, or on ranks above 0.
+template <class Work>
+auto interruptible(const std::string& journal, const Work& work) {
+  std::optional<Interrupt> interrupt;
+  if (!journal.empty()) interrupt.emplace();
+  auto done = work();
+  interrupt.reset();
+  if (!done && Interrupt::asked()) end_interrupted(journal);
+  return done;
+}
+
 void run(const ValidateArguments& arguments, const CLI::App& verb) {
-  if (arguments.files.size() == 1 && validation::is_label_experiment(arguments.files.front())) {
-    if (!arguments.journal.file.empty() || arguments.journal.resume) {
-      throw UsageError("--journal and --resume: experiments of labels keep none");
-    }
-    return run_labels(arguments);
-  }
   const std::string journal = journal_file(arguments.journal, arguments.output);
-  std::optional<Run> done;
-  {
-    std::optional<Interrupt> interrupt;
-    if (!journal.empty()) interrupt.emplace();
-    done = run_all(arguments, verb, files_of(arguments), journal);
+  const std::vector<std::string> files = files_of(arguments);
+  if (files.size() == 1 && validation::is_label_experiment(files.front())) {
+    const auto labels =
+        interruptible(journal, [&] { return run_labels(arguments, verb, files.front(), journal); });
+    if (!labels) return;
+    write(arguments.output, arguments.output.format == "json"
+                                ? views::label_experiment_json(*labels)
+                                : views::label_experiment_text(*labels));
+    return end_journal(arguments.journal, journal);
   }
-  if (!done) {
-    if (Interrupt::asked()) end_interrupted(journal);
-    return;
-  }
+  const auto done =
+      interruptible(journal, [&] { return run_all(arguments, verb, files, journal); });
+  if (!done) return;
   report(arguments, *done);
   end_journal(arguments.journal, journal);
   fail_where_incomplete(*done);

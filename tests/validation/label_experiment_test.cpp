@@ -69,7 +69,7 @@ TEST(LabelExperiment, ScoresEveryLearnerOnEveryTargetWithAndWithoutPhysics) {
            "       {target: registers, learner: counts, metric: rmse, at_most: 20 %, physics: "
            "yes}]\n"),
       "e.yaml");
-  const LabelResult result = run_label_experiment(experiment, 2);
+  const LabelResult result = run_label_experiment(experiment, {.threads = 2}).value();
   ASSERT_EQ(result.scores.size(), 2U * (1 + 2 * 2) + 1)
       << "targets x (the mean + learners x physics), and physics alone of times";
   const LabelScore& mean = result.scores[0];
@@ -92,9 +92,22 @@ TEST(LabelExperiment, ScoresEveryLearnerOnEveryTargetWithAndWithoutPhysics) {
   EXPECT_EQ(*result.bars[0].value, std::min(counts.rmse, result.scores[2].rmse));
   EXPECT_EQ(result.bars[0].met, *result.bars[0].value <= 0.2);
 
-  const LabelResult again = run_label_experiment(experiment, 1);
+  base::Jobs how{.threads = 1, .journal = ::testing::TempDir() + "labels.journal"};
+  std::filesystem::remove(how.journal);
+  std::size_t done = 0;
+  how.stop = [&] { return done >= 4; };
+  static_cast<void>(run_label_experiment(  // stops somewhere
+      experiment, how, nullptr, [&](std::size_t now, std::size_t) { done = now; }));
+  EXPECT_GE(done, 4U);
+  how.stop = {};
+  how.resume = true;
+  const LabelResult again = run_label_experiment(experiment, how).value();
+  ASSERT_EQ(again.scores.size(), result.scores.size());
   for (std::size_t i = 0; i < result.scores.size(); ++i) {
     EXPECT_EQ(again.scores[i].rmse, result.scores[i].rmse) << "whatever the threads";
+    EXPECT_EQ(again.scores[i].spearman, result.scores[i].spearman);
+    EXPECT_EQ(again.scores[i].unknown_tokens, result.scores[i].unknown_tokens);
+    EXPECT_EQ(again.scores[i].test_rows, result.scores[i].test_rows);
   }
 }
 
