@@ -29,6 +29,22 @@ std::optional<double> domain_share(const Simulation& run, DomainShare DomainShar
   return ((*shares).*of).time / run.time;
 }
 
+void add_communication(std::vector<StudyResult>& results) {
+  results.push_back({"devices", [](const Simulation& run) {
+                       const auto devices = static_cast<double>(run.devices);
+                       return devices > 1 ? std::optional(devices) : std::nullopt;
+                     }});
+  results.push_back({"slice_devices", [](const Simulation& run) { return run.slice_devices; }});
+  const auto add = [&results](const char* name, Seconds Communication::*of) {
+    results.push_back({name, [of](const Simulation& run) {
+                         return run.communication ? std::optional(((*run.communication).*of).value)
+                                                  : std::nullopt;
+                       }});
+  };
+  add("communication_s", &Communication::time);
+  add("hidden_communication_s", &Communication::hidden);
+}
+
 void add_energy_and_memory(std::vector<StudyResult>& results) {
   results.push_back({"energy_J", [](const Simulation& run) {
                        return run.energy ? std::optional(run.energy->total().value) : std::nullopt;
@@ -59,6 +75,7 @@ std::vector<StudyResult> all_results() {
          return run.interval ? std::optional(run.interval->high) : std::nullopt;
        }},
   };
+  add_communication(results);
   add_energy_and_memory(results);
   for (const Bound bound : kBounds) {
     results.push_back({"share_" + std::string(analytical::name(bound)),

@@ -77,6 +77,10 @@ Json run_json(const Simulation& run) {
               {"roofs", roofs_json(run.roofs)},
               {"kernels", std::move(kernels)},
               {"notes", std::move(notes)}};
+  if (run.communication) {
+    out["communication"] = {{"time_s", run.communication->time.value},
+                            {"hidden_s", run.communication->hidden.value}};
+  }
   add_energy(out, run.energy);
   if (run.memory) out["memory"] = memory_json(*run.memory);
   add_trust(out, run);
