@@ -26,8 +26,8 @@ struct TableOptions {
 
 // Schema "tilecast.simulate/1": programs[] with file, program, device, time_s, timeline_s,
 // host_dispatch_s, memory{}, communication{} (of programs with collectives), roofs (of one core),
-// kernels[], notes[], energy_J (null: not described), average_power_W and energy{}; of a named model
-// `model`, of a hybrid low_s and high_s (90 % of time_s) and domain[]. SI units everywhere.
+// kernels[], notes[], energy_J (null: not described), average_power_W and energy{}; of a named
+// model `model`, of a hybrid low_s and high_s (90 % of time_s) and domain[]. SI units everywhere.
 [[nodiscard]] std::string json(std::span<const Simulation> runs);
 
 // Chrome trace events (JSON object format; "Trace Event Format", Google, public document), which
