@@ -6,7 +6,7 @@ in all, width d, hidden layer f, every device has x[B/data, d], W1[d, f/model] a
 
     forward    h = relu(x W1),  y = x + sum over the row of h W2
     backward   dx = dy + sum over the row of dh W1^T; gradients summed over the column,
-               each as soon as it is there, so that the blocks before it can hide it
+               each as soon as it is there, so that the blocks before it can hide it; then SGD
 
 Matrix FLOPs of a device: 12 B d f / (data x model) a block.
 """
@@ -51,10 +51,6 @@ class Sharded(Builder):
         return x if data == 1 else self.all_reduce(x, f"[{model},{data}]<=[{data},{model}]T(1,0)")
 
 
-def _updated(b, weights, gradient):
-    return b.subtract(weights, b.scale(b.over_column(gradient), LEARNING_RATE))
-
-
 def training_step(name, sizes):
     b = Sharded(name, sizes)
     rows = sizes.tokens // sizes.data
@@ -71,16 +67,18 @@ def training_step(name, sizes):
             hidden.append(h)
             x = b.add(x, b.over_row(b.dot(h, down[i], contract=((1,), (0,)))))
     error = x  # of a loss that is half the sum of squares
-    new_up, new_down = [None] * sizes.blocks, [None] * sizes.blocks
+    gradients = {}
     for i in reversed(range(sizes.blocks)):
         with b.scope(f"backward{i}"):
             h = hidden[i]
-            new_down[i] = _updated(b, down[i], b.dot(h, error, contract=((0,), (0,))))
+            gradients[down[i]] = b.over_column(b.dot(h, error, contract=((0,), (0,))))
             back = b.dot(error, down[i], contract=((1,), (1,)))
             zero = b.fill(sizes.dtype, 0, back.dims)
             back = b.select(b.compare(h, zero, "GT"), back, zero)
-            new_up[i] = _updated(b, up[i], b.dot(inputs[i], back, contract=((0,), (0,))))
+            gradients[up[i]] = b.over_column(b.dot(inputs[i], back, contract=((0,), (0,))))
             error = b.add(error, b.over_row(b.dot(back, up[i], contract=((1,), (1,)))))
-    text = b.module([*new_up, *new_down, error])
+    with b.scope("sgd"):
+        updated = [b.subtract(w, b.scale(gradients[w], LEARNING_RATE)) for w in [*up, *down]]
+    text = b.module([*updated, error])
     header, rest = text.split("\n", 1)
     return f"{header}, num_partitions={sizes.data * sizes.model}\n{rest}"
