@@ -30,10 +30,15 @@ Asked ask(const ir::Program& program, const hwdesc::Device& device,
           const analytical::CostModel& model) {
   std::vector<analytical::KernelQuery> queries;
   Asked asked;
-  std::map<ir::Fingerprint, std::size_t> known;
+  std::map<std::pair<ir::Fingerprint, const ir::DeviceGroups*>, std::size_t> known;
+  // On a slice it matters where groups sit.
+  const bool placed = device.interconnect && device.interconnect->slice;
   asked.which.reserve(program.kernels().size());
   for (const ir::ScheduledKernel& scheduled : program.kernels()) {
-    const auto [at, is_new] = known.emplace(ir::fingerprint(scheduled.kernel), queries.size());
+    const ir::DeviceGroups& groups = scheduled.kernel.device_groups();
+    const bool apart = placed && groups != ir::DeviceGroups{};
+    const auto [at, is_new] = known.emplace(
+        std::pair(ir::fingerprint(scheduled.kernel), apart ? &groups : nullptr), queries.size());
     if (is_new) queries.push_back({scheduled.kernel});
     asked.which.push_back(at->second);
   }
@@ -137,6 +142,8 @@ Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
                     .memory = program_memory(program, device),
                     .host_dispatch = device.dispatch.host,
                     .roofs = machine_roofs(device),
+                    .devices = program.devices(),
+                    .slice_devices = slice_devices(device),
                     .notes = {program.notes().begin(), program.notes().end()}};
   const Asked asked = ask(program, device, model);
   result.kernels.reserve(asked.which.size());
@@ -161,6 +168,7 @@ Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
     result.kernels[i].end = timeline.spans[i].end;
   }
   result.timeline = timeline.makespan;
+  result.communication = communication(program, result.kernels);
   result.energy = program_energy(result.kernels, result.timeline, device);
   return result;
 }

@@ -15,6 +15,7 @@
 #include "analytical/cost_model.h"
 #include "ir/program.h"
 #include "measured/metrics.h"
+#include "sim/communication.h"
 #include "sim/energy.h"
 #include "sim/memory.h"
 #include "sim/roofs.h"
@@ -51,10 +52,13 @@ struct Simulation {
   // 90 % of `time`, in seconds; of models that learned from measurements.
   std::optional<measured::Interval> interval = {};
   std::optional<ProgramMemory> memory = {};  // of one device
-  Seconds timeline;       // with async copies and collectives overlapping other kernels
+  Seconds timeline;  // with async copies and collectives overlapping other kernels
+  std::optional<Communication> communication = {};  // in both of the above
   Seconds host_dispatch;  // one dispatch of the program by the host; in neither of the above
   std::optional<ProgramEnergy> energy = {};  // of the timeline (sim/energy.h)
   MachineRoofs roofs;                        // of the device
+  std::int64_t devices = 1;                  // that the program is for
+  std::optional<double> slice_devices = {};  // of a described slice
   std::vector<SimulatedKernel> kernels;
   std::vector<ir::Note> notes;
 };

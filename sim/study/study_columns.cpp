@@ -31,6 +31,22 @@ std::optional<double> domain_share(const Simulation& run, DomainShare DomainShar
   return ((*shares).*of).time / run.time;
 }
 
+void add_communication(std::vector<StudyResult>& results) {
+  results.push_back({"devices", [](const Simulation& run) {
+                       const auto devices = static_cast<double>(run.devices);
+                       return devices > 1 ? std::optional(devices) : std::nullopt;
+                     }});
+  results.push_back({"slice_devices", [](const Simulation& run) { return run.slice_devices; }});
+  const auto add = [&results](const char* name, Seconds Communication::*of) {
+    results.push_back({name, [of](const Simulation& run) {
+                         return run.communication ? std::optional(((*run.communication).*of).value)
+                                                  : std::nullopt;
+                       }});
+  };
+  add("communication_s", &Communication::time);
+  add("hidden_communication_s", &Communication::hidden);
+}
+
 std::vector<StudyResult> all_results() {
   std::vector<StudyResult> results = {
       {"time_s", [](const Simulation& run) { return run.time.value; }},
@@ -45,6 +61,7 @@ std::vector<StudyResult> all_results() {
          return run.interval ? std::optional(run.interval->high) : std::nullopt;
        }},
   };
+  add_communication(results);
   for (const auto& numbers : {energy_numbers(), memory_numbers()}) {
     for (const ProgramNumber& number : numbers) {
       results.push_back({std::string(number.name), number.of});

@@ -19,9 +19,10 @@ struct StudyResult {
 
 // time_s, timeline_s, host_dispatch_s; low_s, high_s (90 %, of models that learned); energy_J,
 // average_power_W (where the device describes energy); peak_memory_bytes, memory_capacity_bytes
-// (of main memory); share_BOUND:
-// of time_s, in kernels held up by it; share_in, share_edge, share_out: of time_s, in kernels whose
-// correction stands in, at the edge or outside of what it was learned from; skipped_kernels.
+// (of main memory); devices (that a program is for), slice_devices, communication_s and
+// hidden_communication_s (of programs with collectives); share_BOUND: of time_s, in kernels held up
+// by it; share_in, share_edge, share_out: of time_s, in kernels whose correction stands in, at the
+// edge or outside of what it was learned from; skipped_kernels.
 [[nodiscard]] const std::vector<StudyResult>& study_results();
 [[nodiscard]] std::vector<std::string_view> study_result_names();
 

@@ -79,6 +79,10 @@ Json run_json(const Simulation& run) {
               {"roofs", roofs_json(run.roofs)},
               {"kernels", std::move(kernels)},
               {"notes", std::move(notes)}};
+  if (run.communication) {
+    out["communication"] = {{"time_s", run.communication->time.value},
+                            {"hidden_s", run.communication->hidden.value}};
+  }
   for (const ProgramNumber& number : energy_numbers()) {
     out[std::string(number.name)] = json_number(number.of(run));
   }

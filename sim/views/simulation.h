@@ -26,7 +26,8 @@ struct TableOptions {
 [[nodiscard]] std::string csv(std::span<const Simulation> runs);
 
 // Schema "tilecast.simulate/1": programs[] with file, program, device, time_s, timeline_s,
-// host_dispatch_s, memory{}, roofs (of one core), kernels[], notes[], energy_J (null: not
+// host_dispatch_s, memory{}, communication{} (of programs with collectives), roofs (of one
+// core), kernels[], notes[], energy_J (null: not
 // described), average_power_W (likewise) and energy{}; version (of Tilecast); of a named model
 // `model`, of a hybrid low_s and high_s (90 % of time_s) and domain[]. Seconds, bytes and FLOPs
 // everywhere.

@@ -92,6 +92,11 @@ std::string header(const Simulation& run) {
   out += trust(run);
   out += fmt::format("timeline  {} us  (async copies and collectives overlap)\n",
                      microseconds(run.timeline.value));
+  if (run.communication) {
+    out += fmt::format("network   {} us communication, of which {} us hidden behind compute\n",
+                       microseconds(run.communication->time.value),
+                       microseconds(run.communication->hidden.value));
+  }
   out += fmt::format("host      {} us  (dispatch, not in the times above)\n",
                      microseconds(run.host_dispatch.value));
   out += energy_text(run.energy);

@@ -288,6 +288,38 @@ struct GroupCase {
   std::int64_t expected;
 };
 
+// The same ids name other devices in each of XLA's modes: device = replica x partitions +
+// partition.
+TEST(Kernel, KnowsTheDevicesOfItsGroupsInEveryMode) {
+  const auto groups = [](const std::string& attributes) {
+    const std::string text =
+        "HloModule m, replica_count=2, num_partitions=4\n"
+        "sum { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT s = f32[] add(a, b) }\n"
+        "ENTRY main { x = f32[8] parameter(0)\n"
+        " ROOT c = f32[8] all-reduce(x), to_apply=sum, " +
+        attributes + " }";
+    return kernel_of(text, "c").device_groups().groups;
+  };
+  using Groups = std::vector<std::vector<std::int64_t>>;
+  EXPECT_EQ(groups("replica_groups={{0,1}}"), (Groups{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
+  EXPECT_EQ(groups("replica_groups={}"), (Groups{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
+  EXPECT_EQ(groups("replica_groups={{0,1}}, channel_id=1"), (Groups{{0, 1, 2, 3, 4, 5, 6, 7}}));
+  EXPECT_EQ(groups("replica_groups={{0},{1}}, channel_id=1"), (Groups{{0, 1, 2, 3}, {4, 5, 6, 7}}));
+  EXPECT_EQ(groups("replica_groups=[4,2]<=[2,4]T(1,0), channel_id=1, use_global_device_ids=true"),
+            (Groups{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
+}
+
+TEST(Kernel, KnowsWhoSendsToWhomInAPermute) {
+  const Kernel kernel = kernel_of(
+      "HloModule m, replica_count=2, num_partitions=4\n"
+      "ENTRY main { x = f32[8] parameter(0)\n"
+      " ROOT c = f32[8] collective-permute(x), channel_id=1, source_target_pairs={{0,1},{3,0}} }",
+      "c");
+  using Pairs = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  EXPECT_EQ(kernel.device_groups().pairs, (Pairs{{0, 1}, {4, 5}, {3, 0}, {7, 4}}));
+  EXPECT_TRUE(kernel.device_groups().groups.empty());
+}
+
 class GroupSize : public ::testing::TestWithParam<GroupCase> {};
 
 TEST_P(GroupSize, FollowsXlasReadingOfTheIds) {
