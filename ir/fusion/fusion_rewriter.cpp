@@ -230,13 +230,14 @@ void Rewriter::emit_fusion(Unit& unit) {
   ++fusions_;
   std::vector<Instruction>& out = result_.caller.instructions;
   const InstrId id(out.size());
-  const std::string fusion_name = fusion.name;
-  const Shape shapes = fusion.shape;
-  out.push_back(std::move(fusion));
   if (unit.roots.size() == 1) {
+    out.push_back(std::move(fusion));
     new_id_[unit.roots[0].index()] = id;
     return;
   }
+  const std::string fusion_name = fusion.name;
+  const Shape shapes = fusion.shape;
+  out.push_back(std::move(fusion));
   for (std::size_t i = 0; i < unit.roots.size(); ++i) {
     Instruction pick;
     pick.name = fusion_name + ".result" + std::to_string(i);
