@@ -62,8 +62,8 @@ class Rewriter {
   std::vector<std::uint32_t> producer_;  // by instruction: the unit that makes it available
   std::vector<InstrId> new_id_;
   RewrittenComputation result_;
-  std::vector<InstrId> local_;           // by instruction: its copy inside the fusion being built
-  std::vector<std::uint32_t> local_of_;  // ... valid when this is that fusion's number
+  std::vector<InstrId> local_;             // by instruction: its copy inside the fusion being built
+  std::vector<std::uint32_t> local_of_;    // ... valid when this is that fusion's number
   std::vector<std::uint32_t> counted_in_;  // by instruction: the fusion that was counted last
   std::uint32_t fusions_ = 0;
   std::vector<bool> scalar_constants_;
