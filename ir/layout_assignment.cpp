@@ -205,17 +205,47 @@ Layout layout_beside_convolutions(const Shape& shape, const LayoutRules& rules,
   return ordered_layout(shape, order, rules);
 }
 
-void assign(Shape& shape, const LayoutRules& rules, const PreferredOrders& orders) {
-  for (Shape& element : shape.elements) assign(element, rules, orders);
-  if (!shape.is_array()) return;
-  if (!rules.tiled) {
-    if (shape.layout) shape.layout->tiles.clear();
-    if (!shape.layout) shape.layout = default_layout(shape.rank());
-    return;
+// Gives shapes their layouts by the rules of one module; equal arrays are looked at once.
+class LayoutAssigner {
+ public:
+  LayoutAssigner(const LayoutRules& rules, const PreferredOrders& orders)
+      : rules_(rules), orders_(orders) {}
+
+  void assign(Shape& shape) {
+    for (Shape& element : shape.elements) assign(element);
+    if (!shape.is_array()) return;
+    if (!rules_.tiled) {
+      if (shape.layout) shape.layout->tiles.clear();
+      if (!shape.layout) shape.layout = default_layout(shape.rank());
+      return;
+    }
+    if (shape.layout && !shape.layout->tiles.empty()) return;
+    Known& known = known_[slot(shape)];
+    if (!known.result || known.given != shape) {
+      known = {shape, layout_beside_convolutions(shape, rules_, orders_)};
+    }
+    shape.layout = known.result;
   }
-  if (shape.layout && !shape.layout->tiles.empty()) return;
-  shape.layout = layout_beside_convolutions(shape, rules, orders);
-}
+
+ private:
+  struct Known {
+    Shape given;
+    std::optional<Layout> result;
+  };
+  static constexpr std::size_t kSlots = 256;  // a power of two; the last array of a slot is kept
+
+  [[nodiscard]] static std::size_t slot(const Shape& shape) {
+    std::uint64_t hash = static_cast<std::uint64_t>(shape.dtype) + shape.dims.size();
+    for (const std::int64_t size : shape.dims) {
+      hash = (hash ^ static_cast<std::uint64_t>(size)) * 0x9E3779B97F4A7C15U;
+    }
+    return static_cast<std::size_t>(hash >> 32U) % kSlots;
+  }
+
+  const LayoutRules& rules_;
+  const PreferredOrders& orders_;
+  std::vector<Known> known_ = std::vector<Known>(kSlots);
+};
 
 bool is_tiled(const Shape& shape) {
   return (shape.layout && !shape.layout->tiles.empty()) ||
@@ -267,11 +297,12 @@ std::array<Layout, 3> convolution_layouts(const ConvDims& dims, const Shape& inp
 Module assign_layouts(Module module, const LayoutRules& rules) {
   check(rules);
   const PreferredOrders orders = preferred_orders(module, rules);
+  LayoutAssigner assigner(rules, orders);
   for (Computation& computation : module.computations) {
-    for (Instruction& op : computation.instructions) assign(op.shape, rules, orders);
+    for (Instruction& op : computation.instructions) assigner.assign(op.shape);
   }
-  for (Shape& shape : module.entry_parameter_layouts) assign(shape, rules, orders);
-  if (module.entry_result_layout) assign(*module.entry_result_layout, rules, orders);
+  for (Shape& shape : module.entry_parameter_layouts) assigner.assign(shape);
+  if (module.entry_result_layout) assigner.assign(*module.entry_result_layout);
   return module;
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMaxCallDepth = 256;
 constexpr std::size_t kMaxVisited = 4'000'000;
-constexpr std::size_t kMaxKernels = 500'000;
+constexpr std::size_t kMaxKernels = 2'000'000;  // about 5 KB each
 
 std::string number(double value) {
   std::string text = std::to_string(value);
@@ -166,7 +166,8 @@ ProgramBuilder::ValueId ProgramBuilder::launch(Frame& frame, InstrId id) {
   const Computation& computation = module_.at(frame.computation);
   const Instruction& op = computation.at(id);
   if (program_.kernels_.size() >= kMaxKernels) {
-    throw Error("module " + module_.name + ": more than 500000 kernels once its calls are inlined");
+    throw Error("module " + module_.name +
+                ": more than 2 million kernels once its calls are inlined");
   }
   const KernelId kernel(program_.kernels_.size());
   std::vector<ValueId> inputs = operand_values(frame, op);

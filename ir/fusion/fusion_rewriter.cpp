@@ -47,6 +47,7 @@ class Rewriter {
   void emit(std::uint32_t unit);
   void emit_single(InstrId id);
   void emit_fusion(Unit& unit);
+  [[nodiscard]] std::size_t instructions_inside(const Unit& unit);
   [[nodiscard]] Instruction fusion_of(const Unit& unit, std::vector<InstrId>& inputs);
   void set_root(const Unit& unit, Computation& fused, Instruction& fusion);
   [[nodiscard]] Instruction take(InstrId id);
@@ -61,8 +62,9 @@ class Rewriter {
   std::vector<std::uint32_t> producer_;  // by instruction: the unit that makes it available
   std::vector<InstrId> new_id_;
   RewrittenComputation result_;
-  std::vector<InstrId> local_;           // by instruction: its copy inside the fusion being built
-  std::vector<std::uint32_t> local_of_;  // ... valid when this is that fusion's number
+  std::vector<InstrId> local_;             // by instruction: its copy inside the fusion being built
+  std::vector<std::uint32_t> local_of_;    // ... valid when this is that fusion's number
+  std::vector<std::uint32_t> counted_in_;  // by instruction: the fusion that was counted last
   std::uint32_t fusions_ = 0;
   std::vector<bool> scalar_constants_;
   std::vector<bool> stays_;  // by instruction: scalar constants used outside fusions
@@ -73,6 +75,7 @@ void Rewriter::split_into_units(const std::vector<FusedKernel>& kernels) {
   producer_.assign(count, kNoUnit);
   local_.resize(count);
   local_of_.assign(count, kNoUnit);
+  counted_in_.assign(count, kNoUnit);
   copies_.assign(count, 0);
   for (const Instruction& op : old_.instructions) {
     scalar_constants_.push_back(op.opcode == Opcode::kConstant && op.shape.is_scalar());
@@ -160,6 +163,19 @@ InstrId Rewriter::parameter(Computation& fused, std::vector<InstrId>& inputs, In
   return fused.parameters.back();
 }
 
+// Members, what they read from outside, and the tuple of several roots.
+std::size_t Rewriter::instructions_inside(const Unit& unit) {
+  std::size_t count = unit.members.size() + (unit.roots.size() > 1 ? 1 : 0);
+  for (const InstrId member : unit.members) counted_in_[member.index()] = fusions_;
+  for (const InstrId member : unit.members) {
+    for (const InstrId operand : old_.at(member).operands) {
+      count += counted_in_[operand.index()] == fusions_ ? 0 : 1;
+      counted_in_[operand.index()] = fusions_;
+    }
+  }
+  return count;
+}
+
 // Builds the fused computation and the instruction that calls it, operands still to be set.
 Instruction Rewriter::fusion_of(const Unit& unit, std::vector<InstrId>& inputs) {
   Computation fused;
@@ -180,7 +196,7 @@ Instruction Rewriter::fusion_of(const Unit& unit, std::vector<InstrId>& inputs) 
   fusion.opcode = Opcode::kFusion;
   FusionKind kind = FusionKind::kLoop;
   InstrId hero;
-  fused.instructions.reserve(2 * unit.members.size() + 2);
+  fused.instructions.reserve(instructions_inside(unit));
   for (const InstrId member : unit.members) {
     Instruction op = take(member);
     for (InstrId& operand : op.operands) operand = local(operand);
@@ -230,13 +246,14 @@ void Rewriter::emit_fusion(Unit& unit) {
   ++fusions_;
   std::vector<Instruction>& out = result_.caller.instructions;
   const InstrId id(out.size());
-  const std::string fusion_name = fusion.name;
-  const Shape shapes = fusion.shape;
-  out.push_back(std::move(fusion));
   if (unit.roots.size() == 1) {
+    out.push_back(std::move(fusion));
     new_id_[unit.roots[0].index()] = id;
     return;
   }
+  const std::string fusion_name = fusion.name;
+  const Shape shapes = fusion.shape;
+  out.push_back(std::move(fusion));
   for (std::size_t i = 0; i < unit.roots.size(); ++i) {
     Instruction pick;
     pick.name = fusion_name + ".result" + std::to_string(i);

@@ -183,12 +183,15 @@ bool FusionPlanner::reaches_up_to(std::uint32_t from, std::uint32_t to, bool thr
         open.push_back(user);
       }
       for (const Home& home : homes_[user]) {
-        if (clusters_[home.cluster].first > bounds.last)
-          continue;  // it can feed nothing up to there
-        if (!clusters_[home.cluster].inputs.contains(open[next])) continue;
-        if (home.cluster == to && !(is_direct && through_others_only)) return true;
-        if (home.cluster == to || clusters_[home.cluster].last_visit == visit_) continue;
-        open_roots(home.cluster);
+        const Cluster& reader = clusters_[home.cluster];
+        if (home.cluster != to && reader.last_visit == visit_) continue;
+        if (reader.first > bounds.last) continue;  // it can feed nothing up to there
+        if (!reader.inputs.contains(open[next])) continue;
+        if (home.cluster != to) {
+          open_roots(home.cluster);
+        } else if (!(is_direct && through_others_only)) {
+          return true;
+        }
       }
       if (++visited > bounds.visited) return true;
     }

@@ -27,6 +27,21 @@ constexpr std::array<std::uint8_t, 256> make_classes() {
 }
 constexpr std::array<std::uint8_t, 256> kClasses = make_classes();
 
+// Tokens of one character; kEof where a character is none.
+constexpr std::array<Tok, 256> make_signs() {
+  constexpr std::string_view kCharacters = "=,:*#+~@[]{}()";
+  constexpr std::array<Tok, kCharacters.size()> kTokens = {
+      Tok::kEqual,     Tok::kComma,      Tok::kColon,     Tok::kAsterisk,   Tok::kOctothorp,
+      Tok::kPlus,      Tok::kTilde,      Tok::kAt,        Tok::kLeftSquare, Tok::kRightSquare,
+      Tok::kLeftBrace, Tok::kRightBrace, Tok::kLeftParen, Tok::kRightParen};
+  std::array<Tok, 256> table{};
+  for (std::size_t i = 0; i < kTokens.size(); ++i) {
+    table[static_cast<unsigned char>(kCharacters[i])] = kTokens[i];
+  }
+  return table;
+}
+constexpr std::array<Tok, 256> kSigns = make_signs();
+
 bool is(char c, int classes) {
   return (kClasses[static_cast<unsigned char>(c)] & classes) != 0;
 }
@@ -128,13 +143,8 @@ Token Lexer::next() {
 }
 
 Token Lexer::punctuation(std::size_t begin) {
-  constexpr std::string_view kSigns = "=,:*#+~@[]{}()";
-  constexpr std::array<Tok, kSigns.size()> kTokens = {
-      Tok::kEqual,     Tok::kComma,      Tok::kColon,     Tok::kAsterisk,   Tok::kOctothorp,
-      Tok::kPlus,      Tok::kTilde,      Tok::kAt,        Tok::kLeftSquare, Tok::kRightSquare,
-      Tok::kLeftBrace, Tok::kRightBrace, Tok::kLeftParen, Tok::kRightParen};
-  const std::size_t sign = kSigns.find(text_[begin]);
-  if (sign != std::string_view::npos) return make(kTokens[sign], begin, begin + 1);
+  const Tok sign = kSigns[static_cast<unsigned char>(text_[begin])];
+  if (sign != Tok::kEof) return make(sign, begin, begin + 1);
   if (text_.substr(begin, 2) == "<=") return make(Tok::kLessEqual, begin, begin + 2);
   if (text_.substr(begin, 3) == "...") return make(Tok::kDots, begin, begin + 3);
   const auto byte = static_cast<unsigned char>(text_[begin]);

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -32,7 +33,13 @@ class Cursor {
   [[nodiscard]] const ParseOptions& options() const { return options_; }
   [[nodiscard]] std::string_view text() const { return lexer_.source().text(); }
   [[nodiscard]] std::vector<std::string>& warnings() { return warnings_; }
-  void advance() { token_ = lexer_.next(); }
+  void advance() {
+    read_up_to_ = token_.end;
+    token_ = lexer_.next();
+  }
+  [[nodiscard]] std::size_t read_up_to() const { return read_up_to_; }  // end of the token before
+  // Array shapes by their text: most shapes of a module stand in it many times.
+  [[nodiscard]] auto& known_arrays() { return known_arrays_; }
   [[nodiscard]] bool at(Tok kind) const { return token_.kind == kind; }
   [[nodiscard]] bool at_keyword(std::string_view word) const { return token_.is_keyword(word); }
   // The character after the current token, white space and comments skipped.
@@ -76,8 +83,7 @@ class Cursor {
     if (wrong) [[unlikely]]
       fail_at(offset, format, std::forward<Arg>(arg), std::forward<Args>(args)...);
   }
-  // A warning, or an error in strict mode.
-  void complain(std::size_t offset, const std::string& message);
+  void complain(std::size_t offset, const std::string& message);  // warns; fails in strict mode
 
   std::int64_t integer(std::string_view message = "expects integer");
   // As above, at least `least`.
@@ -123,6 +129,8 @@ class Cursor {
   Lexer lexer_;
   ParseOptions options_;
   Token token_;
+  std::size_t read_up_to_ = 0;
+  std::unordered_map<std::string_view, Shape> known_arrays_;
   std::vector<std::string> warnings_;
   int depth_ = 0;
 };

@@ -173,7 +173,7 @@ void check_element_count(const Cursor& cursor, const Shape& shape, std::size_t b
 }
 
 // With `literal_follows`, braces are a layout only when they touch the shape: s32[2] {1,2}.
-Shape read_array(Cursor& cursor, bool literal_follows) {
+Shape read_new_array(Cursor& cursor, bool literal_follows) {
   const std::size_t begin = cursor.token().begin;
   Shape shape;
   shape.dtype = cursor.token().dtype;
@@ -198,6 +198,38 @@ Shape read_array(Cursor& cursor, bool literal_follows) {
   if (!is_array_element(shape.dtype)) {
     cursor.fail_at_if(!shape.dims.empty(), begin, "token and opaque shapes have no dimensions");
     shape.layout.reset();
+  }
+  return shape;
+}
+
+// What the array shape at the token most likely is as text: up to its `]`, or to the `}` of a
+// layout that touches it. Empty where it is long.
+std::string_view array_text(const Cursor& cursor) {
+  constexpr std::size_t kLongest = 96;
+  const std::string_view text = cursor.text().substr(cursor.token().begin, kLongest);
+  std::size_t end = text.find(']');
+  if (end + 2 < text.size() && end != std::string_view::npos && text[end + 1] == '{') {
+    const char next = text[end + 2];
+    if (next == ':' || (next >= '0' && next <= '9')) end = text.find('}', end);
+  }
+  return end == std::string_view::npos ? std::string_view() : text.substr(0, end + 1);
+}
+
+// Equal text is read once. What is remembered was read from exactly that text; without a layout it
+// may still be followed by one, after a space.
+Shape read_array(Cursor& cursor, bool literal_follows) {
+  constexpr std::size_t kMostKnown = 4096;
+  auto& known = cursor.known_arrays();
+  const std::size_t begin = cursor.token().begin;
+  const std::string_view text = array_text(cursor);
+  if (const auto found = known.find(text); found != known.end()) {
+    cursor.rewind(begin + text.size());
+    if (text.ends_with('}') || !cursor.at(Tok::kLeftBrace)) return found->second;
+    cursor.rewind(begin);
+  }
+  Shape shape = read_new_array(cursor, literal_follows);
+  if (cursor.read_up_to() == begin + text.size() && known.size() < kMostKnown) {
+    known.emplace(text, shape);
   }
   return shape;
 }

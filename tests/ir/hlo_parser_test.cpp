@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <random>
+
 #include "base/error.h"
 #include "tests/support/hlo_parts.h"
 
@@ -54,6 +56,50 @@ TEST(HloParser, LeftOutShapesAreInferredAndGetRowMajorLayouts) {
   const Module module = parse(entry("  ROOT z = add(x, y)\n"));
   const Shape& shape = module.entry_computation().root_instruction().shape;
   EXPECT_EQ(to_string(shape), "f32[4]{0}");
+}
+
+// Array shapes are remembered by their text; spaces, comments and braces that follow must not
+// matter.
+TEST(HloParser, ShapesThatWereReadBeforeComeOutAsReadAlone) {
+  const std::vector<std::string> spellings = {
+      "f32[2,3]",        "f32[2,3]{0,1}",          "f32[2,3] {0,1}",
+      "f32[2,3]{1,0}",   "f32[2,3] {1,0}",         "f32[2,3]{ 0,1}",
+      "f32[ 2,3]{0,1}",  "f32[2,/*]*/3]{0,1}",     "bf16[2,3]",
+      "f32[]",           "f32[2,3]{0,1:T(8,128)}", "f32[2,3]{1,0:T(8,128)}",
+      "f32[<=2,3]{0,1}", "(f32[2,3], s32[])",      "f32[2,3]{0,1:T(8,128)S(1)}",
+      "token[]"};
+  const auto parameter = [](const std::string& shape, std::size_t number) {
+    return "  p" + std::to_string(number) + " = " + shape + " parameter(" + std::to_string(number) +
+           ")\n";
+  };
+  const auto alone = [&](const std::string& shape) {
+    return parse("ENTRY e {\n" + parameter(shape, 0) + "}")
+        .entry_computation()
+        .at(InstrId(0))
+        .shape;
+  };
+  std::mt19937 random(19);
+  for (int round = 0; round < 1000; ++round) {
+    std::vector<std::string> chosen(12);
+    std::string body;
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      chosen[i] = spellings[random() % spellings.size()];
+      body += parameter(chosen[i], i);
+    }
+    const Module module = parse("ENTRY e {\n" + body + "}");
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      ASSERT_EQ(module.entry_computation().at(InstrId(i)).shape, alone(chosen[i])) << body;
+    }
+  }
+}
+
+TEST(HloParser, BracesAfterASpaceBelongToTheLiteral) {
+  const Module module = parse(
+      "ENTRY e {\n  a = s32[2]{0} constant({1,2})\n  b = s32[2] constant({3,4})\n"
+      "  ROOT c = s32[2] constant(s32[2] {5,6})\n}");
+  const Literal& literal =
+      module.entry_computation().root_instruction().as<ConstantAttrs>().literal;
+  EXPECT_THAT(literal.integers, ElementsAre(5, 6));
 }
 
 TEST(HloParser, OperationsInPlaceOfOperandsBecomeAnonymousInstructions) {
