@@ -26,11 +26,10 @@ struct TableOptions {
 [[nodiscard]] std::string csv(std::span<const Simulation> runs);
 
 // Schema "tilecast.simulate/1": programs[] with file, program, device, time_s, timeline_s,
-// host_dispatch_s, memory{}, communication{} (of programs with collectives), roofs (of one
-// core), kernels[], notes[], energy_J (null: not
-// described), average_power_W (likewise) and energy{}; version (of Tilecast); of a named model
-// `model`, of a hybrid low_s and high_s (90 % of time_s) and domain[]. Seconds, bytes and FLOPs
-// everywhere.
+// host_dispatch_s, memory{}, communication{} (of programs with collectives), roofs (of one core),
+// kernels[], notes[], energy_J (null: not described), average_power_W (likewise) and energy{};
+// version (of Tilecast); of a named model `model`, of a hybrid low_s and high_s (90 % of time_s)
+// and domain[]. Seconds, bytes and FLOPs everywhere.
 [[nodiscard]] std::string json(std::span<const Simulation> runs);
 
 // Chrome trace events (JSON object format; "Trace Event Format", Google, public document), which
