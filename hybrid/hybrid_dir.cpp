@@ -40,9 +40,10 @@ void require_no_path(const std::string& text, const std::string& file) {
   const hwdesc::ConfigNode root = hwdesc::read_config(text, file);
   const hwdesc::ConfigNode* const parent = root.find("extends");
   if (parent == nullptr || !hwdesc::is_path(parent->scalar)) return;
-  throw Error(fmt::format("{}: extends: got {}, expected a shipped description; a model's folder "
-                          "names no file outside it",
-                          parent->at.describe(), hwdesc::show_text(parent->scalar)));
+  throw Error(
+      fmt::format("{}: extends: got {}, expected a shipped description; a model's folder "
+                  "names no file outside it",
+                  parent->at.describe(), hwdesc::show_text(parent->scalar)));
 }
 
 // Those of the folder, in order. Models that were saved before `fitted_by` say it in the source.

@@ -87,12 +87,16 @@ CsvTable with_columns(const CsvTable& table, const std::vector<std::string>& add
   return result;
 }
 
+// At the start of a file it would be taken for the mark itself.
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 std::string csv_line(const std::vector<std::string>& cells) {
   std::string line;
   for (const std::string& cell : cells) {
     if (&cell != &cells.front()) line += ',';
-    const bool quote =
-        cell.find_first_of(",\"\r\n") != std::string::npos || base::trim(cell) != cell;
+    const bool quote = cell.find_first_of(",\"\r\n") != std::string::npos ||
+                       base::trim(cell) != cell || cell.starts_with(kByteOrderMark) ||
+                       (cell.empty() && cells.size() == 1);  // else a blank line, which is no row
     if (!quote) {
       line += cell;
       continue;

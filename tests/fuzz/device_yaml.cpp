@@ -1,5 +1,6 @@
 // A device that was read prints as YAML that reads as the same device.
 #include "hwdesc/device_yaml.h"
+
 #include "tests/fuzz/targets.h"
 
 void tilecast::fuzz::device_yaml(Bytes bytes) {

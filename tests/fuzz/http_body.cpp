@@ -8,7 +8,8 @@ void tilecast::fuzz::http_body(Bytes bytes) {
   const std::string path(bytes.substr(0, end));
   const std::string body(bytes.substr(std::min(end + 1, bytes.size())));
   const sim::serve::Reply reply = answerer.post(path, body);
-  if (reply.status < 200 || reply.status > 599) broken("a status of " + std::to_string(reply.status));
+  if (reply.status < 200 || reply.status > 599)
+    broken("a status of " + std::to_string(reply.status));
   if (reply.status == 500) broken("a request made an internal error: " + reply.body);
   if (reply.body.empty()) broken("an answer without a body");
 }

@@ -4,7 +4,6 @@ stand in tests, the regression inputs. Nothing that is there is removed: libFuzz
 
     make_seeds.py OUT        needs protoc for protos, python3-onnx for ONNX; says what it left out
 """
-import codecs
 import hashlib
 import json
 import pathlib
@@ -116,17 +115,35 @@ def requests(out):
         add(out, "http_body", path + "\n" + json.dumps(body))
 
 
+PRODUCT = """
+name: "product" entry_computation_name: "main" entry_computation_id: 2
+host_program_shape { parameters { %(matrix)s } parameters { %(matrix)s } result { %(scalar)s } }
+computations { name: "sum" id: 1 root_id: 3
+  instructions { name: "a" opcode: "parameter" id: 1 shape { %(scalar)s } }
+  instructions { name: "b" opcode: "parameter" id: 2 parameter_number: 1 shape { %(scalar)s } }
+  instructions { name: "c" opcode: "add" id: 3 operand_ids: [1, 2] shape { %(scalar)s } } }
+computations { name: "main" id: 2 root_id: 8
+  instructions { name: "x" opcode: "parameter" id: 4 shape { %(matrix)s } }
+  instructions { name: "y" opcode: "parameter" id: 5 parameter_number: 1 shape { %(matrix)s } }
+  instructions { name: "d" opcode: "dot" id: 6 operand_ids: [4, 5] shape { %(matrix)s }
+    dot_dimension_numbers { lhs_contracting_dimensions: 1 rhs_contracting_dimensions: 0 } }
+  instructions { name: "z" opcode: "constant" id: 7 shape { %(scalar)s }
+    literal { shape { %(scalar)s } f32s: 0 } }
+  instructions { name: "r" opcode: "reduce" id: 8 operand_ids: [6, 7] dimensions: [0, 1]
+    called_computation_ids: 1 shape { %(scalar)s } } }
+""" % {"matrix": "element_type: 11 dimensions: [8, 8] layout { minor_to_major: [1, 0] }",
+       "scalar": "element_type: 11 layout { }"}
+
+
 def protos(out):
-    profile = (ROOT / "configs/examples/step.xplane.pb").read_bytes()
-    add(out, "xplane", profile)
+    add(out, "xplane", (ROOT / "configs/examples/step.xplane.pb").read_bytes())
     if not shutil.which("protoc"):
-        print("make_seeds: protoc is absent: no seeds of hlo_proto", file=sys.stderr)
+        print("make_seeds: protoc is absent: no seed of hlo_proto", file=sys.stderr)
         return
-    text = subprocess.run(["protoc", "--decode=tilecast.xplane.XSpace", "-I", ROOT / "measured",
-                           ROOT / "measured/importers/xplane.proto"], input=profile, check=True,
-                          capture_output=True).stdout.decode()
-    for value in re.findall(r'bytes_value: "(.*)"', text):
-        add(out, "hlo_proto", codecs.escape_decode(value.encode())[0])
+    add(out, "hlo_proto", subprocess.run(
+        ["protoc", "--encode=tilecast.hlo_proto.Module", "-I", ROOT / "ir/proto",
+         ROOT / "ir/proto/hlo.proto"], input=PRODUCT.encode(), check=True,
+        capture_output=True).stdout)
 
 
 def graphs(out):

@@ -14,7 +14,9 @@ namespace {
 
 using Random = std::minstd_rand;
 
-std::size_t below(Random& random, std::size_t count) { return count == 0 ? 0 : random() % count; }
+std::size_t below(Random& random, std::size_t count) {
+  return count == 0 ? 0 : random() % count;
+}
 
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;
@@ -70,16 +72,18 @@ std::vector<Span> runs(std::string_view text, Is is) {
   return found;
 }
 
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool is_digit(char c) {
+  return std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
 bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-' ||
          c == '%';
 }
 
 std::string with_other_number(std::string text, Random& random) {
-  static constexpr const char* kNumbers[] = {"0",     "1",          "2",          "3",
-                                             "7",     "128",        "4096",       "-1",
-                                             "65536", "2147483648", "4294967296", "9223372036854775807"};
+  static constexpr const char* kNumbers[] = {
+      "0",    "1",  "2",     "3",          "7",          "128",
+      "4096", "-1", "65536", "2147483648", "4294967296", "9223372036854775807"};
   const std::vector<Span> numbers = runs(text, is_digit);
   if (numbers.empty()) return text;
   const Span at = numbers[below(random, numbers.size())];

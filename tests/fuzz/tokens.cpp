@@ -12,9 +12,8 @@ void tilecast::fuzz::tokens(Bytes bytes) {
                                    .tokens = words,
                                    .shapes = learned::ShapeTokens::kDimensions,
                                    .numbers = numbers};
-      answer_or_error([&] {
-        learned::loop_tokens(bytes, spec, [&](const learned::Token&) { ++count; });
-      });
+      answer_or_error(
+          [&] { learned::loop_tokens(bytes, spec, [&](const learned::Token&) { ++count; }); });
     }
   }
   if (count > 6 * (bytes.size() + 1) * 20) broken("more tokens than the text has characters");

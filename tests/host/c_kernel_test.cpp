@@ -86,7 +86,7 @@ TEST(GeneratedText, NamesItsFunctionAndArrays) {
   EXPECT_EQ(host_bytes(c.outputs[0]), 4 * 16 * 4);
 }
 
-// A compiler reads what is generated: names of programs, which may hold anything, are no part of it.
+// A compiler reads what is generated; names of programs may hold anything and are no part of it.
 TEST(GeneratedText, HoldsNoNameOfTheProgram) {
   const std::string name = "*/\n#include \"/etc/passwd\"\nint intruder; \\u002a\"";
   KernelSketch sketch(name, Opcode::kFusion, kPlain);

@@ -30,8 +30,8 @@ using ::testing::HasSubstr;
 using ::testing::Le;
 
 constexpr const char* kHead =
-    "#define _GNU_SOURCE\n#include <fcntl.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include <sys/mman.h>\n"
-    "#include <unistd.h>\n"
+    "#define _GNU_SOURCE\n#include <fcntl.h>\n#include <stdint.h>\n#include <stdlib.h>\n"
+    "#include <sys/mman.h>\n#include <unistd.h>\n"
     "#define KERNEL(name) void name(const void* const* in, void* const* out, void* scratch)\n";
 
 // out[0][i] = 2 * in[0][i] over 100 floats; and functions that misbehave.

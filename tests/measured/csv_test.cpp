@@ -45,6 +45,21 @@ TEST(Csv, WritesWhatItReads) {
   EXPECT_EQ(table.rows[0].cells, cells);
 }
 
+TEST(Csv, WritesAByteOrderMarkAndALoneEmptyCellSoThatTheyAreReadAgain) {
+  for (const std::string cell : {"\xEF\xBB\xBF",
+                                 "\xEF\xBB\xBF"
+                                 "name",
+                                 ""}) {
+    const CsvTable table = read(csv_line({"\xEF\xBB\xBF"
+                                          "a"}) +
+                                csv_line({cell}));
+    EXPECT_EQ(table.columns, (std::vector<std::string>{"\xEF\xBB\xBF"
+                                                       "a"}));
+    ASSERT_EQ(table.rows.size(), 1U);
+    EXPECT_EQ(table.rows[0].cells, std::vector<std::string>{cell});
+  }
+}
+
 TEST(Csv, NamesTheLineOfARowWithTheWrongNumberOfFields) {
   EXPECT_THAT(error_of("a,b\n1,2\n1,2,3\n"), HasSubstr("t.csv:3: got 3 fields, expected 2"));
 }
