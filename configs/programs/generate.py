@@ -25,10 +25,10 @@ PROGRAMS = {
     "mlp_train_loop.hlo": lambda: mlp.training_loop(steps=10),
     "resnet50_inference.hlo": resnet50.inference,
     "transformer_block_train.hlo": transformer.training_step,
-    # One device's part of the same step, for 4, 16 and 64 of them: docs/studies.md.
-    "sharded_4.hlo": lambda: sharded.training_step("jit_sharded_4", sharded.Sizes(2, 2)),
-    "sharded_16.hlo": lambda: sharded.training_step("jit_sharded_16", sharded.Sizes(4, 4)),
-    "sharded_64.hlo": lambda: sharded.training_step("jit_sharded_64", sharded.Sizes(8, 8)),
+    # One device's part of a step on 4, 16 and 64 of them (docs/studies.md); not for one core.
+    "../examples/sharded_4.hlo": lambda: sharded.training_step("jit_sharded_4", sharded.Sizes(2, 2)),
+    "../examples/sharded_16.hlo": lambda: sharded.training_step("jit_sharded_16", sharded.Sizes(4, 4)),
+    "../examples/sharded_64.hlo": lambda: sharded.training_step("jit_sharded_64", sharded.Sizes(8, 8)),
     # At the size of one processor core: what `tilecast measure host` cuts into kernels.
     "small_adam.hlo": lambda: adam.step("jit_small_adam"),
     "small_decoder_train.hlo": lambda: decoder.training_step("jit_small_decoder_train"),
