@@ -31,10 +31,10 @@ ir::Kernel fusion_of(int parameters, const std::string& body) {
     outside += fmt::format("  a{} = {} parameter({})\n", i, kShape, i);
     names += fmt::format("{}a{}", i > 0 ? ", " : "", i);
   }
-  return only_kernel(fmt::format(
-      "HloModule m, is_scheduled=true\n\nfused {{\n{}{}}}\n\nENTRY main {{\n{}"
-      "  ROOT y = {} fusion({}), kind=kLoop, calls=fused\n}}\n",
-      inside, body, outside, kShape, names));
+  return only_kernel(
+      fmt::format("HloModule m, is_scheduled=true\n\nfused {{\n{}{}}}\n\nENTRY main {{\n{}"
+                  "  ROOT y = {} fusion({}), kind=kLoop, calls=fused\n}}\n",
+                  inside, body, outside, kShape, names));
 }
 
 RegisterNeed need_of(const ir::Kernel& kernel) {
@@ -65,11 +65,11 @@ TEST(RegisterNeed, AProductOfMemoryAddedToMemoryTakesTwo) {
 }
 
 TEST(RegisterNeed, WhatDoesNotChangeAlongTheLoopIsAnInvariant) {
-  const RegisterNeed need = need_of(fusion_of(
-      1, ops("  c = f32[] constant(3)\n  b = $ broadcast(c), dimensions={}\n"
-             "  row = f32[16]{0} constant({0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15})\n"
-             "  d = $ broadcast(row), dimensions={0}\n"
-             "  s = $ multiply(p0, b)\n  ROOT r = $ add(s, d)\n")));
+  const RegisterNeed need = need_of(
+      fusion_of(1, ops("  c = f32[] constant(3)\n  b = $ broadcast(c), dimensions={}\n"
+                       "  row = f32[16]{0} constant({0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15})\n"
+                       "  d = $ broadcast(row), dimensions={0}\n"
+                       "  s = $ multiply(p0, b)\n  ROOT r = $ add(s, d)\n")));
   EXPECT_EQ(need.pressure, 1);
   EXPECT_EQ(need.invariants, 2);
   EXPECT_EQ(need.streams, 1);
