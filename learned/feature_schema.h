@@ -22,7 +22,7 @@ enum class FeatureGroup {
   kTile,     // bounds of the tile: lists as sub-vector, sum, product (24 columns, as TpuGraphs)
   kPrior,    // terms of the analytical estimate
   kMachine,  // dimensionless ratios of the machine, and of kernel to machine
-  kCode,        // of innermost loops: registers that expressions need, arithmetic, arrays
+  kCode,     // of innermost loops: registers that expressions need, arithmetic, arrays
   kAlignment,   // sizes over and modulo those of the native tile (of vector units without one)
   kTileBounds,  // the analytical estimate over the tiles the kernel could have: quantiles
   kCurve,       // context relations of the loops that the tile stands for (schedule_nodes.h)

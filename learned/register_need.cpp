@@ -140,8 +140,8 @@ class Expression {
     bool fused = false;
     const bool sums = op.opcode == Opcode::kAdd || op.opcode == Opcode::kSubtract;
     for (const ir::OpId id : op.operands) {
-      const bool product = ops_[id.index()].opcode == Opcode::kMultiply &&
-                           uses_[id.index()] == 1 && along_[id.index()] >= 0;
+      const bool product = ops_[id.index()].opcode == Opcode::kMultiply && uses_[id.index()] == 1 &&
+                           along_[id.index()] >= 0;
       if (sums && product && !fused) {
         fused = true;
         add_needs(ops_[id.index()], needs);

@@ -1,8 +1,8 @@
 // Registers that the innermost loop of an expression needs: how a compiler's answer is foreseen.
 //
 // An expression is what one array is computed from, up to the arrays that are read: parameters and
-// the results of reductions, products and other ops that have loops of their own. Its innermost loop
-// runs along the minor-most dimension of the array.
+// the results of reductions, products and other ops that have loops of their own. Its innermost
+// loop runs along the minor-most dimension of the array.
 //
 // Sethi and Ullman, "The Generation of Optimal Code for Arithmetic Expressions", JACM 17(4), 1970:
 // the operand that needs most is computed first and holds one register while the others are, so

@@ -49,9 +49,9 @@ class TableFeatures {
   [[nodiscard]] bool needs_prior() const;
 
   // Row-major queries x width() into `rows`, columns by group: static, ops, shape, machine, code,
-  // tile, alignment, tile_bounds, curve, prior, parameters, tokens. `priors`: the analytical answers, one
-  // per query, when needs_prior() (one that is absent gives NaN), else ignored and may be empty. A
-  // query whose parameters are not as many as the selection's: Error.
+  // tile, alignment, tile_bounds, curve, prior, parameters, tokens. `priors`: the analytical
+  // answers, one per query, when needs_prior() (one that is absent gives NaN), else ignored and may
+  // be empty. A query whose parameters are not as many as the selection's: Error.
   void extract(std::span<const analytical::KernelQuery> queries, const hwdesc::Device& device,
                std::span<const std::optional<analytical::Estimate>> priors,
                std::span<float> rows) const;
