@@ -35,7 +35,7 @@ TEST(FormatsOfReleases, DescriptionsOf01) {
 TEST(FormatsOfReleases, ModelsOf01) {
   const learned::LoadedModel model = learned::load_model(fixture("0.1/model"));
   EXPECT_EQ(model.card.kind, "xgboost");
-  EXPECT_EQ(model.card.data.front().name, "made_up");
+  EXPECT_EQ(model.card.data.front().name, "made up");
   ASSERT_NE(model.predictor, nullptr);
 }
 
