@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 
 #include "analytical/analytical_model.h"
 #include "analytical/layout_rules.h"
 #include "analytical/read_numbers.h"
 #include "base/error.h"
 #include "base/parallel.h"
-#include "ir/kernels/kernel_fingerprint.h"
+#include "sim/distinct_kernels.h"
 
 namespace tilecast::sim {
 namespace {
@@ -56,16 +55,12 @@ class Variants {
     return simulate(own.program, device, model_);
   }
 
-  // `base`: the simulation of the device as it is. Not thread-safe.
-  void compare_with(const Simulation& base) {
-    std::map<ir::Fingerprint, std::size_t> known;
-    for (const ir::ScheduledKernel& scheduled : built_.program.kernels()) {
-      const auto [at, is_new] = known.emplace(ir::fingerprint(scheduled.kernel), distinct_.size());
-      if (is_new) {
-        distinct_.push_back(&scheduled.kernel);
-        base_s_.push_back(base.kernels[which_.size()].estimate.time);
-      }
-      which_.push_back(at->second);
+  // `base`: the simulation of `device` as it is. Not thread-safe.
+  void compare_with(const Simulation& base, const hwdesc::Device& device) {
+    distinct_ = distinct_kernels(built_.program, device);
+    base_s_.resize(distinct_.kernels.size());
+    for (std::size_t i = 0; i < distinct_.which.size(); ++i) {
+      base_s_[distinct_.which[i]] = base.kernels[i].estimate.time;
     }
   }
   // Where time goes on a machine that differs in the number at `path`: as run() says it, asking
@@ -75,9 +70,9 @@ class Variants {
     const bool physics = dynamic_cast<const analytical::AnalyticalModel*>(&model_) != nullptr;
     std::vector<analytical::KernelQuery> queries;
     std::vector<std::size_t> asked;
-    for (std::size_t i = 0; i < distinct_.size(); ++i) {
-      if (physics && !analytical::may_read(*distinct_[i], device, path)) continue;
-      queries.push_back({*distinct_[i]});
+    for (std::size_t i = 0; i < distinct_.kernels.size(); ++i) {
+      if (physics && !analytical::may_read(*distinct_.kernels[i], device, path)) continue;
+      queries.push_back({*distinct_.kernels[i]});
       asked.push_back(i);
     }
     std::vector<Seconds> launch = base_s_;
@@ -88,8 +83,8 @@ class Variants {
       launch[asked[i]] = answers[i]->time;
     }
     KernelTimes times;
-    for (std::size_t i = 0; i < which_.size(); ++i) {
-      times.add(launch[which_[i]] * built_.program.kernels()[i].multiplicity);
+    for (std::size_t i = 0; i < distinct_.which.size(); ++i) {
+      times.add(launch[distinct_.which[i]] * built_.program.kernels()[i].multiplicity);
     }
     return times;
   }
@@ -100,9 +95,8 @@ class Variants {
   ir::LayoutRules rules_;
   ir::DeviceProgram built_;
   const analytical::CostModel& model_;
-  std::vector<const ir::Kernel*> distinct_;
-  std::vector<Seconds> base_s_;     // of a launch, of `distinct_`
-  std::vector<std::size_t> which_;  // by scheduled kernel, into distinct_
+  DistinctKernels distinct_;
+  std::vector<Seconds> base_s_;  // of a launch, by distinct kernel
 };
 
 bool is_power_of_two(double value) {
@@ -309,7 +303,7 @@ Sensitivity sensitivity(const ir::LoadedModule& program, const ir::LoadOptions& 
   const hwdesc::Device device = source.with({});
   Variants variants(program, load, device, model);
   const Simulation base = variants.run(device);
-  variants.compare_with(base);
+  variants.compare_with(base, device);
   Sensitivity result{.program = base.program,
                      .file = program.file,
                      .device = base.device,

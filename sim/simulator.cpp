@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "ir/canonical_hash.h"
-#include "ir/kernels/kernel_fingerprint.h"
 #include "measured/total_interval.h"
+#include "sim/distinct_kernels.h"
 
 namespace tilecast::sim {
 namespace {
@@ -20,7 +20,6 @@ Lane lane_of(const ir::ScheduledKernel& scheduled) {
   return scheduled.asynchronous ? Lane::kDma : Lane::kCompute;
 }
 
-// Programs repeat layers, so each distinct kernel is asked about once.
 struct Asked {
   std::vector<std::optional<Estimate>> distinct;
   std::vector<std::size_t> which;  // by kernel, into distinct
@@ -28,21 +27,10 @@ struct Asked {
 
 Asked ask(const ir::Program& program, const hwdesc::Device& device,
           const analytical::CostModel& model) {
+  DistinctKernels distinct = distinct_kernels(program, device);
   std::vector<analytical::KernelQuery> queries;
-  Asked asked;
-  std::map<std::pair<ir::Fingerprint, const ir::DeviceGroups*>, std::size_t> known;
-  // On a slice it matters where groups sit.
-  const bool placed = device.interconnect && device.interconnect->slice;
-  asked.which.reserve(program.kernels().size());
-  for (const ir::ScheduledKernel& scheduled : program.kernels()) {
-    const ir::DeviceGroups& groups = scheduled.kernel.device_groups();
-    const bool apart = placed && groups != ir::DeviceGroups{};
-    const auto [at, is_new] = known.emplace(
-        std::pair(ir::fingerprint(scheduled.kernel), apart ? &groups : nullptr), queries.size());
-    if (is_new) queries.push_back({scheduled.kernel});
-    asked.which.push_back(at->second);
-  }
-  asked.distinct = model.estimate(queries, device);
+  for (const ir::Kernel* kernel : distinct.kernels) queries.push_back({*kernel});
+  Asked asked{model.estimate(queries, device), std::move(distinct.which)};
   TC_CHECK(asked.distinct.size() == queries.size(), "a cost model answers every query");
   return asked;
 }

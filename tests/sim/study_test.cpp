@@ -7,6 +7,7 @@
 #include "analytical/read_numbers.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "ir/load_text.h"
 #include "sim/sensitivity.h"
 #include "sim/study/study_run.h"
 #include "sim/study/study_table.h"
@@ -171,6 +172,36 @@ TEST_F(SensitivityTest, AgreesWithBruteForce) {
   }
   EXPECT_GT(compared, 20U);
   EXPECT_GT(result.numbers.front().size(), 0.1);
+}
+
+// Two permutes that differ only in how far they go: on a ring of eight, one and four hops.
+TEST(Sensitivity, OnASliceEqualCollectivesOfOtherDevicesAreToldApart) {
+  const std::string hlo =
+      "HloModule m, num_partitions=8, is_scheduled=true\nENTRY main {\n"
+      "  x = f32[65536] parameter(0)\n"
+      "  y = f32[65536] collective-permute(x), channel_id=1, source_target_pairs={{0,1},{1,0}}\n"
+      "  ROOT z = f32[65536] collective-permute(y), channel_id=2, "
+      "source_target_pairs={{0,4},{4,0}}\n}\n";
+  const ir::LoadedModule loaded = ir::load_module(base::SourceText("far.hlo", hlo), {});
+  const hwdesc::DeviceSource source("tpu_v5p", {{"interconnect.slice.shape", "8"}});
+  const analytical::AnalyticalModel model;
+  const auto time_s = [&](const hwdesc::Overrides& overrides) {
+    const hwdesc::Device device = source.with(overrides);
+    return simulate(ir::program_for(loaded, analytical::layout_rules(device), {}).program, device,
+                    model)
+        .time.value;
+  };
+  const Sensitivity result = sensitivity(loaded, {}, source, model, {.jobs = 1});
+  const auto latency = std::ranges::find(result.numbers, "interconnect.latency",
+                                         [](const NumberSensitivity& n) { return n.number.path; });
+  ASSERT_NE(latency, result.numbers.end());
+  ASSERT_TRUE(latency->up);
+  const double more = latency->number.value * 1.01;
+  const double ratio =
+      time_s({{latency->number.path, hwdesc::format_quantity(more, latency->number.kind)}}) /
+      time_s({});
+  EXPECT_GT(ratio, 1);
+  EXPECT_EQ(*latency->up, std::log(ratio) / std::log(more / latency->number.value));
 }
 
 // On every preset: a kernel takes the same time to the last bit when all numbers that it does not
