@@ -2,9 +2,9 @@
 //
 // Two kernels with equal fingerprints have the same ops, shapes, layouts, attributes, work counts,
 // tile of the compiler and size of group: every cost model gives them the same answer on a device
-// without a slice. Which devices a permute joins (device_groups()) is no part of it. 128 bits, so that
-// an accidental match among a billion kernels has a chance below 1e-20. Stable within one process
-// only.
+// without a slice. Which devices a permute joins (device_groups()) is no part of it. 128 bits, so
+// that an accidental match among a billion kernels has a chance below 1e-20. Stable within one
+// process only.
 #pragma once
 
 #include <array>
