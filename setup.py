@@ -22,8 +22,8 @@ class CMakeBuild(build_ext):
                                    "-DTILECAST_WITH_TORCH=OFF", "-DCMAKE_UNITY_BUILD=ON",
                                    "-DCMAKE_UNITY_BUILD_BATCH_SIZE=12",
                                    f"-DPython_EXECUTABLE={sys.executable}"])
-        subprocess.check_call(["cmake", "--build", build, "--target", "tilecast_python",
-                               "tilecast_onnx"])
+        modules = ["tilecast_ceres", "tilecast_onnx", "tilecast_xgboost"]
+        subprocess.check_call(["cmake", "--build", build, "--target", "tilecast_python", *modules])
         target = pathlib.Path(self.get_ext_fullpath(extension.name)).resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
         built, = (build / "python/tilecast").glob("_tilecast*.so")
@@ -31,7 +31,8 @@ class CMakeBuild(build_ext):
         data = target.parent / "data"
         for folder in ("devices", "models"):
             shutil.copytree(ROOT / "configs" / folder, data / folder, dirs_exist_ok=True)
-        shutil.copy(build / "bin/libtilecast_onnx.so", data)
+        for module in modules:
+            shutil.copy(build / f"bin/lib{module}.so", data)
 
 
 setup(

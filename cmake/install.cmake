@@ -10,13 +10,6 @@ install(TARGETS ${libraries} EXPORT tilecastTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tilecast)
 install(TARGETS tilecast RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(TARGETS tilecast_onnx LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tilecast)
-if(TILECAST_WITH_MPI)
-  install(TARGETS tilecast_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tilecast)
-endif()
-if(TILECAST_WITH_TORCH)
-  install(TARGETS tilecast_torch LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/tilecast)
-endif()
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs/devices ${PROJECT_SOURCE_DIR}/configs/programs
         ${PROJECT_SOURCE_DIR}/configs/references ${PROJECT_SOURCE_DIR}/configs/imports

@@ -1,11 +1,11 @@
 #include "hybrid/robust_fit.h"
 
-#include <ceres/ceres.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
+#include "base/solvers.h"
 #include "base/statistics.h"
 #include "measured/metrics.h"
 
@@ -33,36 +33,46 @@ struct Rows {
   std::span<const RowTraits> traits;
 };
 
-class Cost final : public ceres::CostFunction {
+bool all_finite(std::span<const double> values) {
+  return std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
+}
+
+class Cost {
  public:
-  Cost(const Rows& rows, const std::vector<double>& scatter) : rows_(rows), scatter_(scatter) {
-    mutable_parameter_block_sizes()->push_back(static_cast<int>(rows.constants.size()));
-    set_num_residuals(static_cast<int>(rows.rows.size() + rows.constants.size()));
+  Cost(const Rows& rows, const std::vector<double>& scatter) : rows_(rows), scatter_(scatter) {}
+
+  [[nodiscard]] base::LeastSquares problem() const {
+    base::LeastSquares problem{.residuals = rows_.rows.size() + rows_.constants.size(),
+                               .iterations = kIterations,
+                               .function_tolerance = 1e-8,
+                               .parameter_tolerance = 1e-6};
+    for (const Constant& constant : rows_.constants) {
+      problem.low.push_back(constant.low);
+      problem.high.push_back(std::max(constant.high, 1e-9));
+    }
+    problem.evaluate = [this](std::span<const double> x, std::span<double> residuals,
+                              std::span<double> jacobian) {
+      return evaluate({x.begin(), x.end()}, residuals, jacobian);
+    };
+    return problem;
   }
 
-  bool Evaluate(double const* const* parameters, double* residuals,
-                double** jacobians) const override {
-    const std::size_t count = rows_.constants.size();
-    std::vector<double> x(parameters[0], parameters[0] + count);
+ private:
+  bool evaluate(std::vector<double> x, std::span<double> residuals,
+                std::span<double> jacobian) const {
     const std::vector<double> base = residuals_at(x);
-    std::copy(base.begin(), base.end(), residuals);
-    if (jacobians == nullptr || jacobians[0] == nullptr) return all_finite(base);
-    for (std::size_t j = 0; j < count; ++j) {
+    std::ranges::copy(base, residuals.begin());
+    for (std::size_t j = 0; j < x.size() && !jacobian.empty(); ++j) {
       const double at = x[j];
       const double step = at + kStep > rows_.constants[j].high ? -kStep : kStep;
       x[j] = at + step;
       const std::vector<double> moved = residuals_at(x);
       x[j] = at;
       for (std::size_t i = 0; i < base.size(); ++i) {
-        jacobians[0][i * count + j] = (moved[i] - base[i]) / step;
+        jacobian[i * x.size() + j] = (moved[i] - base[i]) / step;
       }
     }
     return all_finite(base);
-  }
-
- private:
-  static bool all_finite(const std::vector<double>& values) {
-    return std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
   }
 
   std::vector<double> residuals_at(std::span<const double> x) const {
@@ -82,40 +92,13 @@ class Cost final : public ceres::CostFunction {
   const std::vector<double>& scatter_;  // by entry of the errors
 };
 
-void bound(ceres::Problem& problem, std::span<const Constant> constants, std::vector<double>& x) {
-  for (std::size_t j = 0; j < constants.size(); ++j) {
-    const int index = static_cast<int>(j);
-    problem.SetParameterLowerBound(x.data(), index, constants[j].low);
-    problem.SetParameterUpperBound(x.data(), index, std::max(constants[j].high, 1e-9));
-  }
-}
-
-std::vector<double> deviations(ceres::Problem& problem, const std::vector<double>& x) {
-  ceres::Covariance::Options options;
-  options.algorithm_type = ceres::DENSE_SVD;
-  options.null_space_rank = -1;
-  ceres::Covariance covariance(options);
-  const std::vector<std::pair<const double*, const double*>> blocks = {{x.data(), x.data()}};
-  std::vector<double> matrix(x.size() * x.size(), 0);
-  if (!covariance.Compute(blocks, &problem) ||
-      !covariance.GetCovarianceBlock(x.data(), x.data(), matrix.data())) {
-    return {};
-  }
-  std::vector<double> result;
-  for (std::size_t j = 0; j < x.size(); ++j) {
-    result.push_back(std::sqrt(std::max(matrix[j * x.size() + j], 0.0)));
-  }
-  return result;
-}
-
 // By how much the least sum of squares lies past each bound that stops x: the Newton step of that x
-// alone, the others following it. `deviation`: of x without bounds.
-std::vector<double> beyond_bounds(ceres::Problem& problem, std::span<const Constant> constants,
-                                  const std::vector<double>& x,
-                                  const std::vector<double>& deviation) {
+// alone, the others following it.
+std::vector<double> beyond_bounds(const base::LeastSquaresSolution& solution,
+                                  std::span<const Constant> constants) {
   constexpr double kTouches = 1e-6;
-  std::vector<double> beyond(x.size(), 0), gradient;
-  problem.Evaluate({}, nullptr, nullptr, &gradient, nullptr);
+  const auto& [x, deviation, gradient] = solution;
+  std::vector<double> beyond(x.size(), 0);
   for (std::size_t j = 0; j < gradient.size() && j < deviation.size(); ++j) {
     const bool low = x[j] - constants[j].low < kTouches && gradient[j] > 0;
     const bool high = constants[j].high - x[j] < kTouches && gradient[j] < 0;
@@ -166,19 +149,11 @@ Fit robust_fit(const Errors& errors, std::span<const Constant> constants,
   const Rows data{errors, constants, rows, traits};
   Scatter scatter{kFirstScatter, std::vector<double>(traits.size(), kFirstScatter)};
   for (int round = 0; round < kRounds && !constants.empty(); ++round) {
-    ceres::Problem problem;
-    problem.AddResidualBlock(new Cost(data, scatter.of_row), nullptr, fit.x.data());
-    bound(problem, constants, fit.x);
-    ceres::Solver::Options options;
-    options.linear_solver_type = ceres::DENSE_QR;
-    options.max_num_iterations = kIterations;
-    options.function_tolerance = 1e-8;
-    options.parameter_tolerance = 1e-6;
-    options.logging_type = ceres::SILENT;
-    ceres::Solver::Summary summary;
-    ceres::Solve(options, &problem, &summary);
-    fit.deviation = deviations(problem, fit.x);
-    fit.beyond_bound = beyond_bounds(problem, constants, fit.x, fit.deviation);
+    const Cost cost(data, scatter.of_row);
+    const auto solution = base::least_squares(cost.problem(), std::move(fit.x));
+    fit.x = solution.x;
+    fit.deviation = solution.deviation;
+    fit.beyond_bound = beyond_bounds(solution, constants);
     scatter = estimate_scatter(errors(fit.x), data);
     fit.scatter = scatter.all;
   }

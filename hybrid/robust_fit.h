@@ -1,5 +1,4 @@
-// The fit behind a calibration: robust least squares with priors, by Ceres (Levenberg-Marquardt
-// with bounds; Agarwal, Mierle et al., ceres-solver.org).
+// The fit behind a calibration: robust least squares with priors and bounds (base/solvers.h).
 //
 //   minimise  sum_i w_i rho(e_i(x) / s_i) + sum_j (x_j / prior_j)^2
 //

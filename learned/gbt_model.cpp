@@ -1,7 +1,6 @@
 #include "learned/gbt_model.h"
 
 #include <fmt/format.h>
-#include <xgboost/c_api.h>
 
 #include <algorithm>
 #include <array>
@@ -283,12 +282,6 @@ void GbtModel::predict(std::span<const float> rows, std::span<float> out) const 
     }
     std::copy_n(sums.begin(), count, out.begin() + static_cast<std::ptrdiff_t>(first));
   }
-}
-
-std::string xgboost_version() {
-  int major = 0, minor = 0, patch = 0;
-  XGBoostVersion(&major, &minor, &patch);
-  return fmt::format("{}.{}.{}", major, minor, patch);
 }
 
 }  // namespace tilecast::learned

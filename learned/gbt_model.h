@@ -45,6 +45,4 @@ class GbtModel {
   std::unique_ptr<Trees> trees_;
 };
 
-[[nodiscard]] std::string xgboost_version();  // "1.7.4"
-
 }  // namespace tilecast::learned

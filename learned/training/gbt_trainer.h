@@ -1,4 +1,5 @@
-// Trains boosted trees; separate from learned/gbt_model.h, which only predicts.
+// Trains boosted trees by XGBoost, a module that is loaded on first use; learned/gbt_model.h, which
+// only predicts, does without.
 //
 // The same table, spec and seed give the same model bytes, whatever the number of threads.
 #pragma once
@@ -15,7 +16,7 @@ namespace tilecast::learned {
 // least is at the quantile GbtSpec::quantile of the target. kPairwise: pairwise ranking within
 // groups (RankNet's loss; Burges et al., ICML 2005), lower score = lower target. kAllPairs: the
 // higher target of a pair is to be predicted higher by as much. Gradients:
-// training/gbt_objective.h.
+// xgboost/gbt_objective.h.
 enum class GbtObjective { kLogTime, kQuantile, kPairwise, kAllPairs };
 inline constexpr std::string_view kGbtObjectives[] = {"log_time", "quantile", "pairwise",
                                                       "all_pairs"};
@@ -82,5 +83,7 @@ struct GbtHooks {
 // train_gbt().
 [[nodiscard]] GbtModel refit_leaves(const GbtModel& model, const GbtTable& train,
                                     const GbtSpec& spec, int threads = 1);
+
+[[nodiscard]] std::string xgboost_version();  // "1.7.4"
 
 }  // namespace tilecast::learned

@@ -1,64 +1,55 @@
 #include "learned/training/gp_trainer.h"
 
-#include <ceres/ceres.h>
 #include <fmt/format.h>
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "base/error.h"
+#include "base/solvers.h"
 #include "measured/splits.h"
 
 namespace tilecast::learned {
 namespace {
 
-constexpr int kParameters = 3;
 constexpr int kMostIterations = 40;
 constexpr double kFarthest = 4;  // prior deviations; hyper-parameters come no further
 constexpr double kEnough = 1e-5;
 
-// Minus the log posterior of hyper-parameters, up to a constant. Their logarithms are
-// deviations(z) prior deviations from the centres.
-class Posterior final : public ceres::FirstOrderFunction {
- public:
-  Posterior(const GpTable& table, const GpSpec& spec) : table_(table), spec_(spec) {}
+// z near 0, and never beyond kFarthest: data without noise would have the noise go to 0.
+double deviations(double z) {
+  return kFarthest * std::tanh(z / kFarthest);
+}
 
-  [[nodiscard]] GpHyper hyper(const double* z) const {
-    const auto factor = [&](double each) {
-      return std::exp(spec_.prior_deviation * deviations(each));
-    };
-    return {.amplitude = spec_.amplitude * factor(z[0]),
-            .length = spec_.length * factor(z[1]),
-            .noise = spec_.noise * factor(z[2])};
-  }
+// Their logarithms are deviations(z) prior deviations from the centres.
+GpHyper hyper_at(const GpSpec& spec, std::span<const double> z) {
+  const auto factor = [&](double each) {
+    return std::exp(spec.prior_deviation * deviations(each));
+  };
+  return {.amplitude = spec.amplitude * factor(z[0]),
+          .length = spec.length * factor(z[1]),
+          .noise = spec.noise * factor(z[2])};
+}
 
-  bool Evaluate(const double* z, double* cost, double* gradient) const override {
-    for (int i = 0; i < kParameters; ++i) {
-      if (!std::isfinite(z[i])) return false;
+// Minus the log posterior of hyper-parameters, up to a constant. False: it has no value there.
+bool posterior(const GpTable& table, const GpSpec& spec, std::span<const double> z, double& cost,
+               std::span<double> gradient) {
+  if (!std::ranges::all_of(z, [](double each) { return std::isfinite(each); })) return false;
+  const Evidence found = evidence(table, hyper_at(spec, z));
+  if (!std::isfinite(found.log_likelihood)) return false;
+  const double by_log[] = {found.by_log_amplitude, found.by_log_length, found.by_log_noise};
+  cost = -found.log_likelihood;
+  for (std::size_t i = 0; i < z.size(); ++i) {
+    const double x = deviations(z[i]), bend = x / kFarthest;
+    cost += 0.5 * x * x;
+    if (!gradient.empty()) {
+      gradient[i] = (x - spec.prior_deviation * by_log[i]) * (1 - bend * bend);
     }
-    const Evidence found = evidence(table_, hyper(z));
-    if (!std::isfinite(found.log_likelihood)) return false;
-    const double by_log[] = {found.by_log_amplitude, found.by_log_length, found.by_log_noise};
-    *cost = -found.log_likelihood;
-    for (int i = 0; i < kParameters; ++i) {
-      const double x = deviations(z[i]), bend = x / kFarthest;
-      *cost += 0.5 * x * x;
-      if (gradient != nullptr) {
-        gradient[i] = (x - spec_.prior_deviation * by_log[i]) * (1 - bend * bend);
-      }
-    }
-    return true;
   }
-  [[nodiscard]] int NumParameters() const override { return kParameters; }
-
- private:
-  // z near 0, and never beyond kFarthest: data without noise would have the noise go to 0.
-  static double deviations(double z) { return kFarthest * std::tanh(z / kFarthest); }
-
-  const GpTable& table_;
-  const GpSpec& spec_;
-};
+  return true;
+}
 
 GpTable some_rows(const GpTable& table, std::size_t count, std::uint64_t seed) {
   if (table.rows() <= count) return table;
@@ -76,17 +67,13 @@ GpTable some_rows(const GpTable& table, std::size_t count, std::uint64_t seed) {
 }
 
 GpHyper best_hyper(const GpTable& table, const GpSpec& spec) {
-  auto* const posterior = new Posterior(table, spec);  // the problem's
-  const ceres::GradientProblem problem(posterior);
-  ceres::GradientProblemSolver::Options options;
-  options.line_search_direction_type = ceres::BFGS;
-  options.max_num_iterations = kMostIterations;
-  options.function_tolerance = kEnough;
-  options.logging_type = ceres::SILENT;
-  double z[kParameters] = {0, 0, 0};
-  ceres::GradientProblemSolver::Summary summary;
-  ceres::Solve(options, problem, z, &summary);
-  return posterior->hyper(z);  // where nothing can be solved: the centres
+  const base::SmoothFunction function{
+      .evaluate = [&](std::span<const double> z, double& cost, std::span<double> gradient) {
+        return posterior(table, spec, z, cost, gradient);
+      },
+      .iterations = kMostIterations,
+      .function_tolerance = kEnough};
+  return hyper_at(spec, base::smooth_minimum(function, {0, 0, 0}));
 }
 
 }  // namespace

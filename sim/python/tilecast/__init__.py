@@ -17,7 +17,9 @@ _DATA = _os.path.join(_os.path.dirname(__file__), "data")
 if _os.path.isdir(_DATA):  # an installed package brings its presets, models and readers
     _os.environ.setdefault("TILECAST_DEVICES", _os.path.join(_DATA, "devices"))
     _os.environ.setdefault("TILECAST_MODELS", _os.path.join(_DATA, "models"))
-    _os.environ.setdefault("TILECAST_ONNX_MODULE", _os.path.join(_DATA, "libtilecast_onnx.so"))
+    for _module in ("ceres", "onnx", "xgboost"):
+        _os.environ.setdefault(f"TILECAST_{_module.upper()}_MODULE",
+                               _os.path.join(_DATA, f"libtilecast_{_module}.so"))
 
 from . import _tilecast as _core  # noqa: E402: reads the environment
 from ._tilecast import Error, devices  # noqa: E402

@@ -1,5 +1,5 @@
 // What boosted trees are fitted to: gradients of the loss at the margins so far, and a score to
-// watch. Private to gbt_trainer.cpp.
+// watch. Private to module.cpp.
 //
 // kLogTime: (margin - target)^2 / 2 per row. kQuantile, with x = target - margin: x q above 0,
 // x (q - 1) below; its second derivative, 0, is taken for 1. Of pairs of one group with

@@ -1,4 +1,4 @@
-#include "learned/training/gbt_objective.h"
+#include "learned/training/xgboost/gbt_objective.h"
 
 #include <fmt/format.h>
 

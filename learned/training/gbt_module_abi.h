@@ -1,0 +1,30 @@
+// What the program and the module learned/training/xgboost agree on, so that a module of another
+// build is refused instead of misread. Exported by the module as C symbols:
+//
+//   std::uint64_t tilecast_xgboost_module_abi();  // kGbtModuleAbi of its build
+//   void* tilecast_xgboost_module();              // a GbtModule
+#pragma once
+
+#include "learned/training/gbt_trainer.h"
+
+namespace tilecast::learned {
+
+struct GbtModule {
+  decltype(&train_gbt) train;
+  decltype(&refit_leaves) refit;
+  decltype(&xgboost_version) version;
+};
+
+// To be raised when a field of these changes its meaning.
+inline constexpr std::uint64_t kGbtModuleVersion = 1;
+
+inline constexpr std::uint64_t kGbtModuleAbi = [] {
+  std::uint64_t abi = kGbtModuleVersion;
+  for (const std::size_t size : {sizeof(GbtModel), sizeof(GbtSpec), sizeof(GbtTable),
+                                 sizeof(GbtRound), sizeof(GbtHooks)}) {
+    abi = abi * 1000003 + size;
+  }
+  return abi;
+}();
+
+}  // namespace tilecast::learned
