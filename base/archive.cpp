@@ -1,9 +1,7 @@
 #include "base/archive.h"
 
 #include <fmt/format.h>
-#include <zip.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -13,78 +11,73 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/plugin.h"
+#include "base/zip_module.h"
 
 namespace tilecast::base {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr Plugin kZip = {.what = "the module of zip archives",
+                         .file = "libtilecast_zip.so",
+                         .variable = "TILECAST_ZIP_MODULE",
+                         .hint = "",
+                         .abi_symbol = "tilecast_zip_module_abi",
+                         .entry_symbol = "tilecast_zip_module",
+                         .abi = kZipModuleAbi};
+
 // Deflate packs at most 1,032 to 1; an entry that claims more holds something else.
 constexpr std::uint64_t kMostPacked = 1032, kPackedSlack = 64;
 
-struct CloseArchive {
-  void operator()(zip* archive) const { zip_discard(archive); }
-};
-struct CloseEntry {
-  void operator()(zip_file* file) const { zip_fclose(file); }
-};
-
 class Archive {
  public:
-  explicit Archive(std::string path) : path_(std::move(path)) {
-    int code = 0;
-    zip_.reset(zip_open(path_.c_str(), ZIP_RDONLY, &code));
-    if (zip_) return;
-    zip_error_t error;
-    zip_error_init_with_code(&error, code);
-    const std::string message = zip_error_strerror(&error);
-    zip_error_fini(&error);
-    throw Error(fmt::format("{}: cannot open it as a zip archive: {}", path_, message));
+  explicit Archive(const std::string& path) : path_(path) {
+    try {
+      zip_ = open_zip(path);
+    } catch (const Error& error) {
+      throw Error(fmt::format("{}: cannot open it as a zip archive: {}", path, error.what()));
+    }
   }
 
   [[nodiscard]] bool has(const std::string& entry) {
     const std::scoped_lock lock(mutex_);
-    return zip_name_locate(zip_.get(), entry.c_str(), 0) >= 0;
+    return zip_->has(entry);
   }
 
   [[nodiscard]] std::string read(const std::string& entry, std::size_t max_bytes) {
     const std::scoped_lock lock(mutex_);
-    const std::string where = fmt::format("{}/{}", path_, entry);
-    const zip_int64_t index = zip_name_locate(zip_.get(), entry.c_str(), 0);
-    if (index < 0) throw Error(fmt::format("{}: no such file in the archive", where));
-    const auto at = static_cast<zip_uint64_t>(index);
-    zip_stat_t stat;
-    zip_stat_init(&stat);
-    constexpr auto kSizes = zip_uint64_t{ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE};
-    if (zip_stat_index(zip_.get(), at, 0, &stat) != 0 || (stat.valid & kSizes) != kSizes ||
-        stat.size / kMostPacked > stat.comp_size + kPackedSlack) {
-      throw Error(fmt::format("{}: its size is missing or cannot be right", where));
+    try {
+      const std::unique_ptr<ZipEntry> file = zip_->open(entry);
+      if (!file) throw Error("no such file in the archive");
+      return all_of(*file, max_bytes);
+    } catch (const Error& error) {
+      throw Error(fmt::format("{}/{}: {}", path_, entry, error.what()));
     }
-    if (stat.size > max_bytes) {
-      throw Error(fmt::format("{}: larger than the limit of {} bytes", where, max_bytes));
-    }
-    const std::unique_ptr<zip_file, CloseEntry> file(zip_fopen_index(zip_.get(), at, 0));
-    if (!file) throw Error(fmt::format("{}: cannot read: {}", where, zip_strerror(zip_.get())));
-    std::string text(stat.size, '\0');
-    for (std::size_t done = 0; done < text.size();) {
-      const zip_int64_t got = zip_fread(file.get(), text.data() + done, text.size() - done);
-      if (got <= 0) {
-        throw Error(fmt::format("{}: cannot read: {}", where,
-                                got == 0 ? "ends too early" : zip_file_strerror(file.get())));
-      }
-      done += static_cast<std::size_t>(got);
-    }
-    char beyond = 0;  // libzip checks the sum of the bytes at the end of the entry
-    if (zip_fread(file.get(), &beyond, 1) != 0) {
-      throw Error(fmt::format("{}: damaged: {}", where, zip_file_strerror(file.get())));
-    }
-    return text;
   }
 
  private:
+  static std::string all_of(ZipEntry& file, std::size_t max_bytes) {
+    if (file.size() / kMostPacked > file.packed_size() + kPackedSlack) {
+      throw Error("its size cannot be right");
+    }
+    if (file.size() > max_bytes) {
+      throw Error(fmt::format("larger than the limit of {} bytes", max_bytes));
+    }
+    std::string text(file.size(), '\0');
+    for (std::size_t done = 0; done < text.size();) {
+      const std::size_t got = file.read(text.data() + done, text.size() - done);
+      if (got == 0) throw Error("ends too early");
+      done += got;
+    }
+    char beyond = 0;  // libzip checks the sum of the bytes at the end of the entry
+    if (file.read(&beyond, 1) != 0) throw Error("damaged: goes on beyond its size");
+    return text;
+  }
+
   std::string path_;
   std::mutex mutex_;
-  std::unique_ptr<zip, CloseArchive> zip_;
+  std::unique_ptr<ZipArchive> zip_;
 };
 
 // The archive on disk as it is now, open since it was first asked for; null: the file is none.
@@ -119,6 +112,10 @@ Entry entry_of(const std::string& path) {
 }
 
 }  // namespace
+
+std::unique_ptr<ZipArchive> open_zip(const std::string& path) {
+  return reinterpret_cast<decltype(&open_zip)>(load_plugin(kZip))(path);
+}
 
 bool is_archive(const std::string& path) {
   std::error_code failed;

@@ -55,11 +55,11 @@ struct Instruction {
 
   template <class T>
   [[nodiscard]] const T& as() const {
-    return std::get<T>(attrs);
+    return attrs.as<T>();
   }
   template <class T>
   [[nodiscard]] const T* get() const {
-    return std::get_if<T>(&attrs);
+    return attrs.get<T>();
   }
   [[nodiscard]] const std::string* find_raw(std::string_view key) const;
   [[nodiscard]] std::string_view op_name() const;  // from metadata; "" when absent

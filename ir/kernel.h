@@ -38,11 +38,11 @@ struct Op {
 
   template <class T>
   [[nodiscard]] const T& as() const {
-    return std::get<T>(attrs);
+    return attrs.as<T>();
   }
   template <class T>
   [[nodiscard]] const T* get() const {
-    return std::get_if<T>(&attrs);
+    return attrs.get<T>();
   }
 };
 

@@ -114,7 +114,7 @@ void assign_matrix_tiles(Layout& layout, const Shape& shape, const LayoutRules& 
 }
 
 Layout ordered_layout(const Shape& shape, const Dims& order, const LayoutRules& rules) {
-  Layout layout = shape.layout.value_or(default_layout(shape.rank()));
+  Layout layout = shape.layout ? *shape.layout : default_layout(shape.rank());
   layout.minor_to_major = order;
   layout.tiles.clear();
   if (bits(shape.dtype) < 8) layout.element_bits = bits(shape.dtype);
@@ -215,7 +215,7 @@ class LayoutAssigner {
     for (Shape& element : shape.elements) assign(element);
     if (!shape.is_array()) return;
     if (!rules_.tiled) {
-      if (shape.layout) shape.layout->tiles.clear();
+      if (shape.layout && !shape.layout->tiles.empty()) shape.layout.edit().tiles.clear();
       if (!shape.layout) shape.layout = default_layout(shape.rank());
       return;
     }
@@ -230,7 +230,7 @@ class LayoutAssigner {
  private:
   struct Known {
     Shape given;
-    std::optional<Layout> result;
+    Shared<Layout> result;
   };
   static constexpr std::size_t kSlots = 256;  // a power of two; the last array of a slot is kept
 
@@ -268,7 +268,7 @@ bool has_device_layouts(const Module& module) {
 
 Layout device_layout(const Shape& shape, const LayoutRules& rules) {
   check(rules);
-  Layout layout = shape.layout.value_or(default_layout(shape.rank()));
+  Layout layout = shape.layout ? *shape.layout : default_layout(shape.rank());
   layout.tiles.clear();
   if (!rules.tiled) return layout;
   if (shape.rank() >= 2) {

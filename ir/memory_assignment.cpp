@@ -141,7 +141,7 @@ std::size_t keep_on_chip(Module& module, const ScratchpadRules& rules) {
       ++count;
       for (const auto& [id, element] : results[i].names) {
         Shape& shape = computation.instructions[id.index()].shape;
-        (element < 0 ? shape : shape.elements[element]).layout->memory_space = rules.space;
+        (element < 0 ? shape : shape.elements[element]).layout.edit().memory_space = rules.space;
       }
     }
   }

@@ -156,11 +156,11 @@ void add_shape(Hash128& hash, const Shape& shape) {
 }
 
 void add_cost_attributes(Hash128& hash, const OpAttrs& attrs) {
-  std::visit(CostAttributes{hash}, attrs);
+  attrs.visit(CostAttributes{hash});
 }
 
 void add_value_attributes(Hash128& hash, const OpAttrs& attrs) {
-  std::visit(ValueAttributes{hash}, attrs);
+  attrs.visit(ValueAttributes{hash});
 }
 
 }  // namespace tilecast::ir

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/dtype.h"
+#include "ir/shared.h"
 
 namespace tilecast::ir {
 
@@ -38,7 +39,7 @@ struct Shape {
   DType dtype = DType::kInvalid;
   Dims dims;                       // arrays only
   std::uint32_t dynamic_mask = 0;  // bit i: dims[i] is only a bound (`<=n`)
-  std::optional<Layout> layout;    // arrays only; absent = not assigned
+  Shared<Layout> layout;           // arrays only; absent = not assigned
   std::vector<Shape> elements;     // tuple elements; one element for a buffer
 
   [[nodiscard]] bool is_array() const { return is_array_element(dtype); }

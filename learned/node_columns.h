@@ -23,7 +23,7 @@ struct NodeView {
 
   template <class T>
   [[nodiscard]] const T* get() const {
-    return attrs == nullptr ? nullptr : std::get_if<T>(attrs);
+    return attrs == nullptr ? nullptr : attrs->get<T>();
   }
 };
 

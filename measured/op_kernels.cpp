@@ -225,7 +225,7 @@ ir::Kernel keep_largest_operand(ir::Kernel kernel, const OpDefaults& defaults) {
   ir::KernelBuilder builder(kernel.name(), kernel.opcode());
   for (std::size_t i = 0; i < kernel.ops().size(); ++i) {
     ir::Op op = kernel.ops()[i];
-    if (OpId(i) == largest) op.shape.layout->memory_space = defaults.layout.scratchpad.space;
+    if (OpId(i) == largest) op.shape.layout.edit().memory_space = defaults.layout.scratchpad.space;
     const bool parameter = op.opcode == Opcode::kParameter;
     static_cast<void>(parameter ? builder.parameter(op.shape, op.name) : builder.add(op));
   }

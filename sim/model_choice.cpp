@@ -60,11 +60,26 @@ std::string display_path(const std::string& directory) {
   return shipped->display_path + "/" + path.filename().string();
 }
 
-std::vector<std::string> trained_on(const std::string& directory) {
-  const std::string card = directory + "/model.yaml";
-  const base::SourceText text = base::SourceText::read_file(card, hwdesc::kMaxConfigBytes);
-  return learned::read_model_yaml(std::string(text.text()), card).card.devices;
+base::SourceText card_text(const std::string& directory) {
+  return base::SourceText::read_file(directory + "/model.yaml", hwdesc::kMaxConfigBytes);
 }
+
+std::vector<std::string> trained_on(const std::string& directory) {
+  const std::string text(card_text(directory).text());
+  return learned::read_model_yaml(text, directory + "/model.yaml").card.devices;
+}
+
+// Whether the card has the name of the device, or of one it was made from, anywhere: a look that
+// costs far less than reading a card.
+bool may_know(const std::string& directory, const hwdesc::Device& device) {
+  const base::SourceText text = card_text(directory);
+  const auto has = [&](const std::string& name) {
+    return text.text().find(name) != std::string_view::npos;
+  };
+  return has(device.name) || std::ranges::any_of(device.lineage, has);
+}
+
+constexpr std::size_t kOfItsKind = 1000;
 
 // What a shipped model was trained on.
 struct Trained {
@@ -74,25 +89,26 @@ struct Trained {
   explicit Trained(const std::string& directory)
       : devices(trained_on(directory)),
         execution(hwdesc::load_device(hybrid::device_path(directory, 0)).execution) {}
-  // 0: on the device; i: on the i-th of its lineage; 1000: on several of its kind, so that it knows
-  // how far they differ.
+  // 0: on the device; i: on the i-th of its lineage; kOfItsKind: on several of its kind, so that it
+  // knows how far they differ.
   [[nodiscard]] std::optional<std::size_t> distance(const hwdesc::Device& device) const {
     if (const auto near = device.lineage_distance(devices)) return near;
-    constexpr std::size_t kKind = 1000;
     const bool of_kind = devices.size() > 1 && execution == device.execution;
-    return of_kind ? std::optional(kKind) : std::nullopt;
+    return of_kind ? std::optional(kOfItsKind) : std::nullopt;
   }
 };
 
-// The index of the first that was trained nearest to the device.
-std::optional<std::size_t> nearest_match(std::span<const Trained* const> candidates,
-                                         const hwdesc::Device& device) {
-  std::optional<std::size_t> best, least;
+struct Nearest {
+  std::size_t index = 0, distance = 0;
+};
+
+// The first that was trained nearest to the device.
+std::optional<Nearest> nearest_match(std::span<const Trained* const> candidates,
+                                     const hwdesc::Device& device) {
+  std::optional<Nearest> best;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const auto distance = candidates[i]->distance(device);
-    if (!distance || (least && *least <= *distance)) continue;
-    least = distance;
-    best = i;
+    if (distance && (!best || *distance < best->distance)) best = {i, *distance};
   }
   return best;
 }
@@ -112,7 +128,7 @@ class ModelPerDevice final : public analytical::CostModel {
     for (const Entry& entry : entries_) trained.push_back(&entry.trained);
     const auto match = nearest_match(trained, device);
     if (!match) return std::vector<std::optional<Estimate>>(queries.size());
-    return entries_[*match].model->estimate(queries, device);
+    return entries_[match->index].model->estimate(queries, device);
   }
 
  private:
@@ -184,12 +200,16 @@ std::string untrained(const std::string& model, const hwdesc::Device& device) {
 ChosenModel shipped(const std::vector<std::string>& directories,
                     std::span<const hwdesc::Device> devices, hybrid::WeightRule weight) {
   ChosenModel chosen;
+  std::vector<std::string> known;
   if (directories.size() == 1) {
     chosen = hybrid_of(directories.front(), weight);
+    known = chosen.card->devices;
   } else {
     std::vector<ModelPerDevice::Entry> entries;
     for (const std::string& directory : directories) {
       entries.push_back({Trained(directory), hybrid_of(directory, weight).model});
+      const std::vector<std::string>& names = entries.back().trained.devices;
+      known.insert(known.end(), names.begin(), names.end());
     }
     chosen.model = std::make_unique<ModelPerDevice>(std::move(entries));
   }
@@ -200,10 +220,6 @@ ChosenModel shipped(const std::vector<std::string>& directories,
                     fs::path(directory).filename().string(), display_path(directory));
   }
   if (learned) note(chosen, "corrections are believed everywhere; for comparison only");
-  std::vector<std::string> known;
-  for (const std::string& directory : directories) {
-    std::ranges::move(trained_on(directory), std::back_inserter(known));
-  }
   for (const hwdesc::Device& device : devices) {
     if (!device.lineage_distance(known)) note(chosen, untrained(chosen.name, device));
   }
@@ -327,11 +343,20 @@ std::string shipped_advice() {
 
 std::optional<std::string> shipped_model_for(const hwdesc::Device& device) {
   const std::vector<std::string> directories = shipped_models();
-  std::vector<Trained> trained(directories.begin(), directories.end());
-  std::vector<const Trained*> candidates;
-  for (const Trained& one : trained) candidates.push_back(&one);
-  const auto found = nearest_match(candidates, device);
-  return found ? std::optional(directories[*found]) : std::nullopt;
+  const auto nearest = [&](const std::vector<std::string>& among) {
+    std::vector<Trained> trained(among.begin(), among.end());
+    std::vector<const Trained*> candidates;
+    for (const Trained& one : trained) candidates.push_back(&one);
+    return nearest_match(candidates, device);
+  };
+  std::vector<std::string> named;
+  std::ranges::copy_if(directories, std::back_inserter(named),
+                       [&](const std::string& each) { return may_know(each, device); });
+  // What the device was made from is nearer than any of its kind, which a card does not name.
+  const auto of_lineage = nearest(named);
+  if (of_lineage && of_lineage->distance < kOfItsKind) return named[of_lineage->index];
+  const auto found = nearest(directories);
+  return found ? std::optional(directories[found->index]) : std::nullopt;
 }
 
 std::string model_name_fault(const std::string& name) {

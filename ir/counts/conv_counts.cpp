@@ -181,10 +181,10 @@ std::int64_t valid_positions(std::int64_t input_size, std::int64_t output_size,
 
 float matrix_flops(Opcode opcode, const OpAttrs& attrs, const Shape& lhs, const Shape& rhs,
                    const Shape& result) {
-  if (const auto* conv = std::get_if<ConvAttrs>(&attrs); conv != nullptr) {
+  if (const auto* conv = attrs.get<ConvAttrs>(); conv != nullptr) {
     return opcode == Opcode::kConvolution ? convolution_flops(*conv, lhs, rhs, result) : 0;
   }
-  const auto* dot = std::get_if<DotAttrs>(&attrs);
+  const auto* dot = attrs.get<DotAttrs>();
   if (dot == nullptr) return 0;
   // XLA leaves out the first result dimensions of a ragged-dot, one per rhs group dimension.
   return dot_flops(dot->dims, opcode == Opcode::kRaggedDot ? dot->dims.rhs_group.size() : 0, lhs,

@@ -106,7 +106,7 @@ class Tidier {
     if (op.opcode == Opcode::kReshape && op.operands.size() == 1 &&
         keeps_tiles_in_order(result.at(op.operands[0]).shape, op.shape)) {
       op.opcode = Opcode::kBitcast;
-      op.attrs = std::monostate{};
+      op.attrs = {};
       op.dimensions.clear();
     }
     result.instructions.push_back(std::move(op));

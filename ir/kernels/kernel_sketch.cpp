@@ -151,7 +151,7 @@ OpId KernelSketch::dot(OpId lhs, OpId rhs, DotDims dims, Dims result, DType dtyp
         .shape = array(dtype, std::move(result)),
         .operands = {lhs, rhs},
         .attrs = DotAttrs{.dims = std::move(dims)}};
-  if (!precision.empty()) std::get<DotAttrs>(op.attrs).precision = {precision, precision};
+  if (!precision.empty()) op.attrs.edit<DotAttrs>().precision = {precision, precision};
   work_.flops += static_cast<float>(2 * reduced * elements_of(op.shape));
   return add(std::move(op));
 }

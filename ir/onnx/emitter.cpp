@@ -258,8 +258,7 @@ void Emitter::remove_dead() {
   std::erase_if(parameters, [&](InstrId id) { return !live[id.index()]; });
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     parameters[i] = moved[parameters[i].index()];
-    std::get<ParameterAttrs>(all[parameters[i].index()].attrs).number =
-        static_cast<std::int64_t>(i);
+    all[parameters[i].index()].attrs.edit<ParameterAttrs>().number = static_cast<std::int64_t>(i);
   }
   computation_.root = moved[computation_.root.index()];
 }

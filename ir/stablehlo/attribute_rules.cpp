@@ -32,7 +32,7 @@ void lower_plain(Lowering& lowering, const Operation& op, Opcode opcode) {
 template <class T, std::int64_t T::*field, const auto& name>
 void with_integer(Lowering& lowering, const Operation& op, Opcode opcode) {
   one(lowering, op, opcode, [&](Instruction& made) {
-    std::get<T>(made.attrs).*field = lowering.required_integer(op, name);
+    made.attrs.edit<T>().*field = lowering.required_integer(op, name);
   });
 }
 
@@ -80,7 +80,7 @@ void lower_slice(Lowering& lowering, const Operation& op, Opcode opcode) {
     if (limit.size() != start.size() || strides.size() != start.size()) {
       lowering.fail(op, "start_indices, limit_indices and strides differ in length");
     }
-    auto& dims = std::get<SliceAttrs>(made.attrs).dims;
+    auto& dims = made.attrs.edit<SliceAttrs>().dims;
     for (std::size_t i = 0; i < start.size(); ++i) dims.push_back({start[i], limit[i], strides[i]});
   });
 }
@@ -94,7 +94,7 @@ void lower_pad(Lowering& lowering, const Operation& op, Opcode opcode) {
     if (high.size() != low.size() || interior.size() != low.size()) {
       lowering.fail(op, "low, high and interior padding differ in length");
     }
-    auto& dims = std::get<PadAttrs>(made.attrs).dims;
+    auto& dims = made.attrs.edit<PadAttrs>().dims;
     for (std::size_t i = 0; i < low.size(); ++i) dims.push_back({low[i], high[i], interior[i]});
   });
 }

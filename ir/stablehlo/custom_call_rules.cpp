@@ -22,7 +22,7 @@ void set_layout(const Lowering& lowering, const Operation& op, const Dims& order
     lowering.fail(op, "a layout of {} dimensions for {}", order.size(), to_string(shape, false));
   }
   shape.layout = default_layout(shape.rank());
-  shape.layout->minor_to_major = order;
+  shape.layout.edit().minor_to_major = order;
 }
 
 void keep_layouts(Lowering& lowering, const Operation& op, Instruction& made) {

@@ -65,7 +65,7 @@ void lower_dynamic_pad(Lowering& lowering, const Operation& op, Opcode opcode) {
   if (lists.empty()) lowering.fail(op, "its padding is not known before it runs");
   Instruction made = lowering.instruction(op, opcode);
   made.operands = {lowering.operand(op, 0), lowering.operand(op, 1)};
-  auto& dims = std::get<PadAttrs>(made.attrs).dims;
+  auto& dims = made.attrs.edit<PadAttrs>().dims;
   for (std::size_t i = 0; i < lists[0].size(); ++i) {
     dims.push_back({lists[0][i], lists[1][i], lists[2][i]});
   }
@@ -77,7 +77,7 @@ void lower_real_dynamic_slice(Lowering& lowering, const Operation& op, Opcode op
   Instruction made = lowering.instruction(op, opcode);
   made.operands = {lowering.operand(op, 0)};
   const Shape from = lowering.shape(made.operands[0]);
-  auto& dims = std::get<SliceAttrs>(made.attrs).dims;
+  auto& dims = made.attrs.edit<SliceAttrs>().dims;
   const std::vector<Integers> lists = known_lists(lowering, op, 1);
   if (!lists.empty()) {
     for (std::size_t i = 0; i < lists[0].size(); ++i) {

@@ -180,7 +180,7 @@ void apply_annotations(const AttributeValues& values, const Operation& op, const
     made.shape = read_shape_text(values, op.offset, *shape, type);
   }
   if (const std::string* literal = text_attribute(op, kLiteralAttribute)) {
-    auto* constant = std::get_if<ConstantAttrs>(&made.attrs);
+    auto* constant = made.attrs.edit_if<ConstantAttrs>();
     if (constant == nullptr) values.fail(op, "only constants have {}", kLiteralAttribute);
     read_hlo_words(values, op.offset, kLiteralAttribute, *literal, [&](ModuleParser& parser) {
       constant->literal = read_literal(parser.cursor(), made.shape);

@@ -75,7 +75,7 @@ void replication(ModuleParser& parser, Instruction& instruction, Key key) {
                     "has {} elements",
                     leaves, values.size());
   std::string text = fmt::format("{{{}}}", fmt::join(values, ","));
-  if (auto* const parameter = std::get_if<ParameterAttrs>(&instruction.attrs)) {
+  if (auto* const parameter = instruction.attrs.edit_if<ParameterAttrs>()) {
     parameter->replication = std::move(text);
   } else {
     keep(instruction, key, std::move(text));
@@ -112,21 +112,21 @@ void dimensions(ModuleParser& parser, Instruction& instruction, Key) {
 
 void window(ModuleParser& parser, Instruction& instruction, Key) {
   Window value = read_window(parser.cursor());
-  if (auto* const conv = std::get_if<ConvAttrs>(&instruction.attrs)) {
+  if (auto* const conv = instruction.attrs.edit_if<ConvAttrs>()) {
     conv->window = std::move(value);
-  } else if (auto* const custom = std::get_if<CustomCallAttrs>(&instruction.attrs)) {
+  } else if (auto* const custom = instruction.attrs.edit_if<CustomCallAttrs>()) {
     custom->window = std::move(value);
   } else {
-    std::get<WindowAttrs>(instruction.attrs).window = std::move(value);
+    instruction.attrs.edit<WindowAttrs>().window = std::move(value);
   }
 }
 
 void dim_labels(ModuleParser& parser, Instruction& instruction, Key) {
   ConvDims dims = read_conv_dims(parser.cursor());
-  if (auto* const conv = std::get_if<ConvAttrs>(&instruction.attrs)) {
+  if (auto* const conv = instruction.attrs.edit_if<ConvAttrs>()) {
     conv->dims = std::move(dims);
   } else {
-    std::get<CustomCallAttrs>(instruction.attrs).dims = std::move(dims);
+    instruction.attrs.edit<CustomCallAttrs>().dims = std::move(dims);
   }
 }
 
@@ -137,9 +137,9 @@ void precision(ModuleParser& parser, Instruction& instruction, Key key) {
   std::vector<std::string> values;
   cursor.list("a list of precisions",
               [&] { values.push_back(one_of(cursor, kKnown, "precision")); });
-  if (auto* const dot = std::get_if<DotAttrs>(&instruction.attrs)) {
+  if (auto* const dot = instruction.attrs.edit_if<DotAttrs>()) {
     dot->precision = std::move(values);
-  } else if (auto* const conv = std::get_if<ConvAttrs>(&instruction.attrs)) {
+  } else if (auto* const conv = instruction.attrs.edit_if<ConvAttrs>()) {
     conv->precision = std::move(values);
   } else {
     keep(instruction, key, fmt::format("{{{}}}", fmt::join(values, ",")));
@@ -154,7 +154,7 @@ void fusion_kind(ModuleParser& parser, Instruction& instruction, Key) {
   constexpr std::array<std::string_view, 4> kKnown = {"kLoop", "kInput", "kOutput", "kCustom"};
   const std::string word = one_of(parser.cursor(), kKnown, "fusion kind");
   const auto index = std::find(kKnown.begin(), kKnown.end(), word) - kKnown.begin();
-  std::get<FusionAttrs>(instruction.attrs).kind = static_cast<FusionKind>(index);
+  instruction.attrs.edit<FusionAttrs>().kind = static_cast<FusionKind>(index);
 }
 
 void operand_layouts(ModuleParser& parser, Instruction& instruction, Key key) {
@@ -204,7 +204,7 @@ void api_version(ModuleParser& parser, Instruction& instruction, Key key) {
 void source_target_pairs(ModuleParser& parser, Instruction& instruction, Key) {
   Cursor& cursor = parser.cursor();
   const std::size_t begin = cursor.token().begin;
-  auto& attrs = std::get<CollectiveAttrs>(instruction.attrs);
+  auto& attrs = instruction.attrs.edit<CollectiveAttrs>();
   for (const Dims& pair : cursor.int_lists()) {
     cursor.fail_at_if(pair.size() != 2, begin,
                       "expects 'source_target_pairs=' to be a list of pairs");

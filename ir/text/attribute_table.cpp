@@ -12,39 +12,39 @@ using namespace attribute;  // NOLINT(google-build-using-namespace): the readers
 // Readers that store one value in a field of the opcode's attributes.
 template <class T, Dims T::*field>
 void ints(ModuleParser& parser, Instruction& instruction, Key) {
-  std::get<T>(instruction.attrs).*field = parser.cursor().int_list();
+  instruction.attrs.edit<T>().*field = parser.cursor().int_list();
 }
 template <class T, std::int64_t T::*field>
 void integer(ModuleParser& parser, Instruction& instruction, Key) {
-  std::get<T>(instruction.attrs).*field = parser.cursor().integer_from(0, "value");
+  instruction.attrs.edit<T>().*field = parser.cursor().integer_from(0, "value");
 }
 template <class T, bool T::*field>
 void boolean(ModuleParser& parser, Instruction& instruction, Key) {
-  std::get<T>(instruction.attrs).*field = parser.cursor().boolean();
+  instruction.attrs.edit<T>().*field = parser.cursor().boolean();
 }
 template <Dims DotDims::*field>
 void dot_dims(ModuleParser& parser, Instruction& instruction, Key) {
-  std::get<DotAttrs>(instruction.attrs).dims.*field = parser.cursor().int_list();
+  instruction.attrs.edit<DotAttrs>().dims.*field = parser.cursor().int_list();
 }
 template <class T, std::int64_t T::*field>
 void group_count(ModuleParser& parser, Instruction& instruction, Key key) {
-  std::get<T>(instruction.attrs).*field = parser.cursor().integer_from(1, key);
+  instruction.attrs.edit<T>().*field = parser.cursor().integer_from(1, key);
 }
 void dot_algorithm(ModuleParser& parser, Instruction& instruction, Key) {
-  std::get<DotAttrs>(instruction.attrs).algorithm =
+  instruction.attrs.edit<DotAttrs>().algorithm =
       parser.cursor().identifier("expects a dot algorithm");
 }
 void replica_groups(ModuleParser& parser, Instruction& instruction, Key) {
-  std::get<CollectiveAttrs>(instruction.attrs).groups = read_replica_groups(parser.cursor());
+  instruction.attrs.edit<CollectiveAttrs>().groups = read_replica_groups(parser.cursor());
 }
 void target(ModuleParser& parser, Instruction& instruction, Key) {
-  std::get<CustomCallAttrs>(instruction.attrs).target = parser.cursor().string();
+  instruction.attrs.edit<CustomCallAttrs>().target = parser.cursor().string();
 }
 void epsilon(ModuleParser& parser, Instruction& instruction, Key) {
-  std::get<BatchNormAttrs>(instruction.attrs).epsilon = parser.cursor().number();
+  instruction.attrs.edit<BatchNormAttrs>().epsilon = parser.cursor().number();
 }
 void execution_thread(ModuleParser& parser, Instruction& instruction, Key) {
-  std::get<AsyncAttrs>(instruction.attrs).execution_thread = parser.cursor().string();
+  instruction.attrs.edit<AsyncAttrs>().execution_thread = parser.cursor().string();
 }
 
 using Words = std::string_view[];
@@ -56,7 +56,7 @@ constexpr Words kDistributions = {"rng_uniform", "rng_normal"};
 constexpr Words kRngAlgorithms = {"rng_default", "rng_three_fry", "rng_philox"};
 template <const auto& known, class T, std::string T::*field>
 void word(ModuleParser& parser, Instruction& instruction, Key key) {
-  std::get<T>(instruction.attrs).*field = one_of(parser.cursor(), known, key);
+  instruction.attrs.edit<T>().*field = one_of(parser.cursor(), known, key);
 }
 template <const auto& known>
 void kept_word(ModuleParser& parser, Instruction& instruction, Key key) {
@@ -85,11 +85,11 @@ constexpr AttributeRow kIota[] = {
 constexpr AttributeRow kReshape[] = {{"inferred_dimension", kOptional, keep_integer}};
 constexpr AttributeRow kSlice[] = {
     {"slice", kRequired, [](ModuleParser& parser, Instruction& instruction, Key) {
-       std::get<SliceAttrs>(instruction.attrs).dims = read_slices(parser.cursor());
+       instruction.attrs.edit<SliceAttrs>().dims = read_slices(parser.cursor());
      }}};
 constexpr AttributeRow kPad[] = {
     {"padding", kRequired, [](ModuleParser& parser, Instruction& instruction, Key) {
-       std::get<PadAttrs>(instruction.attrs).dims = read_padding(parser.cursor());
+       instruction.attrs.edit<PadAttrs>().dims = read_padding(parser.cursor());
      }}};
 constexpr AttributeRow kDynamicSlice[] = {
     {"dynamic_slice_sizes", kRequired, ints<DynamicSliceAttrs, &DynamicSliceAttrs::sizes>}};

@@ -54,7 +54,7 @@ void ModuleParser::add_wrapped_computation(Instruction& start, Instruction&& inn
                                            const Scope& scope, std::size_t opcode_at) {
   Computation wrapped;
   wrapped.name = unique_computation_name("async_wrapped");
-  wrapped.execution_thread = std::get<AsyncAttrs>(start.attrs).execution_thread;
+  wrapped.execution_thread = start.as<AsyncAttrs>().execution_thread;
   for (std::size_t i = 0; i < start.operands.size(); ++i) {
     Instruction& parameter = wrapped.instructions.emplace_back(
         parameter_instruction(i == 0 ? "async_param" : fmt::format("async_param.{}", i),
@@ -89,7 +89,7 @@ void ModuleParser::finish_async(Scope& scope, Instruction& instruction, const Op
     cursor_.fail_at(opcode_at, "Expect async wrapped opcode to be {}, but got {}",
                     name(callee.root_instruction().opcode), name(*opcode.wrapped));
   }
-  const std::string& thread = std::get<AsyncAttrs>(instruction.attrs).execution_thread;
+  const std::string& thread = instruction.as<AsyncAttrs>().execution_thread;
   const std::string& start_thread = start.as<AsyncAttrs>().execution_thread;
   cursor_.fail_at_if(!thread.empty() && thread_name(thread) != thread_name(start_thread), opcode_at,
                      "Expect async_execution_thread to be {}, but got {}",
@@ -99,7 +99,7 @@ void ModuleParser::finish_async(Scope& scope, Instruction& instruction, const Op
                     module_.at(instruction.called[0]).name);
   }
   instruction.called.clear();  // inherited from the start
-  std::get<AsyncAttrs>(instruction.attrs).execution_thread.clear();
+  instruction.attrs.edit<AsyncAttrs>().execution_thread.clear();
 }
 
 }  // namespace tilecast::ir

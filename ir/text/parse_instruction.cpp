@@ -107,12 +107,12 @@ ModuleParser::OpcodeText ModuleParser::read_opcode() {
 void ModuleParser::read_parenthesised(Scope& scope, Instruction& instruction) {
   if (instruction.opcode == Opcode::kParameter) {
     cursor_.expect(Tok::kLeftParen, "expects '(' before parameter number");
-    std::get<ParameterAttrs>(instruction.attrs).number =
+    instruction.attrs.edit<ParameterAttrs>().number =
         cursor_.integer_from(0, "parameter number");
     cursor_.expect(Tok::kRightParen, "expects ')' after parameter number");
   } else if (instruction.opcode == Opcode::kConstant) {
     cursor_.expect(Tok::kLeftParen, "expects '(' before constant literal");
-    std::get<ConstantAttrs>(instruction.attrs).literal = read_literal(cursor_, instruction.shape);
+    instruction.attrs.edit<ConstantAttrs>().literal = read_literal(cursor_, instruction.shape);
     cursor_.expect(Tok::kRightParen, "expects ')' after constant literal");
   } else {
     read_operands(scope, instruction);

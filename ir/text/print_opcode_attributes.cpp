@@ -58,7 +58,7 @@ class OpcodeAttributes {
     if (instruction_.get<CollectiveAttrs>() == nullptr && prints_dimensions()) {
       put("dimensions", list(instruction_.dimensions));
     }
-    std::visit(*this, instruction_.attrs);
+    instruction_.attrs.visit(*this);
     for (const std::string_view key : raw_order(instruction_.opcode)) raw(key);
     put_aliasing();
     for (const RawAttr& attr : instruction_.raw) {

@@ -1,7 +1,6 @@
 #include "measured/importers/npz_reader.h"
 
 #include <fmt/format.h>
-#include <zip.h>
 
 #include <algorithm>
 #include <cmath>
@@ -44,44 +43,27 @@ Convert converter(const NpyHeader& header) {
 
 }  // namespace
 
-void NpyArray::Close::operator()(zip_file* file) const {
-  zip_fclose(file);
-}
-
-void NpzFile::Close::operator()(zip* archive) const {
-  zip_discard(archive);
-}
-
 NpzFile::NpzFile(const std::string& path) : path_(path) {
-  int code = 0;
-  archive_.reset(zip_open(path.c_str(), ZIP_RDONLY, &code));
-  if (archive_) return;
-  zip_error_t error;
-  zip_error_init_with_code(&error, code);
-  const std::string message = zip_error_strerror(&error);
-  zip_error_fini(&error);
-  throw Error(fmt::format("{}: cannot open it as .npz: {}", path, message));
+  try {
+    archive_ = base::open_zip(path);
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: cannot open it as .npz: {}", path, error.what()));
+  }
 }
 
 bool NpzFile::has(const std::string& array) const {
-  return zip_name_locate(archive_.get(), (array + ".npy").c_str(), 0) >= 0;
+  return archive_->has(array + ".npy");
 }
 
 NpyArray NpzFile::open(const std::string& array) const {
   NpyArray result;
   result.where_ = fmt::format("{}: array '{}'", path_, array);
-  const zip_int64_t index = zip_name_locate(archive_.get(), (array + ".npy").c_str(), 0);
-  if (index < 0) throw Error(result.where_ + " is missing");
-  const auto entry = static_cast<zip_uint64_t>(index);
-  zip_stat_t stat;
-  zip_stat_init(&stat);
-  if (zip_stat_index(archive_.get(), entry, 0, &stat) != 0 || (stat.valid & ZIP_STAT_SIZE) == 0) {
-    throw Error(result.where_ + ": its size is not given");
+  try {
+    result.file_ = archive_->open(array + ".npy");
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", result.where_, error.what()));
   }
-  result.file_.reset(zip_fopen_index(archive_.get(), entry, 0));
-  if (!result.file_) {
-    throw Error(fmt::format("{}: cannot read it: {}", result.where_, zip_strerror(archive_.get())));
-  }
+  if (!result.file_) throw Error(result.where_ + " is missing");
   unsigned char start[12] = {};
   result.read_bytes(reinterpret_cast<char*>(start), 8);
   if (std::memcmp(start, "\x93NUMPY", 6) != 0 || start[6] < 1 || start[6] > 3) {
@@ -98,22 +80,23 @@ NpyArray NpzFile::open(const std::string& array) const {
   const std::uint64_t expected =
       8 + length_bytes + length +
       static_cast<std::uint64_t>(result.header_.elements()) * result.header_.bytes;
-  if (stat.size != expected) {
+  if (result.file_->size() != expected) {
     throw Error(fmt::format("{}: holds {} bytes, expected {} for its shape", result.where_,
-                            stat.size, expected));
+                            result.file_->size(), expected));
   }
   return result;
 }
 
 void NpyArray::read_bytes(char* to, std::size_t count) {
-  while (count > 0) {
-    const zip_int64_t got = zip_fread(file_.get(), to, count);
-    if (got <= 0) {
-      throw Error(fmt::format("{}: {}", where_,
-                              got == 0 ? "ends too early" : zip_file_strerror(file_.get())));
+  try {
+    while (count > 0) {
+      const std::size_t got = file_->read(to, count);
+      if (got == 0) throw Error("ends too early");
+      to += got;
+      count -= got;
     }
-    to += got;
-    count -= static_cast<std::size_t>(got);
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", where_, error.what()));
   }
 }
 

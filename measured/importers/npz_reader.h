@@ -17,8 +17,7 @@
 #include <string_view>
 #include <vector>
 
-struct zip;
-struct zip_file;
+#include "base/zip_module.h"
 
 namespace tilecast::measured {
 
@@ -43,14 +42,11 @@ class NpyArray {
 
  private:
   friend class NpzFile;
-  struct Close {
-    void operator()(zip_file* file) const;
-  };
   void read_bytes(char* to, std::size_t count);
 
   std::string where_;
   NpyHeader header_;
-  std::unique_ptr<zip_file, Close> file_;
+  std::unique_ptr<base::ZipEntry> file_;
   std::vector<char> buffer_;
 };
 
@@ -63,11 +59,8 @@ class NpzFile {
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  struct Close {
-    void operator()(zip* archive) const;
-  };
   std::string path_;
-  std::unique_ptr<zip, Close> archive_;
+  std::unique_ptr<base::ZipArchive> archive_;
 };
 
 }  // namespace tilecast::measured

@@ -156,7 +156,7 @@ ir::Kernel with_compiler_tile(ir::Dims output) {
   ir::KernelBuilder b("add", ir::Opcode::kAdd);
   ir::Shape shape = ir::Shape::array(ir::DType::kF32, {8192, 1024});
   shape.layout = ir::default_layout(2);
-  shape.layout->tiles = {{8, 128}};
+  shape.layout.edit().tiles = {{8, 128}};
   ir::Op op;
   op.opcode = ir::Opcode::kAdd;
   op.shape = shape;

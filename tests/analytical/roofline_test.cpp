@@ -60,7 +60,7 @@ Shape f32(ir::Dims dims) {
 
 Shape on_chip(Shape shape) {
   shape.layout = ir::default_layout(shape.rank());
-  shape.layout->memory_space = 1;
+  shape.layout.edit().memory_space = 1;
   return shape;
 }
 
@@ -175,7 +175,7 @@ TEST(DistinctTraffic, FollowsTheMemorySpaceThatTheDeviceGivesALevel) {
   const auto read = [](int space, const hwdesc::Device& d) {
     ir::KernelBuilder b("negate", Opcode::kNegate);
     Shape shape = on_chip(f32({100}));
-    shape.layout->memory_space = space;
+    shape.layout.edit().memory_space = space;
     const OpId x = b.parameter(shape);
     return distinct_traffic(b.build({add(b, Opcode::kNegate, f32({100}), {x})}), d).read.value;
   };

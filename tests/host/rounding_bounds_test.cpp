@@ -120,7 +120,7 @@ TEST(ArrayBytes, KeepEveryNumberOfAType) {
 TEST(ArrayBytes, StandInTheOrderOfTheLayout) {
   ir::Shape shape = ir::Shape::array(DType::kU8, {2, 3});
   shape.layout = ir::default_layout(2);
-  shape.layout->minor_to_major = {0, 1};
+  shape.layout.edit().minor_to_major = {0, 1};
   const Elements numbers = {1, 2, 3, 4, 5, 6};
   const std::vector<std::byte> bytes = to_bytes(shape, numbers);
   EXPECT_EQ(bytes, (std::vector<std::byte>{std::byte{1}, std::byte{4}, std::byte{2}, std::byte{5},

@@ -148,11 +148,11 @@ bool change_shape(Random& random, Shape& shape) {
       return true;
     case 2:
       if (!shape.layout || shape.rank() < 2) return false;
-      std::swap(shape.layout->minor_to_major[0], shape.layout->minor_to_major[1]);
+      std::swap(shape.layout.edit().minor_to_major[0], shape.layout.edit().minor_to_major[1]);
       return true;
     default:
       if (!shape.layout) return false;
-      shape.layout->tiles.push_back({8, 128});
+      shape.layout.edit().tiles.push_back({8, 128});
       return true;
   }
 }
@@ -176,7 +176,11 @@ bool change(Random& random, Op& op) {
       op.applied = *op.applied == Opcode::kMinimum ? Opcode::kOr : Opcode::kMinimum;
       return true;
     default:
-      return std::visit(AttributeChange{random}, op.attrs);
+      return op.attrs.visit([&](auto attrs) {
+        const bool changed = AttributeChange{random}(attrs);
+        if constexpr (!std::is_same_v<decltype(attrs), std::monostate>) op.attrs = attrs;
+        return changed;
+      });
   }
 }
 

@@ -371,7 +371,7 @@ class TwinComparison {
     if (!is_one_of(instruction.opcode, {Opcode::kIota, Opcode::kReshape})) {
       EXPECT_EQ(numbers(instruction.dimensions), twin.numbers("dimensions"));
     }
-    std::visit(Expect{instruction, twin}, instruction.attrs);
+    instruction.attrs.visit(Expect{instruction, twin});
     expect_raw(instruction, twin);
   }
 

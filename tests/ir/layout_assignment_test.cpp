@@ -83,7 +83,7 @@ TEST(LayoutAssignment, SmallGainsDoNotChangeTheOrder) {
 TEST(LayoutAssignment, KeepsAGivenOrderThatPadsAsLittle) {
   Shape shape = Shape::array(DType::kF32, {128, 128});
   shape.layout = default_layout(2);
-  shape.layout->minor_to_major = {0, 1};
+  shape.layout.edit().minor_to_major = {0, 1};
   EXPECT_EQ(device_layout(shape, {}).minor_to_major, (Dims{0, 1}));
 }
 

@@ -10,7 +10,7 @@ namespace {
 Shape tiled(DType dtype, Dims dims, std::vector<Dims> tiles) {
   Shape shape = Shape::array(dtype, std::move(dims));
   shape.layout = default_layout(shape.rank());
-  shape.layout->tiles = std::move(tiles);
+  shape.layout.edit().tiles = std::move(tiles);
   return shape;
 }
 
@@ -46,7 +46,7 @@ TEST(Shape, PadsTheTwoMinorDimensionsToTheTile) {
 
 TEST(Shape, TheLayoutSaysWhichDimensionsAreMinor) {
   Shape shape = tiled(DType::kF32, {16, 4}, {{4, 128}});
-  shape.layout->minor_to_major = {0, 1};
+  shape.layout.edit().minor_to_major = {0, 1};
   EXPECT_EQ(padded_bytes(shape), 4 * 128 * 4);
 }
 
@@ -61,14 +61,14 @@ TEST(Shape, AScalarFillsItsTile) {
 
 TEST(Shape, TailAlignmentRoundsTheElementCountUp) {
   Shape shape = row_major(DType::kS8, {10});
-  shape.layout->tail_alignment = 64;
+  shape.layout.edit().tail_alignment = 64;
   EXPECT_EQ(padded_bytes(shape), 64);
 }
 
 TEST(Shape, ElementBitsPackNarrowTypes) {
   Shape shape = row_major(DType::kS4, {7});
   EXPECT_EQ(padded_bytes(shape), 7);
-  shape.layout->element_bits = 4;
+  shape.layout.edit().element_bits = 4;
   EXPECT_EQ(padded_bytes(shape), (7 * 4 + 7) / 8);
 }
 
@@ -106,13 +106,13 @@ TEST(Shape, UnboundedDimensionsAreFoundAtAnyDepth) {
 
 TEST(ShapeText, LayoutItemsComeInXlasOrder) {
   Shape shape = tiled(DType::kF32, {32, 26}, {{8, 128}, {2, 1}});
-  shape.layout->memory_space = 1;
+  shape.layout.edit().memory_space = 1;
   EXPECT_EQ(to_string(shape), "f32[32,26]{1,0:T(8,128)(2,1)S(1)}");
   EXPECT_EQ(to_string(shape, /*with_layout=*/false), "f32[32,26]");
-  shape.layout->tail_alignment = 4;
-  shape.layout->element_bits = 16;
-  shape.layout->dynamic_prefix_bytes = 8;
-  shape.layout->split_config = "(0:5)";
+  shape.layout.edit().tail_alignment = 4;
+  shape.layout.edit().element_bits = 16;
+  shape.layout.edit().dynamic_prefix_bytes = 8;
+  shape.layout.edit().split_config = "(0:5)";
   EXPECT_EQ(to_string(shape), "f32[32,26]{1,0:T(8,128)(2,1)L(4)E(16)S(1)SC(0:5)M(8)}");
 }
 

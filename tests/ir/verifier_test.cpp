@@ -136,7 +136,7 @@ TEST(Verifier, RefusesLayoutsThatDoNotPermuteTheDimensions) {
   EXPECT_THAT([&] { verify(module); },
               testing::ThrowsMessage<Error>(HasSubstr("mismatched minor-to-major size")));
   shape.layout = default_layout(2);
-  shape.layout->minor_to_major = {1, 1};
+  shape.layout.edit().minor_to_major = {1, 1};
   EXPECT_THROW(verify(module), Error);
 }
 

@@ -1,0 +1,47 @@
+// A value that its copies share until one of them is edited, or none: what many instructions have
+// alike (layouts) or few have at all (attributes) takes the room of a pointer.
+//
+//   Shared<Layout> a = default_layout(2), b = a;   // one layout
+//   b.edit().memory_space = 1;                     // b's own; a is as it was
+//
+// Different objects may be used in different threads, also when they share a value.
+#pragma once
+
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+#include <boost/smart_ptr/intrusive_ref_counter.hpp>
+#include <optional>
+#include <utility>
+
+namespace tilecast::ir {
+
+template <class T>
+class Shared {
+ public:
+  Shared() = default;
+  Shared(std::nullopt_t) {}
+  Shared(T value) : node_(new Node(std::move(value))) {}
+
+  [[nodiscard]] bool has_value() const { return node_ != nullptr; }
+  explicit operator bool() const { return has_value(); }
+  // Of a Shared that has a value.
+  const T& operator*() const { return node_->value; }
+  const T* operator->() const { return &node_->value; }
+  [[nodiscard]] T& edit() {
+    if (node_->use_count() > 1) node_.reset(new Node(node_->value));
+    return node_->value;
+  }
+  void reset() { node_.reset(); }
+
+  friend bool operator==(const Shared& a, const Shared& b) {
+    return a.node_ == b.node_ || (a.node_ && b.node_ && *a == *b);
+  }
+
+ private:
+  struct Node : boost::intrusive_ref_counter<Node> {
+    explicit Node(T held) : value(std::move(held)) {}
+    T value;
+  };
+  boost::intrusive_ptr<Node> node_;
+};
+
+}  // namespace tilecast::ir
