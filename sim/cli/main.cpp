@@ -4,6 +4,7 @@
 #include <malloc.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <new>
 
@@ -65,6 +66,42 @@ void keep_freed_memory() {
   mallopt(M_TOP_PAD, kGrowBytes);
 }
 
+struct Verb {
+  std::string_view name;
+  void (*add)(CLI::App& app);
+};
+constexpr Verb kVerbs[] = {
+    {"simulate", add_simulate},
+    {"explain", add_explain},
+    {"kernels", add_kernels},
+    {"convert", add_convert},
+    {"hw", add_hw},
+    {"ops", add_ops},
+    {"sweep", add_sweep},
+    {"sensitivity", add_sensitivity},
+    {"tiles", add_tiles},
+    {"advise", add_advise},
+    {"features", add_features},
+    {"train", add_train},
+    {"evaluate", add_evaluate},
+    {"calibrate", add_calibrate},
+    {"compare", add_compare},
+    {"import", add_import},
+    {"measure", add_measure},
+    {"tune", add_tune},
+    {"validate", add_validate},
+    {"report", add_report},
+    {"serve", add_serve},
+};
+
+// The one that is asked for; all where it is none of them, for help and hints: making all options
+// takes longer than a small simulation.
+void add_verbs(CLI::App& app, std::string_view asked) {
+  const auto* const found = std::ranges::find(kVerbs, asked, &Verb::name);
+  if (found != std::end(kVerbs)) return found->add(app);
+  for (const Verb& verb : kVerbs) verb.add(app);
+}
+
 int run(int argc, char** argv) {
   keep_freed_memory();
   CLI::App app("Predicts how long a tensor program runs on a described machine.", "tilecast");
@@ -73,27 +110,7 @@ int run(int argc, char** argv) {
       "--help-json", [&app] { throw CLI::CallForVersion(help_json(app), 0); },
       "every verb, option and example as JSON");
   app.require_subcommand(1);
-  add_simulate(app);
-  add_explain(app);
-  add_kernels(app);
-  add_convert(app);
-  add_hw(app);
-  add_ops(app);
-  add_sweep(app);
-  add_sensitivity(app);
-  add_tiles(app);
-  add_advise(app);
-  add_features(app);
-  add_train(app);
-  add_evaluate(app);
-  add_calibrate(app);
-  add_compare(app);
-  add_import(app);
-  add_measure(app);
-  add_tune(app);
-  add_validate(app);
-  add_report(app);
-  add_serve(app);
+  add_verbs(app, argc > 1 ? argv[1] : "");
   app.footer("Start with: tilecast hw list, then tilecast simulate --device DEVICE model.hlo");
   add_examples(app);
   try {
