@@ -2,7 +2,8 @@
 // Agarwal, Mierle et al., ceres-solver.org): a module that is loaded on first use, because Ceres
 // and the algebra behind it cost every process 9 ms at start.
 //
-//   LeastSquaresSolution s = least_squares({.low = {0}, .high = {9}, .residuals = 2, .evaluate = f},
+//   LeastSquaresSolution s = least_squares({.low = {0}, .high = {9}, .residuals = 2, .evaluate =
+//   f},
 //                                          {1});
 //   std::vector<double> x = smooth_minimum({.evaluate = g}, {0, 0});
 //
@@ -25,7 +26,7 @@ struct LeastSquares {
   // value at x.
   std::function<bool(std::span<const double> x, std::span<double> r, std::span<double> jacobian)>
       evaluate;
-  int iterations = 50;  // at most
+  int iterations = 50;                                           // at most
   double function_tolerance = 1e-6, parameter_tolerance = 1e-8;  // relative changes that end it
 };
 struct LeastSquaresSolution {

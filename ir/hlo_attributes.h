@@ -181,7 +181,9 @@ class OpAttrs {
  private:
   template <class... Kinds>
   using OneOf = std::variant<std::monostate, Shared<Kinds>...>;
-  OneOf<ParameterAttrs, ConstantAttrs, IndexAttrs, DotAttrs, ConvAttrs, WindowAttrs, SliceAttrs, PadAttrs, DynamicSliceAttrs, GatherAttrs, ScatterAttrs, CompareAttrs, FusionAttrs, CollectiveAttrs, CustomCallAttrs, FftAttrs, TriangularAttrs, BatchNormAttrs, AsyncAttrs>
+  OneOf<ParameterAttrs, ConstantAttrs, IndexAttrs, DotAttrs, ConvAttrs, WindowAttrs, SliceAttrs,
+        PadAttrs, DynamicSliceAttrs, GatherAttrs, ScatterAttrs, CompareAttrs, FusionAttrs,
+        CollectiveAttrs, CustomCallAttrs, FftAttrs, TriangularAttrs, BatchNormAttrs, AsyncAttrs>
       held_;
 };
 

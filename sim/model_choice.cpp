@@ -79,8 +79,6 @@ bool may_know(const std::string& directory, const hwdesc::Device& device) {
   return has(device.name) || std::ranges::any_of(device.lineage, has);
 }
 
-constexpr std::size_t kOfItsKind = 1000;
-
 // What a shipped model was trained on.
 struct Trained {
   std::vector<std::string> devices;
@@ -89,28 +87,43 @@ struct Trained {
   explicit Trained(const std::string& directory)
       : devices(trained_on(directory)),
         execution(hwdesc::load_device(hybrid::device_path(directory, 0)).execution) {}
-  // 0: on the device; i: on the i-th of its lineage; kOfItsKind: on several of its kind, so that it
-  // knows how far they differ.
+  // 0: on the device; i: on the i-th of its lineage; 1000: on several of its kind, so that it knows
+  // how far they differ.
   [[nodiscard]] std::optional<std::size_t> distance(const hwdesc::Device& device) const {
     if (const auto near = device.lineage_distance(devices)) return near;
+    constexpr std::size_t kKind = 1000;
     const bool of_kind = devices.size() > 1 && execution == device.execution;
-    return of_kind ? std::optional(kOfItsKind) : std::nullopt;
+    return of_kind ? std::optional(kKind) : std::nullopt;
   }
 };
 
-struct Nearest {
-  std::size_t index = 0, distance = 0;
-};
-
-// The first that was trained nearest to the device.
-std::optional<Nearest> nearest_match(std::span<const Trained* const> candidates,
-                                     const hwdesc::Device& device) {
-  std::optional<Nearest> best;
+// The index of the first that was trained nearest to the device.
+std::optional<std::size_t> nearest_match(std::span<const Trained* const> candidates,
+                                         const hwdesc::Device& device) {
+  std::optional<std::size_t> best, least;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const auto distance = candidates[i]->distance(device);
-    if (distance && (!best || *distance < best->distance)) best = {i, *distance};
+    if (!distance || (least && *least <= *distance)) continue;
+    least = distance;
+    best = i;
   }
   return best;
+}
+
+// The one trained nearest to the device among those that know it or what it was made from: nearer
+// than any that only knows its kind.
+std::optional<std::string> shipped_for_lineage(const std::vector<std::string>& directories,
+                                               const hwdesc::Device& device) {
+  std::optional<std::size_t> least;
+  std::optional<std::string> nearest;
+  for (const std::string& directory : directories) {
+    if (!may_know(directory, device)) continue;
+    const auto distance = device.lineage_distance(trained_on(directory));
+    if (!distance || (least && *least <= *distance)) continue;
+    least = distance;
+    nearest = directory;
+  }
+  return nearest;
 }
 
 // Each device by the model that was chosen for it.
@@ -128,7 +141,7 @@ class ModelPerDevice final : public analytical::CostModel {
     for (const Entry& entry : entries_) trained.push_back(&entry.trained);
     const auto match = nearest_match(trained, device);
     if (!match) return std::vector<std::optional<Estimate>>(queries.size());
-    return entries_[match->index].model->estimate(queries, device);
+    return entries_[*match].model->estimate(queries, device);
   }
 
  private:
@@ -343,20 +356,12 @@ std::string shipped_advice() {
 
 std::optional<std::string> shipped_model_for(const hwdesc::Device& device) {
   const std::vector<std::string> directories = shipped_models();
-  const auto nearest = [&](const std::vector<std::string>& among) {
-    std::vector<Trained> trained(among.begin(), among.end());
-    std::vector<const Trained*> candidates;
-    for (const Trained& one : trained) candidates.push_back(&one);
-    return nearest_match(candidates, device);
-  };
-  std::vector<std::string> named;
-  std::ranges::copy_if(directories, std::back_inserter(named),
-                       [&](const std::string& each) { return may_know(each, device); });
-  // What the device was made from is nearer than any of its kind, which a card does not name.
-  const auto of_lineage = nearest(named);
-  if (of_lineage && of_lineage->distance < kOfItsKind) return named[of_lineage->index];
-  const auto found = nearest(directories);
-  return found ? std::optional(directories[found->index]) : std::nullopt;
+  if (auto found = shipped_for_lineage(directories, device)) return found;
+  std::vector<Trained> trained(directories.begin(), directories.end());
+  std::vector<const Trained*> candidates;
+  for (const Trained& one : trained) candidates.push_back(&one);
+  const auto found = nearest_match(candidates, device);
+  return found ? std::optional(directories[*found]) : std::nullopt;
 }
 
 std::string model_name_fault(const std::string& name) {

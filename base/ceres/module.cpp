@@ -64,8 +64,7 @@ class Function final : public ceres::FirstOrderFunction {
 
   bool Evaluate(const double* x, double* value, double* gradient) const override {
     return guard_([&] {
-      return function_.evaluate({x, width_}, *value,
-                                {gradient, gradient == nullptr ? 0 : width_});
+      return function_.evaluate({x, width_}, *value, {gradient, gradient == nullptr ? 0 : width_});
     });
   }
   [[nodiscard]] int NumParameters() const override { return static_cast<int>(width_); }

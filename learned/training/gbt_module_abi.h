@@ -20,8 +20,8 @@ inline constexpr std::uint64_t kGbtModuleVersion = 1;
 
 inline constexpr std::uint64_t kGbtModuleAbi = [] {
   std::uint64_t abi = kGbtModuleVersion;
-  for (const std::size_t size : {sizeof(GbtModel), sizeof(GbtSpec), sizeof(GbtTable),
-                                 sizeof(GbtRound), sizeof(GbtHooks)}) {
+  for (const std::size_t size :
+       {sizeof(GbtModel), sizeof(GbtSpec), sizeof(GbtTable), sizeof(GbtRound), sizeof(GbtHooks)}) {
     abi = abi * 1000003 + size;
   }
   return abi;

@@ -68,9 +68,10 @@ GpTable some_rows(const GpTable& table, std::size_t count, std::uint64_t seed) {
 
 GpHyper best_hyper(const GpTable& table, const GpSpec& spec) {
   const base::SmoothFunction function{
-      .evaluate = [&](std::span<const double> z, double& cost, std::span<double> gradient) {
-        return posterior(table, spec, z, cost, gradient);
-      },
+      .evaluate =
+          [&](std::span<const double> z, double& cost, std::span<double> gradient) {
+            return posterior(table, spec, z, cost, gradient);
+          },
       .iterations = kMostIterations,
       .function_tolerance = kEnough};
   return hyper_at(spec, base::smooth_minimum(function, {0, 0, 0}));

@@ -1,5 +1,5 @@
-// HTTP/1.1 for the server, by cpp-httplib: a module that is loaded by `tilecast serve` alone, because
-// OpenSSL and Brotli come with it. It exports as C symbols:
+// HTTP/1.1 for the server, by cpp-httplib: a module that is loaded by `tilecast serve` alone,
+// because OpenSSL and Brotli come with it. It exports as C symbols:
 //
 //   std::uint64_t tilecast_http_module_abi();   // kHttpModuleAbi of its build
 //   void* tilecast_http_module();               // an HttpServerMaker

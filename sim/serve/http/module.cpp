@@ -105,27 +105,26 @@ void HttplibServer::set_limits() {
   http_.set_keep_alive_timeout(2);
   http_.set_keep_alive_max_count(1000);
   http_.set_default_headers({{"X-Content-Type-Options", "nosniff"},
-                            {"Cache-Control", "no-store"},
-                            {"Content-Security-Policy",
-                             "default-src 'none'; script-src 'unsafe-inline'; style-src "
-                             "'unsafe-inline'; connect-src 'self'"}});
+                             {"Cache-Control", "no-store"},
+                             {"Content-Security-Policy",
+                              "default-src 'none'; script-src 'unsafe-inline'; style-src "
+                              "'unsafe-inline'; connect-src 'self'"}});
 }
 
 void HttplibServer::set_routes() {
-  http_.set_pre_routing_handler(
-      [this](const httplib::Request& request, httplib::Response& response) {
-        const Reply verdict =
-            asked_.admit({.method = request.method,
-                          .path = request.path,
-                          .host = request.get_header_value("Host"),
-                          .authorization = request.get_header_value("Authorization"),
-                          .content_type = request.get_header_value("Content-Type")});
-        if (verdict.status == 200) return httplib::Server::HandlerResponse::Unhandled;
-        send(verdict, response);
-        return httplib::Server::HandlerResponse::Handled;
-      });
+  http_.set_pre_routing_handler([this](const httplib::Request& request,
+                                       httplib::Response& response) {
+    const Reply verdict = asked_.admit({.method = request.method,
+                                        .path = request.path,
+                                        .host = request.get_header_value("Host"),
+                                        .authorization = request.get_header_value("Authorization"),
+                                        .content_type = request.get_header_value("Content-Type")});
+    if (verdict.status == 200) return httplib::Server::HandlerResponse::Unhandled;
+    send(verdict, response);
+    return httplib::Server::HandlerResponse::Handled;
+  });
   http_.set_exception_handler([this](const httplib::Request&, httplib::Response& response,
-                                std::exception_ptr) {  // its text is not sent
+                                     std::exception_ptr) {  // its text is not sent
     send(asked_.refuse(500, "this request could not be answered"), response);
   });
   http_.set_error_handler([this](const httplib::Request&, httplib::Response& response) {
