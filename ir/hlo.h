@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/strong_id.h"
-#include "ir/hlo_attributes.h"
 #include "ir/op.h"
+#include "ir/op_attrs.h"
 #include "ir/shape.h"
 
 namespace tilecast::ir {

@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "ir/hlo_attributes.h"
+#include "ir/op_attrs.h"
 
 namespace tilecast::ir {
 

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include "analytical/analytical_model.h"
@@ -18,6 +17,7 @@
 #include "learned/learned_model.h"
 #include "learned/model_card_yaml.h"
 #include "learned/rank_model.h"
+#include "sim/shipped_models.h"
 
 namespace tilecast::sim {
 namespace {
@@ -25,106 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 using analytical::Estimate;
 using analytical::KernelQuery;
-
-constexpr const char* kVariable = "TILECAST_MODELS";
-
-// A folder of models, and what reports call it: no path of one machine.
-struct ModelDirectory {
-  fs::path path;
-  std::string display_path;
-};
-
-std::optional<ModelDirectory> model_directory() {
-  std::error_code failed;
-  if (const char* chosen = std::getenv(kVariable); chosen && *chosen) {
-    if (fs::is_directory(chosen, failed)) return ModelDirectory{chosen, chosen};
-    throw Error(fmt::format("{}: got '{}', expected a folder of models", kVariable, chosen));
-  }
-  constexpr const char* kInstalled = "share/tilecast/models";
-  const fs::path executable = fs::read_symlink("/proc/self/exe", failed);
-  const ModelDirectory candidates[] = {
-      {executable.parent_path().parent_path() / kInstalled, kInstalled},
-      {TILECAST_MODEL_DIR, "configs/models"},
-      {TILECAST_INSTALLED_MODEL_DIR, kInstalled}};
-  const auto* found = std::ranges::find_if(candidates, [&](const ModelDirectory& candidate) {
-    return fs::is_directory(candidate.path, failed);
-  });
-  if (found == std::end(candidates)) return std::nullopt;
-  return *found;
-}
-
-std::string display_path(const std::string& directory) {
-  const std::optional<ModelDirectory> shipped = model_directory();
-  const fs::path path(directory);
-  if (!shipped || path.parent_path() != shipped->path) return directory;
-  return shipped->display_path + "/" + path.filename().string();
-}
-
-base::SourceText card_text(const std::string& directory) {
-  return base::SourceText::read_file(directory + "/model.yaml", hwdesc::kMaxConfigBytes);
-}
-
-std::vector<std::string> trained_on(const std::string& directory) {
-  const std::string text(card_text(directory).text());
-  return learned::read_model_yaml(text, directory + "/model.yaml").card.devices;
-}
-
-// Whether the card has the name of the device, or of one it was made from, anywhere: a look that
-// costs far less than reading a card.
-bool may_know(const std::string& directory, const hwdesc::Device& device) {
-  const base::SourceText text = card_text(directory);
-  const auto has = [&](const std::string& name) {
-    return text.text().find(name) != std::string_view::npos;
-  };
-  return has(device.name) || std::ranges::any_of(device.lineage, has);
-}
-
-// What a shipped model was trained on.
-struct Trained {
-  std::vector<std::string> devices;
-  hwdesc::Execution execution;  // of the first of them
-
-  explicit Trained(const std::string& directory)
-      : devices(trained_on(directory)),
-        execution(hwdesc::load_device(hybrid::device_path(directory, 0)).execution) {}
-  // 0: on the device; i: on the i-th of its lineage; 1000: on several of its kind, so that it knows
-  // how far they differ.
-  [[nodiscard]] std::optional<std::size_t> distance(const hwdesc::Device& device) const {
-    if (const auto near = device.lineage_distance(devices)) return near;
-    constexpr std::size_t kKind = 1000;
-    const bool of_kind = devices.size() > 1 && execution == device.execution;
-    return of_kind ? std::optional(kKind) : std::nullopt;
-  }
-};
-
-// The index of the first that was trained nearest to the device.
-std::optional<std::size_t> nearest_match(std::span<const Trained* const> candidates,
-                                         const hwdesc::Device& device) {
-  std::optional<std::size_t> best, least;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const auto distance = candidates[i]->distance(device);
-    if (!distance || (least && *least <= *distance)) continue;
-    least = distance;
-    best = i;
-  }
-  return best;
-}
-
-// The one trained nearest to the device among those that know it or what it was made from: nearer
-// than any that only knows its kind.
-std::optional<std::string> shipped_for_lineage(const std::vector<std::string>& directories,
-                                               const hwdesc::Device& device) {
-  std::optional<std::size_t> least;
-  std::optional<std::string> nearest;
-  for (const std::string& directory : directories) {
-    if (!may_know(directory, device)) continue;
-    const auto distance = device.lineage_distance(trained_on(directory));
-    if (!distance || (least && *least <= *distance)) continue;
-    least = distance;
-    nearest = directory;
-  }
-  return nearest;
-}
 
 // Each device by the model that was chosen for it.
 class ModelPerDevice final : public analytical::CostModel {
@@ -330,38 +230,6 @@ ChosenModel from_folder(const std::string& directory, std::span<const hwdesc::De
 const analytical::CostModel& analytical_prior() {
   static const analytical::AnalyticalModel prior;
   return prior;
-}
-
-std::vector<std::string> shipped_models() {
-  std::vector<std::string> directories;
-  const std::optional<ModelDirectory> shipped = model_directory();
-  if (!shipped) return directories;
-  std::error_code failed;
-  for (const fs::directory_entry& entry : fs::directory_iterator(shipped->path, failed)) {
-    const std::string name = entry.path().filename().string();
-    const std::string directory = (shipped->path / name).string();
-    if (name.starts_with('.')) continue;  // one that is being written
-    if (hybrid::is_hybrid_directory(directory)) directories.push_back(directory);
-  }
-  std::ranges::sort(directories);
-  return directories;
-}
-
-std::string shipped_advice() {
-  const std::optional<ModelDirectory> shipped = model_directory();
-  if (!shipped) return "";
-  const fs::path folder = shipped->path / "advice";
-  return fs::is_directory(folder) ? folder.string() : "";
-}
-
-std::optional<std::string> shipped_model_for(const hwdesc::Device& device) {
-  const std::vector<std::string> directories = shipped_models();
-  if (auto found = shipped_for_lineage(directories, device)) return found;
-  std::vector<Trained> trained(directories.begin(), directories.end());
-  std::vector<const Trained*> candidates;
-  for (const Trained& one : trained) candidates.push_back(&one);
-  const auto found = nearest_match(candidates, device);
-  return found ? std::optional(directories[*found]) : std::nullopt;
 }
 
 std::string model_name_fault(const std::string& name) {

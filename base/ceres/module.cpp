@@ -114,9 +114,11 @@ LeastSquaresSolution solve_least_squares(const LeastSquares& problem, std::vecto
   ceres::Solve(options, &solved, &summary);
   guard.rethrow();
   LeastSquaresSolution solution;
-  solution.deviation = deviations(solved, x);
-  solved.Evaluate({}, nullptr, nullptr, &solution.gradient, nullptr);
-  guard.rethrow();
+  if (summary.IsSolutionUsable()) {
+    solution.deviation = deviations(solved, x);
+    solved.Evaluate({}, nullptr, nullptr, &solution.gradient, nullptr);
+    guard.rethrow();
+  }
   solution.x = std::move(start);
   return solution;
 }

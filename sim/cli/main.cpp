@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <new>
 
 #include "base/error.h"
@@ -66,6 +67,17 @@ void keep_freed_memory() {
   mallopt(M_TOP_PAD, kGrowBytes);
 }
 
+// OpenBLAS 0.3.21, which networks are trained with, takes an Intel processor younger than itself
+// for a Pentium 4: products take four times as long. What the user set stays.
+void choose_kernels_of_openblas() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_is("intel") == 0 || __builtin_cpu_supports("avx2") == 0) return;
+  const bool wide =
+      __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512dq") != 0;
+  ::setenv("OPENBLAS_CORETYPE", wide ? "SKYLAKEX" : "HASWELL", /*overwrite=*/0);
+#endif
+}
+
 struct Verb {
   std::string_view name;
   void (*add)(CLI::App& app);
@@ -104,6 +116,7 @@ void add_verbs(CLI::App& app, std::string_view asked) {
 
 int run(int argc, char** argv) {
   keep_freed_memory();
+  choose_kernels_of_openblas();  // while there is one thread
   CLI::App app("Predicts how long a tensor program runs on a described machine.", "tilecast");
   app.set_version_flag("--version", "tilecast " TILECAST_VERSION);
   app.add_flag_callback(

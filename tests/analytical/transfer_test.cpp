@@ -73,7 +73,8 @@ Shape random_shape(std::mt19937_64& random) {
   for (int d = 0; d < rank; ++d) dims.push_back(std::uniform_int_distribution<>(1, 300)(random));
   Shape shape = Shape::array(kTypes[random() % 4], dims);
   shape.layout = ir::default_layout(rank);
-  std::shuffle(shape.layout->minor_to_major.begin(), shape.layout->minor_to_major.end(), random);
+  ir::Dims& order = shape.layout.edit().minor_to_major;
+  std::shuffle(order.begin(), order.end(), random);
   if (random() % 4 != 0) shape.layout = ir::device_layout(shape, {});
   return shape;
 }

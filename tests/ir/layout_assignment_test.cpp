@@ -26,7 +26,7 @@ Module module_with(Shape shape) {
   Instruction copy = parameter;
   copy.name = "c";
   copy.opcode = Opcode::kCopy;
-  copy.attrs = std::monostate{};
+  copy.attrs = {};
   copy.operands = {InstrId(0)};
   computation.instructions.push_back(copy);
   computation.parameters = {InstrId(0)};

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "ir/hlo_attributes.h"
+#include "ir/op_attrs.h"
 
 namespace tilecast::ir {
 namespace {
@@ -70,18 +70,19 @@ TEST(OpAttrs, OfACopyAreEditedApart) {
   EXPECT_EQ(b.as<SliceAttrs>().dims[0].limit, 4);
 }
 
+struct IndexOrLess {
+  int operator()(const std::monostate&) const { return 0; }
+  int operator()(const IndexAttrs& attrs) const { return static_cast<int>(attrs.index); }
+  template <class Other>
+  int operator()(const Other&) const {
+    return -1;
+  }
+};
+
 TEST(OpAttrs, AreVisitedAsWhatTheyAre) {
-  struct Kind {
-    int operator()(const std::monostate&) const { return 0; }
-    int operator()(const IndexAttrs& attrs) const { return static_cast<int>(attrs.index); }
-    template <class Other>
-    int operator()(const Other&) const {
-      return -1;
-    }
-  };
-  EXPECT_EQ(OpAttrs().visit(Kind{}), 0);
-  EXPECT_EQ(OpAttrs(IndexAttrs{7}).visit(Kind{}), 7);
-  EXPECT_EQ(OpAttrs(PadAttrs{}).visit(Kind{}), -1);
+  EXPECT_EQ(OpAttrs().visit(IndexOrLess{}), 0);
+  EXPECT_EQ(OpAttrs(IndexAttrs{7}).visit(IndexOrLess{}), 7);
+  EXPECT_EQ(OpAttrs(PadAttrs{}).visit(IndexOrLess{}), -1);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ Module chain_of_calls(std::size_t length) {
       Instruction call = parameter;
       call.name = "call";
       call.opcode = Opcode::kCall;
-      call.attrs = std::monostate{};
+      call.attrs = {};
       call.operands = {InstrId(0)};
       call.called = {ComputationId(i - 1)};
       computation.instructions.push_back(call);
