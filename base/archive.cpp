@@ -19,13 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Plugin kZip = {.what = "the module of zip archives",
-                         .file = "libtilecast_zip.so",
-                         .variable = "TILECAST_ZIP_MODULE",
-                         .hint = "",
-                         .abi_symbol = "tilecast_zip_module_abi",
-                         .entry_symbol = "tilecast_zip_module",
-                         .abi = kZipModuleAbi};
+constexpr Plugin kZip = {"zip", "the module of zip archives", kZipModuleAbi};
 
 // Deflate packs at most 1,032 to 1; an entry that claims more holds something else.
 constexpr std::uint64_t kMostPacked = 1032, kPackedSlack = 64;

@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <vector>
 
 #include "base/error.h"
@@ -15,18 +18,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::string variable_of(const Plugin& plugin) {
+  std::string name(plugin.name);
+  for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return fmt::format("TILECAST_{}_MODULE", name);
+}
+
 // Where the module may be, in this order.
 std::vector<fs::path> candidates(const Plugin& plugin) {
-  if (const char* chosen = std::getenv(plugin.variable); chosen && *chosen) return {chosen};
+  const char* const chosen = std::getenv(variable_of(plugin).c_str());
+  if (chosen != nullptr && *chosen != '\0') return {chosen};
+  const std::string name = fmt::format("libtilecast_{}.so", plugin.name);
   std::vector<fs::path> files;
   std::error_code failed;
   const fs::path program = fs::read_symlink("/proc/self/exe", failed);
   if (!failed) {
-    files.push_back(program.parent_path() / plugin.file);
-    files.push_back(program.parent_path().parent_path() / "lib/tilecast" / plugin.file);
+    files.push_back(program.parent_path() / name);
+    files.push_back(program.parent_path().parent_path() / "lib/tilecast" / name);
   }
-  files.push_back(fs::path(TILECAST_INSTALLED_MODULE_DIR) / plugin.file);
-  files.push_back(fs::path(TILECAST_BUILT_MODULE_DIR) / plugin.file);
+  files.push_back(fs::path(TILECAST_INSTALLED_MODULE_DIR) / name);
+  files.push_back(fs::path(TILECAST_BUILT_MODULE_DIR) / name);
   return files;
 }
 
@@ -43,17 +54,36 @@ fs::path plugin_file(const Plugin& plugin) {
   std::vector<std::string> tried;
   for (const fs::path& file : candidates(plugin)) tried.push_back(file.string());
   throw Error(fmt::format("{} was not found; tried {};{} set {} to one of this build", plugin.what,
-                          fmt::join(tried, ", "), plugin.hint, plugin.variable));
+                          fmt::join(tried, ", "), plugin.hint, variable_of(plugin)));
 }
 
 template <class Function>
-Function* symbol(const Plugin& plugin, void* library, const fs::path& file, const char* name) {
-  void* const found = dlsym(library, name);
+Function* symbol(const Plugin& plugin, void* library, const fs::path& file,
+                 const std::string& name) {
+  void* const found = dlsym(library, name.c_str());
   if (found == nullptr) {
     throw Error(
         fmt::format("{}: got a library without {}, expected {}", file.string(), name, plugin.what));
   }
   return reinterpret_cast<Function*>(found);
+}
+
+void* load(const Plugin& plugin) {
+  const fs::path file = plugin_file(plugin);
+  if (file.empty()) refuse_missing(plugin);
+  void* const library = dlopen(fs::absolute(file).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    throw Error(fmt::format("{}: {} cannot be loaded: {}", file.string(), plugin.what, dlerror()));
+  }
+  const std::string entry = fmt::format("tilecast_{}_module", plugin.name);
+  const auto abi = symbol<std::uint64_t()>(plugin, library, file, entry + "_abi")();
+  if (abi != plugin.abi) {
+    throw Error(fmt::format(
+        "{}: {} is of another build; got interface {:x}, expected {:x}; build or install both "
+        "together",
+        file.string(), plugin.what, abi, plugin.abi));
+  }
+  return symbol<void*()>(plugin, library, file, entry)();
 }
 
 }  // namespace
@@ -63,20 +93,12 @@ bool has_plugin(const Plugin& plugin) {
 }
 
 void* load_plugin(const Plugin& plugin) {
-  const fs::path file = plugin_file(plugin);
-  if (file.empty()) refuse_missing(plugin);
-  void* const library = dlopen(fs::absolute(file).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    throw Error(fmt::format("{}: {} cannot be loaded: {}", file.string(), plugin.what, dlerror()));
-  }
-  const auto abi = symbol<std::uint64_t()>(plugin, library, file, plugin.abi_symbol)();
-  if (abi != plugin.abi) {
-    throw Error(fmt::format(
-        "{}: {} is of another build; got interface {:x}, expected {:x}; build or install both "
-        "together",
-        file.string(), plugin.what, abi, plugin.abi));
-  }
-  return symbol<void*()>(plugin, library, file, plugin.entry_symbol)();
+  static std::mutex loading;
+  static std::map<std::string_view, void*> loaded;
+  const std::lock_guard lock(loading);
+  void*& offer = loaded[plugin.name];
+  if (offer == nullptr) offer = load(plugin);
+  return offer;
 }
 
 }  // namespace tilecast::base

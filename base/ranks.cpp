@@ -7,13 +7,8 @@
 namespace tilecast::base {
 namespace {
 
-constexpr Plugin kMpi = {.what = "the module of MPI",
-                         .file = "libtilecast_mpi.so",
-                         .variable = "TILECAST_MPI_MODULE",
-                         .hint = " builds with Open MPI have it;",
-                         .abi_symbol = "tilecast_mpi_module_abi",
-                         .entry_symbol = "tilecast_mpi_module",
-                         .abi = kMpiModuleAbi};
+constexpr Plugin kMpi = {"mpi", "the module of MPI", kMpiModuleAbi,
+                         " builds with Open MPI have it;"};
 
 }  // namespace
 

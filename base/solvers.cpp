@@ -1,6 +1,5 @@
 #include "base/solvers.h"
 
-#include <mutex>
 #include <utility>
 
 #include "base/plugin.h"
@@ -8,20 +7,10 @@
 namespace tilecast::base {
 namespace {
 
-constexpr Plugin kCeres = {.what = "the module of Ceres",
-                           .file = "libtilecast_ceres.so",
-                           .variable = "TILECAST_CERES_MODULE",
-                           .hint = "",
-                           .abi_symbol = "tilecast_ceres_module_abi",
-                           .entry_symbol = "tilecast_ceres_module",
-                           .abi = kCeresModuleAbi};
+constexpr Plugin kCeres = {"ceres", "the module of Ceres", kCeresModuleAbi};
 
 const Solvers& solvers() {
-  static std::mutex loading;
-  static const Solvers* loaded = nullptr;
-  const std::lock_guard lock(loading);
-  if (loaded == nullptr) loaded = static_cast<const Solvers*>(load_plugin(kCeres));
-  return *loaded;
+  return *static_cast<const Solvers*>(load_plugin(kCeres));
 }
 
 }  // namespace

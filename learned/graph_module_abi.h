@@ -1,8 +1,8 @@
 // What the program and the module learned/torch agree on, so that a module of another build is
 // refused instead of misread. Exported by the module as C symbols:
 //
-//   std::uint64_t tilecast_graph_module_abi();     // kGraphModuleAbi of its build
-//   void* tilecast_graph_module();  // a GraphModule that lives as long as the process
+//   std::uint64_t tilecast_torch_module_abi();     // kGraphModuleAbi of its build
+//   void* tilecast_torch_module();  // a GraphModule that lives as long as the process
 #pragma once
 
 #include "learned/graph_network.h"

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/plugin.h"
 #include "base/solvers.h"
 
 namespace tilecast::base {
@@ -143,11 +144,4 @@ constexpr Solvers kSolvers = {&solve_least_squares, &solve_smooth_minimum};
 }  // namespace
 }  // namespace tilecast::base
 
-extern "C" {
-__attribute__((visibility("default"))) std::uint64_t tilecast_ceres_module_abi() {
-  return tilecast::base::kCeresModuleAbi;
-}
-__attribute__((visibility("default"))) void* tilecast_ceres_module() {
-  return const_cast<tilecast::base::Solvers*>(&tilecast::base::kSolvers);
-}
-}
+TILECAST_PLUGIN(ceres, tilecast::base::kCeresModuleAbi, &tilecast::base::kSolvers)

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/error.h"
+#include "base/plugin.h"
 #include "base/ranks.h"
 
 namespace tilecast::base {
@@ -69,11 +70,4 @@ std::unique_ptr<Ranks> make_mpi_ranks() {
 }  // namespace
 }  // namespace tilecast::base
 
-extern "C" {
-__attribute__((visibility("default"))) std::uint64_t tilecast_mpi_module_abi() {
-  return tilecast::base::kMpiModuleAbi;
-}
-__attribute__((visibility("default"))) void* tilecast_mpi_module() {
-  return reinterpret_cast<void*>(&tilecast::base::make_mpi_ranks);
-}
-}
+TILECAST_PLUGIN(mpi, tilecast::base::kMpiModuleAbi, &tilecast::base::make_mpi_ranks)

@@ -2,6 +2,7 @@
 #include <zip.h>
 
 #include "base/error.h"
+#include "base/plugin.h"
 #include "base/zip_module.h"
 
 namespace tilecast::base {
@@ -75,11 +76,4 @@ std::unique_ptr<ZipArchive> open_with_libzip(const std::string& path) {
 }  // namespace
 }  // namespace tilecast::base
 
-extern "C" {
-__attribute__((visibility("default"))) std::uint64_t tilecast_zip_module_abi() {
-  return tilecast::base::kZipModuleAbi;
-}
-__attribute__((visibility("default"))) void* tilecast_zip_module() {
-  return reinterpret_cast<void*>(&tilecast::base::open_with_libzip);
-}
-}
+TILECAST_PLUGIN(zip, tilecast::base::kZipModuleAbi, &tilecast::base::open_with_libzip)

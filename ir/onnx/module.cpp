@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/plugin.h"
 #include "base/text.h"
 #include "ir/onnx/graph_lowering.h"
 #include "ir/onnx/onnx_module_abi.h"
@@ -97,12 +98,4 @@ Module read_or_refuse(std::string_view bytes, const std::string& file, const Rea
 }  // namespace
 }  // namespace tilecast::ir::onnx_reader
 
-#define TILECAST_EXPORT extern "C" __attribute__((visibility("default")))
-
-TILECAST_EXPORT std::uint64_t tilecast_onnx_module_abi() {
-  return tilecast::ir::kOnnxModuleAbi;
-}
-
-TILECAST_EXPORT void* tilecast_onnx_module() {
-  return reinterpret_cast<void*>(&tilecast::ir::onnx_reader::read_or_refuse);
-}
+TILECAST_PLUGIN(onnx, tilecast::ir::kOnnxModuleAbi, &tilecast::ir::onnx_reader::read_or_refuse)

@@ -1,30 +1,12 @@
 #include "ir/onnx/onnx.h"
 
-#include <mutex>
-
 #include "base/plugin.h"
 #include "ir/onnx/onnx_module_abi.h"
 
 namespace tilecast::ir {
 namespace {
 
-constexpr base::Plugin kPlugin = {
-    .what = "the module that reads ONNX",
-    .file = "libtilecast_onnx.so",
-    .variable = "TILECAST_ONNX_MODULE",
-    .hint = "",
-    .abi_symbol = "tilecast_onnx_module_abi",
-    .entry_symbol = "tilecast_onnx_module",
-    .abi = kOnnxModuleAbi,
-};
-
-OnnxReader& onnx_reader_module() {
-  static std::mutex loading;
-  static OnnxReader* reader = nullptr;
-  const std::lock_guard lock(loading);
-  if (reader == nullptr) reader = reinterpret_cast<OnnxReader*>(base::load_plugin(kPlugin));
-  return *reader;
-}
+constexpr base::Plugin kOnnx = {"onnx", "the module that reads ONNX", kOnnxModuleAbi};
 
 // The varint at the front of `bytes`, which is taken off; nothing where there is none.
 std::optional<std::uint64_t> take_varint(std::string_view& bytes) {
@@ -66,7 +48,7 @@ bool is_onnx(std::string_view bytes) {
 }
 
 Module read_onnx(std::string_view bytes, const std::string& file, const ReadOptions& options) {
-  return onnx_reader_module()(bytes, file, options);
+  return reinterpret_cast<OnnxReader*>(base::load_plugin(kOnnx))(bytes, file, options);
 }
 
 }  // namespace tilecast::ir

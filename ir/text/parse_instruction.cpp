@@ -107,8 +107,7 @@ ModuleParser::OpcodeText ModuleParser::read_opcode() {
 void ModuleParser::read_parenthesised(Scope& scope, Instruction& instruction) {
   if (instruction.opcode == Opcode::kParameter) {
     cursor_.expect(Tok::kLeftParen, "expects '(' before parameter number");
-    instruction.attrs.edit<ParameterAttrs>().number =
-        cursor_.integer_from(0, "parameter number");
+    instruction.attrs.edit<ParameterAttrs>().number = cursor_.integer_from(0, "parameter number");
     cursor_.expect(Tok::kRightParen, "expects ')' after parameter number");
   } else if (instruction.opcode == Opcode::kConstant) {
     cursor_.expect(Tok::kLeftParen, "expects '(' before constant literal");

@@ -4,6 +4,7 @@
 #include <torch/version.h>
 
 #include "base/error.h"
+#include "base/plugin.h"
 #include "learned/graph_module_abi.h"
 #include "learned/torch/train.h"
 
@@ -79,16 +80,13 @@ class TorchModule final : public GraphModule {
   }
 };
 
+GraphModule* the_module() {
+  static TorchModule module;
+  return &module;
+}
+
 }  // namespace
 }  // namespace tilecast::learned::torch_module
 
-#define TILECAST_EXPORT extern "C" __attribute__((visibility("default")))
-
-TILECAST_EXPORT std::uint64_t tilecast_graph_module_abi() {
-  return tilecast::learned::kGraphModuleAbi;
-}
-
-TILECAST_EXPORT void* tilecast_graph_module() {
-  static tilecast::learned::torch_module::TorchModule module;
-  return static_cast<tilecast::learned::GraphModule*>(&module);
-}
+TILECAST_PLUGIN(torch, tilecast::learned::kGraphModuleAbi,
+                tilecast::learned::torch_module::the_module())

@@ -1,29 +1,15 @@
 #include "learned/training/gbt_trainer.h"
 
-#include <mutex>
-
 #include "base/plugin.h"
 #include "learned/training/gbt_module_abi.h"
 
 namespace tilecast::learned {
 namespace {
 
-constexpr base::Plugin kPlugin = {
-    .what = "the module of XGBoost",
-    .file = "libtilecast_xgboost.so",
-    .variable = "TILECAST_XGBOOST_MODULE",
-    .hint = "",
-    .abi_symbol = "tilecast_xgboost_module_abi",
-    .entry_symbol = "tilecast_xgboost_module",
-    .abi = kGbtModuleAbi,
-};
+constexpr base::Plugin kXgboost = {"xgboost", "the module of XGBoost", kGbtModuleAbi};
 
 const GbtModule& gbt_module() {
-  static std::mutex loading;
-  static const GbtModule* module = nullptr;
-  const std::lock_guard lock(loading);
-  if (module == nullptr) module = static_cast<const GbtModule*>(base::load_plugin(kPlugin));
-  return *module;
+  return *static_cast<const GbtModule*>(base::load_plugin(kXgboost));
 }
 
 }  // namespace

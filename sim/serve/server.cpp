@@ -9,13 +9,7 @@
 namespace tilecast::sim::serve {
 namespace {
 
-constexpr base::Plugin kHttp = {.what = "the module of HTTP",
-                                .file = "libtilecast_http.so",
-                                .variable = "TILECAST_HTTP_MODULE",
-                                .hint = "",
-                                .abi_symbol = "tilecast_http_module_abi",
-                                .entry_symbol = "tilecast_http_module",
-                                .abi = kHttpModuleAbi};
+constexpr base::Plugin kHttp = {"http", "the module of HTTP", kHttpModuleAbi};
 
 bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/plugin.h"
 #include "learned/training/gbt_module_abi.h"
 #include "learned/training/xgboost/gbt_objective.h"
 
@@ -206,11 +207,4 @@ constexpr GbtModule kModule = {&train, &refit, &version};
 }  // namespace
 }  // namespace tilecast::learned
 
-extern "C" {
-__attribute__((visibility("default"))) std::uint64_t tilecast_xgboost_module_abi() {
-  return tilecast::learned::kGbtModuleAbi;
-}
-__attribute__((visibility("default"))) void* tilecast_xgboost_module() {
-  return const_cast<tilecast::learned::GbtModule*>(&tilecast::learned::kModule);
-}
-}
+TILECAST_PLUGIN(xgboost, tilecast::learned::kGbtModuleAbi, &tilecast::learned::kModule)

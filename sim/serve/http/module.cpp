@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/plugin.h"
 #include "sim/serve/http_module.h"
 
 namespace tilecast::sim::serve {
@@ -151,11 +152,4 @@ std::unique_ptr<HttpServer> make_server(const ServerOptions& options, HttpAnswer
 }  // namespace
 }  // namespace tilecast::sim::serve
 
-extern "C" {
-__attribute__((visibility("default"))) std::uint64_t tilecast_http_module_abi() {
-  return tilecast::sim::serve::kHttpModuleAbi;
-}
-__attribute__((visibility("default"))) void* tilecast_http_module() {
-  return reinterpret_cast<void*>(&tilecast::sim::serve::make_server);
-}
-}
+TILECAST_PLUGIN(http, tilecast::sim::serve::kHttpModuleAbi, &tilecast::sim::serve::make_server)
