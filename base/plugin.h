@@ -2,7 +2,7 @@
 // every process time and memory at start.
 //
 //   constexpr base::Plugin kZip = {"zip", "the module of zip archives", kZipModuleAbi};
-//   auto* open = reinterpret_cast<ArchiveOpener*>(base::load_plugin(kZip));
+//   auto* open = reinterpret_cast<decltype(&open_zip)>(base::load_plugin(kZip));
 //
 // The module ends with TILECAST_PLUGIN(zip, kZipModuleAbi, &open). It exports two C symbols:
 // `std::uint64_t tilecast_NAME_module_abi()`, the interface it was built with, and
@@ -11,7 +11,9 @@
 // the program's.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string_view>
 
 namespace tilecast::base {
@@ -22,6 +24,15 @@ struct Plugin {
   std::uint64_t abi = 0;       // refused when the module's is another
   std::string_view hint = {};  // added where it is not found
 };
+
+// An interface by its version, to be raised when something changes its meaning, and the sizes of
+// what passes between the two sides.
+[[nodiscard]] constexpr std::uint64_t plugin_abi(std::uint64_t version,
+                                                 std::initializer_list<std::size_t> sizes) {
+  std::uint64_t abi = version;
+  for (const std::size_t size : sizes) abi = abi * 1000003 + size;
+  return abi;
+}
 
 // Looked for beside the program, in ../lib/tilecast of it, where it is installed, where it was
 // built.

@@ -16,6 +16,8 @@
 #include <span>
 #include <vector>
 
+#include "base/plugin.h"
+
 namespace tilecast::base {
 
 // minimise sum_i r_i(x)^2 / 2 with low <= x <= high.
@@ -59,7 +61,6 @@ struct Solvers {
   decltype(&smooth_minimum) minimum;
 };
 inline constexpr std::uint64_t kCeresModuleAbi =
-    1'000'003 * (1'000'003 * sizeof(LeastSquares) + sizeof(LeastSquaresSolution)) +
-    sizeof(SmoothFunction);
+    plugin_abi(1, {sizeof(LeastSquares), sizeof(LeastSquaresSolution), sizeof(SmoothFunction)});
 
 }  // namespace tilecast::base

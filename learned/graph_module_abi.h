@@ -5,6 +5,7 @@
 //   void* tilecast_torch_module();  // a GraphModule that lives as long as the process
 #pragma once
 
+#include "base/plugin.h"
 #include "learned/graph_network.h"
 
 namespace tilecast::learned {
@@ -13,14 +14,9 @@ namespace tilecast::learned {
 inline constexpr std::uint64_t kGraphModuleVersion = 2;
 
 // The version, and the sizes of everything that passes between the two.
-inline constexpr std::uint64_t kGraphModuleAbi = [] {
-  std::uint64_t abi = kGraphModuleVersion;
-  for (const std::size_t size :
-       {sizeof(NetworkSpec), sizeof(TrainingSpec), sizeof(NetworkWidths), sizeof(GraphInput),
-        sizeof(GraphExample), sizeof(KernelGraph), sizeof(EpochReport), sizeof(TrainingHooks)}) {
-    abi = abi * 1000003 + size;
-  }
-  return abi;
-}();
+inline constexpr std::uint64_t kGraphModuleAbi = base::plugin_abi(
+    kGraphModuleVersion,
+    {sizeof(NetworkSpec), sizeof(TrainingSpec), sizeof(NetworkWidths), sizeof(GraphInput),
+     sizeof(GraphExample), sizeof(KernelGraph), sizeof(EpochReport), sizeof(TrainingHooks)});
 
 }  // namespace tilecast::learned

@@ -50,12 +50,15 @@ base::SourceText card_text(const std::string& directory) {
   return base::SourceText::read_file(directory + "/model.yaml", hwdesc::kMaxConfigBytes);
 }
 
+std::vector<std::string> devices_of(const base::SourceText& card) {
+  return learned::read_model_yaml(std::string(card.text()), card.file()).card.devices;
+}
+
 // Whether the card has the name of the device, or of one it was made from, anywhere: a look that
 // costs far less than reading a card.
-bool may_know(const std::string& directory, const hwdesc::Device& device) {
-  const base::SourceText text = card_text(directory);
+bool may_know(const base::SourceText& card, const hwdesc::Device& device) {
   const auto has = [&](const std::string& name) {
-    return text.text().find(name) != std::string_view::npos;
+    return card.text().find(name) != std::string_view::npos;
   };
   return has(device.name) || std::ranges::any_of(device.lineage, has);
 }
@@ -67,8 +70,9 @@ std::optional<std::string> shipped_for_lineage(const std::vector<std::string>& d
   std::optional<std::size_t> least;
   std::optional<std::string> nearest;
   for (const std::string& directory : directories) {
-    if (!may_know(directory, device)) continue;
-    const auto distance = device.lineage_distance(trained_on(directory));
+    const base::SourceText card = card_text(directory);
+    if (!may_know(card, device)) continue;
+    const auto distance = device.lineage_distance(devices_of(card));
     if (!distance || (least && *least <= *distance)) continue;
     least = distance;
     nearest = directory;
@@ -86,8 +90,7 @@ std::string display_path(const std::string& directory) {
 }
 
 std::vector<std::string> trained_on(const std::string& directory) {
-  const std::string text(card_text(directory).text());
-  return learned::read_model_yaml(text, directory + "/model.yaml").card.devices;
+  return devices_of(card_text(directory));
 }
 
 Trained::Trained(const std::string& directory)

@@ -33,7 +33,7 @@ class LibzipEntry final : public ZipEntry {
   [[nodiscard]] std::uint64_t packed_size() const override { return packed_size_; }
   [[nodiscard]] std::size_t read(char* to, std::size_t count) override {
     const zip_int64_t got = zip_fread(file_.get(), to, count);
-    if (got < 0) throw Error(zip_file_strerror(file_.get()));
+    if (got < 0) throw Error(std::string("cannot read: ") + zip_file_strerror(file_.get()));
     return static_cast<std::size_t>(got);
   }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/plugin.h"
 #include "ir/hlo.h"
 #include "ir/read_module.h"
 
@@ -21,13 +22,8 @@ using OnnxReader = Module(std::string_view bytes, const std::string& file,
 // To be raised when a field of these changes its meaning.
 inline constexpr std::uint64_t kOnnxModuleVersion = 1;
 
-inline constexpr std::uint64_t kOnnxModuleAbi = [] {
-  std::uint64_t abi = kOnnxModuleVersion;
-  for (const std::size_t size : {sizeof(Module), sizeof(Computation), sizeof(Instruction),
-                                 sizeof(OpAttrs), sizeof(Shape), sizeof(ReadOptions)}) {
-    abi = abi * 1000003 + size;
-  }
-  return abi;
-}();
+inline constexpr std::uint64_t kOnnxModuleAbi =
+    base::plugin_abi(kOnnxModuleVersion, {sizeof(Module), sizeof(Computation), sizeof(Instruction),
+                                          sizeof(OpAttrs), sizeof(Shape), sizeof(ReadOptions)});
 
 }  // namespace tilecast::ir

@@ -5,6 +5,7 @@
 //   void* tilecast_xgboost_module();              // a GbtModule
 #pragma once
 
+#include "base/plugin.h"
 #include "learned/training/gbt_trainer.h"
 
 namespace tilecast::learned {
@@ -18,13 +19,8 @@ struct GbtModule {
 // To be raised when a field of these changes its meaning.
 inline constexpr std::uint64_t kGbtModuleVersion = 1;
 
-inline constexpr std::uint64_t kGbtModuleAbi = [] {
-  std::uint64_t abi = kGbtModuleVersion;
-  for (const std::size_t size :
-       {sizeof(GbtModel), sizeof(GbtSpec), sizeof(GbtTable), sizeof(GbtRound), sizeof(GbtHooks)}) {
-    abi = abi * 1000003 + size;
-  }
-  return abi;
-}();
+inline constexpr std::uint64_t kGbtModuleAbi = base::plugin_abi(
+    kGbtModuleVersion,
+    {sizeof(GbtModel), sizeof(GbtSpec), sizeof(GbtTable), sizeof(GbtRound), sizeof(GbtHooks)});
 
 }  // namespace tilecast::learned

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "base/plugin.h"
 #include "sim/serve/server.h"
 
 namespace tilecast::sim::serve {
@@ -40,6 +41,6 @@ class HttpServer {
 using HttpServerMaker = std::unique_ptr<HttpServer>(const ServerOptions& options,
                                                     HttpAnswers answers);
 inline constexpr std::uint64_t kHttpModuleAbi =
-    1'000'003 * sizeof(ServerOptions) + sizeof(HttpAnswers);
+    base::plugin_abi(1, {sizeof(ServerOptions), sizeof(HttpAnswers)});
 
 }  // namespace tilecast::sim::serve
