@@ -43,6 +43,7 @@ struct Plugin {
 }  // namespace tilecast::base
 
 // In a module, outside of namespaces. `offer`: a pointer to a function or an object.
+// NOLINTBEGIN(bugprone-macro-parentheses): it defines two functions
 #define TILECAST_PLUGIN(name, abi, offer)                                                          \
   extern "C" __attribute__((visibility("default"))) std::uint64_t tilecast_##name##_module_abi() { \
     return abi;                                                                                    \
@@ -50,3 +51,4 @@ struct Plugin {
   extern "C" __attribute__((visibility("default"))) void* tilecast_##name##_module() {             \
     return (void*)(offer);                                                                         \
   }
+// NOLINTEND(bugprone-macro-parentheses)

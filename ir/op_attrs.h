@@ -19,7 +19,7 @@ class OpAttrs {
  public:
   OpAttrs() = default;
   template <class T>
-  OpAttrs(T attrs) : held_(Shared<T>(std::move(attrs))) {}
+  OpAttrs(T attrs) : held_(Shared<T>(std::move(attrs))) {}  // NOLINT(google-explicit-constructor)
 
   template <class T>
   [[nodiscard]] const T* get() const {  // null: it is none, or of another kind

@@ -18,8 +18,8 @@ template <class T>
 class Shared {
  public:
   Shared() = default;
-  Shared(std::nullopt_t) {}
-  Shared(T value) : node_(new Node(std::move(value))) {}
+  Shared(std::nullopt_t) {}  // NOLINT(google-explicit-constructor): as std::optional
+  Shared(T value) : node_(new Node(std::move(value))) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] bool has_value() const { return node_ != nullptr; }
   explicit operator bool() const { return has_value(); }
