@@ -32,6 +32,12 @@ void parallel_for(std::size_t count, int jobs, const std::function<void(std::siz
   }
 }
 
+void parallel_for_batches(std::size_t count, std::size_t batch, int jobs,
+                          const std::function<void(std::size_t, std::size_t)>& body) {
+  parallel_for((count + batch - 1) / batch, jobs,
+               [&](std::size_t i) { body(i * batch, std::min(count, (i + 1) * batch)); });
+}
+
 int default_jobs() {
   return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }

@@ -9,6 +9,10 @@ namespace tilecast::base {
 
 void parallel_for(std::size_t count, int jobs, const std::function<void(std::size_t)>& body);
 
+// The same for short bodies: body(first, end) of up to `batch` indices in a row, by one thread.
+void parallel_for_batches(std::size_t count, std::size_t batch, int jobs,
+                          const std::function<void(std::size_t, std::size_t)>& body);
+
 // The machine's threads, at least 1.
 [[nodiscard]] int default_jobs();
 

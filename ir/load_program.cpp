@@ -29,6 +29,10 @@ LoadedModule prepared(LoadedModule loaded, const LoadOptions& options) {
   return loaded;
 }
 
+ProgramOptions program_options(const LoadOptions& options) {
+  return {.default_trip_count = options.trip_count, .jobs = options.jobs};
+}
+
 }  // namespace
 
 LoadedModule load_module(const std::string& path, const LoadOptions& options) {
@@ -51,12 +55,11 @@ DeviceProgram program_for(LoadedModule loaded, const LayoutRules& layout,
   if (const std::size_t kept = keep_on_chip(laid_out, layout.scratchpad); kept > 0) {
     loaded.notes.push_back({fmt::format("{} results stay on chip between kernels", kept)});
   }
-  return {make_program(laid_out, {.default_trip_count = options.trip_count}),
-          std::move(loaded.notes)};
+  return {make_program(laid_out, program_options(options)), std::move(loaded.notes)};
 }
 
 DeviceProgram program_as_dumped(const LoadedModule& loaded, const LoadOptions& options) {
-  return {make_program(loaded.module, {.default_trip_count = options.trip_count}), loaded.notes};
+  return {make_program(loaded.module, program_options(options)), loaded.notes};
 }
 
 }  // namespace tilecast::ir

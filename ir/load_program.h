@@ -19,6 +19,7 @@ struct LoadOptions {
   bool fuse = true;       // fuse modules that are not optimised yet
   std::string fusion;     // by the decisions in this file (FusionSpace::read); empty: by the rules
   double trip_count = 5;  // of loops whose count cannot be found (XLA's own assumption)
+  int jobs = 1;           // threads; the result does not depend on it
 };
 
 struct LoadedModule {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "ir/counts/trip_count.h"
 #include "ir/library_calls.h"
 #include "ir/program_builder.h"
@@ -14,6 +15,7 @@ namespace {
 constexpr int kMaxCallDepth = 256;
 constexpr std::size_t kMaxVisited = 4'000'000;
 constexpr std::size_t kMaxKernels = 2'000'000;  // about 5 KB each
+constexpr std::size_t kBatch = 64;              // kernels made by one thread in one go
 
 std::string number(double value) {
   std::string text = std::to_string(value);
@@ -37,7 +39,7 @@ Program make_program(const Module& module, const ProgramOptions& options) {
 }
 
 ProgramBuilder::ProgramBuilder(const Module& module, const ProgramOptions& options)
-    : module_(module), options_(options), counter_(module) {
+    : module_(module), options_(options) {
   if (!(options.default_trip_count >= 0) || options.default_trip_count > 1e18) {
     throw Error("the default trip count is " + number(options.default_trip_count) +
                 ", expected 0 .. 1e18");
@@ -54,6 +56,7 @@ Program ProgramBuilder::build() {
     arguments.push_back(add_value({}));
   }
   (void)walk(module_.entry, std::move(arguments), 1, 0, 0);
+  make_kernels();
   for (ScheduledKernel& kernel : program_.kernels_) {
     if (kernel.done_before.valid() && kernel.done_before.index() >= program_.kernels_.size()) {
       kernel.done_before = {};
@@ -173,7 +176,8 @@ ProgramBuilder::ValueId ProgramBuilder::launch(Frame& frame, InstrId id) {
   std::vector<ValueId> inputs = operand_values(frame, op);
   for (const InstrId before : op.control_predecessors)
     inputs.push_back(frame.values[before.index()]);
-  ScheduledKernel scheduled{make_kernel(module_, frame.computation, id, counter_)};
+  launched_.emplace_back(frame.computation, id);
+  ScheduledKernel scheduled;
   scheduled.multiplicity = frame.multiplicity;
   scheduled.waits_for = kernels_behind(inputs);
   scheduled.asynchronous = starts_asynchronously(op.opcode);
@@ -185,10 +189,6 @@ ProgramBuilder::ValueId ProgramBuilder::launch(Frame& frame, InstrId id) {
     pending_[kernel.value] = {};
   }
   note_shape(op.shape);
-  if (op.backend_config.find("window_config") != std::string::npos &&
-      !scheduled.kernel.compiler_tile()) {
-    note("backend_config with an unreadable window_config ignored");
-  }
   program_.kernels_.push_back(std::move(scheduled));
   return add_value({{kernel}, {}});
 }
@@ -211,6 +211,27 @@ void ProgramBuilder::close(Frame& frame) {
   for (const KernelId kernel : frame.pending) {
     const Pending& state = pending_.at(kernel.value);
     if (state.done) program_.kernels_[kernel.index()].done_before = KernelId(state.done_at);
+  }
+}
+
+// The walk was the part that needs an order.
+void ProgramBuilder::make_kernels() {
+  const std::size_t kernels = launched_.size();
+  const auto make_some = [&](std::size_t first, std::size_t end) {
+    WorkCounter counter(module_);
+    for (std::size_t i = first; i < end; ++i) {
+      const auto& [computation, instruction] = launched_[i];
+      program_.kernels_[i].kernel = make_kernel(module_, computation, instruction, counter);
+    }
+  };
+  base::parallel_for_batches(kernels, kBatch, options_.jobs, make_some);
+  for (std::size_t i = 0; i < kernels; ++i) {
+    const auto& [computation, instruction] = launched_[i];
+    const std::string& config = module_.at(computation).at(instruction).backend_config;
+    if (config.find("window_config") != std::string::npos &&
+        !program_.kernels_[i].kernel.compiler_tile()) {
+      note("backend_config with an unreadable window_config ignored");
+    }
   }
 }
 

@@ -37,6 +37,7 @@ struct Note {
 
 struct ProgramOptions {
   double default_trip_count = 5;  // XLA's memory-space assignment assumes 5 per unknown loop
+  int jobs = 1;                   // threads; the program does not depend on it
 };
 
 class Program {

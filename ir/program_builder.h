@@ -47,6 +47,7 @@ class ProgramBuilder {
   [[nodiscard]] ValueId launch(Frame& frame, InstrId id);
   void resolve_first_use(Frame& frame, KernelId user, const std::vector<KernelId>& used);
   void close(Frame& frame);
+  void make_kernels();
 
   [[nodiscard]] ValueId add_value(Value value);
   [[nodiscard]] ValueId element(ValueId tuple, std::int64_t index) const;
@@ -59,7 +60,7 @@ class ProgramBuilder {
 
   const Module& module_;
   const ProgramOptions& options_;
-  WorkCounter counter_;
+  std::vector<std::pair<ComputationId, InstrId>> launched_;  // by kernel
   Program program_;
   std::vector<Value> values_;
   std::vector<std::uint32_t> seen_;  // by ValueId: last kernels_behind() that visited it

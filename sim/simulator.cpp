@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "ir/canonical_hash.h"
 #include "measured/total_interval.h"
 #include "sim/distinct_kernels.h"
@@ -14,6 +16,8 @@ namespace tilecast::sim {
 namespace {
 
 using analytical::Estimate;
+
+constexpr std::size_t kBatch = 8;  // kernels that a model is asked about by one thread in one go
 
 Lane lane_of(const ir::ScheduledKernel& scheduled) {
   if (ir::op_class(scheduled.kernel.opcode()) == ir::OpClass::kCollective) return Lane::kNetwork;
@@ -26,12 +30,17 @@ struct Asked {
 };
 
 Asked ask(const ir::Program& program, const hwdesc::Device& device,
-          const analytical::CostModel& model) {
-  DistinctKernels distinct = distinct_kernels(program, device);
+          const analytical::CostModel& model, int jobs) {
+  DistinctKernels distinct = distinct_kernels(program, device, jobs);
   std::vector<analytical::KernelQuery> queries;
   for (const ir::Kernel* kernel : distinct.kernels) queries.push_back({*kernel});
-  Asked asked{model.estimate(queries, device), std::move(distinct.which)};
-  TC_CHECK(asked.distinct.size() == queries.size(), "a cost model answers every query");
+  Asked asked{std::vector<std::optional<Estimate>>(queries.size()), std::move(distinct.which)};
+  const auto ask_some = [&](std::size_t first, std::size_t end) {
+    auto answers = model.estimate(std::span(queries).subspan(first, end - first), device);
+    TC_CHECK(answers.size() == end - first, "a cost model answers every query");
+    std::ranges::move(answers, asked.distinct.begin() + static_cast<std::ptrdiff_t>(first));
+  };
+  base::parallel_for_batches(queries.size(), kBatch, jobs, ask_some);
   return asked;
 }
 
@@ -133,7 +142,7 @@ Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
                     .devices = program.devices(),
                     .slice_devices = slice_devices(device),
                     .notes = {program.notes().begin(), program.notes().end()}};
-  const Asked asked = ask(program, device, model);
+  const Asked asked = ask(program, device, model, options.jobs);
   result.kernels.reserve(asked.which.size());
   std::size_t skipped = 0;
   for (std::size_t i = 0; i < asked.which.size(); ++i) {

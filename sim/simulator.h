@@ -29,6 +29,7 @@ enum class UnknownOp { kError, kSkip };
 struct SimulateOptions {
   UnknownOp unknown_op = UnknownOp::kError;
   bool contents = false;  // fill SimulatedKernel::content
+  int jobs = 1;           // threads; the result does not depend on it
 };
 
 struct SimulatedKernel {
@@ -76,7 +77,7 @@ struct DomainShares {
 [[nodiscard]] std::optional<DomainShares> domain_shares(const Simulation& simulation);
 
 // Throws Error when the model has no answer for a kernel (unless skipped) or the device lacks a
-// unit that a kernel needs. Deterministic; the kernels go to the model in one batch.
+// unit that a kernel needs. Deterministic; the kernels go to the model in batches.
 [[nodiscard]] Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
                                   const analytical::CostModel& model,
                                   const SimulateOptions& options = {});

@@ -156,7 +156,7 @@ void keep_larger(WorkCounts& a, const WorkCounts& b) {
 WorkCounts count_callees(const CountedOp& op) {
   WorkCounts counts;
   for (std::size_t i = 0; i < op.op.called.size(); ++i) {
-    const WorkCounts callee = op.counter.total(op.op.called[i]);
+    const WorkCounts& callee = op.counter.total(op.op.called[i]);
     if (op.op.opcode == Opcode::kWhile) {
       add_counts(counts, callee);
     } else if (i == 0) {

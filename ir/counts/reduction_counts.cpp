@@ -59,7 +59,7 @@ void count_select_and_scatter(const CountedOp& op, WorkCounts& counts) {
 
 void add_applied(const CountedOp& op, std::size_t callee, float times, WorkCounts& counts) {
   if (callee >= op.op.called.size()) return;
-  const WorkCounts applied = op.counter.total(op.op.called[callee]);
+  const WorkCounts& applied = op.counter.total(op.op.called[callee]);
   counts.flops = saturated(real(counts.flops) + applied.flops * times);
   counts.transcendentals =
       saturated(real(counts.transcendentals) + applied.transcendentals * times);

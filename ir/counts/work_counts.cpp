@@ -67,44 +67,32 @@ class DepthGuard {
 }  // namespace
 
 WorkCounter::WorkCounter(const Module& module, WorkCountOptions options)
-    : module_(module),
-      options_(options),
-      done_(module.computations.size()),
-      totals_(module.computations.size()) {
-  for (std::size_t i = 0; i < done_.size(); ++i) {
-    done_[i].resize(module.computations[i].instructions.size());
-  }
-}
+    : module_(module), options_(options) {}
 
 std::int64_t WorkCounter::shape_bytes(const Shape& shape) const {
   if (!every_leaf_has_layout(shape)) return 0;
   return options_.shape_bytes != nullptr ? options_.shape_bytes(shape) : default_shape_bytes(shape);
 }
 
-const WorkCounts& WorkCounter::of(ComputationId computation, InstrId instruction) {
-  std::optional<WorkCounts>& slot = done_[computation.index()][instruction.index()];
-  if (!slot) {
-    const Computation& body = module_.at(computation);
-    const Instruction& op = body.at(instruction);
-    WorkCounts counts = count_op({module_, body, op, *this});
-    if (has_own_time(op.opcode)) counts.optimal_s = bottleneck_time(counts, options_);
-    slot = std::move(counts);
-  }
-  return *slot;
+WorkCounts WorkCounter::of(ComputationId computation, InstrId instruction) {
+  const Computation& body = module_.at(computation);
+  const Instruction& op = body.at(instruction);
+  WorkCounts counts = count_op({module_, body, op, *this});
+  if (has_own_time(op.opcode)) counts.optimal_s = bottleneck_time(counts, options_);
+  return counts;
 }
 
-WorkCounts WorkCounter::total(ComputationId computation) {
-  std::optional<WorkCounts>& slot = totals_[computation.index()];
-  if (!slot) {
-    const Computation& body = module_.at(computation);
-    const DepthGuard guard(depth_, body.name);
-    WorkCounts sum;
-    for (std::size_t i = 0; i < body.instructions.size(); ++i) {
-      add_counts(sum, of(computation, InstrId(i)));
-    }
-    slot = std::move(sum);
+const WorkCounts& WorkCounter::total(ComputationId computation) {
+  if (const auto known = totals_.find(computation.value); known != totals_.end()) {
+    return known->second;
   }
-  return *slot;
+  const Computation& body = module_.at(computation);
+  const DepthGuard guard(depth_, body.name);
+  WorkCounts sum;
+  for (std::size_t i = 0; i < body.instructions.size(); ++i) {
+    add_counts(sum, of(computation, InstrId(i)));
+  }
+  return totals_.emplace(computation.value, std::move(sum)).first->second;
 }
 
 }  // namespace tilecast::ir

@@ -3,9 +3,9 @@
 // Rules per opcode are in ir/counts/op_counts.cpp, of fusions in ir/fusion/fusion_bytes.cpp.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
+#include <boost/container/small_vector.hpp>
+#include <cstdint>
+#include <unordered_map>
 
 #include "ir/hlo.h"
 
@@ -16,8 +16,8 @@ namespace tilecast::ir {
 struct WorkCounts {
   float flops = 0;  // a multiply-add is 2
   float transcendentals = 0;
-  float bytes_accessed = 0;          // total; operands + result, XLA's rules
-  std::vector<float> operand_bytes;  // per operand, all leaves of it summed
+  float bytes_accessed = 0;                                // total; operands + result, XLA's rules
+  boost::container::small_vector<float, 4> operand_bytes;  // per operand, its leaves summed
   float output_bytes = 0;
   float optimal_s = 0;  // only when rates are configured
 };
@@ -32,15 +32,15 @@ struct WorkCountOptions {
   float flops_min_latency_s = 0, bytes_min_latency_s = 0, transcendentals_min_latency_s = 0;
 };
 
-// Walks computations once and remembers the counts of every instruction. The module must be
-// verified and outlive the counter. Not thread-safe: one counter per thread.
+// Walks called computations once and remembers their sums. The module must be verified and outlive
+// the counter. Not thread-safe: one counter per thread.
 // Throws Error when computations nest deeper than kMaxCallDepth, or sizes pass 2^62 bytes.
 class WorkCounter {
  public:
   explicit WorkCounter(const Module& module, WorkCountOptions options = {});
-  [[nodiscard]] const WorkCounts& of(ComputationId computation, InstrId instruction);
+  [[nodiscard]] WorkCounts of(ComputationId computation, InstrId instruction);
   // Sum over the computation, dead instructions included.
-  [[nodiscard]] WorkCounts total(ComputationId computation);
+  [[nodiscard]] const WorkCounts& total(ComputationId computation);
 
   // Size of `shape` by the options; 0 for shapes without a layout, as in XLA.
   [[nodiscard]] std::int64_t shape_bytes(const Shape& shape) const;
@@ -51,8 +51,7 @@ class WorkCounter {
  private:
   const Module& module_;
   WorkCountOptions options_;
-  std::vector<std::vector<std::optional<WorkCounts>>> done_;
-  std::vector<std::optional<WorkCounts>> totals_;
+  std::unordered_map<std::uint32_t, WorkCounts> totals_;  // by computation
   int depth_ = 0;
 };
 

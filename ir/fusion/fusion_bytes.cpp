@@ -164,7 +164,7 @@ WorkCounts count_fusion(const CountedOp& op) {
   const ComputationId callee = op.op.called.front();
   const Computation& body = op.module.at(callee);
   if (auto custom = count_custom_fusion(op, body)) return *custom;
-  const WorkCounts inside = op.counter.total(callee);
+  const WorkCounts& inside = op.counter.total(callee);
   WorkCounts counts;
   counts.flops = inside.flops;
   counts.transcendentals = inside.transcendentals;

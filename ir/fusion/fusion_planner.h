@@ -96,13 +96,24 @@ class FusionPlanner {
   [[nodiscard]] bool can_merge(const Cluster& a, const Cluster& b) const;
   [[nodiscard]] std::uint32_t last_before(std::uint32_t position) const;
   void add_span(std::uint32_t first, std::uint32_t last);
-  [[nodiscard]] bool reaches(std::uint32_t from, std::uint32_t to, bool through_others_only);
-  struct Bounds {
-    std::uint32_t last;   // position in the text
-    std::size_t visited;  // users looked at
+  [[nodiscard]] std::uint32_t first_after(std::uint32_t position) const;
+  struct Node {  // a kernel, or an instruction in none
+    std::uint32_t id;
+    bool is_cluster;
+    friend bool operator==(const Node&, const Node&) = default;
   };
-  [[nodiscard]] bool reaches_up_to(std::uint32_t from, std::uint32_t to, bool through_others_only,
-                                   Bounds bounds);
+  struct Side {  // of a search from both ends
+    std::uint32_t mark;
+    std::vector<Node> open;
+  };
+  [[nodiscard]] bool reaches(std::uint32_t from, std::uint32_t to, bool through_others_only);
+  [[nodiscard]] bool reaches_near(std::uint32_t from, std::uint32_t to, bool through_others_only,
+                                  std::uint32_t last);
+  [[nodiscard]] bool reaches_far(std::uint32_t from, std::uint32_t to, bool through_others_only);
+  template <class Visit>
+  void for_each_reader(Node of, std::uint32_t last, Visit&& visit) const;
+  template <class Visit>
+  void for_each_source(Node of, std::uint32_t first, Visit&& visit) const;
   void merge(std::uint32_t into, std::uint32_t from);
   [[nodiscard]] bool is_read_outside(InstrId root) const;
   void drop_inner_roots(std::uint32_t cluster);

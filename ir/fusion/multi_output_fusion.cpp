@@ -1,6 +1,5 @@
 // Step 2 of the fusion planner: kernels with several outputs.
 #include <algorithm>
-#include <set>
 
 #include "ir/fusion/fusion_planner.h"
 #include "ir/fusion/fusion_rules.h"
@@ -8,10 +7,6 @@
 namespace tilecast::ir {
 namespace {
 
-// Users looked at for one cycle check: near the kernels, and wherever kernels of several roots
-// reach. The second is rarely needed and so may be long.
-constexpr std::size_t kMaxVisitedNear = 256;
-constexpr std::size_t kMaxVisitedFar = 65536;
 constexpr std::size_t kMaxReaders = 12;  // readers of one array that are compared
 
 }  // namespace
@@ -135,70 +130,6 @@ bool FusionPlanner::can_merge(const Cluster& a, const Cluster& b) const {
          std::ssize(a.inputs) + std::ssize(b.inputs) <= options_.max_parameters;
 }
 
-// The last position in the text that can come before `position` in some order of the kernels: those
-// of several roots need what stands up to their last member before what follows their first root.
-std::uint32_t FusionPlanner::last_before(std::uint32_t position) const {
-  const auto after = spans_.upper_bound(position);
-  return after == spans_.begin() ? position : std::max(position, std::prev(after)->second);
-}
-
-// Spans that overlap become one.
-void FusionPlanner::add_span(std::uint32_t first, std::uint32_t last) {
-  auto it = spans_.upper_bound(first);
-  if (it != spans_.begin() && std::prev(it)->second >= first) --it;
-  while (it != spans_.end() && it->first <= last) {
-    first = std::min(first, it->first);
-    last = std::max(last, it->second);
-    it = spans_.erase(it);
-  }
-  spans_.emplace(first, last);
-}
-
-// Whether something computed by `from` is needed by `to`: through other kernels only, or directly
-// too. Gives up with "yes" after a bounded search; text positions cut it short.
-bool FusionPlanner::reaches(std::uint32_t from, std::uint32_t to, bool through_others_only) {
-  const std::uint32_t last = clusters_[to].last;
-  const std::uint32_t last_of_all = last_before(last);
-  return reaches_up_to(from, to, through_others_only, {last, kMaxVisitedNear}) ||
-         (last_of_all > last &&
-          reaches_up_to(from, to, through_others_only, {last_of_all, kMaxVisitedFar}));
-}
-
-bool FusionPlanner::reaches_up_to(std::uint32_t from, std::uint32_t to, bool through_others_only,
-                                  Bounds bounds) {
-  ++visit_;
-  std::size_t visited = 0;
-  std::vector<std::uint32_t> open;
-  const auto open_roots = [&](std::uint32_t cluster) {
-    clusters_[cluster].last_visit = visit_;
-    for (const InstrId root : clusters_[cluster].roots) open.push_back(root.value);
-  };
-  open_roots(from);
-  std::size_t direct = open.size();
-  for (std::size_t next = 0; next < open.size(); ++next) {
-    const bool is_direct = next < direct;
-    for (const std::uint32_t user : users(open[next])) {
-      if (homes_[user].empty() && user <= bounds.last && seen_[user] != visit_) {
-        seen_[user] = visit_;
-        open.push_back(user);
-      }
-      for (const Home& home : homes_[user]) {
-        const Cluster& reader = clusters_[home.cluster];
-        if (home.cluster != to && reader.last_visit == visit_) continue;
-        if (reader.first > bounds.last) continue;  // it can feed nothing up to there
-        if (!reader.inputs.contains(open[next])) continue;
-        if (home.cluster != to) {
-          open_roots(home.cluster);
-        } else if (!(is_direct && through_others_only)) {
-          return true;
-        }
-      }
-      if (++visited > bounds.visited) return true;
-    }
-  }
-  return false;
-}
-
 void FusionPlanner::merge(std::uint32_t into, std::uint32_t from) {
   Cluster& kernel = clusters_[into];
   Cluster& gone = clusters_[from];
@@ -278,12 +209,15 @@ bool FusionPlanner::drop_unread_members(std::uint32_t cluster) {
   Cluster& kernel = clusters_[cluster];
   std::vector<InstrId> members = kernel.members;  // users before their operands
   std::sort(members.rbegin(), members.rend());
-  std::set<InstrId> needed(kernel.roots.begin(), kernel.roots.end());
+  ++visit_;  // of what is needed
+  for (const InstrId root : kernel.roots) seen_[root.index()] = visit_;
+  const auto is_unread = [&](InstrId member) { return seen_[member.index()] != visit_; };
   for (const InstrId member : members) {
-    if (!needed.contains(member)) continue;
-    for (const InstrId operand : computation_.at(member).operands) needed.insert(operand);
+    if (is_unread(member)) continue;
+    for (const InstrId operand : computation_.at(member).operands) {
+      seen_[operand.index()] = visit_;
+    }
   }
-  const auto is_unread = [&](InstrId member) { return !needed.contains(member); };
   if (std::erase_if(kernel.members, is_unread) == 0) return false;
   kernel.inputs.clear();
   for (const InstrId member : members) {

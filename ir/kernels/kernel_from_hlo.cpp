@@ -152,7 +152,7 @@ KernelInliner::Value KernelInliner::add_op(const Instruction& instruction, const
     }
   }
   for (const ComputationId called : instruction.called) {
-    const WorkCounts applied = counter_.total(called);
+    const WorkCounts& applied = counter_.total(called);
     op.applied_flops += static_cast<double>(applied.flops);
     op.applied_transcendentals += static_cast<double>(applied.transcendentals);
   }
@@ -269,7 +269,7 @@ std::size_t KernelInliner::expected_ops() const {
   return ops;
 }
 
-Kernel KernelInliner::build(const Instruction& worker, const WorkCounts& work) {
+Kernel KernelInliner::build(const Instruction& worker, WorkCounts work) {
   std::vector<Value> operands;
   for (const InstrId id : instruction_.operands) operands.push_back(outside_value(id));
   builder_.reserve(expected_ops());
@@ -285,7 +285,7 @@ Kernel KernelInliner::build(const Instruction& worker, const WorkCounts& work) {
   std::vector<OpId> out = outputs(result, shape);
   note_in_place(out, operands);
   builder_.set_op_name(std::string(instruction_.op_name()));
-  builder_.set_work(work);
+  builder_.set_work(std::move(work));
   builder_.set_opcode(worker.opcode);
   builder_.set_group_size(group_size(module_, worker));
   builder_.set_device_groups(device_groups(module_, worker));

@@ -13,7 +13,7 @@ class KernelInliner {
   KernelInliner(const Module& module, ComputationId computation, const Instruction& instruction,
                 WorkCounter& counter);
   // `worker` is the instruction itself, or the one that an async-start wraps.
-  [[nodiscard]] Kernel build(const Instruction& worker, const WorkCounts& work);
+  [[nodiscard]] Kernel build(const Instruction& worker, WorkCounts work);
   // Of the parameters, once the kernel is built.
   [[nodiscard]] std::vector<ArraySource> take_sources() { return std::move(sources_); }
 

@@ -25,11 +25,11 @@ struct SimulateArguments {
 };
 
 Simulation simulate_one(ir::LoadedModule loaded, const hwdesc::Device& device,
-                        const ChosenModel& model, const SimulateArguments& arguments) {
-  const ir::LoadOptions load = load_options(arguments.load);
+                        const ChosenModel& model, const SimulateArguments& arguments,
+                        const ir::LoadOptions& load) {
   const UnknownOp unknown = arguments.unknown_op == "skip" ? UnknownOp::kSkip : UnknownOp::kError;
-  const SimulateOptions options{.unknown_op = unknown,
-                                .contents = arguments.output.format == "json"};
+  const SimulateOptions options{
+      .unknown_op = unknown, .contents = arguments.output.format == "json", .jobs = load.jobs};
   Simulation run = simulate(place(std::move(loaded), device, load), model, options);
   const std::vector<ir::Note> changes = override_notes(arguments.device);
   run.notes.insert(run.notes.end(), changes.begin(), changes.end());
@@ -59,18 +59,19 @@ std::vector<std::string> program_files(const std::vector<std::string>& paths) {
 // Every program on every device, programs outermost.
 std::vector<Simulation> simulate_all(const SimulateArguments& arguments) {
   const std::vector<hwdesc::Device> devices = load_devices(arguments.device);
-  const ir::LoadOptions load = load_options(arguments.load);
+  ir::LoadOptions load = load_options(arguments.load);
   const ChosenModel model = model_with_tiles(arguments.model, arguments.tiles, devices);
   const std::vector<std::string> files = program_files(arguments.files);
   std::vector<ir::LoadedModule> modules(files.size());
   base::parallel_for(modules.size(), arguments.jobs,
                      [&](std::size_t i) { modules[i] = ir::load_module(files[i], load); });
   std::vector<Simulation> runs(modules.size() * devices.size());
+  load.jobs = std::max(1, arguments.jobs / static_cast<int>(std::max<std::size_t>(1, runs.size())));
   Progress progress("simulated", runs.size());
   base::parallel_for(runs.size(), arguments.jobs, [&](std::size_t i) {
     ir::LoadedModule& module = modules[i / devices.size()];
     runs[i] = simulate_one(devices.size() == 1 ? std::move(module) : module,
-                           devices[i % devices.size()], model, arguments);
+                           devices[i % devices.size()], model, arguments, load);
     progress.step();
   });
   return runs;
