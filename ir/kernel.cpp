@@ -13,12 +13,13 @@ namespace {
 }
 
 // From every op to its users, sorted, each pair once.
-std::vector<GraphEdge> user_edges(const std::string& kernel, const std::vector<Op>& ops) {
+std::vector<GraphEdge> user_edges(const Kernel& kernel, const std::vector<Op>& ops) {
   std::vector<GraphEdge> edges;
   for (std::size_t user = 0; user < ops.size(); ++user) {
     for (const OpId operand : ops[user].operands) {
       if (!operand.valid() || operand.index() >= ops.size()) {
-        fail(kernel, "op " + ops[user].name + " has an operand that is not an op of the kernel");
+        fail(kernel.name(), "op " + kernel.name_of(OpId(user)) +
+                                " has an operand that is not an op of the kernel");
       }
       edges.emplace_back(operand.value, static_cast<std::uint32_t>(user));
     }
@@ -49,43 +50,57 @@ std::vector<OpId> evaluation_positions(const std::string& kernel, std::size_t op
 
 }  // namespace
 
+const DeviceGroups& Kernel::device_groups() const {
+  static const DeviceGroups kNone;
+  return device_groups_ ? *device_groups_ : kNone;
+}
+
 KernelBuilder::KernelBuilder(std::string name, Opcode opcode) {
   kernel_.name_ = std::move(name);
-  kernel_.opcode_ = opcode;
+  content_.opcode = opcode;
+}
+
+void KernelBuilder::reserve(std::size_t ops) {
+  content_.ops.reserve(ops);
+  kernel_.op_names_.reserve(ops);
+}
+
+void KernelBuilder::set_device_groups(DeviceGroups groups) {
+  if (groups == DeviceGroups{}) return;
+  kernel_.device_groups_ = std::move(groups);
 }
 
 OpId KernelBuilder::parameter(Shape shape, std::string name) {
+  const std::size_t number = content_.parameters.size();
   Op op;
   op.opcode = Opcode::kParameter;
   op.shape = std::move(shape);
-  op.attrs = ParameterAttrs{static_cast<std::int64_t>(kernel_.parameters_.size()), {}};
-  op.name = name.empty() ? "p" + std::to_string(kernel_.parameters_.size()) : std::move(name);
-  const OpId id = add(std::move(op));
-  kernel_.parameters_.push_back(id);
+  op.attrs = ParameterAttrs{static_cast<std::int64_t>(number), {}};
+  const OpId id = add(std::move(op), name.empty() ? "p" + std::to_string(number) : std::move(name));
+  content_.parameters.push_back(id);
   return id;
 }
 
-OpId KernelBuilder::add(Op op) {
-  kernel_.ops_.push_back(std::move(op));
-  return OpId(kernel_.ops_.size() - 1);
+OpId KernelBuilder::add(Op op, std::string name) {
+  content_.ops.push_back(std::move(op));
+  kernel_.op_names_.push_back(std::move(name));
+  return OpId(content_.ops.size() - 1);
 }
 
 void KernelBuilder::check_edges(const std::vector<OpId>& outputs) const {
   const std::string& name = kernel_.name_;
-  const auto expect_array = [&](std::string_view what, const Op& op) {
-    if (op.shape.is_array()) return;
-    fail(name, std::string(what) + " " + op.name + " is " + to_string(op.shape, false) +
+  const auto expect_array = [&](const char* what, OpId id) {
+    if (op(id).shape.is_array()) return;
+    fail(name, std::string(what) + " " + name_of(id) + " is " + to_string(op(id).shape, false) +
                    ", expected an array");
   };
-  for (const OpId id : kernel_.parameters_) expect_array("parameter", kernel_.op(id));
+  for (const OpId id : content_.parameters) expect_array("parameter", id);
   for (const OpId id : outputs) {
-    if (!id.valid() || id.index() >= kernel_.ops_.size()) {
-      fail(name, "an output is not an op of the kernel");
-    }
-    expect_array("output", kernel_.op(id));
+    if (!id.valid() || id.index() >= size()) fail(name, "an output is not an op of the kernel");
+    expect_array("output", id);
   }
-  for (const auto& [output, parameter] : kernel_.in_place_) {
-    if (output >= outputs.size() || parameter >= kernel_.parameters_.size()) {
+  for (const auto& [output, parameter] : content_.in_place) {
+    if (output >= outputs.size() || parameter >= content_.parameters.size()) {
       fail(name, "an in-place pair names an output or parameter that does not exist");
     }
   }
@@ -93,31 +108,35 @@ void KernelBuilder::check_edges(const std::vector<OpId>& outputs) const {
 
 Kernel KernelBuilder::build(std::vector<OpId> outputs) {
   check_edges(outputs);
-  std::vector<Op>& ops = kernel_.ops_;
-  std::vector<GraphEdge> edges = user_edges(kernel_.name_, ops);
+  std::vector<Op>& ops = content_.ops;
+  std::vector<GraphEdge> edges = user_edges(kernel_, ops);
   if (!operands_come_first(ops)) {
     const std::vector<OpId> position = evaluation_positions(kernel_.name_, ops.size(), edges);
     const auto moved = [&](OpId& id) { id = position[id.index()]; };
     std::vector<Op> ordered(ops.size());
+    std::vector<std::string> names(ops.size());
     for (std::size_t i = 0; i < ordered.size(); ++i) {
       for (OpId& operand : ops[i].operands) moved(operand);
       ordered[position[i].index()] = std::move(ops[i]);
+      names[position[i].index()] = std::move(kernel_.op_names_[i]);
     }
     ops = std::move(ordered);
-    for (OpId& id : kernel_.parameters_) moved(id);
+    kernel_.op_names_ = std::move(names);
+    for (OpId& id : content_.parameters) moved(id);
     for (OpId& id : outputs) moved(id);
-    edges = user_edges(kernel_.name_, ops);
+    edges = user_edges(kernel_, ops);
   }
-  kernel_.first_user_.assign(ops.size() + 1, 0);
-  kernel_.users_.reserve(edges.size());
+  content_.first_user.assign(ops.size() + 1, 0);
+  content_.users.reserve(edges.size());
   for (const auto& [operand, user] : edges) {
-    kernel_.users_.emplace_back(user);
-    ++kernel_.first_user_[operand + 1];
+    content_.users.emplace_back(user);
+    ++content_.first_user[operand + 1];
   }
   for (std::size_t i = 0; i < ops.size(); ++i) {
-    kernel_.first_user_[i + 1] += kernel_.first_user_[i];
+    content_.first_user[i + 1] += content_.first_user[i];
   }
-  kernel_.outputs_ = std::move(outputs);
+  content_.outputs = std::move(outputs);
+  kernel_.content_ = std::move(content_);
   return std::move(kernel_);
 }
 

@@ -3,11 +3,11 @@
 // A fusion's callee (and fusions inside it) is inlined into one DAG; an unfused op becomes a DAG of
 // itself and its parameters. Ops are in topological order (operands first), so `OpId` order is a
 // valid evaluation order. Immutable after KernelBuilder::build(); analyses keep side tables indexed
-// by OpId. Reading is thread-safe. Shapes carry the device layouts.
-// Tuples are resolved away: an op with several results (variadic reduce, sort ...) keeps its tuple
-// shape, and get-tuple-element ops pick its leaves by flat position. Parameters are the used array
-// leaves of the instruction's operands, shaped as they are defined outside; operands that are
-// scalar constants are constant ops instead.
+// by OpId. Reading is thread-safe. Shapes carry the device layouts. Copies, and equal kernels of
+// one program, share all but names (ir/kernels/kernel_contents.h). Tuples are resolved away: an op
+// with several results (variadic reduce, sort ...) keeps its tuple shape, and get-tuple-element ops
+// pick its leaves by flat position. Parameters are the used array leaves of the instruction's
+// operands, shaped as they are defined outside; scalar constants among these are constant ops.
 #pragma once
 
 #include <optional>
@@ -34,7 +34,6 @@ struct Op {
   double applied_transcendentals = 0;
   // reduce-like ops: the called computation, where it is one op of its two parameters
   std::optional<Opcode> applied;
-  std::string name;
 
   template <class T>
   [[nodiscard]] const T& as() const {
@@ -61,43 +60,50 @@ class Kernel {
  public:
   [[nodiscard]] const std::string& name() const { return name_; }
   // The scheduled instruction's opcode (kFusion, kCopy, kAllReduce ...).
-  [[nodiscard]] Opcode opcode() const { return opcode_; }
+  [[nodiscard]] Opcode opcode() const { return content_->opcode; }
   [[nodiscard]] std::string_view op_name() const { return op_name_; }  // metadata, may be ""
-  [[nodiscard]] std::span<const Op> ops() const { return ops_; }
-  [[nodiscard]] const Op& op(OpId id) const { return ops_[id.index()]; }
+  [[nodiscard]] std::span<const Op> ops() const { return content_->ops; }
+  [[nodiscard]] const Op& op(OpId id) const { return content_->ops[id.index()]; }
+  [[nodiscard]] const std::string& name_of(OpId id) const { return op_names_[id.index()]; }
   [[nodiscard]] std::span<const OpId> users(OpId id) const {
-    const std::uint32_t begin = first_user_[id.index()];
-    return std::span(users_).subspan(begin, first_user_[id.index() + 1] - begin);
+    const std::uint32_t begin = content_->first_user[id.index()];
+    return std::span(content_->users).subspan(begin, content_->first_user[id.index() + 1] - begin);
   }
-  [[nodiscard]] std::span<const OpId> parameters() const { return parameters_; }  // array leaves
-  [[nodiscard]] std::span<const OpId> outputs() const { return outputs_; }        // array leaves
-  [[nodiscard]] const WorkCounts& work() const { return work_; }
-  [[nodiscard]] const std::optional<CompilerTile>& compiler_tile() const { return compiler_tile_; }
+  [[nodiscard]] std::span<const OpId> parameters() const { return content_->parameters; }  // leaves
+  [[nodiscard]] std::span<const OpId> outputs() const { return content_->outputs; }        // leaves
+  [[nodiscard]] const WorkCounts& work() const { return content_->work; }
+  [[nodiscard]] const std::optional<CompilerTile>& compiler_tile() const { return content_->tile; }
   [[nodiscard]] const std::optional<CustomCallCost>& custom_call_cost() const {
-    return custom_cost_;
+    return content_->custom_cost;
   }
   // For collectives: devices in one group, and how it was known ("replica_groups", "module", ...).
-  [[nodiscard]] std::int64_t group_size() const { return group_size_; }
-  [[nodiscard]] const DeviceGroups& device_groups() const { return device_groups_; }
+  [[nodiscard]] std::int64_t group_size() const { return content_->group_size; }
+  [[nodiscard]] const DeviceGroups& device_groups() const;
   // In-place: outputs[i] shares the buffer of parameters[j] (dynamic-update-slice, aliasing).
   [[nodiscard]] std::span<const std::pair<std::size_t, std::size_t>> in_place() const {
-    return in_place_;
+    return content_->in_place;
   }
+  // The same for kernels that share all but names and device groups; of no meaning otherwise.
+  [[nodiscard]] const void* content() const { return content_.identity(); }
 
  private:
   friend class KernelBuilder;
+  friend class KernelContents;
+  struct Content {
+    Opcode opcode = Opcode::kFusion;
+    std::vector<Op> ops;
+    std::vector<OpId> parameters, outputs, users;  // users of every op, one after the other
+    std::vector<std::uint32_t> first_user;         // by op, and the end
+    WorkCounts work;
+    std::optional<CompilerTile> tile;
+    std::optional<CustomCallCost> custom_cost;
+    std::int64_t group_size = 1;
+    std::vector<std::pair<std::size_t, std::size_t>> in_place;
+  };
   std::string name_, op_name_;
-  Opcode opcode_ = Opcode::kFusion;
-  std::vector<Op> ops_;
-  std::vector<OpId> parameters_, outputs_;
-  std::vector<OpId> users_;                // of every op, one after the other
-  std::vector<std::uint32_t> first_user_;  // by op, and the end
-  WorkCounts work_;
-  std::optional<CompilerTile> compiler_tile_;
-  std::optional<CustomCallCost> custom_cost_;
-  std::int64_t group_size_ = 1;
-  DeviceGroups device_groups_;
-  std::vector<std::pair<std::size_t, std::size_t>> in_place_;
+  std::vector<std::string> op_names_;
+  Shared<DeviceGroups> device_groups_;  // none: empty
+  Shared<Content> content_;
 };
 
 // Builds a kernel op by op (operator tables, tests, the program builder). build() verifies that the
@@ -111,28 +117,30 @@ class KernelBuilder {
  public:
   KernelBuilder(std::string name, Opcode opcode);
   OpId parameter(Shape shape, std::string name = {});
-  OpId add(Op op);
-  void reserve(std::size_t ops) { kernel_.ops_.reserve(ops); }
-  void set_opcode(Opcode opcode) { kernel_.opcode_ = opcode; }
+  OpId add(Op op, std::string name = {});
+  void reserve(std::size_t ops);
+  void set_opcode(Opcode opcode) { content_.opcode = opcode; }
   void set_op_name(std::string op_name) { kernel_.op_name_ = std::move(op_name); }
-  void set_work(WorkCounts work) { kernel_.work_ = std::move(work); }
-  void set_compiler_tile(CompilerTile tile) { kernel_.compiler_tile_ = std::move(tile); }
-  void set_custom_call_cost(CustomCallCost cost) { kernel_.custom_cost_ = cost; }
-  void set_group_size(std::int64_t devices) { kernel_.group_size_ = devices; }
-  void set_device_groups(DeviceGroups groups) { kernel_.device_groups_ = std::move(groups); }
+  void set_work(WorkCounts work) { content_.work = std::move(work); }
+  void set_compiler_tile(CompilerTile tile) { content_.tile = std::move(tile); }
+  void set_custom_call_cost(CustomCallCost cost) { content_.custom_cost = cost; }
+  void set_group_size(std::int64_t devices) { content_.group_size = devices; }
+  void set_device_groups(DeviceGroups groups);
   void add_in_place(std::size_t output, std::size_t parameter) {
-    kernel_.in_place_.emplace_back(output, parameter);
+    content_.in_place.emplace_back(output, parameter);
   }
   [[nodiscard]] Kernel build(std::vector<OpId> outputs);
   // What was added so far; ids are those handed out.
-  [[nodiscard]] const Op& op(OpId id) const { return kernel_.op(id); }
-  [[nodiscard]] Op& op(OpId id) { return kernel_.ops_[id.index()]; }
-  [[nodiscard]] std::span<const OpId> parameters() const { return kernel_.parameters_; }
-  [[nodiscard]] std::size_t size() const { return kernel_.ops_.size(); }
+  [[nodiscard]] const Op& op(OpId id) const { return content_.ops[id.index()]; }
+  [[nodiscard]] Op& op(OpId id) { return content_.ops[id.index()]; }
+  [[nodiscard]] const std::string& name_of(OpId id) const { return kernel_.name_of(id); }
+  [[nodiscard]] std::span<const OpId> parameters() const { return content_.parameters; }
+  [[nodiscard]] std::size_t size() const { return content_.ops.size(); }
 
  private:
   void check_edges(const std::vector<OpId>& outputs) const;
   Kernel kernel_;
+  Kernel::Content content_;
 };
 
 // The kernel of one instruction of `computation` (fusions inlined, backend_config read).

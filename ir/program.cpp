@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "ir/counts/trip_count.h"
+#include "ir/kernels/kernel_contents.h"
 #include "ir/library_calls.h"
 #include "ir/program_builder.h"
 #include "ir/schedule_order.h"
@@ -217,11 +218,14 @@ void ProgramBuilder::close(Frame& frame) {
 // The walk was the part that needs an order.
 void ProgramBuilder::make_kernels() {
   const std::size_t kernels = launched_.size();
+  KernelContents contents;
   const auto make_some = [&](std::size_t first, std::size_t end) {
     WorkCounter counter(module_);
     for (std::size_t i = first; i < end; ++i) {
       const auto& [computation, instruction] = launched_[i];
-      program_.kernels_[i].kernel = make_kernel(module_, computation, instruction, counter);
+      Kernel& kernel = program_.kernels_[i].kernel;
+      kernel = make_kernel(module_, computation, instruction, counter);
+      contents.share(kernel);
     }
   };
   base::parallel_for_batches(kernels, kBatch, options_.jobs, make_some);

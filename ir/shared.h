@@ -31,6 +31,8 @@ class Shared {
     return node_->value;
   }
   void reset() { node_.reset(); }
+  // The same for copies that share their value, of no meaning otherwise.
+  [[nodiscard]] const void* identity() const { return node_.get(); }
 
   friend bool operator==(const Shared& a, const Shared& b) {
     return a.node_ == b.node_ || (a.node_ && b.node_ && *a == *b);

@@ -112,12 +112,12 @@ ir::Kernel reordered(const ir::Kernel& kernel, std::mt19937_64& random) {
   ir::KernelBuilder builder(kernel.name(), kernel.opcode());
   std::vector<ir::OpId> place(kernel.ops().size());
   for (const ir::OpId id : kernel.parameters()) {
-    place[id.index()] = builder.parameter(kernel.op(id).shape, kernel.op(id).name);
+    place[id.index()] = builder.parameter(kernel.op(id).shape, kernel.name_of(id));
   }
   for (const std::size_t old : random_order(kernel, random)) {
     ir::Op op = kernel.ops()[old];
     for (ir::OpId& operand : op.operands) operand = place[operand.index()];
-    place[old] = builder.add(std::move(op));
+    place[old] = builder.add(std::move(op), kernel.name_of(ir::OpId(old)));
   }
   builder.set_op_name(std::string(kernel.op_name()));
   builder.set_work(kernel.work());

@@ -227,7 +227,8 @@ ir::Kernel keep_largest_operand(ir::Kernel kernel, const OpDefaults& defaults) {
     ir::Op op = kernel.ops()[i];
     if (OpId(i) == largest) op.shape.layout.edit().memory_space = defaults.layout.scratchpad.space;
     const bool parameter = op.opcode == Opcode::kParameter;
-    static_cast<void>(parameter ? builder.parameter(op.shape, op.name) : builder.add(op));
+    const std::string& name = kernel.name_of(OpId(i));
+    static_cast<void>(parameter ? builder.parameter(op.shape, name) : builder.add(op, name));
   }
   builder.set_work(kernel.work());
   return builder.build({kernel.outputs().begin(), kernel.outputs().end()});

@@ -71,8 +71,9 @@ class Reader {
   }
 
  private:
-  [[noreturn]] static void refuse(const Op& op, const std::string& why) {
-    throw Error(fmt::format("{}: {} {}", op.name, ir::name(op.opcode), why));
+  [[noreturn]] void refuse(const Op& op, const std::string& why) const {
+    const OpId id(static_cast<std::size_t>(&op - kernel_.ops().data()));
+    throw Error(fmt::format("{}: {} {}", kernel_.name_of(id), ir::name(op.opcode), why));
   }
   [[nodiscard]] std::string name(OpId id) const { return buffer_name(kernel_, id); }
 
@@ -142,7 +143,7 @@ class Reader {
     return Value::of(Access{name(id), {}, std::move(position)}, op.shape.dtype);
   }
 
-  [[nodiscard]] static double number(const Op& op) {
+  [[nodiscard]] double number(const Op& op) const {
     const ir::Literal& literal = op.as<ir::ConstantAttrs>().literal;
     if (literal.is_integer && literal.integers.size() == 1) {
       return static_cast<double>(literal.integers[0]);
@@ -377,15 +378,17 @@ class Reader {
 }  // namespace
 
 std::string buffer_name(const ir::Kernel& kernel, OpId id) {
-  const Op& op = kernel.op(id);
+  const std::string& name = kernel.name_of(id);
   std::string made;
-  for (const char c : op.name) {
+  for (const char c : name) {
     made += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' ? c : '_';
   }
-  const bool taken = std::any_of(kernel.ops().begin(), kernel.ops().end(), [&](const Op& other) {
-    return &other != &op && other.name == op.name;
-  });
-  return made.empty() || taken ? fmt::format("{}.{}", ir::name(op.opcode), id.index()) : made;
+  bool taken = false;
+  for (std::size_t i = 0; i < kernel.ops().size(); ++i) {
+    taken |= OpId(i) != id && kernel.name_of(OpId(i)) == name;
+  }
+  const ir::Opcode opcode = kernel.op(id).opcode;
+  return made.empty() || taken ? fmt::format("{}.{}", ir::name(opcode), id.index()) : made;
 }
 
 LoopProgram read_loops(const ir::Kernel& kernel) {

@@ -82,7 +82,7 @@ Predictions answers_of(const ir::Program& program, const hwdesc::Device& device,
   Predictions answers{.run = simulated.timeline, .cells = {}};
   for (const SimulatedKernel& kernel : simulated.kernels) {
     if (kernel.skipped) continue;
-    const analytical::Estimate& estimate = kernel.estimate;
+    const analytical::Estimate& estimate = *kernel.estimate;
     answers.cells.emplace(kernel.name,
                           CompareCell{estimate.time, estimate.bound, estimate.correction});
   }

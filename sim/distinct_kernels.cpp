@@ -1,7 +1,9 @@
 #include "sim/distinct_kernels.h"
 
 #include <map>
+#include <span>
 #include <tuple>
+#include <unordered_map>
 
 #include "base/parallel.h"
 #include "ir/kernels/kernel_fingerprint.h"
@@ -20,15 +22,34 @@ struct KernelKind {
   }
 };
 
+// Kernels that share their content need one fingerprint.
+struct Contents {
+  std::vector<const ir::Kernel*> first;  // that holds each
+  std::vector<std::size_t> which;        // by kernel, into `first`
+};
+
+Contents contents_of(std::span<const ir::ScheduledKernel> kernels) {
+  Contents contents;
+  contents.which.reserve(kernels.size());
+  std::unordered_map<const void*, std::size_t> known;
+  for (const ir::ScheduledKernel& scheduled : kernels) {
+    const auto [at, is_new] = known.emplace(scheduled.kernel.content(), contents.first.size());
+    if (is_new) contents.first.push_back(&scheduled.kernel);
+    contents.which.push_back(at->second);
+  }
+  return contents;
+}
+
 }  // namespace
 
 DistinctKernels distinct_kernels(const ir::Program& program, const hwdesc::Device& device,
                                  int jobs) {
   static const ir::DeviceGroups kNone;
   const auto kernels = program.kernels();
-  std::vector<ir::Fingerprint> prints(kernels.size());
-  base::parallel_for_batches(kernels.size(), kBatch, jobs, [&](std::size_t first, std::size_t end) {
-    for (std::size_t i = first; i < end; ++i) prints[i] = ir::fingerprint(kernels[i].kernel);
+  const Contents contents = contents_of(kernels);
+  std::vector<ir::Fingerprint> prints(contents.first.size());
+  base::parallel_for_batches(prints.size(), kBatch, jobs, [&](std::size_t first, std::size_t end) {
+    for (std::size_t i = first; i < end; ++i) prints[i] = ir::fingerprint(*contents.first[i]);
   });
   const bool placed = device.interconnect && device.interconnect->slice;
   DistinctKernels distinct;
@@ -38,7 +59,7 @@ DistinctKernels distinct_kernels(const ir::Program& program, const hwdesc::Devic
     const ir::Kernel& kernel = kernels[i].kernel;
     const ir::DeviceGroups& groups = placed ? kernel.device_groups() : kNone;
     const auto [at, is_new] =
-        known.emplace(KernelKind{prints[i], &groups}, distinct.kernels.size());
+        known.emplace(KernelKind{prints[contents.which[i]], &groups}, distinct.kernels.size());
     if (is_new) distinct.kernels.push_back(&kernel);
     distinct.which.push_back(at->second);
   }

@@ -19,14 +19,14 @@ std::optional<ProgramEnergy> program_energy(std::span<const SimulatedKernel> ker
                     .timeline = timeline};
   for (const SimulatedKernel& kernel : kernels) {
     if (kernel.skipped) continue;
-    if (!kernel.estimate.energy) return std::nullopt;
-    const analytical::LaunchEnergy& one = *kernel.estimate.energy;
+    if (!kernel.estimate->energy) return std::nullopt;
+    const analytical::LaunchEnergy& one = *kernel.estimate->energy;
     sum.dynamic.compute += kernel.multiplicity * one.compute;
     sum.dynamic.memory += kernel.multiplicity * one.memory;
     sum.dynamic.on_chip += kernel.multiplicity * one.on_chip;
     sum.dynamic.network += kernel.multiplicity * one.network;
-    if (kernel.estimate.clock_factor < 1) ++sum.limited_kernels;
-    sum.lowest_clock = std::min(sum.lowest_clock, kernel.estimate.clock_factor);
+    if (kernel.estimate->clock_factor < 1) ++sum.limited_kernels;
+    sum.lowest_clock = std::min(sum.lowest_clock, kernel.estimate->clock_factor);
   }
   return sum;
 }

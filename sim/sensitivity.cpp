@@ -60,7 +60,7 @@ class Variants {
     distinct_ = distinct_kernels(built_.program, device);
     base_s_.resize(distinct_.kernels.size());
     for (std::size_t i = 0; i < distinct_.which.size(); ++i) {
-      base_s_[distinct_.which[i]] = base.kernels[i].estimate.time;
+      base_s_[distinct_.which[i]] = base.kernels[i].estimate->time;
     }
   }
   // Where time goes on a machine that differs in the number at `path`: as run() says it, asking
@@ -172,7 +172,7 @@ bool is_varied(const hwdesc::DeviceNumber& number) {
 std::array<double, analytical::kBoundCount> bound_times(const Simulation& run) {
   std::array<double, analytical::kBoundCount> times{};
   for (const SimulatedKernel& kernel : run.kernels) {
-    times[static_cast<std::size_t>(kernel.estimate.bound)] += kernel.total().value;
+    times[static_cast<std::size_t>(kernel.estimate->bound)] += kernel.total().value;
   }
   return times;
 }

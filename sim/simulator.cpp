@@ -25,8 +25,8 @@ Lane lane_of(const ir::ScheduledKernel& scheduled) {
 }
 
 struct Asked {
-  std::vector<std::optional<Estimate>> distinct;
-  std::vector<std::size_t> which;  // by kernel, into distinct
+  std::vector<ir::Shared<Estimate>> distinct;  // none: no answer
+  std::vector<std::size_t> which;              // by kernel, into distinct
 };
 
 Asked ask(const ir::Program& program, const hwdesc::Device& device,
@@ -34,11 +34,13 @@ Asked ask(const ir::Program& program, const hwdesc::Device& device,
   DistinctKernels distinct = distinct_kernels(program, device, jobs);
   std::vector<analytical::KernelQuery> queries;
   for (const ir::Kernel* kernel : distinct.kernels) queries.push_back({*kernel});
-  Asked asked{std::vector<std::optional<Estimate>>(queries.size()), std::move(distinct.which)};
+  Asked asked{std::vector<ir::Shared<Estimate>>(queries.size()), std::move(distinct.which)};
   const auto ask_some = [&](std::size_t first, std::size_t end) {
     auto answers = model.estimate(std::span(queries).subspan(first, end - first), device);
     TC_CHECK(answers.size() == end - first, "a cost model answers every query");
-    std::ranges::move(answers, asked.distinct.begin() + static_cast<std::ptrdiff_t>(first));
+    for (std::size_t i = first; i < end; ++i) {
+      if (answers[i - first]) asked.distinct[i] = std::move(*answers[i - first]);
+    }
   };
   base::parallel_for_batches(queries.size(), kBatch, jobs, ask_some);
   return asked;
@@ -52,7 +54,7 @@ Error no_model(const ir::Kernel& kernel, const hwdesc::Device& device) {
 }
 
 SimulatedKernel simulated(const ir::ScheduledKernel& scheduled, ir::KernelId id,
-                          const std::optional<Estimate>& answer) {
+                          const ir::Shared<Estimate>& answer) {
   SimulatedKernel kernel{.id = id,
                          .name = scheduled.kernel.name(),
                          .computation = scheduled.computation,
@@ -63,8 +65,8 @@ SimulatedKernel simulated(const ir::ScheduledKernel& scheduled, ir::KernelId id,
     kernel.skipped = true;
     return kernel;
   }
-  kernel.estimate = *answer;
-  const double time_s = kernel.estimate.time.value;
+  kernel.estimate = answer;
+  const double time_s = kernel.estimate->time.value;
   if (!std::isfinite(time_s) || time_s < 0) {
     throw Error(fmt::format("kernel {} ({}): the model returned a non-finite time", kernel.name,
                             ir::name(kernel.opcode)));
@@ -118,7 +120,7 @@ void add_contents(const ir::Program& program, const Asked& asked,
 std::optional<DomainShares> domain_shares(const Simulation& simulation) {
   DomainShares shares;
   for (const SimulatedKernel& kernel : simulation.kernels) {
-    const auto& correction = kernel.estimate.correction;
+    const auto& correction = kernel.estimate->correction;
     if (kernel.skipped || !correction) continue;
     DomainShare& share = correction->verdict == analytical::Verdict::kIn     ? shares.in
                          : correction->verdict == analytical::Verdict::kEdge ? shares.edge
@@ -147,7 +149,7 @@ Simulation simulate(const ir::Program& program, const hwdesc::Device& device,
   std::size_t skipped = 0;
   for (std::size_t i = 0; i < asked.which.size(); ++i) {
     const ir::ScheduledKernel& scheduled = program.kernels()[i];
-    const std::optional<Estimate>& answer = asked.distinct[asked.which[i]];
+    const ir::Shared<Estimate>& answer = asked.distinct[asked.which[i]];
     if (!answer && options.unknown_op == UnknownOp::kError) {
       throw no_model(scheduled.kernel, device);
     }

@@ -39,11 +39,11 @@ struct SimulatedKernel {
   ir::Opcode opcode = ir::Opcode::kFusion;
   double multiplicity = 1;  // launches per run of the program
   Lane lane = Lane::kCompute;
-  analytical::Estimate estimate;  // of one launch
-  bool skipped = false;           // --unknown-op=skip: no time, and the report says so
-  Seconds start, end;             // on the timeline, all launches together
+  ir::Shared<analytical::Estimate> estimate = analytical::Estimate{};  // of one launch
+  bool skipped = false;  // --unknown-op=skip: no time, and the report says so
+  Seconds start, end;    // on the timeline, all launches together
 
-  [[nodiscard]] Seconds total() const { return estimate.time * multiplicity; }
+  [[nodiscard]] Seconds total() const { return estimate->time * multiplicity; }
 };
 
 struct Simulation {

@@ -123,8 +123,7 @@ OpId KernelInliner::use(const Leaf& leaf) {
     op.opcode = Opcode::kConstant;
     op.shape = *source.shape;
     op.attrs = kept_attrs(producer);
-    op.name = producer.name;
-    source.op = builder_.add(std::move(op));
+    source.op = builder_.add(std::move(op), producer.name);
   } else {
     std::string name = producer.name;
     if (producer.shape.is_tuple()) name += "." + std::to_string(source.leaf);
@@ -145,7 +144,6 @@ KernelInliner::Value KernelInliner::add_op(const Instruction& instruction, const
   op.shape = shape;
   op.dimensions = instruction.dimensions;
   op.attrs = kept_attrs(instruction);
-  op.name = instruction.name;
   for (const Value* operand : operands) {
     for (const Leaf& leaf : *operand) {
       if (leaf.kind != Leaf::Kind::kNone) op.operands.push_back(use(leaf));
@@ -158,7 +156,7 @@ KernelInliner::Value KernelInliner::add_op(const Instruction& instruction, const
   }
   if (instruction.called.size() == 1)
     op.applied = applied_opcode(module_.at(instruction.called[0]));
-  const OpId id = builder_.add(std::move(op));
+  const OpId id = builder_.add(std::move(op), instruction.name);
   if (shape.is_array()) return {{Leaf::Kind::kOp, id.value}};
 
   Value value;
@@ -172,8 +170,8 @@ KernelInliner::Value KernelInliner::add_op(const Instruction& instruction, const
     pick.shape = leaf;
     pick.operands = {id};
     pick.attrs = IndexAttrs{static_cast<std::int64_t>(value.size())};
-    pick.name = instruction.name + "." + std::to_string(value.size());
-    value.push_back({Leaf::Kind::kOp, builder_.add(std::move(pick)).value});
+    std::string name = instruction.name + "." + std::to_string(value.size());
+    value.push_back({Leaf::Kind::kOp, builder_.add(std::move(pick), std::move(name)).value});
   });
   return value;
 }
@@ -249,8 +247,7 @@ std::vector<OpId> KernelInliner::outputs(const Value& result, const Shape& shape
       copy.opcode = Opcode::kCopy;
       copy.shape = outside;
       copy.operands = {id};
-      copy.name = builder_.op(id).name + ".copy";
-      id = builder_.add(std::move(copy));
+      id = builder_.add(std::move(copy), builder_.name_of(id) + ".copy");
     } else if (outside.has_layout() && same_dims(builder_.op(id).shape, outside)) {
       builder_.op(id).shape.layout = outside.layout;
     }

@@ -52,9 +52,9 @@ Shape KernelSketch::array(DType dtype, Dims dims) const {
 }
 
 OpId KernelSketch::add(Op op) {
-  op.name = fmt::format("{}.{}", name(op.opcode), shapes_.size());
+  std::string made = fmt::format("{}.{}", name(op.opcode), shapes_.size());
   shapes_.push_back(op.shape);
-  return builder_.add(std::move(op));
+  return builder_.add(std::move(op), std::move(made));
 }
 
 OpId KernelSketch::parameter(DType dtype, Dims dims) {

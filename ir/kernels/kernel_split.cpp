@@ -44,12 +44,12 @@ class Launch {
     OpId made;
     if (loaded) {
       work_.operand_bytes.push_back(static_cast<float>(unpadded_bytes(op.shape)));
-      made = builder_.parameter(op.shape, op.name);
+      made = builder_.parameter(op.shape, kernel_.name_of(id));
     } else {
       Op own = op;
       for (OpId& operand : own.operands) operand = copy(operand);
       count(op);
-      made = builder_.add(std::move(own));
+      made = builder_.add(std::move(own), kernel_.name_of(id));
     }
     copied_.emplace(id, made);
     return made;

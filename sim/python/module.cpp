@@ -31,17 +31,17 @@ py::dict columns(const Simulation& run) {
   out["name"] = texts(run, [](Kernel k) { return py::str(k.name); });
   out["opcode"] = texts(run, [](Kernel k) { return py::str(std::string(ir::name(k.opcode))); });
   out["launches"] = numbers(run, [](Kernel k) { return k.multiplicity; });
-  out["time_s"] = numbers(run, [](Kernel k) { return k.estimate.time.value; });
+  out["time_s"] = numbers(run, [](Kernel k) { return k.estimate->time.value; });
   out["total_s"] = numbers(run, [](Kernel k) { return k.total().value; });
   out["start_s"] = numbers(run, [](Kernel k) { return k.start.value; });
   out["end_s"] = numbers(run, [](Kernel k) { return k.end.value; });
   out["bound"] =
-      texts(run, [](Kernel k) { return py::str(std::string(analytical::name(k.estimate.bound))); });
-  out["utilisation"] = numbers(run, [](Kernel k) { return k.estimate.utilisation; });
-  out["flops"] = numbers(run, [](Kernel k) { return k.estimate.flops.value; });
-  out["hbm_read_bytes"] = numbers(run, [](Kernel k) { return k.estimate.hbm_read.value; });
-  out["hbm_write_bytes"] = numbers(run, [](Kernel k) { return k.estimate.hbm_write.value; });
-  out["tile"] = texts(run, [](Kernel k) { return py::str(to_string(k.estimate.tile)); });
+      texts(run, [](Kernel k) { return py::str(std::string(analytical::name(k.estimate->bound))); });
+  out["utilisation"] = numbers(run, [](Kernel k) { return k.estimate->utilisation; });
+  out["flops"] = numbers(run, [](Kernel k) { return k.estimate->flops.value; });
+  out["hbm_read_bytes"] = numbers(run, [](Kernel k) { return k.estimate->hbm_read.value; });
+  out["hbm_write_bytes"] = numbers(run, [](Kernel k) { return k.estimate->hbm_write.value; });
+  out["tile"] = texts(run, [](Kernel k) { return py::str(to_string(k.estimate->tile)); });
   return out;
 }
 

@@ -19,7 +19,7 @@ constexpr auto kBounds = [] {
 std::optional<double> bound_share(const Simulation& run, Bound bound) {
   Seconds held;
   for (const SimulatedKernel& kernel : run.kernels) {
-    if (!kernel.skipped && kernel.estimate.bound == bound) held += kernel.total();
+    if (!kernel.skipped && kernel.estimate->bound == bound) held += kernel.total();
   }
   if (run.time.value <= 0) return 0.0;
   return held / run.time;

@@ -10,7 +10,7 @@ namespace tilecast::sim::views {
 namespace {
 
 Fields fields_of(const Simulation& run, const SimulatedKernel& kernel) {
-  const analytical::Estimate& e = kernel.estimate;
+  const analytical::Estimate& e = *kernel.estimate;
   const auto unless_skipped = [&](std::string cell) { return kernel.skipped ? "" : cell; };
   Fields fields{
       {"file", run.file},

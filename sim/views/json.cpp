@@ -24,7 +24,7 @@ Json kernel_json(const SimulatedKernel& kernel) {
               {"end_s", kernel.end.value},
               {"lane", std::string(name(kernel.lane))}};
   if (!kernel.content.empty()) out["content"] = kernel.content;
-  out.update(kernel.skipped ? Json{{"time_s", 0.0}} : estimate_json(kernel.estimate));
+  out.update(kernel.skipped ? Json{{"time_s", 0.0}} : estimate_json(*kernel.estimate));
   return out;
 }
 

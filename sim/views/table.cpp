@@ -28,7 +28,7 @@ std::string kind(const SimulatedKernel& kernel) {
 analytical::BoundVector bound_shares(const Simulation& simulation) {
   analytical::BoundVector held{};
   for (const SimulatedKernel& kernel : simulation.kernels) {
-    held[static_cast<std::size_t>(kernel.estimate.bound)] += kernel.total();
+    held[static_cast<std::size_t>(kernel.estimate->bound)] += kernel.total();
   }
   return held;
 }
@@ -38,7 +38,7 @@ std::vector<ir::Note> flag_counts(const Simulation& simulation) {
   std::vector<ir::Note> flags;
   std::unordered_map<std::string, std::size_t> index;
   for (const SimulatedKernel& kernel : simulation.kernels) {
-    for (const std::string& flag : kernel.estimate.flags) {
+    for (const std::string& flag : kernel.estimate->flags) {
       const auto [found, fresh] = index.try_emplace(flag, flags.size());
       if (fresh) flags.push_back({flag, 0});
       ++flags[found->second].count;
@@ -113,7 +113,7 @@ std::string header(const Simulation& run) {
 
 // `corrected`: with a column for what a hybrid did.
 std::vector<std::string> row(const SimulatedKernel& kernel, Seconds whole, bool corrected) {
-  const analytical::Estimate& e = kernel.estimate;
+  const analytical::Estimate& e = *kernel.estimate;
   const std::string launches = count(kernel.multiplicity);
   if (kernel.skipped) {
     std::vector<std::string> cells{kernel.name, kind(kernel), launches, "skipped"};

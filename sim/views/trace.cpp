@@ -18,7 +18,7 @@ Json metadata(std::string_view what, std::size_t pid, std::size_t tid, const std
 }
 
 Json event(const SimulatedKernel& kernel, std::size_t pid) {
-  const analytical::Estimate& e = kernel.estimate;
+  const analytical::Estimate& e = *kernel.estimate;
   return {{"ph", "X"},
           {"name", kernel.name},
           {"cat", std::string(ir::name(kernel.opcode))},

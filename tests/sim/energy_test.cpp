@@ -56,7 +56,7 @@ TEST(ProgramEnergy, IsTheSumOverLaunchesAndIdlingOnTheTimeline) {
   ASSERT_TRUE(run.energy);
   double dynamic_J = 0;
   for (const SimulatedKernel& kernel : run.kernels) {
-    dynamic_J += kernel.multiplicity * kernel.estimate.energy->total().value;
+    dynamic_J += kernel.multiplicity * kernel.estimate->energy->total().value;
   }
   EXPECT_NEAR(run.energy->dynamic.total().value, dynamic_J, 1e-9 * dynamic_J);
   EXPECT_DOUBLE_EQ(run.energy->idle.value, device.energy->idle_power.value * run.timeline.value);

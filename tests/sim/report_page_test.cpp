@@ -27,9 +27,10 @@ Simulation page_run() {
   Simulation run = support::small_run();
   for (SimulatedKernel& kernel : run.kernels) {
     kernel.content = "c" + kernel.name;
-    kernel.estimate.bounds[static_cast<std::size_t>(kernel.estimate.bound)] = kernel.estimate.time;
+    kernel.estimate.edit().bounds[static_cast<std::size_t>(kernel.estimate->bound)] =
+        kernel.estimate->time;
   }
-  run.kernels[1].estimate.correction = analytical::Correction{
+  run.kernels[1].estimate.edit().correction = analytical::Correction{
       .analytical = Seconds{1e-6}, .factor = 2, .low = Seconds{1e-6}, .high = Seconds{3e-6}};
   run.roofs.peaks = {{"matrix", "bf16", FlopsPerSecond{1e14}}};
   run.roofs.memory = {{"hbm", BytesPerSecond{1e12}, BytesPerSecond{1e12}, Bytes{1e10}}};

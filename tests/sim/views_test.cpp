@@ -24,7 +24,7 @@ using Json = nlohmann::json;
 
 Simulation example() {
   Simulation run = support::small_run();
-  run.kernels[1].estimate.flags = {"approximate"};
+  run.kernels[1].estimate.edit().flags = {"approximate"};
   run.host_dispatch = Seconds{1e-4};
   return run;
 }
@@ -179,12 +179,12 @@ Simulation corrected() {
   Simulation run = example();
   run.model = "hybrid toy (models/toy)";
   run.interval = measured::Interval{4e-6, 7e-6};
-  run.kernels[1].estimate.correction = {.analytical = Seconds{1.6e-6},
-                                        .factor = 1.25,
-                                        .weight = 0,
-                                        .verdict = analytical::Verdict::kOut,
-                                        .low = Seconds{1.2e-6},
-                                        .high = Seconds{3.2e-6}};
+  run.kernels[1].estimate.edit().correction = {.analytical = Seconds{1.6e-6},
+                                               .factor = 1.25,
+                                               .weight = 0,
+                                               .verdict = analytical::Verdict::kOut,
+                                               .low = Seconds{1.2e-6},
+                                               .high = Seconds{3.2e-6}};
   return run;
 }
 
@@ -231,7 +231,7 @@ TEST(CsvView, OfAHybridEndsWithTheCorrection) {
 }
 
 TEST(CorrectionView, TellsTimesFactorVerdictNeighboursAndDrivers) {
-  hybrid::CorrectionReasons reasons{.correction = *corrected().kernels[1].estimate.correction,
+  hybrid::CorrectionReasons reasons{.correction = *corrected().kernels[1].estimate->correction,
                                     .residual = std::log(1.5)};
   reasons.correction.weight = 0.5;
   reasons.nearest = {{.kernel = 0, .distance = 0.25}};

@@ -9,14 +9,14 @@ inline sim::SimulatedKernel small_kernel(std::string name, double time_s, double
                                          analytical::Bound bound) {
   sim::SimulatedKernel kernel{
       .name = std::move(name), .computation = "main", .multiplicity = launches};
-  kernel.estimate.time = Seconds{time_s};
-  kernel.estimate.speed_of_light = Seconds{time_s / 2};
-  kernel.estimate.utilisation = 0.5;
-  kernel.estimate.bound = bound;
-  kernel.estimate.hbm_read = Bytes{3e6};
-  kernel.estimate.flops = Flops{5e9};
-  kernel.estimate.model = "hand-made";
-  kernel.estimate.tile.output = {2, 4};
+  kernel.estimate.edit().time = Seconds{time_s};
+  kernel.estimate.edit().speed_of_light = Seconds{time_s / 2};
+  kernel.estimate.edit().utilisation = 0.5;
+  kernel.estimate.edit().bound = bound;
+  kernel.estimate.edit().hbm_read = Bytes{3e6};
+  kernel.estimate.edit().flops = Flops{5e9};
+  kernel.estimate.edit().model = "hand-made";
+  kernel.estimate.edit().tile.output = {2, 4};
   return kernel;
 }
 
