@@ -34,8 +34,13 @@ bool is_zero_cost(Opcode opcode) {
 
 Program make_program(const Module& module, const ProgramOptions& options) {
   const std::optional<Module> replaced = with_library_calls_replaced(module);
-  Program program = ProgramBuilder(replaced ? *replaced : module, options).build();
-  program.memory_ = memory_use(module);
+  Program program;
+  MemoryUse memory;
+  base::parallel_for(2, options.jobs, [&](std::size_t part) {
+    if (part == 0) program = ProgramBuilder(replaced ? *replaced : module, options).build();
+    if (part == 1) memory = memory_use(module);
+  });
+  program.memory_ = std::move(memory);
   return program;
 }
 

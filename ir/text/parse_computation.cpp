@@ -11,8 +11,8 @@ namespace {
 // About how many instructions the body that starts here has: its lines, up to the `}` that stands
 // first in one. Saves growing large vectors step by step; bounded, for it is only a guess.
 std::size_t guess_instruction_count(std::string_view text, std::size_t body_begin) {
-  constexpr std::size_t kMost = std::size_t{1} << 18;
-  constexpr std::size_t kLeastLineBytes = 16;
+  constexpr std::size_t kMost = std::size_t{1} << 20;
+  constexpr std::size_t kLeastLineBytes = 32;
   const std::size_t end = std::min(text.find("\n}", body_begin), text.size());
   const auto first = text.begin() + static_cast<std::ptrdiff_t>(body_begin);
   const auto lines = std::count(first, text.begin() + static_cast<std::ptrdiff_t>(end), '\n');
