@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <unordered_map>
 
 #include "analytical/cache_model.h"
 #include "analytical/collective.h"
@@ -143,6 +144,21 @@ std::optional<TileConfig> fastest(const TileModel& model, std::span<const TileCo
     chosen = &tile;
   }
   return chosen == nullptr ? std::nullopt : std::optional(*chosen);
+}
+
+// The numbers of the queries, those of kernels with one content together: it is analysed once.
+std::vector<std::size_t> by_content(std::span<const KernelQuery> queries) {
+  std::unordered_map<const void*, std::size_t> first;
+  std::vector<std::pair<std::size_t, std::size_t>> keyed;
+  keyed.reserve(queries.size());
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    keyed.emplace_back(first.emplace(queries[i].kernel.content(), i).first->second, i);
+  }
+  std::ranges::sort(keyed);
+  std::vector<std::size_t> numbers;
+  numbers.reserve(keyed.size());
+  for (const auto& [group, number] : keyed) numbers.push_back(number);
+  return numbers;
 }
 
 std::unique_ptr<const TileModel> tile_model(const Kernel& kernel, const hwdesc::Device& device) {
@@ -338,25 +354,21 @@ std::vector<std::optional<Estimate>> AnalyticalModel::estimate(
       hwdesc::is_calibrated(described) ? std::optional(hwdesc::apply_calibration(described))
                                        : std::nullopt;
   const hwdesc::Device& device = calibrated ? *calibrated : described;
-  std::vector<std::optional<Estimate>> answers;
-  answers.reserve(queries.size());
-  const Kernel* analysed = nullptr;  // queries about one kernel often come together
+  std::vector<std::optional<Estimate>> answers(queries.size());
+  const void* analysed = nullptr;
   std::optional<KernelAnalysis> analysis;
-  for (const KernelQuery& query : queries) {
-    if (analysed != &query.kernel) {
+  for (const std::size_t i : by_content(queries)) {
+    const KernelQuery& query = queries[i];
+    if (analysed != query.kernel.content()) {
       analysis.emplace(query.kernel, device);
-      analysed = &query.kernel;
+      analysed = query.kernel.content();
     }
     if (query.tile == nullptr) {
-      answers.push_back(analysis->estimate_best());
+      answers[i] = analysis->estimate_best();
       continue;
     }
     std::variant<Estimate, Infeasible> answer = analysis->estimate(*query.tile);
-    if (auto* estimate = std::get_if<Estimate>(&answer)) {
-      answers.push_back(std::move(*estimate));
-    } else {
-      answers.push_back(std::nullopt);
-    }
+    if (auto* estimate = std::get_if<Estimate>(&answer)) answers[i] = std::move(*estimate);
   }
   return answers;
 }

@@ -11,7 +11,7 @@ namespace {
 using ir::OpId;
 
 double ceil_ratio(double a, double b) {
-  return std::ceil(a / b);
+  return base::ceil(a / b);
 }
 
 // Marks the ops whose results the anchor needs.
@@ -57,8 +57,6 @@ ComputeModel::ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& devic
       if (named) co_issue_.back() |= mask_of(unit.bound);
     }
   }
-  before_.resize(groups);
-  after_.resize(groups);
   padding_.resize(groups);
   const std::vector<bool> prologue = space.matrix ? ancestors_of(kernel, space.matrix->op)
                                                   : std::vector<bool>(kernel.ops().size(), false);
@@ -71,12 +69,15 @@ ComputeModel::ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& devic
     if (order.size() > 1) padding_[g].second = static_cast<int>(order[order.size() - 2]);
   }
   find_chain(kernel, footprints, prologue);
+  std::vector<ElementWork> before(groups), after(groups);
   for (std::size_t i = 0; i < kernel.ops().size(); ++i) {
     if (space.matrix && OpId(i) == space.matrix->op) continue;
     for (int t = 0; t < (times.empty() ? 1 : times[i]); ++t) {
-      add_op_work(kernel, OpId(i), device, footprints, prologue[i] ? before_ : after_);
+      add_op_work(kernel, OpId(i), device, footprints, prologue[i] ? before : after);
     }
   }
+  before_ = groups_with_work(before);
+  after_ = groups_with_work(after);
   if (space.anchor.valid()) anchor_group_ = footprints.group_of(space.anchor);
   if (space.matrix) {
     const double peak = device.matrix_peak(space.matrix->lhs_dtype).value;
@@ -100,6 +101,15 @@ ComputeModel::ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& devic
   }
 }
 
+std::vector<ComputeModel::GroupWork> ComputeModel::groups_with_work(
+    const std::vector<ElementWork>& by_group) {
+  std::vector<GroupWork> work;
+  for (std::size_t g = 0; g < by_group.size(); ++g) {
+    if (by_group[g] != ElementWork{}) work.push_back({by_group[g], g});
+  }
+  return work;
+}
+
 // From operands in the scratchpad, or the anchor's result, to what no other op needs.
 void ComputeModel::find_chain(const ir::Kernel& kernel, const Footprints& footprints,
                               const std::vector<bool>& prologue) {
@@ -109,7 +119,7 @@ void ComputeModel::find_chain(const ir::Kernel& kernel, const Footprints& footpr
   if (vector + special + cross <= 0) return;
   const double load = device_->scratchpad().latency.value * device_->clock.value;
   std::vector<double> ready(kernel.ops().size(), 0.0);
-  std::vector<ElementWork> work(before_.size());
+  std::vector<ElementWork> work(footprints.groups().size());
   for (std::size_t i = 0; i < ready.size(); ++i) {
     if (prologue[i]) continue;
     std::ranges::fill(work, ElementWork{});
@@ -220,7 +230,7 @@ double ComputeModel::tiled_elements(std::size_t group, const Extents& extents,
   return elements;
 }
 
-UnitCycles ComputeModel::sum(const std::vector<ElementWork>& work, std::span<const Extents> extents,
+UnitCycles ComputeModel::sum(const std::vector<GroupWork>& work, std::span<const Extents> extents,
                              std::span<const double> times) const {
   const hwdesc::VectorUnit& vector = device_->vector;
   const hwdesc::CrossLaneUnit& cross = device_->cross_lane;
@@ -228,10 +238,10 @@ UnitCycles ComputeModel::sum(const std::vector<ElementWork>& work, std::span<con
   UnitCycles cycles;
   double loads = 0;
   double stores = 0;
-  for (std::size_t g = 0; g < work.size(); ++g) {
-    const ElementWork& w = work[g];
-    if (w == ElementWork{}) continue;
+  for (const GroupWork& w : work) {
+    const std::size_t g = w.group;
     const double repeats = times.empty() ? 1 : times[g];
+    if (repeats == 0) continue;
     const double elements = repeats * padded_elements(g, extents[g]);
     const double operations = elements / (width * vector.alus * vector.efficiency);
     cycles.vector += (w.vector + w.conversion) * operations;

@@ -22,11 +22,11 @@
 // Rates come from hwdesc::Device; nothing here is fitted.
 #pragma once
 
-#include <cmath>
 #include <vector>
 
 #include "analytical/accounting.h"
 #include "analytical/footprint.h"
+#include "base/math.h"
 
 namespace tilecast::analytical {
 
@@ -50,7 +50,7 @@ inline constexpr Unit kUnits[] = {{Bound::kMatrix, &UnitCycles::matrix},
                                   {Bound::kOnChip, &UnitCycles::on_chip}};
 
 [[nodiscard]] inline double round_up(double value, double multiple) {
-  return std::ceil(value / multiple) * multiple;
+  return base::ceil(value / multiple) * multiple;
 }
 
 // What an op of a group asks of the units, per element of the group.
@@ -120,10 +120,13 @@ class ComputeModel {
   [[nodiscard]] double accumulator_bytes(std::span<const Extents> extents) const;
 
  private:
+  struct GroupWork : ElementWork {
+    std::size_t group = 0;
+  };
+  static std::vector<GroupWork> groups_with_work(const std::vector<ElementWork>& by_group);
   void find_chain(const ir::Kernel& kernel, const Footprints& footprints,
                   const std::vector<bool>& prologue);
-  [[nodiscard]] UnitCycles sum(const std::vector<ElementWork>& work,
-                               std::span<const Extents> extents,
+  [[nodiscard]] UnitCycles sum(const std::vector<GroupWork>& work, std::span<const Extents> extents,
                                std::span<const double> times) const;
   [[nodiscard]] double pushed(const LoopSizes& tile, const std::vector<int>& loops) const;
   [[nodiscard]] double block_cycles(double blocks, double pushed, double load, double shift) const;
@@ -133,7 +136,7 @@ class ComputeModel {
 
   const hwdesc::Device* device_;
   const IterationSpace* space_;
-  std::vector<ElementWork> before_, after_;  // by group
+  std::vector<GroupWork> before_, after_;
   struct Padding {
     int rank = 0;
     int minor = -1, second = -1;

@@ -202,7 +202,7 @@ double region_bytes(const StoredArray& array, const Extents& extents) {
     contiguous = contiguous && extents[array.minor_first[i]] >= array.size[i];
   }
   if (array.granule_bytes <= 1) return run * runs;
-  return std::ceil(run / array.granule_bytes) * array.granule_bytes * runs;
+  return base::ceil(run / array.granule_bytes) * array.granule_bytes * runs;
 }
 
 std::vector<MemoryStream> input_streams(const ir::Kernel& kernel, const Footprints& footprints,

@@ -258,7 +258,7 @@ TEST(Footprints, AreNeverSmallerThanWhatATileDependsOn) {
       const Index extents = bounding_extents(needed[p.index()], rank);
       for (int d = 0; d < rank; ++d) {
         const std::int64_t region = regions[footprints.group_of(p)][d];
-        ASSERT_GE(region, extents[d]) << kernel.op(p).name << " dimension " << d << "\n" << text;
+        ASSERT_GE(region, extents[d]) << kernel.name_of(p) << " dimension " << d << "\n" << text;
         ASSERT_LE(region, kernel.op(p).shape.dims[d]) << text;
         if (!interior) continue;
         ++compared;

@@ -34,6 +34,31 @@ TEST_F(CommandLine, PrintsItsVersionAndHelp) {
   }
 }
 
+TEST_F(CommandLine, SimulateGivesTheSameBytesForAnyNumberOfThreads) {
+  std::string text =
+      "HloModule chain\n\nENTRY main {\n  a = f32[512,512] parameter(0)\n"
+      "  x0 = f32[512,512] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n";
+  for (int i = 1; i < 300; ++i) {
+    const std::string before = "x" + std::to_string(i - 1);
+    text +=
+        "  x" + std::to_string(i) + " = f32[512,512] " +
+        (i % 3 == 0 ? "dot(a, " + before + "), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+                    : (i % 3 == 1 ? "tanh(" : "negate(") + before + ")") +
+        "\n";
+  }
+  write("chain.hlo", text + "  ROOT r = f32[512,512] add(a, x299)\n}\n");
+  for (const std::string device : {"tpu_v3", "cpu_generic"}) {
+    for (const std::string fusion : {"default", "none"}) {
+      const std::string command =
+          "simulate chain.hlo -f json -d " + device + " --fusion " + fusion + " --jobs ";
+      const Answer one = run(command + "1");
+      ASSERT_EQ(one.exit_code, 0) << one.err;
+      EXPECT_EQ(run(command + "2").out, one.out);
+      EXPECT_EQ(run(command + "8").out, one.out);
+    }
+  }
+}
+
 TEST_F(CommandLine, WrongUsageExitsWithTwoAndNamesTheNearest) {
   expect_failure("", 2, "subcommand is required");
   expect_failure("simulat dot.hlo", 2, "did you mean 'simulate'?");

@@ -1,8 +1,13 @@
+// Differential: the module of a proto prints as text that reads as the same text.
 #include "ir/proto/hlo_proto.h"
 
-#include "tests/fuzz/targets.h"
+#include <optional>
+
+#include "tests/fuzz/stable_hlo.h"
 
 void tilecast::fuzz::hlo_proto(Bytes bytes) {
   static_cast<void>(ir::is_hlo_proto(bytes));
-  answer_or_error([&] { static_cast<void>(ir::read_hlo_proto(bytes, "fuzz.pb")); });
+  std::optional<ir::Module> module;
+  answer_or_error([&] { module = ir::read_hlo_proto(bytes, "fuzz.pb"); });
+  if (module) expect_stable_hlo(*module, {});
 }

@@ -216,7 +216,7 @@ std::vector<std::vector<std::byte>> inputs_of(const CProgram& program, const ir:
   const ir::Computation& entry = whole.entry_computation();
   std::map<std::string, std::size_t> by_name;
   for (std::size_t i = 0; i < elements.size(); ++i) {
-    by_name[made.kernel.op(made.kernel.parameters()[i]).name] = i;
+    by_name[made.kernel.name_of(made.kernel.parameters()[i])] = i;
   }
   std::vector<std::vector<std::byte>> inputs;
   for (const ProgramInput& input : program.inputs) {

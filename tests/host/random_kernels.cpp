@@ -179,9 +179,9 @@ std::vector<interpreter::Elements> random_inputs(const RandomKernel& made,
   std::vector<interpreter::Elements> inputs;
   for (const ir::OpId id : made.kernel.parameters()) {
     const ir::Op& parameter = made.kernel.op(id);
-    const auto found =
-        std::find_if(made.ranges.begin(), made.ranges.end(),
-                     [&](const ParameterRange& range) { return range.name == parameter.name; });
+    const auto found = std::find_if(
+        made.ranges.begin(), made.ranges.end(),
+        [&](const ParameterRange& range) { return range.name == made.kernel.name_of(id); });
     TC_CHECK(found != made.ranges.end(), "every parameter has a range");
     const bool floating = is_float(parameter.shape.dtype);
     const auto [low, high] = found->range;

@@ -74,13 +74,13 @@ struct Parts {
     std::map<OpId, std::size_t> parameter;
     for (const std::size_t i : order) {
       Op op = ops[i];
-      op.name += suffix;
+      std::string name = kernel.name_of(OpId(i)) + suffix;
       for (OpId& operand : op.operands) operand = moved[operand.index()];
       if (op.opcode == Opcode::kParameter) {
         parameter[OpId(i)] = builder.parameters().size();
-        moved[i] = builder.parameter(op.shape, op.name);
+        moved[i] = builder.parameter(op.shape, std::move(name));
       } else {
-        moved[i] = builder.add(std::move(op));
+        moved[i] = builder.add(std::move(op), std::move(name));
       }
     }
     for (const auto& [output, buffer] : kernel.in_place()) {
@@ -228,7 +228,8 @@ TEST(CanonicalHash, ChangesWithEveryAttributeShapeAndLayout) {
       Parts parts(kernel);
       const std::size_t i = pick(random, parts.ops.size());
       if (!needed[i] || !change(random, parts.ops[i])) continue;
-      ASSERT_NE(canonical_hash(parts.build()), hash) << kernel.name() << ": " << parts.ops[i].name;
+      ASSERT_NE(canonical_hash(parts.build()), hash)
+          << kernel.name() << ": " << kernel.name_of(OpId(i));
       ++changed;
     }
   }

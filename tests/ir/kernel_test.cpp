@@ -19,7 +19,6 @@ Op op(Opcode opcode, Shape shape, std::vector<OpId> operands) {
   result.opcode = opcode;
   result.shape = std::move(shape);
   result.operands = std::move(operands);
-  result.name = name(opcode);
   return result;
 }
 
@@ -175,7 +174,7 @@ ENTRY main { u = f32[1,128] parameter(0)
   ASSERT_EQ(kernel.in_place().size(), 1U);
   const auto [output, parameter] = kernel.in_place()[0];
   EXPECT_EQ(output, 0U);
-  EXPECT_EQ(kernel.op(kernel.parameters()[parameter]).name, "buffer");
+  EXPECT_EQ(kernel.name_of(kernel.parameters()[parameter]), "buffer");
 }
 
 TEST(Kernel, FollowsDeclaredAliasing) {

@@ -83,7 +83,7 @@ ir::Kernel renumbered(const ir::Kernel& kernel, std::vector<std::size_t>& place)
       if (!ready) continue;
       place[i] = added;
       if (op.opcode == ir::Opcode::kParameter) {
-        builder.parameter(op.shape, op.name);
+        builder.parameter(op.shape, kernel.name_of(ir::OpId(i)));
       } else {
         builder.add(std::move(op));
       }

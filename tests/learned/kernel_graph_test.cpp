@@ -171,9 +171,8 @@ ir::Kernel numbered(const std::vector<std::string>& order) {
     ir::Op op;
     op.opcode = found->second.first;
     op.shape = shape;
-    op.name = name;
     for (const std::string& operand : found->second.second) op.operands.push_back(ids.at(operand));
-    ids[name] = builder.add(std::move(op));
+    ids[name] = builder.add(std::move(op), name);
   }
   return builder.build({ids.at("sub")});
 }
@@ -182,7 +181,7 @@ ir::Kernel numbered(const std::vector<std::string>& order) {
 std::vector<std::string> sequence(const ir::Kernel& kernel) {
   std::vector<std::string> names;
   for (const std::int32_t node : make_graph(kernel, GraphEncoding::kTilecast).topological) {
-    names.push_back(kernel.ops()[static_cast<std::size_t>(node)].name);
+    names.push_back(kernel.name_of(ir::OpId(static_cast<std::size_t>(node))));
   }
   return names;
 }

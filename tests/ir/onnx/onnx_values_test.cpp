@@ -101,7 +101,7 @@ TEST(OnnxValues, OperatorsComputeWhatOnnxSaysTheyDo) {
     const Kernel kernel = as_kernel(*module);
     const Case given = read_case(fs::path(file.path()).replace_extension(".txt"));
     // Tensors of the file that became parameters have no value here.
-    const auto is_given = [&](OpId id) { return given.inputs.count(kernel.op(id).name) != 0; };
+    const auto is_given = [&](OpId id) { return given.inputs.count(kernel.name_of(id)) != 0; };
     const auto parameters = kernel.parameters();
     if (!interpreter::cannot_evaluate(kernel).empty() ||
         !std::all_of(parameters.begin(), parameters.end(), is_given)) {
@@ -109,7 +109,7 @@ TEST(OnnxValues, OperatorsComputeWhatOnnxSaysTheyDo) {
       continue;
     }
     std::vector<Elements> inputs;
-    for (const OpId id : parameters) inputs.push_back(given.inputs.at(kernel.op(id).name));
+    for (const OpId id : parameters) inputs.push_back(given.inputs.at(kernel.name_of(id)));
     const std::string wrong = difference(interpreter::evaluate(kernel, inputs), given.results);
     EXPECT_EQ(wrong, "") << file.path().filename();
     EXPECT_TRUE(module->warnings.empty()) << module->warnings[0];

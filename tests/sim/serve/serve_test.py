@@ -367,6 +367,46 @@ class TenThousand(unittest.TestCase):
             self.assertEqual(server.end(signal.SIGTERM), 0)
 
 
+class LongRun(unittest.TestCase):
+    """No memory and no descriptor is lost, however long it runs: TILECAST_LONG_RUN=1000000 asks for
+    a day's worth of requests, programs and devices all different."""
+    REQUESTS = int(os.environ.get("TILECAST_LONG_RUN", "2000"))
+    WARM_UP = 1000  # fills what is kept
+    MOST_GROWTH_MB = 8
+
+    def ask_one(self, server, random):
+        columns = 128 * random.randrange(1, 100)
+        program = {"text": PRODUCT.read_text().replace("1024", str(columns))}
+        rate = {"memory.hbm.bandwidth": f"{random.randrange(100, 3000)} GB/s"}
+        path = random.choice(["/v1/simulate", "/v1/simulate", "/v1/explain"])
+        wrong = random.random() < 0.1
+        status, said = server.post(path, asked(program={"text": "HloModule"} if wrong else program,
+                                               device=random.choice(["tpu_v3", "cpu_generic"]),
+                                               **({"set": rate} if random.random() < 0.1 else {})))
+        self.assertIn(status, [200, 400], said)
+        return status
+
+    def test_memory_stays_flat_and_no_descriptor_is_lost(self):
+        with Serving() as server:
+            dice = random.Random(3)
+            for _ in range(self.WARM_UP):
+                self.ask_one(server, dice)
+            memory_MB, files = held_by(server.process.pid)
+            answered = sum(self.ask_one(server, dice) == 200 for _ in range(self.REQUESTS))
+            later_MB, later_files = held_by(server.process.pid)
+            print(f"\n{self.REQUESTS} requests, {answered} answered: {memory_MB:.1f} -> "
+                  f"{later_MB:.1f} MB, {files} -> {later_files} descriptors")
+            self.assertGreater(answered, self.REQUESTS / 2)
+            self.assertLess(later_MB, memory_MB + self.MOST_GROWTH_MB)
+            self.assertLessEqual(later_files, files + 2)  # a connection may be closing
+
+
+def held_by(process):
+    status = pathlib.Path(f"/proc/{process}/status").read_text()
+    resident_kB = int(status.split("VmRSS:")[1].split()[0])
+    return resident_kB / 1e3, len(os.listdir(f"/proc/{process}/fd"))
+
+
 class Speed(unittest.TestCase):
     def test_a_small_program_asked_again_and_again(self):
         with Serving("--threads", "1") as server:
