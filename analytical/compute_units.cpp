@@ -32,6 +32,14 @@ double packed_positions(double positions, double contraction, double rows) {
   return per_block > 1 && positions > 1 ? ceil_ratio(positions, per_block) : positions;
 }
 
+std::vector<GroupWork> groups_with_work(const std::vector<ElementWork>& by_group) {
+  std::vector<GroupWork> work;
+  for (std::size_t g = 0; g < by_group.size(); ++g) {
+    if (by_group[g] != ElementWork{}) work.push_back({by_group[g], g});
+  }
+  return work;
+}
+
 }  // namespace
 
 UnitCycles UnitCycles::without(BoundMask removed) const {
@@ -99,15 +107,6 @@ ComputeModel::ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& devic
                    vector.efficiency);
     }
   }
-}
-
-std::vector<ComputeModel::GroupWork> ComputeModel::groups_with_work(
-    const std::vector<ElementWork>& by_group) {
-  std::vector<GroupWork> work;
-  for (std::size_t g = 0; g < by_group.size(); ++g) {
-    if (by_group[g] != ElementWork{}) work.push_back({by_group[g], g});
-  }
-  return work;
 }
 
 // From operands in the scratchpad, or the anchor's result, to what no other op needs.

@@ -63,6 +63,10 @@ struct ElementWork {
   friend bool operator==(const ElementWork&, const ElementWork&) = default;
 };
 
+struct GroupWork : ElementWork {
+  std::size_t group = 0;
+};
+
 // Vector operations per element that widen an operand or narrow a result of an element type in
 // which the device does not compute: "convert-f16" in its `op_cycles`; f8 and s4 stand for their
 // variants. 0 for other types.
@@ -99,8 +103,7 @@ class ComputeModel {
     return has_matrix_work() ? device_->matrix.weight_load.value + device_->matrix.fill.value : 0;
   }
   // Everything before the anchor consumes a tile / after it has made one (all, without a matrix
-  // op).
-  // `times`: by group, how often (edge tiles as parts); empty: once.
+  // op). `times`: by group, how often (edge tiles as parts); empty: once.
   [[nodiscard]] UnitCycles prologue(std::span<const Extents> extents,
                                     std::span<const double> times = {}) const {
     return sum(before_, extents, times);
@@ -120,10 +123,6 @@ class ComputeModel {
   [[nodiscard]] double accumulator_bytes(std::span<const Extents> extents) const;
 
  private:
-  struct GroupWork : ElementWork {
-    std::size_t group = 0;
-  };
-  static std::vector<GroupWork> groups_with_work(const std::vector<ElementWork>& by_group);
   void find_chain(const ir::Kernel& kernel, const Footprints& footprints,
                   const std::vector<bool>& prologue);
   [[nodiscard]] UnitCycles sum(const std::vector<GroupWork>& work, std::span<const Extents> extents,
@@ -138,14 +137,12 @@ class ComputeModel {
   const IterationSpace* space_;
   std::vector<GroupWork> before_, after_;
   struct Padding {
-    int rank = 0;
-    int minor = -1, second = -1;
+    int rank = 0, minor = -1, second = -1;
   };
   std::vector<Padding> padding_;     // by group
   std::vector<BoundMask> co_issue_;  // units that issue together, one mask each
   int anchor_group_ = -1;
-  double chain_ = 0;
-  double passes_ = 0;
+  double chain_ = 0, passes_ = 0;
   std::array<double, 2> shifting_{};  // by operand: cycles until a block of it stands in place
   double widening_ = 0;               // cycles to widen one row of what is pushed
 };

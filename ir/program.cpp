@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMaxCallDepth = 256;
 constexpr std::size_t kMaxVisited = 4'000'000;
-constexpr std::size_t kMaxKernels = 2'000'000;  // about 5 KB each
+constexpr std::size_t kMaxKernels = 2'000'000;  // 1 to 4 KB each
 constexpr std::size_t kBatch = 64;              // kernels made by one thread in one go
 
 std::string number(double value) {

@@ -35,8 +35,8 @@ py::dict columns(const Simulation& run) {
   out["total_s"] = numbers(run, [](Kernel k) { return k.total().value; });
   out["start_s"] = numbers(run, [](Kernel k) { return k.start.value; });
   out["end_s"] = numbers(run, [](Kernel k) { return k.end.value; });
-  out["bound"] =
-      texts(run, [](Kernel k) { return py::str(std::string(analytical::name(k.estimate->bound))); });
+  out["bound"] = texts(
+      run, [](Kernel k) { return py::str(std::string(analytical::name(k.estimate->bound))); });
   out["utilisation"] = numbers(run, [](Kernel k) { return k.estimate->utilisation; });
   out["flops"] = numbers(run, [](Kernel k) { return k.estimate->flops.value; });
   out["hbm_read_bytes"] = numbers(run, [](Kernel k) { return k.estimate->hbm_read.value; });

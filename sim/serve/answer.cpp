@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -190,14 +191,14 @@ Reply refusal(int status, std::string_view message) {
   return {status, text_of({{"error", std::move(error)}})};
 }
 
-// A program on a device with what times it.
-struct ReadyProgram {
-  PlacedProgram placed;
-  ChosenModel model;
-};
+// A device with what times its kernels: megabytes, and many programs have the same.
 struct ReadyDevice {
   hwdesc::Device device;
   ChosenModel model;
+};
+struct ReadyProgram {
+  PlacedProgram placed;
+  std::shared_ptr<const ReadyDevice> on;
 };
 
 struct Answerer::State {
@@ -210,20 +211,32 @@ struct Answerer::State {
   [[nodiscard]] std::string tiles_body(const Json& body);
   [[nodiscard]] std::string ops_body(const Json& body);
   [[nodiscard]] std::string batch_body(const Json& body);
+  [[nodiscard]] std::shared_ptr<const ReadyDevice> ready_device(const AskedDevice& asked,
+                                                                const std::string& model);
   [[nodiscard]] ReadyProgram make_program(const Json& program, const AskedDevice& asked,
-                                          const std::string& model) const;
+                                          const std::string& model);
   template <class Use>
   std::string with_program(const Json& body, const Use& use);
 
   Folders folders;
   AnswerLimits limits;
   Kept<ReadyProgram> programs;
-  Kept<ReadyDevice> devices;
+  Kept<std::shared_ptr<const ReadyDevice>> devices;
 };
 
+std::shared_ptr<const ReadyDevice> Answerer::State::ready_device(const AskedDevice& asked,
+                                                                 const std::string& model) {
+  const auto make = [&] {
+    hwdesc::Device device = hwdesc::load_device(asked.name, device_overrides(asked.set));
+    ChosenModel chosen = choose_model(model, {&device, 1});
+    return std::make_shared<const ReadyDevice>(std::move(device), std::move(chosen));
+  };
+  return devices.with(asked.key() + '\0' + model, make, [](const auto& ready) { return ready; });
+}
+
 ReadyProgram Answerer::State::make_program(const Json& program, const AskedDevice& asked,
-                                           const std::string& model) const {
-  const hwdesc::Device device = hwdesc::load_device(asked.name, device_overrides(asked.set));
+                                           const std::string& model) {
+  std::shared_ptr<const ReadyDevice> on = ready_device(asked, model);
   std::string name = "text";
   std::string text;
   if (program.contains("file")) {
@@ -233,10 +246,8 @@ ReadyProgram Answerer::State::make_program(const Json& program, const AskedDevic
     text = string_at(program, "text");
   }
   const ir::LoadOptions load{.fuse = !program.contains("fuse") || program["fuse"] == true};
-  PlacedProgram placed =
-      place(ir::load_module(base::SourceText(name, std::move(text)), load), device, load);
-  ChosenModel chosen = choose_model(model, {&placed.device, 1});
-  return {std::move(placed), std::move(chosen)};
+  ir::LoadedModule module = ir::load_module(base::SourceText(name, std::move(text)), load);
+  return {place(std::move(module), on->device, load), std::move(on)};
 }
 
 template <class Use>
@@ -263,7 +274,7 @@ std::string Answerer::State::simulate_body(const Json& body) {
   return with_program(body, [&](const ReadyProgram& ready) {
     const UnknownOp unknown = skip ? UnknownOp::kSkip : UnknownOp::kError;
     const Simulation run =
-        simulate(ready.placed, ready.model, {.unknown_op = unknown, .contents = true});
+        simulate(ready.placed, ready.on->model, {.unknown_op = unknown, .contents = true});
     return views::json({&run, 1});
   });
 }
@@ -275,7 +286,7 @@ std::string Answerer::State::explain_body(const Json& body) {
   analytical::TileConfig given;
   if (!tile.empty()) given = analytical::parse_tile(tile);
   return with_program(body, [&](const ReadyProgram& ready) {
-    return views::explain_json(explain(ready.placed, string_at(body, "kernel", ""), ready.model,
+    return views::explain_json(explain(ready.placed, string_at(body, "kernel", ""), ready.on->model,
                                        tile.empty() ? nullptr : &given, kShown));
   });
 }
@@ -287,7 +298,7 @@ std::string Answerer::State::tiles_body(const Json& body) {
     const ir::Kernel& kernel =
         find_kernel(ready.placed.built.program, string_at(body, "kernel", ""), ready.placed.file);
     Json seconds = Json::array();
-    for (const double time : tile_times_s(kernel, ready.placed.device, ready.model, tiles)) {
+    for (const double time : tile_times_s(kernel, ready.placed.device, ready.on->model, tiles)) {
       seconds.push_back(std::isnan(time) ? Json(nullptr) : Json(time));
     }
     return text_of({{"kernel", kernel.name()}, {"time_s", std::move(seconds)}});
@@ -300,17 +311,11 @@ std::string Answerer::State::ops_body(const Json& body) {
   const AskedDevice asked = device_of(body);
   const std::string model = model_of(body);
   const bool repeated = body.contains("repeated") && body["repeated"] == true;
-  const auto make = [&] {
-    hwdesc::Device device = hwdesc::load_device(asked.name, device_overrides(asked.set));
-    ChosenModel chosen = choose_model(model, {&device, 1});
-    return ReadyDevice{std::move(device), std::move(chosen)};
-  };
-  return devices.with(asked.key() + '\0' + model, make, [&](const ReadyDevice& ready) {
-    static_cast<void>(unread_op_columns(table));
-    return views::rows_json(
-        estimate_operators(table, ready.device, *ready.model.model, {.repeated = repeated}),
-        "tilecast.ops/1");
-  });
+  const std::shared_ptr<const ReadyDevice> ready = ready_device(asked, model);
+  static_cast<void>(unread_op_columns(table));
+  return views::rows_json(
+      estimate_operators(table, ready->device, *ready->model.model, {.repeated = repeated}),
+      "tilecast.ops/1");
 }
 
 std::string Answerer::State::batch_body(const Json& body) {
