@@ -36,7 +36,8 @@ Program make_program(const Module& module, const ProgramOptions& options) {
   const std::optional<Module> replaced = with_library_calls_replaced(module);
   Program program;
   MemoryUse memory;
-  base::parallel_for(2, options.jobs, [&](std::size_t part) {
+  const bool worth_a_thread = module.entry_computation().instructions.size() > kBatch;
+  base::parallel_for(2, worth_a_thread ? options.jobs : 1, [&](std::size_t part) {
     if (part == 0) program = ProgramBuilder(replaced ? *replaced : module, options).build();
     if (part == 1) memory = memory_use(module);
   });

@@ -17,7 +17,7 @@ namespace {
 
 using analytical::Estimate;
 
-constexpr std::size_t kBatch = 8;  // kernels that a model is asked about by one thread in one go
+constexpr std::size_t kBatch = 16;  // kernels that a model is asked about by one thread in one go
 
 Lane lane_of(const ir::ScheduledKernel& scheduled) {
   if (ir::op_class(scheduled.kernel.opcode()) == ir::OpClass::kCollective) return Lane::kNetwork;
