@@ -7,7 +7,6 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "ir/load_text.h"
+#include "ir/shared.h"
 #include "sim/answers.h"
 #include "sim/op_table.h"
 #include "sim/serve/folders.h"
@@ -198,7 +198,7 @@ struct ReadyDevice {
 };
 struct ReadyProgram {
   PlacedProgram placed;
-  std::shared_ptr<const ReadyDevice> on;
+  ir::Shared<ReadyDevice> on;
 };
 
 struct Answerer::State {
@@ -211,8 +211,8 @@ struct Answerer::State {
   [[nodiscard]] std::string tiles_body(const Json& body);
   [[nodiscard]] std::string ops_body(const Json& body);
   [[nodiscard]] std::string batch_body(const Json& body);
-  [[nodiscard]] std::shared_ptr<const ReadyDevice> ready_device(const AskedDevice& asked,
-                                                                const std::string& model);
+  [[nodiscard]] ir::Shared<ReadyDevice> ready_device(const AskedDevice& asked,
+                                                     const std::string& model);
   [[nodiscard]] ReadyProgram make_program(const Json& program, const AskedDevice& asked,
                                           const std::string& model);
   template <class Use>
@@ -221,22 +221,22 @@ struct Answerer::State {
   Folders folders;
   AnswerLimits limits;
   Kept<ReadyProgram> programs;
-  Kept<std::shared_ptr<const ReadyDevice>> devices;
+  Kept<ir::Shared<ReadyDevice>> devices;
 };
 
-std::shared_ptr<const ReadyDevice> Answerer::State::ready_device(const AskedDevice& asked,
-                                                                 const std::string& model) {
+ir::Shared<ReadyDevice> Answerer::State::ready_device(const AskedDevice& asked,
+                                                      const std::string& model) {
   const auto make = [&] {
     hwdesc::Device device = hwdesc::load_device(asked.name, device_overrides(asked.set));
     ChosenModel chosen = choose_model(model, {&device, 1});
-    return std::make_shared<const ReadyDevice>(std::move(device), std::move(chosen));
+    return ir::Shared<ReadyDevice>({std::move(device), std::move(chosen)});
   };
   return devices.with(asked.key() + '\0' + model, make, [](const auto& ready) { return ready; });
 }
 
 ReadyProgram Answerer::State::make_program(const Json& program, const AskedDevice& asked,
                                            const std::string& model) {
-  std::shared_ptr<const ReadyDevice> on = ready_device(asked, model);
+  ir::Shared<ReadyDevice> on = ready_device(asked, model);
   std::string name = "text";
   std::string text;
   if (program.contains("file")) {
@@ -311,7 +311,7 @@ std::string Answerer::State::ops_body(const Json& body) {
   const AskedDevice asked = device_of(body);
   const std::string model = model_of(body);
   const bool repeated = body.contains("repeated") && body["repeated"] == true;
-  const std::shared_ptr<const ReadyDevice> ready = ready_device(asked, model);
+  const ir::Shared<ReadyDevice> ready = ready_device(asked, model);
   static_cast<void>(unread_op_columns(table));
   return views::rows_json(
       estimate_operators(table, ready->device, *ready->model.model, {.repeated = repeated}),
