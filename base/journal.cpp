@@ -7,8 +7,10 @@
 
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstring>
 #include <optional>
+#include <thread>
 
 #include "base/error.h"
 
@@ -84,6 +86,16 @@ std::string contents(int fd, const std::string& file) {
   }
 }
 
+// A process that was killed holds its lock until it is gone, which takes a moment.
+bool locked(int fd) {
+  constexpr std::chrono::milliseconds kStep{10}, kPatience{1000};
+  for (std::chrono::milliseconds waited{0};; waited += kStep) {
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return true;
+    if (waited >= kPatience) return false;
+    std::this_thread::sleep_for(kStep);
+  }
+}
+
 }  // namespace
 
 std::uint64_t fnv1a(std::string_view text, std::uint64_t seed) {
@@ -103,7 +115,7 @@ Journal::Journal(std::string file, std::string_view identity, std::size_t tasks,
   }
   if (fd_ < 0) cannot(file_, "open");
   try {
-    if (::flock(fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    if (!locked(fd_)) {
       throw Error(fmt::format("{}: another process is writing this journal; wait for it", file_));
     }
     read(fmt::format("tilecast.journal/1 {:016x} {}\n", fnv1a(identity), tasks));

@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <random>
 #include <sstream>
+#include <thread>
 
 #include "base/error.h"
 #include "base/journal.h"
@@ -134,6 +137,16 @@ TEST_F(JobsTest, RefusesDamagedLinesOtherWorkAndFilesThatExist) {
 TEST_F(JobsTest, LocksItsJournal) {
   const Journal first(file_.string(), "a", 3, false);
   EXPECT_THROW(Journal(file_.string(), "a", 3, true), Error);
+}
+
+// As the kernel does for a killed process, a little later.
+TEST_F(JobsTest, WaitsForALockThatIsAboutToGo) {
+  auto first = std::make_unique<Journal>(file_.string(), "a", 3, false);
+  const std::jthread ends([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    first.reset();
+  });
+  EXPECT_NO_THROW(Journal(file_.string(), "a", 3, true));
 }
 
 }  // namespace
