@@ -5,13 +5,10 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "base/parallel.h"
 #include "ir/kernels/kernel_fingerprint.h"
 
 namespace tilecast::sim {
 namespace {
-
-constexpr std::size_t kBatch = 64;  // kernels looked at by one thread in one go
 
 struct KernelKind {
   ir::Fingerprint print;
@@ -42,15 +39,12 @@ Contents contents_of(std::span<const ir::ScheduledKernel> kernels) {
 
 }  // namespace
 
-DistinctKernels distinct_kernels(const ir::Program& program, const hwdesc::Device& device,
-                                 int jobs) {
+DistinctKernels distinct_kernels(const ir::Program& program, const hwdesc::Device& device) {
   static const ir::DeviceGroups kNone;
   const auto kernels = program.kernels();
   const Contents contents = contents_of(kernels);
-  std::vector<ir::Fingerprint> prints(contents.first.size());
-  base::parallel_for_batches(prints.size(), kBatch, jobs, [&](std::size_t first, std::size_t end) {
-    for (std::size_t i = first; i < end; ++i) prints[i] = ir::fingerprint(*contents.first[i]);
-  });
+  std::vector<ir::Fingerprint> prints;
+  for (const ir::Kernel* kernel : contents.first) prints.push_back(ir::fingerprint(*kernel));
   const bool placed = device.interconnect && device.interconnect->slice;
   DistinctKernels distinct;
   distinct.which.reserve(kernels.size());

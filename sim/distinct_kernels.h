@@ -16,8 +16,8 @@ struct DistinctKernels {
 };
 
 // Equal kernels have one fingerprint and, on a slice, whose links depend on where groups sit, the
-// same groups. Pure, on `jobs` threads.
+// same groups. Pure.
 [[nodiscard]] DistinctKernels distinct_kernels(const ir::Program& program,
-                                               const hwdesc::Device& device, int jobs = 1);
+                                               const hwdesc::Device& device);
 
 }  // namespace tilecast::sim

@@ -31,7 +31,7 @@ struct Asked {
 
 Asked ask(const ir::Program& program, const hwdesc::Device& device,
           const analytical::CostModel& model, int jobs) {
-  DistinctKernels distinct = distinct_kernels(program, device, jobs);
+  DistinctKernels distinct = distinct_kernels(program, device);
   std::vector<analytical::KernelQuery> queries;
   for (const ir::Kernel* kernel : distinct.kernels) queries.push_back({*kernel});
   Asked asked{std::vector<ir::Shared<Estimate>>(queries.size()), std::move(distinct.which)};
@@ -60,12 +60,10 @@ SimulatedKernel simulated(const ir::ScheduledKernel& scheduled, ir::KernelId id,
                          .computation = scheduled.computation,
                          .opcode = scheduled.kernel.opcode(),
                          .multiplicity = scheduled.multiplicity,
-                         .lane = lane_of(scheduled)};
-  if (!answer) {
-    kernel.skipped = true;
-    return kernel;
-  }
-  kernel.estimate = answer;
+                         .lane = lane_of(scheduled),
+                         .estimate = answer ? answer : Estimate{},
+                         .skipped = !answer};
+  if (kernel.skipped) return kernel;
   const double time_s = kernel.estimate->time.value;
   if (!std::isfinite(time_s) || time_s < 0) {
     throw Error(fmt::format("kernel {} ({}): the model returned a non-finite time", kernel.name,
