@@ -22,7 +22,7 @@ class CMakeBuild(build_ext):
                                    "-DTILECAST_WITH_TORCH=OFF", "-DCMAKE_UNITY_BUILD=ON",
                                    "-DCMAKE_UNITY_BUILD_BATCH_SIZE=12",
                                    f"-DPython_EXECUTABLE={sys.executable}"])
-        modules = [f"tilecast_{name}" for name in ("ceres", "onnx", "xgboost", "zip")]
+        modules = [f"tilecast_{name}" for name in ("ceres", "hwloc", "nlopt", "onnx", "xgboost", "zip")]
         subprocess.check_call(["cmake", "--build", build, "--target", "tilecast_python", *modules])
         target = pathlib.Path(self.get_ext_fullpath(extension.name)).resolve()
         target.parent.mkdir(parents=True, exist_ok=True)

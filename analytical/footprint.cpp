@@ -18,13 +18,19 @@ std::int64_t saturating_mul(std::int64_t a, std::int64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? INT64_MAX / 4 : product;
 }
 
+bool is_plain(const DimMap& map) {
+  return map.source >= 0 && map.scale == 1 && map.second_source < 0 && map.offset == 0 &&
+         map.divisor == 1;
+}
+
 std::int64_t apply(const DimMap& map, const std::int64_t* source) {
   if (map.source < 0) return map.limit;
+  if (map.plain) return std::min(source[map.source], map.limit);
   std::int64_t extent = saturating_mul(source[map.source], map.scale) + map.offset;
   if (map.second_source >= 0) {
     extent += saturating_mul(source[map.second_source], map.second_scale);
   }
-  extent = (extent + map.divisor - 1) / map.divisor;
+  if (map.divisor != 1) extent = (extent + map.divisor - 1) / map.divisor;
   return std::clamp<std::int64_t>(extent, 1, map.limit);
 }
 
@@ -76,7 +82,8 @@ class Builder {
   int add_group(OpId op, std::vector<Step> steps) {
     Group group{.steps = std::move(steps), .representative = op};
     dims_.emplace_back();
-    for (const Step& step : group.steps) {
+    for (Step& step : group.steps) {
+      for (DimMap& map : step.dims) map.plain = is_plain(map);
       group.loops |= loops_behind(step);
       note_dims(step, dims_.back());
     }
@@ -220,8 +227,10 @@ Footprints::Footprints(const Kernel& kernel, const IterationSpace& space) {
   Builder(kernel, space, groups_, group_of_).run();
 }
 
-void Footprints::evaluate(const LoopSizes& tile, std::span<Extents> out) const {
+void Footprints::evaluate(const LoopSizes& tile, std::span<Extents> out,
+                          std::uint32_t changed) const {
   for (std::size_t g = 0; g < groups_.size(); ++g) {
+    if ((groups_[g].loops & changed) == 0 && changed != kEveryLoop) continue;
     Extents& extents = out[g];
     extents.fill(1);
     for (const Step& step : groups_[g].steps) {

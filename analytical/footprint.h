@@ -23,6 +23,7 @@ struct DimMap {
   std::int64_t divisor = 1;  // rounded up
   std::int64_t limit = 1;    // size of the dimension: extents never exceed it
   std::int64_t gap = 0;      // > 0: a piece that starts so far from another, which it adds to
+  bool plain = false;        // the source's extent up to the limit: nothing else to do
 };
 
 struct Step {
@@ -46,8 +47,12 @@ class Footprints {
 
   [[nodiscard]] std::span<const Group> groups() const { return groups_; }
   [[nodiscard]] int group_of(ir::OpId op) const { return group_of_[op.index()]; }
-  // Extents of every group for one tile; `out` has groups().size() entries.
-  void evaluate(const LoopSizes& tile, std::span<Extents> out) const;
+  static constexpr std::uint32_t kEveryLoop = ~std::uint32_t{0};
+
+  // Extents of every group for one tile; `out` has groups().size() entries. `changed`: the loops
+  // whose extents are others than those that `out` was made for, a bit each.
+  void evaluate(const LoopSizes& tile, std::span<Extents> out,
+                std::uint32_t changed = kEveryLoop) const;
 
  private:
   std::vector<Group> groups_;

@@ -61,13 +61,12 @@ OpId find_anchor(const Kernel& kernel) {
   if (!anchor.valid() && !kernel.outputs().empty()) anchor = kernel.outputs().front();
   for (const Op& op : kernel.ops()) {
     if (op.opcode != Opcode::kReduce || op.operands.empty()) continue;
-    const OpId input = op.operands[0];
-    const std::int64_t elements = elements_or_zero(kernel.op(input).shape);
-    const bool same_size = elements == most && anchor.valid() &&
-                           kernel.op(input).shape.rank() > kernel.op(anchor).shape.rank();
-    if (elements > most || same_size) {
-      most = elements_or_zero(kernel.op(input).shape);
-      anchor = input;
+    const Shape& shape = kernel.op(op.operands[0]).shape;
+    const std::int64_t elements = elements_or_zero(shape);
+    const bool deeper = anchor.valid() && shape.rank() > kernel.op(anchor).shape.rank();
+    if (elements > most || (elements == most && deeper)) {
+      most = elements;
+      anchor = op.operands[0];
     }
   }
   const bool update = anchor.valid() && kernel.op(anchor).opcode == Opcode::kDynamicUpdateSlice;
@@ -322,10 +321,11 @@ LoopSizes tile_extents(const IterationSpace& space, const TileConfig& tile) {
   for (std::size_t i = 0; i < space.loops.size(); ++i) {
     const Loop& loop = space.loops[i];
     const Dims& list = loop.list == TileList::kOutput ? tile.output : tile.kernel;
-    const bool cut = static_cast<std::size_t>(loop.slot) < list.size();
-    const std::int64_t whole = loop.grouped ? 1 : loop.units();
-    const std::int64_t units = cut ? std::min(list[loop.slot], whole) : whole;
-    extents[i] = std::min(std::max<std::int64_t>(units, 1) * loop.granule, loop.size);
+    const bool cut = !loop.grouped && static_cast<std::size_t>(loop.slot) < list.size();
+    const std::int64_t units =
+        cut ? std::max<std::int64_t>(list[loop.slot], 1) : (loop.grouped ? 1 : loop.size);
+    if (__builtin_mul_overflow(units, loop.granule, &extents[i])) extents[i] = loop.size;
+    extents[i] = std::min(extents[i], loop.size);
   }
   return extents;
 }

@@ -74,7 +74,7 @@ ScratchpadModel::Shape ScratchpadModel::prepare(const TileConfig& tile,
   shape.extents = tile_extents(space_, tile);
   shape.trips.fill(1);
   for (std::size_t i = 0; i < space_.loops.size(); ++i) {
-    shape.trips[i] = (space_.loops[i].size + shape.extents[i] - 1) / shape.extents[i];
+    shape.trips[i] = base::ceil_div(space_.loops[i].size, shape.extents[i]);
   }
   footprints_.evaluate(shape.extents, groups);
   shape.scratchpad_bytes = footprint_bytes(shape, groups);
@@ -217,7 +217,7 @@ double ScratchpadModel::transitions_s(const Run& run, std::span<const Extents> g
   std::uint32_t ragged_loops = 0;
   for (const int loop : space_.order) {
     const bool is_ragged =
-        shape.trips[loop] > 1 && space_.loops[loop].size % shape.extents[loop] != 0;
+        shape.trips[loop] > 1 && shape.trips[loop] * shape.extents[loop] != space_.loops[loop].size;
     if (!is_ragged || ragged_count == kMaxRagged) continue;
     ragged[ragged_count++] = loop;
     ragged_loops |= 1U << loop;
@@ -230,13 +230,16 @@ double ScratchpadModel::transitions_s(const Run& run, std::span<const Extents> g
     for (int i = 0; i < ragged_count; ++i) {
       if ((combination >> i & 1) == 0) continue;
       edges |= 1U << ragged[i];
-      extents[ragged[i]] = space_.loops[ragged[i]].size % shape.extents[ragged[i]];
+      const int loop = ragged[i];
+      extents[loop] = space_.loops[loop].size - (shape.trips[loop] - 1) * shape.extents[loop];
     }
     WindowCosts at_edges;
     if (combination != 0) {
       const std::span<Extents> edge(edge_storage.data(), edge_storage.size());
-      footprints_.evaluate(extents, edge);
-      at_edges = window_costs(edge, run.rates);
+      std::ranges::copy(groups, edge.begin());
+      footprints_.evaluate(extents, edge, edges);
+      at_edges = interior;
+      update_costs(at_edges, edges, edge, run.rates);
     }
     const WindowCosts& costs = combination == 0 ? interior : at_edges;
     double outer = 1;  // positions of the outer loops that are at their edge as `edges` says

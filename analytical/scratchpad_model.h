@@ -113,6 +113,8 @@ class ScratchpadModel final : public TileModel {
   [[nodiscard]] WindowCost window_cost(const Stream& stream, std::span<const Extents> groups,
                                        double rate) const;
   [[nodiscard]] WindowCosts window_costs(std::span<const Extents> groups, const Rates& rates) const;
+  void update_costs(WindowCosts& costs, std::uint32_t changed, std::span<const Extents> groups,
+                    const Rates& rates) const;
   [[nodiscard]] Transfers transfers(std::uint32_t changed, const WindowCosts& costs) const;
   [[nodiscard]] PipelineLoop loop_of(const Transfers& moved, double use_s,
                                      const Rates& rates) const;

@@ -1,15 +1,21 @@
 // Small maths of whole numbers.
 #pragma once
 
+#include <bit>
 #include <concepts>
 #include <cstdint>
+#include <type_traits>
 
 namespace tilecast::base {
 
-// The least integer at or above a / b; b > 0. Never overflows.
+// The least integer at or above a / b; b > 0. Never overflows. Divisors are mostly powers of two,
+// and a division takes as long as ten shifts.
 template <std::integral T>
 [[nodiscard]] constexpr T ceil_div(T a, T b) {
-  return a / b + (a % b > 0 ? 1 : 0);
+  const auto bits = static_cast<std::make_unsigned_t<T>>(b);
+  const bool power_of_two = (bits & (bits - 1)) == 0;  // std::has_single_bit() is a call
+  if (!power_of_two) return a / b + (a % b > 0 ? 1 : 0);
+  return (a >> std::countr_zero(bits)) + ((a & (b - 1)) != 0 ? 1 : 0);
 }
 
 // The least multiple of `unit` at or above `value`; unit > 0.

@@ -1,6 +1,7 @@
 #include "base/source_text.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -19,6 +20,13 @@ namespace {
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
+
+// Of a regular file, in bytes; 0: unknown.
+std::size_t size_of(std::FILE* file) {
+  struct stat status {};
+  const bool known = ::fstat(::fileno(file), &status) == 0 && S_ISREG(status.st_mode);
+  return known ? static_cast<std::size_t>(status.st_size) : 0;
+}
 
 std::size_t line_start(std::string_view text, std::size_t offset) {
   const std::size_t newline = offset == 0 ? std::string_view::npos : text.rfind('\n', offset - 1);
@@ -51,15 +59,18 @@ SourceText::SourceText(std::string file, std::string text)
     : file_(std::move(file)), text_(std::move(text)) {}
 
 SourceText SourceText::read_file(const std::string& path, std::size_t max_bytes) {
+  return {path, read_bytes(path, max_bytes)};
+}
+
+std::string SourceText::read_bytes(const std::string& path, std::size_t max_bytes) {
   const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
   if (!file) {
     const int failure = errno;
-    if (std::optional<std::string> entry = read_archived(path, max_bytes)) {
-      return {path, std::move(*entry)};
-    }
+    if (std::optional<std::string> entry = read_archived(path, max_bytes)) return *entry;
     throw Error(fmt::format("{}: cannot open: {}", path, std::strerror(failure)));
   }
   std::string text;
+  text.reserve(std::min(size_of(file.get()), max_bytes));
   char block[1 << 16];
   while (const std::size_t got = std::fread(block, 1, sizeof block, file.get())) {
     text.append(block, got);
@@ -70,7 +81,7 @@ SourceText SourceText::read_file(const std::string& path, std::size_t max_bytes)
   if (std::ferror(file.get()) != 0) {
     throw Error(fmt::format("{}: cannot read: {}", path, std::strerror(errno)));
   }
-  return SourceText(path, std::move(text));
+  return text;
 }
 
 Position SourceText::position(std::size_t offset) const {

@@ -24,6 +24,7 @@ class SourceText {
 
   // Reads a whole file, on disk or in an archive, of at most `max_bytes`; throws Error.
   static SourceText read_file(const std::string& path, std::size_t max_bytes = kMaxBytes);
+  static std::string read_bytes(const std::string& path, std::size_t max_bytes = kMaxBytes);
 
   [[nodiscard]] const std::string& file() const { return file_; }
   [[nodiscard]] std::string_view text() const { return text_; }

@@ -212,7 +212,7 @@ Made make_pass(Function& function, const Labels& labels, const IterationSpace& s
 }
 
 // All passes of a function.
-struct Body {
+struct KernelBody {
   std::string prologue, text;
   std::int64_t scratch = 0;
   bool follows_tile = false;  // some pass does
@@ -223,8 +223,8 @@ class Generator {
   Generator(const Kernel& kernel, const IterationSpace& space, std::vector<Cut> cuts)
       : kernel_(kernel), space_(space), cuts_(std::move(cuts)), labels_(kernel, space) {}
 
-  Body generate() const {
-    Body body = passes(std::nullopt);
+  KernelBody generate() const {
+    KernelBody body = passes(std::nullopt);
     if (body.follows_tile) return body;
     // Where no output follows the tile (a slice, a pad, a reshape that joins what it cuts): an op
     // that does is stored first, whole, and the rest follows from it.
@@ -241,9 +241,9 @@ class Generator {
   }
 
  private:
-  Body passes(std::optional<OpId> kept) const {
+  KernelBody passes(std::optional<OpId> kept) const {
     Function function(kernel_);
-    Body body;
+    KernelBody body;
     if (kept) {
       const Source source = function.keep(*kept);
       const Group group{{{source.name, *kept, source.strides}}, cuts_along(labels_, *kept, cuts_)};
@@ -262,7 +262,7 @@ class Generator {
     return body;
   }
 
-  static void add(const Made& pass, Body& body) {
+  static void add(const Made& pass, KernelBody& body) {
     body.text += pass.text;
     body.scratch = std::max(body.scratch, pass.scratch);
     body.follows_tile = body.follows_tile || pass.follows_tile;
@@ -298,7 +298,7 @@ CKernel generate(const Kernel& kernel, const analytical::TileConfig& tile,
   if (!mismatch.empty()) throw Refused{mismatch};
   const LoopSizes extents = analytical::tile_extents(space, tile);
   if (analytical::tile_count(space, extents) > kMaxTiles) throw Refused{"more than 1e9 tiles"};
-  const Body body = Generator(kernel, space, cut_loops(space, extents)).generate();
+  const KernelBody body = Generator(kernel, space, cut_loops(space, extents)).generate();
   CKernel made{.function = name, .scratch_bytes = body.scratch};
   if (made.scratch_bytes > kMaxScratch) {
     throw Refused{fmt::format("a tile needs {} MiB, more than {}", made.scratch_bytes >> 20,

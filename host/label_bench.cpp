@@ -123,7 +123,7 @@ class LabelTools {
       return {.kernels = {}, .error = std::move(wrong)};
     }
     const std::vector<AsmFunction> file =
-        parse_assembly(std::string(base::SourceText::read_file(folder.file(kAssembly)).text()));
+        parse_assembly(base::SourceText::read_bytes(folder.file(kAssembly)));
     const auto sizes = function_sizes(folder.file(kObject));
     std::vector<KernelCode> codes;
     for (const std::string& function : functions) {

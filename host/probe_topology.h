@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/plugin.h"
 #include "hwdesc/units.h"
 
 namespace tilecast::host {
@@ -33,5 +34,9 @@ struct Topology {
 
 // `synthetic`: a machine described as hwloc's synthetic topologies are, for tests.
 [[nodiscard]] Topology read_topology(const std::string& synthetic = "");
+
+// Done by a module, loaded on first use (base/plugin.h).
+inline constexpr std::uint64_t kHwlocModuleAbi =
+    base::plugin_abi(1, {sizeof(Cache), sizeof(Topology)});
 
 }  // namespace tilecast::host

@@ -53,7 +53,7 @@ std::string read_text(const std::string& path) {
   if (fs::is_directory(path, failed)) {
     throw Error(fmt::format("{}: got a folder, expected a device description", path));
   }
-  return std::string(base::SourceText::read_file(path, kMaxConfigBytes).text());
+  return base::SourceText::read_bytes(path, kMaxConfigBytes);
 }
 
 std::string identity(const std::string& path) {

@@ -47,19 +47,38 @@ void require_no_path(const std::string& text, const std::string& file) {
                   parent->at.describe(), hwdesc::show_text(parent->scalar)));
 }
 
-// Those of the folder, in order. Models that were saved before `fitted_by` say it in the source.
-std::vector<hwdesc::Device> devices_of(const learned::ExtraFiles& files,
-                                       const std::string& directory) {
-  std::vector<hwdesc::Device> devices;
+// Models that were saved before `fitted_by` say it in the source.
+hwdesc::Device read_device(const std::string& text, const std::string& path) {
+  hwdesc::Device device = hwdesc::parse_device(text, path);
+  hwdesc::Calibration& constants = device.calibration;
+  if (constants.source.starts_with("hybrid ")) constants.fitted_by = hwdesc::FittedBy::kHybrid;
+  return device;
+}
+
+// The name of a description that begins with it, as print_device() writes it; "" of others.
+std::string first_name(std::string_view text) {
+  constexpr std::string_view kStart = "name: \"";
+  if (!text.starts_with(kStart)) return "";
+  text.remove_prefix(kStart.size());
+  const std::size_t end = text.find_first_of("\"\\\n");
+  const bool plain = text.substr(end).starts_with("\"\n");
+  return plain ? std::string(text.substr(0, end)) : "";
+}
+
+// Those of the folder, in order.
+KnownDevices devices_of(const learned::ExtraFiles& files, const std::string& directory) {
+  KnownDevices devices;
   const auto numbered = static_cast<std::size_t>(std::ranges::count_if(
       files, [](const auto& file) { return file.first.starts_with("device_"); }));
   for (std::size_t i = 0; i < numbered; ++i) {
     const std::string file = device_file(i), path = path_of(directory, file);
     const std::string& text = file_text(files, file, directory);
     require_no_path(text, path);
-    devices.push_back(hwdesc::parse_device(text, path));
-    hwdesc::Calibration& constants = devices.back().calibration;
-    if (constants.source.starts_with("hybrid ")) constants.fitted_by = hwdesc::FittedBy::kHybrid;
+    if (std::string name = first_name(text); !name.empty()) {
+      devices.add(std::move(name), [text, path] { return read_device(text, path); });
+    } else {
+      devices.add(read_device(text, path));
+    }
   }
   return devices;
 }
@@ -67,9 +86,7 @@ std::vector<hwdesc::Device> devices_of(const learned::ExtraFiles& files,
 // What the domain calls known must be described.
 void require_devices(const HybridParts& parts, const std::string& directory) {
   for (const std::string& name : parts.domain.devices()) {
-    if (std::ranges::find(parts.devices, name, &hwdesc::Device::name) != parts.devices.end()) {
-      continue;
-    }
+    if (parts.devices.has(name)) continue;
     throw Error(fmt::format("{}: device '{}' is described by no device_N.yaml",
                             path_of(directory, kDomain), name));
   }

@@ -19,17 +19,6 @@ using measured::SampleSet;
 
 constexpr std::string_view kStack = "stack";
 
-// Every device once, by name, in order.
-std::vector<Device> distinct(std::span<const Device> devices) {
-  std::vector<Device> result;
-  for (const Device& device : devices) {
-    if (std::ranges::find(result, device.name, &Device::name) == result.end()) {
-      result.push_back(device);
-    }
-  }
-  return result;
-}
-
 class HybridFit {
  public:
   HybridFit(const analytical::CostModel& prior, const HybridSpec& spec, PreparedFit prepared,
@@ -170,7 +159,9 @@ class HybridFit {
     report("all rows", 0.9);
     HybridParts& parts = fitted_.parts;
     parts.domain = Domain::of(rows_.examples, rows_.works, rows_.names);
-    parts.devices = distinct(prepared_.devices);
+    for (const Device& device : prepared_.devices) {
+      if (!parts.devices.has(device.name)) parts.devices.add(device);
+    }
     describe();
     learned::StackPredictorParts stack;
     for (std::size_t c = 0; c < tried_.size(); ++c) {

@@ -99,7 +99,7 @@ HybridModel::HybridModel(const analytical::CostModel& prior, HybridParts parts, 
 
 HybridModel::View HybridModel::view_of(const hwdesc::Device& device) const {
   for (std::size_t i = 0; i < parts_.devices.size(); ++i) {
-    if (!device.lineage_distance(parts_.devices[i].name)) continue;
+    if (!device.lineage_distance(parts_.devices.name(i))) continue;
     View view = view_as(device, i);
     view.changed = !view.same;
     return view;
@@ -201,7 +201,7 @@ HybridModel::Answers HybridModel::answers(std::span<const KernelQuery> queries,
   auto estimates = prior_.estimate(queries, view.asked);
   if (view.trained) return corrected(queries, view, std::move(estimates), {});
   const std::vector<NearestMachine> nearest =
-      nearest_machines(prior_, queries, device, estimates, parts_.devices);
+      nearest_machines(prior_, queries, device, estimates, parts_.devices.all());
   Answers all{.estimates = std::vector<std::optional<Estimate>>(queries.size()),
               .residuals = std::vector<Residual>(queries.size())};
   // Of the queries that the asked machine answers as trained machine `d` would; d of none: of the

@@ -22,6 +22,7 @@
 
 #include "analytical/cost_model.h"
 #include "hybrid/domain.h"
+#include "hybrid/known_devices.h"
 #include "hybrid/trust.h"
 #include "learned/feature_effects.h"
 #include "learned/model_dir.h"
@@ -32,7 +33,7 @@ struct HybridParts {
   std::unique_ptr<learned::Predictor> residual;  // log(measured / prior); null: none
   Domain domain;
   Trust trust;
-  std::vector<hwdesc::Device> devices;  // trained on, as calibrated
+  KnownDevices devices;
 };
 
 // How much of a correction is believed, 0 to 1.

@@ -7,11 +7,11 @@ namespace tilecast::hybrid {
 std::vector<NearestMachine> nearest_machines(
     const analytical::CostModel& prior, std::span<const analytical::KernelQuery> queries,
     const hwdesc::Device& asked, std::span<const std::optional<analytical::Estimate>> answers,
-    std::span<const hwdesc::Device> others) {
+    std::span<const hwdesc::Device* const> others) {
   TC_CHECK(answers.size() == queries.size(), "an answer per query");
   std::vector<NearestMachine> nearest(queries.size());
   for (std::size_t d = 0; d < others.size(); ++d) {
-    hwdesc::Device other = others[d];
+    hwdesc::Device other = *others[d];
     other.calibration = asked.calibration;
     const auto of_other = prior.estimate(queries, other);
     for (std::size_t i = 0; i < queries.size(); ++i) {

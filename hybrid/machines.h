@@ -22,6 +22,6 @@ struct NearestMachine {
 [[nodiscard]] std::vector<NearestMachine> nearest_machines(
     const analytical::CostModel& prior, std::span<const analytical::KernelQuery> queries,
     const hwdesc::Device& asked, std::span<const std::optional<analytical::Estimate>> answers,
-    std::span<const hwdesc::Device> others);
+    std::span<const hwdesc::Device* const> others);
 
 }  // namespace tilecast::hybrid

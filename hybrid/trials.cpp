@@ -69,10 +69,10 @@ std::vector<Split> apart(std::vector<Split> splits, const TrialRows& rows) {
 // Of the rows a split scores, to the nearest of the machines it fits.
 std::vector<double> machine_distances(const analytical::CostModel& prior, const TrialRows& rows,
                                       const Split& split) {
-  std::vector<hwdesc::Device> fitted;
+  std::vector<const hwdesc::Device*> fitted;
   for (const std::size_t row : split.fit) {
-    const hwdesc::Device& device = *rows.examples.rows[row].device;
-    if (std::ranges::find(fitted, device.name, &hwdesc::Device::name) == fitted.end()) {
+    const hwdesc::Device* const device = rows.examples.rows[row].device;
+    if (std::ranges::find(fitted, device->name, &hwdesc::Device::name) == fitted.end()) {
       fitted.push_back(device);
     }
   }

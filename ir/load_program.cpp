@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "ir/fusion/fusion_space.h"
 #include "ir/load_text.h"
+#include "ir/verify/verifier.h"
 
 namespace tilecast::ir {
 
@@ -21,6 +22,7 @@ LoadedModule prepared(LoadedModule loaded, const LoadOptions& options) {
     }
     const FusionSpace space(std::move(loaded.module));
     loaded.module = space.fused(space.read(base::SourceText::read_file(options.fusion)));
+    verify(loaded.module);  // the decisions are anybody's
     loaded.notes.push_back({fmt::format("fused by the decisions in {}", options.fusion)});
   } else if (options.fuse && !optimised) {
     loaded.module = fuse(std::move(loaded.module));

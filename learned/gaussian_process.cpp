@@ -6,37 +6,18 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <numbers>
 
 #include "base/error.h"
-#include "measured/csv.h"
+#include "learned/gaussian_process_limits.h"
 
 namespace tilecast::learned {
 namespace {
 
 using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
-
-constexpr double kLeastHyper = 1e-9, kMostHyper = 1e6;
-constexpr double kMostScale = 1e6;    // so that no product of finite numbers is infinite
-constexpr double kMostValue = 1e12;   // of a table
-constexpr double kMostWeight = 1e15;  // of a row in the mean
-constexpr std::string_view kHyperNames[] = {"amplitude", "length", "noise"};
-
-std::array<double, 3> numbers_of(const GpHyper& hyper) {
-  return {hyper.amplitude, hyper.length, hyper.noise};
-}
-
-bool is_possible(double hyper) {
-  return hyper >= kLeastHyper && hyper <= kMostHyper;  // not NaN
-}
-
-bool within(double value, double most) {
-  return std::fabs(value) <= most;  // not NaN
-}
 
 void check_hyper(const GpHyper& hyper) {
   const std::array<double, 3> numbers = numbers_of(hyper);
@@ -116,70 +97,6 @@ Vector targets_of(const GpTable& table) {
   return Eigen::Map<const Vector>(table.targets.data(), static_cast<Eigen::Index>(table.rows()));
 }
 
-// --- reading
-
-template <class Number>
-Number number(const measured::CsvTable& table, const measured::CsvRow& row, std::size_t column) {
-  const std::string& text = row.cells[column];
-  Number value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failure == std::errc{} && end == text.data() + text.size() && std::isfinite(value)) {
-    return value;
-  }
-  throw Error(fmt::format("{}: got '{}', expected a finite number",
-                          table.where(row, table.columns[column]), text));
-}
-
-template <class Number>
-Number number_within(const measured::CsvTable& table, const measured::CsvRow& row,
-                     std::size_t column, double most) {
-  const auto value = number<Number>(table, row, column);
-  if (within(static_cast<double>(value), most)) return value;
-  throw Error(fmt::format("{}: got {}, expected at most {}",
-                          table.where(row, table.columns[column]), value, most));
-}
-
-void require_cell(const measured::CsvTable& table, const measured::CsvRow& row, std::size_t column,
-                  std::string_view expected) {
-  if (row.cells[column] == expected) return;
-  throw Error(fmt::format("{}: got '{}', expected '{}'", table.where(row, table.columns[column]),
-                          row.cells[column], expected));
-}
-
-std::vector<std::string> header(std::size_t columns) {
-  std::vector<std::string> names{"what", "value"};
-  for (std::size_t i = 0; i < columns; ++i) names.push_back(fmt::format("x{}", i));
-  return names;
-}
-
-constexpr std::size_t kFirstRow = std::size(kHyperNames) + 1;  // of a file, after the scales
-
-void check_form(const measured::CsvTable& table, std::size_t columns) {
-  if (table.columns != header(columns)) {
-    throw Error(fmt::format("{}:1: got other columns, expected what, value and x0 to x{}",
-                            table.file, columns == 0 ? 0 : columns - 1));
-  }
-  if (table.rows.size() < kFirstRow || table.rows.size() > kFirstRow + GaussianProcess::kMostRows) {
-    throw Error(fmt::format("{}: got {} rows, expected {} to {}", table.file, table.rows.size(),
-                            kFirstRow, kFirstRow + GaussianProcess::kMostRows));
-  }
-}
-
-GpHyper read_hyper(const measured::CsvTable& table) {
-  std::array<double, 3> numbers{};
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const measured::CsvRow& row = table.rows[i];
-    require_cell(table, row, 0, kHyperNames[i]);
-    numbers[i] = number<double>(table, row, 1);
-    if (!is_possible(numbers[i])) {
-      throw Error(fmt::format("{}: got {}, expected {} to {}", table.where(row, "value"),
-                              numbers[i], kLeastHyper, kMostHyper));
-    }
-    for (std::size_t x = 2; x < row.cells.size(); ++x) require_cell(table, row, x, "");
-  }
-  return {.amplitude = numbers[0], .length = numbers[1], .noise = numbers[2]};
-}
-
 }  // namespace
 
 void check_table(const GpTable& table) {
@@ -215,8 +132,10 @@ GaussianProcess GaussianProcess::fit(const GpTable& table, const GpHyper& hyper)
   check_table(table);
   check_hyper(hyper);
   GaussianProcess process(hyper, table.columns);
-  process.values_ = table.values;
   process.scales_ = scales_of(table);
+  for (std::size_t i = 0; i < table.values.size(); ++i) {
+    if (process.scales_[i % table.columns] > 0) process.values_.push_back(table.values[i]);
+  }
   process.weights_.resize(table.rows());
   if (table.rows() > 0) {
     const Eigen::LLT<Matrix> cholesky = covariance_of(table, hyper).cholesky();
@@ -246,7 +165,7 @@ void GaussianProcess::prepare() {
     heights_[row] = hyper_.amplitude * hyper_.amplitude * weights_[row];
     float* const block = blocks_.data() + row / kBlock * kBlock * active_.size() + row % kBlock;
     for (std::size_t i = 0; i < active_.size(); ++i) {
-      block[i * kBlock] = values_[row * columns_ + active_[i]] * factors_[i];
+      block[i * kBlock] = values_[row * active_.size() + i] * factors_[i];
     }
   }
 }
@@ -279,51 +198,6 @@ void GaussianProcess::predict(std::span<const float> rows, std::span<double> out
     }
     out[row] = mean(scaled.data());
   }
-}
-
-std::string GaussianProcess::save() const {
-  std::string text = measured::csv_line(header(columns_));
-  const std::array<double, 3> numbers = numbers_of(hyper_);
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    text += fmt::format("{},{}{:,>{}}\n", kHyperNames[i], numbers[i], "", columns_);
-  }
-  const auto append = [&](std::string_view what, const std::string& value, const float* cells) {
-    text += fmt::format("{},{}", what, value);
-    for (std::size_t i = 0; i < columns_; ++i) text += fmt::format(",{}", cells[i]);
-    text += '\n';
-  };
-  append("scale", "", scales_.data());
-  for (std::size_t row = 0; row < rows(); ++row) {
-    append("row", fmt::format("{}", weights_[row]), values_.data() + row * columns_);
-  }
-  return text;
-}
-
-GaussianProcess GaussianProcess::load(const std::string& text, const std::string& file,
-                                      std::size_t columns) {
-  const measured::CsvTable table = measured::read_csv(base::SourceText(file, text));
-  check_form(table, columns);
-  GaussianProcess process(read_hyper(table), columns);
-  const measured::CsvRow& scales = table.rows[kFirstRow - 1];
-  require_cell(table, scales, 0, "scale");
-  require_cell(table, scales, 1, "");
-  for (std::size_t i = 0; i < columns; ++i) {
-    const auto scale = number_within<float>(table, scales, 2 + i, kMostScale);
-    if (scale < 0) {
-      throw Error(fmt::format("{}: got {}, expected at least 0",
-                              table.where(scales, table.columns[2 + i]), scale));
-    }
-    process.scales_.push_back(scale);
-  }
-  for (std::size_t row = kFirstRow; row < table.rows.size(); ++row) {
-    require_cell(table, table.rows[row], 0, "row");
-    process.weights_.push_back(number_within<double>(table, table.rows[row], 1, kMostWeight));
-    for (std::size_t i = 0; i < columns; ++i) {
-      process.values_.push_back(number_within<float>(table, table.rows[row], 2 + i, kMostValue));
-    }
-  }
-  process.prepare();
-  return process;
 }
 
 Evidence evidence(const GpTable& table, const GpHyper& hyper) {

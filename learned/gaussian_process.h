@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tilecast::learned {
@@ -54,11 +55,12 @@ class GaussianProcess {
   // Means; `rows` is row-major and finite, as many rows as `out` has places.
   void predict(std::span<const float> rows, std::span<double> out) const;
 
-  // CSV of lines "what,value,columns...": the three hyper-parameters, the scales, then a line per
-  // row with its weight in the mean. Numbers survive exactly. load() throws Error with line for
-  // anything else, other widths, or numbers that are not finite or not possible.
+  // The line "tilecast.process/1", then little-endian numbers: rows and columns (uint32), the three
+  // hyper-parameters and the weight of each row in the mean (double), the scales, and the rows
+  // without the columns of scale 0 (float). load() throws Error for anything else, other widths, or
+  // numbers that are not finite or not possible.
   [[nodiscard]] std::string save() const;
-  [[nodiscard]] static GaussianProcess load(const std::string& text, const std::string& file,
+  [[nodiscard]] static GaussianProcess load(std::string_view saved, const std::string& file,
                                             std::size_t columns);
 
  private:
@@ -70,7 +72,7 @@ class GaussianProcess {
 
   GpHyper hyper_;
   std::size_t columns_ = 0;
-  std::vector<float> values_;    // rows x columns
+  std::vector<float> values_;    // rows x columns that count
   std::vector<float> scales_;    // by column
   std::vector<double> weights_;  // alpha of algorithm 2.1
   // Made by prepare(): columns that count, what they are multiplied by so that the exponent is

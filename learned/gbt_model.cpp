@@ -86,17 +86,43 @@ class BoundedDocument final : public nlohmann::detail::json_sax_dom_parser<Json>
   explicit BoundedDocument(Json& document) : Base(document) {}
   static bool boolean(bool) { refuse("got a truth value, expected numbers and texts"); }
   static bool null() { refuse("got a null, expected numbers and texts"); }
-  bool start_object(std::size_t size) { return enter() && Base::start_object(size); }
-  bool start_array(std::size_t size) { return enter() && Base::start_array(size); }
-  bool end_object() { return --depth_ >= 0 && Base::end_object(); }
-  bool end_array() { return --depth_ >= 0 && Base::end_array(); }
+  bool start_object(std::size_t size) { return enter() && (skips() || Base::start_object(size)); }
+  bool start_array(std::size_t size) { return enter() && (skips() || Base::start_array(size)); }
+  bool end_object() {
+    const bool skipped = skips();
+    return --depth_ >= 0 && (skipped || Base::end_object());
+  }
+  bool end_array() {
+    const bool skipped = skips();
+    return --depth_ >= 0 && (skipped || Base::end_array());
+  }
+  // What XGBoost notes of the nodes for itself is half of a model.
+  bool key(std::string& name) {
+    if (skips()) return true;
+    constexpr std::string_view kUnread[] = {"base_weights", "loss_changes", "parents",
+                                            "sum_hessian"};
+    unread_ = std::ranges::find(kUnread, name) != std::end(kUnread) ? depth_ : kNone;
+    return Base::key(name);
+  }
+  bool string(std::string& text) { return skips() || Base::string(text); }
+  bool number_integer(std::int64_t value) { return skips() || Base::number_integer(value); }
+  bool number_unsigned(std::uint64_t value) { return skips() || Base::number_unsigned(value); }
+  bool number_float(double value, const std::string& text) {
+    return skips() || Base::number_float(value, text);
+  }
 
  private:
+  static constexpr int kNone = kDeepestValue + 1;
+
   bool enter() {
     if (++depth_ > kDeepestValue) refuse(fmt::format("nested deeper than {}", kDeepestValue));
     return true;
   }
+  // Inside the value of an unread key?
+  [[nodiscard]] bool skips() const { return depth_ > unread_; }
+
   int depth_ = 0;
+  int unread_ = kNone;  // depth of the object whose key is not read
 };
 
 void require_text(const Json& value, std::string_view what, std::string_view expected) {

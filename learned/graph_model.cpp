@@ -34,7 +34,7 @@ FeatureSchema numbered_columns(const std::string& name, std::size_t count) {
 }
 
 std::string read_part(const fs::path& path) {
-  return std::string(base::SourceText::read_file(path.string()).text());
+  return base::SourceText::read_bytes(path.string());
 }
 
 std::string card_text(const GraphModel& model) {

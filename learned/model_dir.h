@@ -3,7 +3,7 @@
 //   model.yaml      the card: what it is, what it was trained on, how good it is (below)
 //   trees.ubj       XGBoost's UBJSON, or
 //   weights.bin     learned/graph_network.h, with scaler_*.csv beside it, or
-//   process.csv     learned/gaussian_process.h, with scaler_features.csv beside it
+//   process.bin     learned/gaussian_process.h, with scaler_features.csv beside it
 //   vocabulary.csv  learned/vocabulary.h, of models of text
 //   training.csv    one row per round or epoch
 //

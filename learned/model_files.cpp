@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kTrees = "trees.ubj";
 constexpr const char* kWeights = "weights.bin";
-constexpr const char* kProcess = "process.csv";
+constexpr const char* kProcess = "process.bin";
 constexpr const char* kStack = "stack.csv";
 constexpr const char* kVocabulary = "vocabulary.csv";
 constexpr std::size_t kMostScalerBytes = std::size_t{1} << 24;
@@ -28,6 +28,7 @@ constexpr std::string_view kFiles[] = {kCard,
                                        kTrees,
                                        kWeights,
                                        kProcess,
+                                       "process.csv",  // before process.bin
                                        kStack,
                                        kVocabulary,
                                        kLog,
@@ -178,7 +179,7 @@ std::string read_file(const fs::path& path, std::size_t limit) {
   const fs::file_status status = fs::status(path, failure);
   if (status.type() == fs::file_type::not_found) fail(path, "there is no such file");
   if (status.type() != fs::file_type::regular) fail(path, "is no file that can be read");
-  return std::string(base::SourceText::read_file(path.string(), limit).text());
+  return base::SourceText::read_bytes(path.string(), limit);
 }
 
 fs::path ModelFolder::at(const std::string& file) const {
@@ -260,11 +261,11 @@ std::unique_ptr<Predictor> ModelFolder::network() const {
 std::unique_ptr<Predictor> ModelFolder::process() const {
   const TableFeatures features(model_.features);
   FeatureScaler scaled = scaler("features", features.schema());
-  const std::string text = read(kProcess, kMostProcessBytes);
+  const std::string bytes = read(kProcess, kMostProcessBytes);
   return make_predictor(GpPredictorParts{
       .features = model_.features,
       .scaler = std::move(scaled),
-      .process = GaussianProcess::load(text, at(kProcess).string(), features.width()),
+      .process = GaussianProcess::load(bytes, at(kProcess).string(), features.width()),
       .target = model_.card.target});
 }
 

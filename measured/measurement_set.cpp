@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sha1.h>
 
 #include <algorithm>
 #include <array>
-#include <boost/uuid/detail/sha1.hpp>
 #include <cmath>
 #include <filesystem>
 #include <set>
@@ -280,7 +280,7 @@ std::string read_text(const std::string& path, std::size_t max_bytes) {
                     "and measurements.csv, or a zip archive of them",
                     path));
   }
-  return std::string(base::SourceText::read_file(path, max_bytes).text());
+  return base::SourceText::read_bytes(path, max_bytes);
 }
 
 // What a set packed calls its devices is packed with it.
@@ -315,12 +315,8 @@ std::string operator_key(const CsvTable& table, const CsvRow& row) {
 }
 
 std::string content_hash(std::string_view bytes) {
-  boost::uuids::detail::sha1 sha1;
-  sha1.process_bytes(bytes.data(), bytes.size());
-  boost::uuids::detail::sha1::digest_type digest;
-  sha1.get_digest(digest);
-  std::string hex;
-  for (const unsigned int word : digest) fmt::format_to(std::back_inserter(hex), "{:08x}", word);
+  char hex[SHA1_DIGEST_STRING_LENGTH];
+  SHA1Data(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size(), hex);
   return hex;
 }
 

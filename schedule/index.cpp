@@ -22,7 +22,9 @@ std::int64_t checked(std::int64_t a, std::int64_t b, bool product) {
   std::int64_t made = 0;
   const bool overflows =
       product ? __builtin_mul_overflow(a, b, &made) : __builtin_add_overflow(a, b, &made);
-  if (overflows) throw Error("an index above 2^63");
+  if (overflows || made > Index::kMost || made < -Index::kMost) {
+    throw Error("an index above 2^62");
+  }
   return made;
 }
 

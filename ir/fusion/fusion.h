@@ -21,7 +21,8 @@ struct FusionOptions {
 // A module counts as optimised when it holds a fusion instruction, is scheduled, or has
 // device layouts.
 [[nodiscard]] bool is_optimised(const Module& module);
-// Returns the module with fusions formed in every sequential computation; verified.
+// Returns the module with fusions formed in every sequential computation. That it means something
+// (ir/verify/verifier.h) is shown on thousands of random modules, not checked again in each run.
 // Large modules are worth moving in.
 [[nodiscard]] Module fuse(Module module, const FusionOptions& options = {});
 

@@ -42,7 +42,7 @@ struct RewrittenComputation {
                                                 std::size_t first_id, FreshNames& names);
 
 // `module`, which is tidied, with the kernels that `plan` gives for each sequential computation (by
-// its number); verified.
+// its number).
 using FusionPlan = std::function<std::vector<FusedKernel>(const Computation&, std::size_t)>;
 [[nodiscard]] Module with_plans(Module module, FreshNames names, const FusionPlan& plan);
 

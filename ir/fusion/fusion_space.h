@@ -99,7 +99,7 @@ class FusionSpace {
   // The kernels of a sequential computation. Instructions that are in none launch by themselves.
   [[nodiscard]] std::vector<FusedKernel> plan(ComputationId computation,
                                               const FusionConfiguration& chosen) const;
-  // By the rules: the module that fuse() makes. Verified.
+  // By the rules: the module that fuse() makes.
   [[nodiscard]] Module fused(const FusionConfiguration& chosen) const;
 
   // 32 hex digits of what is computed: equal after renaming, different after any other change.

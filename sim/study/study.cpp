@@ -195,8 +195,7 @@ Study read_study(const std::string& text, const std::string& file) {
 }
 
 Study load_study(const std::string& file) {
-  return read_study(std::string(base::SourceText::read_file(file, hwdesc::kMaxConfigBytes).text()),
-                    file);
+  return read_study(base::SourceText::read_bytes(file, hwdesc::kMaxConfigBytes), file);
 }
 
 }  // namespace tilecast::sim

@@ -56,7 +56,7 @@ class MeasureLabels : public ::testing::Test {
     return (folder_ / set / file).string();
   }
   [[nodiscard]] std::string text(const std::string& set, const std::string& file) const {
-    return std::string(base::SourceText::read_file(path(set, file)).text());
+    return base::SourceText::read_bytes(path(set, file));
   }
   SessionReport session(const std::string& name, const LabelOptions& options,
                         const LabelBench& bench = fake_bench(), const SessionEvents& events = {}) {

@@ -118,7 +118,7 @@ class MeasureTest : public ::testing::Test {
     return (folder_ / "set" / file).string();
   }
   [[nodiscard]] std::string text(const std::string& file) const {
-    return std::string(base::SourceText::read_file(path(file)).text());
+    return base::SourceText::read_bytes(path(file));
   }
   [[nodiscard]] std::vector<WorkItem> plan(std::size_t tiles = 4) const {
     return plan_work(std::span(&source_, 1), device_,

@@ -121,9 +121,9 @@ TEST_F(HybridDir, ALoadedHybridPredictsWhatTheFittedOnePredictsToTheBit) {
   LoadedHybrid loaded = load_hybrid(folder_);
   EXPECT_TRUE(loaded.card.hybrid);
   ASSERT_EQ(loaded.parts.devices.size(), 1U);
-  EXPECT_EQ(loaded.parts.devices.front().name, "tpu_v3");
-  EXPECT_EQ(hwdesc::print_device(loaded.parts.devices.front()),
-            hwdesc::print_device(fitted().parts.devices.front()));
+  EXPECT_EQ(loaded.parts.devices[0].name, "tpu_v3");
+  EXPECT_EQ(hwdesc::print_device(loaded.parts.devices[0]),
+            hwdesc::print_device(fitted().parts.devices[0]));
   expect_same(original, HybridModel(kPhysics, std::move(loaded.parts)));
 }
 

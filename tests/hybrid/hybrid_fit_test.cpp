@@ -90,8 +90,8 @@ TEST(FitHybrid, FitsTheConstantsFirst) {
   const FittedHybrid fitted = fit_to(set, tpu(), small_hybrid(true));
   ASSERT_EQ(fitted.calibrated.size(), 1U);
   EXPECT_TRUE(fitted.calibrated.front().accepted);
-  EXPECT_NEAR(fitted.parts.devices.front().calibration.memory_bandwidth, 0.92, 0.03);
-  EXPECT_EQ(fitted.parts.devices.front().calibration.fitted_by, hwdesc::FittedBy::kHybrid);
+  EXPECT_NEAR(fitted.parts.devices[0].calibration.memory_bandwidth, 0.92, 0.03);
+  EXPECT_EQ(fitted.parts.devices[0].calibration.fitted_by, hwdesc::FittedBy::kHybrid);
 }
 
 // The verb `calibrate`, hybrids and experiments fit the same rows of one set.
@@ -106,7 +106,7 @@ TEST(FitHybrid, FitsTheConstantsThatCalibrateFits) {
   ASSERT_TRUE(alone.accepted);
   ASSERT_LT(alone.rows_of_sets.front(), set.samples.size());
   EXPECT_EQ(fitted.calibrated.front().rows_of_sets, alone.rows_of_sets);
-  EXPECT_EQ(fitted.parts.devices.front().calibration.memory_bandwidth,
+  EXPECT_EQ(fitted.parts.devices[0].calibration.memory_bandwidth,
             alone.device.calibration.memory_bandwidth);
 }
 
@@ -124,9 +124,9 @@ TEST(FitHybrid, FitsTheConstantsOfEachOfSeveralDevicesToItsOwnRows) {
   ASSERT_EQ(fitted.calibrated.size(), 1U);
   const Calibrated alone = calibrate({&sets.front(), 1}, other, kPhysics);
   ASSERT_TRUE(alone.accepted);
-  EXPECT_EQ(fitted.parts.devices.front().calibration.memory_bandwidth,
+  EXPECT_EQ(fitted.parts.devices[0].calibration.memory_bandwidth,
             alone.device.calibration.memory_bandwidth);
-  EXPECT_EQ(fitted.parts.devices.back().calibration.memory_bandwidth, 1);
+  EXPECT_EQ(fitted.parts.devices[1].calibration.memory_bandwidth, 1);
   ASSERT_EQ(fitted.notes.size(), 1U);
   EXPECT_THAT(fitted.notes.front(), HasSubstr("tpu_v3: constants stay as described: "));
   EXPECT_THAT(fitted.notes.front(), HasSubstr("got 2 usable rows"));

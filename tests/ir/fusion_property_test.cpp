@@ -11,6 +11,7 @@
 #include "ir/program.h"
 #include "ir/text/hlo_parser.h"
 #include "ir/text/hlo_printer.h"
+#include "ir/verify/verifier.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::ir {
@@ -156,6 +157,7 @@ TEST_P(FusedRandomModules, ComputeTheSameInFewerKernels) {
     SCOPED_TRACE(text);
     const Module module = parse_hlo(base::SourceText("random.hlo", text));
     const Module result = fuse(module, options);
+    verify(result);
 
     Expressions expressions;
     ASSERT_EQ(expressions.of(module, module.entry_computation(), {}),
@@ -192,7 +194,8 @@ TEST(Fusion, ComputesTheSameUnderEveryRandomConfiguration) {
       const FusionOptions options{.max_parameters = configuration % 2 == 0 ? 64 : 4,
                                   .max_ops = configuration < 4 ? 512 : 6};
       const double share = 0.15 + 0.1 * static_cast<double>(configuration);
-      const Module result = fuse_at_random(module, share, configuration, options);  // verified
+      const Module result = fuse_at_random(module, share, configuration, options);
+      verify(result);
       ASSERT_EQ(expressions.of(result, result.entry_computation(), {}), expected)
           << print_hlo(result);
       different += print_hlo(result) != by_rules;
@@ -214,7 +217,8 @@ TEST(FusionSpace, ComputesTheSameWhateverIsChosen) {
       recomputed += space.decisions()[i].may_recompute;
     }
     decisions += chosen.size();
-    const Module result = space.fused(chosen);  // verified
+    const Module result = space.fused(chosen);
+    verify(result);
     Expressions expressions;
     ASSERT_EQ(expressions.of(module, module.entry_computation(), {}),
               expressions.of(result, result.entry_computation(), {}))
@@ -232,6 +236,7 @@ TEST(Fusion, NeverMakesKernelsWaitForEachOther) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const double share = 0.1 + 0.8 * static_cast<double>(seed % 20) / 20;
     const Module result = fuse_at_random(module, share, seed);
+    verify(result);
     EXPECT_EQ(result.entry_computation().root_instruction().shape,
               module.entry_computation().root_instruction().shape);
   }

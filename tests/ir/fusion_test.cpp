@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "ir/program.h"
 #include "ir/text/hlo_parser.h"
+#include "ir/verify/verifier.h"
 
 namespace tilecast::ir {
 namespace {
@@ -16,7 +17,9 @@ using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
 
 Module fused(const std::string& text, const FusionOptions& options = {}) {
-  return fuse(parse_hlo(base::SourceText("test.hlo", text)), options);
+  Module module = fuse(parse_hlo(base::SourceText("test.hlo", text)), options);
+  verify(module);
+  return module;
 }
 
 // Opcodes of the kernels of the fused module; a fusion as its sorted interior ops, "add+negate".

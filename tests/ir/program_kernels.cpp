@@ -6,6 +6,7 @@
 #include "ir/fusion/fusion.h"
 #include "ir/program.h"
 #include "ir/text/hlo_parser.h"
+#include "ir/verify/verifier.h"
 #include "tests/support/folders.h"
 
 namespace tilecast::ir {
@@ -49,6 +50,7 @@ std::vector<Module> shipped_programs() {
   const auto folder = support::source_dir() / "configs/programs";
   for (const std::filesystem::path& file : modules_in(folder)) {
     programs.push_back(fuse(read_hlo_file(file.string())));
+    verify(programs.back());
   }
   return programs;
 }

@@ -410,14 +410,14 @@ TEST_F(HybridFolder, OfAGaussianProcessPredictsAsBeforeItWasSaved) {
             predictions(*trained.predictor, examples, set.device()));
   const std::string again = folder_.path() + "/again";
   save_model({loaded.card, loaded.predictor.get(), read(file("training.csv"))}, again);
-  for (const char* name : {"model.yaml", "process.csv", "scaler_features.csv"}) {
+  for (const char* name : {"model.yaml", "process.bin", "scaler_features.csv"}) {
     EXPECT_EQ(read(again + "/" + name), read(file(name))) << name;
   }
   fs::remove(file("scaler_features.csv"));
   EXPECT_EQ(message(), "scaler_features.csv: there is no such file");
-  write(file("process.csv"), "what,value\n");
+  write(file("process.bin"), "what,value\n");
   fs::copy_file(again + "/scaler_features.csv", file("scaler_features.csv"));
-  EXPECT_THAT(message(), StartsWith("process.csv: is not the file that was saved"));
+  EXPECT_THAT(message(), StartsWith("process.bin: is not the file that was saved"));
 }
 
 TEST_F(HybridFolder, IsReplacedWholeAndOnlyWhenItsFilesAreOfAModel) {

@@ -249,7 +249,7 @@ TEST(Text, SaysWhereItIsWrong) {
       {"program p output main a f32[3] { loop i < 0 {} }", "expected a number above 0"},
       {"program p output main a f32[3] { a[0] = warp.f32(a[0]) }", "no op warp"},
       {"program p output main a f32[3] { a[1099511627776 * (1099511627776 * 2)] = 1:f32 }",
-       "an index above 2^63"},
+       "an index above 2^62"},
       {"program p temporary shared a f32[3] stages 9999 {}", "at most 1024 stages"},
       {"program p {", "expected"},
       {"", "expected `program`"},

@@ -8,6 +8,7 @@
 #include <deque>
 
 #include "analytical/analytical_model.h"
+#include "base/parallel.h"
 #include "hwdesc/device_yaml.h"
 #include "hybrid/hybrid_model.h"
 #include "ir/program.h"
@@ -82,7 +83,7 @@ hybrid::HybridModel model_of(const Batch& batch, const Device& device) {
   hybrid::HybridParts parts;
   parts.residual = learned::train(spec, examples).predictor;
   parts.domain = hybrid::Domain::of(examples, examples.kernels);
-  parts.devices = {device};
+  parts.devices.add(device);
   static const analytical::AnalyticalModel prior;
   return hybrid::HybridModel(prior, std::move(parts), hybrid::full_weight);
 }
@@ -95,6 +96,28 @@ void serve_hybrid(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kBatch));
 }
 BENCHMARK(serve_hybrid)->Name("hybrid/kernels")->Unit(benchmark::kMillisecond);
+
+// Spread over threads as a simulation spreads them (sim/simulator.cpp).
+void serve_on_jobs(benchmark::State& state) {
+  static const Device device = hwdesc::load_device("tpu_v3");
+  static const Batch batch(device);
+  static const hybrid::HybridModel model = model_of(batch, device);
+  constexpr std::size_t kAtOnce = 64;
+  const auto some = [&](std::size_t first, std::size_t end) {
+    benchmark::DoNotOptimize(
+        model.estimate(std::span(batch.queries()).subspan(first, end - first), device));
+  };
+  for (auto _ : state) {
+    base::parallel_for_batches(kBatch, kAtOnce, static_cast<int>(state.range(0)), some);
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kBatch));
+}
+BENCHMARK(serve_on_jobs)
+    ->Name("hybrid/kernels_on_jobs")
+    ->Arg(1)
+    ->Arg(2)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 // What of it is physics.
 void serve_physics(benchmark::State& state) {
