@@ -9,6 +9,7 @@ import json
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import zipfile
@@ -80,6 +81,41 @@ def tables(out):
     for first, name in ((b"v", "vocabulary.csv"), (b"d", "domain.csv"), (b"m", "model.yaml")):
         for path in sorted(ROOT.glob(f"configs/models/**/{name}")):
             add(out, "model_folder", first + path.read_bytes()[:MOST_BYTES - 1])
+    add(out, "model_folder", b"p" + process())
+    add(out, "model_folder", b"t" + ubjson(trees()))
+
+
+def process():
+    """learned/gaussian_process.h: two rows of three columns, of which two count."""
+    numbers = struct.pack("<2I3d2d3f4f", 2, 3, 0.1, 2, 0.03, 1, -1, 1, 0, 0.5, 1, 2, 3, 4)
+    return b"tilecast.process/1\n" + numbers
+
+
+def trees():
+    """What learned/gbt_model.cpp reads of XGBoost: one split of four columns."""
+    arrays = {"left_children": [1, -1, -1], "right_children": [2, -1, -1],
+              "split_indices": [3, 0, 0], "default_left": [1, 0, 0], "split_type": [0, 0, 0],
+              "split_conditions": [0.5, 1.0, -1.0], "base_weights": [0.0, 1.0, -1.0]}
+    model = {"gbtree_model_param": {"num_trees": "1"},
+             "trees": [{**arrays, "tree_param": {"num_nodes": "3"}}]}
+    shape = {"num_feature": "4", "num_class": "0", "num_target": "1", "base_score": "0"}
+    return {"learner": {"gradient_booster": {"name": "gbtree", "model": model},
+                        "objective": {"name": "reg:squarederror"}, "learner_model_param": shape}}
+
+
+def ubjson(value):
+    """https://ubjson.org/: big-endian, lengths and whole numbers as int32."""
+    if isinstance(value, dict):
+        return b"{" + b"".join(text(k) + ubjson(v) for k, v in value.items()) + b"}"
+    if isinstance(value, list):
+        return b"[" + b"".join(map(ubjson, value)) + b"]"
+    if isinstance(value, str):
+        return b"S" + text(value)
+    return b"l" + struct.pack(">i", value) if isinstance(value, int) else b"d" + struct.pack(">f", value)
+
+
+def text(value):
+    return b"l" + struct.pack(">i", len(value)) + value.encode()
 
 
 def containers(out):

@@ -1,6 +1,11 @@
-// Texts of a model's folder. Its card holds content hashes, so a folder that was changed as a whole
+// Files of a model's folder. Its card holds content hashes, so a folder that was changed as a whole
 // is refused at once; here each reader gets its file without that check.
+#include <array>
+#include <cmath>
+
 #include "hybrid/domain.h"
+#include "learned/gaussian_process.h"
+#include "learned/gbt_model.h"
 #include "learned/model_card_yaml.h"
 #include "learned/vocabulary.h"
 #include "tests/fuzz/targets.h"
@@ -16,6 +21,20 @@ void tilecast::fuzz::model_folder(Bytes bytes) {
       case 'd':
         static_cast<void>(hybrid::Domain::load(text, "domain.csv"));
         break;
+      case 'p': {
+        const auto process = learned::GaussianProcess::load(text, "process.bin", 3);
+        double mean = 0;
+        process.predict(std::array<float, 3>{0, 1, -1}, {&mean, 1});
+        if (!std::isfinite(mean)) broken("a mean that is no number");
+        break;
+      }
+      case 't': {
+        const auto trees = learned::GbtModel::load(text, 4);
+        float sum = 0;
+        trees.predict(std::array<float, 4>{0, 1, -1, std::nanf("")}, {&sum, 1});
+        if (std::isnan(sum)) broken("a sum that is no number");
+        break;
+      }
       default:
         static_cast<void>(learned::read_model_yaml(text, "model.yaml"));
     }
