@@ -62,7 +62,8 @@ std::string device_line(std::string_view card) {
 std::vector<std::string> devices_of(const base::SourceText& card) {
   if (const std::string line = device_line(card.text()); !line.empty()) {
     std::vector<std::string> names;
-    for (const auto& name : hwdesc::read_config(line, card.file()).find("devices")->children) {
+    const hwdesc::ConfigNode root = hwdesc::read_config(line, card.file());
+    for (const hwdesc::ConfigNode& name : root.find("devices")->children) {
       names.push_back(name.scalar);
     }
     return names;
