@@ -12,7 +12,6 @@ namespace {
 
 // A result smaller than this share of the scratchpad stays there while outer loops revisit it.
 constexpr double kAccumulatorShare = 1.0 / 8;
-constexpr std::uint32_t kAllLoops = ~std::uint32_t{0};
 // Ragged loops costed exactly; further ones count as interior tiles.
 constexpr int kMaxRagged = 3;
 
@@ -34,7 +33,7 @@ ScratchpadModel::ScratchpadModel(const ir::Kernel& kernel, const hwdesc::Device&
   GroupExtents storage = group_extents();
   const std::span<Extents> groups(storage.data(), storage.size());
   footprints_.evaluate(tile_extents(space_, full_tile(space_)), groups);
-  makes_operands_ = compute_.overlapped(operands_made(kAllLoops, groups, 0)) > 0;
+  makes_operands_ = compute_.overlapped(operands_made(Footprints::kEveryLoop, groups, 0)) > 0;
 }
 
 void ScratchpadModel::add_streams(const ir::Kernel& kernel) {
@@ -171,7 +170,8 @@ UnitCycles ScratchpadModel::operands_made(std::uint32_t changed, std::span<const
   if (!makes_operands_) return {};
   boost::container::small_vector<double, 48> times(groups.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    times[g] = changed == kAllLoops || (footprints_.groups()[g].loops & changed) != 0 ? 1 : 0;
+    times[g] =
+        changed == Footprints::kEveryLoop || (footprints_.groups()[g].loops & changed) != 0 ? 1 : 0;
   }
   UnitCycles made = compute_.prologue(groups, {times.data(), times.size()}).without(removed);
   made.on_chip = 0;
@@ -300,7 +300,7 @@ double ScratchpadModel::ends_s(const Run& run, std::span<const Extents> groups,
       kept_s(removed, Bound::kFillDrain, end_s(first.read) + end_s(first.write) + more_updates);
   // The first loads and the last stores are issued too, by a core that has nothing else to do.
   const double issue = run.rates.setup_s * first.count();
-  const UnitCycles made = operands_made(kAllLoops, groups, removed);
+  const UnitCycles made = operands_made(Footprints::kEveryLoop, groups, removed);
   const double last_use =
       compute_.overlapped(made) * cycle_s_ + run.compute.iteration_s + run.compute.finish_s;
   if (run.accounting != nullptr) {

@@ -66,7 +66,9 @@ std::string SourceText::read_bytes(const std::string& path, std::size_t max_byte
   const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rb"));
   if (!file) {
     const int failure = errno;
-    if (std::optional<std::string> entry = read_archived(path, max_bytes)) return *entry;
+    if (std::optional<std::string> entry = read_archived(path, max_bytes)) {
+      return std::move(*entry);
+    }
     throw Error(fmt::format("{}: cannot open: {}", path, std::strerror(failure)));
   }
   std::string text;

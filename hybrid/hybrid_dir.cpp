@@ -60,7 +60,7 @@ std::string first_name(std::string_view text) {
   constexpr std::string_view kStart = "name: \"";
   if (!text.starts_with(kStart)) return "";
   text.remove_prefix(kStart.size());
-  const std::size_t end = text.find_first_of("\"\\\n");
+  const std::size_t end = std::min(text.find_first_of("\"\\\n"), text.size());
   const bool plain = text.substr(end).starts_with("\"\n");
   return plain ? std::string(text.substr(0, end)) : "";
 }

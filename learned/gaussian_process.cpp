@@ -19,6 +19,14 @@ namespace {
 using Matrix = Eigen::MatrixXd;
 using Vector = Eigen::VectorXd;
 
+bool is_possible(double hyper) {
+  return hyper >= kLeastHyper && hyper <= kMostHyper;  // not NaN
+}
+
+bool within(double value, double most) {
+  return std::fabs(value) <= most;  // not NaN
+}
+
 void check_hyper(const GpHyper& hyper) {
   const std::array<double, 3> numbers = numbers_of(hyper);
   for (std::size_t i = 0; i < numbers.size(); ++i) {

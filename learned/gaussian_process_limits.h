@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <cmath>
 #include <string_view>
 
 #include "learned/gaussian_process.h"
@@ -18,12 +17,6 @@ inline constexpr std::string_view kHyperNames[] = {"amplitude", "length", "noise
 
 [[nodiscard]] inline std::array<double, 3> numbers_of(const GpHyper& hyper) {
   return {hyper.amplitude, hyper.length, hyper.noise};
-}
-[[nodiscard]] inline bool is_possible(double hyper) {
-  return hyper >= kLeastHyper && hyper <= kMostHyper;  // not NaN
-}
-[[nodiscard]] inline bool within(double value, double most) {
-  return std::fabs(value) <= most;  // not NaN
 }
 
 }  // namespace tilecast::learned

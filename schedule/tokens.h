@@ -1,6 +1,7 @@
 // The words, numbers and marks of a loop program's text. Inside of parse.cpp.
 #pragma once
 
+#include <bit>
 #include <cctype>
 #include <charconv>
 #include <string>
@@ -66,13 +67,14 @@ class Tokens {
   void expect_word(std::string_view expected) {
     if (!take_word(expected)) fail("expected `" + std::string(expected) + "`");
   }
-  std::int64_t number(std::int64_t most = kMaxNumber, std::string_view of = "2^40") {
+  std::int64_t number(std::int64_t most = kMaxNumber) {  // a power of two
     skip_blanks();
     std::int64_t value = 0;
     const auto [end, error] =
         std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
     if (error != std::errc() || value > most || value < -most) {
-      fail("expected a whole number of at most " + std::string(of));
+      const int power = std::countr_zero(static_cast<std::uint64_t>(most));
+      fail("expected a whole number of at most 2^" + std::to_string(power));
     }
     at_ = static_cast<std::size_t>(end - text_.data());
     return value;

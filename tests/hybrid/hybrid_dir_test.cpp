@@ -186,9 +186,11 @@ TEST_F(HybridDir, RefusesFilesThatAreWhatTheCardSaysButNoHybrid) {
   save(/*force=*/true);
   forge("domain.csv", "kernel,op_class\nx,y\n");
   expect_refused("domain.csv");
-  save(/*force=*/true);
-  forge("device_0.yaml", "name: tpu_v3\n");
-  expect_refused("device_0.yaml");
+  for (const std::string text : {"name: tpu_v3\n", "name: \"tpu_v3", "name: \""}) {
+    save(/*force=*/true);
+    forge("device_0.yaml", text);
+    expect_refused("device_0.yaml");
+  }
 }
 
 TEST_F(HybridDir, RefusesADomainOfADeviceThatIsNotDescribed) {
