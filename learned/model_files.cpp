@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 constexpr const char* kTrees = "trees.ubj";
 constexpr const char* kWeights = "weights.bin";
 constexpr const char* kProcess = "process.bin";
+constexpr const char* kProcessBefore = "process.csv";
 constexpr const char* kStack = "stack.csv";
 constexpr const char* kVocabulary = "vocabulary.csv";
 constexpr std::size_t kMostScalerBytes = std::size_t{1} << 24;
@@ -28,7 +29,7 @@ constexpr std::string_view kFiles[] = {kCard,
                                        kTrees,
                                        kWeights,
                                        kProcess,
-                                       "process.csv",  // before process.bin
+                                       kProcessBefore,
                                        kStack,
                                        kVocabulary,
                                        kLog,
@@ -261,6 +262,9 @@ std::unique_ptr<Predictor> ModelFolder::network() const {
 std::unique_ptr<Predictor> ModelFolder::process() const {
   const TableFeatures features(model_.features);
   FeatureScaler scaled = scaler("features", features.schema());
+  if (model_.files.contains(kProcessBefore)) {
+    fail(at(kProcessBefore), "is a process as earlier builds wrote them; train the model again");
+  }
   const std::string bytes = read(kProcess, kMostProcessBytes);
   return make_predictor(GpPredictorParts{
       .features = model_.features,

@@ -50,12 +50,15 @@ base::SourceText card_text(const std::string& directory) {
   return base::SourceText::read_file(directory + "/model.yaml", hwdesc::kMaxConfigBytes);
 }
 
-// The line of a card that lists its devices; "" where it takes more than one.
+// The line of a card that lists its devices, at its place behind empty ones; "" where it takes more
+// than one.
 std::string device_line(std::string_view card) {
   const std::size_t at = card.find("\ndevices: [");
   if (at == std::string_view::npos) return "";
   const std::string_view line = card.substr(at + 1, card.find('\n', at + 1) - at - 1);
-  return line.ends_with(']') ? std::string(line) : "";
+  if (!line.ends_with(']')) return "";
+  const auto before = std::ranges::count(card.substr(0, at + 1), '\n');
+  return std::string(static_cast<std::size_t>(before), '\n').append(line);
 }
 
 // Reads that line alone where it can: a card takes 2 ms.
