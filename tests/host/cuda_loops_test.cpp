@@ -352,6 +352,25 @@ TEST(CudaLoops, RefuseWithAReason) {
   EXPECT_THAT(make_source(mixed), HasSubstr("two things are called lane"));
 }
 
+// Under compute-sanitizer (memcheck, racecheck) it says more still.
+TEST(CudaLoops, OnAGpuTheyComputeWhatTheKernelDoes) {
+  constexpr std::uint64_t kSeeds = 12;
+  std::vector<CudaCase> cases = waiting_cases();
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    RandomTile random(seed);
+    cases.push_back(random.product());
+    cases.push_back(random.reduction());
+    cases.push_back(random.elementwise());
+  }
+  for (CudaCase& made : cases) ASSERT_EQ(make_source(made), "");
+  const auto library = compile_on_gpu(cases);
+  if (!library) GTEST_SKIP() << "no nvcc, or no GPU (/dev/nvidiactl)";
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    EXPECT_EQ(run_on_gpu(*library, cases[i], i), "")
+        << schedule::to_text(cases[i].program) << cases[i].source;
+  }
+}
+
 TEST(CudaLoops, NvccTakesTheText) {
   std::vector<CudaCase> cases = waiting_cases();
   RandomTile random(3);

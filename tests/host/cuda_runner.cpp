@@ -1,5 +1,6 @@
 #include "tests/host/cuda_runner.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -28,6 +29,68 @@ std::string complaint_of(std::vector<std::string> command, const std::string& fo
   return text.empty() ? "it failed" : text;
 }
 
+std::string without(std::string text, std::string_view what) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos;) {
+    text.erase(at, what.size());
+  }
+  return text;
+}
+
+// All cases in one text, each in a namespace: names without one are those of a stand-in, or of
+// another case. `function_of` is the text of what calls case i.
+template <class FunctionOf>
+std::string text_of(const std::vector<CudaCase>& cases, const FunctionOf& function_of) {
+  std::string text;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const std::string source = without(cases[i].source, "extern \"C\" ");
+    text += fmt::format("namespace case_{} {{\n{}\n}}\n#undef TC\n{}", i, source, function_of(i));
+  }
+  return text;
+}
+
+std::string nvcc() {
+  const char* named = std::getenv("NVCC");
+  return named != nullptr ? named : "/usr/local/cuda/bin/nvcc";
+}
+
+struct CaseArrays {
+  RunJob job;  // for `function`
+  std::vector<interpreter::Elements> elements;
+  std::vector<std::vector<std::byte>> bytes;  // of the elements
+};
+CaseArrays arrays_of(const CudaCase& made, std::size_t i) {
+  CaseArrays arrays{.job = {.function = fmt::format("f{}", i),
+                            .inputs = {},
+                            .outputs = {},
+                            .scratch_bytes = made.scratch_bytes},
+                    .elements = schedule::whole_inputs(made.kernel, i),
+                    .bytes = {}};
+  for (std::size_t p = 0; p < arrays.elements.size(); ++p) {
+    arrays.job.inputs.push_back(made.kernel.op(made.kernel.parameters()[p]).shape);
+    arrays.bytes.push_back(to_bytes(arrays.job.inputs[p], arrays.elements[p]));
+  }
+  for (const ir::OpId id : made.kernel.outputs()) {
+    arrays.job.outputs.push_back(made.kernel.op(id).shape);
+  }
+  return arrays;
+}
+
+std::string complaint_about(const CudaCase& made, const CaseArrays& arrays,
+                            const std::vector<std::vector<std::byte>>& got) {
+  const auto expected = interpreter::evaluate(made.kernel, arrays.elements);
+  for (std::size_t o = 0; o < expected.size(); ++o) {
+    if (from_bytes(arrays.job.outputs[o], got[o]) != expected[o]) return "wrong results";
+  }
+  return {};
+}
+
+// "{64, 128}": the bytes of arrays of these shapes.
+std::string byte_list(const std::vector<ir::Shape>& shapes) {
+  std::string text;
+  for (const ir::Shape& shape : shapes) text += fmt::format("{}, ", host_bytes(shape));
+  return "{" + text + "}";
+}
+
 }  // namespace
 
 std::string make_source(CudaCase& made) {
@@ -46,21 +109,14 @@ CompiledLibrary compile_on_cpu(const std::vector<CudaCase>& cases) {
     (void)folder.write(header, fmt::format("#include \"{}\"\n", stand_in));
   }
   std::string text = "#include <cuda_runtime.h>\n#include <math.h>\n#include <string.h>\n";
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    // A namespace each: names without one are those of the stand-in.
-    std::string source = cases[i].source;
-    for (const std::string_view global :
-         {"extern \"C\" ", "extern __shared__ __align__(128) unsigned char shared_memory[];"}) {
-      for (std::size_t at = 0; (at = source.find(global, at)) != std::string::npos;) {
-        source.erase(at, global.size());
-      }
-    }
-    text += fmt::format("namespace case_{} {{\n{}\n}}\n#undef TC\n", i, source);
-    text += fmt::format(
+  text += text_of(cases, [](std::size_t i) {
+    return fmt::format(
         "extern \"C\" void f{0}(const void* const* in, void* const* out, void* scratch) {{\n"
         "  if (case_{0}::launch_kernel(in, out, scratch, nullptr) != 0) abort();\n}}\n",
         i);
-  }
+  });
+  // Shared memory is the stand-in's.
+  text = without(text, "extern __shared__ __align__(128) unsigned char shared_memory[];");
   const std::string file = folder.write("kernels.cpp", text);
   const std::string library = folder.file("kernels.so");
   const char* compiler = std::getenv("CXX");
@@ -74,39 +130,67 @@ CompiledLibrary compile_on_cpu(const std::vector<CudaCase>& cases) {
 }
 
 std::string run_on_cpu(const CompiledLibrary& library, const CudaCase& made, std::size_t i) {
-  const std::vector<interpreter::Elements> inputs = schedule::whole_inputs(made.kernel, i);
-  RunJob job{.function = fmt::format("f{}", i),
-             .inputs = {},
-             .outputs = {},
-             .scratch_bytes = made.scratch_bytes};
-  std::vector<std::vector<std::byte>> bytes;
-  for (std::size_t p = 0; p < inputs.size(); ++p) {
-    job.inputs.push_back(made.kernel.op(made.kernel.parameters()[p]).shape);
-    bytes.push_back(to_bytes(job.inputs[p], inputs[p]));
-  }
-  for (const ir::OpId id : made.kernel.outputs()) {
-    job.outputs.push_back(made.kernel.op(id).shape);
-  }
+  const CaseArrays arrays = arrays_of(made, i);
   try {
-    const auto got = run_once(library.path(), job, bytes, kPatience);
-    const auto expected = interpreter::evaluate(made.kernel, inputs);
-    for (std::size_t o = 0; o < expected.size(); ++o) {
-      if (from_bytes(job.outputs[o], got[o]) != expected[o]) return "wrong results";
-    }
+    return complaint_about(made, arrays,
+                           run_once(library.path(), arrays.job, arrays.bytes, kPatience));
   } catch (const Error& error) {
     return error.what();
   }
-  return {};
+}
+
+std::optional<CompiledLibrary> compile_on_gpu(const std::vector<CudaCase>& cases) {
+  if (!std::filesystem::exists(nvcc()) || !std::filesystem::exists("/dev/nvidiactl")) {
+    return std::nullopt;
+  }
+  TemporaryFolder folder;
+  std::string text = fmt::format(
+      "#include \"{}/tests/host/cuda_on_gpu.h\"\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n"
+      "#include <cuda_pipeline.h>\n#include <math.h>\n#include <mma.h>\n#include <string.h>\n",
+      support::source_dir().string());
+  text += text_of(cases, [&](std::size_t i) {
+    const RunJob job = arrays_of(cases[i], i).job;
+    return fmt::format(
+        "extern \"C\" const char* f{0}(const void* const* in, void* const* out) {{\n"
+        "  tilecast_test::HostArrays host{{in, out, {1}, {2}, {3}}};\n"
+        "  return tilecast_test::OnGpu(host).run(case_{0}::launch_kernel);\n}}\n",
+        i, byte_list(job.inputs), byte_list(job.outputs), job.scratch_bytes);
+  });
+  const std::string file = folder.write("kernels.cu", text);
+  const std::string library = folder.file("kernels.so");
+  const std::string said = complaint_of({nvcc(), "-std=c++17", "-arch=native", "-O3", "-shared",
+                                         "-Xcompiler", "-fPIC", "-o", library, file},
+                                        folder.path());
+  if (!said.empty()) throw Error(said);
+  folder.release();  // the library's
+  return CompiledLibrary(library);
+}
+
+// In this process: a child of run_once() may not open what a driver needs.
+std::string run_on_gpu(const CompiledLibrary& library, const CudaCase& made, std::size_t i) {
+  const CaseArrays arrays = arrays_of(made, i);
+  void* const opened = ::dlopen(library.path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const found = opened != nullptr ? ::dlsym(opened, arrays.job.function.c_str()) : nullptr;
+  if (found == nullptr) return ::dlerror();
+  std::vector<const void*> in;
+  for (const auto& bytes : arrays.bytes) in.push_back(bytes.data());
+  std::vector<std::vector<std::byte>> got;
+  for (const ir::Shape& shape : arrays.job.outputs) {
+    got.emplace_back(static_cast<std::size_t>(host_bytes(shape)));
+  }
+  std::vector<void*> out;
+  for (auto& bytes : got) out.push_back(bytes.data());
+  const char* const wrong = reinterpret_cast<const char* (*)(const void* const*, void* const*)>(
+      found)(in.data(), out.data());
+  return wrong != nullptr ? wrong : complaint_about(made, arrays, got);
 }
 
 std::optional<std::string> compile_for_gpu(const std::string& source,
                                            const std::string& architecture) {
-  const char* named = std::getenv("NVCC");
-  std::string nvcc = named != nullptr ? named : "/usr/local/cuda/bin/nvcc";
-  if (!std::filesystem::exists(nvcc)) return std::nullopt;
+  if (!std::filesystem::exists(nvcc())) return std::nullopt;
   TemporaryFolder folder;
   const std::string file = folder.write("kernel.cu", source);
-  return complaint_of({nvcc, "-std=c++17", "-arch=" + architecture, "-cubin", "-o",
+  return complaint_of({nvcc(), "-std=c++17", "-arch=" + architecture, "-cubin", "-o",
                        folder.file("kernel.cubin"), file},
                       folder.path());
 }

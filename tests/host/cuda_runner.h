@@ -1,4 +1,5 @@
-// Generated CUDA on this machine's CPU: compiled against cuda_on_cpu.h and run. Used by tests.
+// Generated CUDA run by tests: on this machine's CPU, compiled against cuda_on_cpu.h, and on a GPU
+// where there is one.
 #pragma once
 
 #include <optional>
@@ -29,6 +30,11 @@ struct CudaCase {
 // What is wrong with case `i` of the library: with its results on small whole numbers, or with how
 // its threads wait for each other; "" where nothing is.
 [[nodiscard]] std::string run_on_cpu(const CompiledLibrary& library, const CudaCase& made,
+                                     std::size_t i);
+
+// The same on an NVIDIA GPU; nothing where nvcc or a GPU is absent.
+[[nodiscard]] std::optional<CompiledLibrary> compile_on_gpu(const std::vector<CudaCase>& cases);
+[[nodiscard]] std::string run_on_gpu(const CompiledLibrary& library, const CudaCase& made,
                                      std::size_t i);
 
 // What nvcc says to the text for "sm_80"; "" where it takes it, nothing where there is no nvcc.

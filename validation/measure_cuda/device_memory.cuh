@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "diag/error.h"
+#include "base/error.h"
 
 namespace tilecast::measure_cuda {
 

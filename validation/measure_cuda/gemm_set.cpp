@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <map>
-#include <tuple>
-
 #include "base/error.h"
 #include "base/source_text.h"
 #include "measured/csv.h"
@@ -24,12 +21,12 @@ const std::vector<std::string> kColumns{"op",
                                         "k",
                                         "output_bounds",
                                         "kernel_bounds",
+                                        "stages",
+                                        "warps",
                                         "runtime_ns",
                                         "repeats",
                                         "spread_ns",
                                         "family",
-                                        "x_warps",
-                                        "x_stages",
                                         "x_shared_bytes",
                                         "x_registers",
                                         "x_blocks_per_processor"};
@@ -49,32 +46,19 @@ std::vector<std::string> cells(const GemmMeasurement& at) {
           std::to_string(at.size.k),
           fmt::format("{} {}", c.block_m, c.block_n),
           fmt::format("{} {}", c.block_k, c.block_n),
+          std::to_string(c.stages),
+          std::to_string(c.warps),
           timed ? nanoseconds(o.minimum_s) : "",
           timed ? std::to_string(o.calls) : "",
           timed ? nanoseconds(o.spread_s) : "",
           std::string(at.size.family),
-          std::to_string(c.warps),
-          std::to_string(c.stages),
           std::to_string(shared_bytes(c)),
           std::to_string(o.registers),
           std::to_string(o.blocks_per_processor)};
 }
 
-std::string status_text(const GemmOutcome& outcome) {
-  switch (outcome.status) {
-    case GemmStatus::kTimed:
-      return "timed";
-    case GemmStatus::kDoesNotFit:
-      return "does_not_fit";
-    case GemmStatus::kWrongResult:
-      return "wrong_result";
-  }
-  return "";
-}
-
-auto tile_key(const GemmMeasurement& at) {
-  return std::tuple(at.input, at.size.m, at.size.n, at.size.k, at.config.block_m, at.config.block_n,
-                    at.config.block_k);
+std::string status_text(GemmStatus status) {
+  return status == GemmStatus::kDoesNotFit ? "does_not_fit" : "wrong_result";
 }
 
 std::string version(int number) {
@@ -87,7 +71,7 @@ measured::Manifest manifest(const SetDescription& about, std::size_t timed, std:
   m.name = about.name;
   m.description = fmt::format(
       "matrix products on tensor cores (wmma, f32 sums) over block tiles, warps and cp.async "
-      "stages, the fastest of each tile; {} configurations timed, {} not (configurations.csv){}; "
+      "stages; {} configurations timed, {} not (not_timed.csv){}; "
       "card: {}, {} multiprocessors, compute capability {}.{}, {:.0f} MiB, L2 {:.0f} MiB, {:.0f} "
       "MHz, memory {:.0f} MHz, driver {}, runtime {}",
       timed, others, about.cut_short ? ", cut short by the budget" : "", card.name,
@@ -124,27 +108,23 @@ std::string device_of_card(const std::string& card, const std::string& table_pat
 
 void write_gemm_set(const std::string& target, bool force, const SetDescription& description,
                     const std::vector<GemmMeasurement>& measurements) {
-  std::map<decltype(tile_key(measurements.front())), const GemmMeasurement*> fastest;
-  std::vector<std::string> all_columns = kColumns;
-  all_columns.insert(all_columns.end(), {"status", "reason"});
-  std::string all = measured::csv_line(all_columns);
+  std::vector<std::string> columns = kColumns;
+  columns.insert(columns.end(), {"status", "reason"});
+  std::string others = measured::csv_line(columns);
   std::size_t timed = 0;
-  for (const GemmMeasurement& at : measurements) {
-    std::vector<std::string> row = cells(at);
-    row.insert(row.end(), {status_text(at.outcome), at.outcome.message});
-    all += measured::csv_line(row);
-    if (at.outcome.status != GemmStatus::kTimed) continue;
-    ++timed;
-    const auto [place, is_new] = fastest.emplace(tile_key(at), &at);
-    if (!is_new && at.outcome.minimum_s < place->second->outcome.minimum_s) place->second = &at;
-  }
   measured::SetWriter writer({.output = target, .force = force});
   writer.begin_rows(kColumns);
   for (const GemmMeasurement& at : measurements) {
-    const auto found = fastest.find(tile_key(at));
-    if (found != fastest.end() && found->second == &at) writer.add(cells(at));
+    std::vector<std::string> row = cells(at);
+    if (at.outcome.status == GemmStatus::kTimed) {
+      writer.add(row);
+      ++timed;
+    } else {
+      row.insert(row.end(), {status_text(at.outcome.status), at.outcome.message});
+      others += measured::csv_line(row);
+    }
   }
-  writer.add_file("configurations.csv", all);
+  writer.add_file("not_timed.csv", others);
   writer.commit(manifest(description, timed, measurements.size() - timed));
 }
 

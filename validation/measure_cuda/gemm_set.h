@@ -1,8 +1,7 @@
 // Measured products as a measurement set (measured/measurement_set.h).
 //
-// A set holds one row per size and tile. Several configurations cut the same tile (their warps and
-// stages differ): the fastest is the row, with its warps and stages as x_ columns, and
-// configurations.csv beside it holds all of them, with why the others were not timed.
+// A row per size and block: its tile, stages and warps. not_timed.csv beside them holds what was
+// not timed, with why.
 #pragma once
 
 #include <string>
