@@ -28,6 +28,7 @@ using ir::Opcode;
 
 constexpr std::string_view kModelName = "analytical";
 constexpr std::size_t kCandidates = 16384;
+constexpr std::size_t kTimedTogether = 16;  // of those
 
 bool is_collective(const Kernel& kernel) {
   return collective_op(kernel) != nullptr;
@@ -136,12 +137,19 @@ std::optional<TileConfig> fastest(const TileModel& model, std::span<const TileCo
   const double least_s = model.least_iteration_s();
   double best = std::numeric_limits<double>::infinity();
   const TileConfig* chosen = nullptr;
-  for (const TileConfig& tile : candidates) {
-    if (model.iterations(tile) * least_s >= best) break;
-    const double time = model.time_s(tile);
-    if (time >= best) continue;
-    best = time;
-    chosen = &tile;
+  const auto hopeless = [&](const TileConfig& tile) {
+    return model.iterations(tile) * least_s >= best;
+  };
+  std::array<double, kTimedTogether> times;
+  while (!candidates.empty() && !hopeless(candidates.front())) {
+    const auto together = candidates.first(std::min(candidates.size(), kTimedTogether));
+    candidates = candidates.subspan(together.size());
+    model.times_s(together, times);
+    for (std::size_t i = 0; i < together.size() && !hopeless(together[i]); ++i) {
+      if (times[i] >= best) continue;
+      best = times[i];
+      chosen = &together[i];
+    }
   }
   return chosen == nullptr ? std::nullopt : std::optional(*chosen);
 }

@@ -28,7 +28,7 @@ std::vector<bool> ancestors_of(const ir::Kernel& kernel, OpId anchor) {
 
 // Kernel positions that share one weight block because each fills only part of the array's rows.
 double packed_positions(double positions, double contraction, double rows) {
-  const double per_block = std::floor(rows / std::max(contraction, 1.0));
+  const double per_block = base::floor(rows / std::max(contraction, 1.0));
   return per_block > 1 && positions > 1 ? ceil_ratio(positions, per_block) : positions;
 }
 
@@ -44,6 +44,7 @@ std::vector<GroupWork> groups_with_work(const std::vector<ElementWork>& by_group
 
 UnitCycles UnitCycles::without(BoundMask removed) const {
   UnitCycles left = *this;
+  if (removed == 0) return left;
   for (const Unit& unit : kUnits) {
     if (has(removed, unit.bound)) left.*unit.cycles = 0;
   }
@@ -86,7 +87,12 @@ ComputeModel::ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& devic
   }
   before_ = groups_with_work(before);
   after_ = groups_with_work(after);
-  if (space.anchor.valid()) anchor_group_ = footprints.group_of(space.anchor);
+  for (const GroupWork& work : before_) before_loops_ |= footprints.groups()[work.group].loops;
+  for (const GroupWork& work : after_) after_loops_ |= footprints.groups()[work.group].loops;
+  if (space.anchor.valid()) {
+    anchor_group_ = footprints.group_of(space.anchor);
+    anchor_loops_ = footprints.groups()[anchor_group_].loops;
+  }
   if (space.matrix) {
     const double peak = device.matrix_peak(space.matrix->lhs_dtype).value;
     const hwdesc::MatrixUnit& unit = device.matrix;
@@ -106,6 +112,8 @@ ComputeModel::ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& devic
                   (static_cast<double>(vector.lanes * device.native_tile.sublanes) * vector.alus *
                    vector.efficiency);
     }
+    array_rows_ = static_cast<double>(unit.rows) / std::min(passes_, 1.0);
+    push_ = std::max(passes_, 1.0) / unit.rows_per_cycle + widening_;
   }
 }
 
@@ -152,9 +160,9 @@ double ComputeModel::pushed(const LoopSizes& tile, const std::vector<int>& loops
   const double sublanes = native.tiled ? static_cast<double>(native.sublanes) : 1;
   double rows = 1;
   for (const int loop : loops) {
-    const double extent = static_cast<double>(tile[loop]);
     const bool in_sublanes = native.tiled && space_->loops[loop].granule == native.sublanes;
-    rows *= in_sublanes ? round_up(extent, sublanes) : extent;
+    rows *=
+        static_cast<double>(in_sublanes ? base::round_up(tile[loop], native.sublanes) : tile[loop]);
   }
   return round_up(rows, sublanes);
 }
@@ -162,9 +170,9 @@ double ComputeModel::pushed(const LoopSizes& tile, const std::vector<int>& loops
 // Time of `blocks` loads and the pushes of as many rows through each, over all arrays.
 double ComputeModel::block_cycles(double blocks, double pushed, double load, double shift) const {
   const hwdesc::MatrixUnit& unit = device_->matrix;
-  const double push = pushed * (std::max(passes_, 1.0) / unit.rows_per_cycle + widening_);
+  const double push = pushed * push_;
   const double count = unit.count;
-  const double rounds = std::floor(blocks / count);
+  const double rounds = base::floor(blocks / count);
   const double rest = blocks - rounds * count;
   const auto cycles = [&](double pushes) {
     return unit.weight_load_hidden ? std::max(pushes, load) : std::max(pushes + load, shift);
@@ -176,7 +184,6 @@ double ComputeModel::matrix_cycles(const LoopSizes& tile) const {
   if (!has_matrix_work()) return 0;
   const MatrixLoops& loops = *space_->matrix;
   const hwdesc::MatrixUnit& unit = device_->matrix;
-  const double array_rows = static_cast<double>(unit.rows) / std::min(passes_, 1.0);
   const double array_columns = static_cast<double>(unit.columns);
   const double contraction = product(tile, loops.contraction);
   double columns = product(tile, loops.columns);
@@ -185,22 +192,24 @@ double ComputeModel::matrix_cycles(const LoopSizes& tile) const {
     const double per_group = columns_per_group(*space_);
     const double in_tile = std::max(columns / per_group, 1.0);
     const double share = std::max(
-        std::min(std::floor(array_rows / contraction), std::floor(array_columns / per_group)), 1.0);
+        std::min(base::floor(array_rows_ / contraction), base::floor(array_columns / per_group)),
+        1.0);
     matrices *= ceil_ratio(in_tile, share);
     columns = std::min(columns, per_group);
   }
   // Every output meets only the kernel positions that fall on real input between the holes, on
   // average: less than one where a window is smaller than a hole.
   const double met = product(tile, loops.positions) / loops.dilation;
-  const double positions = packed_positions(met, contraction, array_rows);
-  const double products = matrices * positions * ceil_ratio(contraction, array_rows);
+  const double positions = packed_positions(met, contraction, array_rows_);
+  const double products = matrices * positions * ceil_ratio(contraction, array_rows_);
   const double wide = ceil_ratio(columns, array_columns);
   const double load = unit.weight_load.value;
-  double cycles = block_cycles(products * wide, pushed(tile, loops.rows), load, shifting_[1]);
+  const double rows = pushed(tile, loops.rows);
+  double cycles = block_cycles(products * wide, rows, load, shifting_[1]);
   if (loops.groups == 1 && positions <= 1) {
     // With the left operand standing still the right one turns on its way: as long as a load.
     // Its rows fill sublanes as they do when pushed.
-    const double tall = ceil_ratio(pushed(tile, loops.rows), array_columns);
+    const double tall = ceil_ratio(rows, array_columns);
     cycles = std::min(cycles, block_cycles(products * tall, pushed(tile, loops.columns),
                                            load * (tall + wide) / tall, shifting_[0]));
   }
@@ -208,23 +217,22 @@ double ComputeModel::matrix_cycles(const LoopSizes& tile) const {
 }
 
 double ComputeModel::padded_elements(std::size_t group, const Extents& extents) const {
-  const double lanes = static_cast<double>(device_->vector.lanes);
-  const double sublanes = static_cast<double>(device_->vector.sublanes);
-  if (device_->native_tile.tiled) return tiled_elements(group, extents, sublanes);
+  const hwdesc::VectorUnit& vector = device_->vector;
+  if (device_->native_tile.tiled) return tiled_elements(group, extents, vector.sublanes);
   double flat = 1;  // elements go to lanes in memory order
   for (int d = 0; d < padding_[group].rank; ++d) flat *= static_cast<double>(extents[d]);
-  return round_up(flat, lanes * sublanes);
+  return round_up(flat, static_cast<double>(vector.lanes * vector.sublanes));
 }
 
 double ComputeModel::tiled_elements(std::size_t group, const Extents& extents,
-                                    double sublanes) const {
+                                    std::int64_t sublanes) const {
   const Padding& padding = padding_[group];
   double elements = 1;
   for (int d = 0; d < padding.rank; ++d) {
-    double extent = static_cast<double>(extents[d]);
-    if (d == padding.minor) extent = round_up(extent, static_cast<double>(device_->vector.lanes));
-    if (d == padding.second) extent = round_up(extent, sublanes);
-    elements *= extent;
+    std::int64_t extent = extents[d];
+    if (d == padding.minor) extent = base::round_up(extent, device_->vector.lanes);
+    if (d == padding.second) extent = base::round_up(extent, sublanes);
+    elements *= static_cast<double>(extent);
   }
   return elements;
 }

@@ -112,15 +112,18 @@ class ComputeModel {
                                     std::span<const double> times = {}) const {
     return sum(after_, extents, times);
   }
+  // Loops that these depend on, a bit each.
+  [[nodiscard]] std::uint32_t prologue_loops() const { return before_loops_; }
+  [[nodiscard]] std::uint32_t epilogue_loops() const { return after_loops_; }
+  [[nodiscard]] std::uint32_t anchor_loops() const { return anchor_loops_; }  // of the two below
   // Adding one partial result to the accumulator.
   [[nodiscard]] UnitCycles accumulate(std::span<const Extents> extents) const;
+  [[nodiscard]] double accumulator_bytes(std::span<const Extents> extents) const;
   // The longest chain of operations behind the anchor (all, without a matrix op) that need each
   // other's results: no tile takes less.
   [[nodiscard]] double chain_cycles() const { return chain_; }
   // Units that issue together overlap, others add up (Device::co_issue).
   [[nodiscard]] double overlapped(const UnitCycles& cycles) const;
-
-  [[nodiscard]] double accumulator_bytes(std::span<const Extents> extents) const;
 
  private:
   void find_chain(const ir::Kernel& kernel, const Footprints& footprints,
@@ -131,11 +134,12 @@ class ComputeModel {
   [[nodiscard]] double block_cycles(double blocks, double pushed, double load, double shift) const;
   [[nodiscard]] double padded_elements(std::size_t group, const Extents& extents) const;
   [[nodiscard]] double tiled_elements(std::size_t group, const Extents& extents,
-                                      double sublanes) const;
+                                      std::int64_t sublanes) const;
 
   const hwdesc::Device* device_;
   const IterationSpace* space_;
   std::vector<GroupWork> before_, after_;
+  std::uint32_t before_loops_ = 0, after_loops_ = 0, anchor_loops_ = 0;
   struct Padding {
     int rank = 0, minor = -1, second = -1;
   };
@@ -145,6 +149,8 @@ class ComputeModel {
   double chain_ = 0, passes_ = 0;
   std::array<double, 2> shifting_{};  // by operand: cycles until a block of it stands in place
   double widening_ = 0;               // cycles to widen one row of what is pushed
+  double push_ = 0;                   // cycles of a row, widened
+  double array_rows_ = 1;             // with narrow elements packed
 };
 
 }  // namespace tilecast::analytical

@@ -23,6 +23,13 @@ bool is_plain(const DimMap& map) {
          map.divisor == 1;
 }
 
+bool is_plain(const Step& step) {
+  const auto plain = [](const DimMap& map) {
+    return map.gap == 0 && (map.source < 0 || map.plain);
+  };
+  return !step.same_volume && std::all_of(step.dims.begin(), step.dims.begin() + step.rank, plain);
+}
+
 std::int64_t apply(const DimMap& map, const std::int64_t* source) {
   if (map.source < 0) return map.limit;
   if (map.plain) return std::min(source[map.source], map.limit);
@@ -87,6 +94,7 @@ class Builder {
       group.loops |= loops_behind(step);
       note_dims(step, dims_.back());
     }
+    group.plain = group.steps.size() == 1 && is_plain(group.steps.front());
     groups_.push_back(std::move(group));
     group_of_[op.index()] = static_cast<int>(groups_.size()) - 1;
     return group_of_[op.index()];
@@ -236,6 +244,13 @@ void Footprints::evaluate(const LoopSizes& tile, std::span<Extents> out,
     for (const Step& step : groups_[g].steps) {
       const std::int64_t* source =
           step.source_group < 0 ? tile.data() : out[step.source_group].data();
+      if (groups_[g].plain) {
+        for (int d = 0; d < step.rank; ++d) {
+          const DimMap& map = step.dims[d];
+          extents[d] = map.source < 0 ? map.limit : std::min(source[map.source], map.limit);
+        }
+        continue;
+      }
       if (step.same_volume) {
         apply_same_volume(step, source, extents);
         continue;

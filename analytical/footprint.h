@@ -39,6 +39,7 @@ struct Group {
   std::vector<Step> steps;  // extents are the largest that any step asks for
   ir::OpId representative;
   std::uint32_t loops = 0;  // bit i: the extents depend on loop i's position or size
+  bool plain = false;       // one step of plain and whole dimensions
 };
 
 class Footprints {
@@ -58,5 +59,10 @@ class Footprints {
   std::vector<Group> groups_;
   std::vector<int> group_of_;  // by op
 };
+
+// Does what depends on `loops` change where `changed` do? A bit each; with kEveryLoop all does.
+[[nodiscard]] inline bool depends(std::uint32_t loops, std::uint32_t changed) {
+  return changed == Footprints::kEveryLoop || (loops & changed) != 0;
+}
 
 }  // namespace tilecast::analytical

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <boost/container_hash/hash.hpp>
 #include <cmath>
 #include <limits>
 
@@ -14,6 +16,18 @@ namespace {
 constexpr double kAccumulatorShare = 1.0 / 8;
 // Ragged loops costed exactly; further ones count as interior tiles.
 constexpr int kMaxRagged = 3;
+constexpr int kNumberBits = 32;  // of a tile's number: there are fewer
+
+// Tiles of one output after the other: what only the output cuts stays the same between them.
+std::vector<std::uint64_t> grouped_by_output(std::span<const TileConfig> tiles) {
+  std::vector<std::uint64_t> keyed(tiles.size());  // a hash of the output, the tile's number
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    keyed[i] = boost::hash_range(tiles[i].output.begin(), tiles[i].output.end()) << kNumberBits | i;
+  }
+  std::ranges::sort(keyed);
+  for (std::uint64_t& key : keyed) key &= (std::uint64_t{1} << kNumberBits) - 1;
+  return keyed;
+}
 
 }  // namespace
 
@@ -28,6 +42,9 @@ ScratchpadModel::ScratchpadModel(const ir::Kernel& kernel, const hwdesc::Device&
   stages_ = engine.stages;
   descriptor_s_ = engine.descriptor.value;
   add_streams(kernel);
+  for (std::size_t i = 0; i < space_.loops.size(); ++i) {
+    if (space_.loops[i].reduction) reductions_ |= 1U << i;
+  }
   makes_operands_ = space_.matrix.has_value();
   if (!makes_operands_) return;
   GroupExtents storage = group_extents();
@@ -43,7 +60,8 @@ void ScratchpadModel::add_streams(const ir::Kernel& kernel) {
   };
   const hwdesc::TransferEngine& engine = device_->engines.front();
   const auto add = [&](std::vector<Stream>& streams, const MemoryStream& stream, bool resident) {
-    streams.push_back({stream, in_main_memory(stream), resident});
+    const bool outside = in_main_memory(stream);
+    streams.push_back({stream, outside, resident, outside && !resident ? stream.loops : 0});
     streams.back().array.run_cost_bytes = engine.full_efficiency_run.value;
     streams.back().array.descriptor_strides = engine.descriptor_strides;
   };
@@ -67,40 +85,59 @@ bool ScratchpadModel::revisited(std::uint32_t loops) const {
   return false;
 }
 
-ScratchpadModel::Shape ScratchpadModel::prepare(const TileConfig& tile,
-                                                std::span<Extents> groups) const {
-  Shape shape;
+ScratchpadModel::Run ScratchpadModel::begin_run(BoundMask removed, Accounting* accounting) const {
+  Run run{.rates = rates_without(removed), .removed = removed, .accounting = accounting};
+  run.shape.extents.fill(0);
+  run.shape.trips.fill(1);
+  run.groups = group_extents();
+  run.resident.resize(inputs_.size());
+  for (const Stream& stream : outputs_) {
+    run.resident.push_back(stream.resident ? whole_bytes(stream.array) : 0);
+  }
+  run.costs.resize(inputs_.size() + outputs_.size());
+  return run;
+}
+
+// What depends on the loops whose extents are others than those of the tile before.
+void ScratchpadModel::move_to(const TileConfig& tile, Run& run) const {
+  Shape& shape = run.shape;
+  const LoopSizes before = shape.extents;
   shape.extents = tile_extents(space_, tile);
-  shape.trips.fill(1);
+  std::uint32_t changed = run.moved == Footprints::kEveryLoop ? Footprints::kEveryLoop : 0;
   for (std::size_t i = 0; i < space_.loops.size(); ++i) {
+    if (shape.extents[i] == before[i]) continue;
+    const std::uint32_t bit = 1U << i;
+    changed |= bit;
     shape.trips[i] = base::ceil_div(space_.loops[i].size, shape.extents[i]);
+    shape.cut = shape.trips[i] > 1 ? shape.cut | bit : shape.cut & ~bit;
   }
-  footprints_.evaluate(shape.extents, groups);
-  shape.scratchpad_bytes = footprint_bytes(shape, groups);
-  return shape;
+  footprints_.evaluate(shape.extents, {run.groups.data(), run.groups.size()}, changed);
+  auto resident = run.resident.begin();
+  const auto update = [&](const Stream& stream) {
+    if (!stream.resident && depends(stream.loops, changed)) {
+      *resident = resident_bytes(stream.array, run.groups[stream.group]);
+    }
+    ++resident;
+  };
+  for (const Stream& stream : inputs_) update(stream);
+  for (const Stream& stream : outputs_) update(stream);
+  if (depends(compute_.anchor_loops(), changed)) {
+    shape.accumulator_bytes = compute_.accumulator_bytes(run.regions());
+  }
+  run.moved |= changed;
+  shape.scratchpad_bytes = footprint_bytes(run);
 }
 
-bool ScratchpadModel::splits_reduction(const Shape& shape) const {
-  for (std::size_t i = 0; i < space_.loops.size(); ++i) {
-    if (space_.loops[i].reduction && shape.trips[i] > 1) return true;
-  }
-  return false;
-}
-
-double ScratchpadModel::footprint_bytes(const Shape& shape, std::span<const Extents> groups) const {
+double ScratchpadModel::footprint_bytes(const Run& run) const {
   double bytes = 0;
-  std::uint32_t cut = 0;
-  for (std::size_t i = 0; i < space_.loops.size(); ++i) {
-    if (shape.trips[i] > 1) cut |= 1U << i;
-  }
+  auto resident = run.resident.begin();
   const auto add = [&](const Stream& stream) {
-    const double buffers = (stream.loops & cut) != 0 ? stages_ : 1;
-    bytes += stream.resident ? whole_bytes(stream.array)
-                             : buffers * resident_bytes(stream.array, groups[stream.group]);
+    const double buffers = !stream.resident && (stream.loops & run.shape.cut) != 0 ? stages_ : 1;
+    bytes += buffers * *resident++;
   };
   for (const Stream& stream : inputs_) add(stream);
   for (const Stream& stream : outputs_) add(stream);
-  if (splits_reduction(shape)) bytes += compute_.accumulator_bytes(groups);
+  if (splits_reduction(run.shape)) bytes += run.shape.accumulator_bytes;
   return bytes;
 }
 
@@ -117,38 +154,39 @@ double ScratchpadModel::chain_excess_s(double busy_s, BoundMask removed) const {
                 std::max(compute_.chain_cycles() * cycle_s_ - busy_s, 0.0));
 }
 
-ScratchpadModel::ComputeTime ScratchpadModel::compute_time(const Shape& shape,
-                                                           std::span<const Extents> groups,
-                                                           BoundMask removed) const {
-  ComputeTime time;
-  UnitCycles after = compute_.epilogue(groups);
-  if (!space_.matrix) {
-    time.iteration = after.without(removed);
-    time.iteration_s = compute_.overlapped(time.iteration) * cycle_s_;
-    time.chain_s = chain_excess_s(time.iteration_s, removed);
-    time.iteration_s += time.chain_s;
-    return time;
+void ScratchpadModel::update_compute(Run& run) const {
+  ComputeTime& time = run.compute;
+  const std::span<const Extents> groups = run.regions();
+  if (depends(compute_.epilogue_loops(), run.moved)) {
+    UnitCycles& after = space_.matrix ? time.finish : time.iteration;
+    double& after_s = space_.matrix ? time.finish_s : time.iteration_s;
+    after = compute_.epilogue(groups).without(run.removed);
+    after_s = compute_.overlapped(after) * cycle_s_;
+    time.chain_s = chain_excess_s(after_s, run.removed);
+    after_s += time.chain_s;
   }
-  UnitCycles& product = time.iteration;
-  product.matrix = compute_.matrix_cycles(shape.extents);
-  product.on_chip = compute_.prologue(groups).on_chip;  // operands on their way to the products
-  if (!compute_.has_matrix_work()) product.vector = compute_.vector_matrix_cycles(shape.extents);
-  if (splits_reduction(shape)) {  // the next iteration adds to this one's result
-    const UnitCycles partial = compute_.accumulate(groups);
-    product.vector += partial.vector;
-    product.on_chip += partial.on_chip;
+  if (!space_.matrix) return;
+  if (depends(compute_.anchor_loops(), run.moved)) time.partial = compute_.accumulate(groups);
+  UnitCycles product;
+  product.matrix = compute_.matrix_cycles(run.shape.extents);
+  if (depends(compute_.prologue_loops(), run.moved)) {
+    time.loads = compute_.prologue(groups).on_chip;
+  }
+  product.on_chip = time.loads;
+  if (!compute_.has_matrix_work()) {
+    product.vector = compute_.vector_matrix_cycles(run.shape.extents);
+  }
+  time.fill_s = 0;
+  if (splits_reduction(run.shape)) {  // the next iteration adds to this one's result
+    product.vector += time.partial.vector;
+    product.on_chip += time.partial.on_chip;
   } else {
     const double fill = compute_.matrix_fill_cycles();
     product.matrix -= fill;
-    time.fill_s = kept_s(removed, Bound::kMatrix, fill * cycle_s_);
+    time.fill_s = kept_s(run.removed, Bound::kMatrix, fill * cycle_s_);
   }
-  product = product.without(removed);
-  time.iteration_s = compute_.overlapped(product) * cycle_s_;
-  time.finish = after.without(removed);
-  time.finish_s = compute_.overlapped(time.finish) * cycle_s_;
-  time.chain_s = chain_excess_s(time.finish_s, removed);
-  time.finish_s += time.chain_s;
-  return time;
+  time.iteration = product.without(run.removed);
+  time.iteration_s = compute_.overlapped(time.iteration) * cycle_s_;
 }
 
 // The core issues the transfers and runs the loop besides computing; the engine moves bytes.
@@ -170,8 +208,7 @@ UnitCycles ScratchpadModel::operands_made(std::uint32_t changed, std::span<const
   if (!makes_operands_) return {};
   boost::container::small_vector<double, 48> times(groups.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    times[g] =
-        changed == Footprints::kEveryLoop || (footprints_.groups()[g].loops & changed) != 0 ? 1 : 0;
+    times[g] = depends(footprints_.groups()[g].loops, changed) ? 1 : 0;
   }
   UnitCycles made = compute_.prologue(groups, {times.data(), times.size()}).without(removed);
   made.on_chip = 0;
@@ -195,11 +232,15 @@ PerBound ScratchpadModel::busy_of(const Run& run, const Transfers& moved, const 
 }
 
 double ScratchpadModel::steps_s(const Run& run, std::uint32_t changed, bool finishes, double count,
-                                std::span<const Extents> groups, const WindowCosts& costs) const {
+                                const WindowCosts& costs) const {
   const Transfers moved = transfers(changed, costs);
-  const UnitCycles made = operands_made(changed, groups, run.removed);
-  const double use_s = compute_.overlapped(made) * cycle_s_ + run.compute.iteration_s +
-                       (finishes ? run.compute.finish_s : 0);
+  UnitCycles made;
+  double made_s = 0;
+  if (makes_operands_) {
+    made = operands_made(changed, run.regions(), run.removed);
+    made_s = compute_.overlapped(made) * cycle_s_;
+  }
+  const double use_s = made_s + run.compute.iteration_s + (finishes ? run.compute.finish_s : 0);
   const PipelineLoop period = loop_of(moved, use_s, run.rates);
   if (run.accounting != nullptr) {
     run.accounting->add_periods(period, busy_of(run, moved, made, finishes), count, kMemoryPaths);
@@ -209,74 +250,75 @@ double ScratchpadModel::steps_s(const Run& run, std::uint32_t changed, bool fini
   return count * steady_period_s(period);
 }
 
-double ScratchpadModel::transitions_s(const Run& run, std::span<const Extents> groups,
-                                      const WindowCosts& interior) const {
+double ScratchpadModel::transitions_s(const Run& run) const {
   const Shape& shape = run.shape;
-  int ragged[kMaxRagged];
-  int ragged_count = 0;
+  int cut[kMaxLoops], ragged[kMaxRagged];
+  int cut_count = 0, ragged_count = 0;
   std::uint32_t ragged_loops = 0;
   for (const int loop : space_.order) {
-    const bool is_ragged =
-        shape.trips[loop] > 1 && shape.trips[loop] * shape.extents[loop] != space_.loops[loop].size;
+    if (shape.trips[loop] <= 1 && space_.loops[loop].revisits == 0) continue;
+    cut[cut_count++] = loop;
+    if (shape.trips[loop] <= 1) continue;
+    const bool is_ragged = shape.trips[loop] * shape.extents[loop] != space_.loops[loop].size;
     if (!is_ragged || ragged_count == kMaxRagged) continue;
     ragged[ragged_count++] = loop;
     ragged_loops |= 1U << loop;
   }
-  GroupExtents edge_storage = group_extents();
+  GroupExtents edge_regions;
   double total = 0;
   for (int combination = 0; combination < 1 << ragged_count; ++combination) {
-    LoopSizes extents = shape.extents;
     std::uint32_t edges = 0;  // loops at their last, smaller tile
-    for (int i = 0; i < ragged_count; ++i) {
-      if ((combination >> i & 1) == 0) continue;
-      edges |= 1U << ragged[i];
-      const int loop = ragged[i];
-      extents[loop] = space_.loops[loop].size - (shape.trips[loop] - 1) * shape.extents[loop];
-    }
+    for (int i = 0; i < ragged_count; ++i) edges |= (combination >> i & 1U) << ragged[i];
     WindowCosts at_edges;
-    if (combination != 0) {
-      const std::span<Extents> edge(edge_storage.data(), edge_storage.size());
-      std::ranges::copy(groups, edge.begin());
-      footprints_.evaluate(extents, edge, edges);
-      at_edges = interior;
-      update_costs(at_edges, edges, edge, run.rates);
-    }
-    const WindowCosts& costs = combination == 0 ? interior : at_edges;
+    if (edges != 0) at_edges = costs_at(edges, run, edge_regions);
+    const WindowCosts& costs = edges == 0 ? run.costs : at_edges;
     double outer = 1;  // positions of the outer loops that are at their edge as `edges` says
-    for (std::size_t position = 0; position < space_.order.size(); ++position) {
-      const int loop = space_.order[position];
-      const double trips = static_cast<double>(shape.trips[loop]);
-      const double revisits = static_cast<double>(space_.loops[loop].revisits);
-      if (trips <= 1 && revisits == 0) continue;
-      const bool at_edge = (edges >> loop & 1U) != 0;
-      const double positions = at_edge ? 1 : trips - static_cast<double>(ragged_loops >> loop & 1U);
+    std::uint32_t inner = shape.cut;
+    for (int i = 0; i < cut_count; ++i) {
+      const std::uint32_t changed = inner;  // this loop, and those inside it that begin again
+      const std::uint32_t bit = 1U << cut[i];
+      inner &= ~bit;
+      const Loop& loop = space_.loops[cut[i]];
+      const double revisits = static_cast<double>(loop.revisits);
+      const bool at_edge = (edges & bit) != 0;
+      const double positions =
+          at_edge ? 1
+                  : static_cast<double>(shape.trips[cut[i]]) - ((ragged_loops & bit) != 0 ? 1 : 0);
       const double arrivals = at_edge ? 1 : positions - 1;
       const double weight = outer * arrivals;
       const double next_groups = at_edge ? 0 : outer * revisits;
       outer *= positions + (at_edge ? 0 : revisits);
-      edges &= ~(1U << loop);
+      edges &= ~bit;
       if (edges != 0) continue;  // inner loops restart with a whole tile
-      std::uint32_t changed = 0;
-      for (std::size_t p = position; p < space_.order.size(); ++p) {
-        if (shape.trips[space_.order[p]] > 1) changed |= 1U << space_.order[p];
-      }
-      const bool finishes = !space_.loops[loop].reduction;
-      if (weight > 0) total += steps_s(run, changed, finishes, weight, groups, costs);
+      if (weight > 0) total += steps_s(run, changed, !loop.reduction, weight, costs);
       if (next_groups == 0) continue;
       const std::uint32_t of_group = 1U << space_.matrix->group_loop;
-      changed = (changed & ~(1U << loop)) | of_group;
-      total += steps_s(run, changed, finishes, next_groups, groups, costs);
+      total += steps_s(run, (changed & ~bit) | of_group, !loop.reduction, next_groups, costs);
     }
   }
   return total;
 }
 
-double ScratchpadModel::ends_s(const Run& run, std::span<const Extents> groups,
-                               const WindowCosts& costs) const {
+// Of the windows where the loops `edges` are at their last tiles. `regions` is room for them.
+ScratchpadModel::WindowCosts ScratchpadModel::costs_at(std::uint32_t edges, const Run& run,
+                                                       GroupExtents& regions) const {
+  LoopSizes extents = run.shape.extents;
+  for (const int loop : space_.order) {
+    if ((edges >> loop & 1U) == 0) continue;
+    extents[loop] = space_.loops[loop].size - (run.shape.trips[loop] - 1) * extents[loop];
+  }
+  regions = run.groups;
+  footprints_.evaluate(extents, {regions.data(), regions.size()}, edges);
+  WindowCosts costs = run.costs;
+  update_costs(costs, edges, {regions.data(), regions.size()}, run.rates);
+  return costs;
+}
+
+double ScratchpadModel::ends_s(const Run& run) const {
   const MemoryPath& memory = run.rates.memory;
   const BoundMask removed = run.removed;
   Transfers first;
-  auto cost = costs.begin();
+  auto cost = run.costs.begin();
   for (const Stream& stream : inputs_) {
     if (stream.in_main_memory) first.read.add(*cost);
     ++cost;
@@ -300,7 +342,7 @@ double ScratchpadModel::ends_s(const Run& run, std::span<const Extents> groups,
       kept_s(removed, Bound::kFillDrain, end_s(first.read) + end_s(first.write) + more_updates);
   // The first loads and the last stores are issued too, by a core that has nothing else to do.
   const double issue = run.rates.setup_s * first.count();
-  const UnitCycles made = operands_made(Footprints::kEveryLoop, groups, removed);
+  const UnitCycles made = operands_made(Footprints::kEveryLoop, run.regions(), removed);
   const double last_use =
       compute_.overlapped(made) * cycle_s_ + run.compute.iteration_s + run.compute.finish_s;
   if (run.accounting != nullptr) {
@@ -315,38 +357,40 @@ double ScratchpadModel::ends_s(const Run& run, std::span<const Extents> groups,
   return ends + issue + run.rates.overhead_s + last_use + run.compute.fill_s;
 }
 
-double ScratchpadModel::run_s(const TileConfig& tile, BoundMask removed,
-                              Accounting* accounting) const {
-  GroupExtents storage = group_extents();
-  const std::span<Extents> groups(storage.data(), storage.size());
-  Run run{.shape = prepare(tile, groups),
-          .rates = rates_without(removed),
-          .removed = removed,
-          .accounting = accounting};
+double ScratchpadModel::run_s(const TileConfig& tile, Run& run) const {
+  move_to(tile, run);
   const double excess = run.shape.scratchpad_bytes - device_->scratchpad().capacity.value;
-  if (excess > 0 && accounting == nullptr) return std::numeric_limits<double>::infinity();
+  if (excess > 0 && run.accounting == nullptr) return std::numeric_limits<double>::infinity();
   const MemoryPath& memory = run.rates.memory;
   const double spill_s = excess > 0 ? excess / memory.write : 0;
   const double refill_s = excess > 0 ? excess / memory.read : 0;
-  run.compute = compute_time(run.shape, groups, removed);
-  if (accounting != nullptr) {
-    accounting->add_alone(Bound::kOverhead, run.rates.launch_s);
-    accounting->add_alone(Bound::kHbmWrite, spill_s);
-    accounting->add_alone(Bound::kHbmRead, refill_s);
-    accounting->iterations = iterations(tile);
+  update_compute(run);
+  update_costs(run.costs, run.moved, run.regions(), run.rates);
+  run.moved = 0;
+  if (run.accounting != nullptr) {
+    run.accounting->add_alone(Bound::kOverhead, run.rates.launch_s);
+    run.accounting->add_alone(Bound::kHbmWrite, spill_s);
+    run.accounting->add_alone(Bound::kHbmRead, refill_s);
+    run.accounting->iterations = iterations(tile);
   }
-  const WindowCosts costs = window_costs(groups, run.rates);
-  const double loop_s = transitions_s(run, groups, costs);
-  return run.rates.launch_s + spill_s + refill_s + loop_s + ends_s(run, groups, costs);
+  const double loop_s = transitions_s(run);
+  return run.rates.launch_s + spill_s + refill_s + loop_s + ends_s(run);
 }
 
 double ScratchpadModel::time_s(const TileConfig& tile) const {
-  return run_s(tile, 0, nullptr);
+  Run run = begin_run(0, nullptr);
+  return run_s(tile, run);
+}
+
+void ScratchpadModel::times_s(std::span<const TileConfig> tiles, std::span<double> times) const {
+  Run run = begin_run(0, nullptr);
+  for (const std::uint64_t i : grouped_by_output(tiles)) times[i] = run_s(tiles[i], run);
 }
 
 Accounting ScratchpadModel::account(const TileConfig& tile, BoundMask removed) const {
   Accounting accounting;
-  accounting.total_s = run_s(tile, removed, &accounting);
+  Run run = begin_run(removed, &accounting);
+  accounting.total_s = run_s(tile, run);
   return accounting;
 }
 
@@ -359,8 +403,9 @@ double ScratchpadModel::least_iteration_s() const {
 }
 
 double ScratchpadModel::scratchpad_bytes(const TileConfig& tile) const {
-  GroupExtents storage = group_extents();
-  return prepare(tile, {storage.data(), storage.size()}).scratchpad_bytes;
+  Run run = begin_run(0, nullptr);
+  move_to(tile, run);
+  return run.shape.scratchpad_bytes;
 }
 
 std::string ScratchpadModel::infeasible_reason(const TileConfig& tile) const {

@@ -41,6 +41,7 @@ class ScratchpadModel final : public TileModel {
   ScratchpadModel(const ir::Kernel& kernel, const hwdesc::Device& device);
 
   [[nodiscard]] double time_s(const TileConfig& tile) const override;
+  void times_s(std::span<const TileConfig> tiles, std::span<double> times) const override;
   [[nodiscard]] Accounting account(const TileConfig& tile, BoundMask removed) const override;
   [[nodiscard]] double scratchpad_bytes(const TileConfig& tile) const override;
   // Loop overhead and, of products, one block of the matrix unit; its fill may be paid once for
@@ -51,12 +52,14 @@ class ScratchpadModel final : public TileModel {
  private:
   struct Stream : MemoryStream {
     bool in_main_memory = true;
-    bool resident = false;  // outputs: kept as an accumulator over all loops
+    bool resident = false;             // outputs: kept as an accumulator over all loops
+    std::uint32_t transferred_by = 0;  // loops whose steps transfer a window, a bit each
   };
   struct Shape {  // one tile, prepared
     LoopSizes extents;
     LoopSizes trips;
-    double scratchpad_bytes = 0;
+    std::uint32_t cut = 0;  // loops of more than one trip, a bit each
+    double accumulator_bytes = 0, scratchpad_bytes = 0;
   };
   struct Rates {
     MemoryPath memory;
@@ -91,28 +94,40 @@ class ScratchpadModel final : public TileModel {
     double iteration_s = 0, finish_s = 0;
     double chain_s = 0;  // for which the critical path is longer than the units are busy
     double fill_s = 0;   // of the matrix unit, once: behind the next iteration until the last
+    double loads = 0;    // cycles in which operands reach the products
     UnitCycles iteration, finish;
+    UnitCycles partial;  // adding a partial result to the one before
   };
-  struct Run {  // of one tile, with what is left of the machine
-    Shape shape;
-    ComputeTime compute;
+  struct Run {  // of one tile after the other, with what is left of the machine
     Rates rates;
     BoundMask removed = 0;
     Accounting* accounting = nullptr;  // null on the hot path
+    // The tile, and what the next one may have in common with it.
+    Shape shape;
+    GroupExtents groups;
+    boost::container::small_vector<double, 16> resident;  // bytes of a buffer: inputs, outputs
+    std::uint32_t moved = Footprints::kEveryLoop;         // loops whose extents changed since ...
+    ComputeTime compute;                                  // ... these were made
+    WindowCosts costs;
+
+    [[nodiscard]] std::span<const Extents> regions() const {
+      return {groups.data(), groups.size()};
+    }
   };
 
   void add_streams(const ir::Kernel& kernel);
   [[nodiscard]] bool revisited(std::uint32_t loops) const;
-  [[nodiscard]] Shape prepare(const TileConfig& tile, std::span<Extents> groups) const;
-  [[nodiscard]] bool splits_reduction(const Shape& shape) const;
-  [[nodiscard]] double footprint_bytes(const Shape& shape, std::span<const Extents> groups) const;
+  [[nodiscard]] Run begin_run(BoundMask removed, Accounting* accounting) const;
+  void move_to(const TileConfig& tile, Run& run) const;
+  [[nodiscard]] bool splits_reduction(const Shape& shape) const {
+    return (shape.cut & reductions_) != 0;
+  }
+  [[nodiscard]] double footprint_bytes(const Run& run) const;
   [[nodiscard]] Rates rates_without(BoundMask removed) const;
   [[nodiscard]] double chain_excess_s(double busy_s, BoundMask removed) const;
-  [[nodiscard]] ComputeTime compute_time(const Shape& shape, std::span<const Extents> groups,
-                                         BoundMask removed) const;
+  void update_compute(Run& run) const;
   [[nodiscard]] WindowCost window_cost(const Stream& stream, std::span<const Extents> groups,
                                        double rate) const;
-  [[nodiscard]] WindowCosts window_costs(std::span<const Extents> groups, const Rates& rates) const;
   void update_costs(WindowCosts& costs, std::uint32_t changed, std::span<const Extents> groups,
                     const Rates& rates) const;
   [[nodiscard]] Transfers transfers(std::uint32_t changed, const WindowCosts& costs) const;
@@ -124,18 +139,18 @@ class ScratchpadModel final : public TileModel {
                                  bool finishes) const;
   // `count` steps that move the tiles of the loops `changed`.
   [[nodiscard]] double steps_s(const Run& run, std::uint32_t changed, bool finishes, double count,
-                               std::span<const Extents> groups, const WindowCosts& costs) const;
-  [[nodiscard]] double transitions_s(const Run& run, std::span<const Extents> groups,
-                                     const WindowCosts& interior) const;
-  [[nodiscard]] double ends_s(const Run& run, std::span<const Extents> groups,
-                              const WindowCosts& costs) const;
+                               const WindowCosts& costs) const;
+  [[nodiscard]] WindowCosts costs_at(std::uint32_t edges, const Run& run,
+                                     GroupExtents& regions) const;
+  [[nodiscard]] double transitions_s(const Run& run) const;
+  [[nodiscard]] double ends_s(const Run& run) const;
   // Without an accounting infinite for a tile that does not fit.
-  [[nodiscard]] double run_s(const TileConfig& tile, BoundMask removed,
-                             Accounting* accounting) const;
+  [[nodiscard]] double run_s(const TileConfig& tile, Run& run) const;
 
   ComputeModel compute_;
   std::vector<Stream> inputs_, outputs_;
   Rates rates_;
+  std::uint32_t reductions_ = 0;  // loops, a bit each
   double stages_ = 2;
   double descriptor_s_ = 0;
   bool makes_operands_ = true;  // false: no vector work before the products

@@ -26,28 +26,18 @@ ScratchpadModel::WindowCost ScratchpadModel::window_cost(const Stream& stream,
   return cost;
 }
 
-ScratchpadModel::WindowCosts ScratchpadModel::window_costs(std::span<const Extents> groups,
-                                                           const Rates& rates) const {
-  WindowCosts costs(inputs_.size() + outputs_.size());
-  update_costs(costs, Footprints::kEveryLoop, groups, rates);
-  return costs;
-}
-
 // Of the streams whose windows depend on one of the loops `changed`; of every one for all loops.
 void ScratchpadModel::update_costs(WindowCosts& costs, std::uint32_t changed,
                                    std::span<const Extents> groups, const Rates& rates) const {
-  const auto depends = [&](const Stream& stream) {
-    return changed == Footprints::kEveryLoop || (stream.loops & changed) != 0;
-  };
   auto cost = costs.begin();
   for (const Stream& stream : inputs_) {
-    if (stream.in_main_memory && depends(stream)) {
+    if (stream.in_main_memory && depends(stream.loops, changed)) {
       *cost = window_cost(stream, groups, rates.memory.read);
     }
     ++cost;
   }
   for (const Stream& stream : outputs_) {
-    if (stream.in_main_memory && !stream.resident && depends(stream)) {
+    if (stream.in_main_memory && !stream.resident && depends(stream.loops, changed)) {
       *cost = window_cost(stream, groups, rates.memory.write);
     }
     ++cost;
@@ -59,11 +49,11 @@ ScratchpadModel::Transfers ScratchpadModel::transfers(std::uint32_t changed,
   Transfers moved;
   auto cost = costs.begin();
   for (const Stream& stream : inputs_) {
-    if (stream.in_main_memory && (stream.loops & changed) != 0) moved.read.add(*cost);
+    if ((stream.transferred_by & changed) != 0) moved.read.add(*cost);
     ++cost;
   }
   for (const Stream& stream : outputs_) {
-    if (stream.in_main_memory && !stream.resident && (stream.loops & changed) != 0) {
+    if ((stream.transferred_by & changed) != 0) {
       moved.write.add(*cost);
       moved.updates += cost->updates;
     }

@@ -24,12 +24,19 @@ template <std::integral T>
   return ceil_div(value, unit) * unit;
 }
 
-// std::ceil, which is a call where the processor is not known: for hot paths.
-[[nodiscard]] inline double ceil(double value) {
+// std::ceil and std::floor, which are calls where the processor is not known: for hot paths.
+[[nodiscard]] inline double rounded_to_zero(double value) {
   constexpr double kAllWhole = 4503599627370496.0;  // 2^52
   if (!(value > -kAllWhole && value < kAllWhole)) return value;
-  const auto whole = static_cast<double>(static_cast<std::int64_t>(value));
+  return static_cast<double>(static_cast<std::int64_t>(value));
+}
+[[nodiscard]] inline double ceil(double value) {
+  const double whole = rounded_to_zero(value);
   return whole < value ? whole + 1 : whole;
+}
+[[nodiscard]] inline double floor(double value) {
+  const double whole = rounded_to_zero(value);
+  return whole > value ? whole - 1 : whole;
 }
 
 }  // namespace tilecast::base

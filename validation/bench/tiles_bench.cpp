@@ -42,15 +42,18 @@ ENTRY main {
 }
 )";
 
-void rank_tiles(benchmark::State& state, const ir::Module& module) {
+// All tiles of a kernel, or each by itself.
+enum class Asked { kTogether, kSingly };
+
+void rank_tiles(benchmark::State& state, const ir::Module& module, Asked asked) {
   const auto device = hwdesc::load_device("tpu_v3");
   const auto program = ir::make_program(module);
   const analytical::KernelAnalysis analysis(program.kernels().front().kernel, device);
   const auto tiles = analysis.tiles();
   for (auto _ : state) {
-    for (const auto& tile : tiles) {
-      benchmark::DoNotOptimize(analysis.time(tile));
-    }
+    if (asked == Asked::kTogether) benchmark::DoNotOptimize(analysis.times_s(tiles).data());
+    if (asked == Asked::kTogether) continue;
+    for (const auto& tile : tiles) benchmark::DoNotOptimize(analysis.time(tile));
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(tiles.size()));
 }
@@ -118,7 +121,9 @@ void choose_schedule(benchmark::State& state) {
 }
 
 void register_kernel(const std::string& name, const ir::Module& module) {
-  benchmark::RegisterBenchmark(("tiles/" + name).c_str(), rank_tiles, module)
+  benchmark::RegisterBenchmark(("tiles/" + name).c_str(), rank_tiles, module, Asked::kTogether)
+      ->Unit(benchmark::kMillisecond);
+  benchmark::RegisterBenchmark(("tiles_singly/" + name).c_str(), rank_tiles, module, Asked::kSingly)
       ->Unit(benchmark::kMillisecond);
   benchmark::RegisterBenchmark(("analysis/" + name).c_str(), analyse_kernel, module)
       ->Unit(benchmark::kMicrosecond);
