@@ -1,6 +1,9 @@
 #include "ir/dtype.h"
 
+#include <algorithm>
 #include <array>
+
+#include "base/word_table.h"
 
 namespace tilecast::ir {
 namespace {
@@ -20,6 +23,16 @@ constexpr std::array kTypes = {
 #undef TILECAST_DTYPE_ROW
 };
 
+constexpr auto spellings() {
+  std::array<base::WordEntry<DType>, kTypes.size()> all{};
+  std::transform(kTypes.begin(), kTypes.end(), all.begin(), [](const DTypeInfo& type) {
+    return base::WordEntry<DType>{type.name, type.dtype};
+  });
+  all[static_cast<std::size_t>(DType::kInvalid)] = {"opaque_type", DType::kOpaque};
+  return all;
+}
+constexpr base::WordTable kSpellings(spellings());
+
 const DTypeInfo& info(DType dtype) {
   return kTypes[static_cast<std::size_t>(dtype)];
 }
@@ -31,11 +44,8 @@ std::string_view name(DType dtype) {
 }
 
 std::optional<DType> parse_dtype(std::string_view text) {
-  if (text == "opaque_type") return DType::kOpaque;
-  for (const DTypeInfo& type : kTypes) {
-    if (type.name == text && type.dtype != DType::kInvalid) return type.dtype;
-  }
-  return std::nullopt;
+  const DType* const found = kSpellings.find(text);
+  return found != nullptr ? std::optional(*found) : std::nullopt;
 }
 
 int bits(DType dtype) {

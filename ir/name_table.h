@@ -2,6 +2,8 @@
 // source text to ids. Names must outlive the table. Single-threaded.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <string_view>
@@ -15,7 +17,7 @@ class NameTable {
  public:
   void reserve(std::size_t count) {
     names_.reserve(count);
-    while (slots_.size() < 2 * count) grow();
+    if (slots_.size() < 2 * count) resize(std::bit_ceil(2 * count));
   }
 
   // The id of `name`; an invalid id when not found.
@@ -27,7 +29,9 @@ class NameTable {
 
   // Names are added in the order of the ids; false when `name` is there already.
   bool add(std::string_view name) {
-    if (slots_.size() < 2 * (names_.size() + 1)) grow();
+    if (slots_.size() < 2 * (names_.size() + 1)) {
+      resize(std::max(2 * slots_.size(), std::size_t{16}));
+    }
     const std::uint32_t bits = hash(name);
     Slot& slot = slots_[locate(name, bits)];
     if (slot.index != kFree) return false;
@@ -58,8 +62,8 @@ class NameTable {
     return at;
   }
 
-  void grow() {
-    slots_.assign(slots_.empty() ? 16 : 2 * slots_.size(), Slot());
+  void resize(std::size_t count) {
+    slots_.assign(count, Slot());
     const std::size_t mask = slots_.size() - 1;
     for (std::size_t i = 0; i < names_.size(); ++i) {
       const std::uint32_t bits = hash(names_[i]);

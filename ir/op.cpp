@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/word_table.h"
+
 namespace tilecast::ir {
 namespace {
 
@@ -12,10 +14,7 @@ constexpr std::array kOps = {
 #undef TILECAST_OPCODE_ROW
 };
 
-struct Spelling {
-  std::string_view text;
-  Opcode opcode;
-};
+using Spelling = base::WordEntry<Opcode>;
 
 // Names used by older dumps.
 constexpr std::array kOldSpellings = {
@@ -23,17 +22,15 @@ constexpr std::array kOldSpellings = {
     Spelling{"tuple-select", Opcode::kSelect},
 };
 
-constexpr auto sorted_spellings() {
-  std::array<Spelling, kOps.size() + kOldSpellings.size()> sorted{};
-  auto end = std::transform(kOps.begin(), kOps.end(), sorted.begin(), [](const OpInfo& op) {
+constexpr auto all_spellings() {
+  std::array<Spelling, kOps.size() + kOldSpellings.size()> all{};
+  const auto end = std::transform(kOps.begin(), kOps.end(), all.begin(), [](const OpInfo& op) {
     return Spelling{op.name, op.opcode};
   });
   std::copy(kOldSpellings.begin(), kOldSpellings.end(), end);
-  std::sort(sorted.begin(), sorted.end(),
-            [](const Spelling& a, const Spelling& b) { return a.text < b.text; });
-  return sorted;
+  return all;
 }
-constexpr auto kSpellings = sorted_spellings();
+constexpr base::WordTable kSpellings(all_spellings());
 
 }  // namespace
 
@@ -53,11 +50,8 @@ std::string_view name(OpClass work) {
 }
 
 std::optional<Opcode> parse_opcode(std::string_view text) {
-  const auto* found = std::lower_bound(
-      kSpellings.begin(), kSpellings.end(), text,
-      [](const Spelling& spelling, std::string_view wanted) { return spelling.text < wanted; });
-  if (found == kSpellings.end() || found->text != text) return std::nullopt;
-  return found->opcode;
+  const Opcode* const found = kSpellings.find(text);
+  return found != nullptr ? std::optional(*found) : std::nullopt;
 }
 
 bool is_elementwise(Opcode opcode) {

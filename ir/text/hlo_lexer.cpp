@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/word_table.h"
 
 namespace tilecast::ir {
 namespace {
@@ -46,24 +47,27 @@ bool is(char c, int classes) {
   return (kClasses[static_cast<unsigned char>(c)] & classes) != 0;
 }
 
-bool is_keyword(std::string_view word) {
-  constexpr std::array<std::string_view, 14> kKeywords = {"inf",        "true",
-                                                          "ROOT",       "false",
-                                                          "ENTRY",      "manual",
-                                                          "maximal",    "unknown",
-                                                          "shard_as",   "HloModule",
-                                                          "unreduced",  "replicated",
-                                                          "shard_like", "last_tile_dim_replicate"};
-  return std::find(kKeywords.begin(), kKeywords.end(), word) != kKeywords.end() || is_table(word);
-}
-
-// Cheap test before the table of types is asked: every type name is short and starts with one of
-// these letters.
-bool may_be_type(std::string_view word) {
-  constexpr std::string_view kFirst = "fsucbpto";
-  return word.size() >= 2 && word.size() <= 14 && kFirst.find(word[0]) != std::string_view::npos &&
-         word != "buffer" && word != "tuple";
-}
+// Words that are not identifiers, besides types: inf and nan begin a number.
+constexpr base::WordTable kWords(
+    std::to_array<base::WordEntry<Tok>>({{"inf", Tok::kNonFinite},
+                                         {"nan", Tok::kNonFinite},
+                                         {"true", Tok::kKeyword},
+                                         {"ROOT", Tok::kKeyword},
+                                         {"false", Tok::kKeyword},
+                                         {"ENTRY", Tok::kKeyword},
+                                         {"manual", Tok::kKeyword},
+                                         {"maximal", Tok::kKeyword},
+                                         {"unknown", Tok::kKeyword},
+                                         {"shard_as", Tok::kKeyword},
+                                         {"HloModule", Tok::kKeyword},
+                                         {"unreduced", Tok::kKeyword},
+                                         {"replicated", Tok::kKeyword},
+                                         {"shard_like", Tok::kKeyword},
+                                         {"last_tile_dim_replicate", Tok::kKeyword},
+                                         {"FileNames", Tok::kKeyword},
+                                         {"FunctionNames", Tok::kKeyword},
+                                         {"FileLocations", Tok::kKeyword},
+                                         {"StackFrames", Tok::kKeyword}}));
 
 }  // namespace
 
@@ -91,16 +95,6 @@ void Lexer::fail(std::size_t offset, std::string_view message) const {
       offset, message, fmt::format("was parsing {}:{}: error", position.line, position.column)));
 }
 
-Token Lexer::make(Tok kind, std::size_t begin, std::size_t end) {
-  Token token;
-  token.kind = kind;
-  token.begin = begin;
-  token.end = end;
-  token.text = text_.substr(begin, end - begin);
-  at_ = end;
-  return token;
-}
-
 void Lexer::skip_block_comment() {
   const std::size_t end = text_.find("*/", at_ + 2);
   if (end == std::string_view::npos) fail(at_, "unterminated comment: expects '*/'");
@@ -126,8 +120,9 @@ char Lexer::peek_char() {
   return at(at_);
 }
 
-Token Lexer::next() {
-  skip_space();
+const Token& Lexer::next() {
+  while (is(at(at_), kSpace)) ++at_;
+  if (at(at_) == '/') skip_space();
   const std::size_t begin = at_;
   if (begin >= text_.size()) return make(Tok::kEof, text_.size(), text_.size());
   const char c = text_[begin];
@@ -142,7 +137,7 @@ Token Lexer::next() {
                                           : make(Tok::kQuestion, begin, begin + 1);
 }
 
-Token Lexer::punctuation(std::size_t begin) {
+Token& Lexer::punctuation(std::size_t begin) {
   const Tok sign = kSigns[static_cast<unsigned char>(text_[begin])];
   if (sign != Tok::kEof) return make(sign, begin, begin + 1);
   if (text_.substr(begin, 2) == "<=") return make(Tok::kLessEqual, begin, begin + 2);
@@ -152,7 +147,7 @@ Token Lexer::punctuation(std::size_t begin) {
                                       : fmt::format("unexpected byte 0x{:02x}", byte));
 }
 
-Token Lexer::minus(std::size_t begin) {
+Token& Lexer::minus(std::size_t begin) {
   const char c = at(begin + 1);
   if (c == '>') return make(Tok::kArrow, begin, begin + 2);
   if (is(c, kDigit) || c == '.') return number(begin);
@@ -162,21 +157,21 @@ Token Lexer::minus(std::size_t begin) {
   fail(begin, "unexpected character '-'");
 }
 
-Token Lexer::percent_name(std::size_t begin) {
+Token& Lexer::percent_name(std::size_t begin) {
   std::size_t end = begin + 1;
   if (!is(at(end), kLetter)) fail(begin, "expects a name after '%'");
   while (is(at(end), kLetter | kDigit | kInner)) ++end;
-  Token token = make(Tok::kName, begin, end);
+  Token& token = make(Tok::kName, begin, end);
   token.text.remove_prefix(1);
   return token;
 }
 
-Token Lexer::identifier(std::size_t begin) {
+Token& Lexer::identifier(std::size_t begin) {
   std::size_t end = begin + 1;
   while (is(at(end), kLetter | kDigit | kInner)) ++end;
   const char next = at(end);
   if (next == ':' || next == '=') {
-    Token token = make(next == ':' ? Tok::kName : Tok::kAttributeName, begin, end);
+    Token& token = make(next == ':' ? Tok::kName : Tok::kAttributeName, begin, end);
     token.end = at_ = end + 1;
     return token;
   }
@@ -188,20 +183,20 @@ Token Lexer::identifier(std::size_t begin) {
   return word(begin, end);
 }
 
-Token Lexer::word(std::size_t begin, std::size_t end) {
-  const std::string_view text = text_.substr(begin, end - begin);
-  if (may_be_type(text)) {
-    if (const std::optional<DType> dtype = parse_dtype(text)) {
-      Token token = make(Tok::kType, begin, end);
-      token.dtype = *dtype;
-      return token;
-    }
+Token& Lexer::word(std::size_t begin, std::size_t end) {
+  const std::string_view text(text_.data() + begin, end - begin);
+  const std::optional<DType> dtype = parse_dtype(text);
+  if (dtype && *dtype != DType::kTuple && *dtype != DType::kBuffer) {  // those have no such name
+    Token& token = make(Tok::kType, begin, end);
+    token.dtype = *dtype;
+    return token;
   }
-  if (text == "inf" || text == "nan") return non_finite(begin, begin);
-  return make(is_keyword(text) ? Tok::kKeyword : Tok::kIdentifier, begin, end);
+  const Tok* const known = kWords.find(text);
+  if (known == nullptr) return make(Tok::kIdentifier, begin, end);
+  return *known == Tok::kNonFinite ? non_finite(begin, begin) : make(*known, begin, end);
 }
 
-Token Lexer::non_finite(std::size_t begin, std::size_t word_begin) {
+Token& Lexer::non_finite(std::size_t begin, std::size_t word_begin) {
   const bool is_nan = text_[word_begin] == 'n';
   const double sign = begin == word_begin ? 1.0 : -1.0;
   std::size_t end = word_begin + 3;
@@ -217,7 +212,7 @@ Token Lexer::non_finite(std::size_t begin, std::size_t word_begin) {
     payload = static_cast<std::int64_t>(value);
     end = close + 1;
   }
-  Token token = make(Tok::kNonFinite, begin, end);
+  Token& token = make(Tok::kNonFinite, begin, end);
   token.integer = payload;
   token.number = std::copysign(
       is_nan ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity(),
@@ -225,7 +220,7 @@ Token Lexer::non_finite(std::size_t begin, std::size_t word_begin) {
   return token;
 }
 
-Token Lexer::string(std::size_t begin) {
+Token& Lexer::string(std::size_t begin) {
   std::size_t end = begin + 1;
   for (;;) {
     end = text_.find_first_of("\"\\", end);
@@ -235,7 +230,7 @@ Token Lexer::string(std::size_t begin) {
     if (text_[end] == '"') break;
     end += 2;
   }
-  Token token = make(Tok::kString, begin, end + 1);
+  Token& token = make(Tok::kString, begin, end + 1);
   token.text = text_.substr(begin + 1, end - begin - 1);
   return token;
 }

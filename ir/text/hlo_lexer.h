@@ -69,7 +69,9 @@ class Lexer {
  public:
   explicit Lexer(const base::SourceText& source) : source_(source), text_(source.text()) {}
 
-  Token next();
+  // The next token; it stays until the one after it is read.
+  const Token& next();
+  [[nodiscard]] const Token& token() const { return token_; }
   // Continues reading at `offset` (a token's begin, or the end of a raw value).
   void seek(std::size_t offset) { at_ = offset; }
   // The first character after white space and comments, '\0' at the end; nothing is consumed.
@@ -85,17 +87,26 @@ class Lexer {
  private:
   void skip_space();
   void skip_block_comment();
-  Token identifier(std::size_t begin);
-  Token percent_name(std::size_t begin);
-  Token word(std::size_t begin, std::size_t end);
-  Token number(std::size_t begin);
-  Token decimal(std::size_t begin, std::size_t end);
-  Token integer(std::size_t begin, std::size_t end);
-  Token non_finite(std::size_t begin, std::size_t word_begin);
-  Token string(std::size_t begin);
-  Token punctuation(std::size_t begin);
-  Token minus(std::size_t begin);
-  Token make(Tok kind, std::size_t begin, std::size_t end);
+  Token& identifier(std::size_t begin);
+  Token& percent_name(std::size_t begin);
+  Token& word(std::size_t begin, std::size_t end);
+  Token& number(std::size_t begin);
+  Token& decimal(std::size_t begin, std::size_t end);
+  Token& integer(std::size_t begin, std::size_t end);
+  Token& non_finite(std::size_t begin, std::size_t word_begin);
+  Token& string(std::size_t begin);
+  Token& punctuation(std::size_t begin);
+  Token& minus(std::size_t begin);
+  Token& make(Tok kind, std::size_t begin, std::size_t end) {  // in place: copying would wait
+    token_.kind = kind;
+    token_.dtype = DType::kInvalid;
+    token_.begin = begin;
+    token_.end = at_ = end;
+    token_.text = {text_.data() + begin, end - begin};
+    token_.integer = 0;
+    token_.number = 0;
+    return token_;
+  }
   [[nodiscard]] std::size_t match_dim_labels(std::size_t begin) const;
   [[nodiscard]] std::size_t match_padding(std::size_t begin) const;
   [[nodiscard]] std::size_t match_decimal(std::size_t begin) const;
@@ -107,6 +118,7 @@ class Lexer {
   const base::SourceText& source_;
   std::string_view text_;
   std::size_t at_ = 0;
+  Token token_;
 };
 
 // Whether the word starts a table of source places after the header of a module.

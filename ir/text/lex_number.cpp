@@ -87,7 +87,7 @@ std::size_t Lexer::match_padding(std::size_t begin) const {
   }
 }
 
-Token Lexer::number(std::size_t begin) {
+Token& Lexer::number(std::size_t begin) {
   if (const std::size_t end = match_decimal(begin); end != std::string_view::npos)
     return decimal(begin, end);
   const std::size_t digits_end = skip_digits(at(begin) == '-' ? begin + 1 : begin);
@@ -115,8 +115,8 @@ Token Lexer::number(std::size_t begin) {
   return integer(begin, digits_end);
 }
 
-Token Lexer::decimal(std::size_t begin, std::size_t end) {
-  Token token = make(Tok::kDecimal, begin, end);
+Token& Lexer::decimal(std::size_t begin, std::size_t end) {
+  Token& token = make(Tok::kDecimal, begin, end);
   const char* const last = text_.data() + end;
   const auto [stop, status] = std::from_chars(text_.data() + begin, last, token.number);
   if (status == std::errc::result_out_of_range) {
@@ -129,8 +129,8 @@ Token Lexer::decimal(std::size_t begin, std::size_t end) {
   return token;
 }
 
-Token Lexer::integer(std::size_t begin, std::size_t end) {
-  Token token = make(Tok::kInteger, begin, end);
+Token& Lexer::integer(std::size_t begin, std::size_t end) {
+  Token& token = make(Tok::kInteger, begin, end);
   const char* const first = text_.data() + begin;
   const char* const last = text_.data() + end;
   if (std::from_chars(first, last, token.integer).ec == std::errc{}) return token;

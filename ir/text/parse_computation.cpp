@@ -14,9 +14,9 @@ std::size_t guess_instruction_count(std::string_view text, std::size_t body_begi
   constexpr std::size_t kMost = std::size_t{1} << 20;
   constexpr std::size_t kLeastLineBytes = 32;
   const std::size_t end = std::min(text.find("\n}", body_begin), text.size());
-  const auto first = text.begin() + static_cast<std::ptrdiff_t>(body_begin);
-  const auto lines = std::count(first, text.begin() + static_cast<std::ptrdiff_t>(end), '\n');
-  return std::min({static_cast<std::size_t>(lines), (end - body_begin) / kLeastLineBytes, kMost});
+  std::size_t lines = 0;
+  for (std::size_t at = body_begin; (at = text.find('\n', at)) < end; ++at) ++lines;
+  return std::min({lines, (end - body_begin) / kLeastLineBytes, kMost});
 }
 
 }  // namespace

@@ -16,17 +16,6 @@ void Cursor::rewind(std::size_t offset) {
   advance();
 }
 
-bool Cursor::accept(Tok kind) {
-  if (token_.kind != kind) return false;
-  advance();
-  return true;
-}
-
-void Cursor::expect(Tok kind, std::string_view message) {
-  if (token_.kind != kind) fail(message);
-  advance();
-}
-
 void Cursor::complain(std::size_t offset, const std::string& message) {
   if (options_.strict) fail_at(offset, message);
   constexpr std::size_t kMostWarnings = 100;
@@ -38,29 +27,28 @@ void Cursor::complain(std::size_t offset, const std::string& message) {
 }
 
 std::int64_t Cursor::integer(std::string_view message) {
-  if (token_.kind != Tok::kInteger) fail(message);
-  const std::int64_t value = token_.integer;
+  if (token().kind != Tok::kInteger) fail(message);
+  const std::int64_t value = token().integer;
   advance();
   return value;
 }
 
 std::int64_t Cursor::integer_from(std::int64_t least, std::string_view what) {
-  const Token start = token_;
+  const std::size_t begin = token().begin;
   const std::int64_t value = integer();
-  if (value < least)
-    fail_at(start.begin, fmt::format("{} must be >= {}, got {}", what, least, value));
+  fail_at_if(value < least, begin, "{} must be >= {}, got {}", what, least, value);
   return value;
 }
 
 double Cursor::number() {
   double value = 0;
-  switch (token_.kind) {
+  switch (token().kind) {
     case Tok::kInteger:
-      value = static_cast<double>(token_.integer);
+      value = static_cast<double>(token().integer);
       break;
     case Tok::kDecimal:
     case Tok::kNonFinite:
-      value = token_.number;
+      value = token().number;
       break;
     default:
       fail("expects decimal or integer");
@@ -93,29 +81,29 @@ std::string canonical_string(std::string_view literal_body) {
 }
 
 std::string Cursor::string() {
-  if (token_.kind != Tok::kString) fail("expects string");
-  std::string value = unescape(token_.text);
+  if (token().kind != Tok::kString) fail("expects string");
+  std::string value = unescape(token().text);
   advance();
   return value;
 }
 
 std::string Cursor::quoted_string() {
-  if (token_.kind != Tok::kString) fail("expects string");
-  std::string value = canonical_string(token_.text);
+  if (token().kind != Tok::kString) fail("expects string");
+  std::string value = canonical_string(token().text);
   advance();
   return value;
 }
 
 std::string_view Cursor::name() {
-  if (token_.kind != Tok::kName && token_.kind != Tok::kIdentifier) fail("expects name");
-  const std::string_view value = token_.text;
+  if (token().kind != Tok::kName && token().kind != Tok::kIdentifier) fail("expects name");
+  const std::string_view value = token().text;
   advance();
   return value;
 }
 
 std::string_view Cursor::identifier(std::string_view message) {
-  if (token_.kind != Tok::kIdentifier && token_.kind != Tok::kKeyword) fail(message);
-  const std::string_view value = token_.text;
+  if (token().kind != Tok::kIdentifier && token().kind != Tok::kKeyword) fail(message);
+  const std::string_view value = token().text;
   advance();
   return value;
 }
@@ -133,15 +121,15 @@ std::vector<Dims> Cursor::int_lists() {
 }
 
 std::string_view Cursor::braces() {
-  if (token_.kind != Tok::kLeftBrace) fail("expects '{'");
-  const std::string_view text = lexer_.take_json_dict(token_.begin);
+  if (token().kind != Tok::kLeftBrace) fail("expects '{'");
+  const std::string_view text = lexer_.take_json_dict(token().begin);
   advance();
   return text;
 }
 
 std::string_view Cursor::any_value() {
-  if (token_.kind == Tok::kLeftBrace) return braces();
-  const Token first = token_;
+  if (token().kind == Tok::kLeftBrace) return braces();
+  const Token first = token();
   switch (first.kind) {
     case Tok::kEof:
     case Tok::kComma:

@@ -29,28 +29,35 @@ class Cursor {
     advance();
   }
 
-  [[nodiscard]] const Token& token() const { return token_; }
+  [[nodiscard]] const Token& token() const { return lexer_.token(); }
   [[nodiscard]] const ParseOptions& options() const { return options_; }
   [[nodiscard]] std::string_view text() const { return lexer_.source().text(); }
   [[nodiscard]] std::vector<std::string>& warnings() { return warnings_; }
   void advance() {
-    read_up_to_ = token_.end;
-    token_ = lexer_.next();
+    read_up_to_ = token().end;
+    lexer_.next();
   }
   [[nodiscard]] std::size_t read_up_to() const { return read_up_to_; }  // end of the token before
   // Array shapes by their text: most shapes of a module stand in it many times.
   [[nodiscard]] auto& known_arrays() { return known_arrays_; }
-  [[nodiscard]] bool at(Tok kind) const { return token_.kind == kind; }
-  [[nodiscard]] bool at_keyword(std::string_view word) const { return token_.is_keyword(word); }
+  [[nodiscard]] bool at(Tok kind) const { return token().is(kind); }
+  [[nodiscard]] bool at_keyword(std::string_view word) const { return token().is_keyword(word); }
   // The character after the current token, white space and comments skipped.
   [[nodiscard]] char peek_char() { return lexer_.peek_char(); }
   // Reads on at the token that starts at `offset`.
   void rewind(std::size_t offset);
-  bool accept(Tok kind);
-  void expect(Tok kind, std::string_view message);
+  bool accept(Tok kind) {
+    const bool there = at(kind);
+    if (there) advance();
+    return there;
+  }
+  void expect(Tok kind, std::string_view message) {
+    fail_if(!at(kind), message);
+    advance();
+  }
 
   // Errors at the token or at `offset`: a message as it is, or a format with its arguments.
-  [[noreturn]] void fail(std::string_view message) const { lexer_.fail(token_.begin, message); }
+  [[noreturn]] void fail(std::string_view message) const { lexer_.fail(token().begin, message); }
   template <class Arg, class... Args>
   [[noreturn]] void fail(fmt::format_string<Arg, Args...> format, Arg&& arg, Args&&... args) const {
     fail(fmt::format(format, std::forward<Arg>(arg), std::forward<Args>(args)...));
@@ -128,7 +135,6 @@ class Cursor {
   friend class Nesting;
   Lexer lexer_;
   ParseOptions options_;
-  Token token_;
   std::size_t read_up_to_ = 0;
   std::unordered_map<std::string_view, Shape> known_arrays_;
   std::vector<std::string> warnings_;

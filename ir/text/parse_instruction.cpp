@@ -1,6 +1,7 @@
 // Instructions: `name = shape opcode(operands), attributes`.
 #include <fmt/format.h>
 
+#include <boost/container/small_vector.hpp>
 #include <climits>
 
 #include "base/error.h"
@@ -87,13 +88,14 @@ InstrId ModuleParser::read_rhs(Scope& scope, std::string_view name, std::size_t 
 }
 
 ModuleParser::OpcodeText ModuleParser::read_opcode() {
-  const Token token = cursor_.token();
-  cursor_.fail_if(!token.is(Tok::kIdentifier), "expects opcode");
+  cursor_.fail_if(!cursor_.at(Tok::kIdentifier), "expects opcode");
+  const auto [begin, text] = std::pair(cursor_.token().begin, cursor_.token().text);
   cursor_.advance();
-  if (const std::optional<Opcode> opcode = parse_opcode(token.text)) return {*opcode, std::nullopt};
-  const auto sugar = [&](std::string_view suffix, Opcode async) -> std::optional<OpcodeText> {
-    if (!token.text.ends_with(suffix)) return std::nullopt;
-    const std::string_view base = token.text.substr(0, token.text.size() - suffix.size());
+  if (const std::optional<Opcode> opcode = parse_opcode(text)) return {*opcode, std::nullopt};
+  const auto sugar = [text = text](std::string_view suffix,
+                                   Opcode async) -> std::optional<OpcodeText> {
+    if (!text.ends_with(suffix)) return std::nullopt;
+    const std::string_view base = text.substr(0, text.size() - suffix.size());
     const std::optional<Opcode> wrapped = parse_opcode(base);
     if (!wrapped) return std::nullopt;
     return OpcodeText{async, wrapped};
@@ -101,7 +103,7 @@ ModuleParser::OpcodeText ModuleParser::read_opcode() {
   if (const auto start = sugar("-start", Opcode::kAsyncStart)) return *start;
   if (const auto update = sugar("-update", Opcode::kAsyncUpdate)) return *update;
   if (const auto done = sugar("-done", Opcode::kAsyncDone)) return *done;
-  cursor_.fail_at(token.begin, "expects opcode but sees: {}", token.text);
+  cursor_.fail_at(begin, "expects opcode but sees: {}", text);
 }
 
 void ModuleParser::read_parenthesised(Scope& scope, Instruction& instruction) {
@@ -119,9 +121,11 @@ void ModuleParser::read_parenthesised(Scope& scope, Instruction& instruction) {
 }
 
 void ModuleParser::read_operands(Scope& scope, Instruction& instruction) {
+  boost::container::small_vector<InstrId, 16> operands;
   cursor_.list(
-      "the operands", [&] { instruction.operands.push_back(read_operand(scope)); }, Tok::kLeftParen,
+      "the operands", [&] { operands.push_back(read_operand(scope)); }, Tok::kLeftParen,
       Tok::kRightParen);
+  instruction.operands.assign(operands.begin(), operands.end());
 }
 
 InstrId ModuleParser::read_operand(Scope& scope) {

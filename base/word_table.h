@@ -1,0 +1,59 @@
+// A fixed set of words and what each stands for, found by hashing; built at compile time.
+//
+//   constexpr WordTable kColours(std::to_array<WordEntry<int>>({{"red", 1}, {"green", 2}}));
+//   const int* found = kColours.find("red");     // nullptr where there is no such word
+//
+// For words that are asked for at every token of a text. No word is empty, none comes twice.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace tilecast::base {
+
+template <class Value>
+struct WordEntry {
+  std::string_view word;
+  Value value{};
+};
+
+template <class Value, std::size_t kWords>
+class WordTable {
+ public:
+  constexpr explicit WordTable(const std::array<WordEntry<Value>, kWords>& entries) {
+    for (const WordEntry<Value>& entry : entries) {
+      std::size_t slot = slot_of(entry.word);
+      while (!slots_[slot].word.empty()) slot = (slot + 1) % kSlots;
+      slots_[slot] = entry;
+    }
+  }
+  [[nodiscard]] constexpr const Value* find(std::string_view word) const {
+    if (word.empty()) return nullptr;
+    for (std::size_t slot = slot_of(word);; slot = (slot + 1) % kSlots) {
+      const WordEntry<Value>& entry = slots_[slot];
+      if (entry.word.empty()) return nullptr;
+      if (entry.word == word) return &entry.value;
+    }
+  }
+
+ private:
+  static constexpr std::size_t kSlots = std::bit_ceil(4 * kWords);
+
+  // Of the length and four characters: words differ there.
+  static constexpr std::size_t slot_of(std::string_view word) {
+    const auto character = [&](std::size_t i) {
+      return static_cast<std::uint32_t>(static_cast<unsigned char>(word[i]));
+    };
+    const std::size_t size = word.size();
+    const std::uint32_t mixed = character(0) | character(size / 2) << 8U |
+                                character(size - 1) << 16U | character(size * 3 / 4) << 24U;
+    return ((mixed ^ static_cast<std::uint32_t>(size) << 12U) * 0x9e3779b1U >> 16U) % kSlots;
+  }
+
+  std::array<WordEntry<Value>, kSlots> slots_{};
+};
+
+}  // namespace tilecast::base
