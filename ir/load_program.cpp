@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "ir/fusion/fusion_space.h"
-#include "ir/load_text.h"
 #include "ir/verify/verifier.h"
 
 namespace tilecast::ir {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/source_text.h"
 #include "ir/layout_assignment.h"
 #include "ir/program.h"
 #include "ir/read_module.h"
@@ -36,6 +37,8 @@ struct DeviceProgram {
 
 // Throws Error where decisions are given for a module that is fused already.
 [[nodiscard]] LoadedModule load_module(const std::string& path, const LoadOptions& options);
+// The bytes of such a file; `text.file()` names them in messages.
+[[nodiscard]] LoadedModule load_module(base::SourceText text, const LoadOptions& options);
 // Takes its own copy of the module, to lay it out: move the last one in.
 [[nodiscard]] DeviceProgram program_for(LoadedModule loaded, const LayoutRules& layout,
                                         const LoadOptions& options);

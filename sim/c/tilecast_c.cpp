@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "ir/load_text.h"
+#include "ir/load_program.h"
 #include "sim/answers.h"
 #include "sim/c/tilecast.h"
 

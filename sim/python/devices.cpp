@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "ir/load_text.h"
+#include "ir/load_program.h"
 #include "sim/python/bindings.h"
 
 namespace tilecast::sim::python {

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "ir/load_text.h"
+#include "ir/load_program.h"
 #include "ir/shared.h"
 #include "sim/answers.h"
 #include "sim/op_table.h"

@@ -1,6 +1,8 @@
-// A better machine is never predicted to be slower, and more work never to be faster.
+// A better machine is never predicted to be slower, and more work never to be faster. Tiles that
+// are timed together take what they take alone.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <random>
@@ -207,6 +209,26 @@ TEST(Monotonicity, MoreStagesOfATileThatStillFitsAreNeverSlower) {
     }
   }
   EXPECT_GT(compared, kKernels);
+}
+
+// The same bits, whatever the order, and what does not fit between what does.
+TEST(Tiles, TakeTogetherWhatTheyTakeAlone) {
+  int unfit = 0;
+  for (int i = 0; i < kKernels; ++i) {
+    const hwdesc::Device device = hwdesc::load_device(i % 2 == 0 ? "tpu_v3" : "tpu_v5e");
+    hwdesc::Device smaller = device;
+    smaller.memory.back().capacity = smaller.memory.back().capacity / 64;
+    const ir::Kernel kernel = kernel_of(random_sample(i).text());
+    std::vector<TileConfig> tiles = KernelAnalysis(kernel, device).tiles(60);
+    const KernelAnalysis analysis(kernel, smaller);
+    std::ranges::shuffle(tiles, std::mt19937_64(i));
+    const std::vector<double> times = analysis.times_s(tiles);
+    for (std::size_t t = 0; t < tiles.size(); ++t) {
+      ASSERT_EQ(times[t], analysis.time(tiles[t]).value) << i << ": " << to_string(tiles[t]);
+      unfit += std::isinf(times[t]) ? 1 : 0;
+    }
+  }
+  EXPECT_GT(unfit, kKernels / 10);
 }
 
 TEST(Monotonicity, MoreWorkIsNeverFaster) {

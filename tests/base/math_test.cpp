@@ -20,16 +20,17 @@ TEST(CeilDiv, DoesNotOverflow) {
   EXPECT_EQ(round_up(std::uint64_t{17}, std::uint64_t{8}), 24U);
 }
 
-TEST(Ceil, IsStdCeilOfEveryDouble) {
+TEST(CeilAndFloor, AreThoseOfTheStandardForEveryDouble) {
   std::mt19937_64 random(5);
   for (int i = 0; i < 100'000; ++i) {
     const auto any = std::bit_cast<double>(random());
     const double near = static_cast<double>(static_cast<int>(random() % 2000) - 1000) / 8;
     for (const double value : {any, near, std::nextafter(near, 1e9), std::ldexp(near, 52)}) {
       if (std::isnan(value)) {
-        EXPECT_TRUE(std::isnan(ceil(value)));
+        EXPECT_TRUE(std::isnan(ceil(value)) && std::isnan(floor(value)));
       } else {
         EXPECT_EQ(ceil(value), std::ceil(value)) << value;
+        EXPECT_EQ(floor(value), std::floor(value)) << value;
       }
     }
   }

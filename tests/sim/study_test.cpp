@@ -7,7 +7,7 @@
 #include "analytical/read_numbers.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "ir/load_text.h"
+#include "ir/load_program.h"
 #include "sim/sensitivity.h"
 #include "sim/study/study_run.h"
 #include "sim/study/study_table.h"
