@@ -1,7 +1,6 @@
 // The command line: parses it, runs one verb, and turns errors into messages and exit codes
 // (0 ok, 1 failed, 2 wrong usage).
 #include <fmt/format.h>
-#include <malloc.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -56,17 +55,6 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error) {
   return 2;
 }
 
-// Large programs are built in several passes over the same memory: keep freed pages for the next
-// one instead of handing them back and faulting them in again (a third of the time of a 3 MB
-// module).
-void keep_freed_memory() {
-  constexpr int kNever = 1 << 30;
-  constexpr int kGrowBytes = 16 << 20;
-  mallopt(M_TRIM_THRESHOLD, kNever);
-  mallopt(M_MMAP_THRESHOLD, kNever);
-  mallopt(M_TOP_PAD, kGrowBytes);
-}
-
 // OpenBLAS 0.3.21, which networks are trained with, takes an Intel processor younger than itself
 // for a Pentium 4: products take four times as long. What the user set stays.
 void choose_kernels_of_openblas() {
@@ -115,7 +103,6 @@ void add_verbs(CLI::App& app, std::string_view asked) {
 }
 
 int run(int argc, char** argv) {
-  keep_freed_memory();
   choose_kernels_of_openblas();  // while there is one thread
   CLI::App app("Predicts how long a tensor program runs on a described machine.", "tilecast");
   app.set_version_flag("--version", "tilecast " TILECAST_VERSION);
