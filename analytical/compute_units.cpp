@@ -87,11 +87,11 @@ ComputeModel::ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& devic
   }
   before_ = groups_with_work(before);
   after_ = groups_with_work(after);
-  for (const GroupWork& work : before_) before_loops_ |= footprints.groups()[work.group].loops;
-  for (const GroupWork& work : after_) after_loops_ |= footprints.groups()[work.group].loops;
+  for (const GroupWork& work : before_) loops_.prologue |= footprints.groups()[work.group].loops;
+  for (const GroupWork& work : after_) loops_.epilogue |= footprints.groups()[work.group].loops;
   if (space.anchor.valid()) {
     anchor_group_ = footprints.group_of(space.anchor);
-    anchor_loops_ = footprints.groups()[anchor_group_].loops;
+    loops_.anchor = footprints.groups()[anchor_group_].loops;
   }
   if (space.matrix) {
     const double peak = device.matrix_peak(space.matrix->lhs_dtype).value;
@@ -106,14 +106,15 @@ ComputeModel::ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& devic
                      static_cast<double>(unit.rows) / std::min(passes_, 1.0) / unit.rows_per_cycle;
     }
     const ir::Op& pushed = kernel.op(operands[0]);
+    double widening = 0;  // cycles to widen a row
     if (device.native_tile.tiled && pushed.opcode == ir::Opcode::kParameter) {
       const hwdesc::VectorUnit& vector = device.vector;  // of one core: its registers
-      widening_ = conversion_cost(pushed.shape, device) * static_cast<double>(unit.rows) /
-                  (static_cast<double>(vector.lanes * device.native_tile.sublanes) * vector.alus *
-                   vector.efficiency);
+      widening = conversion_cost(pushed.shape, device) * static_cast<double>(unit.rows) /
+                 (static_cast<double>(vector.lanes * device.native_tile.sublanes) * vector.alus *
+                  vector.efficiency);
     }
     array_rows_ = static_cast<double>(unit.rows) / std::min(passes_, 1.0);
-    push_ = std::max(passes_, 1.0) / unit.rows_per_cycle + widening_;
+    push_ = std::max(passes_, 1.0) / unit.rows_per_cycle + widening;
   }
 }
 

@@ -67,9 +67,8 @@ struct GroupWork : ElementWork {
   std::size_t group = 0;
 };
 
-// Vector operations per element that widen an operand or narrow a result of an element type in
-// which the device does not compute: "convert-f16" in its `op_cycles`; f8 and s4 stand for their
-// variants. 0 for other types.
+// Vector operations per element to widen or narrow a type that the device does not compute in:
+// "convert-f16" in its `op_cycles`; f8 and s4 stand for their variants. 0 for other types.
 [[nodiscard]] double conversion_cost(const ir::Shape& shape, const hwdesc::Device& device);
 
 // Narrow elements move packed in the words of a lane.
@@ -79,9 +78,8 @@ struct GroupWork : ElementWork {
 // vector operation (or the device's `op_cycles`). Transcendentals go to the transcendental unit,
 // and where the device lists them in `op_cycles` also to the vector unit: range reduction and
 // polynomial around the special-function result. Reductions are one operation per input element
-// plus a cross-lane reduction when the minor dimension is reduced, and ops that move elements
-// between lanes (transposes and reshapes of the minor dimension, gathers, sorts) go to the
-// cross-lane unit, narrow elements packed in words.
+// plus a cross-lane reduction of the minor dimension; ops that move elements between lanes
+// (transposes and reshapes of it, gathers, sorts) go there too, narrow elements packed in words.
 void add_op_work(const ir::Kernel& kernel, ir::OpId op, const hwdesc::Device& device,
                  const Footprints& footprints, std::vector<ElementWork>& by_group);
 
@@ -91,14 +89,12 @@ class ComputeModel {
   ComputeModel(const ir::Kernel& kernel, const hwdesc::Device& device, const IterationSpace& space,
                const Footprints& footprints, std::span<const int> times = {});
 
-  // False when the kernel has none, or the unit cannot take its element type: then the vector unit
-  // does the multiply-adds.
+  // False without any, or where the unit does not take its type: the vector unit does it then.
   [[nodiscard]] bool has_matrix_work() const { return space_->matrix && passes_ > 0; }
   [[nodiscard]] double vector_matrix_cycles(const LoopSizes& tile) const;
   // Matrix work of one iteration of the anchor, fill included; 0 without matrix work.
   [[nodiscard]] double matrix_cycles(const LoopSizes& tile) const;
-  // The part of it that fills and empties the array: a next iteration that needs no result of this
-  // one hides it.
+  // The part of it that fills and empties the array: hidden by a next iteration that needs none.
   [[nodiscard]] double matrix_fill_cycles() const {
     return has_matrix_work() ? device_->matrix.weight_load.value + device_->matrix.fill.value : 0;
   }
@@ -112,15 +108,14 @@ class ComputeModel {
                                     std::span<const double> times = {}) const {
     return sum(after_, extents, times);
   }
-  // Loops that these depend on, a bit each.
-  [[nodiscard]] std::uint32_t prologue_loops() const { return before_loops_; }
-  [[nodiscard]] std::uint32_t epilogue_loops() const { return after_loops_; }
-  [[nodiscard]] std::uint32_t anchor_loops() const { return anchor_loops_; }  // of the two below
+  struct Loops {  // that these depend on, a bit each; `anchor`: the two below
+    std::uint32_t prologue = 0, epilogue = 0, anchor = 0;
+  };
+  [[nodiscard]] const Loops& loops() const { return loops_; }
   // Adding one partial result to the accumulator.
   [[nodiscard]] UnitCycles accumulate(std::span<const Extents> extents) const;
   [[nodiscard]] double accumulator_bytes(std::span<const Extents> extents) const;
-  // The longest chain of operations behind the anchor (all, without a matrix op) that need each
-  // other's results: no tile takes less.
+  // The longest chain of dependent operations behind the anchor: no tile takes less.
   [[nodiscard]] double chain_cycles() const { return chain_; }
   // Units that issue together overlap, others add up (Device::co_issue).
   [[nodiscard]] double overlapped(const UnitCycles& cycles) const;
@@ -139,7 +134,7 @@ class ComputeModel {
   const hwdesc::Device* device_;
   const IterationSpace* space_;
   std::vector<GroupWork> before_, after_;
-  std::uint32_t before_loops_ = 0, after_loops_ = 0, anchor_loops_ = 0;
+  Loops loops_;
   struct Padding {
     int rank = 0, minor = -1, second = -1;
   };
@@ -148,8 +143,7 @@ class ComputeModel {
   int anchor_group_ = -1;
   double chain_ = 0, passes_ = 0;
   std::array<double, 2> shifting_{};  // by operand: cycles until a block of it stands in place
-  double widening_ = 0;               // cycles to widen one row of what is pushed
-  double push_ = 0;                   // cycles of a row, widened
+  double push_ = 0;                   // cycles of a row, widened where it has to be
   double array_rows_ = 1;             // with narrow elements packed
 };
 

@@ -85,62 +85,6 @@ bool ScratchpadModel::revisited(std::uint32_t loops) const {
   return false;
 }
 
-ScratchpadModel::Run ScratchpadModel::begin_run(BoundMask removed, Accounting* accounting) const {
-  Run run{.rates = rates_without(removed), .removed = removed, .accounting = accounting};
-  run.shape.extents.fill(0);
-  run.shape.trips.fill(1);
-  run.groups = group_extents();
-  run.resident.resize(inputs_.size());
-  for (const Stream& stream : outputs_) {
-    run.resident.push_back(stream.resident ? whole_bytes(stream.array) : 0);
-  }
-  run.costs.resize(inputs_.size() + outputs_.size());
-  return run;
-}
-
-// What depends on the loops whose extents are others than those of the tile before.
-void ScratchpadModel::move_to(const TileConfig& tile, Run& run) const {
-  Shape& shape = run.shape;
-  const LoopSizes before = shape.extents;
-  shape.extents = tile_extents(space_, tile);
-  std::uint32_t changed = run.moved == Footprints::kEveryLoop ? Footprints::kEveryLoop : 0;
-  for (std::size_t i = 0; i < space_.loops.size(); ++i) {
-    if (shape.extents[i] == before[i]) continue;
-    const std::uint32_t bit = 1U << i;
-    changed |= bit;
-    shape.trips[i] = base::ceil_div(space_.loops[i].size, shape.extents[i]);
-    shape.cut = shape.trips[i] > 1 ? shape.cut | bit : shape.cut & ~bit;
-  }
-  footprints_.evaluate(shape.extents, {run.groups.data(), run.groups.size()}, changed);
-  auto resident = run.resident.begin();
-  const auto update = [&](const Stream& stream) {
-    if (!stream.resident && depends(stream.loops, changed)) {
-      *resident = resident_bytes(stream.array, run.groups[stream.group]);
-    }
-    ++resident;
-  };
-  for (const Stream& stream : inputs_) update(stream);
-  for (const Stream& stream : outputs_) update(stream);
-  if (depends(compute_.anchor_loops(), changed)) {
-    shape.accumulator_bytes = compute_.accumulator_bytes(run.regions());
-  }
-  run.moved |= changed;
-  shape.scratchpad_bytes = footprint_bytes(run);
-}
-
-double ScratchpadModel::footprint_bytes(const Run& run) const {
-  double bytes = 0;
-  auto resident = run.resident.begin();
-  const auto add = [&](const Stream& stream) {
-    const double buffers = !stream.resident && (stream.loops & run.shape.cut) != 0 ? stages_ : 1;
-    bytes += buffers * *resident++;
-  };
-  for (const Stream& stream : inputs_) add(stream);
-  for (const Stream& stream : outputs_) add(stream);
-  if (splits_reduction(run.shape)) bytes += run.shape.accumulator_bytes;
-  return bytes;
-}
-
 ScratchpadModel::Rates ScratchpadModel::rates_without(BoundMask removed) const {
   return {.memory = rates_.memory.without(removed, Bound::kHbmRead, Bound::kHbmWrite),
           .setup_s = kept_s(removed, Bound::kIssue, rates_.setup_s),
@@ -155,9 +99,9 @@ double ScratchpadModel::chain_excess_s(double busy_s, BoundMask removed) const {
 }
 
 void ScratchpadModel::update_compute(Run& run) const {
-  ComputeTime& time = run.compute;
+  scratchpad::ComputeTime& time = run.compute;
   const std::span<const Extents> groups = run.regions();
-  if (depends(compute_.epilogue_loops(), run.moved)) {
+  if (depends(compute_.loops().epilogue, run.moved)) {
     UnitCycles& after = space_.matrix ? time.finish : time.iteration;
     double& after_s = space_.matrix ? time.finish_s : time.iteration_s;
     after = compute_.epilogue(groups).without(run.removed);
@@ -166,10 +110,10 @@ void ScratchpadModel::update_compute(Run& run) const {
     after_s += time.chain_s;
   }
   if (!space_.matrix) return;
-  if (depends(compute_.anchor_loops(), run.moved)) time.partial = compute_.accumulate(groups);
+  if (depends(compute_.loops().anchor, run.moved)) time.partial = compute_.accumulate(groups);
   UnitCycles product;
   product.matrix = compute_.matrix_cycles(run.shape.extents);
-  if (depends(compute_.prologue_loops(), run.moved)) {
+  if (depends(compute_.loops().prologue, run.moved)) {
     time.loads = compute_.prologue(groups).on_chip;
   }
   product.on_chip = time.loads;
@@ -251,7 +195,7 @@ double ScratchpadModel::steps_s(const Run& run, std::uint32_t changed, bool fini
 }
 
 double ScratchpadModel::transitions_s(const Run& run) const {
-  const Shape& shape = run.shape;
+  const scratchpad::TileShape& shape = run.shape;
   int cut[kMaxLoops], ragged[kMaxRagged];
   int cut_count = 0, ragged_count = 0;
   std::uint32_t ragged_loops = 0;

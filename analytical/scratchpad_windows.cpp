@@ -1,4 +1,4 @@
-// What windows of arrays cost to move between main memory and the scratchpad.
+// What windows of arrays hold of the scratchpad, and cost to move between it and main memory.
 #include <cmath>
 
 #include "analytical/scratchpad_model.h"
@@ -11,6 +11,62 @@ namespace {
 constexpr double kUpdateWindowBytes = 512.0 * 1024;
 
 }  // namespace
+
+ScratchpadModel::Run ScratchpadModel::begin_run(BoundMask removed, Accounting* accounting) const {
+  Run run{.rates = rates_without(removed), .removed = removed, .accounting = accounting};
+  run.shape.extents.fill(0);
+  run.shape.trips.fill(1);
+  run.groups = group_extents();
+  run.resident.resize(inputs_.size());
+  for (const Stream& stream : outputs_) {
+    run.resident.push_back(stream.resident ? whole_bytes(stream.array) : 0);
+  }
+  run.costs.resize(inputs_.size() + outputs_.size());
+  return run;
+}
+
+// What depends on the loops whose extents are others than those of the tile before.
+void ScratchpadModel::move_to(const TileConfig& tile, Run& run) const {
+  scratchpad::TileShape& shape = run.shape;
+  const LoopSizes before = shape.extents;
+  shape.extents = tile_extents(space_, tile);
+  std::uint32_t changed = run.moved == Footprints::kEveryLoop ? Footprints::kEveryLoop : 0;
+  for (std::size_t i = 0; i < space_.loops.size(); ++i) {
+    if (shape.extents[i] == before[i]) continue;
+    const std::uint32_t bit = 1U << i;
+    changed |= bit;
+    shape.trips[i] = base::ceil_div(space_.loops[i].size, shape.extents[i]);
+    shape.cut = shape.trips[i] > 1 ? shape.cut | bit : shape.cut & ~bit;
+  }
+  footprints_.evaluate(shape.extents, {run.groups.data(), run.groups.size()}, changed);
+  auto resident = run.resident.begin();
+  const auto update = [&](const Stream& stream) {
+    if (!stream.resident && depends(stream.loops, changed)) {
+      *resident = resident_bytes(stream.array, run.groups[stream.group]);
+    }
+    ++resident;
+  };
+  for (const Stream& stream : inputs_) update(stream);
+  for (const Stream& stream : outputs_) update(stream);
+  if (depends(compute_.loops().anchor, changed)) {
+    shape.accumulator_bytes = compute_.accumulator_bytes(run.regions());
+  }
+  run.moved |= changed;
+  shape.scratchpad_bytes = footprint_bytes(run);
+}
+
+double ScratchpadModel::footprint_bytes(const Run& run) const {
+  double bytes = 0;
+  auto resident = run.resident.begin();
+  const auto add = [&](const Stream& stream) {
+    const double buffers = !stream.resident && (stream.loops & run.shape.cut) != 0 ? stages_ : 1;
+    bytes += buffers * *resident++;
+  };
+  for (const Stream& stream : inputs_) add(stream);
+  for (const Stream& stream : outputs_) add(stream);
+  if (splits_reduction(run.shape)) bytes += run.shape.accumulator_bytes;
+  return bytes;
+}
 
 ScratchpadModel::WindowCost ScratchpadModel::window_cost(const Stream& stream,
                                                          std::span<const Extents> groups,

@@ -12,7 +12,7 @@ TileModel::TileModel(const ir::Kernel& kernel, const hwdesc::Device& device)
       footprints_(kernel, space_),
       cycle_s_(1 / device.clock.value) {}
 
-TileModel::GroupExtents TileModel::group_extents() const {
+GroupExtents TileModel::group_extents() const {
   return GroupExtents(footprints_.groups().size(), boost::container::default_init);
 }
 

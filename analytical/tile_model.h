@@ -13,6 +13,8 @@
 
 namespace tilecast::analytical {
 
+using GroupExtents = boost::container::small_vector<Extents, 48>;  // on the stack
+
 class TileModel {
  public:
   virtual ~TileModel() = default;
@@ -40,8 +42,6 @@ class TileModel {
   [[nodiscard]] virtual bool has_schedules() const { return false; }
 
  protected:
-  using GroupExtents = boost::container::small_vector<Extents, 48>;  // on the stack
-
   TileModel(const ir::Kernel& kernel, const hwdesc::Device& device);
   [[nodiscard]] GroupExtents group_extents() const;  // room for those of one tile
 

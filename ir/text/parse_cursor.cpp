@@ -16,6 +16,11 @@ void Cursor::rewind(std::size_t offset) {
   advance();
 }
 
+void Cursor::expect(Tok kind, std::string_view message) {
+  fail_if(!at(kind), message);
+  advance();
+}
+
 void Cursor::complain(std::size_t offset, const std::string& message) {
   if (options_.strict) fail_at(offset, message);
   constexpr std::size_t kMostWarnings = 100;

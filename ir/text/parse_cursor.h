@@ -46,15 +46,8 @@ class Cursor {
   [[nodiscard]] char peek_char() { return lexer_.peek_char(); }
   // Reads on at the token that starts at `offset`.
   void rewind(std::size_t offset);
-  bool accept(Tok kind) {
-    const bool there = at(kind);
-    if (there) advance();
-    return there;
-  }
-  void expect(Tok kind, std::string_view message) {
-    fail_if(!at(kind), message);
-    advance();
-  }
+  bool accept(Tok kind) { return at(kind) && (advance(), true); }
+  void expect(Tok kind, std::string_view message);
 
   // Errors at the token or at `offset`: a message as it is, or a format with its arguments.
   [[noreturn]] void fail(std::string_view message) const { lexer_.fail(token().begin, message); }
