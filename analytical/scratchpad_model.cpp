@@ -198,11 +198,12 @@ double ScratchpadModel::transitions_s(const Run& run) const {
   const scratchpad::TileShape& shape = run.shape;
   int cut[kMaxLoops], ragged[kMaxRagged];
   int cut_count = 0, ragged_count = 0;
-  std::uint32_t ragged_loops = 0;
+  std::uint32_t cut_loops = 0, ragged_loops = 0;
   for (const int loop : space_.order) {
     if (shape.trips[loop] <= 1 && space_.loops[loop].revisits == 0) continue;
     cut[cut_count++] = loop;
     if (shape.trips[loop] <= 1) continue;
+    cut_loops |= 1U << loop;
     const bool is_ragged = shape.trips[loop] * shape.extents[loop] != space_.loops[loop].size;
     if (!is_ragged || ragged_count == kMaxRagged) continue;
     ragged[ragged_count++] = loop;
@@ -217,7 +218,7 @@ double ScratchpadModel::transitions_s(const Run& run) const {
     if (edges != 0) at_edges = costs_at(edges, run, edge_regions);
     const WindowCosts& costs = edges == 0 ? run.costs : at_edges;
     double outer = 1;  // positions of the outer loops that are at their edge as `edges` says
-    std::uint32_t inner = shape.cut;
+    std::uint32_t inner = cut_loops;  // not that of groups, which is in no order
     for (int i = 0; i < cut_count; ++i) {
       const std::uint32_t changed = inner;  // this loop, and those inside it that begin again
       const std::uint32_t bit = 1U << cut[i];
