@@ -238,7 +238,7 @@ Footprints::Footprints(const Kernel& kernel, const IterationSpace& space) {
 void Footprints::evaluate(const LoopSizes& tile, std::span<Extents> out,
                           std::uint32_t changed) const {
   for (std::size_t g = 0; g < groups_.size(); ++g) {
-    if ((groups_[g].loops & changed) == 0 && changed != kEveryLoop) continue;
+    if (!depends(groups_[g].loops, changed)) continue;
     Extents& extents = out[g];
     extents.fill(1);
     for (const Step& step : groups_[g].steps) {

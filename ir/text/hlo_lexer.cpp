@@ -47,33 +47,37 @@ bool is(char c, int classes) {
   return (kClasses[static_cast<unsigned char>(c)] & classes) != 0;
 }
 
+struct Word {
+  Tok kind;
+  bool table = false;  // of source places, after the header of a module
+};
 // Words that are not identifiers, besides types: inf and nan begin a number.
 constexpr base::WordTable kWords(
-    std::to_array<base::WordEntry<Tok>>({{"inf", Tok::kNonFinite},
-                                         {"nan", Tok::kNonFinite},
-                                         {"true", Tok::kKeyword},
-                                         {"ROOT", Tok::kKeyword},
-                                         {"false", Tok::kKeyword},
-                                         {"ENTRY", Tok::kKeyword},
-                                         {"manual", Tok::kKeyword},
-                                         {"maximal", Tok::kKeyword},
-                                         {"unknown", Tok::kKeyword},
-                                         {"shard_as", Tok::kKeyword},
-                                         {"HloModule", Tok::kKeyword},
-                                         {"unreduced", Tok::kKeyword},
-                                         {"replicated", Tok::kKeyword},
-                                         {"shard_like", Tok::kKeyword},
-                                         {"last_tile_dim_replicate", Tok::kKeyword},
-                                         {"FileNames", Tok::kKeyword},
-                                         {"FunctionNames", Tok::kKeyword},
-                                         {"FileLocations", Tok::kKeyword},
-                                         {"StackFrames", Tok::kKeyword}}));
+    std::to_array<base::WordEntry<Word>>({{"inf", {Tok::kNonFinite}},
+                                          {"nan", {Tok::kNonFinite}},
+                                          {"true", {Tok::kKeyword}},
+                                          {"ROOT", {Tok::kKeyword}},
+                                          {"false", {Tok::kKeyword}},
+                                          {"ENTRY", {Tok::kKeyword}},
+                                          {"manual", {Tok::kKeyword}},
+                                          {"maximal", {Tok::kKeyword}},
+                                          {"unknown", {Tok::kKeyword}},
+                                          {"shard_as", {Tok::kKeyword}},
+                                          {"HloModule", {Tok::kKeyword}},
+                                          {"unreduced", {Tok::kKeyword}},
+                                          {"replicated", {Tok::kKeyword}},
+                                          {"shard_like", {Tok::kKeyword}},
+                                          {"last_tile_dim_replicate", {Tok::kKeyword}},
+                                          {"FileNames", {Tok::kKeyword, true}},
+                                          {"FunctionNames", {Tok::kKeyword, true}},
+                                          {"FileLocations", {Tok::kKeyword, true}},
+                                          {"StackFrames", {Tok::kKeyword, true}}}));
 
 }  // namespace
 
 bool is_table(std::string_view word) {
-  return word == "FileNames" || word == "FunctionNames" || word == "FileLocations" ||
-         word == "StackFrames";
+  const Word* const known = kWords.find(word);
+  return known != nullptr && known->table;
 }
 
 std::size_t json_dict_end(std::string_view text, std::size_t begin) {
@@ -191,9 +195,9 @@ Token& Lexer::word(std::size_t begin, std::size_t end) {
     token.dtype = *dtype;
     return token;
   }
-  const Tok* const known = kWords.find(text);
+  const Word* const known = kWords.find(text);
   if (known == nullptr) return make(Tok::kIdentifier, begin, end);
-  return *known == Tok::kNonFinite ? non_finite(begin, begin) : make(*known, begin, end);
+  return known->kind == Tok::kNonFinite ? non_finite(begin, begin) : make(known->kind, begin, end);
 }
 
 Token& Lexer::non_finite(std::size_t begin, std::size_t word_begin) {

@@ -29,6 +29,17 @@ std::string complaint_of(std::vector<std::string> command, const std::string& fo
   return text.empty() ? "it failed" : text;
 }
 
+// What the command, a compiler and its options, makes of the text. Throws Error with what it said.
+CompiledLibrary library_of(TemporaryFolder& folder, const std::string& file,
+                           const std::string& text, std::vector<std::string> command) {
+  const std::string library = folder.file("kernels.so");
+  command.insert(command.end(), {"-o", library, folder.write(file, text)});
+  const std::string said = complaint_of(std::move(command), folder.path());
+  if (!said.empty()) throw Error(said);
+  folder.release();  // the library's
+  return CompiledLibrary(library);
+}
+
 std::string without(std::string text, std::string_view what) {
   for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos;) {
     text.erase(at, what.size());
@@ -117,16 +128,10 @@ CompiledLibrary compile_on_cpu(const std::vector<CudaCase>& cases) {
   });
   // Shared memory is the stand-in's.
   text = without(text, "extern __shared__ __align__(128) unsigned char shared_memory[];");
-  const std::string file = folder.write("kernels.cpp", text);
-  const std::string library = folder.file("kernels.so");
   const char* compiler = std::getenv("CXX");
-  const std::string said =
-      complaint_of({compiler != nullptr ? compiler : "c++", "-std=c++20", "-O1", "-w", "-fPIC",
-                    "-shared", "-I" + folder.path(), "-o", library, file},
-                   folder.path());
-  if (!said.empty()) throw Error(said);
-  folder.release();  // the library's
-  return CompiledLibrary(library);
+  return library_of(folder, "kernels.cpp", text,
+                    {compiler != nullptr ? compiler : "c++", "-std=c++20", "-O1", "-w", "-fPIC",
+                     "-shared", "-I" + folder.path()});
 }
 
 std::string run_on_cpu(const CompiledLibrary& library, const CudaCase& made, std::size_t i) {
@@ -156,14 +161,9 @@ std::optional<CompiledLibrary> compile_on_gpu(const std::vector<CudaCase>& cases
         "  return tilecast_test::OnGpu(host).run(case_{0}::launch_kernel);\n}}\n",
         i, byte_list(job.inputs), byte_list(job.outputs), job.scratch_bytes);
   });
-  const std::string file = folder.write("kernels.cu", text);
-  const std::string library = folder.file("kernels.so");
-  const std::string said = complaint_of({nvcc(), "-std=c++17", "-arch=native", "-O3", "-shared",
-                                         "-Xcompiler", "-fPIC", "-o", library, file},
-                                        folder.path());
-  if (!said.empty()) throw Error(said);
-  folder.release();  // the library's
-  return CompiledLibrary(library);
+  return library_of(
+      folder, "kernels.cu", text,
+      {nvcc(), "-std=c++17", "-arch=native", "-O3", "-shared", "-Xcompiler", "-fPIC"});
 }
 
 // In this process: a child of run_once() may not open what a driver needs.

@@ -49,15 +49,15 @@ std::vector<BenchProgram> bench_programs() {
 
 std::vector<BenchProgram> large_texts() {
   constexpr std::uintmax_t kLeastBytes = 1'000'000;
+  const std::vector<BenchProgram> others = bench_programs();
   std::vector<BenchProgram> texts;
-  if (const std::string unet = shared_file("data/tpu_v3_unet3d/unet3d.hlo"); !unet.empty()) {
-    texts.push_back({"unet3d", unet});
-  }
   const std::string folder = shared_file("hlo/public");
   if (folder.empty()) return texts;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.path().extension() != ".hlo" || entry.file_size() < kLeastBytes) continue;
-    texts.push_back({entry.path().stem().string(), entry.path().string()});
+    const std::string name = entry.path().stem().string();
+    const bool large = entry.path().extension() == ".hlo" && entry.file_size() >= kLeastBytes;
+    if (!large || std::ranges::find(others, name, &BenchProgram::name) != others.end()) continue;
+    texts.push_back({name, entry.path().string()});
   }
   std::ranges::sort(texts, {}, &BenchProgram::name);
   return texts;

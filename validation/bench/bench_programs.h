@@ -17,7 +17,7 @@ struct BenchProgram {
 // configs/programs/*.hlo, sorted, then those of the shared folder that are there
 // ($TILECAST_SHARED, else ../shared beside the source tree).
 [[nodiscard]] std::vector<BenchProgram> bench_programs();
-// HLO of a megabyte or more in the shared folder, by name.
+// Further HLO of a megabyte or more in the shared folder, by name.
 [[nodiscard]] std::vector<BenchProgram> large_texts();
 // `relative` in the shared folder; "" when it is not there.
 [[nodiscard]] std::string shared_file(const std::string& relative);

@@ -38,11 +38,13 @@ void extract_kernels(benchmark::State& state, const std::string& path) {
 }
 
 const bool registered = [] {
-  for (const BenchProgram& text : large_texts()) {
+  const auto register_load = [](const BenchProgram& text) {
     benchmark::RegisterBenchmark(("load/" + text.name).c_str(), load_and_verify, text.path)
         ->Unit(benchmark::kMillisecond);
-  }
+  };
+  for (const BenchProgram& text : large_texts()) register_load(text);
   for (const BenchProgram& program : bench_programs()) {
+    register_load(program);
     benchmark::RegisterBenchmark(("stablehlo/" + program.name).c_str(), load_stablehlo,
                                  program.path)
         ->Unit(benchmark::kMillisecond);

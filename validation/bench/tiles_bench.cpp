@@ -51,9 +51,11 @@ void rank_tiles(benchmark::State& state, const ir::Module& module, Asked asked) 
   const analytical::KernelAnalysis analysis(program.kernels().front().kernel, device);
   const auto tiles = analysis.tiles();
   for (auto _ : state) {
-    if (asked == Asked::kTogether) benchmark::DoNotOptimize(analysis.times_s(tiles).data());
-    if (asked == Asked::kTogether) continue;
-    for (const auto& tile : tiles) benchmark::DoNotOptimize(analysis.time(tile));
+    if (asked == Asked::kTogether) {
+      benchmark::DoNotOptimize(analysis.times_s(tiles).data());
+    } else {
+      for (const auto& tile : tiles) benchmark::DoNotOptimize(analysis.time(tile));
+    }
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(tiles.size()));
 }
