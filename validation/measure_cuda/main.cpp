@@ -112,6 +112,7 @@ int report(const Sweep& sweep, const Options& options, const SetDescription& abo
 
 int measure(const Options& options) {
   const int cards = card_count();
+  if (cards == 0) throw Error("no card: the CUDA driver shows none; nvidia-smi says what it sees");
   if (options.card >= cards) {
     throw Error(fmt::format("--card: got {}, expected less than {}, the cards the driver shows",
                             options.card, cards));
