@@ -31,5 +31,5 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/tilecastConfigVersion.cma
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/tilecastConfig.cmake
               ${PROJECT_BINARY_DIR}/tilecastConfigVersion.cmake
-              ${CMAKE_CURRENT_LIST_DIR}/FindLibmd.cmake
+              ${CMAKE_CURRENT_LIST_DIR}/FindNettle.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilecast)

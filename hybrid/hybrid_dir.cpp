@@ -111,25 +111,26 @@ void save_hybrid(const learned::ModelCard& card, const HybridParts& parts,
 }
 
 LoadedHybrid load_hybrid(const std::string& directory) {
-  learned::LoadedModel loaded = learned::load_model(directory);
-  if (!loaded.card.hybrid) {
-    throw Error(fmt::format("{}: is a model without physics around it; expected a hybrid",
-                            path_of(directory, "model.yaml")));
-  }
-  LoadedHybrid result{.card = std::move(loaded.card), .parts = {}};
-  HybridParts& parts = result.parts;
-  parts.domain =
-      Domain::load(file_text(loaded.extra, kDomain, directory), path_of(directory, kDomain));
-  parts.trust = Trust::load(file_text(loaded.extra, kTrust, directory), path_of(directory, kTrust));
-  parts.devices = devices_of(loaded.extra, directory);
-  require_devices(parts, directory);
+  HybridParts parts;
+  const auto read_parts = [&](const learned::LoadedModel& loaded) {
+    if (!loaded.card.hybrid) {
+      throw Error(fmt::format("{}: is a model without physics around it; expected a hybrid",
+                              path_of(directory, "model.yaml")));
+    }
+    const std::string domain = path_of(directory, kDomain), trust = path_of(directory, kTrust);
+    parts.domain = Domain::load(file_text(loaded.extra, kDomain, directory), domain);
+    parts.trust = Trust::load(file_text(loaded.extra, kTrust, directory), trust);
+    parts.devices = devices_of(loaded.extra, directory);
+    require_devices(parts, directory);
+  };
+  learned::LoadedModel loaded = learned::load_model(directory, read_parts);
   if (loaded.predictor) learned::require_times(*loaded.predictor, directory);
   if (loaded.predictor && loaded.predictor->ranks_only()) {
     throw Error(fmt::format("{}: only ranks the tiles of a kernel; a hybrid corrects times",
                             path_of(directory, "model.yaml")));
   }
   parts.residual = std::move(loaded.predictor);
-  return result;
+  return {.card = std::move(loaded.card), .parts = std::move(parts)};
 }
 
 std::string device_path(const std::string& directory, std::size_t device) {

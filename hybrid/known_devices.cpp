@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/parallel.h"
+
 namespace tilecast::hybrid {
 
 void KnownDevices::add(hwdesc::Device device) {
@@ -26,8 +28,9 @@ const hwdesc::Device& KnownDevices::operator[](std::size_t i) const {
 }
 
 std::vector<const hwdesc::Device*> KnownDevices::all() const {
-  std::vector<const hwdesc::Device*> devices;
-  for (std::size_t i = 0; i < size(); ++i) devices.push_back(&(*this)[i]);
+  std::vector<const hwdesc::Device*> devices(size());
+  base::parallel_for(size(), base::default_jobs(),
+                     [&](std::size_t i) { devices[i] = &(*this)[i]; });
   return devices;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "learned/ubjson.h"
 
 namespace tilecast::learned {
 
@@ -41,7 +42,6 @@ using Json = nlohmann::json;
 constexpr std::size_t kLanes = 16;  // rows that walk down a tree side by side
 constexpr std::size_t kBlock = 64;  // rows that stay in the cache while a tree is
 constexpr std::uint32_t kDeepestLeaf = 64;
-constexpr int kDeepestValue = 32;  // of the UBJSON
 constexpr std::size_t kMaxIndex = std::numeric_limits<std::uint16_t>::max();
 
 // One slot of the rows of a block after the other; `rows` beyond the last repeat it.
@@ -77,53 +77,13 @@ void add_tree(const GbtTree& tree, const GbtNode* nodes, const float* values, co
   throw Error("trees: " + what);
 }
 
-// Every value takes a byte at least, so that memory stays within a multiple of the input: truth
-// values and nulls, which an array of them would hold in none, are refused. No model has them.
-class BoundedDocument final : public nlohmann::detail::json_sax_dom_parser<Json> {
-  using Base = nlohmann::detail::json_sax_dom_parser<Json>;
-
- public:
-  explicit BoundedDocument(Json& document) : Base(document) {}
-  static bool boolean(bool) { refuse("got a truth value, expected numbers and texts"); }
-  static bool null() { refuse("got a null, expected numbers and texts"); }
-  bool start_object(std::size_t size) { return enter() && (skips() || Base::start_object(size)); }
-  bool start_array(std::size_t size) { return enter() && (skips() || Base::start_array(size)); }
-  bool end_object() {
-    const bool skipped = skips();
-    return --depth_ >= 0 && (skipped || Base::end_object());
+Json document_of(std::string_view bytes) {
+  try {
+    return parse_ubjson(bytes);
+  } catch (const Error& error) {
+    refuse(error.what());
   }
-  bool end_array() {
-    const bool skipped = skips();
-    return --depth_ >= 0 && (skipped || Base::end_array());
-  }
-  // What XGBoost notes of the nodes for itself is half of a model.
-  bool key(std::string& name) {
-    if (skips()) return true;
-    constexpr std::string_view kUnread[] = {"base_weights", "loss_changes", "parents",
-                                            "sum_hessian"};
-    unread_ = std::ranges::find(kUnread, name) != std::end(kUnread) ? depth_ : kNone;
-    return Base::key(name);
-  }
-  bool string(std::string& text) { return skips() || Base::string(text); }
-  bool number_integer(std::int64_t value) { return skips() || Base::number_integer(value); }
-  bool number_unsigned(std::uint64_t value) { return skips() || Base::number_unsigned(value); }
-  bool number_float(double value, const std::string& text) {
-    return skips() || Base::number_float(value, text);
-  }
-
- private:
-  static constexpr int kNone = kDeepestValue + 1;
-
-  bool enter() {
-    if (++depth_ > kDeepestValue) refuse(fmt::format("nested deeper than {}", kDeepestValue));
-    return true;
-  }
-  // Inside the value of an unread key?
-  [[nodiscard]] bool skips() const { return depth_ > unread_; }
-
-  int depth_ = 0;
-  int unread_ = kNone;  // depth of the object whose key is not read
-};
+}
 
 void require_text(const Json& value, std::string_view what, std::string_view expected) {
   const auto& text = value.get_ref<const std::string&>();
@@ -143,15 +103,15 @@ void require_number(const Json& value, std::string_view what, double expected) {
 class TreeArrays {
  public:
   TreeArrays(const Json& tree, std::size_t index)
-      : index_(index), size_(tree.at("left_children").size()) {
+      : index_(index), left_(numbers_of(tree.at("left_children"))), size_(left_.size()) {
     if (size_ == 0) fail(0, "no nodes");
     require_number(tree.at("tree_param").at("num_nodes"), "nodes of a tree",
                    static_cast<double>(size_));
     for (const auto& [key, values] :
-         {std::pair{"left_children", &left_}, std::pair{"right_children", &right_},
-          std::pair{"split_indices", &column_}, std::pair{"default_left", &default_left_},
-          std::pair{"split_type", &split_type_}, std::pair{"split_conditions", &threshold_}}) {
-      tree.at(key).get_to(*values);
+         {std::pair{"right_children", &right_}, std::pair{"split_indices", &column_},
+          std::pair{"default_left", &default_left_}, std::pair{"split_type", &split_type_},
+          std::pair{"split_conditions", &threshold_}}) {
+      *values = numbers_of(tree.at(key));
       if (values->size() != size_) fail(0, "arrays of different lengths");
     }
   }
@@ -189,8 +149,10 @@ class TreeArrays {
     fail(node, fmt::format("got child {}, expected one of {} nodes", child, size_));
   }
 
-  std::size_t index_, size_;
-  std::vector<double> left_, right_, column_, default_left_, split_type_, threshold_;
+  std::size_t index_;
+  std::vector<double> left_;
+  std::size_t size_;
+  std::vector<double> right_, column_, default_left_, split_type_, threshold_;
 };
 
 }  // namespace
@@ -273,10 +235,7 @@ GbtModel::~GbtModel() = default;
 GbtModel GbtModel::load(std::string_view bytes, std::size_t columns) {
   auto trees = std::make_unique<Trees>();
   try {
-    Json document;
-    BoundedDocument reader(document);
-    Json::sax_parse(bytes, &reader, Json::input_format_t::ubjson);
-    trees->read(document, columns);
+    trees->read(document_of(bytes), columns);
   } catch (const Json::exception& error) {  // "[json.exception.KIND.NUMBER] what"
     const std::string_view what = error.what();
     refuse(std::string(what.substr(what.find(']') + 2)));

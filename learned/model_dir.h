@@ -75,7 +75,10 @@ struct ModelFiles {  // what is saved
 // `directory` must not exist, or hold a model of ours, nothing else, and `force`. The card's kind,
 // ranks_only, target and predicts are the predictor's. Throws Error.
 void save_model(const ModelFiles& files, const std::string& directory, bool force = false);
-[[nodiscard]] LoadedModel load_model(const std::string& directory);
+// `beside` is called with the card and the extra files while another thread reads the predictor,
+// whose error comes first.
+[[nodiscard]] LoadedModel load_model(const std::string& directory,
+                                     const std::function<void(const LoadedModel&)>& beside = {});
 [[nodiscard]] bool is_model_directory(const std::string& path);  // has a model.yaml
 
 }  // namespace tilecast::learned

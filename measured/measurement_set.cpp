@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sha1.h>
+#include <nettle/sha1.h>
 
 #include <algorithm>
 #include <array>
@@ -315,8 +315,13 @@ std::string operator_key(const CsvTable& table, const CsvRow& row) {
 }
 
 std::string content_hash(std::string_view bytes) {
-  char hex[SHA1_DIGEST_STRING_LENGTH];
-  SHA1Data(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size(), hex);
+  sha1_ctx state;
+  sha1_init(&state);
+  sha1_update(&state, bytes.size(), reinterpret_cast<const std::uint8_t*>(bytes.data()));
+  std::array<std::uint8_t, SHA1_DIGEST_SIZE> digest{};
+  sha1_digest(&state, digest.size(), digest.data());
+  std::string hex;
+  for (const std::uint8_t byte : digest) fmt::format_to(std::back_inserter(hex), "{:02x}", byte);
   return hex;
 }
 

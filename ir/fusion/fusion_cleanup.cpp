@@ -100,7 +100,8 @@ class Tidier {
 
   void move(InstrId id, Computation& result) {
     new_id_[id.index()] = InstrId(result.instructions.size());
-    Instruction op = std::move(computation_.instructions[id.index()]);
+    Instruction& op =
+        result.instructions.emplace_back(std::move(computation_.instructions[id.index()]));
     for (InstrId& operand : op.operands) operand = new_id_[resolved(operand).index()];
     for (InstrId& before : op.control_predecessors) before = new_id_[resolved(before).index()];
     if (op.opcode == Opcode::kReshape && op.operands.size() == 1 &&
@@ -109,7 +110,6 @@ class Tidier {
       op.attrs = {};
       op.dimensions.clear();
     }
-    result.instructions.push_back(std::move(op));
   }
 
   Computation computation_;  // instructions are moved out of it in order

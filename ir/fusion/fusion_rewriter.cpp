@@ -49,7 +49,7 @@ class Rewriter {
   [[nodiscard]] std::size_t instructions_inside(const Unit& unit);
   [[nodiscard]] Instruction fusion_of(const Unit& unit, std::vector<InstrId>& inputs);
   void set_root(const Unit& unit, Computation& fused, Instruction& fusion);
-  [[nodiscard]] Instruction take(InstrId id);
+  Instruction& append(InstrId id, std::vector<Instruction>& to);
   [[nodiscard]] InstrId parameter(Computation& fused, std::vector<InstrId>& inputs, InstrId source);
   [[nodiscard]] bool is_scalar_constant(InstrId id) const { return scalar_constants_[id.index()]; }
 
@@ -138,19 +138,20 @@ void Rewriter::emit(std::uint32_t unit) {
   }
 }
 
-Instruction Rewriter::take(InstrId id) {
+// Moved from the old computation where it is needed no more.
+Instruction& Rewriter::append(InstrId id, std::vector<Instruction>& to) {
   Instruction& op = old_.instructions[id.index()];
   // Scalar constants are cloned into fusions without being their members.
   const bool is_last = --copies_[id.index()] == 0 && !is_scalar_constant(id);
-  return is_last ? std::move(op) : op;
+  return is_last ? to.emplace_back(std::move(op)) : to.emplace_back(op);
 }
 
 void Rewriter::emit_single(InstrId id) {
-  Instruction copy = take(id);
-  for (InstrId& operand : copy.operands) operand = new_id_[operand.index()];
-  for (InstrId& before : copy.control_predecessors) before = new_id_[before.index()];
-  new_id_[id.index()] = InstrId(result_.caller.instructions.size());
-  result_.caller.instructions.push_back(std::move(copy));
+  const InstrId new_id(result_.caller.instructions.size());
+  Instruction& op = append(id, result_.caller.instructions);
+  for (InstrId& operand : op.operands) operand = new_id_[operand.index()];
+  for (InstrId& before : op.control_predecessors) before = new_id_[before.index()];
+  new_id_[id.index()] = new_id;
 }
 
 InstrId Rewriter::parameter(Computation& fused, std::vector<InstrId>& inputs, InstrId source) {
@@ -197,14 +198,14 @@ Instruction Rewriter::fusion_of(const Unit& unit, std::vector<InstrId>& inputs) 
   InstrId hero;
   fused.instructions.reserve(instructions_inside(unit));
   for (const InstrId member : unit.members) {
-    Instruction op = take(member);
-    for (InstrId& operand : op.operands) operand = local(operand);
+    for (const InstrId operand : old_.at(member).operands) local(operand);  // stands before it
     const InstrId id(fused.instructions.size());
+    Instruction& op = append(member, fused.instructions);
+    for (InstrId& operand : op.operands) operand = local(operand);
     if (is_matrix(op)) kind = FusionKind::kOutput;
     if (is_matrix(op) || (is_reduction(op) && kind == FusionKind::kLoop)) hero = id;
     local_[member.index()] = id;
     local_of_[member.index()] = fusions_;
-    fused.instructions.push_back(std::move(op));
   }
   set_root(unit, fused, fusion);
   const Instruction& last = fused.at(local_[unit.roots.back().index()]);
