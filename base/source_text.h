@@ -27,7 +27,7 @@ class SourceText {
   static std::string read_bytes(const std::string& path, std::size_t max_bytes = kMaxBytes);
 
   [[nodiscard]] const std::string& file() const { return file_; }
-  [[nodiscard]] std::string_view text() const { return text_; }
+  [[nodiscard]] std::string_view text() const { return text_; }  // a NUL stands behind it
   [[nodiscard]] Position position(std::size_t offset) const;
   // The line that holds `offset`, without its end-of-line characters.
   [[nodiscard]] std::string_view line_at(std::size_t offset) const;

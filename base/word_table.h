@@ -28,10 +28,11 @@ class WordTable {
       std::size_t slot = slot_of(entry.word);
       while (!slots_[slot].word.empty()) slot = (slot + 1) % kSlots;
       slots_[slot] = entry;
+      lengths_[first_of(entry.word)] |= length_bit(entry.word);
     }
   }
   [[nodiscard]] constexpr const Value* find(std::string_view word) const {
-    if (word.empty()) return nullptr;
+    if (word.empty() || (lengths_[first_of(word)] & length_bit(word)) == 0) return nullptr;
     for (std::size_t slot = slot_of(word);; slot = (slot + 1) % kSlots) {
       const WordEntry<Value>& entry = slots_[slot];
       if (entry.word.empty()) return nullptr;
@@ -41,6 +42,13 @@ class WordTable {
 
  private:
   static constexpr std::size_t kSlots = std::bit_ceil(4 * kWords);
+
+  static constexpr std::size_t first_of(std::string_view word) {
+    return static_cast<unsigned char>(word[0]);
+  }
+  static constexpr std::uint32_t length_bit(std::string_view word) {
+    return std::uint32_t{1} << (word.size() < 31 ? word.size() : 31);
+  }
 
   // Of the length and four characters: words differ there.
   static constexpr std::size_t slot_of(std::string_view word) {
@@ -54,6 +62,7 @@ class WordTable {
   }
 
   std::array<WordEntry<Value>, kSlots> slots_{};
+  std::array<std::uint32_t, 256> lengths_{};  // of the words that begin with a character
 };
 
 }  // namespace tilecast::base

@@ -61,11 +61,13 @@ Number number_at(const CsvTable& table, const CsvRow& row, std::size_t column) {
                           table.where(row, table.columns[column]), hwdesc::show_text(text)));
 }
 
+template <class... Args>
 void require(bool met, const CsvTable& table, const CsvRow& row, std::string_view column,
-             std::string_view got, std::string_view expected) {
+             std::string_view got, fmt::format_string<Args...> expected, Args&&... args) {
   if (met) return;
   throw Error(fmt::format("{}: got {}, expected {}", table.where(row, column),
-                          hwdesc::show_text(got), expected));
+                          hwdesc::show_text(got),
+                          fmt::format(expected, std::forward<Args>(args)...)));
 }
 
 Coordinates coordinates_at(const CsvTable& table, const CsvRow& row) {
@@ -73,7 +75,7 @@ Coordinates coordinates_at(const CsvTable& table, const CsvRow& row) {
   for (std::size_t c = 0; c < kCoordinates; ++c) {
     at[c] = number_at<float>(table, row, kFirst + c);
     require(std::fabs(at[c]) <= kMost, table, row, coordinate_names()[c], row.cells[kFirst + c],
-            fmt::format("a number of {} at most", kMost));
+            "a number of {} at most", kMost);
   }
   return at;
 }
@@ -90,7 +92,7 @@ Coordinates deviation_at(const CsvTable& table, const CsvRow& row) {
   const Coordinates deviation = coordinates_at(table, row);
   for (std::size_t c = 0; c < kCoordinates; ++c) {
     require(deviation[c] >= coordinate_floor(c), table, row, coordinate_names()[c],
-            row.cells[kFirst + c], fmt::format("at least {}", coordinate_floor(c)));
+            row.cells[kFirst + c], "at least {}", coordinate_floor(c));
   }
   return deviation;
 }
@@ -160,7 +162,7 @@ Domain Domain::load(const std::string& text, const std::string& file) {
       append_name(table, row, domain.devices_);
     } else if (what == "kernel") {
       require(domain.kernels_.size() < kMostKernels, table, row, "what", what,
-              fmt::format("at most {} kernels", kMostKernels));
+              "at most {} kernels", kMostKernels);
       domain.kernels_.push_back(kernel_at(table, row, domain));
     } else {
       require(false, table, row, "what", what,

@@ -13,12 +13,11 @@ enum class Family : std::uint8_t { kNone, kPred, kSigned, kUnsigned, kFloat, kCo
 struct DTypeInfo {
   DType dtype;
   std::string_view name;
-  int bits;
   Family family;
 };
 
 constexpr std::array kTypes = {
-#define TILECAST_DTYPE_ROW(id, text, bits, family) DTypeInfo{DType::id, text, bits, Family::family},
+#define TILECAST_DTYPE_ROW(id, text, bits, family) DTypeInfo{DType::id, text, Family::family},
     TILECAST_DTYPES(TILECAST_DTYPE_ROW)
 #undef TILECAST_DTYPE_ROW
 };
@@ -48,9 +47,6 @@ std::optional<DType> parse_dtype(std::string_view text) {
   return found != nullptr ? std::optional(*found) : std::nullopt;
 }
 
-int bits(DType dtype) {
-  return info(dtype).bits;
-}
 int storage_bytes(DType dtype) {
   return (bits(dtype) + 7) / 8;
 }

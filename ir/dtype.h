@@ -1,6 +1,7 @@
 // Element types of HLO, their widths and their names in HLO text (specs: XLA's primitive types).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -59,7 +60,14 @@ enum class DType : std::uint8_t {
 [[nodiscard]] std::optional<DType> parse_dtype(std::string_view text);
 
 // Width in bits: pred 8, u4 4, c64 64; 0 for token, opaque, tuple, buffer and invalid.
-[[nodiscard]] int bits(DType dtype);
+inline constexpr std::array kTypeBits = {
+#define TILECAST_DTYPE_BITS(id, text, bits, family) bits,
+    TILECAST_DTYPES(TILECAST_DTYPE_BITS)
+#undef TILECAST_DTYPE_BITS
+};
+[[nodiscard]] constexpr int bits(DType dtype) {
+  return kTypeBits[static_cast<std::size_t>(dtype)];
+}
 // Bytes an element takes in a buffer when the layout has no E(bits): sub-byte types take one byte.
 [[nodiscard]] int storage_bytes(DType dtype);
 

@@ -1,18 +1,18 @@
-// Names of one computation's instructions while it is read: a flat hash table from views into the
-// source text to ids. Names must outlive the table. Single-threaded.
+// A flat hash table from texts to ids, given in the order in which texts are added: the names of one
+// computation's instructions while it is read, say. Texts must outlive the table. Single-threaded.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <functional>
 #include <string_view>
 #include <vector>
 
-#include "ir/hlo.h"
+#include "base/text_hash.h"
 
 namespace tilecast::ir {
 
+template <class Id>
 class NameTable {
  public:
   void reserve(std::size_t count) {
@@ -21,10 +21,10 @@ class NameTable {
   }
 
   // The id of `name`; an invalid id when not found.
-  [[nodiscard]] InstrId find(std::string_view name) const {
+  [[nodiscard]] Id find(std::string_view name) const {
     if (slots_.empty()) return {};
     const Slot& slot = slots_[locate(name, hash(name))];
-    return slot.index == kFree ? InstrId() : InstrId(slot.index);
+    return slot.index == kFree ? Id() : Id(slot.index);
   }
 
   // Names are added in the order of the ids; false when `name` is there already.
@@ -48,7 +48,7 @@ class NameTable {
   };
 
   static std::uint32_t hash(std::string_view name) {
-    return static_cast<std::uint32_t>(std::hash<std::string_view>{}(name));
+    return static_cast<std::uint32_t>(base::hash_text(name));
   }
 
   // The slot that holds `name`, or the free one where it belongs.

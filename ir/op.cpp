@@ -8,12 +8,6 @@
 namespace tilecast::ir {
 namespace {
 
-constexpr std::array kOps = {
-#define TILECAST_OPCODE_ROW(id, text, arity, work) OpInfo{Opcode::id, text, arity, OpClass::work},
-    TILECAST_OPCODES(TILECAST_OPCODE_ROW)
-#undef TILECAST_OPCODE_ROW
-};
-
 using Spelling = base::WordEntry<Opcode>;
 
 // Names used by older dumps.
@@ -33,10 +27,6 @@ constexpr auto all_spellings() {
 constexpr base::WordTable kSpellings(all_spellings());
 
 }  // namespace
-
-const OpInfo& info(Opcode opcode) {
-  return kOps[static_cast<std::size_t>(opcode)];
-}
 
 std::string_view name(OpClass work) {
   constexpr std::array<std::string_view, 17> kNames = {

@@ -2,6 +2,7 @@
 // is. Closed set: an unknown opcode is an error.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -185,7 +186,15 @@ struct OpInfo {
   OpClass work;
 };
 
-[[nodiscard]] const OpInfo& info(Opcode opcode);
+inline constexpr std::array kOps = {  // by opcode
+#define TILECAST_OPCODE_ROW(id, text, arity, work) OpInfo{Opcode::id, text, arity, OpClass::work},
+    TILECAST_OPCODES(TILECAST_OPCODE_ROW)
+#undef TILECAST_OPCODE_ROW
+};
+
+[[nodiscard]] constexpr const OpInfo& info(Opcode opcode) {
+  return kOps[static_cast<std::size_t>(opcode)];
+}
 [[nodiscard]] inline std::string_view name(Opcode opcode) {
   return info(opcode).name;
 }

@@ -125,7 +125,7 @@ char Lexer::peek_char() {
 }
 
 const Token& Lexer::next() {
-  while (is(at(at_), kSpace)) ++at_;
+  while (is(text_.data()[at_], kSpace)) ++at_;  // not the NUL behind the text
   if (at(at_) == '/') skip_space();
   const std::size_t begin = at_;
   if (begin >= text_.size()) return make(Tok::kEof, text_.size(), text_.size());
@@ -161,18 +161,24 @@ Token& Lexer::minus(std::size_t begin) {
   fail(begin, "unexpected character '-'");
 }
 
+// The end of the name that goes on at `offset`, at the latest where the text ends with a NUL.
+std::size_t Lexer::name_end(std::size_t offset) const {
+  const char* at = text_.data() + offset;
+  while (is(*at, kLetter | kDigit | kInner)) ++at;
+  return static_cast<std::size_t>(at - text_.data());
+}
+
 Token& Lexer::percent_name(std::size_t begin) {
   std::size_t end = begin + 1;
   if (!is(at(end), kLetter)) fail(begin, "expects a name after '%'");
-  while (is(at(end), kLetter | kDigit | kInner)) ++end;
+  end = name_end(end);
   Token& token = make(Tok::kName, begin, end);
   token.text.remove_prefix(1);
   return token;
 }
 
 Token& Lexer::identifier(std::size_t begin) {
-  std::size_t end = begin + 1;
-  while (is(at(end), kLetter | kDigit | kInner)) ++end;
+  std::size_t end = name_end(begin + 1);
   const char next = at(end);
   if (next == ':' || next == '=') {
     Token& token = make(next == ':' ? Tok::kName : Tok::kAttributeName, begin, end);

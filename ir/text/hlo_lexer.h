@@ -87,6 +87,7 @@ class Lexer {
  private:
   void skip_space();
   void skip_block_comment();
+  [[nodiscard]] std::size_t name_end(std::size_t offset) const;
   Token& identifier(std::size_t begin);
   Token& percent_name(std::size_t begin);
   Token& word(std::size_t begin, std::size_t end);

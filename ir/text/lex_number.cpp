@@ -88,10 +88,15 @@ std::size_t Lexer::match_padding(std::size_t begin) const {
 }
 
 Token& Lexer::number(std::size_t begin) {
-  if (const std::size_t end = match_decimal(begin); end != std::string_view::npos)
-    return decimal(begin, end);
   const std::size_t digits_end = skip_digits(at(begin) == '-' ? begin + 1 : begin);
   switch (at(digits_end)) {
+    case '.':
+    case 'e':
+    case 'E':
+      if (const std::size_t end = match_decimal(begin); end != std::string_view::npos) {
+        return decimal(begin, end);
+      }
+      break;
     case '_':
     case 'b':
     case 'f':

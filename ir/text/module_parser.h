@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/text_hash.h"
 #include "ir/name_table.h"
 #include "ir/text/value_readers.h"
 
@@ -33,8 +34,8 @@ class ModuleParser {
  private:
   // A computation while it is read.
   struct Scope {
-    Computation computation;
-    NameTable names;
+    Computation computation;  // parameters in the order of the text until number_parameters()
+    NameTable<InstrId> names;
     std::list<std::string> own_names;                   // names that do not stand in the text
     std::unordered_map<std::string, int> name_counts;   // of those, by their first part
     std::unordered_map<InstrId, InstrId> async_starts;  // of async-update: the start of its chain
@@ -102,7 +103,7 @@ class ModuleParser {
 
   Cursor cursor_;
   Module module_;
-  std::unordered_map<std::string, ComputationId> computations_;
+  std::unordered_map<std::string, ComputationId, base::TextHash, std::equal_to<>> computations_;
   std::unordered_map<std::string, int> computation_name_counts_;
   std::vector<Scope*> scopes_;      // innermost last
   std::vector<bool> async_callee_;  // by computation: referenced by an async-start

@@ -13,9 +13,12 @@ namespace {
 std::size_t guess_instruction_count(std::string_view text, std::size_t body_begin) {
   constexpr std::size_t kMost = std::size_t{1} << 20;
   constexpr std::size_t kLeastLineBytes = 32;
-  const std::size_t end = std::min(text.find("\n}", body_begin), text.size());
-  std::size_t lines = 0;
-  for (std::size_t at = body_begin; (at = text.find('\n', at)) < end; ++at) ++lines;
+  std::size_t lines = 0, end = body_begin;
+  while ((end = std::min(text.find('\n', end), text.size())) < text.size() &&
+         !text.substr(end + 1).starts_with('}')) {
+    ++lines;
+    ++end;
+  }
   return std::min({lines, (end - body_begin) / kLeastLineBytes, kMost});
 }
 
@@ -98,20 +101,17 @@ ComputationId ModuleParser::finish_computation(Scope&& scope, const std::optiona
 
 void ModuleParser::number_parameters(Scope& scope) {
   Computation& computation = scope.computation;
-  std::size_t count = 0;
-  for (const Instruction& instruction : computation.instructions) {
-    count += instruction.opcode == Opcode::kParameter ? 1 : 0;
-  }
+  const std::vector<InstrId> found = std::exchange(computation.parameters, {});
+  const std::size_t count = found.size();
   computation.parameters.assign(count, InstrId());
-  for (std::size_t i = 0; i < computation.instructions.size(); ++i) {
-    const Instruction& instruction = computation.instructions[i];
-    if (instruction.opcode != Opcode::kParameter) continue;
+  for (const InstrId id : found) {
+    const Instruction& instruction = computation.at(id);
     const auto number = static_cast<std::size_t>(instruction.as<ParameterAttrs>().number);
     cursor_.fail_at_if(number >= count || computation.parameters[number].valid(),
                        instruction.offset,
                        "parameters of {} must be numbered 0 to {}, each once; got {}",
                        computation.name, count - 1, number);
-    computation.parameters[number] = InstrId(i);
+    computation.parameters[number] = id;
   }
 }
 
@@ -124,7 +124,7 @@ ComputationId ModuleParser::add_computation(Computation&& computation, std::size
 }
 
 ComputationId ModuleParser::find_computation(std::string_view name, std::size_t offset) const {
-  const auto found = computations_.find(std::string(name));
+  const auto found = computations_.find(name);
   cursor_.fail_at_if(found == computations_.end(), offset, "computation does not exist: {}", name);
   return found->second;
 }

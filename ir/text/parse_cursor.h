@@ -9,12 +9,12 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "ir/hlo.h"
 #include "ir/message.h"
+#include "ir/name_table.h"
 #include "ir/text/hlo_lexer.h"
 #include "ir/text/hlo_parser.h"
 
@@ -22,6 +22,13 @@ namespace tilecast::ir {
 
 inline constexpr int kMaxDepth = 128;  // nesting of shapes, literals, computations and braces
 inline constexpr int kMaxRank = 32;    // Shape::dynamic_mask has 32 bits
+
+// Array shapes by their text: most shapes of a module stand in it many times.
+struct KnownArrays {
+  using Id = StrongId<struct KnownArrayTag>;
+  NameTable<Id> ids;
+  std::vector<Shape> shapes;
+};
 
 class Cursor {
  public:
@@ -38,8 +45,7 @@ class Cursor {
     lexer_.next();
   }
   [[nodiscard]] std::size_t read_up_to() const { return read_up_to_; }  // end of the token before
-  // Array shapes by their text: most shapes of a module stand in it many times.
-  [[nodiscard]] auto& known_arrays() { return known_arrays_; }
+  [[nodiscard]] KnownArrays& known_arrays() { return known_arrays_; }
   [[nodiscard]] bool at(Tok kind) const { return token().is(kind); }
   [[nodiscard]] bool at_keyword(std::string_view word) const { return token().is_keyword(word); }
   // The character after the current token, white space and comments skipped.
@@ -129,7 +135,7 @@ class Cursor {
   Lexer lexer_;
   ParseOptions options_;
   std::size_t read_up_to_ = 0;
-  std::unordered_map<std::string_view, Shape> known_arrays_;
+  KnownArrays known_arrays_;
   std::vector<std::string> warnings_;
   int depth_ = 0;
 };

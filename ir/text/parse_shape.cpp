@@ -219,17 +219,20 @@ std::string_view array_text(const Cursor& cursor) {
 // may still be followed by one, after a space.
 Shape read_array(Cursor& cursor, bool literal_follows) {
   constexpr std::size_t kMostKnown = 4096;
-  auto& known = cursor.known_arrays();
+  KnownArrays& known = cursor.known_arrays();
   const std::size_t begin = cursor.token().begin;
   const std::string_view text = array_text(cursor);
-  if (const auto found = known.find(text); found != known.end()) {
+  const KnownArrays::Id found = known.ids.find(text);
+  if (found.valid()) {
     cursor.rewind(begin + text.size());
-    if (text.ends_with('}') || !cursor.at(Tok::kLeftBrace)) return found->second;
+    if (text.ends_with('}') || !cursor.at(Tok::kLeftBrace)) return known.shapes[found.index()];
     cursor.rewind(begin);
   }
   Shape shape = read_new_array(cursor, literal_follows);
-  if (cursor.read_up_to() == begin + text.size() && known.size() < kMostKnown) {
-    known.emplace(text, shape);
+  if (!found.valid() && cursor.read_up_to() == begin + text.size() &&
+      known.shapes.size() < kMostKnown) {
+    known.ids.add(text);
+    known.shapes.push_back(shape);
   }
   return shape;
 }

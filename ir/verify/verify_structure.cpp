@@ -92,18 +92,20 @@ void check_acyclic(const Computation& computation) {
 }
 
 // Returns whether an operand or control predecessor stands later in the text.
-bool check_references(const Module& module, const Computation& computation, InstrId self,
-                      ModuleFacts& facts) {
+bool check_references(const Module& module, ComputationId id, InstrId self, ModuleFacts& facts,
+                      std::vector<GraphEdge>& calls) {
+  const Computation& computation = module.at(id);
   const Instruction& instruction = computation.at(self);
   bool forward = false;
   for (const auto* edges : {&instruction.operands, &instruction.control_predecessors}) {
-    for (const InstrId id : *edges) {
-      fail_if(id.index() >= computation.instructions.size(), "operand does not exist");
-      forward = forward || id >= self;
+    for (const InstrId other : *edges) {
+      fail_if(other.index() >= computation.instructions.size(), "operand does not exist");
+      forward = forward || other >= self;
     }
   }
   for (const ComputationId callee : instruction.called) {
     fail_if(callee.index() >= module.computations.size(), "called computation does not exist");
+    calls.emplace_back(id.value, callee.value);
     const Opcode opcode = instruction.opcode;
     if (opcode == Opcode::kAsyncStart) facts.called_by_async[callee.index()] = true;
     if (opcode == Opcode::kFusion) facts.called_by_fusion[callee.index()] = true;
@@ -117,9 +119,8 @@ bool check_references(const Module& module, const Computation& computation, Inst
 
 // ---- call graph --------------------------------------------------------------------------------
 
-// No computation calls itself, and calls nest at most kMaxCallDepth deep.
-void check_calls(const Module& module) {
-  const std::vector<GraphEdge> calls = call_edges(module);
+// No computation calls itself, and calls nest at most kMaxCallDepth deep. `calls`: by caller.
+void check_calls(const Module& module, const std::vector<GraphEdge>& calls) {
   const DepthFirst walk = depth_first(module.computations.size(), calls);
   if (walk.on_cycle) {
     fail("computation {} calls itself, directly or through others",
@@ -127,10 +128,9 @@ void check_calls(const Module& module) {
   }
   std::vector<std::size_t> depth(module.computations.size(), 0);  // below the deepest callee
   for (const std::uint32_t id : walk.post_order) {
-    for (const Instruction& instruction : module.computations[id].instructions) {
-      for (const ComputationId callee : instruction.called) {
-        depth[id] = std::max(depth[id], depth[callee.index()] + 1);
-      }
+    for (auto call = std::ranges::lower_bound(calls, id, {}, &GraphEdge::first);
+         call != calls.end() && call->first == id; ++call) {
+      depth[id] = std::max(depth[id], depth[call->second] + 1);
     }
     if (depth[id] > kMaxCallDepth) {
       fail("calls are nested deeper than {} below computation {}", kMaxCallDepth,
@@ -149,6 +149,7 @@ void check_structure(const Module& module, const VerifyOptions& options, ModuleF
   facts.called_by_async.assign(count, false);
   facts.called_by_fusion.assign(count, false);
   facts.called_by_while.assign(count, false);
+  std::vector<GraphEdge> calls;
   for (std::size_t c = 0; c < count; ++c) {
     const Computation& computation = module.computations[c];
     at(ComputationId(c), InstrId());
@@ -160,7 +161,7 @@ void check_structure(const Module& module, const VerifyOptions& options, ModuleF
     for (std::size_t i = 0; i < computation.instructions.size(); ++i) {
       const Instruction& instruction = computation.instructions[i];
       at(ComputationId(c), InstrId(i));
-      forward = check_references(module, computation, InstrId(i), facts) || forward;
+      forward = check_references(module, ComputationId(c), InstrId(i), facts, calls) || forward;
       shape_bytes(instruction.shape, options.allow_unbounded_dynamism, facts);
       if (instruction.opcode == Opcode::kParameter) ++parameters;
     }
@@ -169,7 +170,7 @@ void check_structure(const Module& module, const VerifyOptions& options, ModuleF
     if (forward) check_acyclic(computation);
   }
   at(module.entry, InstrId());
-  check_calls(module);
+  check_calls(module, calls);
   fail_if(facts.called_by_fusion[module.entry.index()],
           "Module entry computation cannot be a fusion computation");
 }
