@@ -161,8 +161,8 @@ Domain Domain::load(const std::string& text, const std::string& file) {
     } else if (what == "device") {
       append_name(table, row, domain.devices_);
     } else if (what == "kernel") {
-      require(domain.kernels_.size() < kMostKernels, table, row, "what", what,
-              "at most {} kernels", kMostKernels);
+      require(domain.kernels_.size() < kMostKernels, table, row, "what", what, "at most {} kernels",
+              kMostKernels);
       domain.kernels_.push_back(kernel_at(table, row, domain));
     } else {
       require(false, table, row, "what", what,

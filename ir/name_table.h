@@ -1,5 +1,5 @@
-// A flat hash table from texts to ids, given in the order in which texts are added: the names of one
-// computation's instructions while it is read, say. Texts must outlive the table. Single-threaded.
+// A flat hash table from texts to ids in the order in which texts are added: the names of one
+// computation's instructions while it is read, say. Texts must outlive it. Single-threaded.
 #pragma once
 
 #include <algorithm>

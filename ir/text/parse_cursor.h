@@ -14,21 +14,14 @@
 
 #include "ir/hlo.h"
 #include "ir/message.h"
-#include "ir/name_table.h"
 #include "ir/text/hlo_lexer.h"
 #include "ir/text/hlo_parser.h"
+#include "ir/text/known_arrays.h"
 
 namespace tilecast::ir {
 
 inline constexpr int kMaxDepth = 128;  // nesting of shapes, literals, computations and braces
 inline constexpr int kMaxRank = 32;    // Shape::dynamic_mask has 32 bits
-
-// Array shapes by their text: most shapes of a module stand in it many times.
-struct KnownArrays {
-  using Id = StrongId<struct KnownArrayTag>;
-  NameTable<Id> ids;
-  std::vector<Shape> shapes;
-};
 
 class Cursor {
  public:

@@ -218,22 +218,16 @@ std::string_view array_text(const Cursor& cursor) {
 // Equal text is read once. What is remembered was read from exactly that text; without a layout it
 // may still be followed by one, after a space.
 Shape read_array(Cursor& cursor, bool literal_follows) {
-  constexpr std::size_t kMostKnown = 4096;
   KnownArrays& known = cursor.known_arrays();
   const std::size_t begin = cursor.token().begin;
   const std::string_view text = array_text(cursor);
-  const KnownArrays::Id found = known.ids.find(text);
-  if (found.valid()) {
+  if (const Shape* const found = known.find(text)) {
     cursor.rewind(begin + text.size());
-    if (text.ends_with('}') || !cursor.at(Tok::kLeftBrace)) return known.shapes[found.index()];
+    if (text.ends_with('}') || !cursor.at(Tok::kLeftBrace)) return *found;
     cursor.rewind(begin);
   }
   Shape shape = read_new_array(cursor, literal_follows);
-  if (!found.valid() && cursor.read_up_to() == begin + text.size() &&
-      known.shapes.size() < kMostKnown) {
-    known.ids.add(text);
-    known.shapes.push_back(shape);
-  }
+  if (cursor.read_up_to() == begin + text.size()) known.add(text, shape);
   return shape;
 }
 
