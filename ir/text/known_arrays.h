@@ -1,5 +1,5 @@
-// Array shapes by their text, for most shapes of a module stand in it many times. Texts must outlive
-// it. Single-threaded.
+// Array shapes by their text, for most shapes of a module stand in it many times. Texts must
+// outlive it. Single-threaded.
 #pragma once
 
 #include <string_view>
