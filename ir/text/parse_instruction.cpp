@@ -17,57 +17,27 @@ constexpr std::size_t kMostInstructions = std::size_t{4} << 20;
 
 OpAttrs attributes_of(Opcode opcode) {
   using enum Opcode;
-  switch (opcode) {
-    case kParameter:
-      return ParameterAttrs{};
-    case kConstant:
-      return ConstantAttrs{};
-    case kGetTupleElement:
-    case kTopK:
-    case kIota:
-      return IndexAttrs{};
-    case kConvolution:
-      return ConvAttrs{};
-    case kReduceWindow:
-    case kSelectAndScatter:
-      return WindowAttrs{};
-    case kSlice:
-      return SliceAttrs{};
-    case kPad:
-      return PadAttrs{};
-    case kDynamicSlice:
-      return DynamicSliceAttrs{};
-    case kGather:
-      return GatherAttrs{};
-    case kScatter:
-      return ScatterAttrs{};
-    case kCompare:
-      return CompareAttrs{};
-    case kFusion:
-      return FusionAttrs{};
-    case kCustomCall:
-      return CustomCallAttrs{};
-    case kFft:
-      return FftAttrs{};
-    case kCholesky:
-    case kTriangularSolve:
-      return TriangularAttrs{};
-    case kSendDone:
-    case kRecvDone:
-      return CollectiveAttrs{};
-    default:
-      break;
-  }
-  switch (op_class(opcode)) {
-    case OpClass::kMatrix:
-      return DotAttrs{};
-    case OpClass::kNormalization:
-      return BatchNormAttrs{};
-    case OpClass::kCollective:
-      return CollectiveAttrs{};
-    default:
-      return is_async_chain(opcode) ? OpAttrs(AsyncAttrs{}) : OpAttrs();
-  }
+  const auto is = [opcode](auto... opcodes) { return is_one_of(opcode, {opcodes...}); };
+  if (is(kParameter)) return ParameterAttrs{};
+  if (is(kConstant)) return ConstantAttrs{};
+  if (is(kGetTupleElement, kTopK, kIota)) return IndexAttrs{};
+  if (op_class(opcode) == OpClass::kMatrix && !is(kConvolution)) return DotAttrs{};
+  if (is(kConvolution)) return ConvAttrs{};
+  if (is(kReduceWindow, kSelectAndScatter)) return WindowAttrs{};
+  if (is(kSlice)) return SliceAttrs{};
+  if (is(kPad)) return PadAttrs{};
+  if (is(kDynamicSlice)) return DynamicSliceAttrs{};
+  if (is(kGather)) return GatherAttrs{};
+  if (is(kScatter)) return ScatterAttrs{};
+  if (is(kCompare)) return CompareAttrs{};
+  if (is(kFusion)) return FusionAttrs{};
+  if (is(kCustomCall)) return CustomCallAttrs{};
+  if (is(kFft)) return FftAttrs{};
+  if (is(kCholesky, kTriangularSolve)) return TriangularAttrs{};
+  if (op_class(opcode) == OpClass::kNormalization) return BatchNormAttrs{};
+  if (is_async_chain(opcode)) return AsyncAttrs{};
+  const bool collective = op_class(opcode) == OpClass::kCollective || is(kSendDone, kRecvDone);
+  return collective ? OpAttrs(CollectiveAttrs{}) : OpAttrs();
 }
 
 void ModuleParser::read_instruction(Scope& scope) {
