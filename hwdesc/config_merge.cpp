@@ -87,7 +87,7 @@ std::vector<std::string> split_path(const std::string& path, const Origin& at) {
 }
 
 ConfigNode override_value(const std::string& value, const Origin& at) {
-  require_plain_text(value, at.describe());
+  require_plain_text(value, at);
   const bool flow = value.starts_with('[') || value.starts_with('{');
   ConfigNode node;
   if (flow) {

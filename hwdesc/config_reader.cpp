@@ -16,33 +16,6 @@ namespace {
 
 constexpr std::size_t kMaxDepth = 16;
 
-// Bytes of the UTF-8 character at the start of `text`; 0 when it is none (surrogates and overlong
-// forms included), or a control character a description has no use for.
-std::size_t character_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return lead >= 0x20 || lead == '\n' || lead == '\r' || lead == '\t' ? 1 : 0;
-  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  const bool overlong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xf0 && byte(1) < 0x90);
-  const bool outside = (lead == 0xed && byte(1) >= 0xa0) || (lead == 0xf4 && byte(1) >= 0x90);
-  return overlong || outside ? 0 : length;
-}
-
-// How many bytes at the start of `text` are such characters.
-std::size_t plain_bytes(std::string_view text) {
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t length = character_length(text.substr(at));
-    if (length == 0) break;
-    at += length;
-  }
-  return at;
-}
-
 // Builds the tree from yaml-cpp's events; lighter than YAML::Load, and it sees what Load hides.
 class TreeBuilder final : public YAML::EventHandler {
  public:
@@ -66,9 +39,7 @@ class TreeBuilder final : public YAML::EventHandler {
                 const std::string& value) override {
     refuse_anchor(mark, anchor);
     refuse_tag(mark, tag);
-    if (plain_bytes(value) < value.size()) {  // escapes may write what bytes may not
-      require_plain_text(value, origin(mark).describe());
-    }
+    require_plain_text(value, origin(mark));  // escapes may write what bytes may not
     if (expects_key()) return take_key(mark, value);
     ConfigNode scalar = node(mark, ConfigNode::Kind::kScalar);
     scalar.scalar = value;
@@ -162,6 +133,22 @@ class TreeBuilder final : public YAML::EventHandler {
   std::vector<Open> open_;
 };
 
+// Bytes of the UTF-8 character at the start of `text`; 0 when it is none (surrogates and overlong
+// forms included), or a control character a description has no use for.
+std::size_t character_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return lead >= 0x20 || lead == '\n' || lead == '\r' || lead == '\t' ? 1 : 0;
+  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  const bool overlong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xf0 && byte(1) < 0x90);
+  const bool outside = (lead == 0xed && byte(1) >= 0xa0) || (lead == 0xf4 && byte(1) >= 0x90);
+  return overlong || outside ? 0 : length;
+}
+
 }  // namespace
 
 std::string Origin::describe() const {
@@ -192,11 +179,15 @@ std::string show_text(std::string_view text) {
   return fmt::format("'{}{}'", shown, text.size() > kShown ? "..." : "");
 }
 
-void require_plain_text(std::string_view text, const std::string& where) {
-  const std::size_t at = plain_bytes(text);
-  if (at == text.size()) return;
-  throw Error(fmt::format("{}: got the byte 0x{:02x} at offset {}, expected UTF-8 text", where,
-                          static_cast<unsigned char>(text[at]), at));
+void require_plain_text(std::string_view text, const Origin& where) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = character_length(text.substr(at));
+    if (length == 0) {
+      throw Error(fmt::format("{}: got the byte 0x{:02x} at offset {}, expected UTF-8 text",
+                              where.describe(), static_cast<unsigned char>(text[at]), at));
+    }
+    at += length;
+  }
 }
 
 ConfigNode read_config(const std::string& text, const std::string& file) {
@@ -204,7 +195,7 @@ ConfigNode read_config(const std::string& text, const std::string& file) {
     throw Error(fmt::format("{}: got {} bytes, expected a description of at most {}", file,
                             text.size(), kMaxConfigBytes));
   }
-  require_plain_text(text, file);
+  require_plain_text(text, Origin{file});
   TreeBuilder builder(file);
   std::istringstream input(text);
   try {

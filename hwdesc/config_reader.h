@@ -45,7 +45,7 @@ constexpr std::size_t kMaxConfigBytes = std::size_t{1} << 20;
 [[nodiscard]] ConfigNode read_config(const std::string& text, const std::string& file);
 
 // Throws Error unless `text` is UTF-8 without control characters other than tab and line ends.
-void require_plain_text(std::string_view text, const std::string& where);
+void require_plain_text(std::string_view text, const Origin& where);
 
 // "'text'", cut to 60 bytes, control characters replaced: safe to show in a message.
 [[nodiscard]] std::string show_text(std::string_view text);

@@ -5,7 +5,7 @@
 namespace tilecast::hwdesc {
 
 std::string yaml_text(std::string_view text, std::string_view where) {
-  require_plain_text(text, std::string(where));
+  require_plain_text(text, Origin{std::string(where)});
   constexpr std::string_view kSpecial = "\n\r\t\x7f\"\\";
   constexpr std::string_view kEscapes[] = {"\\n", "\\r", "\\t", "\\x7f", "\\\"", "\\\\"};
   std::string result = "\"";

@@ -18,8 +18,8 @@ namespace tilecast::learned {
 // "parse error at byte N: ..." when the bytes are cut, of another format, or nested deeper than 32.
 [[nodiscard]] nlohmann::json parse_ubjson(std::string_view bytes);
 
-// Of an array from parse_ubjson(), or from anywhere. Throws nlohmann::json::type_error when the
-// value is no array of numbers.
+// Of an array that parse_ubjson() read. Throws nlohmann::json::type_error when it is no array of
+// numbers.
 [[nodiscard]] std::vector<double> numbers_of(const nlohmann::json& array);
 
 }  // namespace tilecast::learned
