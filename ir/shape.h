@@ -36,6 +36,8 @@ struct Layout {
 };
 
 struct Shape {
+  static constexpr int kMaxRank = 32;  // one bit of dynamic_mask each; readers refuse more
+
   DType dtype = DType::kInvalid;
   Dims dims;                       // arrays only
   std::uint32_t dynamic_mask = 0;  // bit i: dims[i] is only a bound (`<=n`)
@@ -47,7 +49,12 @@ struct Shape {
   [[nodiscard]] bool is_token() const { return dtype == DType::kToken; }
   [[nodiscard]] int rank() const { return static_cast<int>(dims.size()); }
   [[nodiscard]] bool is_scalar() const { return is_array() && dims.empty(); }
-  [[nodiscard]] bool is_dynamic(int dim) const { return (dynamic_mask >> dim & 1U) != 0; }
+  [[nodiscard]] bool is_dynamic(int dim) const {
+    return dim < kMaxRank && (dynamic_mask >> dim & 1U) != 0;
+  }
+  void set_dynamic(int dim) {  // no effect from kMaxRank on
+    if (dim < kMaxRank) dynamic_mask |= std::uint32_t{1} << dim;
+  }
   [[nodiscard]] bool is_unbounded() const;  // any dimension `?`, at any tuple depth
   [[nodiscard]] bool has_layout() const { return layout.has_value(); }
   [[nodiscard]] int memory_space() const { return layout ? layout->memory_space : 0; }

@@ -119,7 +119,7 @@ Shape convolution(const Site& site) {
   Shape result = Shape::array(product_type(site), Dims(conv.lhs.dims.size()));
   const auto set = [&result](std::int64_t dim, std::int64_t size, bool dynamic) {
     result.dims[static_cast<std::size_t>(dim)] = size;
-    if (dynamic) result.dynamic_mask |= std::uint32_t{1} << dim;
+    if (dynamic) result.set_dynamic(static_cast<int>(dim));
   };
   set(dims.output_batch, conv.lhs_size(dims.input_batch) / conv.attrs.batch_group_count,
       conv.lhs.is_dynamic(dims.input_batch));

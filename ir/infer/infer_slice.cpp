@@ -216,7 +216,7 @@ Shape set_dimension_size(const Site& site) {
           human(operand), dim);
   Shape result = array_like(operand, operand.dtype);
   // A constant equal to the bound makes the dimension static again: the text decides.
-  result.dynamic_mask |= std::uint32_t{1} << dim;
+  result.set_dynamic(static_cast<int>(dim));
   return result;
 }
 

@@ -147,9 +147,7 @@ std::int64_t checked_multiply(std::int64_t a, std::int64_t b) {
 }
 
 void append_dim(Shape& result, const Shape& from, int dim) {
-  if (from.is_dynamic(dim) && result.rank() < 32) {
-    result.dynamic_mask |= std::uint32_t{1} << result.rank();
-  }
+  if (from.is_dynamic(dim)) result.set_dynamic(result.rank());
   result.dims.push_back(from.dims[static_cast<std::size_t>(dim)]);
 }
 

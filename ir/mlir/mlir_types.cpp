@@ -8,7 +8,6 @@
 namespace tilecast::ir::mlir {
 namespace {
 
-constexpr int kMaxTensorRank = 32;  // Shape::dynamic_mask has 32 bits
 constexpr std::size_t kMaxTupleLeaves = 65536;
 
 // i1, i32, ui8, si64, bf16, f8E4M3FN, index: kInvalid where there is no such element type.
@@ -127,7 +126,7 @@ Type Reader::tensor_type() {
   for (char c = in_.peek(); is_digit(c) || c == '?'; c = in_.peek()) {
     if (c == '?') in_.expect('?');
     dims.push_back(c == '?' ? kUnboundedSize : in_.integer());
-    if (dims.size() > kMaxTensorRank) in_.fail("a tensor of more than 32 dimensions");
+    if (dims.size() > Shape::kMaxRank) in_.fail("a tensor of more than 32 dimensions");
     in_.expect('x');
   }
   tensor.element = type();

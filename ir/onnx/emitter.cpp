@@ -50,10 +50,9 @@ Literal literal_of(const Shape& shape, const Numbers& numbers) {
 }
 
 void check_sizes(const Shape& shape) {
-  constexpr int kMostDimensions = 32;  // Shape::dynamic_mask has 32 bits
-  if (shape.rank() > kMostDimensions) {
+  if (shape.rank() > Shape::kMaxRank) {
     throw Error(
-        fmt::format("a shape has at most {} dimensions, got {}", kMostDimensions, shape.rank()));
+        fmt::format("a shape has at most {} dimensions, got {}", Shape::kMaxRank, shape.rank()));
   }
   for (const std::int64_t size : shape.dims) {
     if (size < 0) throw Error(fmt::format("a size is negative: {}", size));

@@ -78,16 +78,15 @@ void fail_unknown(std::string_view what, std::int64_t number) {
 }
 
 Shape shape_of(const hlo_proto::Shape& proto) {
-  constexpr int kMostDimensions = 32;  // Shape::dynamic_mask has 32 bits
   Shape shape;
   shape.dtype = type_of(proto.element_type());
-  if (proto.dimensions_size() > kMostDimensions) {
-    throw Error(fmt::format("a shape has at most {} dimensions, got {}", kMostDimensions,
+  if (proto.dimensions_size() > Shape::kMaxRank) {
+    throw Error(fmt::format("a shape has at most {} dimensions, got {}", Shape::kMaxRank,
                             proto.dimensions_size()));
   }
   shape.dims.assign(proto.dimensions().begin(), proto.dimensions().end());
   for (int i = 0; i < std::min(shape.rank(), proto.is_dynamic_dimension_size()); ++i) {
-    if (proto.is_dynamic_dimension(i)) shape.dynamic_mask |= std::uint32_t{1} << i;
+    if (proto.is_dynamic_dimension(i)) shape.set_dynamic(i);
   }
   for (const hlo_proto::Shape& element : proto.tuple_shapes()) {
     shape.elements.push_back(shape_of(element));

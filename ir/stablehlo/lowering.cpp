@@ -25,9 +25,9 @@ void apply_bounds(Shape& shape, std::string_view encoding) {
     while (!item.empty() && item.front() == ' ') item.remove_prefix(1);
     std::int64_t size = 0;
     const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), size);
-    if (error == std::errc() && size >= 0 && shape.dims[i] == kUnboundedSize && i < 32) {
+    if (error == std::errc() && size >= 0 && shape.dims[i] == kUnboundedSize) {
       shape.dims[i] = size;
-      shape.dynamic_mask |= 1U << i;
+      shape.set_dynamic(static_cast<int>(i));
     }
     rest.remove_prefix(std::min(comma + 1, rest.size()));
   }

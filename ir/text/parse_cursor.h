@@ -21,7 +21,6 @@
 namespace tilecast::ir {
 
 inline constexpr int kMaxDepth = 128;  // nesting of shapes, literals, computations and braces
-inline constexpr int kMaxRank = 32;    // Shape::dynamic_mask has 32 bits
 
 class Cursor {
  public:

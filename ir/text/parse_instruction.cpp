@@ -215,6 +215,9 @@ void ModuleParser::infer(const Scope& scope, Instruction& instruction, std::size
   }
   cursor_.fail_at_if(!inferred, opcode_at, "the shape of {} cannot be left out",
                      name(instruction.opcode));
+  cursor_.fail_at_if(inferred->rank() > Shape::kMaxRank, opcode_at,
+                     "the result of {} would have {} dimensions, more than {}",
+                     name(instruction.opcode), inferred->rank(), Shape::kMaxRank);
   instruction.shape = std::move(*inferred);
   fill_default_layouts(instruction.shape);
 }

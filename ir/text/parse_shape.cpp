@@ -48,7 +48,7 @@ Dims read_tile(Cursor& cursor) {
   Dims tile;
   cursor.expect(Tok::kLeftParen, "expects '(' to start a tile");
   while (!cursor.at(Tok::kRightParen)) {
-    cursor.fail_if(static_cast<int>(tile.size()) >= kMaxRank, "a tile has at most 32 dimensions");
+    cursor.fail_if(static_cast<int>(tile.size()) >= Shape::kMaxRank, "a tile has at most 32 dimensions");
     if (cursor.accept(Tok::kAsterisk)) {
       tile.push_back(kCombineTileDim);
     } else if (cursor.at(Tok::kInteger)) {
@@ -138,7 +138,7 @@ Layout read_layout(Cursor& cursor) {
   cursor.expect(Tok::kLeftBrace, "expects layout to start with '{'");
   if (cursor.at(Tok::kInteger)) {
     do {
-      cursor.fail_if(static_cast<int>(layout.minor_to_major.size()) >= kMaxRank,
+      cursor.fail_if(static_cast<int>(layout.minor_to_major.size()) >= Shape::kMaxRank,
                      "a layout has at most 32 dimensions");
       layout.minor_to_major.push_back(cursor.integer_from(0, "dimension number"));
     } while (cursor.accept(Tok::kComma));
@@ -149,14 +149,13 @@ Layout read_layout(Cursor& cursor) {
 }
 
 void read_dimension(Cursor& cursor, Shape& shape) {
-  cursor.fail_if(shape.rank() >= kMaxRank, "a shape has at most {} dimensions", kMaxRank);
-  const std::uint32_t bit = std::uint32_t{1} << shape.dims.size();
+  cursor.fail_if(shape.rank() >= Shape::kMaxRank, "a shape has at most {} dimensions", Shape::kMaxRank);
   if (cursor.accept(Tok::kQuestion)) {
+    shape.set_dynamic(shape.rank());
     shape.dims.push_back(kUnboundedSize);
-    shape.dynamic_mask |= bit;
     return;
   }
-  if (cursor.accept(Tok::kLessEqual)) shape.dynamic_mask |= bit;
+  if (cursor.accept(Tok::kLessEqual)) shape.set_dynamic(shape.rank());
   shape.dims.push_back(cursor.integer_from(0, "dimension size"));
 }
 

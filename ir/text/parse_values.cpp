@@ -91,7 +91,7 @@ void check_window(const Cursor& cursor, const WindowText& text, std::size_t begi
   check("rhs_dilate", text.rhs_dilate.size());
   check("pad", text.pad.size());
   check("rhs_reversal", text.rhs_reversal.size());
-  cursor.fail_at_if(static_cast<int>(text.size.size()) > kMaxRank, begin,
+  cursor.fail_at_if(static_cast<int>(text.size.size()) > Shape::kMaxRank, begin,
                     "a window has at most 32 dimensions");
 }
 
@@ -233,7 +233,7 @@ Dims read_square_dims(Cursor& cursor) {
   Dims dims;
   cursor.expect(Tok::kLeftSquare, "expects '[' to start a list of dimensions");
   do {
-    cursor.fail_if(static_cast<int>(dims.size()) >= kMaxRank, "at most 32 dimensions");
+    cursor.fail_if(static_cast<int>(dims.size()) >= Shape::kMaxRank, "at most 32 dimensions");
     dims.push_back(cursor.integer_from(1, "dimension"));
   } while (cursor.accept(Tok::kComma));
   cursor.expect(Tok::kRightSquare, "expects ']' at the end of a list of dimensions");

@@ -106,9 +106,7 @@ void append_elements(std::string& out, const Shape& shape, bool with_layout) {
   }
 }
 
-// Messages may show a shape of too many dimensions.
 void append_dims(std::string& out, const Shape& shape) {
-  constexpr int kMaskBits = 32;
   for (int i = 0; i < shape.rank(); ++i) {
     if (i > 0) out += ',';
     const std::int64_t dim = shape.dims[static_cast<std::size_t>(i)];
@@ -116,7 +114,7 @@ void append_dims(std::string& out, const Shape& shape) {
       out += '?';
       continue;
     }
-    if (i < kMaskBits && shape.is_dynamic(i)) out += "<=";
+    if (shape.is_dynamic(i)) out += "<=";
     append(out, dim);
   }
 }

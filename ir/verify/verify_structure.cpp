@@ -8,7 +8,6 @@ namespace tilecast::ir::verification {
 namespace {
 
 constexpr std::size_t kMaxCallDepth = 256;
-constexpr int kMaxRank = 32;
 constexpr int kMaxShapeDepth = 128;
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 62;
 
@@ -27,7 +26,7 @@ void check_layout_form(const Shape& shape) {
 }
 
 std::int64_t array_bytes(const Shape& shape, bool allow_unbounded) {
-  fail_if(shape.rank() > kMaxRank, "rank {} is above the limit of {}", shape.rank(), kMaxRank);
+  fail_if(shape.rank() > Shape::kMaxRank, "rank {} is above the limit of {}", shape.rank(), Shape::kMaxRank);
   if (shape.layout) check_layout_form(shape);
   std::int64_t bytes = std::max(1, (bits(shape.dtype) + 7) / 8);
   bool empty = false;
