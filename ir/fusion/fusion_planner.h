@@ -48,13 +48,14 @@ class FusionPlanner {
     friend auto operator<=>(const Read&, const Read&) = default;
   };
   struct Cluster {
-    std::vector<InstrId> members, roots;
+    std::uint32_t first = UINT32_MAX, last = 0;  // positions in the text
+    std::uint32_t last_visit = 0;
+    std::vector<InstrId> roots;
     boost::container::flat_set<std::uint32_t> inputs;  // instructions read from outside
+    std::vector<InstrId> members;
     bool has_matrix = false, has_reduction = false, has_tuple_root = false, alive = true;
     std::uint32_t update = kNoCluster;  // the member that works in position
     Dims reduced_loop, reduced;         // of its reductions: input loop dims, dimensions reduced
-    std::uint32_t first = UINT32_MAX, last = 0;  // positions in the text
-    std::uint32_t last_visit = 0;
   };
   using Homes = boost::container::small_vector<Home, 1>;
   using Clusters = boost::container::small_vector<std::uint32_t, 4>;
