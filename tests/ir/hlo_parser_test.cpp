@@ -265,6 +265,21 @@ TEST(HloParser, EachMistakeHasItsMessage) {
   }
 }
 
+// A dot of two arrays of 20 dimensions: one bit of Shape::dynamic_mask for each would not do.
+TEST(HloParser, MoreDimensionsThanAShapeMayHaveAreRefusedAlsoWhereTheyAreInferred) {
+  const auto sizes = [](int rank) {
+    std::string text = "1";
+    for (int i = 1; i < rank; ++i) text += ",1";
+    return text;
+  };
+  EXPECT_THAT(error_of("ENTRY e { ROOT x = f32[" + sizes(Shape::kMaxRank + 1) + "] parameter(0) }"),
+              HasSubstr("a shape has at most 32 dimensions"));
+  EXPECT_THAT(error_of("ENTRY e {\n  x = f32[" + sizes(20) +
+                       "] parameter(0)\n  d = dot(x, x)\n  ROOT n = negate(d)\n}"),
+              HasSubstr("m.hlo:3:7: was parsing 3:7: error: the result of dot would have 40 "
+                        "dimensions, more than 32"));
+}
+
 TEST(HloParser, TwoEntriesOrTwoRootsAreErrors) {
   EXPECT_THAT(error_of("ENTRY a { x = f32[] parameter(0) }\nENTRY b { x = f32[] parameter(0) }"),
               HasSubstr("expects only one ENTRY"));

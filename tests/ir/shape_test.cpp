@@ -1,5 +1,6 @@
 #include "ir/shape.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
@@ -123,8 +124,19 @@ TEST(ShapeText, ScalarsShowALayoutOnlyWhenItSaysSomething) {
 
 TEST(ShapeText, DynamicDimensionsShowTheirBound) {
   Shape shape = Shape::array(DType::kF32, {4, kUnboundedSize});
-  shape.dynamic_mask = 1;
+  shape.set_dynamic(0);
   EXPECT_EQ(to_string(shape), "f32[<=4,?]");
+}
+
+// Messages show shapes of too many dimensions, too.
+TEST(Shape, NoDimensionBeyondTheMostIsDynamic) {
+  Shape shape = Shape::array(DType::kF32, Dims(Shape::kMaxRank + 1, 2));
+  shape.set_dynamic(Shape::kMaxRank);
+  EXPECT_EQ(shape.dynamic_mask, 0U);
+  shape.set_dynamic(Shape::kMaxRank - 1);
+  EXPECT_TRUE(shape.is_dynamic(Shape::kMaxRank - 1));
+  EXPECT_FALSE(shape.is_dynamic(Shape::kMaxRank));
+  EXPECT_THAT(to_string(shape, /*with_layout=*/false), ::testing::EndsWith("2,<=2,2]"));
 }
 
 TEST(ShapeText, TuplesCountEveryFifthElement) {
