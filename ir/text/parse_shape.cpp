@@ -48,7 +48,8 @@ Dims read_tile(Cursor& cursor) {
   Dims tile;
   cursor.expect(Tok::kLeftParen, "expects '(' to start a tile");
   while (!cursor.at(Tok::kRightParen)) {
-    cursor.fail_if(static_cast<int>(tile.size()) >= Shape::kMaxRank, "a tile has at most 32 dimensions");
+    cursor.fail_if(static_cast<int>(tile.size()) >= Shape::kMaxRank,
+                   "a tile has at most 32 dimensions");
     if (cursor.accept(Tok::kAsterisk)) {
       tile.push_back(kCombineTileDim);
     } else if (cursor.at(Tok::kInteger)) {
@@ -149,7 +150,8 @@ Layout read_layout(Cursor& cursor) {
 }
 
 void read_dimension(Cursor& cursor, Shape& shape) {
-  cursor.fail_if(shape.rank() >= Shape::kMaxRank, "a shape has at most {} dimensions", Shape::kMaxRank);
+  cursor.fail_if(shape.rank() >= Shape::kMaxRank, "a shape has at most {} dimensions",
+                 Shape::kMaxRank);
   if (cursor.accept(Tok::kQuestion)) {
     shape.set_dynamic(shape.rank());
     shape.dims.push_back(kUnboundedSize);

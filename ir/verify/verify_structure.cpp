@@ -26,7 +26,8 @@ void check_layout_form(const Shape& shape) {
 }
 
 std::int64_t array_bytes(const Shape& shape, bool allow_unbounded) {
-  fail_if(shape.rank() > Shape::kMaxRank, "rank {} is above the limit of {}", shape.rank(), Shape::kMaxRank);
+  fail_if(shape.rank() > Shape::kMaxRank, "rank {} is above the limit of {}", shape.rank(),
+          Shape::kMaxRank);
   if (shape.layout) check_layout_form(shape);
   std::int64_t bytes = std::max(1, (bits(shape.dtype) + 7) / 8);
   bool empty = false;
