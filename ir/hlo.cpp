@@ -7,8 +7,8 @@ namespace tilecast::ir {
 
 const std::string* Instruction::find_raw(std::string_view key) const {
   const auto found =
-      std::find_if(raw.begin(), raw.end(), [&](const RawAttr& attr) { return attr.key == key; });
-  return found == raw.end() ? nullptr : &found->value;
+      std::find_if(raw->begin(), raw->end(), [&](const RawAttr& attr) { return attr.key == key; });
+  return found == raw->end() ? nullptr : &found->value;
 }
 
 std::string_view Instruction::op_name() const {

@@ -15,6 +15,7 @@
 #include "ir/op.h"
 #include "ir/op_attrs.h"
 #include "ir/shape.h"
+#include "ir/shared.h"
 
 namespace tilecast::ir {
 
@@ -46,12 +47,12 @@ struct Instruction {
   // fusion, async-start {calls}; select-and-scatter {select, scatter}; conditional: branches
   // (predicated: true first).
   std::vector<ComputationId> called;
-  std::vector<InstrId> control_predecessors;
-  std::vector<Alias> aliasing;  // output_to_operand_aliasing
-  std::string backend_config;   // raw text; empty = none
-  std::string metadata;         // raw text inside {}; see op_name()
-  std::vector<RawAttr> raw;     // everything else: sharding, frontend_attributes, origin ...
-  std::size_t offset = 0;       // where the name stands in the source text
+  SharedOrEmpty<std::vector<InstrId>> control_predecessors;
+  SharedOrEmpty<std::vector<Alias>> aliasing;  // output_to_operand_aliasing
+  SharedOrEmpty<std::string> backend_config;   // raw text
+  std::string metadata;                        // raw text inside {}; see op_name()
+  SharedOrEmpty<std::vector<RawAttr>> raw;  // all else: sharding, frontend_attributes, origin ...
+  std::size_t offset = 0;                   // where the name stands in the source text
 
   template <class T>
   [[nodiscard]] const T& as() const {

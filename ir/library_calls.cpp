@@ -26,14 +26,14 @@ std::optional<Instruction> performed(const Module& module, const Computation& co
   if (call.opcode != Opcode::kCustomCall || !attrs || call.operands.size() < 2) return std::nullopt;
   Instruction op = call;
   op.operands.resize(2);
-  op.aliasing.clear();
+  op.aliasing.reset();
   op.called.clear();
   if (call.shape.is_tuple()) {
     if (call.shape.elements.empty()) return std::nullopt;
     op.shape = call.shape.elements.front();
   }
   if (is_library_product(attrs->target)) {
-    const auto dims = read_gemm_dims(call.backend_config);
+    const auto dims = read_gemm_dims(*call.backend_config);
     if (!dims) return std::nullopt;
     op.opcode = Opcode::kDot;
     op.attrs = DotAttrs{.dims = *dims, .algorithm = {}, .precision = {}};

@@ -181,7 +181,7 @@ ProgramBuilder::ValueId ProgramBuilder::launch(Frame& frame, InstrId id) {
   }
   const KernelId kernel(program_.kernels_.size());
   std::vector<ValueId> inputs = operand_values(frame, op);
-  for (const InstrId before : op.control_predecessors)
+  for (const InstrId before : *op.control_predecessors)
     inputs.push_back(frame.values[before.index()]);
   launched_.emplace_back(frame.computation, id);
   ScheduledKernel scheduled;
@@ -237,7 +237,7 @@ void ProgramBuilder::make_kernels() {
   base::parallel_for_batches(kernels, kBatch, options_.jobs, make_some);
   for (std::size_t i = 0; i < kernels; ++i) {
     const auto& [computation, instruction] = launched_[i];
-    const std::string& config = module_.at(computation).at(instruction).backend_config;
+    const std::string& config = *module_.at(computation).at(instruction).backend_config;
     if (config.find("window_config") != std::string::npos &&
         !program_.kernels_[i].kernel.compiler_tile()) {
       note("backend_config with an unreadable window_config ignored");

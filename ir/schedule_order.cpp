@@ -10,7 +10,7 @@ namespace {
 template <class Visit>
 void for_each_predecessor(const Instruction& instruction, Visit&& visit) {
   for (const InstrId id : instruction.operands) visit(id);
-  for (const InstrId id : instruction.control_predecessors) visit(id);
+  for (const InstrId id : *instruction.control_predecessors) visit(id);
 }
 
 bool in_order(const Computation& computation) {

@@ -4,6 +4,8 @@
 //   Shared<Layout> a = default_layout(2), b = a;   // one layout
 //   b.edit().memory_space = 1;                     // b's own; a is as it was
 //
+// SharedOrEmpty reads as an empty T where there is none.
+//
 // Different objects may be used in different threads, also when they share a value.
 #pragma once
 
@@ -44,6 +46,29 @@ class Shared {
     T value;
   };
   boost::intrusive_ptr<Node> node_;
+};
+
+template <class T>
+class SharedOrEmpty {
+ public:
+  SharedOrEmpty() = default;
+  SharedOrEmpty(T value) {  // NOLINT(google-explicit-constructor): stands in for a T
+    if (!value.empty()) held_ = std::move(value);
+  }
+
+  const T& operator*() const { return held_ ? *held_ : kEmpty; }
+  const T* operator->() const { return &**this; }
+  [[nodiscard]] T& edit() {
+    if (!held_) held_ = T();
+    return held_.edit();
+  }
+  void reset() { held_.reset(); }
+
+  friend bool operator==(const SharedOrEmpty& a, const SharedOrEmpty& b) { return *a == *b; }
+
+ private:
+  inline static const T kEmpty;
+  Shared<T> held_;
 };
 
 }  // namespace tilecast::ir

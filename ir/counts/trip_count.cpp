@@ -223,7 +223,7 @@ class CountedLoop {
 std::optional<std::int64_t> trip_count(const Module& module, const Computation& caller,
                                        const Instruction& while_op) {
   if (while_op.opcode != Opcode::kWhile) return std::nullopt;
-  if (const auto known = known_trip_count(while_op.backend_config)) return known;
+  if (const auto known = known_trip_count(*while_op.backend_config)) return known;
   if (while_op.called.size() != 2 || while_op.operands.size() != 1) return std::nullopt;
   return CountedLoop(module, caller, while_op).count();
 }

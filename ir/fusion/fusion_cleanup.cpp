@@ -74,7 +74,7 @@ class Tidier {
   InstrId resolved(InstrId id) const { return stands_for_[id.index()]; }
 
   bool does_nothing(const Instruction& op) const {
-    if (op.operands.size() != 1 || !op.control_predecessors.empty()) return false;
+    if (op.operands.size() != 1 || !op.control_predecessors->empty()) return false;
     const bool candidate = is_annotation(op) || op.opcode == Opcode::kReshape;
     const Shape& operand = computation_.at(op.operands[0]).shape;
     return candidate && op.shape.is_array() && op.shape == operand;
@@ -87,7 +87,7 @@ class Tidier {
       const Instruction& op = computation_.instructions[i];
       if (resolved(InstrId(i)) != InstrId(i)) continue;
       if (has_effects(op)) live[i] = true;
-      for (const InstrId before : op.control_predecessors) live[resolved(before).index()] = true;
+      for (const InstrId before : *op.control_predecessors) live[resolved(before).index()] = true;
     }
     for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
       if (!live[it->index()]) continue;
@@ -103,7 +103,11 @@ class Tidier {
     Instruction& op =
         result.instructions.emplace_back(std::move(computation_.instructions[id.index()]));
     for (InstrId& operand : op.operands) operand = new_id_[resolved(operand).index()];
-    for (InstrId& before : op.control_predecessors) before = new_id_[resolved(before).index()];
+    if (!op.control_predecessors->empty()) {
+      for (InstrId& before : op.control_predecessors.edit()) {
+        before = new_id_[resolved(before).index()];
+      }
+    }
     if (op.opcode == Opcode::kReshape && op.operands.size() == 1 &&
         keeps_tiles_in_order(result.at(op.operands[0]).shape, op.shape)) {
       op.opcode = Opcode::kBitcast;

@@ -30,7 +30,7 @@ FusionGraph::FusionGraph(const Computation& computation)
   first_user_.assign(count + 1, 0);
   for (const Instruction& op : computation.instructions) {
     for (const InstrId operand : op.operands) ++first_user_[operand.index() + 1];
-    for (const InstrId before : op.control_predecessors) pinned_[before.index()] = true;
+    for (const InstrId before : *op.control_predecessors) pinned_[before.index()] = true;
   }
   for (std::size_t i = 0; i < count; ++i) first_user_[i + 1] += first_user_[i];
   users_.resize(first_user_[count]);

@@ -101,7 +101,7 @@ void Rewriter::split_into_units(const std::vector<FusedKernel>& kernels) {
     if (unit.members.size() > 1) continue;
     const Instruction& op = old_.at(unit.members[0]);
     for (const InstrId operand : op.operands) stays_[operand.index()] = true;
-    for (const InstrId before : op.control_predecessors) stays_[before.index()] = true;
+    for (const InstrId before : *op.control_predecessors) stays_[before.index()] = true;
   }
 }
 
@@ -120,7 +120,7 @@ std::vector<std::uint32_t> Rewriter::unit_order() const {
       for (const InstrId operand : old_.at(member).operands) {
         if (!std::binary_search(members.begin(), members.end(), operand)) depend(unit, operand);
       }
-      for (const InstrId before : old_.at(member).control_predecessors) depend(unit, before);
+      for (const InstrId before : *old_.at(member).control_predecessors) depend(unit, before);
     }
   }
   std::vector<std::uint32_t> order = order_by_key(keys, edges);
@@ -150,7 +150,9 @@ void Rewriter::emit_single(InstrId id) {
   const InstrId new_id(result_.caller.instructions.size());
   Instruction& op = append(id, result_.caller.instructions);
   for (InstrId& operand : op.operands) operand = new_id_[operand.index()];
-  for (InstrId& before : op.control_predecessors) before = new_id_[before.index()];
+  if (!op.control_predecessors->empty()) {
+    for (InstrId& before : op.control_predecessors.edit()) before = new_id_[before.index()];
+  }
   new_id_[id.index()] = new_id;
 }
 

@@ -34,7 +34,7 @@ bool streams(const Instruction& op) {
 }
 
 bool is_fusible(const Instruction& op) {
-  if (!op.control_predecessors.empty()) return false;
+  if (!op.control_predecessors->empty()) return false;
   if (op.shape.is_tuple()) return op.opcode == Opcode::kReduce;
   if (!op.shape.is_array()) return false;
   return streams(op) || moves_data(op.opcode) || is_matrix(op) || is_reduction(op) ||

@@ -44,7 +44,7 @@ Computation KernelMaker::excerpt(const Computation& computation, FusedKernel& ke
   }
   for (const InstrId member : kernel.members) {
     Instruction op = computation.at(member);
-    op.control_predecessors.clear();
+    op.control_predecessors.reset();
     for (InstrId& operand : op.operands) operand = local.at(operand);
     add(member, std::move(op));
   }

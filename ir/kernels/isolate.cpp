@@ -38,7 +38,7 @@ class Isolator {
         operand = known;
       }
       for (ComputationId& called : copy.called) called = moved_[called.index()];
-      copy.control_predecessors.clear();
+      copy.control_predecessors.reset();
       if (copy.opcode == Opcode::kParameter) {
         copies[id] = parameter(copy.shape, copy.name);
       } else {
@@ -111,7 +111,7 @@ class Isolator {
   InstrId outside(const Instruction& producer) {
     if (producer.opcode == Opcode::kConstant && producer.shape.is_scalar()) {
       Instruction constant = producer;
-      constant.control_predecessors.clear();
+      constant.control_predecessors.reset();
       constant.name = unique(producer.name);
       return append(std::move(constant));
     }

@@ -45,7 +45,7 @@ void KernelInliner::note_in_place(const std::vector<OpId>& outputs,
     }
     return position;
   };
-  for (const Alias& alias : instruction_.aliasing) {
+  for (const Alias& alias : *instruction_.aliasing) {
     if (alias.operand < 0 || alias.operand >= std::ssize(operands)) continue;
     const auto operand = static_cast<std::size_t>(alias.operand);
     const Shape& operand_shape = caller_.at(instruction_.operands[operand]).shape;

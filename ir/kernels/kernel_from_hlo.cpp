@@ -291,8 +291,8 @@ Kernel KernelInliner::build(const Instruction& worker, WorkCounts work) {
 }
 
 void KernelInliner::read_config(const Instruction& instruction) {
-  if (instruction.backend_config.empty()) return;
-  BackendConfig config = read_backend_config(instruction.backend_config);
+  if (instruction.backend_config->empty()) return;
+  BackendConfig config = read_backend_config(*instruction.backend_config);
   if (config.tile) builder_.set_compiler_tile(std::move(*config.tile));
   if (config.cost) builder_.set_custom_call_cost(*config.cost);
 }

@@ -86,7 +86,7 @@ const std::vector<BufferSharing::Overwritten>& BufferSharing::of_fusion(Computat
 std::vector<BufferShare> BufferSharing::shares(const Computation& computation,
                                                const Instruction& op) {
   std::vector<BufferShare> shares;
-  for (const Alias& alias : op.aliasing) {
+  for (const Alias& alias : *op.aliasing) {
     if (alias.operand < 0 || alias.operand >= std::ssize(op.operands)) continue;
     const auto operand = static_cast<std::size_t>(alias.operand);
     const auto output = leaf_at(op.shape, alias.output_index);

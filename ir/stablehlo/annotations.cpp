@@ -72,7 +72,7 @@ void keep_frontend_attribute(Instruction& instruction, std::string_view key,
   });
   const std::string item =
       fmt::format("{}=\"{}\"", plain ? std::string(key) : "\"" + escape(key) + "\"", escape(value));
-  for (RawAttr& attr : instruction.raw) {
+  for (RawAttr& attr : instruction.raw.edit()) {
     if (attr.key != "frontend_attributes") continue;
     attr.value.insert(attr.value.size() - 1, "," + item);
     const base::SourceText source("frontend_attributes", attr.value);
@@ -80,7 +80,7 @@ void keep_frontend_attribute(Instruction& instruction, std::string_view key,
     attr.value = read_frontend_attributes(cursor);  // in the order of the keys
     return;
   }
-  instruction.raw.push_back({"frontend_attributes", "{" + item + "}"});
+  instruction.raw.edit().push_back({"frontend_attributes", "{" + item + "}"});
 }
 
 std::string metadata_of(const mlir::Tree& tree, std::string_view location) {
@@ -104,7 +104,7 @@ void keep_sharding(Instruction& instruction, const std::string& text) {
     Cursor cursor(source, {});
     std::string canonical = read_sharding(cursor);
     if (cursor.at(Tok::kEof)) {
-      instruction.raw.push_back({"sharding", std::move(canonical)});
+      instruction.raw.edit().push_back({"sharding", std::move(canonical)});
       return;
     }
   } catch (const Error&) {

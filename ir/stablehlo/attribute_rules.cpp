@@ -146,7 +146,8 @@ void lower_batch_norm(Lowering& lowering, const Operation& op, Opcode opcode) {
 void lower_reduce_precision(Lowering& lowering, const Operation& op, Opcode opcode) {
   one(lowering, op, opcode, [&](Instruction& made) {
     for (const std::string_view key : {"exponent_bits", "mantissa_bits"}) {
-      made.raw.push_back({std::string(key), std::to_string(lowering.required_integer(op, key))});
+      made.raw.edit().push_back(
+          {std::string(key), std::to_string(lowering.required_integer(op, key))});
     }
   });
 }
@@ -156,14 +157,15 @@ void lower_rng(Lowering& lowering, const Operation& op, Opcode opcode) {
   made.operands = {lowering.operand(op, 0), lowering.operand(op, 1)};
   made.shape = lowering.resolved(op, std::move(made.shape),
                                  op.operands.size() > 2 ? lowering.known(op.operands[2]) : nullptr);
-  made.raw.push_back({"distribution", "rng_" + lower_case(lowering.word(op, "rng_distribution"))});
+  made.raw.edit().push_back(
+      {"distribution", "rng_" + lower_case(lowering.word(op, "rng_distribution"))});
   lowering.define(op, lowering.add(std::move(made)));
 }
 
 void lower_rng_bits(Lowering& lowering, const Operation& op, Opcode opcode) {
   one(lowering, op, opcode, [&](Instruction& made) {
     const std::string algorithm = lower_case(lowering.word(op, "rng_algorithm"));
-    made.raw.push_back({"algorithm", "rng_" + (algorithm.empty() ? "default" : algorithm)});
+    made.raw.edit().push_back({"algorithm", "rng_" + (algorithm.empty() ? "default" : algorithm)});
   });
 }
 

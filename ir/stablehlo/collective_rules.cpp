@@ -232,7 +232,7 @@ void lower_outfeed(Lowering& lowering, const Operation& op, Opcode opcode) {
   Instruction made = lowering.instruction(op, opcode);
   const InstrId sent = payload(lowering, op);
   made.operands = {sent, lowering.operand(op, op.operands.size() - 1)};
-  made.raw.push_back({"outfeed_shape", to_string(lowering.shape(sent))});
+  made.raw.edit().push_back({"outfeed_shape", to_string(lowering.shape(sent))});
   lowering.define(op, lowering.add(std::move(made)));
 }
 

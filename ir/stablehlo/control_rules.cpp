@@ -13,7 +13,7 @@ void lower_call(Lowering& lowering, const Operation& op, Opcode opcode) {
 
 void lower_composite(Lowering& lowering, const Operation& op, Opcode opcode) {
   Instruction made = lowering.instruction(op, opcode);
-  made.raw.push_back({"is_composite", "true"});
+  made.raw.edit().push_back({"is_composite", "true"});
   if (const Attribute* attributes = op.find("composite_attributes")) {
     keep_frontend_attribute(made, "composite.attributes", lowering.spelt(*attributes));
   }
@@ -84,7 +84,7 @@ void lower_sort(Lowering& lowering, const Operation& op, Opcode opcode) {
   const int rank = lowering.shape(made.operands.front()).rank();
   const std::int64_t dimension = lowering.integer(op, "dimension", -1);
   made.dimensions = {dimension < 0 ? dimension + rank : dimension};
-  if (lowering.flag(op, "is_stable")) made.raw.push_back({"is_stable", "true"});
+  if (lowering.flag(op, "is_stable")) made.raw.edit().push_back({"is_stable", "true"});
   made.called = {lowering.scalar_region(op, 0)};
   lowering.define(op, lowering.add(std::move(made)));
 }

@@ -46,7 +46,7 @@ void keep_layouts(Lowering& lowering, const Operation& op, Instruction& made) {
     set_layout(lowering, op, operands[i], shape);
     text += (i == 0 ? "" : ", ") + to_string(shape);
   }
-  made.raw.push_back({"operand_layout_constraints", "{" + text + "}"});
+  made.raw.edit().push_back({"operand_layout_constraints", "{" + text + "}"});
 }
 
 void keep_aliases(const Lowering& lowering, const Operation& op, Instruction& made) {
@@ -55,8 +55,9 @@ void keep_aliases(const Lowering& lowering, const Operation& op, Instruction& ma
   for (const Attribute& each : aliases->elements) {
     const Dims operand = lowering.field(each, "operand_index");
     if (operand.empty()) lowering.fail(op, "an alias without operand_index");
-    made.aliasing.push_back({lowering.field(each, "output_tuple_indices"), operand.front(),
-                             lowering.field(each, "operand_tuple_indices"), /*must_alias=*/false});
+    made.aliasing.edit().push_back({lowering.field(each, "output_tuple_indices"), operand.front(),
+                                    lowering.field(each, "operand_tuple_indices"),
+                                    /*must_alias=*/false});
   }
 }
 
@@ -67,7 +68,7 @@ void keep_config(const Operation& op, Instruction& made) {
   if (config->kind == Attribute::Kind::kString) {
     if (!config->string.empty()) made.backend_config = "\"" + escape(config->string) + "\"";
   } else if (!config->fields.empty()) {
-    made.backend_config = config->text;
+    made.backend_config = std::string(config->text);
   }
 }
 
@@ -84,7 +85,7 @@ void lower_opaque_call(Lowering& lowering, const Operation& op, Instruction made
                                             "API_VERSION_TYPED_FFI"};
   const std::int64_t version = lowering.integer(op, "api_version", 1);
   if (version >= 2 && version <= 4) {
-    made.raw.push_back({"api_version", std::string(kVersions[version])});
+    made.raw.edit().push_back({"api_version", std::string(kVersions[version])});
   }
   keep_config(op, made);
   keep_layouts(lowering, op, made);
@@ -177,7 +178,7 @@ void lower_top_k(Lowering& lowering, const Operation& op, std::int64_t k) {
   Instruction made = lowering.instruction(op, Opcode::kTopK);
   made.operands = {lowering.operand(op, 0)};
   made.attrs = IndexAttrs{k};
-  made.raw.push_back({"largest", "true"});
+  made.raw.edit().push_back({"largest", "true"});
   lowering.define(op, lowering.add(std::move(made)));
 }
 

@@ -80,8 +80,9 @@ void read_attribute_list(const AttributeValues& values, std::size_t offset, cons
       if (row != nullptr && key.text != "operand_layout_constraints") {
         row->read(parser, instruction, row->key);
       } else {
-        std::erase_if(instruction.raw, [&](const RawAttr& raw) { return raw.key == key.text; });
-        instruction.raw.push_back({std::string(key.text), std::string(cursor.any_value())});
+        std::erase_if(instruction.raw.edit(),
+                      [&](const RawAttr& raw) { return raw.key == key.text; });
+        instruction.raw.edit().push_back({std::string(key.text), std::string(cursor.any_value())});
       }
     } while (cursor.accept(Tok::kComma));
   });
@@ -191,7 +192,8 @@ void apply_annotations(const AttributeValues& values, const Operation& op, const
   }
   if (const Attribute* before = op.find(kAfterAttribute)) {
     for (const Attribute& each : before->elements) {
-      made.control_predecessors.push_back(find_instruction(values, op, computation, each.string));
+      made.control_predecessors.edit().push_back(
+          find_instruction(values, op, computation, each.string));
     }
   }
 }

@@ -51,7 +51,7 @@ bool StablehloPrinter::fits_region(const Computation& computation) const {
     const bool is_tuple = instruction.opcode == Opcode::kTuple && splits(instruction.shape) &&
                           &instruction == &computation.root_instruction();
     const bool simple = instruction.called.empty() && (instruction.shape.is_array() || is_tuple) &&
-                        is_plain(instruction.shape) && instruction.control_predecessors.empty();
+                        is_plain(instruction.shape) && instruction.control_predecessors->empty();
     if (!simple) return false;
     if (instruction.opcode == Opcode::kParameter) continue;
     const OpForm* form = find_form(instruction.opcode);

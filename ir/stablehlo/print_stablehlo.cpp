@@ -166,7 +166,7 @@ std::string StablehloPrinter::discardable(const Computation& computation,
     for (const InstrId id : ids) names.push_back(mlir_string(computation.at(id).name));
     if (!ids.empty()) items.push_back(fmt::format("{} = [{}]", key, fmt::join(names, ", ")));
   };
-  add_names(kAfterAttribute, instruction.control_predecessors);
+  add_names(kAfterAttribute, *instruction.control_predecessors);
   if (form != nullptr && form->opcode == Opcode::kConditional) {
     add_names(kOperandsAttribute, std::span(instruction.operands).subspan(1));
   }

@@ -164,7 +164,7 @@ void lower_select_and_scatter(Lowering& lowering, const Operation& op, Opcode op
 
 void keep_flag(const Lowering& lowering, const Operation& op, std::string_view name,
                Instruction& made) {
-  if (lowering.flag(op, name)) made.raw.push_back({std::string(name), "true"});
+  if (lowering.flag(op, name)) made.raw.edit().push_back({std::string(name), "true"});
 }
 
 void lower_gather_with(Lowering& lowering, const Operation& op, Dims slice_sizes) {

@@ -15,7 +15,7 @@ std::string one_of(Cursor& cursor, std::span<const std::string_view> known, std:
 }
 
 void keep(Instruction& instruction, Key key, std::string value) {
-  instruction.raw.push_back({std::string(key), std::move(value)});
+  instruction.raw.edit().push_back({std::string(key), std::move(value)});
 }
 
 void keep_true(ModuleParser& parser, Instruction& instruction, Key key) {
@@ -98,7 +98,7 @@ void backend_config(ModuleParser& parser, Instruction& instruction, Key) {
   Cursor& cursor = parser.cursor();
   instruction.backend_config =
       cursor.at(Tok::kLeftBrace) ? std::string(cursor.braces()) : cursor.quoted_string();
-  if (instruction.backend_config == "\"\"") instruction.backend_config.clear();
+  if (*instruction.backend_config == "\"\"") instruction.backend_config.reset();
 }
 
 void result_accuracy(ModuleParser& parser, Instruction& instruction, Key key) {

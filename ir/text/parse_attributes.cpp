@@ -48,11 +48,11 @@ void read_unknown(Cursor& cursor, Instruction& instruction, std::span<const RowG
                   const Token& key) {
   if (cursor.options().strict) fail_unknown(cursor, key, groups);
   constexpr std::size_t kMostKept = 256;
-  cursor.fail_at_if(instruction.raw.size() >= kMostKept, key.begin, "too many unknown attributes");
+  cursor.fail_at_if(instruction.raw->size() >= kMostKept, key.begin, "too many unknown attributes");
   cursor.fail_at_if(instruction.find_raw(key.text) != nullptr, key.begin,
                     "attribute {} already exists", key.text);
   cursor.complain(key.begin, fmt::format("unknown attribute \"{}\" kept", key.text));
-  instruction.raw.push_back({std::string(key.text), std::string(cursor.any_value())});
+  instruction.raw.edit().push_back({std::string(key.text), std::string(cursor.any_value())});
 }
 
 void check_required(const Cursor& cursor, std::span<const RowGroup> groups) {

@@ -42,9 +42,9 @@ class CommonAttributes {
       out_ += instruction.metadata;
       out_ += '}';
     }
-    if (!instruction.backend_config.empty()) {
+    if (!instruction.backend_config->empty()) {
       out_ += ", backend_config=";
-      out_ += instruction.backend_config;
+      out_ += *instruction.backend_config;
     }
   }
 
@@ -55,10 +55,10 @@ class CommonAttributes {
   }
 
   void write_predecessors(const Computation& computation, const Instruction& instruction) {
-    if (instruction.control_predecessors.empty()) return;
+    if (instruction.control_predecessors->empty()) return;
     out_ += ", control-predecessors={";
     bool first = true;
-    for (const InstrId id : instruction.control_predecessors) {
+    for (const InstrId id : *instruction.control_predecessors) {
       if (!first) out_ += ", ";
       first = false;
       append_name(computation.at(id).name);
@@ -85,7 +85,7 @@ class CommonAttributes {
     out_ += '}';
   }
   void raw(const Instruction& instruction, std::string_view key) {
-    for (const RawAttr& attr : instruction.raw) {
+    for (const RawAttr& attr : *instruction.raw) {
       if (attr.key != key) continue;
       begin(key);
       out_ += attr.value;

@@ -51,7 +51,7 @@ class OpcodeAttributes {
       : out_(out),
         computation_(computation),
         instruction_(instruction),
-        written_(instruction.raw.size(), false) {}
+        written_(instruction.raw->size(), false) {}
 
   void write() {
     // Collectives place theirs between other attributes.
@@ -61,7 +61,7 @@ class OpcodeAttributes {
     instruction_.attrs.visit(*this);
     for (const std::string_view key : raw_order(instruction_.opcode)) raw(key);
     put_aliasing();
-    for (const RawAttr& attr : instruction_.raw) {
+    for (const RawAttr& attr : *instruction_.raw) {
       if (!is_common(attr.key)) raw(attr.key);
     }
   }
@@ -209,18 +209,19 @@ class OpcodeAttributes {
     }
   }
   void put_aliasing() {
-    if (instruction_.aliasing.empty()) return;
+    if (instruction_.aliasing->empty()) return;
     out_ += ", output_to_operand_aliasing={";
-    append_aliases(out_, instruction_.aliasing, /*with_kind=*/false);
+    append_aliases(out_, *instruction_.aliasing, /*with_kind=*/false);
     out_ += '}';
   }
   void put_collective_pairs(const CollectiveAttrs& attrs);
   // Prints the raw attribute `key` if there is one that was not printed yet.
   void raw(std::string_view key) {
     for (std::size_t i = 0; i < written_.size(); ++i) {
-      if (written_[i] || instruction_.raw[i].key != key) continue;
+      const RawAttr& attr = (*instruction_.raw)[i];
+      if (written_[i] || attr.key != key) continue;
       written_[i] = true;
-      put(key, instruction_.raw[i].value);
+      put(key, attr.value);
     }
   }
 

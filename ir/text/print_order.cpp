@@ -61,7 +61,7 @@ std::vector<InstrId> instruction_order(const Computation& computation) {
   std::vector<bool> used(count, false);
   for (std::uint32_t i = 0; i < count; ++i) {
     const Instruction& instruction = computation.instructions[i];
-    const auto& before = instruction.control_predecessors;
+    const auto& before = *instruction.control_predecessors;
     for (auto id = before.rbegin(); id != before.rend(); ++id) edges.emplace_back(i, id->value);
     for (const InstrId id : instruction.operands) {
       edges.emplace_back(i, id.value);

@@ -129,9 +129,9 @@ void check_custom_call(const Site& site) {
   if (target == "GetRngSeed") check_random_seed(site);
   const bool moves_buffer = target == "Pin" || target == "Unpin";
   const bool skip_shapes =
-      !site.instruction.aliasing.empty() &&
+      !site.instruction.aliasing->empty() &&
       frontend_attribute(site.instruction, "xla_skip_custom_call_alias_shape_check").has_value();
-  for (const Alias& alias : site.instruction.aliasing) {
+  for (const Alias& alias : *site.instruction.aliasing) {
     const AliasedShapes shapes = aliased_shapes(site, alias);
     if (skip_shapes) continue;
     const bool scalar = shapes.operand.is_array() && element_count(shapes.operand) == 1;
@@ -144,7 +144,7 @@ void check_custom_call(const Site& site) {
 
 void check_fusion_aliasing(const Site& site) {
   const bool nested = site.facts.called_by_fusion[site.computation_id.index()];
-  for (const Alias& alias : site.instruction.aliasing) {
+  for (const Alias& alias : *site.instruction.aliasing) {
     check_alias(site, alias,
                 {.layout = site.options.layout_sensitive,
                  .ignore_tiles = nested,

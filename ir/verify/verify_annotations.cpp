@@ -255,7 +255,7 @@ Pairs parse_pairs(std::string_view text) {
 }
 
 void check_annotations(const Site& site) {
-  for (const RawAttr& raw : site.instruction.raw) {
+  for (const RawAttr& raw : *site.instruction.raw) {
     if (raw.key == "sharding") {
       check_sharding(site, raw.value);
     } else if (raw.key == "origin") {

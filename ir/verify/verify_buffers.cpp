@@ -152,8 +152,8 @@ class BufferRules {
   }
 
   static void check_one_alias(const Instruction& call, std::string_view target) {
-    fail_if(call.aliasing.size() != 1, "custom-call to {} must have one output-to-operand aliasing",
-            target);
+    fail_if(call.aliasing->size() != 1,
+            "custom-call to {} must have one output-to-operand aliasing", target);
   }
 
   void check_pin(InstrId id, const Instruction& pin) const {
@@ -186,7 +186,7 @@ class BufferRules {
       Dims index;
       for_each_buffer(operand(call, i), index, [&](const Dims& at) {
         const auto times =
-            std::count_if(call.aliasing.begin(), call.aliasing.end(), [&](const Alias& alias) {
+            std::count_if(call.aliasing->begin(), call.aliasing->end(), [&](const Alias& alias) {
               return alias.operand == static_cast<std::int64_t>(i) && alias.operand_index == at;
             });
         fail_if(times == 0,
@@ -202,7 +202,7 @@ class BufferRules {
     Dims index;
     for_each_buffer(call.shape, index, [&](const Dims& at) {
       const auto times =
-          std::count_if(call.aliasing.begin(), call.aliasing.end(),
+          std::count_if(call.aliasing->begin(), call.aliasing->end(),
                         [&](const Alias& alias) { return alias.output_index == at; });
       fail_if(times == 0, "buffer is used in results but not in operands: {}", shown(at));
       fail_if(times > 1, "buffer is used in operands multiple times: {}", shown(at));

@@ -127,7 +127,7 @@ void check_call(const Site& site) {
   for (std::size_t i = 0; i < site.count(); ++i) check_argument(site, i, callee, i);
   if (is_composite(site.instruction)) check_composite(site);
   check_result(site, infer::root_shape(callee));
-  fail_if(!site.instruction.aliasing.empty() ||
+  fail_if(!site.instruction.aliasing->empty() ||
               site.instruction.find_raw("output_to_operand_aliasing") != nullptr,
           "Call instruction {} may not have an output-to-operand aliasing set.",
           site.instruction.name);

@@ -97,7 +97,7 @@ bool check_references(const Module& module, ComputationId id, InstrId self, Modu
   const Computation& computation = module.at(id);
   const Instruction& instruction = computation.at(self);
   bool forward = false;
-  for (const auto* edges : {&instruction.operands, &instruction.control_predecessors}) {
+  for (const auto* edges : {&instruction.operands, &*instruction.control_predecessors}) {
     for (const InstrId other : *edges) {
       fail_if(other.index() >= computation.instructions.size(), "operand does not exist");
       forward = forward || other >= self;

@@ -67,8 +67,8 @@ ENTRY %e (p: f32[4]) -> f32[4] {
   const Module module = parse(kStart);
   EXPECT_TRUE(module.warnings.empty());
   const Instruction& start = module.entry_computation().instructions[1];
-  ASSERT_EQ(start.aliasing.size(), 1U);
-  EXPECT_EQ(start.aliasing[0].output_index, Dims{1});
+  ASSERT_EQ(start.aliasing->size(), 1U);
+  EXPECT_EQ(start.aliasing->at(0).output_index, Dims{1});
   // Printed in the short spelling, which reads back to the same.
   EXPECT_THAT(reprint(kStart), HasSubstr("negate-start(f32[4]{0} %p), "
                                          "output_to_operand_aliasing={{1}: (0, {})}"));

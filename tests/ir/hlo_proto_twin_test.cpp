@@ -270,7 +270,7 @@ void expect_raw(const Instruction& instruction, const TextProto& twin) {
   }
   const std::string& config = twin.at("backend_config").value;
   const bool dict = config.starts_with('{') && json_dict_end(config, 0) == config.size();
-  EXPECT_EQ(instruction.backend_config,
+  EXPECT_EQ(*instruction.backend_config,
             config.empty() || dict ? config : "\"" + escape(config) + "\"");
   for (const char* flag : {"is_stable", "unique_indices", "is_stable", "indices_are_sorted"}) {
     EXPECT_EQ(instruction.find_raw(flag) != nullptr, twin.at(flag).value == "true") << flag;
@@ -351,7 +351,7 @@ class TwinComparison {
     expect_shape(instruction.shape, twin.at("shape"));
     std::vector<std::string> operands, wanted;
     for (const InstrId id : instruction.operands) operands.push_back(computation.at(id).name);
-    for (const InstrId id : instruction.control_predecessors) {
+    for (const InstrId id : *instruction.control_predecessors) {
       operands.push_back(computation.at(id).name);
     }
     for (const char* field : {"operand_ids", "control_predecessor_ids"}) {

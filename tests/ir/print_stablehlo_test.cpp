@@ -48,7 +48,7 @@ Module parameters_first(const Module& module) {
     const auto move = [&](InstrId& id) { id = moved[id.index()]; };
     for (Instruction& instruction : instructions) {
       std::ranges::for_each(instruction.operands, move);
-      std::ranges::for_each(instruction.control_predecessors, move);
+      std::ranges::for_each(instruction.control_predecessors.edit(), move);
     }
     std::ranges::for_each(computation.parameters, move);
     move(computation.root);

@@ -94,7 +94,7 @@ TEST(Verifier, RefusesComputationsThatCallThemselves) {
 
 TEST(Verifier, RefusesCyclesOfDataAndControl) {
   Module module = chain_of_calls(2);
-  module.computations[1].instructions[0].control_predecessors = {InstrId(1)};
+  module.computations[1].instructions[0].control_predecessors = std::vector{InstrId(1)};
   EXPECT_THAT([&] { verify(module); }, testing::ThrowsMessage<Error>(HasSubstr("cycle")));
 }
 
