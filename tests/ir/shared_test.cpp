@@ -51,6 +51,21 @@ TEST(Shared, IsEditedInOneThreadWhileOthersRead) {
   for (std::size_t t = 0; t < sums.size(); ++t) EXPECT_EQ(sums[t], static_cast<int>(t) + 1);
 }
 
+TEST(SharedOrEmpty, ReadsAsEmptyUntilItIsGivenSomething) {
+  SharedOrEmpty<std::vector<int>> a;
+  EXPECT_TRUE(a->empty());
+  EXPECT_TRUE(a == SharedOrEmpty<std::vector<int>>(std::vector<int>{}));
+  a.edit().push_back(7);
+  SharedOrEmpty<std::vector<int>> b = a;
+  EXPECT_EQ(&*a, &*b);
+  b.edit().push_back(8);
+  EXPECT_EQ(*a, (std::vector{7}));
+  EXPECT_EQ(*b, (std::vector{7, 8}));
+  EXPECT_FALSE(a == b);
+  b.reset();
+  EXPECT_TRUE(b->empty());
+}
+
 TEST(OpAttrs, AreOfOneKindOrNone) {
   OpAttrs attrs;
   EXPECT_EQ(attrs.get<DotAttrs>(), nullptr);
