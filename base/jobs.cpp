@@ -10,6 +10,7 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include "base/error.h"
@@ -99,7 +100,14 @@ class Pool {
 class Crew {
  public:
   Crew(const Jobs& jobs, Pool& pool) : jobs_(jobs), pool_(pool), running_(jobs.threads) {
-    for (int i = 0; i < jobs.threads; ++i) threads_.emplace_back([this] { work(); });
+    try {
+      for (int i = 0; i < jobs.threads; ++i) threads_.emplace_back([this] { work(); });
+    } catch (const std::system_error& error) {
+      // The system gives no more: those that there are do the work.
+      if (threads_.empty()) throw Error(fmt::format("no thread can be started: {}", error.what()));
+      const std::lock_guard lock(mutex_);
+      running_ -= jobs.threads - static_cast<int>(threads_.size());
+    }
   }
   ~Crew() { pool_.stop(); }  // then the threads are joined
   Crew(const Crew&) = delete;

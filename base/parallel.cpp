@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -24,7 +25,11 @@ void parallel_for(std::size_t count, int jobs, const std::function<void(std::siz
     const std::size_t threads =
         std::min<std::size_t>(count, static_cast<std::size_t>(std::max(jobs, 1)));
     std::vector<std::jthread> others;
-    for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work);
+    try {
+      for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work);
+    } catch (const std::system_error&) {
+      // The system gives no more: those that there are do the work.
+    }
     work();
   }
   for (const std::exception_ptr& error : errors) {

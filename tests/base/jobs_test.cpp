@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/journal.h"
+#include "tests/base/little_address_space.h"
 
 namespace tilecast::base {
 namespace {
@@ -52,6 +53,17 @@ TEST_F(JobsTest, GivesResultsInOrderForAnyNumberOfThreads) {
       EXPECT_EQ(done.results, expected(count)) << count << " tasks, " << threads << " threads";
     }
   }
+}
+
+TEST_F(JobsTest, FewerThreadsDoTheWorkWhereTheSystemGivesNoMore) {
+  if (kIsSanitized) GTEST_SKIP() << "sanitizers need address space of their own";
+  JobResults done;
+  {
+    const LittleAddressSpace limit(20 << 20);  // the stacks of two
+    done = run_jobs({.count = 100, .run = result, .threads = 8});
+  }
+  EXPECT_TRUE(done.complete);
+  EXPECT_EQ(done.results, expected(100));
 }
 
 TEST_F(JobsTest, ThrowsWhatATaskThrewAndKeepsTheRest) {

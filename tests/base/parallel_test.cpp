@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "tests/base/little_address_space.h"
+
 namespace tilecast::base {
 namespace {
 
@@ -22,6 +24,16 @@ TEST(Parallel, EveryIndexIsVisitedOnceForAnyBatchAndThreads) {
       }
     }
   }
+}
+
+TEST(Parallel, FewerThreadsDoTheWorkWhereTheSystemGivesNoMore) {
+  if (kIsSanitized) GTEST_SKIP() << "sanitizers need address space of their own";
+  std::vector<std::atomic<int>> visits(64);
+  {
+    const LittleAddressSpace limit(1 << 20);  // less than the stack of one
+    parallel_for(visits.size(), 4, [&](std::size_t i) { ++visits[i]; });
+  }
+  for (const auto& visit : visits) EXPECT_EQ(visit, 1);
 }
 
 TEST(Parallel, TheErrorOfTheSmallestFailingIndexComesBack) {
