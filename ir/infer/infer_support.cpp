@@ -125,7 +125,7 @@ bool all_unique(const Dims& dims) {
 }
 
 bool is_permutation(const Dims& dims, int rank) {
-  if (dims.size() != static_cast<std::size_t>(rank) || rank > 32) return false;
+  if (dims.size() != static_cast<std::size_t>(rank) || rank > Shape::kMaxRank) return false;
   std::uint64_t seen = 0;
   for (const std::int64_t dim : dims) {
     if (dim < 0 || dim >= rank || (seen >> dim & 1U) != 0) return false;
