@@ -10,7 +10,6 @@
 #include <exception>
 #include <mutex>
 #include <optional>
-#include <system_error>
 #include <thread>
 
 #include "base/error.h"
@@ -100,14 +99,12 @@ class Pool {
 class Crew {
  public:
   Crew(const Jobs& jobs, Pool& pool) : jobs_(jobs), pool_(pool), running_(jobs.threads) {
-    try {
-      for (int i = 0; i < jobs.threads; ++i) threads_.emplace_back([this] { work(); });
-    } catch (const std::system_error& error) {
-      // The system gives no more: those that there are do the work.
-      if (threads_.empty()) throw Error(fmt::format("no thread can be started: {}", error.what()));
-      const std::lock_guard lock(mutex_);
-      running_ -= jobs.threads - static_cast<int>(threads_.size());
-    }
+    threads_ =
+        start_threads(static_cast<std::size_t>(std::max(jobs.threads, 0)), [this] { work(); });
+    if (threads_.empty())
+      throw Error("the system gives no thread: too many run, or memory is short");
+    const std::lock_guard lock(mutex_);
+    running_ -= jobs.threads - static_cast<int>(threads_.size());
   }
   ~Crew() { pool_.stop(); }  // then the threads are joined
   Crew(const Crew&) = delete;

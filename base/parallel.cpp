@@ -24,12 +24,8 @@ void parallel_for(std::size_t count, int jobs, const std::function<void(std::siz
   {
     const std::size_t threads =
         std::min<std::size_t>(count, static_cast<std::size_t>(std::max(jobs, 1)));
-    std::vector<std::jthread> others;
-    try {
-      for (std::size_t i = 1; i < threads; ++i) others.emplace_back(work);
-    } catch (const std::system_error&) {
-      // The system gives no more: those that there are do the work.
-    }
+    const std::vector<std::jthread> others =
+        start_threads(std::max<std::size_t>(threads, 1) - 1, work);
     work();
   }
   for (const std::exception_ptr& error : errors) {
@@ -41,6 +37,16 @@ void parallel_for_batches(std::size_t count, std::size_t batch, int jobs,
                           const std::function<void(std::size_t, std::size_t)>& body) {
   parallel_for((count + batch - 1) / batch, jobs,
                [&](std::size_t i) { body(i * batch, std::min(count, (i + 1) * batch)); });
+}
+
+std::vector<std::jthread> start_threads(std::size_t count, const std::function<void()>& work) {
+  std::vector<std::jthread> threads;
+  try {
+    while (threads.size() < count) threads.emplace_back(work);
+  } catch (const std::system_error&) {
+    // The system gives no more: those that there are do the work.
+  }
+  return threads;
 }
 
 int default_jobs() {

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <functional>
+#include <thread>
+#include <vector>
 
 namespace tilecast::base {
 
@@ -12,6 +14,11 @@ void parallel_for(std::size_t count, int jobs, const std::function<void(std::siz
 // The same for short bodies: body(first, end) of up to `batch` indices in a row, by one thread.
 void parallel_for_batches(std::size_t count, std::size_t batch, int jobs,
                           const std::function<void(std::size_t, std::size_t)>& body);
+
+// Threads that run `work`, each once: `count`, or as many as the system gives. They are joined when
+// they are destroyed.
+[[nodiscard]] std::vector<std::jthread> start_threads(std::size_t count,
+                                                      const std::function<void()>& work);
 
 // The machine's threads, at least 1.
 [[nodiscard]] int default_jobs();
