@@ -86,7 +86,7 @@ std::vector<int> spatial_loops(const IterationSpace& space) {
 }
 
 constexpr std::int64_t kSides[] = {16, 32, 64, 128, 256};
-constexpr std::int64_t kSteps[] = {32, 64, 128};
+constexpr std::int64_t kTileSteps[] = {32, 64, 128};
 
 // Fills about `target` elements from the last of `loops` to the first.
 void fill_from_innermost(const IterationSpace& space, std::vector<int> loops, std::int64_t target,
@@ -113,7 +113,7 @@ SizesList matrix_extents(const IterationSpace& space, const BlockSides& sides) {
   for (const std::int64_t rows : kSides) {
     for (const std::int64_t columns : kSides) {
       if (!has_block(sides, rows, columns)) continue;
-      for (const std::int64_t step : kSteps) {
+      for (const std::int64_t step : kTileSteps) {
         LoopSizes& extents = list.emplace_back();
         extents.fill(1);  // batches one by one
         fill_from_innermost(space, matrix.rows, rows, extents);

@@ -53,8 +53,12 @@ fs::path plugin_file(const Plugin& plugin) {
 [[noreturn]] void refuse_missing(const Plugin& plugin) {
   std::vector<std::string> tried;
   for (const fs::path& file : candidates(plugin)) tried.push_back(file.string());
-  throw Error(fmt::format("{} was not found; tried {};{} set {} to one of this build", plugin.what,
-                          fmt::join(tried, ", "), plugin.hint, variable_of(plugin)));
+  const std::string remedy =
+      plugin.component.empty()
+          ? "build the whole with: scripts/build release"
+          : fmt::format("add it with: scripts/build {}", plugin.component);
+  throw Error(fmt::format("{} is not in this build; {} (tried {}; {} names another file)",
+                          plugin.what, remedy, fmt::join(tried, ", "), variable_of(plugin)));
 }
 
 template <class Function>

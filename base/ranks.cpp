@@ -7,8 +7,7 @@
 namespace tilecast::base {
 namespace {
 
-constexpr Plugin kMpi = {"mpi", "the module of MPI", kMpiModuleAbi,
-                         " builds with Open MPI have it;"};
+constexpr Plugin kMpi = {"mpi", "the module of MPI", kMpiModuleAbi, "mpi"};
 
 }  // namespace
 

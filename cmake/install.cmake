@@ -4,7 +4,10 @@ include(CMakePackageConfigHelpers)
 
 set_target_properties(tilecast PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 
-set(libraries base ir hwdesc analytical schedule measured host learned training hybrid search validation sim)
+set(libraries base ir hwdesc analytical schedule measured host learned training hybrid search sim)
+if(with_train)
+  list(APPEND libraries validation)
+endif()
 list(TRANSFORM libraries PREPEND tilecast_)
 install(TARGETS ${libraries} EXPORT tilecastTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}

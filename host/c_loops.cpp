@@ -32,7 +32,7 @@ using schedule::Role;
 using schedule::Sync;
 using schedule::Value;
 
-constexpr std::int64_t kLine = 64;              // bytes of a cache line, and of alignment
+constexpr std::int64_t kScratchLine = 64;              // bytes of a cache line, and of alignment
 constexpr std::int64_t kMostWritten = 256;      // statements of an unrolled loop written out
 constexpr std::int64_t kMostLocal = 128 << 10;  // bytes of a buffer on the stack
 constexpr std::int64_t kVectorBytes = 64;
@@ -74,11 +74,11 @@ class LoopWriter {
                  elements(buffer) * bytes_of(type) <= kMostLocal) {
         // Of its own, so that the compiler sees that nothing else points there.
         out_.line(fmt::format("{} {}[{}] __attribute__((aligned({})));", type, name,
-                              elements(buffer), kLine));
+                              elements(buffer), kScratchLine));
       } else {
         out_.line(
             fmt::format("{0}* restrict const {1} = ({0}*)(scratch + {2});", type, name, scratch));
-        scratch += base::round_up(elements(buffer) * bytes_of(type), kLine);
+        scratch += base::round_up(elements(buffer) * bytes_of(type), kScratchLine);
       }
     }
   }
@@ -337,7 +337,7 @@ class LoopWriter {
     std::vector<Index> offset;
     const std::size_t rank = copy.extents.size();
     for (std::size_t d = 0; d < rank; ++d) {
-      const std::int64_t step = d + 1 == rank ? std::max<std::int64_t>(kLine / bytes, 1) : 1;
+      const std::int64_t step = d + 1 == rank ? std::max<std::int64_t>(kScratchLine / bytes, 1) : 1;
       out_.open(
           fmt::format("for (int64_t c{0} = 0; c{0} < {1}; c{0} += {2})", d, copy.extents[d], step));
       offset.push_back(Index::of(fmt::format("c{}", d)));

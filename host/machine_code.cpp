@@ -96,7 +96,7 @@ McaAnswer answer_of(const McaRegion& region, const std::vector<std::string>& res
   return answer;
 }
 
-std::string bytes_of(const std::string& file) {
+std::string contents_of(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   if (!in) throw Error(fmt::format("{}: cannot be read", file));
   return {std::istreambuf_iterator<char>(in), {}};
@@ -186,7 +186,7 @@ std::vector<std::optional<McaAnswer>> McaTool::run(std::span<const std::string> 
 }
 
 std::map<std::string, std::int64_t> function_sizes(const std::string& object_file) {
-  const std::string bytes = bytes_of(object_file);
+  const std::string bytes = contents_of(object_file);
   const auto header = record_at<Elf64_Ehdr>(bytes, 0, object_file);
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_machine != EM_X86_64) {
     throw Error(fmt::format("{}: is no ELF object of x86-64", object_file));

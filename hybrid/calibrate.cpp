@@ -20,7 +20,7 @@ namespace {
 
 using hwdesc::Device;
 
-constexpr std::size_t kMostFolds = 10;
+constexpr std::size_t kMostCalibrationFolds = 10;
 constexpr std::uint64_t kFoldSeed = 1;
 constexpr double kNormal95 = 1.96;
 // A row this far from its class (in logarithms), or this many scatters, is not what it says it is.
@@ -70,7 +70,7 @@ RowSplit split_outliers(const CalibrationRows& rows, const std::vector<double>& 
   return split;
 }
 
-// By kernel where there are several, else by row; at most kMostFolds.
+// By kernel where there are several, else by row; at most kMostCalibrationFolds.
 std::vector<measured::Split> held_out_folds(const CalibrationRows& rows,
                                             std::span<const std::size_t> inliers) {
   std::vector<std::string> keys;
@@ -79,7 +79,7 @@ std::vector<measured::Split> held_out_folds(const CalibrationRows& rows,
     for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = fmt::format("{:08}", i);
   }
   const std::size_t groups = std::set<std::string>(keys.begin(), keys.end()).size();
-  return groups > kMostFolds ? measured::k_fold(keys, kMostFolds, kFoldSeed)
+  return groups > kMostCalibrationFolds ? measured::k_fold(keys, kMostCalibrationFolds, kFoldSeed)
                              : measured::leave_one_out(keys);
 }
 

@@ -20,7 +20,7 @@ using measured::CsvTable;
 
 constexpr std::size_t kShares = 4;                    // first column of the shares
 constexpr std::size_t kFirst = kShares + kResources;  // of the coordinates
-constexpr float kMost = 1e4F;  // of a coordinate: beyond the logarithm of any number
+constexpr float kMostCoordinate = 1e4F;  // of a coordinate: beyond the logarithm of any number
 
 std::vector<std::string> header() {
   std::vector<std::string> columns = {"what", "name", "kind", "device"};
@@ -74,8 +74,8 @@ Coordinates coordinates_at(const CsvTable& table, const CsvRow& row) {
   Coordinates at;
   for (std::size_t c = 0; c < kCoordinates; ++c) {
     at[c] = number_at<float>(table, row, kFirst + c);
-    require(std::fabs(at[c]) <= kMost, table, row, coordinate_names()[c], row.cells[kFirst + c],
-            "a number of {} at most", kMost);
+    require(std::fabs(at[c]) <= kMostCoordinate, table, row, coordinate_names()[c], row.cells[kFirst + c],
+            "a number of {} at most", kMostCoordinate);
   }
   return at;
 }

@@ -24,7 +24,7 @@ constexpr auto all_spellings() {
   std::copy(kOldSpellings.begin(), kOldSpellings.end(), end);
   return all;
 }
-constexpr base::WordTable kSpellings(all_spellings());
+constexpr base::WordTable kOpcodeSpellings(all_spellings());
 
 }  // namespace
 
@@ -40,7 +40,7 @@ std::string_view name(OpClass work) {
 }
 
 std::optional<Opcode> parse_opcode(std::string_view text) {
-  const Opcode* const found = kSpellings.find(text);
+  const Opcode* const found = kOpcodeSpellings.find(text);
   return found != nullptr ? std::optional(*found) : std::nullopt;
 }
 

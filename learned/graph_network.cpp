@@ -7,7 +7,7 @@ namespace tilecast::learned {
 namespace {
 
 constexpr base::Plugin kTorch = {"torch", "the module of the graph networks", kGraphModuleAbi,
-                                 " a build with TILECAST_WITH_TORCH=OFF has none;"};
+                                 "torch"};
 
 }  // namespace
 

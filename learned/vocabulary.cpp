@@ -10,11 +10,11 @@
 namespace tilecast::learned {
 namespace {
 
-constexpr std::string_view kFormat = "tilecast.vocabulary/1";
+constexpr std::string_view kVocabularyFormat = "tilecast.vocabulary/1";
 constexpr std::string_view kUnknownText = "<unk>";
 
 std::string header_of(const TextSpec& spec) {
-  std::string text = fmt::format("format,{}\n", kFormat);
+  std::string text = fmt::format("format,{}\n", kVocabularyFormat);
   for (const Parameter<TextSpec>& parameter : text_parameters().parameters()) {
     text += fmt::format("{},{}\n", parameter.name, parameter.get(spec));
   }
@@ -113,7 +113,7 @@ Vocabulary Vocabulary::from_csv(const std::string& text, const std::string& file
   };
   Vocabulary read;
   std::string_view rest = text;
-  const std::string format = fmt::format("format,{}", kFormat);
+  const std::string format = fmt::format("format,{}", kVocabularyFormat);
   if (take_line(rest) != format) fail(1, fmt::format("expected '{}'", format));
   std::size_t number = 2;
   for (const Parameter<TextSpec>& parameter : text_parameters().parameters()) {

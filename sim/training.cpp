@@ -104,7 +104,8 @@ TrainedModel train_learner(const TrainingRequest& request, const TrainingHooks& 
   result.trained.save(result.about, request.directory, request.force);
   std::error_code ignored;
   fs::remove(checkpoint, ignored);
-  return {request.directory, training.experiment(), std::move(result)};
+  return {views::training_text(result, training.experiment(), request.directory),
+          views::training_json(result, training.experiment(), request.directory)};
 }
 
 TrainedModel train_hybrid(const TrainingRequest& request, const TrainingHooks& hooks,
@@ -120,7 +121,8 @@ TrainedModel train_hybrid(const TrainingRequest& request, const TrainingHooks& h
   result.card.versions.insert(result.card.versions.begin(), {"tilecast", version()});
   hybrid::save_hybrid(result.card, result.model->parts(), result.training_csv, request.directory,
                       request.force);
-  return {request.directory, training.experiment(), std::move(result)};
+  return {views::hybrid_text(result, training.experiment(), request.directory),
+          views::hybrid_json(result, training.experiment(), request.directory)};
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // `tilecast train` without its command line: an experiment -> a trained model's folder.
 //
-//   TrainedModel made = train_model({.experiment = "e.yaml", .directory = "models/mine"});
-//   views::trained_json(made)      // sim/views/training.h
+//   const TrainModule& module = train_module();     // the component `train`
+//   TrainedModel made = module.train({.experiment = "e.yaml", .directory = "models/mine"}, {});
+//   made.json
 //
 // Trains one learner, or fits one hybrid, on the rows that the first round of the experiment's
 // split fits, and scores it on the held-out ones. Trainings on graphs: learned/training/.
@@ -9,10 +10,9 @@
 
 #include <functional>
 #include <string>
-#include <variant>
 
-#include "validation/experiment_train.h"
-#include "validation/train_hybrid.h"
+#include "learned/training/learner.h"
+#include "sim/verb_module.h"
 
 namespace tilecast::sim {
 
@@ -33,10 +33,9 @@ struct TrainingHooks {
       [](const std::string&, double) {};  // done: 0..1
 };
 
+// What was made, as views/training.h writes it.
 struct TrainedModel {
-  std::string directory;
-  validation::Experiment experiment;  // of the model alone
-  std::variant<validation::TrainingResult, validation::HybridTrainingResult> result;
+  std::string text, json;
 };
 
 // The folder of third-party data: `given`, else $TILECAST_SHARED, else ../shared beside the
@@ -48,5 +47,19 @@ struct TrainedModel {
                                        const TrainingHooks& hooks = {});
 // What would be trained, on which rows, as text; the directory may be empty.
 [[nodiscard]] std::string training_plan(const TrainingRequest& request);
+
+// What the module of the component `train` offers: its verbs, and training for other languages.
+struct TrainModule : VerbModule {
+  TrainedModel (*train)(const TrainingRequest& request, const TrainingHooks& hooks);
+};
+inline constexpr base::Plugin kTrainPlugin = {
+    "train", "the module that trains models and runs experiments",
+    base::plugin_abi(kVerbModuleAbi,
+                     {sizeof(TrainModule), sizeof(TrainingRequest), sizeof(TrainingHooks)}),
+    "train"};
+// Throws Error where the component is not there.
+[[nodiscard]] inline const TrainModule& train_module() {
+  return *static_cast<const TrainModule*>(base::load_plugin(kTrainPlugin));
+}
 
 }  // namespace tilecast::sim

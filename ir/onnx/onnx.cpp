@@ -6,7 +6,7 @@
 namespace tilecast::ir {
 namespace {
 
-constexpr base::Plugin kOnnx = {"onnx", "the module that reads ONNX", kOnnxModuleAbi};
+constexpr base::Plugin kOnnx = {"onnx", "the module that reads ONNX", kOnnxModuleAbi, "onnx"};
 
 // The varint at the front of `bytes`, which is taken off; nothing where there is none.
 std::optional<std::uint64_t> take_varint(std::string_view& bytes) {

@@ -67,7 +67,7 @@ std::string original_array(const hlo_proto::OriginalElement& element) {
     *array.mutable_shape_index() = element.original_shape_index();
   }
   if (array.instruction_name().empty()) return {};
-  return quoted(array.instruction_name()) +
+  return quoted_text(array.instruction_name()) +
          (array.shape_index().empty() ? "" : " " + list(array.shape_index()));
 }
 

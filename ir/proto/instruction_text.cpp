@@ -36,7 +36,7 @@ const hlo_proto::TriangularSolveOptions& triangular(const Site& at) {
   return at.proto.triangular_solve_options();
 }
 std::string quoted_unless_empty(const std::string& text) {
-  return text.empty() ? text : quoted(text);
+  return text.empty() ? text : quoted_text(text);
 }
 
 // `p` is the proto of the instruction.
@@ -66,7 +66,7 @@ const std::unordered_map<std::string_view, Write> kWriters = {
                     ? number(p.cross_program_prefetch_index())
                     : "")},
     {"custom_call_has_side_effect", PROTO_TEXT(flag(p.custom_call_has_side_effect()))},
-    {"custom_call_target", PROTO_TEXT(quoted(p.custom_call_target()))},
+    {"custom_call_target", PROTO_TEXT(quoted_text(p.custom_call_target()))},
     {"delta", PROTO_TEXT(number(p.delta()))},
     {"dim_labels", dim_labels},
     {"dimensions", PROTO_TEXT(numbers(at, p.dimensions()))},

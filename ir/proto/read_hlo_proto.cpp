@@ -185,8 +185,8 @@ void ModuleText::write_tables() {
     for (int i = 0; i < rows.size(); ++i) out_ += fmt::format("{} {}\n", i + 1, print(rows.Get(i)));
     out_ += '\n';
   };
-  table("FileNames", index.file_names(), quoted);
-  table("FunctionNames", index.function_names(), quoted);
+  table("FileNames", index.file_names(), quoted_text);
+  table("FunctionNames", index.function_names(), quoted_text);
   table("FileLocations", index.file_locations(), [](const hlo_proto::FileLocation& at) {
     return fmt::format(
         "{{file_name_id={} function_name_id={} line={} end_line={} column={} end_column={}}}",
@@ -248,7 +248,7 @@ void ModuleText::write_computation(const hlo_proto::Computation& computation) {
   }
   out_ += '}';
   if (!computation.execution_thread().empty()) {
-    out_ += ", execution_thread=" + quoted(computation.execution_thread());
+    out_ += ", execution_thread=" + quoted_text(computation.execution_thread());
   }
   out_ += "\n\n";
 }

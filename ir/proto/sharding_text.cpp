@@ -143,7 +143,7 @@ std::string metadata(const hlo_proto::Metadata& value) {
     text += fmt::format("{}{}={}", text.empty() ? "" : " ", key, item);
   };
   const auto put_text = [&put](std::string_view key, const std::string& item) {
-    if (!item.empty()) put(key, quoted(item));
+    if (!item.empty()) put(key, quoted_text(item));
   };
   const auto put_number = [&put](std::string_view key, std::int64_t item) {
     if (item != 0) put(key, std::to_string(item));
@@ -178,7 +178,7 @@ std::string frontend_attributes(const hlo_proto::FrontendAttributes& value) {
   std::string text;
   for (const hlo_proto::TextEntry& entry : value.map()) {
     text += fmt::format("{}{}={}", text.empty() ? "" : ",",
-                        is_word(entry.key()) ? entry.key() : quoted(entry.key()),
+                        is_word(entry.key()) ? entry.key() : quoted_text(entry.key()),
                         dict_or_quoted(entry.value()));
   }
   return "{" + text + "}";
@@ -188,13 +188,13 @@ std::string list(const Numbers& values) {
   return fmt::format("{{{}}}", fmt::join(values, ","));
 }
 
-std::string quoted(std::string_view text) {
+std::string quoted_text(std::string_view text) {
   return "\"" + escape(text) + "\"";
 }
 
 std::string dict_or_quoted(std::string_view text) {
   const bool dict = !text.empty() && text[0] == '{' && json_dict_end(text, 0) == text.size();
-  return dict ? std::string(text) : quoted(text);
+  return dict ? std::string(text) : quoted_text(text);
 }
 
 }  // namespace tilecast::ir::proto_text

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -33,9 +34,8 @@ constexpr std::array<std::string_view, 5> kTileTargets{"output_bounds", "kernel_
                                                        "input_bounds", "threads", "vector"};
 constexpr double kMaxWhole = 9007199254740992.0;  // 2^53: every whole number up to it is exact
 
-template <std::size_t N>
-bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+bool is_in(std::span<const std::string_view> names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
 }
 
 // Units per second that a rate's unit stands for: "Gelem/s" -> 1e9.
@@ -44,9 +44,9 @@ double rate_scale(const std::string& unit, const std::string& where) {
   constexpr std::string_view kPrefixes = "kMGTP";
   if (unit.ends_with("/s")) {
     std::string_view thing = std::string_view(unit).substr(0, unit.size() - 2);
-    if (contains(kThings, thing)) return 1;
+    if (is_in(kThings, thing)) return 1;
     const std::size_t power = thing.empty() ? std::string::npos : kPrefixes.find(thing.front());
-    if (power != std::string::npos && contains(kThings, thing.substr(1))) {
+    if (power != std::string::npos && is_in(kThings, thing.substr(1))) {
       return std::pow(1000.0, static_cast<double>(power + 1));
     }
   }
@@ -93,13 +93,13 @@ class RuleReader {
   ColumnRule read() {
     const std::string& target = node_.key;
     if (node_.is_mapping() && node_.find("constant") != nullptr) return constant();
-    if (contains(kTimeTargets, target)) return time();
-    if (contains(kTileTargets, target)) return tile();
-    if (contains(kWholeTargets, target)) return whole();
-    if (contains(kScheduleTargets, target)) {
+    if (is_in(kTimeTargets, target)) return time();
+    if (is_in(kTileTargets, target)) return tile();
+    if (is_in(kWholeTargets, target)) return whole();
+    if (is_in(kScheduleTargets, target)) {
       return node_.is_mapping() && node_.find("map") != nullptr ? text() : whole();
     }
-    if (contains(kTextTargets, target) || (target.starts_with("x_") && target.size() > 2)) {
+    if (is_in(kTextTargets, target) || (target.starts_with("x_") && target.size() > 2)) {
       return text();
     }
     std::vector<std::string_view> known(kWholeTargets.begin(), kWholeTargets.end());
@@ -140,7 +140,7 @@ class RuleReader {
     allow_only({"constant"});
     rule_.kind_ = ColumnRule::Kind::kConstant;
     rule_.constant_ = entry("constant");
-    if (contains(kTimeTargets, node_.key)) fail("a time cannot be a constant");
+    if (is_in(kTimeTargets, node_.key)) fail("a time cannot be a constant");
     if (rule_.constant_.empty()) fail("the constant is empty");
     return std::move(rule_);
   }
@@ -259,13 +259,13 @@ ColumnRule ColumnRule::as_named(const std::string& column, const ConfigNode& at)
   ConfigNode node = at;
   node.kind = ConfigNode::Kind::kScalar;
   node.key = node.scalar = column;
-  if (is_parameter_column(column) || contains(kTileTargets, column)) {
+  if (is_parameter_column(column) || is_in(kTileTargets, column)) {
     ColumnRule rule = copied(node, column, "");
     rule.is_number_ = is_parameter_column(column);
     return rule;
   }
   if (const std::string time = column.substr(0, column.rfind("_ns"));
-      column.ends_with("_ns") && contains(kTimeTargets, time)) {
+      column.ends_with("_ns") && is_in(kTimeTargets, time)) {
     node.kind = ConfigNode::Kind::kMapping;
     node.key = time;
     for (const auto& [key, text] : {std::pair{"column", column}, {"unit", "ns"}}) {

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::size_t kNamesShown = 5;
-constexpr double kNanosecondsPerSecond = 1e9, kMaxRepeats = 1e9;
+constexpr double kNanoseconds = 1e9, kMaxRepeats = 1e9;
 
 Manifest manifest_for(const TraceSource& source, const ImportOptions& options) {
   Manifest manifest = read_import_manifest(source.manifest, options, source.traces.front());
@@ -103,7 +103,7 @@ void add_notes(const TraceSummary& trace, const Joined& joined, const ir::Progra
 }
 
 std::string nanoseconds(Seconds time) {
-  return fmt::format("{}", std::round(time.value * kNanosecondsPerSecond * 1e3) / 1e3);
+  return fmt::format("{}", std::round(time.value * kNanoseconds * 1e3) / 1e3);
 }
 
 // {kernel, program, runtime_ns, repeats, spread_ns}

@@ -27,12 +27,14 @@ void add_ops(CLI::App& app);
 void add_report(CLI::App& app);
 void add_sensitivity(CLI::App& app);
 void add_sweep(CLI::App& app);
-void add_serve(CLI::App& app);
 void add_tiles(CLI::App& app);
-void add_train(CLI::App& app);
 void add_tune(CLI::App& app);
 void add_tune_fusion(CLI::App& tune);   // a verb of tune
 void add_tune_program(CLI::App& tune);  // a verb of tune
+
+// Verbs of modules (sim/verb_module.h).
+void add_serve(CLI::App& app);
+void add_train(CLI::App& app);
 void add_validate(CLI::App& app);
 
 }  // namespace tilecast::sim::cli

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/cli/examples.h"
+#include "sim/version.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -99,7 +100,7 @@ std::string help_json(const CLI::App& app) {
   append_verbs(app, verbs);
   return Json{{"schema", "tilecast.help/1"},
               {"description", app.get_description()},
-              {"version", TILECAST_VERSION},
+              {"version", version()},
               {"verbs", verbs}}
       .dump(1);
 }

@@ -9,10 +9,14 @@
 #include <new>
 
 #include "base/error.h"
+#include "base/plugin.h"
 #include "base/source_text.h"
 #include "base/text.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/help.h"
+#include "sim/training.h"
+#include "sim/verb_module.h"
+#include "sim/version.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -66,9 +70,13 @@ void choose_kernels_of_openblas() {
 #endif
 }
 
+constexpr base::Plugin kServePlugin = {"serve", "the module of the page and its JSON API",
+                                        kVerbModuleAbi, "serve"};
+
 struct Verb {
   std::string_view name;
-  void (*add)(CLI::App& app);
+  void (*add)(CLI::App& app);              // nullptr: `module` adds it
+  const base::Plugin* module = nullptr;
 };
 constexpr Verb kVerbs[] = {
     {"simulate", add_simulate},
@@ -82,30 +90,43 @@ constexpr Verb kVerbs[] = {
     {"tiles", add_tiles},
     {"advise", add_advise},
     {"features", add_features},
-    {"train", add_train},
+    {"train", nullptr, &kTrainPlugin},
     {"evaluate", add_evaluate},
     {"calibrate", add_calibrate},
     {"compare", add_compare},
     {"import", add_import},
     {"measure", add_measure},
     {"tune", add_tune},
-    {"validate", add_validate},
+    {"validate", nullptr, &kTrainPlugin},
     {"report", add_report},
-    {"serve", add_serve},
+    {"serve", nullptr, &kServePlugin},
 };
+
+// Where its module is not there, the verb says how to add it, with any arguments and to --help.
+void add_verb(CLI::App& app, const Verb& verb) {
+  if (verb.add != nullptr) return verb.add(app);
+  if (base::has_plugin(*verb.module)) {
+    return static_cast<const VerbModule*>(base::load_plugin(*verb.module))->add(app, verb.name);
+  }
+  CLI::App& absent = *app.add_subcommand(
+      std::string(verb.name), fmt::format("not in this build; add it with: scripts/build {}",
+                                          verb.module->component));
+  absent.prefix_command();
+  absent.callback([&verb] { static_cast<void>(base::load_plugin(*verb.module)); });
+}
 
 // The one that is asked for; all where it is none of them, for help and hints: making all options
 // takes longer than a small simulation.
 void add_verbs(CLI::App& app, std::string_view asked) {
   const auto* const found = std::ranges::find(kVerbs, asked, &Verb::name);
-  if (found != std::end(kVerbs)) return found->add(app);
-  for (const Verb& verb : kVerbs) verb.add(app);
+  if (found != std::end(kVerbs)) return add_verb(app, *found);
+  for (const Verb& verb : kVerbs) add_verb(app, verb);
 }
 
 int run(int argc, char** argv) {
   choose_kernels_of_openblas();  // while there is one thread
   CLI::App app("Predicts how long a tensor program runs on a described machine.", "tilecast");
-  app.set_version_flag("--version", "tilecast " TILECAST_VERSION);
+  app.set_version_flag("--version", fmt::format("tilecast {}", version()));
   app.add_flag_callback(
       "--help-json", [&app] { throw CLI::CallForVersion(help_json(app), 0); },
       "every verb, option and example as JSON");

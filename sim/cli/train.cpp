@@ -9,7 +9,6 @@
 #include "sim/cli/options.h"
 #include "sim/cli/progress.h"
 #include "sim/training.h"
-#include "sim/views/training.h"
 
 namespace tilecast::sim::cli {
 namespace {
@@ -62,7 +61,7 @@ void run(const TrainArguments& arguments) {
   if (arguments.dry_run) return write(arguments.output, training_plan(request));
   const TrainedModel made = train(request);
   write(arguments.output,
-        arguments.output.format == "json" ? views::trained_json(made) : views::trained_text(made));
+        arguments.output.format == "json" ? made.json : made.text);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@
 namespace tilecast::sim::cli {
 namespace {
 
-struct ProgramArguments {
+struct TuneProgramArguments {
   std::string program, model, listing = "ladder", output, hlo;
   DeviceOptions device;
   TileArguments tiles;
@@ -44,7 +44,7 @@ std::string hash_of(const ir::Program& program) {
 
 search::TunedTiles run_on_hardware(const ir::Module& fused, const std::string& program_hash,
                                    const std::vector<search::KernelTiles>& kernels,
-                                   search::Hardware& hardware, const ProgramArguments& arguments) {
+                                   search::Hardware& hardware, const TuneProgramArguments& arguments) {
   const HardwareArguments& given = arguments.hardware;
   search::TuningJournal journal(given.journal, program_hash);
   if (journal.size() > 0) {
@@ -81,7 +81,7 @@ ProgramGain gain_of(const ir::Program& program, const hwdesc::Device& device,
   return program_gain({program, before}, {program, after}, device);
 }
 
-void write_choice(const ProgramArguments& arguments, const search::TileChoices& chosen,
+void write_choice(const TuneProgramArguments& arguments, const search::TileChoices& chosen,
                   const std::vector<search::KernelTiles>& kernels, const ir::Module& fused) {
   if (!arguments.output.empty()) {
     std::map<std::string, std::string> names;
@@ -93,7 +93,7 @@ void write_choice(const ProgramArguments& arguments, const search::TileChoices& 
   }
 }
 
-void run_program(const ProgramArguments& arguments) {
+void run_program(const TuneProgramArguments& arguments) {
   const std::string& command = arguments.hardware.command;
   if (!command.empty() && command.find("{tiles}") == std::string::npos) {
     throw UsageError("--measure: expected {tiles} in the command: what says how kernels are cut");
@@ -148,7 +148,7 @@ void run_program(const ProgramArguments& arguments) {
   if (Interrupt::asked()) end_as_interrupted();
 }
 
-void add_tile_list_options(CLI::App& verb, ProgramArguments& arguments) {
+void add_tile_list_options(CLI::App& verb, TuneProgramArguments& arguments) {
   constexpr std::size_t kMost = 1'000'000;
   add_listing_option(verb, arguments.listing);
   verb.add_option("--most-tiles", arguments.most_tiles, "tiles listed of a kernel at most")
@@ -164,7 +164,7 @@ void add_tile_list_options(CLI::App& verb, ProgramArguments& arguments) {
 }  // namespace
 
 void add_tune_program(CLI::App& tune) {
-  auto arguments = std::make_shared<ProgramArguments>();
+  auto arguments = std::make_shared<TuneProgramArguments>();
   CLI::App& verb = *tune.add_subcommand("program", "the fastest tiles of all kernels of a program");
   verb.add_option("program", arguments->program, "file of the program")
       ->required()

@@ -14,7 +14,6 @@
 #include "sim/views/calibration.h"
 #include "sim/views/evaluation.h"
 #include "sim/views/quantities.h"
-#include "sim/views/training.h"
 
 namespace tilecast::sim::python {
 namespace {
@@ -98,8 +97,8 @@ Calibration run_calibrate(const CalibrationRequest& request, const CalibrationFi
 }
 
 Answer run_train(const TrainingRequest& request) {
-  const TrainedModel made = train_model(request);
-  return {views::trained_text(made), views::trained_json(made)};
+  const TrainedModel made = train_module().train(request, {});
+  return {made.text, made.json};
 }
 
 struct SweepFiles {

@@ -3,13 +3,10 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/plugin.h"
-#include "sim/serve/http_module.h"
+#include "sim/serve/http_server.h"
 
 namespace tilecast::sim::serve {
 namespace {
-
-constexpr base::Plugin kHttp = {"http", "the module of HTTP", kHttpModuleAbi};
 
 bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
@@ -78,8 +75,7 @@ Server::Server(const ServerOptions& options) : state_(std::make_unique<State>(op
     throw UsageError(fmt::format("--host: got {}, which others reach; expected a --token with it",
                                  options.host));
   }
-  auto* const make = reinterpret_cast<HttpServerMaker*>(base::load_plugin(kHttp));
-  state_->http = make(options, state_->answers());
+  state_->http = make_http_server(options, state_->answers());
   if (state_->http->port() <= 0) {
     throw Error(fmt::format("{}:{}: cannot listen there; is it in use? try another --port",
                             options.host, options.port));

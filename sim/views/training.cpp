@@ -204,18 +204,4 @@ std::string hybrid_json(const validation::HybridTrainingResult& result,
   return json.dump(2) + "\n";
 }
 
-std::string trained_text(const TrainedModel& made) {
-  if (const auto* hybrid = std::get_if<validation::HybridTrainingResult>(&made.result)) {
-    return hybrid_text(*hybrid, made.experiment, made.directory);
-  }
-  return training_text(std::get<TrainingResult>(made.result), made.experiment, made.directory);
-}
-
-std::string trained_json(const TrainedModel& made) {
-  if (const auto* hybrid = std::get_if<validation::HybridTrainingResult>(&made.result)) {
-    return hybrid_json(*hybrid, made.experiment, made.directory);
-  }
-  return training_json(std::get<TrainingResult>(made.result), made.experiment, made.directory);
-}
-
 }  // namespace tilecast::sim::views

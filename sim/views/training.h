@@ -6,13 +6,10 @@
 
 #include <string>
 
-#include "sim/training.h"
+#include "validation/experiment_train.h"
+#include "validation/train_hybrid.h"
 
 namespace tilecast::sim::views {
-
-// Of a learner or a hybrid, as below.
-[[nodiscard]] std::string trained_text(const TrainedModel& made);
-[[nodiscard]] std::string trained_json(const TrainedModel& made);
 
 // `directory`: where the model was written.
 [[nodiscard]] std::string training_text(const validation::TrainingResult& result,

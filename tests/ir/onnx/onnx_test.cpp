@@ -59,6 +59,7 @@ TEST(AbsentOnnxModule, IsRefusedWithThePlace) {
   unsetenv("TILECAST_ONNX_MODULE");
   EXPECT_THAT(reason, HasSubstr("/nowhere/module.so"));
   EXPECT_THAT(reason, HasSubstr("TILECAST_ONNX_MODULE"));
+  EXPECT_THAT(reason, HasSubstr("scripts/build onnx"));
 }
 
 TEST(AbsentOnnxModule, OtherFilesAreRefused) {

@@ -35,10 +35,10 @@ std::string refusal_of(const std::string& file) {
   return reason;
 }
 
-TEST(AbsentGraphModule, IsRefusedWithThePlaceAndTheOption) {
+TEST(AbsentGraphModule, IsRefusedWithThePlaceAndTheCommandThatAddsIt) {
   const std::string reason = refusal_of("/nowhere/module.so");
   EXPECT_NE(reason.find("/nowhere/module.so"), std::string::npos) << reason;
-  EXPECT_NE(reason.find("TILECAST_WITH_TORCH=OFF"), std::string::npos) << reason;
+  EXPECT_NE(reason.find("scripts/build torch"), std::string::npos) << reason;
 }
 
 TEST(AbsentGraphModule, OtherFilesAreRefused) {

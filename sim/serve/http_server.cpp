@@ -1,4 +1,5 @@
-// The module that sim/serve/server.cpp loads: its C symbols, and HTTP by cpp-httplib.
+#include "sim/serve/http_server.h"
+
 #include <httplib.h>
 
 #include <condition_variable>
@@ -6,9 +7,6 @@
 #include <mutex>
 #include <thread>
 #include <utility>
-
-#include "base/plugin.h"
-#include "sim/serve/http_module.h"
 
 namespace tilecast::sim::serve {
 namespace {
@@ -145,11 +143,10 @@ void HttplibServer::set_routes() {
   });
 }
 
-std::unique_ptr<HttpServer> make_server(const ServerOptions& options, HttpAnswers answers) {
+}  // namespace
+
+std::unique_ptr<HttpServer> make_http_server(const ServerOptions& options, HttpAnswers answers) {
   return std::make_unique<HttplibServer>(options, std::move(answers));
 }
 
-}  // namespace
 }  // namespace tilecast::sim::serve
-
-TILECAST_PLUGIN(http, tilecast::sim::serve::kHttpModuleAbi, &tilecast::sim::serve::make_server)

@@ -1,16 +1,10 @@
-// HTTP/1.1 for the server, by cpp-httplib: a module that is loaded by `tilecast serve` alone,
-// because OpenSSL and Brotli come with it. It exports as C symbols:
-//
-//   std::uint64_t tilecast_http_module_abi();   // kHttpModuleAbi of its build
-//   void* tilecast_http_module();               // an HttpServerMaker
+// HTTP/1.1 for the server, by cpp-httplib.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
-#include "base/plugin.h"
 #include "sim/serve/server.h"
 
 namespace tilecast::sim::serve {
@@ -38,9 +32,7 @@ class HttpServer {
   virtual void stop() = 0;
 };
 
-using HttpServerMaker = std::unique_ptr<HttpServer>(const ServerOptions& options,
-                                                    HttpAnswers answers);
-inline constexpr std::uint64_t kHttpModuleAbi =
-    base::plugin_abi(1, {sizeof(ServerOptions), sizeof(HttpAnswers)});
+[[nodiscard]] std::unique_ptr<HttpServer> make_http_server(const ServerOptions& options,
+                                                           HttpAnswers answers);
 
 }  // namespace tilecast::sim::serve

@@ -1,0 +1,13 @@
+// The module of the component `serve`: OpenSSL and Brotli come with its HTTP.
+#include "sim/cli/commands.h"
+#include "sim/verb_module.h"
+
+namespace tilecast::sim::cli {
+namespace {
+
+constexpr VerbModule kOffer = {[](CLI::App& app, std::string_view /*verb*/) { add_serve(app); }};
+
+}  // namespace
+}  // namespace tilecast::sim::cli
+
+TILECAST_PLUGIN(serve, tilecast::sim::kVerbModuleAbi, &tilecast::sim::cli::kOffer)
