@@ -9,13 +9,13 @@
 namespace tilecast::ir {
 namespace {
 
-constexpr std::int64_t kMostDevices = std::int64_t{1} << 24;
+constexpr std::int64_t kMostTiledDevices = std::int64_t{1} << 24;
 
 std::int64_t product_of(const Cursor& cursor, const Dims& dims, std::size_t begin) {
   std::int64_t product = 1;
   for (const std::int64_t dim : dims) {
-    cursor.fail_at_if(__builtin_mul_overflow(product, dim, &product) || product > kMostDevices,
-                      begin, "more than {} devices", kMostDevices);
+    cursor.fail_at_if(__builtin_mul_overflow(product, dim, &product) || product > kMostTiledDevices,
+                      begin, "more than {} devices", kMostTiledDevices);
   }
   return product;
 }
