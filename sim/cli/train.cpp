@@ -90,6 +90,7 @@ void add_train(CLI::App& app) {
   add_output_options(verb, arguments->output, {"table", "json"});
   add_jobs_option(verb, arguments->request.jobs);
   verb.footer(
+      "A component: scripts/build train adds it; graph networks also need scripts/build torch.\n"
       "Trains on the rows that the first round of the experiment's split fits, and reports how "
       "the\n"
       "model does on the held-out ones, beside roofline and analytical on the same rows. The\n"

@@ -233,6 +233,7 @@ void add_validate(CLI::App& app) {
   add_journal_options(verb, arguments->journal);
   add_jobs_option(verb, arguments->jobs);
   verb.footer(
+      "A component: scripts/build train adds it.\n"
       "Every experiment names its data, what is fitted and what is scored, and its bars; both\n"
       "sides are disjoint and all columns answer the same rows. Experiments whose data is not\n"
       "found are skipped. A bar that is not met is part of the answer, not a failure. A file of\n"

@@ -11,5 +11,13 @@ endforeach()
 step("configure" ${CMAKE_COMMAND} -S ${OUTSIDE} -B ${SCRATCH}/build -G ${GENERATOR}
      -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_PREFIX_PATH=${SCRATCH}/prefix -DHEADERS=${SCRATCH}/headers)
 step("build" ${CMAKE_COMMAND} --build ${SCRATCH}/build)
+# Its answer is the installed command's.
 step("run" ${CMAKE_COMMAND} -E env --unset=TILECAST_DEVICES
      ${SCRATCH}/build/outside ${PROGRAMS}/mlp_train.hlo)
+string(STRIP "${said}" answer)
+step("simulate" ${CMAKE_COMMAND} -E env --unset=TILECAST_DEVICES
+     ${SCRATCH}/prefix/bin/tilecast simulate --device tpu_v3 ${PROGRAMS}/mlp_train.hlo)
+string(FIND "${said}" "${answer}" at)
+if(at EQUAL -1)
+  message(FATAL_ERROR "the program says '${answer}', the command does not")
+endif()

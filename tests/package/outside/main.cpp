@@ -1,24 +1,25 @@
-// A program of somebody else's: simulates an HLO file on one device with the installed libraries.
-#include <tilecast/analytical/analytical_model.h>
+// A program of somebody else's: simulates a file on one device with the installed libraries, as
+// `tilecast simulate --device tpu_v3 FILE` does.
 #include <tilecast/hwdesc/device_yaml.h>
-#include <tilecast/ir/program.h>
-#include <tilecast/ir/text/hlo_parser.h>
-#include <tilecast/sim/simulator.h>
+#include <tilecast/ir/load_program.h>
+#include <tilecast/sim/answers.h>
 
 #include <cstdio>
 #include <exception>
 
 int main(int argc, char** argv) try {
   if (argc != 2) {
-    std::puts("usage: outside PROGRAM.hlo");
+    std::puts("usage: outside PROGRAM");
     return 2;
   }
-  const auto program = tilecast::ir::make_program(tilecast::ir::read_hlo_file(argv[1]));
+  const tilecast::ir::LoadOptions load;
   const auto device = tilecast::hwdesc::load_device("tpu_v3");
-  const tilecast::analytical::AnalyticalModel model;
-  const auto simulation = tilecast::sim::simulate(program, device, model);
-  std::printf("%zu kernels\n", simulation.kernels.size());
-  return simulation.kernels.empty() ? 1 : 0;
+  const auto placed = tilecast::sim::place(tilecast::ir::load_module(argv[1], load), device, load);
+  const auto model = tilecast::sim::choose_model("default", {&device, 1});
+  const auto simulation = tilecast::sim::simulate(placed, model);
+  std::printf("time      %.1f us  (sum over %zu kernels x launches)\n", simulation.time.value * 1e6,
+              simulation.kernels.size());
+  return 0;
 } catch (const std::exception& error) {
   std::printf("error: %s\n", error.what());
   return 1;
