@@ -1,6 +1,7 @@
 """pip install --no-build-isolation . : builds the Python module with CMake (docs/python.md)."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -12,18 +13,20 @@ ROOT = pathlib.Path(__file__).resolve().parent
 
 
 class CMakeBuild(build_ext):
-    """$TILECAST_BUILD_DIR: a build folder to go on with, for example build/release."""
+    """Goes on with $TILECAST_BUILD_DIR, else with build/release where scripts/quickstart made it."""
 
     def build_extension(self, extension):
-        build = pathlib.Path(os.environ.get("TILECAST_BUILD_DIR", self.build_temp)).resolve()
-        if not (build / "CMakeCache.txt").exists():
-            subprocess.check_call(["cmake", "-S", ROOT, "-B", build, "-G", "Ninja",
-                                   "-DCMAKE_BUILD_TYPE=Release", "-DTILECAST_BUILD_TESTS=OFF",
-                                   "-DTILECAST_WITH_TORCH=OFF", "-DCMAKE_UNITY_BUILD=ON",
-                                   "-DCMAKE_UNITY_BUILD_BATCH_SIZE=12",
-                                   f"-DPython_EXECUTABLE={sys.executable}"])
-        modules = [f"tilecast_{name}" for name in ("ceres", "hwloc", "nlopt", "onnx", "xgboost", "zip")]
-        subprocess.check_call(["cmake", "--build", build, "--target", "tilecast_python", *modules])
+        build = self.build_folder()
+        cache = build / "CMakeCache.txt"
+        known = re.search(r"TILECAST_COMPONENTS:STRING=(.*)", cache.read_text()) if cache.exists() else None
+        components = {*(known.group(1).split(";") if known else ["onnx"]), "python"} - {""}
+        options = [f"-DTILECAST_COMPONENTS={';'.join(sorted(components))}",
+                   f"-DPython_EXECUTABLE={sys.executable}"]
+        if not cache.exists():
+            options += ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_UNITY_BUILD=ON",
+                        "-DCMAKE_UNITY_BUILD_BATCH_SIZE=40"]
+        subprocess.check_call(["cmake", "-S", ROOT, "-B", build, *options])
+        subprocess.check_call(["cmake", "--build", build, "--target", "tilecast_python", "tilecast_modules"])
         target = pathlib.Path(self.get_ext_fullpath(extension.name)).resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
         built, = (build / "python/tilecast").glob("_tilecast*.so")
@@ -31,8 +34,16 @@ class CMakeBuild(build_ext):
         data = target.parent / "data"
         for folder in ("devices", "models"):
             shutil.copytree(ROOT / "configs" / folder, data / folder, dirs_exist_ok=True)
-        for module in modules:
-            shutil.copy(build / f"bin/lib{module}.so", data)
+        for module in (build / "bin").glob("libtilecast_*.so"):
+            if not module.is_symlink():  # libtilecast_c.so is another language's
+                shutil.copy(module, data)
+
+    def build_folder(self):
+        named = os.environ.get("TILECAST_BUILD_DIR")
+        ours = ROOT / "build/release"
+        if named or not (ours / "CMakeCache.txt").exists():
+            return pathlib.Path(named or self.build_temp).resolve()
+        return ours
 
 
 setup(

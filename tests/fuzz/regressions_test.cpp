@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <vector>
 
 #include "tests/fuzz/targets.h"
 #include "tests/support/damage.h"
@@ -31,12 +32,27 @@ const std::map<std::string, void (*)(Bytes)>& targets() {
       {"xplane", xplane},
       {"schedule_text", schedule_text},
       {"tokens", tokens},
+#ifndef TILECAST_FUZZ_ROOMS  // some rooms are not in every build (tests/CMakeLists.txt)
       {"model_folder", model_folder},
       {"experiment_yaml", experiment_yaml},
       {"study_yaml", study_yaml},
       {"http_body", http_body},
+#endif
   };
   return table;
+}
+
+// The folders of tests/regressions whose targets are in this build.
+std::vector<fs::path> folders() {
+  std::vector<fs::path> found;
+  for (const auto& folder : fs::directory_iterator(TILECAST_REGRESSIONS)) {
+    const bool has_target = targets().contains(folder.path().filename().string());
+#ifndef TILECAST_FUZZ_ROOMS
+    EXPECT_TRUE(has_target) << "no fuzz target of this name: " << folder.path();
+#endif
+    if (has_target) found.push_back(folder.path());
+  }
+  return found;
 }
 
 std::string bytes_of(const fs::path& file) {
@@ -48,10 +64,9 @@ std::string bytes_of(const fs::path& file) {
 
 TEST(FuzzRegressions, WhatOnceBrokeAReaderIsAnsweredOrRefused) {
   std::size_t inputs = 0;
-  for (const auto& folder : fs::directory_iterator(TILECAST_REGRESSIONS)) {
-    const std::string target = folder.path().filename().string();
-    ASSERT_TRUE(targets().contains(target)) << "no fuzz target of this name: " << folder.path();
-    for (const auto& file : fs::directory_iterator(folder.path())) {
+  for (const fs::path& folder : folders()) {
+    const std::string target = folder.filename().string();
+    for (const auto& file : fs::directory_iterator(folder)) {
       SCOPED_TRACE(file.path().string());
       EXPECT_NO_THROW(targets().at(target)(bytes_of(file.path())));
       ++inputs;
@@ -73,9 +88,9 @@ TEST(FuzzRegressions, EveryTargetAnswersNothingAndOneByte) {
 // libFuzzer needs clang; these run wherever the tests do.
 TEST(FuzzRegressions, DamagedRegressionInputsAreAnsweredOrRefused) {
   std::mt19937_64 random(20261125);
-  for (const auto& folder : fs::directory_iterator(TILECAST_REGRESSIONS)) {
-    const auto feed = targets().at(folder.path().filename().string());
-    for (const auto& file : fs::directory_iterator(folder.path())) {
+  for (const fs::path& folder : folders()) {
+    const auto feed = targets().at(folder.filename().string());
+    for (const auto& file : fs::directory_iterator(folder)) {
       const std::string bytes = bytes_of(file.path());
       if (bytes.size() > 8192) continue;
       SCOPED_TRACE(file.path().string());

@@ -17,9 +17,10 @@ _DATA = _os.path.join(_os.path.dirname(__file__), "data")
 if _os.path.isdir(_DATA):  # an installed package brings its presets, models and readers
     _os.environ.setdefault("TILECAST_DEVICES", _os.path.join(_DATA, "devices"))
     _os.environ.setdefault("TILECAST_MODELS", _os.path.join(_DATA, "models"))
-    for _module in ("ceres", "onnx", "xgboost", "zip"):
-        _os.environ.setdefault(f"TILECAST_{_module.upper()}_MODULE",
-                               _os.path.join(_DATA, f"libtilecast_{_module}.so"))
+    for _file in _os.listdir(_DATA):
+        if _file.startswith("libtilecast_") and _file.endswith(".so"):
+            _module = _file[len("libtilecast_"):-len(".so")]
+            _os.environ.setdefault(f"TILECAST_{_module.upper()}_MODULE", _os.path.join(_DATA, _file))
 
 from . import _tilecast as _core  # noqa: E402: reads the environment
 from ._tilecast import Error, devices  # noqa: E402
