@@ -19,13 +19,15 @@ class CMakeBuild(build_ext):
         build = self.build_folder()
         cache = build / "CMakeCache.txt"
         known = re.search(r"TILECAST_COMPONENTS:STRING=(.*)", cache.read_text()) if cache.exists() else None
-        components = {*(known.group(1).split(";") if known else ["onnx"]), "python"} - {""}
-        options = [f"-DTILECAST_COMPONENTS={';'.join(sorted(components))}",
-                   f"-DPython_EXECUTABLE={sys.executable}"]
-        if not cache.exists():
-            options += ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_UNITY_BUILD=ON",
-                        "-DCMAKE_UNITY_BUILD_BATCH_SIZE=40"]
-        subprocess.check_call(["cmake", "-S", ROOT, "-B", build, *options])
+        components = set(known.group(1).split(";") if known else ["onnx"]) - {""}
+        if "python" not in components:
+            python = sys._base_executable  # that of a venv may be gone when the folder is used again
+            options = [f"-DTILECAST_COMPONENTS={';'.join(sorted(components | {'python'}))}",
+                       f"-DPython_EXECUTABLE={python}"]
+            if not cache.exists():
+                options += ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_UNITY_BUILD=ON",
+                            "-DCMAKE_UNITY_BUILD_BATCH_SIZE=40"]
+            subprocess.check_call(["cmake", "-S", ROOT, "-B", build, *options])
         subprocess.check_call(["cmake", "--build", build, "--target", "tilecast_python", "tilecast_modules"])
         target = pathlib.Path(self.get_ext_fullpath(extension.name)).resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
