@@ -53,10 +53,9 @@ fs::path plugin_file(const Plugin& plugin) {
 [[noreturn]] void refuse_missing(const Plugin& plugin) {
   std::vector<std::string> tried;
   for (const fs::path& file : candidates(plugin)) tried.push_back(file.string());
-  const std::string remedy =
-      plugin.component.empty()
-          ? "build the whole with: scripts/build release"
-          : fmt::format("add it with: scripts/build {}", plugin.component);
+  const std::string remedy = plugin.component.empty()
+                                 ? "build the whole with: scripts/build release"
+                                 : fmt::format("add it with: scripts/build {}", plugin.component);
   throw Error(fmt::format("{} is not in this build; {} (tried {}; {} names another file)",
                           plugin.what, remedy, fmt::join(tried, ", "), variable_of(plugin)));
 }

@@ -19,11 +19,11 @@
 namespace tilecast::base {
 
 struct Plugin {
-  std::string_view name;       // "zip": libtilecast_zip.so; $TILECAST_ZIP_MODULE names another file
-  std::string_view what;       // for messages: "the module of zip archives"
-  std::uint64_t abi = 0;       // refused when the module's is another
-  // The component that brings it (CMakeLists.txt), which not every build has: named with the command
-  // that adds it. Empty: a module of every build.
+  std::string_view name;  // "zip": libtilecast_zip.so; $TILECAST_ZIP_MODULE names another file
+  std::string_view what;  // for messages: "the module of zip archives"
+  std::uint64_t abi = 0;  // refused when the module's is another
+  // The component that brings it (CMakeLists.txt), which not every build has: named with the
+  // command that adds it. Empty: a module of every build.
   std::string_view component = {};
 };
 

@@ -32,7 +32,7 @@ using schedule::Role;
 using schedule::Sync;
 using schedule::Value;
 
-constexpr std::int64_t kScratchLine = 64;              // bytes of a cache line, and of alignment
+constexpr std::int64_t kScratchLine = 64;       // bytes of a cache line, and of alignment
 constexpr std::int64_t kMostWritten = 256;      // statements of an unrolled loop written out
 constexpr std::int64_t kMostLocal = 128 << 10;  // bytes of a buffer on the stack
 constexpr std::int64_t kVectorBytes = 64;

@@ -80,7 +80,7 @@ std::vector<measured::Split> held_out_folds(const CalibrationRows& rows,
   }
   const std::size_t groups = std::set<std::string>(keys.begin(), keys.end()).size();
   return groups > kMostCalibrationFolds ? measured::k_fold(keys, kMostCalibrationFolds, kFoldSeed)
-                             : measured::leave_one_out(keys);
+                                        : measured::leave_one_out(keys);
 }
 
 struct Scored {

@@ -74,8 +74,8 @@ Coordinates coordinates_at(const CsvTable& table, const CsvRow& row) {
   Coordinates at;
   for (std::size_t c = 0; c < kCoordinates; ++c) {
     at[c] = number_at<float>(table, row, kFirst + c);
-    require(std::fabs(at[c]) <= kMostCoordinate, table, row, coordinate_names()[c], row.cells[kFirst + c],
-            "a number of {} at most", kMostCoordinate);
+    require(std::fabs(at[c]) <= kMostCoordinate, table, row, coordinate_names()[c],
+            row.cells[kFirst + c], "a number of {} at most", kMostCoordinate);
   }
   return at;
 }

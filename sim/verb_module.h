@@ -1,5 +1,5 @@
-// A module that brings verbs of the command, so that what only they need is neither built nor linked
-// where nobody asks for them (components: CMakeLists.txt).
+// A module that brings verbs of the command, so that what only they need is neither built nor
+// linked where nobody asks for them (components: CMakeLists.txt).
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ struct Names {
 };
 
 [[nodiscard]] std::string list(const Numbers& values);            // {1,2}
-[[nodiscard]] std::string quoted_text(std::string_view text);          // "..." with escapes
+[[nodiscard]] std::string quoted_text(std::string_view text);     // "..." with escapes
 [[nodiscard]] std::string dict_or_quoted(std::string_view text);  // a JSON dictionary as it is
 [[nodiscard]] std::string iota(const Numbers& reshape,
                                const google::protobuf::RepeatedField<std::int32_t>& permutation);

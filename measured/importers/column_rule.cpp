@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <span>
 
 #include "base/error.h"
 #include "base/source_text.h"

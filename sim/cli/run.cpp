@@ -69,11 +69,11 @@ void choose_kernels_of_openblas() {
 }
 
 constexpr base::Plugin kServePlugin = {"serve", "the module of the page and its JSON API",
-                                        kVerbModuleAbi, "serve"};
+                                       kVerbModuleAbi, "serve"};
 
 struct Verb {
   std::string_view name;
-  void (*add)(CLI::App& app);              // nullptr: `module` adds it
+  void (*add)(CLI::App& app);  // nullptr: `module` adds it
   const base::Plugin* module = nullptr;
 };
 constexpr Verb kVerbs[] = {
@@ -107,8 +107,8 @@ void add_verb(CLI::App& app, const Verb& verb) {
     return static_cast<const VerbModule*>(base::load_plugin(*verb.module))->add(app, verb.name);
   }
   CLI::App& absent = *app.add_subcommand(
-      std::string(verb.name), fmt::format("not in this build; add it with: scripts/build {}",
-                                          verb.module->component));
+      std::string(verb.name),
+      fmt::format("not in this build; add it with: scripts/build {}", verb.module->component));
   absent.prefix_command();
   absent.callback([&verb] { static_cast<void>(base::load_plugin(*verb.module)); });
 }

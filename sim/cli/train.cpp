@@ -60,8 +60,7 @@ void run(const TrainArguments& arguments) {
   }
   if (arguments.dry_run) return write(arguments.output, training_plan(request));
   const TrainedModel made = train(request);
-  write(arguments.output,
-        arguments.output.format == "json" ? made.json : made.text);
+  write(arguments.output, arguments.output.format == "json" ? made.json : made.text);
 }
 
 }  // namespace

@@ -44,7 +44,8 @@ std::string hash_of(const ir::Program& program) {
 
 search::TunedTiles run_on_hardware(const ir::Module& fused, const std::string& program_hash,
                                    const std::vector<search::KernelTiles>& kernels,
-                                   search::Hardware& hardware, const TuneProgramArguments& arguments) {
+                                   search::Hardware& hardware,
+                                   const TuneProgramArguments& arguments) {
   const HardwareArguments& given = arguments.hardware;
   search::TuningJournal journal(given.journal, program_hash);
   if (journal.size() > 0) {
