@@ -10,7 +10,6 @@ namespace {
 using ir::Dims;
 using ir::Kernel;
 using ir::Op;
-using ir::OpClass;
 using ir::Opcode;
 using ir::OpId;
 using ir::Shape;

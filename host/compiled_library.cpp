@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <list>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -31,7 +32,7 @@ constexpr Seconds kTrialTimeout{60};  // of asking a compiler for its version
 // Flags for the instructions of this machine; the first that the compiler takes.
 constexpr std::array<const char*, 3> kNativeFlags{"-march=native", "-mcpu=native", ""};
 constexpr const char* kFlags =
-    "-std=c11 -O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast -fPIC -shared -w";
+    "-fno-math-errno -fno-trapping-math -ffp-contract=fast -fPIC -shared -w";
 constexpr const char* kTrial = "#include <math.h>\nfloat f(float x) { return sqrtf(x); }\n";
 
 Words split_words(const std::string& text) {
@@ -160,14 +161,14 @@ void CompiledLibrary::remove() noexcept {
   path_.clear();
 }
 
-Compiler::Compiler() {
+Compiler::Compiler(std::string_view optimise) {
   const char* set = std::getenv("CC");
   const Words compiler = split_words(set != nullptr && *set != '\0' ? set : "cc");
   if (compiler.empty()) throw Error("CC: names no compiler; got only blanks, expected a command");
   const std::string version = version_of(compiler);
   std::string output;
   for (const char* native : kNativeFlags) {
-    const Words flags = split_words(fmt::format("{} {}", native, kFlags));
+    const Words flags = split_words(fmt::format("{} -std=c11 {} {}", native, optimise, kFlags));
     command_ = compiler;
     command_.insert(command_.end(), flags.begin(), flags.end());
     const LinkedSource trial{kTrial, {}};

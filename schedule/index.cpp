@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/text_hash.h"
 
 namespace tilecast::schedule {
 namespace {
@@ -30,6 +31,23 @@ std::int64_t checked(std::int64_t a, std::int64_t b, bool product) {
 
 }  // namespace
 
+const std::int64_t* Environment::find(const std::string& variable) const {
+  const std::uint64_t hash = base::hash_text(variable);
+  for (const Variable& known : variables_) {
+    if (known.hash == hash && known.name == variable) return &known.value;
+  }
+  return nullptr;
+}
+
+std::int64_t& Environment::operator[](const std::string& variable) {
+  if (const std::int64_t* found = find(variable)) return const_cast<std::int64_t&>(*found);
+  return variables_.emplace_back(base::hash_text(variable), variable, 0).value;
+}
+
+void Environment::erase(const std::string& variable) {
+  std::erase_if(variables_, [&](const Variable& known) { return known.name == variable; });
+}
+
 Index Index::of(std::string variable) {
   Term term;
   term.variable = std::move(variable);
@@ -54,9 +72,9 @@ std::string Index::Term::text() const {
 std::int64_t Index::Term::value(const Environment& variables) const {
   if (kind == Kind::kQuotient) return floor_div(of[0].value(variables), divisor);
   if (kind == Kind::kRemainder) return floor_mod(of[0].value(variables), divisor);
-  const auto found = variables.find(variable);
-  if (found == variables.end()) throw Error(fmt::format("loop variable {} has no value", variable));
-  return found->second;
+  const std::int64_t* found = variables.find(variable);
+  if (found == nullptr) throw Error(fmt::format("loop variable {} has no value", variable));
+  return *found;
 }
 
 IndexRange Index::Term::range(const Extents& extents) const {

@@ -11,9 +11,11 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tilecast::schedule {
@@ -21,7 +23,26 @@ namespace tilecast::schedule {
 struct IndexRange {  // both ends included
   std::int64_t low = 0, high = 0;
 };
-using Environment = std::map<std::string, std::int64_t, std::less<>>;
+// Values of loop variables: few, so a search through their hashes beats a tree.
+class Environment {
+ public:
+  struct Variable {
+    std::uint64_t hash = 0;  // of the name
+    std::string name;
+    std::int64_t value = 0;
+  };
+  Environment() = default;
+  Environment(std::initializer_list<std::pair<const char*, std::int64_t>> values) {
+    for (const auto& [name, value] : values) (*this)[name] = value;
+  }
+  std::int64_t& operator[](const std::string& variable);  // 0 where it was not there
+  [[nodiscard]] const std::int64_t* find(const std::string& variable) const;  // nullptr: not there
+  void erase(const std::string& variable);
+  [[nodiscard]] const std::vector<Variable>& variables() const { return variables_; }
+
+ private:
+  std::vector<Variable> variables_;
+};
 using Extents = std::map<std::string, std::int64_t, std::less<>>;  // of loops, by variable
 
 class Index {

@@ -145,7 +145,7 @@ class Reach {
   // No fewer than there are.
   [[nodiscard]] double bound(const std::vector<std::size_t>& group) const {
     Extents extents;
-    for (const auto& [variable, zero] : at_zero_) extents[variable] = 1;
+    for (const auto& variable : at_zero_.variables()) extents[variable.name] = 1;
     for (const Loop* loop : loops_) extents[loop->variable] = loop->extent;
     double product = 1;
     for (const std::size_t d : group) {

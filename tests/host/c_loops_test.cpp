@@ -35,7 +35,7 @@ void expect_right(const std::vector<Case>& cases) {
     made.push_back(std::get<CKernel>(c));
     source += made.back().source;
   }
-  const std::vector<Compilation> built = Compiler().compile(std::vector{source}, 1);
+  const std::vector<Compilation> built = Compiler("-O1").compile(std::vector{source}, 1);
   ASSERT_TRUE(built[0].library) << built[0].error;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const ir::Kernel& kernel = cases[i].kernel;

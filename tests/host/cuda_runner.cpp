@@ -18,6 +18,9 @@ namespace tilecast::host {
 namespace {
 
 constexpr Seconds kPatience{300};
+const std::string kCudaHeaders =
+    "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_pipeline.h>\n"
+    "#include <math.h>\n#include <mma.h>\n#include <string.h>\n";
 
 // What the command says; its status is 0 where that is empty.
 std::string complaint_of(std::vector<std::string> command, const std::string& folder) {
@@ -149,10 +152,8 @@ std::optional<CompiledLibrary> compile_on_gpu(const std::vector<CudaCase>& cases
     return std::nullopt;
   }
   TemporaryFolder folder;
-  std::string text = fmt::format(
-      "#include \"{}/tests/host/cuda_on_gpu.h\"\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n"
-      "#include <cuda_pipeline.h>\n#include <math.h>\n#include <mma.h>\n#include <string.h>\n",
-      support::source_dir().string());
+  std::string text = fmt::format("#include \"{}/tests/host/cuda_on_gpu.h\"\n{}",
+                                 support::source_dir().string(), kCudaHeaders);
   text += text_of(cases, [&](std::size_t i) {
     const RunJob job = arrays_of(cases[i], i).job;
     return fmt::format(
@@ -185,11 +186,14 @@ std::string run_on_gpu(const CompiledLibrary& library, const CudaCase& made, std
   return wrong != nullptr ? wrong : complaint_about(made, arrays, got);
 }
 
-std::optional<std::string> compile_for_gpu(const std::string& source,
+std::optional<std::string> compile_for_gpu(const std::vector<CudaCase>& cases,
                                            const std::string& architecture) {
   if (!std::filesystem::exists(nvcc())) return std::nullopt;
   TemporaryFolder folder;
-  const std::string file = folder.write("kernel.cu", source);
+  const std::string text = cases.size() == 1
+                               ? cases.front().source
+                               : kCudaHeaders + text_of(cases, [](std::size_t) { return ""; });
+  const std::string file = folder.write("kernel.cu", text);
   return complaint_of({nvcc(), "-std=c++17", "-arch=" + architecture, "-cubin", "-o",
                        folder.file("kernel.cubin"), file},
                       folder.path());

@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <set>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "schedule/text.h"
@@ -145,6 +146,11 @@ class Machine {
   double value(const Value& of) {
     if (of.kind == Value::Kind::kNumber) return of.number;
     if (of.kind == Value::Kind::kRead) return read(inside(of.read));
+    if (of.operands.size() == 2 && of.dtype == ir::DType::kF32 && of.direction.empty()) {
+      const double first = value(of.operands[0]);
+      return interpreter::as_type(
+          interpreter::combine(of.opcode, of.dtype, first, value(of.operands[1])), of.dtype);
+    }
     ir::Op op;
     op.opcode = of.opcode;
     op.shape = ir::Shape::array(of.dtype, {});
@@ -154,10 +160,6 @@ class Machine {
     for (const Value& operand : of.operands) {
       elements.push_back({value(operand)});
       shapes.push_back(ir::Shape::array(operand.dtype, {}));
-    }
-    if (elements.size() == 2 && of.dtype == ir::DType::kF32 && of.direction.empty()) {
-      return interpreter::as_type(
-          interpreter::combine(of.opcode, of.dtype, elements[0][0], elements[1][0]), of.dtype);
     }
     std::vector<interpreter::Value> values;
     for (std::size_t i = 0; i < elements.size(); ++i) values.push_back({&shapes[i], &elements[i]});
@@ -282,7 +284,7 @@ class Machine {
 
  private:
   const LoopProgram& program_;
-  std::map<std::string, Storage> memory_;
+  std::unordered_map<std::string, Storage> memory_;
   std::map<std::string, std::deque<Batch>> pipelines_;
   std::string open_;  // the pipeline whose batch is being filled
   Environment variables_;
