@@ -26,7 +26,7 @@ namespace tilecast::host {
 namespace {
 
 constexpr int kPairs = 250;  // of each shard
-constexpr int kShards = 8;  // tests that may run beside each other
+constexpr int kShards = 8;   // tests that may run beside each other
 constexpr std::uint64_t kSeedsPerShard = 1'000'000;
 constexpr std::size_t kFunctionsPerFile = 25;
 constexpr int kFilesPerOptimisedFile = 5;

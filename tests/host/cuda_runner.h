@@ -37,8 +37,8 @@ struct CudaCase {
 [[nodiscard]] std::string run_on_gpu(const CompiledLibrary& library, const CudaCase& made,
                                      std::size_t i);
 
-// What nvcc says to the texts for "sm_80": to a single one as it is, to several in one file, each in
-// a namespace. "" where it takes them, nothing where there is no nvcc.
+// What nvcc says to the texts for "sm_80": to a single one as it is, to several in one file, each
+// in a namespace. "" where it takes them, nothing where there is no nvcc.
 [[nodiscard]] std::optional<std::string> compile_for_gpu(const std::vector<CudaCase>& cases,
                                                          const std::string& architecture);
 
