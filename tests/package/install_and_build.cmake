@@ -7,7 +7,7 @@ step("install" ${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${SCRATCH}/prefi
 file(GLOB_RECURSE headers RELATIVE ${SCRATCH}/prefix/include ${SCRATCH}/prefix/include/*.h)
 foreach(header ${headers})
   get_filename_component(folder ${header} DIRECTORY)
-  string(MAKE_C_IDENTIFIER ${folder} name)
+  string(MAKE_C_IDENTIFIER "of_${folder}" name)
   file(APPEND ${SCRATCH}/headers/${name}.cpp "#include <${header}>\n#include <${header}>\n")
 endforeach()
 step("configure" ${CMAKE_COMMAND} -S ${OUTSIDE} -B ${SCRATCH}/build -G ${GENERATOR}
