@@ -2,13 +2,11 @@
 include(${CMAKE_CURRENT_LIST_DIR}/step.cmake)
 file(REMOVE_RECURSE ${SCRATCH})
 step("install" ${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${SCRATCH}/prefix)
-# Every public header, twice, a source for each folder: all that they include is installed. That each
-# compiles on its own is for scripts/lint to see.
+# Every public header on its own.
 file(GLOB_RECURSE headers RELATIVE ${SCRATCH}/prefix/include ${SCRATCH}/prefix/include/*.h)
 foreach(header ${headers})
-  get_filename_component(folder ${header} DIRECTORY)
-  string(MAKE_C_IDENTIFIER "of_${folder}" name)
-  file(APPEND ${SCRATCH}/headers/${name}.cpp "#include <${header}>\n#include <${header}>\n")
+  string(MAKE_C_IDENTIFIER ${header} name)
+  file(WRITE ${SCRATCH}/headers/${name}.cpp "#include <${header}>\n#include <${header}>\n")
 endforeach()
 step("configure" ${CMAKE_COMMAND} -S ${OUTSIDE} -B ${SCRATCH}/build -G ${GENERATOR}
      -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_PREFIX_PATH=${SCRATCH}/prefix -DHEADERS=${SCRATCH}/headers)
