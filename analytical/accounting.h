@@ -60,7 +60,8 @@ inline constexpr Bound kCachedPaths[] = {Bound::kHbmRead, Bound::kHbmWrite, Boun
 [[nodiscard]] Bound binding(const Accounting& accounting, BoundMask removed = 0);
 // Of one kernel, with what is removed.
 using AccountingOf = std::function<Accounting(BoundMask removed)>;
-// Time, bounds, what binds and what would next, bytes and iterations.
+// Time, bounds, what binds (without which most time is saved) and what would next, bytes and
+// iterations.
 [[nodiscard]] Estimate explained(const AccountingOf& account);
 
 }  // namespace tilecast::analytical

@@ -62,7 +62,7 @@ struct Estimate {
   Seconds time;            // on the device; dispatch overhead of the host is never in it
   Seconds speed_of_light;  // no implementation can be faster: max over roofs
   BoundVector bounds{};
-  Bound bound = Bound::kOverhead;       // what holds the time up
+  Bound bound = Bound::kOverhead;       // without which most time would be saved
   Bound next_bound = Bound::kOverhead;  // what would, if `bound` were removed ...
   Seconds next_time;                    // ... and the time then
   TileConfig tile;

@@ -30,7 +30,7 @@ _tilecast() {
     "simulate --unknown-op")
       values="error skip" ;;
     "tune tiles --strategy")
-      values="grid random analytical xgboost hybrid" ;;
+      values="grid random model xgboost hybrid" ;;
     "convert --to")
       values="hlo stablehlo" ;;
     "tiles --list"|"tune tiles --list"|"tune program --list")

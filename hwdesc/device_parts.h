@@ -130,9 +130,6 @@ struct Dispatch {
 };
 
 // Fitted to measurements: multipliers of constants (1 = as described), and times of its own.
-enum class FittedBy { kCalibration, kHybrid };
-inline constexpr std::string_view kFittedBy[] = {"calibration", "hybrid"};
-
 struct Calibration {
   double memory_bandwidth = 1;  // of main memory, reads and writes
   double memory_write = 1;      // of main memory's writes, on top of that
@@ -143,7 +140,6 @@ struct Calibration {
   double network = 1;                                                 // bandwidth of links
   Seconds kernel_overhead;                  // on the device, added to every kernel
   std::map<std::string, Seconds> dispatch;  // op class -> host time per launch; never on-chip time
-  FittedBy fitted_by = FittedBy::kCalibration;
   std::string source;  // what they were fitted on; empty: not calibrated
 };
 

@@ -282,11 +282,6 @@ void walk_calibration(SchemaVisitor& v, Device& device) {
            c.kernel_overhead);
   quantities(v, {"dispatch", kTime, 0, 10, kOptional, "by op class: host time per launch"},
              c.dispatch);
-  auto fitted_by = static_cast<std::size_t>(c.fitted_by);
-  v.choice({"fitted_by", kCount, 0, 0, kOptional,
-            "hybrid: hold for the op classes they were fitted to; default: calibration", kFittedBy},
-           fitted_by);
-  c.fitted_by = static_cast<FittedBy>(fitted_by);
   v.text({"source", kCount, 1, 2000, kRequired, "what they were fitted on"}, c.source);
   v.leave();
 }

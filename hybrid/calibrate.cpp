@@ -9,10 +9,9 @@
 
 #include "base/error.h"
 #include "base/statistics.h"
-#include "hybrid/calibration_rows.h"
+#include "hybrid/calibration_scores.h"
 #include "hybrid/robust_fit.h"
 #include "learned/training/examples.h"
-#include "measured/metrics.h"
 #include "measured/splits.h"
 
 namespace tilecast::hybrid {
@@ -31,20 +30,12 @@ constexpr double kOutlierScatters = 5;
 constexpr double kFarFromPrior = 4, kFarBeyondBound = 2;
 
 struct Problem {
-  const CalibrationRows& rows;
-  const analytical::CostModel& model;
-  const Device& device;
-  std::vector<RowTraits> traits;
+  CalibrationRows& rows;
   std::function<void()> step;
 
-  [[nodiscard]] std::vector<double> errors(std::span<const Constant> constants,
-                                           std::span<const double> x) const {
-    return rows.log_errors(model, device_at(device, constants, x));
-  }
   [[nodiscard]] Fit fit(std::span<const Constant> constants, std::span<const std::size_t> fitted,
-                        std::vector<double> start) const {
-    const Errors at = [&](std::span<const double> x) { return errors(constants, x); };
-    Fit found = robust_fit(at, constants, fitted, traits, std::move(start));
+                        std::vector<double> start = {}) const {
+    Fit found = robust_fit(rows, constants, fitted, std::move(start));
     step();
     return found;
   }
@@ -54,14 +45,14 @@ struct RowSplit {
   std::vector<std::size_t> inliers, outliers;
 };
 
-RowSplit split_outliers(const CalibrationRows& rows, const std::vector<double>& errors,
-                        double scatter) {
+RowSplit split_outliers(const CalibrationRows& rows, const Fit& fit) {
+  const std::vector<double>& errors = fit.errors;
   std::map<std::string, std::vector<double>> by_class;
   for (std::size_t i = 0; i < errors.size(); ++i) {
     by_class[rows.rows()[i].op_class].push_back(errors[i]);
   }
   RowSplit split;
-  const double limit = std::max(kOutlierLog, kOutlierScatters * scatter);
+  const double limit = std::max(kOutlierLog, kOutlierScatters * fit.scatter);
   for (std::size_t i = 0; i < errors.size(); ++i) {
     const std::vector<double>& others = by_class.at(rows.rows()[i].op_class);
     const double centre = others.size() > kLeastRows ? base::median(others) : 0;
@@ -70,84 +61,30 @@ RowSplit split_outliers(const CalibrationRows& rows, const std::vector<double>& 
   return split;
 }
 
-// By kernel where there are several, else by row; at most kMostCalibrationFolds.
+// By group, at most kMostCalibrationFolds.
 std::vector<measured::Split> held_out_folds(const CalibrationRows& rows,
                                             std::span<const std::size_t> inliers) {
   std::vector<std::string> keys;
-  for (const std::size_t i : inliers) keys.push_back(rows.rows()[i].kernel);
-  if (std::set<std::string>(keys.begin(), keys.end()).size() < 2) {
-    for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = fmt::format("{:08}", i);
-  }
-  const std::size_t groups = std::set<std::string>(keys.begin(), keys.end()).size();
-  return groups > kMostCalibrationFolds ? measured::k_fold(keys, kMostCalibrationFolds, kFoldSeed)
-                                        : measured::leave_one_out(keys);
+  for (const std::size_t i : inliers) keys.push_back(rows.rows()[i].group);
+  return std::set<std::string>(keys.begin(), keys.end()).size() > kMostCalibrationFolds
+             ? measured::k_fold(keys, kMostCalibrationFolds, kFoldSeed)
+             : measured::leave_one_out(keys);
 }
 
-struct Scored {
-  std::vector<std::size_t> rows;
-  std::vector<double> before, after;  // APE
-  std::vector<double> weights;
-};
-
-// The smallest value that at least `q` of the weight does not exceed.
-double weighted_quantile(const std::vector<double>& values, const std::vector<double>& weights,
-                         double q) {
-  std::vector<std::size_t> order(values.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return values[i]; });
-  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
-  double below = 0;
-  for (const std::size_t i : order) {
-    below += weights[i];
-    if (below >= q * total * (1 - 1e-12)) return values[i];
-  }
-  return values[order.back()];
-}
-
-HeldOutScore summary(const std::string& op_class, const Scored& scored) {
-  const auto quantile = [&](const std::vector<double>& values, double q) {
-    return weighted_quantile(values, scored.weights, q);
-  };
-  return {.op_class = op_class,
-          .rows = scored.rows.size(),
-          .median_before = quantile(scored.before, 0.5),
-          .median_after = quantile(scored.after, 0.5),
-          .p90_before = quantile(scored.before, 0.9),
-          .p90_after = quantile(scored.after, 0.9)};
-}
-
-std::vector<HeldOutScore> summaries(const CalibrationRows& rows, const Scored& scored) {
-  std::map<std::string, Scored> by_class;
-  for (std::size_t i = 0; i < scored.rows.size(); ++i) {
-    Scored& of_class = by_class[rows.rows()[scored.rows[i]].op_class];
-    of_class.rows.push_back(scored.rows[i]);
-    of_class.before.push_back(scored.before[i]);
-    of_class.after.push_back(scored.after[i]);
-    of_class.weights.push_back(scored.weights[i]);
-  }
-  std::vector<HeldOutScore> result = {summary("", scored)};
-  for (const auto& [op_class, of_class] : by_class) result.push_back(summary(op_class, of_class));
-  return result;
-}
-
-Scored cross_validate(const Problem& problem, std::span<const Constant> constants,
-                      std::span<const std::size_t> inliers) {
-  const std::vector<double> described(constants.size(), 0);
-  const std::vector<double> before = problem.errors(constants, described);
-  Scored scored;
+// Each fold's fit begins where that of all rows ended; it ends where its own rows take it.
+std::vector<HeldOutRow> cross_validate(const Problem& problem, std::span<const Constant> constants,
+                                       const Fit& of_all, std::span<const std::size_t> inliers,
+                                       const std::vector<double>& described) {
+  std::vector<HeldOutRow> held_out;
   for (const measured::Split& split : held_out_folds(problem.rows, inliers)) {
     std::vector<std::size_t> fitted;
     for (const std::size_t i : split.fit) fitted.push_back(inliers[i]);
-    const Fit fit = problem.fit(constants, fitted, {});
-    const std::vector<double> after = problem.errors(constants, fit.x);
+    const Fit fit = problem.fit(constants, fitted, of_all.x);
     for (const std::size_t i : split.score) {
-      scored.rows.push_back(inliers[i]);
-      scored.weights.push_back(problem.traits[inliers[i]].weight);
-      scored.before.push_back(std::abs(std::expm1(before[inliers[i]])));
-      scored.after.push_back(std::abs(std::expm1(after[inliers[i]])));
+      held_out.push_back({inliers[i], described[inliers[i]], fit.errors[inliers[i]]});
     }
   }
-  return scored;
+  return held_out;
 }
 
 FittedConstant describe(const Constant& c, double x, double deviation, double beyond_bound) {
@@ -176,10 +113,7 @@ std::vector<std::vector<Constant>> constant_subsets(const std::vector<Constant>&
     return kept;
   };
   const auto is_dispatch = [](const Constant& c) { return c.name.starts_with("dispatch."); };
-  const auto is_rate = [&](const Constant& c) {
-    return is_dispatch(c) || c.name == "memory_bandwidth" || c.name == "memory_write" ||
-           c.name == "cache_bandwidth" || c.name == "matrix";
-  };
+  const auto is_rate = [&](const Constant& c) { return is_dispatch(c) || c.is_share; };
   std::vector<std::vector<Constant>> result;
   for (const std::vector<Constant>& subset : {all, only(is_rate), only(is_dispatch)}) {
     if (!subset.empty() && (result.empty() || subset.size() < result.back().size())) {
@@ -197,9 +131,9 @@ struct Selected {
 };
 
 Selected fit_selected(const Problem& problem, std::span<const Constant> constants,
-                      std::span<const std::size_t> rows) {
-  Selected selected{.fit = problem.fit(constants, rows, {})};
-  std::vector<double> start;
+                      std::span<const std::size_t> rows, std::vector<double> start) {
+  Selected selected{.fit = problem.fit(constants, rows, std::move(start))};
+  start.clear();
   for (std::size_t j = 0; j < constants.size(); ++j) {
     const bool unidentified = selected.fit.deviation[j] > kUnidentified * constants[j].prior;
     (unidentified ? selected.unidentified : selected.constants).push_back(constants[j]);
@@ -222,15 +156,22 @@ std::vector<FittedConstant> describe(const Selected& selected) {
   return result;
 }
 
+std::string programs_note(std::size_t programs) {
+  return programs == 0 ? ""
+                       : fmt::format(
+                             "; {} rows are times of whole programs, which constants of "
+                             "kernels are not fitted to",
+                             programs);
+}
+
 std::vector<std::string> names(std::span<const Constant> constants) {
   std::vector<std::string> result;
   for (const Constant& constant : constants) result.push_back(constant.name);
   return result;
 }
 
-void list_outliers(const CalibrationRows& rows, std::span<const measured::SampleSet> sets,
-                   const RowSplit& split, const std::vector<double>& errors,
-                   Calibrated& calibrated) {
+void list_outliers(const CalibrationRows& rows, const RowSplit& split,
+                   const std::vector<double>& errors, Calibrated& calibrated) {
   for (const std::size_t i : split.outliers) {
     const CalibrationRow& row = rows.rows()[i];
     const double ratio = std::exp(-errors[i]);
@@ -240,33 +181,45 @@ void list_outliers(const CalibrationRows& rows, std::span<const measured::Sample
          .message = fmt::format("{}: measured {:.3g} us is {:.3g} times what any constants give; "
                                 "not used for the fit",
                                 rows.work(row).name, row.measured_s * 1e6, ratio)});
-    calibrated.outlier_sets.push_back(sets[row.set].name);
+    calibrated.outlier_sets.push_back(rows.sets()[row.set].name);
   }
 }
 
-// Fewer and fewer constants, until a fit helps kernels it has not seen.
-void fit_constants(const Problem& problem, const std::vector<Constant>& all,
-                   std::span<const std::size_t> inliers, bool accept_suspicious,
-                   Calibrated& result) {
+// The group that a fit harms most beyond its noise; else all rows, where it does not help them.
+const HeldOutScore* harmed(const std::vector<HeldOutScore>& scores) {
+  const auto beyond = [](const HeldOutScore& score) {
+    return (score.after - score.before) / score.noise;
+  };
+  const HeldOutScore& worst = *std::ranges::max_element(scores, {}, beyond);
+  if (worst.worse()) return &worst;
+  return scores.front().better() ? nullptr : &scores.front();
+}
+
+// Fewer and fewer constants, until a fit helps kernels it has not seen and harms no group of them.
+void fit_constants(const Problem& problem, const std::vector<Constant>& all, const Fit& first,
+                   std::span<const std::size_t> inliers, const std::vector<double>& described,
+                   bool accept_suspicious, Calibrated& result) {
   for (const std::vector<Constant>& constants : constant_subsets(all)) {
-    const Selected selected = fit_selected(problem, constants, inliers);
+    const Selected selected =
+        fit_selected(problem, constants, inliers,
+                     constants.size() == all.size() ? first.x : std::vector<double>{});
     if (selected.constants.empty()) return;
-    const std::vector<HeldOutScore> held_out =
-        summaries(problem.rows, cross_validate(problem, selected.constants, inliers));
-    const bool better = !held_out.front().worse();
-    if (better || result.constants.empty()) {
-      result.constants = describe(selected);
-      result.held_out = held_out;
-      result.scatter = selected.fit.scatter;
-    }
-    if (better) {
-      result.accepted = accept_suspicious || result.suspicious().empty();
-      result.refused_as_suspicious = !result.accepted;
-      if (!result.accepted) return;
-      result.device = device_at(problem.device, selected.constants, selected.fit.x);
-      return;
-    }
-    result.refused.push_back({names(selected.constants), held_out.front()});
+    const std::vector<HeldOutRow> held_out =
+        cross_validate(problem, selected.constants, selected.fit, inliers, described);
+    std::vector<HeldOutScore> scores = held_out_scores(problem.rows, held_out);
+    const HeldOutScore* worst = harmed(scores);
+    if (worst != nullptr) result.refused.push_back({names(selected.constants), *worst});
+    if (worst != nullptr && !result.constants.empty()) continue;
+    result.constants = describe(selected);
+    result.scatter = selected.fit.scatter;
+    result.held_out = std::move(scores);
+    if (worst != nullptr) continue;
+    result.accepted = accept_suspicious || result.suspicious().empty();
+    result.refused_as_suspicious = !result.accepted;
+    if (!result.accepted) return;
+    result.device = device_at(problem.rows.device(), selected.constants, selected.fit.x);
+    result.left = what_is_left(problem.rows, held_out, true);
+    return;
   }
 }
 
@@ -282,29 +235,26 @@ std::vector<FittedConstant> Calibrated::suspicious() const {
   return result;
 }
 
-Calibrated calibrate(std::span<const measured::SampleSet> all_rows, const Device& device,
+Calibrated calibrate(std::span<const measured::SampleSet> sets, const Device& device,
                      const analytical::CostModel& model, const CalibrateOptions& options) {
-  const std::vector<measured::SampleSet> sets = choose_rows(all_rows, options.most_rows);
-  const FixedTiles fixed(model, sets, device);
-  const CalibrationRows rows(sets, fixed, device, options.jobs);
+  CalibrationRows rows(sets, options.most_rows, model, device, options.jobs);
   if (rows.rows().size() < kLeastRows) {
     throw learned::TooFewRows(
-        fmt::format("calibrate: got {} usable rows for device {}, expected at least {}",
-                    rows.rows().size(), device.name, kLeastRows));
+        fmt::format("calibrate: got {} usable rows for device {}, expected at least {}{}",
+                    rows.rows().size(), device.name, kLeastRows, programs_note(rows.programs())));
   }
-  Problem problem{rows, fixed, device, {}, options.step};
-  std::vector<std::size_t> everything;
-  for (std::size_t i = 0; i < rows.rows().size(); ++i) {
-    everything.push_back(i);
-    problem.traits.push_back({rows.rows()[i].weight, rows.rows()[i].op_class});
+  const Problem problem{rows, options.step};
+  std::vector<std::size_t> everything(rows.rows().size());
+  std::iota(everything.begin(), everything.end(), std::size_t{0});
+  Calibrated result{.device = device, .programs = rows.programs(), .unanswered = rows.unanswered()};
+  for (const measured::SampleSet& set : rows.sets()) {
+    result.rows_of_sets.push_back(set.samples.size());
   }
-  Calibrated result{.device = device, .unanswered = rows.unanswered()};
-  for (const measured::SampleSet& set : sets) result.rows_of_sets.push_back(set.samples.size());
-  const std::vector<Constant> all = constants_of(device, sets, options.fixed);
-  const Fit first = problem.fit(all, everything, {});
-  const std::vector<double> errors = problem.errors(all, first.x);
-  const RowSplit split = split_outliers(rows, errors, first.scatter);
-  list_outliers(rows, sets, split, errors, result);
+  const std::vector<double> described = rows.log_errors(device);
+  const std::vector<Constant> all = constants_of(device, rows.sets(), options.fixed);
+  const Fit first = problem.fit(all, everything);
+  const RowSplit split = split_outliers(rows, first);
+  list_outliers(rows, split, first.errors, result);
   if (split.inliers.size() < kLeastRows) {
     throw learned::TooFewRows(
         fmt::format("calibrate: {} of {} rows contradict each other; expected at least {} "
@@ -316,7 +266,10 @@ Calibrated calibrate(std::span<const measured::SampleSet> all_rows, const Device
   for (const std::size_t i : split.inliers) kernels.insert(rows.rows()[i].kernel);
   result.kernels = kernels.size();
   result.folds = held_out_folds(rows, split.inliers).size();
-  fit_constants(problem, all, split.inliers, options.accept_suspicious, result);
+  std::vector<HeldOutRow> as_described;
+  for (const std::size_t i : split.inliers) as_described.push_back({i, described[i], described[i]});
+  result.left = what_is_left(rows, as_described, false);
+  fit_constants(problem, all, first, split.inliers, described, options.accept_suspicious, result);
   return result;
 }
 

@@ -33,6 +33,14 @@ std::string suspicion(const FittedConstant& constant) {
       constant.at_bound ? "at its bound, and the rows pull it " : "", constant.deviations);
 }
 
+std::string changed(const HeldOutScore& score) {
+  return fmt::format("{} {}: mean |log error| {:.1f} -> {:.1f} %, noise {:.1f} %", score.group,
+                     score.worse()    ? "worse"
+                     : score.better() ? "better"
+                                      : "no better beyond noise",
+                     100 * score.before, 100 * score.after, 100 * score.noise);
+}
+
 std::string refusal(const Calibrated& calibrated) {
   if (calibrated.accepted) return {};
   if (calibrated.refused_as_suspicious) {
@@ -43,11 +51,7 @@ std::string refusal(const Calibrated& calibrated) {
     return fmt::format("suspicious: {}", fmt::join(reasons, "; "));
   }
   if (calibrated.refused.empty()) return "the rows identify no constant";
-  const HeldOutScore& all = calibrated.refused.front().all;
-  return fmt::format(
-      "held-out kernels get worse (median APE {:.1f} -> {:.1f} %, p90 {:.1f} -> "
-      "{:.1f} %)",
-      100 * all.median_before, 100 * all.median_after, 100 * all.p90_before, 100 * all.p90_after);
+  return "held-out rows: " + changed(calibrated.refused.front().worst);
 }
 
 std::string provenance_of(const Calibrated& calibrated, std::span<const measured::SampleSet> sets) {
@@ -57,12 +61,12 @@ std::string provenance_of(const Calibrated& calibrated, std::span<const measured
     used.push_back(fmt::format("{} ({} rows, data {})", sets[i].name, calibrated.rows_of_sets[i],
                                sets[i].hash.substr(0, 12)));
   }
-  const HeldOutScore& all = calibrated.held_out.front();
   return fmt::format(
-      "tilecast calibrate on {}; {} kernels, {} rows not used as outliers; held-out kernels: "
-      "median APE {:.1f} -> {:.1f} %, p90 {:.1f} -> {:.1f} %",
+      "tilecast calibrate on {}; {} kernels, {} rows not used as outliers; held-out kernels: {}; "
+      "left: "
+      "{}",
       fmt::join(used, ", "), calibrated.kernels, calibrated.outliers.size(),
-      100 * all.median_before, 100 * all.median_after, 100 * all.p90_before, 100 * all.p90_after);
+      changed(calibrated.held_out.front()), calibrated.left);
 }
 
 std::string calibrated_yaml(const Calibrated& calibrated, const std::string& parent,

@@ -13,34 +13,10 @@
 
 namespace tilecast::hybrid {
 
-// At most `most` rows of all sets, every kernel keeping all its rows or as many as the others;
-// those that a kernel keeps are spread evenly over its own.
-[[nodiscard]] std::vector<measured::SampleSet> choose_rows(
-    std::span<const measured::SampleSet> sets, std::size_t most);
-
-// A model whose choice of tiles is frozen: each kernel's tile is chosen once, on one device, and
-// kept while the device's constants move. A fit needs that to be smooth, and fast. Where the best
-// tile is chosen by the model, d(min time)/d(constant) = d(time of that tile): the envelope theorem
-// makes the derivative at the chosen device exact.
-class FixedTiles final : public analytical::CostModel {
- public:
-  // Keeps a reference to `model` and the addresses of the sets' kernels. Asks for those kernels on
-  // `device` whose samples name no tile. Reading is thread-safe.
-  FixedTiles(const analytical::CostModel& model, std::span<const measured::SampleSet> sets,
-             const hwdesc::Device& device);
-
-  [[nodiscard]] std::vector<std::optional<analytical::Estimate>> estimate(
-      std::span<const analytical::KernelQuery> queries,
-      const hwdesc::Device& device) const override;
-
- private:
-  const analytical::CostModel& model_;
-  std::map<const ir::Kernel*, analytical::TileConfig> tiles_;
-};
-
 struct CalibrationRow {
   std::size_t set = 0, sample = 0;
-  std::string kernel;  // fingerprint of its work: what a cross-validation holds out whole
+  std::string kernel;  // fingerprint of its work
+  std::string group;   // what a cross-validation holds out whole: its kernel; the row, of one alone
   std::string op_class;
   double measured_s = 0;
   // Rows of one kernel share the model's error for that kernel, so n of them weigh like sqrt(n).
@@ -51,24 +27,39 @@ struct CalibrationRow {
 
 class CalibrationRows {
  public:
-  // Keeps references to both. Rows the model cannot answer on `device` are dropped and counted.
-  CalibrationRows(std::span<const measured::SampleSet> sets, const analytical::CostModel& model,
-                  const hwdesc::Device& device, int jobs);
+  // At most `most` rows of all sets, every kernel keeping all its rows or as many as the others;
+  // those that a kernel keeps are spread evenly over its own. Times of whole programs
+  // and rows that the model cannot answer are dropped and counted. Keeps references to model and
+  // device.
+  CalibrationRows(std::span<const measured::SampleSet> sets, std::size_t most,
+                  const analytical::CostModel& model, const hwdesc::Device& device, int jobs);
 
+  [[nodiscard]] std::span<const measured::SampleSet> sets() const { return sets_; }  // as chosen
   [[nodiscard]] const std::vector<CalibrationRow>& rows() const { return rows_; }
+  [[nodiscard]] const hwdesc::Device& device() const { return device_; }
+  [[nodiscard]] std::size_t programs() const { return programs_; }
   [[nodiscard]] std::size_t unanswered() const { return unanswered_; }
   [[nodiscard]] const measured::Sample& sample(const CalibrationRow& row) const;
   [[nodiscard]] const measured::Workload& work(const CalibrationRow& row) const;
+
+  // Where rows name no tile, a kernel takes the best of those that were the best on some device
+  // asked about here: all tiles for each step of a fit take too long, and one alone misleads it, as
+  // another is the best elsewhere.
+  void add_tiles(const hwdesc::Device& device);
   // log(predicted / measured) of every row; predictions with the host's dispatch where rows hold
   // it.
-  [[nodiscard]] std::vector<double> log_errors(const analytical::CostModel& model,
-                                               const hwdesc::Device& device) const;
+  [[nodiscard]] std::vector<double> log_errors(const hwdesc::Device& device) const;
 
  private:
-  std::span<const measured::SampleSet> sets_;
+  class BestTiles;
+
+  std::vector<measured::SampleSet> sets_;
+  const analytical::CostModel& model_;
+  const hwdesc::Device& device_;
+  std::map<const ir::Kernel*, std::vector<analytical::TileConfig>> tiles_;
   std::deque<measured::PredictionPlan> plans_;
   std::vector<CalibrationRow> rows_;
-  std::size_t unanswered_ = 0;
+  std::size_t programs_ = 0, unanswered_ = 0;
   int jobs_ = 1;
 };
 

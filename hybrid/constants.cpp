@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace tilecast::hybrid {
 namespace {
@@ -9,148 +10,104 @@ namespace {
 using hwdesc::Calibration;
 using hwdesc::Device;
 
-// How well each constant of a description is known before anything was measured: blocks whose
-// numbers somebody publishes well, blocks marked `estimated` less so. Shares that are sustained of
-// writes and of links are published by nobody.
-struct Rule {
-  std::string_view name;
-  double published, estimated;  // standard deviations of the prior
-  double* (*field)(Calibration&, const std::string&);
-  bool (*applies)(const Device&);
-  bool (*is_estimated)(const Device&);
-  double (*headroom)(const Device&);  // largest multiplier
-};
-
 constexpr double kFarthest = 10;  // no constant moves further than this from its description
 
-double unlimited(const Device&) {
-  return kFarthest;
+// What a device says of a constant; nothing where it has no such part.
+struct Described {
+  bool estimated = false;
+  double share = 0;  // of a published peak, which is the most it may become; 0: no such limit
+};
+
+// How well each constant of a description is known before anything was measured: blocks whose
+// numbers somebody publishes well, blocks marked `estimated` less so. Shares that are sustained of
+// writes, of links and of matrix units are published by nobody.
+struct Rule {
+  std::string_view name;
+  double Calibration::*member;
+  double published, estimated;  // standard deviations of the prior
+  std::optional<Described> (*of)(const Device&);
+};
+
+template <auto Member>
+std::optional<Described> of_engines(const Device& device) {
+  const auto takes_time = [](const auto& engine) { return (engine.*Member).value > 0; };
+  if (!std::ranges::any_of(device.engines, takes_time)) return std::nullopt;
+  return Described{device.engines.front().provenance.estimated};
 }
 
-template <double Calibration::*Member>
-double* member(Calibration& calibration, const std::string&) {
-  return &(calibration.*Member);
+template <auto Member>
+std::optional<Described> of_unit(const Device& device) {
+  return Described{(device.*Member).provenance.estimated};
 }
 
-bool has_cache(const Device& device) {
-  return device.memory.size() > 2;
-}
-bool has_matrix(const Device& device) {
-  return device.matrix.count > 0;
-}
-bool always(const Device&) {
-  return true;
-}
-bool has_setup(const Device& device) {
-  return std::ranges::any_of(device.engines, [](const auto& e) { return e.setup.value > 0; });
-}
-bool has_iteration_overhead(const Device& device) {
-  return std::ranges::any_of(device.engines,
-                             [](const auto& e) { return e.iteration_overhead.value > 0; });
-}
-bool has_network(const Device& device) {
-  return device.interconnect.has_value();
-}
-bool has_latency(const Device& device) {
-  return device.main_memory().latency.value > 0;
-}
-
-double memory_headroom(const Device& device) {
-  return 1 / device.main_memory().efficiency;
-}
-double write_headroom(const Device& device) {
-  const hwdesc::MemoryLevel& memory = device.main_memory();
-  return 1 / memory.write_efficiency.value_or(memory.efficiency);
-}
-double network_headroom(const Device& device) {
-  return 1 / device.interconnect->efficiency;
-}
-double cache_headroom(const Device& device) {
-  return 1 / device.memory[1].efficiency;
-}
-double matrix_headroom(const Device& device) {
-  return 1 / device.matrix.efficiency;
-}
-
-bool memory_estimated(const Device& d) {
-  return d.main_memory().provenance.estimated;
-}
-bool cache_estimated(const Device& d) {
-  return d.memory[1].provenance.estimated;
-}
-bool engine_estimated(const Device& d) {
-  return d.engines.front().provenance.estimated;
-}
-bool matrix_estimated(const Device& d) {
-  return d.matrix.provenance.estimated;
-}
-bool vector_estimated(const Device& d) {
-  return d.vector.provenance.estimated;
-}
-bool transcendental_estimated(const Device& d) {
-  return d.transcendental.provenance.estimated;
-}
-bool cross_lane_estimated(const Device& d) {
-  return d.cross_lane.provenance.estimated;
-}
-
+using Result = std::optional<Described>;
 constexpr Rule kRules[] = {
-    {"memory_bandwidth", 0.03, 0.05, member<&Calibration::memory_bandwidth>, always,
-     memory_estimated, memory_headroom},
-    {"memory_write", 0.3, 0.3, member<&Calibration::memory_write>, always, always, write_headroom},
-    {"cache_bandwidth", 0.1, 0.2, member<&Calibration::cache_bandwidth>, has_cache, cache_estimated,
-     cache_headroom},
-    {"memory_latency", 0.2, 0.5, member<&Calibration::memory_latency>, has_latency,
-     memory_estimated, unlimited},
-    {"transfer_setup", 0.2, 0.5, member<&Calibration::transfer_setup>, has_setup, engine_estimated,
-     unlimited},
-    {"iteration_overhead", 0.2, 0.5, member<&Calibration::iteration_overhead>,
-     has_iteration_overhead, engine_estimated, unlimited},
-    {"matrix", 0.03, 0.1, member<&Calibration::matrix>, has_matrix, matrix_estimated,
-     matrix_headroom},
-    {"vector", 0.1, 0.3, member<&Calibration::vector>, always, vector_estimated, unlimited},
-    {"transcendental", 0.1, 0.3, member<&Calibration::transcendental>, always,
-     transcendental_estimated, unlimited},
-    {"cross_lane", 0.2, 0.5, member<&Calibration::cross_lane>, always, cross_lane_estimated,
-     unlimited},
-    {"network", 0.5, 0.5, member<&Calibration::network>, has_network, always, network_headroom},
+    {"memory_bandwidth", &Calibration::memory_bandwidth, 0.03, 0.05,
+     [](const Device& d) -> Result {
+       return Described{d.main_memory().provenance.estimated, d.main_memory().efficiency};
+     }},
+    {"memory_write", &Calibration::memory_write, 0.3, 0.3,
+     [](const Device& d) -> Result {
+       return Described{true,
+                        d.main_memory().write_efficiency.value_or(d.main_memory().efficiency)};
+     }},
+    {"cache_bandwidth", &Calibration::cache_bandwidth, 0.1, 0.2,
+     [](const Device& d) -> Result {
+       if (d.memory.size() <= 2) return std::nullopt;
+       return Described{d.memory[1].provenance.estimated, d.memory[1].efficiency};
+     }},
+    {"memory_latency", &Calibration::memory_latency, 0.2, 0.5,
+     [](const Device& d) -> Result {
+       if (d.main_memory().latency.value <= 0) return std::nullopt;
+       return Described{d.main_memory().provenance.estimated};
+     }},
+    {"transfer_setup", &Calibration::transfer_setup, 0.2, 0.5,
+     of_engines<&hwdesc::TransferEngine::setup>},
+    {"iteration_overhead", &Calibration::iteration_overhead, 0.2, 0.5,
+     of_engines<&hwdesc::TransferEngine::iteration_overhead>},
+    {"matrix", &Calibration::matrix, 0.1, 0.1,
+     [](const Device& d) -> Result {
+       if (d.matrix.count <= 0) return std::nullopt;
+       return Described{d.matrix.provenance.estimated, d.matrix.efficiency};
+     }},
+    {"vector", &Calibration::vector, 0.1, 0.3, of_unit<&Device::vector>},
+    {"transcendental", &Calibration::transcendental, 0.1, 0.3, of_unit<&Device::transcendental>},
+    {"cross_lane", &Calibration::cross_lane, 0.2, 0.5, of_unit<&Device::cross_lane>},
+    {"network", &Calibration::network, 0.5, 0.5,
+     [](const Device& d) -> Result {
+       if (!d.interconnect) return std::nullopt;
+       return Described{true, d.interconnect->efficiency};
+     }},
 };
 constexpr std::string_view kKernelOverhead = "kernel_overhead";
 constexpr std::string_view kDispatch = "dispatch";
 constexpr double kDispatchPrior = 0.5;
 constexpr double kDispatchGuess = 10e-6;  // seconds, where nothing is described
+// Nobody publishes what a machine takes between two kernels; launches on GPUs take some us.
+constexpr double kOverheadPrior = 5e-6;  // seconds
+constexpr double kMostOverhead = 500e-6;
 
-double* kernel_overhead_of(Calibration& calibration, const std::string&) {
-  return &calibration.kernel_overhead.value;
-}
-
-double* dispatch_of_class(Calibration& calibration, const std::string& name) {
-  return &calibration.dispatch[name.substr(kDispatch.size() + 1)].value;
-}
-
-Constant multiplier(const Rule& rule, const Device& device) {
-  Calibration described = device.calibration;
-  const double now = *rule.field(described, "");
-  const double headroom = std::max(rule.headroom(device) / now, 1.0);
+Constant multiplier(const Rule& rule, const Described& of, const Device& device) {
+  const double now = device.calibration.*rule.member;
+  const double most = of.share > 0 ? std::max(1 / of.share / now, 1.0) : kFarthest;
   return {.name = std::string(rule.name),
+          .is_share = of.share > 0,
           .described = now,
-          .prior = rule.is_estimated(device) ? rule.estimated : rule.published,
+          .prior = of.estimated ? rule.estimated : rule.published,
           .low = -std::log(kFarthest),
-          .high = std::log(std::min(headroom, kFarthest)),
-          .field = rule.field};
+          .high = std::log(std::min(most, kFarthest)),
+          .member = rule.member};
 }
 
 Constant kernel_overhead(const Device& device) {
-  const double unit = std::max(device.main_memory().latency.value, 1e-7);
   const double now = device.calibration.kernel_overhead.value;
   return {.name = std::string(kKernelOverhead),
           .is_time = true,
           .described = now,
           .prior = 1,
-          .low = -now / unit,
-          .high = 100,
-          .linear_unit = unit,
-          .field = kernel_overhead_of};
+          .low = -now / kOverheadPrior,
+          .high = kMostOverhead / kOverheadPrior,
+          .linear_unit = kOverheadPrior};
 }
 
 // Classes whose measured times hold a dispatch, in order, each with the value described for it.
@@ -177,8 +134,9 @@ std::vector<Constant> constants_of(const Device& device, std::span<const measure
                                    const std::set<std::string>& fixed) {
   std::vector<Constant> constants;
   for (const Rule& rule : kRules) {
-    if (!fixed.contains(std::string(rule.name)) && rule.applies(device)) {
-      constants.push_back(multiplier(rule, device));
+    const std::optional<Described> of = rule.of(device);
+    if (of && !fixed.contains(std::string(rule.name))) {
+      constants.push_back(multiplier(rule, *of, device));
     }
   }
   if (!fixed.contains(std::string(kKernelOverhead))) constants.push_back(kernel_overhead(device));
@@ -189,8 +147,7 @@ std::vector<Constant> constants_of(const Device& device, std::span<const measure
                          .described = seconds > 0 ? seconds : kDispatchGuess,
                          .prior = kDispatchPrior,
                          .low = -std::log(kFarthest),
-                         .high = std::log(kFarthest),
-                         .field = dispatch_of_class});
+                         .high = std::log(kFarthest)});
   }
   return constants;
 }
@@ -208,12 +165,9 @@ bool same_constants(const Calibration& a, const Calibration& b) {
   const auto same = [](double x, double y) {
     return std::abs(x - y) <= kDigits * std::max(std::abs(x), std::abs(y));
   };
-  Calibration left = a, right = b;
   return same(a.kernel_overhead.value, b.kernel_overhead.value) &&
-         std::ranges::all_of(kRules,
-                             [&](const Rule& rule) {
-                               return same(*rule.field(left, ""), *rule.field(right, ""));
-                             }) &&
+         std::ranges::all_of(
+             kRules, [&](const Rule& rule) { return same(a.*rule.member, b.*rule.member); }) &&
          std::ranges::equal(a.dispatch, b.dispatch, [&](const auto& x, const auto& y) {
            return x.first == y.first && same(x.second.value, y.second.value);
          });
@@ -222,8 +176,17 @@ bool same_constants(const Calibration& a, const Calibration& b) {
 Device device_at(const Device& device, std::span<const Constant> constants,
                  std::span<const double> x) {
   Device result = device;
+  Calibration& c = result.calibration;
   for (std::size_t i = 0; i < constants.size(); ++i) {
-    *constants[i].field(result.calibration, constants[i].name) = constants[i].value(x[i]);
+    const Constant& constant = constants[i];
+    const double value = constant.value(x[i]);
+    if (constant.member != nullptr) {
+      c.*constant.member = value;
+    } else if (constant.name == kKernelOverhead) {
+      c.kernel_overhead = Seconds{value};
+    } else {
+      c.dispatch[constant.name.substr(kDispatch.size() + 1)] = Seconds{value};
+    }
   }
   return result;
 }

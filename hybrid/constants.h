@@ -1,7 +1,7 @@
 // The constants of a device that measurements may move, as one vector x with a prior at x = 0.
 //
 //   multipliers, dispatch    value = described * exp(x)
-//   kernel_overhead          value = described + x * (one main-memory latency)
+//   kernel_overhead          value = described + x * 5 us
 //
 // x is normal with the stated standard deviation, so a prior of 0.1 means "known to about 10 %".
 // Bounds keep every value physical: sustained rates at or below their peaks, times above zero.
@@ -20,11 +20,12 @@ namespace tilecast::hybrid {
 struct Constant {
   std::string name;           // a key of the calibration block; "dispatch.matmul"
   bool is_time = false;       // value in seconds, else a multiplier
+  bool is_share = false;      // of a published peak
   double described = 1;       // value at x = 0
   double prior = 0.1;         // standard deviation of x
   double low = -1, high = 1;  // bounds of x
   double linear_unit = 0;     // > 0: value = described + x * linear_unit
-  double* (*field)(hwdesc::Calibration&, const std::string&) = nullptr;
+  double hwdesc::Calibration::*member = nullptr;  // a multiplier's
 
   [[nodiscard]] double value(double x) const;
 };

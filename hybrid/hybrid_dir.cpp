@@ -1,13 +1,15 @@
 #include "hybrid/hybrid_dir.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 
-#include "analytical/analytical_model.h"
 #include "base/error.h"
-#include "hwdesc/config_reader.h"
+#include "base/parallel.h"
+#include "hwdesc/config_values.h"
 #include "hwdesc/device_yaml.h"
 
 namespace tilecast::hybrid {
@@ -15,8 +17,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kDomain = "domain.csv";
-constexpr const char* kTrust = "trust.yaml";
+constexpr const char* kCorrection = "correction.yaml";
+constexpr const char* kKnown = "known.csv";
+constexpr const char* kBands = "bands.csv";
+constexpr const char* kFormat = "tilecast.correction/1";
+constexpr double kMostShrinkage = 1e6;
+
+std::string member_file(std::size_t i) {
+  return fmt::format("member_{}.ubj", i);
+}
 
 std::string device_file(std::size_t i) {
   return fmt::format("device_{}.yaml", i);
@@ -47,14 +56,6 @@ void require_no_path(const std::string& text, const std::string& file) {
                   parent->at.describe(), hwdesc::show_text(parent->scalar)));
 }
 
-// Models that were saved before `fitted_by` say it in the source.
-hwdesc::Device read_device(const std::string& text, const std::string& path) {
-  hwdesc::Device device = hwdesc::parse_device(text, path);
-  hwdesc::Calibration& constants = device.calibration;
-  if (constants.source.starts_with("hybrid ")) constants.fitted_by = hwdesc::FittedBy::kHybrid;
-  return device;
-}
-
 // The name of a description that begins with it, as print_device() writes it; "" of others.
 std::string first_name(std::string_view text) {
   constexpr std::string_view kStart = "name: \"";
@@ -75,31 +76,142 @@ KnownDevices devices_of(const learned::ExtraFiles& files, const std::string& dir
     const std::string& text = file_text(files, file, directory);
     require_no_path(text, path);
     if (std::string name = first_name(text); !name.empty()) {
-      devices.add(std::move(name), [text, path] { return read_device(text, path); });
+      devices.add(std::move(name), [text, path] { return hwdesc::parse_device(text, path); });
     } else {
-      devices.add(read_device(text, path));
+      devices.add(hwdesc::parse_device(text, path));
     }
   }
   return devices;
 }
 
-// What the domain calls known must be described.
-void require_devices(const HybridParts& parts, const std::string& directory) {
-  for (const std::string& name : parts.domain.devices()) {
-    if (parts.devices.has(name)) continue;
-    throw Error(fmt::format("{}: device '{}' is described by no device_N.yaml",
-                            path_of(directory, kDomain), name));
+std::string rule_text(const Shrinkage& rule) {
+  const std::string c = rule.c == kPhysicsAlone ? "physics" : fmt::format("{}", rule.c);
+  return fmt::format("{{c: {}, kinds: [{}]}}", c, fmt::join(rule.kinds, ", "));
+}
+
+std::string correction_text(const HybridParts& parts) {
+  std::string text = fmt::format("format: {}\nfeatures: [", kFormat);
+  const char* comma = "";
+  for (const learned::FeatureGroup group : parts.bag.selection().groups) {
+    text += fmt::format("{}{}", comma, learned::name(group));
+    comma = ", ";
   }
+  text += fmt::format("]\nschema: \"{}\"\nmembers: {}\ncorrelation: {}\n",
+                      parts.bag.features().schema().hash(), parts.bag.members().size(),
+                      parts.correlation);
+  text += "near:  # by place, in the order of known.csv\n";
+  for (const Place& place : parts.known.places()) {
+    text += fmt::format("  - {{same: {}, any: {}}}\n", rule_text(place.same), rule_text(place.any));
+  }
+  return text;
+}
+
+double number_at(const hwdesc::ConfigNode& node, double most) {
+  double value = 0;
+  const std::string& text = hwdesc::text_of(node);
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure == std::errc() && end == text.data() + text.size() && value >= 0 && value <= most) {
+    return value;
+  }
+  hwdesc::fail_at(
+      node, fmt::format("got {}, expected a number from 0 to {}", hwdesc::show_text(text), most));
+}
+
+Shrinkage read_rule(const hwdesc::ConfigNode& node) {
+  hwdesc::allow_only(node, {"c", "kinds"});
+  const hwdesc::ConfigNode& c = hwdesc::required(node, "c");
+  Shrinkage rule;
+  if (hwdesc::text_of(c) != "physics") rule.c = number_at(c, kMostShrinkage);
+  for (const hwdesc::ConfigNode& entry : hwdesc::required(node, "kinds").children) {
+    rule.kinds.insert(hwdesc::text_of(entry));
+  }
+  return rule;
+}
+
+// Of correction.yaml; returns the number of members.
+std::size_t read_correction(const std::string& text, const std::string& file, HybridParts& parts,
+                            learned::FeatureSelection& selection) {
+  const hwdesc::ConfigNode root = hwdesc::read_config(text, file);
+  hwdesc::allow_only(root, {"format", "features", "schema", "members", "correlation", "near"});
+  if (hwdesc::text(root, "format") != kFormat) {
+    hwdesc::fail_at(*root.find("format"), fmt::format("expected {}", kFormat));
+  }
+  for (const hwdesc::ConfigNode& entry : hwdesc::list(hwdesc::required(root, "features"))) {
+    const auto group = learned::parse_feature_group(hwdesc::text_of(entry));
+    if (!group) hwdesc::fail_at(entry, "no group of features is called that");
+    selection.groups.push_back(*group);
+  }
+  const std::string ours = learned::TableFeatures(selection).schema().hash();
+  if (hwdesc::text(root, "schema") != ours) {
+    hwdesc::fail_at(*root.find("schema"),
+                    fmt::format("expected {}: the model was trained with other features than this "
+                                "build computes; train it again",
+                                ours));
+  }
+  parts.correlation = number_at(hwdesc::required(root, "correlation"), 1);
+  const std::vector<hwdesc::ConfigNode>& near = hwdesc::list(hwdesc::required(root, "near"));
+  std::vector<Place>& places = parts.known.places();
+  if (near.size() != places.size()) {
+    hwdesc::fail_at(root,
+                    fmt::format("near: got {} rules, expected one for each of {} places of {}",
+                                near.size(), places.size(), kKnown));
+  }
+  for (std::size_t i = 0; i < near.size(); ++i) {
+    hwdesc::allow_only(near[i], {"same", "any"});
+    places[i].same = read_rule(hwdesc::required(near[i], "same"));
+    places[i].any = read_rule(hwdesc::required(near[i], "any"));
+  }
+  return hwdesc::whole_number(hwdesc::required(root, "members"), 0, kMostMembers);
+}
+
+Bag read_bag(learned::FeatureSelection selection, std::size_t count,
+             const learned::ExtraFiles& files, const std::string& directory) {
+  const std::size_t width = learned::TableFeatures(selection).width();
+  std::vector<std::optional<learned::GbtModel>> read(count);
+  base::parallel_for(count, base::default_jobs(), [&](std::size_t i) {
+    const std::string& bytes = file_text(files, member_file(i), directory);
+    try {
+      read[i] = learned::GbtModel::load(bytes, width);
+    } catch (const Error& error) {
+      throw Error(fmt::format("{}: {}", path_of(directory, member_file(i)), error.what()));
+    }
+  });
+  std::vector<learned::GbtModel> members;
+  for (auto& member : read) members.push_back(std::move(*member));
+  return {std::move(selection), std::move(members)};
+}
+
+HybridParts read_parts(const learned::ExtraFiles& files, const std::string& directory) {
+  const auto text_of = [&](const char* file) -> const std::string& {
+    return file_text(files, file, directory);
+  };
+  HybridParts parts{.known = Known::load(text_of(kKnown), path_of(directory, kKnown))};
+  learned::FeatureSelection selection;
+  const std::size_t members =
+      read_correction(text_of(kCorrection), path_of(directory, kCorrection), parts, selection);
+  parts.bag = read_bag(std::move(selection), members, files, directory);
+  parts.bands = Bands::load(text_of(kBands), path_of(directory, kBands));
+  parts.devices = devices_of(files, directory);
+  for (const Place& place : parts.known.places()) {
+    if (parts.devices.has(place.device)) continue;
+    throw Error(fmt::format("{}: device '{}' is described by no device_N.yaml",
+                            path_of(directory, kKnown), place.device));
+  }
+  return parts;
 }
 
 }  // namespace
 
 void save_hybrid(const learned::ModelCard& card, const HybridParts& parts,
-                 const std::string& training_csv, const std::string& directory, bool force) {
-  learned::ModelFiles files{
-      .card = card, .predictor = parts.residual.get(), .training_csv = training_csv};
+                 const std::string& directory, bool force) {
+  learned::ModelFiles files{.card = card, .predictor = nullptr, .training_csv = {}};
   files.card.hybrid = true;
-  files.extra = {{kDomain, parts.domain.save()}, {kTrust, parts.trust.save()}};
+  files.extra = {{kCorrection, correction_text(parts)},
+                 {kKnown, parts.known.save()},
+                 {kBands, parts.bands.save()}};
+  for (std::size_t i = 0; i < parts.bag.members().size(); ++i) {
+    files.extra[member_file(i)] = parts.bag.members()[i].save();
+  }
   if (parts.devices.size() > kMostDevices) {
     throw Error(fmt::format("{}: {} devices, expected at most {}", directory, parts.devices.size(),
                             kMostDevices));
@@ -111,25 +223,12 @@ void save_hybrid(const learned::ModelCard& card, const HybridParts& parts,
 }
 
 LoadedHybrid load_hybrid(const std::string& directory) {
-  HybridParts parts;
-  const auto read_parts = [&](const learned::LoadedModel& loaded) {
-    if (!loaded.card.hybrid) {
-      throw Error(fmt::format("{}: is a model without physics around it; expected a hybrid",
-                              path_of(directory, "model.yaml")));
-    }
-    const std::string domain = path_of(directory, kDomain), trust = path_of(directory, kTrust);
-    parts.domain = Domain::load(file_text(loaded.extra, kDomain, directory), domain);
-    parts.trust = Trust::load(file_text(loaded.extra, kTrust, directory), trust);
-    parts.devices = devices_of(loaded.extra, directory);
-    require_devices(parts, directory);
-  };
-  learned::LoadedModel loaded = learned::load_model(directory, read_parts);
-  if (loaded.predictor) learned::require_times(*loaded.predictor, directory);
-  if (loaded.predictor && loaded.predictor->ranks_only()) {
-    throw Error(fmt::format("{}: only ranks the tiles of a kernel; a hybrid corrects times",
+  learned::LoadedModel loaded = learned::load_model(directory);
+  if (!loaded.card.hybrid) {
+    throw Error(fmt::format("{}: is a model without physics around it; expected a hybrid",
                             path_of(directory, "model.yaml")));
   }
-  parts.residual = std::move(loaded.predictor);
+  HybridParts parts = read_parts(loaded.extra, directory);
   return {.card = std::move(loaded.card), .parts = std::move(parts)};
 }
 
@@ -139,7 +238,8 @@ std::string device_path(const std::string& directory, std::size_t device) {
 
 bool is_hybrid_directory(const std::string& path) {
   std::error_code failed;
-  return learned::is_model_directory(path) && fs::is_regular_file(path_of(path, kTrust), failed);
+  return learned::is_model_directory(path) &&
+         fs::is_regular_file(path_of(path, kCorrection), failed);
 }
 
 }  // namespace tilecast::hybrid

@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/error.h"
-#include "hybrid/constants.h"
-#include "hybrid/machines.h"
 #include "measured/physics.h"
+#include "measured/samples.h"
 
 namespace tilecast::hybrid {
 namespace {
@@ -20,6 +18,8 @@ using analytical::Verdict;
 
 constexpr std::string_view kModelName = "hybrid";
 constexpr std::size_t kNeighbours = 3, kDrivers = 6;
+// In reaches: up to 1 a kernel is near, from 2 on it is not, between the two rules are mixed.
+constexpr double kNear = 1, kFar = 2;
 
 void scale(Estimate& estimate, double factor) {
   estimate.time = estimate.time * factor;
@@ -27,263 +27,227 @@ void scale(Estimate& estimate, double factor) {
   for (Seconds& busy : estimate.bounds) busy = busy * factor;
 }
 
-struct Question {
-  const ir::Kernel& kernel;
-  const hwdesc::Device& device;
-};
+// The least time counts what caches may hold; it is asked for only where it can matter.
+void hold_at_light(Estimate& estimate, const ir::Kernel& kernel, const hwdesc::Device& device) {
+  if (estimate.time >= estimate.speed_of_light) return;
+  const Seconds least = std::min(estimate.speed_of_light, measured::light_time(kernel, device));
+  if (estimate.time >= least) return;
+  estimate.time = least;
+  estimate.flags.emplace_back("held at the speed of light");
+}
 
-// The prior's estimate of the asked device, corrected by what is known of the trained one.
-void correct(Estimate& estimate, const Question& asked, double residual,
-             const Trust::Assessment& trust, double correlation) {
-  const Seconds before = estimate.time;
-  scale(estimate, std::exp(trust.weight * residual));
-  // The least time counts what caches may hold; it is asked for only where it can matter.
-  const Seconds least =
-      estimate.time < estimate.speed_of_light
-          ? std::min(estimate.speed_of_light, measured::light_time(asked.kernel, asked.device))
-          : Seconds{0};
-  if (estimate.time < least) {
-    estimate.time = least;
-    estimate.flags.emplace_back("held at the speed of light");
-  }
-  const Seconds time = estimate.time;
-  estimate.utilisation = time.value > 0 ? std::min(1.0, estimate.speed_of_light / time) : 1.0;
-  estimate.model = kModelName;
-  // What errors outside have in common nobody measured: they may all be one.
-  const bool outside = trust.verdict == Verdict::kOut;
-  const Seconds low = time * std::exp(trust.low), high = time * std::exp(trust.high);
-  estimate.correction = Correction{.analytical = before,
-                                   .factor = before.value > 0 ? time / before : 1.0,
-                                   .weight = trust.weight,
-                                   .verdict = trust.verdict,
-                                   .low = std::min(low, time),
-                                   .high = std::max(high, time),
-                                   .correlation = outside ? 1 : correlation};
+std::vector<KernelQuery> without_tiles(std::span<const KernelQuery> queries) {
+  std::vector<KernelQuery> own(queries.begin(), queries.end());
+  for (KernelQuery& query : own) query.tile = nullptr;
+  return own;
+}
+
+Band wider(const Band& a, const Band& b) {
+  return {std::min(a.low, b.low), std::max(a.high, b.high), std::min(a.trials, b.trials)};
 }
 
 }  // namespace
 
-double weight_of_trials(const Trust::Assessment& assessment) {
-  return assessment.weight;
-}
-
-double full_weight(const Trust::Assessment&) {
-  return 1;
-}
-
-// The asked device, and the one that corrections are computed on.
+// The asked device beside the trained one that it is, or was made from.
 struct HybridModel::View {
-  hwdesc::Device asked;  // with the fitted constants, where it brings none and is of the lineage
-  hwdesc::Device reference;                 // the trained one; `asked` where there is none
-  std::optional<std::size_t> trained = {};  // into the devices
-  bool same = true;      // `reference` and `asked` are one machine with the same constants
-  bool changed = false;  // `asked` is a trained device with other numbers
+  const hwdesc::Device* trained = nullptr;  // null: none
+  std::uint32_t number = 0;                 // of the trained one in strata
+  bool changed = false;                     // the asked device has other numbers
 };
 
-struct HybridModel::Residual {
-  double value = 0;  // log(measured / prior), before the weight
-  Trust::Assessment trust;
-  Position position;
-  std::optional<std::size_t> trained;  // into the devices: the one it was computed on
+// Where a query stands, and what is believed there.
+struct HybridModel::Trust {
+  struct Near {
+    const Place* place;
+    const Shrinkage* rule;
+    double share;  // of the weight
+  };
+  bool measured = false;  // the device, by this writer
+  std::vector<Near> near = {};
+  const Place* nearest = nullptr;
+  double distance = 0;  // to it, in its reaches
+  Coordinates at{};
+  std::string kind;
+  Verdict verdict = Verdict::kOut;
+  double nearness = 0;  // of all that is near; the rest of 1 is physics'
+  Band band;
 };
 
-struct HybridModel::Answers {
-  std::vector<std::optional<Estimate>> estimates;  // corrected
-  std::vector<Residual> residuals;
-};
-
-HybridModel::HybridModel(const analytical::CostModel& prior, HybridParts parts, WeightRule weight)
-    : prior_(prior), parts_(std::move(parts)), weight_(weight) {
-  TC_CHECK(!parts_.residual || !parts_.residual->ranks_only(), "residuals are of times");
-}
+HybridModel::HybridModel(const analytical::CostModel& prior, HybridParts parts, Belief belief)
+    : prior_(prior), parts_(std::move(parts)), belief_(belief) {}
 
 HybridModel::View HybridModel::view_of(const hwdesc::Device& device) const {
+  std::optional<std::size_t> nearest;
+  std::size_t number = 0;
   for (std::size_t i = 0; i < parts_.devices.size(); ++i) {
-    if (!device.lineage_distance(parts_.devices.name(i))) continue;
-    View view = view_as(device, i);
-    view.changed = !view.same;
-    return view;
+    const auto distance = device.lineage_distance(parts_.devices.name(i));
+    if (!distance || (nearest && *nearest <= *distance)) continue;
+    nearest = distance;
+    number = i;
   }
-  return {.asked = device, .reference = device};
+  if (!nearest) return {};
+  const hwdesc::Device& known = parts_.devices[number];
+  // What was calibrated is another machine: its constants correct it already.
+  if (!device.calibration.source.empty() && device.calibration.source != known.calibration.source)
+    return {};
+  return {.trained = &known,
+          .number = static_cast<std::uint32_t>(number + 1),
+          .changed = device.machine != known.machine};
 }
 
-HybridModel::View HybridModel::view_as(const hwdesc::Device& device, std::size_t trained) const {
-  const hwdesc::Device& known = parts_.devices[trained];
-  View view{.asked = device, .reference = known, .trained = trained};
-  if (device.calibration.source.empty()) view.asked.calibration = known.calibration;
-  view.same =
-      device.machine == known.machine && same_constants(view.asked.calibration, known.calibration);
-  return view;
-}
-
-// `priors`: of the reference. Queries without one: residual 0, weight 0.
-std::vector<HybridModel::Residual> HybridModel::residuals(std::span<const KernelQuery> queries,
-                                                          const View& view, learned::Priors priors,
-                                                          std::span<const double> machines) const {
-  std::vector<Residual> result(queries.size());
-  std::vector<double> log_times(queries.size());
-  if (parts_.residual) parts_.residual->predict(queries, view.reference, priors, log_times);
-  const ir::Kernel* kernel = nullptr;
-  Seconds speed_of_light;
-  Work work;
-  Position position;
-  for (std::size_t i = 0; i < queries.size(); ++i) {
-    if (!priors[i]) continue;
-    // Tiles of one kernel, which share its coordinates, usually follow each other.
-    if (&queries[i].kernel != kernel || priors[i]->speed_of_light != speed_of_light) {
-      kernel = &queries[i].kernel;
-      speed_of_light = priors[i]->speed_of_light;
-      work = work_of(*kernel, *priors[i]);
-      position = parts_.domain.locate(work, view.reference.name);
-    }
-    rebind(work, *priors[i]);
-    position.shares = work.shares;
-    position.machine = machines.empty() ? 0 : machines[i];
-    const double prior_s = priors[i]->time.value;
-    Residual& residual = result[i];
-    residual.position = position;
-    residual.trained = view.trained;
-    residual.trust = parts_.trust.assess(position, work.kind, prior_s,
-                                         view.trained ? view.reference.name : std::string_view());
-    if (view.changed) {
-      residual.trust.verdict = std::max(residual.trust.verdict, Verdict::kEdge);
-    }
-    residual.trust.weight = weight_(residual.trust);
-    const double value = parts_.residual ? log_times[i] - std::log(prior_s) : 0;
-    if (std::isfinite(value)) {
-      residual.value = parts_.trust.held(value);
-    } else {
-      residual.trust.weight = 0;
-    }
-  }
-  return result;
-}
-
-// Constants that a hybrid fitted to other work are no better for a new kind than the description's.
-void HybridModel::use_described_constants_outside(
-    std::span<const KernelQuery> queries, const View& view, std::span<const Residual> residuals,
-    std::vector<std::optional<Estimate>>& answers) const {
-  if (view.asked.calibration.fitted_by != hwdesc::FittedBy::kHybrid) return;
-  hwdesc::Device described = view.asked;
-  described.calibration = {};
-  std::vector<KernelQuery> outside;
-  std::vector<std::size_t> positions;
-  for (std::size_t i = 0; i < queries.size(); ++i) {
-    if (!answers[i] || residuals[i].trust.farness <= 1) continue;
-    outside.push_back(queries[i]);
-    positions.push_back(i);
-  }
-  auto again = prior_.estimate(outside, described);
-  for (std::size_t i = 0; i < positions.size(); ++i) answers[positions[i]] = std::move(again[i]);
-}
-
-// Corrects `estimates`, the prior's on the asked device of the view.
-HybridModel::Answers HybridModel::corrected(std::span<const KernelQuery> queries, const View& view,
-                                            std::vector<std::optional<Estimate>> estimates,
-                                            std::span<const double> machines) const {
-  std::vector<std::optional<Estimate>> of_trained;
-  if (!view.same) of_trained = prior_.estimate(queries, view.reference);
-  Answers answers{.estimates = std::move(estimates), .residuals = {}};
-  answers.residuals =
-      residuals(queries, view, view.same ? answers.estimates : of_trained, machines);
-  use_described_constants_outside(queries, view, answers.residuals, answers.estimates);
-  for (std::size_t i = 0; i < queries.size(); ++i) {
-    if (!answers.estimates[i]) continue;
-    correct(*answers.estimates[i], {queries[i].kernel, view.asked}, answers.residuals[i].value,
-            answers.residuals[i].trust, parts_.trust.correlation());
-  }
-  return answers;
-}
-
-HybridModel::Answers HybridModel::answers(std::span<const KernelQuery> queries,
-                                          const hwdesc::Device& device) const {
-  const View view = view_of(device);
-  auto estimates = prior_.estimate(queries, view.asked);
-  if (view.trained) return corrected(queries, view, std::move(estimates), {});
-  const std::vector<NearestMachine> nearest =
-      nearest_machines(prior_, queries, device, estimates, parts_.devices.all());
-  Answers all{.estimates = std::vector<std::optional<Estimate>>(queries.size()),
-              .residuals = std::vector<Residual>(queries.size())};
-  // Of the queries that the asked machine answers as trained machine `d` would; d of none: of the
-  // others, on a machine that was never measured.
-  const auto answer = [&](std::size_t d) {
-    std::vector<KernelQuery> chosen;
-    std::vector<std::size_t> positions;
-    std::vector<std::optional<Estimate>> priors;
-    std::vector<double> machines;
-    const bool alike = d < parts_.devices.size();
-    for (std::size_t i = 0; i < queries.size(); ++i) {
-      const bool same = nearest[i].distance <= kSameMachine;
-      if (same != alike || (alike && nearest[i].device != d)) continue;
-      chosen.push_back(queries[i]);
-      positions.push_back(i);
-      priors.push_back(estimates[i]);
-      machines.push_back(nearest[i].distance);
-    }
-    if (chosen.empty()) return;
-    const View of_group = alike ? view_as(device, d) : view;
-    if (alike) {
-      priors = prior_.estimate(chosen, of_group.asked);  // with its constants
-      machines.clear();
-    }
-    Answers group = corrected(chosen, of_group, std::move(priors), machines);
-    for (std::size_t i = 0; i < positions.size(); ++i) {
-      all.estimates[positions[i]] = std::move(group.estimates[i]);
-      all.residuals[positions[i]] = std::move(group.residuals[i]);
-    }
+HybridModel::Trust HybridModel::trust_of(const KernelQuery& query, const View& view,
+                                         const Estimate& prior) const {
+  Trust trust;
+  Stratum stratum{.bound = bound_kind(prior.bound), .size = size_kind(prior.time)};
+  const auto band_at = [&](Regime regime, std::uint32_t place) {
+    stratum.regime = regime;
+    stratum.place = place;
+    return parts_.bands.at(stratum);
   };
-  for (std::size_t d = 0; d <= parts_.devices.size(); ++d) answer(d);
-  return all;
+  if (view.trained != nullptr) find_near(query, view, prior, trust);
+  trust.band = band_at(Regime::kPhysics, trust.measured ? view.number : 0);
+  if (!trust.measured) return trust;
+  bool first = trust.nearness == 1;
+  for (const Trust::Near& one : trust.near) {
+    const auto number = static_cast<std::uint32_t>(one.place - parts_.known.places().data()) + 1;
+    const Band band = band_at(Regime::kNear, number);
+    trust.band = first ? band : wider(trust.band, band);
+    first = false;
+  }
+  const bool among = trust.nearness == 1 && !view.changed;
+  trust.verdict = among ? Verdict::kIn : trust.nearness > 0 ? Verdict::kEdge : Verdict::kOut;
+  return trust;
+}
+
+// The places of the trained device that have a kernel near. Shares go continuously from 0 to 1.
+void HybridModel::find_near(const KernelQuery& query, const View& view, const Estimate& prior,
+                            Trust& trust) const {
+  trust.at = coordinates_of(prior);
+  trust.kind = kind_of(query.kernel, prior);
+  double sum = 0;
+  for (const Place& place : parts_.known.places()) {
+    const bool timed = query.timed.empty() || query.timed == place.timed;
+    if (place.device != view.trained->name || place.writer != query.writer || !timed) continue;
+    const double distance = place.distance(trust.at);
+    if (trust.nearest == nullptr || distance < trust.distance) {
+      trust.nearest = &place;
+      trust.distance = distance;
+    }
+    trust.measured = true;
+    const double share = std::clamp((kFar - distance) / (kFar - kNear), 0.0, 1.0);
+    const Shrinkage& rule = query.timed.empty() ? place.any : place.same;
+    if (share > 0) trust.near.push_back({&place, &rule, share});
+    sum += share;
+  }
+  for (Trust::Near& one : trust.near) one.share /= std::max(1.0, sum);
+  trust.nearness = std::min(1.0, sum);
+}
+
+double HybridModel::weight_of(const Trust& trust, const Opinion& said) const {
+  if (belief_ == Belief::kEverything) return 1;
+  if (!trust.measured || said.mean == 0) return 0;
+  double weight = 0;
+  for (const Trust::Near& one : trust.near) {
+    weight += one.share * one.rule->weight(said, trust.kind);
+  }
+  return weight;
+}
+
+void HybridModel::correct(const KernelQuery& query, const Trust& trust, const Opinion& said,
+                          const hwdesc::Device& device, Estimate& estimate) const {
+  const Seconds before = estimate.time;
+  const double weight = weight_of(trust, said);
+  if (weight * said.mean != 0) {
+    scale(estimate, std::exp(weight * said.mean));
+    hold_at_light(estimate, query.kernel, device);
+    estimate.utilisation =
+        estimate.time.value > 0 ? std::min(1.0, estimate.speed_of_light / estimate.time) : 1.0;
+  }
+  const Seconds time = estimate.time;
+  estimate.model = kModelName;
+  // What errors elsewhere have in common nobody measured: they may all be one.
+  const bool near = trust.verdict == Verdict::kIn;
+  estimate.correction = Correction{.analytical = before,
+                                   .factor = before.value > 0 ? time / before : 1.0,
+                                   .weight = weight,
+                                   .verdict = trust.verdict,
+                                   .low = time * std::exp(trust.band.low),
+                                   .high = time * std::exp(trust.band.high),
+                                   .correlation = near ? parts_.correlation : 1};
+}
+
+// What physics says of the trained device: of a device with other numbers with the tile that it
+// chooses there, whatever is asked, so that r and k do not move with the numbers.
+std::vector<std::optional<Estimate>> HybridModel::of_trained(std::span<const KernelQuery> queries,
+                                                             const View& view) const {
+  return prior_.estimate(without_tiles(queries), *view.trained);
 }
 
 std::vector<std::optional<Estimate>> HybridModel::estimate(std::span<const KernelQuery> queries,
                                                            const hwdesc::Device& device) const {
-  return answers(queries, device).estimates;
-}
-
-hwdesc::Device HybridModel::with_constants(const hwdesc::Device& device) const {
-  return view_of(device).asked;
-}
-
-std::string HybridModel::verdict_text(const Residual& residual, const View& view) const {
-  const Trust::Assessment& trust = residual.trust;
-  const std::string_view resource = kResourceNames[static_cast<std::size_t>(trust.farthest)];
-  const double distance =
-      static_cast<double>(residual.position.distance[static_cast<std::size_t>(trust.farthest)]);
-  if (!std::isfinite(distance)) return fmt::format("no measured kernel is bound by {}", resource);
-  const Trust::Reach& reach = parts_.trust.reach(trust.farthest);
-  const std::string_view where = trust.farness == 0   ? "among the measured kernels"
-                                 : trust.farness <= 1 ? "at the edge of the measured kernels"
-                                                      : "far from every measured kernel";
-  std::string text = fmt::format("{} by {}: distance {:.2f}, near up to {:.2f}, far from {:.2f}",
-                                 where, resource, distance, reach.near, reach.far);
-  if (view.changed) text += fmt::format("; {} is not as it was measured", view.asked.name);
-  if (residual.position.machine > kSameMachine) {
-    text += fmt::format("; {} was never measured", view.asked.name);
+  auto answers = prior_.estimate(queries, device);
+  const View view = view_of(device);
+  const auto of_other =
+      view.changed ? of_trained(queries, view) : std::vector<std::optional<Estimate>>{};
+  const std::vector<std::optional<Estimate>>& priors = view.changed ? of_other : answers;
+  std::vector<Opinion> said(queries.size());
+  if (belief_ == Belief::kEverything || (view.trained != nullptr && believes(*view.trained))) {
+    ask(queries, view, device, priors, said);
   }
+  std::vector<Trust> trust(queries.size());
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    if (answers[i] && priors[i]) trust[i] = trust_of(queries[i], view, *priors[i]);
+  }
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    if (answers[i]) correct(queries[i], trust[i], said[i], device, *answers[i]);
+  }
+  return answers;
+}
+
+void HybridModel::ask(std::span<const KernelQuery> queries, const View& view,
+                      const hwdesc::Device& device, learned::Priors priors,
+                      std::span<Opinion> said) const {
+  if (!view.changed) return parts_.bag.ask(queries, device, priors, said);
+  parts_.bag.ask(without_tiles(queries), *view.trained, priors, said);
+}
+
+bool HybridModel::believes(const hwdesc::Device& trained) const {
+  return std::ranges::any_of(parts_.known.places(), [&](const Place& place) {
+    return place.device == trained.name && (place.same.c != kPhysicsAlone || place.any.c != kPhysicsAlone);
+  });
+}
+
+std::string HybridModel::verdict_text(const Trust& trust, const View& view) const {
+  if (!trust.measured) {
+    return view.trained == nullptr ? "this machine was not measured: physics alone"
+                                   : "code of this writer was not measured: physics alone";
+  }
+  std::string text =
+      fmt::format("{} {} on {}: {:.2f} of the distance that its trials went",
+                  trust.distance <= kNear ? "among the kernels of" : "away from the kernels of",
+                  trust.nearest->source, trust.nearest->device, trust.distance);
+  if (view.changed) text += "; its description is not as it was measured";
   return text;
 }
 
 std::optional<CorrectionReasons> HybridModel::explain(const KernelQuery& query,
                                                       const hwdesc::Device& device) const {
   const std::span<const KernelQuery> queries(&query, 1);
-  const Answers answer = answers(queries, device);
-  if (!answer.estimates.front()) return std::nullopt;
-  const Residual& residual = answer.residuals.front();
-  const hwdesc::Device& reference = residual.trained ? parts_.devices[*residual.trained] : device;
-  const auto priors = prior_.estimate(queries, reference);
-  CorrectionReasons reasons{.correction = *answer.estimates.front()->correction,
-                            .residual = residual.value};
-  reasons.verdict = verdict_text(residual, view_of(device));
+  const auto answers = estimate(queries, device);
+  if (!answers.front()) return std::nullopt;
+  const View view = view_of(device);
+  const hwdesc::Device& reference = view.changed ? *view.trained : device;
+  const auto priors = view.changed ? of_trained(queries, view) : prior_.estimate(queries, device);
+  CorrectionReasons reasons{.correction = *answers.front()->correction};
   if (!priors.front()) return reasons;
-  reasons.nearest = parts_.domain.nearest(work_of(query.kernel, *priors.front()), kNeighbours);
-  for (const Domain::Neighbour& neighbour : reasons.nearest) {
-    reasons.nearest_names.push_back(parts_.domain.kernels()[neighbour.kernel].name);
-  }
-  if (parts_.residual) {
-    reasons.drivers =
-        learned::feature_effects(*parts_.residual, query, reference, priors, kDrivers);
-  }
+  const Trust trust = trust_of(query, view, *priors.front());
+  reasons.verdict = verdict_text(trust, view);
+  if (!trust.measured && belief_ == Belief::kRules) return reasons;
+  KernelQuery asked = query;
+  if (view.changed) asked.tile = nullptr;
+  parts_.bag.ask({&asked, 1}, reference, priors, {&reasons.said, 1});
+  reasons.drivers = parts_.bag.effects(asked, reference, priors, kDrivers);
+  if (trust.measured) reasons.nearest = trust.nearest->nearest(trust.at, kNeighbours);
   return reasons;
 }
 

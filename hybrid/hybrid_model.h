@@ -1,62 +1,58 @@
 // Physics, corrected where measurements are near (docs/hybrid.md):
 //
-//   time = max(least, prior x exp(w r)),  w from hybrid/trust.h, least from measured/physics.h
+//   time = max(least, physics x exp(k r)),  r: hybrid/bag.h, k: hybrid/shrinkage.h
 //
-// The reported estimate is the prior's with its time and bounds multiplied by the factor;
-// Estimate::correction holds what was done and the 90 % interval, which may reach below the
-// least time: descriptions of machines err, too. What the prior cannot answer a hybrid cannot
-// either. Thread-safe, deterministic.
+// Physics is the description as it is: a hybrid fits no constants. The reported estimate is
+// physics' with its time and bounds multiplied by the factor; Estimate::correction holds what was
+// done and the 90 % interval (hybrid/bands.h), which may reach below the least time: descriptions
+// of machines err, too. What physics cannot answer a hybrid cannot either. Thread-safe,
+// deterministic.
 //
-// Monotone by construction: r and w are computed on a device the model was trained on. A trained
-// device with overridden values (or a description of its lineage) is predicted by its own physics,
-// but r and w are those of the trained device, so that more bandwidth or a higher peak is never
-// slower. Any other description that physics cannot tell from a trained device for a kernel
-// (hybrid/work.h, machine_distance) is that device for this kernel; else it is a new device: r on
-// the device itself, w as the trials without devices deserved. Constants fitted to a trained device
-// hold for descriptions of its lineage without a calibration of their own; those that a hybrid
-// fitted, only within the domain.
+// Monotone by construction: a trained device with other numbers is predicted by its own physics,
+// but r and k are those of the trained device; any other machine, and a description with constants
+// of its own, is physics alone. So "more bandwidth, clock or units is never slower" holds for a
+// hybrid where it holds for physics; for a stated tile, between changed devices and from the
+// trained one only for the tile that it chooses, since all tiles of a changed device have the r of
+// that one.
 #pragma once
 
 #include <memory>
 #include <optional>
 
 #include "analytical/cost_model.h"
-#include "hybrid/domain.h"
+#include "hybrid/bag.h"
+#include "hybrid/bands.h"
 #include "hybrid/known_devices.h"
-#include "hybrid/trust.h"
-#include "learned/feature_effects.h"
-#include "learned/model_dir.h"
+#include "hybrid/known_kernels.h"
+#include "hybrid/shrinkage.h"
 
 namespace tilecast::hybrid {
 
 struct HybridParts {
-  std::unique_ptr<learned::Predictor> residual;  // log(measured / prior); null: none
-  Domain domain;
-  Trust trust;
-  KnownDevices devices;
+  Bag bag;
+  Known known;
+  Bands bands;
+  double correlation = 1;  // of log errors of two kernels of a group where a measured one is near
+  KnownDevices devices;    // numbered from 1 in strata
 };
 
-// How much of a correction is believed, 0 to 1.
-using WeightRule = double (*)(const Trust::Assessment&);
-[[nodiscard]] double weight_of_trials(const Trust::Assessment& assessment);  // what trials deserved
-[[nodiscard]] double full_weight(const Trust::Assessment& assessment);  // 1: for comparison only
+// What is believed: the rules, or everything on every machine (k = 1), for comparison only.
+enum class Belief : std::uint8_t { kRules, kEverything };
 
 // Why a kernel's correction is what it is.
-using Driver = learned::FeatureEffect;
 struct CorrectionReasons {
   analytical::Correction correction;
-  double residual = 0;  // r before the weight
-  std::vector<Domain::Neighbour> nearest = {};
-  std::vector<std::string> nearest_names = {};
+  Opinion said;  // of the bag, before k
+  std::vector<Place::Neighbour> nearest = {};
   std::vector<Driver> drivers = {};  // largest first
-  std::string verdict = {};          // in words: "no measured kernel is bound by cross_lane"
+  std::string verdict = {};          // in words
 };
 
 class HybridModel final : public analytical::CostModel {
  public:
   // Keeps a reference to `prior`: the model that the parts were fitted to.
   HybridModel(const analytical::CostModel& prior, HybridParts parts,
-              WeightRule weight = weight_of_trials);
+              Belief belief = Belief::kRules);
   [[nodiscard]] std::vector<std::optional<analytical::Estimate>> estimate(
       std::span<const analytical::KernelQuery> queries,
       const hwdesc::Device& device) const override;
@@ -64,35 +60,30 @@ class HybridModel final : public analytical::CostModel {
   // nullopt where estimate() has no answer.
   [[nodiscard]] std::optional<CorrectionReasons> explain(const analytical::KernelQuery& query,
                                                          const hwdesc::Device& device) const;
-  // `device` with the constants that predictions of it use, its dispatch among them: what
-  // predictions of rows that hold a dispatch need (measured/samples.h, predict()).
-  [[nodiscard]] hwdesc::Device with_constants(const hwdesc::Device& device) const;
   [[nodiscard]] const HybridParts& parts() const { return parts_; }
 
  private:
   struct View;
-  struct Residual;
-  struct Answers;
+  struct Trust;
+  [[nodiscard]] std::vector<std::optional<analytical::Estimate>> of_trained(
+      std::span<const analytical::KernelQuery> queries, const View& view) const;
+  void ask(std::span<const analytical::KernelQuery> queries, const View& view,
+           const hwdesc::Device& device, learned::Priors priors, std::span<Opinion> said) const;
   [[nodiscard]] View view_of(const hwdesc::Device& device) const;
-  [[nodiscard]] View view_as(const hwdesc::Device& device, std::size_t trained) const;
-  [[nodiscard]] std::vector<Residual> residuals(std::span<const analytical::KernelQuery> queries,
-                                                const View& view, learned::Priors priors,
-                                                std::span<const double> machines) const;
-  void use_described_constants_outside(
-      std::span<const analytical::KernelQuery> queries, const View& view,
-      std::span<const Residual> residuals,
-      std::vector<std::optional<analytical::Estimate>>& answers) const;
-  [[nodiscard]] Answers corrected(std::span<const analytical::KernelQuery> queries,
-                                  const View& view,
-                                  std::vector<std::optional<analytical::Estimate>> estimates,
-                                  std::span<const double> machines) const;
-  [[nodiscard]] Answers answers(std::span<const analytical::KernelQuery> queries,
-                                const hwdesc::Device& device) const;
-  [[nodiscard]] std::string verdict_text(const Residual& residual, const View& view) const;
+  [[nodiscard]] Trust trust_of(const analytical::KernelQuery& query, const View& view,
+                               const analytical::Estimate& prior) const;
+  void find_near(const analytical::KernelQuery& query, const View& view,
+                 const analytical::Estimate& prior, Trust& trust) const;
+  // Whether any correction is, on this device.
+  [[nodiscard]] bool believes(const hwdesc::Device& trained) const;
+  [[nodiscard]] double weight_of(const Trust& trust, const Opinion& said) const;
+  void correct(const analytical::KernelQuery& query, const Trust& trust, const Opinion& said,
+               const hwdesc::Device& device, analytical::Estimate& estimate) const;
+  [[nodiscard]] std::string verdict_text(const Trust& trust, const View& view) const;
 
   const analytical::CostModel& prior_;
   HybridParts parts_;
-  WeightRule weight_;
+  Belief belief_;
 };
 
 }  // namespace tilecast::hybrid

@@ -33,7 +33,6 @@ void calibrate_device(const std::string& name, const analytical::CostModel& prio
     if (!fit.accepted) return note(fmt::format("{}{}", kRefused, refusal(fit)));
     hwdesc::Calibration constants = fit.device.calibration;
     constants.source = provenance_of(fit, own);
-    constants.fitted_by = hwdesc::FittedBy::kHybrid;
     for (hwdesc::Device* device : devices) device->calibration = constants;
     for (const FittedConstant& constant : fit.suspicious()) {
       note("suspicious, but accepted: " + suspicion(constant));

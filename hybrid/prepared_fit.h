@@ -1,9 +1,8 @@
-// What every fit stands on, whoever asks for it (the verb `calibrate`, the calibrated column of
-// experiments, hybrids): rows that contradict the rest are set apart (hybrid/screening.h), and the
-// constants of each device are fitted once, to its own rows (hybrid/calibrate.h).
+// What a calibration stands on (the verb `calibrate`, the calibrated column of experiments): rows
+// that contradict the rest are set apart (hybrid/screening.h), and the constants of each device are
+// fitted once, to its own rows (hybrid/calibrate.h).
 //
 //   PreparedFit prepared = prepare_fit(prior, sets, devices, {.calibrate = true});
-//   FittedHybrid fitted = fit_hybrid(prior, spec, std::move(prepared), options);
 #pragma once
 
 #include "hybrid/calibrate.h"
@@ -25,7 +24,7 @@ struct PrepareOptions {
   CalibrateOptions constants = {};
 };
 
-// `devices`: one per set. The fitted constants are marked as a hybrid's (Calibration::fitted_by).
+// `devices`: one per set.
 [[nodiscard]] PreparedFit prepare_fit(const analytical::CostModel& prior,
                                       std::span<const measured::SampleSet> sets,
                                       std::span<const hwdesc::Device> devices,

@@ -7,31 +7,24 @@
 
 #include "base/solvers.h"
 #include "base/statistics.h"
-#include "measured/metrics.h"
 
 namespace tilecast::hybrid {
 namespace {
 
 constexpr double kCauchy = 2.385;
 constexpr double kStep = 1e-4;          // of x, for differences
-constexpr double kFirstScatter = 0.1;   // before the rows say better
 constexpr double kLeastScatter = 0.02;  // no model of ours is better than 2 %
 constexpr double kMostScatter = 0.5;
-constexpr int kRounds = 3;         // fit, estimate the scatter, fit again
+constexpr int kRounds = 5;         // at most, of tiles, scatter and fit
+constexpr double kLowered = 2;     // deviations of a prior
+constexpr double kSettled = 0.05;  // a move of every x by less of its prior ends them
 constexpr double kPooledRows = 3;  // rows for which the scatter of all stands in a class
-constexpr int kIterations = 30;
+constexpr int kIterations = 12;
 
 double robust(double u) {
   const double loss = std::log1p((u / kCauchy) * (u / kCauchy));
   return std::copysign(kCauchy * std::sqrt(loss), u);
 }
-
-struct Rows {
-  const Errors& errors;
-  std::span<const Constant> constants;
-  std::span<const std::size_t> rows;
-  std::span<const RowTraits> traits;
-};
 
 bool all_finite(std::span<const double> values) {
   return std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
@@ -39,14 +32,17 @@ bool all_finite(std::span<const double> values) {
 
 class Cost {
  public:
-  Cost(const Rows& rows, const std::vector<double>& scatter) : rows_(rows), scatter_(scatter) {}
+  // `scatter`: by row.
+  Cost(const CalibrationRows& rows, std::span<const Constant> constants,
+       std::span<const std::size_t> fitted, const std::vector<double>& scatter)
+      : rows_(rows), constants_(constants), fitted_(fitted), scatter_(scatter) {}
 
   [[nodiscard]] base::LeastSquares problem() const {
-    base::LeastSquares problem{.residuals = rows_.rows.size() + rows_.constants.size(),
+    base::LeastSquares problem{.residuals = fitted_.size() + constants_.size(),
                                .iterations = kIterations,
-                               .function_tolerance = 1e-8,
-                               .parameter_tolerance = 1e-6};
-    for (const Constant& constant : rows_.constants) {
+                               .function_tolerance = 1e-4,
+                               .parameter_tolerance = 1e-4};
+    for (const Constant& constant : constants_) {
       problem.low.push_back(constant.low);
       problem.high.push_back(std::max(constant.high, 1e-9));
     }
@@ -57,6 +53,12 @@ class Cost {
     return problem;
   }
 
+  [[nodiscard]] double total(std::span<const double> x) const {
+    double sum = 0;
+    for (const double residual : residuals_at(x)) sum += residual * residual;
+    return sum;
+  }
+
  private:
   bool evaluate(std::vector<double> x, std::span<double> residuals,
                 std::span<double> jacobian) const {
@@ -64,7 +66,7 @@ class Cost {
     std::ranges::copy(base, residuals.begin());
     for (std::size_t j = 0; j < x.size() && !jacobian.empty(); ++j) {
       const double at = x[j];
-      const double step = at + kStep > rows_.constants[j].high ? -kStep : kStep;
+      const double step = at + kStep > constants_[j].high ? -kStep : kStep;
       x[j] = at + step;
       const std::vector<double> moved = residuals_at(x);
       x[j] = at;
@@ -76,20 +78,23 @@ class Cost {
   }
 
   std::vector<double> residuals_at(std::span<const double> x) const {
-    const std::vector<double> errors = rows_.errors(x);
+    const std::vector<double> errors = rows_.log_errors(device_at(rows_.device(), constants_, x));
     std::vector<double> residuals;
-    residuals.reserve(rows_.rows.size() + x.size());
-    for (const std::size_t i : rows_.rows) {
-      residuals.push_back(std::sqrt(rows_.traits[i].weight) * robust(errors[i] / scatter_[i]));
+    residuals.reserve(fitted_.size() + x.size());
+    for (const std::size_t i : fitted_) {
+      const double weight = rows_.rows()[i].weight;
+      residuals.push_back(std::sqrt(weight) * robust(errors[i] / scatter_[i]));
     }
     for (std::size_t j = 0; j < x.size(); ++j) {
-      residuals.push_back(x[j] / rows_.constants[j].prior);
+      residuals.push_back(x[j] / constants_[j].prior);
     }
     return residuals;
   }
 
-  const Rows& rows_;
-  const std::vector<double>& scatter_;  // by entry of the errors
+  const CalibrationRows& rows_;
+  std::span<const Constant> constants_;
+  std::span<const std::size_t> fitted_;
+  const std::vector<double>& scatter_;
 };
 
 // By how much the least sum of squares lies past each bound that stops x: the Newton step of that x
@@ -118,50 +123,84 @@ double scatter_of(const std::vector<double>& errors) {
 }
 
 struct Scatter {
-  double all = kFirstScatter;
-  std::vector<double> of_row;  // by entry of the errors
+  double all = 0;
+  std::vector<double> of_row;  // 0: not fitted
 };
 
-Scatter estimate_scatter(const std::vector<double>& errors, const Rows& data) {
+Scatter estimate_scatter(const CalibrationRows& rows, const std::vector<double>& errors,
+                         std::span<const std::size_t> fitted) {
   std::vector<double> all;
   std::map<std::string, std::vector<double>> by_class;
-  for (const std::size_t i : data.rows) {
+  for (const std::size_t i : fitted) {
     all.push_back(errors[i]);
-    by_class[data.traits[i].op_class].push_back(errors[i]);
+    by_class[rows.rows()[i].op_class].push_back(errors[i]);
   }
-  Scatter scatter{scatter_of(all), std::vector<double>(errors.size(), kFirstScatter)};
+  Scatter scatter{scatter_of(all), std::vector<double>(errors.size(), 0)};
   std::map<std::string, double> of_class;
   for (const auto& [op_class, own] : by_class) {
     const double n = static_cast<double>(own.size());
     of_class[op_class] = (n * scatter_of(own) + kPooledRows * scatter.all) / (n + kPooledRows);
   }
-  for (const std::size_t i : data.rows) scatter.of_row[i] = of_class.at(data.traits[i].op_class);
+  for (const std::size_t i : fitted) scatter.of_row[i] = of_class.at(rows.rows()[i].op_class);
   return scatter;
+}
+
+Fit fit_from(CalibrationRows& rows, std::span<const Constant> constants,
+             std::span<const std::size_t> fitted, std::vector<double> start) {
+  Fit fit{.x = std::move(start), .beyond_bound = std::vector<double>(constants.size(), 0)};
+  for (const Constant& constant : constants) fit.deviation.push_back(constant.prior);
+  const auto errors_at = [&](std::span<const double> x) {
+    const hwdesc::Device device = device_at(rows.device(), constants, x);
+    rows.add_tiles(device);
+    return rows.log_errors(device);
+  };
+  fit.errors = errors_at(fit.x);
+  double moved = constants.empty() ? 0 : 1;
+  for (int round = 0; round < kRounds && moved > kSettled; ++round) {
+    const Scatter scatter = estimate_scatter(rows, fit.errors, fitted);
+    const Cost cost(rows, constants, fitted, scatter.of_row);
+    const auto solution = base::least_squares(cost.problem(), fit.x);
+    moved = 0;
+    for (std::size_t j = 0; j < fit.x.size(); ++j) {
+      moved = std::max(moved, std::abs(solution.x[j] - fit.x[j]) / constants[j].prior);
+    }
+    fit.x = solution.x;
+    if (!solution.deviation.empty()) fit.deviation = solution.deviation;
+    fit.beyond_bound = beyond_bounds(solution, constants);
+    fit.errors = errors_at(fit.x);
+  }
+  fit.scatter = estimate_scatter(rows, fit.errors, fitted).all;
+  return fit;
 }
 
 }  // namespace
 
-Fit robust_fit(const Errors& errors, std::span<const Constant> constants,
-               std::span<const std::size_t> rows, std::span<const RowTraits> traits,
-               std::vector<double> start) {
-  Fit fit{.x = std::move(start)};
-  fit.x.resize(constants.size(), 0);
-  const Rows data{errors, constants, rows, traits};
-  Scatter scatter{kFirstScatter, std::vector<double>(traits.size(), kFirstScatter)};
-  for (int round = 0; round < kRounds && !constants.empty(); ++round) {
-    const Cost cost(data, scatter.of_row);
-    const auto solution = base::least_squares(cost.problem(), std::move(fit.x));
-    fit.x = solution.x;
-    fit.deviation = solution.deviation;
-    fit.beyond_bound = beyond_bounds(solution, constants);
-    scatter = estimate_scatter(errors(fit.x), data);
-    fit.scatter = scatter.all;
+// What one share of a peak explains, another may, too: a kernel bound by one resource shows nothing
+// of a second that would bind it a little further on. So the fit is tried again with each share in
+// turn lowered beside the others as described, and the best is taken.
+Fit robust_fit(CalibrationRows& rows, std::span<const Constant> constants,
+               std::span<const std::size_t> fitted, std::vector<double> start) {
+  if (!start.empty()) return fit_from(rows, constants, fitted, std::move(start));
+  Fit best = fit_from(rows, constants, fitted, std::vector<double>(constants.size(), 0));
+  std::vector<double> described = best.x;
+  for (std::size_t j = 0; j < constants.size(); ++j) {
+    if (constants[j].is_share) described[j] = 0;
   }
-  fit.beyond_bound.resize(constants.size(), 0);
-  if (fit.deviation.empty()) {
-    for (const Constant& constant : constants) fit.deviation.push_back(constant.prior);
+  const auto errors_at = [&](std::span<const double> x) {
+    return rows.log_errors(device_at(rows.device(), constants, x));
+  };
+  for (std::size_t j = 0; j < constants.size(); ++j) {
+    if (!constants[j].is_share) continue;
+    std::vector<double> lower = described;
+    lower[j] = std::max(-kLowered * constants[j].prior, constants[j].low);
+    if (errors_at(lower) == errors_at(described)) continue;
+    Fit fit = fit_from(rows, constants, fitted, std::move(lower));
+    const Fit& sharper = fit.scatter < best.scatter ? fit : best;
+    const Scatter scatter = estimate_scatter(rows, sharper.errors, fitted);
+    const Cost cost(rows, constants, fitted, scatter.of_row);
+    if (cost.total(fit.x) < cost.total(best.x)) best = std::move(fit);
   }
-  return fit;
+  return best;
 }
 
 }  // namespace tilecast::hybrid

@@ -4,39 +4,30 @@
 //
 // e_i = log(predicted / measured) of row i; rho is Cauchy's loss (95 % efficient for normal
 // errors), so that wrong rows lose their pull; s_i is the scatter of the row's op class about its
-// own median (few rows: drawn to that of all rows), estimated after a fit and the fit repeated.
-// What a class has in common is thus for the constants to explain, and classes the model describes
-// well count more. Deterministic.
+// own median (few rows: drawn to that of all rows), so that what a class has in common is for the
+// constants to explain, and classes the model describes well count more. The scatter is
+// that at x, where other tiles may be the best, so it is fitted again until x stays. Deterministic.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <vector>
 
+#include "hybrid/calibration_rows.h"
 #include "hybrid/constants.h"
 
 namespace tilecast::hybrid {
-
-// Log errors of all rows at x.
-using Errors = std::function<std::vector<double>(std::span<const double> x)>;
-
-struct RowTraits {
-  double weight = 1;
-  std::string op_class;
-};
 
 struct Fit {
   std::vector<double> x;          // by constant
   std::vector<double> deviation;  // standard deviation of x given rows and priors
   // How far past its bound x would go without it; 0 where no bound stops it.
   std::vector<double> beyond_bound;
-  double scatter = 0;  // of all rows: standard deviation of a good row's log error
+  std::vector<double> errors;  // of all rows at x
+  double scatter = 0;          // of the fitted: standard deviation of a good row's log error
 };
 
-// `rows`: which entries of `errors` are fitted; `traits` by entry of `errors`; `start`: x to begin
-// at (empty: the priors' centre).
-[[nodiscard]] Fit robust_fit(const Errors& errors, std::span<const Constant> constants,
-                             std::span<const std::size_t> rows, std::span<const RowTraits> traits,
-                             std::vector<double> start = {});
+// `fitted`: which rows; `start`: x to begin at (empty: as described). `rows` learns tiles.
+[[nodiscard]] Fit robust_fit(CalibrationRows& rows, std::span<const Constant> constants,
+                             std::span<const std::size_t> fitted, std::vector<double> start = {});
 
 }  // namespace tilecast::hybrid

@@ -281,8 +281,8 @@ std::optional<Regimes> split_regimes(const ScreeningRows& rows, RowNumbers bin) 
   return found;
 }
 
-// Whether a kernel's features tell which regime it is in: how often a slow one is predicted above a
-// fast one, by trees that saw neither.
+// Whether what physics says of a kernel tells which regime it is in: how often a slow one is
+// predicted above a fast one, by other kernels like it.
 bool are_explained(const ScreeningRows& rows, const RowNumbers& own, const RowNumbers& fast,
                    const RowNumbers& slow) {
   const std::vector<double> predicted = rows.explained_errors(own);
@@ -312,8 +312,11 @@ void screen_regimes(ScreeningRows& rows) {
       slow.insert(slow.end(), found->slow.begin(), found->slow.end());
       apart = std::max(apart, found->apart);
     }
-    if (fast.empty() || are_explained(rows, own, fast, slow)) continue;
     const bool slow_is_smaller = slow.size() <= fast.size();
+    if ((slow_is_smaller ? slow : fast).size() < kLeastComparable ||
+        are_explained(rows, own, fast, slow)) {
+      continue;
+    }
     rows.set_apart(slow_is_smaller ? slow : fast,
                    fmt::format("times fall into two groups up to {} apart, and nothing of a kernel "
                                "tells which; of {} rows these are the {} ones (two hosts?)",

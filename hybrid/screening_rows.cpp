@@ -8,7 +8,6 @@
 #include <set>
 
 #include "base/statistics.h"
-#include "hybrid/trials.h"
 #include "measured/physics.h"
 
 namespace tilecast::hybrid {
@@ -17,6 +16,9 @@ namespace {
 using analytical::Bound;
 using hwdesc::Device;
 using measured::SampleSet;
+
+constexpr std::size_t kNeighbours = 5;
+constexpr double kShareWeight = 3;  // a share of all the time counts like a factor of 20 in length
 
 // The product or convolution of a kernel; nullptr: none.
 const ir::Op* product_of(const ir::Kernel& kernel) {
@@ -44,6 +46,15 @@ std::string question_of(const SampleSet& set, const measured::Sample& sample,
                      analytical::to_string(sample.tile), fmt::join(sample.parameters, ","));
 }
 
+// What physics says of a kernel: its length, and what shares of it each resource is busy for.
+std::vector<double> terms_of(const analytical::Estimate& estimate) {
+  std::vector<double> terms = {std::log(estimate.time.value)};
+  for (const Seconds busy : estimate.bounds) {
+    terms.push_back(kShareWeight * (busy / estimate.time));
+  }
+  return terms;
+}
+
 }  // namespace
 
 std::string SetApart::text() const {
@@ -65,7 +76,7 @@ double ScreeningRow::error() const {
 
 ScreeningRows::ScreeningRows(const analytical::CostModel& prior, std::span<const SampleSet> sets,
                              std::span<const Device> devices, int jobs)
-    : prior_(prior), sets_(sets), devices_(devices) {
+    : sets_(sets) {
   for (std::size_t s = 0; s < sets.size(); ++s) {
     const SampleSet& set = sets[s];
     const auto answers = measured::predict(set, prior, devices[s], jobs);
@@ -84,6 +95,7 @@ ScreeningRows::ScreeningRows(const analytical::CostModel& prior, std::span<const
                        .op_class = work.op_class,
                        .dtype = multiplied_dtype(work.parts.front().kernel),
                        .question = question_of(set, sample, devices[s]),
+                       .terms = terms_of(*answer.estimate),
                        .measured_s = sample.measured.value,
                        .predicted_s = answer.comparable().value,
                        .light_s = light[sample.work],
@@ -128,30 +140,24 @@ void ScreeningRows::set_apart(std::vector<std::size_t> rows, const std::string& 
 }
 
 std::vector<double> ScreeningRows::explained_errors(std::span<const std::size_t> rows) const {
-  std::vector<SampleSet> own(sets_.begin(), sets_.end());
-  for (SampleSet& set : own) set.samples.clear();
-  std::vector<std::size_t> order(rows.begin(), rows.end());  // that of trial_rows
-  std::ranges::sort(order);
-  for (const std::size_t i : order) {
-    const SampleSet& set = sets_[rows_[i].set];
-    own[rows_[i].set].samples.push_back(set.samples[rows_[i].sample]);
-  }
-  const TrialRows trials =
-      trial_rows(prior_, own, devices_, learned::ValidateBy::kKernel, /*jobs=*/1);
-  const TrialPlan plan = plan_trials(trials, /*folds=*/5, /*seed=*/1);
-  std::vector<double> predicted(rows.size(), 0);
-  if (plan.base.empty() || trials.examples.rows.size() != order.size()) return predicted;
-  const HybridSpec spec = default_hybrid("screening");
-  try {
-    const std::vector<double> out = predict_trials(spec.candidates.back(), trials, plan.base, 1);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      predicted[i] =
-          out[static_cast<std::size_t>(std::ranges::lower_bound(order, rows[i]) - order.begin())];
+  std::vector<double> explained;
+  for (const std::size_t i : rows) {
+    std::vector<std::pair<double, double>> others;  // distance, error
+    for (const std::size_t j : rows) {
+      if (rows_[j].question == rows_[i].question) continue;
+      double distance = 0;
+      for (std::size_t t = 0; t < rows_[i].terms.size(); ++t) {
+        distance += std::abs(rows_[i].terms[t] - rows_[j].terms[t]);
+      }
+      others.emplace_back(distance, rows_[j].error());
     }
-  } catch (const learned::TooFewRows&) {
-    return predicted;  // nothing explains them
+    std::ranges::sort(others);
+    others.resize(std::min(others.size(), kNeighbours));
+    double sum = 0;
+    for (const auto& [distance, error] : others) sum += error;
+    explained.push_back(others.empty() ? 0 : sum / static_cast<double>(others.size()));
   }
-  return predicted;
+  return explained;
 }
 
 Screened ScreeningRows::result() && {

@@ -13,6 +13,7 @@ struct ScreeningRow {
   const hwdesc::Device* device = nullptr;
   std::string op_class, dtype;  // dtype: of what is multiplied, else of the result
   std::string question;         // equal for equal work, tile and parameters on one device
+  std::vector<double> terms;    // by which kernels are alike
   double measured_s = 0, predicted_s = 0, light_s = 0;
   double share = 1;             // of predicted_s that is the kernel's, not the host's dispatch
   bool computes = false;        // bound by units or what feeds them, not by memory
@@ -25,7 +26,7 @@ struct ScreeningRow {
 
 class ScreeningRows {
  public:
-  // Rows of single kernels that `prior` answers. Keeps references to sets and devices.
+  // Rows of single kernels that `prior` answers. Keeps references to both.
   ScreeningRows(const analytical::CostModel& prior, std::span<const measured::SampleSet> sets,
                 std::span<const hwdesc::Device> devices, int jobs);
 
@@ -39,13 +40,11 @@ class ScreeningRows {
   void set_apart(std::vector<std::size_t> rows, const std::string& reason);
   [[nodiscard]] Screened result() &&;
 
-  // Residuals of the rows by trees that did not see their kernel.
+  // The rows' errors by those of the kernels most like theirs, their own left out.
   [[nodiscard]] std::vector<double> explained_errors(std::span<const std::size_t> rows) const;
 
  private:
-  const analytical::CostModel& prior_;
   std::span<const measured::SampleSet> sets_;
-  std::span<const hwdesc::Device> devices_;
   std::vector<ScreeningRow> rows_;
   std::vector<SetApart> apart_;
 };

@@ -5,228 +5,272 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
+#include <random>
 #include <set>
 
-#include "base/error.h"
-#include "base/parallel.h"
-#include "hybrid/hybrid_dir.h"
-#include "hybrid/machines.h"
+#include "base/random.h"
 
 namespace tilecast::hybrid {
 namespace {
 
-using learned::Example;
-using learned::Examples;
-using learned::ValidateBy;
-using measured::Split;
+constexpr std::size_t kLeastOfStratum = 5, kMostAtOnce = 1024, kFolds = 5;
 
-constexpr std::size_t kEnoughGroups = 5, kLeastKinds = 3, kMostFolds = 4, kMostAtOnce = 4096;
-
-std::size_t count_distinct(const std::vector<std::string>& keys) {
-  return std::set<std::string>(keys.begin(), keys.end()).size();
-}
-
-std::string group_key(const Examples& examples, std::size_t row, ValidateBy by) {
-  const Example& example = examples.rows[row];
-  if (by == ValidateBy::kFamily) return examples.families.at(example.family);
-  if (by == ValidateBy::kKernel) return fmt::format("{:010}", example.kernel);
-  return fmt::format("{:010}", row);
-}
-
-std::vector<std::string> group_keys(const Examples& examples, ValidateBy by) {
-  std::vector<std::string> keys;
-  for (std::size_t i = 0; i < examples.rows.size(); ++i) keys.push_back(group_key(examples, i, by));
-  return keys;
-}
-
-// The widest groups there are enough of.
-ValidateBy widest(const Examples& examples) {
-  for (const ValidateBy by : {ValidateBy::kFamily, ValidateBy::kKernel}) {
-    if (count_distinct(group_keys(examples, by)) >= kEnoughGroups) return by;
+// Numbers of texts, in the order they come.
+class Numbers {
+ public:
+  std::uint32_t of(const std::string& text) {
+    return numbers_.try_emplace(text, static_cast<std::uint32_t>(numbers_.size())).first->second;
   }
-  return ValidateBy::kRow;
+  [[nodiscard]] std::size_t size() const { return numbers_.size(); }
+
+ private:
+  std::map<std::string, std::uint32_t> numbers_;
+};
+
+std::string group_key(const learned::Examples& examples, std::span<const measured::SampleSet> sets,
+                      std::size_t row, learned::ValidateBy by) {
+  const learned::Example& example = examples.rows[row];
+  if (by == learned::ValidateBy::kFamily) return examples.families.at(example.family);
+  if (by == learned::ValidateBy::kRow) return fmt::format("{}", row);
+  const measured::SampleSet& set = sets[example.set];
+  return set.works[set.samples[example.sample].work].fingerprint;
 }
 
-std::vector<Split> trial_folds(const std::vector<std::string>& keys, std::size_t folds,
-                               std::size_t least, std::uint64_t seed) {
-  const std::size_t groups = count_distinct(keys);
-  if (groups < std::max<std::size_t>(least, 2)) return {};
-  return measured::k_fold(keys, std::min(folds, groups), seed);
+void group_rows(std::span<const measured::SampleSet> sets,
+                std::optional<learned::ValidateBy> trial_by, TrialRows& rows) {
+  BagRows& bag = rows.bag;
+  const learned::Examples& examples = bag.examples;
+  rows.trial_by = trial_by.value_or(learned::ValidateBy::kKernel);
+  std::set<std::string> keys;
+  for (std::size_t i = 0; i < examples.rows.size(); ++i) {
+    keys.insert(group_key(examples, sets, i, rows.trial_by));
+  }
+  if (keys.size() < kLeastUnits) rows.trial_by = learned::ValidateBy::kRow;
+  Numbers groups, sources, devices, places;
+  for (std::size_t i = 0; i < examples.rows.size(); ++i) {
+    const learned::Example& example = examples.rows[i];
+    bag.group.push_back(groups.of(group_key(examples, sets, i, rows.trial_by)));
+    bag.source.push_back(sources.of(sets[example.set].name));
+    bag.device.push_back(devices.of(example.device->name));
+    const Place place{.device = example.device->name,
+                      .writer = std::string(examples.queries[i].writer),
+                      .timed = std::string(examples.queries[i].timed),
+                      .source = sets[example.set].name};
+    rows.place.push_back(places.of(place.device + '\n' + place.source));
+    if (rows.place.back() == rows.places.size()) rows.places.push_back(place);
+    bag.residual.push_back(example.target - std::log(examples.priors[i]->time.value));
+    rows.kind.push_back(kind_of(examples.queries[i].kernel, *examples.priors[i]));
+  }
 }
 
-// Families share kernels, and kinds the tiles of one: work that is scored is not fitted.
-std::vector<Split> apart(std::vector<Split> splits, const TrialRows& rows) {
-  for (Split& split : splits) {
-    std::set<std::uint32_t> scored;
-    for (const std::size_t row : split.score) scored.insert(rows.examples.rows[row].kernel);
-    std::erase_if(split.fit,
-                  [&](std::size_t row) { return scored.contains(rows.examples.rows[row].kernel); });
+void extract_features(const BagSpec& spec, BagRows& bag) {
+  const learned::TableFeatures features(spec.features);
+  const learned::Examples& examples = bag.examples;
+  bag.features.resize(examples.rows.size() * features.width());
+  std::vector<std::size_t> all(examples.rows.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  for (const auto& [first, end] : learned::device_runs(examples, all, kMostAtOnce)) {
+    const std::size_t count = end - first;
+    std::vector<analytical::KernelQuery> queries;
+    for (std::size_t i = first; i < end; ++i) queries.push_back(examples.shown(i));
+    features.extract(
+        queries, *examples.rows[first].device, std::span(examples.priors).subspan(first, count),
+        std::span(bag.features).subspan(first * features.width(), count * features.width()));
   }
-  std::erase_if(splits, [](const Split& split) { return split.fit.empty(); });
-  return splits;
 }
 
-// Of the rows a split scores, to the nearest of the machines it fits.
-std::vector<double> machine_distances(const analytical::CostModel& prior, const TrialRows& rows,
-                                      const Split& split) {
-  std::vector<const hwdesc::Device*> fitted;
-  for (const std::size_t row : split.fit) {
-    const hwdesc::Device* const device = rows.examples.rows[row].device;
-    if (std::ranges::find(fitted, device->name, &hwdesc::Device::name) == fitted.end()) {
-      fitted.push_back(device);
-    }
-  }
-  std::vector<double> distances(split.score.size());
-  for (const auto& [begin, end] : learned::device_runs(rows.examples, split.score, kMostAtOnce)) {
-    const Examples asked = rows.examples.subset(std::span(split.score).subspan(begin, end - begin));
-    const auto nearest =
-        nearest_machines(prior, asked.queries, *asked.rows.front().device, asked.priors, fitted);
-    for (std::size_t i = begin; i < end; ++i) distances[i] = nearest[i - begin].distance;
-  }
-  return distances;
+Trial trial_of(const TrialRows& rows, std::size_t row, const Opinion& said) {
+  return {.row = row,
+          .residual = rows.bag.residual[row],
+          .share = std::sqrt(rows.bag.examples.rows[row].weight),
+          .said = said,
+          .unit = rows.bag.group[row],
+          .kind = rows.kind[row]};
 }
+
+bool beside(const Place& a, const Place& b) {
+  return a.device == b.device && a.writer == b.writer && a.source != b.source;
+}
+
+std::vector<std::uint32_t> places_beside_others(const std::vector<Place>& places) {
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t i = 0; i < places.size(); ++i) {
+    const auto is_beside = [&](const Place& other) { return beside(other, places[i]); };
+    if (std::ranges::any_of(places, is_beside)) found.push_back(i);
+  }
+  return found;
+}
+
+std::vector<Opinion> ask(const Bag& bag, const TrialRows& rows, std::span<const std::size_t> asked) {
+  const std::size_t width = bag.features().width();
+  std::vector<float> features;
+  for (const std::size_t row : asked) {
+    const auto first = rows.bag.features.begin() + static_cast<std::ptrdiff_t>(row * width);
+    features.insert(features.end(), first, first + static_cast<std::ptrdiff_t>(width));
+  }
+  std::vector<Opinion> said(asked.size());
+  bag.ask_rows(features, said);
+  return said;
+}
+
+double correction_of(const Trial& trial, const Shrinkage& rule) {
+  return rule.weight(trial.said, trial.kind) * trial.said.mean;
+}
+
+double percent_of(double log_error) {
+  return 100 * std::abs(std::expm1(log_error));
+}
+
+struct Sum {
+  double before = 0, after = 0;
+  std::size_t rows = 0;
+
+  void add(const Trial& trial, const Shrinkage& rule) {
+    const double correction = correction_of(trial, rule);
+    before += percent_of(whole_error(trial, 0));
+    after += percent_of(whole_error(trial, correction));
+    rows += 1;
+  }
+  [[nodiscard]] double mean_before() const { return before / static_cast<double>(rows); }
+  [[nodiscard]] double mean_after() const { return after / static_cast<double>(rows); }
+};
 
 }  // namespace
 
-double TrialRows::residual(std::size_t row) const {
-  return examples.rows[row].target - std::log(examples.priors[row]->time.value);
-}
-
-TrialRows trial_rows(const analytical::CostModel& prior, std::span<const measured::SampleSet> sets,
-                     std::span<const hwdesc::Device> devices, std::optional<ValidateBy> trial_by,
-                     int jobs) {
-  const Examples all = learned::make_examples(sets, devices, prior, true, jobs);
+TrialRows trial_rows(const analytical::CostModel& prior, const BagSpec& spec,
+                     const RowSource& source) {
+  const learned::Examples all =
+      learned::make_examples(source.sets, source.devices, prior, true, source.jobs);
   std::vector<std::size_t> answered;
   for (std::size_t i = 0; i < all.rows.size(); ++i) {
     if (all.priors[i] && all.priors[i]->time.value > 0) answered.push_back(i);
   }
-  TrialRows rows{.examples = all.subset(answered)};
-  rows.names.resize(all.kernels.size());
-  for (std::size_t i = 0; i < rows.examples.rows.size(); ++i) {
-    const Example& row = rows.examples.rows[i];
-    const measured::SampleSet& set = sets[row.set];
-    const measured::Workload& work = set.works[set.samples[row.sample].work];
-    rows.names[row.kernel] = work.name;
-    rows.works.push_back(work_of(rows.examples.queries[i].kernel, *rows.examples.priors[i]));
-    rows.by_kind.emplace_back(rows.works.back().kind);
-    rows.by_device.push_back(row.device->name);
-  }
-  rows.trial_by = trial_by.value_or(widest(rows.examples));
-  rows.by_group = group_keys(rows.examples, rows.trial_by);
+  TrialRows rows{.programs = all.programs};
+  rows.bag.examples = all.subset(answered);
+  group_rows(source.sets, source.trial_by, rows);
+  extract_features(spec, rows.bag);
   return rows;
 }
 
-TrialPlan plan_trials(const TrialRows& rows, std::size_t folds, std::uint64_t seed) {
-  std::vector<Split> base = trial_folds(rows.by_group, folds, 2, seed);
-  // Rows of one kernel are told apart on purpose.
-  if (rows.trial_by != ValidateBy::kRow) base = apart(std::move(base), rows);
-  return {.base = std::move(base),
-          .by_kind = apart(trial_folds(rows.by_kind, kMostFolds, kLeastKinds, seed), rows),
-          .by_device = trial_folds(rows.by_device, kMostDevices, 2, seed)};
-}
-
-std::vector<double> predict_trials(const learned::LearnerSpec& learner, const TrialRows& rows,
-                                   std::span<const Split> splits, int jobs) {
-  std::vector<double> predicted(rows.examples.rows.size());
-  base::parallel_for(splits.size(), jobs, [&](std::size_t fold) {
-    const Split& split = splits[fold];
-    const learned::Trained trained = learned::train(learner, rows.examples.subset(split.fit));
-    for (const auto& [begin, end] : learned::device_runs(rows.examples, split.score, kMostAtOnce)) {
-      const std::span<const std::size_t> chosen =
-          std::span(split.score).subspan(begin, end - begin);
-      const Examples asked = rows.examples.subset(chosen);
-      std::vector<double> out(chosen.size());
-      trained.predictor->predict(asked.queries, *asked.rows.front().device, asked.priors, out);
-      for (std::size_t i = 0; i < out.size(); ++i) {
-        const double residual = out[i] - std::log(asked.priors[i]->time.value);
-        predicted[chosen[i]] = std::isfinite(residual) ? residual : 0;
-      }
-    }
-  });
-  return predicted;
-}
-
-std::vector<Trial> trials_of(const analytical::CostModel& prior, const TrialRows& rows,
-                             std::span<const Split> splits, const std::vector<std::string>& keys,
-                             std::span<const double> predicted, Machines machines) {
-  std::map<std::string, std::uint32_t> numbers;
-  for (const std::string& key : keys) {
-    numbers.emplace(key, static_cast<std::uint32_t>(numbers.size()));
-  }
+std::vector<Trial> run_trials(const TrialRows& rows, const FittedBag& fitted) {
   std::vector<Trial> trials;
-  for (const Split& split : splits) {
-    const Examples fitted = rows.examples.subset(split.fit);
-    std::vector<Work> works;
-    for (const std::size_t row : split.fit) works.push_back(rows.works[row]);
-    const Domain domain = Domain::of(fitted, works, rows.names);
-    const std::vector<double> distances = machines == Machines::kLeftOut
-                                              ? machine_distances(prior, rows, split)
-                                              : std::vector<double>(split.score.size());
-    for (std::size_t i = 0; i < split.score.size(); ++i) {
-      const std::size_t row = split.score[i];
-      const Example& example = rows.examples.rows[row];
-      Position position = domain.locate(rows.works[row], example.device->name);
-      position.machine = distances[i];
-      trials.push_back({.residual = rows.residual(row),
-                        .predicted = predicted[row],
-                        .share = std::sqrt(example.weight),
-                        .position = position,
-                        .time = rows.examples.priors[row]->time.value,
-                        .kind = std::string(rows.works[row].kind),
-                        .device = example.device->name,
-                        .group = numbers.at(keys[row]),
-                        .family = example.family});
-    }
+  for (std::size_t row = 0; row < rows.bag.size(); ++row) {
+    if (fitted.unseen[row]) trials.push_back(trial_of(rows, row, *fitted.unseen[row]));
   }
   return trials;
 }
 
-double whole_error(double residual, double predicted, double share) {
-  return std::abs(std::log1p(share * std::expm1(predicted - residual)));
+CrossTrials cross_trials(const BagSpec& spec, const TrialRows& rows, const Known& known,
+                         int jobs) {
+  const std::vector<Place>& places = known.places();
+  CrossTrials across{TrialsByPlace(places.size()), TrialsByPlace(places.size())};
+  std::vector<std::uint32_t> order = places_beside_others(places);
+  std::mt19937_64 random(spec.seed);
+  base::shuffle(order, random);
+  for (std::size_t fold = 0; fold < std::min(kFolds, order.size()); ++fold) {
+    std::set<std::uint32_t> left;
+    for (std::size_t i = fold; i < order.size(); i += kFolds) left.insert(order[i]);
+    std::vector<std::size_t> fitted, asked;
+    for (std::size_t row = 0; row < rows.bag.size(); ++row) {
+      (left.contains(rows.place[row]) ? asked : fitted).push_back(row);
+    }
+    if (fitted.empty()) continue;
+    const std::vector<Opinion> said = ask(fit_bag(spec, rows.bag, fitted, jobs).bag, rows, asked);
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      const Coordinates at = coordinates_of(*rows.bag.examples.priors[asked[i]]);
+      for (std::uint32_t other = 0; other < places.size(); ++other) {
+        if (left.contains(other) || !beside(places[other], places[rows.place[asked[i]]])) continue;
+        if (places[other].distance(at) > 1) continue;
+        across.any[other].push_back(trial_of(rows, asked[i], said[i]));
+        if (places[other].timed == places[rows.place[asked[i]]].timed) {
+          across.same[other].push_back(across.any[other].back());
+        }
+      }
+    }
+  }
+  return across;
 }
 
-Choice choose_candidate(const TrialRows& rows, std::span<const std::vector<double>> predicted) {
-  TC_CHECK(!predicted.empty(), "physics alone is always a candidate");
-  struct Group {
-    std::vector<double> errors;  // by candidate
-    double rows = 0;
+TrialReport report_of(std::span<const Trial> trials, const TrialRows& rows) {
+  TrialReport report{.rows = trials.size()};
+  if (trials.empty()) return report;
+  Sum all;
+  std::map<std::string, Sum> classes;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, BoundKind>, Sum> strata;
+  std::set<std::uint32_t> units;
+  for (const Trial& trial : trials) {
+    const Shrinkage& rule = rows.rule_of(trial.row);
+    report.believed += rule.c == kPhysicsAlone ? 0 : 1;
+    units.insert(trial.unit);
+    all.add(trial, rule);
+    classes[measured::op_class(rows.bag.examples.queries[trial.row].kernel)].add(trial, rule);
+    const BoundKind bound = bound_kind(rows.bag.examples.priors[trial.row]->bound);
+    strata[{rows.bag.source[trial.row], rows.bag.device[trial.row], bound}].add(trial, rule);
+  }
+  report.units = units.size();
+  report.before = all.mean_before();
+  report.after = all.mean_after();
+  for (const auto& [key, sum] : strata) {
+    if (sum.rows < kLeastOfStratum) continue;
+    const double points = sum.mean_after() - sum.mean_before();
+    report.strata += 1;
+    report.worse += points > 1 ? 1 : 0;
+    report.worst = std::max(report.worst, points);
+  }
+  for (const auto& [op_class, sum] : classes) {
+    report.classes.push_back({op_class, sum.rows, sum.mean_before(), sum.mean_after()});
+  }
+  return report;
+}
+
+std::vector<BandTrial> band_trials(std::span<const Trial> trials, const TrialRows& rows) {
+  std::vector<BandTrial> errors;
+  const auto add = [&](Regime regime, std::uint32_t place, const Trial& trial, double correction) {
+    const analytical::Estimate& prior = *rows.bag.examples.priors[trial.row];
+    errors.push_back({{.regime = regime,
+                       .place = place + 1,
+                       .bound = bound_kind(prior.bound),
+                       .size = size_kind(prior.time)},
+                      -whole_error(trial, correction),
+                      rows.bag.group[trial.row]});
   };
-  std::map<std::string, Group> groups;
-  for (std::size_t row = 0; row < rows.by_group.size(); ++row) {
-    Group& group = groups[rows.by_group[row]];
-    group.errors.resize(predicted.size());
+  for (const Trial& trial : trials) {
+    add(Regime::kNear, rows.place[trial.row], trial, correction_of(trial, rows.rule_of(trial.row)));
+    add(Regime::kPhysics, rows.bag.device[trial.row], trial, 0);
+  }
+  return errors;
+}
+
+double correlation_of(std::span<const Trial> trials, const TrialRows& rows) {
+  struct Group {
+    double rows = 0, sum = 0, squares = 0;
+  };
+  std::map<std::uint32_t, Group> groups;
+  double n = 0, sum = 0, of_sizes = 0;
+  for (const Trial& trial : trials) {
+    const double error = whole_error(trial, correction_of(trial, rows.rule_of(trial.row)));
+    Group& group = groups[trial.unit];
     group.rows += 1;
-    const double share = std::sqrt(rows.examples.rows[row].weight);
-    for (std::size_t c = 0; c < predicted.size(); ++c) {
-      group.errors[c] += whole_error(rows.residual(row), predicted[c][row], share);
-    }
+    group.sum += error;
+    group.squares += error * error;
+    n += 1;
+    sum += error;
   }
-  const double n = static_cast<double>(groups.size());
-  Choice choice;
-  choice.scores.resize(predicted.size());
-  for (auto& [key, group] : groups) {
-    for (std::size_t c = 0; c < predicted.size(); ++c) {
-      group.errors[c] /= group.rows;
-      choice.scores[c].error += group.errors[c] / n;
-    }
+  const auto count = static_cast<double>(groups.size());
+  if (count < 3 || n <= count) return 1;
+  double between = 0, within = 0;
+  for (const auto& [unit, group] : groups) {
+    const double mean = group.sum / group.rows;
+    between += group.rows * (mean - sum / n) * (mean - sum / n);
+    within += group.squares - group.rows * mean * mean;
+    of_sizes += group.rows * group.rows;
   }
-  const std::size_t best = static_cast<std::size_t>(
-      std::ranges::min_element(choice.scores, {}, &CandidateScore::error) - choice.scores.begin());
-  for (std::size_t c = 0; c < predicted.size(); ++c) {
-    const double mean = choice.scores[c].error - choice.scores[best].error;
-    double squares = 0;
-    for (const auto& [key, group] : groups) {
-      const double difference = group.errors[c] - group.errors[best] - mean;
-      squares += difference * difference;
-    }
-    choice.scores[c].deviation = n > 1 ? std::sqrt(squares / (n - 1) / n) : mean;
-  }
-  choice.least = choice.scores[best].error;
-  while (choice.scores[choice.chosen].error >
-         choice.scores[best].error + choice.scores[choice.chosen].deviation) {
-    ++choice.chosen;
-  }
-  return choice;
+  between /= count - 1;
+  within /= n - count;
+  const double typical = (n - of_sizes / n) / (count - 1);
+  const double all = between + (typical - 1) * within;
+  return all > 0 ? std::clamp((between - within) / all, 0.0, 1.0) : 1;
 }
 
 }  // namespace tilecast::hybrid

@@ -1,61 +1,77 @@
-// Trials of learners on rows they have not seen (hybrid/trust.h), and the choice among learners.
-// Internal to hybrid_fit.cpp.
+// Trials: what a bag says of measured kernels it has not seen, and how that did beside physics.
+// Groups (kernels, or whole programs) are left out by the members that were fitted without them,
+// sources by bags of their own.
+//
+// Internal to hybrid_fit.cpp; a report of them goes into the model's card.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "hybrid/hybrid_fit.h"
-#include "measured/splits.h"
+#include "hybrid/bag_fit.h"
+#include "hybrid/bands.h"
+#include "hybrid/known_kernels.h"
+#include "hybrid/shrinkage.h"
 
 namespace tilecast::hybrid {
 
-// Rows that physics answers, and what groups them.
 struct TrialRows {
-  learned::Examples examples;
-  std::vector<Work> works = {};                                          // by row
-  std::vector<std::string> by_group = {}, by_kind = {}, by_device = {};  // keys by row
-  std::vector<std::string> names = {};                          // of works, by kernel number
-  learned::ValidateBy trial_by = learned::ValidateBy::kKernel;  // what by_group groups
+  BagRows bag = {};
+  std::vector<std::string> kind = {};                           // by row
+  std::vector<Place> places = {};                               // without kernels
+  std::vector<std::uint32_t> place = {};                        // by row
+  learned::ValidateBy trial_by = learned::ValidateBy::kKernel;  // what groups are
+  std::size_t programs = 0;                                     // rows left out
 
-  [[nodiscard]] double residual(std::size_t row) const;  // log(measured / analytical)
+  [[nodiscard]] const Shrinkage& rule_of(std::size_t row) const { return places[place[row]].same; }
 };
-[[nodiscard]] TrialRows trial_rows(const analytical::CostModel& prior,
-                                   std::span<const measured::SampleSet> sets,
-                                   std::span<const hwdesc::Device> devices,
-                                   std::optional<learned::ValidateBy> trial_by, int jobs);
-
-// Which rows each trial fits and predicts.
-struct TrialPlan {
-  std::vector<measured::Split> base, by_kind, by_device;
+// Sets and devices (one per set) must outlive the rows.
+struct RowSource {
+  std::span<const measured::SampleSet> sets;
+  std::span<const hwdesc::Device> devices;
+  std::optional<learned::ValidateBy> trial_by = {};  // default: kernel; too few of them: row
+  int jobs = 1;
 };
-// by_kind: with at least 3 kinds; by_device: with at least 2.
-[[nodiscard]] TrialPlan plan_trials(const TrialRows& rows, std::size_t folds, std::uint64_t seed);
+// The rows of single kernels that physics answers.
+[[nodiscard]] TrialRows trial_rows(const analytical::CostModel& prior, const BagSpec& spec,
+                                   const RowSource& source);
 
-// Residuals of all rows, by learners that did not see their group; rows in no split: 0.
-[[nodiscard]] std::vector<double> predict_trials(const learned::LearnerSpec& learner,
-                                                 const TrialRows& rows,
-                                                 std::span<const measured::Split> splits, int jobs);
-// `predicted` by row. `machines`: those of the fit rows are compared with those of the scored ones,
-// which were left out whole (hybrid/machines.h).
-enum class Machines { kFitted, kLeftOut };
-[[nodiscard]] std::vector<Trial> trials_of(const analytical::CostModel& prior,
-                                           const TrialRows& rows,
-                                           std::span<const measured::Split> splits,
-                                           const std::vector<std::string>& keys,
-                                           std::span<const double> predicted, Machines machines);
+[[nodiscard]] std::vector<Trial> run_trials(const TrialRows& rows, const FittedBag& fitted);
 
-// |log error| of a row's whole time where the kernel is `share` of it.
-[[nodiscard]] double whole_error(double residual, double predicted, double share);
-
-// Mean errors with every group counting alike, and the standard errors of the differences to the
-// least; `predicted` by candidate and row. The choice: the first within one standard error.
-struct Choice {
-  std::vector<CandidateScore> scores;  // by candidate; names empty
-  std::size_t chosen = 0;
-  double least = 0;  // error
+// Where another source measured kernels near a place's on the same device: what a bag that was
+// fitted without that source says of them, by place. Another source times in another way, runs
+// other versions, and a user's program is always another source.
+using TrialsByPlace = std::vector<std::vector<Trial>>;
+struct CrossTrials {
+  TrialsByPlace same, any;  // by sources that timed as the place did, by all
 };
-[[nodiscard]] Choice choose_candidate(const TrialRows& rows,
-                                      std::span<const std::vector<double>> predicted);
+[[nodiscard]] CrossTrials cross_trials(const BagSpec& spec, const TrialRows& rows,
+                                       const Known& known, int jobs);
+
+// How the rules of places do on the trials they came from, in percent of the measured time.
+struct TrialReport {
+  std::size_t rows = 0, units = 0;
+  std::size_t believed = 0;      // rows whose rule is not physics alone
+  double before = 0, after = 0;  // MAPE of physics, and corrected
+  // Sets of rows of one source, device and bound, of at least 5 rows, and those of them that the
+  // correction made worse by more than a point; the worst, in points.
+  std::size_t strata = 0, worse = 0;
+  double worst = 0;
+  struct OfClass {
+    std::string op_class;
+    std::size_t rows = 0;
+    double before = 0, after = 0;
+  };
+  std::vector<OfClass> classes = {};
+};
+[[nodiscard]] TrialReport report_of(std::span<const Trial> trials, const TrialRows& rows);
+
+// Errors that bands are made of: near by the rules of places, and of physics alone.
+[[nodiscard]] std::vector<BandTrial> band_trials(std::span<const Trial> trials,
+                                                 const TrialRows& rows);
+
+// Of log errors within a group: ANOVA estimator of the intraclass correlation (Donner, 1986),
+// 0 ... 1; 1 for fewer than 3 groups.
+[[nodiscard]] double correlation_of(std::span<const Trial> trials, const TrialRows& rows);
 
 }  // namespace tilecast::hybrid

@@ -41,6 +41,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kLanes = 16;  // rows that walk down a tree side by side
 constexpr std::size_t kBlock = 64;  // rows that stay in the cache while a tree is
+constexpr std::size_t kFewRows = 4;  // that walk alone: lanes would be empty
 constexpr std::uint32_t kDeepestLeaf = 64;
 constexpr std::size_t kMaxIndex = std::numeric_limits<std::uint16_t>::max();
 
@@ -56,6 +57,16 @@ void copy_block(std::span<const float> rows, std::size_t columns, std::span<cons
       to[s * kLanes] = std::isnan(value) ? slots[s].missing : value;
     }
   }
+}
+
+// Down a tree with one row, whose slots stand one after the other.
+float leaf_of(const GbtTree& tree, const GbtNode* nodes, const float* values, const float* row) {
+  std::uint32_t at = 0;
+  for (std::uint32_t step = 0; step < tree.depth; ++step) {
+    const GbtNode node = nodes[at];
+    at = node.left + static_cast<std::uint32_t>(row[node.slot] >= node.threshold);
+  }
+  return values[at];
 }
 
 void add_tree(const GbtTree& tree, const GbtNode* nodes, const float* values, const float* lanes,
@@ -247,9 +258,28 @@ int GbtModel::trees() const {
   return static_cast<int>(trees_->trees.size());
 }
 
+// The margin of one row, which `rows` begins with.
+float GbtModel::walk(std::span<const float> rows, std::span<float> scratch) const {
+  for (std::size_t s = 0; s < trees_->slots.size(); ++s) {
+    const float value = rows[trees_->slots[s].column];
+    scratch[s] = std::isnan(value) ? trees_->slots[s].missing : value;
+  }
+  float sum = 0;
+  for (const GbtTree& tree : trees_->trees) {
+    sum += leaf_of(tree, trees_->nodes.data() + tree.first, trees_->values.data() + tree.first,
+                   scratch.data());
+  }
+  return sum;
+}
+
 void GbtModel::predict(std::span<const float> rows, std::span<float> out) const {
   TC_CHECK(rows.size() == out.size() * columns_, "a value per row and column");
   thread_local std::vector<float> scratch;
+  if (out.size() <= kFewRows) {
+    scratch.resize(std::max(scratch.size(), trees_->slots.size()));
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = walk(rows.subspan(i * columns_), scratch);
+    return;
+  }
   const std::size_t stride = trees_->slots.size() * kLanes;
   scratch.resize(std::max(scratch.size(), trees_->slots.size() * kBlock));
   for (std::size_t first = 0; first < out.size(); first += kBlock) {

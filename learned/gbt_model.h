@@ -38,6 +38,7 @@ class GbtModel {
 
  private:
   struct Trees;
+  [[nodiscard]] float walk(std::span<const float> rows, std::span<float> scratch) const;
   GbtModel(std::string bytes, std::size_t columns, std::unique_ptr<Trees> trees);
 
   std::string bytes_;

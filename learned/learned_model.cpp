@@ -77,14 +77,17 @@ std::vector<std::optional<Estimate>> LearnedModel::estimate(std::span<const Kern
   for (const std::size_t i : known) inside.push_back(queries[i]);
   std::vector<double> log_seconds(inside.size());
   const Predictor& predictor = *model_.predictor;
-  predictor.predict(inside, device, priors_for(predictor, prior_, inside, device), log_seconds);
+  const auto priors = priors_for(predictor, prior_, inside, device);
+  predictor.predict(inside, device, priors, log_seconds);
   const auto roofs = analytical::RooflineModel().estimate(inside, device);
   const bool known_device = device.lineage_distance(model_.card.devices).has_value();
   for (std::size_t k = 0; k < known.size(); ++k) {
     if (!roofs[k]) continue;
     if (predictor.needs_prior() && std::isnan(log_seconds[k])) continue;  // physics has no answer
     Estimate estimate = *roofs[k];
-    take_time(estimate, log_seconds[k], inside[k], model_.card);
+    const KernelQuery query =
+        priors.empty() ? inside[k] : analytical::with_tile_of(priors[k], inside[k]);
+    take_time(estimate, log_seconds[k], query, model_.card);
     if (!known_device) {
       estimate.flags.push_back(fmt::format("not trained on {}", device.name));
     }

@@ -21,8 +21,8 @@ using hwdesc::ConfigNode;
 
 constexpr std::string_view kFormat = "tilecast.model/1";
 constexpr std::string_view kCheck = "check: ";
-enum class Kind { kXgboost, kNetwork, kProcess, kStack, kPhysics };
-constexpr std::string_view kKinds[] = {"xgboost", "network", "gaussian_process", "stack",
+enum class Kind { kXgboost, kNetwork, kProcess, kPhysics };
+constexpr std::string_view kKinds[] = {"xgboost", "network", "gaussian_process",
                                        "physics"};
 constexpr std::uint64_t kMostVersion = 1'000'000;
 constexpr std::string_view kNoYes[] = {"no", "yes"};
@@ -65,7 +65,7 @@ void write_selection(std::string& text, std::string_view key, const FeatureSelec
 void write_features(std::string& text, const ModelText& model) {
   const Kind kind = kind_of(model.card);
   if (has_table(kind)) return write_selection(text, "features", model.features);
-  if (kind == Kind::kPhysics || kind == Kind::kStack) return;
+  if (kind == Kind::kPhysics) return;
   const NetworkFeatures& features = model.network_features;
   FeatureSelection at_kernel = features.at_kernel;
   if (!features.at_nodes.parameters.empty()) at_kernel.parameters.clear();  // once is enough

@@ -10,7 +10,6 @@
 #include <fstream>
 
 #include "base/error.h"
-#include "base/parallel.h"
 #include "hwdesc/config_reader.h"
 #include "learned/model_files.h"
 
@@ -125,8 +124,7 @@ bool is_model_directory(const std::string& path) {
   return fs::is_regular_file(fs::path(path) / kCard, failure);
 }
 
-LoadedModel load_model(const std::string& directory,
-                       const std::function<void(const LoadedModel&)>& beside) {
+LoadedModel load_model(const std::string& directory) {
   const fs::path path = folder_of(directory);
   if (!is_model_directory(path.string())) {
     fail(path, "is no model; expected a folder with a model.yaml, as tilecast train writes");
@@ -135,17 +133,7 @@ LoadedModel load_model(const std::string& directory,
   ModelText model = read_model_yaml(read_file(card, hwdesc::kMaxConfigBytes), card.string());
   const ModelFolder folder(path, model);
   static_cast<void>(folder.read(kLog, kMostBytes));
-  LoadedModel loaded{.card = model.card, .predictor = nullptr, .extra = load_extra(model, folder)};
-  std::unique_ptr<Predictor> predictor;
-  base::parallel_for(beside ? 2 : 1, base::default_jobs(), [&](std::size_t i) {
-    if (i == 0) {
-      predictor = folder.predictor();
-    } else {
-      beside(loaded);
-    }
-  });
-  loaded.predictor = std::move(predictor);
-  return loaded;
+  return {.card = model.card, .predictor = folder.predictor(), .extra = load_extra(model, folder)};
 }
 
 }  // namespace tilecast::learned

@@ -7,8 +7,7 @@
 //   vocabulary.csv  learned/vocabulary.h, of models of text
 //   training.csv    one row per round or epoch
 //
-// and the extra files of a hybrid (hybrid/hybrid_dir.h): domain.csv, trust.yaml, device_0.yaml ...
-// device_15.yaml.
+// and the extra files of a hybrid (hybrid/hybrid_dir.h).
 // model.yaml (format tilecast.model/1) holds, besides the card's fields, the learner's settings
 // (learned/training/learner.h), and the content hash of every file: loading refuses a folder whose
 // files are not those, whose schema is not what this build computes, or that is of another format,
@@ -75,10 +74,7 @@ struct ModelFiles {  // what is saved
 // `directory` must not exist, or hold a model of ours, nothing else, and `force`. The card's kind,
 // ranks_only, target and predicts are the predictor's. Throws Error.
 void save_model(const ModelFiles& files, const std::string& directory, bool force = false);
-// `beside` is called with the card and the extra files while another thread reads the predictor,
-// whose error comes first.
-[[nodiscard]] LoadedModel load_model(const std::string& directory,
-                                     const std::function<void(const LoadedModel&)>& beside = {});
+[[nodiscard]] LoadedModel load_model(const std::string& directory);
 [[nodiscard]] bool is_model_directory(const std::string& path);  // has a model.yaml
 
 }  // namespace tilecast::learned

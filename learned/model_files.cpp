@@ -20,17 +20,15 @@ constexpr const char* kTrees = "trees.ubj";
 constexpr const char* kWeights = "weights.bin";
 constexpr const char* kProcess = "process.bin";
 constexpr const char* kProcessBefore = "process.csv";
-constexpr const char* kStack = "stack.csv";
 constexpr const char* kVocabulary = "vocabulary.csv";
 constexpr std::size_t kMostScalerBytes = std::size_t{1} << 24;
 constexpr std::size_t kMostProcessBytes = std::size_t{1} << 26;
-constexpr int kMostDevices = 16;  // of a hybrid
+constexpr int kMostDevices = 16, kMostTrees = 32;  // of a hybrid
 constexpr std::string_view kFiles[] = {kCard,
                                        kTrees,
                                        kWeights,
                                        kProcess,
                                        kProcessBefore,
-                                       kStack,
                                        kVocabulary,
                                        kLog,
                                        "scaler_features.csv",
@@ -40,10 +38,6 @@ constexpr std::string_view kFiles[] = {kCard,
 
 std::string scaler_file(std::string_view schema) {
   return fmt::format("scaler_{}.csv", schema);
-}
-
-std::string member_prefix(std::size_t member) {
-  return fmt::format("member_{}_", member);
 }
 
 void add_vocabulary(const Vocabulary& vocabulary, Contents& contents) {
@@ -63,20 +57,6 @@ void add_network(const NetworkPredictorParts& parts, ModelText& model, Contents&
   add("at_kernel", TableFeatures(parts.features.at_kernel).schema(), parts.at_kernel_scaler);
   contents[kWeights] = parts.network->save();
   add_vocabulary(parts.features.vocabulary, contents);
-}
-
-void add_stack(const StackPredictorParts& stack, Contents& contents) {
-  contents[kStack] = "name,weight\n";
-  for (std::size_t i = 0; i < stack.members.size(); ++i) {
-    const StackMember& member = stack.members[i];
-    contents[kStack] += measured::csv_line({member.name, fmt::format("{}", member.weight)});
-    ModelFiles files{.predictor = member.predictor.get(), .training_csv = {}};
-    files.card.name = member.name;
-    files.card.settings = member.settings;
-    for (auto& [file, bytes] : contents_of(files)) {
-      contents[member_prefix(i) + file] = std::move(bytes);
-    }
-  }
 }
 
 void add_predictor(const Predictor* predictor, ModelText& model, Contents& contents) {
@@ -103,10 +83,6 @@ void add_predictor(const Predictor* predictor, ModelText& model, Contents& conte
     model.schemas["features"] = stamp(schema);
     contents[scaler_file("features")] = process->scaler.to_csv(schema);
     contents[kProcess] = process->process.save();
-  } else if (const StackPredictorParts* stack = predictor->stack()) {
-    card.kind = "stack";
-    card.target = {};
-    add_stack(*stack, contents);
   } else {
     TC_CHECK(predictor->network() != nullptr, "a predictor of no known kind");
     card.kind = "network";
@@ -141,18 +117,17 @@ auto naming_file(const fs::path& file, Read&& read_it) {
 }  // namespace
 
 bool is_extra(std::string_view file) {
-  if (file == "domain.csv" || file == "trust.yaml") return true;
+  if (file == "correction.yaml" || file == "known.csv" || file == "bands.csv") return true;
   for (int i = 0; i < kMostDevices; ++i) {
     if (file == fmt::format("device_{}.yaml", i)) return true;
+  }
+  for (int i = 0; i < kMostTrees; ++i) {
+    if (file == fmt::format("member_{}.ubj", i)) return true;
   }
   return false;
 }
 
 bool is_ours(std::string_view file) {
-  for (std::size_t i = 0; i < kMostMembers; ++i) {
-    const std::string prefix = member_prefix(i);
-    if (file.starts_with(prefix)) file.remove_prefix(prefix.size());
-  }
   return std::ranges::find(kFiles, file) != std::end(kFiles) || is_extra(file);
 }
 
@@ -184,7 +159,7 @@ std::string read_file(const fs::path& path, std::size_t limit) {
 }
 
 fs::path ModelFolder::at(const std::string& file) const {
-  return path_ / (prefix_ + file);
+  return path_ / file;
 }
 
 std::string ModelFolder::read(const std::string& file, std::size_t limit) const {
@@ -273,33 +248,6 @@ std::unique_ptr<Predictor> ModelFolder::process() const {
       .target = model_.card.target});
 }
 
-std::unique_ptr<Predictor> ModelFolder::stack() const {
-  const measured::CsvTable table =
-      measured::read_csv(base::SourceText(at(kStack).string(), read(kStack, kMostScalerBytes)));
-  if (table.columns != std::vector<std::string>{"name", "weight"} ||
-      table.rows.size() > kMostMembers) {
-    fail(at(kStack),
-         fmt::format("expected columns name and weight, and at most {} rows", kMostMembers));
-  }
-  StackPredictorParts parts;
-  for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    const std::string prefix = member_prefix(i), card = prefix + kCard;
-    const ModelText member =
-        read_model_yaml(read(card, hwdesc::kMaxConfigBytes), at(card).string());
-    const std::string& weight = table.rows[i].cells[1];
-    StackMember one{.name = table.rows[i].cells[0],
-                    .predictor = ModelFolder(path_, member, prefix_ + prefix).predictor(),
-                    .settings = member.card.settings};
-    const auto [end, failure] =
-        std::from_chars(weight.data(), weight.data() + weight.size(), one.weight);
-    if (failure != std::errc() || end != weight.data() + weight.size() || !one.predictor) {
-      fail(at(kStack), fmt::format("line {}: expected a learner and its weight", i + 2));
-    }
-    parts.members.push_back(std::move(one));
-  }
-  return naming_file(at(kStack), [&] { return make_predictor(std::move(parts)); });
-}
-
 Target ModelFolder::target() const {
   const auto setting = model_.card.settings.find("target");
   if (setting == model_.card.settings.end()) fail(at(kCard), "settings: target is missing");
@@ -314,10 +262,6 @@ Target ModelFolder::target() const {
 std::unique_ptr<Predictor> ModelFolder::predictor() const {
   const std::string& kind = model_.card.kind;
   if (kind == "physics") return nullptr;
-  if (kind == "stack") {
-    if (prefix_.empty()) return stack();
-    fail(at(kCard), "kind: a stack as the member of a stack");
-  }
   std::unique_ptr<Predictor> own = kind == "xgboost"   ? trees()
                                    : kind == "network" ? network()
                                                        : process();

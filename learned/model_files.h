@@ -1,7 +1,4 @@
 // The files of a saved model, without the folder they are in. Internal to model_dir.cpp.
-//
-// A stack's members are whole models of their own whose files are called member_0_model.yaml and so
-// on; stack.csv holds their names and weights.
 #pragma once
 
 #include <filesystem>
@@ -32,12 +29,12 @@ inline constexpr std::size_t kMostExtraBytes = std::size_t{1} << 26;
 // At most `limit` bytes; else, and for anything but a file: Error.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path, std::size_t limit);
 
-// A model's folder, or the part of it whose files begin with `prefix`.
+// A model's folder.
 class ModelFolder {
  public:
   // Keeps a reference to `model`.
-  ModelFolder(std::filesystem::path path, const ModelText& model, std::string prefix = "")
-      : path_(std::move(path)), model_(model), prefix_(std::move(prefix)) {}
+  ModelFolder(std::filesystem::path path, const ModelText& model)
+      : path_(std::move(path)), model_(model) {}
 
   // What is there, if it is what was saved; else Error.
   [[nodiscard]] std::string read(const std::string& file, std::size_t limit) const;
@@ -52,12 +49,10 @@ class ModelFolder {
   [[nodiscard]] std::unique_ptr<Predictor> trees() const;
   [[nodiscard]] std::unique_ptr<Predictor> network() const;
   [[nodiscard]] std::unique_ptr<Predictor> process() const;
-  [[nodiscard]] std::unique_ptr<Predictor> stack() const;
   [[nodiscard]] Target target() const;
 
   std::filesystem::path path_;
   const ModelText& model_;
-  std::string prefix_;
 };
 
 }  // namespace tilecast::learned

@@ -27,6 +27,19 @@ void extract(const TableFeatures& features, const Chunk& chunk, std::vector<floa
   features.extract(chunk.queries, chunk.device, chunk.priors, rows);
 }
 
+// The queries as models that know the priors see them: those without a tile are made in `stated`.
+std::span<const KernelQuery> with_tiles(std::span<const KernelQuery> queries, Priors priors,
+                                        std::vector<KernelQuery>& stated) {
+  if (std::ranges::all_of(queries,
+                          [](const KernelQuery& query) { return query.tile != nullptr; })) {
+    return queries;
+  }
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    stated.push_back(analytical::with_tile_of(priors[i], queries[i]));
+  }
+  return stated;
+}
+
 class ChunkedPredictor : public Predictor {
  public:
   explicit ChunkedPredictor(Standardisation target) : target_(target) {}
@@ -35,6 +48,8 @@ class ChunkedPredictor : public Predictor {
                std::span<double> out) const final {
     TC_CHECK(out.size() == queries.size(), "one place per query");
     TC_CHECK(!needs_prior() || priors.size() == queries.size(), "a prior per query");
+    std::vector<KernelQuery> stated;
+    if (needs_prior()) queries = with_tiles(queries, priors, stated);
     for (std::size_t first = 0; first < queries.size(); first += kChunkQueries) {
       const std::size_t count = std::min(kChunkQueries, queries.size() - first);
       const std::span<double> values = out.subspan(first, count);
@@ -185,7 +200,8 @@ class OnPrior final : public Changed {
   void predict(std::span<const KernelQuery> queries, const hwdesc::Device& device, Priors priors,
                std::span<double> out) const override {
     TC_CHECK(priors.size() == queries.size(), "a prior per query");
-    own().predict(queries, device, priors, out);
+    std::vector<KernelQuery> stated;
+    own().predict(with_tiles(queries, priors, stated), device, priors, out);
     for (std::size_t i = 0; i < out.size(); ++i) {
       out[i] += priors[i] ? std::log(priors[i]->time.value) : std::nan("");
     }

@@ -23,7 +23,6 @@ namespace tilecast::learned {
 struct GbtPredictorParts;
 struct NetworkPredictorParts;
 struct GpPredictorParts;
-struct StackPredictorParts;
 
 using Priors = std::span<const std::optional<analytical::Estimate>>;
 
@@ -36,19 +35,18 @@ class Predictor {
   // What predict() answers: times, or a quantity that is none.
   [[nodiscard]] virtual const Target& target() const;
   // log(seconds) per query, or a score, lower = faster; of a target that is no time: the quantity
-  // in its unit. `priors`: the analytical answers when
-  // needs_prior(), one per query; else ignored.
+  // in its unit. `priors`: the analytical answers when needs_prior(), one per query; else ignored.
+  // Who knows the prior of a query without a tile takes it for the query with that prior's tile.
   virtual void predict(std::span<const analytical::KernelQuery> queries,
                        const hwdesc::Device& device, Priors priors,
                        std::span<double> out) const = 0;
-  // What it is made of: one of the four, the others are null.
+  // What it is made of: one of the three, the others are null.
   [[nodiscard]] virtual const GbtPredictorParts* trees() const { return nullptr; }
   [[nodiscard]] virtual const NetworkPredictorParts* network() const { return nullptr; }
   [[nodiscard]] virtual const GpPredictorParts* process() const { return nullptr; }
-  [[nodiscard]] virtual const StackPredictorParts* stack() const { return nullptr; }
 };
 
-// Of a model of text: what it knows. Null: no text, or the vocabularies of a stack's members.
+// Of a model of text: what it knows. Null: no text.
 [[nodiscard]] const Vocabulary* vocabulary_of(const Predictor& predictor);
 
 // What `predictor` needs of `prior`, the analytical model: its answers, or nothing.
@@ -99,21 +97,5 @@ struct GpPredictorParts {
   Standardisation target;  // residuals: mean 0, so that it is physics far from every row
 };
 [[nodiscard]] std::unique_ptr<Predictor> make_predictor(GpPredictorParts parts);
-
-// Several corrections of physics as one (Wolpert 1992; non-negative weights: Breiman 1996):
-// log(analytical time) + sum of weight x (member - log(analytical time)). The weights are at least
-// 0 and sum to 1 at most: what is left of 1 is physics'. Members predict times.
-struct StackMember {
-  std::string name;
-  double weight = 0;
-  std::unique_ptr<Predictor> predictor;
-  std::map<std::string, std::string> settings;  // learned/training/learner.h
-};
-struct StackPredictorParts {
-  std::vector<StackMember> members;
-};
-inline constexpr std::size_t kMostMembers = 8;
-// Throws Error for other weights, no or too many members, and members that only rank.
-[[nodiscard]] std::unique_ptr<Predictor> make_predictor(StackPredictorParts parts);
 
 }  // namespace tilecast::learned

@@ -40,6 +40,9 @@ struct CsvTable {
 [[nodiscard]] std::int64_t integer_cell(const CsvTable& table, const CsvRow& row,
                                         std::string_view column, std::int64_t minimum,
                                         std::optional<std::int64_t> fallback = std::nullopt);
+// A finite number from `least` to `most`; else an Error.
+[[nodiscard]] double number_cell(const CsvTable& table, const CsvRow& row, std::string_view column,
+                                 double least, double most);
 // Space-separated whole numbers >= 1; empty cell: empty list.
 [[nodiscard]] std::vector<std::int64_t> integer_list_cell(const CsvTable& table, const CsvRow& row,
                                                           std::string_view column);

@@ -22,9 +22,9 @@ using hwdesc::ConfigNode;
 using Kind = ConfigNode::Kind;
 
 constexpr std::string_view kFormat = "tilecast.measurements/1";
-constexpr std::array<std::string_view, 13> kKeys{
-    "name",      "description", "device",   "devices", "source", "licence",   "timing",
-    "how_timed", "subject",     "dispatch", "feed",    "dtype",  "quantities"};
+constexpr std::array<std::string_view, 15> kKeys{
+    "name",   "description", "device",   "devices", "source", "licence", "timing",
+    "writer", "timed",  "how_timed",   "subject",  "dispatch", "feed",  "dtype",   "quantities"};
 
 template <class... Args>
 [[noreturn]] void fail(const ConfigNode& node, std::string_view key,
@@ -219,6 +219,12 @@ Manifest manifest_of(const ConfigNode& root, const std::string& folder,
   manifest.source = required_text(root, "source", "where the numbers come from");
   manifest.licence = required_text(root, "licence", "the licence of the numbers");
   manifest.how_timed = optional_text(root, "how_timed");
+  manifest.writer = optional_text(root, "writer");
+  manifest.timed = optional_text(root, "timed");
+  // Sets that `tilecast measure` made before the key was there.
+  if (manifest.writer.empty() && manifest.how_timed.starts_with("generated C")) {
+    manifest.writer = kOwnWriter;
+  }
   manifest.timing = read_timing(root);
   manifest.subject = read_subject(root);
   manifest.defaults_dtype = optional_text(root, "dtype");
@@ -264,6 +270,8 @@ std::string manifest_text(const Manifest& manifest) {
   append(text, "licence", manifest.licence);
   append(text, "timing", name(manifest.timing));
   append(text, "how_timed", manifest.how_timed);
+  append(text, "writer", manifest.writer);
+  append(text, "timed", manifest.timed);
   if (manifest.subject == Subject::kGraph) append(text, "subject", "graph");
   append(text, "dtype", manifest.defaults_dtype);
   if (!manifest.dispatch.empty()) text += "dispatch:\n";

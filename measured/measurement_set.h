@@ -20,7 +20,9 @@
 // manifest.yaml: format (tilecast.measurements/1), name, source, licence, timing (device | host |
 // none: there are no times and no runtime_ns, only quantities), device and / or devices (cell of
 // the column -> preset or path) are required; description, how_timed, dtype (of operator rows that
-// name none), dispatch (op class -> "21 us"), feed (per_step: 2.1 ms, rate: 2.95 GB/s) and
+// name none), writer (what wrote the code, "tilecast"; default: the device's usual compiler), timed
+// (graph, cold ...: sets timed in one way share a word),
+// dispatch (op class -> "21 us"), feed (per_step: 2.1 ms, rate: 2.95 GB/s) and
 // quantities (name: {unit: registers, count: yes, how:
 // "..."}) are not; with quantities, runtime_ns may be empty in some rows. Nor is subject: graph, of
 // sets that hold features instead of work, which read_measurement_set() refuses by name.
@@ -40,6 +42,8 @@
 #include "measured/csv.h"
 
 namespace tilecast::measured {
+
+inline constexpr const char* kOwnWriter = "tilecast";  // Manifest::writer of Tilecast's own code
 
 // What a run time holds besides the kernel: nothing, or the host's dispatch. kNone: nothing was
 // timed, rows hold quantities alone.
@@ -70,6 +74,8 @@ struct Manifest {
   std::string device;  // preset or path of a description, for rows without a device of their own
   std::map<std::string, std::string> devices;  // values of column `device` -> preset or path
   std::string source, licence, how_timed;
+  // What wrote the code and how it was timed, in a word (analytical::KernelQuery::writer, timed).
+  std::string writer, timed;
   Timing timing = Timing::kDevice;
   Subject subject = Subject::kWork;
   std::map<std::string, Seconds> dispatch;  // floor per op class; kHost only

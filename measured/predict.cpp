@@ -136,7 +136,8 @@ PredictionPlan::PredictionPlan(const SampleSet& samples) : samples_(&samples) {
     place[i] = queries_.size();
     const auto& [tile, parameters] = asked[i].asked;
     queries_.push_back(
-        {questions.kernel(asked[i].kernel), *tile == TileConfig{} ? nullptr : tile, parameters});
+        {questions.kernel(asked[i].kernel), *tile == TileConfig{} ? nullptr : tile, parameters,
+         samples.manifest.writer, samples.manifest.timed});
   }
   for (Term& term : terms_) term.query = place[term.query];
 }
@@ -167,7 +168,7 @@ std::vector<Prediction> PredictionPlan::predict(const analytical::CostModel& mod
     prediction.interval = interval_of(std::move(launched));
     if (!prediction.interval) continue;
     if (!(prediction.on_device.value > 0)) continue;
-    // Relative, as what holds a dispatch was measured (hybrid/trust.h).
+    // Relative, as what holds a dispatch was measured (hybrid/bands.h).
     const double whole = prediction.comparable() / prediction.on_device;
     prediction.interval->low *= whole;
     prediction.interval->high *= whole;

@@ -35,7 +35,9 @@ struct Workload {
   std::string op_class;  // "matmul", "softmax", "convolution_fusion", "loop_fusion", "program" ...
   std::string family;    // shape family or program family: what splits keep together
   std::string fingerprint;          // equal work has equal fingerprints, across sets
-  std::vector<WorkloadPart> parts;  // one, unless a program
+  std::vector<WorkloadPart> parts;  // one, unless a program or an operator of several launches
+  // Its time holds what is between kernels: waiting for input, for other devices, for each other.
+  bool is_program = false;
 };
 
 struct Sample {

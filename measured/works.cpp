@@ -98,6 +98,7 @@ class Builder {
   // The parts of a training step; returns its class.
   std::string build_training_step(const CsvRow& cells, Workload& work) const {
     const FcTraining parameters = fc_training_row(OpRow(set_.table, cells), defaults_);
+    work.is_program = true;
     try {
       work.parts = fc_training_program(parameters, defaults_);
       if (!set_.manifest.feed) return std::string(kTrainingStep);
@@ -145,6 +146,7 @@ class Builder {
       const MeasurementRow& row = *source.first[i];
       Workload& work = works[source.works[i]];
       if (row.is_program) {
+        work.is_program = true;
         work.name = program.name();
         for (const ir::ScheduledKernel& scheduled : program.kernels()) {
           work.parts.push_back({scheduled.kernel, scheduled.multiplicity, scheduled.asynchronous});

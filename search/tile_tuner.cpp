@@ -39,6 +39,15 @@ std::vector<RankedTile> ranked_tiles(const ir::Kernel& kernel, const hwdesc::Dev
   return tiles;
 }
 
+// Of one launch; nothing where the model has no answer, or is none.
+std::optional<Seconds> default_time(const ir::Kernel& kernel, const hwdesc::Device& device,
+                                    const TileConfig& tile, const analytical::CostModel* times) {
+  if (times == nullptr) return std::nullopt;
+  const analytical::KernelQuery query{kernel, tile == TileConfig{} ? nullptr : &tile};
+  const auto answer = std::move(times->estimate({&query, 1}, device).front());
+  return answer ? std::optional(answer->time) : std::nullopt;
+}
+
 // Tunes one kernel after the other, as long as there is budget.
 class TileTrials {
  public:
@@ -219,7 +228,8 @@ std::vector<KernelTiles> kernels_with_tiles(const ir::Module& fused, const hwdes
     added.launches = scheduled.multiplicity;
     const analytical::Estimate best = analysis.estimate_best();
     added.by_default = options.can_cut(kernel, best.tile) ? best.tile : TileConfig{};
-    added.default_s = best.time.value;
+    added.default_s =
+        default_time(kernel, device, added.by_default, options.times).value_or(best.time).value;
     added.tiles = ranked_tiles(kernel, device, ranker, options);
     added.listed_of = options.listing.set == analytical::TileSet::kAll
                           ? analysis.count_all_tiles()

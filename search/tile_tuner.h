@@ -24,7 +24,7 @@ struct KernelTiles {
   std::string name, hash;
   std::optional<ir::Module> alone;    // launches this kernel; nothing: it cannot run alone
   double launches = 1;                // in a run of the program
-  double default_s = 0;               // of all launches, by physics
+  double default_s = 0;               // of all launches, by KernelTilesOptions::times
   analytical::TileConfig by_default;  // what it is cut as when nobody says
   std::vector<RankedTile> tiles;      // the best by the ranker first; by_default is one of them
   double listed_of = 0;               // how many tiles there are without a limit on the list
@@ -34,6 +34,7 @@ struct KernelTilesOptions {
   TileListing listing = {};
   double trip_count = 5;
   bool alone = true;  // whether KernelTiles::alone is wanted: for hardware
+  const analytical::CostModel* times = nullptr;  // null, or no answer: physics
   // Tiles that it refuses are not listed.
   std::function<bool(const ir::Kernel&, const analytical::TileConfig&)> can_cut =
       [](const ir::Kernel&, const analytical::TileConfig&) { return true; };

@@ -86,7 +86,7 @@ class Search {
   }
 
   [[nodiscard]] bool knows_physics() const {
-    return options_.strategy == Strategy::kAnalytical || options_.strategy == Strategy::kHybrid;
+    return options_.strategy == Strategy::kModel || options_.strategy == Strategy::kHybrid;
   }
 
   void add(const TuneTrial& trial) {

@@ -31,14 +31,13 @@
 namespace tilecast::search {
 
 enum class Strategy {
-  kGrid,        // in the order given
-  kRandom,      // without replacement
-  kAnalytical,  // by physics; unanswered last, at random
-  kXgboost,     // a random batch, then trees on the measured ones; no physics
-  kHybrid       // trees pretrained on physics over the whole space, continued on measurements
+  kGrid,     // in the order given
+  kRandom,   // without replacement
+  kModel,    // by the times of the model; unanswered last, at random
+  kXgboost,  // a random batch, then trees on the measured ones; no physics
+  kHybrid    // trees pretrained on physics over the whole space, continued on measurements
 };
-inline constexpr std::string_view kStrategies[] = {"grid", "random", "analytical", "xgboost",
-                                                   "hybrid"};
+inline constexpr std::string_view kStrategies[] = {"grid", "random", "model", "xgboost", "hybrid"};
 
 struct TuneSpace {
   std::size_t columns = 0;                        // of features: how a candidate is written

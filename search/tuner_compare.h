@@ -18,7 +18,7 @@ struct CompareOptions {
   std::size_t batch = TuneOptions{}.batch;
   std::size_t seeds = 20;
   std::uint64_t seed = 1;  // the first of them
-  std::vector<Strategy> strategies = {Strategy::kGrid, Strategy::kRandom, Strategy::kAnalytical,
+  std::vector<Strategy> strategies = {Strategy::kGrid, Strategy::kRandom, Strategy::kModel,
                                       Strategy::kXgboost, Strategy::kHybrid};
   int jobs = 1;
   std::function<void()> step = [] {};  // after each search, strategies x seeds times

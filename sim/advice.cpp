@@ -99,6 +99,12 @@ Advisor::Advisor(const std::string& folder) {
 std::string Advisor::note(const hwdesc::Device& device) const {
   const std::vector<std::string>& trained = times_->card.devices;
   if (device.lineage_distance(trained)) return "";
+  if (device.execution != hwdesc::Execution::kCache) {
+    throw Error(
+        fmt::format("advise: {} is no processor; the models know kernels as C on {}; expected a "
+                    "processor (tilecast hw list; hw probe describes this one)",
+                    device.name, fmt::join(trained, ", ")));
+  }
   return fmt::format("times were learned on {}, not on {}", fmt::join(trained, ", "), device.name);
 }
 

@@ -47,7 +47,8 @@ class Advisor {
 
   // Those besides the time.
   [[nodiscard]] const std::vector<learned::Target>& quantities() const { return quantities_; }
-  // What a report should say of times on `device`; "" where they were learned on it.
+  // What a report should say of times on `device`; "" where they were learned on it. Throws Error
+  // where that is no processor: nothing that the models know runs there.
   [[nodiscard]] std::string note(const hwdesc::Device& device) const;
   // By factor, each at least 1.
   [[nodiscard]] std::vector<Prospect> unrolled(const ir::Kernel& kernel,

@@ -119,14 +119,15 @@ hybrid::FittedHybrid train_calibrated(const hybrid::PreparedFit& fit, const std:
   check_model_folder(folder, options.force);
   const fs::path path = fs::path(folder).lexically_normal();
   const std::string name = (path.has_filename() ? path : path.parent_path()).filename().string();
-  hybrid::FittedHybrid fitted = hybrid::fit_default_hybrid(
-      analytical_prior(), name, fit, {.jobs = options.jobs, .step = options.step});
+  hybrid::FittedHybrid fitted =
+      hybrid::fit_hybrid(analytical_prior(), {.name = name}, {fit.sets, fit.apart}, fit.described,
+                         {.jobs = options.jobs, .step = options.step});
   fitted.card.created = base::today();
   const std::pair<std::string, std::string> mine{"tilecast", version()};
   if (std::ranges::find(fitted.card.versions, mine) == fitted.card.versions.end()) {
     fitted.card.versions.insert(fitted.card.versions.begin(), mine);
   }
-  hybrid::save_hybrid(fitted.card, fitted.parts, fitted.training_csv, folder, options.force);
+  hybrid::save_hybrid(fitted.card, fitted.parts, folder, options.force);
   return fitted;
 }
 

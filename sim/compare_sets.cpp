@@ -75,7 +75,7 @@ void add_model(const SampleSet& samples, const std::vector<std::size_t>& rows, s
                const CompareSetup& setup, ComparisonBuilder& builder) {
   const ModelColumn& model = setup.columns[column];
   const std::vector<measured::Prediction> answers =
-      measured::predict(samples, *model.answers, asked_device(model, setup.devices), setup.jobs);
+      measured::predict(samples, *model.answers, setup.devices[model.device], setup.jobs);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!answers[i].answered) continue;
     builder.set(rows[i], column, cell_of(answers[i]));

@@ -61,7 +61,7 @@ void answer(const measured::MeasurementSet& set, EvaluationReport& report,
   predictions.reserve(report.columns.size());
   for (const ModelColumn& column : report.columns) {
     predictions.push_back(measured::predict(samples[column.device], *column.answers,
-                                            asked_device(column, report.devices),
+                                            report.devices[column.device],
                                             options.evaluation.jobs));
     answers.push_back({samples[column.device], predictions.back()});
     if (options.step) options.step();
@@ -147,10 +147,6 @@ void add_notes(EvaluationReport& report) {
 }
 
 }  // namespace
-
-hwdesc::Device asked_device(const ModelColumn& column, std::span<const hwdesc::Device> devices) {
-  return column.with_constants.value_or(devices[column.device]);
-}
 
 std::vector<std::optional<analytical::Estimate>> RankingModel::estimate(
     std::span<const analytical::KernelQuery> queries, const hwdesc::Device& device) const {

@@ -27,12 +27,7 @@ struct ModelColumn {
   std::vector<std::string> trained_on = {};  // hashes of measurement sets
   std::vector<std::string> families = {};    // of kernels it was trained on
   std::string note = {};                     // what a report should say of it, or empty
-  // The device with the constants that predictions use (sim/model_choice.h); none: as it is.
-  std::optional<hwdesc::Device> with_constants = {};
 };
-// The device as the column is asked about it.
-[[nodiscard]] hwdesc::Device asked_device(const ModelColumn& column,
-                                          std::span<const hwdesc::Device> devices);
 
 // A model that only orders the tiles of a kernel: "times" are exp(score), and mean nothing else.
 class RankingModel final : public analytical::CostModel {

@@ -31,6 +31,7 @@ std::vector<ColumnChoice> column_choices(std::span<const std::string> models, st
     }
     if (device == 0) result.push_back({"roofline", device});
     result.push_back({"analytical", device});
+    result.push_back({"default", device});
   }
   return result;
 }
@@ -75,7 +76,6 @@ ModelColumn model_column(const std::string& name, const std::string& model,
   }
   column.model = chosen.name;
   column.note = chosen.note;
-  column.with_constants = chosen.with_constants(devices[device]);
   column.answers = std::move(chosen.model);
   return column;
 }
@@ -88,6 +88,8 @@ std::vector<ModelColumn> named_columns(std::span<const std::string> models,
     const auto same = std::ranges::count(columns, name, &ModelColumn::name);
     if (same > 0) name += fmt::format(" #{}", choice.device + 1);
     columns.push_back(named_column(name, choice, devices));
+    const bool repeats = models.empty() && choice.model == "default";
+    if (repeats && columns.back().model == "analytical") columns.pop_back();
   }
   return columns;
 }

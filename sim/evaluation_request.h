@@ -15,9 +15,9 @@ namespace tilecast::sim {
                                        std::size_t device);
 
 // A column for every model (as of --model; one that only ranks tiles, too) on every device, each
-// once. Without models: roofline on the first device, and the analytical one on all. The columns of
-// the first device go by the model's name, those of others by the device's. Throws Error for a
-// model that cannot be read.
+// once. Without models: roofline on the first device, on all the analytical one and, where that is
+// another, the default. The columns of the first device go by the model's name, those of others by
+// the device's. Throws Error for a model that cannot be read.
 [[nodiscard]] std::vector<ModelColumn> named_columns(std::span<const std::string> models,
                                                      const std::vector<hwdesc::Device>& devices);
 

@@ -48,16 +48,13 @@ class ModelPerDevice final : public analytical::CostModel {
   std::vector<Entry> entries_;  // sorted by folder
 };
 
-ChosenModel hybrid_of(const std::string& directory, hybrid::WeightRule weight) {
+ChosenModel hybrid_of(const std::string& directory, hybrid::Belief belief) {
   hybrid::LoadedHybrid loaded = hybrid::load_hybrid(directory);
   auto model =
-      std::make_unique<hybrid::HybridModel>(analytical_prior(), std::move(loaded.parts), weight);
+      std::make_unique<hybrid::HybridModel>(analytical_prior(), std::move(loaded.parts), belief);
   ChosenModel chosen;
   chosen.explain = [hybrid = model.get()](const KernelQuery& query, const hwdesc::Device& device) {
     return hybrid->explain(query, device);
-  };
-  chosen.with_constants = [hybrid = model.get()](const hwdesc::Device& device) {
-    return hybrid->with_constants(device);
   };
   chosen.model = std::move(model);
   chosen.card = std::move(loaded.card);
@@ -105,28 +102,28 @@ void note(ChosenModel& chosen, const std::string& text) {
 }
 
 std::string untrained(const std::string& model, const hwdesc::Device& device) {
-  return fmt::format("{}: not trained on {}: corrections are those for a new device", model,
+  return fmt::format("{}: {} was not measured: physics alone, with the interval of other machines", model,
                      device.name);
 }
 
 // `directories`: sorted, each once; one of them fits each of the devices.
 ChosenModel shipped(const std::vector<std::string>& directories,
-                    std::span<const hwdesc::Device> devices, hybrid::WeightRule weight) {
+                    std::span<const hwdesc::Device> devices, hybrid::Belief belief) {
   ChosenModel chosen;
   std::vector<std::string> known;
   if (directories.size() == 1) {
-    chosen = hybrid_of(directories.front(), weight);
+    chosen = hybrid_of(directories.front(), belief);
     known = chosen.card->devices;
   } else {
     std::vector<ModelPerDevice::Entry> entries;
     for (const std::string& directory : directories) {
-      entries.push_back({Trained(directory), hybrid_of(directory, weight).model});
+      entries.push_back({Trained(directory), hybrid_of(directory, belief).model});
       const std::vector<std::string>& names = entries.back().trained.devices;
       known.insert(known.end(), names.begin(), names.end());
     }
     chosen.model = std::make_unique<ModelPerDevice>(std::move(entries));
   }
-  const bool learned = weight == hybrid::full_weight;
+  const bool learned = belief == hybrid::Belief::kEverything;
   for (const std::string& directory : directories) {
     chosen.name +=
         fmt::format("{}{} {} ({})", chosen.name.empty() ? "" : ", ", learned ? "learned" : "hybrid",
@@ -190,7 +187,7 @@ ChosenModel baseline(const std::string& name, std::unique_ptr<analytical::CostMo
 ChosenModel default_model(std::span<const hwdesc::Device> devices) {
   const Match found = match(devices);
   if (found.directories.empty()) return analytical_model();
-  if (found.unmatched.empty()) return shipped(found.directories, devices, hybrid::weight_of_trials);
+  if (found.unmatched.empty()) return shipped(found.directories, devices, hybrid::Belief::kRules);
   return analytical_model(
       fmt::format("analytical for all devices, so that they compare: no shipped model fits {}",
                   fmt::join(found.unmatched, ", ")));
@@ -216,7 +213,7 @@ ChosenModel from_folder(const std::string& directory, std::span<const hwdesc::De
     chosen.name = directory;
     return chosen;
   }
-  ChosenModel chosen = hybrid_of(directory, hybrid::weight_of_trials);
+  ChosenModel chosen = hybrid_of(directory, hybrid::Belief::kRules);
   chosen.name = "hybrid " + directory;
   for (const hwdesc::Device& device : devices) {
     if (device.lineage_distance(chosen.card->devices)) continue;
@@ -254,7 +251,7 @@ ChosenModel choose_model(const std::string& name, std::span<const hwdesc::Device
   if (!found.unmatched.empty()) throw no_match(name, found.unmatched.front());
   TC_CHECK(!found.directories.empty(), "a shipped model is asked about a device");
   return shipped(found.directories, devices,
-                 name == "hybrid" ? hybrid::weight_of_trials : hybrid::full_weight);
+                 name == "hybrid" ? hybrid::Belief::kRules : hybrid::Belief::kEverything);
 }
 
 ChosenModel with_tiles(ChosenModel times, std::unique_ptr<const analytical::TileRanker> ranker,

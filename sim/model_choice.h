@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "hybrid/hybrid_model.h"
+#include "learned/model_dir.h"
 #include "search/tile_choice.h"
 
 namespace tilecast::sim {
@@ -41,10 +42,6 @@ struct ChosenModel {
   std::string note = {};  // what a report should say of it, or empty
   // Of one hybrid, as long as `model` lives; else empty.
   CorrectionExplainer explain = {};
-  // The device with the constants that predictions of it use: those fitted by a hybrid, so that the
-  // dispatch of rows that hold one is the fitted one.
-  std::function<hwdesc::Device(const hwdesc::Device&)> with_constants =
-      [](const hwdesc::Device& device) { return device; };
   std::optional<learned::ModelCard> card = {};  // of one folder's model
   // What chooses tiles apart from what times them, as long as `model` lives; null: nothing does.
   const analytical::TileRanker* ranker = nullptr;

@@ -253,6 +253,7 @@ bool NumberSensitivity::kink() const {
 
 std::optional<hwdesc::Device> without_bound(hwdesc::Device device, Bound bound) {
   hwdesc::MemoryLevel& main = device.memory.front();
+  ++device.machine;  // not the one that a hybrid may have measurements of
   switch (bound) {
     case Bound::kHbmRead:
       main.write_bandwidth = main.peak_write();

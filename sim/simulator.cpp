@@ -115,21 +115,20 @@ void add_contents(const ir::Program& program, const Asked& asked,
 
 }  // namespace
 
-std::optional<DomainShares> domain_shares(const Simulation& simulation) {
-  DomainShares shares;
+std::optional<BeliefShares> belief_shares(const Simulation& simulation) {
+  BeliefShares shares;
+  bool any = false;
   for (const SimulatedKernel& kernel : simulation.kernels) {
     const auto& correction = kernel.estimate->correction;
     if (kernel.skipped || !correction) continue;
-    DomainShare& share = correction->verdict == analytical::Verdict::kIn     ? shares.in
-                         : correction->verdict == analytical::Verdict::kEdge ? shares.edge
-                                                                             : shares.out;
-    ++shares.kernels;
+    BeliefShare& share = correction->weight > kHalfBelieved ? shares.most
+                         : correction->weight > 0           ? shares.some
+                                                            : shares.none;
     ++share.kernels;
-    share.uncorrected += correction->weight == 0 ? 1 : 0;
     share.time += kernel.total();
+    any = true;
   }
-  if (shares.kernels == 0) return std::nullopt;
-  return shares;
+  return any ? std::optional(shares) : std::nullopt;
 }
 
 Simulation simulate(const ir::Program& program, const hwdesc::Device& device,

@@ -64,17 +64,20 @@ struct Simulation {
   std::vector<ir::Note> notes;
 };
 
-// The kernels of one verdict.
-struct DomainShare {
-  std::size_t kernels = 0, uncorrected = 0;  // uncorrected: of them, by physics alone
-  Seconds time;                              // x launches
+// Kernels whose corrections are believed alike.
+struct BeliefShare {
+  std::size_t kernels = 0;
+  Seconds time;  // x launches
 };
-// How much of a program stands where a correction was learned; nullopt when none was asked for.
-struct DomainShares {
-  std::size_t kernels = 0;  // with a correction
-  DomainShare in, edge, out;
+// How much of a program's time is corrected, by the weight k of corrections (docs/hybrid.md).
+struct BeliefShares {
+  BeliefShare most;  // k above kHalfBelieved
+  BeliefShare some;  // above 0, up to kHalfBelieved
+  BeliefShare none;  // 0: physics alone
 };
-[[nodiscard]] std::optional<DomainShares> domain_shares(const Simulation& simulation);
+inline constexpr double kHalfBelieved = 0.5;
+// nullopt where no correction was asked for.
+[[nodiscard]] std::optional<BeliefShares> belief_shares(const Simulation& simulation);
 
 // Throws Error when the model has no answer for a kernel (unless skipped) or the device lacks a
 // unit that a kernel needs. Deterministic; the kernels go to the model in batches.

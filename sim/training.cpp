@@ -119,8 +119,7 @@ TrainedModel train_hybrid(const TrainingRequest& request, const TrainingHooks& h
   result.card.created = base::today();
   result.card.split = split_of(read.experiment, training.rounds());
   result.card.versions.insert(result.card.versions.begin(), {"tilecast", version()});
-  hybrid::save_hybrid(result.card, result.model->parts(), result.training_csv, request.directory,
-                      request.force);
+  hybrid::save_hybrid(result.card, result.model->parts(), request.directory, request.force);
   return {views::hybrid_text(result, training.experiment(), request.directory),
           views::hybrid_json(result, training.experiment(), request.directory)};
 }

@@ -21,13 +21,12 @@ struct HybridAnswer {
   std::vector<std::optional<measured::Interval>> interval_s;
 };
 
-// The hybrid of these rows. Constants are accepted although they are suspicious
-// (hybrid/calibrate.h), as in the calibrated column; notes name them.
+// The hybrid of these rows.
 [[nodiscard]] hybrid::FittedHybrid fit_rows(const analytical::CostModel& prior,
                                             const hybrid::HybridSpec& spec,
                                             const LoadedSets& loaded,
                                             std::span<const std::size_t> rows,
-                                            hybrid::HybridOptions options);
+                                            const hybrid::HybridOptions& options);
 
 // The seed of round i is the spec's + i. Throws Error that names the hybrid.
 [[nodiscard]] HybridAnswer answer_hybrid(const analytical::CostModel& prior,

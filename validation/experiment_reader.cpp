@@ -151,7 +151,7 @@ void read_hybrids(const ConfigNode& root, Experiment& experiment) {
   const ConfigNode* node = root.find("hybrids");
   if (!node) return;
   for (const ConfigNode& entry : list(*node)) {
-    experiment.hybrids.push_back(hybrid::read_hybrid(entry, experiment.learners));
+    experiment.hybrids.push_back(hybrid::read_hybrid(entry));
     const std::string& name = experiment.hybrids.back().name;
     if (std::ranges::find(kColumns, name) != std::end(kColumns) || experiment.learner(name) ||
         std::ranges::count(experiment.hybrids, name, &hybrid::HybridSpec::name) > 1) {
@@ -160,8 +160,8 @@ void read_hybrids(const ConfigNode& root, Experiment& experiment) {
   }
 }
 
-// Learners that hybrids try need not be columns; others, and hybrids, must be.
-void require_columns(const ConfigNode& root, Experiment& experiment) {
+// Learners and hybrids must be columns.
+void require_columns(const ConfigNode& root, const Experiment& experiment) {
   const auto is_column = [&](const std::string& name) {
     return std::ranges::find(experiment.columns, name) != experiment.columns.end();
   };
@@ -169,21 +169,12 @@ void require_columns(const ConfigNode& root, Experiment& experiment) {
     fail_at(*root.find("columns"),
             fmt::format("the {} {} is missing", what, hwdesc::show_text(name)));
   };
-  std::set<std::string> tried;
   for (const hybrid::HybridSpec& hybrid : experiment.hybrids) {
     if (!is_column(hybrid.name)) missing("hybrid", hybrid.name);
   }
-  if (const ConfigNode* hybrids = root.find("hybrids")) {
-    for (const ConfigNode& hybrid : list(*hybrids)) {
-      for (const std::string& name : optional_texts(hybrid, "try")) tried.insert(name);
-    }
-  }
   for (const learned::LearnerSpec& learner : experiment.learners) {
-    if (!is_column(learner.name) && !tried.contains(learner.name)) {
-      missing("learner", learner.name);
-    }
+    if (!is_column(learner.name)) missing("learner", learner.name);
   }
-  std::erase_if(experiment.learners, [&](const auto& learner) { return !is_column(learner.name); });
 }
 
 void read_default_run(const ConfigNode& root, Experiment& experiment) {

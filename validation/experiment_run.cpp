@@ -274,18 +274,13 @@ void add_notes(const Experiment& experiment, ExperimentResult& result) {
   std::size_t with_dispatch = 0;
   for (const ResultSet& set : result.sets) with_dispatch += set.with_dispatch;
   if (with_dispatch == 0) return;
-  std::vector<std::string_view> fitted;
-  if (experiment.calibrates()) fitted.emplace_back("the calibrated column");
-  if (std::ranges::any_of(experiment.hybrids, &hybrid::HybridSpec::calibrate)) {
-    fitted.emplace_back("hybrids");
-  }
   result.notes.push_back(fmt::format(
       "{} rows hold the host's dispatch, unmeasured: predictions of them add the floor that the "
       "set's manifest publishes{}",
       with_dispatch,
-      fitted.empty() ? ""
-                     : fmt::format(", {} the fitted one for op classes with fitted rows",
-                                   fmt::join(fitted, " and "))));
+      experiment.calibrates()
+          ? ", the calibrated column the fitted one for op classes with fitted rows"
+          : ""));
 }
 
 }  // namespace

@@ -30,16 +30,12 @@ struct LearnedRound {
   std::vector<std::string> chosen = {};      // by a search: "depth 6", of each parameter it drew
 };
 
-// What one hybrid was made of in a round. Weights: the part of the correction that is believed near
-// the fitted kernels, at the edge, and for a kind of work or a device that was never measured;
-// means over the fitted kinds.
+// What one hybrid was made of in a round.
 struct HybridRound {
-  std::string hybrid, chosen;
-  std::vector<hybrid::CandidateScore> candidates = {};
-  bool calibrated = false, accepted = false;  // constants were fitted; and made nothing worse
+  std::string hybrid;
+  hybrid::TrialReport report = {};
   learned::ValidateBy trial_by = learned::ValidateBy::kKernel;
   std::size_t rows = 0, kernels = 0;  // it was fitted to
-  double near = 0, far = 0, new_kind = 0, new_device = 0;
   double correlation = 0;
   std::vector<std::string> notes = {};  // hybrid::FittedHybrid::notes
 };

@@ -34,23 +34,14 @@ Experiment with_hybrid_alone(const Experiment& all, const std::string& hybrid) {
   return one;
 }
 
-// What was tried, and how it did in trials.
 std::map<std::string, std::string> settings_of(const hybrid::HybridSpec& spec,
                                                const hybrid::FittedHybrid& fitted) {
   std::map<std::string, std::string> settings = fitted.card.settings;
-  std::string tried;
-  for (const hybrid::CandidateScore& score : fitted.candidates) {
-    tried += fmt::format("{}{} {:.4f}", tried.empty() ? "" : ", ", score.name, score.error);
-  }
-  settings["hybrid_chosen"] = fitted.chosen;
-  settings["hybrid_trials"] = fmt::format(
-      "held out by {}, {} folds; mean absolute log error: {}",
-      learned::kValidateBy[static_cast<std::size_t>(fitted.trial_by)], spec.folds, tried);
-  settings["hybrid_guard"] = spec.weight == hybrid::full_weight ? "no" : "yes";
-  const bool accepted = std::ranges::any_of(fitted.calibrated, &hybrid::Calibrated::accepted);
-  settings["hybrid_constants"] = accepted ? "fitted" : "as described";
-  if (!fitted.notes.empty())
+  settings["hybrid_trial_by"] = learned::kValidateBy[static_cast<std::size_t>(fitted.trial_by)];
+  settings["hybrid_guard"] = spec.belief == hybrid::Belief::kEverything ? "no" : "yes";
+  if (!fitted.notes.empty()) {
     settings["hybrid_notes"] = fmt::format("{}", fmt::join(fitted.notes, "; "));
+  }
   return settings;
 }
 
@@ -80,7 +71,7 @@ measured::ScoreSheet HybridTraining::answers(const hybrid::HybridModel& model) c
   std::vector<std::vector<measured::Prediction>> predicted;
   for (std::size_t i = 0; i < loaded_.sets.size(); ++i) {
     predicted.push_back(
-        measured::predict(loaded_.sets[i], model, model.with_constants(loaded_.devices[i]), jobs_));
+        measured::predict(loaded_.sets[i], model, loaded_.devices[i], jobs_));
   }
   std::vector<measured::ScoredRow> rows;
   for (const std::size_t at : split().score) {
@@ -104,16 +95,14 @@ HybridTrainingResult HybridTraining::run(
   hybrid::FittedHybrid fitted =
       fit_rows(prior_, spec(), loaded_, split().fit, {.jobs = jobs_, .step = step});
   HybridTrainingResult result{.card = fitted.card,
-                              .training_csv = std::move(fitted.training_csv),
-                              .chosen = fitted.chosen,
-                              .candidates = fitted.candidates,
+                              .report = fitted.report,
                               .scores = {},
                               .notes = loaded_.notes};
   result.notes.insert(result.notes.end(), fitted.notes.begin(), fitted.notes.end());
   result.card.settings = settings_of(spec(), fitted);
   result.card.data = rows();
   result.model =
-      std::make_unique<hybrid::HybridModel>(prior_, std::move(fitted.parts), spec().weight);
+      std::make_unique<hybrid::HybridModel>(prior_, std::move(fitted.parts), spec().belief);
   result.card.training_seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (fitted.rows < split().fit.size()) {

@@ -3,7 +3,7 @@
 //
 //   HybridTraining training(experiment, data, "hybrid", jobs);
 //   HybridTrainingResult result = training.run(step);
-//   save_hybrid(result.card, result.model->parts(), result.training_csv, "models/mine");
+//   save_hybrid(result.card, result.model->parts(), "models/mine");
 //
 // The held-out rows are those the round scores; the fit sees none of them. Deterministic whatever
 // `jobs`, but for the seconds.
@@ -19,9 +19,7 @@ namespace tilecast::validation {
 struct HybridTrainingResult {
   std::unique_ptr<hybrid::HybridModel> model = nullptr;  // of the training's prior
   learned::ModelCard card;  // data, settings, metrics on the held-out rows
-  std::string training_csv;
-  std::string chosen;  // "none" or the learner
-  std::vector<hybrid::CandidateScore> candidates;
+  hybrid::TrialReport report;
   measured::Stratum scores;  // of all held-out rows; roofline, analytical and the hybrid
   std::vector<std::string> notes;
 };

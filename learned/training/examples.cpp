@@ -147,6 +147,10 @@ std::size_t distinct(std::vector<std::string> keys) {
 
 }  // namespace
 
+KernelQuery Examples::shown(std::size_t row) const {
+  return priors.empty() ? queries[row] : analytical::with_tile_of(priors[row], queries[row]);
+}
+
 Examples Examples::subset(std::span<const std::size_t> chosen) const {
   Examples result{.kernels = kernels,
                   .families = families,
@@ -197,7 +201,9 @@ Examples make_examples(std::span<const measured::SampleSet> sets,
       const bool has_tile = sample.tile != analytical::TileConfig{};
       examples.queries.push_back({.kernel = work.parts.front().kernel,
                                   .tile = has_tile ? &sample.tile : nullptr,
-                                  .parameters = sample.parameters});
+                                  .parameters = sample.parameters,
+                                  .writer = set.manifest.writer,
+                                  .timed = set.manifest.timed});
     }
   }
   if (with_priors) estimate_priors(examples, jobs);

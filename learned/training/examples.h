@@ -47,6 +47,8 @@ struct Examples {
   // The analytical model of the priors, and of the labels of pretraining.
   const analytical::CostModel* prior_model = nullptr;
 
+  // What a learner is shown of a row: its query, with the tile of its prior where it states none.
+  [[nodiscard]] analytical::KernelQuery shown(std::size_t row) const;
   // These rows, in this order; names and numbers stay, nothing counts as left out.
   [[nodiscard]] Examples subset(std::span<const std::size_t> rows) const;
 };

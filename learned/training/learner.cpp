@@ -159,6 +159,14 @@ Examples residuals(const Examples& examples) {
   return result;
 }
 
+// What the spec's learner is shown: as its predictor, no prior that it does not need.
+Examples shown_to(const LearnerSpec& spec, const Examples& given) {
+  if (spec.target.residual) return residuals(given);
+  Examples result = given;
+  if (!spec.needs_prior()) result.priors.clear();
+  return result;
+}
+
 }  // namespace
 
 void Trained::save(ModelCard about, const std::string& directory, bool force) const {
@@ -174,9 +182,7 @@ void Trained::save(ModelCard about, const std::string& directory, bool force) co
 
 Trained train(const LearnerSpec& spec, const Examples& given, const LearnerHooks& hooks) {
   require_target(spec, given);
-  const bool on_physics = spec.target.residual;
-  const Examples of_physics = on_physics ? residuals(given) : Examples{};
-  const Examples& examples = on_physics ? of_physics : given;
+  const Examples examples = shown_to(spec, given);
   require_rows(spec, examples);
   require_parameters(spec, examples);
   Trained trained{.spec = spec};
@@ -201,7 +207,7 @@ Trained train(const LearnerSpec& spec, const Examples& given, const LearnerHooks
                             .predictor;
   }
   Target target = examples.target;
-  target.residual = on_physics;
+  target.residual = spec.target.residual;
   trained.predictor = answering(target, std::move(trained.predictor));
   trained.seconds = log.seconds();
   trained.training_csv = log.take();

@@ -183,7 +183,7 @@ class NetworkFitter final : public Fitter {
 
   [[nodiscard]] KernelGraph graph_of_row(const Examples& examples, std::size_t row,
                                          std::size_t variant, std::uint64_t seed) const {
-    const analytical::KernelQuery& query = examples.queries[row];
+    const analytical::KernelQuery query = examples.shown(row);
     const hwdesc::Device& device = *examples.rows[row].device;
     if (variant == 0) return make_graph(query, device, features_);
     std::seed_seq numbers{seed, std::uint64_t{row}, std::uint64_t{variant}};
@@ -201,7 +201,7 @@ class NetworkFitter final : public Fitter {
     std::map<std::pair<GraphKey, std::size_t>, std::size_t> numbers;
     std::vector<std::size_t> graph_of;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      const analytical::KernelQuery& query = examples.queries[rows[i]];
+      const analytical::KernelQuery query = examples.shown(rows[i]);
       const std::pair key(graph_key(query, features_), variant_of(i));
       const auto [known, is_new] = numbers.emplace(key, graphs_.size());
       graph_of.push_back(known->second);

@@ -16,7 +16,7 @@ void extract_run(const TableFeatures& features, const Examples& examples,
   std::vector<analytical::KernelQuery> queries;
   std::vector<std::optional<analytical::Estimate>> priors;
   for (const std::size_t row : rows) {
-    queries.push_back(examples.queries[row]);
+    queries.push_back(examples.shown(row));
     if (features.needs_prior()) priors.push_back(examples.priors[row]);
   }
   features.extract(queries, *examples.rows[rows.front()].device, priors, out);
@@ -43,7 +43,7 @@ Vocabulary vocabulary_of(const LearnerSpec& spec, const Examples& examples,
   if (!spec.reads_text()) return {};
   TokenCounts counts;
   for (const std::size_t row : rows) {
-    counts.add(examples.queries[row], *examples.rows[row].device, spec.text);
+    counts.add(examples.shown(row), *examples.rows[row].device, spec.text);
   }
   return {spec.text, counts};
 }

@@ -40,6 +40,18 @@ std::string_view skip_blanks(std::string_view text) {
   return text.substr(std::min(text.find_first_not_of(' '), text.size()));
 }
 
+// The value of NAME=VALUE in a cell of several; empty: there is none.
+std::string_view field_of(std::string_view cell, std::string_view name) {
+  while (!cell.empty()) {
+    const std::string_view word = cell.substr(0, cell.find(' '));
+    if (word.starts_with(name) && word.substr(name.size()).starts_with('=')) {
+      return word.substr(name.size() + 1);
+    }
+    cell = skip_blanks(cell.substr(word.size()));
+  }
+  return {};
+}
+
 Expression::Factor factor(std::string_view word) {
   if (!starts_number(word.front())) return {.column = std::string(word)};
   return {.number = parse_number(word), .column = {}};
@@ -77,7 +89,15 @@ bool Expression::is_column() const {
 
 void Expression::bind(const std::vector<std::string>& columns, const std::string& where) {
   for (Factor& factor : factors_) {
-    if (!factor.column.empty()) factor.index = column_index(columns, factor.column, where);
+    if (factor.column.empty()) continue;
+    const std::size_t dot = factor.column.find('.');
+    const bool is_field = std::ranges::find(columns, factor.column) == columns.end() &&
+                          std::ranges::find(columns, factor.column.substr(0, dot)) != columns.end();
+    if (is_field) {
+      factor.field = factor.column.substr(dot + 1);
+      factor.column.resize(dot);
+    }
+    factor.index = column_index(columns, factor.column, where);
   }
 }
 
@@ -87,7 +107,8 @@ double Expression::evaluate(const std::vector<std::string_view>& cells,
   for (const Factor& factor : factors_) {
     double number = factor.number;
     if (!factor.column.empty()) {
-      const std::string_view cell = cells[factor.index];
+      const std::string_view whole = cells[factor.index];
+      const std::string_view cell = factor.field.empty() ? whole : field_of(whole, factor.field);
       number = parse_number(without_unit(cell, unit));
       if (std::isnan(number) || (factor.divides && number == 0)) {
         throw Error(fmt::format("column '{}': got {}, expected a {}number", factor.column,

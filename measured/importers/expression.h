@@ -1,6 +1,7 @@
 // A product or quotient of columns and numbers, worked out from left to right: "m*n", "4096",
 // "block_size_x*tile_size_x/2". No sums, no brackets: a mapping that needs more should say so in
-// a table of its own. Column names hold letters, digits, '_' and '.'.
+// a table of its own. Column names hold letters, digits, '_' and '.'; of a column whose cells are
+// "m=928 n=368 tb=1", dims.m is the field m.
 #pragma once
 
 #include <string>
@@ -18,6 +19,7 @@ class Expression {
     bool divides = false;
     double number = 1;
     std::string column;     // empty: the number
+    std::string field = {};  // of its cells; empty: the whole cell
     std::size_t index = 0;  // of the column in a row, once bound
   };
   [[nodiscard]] const std::vector<Factor>& factors() const { return factors_; }

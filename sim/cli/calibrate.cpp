@@ -106,7 +106,7 @@ void add_options(CLI::App& verb, CalibrateArguments& arguments) {
   verb.add_option("-o,--output", arguments.file, "the calibrated description to write (YAML)")
       ->type_name("FILE");
   verb.add_option("--then-train", arguments.model_folder,
-                  "also fit a hybrid of the calibrated device to all rows, into this folder")
+                  "also fit a hybrid of the device as described to all rows, into this folder")
       ->type_name("FOLDER");
   verb.add_flag("--force", arguments.force, "replace a model that is in that folder");
   verb.add_option("--name", arguments.name, "of the calibrated device; default: from the file");
@@ -135,13 +135,14 @@ void add_calibrate(CLI::App& app) {
   verb.footer(
       "Fits sustained bandwidths, latency, set-up and loop overheads, unit rates, a per-kernel\n"
       "overhead, and the host's dispatch by op class, each held by a prior at its described\n"
-      "value; three rows are enough. Writes a description that extends the old one only when\n"
-      "held-out kernels are predicted no worse, median and p90, and no constant ends at its bound\n"
-      "or far from its prior, which says that the description is wrong.\n"
-      "--then-train also fits a correction of what the constants leave (none, a Gaussian process "
-      "or\n"
-      "trees: what does best on held-out kernels; few rows keep none), for simulate --model "
-      "FOLDER.");
+      "value; three rows are enough. Times of whole programs are not fitted. Writes a description\n"
+      "that extends the old one only when held-out kernels are predicted better, those of no op\n"
+      "class and of no set worse by more than noise, and no constant ends at its bound or far "
+      "from\n"
+      "its prior, which says that the description is wrong. Says what is left, by class and size.\n"
+      "--then-train also fits a hybrid, for simulate --model FOLDER: trees on what physics leaves\n"
+      "of the device as described, believed as far as held-out kernels show a gain; it needs 8 "
+      "rows.");
   verb.callback([arguments] { run(*arguments); });
 }
 

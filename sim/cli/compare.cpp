@@ -118,7 +118,7 @@ CompareSetup make_setup(const CompareArguments& arguments) {
   }
   CompareSetup setup;
   setup.devices = load_devices(arguments.devices);
-  setup.columns = model_columns(arguments.models.empty() ? std::vector<std::string>{"analytical"}
+  setup.columns = model_columns(arguments.models.empty() ? std::vector<std::string>{kDefaultModel}
                                                          : distinct(arguments.models),
                                 setup.devices);
   setup.load = load_options(arguments.load);
@@ -209,7 +209,7 @@ void add_options(CLI::App& verb, CompareArguments& arguments) {
   verb.add_option("--model", arguments.models,
                   "what predicts: analytical, roofline, bottleneck, hybrid, learned, default or "
                   "the folder of a "
-                  "model; repeat it to compare; without it: analytical")
+                  "model; repeat it to compare; without it: default")
       ->check(is_model_name())
       ->type_name("MODEL")
       ->allow_extra_args(false);
@@ -261,7 +261,7 @@ void add_compare(CLI::App& app) {
       "A profile needs no --device: its own facts name the preset. Its rows are the instructions\n"
       "that ran, with the profile's FLOP and byte counts beside Tilecast's.\n"
       "A hybrid's cells say by which factor it corrects the analytical time, the 90 % interval\n"
-      "over that time, and whether the kernel is in, at the edge or out of the trained domain.");
+      "over that time, and the weight k of the correction, 0 for physics alone.");
   verb.callback([arguments] { run(*arguments); });
 }
 

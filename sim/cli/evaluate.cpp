@@ -93,7 +93,7 @@ void add_options(CLI::App& verb, EvaluateArguments& arguments) {
   verb.add_option("--model", arguments.models,
                   "what predicts: analytical, roofline, bottleneck, hybrid, learned, default or "
                   "the folder of a "
-                  "trained model; repeat it; without it: roofline and analytical")
+                  "trained model; repeat it; without it: roofline, analytical and default")
       ->check(is_model_name())
       ->type_name("MODEL")
       ->allow_extra_args(false);

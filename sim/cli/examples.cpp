@@ -80,7 +80,7 @@ constexpr Example kExamples[] = {
      "four tiles of one matrix product"},
     {"tiles",
      "tiles -d tpu_v3 --model hybrid configs/examples/product.hlo configs/examples/tiles.csv",
-     "the same with correction, 90 % interval and domain"},
+     "the same with correction and 90 % interval"},
     {"tiles", "tiles -d a100_sxm_40gb --list schedules --most 5 configs/examples/gpu_product.hlo",
      "the fastest blocks of a product on a GPU, with their stages and warps"},
 
@@ -190,7 +190,7 @@ constexpr Example kExamples[] = {
      "configs/programs/small_mlp_train.hlo",
      "a program of your own", false},
 
-    {"tune tiles", "tune tiles --device tpu_v3 --from tile_set --strategy analytical --trials 2",
+    {"tune tiles", "tune tiles --device tpu_v3 --from tile_set --strategy model --trials 2",
      "a search among tiles that were measured already"},
     {"tune tiles",
      "tune tiles -d tpu_v3 configs/examples/product.hlo --measure 'echo \"172 us\"' --trials 3 -o "

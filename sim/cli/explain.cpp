@@ -64,7 +64,7 @@ void add_explain(CLI::App& app) {
       ->capture_default_str();
   add_device_options(verb, arguments->device, Devices::kOne);
   add_load_options(verb, arguments->load);
-  add_model_option(verb, arguments->model, "default");
+  add_model_option(verb, arguments->model);
   add_ranker_option(verb, arguments->tiles);
   verb.add_option("--headroom", arguments->headroom,
                   "folder of a model trained with a quantile loss: what the fastest kernels like "

@@ -146,7 +146,8 @@ void run_programs(const ProgramArguments& arguments) {
       .source = fmt::format("measured by `tilecast measure` on {}, {}; {}", bench.machine,
                             base::today(), bench.compiler),
       .licence = "unknown: fill in before passing it on",
-      .how_timed = host::how_timed(timing)};
+      .how_timed = host::how_timed(timing),
+      .writer = measured::kOwnWriter};
   host::write_program_set(
       arguments.out,
       {manifest, is_file ? hwdesc::print_device(device) : std::string(), variants, rows});

@@ -93,6 +93,7 @@ measured::Manifest manifest_of(const MeasureTask& task, const host::TimingOption
                                 base::today(), task.bench.compiler),
           .licence = "unknown: fill in before passing it on",
           .how_timed = host::how_timed(timing),
+          .writer = measured::kOwnWriter,
           .timing = measured::Timing::kDevice};
 }
 

@@ -18,9 +18,11 @@ void run(const OpsArguments& arguments) {
   const hwdesc::Device device = load_devices(arguments.device).front();
   const measured::CsvTable table = measured::read_csv(base::SourceText::read_file(arguments.table));
   note_unread(table.file, unread_op_columns(table));
-  const auto model = make_model(arguments.model, {&device, 1});
-  write_rows(arguments.output, estimate_operators(table, device, *model, arguments.options),
-             "tilecast.ops/1");
+  const ChosenModel model = choose_model(arguments.model, {&device, 1});
+  const measured::CsvTable answered =
+      estimate_operators(table, device, *model.model, arguments.options);
+  note_model(model);
+  write_rows(arguments.output, answered, "tilecast.ops/1");
 }
 
 }  // namespace

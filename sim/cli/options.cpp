@@ -121,8 +121,8 @@ void add_jobs_option(CLI::App& verb, int& jobs) {
       ->check(CLI::Range(1, kMaxJobs));
 }
 
-void add_model_option(CLI::App& verb, std::string& model, const std::string& default_model) {
-  model = default_model;
+void add_model_option(CLI::App& verb, std::string& model) {
+  model = kDefaultModel;
   verb.add_option("--model", model,
                   "what predicts the time of a kernel: analytical, roofline, bottleneck, hybrid "
                   "(the shipped "
@@ -138,7 +138,8 @@ CLI::Option* add_listing_option(CLI::App& verb, std::string& listing) {
       .add_option(
           "--list", listing,
           "tiles listed of a kernel: ladder (powers of two), all (every number of pieces of "
-          "equal size), or schedules (products on GPUs: blocks with stages and warps)")
+          "equal size), or schedules (products on GPUs: blocks with stages and warps, as "
+          "Tilecast's own CUDA is written)")
       ->check(CLI::IsMember({"ladder", "all", "schedules"}))
       ->capture_default_str();
 }
@@ -146,6 +147,13 @@ CLI::Option* add_listing_option(CLI::App& verb, std::string& listing) {
 analytical::TileSet tile_set(const std::string& listing) {
   using enum analytical::TileSet;
   return listing == "all" ? kAll : listing == "schedules" ? kSchedules : kLadder;
+}
+
+void note_listing(const std::string& listing) {
+  if (listing != "schedules") return;
+  fmt::print(stderr,
+             "note: tiles of --list schedules are blocks as Tilecast's own CUDA is written "
+             "(explain --loops cuda), no library's or other compiler's\n");
 }
 
 Error nothing_listed(const std::string& what, const std::string& listing,
@@ -192,9 +200,9 @@ CLI::Validator is_model_name() {
   return {[](const std::string& name) { return model_name_fault(name); }, ""};
 }
 
-std::unique_ptr<analytical::CostModel> make_model(const std::string& name,
-                                                  std::span<const hwdesc::Device> devices) {
-  return choose_model(name, devices).model;
+void note_model(const ChosenModel& model) {
+  if (model.name != "analytical") fmt::print(stderr, "note: times by {}\n", model.name);
+  if (!model.note.empty()) fmt::print(stderr, "note: {}\n", model.note);
 }
 
 }  // namespace tilecast::sim::cli

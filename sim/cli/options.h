@@ -61,13 +61,12 @@ void add_read_options(CLI::App& verb, LoadArguments& arguments);
 
 void add_jobs_option(CLI::App& verb, int& jobs);
 
-// The models by name (sim/model_choice.h). `default_model`: what predicts without the option.
-void add_model_option(CLI::App& verb, std::string& model,
-                      const std::string& default_model = "analytical");
+// The models by name (sim/model_choice.h); without the option every verb asks the same one.
+inline constexpr const char* kDefaultModel = "default";
+void add_model_option(CLI::App& verb, std::string& model);
 [[nodiscard]] CLI::Validator is_model_name();
-// `devices`: those it will be asked about.
-[[nodiscard]] std::unique_ptr<analytical::CostModel> make_model(
-    const std::string& name, std::span<const hwdesc::Device> devices = {});
+// On stderr, beside tables that do not name it: what answers where that is not physics, its note.
+void note_model(const ChosenModel& model);
 
 // Which tiles kernels have, where their program does not say.
 struct TileArguments {
@@ -81,6 +80,8 @@ CLI::Option* add_listing_option(CLI::App& verb, std::string& listing);
 // `what` ("model.hlo: dot.4 has no tiles") of this list on the device, and why.
 [[nodiscard]] Error nothing_listed(const std::string& what, const std::string& listing,
                                    const hwdesc::Device& device);
+// On stderr: whose tiles these are, where they are nobody else's.
+void note_listing(const std::string& listing);
 // Of these, what chooses.
 void add_ranker_option(CLI::App& verb, TileArguments& arguments);
 // Times by the model of this name, of these tiles.

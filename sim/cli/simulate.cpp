@@ -97,7 +97,7 @@ void add_simulate(CLI::App& app) {
   add_device_options(verb, arguments->device, Devices::kOneOrMore);
   add_load_options(verb, arguments->load);
   add_output_options(verb, arguments->output, {"table", "json", "csv", "trace"});
-  add_model_option(verb, arguments->model, "default");
+  add_model_option(verb, arguments->model);
   add_tile_options(verb, arguments->tiles);
   verb.add_option("--unknown-op", arguments->unknown_op,
                   "kernels without a model: error, or skip (no time, and the report says so)")

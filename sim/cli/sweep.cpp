@@ -106,7 +106,7 @@ void optimise(const Study& study, const SweepArguments& arguments) {
     write(arguments.output,
           views::rows_text(short_table(study, found.improving)) + "\n" + found.summary + "\n");
   } else {
-    write_rows(arguments.output, found.table, "tilecast.sweep/1");
+    write_rows(arguments.output, found.table, "tilecast.sweep/2");
     fmt::print(stderr, "note: {}\n", found.summary);
   }
   end_journal(arguments.journal, journal);
@@ -133,7 +133,7 @@ void sweep(const SweepArguments& arguments, const CLI::App& verb) {
   report_failures(*table);
   if (!objectives.empty()) *table = pareto_rows(study, *table, objectives);
   if (arguments.output.format == "table") *table = short_table(study, *table);
-  write_rows(arguments.output, *table, "tilecast.sweep/1");
+  write_rows(arguments.output, *table, "tilecast.sweep/2");
   end_journal(arguments.journal, journal);
 }
 

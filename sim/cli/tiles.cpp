@@ -31,6 +31,7 @@ OfferedRows listed_rows(const TilesArguments& arguments, const ir::Kernel& kerne
     throw nothing_listed(fmt::format("{}: {} has no tiles", arguments.file, kernel.name()),
                          arguments.listing, device);
   }
+  note_listing(arguments.listing);
   return listed;
 }
 
@@ -64,7 +65,7 @@ void run(const TilesArguments& arguments) {
                                                   analytical::layout_rules(device), load);
   const ir::Kernel& kernel = find_kernel(built.program, arguments.kernel, arguments.file);
   const ChosenModel model = model_with_tiles(arguments.model, arguments.tiles, {&device, 1});
-  if (!model.note.empty()) fmt::print(stderr, "note: {}\n", model.note);
+  note_model(model);
   const analytical::CostModel* times = model.name == "analytical" ? nullptr : model.model.get();
   const auto by_times = analytical::make_time_ranker(times);
   const analytical::TileRanker& order = model.ranker != nullptr ? *model.ranker : *by_times;

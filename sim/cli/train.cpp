@@ -94,9 +94,8 @@ void add_train(CLI::App& app) {
       "the\n"
       "model does on the held-out ones, beside roofline and analytical on the same rows. The\n"
       "folder holds the model, its card (model.yaml) and its log (training.csv). A hybrid of the\n"
-      "experiment is fitted: constants, then the learner that trials choose, then how far to "
-      "trust\n"
-      "it; its folder is a --model of simulate, explain, tiles, compare and evaluate.\n"
+      "experiment is fitted: a bag of trees on what physics leaves, then, by trials, how far to\n"
+      "believe it; its folder is a --model of simulate, explain, tiles, compare and evaluate.\n"
       "A file of format tilecast.graph_training/1 trains on graphs of `import tpugraphs`.");
   verb.callback([arguments] { run(*arguments); });
 }

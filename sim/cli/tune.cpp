@@ -19,7 +19,7 @@ namespace tilecast::sim::cli {
 namespace {
 
 struct TuneArguments {
-  std::string program, kernel, set, command, timeout = "60 s", model = "analytical";
+  std::string program, kernel, set, command, timeout = "60 s", model;
   std::string strategy, file, among;
   DeviceOptions device;
   LoadArguments load;
@@ -138,7 +138,8 @@ Seconds timeout_of(const TuneArguments& arguments) {
 }
 
 void search(const TuneArguments& arguments, const Candidates& candidates,
-            const search::TuneSpace& space, const hwdesc::Device& device) {
+            const search::TuneSpace& space, const hwdesc::Device& device,
+            const std::string& model) {
   const std::string strategy_name = arguments.strategy.empty() ? "hybrid" : arguments.strategy;
   const search::Command command{arguments.command, timeout_of(arguments)};
   TrialFile file(arguments.file, candidates.names);
@@ -167,6 +168,7 @@ void search(const TuneArguments& arguments, const Candidates& candidates,
   };
   views::TuningReport report{.kernel = candidates.kernel,
                              .device = device.name,
+                             .model = model,
                              .strategy = strategy_name,
                              .candidates = space.size(),
                              .answered = answered(space),
@@ -220,7 +222,7 @@ void run(const TuneArguments& arguments) {
     set = read_tuning_set(arguments.set, device, arguments.jobs);
     candidates = measured_candidates(set, kernel_of(set, arguments.set, arguments.kernel));
   }
-  search(arguments, *candidates, space_of(*candidates, device, model), device);
+  search(arguments, *candidates, space_of(*candidates, device, model), device, model.name);
 }
 
 void add_search_options(CLI::App& verb, TuneArguments& arguments) {
@@ -295,7 +297,7 @@ void add_tune_tiles(CLI::App& tune) {
       "as in `out=2x26x4x2 kernel=3x3x24x1`, with blanks: quote it. A command that fails or takes\n"
       "too long is counted and not run again. Sets with parameters (p_*) are searched by them.\n"
       "Kernels of a set that have one name are NAME#1, NAME#2 ...\n"
-      "Strategies: grid, random, analytical (by --model alone), xgboost (trees alone), hybrid\n"
+      "Strategies: grid, random, model (by --model alone), xgboost (trees alone), hybrid\n"
       "(the model's best, spread out; then trees that were pretrained on the model's times of all\n"
       "tiles and continue on the measured ones, with a Gaussian process).");
   verb.callback([arguments] { run(*arguments); });

@@ -30,6 +30,7 @@ std::vector<analytical::TileConfig> offered_tiles(const ProgramTiles& asked,
     throw nothing_listed(fmt::format("{}: {} has no tiles", asked.program, kernel.name()),
                          asked.listing, device);
   }
+  if (listed) note_listing(asked.listing);
   search::OfferRanking ranking = rank_rows(offered, kernel, device, analytical::PhysicsRanker());
   if (ranking.best.empty()) {
     throw Error(

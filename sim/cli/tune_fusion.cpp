@@ -262,7 +262,7 @@ void add_tune_fusion(CLI::App& tune) {
       ->required()
       ->type_name("FILE");
   add_device_options(verb, arguments->device, Devices::kOne);
-  add_model_option(verb, arguments->model, "default");
+  add_model_option(verb, arguments->model);
   add_search_options(verb, *arguments);
   add_tile_options(verb, arguments->tiles);
   add_hardware_options(verb, arguments->hardware);

@@ -113,7 +113,8 @@ void run_program(const TuneProgramArguments& arguments) {
   search::KernelTilesOptions options{
       .listing = {.set = tile_set(arguments.listing), .most = arguments.most_tiles},
       .trip_count = load.trip_count,
-      .alone = hardware != nullptr};
+      .alone = hardware != nullptr,
+      .times = model.model.get()};
   if (hardware) {
     options.can_cut = [&](const ir::Kernel& kernel, const analytical::TileConfig& tile) {
       return hardware->can_cut(kernel, tile);
@@ -135,6 +136,7 @@ void run_program(const TuneProgramArguments& arguments) {
     throw nothing_listed(fmt::format("{}: no kernel has a choice of tiles", arguments.program),
                          arguments.listing, device);
   }
+  note_listing(arguments.listing);
   tuning.gain = gain_of(program, device, *model.model, tuning.kernels);
   search::TileChoices chosen = tuning.gain.accepted() ? search::first_tiles(tuning.kernels)
                                                       : search::default_tiles(tuning.kernels);
@@ -171,7 +173,7 @@ void add_tune_program(CLI::App& tune) {
       ->required()
       ->type_name("FILE");
   add_device_options(verb, arguments->device, Devices::kOne);
-  add_model_option(verb, arguments->model, "default");
+  add_model_option(verb, arguments->model);
   add_ranker_option(verb, arguments->tiles);
   add_tile_list_options(verb, *arguments);
   add_hardware_options(verb, arguments->hardware);

@@ -50,6 +50,20 @@ std::optional<std::pair<double, double>> interval(const Simulation& run) {
   return std::pair(run.interval->low, run.interval->high);
 }
 
+// Shares of time_s by the weight of corrections; None where nothing was corrected.
+std::optional<py::dict> believed(const Simulation& run) {
+  const auto shares = belief_shares(run);
+  if (!shares) return std::nullopt;
+  const auto part = [&](const BeliefShare& share) {
+    return run.time.value > 0 ? share.time / run.time : 0.0;
+  };
+  py::dict out;
+  out["above_half"] = part(shares->most);
+  out["up_to_half"] = part(shares->some);
+  out["physics_alone"] = part(shares->none);
+  return out;
+}
+
 std::vector<std::string> notes(const Simulation& run) {
   std::vector<std::string> out;
   for (const ir::Note& note : run.notes) out.push_back(note.what);
@@ -93,6 +107,7 @@ void bind_simulation(py::module_& m) {
       .def_property_readonly("host_dispatch_s",
                              [](const Simulation& run) { return run.host_dispatch.value; })
       .def_property_readonly("interval_s", &interval)
+      .def_property_readonly("believed", &believed)
       .def_property_readonly("notes", &notes)
       .def_property_readonly("numbers", &other_numbers)
       .def("columns", &columns)

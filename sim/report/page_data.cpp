@@ -78,7 +78,6 @@ Json kernels_json(const std::vector<KernelResult>& kernels) {
       {"bound", word_column(kernels, [](const K& k) { return k.skipped ? "skipped" : k.bound; })},
       {"next", word_column(kernels, [](const K& k) { return k.next_bound; })},
       {"tile", word_column(kernels, [](const K& k) { return k.tile; })},
-      {"verdict", word_column(kernels, [](const K& k) { return k.verdict; })},
       {"flags", word_column(kernels, [](const K& k) { return k.flags; })},
       {"launches", number_column(kernels, [](const K& k) { return k.launches; })},
       {"time", number_column(kernels, [](const K& k) { return k.time_s; })},
@@ -91,7 +90,11 @@ Json kernels_json(const std::vector<KernelResult>& kernels) {
       {"read", number_column(kernels, [](const K& k) { return k.read_bytes; })},
       {"write", number_column(kernels, [](const K& k) { return k.write_bytes; })},
       {"interval", interval_columns(kernels, [](const K& k) { return k.interval; })},
+      {"weight", nullptr},
       {"busy", Json::object()}};
+  if (std::ranges::any_of(kernels, [](const K& k) { return k.weight.has_value(); })) {
+    out["weight"] = number_column(kernels, [](const K& k) { return k.weight; });
+  }
   for (std::size_t i = 0; i < analytical::kBoundCount; ++i) {
     const bool any = std::ranges::any_of(kernels, [i](const K& k) { return k.bounds_s[i] > 0; });
     if (!any) continue;

@@ -43,12 +43,15 @@ Result read_result(base::SourceText text) {
   const Document document(std::move(text));
   const Value root = document.root();
   const std::string schema = root.text("schema");
-  if (schema == "tilecast.simulate/1") return read_simulations(root);
+  if (schema == "tilecast.simulate/1" || schema == "tilecast.simulate/2") {
+    return read_simulations(root);
+  }
   if (schema == "tilecast.compare/1") return read_comparison(root);
   if (schema == "tilecast.evaluate/1") return read_evaluation(root);
+  if (schema == "tilecast.sweep/2") return read_tables(root);
   if (schema.starts_with("tilecast.") && schema.ends_with("/1")) return read_tables(root);
   throw root.error(fmt::format(
-      "schema: got '{}', expected a result of tilecast (tilecast.simulate/1, ...)", schema));
+      "schema: got '{}', expected a result of tilecast (tilecast.simulate/2, ...)", schema));
 }
 
 Result read_result_file(const std::string& path) {

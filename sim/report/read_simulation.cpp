@@ -39,8 +39,8 @@ void read_kernel_estimate(const Value& json, KernelResult& kernel) {
   kernel.read_bytes = size_of(json, "hbm_read_bytes");
   kernel.write_bytes = size_of(json, "hbm_write_bytes");
   kernel.model = json.text_if("model");
-  kernel.verdict = json.text_if("verdict");
   kernel.interval = interval_of(json);
+  kernel.weight = json.number_if("weight");
   kernel.flags = flag_text(json);
   if (const auto tile = json.object_if("tile")) kernel.tile = tile_text(*tile);
   const Value bounds = json.object("bounds_s");

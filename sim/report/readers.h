@@ -6,7 +6,7 @@
 
 namespace tilecast::sim::report {
 
-[[nodiscard]] SimulationResults read_simulations(const Value& root);  // tilecast.simulate/1
+[[nodiscard]] SimulationResults read_simulations(const Value& root);  // tilecast.simulate/1, /2
 [[nodiscard]] PairedResult read_comparison(const Value& root);        // tilecast.compare/1
 [[nodiscard]] EvaluationResult read_evaluation(const Value& root);    // tilecast.evaluate/1
 [[nodiscard]] TablesResult read_tables(const Value& root);            // any other of ours

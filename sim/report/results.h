@@ -24,7 +24,7 @@ struct TimeInterval {
 };
 
 struct KernelResult {
-  std::string name, opcode, op_class, computation, lane, tile, model, verdict, content;
+  std::string name, opcode, op_class, computation, lane, tile, model, content;
   double launches = 1, time_s = 0, total_s = 0, start_s = 0, end_s = 0;
   bool skipped = false;  // the model had no answer: what follows is empty
   std::string bound, next_bound;
@@ -32,6 +32,7 @@ struct KernelResult {
   double flops = 0, read_bytes = 0, write_bytes = 0;
   std::array<double, analytical::kBoundCount> bounds_s{};  // busy, of one launch
   std::optional<TimeInterval> interval;                    // of time_s
+  std::optional<double> weight;                            // of a hybrid's correction
   std::string flags;
 };
 

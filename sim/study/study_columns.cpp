@@ -25,8 +25,8 @@ std::optional<double> bound_share(const Simulation& run, Bound bound) {
   return held / run.time;
 }
 
-std::optional<double> domain_share(const Simulation& run, DomainShare DomainShares::*of) {
-  const auto shares = domain_shares(run);
+std::optional<double> belief_share(const Simulation& run, BeliefShare BeliefShares::*of) {
+  const auto shares = belief_shares(run);
   if (!shares || run.time.value <= 0) return std::nullopt;
   return ((*shares).*of).time / run.time;
 }
@@ -71,12 +71,12 @@ std::vector<StudyResult> all_results() {
     results.push_back({"share_" + std::string(analytical::name(bound)),
                        [bound](const Simulation& run) { return bound_share(run, bound); }});
   }
-  results.push_back(
-      {"share_in", [](const Simulation& run) { return domain_share(run, &DomainShares::in); }});
-  results.push_back(
-      {"share_edge", [](const Simulation& run) { return domain_share(run, &DomainShares::edge); }});
-  results.push_back(
-      {"share_out", [](const Simulation& run) { return domain_share(run, &DomainShares::out); }});
+  const auto add_belief = [&results](const char* name, BeliefShare BeliefShares::*of) {
+    results.push_back({name, [of](const Simulation& run) { return belief_share(run, of); }});
+  };
+  add_belief("share_k_above_half", &BeliefShares::most);
+  add_belief("share_k_up_to_half", &BeliefShares::some);
+  add_belief("share_physics_alone", &BeliefShares::none);
   results.push_back({"skipped_kernels", [](const Simulation& run) {
                        return static_cast<double>(
                            std::ranges::count_if(run.kernels, &SimulatedKernel::skipped));
@@ -103,17 +103,9 @@ std::string main_bound(const Simulation& run) {
   return std::string(analytical::name(*most));
 }
 
-std::string main_verdict(const Simulation& run) {
-  const auto shares = domain_shares(run);
-  if (!shares) return "";
-  const std::array times = {shares->in.time, shares->edge.time, shares->out.time};
-  const auto most = std::ranges::max_element(times) - times.begin();
-  return std::string(analytical::name(static_cast<analytical::Verdict>(most)));
-}
-
 bool is_study_text_column(std::string_view name) {
-  constexpr std::string_view kNames[] = {"point",   "device",   "program", "model", "bound",
-                                         "verdict", "feasible", "broken",  "error"};
+  constexpr std::string_view kNames[] = {"point", "device",   "program", "model",
+                                         "bound", "feasible", "broken",  "error"};
   return std::ranges::find(kNames, name) != std::end(kNames);
 }
 

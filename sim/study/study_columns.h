@@ -21,16 +21,15 @@ struct StudyResult {
 // average_power_W (where the device describes energy); peak_memory_bytes, memory_capacity_bytes
 // (of main memory); devices (that a program is for), slice_devices, communication_s and
 // hidden_communication_s (of programs with collectives); share_BOUND: of time_s, in kernels held up
-// by it; share_in, share_edge, share_out: of time_s, in kernels whose correction stands in, at the
-// edge or outside of what it was learned from; skipped_kernels.
+// by it; share_k_above_half, share_k_up_to_half, share_physics_alone: of time_s, in kernels whose
+// correction has a weight k above 0.5, up to it, or 0; skipped_kernels.
 [[nodiscard]] const std::vector<StudyResult>& study_results();
 [[nodiscard]] std::vector<std::string_view> study_result_names();
 
-// The bound of most of the time, and the verdict of most of it ("" where nothing was learned).
+// The bound of most of the time.
 [[nodiscard]] std::string main_bound(const Simulation& run);
-[[nodiscard]] std::string main_verdict(const Simulation& run);
 
-// point, device, program, model, bound, verdict, feasible, broken, error: the other columns.
+// point, device, program, model, bound, feasible, broken, error: the other columns.
 [[nodiscard]] bool is_study_text_column(std::string_view name);
 
 }  // namespace tilecast::sim

@@ -108,7 +108,7 @@ StudyRun::StudyRun(const Study& study) : study_(study), points_(study) {
   columns_.insert(columns_.end(), {"program", "model"});
   for (const StudyResult& result : study_results()) columns_.push_back(result.name);
   for (const StudyFormula& derived : study.derived) columns_.push_back(derived.name);
-  columns_.insert(columns_.end(), {"bound", "verdict", "feasible", "broken", "error"});
+  columns_.insert(columns_.end(), {"bound", "feasible", "broken", "error"});
 
   for (const std::string& file : study.programs) {
     programs_.push_back({ir::load_module(file, {}), {}});
@@ -186,9 +186,8 @@ std::vector<std::string> StudyRun::row(Point& point, std::size_t program, std::s
     cells.push_back(at == point.derived.end() ? "" : number_cell(at->second));
   }
   const bool feasible = run && point.broken.empty();
-  cells.insert(cells.end(),
-               {run ? main_bound(*run) : "", run ? main_verdict(*run) : "", feasible ? "1" : "0",
-                fmt::format("{}", fmt::join(point.broken, "; ")), point.error});
+  cells.insert(cells.end(), {run ? main_bound(*run) : "", feasible ? "1" : "0",
+                             fmt::format("{}", fmt::join(point.broken, "; ")), point.error});
   return cells;
 }
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/views/text_table.h"
+#include "sim/views/trials.h"
 
 namespace tilecast::sim::views {
 namespace {
@@ -52,15 +53,15 @@ std::string constants_table(const Calibrated& calibrated) {
 std::string held_out_table(const Calibrated& calibrated) {
   TextTable table({{"held out"},
                    {"rows", Align::kRight},
-                   {"median APE % before", Align::kRight},
+                   {"kernels", Align::kRight},
+                   {"mean |log error| % before", Align::kRight},
                    {"after", Align::kRight},
-                   {"p90 APE % before", Align::kRight},
-                   {"after", Align::kRight},
+                   {"noise", Align::kRight},
                    {""}});
   for (const HeldOutScore& score : calibrated.held_out) {
-    table.add({score.op_class.empty() ? "all" : score.op_class, fmt::format("{}", score.rows),
-               percent(score.median_before), percent(score.median_after), percent(score.p90_before),
-               percent(score.p90_after), score.worse() ? "worse" : ""});
+    table.add({score.group, fmt::format("{}", score.rows), fmt::format("{}", score.kernels),
+               percent(score.before), percent(score.after), percent(score.noise),
+               score.worse() ? "worse" : ""});
   }
   return table.render();
 }
@@ -69,10 +70,8 @@ std::string verdict(const Calibrated& calibrated) {
   if (calibrated.constants.empty()) return "kept: the rows identify no constant\n";
   std::string text;
   for (const hybrid::RefusedFit& fit : calibrated.refused) {
-    text += fmt::format(
-        "refused: fitting {} makes held-out rows worse (median {} -> {} %, p90 {} -> {} %)\n",
-        fmt::join(fit.constants, ", "), percent(fit.all.median_before),
-        percent(fit.all.median_after), percent(fit.all.p90_before), percent(fit.all.p90_after));
+    text += fmt::format("refused: fitting {}: {}\n", fmt::join(fit.constants, ", "),
+                        hybrid::changed(fit.worst));
   }
   if (calibrated.accepted || calibrated.refused_as_suspicious) {
     for (const FittedConstant& constant : calibrated.suspicious()) {
@@ -85,8 +84,13 @@ std::string verdict(const Calibrated& calibrated) {
            "another machine);\n  correct it, or take them with --accept-suspicious\n";
   }
   return text + (calibrated.accepted
-                     ? "accepted: held-out kernels are predicted no worse, median and p90\n"
+                     ? "accepted: held-out kernels are predicted better, and no class or set worse "
+                       "beyond noise\n"
                      : "kept: no fit helps rows it has not seen; the described constants stay\n");
+}
+
+std::string not_fitted(std::size_t rows, std::string_view what) {
+  return rows == 0 ? "" : fmt::format("{} rows not fitted: {}\n", rows, what);
 }
 
 std::string outliers(const Calibrated& calibrated) {
@@ -104,77 +108,24 @@ std::string outliers(const Calibrated& calibrated) {
 }
 
 Json held_out_json(const HeldOutScore& score) {
-  return {{"op_class", score.op_class},
+  return {{"group", score.group},
           {"rows", score.rows},
-          {"median_ape_before", score.median_before},
-          {"median_ape_after", score.median_after},
-          {"p90_ape_before", score.p90_before},
-          {"p90_ape_after", score.p90_after}};
-}
-
-// How a known kernel would be assessed, and one of a kind that was never measured.
-struct Trusted {
-  std::string what;
-  hybrid::Trust::Assessment assessment;
-};
-std::vector<Trusted> trusted(const hybrid::FittedHybrid& fitted) {
-  constexpr double kShort = 0, kLong = std::numeric_limits<double>::infinity();
-  const hybrid::Trust& trust = fitted.parts.trust;
-  std::vector<Trusted> rows;
-  for (const std::string& kind : fitted.parts.domain.kinds()) {
-    const hybrid::Position known = trust.example(hybrid::binding_of(kind), false);
-    const auto short_ = trust.assess(known, kind, kShort);
-    const auto long_ = trust.assess(known, kind, kLong);
-    const bool same = short_.low == long_.low && short_.high == long_.high;
-    rows.push_back({kind + (same ? "" : "; short"), short_});
-    if (!same) rows.push_back({kind + "; long", long_});
-  }
-  rows.push_back({"anything else", trust.assess(hybrid::Position{}, "", kLong)});
-  return rows;
+          {"kernels", score.kernels},
+          {"mean_absolute_log_error_before", score.before},
+          {"mean_absolute_log_error_after", score.after},
+          {"noise", score.noise}};
 }
 
 std::string hybrid_text(const hybrid::FittedHybrid& fitted) {
-  TextTable tried({{"candidate"},
-                   {"mean |log error| % of held-out trials", Align::kRight},
-                   {"standard error of its difference", Align::kRight},
-                   {""}});
-  for (const hybrid::CandidateScore& score : fitted.candidates) {
-    const bool untried = score.name.ends_with(")");  // "(too few rows)", hybrid/hybrid_fit.cpp
-    tried.add({score.name, untried ? "-" : percent(score.error),
-               untried ? "-" : percent(score.deviation),
-               score.name == fitted.chosen ? "chosen" : ""});
-  }
-  TextTable trust({{"near known kernels of"},
-                   {"weight", Align::kRight},
-                   {"90 % interval of measured / predicted", Align::kRight}});
-  for (const Trusted& row : trusted(fitted)) {
-    trust.add({row.what, fmt::format("{:.2f}", row.assessment.weight),
-               fmt::format("{:.2f} .. {:.2f}", std::exp(row.assessment.low),
-                           std::exp(row.assessment.high))});
-  }
-  return fmt::format(
-      "\nhybrid: {} rows of {} kernels; trials held out one {} after the other\n{}\n{}",
-      fitted.rows, fitted.kernels, learned::kValidateBy[static_cast<std::size_t>(fitted.trial_by)],
-      tried.render(), trust.render());
+  return fmt::format("\nhybrid of the device as described: {} rows of {} kernels\n{}", fitted.rows,
+                     fitted.kernels, trials_text(fitted.report));
 }
 
 Json hybrid_json(const hybrid::FittedHybrid& fitted) {
-  Json json = {{"rows", fitted.rows},
-               {"kernels", fitted.kernels},
-               {"trial_by", learned::kValidateBy[static_cast<std::size_t>(fitted.trial_by)]},
-               {"chosen", fitted.chosen}};
-  for (const hybrid::CandidateScore& score : fitted.candidates) {
-    json["candidates"].push_back({{"name", score.name},
-                                  {"mean_absolute_log_error", score.error},
-                                  {"deviation", score.deviation}});
-  }
-  for (const Trusted& row : trusted(fitted)) {
-    json["trust"].push_back(
-        {{"kernels", row.what},
-         {"weight", row.assessment.weight},
-         {"interval_90", {std::exp(row.assessment.low), std::exp(row.assessment.high)}}});
-  }
-  return json;
+  return {{"rows", fitted.rows},
+          {"kernels", fitted.kernels},
+          {"trial_by", learned::kValidateBy[static_cast<std::size_t>(fitted.trial_by)]},
+          {"trials", trials_json(fitted.report)}};
 }
 
 }  // namespace
@@ -186,14 +137,14 @@ std::string calibration_text(const hybrid::PreparedFit& prepared,
   for (const hybrid::SetApart& one : prepared.apart) apart += one.text() + "\n";
   const std::string constants = fmt::format(
       "{}fitted to {} rows of {} kernels, cross-validated in {} folds; scatter of a good row {} "
-      "%\n{}\n{}\n"
-      "{}{}{}",
+      "%\n{}{}\n{}\n"
+      "{}{}{}left: {}\n",
       apart, calibrated.rows, calibrated.kernels, calibrated.folds, percent(calibrated.scatter),
-      calibrated.unanswered > 0
-          ? fmt::format("{} rows the model cannot answer were not used\n", calibrated.unanswered)
-          : "",
+      not_fitted(calibrated.programs,
+                 "times of whole programs, which hold what is between kernels"),
+      not_fitted(calibrated.unanswered, "of work that the model cannot answer"),
       constants_table(calibrated), held_out_table(calibrated), outliers(calibrated),
-      verdict(calibrated));
+      verdict(calibrated), calibrated.left);
   return fitted == nullptr ? constants : constants + hybrid_text(*fitted);
 }
 
@@ -207,8 +158,10 @@ std::string calibration_json(const hybrid::PreparedFit& prepared,
                {"rows", calibrated.rows},
                {"kernels", calibrated.kernels},
                {"folds", calibrated.folds},
+               {"programs_not_used", calibrated.programs},
                {"unanswered", calibrated.unanswered},
-               {"scatter", calibrated.scatter}};
+               {"scatter", calibrated.scatter},
+               {"left", calibrated.left}};
   for (const FittedConstant& c : calibrated.constants) {
     json["constants"].push_back({{"name", c.name},
                                  {"unit", c.is_time ? "s" : "factor"},
@@ -227,7 +180,7 @@ std::string calibration_json(const hybrid::PreparedFit& prepared,
   }
   json["refused"] = Json::array();
   for (const hybrid::RefusedFit& fit : calibrated.refused) {
-    json["refused"].push_back({{"constants", fit.constants}, {"held_out", held_out_json(fit.all)}});
+    json["refused"].push_back({{"constants", fit.constants}, {"worst", held_out_json(fit.worst)}});
   }
   json["outliers"] = Json::array();
   for (std::size_t i = 0; i < calibrated.outliers.size(); ++i) {

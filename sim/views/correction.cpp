@@ -20,11 +20,8 @@ std::string signed_percent_of_log(double log_effect) {
 
 std::string nearest_line(const CorrectionReasons& reasons) {
   std::string out;
-  for (std::size_t i = 0; i < reasons.nearest.size(); ++i) {
-    const std::string name =
-        i < reasons.nearest_names.size() ? reasons.nearest_names[i] : std::string("?");
-    out += fmt::format("{}{} at distance {:.2f}", out.empty() ? "" : ", ", name,
-                       reasons.nearest[i].distance);
+  for (const hybrid::Place::Neighbour& one : reasons.nearest) {
+    out += fmt::format("{}{} at distance {:.2f}", out.empty() ? "" : ", ", one.name, one.distance);
   }
   return out.empty() ? "no kernel" : out;
 }
@@ -45,21 +42,22 @@ std::string drivers(const CorrectionReasons& reasons) {
 std::string correction_cell(const std::optional<Correction>& correction) {
   if (!correction) return "";
   const Seconds before = correction->analytical;
-  if (!(before.value > 0)) return std::string(analytical::name(correction->verdict));
+  const std::string k = correction->weight == 0 ? "0" : fmt::format("{:.2f}", correction->weight);
+  if (!(before.value > 0)) return k;
   return fmt::format("x {:.2f} [{:.2f}, {:.2f}] {}", correction->factor, correction->low / before,
-                     correction->high / before, analytical::name(correction->verdict));
+                     correction->high / before, k);
 }
 
 std::string correction_text(const CorrectionReasons& reasons) {
   const Correction& c = reasons.correction;
   std::string out = fmt::format("analytical      {} us, before measurements corrected it\n",
                                 microseconds(c.analytical.value));
-  out += fmt::format("correction      x {:.3f}: measurements say x {:.3f}, believed to {} %\n",
-                     c.factor, std::exp(reasons.residual), percent(c.weight));
+  out += fmt::format("correction      x {:.3f}: trees say x {:.3f} (+- {} %), k = {}\n", c.factor,
+                     std::exp(reasons.said.mean), percent(std::expm1(reasons.said.deviation)),
+                     c.weight == 0 ? "0: physics alone" : fmt::format("{:.2f}", c.weight));
   out += fmt::format("90 % interval   {} to {} us\n", microseconds(c.low.value),
                      microseconds(c.high.value));
-  out += fmt::format("domain          {}{}{}\n", analytical::name(c.verdict),
-                     reasons.verdict.empty() ? "" : ": ", reasons.verdict);
+  if (!reasons.verdict.empty()) out += fmt::format("where           {}\n", reasons.verdict);
   out += fmt::format("nearest         {}\n", nearest_line(reasons));
   const std::string table = drivers(reasons);
   return table.empty() ? out : out + "\n" + table;
@@ -68,12 +66,12 @@ std::string correction_text(const CorrectionReasons& reasons) {
 Json correction_json(const CorrectionReasons& reasons) {
   Json out = Json::object();
   add_correction(out, reasons.correction);
-  out["residual"] = reasons.residual;
+  out["residual"] = reasons.said.mean;
+  out["residual_deviation"] = reasons.said.deviation;
   out["why"] = reasons.verdict;
   out["nearest"] = Json::array();
-  for (std::size_t i = 0; i < reasons.nearest.size() && i < reasons.nearest_names.size(); ++i) {
-    out["nearest"].push_back(
-        {{"kernel", reasons.nearest_names[i]}, {"distance", reasons.nearest[i].distance}});
+  for (const hybrid::Place::Neighbour& one : reasons.nearest) {
+    out["nearest"].push_back({{"kernel", one.name}, {"distance", one.distance}});
   }
   out["drivers"] = Json::array();
   for (const hybrid::Driver& driver : reasons.drivers) {

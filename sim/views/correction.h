@@ -9,12 +9,12 @@
 
 namespace tilecast::sim::views {
 
-// "x 1.23 [1.05, 1.44] in": the factor and its 90 % interval, both over the analytical time, and
-// the verdict. "" without a correction.
+// "x 1.23 [1.05, 1.44] 0.81": the factor and its 90 % interval, both over the analytical time, and
+// the weight k of the correction, 0 for physics alone. "" without a correction.
 [[nodiscard]] std::string correction_cell(const std::optional<analytical::Correction>& correction);
-inline constexpr const char* kCorrectionTitle = "x analytical [90 %] domain";
+inline constexpr const char* kCorrectionTitle = "x analytical [90 %] k";
 
-// The paragraph of `explain`: analytical time, factor, interval, verdict, nearest, drivers.
+// The paragraph of `explain`: analytical time, factor, interval, place, nearest, drivers.
 [[nodiscard]] std::string correction_text(const hybrid::CorrectionReasons& reasons);
 [[nodiscard]] nlohmann::ordered_json correction_json(const hybrid::CorrectionReasons& reasons);
 

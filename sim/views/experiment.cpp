@@ -113,67 +113,26 @@ std::vector<std::string> learner_lines(const ExperimentResult& result) {
   return lines;
 }
 
-// "0.35" or "0.2 to 0.9".
-std::string range(const std::vector<Round>& rounds, std::size_t which, double HybridRound::*field) {
-  const auto [low, high] = std::ranges::minmax(
-      rounds, {}, [&](const Round& round) { return round.hybrids[which].*field; });
-  const double least = low.hybrids[which].*field, most = high.hybrids[which].*field;
-  return least == most ? fmt::format("{:.2f}", least)
-                       : fmt::format("{:.2f} to {:.2f}", least, most);
-}
-
-// "process in 18 of 20, none in 2": what the trials chose.
-std::string choices(const std::vector<Round>& rounds, std::size_t which) {
-  std::map<std::string, std::size_t> counts;
-  for (const Round& round : rounds) ++counts[round.hybrids[which].chosen];
-  if (counts.size() == 1) return counts.begin()->first;
-  std::vector<std::string> parts;
-  for (const auto& [chosen, count] : counts) {
-    parts.push_back(fmt::format("{} in {} of {} rounds", chosen, count, rounds.size()));
-  }
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
-
-// "none 8.2 %, process 4.1 %": means over rounds of the candidates' errors in trials.
-std::string candidate_errors(const std::vector<Round>& rounds, std::size_t which) {
-  std::vector<std::string> names;
-  std::map<std::string, std::pair<double, double>> sums;  // of errors, rounds
-  for (const Round& round : rounds) {
-    for (const hybrid::CandidateScore& one : round.hybrids[which].candidates) {
-      auto [sum, fresh] = sums.try_emplace(one.name);
-      if (fresh) names.push_back(one.name);
-      sum->second.first += one.error;
-      sum->second.second += 1;
-    }
-  }
-  std::vector<std::string> parts;
-  for (const std::string& name : names) {
-    const auto& [error, rounds_tried] = sums[name];
-    const bool tried = error > 0 || name == "none";  // else it had too few rows, as its name says
-    parts.push_back(tried ? fmt::format("{} {} %", name, percent(error / rounds_tried)) : name);
-  }
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
-
-// One line per hybrid: what it is in most rounds, and how far it is believed.
+// One line per hybrid: mean of its trials over the rounds.
 std::vector<std::string> hybrid_lines(const ExperimentResult& result) {
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < result.experiment.hybrids.size(); ++i) {
-    const auto count = [&](auto&& is) {
-      return std::ranges::count_if(result.rounds, [&](const Round& r) { return is(r.hybrids[i]); });
-    };
-    const auto calibrated = count([](const HybridRound& one) { return one.calibrated; });
-    const auto accepted = count([](const HybridRound& one) { return one.accepted; });
-    const std::string constants =
-        calibrated == 0 ? "as described"
-                        : fmt::format("fitted in {} of {} rounds", accepted, result.rounds.size());
+    double before = 0, after = 0, physics = 0, corrected = 0;
+    const auto n = static_cast<double>(result.rounds.size());
+    for (const Round& round : result.rounds) {
+      const hybrid::TrialReport& groups = round.hybrids[i].report;
+      before += groups.before / n;
+      after += groups.after / n;
+      physics += groups.believed == 0 ? 1 : 0;
+      if (groups.rows > 0) {
+        corrected += static_cast<double>(groups.believed) / static_cast<double>(groups.rows) / n;
+      }
+    }
     lines.push_back(fmt::format(
-        "{}: {} (errors in trials: {}); believed {} near, {} at the edge, {} of new kinds, {} of "
-        "new devices; constants {}",
-        result.experiment.hybrids[i].name, choices(result.rounds, i),
-        candidate_errors(result.rounds, i), range(result.rounds, i, &HybridRound::near),
-        range(result.rounds, i, &HybridRound::far), range(result.rounds, i, &HybridRound::new_kind),
-        range(result.rounds, i, &HybridRound::new_device), constants));
+        "{}: MAPE of groups left out {:.1f} % by physics, {:.1f} % corrected; {} % of their rows "
+        "corrected, physics alone in {} of {} rounds",
+        result.experiment.hybrids[i].name, before, after, percent(corrected), physics,
+        result.rounds.size()));
   }
   return lines;
 }

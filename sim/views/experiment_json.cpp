@@ -2,6 +2,7 @@
 
 #include "sim/views/experiment.h"
 #include "sim/views/rows.h"
+#include "sim/views/trials.h"
 
 namespace tilecast::sim::views {
 namespace {
@@ -36,27 +37,14 @@ Json scores(const ExperimentResult& result) {
   return all;
 }
 
-// What a hybrid was made of in one round; errors are mean absolute log errors in trials.
+// What a hybrid was made of in one round; errors are MAPE of trials.
 Json made_of(const validation::HybridRound& one) {
-  Json json = {{"hybrid", one.hybrid},
-               {"chosen", one.chosen},
-               {"candidates", Json::array()},
-               {"trial_by", learned::kValidateBy[static_cast<std::size_t>(one.trial_by)]},
-               {"rows", one.rows},
-               {"kernels", one.kernels},
-               {"calibrated", one.calibrated},
-               {"accepted", one.accepted},
-               {"weight_near", one.near},
-               {"weight_edge", one.far},
-               {"weight_new_kind", one.new_kind},
-               {"weight_new_device", one.new_device},
-               {"correlation", one.correlation}};
-  for (const hybrid::CandidateScore& candidate : one.candidates) {
-    json["candidates"].push_back({{"name", candidate.name},
-                                  {"error", json_number(candidate.error)},
-                                  {"deviation", json_number(candidate.deviation)}});
-  }
-  return json;
+  return {{"hybrid", one.hybrid},
+          {"trial_by", learned::kValidateBy[static_cast<std::size_t>(one.trial_by)]},
+          {"rows", one.rows},
+          {"kernels", one.kernels},
+          {"trials", trials_json(one.report)},
+          {"correlation", one.correlation}};
 }
 
 Json bars(const ExperimentResult& result) {
@@ -92,15 +80,9 @@ Json learners(const validation::Experiment& experiment) {
 Json hybrids(const validation::Experiment& experiment) {
   Json all = Json::array();
   for (const hybrid::HybridSpec& spec : experiment.hybrids) {
-    Json json = {{"name", spec.name},
-                 {"calibrate", spec.calibrate},
-                 {"guard", spec.weight != hybrid::full_weight},
-                 {"folds", spec.folds},
-                 {"candidates", Json::array()}};
-    for (const learned::LearnerSpec& one : spec.candidates) {
-      json["candidates"].push_back({{"name", one.name}, {"settings", learned::settings_of(one)}});
-    }
-    all.push_back(std::move(json));
+    all.push_back({{"name", spec.name},
+                   {"guard", spec.belief == hybrid::Belief::kRules},
+                   {"members", spec.members}});
   }
   return all;
 }

@@ -34,18 +34,14 @@ void add_trust(Json& out, const Simulation& run) {
     out["low_s"] = run.interval->low;
     out["high_s"] = run.interval->high;
   }
-  const auto shares = domain_shares(run);
+  const auto shares = belief_shares(run);
   if (!shares) return;
-  out["domain"] = Json::array();
-  const auto add = [&](analytical::Verdict verdict, const DomainShare& share) {
-    out["domain"].push_back({{"verdict", std::string(analytical::name(verdict))},
-                             {"kernels", share.kernels},
-                             {"uncorrected_kernels", share.uncorrected},
-                             {"time_s", share.time.value}});
+  const auto add = [&](const char* name, const BeliefShare& share) {
+    out["believed"][name] = {{"kernels", share.kernels}, {"time_s", share.time.value}};
   };
-  add(analytical::Verdict::kIn, shares->in);
-  add(analytical::Verdict::kEdge, shares->edge);
-  add(analytical::Verdict::kOut, shares->out);
+  add("above_half", shares->most);
+  add("up_to_half", shares->some);
+  add("physics_alone", shares->none);
 }
 
 Json roofs_json(const MachineRoofs& roofs) {
@@ -97,7 +93,7 @@ Json run_json(const Simulation& run) {
 std::string json(std::span<const Simulation> runs) {
   Json programs = Json::array();
   for (const Simulation& run : runs) programs.push_back(run_json(run));
-  return json_text({{"schema", "tilecast.simulate/1"},
+  return json_text({{"schema", "tilecast.simulate/2"},
                     {"programs", std::move(programs)},
                     {"version", version()}});
 }

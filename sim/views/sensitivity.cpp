@@ -56,8 +56,9 @@ std::string path_text(const Sensitivity& result) {
 }  // namespace
 
 std::string sensitivity_text(const Sensitivity& result, std::size_t top) {
-  std::string out = fmt::format("{} on {}: {} us, {} kernels\n\n", result.program, result.device,
-                                microseconds(result.time.value), result.kernels);
+  std::string out =
+      fmt::format("{} on {}: {} us, {} kernels, by {}\n\n", result.program, result.device,
+                  microseconds(result.time.value), result.kernels, result.model);
   TextTable table({{"number"},
                    {"value", Align::kRight},
                    {"up", Align::kRight},

@@ -25,11 +25,13 @@ struct TableOptions {
 // A row per kernel of every program and device, units in the column names.
 [[nodiscard]] std::string csv(std::span<const Simulation> runs);
 
-// Schema "tilecast.simulate/1": programs[] with file, program, device, time_s, timeline_s,
+// Schema "tilecast.simulate/2": programs[] with file, program, device, time_s, timeline_s,
 // host_dispatch_s, memory{}, communication{} (of programs with collectives), roofs (of one core),
 // kernels[], notes[], energy_J (null: not described), average_power_W (likewise) and energy{};
 // version (of Tilecast); of a named model `model`, of a hybrid low_s and high_s (90 % of time_s)
-// and domain[]. Seconds, bytes and FLOPs everywhere.
+// and believed{}: kernels and time_s whose correction has a weight above_half, up_to_half or 0
+// (physics_alone). Seconds, bytes and FLOPs everywhere. In simulate/1 domain[] stood for
+// believed{}.
 [[nodiscard]] std::string json(std::span<const Simulation> runs);
 
 // Chrome trace events (JSON object format; "Trace Event Format", Google, public document), which

@@ -56,30 +56,22 @@ std::string interval_cell(const Simulation& run) {
   return fmt::format("[{}, {}]", microseconds(run.interval->low), microseconds(run.interval->high));
 }
 
-// What a hybrid adds to the header: how sure the total is, and how much of it is familiar.
+// What a hybrid adds to the header: how sure the total is, and how much of it measurements correct.
 std::string trust(const Simulation& run) {
   std::string out;
   if (run.interval) {
     out += fmt::format("interval  {} to {} us  (90 %, of the time above)\n",
                        microseconds(run.interval->low), microseconds(run.interval->high));
   }
-  const auto shares = domain_shares(run);
+  const auto shares = belief_shares(run);
   if (!shares) return out;
-  const auto add = [&](std::string_view where, const DomainShare& share) {
-    if (share.kernels == 0) return;
-    out += fmt::format("domain    {} the trained domain: {} of {} kernels, {} % of the time", where,
-                       share.kernels, shares->kernels, percent(share_of(share.time, run.time)));
-    if (share.uncorrected == share.kernels) {
-      out += "  (physics alone)";
-    } else if (share.uncorrected > 0) {
-      out += fmt::format("  ({} by physics alone)", share.uncorrected);
-    }
-    out += "\n";
+  const auto part = [&](const BeliefShare& share) {
+    return percent(share_of(share.time, run.time));
   };
-  add("inside", shares->in);
-  add("at the edge of", shares->edge);
-  add("outside", shares->out);
-  return out;
+  return out + fmt::format(
+                   "believed  k above {0}: {1} % of the time, up to {0}: {2} %, 0 (physics "
+                   "alone): {3} %\n",
+                   kHalfBelieved, part(shares->most), part(shares->some), part(shares->none));
 }
 
 std::string header(const Simulation& run) {
@@ -164,7 +156,7 @@ std::vector<Column> kernel_columns(bool corrected) {
 }
 
 std::string kernel_rows(const Simulation& run, std::size_t top) {
-  const bool corrected = domain_shares(run).has_value();
+  const bool corrected = belief_shares(run).has_value();
   TextTable rows(kernel_columns(corrected));
   const std::vector<std::size_t> order = by_total_time(run);
   const std::size_t shown = std::min(top, order.size());

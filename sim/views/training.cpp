@@ -9,6 +9,7 @@
 #include "sim/views/experiment.h"
 #include "sim/views/quantities.h"
 #include "sim/views/text_table.h"
+#include "sim/views/trials.h"
 
 namespace tilecast::sim::views {
 namespace {
@@ -171,36 +172,23 @@ std::string training_json(const TrainingResult& result, const Experiment& experi
 
 std::string hybrid_plan(const validation::HybridTraining& training) {
   const hybrid::HybridSpec& spec = training.spec();
-  std::string tried;
-  for (const learned::LearnerSpec& learner : spec.candidates) tried += ", " + learner.name;
-  return fmt::format("would fit {}: a hybrid that tries none{}\nsplit   {}, the first of them\n",
-                     spec.name, tried, split_text(training.experiment().split)) +
+  return fmt::format("would fit {}: a bag of {} times trees on what physics leaves\nsplit   {}, the "
+                     "first of them\n",
+                     spec.name, spec.members, split_text(training.experiment().split)) +
          rows_text(training.rows());
 }
 
 std::string hybrid_text(const validation::HybridTrainingResult& result,
                         const Experiment& experiment, const std::string& directory) {
   const Made model = made(result, experiment);
-  std::string tried;
-  for (const hybrid::CandidateScore& score : result.candidates) {
-    tried += (tried.empty() ? "" : ", ") + score.name;
-    const bool had_trials = score.error > 0 || score.name == "none";  // else its name says why not
-    if (had_trials) tried += fmt::format(" {} %", percent(score.error));
-  }
-  return head_text(model, directory) +
-         fmt::format("chosen  {}  (mean |log error| in trials: {})\n", result.chosen, tried) +
+  return head_text(model, directory) + trials_text(result.report) +
          scores_text(model, experiment);
 }
 
 std::string hybrid_json(const validation::HybridTrainingResult& result,
                         const Experiment& experiment, const std::string& directory) {
   Json json = made_json(made(result, experiment), experiment, directory);
-  json["chosen"] = result.chosen;
-  json["candidates"] = Json::array();
-  for (const hybrid::CandidateScore& score : result.candidates) {
-    json["candidates"].push_back(
-        {{"name", score.name}, {"log_error", score.error}, {"log_deviation", score.deviation}});
-  }
+  json["trials"] = trials_json(result.report);
   return json.dump(2) + "\n";
 }
 

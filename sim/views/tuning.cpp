@@ -49,9 +49,10 @@ std::string tuning_text(const TuningReport& report) {
                cell(trial.measured), cell(trial.predicted),
                fmt::format("{}", order[i] - report.result.trials.data() + 1)});
   }
-  std::string text = fmt::format(
-      "kernel {}: {} tiles on {}, {} of them answered by physics; strategy {}\n{}", report.kernel,
-      report.candidates, report.device, report.answered, report.strategy, table.render());
+  std::string text =
+      fmt::format("kernel {}: {} tiles on {}, {} of them answered by {}; strategy {}\n{}",
+                  report.kernel, report.candidates, report.device, report.answered, report.model,
+                  report.strategy, table.render());
   const std::size_t failed = failures(report.result);
   const std::string trials = failed == 0 ? fmt::format("{} trials", report.result.trials.size())
                                          : fmt::format("{} trials, {} of them failed",
@@ -67,9 +68,10 @@ std::string tuning_json(const TuningReport& report) {
   Json json = {{"schema", "tilecast.tune/1"},
                {"kernel", report.kernel},
                {"device", report.device},
+               {"model", report.model},
                {"strategy", report.strategy},
                {"candidates", report.candidates},
-               {"answered_by_physics", report.answered},
+               {"answered", report.answered},
                {"failed", failures(report.result)},
                {"best", nullptr},
                {"trials", Json::array()}};

@@ -11,8 +11,8 @@
 namespace tilecast::sim::views {
 
 struct TuningReport {
-  std::string kernel, device, strategy;
-  std::size_t candidates = 0, answered = 0;  // by physics
+  std::string kernel, device, model, strategy;
+  std::size_t candidates = 0, answered = 0;  // by the model
   std::vector<std::string> tiles;            // by candidate, as text
   search::TuneResult result;
 };

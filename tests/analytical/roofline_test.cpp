@@ -248,8 +248,7 @@ std::vector<std::string> calibration_keys() {
   std::vector<std::string> keys;
   const hwdesc::Device any = hwdesc::load_device("tpu_v3", {{"calibration.source", "a fit"}});
   for (const auto& [key, value] : hwdesc::flatten(any)) {
-    if (key.starts_with(kBlock) && !key.ends_with("source") && !key.ends_with("fitted_by"))
-      keys.push_back(key);
+    if (key.starts_with(kBlock) && !key.ends_with("source")) keys.push_back(key);
   }
   return keys;
 }

@@ -101,6 +101,17 @@ TEST_F(AdviseCommand, SaysWhatAFusionMakesOfTheKernels) {
   EXPECT_EQ(table.back().at("verdict"), "best") << "fewer bytes, one kernel";
 }
 
+TEST_F(AdviseCommand, RefusesMachinesThatItsModelsKnowNothingOf) {
+  for (const std::string device : {"tpu_v3", "h100_sxm"}) {
+    const Answer shipped = tilecast("advise sum.hlo --unroll 1,2 -d " + device);
+    EXPECT_EQ(shipped.exit_code, 1);
+    EXPECT_EQ(shipped.out, "");
+    EXPECT_THAT(shipped.err, HasSubstr("advise: " + device + " is no processor; the models know"));
+    EXPECT_THAT(shipped.err, HasSubstr("expected a processor (tilecast hw list"));
+  }
+  EXPECT_EQ(tilecast("advise sum.hlo --unroll 1,2 -d cpu_generic").exit_code, 0);
+}
+
 TEST_F(AdviseCommand, SaysWhatIsMissing) {
   EXPECT_THAT(tilecast("advise sum.hlo -d cpu_generic").err, HasSubstr("--unroll"));
   train("registers");

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command_test.h"
+#include "tests/support/folders.h"
 
 namespace tilecast::sim {
 namespace {
@@ -104,7 +105,7 @@ TEST_F(CommandLine, SimulatesInEveryFormat) {
   EXPECT_EQ(table.exit_code, 0) << table.err;
   EXPECT_THAT(table.out, HasSubstr("time us"));
   const auto json = nlohmann::json::parse(run("simulate -d tpu_v3 -f json dot.hlo").out);
-  EXPECT_EQ(json["schema"], "tilecast.simulate/1");
+  EXPECT_EQ(json["schema"], "tilecast.simulate/2");
   EXPECT_GT(json["programs"][0]["time_s"], 0.0);
   EXPECT_EQ(json["programs"][0]["kernels"][0]["flops"], 2.0 * 256 * 512 * 1024);
   EXPECT_THAT(run("simulate -d tpu_v3 -f csv dot.hlo").out, StartsWith("file,program,device"));
@@ -137,7 +138,7 @@ TEST_F(CommandLine, AnOverrideChangesTheAnswerAndIsReported) {
 
 TEST_F(CommandLine, WritesAFileWholeOrNotAtAll) {
   EXPECT_EQ(run("simulate -d tpu_v3 -f json -o out.json dot.hlo").out, "");
-  EXPECT_EQ(nlohmann::json::parse(read("out.json"))["schema"], "tilecast.simulate/1");
+  EXPECT_EQ(nlohmann::json::parse(read("out.json"))["schema"], "tilecast.simulate/2");
   EXPECT_FALSE(exists("out.json.tmp"));
   write("kept.json", "before");
   expect_failure("simulate -d tpu_v3 -f json -o kept.json missing.hlo", 1, "missing.hlo");
@@ -197,6 +198,23 @@ TEST_F(CommandLine, AnswersOperatorTablesRowByRow) {
   EXPECT_EQ(kept.exit_code, 0);
   EXPECT_THAT(kept.out, HasSubstr("matmul,bf16,x,1,1,,,,"));
   expect_failure("ops -d tpu_v3 dot.hlo", 1, "dot.hlo");
+}
+
+TEST_F(CommandLine, EveryVerbAsksTheSameModelByDefault) {
+  for (const std::string verb : {"simulate", "explain", "tiles", "ops", "sensitivity", "tune tiles",
+                                 "tune fusion", "tune program"}) {
+    EXPECT_THAT(run(verb + " --help").out, HasSubstr("--model MODEL=default")) << verb;
+  }
+  EXPECT_THAT(run("compare --help").out, HasSubstr("without it: default"));
+  EXPECT_THAT(run("evaluate --help").out, HasSubstr("roofline, analytical and default"));
+}
+
+TEST_F(CommandLine, TilesAsOnlyOurOwnWriterMakesThemSaySo) {
+  const std::string product =
+      support::source_dir().string() + "/configs/examples/gpu_product.hlo -d a100_sxm_40gb";
+  const std::string note = "as Tilecast's own CUDA is written";
+  EXPECT_THAT(run("tiles --list schedules " + product).err, HasSubstr(note));
+  EXPECT_THAT(run("tiles " + product).err, Not(HasSubstr(note)));
 }
 
 TEST_F(CommandLine, AColumnThatNobodyReadsIsAnErrorOrNamed) {

@@ -94,7 +94,7 @@ TEST_F(CompareCommand, ReadsTheCompilersEstimateAtTheClockOfTheDevice) {
   EXPECT_DOUBLE_EQ(time_of(row_of(document, "add.3"), "compiler"), 47000 / kClockHz);
   EXPECT_EQ(time_of(row_of(document, "copy.1"), "compiler"), -1);  // "unknown" is no time
   EXPECT_EQ(total_of(document, "compiler")["rows"], 1);
-  EXPECT_EQ(document["reference"], "analytical");
+  EXPECT_EQ(document["reference"], "default");
 }
 
 TEST_F(CompareCommand, JoinsKernelsWithTheirOwnMeasurements) {
@@ -112,12 +112,12 @@ TEST_F(CompareCommand, TotalsAreSumsOverKernels) {
   const Json document = run_json("-d tpu_v3 small.hlo --measured set");
   double lost_s = 0, difference_s = 0;
   for (const Json& row : document["rows"]) {
-    const double difference = time_of(row, "analytical") - time_of(row, "measured");
+    const double difference = time_of(row, "default") - time_of(row, "measured");
     lost_s += std::abs(difference);
     difference_s += difference;
   }
-  EXPECT_NEAR(total_of(document, "analytical")["lost_s"], lost_s, 1e-15);
-  EXPECT_NEAR(total_of(document, "analytical")["difference_s"], difference_s, 1e-15);
+  EXPECT_NEAR(total_of(document, "default")["lost_s"], lost_s, 1e-15);
+  EXPECT_NEAR(total_of(document, "default")["difference_s"], difference_s, 1e-15);
   EXPECT_NEAR(total_of(document, "measured")["time_s"], 130e-6, 1e-15);
 }
 
@@ -186,12 +186,12 @@ TEST_F(CompareCommand, TakesTheDispatchOffHostTimesOfKernels) {
 
 TEST_F(CompareCommand, FindsTheErrorsThatEvaluateFinds) {
   const Json document = run_json("-d tpu_v3 set");
-  const Answer evaluate = tilecast("evaluate -d tpu_v3 --model analytical set --draws 1 -f json");
+  const Answer evaluate = tilecast("evaluate -d tpu_v3 --model default set --draws 1 -f json");
   ASSERT_EQ(evaluate.exit_code, 0) << evaluate.err;
   const Json evaluated = Json::parse(evaluate.out);
   for (const Json& score : evaluated["scores"]) {
     if (score["by"] != "all" || score["metric"] != "median_ape") continue;
-    EXPECT_NEAR(score["value"], total_of(document, "analytical")["median_ape"], 1e-12);
+    EXPECT_NEAR(score["value"], total_of(document, "default")["median_ape"], 1e-12);
     return;
   }
   ADD_FAILURE() << evaluated["scores"].dump();

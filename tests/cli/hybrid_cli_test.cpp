@@ -46,10 +46,7 @@ class HybridCommand : public CommandTest {
           "format: tilecast.experiment/1\nname: e\nclaim: It learns.\ndevice: tpu_v3\n"
           "data: [{name: made up, importer: set, from: ./set}]\n"
           "split: {kind: held_out_works, share: 25 %, seeds: 2}\n"
-          "learners:\n"
-          "  - {name: process, model: gaussian_process, features: [static, prior], target: "
-          "residual}\n"
-          "hybrids: [{name: hybrid, calibrate: no, try: [process]}]\n"
+          "hybrids: [{name: hybrid}]\n"
           "columns: [analytical, hybrid]\nmetrics: [mape]\n");
     write("near.hlo", kDot);
     write("far.hlo", kTranspose);
@@ -77,11 +74,13 @@ class HybridCommand : public CommandTest {
 
 TEST_F(HybridCommand, TrainFitsAHybridAndTellsItsHeldOutErrorsBesidePhysics) {
   EXPECT_THAT(ask("train e.yaml --learner hybrid --dry-run"),
-              HasSubstr("would fit hybrid: a hybrid that tries none, process"));
+              HasSubstr("would fit hybrid: a bag of 12 times trees on what physics leaves"));
   const Json json = Json::parse(fit("m", "-f json").out);
   EXPECT_EQ(json["schema"], "tilecast.train/1");
   EXPECT_EQ(json["name"], "hybrid");
-  EXPECT_EQ(json["chosen"], "process");
+  EXPECT_EQ(json["trials"]["left_out"], "groups");
+  EXPECT_GT(json["trials"]["rows_corrected"], 9);
+  EXPECT_LT(json["trials"]["mape"], json["trials"]["mape_physics"]);
   EXPECT_EQ(json["data"][0]["train"], 18);
   EXPECT_EQ(json["data"][0]["test"], 6);
   double analytical = 0, hybrid = 1;
@@ -95,19 +94,19 @@ TEST_F(HybridCommand, TrainFitsAHybridAndTellsItsHeldOutErrorsBesidePhysics) {
   EXPECT_THAT(card, HasSubstr("hybrid: yes"));
   EXPECT_THAT(card, HasSubstr("coverage_90"));
   EXPECT_THAT(card, HasSubstr(json["data"][0]["hash"].get<std::string>()));
-  EXPECT_TRUE(exists("m/domain.csv") && exists("m/trust.yaml") && exists("m/device_0.yaml"));
+  EXPECT_TRUE(exists("m/known.csv") && exists("m/bands.csv") && exists("m/device_0.yaml"));
   expect_error("train e.yaml --learner hybrid --out m", 1, "--force replaces a model");
   expect_error("train e.yaml --learner hibrid --out x", 1, "there are: hybrid");
-  EXPECT_THAT(fit("m", "--force").out, HasSubstr("chosen  process"));
+  EXPECT_THAT(fit("m", "--force").out, HasSubstr("groups left out"));
 }
 
-TEST_F(HybridCommand, SimulateShowsFactorIntervalAndVerdictOfEveryKernel) {
+TEST_F(HybridCommand, SimulateShowsFactorIntervalAndBeliefOfEveryKernel) {
   fit("m");
   const std::string text = ask("simulate -d tpu_v3 --model m near.hlo");
   EXPECT_THAT(text, HasSubstr("model     hybrid m\n"));
   EXPECT_THAT(text, HasSubstr("us  (90 %, of the time above)"));
-  EXPECT_THAT(text, HasSubstr("the trained domain: 1 of 1 kernels, 100.0 % of the time"));
-  EXPECT_THAT(text, HasSubstr("x analytical [90 %] domain"));
+  EXPECT_THAT(text, HasSubstr("believed  k above 0.5: 100.0 % of the time"));
+  EXPECT_THAT(text, HasSubstr("x analytical [90 %] k"));
   const Json run = Json::parse(ask("simulate -d tpu_v3 --model m -f json near.hlo"))["programs"][0];
   const Json& kernel = run["kernels"][0];
   EXPECT_NEAR(kernel["analytical_s"].get<double>() * kernel["factor"].get<double>(),
@@ -116,20 +115,21 @@ TEST_F(HybridCommand, SimulateShowsFactorIntervalAndVerdictOfEveryKernel) {
   EXPECT_GT(kernel["factor"], 1.1);
   EXPECT_LT(run["low_s"], run["time_s"]);
   EXPECT_GT(run["high_s"], run["time_s"]);
-  EXPECT_EQ(run["domain"][0]["kernels"], 1);
+  EXPECT_EQ(run["believed"]["above_half"]["kernels"], 1);
+  EXPECT_GT(kernel["weight"], 0.5);
   EXPECT_THAT(ask("simulate -d tpu_v3 --model m -f csv near.hlo"),
               HasSubstr(",analytical_s,factor,weight,verdict,low_s,high_s\n"));
   const std::string far = ask("simulate -d tpu_v3 --model m far.hlo");
-  EXPECT_THAT(far, HasSubstr("outside the trained domain: 1 of 1 kernels, 100.0 % of the time  "
-                             "(physics alone)"));
+  EXPECT_THAT(far, HasSubstr("0 (physics alone): 100.0 %\n"));
   EXPECT_THAT(far, HasSubstr("x 1.00 ["));
 }
 
 TEST_F(HybridCommand, ExplainTellsWhatMeasurementsChangedAndWhy) {
   fit("m");
   const std::string text = ask("explain -d tpu_v3 --model m near.hlo");
-  for (const char* part : {"model           hybrid m", "analytical      ", "correction      x ",
-                           "90 % interval   ", "domain          in", "nearest         matmul"}) {
+  for (const char* part :
+       {"model           hybrid m", "analytical      ", "correction      x ", "90 % interval   ",
+        "where           among the kernels of made up", "nearest         matmul"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
   const Json json = Json::parse(ask("explain -d tpu_v3 --model m -f json near.hlo"));
@@ -137,7 +137,8 @@ TEST_F(HybridCommand, ExplainTellsWhatMeasurementsChangedAndWhy) {
   EXPECT_FALSE(correction["nearest"].empty());
   EXPECT_FALSE(correction["drivers"].empty());
   EXPECT_EQ(correction["factor"], json["estimate"]["factor"]);
-  EXPECT_THAT(ask("explain -d tpu_v3 --model m far.hlo"), HasSubstr("domain          out: "));
+  EXPECT_THAT(ask("explain -d tpu_v3 --model m far.hlo"),
+              HasSubstr("where           away from the kernels of made up"));
 }
 
 TEST_F(HybridCommand, TilesCompareAndEvaluateTakeItToo) {
@@ -151,7 +152,7 @@ TEST_F(HybridCommand, TilesCompareAndEvaluateTakeItToo) {
   const std::string compared =
       ask("compare -d tpu_v3 --model roofline --model analytical --model m set");
   EXPECT_THAT(compared, HasSubstr("side    m: hybrid m on tpu_v3"));
-  EXPECT_THAT(compared, HasSubstr("x analytical [90 %] domain"));
+  EXPECT_THAT(compared, HasSubstr("x analytical [90 %] k"));
   const Json row =
       Json::parse(ask("compare -d tpu_v3 --model analytical --model m -f json set"))["rows"][0];
   EXPECT_FALSE(row["times"][0].contains("factor"));
@@ -199,12 +200,12 @@ TEST_F(HybridCommand, WithoutAShippedModelPhysicsAnswers) {
 TEST_F(HybridCommand, AFolderThatWasTamperedWithIsRefusedByEveryVerb) {
   fit("m");
   write("tiles.csv", "output_bounds\n8 8\n");
-  write("m/trust.yaml", read("m/trust.yaml") + "\n");
+  write("m/bands.csv", read("m/bands.csv") + "\n");
   for (const std::string verb :
        {"simulate -d tpu_v3 --model m near.hlo", "explain -d tpu_v3 --model m near.hlo",
         "tiles -d tpu_v3 --model m near.hlo tiles.csv", "compare -d tpu_v3 --model m set",
         "evaluate -d tpu_v3 --model m set"}) {
-    expect_error(verb, 1, "m/trust.yaml: is not the file that was saved");
+    expect_error(verb, 1, "m/bands.csv: is not the file that was saved");
   }
 }
 

@@ -191,7 +191,7 @@ struct OtherResults {
                       {"numbers", Json::array()},
                       {"path", Json::array()}};
   Json tune = {{"schema", "tilecast.tune/1"}, {"best", {{"index", 3}}}, {"trials", Json::array()}};
-  Json sweep = {{"schema", "tilecast.sweep/1"}, {"rows", Json::array()}};
+  Json sweep = {{"schema", "tilecast.sweep/2"}, {"rows", Json::array()}};
 
   OtherResults() {
     for (int i = 0; i < 40; ++i) {

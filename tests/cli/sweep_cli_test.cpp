@@ -91,7 +91,7 @@ TEST_F(SweepCommand, RefusesAJournalOfAnotherStudy) {
 
 TEST_F(SweepCommand, PrintsJsonAndFronts) {
   const Json all = Json::parse(run("s.yaml --format json").out);
-  EXPECT_EQ(all.at("schema"), "tilecast.sweep/1");
+  EXPECT_EQ(all.at("schema"), "tilecast.sweep/2");
   EXPECT_EQ(all.at("rows").size(), 200U);
   const Json front = Json::parse(run("s.yaml --format json --pareto time_s,area").out).at("rows");
   EXPECT_LT(front.size(), 200U);
@@ -158,7 +158,7 @@ TEST_F(SweepCommand, SensitivityAgreesWithSet) {
   const Json all = json("sensitivity");
   EXPECT_EQ(all.at("schema"), "tilecast.sensitivity/1");
   const auto time_at = [&](const std::string& clock_hz) {
-    return json("simulate --model analytical --set 'clock=" + clock_hz + " Hz'")
+    return json("simulate --set 'clock=" + clock_hz + " Hz'")
         .at("programs")
         .at(0)
         .at("time_s")

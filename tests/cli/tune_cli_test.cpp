@@ -153,13 +153,13 @@ TEST_F(TuneCommand, ComparesAllKernelsOfASetAndAsksWhichOne) {
 
 TEST_F(TuneCommand, ComparesOneStrategyUnderTheBaselineOnDrawnKernels) {
   const Answer answer =
-      run("-d tpu_v3 --from set --compare --seeds 2 --strategy analytical --model bottleneck "
+      run("-d tpu_v3 --from set --compare --seeds 2 --strategy model --model bottleneck "
           "--most-kernels 1 --format json");
   ASSERT_EQ(answer.exit_code, 0) << answer.err;
   const auto json = nlohmann::json::parse(answer.out);
   EXPECT_EQ(json.at("model"), "bottleneck");
   ASSERT_EQ(json.at("rows").size(), 2U);
-  EXPECT_EQ(json.at("rows")[0].at("strategy"), "analytical");
+  EXPECT_EQ(json.at("rows")[0].at("strategy"), "model");
 }
 
 TEST_F(TuneCommand, SaysThatAMachineWithoutBlocksHasNoSchedules) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <csignal>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command_test.h"
@@ -54,6 +55,18 @@ class TuneProgramCommand : public CommandTest {
   }
   std::string mixer_;
 };
+
+TEST_F(TuneProgramCommand, TellsTheTimesThatSimulateTells) {
+  const Answer tuned = run(mixer_ + " -d tpu_v3 -f json");
+  ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
+  std::map<std::string, double> simulated;
+  for (const Json& kernel : program_of(tilecast("simulate -f json -d tpu_v3 " + mixer_))["kernels"])
+    simulated[kernel["name"]] = kernel["time_s"];
+  for (const Json& kernel : Json::parse(tuned.out)["kernels"]) {
+    const double time_s = simulated.at(kernel["name"]);
+    EXPECT_NEAR(kernel["predicted_default_s"], time_s, 1e-9 * time_s) << kernel["name"];
+  }
+}
 
 TEST_F(TuneProgramCommand, WritesTilesThatSimulateTakes) {
   // Every file of tiles takes the same time there, and the default is kept where nothing is faster.
@@ -162,7 +175,7 @@ TEST_F(TuneProgramCommand, RanksAreShownAsRanks) {
   }
   EXPECT_EQ(rank, (std::vector<std::string>{"rank", "4", "1", "3", "1"}));
   const Answer tuned = tilecast(
-      "tune tiles dot.hlo -d tpu_v3 --model ranks --strategy analytical --trials 3 -f json "
+      "tune tiles dot.hlo -d tpu_v3 --model ranks --strategy model --trials 3 -f json "
       "--measure 'echo 5 us'");
   ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
   EXPECT_EQ(Json::parse(tuned.out)["trials"].size(), 3U);

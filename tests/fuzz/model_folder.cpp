@@ -3,7 +3,8 @@
 #include <array>
 #include <cmath>
 
-#include "hybrid/domain.h"
+#include "hybrid/bands.h"
+#include "hybrid/known_kernels.h"
 #include "learned/gaussian_process.h"
 #include "learned/gbt_model.h"
 #include "learned/model_card_yaml.h"
@@ -18,8 +19,11 @@ void tilecast::fuzz::model_folder(Bytes bytes) {
       case 'v':
         static_cast<void>(learned::Vocabulary::from_csv(text, "vocabulary.csv"));
         break;
-      case 'd':
-        static_cast<void>(hybrid::Domain::load(text, "domain.csv"));
+      case 'b':
+        static_cast<void>(hybrid::Bands::load(text, "bands.csv"));
+        break;
+      case 'k':
+        static_cast<void>(hybrid::Known::load(text, "known.csv"));
         break;
       case 'p': {
         const auto process = learned::GaussianProcess::load(text, "process.bin", 3);

@@ -70,14 +70,12 @@ TEST(HostTotals, KernelsAndSumsOfKernelsAreInsideTheirIntervals) {
   const SampleSet set = measured::make_samples(measured, device, {.jobs = 2});
   std::set<std::string> families;
   for (const measured::Workload& work : set.works) families.insert(work.family);
-  HybridSpec spec = default_hybrid("hybrid");
-  spec.calibrate = false;
-  spec.candidates.resize(1);
   const analytical::AnalyticalModel prior;
   Counts counts;
   for (const std::string& family : families) {
     const auto others = with_family(set, family, false), held_out = with_family(set, family, true);
-    FittedHybrid fitted = fit_hybrid(prior, spec, others, std::span(&device, 1), {.jobs = 2});
+    FittedHybrid fitted =
+        fit_hybrid(prior, {.name = "hybrid"}, others, std::span(&device, 1), {.jobs = 2});
     const HybridModel model(prior, std::move(fitted.parts));
     const auto predictions = measured::predict(held_out.front(), model, device);
     count_kernels(held_out.front(), predictions, counts);

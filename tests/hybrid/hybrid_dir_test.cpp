@@ -4,38 +4,29 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
-#include "analytical/analytical_model.h"
 #include "base/error.h"
-#include "learned/learned_model.h"
+#include "learned/training/learner.h"
 #include "measured/measurement_set.h"
 #include "tests/hybrid/corrected_set.h"
+#include "tests/measured/set_on_disk.h"
 
 namespace tilecast::hybrid {
 namespace {
 
 namespace fs = std::filesystem;
-using analytical::Estimate;
-using analytical::KernelQuery;
 using ::testing::HasSubstr;
 
-const hwdesc::Device& tpu() {
-  static const hwdesc::Device device = hwdesc::load_device("tpu_v3");
-  return device;
-}
-
-const measured::SampleSet& rows() {
-  static const measured::SampleSet set = corrected_set(
-      tpu(), 12, 6, [](const Estimate& e) { return 0.3 * std::log(e.time.value / 10e-6); }, 0.02);
+const measured::SampleSet& dir_rows() {
+  static const measured::SampleSet set = corrected_set(tpu_v3(), 12, 6, by_size, 0.02);
   return set;
 }
 
 const FittedHybrid& fitted() {
-  static const FittedHybrid hybrid = fit_to(rows(), tpu(), small_hybrid(/*calibrate=*/true));
+  static const FittedHybrid hybrid = fit_to(dir_rows(), tpu_v3());
   return hybrid;
 }
 
@@ -48,168 +39,181 @@ void write(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-void replace(std::string& text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  ASSERT_NE(at, std::string::npos) << from;
-  text.replace(at, from.size(), to);
-}
-
 class HybridDir : public testing::Test {
  protected:
-  HybridDir()
-      : folder_((fs::temp_directory_path() /
-                 ("tilecast_hybrid_" + std::to_string(getpid()) + "_" +
-                  testing::UnitTest::GetInstance()->current_test_info()->name()))
-                    .string()) {}
-  ~HybridDir() override { fs::remove_all(folder_); }
-
-  void save(bool force = false) const {
-    save_hybrid(fitted().card, fitted().parts, fitted().training_csv, folder_, force);
-  }
+  void save() const { save_hybrid(fitted().card, fitted().parts, folder_, /*force=*/true); }
   // Changes a file, and the card so that its hashes say it was saved like that.
   void forge(const std::string& file, const std::string& text) const {
     const std::string before = measured::content_hash(read(folder_ + "/" + file));
     write(folder_ + "/" + file, text);
     std::string card = read(folder_ + "/model.yaml");
-    replace(card, before, measured::content_hash(text));
+    card.replace(card.find(before), before.size(), measured::content_hash(text));
     card.erase(card.rfind("check: "));
     write(folder_ + "/model.yaml", card + "check: " + measured::content_hash(card) + "\n");
   }
-  void expect_refused(const std::string& message) const {
+  // A saved folder in which `from` of a file reads `to`; to its end where `from` ends in "...".
+  void forge(const std::string& file, std::string from, const std::string& to) const {
+    if (fs::exists(folder_)) fs::remove_all(folder_);
+    save();
+    std::string text = read(folder_ + "/" + file);
+    const bool rest = from.ends_with("...");
+    if (rest) from.resize(from.size() - 3);
+    const std::size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << file << ": " << from;
+    text.replace(at, rest ? std::string::npos : from.size(), to);
+    forge(file, text);
+  }
+  // What is wrong, as it is said: from the name of the file on.
+  [[nodiscard]] std::string refusal() const {
     try {
-      static_cast<void>(load_hybrid(folder_));
-      ADD_FAILURE() << "not refused; expected: " << message;
+      const LoadedHybrid loaded = load_hybrid(folder_);
+      static_cast<void>(loaded.parts.devices.all());
+      return "not refused";
     } catch (const Error& error) {
-      EXPECT_THAT(error.what(), HasSubstr(message));
+      const std::string text = error.what();
+      EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+      return text.starts_with(folder_ + "/") ? text.substr(folder_.size() + 1) : text;
     }
   }
 
-  std::string folder_;
+  measured::SetOnDisk temporary_;
+  std::string folder_ = temporary_.path() + "/hybrid";
 };
 
-void expect_same(const analytical::CostModel& a, const analytical::CostModel& b) {
-  std::vector<KernelQuery> queries;
-  for (const measured::Sample& sample : rows().samples) {
-    queries.push_back(
-        {.kernel = rows().works[sample.work].parts.front().kernel, .tile = &sample.tile});
-  }
-  const auto of_a = a.estimate(queries, tpu()), of_b = b.estimate(queries, tpu());
-  ASSERT_EQ(of_a.size(), of_b.size());
-  for (std::size_t i = 0; i < of_a.size(); ++i) {
-    ASSERT_TRUE(of_a[i] && of_b[i]);
-    EXPECT_EQ(of_a[i]->time, of_b[i]->time);
-    EXPECT_EQ(of_a[i]->correction->low, of_b[i]->correction->low);
-    EXPECT_EQ(of_a[i]->correction->high, of_b[i]->correction->high);
-    EXPECT_EQ(of_a[i]->correction->verdict, of_b[i]->correction->verdict);
-    EXPECT_EQ(of_a[i]->correction->weight, of_b[i]->correction->weight);
-  }
-}
-
-TEST_F(HybridDir, DescriptionsOfAFolderDoNotLeadOutOfIt) {
-  save();
-  for (const std::string parent : {"../secret.yaml", "/etc/secret.yaml", "./device_1.yaml"}) {
-    forge("device_0.yaml", "extends: " + parent + "\nname: mine\n");
-    expect_refused("device_0.yaml:1:1: extends: got '" + parent + "', expected a shipped");
-  }
-}
-
-TEST_F(HybridDir, ALoadedHybridPredictsWhatTheFittedOnePredictsToTheBit) {
+TEST_F(HybridDir, ALoadedHybridIsTheFittedOneToTheBit) {
   save();
   EXPECT_TRUE(is_hybrid_directory(folder_));
-  const HybridModel original(kPhysics,
-                             fit_to(rows(), tpu(), small_hybrid(/*calibrate=*/true)).parts);
   LoadedHybrid loaded = load_hybrid(folder_);
   EXPECT_TRUE(loaded.card.hybrid);
-  ASSERT_EQ(loaded.parts.devices.size(), 1U);
-  EXPECT_EQ(loaded.parts.devices[0].name, "tpu_v3");
-  EXPECT_EQ(hwdesc::print_device(loaded.parts.devices[0]),
-            hwdesc::print_device(fitted().parts.devices[0]));
-  expect_same(original, HybridModel(kPhysics, std::move(loaded.parts)));
-}
-
-TEST_F(HybridDir, PhysicsAloneIsAHybridToo) {
-  HybridSpec spec = small_hybrid();
-  spec.candidates.clear();
-  const FittedHybrid physics = fit_to(rows(), tpu(), spec);
-  ASSERT_EQ(physics.parts.residual, nullptr);
-  save_hybrid(physics.card, physics.parts, physics.training_csv, folder_);
-  LoadedHybrid loaded = load_hybrid(folder_);
-  EXPECT_EQ(loaded.parts.residual, nullptr);
   EXPECT_EQ(loaded.card.kind, "physics");
-  expect_same(HybridModel(kPhysics, fit_to(rows(), tpu(), spec).parts),
-              HybridModel(kPhysics, std::move(loaded.parts)));
+  const std::string again = folder_ + "_again";
+  save_hybrid(loaded.card, loaded.parts, again);
+  for (const auto& file : fs::directory_iterator(folder_)) {
+    EXPECT_EQ(read(file.path().string()), read(again + "/" + file.path().filename().string()))
+        << file.path();
+  }
+  const HybridModel original(kPhysics, fit_to(dir_rows(), tpu_v3()).parts);
+  const HybridModel after(kPhysics, std::move(loaded.parts));
+  // Other kernels, too: near and away.
+  const measured::SampleSet others[] = {dir_rows(), synthetic_set(tpu_v3(), 40, 1),
+                                        product_set(tpu_v3(), 20, 1, 0)};
+  for (const measured::SampleSet& set : others) {
+    for (std::size_t i = 0; i < set.samples.size(); ++i) {
+      const auto a = ask(original, query_of(set, i), tpu_v3());
+      const auto b = ask(after, query_of(set, i), tpu_v3());
+      EXPECT_EQ(a.time, b.time);
+      EXPECT_EQ(a.correction->low, b.correction->low);
+      EXPECT_EQ(a.correction->high, b.correction->high);
+      EXPECT_EQ(a.correction->weight, b.correction->weight);
+      EXPECT_EQ(a.correction->verdict, b.correction->verdict);
+      EXPECT_EQ(a.correction->correlation, b.correction->correlation);
+    }
+  }
 }
 
-// The constants that the correction was fitted on top of are part of the model.
-TEST_F(HybridDir, AHybridOfACalibratedDeviceKeepsItsConstants) {
-  hwdesc::Device slower = tpu();
-  slower.calibration.memory_bandwidth = 0.92;
-  slower.calibration.source = "a test";
-  measured::SampleSet set = synthetic_set(slower, 12, 4, 0.02);
-  set.device = tpu().name;
-  const PreparedFit prepared = prepare_fit(kPhysics, {&set, 1}, {&tpu(), 1}, {});
-  ASSERT_TRUE(prepared.calibrated.front().accepted);
-  FittedHybrid fitted = fit_default_hybrid(kPhysics, "mine", prepared, {.jobs = 1});
-  ASSERT_EQ(fitted.card.data.size(), 1U);
-  EXPECT_EQ(fitted.card.data.front().train, set.samples.size());
-  save_hybrid(fitted.card, fitted.parts, fitted.training_csv, folder_);
-  const HybridModel original(kPhysics, std::move(fitted.parts));
-  const HybridModel loaded(kPhysics, load_hybrid(folder_).parts);
-  expect_same(original, loaded);
-  EXPECT_NEAR(loaded.with_constants(tpu()).calibration.memory_bandwidth, 0.92, 0.02);
+TEST_F(HybridDir, RulesAreReadAsTheyWere) {
+  HybridParts parts = fit_to(dir_rows(), tpu_v3(), {.name = "hybrid", .members = 4}).parts;
+  const Shrinkage rules[] = {
+      {}, {.c = 0.25}, {.c = 64, .kinds = {"custom-call bound by units", "dot"}}};
+  for (const Shrinkage& rule : rules) {
+    parts.known.places().front().any = rule;
+    save_hybrid(fitted().card, parts, folder_, /*force=*/true);
+    const LoadedHybrid loaded = load_hybrid(folder_);
+    EXPECT_EQ(loaded.parts.known.places().front().any.c, rule.c);
+    EXPECT_EQ(loaded.parts.known.places().front().any.kinds, rule.kinds);
+  }
 }
 
 TEST_F(HybridDir, IsOnlyReplacedWhenForced) {
   save();
-  EXPECT_THROW(save(), Error);
-  save(/*force=*/true);
+  EXPECT_THROW(save_hybrid(fitted().card, fitted().parts, folder_), Error);
+  save();
   write(folder_ + "/notes.txt", "mine");
-  EXPECT_THROW(save(/*force=*/true), Error);
+  EXPECT_THROW(save(), Error);
   EXPECT_TRUE(fs::exists(folder_ + "/notes.txt"));
 }
 
 TEST_F(HybridDir, RefusesFilesThatWereChangedOrTakenAway) {
-  for (const std::string file : {"domain.csv", "trust.yaml", "device_0.yaml"}) {
-    save(/*force=*/fs::exists(folder_));
+  for (const std::string file :
+       {"known.csv", "bands.csv", "correction.yaml", "member_3.ubj", "device_0.yaml"}) {
+    save();
     write(folder_ + "/" + file, read(folder_ + "/" + file) + "\n");
-    expect_refused("is not the file that was saved");
-    save(/*force=*/true);
-    fs::remove(folder_ + "/" + file);
-    expect_refused(file);
+    EXPECT_THAT(refusal(), HasSubstr(file + ": is not the file that was saved"));
+    save_hybrid(fitted().card, fitted().parts, folder_ + file);
+    fs::remove(folder_ + file + "/" + file);
+    try {
+      static_cast<void>(load_hybrid(folder_ + file));
+      ADD_FAILURE() << "read without " << file;
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()), folder_ + file + "/" + file + ": there is no such file");
+    }
   }
 }
 
-TEST_F(HybridDir, RefusesFilesThatAreWhatTheCardSaysButNoHybrid) {
-  save();
-  forge("trust.yaml", "format: tilecast.trust/9\n");
-  expect_refused("trust.yaml");
-  save(/*force=*/true);
-  forge("domain.csv", "kernel,op_class\nx,y\n");
-  expect_refused("domain.csv");
-  for (const std::string text : {"name: tpu_v3\n", "name: \"tpu_v3", "name: \""}) {
-    save(/*force=*/true);
-    forge("device_0.yaml", text);
-    expect_refused("device_0.yaml");
+struct Damage {
+  const char *file, *from, *to, *refusal;
+};
+
+// Files that are what the card says, but of no hybrid.
+TEST_F(HybridDir, SaysWhereAFileIsWrong) {
+  const Damage damages[] = {
+      {"correction.yaml", "tilecast.correction/1", "tilecast.correction/9",
+       "correction.yaml:1:1: format: expected tilecast.correction/1"},
+      {"correction.yaml", "features: [prior]", "features: [moon]",
+       "correction.yaml:2:12: no group"},
+      {"correction.yaml", "features: [prior]", "features: [shape]", "schema: expected "},
+      {"correction.yaml", "near:...", "", "correction.yaml:1:1: near is missing"},
+      {"correction.yaml", "near:...", "near: []\n", "near: "},
+      {"correction.yaml", "  - {same:", "  - {same: {c: 1, kinds: []}, any: {c: 1, kinds: []}}\n  - {same:",
+       "got 2 rules, expected one for each of 1 places of known.csv"},
+      {"correction.yaml", "{c: ", "{d: 1, c: ", "correction.yaml:7:13: d: unknown key"},
+      {"correction.yaml", "{c: 0", "{c: nan", "c: got 'nan', expected a number from 0 to"},
+      {"correction.yaml", "{c: ", "{c: 1e300", "expected a number from 0 to 1000000"},
+      {"correction.yaml", "{c: 0", "{c: -1", "expected a number from 0 to 1000000"},
+      {"correction.yaml", "correlation: ", "correlation: 7", "expected a number from 0 to 1"},
+      {"correction.yaml", "members: 12", "members: 13",
+       "model.yaml: files: member_12.ubj is missing"},
+      {"correction.yaml", "members: 12", "members: 99", "expected a whole number from 0 to 32"},
+      {"member_4.ubj", "{...", "{", "member_4.ubj: "},
+      {"known.csv", "device,", "machine,", "known.csv:1: the columns are of another version"},
+      {"known.csv", "\ntpu_v3,...", "\ntpu_v3,,,synthetic\n", "known.csv:2"},
+      {"known.csv", "\ntpu_v3,,,synthetic,", "\ntpu_v3,,,synthetic,nan", "known.csv:2"},
+      {"known.csv", "\ntpu_v3,,,synthetic,", "\ntpu_v3,,,synthetic,1e300", "known.csv:2"},
+      {"known.csv", "\ntpu_v3,...", "\n", "got 1 rules, expected one for each of 0 places"},
+      {"bands.csv", "near,", "far,", "bands.csv:2"},
+      {"bands.csv", ",-0.", ",-nan", "bands.csv:2"},
+      {"device_0.yaml", "name: \"tpu_v3\"", "name: \"other\"",
+       "known.csv: device 'tpu_v3' is described by no device_N.yaml"},
+      {"device_0.yaml", "\nclock:...", "\n", "device_0.yaml"},
+      {"device_0.yaml", "name: \"tpu_v3\"...", "name: tpu_v3\n", "device_0.yaml"},
+      {"device_0.yaml", "name: \"tpu_v3\"...", "name: \"tpu_v3", "device_0.yaml"},
+  };
+  for (const Damage& damage : damages) {
+    SCOPED_TRACE(std::string(damage.file) + ": " + damage.from + " -> " + damage.to);
+    ASSERT_NO_FATAL_FAILURE(forge(damage.file, std::string(damage.from), damage.to));
+    EXPECT_THAT(refusal(), HasSubstr(damage.refusal));
   }
 }
 
-TEST_F(HybridDir, RefusesADomainOfADeviceThatIsNotDescribed) {
-  save();
-  std::string device = read(folder_ + "/device_0.yaml");
-  replace(device, R"(name: "tpu_v3")", R"(name: "another")");
-  forge("device_0.yaml", device);
-  expect_refused("device 'tpu_v3' is described by no device_N.yaml");
+TEST_F(HybridDir, DescriptionsOfAFolderDoNotLeadOutOfIt) {
+  for (const std::string parent : {"../secret.yaml", "/etc/secret.yaml", "./device_1.yaml"}) {
+    save();
+    forge("device_0.yaml", "extends: " + parent + "\nname: mine\n");
+    EXPECT_THAT(refusal(),
+                HasSubstr("device_0.yaml:1:1: extends: got '" + parent + "', expected a shipped"));
+  }
 }
 
 TEST_F(HybridDir, ATrainedModelWithoutPhysicsAroundItIsNoHybrid) {
-  const analytical::AnalyticalModel physics;
-  const auto examples = learned::make_examples(std::span(&rows(), 1), std::span(&tpu(), 1), physics,
+  const auto examples = learned::make_examples({&dir_rows(), 1}, {&tpu_v3(), 1}, kPhysics,
                                                /*with_priors=*/true, 1);
-  const learned::Trained trained =
-      learned::train(small_hybrid().candidates.back(), examples, {.threads = 1});
-  trained.save({}, folder_, /*force=*/false);
+  learned::LearnerSpec trees;
+  trees.name = "trees";
+  trees.gbt.trees = 4;
+  trees.features.groups = {learned::FeatureGroup::kPrior};
+  learned::train(trees, examples, {.threads = 1}).save({}, folder_, /*force=*/false);
   EXPECT_FALSE(is_hybrid_directory(folder_));
-  expect_refused("expected a hybrid");
+  EXPECT_THAT(refusal(), HasSubstr("expected a hybrid"));
 }
 
 }  // namespace

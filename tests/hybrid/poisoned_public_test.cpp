@@ -18,13 +18,6 @@ using hwdesc::Device;
 using measured::SampleSet;
 using testing::HasSubstr;
 
-// Constants are fitted by other tests; four GPUs take minutes.
-HybridSpec uncalibrated() {
-  HybridSpec spec = default_hybrid("hybrid");
-  spec.calibrate = false;
-  return spec;
-}
-
 class PoisonedPublicData : public testing::Test {
  protected:
   // Rows of the files as samples of each device: every n-th row, of which the even ones are fitted
@@ -89,7 +82,7 @@ TEST_F(PoisonedPublicData, AThrottledGpuAmongFour) {
   ASSERT_NO_FATAL_FAILURE(load("neusight", kLinear, kGpus, kRows));
   if (IsSkipped()) return;
   const Lines slow = slow_down(sets_[2], devices_[2], 4, is_bound_by_units);
-  const FittedHybrid fitted = expect_no_harm(sets_, devices_, clean_, devices_, uncalibrated());
+  const FittedHybrid fitted = expect_no_harm(sets_, devices_, clean_, devices_);
   EXPECT_TRUE(std::ranges::includes(lines_apart(fitted.apart), slow));
   EXPECT_LE(lines_apart(fitted.apart).size(), sets_[2].samples.size() + rows() / 50);
 }
@@ -98,7 +91,7 @@ TEST_F(PoisonedPublicData, AGpuWhoseTimesAreAThousandTimesTooLong) {
   ASSERT_NO_FATAL_FAILURE(load("neusight", kLinear, kGpus, kRows));
   if (IsSkipped()) return;
   const Lines slipped = slow_down(sets_[0], devices_[0], 1000);
-  const FittedHybrid fitted = expect_no_harm(sets_, devices_, clean_, devices_, uncalibrated());
+  const FittedHybrid fitted = expect_no_harm(sets_, devices_, clean_, devices_);
   EXPECT_TRUE(std::ranges::includes(lines_apart(fitted.apart), slipped));
 }
 
@@ -108,7 +101,7 @@ TEST_F(PoisonedPublicData, AThrottledGpuOfTwo) {
   if (IsSkipped()) return;
   EXPECT_TRUE(screen(kPhysics, sets_, devices_, 2).apart.empty());
   const Lines slow = slow_down(sets_[0], devices_[0], 4, is_bound_by_units);
-  const FittedHybrid fitted = expect_no_harm(sets_, devices_, clean_, devices_, uncalibrated());
+  const FittedHybrid fitted = expect_no_harm(sets_, devices_, clean_, devices_);
   EXPECT_TRUE(std::ranges::includes(lines_apart(fitted.apart), slow));
   EXPECT_LE(lines_apart(fitted.apart).size(), sets_[0].samples.size());
 }
@@ -138,7 +131,7 @@ TEST_F(PoisonedPublicData, ProductsThatSayBf16AndRanInF32) {
     poisoned.emplace(sets_[0].name, sample.line);
   }
   ASSERT_GT(poisoned.size(), 100U);
-  const FittedHybrid fitted = expect_no_harm(sets_, devices_, clean_, devices_, uncalibrated());
+  const FittedHybrid fitted = expect_no_harm(sets_, devices_, clean_, devices_);
   EXPECT_TRUE(std::ranges::includes(lines_apart(fitted.apart), poisoned));
 }
 

@@ -165,8 +165,7 @@ TEST(Screening, TwoHosts) {
     set.samples[i].measured = set.samples[i].measured + more;
     second.emplace(set.name, set.samples[i].line);
   }
-  const FittedHybrid fitted =
-      expect_no_harm({set}, {t4}, {clean}, {t4}, small_hybrid(/*calibrate=*/true));
+  const FittedHybrid fitted = expect_no_harm({set}, {t4}, {clean}, {t4});
   const Lines apart = lines_apart(fitted.apart);
   EXPECT_GT(apart.size(), 8U);  // the others are longer than the dispatch
   EXPECT_TRUE(std::ranges::includes(second, apart));

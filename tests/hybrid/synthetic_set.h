@@ -12,4 +12,9 @@ namespace tilecast::hybrid {
 [[nodiscard]] measured::SampleSet synthetic_set(const hwdesc::Device& truth, int kernels, int tiles,
                                                 double noise = 0);
 
+// `count` products of 64 to 8,192 rows and columns, small and large, bound by memory and by units,
+// timed on `truth` times exp(noise x a normal number).
+[[nodiscard]] measured::SampleSet product_set(const hwdesc::Device& truth, int count,
+                                              std::uint64_t seed, double noise);
+
 }  // namespace tilecast::hybrid

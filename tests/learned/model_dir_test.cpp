@@ -364,8 +364,8 @@ class HybridFolder : public testing::Test {
   measured::SetOnDisk folder_;
   std::string path_ = folder_.path() + "/hybrid";
   ModelCard card_ = about();
-  const ExtraFiles extra_{{"domain.csv", "a,b\n1,2\n"},
-                          {"trust.yaml", ""},
+  const ExtraFiles extra_{{"known.csv", "a,b\n1,2\n"},
+                          {"correction.yaml", ""},
                           {"device_0.yaml", "x: \"y\"\n"},
                           {"device_15.yaml", "last"}};
 };
@@ -422,9 +422,9 @@ TEST_F(HybridFolder, OfAGaussianProcessPredictsAsBeforeItWasSaved) {
 
 TEST_F(HybridFolder, IsReplacedWholeAndOnlyWhenItsFilesAreOfAModel) {
   save_model({card_, nullptr, "", extra_}, path_);
-  save_model({card_, nullptr, "", {{"trust.yaml", "t"}}}, path_, /*force=*/true);
-  EXPECT_FALSE(fs::exists(file("domain.csv")));
-  EXPECT_EQ(load_model(path_).extra, (ExtraFiles{{"trust.yaml", "t"}}));
+  save_model({card_, nullptr, "", {{"correction.yaml", "t"}}}, path_, /*force=*/true);
+  EXPECT_FALSE(fs::exists(file("known.csv")));
+  EXPECT_EQ(load_model(path_).extra, (ExtraFiles{{"correction.yaml", "t"}}));
   write(file("device_16.yaml"), "mine");
   EXPECT_THROW(save_model({card_, nullptr, "", extra_}, path_, /*force=*/true), Error);
   EXPECT_EQ(read(file("device_16.yaml")), "mine");
@@ -432,10 +432,10 @@ TEST_F(HybridFolder, IsReplacedWholeAndOnlyWhenItsFilesAreOfAModel) {
 
 TEST_F(HybridFolder, ChangedOrMissingFilesAreRefusedByName) {
   save_model({card_, nullptr, "", extra_}, path_);
-  write(file("domain.csv"), "a,b\n1,3\n");
-  EXPECT_THAT(message(), StartsWith("domain.csv: is not the file that was saved"));
-  fs::remove(file("domain.csv"));
-  EXPECT_EQ(message(), "domain.csv: there is no such file");
+  write(file("known.csv"), "a,b\n1,3\n");
+  EXPECT_THAT(message(), StartsWith("known.csv: is not the file that was saved"));
+  fs::remove(file("known.csv"));
+  EXPECT_EQ(message(), "known.csv: there is no such file");
 }
 
 TEST_F(HybridFolder, PhysicsIsNoModelUnlessTheCardSaysHybrid) {
@@ -447,9 +447,9 @@ TEST_F(HybridFolder, PhysicsIsNoModelUnlessTheCardSaysHybrid) {
 }
 
 TEST_F(HybridFolder, NamesOfFilesAreNotTakenFromTheCard) {
-  save_model({card_, nullptr, "", {{"trust.yaml", "t"}}}, path_);
+  save_model({card_, nullptr, "", {{"correction.yaml", "t"}}}, path_);
   std::string card = read(file("model.yaml"));
-  replace(card, "  trust.yaml: ", "  ../trust.yaml: ");
+  replace(card, "  correction.yaml: ", "  ../correction.yaml: ");
   write(file("model.yaml"), checked(card));
   EXPECT_TRUE(load_model(path_).extra.empty());
 }

@@ -99,6 +99,22 @@ TEST(OnPrior, MultipliesTheTimesOfThePriorThatIsHandedIn) {
   for (std::size_t i = 0; i < once.size(); ++i) EXPECT_NEAR(twice[i] - once[i], std::log(2), 1e-9);
 }
 
+TEST(OnPrior, TakesAQueryWithoutATileForThatWithThePriorsTile) {
+  const SyntheticSet set(9, 2);
+  LearnerSpec spec = small_trees();
+  spec.features = {{FeatureGroup::kTile}, {}};
+  spec.target.residual = true;
+  const Examples examples = set.examples(/*with_priors=*/true);
+  const Trained trained = train(spec, examples);
+  const analytical::KernelQuery open{examples.queries.front().kernel};
+  const auto priors = analytical::AnalyticalModel().estimate({&open, 1}, set.device());
+  const analytical::KernelQuery stated{open.kernel, &priors.front()->tile};
+  double of_open = 0, of_stated = 0;
+  trained.predictor->predict({&open, 1}, set.device(), priors, {&of_open, 1});
+  trained.predictor->predict({&stated, 1}, set.device(), priors, {&of_stated, 1});
+  EXPECT_EQ(of_open, of_stated);
+}
+
 TEST(TreePredictor, SaysTheSameInAnyBatchAndOnAnyThread) {
   const SyntheticSet set(90, 15);  // more rows than one chunk of features
   const Examples examples = set.examples();

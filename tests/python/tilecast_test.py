@@ -33,6 +33,9 @@ class SameNumbers(unittest.TestCase):
                 run = tilecast.simulate(MLP, device, model=model)
                 self.assertEqual(run.to_dict(), expected)
                 self.assertEqual(run.time_s, expected["time_s"])
+                believed = expected.get("believed")
+                self.assertEqual(run.believed, believed and {
+                    part: share["time_s"] / run.time_s for part, share in believed.items()})
                 self.assertEqual(run.numbers["energy_J"], expected["energy_J"])
                 self.assertEqual(run.numbers["peak_memory_bytes"],
                                  expected["memory"]["peak_bytes"])

@@ -145,7 +145,7 @@ TEST(Tuner, GridTakesCandidatesInTheirOrder) {
 TEST(Tuner, AnalyticalTakesTheFastestByPhysicsAndTheUnansweredLast) {
   const TuneSpace space{
       .columns = 1, .features = {1, 2, 3, 4}, .analytical = {std::nullopt, 2e-6, 1e-6, 3e-6}};
-  const TuneResult result = tune(space, measured, {.strategy = Strategy::kAnalytical});
+  const TuneResult result = tune(space, measured, {.strategy = Strategy::kModel});
   EXPECT_EQ(order(result), (std::vector<std::size_t>{2, 1, 3, 0}));
   EXPECT_EQ(result.trials.front().predicted, 1e-6);
   EXPECT_EQ(result.trials.back().predicted, std::nullopt);

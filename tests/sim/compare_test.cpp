@@ -287,7 +287,7 @@ Comparison corrected() {
 }
 
 TEST(CompareViews, ShowTheCorrectionOfAHybrid) {
-  EXPECT_THAT(views::compare_text(corrected()), HasSubstr("x 1.20 [1.10, 1.50] edge"));
+  EXPECT_THAT(views::compare_text(corrected()), HasSubstr("x 1.20 [1.10, 1.50] 1.00"));
   EXPECT_THAT(views::compare_text(compare(example())), Not(HasSubstr("[90 %]")));
   const Json row = Json::parse(views::compare_json(corrected()))["rows"][1];
   ASSERT_EQ(row["name"], "long");

@@ -30,8 +30,11 @@ Simulation page_run() {
     kernel.estimate.edit().bounds[static_cast<std::size_t>(kernel.estimate->bound)] =
         kernel.estimate->time;
   }
-  run.kernels[1].estimate.edit().correction = analytical::Correction{
-      .analytical = Seconds{1e-6}, .factor = 2, .low = Seconds{1e-6}, .high = Seconds{3e-6}};
+  run.kernels[1].estimate.edit().correction = analytical::Correction{.analytical = Seconds{1e-6},
+                                                                     .factor = 2,
+                                                                     .weight = 0.75,
+                                                                     .low = Seconds{1e-6},
+                                                                     .high = Seconds{3e-6}};
   run.roofs.peaks = {{"matrix", "bf16", FlopsPerSecond{1e14}}};
   run.roofs.memory = {{"hbm", BytesPerSecond{1e12}, BytesPerSecond{1e12}, Bytes{1e10}}};
   return run;
@@ -92,6 +95,8 @@ TEST(ReportResult, ReadsBackWhatSimulateWrote) {
   ASSERT_TRUE(big.interval);
   EXPECT_EQ(big.interval->high_s, 3e-6);
   EXPECT_FALSE(run.kernels[0].interval);
+  EXPECT_EQ(big.weight, 0.75);
+  EXPECT_FALSE(run.kernels[0].weight);
   ASSERT_EQ(run.peaks.size(), 1u);
   EXPECT_EQ(run.peaks[0].flops_per_s, 1e14);
   EXPECT_EQ(run.notes, std::vector<std::string>{"3 x something assumed"});
@@ -118,10 +123,11 @@ TEST(ReportResult, FaultsNameTheirPlaceAndWhatWasExpected) {
   EXPECT_THAT(fault("\"total_s\"", "\"total_z\""), HasSubstr("key 'total_s' is missing; there is"));
   EXPECT_THAT(fault("\"kernels\": [", "\"kernels\": 3, \"others\": ["),
               HasSubstr("programs[0].kernels: got a number, expected a list"));
-  EXPECT_THAT(fault("tilecast.simulate/1", "tilecast.simulate/2"), HasSubstr("schema"));
+  EXPECT_THAT(fault("tilecast.simulate/2", "tilecast.simulate/3"), HasSubstr("schema"));
   EXPECT_THAT(fault("\"skipped\": false", "\"skipped\": 0"), HasSubstr("true or false"));
   EXPECT_THAT(fault("\"multiplicity\": 2.0", "\"multiplicity\": -2.0"), HasSubstr("0 or more"));
   EXPECT_THAT(fault("\"total_s\": 4e-06", "\"total_s\": 5e-06"), HasSubstr("add up to"));
+  EXPECT_EQ(fault("tilecast.simulate/2", "tilecast.simulate/1"), "read without an error");
   EXPECT_THAT(fault_of(""), HasSubstr("run.json:1:1"));
   EXPECT_THAT(fault_of("{\n  \"schema\": \"tilecast.simulate/1\",\n}"), HasSubstr("run.json:3:1"));
   EXPECT_THAT(fault_of("name,time\nx,1\n"), HasSubstr("neither a result in JSON"));

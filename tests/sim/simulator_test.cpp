@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "base/error.h"
 #include "ir/text/hlo_parser.h"
@@ -127,48 +128,55 @@ TEST(Simulator, CountsSkippedKernelsInANote) {
   EXPECT_THAT(run.notes.back().what, HasSubstr("skipped"));
 }
 
-// Corrects every time by 20 %; multiplications are outside of what it knows.
+// Corrects every time by 20 %, with a weight of its own for every kernel.
 class CorrectedUnitModel final : public analytical::CostModel {
  public:
+  explicit CorrectedUnitModel(std::map<std::string, double> weights)
+      : weights_(std::move(weights)) {}
   std::vector<std::optional<analytical::Estimate>> estimate(
       std::span<const analytical::KernelQuery> queries, const hwdesc::Device&) const override {
     std::vector<std::optional<analytical::Estimate>> answers(queries.size());
     for (std::size_t i = 0; i < queries.size(); ++i) {
-      const bool known = queries[i].kernel.opcode() != ir::Opcode::kMultiply;
-      const double factor = known ? 1.2 : 1.0;
+      const double weight = weights_.at(queries[i].kernel.name());
+      const double factor = weight > 0 ? 1.2 : 1.0;
       answers[i].emplace().time = Seconds{factor * 1e-6};
-      answers[i]->correction = {
-          .analytical = Seconds{1e-6},
-          .factor = factor,
-          .weight = known ? 1.0 : 0.0,
-          .verdict = known ? analytical::Verdict::kIn : analytical::Verdict::kOut,
-          .low = Seconds{factor * 1e-6 / 2},
-          .high = Seconds{factor * 1e-6 * 2},
-          .correlation = 1};
+      answers[i]->correction = {.analytical = Seconds{1e-6},
+                                .factor = factor,
+                                .weight = weight,
+                                .verdict = analytical::Verdict::kIn,
+                                .low = Seconds{factor * 1e-6 / 2},
+                                .high = Seconds{factor * 1e-6 * 2},
+                                .correlation = 1};
     }
     return answers;
   }
+
+ private:
+  std::map<std::string, double> weights_;
 };
 
-TEST(Simulator, AddsUpIntervalsAndSaysHowMuchIsOutsideTheTrainedDomain) {
-  const Simulation run = simulate(program(kCopies), toy(), CorrectedUnitModel());
+TEST(Simulator, AddsUpIntervalsAndSaysHowMuchIsBelieved) {
+  const Simulation run =
+      simulate(program(kCopies), toy(),
+               CorrectedUnitModel({{"start", 0}, {"a", 1}, {"b", 0.5}, {"c", 0.51}}));
   ASSERT_TRUE(run.interval.has_value());
   // Errors that are all the same double and halve the total, too.
   EXPECT_NEAR(run.interval->low, run.time.value / 2, 1e-12);
   EXPECT_NEAR(run.interval->high, run.time.value * 2, 1e-12);
-  const auto shares = domain_shares(run);
+  const auto shares = belief_shares(run);
   ASSERT_TRUE(shares.has_value());
-  EXPECT_EQ(shares->kernels, 4U);
-  EXPECT_EQ(shares->in.kernels, 3U);
-  EXPECT_EQ(shares->out.kernels, 1U);
-  EXPECT_EQ(shares->out.uncorrected, 1U);
-  EXPECT_NEAR(shares->out.time.value, 1e-6, 1e-15);
+  EXPECT_EQ(shares->most.kernels, 2U);
+  EXPECT_NEAR(shares->most.time.value, 2 * 1.2e-6, 1e-15);
+  EXPECT_EQ(shares->some.kernels, 1U);
+  EXPECT_NEAR(shares->some.time.value, 1.2e-6, 1e-15);
+  EXPECT_EQ(shares->none.kernels, 1U);
+  EXPECT_NEAR(shares->none.time.value, 1e-6, 1e-15);
 }
 
-TEST(Simulator, AModelWithoutCorrectionsHasNoIntervalAndNoDomain) {
+TEST(Simulator, AModelWithoutCorrectionsHasNoIntervalAndNoShares) {
   const Simulation run = simulate(program(kCopies), toy(), UnitModel());
   EXPECT_FALSE(run.interval.has_value());
-  EXPECT_FALSE(domain_shares(run).has_value());
+  EXPECT_FALSE(belief_shares(run).has_value());
 }
 
 }  // namespace

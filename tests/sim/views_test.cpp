@@ -132,7 +132,7 @@ TEST(ComparisonView, GivesTheSameProgramTwiceTwoRows) {
 TEST(JsonView, HasTheSchemaAndSecondsEverywhere) {
   const std::vector<Simulation> runs{example()};
   const Json document = Json::parse(views::json(runs));
-  EXPECT_EQ(document["schema"], "tilecast.simulate/1");
+  EXPECT_EQ(document["schema"], "tilecast.simulate/2");
   const Json& program = document["programs"][0];
   EXPECT_EQ(program["file"], "demo.hlo");
   EXPECT_EQ(program["time_s"], runs[0].time.value);
@@ -181,21 +181,22 @@ Simulation corrected() {
   run.interval = measured::Interval{4e-6, 7e-6};
   run.kernels[1].estimate.edit().correction = {.analytical = Seconds{1.6e-6},
                                                .factor = 1.25,
-                                               .weight = 0,
-                                               .verdict = analytical::Verdict::kOut,
+                                               .weight = 0.84,
+                                               .verdict = analytical::Verdict::kIn,
                                                .low = Seconds{1.2e-6},
                                                .high = Seconds{3.2e-6}};
   return run;
 }
 
-TEST(TableView, OfAHybridShowsModelIntervalDomainAndCorrections) {
+TEST(TableView, OfAHybridShowsModelIntervalBeliefAndCorrections) {
   const std::string text = views::table(corrected());
   EXPECT_THAT(text, HasSubstr("model     hybrid toy (models/toy)\n"));
   EXPECT_THAT(text, HasSubstr("interval  4.000 to 7.000 us  (90 %, of the time above)\n"));
   // 2 launches of 2 us of 5 us
-  EXPECT_THAT(text, HasSubstr("domain    outside the trained domain: 1 of 1 kernels, 80.0 % of the "
-                              "time  (physics alone)\n"));
-  EXPECT_THAT(text, HasSubstr("x 1.25 [0.75, 2.00] out"));
+  EXPECT_THAT(text, HasSubstr("believed  k above 0.5: 80.0 % of the time, up to 0.5: 0.0 %, 0 "
+                              "(physics alone): 0.0 %\n"));
+  EXPECT_THAT(text, HasSubstr("x analytical [90 %] k"));
+  EXPECT_THAT(text, HasSubstr("x 1.25 [0.75, 2.00] 0.84"));
   EXPECT_THAT(views::table(example()), Not(HasSubstr("model ")));
   EXPECT_THAT(views::table(example()), Not(HasSubstr("[90 %]")));
 }
@@ -213,8 +214,11 @@ TEST(JsonView, OfAHybridAppendsTheCorrection) {
   EXPECT_EQ(program["model"], "hybrid toy (models/toy)");
   EXPECT_EQ(program["low_s"], 4e-6);
   EXPECT_EQ(program["high_s"], 7e-6);
-  EXPECT_EQ(program["domain"][2]["verdict"], "out");
-  EXPECT_EQ(program["domain"][2]["uncorrected_kernels"], 1);
+  EXPECT_EQ(program["believed"]["above_half"]["kernels"], 1);
+  EXPECT_EQ(program["believed"]["above_half"]["time_s"], 4e-6);
+  EXPECT_EQ(program["believed"]["up_to_half"]["kernels"], 0);
+  EXPECT_EQ(program["believed"]["physics_alone"]["kernels"], 0);
+  EXPECT_EQ(program["kernels"][1]["weight"], 0.84);
   EXPECT_EQ(program["kernels"][1]["factor"], 1.25);
   EXPECT_EQ(program["kernels"][1]["high_s"], 3.2e-6);
   EXPECT_FALSE(program["kernels"][0].contains("factor"));
@@ -225,24 +229,34 @@ TEST(CsvView, OfAHybridEndsWithTheCorrection) {
   const measured::CsvTable table =
       measured::read_csv(base::SourceText("out.csv", views::csv(runs)));
   EXPECT_EQ(table.columns.back(), "high_s");
-  EXPECT_EQ(table.cell(table.rows[1], "verdict"), "out");
+  EXPECT_EQ(table.cell(table.rows[1], "verdict"), "in");
   EXPECT_EQ(table.cell(table.rows[1], "analytical_s"), "1.6e-06");
   EXPECT_EQ(table.cell(table.rows[0], "verdict"), "");
 }
 
-TEST(CorrectionView, TellsTimesFactorVerdictNeighboursAndDrivers) {
+TEST(TableView, AKernelThatIsNotCorrectedIsPhysicsAlone) {
+  Simulation run = corrected();
+  analytical::Correction& correction = *run.kernels[1].estimate.edit().correction;
+  correction.weight = 0;
+  const std::string text = views::table(run);
+  EXPECT_THAT(text, HasSubstr("up to 0.5: 0.0 %, 0 (physics alone): 80.0 %\n"));
+  EXPECT_THAT(text, HasSubstr("[0.75, 2.00] 0  "));
+  correction.weight = 0.5;
+  EXPECT_THAT(views::table(run), HasSubstr("up to 0.5: 80.0 %"));
+}
+
+TEST(CorrectionView, TellsTimesFactorBeliefNeighboursAndDrivers) {
   hybrid::CorrectionReasons reasons{.correction = *corrected().kernels[1].estimate->correction,
-                                    .residual = std::log(1.5)};
+                                    .said = {.mean = std::log(1.5), .deviation = std::log(1.1)}};
   reasons.correction.weight = 0.5;
-  reasons.nearest = {{.kernel = 0, .distance = 0.25}};
-  reasons.nearest_names = {"fusion.7"};
+  reasons.nearest = {{.name = "fusion.7", .distance = 0.25}};
   reasons.drivers = {{.feature = "bytes", .value = 42, .effect = std::log(1.1)}};
   reasons.verdict = "far from every kernel";
   const std::string text = views::correction_text(reasons);
   EXPECT_THAT(text, HasSubstr("analytical      1.600 us"));
-  EXPECT_THAT(text, HasSubstr("x 1.250: measurements say x 1.500, believed to 50.0 %"));
+  EXPECT_THAT(text, HasSubstr("x 1.250: trees say x 1.500 (+- 10.0 %), k = 0.50"));
   EXPECT_THAT(text, HasSubstr("90 % interval   1.200 to 3.200 us"));
-  EXPECT_THAT(text, HasSubstr("domain          out: far from every kernel"));
+  EXPECT_THAT(text, HasSubstr("where           far from every kernel"));
   EXPECT_THAT(text, HasSubstr("nearest         fusion.7 at distance 0.25"));
   EXPECT_THAT(text, HasSubstr("+10.0"));
 }

@@ -124,6 +124,9 @@ class Simulation:
     timeline_s = property(lambda self: self._core.timeline_s, doc="With overlapping copies.")
     host_dispatch_s = property(lambda self: self._core.host_dispatch_s)
     interval_s = property(lambda self: self._core.interval_s, doc="90 % of time_s, or None.")
+    believed = property(lambda self: self._core.believed, doc="""\
+Shares of time_s by the weight k of a hybrid's corrections: 'above_half', 'up_to_half' (of 1),
+'physics_alone' (k = 0); None where no model corrects.""")
     notes = property(lambda self: self._core.notes)
     numbers = property(lambda self: self._core.numbers,
                        doc="energy_J, average_power_W, peak_memory_bytes ...: what is known of them.")
@@ -258,7 +261,7 @@ def explain(program, device, kernel="", tile="", top=10, model="default"):
 
 
 def tiles(program, device, output=None, kernel_tile=None, stages=None, warps=None, kernel="",
-          model="analytical"):
+          model="default"):
     """Seconds of every tile of one kernel, in one call; NaN where a tile cannot run.
 
     output, kernel_tile: integer arrays (tiles, dimensions); stages, warps: (tiles,). Sizes are
@@ -297,7 +300,7 @@ def _paths(one_or_more):
 
 
 def tile_table(program, device, table=None, kernel="", listing="ladder", most=None,
-               model="analytical"):
+               model="default"):
     """Tiles of one kernel with times, bound and reason, as `tilecast tiles` prints them: a Table.
 
     table: a CSV file, a dict of columns or a pandas.DataFrame of tiles; without it the fastest
@@ -314,7 +317,7 @@ def evaluate(sets, devices, models=(), by=("class",), doubted=False, draws=1000,
     """How far models are off measurements, as `tilecast evaluate`. Answers an Evaluation.
 
     sets: folders of measurements; devices: one or more; models: names as of `--model` or folders,
-    without any roofline and analytical; by: tables besides the whole (class, size, split, family,
+    without any roofline, analytical and default; by: tables besides the whole (class, size, split, family,
     kernel); doubted=True scores rows that only physics doubts, too; draws, seed: of the resamples
     behind the intervals.
     """
@@ -369,7 +372,7 @@ def sweep(study, pareto=(), front=False, journal="", resume=False, jobs=1):
                               _os.fspath(journal), resume, jobs))
 
 
-def ops(table, device, model="analytical", repeated=False, keep_going=False):
+def ops(table, device, model="default", repeated=False, keep_going=False):
     """Times of single operators: a CSV file, a dict of columns or a pandas.DataFrame.
 
     Columns in and out are those of `tilecast ops`. Answers a Table.

@@ -24,11 +24,12 @@ function rowsOf(columns) {
 // The kernels of a simulation, made once: `busy` by resource, and what is derived.
 function kernelsOf(view) {
   if (view.rows) return view.rows;
-  const {busy, interval, ...columns} = view.kernels;
+  const {busy, interval, weight, ...columns} = view.kernels;
   view.rows = rowsOf(columns);
   for (const row of view.rows) {
     row.busy = Object.keys(busy).map((name) => ({name, time: busy[name][row.i]}));
     row.interval = interval ? interval[row.i] : null;
+    row.weight = weight ? weight[row.i] : null;  // k of a hybrid's correction
     row.bytes = row.read + row.write;
     row.above = row.total - row.light * row.launches;  // time above the speed of light
   }

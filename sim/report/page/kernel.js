@@ -45,7 +45,7 @@ function chosenKernel(parent, view, link) {
       ["kernel", k.name], ["op", `${k.opcode} (${k.class})`], ["in", k.computation],
       ["time", `${us(k.time)} µs a launch, × ${number(k.launches)} = ${us(k.total)} µs`],
       ["90 % interval", k.interval ? `${us(k.interval[0])} to ${us(k.interval[1])} µs` : ""],
-      ["domain", k.verdict], ["held up by", boundName(k.bound)],
+      ["k of the correction", k.weight === null ? "" : d3.format(".2f")(k.weight)], ["held up by", boundName(k.bound)],
       ["without it", k.next ? `${us(k.nextTime)} µs, by ${boundName(k.next)}` : ""],
       ["speed of light", `${us(k.light)} µs`], ["work", withPrefix(k.flops, "FLOP")],
       ["main memory", `${withPrefix(k.read, "byte")} read, ${withPrefix(k.write, "byte")} written`],

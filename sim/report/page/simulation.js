@@ -11,6 +11,8 @@ function showSimulation(parent, view) {
     [`${us(view.time)} µs`, view.interval ? `time; 90 %: ${us(view.interval[0])} to ${us(view.interval[1])} µs` : "time, sum of kernels"],
     [`${us(view.timeline)} µs`, "timeline, with overlap"], [`${us(view.dispatch)} µs`, "host dispatch, apart"],
     [number(kernels.length), "kernels"],
+    [believed(kernels, view, (k) => k > 0.5),
+      `of the time: correction believed, k above 0.5; up to 0.5: ${believed(kernels, view, (k) => k > 0 && k <= 0.5)}; 0 (physics alone): ${believed(kernels, view, (k) => k === 0)}`],
     [energyText(view), "energy of a run"],
     [view.written, view.version ? `written by Tilecast ${view.version}` : "result written"],
     [memoryText(view), view.capacity === null ? "peak of device memory" : `peak of device memory, of ${number(view.capacity / 2 ** 20)} MiB`],
@@ -29,6 +31,9 @@ function showSimulation(parent, view) {
   notes(grid, view.notes);
 }
 
+// Share of the time whose weight k of the correction is such; "" where nothing was corrected.
+const believed = (kernels, view, such) => kernels.every((k) => k.weight === null) || view.time === 0 ? ""
+  : `${percent(d3.sum(kernels.filter((k) => k.weight !== null && such(k.weight)), (k) => k.total) / view.time)} %`;
 // What only some results have; "" where this one has not.
 const energyText = (view) => view.energy === null ? "" : withPrefix(view.energy, "J");
 const memoryText = (view) => view.peakMemory === null ? "" : `${number(view.peakMemory / 2 ** 20)} MiB`;
@@ -80,7 +85,7 @@ function kernelTable(parent, kernels, link) {
     columns.splice(6, 0,
         {title: "90 % low µs", get: (k) => k.interval ? micro(k.interval[0]) : null, number: true},
         {title: "90 % high µs", get: (k) => k.interval ? micro(k.interval[1]) : null, number: true},
-        {title: "domain", get: (k) => k.verdict});
+        {title: "k", get: (k) => k.weight, number: true, cell: (v) => v === null ? "" : d3.format(".2f")(v)});
   }
   new Table(node, {columns, rows: kernels, link, sort: 3});
 }

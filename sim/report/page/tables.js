@@ -10,7 +10,7 @@ function showTables(parent, view) {
     const isNumber = (c) => rows.some((row) => row.cells[c] !== null) && rows.every((row) => row.cells[c] === null || typeof row.cells[c] === "number");
     return {table, rows, link: new Link(), numbers: d3.range(table.columns.length).filter(isNumber)};
   });
-  if (view.schema === "tilecast.sweep/1" && shown.length === 1) {
+  if (view.schema.startsWith("tilecast.sweep/") && shown.length === 1) {
     sweepView(grid, shown[0]);
     return;
   }

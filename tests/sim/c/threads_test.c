@@ -120,7 +120,7 @@ int main(int argc, char** argv) {
   tilecast_program* product =
       tilecast_program_parse(kProduct, strlen(kProduct), "product.hlo", device, NULL);
   tilecast_model* physics = tilecast_model_load("analytical", device, NULL);
-  tilecast_model* corrected = tilecast_model_load("default", device, NULL);
+  tilecast_model* corrected = tilecast_model_load("learned", device, NULL);
   const Handles handles = {device, program, product, {physics, corrected}, argv[1]};
   int failures = 1;
   if (tilecast_program_kernels(program) <= kMostKernels && ask(&handles, &expected) &&

@@ -134,7 +134,8 @@ class Answers(unittest.TestCase):
         with tempfile.NamedTemporaryFile("w", suffix=".csv") as table:
             table.write(",".join(row) + "\n" + ",".join(map(str, row.values())) + "\n")
             table.flush()
-            expected = command("ops", "-d", "h100_sxm", "-f", "json", table.name)
+            expected = command("ops", "-d", "h100_sxm", "--model", "analytical", "-f", "json",
+                               table.name)
         status, said = self.server.post("/v1/ops", {"device": "h100_sxm", "rows": [row],
                                                     "model": "analytical"})
         self.assertEqual((status, said), (200, expected))

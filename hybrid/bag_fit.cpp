@@ -1,0 +1,146 @@
+#include "hybrid/bag_fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <set>
+
+#include "base/parallel.h"
+#include "base/random.h"
+
+namespace tilecast::hybrid {
+namespace {
+
+constexpr std::size_t kLeastOpinions = 3;
+
+using Left = std::vector<bool>;  // by number: left out
+
+Left leave_out(std::span<const std::uint32_t> numbers, double share, std::mt19937_64& random) {
+  const std::set<std::uint32_t> distinct(numbers.begin(), numbers.end());
+  std::vector<std::uint32_t> order(distinct.begin(), distinct.end());
+  base::shuffle(order, random);
+  const auto count =
+      static_cast<std::size_t>(std::lround(share * static_cast<double>(order.size())));
+  order.resize(std::min(count, order.size() - 1));
+  Left left(*distinct.rbegin() + 1U);
+  for (const std::uint32_t number : order) left[number] = true;
+  return left;
+}
+
+std::vector<std::uint32_t> numbers_of(const std::vector<std::uint32_t>& all,
+                                      std::span<const std::size_t> chosen) {
+  std::vector<std::uint32_t> numbers;
+  for (const std::size_t row : chosen) numbers.push_back(all[row]);
+  return numbers;
+}
+
+class BagFit {
+ public:
+  BagFit(const BagSpec& spec, const BagRows& rows, std::span<const std::size_t> chosen)
+      : spec_(spec), rows_(rows), chosen_(chosen), width_(rows.features.size() / rows.size()) {
+    std::vector<double> sorted;
+    for (const std::size_t row : chosen) {
+      sorted.push_back(rows.residual[row]);
+      if (rows.group[row] >= group_rows_.size()) group_rows_.resize(rows.group[row] + 1U);
+      group_rows_[rows.group[row]] += 1;
+    }
+    std::ranges::sort(sorted);
+    const auto at = [&](double share) {
+      return sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
+    };
+    low_ = at(kClipped);
+    high_ = at(1 - kClipped);
+    plan();
+  }
+
+  FittedBag run(int jobs) const {
+    std::vector<std::optional<learned::GbtModel>> fitted(spec_.members);
+    base::parallel_for(spec_.members, jobs, [&](std::size_t member) {
+      learned::GbtSpec trees = spec_.trees;
+      trees.seed = spec_.seed + member;
+      fitted[member] = learned::train_gbt(table_of(member), {}, trees);
+    });
+    std::vector<learned::GbtModel> members;
+    for (auto& model : fitted) members.push_back(std::move(*model));
+    FittedBag result{.bag = {}, .unseen = unseen(members)};
+    result.bag = Bag(spec_.features, std::move(members));
+    return result;
+  }
+
+ private:
+  [[nodiscard]] std::span<const float> features(std::size_t row) const {
+    return std::span(rows_.features).subspan(row * width_, width_);
+  }
+
+  void plan() {
+    std::mt19937_64 random(spec_.seed);
+    const std::vector<std::uint32_t> groups = numbers_of(rows_.group, chosen_);
+    for (std::size_t member = 0; member < spec_.members; ++member) {
+      without_groups_.push_back(leave_out(groups, kWithoutGroups, random));
+    }
+  }
+
+  [[nodiscard]] learned::GbtTable table_of(std::size_t member) const {
+    std::vector<std::size_t> used;
+    for (const std::size_t row : chosen_) {
+      if (!without_groups_[member][rows_.group[row]]) used.push_back(row);
+    }
+    learned::GbtTable table{.columns = width_};
+    for (const std::size_t row : used) {
+      const std::span<const float> values = features(row);
+      table.values.insert(table.values.end(), values.begin(), values.end());
+      table.targets.push_back(static_cast<float>(std::clamp(rows_.residual[row], low_, high_)));
+      table.groups.push_back(rows_.examples.rows[row].kernel);
+      const double of_group = std::sqrt(static_cast<double>(group_rows_[rows_.group[row]]));
+      table.weights.push_back(static_cast<float>(rows_.examples.rows[row].weight / of_group));
+    }
+    return table;
+  }
+
+  [[nodiscard]] std::vector<std::optional<Opinion>> unseen(
+      std::span<const learned::GbtModel> members) const {
+    std::vector<float> rows;
+    for (const std::size_t row : chosen_) {
+      const std::span<const float> values = features(row);
+      rows.insert(rows.end(), values.begin(), values.end());
+    }
+    std::vector<std::vector<float>> said(members.size(), std::vector<float>(chosen_.size()));
+    for (std::size_t member = 0; member < members.size(); ++member) {
+      members[member].predict(rows, said[member]);
+    }
+    std::vector<std::optional<Opinion>> result;
+    for (std::size_t i = 0; i < chosen_.size(); ++i) {
+      double n = 0, sum = 0, squares = 0;
+      for (std::size_t member = 0; member < members.size(); ++member) {
+        if (!without_groups_[member][rows_.group[chosen_[i]]]) continue;
+        const auto value = static_cast<double>(said[member][i]);
+        n += 1;
+        sum += value;
+        squares += value * value;
+      }
+      const double mean = sum / std::max(n, 1.0);
+      result.push_back(
+          n < double{kLeastOpinions}
+              ? std::nullopt
+              : std::optional(Opinion{mean, std::sqrt(std::max(0.0, squares / n - mean * mean))}));
+    }
+    return result;
+  }
+
+  const BagSpec& spec_;
+  const BagRows& rows_;
+  std::span<const std::size_t> chosen_;
+  std::size_t width_;
+  std::vector<std::size_t> group_rows_;  // by group
+  double low_ = 0, high_ = 0;            // residuals are held between
+  std::vector<Left> without_groups_;     // by member
+};
+
+}  // namespace
+
+FittedBag fit_bag(const BagSpec& spec, const BagRows& rows, std::span<const std::size_t> chosen,
+                  int jobs) {
+  return BagFit(spec, rows, chosen).run(jobs);
+}
+
+}  // namespace tilecast::hybrid

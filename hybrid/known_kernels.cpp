@@ -1,0 +1,155 @@
+#include "hybrid/known_kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+#include "measured/csv.h"
+
+namespace tilecast::hybrid {
+namespace {
+
+using measured::CsvRow;
+using measured::CsvTable;
+
+constexpr double kLeastReach = 0.05, kPerShare = 2, kKept = 0.25;
+constexpr std::size_t kName = 5;  // column, before the coordinates
+constexpr double kMostCoordinate = 1e3;  // beyond the logarithm of any number
+
+float squared_distance(const Coordinates& a, const Coordinates& b) {
+  float sum = 0;
+  for (std::size_t i = 0; i < kCoordinates; ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
+  return sum;
+}
+
+float nearest_squared(std::span<const KnownKernel> kernels, const Coordinates& at) {
+  float least = std::numeric_limits<float>::infinity();
+  for (const KnownKernel& kernel : kernels) {
+    least = std::min(least, squared_distance(kernel.at, at));
+  }
+  return least;
+}
+
+double reach_of(std::span<const MeasuredKernel* const> kernels) {
+  std::vector<double> distances;
+  for (const MeasuredKernel* kernel : kernels) {
+    float least = std::numeric_limits<float>::infinity();
+    for (const MeasuredKernel* other : kernels) {
+      if (other->group == kernel->group) continue;
+      least = std::min(least, squared_distance(kernel->at, other->at));
+    }
+    if (std::isfinite(least)) distances.push_back(std::sqrt(double{least}));
+  }
+  if (distances.empty()) return kLeastReach;
+  const auto at = static_cast<std::ptrdiff_t>(kReached * double(distances.size() - 1));
+  std::ranges::nth_element(distances, distances.begin() + at);
+  return std::max(kLeastReach, distances[static_cast<std::size_t>(at)]);
+}
+
+// As it is saved, so that a saved model is the fitted one.
+Coordinates rounded(Coordinates at) {
+  constexpr float kSteps = 1000;  // of a distance of 1
+  for (float& value : at) value = std::round(value * kSteps) / kSteps;
+  return at;
+}
+
+std::vector<std::string> columns_of_known() {
+  std::vector<std::string> columns = {"device", "writer", "timed", "source", "reach",
+                                      "name",   "time",   "bytes", "flops"};
+  for (std::size_t i = 0; i < analytical::kBoundCount; ++i) {
+    columns.push_back(fmt::format("share_{}", analytical::name(static_cast<analytical::Bound>(i))));
+  }
+  return columns;
+}
+
+}  // namespace
+
+Coordinates coordinates_of(const analytical::Estimate& estimate) {
+  const double time = std::max(estimate.time.value, 1e-12);
+  const double scale = 1 / std::log(kFactor);
+  Coordinates at{};
+  at[0] = static_cast<float>(std::log(time * 1e6) * scale);
+  at[1] =
+      static_cast<float>(std::log1p(estimate.hbm_read.value + estimate.hbm_write.value) * scale);
+  at[2] = static_cast<float>(std::log1p(estimate.flops.value) * scale);
+  for (std::size_t i = 0; i < analytical::kBoundCount; ++i) {
+    at[i + 3] = static_cast<float>(kPerShare * std::min(1.0, estimate.bounds[i].value / time));
+  }
+  return at;
+}
+
+double Place::distance(const Coordinates& at) const {
+  return std::sqrt(double{nearest_squared(kernels, at)}) / reach;
+}
+
+std::vector<Place::Neighbour> Place::nearest(const Coordinates& at, std::size_t count) const {
+  std::vector<Neighbour> all;
+  for (const KnownKernel& kernel : kernels) {
+    all.push_back({kernel.name, std::sqrt(double{squared_distance(kernel.at, at)}) / reach});
+  }
+  std::ranges::stable_sort(all, {}, &Neighbour::distance);
+  if (all.size() > count) all.resize(count);
+  return all;
+}
+
+Known Known::of(std::vector<Place> places, std::span<const MeasuredKernel> kernels) {
+  std::vector<std::vector<const MeasuredKernel*>> by_place(places.size());
+  for (const MeasuredKernel& kernel : kernels) by_place.at(kernel.place).push_back(&kernel);
+  Known known;
+  known.places_ = std::move(places);
+  for (std::size_t i = 0; i < by_place.size(); ++i) {
+    Place& place = known.places_[i];
+    place.reach = reach_of(by_place[i]);
+    const double keep = kKept * place.reach;
+    for (const MeasuredKernel* kernel : by_place[i]) {
+      if (double{nearest_squared(place.kernels, kernel->at)} <= keep * keep) continue;
+      place.kernels.push_back({kernel->name, rounded(kernel->at)});
+    }
+  }
+  return known;
+}
+
+std::string Known::save() const {
+  std::string text = measured::csv_line(columns_of_known());
+  for (const Place& place : places_) {
+    for (const KnownKernel& kernel : place.kernels) {
+      std::vector<std::string> cells = {place.device, place.writer, place.timed, place.source,
+                                        fmt::format("{}", place.reach), kernel.name};
+      for (const float value : kernel.at) cells.push_back(fmt::format("{}", value));
+      text += measured::csv_line(cells);
+    }
+  }
+  return text;
+}
+
+Known Known::load(const std::string& text, const std::string& file) {
+  const CsvTable table = measured::read_csv(base::SourceText(file, text));
+  if (table.columns != columns_of_known()) {
+    throw Error(
+        fmt::format("{}:1: the columns are of another version: train the model again", file));
+  }
+  Known known;
+  for (const CsvRow& row : table.rows) {
+    const Place* last = known.places_.empty() ? nullptr : &known.places_.back();
+    if (last == nullptr || last->device != row.cells[0] || last->writer != row.cells[1] ||
+        last->timed != row.cells[2] || last->source != row.cells[3]) {
+      known.places_.push_back({.device = row.cells[0],
+                               .writer = row.cells[1],
+                               .timed = row.cells[2],
+                               .source = row.cells[3],
+                               .reach = measured::number_cell(table, row, "reach", kLeastReach, kMostCoordinate)});
+    }
+    KnownKernel kernel{.name = row.cells[kName]};
+    for (std::size_t i = 0; i < kCoordinates; ++i) {
+      kernel.at[i] = static_cast<float>(measured::number_cell(
+          table, row, table.columns[i + kName + 1], -kMostCoordinate, kMostCoordinate));
+    }
+    known.places_.back().kernels.push_back(std::move(kernel));
+  }
+  return known;
+}
+
+}  // namespace tilecast::hybrid
