@@ -51,19 +51,35 @@ double skinny_cycles(const ProductSizes& sizes, const Core& core) {
   return sizes.rows * sizes.columns * per_column;
 }
 
-// The blocks of one panel of `vectors` vectors.
+// The blocks of one panel of `vectors` vectors; rows that fill no block go one by one, or as a whole
+// block where that is cheaper.
 double panel_cycles(double vectors, const ProductSizes& sizes, const Core& core) {
   const double together = vectors > 1 ? 4 : 8;
   const double blocks = std::floor(sizes.rows / together);
   const double singles = sizes.rows - blocks * together;
-  return blocks * core.block(together, vectors, sizes.depth) +
-         singles * core.block(1, vectors, sizes.depth);
+  const double block = core.block(together, vectors, sizes.depth);
+  return blocks * block +
+         (singles > 0 ? std::min(block, singles * core.block(1, vectors, sizes.depth)) : 0);
+}
+
+// Panels of four vectors; the rest as panels of two and one, or in one of four.
+double panels_cycles(const ProductSizes& sizes, const Core& core) {
+  const double all = std::ceil(sizes.columns / core.lanes);
+  const double fours = std::floor(all / 4);
+  const double four = panel_cycles(4, sizes, core), two = panel_cycles(2, sizes, core),
+               one = panel_cycles(1, sizes, core);
+  const double rest = all - 4 * fours;
+  const double cheapest = rest == 0   ? 0
+                          : rest == 1 ? std::min({one, two, four})
+                          : rest == 2 ? std::min(two, four)
+                                      : std::min(two + one, four);
+  return fours * four + cheapest;
 }
 
 }  // namespace
 
-ProductSizes product_sizes(const IterationSpace& space, const LoopSizes& extents,
-                           std::array<bool, 2> depth_is_minor) {
+ProductWays product_ways(const IterationSpace& space, const LoopSizes& extents,
+                         std::array<bool, 2> depth_is_minor) {
   const MatrixLoops& loops = *space.matrix;
   ProductSizes sizes;
   sizes.rows = product(extents, loops.rows);
@@ -79,17 +95,21 @@ ProductSizes product_sizes(const IterationSpace& space, const LoopSizes& extents
       sizes.calls *= std::max(sizes.columns / per_group, 1.0);
       sizes.columns = std::min(sizes.columns, per_group);
     }
-    sizes.skinny = sizes.columns < kSkinnyColumns && sizes.depth >= 2 * kSkinnyColumns;
-    return sizes;
+    ProductWays ways = {sizes};
+    if (sizes.columns < kSkinnyColumns) ways.emplace_back(sizes).skinny = true;
+    return ways;
   }
-  if (sizes.columns < kSkinnyColumns && sizes.rows > sizes.columns) {
-    std::swap(sizes.rows, sizes.columns);
-    sizes.exchanged = true;
+  ProductWays ways = {sizes, sizes};
+  std::swap(ways[1].rows, ways[1].columns);
+  ways[1].exchanged = true;
+  for (const std::size_t i : {0, 1}) {
+    ProductSizes thin = ways[i];
+    thin.skinny = true;
+    const bool along_depth = depth_is_minor[thin.exchanged ? 0 : 1];
+    const bool thin_columns = thin.columns < kSkinnyColumns;
+    if (thin.rows < kSkinnyColumns && (thin_columns || along_depth)) ways.push_back(thin);
   }
-  const bool along_depth = depth_is_minor[sizes.exchanged ? 0 : 1];
-  sizes.skinny = sizes.rows < kSkinnyColumns && sizes.depth >= 2 * kSkinnyColumns &&
-                 (sizes.columns < kSkinnyColumns || along_depth);
-  return sizes;
+  return ways;
 }
 
 double product_cycles(const ProductSizes& sizes, const hwdesc::Device& device,
@@ -98,14 +118,14 @@ double product_cycles(const ProductSizes& sizes, const hwdesc::Device& device,
   if (peak <= 0) return std::numeric_limits<double>::infinity();
   const Core core = core_of(device, peak, outside);
   if (sizes.skinny) return sizes.calls * skinny_cycles(sizes, core);
-  double left = std::ceil(sizes.columns / core.lanes);
-  double cycles = 0;
-  for (const double vectors : {4.0, 2.0, 1.0}) {
-    const double panels = std::floor(left / vectors);
-    left -= panels * vectors;
-    if (panels > 0) cycles += panels * panel_cycles(vectors, sizes, core);
-  }
-  return sizes.calls * cycles;
+  return sizes.calls * panels_cycles(sizes, core);
+}
+
+ProductSizes cheapest_product(const ProductWays& ways, const hwdesc::Device& device,
+                              std::string_view dtype, double outside) {
+  return *std::ranges::min_element(ways, {}, [&](const ProductSizes& way) {
+    return product_cycles(way, device, dtype, outside);
+  });
 }
 
 }  // namespace tilecast::analytical

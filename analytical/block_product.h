@@ -7,9 +7,12 @@
 //   (each accumulator is used again by the next step; hwdesc::MatrixUnit::fill), and, where the
 //   operands do not lie in the innermost cache, one run of the columns from the cache behind it.
 // A block also stores its accumulators; the next block's work hides its own start. Skinny products,
-// whose vectors would be mostly empty, run their vectors along the contraction. Which blocks: as
-// host/ generates them (4 x 4, 4 x 2, 8 x 1 and single rows). Thread-safe.
+// whose vectors would be mostly empty, may run them along the contraction. Which blocks: 4 x 4,
+// 4 x 2 and 8 x 1; what fills none is padded or goes one by one. host/ generates the same, with
+// fixed rules for which. Thread-safe.
 #pragma once
+
+#include <boost/container/static_vector.hpp>
 
 #include "analytical/iteration_space.h"
 
@@ -25,12 +28,18 @@ struct ProductSizes {  // of one tile
 // Below this many columns vectors would be mostly empty.
 inline constexpr double kSkinnyColumns = 8;
 
-// `depth_is_minor`: of a dot's operands, whether a contracted dimension is innermost in memory.
-[[nodiscard]] ProductSizes product_sizes(const IterationSpace& space, const LoopSizes& extents,
-                                         std::array<bool, 2> depth_is_minor);
+using ProductWays = boost::container::static_vector<ProductSizes, 4>;
+// As it is and, of a dot, exchanged; each also with vectors along the depth where rows are few and
+// columns too, or the depth lies in memory so. `depth_is_minor`: of a dot's operands, whether a
+// contracted dimension is innermost in memory.
+[[nodiscard]] ProductWays product_ways(const IterationSpace& space, const LoopSizes& extents,
+                                       std::array<bool, 2> depth_is_minor);
 // Of one core; `outside`: share of the operands' bytes that the innermost cache does not hold.
 // Infinite where the unit cannot take `dtype`.
 [[nodiscard]] double product_cycles(const ProductSizes& sizes, const hwdesc::Device& device,
                                     std::string_view dtype, double outside);
+// A library has them all and takes the cheapest, so more of a product never takes less.
+[[nodiscard]] ProductSizes cheapest_product(const ProductWays& ways, const hwdesc::Device& device,
+                                            std::string_view dtype, double outside);
 
 }  // namespace tilecast::analytical

@@ -185,7 +185,9 @@ double CacheModel::add_compute(const Nest& nest, std::span<const Extents> groups
   const UnitCycles last = compute_.epilogue(groups, view(times));
   add(last);
   if (space_.matrix) {
-    const ProductSizes sizes = product_sizes(space_, nest.extents, depth_is_minor_);
+    const ProductSizes sizes =
+        cheapest_product(product_ways(space_, nest.extents, depth_is_minor_), *device_,
+                         space_.matrix->lhs_dtype, outside(nest));
     parts[index_of(Bound::kMatrix)] += product_s(sizes, nest) * nest.tiles;
     parts[index_of(Bound::kCrossLane)] += transposed_elements(sizes, groups, view(times)) /
                                           device_->cross_lane.elements_per_cycle * cycle_s_;
@@ -226,8 +228,9 @@ void CacheModel::hide_behind_prefetch(const Nest& nest, const Traffic& moved,
   for (const std::size_t b : kMemory) in_turn += parts[b];
   core -= in_turn;
   const double together = moved.memory_s + moved.store_s - moved.beside_s;
+  const double first = std::min(workers_, nest.whole_tiles);  // of every core: nothing before it
   const double ahead =
-      (1 - 1 / nest.whole_tiles) * prefetched_share(moved.window_bytes, page_bytes_);
+      (1 - first / nest.whole_tiles) * prefetched_share(moved.window_bytes, page_bytes_);
   const bool memory_longer = together > core;
   for (std::size_t b = 0; b < parts.size(); ++b) {
     if (b == index_of(kLatency)) continue;

@@ -129,8 +129,7 @@ SimtModel::Block SimtModel::prepare(const TileConfig& tile, std::span<Extents> g
     for (const int l : rows) {
       counted *= static_cast<double>(base::ceil_div(space_.loops[l].size, block.extents[l]));
     }
-    const double in_block = std::max(product(block.extents, rows), flat_rows_);
-    block.blocks *= std::ceil(whole_product(space_, rows) / in_block) / counted;
+    block.blocks *= std::ceil(whole_product(space_, rows) / flat_rows_) / counted;
   }
   for (std::size_t i = 0; looped_ && i < space_.loops.size(); ++i) {
     const bool along_row = (passes_.reduced_loops >> i & 1U) != 0;
@@ -192,7 +191,9 @@ double SimtModel::step_depth(double depth) const {
 UnitCycles SimtModel::multiply(const LoopSizes& extents) const {
   const MatrixLoops& loops = *space_.matrix;
   constexpr double kFusedMultiplyAdd = 2;  // operations in one vector instruction
-  const double vector = compute_.vector_matrix_cycles(extents) / kFusedMultiplyAdd;
+  const double in_tile = product(extents, loops.rows);
+  const double of_tile = flat_rows_ > 1 ? flat_rows_ / in_tile : 1;
+  const double vector = of_tile * compute_.vector_matrix_cycles(extents) / kFusedMultiplyAdd;
   if (matrix_rate_ <= 0) return {.vector = vector};
   const hwdesc::MatrixUnit& unit = device_->matrix;
   double columns = product(extents, loops.columns);
@@ -210,9 +211,8 @@ UnitCycles SimtModel::multiply(const LoopSizes& extents) const {
     const auto tile = static_cast<double>(std::bit_ceil(static_cast<std::uint64_t>(size)));
     return std::max({instructions, tile, block.least});
   };
-  const double in_tile = product(extents, loops.rows);
   const double rows = flat_rows_ > 1
-                          ? std::max(in_tile, flat_rows_)
+                          ? flat_rows_
                           : side(loops.rows, in_tile, static_cast<double>(unit.rows), sides_.rows);
   const double positions =
       std::max(product(extents, loops.positions) / static_cast<double>(loops.dilation), 1.0);

@@ -68,7 +68,7 @@ class HybridFit {
     report("rows", 0);
     rows_ = trial_rows(prior_, bag_, {sets_, devices_, spec_.trial_by, options_.jobs});
     fitted_.rows = rows_.bag.size();
-    fitted_.trial_by = rows_.trial_by;
+    fitted_.trial_by = spec_.trial_by;
     if (fitted_.rows < kLeastFitted) {
       throw learned::TooFewRows(
           fmt::format("hybrid {}: got {} rows of single kernels that physics answers, expected at "

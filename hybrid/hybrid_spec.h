@@ -5,10 +5,9 @@
 //
 //   name       of the column
 //   features   groups of columns that the trees see (learned/feature_schema.h); default: prior,
-//   what
-//              physics says; of processors alone every group that needs no text
-//   trial_by   what trials leave out: family | kernel | row; default: kernel, where there are too
-//              few row
+//              what physics says; of processors alone every group that needs no text
+//   trial_by   what trials leave out: family | kernel | row, default kernel; of a set with few of
+//              them the next finer
 //   members    of the bag, 12
 //   guard      no: believes the correction everywhere (for ablations)
 //   seed       of the bag, 1
@@ -27,7 +26,7 @@ namespace tilecast::hybrid {
 struct HybridSpec {
   std::string name;
   std::optional<std::vector<learned::FeatureGroup>> features = {};
-  std::optional<learned::ValidateBy> trial_by = {};
+  learned::ValidateBy trial_by = learned::ValidateBy::kKernel;
   std::size_t members = 12;
   Belief belief = Belief::kRules;
   std::uint64_t seed = 1;

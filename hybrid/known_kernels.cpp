@@ -19,9 +19,13 @@ constexpr double kLeastReach = 0.05, kPerShare = 2, kKept = 0.25;
 constexpr std::size_t kName = 5;  // column, before the coordinates
 constexpr double kMostCoordinate = 1e3;  // beyond the logarithm of any number
 
+float squared(float value) { return value * value; }
+
 float squared_distance(const Coordinates& a, const Coordinates& b) {
-  float sum = 0;
-  for (std::size_t i = 0; i < kCoordinates; ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
+  float sum = squared(a.time - b.time) +
+              squared(std::max(a.moving, b.moving) * (a.bytes - b.bytes)) +
+              squared(std::max(a.computing, b.computing) * (a.flops - b.flops));
+  for (std::size_t i = 0; i < a.shares.size(); ++i) sum += squared(a.shares[i] - b.shares[i]);
   return sum;
 }
 
@@ -49,10 +53,29 @@ double reach_of(std::span<const MeasuredKernel* const> kernels) {
   return std::max(kLeastReach, distances[static_cast<std::size_t>(at)]);
 }
 
+// All that is saved of them, in the order of the columns.
+std::vector<float*> saved(Coordinates& at) {
+  std::vector<float*> values = {&at.time, &at.bytes, &at.flops};
+  for (float& share : at.shares) values.push_back(&share);
+  return values;
+}
+
+void set_largest(Coordinates& at) {
+  for (std::size_t i = 0; i < at.shares.size(); ++i) {
+    const BoundKind kind = bound_kind(static_cast<analytical::Bound>(i));
+    const auto share = at.shares[i] / static_cast<float>(kPerShare);
+    if (kind == BoundKind::kMemory) at.moving = std::max(at.moving, share);
+    if (kind == BoundKind::kMatrix || kind == BoundKind::kUnits)
+      at.computing = std::max(at.computing, share);
+  }
+}
+
 // As it is saved, so that a saved model is the fitted one.
 Coordinates rounded(Coordinates at) {
   constexpr float kSteps = 1000;  // of a distance of 1
-  for (float& value : at) value = std::round(value * kSteps) / kSteps;
+  for (float* value : saved(at)) *value = std::round(*value * kSteps) / kSteps;
+  at.moving = at.computing = 0;
+  set_largest(at);
   return at;
 }
 
@@ -69,16 +92,20 @@ std::vector<std::string> columns_of_known() {
 
 Coordinates coordinates_of(const analytical::Estimate& estimate) {
   const double time = std::max(estimate.time.value, 1e-12);
-  const double scale = 1 / std::log(kFactor);
-  Coordinates at{};
-  at[0] = static_cast<float>(std::log(time * 1e6) * scale);
-  at[1] =
-      static_cast<float>(std::log1p(estimate.hbm_read.value + estimate.hbm_write.value) * scale);
-  at[2] = static_cast<float>(std::log1p(estimate.flops.value) * scale);
-  for (std::size_t i = 0; i < analytical::kBoundCount; ++i) {
-    at[i + 3] = static_cast<float>(kPerShare * std::min(1.0, estimate.bounds[i].value / time));
+  const auto scaled = [](double log) { return static_cast<float>(log / std::log(kFactor)); };
+  Coordinates at{
+      .time = scaled(std::log(time * 1e6)),
+      .bytes = scaled(std::log1p(estimate.hbm_read.value + estimate.hbm_write.value)),
+      .flops = scaled(std::log1p(estimate.flops.value))};
+  for (std::size_t i = 0; i < at.shares.size(); ++i) {
+    at.shares[i] = static_cast<float>(kPerShare * std::min(1.0, estimate.bounds[i].value / time));
   }
+  set_largest(at);
   return at;
+}
+
+float distance(const Coordinates& a, const Coordinates& b) {
+  return std::sqrt(squared_distance(a, b));
 }
 
 double Place::distance(const Coordinates& at) const {
@@ -118,7 +145,8 @@ std::string Known::save() const {
     for (const KnownKernel& kernel : place.kernels) {
       std::vector<std::string> cells = {place.device, place.writer, place.timed, place.source,
                                         fmt::format("{}", place.reach), kernel.name};
-      for (const float value : kernel.at) cells.push_back(fmt::format("{}", value));
+      Coordinates at = kernel.at;
+      for (const float* value : saved(at)) cells.push_back(fmt::format("{}", *value));
       text += measured::csv_line(cells);
     }
   }
@@ -143,10 +171,11 @@ Known Known::load(const std::string& text, const std::string& file) {
                                .reach = measured::number_cell(table, row, "reach", kLeastReach, kMostCoordinate)});
     }
     KnownKernel kernel{.name = row.cells[kName]};
-    for (std::size_t i = 0; i < kCoordinates; ++i) {
-      kernel.at[i] = static_cast<float>(measured::number_cell(
-          table, row, table.columns[i + kName + 1], -kMostCoordinate, kMostCoordinate));
+    for (std::size_t i = 0; float* value : saved(kernel.at)) {
+      *value = static_cast<float>(measured::number_cell(table, row, table.columns[kName + ++i],
+                                                        -kMostCoordinate, kMostCoordinate));
     }
+    set_largest(kernel.at);
     known.places_.back().kernels.push_back(std::move(kernel));
   }
   return known;

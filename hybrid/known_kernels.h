@@ -7,9 +7,11 @@
 // set: what is believed near its kernels is decided by trials of its own groups, and by those of
 // other sources near them. A kernel stands where physics puts it: logarithms of its time, bytes and
 // operations (a factor of kFactor apart: distance 1) and the shares of its time that each resource
-// is busy (0.5 apart: distance 1). The *reach* of a place is the distance within which kReached of
-// its kernels have a kernel of another group: how far the trials of groups left out went. Kernels
-// nearer than a quarter of the reach to a kept one are not kept. Thread-safe.
+// is busy (0.5 apart: distance 1). Bytes and operations count by the share of time that they take:
+// those of a kernel that is all launch set it apart from nothing. The *reach* of a place is the
+// distance within which kReached of its kernels have a kernel of another group: how far the trials
+// of groups left out went. Kernels nearer than a quarter of the reach to a kept one are not kept.
+// Thread-safe.
 #pragma once
 
 #include <array>
@@ -23,9 +25,13 @@
 namespace tilecast::hybrid {
 
 inline constexpr double kFactor = 4, kReached = 0.9;
-inline constexpr std::size_t kCoordinates = analytical::kBoundCount + 3;
-using Coordinates = std::array<float, kCoordinates>;
+struct Coordinates {
+  float time = 0, bytes = 0, flops = 0;  // logarithms
+  std::array<float, analytical::kBoundCount> shares = {};
+  float moving = 0, computing = 0;  // the largest share of memory, and of units
+};
 [[nodiscard]] Coordinates coordinates_of(const analytical::Estimate& estimate);
+[[nodiscard]] float distance(const Coordinates& a, const Coordinates& b);
 
 struct KnownKernel {
   std::string name;

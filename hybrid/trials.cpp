@@ -14,6 +14,8 @@
 namespace tilecast::hybrid {
 namespace {
 
+using learned::ValidateBy;
+
 constexpr std::size_t kLeastOfStratum = 5, kMostAtOnce = 1024, kFolds = 5;
 
 // Numbers of texts, in the order they come.
@@ -29,28 +31,53 @@ class Numbers {
 };
 
 std::string group_key(const learned::Examples& examples, std::span<const measured::SampleSet> sets,
-                      std::size_t row, learned::ValidateBy by) {
+                      std::size_t row, ValidateBy by) {
   const learned::Example& example = examples.rows[row];
-  if (by == learned::ValidateBy::kFamily) return examples.families.at(example.family);
-  if (by == learned::ValidateBy::kRow) return fmt::format("{}", row);
+  if (by == ValidateBy::kFamily) return examples.families.at(example.family);
+  if (by == ValidateBy::kRow) return fmt::format("{}", row);
   const measured::SampleSet& set = sets[example.set];
   return set.works[set.samples[example.sample].work].fingerprint;
 }
 
-void group_rows(std::span<const measured::SampleSet> sets,
-                std::optional<learned::ValidateBy> trial_by, TrialRows& rows) {
+// How many groups of a kind a set must have to leave some of them out; of fewer, the next finer
+// kind: families (programs), kernels, rows. Few families are kinds of kernels, not programs.
+struct GroupKind {
+  ValidateBy by;
+  std::size_t least;
+};
+constexpr GroupKind kGroupKinds[] = {
+    {ValidateBy::kFamily, 10}, {ValidateBy::kKernel, kLeastUnits}, {ValidateBy::kRow, 0}};
+
+// Keys of the groups of the rows of each set.
+std::vector<std::string> group_keys(std::span<const measured::SampleSet> sets,
+                                    const learned::Examples& examples, ValidateBy asked) {
+  std::vector<std::string> keys(examples.rows.size());
+  std::vector<bool> done(sets.size(), false);
+  for (const auto& [by, least] : kGroupKinds) {
+    if (asked == ValidateBy::kKernel && by == ValidateBy::kFamily) continue;
+    if (asked == ValidateBy::kRow && by != ValidateBy::kRow) continue;
+    std::vector<std::set<std::string>> of_set(sets.size());
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const std::size_t set = examples.rows[i].set;
+      if (done[set]) continue;
+      keys[i] = group_key(examples, sets, i, by);
+      of_set[set].insert(keys[i]);
+    }
+    for (std::size_t set = 0; set < sets.size(); ++set) {
+      done[set] = done[set] || of_set[set].size() >= least;
+    }
+  }
+  return keys;
+}
+
+void group_rows(std::span<const measured::SampleSet> sets, ValidateBy asked, TrialRows& rows) {
   BagRows& bag = rows.bag;
   const learned::Examples& examples = bag.examples;
-  rows.trial_by = trial_by.value_or(learned::ValidateBy::kKernel);
-  std::set<std::string> keys;
-  for (std::size_t i = 0; i < examples.rows.size(); ++i) {
-    keys.insert(group_key(examples, sets, i, rows.trial_by));
-  }
-  if (keys.size() < kLeastUnits) rows.trial_by = learned::ValidateBy::kRow;
+  const std::vector<std::string> keys = group_keys(sets, examples, asked);
   Numbers groups, sources, devices, places;
   for (std::size_t i = 0; i < examples.rows.size(); ++i) {
     const learned::Example& example = examples.rows[i];
-    bag.group.push_back(groups.of(group_key(examples, sets, i, rows.trial_by)));
+    bag.group.push_back(groups.of(keys[i]));
     bag.source.push_back(sources.of(sets[example.set].name));
     bag.device.push_back(devices.of(example.device->name));
     const Place place{.device = example.device->name,

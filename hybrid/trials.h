@@ -20,7 +20,6 @@ struct TrialRows {
   std::vector<std::string> kind = {};                           // by row
   std::vector<Place> places = {};                               // without kernels
   std::vector<std::uint32_t> place = {};                        // by row
-  learned::ValidateBy trial_by = learned::ValidateBy::kKernel;  // what groups are
   std::size_t programs = 0;                                     // rows left out
 
   [[nodiscard]] const Shrinkage& rule_of(std::size_t row) const { return places[place[row]].same; }
@@ -29,7 +28,7 @@ struct TrialRows {
 struct RowSource {
   std::span<const measured::SampleSet> sets;
   std::span<const hwdesc::Device> devices;
-  std::optional<learned::ValidateBy> trial_by = {};  // default: kernel; too few of them: row
+  learned::ValidateBy trial_by = learned::ValidateBy::kKernel;  // of sets with enough of them
   int jobs = 1;
 };
 // The rows of single kernels that physics answers.

@@ -148,13 +148,12 @@ std::int64_t best_spatial(const PaddingCost& cost, int rank, std::int64_t minor,
 
 // A convolution wants features and batch in the two minor dimensions of its activations, whichever
 // way round pads less, and output over input features in its weights: that is how TPU dumps look.
-// A single image (or feature) would leave seven of eight sublanes empty: a spatial dimension takes
-// its place, as XLA's SpaceToBatchConverter moves space into batches of one.
+// A single image would leave seven of eight sublanes empty: a spatial dimension takes its place, as
+// XLA's SpaceToBatchConverter moves space into batches of one.
 Dims convolution_order(const Shape& shape, std::int64_t feature, std::int64_t batch,
                        const LayoutRules& rules) {
   const PaddingCost cost(shape, rules);
   if (cost.size(batch) == 1) batch = best_spatial(cost, shape.rank(), feature, batch);
-  if (cost.size(feature) == 1) feature = best_spatial(cost, shape.rank(), batch, feature);
   const bool batch_minor = cost.inflation(batch, feature) < cost.inflation(feature, batch);
   return batch_minor ? order_from(batch, feature, shape.rank())
                      : order_from(feature, batch, shape.rank());

@@ -36,12 +36,20 @@ double block_cycles(double rows, double vectors, double depth) {
   return depth * step + rows * vectors / kStorePorts;
 }
 
-ProductSizes sizes_of(const ir::Kernel& kernel, std::array<bool, 2> depth_is_minor) {
+ProductWays ways_of(const ir::Kernel& kernel, std::array<bool, 2> depth_is_minor) {
   const IterationSpace space = make_iteration_space(kernel, {});
   LoopSizes whole;
   whole.fill(1);
   for (std::size_t i = 0; i < space.loops.size(); ++i) whole[i] = space.loops[i].size;
-  return product_sizes(space, whole, depth_is_minor);
+  return product_ways(space, whole, depth_is_minor);
+}
+
+ProductSizes sizes_of(const ir::Kernel& kernel, std::array<bool, 2> depth_is_minor) {
+  return cheapest_product(ways_of(kernel, depth_is_minor), ported_device(), "f32", 0);
+}
+
+bool can_be_thin(const ProductWays& ways) {
+  return std::ranges::any_of(ways, [](const ProductSizes& way) { return way.skinny; });
 }
 
 TEST(BlockProduct, AWholeBlockIsBoundByItsMultiplyAdds) {
@@ -87,8 +95,20 @@ TEST(BlockProduct, ColumnsAreTakenFourVectorsThenTwoThenOneAtATime) {
   EXPECT_NEAR(cycles(8, 7 * kLanes), four + two + one, kRounding * four);
   EXPECT_NEAR(cycles(8, 9 * kLanes), 2 * four + one, kRounding * four);
   EXPECT_DOUBLE_EQ(cycles(8, 6 * kLanes + 1), cycles(8, 7 * kLanes));  // a vector all the same
-  const double rest = 2 * block_cycles(1, 4, kDepth);
-  EXPECT_NEAR(cycles(10, 4 * kLanes), four + rest, kRounding * four);
+  const double rest = block_cycles(1, 4, kDepth);
+  EXPECT_NEAR(cycles(9, 4 * kLanes), four + rest, kRounding * four);
+}
+
+TEST(BlockProduct, WhatFillsNoBlockIsPaddedWhereThatIsCheaper) {
+  const hwdesc::Device device = ported_device();
+  const auto cycles = [&](double rows, double columns) {
+    return f32_cycles({.rows = rows, .columns = columns, .depth = kDepth}, device);
+  };
+  ASSERT_LT(block_cycles(4, 4, kDepth), 3 * block_cycles(1, 4, kDepth));
+  EXPECT_DOUBLE_EQ(cycles(3, 4 * kLanes), block_cycles(4, 4, kDepth));
+  const double three = block_cycles(1, 2, kDepth) + block_cycles(1, 1, kDepth);
+  ASSERT_LT(block_cycles(1, 4, kDepth), three);
+  EXPECT_DOUBLE_EQ(cycles(1, 3 * kLanes), block_cycles(1, 4, kDepth));
 }
 
 TEST(BlockProduct, AnElementTypeOfTwoPassesHalvesThePipes) {
@@ -165,6 +185,27 @@ TEST(BlockProduct, ADeeperProductOrSlowerCacheIsNeverFaster) {
   EXPECT_GT(dearer, 0);
 }
 
+// One more row, column, step or batch, of dots that lie in every order.
+TEST(BlockProduct, MoreOfAProductNeverTakesLess) {
+  const hwdesc::Device device = ported_device();
+  const auto cycles = [&](const std::array<std::int64_t, 4>& s, std::array<bool, 2> minor) {
+    const ProductWays ways = ways_of(batched_product_kernel(s[0], s[1], s[2], s[3]), minor);
+    return f32_cycles(cheapest_product(ways, device, "f32", 0), device);
+  };
+  int thin = 0;
+  for (int seed = 0; seed < 3000; ++seed) {
+    std::mt19937_64 random(seed);
+    std::array<std::int64_t, 4> sizes{};
+    for (std::int64_t& size : sizes) size = 1 + static_cast<std::int64_t>(random() % 40);
+    const std::array<bool, 2> minor{random() % 2 == 0, random() % 2 == 0};
+    auto more = sizes;
+    more[random() % 4] += 1 + static_cast<std::int64_t>(random() % 9);
+    ASSERT_LE(cycles(sizes, minor), cycles(more, minor) * (1 + kRounding)) << seed;
+    thin += can_be_thin(ways_of(batched_product_kernel(1, sizes[1], sizes[2], 9), minor)) ? 1 : 0;
+  }
+  EXPECT_GT(thin, 100);
+}
+
 TEST(ProductSizes, BatchesCountAsCalls) {
   const ProductSizes sizes = sizes_of(batched_product_kernel(12, 64, 48, 96), {true, false});
   EXPECT_DOUBLE_EQ(sizes.calls, 12);
@@ -181,18 +222,18 @@ TEST(ProductSizes, FewColumnsBecomeRows) {
   EXPECT_TRUE(sizes.exchanged);
   EXPECT_DOUBLE_EQ(sizes.rows, 4);
   EXPECT_DOUBLE_EQ(sizes.columns, 4096);
-  EXPECT_FALSE(sizes.skinny);
-  EXPECT_TRUE(sizes_of(kernel, {true, false}).skinny);  // the columns' operand lies along the depth
-  EXPECT_FALSE(sizes_of(kernel, {false, true}).skinny);  // and here it does not
+  // Thin only where the columns' operand lies along the depth.
+  EXPECT_FALSE(can_be_thin(ways_of(kernel, {false, true})));
+  EXPECT_TRUE(can_be_thin(ways_of(kernel, {true, false})));
 }
 
-TEST(ProductSizes, ProductsOfFewRowsAndColumnsAreThinWhenTheyAreDeep) {
+TEST(ProductSizes, VectorsRunAlongTheDepthWhereBothSidesAreThinAndThatIsCheaper) {
   constexpr auto kF32 = ir::DType::kF32;
-  EXPECT_TRUE(sizes_of(product_kernel(4, 4, 16, kF32), {false, false}).skinny);
-  EXPECT_FALSE(sizes_of(product_kernel(4, 4, 15, kF32), {false, false}).skinny);
-  EXPECT_FALSE(sizes_of(product_kernel(8, 8, 4096, kF32), {false, true}).skinny);
-  EXPECT_TRUE(sizes_of(product_kernel(1, 4096, 4096, kF32), {true, true}).skinny);
-  EXPECT_FALSE(sizes_of(product_kernel(1, 4096, 4096, kF32), {true, false}).skinny);
+  EXPECT_TRUE(sizes_of(product_kernel(1, 1, 4096, kF32), {false, false}).skinny);
+  EXPECT_FALSE(sizes_of(product_kernel(4, 4, 2, kF32), {false, false}).skinny);
+  EXPECT_FALSE(can_be_thin(ways_of(product_kernel(8, 8, 4096, kF32), {false, true})));
+  EXPECT_TRUE(can_be_thin(ways_of(product_kernel(1, 4096, 4096, kF32), {true, true})));
+  EXPECT_TRUE(can_be_thin(ways_of(product_kernel(1, 4096, 4096, kF32), {false, true})));
 }
 
 TEST(ProductSizes, AConvolutionIsAProductPerWindowPositionAndRowOfTheImage) {

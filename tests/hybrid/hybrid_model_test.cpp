@@ -45,10 +45,10 @@ HybridParts places_away(const KernelQuery& query, const std::vector<double>& dis
   HybridParts parts = fit_to(rows(), tpu_v3(), {.name = "hybrid"}).parts;
   const Estimate physics = ask(kPhysics, query, tpu_v3());
   Coordinates at = coordinates_of(physics);
-  const float here = at[0];
+  const float here = at.time;
   parts.known = {};
   for (const double distance : distances) {
-    at[0] = here + static_cast<float>(distance);
+    at.time = here + static_cast<float>(distance);
     parts.known.places().push_back({.device = tpu_v3().name,
                                     .source = "set",
                                     .reach = 1,

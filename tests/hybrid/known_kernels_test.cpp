@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 Coordinates at(double x) {
   Coordinates coordinates{};
-  coordinates[0] = static_cast<float>(x);
+  coordinates.time = static_cast<float>(x);
   return coordinates;
 }
 
@@ -34,25 +34,39 @@ Place known_of(const std::vector<MeasuredKernel>& kernels) {
 }
 
 double apart(const analytical::Estimate& a, const analytical::Estimate& b) {
-  double squares = 0;
-  for (std::size_t i = 0; i < kCoordinates; ++i) {
-    squares += std::pow(coordinates_of(a)[i] - coordinates_of(b)[i], 2);
-  }
-  return std::sqrt(squares);
+  return distance(coordinates_of(a), coordinates_of(b));
 }
 
 TEST(KnownKernels, AFactorOfFourAndHalfOfTheTimeAreADistanceOfOne) {
   analytical::Estimate one{.time = Seconds{1e-5}};
-  one.hbm_read = Bytes{1e9};
   one.bounds[0] = one.time;
-  analytical::Estimate slower = one, larger = one, idle = one;
+  analytical::Estimate slower = one, idle = one;
   slower.time = one.time * kFactor;
   slower.bounds[0] = one.bounds[0] * kFactor;
-  larger.hbm_read = one.hbm_read * kFactor;
   idle.bounds[0] = one.time * 0.5;
   EXPECT_NEAR(apart(one, slower), 1, 1e-5);
-  EXPECT_NEAR(apart(one, larger), 1, 1e-5);
   EXPECT_NEAR(apart(one, idle), 1, 1e-5);
+}
+
+TEST(KnownKernels, BytesAndOperationsCountByTheShareOfTimeTheyTake) {
+  for (const double share : {0.0, 0.1, 0.5, 1.0}) {
+    analytical::Estimate one{.time = Seconds{1e-5}};
+    one.hbm_read = Bytes{1e9};
+    one.flops = Flops{1e12};
+    one.bounds[static_cast<std::size_t>(analytical::Bound::kOverhead)] = one.time;
+    analytical::Estimate read = one, computed = one;
+    for (analytical::Estimate* each : {&one, &read}) {
+      each->bounds[static_cast<std::size_t>(analytical::Bound::kHbmRead)] = one.time * share;
+    }
+    read.hbm_read = one.hbm_read * kFactor;
+    EXPECT_NEAR(apart(one, read), share, 1e-5);
+    one.bounds[static_cast<std::size_t>(analytical::Bound::kHbmRead)] = {};
+    for (analytical::Estimate* each : {&one, &computed}) {
+      each->bounds[static_cast<std::size_t>(analytical::Bound::kMatrix)] = one.time * share;
+    }
+    computed.flops = one.flops * kFactor;
+    EXPECT_NEAR(apart(one, computed), share, 1e-5);
+  }
 }
 
 TEST(KnownKernels, APlaceReachesAsFarAsNineOfTenKernelsAreFromAnotherGroup) {

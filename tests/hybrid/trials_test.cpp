@@ -1,10 +1,12 @@
 // Which rows are tried, in which groups and places, and what is reported of them.
 #include "hybrid/trials.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "tests/hybrid/corrected_set.h"
 
@@ -19,8 +21,9 @@ const measured::SampleSet& set() {
   return made;
 }
 
-TrialRows rows_of(std::optional<learned::ValidateBy> by = {},
-                  const measured::SampleSet& from = set()) {
+using learned::ValidateBy;
+
+TrialRows rows_of(ValidateBy by = ValidateBy::kKernel, const measured::SampleSet& from = set()) {
   return trial_rows(kPhysics, kSpec, {{&from, 1}, {&tpu_v3(), 1}, by});
 }
 
@@ -41,7 +44,6 @@ std::vector<Trial> trials_of(const TrialRows& rows, const std::function<double(d
 TEST(TrialRows, AreWhatPhysicsMissesByKernel) {
   const TrialRows rows = rows_of();
   ASSERT_EQ(rows.bag.size(), set().samples.size());
-  EXPECT_EQ(rows.trial_by, learned::ValidateBy::kKernel);
   for (std::size_t i = 0; i < rows.bag.size(); ++i) {
     const Seconds physics = ask(kPhysics, query_of(set(), i), tpu_v3()).time;
     EXPECT_NEAR(rows.bag.residual[i], std::log(set().samples[i].measured / physics), 1e-9);
@@ -53,11 +55,29 @@ TEST(TrialRows, AreWhatPhysicsMissesByKernel) {
   EXPECT_EQ(rows.places.front().source, set().name);
 }
 
-TEST(TrialRows, GroupsAreWhatIsAskedForAndRowsWhereKernelsAreFew) {
-  EXPECT_EQ(rows_of(learned::ValidateBy::kRow).bag.group.back(), set().samples.size() - 1);
-  const measured::SampleSet few = corrected_set(tpu_v3(), kLeastUnits - 1, 4, by_size);
-  EXPECT_EQ(rows_of({}, few).trial_by, learned::ValidateBy::kRow);
-  EXPECT_EQ(rows_of(learned::ValidateBy::kFamily).trial_by, learned::ValidateBy::kRow);  // of one
+std::size_t groups_of(const TrialRows& rows) {
+  return std::set<std::uint32_t>(rows.bag.group.begin(), rows.bag.group.end()).size();
+}
+
+// Its kernels by turns of `families`.
+measured::SampleSet in_families(int kernels, std::size_t families) {
+  measured::SampleSet made = corrected_set(tpu_v3(), kernels, kTiles, by_size);
+  for (std::size_t i = 0; i < made.works.size(); ++i) {
+    made.works[i].family = fmt::format("program {}", i % families);
+  }
+  return made;
+}
+
+TEST(TrialRows, GroupsAreWhatIsAskedForAndFinerWhereThoseAreFew) {
+  const measured::SampleSet programs = in_families(20, 10);
+  EXPECT_EQ(groups_of(rows_of(ValidateBy::kFamily, programs)), 10U);
+  EXPECT_EQ(groups_of(rows_of(ValidateBy::kKernel, programs)), 20U);
+  EXPECT_EQ(groups_of(rows_of(ValidateBy::kRow, programs)), programs.samples.size());
+  EXPECT_EQ(groups_of(rows_of(ValidateBy::kFamily, in_families(20, 9))), 20U);
+  const measured::SampleSet few = corrected_set(tpu_v3(), kLeastUnits - 1, kTiles, by_size);
+  for (const ValidateBy by : {ValidateBy::kFamily, ValidateBy::kKernel}) {
+    EXPECT_EQ(groups_of(rows_of(by, few)), few.samples.size());
+  }
 }
 
 TEST(Trials, AskMembersThatHaveNotSeenTheGroup) {
