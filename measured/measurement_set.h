@@ -4,8 +4,8 @@
 //   measurements.csv    one row per measured run
 //   kernels/*.hlo       what ran, where a row names a file
 //
-// A row names its work in one of two ways: `kernel` / `program`, an HLO file in the directory, or
-// `op` with the columns of measured/op_kernels.h (an operator, or a whole parametric program).
+// A row names its work by `kernel` / `program`, an HLO file in the directory, or by `op` with the
+// columns of measured/op_kernels.h (an operator, or a whole parametric program).
 // `execution` says how many launches an operator of several ops was: fused (one, the default),
 // reductions (a new one after every reduction), ops (one per op): ir/kernels/kernel_split.h.
 // Columns besides those: runtime_ns (required), dispatch_ns (the part of it that was the host's,
@@ -13,9 +13,9 @@
 // (the tile that ran, measured/tile_cells.h), device, class, family, repeats, spread_ns, split, p_*
 // and x_* (kept, not read). p_* are parameters, numbers: how the kernel was written beyond its tile
 // (p_block_size_x, p_unroll); learned models may read them, models of physics cannot. An empty
-// cell: the row has no such parameter. q_* are quantities other than time, one column for each the
-// manifest lists; an empty cell: not measured. Rows of equal work, device, tile and parameters are
-// duplicates. `kernel` is a file of one kernel, or file#name; files lie inside the directory.
+// cell: it has none. q_* are quantities other than time, one column for each the manifest lists; an
+// empty cell: not measured. Rows of equal work, device, tile and parameters are duplicates.
+// `kernel` is a file of one kernel, or file#name; files lie inside the directory.
 //
 // manifest.yaml: format (tilecast.measurements/1), name, source, licence, timing (device | host |
 // none: there are no times and no runtime_ns, only quantities), device and / or devices (cell of
@@ -144,8 +144,7 @@ struct MeasurementSet {
 // equal work. Empty for rows of files.
 [[nodiscard]] std::string operator_key(const CsvTable& table, const CsvRow& row);
 
-// Hex digest (SHA-1, 160 bits) over the bytes; stable across machines and versions. It tells data
-// apart; it is no protection against forgery.
+// Hex digest (SHA-1) over the bytes: it tells data apart and is no protection against forgery.
 [[nodiscard]] std::string content_hash(std::string_view bytes);
 
 }  // namespace tilecast::measured

@@ -115,7 +115,7 @@ static int run(const Handles* handles, const Answers* expected) {
 int main(int argc, char** argv) {
   static Answers expected;
   if (argc != 2) return 2;
-  tilecast_device* device = tilecast_device_load("tpu_v3", NULL, 0, NULL);
+  tilecast_device* device = tilecast_device_load("h100_sxm", NULL, 0, NULL);
   tilecast_program* program = tilecast_program_load(argv[1], device, NULL);
   tilecast_program* product =
       tilecast_program_parse(kProduct, strlen(kProduct), "product.hlo", device, NULL);

@@ -1,0 +1,150 @@
+// An operator of twice the size is never faster, by physics and by the model that `default` means.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "hwdesc/device_yaml.h"
+#include "measured/csv.h"
+#include "sim/model_choice.h"
+#include "sim/op_table.h"
+
+namespace tilecast::sim {
+namespace {
+
+constexpr int kPairs = 700;
+constexpr double kRounding = 1e-9;  // relative
+
+class Draw {
+ public:
+  explicit Draw(std::uint64_t seed) : random_(seed) {}
+  template <class Choices>
+  auto one_of(const Choices& choices) {
+    return *(std::begin(choices) + random_() % std::size(choices));
+  }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+struct Size {
+  const char* column;
+  std::int64_t value;
+};
+
+// Log-uniform, as a table of operators is: powers of two, and numbers between them.
+constexpr std::int64_t kSizes[] = {1,   2,   3,   5,   7,   8,   14,   16,   28,   32,  56,
+                                   64,  100, 128, 192, 256, 333, 512,  768,  1000, 1024, 2048, 4096};
+constexpr std::int64_t kImages[] = {7, 14, 28, 56}, kChannels[] = {1, 2, 3, 16, 32, 64, 128, 256},
+                       kBatches[] = {1, 2, 3, 8, 16, 32, 64}, kWindows[] = {1, 3, 5, 7};
+constexpr const char* kConvolutions[] = {"conv2d", "conv2d_grad_input", "conv2d_grad_weight"};
+constexpr const char* kRows[] = {"softmax", "layernorm", "reduce", "transpose"};
+
+struct Operator {
+  std::string op, window;
+  std::vector<Size> sizes;
+};
+
+Operator random_operator(Draw& draw) {
+  switch (draw.one_of(std::initializer_list{0, 0, 1, 2})) {
+    case 0:
+      return {"matmul",
+              ",,,",
+              {{"m", draw.one_of(kSizes)}, {"n", draw.one_of(kSizes)}, {"k", draw.one_of(kSizes)}}};
+    case 1: {
+      const std::int64_t window = draw.one_of(kWindows);
+      return {draw.one_of(kConvolutions),
+              fmt::format("{0},{0},1,same", window),
+              {{"n", draw.one_of(kBatches)},
+               {"h", draw.one_of(kImages)},
+               {"w", draw.one_of(kImages)},
+               {"ci", draw.one_of(kChannels)},
+               {"co", draw.one_of(kChannels)}}};
+    }
+    default:
+      return {draw.one_of(kRows),
+              ",,,",
+              {{"rows", draw.one_of(kSizes)}, {"columns", draw.one_of(kSizes)}}};
+  }
+}
+
+constexpr const char* kColumns[] = {"m", "n", "k", "h", "w", "ci", "co", "rows", "columns"};
+
+std::string line_of(const Operator& made, const std::string& dtype) {
+  std::string line = made.op + "," + dtype + "," + made.window;
+  for (const std::string_view column : kColumns) {
+    line += ',';
+    for (const Size& size : made.sizes) {
+      if (size.column == column) line += std::to_string(size.value);
+    }
+  }
+  return line + "\n";
+}
+
+// Pairs of rows: an operator, and the same with one size doubled.
+measured::CsvTable pairs() {
+  std::string text = "op,dtype,kh,kw,stride,padding";
+  for (const char* column : kColumns) text += std::string(",") + column;
+  text += '\n';
+  Draw draw(42);
+  for (int i = 0; i < kPairs; ++i) {
+    Operator made = random_operator(draw);
+    const std::string dtype = draw.one_of(std::initializer_list{"f32", "bf16"});
+    text += line_of(made, dtype);
+    const auto doubled = draw.one_of(std::initializer_list{0U, 1U, 2U, 3U, 4U}) % made.sizes.size();
+    made.sizes[doubled].value *= 2;
+    text += line_of(made, dtype);
+  }
+  return measured::read_csv(base::SourceText("pairs.csv", text));
+}
+
+struct Broken {
+  int pairs = 0;
+  double worst = 0;  // share of its time that an operator lost by being twice as large
+};
+
+Broken broken_by(const std::string& preset, const std::string& model_name) {
+  const hwdesc::Device device = hwdesc::load_device(preset);
+  const ChosenModel model = choose_model(model_name, {&device, 1});
+  const measured::CsvTable answers = estimate_operators(pairs(), device, *model.model);
+  Broken broken;
+  for (std::size_t i = 0; i < answers.rows.size(); i += 2) {
+    const auto time = [&](std::size_t row) {
+      return measured::number_cell(answers, answers.rows[row], "estimate_ns", 0, 1e15);
+    };
+    const double lost = 1 - time(i + 1) / time(i);
+    if (lost <= kRounding) continue;
+    broken.pairs += 1;
+    broken.worst = std::max(broken.worst, lost);
+  }
+  return broken;
+}
+
+class MoreWork : public testing::TestWithParam<std::string> {};
+
+// Known inaccurate: on TPUs a small array's rows and columns change places where that pads less, and
+// its reduction is then up to a tenth of a microsecond faster; where cores have caches a layer
+// normalisation of two rows hides what one does not.
+TEST_P(MoreWork, IsNeverFasterByPhysics_KnownInaccurateForOneInAHundred) {
+  const Broken broken = broken_by(GetParam(), "analytical");
+  const bool is_simt =
+      hwdesc::load_device(GetParam()).execution == hwdesc::Execution::kSimt;
+  EXPECT_LE(broken.pairs, kPairs / (is_simt ? 500 : 50));
+  EXPECT_LE(broken.worst, is_simt ? 0.02 : 0.12);
+}
+
+INSTANTIATE_TEST_SUITE_P(Presets, MoreWork, testing::ValuesIn(hwdesc::preset_names()),
+                         [](const auto& test) { return test.param; });
+
+// Known inaccurate: the trees have steps, which show where physics hardly rises: in products that
+// are mostly launch.
+TEST(MoreWork, IsSeldomFasterByTheShippedModels_KnownInaccurateForLaunches) {
+  for (const char* preset : {"h100_sxm", "h200_sxm", "b200", "a100_sxm_80gb", "v100_pcie", "t4"}) {
+    const Broken broken = broken_by(preset, "default");
+    EXPECT_LE(broken.pairs, kPairs / 8) << preset;
+    EXPECT_LE(broken.worst, 0.25) << preset;
+  }
+}
+
+}  // namespace
+}  // namespace tilecast::sim
