@@ -1,4 +1,4 @@
-// The devices that a hybrid was fitted on, as calibrated, in order. One that comes from a folder is
+// The devices that a hybrid was fitted on, as described, in order. One that comes from a folder is
 // read when it is first asked for: most programs need one of them, and each takes 2 ms.
 //
 //   devices.name(0);   // "tpu_v3"

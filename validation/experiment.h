@@ -15,7 +15,7 @@
 //   default: {column: x_name, like: ["*.c0.*"]}         rows of their program's default run
 //   score: [{kernel: ["fusion.*"], family: ["net_*"], at_least: 5 us}]    that may be scored
 //   learners: [{name: trees, model: xgboost, features: [static, tile]}]   learned/training/
-//   hybrids: [{name: hybrid, try: [trees]}]   hybrid_spec.h; a learner only tried is no column
+//   hybrids: [{name: hybrid}]                 hybrid/hybrid_spec.h
 //   columns: [roofline, bottleneck, analytical, analytical_scaled, calibrated, trees, hybrid]
 //   by: [class]                               strata besides all: set, class, size, family, kernel
 //   by_kernel: ["tiles: *"]                   of the kernels' strata, those to show
