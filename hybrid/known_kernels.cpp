@@ -29,6 +29,8 @@ float squared_distance(const Coordinates& a, const Coordinates& b) {
   return sum;
 }
 
+float time_of(const KnownKernel& kernel) { return kernel.at.time; }
+
 float nearest_squared(std::span<const KnownKernel> kernels, const Coordinates& at) {
   float least = std::numeric_limits<float>::infinity();
   for (const KnownKernel& kernel : kernels) {
@@ -108,8 +110,22 @@ float distance(const Coordinates& a, const Coordinates& b) {
   return std::sqrt(squared_distance(a, b));
 }
 
+// From the kernel of the nearest time outwards, as long as the time alone is not farther.
 double Place::distance(const Coordinates& at) const {
-  return std::sqrt(double{nearest_squared(kernels, at)}) / reach;
+  const auto middle = std::ranges::lower_bound(kernels, at.time, {}, time_of);
+  float least = std::numeric_limits<float>::infinity();
+  const auto is_near = [&](const KnownKernel& kernel) {
+    if (squared(kernel.at.time - at.time) >= least) return false;
+    least = std::min(least, squared_distance(kernel.at, at));
+    return true;
+  };
+  auto longer = middle, shorter = middle;
+  bool go_on = true;
+  while (go_on) {
+    go_on = longer != kernels.end() && is_near(*longer++);
+    go_on = (shorter != kernels.begin() && is_near(*--shorter)) || go_on;
+  }
+  return std::sqrt(double{least}) / reach;
 }
 
 std::vector<Place::Neighbour> Place::nearest(const Coordinates& at, std::size_t count) const {
@@ -135,6 +151,7 @@ Known Known::of(std::vector<Place> places, std::span<const MeasuredKernel> kerne
       if (double{nearest_squared(place.kernels, kernel->at)} <= keep * keep) continue;
       place.kernels.push_back({kernel->name, rounded(kernel->at)});
     }
+    std::ranges::stable_sort(place.kernels, {}, time_of);
   }
   return known;
 }
@@ -178,6 +195,7 @@ Known Known::load(const std::string& text, const std::string& file) {
     set_largest(kernel.at);
     known.places_.back().kernels.push_back(std::move(kernel));
   }
+  for (Place& place : known.places_) std::ranges::stable_sort(place.kernels, {}, time_of);
   return known;
 }
 

@@ -43,7 +43,7 @@ struct Place {
   double reach = 0;
   // What is believed among its kernels of times taken in its own way, and of any: of programs.
   Shrinkage same = {}, any = {};
-  std::vector<KnownKernel> kernels = {};
+  std::vector<KnownKernel> kernels = {};  // by time
 
   // To the nearest kernel, over the reach: up to 1 is near.
   [[nodiscard]] double distance(const Coordinates& at) const;

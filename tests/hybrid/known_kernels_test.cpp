@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 
 #include "base/error.h"
 
@@ -88,7 +89,7 @@ TEST(KnownKernels, KernelsNextToAKeptOneSayNothingNew) {
 }
 
 TEST(KnownKernels, DistancesAreInReachesToTheNearest) {
-  const Place place{.reach = 2, .kernels = {{"a", at(0)}, {"b", at(8)}, {"c", at(3)}}};
+  const Place place{.reach = 2, .kernels = {{"a", at(0)}, {"c", at(3)}, {"b", at(8)}}};
   EXPECT_DOUBLE_EQ(place.distance(at(4)), 0.5);
   const auto nearest = place.nearest(at(4), 2);
   ASSERT_EQ(nearest.size(), 2U);
@@ -96,6 +97,27 @@ TEST(KnownKernels, DistancesAreInReachesToTheNearest) {
   EXPECT_DOUBLE_EQ(nearest[0].distance, 0.5);
   EXPECT_EQ(nearest[1].name, "a");  // as far as b, and before it
   EXPECT_DOUBLE_EQ(nearest[1].distance, 2);
+}
+
+TEST(KnownKernels, TheNearestIsTheNearestOfAll) {
+  for (int seed = 0; seed < 200; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto draw = [&](double most) {
+      return std::uniform_real_distribution<float>(0, static_cast<float>(most))(random);
+    };
+    const auto coordinates = [&] {
+      Coordinates c{.time = draw(5), .bytes = draw(20), .flops = draw(20), .moving = draw(1)};
+      for (float& share : c.shares) share = draw(2);
+      return c;
+    };
+    std::vector<MeasuredKernel> kernels;
+    for (std::uint32_t i = 0; i < 40; ++i) kernels.push_back({"k", 0, i, coordinates()});
+    const Place place = known_of(kernels);
+    const Coordinates asked = coordinates();
+    float least = distance(place.kernels.front().at, asked);
+    for (const KnownKernel& known : place.kernels) least = std::min(least, distance(known.at, asked));
+    EXPECT_FLOAT_EQ(static_cast<float>(place.distance(asked) * place.reach), least) << seed;
+  }
 }
 
 TEST(KnownKernels, AreReadAsTheyWere) {
