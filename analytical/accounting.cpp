@@ -85,8 +85,8 @@ struct Freed {
   Accounting without;
 };
 
-// The resource without which most time is saved; of those that save alike, what the kernel waits for
-// longest. A resource cannot save more than it is busy.
+// The resource without which most time is saved; of those that save alike, what the kernel waits
+// for longest. A resource cannot save more than it is busy.
 Freed most_saving(const AccountingOf& account, const Accounting& all) {
   Freed best{.bound = binding(all)};
   best.without = account(mask_of(best.bound));

@@ -51,8 +51,8 @@ double skinny_cycles(const ProductSizes& sizes, const Core& core) {
   return sizes.rows * sizes.columns * per_column;
 }
 
-// The blocks of one panel of `vectors` vectors; rows that fill no block go one by one, or as a whole
-// block where that is cheaper.
+// The blocks of one panel of `vectors` vectors; rows that fill no block go one by one, or as a
+// whole block where that is cheaper.
 double panel_cycles(double vectors, const ProductSizes& sizes, const Core& core) {
   const double together = vectors > 1 ? 4 : 8;
   const double blocks = std::floor(sizes.rows / together);

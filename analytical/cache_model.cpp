@@ -185,9 +185,8 @@ double CacheModel::add_compute(const Nest& nest, std::span<const Extents> groups
   const UnitCycles last = compute_.epilogue(groups, view(times));
   add(last);
   if (space_.matrix) {
-    const ProductSizes sizes =
-        cheapest_product(product_ways(space_, nest.extents, depth_is_minor_), *device_,
-                         space_.matrix->lhs_dtype, outside(nest));
+    const ProductSizes sizes = cheapest_product(product_ways(space_, nest.extents, depth_is_minor_),
+                                                *device_, space_.matrix->lhs_dtype, outside(nest));
     parts[index_of(Bound::kMatrix)] += product_s(sizes, nest) * nest.tiles;
     parts[index_of(Bound::kCrossLane)] += transposed_elements(sizes, groups, view(times)) /
                                           device_->cross_lane.elements_per_cycle * cycle_s_;

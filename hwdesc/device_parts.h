@@ -140,7 +140,7 @@ struct Calibration {
   double network = 1;                                                 // bandwidth of links
   Seconds kernel_overhead;                  // on the device, added to every kernel
   std::map<std::string, Seconds> dispatch;  // op class -> host time per launch; never on-chip time
-  std::string source;  // what they were fitted on; empty: not calibrated
+  std::string source;                       // what they were fitted on; empty: not calibrated
 };
 
 }  // namespace tilecast::hwdesc

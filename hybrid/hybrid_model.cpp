@@ -213,7 +213,8 @@ void HybridModel::ask(std::span<const KernelQuery> queries, const View& view,
 
 bool HybridModel::believes(const hwdesc::Device& trained) const {
   return std::ranges::any_of(parts_.known.places(), [&](const Place& place) {
-    return place.device == trained.name && (place.same.c != kPhysicsAlone || place.any.c != kPhysicsAlone);
+    return place.device == trained.name &&
+           (place.same.c != kPhysicsAlone || place.any.c != kPhysicsAlone);
   });
 }
 

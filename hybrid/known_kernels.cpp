@@ -16,10 +16,12 @@ using measured::CsvRow;
 using measured::CsvTable;
 
 constexpr double kLeastReach = 0.05, kPerShare = 2, kKept = 0.25;
-constexpr std::size_t kName = 5;  // column, before the coordinates
+constexpr std::size_t kName = 5;         // column, before the coordinates
 constexpr double kMostCoordinate = 1e3;  // beyond the logarithm of any number
 
-float squared(float value) { return value * value; }
+float squared(float value) {
+  return value * value;
+}
 
 float squared_distance(const Coordinates& a, const Coordinates& b) {
   float sum = squared(a.time - b.time) +
@@ -29,7 +31,9 @@ float squared_distance(const Coordinates& a, const Coordinates& b) {
   return sum;
 }
 
-float time_of(const KnownKernel& kernel) { return kernel.at.time; }
+float time_of(const KnownKernel& kernel) {
+  return kernel.at.time;
+}
 
 float nearest_squared(std::span<const KnownKernel> kernels, const Coordinates& at) {
   float least = std::numeric_limits<float>::infinity();
@@ -95,10 +99,9 @@ std::vector<std::string> columns_of_known() {
 Coordinates coordinates_of(const analytical::Estimate& estimate) {
   const double time = std::max(estimate.time.value, 1e-12);
   const auto scaled = [](double log) { return static_cast<float>(log / std::log(kFactor)); };
-  Coordinates at{
-      .time = scaled(std::log(time * 1e6)),
-      .bytes = scaled(std::log1p(estimate.hbm_read.value + estimate.hbm_write.value)),
-      .flops = scaled(std::log1p(estimate.flops.value))};
+  Coordinates at{.time = scaled(std::log(time * 1e6)),
+                 .bytes = scaled(std::log1p(estimate.hbm_read.value + estimate.hbm_write.value)),
+                 .flops = scaled(std::log1p(estimate.flops.value))};
   for (std::size_t i = 0; i < at.shares.size(); ++i) {
     at.shares[i] = static_cast<float>(kPerShare * std::min(1.0, estimate.bounds[i].value / time));
   }
@@ -160,8 +163,9 @@ std::string Known::save() const {
   std::string text = measured::csv_line(columns_of_known());
   for (const Place& place : places_) {
     for (const KnownKernel& kernel : place.kernels) {
-      std::vector<std::string> cells = {place.device, place.writer, place.timed, place.source,
-                                        fmt::format("{}", place.reach), kernel.name};
+      std::vector<std::string> cells = {
+          place.device, place.writer, place.timed, place.source, fmt::format("{}", place.reach),
+          kernel.name};
       Coordinates at = kernel.at;
       for (const float* value : saved(at)) cells.push_back(fmt::format("{}", *value));
       text += measured::csv_line(cells);
@@ -181,11 +185,12 @@ Known Known::load(const std::string& text, const std::string& file) {
     const Place* last = known.places_.empty() ? nullptr : &known.places_.back();
     if (last == nullptr || last->device != row.cells[0] || last->writer != row.cells[1] ||
         last->timed != row.cells[2] || last->source != row.cells[3]) {
-      known.places_.push_back({.device = row.cells[0],
-                               .writer = row.cells[1],
-                               .timed = row.cells[2],
-                               .source = row.cells[3],
-                               .reach = measured::number_cell(table, row, "reach", kLeastReach, kMostCoordinate)});
+      known.places_.push_back(
+          {.device = row.cells[0],
+           .writer = row.cells[1],
+           .timed = row.cells[2],
+           .source = row.cells[3],
+           .reach = measured::number_cell(table, row, "reach", kLeastReach, kMostCoordinate)});
     }
     KnownKernel kernel{.name = row.cells[kName]};
     for (std::size_t i = 0; float* value : saved(kernel.at)) {

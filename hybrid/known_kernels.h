@@ -3,15 +3,15 @@
 //   Known known = Known::of(kernels);
 //   for (const Place& place : known.places()) place.distance(coordinates_of(estimate));
 //
-// A *place* is a device, what wrote the code and how it was timed (KernelQuery), and the measurement
-// set: what is believed near its kernels is decided by trials of its own groups, and by those of
-// other sources near them. A kernel stands where physics puts it: logarithms of its time, bytes and
-// operations (a factor of kFactor apart: distance 1) and the shares of its time that each resource
-// is busy (0.5 apart: distance 1). Bytes and operations count by the share of time that they take:
-// those of a kernel that is all launch set it apart from nothing. The *reach* of a place is the
-// distance within which kReached of its kernels have a kernel of another group: how far the trials
-// of groups left out went. Kernels nearer than a quarter of the reach to a kept one are not kept.
-// Thread-safe.
+// A *place* is a device, what wrote the code and how it was timed (KernelQuery), and the
+// measurement set: what is believed near its kernels is decided by trials of its own groups, and by
+// those of other sources near them. A kernel stands where physics puts it: logarithms of its time,
+// bytes and operations (a factor of kFactor apart: distance 1) and the shares of its time that each
+// resource is busy (0.5 apart: distance 1). Bytes and operations count by the share of time that
+// they take: those of a kernel that is all launch set it apart from nothing. The *reach* of a place
+// is the distance within which kReached of its kernels have a kernel of another group: how far the
+// trials of groups left out went. Kernels nearer than a quarter of the reach to a kept one are not
+// kept. Thread-safe.
 #pragma once
 
 #include <array>

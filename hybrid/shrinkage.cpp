@@ -24,7 +24,9 @@ double shrunk(double c, const Opinion& said) {
 
 constexpr std::string_view kBoundBy = " bound by ";
 
-std::string_view class_of(std::string_view kind) { return kind.substr(0, kind.find(kBoundBy)); }
+std::string_view class_of(std::string_view kind) {
+  return kind.substr(0, kind.find(kBoundBy));
+}
 
 // Over physics, in mean absolute log error; of the kind or class `of`, or of all: "".
 Gain gain_of(std::span<const Trial> trials, double c, std::string_view of = {}) {

@@ -5,11 +5,11 @@
 //
 // c is the one of kFactors with the most gain over physics less a standard error, every group
 // counting alike, in mean absolute log error of the rows' whole times. No gain: infinite, physics
-// alone. So is a kind of kernel (class of ops and what bounds it) whose own trials gained nothing, or
-// which has fewer than kLeastUnits groups and whose class did not gain, either. Elsewhere, on other
-// kernels, machines and writers of code, k = 0: trials without sources and devices gained too little
-// for the harm (docs/hybrid.md). Shrinkage: James and Stein, 1961; the rule of one standard error: Breiman et
-// al., CART, 1984. Pure, plain values.
+// alone. So is a kind of kernel (class of ops and what bounds it) whose own trials gained nothing,
+// or which has fewer than kLeastUnits groups and whose class did not gain, either. Elsewhere, on
+// other kernels, machines and writers of code, k = 0: trials without sources and devices gained too
+// little for the harm (docs/hybrid.md). Shrinkage: James and Stein, 1961; the rule of one standard
+// error: Breiman et al., CART, 1984. Pure, plain values.
 #pragma once
 
 #include <limits>

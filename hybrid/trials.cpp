@@ -129,7 +129,8 @@ std::vector<std::uint32_t> places_beside_others(const std::vector<Place>& places
   return found;
 }
 
-std::vector<Opinion> ask(const Bag& bag, const TrialRows& rows, std::span<const std::size_t> asked) {
+std::vector<Opinion> ask(const Bag& bag, const TrialRows& rows,
+                         std::span<const std::size_t> asked) {
   const std::size_t width = bag.features().width();
   std::vector<float> features;
   for (const std::size_t row : asked) {
@@ -188,8 +189,7 @@ std::vector<Trial> run_trials(const TrialRows& rows, const FittedBag& fitted) {
   return trials;
 }
 
-CrossTrials cross_trials(const BagSpec& spec, const TrialRows& rows, const Known& known,
-                         int jobs) {
+CrossTrials cross_trials(const BagSpec& spec, const TrialRows& rows, const Known& known, int jobs) {
   const std::vector<Place>& places = known.places();
   CrossTrials across{TrialsByPlace(places.size()), TrialsByPlace(places.size())};
   std::vector<std::uint32_t> order = places_beside_others(places);

@@ -17,10 +17,10 @@ namespace tilecast::hybrid {
 
 struct TrialRows {
   BagRows bag = {};
-  std::vector<std::string> kind = {};                           // by row
-  std::vector<Place> places = {};                               // without kernels
-  std::vector<std::uint32_t> place = {};                        // by row
-  std::size_t programs = 0;                                     // rows left out
+  std::vector<std::string> kind = {};     // by row
+  std::vector<Place> places = {};         // without kernels
+  std::vector<std::uint32_t> place = {};  // by row
+  std::size_t programs = 0;               // rows left out
 
   [[nodiscard]] const Shrinkage& rule_of(std::size_t row) const { return places[place[row]].same; }
 };

@@ -154,7 +154,8 @@ Dims convolution_order(const Shape& shape, std::int64_t feature, std::int64_t ba
                        const LayoutRules& rules) {
   const PaddingCost cost(shape, rules);
   if (cost.size(batch) == 1) batch = best_spatial(cost, shape.rank(), feature, batch);
-  const double by_batch = cost.inflation(batch, feature), by_feature = cost.inflation(feature, batch);
+  const double by_batch = cost.inflation(batch, feature),
+               by_feature = cost.inflation(feature, batch);
   // Of a few by a few, where both pad alike, the batch: the products then take less.
   const bool few = std::max(cost.size(batch), cost.size(feature)) <= rules.sublanes;
   const bool batch_minor = by_batch < by_feature || (few && by_batch == by_feature);

@@ -19,12 +19,12 @@ constexpr float kBeyond = 0.25F;  // of the training range, on either side
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // Infinite values count as the largest finite ones.
-float on_scale(float x, float unit) {
+float on_scale(float x, bool logarithmic) {
   constexpr float kMost = std::numeric_limits<float>::max();
   const float finite = std::clamp(x, -kMost, kMost);
-  if (!(unit > 0)) return finite;
-  const double units = std::fabs(static_cast<double>(finite)) / static_cast<double>(unit);
-  return std::copysign(static_cast<float>(std::log1p(units)), finite);
+  if (!logarithmic) return finite;
+  const double magnitude = std::fabs(static_cast<double>(finite));
+  return std::copysign(static_cast<float>(std::log1p(magnitude)), finite);
 }
 
 float scaled(float x, float low, float high) {
@@ -35,16 +35,11 @@ float scaled(float x, float low, float high) {
   return std::clamp(static_cast<float>(share), -kBeyond, 1 + kBeyond);
 }
 
-constexpr std::string_view kLogOf = "log ";  // before a unit that is not 1
+constexpr std::string_view kScaleTexts[] = {"linear", "log"};
 
 // The shortest text that reads back as the same float.
 std::string exact(float value) {
   return fmt::format("{}", value);
-}
-
-std::string scale_text(float unit) {
-  if (unit == 0) return "linear";
-  return unit == 1 ? "log" : std::string(kLogOf) + exact(unit);
 }
 
 float number_cell(const measured::CsvTable& table, const measured::CsvRow& row,
@@ -59,18 +54,11 @@ float number_cell(const measured::CsvTable& table, const measured::CsvRow& row,
       fmt::format("{}: got '{}', expected a finite number", table.where(row, column), text));
 }
 
-float unit_cell(const measured::CsvTable& table, const measured::CsvRow& row) {
+bool is_logarithmic(const measured::CsvTable& table, const measured::CsvRow& row) {
   const std::string_view text = table.cell(row, "scale");
-  if (text == "linear") return 0;
-  if (text == "log") return 1;
-  float unit = 0;
-  if (text.starts_with(kLogOf)) {
-    const char* const last = text.data() + text.size();
-    const auto [end, failure] = std::from_chars(text.data() + kLogOf.size(), last, unit);
-    if (failure == std::errc{} && end == last && std::isfinite(unit) && unit > 0) return unit;
-  }
-  throw Error(fmt::format("{}: got '{}', expected linear, log, or log and a number above 0",
-                          table.where(row, "scale"), text));
+  const auto* const found = std::ranges::find(kScaleTexts, text);
+  if (found != std::end(kScaleTexts)) return found != std::begin(kScaleTexts);
+  throw Error(fmt::format("{}: got '{}', expected linear or log", table.where(row, "scale"), text));
 }
 
 void check_form(const measured::CsvTable& table, const FeatureSchema& schema) {
@@ -88,37 +76,11 @@ void check_form(const measured::CsvTable& table, const FeatureSchema& schema) {
 }  // namespace
 
 FeatureScaler::FeatureScaler(std::span<const float> rows, std::size_t width, bool logarithmic)
-    : unit_(width, logarithmic ? 1 : 0) {
-  take_ranges(rows);
-}
-
-FeatureScaler FeatureScaler::by_magnitude(std::span<const float> rows,
-                                          const FeatureSchema& schema) {
-  const std::size_t width = schema.columns.size();
-  std::vector<float> least(width, kInfinity), most(width, 0);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const float magnitude = std::fabs(rows[i]);
-    if (!(magnitude > 0 && magnitude < kInfinity)) continue;
-    least[i % width] = std::min(least[i % width], magnitude);
-    most[i % width] = std::max(most[i % width], magnitude);
-  }
-  FeatureScaler scaler;
-  for (std::size_t column = 0; column < width; ++column) {
-    const bool share = schema.columns[column].unit == "1" && most[column] <= 1;
-    scaler.unit_.push_back(share || most[column] == 0 ? 0 : least[column]);
-  }
-  scaler.take_ranges(rows);
-  return scaler;
-}
-
-void FeatureScaler::take_ranges(std::span<const float> rows) {
-  const std::size_t width = unit_.size();
-  low_.assign(width, kInfinity);
-  high_.assign(width, -kInfinity);
+    : low_(width, kInfinity), high_(width, -kInfinity), logarithmic_(width, logarithmic) {
   TC_CHECK(width == 0 ? rows.empty() : rows.size() % width == 0, "rows of another width");
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (std::isnan(rows[i])) continue;
-    const float value = on_scale(rows[i], unit_[i % width]);
+    const float value = on_scale(rows[i], logarithmic);
     low_[i % width] = std::min(low_[i % width], value);
     high_[i % width] = std::max(high_[i % width], value);
   }
@@ -135,7 +97,7 @@ void FeatureScaler::apply(std::span<float> rows) const {
       float& value = rows[row + column];
       value = std::isnan(value)
                   ? kScaledMissing
-                  : scaled(on_scale(value, unit_[column]), low_[column], high_[column]);
+                  : scaled(on_scale(value, logarithmic_[column]), low_[column], high_[column]);
     }
   }
 }
@@ -144,8 +106,8 @@ std::string FeatureScaler::to_csv(const FeatureSchema& schema) const {
   TC_CHECK(schema.columns.size() == width(), "a schema of another width");
   std::string text = measured::csv_line({"column", "low", "high", "scale"});
   for (std::size_t i = 0; i < width(); ++i) {
-    text += measured::csv_line(
-        {schema.columns[i].name, exact(low_[i]), exact(high_[i]), scale_text(unit_[i])});
+    text += measured::csv_line({schema.columns[i].name, exact(low_[i]), exact(high_[i]),
+                                std::string(kScaleTexts[logarithmic_[i] ? 1 : 0])});
   }
   return text;
 }
@@ -165,7 +127,7 @@ FeatureScaler FeatureScaler::from_csv(const std::string& text, const std::string
     if (low > high) {
       throw Error(fmt::format("{}: got {} below low, {}", table.where(row, "high"), high, low));
     }
-    scaler.unit_.push_back(unit_cell(table, row));
+    scaler.logarithmic_.push_back(is_logarithmic(table, row));
     scaler.low_.push_back(low);
     scaler.high_.push_back(high);
   }

@@ -1,6 +1,5 @@
 // Brings features into [0, 1] by the least and the greatest value of the training set (Kaufman et
-// al., MLSys 2021, section 3.1), optionally on the scale of log(1 + |x|) with the sign kept, or of
-// log(1 + |x| / u) with u of the column's own.
+// al., MLSys 2021, section 3.1), optionally on the scale of log(1 + |x|) with the sign kept.
 // A column that is constant there becomes 0; NaN becomes `missing`, 0. Values outside the training
 // range go beyond [0, 1], up to a quarter of the range on either side. Thread-safe value.
 #pragma once
@@ -18,10 +17,6 @@ class FeatureScaler {
   FeatureScaler() = default;
   // `rows`: row-major, any number of rows of `width` columns. logarithmic: see above.
   FeatureScaler(std::span<const float> rows, std::size_t width, bool logarithmic);
-  // Shares (unit 1, magnitudes up to 1) as they are; of others log(1 + |x| / u), u the column's
-  // least magnitude above 0: seconds and FLOPs alike spread over their orders of magnitude.
-  [[nodiscard]] static FeatureScaler by_magnitude(std::span<const float> rows,
-                                                  const FeatureSchema& schema);
 
   [[nodiscard]] std::size_t width() const { return low_.size(); }
   void apply(std::span<float> rows) const;  // in place
@@ -33,10 +28,8 @@ class FeatureScaler {
                                               const FeatureSchema& schema);
 
  private:
-  void take_ranges(std::span<const float> rows);
-
   std::vector<float> low_, high_;  // on the scale used
-  std::vector<float> unit_;        // u of log(1 + |x| / u); 0: linear
+  std::vector<bool> logarithmic_;  // by column
 };
 
 }  // namespace tilecast::learned

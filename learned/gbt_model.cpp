@@ -39,8 +39,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kLanes = 16;  // rows that walk down a tree side by side
-constexpr std::size_t kBlock = 64;  // rows that stay in the cache while a tree is
+constexpr std::size_t kLanes = 16;   // rows that walk down a tree side by side
+constexpr std::size_t kBlock = 64;   // rows that stay in the cache while a tree is
 constexpr std::size_t kFewRows = 4;  // that walk alone: lanes would be empty
 constexpr std::uint32_t kDeepestLeaf = 64;
 constexpr std::size_t kMaxIndex = std::numeric_limits<std::uint16_t>::max();

@@ -21,9 +21,8 @@ using hwdesc::ConfigNode;
 
 constexpr std::string_view kFormat = "tilecast.model/1";
 constexpr std::string_view kCheck = "check: ";
-enum class Kind { kXgboost, kNetwork, kProcess, kPhysics };
-constexpr std::string_view kKinds[] = {"xgboost", "network", "gaussian_process",
-                                       "physics"};
+enum class Kind { kXgboost, kNetwork, kPhysics };
+constexpr std::string_view kKinds[] = {"xgboost", "network", "physics"};
 constexpr std::uint64_t kMostVersion = 1'000'000;
 constexpr std::string_view kNoYes[] = {"no", "yes"};
 
@@ -31,10 +30,6 @@ Kind kind_of(const ModelCard& card) {
   const auto* const found = std::ranges::find(kKinds, card.kind);
   TC_CHECK(found != std::end(kKinds), "a card of no known kind");
   return static_cast<Kind>(found - std::begin(kKinds));
-}
-
-bool has_table(Kind kind) {
-  return kind == Kind::kXgboost || kind == Kind::kProcess;
 }
 
 // --- writing
@@ -64,7 +59,7 @@ void write_selection(std::string& text, std::string_view key, const FeatureSelec
 
 void write_features(std::string& text, const ModelText& model) {
   const Kind kind = kind_of(model.card);
-  if (has_table(kind)) return write_selection(text, "features", model.features);
+  if (kind == Kind::kXgboost) return write_selection(text, "features", model.features);
   if (kind == Kind::kPhysics) return;
   const NetworkFeatures& features = model.network_features;
   FeatureSelection at_kernel = features.at_kernel;
@@ -220,7 +215,7 @@ NetworkSpec network_at(const ConfigNode& root) {
 
 void read_features(const ConfigNode& root, ModelText& model) {
   const Kind kind = kind_of(model.card);
-  if (has_table(kind)) model.features = selection_at(root, "features");
+  if (kind == Kind::kXgboost) model.features = selection_at(root, "features");
   if (kind != Kind::kNetwork) return;
   NetworkFeatures& features = model.network_features;
   features.at_nodes = selection_at(root, "at_nodes");
@@ -307,7 +302,7 @@ void require_keys(const ConfigNode& root) {
                                      "metrics",  "check",    "parameters", "training_seconds",
                                      "hybrid",   "predicts"};
   const auto kind = static_cast<Kind>(choice(required(root, "kind"), kKinds));
-  if (has_table(kind)) keys.emplace_back("features");
+  if (kind == Kind::kXgboost) keys.emplace_back("features");
   if (kind == Kind::kNetwork) {
     keys.insert(keys.end(), {"at_nodes", "at_kernel", "encoding", "scale", "network"});
   }

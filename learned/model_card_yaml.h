@@ -20,7 +20,7 @@ struct SchemaStamp {
 
 struct ModelText {
   ModelCard card;
-  FeatureSelection features;                   // xgboost, gaussian_process
+  FeatureSelection features;                   // xgboost
   NetworkFeatures network_features;            // network
   NetworkSpec network;                         // network
   std::map<std::string, SchemaStamp> schemas;  // "features" | "node", "at_nodes", "at_kernel"

@@ -2,8 +2,7 @@
 //
 //   model.yaml      the card: what it is, what it was trained on, how good it is (below)
 //   trees.ubj       XGBoost's UBJSON, or
-//   weights.bin     learned/graph_network.h, with scaler_*.csv beside it, or
-//   process.bin     learned/gaussian_process.h, with scaler_features.csv beside it
+//   weights.bin     learned/graph_network.h, with scaler_*.csv beside it
 //   vocabulary.csv  learned/vocabulary.h, of models of text
 //   training.csv    one row per round or epoch
 //
@@ -39,7 +38,7 @@ struct ModelMetric {   // on the test rows; baseline: the analytical model on th
 };
 
 struct ModelCard {
-  // kind: xgboost | network | gaussian_process, or physics: a hybrid without a learned part.
+  // kind: xgboost | network, or physics: a hybrid without a learned part.
   std::string name, kind;
   std::string created;  // date, or empty
   std::string split;    // "random by program, seed 1: 8 of 12 train, 2 validation, 2 test"

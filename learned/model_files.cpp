@@ -18,20 +18,14 @@ namespace fs = std::filesystem;
 
 constexpr const char* kTrees = "trees.ubj";
 constexpr const char* kWeights = "weights.bin";
-constexpr const char* kProcess = "process.bin";
-constexpr const char* kProcessBefore = "process.csv";
 constexpr const char* kVocabulary = "vocabulary.csv";
 constexpr std::size_t kMostScalerBytes = std::size_t{1} << 24;
-constexpr std::size_t kMostProcessBytes = std::size_t{1} << 26;
 constexpr int kMostDevices = 16, kMostTrees = 32;  // of a hybrid
 constexpr std::string_view kFiles[] = {kCard,
                                        kTrees,
                                        kWeights,
-                                       kProcess,
-                                       kProcessBefore,
                                        kVocabulary,
                                        kLog,
-                                       "scaler_features.csv",
                                        "scaler_node.csv",
                                        "scaler_at_nodes.csv",
                                        "scaler_at_kernel.csv"};
@@ -74,15 +68,6 @@ void add_predictor(const Predictor* predictor, ModelText& model, Contents& conte
     model.schemas["features"] = stamp(TableFeatures(trees->features).schema());
     contents[kTrees] = trees->model.save();
     add_vocabulary(trees->features.vocabulary, contents);
-  } else if (const GpPredictorParts* process = predictor->process()) {
-    const TableFeatures features(process->features);
-    const FeatureSchema& schema = features.schema();
-    card.kind = "gaussian_process";
-    card.target = process->target;
-    model.features = process->features;
-    model.schemas["features"] = stamp(schema);
-    contents[scaler_file("features")] = process->scaler.to_csv(schema);
-    contents[kProcess] = process->process.save();
   } else {
     TC_CHECK(predictor->network() != nullptr, "a predictor of no known kind");
     card.kind = "network";
@@ -234,20 +219,6 @@ std::unique_ptr<Predictor> ModelFolder::network() const {
   return make_predictor(std::move(parts));
 }
 
-std::unique_ptr<Predictor> ModelFolder::process() const {
-  const TableFeatures features(model_.features);
-  FeatureScaler scaled = scaler("features", features.schema());
-  if (model_.files.contains(kProcessBefore)) {
-    fail(at(kProcessBefore), "is a process as earlier builds wrote them; train the model again");
-  }
-  const std::string bytes = read(kProcess, kMostProcessBytes);
-  return make_predictor(GpPredictorParts{
-      .features = model_.features,
-      .scaler = std::move(scaled),
-      .process = GaussianProcess::load(bytes, at(kProcess).string(), features.width()),
-      .target = model_.card.target});
-}
-
 Target ModelFolder::target() const {
   const auto setting = model_.card.settings.find("target");
   if (setting == model_.card.settings.end()) fail(at(kCard), "settings: target is missing");
@@ -262,10 +233,7 @@ Target ModelFolder::target() const {
 std::unique_ptr<Predictor> ModelFolder::predictor() const {
   const std::string& kind = model_.card.kind;
   if (kind == "physics") return nullptr;
-  std::unique_ptr<Predictor> own = kind == "xgboost"   ? trees()
-                                   : kind == "network" ? network()
-                                                       : process();
-  return answering(target(), std::move(own));
+  return answering(target(), kind == "xgboost" ? trees() : network());
 }
 
 }  // namespace tilecast::learned

@@ -48,7 +48,6 @@ class ModelFolder {
   [[nodiscard]] Vocabulary vocabulary(bool reads_text) const;
   [[nodiscard]] std::unique_ptr<Predictor> trees() const;
   [[nodiscard]] std::unique_ptr<Predictor> network() const;
-  [[nodiscard]] std::unique_ptr<Predictor> process() const;
   [[nodiscard]] Target target() const;
 
   std::filesystem::path path_;

@@ -91,31 +91,6 @@ class GbtPredictor final : public ChunkedPredictor {
   TableFeatures features_;
 };
 
-class GpPredictor final : public ChunkedPredictor {
- public:
-  explicit GpPredictor(GpPredictorParts parts)
-      : ChunkedPredictor(parts.target), parts_(std::move(parts)), features_(parts_.features) {
-    TC_CHECK(
-        parts_.scaler.width() == features_.width() && parts_.process.columns() == features_.width(),
-        "a process of another width");
-  }
-
-  [[nodiscard]] bool ranks_only() const override { return false; }
-  [[nodiscard]] bool needs_prior() const override { return features_.needs_prior(); }
-  [[nodiscard]] const GpPredictorParts* process() const override { return &parts_; }
-
- private:
-  void predict_chunk(const Chunk& chunk, std::span<double> out) const override {
-    static thread_local std::vector<float> rows;
-    extract(features_, chunk, rows);
-    parts_.scaler.apply(rows);
-    parts_.process.predict(rows, out);
-  }
-
-  GpPredictorParts parts_;
-  TableFeatures features_;
-};
-
 class NetworkPredictor final : public ChunkedPredictor {
  public:
   explicit NetworkPredictor(NetworkPredictorParts parts)
@@ -182,7 +157,6 @@ class Changed : public Predictor {
   [[nodiscard]] bool ranks_only() const override { return own_->ranks_only(); }
   [[nodiscard]] const GbtPredictorParts* trees() const override { return own_->trees(); }
   [[nodiscard]] const NetworkPredictorParts* network() const override { return own_->network(); }
-  [[nodiscard]] const GpPredictorParts* process() const override { return own_->process(); }
 
  protected:
   [[nodiscard]] const Predictor& own() const { return *own_; }
@@ -270,10 +244,6 @@ std::unique_ptr<Predictor> make_predictor(GbtPredictorParts parts) {
 
 std::unique_ptr<Predictor> make_predictor(NetworkPredictorParts parts) {
   return std::make_unique<NetworkPredictor>(std::move(parts));
-}
-
-std::unique_ptr<Predictor> make_predictor(GpPredictorParts parts) {
-  return std::make_unique<GpPredictor>(std::move(parts));
 }
 
 }  // namespace tilecast::learned

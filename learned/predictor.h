@@ -12,7 +12,6 @@
 
 #include "analytical/cost_model.h"
 #include "learned/feature_scaler.h"
-#include "learned/gaussian_process.h"
 #include "learned/gbt_model.h"
 #include "learned/graph_network.h"
 #include "learned/kernel_encoding.h"
@@ -22,7 +21,6 @@ namespace tilecast::learned {
 
 struct GbtPredictorParts;
 struct NetworkPredictorParts;
-struct GpPredictorParts;
 
 using Priors = std::span<const std::optional<analytical::Estimate>>;
 
@@ -40,10 +38,9 @@ class Predictor {
   virtual void predict(std::span<const analytical::KernelQuery> queries,
                        const hwdesc::Device& device, Priors priors,
                        std::span<double> out) const = 0;
-  // What it is made of: one of the three, the others are null.
+  // What it is made of: one of the two, the other is null.
   [[nodiscard]] virtual const GbtPredictorParts* trees() const { return nullptr; }
   [[nodiscard]] virtual const NetworkPredictorParts* network() const { return nullptr; }
-  [[nodiscard]] virtual const GpPredictorParts* process() const { return nullptr; }
 };
 
 // Of a model of text: what it knows. Null: no text.
@@ -88,14 +85,5 @@ struct NetworkPredictorParts {
   bool ranks_only = false;
 };
 [[nodiscard]] std::unique_ptr<Predictor> make_predictor(NetworkPredictorParts parts);
-
-// A Gaussian process over a scaled table; missing values are where the scaler puts them.
-struct GpPredictorParts {
-  FeatureSelection features;
-  FeatureScaler scaler;
-  GaussianProcess process;
-  Standardisation target;  // residuals: mean 0, so that it is physics far from every row
-};
-[[nodiscard]] std::unique_ptr<Predictor> make_predictor(GpPredictorParts parts);
 
 }  // namespace tilecast::learned

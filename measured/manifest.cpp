@@ -23,8 +23,8 @@ using Kind = ConfigNode::Kind;
 
 constexpr std::string_view kFormat = "tilecast.measurements/1";
 constexpr std::array<std::string_view, 15> kKeys{
-    "name",   "description", "device",   "devices", "source", "licence", "timing",
-    "writer", "timed",  "how_timed",   "subject",  "dispatch", "feed",  "dtype",   "quantities"};
+    "name",  "description", "device",  "devices",  "source", "licence", "timing",    "writer",
+    "timed", "how_timed",   "subject", "dispatch", "feed",   "dtype",   "quantities"};
 
 template <class... Args>
 [[noreturn]] void fail(const ConfigNode& node, std::string_view key,

@@ -135,9 +135,8 @@ PredictionPlan::PredictionPlan(const SampleSet& samples) : samples_(&samples) {
   for (const std::size_t i : order) {
     place[i] = queries_.size();
     const auto& [tile, parameters] = asked[i].asked;
-    queries_.push_back(
-        {questions.kernel(asked[i].kernel), *tile == TileConfig{} ? nullptr : tile, parameters,
-         samples.manifest.writer, samples.manifest.timed});
+    queries_.push_back({questions.kernel(asked[i].kernel), *tile == TileConfig{} ? nullptr : tile,
+                        parameters, samples.manifest.writer, samples.manifest.timed});
   }
   for (Term& term : terms_) term.query = place[term.query];
 }

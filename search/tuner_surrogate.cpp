@@ -1,6 +1,5 @@
 #include "search/tuner_surrogate.h"
 
-#include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -18,9 +17,8 @@ constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
 // A column of positive numbers that spans more than this factor counts in logarithms.
 constexpr float kLogarithmic = 4;
 
-// In units of the targets' deviation. A process that starts at a length of one deviation of its
-// columns and a noise of a tenth of what is to be explained.
-constexpr learned::GpSpec kProcess{.amplitude = 1, .length = 1, .noise = 0.1, .prior_deviation = 1};
+// Of likeness where there is no process, in deviations of the columns.
+constexpr double kLength = 2;
 
 learned::GbtSpec tree_spec(std::uint64_t seed) {
   return {.trees = 60,
@@ -170,18 +168,14 @@ double Surrogate::distance2(std::size_t a, std::size_t b) const {
 }
 
 double Surrogate::likeness(std::size_t a, std::size_t b) const {
-  return std::exp(-0.5 * distance2(a, b) / (hyper_.length * hyper_.length));
+  const double length = process_ ? process_->hyper().length : kLength;
+  return std::exp(-0.5 * distance2(a, b) / (length * length));
 }
 
-learned::GpTable Surrogate::process_table(std::span<const std::size_t> rows,
-                                          std::span<const double> targets) const {
-  learned::GpTable table{.columns = process_columns_, .targets = {targets.begin(), targets.end()}};
-  for (const std::size_t row : rows) {
-    const auto first = scaled_.begin() + static_cast<std::ptrdiff_t>(row * process_columns_);
-    table.values.insert(table.values.end(), first,
-                        first + static_cast<std::ptrdiff_t>(process_columns_));
-  }
-  return table;
+std::vector<double> Surrogate::squares_to(std::size_t candidate) const {
+  std::vector<double> squares;
+  for (const std::size_t row : rows_) squares.push_back(distance2(candidate, row));
+  return squares;
 }
 
 namespace {
@@ -217,10 +211,7 @@ void Surrogate::fit(std::span<const std::size_t> rows, std::span<const double> l
   const Targets targets = standardised(std::move(residuals));
   mean_ = targets.mean;
   deviation_ = targets.deviation;
-  if (physics_) {
-    hyper_ = learned::train_gp(process_table(rows, targets.values), kProcess).hyper();
-    fit_process(targets.values);
-  }
+  if (physics_) fit_process(targets.values);
   fit_trees(rows, targets.values, seed);
 }
 
@@ -246,20 +237,12 @@ double Surrogate::trust(std::span<const std::size_t> rows,
 }
 
 void Surrogate::fit_process(std::span<const double> targets) {
-  const auto n = static_cast<Eigen::Index>(rows_.size());
-  Eigen::MatrixXd covariance(n, n);
-  for (Eigen::Index i = 0; i < n; ++i) {
-    for (Eigen::Index j = 0; j < n; ++j) {
-      covariance(i, j) =
-          hyper_.amplitude * hyper_.amplitude *
-          likeness(rows_[static_cast<std::size_t>(i)], rows_[static_cast<std::size_t>(j)]);
-    }
-    covariance(i, i) += hyper_.noise * hyper_.noise;
+  GpPoints points{.squares = {}, .targets = {targets.begin(), targets.end()}};
+  for (const std::size_t row : rows_) {
+    const std::vector<double> squares = squares_to(row);
+    points.squares.insert(points.squares.end(), squares.begin(), squares.end());
   }
-  const Eigen::MatrixXd inverse = covariance.llt().solve(Eigen::MatrixXd::Identity(n, n));
-  inverse_.assign(inverse.data(), inverse.data() + n * n);
-  const Eigen::VectorXd alpha = inverse * Eigen::Map<const Eigen::VectorXd>(targets.data(), n);
-  alpha_.assign(alpha.data(), alpha.data() + n);
+  process_.emplace(points, likely_hyper(points));
 }
 
 void Surrogate::fit_trees(std::span<const std::size_t> rows, std::span<const double> targets,
@@ -284,7 +267,7 @@ void Surrogate::predict(std::span<const std::size_t> candidates, std::span<doubl
                         std::span<double> deviations) const {
   TC_CHECK(!trees_.empty(), "fit() comes first");
   predict_trees(candidates, means, deviations);
-  if (!alpha_.empty()) {
+  if (process_) {
     std::vector<double> other(candidates.size()), variance(candidates.size());
     predict_process(candidates, other, variance);
     for (std::size_t i = 0; i < candidates.size(); ++i) {
@@ -324,18 +307,10 @@ void Surrogate::predict_trees(std::span<const std::size_t> candidates, std::span
 
 void Surrogate::predict_process(std::span<const std::size_t> candidates, std::span<double> means,
                                 std::span<double> variances) const {
-  const auto n = static_cast<Eigen::Index>(rows_.size());
-  const Eigen::Map<const Eigen::MatrixXd> inverse(inverse_.data(), n, n);
-  const Eigen::Map<const Eigen::VectorXd> alpha(alpha_.data(), n);
-  const double signal = hyper_.amplitude * hyper_.amplitude;
-  Eigen::VectorXd near(n), solved(n);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    for (Eigen::Index row = 0; row < n; ++row) {
-      near[row] = signal * likeness(candidates[i], rows_[static_cast<std::size_t>(row)]);
-    }
-    solved.noalias() = inverse * near;
-    means[i] = near.dot(alpha);
-    variances[i] = std::max(signal - near.dot(solved), 0.0);
+    const GaussianProcess::Answer answer = process_->predict(squares_to(candidates[i]));
+    means[i] = answer.mean;
+    variances[i] = answer.variance;
   }
 }
 

@@ -10,8 +10,8 @@
 // pretrained ones' answers are the margin of the new). How far physics' differences are believed is
 // the slope of the measured log times over them, held near 1: physics that turns out wrong fades.
 // The continuation is learned kTrees times, on bootstrap samples (learned/training/gbt_trainer.h):
-// mean and scatter; and by a Gaussian process (learned/gaussian_process.h; variance: Rasmussen and
-// Williams 2006, eq. 2.26). The two count alike: deviation^2 = mean of squares + variance of means.
+// mean and scatter; and by a Gaussian process (search/gaussian_process.h). The two count alike:
+// deviation^2 = mean of squares + variance of means.
 //
 // Trees see how a candidate is written and what physics says of it, term by term; the process, to
 // which all columns are alike, only its time. Candidates that physics does not answer take the
@@ -20,11 +20,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "learned/gbt_model.h"
-#include "learned/training/gp_trainer.h"
+#include "search/gaussian_process.h"
 #include "search/tuner.h"
 
 namespace tilecast::search {
@@ -49,11 +50,10 @@ class Surrogate {
   [[nodiscard]] double trust() const { return trust_; }
 
  private:
-  void fit_process(std::span<const double> targets);  // of rows_, with hyper_
+  void fit_process(std::span<const double> targets);  // of rows_
   void fit_trees(std::span<const std::size_t> rows, std::span<const double> targets,
                  std::uint64_t seed);
-  [[nodiscard]] learned::GpTable process_table(std::span<const std::size_t> rows,
-                                               std::span<const double> targets) const;
+  [[nodiscard]] std::vector<double> squares_to(std::size_t candidate) const;  // from each of rows_
   void predict_trees(std::span<const std::size_t> candidates, std::span<double> means,
                      std::span<double> variances) const;
   void predict_process(std::span<const std::size_t> candidates, std::span<double> means,
@@ -71,10 +71,8 @@ class Surrogate {
   double trust_ = 0;
   double mean_ = 0, deviation_ = 1;  // of the targets fitted
   std::vector<learned::GbtModel> trees_;
-  learned::GpHyper hyper_;
-  std::vector<std::size_t> rows_;  // fitted
-  std::vector<double> inverse_;    // rows x rows, of the covariance with noise
-  std::vector<double> alpha_;
+  std::vector<std::size_t> rows_;           // fitted
+  std::optional<GaussianProcess> process_;  // with physics, since fit()
 };
 
 }  // namespace tilecast::search

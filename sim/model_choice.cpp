@@ -102,8 +102,8 @@ void note(ChosenModel& chosen, const std::string& text) {
 }
 
 std::string untrained(const std::string& model, const hwdesc::Device& device) {
-  return fmt::format("{}: {} was not measured: physics alone, with the interval of other machines", model,
-                     device.name);
+  return fmt::format("{}: {} was not measured: physics alone, with the interval of other machines",
+                     model, device.name);
 }
 
 // `directories`: sorted, each once; one of them fits each of the devices.

@@ -70,8 +70,7 @@ measured::ScoreSheet HybridTraining::answers(const hybrid::HybridModel& model) c
   const std::vector<ExperimentRow> all = rows_of(loaded_.sets);
   std::vector<std::vector<measured::Prediction>> predicted;
   for (std::size_t i = 0; i < loaded_.sets.size(); ++i) {
-    predicted.push_back(
-        measured::predict(loaded_.sets[i], model, loaded_.devices[i], jobs_));
+    predicted.push_back(measured::predict(loaded_.sets[i], model, loaded_.devices[i], jobs_));
   }
   std::vector<measured::ScoredRow> rows;
   for (const std::size_t at : split().score) {
@@ -94,10 +93,8 @@ HybridTrainingResult HybridTraining::run(
   const auto start = std::chrono::steady_clock::now();
   hybrid::FittedHybrid fitted =
       fit_rows(prior_, spec(), loaded_, split().fit, {.jobs = jobs_, .step = step});
-  HybridTrainingResult result{.card = fitted.card,
-                              .report = fitted.report,
-                              .scores = {},
-                              .notes = loaded_.notes};
+  HybridTrainingResult result{
+      .card = fitted.card, .report = fitted.report, .scores = {}, .notes = loaded_.notes};
   result.notes.insert(result.notes.end(), fitted.notes.begin(), fitted.notes.end());
   result.card.settings = settings_of(spec(), fitted);
   result.card.data = rows();

@@ -50,10 +50,6 @@ class Fitter {
 [[nodiscard]] std::unique_ptr<Fitter> make_network_fitter(
     const LearnerSpec& spec, const Examples& examples, const TrainValidation& split, int threads,
     std::span<const std::size_t> labelled = {});
-// Rows that one process cannot hold are a sample, evenly over kernels (GpSpec::rows).
-[[nodiscard]] std::unique_ptr<Fitter> make_gp_fitter(const LearnerSpec& spec,
-                                                     const Examples& examples,
-                                                     const TrainValidation& split, int threads);
 
 // Of a learner that is to learn spec.pretrain labels of physics first. Throws Error where it
 // cannot.

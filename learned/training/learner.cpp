@@ -15,7 +15,7 @@
 namespace tilecast::learned {
 namespace {
 
-constexpr std::size_t kLeastRows = 8, kLeastRowsOfProcess = 3;
+constexpr std::size_t kLeastRows = 8;
 constexpr std::size_t kMostNames = 500;  // in a card
 
 // training.csv, and the progress that hooks report.
@@ -47,7 +47,7 @@ class Log {
  private:
   [[nodiscard]] std::string_view step_name() const {
     if (spec_.kind == LearnerKind::kNetwork && spec_.training.steps > 0) return "step";
-    constexpr std::string_view kSteps[] = {"tree", "epoch", "fit"};  // by kind
+    constexpr std::string_view kSteps[] = {"tree", "epoch"};  // by kind
     return kSteps[static_cast<std::size_t>(spec_.kind)];
   }
   void append(int trial, int round, const FitStep& fit, const LearnerSpec& spec) {
@@ -103,7 +103,6 @@ ModelCard card_of(const Trained& trained, const Examples& examples) {
   card.predicts = trained.predictor->target();
   describe_domain(examples, card);
   if (kind == LearnerKind::kXgboost) card.versions = {{"XGBoost", xgboost_version()}};
-  if (kind == LearnerKind::kGaussianProcess) card.versions = {{"Eigen", eigen_version()}};
   if (kind == LearnerKind::kNetwork) {
     std::string version = graph_module().version();  // "LibTorch 1.13.1, ..."
     constexpr std::string_view kLibrary = "LibTorch ";
@@ -114,13 +113,11 @@ ModelCard card_of(const Trained& trained, const Examples& examples) {
 }
 
 void require_rows(const LearnerSpec& spec, const Examples& examples) {
-  const std::size_t least =
-      spec.kind == LearnerKind::kGaussianProcess ? kLeastRowsOfProcess : kLeastRows;
-  if (examples.rows.size() >= least) return;
+  if (examples.rows.size() >= kLeastRows) return;
   throw TooFewRows(fmt::format(
       "learner {}: got {} rows of single kernels to train on, expected at least {}; left out: {} "
       "of programs",
-      spec.name, examples.rows.size(), least, examples.programs));
+      spec.name, examples.rows.size(), kLeastRows, examples.programs));
 }
 
 // Parameters of queries have no names: those of the learner must be the data's, in its order.
@@ -186,8 +183,7 @@ Trained train(const LearnerSpec& spec, const Examples& given, const LearnerHooks
   require_rows(spec, examples);
   require_parameters(spec, examples);
   Trained trained{.spec = spec};
-  const double share = spec.kind == LearnerKind::kGaussianProcess ? 0 : spec.validation;
-  trained.split = split_validation(examples, spec.validate_by, share, spec.seed);
+  trained.split = split_validation(examples, spec.validate_by, spec.validation, spec.seed);
   trained.train_rows = trained.split.train.size();
   trained.validation_rows = trained.split.validation.size();
   Log log(spec, hooks, !trained.split.validation.empty());

@@ -10,26 +10,24 @@
 //       loss: rank_hinge
 //       search: {trials: 8, rounds: 2, learning_rate: [1e-4, 1e-2], hidden: [32, 64, 128]}
 //
-// Keys: name, model (xgboost | network | gaussian_process), target (time | residual | a quantity of
-// the sets, with target_scale: identity | log1p), features | (at_nodes, at_kernel, encoding,
-// scale), the parameters of text_parameters() where it reads text (encoding text, or the group
-// tokens of trees), validation (share of the rows; of a Gaussian process 0), validate_by, seed,
-// search (not of a Gaussian process, which the evidence chooses), pretrain
-// (training/pretrain_spec.h), and every parameter of gbt_parameters(), of network_parameters() and
-// training_parameters(), or of gp_parameters().
+// Keys: name, model (xgboost | network), target (time | residual | a quantity of the sets, with
+// target_scale: identity | log1p), features | (at_nodes, at_kernel, encoding, scale), the
+// parameters of text_parameters() where it reads text (encoding text, or the group tokens of
+// trees), validation (share of the rows), validate_by, seed, search, pretrain
+// (training/pretrain_spec.h), and every parameter of gbt_parameters(), or of network_parameters()
+// and training_parameters().
 #pragma once
 
 #include "hwdesc/config_reader.h"
 #include "learned/model_dir.h"
 #include "learned/training/examples.h"
 #include "learned/training/gbt_trainer.h"
-#include "learned/training/gp_trainer.h"
 #include "learned/training/pretrain_spec.h"
 
 namespace tilecast::learned {
 
-enum class LearnerKind { kXgboost, kNetwork, kGaussianProcess };
-inline constexpr std::string_view kLearnerKinds[] = {"xgboost", "network", "gaussian_process"};
+enum class LearnerKind { kXgboost, kNetwork };
+inline constexpr std::string_view kLearnerKinds[] = {"xgboost", "network"};
 [[nodiscard]] constexpr std::string_view name(LearnerKind kind) {
   return kLearnerKinds[static_cast<std::size_t>(kind)];
 }
@@ -52,16 +50,15 @@ struct SearchSpec {
 struct LearnerSpec {
   std::string name;
   LearnerKind kind = LearnerKind::kXgboost;
-  FeatureSelection features;         // kXgboost, kGaussianProcess
+  FeatureSelection features;         // kXgboost
   NetworkFeatures network_features;  // kNetwork
   TextSpec text;                     // of learners of text
   GbtSpec gbt;
-  GpSpec gp;
   NetworkSpec network;
   TrainingSpec training;
   Target target;
-  PretrainSpec pretrain;     // not of a Gaussian process
-  double validation = 0.15;  // of a Gaussian process: as 0
+  PretrainSpec pretrain;
+  double validation = 0.15;  // share of the rows
   ValidateBy validate_by = ValidateBy::kKernel;
   std::uint64_t seed = 1;  // of everything: validation split, search, training
   SearchSpec search;
@@ -104,7 +101,7 @@ struct Trained {
 };
 
 // The examples must hold priors when the spec needs them. Deterministic. Throws Error when there
-// are too few rows (fewer than 8; a Gaussian process: 3). Several trainings may run at once.
+// are too few rows (fewer than 8). Several trainings may run at once.
 [[nodiscard]] Trained train(const LearnerSpec& spec, const Examples& examples,
                             const LearnerHooks& hooks = {});
 

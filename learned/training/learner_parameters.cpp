@@ -12,16 +12,11 @@ constexpr std::string_view kSeed = "seed";
 // visit(table, settings) for the tables of the learner's kind, until one says true.
 template <class Visit>
 bool visit_tables(LearnerSpec& spec, Visit&& visit) {
-  switch (spec.kind) {
-    case LearnerKind::kXgboost:
-      return visit(gbt_parameters(), spec.gbt) || visit(text_parameters(), spec.text);
-    case LearnerKind::kNetwork:
-      return visit(network_parameters(), spec.network) ||
-             visit(training_parameters(), spec.training) || visit(text_parameters(), spec.text);
-    case LearnerKind::kGaussianProcess:
-      break;
-  }
-  return visit(gp_parameters(), spec.gp);
+  const bool done = spec.kind == LearnerKind::kXgboost
+                        ? visit(gbt_parameters(), spec.gbt)
+                        : visit(network_parameters(), spec.network) ||
+                              visit(training_parameters(), spec.training);
+  return done || visit(text_parameters(), spec.text);
 }
 
 // use(parameter, settings) of the parameter called `name`. Throws Error where there is none.
@@ -80,13 +75,11 @@ void check_parameters(const LearnerSpec& spec) {
 }
 
 int resource_of(const LearnerSpec& spec) {
-  if (spec.kind == LearnerKind::kGaussianProcess) return 1;
   TrainingSpec training = spec.training;
   return spec.kind == LearnerKind::kXgboost ? spec.gbt.trees : length_of(training);
 }
 
 void set_resource(LearnerSpec& spec, int resource) {
-  if (spec.kind == LearnerKind::kGaussianProcess) return;
   (spec.kind == LearnerKind::kXgboost ? spec.gbt.trees : length_of(spec.training)) = resource;
 }
 

@@ -1,5 +1,5 @@
 // The parameters of a learner, whichever of its structs holds them: trees, network, training or
-// process. The seed is the learner's own and none of them. Internal to training. Thread-safe.
+// text. The seed is the learner's own and none of them. Internal to training. Thread-safe.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ void set_parameter(LearnerSpec& spec, std::string_view name, std::string_view te
 // Throws Error where parameters contradict each other.
 void check_parameters(const LearnerSpec& spec);
 
-// How many epochs (or steps) or trees at most; a Gaussian process: 1, and setting it does nothing.
+// How many epochs (or steps) or trees at most.
 [[nodiscard]] int resource_of(const LearnerSpec& spec);
 void set_resource(LearnerSpec& spec, int resource);
 

@@ -124,11 +124,11 @@ SearchSpec read_search(const ConfigNode& node, const LearnerSpec& spec) {
 }
 
 std::vector<std::string_view> own_keys(LearnerKind kind) {
-  std::vector<std::string_view> keys{"name",       "model", "target",   "target_scale",
-                                     "parameters", "seed",  "pretrain", "validation"};
-  if (kind != LearnerKind::kGaussianProcess) keys.insert(keys.end(), {"validate_by", "search"});
-  if (kind != LearnerKind::kNetwork) keys.emplace_back("features");
-  if (kind == LearnerKind::kNetwork) {
+  std::vector<std::string_view> keys{"name", "model",    "target",     "target_scale", "parameters",
+                                     "seed", "pretrain", "validation", "validate_by",  "search"};
+  if (kind == LearnerKind::kXgboost) {
+    keys.emplace_back("features");
+  } else {
     keys.insert(keys.end(), {"at_nodes", "at_kernel", "encoding", "scale"});
   }
   return keys;
@@ -163,9 +163,6 @@ void check_text(const ConfigNode& node, const LearnerSpec& spec) {
     if (!has_group(*selection, FeatureGroup::kTokens)) continue;
     fail_at(node, "the group tokens is for trees; a network reads them with 'encoding: text'");
   }
-  if (spec.kind == LearnerKind::kGaussianProcess && spec.reads_text()) {
-    fail_at(node, "the group tokens is for trees, not for a Gaussian process");
-  }
 }
 
 void read_features(const ConfigNode& node, LearnerSpec& spec) {
@@ -184,7 +181,6 @@ void read_features(const ConfigNode& node, LearnerSpec& spec) {
 }
 
 void read_validation(const ConfigNode& node, LearnerSpec& spec) {
-  if (spec.kind == LearnerKind::kGaussianProcess) spec.validation = 0;
   if (const ConfigNode* share = node.find("validation")) {
     const std::string& text = text_of(*share);
     const auto value =
@@ -192,9 +188,6 @@ void read_validation(const ConfigNode& node, LearnerSpec& spec) {
     if (!(value >= 0 && value < 1)) {
       fail_at(*share, fmt::format("got {}, expected a share of the rows from 0 to less than 1",
                                   hwdesc::show_text(text)));
-    }
-    if (value > 0 && spec.kind == LearnerKind::kGaussianProcess) {
-      fail_at(*share, "a Gaussian process validates on no rows; expected 0");
     }
     spec.validation = value;
   }
@@ -228,9 +221,6 @@ void read_pretrain(const ConfigNode& node, LearnerSpec& spec) {
   PretrainSpec& pretrain = spec.pretrain;
   const ConfigNode& rows = given->is_mapping() ? required(*given, "rows") : *given;
   pretrain.rows = static_cast<std::size_t>(number(rows, 0, kMostPretrain));
-  if (pretrain.rows > 0 && spec.kind == LearnerKind::kGaussianProcess) {
-    fail_at(*given, "a Gaussian process has no pretraining; expected 0");
-  }
   if (pretrain.rows > 0 && !spec.target.is_time()) {
     fail_at(*given, fmt::format("physics has no labels of {}; expected 0",
                                 hwdesc::show_text(spec.target.quantity)));
@@ -298,13 +288,11 @@ std::string search_text(const SearchSpec& search) {
 }  // namespace
 
 bool LearnerSpec::ranks() const {
-  if (kind == LearnerKind::kGaussianProcess) return false;
   return kind == LearnerKind::kXgboost ? learned::ranks(gbt.objective)
                                        : learned::ranks(training.loss);
 }
 
 bool LearnerSpec::ranks_only() const {
-  if (kind == LearnerKind::kGaussianProcess) return false;
   return kind == LearnerKind::kXgboost ? learned::ranks_only(gbt) : learned::ranks_only(training);
 }
 
@@ -324,16 +312,13 @@ bool LearnerSpec::reads_text() const {
 }
 
 LearnerSpec read_learner(const ConfigNode& node) {
-  if (!node.is_mapping())
-    fail_at(node, "expected {name: ..., model: xgboost | network | gaussian_process, ...}");
+  if (!node.is_mapping()) fail_at(node, "expected {name: ..., model: xgboost | network, ...}");
   LearnerSpec spec;
   const ConfigNode* name = node.find("name");
   if (name == nullptr) fail_at(node, "name is missing");
   spec.name = name_of(*name);
   const ConfigNode* model = node.find("model");
-  if (model == nullptr) {
-    fail_at(node, "model is missing; expected xgboost, network or gaussian_process");
-  }
+  if (model == nullptr) fail_at(node, "model is missing; expected xgboost or network");
   spec.kind = static_cast<LearnerKind>(choice(*model, kLearnerKinds));
   read_parameters(node, spec);
   read_features(node, spec);
@@ -354,11 +339,8 @@ std::map<std::string, std::string> settings_of(const LearnerSpec& spec) {
   if (!spec.target.is_time()) {
     settings["target_scale"] = kTargetScales[static_cast<std::size_t>(spec.target.scale)];
   }
-  const bool validates = spec.kind != LearnerKind::kGaussianProcess;
-  settings["validation"] = parameter_text(validates ? spec.validation : 0);
-  if (validates) {
-    settings["validate_by"] = kValidateBy[static_cast<std::size_t>(spec.validate_by)];
-  }
+  settings["validation"] = parameter_text(spec.validation);
+  settings["validate_by"] = kValidateBy[static_cast<std::size_t>(spec.validate_by)];
   if (spec.pretrain.rows > 0) settings["pretrain"] = pretrain_text(spec);
   settings["seed"] = fmt::format("{}", spec.seed);
   const auto select = [&](std::string_view key, const FeatureSelection& selection) {

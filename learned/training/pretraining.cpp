@@ -236,16 +236,14 @@ TaskTable task_table(const PretrainSpec& spec, const Examples& examples,
 
 std::unique_ptr<Fitter> make_pretrained_fitter(const LearnerSpec& spec, const Examples& examples,
                                                const TrainValidation& split, int threads) {
-  const auto fail = [&](std::string_view why) {
-    throw Error(
-        fmt::format("learner {}: pretrain: got {} rows, {}", spec.name, spec.pretrain.rows, why));
-  };
-  if (spec.kind == LearnerKind::kGaussianProcess) {
-    fail("expected 0: a Gaussian process does not learn in steps; set target: residual instead");
-  }
   const Unmeasured unmeasured(examples.subset(split.train), spec.pretrain, spec.seed, threads);
   std::vector<std::size_t> labelled(unmeasured.examples().rows.size());
-  if (labelled.empty()) fail("but the analytical model answers for none of the kernels");
+  if (labelled.empty()) {
+    throw Error(fmt::format(
+        "learner {}: pretrain: got {} rows, but the analytical model answers for none of the "
+        "kernels",
+        spec.name, spec.pretrain.rows));
+  }
   std::iota(labelled.begin(), labelled.end(), examples.rows.size());
   return make_fitter(spec, unmeasured.joined_to(examples), split, threads, labelled);
 }

@@ -27,15 +27,9 @@ void extract_run(const TableFeatures& features, const Examples& examples,
 std::unique_ptr<Fitter> make_fitter(const LearnerSpec& spec, const Examples& examples,
                                     const TrainValidation& split, int threads,
                                     std::span<const std::size_t> labelled) {
-  switch (spec.kind) {
-    case LearnerKind::kXgboost:
-      return make_tree_fitter(spec, examples, split, threads, labelled);
-    case LearnerKind::kNetwork:
-      return make_network_fitter(spec, examples, split, threads, labelled);
-    case LearnerKind::kGaussianProcess:
-      break;
-  }
-  return make_gp_fitter(spec, examples, split, threads);
+  return spec.kind == LearnerKind::kXgboost
+             ? make_tree_fitter(spec, examples, split, threads, labelled)
+             : make_network_fitter(spec, examples, split, threads, labelled);
 }
 
 Vocabulary vocabulary_of(const LearnerSpec& spec, const Examples& examples,

@@ -18,9 +18,9 @@ class Expression {
   struct Factor {
     bool divides = false;
     double number = 1;
-    std::string column;     // empty: the number
+    std::string column;      // empty: the number
     std::string field = {};  // of its cells; empty: the whole cell
-    std::size_t index = 0;  // of the column in a row, once bound
+    std::size_t index = 0;   // of the column in a row, once bound
   };
   [[nodiscard]] const std::vector<Factor>& factors() const { return factors_; }
   // One column and nothing else.

@@ -66,18 +66,6 @@ std::string range(const std::vector<Round>& rounds, std::size_t Round::*field) {
                                    : fmt::format("{} to {}", low.*field, high.*field);
 }
 
-std::string_view learner_kind(const learned::LearnerSpec& learner) {
-  switch (learner.kind) {
-    case learned::LearnerKind::kXgboost:
-      return "xgboost";
-    case learned::LearnerKind::kNetwork:
-      return "network";
-    case learned::LearnerKind::kGaussianProcess:
-      return "gaussian process";
-  }
-  return "";
-}
-
 constexpr std::size_t kListed = 5;  // rounds that are told one by one
 
 // "seed 1: depth 6, lambda 2": what a round found.
@@ -99,11 +87,11 @@ std::vector<std::string> learner_lines(const ExperimentResult& result) {
       validation = std::max(validation, round.learned[i].validation_rows);
     }
     const learned::LearnerSpec& learner = result.experiment.learners[i];
-    lines.push_back(
-        fmt::format("{}: {}{}, trained on {}, stopped by up to {} of the fitted rows", learner.name,
-                    learner_kind(learner), learner.ranks_only() ? " that only ranks tiles" : "",
-                    least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most),
-                    validation));
+    lines.push_back(fmt::format(
+        "{}: {}{}, trained on {}, stopped by up to {} of the fitted rows", learner.name,
+        learned::name(learner.kind), learner.ranks_only() ? " that only ranks tiles" : "",
+        least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most),
+        validation));
     for (const Round& round :
          std::span(result.rounds).first(std::min(result.rounds.size(), kListed))) {
       add_round(round, fmt::format("{}: the search chose ", learner.name), round.learned[i].chosen,

@@ -136,10 +136,9 @@ Json made_json(const Made& made, const Experiment& experiment, const std::string
 
 std::string training_plan(const validation::Training& training) {
   const learned::LearnerSpec& spec = training.learner();
-  std::string out = fmt::format("would train {}: {}{}\nsplit   {}, the first of them\n", spec.name,
-                                spec.kind == learned::LearnerKind::kXgboost ? "xgboost" : "network",
-                                spec.ranks_only() ? " that only ranks tiles" : "",
-                                split_text(training.experiment().split));
+  std::string out = fmt::format(
+      "would train {}: {}{}\nsplit   {}, the first of them\n", spec.name, learned::name(spec.kind),
+      spec.ranks_only() ? " that only ranks tiles" : "", split_text(training.experiment().split));
   out += rows_text(training.rows());
   for (const auto& [name, value] : learned::settings_of(spec)) {
     out += fmt::format("setting {}: {}\n", name, value);
@@ -172,17 +171,17 @@ std::string training_json(const TrainingResult& result, const Experiment& experi
 
 std::string hybrid_plan(const validation::HybridTraining& training) {
   const hybrid::HybridSpec& spec = training.spec();
-  return fmt::format("would fit {}: a bag of {} times trees on what physics leaves\nsplit   {}, the "
-                     "first of them\n",
-                     spec.name, spec.members, split_text(training.experiment().split)) +
+  return fmt::format(
+             "would fit {}: a bag of {} times trees on what physics leaves\nsplit   {}, the "
+             "first of them\n",
+             spec.name, spec.members, split_text(training.experiment().split)) +
          rows_text(training.rows());
 }
 
 std::string hybrid_text(const validation::HybridTrainingResult& result,
                         const Experiment& experiment, const std::string& directory) {
   const Made model = made(result, experiment);
-  return head_text(model, directory) + trials_text(result.report) +
-         scores_text(model, experiment);
+  return head_text(model, directory) + trials_text(result.report) + scores_text(model, experiment);
 }
 
 std::string hybrid_json(const validation::HybridTrainingResult& result,

@@ -82,14 +82,7 @@ def tables(out):
                         (b"m", "model.yaml")):
         for path in sorted(ROOT.glob(f"configs/models/**/{name}")):
             add(out, "model_folder", first + path.read_bytes()[:MOST_BYTES - 1])
-    add(out, "model_folder", b"p" + process())
     add(out, "model_folder", b"t" + ubjson(trees()))
-
-
-def process():
-    """learned/gaussian_process.h: two rows of three columns, of which two count."""
-    numbers = struct.pack("<2I3d2d3f4f", 2, 3, 0.1, 2, 0.03, 1, -1, 1, 0, 0.5, 1, 2, 3, 4)
-    return b"tilecast.process/1\n" + numbers
 
 
 def trees():

@@ -5,7 +5,6 @@
 
 #include "hybrid/bands.h"
 #include "hybrid/known_kernels.h"
-#include "learned/gaussian_process.h"
 #include "learned/gbt_model.h"
 #include "learned/model_card_yaml.h"
 #include "learned/vocabulary.h"
@@ -25,13 +24,6 @@ void tilecast::fuzz::model_folder(Bytes bytes) {
       case 'k':
         static_cast<void>(hybrid::Known::load(text, "known.csv"));
         break;
-      case 'p': {
-        const auto process = learned::GaussianProcess::load(text, "process.bin", 3);
-        double mean = 0;
-        process.predict(std::array<float, 3>{0, 1, -1}, {&mean, 1});
-        if (!std::isfinite(mean)) broken("a mean that is no number");
-        break;
-      }
       case 't': {
         const auto trees = learned::GbtModel::load(text, 4);
         float sum = 0;

@@ -132,10 +132,9 @@ TEST(Bag, HasNoOpinionWithoutMembersOrPhysics) {
 TEST(Bag, SeesOneTileWhoeverChoseIt) {
   using learned::FeatureGroup;
   const HybridModel tiles(
-      kPhysics,
-      fit_to(rows(), tpu_v3(),
-             {.name = "tiles", .features = {{FeatureGroup::kPrior, FeatureGroup::kTile}}})
-          .parts);
+      kPhysics, fit_to(rows(), tpu_v3(),
+                       {.name = "tiles", .features = {{FeatureGroup::kPrior, FeatureGroup::kTile}}})
+                    .parts);
   const KernelQuery chosen{rows().works.front().parts.front().kernel};
   const analytical::TileConfig tile = ask(kPhysics, chosen, tpu_v3()).tile;
   const Opinion said = opinion(tiles.parts().bag, chosen);

@@ -183,8 +183,7 @@ TEST(HybridProperty, IsTheSameWhateverTheThreads) {
   EXPECT_EQ(one.known.save(), four.known.save());
   EXPECT_EQ(one.bands.save(), four.bands.save());
   EXPECT_EQ(one.correlation, four.correlation);
-  const Shrinkage &rule = one.known.places().front().any,
-                  &other = four.known.places().front().any;
+  const Shrinkage &rule = one.known.places().front().any, &other = four.known.places().front().any;
   EXPECT_EQ(rule.c, other.c);
   EXPECT_EQ(rule.kinds, other.kinds);
   ASSERT_EQ(one.bag.members().size(), four.bag.members().size());

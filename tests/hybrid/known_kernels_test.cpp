@@ -115,7 +115,8 @@ TEST(KnownKernels, TheNearestIsTheNearestOfAll) {
     const Place place = known_of(kernels);
     const Coordinates asked = coordinates();
     float least = distance(place.kernels.front().at, asked);
-    for (const KnownKernel& known : place.kernels) least = std::min(least, distance(known.at, asked));
+    for (const KnownKernel& known : place.kernels)
+      least = std::min(least, distance(known.at, asked));
     EXPECT_FLOAT_EQ(static_cast<float>(place.distance(asked) * place.reach), least) << seed;
   }
 }

@@ -122,9 +122,8 @@ TEST(FeatureScaler, AFileThatDoesNotFitIsRefusedWithFileLineAndReason) {
               HasSubstr("got 3 rows, expected 2"));
   EXPECT_THAT(message(head + first + "c.9,0,1,linear\n"),
               HasSubstr("scaler.csv:3: column 'column': got 'c.9', expected 'c.1'"));
-  EXPECT_THAT(message(head + first + "c.1,0,1,log 0\n"), HasSubstr("a number above 0"));
-  EXPECT_THAT(message(head + first + "c.1,0,1,log nan\n"), HasSubstr("a number above 0"));
-  EXPECT_THAT(message(head + first + "c.1,0,1,cubic\n"), HasSubstr("expected linear, log, or log"));
+  EXPECT_THAT(message(head + first + "c.1,0,1,log 2\n"), HasSubstr("expected linear or log"));
+  EXPECT_THAT(message(head + first + "c.1,0,1,cubic\n"), HasSubstr("expected linear or log"));
   EXPECT_THAT(message(head + first + "c.1,2,1,linear\n"), HasSubstr("got 1 below low, 2"));
   EXPECT_THAT(message(head + first + "c.1,0\n"), HasSubstr("scaler.csv:3"));
   for (const std::string bad : {"nan", "inf", "-inf", "1e99", "", "0x1p3", "1 2", "1;"}) {

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 #include <thread>
 
@@ -37,8 +36,6 @@ std::string yaml_of(const LearnerSpec& spec) {
 
 constexpr const char* kTrees = "name: t\nmodel: xgboost\nfeatures: [static]\n";
 constexpr const char* kNetwork = "name: n\nmodel: network\n";
-constexpr const char* kProcess =
-    "name: p\nmodel: gaussian_process\nfeatures: [static, ops, shape, tile]\n";
 
 TEST(Learner, IsReadWithEveryKey) {
   const LearnerSpec trees = learner(
@@ -74,13 +71,11 @@ TEST(Learner, IsReadWithEveryKey) {
 
 TEST(Learner, SettingsReadBackEqual) {
   for (const std::string& yaml :
-       {std::string(kTrees), std::string(kNetwork), std::string(kProcess),
-        std::string(kTrees) + "pretrain: 500\n",
+       {std::string(kTrees), std::string(kNetwork), std::string(kTrees) + "pretrain: 500\n",
         std::string(kTrees) + "target: spills\ntarget_scale: log1p\n",
         std::string(kTrees) + "pretrain: {rows: 9, programs: [a.hlo, b], devices: tpu_v3}\n",
         std::string(kNetwork) +
             "pretrain: {rows: 9, epochs: 3, tasks: [rank, time], freeze: yes}\n",
-        std::string(kProcess) + "target: residual\nlength: 1.5\nrows: 40\nvalidation: 0\nseed: 7\n",
         std::string("name: 'null'\nmodel: xgboost\nfeatures: [parameters, ops]\n"
                     "parameters: ['a: b', \"\\\"\"]\nvalidation: 0.3\nseed: 4294967295\n"
                     "learning_rate: 0.07\nsearch: {trials: 3, depth: [2, 4, 6]}\n"),
@@ -109,8 +104,9 @@ TEST(Learner, MistakesNameTheirPlace) {
       << "a key of networks";
   EXPECT_THAT(message(network + "features: [static]\n"), HasSubstr("features: unknown key"));
   EXPECT_THAT(message("model: xgboost\n"), HasSubstr("name is missing"));
-  EXPECT_THAT(message("name: a\n"), HasSubstr("model is missing"));
-  EXPECT_THAT(message("name: a\nmodel: forest\n"), HasSubstr("learner.yaml:2:1: model: "));
+  EXPECT_THAT(message("name: a\n"), HasSubstr("model is missing; expected xgboost or network"));
+  EXPECT_THAT(message("name: a\nmodel: forest\n"),
+              HasSubstr("learner.yaml:2:1: model: got 'forest', expected xgboost, network"));
   EXPECT_THAT(message("name: a/../b\nmodel: network\n"), HasSubstr("learner.yaml:1:1: name"));
   EXPECT_THAT(message("name: a\nmodel: xgboost\n"), HasSubstr("features is missing"));
   EXPECT_THAT(message("name: a\nmodel: xgboost\nfeatures: [node]\n"),
@@ -124,18 +120,8 @@ TEST(Learner, MistakesNameTheirPlace) {
   EXPECT_THAT(message(network + "pool_mean: no\npool_max: no\n"), HasSubstr("without a pool"));
 }
 
-TEST(Learner, MistakesInAGaussianProcessOrPretrainingNameTheirPlace) {
-  const std::string process = kProcess, trees = kTrees;
-  EXPECT_EQ(message(process), "read");
-  EXPECT_THAT(message("name: p\nmodel: gaussian_process\n"), HasSubstr("features is missing"));
-  EXPECT_THAT(message(process + "validation: 0.1\n"),
-              HasSubstr("learner.yaml:4:1: validation: a Gaussian process validates on no rows"));
-  EXPECT_THAT(message(process + "validate_by: row\n"), HasSubstr("validate_by: unknown key"));
-  EXPECT_THAT(message(process + "search: {trials: 2, length: [1, 2]}\n"),
-              HasSubstr("search: unknown key"));
-  EXPECT_THAT(message(process + "lenght: 2\n"), HasSubstr("did you mean 'length'?"));
-  EXPECT_THAT(message(process + "noise: 0\n"), HasSubstr("learner.yaml:4:1: noise: got '0'"));
-  EXPECT_THAT(message(process + "pretrain: 9\n"), HasSubstr("has no pretraining"));
+TEST(Learner, MistakesInPretrainingNameTheirPlace) {
+  const std::string trees = kTrees;
   EXPECT_THAT(message(trees + "pretrain: -1\n"), HasSubstr("learner.yaml:4:1: pretrain: got '-1'"));
   EXPECT_THAT(message(trees + "pretrain: {trees: 9}\n"), HasSubstr("rows is missing"));
   EXPECT_THAT(message(trees + "pretrain: {rows: 9, tasks: [bounds]}\n"),
@@ -355,114 +341,6 @@ TEST(Learner, RanksBesideSquaresCorrectPhysicsToTimes) {
     }
     EXPECT_GT(in_order, 0.9 * pairs) << objective;
   }
-}
-
-TEST(Learner, AGaussianProcessLearnsTimesAndResiduals) {
-  const SyntheticSet set(60, 2);
-  const Examples examples = set.examples(/*with_priors=*/true);
-  std::vector<std::size_t> fitted, others;
-  for (std::size_t i = 0; i < examples.rows.size(); ++i) {
-    (examples.rows[i].kernel % 4 == 0 ? others : fitted).push_back(i);
-  }
-  const Examples some = examples.subset(fitted), held = examples.subset(others);
-  double mean = 0;
-  for (const Example& row : some.rows) {
-    mean += row.target / static_cast<double>(some.rows.size());
-  }
-  const double guess = rmse(std::vector<double>(others.size(), mean), held);
-  for (const char* more : {"", "target: residual\namplitude: 1\n"}) {
-    const Trained trained = train(learner(std::string(kProcess) + more), some);
-    EXPECT_LT(rmse(predictions(*trained.predictor, held, set.device()), held), 0.3 * guess) << more;
-    EXPECT_EQ(trained.validation_rows, 0U);
-    EXPECT_EQ(trained.card.kind, "gaussian_process");
-    EXPECT_THAT(trained.card.versions,
-                ::testing::ElementsAre(::testing::Pair("Eigen", eigen_version())));
-  }
-}
-
-TEST(Learner, AGaussianProcessOfResidualsIsPhysicsFarFromItsRows) {
-  const SyntheticSet near(8, 1);
-  Examples examples = near.examples(/*with_priors=*/true);
-  LearnerSpec spec = learner(std::string(kProcess) + "target: residual\nlength: 0.01\n" +
-                             "prior_deviation: 0.001\n");
-  const Trained trained = train(spec, examples);
-  EXPECT_EQ(trained.predictor->process()->target.mean, 0);
-  const SyntheticSet all(60, 1);
-  const Examples far = all.examples(/*with_priors=*/true);
-  const std::vector<double> said = predictions(*trained.predictor, far, all.device());
-  const auto correction = [&](std::size_t i) {
-    return std::fabs(said[i] - std::log(far.priors[i]->time.value));
-  };
-  int physics = 0, corrected = 0;
-  for (std::size_t i = 0; i < 8; ++i) corrected += correction(i) > 0.01 ? 1 : 0;
-  for (std::size_t i = 8; i < 60; ++i) physics += correction(i) < 1e-6 ? 1 : 0;
-  EXPECT_EQ(corrected, 8);
-  EXPECT_GT(physics, 45) << "all but a few that are like one of the eight";
-}
-
-TEST(Learner, AGaussianProcessIsNotMovedByAColumnThatNeverVaried) {
-  const SyntheticSet set(1, 6);  // one kernel: only its tiles vary
-  const Examples examples = set.examples();
-  const Trained trained = train(learner(kProcess), examples);
-  const GpPredictorParts& parts = *trained.predictor->process();
-  std::vector<float> row(parts.process.columns(), 0.5F), other = row;
-  const TableFeatures features(parts.features);
-  for (std::size_t i = 0; i < row.size(); ++i) {
-    if (features.schema().columns[i].group != FeatureGroup::kTile) other[i] = 1e6F;
-  }
-  double one = 0, two = 0;
-  parts.process.predict(row, {&one, 1});
-  parts.process.predict(other, {&two, 1});
-  EXPECT_EQ(one, two);
-}
-
-TEST(Learner, AGaussianProcessKeepsRowsEvenlyOverKernels) {
-  const SyntheticSet set(3, 8);
-  const Examples examples = set.examples();
-  std::vector<std::size_t> rows;  // 8 of the first kernel, 2 of the second, 8 of the third
-  for (std::size_t i = 0; i < examples.rows.size(); ++i) {
-    if (examples.rows[i].kernel != 1 || i % 4 == 0) rows.push_back(i);
-  }
-  const Examples uneven = examples.subset(rows);
-  const LearnerSpec spec = learner(std::string(kProcess) + "rows: 10\n");
-  const Trained trained = train(spec, uneven);
-  const std::string saved = trained.predictor->process()->process.save();
-  EXPECT_EQ(trained.predictor->process()->process.rows(), 10U);
-  const Trained again = train(spec, uneven, {.threads = 2});
-  EXPECT_EQ(again.predictor->process()->process.save(), saved);
-  // Rows of one kernel are equal but for their tiles: the file ends with them, and the first column
-  // is of the kernel.
-  const std::size_t columns = trained.predictor->process()->process.columns();
-  const std::size_t before = std::string_view("tilecast.process/1\n").size() +
-                             2 * sizeof(std::uint32_t) + (3 + 10) * sizeof(double) +
-                             columns * sizeof(float);
-  const std::size_t row = (saved.size() - before) / 10;
-  std::map<std::string, int> of_kernel;
-  for (std::size_t at = before; at < saved.size(); at += row) {
-    ++of_kernel[saved.substr(at, sizeof(float))];
-  }
-  std::vector<int> counts;
-  for (const auto& [kernel, count] : of_kernel) counts.push_back(count);
-  EXPECT_THAT(counts, ::testing::UnorderedElementsAre(4, 2, 4));
-}
-
-TEST(Learner, AGaussianProcessTrustsRowsByTheirWeights) {
-  const SyntheticSet set(8, 2);
-  Examples examples = set.examples();
-  examples.rows[3].target += 1;
-  const auto at_three = [&](double weight) {
-    examples.rows[3].weight = weight;
-    const Trained trained = train(learner(kProcess), examples);
-    return std::fabs(predictions(*trained.predictor, examples, set.device())[3] -
-                     examples.rows[3].target);
-  };
-  EXPECT_LT(at_three(1), at_three(1e-4));
-}
-
-TEST(Learner, AGaussianProcessNeedsThreeRows) {
-  const SyntheticSet three(3, 1), two(2, 1);
-  EXPECT_EQ(train(learner(kProcess), three.examples()).predictor->process()->process.rows(), 3U);
-  EXPECT_THROW(static_cast<void>(train(learner(kProcess), two.examples())), Error);
 }
 
 TEST(Learner, RefusesTooFewRows) {

@@ -395,31 +395,6 @@ TEST_F(HybridFolder, OfTreesIsTheModelAndItsFiles) {
             predictions(*trained.predictor, examples, set.device()));
 }
 
-TEST_F(HybridFolder, OfAGaussianProcessPredictsAsBeforeItWasSaved) {
-  const SyntheticSet set(12, 2);
-  const Examples examples = set.examples(/*with_priors=*/true);
-  const LearnerSpec spec = learner(
-      "name: p\nmodel: gaussian_process\nfeatures: [static, shape, tile]\ntarget: residual\n");
-  const Trained trained = train(spec, examples);
-  trained.save(about(), path_, /*force=*/false);
-  const LoadedModel loaded = load_model(path_);
-  EXPECT_EQ(loaded.card.kind, "gaussian_process");
-  EXPECT_FALSE(loaded.card.hybrid);
-  EXPECT_EQ(loaded.card.settings, trained.card.settings);
-  EXPECT_EQ(predictions(*loaded.predictor, examples, set.device()),
-            predictions(*trained.predictor, examples, set.device()));
-  const std::string again = folder_.path() + "/again";
-  save_model({loaded.card, loaded.predictor.get(), read(file("training.csv"))}, again);
-  for (const char* name : {"model.yaml", "process.bin", "scaler_features.csv"}) {
-    EXPECT_EQ(read(again + "/" + name), read(file(name))) << name;
-  }
-  fs::remove(file("scaler_features.csv"));
-  EXPECT_EQ(message(), "scaler_features.csv: there is no such file");
-  write(file("process.bin"), "what,value\n");
-  fs::copy_file(again + "/scaler_features.csv", file("scaler_features.csv"));
-  EXPECT_THAT(message(), StartsWith("process.bin: is not the file that was saved"));
-}
-
 TEST_F(HybridFolder, IsReplacedWholeAndOnlyWhenItsFilesAreOfAModel) {
   save_model({card_, nullptr, "", extra_}, path_);
   save_model({card_, nullptr, "", {{"correction.yaml", "t"}}}, path_, /*force=*/true);

@@ -209,7 +209,6 @@ TEST(TokenTrees, SettingsOfTextWithoutTextAreRefused) {
   EXPECT_THROW(learner("name: x\nmodel: xgboost\nfeatures: [static]\ntext: loops\n"), Error);
   EXPECT_THROW(learner("name: x\nmodel: network\ntext_tokens: ops\n"), Error);
   EXPECT_THROW(learner("name: x\nmodel: network\nat_kernel: [tokens]\n"), Error);
-  EXPECT_THROW(learner("name: x\nmodel: gaussian_process\nfeatures: [tokens]\n"), Error);
   EXPECT_NO_THROW(learner("name: x\nmodel: network\nencoding: text\ntext_tokens: operands\n"));
 }
 

@@ -33,8 +33,8 @@ struct Size {
 };
 
 // Log-uniform, as a table of operators is: powers of two, and numbers between them.
-constexpr std::int64_t kSizes[] = {1,   2,   3,   5,   7,   8,   14,   16,   28,   32,  56,
-                                   64,  100, 128, 192, 256, 333, 512,  768,  1000, 1024, 2048, 4096};
+constexpr std::int64_t kSizes[] = {1,   2,   3,   5,   7,   8,   14,  16,   28,   32,   56,  64,
+                                   100, 128, 192, 256, 333, 512, 768, 1000, 1024, 2048, 4096};
 constexpr std::int64_t kImages[] = {7, 14, 28, 56}, kChannels[] = {1, 2, 3, 16, 32, 64, 128, 256},
                        kBatches[] = {1, 2, 3, 8, 16, 32, 64}, kWindows[] = {1, 3, 5, 7};
 constexpr const char* kConvolutions[] = {"conv2d", "conv2d_grad_input", "conv2d_grad_weight"};
@@ -122,13 +122,12 @@ Broken broken_by(const std::string& preset, const std::string& model_name) {
 
 class MoreWork : public testing::TestWithParam<std::string> {};
 
-// Known inaccurate: on TPUs a small array's rows and columns change places where that pads less, and
-// its reduction is then up to a tenth of a microsecond faster; where cores have caches a layer
+// Known inaccurate: on TPUs a small array's rows and columns change places where that pads less,
+// and its reduction is then up to a tenth of a microsecond faster; where cores have caches a layer
 // normalisation of two rows hides what one does not.
 TEST_P(MoreWork, IsNeverFasterByPhysics_KnownInaccurateForOneInAHundred) {
   const Broken broken = broken_by(GetParam(), "analytical");
-  const bool is_simt =
-      hwdesc::load_device(GetParam()).execution == hwdesc::Execution::kSimt;
+  const bool is_simt = hwdesc::load_device(GetParam()).execution == hwdesc::Execution::kSimt;
   EXPECT_LE(broken.pairs, kPairs / (is_simt ? 500 : 50));
   EXPECT_LE(broken.worst, is_simt ? 0.02 : 0.12);
 }
