@@ -85,23 +85,38 @@ struct Freed {
   Accounting without;
 };
 
+// What removing each resource can save at most: what it is busy, and what is waited for it or for
+// one that works beside it, to which bound_time gives the whole of their loops.
+PerBound most_saved(const Accounting& all) {
+  const auto waited = [&](std::span<const Bound> beside) {
+    double sum = 0;
+    for (const Bound bound : beside) sum += all.bound_time[index_of(bound)];
+    return sum;
+  };
+  PerBound most = all.bound_time;
+  for (const Bound bound : kUnitBounds) most[index_of(bound)] = waited(kUnitBounds);
+  for (const Bound bound : kMemoryPaths) most[index_of(bound)] = waited(kCachedPaths);
+  most[index_of(Bound::kOnChip)] += waited(kMemoryPaths);
+  for (std::size_t b = 0; b < kBoundCount; ++b) most[b] = std::min(most[b], all.busy[b]);
+  return most;
+}
+
 // The resource without which most time is saved; of those that save alike, what the kernel waits
-// for longest. A resource cannot save more than it is busy.
+// for longest.
 Freed most_saving(const AccountingOf& account, const Accounting& all) {
   Freed best{.bound = binding(all)};
   best.without = account(mask_of(best.bound));
-  std::array<Bound, kBoundCount> order{};
-  for (std::size_t b = 0; b < kBoundCount; ++b) order[b] = static_cast<Bound>(b);
-  std::ranges::stable_sort(order, std::ranges::greater{},
-                           [&](Bound bound) { return all.busy[index_of(bound)]; });
-  for (const Bound bound : order) {
+  PerBound most = most_saved(all);
+  most[index_of(best.bound)] = 0;
+  for (;;) {
+    const auto next = std::ranges::max_element(most);
     const double saved = all.total_s - best.without.total_s;
-    if (all.busy[index_of(bound)] <= saved) break;
-    if (bound == best.bound) continue;
+    if (*next <= saved * (1 + kAlike)) return best;
+    *next = 0;
+    const auto bound = static_cast<Bound>(next - most.begin());
     Accounting without = account(mask_of(bound));
     if (all.total_s - without.total_s > saved * (1 + kAlike)) best = {bound, std::move(without)};
   }
-  return best;
 }
 
 }  // namespace

@@ -128,12 +128,12 @@ Bands Bands::load(const std::string& text, const std::string& file) {
   for (const measured::CsvRow& row : table.rows) {
     const Stratum stratum{
         .regime = kind_at<Regime>(table, row, 0, kRegimes),
-        .place = static_cast<std::uint32_t>(measured::number_cell(table, row, "place", 0, kMost)),
+        .place = static_cast<std::uint32_t>(measured::number_cell(table, row, 1, 0, kMost)),
         .bound = kind_at<BoundKind>(table, row, 2, kBoundKinds),
         .size = kind_at<SizeKind>(table, row, 3, kSizeKinds)};
-    bands.bands_[stratum] = {.low = measured::number_cell(table, row, "low", -kMost, 0),
-                             .high = measured::number_cell(table, row, "high", 0, kMost),
-                             .trials = measured::number_cell(table, row, "trials", 0, 1e9)};
+    bands.bands_[stratum] = {.low = measured::number_cell(table, row, 5, -kMost, 0),
+                             .high = measured::number_cell(table, row, 6, 0, kMost),
+                             .trials = measured::number_cell(table, row, 4, 0, 1e9)};
   }
   return bands;
 }

@@ -16,8 +16,8 @@ using measured::CsvRow;
 using measured::CsvTable;
 
 constexpr double kLeastReach = 0.05, kPerShare = 2, kKept = 0.25;
-constexpr std::size_t kName = 5;         // column, before the coordinates
-constexpr double kMostCoordinate = 1e3;  // beyond the logarithm of any number
+constexpr std::size_t kReach = 4, kName = 5;  // column, before the coordinates
+constexpr double kMostCoordinate = 1e3;       // beyond the logarithm of any number
 
 float squared(float value) {
   return value * value;
@@ -190,12 +190,12 @@ Known Known::load(const std::string& text, const std::string& file) {
            .writer = row.cells[1],
            .timed = row.cells[2],
            .source = row.cells[3],
-           .reach = measured::number_cell(table, row, "reach", kLeastReach, kMostCoordinate)});
+           .reach = measured::number_cell(table, row, kReach, kLeastReach, kMostCoordinate)});
     }
     KnownKernel kernel{.name = row.cells[kName]};
     for (std::size_t i = 0; float* value : saved(kernel.at)) {
-      *value = static_cast<float>(measured::number_cell(table, row, table.columns[kName + ++i],
-                                                        -kMostCoordinate, kMostCoordinate));
+      *value = static_cast<float>(
+          measured::number_cell(table, row, kName + ++i, -kMostCoordinate, kMostCoordinate));
     }
     set_largest(kernel.at);
     known.places_.back().kernels.push_back(std::move(kernel));

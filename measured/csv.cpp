@@ -63,17 +63,17 @@ std::int64_t integer_cell(const CsvTable& table, const CsvRow& row, std::string_
                   table.find(column) ? "the cell is empty" : "the column is missing", minimum));
 }
 
-double number_cell(const CsvTable& table, const CsvRow& row, std::string_view column, double least,
+double number_cell(const CsvTable& table, const CsvRow& row, std::size_t column, double least,
                    double most) {
-  const std::string_view text = table.cell(row, column);
+  const std::string_view text = row.cells[column];
   double value = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (failure == std::errc() && end == text.data() + text.size() && value >= least &&
       value <= most) {
     return value;
   }
-  throw Error(fmt::format("{}: got '{}', expected a number from {} to {}", table.where(row, column),
-                          text, least, most));
+  throw Error(fmt::format("{}: got '{}', expected a number from {} to {}",
+                          table.where(row, table.columns[column]), text, least, most));
 }
 
 std::vector<std::int64_t> integer_list_cell(const CsvTable& table, const CsvRow& row,

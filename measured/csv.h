@@ -41,7 +41,7 @@ struct CsvTable {
                                         std::string_view column, std::int64_t minimum,
                                         std::optional<std::int64_t> fallback = std::nullopt);
 // A finite number from `least` to `most`; else an Error.
-[[nodiscard]] double number_cell(const CsvTable& table, const CsvRow& row, std::string_view column,
+[[nodiscard]] double number_cell(const CsvTable& table, const CsvRow& row, std::size_t column,
                                  double least, double most);
 // Space-separated whole numbers >= 1; empty cell: empty list.
 [[nodiscard]] std::vector<std::int64_t> integer_list_cell(const CsvTable& table, const CsvRow& row,

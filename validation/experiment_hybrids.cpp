@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/error.h"
+#include "learned/training/examples.h"
 
 namespace tilecast::validation {
 namespace {
@@ -52,21 +54,26 @@ HybridAnswer answer_hybrid(const analytical::CostModel& prior, const hybrid::Hyb
                            std::size_t round, int jobs) {
   hybrid::HybridSpec spec = given;
   spec.seed += round;
+  HybridAnswer answer{.round = {.hybrid = spec.name}, .predicted_s = {}, .interval_s = {}};
+  std::optional<hybrid::HybridModel> fitted_model;
   try {
     hybrid::FittedHybrid fitted = fit_rows(prior, spec, loaded, split.fit, {.jobs = jobs});
-    HybridAnswer answer{.round = describe(spec, fitted), .predicted_s = {}, .interval_s = {}};
-    const hybrid::HybridModel model(prior, std::move(fitted.parts), spec.belief);
-    const std::vector<SampleSet> scored = restricted(loaded.sets, split.score);
-    for (std::size_t i = 0; i < scored.size(); ++i) {
-      for (const Prediction& prediction :
-           measured::predict(scored[i], model, loaded.devices[i], jobs)) {
-        add(prediction, answer);
-      }
-    }
-    return answer;
+    answer.round = describe(spec, fitted);
+    fitted_model.emplace(prior, std::move(fitted.parts), spec.belief);
+  } catch (const learned::TooFewRows& few) {
+    answer.round.notes = {fmt::format("physics alone, without intervals: {}", few.what())};
   } catch (const Error& error) {
     throw Error(fmt::format("hybrid {}: {}", spec.name, error.what()));
   }
+  const analytical::CostModel& model = fitted_model ? *fitted_model : prior;
+  const std::vector<SampleSet> scored = restricted(loaded.sets, split.score);
+  for (std::size_t i = 0; i < scored.size(); ++i) {
+    for (const Prediction& prediction :
+         measured::predict(scored[i], model, loaded.devices[i], jobs)) {
+      add(prediction, answer);
+    }
+  }
+  return answer;
 }
 
 }  // namespace tilecast::validation

@@ -17,7 +17,7 @@
 namespace tilecast::analytical::testing {
 namespace {
 
-constexpr double kRounding = 1e-12;
+constexpr double kRounding = 1e-12, kSameSaving = 1e-9;
 constexpr int kTiles = 64;  // of one kernel
 
 std::vector<ir::Kernel> kernels() {
@@ -42,6 +42,15 @@ void expect_account(const TileModel& model, const std::string& what) {
     EXPECT_EQ(model.estimate(tile).time.value, time_s) << what << " " << to_string(tile);
     const Accounting without = model.account(tile, mask_of(binding(all)));
     EXPECT_LE(without.total_s, time_s * (1 + kRounding)) << what << " " << to_string(tile);
+    const auto saved = [&](Bound bound) {
+      return all.total_s - model.account(tile, mask_of(bound)).total_s;
+    };
+    const Bound named = model.estimate(tile).bound;
+    for (std::size_t b = 0; b < kBoundCount; ++b) {
+      const auto other = static_cast<Bound>(b);
+      EXPECT_GE(saved(named), saved(other) - kSameSaving * time_s)
+          << what << " " << to_string(tile) << ": " << name(named) << ", not " << name(other);
+    }
     for (const Accounting& account : {all, without}) {
       const PerBound& waits = account.bound_time;
       EXPECT_NEAR(std::accumulate(waits.begin(), waits.end(), 0.0), account.total_s,

@@ -110,7 +110,8 @@ Broken broken_by(const std::string& preset, const std::string& model_name) {
   Broken broken;
   for (std::size_t i = 0; i < answers.rows.size(); i += 2) {
     const auto time = [&](std::size_t row) {
-      return measured::number_cell(answers, answers.rows[row], "estimate_ns", 0, 1e15);
+      return measured::number_cell(answers, answers.rows[row], *answers.find("estimate_ns"), 0,
+                                   1e15);
     };
     const double lost = 1 - time(i + 1) / time(i);
     if (lost <= kRounding) continue;
