@@ -85,19 +85,15 @@ struct Freed {
   Accounting without;
 };
 
-// What removing each resource can save at most: what it is busy, and what is waited for it or for
-// one that works beside it, to which bound_time gives the whole of their loops.
+// What removing each resource can save at most: what it is busy, a unit also no more than is waited
+// for units, of which bound_time gives the whole of a loop to one.
 PerBound most_saved(const Accounting& all) {
-  const auto waited = [&](std::span<const Bound> beside) {
-    double sum = 0;
-    for (const Bound bound : beside) sum += all.bound_time[index_of(bound)];
-    return sum;
-  };
-  PerBound most = all.bound_time;
-  for (const Bound bound : kUnitBounds) most[index_of(bound)] = waited(kUnitBounds);
-  for (const Bound bound : kMemoryPaths) most[index_of(bound)] = waited(kCachedPaths);
-  most[index_of(Bound::kOnChip)] += waited(kMemoryPaths);
-  for (std::size_t b = 0; b < kBoundCount; ++b) most[b] = std::min(most[b], all.busy[b]);
+  constexpr Bound kComputes[] = {Bound::kMatrix, Bound::kVector, Bound::kTranscendental,
+                                 Bound::kCrossLane};
+  double waited = 0;
+  for (const Bound unit : kUnitBounds) waited += all.bound_time[index_of(unit)];
+  PerBound most = all.busy;
+  for (const Bound unit : kComputes) most[index_of(unit)] = std::min(most[index_of(unit)], waited);
   return most;
 }
 

@@ -42,12 +42,15 @@ Core core_of(const hwdesc::Device& device, double peak, double outside) {
   return core;
 }
 
-// Vectors along the depth: four columns share a load of the row; what is left over goes one by one.
+// Vectors along the depth: four columns share a load of the row; what is left over goes one by one,
+// or as a vector that is filled up.
 double skinny_cycles(const ProductSizes& sizes, const Core& core) {
   const double vectors = std::floor(sizes.depth / core.lanes);
   const double rest = sizes.depth - vectors * core.lanes;
-  const double per_column = vectors * std::max(1 / core.pipes, 1.25 / core.load_ports) +
-                            rest * 2 / core.load_ports + core.lanes / 2 + core.latency;
+  const double vector = std::max(1 / core.pipes, 1.25 / core.load_ports);
+  const double per_column = vectors * vector +
+                            (rest > 0 ? std::min(vector, rest * 2 / core.load_ports) : 0) +
+                            core.lanes / 2 + core.latency;
   return sizes.rows * sizes.columns * per_column;
 }
 
@@ -119,13 +122,6 @@ double product_cycles(const ProductSizes& sizes, const hwdesc::Device& device,
   const Core core = core_of(device, peak, outside);
   if (sizes.skinny) return sizes.calls * skinny_cycles(sizes, core);
   return sizes.calls * panels_cycles(sizes, core);
-}
-
-ProductSizes cheapest_product(const ProductWays& ways, const hwdesc::Device& device,
-                              std::string_view dtype, double outside) {
-  return *std::ranges::min_element(ways, {}, [&](const ProductSizes& way) {
-    return product_cycles(way, device, dtype, outside);
-  });
 }
 
 }  // namespace tilecast::analytical

@@ -29,7 +29,8 @@ struct ProductSizes {  // of one tile
 inline constexpr double kSkinnyColumns = 8;
 
 using ProductWays = boost::container::static_vector<ProductSizes, 4>;
-// As it is and, of a dot, exchanged; each also with vectors along the depth where rows are few and
+// A library has all ways and takes the cheapest, so more of a product never takes less: as it is
+// and, of a dot, exchanged; each also with vectors along the depth where rows are few and
 // columns too, or the depth lies in memory so. `depth_is_minor`: of a dot's operands, whether a
 // contracted dimension is innermost in memory.
 [[nodiscard]] ProductWays product_ways(const IterationSpace& space, const LoopSizes& extents,
@@ -38,8 +39,5 @@ using ProductWays = boost::container::static_vector<ProductSizes, 4>;
 // Infinite where the unit cannot take `dtype`.
 [[nodiscard]] double product_cycles(const ProductSizes& sizes, const hwdesc::Device& device,
                                     std::string_view dtype, double outside);
-// A library has them all and takes the cheapest, so more of a product never takes less.
-[[nodiscard]] ProductSizes cheapest_product(const ProductWays& ways, const hwdesc::Device& device,
-                                            std::string_view dtype, double outside);
 
 }  // namespace tilecast::analytical

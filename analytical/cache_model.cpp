@@ -155,6 +155,20 @@ double CacheModel::transposed_elements(const ProductSizes& sizes, std::span<cons
   return elements;
 }
 
+// The way that takes least, what it transposes included.
+CacheModel::ProductCost CacheModel::cheapest_product(const Nest& nest,
+                                                     std::span<const Extents> groups,
+                                                     std::span<const double> times) const {
+  ProductCost best{.multiplied_s = std::numeric_limits<double>::infinity()};
+  for (const ProductSizes& way : product_ways(space_, nest.extents, depth_is_minor_)) {
+    const ProductCost cost{.multiplied_s = product_s(way, nest) * nest.tiles,
+                           .transposed_s = transposed_elements(way, groups, times) /
+                                           device_->cross_lane.elements_per_cycle * cycle_s_};
+    if (cost.multiplied_s + cost.transposed_s < best.multiplied_s + best.transposed_s) best = cost;
+  }
+  return best;
+}
+
 // How often each group's region is computed: once per step of the innermost loop that moves it.
 void CacheModel::count_evaluations(const Nest& nest, std::span<double> times) const {
   for (std::size_t g = 0; g < times.size(); ++g) {
@@ -185,11 +199,9 @@ double CacheModel::add_compute(const Nest& nest, std::span<const Extents> groups
   const UnitCycles last = compute_.epilogue(groups, view(times));
   add(last);
   if (space_.matrix) {
-    const ProductSizes sizes = cheapest_product(product_ways(space_, nest.extents, depth_is_minor_),
-                                                *device_, space_.matrix->lhs_dtype, outside(nest));
-    parts[index_of(Bound::kMatrix)] += product_s(sizes, nest) * nest.tiles;
-    parts[index_of(Bound::kCrossLane)] += transposed_elements(sizes, groups, view(times)) /
-                                          device_->cross_lane.elements_per_cycle * cycle_s_;
+    const ProductCost cost = cheapest_product(nest, groups, view(times));
+    parts[index_of(Bound::kMatrix)] += cost.multiplied_s;
+    parts[index_of(Bound::kCrossLane)] += cost.transposed_s;
   }
   const double units = last.vector + last.transcendental + last.cross_lane;
   return (std::max(units, last.on_chip) - last.cross_lane) * cycle_s_;

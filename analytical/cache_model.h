@@ -100,6 +100,11 @@ class CacheModel final : public TileModel {
   [[nodiscard]] double copy_s(const Moved& moved) const;
   [[nodiscard]] double through_s(const Moved& moved, std::size_t level, double Level::*rate) const;
   void find_dot_operands(const ir::Kernel& kernel);
+  struct ProductCost {
+    double multiplied_s = 0, transposed_s = 0;
+  };
+  [[nodiscard]] ProductCost cheapest_product(const Nest& nest, std::span<const Extents> groups,
+                                             std::span<const double> times) const;
   [[nodiscard]] double product_s(const ProductSizes& sizes, const Nest& nest) const;
   [[nodiscard]] double transposed_elements(const ProductSizes& sizes,
                                            std::span<const Extents> groups,
