@@ -239,9 +239,10 @@ void CacheModel::hide_behind_prefetch(const Nest& nest, const Traffic& moved,
   for (const std::size_t b : kMemory) in_turn += parts[b];
   core -= in_turn;
   const double together = moved.memory_s + moved.store_s - moved.beside_s;
-  const double first = std::min(workers_, nest.whole_tiles);  // of every core: nothing before it
-  const double ahead =
-      (1 - first / nest.whole_tiles) * prefetched_share(moved.window_bytes, page_bytes_);
+  // Nothing comes before the first tile of a core.
+  const double results = std::ceil(nest.results);
+  const double of_core = std::ceil(results / workers_) * std::max(1.0, nest.whole_tiles / results);
+  const double ahead = (1 - 1 / of_core) * prefetched_share(moved.window_bytes, page_bytes_);
   const bool memory_longer = together > core;
   for (std::size_t b = 0; b < parts.size(); ++b) {
     if (b == index_of(kLatency)) continue;
