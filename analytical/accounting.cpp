@@ -15,6 +15,42 @@ Bound busiest(const PerBound& busy, std::span<const Bound> among) {
                            [&](Bound a, Bound b) { return busy[index_of(a)] < busy[index_of(b)]; });
 }
 
+struct Freed {
+  Bound bound = Bound::kOverhead;
+  Accounting without;
+};
+
+// What removing each resource can save at most: what it is busy, a unit also no more than is waited
+// for units, of which bound_time gives the whole of a loop to one.
+PerBound most_saved(const Accounting& all) {
+  double waited = 0;
+  for (const Bound unit : kUnitBounds) waited += all.bound_time[index_of(unit)];
+  PerBound most = all.busy;
+  for (const Bound unit : kUnitBounds) {
+    if (unit == Bound::kOnChip) continue;  // moves data, too
+    most[index_of(unit)] = std::min(most[index_of(unit)], waited);
+  }
+  return most;
+}
+
+// The resource without which most time is saved; of those that save alike, what the kernel waits
+// for longest.
+Freed most_saving(const AccountingOf& account, const Accounting& all) {
+  Freed best{.bound = binding(all)};
+  best.without = account(mask_of(best.bound));
+  PerBound most = most_saved(all);
+  most[index_of(best.bound)] = 0;
+  for (;;) {
+    const auto next = std::ranges::max_element(most);
+    const double saved = all.total_s - best.without.total_s;
+    if (*next <= saved * (1 + kAlike)) return best;
+    *next = 0;
+    const auto bound = static_cast<Bound>(next - most.begin());
+    Accounting without = account(mask_of(bound));
+    if (all.total_s - without.total_s > saved * (1 + kAlike)) best = {bound, std::move(without)};
+  }
+}
+
 }  // namespace
 
 void Accounting::add_periods(const PipelineLoop& loop, const PerBound& busy_once, double times,
@@ -77,45 +113,6 @@ Bound binding(const Accounting& accounting, BoundMask removed) {
   const auto longest = std::max_element(candidates.begin(), candidates.end());
   return static_cast<Bound>(longest - candidates.begin());
 }
-
-namespace {
-
-struct Freed {
-  Bound bound = Bound::kOverhead;
-  Accounting without;
-};
-
-// What removing each resource can save at most: what it is busy, a unit also no more than is waited
-// for units, of which bound_time gives the whole of a loop to one.
-PerBound most_saved(const Accounting& all) {
-  constexpr Bound kComputes[] = {Bound::kMatrix, Bound::kVector, Bound::kTranscendental,
-                                 Bound::kCrossLane};
-  double waited = 0;
-  for (const Bound unit : kUnitBounds) waited += all.bound_time[index_of(unit)];
-  PerBound most = all.busy;
-  for (const Bound unit : kComputes) most[index_of(unit)] = std::min(most[index_of(unit)], waited);
-  return most;
-}
-
-// The resource without which most time is saved; of those that save alike, what the kernel waits
-// for longest.
-Freed most_saving(const AccountingOf& account, const Accounting& all) {
-  Freed best{.bound = binding(all)};
-  best.without = account(mask_of(best.bound));
-  PerBound most = most_saved(all);
-  most[index_of(best.bound)] = 0;
-  for (;;) {
-    const auto next = std::ranges::max_element(most);
-    const double saved = all.total_s - best.without.total_s;
-    if (*next <= saved * (1 + kAlike)) return best;
-    *next = 0;
-    const auto bound = static_cast<Bound>(next - most.begin());
-    Accounting without = account(mask_of(bound));
-    if (all.total_s - without.total_s > saved * (1 + kAlike)) best = {bound, std::move(without)};
-  }
-}
-
-}  // namespace
 
 Estimate explained(const AccountingOf& account) {
   const Accounting all = account(0);

@@ -36,6 +36,8 @@ void hold_at_light(Estimate& estimate, const ir::Kernel& kernel, const hwdesc::D
   estimate.flags.emplace_back("held at the speed of light");
 }
 
+// What the bag is asked. Of a device with other numbers, what physics says of the trained one with
+// the tile that it chooses there, whatever is asked, so that r and k do not move with the numbers.
 std::vector<KernelQuery> without_tiles(std::span<const KernelQuery> queries) {
   std::vector<KernelQuery> own(queries.begin(), queries.end());
   for (KernelQuery& query : own) query.tile = nullptr;
@@ -176,23 +178,21 @@ void HybridModel::correct(const KernelQuery& query, const Trust& trust, const Op
                                    .correlation = near ? parts_.correlation : 1};
 }
 
-// What physics says of the trained device: of a device with other numbers with the tile that it
-// chooses there, whatever is asked, so that r and k do not move with the numbers.
-std::vector<std::optional<Estimate>> HybridModel::of_trained(std::span<const KernelQuery> queries,
-                                                             const View& view) const {
-  return prior_.estimate(without_tiles(queries), *view.trained);
-}
-
 std::vector<std::optional<Estimate>> HybridModel::estimate(std::span<const KernelQuery> queries,
                                                            const hwdesc::Device& device) const {
   auto answers = prior_.estimate(queries, device);
   const View view = view_of(device);
-  const auto of_other =
-      view.changed ? of_trained(queries, view) : std::vector<std::optional<Estimate>>{};
-  const std::vector<std::optional<Estimate>>& priors = view.changed ? of_other : answers;
+  std::vector<KernelQuery> own;
+  std::vector<std::optional<Estimate>> of_trained;
+  if (view.changed) {
+    own = without_tiles(queries);
+    of_trained = prior_.estimate(own, *view.trained);
+  }
+  const std::vector<std::optional<Estimate>>& priors = view.changed ? of_trained : answers;
   std::vector<Opinion> said(queries.size());
   if (belief_ == Belief::kEverything || (view.trained != nullptr && believes(*view.trained))) {
-    ask(queries, view, device, priors, said);
+    parts_.bag.ask(view.changed ? own : queries, view.changed ? *view.trained : device, priors,
+                   said);
   }
   std::vector<Trust> trust(queries.size());
   for (std::size_t i = 0; i < queries.size(); ++i) {
@@ -202,13 +202,6 @@ std::vector<std::optional<Estimate>> HybridModel::estimate(std::span<const Kerne
     if (answers[i]) correct(queries[i], trust[i], said[i], device, *answers[i]);
   }
   return answers;
-}
-
-void HybridModel::ask(std::span<const KernelQuery> queries, const View& view,
-                      const hwdesc::Device& device, learned::Priors priors,
-                      std::span<Opinion> said) const {
-  if (!view.changed) return parts_.bag.ask(queries, device, priors, said);
-  parts_.bag.ask(without_tiles(queries), *view.trained, priors, said);
 }
 
 bool HybridModel::believes(const hwdesc::Device& trained) const {
@@ -238,14 +231,14 @@ std::optional<CorrectionReasons> HybridModel::explain(const KernelQuery& query,
   if (!answers.front()) return std::nullopt;
   const View view = view_of(device);
   const hwdesc::Device& reference = view.changed ? *view.trained : device;
-  const auto priors = view.changed ? of_trained(queries, view) : prior_.estimate(queries, device);
+  KernelQuery asked = query;
+  if (view.changed) asked.tile = nullptr;
+  const auto priors = prior_.estimate({&asked, 1}, reference);
   CorrectionReasons reasons{.correction = *answers.front()->correction};
   if (!priors.front()) return reasons;
   const Trust trust = trust_of(query, view, *priors.front());
   reasons.verdict = verdict_text(trust, view);
   if (!trust.measured && belief_ == Belief::kRules) return reasons;
-  KernelQuery asked = query;
-  if (view.changed) asked.tile = nullptr;
   parts_.bag.ask({&asked, 1}, reference, priors, {&reasons.said, 1});
   reasons.drivers = parts_.bag.effects(asked, reference, priors, kDrivers);
   if (trust.measured) reasons.nearest = trust.nearest->nearest(trust.at, kNeighbours);

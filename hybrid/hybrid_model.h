@@ -65,10 +65,6 @@ class HybridModel final : public analytical::CostModel {
  private:
   struct View;
   struct Trust;
-  [[nodiscard]] std::vector<std::optional<analytical::Estimate>> of_trained(
-      std::span<const analytical::KernelQuery> queries, const View& view) const;
-  void ask(std::span<const analytical::KernelQuery> queries, const View& view,
-           const hwdesc::Device& device, learned::Priors priors, std::span<Opinion> said) const;
   [[nodiscard]] View view_of(const hwdesc::Device& device) const;
   [[nodiscard]] Trust trust_of(const analytical::KernelQuery& query, const View& view,
                                const analytical::Estimate& prior) const;

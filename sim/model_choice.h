@@ -7,8 +7,7 @@
 //   learned                    its correction with full weight everywhere: for comparison
 //   default                    hybrid where one fits every device, else analytical
 //   DIR                        the folder of a trained model or of a hybrid; of one that was
-//   trained
-//                              to rank tiles: physics' times of the tiles that it chooses
+//                              trained to rank tiles: physics' times of the tiles that it chooses
 //
 // Shipped models are the folders of configs/models that hold a hybrid. The first of these that
 // exists holds them, as with device presets (hwdesc/device_yaml.h): $TILECAST_MODELS;
