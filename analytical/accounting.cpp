@@ -47,7 +47,7 @@ Freed most_saving(const AccountingOf& account, const Accounting& all) {
     *next = 0;
     const auto bound = static_cast<Bound>(next - most.begin());
     Accounting without = account(mask_of(bound));
-    if (all.total_s - without.total_s > saved * (1 + kAlike)) best = {bound, std::move(without)};
+    if (all.total_s - without.total_s > saved * (1 + kAlike)) best = {bound, without};
   }
 }
 
